@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Why a sample was left out, lost, or its user stack ended: one list each makes the enum, the counters, the report and the
+ * manual page. Append only. The law that a system test checks: ticks = recorded + sum(filtered) + sum(dropped). */
+#pragma once
+
+/* Samples that were not asked for. */
+#define SONDE_FILTER_LIST(X) \
+	X(IDLE, "idle", "the CPU was idle") \
+	X(TARGET, "target", "another process or thread than asked for") \
+	X(SELF, "self", "sonde itself, while it sets up")
+
+/* Samples that were asked for and are lost whole. */
+#define SONDE_DROP_LIST(X) \
+	X(NO_SCRATCH, "no_scratch", "no working memory for this CPU") \
+	X(RING_FULL, "ring_full", "no room in the ring buffer for the sample") \
+	X(READER, "reader", "user space had no memory for the sample")
+
+/* Why a recorded sample's user stack ends where it does. COMPLETE alone means that the root was reached. The texts in brackets
+ * are the frames that stand at the root end of such a stack; %s is the file's name. */
+#define SONDE_STOP_LIST(X) \
+	X(COMPLETE, "complete", "") \
+	X(DEPTH, "truncated", "[truncated]") \
+	X(NO_PROCESS, "no_process", "[process not known yet]") \
+	X(NO_MAPPING, "no_mapping", "[no mapping]") \
+	X(NO_ROW, "no_unwind_info", "[no unwind info: %s]") \
+	X(BAD_RULE, "unsupported_rule", "[unsupported unwind rule: %s]") \
+	X(READ_FAULT, "read_fault", "[stack not readable]") \
+	X(NO_PROGRESS, "no_progress", "[stack does not grow]") \
+	X(COMPAT, "compat", "[32-bit code]") \
+	X(TABLE, "table", "[unwind table damaged]")
+
+#define X(id, name, text) SONDE_FILTER_##id,
+enum sonde_filter { SONDE_FILTER_LIST(X) SONDE_FILTER_COUNT };
+#undef X
+#define X(id, name, text) SONDE_DROP_##id,
+enum sonde_drop { SONDE_DROP_LIST(X) SONDE_DROP_COUNT };
+#undef X
+#define X(id, name, text) SONDE_STOP_##id,
+enum sonde_stop { SONDE_STOP_LIST(X) SONDE_STOP_COUNT };
+#undef X

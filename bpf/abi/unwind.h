@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Unwind tables and process mappings as the kernel side reads them.
+ *
+ * Everything of variable size lies in *chunks*: fixed-size inner arrays of the map `chunks` (array of maps), created as they are
+ * needed. A *pos* names a word of four bytes in all chunks: chunk number in its high bits, word in its low bits. Nothing
+ * that is read through one pos straddles a chunk. User space writes a thing, then publishes its pos; before it reuses words it
+ * waits until no program can hold the old pos (an update of an array of maps waits for that).
+ *
+ * A file's rows stand sorted by address, cut into *buckets* of at most SONDE_BUCKET_ROWS rows that span less than 64 KiB.
+ * The index has one entry per bucket and one more that closes the last. To look up `rel`: find the last bucket whose start_rel
+ * is not above it, in it the last row whose low is not above rel - start_rel. A bucket's first row has low 0. A gap
+ * between functions is a row with rule SONDE_RULE_NONE. */
+#pragma once
+#include "types.h"
+
+#define SONDE_CHUNK_SHIFT 16                             /* words of a chunk, as a power of two */
+#define SONDE_CHUNK_WORDS (1u << SONDE_CHUNK_SHIFT)
+#define SONDE_CHUNK_BYTES (SONDE_CHUNK_WORDS * 4)        /* 256 KiB */
+#define SONDE_MAX_CHUNKS 4096                            /* 1 GiB: the address space, not the cap */
+#define SONDE_BUCKET_ROWS 256
+#define SONDE_MAX_BUCKETS 32767                          /* of one file: its index fits in a chunk */
+#define SONDE_MAX_MAPPINGS 4096                          /* executable ones of one process */
+#define SONDE_MAX_RULES 65536
+
+/* A row: the rule that holds from this address up to the next row's. One word. */
+struct sonde_row {
+	__u16 low;  /* rel - start_rel of the bucket */
+	__u16 rule; /* into the map `rules` */
+};
+_Static_assert(sizeof(struct sonde_row) == 4, "rows are one word");
+
+struct sonde_bucket {
+	__u32 start_rel; /* first address of the bucket, relative to the file's lowest row */
+	__u32 rows_pos;  /* its first row; the next entry's start is not its end, nr_rows is */
+	__u32 nr_rows;   /* 1 to SONDE_BUCKET_ROWS; 0 in the closing entry, whose start_rel is the end of the last row */
+};
+_Static_assert(sizeof(struct sonde_bucket) == 12, "layout changed: bump SONDE_ABI_VERSION");
+
+/* An executable mapping of a process. rel = pc - base_pc. nr_buckets 0: no table, walk by frame pointers. */
+struct sonde_mapping {
+	__u64 start_pc, end_pc;
+	__u64 base_pc;    /* pc of the file's lowest row; may wrap */
+	__u32 index_pos;  /* of struct sonde_bucket[nr_buckets + 1] */
+	__u32 nr_buckets;
+};
+_Static_assert(sizeof(struct sonde_mapping) == 32, "layout changed: bump SONDE_ABI_VERSION");
+
+/* What the map `processes` (tgid -> pos) points at; the mappings follow it, sorted by start_pc, not overlapping. */
+struct sonde_process {
+	__u32 tgid;        /* checked by the reader: the words could have been reused */
+	__u32 nr_mappings;
+	__u32 generation;  /* differs whenever a pc of this tgid may mean another file than before */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct sonde_process) == 16, "layout changed: bump SONDE_ABI_VERSION");
+
+enum sonde_rule_kind {
+	SONDE_RULE_KIND_NONE,        /* no rule here: frame pointers, validated */
+	SONDE_RULE_KIND_END,         /* the outermost frame: the stack is complete */
+	SONDE_RULE_KIND_STEP,        /* compute the CFA, then pc and bp from it */
+	SONDE_RULE_KIND_SIGNAL,      /* the kernel's rt_sigframe: all registers from the ucontext at sp */
+	SONDE_RULE_KIND_UNSUPPORTED, /* there is a rule, but it is none that we can follow */
+};
+
+enum sonde_cfa_kind {
+	SONDE_CFA_SP,       /* sp + cfa_off */
+	SONDE_CFA_BP,       /* bp + cfa_off */
+	SONDE_CFA_REG,      /* register cfa_reg + cfa_off: in the leaf and in code a signal interrupted only */
+	SONDE_CFA_DEREF_SP, /* *(sp + cfa_off) + cfa_add */
+	SONDE_CFA_DEREF_BP, /* *(bp + cfa_off) + cfa_add: realigned stacks (DRAP) */
+	SONDE_CFA_PLT,      /* sp + cfa_off + ((pc & 15) >= cfa_reg ? 8 : 0) */
+};
+
+enum sonde_bp_kind {
+	SONDE_BP_SAME,      /* the caller's bp is still in bp */
+	SONDE_BP_CFA,       /* at CFA + bp_off */
+	SONDE_BP_BP,        /* at bp + bp_off (DRAP) */
+	SONDE_BP_UNDEFINED, /* not to be had: 0 */
+};
+
+/* x86-64: sp = rsp, bp = rbp; the caller's sp is the CFA; cfa_reg is a DWARF register number (psABI figure 3.36). */
+struct sonde_rule {
+	__s32 cfa_off, bp_off;
+	__s16 ra_off;             /* the return address is at CFA + ra_off: -8 but for hand-written code */
+	__s16 cfa_add;
+	__u8 kind;                /* enum sonde_rule_kind */
+	__u8 cfa_kind, cfa_reg;   /* enum sonde_cfa_kind */
+	__u8 bp_kind;             /* enum sonde_bp_kind */
+};
+_Static_assert(sizeof(struct sonde_rule) == 16, "layout changed: bump SONDE_ABI_VERSION");
+
+/* Rules that every table may use without having defined them. */
+#define SONDE_RULE_NONE 0
+#define SONDE_RULE_END 1
+#define SONDE_RULE_SIGNAL 2
+#define SONDE_RULE_UNSUPPORTED 3
+#define SONDE_RULE_FIRST_FREE 4

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde: the library's public interface. One session configures a profile, takes it, and writes it. Functions that can fail return 0
+ * or a negative errno and leave the reason as one line in the session (sonde_session_error). Texts that are returned are
+ * borrowed from the session until sonde_session_free. A session belongs to one thread, but sonde_session_stop may be called from
+ * any thread and from signal handlers. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SONDE_DEFAULT_FREQ_HZ 49
+#define SONDE_DEFAULT_STACK_STORAGE 16384
+
+/* Exit codes of all verbs; sonde_session_exit_code() gives them for a failure. */
+enum sonde_exit {
+	SONDE_EXIT_REPORT = 0,
+	SONDE_EXIT_FAILED = 1,
+	SONDE_EXIT_USAGE = 2,
+	SONDE_EXIT_NOT_PERMITTED = 3,
+	SONDE_EXIT_KERNEL_CANNOT = 4,
+	SONDE_EXIT_NO_SAMPLES = 5,
+};
+
+/* Zero means default. Lists and texts are borrowed until sonde_session_new returns. */
+struct sonde_profile_options {
+	size_t size;                /* sizeof(struct sonde_profile_options), for later versions */
+	const char *command_line;   /* for the report */
+	/* what is sampled */
+	const char *event;          /* perf's name; NULL: cpu-clock */
+	bool no_fallback;           /* refuse instead of falling back to cpu-clock */
+	uint64_t freq_hz, period;   /* not both; neither: 49 Hz */
+	uint64_t duration_ns;       /* 0: until stopped or until the targets have ended */
+	/* whose */
+	const uint32_t *tgids, *tids; /* not both */
+	uint32_t nr_tgids, nr_tids;
+	const char *comm;           /* thread's or its process's name */
+	int64_t cpu;                /* -1: all. Must be set */
+	bool idle;                  /* also idle CPUs */
+	bool user_only, kernel_only;
+	uint64_t stack_storage;     /* number of different stacks */
+	char *const *command;       /* NULL, or argv to start when sampling has begun; its children are followed */
+	/* how it is written */
+	bool delimited, annotate, offsets, threads;
+};
+
+struct sonde_session;
+
+/* Checks the options, loads the kernel side and gets everything ready; nothing is sampled yet. On failure *ret_session is still set (unless
+ * -ENOMEM) so that the reason can be asked for. */
+__attribute__((warn_unused_result)) int sonde_session_new(const struct sonde_profile_options *options, struct sonde_session **ret_session);
+void sonde_session_free(struct sonde_session *session); /* takes NULL; kills nothing that it did not start */
+const char *sonde_session_error(const struct sonde_session *session);
+int sonde_session_exit_code(const struct sonde_session *session); /* enum sonde_exit for the last failure or the run so far */
+
+/* Samples until the duration, the targets' end, or a stop; then resolves names. */
+__attribute__((warn_unused_result)) int sonde_session_run(struct sonde_session *session);
+void sonde_session_stop(struct sonde_session *session); /* async-signal-safe, any thread, at any time after _new */
+/* The command's wait status when it has ended: true and *ret_status as of waitpid(2). */
+bool sonde_session_command_status(const struct sonde_session *session, int *ret_status);
+
+/* Remembers an output: "-" is stdout. Its format comes from `format` ("text", "folded", ...) or, when NULL, the path's suffix. -EINVAL for
+ * an unknown one; what can be known of a path that cannot be written is refused here, before anything starts. */
+__attribute__((warn_unused_result)) int sonde_session_add_output(struct sonde_session *session, const char *path, const char *format);
+/* Writes all outputs, each whole or not at all. The first failure is returned, the others are tried. */
+__attribute__((warn_unused_result)) int sonde_session_write(struct sonde_session *session);
+
+/* The account in words for stderr, warnings first: one line each, newline-terminated. */
+const char *sonde_session_account(struct sonde_session *session);
+/* Warnings known before sampling starts (the event fell back, ...); NULL when there is no i-th. */
+const char *sonde_session_warning(const struct sonde_session *session, uint32_t i);
+
+/* The BPF programs' source that these options would load. Needs no rights. Borrowed for ever. */
+const char *sonde_profile_source(const struct sonde_profile_options *options);
+
+/* Formats: name, suffixes and text of the i-th; NULL ends. */
+const char *sonde_format_name(uint32_t i, const char **ret_suffixes, const char **ret_text);
+const char *sonde_version(void);
+
+#ifdef __cplusplus
+}
+#endif

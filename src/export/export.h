@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export: a profile to a file format. Writers fill a buffer; what becomes of the bytes is the caller's business. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "base/diag.h"
+#include "model/profile.h"
+
+/* X(id, name for --format, suffixes (blank-separated), text for help) */
+#define EXPORT_FORMAT_LIST(X) \
+	X(TEXT, "text", ".txt", "stacks with their counts, the hottest last") \
+	X(FOLDED, "folded", ".folded .collapsed", "one line per stack, for flame graphs") \
+	X(JSON, "json", ".json", "everything, for programs") \
+	X(PPROF, "pprof", ".pb.gz .pprof", "gzipped protocol buffer, for google/pprof and its kin") \
+	X(HTML, "html", ".html .htm", "a flame graph in one page")
+
+#define X(id, name, suffixes, text) EXPORT_##id,
+enum export_format { EXPORT_FORMAT_LIST(X) EXPORT_FORMAT_COUNT };
+#undef X
+
+struct export_options {
+	bool delimited;      /* text, folded: a line between kernel and user */
+	bool annotate;       /* text, folded: _[k] behind kernel frames */
+	bool offsets;        /* text, folded: function+0x12, and one line per address stack */
+	bool threads;        /* one line per thread; else threads of a process with equal stacks and names are one */
+	bool user_only, kernel_only; /* the side that was asked for: no delimiter then */
+};
+
+const char *export_format_name(enum export_format format);
+/* By --format's name, or by a path's suffix. 0 or -EINVAL (diag lists what there is). */
+MUST_CHECK int export_format_by_name(const char *name, struct diag *diag, enum export_format *ret_format);
+MUST_CHECK int export_format_by_path(const char *path, struct diag *diag, enum export_format *ret_format);
+/* Writes the whole profile. 0; -ENOMEM; -EFBIG. */
+MUST_CHECK int export_write(const struct profile *profile, enum export_format format, const struct export_options *options,
+			    struct buffer *buffer, struct diag *diag);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* account: what a run was, what it cost and what it lost: stands in every report and file beside the samples. */
+#pragma once
+#include <stdint.h>
+
+#include "abi/reason.h"
+
+#define ACCOUNT_MAX_NOTES 16
+#define ACCOUNT_NOTE_BYTES 256
+
+struct account {
+	/* what was asked for */
+	char command_line[512];  /* sonde's own arguments, blanks between them */
+	char event[64];          /* as sampled: "cpu-clock" */
+	char event_unit[16];     /* "nanoseconds" for clocks, else "count" */
+	uint64_t freq_hz;        /* 0 when a period was asked for */
+	uint64_t period;         /* events per tick; 0 when the kernel varies it */
+	/* where and when */
+	char host[64], kernel[64];
+	uint64_t start_unix_ns, duration_ns;
+	uint32_t nr_cpus;        /* sampled */
+	/* ticks = recorded + sum(filtered) + sum(dropped) */
+	uint64_t ticks, recorded;
+	uint64_t filtered[SONDE_FILTER_COUNT], dropped[SONDE_DROP_COUNT];
+	/* of the recorded samples: user stacks by how they end, and sides that are missed */
+	uint64_t stopped[SONDE_STOP_COUNT];
+	uint64_t missed_user, missed_kernel;
+	uint64_t missed_full;    /* those of the two above for which the stack store was full */
+	uint64_t lost_sideband;  /* mapping and process events that the kernel could not deliver */
+	/* own cost */
+	uint64_t cpu_user_ns, cpu_system_ns, max_rss_bytes, bpf_map_bytes;
+	uint64_t startup_ns;     /* from the session's start to the first moment that samples could be taken */
+	uint64_t unwind_rows, unwind_bytes;
+	uint32_t nr_processes, nr_objects;
+	/* warnings, in words for a person; what does not fit is counted */
+	char notes[ACCOUNT_MAX_NOTES][ACCOUNT_NOTE_BYTES];
+	uint32_t nr_notes, nr_notes_refused;
+};
+
+__attribute__((format(printf, 2, 3))) void account_note(struct account *account, const char *fmt, ...);
+/* Names and texts of the reasons (abi/reason.h), for reports: "ring_full", "no room in the ring buffer for the sample". */
+const char *filter_name(enum sonde_filter filter);
+const char *drop_name(enum sonde_drop drop);
+const char *stop_name(enum sonde_stop stop);
+const char *drop_text(enum sonde_drop drop);
+const char *stop_mark(enum sonde_stop stop); /* a printf format with at most one %s, "" for COMPLETE */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile: what was observed, dictionary-coded: strings, functions, mappings, locations, stacks, samples. The one currency
+ * between the stages: every verb makes one, every format consumes one. Entries are numbered from 0 in the order they came, equal entries are
+ * one (a location: all of its fields equal). Everything lives until profile_free. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "model/account.h"
+
+#define PROFILE_NONE UINT32_MAX /* no such entry, or no memory for it */
+
+enum frame_kind {
+	FRAME_NATIVE,
+	FRAME_KERNEL,
+	FRAME_MISSED, /* the whole side is not known: the only frame of its stack */
+	FRAME_MARK,   /* says at the root end why the stack goes no further: [truncated] */
+};
+
+struct profile_mapping { /* where a file was mapped; kernel and marks have none */
+	uint64_t start_pc, end_pc, file_off;
+	uint32_t path, build_id; /* strings; build_id "" when there is none */
+};
+
+struct profile_function {
+	uint32_t name, system_name; /* strings: as shown (demangled), as linked */
+	uint32_t file;              /* string: source file, "" when not known */
+	uint32_t line;              /* of its first line, 0 when not known */
+};
+
+struct profile_location {
+	uint64_t pc;           /* the interrupted instruction, or the return address; 0 for marks */
+	uint64_t elf_vaddr;    /* pc as linked; 0 without a mapping */
+	uint64_t function_off; /* pc - start of the symbol; 0 without one */
+	uint32_t mapping;      /* or PROFILE_NONE */
+	uint32_t function;     /* always there: a name in brackets where no symbol was found */
+	uint32_t kind;         /* enum frame_kind */
+};
+
+struct profile_sample { /* equal ones (but for count) are one */
+	uint32_t user_stack, kernel_stack; /* PROFILE_NONE: that side does not exist, or was not asked for */
+	uint32_t tgid, tid, cpu;
+	uint32_t comm;                     /* string */
+	uint64_t count;                    /* ticks */
+};
+
+struct profile;
+struct profile *profile_new(void); /* NULL: no memory */
+void profile_free(struct profile *profile);
+static inline void profile_freep(struct profile **profile)
+{
+	profile_free(*profile);
+}
+
+/* Each gives the entry's number, an old one when there is an equal one; PROFILE_NONE: no memory. */
+uint32_t profile_string(struct profile *profile, const char *text);
+uint32_t profile_mapping(struct profile *profile, const struct profile_mapping *mapping);
+uint32_t profile_function(struct profile *profile, const struct profile_function *function);
+uint32_t profile_location(struct profile *profile, const struct profile_location *location);
+uint32_t profile_stack(struct profile *profile, const uint32_t *locations, uint32_t nr_locations); /* leaf first */
+/* Adds `sample->count` to the equal sample or makes one. 0 or -ENOMEM. */
+MUST_CHECK int profile_add(struct profile *profile, const struct profile_sample *sample);
+
+/* Readers. Borrowed until the next call that adds an entry of the same kind; the number must be a valid one. */
+const char *profile_string_text(const struct profile *profile, uint32_t string);
+const struct profile_mapping *profile_mapping_at(const struct profile *profile, uint32_t mapping);
+const struct profile_function *profile_function_at(const struct profile *profile, uint32_t function);
+const struct profile_location *profile_location_at(const struct profile *profile, uint32_t location);
+const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, uint32_t *ret_nr_locations);
+const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample);
+uint32_t profile_nr_strings(const struct profile *profile);
+uint32_t profile_nr_mappings(const struct profile *profile);
+uint32_t profile_nr_functions(const struct profile *profile);
+uint32_t profile_nr_locations(const struct profile *profile);
+uint32_t profile_nr_stacks(const struct profile *profile);
+uint32_t profile_nr_samples(const struct profile *profile);
+
+/* The account of the run; writable through the profile that owns it. */
+struct account *profile_account(struct profile *profile);
+const struct account *profile_account_of(const struct profile *profile);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_table: which file stands at which pc of which process, at which time. Fed by /proc at the start and by the kernel's
+ * side-band from then on; asked by the unwinder (what is mapped now) and by the report (what was mapped then). Files are
+ * numbered: the same file (device, inode, size, change time; the build id when it has one) has one number however many processes map it, and is opened
+ * while a process that maps it lives. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "elf/elf_file.h"
+
+#define OBJECT_NONE UINT32_MAX /* anonymous memory, or a file that could not be opened */
+
+struct process_table;
+
+struct object { /* a mapped ELF file; borrowed until process_table_free */
+	const struct elf_file *elf; /* NULL: not an ELF file, or not readable */
+	const char *path;           /* as the process saw it when it was first met; "[vdso]" */
+};
+
+/* An executable mapping of a process, with the time it was there. */
+struct process_mapping {
+	uint64_t start_pc, end_pc, file_off;
+	uint64_t from_ns, until_ns; /* CLOCK_MONOTONIC; UINT64_MAX: still there */
+	uint64_t load_bias;         /* elf_vaddr = pc - load_bias; 0 without an object */
+	uint32_t object;            /* or OBJECT_NONE */
+	uint32_t path;              /* process_table_path(): as the process saw it, also without an object */
+};
+
+/* A mapping event of the side-band or a line of /proc/PID/maps. */
+struct mapping_event {
+	uint32_t tgid;
+	uint64_t start_pc, size_bytes, file_off, time_ns;
+	const char *path;
+};
+
+struct process_table *process_table_new(void);
+void process_table_free(struct process_table *table);
+
+/* Reads /proc/TGID: comm and executable mappings. 0; -ENOENT when it is gone; -EACCES. Kernel threads have no mappings. */
+MUST_CHECK int process_table_scan(struct process_table *table, uint32_t tgid, uint64_t time_ns, struct diag *diag);
+/* Calls scan for every process in /proc. The number of them, or a negative errno. */
+MUST_CHECK int process_table_scan_all(struct process_table *table, uint64_t time_ns, struct diag *diag);
+
+/* Side-band events. Each returns 0 or -ENOMEM. */
+MUST_CHECK int process_table_mmap(struct process_table *table, const struct mapping_event *event);
+MUST_CHECK int process_table_exec(struct process_table *table, uint32_t tgid, uint64_t time_ns);
+MUST_CHECK int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32_t child_tgid, uint64_t time_ns);
+void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t time_ns);
+
+/* Those whose live mappings changed since the last call, for the unwinder: calls `fn` with the live mappings sorted by start_pc (nr 0: it
+ * has exited or has none). */
+typedef int (*process_changed_fn)(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings);
+MUST_CHECK int process_table_changes(struct process_table *table, process_changed_fn fn, void *arg);
+
+/* What stood at `pc` of `tgid` at `time_ns`; NULL when nothing known did. Borrowed until the table's next change. */
+const struct process_mapping *process_table_find(const struct process_table *table, uint32_t tgid, uint64_t time_ns, uint64_t pc);
+const struct object *process_table_object(const struct process_table *table, uint32_t object); /* not OBJECT_NONE */
+const char *process_table_path(const struct process_table *table, uint32_t path);
+uint32_t process_table_nr_objects(const struct process_table *table);
+uint32_t process_table_nr_processes(const struct process_table *table);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* symbolizer: from an address to a name. Lazy: nothing is read before the first question that needs it, and each file is read once
+ * however many processes map it. One thread. Answers are borrowed until symbolizer_free. */
+#pragma once
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_file.h"
+
+struct symbolizer;
+
+struct symbolizer_options {
+	const char *kallsyms_path; /* NULL: /proc/kallsyms */
+	const char *debug_dir;     /* NULL: /usr/lib/debug */
+};
+
+struct symbol_name {
+	const char *name;        /* demangled */
+	const char *system_name; /* as linked */
+	uint64_t start;          /* first address of the symbol, in the space of the question */
+};
+
+struct symbolizer *symbolizer_new(const struct symbolizer_options *options); /* NULL options: all defaults. NULL: no memory */
+void symbolizer_free(struct symbolizer *symbolizer);
+
+/* Kernel, its modules and BPF programs (whose names in kallsyms end in [module]; it stands in the name as "name [module]"). 0;
+ * -ENOENT: no symbol; -EACCES: the kernel hides its addresses (kptr_restrict). */
+MUST_CHECK int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symbol_name *ret_name);
+
+/* A file, known by the caller's number `object` (the same file, the same number, for the symbolizer's life). `elf` is borrowed until
+ * symbolizer_free; `path` is where debug links are looked for beside it, and may be NULL. Its own .symtab, else the debug file's
+ * by build id or debug link (CRC checked), else .dynsym. 0; -ENOENT: no symbol covers it; -ENODATA: the file has none at all. */
+MUST_CHECK int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path,
+				 uint64_t elf_vaddr, struct symbol_name *ret_name);
+
+/* JIT code by the process's perf map (/tmp/perf-PID.map in its own root and pid namespace), read once per tgid at the first question;
+ * refused unless a regular file of the process's user or of root, at most 1 GiB. 0 or -ENOENT. */
+MUST_CHECK int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, struct symbol_name *ret_name);
+
+/* The demangled name (C++, Rust v0 and legacy), or NULL when `name` is not mangled. The caller frees it. */
+char *demangle(const char *name);
