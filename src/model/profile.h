@@ -10,6 +10,11 @@
 #include "model/account.h"
 
 #define PROFILE_NONE UINT32_MAX /* no such entry, or no memory for it */
+#define PROFILE_EMPTY_STRING 0  /* the string "" of every profile */
+
+/* The function names of FRAME_MISSED. */
+#define PROFILE_MISSED_USER "[Missed User Stack]"
+#define PROFILE_MISSED_KERNEL "[Missed Kernel Stack]"
 
 enum frame_kind {
 	FRAME_NATIVE,

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/export.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "export/formats.h"
+
+#define X(id, name, suffixes, text) name,
+static const char *const names[] = { EXPORT_FORMAT_LIST(X) };
+#undef X
+#define X(id, name, suffixes, text) suffixes,
+static const char *const suffix_lists[] = { EXPORT_FORMAT_LIST(X) };
+#undef X
+#define X(id, name, suffixes, text) " " name
+static const char all_names[] = EXPORT_FORMAT_LIST(X);
+#undef X
+#define X(id, name, suffixes, text) " " suffixes
+static const char all_suffixes[] = EXPORT_FORMAT_LIST(X);
+#undef X
+
+typedef int (*write_fn)(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+static const write_fn writers[] = {
+	[EXPORT_TEXT] = write_text,
+	[EXPORT_FOLDED] = write_folded,
+};
+
+const char *export_format_name(enum export_format format)
+{
+	return names[format];
+}
+
+int export_format_by_name(const char *name, struct diag *diag, enum export_format *ret_format)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(name, names[i])) {
+			*ret_format = (enum export_format)i;
+			return 0;
+		}
+	}
+	return diag_errno(diag, EINVAL, "unknown format '%.64s'; there are:%s", name, all_names);
+}
+
+static bool ends_with(const char *path, const char *suffix, size_t suffix_size)
+{
+	size_t size = strlen(path);
+
+	return size > suffix_size && !memcmp(path + size - suffix_size, suffix, suffix_size);
+}
+
+static bool has_suffix(const char *path, const char *suffixes)
+{
+	for (;;) {
+		size_t size = strcspn(suffixes, " ");
+
+		if (ends_with(path, suffixes, size))
+			return true;
+		if (!suffixes[size])
+			return false;
+		suffixes += size + 1;
+	}
+}
+
+int export_format_by_path(const char *path, struct diag *diag, enum export_format *ret_format)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(suffix_lists); i++) {
+		if (has_suffix(path, suffix_lists[i])) {
+			*ret_format = (enum export_format)i;
+			return 0;
+		}
+	}
+	return diag_errno(diag, EINVAL, "no format goes with the name '%.256s'; known suffixes:%s (or say --format)", path, all_suffixes);
+}
+
+static bool is_missed(const struct profile *profile, uint32_t stack)
+{
+	uint32_t nr_locations;
+	const uint32_t *locations = profile_stack_at(profile, stack, &nr_locations);
+
+	return nr_locations && profile_location_at(profile, locations[0])->kind == FRAME_MISSED;
+}
+
+bool wants_delimiter(const struct profile *profile, const struct export_options *options, uint32_t user_stack, uint32_t kernel_stack)
+{
+	if (!options->delimited || options->user_only || options->kernel_only)
+		return false;
+	if (user_stack == PROFILE_NONE || kernel_stack == PROFILE_NONE)
+		return false;
+	return !is_missed(profile, user_stack) && !is_missed(profile, kernel_stack);
+}
+
+int export_write(const struct profile *profile, enum export_format format, const struct export_options *options, struct buffer *buffer,
+		 struct diag *diag)
+{
+	int err;
+
+	if (format >= ARRAY_SIZE(writers))
+		return diag_errno(diag, ENOTSUP, "the format %s cannot be written yet", names[format]);
+	err = writers[format](profile, options, buffer);
+	if (!err)
+		err = buffer->err;
+	if (err == -EFBIG)
+		return diag_errno(diag, EFBIG, "the %s report is larger than %zu bytes", names[format], buffer->max);
+	return err ? diag_errno(diag, -err, "no memory for the %s report", names[format]) : 0;
+}

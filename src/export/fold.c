@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/fold.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64_map.h"
+#include "export/frame_text.h"
+
+#define ENTRY_KEY_BYTES offsetof(struct fold_entry, count)
+
+struct folder {
+	const struct profile *profile;
+	const struct export_options *options;
+	uint32_t *first_alike; /* per stack: the first one that reads the same */
+	struct u64_map index;  /* of entries */
+	struct fold fold;
+};
+
+/* What of a frame is compared. Kinds differ in how they are annotated and coloured. */
+struct frame_key {
+	uint64_t off;
+	uint32_t name, kind;
+};
+
+static struct frame_key frame_key(const struct folder *folder, uint32_t location)
+{
+	const struct profile_location *at = profile_location_at(folder->profile, location);
+
+	return (struct frame_key){
+		.off = folder->options->offsets ? frame_offset(folder->profile, at) : 0,
+		.name = profile_function_at(folder->profile, at->function)->name,
+		.kind = at->kind,
+	};
+}
+
+static uint64_t hash_stack(const struct folder *folder, uint32_t stack)
+{
+	uint32_t nr_locations;
+	const uint32_t *locations = profile_stack_at(folder->profile, stack, &nr_locations);
+	uint64_t hash = nr_locations;
+
+	for (uint32_t i = 0; i < nr_locations; i++) {
+		struct frame_key key = frame_key(folder, locations[i]);
+
+		hash = hash_bytes(&key, sizeof(key), hash);
+	}
+	return hash;
+}
+
+static bool read_alike(const struct folder *folder, uint32_t a, uint32_t b)
+{
+	uint32_t nr_a, nr_b;
+	const uint32_t *as = profile_stack_at(folder->profile, a, &nr_a), *bs = profile_stack_at(folder->profile, b, &nr_b);
+
+	if (nr_a != nr_b)
+		return false;
+	for (uint32_t i = 0; i < nr_a; i++) {
+		struct frame_key key_a = frame_key(folder, as[i]), key_b = frame_key(folder, bs[i]);
+
+		if (as[i] != bs[i] && memcmp(&key_a, &key_b, sizeof(key_a)))
+			return false;
+	}
+	return true;
+}
+
+static uint32_t find_alike(const struct folder *folder, const struct u64_map *index, uint64_t hash, uint32_t stack)
+{
+	uint32_t cursor = 0, *found;
+
+	while ((found = u64_map_each(index, hash, &cursor))) {
+		if (read_alike(folder, *found, stack))
+			return *found;
+	}
+	return stack;
+}
+
+static int find_all_alike(struct folder *folder)
+{
+	CLEANUP(u64_map_done) struct u64_map index = { 0 };
+	uint32_t nr_stacks = profile_nr_stacks(folder->profile);
+
+	folder->first_alike = calloc((size_t)nr_stacks + 1, sizeof(*folder->first_alike));
+	if (!folder->first_alike)
+		return -ENOMEM;
+	for (uint32_t stack = 0; stack < nr_stacks; stack++) {
+		uint64_t hash = hash_stack(folder, stack);
+
+		folder->first_alike[stack] = find_alike(folder, &index, hash, stack);
+		if (folder->first_alike[stack] == stack && u64_map_add(&index, hash, stack))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_entry(struct folder *folder, const struct fold_entry *entry)
+{
+	uint64_t hash = hash_bytes(entry, ENTRY_KEY_BYTES, 0);
+	uint32_t cursor = 0, *found;
+
+	while ((found = u64_map_each(&folder->index, hash, &cursor))) {
+		struct fold_entry *old = &folder->fold.entries[*found];
+
+		if (!memcmp(old, entry, ENTRY_KEY_BYTES)) {
+			old->count += entry->count;
+			return 0;
+		}
+	}
+	folder->fold.entries[folder->fold.nr_entries] = *entry;
+	return u64_map_add(&folder->index, hash, folder->fold.nr_entries++);
+}
+
+static int add_samples(struct folder *folder, bool by_tgid)
+{
+	uint32_t nr_samples = profile_nr_samples(folder->profile);
+	int err = 0;
+
+	folder->fold.entries = calloc((size_t)nr_samples + 1, sizeof(*folder->fold.entries));
+	if (!folder->fold.entries)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr_samples && !err; i++) {
+		const struct profile_sample *sample = profile_sample_at(folder->profile, i);
+		struct fold_entry entry = {
+			.user_stack = sample->user_stack == PROFILE_NONE ? PROFILE_NONE : folder->first_alike[sample->user_stack],
+			.kernel_stack = sample->kernel_stack == PROFILE_NONE ? PROFILE_NONE : folder->first_alike[sample->kernel_stack],
+			.comm = sample->comm,
+			.tgid = by_tgid ? sample->tgid : 0,
+			.tid = folder->options->threads ? sample->tid : 0,
+			.count = sample->count,
+		};
+
+		err = add_entry(folder, &entry);
+	}
+	return err;
+}
+
+static int order(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int order_frames(const struct folder *folder, uint32_t a, uint32_t b)
+{
+	struct frame_key key_a = frame_key(folder, a), key_b = frame_key(folder, b);
+	int by;
+
+	if (a == b)
+		return 0;
+	by = strcmp(profile_string_text(folder->profile, key_a.name), profile_string_text(folder->profile, key_b.name));
+	if (!by)
+		by = order(key_a.off, key_b.off);
+	return by ? by : order(key_a.kind, key_b.kind);
+}
+
+/* PROFILE_NONE stands last. */
+static int order_stacks(const struct folder *folder, uint32_t a, uint32_t b)
+{
+	const uint32_t *as, *bs;
+	uint32_t nr_a, nr_b;
+
+	if (a == b || a == PROFILE_NONE || b == PROFILE_NONE)
+		return order(a, b);
+	as = profile_stack_at(folder->profile, a, &nr_a);
+	bs = profile_stack_at(folder->profile, b, &nr_b);
+	for (uint32_t i = 1; i <= nr_a && i <= nr_b; i++) {
+		int by = order_frames(folder, as[nr_a - i], bs[nr_b - i]);
+
+		if (by)
+			return by;
+	}
+	return order(nr_a, nr_b);
+}
+
+static int order_entries(const void *left, const void *right, void *arg)
+{
+	const struct folder *folder = arg;
+	const struct fold_entry *a = left, *b = right;
+	int by = order(a->count, b->count);
+
+	if (!by)
+		by = strcmp(profile_string_text(folder->profile, a->comm), profile_string_text(folder->profile, b->comm));
+	if (!by)
+		by = order_stacks(folder, a->user_stack, b->user_stack);
+	if (!by)
+		by = order_stacks(folder, a->kernel_stack, b->kernel_stack);
+	if (!by)
+		by = order(a->tgid, b->tgid);
+	return by ? by : order(a->tid, b->tid);
+}
+
+static void folder_done(struct folder *folder)
+{
+	free(folder->first_alike);
+	u64_map_done(&folder->index);
+	fold_done(&folder->fold);
+}
+
+int fold_profile(const struct profile *profile, const struct export_options *options, bool by_tgid, struct fold *ret_fold)
+{
+	CLEANUP(folder_done) struct folder folder = { .profile = profile, .options = options };
+	int err = find_all_alike(&folder);
+
+	if (!err)
+		err = add_samples(&folder, by_tgid);
+	if (err)
+		return err;
+	qsort_r(folder.fold.entries, folder.fold.nr_entries, sizeof(*folder.fold.entries), order_entries, &folder);
+	*ret_fold = folder.fold;
+	folder.fold = (struct fold){ 0 };
+	return 0;
+}
+
+void fold_done(struct fold *fold)
+{
+	free(fold->entries);
+	*fold = (struct fold){ 0 };
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writers behind export_write, one per format. Each returns 0 or -ENOMEM; the buffer's own sticky error is checked by export_write. */
+#pragma once
+#include "export/export.h"
+
+MUST_CHECK int write_text(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_folded(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+
+/* Between kernel and user frames: both sides are there, asked for, and not missed. */
+bool wants_delimiter(const struct profile *profile, const struct export_options *options, uint32_t user_stack, uint32_t kernel_stack);

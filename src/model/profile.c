@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/profile.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/u64_map.h"
+
+#define MAX_BLOB_BYTES ((size_t)4 << 30) /* texts and stacks of one profile, together */
+
+/* Entries of one kind, each found again through `index` by the hash of its key. */
+struct table {
+	char *items;
+	uint32_t nr, capacity, item_bytes;
+	struct u64_map index;
+};
+
+/* A text or a stack: the bytes lie in the arena. */
+struct blob {
+	const void *bytes;
+	size_t size;
+};
+
+struct profile {
+	struct arena *arena;
+	struct table strings, stacks; /* of struct blob */
+	struct table mappings, functions, locations, samples;
+	struct account account;
+};
+
+/* What is compared: all fields, but neither the padding behind them nor a sample's count. */
+#define LOCATION_KEY_BYTES (offsetof(struct profile_location, kind) + sizeof(uint32_t))
+#define SAMPLE_KEY_BYTES offsetof(struct profile_sample, count)
+_Static_assert(sizeof(struct profile_mapping) == 3 * 8 + 2 * 4, "no padding: it is compared as bytes");
+_Static_assert(sizeof(struct profile_function) == 4 * 4, "no padding: it is compared as bytes");
+_Static_assert(LOCATION_KEY_BYTES == 3 * 8 + 3 * 4, "no padding: it is compared as bytes");
+_Static_assert(SAMPLE_KEY_BYTES == 6 * 4, "no padding: it is compared as bytes");
+
+static void table_done(struct table *table)
+{
+	free(table->items);
+	u64_map_done(&table->index);
+}
+
+static void *table_at(const struct table *table, uint32_t i)
+{
+	return table->items + (size_t)i * table->item_bytes;
+}
+
+static int table_reserve(struct table *table)
+{
+	uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
+	char *items;
+
+	if (table->nr < table->capacity)
+		return 0;
+	if (table->capacity > UINT32_MAX / 4)
+		return -ENOMEM;
+	items = realloc(table->items, (size_t)capacity * table->item_bytes);
+	if (!items)
+		return -ENOMEM;
+	table->items = items;
+	table->capacity = capacity;
+	return 0;
+}
+
+/* The new entry's number, or PROFILE_NONE. */
+static uint32_t table_append(struct table *table, uint64_t hash, const void *item)
+{
+	if (table_reserve(table) || u64_map_add(&table->index, hash, table->nr))
+		return PROFILE_NONE;
+	memcpy(table_at(table, table->nr), item, table->item_bytes);
+	return table->nr++;
+}
+
+/* Entries of fixed size, equal when their first `key_bytes` are. */
+static uint32_t table_intern(struct table *table, const void *item, size_t key_bytes)
+{
+	uint64_t hash = hash_bytes(item, key_bytes, 0);
+	uint32_t cursor = 0, *found;
+
+	while ((found = u64_map_each(&table->index, hash, &cursor))) {
+		if (!memcmp(table_at(table, *found), item, key_bytes))
+			return *found;
+	}
+	return table_append(table, hash, item);
+}
+
+static uint32_t blob_intern(struct profile *profile, struct table *table, const void *bytes, size_t size, size_t nr_closing)
+{
+	uint64_t hash = hash_bytes(bytes, size, 0);
+	uint32_t cursor = 0, *found;
+	char *copy;
+
+	while ((found = u64_map_each(&table->index, hash, &cursor))) {
+		const struct blob *blob = table_at(table, *found);
+
+		if (blob->size == size && !memcmp(blob->bytes, bytes, size))
+			return *found;
+	}
+	copy = arena_alloc(profile->arena, size + nr_closing);
+	if (!copy)
+		return PROFILE_NONE;
+	memcpy(copy, bytes, size);
+	memset(copy + size, 0, nr_closing);
+	return table_append(table, hash, &(struct blob){ .bytes = copy, .size = size });
+}
+
+struct profile *profile_new(void)
+{
+	CLEANUP(profile_freep) struct profile *profile = calloc(1, sizeof(*profile));
+
+	if (!profile)
+		return NULL;
+	profile->strings.item_bytes = sizeof(struct blob);
+	profile->stacks.item_bytes = sizeof(struct blob);
+	profile->mappings.item_bytes = sizeof(struct profile_mapping);
+	profile->functions.item_bytes = sizeof(struct profile_function);
+	profile->locations.item_bytes = sizeof(struct profile_location);
+	profile->samples.item_bytes = sizeof(struct profile_sample);
+	profile->arena = arena_new(MAX_BLOB_BYTES);
+	if (!profile->arena || profile_string(profile, "") != PROFILE_EMPTY_STRING)
+		return NULL;
+	return MOVE(profile);
+}
+
+void profile_free(struct profile *profile)
+{
+	if (!profile)
+		return;
+	table_done(&profile->strings);
+	table_done(&profile->stacks);
+	table_done(&profile->mappings);
+	table_done(&profile->functions);
+	table_done(&profile->locations);
+	table_done(&profile->samples);
+	arena_free(profile->arena);
+	free(profile);
+}
+
+uint32_t profile_string(struct profile *profile, const char *text)
+{
+	return blob_intern(profile, &profile->strings, text, strlen(text), 1);
+}
+
+uint32_t profile_mapping(struct profile *profile, const struct profile_mapping *mapping)
+{
+	return table_intern(&profile->mappings, mapping, sizeof(*mapping));
+}
+
+uint32_t profile_function(struct profile *profile, const struct profile_function *function)
+{
+	return table_intern(&profile->functions, function, sizeof(*function));
+}
+
+uint32_t profile_location(struct profile *profile, const struct profile_location *location)
+{
+	return table_intern(&profile->locations, location, LOCATION_KEY_BYTES);
+}
+
+uint32_t profile_stack(struct profile *profile, const uint32_t *locations, uint32_t nr_locations)
+{
+	static const uint32_t none;
+
+	return blob_intern(profile, &profile->stacks, nr_locations ? locations : &none, nr_locations * sizeof(*locations), 0);
+}
+
+int profile_add(struct profile *profile, const struct profile_sample *sample)
+{
+	uint32_t nr_before = profile->samples.nr, i = table_intern(&profile->samples, sample, SAMPLE_KEY_BYTES);
+	struct profile_sample *entry;
+
+	if (i == PROFILE_NONE)
+		return -ENOMEM;
+	entry = table_at(&profile->samples, i);
+	if (i != nr_before && __builtin_add_overflow(entry->count, sample->count, &entry->count))
+		entry->count = UINT64_MAX;
+	return 0;
+}
+
+const char *profile_string_text(const struct profile *profile, uint32_t string)
+{
+	return ((const struct blob *)table_at(&profile->strings, string))->bytes;
+}
+
+const struct profile_mapping *profile_mapping_at(const struct profile *profile, uint32_t mapping)
+{
+	return table_at(&profile->mappings, mapping);
+}
+
+const struct profile_function *profile_function_at(const struct profile *profile, uint32_t function)
+{
+	return table_at(&profile->functions, function);
+}
+
+const struct profile_location *profile_location_at(const struct profile *profile, uint32_t location)
+{
+	return table_at(&profile->locations, location);
+}
+
+const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, uint32_t *ret_nr_locations)
+{
+	const struct blob *blob = table_at(&profile->stacks, stack);
+
+	*ret_nr_locations = (uint32_t)(blob->size / sizeof(uint32_t));
+	return blob->bytes;
+}
+
+const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample)
+{
+	return table_at(&profile->samples, sample);
+}
+
+uint32_t profile_nr_strings(const struct profile *profile)
+{
+	return profile->strings.nr;
+}
+
+uint32_t profile_nr_mappings(const struct profile *profile)
+{
+	return profile->mappings.nr;
+}
+
+uint32_t profile_nr_functions(const struct profile *profile)
+{
+	return profile->functions.nr;
+}
+
+uint32_t profile_nr_locations(const struct profile *profile)
+{
+	return profile->locations.nr;
+}
+
+uint32_t profile_nr_stacks(const struct profile *profile)
+{
+	return profile->stacks.nr;
+}
+
+uint32_t profile_nr_samples(const struct profile *profile)
+{
+	return profile->samples.nr;
+}
+
+struct account *profile_account(struct profile *profile)
+{
+	return &profile->account;
+}
+
+const struct account *profile_account_of(const struct profile *profile)
+{
+	return &profile->account;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/profile.h"
+
+static void strings_are_one(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	uint32_t a = profile_string(profile, "a"), ab = profile_string(profile, "ab");
+
+	assert_string_equal(profile_string_text(profile, PROFILE_EMPTY_STRING), "");
+	assert_int_equal(profile_string(profile, ""), PROFILE_EMPTY_STRING);
+	assert_int_equal(a, 1);
+	assert_int_equal(ab, 2);
+	assert_int_equal(profile_string(profile, "a"), a);
+	assert_int_equal(profile_nr_strings(profile), 3);
+	assert_string_equal(profile_string_text(profile, ab), "ab");
+}
+
+/* Equal in every field but one: each is an entry of its own. */
+static void locations_differ_in_any_field(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	struct profile_location location;
+
+	memset(&location, 0xff, sizeof(location)); /* the padding must not count */
+	location.pc = location.elf_vaddr = location.function_off = location.mapping = location.function = location.kind = 0;
+	assert_int_equal(profile_location(profile, &location), 0);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ 0 }), 0);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ .pc = 1 }), 1);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ .elf_vaddr = 1 }), 2);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ .function_off = 1 }), 3);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ .mapping = 1 }), 4);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ .function = 1 }), 5);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ .kind = 1 }), 6);
+	assert_int_equal(profile_location_at(profile, 4)->mapping, 1);
+	assert_int_equal(profile_nr_locations(profile), 7);
+}
+
+static void stacks_are_one(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	uint32_t nr_locations;
+
+	assert_int_equal(profile_stack(profile, (uint32_t[]){ 1, 2 }, 2), 0);
+	assert_int_equal(profile_stack(profile, (uint32_t[]){ 1, 2, 0 }, 3), 1);
+	assert_int_equal(profile_stack(profile, (uint32_t[]){ 2, 1 }, 2), 2);
+	assert_int_equal(profile_stack(profile, NULL, 0), 3);
+	assert_int_equal(profile_stack(profile, (uint32_t[]){ 1, 2 }, 2), 0);
+	assert_int_equal(profile_nr_stacks(profile), 4);
+	assert_int_equal(profile_stack_at(profile, 1, &nr_locations)[1], 2);
+	assert_int_equal(nr_locations, 3);
+	profile_stack_at(profile, 3, &nr_locations);
+	assert_int_equal(nr_locations, 0);
+}
+
+static void equal_samples_add_up(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	struct profile_sample sample = { .user_stack = 1, .kernel_stack = PROFILE_NONE, .tgid = 3, .tid = 4, .cpu = 5, .comm = 0, .count = 6 };
+
+	assert_int_equal(profile_add(profile, &sample), 0);
+	sample.count = 10;
+	assert_int_equal(profile_add(profile, &sample), 0);
+	sample.cpu = 0;
+	assert_int_equal(profile_add(profile, &sample), 0);
+	assert_int_equal(profile_nr_samples(profile), 2);
+	assert_int_equal(profile_sample_at(profile, 0)->count, 16);
+	assert_int_equal(profile_sample_at(profile, 1)->count, 10);
+	sample.count = UINT64_MAX;
+	assert_int_equal(profile_add(profile, &sample), 0);
+	assert_true(profile_sample_at(profile, 1)->count == UINT64_MAX);
+}
+
+/* Entries keep their numbers and texts while the tables grow. */
+static void grows(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	char text[32];
+
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < 100000; i++) {
+			struct profile_mapping mapping = { .start_pc = i, .end_pc = i + 1, .path = i };
+			struct profile_function function = { .name = i, .line = 7 };
+
+			snprintf(text, sizeof(text), "string %u", i);
+			assert_int_equal(profile_string(profile, text), i + 1);
+			assert_int_equal(profile_mapping(profile, &mapping), i);
+			assert_int_equal(profile_function(profile, &function), i);
+			assert_int_equal(profile_stack(profile, &i, 1), i);
+		}
+	}
+	assert_string_equal(profile_string_text(profile, 4712), "string 4711");
+	assert_int_equal(profile_mapping_at(profile, 4711)->end_pc, 4712);
+	assert_int_equal(profile_function_at(profile, 99999)->name, 99999);
+}
+
+static void notes_have_a_cap(void **state)
+{
+	static struct account account;
+
+	for (uint32_t i = 0; i < ACCOUNT_MAX_NOTES + 3; i++)
+		account_note(&account, "note %u %0300u", i, i);
+	assert_int_equal(account.nr_notes, ACCOUNT_MAX_NOTES);
+	assert_int_equal(account.nr_notes_refused, 3);
+	assert_int_equal(strlen(account.notes[15]), ACCOUNT_NOTE_BYTES - 1);
+	assert_memory_equal(account.notes[15], "note 15 0", 9);
+}
+
+static void reasons_have_names(void **state)
+{
+	assert_string_equal(filter_name(SONDE_FILTER_IDLE), "idle");
+	assert_string_equal(drop_name(SONDE_DROP_RING_FULL), "ring_full");
+	assert_string_equal(drop_text(SONDE_DROP_RING_FULL), "no room in the ring buffer for the sample");
+	assert_string_equal(stop_name(SONDE_STOP_COMPLETE), "complete");
+	assert_string_equal(stop_mark(SONDE_STOP_COMPLETE), "");
+	assert_string_equal(stop_mark(SONDE_STOP_NO_ROW), "[no unwind info: %s]");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings_are_one),
+		cmocka_unit_test(locations_differ_in_any_field),
+		cmocka_unit_test(stacks_are_one),
+		cmocka_unit_test(equal_samples_add_up),
+		cmocka_unit_test(grows),
+		cmocka_unit_test(notes_have_a_cap),
+		cmocka_unit_test(reasons_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
