@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the system tests stand on: run sonde, run workloads whose true stack is known, compare. Standard library only.
+
+A test file registers functions with @test and ends with run_tests(); it prints TAP, which meson and tests/summary.py count. Arguments
+select tests by a part of their name. Environment:
+  SONDE                the program under test (default: build/sonde of this checkout)
+  SONDE_TEST_NO_BPF=1  tests that need BPF are skipped, and counted as such; without it they fail where BPF is missing
+"""
+import atexit
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SONDE = os.path.abspath(os.environ.get("SONDE", os.path.join(ROOT, "build", "sonde")))
+SOURCES = os.path.join(ROOT, "tests", "programs")
+PROGRAMS = os.path.join(os.path.dirname(SONDE), "test-programs")
+SCRATCH = tempfile.mkdtemp(prefix="sonde-test-")
+os.chmod(SCRATCH, 0o755)
+atexit.register(shutil.rmtree, SCRATCH, True)
+
+CFLAGS = ["-O2", "-g0", "-Wall", "-Wextra", "-Werror", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread"]
+VARIANTS = {
+	"": ["gcc"],
+	"static": ["gcc", "-static"],
+	"spie": ["gcc", "-static-pie", "-fPIE"],
+	"nopie": ["gcc", "-no-pie", "-fno-pie"],
+	"fp": ["gcc", "-fno-omit-frame-pointer"],
+	"clang": ["clang"],
+}
+
+
+class Skip(Exception):
+	"""The test cannot say anything here; the text says why."""
+
+
+class Failure(Exception):
+	"""The test failed; the text says how."""
+
+
+def skip(reason):
+	raise Skip(reason)
+
+
+def check(condition, text):
+	if not condition:
+		raise Failure(text() if callable(text) else text)
+
+
+def check_equal(got, want, what):
+	check(got == want, lambda: "%s: got %r, want %r" % (what, got, want))
+
+
+def need_bpf():
+	if os.environ.get("SONDE_TEST_NO_BPF") == "1":
+		skip("SONDE_TEST_NO_BPF=1")
+
+
+def find_tool(*names):
+	"""The first of these programs that is installed, or None."""
+	for name in names:
+		path = shutil.which(name)
+		if path:
+			return path
+	return None
+
+
+def scratch(name):
+	"""A path of that name in a directory that goes away with this process."""
+	return os.path.join(SCRATCH, name)
+
+
+# --- running sonde -------------------------------------------------------------------------------------------------------------
+
+class Run:
+	"""How a command ended: code (128+N for a signal, as a shell counts), out and err as text, seconds."""
+
+	def __init__(self, code, out, err, seconds):
+		self.code = 128 - code if code < 0 else code
+		self.out = out.decode("utf-8", "backslashreplace") if out is not None else ""
+		self.err = err.decode("utf-8", "backslashreplace") if err is not None else ""
+		self.seconds = seconds
+
+	def __str__(self):
+		return "exit %d after %.1f s\nstdout: %s\nstderr: %s" % (self.code, self.seconds, clip(self.out), clip(self.err))
+
+
+def clip(text, limit=3000):
+	return text if len(text) <= limit else text[:limit] + "... (%d characters)" % len(text)
+
+
+def run(argv, timeout=60, **kwargs):
+	"""Runs a command to its end. A command that does not end in time fails the test."""
+	kwargs.setdefault("stdin", subprocess.DEVNULL)
+	kwargs.setdefault("stdout", subprocess.PIPE)
+	kwargs.setdefault("stderr", subprocess.PIPE)
+	began = time.monotonic()
+	with subprocess.Popen([str(arg) for arg in argv], **kwargs) as process:
+		try:
+			out, err = process.communicate(timeout=timeout)
+		except subprocess.TimeoutExpired:
+			process.kill()
+			out, err = process.communicate()
+			raise Failure("%s did not end within %d s\n%s" % (" ".join(map(str, argv)), timeout, Run(process.returncode, out, err, timeout)))
+	return Run(process.returncode, out, err, time.monotonic() - began)
+
+
+def sonde(*args, want=None, **kwargs):
+	"""Runs sonde with these arguments; `want` is the exit code that it must have."""
+	result = run([SONDE, *args], **kwargs)
+	if want is not None:
+		check(result.code == want, lambda: "sonde %s: want exit %d\n%s" % (" ".join(map(str, args)), want, result))
+	return result
+
+
+class Background:
+	"""sonde in the background; leaves no process behind."""
+
+	def __init__(self, *args, **kwargs):
+		kwargs.setdefault("stdin", subprocess.DEVNULL)
+		kwargs.setdefault("stdout", subprocess.PIPE)
+		kwargs.setdefault("stderr", subprocess.PIPE)
+		self.began = time.monotonic()
+		self.process = subprocess.Popen([SONDE, *[str(arg) for arg in args]], **kwargs)
+
+	def __enter__(self):
+		return self
+
+	def wait_line(self, text, timeout=20):
+		"""Reads stdout up to and with the first line that has the text."""
+		while True:
+			line = self.process.stdout.readline()
+			if not line or time.monotonic() - self.began > timeout:
+				raise Failure("no line with %r on stdout" % text)
+			if text in line.decode("utf-8", "backslashreplace"):
+				return
+
+	def send(self, signo):
+		self.process.send_signal(signo)
+
+	def finish(self, timeout=30):
+		try:
+			out, err = self.process.communicate(timeout=timeout)
+		except subprocess.TimeoutExpired:
+			self.process.kill()
+			out, err = self.process.communicate()
+			raise Failure("sonde did not end within %d s\n%s" % (timeout, Run(self.process.returncode, out, err, timeout)))
+		return Run(self.process.returncode, out, err, time.monotonic() - self.began)
+
+	def __exit__(self, *exc):
+		if self.process.poll() is None:
+			self.process.kill()
+		self.process.communicate()
+
+
+# --- workloads -----------------------------------------------------------------------------------------------------------------
+
+def is_older(target, sources):
+	return not os.path.exists(target) or any(os.path.getmtime(source) > os.path.getmtime(target) for source in sources)
+
+
+def build(name, variant=""):
+	"""Builds tests/programs/NAME.{c,cc,rs} and returns the program's path."""
+	os.makedirs(PROGRAMS, exist_ok=True)
+	target = os.path.join(PROGRAMS, name + ("-" + variant if variant else ""))
+	sources = [os.path.join(SOURCES, file) for file in os.listdir(SOURCES)]
+	if not is_older(target, sources):
+		return target
+	path = os.path.join(SOURCES, name)
+	if os.path.exists(path + ".rs"):
+		if not find_tool("rustc"):
+			skip("no rustc")
+		compile_one(["rustc", "-O", "-o", target, path + ".rs"])
+	elif os.path.exists(path + ".cc"):
+		compile_one(["g++", *CFLAGS, "-o", target, path + ".cc"])
+	else:
+		compile_one([*VARIANTS[variant], *[flag for flag in CFLAGS if variant != "fp" or flag != "-fomit-frame-pointer"],
+			"-o", target, path + ".c", *parts_of(name)])
+	return target
+
+
+def parts_of(name):
+	if name != "library":
+		return []
+	linked, plugin = os.path.join(PROGRAMS, "liblinked.so"), os.path.join(PROGRAMS, "plugin.so")
+	for source, target in (("library_linked.c", linked), ("library_plugin.c", plugin)):
+		compile_one(["gcc", *CFLAGS, "-shared", "-fPIC", "-o", target, os.path.join(SOURCES, source)])
+	return [linked, "-Wl,-rpath," + PROGRAMS, "-ldl"]
+
+
+def compile_one(argv):
+	result = run(argv, timeout=120)
+	check(result.code == 0, lambda: "%s\n%s" % (" ".join(argv), result))
+
+
+class Program:
+	"""A running workload: .pid, and .chains: thread name -> [function names, root to leaf], as it says itself."""
+
+	def __init__(self, name, *args, variant="", seconds=30):
+		self.argv = [build(name, variant), str(seconds), *[str(arg) for arg in args]]
+		self.chains = {}
+		self.pid = None
+
+	def __enter__(self):
+		self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+		for line in self.process.stdout:
+			if self.read_line(line.decode().rstrip("\n")):
+				return self
+		raise Failure("%s ended before it was ready (exit %s)" % (" ".join(self.argv), self.process.wait()))
+
+	def read_line(self, line):
+		word, _, rest = line.partition(" ")
+		if word == "pid":
+			self.pid = int(rest)
+		elif word == "chain":
+			comm, _, chain = rest.partition(" ")
+			self.chains[comm] = chain.split(";")
+		return word == "ready"
+
+	def __exit__(self, *exc):
+		self.process.kill()
+		self.process.communicate()
+
+
+def parse_chains(text):
+	"""The chains in the output of a workload that ran to its end."""
+	program = object.__new__(Program)
+	program.chains = {}
+	for line in text.splitlines():
+		program.read_line(line)
+	return program.chains
+
+
+# --- stacks --------------------------------------------------------------------------------------------------------------------
+
+class Stack:
+	"""A line of folded output: comm, user and kernel frames root to leaf, count."""
+
+	def __init__(self, comm, user, kernel, count):
+		self.comm, self.user, self.kernel, self.count = comm, user, kernel, count
+
+	def __str__(self):
+		return "%6d %s: %s%s" % (self.count, self.comm, ";".join(self.user), " | " + ";".join(self.kernel) if self.kernel else "")
+
+
+def parse_folded(text):
+	"""Of `profile -f -a`: kernel frames are those that end in _[k]."""
+	stacks = []
+	for number, line in enumerate(text.splitlines(), 1):
+		match = re.fullmatch(r"([^;]*)((?:;[^;]+)*) ([1-9][0-9]*)", line)
+		check(match, lambda: "folded line %d is none: %r" % (number, line))
+		frames = match.group(2).split(";")[1:]
+		kernel = [frame[:-4] for frame in frames if frame.endswith("_[k]")]
+		user = [frame for frame in frames if not frame.endswith("_[k]")]
+		check(frames == user + [frame + "_[k]" for frame in kernel], lambda: "line %d: user frames behind kernel frames: %r" % (number, line))
+		stacks.append(Stack(match.group(1), user, kernel, int(match.group(3))))
+	return stacks
+
+
+def total(stacks):
+	return sum(stack.count for stack in stacks)
+
+
+# Frames of libc around the program's own: by name where libc has symbols, else by file. Debian's libc is stripped, so its static
+# functions have none, and what is shown may then be the file in brackets.
+LIBC_START = r"__libc_start_main(_impl)?|__libc_start_call_main|__libc_start_main@@GLIBC_\S+|generic_start_main|\[libc[^\]]*\]"
+LIBC_THREAD = r"__clone|__clone3|clone|clone3|start_thread|\[libc[^\]]*\]"
+LIBC_READ = r"__libc_read|__GI___libc_read|read|__read"
+
+
+def entry_error(frames, main_thread=True):
+	"""What is wrong with the frames between the thread's start and its first own function, or None."""
+	if main_thread:
+		if frames[:1] != ["_start"]:
+			return "does not begin with _start"
+		frames = frames[1:]
+	if not 1 <= len(frames) <= 2:
+		return "%d frames of libc at the root" % len(frames)
+	for frame in frames:
+		if not re.fullmatch(LIBC_START if main_thread else LIBC_THREAD, frame):
+			return "%s is no frame of libc's start" % frame
+	return None
+
+
+def chain_error(stack, chain):
+	"""Why this stack is not the chain exactly, or None."""
+	user, first = stack.user, chain[0]
+	if first not in user:
+		return "%s is missing" % first
+	at = user.index(first)
+	if user[at:] != chain:
+		own = user[at:]
+		same = next((i for i, (a, b) in enumerate(zip(own, chain)) if a != b), min(len(own), len(chain)))
+		return "%d frames, want %d; differs at %d: %s" % (len(own), len(chain), same, ";".join(own[same:same + 3]) or "(end)")
+	return entry_error(user[:at], first == "main")
+
+
+def check_exact(stacks, error_of, minimum=0.99, at_least=100):
+	"""At least `minimum` of the samples are right by error_of(stack); what is wrong is listed. Returns the share."""
+	wrong, nr_wrong, nr = [], 0, total(stacks)
+	for stack in sorted(stacks, key=lambda stack: -stack.count):
+		error = error_of(stack)
+		if error:
+			nr_wrong += stack.count
+			wrong.append("%s\n      %s" % (clip(str(stack), 600), error))
+	check(nr >= at_least, lambda: "only %d samples, want %d" % (nr, at_least))
+	check(nr_wrong <= nr * (1 - minimum), lambda: "%d of %d samples are not the true chain:\n%s" % (nr_wrong, nr, "\n".join(wrong[:12])))
+	return 1 - nr_wrong / nr
+
+
+# --- a witness -----------------------------------------------------------------------------------------------------------------
+
+def perf_stacks(pid, seconds=1.5, freq=199, dump_bytes=65528):
+	"""What `perf record --call-graph dwarf` sees of a process: Stacks without kernel frames, names without offsets."""
+	perf = find_tool("perf")
+	if not perf:
+		skip("no perf (linux-perf)")
+	data = scratch("perf.data")
+	made = run([perf, "record", "-q", "-e", "cpu-clock:u", "-F", freq, "--call-graph", "dwarf,%d" % dump_bytes, "-p", pid, "-o", data,
+		"--", "sleep", seconds], timeout=60)
+	check(made.code == 0, lambda: "perf record: %s" % made)
+	text = run([perf, "script", "-i", data, "-F", "comm,tid,ip,sym", "--no-inline"], timeout=120)
+	os.unlink(data)
+	check(text.code == 0, lambda: "perf script: %s" % text)
+	stacks = []
+	for block in text.out.split("\n\n"):
+		lines = block.strip("\n").splitlines()
+		if lines:
+			frames = [line.strip().partition(" ")[2] for line in lines[1:]]
+			stacks.append(Stack(lines[0].rsplit(None, 1)[0].strip(), frames[::-1], [], 1))
+	return stacks
+
+
+def perf_error(stack, chain):
+	"""A stack of perf's may be cut at the root end (its dump is 64 KiB, its depth 127 frames), but never differ."""
+	user = stack.user
+	if len(user) < 127 and "main" in user and chain[0] == "main":
+		user = user[user.index("main"):]
+		return None if user == chain else "differs from the chain"
+	own = user[-min(len(user), len(chain)):]
+	return None if own == chain[-len(own):] and len(own) >= min(len(chain), 20) else "differs from the chain's end"
+
+
+# --- the runner ----------------------------------------------------------------------------------------------------------------
+
+TESTS = []
+
+
+def test(function):
+	TESTS.append(function)
+	return function
+
+
+def comment(text):
+	for line in str(text).splitlines():
+		print("#   " + line, flush=True)
+
+
+def run_one(number, name, function):
+	began = time.monotonic()
+	try:
+		note = function()
+	except Skip as reason:
+		print("ok %d - %s # SKIP %s" % (number, name, reason), flush=True)
+		return True
+	except Exception as error: # pylint: disable=broad-except
+		print("not ok %d - %s" % (number, name), flush=True)
+		comment(error if isinstance(error, Failure) else traceback.format_exc())
+		return False
+	print("ok %d - %s" % (number, name), flush=True)
+	comment("%.1f s%s" % (time.monotonic() - began, ", " + note if isinstance(note, str) else ""))
+	return True
+
+
+def run_tests():
+	signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)) # so that atexit and the context managers clean up
+	chosen = [f for f in TESTS if not sys.argv[1:] or any(part in f.__name__ for part in sys.argv[1:])]
+	if not os.path.exists(SONDE):
+		sys.exit("no %s: build it first" % SONDE)
+	print("1..%d" % len(chosen), flush=True)
+	results = [run_one(number, f.__name__, f) for number, f in enumerate(chosen, 1)]
+	sys.exit(0 if all(results) else 1)
