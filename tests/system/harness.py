@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the system tests stand on: run sonde, run workloads whose true stack is known, compare. Standard library only.
 
-A test file registers functions with @test and ends with run_tests(); it prints TAP, which meson and tests/summary.py count. Arguments
-select tests by a part of their name. Environment:
+A test file registers functions with @test and ends with run_tests() (tests/tap.py). Environment:
   SONDE                the program under test (default: build/sonde of this checkout)
   SONDE_TEST_NO_BPF=1  tests that need BPF are skipped, and counted as such; without it they fail where BPF is missing
 """
@@ -10,12 +9,13 @@ import atexit
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap import Failure, Skip, check, check_equal, run_tests, skip, test # noqa: E402,F401 (for those who import us)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SONDE = os.path.abspath(os.environ.get("SONDE", os.path.join(ROOT, "build", "sonde")))
@@ -34,27 +34,6 @@ VARIANTS = {
 	"fp": ["gcc", "-fno-omit-frame-pointer"],
 	"clang": ["clang"],
 }
-
-
-class Skip(Exception):
-	"""The test cannot say anything here; the text says why."""
-
-
-class Failure(Exception):
-	"""The test failed; the text says how."""
-
-
-def skip(reason):
-	raise Skip(reason)
-
-
-def check(condition, text):
-	if not condition:
-		raise Failure(text() if callable(text) else text)
-
-
-def check_equal(got, want, what):
-	check(got == want, lambda: "%s: got %r, want %r" % (what, got, want))
 
 
 def need_bpf():
@@ -338,51 +317,10 @@ def perf_stacks(pid, seconds=1.5, freq=199, dump_bytes=65528):
 
 
 def perf_error(stack, chain):
-	"""A stack of perf's may be cut at the root end (its dump is 64 KiB, its depth 127 frames), but never differ."""
-	user = stack.user
-	if len(user) < 127 and "main" in user and chain[0] == "main":
-		user = user[user.index("main"):]
-		return None if user == chain else "differs from the chain"
-	own = user[-min(len(user), len(chain)):]
-	return None if own == chain[-len(own):] and len(own) >= min(len(chain), 20) else "differs from the chain's end"
-
-
-# --- the runner ----------------------------------------------------------------------------------------------------------------
-
-TESTS = []
-
-
-def test(function):
-	TESTS.append(function)
-	return function
-
-
-def comment(text):
-	for line in str(text).splitlines():
-		print("#   " + line, flush=True)
-
-
-def run_one(number, name, function):
-	began = time.monotonic()
-	try:
-		note = function()
-	except Skip as reason:
-		print("ok %d - %s # SKIP %s" % (number, name, reason), flush=True)
-		return True
-	except Exception as error: # pylint: disable=broad-except
-		print("not ok %d - %s" % (number, name), flush=True)
-		comment(error if isinstance(error, Failure) else traceback.format_exc())
-		return False
-	print("ok %d - %s" % (number, name), flush=True)
-	comment("%.1f s%s" % (time.monotonic() - began, ", " + note if isinstance(note, str) else ""))
-	return True
-
-
-def run_tests():
-	signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)) # so that atexit and the context managers clean up
-	chosen = [f for f in TESTS if not sys.argv[1:] or any(part in f.__name__ for part in sys.argv[1:])]
-	if not os.path.exists(SONDE):
-		sys.exit("no %s: build it first" % SONDE)
-	print("1..%d" % len(chosen), flush=True)
-	results = [run_one(number, f.__name__, f) for number, f in enumerate(chosen, 1)]
-	sys.exit(0 if all(results) else 1)
+	"""A stack of perf's may be cut at the root end (its dump is 64 KiB, its depth 127 frames), but never differ. perf leaves the arguments of C++
+	names out."""
+	own = stack.user[-len(chain):]
+	if len(stack.user) < 127 and len(own) < len(chain):
+		return "%d frames, want %d" % (len(own), len(chain))
+	same = all(name == full or full.startswith(name + "(") for name, full in zip(own, chain[-len(own):]))
+	return None if same else "differs from the chain"

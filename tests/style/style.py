@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the house that a machine can check: who includes whom, sizes, licences, banned words, headers that stand alone.
+Each checker takes {path: text} and returns complaints, so that the last test can show each of them a fault.
+style.py BUILD [PART OF A TEST'S NAME]"""
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from tap import check, run_tests, test # noqa: E402
+
+BUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.path.join(ROOT, "build")
+
+
+def read_tree():
+	"""What is, or is about to be, in git: {path: text}. Without git: every file that is in no build directory."""
+	listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+		stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+	paths = listed.stdout.decode().split("\0") if listed.returncode == 0 else [
+		os.path.relpath(os.path.join(folder, name), ROOT)
+		for folder, _, names in os.walk(ROOT) for name in names if not re.search(r"/(build[^/]*|\.git)(/|$)", folder)]
+	tree = {}
+	for path in filter(None, paths):
+		try:
+			with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+				tree[path] = file.read()
+		except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+			pass # a picture, a binary test input, a file that was just removed
+	return tree
+
+
+def code_only(text):
+	"""C text without comments and with empty literals; lines stay where they are."""
+	def blank(match):
+		found = match.group(0)
+		return '""' if found[0] == '"' else "' '" if found[0] == "'" else "\n" * found.count("\n")
+	return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.DOTALL)
+
+
+def is_c(path, *folders):
+	return path.endswith((".c", ".h")) and path.startswith(tuple(folder + "/" for folder in folders))
+
+
+# --- who may include whom --------------------------------------------------------------------------------------------------------
+
+STAGE = {"base", "model", "elf", "abi"}
+EDGES = { # a folder includes itself and these
+	"abi": set(),
+	"bpf": {"abi"},
+	"base": set(),
+	"model": {"base", "abi"},
+	"elf": {"base", "abi"},
+	"collect": STAGE | {"skeleton"},
+	"process": STAGE,
+	"unwind": STAGE | {"bpf"}, # the step functions are one text for the kernel and the host
+	"symbolize": STAGE,
+	"import": STAGE,
+	"export": STAGE,
+	"session": STAGE | {"collect", "process", "unwind", "symbolize", "import", "export", "sonde", "skeleton"},
+	"cli": {"sonde", "base", "tui", "web"},
+	"sonde": set(),
+}
+LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
+	r"bpf/": {"bpf", "collect", "unwind", "session"},
+	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "symbolize"},
+	r"(zlib|zstd|lzma)\.h": {"elf", "symbolize", "export", "import"},
+	r"(libiberty/.*|demangle)\.h": {"symbolize"},
+	r"linux/bpf\.h": {"bpf", "collect", "unwind", "session"},
+}
+
+
+def layer_of(path):
+	"""The layer of a file of the tree, None for those without rules (tests, bench)."""
+	parts = path.split("/")
+	if path.startswith("bpf/"):
+		return "abi" if parts[1] == "abi" else "bpf"
+	if path.startswith("include/sonde/"):
+		return "sonde"
+	return parts[1] if path.startswith("src/") and len(parts) > 2 else None
+
+
+def target_layer(path, included, tree):
+	"""The layer that an include with quotes reaches."""
+	near = os.path.normpath(os.path.join(os.path.dirname(path), included))
+	for candidate in (near, "src/" + included, "bpf/" + included, "include/" + included):
+		if candidate in tree:
+			return layer_of(candidate) or "none"
+	return "skeleton" if included.endswith((".skel.h", ".inc.h")) else "missing"
+
+
+def check_layers(tree):
+	complaints = []
+	for path, text in tree.items():
+		layer = layer_of(path) if path.endswith((".c", ".h")) else None
+		if not layer:
+			continue
+		if layer not in EDGES:
+			complaints.append("%s: the folder %s has no line in the table of layers" % (path, layer))
+			continue
+		for quote, included in re.findall(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)', text, re.MULTILINE):
+			if quote == '"':
+				target = target_layer(path, included, tree)
+			else:
+				target = "sonde" if included.startswith("sonde/") else layer
+				complaints += ["%s: <%s> is not for %s" % (path, included, layer) for pattern, layers in LIBRARIES.items()
+					if re.match(pattern, included) and layer not in layers]
+			if target != layer and target not in EDGES[layer]:
+				complaints.append("%s: %s may not include %s (%s)" % (path, layer, included, target))
+	return complaints
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------------------
+
+MAX_FILE, MEDIAN_FILE = 1000, 250
+MAX_FUNCTION, MOST_FUNCTION, MEDIAN_FUNCTION = 100, 60, 20
+
+
+def functions_of(paths, folder):
+	"""(path, name, lines) of each C function, by Universal Ctags."""
+	if not paths:
+		return []
+	out = subprocess.run(["ctags", "--output-format=json", "--fields=+ne", "--languages=C,C++", "--langmap=C:.c.h,C++:.cc", "--kinds-C=f",
+		"--kinds-C++=f", "-o", "-", "-L", "-"], input="\n".join(paths), cwd=folder, stdout=subprocess.PIPE, check=True, text=True)
+	tags = [json.loads(line) for line in out.stdout.splitlines()]
+	return [(tag["path"], tag["name"], tag["end"] - tag["line"] + 1) for tag in tags if "end" in tag]
+
+
+def check_sizes(tree, folder=ROOT):
+	sources = [path for path in tree if path.endswith((".c", ".h", ".cc"))]
+	product = [path for path in sources if is_c(path, "src", "bpf", "include")]
+	lines = {path: text.count("\n") for path, text in tree.items() if path in sources or path.endswith((".py", ".js"))}
+	complaints = ["%s: %d lines, the hard stop is %d" % (path, nr, MAX_FILE) for path, nr in lines.items() if nr > MAX_FILE]
+	functions = functions_of(sources, folder)
+	complaints += ["%s: %s has %d lines, the hard stop is %d" % (path, name, nr, MAX_FUNCTION) for path, name, nr in functions if nr > MAX_FUNCTION]
+	mine = [nr for path, _, nr in functions if path in product]
+	if product and statistics.median(lines[path] for path in product) > MEDIAN_FILE:
+		complaints.append("the median file has more than %d lines" % MEDIAN_FILE)
+	if mine and statistics.median(mine) > MEDIAN_FUNCTION:
+		complaints.append("the median function has %d lines, want at most %d" % (statistics.median(mine), MEDIAN_FUNCTION))
+	if mine and sum(nr < MOST_FUNCTION for nr in mine) < 0.9 * len(mine):
+		complaints.append("less than 90 %% of the functions have under %d lines" % MOST_FUNCTION)
+	return complaints
+
+
+# --- words ------------------------------------------------------------------------------------------------------------------------
+
+BANNED = r"\b(atoi|atol|atoll|atof|strcpy|stpcpy|strcat|strtok|gets|sprintf|vsprintf|alloca)\s*\("
+NUMBERS = r"\b(strto(l|ul|ll|ull|d|f|ld|imax|umax))\s*\(" # base/number.c is the only one that may
+TALK = r"\b(printf|vprintf|puts|putchar|perror|exit|_exit|abort|assert)\s*\(|\b(stderr|stdout)\b" # stages neither talk nor end the process
+LATER = "TO" + "DO|FIX" + "ME|XX" + "X|not implemented"
+MACHINE = r"(?<![\w.])/(?:work|farm)/|/tmp/build|/home/\w+/|/root/(?!\.\.\.)"
+HOSTS = r"deb\.debian\.org|security\.debian\.org|proxy\.golang\.org|(?:index|static)\.crates\.io|registry\.npmjs\.org|artifactory"
+
+
+def matches(path, text, pattern, what):
+	return ["%s:%d: %s: %s" % (path, number, what, match.group(0).strip()) for number, line in enumerate(text.splitlines(), 1)
+		for match in [re.search(pattern, line)] if match]
+
+
+def check_banned(tree):
+	complaints = []
+	for path in (path for path in tree if is_c(path, "src", "bpf", "include")):
+		code = code_only(tree[path])
+		complaints += matches(path, code, BANNED, "banned")
+		if path != "src/base/number.c":
+			complaints += matches(path, code, NUMBERS, "use base/number.h")
+		if layer_of(path) not in ("cli", "bpf", "abi", "sonde", "tui"):
+			complaints += matches(path, code, TALK, "a stage neither prints nor ends the process")
+	return complaints
+
+
+def check_words(tree):
+	complaints = []
+	for path, text in tree.items():
+		if path == "tests/style/style.py":
+			continue # names all of them
+		complaints += matches(path, text, MACHINE, "a path of one machine") + matches(path, text, HOSTS, "the host of a registry")
+		if path.startswith(("src/", "bpf/", "include/", "tests/", "tools/", "bench/")):
+			complaints += matches(path, text, LATER, "left for later")
+	return complaints
+
+
+def check_licences(tree):
+	complaints = []
+	for path, text in tree.items():
+		if not path.endswith((".c", ".h", ".cc", ".rs", ".py", ".sh", ".js", ".mjs", ".css", ".build")) and not text.startswith("#!"):
+			continue
+		for_kernel = is_c(path, "bpf") or path.endswith(".bpf.c")
+		want = "GPL-2.0-only OR BSD-2-Clause" if for_kernel else "Apache-2.0"
+		head = text.split("\n", 2)
+		line = head[1] if text.startswith("#!") and len(head) > 1 else head[0]
+		if not re.fullmatch(r"(//|/\*|#) SPDX-License-Identifier: %s( \*/)?" % re.escape(want), line) and path != ".ci/run":
+			complaints.append("%s: does not begin with SPDX-License-Identifier: %s" % (path, want))
+	return complaints
+
+
+# --- headers and objects ----------------------------------------------------------------------------------------------------------
+
+def check_headers(tree, folder=ROOT):
+	"""Each header compiles alone: those of the host with gcc, those of the kernel side with clang for BPF, the public ones as C++ too. But
+	not bpf/lib: its steps take what reads memory from whoever includes them, the kernel's programs or a test on the host."""
+	complaints = []
+	for path in (path for path in tree if path.endswith(".h") and is_c(path, "src", "bpf", "include") and not path.startswith("bpf/lib/")):
+		if layer_of(path) == "bpf":
+			commands = [["clang", "-target", "bpf", "-mcpu=v3", "-O2", "-D__TARGET_ARCH_x86", "-Ibpf", "-idirafter", "/usr/include/x86_64-linux-gnu"]]
+		else:
+			commands = [["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-Wextra", "-Isrc", "-Ibpf", "-Iinclude", "-I" + BUILD + "/bpf"]]
+		if layer_of(path) == "sonde":
+			commands.append(["g++", "-x", "c++", "-std=c++17", "-Iinclude"])
+		for command in commands:
+			language = [] if "-x" in command else ["-x", "c"]
+			made = subprocess.run([*command, "-Wall", "-Wno-unused-function", "-Wno-unused-parameter", "-Werror", "-fsyntax-only", *language, "-include", path,
+				"/dev/null"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, text=True)
+			if made.returncode:
+				complaints.append("%s does not compile alone:\n%s" % (path, made.stderr[:600]))
+	return complaints
+
+
+def check_globals(archive):
+	"""No stage keeps changing state in globals: nothing in .data and .bss of the library's objects (constants with addresses in them stand in
+	.data.rel.ro)."""
+	table = subprocess.run(["objdump", "-t", archive], stdout=subprocess.PIPE, check=True, text=True).stdout
+	found = re.findall(r"^[0-9a-f]+ .{7} (\.(?:data|bss|tdata|tbss)(?:\.(?!rel\.ro)\S+)?)\t[0-9a-f]+ +(?:\.hidden )?(\S+)$", table, re.MULTILINE)
+	return ["%s in %s" % (symbol, section) for section, symbol in found if symbol != section and symbol != "DW.ref.__gcc_personality_v0"]
+
+
+# --- tests ------------------------------------------------------------------------------------------------------------------------
+
+TREE = read_tree()
+
+
+def none(complaints):
+	check(not complaints, lambda: "\n".join(complaints[:40]))
+
+
+@test
+def layers():
+	none(check_layers(TREE))
+
+
+@test
+def sizes():
+	none(check_sizes(TREE))
+
+
+@test
+def banned_functions():
+	none(check_banned(TREE))
+
+
+@test
+def words():
+	none(check_words(TREE))
+
+
+@test
+def licences():
+	none(check_licences(TREE))
+
+
+@test
+def headers_compile_alone():
+	none(check_headers(TREE))
+
+
+@test
+def no_mutable_globals():
+	none(check_globals(os.path.join(BUILD, "libsonde-core.a")))
+
+
+FAULTS = [
+	(check_layers, {"src/base/a.h": "", "src/export/b.h": "", "src/symbolize/a.c": '#include "export/b.h"\n'}),
+	(check_layers, {"src/model/a.h": "", "src/base/a.c": ' # include "model/a.h"\n'}),
+	(check_layers, {"src/session/a.h": "", "src/cli/a.c": '#include "session/a.h"\n'}),
+	(check_layers, {"src/collect/a.h": "", "bpf/lib/a.h": '#include "collect/a.h"\n'}),
+	(check_layers, {"src/base/a.c": "#include <zlib.h>\n"}),
+	(check_layers, {"src/process/a.c": "#include <bpf/libbpf.h>\n"}),
+	(check_layers, {"src/nowhere/a.c": ""}),
+	(check_banned, {"src/base/a.c": "int x = atoi(text);\n"}),
+	(check_banned, {"src/elf/a.c": "x = strtoul (text, 0, 0);\n"}),
+	(check_banned, {"src/unwind/a.c": "fprintf(stderr, text);\n"}),
+	(check_words, {"docs/a.md": "see /wo" + "rk/main\n"}),
+	(check_words, {"src/base/a.c": "/* TO" + "DO: later */\n"}),
+	(check_licences, {"src/base/a.c": "int x;\n"}),
+	(check_licences, {"bpf/a.bpf.c": "// SPDX-License-Identifier: Apache-2.0\n"}),
+	(check_sizes, {"src/base/long.c": "int f(void)\n{\n" + "\t;\n" * 101 + "\treturn 0;\n}\n"}),
+	(check_sizes, {"src/base/big.h": "int x;\n" * 1001}),
+	(check_sizes, {"src/base/many.c": "".join("int f%d(void)\n{\n%s\treturn 0;\n}\n" % (i, "\t;\n" * 25) for i in range(5))}),
+	(check_headers, {"src/base/a.h": "struct a { uint8_t b; };\n"}),
+]
+CLEAN = {
+	"src/base/b.h": "/* SPDX-License-Identifier: Apache-2.0 */\n#pragma once\n#include <stdint.h>\nint b(uint8_t x);\n",
+	"src/model/b.c": '// SPDX-License-Identifier: Apache-2.0\n#include "base/b.h"\n/* atoi() is banned */\nconst char *x = "atoi(1)";\nint b(uint8_t y)\n{\n\treturn y;\n}\n',
+}
+
+
+@test
+def checkers_see_faults():
+	for number, (checker, tree) in enumerate(FAULTS):
+		check(complaints_about(checker, tree), "%s says nothing about fault %d: %r" % (checker.__name__, number, list(tree)))
+	for checker in (check_layers, check_banned, check_words, check_licences, check_sizes, check_headers):
+		none(complaints_about(checker, CLEAN))
+	check(globals_of("static int state; int next(void)\n{\n\treturn state++;\n}\n"), "a mutable global is not seen")
+	none(globals_of('extern int a, b; static int *const both[] = {&a, &b};\nint *pick(int i)\n{\n\treturn both[i];\n}\n'))
+
+
+def complaints_about(checker, tree):
+	if checker not in (check_sizes, check_headers):
+		return checker(tree)
+	with tempfile.TemporaryDirectory(prefix="sonde-style-") as folder:
+		for path, text in tree.items():
+			os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
+			with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
+				file.write(text)
+		return checker(tree, folder)
+
+
+def globals_of(text):
+	with tempfile.TemporaryDirectory(prefix="sonde-style-") as folder:
+		made = os.path.join(folder, "a.o")
+		subprocess.run(["gcc", "-fPIE", "-x", "c", "-c", "-o", made, "-"], input=text, check=True, text=True)
+		return check_globals(made)
+
+
+if not shutil.which("ctags") or not shutil.which("objdump"):
+	sys.exit("ctags (universal-ctags) and objdump (binutils) are needed")
+run_tests()

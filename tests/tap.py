@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A test file registers functions with @test and ends with run_tests(): TAP on stdout, which meson and tests/summary.py count.
+A test fails by an exception (check), is skipped by skip(reason), and may return a note that is shown. Arguments of the file select tests
+by a part of their name."""
+import signal
+import sys
+import time
+import traceback
+
+
+class Skip(Exception):
+	"""The test cannot say anything here; the text says why."""
+
+
+class Failure(Exception):
+	"""The test failed; the text says how."""
+
+
+def skip(reason):
+	raise Skip(reason)
+
+
+def check(condition, text):
+	if not condition:
+		raise Failure(text() if callable(text) else text)
+
+
+def check_equal(got, want, what):
+	check(got == want, lambda: "%s: got %r, want %r" % (what, got, want))
+
+
+TESTS = []
+
+
+def test(function):
+	TESTS.append(function)
+	return function
+
+
+def comment(text):
+	for line in str(text).splitlines():
+		print("#   " + line, flush=True)
+
+
+def run_one(number, name, function):
+	began = time.monotonic()
+	try:
+		note = function()
+	except Skip as reason:
+		print("ok %d - %s # SKIP %s" % (number, name, reason), flush=True)
+		return True
+	except Exception as error: # pylint: disable=broad-except
+		print("not ok %d - %s" % (number, name), flush=True)
+		comment(error if isinstance(error, Failure) else traceback.format_exc())
+		return False
+	print("ok %d - %s" % (number, name), flush=True)
+	comment("%.1f s%s" % (time.monotonic() - began, ", " + note if isinstance(note, str) else ""))
+	return True
+
+
+def run_tests():
+	signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)) # so that atexit and the context managers clean up
+	chosen = [f for f in TESTS if not sys.argv[1:] or any(part in f.__name__ for part in sys.argv[1:])]
+	print("1..%d" % len(chosen), flush=True)
+	results = [run_one(number, f.__name__, f) for number, f in enumerate(chosen, 1)]
+	sys.exit(0 if all(results) else 1)

@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# packages.sh run|test: the Debian packages that ./run (or also ./test) needs; installs those that are missing, as root. One line per
+# package; a second word is a command that does as well, wherever it comes from. Does nothing when nothing is missing.
+set -eu
+
+run_packages() {
+	cat <<-'EOF'
+	gcc
+	libc6-dev
+	python3
+	meson meson
+	ninja-build ninja
+	pkg-config pkg-config
+	clang clang
+	bpftool
+	libbpf-dev
+	libelf-dev
+	zlib1g-dev
+	libiberty-dev
+	EOF
+}
+
+# libclang-rt is libFuzzer; cargo-web is Debian 12's current Rust (its plain cargo is too old for the registry), go, node and chromium
+# are for the readers that our files are checked with; qemu boots another kernel.
+test_packages() {
+	run_packages
+	cat <<-'EOF'
+	g++
+	libcmocka-dev
+	libclang-rt-14-dev
+	binutils
+	elfutils
+	universal-ctags ctags
+	linux-perf perf
+	util-linux
+	cargo-web cargo
+	golang-go go
+	nodejs node
+	npm npm
+	ca-certificates
+	chromium chromium
+	qemu-system-x86 qemu-system-x86_64
+	busybox-static
+	cpio cpio
+	EOF
+}
+
+is_installed() { # PACKAGE [COMMAND]
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] || { [ $# -gt 1 ] && command -v "$2" >/dev/null 2>&1; }
+}
+
+missing_of() { # LIST: the packages that are not there
+	"$1" | while read -r package command; do
+		is_installed "$package" ${command:+"$command"} || printf '%s ' "$package"
+	done
+}
+
+quietly() { # TEXT COMMAND...: one line; the command's output only when it failed
+	printf '%s ... ' "$1" >&2
+	shift
+	log=$(mktemp)
+	if "$@" >"$log" 2>&1 </dev/null; then
+		echo done >&2
+		rm -f "$log"
+	else
+		echo failed >&2
+		tail -n 20 "$log" >&2
+		rm -f "$log"
+		return 1
+	fi
+}
+
+install() { # PACKAGE...
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
+}
+
+case ${1:-} in
+run | test) list=$1_packages ;;
+*) echo "usage: $0 run|test" >&2; exit 2 ;;
+esac
+missing=$(missing_of "$list")
+[ -n "$missing" ] || exit 0
+if ! command -v apt-get >/dev/null 2>&1; then
+	echo "These packages (Debian's names) are missing, and there is no apt-get to install them: $missing" >&2
+	exit 1
+fi
+if [ "$(id -u)" != 0 ]; then
+	echo "Missing packages; as root: apt-get install --no-install-recommends $missing" >&2
+	exit 1
+fi
+# Package lists that are there are tried first: an update takes longer than the installation.
+# shellcheck disable=SC2086
+if [ -n "$(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' 2>/dev/null | head -n 1)" ] && \
+	quietly "installing $missing" install $missing; then
+	exit 0
+fi
+quietly "updating the package lists" apt-get update -q || true
+# shellcheck disable=SC2086
+quietly "installing $missing" install $missing && exit 0
+# A package that the mirror lost must not take the others with it.
+status=0
+for package in $missing; do
+	quietly "installing $package" install "$package" || status=1
+done
+[ "$status" = 0 ] || echo "Not installed (the mirror does not have them?): $(missing_of "$list")" >&2
+exit "$status"
