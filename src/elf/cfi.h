@@ -1,35 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cfi: call frame information (.eh_frame, .debug_frame) to unwind rules, address by address. The interpreter of DW_CFA_*
- * programs, and nothing else: what rows become is the caller's business. The bytes are a stranger's. Layouts: LSB core
+ * programs, and nothing else: what the rows become is the caller's business. The bytes are a stranger's. Layouts: LSB core
  * "Exception Frames", DWARF 5 section 6.4. One pass over the section: cost is linear in its bytes. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "abi/unwind.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "elf/elf_file.h"
 
 enum cfi_format { CFI_EH_FRAME, CFI_DEBUG_FRAME };
 
 struct cfi_section {
-	const void *bytes;
+	const void *bytes; /* cfi_section_read allocates, cfi_section_done frees; cfi_walk borrows */
 	size_t size;
-	uint64_t vaddr;       /* where .eh_frame is linked: base of DW_EH_PE_pcrel */
-	uint64_t text_vaddr;  /* base of DW_EH_PE_textrel, 0 when unknown */
-	uint64_t data_vaddr;  /* base of DW_EH_PE_datarel (.got or .eh_frame_hdr), 0 when unknown */
+	uint64_t vaddr;	     /* where .eh_frame is linked: base of DW_EH_PE_pcrel */
+	uint64_t text_vaddr; /* base of DW_EH_PE_textrel, 0 when unknown */
+	uint64_t data_vaddr; /* base of DW_EH_PE_datarel (.got or .eh_frame_hdr), 0 when unknown */
 	enum cfi_format format;
+	bool is_open_ended; /* `size` is only a bound: what is no entry behind at least one FDE is the end */
 };
 
+/* Reads .eh_frame (without section headers: through PT_GNU_EH_FRAME) or .debug_frame. 0; -ENODATA when there is none, or it has
+ * no readable bytes (compressed, SHT_NOBITS); -EBADMSG; -EFBIG above 256 MiB; -ENOMEM or what the read gave. */
+MUST_CHECK int cfi_section_read(const struct elf_file *elf, enum cfi_format format, struct diag *diag, struct cfi_section *ret_section);
+void cfi_section_done(struct cfi_section *section);
+
 /* Called for every row of every FDE in the section's order: `rule` holds from start_vaddr up to the FDE's next row or its
- * end. After the last row of an FDE it is called with rule NULL and start_vaddr = the FDE's end. A negative result ends
- * the walk and is returned. */
+ * end; the first row is at the FDE's start, and each starts behind the one before. When the program turns out to be damaged, the
+ * FDE's rows are taken back by a further one at the FDE's start, of kind UNSUPPORTED. After the last row of an FDE it is called
+ * with rule NULL and start_vaddr = the FDE's end. A negative result ends the walk and is returned. */
 typedef int (*cfi_row_fn)(void *arg, uint64_t start_vaddr, const struct sonde_rule *rule);
 
 struct cfi_stats {
 	uint32_t nr_fdes, nr_rows;
 	uint32_t nr_unsupported; /* rows whose rule cannot be expressed: SONDE_RULE_KIND_UNSUPPORTED */
-	uint32_t nr_bad_fdes;    /* FDEs left out because their program is damaged; the walk goes on behind them */
+	uint32_t nr_bad_fdes;	 /* damaged ones: one UNSUPPORTED row, or none when not even their range can be read */
 };
 
 /* 0; -EBADMSG when the section's structure is damaged (rows seen so far were given); or what `row` gave. */

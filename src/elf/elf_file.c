@@ -273,7 +273,7 @@ static void read_names(struct elf_file *elf, const struct elf_section *section)
 static int read_sections(struct elf_file *elf, const Elf64_Ehdr *header, struct diag *diag)
 {
 	CLEANUP(freep) void *table = NULL;
-	uint32_t nr, names;
+	uint32_t nr = 0, names = 0;
 	const Elf64_Shdr *raw;
 	int err = count_sections(elf, header, diag, &nr, &names);
 
