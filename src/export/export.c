@@ -23,6 +23,9 @@ typedef int (*write_fn)(const struct profile *profile, const struct export_optio
 static const write_fn writers[] = {
 	[EXPORT_TEXT] = write_text,
 	[EXPORT_FOLDED] = write_folded,
+	[EXPORT_JSON] = write_json,
+	[EXPORT_PPROF] = write_pprof,
+	[EXPORT_HTML] = write_html,
 };
 
 const char *export_format_name(enum export_format format)
@@ -92,11 +95,8 @@ bool wants_delimiter(const struct profile *profile, const struct export_options 
 int export_write(const struct profile *profile, enum export_format format, const struct export_options *options, struct buffer *buffer,
 		 struct diag *diag)
 {
-	int err;
+	int err = writers[format](profile, options, buffer);
 
-	if (format >= ARRAY_SIZE(writers))
-		return diag_errno(diag, ENOTSUP, "the format %s cannot be written yet", names[format]);
-	err = writers[format](profile, options, buffer);
 	if (!err)
 		err = buffer->err;
 	if (err == -EFBIG)

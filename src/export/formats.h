@@ -6,5 +6,11 @@
 MUST_CHECK int write_text(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 MUST_CHECK int write_folded(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 
+/* These hold everything, whatever the options. */
+MUST_CHECK int write_json(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_pprof(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+/* Obeys options.threads. */
+MUST_CHECK int write_html(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+
 /* Between kernel and user frames: both sides are there, asked for, and not missed. */
 bool wants_delimiter(const struct profile *profile, const struct export_options *options, uint32_t user_stack, uint32_t kernel_stack);

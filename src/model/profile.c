@@ -38,6 +38,18 @@ _Static_assert(sizeof(struct profile_function) == 4 * 4, "no padding: it is comp
 _Static_assert(LOCATION_KEY_BYTES == 3 * 8 + 3 * 4, "no padding: it is compared as bytes");
 _Static_assert(SAMPLE_KEY_BYTES == 6 * 4, "no padding: it is compared as bytes");
 
+const char *frame_kind_name(enum frame_kind kind)
+{
+	static const char *const names[] = {
+		[FRAME_NATIVE] = "native",
+		[FRAME_KERNEL] = "kernel",
+		[FRAME_MISSED] = "missed",
+		[FRAME_MARK] = "mark",
+	};
+
+	return names[kind];
+}
+
 static void table_done(struct table *table)
 {
 	free(table->items);

@@ -50,6 +50,8 @@ struct profile_sample { /* equal ones (but for count) are one */
 	uint64_t count;                    /* ticks */
 };
 
+const char *frame_kind_name(enum frame_kind kind); /* "native", "kernel", "missed", "mark" */
+
 struct profile;
 struct profile *profile_new(void); /* NULL: no memory */
 void profile_free(struct profile *profile);

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static void begin_element(struct json *json)
+{
+	if (json->comma)
+		buffer_append(json->buffer, ",", 1);
+	json->comma = true;
+}
+
+void json_open(struct json *json, char bracket)
+{
+	begin_element(json);
+	buffer_append(json->buffer, &bracket, 1);
+	json->comma = false;
+}
+
+void json_close(struct json *json, char bracket)
+{
+	buffer_append(json->buffer, &bracket, 1);
+	json->comma = true;
+}
+
+void json_line(struct json *json)
+{
+	if (json->comma)
+		buffer_append(json->buffer, ",", 1);
+	buffer_append(json->buffer, "\n", 1);
+	json->comma = false;
+}
+
+static bool stands_as_it_is(const struct json *json, char c)
+{
+	if (c < ' ' || c > '~' || c == '"' || c == '\\')
+		return false;
+	return !json->in_html || (c != '<' && c != '>' && c != '&');
+}
+
+static void write_code(struct json *json, uint32_t code)
+{
+	char bytes[UTF8_MAX_BYTES];
+
+	switch (code) {
+	case '"':
+	case '\\':
+		buffer_append(json->buffer, (const char[]){ '\\', (char)code }, 2);
+		return;
+	case '\n':
+		buffer_text(json->buffer, "\\n");
+		return;
+	case '\t':
+		buffer_text(json->buffer, "\\t");
+		return;
+	}
+	/* U+2028 and U+2029 end a line in JavaScript, but not in JSON */
+	if (code < 0xa0 || code == 0x2028 || code == 0x2029)
+		buffer_printf(json->buffer, "\\u%04" PRIx32, code);
+	else
+		buffer_append(json->buffer, bytes, utf8_encode(code, bytes));
+}
+
+static void write_quoted(struct json *json, const char *text)
+{
+	const char *end = text + strlen(text);
+
+	buffer_append(json->buffer, "\"", 1);
+	while (text < end) {
+		const char *from = text;
+
+		while (text < end && stands_as_it_is(json, *text))
+			text++;
+		buffer_append(json->buffer, from, (size_t)(text - from));
+		if (text < end)
+			write_code(json, utf8_next(&text, end));
+	}
+	buffer_append(json->buffer, "\"", 1);
+}
+
+void json_key(struct json *json, const char *key)
+{
+	begin_element(json);
+	write_quoted(json, key);
+	buffer_append(json->buffer, ":", 1);
+	json->comma = false;
+}
+
+void json_text(struct json *json, const char *text)
+{
+	begin_element(json);
+	write_quoted(json, text);
+}
+
+/* Not by printf: tables of numbers are the bulk of a file. */
+static void write_decimal(struct json *json, uint64_t value)
+{
+	char digits[20], *at = digits + sizeof(digits);
+
+	do {
+		*--at = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	buffer_append(json->buffer, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void json_u64(struct json *json, uint64_t value)
+{
+	bool quote = value > JSON_MAX_NUMBER;
+
+	begin_element(json);
+	buffer_append(json->buffer, "\"", quote);
+	write_decimal(json, value);
+	buffer_append(json->buffer, "\"", quote);
+}
+
+void json_hex(struct json *json, uint64_t value)
+{
+	begin_element(json);
+	buffer_printf(json->buffer, "\"0x%" PRIx64 "\"", value);
+}
+
+void json_null(struct json *json)
+{
+	begin_element(json);
+	buffer_text(json->buffer, "null");
+}
+
+void json_key_text(struct json *json, const char *key, const char *text)
+{
+	json_key(json, key);
+	json_text(json, text);
+}
+
+void json_key_u64(struct json *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	json_u64(json, value);
+}
+
+void json_key_hex(struct json *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	json_hex(json, value);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pprof's profile.proto, gzipped. Numbers of our entries + 1 are its ids, and our string 0 is its empty string 0, so nothing is looked up. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/protobuf.h"
+#include "export/formats.h"
+#include "export/frame_text.h"
+#include "export/gzip.h"
+#include "model/account_text.h"
+
+/* Field numbers of google/pprof, proto/profile.proto. */
+enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION, PROFILE_FUNCTION, PROFILE_STRING_TABLE,
+       PROFILE_TIME_NANOS = 9, PROFILE_DURATION_NANOS, PROFILE_PERIOD_TYPE, PROFILE_PERIOD, PROFILE_COMMENT, PROFILE_DEFAULT_SAMPLE_TYPE };
+enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT };
+enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM };
+enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILENAME, MAPPING_BUILD_ID, MAPPING_HAS_FUNCTIONS };
+enum { LOCATION_ID = 1, LOCATION_MAPPING_ID, LOCATION_ADDRESS, LOCATION_LINE };
+enum { LINE_FUNCTION_ID = 1 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME, FUNCTION_START_LINE };
+
+/* All kernel addresses, modules and BPF programs too, are one mapping under the name that perf gives it. */
+#define KERNEL_NAME "[kernel.kallsyms]"
+#define KERNEL_START_KADDR (1ULL << 63)
+
+struct pprof {
+	struct buffer message, scratch;
+	const struct profile *profile;
+	uint32_t nr_strings;
+	uint64_t period;  /* what one tick stands for, 0: not known */
+	uint32_t comm_key, pid_key, tid_key, cpu_key;
+};
+
+/* Appends to the string table; the new string's number. */
+static uint32_t add_string(struct pprof *pprof, const char *text)
+{
+	pprof->scratch.size = 0;
+	plain_text(&pprof->scratch, text, ';');
+	protobuf_bytes(&pprof->message, PROFILE_STRING_TABLE, pprof->scratch.data, pprof->scratch.size);
+	return pprof->nr_strings++;
+}
+
+static void write_value_type(struct pprof *pprof, uint32_t field, const char *type, const char *unit)
+{
+	uint32_t type_string = add_string(pprof, type), unit_string = add_string(pprof, unit);
+	size_t opened = protobuf_open(&pprof->message, field);
+
+	protobuf_u64(&pprof->message, VALUE_TYPE_TYPE, type_string);
+	protobuf_u64(&pprof->message, VALUE_TYPE_UNIT, unit_string);
+	protobuf_close(&pprof->message, opened);
+}
+
+/* pprof's readers know CPU time as "cpu". */
+static const char *event_type(const struct account *account)
+{
+	bool clock = !strcmp(account->event, "cpu-clock") || !strcmp(account->event, "task-clock");
+
+	return clock ? "cpu" : account->event;
+}
+
+static void write_types(struct pprof *pprof)
+{
+	const struct account *account = profile_account_of(pprof->profile);
+
+	write_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
+	if (pprof->period) {
+		write_value_type(pprof, PROFILE_SAMPLE_TYPE, event_type(account), account->event_unit);
+		write_value_type(pprof, PROFILE_PERIOD_TYPE, event_type(account), account->event_unit);
+		protobuf_u64(&pprof->message, PROFILE_PERIOD, pprof->period);
+	}
+	protobuf_u64(&pprof->message, PROFILE_DEFAULT_SAMPLE_TYPE, add_string(pprof, pprof->period ? event_type(account) : "samples"));
+}
+
+static void write_mapping(struct pprof *pprof, uint32_t id, const struct profile_mapping *mapping)
+{
+	size_t opened = protobuf_open(&pprof->message, PROFILE_MAPPING);
+
+	protobuf_u64(&pprof->message, MAPPING_ID, id);
+	protobuf_u64(&pprof->message, MAPPING_START, mapping->start_pc);
+	protobuf_u64(&pprof->message, MAPPING_LIMIT, mapping->end_pc);
+	protobuf_u64(&pprof->message, MAPPING_OFFSET, mapping->file_off);
+	protobuf_u64(&pprof->message, MAPPING_FILENAME, mapping->path);
+	protobuf_u64(&pprof->message, MAPPING_BUILD_ID, mapping->build_id);
+	protobuf_u64(&pprof->message, MAPPING_HAS_FUNCTIONS, true); /* else pprof would look for symbols itself */
+	protobuf_close(&pprof->message, opened);
+}
+
+static void write_mappings(struct pprof *pprof)
+{
+	struct profile_mapping kernel = { .start_pc = KERNEL_START_KADDR, .end_pc = UINT64_MAX };
+	uint32_t nr_mappings = profile_nr_mappings(pprof->profile);
+
+	for (uint32_t i = 0; i < nr_mappings; i++)
+		write_mapping(pprof, i + 1, profile_mapping_at(pprof->profile, i));
+	kernel.path = add_string(pprof, KERNEL_NAME);
+	write_mapping(pprof, nr_mappings + 1, &kernel);
+}
+
+/* 0: none. An address outside of its mapping would make pprof's arithmetic wrap. */
+static uint32_t mapping_id(const struct profile *profile, const struct profile_location *location)
+{
+	const struct profile_mapping *mapping;
+
+	if (location->kind == FRAME_KERNEL)
+		return location->pc >= KERNEL_START_KADDR && location->pc < UINT64_MAX ? profile_nr_mappings(profile) + 1 : 0;
+	if (location->mapping == PROFILE_NONE)
+		return 0;
+	mapping = profile_mapping_at(profile, location->mapping);
+	return location->pc >= mapping->start_pc && location->pc < mapping->end_pc ? location->mapping + 1 : 0;
+}
+
+static void write_locations(struct pprof *pprof)
+{
+	for (uint32_t i = 0; i < profile_nr_locations(pprof->profile); i++) {
+		const struct profile_location *location = profile_location_at(pprof->profile, i);
+		size_t opened = protobuf_open(&pprof->message, PROFILE_LOCATION), line;
+
+		protobuf_u64(&pprof->message, LOCATION_ID, i + 1);
+		protobuf_u64(&pprof->message, LOCATION_MAPPING_ID, mapping_id(pprof->profile, location));
+		protobuf_u64(&pprof->message, LOCATION_ADDRESS, location->pc);
+		line = protobuf_open(&pprof->message, LOCATION_LINE);
+		protobuf_u64(&pprof->message, LINE_FUNCTION_ID, (uint64_t)location->function + 1);
+		protobuf_close(&pprof->message, line);
+		protobuf_close(&pprof->message, opened);
+	}
+}
+
+static void write_functions(struct pprof *pprof)
+{
+	for (uint32_t i = 0; i < profile_nr_functions(pprof->profile); i++) {
+		const struct profile_function *function = profile_function_at(pprof->profile, i);
+		size_t opened = protobuf_open(&pprof->message, PROFILE_FUNCTION);
+
+		protobuf_u64(&pprof->message, FUNCTION_ID, i + 1);
+		protobuf_u64(&pprof->message, FUNCTION_NAME, function->name);
+		protobuf_u64(&pprof->message, FUNCTION_SYSTEM_NAME, function->system_name);
+		protobuf_u64(&pprof->message, FUNCTION_FILENAME, function->file);
+		protobuf_u64(&pprof->message, FUNCTION_START_LINE, function->line);
+		protobuf_close(&pprof->message, opened);
+	}
+}
+
+static void write_label(struct buffer *message, uint32_t key, uint32_t string, uint64_t number)
+{
+	size_t opened = protobuf_open(message, SAMPLE_LABEL);
+
+	protobuf_u64(message, LABEL_KEY, key);
+	protobuf_u64(message, LABEL_STR, string);
+	protobuf_u64(message, LABEL_NUM, number);
+	protobuf_close(message, opened);
+}
+
+static void write_location_ids(struct pprof *pprof, uint32_t stack)
+{
+	const uint32_t *locations;
+	uint32_t nr_locations;
+
+	if (stack == PROFILE_NONE)
+		return;
+	locations = profile_stack_at(pprof->profile, stack, &nr_locations);
+	for (uint32_t i = 0; i < nr_locations; i++)
+		protobuf_varint(&pprof->message, (uint64_t)locations[i] + 1);
+}
+
+/* The format's numbers are signed. */
+static uint64_t times(uint64_t count, uint64_t period)
+{
+	uint64_t value;
+
+	return __builtin_mul_overflow(count, period, &value) || value > INT64_MAX ? INT64_MAX : value;
+}
+
+static void write_sample(struct pprof *pprof, const struct profile_sample *sample)
+{
+	size_t opened = protobuf_open(&pprof->message, PROFILE_SAMPLE), packed = protobuf_open(&pprof->message, SAMPLE_LOCATION_ID);
+
+	write_location_ids(pprof, sample->kernel_stack);
+	write_location_ids(pprof, sample->user_stack);
+	protobuf_close(&pprof->message, packed);
+	packed = protobuf_open(&pprof->message, SAMPLE_VALUE);
+	protobuf_varint(&pprof->message, times(sample->count, 1));
+	if (pprof->period)
+		protobuf_varint(&pprof->message, times(sample->count, pprof->period));
+	protobuf_close(&pprof->message, packed);
+	write_label(&pprof->message, pprof->comm_key, sample->comm, 0);
+	write_label(&pprof->message, pprof->pid_key, 0, sample->tgid);
+	write_label(&pprof->message, pprof->tid_key, 0, sample->tid);
+	write_label(&pprof->message, pprof->cpu_key, 0, sample->cpu);
+	protobuf_close(&pprof->message, opened);
+}
+
+static void write_samples(struct pprof *pprof)
+{
+	pprof->comm_key = add_string(pprof, "comm");
+	pprof->pid_key = add_string(pprof, "pid");
+	pprof->tid_key = add_string(pprof, "tid");
+	pprof->cpu_key = add_string(pprof, "cpu");
+	for (uint32_t i = 0; i < profile_nr_samples(pprof->profile); i++)
+		write_sample(pprof, profile_sample_at(pprof->profile, i));
+}
+
+/* The account, a comment per line. */
+static int write_comments(struct pprof *pprof)
+{
+	const struct account *account = profile_account_of(pprof->profile);
+	CLEANUP(buffer_done) struct buffer lines = BUFFER_INIT(pprof->message.max);
+	char *line, *end;
+
+	buffer_printf(&lines, "sonde %s\nhost: %s, Linux %s\n", account->command_line, account->host, account->kernel);
+	account_text(account, &lines);
+	if (lines.err)
+		return lines.err;
+	for (line = lines.data; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		protobuf_u64(&pprof->message, PROFILE_COMMENT, add_string(pprof, line));
+	}
+	return 0;
+}
+
+/* By frequency the clocks tick evenly; how far other events are apart then, only the kernel knew. */
+static uint64_t tick_period(const struct account *account)
+{
+	if (account->period || !account->freq_hz || strcmp(account->event_unit, "nanoseconds"))
+		return account->period;
+	return 1000000000 / account->freq_hz;
+}
+
+static void pprof_done(struct pprof *pprof)
+{
+	buffer_done(&pprof->message);
+	buffer_done(&pprof->scratch);
+}
+
+int write_pprof(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
+{
+	const struct account *account = profile_account_of(profile);
+	CLEANUP(pprof_done) struct pprof pprof = {
+		.message = BUFFER_INIT(buffer->max),
+		.scratch = BUFFER_INIT(buffer->max),
+		.profile = profile,
+		.period = tick_period(account),
+	};
+	int err;
+
+	for (uint32_t i = 0; i < profile_nr_strings(profile); i++)
+		add_string(&pprof, profile_string_text(profile, i));
+	write_types(&pprof);
+	write_samples(&pprof);
+	write_mappings(&pprof);
+	write_locations(&pprof);
+	write_functions(&pprof);
+	protobuf_u64(&pprof.message, PROFILE_TIME_NANOS, account->start_unix_ns);
+	protobuf_u64(&pprof.message, PROFILE_DURATION_NANOS, account->duration_ns);
+	err = write_comments(&pprof);
+	if (!err)
+		err = pprof.message.err ? pprof.message.err : pprof.scratch.err;
+	return err ? err : gzip(pprof.message.data, pprof.message.size, buffer);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64_map.h"
+
+struct builder {
+	const struct profile *profile;
+	struct tree tree;
+	struct u64_map frame_index, node_index;
+	uint32_t max_frames, max_nodes; /* room */
+	uint32_t *frame_of;             /* per location: its frame + 1, 0: not asked for yet */
+};
+
+/* Room for one more item, or NULL. */
+static void *make_room(void *items, uint32_t nr, uint32_t *max, size_t item_bytes)
+{
+	uint32_t bigger = *max ? *max * 2 : 64;
+
+	if (nr < *max)
+		return items;
+	if (*max > UINT32_MAX / 4)
+		return NULL;
+	items = realloc(items, bigger * item_bytes);
+	if (items)
+		*max = bigger;
+	return items;
+}
+
+/* Frames and nodes are numbers, or PROFILE_NONE: no memory. */
+static uint32_t add_frame(struct builder *builder, struct tree_frame frame)
+{
+	uint64_t hash = hash_bytes(&frame, sizeof(frame), 0);
+	uint32_t cursor = 0, *found, nr_frames = builder->tree.nr_frames;
+	struct tree_frame *frames;
+
+	while ((found = u64_map_each(&builder->frame_index, hash, &cursor))) {
+		if (!memcmp(&builder->tree.frames[*found], &frame, sizeof(frame)))
+			return *found;
+	}
+	frames = make_room(builder->tree.frames, nr_frames, &builder->max_frames, sizeof(*frames));
+	if (!frames)
+		return PROFILE_NONE;
+	builder->tree.frames = frames;
+	if (u64_map_add(&builder->frame_index, hash, nr_frames))
+		return PROFILE_NONE;
+	frames[nr_frames] = frame;
+	return builder->tree.nr_frames++;
+}
+
+static uint32_t add_node(struct builder *builder, uint32_t parent, uint32_t frame)
+{
+	uint64_t key = (uint64_t)parent << 32 | frame;
+	uint32_t *found = u64_map_find(&builder->node_index, key), nr_nodes = builder->tree.nr_nodes;
+	struct tree_node *nodes;
+
+	if (found)
+		return *found;
+	if (frame == PROFILE_NONE || parent == PROFILE_NONE)
+		return PROFILE_NONE;
+	nodes = make_room(builder->tree.nodes, nr_nodes, &builder->max_nodes, sizeof(*nodes));
+	if (!nodes)
+		return PROFILE_NONE;
+	builder->tree.nodes = nodes;
+	if (nr_nodes && u64_map_add(&builder->node_index, key, nr_nodes)) /* the root is nobody's child */
+		return PROFILE_NONE;
+	nodes[nr_nodes] = (struct tree_node){ .parent = parent, .frame = frame };
+	return builder->tree.nr_nodes++;
+}
+
+static uint32_t location_frame(struct builder *builder, uint32_t number)
+{
+	const struct profile_location *location = profile_location_at(builder->profile, number);
+	struct tree_frame frame = { .path = PROFILE_EMPTY_STRING, .kind = location->kind };
+
+	if (builder->frame_of[number])
+		return builder->frame_of[number] - 1;
+	frame.name = profile_function_at(builder->profile, location->function)->name;
+	if (location->mapping != PROFILE_NONE)
+		frame.path = profile_mapping_at(builder->profile, location->mapping)->path;
+	builder->frame_of[number] = add_frame(builder, frame) + 1; /* PROFILE_NONE + 1 is 0 */
+	return builder->frame_of[number] - 1;
+}
+
+static uint32_t add_stack(struct builder *builder, uint32_t node, uint32_t stack)
+{
+	const uint32_t *locations;
+	uint32_t nr_locations;
+
+	if (stack == PROFILE_NONE)
+		return node;
+	locations = profile_stack_at(builder->profile, stack, &nr_locations);
+	while (nr_locations-- > 0 && node != PROFILE_NONE)
+		node = add_node(builder, node, location_frame(builder, locations[nr_locations]));
+	return node;
+}
+
+static int add_sample(struct builder *builder, const struct profile_sample *sample, bool threads)
+{
+	struct tree_frame process = { .name = sample->comm, .path = PROFILE_EMPTY_STRING, .kind = TREE_PROCESS };
+	struct tree_frame thread = { .name = sample->tid, .path = PROFILE_EMPTY_STRING, .kind = TREE_THREAD };
+	uint32_t node = add_node(builder, 0, add_frame(builder, process));
+
+	if (threads && node != PROFILE_NONE)
+		node = add_node(builder, node, add_frame(builder, thread));
+	if (node != PROFILE_NONE)
+		node = add_stack(builder, node, sample->user_stack);
+	if (node != PROFILE_NONE)
+		node = add_stack(builder, node, sample->kernel_stack);
+	if (node == PROFILE_NONE)
+		return -ENOMEM;
+	builder->tree.nodes[node].self += sample->count;
+	return 0;
+}
+
+static void builder_done(struct builder *builder)
+{
+	tree_done(&builder->tree);
+	u64_map_done(&builder->frame_index);
+	u64_map_done(&builder->node_index);
+	free(builder->frame_of);
+}
+
+int tree_build(const struct profile *profile, bool threads, struct tree *ret_tree)
+{
+	struct tree_frame all = { .name = PROFILE_EMPTY_STRING, .path = PROFILE_EMPTY_STRING, .kind = TREE_ALL };
+	CLEANUP(builder_done) struct builder builder = { .profile = profile };
+
+	builder.frame_of = calloc((size_t)profile_nr_locations(profile) + 1, sizeof(*builder.frame_of));
+	if (!builder.frame_of || add_node(&builder, 0, add_frame(&builder, all)) == PROFILE_NONE)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile_nr_samples(profile); i++) {
+		int err = add_sample(&builder, profile_sample_at(profile, i), threads);
+
+		if (err)
+			return err;
+	}
+	*ret_tree = builder.tree;
+	builder.tree = (struct tree){ 0 };
+	return 0;
+}
+
+void tree_done(struct tree *tree)
+{
+	free(tree->frames);
+	free(tree->nodes);
+	*tree = (struct tree){ 0 };
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/account_text.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#define SECOND_NS 1e9
+#define MIB (1024.0 * 1024.0)
+
+static uint64_t sum(const uint64_t *counts, size_t nr_counts)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < nr_counts; i++)
+		total += counts[i];
+	return total;
+}
+
+static void write_notes(const struct account *account, struct buffer *buffer)
+{
+	for (uint32_t i = 0; i < account->nr_notes; i++)
+		buffer_printf(buffer, "warning: %s\n", account->notes[i]);
+	if (account->nr_notes_refused)
+		buffer_printf(buffer, "warning: %" PRIu32 " more warnings found no room\n", account->nr_notes_refused);
+}
+
+static void write_run(const struct account *account, struct buffer *buffer)
+{
+	buffer_printf(buffer, "event: %s", account->event);
+	if (account->freq_hz)
+		buffer_printf(buffer, " at %" PRIu64 " Hz", account->freq_hz);
+	else
+		buffer_printf(buffer, " every %" PRIu64 " %s", account->period, account->event_unit);
+	buffer_printf(buffer, " on %" PRIu32 " CPUs for %.1f s\n", account->nr_cpus, (double)account->duration_ns / SECOND_NS);
+}
+
+static void write_samples(const struct account *account, struct buffer *buffer)
+{
+	const char *between = " (";
+
+	buffer_printf(buffer, "samples: %" PRIu64 " of %" PRIu64 " ticks; %" PRIu64 " filtered", account->recorded, account->ticks,
+		      sum(account->filtered, SONDE_FILTER_COUNT));
+	for (int i = 0; i < SONDE_FILTER_COUNT; i++) {
+		if (!account->filtered[i])
+			continue;
+		buffer_printf(buffer, "%s%s %" PRIu64, between, filter_name(i), account->filtered[i]);
+		between = ", ";
+	}
+	buffer_printf(buffer, "%s, %" PRIu64 " lost\n", *between == ',' ? ")" : "", sum(account->dropped, SONDE_DROP_COUNT));
+	for (int i = 0; i < SONDE_DROP_COUNT; i++) {
+		if (account->dropped[i])
+			buffer_printf(buffer, "lost: %" PRIu64 " %s: %s\n", account->dropped[i], drop_name(i), drop_text(i));
+	}
+	if (account->lost_sideband)
+		buffer_printf(buffer, "lost: %" PRIu64 " mapping and process events of the kernel\n", account->lost_sideband);
+}
+
+static void write_stacks(const struct account *account, struct buffer *buffer)
+{
+	buffer_printf(buffer, "user stacks: %" PRIu64 " complete", account->stopped[SONDE_STOP_COMPLETE]);
+	for (int i = SONDE_STOP_COMPLETE + 1; i < SONDE_STOP_COUNT; i++) {
+		if (account->stopped[i])
+			buffer_printf(buffer, ", %" PRIu64 " %s", account->stopped[i], stop_name(i));
+	}
+	buffer_printf(buffer, "; missed: %" PRIu64 " user, %" PRIu64 " kernel\n", account->missed_user, account->missed_kernel);
+}
+
+static void write_cost(const struct account *account, struct buffer *buffer)
+{
+	buffer_printf(buffer, "own cost: %.2f s user, %.2f s system, %.1f MiB memory, %.1f MiB BPF maps, first sample after %.0f ms\n",
+		      (double)account->cpu_user_ns / SECOND_NS, (double)account->cpu_system_ns / SECOND_NS,
+		      (double)account->max_rss_bytes / MIB, (double)account->bpf_map_bytes / MIB, (double)account->startup_ns / 1e6);
+	buffer_printf(buffer, "unwind tables: %" PRIu64 " rows in %.1f MiB, %" PRIu32 " files of %" PRIu32 " processes\n", account->unwind_rows,
+		      (double)account->unwind_bytes / MIB, account->nr_objects, account->nr_processes);
+}
+
+void account_text(const struct account *account, struct buffer *buffer)
+{
+	write_notes(account, buffer);
+	write_run(account, buffer);
+	write_samples(account, buffer);
+	write_stacks(account, buffer);
+	write_cost(account, buffer);
+}

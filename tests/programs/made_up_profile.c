@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "made_up_profile.h"
+
+#include <string.h>
+
+#define MAX_FRAMES 64
+
+struct place { /* what a location is made of; name NULL ends a list */
+	const char *name, *path, *build_id;
+	uint64_t pc, off;
+	enum frame_kind kind;
+	bool strayed; /* its pc is not in the mapping */
+};
+
+#define WORKER "/usr/bin/worker", "5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7"
+#define LIBC "/usr/lib/x86_64-linux-gnu/libc.so.6", "93ac8b2f0d1e4c5a6b7988776655443322110fed"
+#define BASE_PC 0x400000ULL
+#define LIBC_PC 0x7f0000000000ULL
+#define KERNEL_KADDR 0xffffffff81000000ULL
+#define NATIVE(name, where, pc) { name, where, pc, (pc) & 0xf, FRAME_NATIVE, false }
+#define KERNEL(name, pc) { name, NULL, "", KERNEL_KADDR + (pc), (pc) & 0xff, FRAME_KERNEL, false }
+#define MARK(name, kind) { name, NULL, "", 0, 0, kind, false }
+#define END { NULL, NULL, NULL, 0, 0, 0, false }
+
+#define LONG_NAME_CHARS 1000
+static char long_name[LONG_NAME_CHARS + 1]; /* filled once with the same letters */
+
+static uint32_t add_mapping(struct profile *profile, const struct place *place)
+{
+	struct profile_mapping mapping = { .file_off = 0x1000 };
+
+	if (!place->path)
+		return PROFILE_NONE;
+	mapping.start_pc = (place->pc & ~0xfffffULL) + (place->strayed ? 0x10000000 : 0);
+	mapping.end_pc = mapping.start_pc + 0x100000;
+	mapping.path = profile_string(profile, place->path);
+	mapping.build_id = profile_string(profile, place->build_id);
+	return profile_mapping(profile, &mapping);
+}
+
+static uint32_t add_location(struct profile *profile, const struct place *place)
+{
+	struct profile_function function = { .file = PROFILE_EMPTY_STRING };
+	struct profile_location location = { .pc = place->pc, .kind = place->kind, .function_off = place->off };
+
+	function.name = function.system_name = profile_string(profile, place->name);
+	location.function = profile_function(profile, &function);
+	location.mapping = add_mapping(profile, place);
+	if (place->path)
+		location.elf_vaddr = (place->pc & 0xfffff) + 0x1000;
+	if (*place->name == '[')
+		location.function_off = 0;
+	return profile_location(profile, &location);
+}
+
+/* Leaf first; NULL: the side does not exist. */
+static uint32_t add_stack(struct profile *profile, const struct place *places)
+{
+	uint32_t locations[MAX_FRAMES], nr_locations = 0;
+
+	if (!places)
+		return PROFILE_NONE;
+	for (; places[nr_locations].name; nr_locations++)
+		locations[nr_locations] = add_location(profile, &places[nr_locations]);
+	return profile_stack(profile, locations, nr_locations);
+}
+
+struct made_up_sample {
+	const char *comm;
+	const struct place *user, *kernel;
+	uint32_t tgid, tid, cpu;
+	uint64_t count;
+};
+
+static const struct place spin[] = { NATIVE("spin", WORKER, 0x401104), NATIVE("work", WORKER, 0x401205), NATIVE("main", WORKER, 0x401306),
+				     NATIVE("__libc_start_main", LIBC, LIBC_PC + 0x2724a), NATIVE("_start", WORKER, 0x401021), END };
+static const struct place spin_elsewhere[] = { NATIVE("spin", WORKER, 0x401108), NATIVE("work", WORKER, 0x401205),
+					       NATIVE("main", WORKER, 0x401306), NATIVE("__libc_start_main", LIBC, LIBC_PC + 0x2724a),
+					       NATIVE("_start", WORKER, 0x401021), END };
+static const struct place reads[] = { NATIVE("__read", LIBC, LIBC_PC + 0x9a7c1), NATIVE("load", WORKER, 0x401404),
+				      NATIVE("main", WORKER, 0x40130e), END };
+static const struct place kernel_read[] = { KERNEL("copy_user_generic", 0x10), KERNEL("vfs_read", 0x1121), KERNEL("ksys_read", 0x2132),
+					    KERNEL("do_syscall_64", 0x3143), KERNEL("entry_SYSCALL_64_after_hwframe", 0x4154), END };
+static const struct place kernel_thread[] = { KERNEL("worker_thread", 0x5165), KERNEL("kthread", 0x6176), KERNEL("ret_from_fork", 0x7187), END };
+static const struct place kernel_module[] = { KERNEL("ext4_readpage [ext4]", 0x40001234), KERNEL("kthread", 0x6176), END };
+static const struct place missed_user[] = { MARK(PROFILE_MISSED_USER, FRAME_MISSED), END };
+static const struct place missed_kernel[] = { MARK(PROFILE_MISSED_KERNEL, FRAME_MISSED), END };
+static const struct place truncated[] = { NATIVE("recurse(int)", WORKER, 0x401508), NATIVE("recurse(int)", WORKER, 0x401518),
+					  MARK("[truncated]", FRAME_MARK), END };
+static const struct place no_symbols[] = { { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500abc, 0, FRAME_NATIVE, false },
+					   { "[unknown]", NULL, "", 0x7f12345678, 0, FRAME_NATIVE, false }, /* JIT code without a map */
+					   { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500def, 0, FRAME_NATIVE, false }, END };
+static const struct place hostile[] = { NATIVE("<script>alert(1)</script>", WORKER, 0x402001), NATIVE("</script><!--", WORKER, 0x402012),
+					NATIVE("a;b", WORKER, 0x402023), NATIVE("new\nline\ttab", WORKER, 0x402034),
+					NATIVE("\"quotes\" & 'more' \\", WORKER, 0x402045), NATIVE("bad \xff\xc3( utf8 \xe2\x82", WORKER, 0x402056),
+					NATIVE("\x1b[31mred\x07\xc2\x9b", WORKER, 0x402067),
+					NATIVE("line\xe2\x80\xa8separator \xe2\x80\xaeturned", WORKER, 0x402078),
+					NATIVE("gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x94\xa5", WORKER, 0x402089),
+					NATIVE(long_name, WORKER, 0x40209a), NATIVE("", WORKER, 0x4020ab), END };
+static const struct place outside[] = { { "stray", WORKER, 0x403001, 1, FRAME_NATIVE, true }, END };
+
+static const struct made_up_sample samples[] = {
+	{ "worker", spin, NULL, 100, 100, 0, 30 },
+	{ "worker", spin_elsewhere, NULL, 100, 101, 1, 12 },
+	{ "worker", spin, NULL, 200, 200, 1, 5 },
+	{ "worker", reads, kernel_read, 100, 100, 0, 7 },
+	{ "worker", reads, kernel_read, 100, 101, 0, 2 },
+	{ "kworker/0:1", NULL, kernel_thread, 7, 7, 0, 3 },
+	{ "kworker/0:1", NULL, kernel_module, 7, 7, 0, 3 },
+	{ "worker", missed_user, kernel_read, 100, 100, 0, 4 },
+	{ "worker", reads, missed_kernel, 100, 100, 0, 1 },
+	{ "worker", missed_user, missed_kernel, 100, 100, 0, 1 },
+	{ "deep", truncated, NULL, 300, 300, 0, 6 },
+	{ "stripped", no_symbols, NULL, 400, 400, 1, 8 },
+	{ "a;b\n\x1b[2J\"'", hostile, NULL, 666, 666, 1, 9 },
+	{ "</script>", outside, NULL, 667, 667, 1, 1 },
+	{ "nothing", NULL, NULL, 500, 500, 0, 2 },
+	{ "", spin, kernel_read, 501, 501, 0, 1 },
+};
+
+static void fill_account(struct account *account)
+{
+	snprintf(account->command_line, sizeof(account->command_line), "profile -F 49 -o <a&b>.html 10");
+	snprintf(account->event, sizeof(account->event), "cpu-clock");
+	snprintf(account->event_unit, sizeof(account->event_unit), "nanoseconds");
+	snprintf(account->host, sizeof(account->host), "made-up");
+	snprintf(account->kernel, sizeof(account->kernel), "6.1.0-made-up");
+	account->freq_hz = 49;
+	account->start_unix_ns = 1700000000123456789ULL;
+	account->duration_ns = 10000000000ULL;
+	account->nr_cpus = 2;
+	account->filtered[SONDE_FILTER_IDLE] = 881;
+	account->dropped[SONDE_DROP_RING_FULL] = 3;
+	account->cpu_user_ns = 41000000;
+	account->cpu_system_ns = 12000000;
+	account->max_rss_bytes = 18 << 20;
+	account->bpf_map_bytes = 5 << 20;
+	account->startup_ns = 187000000;
+	account->unwind_rows = 412345;
+	account->unwind_bytes = 1800000;
+	account->nr_processes = 61;
+	account->nr_objects = 88;
+}
+
+/* What the samples say of themselves, so that the account's sums are true. */
+static void count_sample(struct account *account, const struct made_up_sample *sample)
+{
+	account->recorded += sample->count;
+	if (sample->user == truncated)
+		account->stopped[SONDE_STOP_DEPTH] += sample->count;
+	else if (sample->user && sample->user != missed_user)
+		account->stopped[SONDE_STOP_COMPLETE] += sample->count;
+	account->missed_user += sample->user == missed_user ? sample->count : 0;
+	account->missed_kernel += sample->kernel == missed_kernel ? sample->count : 0;
+}
+
+static void close_account(struct account *account)
+{
+	account->ticks = account->recorded;
+	for (int i = 0; i < SONDE_FILTER_COUNT; i++)
+		account->ticks += account->filtered[i];
+	for (int i = 0; i < SONDE_DROP_COUNT; i++)
+		account->ticks += account->dropped[i];
+}
+
+struct profile *made_up_profile(void)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+
+	if (!profile)
+		return NULL;
+	memset(long_name, 'x', LONG_NAME_CHARS);
+	fill_account(profile_account(profile));
+	account_note(profile_account(profile), "the event \"cycles\" is not there; sampled cpu-clock <b>instead</b>");
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		const struct made_up_sample *from = &samples[i];
+		struct profile_sample sample = { .tgid = from->tgid, .tid = from->tid, .cpu = from->cpu, .count = from->count };
+
+		sample.user_stack = add_stack(profile, from->user);
+		sample.kernel_stack = add_stack(profile, from->kernel);
+		sample.comm = profile_string(profile, from->comm);
+		if (profile_add(profile, &sample))
+			return NULL;
+		count_sample(profile_account(profile), from);
+	}
+	close_account(profile_account(profile));
+	return MOVE(profile);
+}
+
+/* xorshift64: the same numbers on every machine. */
+static uint32_t draw(uint64_t *seed, uint32_t below)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return (uint32_t)(*seed >> 33) % below;
+}
+
+/* Small numbers are likely: most calls go the same few ways. */
+static uint32_t draw_branch(uint64_t *seed)
+{
+	uint32_t branch = 0;
+
+	while (branch < 6 && !draw(seed, 3))
+		branch++;
+	return branch;
+}
+
+static uint32_t big_user_stack(struct profile *profile, uint64_t *seed, uint32_t program)
+{
+	static const char *const verbs[] = { "parse", "eval", "lookup", "insert", "copy", "scan", "visit", "emit", "hash", "merge", "sort" };
+	static const char *const nouns[] = { "expression", "node", "tuple", "row", "page", "token", "buffer", "list", "index", "request", "path",
+					     "value", "table" };
+	uint32_t locations[MAX_FRAMES], nr_frames = 6 + draw(seed, 30), at = program * 7919;
+
+	for (uint32_t i = 1; i <= nr_frames; i++) {
+		char name[64], path[64];
+		struct place place = { .name = name, .path = path, .build_id = "00ff", .off = 8, .kind = FRAME_NATIVE };
+
+		at = at * 31 + draw_branch(seed);
+		snprintf(name, sizeof(name), "%s_%s", verbs[at % ARRAY_SIZE(verbs)], nouns[at / 16 % ARRAY_SIZE(nouns)]);
+		snprintf(path, sizeof(path), "/usr/bin/program%u", program);
+		place.pc = BASE_PC + at % 4096 * 16;
+		locations[nr_frames - i] = add_location(profile, &place);
+	}
+	return profile_stack(profile, locations, nr_frames);
+}
+
+struct profile *made_up_big_profile(uint32_t nr_stacks)
+{
+	static const char *const comms[] = { "postgres", "python3", "cc1plus", "nginx", "ld", "sshd" };
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	uint64_t seed = 88172645463325252ULL;
+
+	if (!profile)
+		return NULL;
+	fill_account(profile_account(profile));
+	for (uint32_t i = 0; i < nr_stacks; i++) {
+		uint32_t program = draw_branch(&seed) % (uint32_t)ARRAY_SIZE(comms);
+		struct profile_sample sample = { .tgid = 100 + program, .tid = 100 + program + draw(&seed, 4), .cpu = draw(&seed, 2) };
+		uint32_t kind = draw(&seed, 10);
+
+		sample.count = 1 + draw(&seed, 5);
+		sample.comm = profile_string(profile, comms[program]);
+		sample.user_stack = big_user_stack(profile, &seed, program);
+		sample.kernel_stack = kind < 2 ? add_stack(profile, kernel_read) : PROFILE_NONE;
+		if (kind == 9)
+			sample.user_stack = add_stack(profile, draw(&seed, 2) ? truncated : missed_user);
+		if (profile_add(profile, &sample))
+			return NULL;
+		profile_account(profile)->recorded += sample.count;
+		profile_account(profile)->stopped[kind == 9 ? SONDE_STOP_DEPTH : SONDE_STOP_COMPLETE] += sample.count;
+	}
+	close_account(profile_account(profile));
+	return MOVE(profile);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/* make_profile DIRECTORY [STACKS]: writes a made-up profile in every format (profile.text, profile.pprof, ...) as input for foreign
+ * readers: the small hostile one, or one of about that many stacks. It needs no BPF and no rights. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/number.h"
+#include "export/export.h"
+#include "made_up_profile.h"
+
+#define MAX_FILE_BYTES ((size_t)1 << 30)
+#define MAX_STACKS 10000000
+
+static int write_file(const char *path, const struct buffer *buffer)
+{
+	FILE *file = fopen(path, "we");
+	size_t written;
+
+	if (!file)
+		return -errno;
+	written = fwrite(buffer->data, 1, buffer->size, file);
+	return fclose(file) || written != buffer->size ? -EIO : 0;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static int write_formats(const struct profile *profile, const char *directory)
+{
+	struct export_options options = { 0 };
+
+	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
+		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_FILE_BYTES);
+		struct diag diag = { 0 };
+		uint64_t began_us = now_us(), took_us;
+		char path[4096];
+		int err = export_write(profile, format, &options, &buffer, &diag);
+
+		took_us = now_us() - began_us;
+		snprintf(path, sizeof(path), "%s/profile.%s", directory, export_format_name(format));
+		if (!err)
+			err = write_file(path, &buffer);
+		if (err) {
+			fprintf(stderr, "%s: %s\n", path, diag.err ? diag.text : strerror(-err));
+			return err;
+		}
+		printf("%s: %zu bytes in %llu us\n", path, buffer.size, (unsigned long long)took_us);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	CLEANUP(profile_freep) struct profile *profile = NULL;
+	uint64_t nr_stacks = 0;
+
+	if (argc < 2 || argc > 3 || (argc == 3 && number_u64(argv[2], MAX_STACKS, &nr_stacks))) {
+		fprintf(stderr, "usage: make_profile DIRECTORY [STACKS]\n");
+		return 2;
+	}
+	profile = argc == 3 ? made_up_big_profile((uint32_t)nr_stacks) : made_up_profile();
+	return !profile || write_formats(profile, argv[1]) ? 1 : 0;
+}
