@@ -8,6 +8,7 @@ A test file registers functions with @test and ends with run_tests() (tests/tap.
 import atexit
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -106,19 +107,20 @@ class Background:
 		kwargs.setdefault("stdout", subprocess.PIPE)
 		kwargs.setdefault("stderr", subprocess.PIPE)
 		self.began = time.monotonic()
-		self.process = subprocess.Popen([SONDE, *[str(arg) for arg in args]], **kwargs)
+		self.process = subprocess.Popen([SONDE, *[str(arg) for arg in args]], bufsize=0, **kwargs)
 
 	def __enter__(self):
 		return self
 
 	def wait_line(self, text, timeout=20):
-		"""Reads stdout up to and with the first line that has the text."""
-		while True:
-			line = self.process.stdout.readline()
-			if not line or time.monotonic() - self.began > timeout:
-				raise Failure("no line with %r on stdout" % text)
-			if text in line.decode("utf-8", "backslashreplace"):
-				return
+		"""Reads stderr up to and with the first line that has the text: the header says that sampling begins."""
+		seen = b""
+		while text.encode() not in seen:
+			ready, _, _ = select.select([self.process.stderr], [], [], max(0, self.began + timeout - time.monotonic()))
+			line = self.process.stderr.readline() if ready else b""
+			seen += line
+			check(line, lambda: "no line with %r on stderr, but: %s" % (text, seen.decode("utf-8", "backslashreplace")))
+		return self
 
 	def send(self, signo):
 		self.process.send_signal(signo)
@@ -214,6 +216,13 @@ def parse_chains(text):
 	for line in text.splitlines():
 		program.read_line(line)
 	return program.chains
+
+
+def cpu_seconds(pid):
+	"""User and system time of a process so far."""
+	with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
+		fields = file.read().rpartition(")")[2].split()
+	return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # --- stacks --------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,541 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A run from its start to its end: what ends it, what is counted, whom it looks at, where the report goes, and the exit code."""
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from harness import (SONDE, Background, Program, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, need_bpf, parse_folded, run,
+	run_tests, scratch, skip, sonde, test, total)
+
+BEGINS = "Sampling at"
+
+
+def read(path):
+	with open(path, "rb") as file:
+		return file.read()
+
+
+def account_of(*args, want=0):
+	"""The account in the JSON report of a run."""
+	path = scratch("account.json")
+	sonde("profile", "-o", path, *args, want=want)
+	return json.loads(read(path))["account"]
+
+
+# --- what ends it --------------------------------------------------------------------------------------------------------------------
+
+def ended_by(signo):
+	need_bpf()
+	with Program("chain", 10) as program, Background("profile", "-p", program.pid, "-F", 499) as running:
+		running.wait_line(BEGINS)
+		time.sleep(1)
+		running.send(signo)
+		result = running.finish(timeout=10)
+	check_equal(result.code, 0, "exit code\n%s" % result)
+	counts = [int(count) for count in re.findall(r"^        ([0-9]+)$", result.out, re.MULTILINE)]
+	check(sum(counts) > 200, lambda: "a second at 499 Hz gave %d samples\n%s" % (sum(counts), result))
+	check("    leaf\n    f9\n" in result.out and "    -                chain (%d)\n" % program.pid in result.out, lambda: "no full report: %s" % result)
+	check(re.search(r"\b\d+ samples?\b", result.err), lambda: "no account on stderr: %s" % result)
+
+
+@test
+def ended_by_ctrl_c():
+	ended_by(signal.SIGINT)
+
+
+@test
+def ended_by_sigterm():
+	ended_by(signal.SIGTERM)
+
+
+@test
+def ended_by_sighup():
+	ended_by(signal.SIGHUP)
+
+
+@test
+def ended_by_duration():
+	need_bpf()
+	with Program("chain", 10) as program:
+		result = sonde("profile", "-f", "-p", program.pid, 1, want=0)
+	check(1 <= result.seconds < 4, "a run of 1 s took %.1f s" % result.seconds)
+	check(total(parse_folded(result.out)) > 20, lambda: str(result))
+
+
+@test
+def ended_by_the_targets_end():
+	need_bpf()
+	with Program("chain", 10, seconds=2) as program:
+		result = sonde("profile", "-f", "-p", program.pid, "-F", 499, want=0, timeout=15)
+	check(result.seconds < 5, "the target was gone after 2 s, the run took %.1f s" % result.seconds)
+	stacks = parse_folded(result.out)
+	check(total([stack for stack in stacks if stack.user[-1:] == ["leaf"]]) > 300, lambda: str(result))
+
+
+def large_report():
+	"""Arguments and target of a report that does not fit into a pipe: stacks of 1,500 frames, one line for each pc in the leaf."""
+	return Program("chain", 1500)
+
+
+def blocked_report(program):
+	"""sonde while it writes its report into a pipe that nobody reads yet."""
+	running = Background("profile", "--offsets", "-p", program.pid, "-F", 997)
+	running.wait_line(BEGINS)
+	time.sleep(1.5)
+	running.send(signal.SIGINT)
+	time.sleep(1.5)
+	check(running.process.poll() is None, "the report should fill the pipe")
+	return running
+
+
+@test
+def second_ctrl_c_keeps_the_report():
+	need_bpf()
+	with large_report() as program, blocked_report(program) as running:
+		running.send(signal.SIGINT)
+		time.sleep(0.3)
+		result = running.finish()
+	check_equal(result.code, 0, "exit code")
+	stacks = [block for block in result.out.split("\n\n") if block.strip()]
+	check(len(result.out) > 65536 and all(re.search(r"\n    -                chain \(\d+\)\n        \d+$", block.rstrip("\n")) for block in stacks),
+		lambda: "the report of %d bytes is not whole: ...%r" % (len(result.out), result.out[-300:]))
+
+
+@test
+def third_ctrl_c_ends_at_once():
+	need_bpf()
+	with large_report() as program, blocked_report(program) as running:
+		for _ in range(2):
+			running.send(signal.SIGINT)
+			time.sleep(0.2)
+		try:
+			running.process.wait(timeout=3)
+		except subprocess.TimeoutExpired:
+			check(False, "still there after the third Ctrl-C")
+		check_equal(running.process.returncode, 130, "exit code")
+
+
+# --- what is counted -----------------------------------------------------------------------------------------------------------------
+
+def check_law(account):
+	filtered, dropped = sum(account["filtered"].values()), sum(account["dropped"].values())
+	check_equal(account["recorded"] + filtered + dropped, account["ticks"], "recorded + filtered + dropped against ticks: %s" % account)
+
+
+@test
+def every_tick_is_accounted_for():
+	"""ticks = recorded + filtered + dropped, under load, filtered and not; what is recorded is what the samples add up to."""
+	need_bpf()
+	path = scratch("law.json")
+	notes = []
+	with Program("threads") as program, Program("syscalls"):
+		for args in (("-F", 999), ("-F", 4999), ("-F", 999, "-p", program.pid), ("-F", 999, "-n", "red"), ("-F", 999, "-I", "-C", 0)):
+			sonde("profile", "-o", path, *args, 2, want=0)
+			report = json.loads(read(path))
+			account = report["account"]
+			check_law(account)
+			check_equal(sum(sample["count"] for sample in report["samples"]), account["recorded"], "samples of %s" % (args,))
+			check_equal(sum(account["stopped"].values()) + account["missed_user"] >= 0, True, "stops")
+			check(account["recorded"] > 200, "%s recorded %d" % (args, account["recorded"]))
+			notes.append("%d=%d+%d+%d" % (account["ticks"], account["recorded"], sum(account["filtered"].values()), sum(account["dropped"].values())))
+	return ", ".join(notes)
+
+
+@test
+def ticks_come_at_the_rate():
+	"""-F HZ: so many ticks for each second and CPU, whoever runs; -c NANOSECONDS of cpu-clock the same."""
+	need_bpf()
+	nr_cpus = len(os.sched_getaffinity(0))
+	for args, hertz in ((("-F", 99), 99), (("-F", 1000), 1000), (("-c", 10000000), 100)):
+		with Program("chain", 10), Program("chain", 10):
+			account = account_of(*args, "-I", 2)
+		check_law(account)
+		want = hertz * account["nr_cpus"] * account["duration_ns"] / 1e9
+		check(abs(account["ticks"] - want) <= want * 0.05 + 2, "%s on %d CPUs for %.2f s: %d ticks, want %.0f" % (
+			args, nr_cpus, account["duration_ns"] / 1e9, account["ticks"], want))
+
+
+@test
+def samples_are_the_cpu_time():
+	"""The samples of a process over the rate are the CPU time that the kernel says it had."""
+	need_bpf()
+	with Program("chain", 30) as program, Program("chain", 10), Program("chain", 10):
+		before = cpu_seconds(program.pid)
+		result = sonde("profile", "-f", "-p", program.pid, "-F", 999, 3, want=0)
+		used = cpu_seconds(program.pid) - before
+	got = total(parse_folded(result.out)) / 999
+	check(0.85 * used - 0.05 <= got <= used * 1.05 + 0.05, "%.2f s of samples, the process had %.2f s (start-up of sonde included)" % (got, used))
+	return "%.2f s of %.2f s" % (got, used)
+
+
+@test
+def full_stack_store_is_told():
+	need_bpf()
+	with Program("threads") as program:
+		result = sonde("profile", "-f", "-p", program.pid, "-F", 999, "--stack-storage-size", 1, 2, want=0)
+		text = sonde("profile", "-p", program.pid, "-F", 999, "--stack-storage-size", 1, 2, want=0)
+	missed = [stack for stack in parse_folded(result.out) if stack.user == ["[Missed User Stack]"]]
+	check(total(missed) > 100, lambda: "few missed stacks: %s" % result)
+	check("    [Missed User Stack]\n" in text.out, lambda: "not in the text layout: %s" % text)
+	for one in (result, text):
+		check(re.search(r"^WARNING: [1-9]\d* stack traces could not be displayed\. Consider increasing --stack-storage-size\.$",
+			one.err, re.MULTILINE), lambda: "no BCC warning: %s" % one)
+
+
+# --- whom it looks at ----------------------------------------------------------------------------------------------------------------
+
+@test
+def several_processes():
+	need_bpf()
+	with Program("chain", 10) as one, Program("syscalls") as two, Program("callback"):
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-p", "%d,%d" % (one.pid, two.pid), 2, want=0).out)
+	check_equal({stack.comm for stack in stacks}, {"chain", "syscalls"}, "who was sampled")
+
+
+@test
+def one_thread():
+	need_bpf()
+	with Program("threads") as program:
+		tids = {read("/proc/%d/task/%s/comm" % (program.pid, tid)).decode().strip(): tid for tid in os.listdir("/proc/%d/task" % program.pid)}
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-L", tids["green"], 2, want=0).out)
+		check_exact(stacks, lambda stack: chain_error(stack, program.chains["green"]))
+		refused = sonde("profile", "-f", "-p", tids["green"], 1)
+	check_equal({stack.comm for stack in stacks}, {"green"}, "who was sampled")
+	check(refused.code in (1, 2) and re.search(r"(^|\s)-L\b", refused.err) and tids["green"] in refused.err and not refused.out,
+		lambda: "-p with a thread's id: %s" % refused)
+
+
+@test
+def by_name():
+	need_bpf()
+	with Program("threads") as program, Program("chain", 10):
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-n", "blue", 2, want=0).out)
+		check_exact(stacks, lambda stack: chain_error(stack, program.chains["blue"]))
+	check_equal({stack.comm for stack in stacks}, {"blue"}, "who was sampled")
+
+
+@test
+def one_cpu():
+	need_bpf()
+	cpus = sorted(os.sched_getaffinity(0))
+	if len(cpus) < 2 or cpus[0] != 0:
+		skip("one CPU")
+	with Program("chain", 10) as here, Program("syscalls") as there:
+		os.sched_setaffinity(here.pid, {0})
+		os.sched_setaffinity(there.pid, {cpus[1]})
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-C", 0, 2, want=0).out)
+	comms = {stack.comm for stack in stacks}
+	check("chain" in comms and "syscalls" not in comms, "on CPU 0: %s" % comms)
+
+
+@test
+def user_only_and_kernel_only():
+	need_bpf()
+	with Program("syscalls") as program:
+		user = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-U", "-p", program.pid, 1, want=0).out)
+		kernel = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-K", "-p", program.pid, 1, want=0).out)
+	check(total(user) > 300 and not any(stack.kernel for stack in user), "kernel frames under -U")
+	check(any("reader" in stack.user for stack in user), "-U lost the user stack of samples in the kernel")
+	check(total(kernel) > 100 and not any(stack.user for stack in kernel), "user frames under -K")
+	check(sum(stack.count for stack in kernel if stack.kernel) > 0.5 * total(kernel), "few kernel stacks under -K")
+
+
+@test
+def delimiter():
+	need_bpf()
+	with Program("syscalls") as program:
+		folded = sonde("profile", "-f", "-d", "-F", 499, "-p", program.pid, 1, want=0).out
+		text = sonde("profile", "-d", "-F", 499, "-p", program.pid, 1, want=0).out
+	lines = [line for line in folded.splitlines() if ";entry_SYSCALL_64" in line]
+	check(lines and all(re.search(r";-;(entry_SYSCALL_64|[a-z_]*entry)", line) for line in lines), lambda: "no - before the kernel side: %s" % folded[:800])
+	blocks = [block.splitlines() for block in text.split("\n\n") if "    reader" in block]
+	both = [block for block in blocks if "    --" in block]
+	check(both and all(block.index("    --") < block.index("    reader") for block in both), lambda: "no -- between kernel and user: %s" % text[:800])
+	check(all("    --" not in block for block in blocks if block[0].strip() in ("reader", "read", "__read")), "-- where only the user side is")
+
+
+@test
+def idle_is_hidden_and_counted():
+	need_bpf()
+	path = scratch("idle.json")
+	sonde("profile", "-f", "-F", 199, "-o", path, 2)
+	report = json.loads(read(path))
+	check(report["account"]["filtered"]["idle"] > 0, "no idle CPU in 2 s?")
+	check(not any(sample["pid"] == 0 for sample in report["samples"]), "idle samples without -I")
+	shown = parse_folded(sonde("profile", "-f", "-a", "-F", 199, "-I", 2, want=0).out)
+	idle = [stack for stack in shown if stack.comm.startswith("swapper")]
+	check(total(idle) > 10 and all(not stack.user for stack in idle), "no idle samples with -I")
+
+
+@test
+def unknown_event_falls_back():
+	"""Where the machine has no hardware counters: a warning on stderr and in the report, and samples all the same; --no-fallback refuses."""
+	need_bpf()
+	path = scratch("event.json")
+	with Program("chain", 10) as program:
+		result = sonde("profile", "-e", "cycles", "-F", 499, "-p", program.pid, "-o", path, 1, want=0)
+		account = json.loads(read(path))["account"]
+		if account["event"] == "cycles":
+			return "this machine counts cycles"
+		check("cpu-clock" in result.err, lambda: "no warning: %s" % result)
+		check(account["event"] == "cpu-clock" and any("cpu-clock" in note for note in account["notes"]), "no note in the report: %s" % account)
+		refused = sonde("profile", "-e", "cycles", "--no-fallback", "-p", program.pid, 1)
+	check(refused.code == 4 and "cycles" in refused.err, lambda: str(refused))
+	return "no hardware counters"
+
+
+# --- the command ---------------------------------------------------------------------------------------------------------------------
+
+@test
+def command_status_is_passed_on():
+	need_bpf()
+	work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; "
+	for script, want in (("exit 7", 7), ("exit 0", 0), ("kill -9 $$", 137), ("kill -TERM $$", 143)):
+		path = scratch("status.folded")
+		result = sonde("profile", "-F", 499, "-o", path, "--", "sh", "-c", work + script)
+		check_equal(result.code, want, "sh -c '%s'\n%s" % (script, result))
+		check(os.path.getsize(path) > 0, "no report for %s" % script)
+		os.unlink(path)
+	check_equal(sonde("profile", "-f", "--", "sh", "-c", "exit 7").code, 7, "a command that ends before the first sample")
+
+
+@test
+def command_keeps_its_streams():
+	need_bpf()
+	path = scratch("streams.folded")
+	result = sonde("profile", "-F", 499, "-o", path, "--", "sh", "-c", "cat; echo to-err >&2; i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done",
+		stdin=subprocess.DEVNULL)
+	check(result.code == 0 and result.out == "" and "to-err\n" in result.err, lambda: str(result))
+
+
+@test
+def command_that_is_not_there():
+	need_bpf()
+	for path in ("/nonexistent/program", "no-such-program-anywhere", "/etc/passwd"):
+		result = sonde("profile", "-f", "--", path)
+		check(result.code == 1 and not result.out and re.search(r"^sonde: .*%s" % re.escape(path), result.err, re.MULTILINE), lambda: "%s: %s" % (path, result))
+
+
+# --- exit codes and where the report goes --------------------------------------------------------------------------------------------
+
+@test
+def no_such_process():
+	need_bpf()
+	for letter in ("-p", "-L"):
+		result = sonde("profile", letter, 4194303, 5)
+		check(result.code == 1 and not result.out and "4194303" in result.err and result.seconds < 3, lambda: str(result))
+
+
+@test
+def not_permitted():
+	"""As nobody: exit 3, and the line says which capability and how to get it."""
+	if os.geteuid() != 0 or not find_tool("setpriv"):
+		skip("not root, or no setpriv")
+	reachable = scratch("sonde") # the checkout may stand where nobody can go
+	shutil.copy(SONDE, reachable)
+	result = run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", reachable, "profile", "-f", "1"])
+	check(result.code == 3 and not result.out, lambda: str(result))
+	check(re.search(r"CAP_(BPF|PERFMON|SYS_ADMIN)", result.err) and re.search(r"sudo|as root|setcap", result.err), lambda: str(result))
+
+
+@test
+def no_samples():
+	need_bpf()
+	path, html = scratch("empty.json"), scratch("empty.html")
+	with subprocess.Popen(["sleep", "30"]) as sleeper:
+		try:
+			result = sonde("profile", "-p", sleeper.pid, "-o", path, "-o", html, 1)
+		finally:
+			sleeper.kill()
+	check_equal(result.code, 5, str(result))
+	check_equal(json.loads(read(path))["samples"], [], "samples of a sleeper")
+	check_law(json.loads(read(path))["account"])
+	check(b"<html" in read(html), "no page")
+
+
+@test
+def cannot_write_the_report():
+	"""An -o that cannot be written is refused before anything starts; nothing half-written is left."""
+	need_bpf()
+	folder = scratch("outputs")
+	os.makedirs(folder)
+	with Program("chain", 10) as program:
+		for path in (folder + "/missing/out.html", folder, "/dev/full/x.json"):
+			result = sonde("profile", "-p", program.pid, "-o", path, "--format", "json", 20)
+			check(result.code == 1 and result.seconds < 5, lambda: "%s: %s" % (path, result))
+			check(re.search(r"^sonde: .*%s" % re.escape(path), result.err, re.MULTILINE), lambda: "%s is not named: %s" % (path, result))
+		wrong = sonde("profile", "-p", program.pid, "-o", folder + "/out.unknown", 20)
+		check(wrong.code == 2 and ".pb.gz" in wrong.err and wrong.seconds < 5, lambda: str(wrong))
+	check_equal(os.listdir(folder), [], "left behind")
+
+
+@test
+def full_disk():
+	"""The disk is full when the report is written: exit 1, the old file is still what it was, the other output is written."""
+	need_bpf()
+	folder, good = scratch("disk"), scratch("good.folded")
+	os.makedirs(folder)
+	if run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", folder]).code:
+		skip("no right to mount")
+	try:
+		old = os.path.join(folder, "out.json")
+		with open(old, "w", encoding="ascii") as file:
+			file.write("old\n")
+		with Program("chain", 1500) as program:
+			result = sonde("profile", "-F", 999, "-p", program.pid, "-o", old, "-o", good, 1)
+		check(result.code == 1 and re.search(r"^sonde: .*out\.json", result.err, re.MULTILINE), lambda: str(result))
+		check_equal(read(old), b"old\n", "the old file")
+		check_equal(os.listdir(folder), ["out.json"], "left behind")
+		check(total(parse_folded(read(good).decode())) > 300, "the output that could be written is not there")
+	finally:
+		run(["umount", folder])
+
+
+@test
+def stdout_that_fails():
+	need_bpf()
+	with Program("chain", 10) as program:
+		with open("/dev/full", "wb") as full:
+			result = sonde("profile", "-f", "-p", program.pid, 1, stdout=full)
+		check(result.code == 1 and re.search(r"^sonde: .*", result.err, re.MULTILINE), lambda: "/dev/full: %s" % result)
+		result = run(["sh", "-c", 'exec "$0" "$@" >&-', SONDE, "profile", "-f", "-p", program.pid, 1])
+		check(result.code == 1 and re.search(r"^sonde: .*", result.err, re.MULTILINE), lambda: "closed stdout: %s" % result)
+		reader, writer = os.pipe()
+		os.close(reader)
+		try:
+			result = sonde("profile", "-f", "-p", program.pid, 1, stdout=writer)
+		finally:
+			os.close(writer)
+		check(result.code == 1, lambda: "a pipe without a reader: %s" % result)
+
+
+@test
+def usage_errors():
+	"""Refused before anything starts, with one line that says what to do."""
+	for args in (["-F", "0"], ["-F", "-5"], ["-F", "abc"], ["-c", "0"], ["-c", "1x"], ["0"], ["-1"], ["x"], ["1", "2"], ["-U", "-K"], ["-F", "9", "-c", "9"],
+			["--stack-storage-size", "0"], ["--stack-storage-size", "abc"], ["-p", "abc"], ["-p", "0"], ["-p", "1,"], ["-C", "abc"], ["--nonsense"],
+			["-F", "99999999999999999999"], ["-p", "1", "-L", "1"], ["-e", ""], ["--format", "nonsense"]):
+		result = sonde("profile", *args)
+		check(result.code == 2 and not result.out and result.seconds < 2, lambda: "%s: %s" % (args, result))
+		check(result.err.startswith("sonde: ") and result.err.count("\n") == 1, lambda: "%s: more than one line, or none: %s" % (args, result))
+
+
+# --- formats ---------------------------------------------------------------------------------------------------------------------------
+
+def parse_text(text):
+	"""BCC's layout: frames leaf first, `    -                comm (pid)`, count, blank line."""
+	stacks = []
+	for block in text.split("\n\n")[:-1]:
+		lines = block.split("\n")
+		who = re.fullmatch(r"    -                (.*) \((\d+)\)", lines[-2])
+		check(who and re.fullmatch(r"        [1-9]\d*", lines[-1]), lambda: "no stack of BCC's layout: %r" % block)
+		check(all(line.startswith("    ") for line in lines), lambda: "a frame without indent: %r" % block)
+		stacks.append((who.group(1), int(who.group(2)), [line[4:] for line in lines[:-2]], int(lines[-1])))
+	return stacks
+
+
+@test
+def text_layout():
+	need_bpf()
+	with Program("chain", 10) as program, Program("syscalls"):
+		result = sonde("profile", "-F", 499, 2, want=0)
+	stacks = parse_text(result.out)
+	counts = [stack[3] for stack in stacks]
+	check_equal(counts, sorted(counts), "ascending order of counts")
+	check_equal(len({(stack[0], stack[1], tuple(stack[2])) for stack in stacks}), len(stacks), "equal stacks are one line")
+	mine = [stack for stack in stacks if stack[1] == program.pid and "main" in stack[2]]
+	check(mine, "the workload is not there")
+	best = mine[-1]
+	check_equal(best[2][:best[2].index("main") + 1], program.chains["chain"][::-1], "leaf first")
+
+
+@test
+def formats():
+	"""Each format from one run; what other programs make of them is another test's."""
+	need_bpf()
+	paths = {suffix: scratch("all" + suffix) for suffix in (".txt", ".folded", ".json", ".pb.gz", ".html")}
+	with Program("chain", 30) as program:
+		result = sonde("profile", "-F", 499, "-p", program.pid, *[word for path in paths.values() for word in ("-o", path)], 2, want=0)
+	check_equal(result.out, "", "stdout when every output is a file")
+	report = json.loads(read(paths[".json"]))
+	nr = report["account"]["recorded"]
+	check_equal(sum(stack[3] for stack in parse_text(read(paths[".txt"]).decode())), nr, "samples in text")
+	check_equal(total(parse_folded(read(paths[".folded"]).decode())), nr, "samples in folded")
+	check(b"__libc_start_main" in gzip.decompress(read(paths[".pb.gz"])), "no name in pprof's string table")
+	page = read(paths[".html"]).decode()
+	check(re.match(r"(?i)<!doctype html>", page) and "f9" in page, "no page")
+	check(not re.search(r"""(?i)(src|href)\s*=\s*["']?(https?:)?//""", page), "the page needs the network")
+
+
+HOSTILE = ["a;b c 7", "line\\nbreak 9", "\\e[31mred\\e[0m", "</script><b>x", '"\\x5c\\x27', "\\xff\\xfe\\x80bytes", " lead trail ", "per%%s%n", "\\x01\\x7f"]
+
+
+@test
+def hostile_names():
+	"""A thread may call itself anything: each line stays a line, no escape reaches the terminal, JSON and HTML stay what they are."""
+	need_bpf()
+	paths = [scratch("hostile" + suffix) for suffix in (".txt", ".folded", ".json", ".html")]
+	for name in HOSTILE:
+		with Program("named", name) as program:
+			sonde("profile", "-F", 499, "-p", program.pid, *[word for path in paths for word in ("-o", path)], 1, want=0)
+		text, folded, document, page = [read(path) for path in paths]
+		for raw in (text, folded):
+			check(not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]", raw), lambda: "%r: control characters in %r" % (name, raw[:300]))
+		stacks = parse_folded(folded.decode())
+		check(all(stack.user[-2:] == ["main", "named_leaf"] or stack.count < 5 for stack in stacks), lambda: "%r: %r" % (name, folded[:300]))
+		check(sum(stack[3] for stack in parse_text(text.decode())) == total(stacks), lambda: "%r: text and folded differ" % name)
+		report = json.loads(document.decode())
+		check_equal(sum(sample["count"] for sample in report["samples"]), total(stacks), "samples of %r" % name)
+		check(b"</script><b>x" not in page, lambda: "%r breaks out of the page's script" % name)
+		check_equal(page.lower().count(b"<script"), page.lower().count(b"</script"), "script elements for %r" % name)
+
+
+# --- leftovers -----------------------------------------------------------------------------------------------------------------------
+
+def programs_loaded():
+	bpftool = find_tool("bpftool") or "/usr/sbin/bpftool"
+	result = run([bpftool, "-j", "prog", "list"])
+	check(result.code == 0, lambda: str(result))
+	return {entry["id"] for entry in json.loads(result.out)}
+
+
+@test
+def nothing_is_left():
+	"""After the end, also the violent one: no program, no pinned map, no child."""
+	need_bpf()
+	before = programs_loaded()
+	with Program("chain", 10) as program:
+		sonde("profile", "-f", "-p", program.pid, 1, want=0)
+		with Background("profile", "-f", "-p", program.pid) as running:
+			time.sleep(1.5)
+			during = programs_loaded()
+			running.send(signal.SIGKILL)
+			running.process.wait()
+	check(during - before, "no BPF program was there during the run: this test sees nothing")
+	end = time.monotonic() + 5 # the kernel frees them a little later
+	while programs_loaded() - before and time.monotonic() < end:
+		time.sleep(0.1)
+	check_equal(programs_loaded() - before, set(), "BPF programs left")
+	pinned = [os.path.join(folder, name) for folder, _, names in os.walk("/sys/fs/bpf") for name in names if "sonde" in name]
+	check_equal(pinned, [], "pinned")
+	check_equal([name for name in os.listdir("/tmp") if name.startswith("sonde") and not name.startswith("sonde-test-")
+		and os.path.getmtime("/tmp/" + name) > time.time() - 5], [], "files in /tmp")
+
+
+@test
+def command_ends_with_sonde():
+	"""A command that outlives the duration: the report comes, nobody waits for it for ever."""
+	need_bpf()
+	result = sonde("profile", "-F", 499, "-f", 1, "--", build("chain"), 30, 10, timeout=15)
+	check(result.seconds < 10, "took %.1f s" % result.seconds)
+	stacks = [line for line in result.out.splitlines() if line.startswith("chain;")]
+	check(stacks, lambda: str(result))
+
+
+run_tests()
