@@ -1,22 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbols: the function symbols of one ELF file (.symtab, else .dynsym, both when they complement each other), sorted by
- * address. Immutable once read; any thread may look up. Hostile input: capped and checked. */
+/* symbols: the function symbols of one ELF file (.symtab, or .dynsym where that has none), sorted by address. Immutable once read;
+ * any thread may look up. Hostile input: capped and checked. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 
+/* A function whose size the file does not tell reaches up to the next one, its section's end or this far. Assembly routines are
+ * small; a greater stretch without a symbol is other code that was stripped. */
+#define SYMBOL_MAX_GUESSED_BYTES ((uint64_t)64 << 10)
+/* Of symbols that lie in each other, the innermost is found through so many that end before the address. */
+#define SYMBOL_MAX_NESTING 64
+
 struct symbol {
-	uint64_t elf_vaddr, size_bytes; /* size 0 in the file: up to the next symbol of its section, capped */
-	const char *name;               /* as linked (mangled), borrowed from the table */
+	uint64_t elf_vaddr, size_bytes; /* size 0 in the file: guessed as above */
+	const char *name;		/* as linked (mangled), borrowed from the table */
 };
 
 struct symbol_table;
-/* 0; -ENODATA when the file has no function symbols; -EBADMSG; -ENOMEM. Borrows `elf` for the call. */
+/* 0; -ENODATA when the file has no function symbols; -EBADMSG; -EFBIG; -ENOMEM. Borrows `elf` for the call. */
 MUST_CHECK int symbol_table_read(const struct elf_file *elf, struct diag *diag, struct symbol_table **ret_table);
 void symbol_table_free(struct symbol_table *table); /* takes NULL */
-/* The symbol that covers elf_vaddr; among aliases always the same one (global before weak before local, then the shorter,
- * then the lesser name). 0; -ENOENT: no symbol covers it (a gap is a gap). */
+static inline void symbol_table_freep(struct symbol_table **table)
+{
+	symbol_table_free(*table);
+}
+/* The innermost symbol that covers elf_vaddr (of those, the last to start); among aliases always the same one (not an untyped label,
+ * then global before weak before local, then the shorter, then the lesser name). 0; -ENOENT: no symbol covers it (a gap is a gap). */
 MUST_CHECK int symbol_table_find(const struct symbol_table *table, uint64_t elf_vaddr, struct symbol *ret_symbol);
 uint32_t symbol_table_size(const struct symbol_table *table);
+/* Only the exported functions (.dynsym): a debug file would know more. */
+bool symbol_table_is_dynamic(const struct symbol_table *table);

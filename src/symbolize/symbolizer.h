@@ -11,13 +11,13 @@ struct symbolizer;
 
 struct symbolizer_options {
 	const char *kallsyms_path; /* NULL: /proc/kallsyms */
-	const char *debug_dir;     /* NULL: /usr/lib/debug */
+	const char *debug_dir;	   /* NULL: /usr/lib/debug */
 };
 
 struct symbol_name {
-	const char *name;        /* demangled */
+	const char *name;	 /* demangled */
 	const char *system_name; /* as linked */
-	uint64_t start;          /* first address of the symbol, in the space of the question */
+	uint64_t start;		 /* first address of the symbol, in the space of the question */
 };
 
 struct symbolizer *symbolizer_new(const struct symbolizer_options *options); /* NULL options: all defaults. NULL: no memory */
@@ -36,6 +36,3 @@ MUST_CHECK int symbolizer_object(struct symbolizer *symbolizer, uint32_t object,
 /* JIT code by the process's perf map (/tmp/perf-PID.map in its own root and pid namespace), read once per tgid at the first question;
  * refused unless a regular file of the process's user or of root, at most 1 GiB. 0 or -ENOENT. */
 MUST_CHECK int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, struct symbol_name *ret_name);
-
-/* The demangled name (C++, Rust v0 and legacy), or NULL when `name` is not mangled. The caller frees it. */
-char *demangle(const char *name);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolize/demangle.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+#include "base/buffer.h"
+
+/* libiberty's own limit on nesting stays on; it has none on what it prints and no way to tell it to stop, but its printing code
+ * has nothing on the heap for C++ (a name being decoded from punycode for Rust), so leaving it by a jump is clean. */
+struct output {
+	struct buffer text;
+	jmp_buf give_up;
+};
+
+static void append(const char *text, size_t size, void *arg)
+{
+	struct output *output = arg;
+
+	buffer_append(&output->text, text, size);
+	if (output->text.err)
+		longjmp(output->give_up, 1);
+}
+
+static bool is_hex_digit(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* Where a legacy Rust name, _ZN...17h<16 hex digits>E, ends; 0 for any other name. */
+static size_t legacy_rust_size(const char *name)
+{
+	for (const char *hash = strstr(name, "17h"); hash; hash = strstr(hash + 1, "17h")) {
+		const char *digit = hash + 3;
+
+		while (digit < hash + 19 && is_hex_digit(*digit))
+			digit++;
+		if (digit == hash + 19 && *digit == 'E' && (digit[1] == '\0' || digit[1] == '.'))
+			return (size_t)(digit + 1 - name);
+	}
+	return 0;
+}
+
+static size_t word(const char *text)
+{
+	size_t size = 0;
+
+	while ((text[size] >= 'a' && text[size] <= 'z') || (text[size] >= 'A' && text[size] <= 'Z') || text[size] == '_')
+		size++;
+	return size;
+}
+
+/* ".constprop.0.isra.0" as c++filt shows it for C++: " [clone .constprop.0] [clone .isra.0]". ".llvm.NUMBER" only keeps equal names of
+ * different files apart, as the hash does, and goes with it. */
+static void append_clones(struct output *output, const char *suffix)
+{
+	while (*suffix == '.') {
+		size_t size = 1 + word(suffix + 1);
+
+		while (suffix[size] == '.' && suffix[size + 1] >= '0' && suffix[size + 1] <= '9')
+			size += 1 + strspn(suffix + size + 1, "0123456789");
+		if (strncmp(suffix, ".llvm.", 6) != 0)
+			buffer_printf(&output->text, " [clone %.*s]", (int)size, suffix);
+		suffix += size;
+	}
+	buffer_text(&output->text, suffix);
+}
+
+static int print_rust(struct output *output, const char *name)
+{
+	size_t size = name[1] == 'R' ? strcspn(name, ".") : legacy_rust_size(name);
+	char stem[DEMANGLE_MAX_NAME + 1];
+
+	if (size == 0)
+		return 0;
+	memcpy(stem, name, size);
+	stem[size] = '\0';
+	if (!rust_demangle_callback(stem, DMGL_PARAMS | DMGL_ANSI, append, output))
+		return 0;
+	append_clones(output, name + size);
+	return 1;
+}
+
+static int print(struct output *output, const char *name)
+{
+	if (setjmp(output->give_up))
+		return 0;
+	if (print_rust(output, name))
+		return 1;
+	output->text.size = 0; /* a Rust name that broke off is no Rust name */
+	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, append, output);
+}
+
+bool demangle_is_candidate(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
+char *demangle(const char *name)
+{
+	struct output output = { .text = BUFFER_INIT(DEMANGLE_MAX_TEXT) };
+
+	if (!demangle_is_candidate(name) || strnlen(name, DEMANGLE_MAX_NAME + 1) > DEMANGLE_MAX_NAME)
+		return NULL;
+	if (!print(&output, name) || !output.text.size || output.text.err) {
+		buffer_done(&output.text);
+		return NULL;
+	}
+	return output.text.data;
+}

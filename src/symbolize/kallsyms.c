@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The lines stand in order of their addresses but for modules and BPF programs, so sorting is done only when a line is out of
+ * order. 12 bytes per address and the names stay. Format: kernel/kallsyms.c, s_show(). */
+#include "symbolize/kallsyms.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/number.h"
+#include "symbolize/line_reader.h"
+
+#define MAX_FILE_BYTES ((uint64_t)512 << 20)
+#define MAX_SYMBOLS    ((size_t)8 << 20)
+#define NO_NAME	       UINT32_MAX
+
+enum rank { RANK_GLOBAL, RANK_WEAK, RANK_LOCAL, RANK_BOUNDARY };
+
+struct entry {
+	uint64_t kaddr;
+	uint32_t name; /* in names; NO_NAME for a boundary */
+	uint32_t rank;
+};
+
+struct kallsyms {
+	uint64_t *kaddrs; /* ascending, each once */
+	uint32_t *names;  /* NO_NAME: nothing is known from here on */
+	uint32_t nr;
+	char *text;
+};
+
+struct build {
+	struct buffer entries, text;
+	uint64_t last_kaddr;
+	bool unsorted, any_line, any_address;
+};
+
+void kallsyms_free(struct kallsyms *kallsyms)
+{
+	if (!kallsyms)
+		return;
+	free(kallsyms->kaddrs);
+	free(kallsyms->names);
+	free(kallsyms->text);
+	free(kallsyms);
+}
+
+static void build_done(struct build *build)
+{
+	buffer_done(&build->entries);
+	buffer_done(&build->text);
+}
+
+static bool ends_with(const char *name, size_t size, const char *ending)
+{
+	size_t ending_size = strlen(ending);
+
+	return size >= ending_size && memcmp(name + size - ending_size, ending, ending_size) == 0;
+}
+
+/* Set by the linker script, no function: something else begins there. */
+static bool is_section_marker(const char *name, size_t size)
+{
+	static const char *const names[] = { "_text", "_stext", "_etext", "_sinittext", "_einittext", "__pi__text" };
+
+	if (size == 0 || name[0] != '_')
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (size == strlen(names[i]) && memcmp(name, names[i], size) == 0)
+			return true;
+	}
+	/* __entry_text_start, __irqentry_text_end, ... */
+	return ends_with(name, size, "text_start") || ends_with(name, size, "text_begin") || ends_with(name, size, "text_end");
+}
+
+static enum rank rank_of(char type, const char *name, size_t size)
+{
+	if (!strchr("tTwWiI", type) || is_section_marker(name, size))
+		return RANK_BOUNDARY;
+	if (type == 'T' || type == 'i' || type == 'I')
+		return RANK_GLOBAL;
+	return type == 't' ? RANK_LOCAL : RANK_WEAK;
+}
+
+/* "ffffffff81000000 T name" or with "\t[module]" behind it. Lines of any other form are passed over. */
+static void parse_line(struct build *build, const char *line, const char *end)
+{
+	struct entry entry = { .name = NO_NAME };
+	const char *name, *tab;
+	size_t size;
+
+	if (number_hex(&line, end, &entry.kaddr) || end - line < 4 || line[0] != ' ' || line[1] == '\0' || line[2] != ' ')
+		return;
+	name = line + 3;
+	size = (size_t)(end - name);
+	tab = memchr(name, '\t', size);
+	entry.rank = rank_of(line[1], name, tab ? (size_t)(tab - name) : size);
+	build->any_line = true;
+	if (entry.kaddr == 0) /* hidden, or an offset into per-CPU data */
+		return;
+	build->any_address = true;
+	build->unsorted |= entry.kaddr < build->last_kaddr;
+	build->last_kaddr = entry.kaddr;
+	if (entry.rank != RANK_BOUNDARY) {
+		entry.name = (uint32_t)build->text.size;
+		buffer_append(&build->text, name, size);
+		buffer_append(&build->text, "", 1);
+		if (tab && !build->text.err)
+			build->text.data[entry.name + (tab - name)] = ' ';
+	}
+	buffer_append(&build->entries, &entry, sizeof(entry));
+}
+
+/* Negative when `a` is the better name for an address that both have. */
+static int compare_aliases(const struct entry *a, const struct entry *b, const char *text)
+{
+	size_t size_a, size_b;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->rank == RANK_BOUNDARY)
+		return 0;
+	size_a = strlen(text + a->name);
+	size_b = strlen(text + b->name);
+	if (size_a != size_b)
+		return size_a < size_b ? -1 : 1;
+	return strcmp(text + a->name, text + b->name);
+}
+
+static int compare_kaddrs(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	return a->kaddr < b->kaddr ? -1 : a->kaddr > b->kaddr;
+}
+
+/* One entry per address: the best name. Of boundaries in a row the first is enough. */
+static uint32_t drop_aliases(struct entry *entries, size_t nr, const char *text)
+{
+	uint32_t nr_kept = 0;
+
+	for (size_t i = 0; i < nr;) {
+		struct entry best = entries[i];
+
+		for (i++; i < nr && entries[i].kaddr == best.kaddr; i++) {
+			if (compare_aliases(&entries[i], &best, text) < 0)
+				best = entries[i];
+		}
+		if (best.rank == RANK_BOUNDARY && (nr_kept == 0 || entries[nr_kept - 1].rank == RANK_BOUNDARY))
+			continue;
+		entries[nr_kept++] = best;
+	}
+	return nr_kept;
+}
+
+static int finish(struct build *build, struct kallsyms *kallsyms)
+{
+	struct entry *entries = (struct entry *)build->entries.data;
+	size_t nr = build->entries.size / sizeof(*entries);
+
+	if (build->entries.err || build->text.err)
+		return build->entries.err ? build->entries.err : build->text.err;
+	if (!build->text.size)
+		return -ENODATA;
+	if (build->unsorted)
+		qsort(entries, nr, sizeof(*entries), compare_kaddrs);
+	kallsyms->nr = drop_aliases(entries, nr, build->text.data);
+	kallsyms->kaddrs = calloc(kallsyms->nr, sizeof(*kallsyms->kaddrs));
+	kallsyms->names = calloc(kallsyms->nr, sizeof(*kallsyms->names));
+	if (!kallsyms->kaddrs || !kallsyms->names)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < kallsyms->nr; i++) {
+		kallsyms->kaddrs[i] = entries[i].kaddr;
+		kallsyms->names[i] = entries[i].name;
+	}
+	kallsyms->text = realloc(build->text.data, build->text.size); /* the spare room goes back */
+	if (!kallsyms->text)
+		return -ENOMEM;
+	build->text = BUFFER_INIT(0);
+	return 0;
+}
+
+int kallsyms_read(const char *path, struct kallsyms **ret_kallsyms)
+{
+	CLEANUP(kallsyms_freep) struct kallsyms *kallsyms = calloc(1, sizeof(*kallsyms));
+	CLEANUP(build_done)
+	struct build build = { .entries = BUFFER_INIT(MAX_SYMBOLS * sizeof(struct entry)), .text = BUFFER_INIT(UINT32_MAX - 1) };
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP(line_reader_done) struct line_reader reader = { 0 };
+	const char *line, *end;
+	int err;
+
+	if (!kallsyms)
+		return -ENOMEM;
+	if (fd < 0)
+		return errno == EPERM ? -EACCES : -errno;
+	err = line_reader_init_fd(&reader, fd, MAX_FILE_BYTES);
+	if (err)
+		return err;
+	while ((err = line_reader_next(&reader, &line, &end)) > 0)
+		parse_line(&build, line, end);
+	if (err)
+		return err;
+	if (build.any_line && !build.any_address)
+		return -EACCES;
+	err = finish(&build, kallsyms);
+	if (err)
+		return err;
+	*ret_kallsyms = MOVE(kallsyms);
+	return 0;
+}
+
+int kallsyms_find(const struct kallsyms *kallsyms, uint64_t kaddr, const char **ret_name, uint64_t *ret_start)
+{
+	uint32_t lo = 0, hi = kallsyms->nr;
+
+	while (lo < hi) { /* how many start at or below kaddr */
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (kallsyms->kaddrs[mid] <= kaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0 || kallsyms->names[lo - 1] == NO_NAME || kaddr - kallsyms->kaddrs[lo - 1] >= KALLSYMS_MAX_FUNCTION_BYTES)
+		return -ENOENT;
+	*ret_name = kallsyms->text + kallsyms->names[lo - 1];
+	*ret_start = kallsyms->kaddrs[lo - 1];
+	return 0;
+}
+
+uint32_t kallsyms_size(const struct kallsyms *kallsyms)
+{
+	return kallsyms->nr;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kallsyms: the kernel's own list of its functions, modules' and BPF programs' too, read once in one pass. Immutable once read; any
+ * thread may look up. The list has no sizes: a function ends where anything else begins (data, the section markers of the
+ * linker script like _etext), and KALLSYMS_MAX_FUNCTION_BYTES after its start at the latest. */
+#pragma once
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+#define KALLSYMS_MAX_FUNCTION_BYTES ((uint64_t)256 << 10) /* the largest in Debian's and Ubuntu's kernels are below 64 KiB */
+
+struct kallsyms;
+/* 0; -EACCES: all addresses are hidden (kptr_restrict), or the file is; -ENODATA: no functions in it; -ENOMEM; or what open or read
+ * gave. */
+MUST_CHECK int kallsyms_read(const char *path, struct kallsyms **ret_kallsyms);
+void kallsyms_free(struct kallsyms *kallsyms); /* takes NULL */
+static inline void kallsyms_freep(struct kallsyms **kallsyms)
+{
+	kallsyms_free(*kallsyms);
+}
+/* "name" or "name [module]", borrowed from the kallsyms; among aliases always the same one: global before weak before local,
+ * then the shorter, then the lesser. 0 or -ENOENT. */
+MUST_CHECK int kallsyms_find(const struct kallsyms *kallsyms, uint64_t kaddr, const char **ret_name, uint64_t *ret_start);
+uint32_t kallsyms_size(const struct kallsyms *kallsyms); /* entries: functions, and ends before gaps */

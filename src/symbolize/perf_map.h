@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perf_map: the names a JIT compiler writes for its code, "hexstart hexsize name" a line, in /tmp/perf-PID.map (format: Linux
+ * tools/perf/Documentation/jit-interface.txt). JITs reuse memory, so a later line wins over an earlier one where they overlap; what
+ * it leaves of the earlier one still counts. Immutable once read; any thread may look up. The file is a stranger's. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+
+#define PERF_MAP_MAX_BYTES   ((uint64_t)1 << 30)
+#define PERF_MAP_MAX_ENTRIES ((size_t)4 << 20) /* lines; more are refused and counted */
+
+struct perf_map;
+/* The map of a process: in its own root under the number it has there; when it is gone, /tmp/perf-TGID.map here. 0; -ENOENT:
+ * there is none; -EPERM: neither the process's user nor root owns it, or it has several names; -ENOEXEC: no regular file;
+ * -EFBIG; -ENODATA: no usable line; -ENOMEM. */
+MUST_CHECK int perf_map_read_process(uint32_t tgid, struct perf_map **ret_map);
+/* The same for `path` in the tree under root_fd; `uid` is the one beside root that may own the file. */
+MUST_CHECK int perf_map_read_in(int root_fd, const char *path, uid_t uid, struct perf_map **ret_map);
+/* From memory. 0, -ENODATA or -ENOMEM. */
+MUST_CHECK int perf_map_parse(const char *bytes, size_t size, struct perf_map **ret_map);
+void perf_map_free(struct perf_map *map); /* takes NULL */
+static inline void perf_map_freep(struct perf_map **map)
+{
+	perf_map_free(*map);
+}
+
+/* 0 or -ENOENT. The name is borrowed from the map; *ret_start is the start that the line gave. */
+MUST_CHECK int perf_map_find(const struct perf_map *map, uint64_t pc, const char **ret_name, uint64_t *ret_start);
+uint32_t perf_map_size(const struct perf_map *map);	  /* lines that were taken */
+uint32_t perf_map_nr_refused(const struct perf_map *map); /* lines that made no sense, or were too many or too long */

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolize/symbolizer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/u64_map.h"
+#include "elf/symbols.h"
+#include "symbolize/debug_file.h"
+#include "symbolize/demangle.h"
+#include "symbolize/kallsyms.h"
+#include "symbolize/perf_map.h"
+
+/* What was found for a key; NULL: there is nothing, don't look again. Owns the items. */
+struct cache {
+	struct u64_map numbers;
+	void **items;
+	uint32_t nr, capacity;
+};
+
+struct symbolizer {
+	char *kallsyms_path, *debug_dir;
+	struct kallsyms *kallsyms;
+	int kernel_err;	      /* 0: not asked yet, or there */
+	struct cache objects; /* by the caller's number: struct symbol_table */
+	struct cache jits;    /* by tgid: struct perf_map */
+	struct cache texts;   /* by the address of the linked name, which its table keeps: the demangled name */
+};
+
+static bool cache_find(const struct cache *cache, uint64_t key, void **ret_item)
+{
+	const uint32_t *number = u64_map_find(&cache->numbers, key);
+
+	if (number)
+		*ret_item = cache->items[*number];
+	return number;
+}
+
+/* Takes over `item` on success. 0 or -ENOMEM. */
+static int cache_add(struct cache *cache, uint64_t key, void *item)
+{
+	int err;
+
+	if (cache->nr == cache->capacity) {
+		uint32_t capacity = cache->capacity ? cache->capacity * 2 : 64;
+		void **items = capacity > cache->capacity ? reallocarray(cache->items, capacity, sizeof(*items)) : NULL;
+
+		if (!items)
+			return -ENOMEM;
+		cache->items = items;
+		cache->capacity = capacity;
+	}
+	err = u64_map_add(&cache->numbers, key, cache->nr);
+	if (!err)
+		cache->items[cache->nr++] = item;
+	return err;
+}
+
+static void cache_done(struct cache *cache, void (*free_item)(void *item))
+{
+	for (uint32_t i = 0; i < cache->nr; i++)
+		free_item(cache->items[i]);
+	free(cache->items);
+	u64_map_done(&cache->numbers);
+}
+
+static void free_symbol_table(void *item)
+{
+	symbol_table_free(item);
+}
+
+static void free_perf_map(void *item)
+{
+	perf_map_free(item);
+}
+
+static char *copy_or(const char *text, const char *fallback)
+{
+	return strdup(text ? text : fallback);
+}
+
+struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
+{
+	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+
+	if (!symbolizer)
+		return NULL;
+	symbolizer->kallsyms_path = copy_or(options ? options->kallsyms_path : NULL, "/proc/kallsyms");
+	symbolizer->debug_dir = copy_or(options ? options->debug_dir : NULL, "/usr/lib/debug");
+	if (!symbolizer->kallsyms_path || !symbolizer->debug_dir) {
+		symbolizer_free(symbolizer);
+		return NULL;
+	}
+	return symbolizer;
+}
+
+void symbolizer_free(struct symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return;
+	cache_done(&symbolizer->objects, free_symbol_table);
+	cache_done(&symbolizer->jits, free_perf_map);
+	cache_done(&symbolizer->texts, free);
+	kallsyms_free(symbolizer->kallsyms);
+	free(symbolizer->kallsyms_path);
+	free(symbolizer->debug_dir);
+	free(symbolizer);
+}
+
+static int answer(struct symbolizer *symbolizer, const char *system_name, uint64_t start, struct symbol_name *ret_name)
+{
+	void *text = NULL;
+
+	if (demangle_is_candidate(system_name) && !cache_find(&symbolizer->texts, (uintptr_t)system_name, &text)) {
+		int err;
+
+		text = demangle(system_name);
+		err = cache_add(&symbolizer->texts, (uintptr_t)system_name, text);
+		if (err) {
+			free(text);
+			return err;
+		}
+	}
+	*ret_name = (struct symbol_name){ .name = text ? text : system_name, .system_name = system_name, .start = start };
+	return 0;
+}
+
+int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symbol_name *ret_name)
+{
+	const char *name;
+	uint64_t start;
+	int err;
+
+	if (!symbolizer->kallsyms && !symbolizer->kernel_err) {
+		err = kallsyms_read(symbolizer->kallsyms_path, &symbolizer->kallsyms);
+		if (err)
+			symbolizer->kernel_err = err == -EACCES ? err : -ENOENT;
+	}
+	if (symbolizer->kernel_err)
+		return symbolizer->kernel_err;
+	err = kallsyms_find(symbolizer->kallsyms, kaddr, &name, &start);
+	return err ? err : answer(symbolizer, name, start, ret_name);
+}
+
+/* The best table there is: the file's own .symtab, the debug file's, the file's .dynsym. NULL: none. */
+static struct symbol_table *read_object(const struct symbolizer *symbolizer, const struct elf_file *elf, const char *path)
+{
+	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
+	struct symbol_table *own = NULL, *better = NULL;
+
+	if (symbol_table_read(elf, NULL, &own))
+		own = NULL;
+	if (own && !symbol_table_is_dynamic(own))
+		return own;
+	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug) || symbol_table_read(debug, NULL, &better))
+		return own;
+	symbol_table_free(own);
+	return better;
+}
+
+int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path, uint64_t elf_vaddr,
+		      struct symbol_name *ret_name)
+{
+	struct symbol symbol;
+	void *table;
+	int err;
+
+	if (!cache_find(&symbolizer->objects, object, &table)) {
+		table = read_object(symbolizer, elf, path);
+		err = cache_add(&symbolizer->objects, object, table);
+		if (err) {
+			symbol_table_free(table);
+			return err;
+		}
+	}
+	if (!table)
+		return -ENODATA;
+	err = symbol_table_find(table, elf_vaddr, &symbol);
+	return err ? err : answer(symbolizer, symbol.name, symbol.elf_vaddr, ret_name);
+}
+
+int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, struct symbol_name *ret_name)
+{
+	const char *name;
+	uint64_t start;
+	void *found;
+	int err;
+
+	if (!cache_find(&symbolizer->jits, tgid, &found)) {
+		struct perf_map *map = NULL;
+
+		if (perf_map_read_process(tgid, &map))
+			map = NULL;
+		err = cache_add(&symbolizer->jits, tgid, map);
+		if (err) {
+			perf_map_free(map);
+			return err;
+		}
+		found = map;
+	}
+	err = found ? perf_map_find(found, pc, &name, &start) : -ENOENT;
+	return err ? err : answer(symbolizer, name, start, ret_name);
+}

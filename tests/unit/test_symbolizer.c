@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "symbolize/symbolizer.h"
+
+/* Functions of this program that the tests look for; only .symtab has them. */
+int plain_function(int) __attribute__((noinline, visibility("hidden")));
+int mangled_function(int) __asm__("_ZN5space12MangledClass6methodEi") __attribute__((noinline, visibility("hidden")));
+
+int plain_function(int x)
+{
+	return x * 3 + 1;
+}
+
+int mangled_function(int x)
+{
+	return x * 5 + 2;
+}
+
+static void symbolizer_freep(struct symbolizer **symbolizer)
+{
+	symbolizer_free(*symbolizer);
+}
+
+__attribute__((format(printf, 1, 2))) static void run(const char *fmt, ...)
+{
+	char command[4 * PATH_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(command, sizeof(command), fmt, args);
+	va_end(args);
+	assert_int_equal(system(command), 0);
+}
+
+static struct elf_file *open_elf(const char *path)
+{
+	struct elf_file *elf = NULL;
+	struct diag diag = { 0 };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || elf_file_open_fd(fd, &diag, &elf))
+		fail_msg("%s: %s", path, diag.text);
+	return elf;
+}
+
+/* Where a function of this program is linked: from the mapping that holds it. */
+static uint64_t linked_at(const struct elf_file *elf, uintptr_t pc)
+{
+	CLEANUP(fclosep) FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t start, end, file_off, elf_vaddr = 0;
+	char line[1024];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &file_off) == 3 && pc >= start && pc < end) {
+			assert_int_equal(elf_file_off_to_vaddr(elf, file_off + pc - start, &elf_vaddr), 0);
+			return elf_vaddr;
+		}
+	}
+	fail_msg("no mapping at %#lx", pc);
+	return 0;
+}
+
+static void own_functions_have_names(void **state)
+{
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = symbolizer_new(NULL);
+	CLEANUP(elf_file_freep) struct elf_file *elf = open_elf("/proc/self/exe");
+	uint64_t plain = linked_at(elf, (uintptr_t)plain_function), mangled = linked_at(elf, (uintptr_t)mangled_function);
+	struct symbol_name name, again;
+
+	assert_non_null(symbolizer);
+	assert_int_equal(symbolizer_object(symbolizer, 7, elf, "/proc/self/exe", plain + 1, &name), 0);
+	assert_string_equal(name.name, "plain_function");
+	assert_ptr_equal(name.name, name.system_name);
+	assert_true(name.start == plain);
+	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, mangled, &name), 0);
+	assert_string_equal(name.name, "space::MangledClass::method(int)");
+	assert_string_equal(name.system_name, "_ZN5space12MangledClass6methodEi");
+	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, mangled + 1, &again), 0);
+	assert_ptr_equal(again.name, name.name); /* demangled once */
+	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, 1, &name), -ENOENT);
+}
+
+/* The bytes of the mapping that /proc/self/maps calls by this name. */
+static size_t mapping_size(uintptr_t at)
+{
+	CLEANUP(fclosep) FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t start, end;
+	char line[1024];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && start == at)
+			return end - start;
+	}
+	return 0;
+}
+
+static void the_vdso_has_names(void **state)
+{
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = symbolizer_new(NULL);
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+	unsigned int nr_vdso_names = 0;
+	struct symbol_name name;
+
+	if (!vdso) {
+		print_message("SKIPPED: no vdso\n");
+		skip();
+	}
+	assert_int_equal(elf_file_open_memory((void *)vdso, mapping_size(vdso), NULL, &elf), 0);
+	for (uint64_t vaddr = 0; vaddr < mapping_size(vdso); vaddr += 16) {
+		if (symbolizer_object(symbolizer, 0, elf, "[vdso]", vaddr, &name) == 0)
+			nr_vdso_names += strstr(name.name, "clock_gettime") != NULL;
+	}
+	assert_true(nr_vdso_names > 0);
+}
+
+/* A directory with `stripped` (a copy of this program without symbols, with a link to program.debug) and `program.debug`. */
+struct place {
+	char dir[64], path[PATH_MAX];
+	struct elf_file *elf;
+	uint64_t elf_vaddr;
+};
+
+static void place_init(struct place *place)
+{
+	struct elf_file *self = open_elf("/proc/self/exe");
+
+	place->elf_vaddr = linked_at(self, (uintptr_t)plain_function);
+	elf_file_free(self);
+	snprintf(place->dir, sizeof(place->dir), "/tmp/test_symbolizer.%d", getpid());
+	assert_int_equal(mkdir(place->dir, 0700), 0);
+	run("cp /proc/%d/exe %s/program && cd %s && mkdir bin debug && objcopy --only-keep-debug program program.debug &&"
+	    " objcopy --strip-all --add-gnu-debuglink=program.debug program bin/stripped",
+	    getpid(), place->dir, place->dir);
+	snprintf(place->path, sizeof(place->path), "%s/bin/stripped", place->dir);
+	place->elf = open_elf(place->path);
+}
+
+static void place_done(struct place *place)
+{
+	elf_file_free(place->elf);
+	run("rm -rf %s", place->dir);
+}
+
+/* Whether the stripped program's function gets its name. */
+static bool is_found(const struct place *place, const char *path)
+{
+	char debug_dir[PATH_MAX];
+	struct symbolizer_options options = { .debug_dir = debug_dir };
+	struct symbolizer *symbolizer;
+	struct symbol_name name;
+	bool found;
+
+	snprintf(debug_dir, sizeof(debug_dir), "%s/debug", place->dir);
+	symbolizer = symbolizer_new(&options);
+	found =
+	    symbolizer_object(symbolizer, 1, place->elf, path, place->elf_vaddr, &name) == 0 && strcmp(name.name, "plain_function") == 0;
+	symbolizer_free(symbolizer);
+	return found;
+}
+
+static bool no_objcopy(void)
+{
+	if (system("objcopy --version >/dev/null 2>&1") == 0)
+		return false;
+	print_message("SKIPPED: objcopy is not installed\n");
+	return true;
+}
+
+static void debug_links_are_followed(void **state)
+{
+	CLEANUP(place_done) struct place place = { 0 };
+
+	if (no_objcopy())
+		skip();
+	place_init(&place);
+	assert_false(is_found(&place, place.path));
+	run("cd %s && cp program.debug bin/", place.dir);
+	assert_true(is_found(&place, place.path));
+	assert_false(is_found(&place, NULL));
+	assert_false(is_found(&place, "bin/stripped"));
+	run("cd %s && mkdir bin/.debug && mv bin/program.debug bin/.debug/", place.dir);
+	assert_true(is_found(&place, place.path));
+	run("cd %s && mkdir -p debug%s/bin && mv bin/.debug/program.debug debug%s/bin/", place.dir, place.dir, place.dir);
+	assert_true(is_found(&place, place.path));
+	run("cd %s && cp program.debug bin/ && printf x >> bin/program.debug && rm -r debug", place.dir); /* not the one that was linked */
+	assert_false(is_found(&place, place.path));
+	run("cd %s/bin && rm program.debug && mkfifo program.debug", place.dir); /* and no waiting */
+	assert_false(is_found(&place, place.path));
+}
+
+static void build_ids_are_followed(void **state)
+{
+	CLEANUP(place_done) struct place place = { 0 };
+	char id[2 * BUILD_ID_MAX + 1];
+
+	if (no_objcopy())
+		skip();
+	place_init(&place);
+	build_id_text(elf_file_build_id(place.elf), id);
+	assert_true(strlen(id) >= 16); /* the compiler's default, or this test cannot say anything */
+	run("cd %s/debug && mkdir -p .build-id/%.2s && cp ../program.debug .build-id/%.2s/%s.debug", place.dir, id, id, id + 2);
+	assert_true(is_found(&place, place.path));
+	assert_true(is_found(&place, NULL));
+	run("cd %s/debug/.build-id/%.2s && objcopy --remove-section .note.gnu.build-id %s.debug", place.dir, id, id + 2);
+	assert_false(is_found(&place, NULL));
+}
+
+static void the_kernel_is_read_once(void **state)
+{
+	static const char text[] = "ffffffff81000000 T start_kernel\nffffffff81000100 T _RNvC6_123foo3bar\nffffffff81000200 T _etext\n"
+				   "ffffffffc0000000 t init\t[ext4]\n";
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
+	int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	struct symbolizer_options options = { 0 };
+	struct symbol_name name;
+	char path[64];
+
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	options.kallsyms_path = path;
+	symbolizer = symbolizer_new(&options);
+	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000010, &name), 0);
+	close(fd); /* later questions need no file */
+	assert_string_equal(name.name, "start_kernel");
+	assert_true(name.start == 0xffffffff81000000);
+	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000110, &name), 0);
+	assert_string_equal(name.name, "123foo::bar");
+	assert_string_equal(name.system_name, "_RNvC6_123foo3bar");
+	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffffc0000000, &name), 0);
+	assert_string_equal(name.name, "init [ext4]");
+	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000210, &name), -ENOENT);
+}
+
+static void a_hidden_kernel_says_so(void **state)
+{
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
+	CLEANUP(symbolizer_freep) struct symbolizer *nowhere = NULL;
+	CLEANUP(closep) int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	struct symbolizer_options options = { 0 };
+	struct symbol_name name;
+	char path[64];
+
+	assert_int_equal(write(fd, "0000000000000000 T a\n", 21), 21);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	options.kallsyms_path = path;
+	symbolizer = symbolizer_new(&options);
+	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000010, &name), -EACCES);
+	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000010, &name), -EACCES);
+	options.kallsyms_path = "/nonexistent/kallsyms";
+	nowhere = symbolizer_new(&options);
+	assert_int_equal(symbolizer_kernel(nowhere, 0xffffffff81000010, &name), -ENOENT);
+}
+
+static void jit_code_has_names(void **state)
+{
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = symbolizer_new(NULL);
+	struct symbol_name name;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	unlink(path);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fprintf(file, "1000 10 _ZN3foo3barEv\n2000 10 js function\n");
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(symbolizer_jit(symbolizer, (uint32_t)getpid(), 0x1004, &name), 0);
+	unlink(path); /* later questions need no file */
+	assert_string_equal(name.name, "foo::bar()");
+	assert_int_equal(symbolizer_jit(symbolizer, (uint32_t)getpid(), 0x2000, &name), 0);
+	assert_string_equal(name.name, "js function");
+	assert_true(name.start == 0x2000);
+	assert_int_equal(symbolizer_jit(symbolizer, (uint32_t)getpid(), 0x3000, &name), -ENOENT);
+	assert_int_equal(symbolizer_jit(symbolizer, UINT32_MAX, 0x3000, &name), -ENOENT);
+	assert_int_equal(symbolizer_jit(symbolizer, UINT32_MAX, 0x3000, &name), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_functions_have_names), cmocka_unit_test(the_vdso_has_names),
+		cmocka_unit_test(debug_links_are_followed), cmocka_unit_test(build_ids_are_followed),
+		cmocka_unit_test(the_kernel_is_read_once),  cmocka_unit_test(a_hidden_kernel_says_so),
+		cmocka_unit_test(jit_code_has_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
