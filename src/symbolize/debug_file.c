@@ -15,7 +15,7 @@
 
 struct debug_link {
 	char name[NAME_MAX + 1]; /* no slash in it */
-	uint32_t crc = 0;
+	uint32_t crc;
 };
 
 static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
