@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sonde doctor: examines, reports; its exit code says whether profile works here. */
+#include "cli/doctor.h"
+
+#include <bpf/libbpf.h>
+#include <sonde/sonde.h>
+
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+struct doctor_arguments {
+	bool json;
+};
+
+static const struct option_spec options[] = {
+	{ .group = "Options", .name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct doctor_arguments, json),
+	  .help = "the same for programs" },
+};
+
+static int verdict_code(const struct doctor *doctor)
+{
+	struct doctor_opinion opinion;
+
+	if (!doctor_opinion(doctor, 0, &opinion) || opinion.verdict <= DOCTOR_LESS)
+		return SONDE_EXIT_REPORT;
+	return opinion.verdict == DOCTOR_NOT_PERMITTED ? SONDE_EXIT_NOT_PERMITTED : SONDE_EXIT_KERNEL_CANNOT;
+}
+
+static int examine_and_report(bool json)
+{
+	struct buffer report = BUFFER_INIT(1 << 20);
+	struct doctor doctor = { 0 };
+	int code;
+
+	libbpf_set_print(NULL); /* its warnings are our findings */
+	doctor_examine(&doctor);
+	if (json)
+		doctor_json(&doctor, &report);
+	else
+		doctor_report(&doctor, output_colour(STDOUT_FILENO), &report);
+	code = output_result(&report);
+	buffer_done(&report);
+	return code ? code : verdict_code(&doctor);
+}
+
+static int doctor_run(const struct verb *verb, int argc, char **argv)
+{
+	struct doctor_arguments arguments = { 0 };
+	struct option_result result;
+	struct diag diag = { 0 };
+
+	if (option_parse(verb, argc, argv, &arguments, &result, &diag) < 0)
+		return output_usage(verb, diag.text);
+	if (result.help || result.version)
+		return output_help(verb, &result);
+	return examine_and_report(arguments.json);
+}
+
+static const struct verb_example examples[] = {
+	{ "sonde doctor", "what works here, what does not, and what helps" },
+	{ "sonde doctor --json", "the same for programs" },
+	{ NULL, NULL },
+};
+
+const struct verb doctor_verb = {
+	.name = "doctor",
+	.summary = "what this kernel and this process allow",
+	.description = "Tries everything that sonde needs from the kernel, each on its own and by doing it: program types, map types, helpers, "
+		       "events, access. Then says for each verb whether it works, works with less (what) or cannot (why), and the "
+		       "command that helps.\n\n"
+		       "Ends with exit code 0 when profile works or works with less, 3 when it is not permitted, 4 when this kernel cannot.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.run = doctor_run,
+};

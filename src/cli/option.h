@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* option: one table per verb, from which parsing, --help, the manual page and shell completion are made, so that they cannot disagree.
+ * Values land in a struct of the verb's own. Tables are constant; everything here may be used from any thread. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+enum option_kind {
+	OPTION_FLAG,   /* bool */
+	OPTION_NUMBER, /* uint64_t, within min and max */
+	OPTION_TEXT,   /* const char *, borrowed from argv */
+	OPTION_TEXTS,  /* struct option_texts; may be repeated */
+	OPTION_IDS,    /* struct option_ids; comma lists, may be repeated */
+};
+
+/* What a shell may complete a value to, where OPTION_FLAG has none. */
+enum option_values { OPTION_VALUES_ANY, OPTION_VALUES_FILE, OPTION_VALUES_PROCESS };
+
+#define OPTION_MAX_TEXTS 64
+#define OPTION_MAX_IDS   4096
+
+struct option_texts {
+	const char *texts[OPTION_MAX_TEXTS]; /* borrowed from argv */
+	uint32_t nr;
+};
+
+struct option_ids {
+	uint32_t ids[OPTION_MAX_IDS]; /* each once */
+	uint32_t nr;
+};
+
+struct option_spec {
+	const char *group;   /* its heading; NULL: that of the option before it */
+	char letter;         /* 0: none */
+	const char *name;    /* long name without the dashes; NULL: a positional, known by its metavar */
+	const char *metavar; /* NULL: takes no value */
+	const char *help;    /* a phrase, no full stop */
+	enum option_kind kind;
+	size_t offset;       /* of the value in the verb's arguments */
+	uint64_t min, max;   /* OPTION_NUMBER and OPTION_IDS */
+	const char *excludes, *instead;     /* an option it cannot stand beside, and what to do then */
+	enum option_values values;
+	const char *(*value_name)(uint32_t i); /* the words that the value may be; NULL ends. For completion, not checked */
+	bool hidden;
+};
+
+struct verb_example {
+	const char *command, *text;
+};
+
+struct verb {
+	const char *name;        /* "profile"; NULL: sonde itself */
+	const char *summary;     /* one line */
+	const char *description; /* paragraphs, an empty line between them */
+	const struct option_spec *options;
+	size_t nr_options;
+	const struct verb_example *examples; /* ended by a NULL command */
+	bool takes_command;      /* -- COMMAND [ARGUMENT...] */
+	bool has_verbs;          /* parsing ends at the first word that is no option */
+	int (*run)(const struct verb *verb, int argc, char **argv); /* argv[0] is the verb; the exit code */
+};
+
+struct option_result {
+	bool help, version;
+	uint64_t given;       /* bit i: options[i] was given */
+	char *const *command; /* what follows "--"; NULL: none */
+	int rest;             /* has_verbs: index of the first word that is no option */
+};
+
+/* GNU ways: -F99, -F 99, --frequency=99, --frequency 99, -Uf, unambiguous beginnings of long names, options behind positionals.
+ * Ends early at --help and --version. 0; -EINVAL with a line that says what to do. `arguments` holds the defaults before. */
+MUST_CHECK int option_parse(const struct verb *verb, int argc, char *const *argv, void *arguments, struct option_result *ret_result,
+			    struct diag *diag);
+bool option_given(const struct verb *verb, const struct option_result *result, const char *name);
+
+/* The i-th option: the verb's own, then those that all verbs have; NULL ends. Hidden ones are among them. */
+const struct option_spec *option_at(const struct verb *verb, size_t i);
+/* "-F" or, when there is no letter, "--offsets" or "DURATION", for messages. Lives as long as `room` (64 bytes). */
+const char *option_label(const struct option_spec *spec, char room[64]);
+/* Converts and stores one value; `label` names the option in messages. 0 or -EINVAL. */
+MUST_CHECK int option_set(const struct option_spec *spec, const char *label, const char *value, void *arguments, struct diag *diag);
+
+/* Which of `names` (by index; NULL ends) looks most like `text`? NULL: none does. */
+const char *option_nearest(const char *text, const char *(*name_at)(const void *names, size_t i), const void *names);
+
+/* Texts for people and shells. `colour`: with terminal escapes. */
+void option_help(const struct verb *verb, bool colour, struct buffer *buffer);
+void option_synopsis(const struct verb *verb, struct buffer *buffer); /* what follows the name */
+/* Appends `text`, folded at 80 columns; lines after the first begin with `indent` blanks; `column` is where the first begins. */
+void option_wrap(struct buffer *buffer, const char *text, size_t column, size_t indent);

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/option.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+static int set_number(const struct option_spec *spec, const char *label, const char *value, uint64_t *ret_number, struct diag *diag)
+{
+	uint64_t number = 0;
+
+	if (number_u64(value, spec->max, &number) < 0 || number < spec->min)
+		return diag_errno(diag, EINVAL, "%s must be a whole number from %" PRIu64 " to %" PRIu64 ", not '%.60s'", label, spec->min,
+				  spec->max, value);
+	*ret_number = number;
+	return 0;
+}
+
+static int add_text(const char *label, const char *value, struct option_texts *texts, struct diag *diag)
+{
+	if (texts->nr == OPTION_MAX_TEXTS)
+		return diag_errno(diag, EINVAL, "%s is given more than %d times: leave some out", label, OPTION_MAX_TEXTS);
+	texts->texts[texts->nr++] = value;
+	return 0;
+}
+
+static int add_id(const char *label, uint32_t id, struct option_ids *ids, struct diag *diag)
+{
+	for (uint32_t i = 0; i < ids->nr; i++) {
+		if (ids->ids[i] == id)
+			return 0;
+	}
+	if (ids->nr == OPTION_MAX_IDS)
+		return diag_errno(diag, EINVAL, "%s has more than %d ids: leave some out", label, OPTION_MAX_IDS);
+	ids->ids[ids->nr++] = id;
+	return 0;
+}
+
+/* "185" or "185,190": every part a whole number, none empty. */
+static int add_ids(const struct option_spec *spec, const char *label, const char *value, struct option_ids *ids, struct diag *diag)
+{
+	const char *at = value;
+
+	for (;;) {
+		size_t length = strcspn(at, ",");
+		char text[24];
+		uint64_t id = 0;
+		int err;
+
+		snprintf(text, sizeof(text), "%.*s", length < sizeof(text) ? (int)length : (int)sizeof(text), at);
+		if (length >= sizeof(text) || number_u64(text, spec->max, &id) < 0 || id < spec->min)
+			return diag_errno(diag, EINVAL, "%s needs ids from %" PRIu64 " to %" PRIu64 " with commas between them, not '%.60s'",
+					  label, spec->min, spec->max, value);
+		err = add_id(label, (uint32_t)id, ids, diag);
+		if (err || !at[length])
+			return err;
+		at += length + 1;
+	}
+}
+
+int option_set(const struct option_spec *spec, const char *label, const char *value, void *arguments, struct diag *diag)
+{
+	void *field = (char *)arguments + spec->offset;
+
+	if (spec->kind != OPTION_FLAG && !*value)
+		return diag_errno(diag, EINVAL, "%s needs a value that is not empty: %s %s", label, label, spec->metavar);
+	switch (spec->kind) {
+	case OPTION_FLAG:
+		*(bool *)field = true;
+		return 0;
+	case OPTION_NUMBER:
+		return set_number(spec, label, value, field, diag);
+	case OPTION_TEXT:
+		*(const char **)field = value;
+		return 0;
+	case OPTION_TEXTS:
+		return add_text(label, value, field, diag);
+	case OPTION_IDS:
+		return add_ids(spec, label, value, field, diag);
+	}
+	return diag_errno(diag, EINVAL, "%s is of an unknown kind", label);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sonde/sonde.h>
+
+void output_guard_standard_fds(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		/* opened the wrong way round: reading stdin and writing the others still fails, as for the closed ones. The
+		 * lowest free number is the missing one, for the smaller ones exist by now */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+			_exit(SONDE_EXIT_FAILED);
+	}
+}
+
+static int write_whole(int fd, const char *at, size_t size)
+{
+	while (size > 0) {
+		ssize_t nr = write(fd, at, size);
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr < 0)
+			return -errno;
+		at += nr;
+		size -= (size_t)nr;
+	}
+	return 0;
+}
+
+int output_result(const struct buffer *buffer)
+{
+	int err = buffer->err;
+
+	if (!err && buffer->size)
+		err = write_whole(STDOUT_FILENO, buffer->data, buffer->size);
+	if (!err)
+		return SONDE_EXIT_REPORT;
+	output_say("cannot write to standard output: %s", strerror(-err));
+	return SONDE_EXIT_FAILED;
+}
+
+void output_talk(const char *text)
+{
+	if (text && write_whole(STDERR_FILENO, text, strlen(text)) < 0)
+		return; /* nobody listens */
+}
+
+void output_say(const char *fmt, ...)
+{
+	char line[1024] = "sonde: ";
+	size_t prefix = strlen(line), end;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line + prefix, sizeof(line) - prefix - 1, fmt, args);
+	va_end(args);
+	end = strlen(line);
+	for (size_t i = prefix; i < end; i++) {
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?'; /* what the user typed may hold newlines and escapes */
+	}
+	line[end] = '\n';
+	line[end + 1] = '\0';
+	output_talk(line);
+}
+
+int output_usage(const struct verb *verb, const char *text)
+{
+	const char *name = verb && verb->name ? verb->name : NULL;
+
+	output_say("%s (see 'sonde %s%s--help')", text, name ? name : "", name ? " " : "");
+	return SONDE_EXIT_USAGE;
+}
+
+bool output_colour(int fd)
+{
+	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+
+	return isatty(fd) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+int output_help(const struct verb *verb, const struct option_result *result)
+{
+	struct buffer help = BUFFER_INIT(1 << 20);
+	int code;
+
+	if (result->version)
+		buffer_printf(&help, "sonde %s\n", sonde_version());
+	else
+		option_help(verb, output_colour(STDOUT_FILENO), &help);
+	code = output_result(&help);
+	buffer_done(&help);
+	return code;
+}

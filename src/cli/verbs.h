@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verbs: what sonde can be asked to do, and the texts about them as a whole. */
+#pragma once
+#include "cli/option.h"
+
+extern const struct verb sonde_verb; /* sonde itself: its options stand before the verb */
+extern const struct verb profile_verb, doctor_verb;
+
+const struct verb *verb_at(size_t i); /* NULL ends */
+const struct verb *verb_find(const char *name);
+const char *verb_nearest(const char *name); /* for "did you mean"; NULL */
+
+/* The exit codes that all verbs share, with their meaning; ends with a false. */
+bool exit_code_at(size_t i, int *ret_code, const char **ret_text);
+
+void sonde_help(bool colour, struct buffer *buffer);
+void verb_man(const struct verb *verb, struct buffer *buffer);      /* a manual page, section 1 */
+void complete_bash(struct buffer *buffer);
+void complete_zsh(struct buffer *buffer);
