@@ -6,8 +6,6 @@
 
 struct sonde_config {
 	__u32 version;                      /* SONDE_ABI_VERSION, checked by the loader */
-	__u32 nr_scratch;                   /* entries of the map `scratch`: CPUs x SONDE_NESTING */
-	__u32 self_tgid;                    /* sonde, as seen from the root PID namespace */
 	__u32 ring_wake_bytes;              /* wake the reader when this much is unread */
 	__u8 filter_tgid, filter_tid;       /* only the keys of the map `targets` */
 	__u8 filter_comm;                   /* only `comm`, as thread name or as its group leader's */
@@ -16,4 +14,4 @@ struct sonde_config {
 	__u8 pad[2];
 	char comm[SONDE_COMM_BYTES];
 };
-_Static_assert(sizeof(struct sonde_config) == 40, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_config) == 32, "layout changed: bump SONDE_ABI_VERSION");

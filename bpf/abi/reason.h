@@ -6,14 +6,12 @@
 /* Samples that were not asked for. */
 #define SONDE_FILTER_LIST(X) \
 	X(IDLE, "idle", "the CPU was idle") \
-	X(TARGET, "target", "another process or thread than asked for") \
-	X(SELF, "self", "sonde itself, while it sets up")
+	X(TARGET, "target", "another process or thread than asked for")
 
 /* Samples that were asked for and are lost whole. */
 #define SONDE_DROP_LIST(X) \
 	X(NO_SCRATCH, "no_scratch", "no working memory for this CPU") \
-	X(RING_FULL, "ring_full", "no room in the ring buffer for the sample") \
-	X(READER, "reader", "user space had no memory for the sample")
+	X(RING_FULL, "ring_full", "no room in the ring buffer for the sample")
 
 /* Why a recorded sample's user stack ends where it does. COMPLETE alone means that the root was reached. The texts in brackets
  * are the frames that stand at the root end of such a stack; %s is the file's name. */

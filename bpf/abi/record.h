@@ -44,8 +44,7 @@ struct sonde_stack_record {
 	__u16 nr_frames;
 	__u8 stop;                          /* enum sonde_stop */
 	__u8 pad[5];                        /* zero */
-	__u64 frames[];                     /* leaf first */
-};
+}; /* __u64 frames[nr_frames] follow, leaf first */
 _Static_assert(sizeof(struct sonde_stack_record) == 32, "layout changed: bump SONDE_ABI_VERSION");
 
 /* One per CPU in the map `counters`. */

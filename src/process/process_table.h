@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process_table: which file stands at which pc of which process, at which time. Fed by /proc at the start and by the kernel's
- * side-band from then on; asked by the unwinder (what is mapped now) and by the report (what was mapped then). Files are
- * numbered: the same file (device, inode, size, change time; the build id when it has one) has one number however many processes map it, and is opened
- * while a process that maps it lives. One thread. */
+ * side-band from then on; asked by the unwinder (what is mapped now) and by the report (what was mapped then). One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,24 +8,17 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "elf/elf_file.h"
-
-#define OBJECT_NONE UINT32_MAX /* anonymous memory, or a file that could not be opened */
+#include "process/object_table.h"
 
 struct process_table;
-
-struct object { /* a mapped ELF file; borrowed until process_table_free */
-	const struct elf_file *elf; /* NULL: not an ELF file, or not readable */
-	const char *path;           /* as the process saw it when it was first met; "[vdso]" */
-};
 
 /* An executable mapping of a process, with the time it was there. */
 struct process_mapping {
 	uint64_t start_pc, end_pc, file_off;
 	uint64_t from_ns, until_ns; /* CLOCK_MONOTONIC; UINT64_MAX: still there */
 	uint64_t load_bias;         /* elf_vaddr = pc - load_bias; 0 without an object */
-	uint32_t object;            /* or OBJECT_NONE */
-	uint32_t path;              /* process_table_path(): as the process saw it, also without an object */
+	uint32_t object;            /* or OBJECT_NONE: anonymous memory */
+	uint32_t pad;
 };
 
 /* A mapping event of the side-band or a line of /proc/PID/maps. */
@@ -58,7 +49,7 @@ MUST_CHECK int process_table_changes(struct process_table *table, process_change
 
 /* What stood at `pc` of `tgid` at `time_ns`; NULL when nothing known did. Borrowed until the table's next change. */
 const struct process_mapping *process_table_find(const struct process_table *table, uint32_t tgid, uint64_t time_ns, uint64_t pc);
-const struct object *process_table_object(const struct process_table *table, uint32_t object); /* not OBJECT_NONE */
-const char *process_table_path(const struct process_table *table, uint32_t path);
-uint32_t process_table_nr_objects(const struct process_table *table);
-uint32_t process_table_nr_processes(const struct process_table *table);
+const struct object_table *process_table_objects(const struct process_table *table); /* borrowed, grows with the process table */
+/* Forgets mappings that ended before `time_ns`. */
+void process_table_prune(struct process_table *table, uint64_t time_ns);
+uint32_t process_table_nr_processes(const struct process_table *table); /* that live */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The maps that all triggers share, and the accessors that lib/unwind.h asks for. Sizes that depend on the machine or the command
+ * line are set by the loader. */
+#pragma once
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "../abi/config.h"
+#include "../abi/unwind.h"
+
+const volatile struct sonde_config cfg = {};
+
+struct chunk { /* SONDE_CHUNK_WORDS words, written by user space through a mapping of its memory */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, SONDE_CHUNK_BYTES);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SONDE_MAX_CHUNKS);
+	__uint(key_size, sizeof(__u32));
+	__array(values, struct chunk);
+} chunks SEC(".maps");
+
+struct { /* rule number -> rule */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set by the loader */
+	__type(key, __u32);
+	__type(value, struct sonde_rule);
+} rules SEC(".maps");
+
+struct { /* tgid -> pos of its struct sonde_process */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC); /* only user space writes */
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} processes SEC(".maps");
+
+struct { /* the tgids or tids asked for */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC); /* few, but room for many children of a command */
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u8);
+} targets SEC(".maps");
+
+struct { /* hashes of the stacks that were sent */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set by the loader: --stack-storage-size */
+	__type(key, __u64);
+	__type(value, __u8);
+} stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* set by the loader */
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_counters);
+} counters SEC(".maps");
+
+static __always_inline const __u32 *chunk_at(__u32 pos)
+{
+	__u32 number = pos >> SONDE_CHUNK_SHIFT, zero = 0;
+	void *inner = bpf_map_lookup_elem(&chunks, &number);
+
+	if (!inner)
+		return 0;
+	return bpf_map_lookup_elem(inner, &zero);
+}
+
+static __always_inline const struct sonde_rule *rule_at(__u32 number)
+{
+	return bpf_map_lookup_elem(&rules, &number);
+}
+
+static __always_inline long read_user(void *to, __u32 size, __u64 from)
+{
+	return bpf_probe_read_user(to, size, (const void *)from);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpus: the kernel's lists of CPUs, /sys/devices/system/cpu/{online,possible}: "0-3,8". */
+#pragma once
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+#define CPUS_MAX 8192 /* CONFIG_NR_CPUS has never been more */
+
+struct cpus {
+	uint32_t *ids; /* ascending */
+	uint32_t nr;
+};
+
+void cpus_done(struct cpus *cpus);
+/* `which` is "online" or "possible". 0; -EBADMSG for a list that makes no sense. */
+MUST_CHECK int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus);
+MUST_CHECK int cpus_parse(const char *text, struct cpus *ret_cpus);

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "abi/record.h"
+#include "base/number.h"
+#include "collect/cpus.h"
+#include "profile.skel.h"
+
+#define RING_BYTES_PER_CPU (256u << 10)
+#define RING_BYTES_MIN (1u << 20)
+#define RING_BYTES_MAX (64u << 20)
+
+struct sampler {
+	struct profile_bpf *skeleton;
+	struct ring_buffer *ring;
+	int *event_fds;
+	uint32_t nr_events;
+	uint32_t nr_possible_cpus;
+	sampler_record_fn record_fn; /* of the reading that is under way */
+	void *record_arg;
+};
+
+static uint32_t ring_bytes(uint32_t nr_cpus)
+{
+	uint32_t bytes = RING_BYTES_MIN;
+
+	while (bytes < nr_cpus * RING_BYTES_PER_CPU && bytes < RING_BYTES_MAX)
+		bytes *= 2;
+	return bytes;
+}
+
+static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options *options, uint32_t nr_possible_cpus)
+{
+	uint32_t bytes = ring_bytes(nr_possible_cpus);
+
+	memcpy((void *)&skeleton->rodata->cfg, &options->config, sizeof(options->config));
+	skeleton->rodata->cfg.version = SONDE_ABI_VERSION;
+	skeleton->rodata->cfg.ring_wake_bytes = bytes / 2;
+	bpf_program__set_autoload(skeleton->progs.on_fork, options->follow);
+	bpf_program__set_autoload(skeleton->progs.on_exit, options->follow);
+	return bpf_map__set_max_entries(skeleton->maps.ring, bytes) ?:
+	       bpf_map__set_max_entries(skeleton->maps.rules, SAMPLER_MAX_RULES) ?:
+	       bpf_map__set_max_entries(skeleton->maps.stacks, (uint32_t)options->stack_storage) ?:
+	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus);
+}
+
+static int load_failed(int err, struct diag *diag)
+{
+	if (err == -EPERM || err == -EACCES)
+		return diag_errno(diag, EPERM, "the kernel does not permit BPF programs to this user");
+	if (err == -ENOMEM)
+		return diag_errno(diag, ENOMEM, "no memory for the BPF maps");
+	return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load our BPF programs (%s): 'sonde doctor' says what it lacks", strerror(-err));
+}
+
+static int add_targets(const struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
+{
+	const uint8_t yes = 1;
+
+	for (uint32_t i = 0; i < options->nr_targets; i++) {
+		int err = bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.targets), &options->targets[i], &yes, BPF_ANY);
+
+		if (err)
+			return diag_errno(diag, -err, "cannot tell the kernel the process ids: %s", strerror(-err));
+	}
+	return 0;
+}
+
+static int on_record(void *arg, void *record, size_t size)
+{
+	const struct sampler *sampler = arg;
+	const struct sonde_sample_record *sample = record;
+	const struct sonde_stack_record *stack = record;
+
+	if (size == sizeof(*sample) && sample->type == SONDE_RECORD_SAMPLE)
+		return sampler->record_fn(sampler->record_arg, record);
+	if (size >= sizeof(*stack) && stack->type == SONDE_RECORD_STACK && size == sizeof(*stack) + stack->nr_frames * sizeof(uint64_t))
+		return sampler->record_fn(sampler->record_arg, record);
+	return -EBADMSG;
+}
+
+static int load(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
+{
+	int err;
+
+	sampler->skeleton = profile_bpf__open();
+	if (!sampler->skeleton)
+		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
+	err = set_sizes(sampler->skeleton, options, sampler->nr_possible_cpus);
+	if (err)
+		return diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err));
+	err = profile_bpf__load(sampler->skeleton);
+	if (err)
+		return load_failed(err, diag);
+	if (options->follow) {
+		sampler->skeleton->links.on_fork = bpf_program__attach(sampler->skeleton->progs.on_fork);
+		sampler->skeleton->links.on_exit = bpf_program__attach(sampler->skeleton->progs.on_exit);
+		if (!sampler->skeleton->links.on_fork || !sampler->skeleton->links.on_exit)
+			return diag_errno(diag, EOPNOTSUPP, "cannot follow the command's children: %s", strerror(errno));
+	}
+	sampler->ring = ring_buffer__new(bpf_map__fd(sampler->skeleton->maps.ring), on_record, sampler, NULL);
+	if (!sampler->ring)
+		return diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));
+	return add_targets(sampler, options, diag);
+}
+
+static int no_print(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	return 0;
+}
+
+static void sampler_freep(struct sampler **sampler)
+{
+	sampler_free(*sampler);
+}
+
+int sampler_new(const struct sampler_options *options, struct diag *diag, struct sampler **ret_sampler)
+{
+	CLEANUP(sampler_freep) struct sampler *sampler = calloc(1, sizeof(*sampler));
+	CLEANUP(cpus_done) struct cpus possible = { 0 };
+	int err;
+
+	if (!sampler)
+		return -ENOMEM;
+	err = cpus_read("possible", diag, &possible);
+	if (err)
+		return err;
+	sampler->nr_possible_cpus = possible.ids[possible.nr - 1] + 1;
+	libbpf_set_print(no_print);
+	err = load(sampler, options, diag);
+	if (err)
+		return err;
+	*ret_sampler = MOVE(sampler);
+	return 0;
+}
+
+static void close_events(struct sampler *sampler)
+{
+	for (uint32_t i = 0; i < sampler->nr_events; i++)
+		close(sampler->event_fds[i]);
+	free(sampler->event_fds);
+	sampler->event_fds = NULL;
+	sampler->nr_events = 0;
+}
+
+void sampler_free(struct sampler *sampler)
+{
+	if (!sampler)
+		return;
+	close_events(sampler);
+	ring_buffer__free(sampler->ring);
+	profile_bpf__destroy(sampler->skeleton);
+	free(sampler);
+}
+
+static int open_event(const struct sampler_options *options, uint32_t cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = options->event->type,
+		.config = options->event->config,
+		.exclude_user = options->event->exclude_user,
+		.exclude_kernel = options->event->exclude_kernel,
+		.disabled = 1,
+	};
+
+	attr.freq = options->freq_hz != 0;
+	if (attr.freq)
+		attr.sample_freq = options->freq_hz;
+	else
+		attr.sample_period = options->period;
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int open_on_cpus(struct sampler *sampler, const struct sampler_options *options, const struct cpus *cpus, struct diag *diag)
+{
+	int program_fd = bpf_program__fd(sampler->skeleton->progs.on_tick);
+
+	for (uint32_t i = 0; i < cpus->nr; i++) {
+		int fd;
+
+		if (options->cpu >= 0 && cpus->ids[i] != (uint64_t)options->cpu)
+			continue;
+		fd = open_event(options, cpus->ids[i]);
+		if (fd < 0 && errno == ENODEV && options->cpu < 0 && sampler->nr_events)
+			continue; /* went offline since the list was read, or has not this PMU */
+		if (fd < 0)
+			return diag_errno(diag, errno, "cannot open the event '%s' on CPU %u: %s", options->event->name, cpus->ids[i],
+					  strerror(errno));
+		sampler->event_fds[sampler->nr_events++] = fd;
+		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd)) /* libbpf's attach would enable it, too */
+			return diag_errno(diag, errno, "cannot attach to the event '%s': %s", options->event->name, strerror(errno));
+	}
+	return 0;
+}
+
+int sampler_open_events(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
+{
+	CLEANUP(cpus_done) struct cpus online = { 0 };
+	int err = cpus_read("online", diag, &online);
+
+	if (err)
+		return err;
+	sampler->event_fds = calloc(online.nr, sizeof(*sampler->event_fds));
+	if (!sampler->event_fds)
+		return -ENOMEM;
+	err = open_on_cpus(sampler, options, &online, diag);
+	if (!err && !sampler->nr_events)
+		err = diag_errno(diag, EINVAL, "there is no CPU %lld online", (long long)options->cpu);
+	if (err)
+		close_events(sampler);
+	return err;
+}
+
+int sampler_start(struct sampler *sampler, struct diag *diag)
+{
+	for (uint32_t i = 0; i < sampler->nr_events; i++) {
+		if (ioctl(sampler->event_fds[i], PERF_EVENT_IOC_ENABLE, 0))
+			return diag_errno(diag, errno, "cannot enable an event: %s", strerror(errno));
+	}
+	return 0;
+}
+
+void sampler_stop(struct sampler *sampler)
+{
+	for (uint32_t i = 0; i < sampler->nr_events; i++)
+		ioctl(sampler->event_fds[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+int sampler_read(struct sampler *sampler, sampler_record_fn fn, void *arg)
+{
+	int nr;
+
+	sampler->record_fn = fn;
+	sampler->record_arg = arg;
+	nr = ring_buffer__consume(sampler->ring);
+	return nr < 0 ? nr : 0;
+}
+
+int sampler_wake_fd(const struct sampler *sampler)
+{
+	return ring_buffer__epoll_fd(sampler->ring);
+}
+
+struct sampler_fds sampler_fds(const struct sampler *sampler)
+{
+	return (struct sampler_fds){
+		.chunks = bpf_map__fd(sampler->skeleton->maps.chunks),
+		.rules = bpf_map__fd(sampler->skeleton->maps.rules),
+		.processes = bpf_map__fd(sampler->skeleton->maps.processes),
+	};
+}
+
+uint32_t sampler_nr_cpus(const struct sampler *sampler)
+{
+	return sampler->nr_events;
+}
+
+void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters)
+{
+	const size_t nr_words = sizeof(struct sonde_counters) / sizeof(uint64_t);
+	CLEANUP(freep) struct sonde_counters *of_cpu = calloc(sampler->nr_possible_cpus, sizeof(*of_cpu));
+	uint32_t zero = 0;
+
+	memset(ret_counters, 0, sizeof(*ret_counters));
+	if (!of_cpu || bpf_map_lookup_elem(bpf_map__fd(sampler->skeleton->maps.counters), &zero, of_cpu))
+		return;
+	for (uint32_t cpu = 0; cpu < sampler->nr_possible_cpus; cpu++) {
+		for (size_t i = 0; i < nr_words; i++)
+			((uint64_t *)ret_counters)[i] += ((uint64_t *)&of_cpu[cpu])[i];
+	}
+}
+
+/* The "memlock" line of a map's fdinfo is the kernel's own account of its memory. */
+static uint64_t map_bytes(int map_fd)
+{
+	char path[64], line[256];
+	CLEANUP(fclosep) FILE *file = NULL;
+	uint64_t bytes = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", map_fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (!strncmp(line, "memlock:\t", 9) && number_u64(line + 9, UINT64_MAX, &bytes))
+			return 0;
+	}
+	return bytes;
+}
+
+uint64_t sampler_map_bytes(const struct sampler *sampler)
+{
+	uint64_t bytes = 0;
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, sampler->skeleton->obj)
+		bytes += map_bytes(bpf_map__fd(map));
+	return bytes;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampler: the kernel side of `profile`: loads the BPF programs, opens the perf events, reads the ring buffer. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/config.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "collect/event.h"
+
+#define SAMPLER_MAX_RULES 16384 /* all of Debian's /usr/lib needs about 4,000 */
+
+struct sampler_options { /* borrowed for the call */
+	struct sonde_config config; /* version and ring_wake_bytes are filled in */
+	const uint32_t *targets;    /* tgids or tids, as config.filter_tgid or filter_tid says */
+	uint32_t nr_targets;
+	bool follow;                /* children of the target processes are targets */
+	uint64_t stack_storage;     /* different stacks */
+	const struct event *event;
+	uint64_t freq_hz, period;   /* one of them */
+	int64_t cpu;                /* -1: all that are online */
+};
+
+struct sampler_fds { /* of the maps that the unwinder fills; borrowed until sampler_free */
+	int chunks, rules, processes;
+};
+
+struct sampler;
+/* Loads the programs. 0; -EPERM; -EOPNOTSUPP: this kernel cannot (diag says what is missing). */
+MUST_CHECK int sampler_new(const struct sampler_options *options, struct diag *diag, struct sampler **ret_sampler);
+void sampler_free(struct sampler *sampler);
+/* Opens the events, disabled. -ENOENT, -EOPNOTSUPP, -ENODEV or -EINVAL: this machine does not have this event. May be tried again with another. */
+MUST_CHECK int sampler_open_events(struct sampler *sampler, const struct sampler_options *options, struct diag *diag);
+MUST_CHECK int sampler_start(struct sampler *sampler, struct diag *diag);
+void sampler_stop(struct sampler *sampler);
+
+/* A record: struct sonde_sample_record or struct sonde_stack_record, whole and of a known type. Borrowed for the call. A negative result ends the reading. */
+typedef int (*sampler_record_fn)(void *arg, const void *record);
+/* Calls `fn` for all records that are there. 0 or what fn gave. */
+MUST_CHECK int sampler_read(struct sampler *sampler, sampler_record_fn fn, void *arg);
+int sampler_wake_fd(const struct sampler *sampler); /* readable when the ring fills up; for epoll, borrowed */
+
+struct sampler_fds sampler_fds(const struct sampler *sampler);
+uint32_t sampler_nr_cpus(const struct sampler *sampler); /* that have an event */
+void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters); /* summed over the CPUs */
+uint64_t sampler_map_bytes(const struct sampler *sampler); /* kernel memory of all maps, chunks not included */

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/buffer.h"
+#include "base/reader.h"
+#include "collect/cpus.h"
+
+#define RING_BYTES (128u << 10)          /* per CPU; a power of two */
+#define BATCH_BYTES_MAX (64u << 20)      /* all rings of a big machine, read at once */
+
+struct cpu_ring {
+	int fd;
+	struct perf_event_mmap_page *page; /* followed by RING_BYTES of records */
+};
+
+struct sideband {
+	struct cpu_ring *rings;
+	uint32_t nr_rings;
+	int epoll_fd;
+	struct buffer batch;    /* the records of one reading, one after the other */
+	struct buffer order;    /* struct record_key each */
+};
+
+struct record_key {
+	uint64_t time_ns;
+	uint64_t off;           /* in the batch; also keeps the order of equal times */
+};
+
+/* Sample id behind each record: TID, TIME, CPU as asked for in the attributes. */
+#define SAMPLE_ID_BYTES 24
+#define SAMPLE_ID_TIME_OFF 8
+
+static int open_ring(struct sideband *sideband, uint32_t cpu, struct diag *diag)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	struct cpu_ring *ring = &sideband->rings[sideband->nr_rings];
+	struct epoll_event interest = { .events = EPOLLIN };
+	long page_bytes = sysconf(_SC_PAGESIZE);
+
+	ring->fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (ring->fd < 0 && errno == ENODEV)
+		return 0; /* went offline since the list was read */
+	if (ring->fd < 0)
+		return diag_errno(diag, errno, "cannot open the side-band of process events on CPU %u: %s", cpu, strerror(errno));
+	ring->page = mmap(NULL, (size_t)page_bytes + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	if (ring->page == MAP_FAILED || epoll_ctl(sideband->epoll_fd, EPOLL_CTL_ADD, ring->fd, &interest)) {
+		int err = diag_errno(diag, errno, "cannot map the side-band of process events: %s", strerror(errno));
+
+		if (ring->page != MAP_FAILED)
+			munmap(ring->page, (size_t)page_bytes + RING_BYTES);
+		close(ring->fd);
+		return err;
+	}
+	sideband->nr_rings++;
+	return 0;
+}
+
+static void sideband_freep(struct sideband **sideband)
+{
+	sideband_free(*sideband);
+}
+
+int sideband_new(struct diag *diag, struct sideband **ret_sideband)
+{
+	CLEANUP(sideband_freep) struct sideband *sideband = calloc(1, sizeof(*sideband));
+	CLEANUP(cpus_done) struct cpus cpus = { 0 };
+	int err = cpus_read("online", diag, &cpus);
+
+	if (!sideband)
+		return -ENOMEM;
+	sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	sideband->batch = BUFFER_INIT(BATCH_BYTES_MAX);
+	sideband->order = BUFFER_INIT(BATCH_BYTES_MAX);
+	if (err)
+		return err;
+	sideband->rings = calloc(cpus.nr, sizeof(*sideband->rings));
+	if (!sideband->rings || sideband->epoll_fd < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cpus.nr; i++) {
+		err = open_ring(sideband, cpus.ids[i], diag);
+		if (err)
+			return err;
+	}
+	*ret_sideband = MOVE(sideband);
+	return 0;
+}
+
+void sideband_free(struct sideband *sideband)
+{
+	if (!sideband)
+		return;
+	for (uint32_t i = 0; i < sideband->nr_rings; i++) {
+		munmap(sideband->rings[i].page, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES);
+		close(sideband->rings[i].fd);
+	}
+	free(sideband->rings);
+	buffer_done(&sideband->batch);
+	buffer_done(&sideband->order);
+	closep(&sideband->epoll_fd);
+	free(sideband);
+}
+
+int sideband_fd(const struct sideband *sideband)
+{
+	return sideband->epoll_fd;
+}
+
+/* Copies `size` bytes from the ring, which wraps. */
+static void copy_from_ring(const uint8_t *data, uint64_t from, void *to, size_t size)
+{
+	size_t off = from & (RING_BYTES - 1), first = RING_BYTES - off < size ? RING_BYTES - off : size;
+
+	memcpy(to, data + off, first);
+	memcpy((uint8_t *)to + first, data, size - first);
+}
+
+/* Appends all whole records of one ring to the batch and gives their room back. */
+static void drain_ring(struct sideband *sideband, struct cpu_ring *ring)
+{
+	const uint8_t *data = (const uint8_t *)ring->page + sysconf(_SC_PAGESIZE);
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), tail = ring->page->data_tail;
+
+	while (head - tail >= sizeof(struct perf_event_header)) {
+		struct perf_event_header header;
+		struct record_key key = { .off = sideband->batch.size };
+		uint8_t *record;
+
+		copy_from_ring(data, tail, &header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - tail)
+			break; /* never: the kernel writes whole records */
+		record = buffer_reserve(&sideband->batch, header.size);
+		if (!record)
+			break;
+		copy_from_ring(data, tail, record, header.size);
+		if (header.size >= sizeof(header) + SAMPLE_ID_BYTES)
+			memcpy(&key.time_ns, record + header.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME_OFF, sizeof(key.time_ns));
+		buffer_append(&sideband->order, &key, sizeof(key));
+		tail += header.size;
+	}
+	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct record_key *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* The parent's tid and the time follow; the time is the sample id's. */
+static void read_task(struct reader *r, struct sideband_event *event)
+{
+	event->tgid = reader_u32(r);
+	event->parent_tgid = reader_u32(r);
+	event->tid = reader_u32(r);
+}
+
+static void read_mmap2(struct reader *r, struct sideband_event *event)
+{
+	event->tgid = reader_u32(r);
+	event->tid = reader_u32(r);
+	event->start_pc = reader_u64(r);
+	event->size_bytes = reader_u64(r);
+	event->file_off = reader_u64(r);
+	reader_skip(r, 24); /* device, inode, generation: the file is identified when it is opened */
+	reader_skip(r, 8);  /* protection and flags: only executable ones are sent */
+	event->path = reader_text(r);
+}
+
+/* False: not one that we tell of. */
+static bool parse_record(const uint8_t *record, uint64_t time_ns, struct sideband_event *event)
+{
+	struct perf_event_header header;
+	struct reader r;
+
+	memcpy(&header, record, sizeof(header));
+	r = reader_of(record + sizeof(header), header.size - sizeof(header));
+	*event = (struct sideband_event){ .time_ns = time_ns };
+	switch (header.type) {
+	case PERF_RECORD_FORK:
+		event->type = SIDEBAND_FORK;
+		read_task(&r, event);
+		break;
+	case PERF_RECORD_EXIT:
+		event->type = SIDEBAND_EXIT;
+		read_task(&r, event);
+		break;
+	case PERF_RECORD_COMM:
+		event->type = SIDEBAND_EXEC;
+		event->tgid = reader_u32(&r);
+		event->tid = reader_u32(&r);
+		if (!(header.misc & PERF_RECORD_MISC_COMM_EXEC))
+			return false;
+		break;
+	case PERF_RECORD_MMAP2:
+		event->type = SIDEBAND_MMAP;
+		read_mmap2(&r, event);
+		break;
+	case PERF_RECORD_LOST:
+		event->type = SIDEBAND_LOST;
+		reader_skip(&r, 8); /* id */
+		event->nr_lost = reader_u64(&r);
+		break;
+	default:
+		return false;
+	}
+	return !r.bad;
+}
+
+int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg)
+{
+	struct sideband_event event;
+	const struct record_key *keys;
+	size_t nr_keys;
+
+	sideband->batch.size = sideband->order.size = 0;
+	sideband->batch.err = sideband->order.err = 0;
+	for (uint32_t i = 0; i < sideband->nr_rings; i++)
+		drain_ring(sideband, &sideband->rings[i]);
+	if (sideband->batch.err || sideband->order.err)
+		return sideband->batch.err ? sideband->batch.err : sideband->order.err;
+	nr_keys = sideband->order.size / sizeof(*keys);
+	keys = (const struct record_key *)sideband->order.data;
+	if (nr_keys)
+		qsort(sideband->order.data, nr_keys, sizeof(*keys), compare_keys);
+	for (size_t i = 0; i < nr_keys; i++) {
+		int err = 0;
+
+		if (parse_record((const uint8_t *)sideband->batch.data + keys[i].off, keys[i].time_ns, &event))
+			err = fn(arg, &event);
+		if (err)
+			return err;
+	}
+	return 0;
+}

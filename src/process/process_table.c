@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/process_table.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/u64_map.h"
+#include "process/maps_line.h"
+
+#define MAX_MAPPINGS (1u << 16) /* of one process, with its past ones */
+
+struct process {
+	uint32_t tgid;
+	uint32_t generation;               /* grows whenever a pc may mean another file than before */
+	bool alive, changed;
+	struct process_mapping *live;      /* sorted by start_pc, not overlapping; until_ns UINT64_MAX */
+	struct process_mapping *past;      /* in no order */
+	uint32_t nr_live, nr_past, live_capacity, past_capacity;
+};
+
+struct process_table {
+	struct process *processes;
+	uint32_t *changed;                 /* numbers of those whose `changed` is set; as much room as for processes */
+	uint32_t nr_processes, nr_changed, capacity, nr_alive;
+	struct u64_map by_tgid;
+	struct object_table *objects;
+};
+
+struct process_table *process_table_new(void)
+{
+	struct process_table *table = calloc(1, sizeof(*table));
+
+	if (table && !(table->objects = object_table_new())) {
+		free(table);
+		return NULL;
+	}
+	return table;
+}
+
+void process_table_free(struct process_table *table)
+{
+	if (!table)
+		return;
+	for (uint32_t i = 0; i < table->nr_processes; i++) {
+		free(table->processes[i].live);
+		free(table->processes[i].past);
+	}
+	free(table->processes);
+	free(table->changed);
+	u64_map_done(&table->by_tgid);
+	object_table_free(table->objects);
+	free(table);
+}
+
+const struct object_table *process_table_objects(const struct process_table *table)
+{
+	return table->objects;
+}
+
+uint32_t process_table_nr_processes(const struct process_table *table)
+{
+	return table->nr_alive;
+}
+
+static struct process *find_process(const struct process_table *table, uint32_t tgid)
+{
+	const uint32_t *i = u64_map_find(&table->by_tgid, tgid);
+
+	return i ? &table->processes[*i] : NULL;
+}
+
+static void mark_changed(struct process_table *table, struct process *process)
+{
+	if (!process->changed)
+		table->changed[table->nr_changed++] = (uint32_t)(process - table->processes);
+	process->changed = true;
+}
+
+static int make_room(struct process_table *table)
+{
+	uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
+	struct process *processes = reallocarray(table->processes, capacity, sizeof(*processes));
+	uint32_t *changed;
+
+	if (!processes)
+		return -ENOMEM;
+	table->processes = processes;
+	changed = reallocarray(table->changed, capacity, sizeof(*changed));
+	if (!changed)
+		return -ENOMEM;
+	table->changed = changed;
+	table->capacity = capacity;
+	return 0;
+}
+
+/* The process, made alive and changed; NULL: no memory. Borrowed until the next call. */
+static struct process *enter_process(struct process_table *table, uint32_t tgid)
+{
+	struct process *process = find_process(table, tgid);
+
+	if (!process) {
+		if (table->nr_processes == table->capacity && make_room(table))
+			return NULL;
+		if (u64_map_add(&table->by_tgid, tgid, table->nr_processes))
+			return NULL;
+		process = &table->processes[table->nr_processes++];
+		*process = (struct process){ .tgid = tgid };
+	}
+	table->nr_alive += !process->alive;
+	process->alive = true;
+	mark_changed(table, process);
+	return process;
+}
+
+static int append(struct process_mapping **list, uint32_t *nr, uint32_t *capacity, const struct process_mapping *mapping)
+{
+	if (*nr == *capacity) {
+		uint32_t bigger = *capacity ? *capacity * 2 : 16;
+		struct process_mapping *grown = bigger > MAX_MAPPINGS ? NULL : reallocarray(*list, bigger, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		*list = grown;
+		*capacity = bigger;
+	}
+	(*list)[(*nr)++] = *mapping;
+	return 0;
+}
+
+static int end_mapping(struct process *process, struct process_mapping mapping, uint64_t time_ns)
+{
+	mapping.until_ns = time_ns;
+	return append(&process->past, &process->nr_past, &process->past_capacity, &mapping);
+}
+
+static int end_all(struct process *process, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < process->nr_live; i++) {
+		int err = end_mapping(process, process->live[i], time_ns);
+
+		if (err)
+			return err;
+	}
+	process->nr_live = 0;
+	process->generation++;
+	return 0;
+}
+
+/* The number of live mappings that start at or before `pc`. */
+static uint32_t upper_bound(const struct process *process, uint64_t pc)
+{
+	uint32_t lo = 0, hi = process->nr_live;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (process->live[mid].start_pc <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void sift_down(struct process *process, uint32_t i)
+{
+	for (; i > 0 && process->live[i - 1].start_pc > process->live[i].start_pc; i--) {
+		struct process_mapping mapping = process->live[i];
+
+		process->live[i] = process->live[i - 1];
+		process->live[i - 1] = mapping;
+	}
+}
+
+static int insert_live(struct process *process, const struct process_mapping *mapping)
+{
+	int err = append(&process->live, &process->nr_live, &process->live_capacity, mapping);
+
+	if (!err)
+		sift_down(process, process->nr_live - 1);
+	return err;
+}
+
+/* What a new mapping covers is no longer there: live mappings are ended, and their uncovered parts go on. */
+static int cut_out(struct process *process, uint64_t start_pc, uint64_t end_pc, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < process->nr_live; i++) {
+		struct process_mapping old = process->live[i], rest = old;
+		int err;
+
+		if (old.end_pc <= start_pc || old.start_pc >= end_pc)
+			continue;
+		process->generation++;
+		memmove(&process->live[i], &process->live[i + 1], (--process->nr_live - i) * sizeof(old));
+		i--;
+		err = end_mapping(process, old, time_ns);
+		if (!err && old.start_pc < start_pc) {
+			rest.end_pc = start_pc;
+			err = insert_live(process, &rest);
+			i++; /* it stands where the old one stood */
+		}
+		if (!err && old.end_pc > end_pc) {
+			rest = old;
+			rest.file_off += end_pc - old.start_pc;
+			rest.start_pc = end_pc;
+			err = insert_live(process, &rest);
+		}
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Where the file's addresses stand: elf_vaddr = pc - load_bias. */
+static uint64_t load_bias(const struct elf_file *elf, const struct process_mapping *mapping)
+{
+	uint64_t elf_vaddr;
+
+	if (!elf_file_off_to_vaddr(elf, mapping->file_off, &elf_vaddr))
+		return mapping->start_pc - elf_vaddr;
+	for (uint32_t i = 0; i < elf_file_nr_segments(elf); i++) { /* a mapping of more than the segment, from before it */
+		const struct elf_segment *segment = elf_file_segment(elf, i);
+
+		if (segment->flags & 1 && segment->file_off - mapping->file_off < mapping->end_pc - mapping->start_pc) /* PF_X */
+			return mapping->start_pc + (segment->file_off - mapping->file_off) - segment->vaddr;
+	}
+	return mapping->start_pc - mapping->file_off;
+}
+
+static bool is_file(const char *path)
+{
+	return (path[0] == '/' && path[1] != '/') || !strcmp(path, "[vdso]"); /* "//anon" is the side-band's name for none */
+}
+
+static int add_mapping(struct process_table *table, struct process *process, const struct mapping_event *event)
+{
+	struct process_mapping mapping = {
+		.start_pc = event->start_pc,
+		.end_pc = event->start_pc + event->size_bytes,
+		.file_off = event->file_off,
+		.from_ns = event->time_ns,
+		.until_ns = UINT64_MAX,
+		.object = OBJECT_NONE,
+	};
+	int err;
+
+	if (mapping.end_pc <= mapping.start_pc)
+		return 0;
+	if (is_file(event->path)) {
+		mapping.object = object_table_met(table->objects, event->tgid, mapping.start_pc, mapping.end_pc, event->path);
+		if (mapping.object != OBJECT_NONE && object_table_at(table->objects, mapping.object)->elf)
+			mapping.load_bias = load_bias(object_table_at(table->objects, mapping.object)->elf, &mapping);
+	}
+	err = cut_out(process, mapping.start_pc, mapping.end_pc, event->time_ns);
+	if (err)
+		return err;
+	return insert_live(process, &mapping);
+}
+
+int process_table_mmap(struct process_table *table, const struct mapping_event *event)
+{
+	struct process *process = enter_process(table, event->tgid);
+
+	return process ? add_mapping(table, process, event) : -ENOMEM;
+}
+
+int process_table_exec(struct process_table *table, uint32_t tgid, uint64_t time_ns)
+{
+	struct process *process = enter_process(table, tgid);
+
+	return process ? end_all(process, time_ns) : -ENOMEM;
+}
+
+int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32_t child_tgid, uint64_t time_ns)
+{
+	struct process *child = enter_process(table, child_tgid);
+	const struct process *parent = find_process(table, parent_tgid);
+	int err = child ? end_all(child, time_ns) : -ENOMEM;
+
+	for (uint32_t i = 0; !err && parent && i < parent->nr_live; i++) {
+		struct process_mapping mapping = parent->live[i];
+
+		mapping.from_ns = time_ns;
+		err = insert_live(child, &mapping);
+	}
+	return err;
+}
+
+void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t time_ns)
+{
+	struct process *process = find_process(table, tgid);
+
+	if (!process || !process->alive)
+		return;
+	if (end_all(process, time_ns)) /* no memory to remember them by: forget them */
+		process->nr_live = 0;
+	process->alive = false;
+	mark_changed(table, process);
+	table->nr_alive--;
+}
+
+int process_table_scan(struct process_table *table, uint32_t tgid, uint64_t time_ns, struct diag *diag)
+{
+	char path[64];
+	CLEANUP(fclosep) FILE *file = NULL;
+	CLEANUP(freep) char *line = NULL;
+	size_t capacity = 0;
+	struct process *process;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", tgid);
+	file = fopen(path, "re");
+	if (!file)
+		return diag_errno(diag, errno, "cannot read %s: %s", path, strerror(errno));
+	process = enter_process(table, tgid);
+	err = process ? end_all(process, time_ns) : -ENOMEM;
+	while (!err && getline(&line, &capacity, file) > 0) {
+		struct mapping_event event;
+
+		if (!maps_line_parse(line, &event))
+			continue;
+		event.tgid = tgid;
+		event.time_ns = 0; /* was there before; nobody asks for earlier times than this */
+		err = add_mapping(table, process, &event);
+	}
+	return err;
+}
+
+int process_table_scan_all(struct process_table *table, uint64_t time_ns, struct diag *diag)
+{
+	CLEANUP(closedirp) DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	int nr = 0;
+
+	if (!proc)
+		return diag_errno(diag, errno, "cannot read /proc: %s", strerror(errno));
+	while ((entry = readdir(proc))) {
+		uint64_t tgid;
+		int err;
+
+		if (number_u64(entry->d_name, UINT32_MAX, &tgid))
+			continue;
+		err = process_table_scan(table, (uint32_t)tgid, time_ns, NULL);
+		if (err == -ENOMEM)
+			return err;
+		nr += !err; /* else it has ended, or is not ours to see */
+	}
+	return nr;
+}
+
+int process_table_changes(struct process_table *table, process_changed_fn fn, void *arg)
+{
+	while (table->nr_changed) {
+		struct process *process = &table->processes[table->changed[--table->nr_changed]];
+		int err;
+
+		process->changed = false;
+		err = fn(arg, process->tgid, process->generation, process->live, process->nr_live);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+const struct process_mapping *process_table_find(const struct process_table *table, uint32_t tgid, uint64_t time_ns, uint64_t pc)
+{
+	const struct process *process = find_process(table, tgid);
+	uint32_t i;
+
+	if (!process)
+		return NULL;
+	i = upper_bound(process, pc);
+	if (i && pc < process->live[i - 1].end_pc && process->live[i - 1].from_ns <= time_ns)
+		return &process->live[i - 1];
+	for (i = process->nr_past; i-- > 0;) {
+		const struct process_mapping *mapping = &process->past[i];
+
+		if (pc >= mapping->start_pc && pc < mapping->end_pc && mapping->from_ns <= time_ns && time_ns <= mapping->until_ns)
+			return mapping;
+	}
+	return NULL;
+}
+
+void process_table_prune(struct process_table *table, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < table->nr_processes; i++) {
+		struct process *process = &table->processes[i];
+		uint32_t nr_kept = 0;
+
+		for (uint32_t j = 0; j < process->nr_past; j++) {
+			if (process->past[j].until_ns >= time_ns)
+				process->past[nr_kept++] = process->past[j];
+		}
+		process->nr_past = nr_kept;
+	}
+}

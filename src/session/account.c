@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the account says of the run as a whole, and the account in words. */
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "model/account_text.h"
+#include "session/clock.h"
+#include "session/session.h"
+
+static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000;
+}
+
+static void fill_counters(const struct sonde_session *session, struct account *account)
+{
+	struct sonde_counters counters;
+
+	sampler_counters(session->sampler, &counters);
+	account->ticks = counters.ticks;
+	account->recorded = counters.recorded;
+	memcpy(account->filtered, counters.filtered, sizeof(account->filtered));
+	memcpy(account->dropped, counters.dropped, sizeof(account->dropped));
+}
+
+static void fill_event(const struct sonde_session *session, struct account *account)
+{
+	snprintf(account->event, sizeof(account->event), "%s", session->event.name);
+	snprintf(account->event_unit, sizeof(account->event_unit), "%s", session->event.is_clock ? "nanoseconds" : "count");
+	account->freq_hz = session->options.freq_hz;
+	account->period = session->options.period;
+	if (session->options.freq_hz && session->event.is_clock) /* the kernel's clocks keep a rate as a fixed period */
+		account->period = 1000000000u / session->options.freq_hz;
+}
+
+void session_fill_account(struct sonde_session *session)
+{
+	struct account *account = profile_account(session->profile);
+	struct utsname name;
+	struct rusage usage;
+	struct timespec now;
+
+	fill_counters(session, account);
+	fill_event(session, account);
+	if (!uname(&name)) {
+		snprintf(account->host, sizeof(account->host), "%.63s", name.nodename);
+		snprintf(account->kernel, sizeof(account->kernel), "%.63s", name.release);
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	account->start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - (clock_ns() - session->start_ns);
+	account->nr_cpus = sampler_nr_cpus(session->sampler);
+	account->bpf_map_bytes = sampler_map_bytes(session->sampler);
+	tracker_account(session->tracker, account);
+	if (!getrusage(RUSAGE_SELF, &usage)) {
+		account->cpu_user_ns = timeval_ns(usage.ru_utime);
+		account->cpu_system_ns = timeval_ns(usage.ru_stime);
+		account->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	}
+}
+
+const char *sonde_session_account(struct sonde_session *session)
+{
+	buffer_done(&session->account_text);
+	account_text(profile_account_of(session->profile), &session->account_text);
+	return session->account_text.data ? session->account_text.data : "";
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command: the program behind `--`: forked first, so that its pid can be told to the kernel, and let go when sampling has begun. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+struct command;
+/* Forks; the child waits. `argv` is borrowed for the call. -ENOENT or -EACCES when there is no such program. */
+MUST_CHECK int command_new(char *const *argv, struct diag *diag, struct command **ret_command);
+/* Ends the child when it was never released; else lets it be. */
+void command_free(struct command *command);
+uint32_t command_tgid(const struct command *command);
+/* Lets it exec. 0, or a negative errno when exec failed. */
+MUST_CHECK int command_release(struct command *command, struct diag *diag);
+/* True when it has ended by itself; *ret_status as of waitpid(2). */
+bool command_ended(struct command *command, int *ret_status);
+/* Asks it to end, and waits a moment for it. */
+void command_stop(struct command *command);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* namer: gives places their names and puts them into a profile as locations, each once. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/reason.h"
+#include "model/profile.h"
+#include "session/place.h"
+
+struct namer;
+/* Borrows all three for its life. NULL: no memory. */
+struct namer *namer_new(const struct place_table *places, const struct process_table *processes, struct profile *profile);
+void namer_free(struct namer *namer);
+/* Each gives a location of the profile; PROFILE_NONE: no memory. */
+uint32_t namer_location(struct namer *namer, uint32_t place);
+uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_place); /* the outermost frame that was found */
+uint32_t namer_missed(struct namer *namer, bool kernel);

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int cannot_write(struct diag *diag, int err, const char *path)
+{
+	return diag_errno(diag, err, "cannot write %s: %s", path, strerror(err));
+}
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t written = write(fd, bytes, size);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		bytes += written;
+		size -= (size_t)written;
+	}
+	return 0;
+}
+
+/* The directory that a path's file stands in. */
+static int directory_of(const char *path, char *to, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) : 0;
+
+	if (length >= size)
+		return -ENAMETOOLONG;
+	if (!slash)
+		snprintf(to, size, ".");
+	else
+		snprintf(to, size, "%.*s", (int)(length ? length : 1), path);
+	return 0;
+}
+
+/* Is there something at `path` that is no regular file (a device, a FIFO), to be written through? */
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISREG(st.st_mode);
+}
+
+int output_check(const char *path, struct diag *diag)
+{
+	char directory[PATH_MAX];
+	CLEANUP(closep) int fd = -1;
+	struct stat st;
+	int err;
+
+	if (!strcmp(path, "-"))
+		return 0;
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return cannot_write(diag, EISDIR, path);
+	if (is_special(path))
+		return access(path, W_OK) ? cannot_write(diag, errno, path) : 0;
+	err = directory_of(path, directory, sizeof(directory));
+	if (err)
+		return cannot_write(diag, -err, path);
+	fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0 && errno != EOPNOTSUPP && errno != EISDIR) /* the two: a file system without such files */
+		return cannot_write(diag, errno, path);
+	return access(directory, W_OK | X_OK) ? cannot_write(diag, errno, path) : 0;
+}
+
+/* Writes beside `path` under a passing name, then takes its place. */
+static int replace(const char *path, const void *bytes, size_t size)
+{
+	char passing[PATH_MAX];
+	CLEANUP(closep) int fd = -1;
+	mode_t mask = umask(0);
+	int err;
+
+	umask(mask);
+	if ((size_t)snprintf(passing, sizeof(passing), "%s.XXXXXX", path) >= sizeof(passing))
+		return -ENAMETOOLONG;
+	fd = mkostemp(passing, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, bytes, size);
+	if (!err && fchmod(fd, 0666 & ~mask))
+		err = -errno;
+	if (!err && close(MOVE_FD(fd))) /* NFS reports a full disk here */
+		err = -errno;
+	if (!err && rename(passing, path))
+		err = -errno;
+	if (err)
+		unlink(passing);
+	return err;
+}
+
+int output_write(const char *path, const void *bytes, size_t size, struct diag *diag)
+{
+	int err;
+
+	if (!strcmp(path, "-")) {
+		err = write_all(STDOUT_FILENO, bytes, size);
+		return err ? cannot_write(diag, -err, "standard output") : 0;
+	}
+	if (is_special(path)) {
+		CLEANUP(closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		err = fd < 0 ? -errno : write_all(fd, bytes, size);
+	} else {
+		err = replace(path, bytes, size);
+	}
+	return err ? cannot_write(diag, -err, path) : 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output: where a report goes. A regular file appears whole under its name or not at all; stdout and devices are written through. */
+#pragma once
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+/* Can `path` be written? Finds out without leaving anything behind. "-" is stdout. 0 or a negative errno. */
+MUST_CHECK int output_check(const char *path, struct diag *diag);
+MUST_CHECK int output_write(const char *path, const void *bytes, size_t size, struct diag *diag);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place: where a frame stands, without its name: in a file, in a process's anonymous memory, or in the kernel. Each place is one, however many
+ * stacks and, for files, processes go through it. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "process/process_table.h"
+
+#define PLACE_NO_MEMORY UINT32_MAX
+
+struct place {
+	uint64_t pc;               /* or kaddr; where it was first met, when it stands in a file */
+	uint64_t elf_vaddr;        /* as linked; 0 without an object */
+	uint64_t start_pc, end_pc, file_off; /* of the mapping; 0 when there was none */
+	uint32_t object;           /* or OBJECT_NONE */
+	uint32_t tgid;             /* 0: in the kernel */
+	bool is_return;            /* a return address: the call is before it */
+};
+
+struct place_table;
+struct place_table *place_table_new(void); /* NULL: no memory */
+void place_table_free(struct place_table *table);
+/* Its number; PLACE_NO_MEMORY. `frame` is as abi/record.h has it. */
+uint32_t place_user(struct place_table *table, const struct process_table *processes, uint32_t tgid, uint64_t time_ns, uint64_t frame);
+uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return);
+const struct place *place_at(const struct place_table *table, uint32_t place); /* borrowed until the next one is added */
+uint32_t place_nr(const struct place_table *table);

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The only place that knows all stages. A sample's way: sampler -> stack_book (frames placed by the process table) -> profile -> export. The
+ * order at the start is what makes nothing fall between: side-band open, /proc read, sampling on. */
+#include "session/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "session/clock.h"
+#include "session/output.h"
+
+#define POLL_NS 100000000u             /* how often the ring is read, and the targets are looked for */
+#define PRUNE_NS 2000000000u           /* what was mapped longer ago is asked for by nobody */
+#define UNWIND_BYTES_MAX (64u << 20)   /* of kernel memory for unwind tables and mappings */
+#define REPORT_BYTES_MAX ((size_t)4 << 30)
+
+extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
+
+int session_fail(struct sonde_session *session, enum sonde_exit code, int err)
+{
+	if (session->exit_code == SONDE_EXIT_REPORT)
+		session->exit_code = code;
+	return err;
+}
+
+/* Which exit code a failure to set up stands for. */
+static int fail_setup(struct sonde_session *session, int err)
+{
+	if (err == -ENOMEM)
+		diag_errno(&session->diag, ENOMEM, "out of memory");
+	if (err == -EPERM || err == -EACCES) {
+		struct diag cause = session->diag;
+
+		snprintf(session->diag.text, sizeof(session->diag.text),
+			 "%.300s: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_SYSLOG are needed: run as root, or give them to the program with setcap",
+			 cause.text);
+		return session_fail(session, SONDE_EXIT_NOT_PERMITTED, err);
+	}
+	return session_fail(session, err == -EOPNOTSUPP ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED, err);
+}
+
+/* Files stay open as long as their processes may be asked for: as many as are permitted. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &limit))
+			return; /* then files are named without being read */
+	}
+}
+
+static bool is_missing_event(int err)
+{
+	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV || err == -EINVAL;
+}
+
+/* Opens the event, or cpu-clock in its place when this machine does not have it. */
+static int open_events(struct sonde_session *session)
+{
+	struct diag diag = { 0 };
+	char wanted[sizeof(session->event.name)];
+	int err = sampler_open_events(session->sampler, &session->sampling, &diag);
+
+	if (!err)
+		return 0;
+	if (!is_missing_event(err) || !strcmp(session->event.name, "cpu-clock")) {
+		session->diag = diag;
+		return fail_setup(session, err);
+	}
+	if (session->options.no_fallback) {
+		diag_errno(&session->diag, -err, "this machine does not have the event '%s' (%s)", session->event.name, strerror(-err));
+		return session_fail(session, SONDE_EXIT_KERNEL_CANNOT, err);
+	}
+	memcpy(wanted, session->event.name, sizeof(wanted));
+	err = event_parse("cpu-clock", &session->diag, &session->event);
+	if (!err)
+		err = sampler_open_events(session->sampler, &session->sampling, &session->diag);
+	if (err)
+		return fail_setup(session, err);
+	account_note(profile_account(session->profile), "this machine does not have the event '%s': sampling cpu-clock instead", wanted);
+	return 0;
+}
+
+static int restrict_tracker(struct sonde_session *session)
+{
+	CLEANUP(freep) uint32_t *tgids = calloc(session->targets.nr + 1, sizeof(*tgids));
+	uint32_t nr = 0, tgid;
+
+	if (!tgids)
+		return -ENOMEM;
+	if (session->command) {
+		tgid = command_tgid(session->command);
+		return tracker_only(session->tracker, &tgid, 1, true);
+	}
+	for (uint32_t i = 0; i < session->targets.nr; i++)
+		tgids[nr++] = session->targets.list[i].tgid;
+	return nr ? tracker_only(session->tracker, tgids, nr, false) : 0;
+}
+
+/* Loads the kernel side, then reads what runs. */
+static int set_up(struct sonde_session *session, const struct sonde_profile_options *options)
+{
+	struct sampler_fds fds;
+	uint32_t command_id;
+	int err;
+
+	session->sampling.targets = options->nr_tgids ? options->tgids : options->tids;
+	session->sampling.nr_targets = options->nr_tgids ? options->nr_tgids : options->nr_tids;
+	if (options->command) {
+		err = command_new(options->command, &session->diag, &session->command);
+		if (err)
+			return session_fail(session, SONDE_EXIT_FAILED, err);
+		command_id = command_tgid(session->command);
+		session->sampling.targets = &command_id;
+		session->sampling.nr_targets = 1;
+	}
+	err = sampler_new(&session->sampling, &session->diag, &session->sampler);
+	if (err)
+		return fail_setup(session, err);
+	err = open_events(session);
+	if (err)
+		return err;
+	fds = sampler_fds(session->sampler);
+	err = tracker_new(&(struct table_store_options){ .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes,
+							 .max_rules = SAMPLER_MAX_RULES, .max_bytes = UNWIND_BYTES_MAX },
+			  profile_account(session->profile), &session->diag, &session->tracker);
+	if (!err)
+		err = restrict_tracker(session);
+	if (!err)
+		err = tracker_scan(session->tracker, &session->diag);
+	return err ? fail_setup(session, err) : 0;
+}
+
+static int make_descriptors(struct sonde_session *session)
+{
+	struct epoll_event interest = { .events = EPOLLIN };
+
+	session->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (session->stop_fd < 0 || session->epoll_fd < 0 || epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, session->stop_fd, &interest))
+		return diag_errno(&session->diag, errno, "no more descriptors: %s", strerror(errno));
+	return 0;
+}
+
+int sonde_session_new(const struct sonde_profile_options *options, struct sonde_session **ret_session)
+{
+	struct sonde_session *session = calloc(1, sizeof(*session));
+	int err;
+
+	if (!session)
+		return -ENOMEM;
+	session->stop_fd = session->epoll_fd = -1;
+	session->new_ns = clock_ns();
+	session->account_text = BUFFER_INIT(1 << 20);
+	*ret_session = session;
+	session->book = stack_book_new();
+	session->profile = profile_new();
+	if (!session->book || !session->profile)
+		return fail_setup(session, -ENOMEM);
+	err = session_take_options(session, options);
+	if (err)
+		return session_fail(session, SONDE_EXIT_USAGE, err);
+	if (options->command_line)
+		snprintf(profile_account(session->profile)->command_line, sizeof(profile_account(session->profile)->command_line), "%s",
+			 options->command_line);
+	raise_file_limit();
+	err = make_descriptors(session);
+	if (err)
+		return fail_setup(session, err);
+	err = set_up(session, options);
+	session->sampling.targets = NULL; /* the caller's */
+	return err;
+}
+
+void sonde_session_free(struct sonde_session *session)
+{
+	if (!session)
+		return;
+	tracker_free(session->tracker);
+	sampler_free(session->sampler);
+	stack_book_free(session->book);
+	profile_free(session->profile);
+	command_free(session->command);
+	targets_done(&session->targets);
+	for (uint32_t i = 0; i < session->nr_outputs; i++)
+		free(session->outputs[i].path);
+	buffer_done(&session->account_text);
+	closep(&session->stop_fd);
+	closep(&session->epoll_fd);
+	free(session);
+}
+
+const char *sonde_session_error(const struct sonde_session *session)
+{
+	return session->diag.text;
+}
+
+int sonde_session_exit_code(const struct sonde_session *session)
+{
+	return session->exit_code;
+}
+
+void sonde_session_stop(struct sonde_session *session)
+{
+	uint64_t one = 1;
+	int saved = errno;
+
+	if (write(session->stop_fd, &one, sizeof(one)) < 0)
+		errno = saved; /* full: then it was told to stop before */
+	errno = saved;
+}
+
+static int take_record(void *arg, const void *record)
+{
+	return stack_book_record(arg, record);
+}
+
+/* Takes in all that has come: records first, so that every mapping they need is among the side-band events read after them. */
+static int collect(struct sonde_session *session)
+{
+	int err = sampler_read(session->sampler, take_record, session->book);
+
+	if (err)
+		return diag_errno(&session->diag, -err, "cannot read the samples: %s", strerror(-err));
+	err = tracker_read(session->tracker, &session->diag);
+	if (err)
+		return err;
+	err = stack_book_resolve(session->book, tracker_processes(session->tracker));
+	return err ? diag_errno(&session->diag, -err, "cannot keep the stacks: %s", strerror(-err)) : 0;
+}
+
+static int wait_on(struct sonde_session *session, int fd)
+{
+	struct epoll_event interest = { .events = EPOLLIN };
+
+	if (epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, fd, &interest))
+		return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
+	return 0;
+}
+
+static bool is_stopped(const struct sonde_session *session)
+{
+	uint64_t count;
+
+	return read(session->stop_fd, &count, sizeof(count)) == sizeof(count);
+}
+
+static bool is_over(struct sonde_session *session, uint64_t end_ns)
+{
+	int status;
+
+	return is_stopped(session) || clock_ns() >= end_ns || targets_ended(&session->targets) ||
+	       (session->command && command_ended(session->command, &status));
+}
+
+static int sample(struct sonde_session *session)
+{
+	uint64_t end_ns = session->options.duration_ns ? session->start_ns + session->options.duration_ns : UINT64_MAX, pruned_ns = session->start_ns;
+	int err = 0;
+
+	while (!err && !is_over(session, end_ns)) {
+		struct epoll_event events[8];
+		uint64_t now = clock_ns(), left_ns = end_ns > now ? end_ns - now : 0;
+		int timeout_ms = (int)((left_ns < POLL_NS ? left_ns : POLL_NS) / 1000000) + 1;
+
+		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
+			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
+		err = collect(session);
+		if (now - pruned_ns > PRUNE_NS) {
+			tracker_prune(session->tracker, now - PRUNE_NS);
+			pruned_ns = now;
+		}
+	}
+	return err;
+}
+
+int sonde_session_run(struct sonde_session *session)
+{
+	struct account *account = profile_account(session->profile);
+	int err = wait_on(session, tracker_fd(session->tracker));
+
+	if (!err)
+		err = wait_on(session, sampler_wake_fd(session->sampler));
+	if (!err)
+		err = sampler_start(session->sampler, &session->diag);
+	session->start_ns = clock_ns();
+	account->startup_ns = session->start_ns - session->new_ns;
+	if (!err && session->command)
+		err = command_release(session->command, &session->diag);
+	if (!err)
+		err = sample(session);
+	sampler_stop(session->sampler);
+	account->duration_ns = clock_ns() - session->start_ns;
+	if (session->command)
+		command_stop(session->command);
+	if (!err)
+		err = collect(session);
+	if (!err)
+		err = stack_book_profile(session->book, tracker_processes(session->tracker), session->profile);
+	if (err)
+		return fail_setup(session, err);
+	session_fill_account(session);
+	if (!stack_book_nr_samples(session->book))
+		session_fail(session, SONDE_EXIT_NO_SAMPLES, 0);
+	return 0;
+}
+
+bool sonde_session_command_status(const struct sonde_session *session, int *ret_status)
+{
+	return session->command && command_ended(session->command, ret_status);
+}
+
+int sonde_session_add_output(struct sonde_session *session, const char *path, const char *format)
+{
+	struct output *output = &session->outputs[session->nr_outputs];
+	int err;
+
+	if (session->nr_outputs == MAX_OUTPUTS)
+		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "at most %d outputs", MAX_OUTPUTS));
+	err = format ? export_format_by_name(format, &session->diag, &output->format) :
+		       export_format_by_path(path, &session->diag, &output->format);
+	if (err)
+		return session_fail(session, SONDE_EXIT_USAGE, err);
+	err = output_check(path, &session->diag);
+	if (err)
+		return session_fail(session, SONDE_EXIT_FAILED, err);
+	output->path = strdup(path);
+	if (!output->path)
+		return fail_setup(session, -ENOMEM);
+	session->nr_outputs++;
+	return 0;
+}
+
+static int write_output(struct sonde_session *session, const struct output *output)
+{
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(REPORT_BYTES_MAX);
+	int err = export_write(session->profile, output->format, &session->export, &buffer, &session->diag);
+
+	if (err)
+		return diag_errno(&session->diag, -err, "cannot make the report for %s: %s", output->path, strerror(-err));
+	return output_write(output->path, buffer.data, buffer.size, &session->diag);
+}
+
+int sonde_session_write(struct sonde_session *session)
+{
+	int first_err = 0;
+
+	for (uint32_t i = 0; i < session->nr_outputs; i++) {
+		int err = write_output(session, &session->outputs[i]);
+
+		if (err && !first_err) {
+			first_err = err;
+			session->exit_code = SONDE_EXIT_FAILED;
+		}
+	}
+	return first_err;
+}
+
+const char *sonde_session_warning(const struct sonde_session *session, uint32_t i)
+{
+	const struct account *account = profile_account_of(session->profile);
+
+	return i < account->nr_notes ? account->notes[i] : NULL;
+}
+
+const char *sonde_profile_source(const struct sonde_profile_options *options)
+{
+	return profile_bpf_source;
+}
+
+const char *sonde_format_name(uint32_t i, const char **ret_suffixes, const char **ret_text)
+{
+#define X(id, name, suffixes, text) { name, suffixes, text },
+	static const char *const formats[][3] = { EXPORT_FORMAT_LIST(X) };
+#undef X
+
+	if (i >= EXPORT_FORMAT_COUNT)
+		return NULL;
+	*ret_suffixes = formats[i][1];
+	*ret_text = formats[i][2];
+	return formats[i][0];
+}
+
+const char *sonde_version(void)
+{
+	return SONDE_VERSION;
+}

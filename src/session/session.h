@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session: the inside of struct sonde_session, for the files of this folder. */
+#pragma once
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sonde/sonde.h>
+
+#include "base/buffer.h"
+#include "base/diag.h"
+#include "collect/event.h"
+#include "collect/sampler.h"
+#include "export/export.h"
+#include "model/profile.h"
+#include "session/command.h"
+#include "session/stack_book.h"
+#include "session/target.h"
+#include "session/tracker.h"
+
+#define MAX_OUTPUTS 16
+
+struct output {
+	char *path;
+	enum export_format format;
+};
+
+struct sonde_session {
+	struct sonde_profile_options options; /* with the defaults filled in; texts and lists are not kept */
+	struct sampler_options sampling;
+	struct event event;
+	struct export_options export;
+	struct diag diag;
+	int exit_code;
+	uint64_t new_ns, start_ns;            /* CLOCK_MONOTONIC */
+	struct targets targets;
+	struct command *command;
+	struct sampler *sampler;
+	struct tracker *tracker;
+	struct stack_book *book;
+	struct profile *profile;
+	struct output outputs[MAX_OUTPUTS];
+	uint32_t nr_outputs;
+	struct buffer account_text;
+	int stop_fd, epoll_fd;
+};
+
+/* Remembers a failure with its exit code; gives `err` back. The first stands. */
+int session_fail(struct sonde_session *session, enum sonde_exit code, int err);
+/* Checks the options and fills in sampling, event, export and targets. */
+MUST_CHECK int session_take_options(struct sonde_session *session, const struct sonde_profile_options *options);
+/* Fills in what the account says of the run as a whole. */
+void session_fill_account(struct sonde_session *session);

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/stack_book.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "abi/record.h"
+#include "base/buffer.h"
+#include "base/u64_map.h"
+#include "session/namer.h"
+#include "session/place.h"
+
+#define PENDING_BYTES_MAX (256u << 20)
+#define FRAMES_BYTES_MAX ((size_t)4 << 30)
+
+struct stack {
+	uint64_t hash;
+	uint32_t tgid;       /* 0: a kernel stack */
+	uint32_t first, nr;  /* in stack_frames */
+	uint32_t profile_stack;
+	uint8_t stop;        /* enum sonde_stop */
+};
+
+/* Equal samples but for their number. Zeroed before it is filled: it is hashed and compared whole. */
+struct sample_key {
+	uint64_t user_stack, kernel_stack;
+	uint32_t tgid, tid, cpu;
+	uint8_t user_side, kernel_side, pad[2];
+	char comm[SONDE_COMM_BYTES];
+};
+
+struct sample {
+	struct sample_key key;
+	uint64_t count;
+};
+
+struct stack_book {
+	struct buffer pending;      /* stack records that were not looked up yet */
+	struct buffer stack_frames; /* uint32_t each: numbers of places, leaf first */
+	struct buffer stacks;       /* struct stack each */
+	struct buffer samples;      /* struct sample each */
+	struct u64_map stack_by_hash, sample_by_key;
+	struct place_table *places;
+	uint64_t nr_samples;
+};
+
+struct stack_book *stack_book_new(void)
+{
+	struct stack_book *book = calloc(1, sizeof(*book));
+
+	if (!book)
+		return NULL;
+	book->pending = BUFFER_INIT(PENDING_BYTES_MAX);
+	book->stack_frames = book->stacks = book->samples = BUFFER_INIT(FRAMES_BYTES_MAX);
+	book->places = place_table_new();
+	if (!book->places) {
+		free(book);
+		return NULL;
+	}
+	return book;
+}
+
+void stack_book_free(struct stack_book *book)
+{
+	if (!book)
+		return;
+	buffer_done(&book->pending);
+	buffer_done(&book->stack_frames);
+	buffer_done(&book->stacks);
+	buffer_done(&book->samples);
+	u64_map_done(&book->stack_by_hash);
+	u64_map_done(&book->sample_by_key);
+	place_table_free(book->places);
+	free(book);
+}
+
+uint64_t stack_book_nr_samples(const struct stack_book *book)
+{
+	return book->nr_samples;
+}
+
+static struct stack *stack_at(const struct stack_book *book, uint32_t i)
+{
+	return (struct stack *)book->stacks.data + i;
+}
+
+static struct sample *sample_at(const struct stack_book *book, uint32_t i)
+{
+	return (struct sample *)book->samples.data + i;
+}
+
+static int add_sample(struct stack_book *book, const struct sonde_sample_record *record)
+{
+	struct sample_key key = { 0 };
+	struct sample fresh = { .count = 1 };
+	uint32_t cursor = 0, *known;
+	uint64_t hash;
+
+	key.user_stack = record->user_stack;
+	key.kernel_stack = record->kernel_stack;
+	key.tgid = record->tgid;
+	key.tid = record->tid;
+	key.cpu = record->cpu;
+	key.user_side = record->user_side;
+	key.kernel_side = record->kernel_side;
+	memcpy(key.comm, record->comm, sizeof(key.comm));
+	key.comm[sizeof(key.comm) - 1] = '\0';
+	book->nr_samples++;
+	hash = hash_bytes(&key, sizeof(key), 0);
+	while ((known = u64_map_each(&book->sample_by_key, hash, &cursor))) {
+		if (!memcmp(&sample_at(book, *known)->key, &key, sizeof(key))) {
+			sample_at(book, *known)->count++;
+			return 0;
+		}
+	}
+	fresh.key = key;
+	buffer_append(&book->samples, &fresh, sizeof(fresh));
+	if (book->samples.err)
+		return -ENOMEM;
+	return u64_map_add(&book->sample_by_key, hash, (uint32_t)(book->samples.size / sizeof(fresh) - 1));
+}
+
+int stack_book_record(struct stack_book *book, const void *record)
+{
+	const struct sonde_stack_record *stack = record;
+
+	if (stack->type == SONDE_RECORD_SAMPLE)
+		return add_sample(book, record);
+	buffer_append(&book->pending, stack, sizeof(*stack) + stack->nr_frames * sizeof(uint64_t));
+	return book->pending.err ? -ENOMEM : 0;
+}
+
+static int add_stack(struct stack_book *book, const struct sonde_stack_record *record, const uint64_t *frames,
+		     const struct process_table *processes)
+{
+	struct stack stack = {
+		.hash = record->hash,
+		.tgid = record->tgid,
+		.first = (uint32_t)(book->stack_frames.size / sizeof(uint32_t)),
+		.nr = record->nr_frames,
+		.profile_stack = PROFILE_NONE,
+		.stop = record->stop,
+	};
+
+	if (u64_map_find(&book->stack_by_hash, record->hash))
+		return 0; /* sent again: the same */
+	for (uint32_t i = 0; i < stack.nr; i++) {
+		uint32_t place = record->tgid ? place_user(book->places, processes, record->tgid, record->time_ns, frames[i]) :
+						place_kernel(book->places, frames[i], i > 0);
+
+		if (place == PLACE_NO_MEMORY)
+			return -ENOMEM;
+		buffer_append(&book->stack_frames, &place, sizeof(place));
+	}
+	buffer_append(&book->stacks, &stack, sizeof(stack));
+	if (book->stack_frames.err || book->stacks.err)
+		return -ENOMEM;
+	return u64_map_add(&book->stack_by_hash, record->hash, (uint32_t)(book->stacks.size / sizeof(stack) - 1));
+}
+
+int stack_book_resolve(struct stack_book *book, const struct process_table *processes)
+{
+	int err = 0;
+
+	for (size_t off = 0; !err && off < book->pending.size;) {
+		const struct sonde_stack_record *record = (const void *)(book->pending.data + off);
+
+		err = add_stack(book, record, (const uint64_t *)(record + 1), processes);
+		off += sizeof(*record) + record->nr_frames * sizeof(uint64_t);
+	}
+	book->pending.size = 0;
+	return err;
+}
+
+/* The stack as the profile has it, with a mark at its root end when it was not walked to the root. */
+static int profile_of_stack(struct stack_book *book, struct stack *stack, struct namer *namer, struct profile *profile)
+{
+	const uint32_t *frames = (const uint32_t *)book->stack_frames.data + stack->first;
+	CLEANUP(freep) uint32_t *locations = calloc(stack->nr + 1u, sizeof(*locations));
+	uint32_t nr = 0;
+
+	if (stack->profile_stack != PROFILE_NONE)
+		return 0;
+	if (!locations)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < stack->nr; i++)
+		locations[nr++] = namer_location(namer, frames[i]);
+	if (stack->stop != SONDE_STOP_COMPLETE)
+		locations[nr++] = namer_mark(namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (locations[i] == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	stack->profile_stack = profile_stack(profile, locations, nr);
+	return stack->profile_stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+/* One side of a sample: its stack in the profile, which is PROFILE_NONE when there is none, or the mark that it is missed. */
+static int profile_of_side(struct stack_book *book, uint8_t side, uint64_t hash, bool kernel, struct namer *namer, struct profile *profile,
+			   uint64_t count, uint32_t *ret_stack)
+{
+	struct account *account = profile_account(profile);
+	const uint32_t *known = side == SONDE_SIDE_STORED ? u64_map_find(&book->stack_by_hash, hash) : NULL;
+	uint32_t location;
+
+	*ret_stack = PROFILE_NONE;
+	if (side == SONDE_SIDE_NONE)
+		return 0;
+	if (known) {
+		struct stack *stack = stack_at(book, *known);
+		int err = profile_of_stack(book, stack, namer, profile);
+
+		*ret_stack = stack->profile_stack;
+		if (!kernel && stack->stop < SONDE_STOP_COUNT)
+			account->stopped[stack->stop] += count;
+		return err;
+	}
+	if (kernel)
+		account->missed_kernel += count;
+	else
+		account->missed_user += count;
+	if (side == SONDE_SIDE_FULL)
+		account->missed_full += count;
+	location = namer_missed(namer, kernel);
+	*ret_stack = location == PROFILE_NONE ? PROFILE_NONE : profile_stack(profile, &location, 1);
+	return *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+static int profile_of_sample(struct stack_book *book, const struct sample *from, struct namer *namer, struct profile *profile)
+{
+	struct profile_sample sample = {
+		.tgid = from->key.tgid,
+		.tid = from->key.tid,
+		.cpu = from->key.cpu,
+		.comm = profile_string(profile, from->key.comm),
+		.count = from->count,
+	};
+	int err = profile_of_side(book, from->key.user_side, from->key.user_stack, false, namer, profile, from->count, &sample.user_stack);
+
+	if (!err)
+		err = profile_of_side(book, from->key.kernel_side, from->key.kernel_stack, true, namer, profile, from->count,
+				      &sample.kernel_stack);
+	if (!err && sample.comm == PROFILE_NONE)
+		err = -ENOMEM;
+	return err ? err : profile_add(profile, &sample);
+}
+
+int stack_book_profile(struct stack_book *book, const struct process_table *processes, struct profile *profile)
+{
+	struct namer *namer = namer_new(book->places, processes, profile);
+	size_t nr_samples = book->samples.size / sizeof(struct sample);
+	int err = namer ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < nr_samples; i++)
+		err = profile_of_sample(book, sample_at(book, i), namer, profile);
+	namer_free(namer);
+	return err;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stack_book: takes the kernel side's records and makes a profile of them. A stack's frames are looked up in the process table soon after
+ * they arrive, while that still knows what was mapped then; names are looked up at the end, once per place in a file. One thread. */
+#pragma once
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "model/profile.h"
+#include "process/process_table.h"
+
+struct stack_book;
+struct stack_book *stack_book_new(void); /* NULL: no memory */
+void stack_book_free(struct stack_book *book);
+/* A record as the sampler gives it; copied. 0 or -ENOMEM. */
+MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
+/* Looks up the frames of the stacks that have come since the last call. All mapping events up to now must be in the table. 0 or -ENOMEM. */
+MUST_CHECK int stack_book_resolve(struct stack_book *book, const struct process_table *processes);
+uint64_t stack_book_nr_samples(const struct stack_book *book);
+/* Resolves names and fills `profile` with all samples; counts stops and misses in its account. 0 or -ENOMEM. */
+MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, struct profile *profile);

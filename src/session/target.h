@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target: the processes and threads that were asked for: are they there, and have all ended? One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+struct target {
+	uint32_t tgid, tid; /* tid 0: the whole process */
+};
+
+struct targets {
+	struct target *list;
+	uint32_t nr;
+};
+
+void targets_done(struct targets *targets);
+/* 0; -ESRCH: one is not there; -EINVAL: one of `tgids` is a thread (diag names -L). */
+MUST_CHECK int targets_of_tgids(const uint32_t *tgids, uint32_t nr, struct diag *diag, struct targets *ret_targets);
+MUST_CHECK int targets_of_tids(const uint32_t *tids, uint32_t nr, struct diag *diag, struct targets *ret_targets);
+/* Have all of them ended? False without any. A zombie has ended. */
+bool targets_ended(const struct targets *targets);

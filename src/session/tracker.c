@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/tracker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/u64_map.h"
+#include "collect/sideband.h"
+#include "session/clock.h"
+
+enum place_state { PLACE_UNKNOWN, PLACE_LOADED, PLACE_NONE };
+
+struct object_place {
+	struct table_place table;
+	enum place_state state;
+};
+
+struct tracker {
+	struct sideband *sideband;
+	struct process_table *processes;
+	struct table_store *store;
+	struct account *account;
+	struct object_place *places;   /* by object */
+	uint32_t nr_places;
+	struct sonde_mapping *scratch; /* of the process that is being told */
+	uint32_t scratch_capacity;
+	struct u64_map only;           /* tgids */
+	bool has_only, follows_children;
+	bool is_full;                  /* said once that the tables have reached their cap */
+};
+
+static void tracker_freep(struct tracker **tracker)
+{
+	tracker_free(*tracker);
+}
+
+int tracker_new(const struct table_store_options *store, struct account *account, struct diag *diag, struct tracker **ret_tracker)
+{
+	CLEANUP(tracker_freep) struct tracker *tracker = calloc(1, sizeof(*tracker));
+	int err;
+
+	if (!tracker)
+		return -ENOMEM;
+	tracker->account = account;
+	tracker->processes = process_table_new();
+	if (!tracker->processes)
+		return -ENOMEM;
+	err = sideband_new(diag, &tracker->sideband);
+	if (!err)
+		err = table_store_new(store, diag, &tracker->store);
+	if (err)
+		return err;
+	*ret_tracker = MOVE(tracker);
+	return 0;
+}
+
+void tracker_free(struct tracker *tracker)
+{
+	if (!tracker)
+		return;
+	sideband_free(tracker->sideband);
+	table_store_free(tracker->store);
+	process_table_free(tracker->processes);
+	u64_map_done(&tracker->only);
+	free(tracker->places);
+	free(tracker->scratch);
+	free(tracker);
+}
+
+int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children)
+{
+	tracker->has_only = true;
+	tracker->follows_children = children;
+	for (uint32_t i = 0; i < nr_tgids; i++) {
+		int err = u64_map_add(&tracker->only, tgids[i], 1);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool is_followed(const struct tracker *tracker, uint32_t tgid)
+{
+	return !tracker->has_only || u64_map_find(&tracker->only, tgid);
+}
+
+/* Builds the table of a file that was not met before and loads it. 0, also when it has none; -ENOMEM. */
+static int load_table(struct tracker *tracker, const struct object *object, struct object_place *place)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+	struct diag diag = { 0 };
+	int err;
+
+	place->state = PLACE_NONE;
+	if (!object->elf)
+		return 0;
+	err = unwind_table_build(object->elf, table_store_rules(tracker->store), &diag, &table);
+	if (err == -ENOMEM)
+		return err;
+	if (err == -ENODATA)
+		return 0;
+	if (err) {
+		account_note(tracker->account, "unwind info of %s refused: %s", object->path, diag.text);
+		return 0;
+	}
+	err = table_store_load(tracker->store, table, &place->table);
+	if (err == -ENOSPC) {
+		if (!tracker->is_full)
+			account_note(tracker->account, "unwind tables have reached their cap: files met from %s on are walked by frame pointers", object->path);
+		tracker->is_full = true;
+		return 0;
+	}
+	if (!err)
+		place->state = PLACE_LOADED;
+	return err;
+}
+
+static int place_of(struct tracker *tracker, uint32_t object, const struct table_place **ret_place)
+{
+	static const struct table_place none = { 0 };
+	struct object_place *place;
+	int err;
+
+	*ret_place = &none;
+	if (object == OBJECT_NONE)
+		return 0;
+	if (object >= tracker->nr_places) {
+		uint32_t nr = object + 64;
+		struct object_place *places = reallocarray(tracker->places, nr, sizeof(*places));
+
+		if (!places)
+			return -ENOMEM;
+		memset(places + tracker->nr_places, 0, (nr - tracker->nr_places) * sizeof(*places));
+		tracker->places = places;
+		tracker->nr_places = nr;
+	}
+	place = &tracker->places[object];
+	if (place->state == PLACE_UNKNOWN) {
+		err = load_table(tracker, object_table_at(process_table_objects(tracker->processes), object), place);
+		if (err)
+			return err;
+	}
+	*ret_place = &place->table;
+	return 0;
+}
+
+static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	struct tracker *tracker = arg;
+
+	if (nr_mappings > tracker->scratch_capacity) {
+		struct sonde_mapping *scratch = reallocarray(tracker->scratch, nr_mappings, sizeof(*scratch));
+
+		if (!scratch)
+			return -ENOMEM;
+		tracker->scratch = scratch;
+		tracker->scratch_capacity = nr_mappings;
+	}
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		const struct table_place *place;
+		int err = place_of(tracker, mappings[i].object, &place);
+
+		if (err)
+			return err;
+		tracker->scratch[i] = (struct sonde_mapping){
+			.start_pc = mappings[i].start_pc,
+			.end_pc = mappings[i].end_pc,
+			.base_pc = mappings[i].load_bias + place->base_vaddr,
+			.index_pos = place->index_pos,
+			.nr_buckets = place->nr_buckets,
+		};
+	}
+	return table_store_set_process(tracker->store, tgid, generation, tracker->scratch, nr_mappings);
+}
+
+static int tell_changes(struct tracker *tracker, struct diag *diag)
+{
+	int err = process_table_changes(tracker->processes, tell_kernel, tracker);
+
+	return err ? diag_errno(diag, -err, "cannot tell the kernel what is mapped: %s", strerror(-err)) : 0;
+}
+
+int tracker_scan(struct tracker *tracker, struct diag *diag)
+{
+	uint64_t now = clock_ns();
+	int err = 0;
+
+	if (!tracker->has_only) {
+		err = process_table_scan_all(tracker->processes, now, diag);
+	} else {
+		for (uint32_t i = 0; i < tracker->only.nr_slots && err >= 0; i++) {
+			if (tracker->only.slots[i].used)
+				err = process_table_scan(tracker->processes, (uint32_t)tracker->only.slots[i].key, now, diag);
+			if (err == -ENOENT || err == -ESRCH)
+				err = 0; /* it has ended: then there is nothing to see */
+		}
+	}
+	return err < 0 ? err : tell_changes(tracker, diag);
+}
+
+/* Has the process other threads than its first, which ends? Then it goes on. */
+static bool has_threads(uint32_t tgid)
+{
+	char path[64];
+	CLEANUP(closedirp) DIR *dir = NULL;
+	uint32_t nr = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	dir = opendir(path);
+	while (dir && nr < 4 && readdir(dir)) /* ".", "..", the first thread */
+		nr++;
+	return nr > 3;
+}
+
+static int on_fork(struct tracker *tracker, const struct sideband_event *event)
+{
+	if (event->tgid == event->parent_tgid) /* a thread */
+		return 0;
+	if (tracker->has_only) {
+		int err;
+
+		if (!tracker->follows_children || !is_followed(tracker, event->parent_tgid))
+			return 0;
+		err = u64_map_add(&tracker->only, event->tgid, 1);
+		if (err)
+			return err;
+	}
+	return process_table_fork(tracker->processes, event->parent_tgid, event->tgid, event->time_ns);
+}
+
+static int on_event(void *arg, const struct sideband_event *event)
+{
+	struct tracker *tracker = arg;
+
+	if (event->type == SIDEBAND_LOST) {
+		tracker->account->lost_sideband += event->nr_lost;
+		return 0;
+	}
+	if (event->type == SIDEBAND_FORK)
+		return on_fork(tracker, event);
+	if (!is_followed(tracker, event->tgid))
+		return 0;
+	switch (event->type) {
+	case SIDEBAND_EXEC:
+		return process_table_exec(tracker->processes, event->tgid, event->time_ns);
+	case SIDEBAND_EXIT:
+		if (event->tid != event->tgid || has_threads(event->tgid))
+			return 0;
+		process_table_exit(tracker->processes, event->tgid, event->time_ns);
+		if (tracker->follows_children)
+			u64_map_remove(&tracker->only, event->tgid, 1);
+		return 0;
+	case SIDEBAND_MMAP:
+		return process_table_mmap(tracker->processes, &(struct mapping_event){
+								      .tgid = event->tgid,
+								      .start_pc = event->start_pc,
+								      .size_bytes = event->size_bytes,
+								      .file_off = event->file_off,
+								      .time_ns = event->time_ns,
+								      .path = event->path,
+							      });
+	default:
+		return 0;
+	}
+}
+
+int tracker_read(struct tracker *tracker, struct diag *diag)
+{
+	int err = sideband_read(tracker->sideband, on_event, tracker);
+
+	if (err)
+		return diag_errno(diag, -err, "cannot follow the processes: %s", strerror(-err));
+	return tell_changes(tracker, diag);
+}
+
+int tracker_fd(const struct tracker *tracker)
+{
+	return sideband_fd(tracker->sideband);
+}
+
+const struct process_table *tracker_processes(const struct tracker *tracker)
+{
+	return tracker->processes;
+}
+
+void tracker_prune(struct tracker *tracker, uint64_t time_ns)
+{
+	process_table_prune(tracker->processes, time_ns);
+}
+
+void tracker_account(const struct tracker *tracker, struct account *account)
+{
+	account->nr_processes = process_table_nr_processes(tracker->processes);
+	account->nr_objects = object_table_nr(process_table_objects(tracker->processes));
+	account->unwind_rows = table_store_rows(tracker->store);
+	account->unwind_bytes = table_store_table_bytes(tracker->store);
+	account->bpf_map_bytes += table_store_bytes(tracker->store);
+}

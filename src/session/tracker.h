@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tracker: keeps the kernel's unwinder informed: side-band events go into the process table, its changes into the table store, and the
+ * tables of files that are met for the first time are built. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "model/account.h"
+#include "process/process_table.h"
+#include "unwind/table_store.h"
+
+struct tracker;
+/* Opens the side-band: from now on nothing is missed. `account` is borrowed for the tracker's life: notes and losses go there. */
+MUST_CHECK int tracker_new(const struct table_store_options *store, struct account *account, struct diag *diag, struct tracker **ret_tracker);
+void tracker_free(struct tracker *tracker);
+/* Keeps to these processes, and to the children they have from now on when `children` says so; else all. Before tracker_scan. */
+MUST_CHECK int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children);
+/* Reads what runs already. */
+MUST_CHECK int tracker_scan(struct tracker *tracker, struct diag *diag);
+/* Takes in what has happened since. */
+MUST_CHECK int tracker_read(struct tracker *tracker, struct diag *diag);
+int tracker_fd(const struct tracker *tracker); /* readable when something has happened; for epoll, borrowed */
+const struct process_table *tracker_processes(const struct tracker *tracker);
+/* Forgets mappings that ended before time_ns. */
+void tracker_prune(struct tracker *tracker, uint64_t time_ns);
+/* Fills in what the account says of processes, files and tables. */
+void tracker_account(const struct tracker *tracker, struct account *account);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table_store: unwind tables and process mappings in the BPF maps, in the form of abi/unwind.h. Chunks are made as they are needed. Words that
+ * are given up are used again only after the kernel cannot be reading them. One thread. */
+#pragma once
+#include <stdint.h>
+
+#include "abi/unwind.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "unwind/rule_table.h"
+#include "unwind/unwind_table.h"
+
+struct table_store_options {
+	int chunks_fd, rules_fd, processes_fd; /* borrowed for the store's life */
+	uint32_t max_rules;                    /* entries of the map `rules` */
+	uint64_t max_bytes;                    /* of all chunks together */
+};
+
+/* Where an object's table lies. nr_buckets 0: it has none. */
+struct table_place {
+	uint64_t base_vaddr;
+	uint32_t index_pos, nr_buckets;
+};
+
+struct table_store;
+MUST_CHECK int table_store_new(const struct table_store_options *options, struct diag *diag, struct table_store **ret_store);
+void table_store_free(struct table_store *store);
+/* Rules for unwind_table_build; those that are new reach the kernel with table_store_load. */
+struct rule_table *table_store_rules(struct table_store *store);
+/* Copies a table into chunks; it may be freed then. 0; -ENOSPC: max_bytes is reached; -ENOMEM. */
+MUST_CHECK int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_place *ret_place);
+/* Says what `tgid` has mapped now, sorted by start_pc; beyond SONDE_MAX_MAPPINGS they are left out. None: forgets the process. */
+MUST_CHECK int table_store_set_process(struct table_store *store, uint32_t tgid, uint32_t generation, const struct sonde_mapping *mappings,
+				       uint32_t nr_mappings);
+uint64_t table_store_bytes(const struct table_store *store);       /* kernel memory of the chunks */
+uint64_t table_store_table_bytes(const struct table_store *store); /* rows and indexes */
+uint64_t table_store_rows(const struct table_store *store);
