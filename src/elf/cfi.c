@@ -103,7 +103,7 @@ static void run_initial_program(struct walk *walk, struct cfi_cie *cie, struct r
 	run->section = walk->section;
 	run->cie = cie;
 	run->program = program;
-	run->state = (struct cfi_state){ 0 };
+	run->state = cfi_state_at_start();
 	run->row = NULL;
 	run->err = 0;
 	run->nr_remembered = 0;

@@ -47,79 +47,140 @@ static bool fits_s32(int64_t value)
 	return value == (int32_t)value;
 }
 
-static bool set_cfa(struct sonde_rule *rule, const struct cfi_cfa *cfa)
+static void set_unfit(struct cfi_state *state, uint8_t part, bool is_unfit)
 {
-	if (!fits_s32(cfa->off) || !fits_s16(cfa->add))
-		return false;
-	rule->cfa_off = (int32_t)cfa->off;
-	rule->cfa_add = (int16_t)cfa->add;
+	state->unfit = (uint8_t)(is_unfit ? state->unfit | part : state->unfit & ~part);
+}
+
+static void set_cfa(struct cfi_run *run, const struct cfi_cfa *cfa)
+{
+	struct cfi_state *state = &run->state;
+	bool fits = fits_s32(cfa->off) && fits_s16(cfa->add);
+
+	state->cfa_is_register = cfa->form == CFI_CFA_REGISTER;
+	state->cfa_reg = cfa->reg;
+	state->cfa_off = cfa->off;
+	state->rule.cfa_off = (int32_t)cfa->off;
+	state->rule.cfa_add = (int16_t)cfa->add;
+	state->rule.cfa_reg = 0;
 	switch (cfa->form) {
 	case CFI_CFA_REGISTER:
-		if (cfa->reg >= CFI_REG_RA)
-			return false;
+		fits &= cfa->reg < CFI_REG_RA;
 		if (cfa->reg == CFI_REG_SP) {
-			rule->cfa_kind = SONDE_CFA_SP;
+			state->rule.cfa_kind = SONDE_CFA_SP;
 		} else if (cfa->reg == CFI_REG_BP) {
-			rule->cfa_kind = SONDE_CFA_BP;
+			state->rule.cfa_kind = SONDE_CFA_BP;
 		} else {
-			rule->cfa_kind = SONDE_CFA_REG;
-			rule->cfa_reg = (uint8_t)cfa->reg;
+			state->rule.cfa_kind = SONDE_CFA_REG;
+			state->rule.cfa_reg = (uint8_t)cfa->reg;
 		}
-		return true;
-	case CFI_CFA_DEREF:
-		rule->cfa_kind = cfa->reg == CFI_REG_SP ? SONDE_CFA_DEREF_SP : SONDE_CFA_DEREF_BP;
-		return true;
-	case CFI_CFA_PLT:
-		rule->cfa_kind = SONDE_CFA_PLT;
-		rule->cfa_reg = (uint8_t)cfa->reg;
-		return true;
-	case CFI_CFA_UNSET:
-	case CFI_CFA_OTHER:
 		break;
+	case CFI_CFA_DEREF:
+		state->rule.cfa_kind = cfa->reg == CFI_REG_SP ? SONDE_CFA_DEREF_SP : SONDE_CFA_DEREF_BP;
+		break;
+	case CFI_CFA_PLT:
+		state->rule.cfa_kind = SONDE_CFA_PLT;
+		state->rule.cfa_reg = (uint8_t)cfa->reg;
+		break;
+	case CFI_CFA_OTHER:
+		fits = false;
 	}
-	return false;
+	set_unfit(state, CFI_UNFIT_CFA, !fits);
+	run->has_changed = true;
 }
 
-static bool set_bp(struct sonde_rule *rule, const struct cfi_where *bp)
+static void set_bp(struct cfi_state *state, enum cfi_where_kind kind, int64_t off)
 {
-	switch (bp->kind) {
-	case CFI_UNSET: /* rbp is callee-saved: unmentioned means untouched (psABI section 3.2.1) */
+	bool fits = fits_s32(off);
+
+	state->rule.bp_off = (int32_t)off;
+	switch (kind) {
 	case CFI_SAME:
-		rule->bp_kind = SONDE_BP_SAME;
-		return true;
+		state->rule.bp_kind = SONDE_BP_SAME;
+		break;
 	case CFI_UNDEFINED:
-		rule->bp_kind = SONDE_BP_UNDEFINED;
-		return true;
+		state->rule.bp_kind = SONDE_BP_UNDEFINED;
+		break;
 	case CFI_AT_CFA:
+		state->rule.bp_kind = SONDE_BP_CFA;
+		break;
 	case CFI_AT_BP:
-		rule->bp_kind = bp->kind == CFI_AT_CFA ? SONDE_BP_CFA : SONDE_BP_BP;
-		rule->bp_off = (int32_t)bp->off;
-		return fits_s32(bp->off);
+		state->rule.bp_kind = SONDE_BP_BP;
+		break;
 	case CFI_IS_CFA:
 	case CFI_ELSEWHERE:
-		break;
+		fits = false;
 	}
-	return false;
+	set_unfit(state, CFI_UNFIT_BP, !fits);
 }
 
-struct sonde_rule cfi_rule_of(const struct cfi_state *state)
+/* Defines a column; `off` is 0 where the kind has none. */
+static void set_where(struct cfi_run *run, uint64_t reg, enum cfi_where_kind kind, int64_t off)
 {
-	const struct cfi_where *ra = &state->where[CFI_COLUMN_RA], *sp = &state->where[CFI_COLUMN_SP];
-	struct sonde_rule rule = { .kind = SONDE_RULE_KIND_STEP };
+	struct cfi_state *state = &run->state;
 
-	if (ra->kind == CFI_UNDEFINED)
+	switch (reg) {
+	case CFI_REG_BP:
+		set_bp(state, kind, off);
+		break;
+	case CFI_REG_SP: /* one of its own (glibc's setcontext) contradicts "the caller's sp is the CFA" */
+		set_unfit(state, CFI_UNFIT_SP, kind != CFI_IS_CFA);
+		break;
+	case CFI_REG_RA:
+		state->ra_is_undefined = kind == CFI_UNDEFINED;
+		state->rule.ra_off = (int16_t)off;
+		set_unfit(state, CFI_UNFIT_RA, kind != CFI_AT_CFA || !fits_s16(off));
+		break;
+	default:
+		return;
+	}
+	run->has_changed = true;
+}
+
+/* Gives a column the rule that the CIE gave it. */
+static void restore(struct cfi_run *run, uint64_t reg)
+{
+	const struct cfi_state *initial = &run->cie->initial;
+	struct cfi_state *state = &run->state;
+	uint8_t part;
+
+	switch (reg) {
+	case CFI_REG_BP:
+		part = CFI_UNFIT_BP;
+		state->rule.bp_kind = initial->rule.bp_kind;
+		state->rule.bp_off = initial->rule.bp_off;
+		break;
+	case CFI_REG_SP:
+		part = CFI_UNFIT_SP;
+		break;
+	case CFI_REG_RA:
+		part = CFI_UNFIT_RA;
+		state->ra_is_undefined = initial->ra_is_undefined;
+		state->rule.ra_off = initial->rule.ra_off;
+		break;
+	default:
+		part = 0;
+	}
+	if (!run->row) { /* a CIE has nothing to restore */
+		reader_fail(&run->program);
+	} else if (part) {
+		set_unfit(state, part, initial->unfit & part);
+		run->has_changed = true;
+	}
+}
+
+static struct sonde_rule rule_of(const struct cfi_state *state)
+{
+	if (state->ra_is_undefined)
 		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_END };
-	rule.ra_off = (int16_t)ra->off;
-	/* A rule of its own for sp (glibc's setcontext) contradicts "the caller's sp is the CFA". */
-	if (ra->kind != CFI_AT_CFA || !fits_s16(ra->off) || (sp->kind != CFI_UNSET && sp->kind != CFI_IS_CFA) ||
-	    !set_cfa(&rule, &state->cfa) || !set_bp(&rule, &state->where[CFI_COLUMN_BP]))
+	if (state->unfit)
 		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED };
-	return rule;
+	return state->rule;
 }
 
 static void give_row(struct cfi_run *run)
 {
-	struct sonde_rule rule = cfi_rule_of(&run->state);
+	struct sonde_rule rule = rule_of(&run->state);
 
 	run->has_changed = false;
 	run->stats->nr_rows++;
@@ -163,42 +224,6 @@ static void set_loc(struct cfi_run *run)
 		move_to(run, loc);
 }
 
-static struct cfi_where *column(struct cfi_run *run, uint64_t reg)
-{
-	switch (reg) {
-	case CFI_REG_BP:
-		return &run->state.where[CFI_COLUMN_BP];
-	case CFI_REG_SP:
-		return &run->state.where[CFI_COLUMN_SP];
-	case CFI_REG_RA:
-		return &run->state.where[CFI_COLUMN_RA];
-	default:
-		return NULL;
-	}
-}
-
-static void set_where(struct cfi_run *run, uint64_t reg, enum cfi_where_kind kind, int64_t off)
-{
-	struct cfi_where *where = column(run, reg);
-
-	if (!where)
-		return;
-	*where = (struct cfi_where){ .kind = kind, .off = off };
-	run->has_changed = true;
-}
-
-static void restore(struct cfi_run *run, uint64_t reg)
-{
-	struct cfi_where *where = column(run, reg);
-
-	if (!run->row) { /* a CIE has nothing to restore */
-		reader_fail(&run->program);
-	} else if (where) {
-		*where = run->cie->initial.where[where - run->state.where];
-		run->has_changed = true;
-	}
-}
-
 /* factor * data_align; what overflows fits no field later either. */
 static int64_t factored(const struct cfi_run *run, int64_t factor)
 {
@@ -216,17 +241,30 @@ static int64_t unsigned_off(struct cfi_run *run)
 
 static void define_cfa(struct cfi_run *run, uint64_t reg, int64_t off)
 {
-	run->state.cfa = (struct cfi_cfa){ .form = CFI_CFA_REGISTER, .reg = reg, .off = off };
-	run->has_changed = true;
+	set_cfa(run, &(struct cfi_cfa){ .form = CFI_CFA_REGISTER, .reg = reg, .off = off });
 }
 
 /* Half a definition: there must be a register and an offset already. */
-static void change_cfa(struct cfi_run *run, uint64_t reg, int64_t off)
+static void change_cfa_register(struct cfi_run *run, uint64_t reg)
 {
-	if (run->state.cfa.form != CFI_CFA_REGISTER)
-		reader_fail(&run->program);
+	if (run->state.cfa_is_register)
+		define_cfa(run, reg, run->state.cfa_off);
 	else
-		define_cfa(run, reg, off);
+		reader_fail(&run->program);
+}
+
+static void change_cfa_off(struct cfi_run *run, int64_t off)
+{
+	struct cfi_state *state = &run->state;
+
+	if (!state->cfa_is_register) {
+		reader_fail(&run->program);
+		return;
+	}
+	state->cfa_off = off;
+	state->rule.cfa_off = (int32_t)off;
+	set_unfit(state, CFI_UNFIT_CFA, !fits_s32(off) || state->cfa_reg >= CFI_REG_RA);
+	run->has_changed = true;
 }
 
 static void remember(struct cfi_run *run)
@@ -341,18 +379,20 @@ static void run_op(struct cfi_run *run, uint8_t op)
 		define_cfa(run, reg, factored(run, reader_sleb(r)));
 		break;
 	case DW_CFA_def_cfa_register:
-		change_cfa(run, cfi_uleb(r), run->state.cfa.off);
+		change_cfa_register(run, cfi_uleb(r));
 		break;
 	case DW_CFA_def_cfa_offset:
-		change_cfa(run, run->state.cfa.reg, unsigned_off(run));
+		change_cfa_off(run, unsigned_off(run));
 		break;
 	case DW_CFA_def_cfa_offset_sf:
-		change_cfa(run, run->state.cfa.reg, factored(run, reader_sleb(r)));
+		change_cfa_off(run, factored(run, reader_sleb(r)));
 		break;
-	case DW_CFA_def_cfa_expression:
-		run->state.cfa = cfi_cfa_of_expression(block(run));
-		run->has_changed = true;
+	case DW_CFA_def_cfa_expression: {
+		struct cfi_cfa cfa = cfi_cfa_of_expression(block(run));
+
+		set_cfa(run, &cfa);
 		break;
+	}
 	case DW_CFA_GNU_args_size:
 		cfi_uleb(r);
 		break;
@@ -361,18 +401,36 @@ static void run_op(struct cfi_run *run, uint8_t op)
 	}
 }
 
+/* A CIE's program starts from nothing but what the psABI says: the CFA is the caller's sp, and rbp is callee-saved, so that
+ * unmentioned means untouched (section 3.2.1). */
+struct cfi_state cfi_state_at_start(void)
+{
+	return (struct cfi_state){
+		.rule = { .kind = SONDE_RULE_KIND_STEP, .bp_kind = SONDE_BP_SAME },
+		.unfit = CFI_UNFIT_CFA | CFI_UNFIT_RA,
+	};
+}
+
 int cfi_program_run(struct cfi_run *run)
 {
 	while (reader_left(&run->program)) {
 		uint8_t op = *run->program.pos++, operand = op & 0x3f;
 
+		if (op == DW_CFA_def_cfa_offset) { /* half of all */
+			change_cfa_off(run, unsigned_off(run));
+			continue;
+		}
 		switch (op & 0xc0) {
 		case DW_CFA_advance_loc:
 			advance(run, operand);
 			break;
-		case DW_CFA_offset:
-			set_where(run, operand, CFI_AT_CFA, factored(run, unsigned_off(run)));
+		case DW_CFA_offset: {
+			int64_t off = unsigned_off(run);
+
+			if (operand == CFI_REG_BP || operand == CFI_REG_SP || operand == CFI_REG_RA)
+				set_where(run, operand, CFI_AT_CFA, factored(run, off));
 			break;
+		}
 		case DW_CFA_restore:
 			restore(run, operand);
 			break;

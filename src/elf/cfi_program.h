@@ -5,14 +5,10 @@
 #include "base/reader.h"
 #include "elf/cfi.h"
 
-/* DWARF register numbers of x86-64 (psABI figure 3.36). */
+/* DWARF register numbers of x86-64 (psABI figure 3.36): what an unwinder of sp, bp and pc needs; all others are read over. */
 enum { CFI_REG_BP = 6, CFI_REG_SP = 7, CFI_REG_RA = 16 };
 
-/* The columns that an unwinder of sp, bp and pc needs; all others are read over. */
-enum cfi_column { CFI_COLUMN_BP, CFI_COLUMN_SP, CFI_COLUMN_RA, CFI_NR_COLUMNS };
-
 enum cfi_where_kind {
-	CFI_UNSET, /* never mentioned */
 	CFI_SAME,
 	CFI_UNDEFINED,
 	CFI_AT_CFA,    /* in memory at CFA + off */
@@ -26,7 +22,7 @@ struct cfi_where {
 	enum cfi_where_kind kind;
 };
 
-enum cfi_cfa_form { CFI_CFA_UNSET, CFI_CFA_REGISTER, CFI_CFA_DEREF, CFI_CFA_PLT, CFI_CFA_OTHER };
+enum cfi_cfa_form { CFI_CFA_REGISTER, CFI_CFA_DEREF, CFI_CFA_PLT, CFI_CFA_OTHER };
 
 struct cfi_cfa {
 	int64_t off, add; /* REGISTER: reg + off; DEREF: *(reg + off) + add; PLT: sp + off, `reg` is the threshold */
@@ -34,9 +30,17 @@ struct cfi_cfa {
 	enum cfi_cfa_form form;
 };
 
+/* What of a state keeps it from being a struct sonde_rule. */
+enum { CFI_UNFIT_CFA = 1, CFI_UNFIT_BP = 2, CFI_UNFIT_SP = 4, CFI_UNFIT_RA = 8 };
+
+/* The state is kept as the rule that it will be: it changes about as often as it is asked for. */
 struct cfi_state {
-	struct cfi_cfa cfa;
-	struct cfi_where where[CFI_NR_COLUMNS];
+	struct sonde_rule rule; /* kind STEP; the parts that are unfit have no meaning */
+	uint64_t cfa_reg;
+	int64_t cfa_off;
+	bool cfa_is_register; /* + cfa_off: what DW_CFA_def_cfa_register and _offset change */
+	bool ra_is_undefined;
+	uint8_t unfit;
 };
 
 #define CFI_MAX_REMEMBERED 32 /* nested DW_CFA_remember_state; compilers nest one or two */
@@ -68,9 +72,9 @@ struct cfi_run {
 	struct cfi_state remembered[CFI_MAX_REMEMBERED];
 };
 
+struct cfi_state cfi_state_at_start(void);
 /* Runs the program to its end and gives its rows. 0; -EBADMSG when it is damaged; or what `row` gave. */
 MUST_CHECK int cfi_program_run(struct cfi_run *run);
-struct sonde_rule cfi_rule_of(const struct cfi_state *state);
 
 /* Reads a DW_EH_PE_* pointer; fails the reader when the encoding is none that a linked file's CFI can have. */
 uint64_t cfi_read_pointer(const struct cfi_section *section, struct reader *r, uint8_t encoding);

@@ -57,6 +57,10 @@ static void close_span(struct spans *spans, uint64_t end_vaddr)
 
 	span->end_vaddr = end_vaddr;
 	span->end_row = spans->nr_rows;
+	if (spans->nr_spans == 1 || span->start_vaddr < spans->start_vaddr)
+		spans->start_vaddr = span->start_vaddr;
+	if (end_vaddr > spans->end_vaddr)
+		spans->end_vaddr = end_vaddr;
 	spans->is_open = false;
 }
 
@@ -95,19 +99,11 @@ int spans_take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *rul
 
 void spans_range(const struct spans *spans, uint64_t *ret_start, uint64_t *ret_end)
 {
-	uint64_t start = spans->nr_spans ? UINT64_MAX : 0, end = 0;
-
-	for (uint32_t i = 0; i < spans->nr_spans; i++) {
-		if (spans->spans[i].start_vaddr < start)
-			start = spans->spans[i].start_vaddr;
-		if (spans->spans[i].end_vaddr > end)
-			end = spans->spans[i].end_vaddr;
-	}
-	*ret_start = start;
-	*ret_end = end;
+	*ret_start = spans->nr_spans ? spans->start_vaddr : 0;
+	*ret_end = spans->end_vaddr;
 }
 
-uint64_t spans_max_calls(const struct spans *spans)
+uint64_t spans_max_rows(const struct spans *spans)
 {
 	/* Each row once; each span is cut at most once per start and end of one; and as many gaps as spans. */
 	return (uint64_t)spans->nr_rows + (uint64_t)spans->nr_spans * 3;
@@ -189,54 +185,60 @@ static void heap_pop(uint32_t *heap, uint32_t *nr)
 	heap[i] = last;
 }
 
-/* Gives the part of a span from `from` up to `to`; both only grow from call to call. */
-static int give_piece(struct spans *spans, struct span *span, uint64_t from, uint64_t to, span_row_fn row, void *arg)
+/* The part of a span from `from` up to `to`; both only grow from call to call. */
+static struct span_piece cut_piece(const struct spans *spans, struct span *span, uint64_t from, uint64_t to)
 {
 	const struct span_row *rows = spans->rows;
-	uint32_t i = span->cursor;
-	int err;
+	uint32_t first = span->cursor, end = span->end_row;
 
-	while (i + 1 < span->end_row && rows[i + 1].off <= from - span->start_vaddr)
-		i++;
-	err = row(arg, from, rows[i].rule);
-	while (!err && i + 1 < span->end_row && rows[i + 1].off < to - span->start_vaddr) {
-		i++;
-		err = row(arg, span->start_vaddr + rows[i].off, rows[i].rule);
+	while (first + 1 < end && rows[first + 1].off <= from - span->start_vaddr)
+		first++;
+	if (to < span->end_vaddr) {
+		end = first + 1;
+		while (end < span->end_row && rows[end].off < to - span->start_vaddr)
+			end++;
 	}
-	span->cursor = i;
-	return err;
+	span->cursor = end - 1;
+	return (struct span_piece){
+		.base_vaddr = span->start_vaddr,
+		.from_vaddr = from,
+		.rows = rows + first,
+		.nr_rows = end - first,
+	};
 }
 
-static int sweep(struct spans *spans, const struct key *keys, uint32_t *heap, span_row_fn row, void *arg)
+static int sweep(struct spans *spans, const struct key *keys, uint32_t *heap, span_piece_fn piece_fn, void *arg)
 {
-	uint64_t pos = spans->spans[keys[0].span].start_vaddr;
+	static const struct span_row none = { .rule = SONDE_RULE_NONE };
+	uint64_t pos = spans->start_vaddr;
 	uint32_t next = 0, nr_heap = 0;
 	int err = 0;
 
 	while (!err && (next < spans->nr_spans || nr_heap)) {
-		struct span *top;
-		uint64_t next_start, end;
+		struct span_piece piece = { .from_vaddr = pos, .rows = &none, .nr_rows = 1 };
+		uint64_t next_start;
 
 		while (next < spans->nr_spans && spans->spans[keys[next].span].start_vaddr <= pos)
 			heap_push(heap, &nr_heap, keys[next++].span);
 		while (nr_heap && spans->spans[heap[0]].end_vaddr <= pos)
 			heap_pop(heap, &nr_heap);
 		next_start = next < spans->nr_spans ? spans->spans[keys[next].span].start_vaddr : UINT64_MAX;
-		if (!nr_heap) {
-			if (next < spans->nr_spans)
-				err = row(arg, pos, SONDE_RULE_NONE);
+		if (nr_heap) {
+			struct span *top = &spans->spans[heap[0]];
+
+			pos = top->end_vaddr < next_start ? top->end_vaddr : next_start;
+			piece = cut_piece(spans, top, piece.from_vaddr, pos);
+		} else if (next < spans->nr_spans) {
 			pos = next_start;
-			continue;
+		} else {
+			break;
 		}
-		top = &spans->spans[heap[0]];
-		end = top->end_vaddr < next_start ? top->end_vaddr : next_start;
-		err = give_piece(spans, top, pos, end, row, arg);
-		pos = end;
+		err = piece_fn(arg, &piece);
 	}
 	return err;
 }
 
-int spans_each(struct spans *spans, span_row_fn row, void *arg)
+int spans_each(struct spans *spans, span_piece_fn piece, void *arg)
 {
 	CLEANUP(freep) struct key *keys = NULL;
 	CLEANUP(freep) uint32_t *heap = NULL;
@@ -252,5 +254,5 @@ int spans_each(struct spans *spans, span_row_fn row, void *arg)
 	if (err)
 		return err;
 	heap = malloc(spans->nr_spans * sizeof(*heap));
-	return heap ? sweep(spans, keys, heap, row, arg) : -ENOMEM;
+	return heap ? sweep(spans, keys, heap, piece, arg) : -ENOMEM;
 }

@@ -43,26 +43,30 @@ static int open_bucket(struct builder *builder, uint32_t start_rel)
 	return 0;
 }
 
-static int add_row(void *arg, uint64_t start_vaddr, uint16_t rule)
+static int add_rows(void *arg, const struct span_piece *piece)
 {
 	struct builder *builder = arg;
 	struct unwind_table *table = builder->table;
-	uint32_t rel = (uint32_t)(start_vaddr - table->base_vaddr);
-	struct sonde_bucket *bucket;
+	struct sonde_bucket *bucket = table->nr_buckets ? &table->buckets[table->nr_buckets - 1] : NULL;
+	uint32_t base_rel = (uint32_t)(piece->base_vaddr - table->base_vaddr); /* may wrap in a gap, which has one row */
 
-	if (table->nr_rows && rule == builder->last_rule)
-		return 0;
-	bucket = table->nr_buckets ? &table->buckets[table->nr_buckets - 1] : NULL;
-	if (!bucket || bucket->nr_rows == SONDE_BUCKET_ROWS || rel - bucket->start_rel > MAX_LOW) {
-		int err = open_bucket(builder, rel);
+	for (uint32_t i = 0; i < piece->nr_rows; i++) {
+		uint32_t rel = i ? base_rel + piece->rows[i].off : (uint32_t)(piece->from_vaddr - table->base_vaddr);
+		uint16_t rule = piece->rows[i].rule;
 
-		if (err)
-			return err;
-		bucket = &table->buckets[table->nr_buckets - 1];
+		if (bucket && rule == builder->last_rule)
+			continue;
+		if (!bucket || bucket->nr_rows == SONDE_BUCKET_ROWS || rel - bucket->start_rel > MAX_LOW) {
+			int err = open_bucket(builder, rel);
+
+			if (err)
+				return err;
+			bucket = &table->buckets[table->nr_buckets - 1];
+		}
+		table->rows[table->nr_rows++] = (struct sonde_row){ .low = (uint16_t)(rel - bucket->start_rel), .rule = rule };
+		bucket->nr_rows++;
+		builder->last_rule = rule;
 	}
-	table->rows[table->nr_rows++] = (struct sonde_row){ .low = (uint16_t)(rel - bucket->start_rel), .rule = rule };
-	bucket->nr_rows++;
-	builder->last_rule = rule;
 	return 0;
 }
 
@@ -96,10 +100,10 @@ static int build_rows(struct spans *spans, struct unwind_table *table)
 	int err;
 
 	spans_range(spans, &table->base_vaddr, &end_vaddr);
-	table->rows = malloc(spans_max_calls(spans) * sizeof(*table->rows));
+	table->rows = malloc(spans_max_rows(spans) * sizeof(*table->rows));
 	if (!table->rows)
 		return -ENOMEM;
-	err = spans_each(spans, add_row, &builder);
+	err = spans_each(spans, add_rows, &builder);
 	if (err)
 		return err;
 	table->buckets[table->nr_buckets] = (struct sonde_bucket){
