@@ -84,6 +84,15 @@ static bool names_a_function(const char *name)
 	return name[0] != '\0' && !(name[0] == '.' && name[1] == 'L');
 }
 
+/* "memcpy@@GLIBC_2.14", as linkers write it into .symtab: the version is no part of the name. */
+static void cut_version(char *name)
+{
+	char *at = strchr(name, '@');
+
+	if (at && at > name)
+		*at = '\0';
+}
+
 /* Whether the symbol stands for a function; then `raw` has all but its name's check. */
 static bool take_symbol(const struct elf_file *elf, const Elf64_Sym *sym, struct raw_symbol *raw)
 {
@@ -138,9 +147,10 @@ static int read_raw(const struct elf_file *elf, const struct elf_section *symtab
 		Elf64_Sym sym;
 
 		memcpy(&sym, (char *)bytes + i * sizeof(sym), sizeof(sym));
-		if (sym.st_name < table->strings_size && take_symbol(elf, &sym, &raw->symbols[raw->nr]) &&
-		    names_a_function(table->strings + sym.st_name))
-			raw->nr++;
+		if (sym.st_name >= table->strings_size || !take_symbol(elf, &sym, &raw->symbols[raw->nr]))
+			continue;
+		cut_version(table->strings + sym.st_name);
+		raw->nr += names_a_function(table->strings + sym.st_name);
 	}
 	return raw->nr ? 0 : -ENODATA;
 }

@@ -162,6 +162,7 @@ static void what_is_no_function_is_left_out(void **state)
 
 	image_init(&image);
 	symtab = &image.symtab;
+	image.sections[SECTION_NULL].sh_flags = SHF_EXECINSTR; /* a lie */
 	add_to(&image, symtab, "undefined", STB_GLOBAL, STT_FUNC, SHN_UNDEF, 0x1000, 0x100);
 	add_to(&image, symtab, "object", STB_GLOBAL, STT_OBJECT, SECTION_TEXT, 0x1000, 0x100);
 	add_to(&image, symtab, "file.c", STB_LOCAL, STT_FILE, SHN_ABS, 0, 0);
@@ -182,6 +183,21 @@ static void what_is_no_function_is_left_out(void **state)
 	assert_symbol(table, 0x1200, "$dollar");
 }
 
+static void versions_are_cut_off(void **state)
+{
+	CLEANUP(symbol_table_freep) struct symbol_table *table = NULL;
+	CLEANUP(image_done) struct image image;
+
+	image_init(&image);
+	add(&image, "default@@VERSION_1", 0x1000, 8);
+	add(&image, "old@VERSION_0", 0x1100, 8);
+	add(&image, "@odd", 0x1200, 8);
+	assert_int_equal(read_image(&image, &table), 0);
+	assert_symbol(table, 0x1000, "default");
+	assert_symbol(table, 0x1100, "old");
+	assert_symbol(table, 0x1200, "@odd");
+}
+
 static void sizes_are_guessed(void **state)
 {
 	CLEANUP(symbol_table_freep) struct symbol_table *table = NULL;
@@ -191,7 +207,7 @@ static void sizes_are_guessed(void **state)
 	add_to(&image, &image.symtab, "up_to_the_next", STB_GLOBAL, STT_NOTYPE, SECTION_TEXT, 0x1000, 0);
 	add(&image, "sized", 0x1400, 0x100);
 	add_to(&image, &image.symtab, "label", STB_GLOBAL, STT_NOTYPE, SECTION_TEXT, 0x1480, 0);
-	add_to(&image, &image.symtab, "_label_at_start", STB_GLOBAL, STT_NOTYPE, SECTION_TEXT, 0x1400, 0);
+	add_to(&image, &image.symtab, "top", STB_GLOBAL, STT_NOTYPE, SECTION_TEXT, 0x1400, 0);
 	add(&image, "entry_within", 0x14c0, 0);
 	add(&image, "alias_without_size", 0x1600, 0);
 	add(&image, "alias_with_size____", 0x1600, 0x10);
@@ -435,15 +451,11 @@ static void nm_is_of_the_same_mind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_cover_their_bytes),
-		cmocka_unit_test(what_is_no_function_is_left_out),
-		cmocka_unit_test(sizes_are_guessed),
-		cmocka_unit_test(one_alias_is_chosen),
-		cmocka_unit_test(random_ranges_agree_with_a_scan),
-		cmocka_unit_test(nesting_is_bounded),
-		cmocka_unit_test(exported_functions_stand_in),
-		cmocka_unit_test(damage_is_refused),
-		cmocka_unit_test(nm_is_of_the_same_mind),
+		cmocka_unit_test(functions_cover_their_bytes), cmocka_unit_test(what_is_no_function_is_left_out),
+		cmocka_unit_test(versions_are_cut_off),	       cmocka_unit_test(sizes_are_guessed),
+		cmocka_unit_test(one_alias_is_chosen),	       cmocka_unit_test(random_ranges_agree_with_a_scan),
+		cmocka_unit_test(nesting_is_bounded),	       cmocka_unit_test(exported_functions_stand_in),
+		cmocka_unit_test(damage_is_refused),	       cmocka_unit_test(nm_is_of_the_same_mind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
