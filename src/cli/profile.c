@@ -53,6 +53,8 @@ static int session_failed(const struct sonde_session *session, int err)
 	const char *text = session ? sonde_session_error(session) : NULL;
 	int code = session ? sonde_session_exit_code(session) : SONDE_EXIT_FAILED;
 
+	if (code == SONDE_EXIT_USAGE && text && *text)
+		return output_usage(&profile_verb, text);
 	output_say("%s", text && *text ? text : strerror(-err));
 	return code == SONDE_EXIT_REPORT || code == SONDE_EXIT_NO_SAMPLES ? SONDE_EXIT_FAILED : code;
 }

@@ -11,7 +11,7 @@
 #define MAX_ID         4194304    /* the kernel's PID_MAX_LIMIT */
 #define MAX_DURATION_S 999999999  /* 31 years */
 #define MAX_FREQ_HZ    1000000000
-#define MAX_STACKS     (1 << 24)
+#define MAX_STACKS     (1 << 26)
 #define MAX_COMM_BYTES 15         /* the kernel's TASK_COMM_LEN without its NUL */
 
 #define FIELD(field) .offset = offsetof(struct profile_arguments, field)

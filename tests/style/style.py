@@ -68,11 +68,11 @@ EDGES = { # a folder includes itself and these
 	"sonde": set(),
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
-	r"bpf/": {"bpf", "collect", "unwind", "session"},
+	r"bpf/": {"bpf", "collect", "unwind", "session", "cli"}, # cli: doctor tries BPF by itself
 	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "symbolize"},
 	r"(zlib|zstd|lzma)\.h": {"elf", "symbolize", "export", "import"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
-	r"linux/bpf\.h": {"bpf", "collect", "unwind", "session"},
+	r"linux/bpf\.h": {"bpf", "collect", "unwind", "session", "cli"},
 }
 
 
