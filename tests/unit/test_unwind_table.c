@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "elf_image.h"
+#include "unwind/spans.h"
+#include "unwind/unwind_table.h"
+
+#define EH_FRAME_VADDR 0x1000u
+
+static struct bytes image, eh_frame, debug_frame;
+static struct rule_table *rules;
+static size_t cie;
+
+static int set_up(void **state)
+{
+	rules = rule_table_new(SONDE_MAX_RULES);
+	eh_frame.size = debug_frame.size = 0;
+	cie = put_gcc_cie(&eh_frame);
+	return !rules;
+}
+
+static int tear_down(void **state)
+{
+	rule_table_free(rules);
+	return 0;
+}
+
+/* An FDE with one row: CFA = sp + cfa_off. */
+static void put_fde(uint64_t start_vaddr, uint32_t size, uint8_t cfa_off)
+{
+	const uint8_t program[] = { 0x0e, cfa_off };
+
+	put_gcc_fde(&eh_frame, EH_FRAME_VADDR, cie, start_vaddr, size, program, sizeof(program));
+}
+
+static int build_sections(const struct image_section *sections, size_t nr, struct unwind_table **ret_table)
+{
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+
+	image_make(&image, NULL, 0, sections, nr);
+	assert_int_equal(elf_file_open_memory(image.data, image.size, NULL, &elf), 0);
+	return unwind_table_build(elf, rules, NULL, ret_table);
+}
+
+static int build(struct unwind_table **ret_table)
+{
+	const struct image_section section = { ".eh_frame", SHT_PROGBITS, EH_FRAME_VADDR, eh_frame.data, eh_frame.size };
+
+	return build_sections(&section, 1, ret_table);
+}
+
+/* What the kernel side relies on. */
+static void check_form(const struct unwind_table *table)
+{
+	uint32_t nr_rows = 0, nr_rules, end_rel = 0;
+
+	rule_table_rules(rules, &nr_rules);
+	assert_true(table->nr_buckets >= 1 && table->nr_buckets <= SONDE_MAX_BUCKETS);
+	for (uint32_t i = 0; i < table->nr_buckets; i++) {
+		const struct sonde_bucket *bucket = &table->buckets[i];
+
+		assert_int_equal(bucket->rows_pos, nr_rows);
+		assert_in_range(bucket->nr_rows, 1, SONDE_BUCKET_ROWS);
+		assert_int_equal(table->rows[nr_rows].low, 0);
+		assert_true(!i ? bucket->start_rel == 0 : bucket->start_rel > end_rel);
+		for (uint32_t row = 0; row < bucket->nr_rows; row++, nr_rows++) {
+			assert_true(table->rows[nr_rows].rule < nr_rules);
+			assert_true(!row || table->rows[nr_rows].low > table->rows[nr_rows - 1].low);
+			assert_true(!nr_rows || table->rows[nr_rows].rule != table->rows[nr_rows - 1].rule);
+		}
+		end_rel = bucket->start_rel + table->rows[nr_rows - 1].low;
+	}
+	assert_int_equal(nr_rows, table->nr_rows);
+	assert_int_equal(table->buckets[table->nr_buckets].nr_rows, 0);
+	assert_int_equal(table->buckets[table->nr_buckets].rows_pos, nr_rows);
+	assert_true(table->buckets[table->nr_buckets].start_rel > end_rel);
+}
+
+/* The rules from `start` to `end` as text, one part per change: "2000:16 2010:- 2020:24". */
+static const char *text_of(const struct unwind_table *table, uint64_t start, uint64_t end)
+{
+	static char text[4096];
+	size_t size = 0;
+	uint32_t nr_rules, last = UINT32_MAX;
+	const struct sonde_rule *all = rule_table_rules(rules, &nr_rules);
+
+	check_form(table);
+	text[0] = '\0';
+	for (uint64_t vaddr = start; vaddr < end; vaddr++) {
+		uint16_t number = unwind_table_find(table, vaddr);
+		char what[16] = "-";
+
+		if (number == last)
+			continue;
+		last = number;
+		if (number >= SONDE_RULE_FIRST_FREE)
+			snprintf(what, sizeof(what), "%d", all[number].cfa_off);
+		else if (number)
+			snprintf(what, sizeof(what), "#%u", number);
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%llx:%s", size ? " " : "", (unsigned long long)vaddr, what);
+		assert_true(size < sizeof(text));
+	}
+	return text;
+}
+
+static void fdes_are_sorted_and_gaps_are_rows(void **state)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+
+	put_fde(0x3000, 0x10, 32);
+	put_fde(0x2000, 0x10, 16);
+	put_fde(0x2020, 0x10, 24);
+	assert_int_equal(build(&table), 0);
+	assert_int_equal(table->base_vaddr, 0x2000);
+	assert_int_equal(table->nr_rows, 5);
+	assert_string_equal(text_of(table, 0x1ff0, 0x3020), "1ff0:- 2000:16 2010:- 2020:24 2030:- 3000:32 3010:-");
+}
+
+static void equal_neighbours_are_one_row(void **state)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+	uint32_t nr_rules;
+
+	put_fde(0x2000, 0x10, 16);
+	put_fde(0x2010, 0x10, 16);
+	put_fde(0x2020, 0x10, 24);
+	put_fde(0x2030, 0x10, 16);
+	assert_int_equal(build(&table), 0);
+	assert_int_equal(table->nr_rows, 3);
+	assert_string_equal(text_of(table, 0x2000, 0x2041), "2000:16 2020:24 2030:16 2040:-");
+	rule_table_rules(rules, &nr_rules);
+	assert_int_equal(nr_rules, SONDE_RULE_FIRST_FREE + 2);
+}
+
+static void the_earlier_of_overlapping_fdes_wins(void **state)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+
+	put_fde(0x2010, 0x10, 16); /* cuts the next in two */
+	put_fde(0x2000, 0x40, 24);
+	put_fde(0x2030, 0x20, 32); /* loses its begin */
+	put_fde(0x2044, 0x04, 40); /* loses all */
+	put_fde(0x2000, 0x08, 48); /* too, at an equal start */
+	assert_int_equal(build(&table), 0);
+	assert_string_equal(text_of(table, 0x2000, 0x2051), "2000:24 2010:16 2020:24 2040:32 2050:-");
+}
+
+static void dropped_fdes_leave_no_trace(void **state)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+
+	put_fde(0x2000, 0x10, 16);
+	put_fde(0x2010, 0, 24);
+	put_fde(EH_FRAME_VADDR + eh_frame.size + 8, 0x10, 24); /* a pcrel of 0 */
+	put_fde(0, 0x10, 24);
+	assert_int_equal(build(&table), 0);
+	assert_int_equal(table->nr_rows, 1);
+	assert_int_equal(table->base_vaddr, 0x2000);
+}
+
+static void buckets_end_at_256_rows_and_at_64_kib(void **state)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+	char found[64];
+
+	for (uint32_t i = 0; i < 600; i++)
+		put_fde(0x2000 + i * 4, 4, i % 2 ? 16 : 24);
+	put_fde(0x20000, 0x100000, 32); /* one row that is longer than a bucket may span */
+	put_fde(0x120000, 0x10, 24);
+	assert_int_equal(build(&table), 0);
+	check_form(table);
+	assert_int_equal(table->nr_rows, 603);
+	snprintf(found, sizeof(found), "%u %u %u %u %u", table->nr_buckets, table->buckets[0].nr_rows, table->buckets[1].nr_rows,
+		 table->buckets[2].nr_rows, table->buckets[3].nr_rows);
+	assert_string_equal(found, "5 256 256 89 1");
+	assert_int_equal(unwind_table_find(table, 0x20000), unwind_table_find(table, 0x11ffff));
+	assert_int_not_equal(unwind_table_find(table, 0x20000), unwind_table_find(table, 0x120000));
+	for (uint32_t i = 0; i < 600; i++)
+		assert_int_equal(unwind_table_find(table, 0x2000 + i * 4 + 3), unwind_table_find(table, 0x2000 + i % 2 * 4));
+}
+
+static void put_debug_frame(uint64_t start_vaddr, uint64_t size)
+{
+	static const uint8_t body[] = { 3, 0, 1, 0x78, 16, 0x0c, 7, 48, 0x90, 1 };
+	size_t start = debug_frame.size;
+
+	put_u32(&debug_frame, 0);
+	put_u32(&debug_frame, UINT32_MAX);
+	put(&debug_frame, body, sizeof(body));
+	close_entry(&debug_frame, start);
+	put_u32(&debug_frame, 20);
+	put_u32(&debug_frame, (uint32_t)start);
+	put_u64(&debug_frame, start_vaddr);
+	put_u64(&debug_frame, size);
+}
+
+static void debug_frame_fills_in(void **state)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+	struct image_section sections[] = {
+		{ ".eh_frame", SHT_PROGBITS, EH_FRAME_VADDR, eh_frame.data, 0 },
+		{ ".debug_frame", SHT_PROGBITS, 0, debug_frame.data, 0 },
+	};
+
+	put_fde(0x2000, 0x10, 16);
+	put_debug_frame(0x2008, 0x18);
+	sections[0].size = eh_frame.size;
+	sections[1].size = debug_frame.size;
+	assert_int_equal(build_sections(sections, 2, &table), 0);
+	assert_string_equal(text_of(table, 0x2000, 0x2021), "2000:16 2010:48 2020:-");
+	unwind_table_free(MOVE(table));
+
+	sections[0].type = SHT_NOBITS; /* a separate debug file */
+	assert_int_equal(build_sections(sections, 2, &table), 0);
+	assert_string_equal(text_of(table, 0x2000, 0x2021), "2000:- 2008:48 2020:-");
+	unwind_table_free(MOVE(table));
+
+	sections[0].type = SHT_PROGBITS; /* damage to the second takes nothing from the first */
+	sections[1].size--;
+	assert_int_equal(build_sections(sections, 2, &table), 0);
+	assert_string_equal(text_of(table, 0x2000, 0x2021), "2000:16 2010:-");
+}
+
+static void without_section_headers_the_header_leads(void **state)
+{
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+	const uint64_t hdr_vaddr = EH_FRAME_VADDR + IMAGE_CONTENT_OFF;
+	struct bytes *content = &debug_frame;
+	Elf64_Phdr phdrs[] = {
+		{ .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = EH_FRAME_VADDR },
+		{ .p_type = PT_GNU_EH_FRAME, .p_offset = IMAGE_CONTENT_OFF, .p_vaddr = hdr_vaddr, .p_filesz = 8 },
+	};
+	struct image_section section = { ".rodata", SHT_PROGBITS, 0, content->data, 0 };
+	Elf64_Ehdr header;
+
+	/* .eh_frame_hdr of eight bytes, then .eh_frame, here pcrel to hdr_vaddr + 8, without a terminator, then something else */
+	put(content, "\x01\x1b\xff\xff\x04\0\0\0", 8);
+	eh_frame.size = 0;
+	cie = put_gcc_cie(&eh_frame);
+	put_gcc_fde(&eh_frame, hdr_vaddr + 8, cie, 0x2000, 0x10, "\x0e\x10", 2);
+	put(content, eh_frame.data, eh_frame.size);
+	put(content, "\xee\xee\xee\x7f, and so on", 14);
+	section.size = content->size;
+	phdrs[0].p_filesz = phdrs[0].p_memsz = IMAGE_CONTENT_OFF + content->size;
+	image_make(&image, phdrs, 2, &section, 1);
+	memcpy(&header, image.data, sizeof(header));
+	header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+	memcpy(image.data, &header, sizeof(header));
+	assert_int_equal(elf_file_open_memory(image.data, image.size, NULL, &elf), 0);
+	assert_int_equal(unwind_table_build(elf, rules, NULL, &table), 0);
+	assert_string_equal(text_of(table, 0x1fff, 0x2011), "1fff:- 2000:16 2010:-");
+}
+
+static void what_cannot_be_built_says_why(void **state)
+{
+	struct unwind_table *table = NULL;
+	struct image_section text = { ".text", SHT_PROGBITS, 0x2000, "code", 4 };
+
+	assert_int_equal(build(&table), -ENODATA); /* a CIE and no FDE */
+	assert_int_equal(build_sections(&text, 1, &table), -ENODATA);
+	put_fde(0x2000, 0x10, 16);
+	eh_frame.data[eh_frame.size - 19] ^= 0x40; /* the length of the FDE, its first byte */
+	assert_int_equal(build(&table), -EBADMSG);
+	eh_frame.size = 0;
+	cie = put_gcc_cie(&eh_frame);
+	put_fde(0x2000, 0x10, 16);
+	put_fde(0x70000000, 0x7fffffff, 16);
+	assert_int_equal(build(&table), 0);
+	unwind_table_free(MOVE(table));
+	put_fde(0xf0000000u - 0x100000000, 0x10, 16); /* more than 2^32 from the others */
+	assert_int_equal(build(&table), -EFBIG);
+	assert_null(table);
+}
+
+struct span_model {
+	uint64_t start;
+	uint32_t size, nr_rows;
+	uint32_t offs[8];
+	uint16_t numbers[8];
+};
+
+static uint32_t random_below(uint64_t *seed, uint32_t bound)
+{
+	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(*seed >> 33) % bound;
+}
+
+static struct span_model give_random_span(struct spans *spans, uint64_t *seed)
+{
+	struct span_model model = { .start = 1000 + random_below(seed, 300), .size = 1 + random_below(seed, 60) };
+
+	for (uint32_t off = 0; off < model.size && model.nr_rows < 8; off += 1 + random_below(seed, 12)) {
+		struct sonde_rule rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_off = (int32_t)random_below(seed, 4) };
+
+		model.offs[model.nr_rows] = off;
+		model.numbers[model.nr_rows++] = rule_table_number(rules, &rule);
+		assert_int_equal(spans_take_row(spans, model.start + off, &rule), 0);
+	}
+	assert_int_equal(spans_take_row(spans, model.start + model.size, NULL), 0);
+	return model;
+}
+
+struct painting {
+	uint64_t at;
+	uint32_t nr_rows;
+	uint16_t rule, rules[512];
+};
+
+static void paint_to(struct painting *painting, uint64_t vaddr)
+{
+	assert_true(vaddr >= painting->at && vaddr < 1512);
+	while (painting->at < vaddr)
+		painting->rules[painting->at++ - 1000] = painting->rule;
+}
+
+static int paint(void *arg, const struct span_piece *piece)
+{
+	struct painting *painting = arg;
+
+	for (uint32_t i = 0; i < piece->nr_rows; i++) {
+		paint_to(painting, i ? piece->base_vaddr + piece->rows[i].off : piece->from_vaddr);
+		painting->rule = piece->rows[i].rule;
+		painting->nr_rows++;
+	}
+	return 0;
+}
+
+static void any_overlap_agrees_with_a_painting(void **state)
+{
+	for (uint64_t seed = 1; seed <= 3000; seed++) {
+		CLEANUP(spans_done) struct spans spans = { .rules = rules };
+		struct painting got = { .at = 1000 };
+		uint16_t want[512] = { 0 };
+		struct span_model models[16];
+		uint32_t nr = 1 + (uint32_t)seed % 16;
+		uint64_t random = seed, start, end;
+
+		for (uint32_t i = 0; i < nr; i++)
+			models[i] = give_random_span(&spans, &random);
+		for (uint32_t i = nr; i-- > 0;) {
+			for (uint32_t row = 0, off = 0; off < models[i].size; off++) {
+				if (row + 1 < models[i].nr_rows && models[i].offs[row + 1] == off)
+					row++;
+				want[models[i].start + off - 1000] = models[i].numbers[row];
+			}
+		}
+		spans_range(&spans, &start, &end);
+		assert_int_equal(spans_each(&spans, paint, &got), 0);
+		assert_true(got.nr_rows <= spans_max_rows(&spans));
+		paint_to(&got, end);
+		assert_memory_equal(got.rules, want, sizeof(want));
+	}
+}
+
+static void rules_are_numbered_once(void **state)
+{
+	struct rule_table *table = rule_table_new(SONDE_RULE_FIRST_FREE + 100);
+	uint32_t nr;
+
+	for (int round = 0; round < 2; round++) {
+		for (int32_t i = 0; i < 100; i++) {
+			struct sonde_rule rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_off = i / 2, .bp_off = i % 2 };
+
+			assert_int_equal(rule_table_number(table, &rule), SONDE_RULE_FIRST_FREE + i);
+		}
+	}
+	assert_int_equal(rule_table_nr_refused(table), 0);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .ra_off = 1 }),
+			 SONDE_RULE_UNSUPPORTED);
+	assert_int_equal(rule_table_nr_refused(table), 1);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_NONE }), SONDE_RULE_NONE);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_END }), SONDE_RULE_END);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_SIGNAL }), SONDE_RULE_SIGNAL);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED }), SONDE_RULE_UNSUPPORTED);
+	assert_int_equal(rule_table_rules(table, &nr)[SONDE_RULE_FIRST_FREE + 99].cfa_off, 49);
+	assert_int_equal(nr, SONDE_RULE_FIRST_FREE + 100);
+	rule_table_free(table);
+}
+
+static void all_65536_rules_fit(void **state)
+{
+	struct rule_table *table = rule_table_new(UINT32_MAX);
+	uint32_t nr;
+
+	for (int32_t i = 0; i < SONDE_MAX_RULES; i++)
+		rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = i * 8 });
+	assert_int_equal(rule_table_nr_refused(table), SONDE_RULE_FIRST_FREE);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 80 }),
+			 SONDE_RULE_FIRST_FREE + 10);
+	rule_table_rules(table, &nr);
+	assert_int_equal(nr, SONDE_MAX_RULES);
+	rule_table_free(table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(fdes_are_sorted_and_gaps_are_rows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(equal_neighbours_are_one_row, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_earlier_of_overlapping_fdes_wins, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(dropped_fdes_leave_no_trace, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(buckets_end_at_256_rows_and_at_64_kib, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(debug_frame_fills_in, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_section_headers_the_header_leads, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_cannot_be_built_says_why, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(any_overlap_agrees_with_a_painting, set_up, tear_down),
+		cmocka_unit_test(rules_are_numbered_once),
+		cmocka_unit_test(all_65536_rules_fit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
