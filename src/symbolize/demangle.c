@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolize/demangle.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <string.h>
 
@@ -101,10 +102,18 @@ bool demangle_is_candidate(const char *name)
 char *demangle(const char *name)
 {
 	struct output output = { .text = BUFFER_INIT(DEMANGLE_MAX_TEXT) };
+	size_t size = strcspn(name, " ");
+	char linked[DEMANGLE_MAX_NAME + 1];
 
-	if (!demangle_is_candidate(name) || strnlen(name, DEMANGLE_MAX_NAME + 1) > DEMANGLE_MAX_NAME)
+	if (!demangle_is_candidate(name) || size > DEMANGLE_MAX_NAME)
 		return NULL;
-	if (!print(&output, name) || !output.text.size || output.text.err) {
+	memcpy(linked, name, size);
+	linked[size] = '\0';
+	if (print(&output, linked) && output.text.size)
+		buffer_text(&output.text, name + size);
+	else
+		output.text.err = output.text.err ? output.text.err : -EINVAL;
+	if (output.text.err) {
 		buffer_done(&output.text);
 		return NULL;
 	}

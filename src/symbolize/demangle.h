@@ -10,5 +10,6 @@
 
 /* Whether the name looks mangled: a cheap first question. */
 bool demangle_is_candidate(const char *name);
-/* NULL when `name` is not mangled, or above a cap, or there is no memory. The caller frees it. */
+/* What stands behind a blank is kept: "_RNv... [module]". NULL when `name` is not mangled, or above a cap, or there is no memory. The
+ * caller frees it. */
 char *demangle(const char *name);

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-#define KALLSYMS_MAX_FUNCTION_BYTES ((uint64_t)256 << 10) /* the largest in Debian's and Ubuntu's kernels are below 64 KiB */
+#define KALLSYMS_MAX_FUNCTION_BYTES ((uint64_t)256 << 10) /* the largest of Linux 6.18 takes 20 KiB */
 
 struct kallsyms;
 /* 0; -EACCES: all addresses are hidden (kptr_restrict), or the file is; -ENODATA: no functions in it; -ENOMEM; or what open or read

@@ -33,6 +33,8 @@ static void names_become_readable(void **state)
 		{ "_RNvC6_123foo3bar", "123foo::bar" },
 		{ "_RNvC6_123foo3bar.llvm.7", "123foo::bar" },
 		{ "_RNvC6_123foo3bar.cold.1", "123foo::bar [clone .cold.1]" },
+		{ "_RNvC6_123foo3bar [ext4]", "123foo::bar [ext4]" },
+		{ "_ZN3foo3barEv.cold [nvidia]", "foo::bar() [clone .cold] [nvidia]" },
 		{ "_RINvNtC3std3mem8align_ofjdE", "std::mem::align_of::<usize, f64>" },
 		{ "main", NULL },
 		{ "foo.cold", NULL },
@@ -92,6 +94,7 @@ static void deep_and_long_names_stay_as_linked(void **state)
 static void exploding_names_stay_as_linked(void **state)
 {
 	CLEANUP(buffer_done) struct buffer name = BUFFER_INIT(DEMANGLE_MAX_NAME);
+	CLEANUP(freep) char *text = NULL;
 	const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	double start = seconds();
 
@@ -105,12 +108,43 @@ static void exploding_names_stay_as_linked(void **state)
 	assert_int_equal(name.err, 0);
 	assert_null(demangle(name.data));
 	name.data[sizeof("_Z1fSt4pairIiiE") - 1 + 3 * 10] = '\0';
-	for (int i = 0; i < 2; i++) { /* with three of them it is an honest name */
-		CLEANUP(freep) char *text = demangle(name.data);
+	text = demangle(name.data); /* with three of them it is an honest name */
+	assert_non_null(text);
+	assert_memory_equal(text, "f(std::pair<int, int>, std::pair<std::pair<int, int>, ", 54);
+	assert_true(seconds() - start < 1.0);
+}
 
-		assert_non_null(text);
-		assert_memory_equal(text, "f(std::pair<int, int>, std::pair<std::pair<int, int>, ", 54);
+/* a::b::<(u8, u8), ((u8, u8), (u8, u8)), ...>: the same with Rust's back references. */
+static void exploding_rust_names_stay_as_linked(void **state)
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	CLEANUP(buffer_done) struct buffer name = BUFFER_INIT(DEMANGLE_MAX_NAME);
+	double start = seconds();
+	size_t before = 8; /* where the tuple before starts, counted behind _R */
+
+	buffer_text(&name, "_RINvC1a1bThhE");
+	for (unsigned int i = 0; i < 60; i++) {
+		size_t at = name.size - 2, first = (before - 1) / 62, last = (before - 1) % 62;
+
+		if (first)
+			buffer_printf(&name, "TB%c%c_B%c%c_E", digits[first - 1], digits[last], digits[first - 1], digits[last]);
+		else
+			buffer_printf(&name, "TB%c_B%c_E", digits[last], digits[last]);
+		before = at;
+		if (i == 1) {
+			CLEANUP(buffer_done) struct buffer honest = BUFFER_INIT(DEMANGLE_MAX_NAME);
+			CLEANUP(freep) char *text = NULL;
+
+			buffer_append(&honest, name.data, name.size);
+			buffer_text(&honest, "E");
+			text = demangle(honest.data);
+			assert_non_null(text);
+			assert_string_equal(text, "a::b::<(u8, u8), ((u8, u8), (u8, u8)), (((u8, u8), (u8, u8)), ((u8, u8), (u8, u8)))>");
+		}
 	}
+	buffer_text(&name, "E");
+	assert_int_equal(name.err, 0);
+	assert_null(demangle(name.data));
 	assert_true(seconds() - start < 1.0);
 }
 
@@ -120,6 +154,7 @@ int main(void)
 		cmocka_unit_test(names_become_readable),
 		cmocka_unit_test(deep_and_long_names_stay_as_linked),
 		cmocka_unit_test(exploding_names_stay_as_linked),
+		cmocka_unit_test(exploding_rust_names_stay_as_linked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

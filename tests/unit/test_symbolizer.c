@@ -229,7 +229,7 @@ static void build_ids_are_followed(void **state)
 static void the_kernel_is_read_once(void **state)
 {
 	static const char text[] = "ffffffff81000000 T start_kernel\nffffffff81000100 T _RNvC6_123foo3bar\nffffffff81000200 T _etext\n"
-				   "ffffffffc0000000 t init\t[ext4]\n";
+				   "ffffffffc0000000 t init\t[ext4]\nffffffffc0000100 t _RNvC6_123foo4init\t[rusty]\n";
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
 	int fd = memfd_create("kallsyms", MFD_CLOEXEC);
 	struct symbolizer_options options = { 0 };
@@ -249,6 +249,8 @@ static void the_kernel_is_read_once(void **state)
 	assert_string_equal(name.system_name, "_RNvC6_123foo3bar");
 	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffffc0000000, &name), 0);
 	assert_string_equal(name.name, "init [ext4]");
+	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffffc0000100, &name), 0);
+	assert_string_equal(name.name, "123foo::init [rusty]");
 	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000210, &name), -ENOENT);
 }
 

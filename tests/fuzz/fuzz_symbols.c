@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Any bytes as an ELF file: what its symbols cover must be what a look-up says, and their names must come out of the demangler. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/symbols.h"
+#include "symbolize/demangle.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void ask(const struct symbol_table *table, uint64_t elf_vaddr)
+{
+	struct symbol symbol, again;
+
+	if (symbol_table_find(table, elf_vaddr, &symbol))
+		return;
+	if (elf_vaddr - symbol.elf_vaddr >= symbol.size_bytes || !symbol.name[0])
+		abort(); /* it does not cover the address */
+	if (symbol_table_find(table, symbol.elf_vaddr, &again) || again.elf_vaddr != symbol.elf_vaddr)
+		abort(); /* nothing that starts later can cover its first byte */
+	free(demangle(symbol.name));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(symbol_table_freep) struct symbol_table *table = NULL;
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+
+	if (elf_file_open_memory(data, size, NULL, &elf) || symbol_table_read(elf, NULL, &table))
+		return 0;
+	if (symbol_table_size(table) == 0)
+		abort();							      /* that is -ENODATA */
+	for (uint64_t at = 0; at + sizeof(uint64_t) <= size && at < 65536; at += 4) { /* the file's own numbers: addresses among them */
+		uint64_t elf_vaddr;
+
+		memcpy(&elf_vaddr, data + at, sizeof(elf_vaddr));
+		ask(table, elf_vaddr);
+		ask(table, elf_vaddr + 1);
+	}
+	return 0;
+}
