@@ -2,6 +2,7 @@
 #include "elf/cfi.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "elf/cfi_program.h"
 
@@ -129,8 +130,12 @@ static void read_cie(struct walk *walk, struct reader body, struct cfi_cie *cie)
 	cie->code_align = cfi_uleb(&body);
 	cie->data_align = reader_sleb(&body);
 	ra_column = version == 1 ? reader_u8(&body) : cfi_uleb(&body);
-	cie->is_readable = !*augmentation || *augmentation == 'z';
-	if (*augmentation == 'z') {
+	cie->is_readable = true;
+	if (*augmentation != 'z') {
+		/* Without 'z' only letters that have no data can be passed: GNU as writes a lone S into .debug_frame. */
+		cie->is_readable = augmentation[strspn(augmentation, "SB")] == '\0';
+		cie->is_signal = strchr(augmentation, 'S');
+	} else {
 		uint64_t size = cfi_uleb(&body);
 
 		cie->has_augmentation_size = true;

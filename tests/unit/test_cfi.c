@@ -321,6 +321,8 @@ static const struct {
 	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0), "0:sp+8 40:. " },
 	{ "an augmentation without z", PROGRAM(1, 'R', 0, 1, 0x78, 16, 0x03, 0x0c, 7, 8, 0x90, 1), PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0),
 	  NULL },
+	{ "a lone S, as in .debug_frame", PROGRAM(1, 'S', 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1),
+	  PROGRAM(0, 0x10, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0), "0:signal 40:. " },
 	{ "augmentation data too short", PROGRAM(1, 'z', 'P', 'R', 0, 1, 0x78, 16, 2, 0x03, 0x03, 0x0c, 7, 8, 0x90, 1),
 	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0), NULL },
 	{ "return address in column 30", PROGRAM(1, 'z', 'R', 0, 1, 0x78, 30, 1, 0x03, 0x0c, 7, 8, 0x90, 1),
