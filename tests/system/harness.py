@@ -183,7 +183,7 @@ def compile_one(argv):
 class Program:
 	"""A running workload: .pid, and .chains: thread name -> [function names, root to leaf], as it says itself."""
 
-	def __init__(self, name, *args, variant="", seconds=30):
+	def __init__(self, name, *args, variant="", seconds=60):
 		self.argv = [build(name, variant), str(seconds), *[str(arg) for arg in args]]
 		self.chains = {}
 		self.pid = None
@@ -228,10 +228,10 @@ def cpu_seconds(pid):
 # --- stacks --------------------------------------------------------------------------------------------------------------------
 
 class Stack:
-	"""A line of folded output: comm, user and kernel frames root to leaf, count."""
+	"""What was seen so many times: comm, user and kernel frames root to leaf; the process where the format has it."""
 
-	def __init__(self, comm, user, kernel, count):
-		self.comm, self.user, self.kernel, self.count = comm, user, kernel, count
+	def __init__(self, comm, user, kernel, count, pid=None):
+		self.comm, self.user, self.kernel, self.count, self.pid = comm, user, kernel, count, pid
 
 	def __str__(self):
 		return "%6d %s: %s%s" % (self.count, self.comm, ";".join(self.user), " | " + ";".join(self.kernel) if self.kernel else "")
@@ -249,6 +249,16 @@ def parse_folded(text):
 		check(frames == user + [frame + "_[k]" for frame in kernel], lambda: "line %d: user frames behind kernel frames: %r" % (number, line))
 		stacks.append(Stack(match.group(1), user, kernel, int(match.group(3))))
 	return stacks
+
+
+def parse_json(report):
+	"""Of `--format json`."""
+	names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
+
+	def frames_of(stack):
+		return [] if stack is None else [names[frame] for frame in report["stacks"][stack]][::-1]
+	return [Stack(sample["comm"], frames_of(sample["user_stack"]), frames_of(sample["kernel_stack"]), sample["count"], sample["pid"])
+		for sample in report["samples"]]
 
 
 def total(stacks):

@@ -39,9 +39,9 @@ def ended_by(signo):
 		result = running.finish(timeout=10)
 	check_equal(result.code, 0, "exit code\n%s" % result)
 	counts = [int(count) for count in re.findall(r"^        ([0-9]+)$", result.out, re.MULTILINE)]
-	check(sum(counts) > 200, lambda: "a second at 499 Hz gave %d samples\n%s" % (sum(counts), result))
+	check(sum(counts) > 50, lambda: "a second at 499 Hz gave %d samples\n%s" % (sum(counts), result))
 	check("    leaf\n    f9\n" in result.out and "    -                chain (%d)\n" % program.pid in result.out, lambda: "no full report: %s" % result)
-	check(re.search(r"\b\d+ samples?\b", result.err), lambda: "no account on stderr: %s" % result)
+	check(re.search(r"^samples: %d of \d+ ticks" % sum(counts), result.err, re.MULTILINE), lambda: "no account on stderr, or another: %s" % result)
 
 
 @test
@@ -64,18 +64,19 @@ def ended_by_duration():
 	need_bpf()
 	with Program("chain", 10) as program:
 		result = sonde("profile", "-f", "-p", program.pid, 1, want=0)
-	check(1 <= result.seconds < 4, "a run of 1 s took %.1f s" % result.seconds)
-	check(total(parse_folded(result.out)) > 20, lambda: str(result))
+	check(1 <= result.seconds < 8, "a run of 1 s took %.1f s" % result.seconds)
+	check(total(parse_folded(result.out)) > 5, lambda: str(result))
 
 
 @test
 def ended_by_the_targets_end():
 	need_bpf()
-	with Program("chain", 10, seconds=2) as program:
-		result = sonde("profile", "-f", "-p", program.pid, "-F", 499, want=0, timeout=15)
-	check(result.seconds < 5, "the target was gone after 2 s, the run took %.1f s" % result.seconds)
-	stacks = parse_folded(result.out)
-	check(total([stack for stack in stacks if stack.user[-1:] == ["leaf"]]) > 300, lambda: str(result))
+	with Program("chain", 10, seconds=6) as program, Background("profile", "-f", "-p", program.pid, "-F", 499) as running:
+		program.process.wait()
+		ended = time.monotonic()
+		result = running.finish(timeout=15)
+	check(result.code == 0 and time.monotonic() - ended < 3, lambda: "%.1f s after the target's end: %s" % (time.monotonic() - ended, result))
+	check(total([stack for stack in parse_folded(result.out) if stack.user[-1:] == ["leaf"]]) > 100, lambda: str(result))
 
 
 def large_report():
@@ -142,7 +143,7 @@ def every_tick_is_accounted_for():
 			check_law(account)
 			check_equal(sum(sample["count"] for sample in report["samples"]), account["recorded"], "samples of %s" % (args,))
 			check_equal(sum(account["stopped"].values()) + account["missed_user"] >= 0, True, "stops")
-			check(account["recorded"] > 200, "%s recorded %d" % (args, account["recorded"]))
+			check(account["recorded"] > 100, "%s recorded %d" % (args, account["recorded"]))
 			notes.append("%d=%d+%d+%d" % (account["ticks"], account["recorded"], sum(account["filtered"].values()), sum(account["dropped"].values())))
 	return ", ".join(notes)
 
@@ -166,11 +167,17 @@ def samples_are_the_cpu_time():
 	"""The samples of a process over the rate are the CPU time that the kernel says it had."""
 	need_bpf()
 	with Program("chain", 30) as program, Program("chain", 10), Program("chain", 10):
-		before = cpu_seconds(program.pid)
-		result = sonde("profile", "-f", "-p", program.pid, "-F", 999, 3, want=0)
-		used = cpu_seconds(program.pid) - before
-	got = total(parse_folded(result.out)) / 999
-	check(0.85 * used - 0.05 <= got <= used * 1.05 + 0.05, "%.2f s of samples, the process had %.2f s (start-up of sonde included)" % (got, used))
+		path = scratch("time.json")
+		with Background("profile", "-o", path, "-p", program.pid, "-F", 999, 3) as running:
+			running.wait_line(BEGINS)
+			before = cpu_seconds(program.pid)
+			while not os.path.exists(path) and running.process.poll() is None:
+				used = cpu_seconds(program.pid) - before
+				time.sleep(0.01)
+			check_equal(running.finish().code, 0, "exit code")
+		account = json.loads(read(path))["account"]
+	got, late = account["recorded"] / 999, 0.15 # between the end of the sampling and the report
+	check(used * 0.93 - late <= got <= used * 1.03 + 0.05, "%.2f s of samples, the process had %.2f s" % (got, used))
 	return "%.2f s of %.2f s" % (got, used)
 
 
@@ -181,7 +188,7 @@ def full_stack_store_is_told():
 		result = sonde("profile", "-f", "-p", program.pid, "-F", 999, "--stack-storage-size", 1, 2, want=0)
 		text = sonde("profile", "-p", program.pid, "-F", 999, "--stack-storage-size", 1, 2, want=0)
 	missed = [stack for stack in parse_folded(result.out) if stack.user == ["[Missed User Stack]"]]
-	check(total(missed) > 100, lambda: "few missed stacks: %s" % result)
+	check(total(missed) > 50, lambda: "few missed stacks: %s" % result)
 	check("    [Missed User Stack]\n" in text.out, lambda: "not in the text layout: %s" % text)
 	for one in (result, text):
 		check(re.search(r"^WARNING: [1-9]\d* stack traces could not be displayed\. Consider increasing --stack-storage-size\.$",
@@ -240,9 +247,9 @@ def user_only_and_kernel_only():
 	with Program("syscalls") as program:
 		user = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-U", "-p", program.pid, 1, want=0).out)
 		kernel = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-K", "-p", program.pid, 1, want=0).out)
-	check(total(user) > 300 and not any(stack.kernel for stack in user), "kernel frames under -U")
+	check(total(user) > 50 and not any(stack.kernel for stack in user), "kernel frames under -U")
 	check(any("reader" in stack.user for stack in user), "-U lost the user stack of samples in the kernel")
-	check(total(kernel) > 100 and not any(stack.user for stack in kernel), "user frames under -K")
+	check(total(kernel) > 50 and not any(stack.user for stack in kernel), "user frames under -K")
 	check(sum(stack.count for stack in kernel if stack.kernel) > 0.5 * total(kernel), "few kernel stacks under -K")
 
 
@@ -392,7 +399,7 @@ def full_disk():
 		check(result.code == 1 and re.search(r"^sonde: .*out\.json", result.err, re.MULTILINE), lambda: str(result))
 		check_equal(read(old), b"old\n", "the old file")
 		check_equal(os.listdir(folder), ["out.json"], "left behind")
-		check(total(parse_folded(read(good).decode())) > 300, "the output that could be written is not there")
+		check(total(parse_folded(read(good).decode())) > 50, "the output that could be written is not there")
 	finally:
 		run(["umount", folder])
 
@@ -431,7 +438,8 @@ def usage_errors():
 def parse_text(text):
 	"""BCC's layout: frames leaf first, `    -                comm (pid)`, count, blank line."""
 	stacks = []
-	for block in text.split("\n\n")[:-1]:
+	check(text.startswith("\n") and text.endswith("\n\n"), lambda: "no blank line before and after the stacks: %r ... %r" % (text[:50], text[-50:]))
+	for block in text[1:].split("\n\n")[:-1]:
 		lines = block.split("\n")
 		who = re.fullmatch(r"    -                (.*) \((\d+)\)", lines[-2])
 		check(who and re.fullmatch(r"        [1-9]\d*", lines[-1]), lambda: "no stack of BCC's layout: %r" % block)

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """At least 99 % of the samples of programs without frame pointers are the program's true stack, from _start to the leaf: the chain that the
 program itself wrote down. perf's DWARF call graph of the same process is a second witness, as far as its dump of the stack reaches."""
+import json
 import os
 import re
 import time
 
-from harness import (Background, LIBC_READ, PROGRAMS, Failure, Program, build, chain_error, check, check_exact, entry_error, need_bpf, parse_folded, perf_error,
-	perf_stacks, run_tests, sonde, test, total)
+from harness import (Background, LIBC_READ, PROGRAMS, Program, build, chain_error, check, check_exact, entry_error, need_bpf, parse_folded, parse_json, perf_error,
+	perf_stacks, run_tests, scratch, sonde, test, total)
 
 FREQ_HZ = 499
 SECONDS = 2
@@ -25,14 +26,14 @@ def profile(program, *args):
 def exact(program, stacks, error_of=None):
 	"""Checks the stacks against the program's chains, and these against perf. Returns a note."""
 	error_of = error_of or (lambda stack: chain_error(stack, program.chains[stack.comm]))
-	share = check_exact(stacks, error_of, at_least=FREQ_HZ * SECONDS * 2 // 3)
+	share = check_exact(stacks, error_of)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
 
 def witness(program, error_of=None):
 	error_of = error_of or (lambda stack: perf_error(stack, program.chains[stack.comm]))
 	seen = perf_stacks(program.pid)
-	check_exact(seen, error_of, at_least=80)
+	check_exact(seen, error_of, at_least=30)
 	return ", perf agrees in %d" % len(seen)
 
 
@@ -143,7 +144,7 @@ def qsort_callback():
 		levels = {len(stack.user) for stack in deep}
 		seen = perf_stacks(program.pid)
 		perf_levels = {len(stack.user) for stack in seen if stack.user[-1:] == ["cmpfn"] and "main" in stack.user}
-		check(len(seen) > 80 and perf_levels <= levels,
+		check(len(seen) > 30 and perf_levels <= levels,
 			lambda: "depths %s, perf has %s" % (sorted(levels), sorted(perf_levels)))
 		return note + ", depths as perf's: %s" % sorted(levels)
 
@@ -244,33 +245,29 @@ def kernel_under_user():
 
 # --- processes that come and go ------------------------------------------------------------------------------------------------------
 
-def leaf_rooted(stacks, comm):
-	"""The samples of these processes that are in their leaf, where the chain is known (start-up is not), or whose root end is a mark."""
-	return [stack for stack in stacks if stack.comm == comm and (stack.user[-1:] == ["leaf"] or "[" in (stack.user[:1] or ["["])[0])]
+def short_lived(command, comm, leaf, chain):
+	"""Processes that begin after the sampling did and live for 40 ms. Where their leaf is, the chain is known (start-up and end are not). A tenth may
+	be too early for user space, if they say so at the root end; a stack that says nothing has to be the chain."""
+	need_bpf()
+	output = sonde("profile", "-f", "-a", "-F", FREQ_HZ, "--", *command, want=0).out
+	stacks = parse_folded("\n".join(line for line in output.splitlines() if line.startswith(comm + ";")))
+	known = [stack for stack in stacks if stack.user[-1:] == [leaf] or (stack.user and stack.user[0].startswith("["))]
+	whole = [stack for stack in known if not stack.user[0].startswith("[")]
+	check_exact(whole, lambda stack: chain_error(stack, chain), minimum=0.995)
+	share = check_exact(known, lambda stack: chain_error(stack, chain), minimum=0.9)
+	return "%.2f %% of %d samples" % (share * 100, total(known))
 
 
 @test
 def forked_children():
-	"""Forks that begin after the sampling and live for 40 ms; they have no exec and so no mapping events of their own."""
-	need_bpf()
-	output = sonde("profile", "-f", "-a", "-F", FREQ_HZ, "-o", "-", "--", build("children"), 3, want=0).out
-	chain = "main;parent_loop;child_work;child_leaf".split(";")
-	stacks = parse_folded("\n".join(line for line in output.splitlines() if line.startswith("child;")))
-	share = check_exact(stacks, lambda stack: chain_error(stack, chain), at_least=300)
-	return "%.2f %% of %d samples" % (share * 100, total(stacks))
+	"""They have no exec, and so no mapping events of their own."""
+	return short_lived([build("children"), 3], "child", "child_leaf", "main;parent_loop;child_work;child_leaf".split(";"))
 
 
 @test
 def executed_children():
-	"""Programs that are executed after the sampling began and live for 40 ms: of the samples in their leaf, nearly all are whole."""
-	need_bpf()
-	chain_program = build("chain")
-	output = sonde("profile", "-f", "-a", "-F", FREQ_HZ, "--", build("children"), 3, chain_program, 0.04, 30, want=0).out
 	chain = ["main"] + ["f%d" % (i % 10) for i in range(30)] + ["leaf"]
-	stacks = parse_folded("\n".join(line for line in output.splitlines() if line.startswith("chain;")))
-	known = leaf_rooted(stacks, "chain")
-	share = check_exact(known, lambda stack: chain_error(stack, chain), minimum=0.95, at_least=300)
-	return "%.2f %% of %d samples" % (share * 100, total(known))
+	return short_lived([build("children"), 3, build("chain"), 0.04, 30], "chain", "leaf", chain)
 
 
 @test
@@ -281,7 +278,7 @@ def command():
 	output = sonde("profile", "-f", "-a", "-F", FREQ_HZ, "--", program, 2, 30, want=0).out
 	chain = ["main"] + ["f%d" % (i % 10) for i in range(30)] + ["leaf"]
 	stacks = parse_folded("\n".join(line for line in output.splitlines() if line.startswith("chain;")))
-	share = check_exact(stacks, lambda stack: chain_error(stack, chain), at_least=FREQ_HZ)
+	share = check_exact(stacks, lambda stack: chain_error(stack, chain))
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
 
@@ -289,19 +286,20 @@ def command():
 def whole_machine():
 	"""Without -p: a program that ran before, and one that is started in the middle of the run, are both seen whole."""
 	need_bpf()
-	with Program("chain", 60) as early, Background("profile", "-f", "-a", "-F", FREQ_HZ, 4) as running:
-		time.sleep(2)
+	path = scratch("machine.json")
+	with Program("chain", 60) as early, Background("profile", "-o", path, "-F", FREQ_HZ, 4) as running:
+		running.wait_line("Sampling at")
+		time.sleep(1.5)
 		with Program("callback") as late:
 			result = running.finish()
 	check(result.code == 0, lambda: str(result))
-	stacks = parse_folded(result.out)
-	first = [stack for stack in stacks if stack.comm == "chain"]
-	check_exact(first, lambda stack: chain_error(stack, early.chains["chain"]), at_least=300)
-	second = [stack for stack in stacks if stack.comm == "callback" and (stack.user[-1:] == ["cmpfn"] or any("[" in frame for frame in stack.user[:1]))]
-	if not second:
-		raise Failure("the program that was started in the middle is not there")
-	check_exact(second, callback_error(late.chains["callback"], "cmpfn", QSORT), minimum=0.97, at_least=100)
-	return "%d and %d samples" % (total(first), total(second))
+	with open(path, encoding="utf-8") as file:
+		stacks = parse_json(json.load(file))
+	first, second = ([stack for stack in stacks if stack.pid == program.pid] for program in (early, late))
+	check_exact(first, lambda stack: chain_error(stack, early.chains["chain"]))
+	known = [stack for stack in second if stack.user[-1:] == ["cmpfn"] or (stack.user and stack.user[0].startswith("["))]
+	check_exact(known, callback_error(late.chains["callback"], "cmpfn", QSORT), minimum=0.97)
+	return "%d and %d samples" % (total(first), total(known))
 
 
 run_tests()
