@@ -2,7 +2,6 @@
 /* machine: facts of this machine that a command line can be checked against before anything starts. What cannot be read is not
  * refused here: the kernel has the last word. */
 #pragma once
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,10 +12,3 @@
 MUST_CHECK int machine_read(const char *path, char *text, size_t room);
 /* 0; -EINVAL with a line about what there is instead. */
 MUST_CHECK int machine_check_cpu(uint64_t cpu, struct diag *diag);
-MUST_CHECK int machine_check_freq(uint64_t freq_hz, struct diag *diag);
-/* 0; -ESRCH when there is no such process; -EINVAL when it is a thread other than its process's first. */
-MUST_CHECK int machine_check_process(uint32_t tgid, struct diag *diag);
-/* 0; -ESRCH. */
-MUST_CHECK int machine_check_thread(uint32_t tid, struct diag *diag);
-/* Is the CPU in a list like "0-3,8"? */
-bool machine_cpu_in_list(const char *list, uint64_t cpu);

@@ -156,16 +156,10 @@ int profile_run(const struct verb *verb, int argc, char **argv)
 		arguments.command = result.command;
 		err = profile_check(&arguments, &diag);
 	}
-	if (!err && arguments.ebpf)
-		return print_source(&arguments);
-	if (!err)
-		err = profile_check_machine(&arguments, &diag);
-	if (err == -ESRCH) {
-		output_say("%s", diag.text);
-		return SONDE_EXIT_FAILED;
-	}
 	if (err)
 		return output_usage(verb, diag.text);
+	if (arguments.ebpf)
+		return print_source(&arguments);
 	join_words(argc, argv, &command_line);
 	code = run_session(&arguments, command_line.data);
 	buffer_done(&command_line);

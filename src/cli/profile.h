@@ -26,10 +26,8 @@ struct profile_arguments {
 /* The verb's run function. */
 int profile_run(const struct verb *verb, int argc, char **argv);
 
-/* What the table cannot say: formats, suffixes, lengths. 0; -EINVAL with a line. */
+/* What the table cannot say: formats, suffixes, lengths, CPUs. 0; -EINVAL with a line. */
 MUST_CHECK int profile_check(const struct profile_arguments *arguments, struct diag *diag);
-/* Against this machine: CPUs, processes. 0; -EINVAL; -ESRCH. */
-MUST_CHECK int profile_check_machine(const struct profile_arguments *arguments, struct diag *diag);
 /* The format for an output: --format, else by the suffix; -f turns text into folded. NULL: unknown. */
 const char *profile_format(const struct profile_arguments *arguments, const char *path);
 /* "Sampling at 49 Hertz of all threads by user + kernel stack... Hit Ctrl-C to end." and a newline. */

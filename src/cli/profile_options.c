@@ -178,20 +178,7 @@ int profile_check(const struct profile_arguments *arguments, struct diag *diag)
 				  arguments->tgids.nr ? 'p' : 'L');
 	if (arguments->format)
 		err = check_format(arguments->format, diag);
-	return err ? err : check_outputs(arguments, diag);
-}
-
-int profile_check_machine(const struct profile_arguments *arguments, struct diag *diag)
-{
-	int err = 0;
-
-	if (arguments->cpu != PROFILE_ALL_CPUS)
-		err = machine_check_cpu(arguments->cpu, diag);
 	if (!err)
-		err = machine_check_freq(arguments->freq_hz, diag);
-	for (uint32_t i = 0; !err && i < arguments->tgids.nr; i++)
-		err = machine_check_process(arguments->tgids.ids[i], diag);
-	for (uint32_t i = 0; !err && i < arguments->tids.nr; i++)
-		err = machine_check_thread(arguments->tids.ids[i], diag);
-	return err;
+		err = check_outputs(arguments, diag);
+	return err || arguments->cpu == PROFILE_ALL_CPUS ? err : machine_check_cpu(arguments->cpu, diag);
 }
