@@ -137,7 +137,7 @@ static long on_frame(__u32 turn, void *arg)
 
 	if (!s)
 		return WALK_ENDED;
-	return walk_step(&s->walk, s->stack.frames);
+	return walk_step(&s->walk, s->stack.frames) == WALK_GOES_ON ? 0 : 1; /* in a form whose range the verifier sees */
 }
 
 static __always_inline enum sonde_side user_side(struct scratch *s, __u32 cpu, __u32 tgid, __u64 time_ns, __u64 *ret_hash)

@@ -88,3 +88,5 @@ static __always_inline long read_user(void *to, __u32 size, __u64 from)
 {
 	return bpf_probe_read_user(to, size, (const void *)from);
 }
+
+#define WALK_FUNCTION __attribute__((noinline))

@@ -6,6 +6,9 @@
  *   const struct sonde_rule *rule_at(__u32 number)     or NULL
  *   long read_user(void *to, __u32 size, __u64 from)   0, or not 0 when not all of it can be read
  *
+ * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
+ * once per way to them (210,000 instructions that were looked at became 6,000).
+ *
  * Cost: the stack is read in blocks of WALK_BLOCK_BYTES, so that most frames cost no read at all; finding the row is two binary
  * searches of at most 15 and 8 steps; the mapping of the last frame is tried first. */
 #pragma once
@@ -53,10 +56,12 @@ static __always_inline __u64 hash_step(__u64 hash, __u64 word)
 }
 
 /* Reads a block from `from` on. Where it crosses into a page that is not there (the top of the stack), up to the page's end. */
-static __always_inline int walk_fill(struct walk *w, __u64 from)
+WALK_FUNCTION int walk_fill(struct walk *w, __u64 from)
 {
 	__u32 size = WALK_BLOCK_BYTES;
 
+	if (!w)
+		return -1;
 	w->block_limit = 0;
 	if (read_user(w->block, WALK_BLOCK_BYTES, from)) {
 		size = WALK_PAGE_BYTES - (from & (WALK_PAGE_BYTES - 1));
@@ -90,29 +95,44 @@ static __always_inline int walk_word(struct walk *w, __u64 at, __u64 *ret_word)
 #define CHUNK_WORD(words, pos) ((words)[(pos) & (SONDE_CHUNK_WORDS - 1)])
 #define CHUNK_U64(words, pos) (*(const __u64 *)&(words)[(pos) & (SONDE_CHUNK_WORDS - 2)]) /* at even pos */
 
+/* How many of `nr` sorted entries of `stride` words from `pos` on start at or before `key`. By field: u64 at even pos, u32, u16. */
+#define WALK_SEARCH(name, steps, type, stride, field)                                                                                      \
+	WALK_FUNCTION __u32 name(__u32 pos, __u32 nr, type key)                                                                            \
+	{                                                                                                                                  \
+		const __u32 *words = chunk_at(pos);                                                                                        \
+		__u32 lo = 0, hi = nr;                                                                                                     \
+                                                                                                                                           \
+		if (!words)                                                                                                                \
+			return 0;                                                                                                          \
+		for (int step = 0; step < (steps) && lo < hi; step++) {                                                                    \
+			__u32 mid = lo + (hi - lo) / 2;                                                                                    \
+                                                                                                                                           \
+			if (field(words, pos + mid * (stride)) <= key)                                                                     \
+				lo = mid + 1;                                                                                              \
+			else                                                                                                               \
+				hi = mid;                                                                                                  \
+		}                                                                                                                          \
+		return lo;                                                                                                                 \
+	}
+
+#define ROW_LOW(words, pos) (CHUNK_WORD(words, pos) & 0xffff)
+
+WALK_SEARCH(walk_search_mappings, 13, __u64, 8, CHUNK_U64) /* 2^12 = SONDE_MAX_MAPPINGS */
+WALK_SEARCH(walk_search_buckets, 16, __u32, 3, CHUNK_WORD) /* 2^15 > SONDE_MAX_BUCKETS */
+WALK_SEARCH(walk_search_rows, 9, __u32, 1, ROW_LOW)        /* 2^8 = SONDE_BUCKET_ROWS */
+
 /* Makes w->mapping the one that holds `pc`. 0, or -1 when there is none. */
 static __always_inline int walk_find_mapping(struct walk *w, __u64 pc)
 {
 	const __u32 *words;
-	__u32 lo = 0, hi = w->nr_mappings, at;
+	__u32 nr_before, at;
 
 	if (pc - w->mapping.start_pc < w->mapping.end_pc - w->mapping.start_pc)
 		return 0;
+	nr_before = walk_search_mappings(w->process_pos, w->nr_mappings, pc);
 	words = chunk_at(w->process_pos);
-	if (!words)
-		return -1;
-	for (int step = 0; step < 13 && lo < hi; step++) { /* 2^12 = SONDE_MAX_MAPPINGS */
-		__u32 mid = lo + (hi - lo) / 2;
-
-		if (CHUNK_U64(words, w->process_pos + mid * 8) <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
-		return -1;
-	at = w->process_pos + (lo - 1) * 8;
-	if (pc >= CHUNK_U64(words, at + 2))
+	at = w->process_pos + (nr_before - 1) * 8;
+	if (!nr_before || !words || pc >= CHUNK_U64(words, at + 2))
 		return -1;
 	w->mapping.start_pc = CHUNK_U64(words, at);
 	w->mapping.end_pc = CHUNK_U64(words, at + 2);
@@ -125,45 +145,27 @@ static __always_inline int walk_find_mapping(struct walk *w, __u64 pc)
 /* The number of the rule at `rel` of the current mapping: SONDE_RULE_NONE when no row covers it. */
 static __always_inline __u32 walk_find_rule(struct walk *w, __u64 rel)
 {
-	const __u32 *words = chunk_at(w->mapping.index_pos);
-	__u32 lo = 0, hi = w->mapping.nr_buckets + 1, at, low, rows_pos, nr_rows; /* with the closing entry, which has no rows */
+	__u32 nr_before, low, rows_pos, at;
+	const __u32 *words;
 
-	if (!words || rel > 0xffffffff)
+	if (rel > 0xffffffff)
 		return SONDE_RULE_NONE;
-	for (int step = 0; step < 16 && lo < hi; step++) { /* 2^15 > SONDE_MAX_BUCKETS */
-		__u32 mid = lo + (hi - lo) / 2;
-
-		if (CHUNK_WORD(words, w->mapping.index_pos + mid * 3) <= rel)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
+	nr_before = walk_search_buckets(w->mapping.index_pos, w->mapping.nr_buckets + 1, rel); /* with the closing entry, which has no rows */
+	words = chunk_at(w->mapping.index_pos);
+	if (!nr_before || !words)
 		return SONDE_RULE_NONE;
-	at = w->mapping.index_pos + (lo - 1) * 3;
+	at = w->mapping.index_pos + (nr_before - 1) * 3;
 	low = rel - CHUNK_WORD(words, at);
-	rows_pos = CHUNK_WORD(words, at + 1);
-	nr_rows = CHUNK_WORD(words, at + 2);
 	if (low > 0xffff) /* the last row reaches farther than lows do */
 		low = 0xffff;
+	rows_pos = CHUNK_WORD(words, at + 1);
+	nr_before = walk_search_rows(rows_pos, CHUNK_WORD(words, at + 2), low);
 	words = chunk_at(rows_pos);
-	if (!words)
-		return SONDE_RULE_NONE;
-	lo = 0;
-	hi = nr_rows;
-	for (int step = 0; step < 9 && lo < hi; step++) { /* 2^8 = SONDE_BUCKET_ROWS */
-		__u32 mid = lo + (hi - lo) / 2;
-
-		if ((CHUNK_WORD(words, rows_pos + mid) & 0xffff) <= low)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? CHUNK_WORD(words, rows_pos + lo - 1) >> 16 : SONDE_RULE_NONE;
+	return nr_before && words ? CHUNK_WORD(words, rows_pos + nr_before - 1) >> 16 : SONDE_RULE_NONE;
 }
 
 /* Does a call instruction end at `pc`? E8 rel32, or FF /2 in its forms of 2, 3, 4, 6 and 7 bytes (Intel SDM volume 2, CALL). */
-static __always_inline int walk_after_call(__u64 pc)
+WALK_FUNCTION int walk_after_call(__u64 pc)
 {
 	__u8 code[8] = {};
 
@@ -175,10 +177,12 @@ static __always_inline int walk_after_call(__u64 pc)
 }
 
 /* Where no row stands: the chain of saved frame pointers, each link checked. `stop` is what it means when it breaks. */
-static __always_inline int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
+WALK_FUNCTION int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
 {
 	__u64 bp, pc;
 
+	if (!w)
+		return WALK_ENDED;
 	if (!w->bp && !w->exact) /* the ABI's mark of the outermost frame */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
@@ -201,11 +205,13 @@ static __always_inline int walk_frame_pointer(struct walk *w, enum sonde_stop st
 #define SIGNAL_MCONTEXT_OFF 40
 #define SIGNAL_NR_REGS 17
 
-static __always_inline int walk_signal(struct walk *w)
+WALK_FUNCTION int walk_signal(struct walk *w)
 {
 	/* r8 r9 r10 r11 r12 r13 r14 r15 rdi rsi rbp rbx rdx rax rcx rsp rip, as they stand there */
 	__u64 saved[SIGNAL_NR_REGS];
 
+	if (!w)
+		return WALK_ENDED;
 	if (read_user(saved, sizeof(saved), w->sp + SIGNAL_MCONTEXT_OFF))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	for (int i = 0; i < 8; i++)

@@ -183,6 +183,21 @@ static int tell_changes(struct tracker *tracker, struct diag *diag)
 	return err ? diag_errno(diag, -err, "cannot tell the kernel what is mapped: %s", strerror(-err)) : 0;
 }
 
+/* Loads the tables of all files met so far before any process is told of: their chunks are then made visible together. */
+static int load_all(struct tracker *tracker, struct diag *diag)
+{
+	uint32_t nr = object_table_nr(process_table_objects(tracker->processes));
+	const struct table_place *place;
+
+	for (uint32_t object = 0; object < nr; object++) {
+		int err = place_of(tracker, object, &place);
+
+		if (err)
+			return diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err));
+	}
+	return 0;
+}
+
 int tracker_scan(struct tracker *tracker, struct diag *diag)
 {
 	uint64_t now = clock_ns();
@@ -198,7 +213,8 @@ int tracker_scan(struct tracker *tracker, struct diag *diag)
 				err = 0; /* it has ended: then there is nothing to see */
 		}
 	}
-	return err < 0 ? err : tell_changes(tracker, diag);
+	err = err < 0 ? err : load_all(tracker, diag);
+	return err ? err : tell_changes(tracker, diag);
 }
 
 /* Has the process other threads than its first, which ends? Then it goes on. */

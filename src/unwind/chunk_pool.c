@@ -29,6 +29,7 @@ struct chunk_pool {
 	int chunks_fd;
 	struct chunk *chunks;
 	uint32_t nr_chunks, max_chunks;
+	uint32_t nr_published;                /* the first of them: those that the kernel can see */
 	uint32_t used_words;                  /* of the last chunk */
 	struct buffer free_lists[NR_CLASSES]; /* uint32_t pos each */
 	struct freed quarantine[QUARANTINE_MAX];
@@ -134,12 +135,6 @@ static int add_chunk(struct chunk_pool *pool)
 	words = mmap(NULL, SONDE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (words == MAP_FAILED)
 		return -errno;
-	if (bpf_map_update_elem(pool->chunks_fd, &pool->nr_chunks, &fd, BPF_ANY)) {
-		int err = -errno;
-
-		munmap(words, SONDE_CHUNK_BYTES);
-		return err;
-	}
 	list_rest(pool);
 	pool->chunks[pool->nr_chunks] = (struct chunk){ .fd = MOVE_FD(fd), .words = words };
 	pool->used_words = pool->nr_chunks++ ? 0 : ALIGN_WORDS; /* pos 0 names nothing */
@@ -168,6 +163,33 @@ int chunk_pool_alloc(struct chunk_pool *pool, uint32_t nr_words, uint32_t *ret_p
 	if (nr_words > SONDE_CHUNK_WORDS)
 		return -E2BIG;
 	return take_free(pool, class, ret_pos) ? 0 : chunk_pool_cut(pool, 1u << class, ret_pos);
+}
+
+/* One batch waits for one grace period; kernels without batches for this map (before 5.16) wait for each. */
+int chunk_pool_publish(struct chunk_pool *pool)
+{
+	uint32_t nr = pool->nr_chunks - pool->nr_published, count = nr;
+	CLEANUP(freep) uint32_t *keys = calloc(nr + 1, sizeof(*keys));
+	CLEANUP(freep) int *fds = calloc(nr + 1, sizeof(*fds));
+
+	if (!nr)
+		return 0;
+	if (!keys || !fds)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		keys[i] = pool->nr_published + i;
+		fds[i] = pool->chunks[keys[i]].fd;
+	}
+	if (nr == 1 || bpf_map_update_batch(pool->chunks_fd, keys, fds, &count, NULL)) {
+		for (uint32_t i = 0; i < nr; i++) {
+			int err = bpf_map_update_elem(pool->chunks_fd, &keys[i], &fds[i], BPF_ANY);
+
+			if (err)
+				return err;
+		}
+	}
+	pool->nr_published = pool->nr_chunks;
+	return 0;
 }
 
 /* Waits until the kernel cannot be reading what was given up, then lists it as free. */

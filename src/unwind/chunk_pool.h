@@ -16,6 +16,9 @@ void chunk_pool_free(struct chunk_pool *pool);
  * bpf(2) gave. alloc is for what comes and goes, and rounds up to a power of two; cut is exact and for what stays. */
 MUST_CHECK int chunk_pool_alloc(struct chunk_pool *pool, uint32_t nr_words, uint32_t *ret_pos);
 MUST_CHECK int chunk_pool_cut(struct chunk_pool *pool, uint32_t nr_words, uint32_t *ret_pos);
+/* Lets the kernel see all chunks there are: before a pos in a new one is given to it. Takes a grace period (some 10 ms) when there are new ones.
+ * 0 or what bpf(2) gave. */
+MUST_CHECK int chunk_pool_publish(struct chunk_pool *pool);
 /* Gives back a place of chunk_pool_alloc, by the same nr_words. */
 void chunk_pool_release(struct chunk_pool *pool, uint32_t pos, uint32_t nr_words);
 /* The words at pos up to the chunk's end, for writing; valid until chunk_pool_free. */

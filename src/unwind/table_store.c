@@ -215,7 +215,9 @@ int table_store_set_process(struct table_store *store, uint32_t tgid, uint32_t g
 	block = (struct sonde_process *)chunk_pool_words(store->pool, pos);
 	*block = (struct sonde_process){ .tgid = tgid, .nr_mappings = nr, .generation = generation };
 	memcpy(block + 1, mappings, nr * sizeof(*mappings));
-	err = bpf_map_update_elem(store->options.processes_fd, &tgid, &pos, BPF_ANY);
+	err = chunk_pool_publish(store->pool);
+	if (!err)
+		err = bpf_map_update_elem(store->options.processes_fd, &tgid, &pos, BPF_ANY);
 	if (!err) {
 		forget_block(store, tgid);
 		err = u64_map_add(&store->process_pos, tgid, pos);
