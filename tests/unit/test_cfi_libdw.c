@@ -42,7 +42,7 @@ struct caller {		  /* what a rule says about the calling frame */
 	enum state state; /* of the frame: UNDEFINED is the outermost */
 	bool is_signal;
 	bool has_bp;
-	uint64_t cfa, pc, bp;
+	uint64_t cfa, pc, bp, sp;
 };
 
 /* Any pure function will do, as long as different addresses give different words. */
@@ -164,6 +164,7 @@ static struct caller caller_by_libdw(Dwarf_CFI *cfi, uint64_t pc)
 			caller.state = UNDEFINED;
 		else
 			caller.has_bp = register_by_libdw(frame, BP, registers, caller.cfa, &caller.bp);
+		register_by_libdw(frame, SP, registers, caller.cfa, &caller.sp);
 	}
 	free(frame);
 	return caller;
@@ -197,7 +198,7 @@ static struct caller caller_by_rule(const struct sonde_rule *rule, uint64_t pc)
 	uint64_t registers[NR_REGISTERS];
 
 	make_registers(pc, registers);
-	caller.cfa = cfa_of_rule(rule, registers);
+	caller.cfa = caller.sp = cfa_of_rule(rule, registers);
 	caller.pc = memory_at(caller.cfa + rule->ra_off);
 	switch (rule->bp_kind) {
 	case SONDE_BP_SAME:
@@ -218,7 +219,7 @@ static struct caller caller_by_rule(const struct sonde_rule *rule, uint64_t pc)
 
 static bool is_equal(const struct caller *a, const struct caller *b)
 {
-	return a->cfa == b->cfa && a->pc == b->pc && a->has_bp == b->has_bp && (!a->has_bp || a->bp == b->bp);
+	return a->cfa == b->cfa && a->sp == b->sp && a->pc == b->pc && a->has_bp == b->has_bp && (!a->has_bp || a->bp == b->bp);
 }
 
 static void compare_at(const struct files *files, uint64_t pc, struct counts *counts)

@@ -21,11 +21,11 @@ static void put_notes(struct bytes *to, size_t align)
 
 	to->size = 0;
 	put_u32(to, 4);
-	put_u32(to, 13);
+	put_u32(to, 9); /* padded to 12 or to 16 */
 	put_u32(to, 5);
 	put(to, "GNU", 4);
 	put_padding(to, align);
-	put(to, property, 13);
+	put(to, property, 9);
 	put_padding(to, align);
 	put_u32(to, 4);
 	put_u32(to, 20);

@@ -165,6 +165,19 @@ static void dropped_fdes_leave_no_trace(void **state)
 	assert_int_equal(table->base_vaddr, 0x2000);
 }
 
+static void a_damaged_fde_is_one_unsupported_row(void **state)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+
+	put_fde(0x2000, 0x10, 16);
+	put_gcc_fde(&eh_frame, EH_FRAME_VADDR, cie, 0x2010, 0x10, "\x41\x0e\x20\x41\x0e\x28\x41\x3f", 8);
+	put_fde(0x2020, 0x10, 16);
+	assert_int_equal(build(&table), 0);
+	assert_int_equal(table->nr_bad_fdes, 1);
+	assert_int_equal(table->nr_unsupported, 1);
+	assert_string_equal(text_of(table, 0x2000, 0x2031), "2000:16 2010:#3 2020:16 2030:-");
+}
+
 static void buckets_end_at_256_rows_and_at_64_kib(void **state)
 {
 	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
@@ -407,6 +420,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(equal_neighbours_are_one_row, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_earlier_of_overlapping_fdes_wins, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(dropped_fdes_leave_no_trace, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_damaged_fde_is_one_unsupported_row, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(buckets_end_at_256_rows_and_at_64_kib, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(debug_frame_fills_in, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_section_headers_the_header_leads, set_up, tear_down),
