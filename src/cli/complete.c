@@ -155,9 +155,10 @@ static void zsh_options(const struct verb *verb, struct buffer *buffer)
 		if (spec->name && !spec->hidden)
 			zsh_option(spec, buffer);
 	}
+	/* guarded: a positional that takes any text would keep options from being completed */
 	for (size_t i = 0; i < verb->nr_options; i++) {
 		if (!verb->options[i].name)
-			buffer_printf(buffer, " \\\n\t\t'::%s: '", verb->options[i].metavar);
+			buffer_printf(buffer, " \\\n\t\t'::%s:_guard \"[0-9]#\" %s'", verb->options[i].metavar, verb->options[i].metavar);
 	}
 }
 

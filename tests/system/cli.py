@@ -229,6 +229,38 @@ def zsh_accepts_its_completion():
 	check(result.code == 0 and not result.err, lambda: str(result))
 
 
+# Types lines and a tab behind each into an interactive zsh, where sonde is a function that shows what it was called with.
+ZSH_TYPES = r"""
+zmodload zsh/zpty || exit 77
+zpty z zsh -f -i
+zpty -w z "autoload -Uz compinit; compinit -D; source $1; sonde() { print -r \"<<\$*>>\" }; print re\ady"
+zpty -r -m z out '*ready*'
+for typed in "${@[2,-1]}"; do
+	zpty -w -n z "sonde $typed"$'\t'$'\n'
+	zpty -r -m z out '*<<*>>*'
+	print -r -- ${${out#*<<}%>>*}
+done
+zpty -d z
+"""
+
+
+@test
+def zsh_completes():
+	if not find_tool("zsh"):
+		skip("no zsh")
+	script, typist = scratch("_sonde"), scratch("type.zsh")
+	for path, text in ((script, sonde("--completion", "zsh", want=0).out), (typist, ZSH_TYPES)):
+		with open(path, "w", encoding="utf-8") as file:
+			file.write(text)
+	lines = {"pro": "profile", "profile --delim": "profile --delimited", "profile -U --ker": "profile -U --kernel-stacks-only",
+		"profile --format=pp": "profile --format=pprof", "doctor --js": "doctor --json", "help doc": "help doctor",
+		"profile 5 -- setsi": "profile 5 -- setsid"}
+	result = run(["zsh", "-f", typist, script, *lines], timeout=30)
+	if result.code == 77:
+		skip("zsh without zpty")
+	check_equal([line.strip() for line in result.out.splitlines()], list(lines.values()), "%s\n%s" % (list(lines), result))
+
+
 # --- what reaches the session -----------------------------------------------------------------------------------------------------
 
 @test
