@@ -57,8 +57,7 @@ static void write_code(struct json *json, uint32_t code)
 		buffer_text(json->buffer, "\\t");
 		return;
 	}
-	/* U+2028 and U+2029 end a line in JavaScript, but not in JSON */
-	if (code < 0xa0 || code == 0x2028 || code == 0x2029)
+	if (code < 0x80 || !utf8_is_plain(code))
 		buffer_printf(json->buffer, "\\u%04" PRIx32, code);
 	else
 		buffer_append(json->buffer, bytes, utf8_encode(code, bytes));

@@ -2,9 +2,9 @@
 #include "base/utf8.h"
 
 struct lead {
-	unsigned int nr_more;  /* bytes that follow */
-	uint8_t low, high;     /* what the first of them may be */
-	uint32_t bits;         /* of the code point, from the first byte */
+	unsigned int nr_more; /* bytes that follow */
+	uint8_t low, high;    /* what the first of them may be */
+	uint32_t bits;	      /* of the code point, from the first byte */
 };
 
 /* nr_more 0: no code point begins with this byte. */
@@ -21,18 +21,21 @@ static struct lead lead_of(uint8_t byte)
 
 uint32_t utf8_next(const char **pos, const char *end)
 {
-	uint8_t byte = (uint8_t)*(*pos)++;
+	uint8_t byte = (uint8_t)(*pos)[0];
 	struct lead lead = lead_of(byte);
 	uint32_t code = lead.bits;
 
+	++*pos;
 	if (byte < 0x80)
 		return byte;
 	if (!lead.nr_more)
 		return UTF8_REPLACEMENT;
-	for (unsigned int i = 0; i < lead.nr_more; i++) {
-		if (*pos == end || (uint8_t)**pos < lead.low || (uint8_t)**pos > lead.high)
+	for (unsigned int i = 0; i < lead.nr_more; i++, ++*pos) {
+		uint8_t next = *pos < end ? (uint8_t)(*pos)[0] : 0;
+
+		if (next < lead.low || next > lead.high)
 			return UTF8_REPLACEMENT;
-		code = code << 6 | ((uint8_t)*(*pos)++ & 0x3f);
+		code = code << 6 | (next & 0x3f);
 		lead.low = 0x80;
 		lead.high = 0xbf;
 	}
@@ -61,4 +64,11 @@ size_t utf8_encode(uint32_t code, char bytes[UTF8_MAX_BYTES])
 	bytes[2] = (char)(0x80 | (code >> 6 & 0x3f));
 	bytes[3] = (char)(0x80 | (code & 0x3f));
 	return 4;
+}
+
+bool utf8_is_plain(uint32_t code)
+{
+	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+		return false;
+	return code != 0x200e && code != 0x200f && (code < 0x2028 || code > 0x202e) && (code < 0x2066 || code > 0x2069);
 }

@@ -5,7 +5,7 @@
 
 struct fold_entry {
 	uint32_t user_stack, kernel_stack; /* one of those that read the same, or PROFILE_NONE */
-	uint32_t comm, tgid, tid;          /* tgid, tid: 0 unless told apart */
+	uint32_t comm, tgid, tid;	   /* tgid, tid: 0 unless told apart */
 	uint64_t count;
 };
 

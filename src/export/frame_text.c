@@ -6,15 +6,6 @@
 
 #include "base/utf8.h"
 
-uint32_t plain_code(uint32_t code)
-{
-	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
-		return '?';
-	if (code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
-		return '?';
-	return code;
-}
-
 void plain_text(struct buffer *buffer, const char *text, char semicolon)
 {
 	const char *end = text + strlen(text);
@@ -30,7 +21,10 @@ void plain_text(struct buffer *buffer, const char *text, char semicolon)
 		if (text == end)
 			return;
 		code = utf8_next(&text, end);
-		code = code == ';' ? (uint8_t)semicolon : plain_code(code);
+		if (code == ';')
+			code = (uint8_t)semicolon;
+		else if (!utf8_is_plain(code))
+			code = '?';
 		buffer_append(buffer, bytes, utf8_encode(code, bytes));
 	}
 }
@@ -44,13 +38,14 @@ uint64_t frame_offset(const struct profile *profile, const struct profile_locati
 	return location->elf_vaddr ? location->elf_vaddr : location->pc;
 }
 
-void frame_text(struct buffer *buffer, const struct profile *profile, uint32_t location, const struct export_options *options, char semicolon)
+void frame_text(struct buffer *buffer, const struct profile *profile, uint32_t location, const struct export_options *options,
+		char semicolon)
 {
 	const struct profile_location *at = profile_location_at(profile, location);
 	const char *name = profile_string_text(profile, profile_function_at(profile, at->function)->name);
 	bool code = at->kind == FRAME_NATIVE || at->kind == FRAME_KERNEL;
 
-	plain_text(buffer, name, semicolon);
+	plain_text(buffer, *name ? name : "[unknown]", semicolon);
 	if (code && options->offsets)
 		buffer_printf(buffer, "+0x%" PRIx64, frame_offset(profile, at));
 	if (options->annotate && at->kind == FRAME_KERNEL)

@@ -3,12 +3,10 @@
 #pragma once
 #include "export/export.h"
 
-/* The code point, or what stands for it: '?' for control characters (also C1), line and paragraph separators and the marks that turn the
- * writing direction. */
-uint32_t plain_code(uint32_t code);
-/* Appends `text` as valid UTF-8 with plain_code() applied; `semicolon` stands for each ';'. */
+/* Appends `text` as valid UTF-8 with '?' for what is not plain (utf8_is_plain); `semicolon` stands for each ';'. */
 void plain_text(struct buffer *buffer, const char *text, char semicolon);
 /* From the start of the function; where there is no symbol (a name in brackets), the address as linked, or else the pc. */
 uint64_t frame_offset(const struct profile *profile, const struct profile_location *location);
 /* Appends the frame's name as the options want it: function, +0x12, _[k]. */
-void frame_text(struct buffer *buffer, const struct profile *profile, uint32_t location, const struct export_options *options, char semicolon);
+void frame_text(struct buffer *buffer, const struct profile *profile, uint32_t location, const struct export_options *options,
+		char semicolon);

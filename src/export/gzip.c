@@ -5,9 +5,9 @@
 #include <limits.h>
 #include <zlib.h>
 
-#define WINDOW_BITS (15 + 16) /* 32 KiB, and + 16: a gzip header, which zlib.h's deflateInit2 makes with time 0 */
+#define WINDOW_BITS  (15 + 16) /* 32 KiB, and + 16: a gzip header, which zlib.h's deflateInit2 makes with time 0 */
 #define MEMORY_LEVEL 8
-#define OUT_BYTES ((size_t)64 << 10)
+#define OUT_BYTES    ((size_t)64 << 10)
 
 static int deflate_all(z_stream *stream, size_t size, struct buffer *buffer)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pprof's profile.proto, gzipped. Numbers of our entries + 1 are its ids, and our string 0 is its empty string 0, so nothing is looked up. */
+/* pprof's profile.proto, gzipped. Our entries' numbers + 1 are its ids, and our string 0 is its empty one: nothing is looked up. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,25 +10,37 @@
 #include "model/account_text.h"
 
 /* Field numbers of google/pprof, proto/profile.proto. */
-enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION, PROFILE_FUNCTION, PROFILE_STRING_TABLE,
-       PROFILE_TIME_NANOS = 9, PROFILE_DURATION_NANOS, PROFILE_PERIOD_TYPE, PROFILE_PERIOD, PROFILE_COMMENT, PROFILE_DEFAULT_SAMPLE_TYPE };
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE,
+	PROFILE_MAPPING,
+	PROFILE_LOCATION,
+	PROFILE_FUNCTION,
+	PROFILE_STRING_TABLE,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS,
+	PROFILE_PERIOD_TYPE,
+	PROFILE_PERIOD,
+	PROFILE_COMMENT,
+	PROFILE_DEFAULT_SAMPLE_TYPE
+};
 enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT };
 enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
-enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM };
+enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM, LABEL_NUM_UNIT };
 enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILENAME, MAPPING_BUILD_ID, MAPPING_HAS_FUNCTIONS };
 enum { LOCATION_ID = 1, LOCATION_MAPPING_ID, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION_ID = 1 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME, FUNCTION_START_LINE };
 
 /* All kernel addresses, modules and BPF programs too, are one mapping under the name that perf gives it. */
-#define KERNEL_NAME "[kernel.kallsyms]"
+#define KERNEL_NAME	   "[kernel.kallsyms]"
 #define KERNEL_START_KADDR (1ULL << 63)
 
 struct pprof {
 	struct buffer message, scratch;
 	const struct profile *profile;
 	uint32_t nr_strings;
-	uint64_t period;  /* what one tick stands for, 0: not known */
+	uint64_t period; /* what one tick stands for, 0: not known */
 	uint32_t comm_key, pid_key, tid_key, cpu_key;
 };
 
@@ -86,15 +98,29 @@ static void write_mapping(struct pprof *pprof, uint32_t id, const struct profile
 	protobuf_close(&pprof->message, opened);
 }
 
+static bool is_of_one_process(const struct profile *profile)
+{
+	for (uint32_t i = 1; i < profile_nr_samples(profile); i++) {
+		if (profile_sample_at(profile, i)->tgid != profile_sample_at(profile, 0)->tgid)
+			return false;
+	}
+	return true;
+}
+
+/* The first one stands above pprof's reports as the program that was profiled. When there were several, the kernel stands there. */
 static void write_mappings(struct pprof *pprof)
 {
 	struct profile_mapping kernel = { .start_pc = KERNEL_START_KADDR, .end_pc = UINT64_MAX };
 	uint32_t nr_mappings = profile_nr_mappings(pprof->profile);
+	bool kernel_last = is_of_one_process(pprof->profile);
 
+	kernel.path = add_string(pprof, KERNEL_NAME);
+	if (!kernel_last)
+		write_mapping(pprof, nr_mappings + 1, &kernel);
 	for (uint32_t i = 0; i < nr_mappings; i++)
 		write_mapping(pprof, i + 1, profile_mapping_at(pprof->profile, i));
-	kernel.path = add_string(pprof, KERNEL_NAME);
-	write_mapping(pprof, nr_mappings + 1, &kernel);
+	if (kernel_last)
+		write_mapping(pprof, nr_mappings + 1, &kernel);
 }
 
 /* 0: none. An address outside of its mapping would make pprof's arithmetic wrap. */
@@ -141,13 +167,23 @@ static void write_functions(struct pprof *pprof)
 	}
 }
 
-static void write_label(struct buffer *message, uint32_t key, uint32_t string, uint64_t number)
+static void write_text_label(struct buffer *message, uint32_t key, uint32_t string)
 {
 	size_t opened = protobuf_open(message, SAMPLE_LABEL);
 
 	protobuf_u64(message, LABEL_KEY, key);
 	protobuf_u64(message, LABEL_STR, string);
+	protobuf_close(message, opened);
+}
+
+/* google/pprof takes a number of 0 without a unit for no label at all; the key as the unit is what it assumes where there is none. */
+static void write_number_label(struct buffer *message, uint32_t key, uint64_t number)
+{
+	size_t opened = protobuf_open(message, SAMPLE_LABEL);
+
+	protobuf_u64(message, LABEL_KEY, key);
 	protobuf_u64(message, LABEL_NUM, number);
+	protobuf_u64(message, LABEL_NUM_UNIT, key);
 	protobuf_close(message, opened);
 }
 
@@ -183,10 +219,10 @@ static void write_sample(struct pprof *pprof, const struct profile_sample *sampl
 	if (pprof->period)
 		protobuf_varint(&pprof->message, times(sample->count, pprof->period));
 	protobuf_close(&pprof->message, packed);
-	write_label(&pprof->message, pprof->comm_key, sample->comm, 0);
-	write_label(&pprof->message, pprof->pid_key, 0, sample->tgid);
-	write_label(&pprof->message, pprof->tid_key, 0, sample->tid);
-	write_label(&pprof->message, pprof->cpu_key, 0, sample->cpu);
+	write_text_label(&pprof->message, pprof->comm_key, sample->comm);
+	write_number_label(&pprof->message, pprof->pid_key, sample->tgid);
+	write_number_label(&pprof->message, pprof->tid_key, sample->tid);
+	write_number_label(&pprof->message, pprof->cpu_key, sample->cpu);
 	protobuf_close(&pprof->message, opened);
 }
 

@@ -12,7 +12,7 @@ struct builder {
 	struct tree tree;
 	struct u64_map frame_index, node_index;
 	uint32_t max_frames, max_nodes; /* room */
-	uint32_t *frame_of;             /* per location: its frame + 1, 0: not asked for yet */
+	uint32_t *frame_of;		/* per location: its frame + 1, 0: not asked for yet */
 };
 
 /* Room for one more item, or NULL. */

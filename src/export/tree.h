@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree: a profile as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes of equal names are one.
- * A frame is (name, file, kind): the same name in two files are two. */
+/* tree: a profile as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes of equal names are
+ * one. A frame is (name, file, kind): the same name in two files are two. */
 #pragma once
 #include "export/export.h"
 
@@ -15,7 +15,7 @@ struct tree_frame {
 
 struct tree_node {
 	uint32_t parent, frame; /* the parent's number is smaller; the root, 0, is its own */
-	uint64_t self;          /* ticks that end here */
+	uint64_t self;		/* ticks that end here */
 };
 
 struct tree {

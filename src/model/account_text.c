@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #define SECOND_NS 1e9
-#define MIB (1024.0 * 1024.0)
+#define MIB	  (1024.0 * 1024.0)
 
 static uint64_t sum(const uint64_t *counts, size_t nr_counts)
 {
@@ -70,8 +70,8 @@ static void write_cost(const struct account *account, struct buffer *buffer)
 	buffer_printf(buffer, "own cost: %.2f s user, %.2f s system, %.1f MiB memory, %.1f MiB BPF maps, first sample after %.0f ms\n",
 		      (double)account->cpu_user_ns / SECOND_NS, (double)account->cpu_system_ns / SECOND_NS,
 		      (double)account->max_rss_bytes / MIB, (double)account->bpf_map_bytes / MIB, (double)account->startup_ns / 1e6);
-	buffer_printf(buffer, "unwind tables: %" PRIu64 " rows in %.1f MiB, %" PRIu32 " files of %" PRIu32 " processes\n", account->unwind_rows,
-		      (double)account->unwind_bytes / MIB, account->nr_objects, account->nr_processes);
+	buffer_printf(buffer, "unwind tables: %" PRIu64 " rows in %.1f MiB, %" PRIu32 " files of %" PRIu32 " processes\n",
+		      account->unwind_rows, (double)account->unwind_bytes / MIB, account->nr_objects, account->nr_processes);
 }
 
 void account_text(const struct account *account, struct buffer *buffer)

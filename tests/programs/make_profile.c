@@ -11,7 +11,7 @@
 #include "made_up_profile.h"
 
 #define MAX_FILE_BYTES ((size_t)1 << 30)
-#define MAX_STACKS 10000000
+#define MAX_STACKS     10000000
 
 static int write_file(const char *path, const struct buffer *buffer)
 {

@@ -64,7 +64,9 @@ static void stacks_are_one(void **state)
 static void equal_samples_add_up(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	struct profile_sample sample = { .user_stack = 1, .kernel_stack = PROFILE_NONE, .tgid = 3, .tid = 4, .cpu = 5, .comm = 0, .count = 6 };
+	struct profile_sample sample = {
+		.user_stack = 1, .kernel_stack = PROFILE_NONE, .tgid = 3, .tid = 4, .cpu = 5, .comm = 0, .count = 6
+	};
 
 	assert_int_equal(profile_add(profile, &sample), 0);
 	sample.count = 10;

@@ -18,7 +18,7 @@ function share(part, whole) {
 function seconds(ns) {
 	const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']], [size, unit] = units.find(([size]) => ns >= size) || [1, 'ns'];
 
-	return `${Number((ns / size).toPrecision(3))} ${unit}`;
+	return `${count.format(Number((ns / size).toPrecision(ns >= 1e12 ? 6 : 3)))} ${unit}`;
 }
 
 function element(tag, text, className) {
@@ -105,11 +105,11 @@ function fillAccount() {
 		`${plural(account.nr_objects, 'file')} of ${plural(account.nr_processes, 'process', 'processes')}`);
 }
 
-function fillLegend(painter) {
-	const labels = { native: 'native code', kernel: 'kernel', process: 'process', mark: 'not known' };
+const LABELS = { native: 'native code', kernel: 'kernel', process: 'process', mark: 'not known', missed: 'not known', thread: 'thread', all: '' };
 
+function fillLegend(painter) {
 	$('legend').replaceChildren();
-	for (const [kind, label] of Object.entries(labels)) {
+	for (const [kind, label] of Object.entries(LABELS).slice(0, 4)) {
 		const item = element('li', label), swatch = document.createElement('canvas'), context = swatch.getContext('2d');
 
 		swatch.width = swatch.height = 16;
@@ -139,7 +139,7 @@ function showTip(node, event) {
 	tip.replaceChildren(element('b', tree.name(node)), element('span', describe(node)));
 	if (tree.path(node))
 		tip.append(element('span', tree.path(node)));
-	tip.append(element('span', tree.kind(node)));
+	tip.append(element('span', LABELS[tree.kind(node)]));
 	tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
 	tip.style.top = `${event.clientY + tip.offsetHeight + 24 > innerHeight ? event.clientY - tip.offsetHeight - 10 : event.clientY + 16}px`;
 }
@@ -162,6 +162,7 @@ class Viewer {
 	}
 
 	zoom(node) {
+		this.hover(null);
 		$('reset').disabled = node === 0;
 		this.painter.zoom(node);
 		this.select(node || -1);

@@ -3,7 +3,7 @@
 'use strict';
 
 const ROW = 19;          // CSS pixels, with the gap below
-const MIN_BOX = 0.4;     // narrower ones are drawn only where nothing stands yet
+const MIN_BOX = 0.8;     // of what is narrower, one box in this width is drawn
 const MIN_TEXT = 26;     // narrower boxes have no text
 const ZOOM_MS = 160;
 const PADDING = 4;
@@ -13,12 +13,12 @@ const COLOURS = {
 	light: {
 		all: [35, 10, 84, 0, 0], process: [35, 14, 80, 0, 3], thread: [35, 14, 86, 0, 2],
 		native: [30, 88, 70, 14, 5], kernel: [208, 62, 76, 12, 4], missed: [340, 52, 82, 0, 0], mark: [340, 52, 82, 0, 0],
-		match: [284, 62, 80, 0, 0], ink: '#1d1712', faint: 'rgb(253 252 250 / .62)', edge: '#211d19', stripe: 'rgb(120 10 50 / .22)',
+		match: [284, 62, 80, 0, 0], ink: '#1d1712', faint: 'rgb(253 252 250 / .5)', edge: '#211d19', stripe: 'rgb(120 10 50 / .22)',
 	},
 	dark: {
 		all: [260, 5, 27, 0, 0], process: [260, 6, 30, 0, 3], thread: [260, 6, 26, 0, 2],
 		native: [24, 52, 36, 13, 4], kernel: [210, 42, 38, 12, 4], missed: [338, 34, 34, 0, 0], mark: [338, 34, 34, 0, 0],
-		match: [285, 46, 46, 0, 0], ink: '#fbf7f2', faint: 'rgb(23 22 26 / .58)', edge: '#fbf7f2', stripe: 'rgb(255 190 215 / .25)',
+		match: [285, 46, 46, 0, 0], ink: '#fbf7f2', faint: 'rgb(23 22 26 / .5)', edge: '#fbf7f2', stripe: 'rgb(255 190 215 / .25)',
 	},
 };
 
@@ -168,9 +168,22 @@ class Painter {
 
 			if (right <= 0 || right - drawnTo < MIN_BOX)
 				continue;
-			this.drawBox(row[i], left, top, Math.max(right - left, MIN_BOX));
-			drawnTo = right;
+			if (right - left < MIN_BOX)
+				this.drawSliver(row[i], left, top);
+			else
+				this.drawBox(row[i], left, top, right - left);
+			drawnTo = Math.max(right, left + MIN_BOX);
 		}
+	}
+
+	// Too narrow for anything but its colour; there can be very many.
+	drawSliver(node, left, top) {
+		const frame = this.tree.frame[node];
+
+		this.context.globalAlpha = this.matches && !this.matches[frame] ? 0.4 : 1;
+		this.context.fillStyle = this.matches && this.matches[frame] ? this.matchFill : this.fills[frame];
+		this.context.fillRect(left, top, MIN_BOX, ROW - 1);
+		this.context.globalAlpha = 1;
 	}
 
 	drawBox(node, left, top, width) {

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our files, read by programs that are not ours: google/pprof, inferno, Node.js, Debian's chromium. The profiles are made up (make_profile), so
+neither BPF nor rights are needed. The readers come from their registries at the first run and are kept in $XDG_CACHE_HOME/sonde-tests
+(20 s for pprof, 40 s for inferno, 3 s for playwright-core); without a network and without them these tests are skipped.
+
+Environment: MAKE_PROFILE, the program that writes the profiles."""
+import collections
+import json
+import os
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+from harness import ROOT, check, check_equal, find_tool, run_tests, scratch, skip, test
+
+MAKE_PROFILE = os.path.abspath(os.environ.get("MAKE_PROFILE", os.path.join(ROOT, "build", "tests", "system", "make_profile")))
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests")
+# The last pprof that Debian 12's Go compiles.
+PPROF = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7"
+INFERNO = "0.12.8"
+PLAYWRIGHT = "1.65.1"
+PROFILES = {"small": [], "big": ["1000"]}
+HUGE = ["20000"] # as large as a browser must bear
+
+
+def run(command, **options):
+	done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=300, **options)
+	return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8", "replace")
+
+
+def install(path, tool, command, **environment):
+	"""`path`, after the command that makes it if it is not there."""
+	if os.path.exists(path):
+		return path
+	if not find_tool(tool):
+		skip("no %s to install %s with" % (tool, os.path.basename(path)))
+	os.makedirs(CACHE, exist_ok=True)
+	status, out, err = run(command, cwd=CACHE, env={**os.environ, **environment})
+	if status or not os.path.exists(path):
+		skip("%s cannot be installed: %s" % (os.path.basename(path), (err or out).strip().splitlines()[-1:]))
+	return path
+
+
+def pprof_tool():
+	return install(os.path.join(CACHE, "bin", "pprof"), "go", ["go", "install", PPROF], GOBIN=os.path.join(CACHE, "bin"),
+		GOPATH=os.path.join(CACHE, "go"), GOFLAGS="-modcacherw", GOTOOLCHAIN="local")
+
+
+def inferno_tool():
+	return install(os.path.join(CACHE, "bin", "inferno-flamegraph"), "cargo",
+		["cargo", "install", "--locked", "--version", INFERNO, "--no-default-features", "--features", "cli", "--root", CACHE, "inferno"],
+		CARGO_TARGET_DIR=os.path.join(CACHE, "target"))
+
+
+def playwright_folder():
+	folder = os.path.join(CACHE, "node")
+	os.makedirs(folder, exist_ok=True)
+	install(os.path.join(folder, "node_modules", "playwright-core"), "npm",
+		["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", "playwright-core@" + PLAYWRIGHT])
+	return folder
+
+
+def made(which):
+	"""The directory of a made-up profile in all formats."""
+	folder = scratch(which)
+	if not os.path.isdir(folder):
+		os.mkdir(folder)
+		status, _, err = run([MAKE_PROFILE, folder] + PROFILES.get(which, HUGE))
+		check(status == 0, err)
+	return folder
+
+
+def load(which):
+	with open(os.path.join(made(which), "profile.json"), encoding="utf-8") as file:
+		return json.load(file)
+
+
+def names_of(profile, stack):
+	"""Function names, leaf first."""
+	if stack is None:
+		return []
+	return [profile["functions"][profile["frames"][frame]["function"]]["name"] for frame in profile["stacks"][stack]]
+
+
+def stacks_of(profile):
+	"""[(sample, names of its whole stack, leaf first)]"""
+	return [(s, names_of(profile, s["kernel_stack"]) + names_of(profile, s["user_stack"])) for s in profile["samples"]]
+
+
+def plain(name):
+	return re.sub("[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]", "?", name)
+
+
+@test
+def json_says_the_whole():
+	"""By Python's parser, the strictest at hand: references are valid, sums are true."""
+	for which in PROFILES:
+		profile = load(which)
+		account = profile["account"]
+		check_equal((profile["format"], profile["version"]), ("sonde-profile", 1), "head")
+		check_equal(sum(s["count"] for s in profile["samples"]), account["recorded"], "recorded")
+		lost = sum(account["filtered"].values()) + sum(account["dropped"].values())
+		check_equal(account["ticks"], account["recorded"] + lost, "ticks")
+		for frame in profile["frames"]:
+			check(0 <= frame["function"] < len(profile["functions"]), "function of %r" % frame)
+			check(frame["mapping"] is None or 0 <= frame["mapping"] < len(profile["mappings"]), "mapping of %r" % frame)
+		check(all(0 <= frame < len(profile["frames"]) for stack in profile["stacks"] for frame in stack), "frames of stacks")
+	names = {function["name"] for function in load("small")["functions"]}
+	for name in ("<script>alert(1)</script>", "new\nline\ttab", "gr\u00fc\u00df \u6f22 \U0001f525", "bad \ufffd\ufffd( utf8 \ufffd",
+		"line\u2028separator \u202eturned", "x" * 1000):
+		check(name in names, "%r is not there" % name)
+
+
+@test
+def json_is_read_by_node():
+	if not find_tool("node"):
+		skip("no node")
+	script = "const p = JSON.parse(require('fs').readFileSync(0)); console.log(p.samples.reduce((n, s) => n + s.count, 0))"
+	with open(os.path.join(made("small"), "profile.json"), "rb") as file:
+		status, out, err = run(["node", "-e", script], stdin=file)
+	check(status == 0, err)
+	check_equal(int(out), load("small")["account"]["recorded"], "samples")
+
+
+def pprof(which, *arguments):
+	status, out, err = run([pprof_tool()] + list(arguments) + ["-symbolize=none", os.path.join(made(which), "profile.pprof")],
+		env={**os.environ, "HOME": scratch("")})
+	check(status == 0 and (not err or "as range" in err), "pprof %s: %s" % (arguments, err))
+	return out
+
+
+def parse_raw(text):
+	"""pprof -raw: [(values, [location, ...], {label: value})], {location: (mapping or None, function)}, [mapping lines]"""
+	head, _, rest = text.partition("Locations\n")
+	places, _, mappings = rest.partition("Mappings\n")
+	samples, locations = [], {}
+	for line in head.partition("Samples:\n")[2].splitlines()[1:]:
+		match = re.fullmatch(r" *(\d+) +(\d+): ([\d ]*)", line)
+		if match:
+			samples.append(((int(match[1]), int(match[2])), [int(n) for n in match[3].split()], {}))
+		else:
+			samples[-1][2].update(re.findall(r"(\w+):\[(.*?)\](?= |$)", line))
+	for line in places.splitlines():
+		match = re.fullmatch(r" *(\d+): 0x[0-9a-f]+ (?:M=(\d+) )?(.*) :0:0 s=0", line)
+		locations[int(match[1])] = (match[2] and int(match[2]), match[3])
+	return samples, locations, mappings.splitlines()
+
+
+@test
+def pprof_reads_every_sample():
+	for which in PROFILES:
+		profile = load(which)
+		samples, locations, _ = parse_raw(pprof(which, "-raw"))
+		period = 10 ** 9 // profile["account"]["freq_hz"]
+		check_equal(len(samples), len(profile["samples"]), "samples")
+		for (values, stack, labels), (sample, names) in zip(samples, stacks_of(profile)):
+			check_equal(values, (sample["count"], sample["count"] * period), "values")
+			check_equal([locations[n][1] for n in stack], [plain(name) for name in names], "stack of %r" % sample)
+			want = {key: "%d %s" % (sample[key], key) for key in ("pid", "tid", "cpu")} # the key is the unit
+			want["comm"] = plain(sample["comm"])
+			check_equal(labels, {key: value for key, value in want.items() if value}, "labels")
+
+
+@test
+def pprof_knows_mappings_and_run():
+	profile = load("small")
+	text = pprof("small", "-raw")
+	_, locations, mappings = parse_raw(text)
+	for wanted in ("[kernel.kallsyms]", "/usr/bin/worker 5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7 [FN]"):
+		check(any(wanted in line for line in mappings), "%s is not in %s" % (wanted, mappings))
+	kernel = [n for n, line in [(int(line.split(":")[0]), line) for line in mappings] if "[kernel.kallsyms]" in line]
+	check_equal(locations[[n for n, place in locations.items() if place[1] == "vfs_read"][0]][0], kernel[0], "mapping of vfs_read")
+	check_equal([place[0] for place in locations.values() if place[1] == "stray"], [None], "mapping of an address outside of it")
+	for line in ("PeriodType: cpu nanoseconds", "Period: 20408163", "Duration: 10s", "Time: 2023-11-14 22:13:20.123456789 +0000 UTC",
+		"samples/count cpu/nanoseconds[dflt]", "Comment: event: cpu-clock at 49 Hz on 2 CPUs for 10.0 s",
+		"Comment: " + "warning: " + profile["account"]["notes"][0]):
+		check(line in text.splitlines(), "%r is not in\n%s" % (line, text[:2000]))
+
+
+@test
+def pprof_adds_up_as_we_do():
+	"""Its -top against sums of our own; and -tagroot and -tagfocus find what they name."""
+	profile = load("big")
+	flat, cumulative = collections.Counter(), collections.Counter()
+	for sample, names in stacks_of(profile):
+		flat[names[0]] += sample["count"]
+		for name in set(names):
+			cumulative[name] += sample["count"]
+	rows = re.findall(r"^ *(\d+) +\S+ +\S+ +(\d+) +\S+ +(.*)$", pprof("big", "-top", "-nodecount=100000", "-nodefraction=0", "-sample_index=samples"), re.M)
+	got = {name: (int(own), int(total)) for own, total, name in rows}
+	check_equal(got, {name: (flat[name], cumulative[name]) for name in cumulative}, "flat and cumulative")
+	for key, value, filter_ in (("comm", "python3", "python3"), ("cpu", 0, "0:0"), ("tid", 101, "101:101")):
+		samples, _, _ = parse_raw(pprof("big", "-raw", "-tagfocus=%s=%s" % (key, filter_)))
+		want = sum(s["count"] for s in profile["samples"] if s[key] == value)
+		check_equal(sum(values[0] for values, _, _ in samples), want, "-tagfocus=%s" % key)
+
+
+@test
+def inferno_reads_every_line():
+	for which in PROFILES:
+		profile, totals = load(which), collections.Counter()
+		with open(os.path.join(made(which), "profile.folded"), encoding="utf-8") as file:
+			for line in file:
+				stack, _, count = line.rstrip("\n").rpartition(" ")
+				totals[stack] += int(count)
+		want = collections.Counter()
+		for sample, names in stacks_of(profile):
+			frames = [sample["comm"]] + [name or "[unknown]" for name in reversed(names)]
+			want[";".join(plain(frame).replace(";", ":") for frame in frames)] += sample["count"]
+		check_equal(totals, want, "folded lines against the JSON")
+		status, out, err = run([inferno_tool(), "--minwidth", "0", os.path.join(made(which), "profile.folded")])
+		check(status == 0 and not err, err)
+		titles = [title.text for title in ElementTree.fromstring(out).iter("{http://www.w3.org/2000/svg}title")]
+		recorded = profile["account"]["recorded"]
+		check("all ({:,} samples, 100%)".format(recorded) in titles, "inferno's total: %s" % [t for t in titles if t.startswith("all ")])
+		own = sum(s["count"] for s in profile["samples"] if s["comm"] == "worker")
+		check(not own or any(title.startswith("worker ({:,} samples".format(own)) for title in titles), "inferno's worker")
+
+
+@test
+def chromium_shows_the_page():
+	"""flamegraph.mjs tells what it checks; it prints one line per check and fails at the first."""
+	if not os.path.exists("/usr/bin/chromium") or not find_tool("node"):
+		skip("no chromium or no node")
+	script = os.path.join(ROOT, "tests", "system", "flamegraph.mjs")
+	status, out, err = run(["node", script, os.path.join(made("small"), "profile.html"), os.path.join(made("huge"), "profile.html")],
+		env={**os.environ, "SONDE_NODE_PATH": playwright_folder()})
+	check(status == 0, out + err)
+	return "%d checks" % len(out.splitlines())
+
+
+if __name__ == "__main__":
+	run_tests()
