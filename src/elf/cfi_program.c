@@ -58,13 +58,13 @@ static void set_cfa(struct cfi_run *run, const struct cfi_cfa *cfa)
 	bool fits = fits_s32(cfa->off) && fits_s16(cfa->add);
 
 	state->cfa_is_register = cfa->form == CFI_CFA_REGISTER;
-	state->cfa_reg = cfa->reg;
-	state->cfa_off = cfa->off;
 	state->rule.cfa_off = (int32_t)cfa->off;
 	state->rule.cfa_add = (int16_t)cfa->add;
 	state->rule.cfa_reg = 0;
 	switch (cfa->form) {
 	case CFI_CFA_REGISTER:
+		state->cfa_reg = cfa->reg;
+		state->cfa_off = cfa->off;
 		fits &= cfa->reg < CFI_REG_RA;
 		if (cfa->reg == CFI_REG_SP) {
 			state->rule.cfa_kind = SONDE_CFA_SP;
@@ -244,24 +244,20 @@ static void define_cfa(struct cfi_run *run, uint64_t reg, int64_t off)
 	set_cfa(run, &(struct cfi_cfa){ .form = CFI_CFA_REGISTER, .reg = reg, .off = off });
 }
 
-/* Half a definition: there must be a register and an offset already. */
+/* Half a definition. DWARF wants a register and an offset to be there already; gcc's unwinder keeps them through an expression,
+ * and hand-written code relies on it (two functions of libgcrypt). */
 static void change_cfa_register(struct cfi_run *run, uint64_t reg)
 {
-	if (run->state.cfa_is_register)
-		define_cfa(run, reg, run->state.cfa_off);
-	else
-		reader_fail(&run->program);
+	define_cfa(run, reg, run->state.cfa_off);
 }
 
 static void change_cfa_off(struct cfi_run *run, int64_t off)
 {
 	struct cfi_state *state = &run->state;
 
-	if (!state->cfa_is_register) {
-		reader_fail(&run->program);
-		return;
-	}
 	state->cfa_off = off;
+	if (!state->cfa_is_register)
+		return; /* waits for its register */
 	state->rule.cfa_off = (int32_t)off;
 	set_unfit(state, CFI_UNFIT_CFA, !fits_s32(off) || state->cfa_reg >= CFI_REG_RA);
 	run->has_changed = true;

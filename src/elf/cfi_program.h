@@ -36,9 +36,9 @@ enum { CFI_UNFIT_CFA = 1, CFI_UNFIT_BP = 2, CFI_UNFIT_SP = 4, CFI_UNFIT_RA = 8 }
 /* The state is kept as the rule that it will be: it changes about as often as it is asked for. */
 struct cfi_state {
 	struct sonde_rule rule; /* kind STEP; the parts that are unfit have no meaning */
-	uint64_t cfa_reg;
+	uint64_t cfa_reg;	/* what DW_CFA_def_cfa_register and _offset change; outlives an expression */
 	int64_t cfa_off;
-	bool cfa_is_register; /* + cfa_off: what DW_CFA_def_cfa_register and _offset change */
+	bool cfa_is_register;
 	bool ra_is_undefined;
 	uint8_t unfit;
 };

@@ -205,6 +205,10 @@ static const struct program_case expression_cases[] = {
 	{ "an add that does not fit", PROGRAM(0x0f, 7, 0x77, 8, 0x06, 0x23, 0x80, 0x80, 2), "0:unsupported 40:. " },
 	{ "empty", PROGRAM(0x0f, 0), "0:unsupported 40:. " },
 	{ "cut off", PROGRAM(0x0f, 1, 0x77), "0:unsupported 40:. " },
+	{ "the offset outlives an expression", PROGRAM(0x0e, 56, 0x41, 0x0f, 3, 0x76, 0x78, 0x06, 0x41, 0x0d, 7),
+	  "0:sp+56 1:*(bp-8)+0 2:sp+56 40:. " },
+	{ "an offset waits for its register", PROGRAM(0x0f, 3, 0x76, 0x78, 0x06, 0x41, 0x0e, 24, 0x41, 0x0d, 7),
+	  "0:*(bp-8)+0 2:sp+24 40:. " },
 	{ "a register again", PROGRAM(0x0f, 0, 0x41, 0x0c, 7, 8), "0:unsupported 1:sp+8 40:. " },
 	{ "rbp by rbp", PROGRAM(0x10, 6, 2, 0x76, 0), "0:sp+8,bp=bp+0 40:. " },
 	{ "rbp by rsp", PROGRAM(0x10, 6, 2, 0x77, 0), "0:unsupported 40:. " },
@@ -247,8 +251,6 @@ static const struct program_case damaged_cases[] = {
 	{ "cut off operand", PROGRAM(0x41, 0x0e), NULL },
 	{ "cut off advance", PROGRAM(0x41, 0x0e, 16, 0x04, 1, 0), NULL },
 	{ "cut off block", PROGRAM(0x41, 0x0f, 9, 0x77), NULL },
-	{ "half a CFA of an expression", PROGRAM(0x0f, 0, 0x41, 0x0e, 16), NULL },
-	{ "register of an expression", PROGRAM(0x0f, 0, 0x41, 0x0d, 6), NULL },
 	{ "advance around the address space", PROGRAM(0x1d, 255, 255, 255, 255, 255, 255, 255, 255), NULL },
 };
 
