@@ -37,150 +37,9 @@ enum {
 	DW_CFA_GNU_negative_offset_extended = 0x2f,
 };
 
-static bool fits_s16(int64_t value)
-{
-	return value == (int16_t)value;
-}
-
-static bool fits_s32(int64_t value)
-{
-	return value == (int32_t)value;
-}
-
-static void set_unfit(struct cfi_state *state, uint8_t part, bool is_unfit)
-{
-	state->unfit = (uint8_t)(is_unfit ? state->unfit | part : state->unfit & ~part);
-}
-
-static void set_cfa(struct cfi_run *run, const struct cfi_cfa *cfa)
-{
-	struct cfi_state *state = &run->state;
-	bool fits = fits_s32(cfa->off) && fits_s16(cfa->add);
-
-	state->cfa_is_register = cfa->form == CFI_CFA_REGISTER;
-	state->rule.cfa_off = (int32_t)cfa->off;
-	state->rule.cfa_add = (int16_t)cfa->add;
-	state->rule.cfa_reg = 0;
-	switch (cfa->form) {
-	case CFI_CFA_REGISTER:
-		state->cfa_reg = cfa->reg;
-		state->cfa_off = cfa->off;
-		fits &= cfa->reg < CFI_REG_RA;
-		if (cfa->reg == CFI_REG_SP) {
-			state->rule.cfa_kind = SONDE_CFA_SP;
-		} else if (cfa->reg == CFI_REG_BP) {
-			state->rule.cfa_kind = SONDE_CFA_BP;
-		} else {
-			state->rule.cfa_kind = SONDE_CFA_REG;
-			state->rule.cfa_reg = (uint8_t)cfa->reg;
-		}
-		break;
-	case CFI_CFA_DEREF:
-		state->rule.cfa_kind = cfa->reg == CFI_REG_SP ? SONDE_CFA_DEREF_SP : SONDE_CFA_DEREF_BP;
-		break;
-	case CFI_CFA_PLT:
-		state->rule.cfa_kind = SONDE_CFA_PLT;
-		state->rule.cfa_reg = (uint8_t)cfa->reg;
-		break;
-	case CFI_CFA_OTHER:
-		fits = false;
-	}
-	set_unfit(state, CFI_UNFIT_CFA, !fits);
-	run->has_changed = true;
-}
-
-static void set_bp(struct cfi_state *state, enum cfi_where_kind kind, int64_t off)
-{
-	bool fits = fits_s32(off);
-
-	state->rule.bp_off = (int32_t)off;
-	switch (kind) {
-	case CFI_SAME:
-		state->rule.bp_kind = SONDE_BP_SAME;
-		break;
-	case CFI_UNDEFINED:
-		state->rule.bp_kind = SONDE_BP_UNDEFINED;
-		break;
-	case CFI_AT_CFA:
-		state->rule.bp_kind = SONDE_BP_CFA;
-		break;
-	case CFI_AT_BP:
-		state->rule.bp_kind = SONDE_BP_BP;
-		break;
-	case CFI_IS_CFA:
-	case CFI_ELSEWHERE:
-		fits = false;
-	}
-	set_unfit(state, CFI_UNFIT_BP, !fits);
-}
-
-/* Defines a column; `off` is 0 where the kind has none. */
-static void set_where(struct cfi_run *run, uint64_t reg, enum cfi_where_kind kind, int64_t off)
-{
-	struct cfi_state *state = &run->state;
-
-	switch (reg) {
-	case CFI_REG_BP:
-		set_bp(state, kind, off);
-		break;
-	case CFI_REG_SP: /* one of its own (glibc's setcontext) contradicts "the caller's sp is the CFA" */
-		set_unfit(state, CFI_UNFIT_SP, kind != CFI_IS_CFA);
-		break;
-	case CFI_REG_RA:
-		state->ra_is_undefined = kind == CFI_UNDEFINED;
-		state->rule.ra_off = (int16_t)off;
-		set_unfit(state, CFI_UNFIT_RA, kind != CFI_AT_CFA || !fits_s16(off));
-		break;
-	default:
-		return;
-	}
-	run->has_changed = true;
-}
-
-/* Gives a column the rule that the CIE gave it. */
-static void restore(struct cfi_run *run, uint64_t reg)
-{
-	const struct cfi_state *initial = &run->cie->initial;
-	struct cfi_state *state = &run->state;
-	uint8_t part;
-
-	switch (reg) {
-	case CFI_REG_BP:
-		part = CFI_UNFIT_BP;
-		state->rule.bp_kind = initial->rule.bp_kind;
-		state->rule.bp_off = initial->rule.bp_off;
-		break;
-	case CFI_REG_SP:
-		part = CFI_UNFIT_SP;
-		break;
-	case CFI_REG_RA:
-		part = CFI_UNFIT_RA;
-		state->ra_is_undefined = initial->ra_is_undefined;
-		state->rule.ra_off = initial->rule.ra_off;
-		break;
-	default:
-		part = 0;
-	}
-	if (!run->row) { /* a CIE has nothing to restore */
-		reader_fail(&run->program);
-	} else if (part) {
-		set_unfit(state, part, initial->unfit & part);
-		run->has_changed = true;
-	}
-}
-
-static struct sonde_rule rule_of(const struct cfi_state *state)
-{
-	if (state->ra_is_undefined)
-		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_END };
-	if (state->unfit)
-		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED };
-	return state->rule;
-}
-
 static void give_row(struct cfi_run *run)
 {
-	struct sonde_rule rule = rule_of(&run->state);
+	struct sonde_rule rule = cfi_state_rule(&run->state);
 
 	run->has_changed = false;
 	run->stats->nr_rows++;
@@ -239,28 +98,33 @@ static int64_t unsigned_off(struct cfi_run *run)
 	return off > INT64_MAX ? INT64_MAX : (int64_t)off;
 }
 
-static void define_cfa(struct cfi_run *run, uint64_t reg, int64_t off)
+static void define_cfa(struct cfi_run *run, const struct cfi_cfa *cfa)
 {
-	set_cfa(run, &(struct cfi_cfa){ .form = CFI_CFA_REGISTER, .reg = reg, .off = off });
-}
-
-/* Half a definition. DWARF wants a register and an offset to be there already; gcc's unwinder keeps them through an expression,
- * and hand-written code relies on it (two functions of libgcrypt). */
-static void change_cfa_register(struct cfi_run *run, uint64_t reg)
-{
-	define_cfa(run, reg, run->state.cfa_off);
-}
-
-static void change_cfa_off(struct cfi_run *run, int64_t off)
-{
-	struct cfi_state *state = &run->state;
-
-	state->cfa_off = off;
-	if (!state->cfa_is_register)
-		return; /* waits for its register */
-	state->rule.cfa_off = (int32_t)off;
-	set_unfit(state, CFI_UNFIT_CFA, !fits_s32(off) || state->cfa_reg >= CFI_REG_RA);
+	cfi_state_set_cfa(&run->state, cfa);
 	run->has_changed = true;
+}
+
+static void define_cfa_register(struct cfi_run *run, uint64_t reg, int64_t off)
+{
+	define_cfa(run, &(struct cfi_cfa){ .form = CFI_CFA_REGISTER, .reg = reg, .off = off });
+}
+
+static void define_cfa_off(struct cfi_run *run, int64_t off)
+{
+	run->has_changed |= cfi_state_set_cfa_off(&run->state, off);
+}
+
+static void set_where(struct cfi_run *run, uint64_t reg, enum cfi_where_kind kind, int64_t off)
+{
+	run->has_changed |= cfi_state_set_where(&run->state, reg, kind, off);
+}
+
+static void restore(struct cfi_run *run, uint64_t reg)
+{
+	if (run->row)
+		run->has_changed |= cfi_state_restore(&run->state, &run->cie->initial, reg);
+	else
+		reader_fail(&run->program); /* a CIE has nothing to restore */
 }
 
 static void remember(struct cfi_run *run)
@@ -368,25 +232,25 @@ static void run_op(struct cfi_run *run, uint8_t op)
 		break;
 	case DW_CFA_def_cfa:
 		reg = cfi_uleb(r);
-		define_cfa(run, reg, unsigned_off(run));
+		define_cfa_register(run, reg, unsigned_off(run));
 		break;
 	case DW_CFA_def_cfa_sf:
 		reg = cfi_uleb(r);
-		define_cfa(run, reg, factored(run, reader_sleb(r)));
+		define_cfa_register(run, reg, factored(run, reader_sleb(r)));
 		break;
 	case DW_CFA_def_cfa_register:
-		change_cfa_register(run, cfi_uleb(r));
+		define_cfa_register(run, cfi_uleb(r), run->state.cfa_off);
 		break;
 	case DW_CFA_def_cfa_offset:
-		change_cfa_off(run, unsigned_off(run));
+		define_cfa_off(run, unsigned_off(run));
 		break;
 	case DW_CFA_def_cfa_offset_sf:
-		change_cfa_off(run, factored(run, reader_sleb(r)));
+		define_cfa_off(run, factored(run, reader_sleb(r)));
 		break;
 	case DW_CFA_def_cfa_expression: {
 		struct cfi_cfa cfa = cfi_cfa_of_expression(block(run));
 
-		set_cfa(run, &cfa);
+		define_cfa(run, &cfa);
 		break;
 	}
 	case DW_CFA_GNU_args_size:
@@ -397,23 +261,13 @@ static void run_op(struct cfi_run *run, uint8_t op)
 	}
 }
 
-/* A CIE's program starts from nothing but what the psABI says: the CFA is the caller's sp, and rbp is callee-saved, so that
- * unmentioned means untouched (section 3.2.1). */
-struct cfi_state cfi_state_at_start(void)
-{
-	return (struct cfi_state){
-		.rule = { .kind = SONDE_RULE_KIND_STEP, .bp_kind = SONDE_BP_SAME },
-		.unfit = CFI_UNFIT_CFA | CFI_UNFIT_RA,
-	};
-}
-
 int cfi_program_run(struct cfi_run *run)
 {
 	while (reader_left(&run->program)) {
 		uint8_t op = *run->program.pos++, operand = op & 0x3f;
 
 		if (op == DW_CFA_def_cfa_offset) { /* half of all */
-			change_cfa_off(run, unsigned_off(run));
+			define_cfa_off(run, unsigned_off(run));
 			continue;
 		}
 		switch (op & 0xc0) {

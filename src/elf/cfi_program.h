@@ -72,7 +72,18 @@ struct cfi_run {
 	struct cfi_state remembered[CFI_MAX_REMEMBERED];
 };
 
+/* A CIE's program starts from nothing but what the psABI says: the CFA is the caller's sp, and rbp is callee-saved, so that
+ * unmentioned means untouched (section 3.2.1). */
 struct cfi_state cfi_state_at_start(void);
+void cfi_state_set_cfa(struct cfi_state *state, const struct cfi_cfa *cfa);
+/* False: nothing changed yet, the offset waits for a register. DWARF wants a register and an offset to be there before half of
+ * them is defined anew; gcc's unwinder keeps them through an expression, and hand-written code relies on it (libgcrypt). */
+MUST_CHECK bool cfi_state_set_cfa_off(struct cfi_state *state, int64_t off);
+/* These are true when the column is one that matters; `off` is 0 where the kind has none. */
+MUST_CHECK bool cfi_state_set_where(struct cfi_state *state, uint64_t reg, enum cfi_where_kind kind, int64_t off);
+MUST_CHECK bool cfi_state_restore(struct cfi_state *state, const struct cfi_state *initial, uint64_t reg);
+struct sonde_rule cfi_state_rule(const struct cfi_state *state);
+
 /* Runs the program to its end and gives its rows. 0; -EBADMSG when it is damaged; or what `row` gave. */
 MUST_CHECK int cfi_program_run(struct cfi_run *run);
 
