@@ -9,7 +9,7 @@ struct place { /* what a location is made of; name NULL ends a list */
 	const char *name, *path, *build_id;
 	uint64_t pc, off;
 	enum frame_kind kind;
-	bool strayed; /* its pc is not in the mapping */
+	int strayed; /* its pc is below (-1) or above (1) its mapping */
 };
 
 #define WORKER "/usr/bin/worker", "5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7"
@@ -17,10 +17,10 @@ struct place { /* what a location is made of; name NULL ends a list */
 #define BASE_PC 0x400000ULL
 #define LIBC_PC 0x7f0000000000ULL
 #define KERNEL_KADDR 0xffffffff81000000ULL
-#define NATIVE(name, where, pc) { name, where, pc, (pc) & 0xf, FRAME_NATIVE, false }
-#define KERNEL(name, pc) { name, NULL, "", KERNEL_KADDR + (pc), (pc) & 0xff, FRAME_KERNEL, false }
-#define MARK(name, kind) { name, NULL, "", 0, 0, kind, false }
-#define END { NULL, NULL, NULL, 0, 0, 0, false }
+#define NATIVE(name, where, pc) { name, where, pc, (pc) & 0xf, FRAME_NATIVE, 0 }
+#define KERNEL(name, pc) { name, NULL, "", KERNEL_KADDR + (pc), (pc) & 0xff, FRAME_KERNEL, 0 }
+#define MARK(name, kind) { name, NULL, "", 0, 0, kind, 0 }
+#define END { NULL, NULL, NULL, 0, 0, 0, 0 }
 
 #define LONG_NAME_CHARS 1000
 static char long_name[LONG_NAME_CHARS + 1]; /* filled once with the same letters */
@@ -31,7 +31,7 @@ static uint32_t add_mapping(struct profile *profile, const struct place *place)
 
 	if (!place->path)
 		return PROFILE_NONE;
-	mapping.start_pc = (place->pc & ~0xfffffULL) + (place->strayed ? 0x10000000 : 0);
+	mapping.start_pc = (place->pc & ~0xfffffULL) - (uint64_t)(int64_t)(place->strayed * 0x100000);
 	mapping.end_pc = mapping.start_pc + 0x100000;
 	mapping.path = profile_string(profile, place->path);
 	mapping.build_id = profile_string(profile, place->build_id);
@@ -87,9 +87,9 @@ static const struct place missed_user[] = { MARK(PROFILE_MISSED_USER, FRAME_MISS
 static const struct place missed_kernel[] = { MARK(PROFILE_MISSED_KERNEL, FRAME_MISSED), END };
 static const struct place truncated[] = { NATIVE("recurse(int)", WORKER, 0x401508), NATIVE("recurse(int)", WORKER, 0x401518),
 					  MARK("[truncated]", FRAME_MARK), END };
-static const struct place no_symbols[] = { { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500abc, 0, FRAME_NATIVE, false },
-					   { "[unknown]", NULL, "", 0x7f12345678, 0, FRAME_NATIVE, false }, /* JIT code without a map */
-					   { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500def, 0, FRAME_NATIVE, false }, END };
+static const struct place no_symbols[] = { { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500abc, 0, FRAME_NATIVE, 0 },
+					   { "[unknown]", NULL, "", 0x7f12345678, 0, FRAME_NATIVE, 0 }, /* JIT code without a map */
+					   { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500def, 0, FRAME_NATIVE, 0 }, END };
 static const struct place hostile[] = { NATIVE("<script>alert(1)</script>", WORKER, 0x402001), NATIVE("</script><!--", WORKER, 0x402012),
 					NATIVE("a;b", WORKER, 0x402023), NATIVE("new\nline\ttab", WORKER, 0x402034),
 					NATIVE("\"quotes\" & 'more' \\", WORKER, 0x402045), NATIVE("bad \xff\xc3( utf8 \xe2\x82", WORKER, 0x402056),
@@ -97,7 +97,8 @@ static const struct place hostile[] = { NATIVE("<script>alert(1)</script>", WORK
 					NATIVE("line\xe2\x80\xa8separator \xe2\x80\xaeturned", WORKER, 0x402078),
 					NATIVE("gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x94\xa5", WORKER, 0x402089),
 					NATIVE(long_name, WORKER, 0x40209a), NATIVE("", WORKER, 0x4020ab), END };
-static const struct place outside[] = { { "stray", WORKER, 0x403001, 1, FRAME_NATIVE, true }, END };
+static const struct place outside[] = { { "stray", WORKER, 0x403001, 1, FRAME_NATIVE, -1 },
+					{ "stray", WORKER, 0x403012, 2, FRAME_NATIVE, 1 }, END };
 
 static const struct made_up_sample samples[] = {
 	{ "worker", spin, NULL, 100, 100, 0, 30 },

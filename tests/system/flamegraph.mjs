@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens flame graph pages in Debian's chromium and uses them as a person would. flamegraph.mjs SMALL.html BIG.html, which are
-// make_profile's. Prints a line per check; the first that fails ends it. $SONDE_NODE_PATH: a folder with playwright-core.
+// Opens flame graph pages in Debian's chromium and uses them as a person would. flamegraph.mjs SMALL.html BIG.html EMPTY.html, which
+// are make_profile's. Prints a line per check; the first that fails ends it. $SONDE_NODE_PATH: a folder with playwright-core.
 import { strict as assert } from 'node:assert';
 import { createRequire } from 'node:module';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [small, big] = process.argv.slice(2).map(file => path.resolve(file));
+const [small, big, empty] = process.argv.slice(2).map(file => path.resolve(file));
 const { chromium } = createRequire(path.join(process.env.SONDE_NODE_PATH || process.cwd(), 'x.js'))('playwright-core');
 const home = mkdtempSync(path.join(tmpdir(), 'sonde-chromium-'));
 const browser = await chromium.launchPersistentContext(home, {
@@ -178,6 +178,14 @@ try {
 		assert.equal(await other.evaluate(() => window.ran), undefined);
 		assert.equal(await other.textContent('h1'), 'sonde flame graph'); // ours does
 		await other.close();
+	});
+	await check('a page without samples says so', async () => {
+		await tab.goto(pathToFileURL(empty).href);
+		assert.ok(await tab.isVisible('#empty'));
+		assert.ok(await tab.isHidden('#graph'));
+		await tab.keyboard.press('Escape');
+		await tab.keyboard.press('i');
+		await tab.fill('#search', 'x');
 	});
 	await check('a big profile is drawn in no time', async () => {
 		await open(big);

@@ -20,7 +20,7 @@ PPROF = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7"
 INFERNO = "0.12.8"
 PLAYWRIGHT = "1.65.1"
 PROFILES = {"small": [], "big": ["1000"]}
-HUGE = ["20000"] # as large as a browser must bear
+OTHERS = {"huge": ["20000"], "empty": ["0"]} # as large as a browser must bear; no samples
 
 
 def run(command, **options):
@@ -65,7 +65,7 @@ def made(which):
 	folder = scratch(which)
 	if not os.path.isdir(folder):
 		os.mkdir(folder)
-		status, _, err = run([MAKE_PROFILE, folder] + PROFILES.get(which, HUGE))
+		status, _, err = run([MAKE_PROFILE, folder] + {**PROFILES, **OTHERS}[which])
 		check(status == 0, err)
 	return folder
 
@@ -170,11 +170,17 @@ def pprof_knows_mappings_and_run():
 		check(any(wanted in line for line in mappings), "%s is not in %s" % (wanted, mappings))
 	kernel = [n for n, line in [(int(line.split(":")[0]), line) for line in mappings] if "[kernel.kallsyms]" in line]
 	check_equal(locations[[n for n, place in locations.items() if place[1] == "vfs_read"][0]][0], kernel[0], "mapping of vfs_read")
-	check_equal([place[0] for place in locations.values() if place[1] == "stray"], [None], "mapping of an address outside of it")
+	check_equal([place[0] for place in locations.values() if place[1] == "stray"], [None, None], "mapping of addresses outside of it")
 	for line in ("PeriodType: cpu nanoseconds", "Period: 20408163", "Duration: 10s", "Time: 2023-11-14 22:13:20.123456789 +0000 UTC",
 		"samples/count cpu/nanoseconds[dflt]", "Comment: event: cpu-clock at 49 Hz on 2 CPUs for 10.0 s",
 		"Comment: " + "warning: " + profile["account"]["notes"][0]):
 		check(line in text.splitlines(), "%r is not in\n%s" % (line, text[:2000]))
+
+
+@test
+def pprof_reads_no_samples():
+	samples, locations, _ = parse_raw(pprof("empty", "-raw"))
+	check_equal((samples, locations), ([], {}), "samples and locations")
 
 
 @test
@@ -222,8 +228,8 @@ def chromium_shows_the_page():
 	"""flamegraph.mjs tells what it checks; it prints one line per check and fails at the first."""
 	if not os.path.exists("/usr/bin/chromium") or not find_tool("node"):
 		skip("no chromium or no node")
-	script = os.path.join(ROOT, "tests", "system", "flamegraph.mjs")
-	status, out, err = run(["node", script, os.path.join(made("small"), "profile.html"), os.path.join(made("huge"), "profile.html")],
+	pages = [os.path.join(made(which), "profile.html") for which in ("small", "huge", "empty")]
+	status, out, err = run(["node", os.path.join(ROOT, "tests", "system", "flamegraph.mjs")] + pages,
 		env={**os.environ, "SONDE_NODE_PATH": playwright_folder()})
 	check(status == 0, out + err)
 	return "%d checks" % len(out.splitlines())

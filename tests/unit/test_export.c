@@ -207,16 +207,20 @@ static void pprof_field_by_field(void **state)
 static void pprof_values(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	CLEANUP(buffer_done) struct buffer clamped = BUFFER_INIT(MAX_BYTES), counted = BUFFER_INIT(MAX_BYTES);
+	CLEANUP(buffer_done) struct buffer counted = BUFFER_INIT(MAX_BYTES);
 	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .count = 1ULL << 62 };
 
 	snprintf(profile_account(profile)->event, sizeof(profile_account(profile)->event), "page-faults");
 	snprintf(profile_account(profile)->event_unit, sizeof(profile_account(profile)->event_unit), "count");
-	profile_account(profile)->period = 4;
 	assert_int_equal(profile_add(profile, &sample), 0);
-	dump_pprof(profile, &clamped);
-	assert_non_null(strstr(clamped.data, ".2.2=4611686018427387904,9223372036854775807,"));
-	assert_non_null(strstr(clamped.data, "'page-faults'"));
+	for (uint64_t period = 2; period <= 4; period += 2) { /* above INT64_MAX, above UINT64_MAX */
+		CLEANUP(buffer_done) struct buffer clamped = BUFFER_INIT(MAX_BYTES);
+
+		profile_account(profile)->period = period;
+		dump_pprof(profile, &clamped);
+		assert_non_null(strstr(clamped.data, ".2.2=4611686018427387904,9223372036854775807,"));
+		assert_non_null(strstr(clamped.data, "'page-faults'"));
+	}
 	profile_account(profile)->period = 0;
 	profile_account(profile)->freq_hz = 99;
 	dump_pprof(profile, &counted);
@@ -224,14 +228,13 @@ static void pprof_values(void **state)
 	assert_null(strstr(counted.data, "'page-faults'"));
 }
 
-static void html_data(void **state)
+static void check_html_data(const struct profile *profile, bool threads, const char *golden)
 {
 	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
-	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
 	static const char begin[] = "<script type=\"application/json\" id=\"profile\">";
 	char *data, *end;
 
-	write_ok(profile, EXPORT_HTML, &(struct export_options){ .threads = true }, &buffer);
+	write_ok(profile, EXPORT_HTML, &(struct export_options){ .threads = threads }, &buffer);
 	data = strstr(buffer.data, begin);
 	assert_non_null(data);
 	data += strlen(begin);
@@ -240,7 +243,15 @@ static void html_data(void **state)
 	assert_memory_equal(end, "</script>", 9);
 	assert_null(memchr(data, '>', (size_t)(end - data)));
 	assert_null(memchr(data, '&', (size_t)(end - data)));
-	check_golden("threads.html.json", data, (size_t)(end - data));
+	check_golden(golden, data, (size_t)(end - data));
+}
+
+static void html_data(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+
+	check_html_data(profile, false, "plain.html.json");
+	check_html_data(profile, true, "threads.html.json");
 }
 
 /* The same samples, numbered the other way round. */
