@@ -3,6 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
 
 #define X(id, name, text) name,
 static const char *const filter_names[] = { SONDE_FILTER_LIST(X) };
@@ -14,17 +17,35 @@ static const char *const drop_texts[] = { SONDE_DROP_LIST(X) };
 static const char *const stop_marks[] = { SONDE_STOP_LIST(X) };
 #undef X
 
+/* Notes quote the names of strangers and are printed to terminals: what is not plain text becomes '?'. */
+static void make_plain(char *text)
+{
+	const char *from = text, *end = text + strlen(text);
+
+	while (from < end) {
+		uint32_t code = utf8_next(&from, end);
+
+		if (code == UTF8_REPLACEMENT || !utf8_is_plain(code))
+			code = '?';
+		text += utf8_encode(code, text); /* never more bytes than were read */
+	}
+	*text = '\0';
+}
+
 void account_note(struct account *account, const char *fmt, ...)
 {
+	char *note;
 	va_list args;
 
 	if (account->nr_notes == ACCOUNT_MAX_NOTES) {
 		account->nr_notes_refused++;
 		return;
 	}
+	note = account->notes[account->nr_notes++];
 	va_start(args, fmt);
-	vsnprintf(account->notes[account->nr_notes++], ACCOUNT_NOTE_BYTES, fmt, args);
+	vsnprintf(note, ACCOUNT_NOTE_BYTES, fmt, args);
 	va_end(args);
+	make_plain(note);
 }
 
 const char *filter_name(enum sonde_filter filter)

@@ -37,6 +37,7 @@ struct account {
 	uint32_t nr_notes, nr_notes_refused;
 };
 
+/* Control characters and what is not UTF-8 become '?'. */
 __attribute__((format(printf, 2, 3))) void account_note(struct account *account, const char *fmt, ...);
 /* Names and texts of the reasons (abi/reason.h), for reports: "ring_full", "no room in the ring buffer for the sample". */
 const char *filter_name(enum sonde_filter filter);

@@ -116,6 +116,18 @@ static void notes_have_a_cap(void **state)
 	assert_memory_equal(account.notes[15], "note 15 0", 9);
 }
 
+static void notes_are_plain(void **state)
+{
+	static struct account account;
+
+	account_note(&account, "%s", "a\nb\x1b[2J \xc2\x9b \xff \xe2\x82 gr\xc3\xbc\xc3\x9f");
+	assert_string_equal(account.notes[0], "a?b?[2J ? ? ? gr\xc3\xbc\xc3\x9f");
+	for (int cut = 0; cut < 4; cut++)
+		account_note(&account, "%0*d\xf0\x9f\x94\xa5", ACCOUNT_NOTE_BYTES - 1 - cut, 0); /* cut inside of a code point */
+	for (int cut = 1; cut < 4; cut++)
+		assert_int_equal(account.notes[1 + cut][ACCOUNT_NOTE_BYTES - 1 - cut], '?');
+}
+
 static void reasons_have_names(void **state)
 {
 	assert_string_equal(filter_name(SONDE_FILTER_IDLE), "idle");
@@ -135,6 +147,7 @@ int main(void)
 		cmocka_unit_test(equal_samples_add_up),
 		cmocka_unit_test(grows),
 		cmocka_unit_test(notes_have_a_cap),
+		cmocka_unit_test(notes_are_plain),
 		cmocka_unit_test(reasons_have_names),
 	};
 
