@@ -218,6 +218,13 @@ def parse_chains(text):
 	return program.chains
 
 
+def idle_seconds():
+	"""Of all CPUs, since the start of the machine."""
+	with open("/proc/stat", encoding="ascii") as file:
+		fields = file.readline().split()
+	return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
+
+
 def cpu_seconds(pid):
 	"""User and system time of a process so far."""
 	with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
@@ -323,16 +330,22 @@ def perf_stacks(pid, seconds=1.5, freq=199, dump_bytes=65528):
 	made = run([perf, "record", "-q", "-e", "cpu-clock:u", "-F", freq, "--call-graph", "dwarf,%d" % dump_bytes, "-p", pid, "-o", data,
 		"--", "sleep", seconds], timeout=60)
 	check(made.code == 0, lambda: "perf record: %s" % made)
-	text = run([perf, "script", "-i", data, "-F", "comm,tid,ip,sym", "--no-inline"], timeout=120)
+	text = run([perf, "script", "-i", data, "-F", "comm,tid,ip,sym,dso", "--no-inline"], timeout=120)
 	os.unlink(data)
 	check(text.code == 0, lambda: "perf script: %s" % text)
 	stacks = []
 	for block in text.out.split("\n\n"):
 		lines = block.strip("\n").splitlines()
 		if lines:
-			frames = [line.strip().partition(" ")[2] for line in lines[1:]]
+			frames = [perf_name(line) for line in lines[1:]]
 			stacks.append(Stack(lines[0].rsplit(None, 1)[0].strip(), frames[::-1], [], 1))
 	return stacks
+
+
+def perf_name(line):
+	"""Of `address name (file)`; as we do it, a frame without a symbol is named by its file."""
+	name, _, file = line.strip().partition(" ")[2].rpartition(" (")
+	return "[%s]" % os.path.basename(file.rstrip(")")) if name == "[unknown]" else name
 
 
 def perf_error(stack, chain):

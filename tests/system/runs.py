@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import (SONDE, Background, Program, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, need_bpf, parse_folded, run,
+from harness import (SONDE, Background, Program, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, idle_seconds, need_bpf, parse_folded, run,
 	run_tests, scratch, skip, sonde, test, total)
 
 BEGINS = "Sampling at"
@@ -269,15 +269,23 @@ def delimiter():
 
 @test
 def idle_is_hidden_and_counted():
+	"""Without -I idle CPUs are filtered, with it they are samples: as many as the kernel's own count says."""
 	need_bpf()
 	path = scratch("idle.json")
-	sonde("profile", "-f", "-F", 199, "-o", path, 2)
-	report = json.loads(read(path))
-	check(report["account"]["filtered"]["idle"] > 0, "no idle CPU in 2 s?")
-	check(not any(sample["pid"] == 0 for sample in report["samples"]), "idle samples without -I")
-	shown = parse_folded(sonde("profile", "-f", "-a", "-F", 199, "-I", 2, want=0).out)
-	idle = [stack for stack in shown if stack.comm.startswith("swapper")]
-	check(total(idle) > 10 and all(not stack.user for stack in idle), "no idle samples with -I")
+	for args, field in (((), "filtered"), (("-I",), "samples")):
+		with Background("profile", "-F", 499, "-o", path, *args, 3) as running:
+			running.wait_line(BEGINS)
+			before = idle_seconds()
+			time.sleep(2.9)
+			idle = (idle_seconds() - before) * 3 / 2.9
+			check(running.finish().code in (0, 5), "exit code")
+		report = json.loads(read(path))
+		filtered = report["account"]["filtered"]["idle"]
+		shown = sum(sample["count"] for sample in report["samples"] if sample["pid"] == 0)
+		check((shown if field == "filtered" else filtered) == 0, "%s: %d filtered, %d shown" % (args, filtered, shown))
+		got = (filtered + shown) / 499
+		check(abs(got - idle) <= 0.2 * idle + 0.3, "%s: %.2f s of idle samples, the kernel says %.2f s" % (args, got, idle))
+	return "%.2f s of %.2f s" % (got, idle)
 
 
 @test

@@ -198,7 +198,7 @@ def signal_error(chain):
 		user = stack.user
 		at = user.index("main") if "main" in user else 0
 		own = user[at:]
-		if not re.fullmatch(r"__restore_rt|\[libc[^\]]*\]|\[unknown\]", (own[at_signal:] or [""])[0]):
+		if not re.fullmatch(r"__restore_rt|\[libc[^\]]*\]", (own[at_signal:] or [""])[0]):
 			return "no signal frame behind trigger"
 		return "differs from the chain" if own[:at_signal] + own[at_signal + 1:] != chain else entry_error(user[:at])
 	return error_of
