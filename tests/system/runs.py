@@ -514,34 +514,43 @@ def hostile_names():
 
 # --- leftovers -----------------------------------------------------------------------------------------------------------------------
 
-def programs_loaded():
+def bpf_ids(pid, kind):
+	"""The ids of the BPF programs ("prog") or maps ("map") that a process holds."""
+	ids = set()
+	for fd in os.listdir("/proc/%d/fdinfo" % pid):
+		try:
+			ids.update(re.findall(r"^%s_id:\t(\d+)$" % kind, read("/proc/%d/fdinfo/%s" % (pid, fd)).decode(), re.MULTILINE))
+		except FileNotFoundError:
+			pass # closed meanwhile
+	return ids
+
+
+def bpf_left(ids, kind):
 	bpftool = find_tool("bpftool") or "/usr/sbin/bpftool"
-	result = run([bpftool, "-j", "prog", "list"])
-	check(result.code == 0, lambda: str(result))
-	return {entry["id"] for entry in json.loads(result.out)}
+	return {number for number in ids if run([bpftool, kind, "show", "id", number]).code == 0}
 
 
 @test
 def nothing_is_left():
-	"""After the end, also the violent one: no program, no pinned map, no child."""
+	"""After the end, also the violent one: no program, no map, no pin, no file."""
 	need_bpf()
-	before = programs_loaded()
+	folder = scratch("tmpdir")
+	os.makedirs(folder)
 	with Program("chain", 10) as program:
-		sonde("profile", "-f", "-p", program.pid, 1, want=0)
-		with Background("profile", "-f", "-p", program.pid) as running:
-			time.sleep(1.5)
-			during = programs_loaded()
-			running.send(signal.SIGKILL)
-			running.process.wait()
-	check(during - before, "no BPF program was there during the run: this test sees nothing")
-	end = time.monotonic() + 5 # the kernel frees them a little later
-	while programs_loaded() - before and time.monotonic() < end:
-		time.sleep(0.1)
-	check_equal(programs_loaded() - before, set(), "BPF programs left")
-	pinned = [os.path.join(folder, name) for folder, _, names in os.walk("/sys/fs/bpf") for name in names if "sonde" in name]
-	check_equal(pinned, [], "pinned")
-	check_equal([name for name in os.listdir("/tmp") if name.startswith("sonde") and not name.startswith("sonde-test-")
-		and os.path.getmtime("/tmp/" + name) > time.time() - 5], [], "files in /tmp")
+		for end in (signal.SIGINT, signal.SIGKILL):
+			with Background("profile", "-f", "-p", program.pid, env={**os.environ, "TMPDIR": folder}) as running:
+				time.sleep(1.5)
+				held = {kind: bpf_ids(running.process.pid, kind) for kind in ("prog", "map")}
+				check(all(held.values()), "no BPF program or map was there during the run: this test sees nothing")
+				running.send(end)
+				running.process.communicate(timeout=10)
+			for kind, ids in held.items():
+				stop = time.monotonic() + 5 # the kernel frees them a little later
+				while bpf_left(ids, kind) and time.monotonic() < stop:
+					time.sleep(0.1)
+				check_equal(bpf_left(ids, kind), set(), "%s left after signal %d" % (kind, end))
+	pinned = [os.path.join(place, name) for place, _, names in os.walk("/sys/fs/bpf") for name in names if "sonde" in name]
+	check_equal((os.listdir(folder), pinned), ([], []), "files and pins left")
 
 
 @test
