@@ -29,11 +29,15 @@ test_packages() {
 	g++
 	libcmocka-dev
 	libclang-rt-14-dev
+	libdw-dev
 	binutils
 	elfutils
 	universal-ctags ctags
 	linux-perf perf
 	util-linux
+	libcap2-bin setcap
+	groff groff
+	zsh zsh
 	cargo-web cargo
 	golang-go go
 	nodejs node

@@ -18,7 +18,7 @@ CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.
 # The last pprof that Debian 12's Go compiles.
 PPROF = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7"
 INFERNO = "0.12.8"
-PLAYWRIGHT = "1.65.1"
+PLAYWRIGHT = "1.58.2" # the last that runs on Debian 12's Node.js 18
 PROFILES = {"small": [], "big": ["1000"]}
 OTHERS = {"huge": ["20000"], "empty": ["0"]} # as large as a browser must bear; no samples
 
