@@ -10,15 +10,19 @@
 #include "base/u64_map.h"
 #include "process/maps_line.h"
 
-#define MAX_MAPPINGS (1u << 16) /* of one process, with its past ones */
+/* Of one process. What is more is forgotten, the oldest first: a process may map for ever, and is not to end the run. */
+#define MAX_LIVE (1u << 14)
+#define MAX_PAST (1u << 14)
+#define MIN_RESCAN 512 /* live mappings from which on it is asked whether they still are: the side-band does not tell of munmap */
 
 struct process {
 	uint32_t tgid;
 	uint32_t generation;               /* grows whenever a pc may mean another file than before */
 	bool alive, changed;
 	struct process_mapping *live;      /* sorted by start_pc, not overlapping; until_ns UINT64_MAX */
-	struct process_mapping *past;      /* in no order */
+	struct process_mapping *past;      /* in the order of their ends */
 	uint32_t nr_live, nr_past, live_capacity, past_capacity;
+	uint32_t rescan_at;                /* nr_live at which /proc is read again */
 };
 
 struct process_table {
@@ -107,7 +111,7 @@ static struct process *enter_process(struct process_table *table, uint32_t tgid)
 		if (u64_map_add(&table->by_tgid, tgid, table->nr_processes))
 			return NULL;
 		process = &table->processes[table->nr_processes++];
-		*process = (struct process){ .tgid = tgid };
+		*process = (struct process){ .tgid = tgid, .rescan_at = MIN_RESCAN };
 	}
 	table->nr_alive += !process->alive;
 	process->alive = true;
@@ -119,7 +123,7 @@ static int append(struct process_mapping **list, uint32_t *nr, uint32_t *capacit
 {
 	if (*nr == *capacity) {
 		uint32_t bigger = *capacity ? *capacity * 2 : 16;
-		struct process_mapping *grown = bigger > MAX_MAPPINGS ? NULL : reallocarray(*list, bigger, sizeof(*grown));
+		struct process_mapping *grown = reallocarray(*list, bigger, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -132,6 +136,10 @@ static int append(struct process_mapping **list, uint32_t *nr, uint32_t *capacit
 
 static int end_mapping(struct process *process, struct process_mapping mapping, uint64_t time_ns)
 {
+	if (process->nr_past == MAX_PAST) {
+		process->nr_past /= 2;
+		memmove(process->past, process->past + MAX_PAST - process->nr_past, process->nr_past * sizeof(mapping));
+	}
 	mapping.until_ns = time_ns;
 	return append(&process->past, &process->nr_past, &process->past_capacity, &mapping);
 }
@@ -177,8 +185,10 @@ static void sift_down(struct process *process, uint32_t i)
 
 static int insert_live(struct process *process, const struct process_mapping *mapping)
 {
-	int err = append(&process->live, &process->nr_live, &process->live_capacity, mapping);
+	int err = process->nr_live < MAX_LIVE ? 0 : end_all(process, mapping->from_ns);
 
+	if (!err)
+		err = append(&process->live, &process->nr_live, &process->live_capacity, mapping);
 	if (!err)
 		sift_down(process, process->nr_live - 1);
 	return err;
@@ -264,6 +274,12 @@ int process_table_mmap(struct process_table *table, const struct mapping_event *
 {
 	struct process *process = enter_process(table, event->tgid);
 
+	if (process && process->nr_live >= process->rescan_at) {
+		if (process_table_scan(table, event->tgid, event->time_ns, NULL) == -ENOMEM)
+			return -ENOMEM;
+		process = enter_process(table, event->tgid);
+		process->rescan_at = process->nr_live > MIN_RESCAN / 2 ? process->nr_live * 2 : MIN_RESCAN;
+	}
 	return process ? add_mapping(table, process, event) : -ENOMEM;
 }
 
@@ -295,38 +311,79 @@ void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t tim
 
 	if (!process || !process->alive)
 		return;
-	if (end_all(process, time_ns)) /* no memory to remember them by: forget them */
+	if (end_all(process, time_ns)) { /* no memory to remember them by: forget them */
 		process->nr_live = 0;
+		process->generation++;
+	}
 	process->alive = false;
 	mark_changed(table, process);
 	table->nr_alive--;
 }
 
-int process_table_scan(struct process_table *table, uint32_t tgid, uint64_t time_ns, struct diag *diag)
+/* Reads the maps of a thread of the process into the table. The number of lines, 0 for a kernel thread or one that has ended, or -errno. */
+static int scan_thread(struct process_table *table, uint32_t tgid, uint64_t tid, uint64_t time_ns)
 {
 	char path[64];
 	CLEANUP(fclosep) FILE *file = NULL;
 	CLEANUP(freep) char *line = NULL;
 	size_t capacity = 0;
 	struct process *process;
-	int err;
+	uint64_t from_ns;
+	int err, nr = 0;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", tgid);
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu64 "/maps", tgid, tid);
 	file = fopen(path, "re");
 	if (!file)
-		return diag_errno(diag, errno, "cannot read %s: %s", path, strerror(errno));
+		return -errno;
 	process = enter_process(table, tgid);
-	err = process ? end_all(process, time_ns) : -ENOMEM;
+	if (!process)
+		return -ENOMEM;
+	from_ns = process->nr_live || process->nr_past ? time_ns : 0; /* was there before; nobody asks for earlier times than the first reading */
+	err = end_all(process, time_ns);
 	while (!err && getline(&line, &capacity, file) > 0) {
 		struct mapping_event event;
 
+		nr++;
 		if (!maps_line_parse(line, &event))
 			continue;
 		event.tgid = tgid;
-		event.time_ns = 0; /* was there before; nobody asks for earlier times than this */
+		event.time_ns = from_ns;
 		err = add_mapping(table, process, &event);
 	}
-	return err;
+	return err ? err : nr;
+}
+
+/* By its other threads, when the first has ended: with it, /proc/TGID has lost what it knew of the memory. */
+static int scan_other_threads(struct process_table *table, uint32_t tgid, uint64_t time_ns)
+{
+	char path[64];
+	CLEANUP(closedirp) DIR *threads = NULL;
+	const struct dirent *entry;
+	int nr = 0;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", tgid);
+	threads = opendir(path);
+	while (!nr && threads && (entry = readdir(threads))) {
+		uint64_t tid;
+
+		if (number_u64(entry->d_name, UINT32_MAX, &tid) || tid == tgid)
+			continue;
+		nr = scan_thread(table, tgid, tid, time_ns);
+		if (nr < 0 && nr != -ENOMEM)
+			nr = 0; /* has ended, too */
+	}
+	return nr;
+}
+
+int process_table_scan(struct process_table *table, uint32_t tgid, uint64_t time_ns, struct diag *diag)
+{
+	int nr = scan_thread(table, tgid, tgid, time_ns);
+
+	if (!nr || nr == -ESRCH)
+		nr = scan_other_threads(table, tgid, time_ns);
+	if (nr < 0)
+		return diag_errno(diag, -nr, "cannot read /proc/%" PRIu32 "/maps: %s", tgid, strerror(-nr));
+	return 0;
 }
 
 int process_table_scan_all(struct process_table *table, uint64_t time_ns, struct diag *diag)
@@ -384,6 +441,15 @@ const struct process_mapping *process_table_find(const struct process_table *tab
 	return NULL;
 }
 
+/* The process itself stays: its generation must go on when its id is used again. */
+static void forget_lists(struct process *process)
+{
+	free(process->live);
+	free(process->past);
+	process->live = process->past = NULL;
+	process->nr_live = process->live_capacity = process->past_capacity = 0;
+}
+
 void process_table_prune(struct process_table *table, uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < table->nr_processes; i++) {
@@ -395,5 +461,7 @@ void process_table_prune(struct process_table *table, uint64_t time_ns)
 				process->past[nr_kept++] = process->past[j];
 		}
 		process->nr_past = nr_kept;
+		if (!process->alive && !nr_kept)
+			forget_lists(process);
 	}
 }

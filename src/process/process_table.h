@@ -31,7 +31,7 @@ struct mapping_event {
 struct process_table *process_table_new(void);
 void process_table_free(struct process_table *table);
 
-/* Reads /proc/TGID: comm and executable mappings. 0; -ENOENT when it is gone; -EACCES. Kernel threads have no mappings. */
+/* Reads the executable mappings from /proc/TGID. 0; -ENOENT when it is gone; -EACCES. Kernel threads have no mappings. */
 MUST_CHECK int process_table_scan(struct process_table *table, uint32_t tgid, uint64_t time_ns, struct diag *diag);
 /* Calls scan for every process in /proc. The number of them, or a negative errno. */
 MUST_CHECK int process_table_scan_all(struct process_table *table, uint64_t time_ns, struct diag *diag);

@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Who has what mapped, when: the process table against an array of pages, lines of /proc/PID/maps, and which files are the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "elf_image.h"
+#include "process/maps_line.h"
+#include "process/process_table.h"
+
+#define PAGE 0x1000ULL
+
+static struct process_table *table;
+static char folder[64];
+
+static int set_up(void **state)
+{
+	table = process_table_new();
+	snprintf(folder, sizeof(folder), "/tmp/sonde-test-XXXXXX");
+	return !table || !mkdtemp(folder);
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	process_table_free(table);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+/* Anonymous memory, which file_off tells apart. */
+static void map(uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t file_off, uint64_t time_ns)
+{
+	const struct mapping_event event = { .tgid = tgid, .start_pc = start_pc, .size_bytes = end_pc - start_pc, .file_off = file_off,
+					     .time_ns = time_ns, .path = "//anon" };
+
+	assert_int_equal(process_table_mmap(table, &event), 0);
+}
+
+/* What stands there, by its file_off less its place in the mapping; UINT64_MAX: nothing. */
+static uint64_t at(uint32_t tgid, uint64_t time_ns, uint64_t pc)
+{
+	const struct process_mapping *mapping = process_table_find(table, tgid, time_ns, pc);
+
+	return mapping ? mapping->file_off + (pc - mapping->start_pc) : UINT64_MAX;
+}
+
+static uint32_t generation_of(uint32_t tgid);
+
+/* --- what process_table_changes tells ---------------------------------------------------------------------------------------------- */
+
+struct told {
+	uint32_t tgid, generation, nr, nr_calls;
+	struct process_mapping list[64];
+};
+
+static int take(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
+{
+	struct told *told = arg;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		assert_true(mappings[i].start_pc < mappings[i].end_pc);
+		assert_int_equal(mappings[i].until_ns, UINT64_MAX);
+		if (i)
+			assert_true(mappings[i - 1].end_pc <= mappings[i].start_pc);
+	}
+	told->nr_calls++;
+	if (told->tgid == tgid) {
+		told->generation = generation;
+		told->nr = nr;
+		memcpy(told->list, mappings, (nr < 64 ? nr : 64) * sizeof(*mappings));
+	}
+	return 0;
+}
+
+static struct told changes_of(uint32_t tgid)
+{
+	struct told told = { .tgid = tgid, .nr = UINT32_MAX };
+
+	assert_int_equal(process_table_changes(table, take, &told), 0);
+	return told;
+}
+
+/* Needs a change since the last call. */
+static uint32_t generation_of(uint32_t tgid)
+{
+	struct told told = changes_of(tgid);
+
+	assert_int_not_equal(told.nr, UINT32_MAX);
+	return told.generation;
+}
+
+/* --- overlaps ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Two intervals in all of their relations (Allen's thirteen): before, meets, overlaps, starts, during, finishes, equal and their inverses. */
+static void test_interval_relations(void **state)
+{
+	static const uint64_t news[13][2] = { { 1, 3 }, { 1, 4 }, { 1, 6 }, { 4, 6 }, { 5, 7 }, { 6, 8 }, { 4, 8 },
+					      { 4, 10 }, { 2, 10 }, { 2, 8 }, { 6, 10 }, { 8, 10 }, { 9, 11 } };
+
+	for (uint32_t i = 0; i < 13; i++) {
+		uint32_t tgid = 100 + i;
+
+		map(tgid, 4 * PAGE, 8 * PAGE, 0x100000, 10);
+		map(tgid, news[i][0] * PAGE, news[i][1] * PAGE, 0x900000, 20);
+		for (uint64_t page = 0; page < 13; page++) {
+			bool in_old = page >= 4 && page < 8, in_new = page >= news[i][0] && page < news[i][1];
+			uint64_t old = in_old ? 0x100000 + (page - 4) * PAGE : UINT64_MAX, new = 0x900000 + (page - news[i][0]) * PAGE;
+
+			assert_int_equal(at(tgid, 15, page * PAGE), old);
+			assert_int_equal(at(tgid, 25, page * PAGE), in_new ? new : old);
+			assert_int_equal(at(tgid, 25, page * PAGE + PAGE - 1), (in_new ? new : old) == UINT64_MAX ? UINT64_MAX : (in_new ? new : old) + PAGE - 1);
+			assert_int_equal(at(tgid, 5, page * PAGE), UINT64_MAX);
+		}
+	}
+}
+
+#define ORACLE_PAGES 64
+#define ORACLE_TIMES 60
+
+static uint64_t seed;
+
+static uint64_t prng(void)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return seed >> 33;
+}
+
+/* Against an array of pages for each time. Events have the even times, so that the odd ones are between two. */
+static void test_random_mappings(void **state)
+{
+	static uint64_t oracle[ORACLE_TIMES][ORACLE_PAGES];
+
+	for (uint32_t round = 1; round <= 200; round++) {
+		uint32_t tgid = 1000 + round;
+		struct told told;
+
+		seed = round;
+		for (uint32_t time = 0; time < ORACLE_TIMES; time++) {
+			uint64_t start = prng() % (ORACLE_PAGES - 1), end = start + 1 + prng() % (ORACLE_PAGES - start);
+
+			if (time)
+				memcpy(oracle[time], oracle[time - 1], sizeof(oracle[0]));
+			else
+				memset(oracle[0], 0xff, sizeof(oracle[0]));
+			if (prng() % 20 == 0) {
+				assert_int_equal(process_table_exec(table, tgid, time * 2 + 2), 0);
+				memset(oracle[time], 0xff, sizeof(oracle[0]));
+			} else {
+				end = end > ORACLE_PAGES ? ORACLE_PAGES : end;
+				map(tgid, start * PAGE, end * PAGE, time * 0x1000000ULL, time * 2 + 2);
+				for (uint64_t page = start; page < end; page++)
+					oracle[time][page] = time * 0x1000000ULL + (page - start) * PAGE;
+			}
+		}
+		for (uint32_t time = 0; time < ORACLE_TIMES; time++) {
+			for (uint64_t page = 0; page < ORACLE_PAGES; page++)
+				assert_int_equal(at(tgid, time * 2 + 3, page * PAGE + 5), oracle[time][page] == UINT64_MAX ? UINT64_MAX : oracle[time][page] + 5);
+		}
+		told = changes_of(tgid); /* checks that they are sorted and apart */
+		assert_true(told.nr <= ORACLE_PAGES);
+	}
+}
+
+/* A process that maps for ever: it is remembered less far back, and nothing else happens. */
+static void test_endless_mappings(void **state)
+{
+	struct told told;
+
+	for (uint64_t i = 1; i <= 300000; i++)
+		map(7, 4 * PAGE, 8 * PAGE, i * PAGE, i * 10);
+	assert_int_equal(at(7, 3000005, 4 * PAGE), 300000 * PAGE);
+	assert_int_equal(at(7, 2999995, 4 * PAGE), 299999 * PAGE);
+	assert_int_equal(at(7, 15, 4 * PAGE), UINT64_MAX);
+	told = changes_of(7);
+	assert_int_equal(told.nr, 1);
+}
+
+/* The kernel does not tell of munmap: what was unmapped piles up where nothing new is mapped. */
+static void test_scattered_mappings(void **state)
+{
+	for (uint64_t i = 1; i <= 200000; i++)
+		map(7, i * 2 * PAGE, (i * 2 + 1) * PAGE, i * PAGE, i);
+	assert_int_equal(at(7, 200000, 200000 * 2 * PAGE), 200000 * PAGE);
+}
+
+static void test_events_that_make_no_sense(void **state)
+{
+	map(7, 4 * PAGE, 4 * PAGE, 0, 1);
+	map(7, UINT64_MAX - PAGE, PAGE, 0, 1);
+	map(7, 0, UINT64_MAX, 5, 2);
+	assert_int_equal(at(7, 3, 77), 82);
+	assert_int_equal(at(7, 3, UINT64_MAX), UINT64_MAX);
+	process_table_exit(table, 99, 3);
+	assert_int_equal(process_table_nr_processes(table), 1);
+}
+
+/* --- lives ------------------------------------------------------------------------------------------------------------------------- */
+
+static void test_exec(void **state)
+{
+	uint32_t before;
+
+	map(7, 4 * PAGE, 8 * PAGE, 0x100000, 10);
+	before = generation_of(7);
+	assert_int_equal(process_table_exec(table, 7, 20), 0);
+	map(7, 5 * PAGE, 6 * PAGE, 0x200000, 21);
+	assert_int_equal(at(7, 15, 5 * PAGE), 0x101000);
+	assert_int_equal(at(7, 25, 5 * PAGE), 0x200000);
+	assert_int_equal(at(7, 25, 4 * PAGE), UINT64_MAX);
+	assert_int_not_equal(generation_of(7), before);
+}
+
+static void test_fork(void **state)
+{
+	struct told told;
+
+	map(7, 4 * PAGE, 8 * PAGE, 0x100000, 10);
+	assert_int_equal(process_table_fork(table, 7, 8, 20), 0);
+	map(7, 4 * PAGE, 8 * PAGE, 0x200000, 30);
+	assert_int_equal(at(8, 35, 4 * PAGE), 0x100000); /* the parent's later changes are not the child's */
+	assert_int_equal(at(7, 35, 4 * PAGE), 0x200000);
+	assert_int_equal(at(8, 15, 4 * PAGE), UINT64_MAX); /* was not born */
+	map(8, 6 * PAGE, 7 * PAGE, 0x300000, 40);
+	assert_int_equal(at(7, 45, 6 * PAGE), 0x202000);
+	told = changes_of(8);
+	assert_int_equal(told.nr, 3);
+	assert_int_equal(process_table_nr_processes(table), 2);
+	assert_int_equal(process_table_fork(table, 55, 56, 50), 0); /* of a parent that is not known */
+	assert_int_equal(at(56, 55, 4 * PAGE), UINT64_MAX);
+}
+
+static void test_exit_and_reuse(void **state)
+{
+	uint32_t first, second;
+	struct told told;
+
+	map(7, 4 * PAGE, 8 * PAGE, 0x100000, 10);
+	first = generation_of(7);
+	process_table_exit(table, 7, 20);
+	assert_int_equal(process_table_nr_processes(table), 0);
+	assert_int_equal(at(7, 15, 4 * PAGE), 0x100000);
+	assert_int_equal(at(7, 25, 4 * PAGE), UINT64_MAX);
+	told = changes_of(7);
+	assert_int_equal(told.nr, 0);
+	process_table_exit(table, 7, 21);
+	assert_int_equal(changes_of(7).nr_calls, 0);
+	assert_int_equal(process_table_fork(table, 1, 7, 30), 0); /* another process with this id */
+	map(7, 4 * PAGE, 8 * PAGE, 0x200000, 31);
+	second = generation_of(7);
+	assert_int_not_equal(first, second);
+	assert_int_equal(at(7, 15, 4 * PAGE), 0x100000);
+	assert_int_equal(at(7, 35, 4 * PAGE), 0x200000);
+	assert_int_equal(process_table_nr_processes(table), 1);
+}
+
+/* Whenever a pc may mean another file than before. */
+static void test_generations(void **state)
+{
+	uint32_t last;
+
+	map(7, 4 * PAGE, 8 * PAGE, 0x100000, 10);
+	last = generation_of(7);
+	map(7, 20 * PAGE, 21 * PAGE, 0x100000, 11); /* where nothing was */
+	map(7, 3 * PAGE, 4 * PAGE, 0x100000, 11);
+	map(7, 8 * PAGE, 9 * PAGE, 0x100000, 11);
+	assert_int_equal(generation_of(7), last);
+	map(7, 6 * PAGE, 9 * PAGE, 0x200000, 12);
+	assert_int_not_equal(generation_of(7), last);
+	assert_int_equal(changes_of(7).nr_calls, 0); /* told once */
+}
+
+static void test_prune(void **state)
+{
+	map(7, 4 * PAGE, 8 * PAGE, 0x100000, 10);
+	map(7, 4 * PAGE, 8 * PAGE, 0x200000, 20);
+	map(7, 4 * PAGE, 8 * PAGE, 0x300000, 30);
+	process_table_prune(table, 25);
+	assert_int_equal(at(7, 15, 4 * PAGE), UINT64_MAX);
+	assert_int_equal(at(7, 25, 4 * PAGE), 0x200000);
+	assert_int_equal(at(7, 35, 4 * PAGE), 0x300000);
+	process_table_exit(table, 7, 40);
+	process_table_prune(table, 50);
+	assert_int_equal(at(7, 35, 4 * PAGE), UINT64_MAX);
+}
+
+/* --- lines of /proc/PID/maps -------------------------------------------------------------------------------------------------------- */
+
+static void check_line(const char *text, uint64_t start_pc, uint64_t size, uint64_t off, const char *path)
+{
+	CLEANUP(freep) char *line = strdup(text);
+	struct mapping_event event;
+
+	assert_true(maps_line_parse(line, &event));
+	assert_int_equal(event.start_pc, start_pc);
+	assert_int_equal(event.size_bytes, size);
+	assert_int_equal(event.file_off, off);
+	assert_string_equal(event.path, path);
+}
+
+static void test_maps_lines(void **state)
+{
+	check_line("55d0-55e0 r-xp 00002000 fe:01 131 /usr/bin/cat\n", 0x55d0, 0x10, 0x2000, "/usr/bin/cat");
+	check_line("7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n", 0x7f0000000000, 0x1000, 0, "");
+	check_line("7f0000000000-7f0000001000 rwxp 00000000 00:00 0", 0x7f0000000000, 0x1000, 0, "");
+	check_line("1000-2000 r-xp 0 0:0 0                          [vdso]\n", 0x1000, 0x1000, 0, "[vdso]");
+	check_line("1000-2000 r-xs 0 0:0 5  /tmp/a b (deleted)\n", 0x1000, 0x1000, 0, "/tmp/a b (deleted)");
+	check_line("1000-2000 r-xp 0 0:0 5  /tmp/two\\012lines\\012\n", 0x1000, 0x1000, 0, "/tmp/two\nlines\n");
+	check_line("1000-2000 r-xp 0 0:0 5  /tmp/\\01\n", 0x1000, 0x1000, 0, "/tmp/\\01");
+	check_line("fffffffffffff000-ffffffffffffffff r-xp ffffffffffffffff 0:0 5\n", 0xfffffffffffff000, 0xfff, UINT64_MAX, "");
+}
+
+static void test_hostile_maps_lines(void **state)
+{
+	static const char *const lines[] = {
+		"", "\n", " ", "-", "1000", "1000-", "1000-2000", "1000-2000 ", "1000-2000 r-x", "1000-2000 r-xp", "1000-2000 r-xp ", "1000-2000 r-xpp 0 0:0 0",
+		"1000-2000 r-xp x 0:0 0 /a", "g000-2000 r-xp 0 0:0 0 /a", "1000-z r-xp 0 0:0 0 /a", "2000-1000 r-xp 0 0:0 0 /a", "1000-1000 r-xp 0 0:0 0 /a",
+		"11111111111111111-2 r-xp 0 0:0 0 /a", "1000-2000 rw-p 0 0:0 0 /a", "ffffffffff600000-ffffffffff601000 --xp 0 00:00 0 [vsyscall]\n",
+		"1000 2000 r-xp 0 0:0 0 /a", "Size: 4 kB", "\xff\xfe\n",
+	};
+	CLEANUP(freep) char *huge = malloc((1u << 20) + 100);
+	struct mapping_event event;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		CLEANUP(freep) char *line = strdup(lines[i]);
+
+		if (maps_line_parse(line, &event))
+			fail_msg("taken: '%s'", lines[i]);
+	}
+	assert_non_null(huge);
+	memset(huge, 'x', 1u << 20);
+	memcpy(huge, "1000-2000 r-xp 0 0:0 5 /", 24);
+	memcpy(huge + (1u << 20), "\n", 2);
+	assert_true(maps_line_parse(huge, &event));
+	assert_int_equal(strlen(event.path), (1u << 20) - 23);
+	map(7, 4 * PAGE, 8 * PAGE, 0, 1);
+	event.tgid = 7;
+	assert_int_equal(process_table_mmap(table, &event), 0); /* a path that no system call takes */
+}
+
+/* --- files -------------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t object_at(const char *path)
+{
+	static uint64_t pc = 100 * PAGE;
+	const struct mapping_event event = { .tgid = 0x7ffffff0, .start_pc = pc, .size_bytes = PAGE, .time_ns = 1, .path = path };
+
+	assert_int_equal(process_table_mmap(table, &event), 0); /* of a process that is not there: found by its path alone */
+	pc += PAGE;
+	return process_table_find(table, event.tgid, 2, event.start_pc)->object;
+}
+
+static const struct object *object(uint32_t number)
+{
+	assert_int_not_equal(number, OBJECT_NONE);
+	return object_table_at(process_table_objects(table), number);
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* An ELF file with this build id ("" for none). */
+static void write_elf(const char *path, const char *id, uint8_t filler)
+{
+	struct { Elf64_Nhdr header; char name[4], id[8]; } note = { { 4, 8, NT_GNU_BUILD_ID }, "GNU", { 0 } };
+	struct image_section sections[2] = { { ".note.gnu.build-id", SHT_NOTE, 0x300, &note, sizeof(note) }, { ".fill", SHT_PROGBITS, 0x400, &filler, 1 } };
+	struct bytes image = { 0 };
+
+	memcpy(note.id, id, strlen(id));
+	image_make(&image, NULL, 0, *id ? sections : sections + 1, *id ? 2 : 1);
+	write_file(path, image.data, image.size);
+}
+
+static const char *in_folder(const char *name)
+{
+	static char paths[4][128];
+	static uint32_t next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+	return path;
+}
+
+static void test_same_file(void **state)
+{
+	const char *a = in_folder("a"), *b = in_folder("b"), *c = in_folder("c"), *d = in_folder("d");
+	uint32_t first;
+
+	write_elf(a, "", 1);
+	assert_int_equal(link(a, b), 0);
+	assert_int_equal(symlink(a, c), 0);
+	first = object_at(a);
+	assert_non_null(object(first)->elf);
+	assert_string_equal(object(first)->path, a);
+	assert_int_equal(object_at(b), first);
+	assert_int_equal(object_at(c), first);
+	assert_int_equal(object_at(a), first);
+	write_elf(d, "", 1); /* a copy, which nothing says is one */
+	assert_int_not_equal(object_at(d), first);
+}
+
+static void test_same_build_id(void **state)
+{
+	const char *a = in_folder("a"), *b = in_folder("b"), *c = in_folder("c");
+	uint32_t first;
+
+	write_elf(a, "build-id", 1);
+	write_elf(b, "build-id", 1);
+	write_elf(c, "other-id", 1);
+	first = object_at(a);
+	assert_int_equal(object_at(b), first);
+	assert_int_not_equal(object_at(c), first);
+	assert_int_equal(object_table_nr(process_table_objects(table)), 2);
+}
+
+static void test_rewritten_file(void **state)
+{
+	const char *a = in_folder("a"), *b = in_folder("b");
+	const struct timespec later[2] = { { .tv_sec = 4000000000 }, { .tv_sec = 4000000000 } };
+	uint32_t first;
+
+	write_elf(a, "", 1);
+	first = object_at(a);
+	write_elf(a, "", 2); /* in place: the same inode and size */
+	assert_int_equal(utimensat(AT_FDCWD, a, later, 0), 0); /* the clock of the file system may be coarse */
+	assert_int_not_equal(object_at(a), first);
+	write_elf(b, "", 3);
+	assert_int_equal(rename(b, a), 0);
+	assert_int_not_equal(object_at(a), first);
+}
+
+static void test_what_cannot_be_read(void **state)
+{
+	const char *fifo = in_folder("fifo"), *missing = in_folder("missing"), *text = in_folder("text");
+	uint32_t first;
+
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	write_file(text, "no ELF", 6);
+	assert_null(object(object_at(fifo))->elf); /* and does not wait for a writer */
+	assert_null(object(object_at(folder))->elf);
+	assert_null(object(object_at(text))->elf);
+	assert_null(object(object_at("/dev/null"))->elf);
+	assert_null(object(object_at("/"))->elf);
+	first = object_at(missing);
+	assert_null(object(first)->elf);
+	assert_string_equal(object(first)->path, missing);
+	assert_int_equal(object_at(missing), first);
+	write_elf(missing, "", 1); /* is there by now */
+	assert_non_null(object(object_at(missing))->elf);
+	assert_int_equal(object_at("//anon"), OBJECT_NONE);
+	assert_int_equal(object_at("[heap]"), OBJECT_NONE);
+	assert_int_equal(object_at(""), OBJECT_NONE);
+}
+
+static void test_vdso(void **state)
+{
+	uint32_t number = object_at("[vdso]");
+
+	assert_int_equal(object_at("[vdso]"), number);
+	assert_non_null(object(number)->elf);
+	assert_non_null(elf_file_find_section(object(number)->elf, ".dynsym"));
+}
+
+/* --- this process and a child -------------------------------------------------------------------------------------------------------- */
+
+static void test_scan(void **state)
+{
+	uint32_t tgid = (uint32_t)getpid();
+	const struct process_mapping *mapping;
+	struct diag diag = { 0 };
+
+	assert_int_equal(process_table_scan(table, tgid, 100, &diag), 0);
+	mapping = process_table_find(table, tgid, 1, (uintptr_t)test_scan);
+	assert_non_null(mapping);
+	assert_non_null(object(mapping->object)->elf);
+	assert_non_null(process_table_find(table, tgid, 1, (uintptr_t)printf));
+	assert_null(process_table_find(table, tgid, 1, (uintptr_t)&table));
+	mapping = process_table_find(table, tgid, 1, getauxval(AT_SYSINFO_EHDR));
+	assert_non_null(mapping);
+	assert_string_equal(object(mapping->object)->path, "[vdso]");
+	assert_int_equal(process_table_scan(table, 0x7ffffff0, 100, &diag), -ENOENT);
+	assert_true(diag.text[0]);
+	assert_true(process_table_scan_all(table, 200, NULL) >= 1);
+}
+
+/* A file that is deleted while it is mapped is still read, through the mapping. */
+static void test_deleted_file(void **state)
+{
+	const char *path = in_folder("gone");
+	uint32_t tgid = (uint32_t)getpid();
+	const struct process_mapping *mapping;
+	CLEANUP(closep) int fd = -1;
+	void *at_pc;
+
+	write_elf(path, "deletedd", 1);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	at_pc = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(at_pc, MAP_FAILED);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(process_table_scan(table, tgid, 100, NULL), 0);
+	mapping = process_table_find(table, tgid, 1, (uintptr_t)at_pc);
+	munmap(at_pc, PAGE);
+	assert_non_null(mapping);
+	if (geteuid()) /* map_files is for those with rights */
+		return;
+	assert_non_null(object(mapping->object)->elf);
+}
+
+/* The first thread has ended, another goes on: the process is there. */
+static void *only_thread(void *arg)
+{
+	char byte = 1;
+	int *fds = arg;
+
+	usleep(20000); /* the first thread ends */
+	if (write(fds[1], &byte, 1) == 1)
+		pause();
+	return NULL;
+}
+
+static void test_first_thread_ended(void **state)
+{
+	int ready[2];
+	const struct process_mapping *mapping;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, only_thread, ready);
+		pthread_exit(NULL);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(process_table_scan(table, (uint32_t)pid, 100, NULL), 0);
+	mapping = process_table_find(table, (uint32_t)pid, 1, (uintptr_t)test_scan);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+	assert_non_null(mapping);
+}
+
+#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_interval_relations),
+		test(test_random_mappings),
+		test(test_endless_mappings),
+		test(test_scattered_mappings),
+		test(test_events_that_make_no_sense),
+		test(test_exec),
+		test(test_fork),
+		test(test_exit_and_reuse),
+		test(test_generations),
+		test(test_prune),
+		test(test_maps_lines),
+		test(test_hostile_maps_lines),
+		test(test_same_file),
+		test(test_same_build_id),
+		test(test_rewritten_file),
+		test(test_what_cannot_be_read),
+		test(test_vdso),
+		test(test_scan),
+		test(test_deleted_file),
+		test(test_first_thread_ended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
