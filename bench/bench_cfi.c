@@ -11,7 +11,7 @@
 #define PASSES 25
 
 struct figures {
-	uint32_t nr_rows, nr_buckets, nr_rules, nr_unsupported, nr_bad_fdes;
+	uint32_t nr_rows, nr_blocks, nr_rules, nr_unsupported, nr_bad_fdes;
 	uint64_t ns;
 };
 
@@ -40,7 +40,7 @@ static int build_once(const char *path, struct figures *ret_figures)
 	if (!err) {
 		*ret_figures = (struct figures){
 			.nr_rows = table->nr_rows,
-			.nr_buckets = table->nr_buckets,
+			.nr_blocks = table->nr_blocks,
 			.nr_unsupported = table->nr_unsupported,
 			.nr_bad_fdes = table->nr_bad_fdes,
 			.ns = now_ns() - start_ns,
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 {
 	int failed = 0;
 
-	printf("%10s %8s %6s %6s %5s %9s %9s %8s %8s  file\n", "rows", "buckets", "rules", "unsup", "bad", "best ms", "median ms", "Mrows/s", "B/row");
+	printf("%10s %8s %6s %6s %5s %9s %9s %8s %8s  file\n", "rows", "blocks", "rules", "unsup", "bad", "best ms", "median ms", "Mrows/s", "B/row");
 	for (int i = 1; i < argc; i++) {
 		struct figures passes[PASSES + 1];
 		const struct figures *median = &passes[1 + PASSES / 2];
@@ -78,9 +78,9 @@ int main(int argc, char **argv)
 		}
 		qsort(passes + 1, PASSES, sizeof(passes[0]), by_ns);
 		printf("%10" PRIu32 " %8" PRIu32 " %6" PRIu32 " %6" PRIu32 " %5" PRIu32 " %9.2f %9.2f %8.1f %8.2f  %s\n", median->nr_rows,
-		       median->nr_buckets, median->nr_rules, median->nr_unsupported, median->nr_bad_fdes, (double)passes[1].ns / 1e6, (double)median->ns / 1e6,
+		       median->nr_blocks, median->nr_rules, median->nr_unsupported, median->nr_bad_fdes, (double)passes[1].ns / 1e6, (double)median->ns / 1e6,
 		       (double)median->nr_rows * 1e3 / (double)passes[1].ns,
-		       (median->nr_rows * 4.0 + (median->nr_buckets + 1) * 12.0) / median->nr_rows, argv[i]);
+		       (median->nr_rows * 4.0 + (median->nr_blocks + 1) * 4.0) / median->nr_rows, argv[i]);
 	}
 	return failed;
 }

@@ -127,6 +127,7 @@ static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 		return;
 	w->nr_mappings = CHUNK_WORD(words, *pos + 1);
 	w->hash = hash_step(tgid, CHUNK_WORD(words, *pos + 2)); /* generation */
+	w->serial = CHUNK_WORD(words, *pos + 3);
 	w->process_pos = *pos + sizeof(struct sonde_process) / 4;
 }
 

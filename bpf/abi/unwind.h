@@ -6,10 +6,12 @@
  * that is read through one pos straddles a chunk. User space writes a thing, then publishes its pos; before it reuses words it
  * waits until no program can hold the old pos (an update of an array of maps waits for that).
  *
- * A file's rows stand sorted by address, cut into *buckets* of at most SONDE_BUCKET_ROWS rows that span less than 64 KiB.
- * The index has one entry per bucket and one more that closes the last. To look up `rel`: find the last bucket whose start_rel
- * is not above it, in it the last row whose low is not above rel - start_rel. A bucket's first row has low 0. A gap
- * between functions is a row with rule SONDE_RULE_NONE. */
+ * A file's rows stand sorted by address. Its addresses are cut into *blocks* of 1 << block_shift bytes, 4 KiB for all but huge
+ * files, and its index has one pos per block: that of the first row that starts in the block or, when none does, behind it;
+ * one more pos closes the last block. To look up `rel`: take the pos of its block and the next one; between them find the last row whose low is not above
+ * rel's place in the block; when there is none, the row before the first one holds. That is one look into the index and about six steps, where
+ * a search of all rows takes twenty; cold caches feel the difference. Where a table goes on in another chunk, its rows fill the first to the end, and the row that
+ * holds there stands again, with low 0, before the first row of the next. A gap between functions is a row with rule SONDE_RULE_NONE. */
 #pragma once
 #include "types.h"
 
@@ -17,31 +19,26 @@
 #define SONDE_CHUNK_WORDS (1u << SONDE_CHUNK_SHIFT)
 #define SONDE_CHUNK_BYTES (SONDE_CHUNK_WORDS * 4)        /* 256 KiB */
 #define SONDE_MAX_CHUNKS 4096                            /* 1 GiB: the address space, not the cap */
-#define SONDE_BUCKET_ROWS 256
-#define SONDE_MAX_BUCKETS 32767                          /* of one file: its index fits in a chunk */
+#define SONDE_MIN_BLOCK_SHIFT 12
+#define SONDE_MAX_BLOCK_SHIFT 16                         /* lows have 16 bits */
+#define SONDE_MAX_BLOCKS (SONDE_CHUNK_WORDS - 8)         /* of one file: its index fits in a chunk */
 #define SONDE_MAX_MAPPINGS 4096                          /* executable ones of one process */
 #define SONDE_MAX_RULES 65536
 
 /* A row: the rule that holds from this address up to the next row's. One word. */
 struct sonde_row {
-	__u16 low;  /* rel - start_rel of the bucket */
+	__u16 low;  /* address in its block */
 	__u16 rule; /* into the map `rules` */
 };
 _Static_assert(sizeof(struct sonde_row) == 4, "rows are one word");
 
-struct sonde_bucket {
-	__u32 start_rel; /* first address of the bucket, relative to the file's lowest row */
-	__u32 rows_pos;  /* its first row; the next entry's start is not its end, nr_rows is */
-	__u32 nr_rows;   /* 1 to SONDE_BUCKET_ROWS; 0 in the closing entry, whose start_rel is the end of the last row */
-};
-_Static_assert(sizeof(struct sonde_bucket) == 12, "layout changed: bump SONDE_ABI_VERSION");
-
-/* An executable mapping of a process. rel = pc - base_pc. nr_buckets 0: no table, walk by frame pointers. */
+/* An executable mapping of a process. rel = pc - base_pc. nr_blocks 0: no table, walk by frame pointers. */
 struct sonde_mapping {
 	__u64 start_pc, end_pc;
-	__u64 base_pc;    /* pc of the file's lowest row; may wrap */
-	__u32 index_pos;  /* of struct sonde_bucket[nr_buckets + 1] */
-	__u32 nr_buckets;
+	__u64 base_pc;     /* pc of the file's first block; may wrap */
+	__u32 index_pos;   /* of __u32[nr_blocks + 1] */
+	__u16 nr_blocks;
+	__u16 block_shift;
 };
 _Static_assert(sizeof(struct sonde_mapping) == 32, "layout changed: bump SONDE_ABI_VERSION");
 
@@ -50,7 +47,7 @@ struct sonde_process {
 	__u32 tgid;        /* checked by the reader: the words could have been reused */
 	__u32 nr_mappings;
 	__u32 generation;  /* differs whenever a pc of this tgid may mean another file than before */
-	__u32 pad;
+	__u32 serial;      /* of this block: no other has had it. 1 at least */
 };
 _Static_assert(sizeof(struct sonde_process) == 16, "layout changed: bump SONDE_ABI_VERSION");
 

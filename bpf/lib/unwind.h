@@ -9,20 +9,33 @@
  * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
  * once per way to them (210,000 instructions that were looked at became 6,000).
  *
- * Cost: the stack is read in blocks of WALK_BLOCK_BYTES, so that most frames cost no read at all; finding the row is two binary
- * searches of at most 15 and 8 steps; the mapping of the last frame is tried first. */
+ * Cost: the stack is read in blocks of WALK_BLOCK_BYTES, so that most frames cost no read at all; what to do at a frame is remembered in a cache by its
+ * pc; where that misses, the mapping of the last frame is tried first, and finding the row is one look into an index and about six steps. */
 #pragma once
 #include "../abi/record.h"
 #include "../abi/unwind.h"
 
 #define WALK_BLOCK_BYTES 2048 /* measured best of 1, 2 and 4 KiB; less than a page, see walk_fill */
 #define WALK_PAGE_BYTES 4096
+#define WALK_CACHE_SHIFT 11
+#define WALK_CACHE_ENTRIES (1u << WALK_CACHE_SHIFT)
 #define WALK_MAX_FP_FRAME_BYTES (16u << 20) /* a frame pointer farther up than this is no frame pointer */
 #define WALK_NR_REGS 16
 
 /* DWARF register numbers of x86-64 (psABI figure 3.36). */
 #define WALK_REG_BP 6
 #define WALK_REG_SP 7
+
+/* What the walk does at a frame, beside the numbers of rules. */
+#define WALK_NO_TABLE SONDE_MAX_RULES
+#define WALK_NO_MAPPING (SONDE_MAX_RULES + 1)
+
+/* Frames come again and again: what was found for one is remembered. */
+struct walk_cached {
+	__u64 frame;  /* as it stands in the stack, with SONDE_FRAME_RETURN */
+	__u32 serial; /* of the struct sonde_process that it was found with */
+	__u32 rule;   /* or one of the two above */
+};
 
 struct walk {
 	__u64 pc, sp, bp;
@@ -32,12 +45,14 @@ struct walk {
 	__u64 block_start;                 /* user address of block[0] */
 	__u32 block_limit;                 /* words that start below block_start + this lie in the block */
 	__u32 process_pos, nr_mappings;    /* of the process's struct sonde_mapping[], 0: not known */
+	__u32 serial;                      /* of the process's block */
 	__u32 nr_frames;
 	__u8 stop;                         /* enum sonde_stop, once the walk has ended */
 	__u8 exact;                        /* pc is an instruction that was interrupted, not a return address; regs hold */
 	__u8 compat;                       /* 32-bit code: we do not know its stack */
-	__u8 pad[5];
+	__u8 pad;
 	__u64 block[WALK_BLOCK_BYTES / 8];
+	struct walk_cached cache[WALK_CACHE_ENTRIES]; /* by frame; outlives the walk */
 };
 
 #define WALK_GOES_ON 0
@@ -95,31 +110,29 @@ static __always_inline int walk_word(struct walk *w, __u64 at, __u64 *ret_word)
 #define CHUNK_WORD(words, pos) ((words)[(pos) & (SONDE_CHUNK_WORDS - 1)])
 #define CHUNK_U64(words, pos) (*(const __u64 *)&(words)[(pos) & (SONDE_CHUNK_WORDS - 2)]) /* at even pos */
 
-/* How many of `nr` sorted entries of `stride` words from `pos` on start at or before `key`. By field: u64 at even pos, u32, u16. */
-#define WALK_SEARCH(name, steps, type, stride, field)                                                                                      \
-	WALK_FUNCTION __u32 name(__u32 pos, __u32 nr, type key)                                                                            \
-	{                                                                                                                                  \
-		const __u32 *words = chunk_at(pos);                                                                                        \
-		__u32 lo = 0, hi = nr;                                                                                                     \
-                                                                                                                                           \
-		if (!words)                                                                                                                \
-			return 0;                                                                                                          \
-		for (int step = 0; step < (steps) && lo < hi; step++) {                                                                    \
-			__u32 mid = lo + (hi - lo) / 2;                                                                                    \
-                                                                                                                                           \
-			if (field(words, pos + mid * (stride)) <= key)                                                                     \
-				lo = mid + 1;                                                                                              \
-			else                                                                                                               \
-				hi = mid;                                                                                                  \
-		}                                                                                                                          \
-		return lo;                                                                                                                 \
+/* Searches take a half of what is left at each step, by arithmetic instead of branches: the verifier sees one way through, and the CPU has
+ * nothing to predict wrongly. All ones when a <= b, for a and b below 2^63. */
+static __always_inline __u64 at_most(__u64 a, __u64 b)
+{
+	return (__u64)((__s64)(a - b - 1) >> 63);
+}
+
+/* How many of the process's mappings start at or before `pc`. */
+WALK_FUNCTION __u32 walk_search_mappings(__u32 pos, __u32 nr, __u64 pc)
+{
+	const __u32 *words = chunk_at(pos);
+	__u32 base = 0;
+
+	if (!words)
+		return 0;
+	for (int step = 0; step < 13 && nr > 1; step++) { /* 2^12 = SONDE_MAX_MAPPINGS */
+		__u32 half = nr / 2;
+
+		base += half & (__u32)at_most(CHUNK_U64(words, pos + (base + half - 1) * 8), pc);
+		nr -= half;
 	}
-
-#define ROW_LOW(words, pos) (CHUNK_WORD(words, pos) & 0xffff)
-
-WALK_SEARCH(walk_search_mappings, 13, __u64, 8, CHUNK_U64) /* 2^12 = SONDE_MAX_MAPPINGS */
-WALK_SEARCH(walk_search_buckets, 16, __u32, 3, CHUNK_WORD) /* 2^15 > SONDE_MAX_BUCKETS */
-WALK_SEARCH(walk_search_rows, 9, __u32, 1, ROW_LOW)        /* 2^8 = SONDE_BUCKET_ROWS */
+	return base + (nr & (__u32)at_most(CHUNK_U64(words, pos + base * 8), pc));
+}
 
 /* Makes w->mapping the one that holds `pc`. 0, or -1 when there is none. */
 static __always_inline int walk_find_mapping(struct walk *w, __u64 pc)
@@ -138,30 +151,66 @@ static __always_inline int walk_find_mapping(struct walk *w, __u64 pc)
 	w->mapping.end_pc = CHUNK_U64(words, at + 2);
 	w->mapping.base_pc = CHUNK_U64(words, at + 4);
 	w->mapping.index_pos = CHUNK_WORD(words, at + 6);
-	w->mapping.nr_buckets = CHUNK_WORD(words, at + 7);
+	w->mapping.nr_blocks = CHUNK_WORD(words, at + 7);
+	w->mapping.block_shift = CHUNK_WORD(words, at + 7) >> 16;
 	return 0;
 }
 
 /* The number of the rule at `rel` of the current mapping: SONDE_RULE_NONE when no row covers it. */
 static __always_inline __u32 walk_find_rule(struct walk *w, __u64 rel)
 {
-	__u32 nr_before, low, rows_pos, at;
-	const __u32 *words;
+	__u64 block = rel >> (w->mapping.block_shift & 31);
+	__u32 low = rel & ((1u << (w->mapping.block_shift & 31)) - 1), first, nr;
+	const __u32 *words = chunk_at(w->mapping.index_pos);
 
-	if (rel > 0xffffffff)
+	if (!words || block >= w->mapping.nr_blocks)
 		return SONDE_RULE_NONE;
-	nr_before = walk_search_buckets(w->mapping.index_pos, w->mapping.nr_buckets + 1, rel); /* with the closing entry, which has no rows */
-	words = chunk_at(w->mapping.index_pos);
-	if (!nr_before || !words)
+	first = CHUNK_WORD(words, w->mapping.index_pos + block);
+	nr = CHUNK_WORD(words, w->mapping.index_pos + block + 1) - first;
+	if ((first + nr) >> SONDE_CHUNK_SHIFT != first >> SONDE_CHUNK_SHIFT) /* goes on in another chunk */
+		nr = SONDE_CHUNK_WORDS - (first & (SONDE_CHUNK_WORDS - 1));
+	words = chunk_at(first);
+	if (!words)
 		return SONDE_RULE_NONE;
-	at = w->mapping.index_pos + (nr_before - 1) * 3;
-	low = rel - CHUNK_WORD(words, at);
-	if (low > 0xffff) /* the last row reaches farther than lows do */
-		low = 0xffff;
-	rows_pos = CHUNK_WORD(words, at + 1);
-	nr_before = walk_search_rows(rows_pos, CHUNK_WORD(words, at + 2), low);
-	words = chunk_at(rows_pos);
-	return nr_before && words ? CHUNK_WORD(words, rows_pos + nr_before - 1) >> 16 : SONDE_RULE_NONE;
+	for (int step = 0; step < 17 && nr > 1; step++) { /* a row for each address of the largest block */
+		__u32 half = nr / 2;
+
+		first += half & (__u32)at_most(CHUNK_WORD(words, first + half - 1) & 0xffff, low);
+		nr -= half;
+	}
+	first += nr & (__u32)at_most(CHUNK_WORD(words, first) & 0xffff, low);
+	return CHUNK_WORD(words, first - 1) >> 16;
+}
+
+static __always_inline struct walk_cached *walk_cached(struct walk *w, __u64 frame)
+{
+	return &w->cache[(frame * 0x9e3779b97f4a7c15ULL) >> (64 - WALK_CACHE_SHIFT)];
+}
+
+/* Finds what to do at a frame that the cache does not know, and puts it there. */
+WALK_FUNCTION __u32 walk_search(struct walk *w, __u64 frame)
+{
+	__u64 pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63); /* a return address may be the first byte of the next function */
+	struct walk_cached *cached;
+	__u32 rule;
+
+	if (!w)
+		return WALK_NO_MAPPING;
+	if (walk_find_mapping(w, pc))
+		return WALK_NO_MAPPING;
+	rule = w->mapping.nr_blocks ? walk_find_rule(w, pc - w->mapping.base_pc) : WALK_NO_TABLE;
+	cached = walk_cached(w, frame);
+	cached->frame = frame;
+	cached->serial = w->serial;
+	cached->rule = rule;
+	return rule;
+}
+
+static __always_inline __u32 walk_lookup(struct walk *w, __u64 frame)
+{
+	struct walk_cached *cached = walk_cached(w, frame);
+
+	return cached->frame == frame && cached->serial == w->serial ? cached->rule : walk_search(w, frame);
 }
 
 /* Does a call instruction end at `pc`? E8 rel32, or FF /2 in its forms of 2, 3, 4, 6 and 7 bytes (Intel SDM volume 2, CALL). */
@@ -179,7 +228,8 @@ WALK_FUNCTION int walk_after_call(__u64 pc)
 /* Where no row stands: the chain of saved frame pointers, each link checked. `stop` is what it means when it breaks. */
 WALK_FUNCTION int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
 {
-	__u64 bp, pc;
+	struct walk_cached *cached;
+	__u64 bp, pc, frame;
 
 	if (!w)
 		return WALK_ENDED;
@@ -191,8 +241,12 @@ WALK_FUNCTION int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	if (!pc)
 		return walk_stop(w, SONDE_STOP_COMPLETE);
-	if (walk_find_mapping(w, pc - 1) || !walk_after_call(pc))
-		return walk_stop(w, stop);
+	frame = pc | SONDE_FRAME_RETURN;
+	cached = walk_cached(w, frame);
+	if (cached->frame != frame || cached->serial != w->serial) { /* else it was a return address before */
+		if (walk_find_mapping(w, pc - 1) || !walk_after_call(pc))
+			return walk_stop(w, stop);
+	}
 	w->sp = w->bp + 16;
 	w->bp = bp;
 	w->pc = pc;
@@ -283,40 +337,37 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 	return WALK_GOES_ON;
 }
 
-/* Moves to the caller of the current frame. */
-static __always_inline int walk_caller(struct walk *w)
+/* Moves from `frame`, the current one, to its caller. */
+static __always_inline int walk_caller(struct walk *w, __u64 frame)
 {
-	__u64 pc = w->pc - !w->exact; /* a return address may be the first byte of the next function */
 	const struct sonde_rule *rule;
+	__u32 number;
 
 	if (w->compat)
 		return walk_stop(w, SONDE_STOP_COMPAT);
 	if (!w->process_pos)
 		return walk_stop(w, SONDE_STOP_NO_PROCESS);
-	if (walk_find_mapping(w, pc))
-		return walk_frame_pointer(w, SONDE_STOP_NO_MAPPING);
-	if (!w->mapping.nr_buckets)
-		return walk_frame_pointer(w, SONDE_STOP_NO_ROW);
-	rule = rule_at(walk_find_rule(w, pc - w->mapping.base_pc));
+	number = walk_lookup(w, frame);
+	if (number >= SONDE_MAX_RULES)
+		return walk_frame_pointer(w, number == WALK_NO_MAPPING ? SONDE_STOP_NO_MAPPING : SONDE_STOP_NO_ROW);
+	rule = rule_at(number);
 	if (!rule)
 		return walk_stop(w, SONDE_STOP_TABLE);
-	switch (rule->kind) {
-	case SONDE_RULE_KIND_STEP:
+	if (rule->kind == SONDE_RULE_KIND_STEP)
 		return walk_rule(w, rule);
-	case SONDE_RULE_KIND_NONE:
+	if (rule->kind == SONDE_RULE_KIND_NONE)
 		return walk_frame_pointer(w, SONDE_STOP_NO_ROW);
-	case SONDE_RULE_KIND_END:
+	if (rule->kind == SONDE_RULE_KIND_END)
 		return walk_stop(w, SONDE_STOP_COMPLETE);
-	case SONDE_RULE_KIND_SIGNAL:
+	if (rule->kind == SONDE_RULE_KIND_SIGNAL)
 		return walk_signal(w);
-	}
 	return walk_stop(w, SONDE_STOP_BAD_RULE);
 }
 
 /* One turn of the walk: takes the current frame down into frames[SONDE_MAX_USER_FRAMES], then moves to its caller. */
 static __always_inline int walk_step(struct walk *w, __u64 *frames)
 {
-	__u64 frame = w->pc | (w->exact ? 0 : SONDE_FRAME_RETURN);
+	__u64 frame = w->exact ? w->pc : w->pc | SONDE_FRAME_RETURN;
 	__u32 i = w->nr_frames;
 
 	if (i >= SONDE_MAX_USER_FRAMES)
@@ -324,5 +375,5 @@ static __always_inline int walk_step(struct walk *w, __u64 *frames)
 	frames[i] = frame;
 	w->nr_frames = i + 1;
 	w->hash = hash_step(w->hash, frame);
-	return walk_caller(w);
+	return walk_caller(w, frame);
 }

@@ -170,7 +170,8 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 			.end_pc = mappings[i].end_pc,
 			.base_pc = mappings[i].load_bias + place->base_vaddr,
 			.index_pos = place->index_pos,
-			.nr_buckets = place->nr_buckets,
+			.nr_blocks = place->nr_blocks,
+			.block_shift = place->block_shift,
 		};
 	}
 	return table_store_set_process(tracker->store, tgid, generation, tracker->scratch, nr_mappings);

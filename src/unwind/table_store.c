@@ -10,7 +10,6 @@
 #include "unwind/chunk_pool.h"
 
 #define MIN_RUN_WORDS 64 /* the end of a chunk is not worth less */
-#define BUCKET_WORDS (sizeof(struct sonde_bucket) / 4)
 #define PROCESS_WORDS (sizeof(struct sonde_process) / 4)
 #define MAPPING_WORDS (sizeof(struct sonde_mapping) / 4)
 
@@ -23,6 +22,7 @@ struct table_store {
 	size_t kernel_rules_bytes;
 	uint32_t nr_written_rules;
 	struct u64_map process_pos;       /* tgid -> pos of its block */
+	uint32_t serial;                  /* of the last block */
 	uint64_t nr_rows, table_words;
 };
 
@@ -96,84 +96,92 @@ uint64_t table_store_rows(const struct table_store *store)
 	return store->nr_rows;
 }
 
-/* Rows on their way into chunks: they fill runs of words, and a bucket that does not fit in the rest of a run goes on, as another, in the next. */
+/* A table on its way into chunks. Its rows lie in one run of words per chunk; every run but the last fills its chunk to the end, and every one begins with the
+ * row that holds there. */
 struct row_copy {
 	struct table_store *store;
-	struct sonde_bucket *index;  /* as it will stand in the kernel */
-	uint32_t nr_entries;
-	uint32_t rows_left;          /* not yet in a run */
-	uint32_t run_pos, run_left;
+	const struct unwind_table *table;
+	uint32_t *index;    /* pos of each block's first row, as it will stand in the kernel */
+	uint32_t pos;       /* of the next row */
+	uint32_t room;      /* words left in the run */
 };
 
-static int begin_run(struct row_copy *copy)
+static struct sonde_row *row_at(struct row_copy *copy, uint32_t pos)
 {
-	uint32_t room = chunk_pool_room(copy->store->pool), size = copy->rows_left;
+	return (struct sonde_row *)chunk_pool_words(copy->store->pool, pos);
+}
 
-	if (room < MIN_RUN_WORDS)
+/* Takes the rest of the chunk that is being filled, or what the rest of the table needs of it; at least what the next block needs. A
+ * word is left over at the table's end, so that empty blocks there need no run of their own. */
+static int begin_run(struct row_copy *copy, uint32_t nr_next, uint32_t nr_left, struct sonde_row before)
+{
+	uint32_t room = chunk_pool_room(copy->store->pool), size = nr_left + 2;
+	int err;
+
+	if (room < MIN_RUN_WORDS || room < nr_next + 1)
 		room = SONDE_CHUNK_WORDS - 4; /* what even the first chunk has */
 	if (size > room)
 		size = room;
-	copy->run_left = size;
-	copy->rows_left -= size;
+	err = chunk_pool_cut(copy->store->pool, size, &copy->pos);
+	if (err)
+		return err;
+	*row_at(copy, copy->pos++) = (struct sonde_row){ .low = 0, .rule = before.rule };
+	copy->room = size - 1;
 	copy->store->table_words += size;
-	return chunk_pool_cut(copy->store->pool, size, &copy->run_pos);
+	return 0;
 }
 
-static int copy_bucket(struct row_copy *copy, const struct unwind_table *table, const struct sonde_bucket *bucket)
+/* Rows go by blocks: those of one are never parted. What is left of a run is filled with rows that nobody finds. */
+static int copy_block(struct row_copy *copy, uint32_t block)
 {
-	const struct sonde_row *rows = table->rows + bucket->rows_pos;
+	const struct unwind_table *table = copy->table;
+	uint32_t first = table->blocks[block], nr = table->blocks[block + 1] - first;
+	struct sonde_row before = first ? table->rows[first - 1] : (struct sonde_row){ .rule = SONDE_RULE_NONE };
 
-	for (uint32_t done = 0; done < bucket->nr_rows;) {
-		uint32_t nr = bucket->nr_rows - done;
-		struct sonde_row *to;
+	if (nr > copy->room || !copy->room) {
+		struct sonde_row filler = { .low = UINT16_MAX, .rule = before.rule };
+		int err;
 
-		if (!copy->run_left) {
-			int err = begin_run(copy);
-
-			if (err)
-				return err;
-		}
-		if (nr > copy->run_left)
-			nr = copy->run_left;
-		to = (struct sonde_row *)chunk_pool_words(copy->store->pool, copy->run_pos);
-		for (uint32_t i = 0; i < nr; i++)
-			to[i] = (struct sonde_row){ .low = (uint16_t)(rows[done + i].low - rows[done].low), .rule = rows[done + i].rule };
-		copy->index[copy->nr_entries++] = (struct sonde_bucket){
-			.start_rel = bucket->start_rel + rows[done].low,
-			.rows_pos = copy->run_pos,
-			.nr_rows = nr,
-		};
-		copy->run_pos += nr;
-		copy->run_left -= nr;
-		done += nr;
+		for (; copy->room; copy->room--)
+			*row_at(copy, copy->pos++) = filler;
+		err = begin_run(copy, nr, table->nr_rows - first, before);
+		if (err)
+			return err;
+		if (nr > copy->room)
+			return -EFBIG; /* a row for every address of the largest blocks: no compiler makes that */
 	}
+	copy->index[block] = copy->pos;
+	if (nr)
+		memcpy(row_at(copy, copy->pos), table->rows + first, nr * sizeof(*table->rows));
+	copy->pos += nr;
+	copy->room -= nr;
 	return 0;
 }
 
 int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_place *ret_place)
 {
-	uint32_t max_entries = table->nr_buckets + table->nr_rows / MIN_RUN_WORDS + 3, index_pos, index_words;
-	CLEANUP(freep) struct sonde_bucket *index = calloc(max_entries, sizeof(*index));
-	struct row_copy copy = { .store = store, .index = index, .rows_left = table->nr_rows };
-	int err;
+	CLEANUP(freep) uint32_t *index = calloc(table->nr_blocks + 1, sizeof(*index));
+	struct row_copy copy = { .store = store, .table = table, .index = index };
+	uint32_t index_pos;
+	int err = index ? 0 : -ENOMEM;
 
-	if (!index)
-		return -ENOMEM;
 	write_rules(store);
-	for (uint32_t i = 0; i < table->nr_buckets; i++) {
-		err = copy_bucket(&copy, table, &table->buckets[i]);
-		if (err)
-			return err;
-	}
-	index[copy.nr_entries] = (struct sonde_bucket){ .start_rel = table->buckets[table->nr_buckets].start_rel };
-	index_words = (copy.nr_entries + 1) * BUCKET_WORDS;
-	err = chunk_pool_cut(store->pool, index_words, &index_pos);
+	for (uint32_t block = 0; !err && block < table->nr_blocks; block++)
+		err = copy_block(&copy, block);
+	if (!err)
+		err = chunk_pool_cut(store->pool, table->nr_blocks + 1, &index_pos);
 	if (err)
 		return err;
-	memcpy(chunk_pool_words(store->pool, index_pos), index, index_words * 4);
-	store->table_words += index_words;
+	index[table->nr_blocks] = copy.pos;
+	memcpy(chunk_pool_words(store->pool, index_pos), index, (table->nr_blocks + 1) * sizeof(*index));
+	store->table_words += table->nr_blocks + 1;
 	store->nr_rows += table->nr_rows;
-	*ret_place = (struct table_place){ .base_vaddr = table->base_vaddr, .index_pos = index_pos, .nr_buckets = copy.nr_entries };
+	*ret_place = (struct table_place){
+		.base_vaddr = table->base_vaddr,
+		.index_pos = index_pos,
+		.nr_blocks = (uint16_t)table->nr_blocks,
+		.block_shift = (uint16_t)table->block_shift,
+	};
 	return 0;
 }
 
@@ -213,7 +221,7 @@ int table_store_set_process(struct table_store *store, uint32_t tgid, uint32_t g
 	if (err)
 		return err;
 	block = (struct sonde_process *)chunk_pool_words(store->pool, pos);
-	*block = (struct sonde_process){ .tgid = tgid, .nr_mappings = nr, .generation = generation };
+	*block = (struct sonde_process){ .tgid = tgid, .nr_mappings = nr, .generation = generation, .serial = ++store->serial };
 	memcpy(block + 1, mappings, nr * sizeof(*mappings));
 	err = chunk_pool_publish(store->pool);
 	if (!err)

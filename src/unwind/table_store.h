@@ -16,10 +16,11 @@ struct table_store_options {
 	uint64_t max_bytes;                    /* of all chunks together */
 };
 
-/* Where an object's table lies. nr_buckets 0: it has none. */
+/* Where an object's table lies. nr_blocks 0: it has none. */
 struct table_place {
 	uint64_t base_vaddr;
-	uint32_t index_pos, nr_buckets;
+	uint32_t index_pos;
+	uint16_t nr_blocks, block_shift;
 };
 
 struct table_store;

@@ -7,12 +7,9 @@
 #include "elf/cfi.h"
 #include "unwind/spans.h"
 
-#define MAX_LOW 0xffffu /* of a row in its bucket */
-
 struct builder {
 	struct unwind_table *table;
-	uint32_t max_buckets; /* allocated, one more for the closing entry */
-	uint16_t last_rule;
+	uint32_t nr_begun; /* blocks whose entry in the index is set */
 };
 
 void unwind_table_free(struct unwind_table *table)
@@ -20,53 +17,30 @@ void unwind_table_free(struct unwind_table *table)
 	if (!table)
 		return;
 	free(table->rows);
-	free(table->buckets);
+	free(table->blocks);
 	free(table);
 }
 
-static int open_bucket(struct builder *builder, uint32_t start_rel)
+static void add_row(struct builder *builder, uint32_t rel, uint16_t rule)
 {
 	struct unwind_table *table = builder->table;
+	uint32_t block = rel >> table->block_shift;
 
-	if (table->nr_buckets == SONDE_MAX_BUCKETS)
-		return -EFBIG;
-	if (table->nr_buckets == builder->max_buckets) {
-		uint32_t bigger = builder->max_buckets ? builder->max_buckets * 2 : 64;
-		struct sonde_bucket *buckets = realloc(table->buckets, (bigger + 1) * sizeof(*buckets));
-
-		if (!buckets)
-			return -ENOMEM;
-		table->buckets = buckets;
-		builder->max_buckets = bigger;
-	}
-	table->buckets[table->nr_buckets++] = (struct sonde_bucket){ .start_rel = start_rel, .rows_pos = table->nr_rows };
-	return 0;
+	if (table->nr_rows && rule == table->rows[table->nr_rows - 1].rule)
+		return;
+	while (builder->nr_begun <= block)
+		table->blocks[builder->nr_begun++] = table->nr_rows;
+	table->rows[table->nr_rows++] = (struct sonde_row){ .low = (uint16_t)(rel & ((1u << table->block_shift) - 1)), .rule = rule };
 }
 
 static int add_rows(void *arg, const struct span_piece *piece)
 {
 	struct builder *builder = arg;
-	struct unwind_table *table = builder->table;
-	struct sonde_bucket *bucket = table->nr_buckets ? &table->buckets[table->nr_buckets - 1] : NULL;
-	uint32_t base_rel = (uint32_t)(piece->base_vaddr - table->base_vaddr); /* may wrap in a gap, which has one row */
+	uint32_t base_rel = (uint32_t)(piece->base_vaddr - builder->table->base_vaddr); /* may wrap in a gap, which has one row */
 
-	for (uint32_t i = 0; i < piece->nr_rows; i++) {
-		uint32_t rel = i ? base_rel + piece->rows[i].off : (uint32_t)(piece->from_vaddr - table->base_vaddr);
-		uint16_t rule = piece->rows[i].rule;
-
-		if (bucket && rule == builder->last_rule)
-			continue;
-		if (!bucket || bucket->nr_rows == SONDE_BUCKET_ROWS || rel - bucket->start_rel > MAX_LOW) {
-			int err = open_bucket(builder, rel);
-
-			if (err)
-				return err;
-			bucket = &table->buckets[table->nr_buckets - 1];
-		}
-		table->rows[table->nr_rows++] = (struct sonde_row){ .low = (uint16_t)(rel - bucket->start_rel), .rule = rule };
-		bucket->nr_rows++;
-		builder->last_rule = rule;
-	}
+	add_row(builder, (uint32_t)(piece->from_vaddr - builder->table->base_vaddr), piece->rows[0].rule);
+	for (uint32_t i = 1; i < piece->nr_rows; i++)
+		add_row(builder, base_rel + piece->rows[i].off, piece->rows[i].rule);
 	return 0;
 }
 
@@ -92,24 +66,45 @@ static int collect(const struct elf_file *elf, struct spans *spans, struct cfi_s
 	return spans->nr_spans ? 0 : diag_errno(diag, ENODATA, "no call frame information");
 }
 
+/* Blocks as small as the index allows. */
+static int lay_out(struct unwind_table *table, uint64_t start_vaddr, uint64_t end_vaddr)
+{
+	for (table->block_shift = SONDE_MIN_BLOCK_SHIFT; table->block_shift <= SONDE_MAX_BLOCK_SHIFT; table->block_shift++) {
+		uint64_t nr_blocks;
+
+		table->base_vaddr = start_vaddr >> table->block_shift << table->block_shift;
+		nr_blocks = ((end_vaddr - table->base_vaddr) >> table->block_shift) + 1;
+		if (nr_blocks <= SONDE_MAX_BLOCKS) {
+			table->nr_blocks = (uint32_t)nr_blocks;
+			return 0;
+		}
+	}
+	return -EFBIG;
+}
+
 static int build_rows(struct spans *spans, struct unwind_table *table)
 {
 	struct builder builder = { .table = table };
 	struct sonde_row *rows;
-	uint64_t end_vaddr;
+	uint64_t start_vaddr, end_vaddr;
 	int err;
 
-	spans_range(spans, &table->base_vaddr, &end_vaddr);
-	table->rows = malloc(spans_max_rows(spans) * sizeof(*table->rows));
-	if (!table->rows)
+	spans_range(spans, &start_vaddr, &end_vaddr);
+	err = lay_out(table, start_vaddr, end_vaddr);
+	if (err)
+		return err;
+	table->rows = malloc((spans_max_rows(spans) + 2) * sizeof(*table->rows)); /* and those before the first and behind the last span */
+	table->blocks = calloc(table->nr_blocks + 1, sizeof(*table->blocks));
+	if (!table->rows || !table->blocks)
 		return -ENOMEM;
+	if (table->base_vaddr != start_vaddr)
+		add_row(&builder, 0, SONDE_RULE_NONE);
 	err = spans_each(spans, add_rows, &builder);
 	if (err)
 		return err;
-	table->buckets[table->nr_buckets] = (struct sonde_bucket){
-		.start_rel = (uint32_t)(end_vaddr - table->base_vaddr),
-		.rows_pos = table->nr_rows,
-	};
+	add_row(&builder, (uint32_t)(end_vaddr - table->base_vaddr), SONDE_RULE_NONE);
+	while (builder.nr_begun <= table->nr_blocks)
+		table->blocks[builder.nr_begun++] = table->nr_rows;
 	rows = realloc(table->rows, table->nr_rows * sizeof(*rows)); /* gives back what equal neighbours and gaps did not need */
 	if (rows)
 		table->rows = rows;
@@ -142,33 +137,14 @@ int unwind_table_build(const struct elf_file *elf, struct rule_table *rules, str
 
 uint16_t unwind_table_find(const struct unwind_table *table, uint64_t elf_vaddr)
 {
-	uint64_t rel = elf_vaddr - table->base_vaddr;
-	uint32_t lo = 0, hi = table->nr_buckets;
-	const struct sonde_bucket *bucket;
-	const struct sonde_row *rows;
+	uint64_t rel = elf_vaddr - table->base_vaddr, block = rel >> table->block_shift;
+	uint32_t low = (uint32_t)(rel & ((1u << table->block_shift) - 1)), row, end;
 
-	if (elf_vaddr < table->base_vaddr || rel >= table->buckets[table->nr_buckets].start_rel)
+	if (elf_vaddr < table->base_vaddr || block >= table->nr_blocks)
 		return SONDE_RULE_NONE;
-	while (hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (table->buckets[mid].start_rel <= rel)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	bucket = &table->buckets[lo];
-	rows = table->rows + bucket->rows_pos;
-	rel -= bucket->start_rel; /* may pass MAX_LOW in the bucket's last row */
-	lo = 0;
-	hi = bucket->nr_rows;
-	while (hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (rows[mid].low <= rel)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return rows[lo].rule;
+	row = table->blocks[block];
+	end = table->blocks[block + 1];
+	while (row < end && table->rows[row].low <= low)
+		row++;
+	return table->rows[row - 1].rule; /* the first row stands at the first block's begin */
 }

@@ -10,16 +10,16 @@
 #include "unwind/rule_table.h"
 
 struct unwind_table {
-	uint64_t base_vaddr; /* elf_vaddr of rel 0 */
+	uint64_t base_vaddr;          /* elf_vaddr of rel 0, at a block's begin; the first row stands there, the last where the file's CFI ends */
 	struct sonde_row *rows;
-	struct sonde_bucket *buckets; /* nr_buckets + 1 entries; rows_pos counts from rows[0] here */
-	uint32_t nr_rows, nr_buckets;
+	uint32_t *blocks;             /* nr_blocks + 1 entries: the first row that starts in the block or behind it */
+	uint32_t nr_rows, nr_blocks, block_shift;
 	uint32_t nr_unsupported, nr_bad_fdes;
 };
 
-/* From .eh_frame, and where that says nothing from .debug_frame. Borrows both for the call. Overlapping FDEs: the later in the section
- * loses. Equal neighbours are one row. 0; -ENODATA when the file has no CFI (or another machine's); -EBADMSG when it is damaged; -EFBIG
- * above 2^32 addresses or SONDE_MAX_BUCKETS. */
+/* Borrows both for the call. Overlapping FDEs: the later in the section loses. Equal neighbours are one row. 0; -ENODATA when
+ * the file has no CFI (or another machine's); -EBADMSG when it is damaged; -EFBIG when its addresses are more than SONDE_MAX_BLOCKS
+ * of the largest blocks, 4 GiB. */
 MUST_CHECK int unwind_table_build(const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
 void unwind_table_free(struct unwind_table *table); /* takes NULL */
 static inline void unwind_table_freep(struct unwind_table **table)

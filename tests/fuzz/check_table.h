@@ -12,20 +12,21 @@ static inline void check_that(bool holds)
 		abort();
 }
 
-/* The look-up's halving against a plain scan, which is the meaning of the table. */
+/* The address of a row, as the index has it. */
+static inline uint64_t row_vaddr(const struct unwind_table *table, uint32_t block, uint32_t row)
+{
+	return table->base_vaddr + ((uint64_t)block << table->block_shift) + table->rows[row].low;
+}
+
+/* A look-up by the index against a plain scan, which is the meaning of the table. */
 static inline uint16_t scan_table(const struct unwind_table *table, uint64_t elf_vaddr)
 {
-	uint64_t rel = elf_vaddr - table->base_vaddr;
 	uint16_t rule = SONDE_RULE_NONE;
 
-	if (elf_vaddr < table->base_vaddr || rel >= table->buckets[table->nr_buckets].start_rel)
-		return SONDE_RULE_NONE;
-	for (uint32_t i = 0; i < table->nr_buckets; i++) {
-		const struct sonde_bucket *bucket = &table->buckets[i];
-
-		for (uint32_t row = 0; row < bucket->nr_rows; row++) {
-			if ((uint64_t)bucket->start_rel + table->rows[bucket->rows_pos + row].low <= rel)
-				rule = table->rows[bucket->rows_pos + row].rule;
+	for (uint32_t block = 0; block < table->nr_blocks; block++) {
+		for (uint32_t row = table->blocks[block]; row < table->blocks[block + 1]; row++) {
+			if (row_vaddr(table, block, row) <= elf_vaddr)
+				rule = table->rows[row].rule;
 		}
 	}
 	return rule;
@@ -33,30 +34,26 @@ static inline uint16_t scan_table(const struct unwind_table *table, uint64_t elf
 
 static inline void check_table(const struct unwind_table *table, const struct rule_table *rules)
 {
-	uint32_t nr_rules, nr_rows = 0;
-	int64_t last_rel = -1;
+	uint32_t nr_rules;
+	uint64_t last_vaddr = 0;
 
 	rule_table_rules(rules, &nr_rules);
-	check_that(table->nr_buckets >= 1 && table->nr_buckets <= SONDE_MAX_BUCKETS);
-	for (uint32_t i = 0; i < table->nr_buckets; i++) {
-		const struct sonde_bucket *bucket = &table->buckets[i];
+	check_that(table->nr_blocks >= 1 && table->nr_blocks <= SONDE_MAX_BLOCKS);
+	check_that(table->blocks[0] == 0 && table->blocks[table->nr_blocks] == table->nr_rows);
+	check_that(table->rows[0].low == 0 && table->rows[table->nr_rows - 1].rule == SONDE_RULE_NONE);
+	for (uint32_t block = 0; block < table->nr_blocks; block++) {
+		check_that(table->blocks[block] <= table->blocks[block + 1]);
+		for (uint32_t row = table->blocks[block]; row < table->blocks[block + 1]; row++) {
+			uint64_t elf_vaddr = row_vaddr(table, block, row);
 
-		check_that(bucket->rows_pos == nr_rows && bucket->nr_rows >= 1 && bucket->nr_rows <= SONDE_BUCKET_ROWS);
-		check_that(table->rows[nr_rows].low == 0);
-		for (uint32_t row = 0; row < bucket->nr_rows; row++, nr_rows++) {
-			int64_t rel = (int64_t)bucket->start_rel + table->rows[nr_rows].low;
-			uint64_t elf_vaddr = table->base_vaddr + (uint64_t)rel;
-
-			check_that(rel > last_rel && table->rows[nr_rows].rule < nr_rules);
-			last_rel = rel;
-			if (nr_rows % 16 == 0) { /* the scan is slow */
+			check_that((!row || elf_vaddr > last_vaddr) && table->rows[row].rule < nr_rules);
+			last_vaddr = elf_vaddr;
+			if (row % 16 == 0 && table->nr_blocks < 4096) { /* the scan is slow */
 				check_that(unwind_table_find(table, elf_vaddr) == scan_table(table, elf_vaddr));
 				check_that(unwind_table_find(table, elf_vaddr - 1) == scan_table(table, elf_vaddr - 1));
 			}
 		}
 	}
-	check_that(nr_rows == table->nr_rows && table->buckets[table->nr_buckets].nr_rows == 0);
-	check_that(table->buckets[table->nr_buckets].rows_pos == nr_rows && table->buckets[table->nr_buckets].start_rel > last_rel);
-	check_that(unwind_table_find(table, table->base_vaddr + table->buckets[table->nr_buckets].start_rel) == SONDE_RULE_NONE);
 	check_that(unwind_table_find(table, table->base_vaddr - 1) == SONDE_RULE_NONE);
+	check_that(unwind_table_find(table, last_vaddr) == SONDE_RULE_NONE);
 }

@@ -263,22 +263,19 @@ static void compare_every_row(const struct files *files, struct counts *counts)
 {
 	const struct unwind_table *table = files->table;
 
-	for (uint32_t i = 0; i < table->nr_buckets; i++) {
-		const struct sonde_bucket *bucket = &table->buckets[i];
-
-		for (uint32_t row = 0; row < bucket->nr_rows; row++) {
-			uint64_t pc = table->base_vaddr + bucket->start_rel + table->rows[bucket->rows_pos + row].low;
+	for (uint32_t block = 0; block < table->nr_blocks; block++) {
+		for (uint32_t row = table->blocks[block]; row < table->blocks[block + 1]; row++) {
+			uint64_t pc = table->base_vaddr + ((uint64_t)block << table->block_shift) + table->rows[row].low;
 
 			compare_at(files, pc, counts);
 			compare_at(files, pc - 1, counts);
 		}
 	}
-	compare_at(files, table->base_vaddr + table->buckets[table->nr_buckets].start_rel, counts);
 }
 
 static void compare_random(const struct files *files, struct counts *counts)
 {
-	uint32_t size = files->table->buckets[files->table->nr_buckets].start_rel;
+	uint32_t size = files->table->nr_blocks << files->table->block_shift;
 	uint64_t seed = 1;
 
 	for (uint32_t i = 0; i < NR_RANDOM_PCS; i++) {

@@ -59,28 +59,25 @@ static int build(struct unwind_table **ret_table)
 /* What the kernel side relies on. */
 static void check_form(const struct unwind_table *table)
 {
-	uint32_t nr_rows = 0, nr_rules, end_rel = 0;
+	uint32_t nr_rules, block_size = 1u << table->block_shift;
 
 	rule_table_rules(rules, &nr_rules);
-	assert_true(table->nr_buckets >= 1 && table->nr_buckets <= SONDE_MAX_BUCKETS);
-	for (uint32_t i = 0; i < table->nr_buckets; i++) {
-		const struct sonde_bucket *bucket = &table->buckets[i];
-
-		assert_int_equal(bucket->rows_pos, nr_rows);
-		assert_in_range(bucket->nr_rows, 1, SONDE_BUCKET_ROWS);
-		assert_int_equal(table->rows[nr_rows].low, 0);
-		assert_true(!i ? bucket->start_rel == 0 : bucket->start_rel > end_rel);
-		for (uint32_t row = 0; row < bucket->nr_rows; row++, nr_rows++) {
-			assert_true(table->rows[nr_rows].rule < nr_rules);
-			assert_true(!row || table->rows[nr_rows].low > table->rows[nr_rows - 1].low);
-			assert_true(!nr_rows || table->rows[nr_rows].rule != table->rows[nr_rows - 1].rule);
+	assert_in_range(table->block_shift, SONDE_MIN_BLOCK_SHIFT, SONDE_MAX_BLOCK_SHIFT);
+	assert_in_range(table->nr_blocks, 1, SONDE_MAX_BLOCKS);
+	assert_int_equal(table->base_vaddr % block_size, 0);
+	assert_int_equal(table->rows[0].low, 0);
+	assert_int_equal(table->rows[table->nr_rows - 1].rule, SONDE_RULE_NONE);
+	assert_int_equal(table->blocks[0], 0);
+	assert_int_equal(table->blocks[table->nr_blocks], table->nr_rows);
+	for (uint32_t block = 0; block < table->nr_blocks; block++) {
+		assert_true(table->blocks[block] <= table->blocks[block + 1]);
+		for (uint32_t row = table->blocks[block]; row < table->blocks[block + 1]; row++) {
+			assert_true(table->rows[row].rule < nr_rules);
+			assert_true(table->rows[row].low < block_size);
+			assert_true(row == table->blocks[block] || table->rows[row].low > table->rows[row - 1].low);
+			assert_true(!row || table->rows[row].rule != table->rows[row - 1].rule);
 		}
-		end_rel = bucket->start_rel + table->rows[nr_rows - 1].low;
 	}
-	assert_int_equal(nr_rows, table->nr_rows);
-	assert_int_equal(table->buckets[table->nr_buckets].nr_rows, 0);
-	assert_int_equal(table->buckets[table->nr_buckets].rows_pos, nr_rows);
-	assert_true(table->buckets[table->nr_buckets].start_rel > end_rel);
 }
 
 /* The rules from `start` to `end` as text, one part per change: "2000:16 2010:- 2020:24". */
@@ -119,7 +116,7 @@ static void fdes_are_sorted_and_gaps_are_rows(void **state)
 	put_fde(0x2020, 0x10, 24);
 	assert_int_equal(build(&table), 0);
 	assert_int_equal(table->base_vaddr, 0x2000);
-	assert_int_equal(table->nr_rows, 5);
+	assert_int_equal(table->nr_rows, 6);
 	assert_string_equal(text_of(table, 0x1ff0, 0x3020), "1ff0:- 2000:16 2010:- 2020:24 2030:- 3000:32 3010:-");
 }
 
@@ -133,7 +130,7 @@ static void equal_neighbours_are_one_row(void **state)
 	put_fde(0x2020, 0x10, 24);
 	put_fde(0x2030, 0x10, 16);
 	assert_int_equal(build(&table), 0);
-	assert_int_equal(table->nr_rows, 3);
+	assert_int_equal(table->nr_rows, 4);
 	assert_string_equal(text_of(table, 0x2000, 0x2041), "2000:16 2020:24 2030:16 2040:-");
 	rule_table_rules(rules, &nr_rules);
 	assert_int_equal(nr_rules, SONDE_RULE_FIRST_FREE + 2);
@@ -161,7 +158,7 @@ static void dropped_fdes_leave_no_trace(void **state)
 	put_fde(EH_FRAME_VADDR + eh_frame.size + 8, 0x10, 24); /* a pcrel of 0 */
 	put_fde(0, 0x10, 24);
 	assert_int_equal(build(&table), 0);
-	assert_int_equal(table->nr_rows, 1);
+	assert_int_equal(table->nr_rows, 2);
 	assert_int_equal(table->base_vaddr, 0x2000);
 }
 
@@ -178,25 +175,40 @@ static void a_damaged_fde_is_one_unsupported_row(void **state)
 	assert_string_equal(text_of(table, 0x2000, 0x2031), "2000:16 2010:#3 2020:16 2030:-");
 }
 
-static void buckets_end_at_256_rows_and_at_64_kib(void **state)
+static void blocks_index_rows_by_address(void **state)
 {
 	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
-	char found[64];
 
 	for (uint32_t i = 0; i < 600; i++)
-		put_fde(0x2000 + i * 4, 4, i % 2 ? 16 : 24);
-	put_fde(0x20000, 0x100000, 32); /* one row that is longer than a bucket may span */
+		put_fde(0x2010 + i * 16, 16, i % 2 ? 16 : 24);
+	put_fde(0x20000, 0x100000, 32); /* one row that reaches over many blocks */
 	put_fde(0x120000, 0x10, 24);
 	assert_int_equal(build(&table), 0);
 	check_form(table);
-	assert_int_equal(table->nr_rows, 603);
-	snprintf(found, sizeof(found), "%u %u %u %u %u", table->nr_buckets, table->buckets[0].nr_rows, table->buckets[1].nr_rows,
-		 table->buckets[2].nr_rows, table->buckets[3].nr_rows);
-	assert_string_equal(found, "5 256 256 89 1");
+	assert_int_equal(table->base_vaddr, 0x2000);
+	assert_int_equal(table->nr_rows, 1 + 600 + 1 + 1 + 1 + 1); /* before, the small ones, a gap, the long one, the last, behind */
+	assert_int_equal(table->nr_blocks, 0x11f);
+	assert_int_equal(table->blocks[1], 1 + 255);
+	assert_int_equal(table->blocks[0x1f], table->blocks[0x11e]); /* none starts in between */
+	assert_int_equal(unwind_table_find(table, 0x200f), SONDE_RULE_NONE);
 	assert_int_equal(unwind_table_find(table, 0x20000), unwind_table_find(table, 0x11ffff));
 	assert_int_not_equal(unwind_table_find(table, 0x20000), unwind_table_find(table, 0x120000));
 	for (uint32_t i = 0; i < 600; i++)
-		assert_int_equal(unwind_table_find(table, 0x2000 + i * 4 + 3), unwind_table_find(table, 0x2000 + i % 2 * 4));
+		assert_int_equal(unwind_table_find(table, 0x2010 + i * 16 + 15), unwind_table_find(table, 0x2010 + i % 2 * 16));
+}
+
+static void blocks_grow_with_the_file(void **state)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+
+	put_fde(0x2000, 0x10, 16);
+	put_fde(0x40000000, 0x10, 24); /* 1 GiB farther */
+	assert_int_equal(build(&table), 0);
+	check_form(table);
+	assert_int_equal(table->block_shift, 15);
+	assert_int_equal(unwind_table_find(table, 0x3fffffff), SONDE_RULE_NONE);
+	assert_int_not_equal(unwind_table_find(table, 0x40000000), SONDE_RULE_NONE);
+	assert_int_equal(unwind_table_find(table, 0x40000010), SONDE_RULE_NONE);
 }
 
 static void put_debug_frame(uint64_t start_vaddr, uint64_t size)
@@ -421,7 +433,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_earlier_of_overlapping_fdes_wins, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(dropped_fdes_leave_no_trace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_fde_is_one_unsupported_row, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(buckets_end_at_256_rows_and_at_64_kib, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(blocks_index_rows_by_address, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(blocks_grow_with_the_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(debug_frame_fills_in, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_section_headers_the_header_leads, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_cannot_be_built_says_why, set_up, tear_down),
