@@ -27,12 +27,11 @@ static int add_range(const char *range, struct cpus *cpus)
 	last = first;
 	if (dash && number_u64(dash + 1, CPUS_MAX - 1, &last))
 		return -EBADMSG;
-	for (uint64_t id = first; id <= last; id++) {
-		if (cpus->nr == CPUS_MAX)
-			return -EBADMSG;
-		cpus->ids[cpus->nr++] = (uint32_t)id;
-	}
-	return last < first ? -EBADMSG : 0;
+	if (last < first || (cpus->nr && first <= cpus->ids[cpus->nr - 1]))
+		return -EBADMSG;
+	for (uint64_t id = first; id <= last; id++)
+		cpus->ids[cpus->nr++] = (uint32_t)id; /* ascending and below CPUS_MAX: there is room */
+	return 0;
 }
 
 int cpus_parse(const char *text, struct cpus *ret_cpus)

@@ -13,12 +13,13 @@ void targets_done(struct targets *targets)
 	*targets = (struct targets){ 0 };
 }
 
-/* The process that a process or thread id belongs to; 0: there is no such id, or it has ended. */
-static uint32_t tgid_of(uint32_t id)
+/* The process that a process or thread id belongs to; 0: there is no such id, or it has ended. A process whose first thread has ended lives on in
+ * the others. */
+static uint32_t tgid_of(uint32_t id, bool is_thread)
 {
 	char path[64], line[256], state = '?';
 	CLEANUP(fclosep) FILE *file = NULL;
-	uint64_t tgid = 0;
+	uint64_t tgid = 0, nr_threads = 0;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", id);
 	file = fopen(path, "re");
@@ -28,8 +29,12 @@ static uint32_t tgid_of(uint32_t id)
 			state = line[7];
 		if (!strncmp(line, "Tgid:\t", 6) && number_u64(line + 6, UINT32_MAX, &tgid))
 			return 0;
+		if (!strncmp(line, "Threads:\t", 9) && number_u64(line + 9, UINT32_MAX, &nr_threads))
+			return 0;
 	}
-	return state == 'Z' || state == 'X' ? 0 : (uint32_t)tgid;
+	if ((state == 'Z' || state == 'X') && (is_thread || nr_threads < 2))
+		return 0;
+	return (uint32_t)tgid;
 }
 
 static int find(const uint32_t *ids, uint32_t nr, bool threads, struct diag *diag, struct targets *ret_targets)
@@ -39,7 +44,7 @@ static int find(const uint32_t *ids, uint32_t nr, bool threads, struct diag *dia
 	if (!targets.list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t tgid = tgid_of(ids[i]);
+		uint32_t tgid = tgid_of(ids[i], threads);
 
 		if (!tgid)
 			return diag_errno(diag, ESRCH, "there is no %s %" PRIu32 " (has it ended? 'ps -eLf' lists what runs)",
@@ -69,7 +74,7 @@ bool targets_ended(const struct targets *targets)
 	for (uint32_t i = 0; i < targets->nr; i++) {
 		const struct target *target = &targets->list[i];
 
-		if (tgid_of(target->tid ? target->tid : target->tgid) == target->tgid)
+		if (tgid_of(target->tid ? target->tid : target->tgid, target->tid) == target->tgid)
 			return false;
 	}
 	return targets->nr > 0;

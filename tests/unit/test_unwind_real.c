@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The kernel side's walk on real stacks of this very program: its tables and those of the C library, the registers a signal handler is given.
+ * Oracles: return addresses that the functions noted themselves, and glibc's backtrace(). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <execinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "process/process_table.h"
+#include "unwind/unwind_table.h"
+#include "walk_host.h"
+
+#define MAX_NOTED 256
+
+static struct walk w;
+static __u64 frames[SONDE_MAX_USER_FRAMES];
+static uint64_t noted[MAX_NOTED]; /* return addresses, outermost first */
+static uint32_t nr_noted;
+static void *witness[512];        /* as backtrace() saw it in the handler */
+static int nr_witness;
+static bool from_handler;         /* walk from the handler itself, through the signal frame */
+static uint32_t nr_walks;
+static volatile int keep;         /* written behind calls, so that they are no tail calls */
+
+static long read_own(void *to, __u32 size, __u64 from)
+{
+	struct iovec local = { to, size }, remote = { (void *)from, size };
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -14;
+}
+
+/* --- tables of what is mapped here --------------------------------------------------------------------------------------------------- */
+
+struct known_object {
+	struct sonde_mapping place;
+	uint64_t base_vaddr;
+	bool is_known;
+};
+
+static struct process_table *processes;
+static struct rule_table *rules;
+static struct known_object objects[64];
+
+static int load_object(uint32_t number)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+	CLEANUP(freep) struct host_row *rows = NULL;
+	const struct object *object = object_table_at(process_table_objects(processes), number);
+	struct known_object *known = &objects[number];
+
+	known->is_known = true;
+	if (!object->elf || unwind_table_build(object->elf, rules, NULL, &table))
+		return 0;
+	rows = calloc(table->nr_rows, sizeof(*rows));
+	assert_non_null(rows);
+	for (uint32_t block = 0; block < table->nr_blocks; block++) {
+		for (uint32_t i = table->blocks[block]; i < table->blocks[block + 1]; i++)
+			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low, .rule = table->rows[i].rule };
+	}
+	host_table(rows, table->nr_rows - 1, rows[table->nr_rows - 1].rel, table->block_shift, &known->place);
+	known->base_vaddr = table->base_vaddr;
+	return 0;
+}
+
+static int take_mappings(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
+{
+	CLEANUP(freep) struct sonde_mapping *list = calloc(nr, sizeof(*list));
+
+	assert_non_null(list);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t object = mappings[i].object;
+
+		list[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
+		if (object == OBJECT_NONE)
+			continue;
+		assert_true(object < ARRAY_SIZE(objects));
+		if (!objects[object].is_known)
+			load_object(object);
+		list[i].index_pos = objects[object].place.index_pos;
+		list[i].nr_blocks = objects[object].place.nr_blocks;
+		list[i].block_shift = objects[object].place.block_shift;
+		list[i].base_pc = mappings[i].load_bias + objects[object].base_vaddr;
+	}
+	host_process(&w, list, nr);
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	const struct sonde_rule *all;
+	uint32_t nr;
+
+	host_reset();
+	host_read = read_own;
+	rules = rule_table_new(16384);
+	processes = process_table_new();
+	if (!rules || !processes || process_table_scan(processes, (uint32_t)getpid(), 1, NULL) || process_table_changes(processes, take_mappings, NULL))
+		return -1;
+	all = rule_table_rules(rules, &nr);
+	memcpy(host_rules, all, nr * sizeof(*all));
+	nr_host_rules = nr;
+	backtrace(witness, 8); /* loads libgcc_s, before a handler needs it */
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	process_table_free(processes);
+	rule_table_free(rules);
+	return 0;
+}
+
+/* --- the handler --------------------------------------------------------------------------------------------------------------------- */
+
+static void enter_registers(const ucontext_t *context)
+{
+	static const uint8_t numbers[16] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+					     REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15 };
+
+	for (int i = 0; i < 16; i++)
+		w.regs[i] = (uint64_t)context->uc_mcontext.gregs[numbers[i]];
+	w.pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+	w.sp = w.regs[WALK_REG_SP];
+	w.bp = w.regs[WALK_REG_BP];
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	ucontext_t own;
+
+	nr_walks++;
+	nr_witness = backtrace(witness, ARRAY_SIZE(witness));
+	if (from_handler) {
+		getcontext(&own);
+		enter_registers(&own);
+	} else {
+		enter_registers(context);
+	}
+	host_walk(&w, frames);
+}
+
+static uint64_t pc_of(uint32_t frame)
+{
+	return frames[frame] & ~SONDE_FRAME_RETURN;
+}
+
+/* The walk's frames from `first` on are backtrace()'s from `skip` on, to the root. */
+static void check_witness(uint32_t first, int skip)
+{
+	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
+	assert_int_equal(w.nr_frames - first, nr_witness - skip);
+	for (uint32_t i = first; i < w.nr_frames; i++)
+		assert_int_equal(pc_of(i), (uintptr_t)witness[skip + (int)(i - first)]);
+}
+
+/* All return addresses that were noted follow each other in the walk, the innermost first. */
+static void check_noted(void)
+{
+	uint32_t at = 0;
+
+	while (at < w.nr_frames && pc_of(at) != noted[nr_noted - 1])
+		at++;
+	assert_true(at + nr_noted <= w.nr_frames);
+	for (uint32_t i = 0; i < nr_noted; i++) {
+		assert_int_equal(pc_of(at + i), noted[nr_noted - 1 - i]);
+		assert_true(frames[at + i] & SONDE_FRAME_RETURN);
+	}
+}
+
+static bool has_frame(uint64_t pc)
+{
+	for (uint32_t i = 0; i < w.nr_frames; i++) {
+		if (pc_of(i) == pc)
+			return true;
+	}
+	return false;
+}
+
+static void take_signals(bool handler_too)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+
+	from_handler = handler_too;
+	nr_noted = 0;
+	nr_walks = 0;
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+}
+
+#define NOTE() (noted[nr_noted++] = (uintptr_t)__builtin_return_address(0))
+
+/* --- functions with stacks of their own ------------------------------------------------------------------------------------------------ */
+
+__attribute__((noinline)) static int leaf(int depth)
+{
+	NOTE();
+	raise(SIGUSR1);
+	return depth + keep;
+}
+
+static int (*volatile next[3])(int depth);
+
+__attribute__((noinline)) static int plain(int depth)
+{
+	NOTE();
+	keep = depth ? next[depth % 3](depth - 1) : leaf(depth);
+	return keep + 1;
+}
+
+/* Its frame's size is known at run time only: needs rbp. */
+__attribute__((noinline)) static int with_alloca(int depth)
+{
+	volatile char *room = __builtin_alloca((size_t)(depth % 100) + 1);
+
+	NOTE();
+	room[0] = 1;
+	keep = depth ? next[depth % 3](depth - 1) : leaf(depth);
+	return keep + room[0];
+}
+
+/* More alignment than the ABI gives: the stack is realigned (DRAP or rbp). */
+__attribute__((noinline)) static int realigned(int depth)
+{
+	volatile char room[64] __attribute__((aligned(64)));
+
+	NOTE();
+	room[depth & 63] = 1;
+	keep = depth ? next[depth % 3](depth - 1) : leaf(depth);
+	return keep + room[depth & 63];
+}
+
+static void test_own_functions(void **state)
+{
+	take_signals(false);
+	next[0] = plain;
+	next[1] = with_alloca;
+	next[2] = realigned;
+	for (int depth = 0; depth < 120; depth += 17) {
+		nr_noted = 0;
+		plain(depth);
+		assert_int_equal(nr_noted, depth + 2);
+		check_noted();
+		check_witness(0, 2); /* its first two are the handler and the restorer */
+	}
+}
+
+static void test_through_the_signal_frame(void **state)
+{
+	take_signals(true);
+	next[0] = next[1] = next[2] = plain;
+	plain(20);
+	check_noted();
+	check_witness(1, 1); /* the two are at different instructions of the handler */
+	assert_false(frames[2] & SONDE_FRAME_RETURN); /* handler, restorer, what was interrupted */
+}
+
+static int compare(const void *a, const void *b)
+{
+	NOTE();
+	if (nr_walks < 3)
+		raise(SIGUSR1);
+	nr_noted--;
+	return *(const int *)a - *(const int *)b;
+}
+
+__attribute__((noinline)) static void sort(int *values, size_t nr)
+{
+	NOTE();
+	qsort(values, nr, sizeof(*values), compare);
+	keep = values[0];
+}
+
+/* From the program into the C library and back into the program. */
+static void test_qsort_callback(void **state)
+{
+	int values[] = { 5, 3, 9, 1, 7, 2 };
+
+	take_signals(false);
+	sort(values, ARRAY_SIZE(values));
+	assert_int_equal(values[0], 1);
+	assert_int_equal(nr_walks, 3);
+	check_witness(0, 2);
+	assert_true(has_frame(noted[0]));
+}
+
+/* At every instruction of a function, prologue and epilogue as well: single steps by the trap flag. */
+static uint32_t nr_steps, nr_good;
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+	nr_steps++;
+	enter_registers(context);
+	host_walk(&w, frames);
+	nr_good += w.stop == SONDE_STOP_COMPLETE && has_frame(noted[0]);
+}
+
+__attribute__((noinline)) static int stepped(int depth)
+{
+	NOTE();
+	__asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
+	keep = with_alloca(depth) + realigned(depth);
+	__asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
+	return keep;
+}
+
+static int no_leaf(int depth)
+{
+	return depth;
+}
+
+static void test_every_instruction(void **state)
+{
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+
+	assert_int_equal(sigaction(SIGTRAP, &action, NULL), 0);
+	next[0] = next[1] = next[2] = no_leaf;
+	nr_noted = nr_steps = nr_good = 0;
+	stepped(1);
+	signal(SIGTRAP, SIG_DFL);
+	assert_true(nr_steps > 20);
+	/* the pushes and pops of the assembler statement itself move the stack without telling the table: its last two */
+	assert_true(nr_steps - nr_good <= 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_functions),
+		cmocka_unit_test(test_through_the_signal_frame),
+		cmocka_unit_test(test_qsort_callback),
+		cmocka_unit_test(test_every_instruction),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

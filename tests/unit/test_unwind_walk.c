@@ -1,0 +1,729 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The kernel side's walk on the host: made-up stacks for every kind of rule, the searches against linear ones, faults at every read. The walk of
+ * real stacks is in test_unwind_real. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "walk_host.h"
+
+#define STACK_PC    0x7ffe00000000ULL /* where the made-up stack begins */
+#define STACK_WORDS 4096              /* eight pages */
+#define CODE_PC     0x400000ULL
+#define CODE_BYTES  0x10000ULL
+#define JIT_PC      0x500000ULL       /* mapped, without a table */
+#define JIT_BYTES   0x1000ULL
+#define FUNCTION(i) (CODE_PC + (i) * 0x100u) /* each has one row */
+#define RULE(i) (SONDE_RULE_FIRST_FREE + (i))
+
+static __u64 stack[STACK_WORDS];
+static uint64_t stack_end; /* user address: nothing is mapped from there on */
+static uint8_t code[JIT_BYTES];
+static uint32_t nr_reads, first_fault, nr_faults;
+static struct walk w;
+static __u64 frames[SONDE_MAX_USER_FRAMES];
+
+static long read_made_up(void *to, __u32 size, __u64 from)
+{
+	nr_reads++;
+	if (nr_reads >= first_fault && nr_reads - first_fault < nr_faults)
+		return -14;
+	if (from >= STACK_PC && from < stack_end && size <= stack_end - from) {
+		memcpy(to, (const char *)stack + (from - STACK_PC), size);
+		return 0;
+	}
+	if (from >= JIT_PC && from < JIT_PC + JIT_BYTES && size <= JIT_PC + JIT_BYTES - from) {
+		memcpy(to, code + (from - JIT_PC), size);
+		return 0;
+	}
+	return -14;
+}
+
+static uint64_t word_at(uint32_t i)
+{
+	return STACK_PC + i * 8;
+}
+
+/* A file whose i-th function has rules[i], and after it JIT code without a table; the stack is filled with what is no pc. */
+static void set_code(const struct sonde_rule *rules, uint32_t nr)
+{
+	struct sonde_mapping mappings[2] = { { .start_pc = CODE_PC, .end_pc = CODE_PC + CODE_BYTES, .base_pc = CODE_PC },
+					     { .start_pc = JIT_PC, .end_pc = JIT_PC + JIT_BYTES } };
+	struct host_row rows[32];
+
+	memset(&w, 0, sizeof(w));
+	host_reset();
+	for (uint32_t i = 0; i < nr; i++) {
+		rows[i] = (struct host_row){ .rel = i * 0x100, .rule = RULE(i) };
+		host_rules[RULE(i)] = rules[i];
+	}
+	host_table(rows, nr, nr * 0x100, SONDE_MIN_BLOCK_SHIFT, &mappings[0]);
+	nr_host_rules = RULE(nr);
+	host_rules[SONDE_RULE_END] = (struct sonde_rule){ .kind = SONDE_RULE_KIND_END };
+	host_rules[SONDE_RULE_SIGNAL] = (struct sonde_rule){ .kind = SONDE_RULE_KIND_SIGNAL };
+	host_rules[SONDE_RULE_UNSUPPORTED] = (struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED };
+	host_process(&w, mappings, 2);
+	for (uint32_t i = 0; i < STACK_WORDS; i++)
+		stack[i] = 0xdead000000000000ULL + i;
+	memset(code, 0x90, sizeof(code));
+	stack_end = word_at(STACK_WORDS);
+	host_read = read_made_up;
+	first_fault = UINT32_MAX;
+	nr_faults = 0;
+	nr_reads = 0;
+}
+
+static void walk_from(uint64_t pc, uint64_t sp, uint64_t bp)
+{
+	w.pc = pc;
+	w.sp = sp;
+	w.bp = bp;
+	nr_reads = 0;
+	memset(w.cache, 0, sizeof(w.cache)); /* test_cache is about what is in it */
+	host_walk(&w, frames);
+}
+
+static struct sonde_rule step(uint8_t cfa_kind, int32_t cfa_off)
+{
+	return (struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_kind = cfa_kind, .cfa_off = cfa_off, .ra_off = -8 };
+}
+
+#define END_RULE ((struct sonde_rule){ .kind = SONDE_RULE_KIND_END })
+#define check_stack(stop_, ...)                                                                     \
+	do {                                                                                        \
+		const uint64_t want_[] = { __VA_ARGS__ };                                           \
+		assert_int_equal(w.stop, stop_);                                                    \
+		assert_int_equal(w.nr_frames, sizeof(want_) / sizeof(want_[0]));                    \
+		for (uint32_t i_ = 0; i_ < w.nr_frames; i_++)                                       \
+			assert_int_equal(frames[i_], want_[i_]);                                    \
+	} while (0)
+
+static uint64_t returned(uint64_t pc)
+{
+	return pc | SONDE_FRAME_RETURN;
+}
+
+/* --- rules ------------------------------------------------------------------------------------------------------------------------- */
+
+static void test_cfa_kinds(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 24), step(SONDE_CFA_BP, 16), END_RULE, step(SONDE_CFA_DEREF_SP, 8),
+					    step(SONDE_CFA_DEREF_BP, -16), step(SONDE_CFA_PLT, 8) };
+
+	set_code(rules, 6);
+	host_rules[RULE(3)].cfa_add = 32;
+	host_rules[RULE(4)].cfa_add = -8;
+	stack[102] = FUNCTION(1) + 5;  /* CFA = sp + 24 */
+	stack[111] = FUNCTION(2) + 7;  /* CFA = bp + 16 */
+	walk_from(FUNCTION(0) + 3, word_at(100), word_at(110));
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0) + 3, returned(FUNCTION(1) + 5), returned(FUNCTION(2) + 7));
+	assert_int_equal(w.sp, word_at(112));
+
+	stack[201] = word_at(300);     /* CFA = *(sp + 8) + 32 */
+	stack[303] = FUNCTION(2) + 1;
+	walk_from(FUNCTION(3), word_at(200), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(3), returned(FUNCTION(2) + 1));
+	assert_int_equal(w.sp, word_at(304));
+
+	stack[402] = word_at(412);     /* CFA = *(bp - 16) - 8 */
+	stack[410] = FUNCTION(2) + 9;
+	walk_from(FUNCTION(4), word_at(400), word_at(404));
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(4), returned(FUNCTION(2) + 9));
+
+	host_rules[RULE(5)].cfa_reg = 11; /* a PLT entry pushes at its byte 6; from byte 11 on one more word stands there */
+	stack[500] = FUNCTION(2) + 2;
+	stack[501] = FUNCTION(2) + 4;
+	walk_from(FUNCTION(5) + 10, word_at(500), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(5) + 10, returned(FUNCTION(2) + 2));
+	walk_from(FUNCTION(5) + 16 + 11, word_at(500), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(5) + 27, returned(FUNCTION(2) + 4));
+}
+
+static void test_cfa_in_a_register(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_REG, 8), END_RULE, step(SONDE_CFA_SP, 8) };
+
+	for (uint8_t reg = 0; reg < 16; reg++) {
+		if (reg == WALK_REG_BP || reg == WALK_REG_SP)
+			continue;
+		set_code(rules, 3);
+		host_rules[RULE(0)].cfa_reg = reg;
+		w.regs[reg] = word_at(50);
+		stack[50] = FUNCTION(1) + 1;
+		walk_from(FUNCTION(0), word_at(10), 0);
+		check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1));
+	}
+	stack[20] = FUNCTION(0) + 1; /* known in the leaf only */
+	walk_from(FUNCTION(2), word_at(20), 0);
+	check_stack(SONDE_STOP_BAD_RULE, FUNCTION(2), returned(FUNCTION(0) + 1));
+}
+
+static void test_saved_frame_pointers(void **state)
+{
+	static const struct {
+		uint8_t kind;
+		int32_t off;
+		uint64_t want;
+	} cases[] = { { SONDE_BP_SAME, 0, STACK_PC + 60 * 8 }, { SONDE_BP_CFA, -24, 0x1234 }, { SONDE_BP_BP, 16, 0x5678 }, { SONDE_BP_UNDEFINED, 0, 0 } };
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 32), END_RULE };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set_code(rules, 2);
+		host_rules[RULE(0)].bp_kind = cases[i].kind;
+		host_rules[RULE(0)].bp_off = cases[i].off;
+		stack[51] = 0x1234;
+		stack[62] = 0x5678;
+		stack[53] = FUNCTION(1) + 1;
+		walk_from(FUNCTION(0), word_at(50), word_at(60));
+		check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1));
+		assert_int_equal(w.bp, cases[i].want);
+	}
+}
+
+static void test_return_address_elsewhere(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 32), END_RULE };
+
+	set_code(rules, 2);
+	host_rules[RULE(0)].ra_off = -16;
+	stack[52] = FUNCTION(1) + 1;
+	walk_from(FUNCTION(0), word_at(50), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1));
+	assert_int_equal(w.sp, word_at(54));
+}
+
+/* The call of a function that does not return is the last instruction of its caller: the return address is the next function's first. */
+static void test_call_at_the_end_of_a_function(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), step(SONDE_CFA_SP, 16), END_RULE };
+
+	set_code(rules, 3);
+	stack[10] = FUNCTION(2);      /* belongs to function 1 */
+	stack[12] = FUNCTION(2) + 1;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(2)), returned(FUNCTION(2) + 1));
+	walk_from(FUNCTION(2), word_at(10), 0); /* but an interrupted instruction is where it is */
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(2));
+}
+
+static void test_signal_frame(void **state)
+{
+	struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), { .kind = SONDE_RULE_KIND_SIGNAL }, step(SONDE_CFA_REG, 0), END_RULE };
+	/* by psABI number; where struct sigcontext_64 has them, in words */
+	static const uint8_t at[16] = { 13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7 };
+
+	for (uint8_t reg = 0; reg < 16; reg++) {
+		uint32_t context = 21 + 5; /* uc_mcontext stands 40 bytes behind */
+
+		if (reg == WALK_REG_BP || reg == WALK_REG_SP)
+			continue;
+		rules[2].cfa_reg = reg;
+		set_code(rules, 4);
+		stack[20] = FUNCTION(1) + 1; /* pretcode: the restorer */
+		for (uint32_t i = 0; i < 16; i++)
+			stack[context + i] = 0x1000 + i;
+		stack[context + at[reg]] = word_at(900) + 8;
+		stack[context + 15] = word_at(800);
+		stack[context + 16] = FUNCTION(2);
+		stack[900] = FUNCTION(3) + 1;
+		walk_from(FUNCTION(0), word_at(20), 0);
+		/* the interrupted instruction is exact; that it is the first of its function does not matter */
+		check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1), FUNCTION(2), returned(FUNCTION(3) + 1));
+		assert_int_equal(w.bp, 0x1000 + 10);
+	}
+	stack_end = word_at(1024); /* the last register is not there: a page ends before it */
+	stack[1024 - 22] = FUNCTION(1) + 1;
+	walk_from(FUNCTION(0), word_at(1024 - 22), 0);
+	check_stack(SONDE_STOP_READ_FAULT, FUNCTION(0), returned(FUNCTION(1) + 1));
+}
+
+static void test_stops(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), { .kind = SONDE_RULE_KIND_UNSUPPORTED }, step(SONDE_CFA_SP, -8), step(99, 8),
+					    { .kind = 77 }, step(SONDE_CFA_SP, 0), step(SONDE_CFA_BP, 16) };
+
+	set_code(rules, 7);
+	walk_from(FUNCTION(1), word_at(10), 0);
+	check_stack(SONDE_STOP_BAD_RULE, FUNCTION(1));
+	walk_from(FUNCTION(4), word_at(10), 0);
+	check_stack(SONDE_STOP_BAD_RULE, FUNCTION(4));
+	walk_from(FUNCTION(2), word_at(10), 0);
+	check_stack(SONDE_STOP_NO_PROGRESS, FUNCTION(2));
+	walk_from(FUNCTION(5), word_at(10), 0);
+	check_stack(SONDE_STOP_NO_PROGRESS, FUNCTION(5));
+	walk_from(FUNCTION(6), word_at(10), word_at(8) - 1);
+	check_stack(SONDE_STOP_NO_PROGRESS, FUNCTION(6));
+	walk_from(FUNCTION(3), word_at(10), 0);
+	check_stack(SONDE_STOP_TABLE, FUNCTION(3));
+	nr_host_rules = RULE(0); /* a row with a rule that is none */
+	walk_from(FUNCTION(0), word_at(10), 0);
+	check_stack(SONDE_STOP_TABLE, FUNCTION(0));
+	nr_host_rules = RULE(7);
+	stack[10] = 0; /* what a thread's first frame returns to */
+	walk_from(FUNCTION(0), word_at(10), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0));
+	walk_from(FUNCTION(0), STACK_PC - 4096, 0);
+	check_stack(SONDE_STOP_READ_FAULT, FUNCTION(0));
+	w.compat = 1;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	check_stack(SONDE_STOP_COMPAT, FUNCTION(0));
+	w.compat = 0;
+	w.process_pos = 0;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	check_stack(SONDE_STOP_NO_PROCESS, FUNCTION(0));
+}
+
+/* Stacks that are not aligned to 8: functions in assembler may do that. */
+static void test_unaligned_stack(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 11), step(SONDE_CFA_SP, 16), END_RULE };
+	const uint64_t one = FUNCTION(1) + 1, two = FUNCTION(2) + 1;
+
+	for (uint32_t off = 0; off < 16; off++) {
+		char *at = (char *)stack + 800 + off;
+
+		set_code(rules, 3);
+		memcpy(at + 3, &one, 8);
+		memcpy(at + 11 + 8, &two, 8);
+		walk_from(FUNCTION(0), STACK_PC + 800 + off, 0);
+		check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(one), returned(two));
+	}
+}
+
+/* Every distance of the last frame from the stack's end: the block would reach into the page that is not there. */
+static void test_top_of_stack(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 16), END_RULE };
+
+	for (uint32_t left = 0; left <= 1200; left++) {
+		uint32_t sp = STACK_WORDS - left;
+
+		set_code(rules, 2);
+		if (left >= 2)
+			stack[sp + 1] = FUNCTION(1) + 1;
+		walk_from(FUNCTION(0), word_at(sp), 0);
+		if (left >= 2)
+			check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1));
+		else
+			check_stack(SONDE_STOP_READ_FAULT, FUNCTION(0));
+	}
+	for (uint32_t left = 9; left < 24; left++) { /* bytes, so that words straddle the end */
+		uint64_t sp = stack_end - left, pc = FUNCTION(1) + 1;
+
+		set_code(rules, 2);
+		host_rules[RULE(0)].bp_kind = SONDE_BP_CFA; /* read first, so that the return address is looked for in the same block */
+		host_rules[RULE(0)].bp_off = -16;
+		if (left >= 16)
+			memcpy((char *)stack + (sp + 8 - STACK_PC), &pc, 8);
+		walk_from(FUNCTION(0), sp, 0);
+		assert_int_equal(w.stop, left >= 16 ? SONDE_STOP_COMPLETE : SONDE_STOP_READ_FAULT);
+	}
+}
+
+/* --- frame pointers ---------------------------------------------------------------------------------------------------------------- */
+
+/* A call that ends `pc`, by the bytes of one of the forms; -1: none. */
+static void put_call(uint64_t pc, int form)
+{
+	static const uint8_t forms[][8] = { { 5, 0xe8, 1, 2, 3, 4 }, { 2, 0xff, 0xd0 }, { 3, 0xff, 0x50, 8 }, { 4, 0xff, 0x54, 0x24, 8 },
+					    { 6, 0xff, 0x90, 1, 2, 3, 4 }, { 7, 0xff, 0x94, 0x24, 1, 2, 3, 4 } };
+
+	memcpy(code + (pc - JIT_PC) - forms[form][0], forms[form] + 1, forms[form][0]);
+}
+
+static void test_frame_pointers(void **state)
+{
+	const struct sonde_rule rules[] = { END_RULE };
+
+	for (int form = 0; form < 6; form++) {
+		set_code(rules, 1);
+		put_call(JIT_PC + 0x100, form);
+		stack[20] = word_at(40);
+		stack[21] = JIT_PC + 0x100;
+		stack[40] = 0;
+		stack[41] = JIT_PC + 0x100;
+		walk_from(JIT_PC + 0x80, word_at(10), word_at(20));
+		check_stack(SONDE_STOP_COMPLETE, JIT_PC + 0x80, returned(JIT_PC + 0x100), returned(JIT_PC + 0x100));
+	}
+	stack[21] = JIT_PC + 0x200; /* no call stands before it */
+	walk_from(JIT_PC + 0x80, word_at(10), word_at(20));
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
+	stack[21] = 0x900000; /* not mapped */
+	walk_from(JIT_PC + 0x80, word_at(10), word_at(20));
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
+	walk_from(0x900000, word_at(10), word_at(20));
+	check_stack(SONDE_STOP_NO_MAPPING, 0x900000);
+	stack[21] = 0;
+	walk_from(JIT_PC + 0x80, word_at(10), word_at(20));
+	check_stack(SONDE_STOP_COMPLETE, JIT_PC + 0x80);
+	walk_from(JIT_PC + 0x80, word_at(10), word_at(9)); /* below the stack pointer */
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
+	walk_from(JIT_PC + 0x80, word_at(10), word_at(20) + 4);
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
+	walk_from(JIT_PC + 0x80, word_at(10), word_at(10) + WALK_MAX_FP_FRAME_BYTES + 8);
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
+	walk_from(JIT_PC + 0x80, word_at(10), stack_end);
+	check_stack(SONDE_STOP_READ_FAULT, JIT_PC + 0x80);
+	walk_from(JIT_PC + 0x80, word_at(10), 0); /* in the leaf a zero says nothing */
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
+}
+
+static void test_cycles_end(void **state)
+{
+	const struct sonde_rule rules[] = { { .kind = SONDE_RULE_KIND_SIGNAL }, step(SONDE_CFA_BP, 16) };
+
+	set_code(rules, 2);
+	put_call(JIT_PC + 0x100, 0);
+	stack[20] = word_at(20); /* a frame pointer that points at itself */
+	stack[21] = JIT_PC + 0x100;
+	walk_from(JIT_PC + 0x80, word_at(10), word_at(20));
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80, returned(JIT_PC + 0x100));
+	host_rules[RULE(1)].bp_kind = SONDE_BP_BP;
+	stack[30] = word_at(30);
+	stack[31] = FUNCTION(1) + 1;
+	walk_from(FUNCTION(1), word_at(10), word_at(30));
+	check_stack(SONDE_STOP_NO_PROGRESS, FUNCTION(1), returned(FUNCTION(1) + 1));
+	for (uint32_t i = 0; i < 17; i++) /* a signal frame that leads to itself: nothing but the depth ends it */
+		stack[100 + 5 + i] = 0;
+	stack[100 + 5 + 15] = word_at(100);
+	stack[100 + 5 + 16] = FUNCTION(0);
+	walk_from(FUNCTION(0), word_at(100), 0);
+	assert_int_equal(w.stop, SONDE_STOP_DEPTH);
+	assert_int_equal(w.nr_frames, SONDE_MAX_USER_FRAMES);
+}
+
+static void test_depth(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE };
+
+	for (uint32_t depth = SONDE_MAX_USER_FRAMES - 1; depth <= SONDE_MAX_USER_FRAMES + 1; depth++) {
+		set_code(rules, 2);
+		for (uint32_t i = 0; i + 2 < depth; i++)
+			stack[i] = FUNCTION(0) + 1;
+		stack[depth - 2] = FUNCTION(1) + 1;
+		walk_from(FUNCTION(0), word_at(0), 0);
+		assert_int_equal(w.stop, depth <= SONDE_MAX_USER_FRAMES ? SONDE_STOP_COMPLETE : SONDE_STOP_DEPTH);
+		assert_int_equal(w.nr_frames, depth <= SONDE_MAX_USER_FRAMES ? depth : SONDE_MAX_USER_FRAMES);
+	}
+}
+
+/* --- faults ------------------------------------------------------------------------------------------------------------------------ */
+
+/* A stack that goes through rules of most kinds and frame pointers, over several pages: seven frames. */
+static void make_mixed_stack(void)
+{
+	struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8 * 600), step(SONDE_CFA_BP, 16), { .kind = SONDE_RULE_KIND_SIGNAL },
+				      step(SONDE_CFA_DEREF_SP, 0), step(SONDE_CFA_SP, 64) };
+	const uint32_t context = 1303 + 5; /* sp in the restorer is word 1303 */
+
+	rules[1].bp_kind = rules[4].bp_kind = SONDE_BP_CFA;
+	rules[1].bp_off = rules[4].bp_off = -16;
+	set_code(rules, 5);
+	put_call(JIT_PC + 0x100, 0);
+	stack[599] = FUNCTION(1) + 1;
+	stack[1301] = 0;
+	stack[1302] = FUNCTION(2) + 1;
+	stack[context + 10] = word_at(3000);
+	stack[context + 15] = word_at(2000);
+	stack[context + 16] = FUNCTION(3);
+	stack[2000] = word_at(2100);
+	stack[2099] = FUNCTION(4) + 1;
+	stack[2106] = word_at(3000);
+	stack[2107] = JIT_PC + 0x100;
+	stack[3000] = word_at(3500);
+	stack[3001] = JIT_PC + 0x100;
+	stack[3501] = 0;
+}
+
+static void walk_mixed_stack(void)
+{
+	walk_from(FUNCTION(0), word_at(0), word_at(1301));
+}
+
+static void test_faults_at_every_read(void **state)
+{
+	__u64 whole[16];
+	uint32_t nr_whole, nr_all;
+
+	make_mixed_stack();
+	walk_mixed_stack();
+	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
+	nr_whole = w.nr_frames;
+	nr_all = nr_reads;
+	assert_true(nr_whole == 7 && nr_all > 4);
+	memcpy(whole, frames, nr_whole * sizeof(*whole));
+	for (first_fault = 1; first_fault <= nr_all; first_fault++) {
+		nr_faults = UINT32_MAX;
+		walk_mixed_stack();
+		assert_int_not_equal(w.stop, SONDE_STOP_COMPLETE);
+		assert_true(w.nr_frames <= nr_whole);
+		assert_memory_equal(frames, whole, w.nr_frames * sizeof(*whole));
+		nr_faults = 1; /* a block that cannot be read whole is tried again shorter: then nothing may be missing */
+		walk_mixed_stack();
+		assert_true(w.stop == SONDE_STOP_COMPLETE ? w.nr_frames == nr_whole : w.nr_frames <= nr_whole);
+		assert_memory_equal(frames, whole, w.nr_frames * sizeof(*whole));
+	}
+}
+
+static uint64_t seed;
+
+static uint64_t prng(void)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return seed >> 16 ^ seed << 41;
+}
+
+/* Rules, registers and stack at random: whatever comes out, it ends, and no later than the depth. */
+static void test_random_rules_end(void **state)
+{
+	for (seed = 1; seed < 3000; seed++) {
+		struct sonde_rule rules[16];
+
+		for (uint32_t i = 0; i < 16; i++) {
+			uint64_t bits[2] = { prng(), prng() };
+
+			memcpy(&rules[i], bits, sizeof(rules[i]));
+			rules[i].kind = (uint8_t)(prng() % 6);
+			rules[i].cfa_kind = (uint8_t)(prng() % 8);
+			rules[i].bp_kind = (uint8_t)(prng() % 5);
+			rules[i].cfa_off %= 64;
+			rules[i].bp_off %= 64;
+		}
+		set_code(rules, 16);
+		for (uint32_t i = 0; i < STACK_WORDS; i++) {
+			if (prng() % 4)
+				stack[i] = prng() % 2 ? FUNCTION(prng() % 17) + prng() % 256 : STACK_PC + prng() % sizeof(stack);
+		}
+		for (uint32_t i = 0; i < 16; i++)
+			w.regs[i] = STACK_PC + prng() % sizeof(stack);
+		walk_from(FUNCTION(prng() % 16), STACK_PC + prng() % sizeof(stack), STACK_PC + prng() % sizeof(stack));
+		assert_in_range(w.nr_frames, 1, SONDE_MAX_USER_FRAMES);
+		assert_true(w.stop < SONDE_STOP_COUNT);
+	}
+}
+
+/* --- searches ---------------------------------------------------------------------------------------------------------------------- */
+
+#define MAX_ROWS 4000
+
+static struct host_row flat[MAX_ROWS];
+static uint64_t flat_end; /* rel */
+
+/* Random rows from blocks that are empty to blocks that are crowded, and often over the end of a chunk; their number. */
+static uint32_t make_table(struct walk *walk)
+{
+	uint32_t nr = 1 + (uint32_t)(prng() % (prng() % 4 ? 60 : MAX_ROWS)), shift = SONDE_MIN_BLOCK_SHIFT;
+	uint32_t most = 1 + (uint32_t)(prng() % 400);
+	uint64_t rel = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		flat[i] = (struct host_row){ .rel = rel, .rule = (uint32_t)(prng() % 5) };
+		rel += prng() % 8 ? 1 + prng() % most : 1 + prng() % (prng() % 8 ? 3000 : 100000);
+	}
+	flat_end = rel;
+	shift += (uint32_t)(prng() % (SONDE_MAX_BLOCK_SHIFT - SONDE_MIN_BLOCK_SHIFT + 1));
+	while (shift < SONDE_MAX_BLOCK_SHIFT && flat_end >> shift >= SONDE_MAX_BLOCKS)
+		shift++;
+	host_reset();
+	host_used = SONDE_CHUNK_WORDS - 4 - (uint32_t)(prng() % 5000);
+	host_table(flat, nr, flat_end, shift, &walk->mapping);
+	return nr;
+}
+
+static uint32_t find_linear(uint32_t nr, uint64_t rel)
+{
+	uint32_t rule = SONDE_RULE_NONE;
+
+	if (rel >= flat_end)
+		return SONDE_RULE_NONE;
+	for (uint32_t i = 0; i < nr && flat[i].rel <= rel; i++)
+		rule = flat[i].rule;
+	return rule;
+}
+
+static void check_rel(uint32_t nr, uint64_t rel)
+{
+	uint32_t got = walk_find_rule(&w, rel), want = find_linear(nr, rel);
+
+	if (got != want)
+		fail_msg("seed %llu, %u rows, rel %#llx: rule %u, should be %u", (unsigned long long)seed, nr, (unsigned long long)rel, got, want);
+}
+
+static void test_row_search(void **state)
+{
+	for (uint64_t table = 1; table <= 3000; table++) {
+		uint32_t nr;
+
+		seed = table;
+		nr = make_table(&w);
+		for (uint32_t i = 0; i < 40; i++) {
+			uint64_t edge = flat[prng() % nr].rel;
+
+			check_rel(nr, edge);
+			check_rel(nr, edge + 1);
+			check_rel(nr, edge - 1); /* also below all: wraps */
+			check_rel(nr, prng() % (flat_end + 10));
+		}
+		check_rel(nr, 0);
+		check_rel(nr, flat_end - 1);
+		check_rel(nr, flat_end);
+		check_rel(nr, (1ULL << 32) + flat[0].rel); /* must not be cut to 32 bits */
+		check_rel(nr, UINT64_MAX);
+	}
+}
+
+static void check_mapping(const struct sonde_mapping *list, uint32_t nr, uint64_t pc)
+{
+	const struct sonde_mapping *want = NULL;
+	int found;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (pc >= list[i].start_pc && pc < list[i].end_pc)
+			want = &list[i];
+	}
+	found = !walk_find_mapping(&w, pc); /* starts from the last one that was found */
+	assert_int_equal(found, want != NULL);
+	if (want)
+		assert_memory_equal(&w.mapping, want, sizeof(*want));
+}
+
+static void test_mapping_search(void **state)
+{
+	static struct sonde_mapping list[SONDE_MAX_MAPPINGS];
+
+	for (uint64_t table = 1; table <= 1500; table++) {
+		uint64_t pc = 0x1000;
+		uint32_t nr;
+
+		seed = table;
+		nr = table % 100 ? (uint32_t)(prng() % 20) : SONDE_MAX_MAPPINGS;
+		for (uint32_t i = 0; i < nr; i++) {
+			pc += prng() % 3 * 0x1000;
+			list[i] = (struct sonde_mapping){ .start_pc = pc, .end_pc = pc + (1 + prng() % 5) * 0x1000, .base_pc = prng(),
+							  .index_pos = (uint32_t)prng(), .nr_blocks = (uint16_t)prng(), .block_shift = (uint16_t)prng() };
+			pc = list[i].end_pc;
+		}
+		host_reset();
+		host_process(&w, list, nr);
+		memset(&w.mapping, 0, sizeof(w.mapping));
+		for (uint32_t i = 0; i < 30; i++) {
+			const struct sonde_mapping *near = &list[nr ? prng() % nr : 0];
+
+			check_mapping(list, nr, prng() % (pc + 0x2000));
+			check_mapping(list, nr, near->start_pc);
+			check_mapping(list, nr, near->start_pc - 1);
+			check_mapping(list, nr, near->end_pc);
+			check_mapping(list, nr, near->end_pc - 1);
+		}
+		check_mapping(list, nr, 0);
+		check_mapping(list, nr, UINT64_MAX);
+	}
+}
+
+/* Positions of chunks that are not there: a stop, never a fault. */
+static void test_missing_chunks(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE };
+
+	set_code(rules, 2);
+	host_chunks[0] = NULL;
+	stack[10] = FUNCTION(1) + 1;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	check_stack(SONDE_STOP_NO_MAPPING, FUNCTION(0));
+	memset(&w.mapping, 0, sizeof(w.mapping));
+	w.mapping.nr_blocks = 3;
+	assert_int_equal(walk_find_rule(&w, 0), SONDE_RULE_NONE);
+}
+
+/* What was found for a frame is taken from the cache, for as long as the process's block is the same. */
+static void test_cache(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE, step(SONDE_CFA_SP, 16) };
+
+	set_code(rules, 3);
+	w.serial = 1;
+	stack[10] = FUNCTION(1) + 1;
+	stack[11] = FUNCTION(1) + 2;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1));
+	w.process_pos = 4 * SONDE_CHUNK_WORDS; /* nothing is mapped here: what is known comes from the cache */
+	w.nr_mappings = 0;
+	w.sp = word_at(10);
+	w.pc = FUNCTION(0);
+	host_walk(&w, frames);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1));
+	w.serial = 2; /* another block: it may say something else */
+	w.sp = word_at(10);
+	w.pc = FUNCTION(0);
+	host_walk(&w, frames);
+	check_stack(SONDE_STOP_NO_MAPPING, FUNCTION(0));
+
+	/* the first byte of a function is in it when it was interrupted there, and before it when it is returned to */
+	set_code(rules, 3);
+	w.serial = 1;
+	stack[20] = FUNCTION(2);
+	stack[21] = FUNCTION(1) + 1;
+	walk_from(FUNCTION(0), word_at(20), 0); /* FUNCTION(2) as a return address: the end, by function 1 */
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(2)));
+	w.sp = word_at(20);
+	w.pc = FUNCTION(2);
+	host_walk(&w, frames);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(2), returned(FUNCTION(1) + 1));
+}
+
+/* The hash tells stacks apart by their frames, also by the order and by what a frame is. */
+static void test_hash(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE };
+	uint64_t first;
+
+	set_code(rules, 2);
+	stack[10] = FUNCTION(1) + 1;
+	w.hash = 7;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	first = w.hash;
+	w.hash = 7;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	assert_int_equal(w.hash, first);
+	w.hash = 8;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	assert_int_not_equal(w.hash, first);
+	stack[10] = FUNCTION(1) + 2;
+	w.hash = 7;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	assert_int_not_equal(w.hash, first);
+	assert_int_not_equal(hash_step(hash_step(0, 1), 2), hash_step(hash_step(0, 2), 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cfa_kinds),
+		cmocka_unit_test(test_cfa_in_a_register),
+		cmocka_unit_test(test_saved_frame_pointers),
+		cmocka_unit_test(test_return_address_elsewhere),
+		cmocka_unit_test(test_call_at_the_end_of_a_function),
+		cmocka_unit_test(test_signal_frame),
+		cmocka_unit_test(test_stops),
+		cmocka_unit_test(test_unaligned_stack),
+		cmocka_unit_test(test_top_of_stack),
+		cmocka_unit_test(test_frame_pointers),
+		cmocka_unit_test(test_cycles_end),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_faults_at_every_read),
+		cmocka_unit_test(test_random_rules_end),
+		cmocka_unit_test(test_row_search),
+		cmocka_unit_test(test_mapping_search),
+		cmocka_unit_test(test_missing_chunks),
+		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_hash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
