@@ -43,6 +43,9 @@ struct sonde_profile_options {
 	bool user_only, kernel_only;
 	uint64_t stack_storage;     /* number of different stacks */
 	char *const *command;       /* NULL, or argv to start when sampling has begun; its children are followed */
+	/* called about each 100 ms while sampling, from sonde_session_run; may be NULL */
+	void (*progress)(void *arg, uint64_t elapsed_ns, uint64_t nr_samples);
+	void *progress_arg;
 	/* how it is written */
 	bool delimited, annotate, offsets, threads;
 };
@@ -70,8 +73,8 @@ __attribute__((warn_unused_result)) int sonde_session_write(struct sonde_session
 
 /* The account in words for stderr, warnings first: one line each, newline-terminated. */
 const char *sonde_session_account(struct sonde_session *session);
-/* Warnings known before sampling starts (the event fell back, ...); NULL when there is no i-th. */
-const char *sonde_session_warning(const struct sonde_session *session, uint32_t i);
+/* The next warning that has not been told (the event fell back, ...); NULL ends. The account leaves out those that were told. */
+const char *sonde_session_warning(struct sonde_session *session);
 
 /* The BPF programs' source that these options would load. Needs no rights. Borrowed for ever. */
 const char *sonde_profile_source(const struct sonde_profile_options *options);

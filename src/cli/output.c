@@ -73,6 +73,29 @@ void output_say(const char *fmt, ...)
 	output_talk(line);
 }
 
+bool output_progress_wanted(void)
+{
+	return isatty(STDERR_FILENO);
+}
+
+void output_progress(const char *fmt, ...)
+{
+	char line[128] = "\r\033[K"; /* to the line's begin, and erase it */
+	size_t prefix = strlen(line);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line + prefix, sizeof(line) - prefix, fmt, args);
+	va_end(args);
+	output_talk(line);
+}
+
+void output_progress_done(void)
+{
+	if (output_progress_wanted())
+		output_talk("\r\033[K");
+}
+
 int output_usage(const struct verb *verb, const char *text)
 {
 	const char *name = verb && verb->name ? verb->name : NULL;

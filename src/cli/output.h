@@ -14,6 +14,10 @@ MUST_CHECK int output_result(const struct buffer *buffer);
 __attribute__((format(printf, 1, 2))) void output_say(const char *fmt, ...);
 /* As it is, to stderr. */
 void output_talk(const char *text);
+/* A line on stderr that the next one, or output_progress_done, takes the place of; for terminals only. */
+bool output_progress_wanted(void);
+__attribute__((format(printf, 1, 2))) void output_progress(const char *fmt, ...);
+void output_progress_done(void);
 /* Says what is wrong with the command line and where help is. Returns SONDE_EXIT_USAGE. `verb` may be NULL. */
 int output_usage(const struct verb *verb, const char *text);
 /* What --help or --version of a verb prints. enum sonde_exit. */

@@ -3,6 +3,7 @@
 #include "cli/profile.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -10,13 +11,19 @@
 #include "cli/signals.h"
 #include "cli/verbs.h"
 
-#define NS_PER_S 1000000000ULL
+#define NS_PER_S UINT64_C(1000000000)
 
 static void join_words(int argc, char **argv, struct buffer *buffer)
 {
 	buffer_text(buffer, "sonde");
 	for (int i = 0; i < argc; i++)
 		buffer_printf(buffer, " %s", argv[i]);
+}
+
+/* Once a second, on a terminal: that it runs, and what it has. */
+static void show_progress(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
+{
+	output_progress("%" PRIu64 " s, %" PRIu64 " samples", elapsed_ns / NS_PER_S, nr_samples);
 }
 
 static struct sonde_profile_options to_options(const struct profile_arguments *arguments, const char *command_line)
@@ -44,6 +51,7 @@ static struct sonde_profile_options to_options(const struct profile_arguments *a
 		.annotate = arguments->annotate,
 		.offsets = arguments->offsets,
 		.threads = arguments->threads,
+		.progress = output_progress_wanted() ? show_progress : NULL,
 	};
 }
 
@@ -59,6 +67,16 @@ static int session_failed(const struct sonde_session *session, int err)
 	return code == SONDE_EXIT_REPORT || code == SONDE_EXIT_NO_SAMPLES ? SONDE_EXIT_FAILED : code;
 }
 
+static bool writes_to_stdout(const struct profile_arguments *arguments)
+{
+	for (uint32_t i = 0; i < arguments->outputs.nr; i++) {
+		if (!strcmp(arguments->outputs.texts[i], "-"))
+			return true;
+	}
+	return false;
+}
+
+/* The report; where all of it goes to files, a look at it besides. */
 static int add_outputs(const struct profile_arguments *arguments, struct sonde_session *session)
 {
 	int err = 0;
@@ -70,15 +88,15 @@ static int add_outputs(const struct profile_arguments *arguments, struct sonde_s
 
 		err = sonde_session_add_output(session, path, profile_format(arguments, path));
 	}
-	return err;
+	return err || writes_to_stdout(arguments) ? err : sonde_session_add_output(session, "-", "top");
 }
 
-static void print_header(const struct profile_arguments *arguments, const struct sonde_session *session)
+static void print_header(const struct profile_arguments *arguments, struct sonde_session *session)
 {
 	struct buffer header = BUFFER_INIT(1 << 17);
 	const char *warning;
 
-	for (uint32_t i = 0; (warning = sonde_session_warning(session, i)); i++)
+	while ((warning = sonde_session_warning(session)))
 		output_say("%s", warning);
 	profile_header(arguments, &header);
 	if (!arguments->folded && !header.err)
@@ -109,6 +127,7 @@ static int take_profile(const struct profile_arguments *arguments, struct sonde_
 	signals_stop(session);
 	print_header(arguments, session);
 	err = sonde_session_run(session);
+	output_progress_done();
 	signals_report();
 	if (err < 0)
 		return session_failed(session, err);

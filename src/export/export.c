@@ -22,7 +22,7 @@ static const char all_suffixes[] = EXPORT_FORMAT_LIST(X);
 typedef int (*write_fn)(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 static const write_fn writers[] = {
 	[EXPORT_TEXT] = write_text,   [EXPORT_FOLDED] = write_folded, [EXPORT_JSON] = write_json,
-	[EXPORT_PPROF] = write_pprof, [EXPORT_HTML] = write_html,
+	[EXPORT_PPROF] = write_pprof, [EXPORT_HTML] = write_html,     [EXPORT_TOP] = write_top,
 };
 
 const char *export_format_name(enum export_format format)

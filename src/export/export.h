@@ -13,7 +13,8 @@
 	X(FOLDED, "folded", ".folded .collapsed", "one line per stack, for flame graphs") \
 	X(JSON, "json", ".json", "everything, for programs") \
 	X(PPROF, "pprof", ".pb.gz .pprof", "gzipped protocol buffer, for google/pprof and its kin") \
-	X(HTML, "html", ".html .htm", "a flame graph in one page")
+	X(HTML, "html", ".html .htm", "a flame graph in one page") \
+	X(TOP, "top", ".top", "the functions with most samples, as a table")
 
 #define X(id, name, suffixes, text) EXPORT_##id,
 enum export_format { EXPORT_FORMAT_LIST(X) EXPORT_FORMAT_COUNT };

@@ -4,6 +4,7 @@
 #include "export/export.h"
 
 MUST_CHECK int write_text(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_top(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 MUST_CHECK int write_folded(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 
 /* These hold everything, whatever the options. */

@@ -244,7 +244,7 @@ static int write_comments(struct pprof *pprof)
 	char *line, *end;
 
 	buffer_printf(&lines, "sonde %s\nhost: %s, Linux %s\n", account->command_line, account->host, account->kernel);
-	account_text(account, &lines);
+	account_text(account, 0, &lines);
 	if (lines.err)
 		return lines.err;
 	for (line = lines.data; (end = strchr(line, '\n')); line = end + 1) {

@@ -16,9 +16,9 @@ static uint64_t sum(const uint64_t *counts, size_t nr_counts)
 	return total;
 }
 
-static void write_notes(const struct account *account, struct buffer *buffer)
+static void write_notes(const struct account *account, uint32_t first_note, struct buffer *buffer)
 {
-	for (uint32_t i = 0; i < account->nr_notes; i++)
+	for (uint32_t i = first_note; i < account->nr_notes; i++)
 		buffer_printf(buffer, "warning: %s\n", account->notes[i]);
 	if (account->nr_notes_refused)
 		buffer_printf(buffer, "warning: %" PRIu32 " more warnings found no room\n", account->nr_notes_refused);
@@ -74,9 +74,9 @@ static void write_cost(const struct account *account, struct buffer *buffer)
 		      account->unwind_rows, (double)account->unwind_bytes / MIB, account->nr_objects, account->nr_processes);
 }
 
-void account_text(const struct account *account, struct buffer *buffer)
+void account_text(const struct account *account, uint32_t first_note, struct buffer *buffer)
 {
-	write_notes(account, buffer);
+	write_notes(account, first_note, buffer);
 	write_run(account, buffer);
 	write_samples(account, buffer);
 	write_stacks(account, buffer);

@@ -4,5 +4,5 @@
 #include "base/buffer.h"
 #include "model/account.h"
 
-/* One line each, newline-terminated, warnings first. Control characters in what strangers named are the caller's concern. */
-void account_text(const struct account *account, struct buffer *buffer);
+/* One line each, newline-terminated: warnings first, from the `first_note`-th on (a terminal was told of the others before the run). Control characters in what strangers named are the caller's concern. */
+void account_text(const struct account *account, uint32_t first_note, struct buffer *buffer);

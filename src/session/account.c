@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the account says of the run as a whole, and the account in words. */
+#include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -60,9 +61,26 @@ void session_fill_account(struct sonde_session *session)
 	}
 }
 
+/* BCC's words. A side of a sample that is missed counts as a stack trace. */
+static void write_missed(const struct account *account, struct buffer *buffer)
+{
+	uint64_t nr_missed = account->missed_user + account->missed_kernel;
+
+	if (nr_missed)
+		buffer_printf(buffer, "WARNING: %" PRIu64 " stack traces could not be displayed.%s\n", nr_missed,
+			      account->missed_full ? " Consider increasing --stack-storage-size." : "");
+}
+
 const char *sonde_session_account(struct sonde_session *session)
 {
+	const struct account *account = profile_account_of(session->profile);
+
 	buffer_done(&session->account_text);
-	account_text(profile_account_of(session->profile), &session->account_text);
+	account_text(account, session->nr_told_notes, &session->account_text);
+	for (uint32_t i = 0; i < session->nr_outputs; i++) {
+		if (session->outputs[i].is_written && strcmp(session->outputs[i].path, "-"))
+			buffer_printf(&session->account_text, "written: %s\n", session->outputs[i].path);
+	}
+	write_missed(account, &session->account_text);
 	return session->account_text.data ? session->account_text.data : "";
 }

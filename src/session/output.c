@@ -73,30 +73,66 @@ int output_check(const char *path, struct diag *diag)
 	return access(directory, W_OK | X_OK) ? cannot_write(diag, errno, path) : 0;
 }
 
-/* Writes beside `path` under a passing name, then takes its place. */
-static int replace(const char *path, const void *bytes, size_t size)
+/* For file systems that know no nameless files (NFS, vfat): beside `path` under a passing name, which then takes its place. */
+static int overwrite(const char *path, const void *bytes, size_t size)
 {
 	char passing[PATH_MAX];
 	CLEANUP(closep) int fd = -1;
-	mode_t mask = umask(0);
 	int err;
 
-	umask(mask);
-	if ((size_t)snprintf(passing, sizeof(passing), "%s.XXXXXX", path) >= sizeof(passing))
+	if ((size_t)snprintf(passing, sizeof(passing), "%s.%d.part", path, (int)getpid()) >= sizeof(passing))
 		return -ENAMETOOLONG;
-	fd = mkostemp(passing, O_CLOEXEC);
+	fd = open(passing, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
 	err = write_all(fd, bytes, size);
-	if (!err && fchmod(fd, 0666 & ~mask))
-		err = -errno;
-	if (!err && close(MOVE_FD(fd))) /* NFS reports a full disk here */
+	if (close(MOVE_FD(fd)) && !err) /* NFS reports a full disk here */
 		err = -errno;
 	if (!err && rename(passing, path))
 		err = -errno;
 	if (err)
 		unlink(passing);
 	return err;
+}
+
+/* Gives the nameless file its name; where something has that name, by a passing one that then takes its place. */
+static int name_file(int fd, const char *path)
+{
+	char self[64], passing[PATH_MAX];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (!linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW))
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	if ((size_t)snprintf(passing, sizeof(passing), "%s.%d.part", path, (int)getpid()) >= sizeof(passing))
+		return -ENAMETOOLONG;
+	unlink(passing); /* an earlier process's of our number, that was killed here */
+	if (linkat(AT_FDCWD, self, AT_FDCWD, passing, AT_SYMLINK_FOLLOW))
+		return -errno;
+	if (rename(passing, path)) {
+		int err = -errno;
+
+		unlink(passing);
+		return err;
+	}
+	return 0;
+}
+
+/* A file without a name is gone when we are: nothing half-written stays, whatever happens. */
+static int replace(const char *path, const void *bytes, size_t size)
+{
+	char directory[PATH_MAX];
+	CLEANUP(closep) int fd = -1;
+	int err = directory_of(path, directory, sizeof(directory));
+
+	if (err)
+		return err;
+	fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return errno == EOPNOTSUPP || errno == EISDIR ? overwrite(path, bytes, size) : -errno;
+	err = write_all(fd, bytes, size);
+	return err ? err : name_file(fd, path);
 }
 
 int output_write(const char *path, const void *bytes, size_t size, struct diag *diag)

@@ -28,6 +28,17 @@ int session_fail(struct sonde_session *session, enum sonde_exit code, int err)
 	return err;
 }
 
+/* Where this program's file is, for the hint. */
+static const char *program_path(char *to, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", to, size - 1);
+
+	if (length < 0)
+		return "PROGRAM";
+	to[length] = '\0';
+	return to;
+}
+
 /* Which exit code a failure to set up stands for. */
 static int fail_setup(struct sonde_session *session, int err)
 {
@@ -35,10 +46,12 @@ static int fail_setup(struct sonde_session *session, int err)
 		diag_errno(&session->diag, ENOMEM, "out of memory");
 	if (err == -EPERM || err == -EACCES) {
 		struct diag cause = session->diag;
+		char own_path[256];
 
 		snprintf(session->diag.text, sizeof(session->diag.text),
-			 "%.300s: CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and CAP_SYSLOG are needed: run as root, or give them to the program with setcap",
-			 cause.text);
+			 "%.200s: run as root, or give the program what it needs: sudo setcap "
+			 "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore+ep %.150s",
+			 cause.text, program_path(own_path, sizeof(own_path)));
 		return session_fail(session, SONDE_EXIT_NOT_PERMITTED, err);
 	}
 	return session_fail(session, err == -EOPNOTSUPP ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED, err);
@@ -121,6 +134,7 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 		session->sampling.targets = &command_id;
 		session->sampling.nr_targets = 1;
 	}
+	raise_file_limit(); /* after the fork: the command keeps its own */
 	err = sampler_new(&session->sampling, &session->diag, &session->sampler);
 	if (err)
 		return fail_setup(session, err);
@@ -170,7 +184,6 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	if (options->command_line)
 		snprintf(profile_account(session->profile)->command_line, sizeof(profile_account(session->profile)->command_line), "%s",
 			 options->command_line);
-	raise_file_limit();
 	err = make_descriptors(session);
 	if (err)
 		return fail_setup(session, err);
@@ -273,6 +286,8 @@ static int sample(struct sonde_session *session)
 		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
 			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
 		err = collect(session);
+		if (session->options.progress)
+			session->options.progress(session->options.progress_arg, now - session->start_ns, stack_book_nr_samples(session->book));
 		if (now - pruned_ns > PRUNE_NS) {
 			tracker_prune(session->tracker, now - PRUNE_NS);
 			pruned_ns = now;
@@ -292,8 +307,11 @@ int sonde_session_run(struct sonde_session *session)
 		err = sampler_start(session->sampler, &session->diag);
 	session->start_ns = clock_ns();
 	account->startup_ns = session->start_ns - session->new_ns;
-	if (!err && session->command)
+	if (!err && session->command) {
 		err = command_release(session->command, &session->diag);
+		if (err)
+			return session_fail(session, SONDE_EXIT_FAILED, err);
+	}
 	if (!err)
 		err = sample(session);
 	sampler_stop(session->sampler);
@@ -355,6 +373,7 @@ int sonde_session_write(struct sonde_session *session)
 	for (uint32_t i = 0; i < session->nr_outputs; i++) {
 		int err = write_output(session, &session->outputs[i]);
 
+		session->outputs[i].is_written = !err;
 		if (err && !first_err) {
 			first_err = err;
 			session->exit_code = SONDE_EXIT_FAILED;
@@ -363,11 +382,11 @@ int sonde_session_write(struct sonde_session *session)
 	return first_err;
 }
 
-const char *sonde_session_warning(const struct sonde_session *session, uint32_t i)
+const char *sonde_session_warning(struct sonde_session *session)
 {
 	const struct account *account = profile_account_of(session->profile);
 
-	return i < account->nr_notes ? account->notes[i] : NULL;
+	return session->nr_told_notes < account->nr_notes ? account->notes[session->nr_told_notes++] : NULL;
 }
 
 const char *sonde_profile_source(const struct sonde_profile_options *options)

@@ -23,6 +23,7 @@
 struct output {
 	char *path;
 	enum export_format format;
+	bool is_written;
 };
 
 struct sonde_session {
@@ -42,6 +43,7 @@ struct sonde_session {
 	struct output outputs[MAX_OUTPUTS];
 	uint32_t nr_outputs;
 	struct buffer account_text;
+	uint32_t nr_told_notes;               /* of the account: those that sonde_session_warning gave */
 	int stop_fd, epoll_fd;
 };
 

@@ -31,7 +31,7 @@ struct sonde_session {
 };
 
 static const char *const formats[][2] = {
-	{ "text", ".txt" }, { "folded", ".folded .collapsed" }, { "json", ".json" }, { "pprof", ".pb.gz .pprof" }, { "html", ".html .htm" },
+	{ "text", ".txt" }, { "folded", ".folded .collapsed" }, { "json", ".json" }, { "pprof", ".pb.gz .pprof" }, { "html", ".html .htm" }, { "top", ".top" },
 };
 
 static uint64_t asked(const char *name)
@@ -164,7 +164,7 @@ const char *sonde_session_account(struct sonde_session *session)
 	return "double: the account\n";
 }
 
-const char *sonde_session_warning(const struct sonde_session *session, uint32_t i)
+const char *sonde_session_warning(struct sonde_session *session)
 {
 	return NULL;
 }

@@ -107,6 +107,7 @@ static void the_layouts(void **state)
 		{ "offsets.folded", EXPORT_FOLDED, { .offsets = true, .annotate = true } },
 		{ "threads.folded", EXPORT_FOLDED, { .threads = true } },
 		{ "profile.json", EXPORT_JSON, { 0 } },
+		{ "profile.top", EXPORT_TOP, { 0 } },
 	};
 	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
 
@@ -328,7 +329,8 @@ static void one_side_needs_no_delimiter(void **state)
 static void an_empty_profile_is_a_report(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	static const char *const begins[] = { "\n", "", "{\"format\":\"sonde-profile\",\"version\":1,", "\x1f\x8b\x08", "<!doctype html>" };
+	static const char *const begins[] = { "\n", "", "{\"format\":\"sonde-profile\",\"version\":1,", "\x1f\x8b\x08", "<!doctype html>",
+					     "     SELF     TOTAL  FUNCTION\n" };
 
 	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
 		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
@@ -362,7 +364,8 @@ static void formats_have_names(void **state)
 		enum export_format format;
 	} paths[] = { { "x.txt", EXPORT_TEXT },	 { "a/b.folded", EXPORT_FOLDED }, { "b.collapsed", EXPORT_FOLDED },
 		      { "p.json", EXPORT_JSON }, { "p.pb.gz", EXPORT_PPROF },	  { "./p.pprof", EXPORT_PPROF },
-		      { "p.html", EXPORT_HTML }, { "p.htm", EXPORT_HTML } };
+		      { "p.html", EXPORT_HTML }, { "p.htm", EXPORT_HTML },
+		      { "p.top", EXPORT_TOP } };
 	enum export_format format = EXPORT_FORMAT_COUNT;
 	struct diag diag = { 0 };
 
@@ -373,14 +376,14 @@ static void formats_have_names(void **state)
 	assert_int_equal(export_format_by_path("profile.gz", &diag, &format), -EINVAL);
 	assert_string_equal(diag.text,
 			    "no format goes with the name 'profile.gz'; known suffixes: .txt .folded .collapsed .json .pb.gz .pprof "
-			    ".html .htm (or say --format)");
+			    ".html .htm .top (or say --format)");
 	assert_int_equal(export_format_by_path(".html", NULL, &format), -EINVAL);
 	assert_int_equal(export_format_by_path("", NULL, &format), -EINVAL);
 	assert_int_equal(export_format_by_name("pprof", NULL, &format), 0);
 	assert_int_equal(format, EXPORT_PPROF);
 	diag = (struct diag){ 0 };
 	assert_int_equal(export_format_by_name("svg", &diag, &format), -EINVAL);
-	assert_string_equal(diag.text, "unknown format 'svg'; there are: text folded json pprof html");
+	assert_string_equal(diag.text, "unknown format 'svg'; there are: text folded json pprof html top");
 	for (format = 0; format < EXPORT_FORMAT_COUNT; format++)
 		assert_int_equal(export_format_by_name(export_format_name(format), NULL, &format), 0);
 }
