@@ -28,7 +28,8 @@ struct tracker {
 	uint32_t scratch_capacity;
 	struct u64_map only;           /* tgids */
 	bool has_only, follows_children;
-	bool is_full;                  /* said once that the tables have reached their cap */
+	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
+	bool tables_full, processes_full; /* said once */
 };
 
 static void tracker_freep(struct tracker **tracker)
@@ -64,6 +65,7 @@ void tracker_free(struct tracker *tracker)
 	table_store_free(tracker->store);
 	process_table_free(tracker->processes);
 	u64_map_done(&tracker->only);
+	u64_map_done(&tracker->leaderless);
 	free(tracker->places);
 	free(tracker->scratch);
 	free(tracker);
@@ -108,9 +110,13 @@ static int load_table(struct tracker *tracker, const struct object *object, stru
 	}
 	err = table_store_load(tracker->store, table, &place->table);
 	if (err == -ENOSPC) {
-		if (!tracker->is_full)
+		if (!tracker->tables_full)
 			account_note(tracker->account, "unwind tables have reached their cap: files met from %s on are walked by frame pointers", object->path);
-		tracker->is_full = true;
+		tracker->tables_full = true;
+		return 0;
+	}
+	if (err == -EFBIG) {
+		account_note(tracker->account, "unwind info of %s refused: more rows than code can need", object->path);
 		return 0;
 	}
 	if (!err)
@@ -147,6 +153,19 @@ static int place_of(struct tracker *tracker, uint32_t object, const struct table
 	return 0;
 }
 
+/* Writes tracker->scratch. That there is no room is no failure: what is not known is walked as far as that goes, and marked. */
+static int set_process(struct tracker *tracker, uint32_t tgid, uint32_t generation, uint32_t nr_mappings)
+{
+	int err = table_store_set_process(tracker->store, tgid, generation, tracker->scratch, nr_mappings);
+
+	if (err != -ENOSPC)
+		return err;
+	if (!tracker->processes_full)
+		account_note(tracker->account, "no room for the mappings of more processes: from process %u on some stacks have their first frame only", tgid);
+	tracker->processes_full = true;
+	return 0;
+}
+
 static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
 {
 	struct tracker *tracker = arg;
@@ -174,7 +193,7 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 			.block_shift = place->block_shift,
 		};
 	}
-	return table_store_set_process(tracker->store, tgid, generation, tracker->scratch, nr_mappings);
+	return set_process(tracker, tgid, generation, nr_mappings);
 }
 
 static int tell_changes(struct tracker *tracker, struct diag *diag)
@@ -199,21 +218,30 @@ static int load_all(struct tracker *tracker, struct diag *diag)
 	return 0;
 }
 
+/* Reads the processes asked for. One that has ended has nothing to see; one that may not be read is sampled all the same. */
+static int scan_only(struct tracker *tracker, uint64_t now, struct diag *diag)
+{
+	for (uint32_t i = 0; i < tracker->only.nr_slots; i++) {
+		uint32_t tgid = (uint32_t)tracker->only.slots[i].key;
+		struct diag cause = { 0 };
+		int err;
+
+		if (!tracker->only.slots[i].used)
+			continue;
+		err = process_table_scan(tracker->processes, tgid, now, &cause);
+		if (err == -EACCES || err == -EPERM)
+			account_note(tracker->account, "%s: user stacks of process %u end at their innermost frame", cause.text, tgid);
+		else if (err && err != -ENOENT && err != -ESRCH)
+			return diag_errno(diag, -err, "%s", cause.text);
+	}
+	return 0;
+}
+
 int tracker_scan(struct tracker *tracker, struct diag *diag)
 {
 	uint64_t now = clock_ns();
-	int err = 0;
+	int err = tracker->has_only ? scan_only(tracker, now, diag) : process_table_scan_all(tracker->processes, now, diag);
 
-	if (!tracker->has_only) {
-		err = process_table_scan_all(tracker->processes, now, diag);
-	} else {
-		for (uint32_t i = 0; i < tracker->only.nr_slots && err >= 0; i++) {
-			if (tracker->only.slots[i].used)
-				err = process_table_scan(tracker->processes, (uint32_t)tracker->only.slots[i].key, now, diag);
-			if (err == -ENOENT || err == -ESRCH)
-				err = 0; /* it has ended: then there is nothing to see */
-		}
-	}
 	err = err < 0 ? err : load_all(tracker, diag);
 	return err ? err : tell_changes(tracker, diag);
 }
@@ -232,10 +260,43 @@ static bool has_threads(uint32_t tgid)
 	return nr > 3;
 }
 
+static void end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
+{
+	process_table_exit(tracker->processes, tgid, time_ns);
+	u64_map_remove(&tracker->leaderless, tgid, 1);
+	if (tracker->follows_children)
+		u64_map_remove(&tracker->only, tgid, 1);
+}
+
+/* When a process ends as a whole, its first thread's end may be seen before the others are gone: so those that had some left are looked after. */
+static int on_first_thread_exit(struct tracker *tracker, const struct sideband_event *event)
+{
+	if (!has_threads(event->tgid)) {
+		end_process(tracker, event->tgid, event->time_ns);
+		return 0;
+	}
+	return u64_map_find(&tracker->leaderless, event->tgid) ? 0 : u64_map_add(&tracker->leaderless, event->tgid, 1);
+}
+
+static void end_leaderless(struct tracker *tracker)
+{
+	for (uint32_t i = 0; i < tracker->leaderless.nr_slots;) {
+		const struct u64_slot *slot = &tracker->leaderless.slots[i];
+
+		if (slot->used && !has_threads((uint32_t)slot->key)) {
+			end_process(tracker, (uint32_t)slot->key, clock_ns());
+			i = 0; /* removing moves others */
+		} else {
+			i++;
+		}
+	}
+}
+
 static int on_fork(struct tracker *tracker, const struct sideband_event *event)
 {
 	if (event->tgid == event->parent_tgid) /* a thread */
 		return 0;
+	u64_map_remove(&tracker->leaderless, event->tgid, 1); /* the id of one that has ended, used again */
 	if (tracker->has_only) {
 		int err;
 
@@ -262,14 +323,10 @@ static int on_event(void *arg, const struct sideband_event *event)
 		return 0;
 	switch (event->type) {
 	case SIDEBAND_EXEC:
+		u64_map_remove(&tracker->leaderless, event->tgid, 1); /* its one thread is the first now */
 		return process_table_exec(tracker->processes, event->tgid, event->time_ns);
 	case SIDEBAND_EXIT:
-		if (event->tid != event->tgid || has_threads(event->tgid))
-			return 0;
-		process_table_exit(tracker->processes, event->tgid, event->time_ns);
-		if (tracker->follows_children)
-			u64_map_remove(&tracker->only, event->tgid, 1);
-		return 0;
+		return event->tid == event->tgid ? on_first_thread_exit(tracker, event) : 0;
 	case SIDEBAND_MMAP:
 		return process_table_mmap(tracker->processes, &(struct mapping_event){
 								      .tgid = event->tgid,
@@ -290,6 +347,7 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the processes: %s", strerror(-err));
+	end_leaderless(tracker);
 	return tell_changes(tracker, diag);
 }
 

@@ -137,7 +137,7 @@ static int add_chunk(struct chunk_pool *pool)
 		return -errno;
 	list_rest(pool);
 	pool->chunks[pool->nr_chunks] = (struct chunk){ .fd = MOVE_FD(fd), .words = words };
-	pool->used_words = pool->nr_chunks++ ? 0 : ALIGN_WORDS; /* pos 0 names nothing */
+	pool->used_words = pool->nr_chunks++ ? 0 : CHUNK_POOL_FIRST_WORDS;
 	return 0;
 }
 

@@ -8,6 +8,8 @@
 #include "abi/unwind.h"
 #include "base/cleanup.h"
 
+#define CHUNK_POOL_FIRST_WORDS 4 /* of the first chunk are never given: pos 0 names nothing */
+
 struct chunk_pool;
 /* Borrows the descriptor for the pool's life. NULL: no memory. */
 struct chunk_pool *chunk_pool_new(int chunks_fd, uint64_t max_bytes);

@@ -12,7 +12,7 @@
 #define MIN_RUN_WORDS 64 /* the end of a chunk is not worth less */
 #define PROCESS_WORDS (sizeof(struct sonde_process) / 4)
 #define MAPPING_WORDS (sizeof(struct sonde_mapping) / 4)
-
+#define TABLE_SHARE(max_bytes) ((max_bytes) / 4 * 3) /* tables leave the rest to the processes' blocks */
 
 struct table_store {
 	struct table_store_options options;
@@ -118,8 +118,8 @@ static int begin_run(struct row_copy *copy, uint32_t nr_next, uint32_t nr_left, 
 	uint32_t room = chunk_pool_room(copy->store->pool), size = nr_left + 2;
 	int err;
 
-	if (room < MIN_RUN_WORDS || room < nr_next + 1)
-		room = SONDE_CHUNK_WORDS - 4; /* what even the first chunk has */
+	if (room < MIN_RUN_WORDS || room < nr_next + 1) /* the next chunk: all of it, so that the run ends where the chunk does */
+		room = chunk_pool_bytes(copy->store->pool) ? SONDE_CHUNK_WORDS : SONDE_CHUNK_WORDS - CHUNK_POOL_FIRST_WORDS;
 	if (size > room)
 		size = room;
 	err = chunk_pool_cut(copy->store->pool, size, &copy->pos);
@@ -165,6 +165,8 @@ int table_store_load(struct table_store *store, const struct unwind_table *table
 	uint32_t index_pos;
 	int err = index ? 0 : -ENOMEM;
 
+	if (chunk_pool_bytes(store->pool) + ((uint64_t)table->nr_rows + table->nr_blocks) * 4 > TABLE_SHARE(store->options.max_bytes))
+		return -ENOSPC;
 	write_rules(store);
 	for (uint32_t block = 0; !err && block < table->nr_blocks; block++)
 		err = copy_block(&copy, block);
@@ -205,19 +207,12 @@ static void forget_block(struct table_store *store, uint32_t tgid)
 	u64_map_remove(&store->process_pos, tgid, pos);
 }
 
-int table_store_set_process(struct table_store *store, uint32_t tgid, uint32_t generation, const struct sonde_mapping *mappings,
-			    uint32_t nr_mappings)
+static int set_block(struct table_store *store, uint32_t tgid, uint32_t generation, const struct sonde_mapping *mappings, uint32_t nr)
 {
-	uint32_t nr = nr_mappings < SONDE_MAX_MAPPINGS ? nr_mappings : SONDE_MAX_MAPPINGS, pos;
 	struct sonde_process *block;
-	int err;
+	uint32_t pos;
+	int err = chunk_pool_alloc(store->pool, block_words(nr), &pos);
 
-	if (!nr) {
-		bpf_map_delete_elem(store->options.processes_fd, &tgid); /* may not be there */
-		forget_block(store, tgid);
-		return 0;
-	}
-	err = chunk_pool_alloc(store->pool, block_words(nr), &pos);
 	if (err)
 		return err;
 	block = (struct sonde_process *)chunk_pool_words(store->pool, pos);
@@ -233,4 +228,17 @@ int table_store_set_process(struct table_store *store, uint32_t tgid, uint32_t g
 	if (err)
 		chunk_pool_release(store->pool, pos, block_words(nr));
 	return err;
+}
+
+int table_store_set_process(struct table_store *store, uint32_t tgid, uint32_t generation, const struct sonde_mapping *mappings,
+			    uint32_t nr_mappings)
+{
+	uint32_t nr = nr_mappings < SONDE_MAX_MAPPINGS ? nr_mappings : SONDE_MAX_MAPPINGS;
+	int err = nr ? set_block(store, tgid, generation, mappings, nr) : 0;
+
+	if (!nr || err) { /* what the kernel knew of it before would be wrong now */
+		bpf_map_delete_elem(store->options.processes_fd, &tgid); /* may not be there */
+		forget_block(store, tgid);
+	}
+	return err == -E2BIG ? -ENOSPC : err; /* the map `processes` is full */
 }
