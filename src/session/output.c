@@ -51,20 +51,41 @@ static bool is_special(const char *path)
 	return !stat(path, &st) && !S_ISREG(st.st_mode);
 }
 
+/* The file that a symbolic link leads to: a report takes its place, not the link's (/dev/stdout, where stdout is a file). The kernel follows the
+ * link, so that its protection of links in /tmp holds. `path` itself where the link leads nowhere. */
+static const char *follow(const char *path, char to[PATH_MAX])
+{
+	CLEANUP(closep) int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat link, file;
+	char self[64];
+	ssize_t size;
+
+	if (fd < 0 || lstat(path, &link) || !S_ISLNK(link.st_mode))
+		return path;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	size = readlink(self, to, PATH_MAX - 1);
+	if (size <= 0)
+		return path;
+	to[size] = '\0';
+	return stat(to, &file) || !S_ISREG(file.st_mode) ? path : to;
+}
+
 int output_check(const char *path, struct diag *diag)
 {
-	char directory[PATH_MAX];
+	char directory[PATH_MAX], target[PATH_MAX];
 	CLEANUP(closep) int fd = -1;
 	struct stat st;
 	int err;
 
 	if (!strcmp(path, "-"))
 		return 0;
+	if (!*path || (stat(path, &st) && errno != ENOENT))
+		return cannot_write(diag, *path ? errno : ENOENT, *path ? path : "''");
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return cannot_write(diag, EISDIR, path);
 	if (is_special(path))
 		return access(path, W_OK) ? cannot_write(diag, errno, path) : 0;
-	err = directory_of(path, directory, sizeof(directory));
+	err = directory_of(follow(path, target), directory, sizeof(directory));
 	if (err)
 		return cannot_write(diag, -err, path);
 	fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -148,7 +169,9 @@ int output_write(const char *path, const void *bytes, size_t size, struct diag *
 
 		err = fd < 0 ? -errno : write_all(fd, bytes, size);
 	} else {
-		err = replace(path, bytes, size);
+		char target[PATH_MAX];
+
+		err = replace(follow(path, target), bytes, size);
 	}
 	return err ? cannot_write(diag, -err, path) : 0;
 }

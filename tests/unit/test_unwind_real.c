@@ -154,13 +154,15 @@ static uint64_t pc_of(uint32_t frame)
 	return frames[frame] & ~SONDE_FRAME_RETURN;
 }
 
-/* The walk's frames from `first` on are backtrace()'s from `skip` on, to the root. */
-static void check_witness(uint32_t first, int skip)
+/* The walk's frames from `first` on are backtrace()'s behind `skip`, to the root. ASan's backtrace() has a frame of its own. */
+static void check_witness(uint32_t first, uint32_t skip)
 {
+	uint32_t nr = w.nr_frames - first, skipped = (uint32_t)nr_witness - nr;
+
 	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
-	assert_int_equal(w.nr_frames - first, nr_witness - skip);
-	for (uint32_t i = first; i < w.nr_frames; i++)
-		assert_int_equal(pc_of(i), (uintptr_t)witness[skip + (int)(i - first)]);
+	assert_in_range(skipped, skip, skip + 1);
+	for (uint32_t i = 0; i < nr; i++)
+		assert_int_equal(pc_of(first + i), (uintptr_t)witness[skipped + i]);
 }
 
 /* All return addresses that were noted follow each other in the walk, the innermost first. */

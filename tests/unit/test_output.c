@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A report appears whole or not at all, and nothing else changes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "session/output.h"
+
+static char folder[64], paths[4][128];
+
+static const char *in_folder(const char *name)
+{
+	static uint32_t next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+	return path;
+}
+
+static int set_up(void **state)
+{
+	snprintf(folder, sizeof(folder), "/tmp/sonde-test-XXXXXX");
+	return !mkdtemp(folder) || chmod(folder, 0755);
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static void check_content(const char *path, const char *want)
+{
+	char got[256] = "";
+	CLEANUP(fclosep) FILE *file = fopen(path, "re");
+
+	assert_non_null(file);
+	got[fread(got, 1, sizeof(got) - 1, file)] = '\0';
+	assert_string_equal(got, want);
+}
+
+/* All names in the folder but `.` and `..`. */
+static int nr_entries(void)
+{
+	CLEANUP(closedirp) DIR *dir = opendir(folder);
+	int nr = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		nr++;
+	return nr - 2;
+}
+
+static void put_file(const char *path, const char *text)
+{
+	CLEANUP(fclosep) FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+}
+
+static void test_new_file(void **state)
+{
+	const char *path = in_folder("new");
+	mode_t mask = umask(027);
+	struct stat st;
+
+	assert_int_equal(output_check(path, NULL), 0);
+	assert_int_equal(nr_entries(), 0); /* the check leaves nothing */
+	assert_int_equal(output_write(path, "report", 6, NULL), 0);
+	umask(mask);
+	check_content(path, "report");
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(nr_entries(), 1);
+	assert_int_equal(output_write(path, "", 0, NULL), 0);
+	check_content(path, "");
+}
+
+/* What had the name before lives on under its other one. */
+static void test_existing_file(void **state)
+{
+	const char *path = in_folder("old"), *other = in_folder("other");
+
+	put_file(path, "before");
+	assert_int_equal(link(path, other), 0);
+	assert_int_equal(output_check(path, NULL), 0);
+	check_content(path, "before");
+	assert_int_equal(output_write(path, "report", 6, NULL), 0);
+	check_content(path, "report");
+	check_content(other, "before");
+	assert_int_equal(nr_entries(), 2);
+}
+
+static void test_symbolic_links(void **state)
+{
+	const char *file = in_folder("file"), *link = in_folder("link"), *dangling = in_folder("dangling");
+	struct stat st;
+
+	put_file(file, "before");
+	assert_int_equal(symlink(file, link), 0);
+	assert_int_equal(symlink("nowhere", dangling), 0);
+	assert_int_equal(output_check(link, NULL), 0);
+	assert_int_equal(output_write(link, "report", 6, NULL), 0);
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	check_content(file, "report");
+	assert_int_equal(output_check(dangling, NULL), 0);
+	assert_int_equal(output_write(dangling, "report", 6, NULL), 0);
+	check_content(dangling, "report");
+	assert_int_equal(nr_entries(), 3);
+}
+
+/* /dev/stdout leads to a regular file here; it must not be replaced by one. */
+static void test_link_to_a_descriptor(void **state)
+{
+	const char *file = in_folder("file");
+	CLEANUP(closep) int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	char link[128], descriptor[64];
+	struct stat st;
+
+	assert_true(fd >= 0);
+	snprintf(descriptor, sizeof(descriptor), "/proc/self/fd/%d", fd);
+	snprintf(link, sizeof(link), "%s/stdout", folder);
+	assert_int_equal(symlink(descriptor, link), 0);
+	assert_int_equal(output_check(link, NULL), 0);
+	assert_int_equal(output_write(link, "report", 6, NULL), 0);
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	check_content(file, "report");
+}
+
+static void check_refused(const char *path, int err)
+{
+	struct diag diag = { 0 };
+
+	assert_int_equal(output_check(path, &diag), err);
+	assert_non_null(strstr(diag.text, "cannot write"));
+	assert_int_not_equal(output_write(path, "report", 6, NULL), 0);
+}
+
+static void test_refused(void **state)
+{
+	char long_name[300], path[400];
+	int before;
+
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	snprintf(path, sizeof(path), "%s/%s", folder, long_name);
+	put_file(in_folder("file"), "");
+	before = nr_entries();
+	check_refused(folder, -EISDIR);
+	check_refused(in_folder("missing/report"), -ENOENT);
+	check_refused(in_folder("missing/"), -ENOENT);
+	check_refused(in_folder("file/report"), -ENOTDIR);
+	check_refused(path, -ENAMETOOLONG);
+	check_refused("", -ENOENT);
+	assert_int_equal(nr_entries(), before);
+}
+
+/* As a user without rights there: exits with 0 when it is refused. */
+static void test_no_rights(void **state)
+{
+	const char *path = in_folder("report");
+	int status;
+	pid_t pid;
+
+	assert_int_equal(chmod(folder, 0555), 0);
+	pid = fork();
+	if (!pid) {
+		if (!geteuid() && (setegid(65534) || seteuid(65534)))
+			_exit(3);
+		_exit(output_check(path, NULL) != -EACCES ? 1 : output_write(path, "report", 6, NULL) != -EACCES ? 2 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(nr_entries(), 0);
+}
+
+static void test_devices(void **state)
+{
+	struct stat st;
+
+	assert_int_equal(output_check("/dev/null", NULL), 0);
+	assert_int_equal(output_write("/dev/null", "report", 6, NULL), 0);
+	assert_int_equal(output_check("/dev/full", NULL), 0);
+	assert_int_equal(output_write("/dev/full", "report", 6, NULL), -ENOSPC);
+	assert_int_equal(stat("/dev/full", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(output_check("-", NULL), 0);
+}
+
+static void test_fifo(void **state)
+{
+	const char *path = in_folder("fifo");
+	CLEANUP(closep) int fd = -1;
+	char got[8] = "";
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(output_check(path, NULL), 0);
+	assert_int_equal(output_write(path, "report", 6, NULL), 0);
+	assert_int_equal(read(fd, got, sizeof(got)), 6);
+	assert_string_equal(got, "report");
+}
+
+static void test_full_disk(void **state)
+{
+	static char large[1 << 20];
+	const char *path = in_folder("report");
+
+	if (geteuid() || mount("sonde-test", folder, "tmpfs", 0, "size=64k")) {
+		print_message("not run: mounting a small file system needs rights\n");
+		return;
+	}
+	put_file(path, "before");
+	assert_int_equal(output_check(path, NULL), 0);
+	assert_int_equal(output_write(path, large, sizeof(large), NULL), -ENOSPC);
+	check_content(path, "before");
+	assert_int_equal(nr_entries(), 1);
+	assert_int_equal(output_write(path, "report", 6, NULL), 0); /* no room is lost either */
+	check_content(path, "report");
+	assert_int_equal(umount(folder), 0);
+}
+
+#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_refused),
+		test(test_no_rights), test(test_devices), test(test_fifo), test(test_full_disk),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
