@@ -93,6 +93,8 @@ static uint32_t add_mapping(struct namer *namer, const struct place *place)
 		build_id_text(elf_file_build_id(object->elf), build_id);
 	mapping.path = profile_string(namer->profile, object->path);
 	mapping.build_id = profile_string(namer->profile, build_id);
+	if (mapping.path == PROFILE_NONE || mapping.build_id == PROFILE_NONE)
+		return PROFILE_NONE;
 	return profile_mapping(namer->profile, &mapping);
 }
 
@@ -111,10 +113,8 @@ static int find_symbol(struct namer *namer, const struct place *place, struct sy
 		}
 		return err;
 	}
-	if (!object)
+	if (!place->in_elf) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
 		return symbolizer_jit(namer->symbolizer, place->tgid, place->pc - place->is_return, ret_name);
-	if (!object->elf)
-		return -ENOENT;
 	return symbolizer_object(namer->symbolizer, place->object, object->elf, object->path, place->elf_vaddr - place->is_return, ret_name);
 }
 
@@ -129,7 +129,7 @@ static uint32_t make_location(struct namer *namer, const struct place *place)
 	struct symbol_name name;
 
 	if (!find_symbol(namer, place, &name)) {
-		location.function_off = (place->object == OBJECT_NONE ? place->pc : place->elf_vaddr) - name.start;
+		location.function_off = (place->in_elf ? place->elf_vaddr : place->pc) - name.start;
 		location.function = add_function(namer, name.name, name.system_name);
 	} else {
 		char text[320];

@@ -44,15 +44,14 @@ static bool is_same(const struct place *a, const struct place *b)
 {
 	if (a->object != b->object || a->is_return != b->is_return)
 		return false;
-	if (a->object != OBJECT_NONE)
+	if (a->in_elf)
 		return a->elf_vaddr == b->elf_vaddr;
 	return a->pc == b->pc && a->tgid == b->tgid;
 }
 
 static uint32_t enter(struct place_table *table, const struct place *place)
 {
-	uint64_t in_file = place->object != OBJECT_NONE;
-	uint64_t words[] = { in_file ? place->elf_vaddr : place->pc, in_file ? place->object : (uint64_t)place->tgid << 32, place->is_return };
+	uint64_t words[] = { place->in_elf ? place->elf_vaddr : place->pc, place->in_elf ? place->object : (uint64_t)place->tgid << 32, place->is_return };
 	uint64_t key = hash_bytes(words, sizeof(words), 0);
 	uint32_t cursor = 0, *known, number = place_nr(table);
 
@@ -76,8 +75,11 @@ uint32_t place_user(struct place_table *table, const struct process_table *proce
 		place.end_pc = mapping->end_pc;
 		place.file_off = mapping->file_off;
 		place.object = mapping->object;
-		if (mapping->object != OBJECT_NONE)
+		place.in_elf = mapping->object != OBJECT_NONE && object_table_at(process_table_objects(processes), mapping->object)->elf;
+		if (place.in_elf)
 			place.elf_vaddr = place.pc - mapping->load_bias;
+		else if (mapping->object != OBJECT_NONE)
+			place.elf_vaddr = place.pc - mapping->start_pc + mapping->file_off;
 	}
 	return enter(table, &place);
 }

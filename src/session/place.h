@@ -11,11 +11,12 @@
 
 struct place {
 	uint64_t pc;               /* or kaddr; where it was first met, when it stands in a file */
-	uint64_t elf_vaddr;        /* as linked; 0 without an object */
+	uint64_t elf_vaddr;        /* as linked; the byte in the file when that is no ELF file; 0 without an object */
 	uint64_t start_pc, end_pc, file_off; /* of the mapping; 0 when there was none */
 	uint32_t object;           /* or OBJECT_NONE */
 	uint32_t tgid;             /* 0: in the kernel */
 	bool is_return;            /* a return address: the call is before it */
+	bool in_elf;               /* then the place is the same in all processes */
 };
 
 struct place_table;
