@@ -188,8 +188,9 @@ static void read_mmap2(struct reader *r, struct sideband_event *event)
 	event->start_pc = reader_u64(r);
 	event->size_bytes = reader_u64(r);
 	event->file_off = reader_u64(r);
-	reader_skip(r, 24); /* device, inode, generation: the file is identified when it is opened */
-	reader_skip(r, 8);  /* protection and flags: only executable ones are sent */
+	reader_skip(r, 8); /* device */
+	event->inode = reader_u64(r);
+	reader_skip(r, 16); /* the inode's generation; protection and flags: only executable ones are sent */
 	event->path = reader_text(r);
 }
 

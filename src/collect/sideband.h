@@ -16,6 +16,7 @@ struct sideband_event {
 	uint32_t tgid, tid;                       /* FORK: the child */
 	uint32_t parent_tgid;                     /* FORK */
 	uint64_t start_pc, size_bytes, file_off;  /* MMAP */
+	uint64_t inode;                           /* MMAP: 0 for anonymous memory */
 	const char *path;                         /* MMAP: "//anon" for anonymous memory */
 	uint64_t nr_lost;                         /* LOST: records that the kernel had no room for */
 };

@@ -38,13 +38,11 @@ bool maps_line_parse(char *line, struct mapping_event *ret_event)
 	pos += 5;
 	if (number_hex(&pos, end, &event.file_off) || *pos != ' ')
 		return false;
-	for (int blanks = 0; blanks < 2; blanks++) { /* device, inode */
-		pos = strchr(pos + 1, ' ');
-		if (!pos) {
-			pos = end;
-			break;
-		}
-	}
+	pos = strchr(pos + 1, ' '); /* over the device */
+	if (!pos)
+		return false;
+	for (pos++; *pos >= '0' && *pos <= '9'; pos++)
+		event.inode = event.inode * 10 + (uint64_t)(*pos - '0');
 	pos += strspn(pos, " ");
 	undo_escapes(line + (pos - line));
 	event.path = pos;

@@ -79,21 +79,30 @@ static uint32_t add_object(struct object_table *table, struct elf_file *elf, con
 	return table->nr_objects++;
 }
 
-/* Opens without side effects what the mapping or, if that cannot be had, the path leads to: a descriptor of O_PATH. */
-static int locate(uint32_t tgid, uint64_t start_pc, uint64_t end_pc, const char *path)
+/* A descriptor of O_PATH, which has no side effects on a device or FIFO. Only the file with this inode will do, unless it is 0. */
+static int open_same(const char *path, uint64_t inode)
+{
+	CLEANUP(closep) int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || (inode && (fstat(fd, &st) || st.st_ino != inode)))
+		return -1;
+	return MOVE_FD(fd);
+}
+
+/* What the mapping or, if that cannot be had, its path leads to: in the process's own root, or in ours when it has ended. */
+static int locate(uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path)
 {
 	char at[4096 + 64];
 	int fd;
 
 	snprintf(at, sizeof(at), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, tgid, start_pc, end_pc);
-	fd = open(at, O_PATH | O_CLOEXEC);
+	fd = open_same(at, 0);
 	if (fd >= 0 || path[0] != '/')
 		return fd;
 	snprintf(at, sizeof(at), "/proc/%" PRIu32 "/root%s", tgid, path);
-	fd = open(at, O_PATH | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	return open(path, O_PATH | O_CLOEXEC); /* the process has ended; right but for containers, whose files have gone with it */
+	fd = open_same(at, inode);
+	return fd >= 0 ? fd : open_same(path, inode);
 }
 
 static int reopen(int path_fd)
@@ -164,7 +173,7 @@ static uint32_t met_vdso(struct object_table *table)
 	return object;
 }
 
-uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, const char *path)
+uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path)
 {
 	CLEANUP(closep) int path_fd = -1;
 	struct identity identity = { 0 };
@@ -174,7 +183,7 @@ uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t st
 
 	if (!strcmp(path, "[vdso]"))
 		return met_vdso(table);
-	path_fd = locate(tgid, start_pc, end_pc, path);
+	path_fd = locate(tgid, start_pc, end_pc, inode, path);
 	if (path_fd < 0 || fstat(path_fd, &st) || !S_ISREG(st.st_mode))
 		return met_unreadable(table, path);
 	identity = (struct identity){

@@ -19,8 +19,9 @@ struct object_table;
 struct object_table *object_table_new(void); /* NULL: no memory */
 void object_table_free(struct object_table *table);
 /* The file that `tgid` has mapped at [start_pc, end_pc). `path` names it, and is where it is looked for when the mapping itself
- * cannot be opened (the process has ended, no CAP_SYS_ADMIN). OBJECT_NONE: no memory. */
-uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, const char *path);
+ * cannot be opened (the process has ended, no CAP_CHECKPOINT_RESTORE); what is found there must have the mapping's `inode` (0: not known), or it is
+ * another file that has the name now, or has it outside of a container. OBJECT_NONE: no memory. */
+uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path);
 /* Borrowed until the next object_table_met. */
 const struct object *object_table_at(const struct object_table *table, uint32_t object);
 uint32_t object_table_nr(const struct object_table *table);

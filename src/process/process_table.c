@@ -260,7 +260,7 @@ static int add_mapping(struct process_table *table, struct process *process, con
 	if (mapping.end_pc <= mapping.start_pc)
 		return 0;
 	if (is_file(event->path)) {
-		mapping.object = object_table_met(table->objects, event->tgid, mapping.start_pc, mapping.end_pc, event->path);
+		mapping.object = object_table_met(table->objects, event->tgid, mapping.start_pc, mapping.end_pc, event->inode, event->path);
 		if (mapping.object != OBJECT_NONE && object_table_at(table->objects, mapping.object)->elf)
 			mapping.load_bias = load_bias(object_table_at(table->objects, mapping.object)->elf, &mapping);
 	}

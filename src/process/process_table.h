@@ -25,6 +25,7 @@ struct process_mapping {
 struct mapping_event {
 	uint32_t tgid;
 	uint64_t start_pc, size_bytes, file_off, time_ns;
+	uint64_t inode; /* 0: not known */
 	const char *path;
 };
 

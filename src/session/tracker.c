@@ -334,6 +334,7 @@ static int on_event(void *arg, const struct sideband_event *event)
 								      .size_bytes = event->size_bytes,
 								      .file_off = event->file_off,
 								      .time_ns = event->time_ns,
+								      .inode = event->inode,
 								      .path = event->path,
 							      });
 	default:
