@@ -312,6 +312,7 @@ static void check_line(const char *text, uint64_t start_pc, uint64_t size, uint6
 	assert_int_equal(event.start_pc, start_pc);
 	assert_int_equal(event.size_bytes, size);
 	assert_int_equal(event.file_off, off);
+	assert_int_equal(event.inode, strstr(text, "fe:01 131") ? 131 : strstr(text, "0:0 5") ? 5 : 0);
 	assert_string_equal(event.path, path);
 }
 
@@ -357,14 +358,19 @@ static void test_hostile_maps_lines(void **state)
 
 /* --- files -------------------------------------------------------------------------------------------------------------------------- */
 
-static uint32_t object_at(const char *path)
+static uint32_t object_of_inode(const char *path, uint64_t inode)
 {
 	static uint64_t pc = 100 * PAGE;
-	const struct mapping_event event = { .tgid = 0x7ffffff0, .start_pc = pc, .size_bytes = PAGE, .time_ns = 1, .path = path };
+	const struct mapping_event event = { .tgid = 0x7ffffff0, .start_pc = pc, .size_bytes = PAGE, .time_ns = 1, .inode = inode, .path = path };
 
 	assert_int_equal(process_table_mmap(table, &event), 0); /* of a process that is not there: found by its path alone */
 	pc += PAGE;
 	return process_table_find(table, event.tgid, 2, event.start_pc)->object;
+}
+
+static uint32_t object_at(const char *path)
+{
+	return object_of_inode(path, 0);
 }
 
 static const struct object *object(uint32_t number)
@@ -402,6 +408,18 @@ static const char *in_folder(const char *name)
 
 	snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
 	return path;
+}
+
+/* A path may lead to another file by now, or outside of a container. */
+static void test_other_file_of_the_name(void **state)
+{
+	const char *path = in_folder("named");
+	struct stat st;
+
+	write_elf(path, "", 1);
+	assert_int_equal(stat(path, &st), 0);
+	assert_null(object(object_of_inode(path, st.st_ino + 1))->elf);
+	assert_non_null(object(object_of_inode(path, st.st_ino))->elf);
 }
 
 static void test_same_file(void **state)
@@ -584,6 +602,7 @@ int main(void)
 		test(test_maps_lines),
 		test(test_hostile_maps_lines),
 		test(test_same_file),
+		test(test_other_file_of_the_name),
 		test(test_same_build_id),
 		test(test_rewritten_file),
 		test(test_what_cannot_be_read),
