@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -22,10 +23,14 @@ struct command {
 /* In the child: waits for the word, then becomes the program. */
 static void run_child(int go_fd, int failure_fd, char *const *argv)
 {
+	ssize_t got;
 	char word;
 	int err;
 
-	if (read(go_fd, &word, 1) != 1)
+	do
+		got = read(go_fd, &word, 1);
+	while (got < 0 && errno == EINTR);
+	if (got != 1)
 		_exit(0);
 	close(go_fd);
 	execvp(argv[0], argv);
@@ -51,7 +56,7 @@ int command_new(char *const *argv, struct diag *diag, struct command **ret_comma
 	command->name = strdup(argv[0]);
 	if (!command->name)
 		return -ENOMEM;
-	if (pipe2(go, O_CLOEXEC))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go)) /* unlike a pipe, it gives no SIGPIPE when the child was killed */
 		return diag_errno(diag, errno, "cannot start %s: %s", argv[0], strerror(errno));
 	command->go_fd = go[1];
 	if (pipe2(failure, O_CLOEXEC)) {
@@ -90,18 +95,26 @@ uint32_t command_tgid(const struct command *command)
 	return (uint32_t)command->pid;
 }
 
+/* Waits for the end of a child that never became the program. */
+static void reap(struct command *command)
+{
+	waitpid(command->pid, NULL, 0);
+	command->reaped = command->was_stopped = true;
+}
+
 int command_release(struct command *command, struct diag *diag)
 {
 	int err = 0;
 
 	command->released = true;
-	if (write(command->go_fd, "g", 1) != 1)
+	if (send(command->go_fd, "g", 1, MSG_NOSIGNAL) != 1) {
+		reap(command);
 		return diag_errno(diag, EIO, "%s ended before it began", command->name);
+	}
 	closep(&command->go_fd);
 	command->go_fd = -1;
 	if (read(command->failure_fd, &err, sizeof(err)) == sizeof(err)) {
-		waitpid(command->pid, NULL, 0);
-		command->reaped = command->was_stopped = true;
+		reap(command);
 		return diag_errno(diag, err, "cannot run %s: %s", command->name, strerror(err));
 	}
 	return 0;
@@ -109,8 +122,12 @@ int command_release(struct command *command, struct diag *diag)
 
 bool command_ended(struct command *command, int *ret_status)
 {
-	if (!command->reaped && waitpid(command->pid, &command->status, WNOHANG) == command->pid)
-		command->reaped = true;
+	if (!command->reaped) {
+		pid_t pid = waitpid(command->pid, &command->status, WNOHANG);
+
+		/* ECHILD: SIGCHLD was ignored by whoever started us, so the kernel has thrown the status away */
+		command->reaped = pid == command->pid || (pid < 0 && errno == ECHILD);
+	}
 	if (!command->reaped || command->was_stopped)
 		return false;
 	*ret_status = command->status;

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The program behind `--`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "session/command.h"
+
+static struct command *start(char *const *argv)
+{
+	struct command *command = NULL;
+
+	assert_int_equal(command_new(argv, NULL, &command), 0);
+	assert_true(command_tgid(command) > 1);
+	return command;
+}
+
+static int wait_for(struct command *command)
+{
+	int status = -1;
+
+	for (int ms = 0; ms < 5000 && !command_ended(command, &status); ms++)
+		usleep(1000);
+	assert_true(command_ended(command, &status));
+	return status;
+}
+
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+}
+
+static void check_status(const char *script, int want)
+{
+	char *const argv[] = { "/bin/sh", "-c", (char *)script, NULL };
+	struct command *command = start(argv);
+	int status;
+
+	usleep(1000);
+	assert_false(command_ended(command, &status)); /* waits for its word */
+	assert_int_equal(command_release(command, NULL), 0);
+	assert_int_equal(wait_for(command), want);
+	assert_int_equal(wait_for(command), want); /* as often as it is asked */
+	command_stop(command);                       /* nothing is left to be stopped */
+	assert_int_equal(wait_for(command), want);
+	command_free(command);
+	assert_false(has_children());
+}
+
+static void test_exit_status(void **state)
+{
+	check_status("exit 0", 0);
+	check_status("exit 7", 7 << 8);
+	check_status("kill -9 $$", SIGKILL);
+	check_status("kill -TERM $$", SIGTERM);
+}
+
+static void check_exec_failure(const char *path, int err)
+{
+	char *const argv[] = { (char *)path, NULL };
+	struct command *command = start(argv);
+	struct diag diag = { 0 };
+	int status;
+
+	assert_int_equal(command_release(command, &diag), -err);
+	assert_non_null(strstr(diag.text, path));
+	assert_false(command_ended(command, &status)); /* there was none */
+	command_stop(command);
+	command_free(command);
+	assert_false(has_children());
+}
+
+static void test_exec_fails(void **state)
+{
+	char path[] = "/tmp/sonde-test-XXXXXX";
+
+	close(mkstemp(path));
+	check_exec_failure("/no/such/program", ENOENT);
+	check_exec_failure("no-such-program-in-the-path", ENOENT);
+	check_exec_failure(path, EACCES);
+	chmod(path, 0700);
+	check_exec_failure("/tmp", EACCES);
+	unlink(path);
+}
+
+static void test_free_without_release(void **state)
+{
+	char *const argv[] = { "/bin/sh", "-c", "touch /tmp/sonde-must-not-be-there", NULL };
+	struct command *command = start(argv);
+
+	command_free(command);
+	assert_false(has_children());
+	assert_int_not_equal(access("/tmp/sonde-must-not-be-there", F_OK), 0);
+	command_free(NULL);
+}
+
+static void test_stop(void **state)
+{
+	char *const argv[] = { "/bin/sleep", "100", NULL };
+	struct command *command = start(argv);
+	int status;
+
+	assert_int_equal(command_release(command, NULL), 0);
+	assert_false(command_ended(command, &status));
+	command_stop(command);
+	assert_false(command_ended(command, &status)); /* it did not end by itself */
+	command_free(command);
+	assert_false(has_children());
+}
+
+/* Killed before it was let go. */
+static void test_killed_early(void **state)
+{
+	char *const argv[] = { "/bin/true", NULL };
+	struct command *command = start(argv);
+	siginfo_t info;
+
+	kill((pid_t)command_tgid(command), SIGKILL);
+	assert_int_equal(waitid(P_PID, command_tgid(command), &info, WEXITED | WNOWAIT), 0);
+	assert_int_not_equal(command_release(command, NULL), 0); /* and no SIGPIPE */
+	command_free(command);
+	assert_false(has_children());
+}
+
+/* Whoever started us may have had children reaped by the kernel: then there is no status, but an end. */
+static void test_reaped_by_the_kernel(void **state)
+{
+	char *const argv[] = { "/bin/true", NULL };
+	struct command *command;
+
+	signal(SIGCHLD, SIG_IGN);
+	command = start(argv);
+	assert_int_equal(command_release(command, NULL), 0);
+	assert_int_equal(wait_for(command), 0);
+	command_free(command);
+	signal(SIGCHLD, SIG_DFL);
+}
+
+/* No descriptor of ours reaches the program. */
+static void test_descriptors(void **state)
+{
+	char script[128];
+	int nr = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		nr += fcntl(fd, F_GETFD) == 0; /* open, and not closed by exec */
+	snprintf(script, sizeof(script), "test \"$(ls /proc/$$/fd | wc -l)\" -le %d", nr + 1); /* one is the shell's own pipe */
+	check_status(script, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exit_status), cmocka_unit_test(test_exec_fails), cmocka_unit_test(test_free_without_release),
+		cmocka_unit_test(test_stop), cmocka_unit_test(test_killed_early), cmocka_unit_test(test_reaped_by_the_kernel),
+		cmocka_unit_test(test_descriptors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
