@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Boots Debian trixie's 6.12 kernel in QEMU, samples a workload there, and checks its true stack on the host: other kernel, other types,
+"""Boots the kernels of Debian 12 and 13 (6.1, 6.12) in QEMU, samples a workload there, and checks its true stack on the host: other kernel, other types,
 same programs. The kernel is a package that is unpacked, never installed; it is kept in ~/.cache/sonde-tests. Where the mirror does not
 have it, the test is skipped and says so."""
 import glob
@@ -111,21 +111,20 @@ def make_initrd(folder):
 	return folder + ".img"
 
 
-def boot(image):
+def boot(image, initrd):
 	"""What the guest printed. Without cmpxchg16b, which QEMU 7.2 sometimes emulates wrongly: then the kernel dies of a double fault."""
 	result = run(["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max,-cx16", "-m", "1024", "-smp", "2", "-nographic", "-no-reboot", "-nic", "none",
-		"-kernel", image, "-initrd", make_initrd(scratch("initrd")), "-append", "console=ttyS0 quiet panic=-1"], timeout=180)
+		"-kernel", image, "-initrd", initrd, "-append", "console=ttyS0 quiet panic=-1"], timeout=180)
 	return result.out.replace("\r", "")
 
 
-@test
-def debian_6_12():
+def sample_in(suite, release):
 	need_bpf()
 	for tool in ("apt-get", "qemu-system-x86_64", "cpio", "busybox", "ldd"):
 		if not find_tool(tool):
 			skip("no %s" % tool)
-	said = boot(kernel("trixie"))
-	version, code = re.search(r"guest-kernel (6\.12\.\S+)", said), re.search(r"guest-exit (\d+)", said)
+	said = boot(kernel(suite), make_initrd(scratch("initrd-" + suite)))
+	version, code = re.search(r"guest-kernel (%s\.\S+)" % re.escape(release), said), re.search(r"guest-exit (\d+)", said)
 	check(version and code, lambda: "the guest did not get through:\n%s" % clip(said, 4000))
 	errors = "\n".join(re.findall(r"^stderr (.*)", said, re.MULTILINE))
 	check(code.group(1) == "0", lambda: "sonde's exit code on %s is %s:\n%s" % (version.group(1), code.group(1), errors))
@@ -135,6 +134,16 @@ def debian_6_12():
 	stacks = parse_folded("\n".join(re.findall(r"^folded (.*)", said, re.MULTILINE)))
 	share = check_exact(stacks, lambda stack: chain_error(stack, chain), at_least=150)
 	return "%s, %.2f %% of the samples" % (version.group(1), share * 100)
+
+
+@test
+def debian_6_1():
+	return sample_in("bookworm", "6.1")
+
+
+@test
+def debian_6_12():
+	return sample_in("trixie", "6.12")
 
 
 run_tests()
