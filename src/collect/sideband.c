@@ -16,6 +16,7 @@
 
 #define RING_BYTES (128u << 10)          /* per CPU; a power of two */
 #define BATCH_BYTES_MAX (64u << 20)      /* all rings of a big machine, read at once */
+#define MAX_ROUNDS 8                     /* of one reading: what comes faster than it is read is left for the next */
 
 struct cpu_ring {
 	int fd;
@@ -26,7 +27,7 @@ struct sideband {
 	struct cpu_ring *rings;
 	uint32_t nr_rings;
 	int epoll_fd;
-	struct buffer batch;    /* the records of one reading, one after the other */
+	struct buffer batch;    /* records, one after the other: those of this reading, and what the last one left */
 	struct buffer order;    /* struct record_key each */
 };
 
@@ -234,29 +235,77 @@ static bool parse_record(const uint8_t *record, uint64_t time_ns, struct sideban
 	return !r.bad;
 }
 
-int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg)
+static uint64_t clock_now_ns(void)
 {
-	struct sideband_event event;
-	const struct record_key *keys;
-	size_t nr_keys;
+	struct timespec now;
 
-	sideband->batch.size = sideband->order.size = 0;
-	sideband->batch.err = sideband->order.err = 0;
-	for (uint32_t i = 0; i < sideband->nr_rings; i++)
-		drain_ring(sideband, &sideband->rings[i]);
-	if (sideband->batch.err || sideband->order.err)
-		return sideband->batch.err ? sideband->batch.err : sideband->order.err;
-	nr_keys = sideband->order.size / sizeof(*keys);
-	keys = (const struct record_key *)sideband->order.data;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Drops all records but those from the i-th key on. */
+static int keep_from(struct sideband *sideband, size_t first)
+{
+	CLEANUP(buffer_done) struct buffer batch = BUFFER_INIT(BATCH_BYTES_MAX), order = BUFFER_INIT(BATCH_BYTES_MAX);
+	const struct record_key *keys = (const struct record_key *)sideband->order.data;
+	size_t nr_keys = sideband->order.size / sizeof(*keys);
+
+	for (size_t i = first; i < nr_keys; i++) {
+		const char *record = sideband->batch.data + keys[i].off;
+		struct record_key key = { .time_ns = keys[i].time_ns, .off = batch.size };
+		struct perf_event_header header;
+
+		memcpy(&header, record, sizeof(header));
+		buffer_append(&batch, record, header.size);
+		buffer_append(&order, &key, sizeof(key));
+	}
+	if (batch.err || order.err)
+		return batch.err ? batch.err : order.err;
+	if (first == nr_keys) { /* nearly always: their memory is used again */
+		sideband->batch.size = sideband->order.size = 0;
+		return 0;
+	}
+	buffer_done(&sideband->batch);
+	buffer_done(&sideband->order);
+	sideband->batch = batch;
+	sideband->order = order;
+	batch = order = (struct buffer){ 0 };
+	return 0;
+}
+
+/* Tells of what happened up to `limit_ns`. *ret_nr_left: how many records are later. */
+static int tell(struct sideband *sideband, uint64_t limit_ns, sideband_event_fn fn, void *arg, size_t *ret_nr_left)
+{
+	size_t nr_keys = sideband->order.size / sizeof(struct record_key), i;
+	const struct record_key *keys = (const struct record_key *)sideband->order.data;
+	struct sideband_event event;
+	int err = 0;
+
 	if (nr_keys)
 		qsort(sideband->order.data, nr_keys, sizeof(*keys), compare_keys);
-	for (size_t i = 0; i < nr_keys; i++) {
-		int err = 0;
-
+	for (i = 0; !err && i < nr_keys && keys[i].time_ns <= limit_ns; i++) {
 		if (parse_record((const uint8_t *)sideband->batch.data + keys[i].off, keys[i].time_ns, &event))
 			err = fn(arg, &event);
-		if (err)
-			return err;
 	}
-	return 0;
+	*ret_nr_left = nr_keys - i;
+	return err ? err : keep_from(sideband, i);
+}
+
+/* While the rings are read one after the other, a process may go on from a CPU that was read to one that was not: then what it did later is here
+ * and what it did before is not. So only what is older than the reading is told, and the rest after another one. */
+int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg)
+{
+	size_t nr_left = 1;
+	int err = 0;
+
+	for (int round = 0; !err && nr_left && round < MAX_ROUNDS; round++) {
+		uint64_t limit_ns = clock_now_ns();
+
+		for (uint32_t i = 0; i < sideband->nr_rings; i++)
+			drain_ring(sideband, &sideband->rings[i]);
+		err = sideband->batch.err ? sideband->batch.err : sideband->order.err;
+		if (!err)
+			err = tell(sideband, limit_ns, fn, arg, &nr_left);
+	}
+	return err;
 }
