@@ -26,6 +26,7 @@ struct sampler {
 	uint32_t nr_possible_cpus;
 	sampler_record_fn record_fn; /* of the reading that is under way */
 	void *record_arg;
+	uint64_t nr_left;            /* records it may still take */
 };
 
 static uint32_t ring_bytes(uint32_t nr_cpus)
@@ -74,9 +75,8 @@ static int add_targets(const struct sampler *sampler, const struct sampler_optio
 	return 0;
 }
 
-static int on_record(void *arg, void *record, size_t size)
+static int take_record(const struct sampler *sampler, const void *record, size_t size)
 {
-	const struct sampler *sampler = arg;
 	const struct sonde_sample_record *sample = record;
 	const struct sonde_stack_record *stack = record;
 
@@ -85,6 +85,15 @@ static int on_record(void *arg, void *record, size_t size)
 	if (size >= sizeof(*stack) && stack->type == SONDE_RECORD_STACK && size == sizeof(*stack) + stack->nr_frames * sizeof(uint64_t))
 		return sampler->record_fn(sampler->record_arg, record);
 	return -EBADMSG;
+}
+
+/* libbpf goes on until the ring is empty or this is negative; the record counts as taken either way. */
+static int on_record(void *arg, void *record, size_t size)
+{
+	struct sampler *sampler = arg;
+	int err = take_record(sampler, record, size);
+
+	return err ? err : --sampler->nr_left ? 0 : -ECANCELED;
 }
 
 static int load(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
@@ -235,14 +244,15 @@ void sampler_stop(struct sampler *sampler)
 		ioctl(sampler->event_fds[i], PERF_EVENT_IOC_DISABLE, 0);
 }
 
-int sampler_read(struct sampler *sampler, sampler_record_fn fn, void *arg)
+int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_fn fn, void *arg)
 {
 	int nr;
 
+	sampler->nr_left = max_records;
 	sampler->record_fn = fn;
 	sampler->record_arg = arg;
 	nr = ring_buffer__consume(sampler->ring);
-	return nr < 0 ? nr : 0;
+	return nr < 0 && nr != -ECANCELED ? nr : 0;
 }
 
 int sampler_wake_fd(const struct sampler *sampler)

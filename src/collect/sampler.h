@@ -37,8 +37,8 @@ void sampler_stop(struct sampler *sampler);
 
 /* A record: struct sonde_sample_record or struct sonde_stack_record, whole and of a known type. Borrowed for the call. A negative result ends the reading. */
 typedef int (*sampler_record_fn)(void *arg, const void *record);
-/* Calls `fn` for all records that are there. 0 or what fn gave. */
-MUST_CHECK int sampler_read(struct sampler *sampler, sampler_record_fn fn, void *arg);
+/* Calls `fn` for the records that are there, up to max_records: at the highest rates there would always be one more. 0 or what fn gave. */
+MUST_CHECK int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_fn fn, void *arg);
 int sampler_wake_fd(const struct sampler *sampler); /* readable when the ring fills up; for epoll, borrowed */
 
 struct sampler_fds sampler_fds(const struct sampler *sampler);

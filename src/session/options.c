@@ -9,6 +9,7 @@
 
 #define MAX_RATE_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 #define MAX_STACK_STORAGE (1u << 26)
+#define MIN_CLOCK_PERIOD_NS 10000 /* what the kernel makes of a shorter one: perf_swevent_start_hrtimer, kernel/events/core.c */
 
 /* 0 when the kernel does not say. */
 static uint64_t max_rate_hz(void)
@@ -35,6 +36,10 @@ static int check_rate(struct sonde_session *session)
 	if (max_hz && o->freq_hz > max_hz)
 		return diag_errno(&session->diag, EINVAL, "this kernel samples at up to %" PRIu64 " Hertz; to allow more: sudo sysctl kernel.perf_event_max_sample_rate=%" PRIu64,
 				  max_hz, o->freq_hz);
+	if (session->event.is_clock && o->period && o->period < MIN_CLOCK_PERIOD_NS) {
+		account_note(profile_account(session->profile), "the kernel samples a clock every %d ns at most: that is the period", MIN_CLOCK_PERIOD_NS);
+		o->period = MIN_CLOCK_PERIOD_NS;
+	}
 	if (o->period >> 63)
 		return diag_errno(&session->diag, EINVAL, "the period is too large");
 	return 0;

@@ -15,6 +15,7 @@
 #include "session/output.h"
 
 #define POLL_NS 100000000u             /* how often the ring is read, and the targets are looked for */
+#define POLL_RECORDS 65536             /* taken before the clock and the signals are looked at again */
 #define PRUNE_NS 2000000000u           /* what was mapped longer ago is asked for by nobody */
 #define UNWIND_BYTES_MAX (64u << 20)   /* of kernel memory for unwind tables and mappings */
 #define REPORT_BYTES_MAX ((size_t)4 << 30)
@@ -236,9 +237,9 @@ static int take_record(void *arg, const void *record)
 }
 
 /* Takes in all that has come: records first, so that every mapping they need is among the side-band events read after them. */
-static int collect(struct sonde_session *session)
+static int collect(struct sonde_session *session, uint64_t max_records)
 {
-	int err = sampler_read(session->sampler, take_record, session->book);
+	int err = sampler_read(session->sampler, max_records, take_record, session->book);
 
 	if (err)
 		return diag_errno(&session->diag, -err, "cannot read the samples: %s", strerror(-err));
@@ -285,7 +286,7 @@ static int sample(struct sonde_session *session)
 
 		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
 			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
-		err = collect(session);
+		err = collect(session, POLL_RECORDS);
 		if (session->options.progress)
 			session->options.progress(session->options.progress_arg, now - session->start_ns, stack_book_nr_samples(session->book));
 		if (now - pruned_ns > PRUNE_NS) {
@@ -319,7 +320,7 @@ int sonde_session_run(struct sonde_session *session)
 	if (session->command)
 		command_stop(session->command);
 	if (!err)
-		err = collect(session);
+		err = collect(session, UINT64_MAX); /* nothing is added any more */
 	if (!err)
 		err = stack_book_profile(session->book, tracker_processes(session->tracker), session->profile);
 	if (err)
