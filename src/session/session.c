@@ -12,51 +12,13 @@
 #include <unistd.h>
 
 #include "session/clock.h"
-#include "session/output.h"
 
 #define POLL_NS 100000000u             /* how often the ring is read, and the targets are looked for */
 #define POLL_RECORDS 65536             /* taken before the clock and the signals are looked at again */
 #define PRUNE_NS 2000000000u           /* what was mapped longer ago is asked for by nobody */
 #define UNWIND_BYTES_MAX (64u << 20)   /* of kernel memory for unwind tables and mappings */
-#define REPORT_BYTES_MAX ((size_t)4 << 30)
 
 extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
-
-int session_fail(struct sonde_session *session, enum sonde_exit code, int err)
-{
-	if (session->exit_code == SONDE_EXIT_REPORT)
-		session->exit_code = code;
-	return err;
-}
-
-/* Where this program's file is, for the hint. */
-static const char *program_path(char *to, size_t size)
-{
-	ssize_t length = readlink("/proc/self/exe", to, size - 1);
-
-	if (length < 0)
-		return "PROGRAM";
-	to[length] = '\0';
-	return to;
-}
-
-/* Which exit code a failure to set up stands for. */
-static int fail_setup(struct sonde_session *session, int err)
-{
-	if (err == -ENOMEM)
-		diag_errno(&session->diag, ENOMEM, "out of memory");
-	if (err == -EPERM || err == -EACCES) {
-		struct diag cause = session->diag;
-		char own_path[256];
-
-		snprintf(session->diag.text, sizeof(session->diag.text),
-			 "%.200s: run as root, or give the program what it needs: sudo setcap "
-			 "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore+ep %.150s",
-			 cause.text, program_path(own_path, sizeof(own_path)));
-		return session_fail(session, SONDE_EXIT_NOT_PERMITTED, err);
-	}
-	return session_fail(session, err == -EOPNOTSUPP ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED, err);
-}
 
 /* Files stay open as long as their processes may be asked for: as many as are permitted. */
 static void raise_file_limit(void)
@@ -86,7 +48,7 @@ static int open_events(struct sonde_session *session)
 		return 0;
 	if (!is_missing_event(err) || !strcmp(session->event.name, "cpu-clock")) {
 		session->diag = diag;
-		return fail_setup(session, err);
+		return session_fail_setup(session, err);
 	}
 	if (session->options.no_fallback) {
 		diag_errno(&session->diag, -err, "this machine does not have the event '%s' (%s)", session->event.name, strerror(-err));
@@ -97,7 +59,7 @@ static int open_events(struct sonde_session *session)
 	if (!err)
 		err = sampler_open_events(session->sampler, &session->sampling, &session->diag);
 	if (err)
-		return fail_setup(session, err);
+		return session_fail_setup(session, err);
 	account_note(profile_account(session->profile), "this machine does not have the event '%s': sampling cpu-clock instead", wanted);
 	return 0;
 }
@@ -138,7 +100,7 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	raise_file_limit(); /* after the fork: the command keeps its own */
 	err = sampler_new(&session->sampling, &session->diag, &session->sampler);
 	if (err)
-		return fail_setup(session, err);
+		return session_fail_setup(session, err);
 	err = open_events(session);
 	if (err)
 		return err;
@@ -150,7 +112,7 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 		err = restrict_tracker(session);
 	if (!err)
 		err = tracker_scan(session->tracker, &session->diag);
-	return err ? fail_setup(session, err) : 0;
+	return err ? session_fail_setup(session, err) : 0;
 }
 
 static int make_descriptors(struct sonde_session *session)
@@ -178,7 +140,7 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	session->book = stack_book_new();
 	session->profile = profile_new();
 	if (!session->book || !session->profile)
-		return fail_setup(session, -ENOMEM);
+		return session_fail_setup(session, -ENOMEM);
 	err = session_take_options(session, options);
 	if (err)
 		return session_fail(session, SONDE_EXIT_USAGE, err);
@@ -187,7 +149,7 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 			 options->command_line);
 	err = make_descriptors(session);
 	if (err)
-		return fail_setup(session, err);
+		return session_fail_setup(session, err);
 	err = set_up(session, options);
 	session->sampling.targets = NULL; /* the caller's */
 	return err;
@@ -324,7 +286,7 @@ int sonde_session_run(struct sonde_session *session)
 	if (!err)
 		err = stack_book_profile(session->book, tracker_processes(session->tracker), session->profile);
 	if (err)
-		return fail_setup(session, err);
+		return session_fail_setup(session, err);
 	session_fill_account(session);
 	if (!stack_book_nr_samples(session->book))
 		session_fail(session, SONDE_EXIT_NO_SAMPLES, 0);
@@ -334,53 +296,6 @@ int sonde_session_run(struct sonde_session *session)
 bool sonde_session_command_status(const struct sonde_session *session, int *ret_status)
 {
 	return session->command && command_ended(session->command, ret_status);
-}
-
-int sonde_session_add_output(struct sonde_session *session, const char *path, const char *format)
-{
-	struct output *output = &session->outputs[session->nr_outputs];
-	int err;
-
-	if (session->nr_outputs == MAX_OUTPUTS)
-		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "at most %d outputs", MAX_OUTPUTS));
-	err = format ? export_format_by_name(format, &session->diag, &output->format) :
-		       export_format_by_path(path, &session->diag, &output->format);
-	if (err)
-		return session_fail(session, SONDE_EXIT_USAGE, err);
-	err = output_check(path, &session->diag);
-	if (err)
-		return session_fail(session, SONDE_EXIT_FAILED, err);
-	output->path = strdup(path);
-	if (!output->path)
-		return fail_setup(session, -ENOMEM);
-	session->nr_outputs++;
-	return 0;
-}
-
-static int write_output(struct sonde_session *session, const struct output *output)
-{
-	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(REPORT_BYTES_MAX);
-	int err = export_write(session->profile, output->format, &session->export, &buffer, &session->diag);
-
-	if (err)
-		return diag_errno(&session->diag, -err, "cannot make the report for %s: %s", output->path, strerror(-err));
-	return output_write(output->path, buffer.data, buffer.size, &session->diag);
-}
-
-int sonde_session_write(struct sonde_session *session)
-{
-	int first_err = 0;
-
-	for (uint32_t i = 0; i < session->nr_outputs; i++) {
-		int err = write_output(session, &session->outputs[i]);
-
-		session->outputs[i].is_written = !err;
-		if (err && !first_err) {
-			first_err = err;
-			session->exit_code = SONDE_EXIT_FAILED;
-		}
-	}
-	return first_err;
 }
 
 const char *sonde_session_warning(struct sonde_session *session)
@@ -393,19 +308,6 @@ const char *sonde_session_warning(struct sonde_session *session)
 const char *sonde_profile_source(const struct sonde_profile_options *options)
 {
 	return profile_bpf_source;
-}
-
-const char *sonde_format_name(uint32_t i, const char **ret_suffixes, const char **ret_text)
-{
-#define X(id, name, suffixes, text) { name, suffixes, text },
-	static const char *const formats[][3] = { EXPORT_FORMAT_LIST(X) };
-#undef X
-
-	if (i >= EXPORT_FORMAT_COUNT)
-		return NULL;
-	*ret_suffixes = formats[i][1];
-	*ret_text = formats[i][2];
-	return formats[i][0];
 }
 
 const char *sonde_version(void)

@@ -49,6 +49,8 @@ struct sonde_session {
 
 /* Remembers a failure with its exit code; gives `err` back. The first stands. */
 int session_fail(struct sonde_session *session, enum sonde_exit code, int err);
+/* The same for what the kernel or the machine refused: the error tells the code, and missing rights get a hint. */
+int session_fail_setup(struct sonde_session *session, int err);
 /* Checks the options and fills in sampling, event, export and targets. */
 MUST_CHECK int session_take_options(struct sonde_session *session, const struct sonde_profile_options *options);
 /* Fills in what the account says of the run as a whole. */

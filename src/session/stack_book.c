@@ -96,8 +96,9 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 	uint32_t cursor = 0, *known;
 	uint64_t hash;
 
-	key.user_stack = record->user_stack;
-	key.kernel_stack = record->kernel_stack;
+	/* without a body the hash says nothing: a full store must not make every sample one of its own */
+	key.user_stack = record->user_side == SONDE_SIDE_STORED ? record->user_stack : 0;
+	key.kernel_stack = record->kernel_side == SONDE_SIDE_STORED ? record->kernel_stack : 0;
 	key.tgid = record->tgid;
 	key.tid = record->tid;
 	key.cpu = record->cpu;

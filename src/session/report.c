@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The outputs of a session: remembered and checked before it runs, written when it has run. */
+#include <errno.h>
+#include <string.h>
+
+#include "session/output.h"
+#include "session/session.h"
+
+#define REPORT_BYTES_MAX ((size_t)4 << 30)
+
+int sonde_session_add_output(struct sonde_session *session, const char *path, const char *format)
+{
+	struct output *output = &session->outputs[session->nr_outputs];
+	int err;
+
+	if (session->nr_outputs == MAX_OUTPUTS)
+		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "at most %d outputs", MAX_OUTPUTS));
+	err = format ? export_format_by_name(format, &session->diag, &output->format) :
+		       export_format_by_path(path, &session->diag, &output->format);
+	if (err)
+		return session_fail(session, SONDE_EXIT_USAGE, err);
+	err = output_check(path, &session->diag);
+	if (err)
+		return session_fail(session, SONDE_EXIT_FAILED, err);
+	output->path = strdup(path);
+	if (!output->path)
+		return session_fail_setup(session, -ENOMEM);
+	session->nr_outputs++;
+	return 0;
+}
+
+static int write_output(struct sonde_session *session, const struct output *output)
+{
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(REPORT_BYTES_MAX);
+	int err = export_write(session->profile, output->format, &session->export, &buffer, &session->diag);
+
+	if (err)
+		return diag_errno(&session->diag, -err, "cannot make the report for %s: %s", output->path, strerror(-err));
+	return output_write(output->path, buffer.data, buffer.size, &session->diag);
+}
+
+int sonde_session_write(struct sonde_session *session)
+{
+	int first_err = 0;
+
+	for (uint32_t i = 0; i < session->nr_outputs; i++) {
+		int err = write_output(session, &session->outputs[i]);
+
+		session->outputs[i].is_written = !err;
+		if (err && !first_err) {
+			first_err = err;
+			session->exit_code = SONDE_EXIT_FAILED;
+		}
+	}
+	return first_err;
+}
+
+const char *sonde_format_name(uint32_t i, const char **ret_suffixes, const char **ret_text)
+{
+#define X(id, name, suffixes, text) { name, suffixes, text },
+	static const char *const formats[][3] = { EXPORT_FORMAT_LIST(X) };
+#undef X
+
+	if (i >= EXPORT_FORMAT_COUNT)
+		return NULL;
+	*ret_suffixes = formats[i][1];
+	*ret_text = formats[i][2];
+	return formats[i][0];
+}
