@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Records of the kernel side in, a profile out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "abi/record.h"
+#include "session/stack_book.h"
+
+#define TGID 0x7ffffff0u /* nobody's */
+
+static struct stack_book *book;
+static struct process_table *processes;
+static struct profile *profile;
+
+static int set_up(void **state)
+{
+	book = stack_book_new();
+	processes = process_table_new();
+	profile = profile_new();
+	return !book || !processes || !profile;
+}
+
+static int tear_down(void **state)
+{
+	stack_book_free(book);
+	process_table_free(processes);
+	profile_free(profile);
+	return 0;
+}
+
+static void send_stack(uint32_t tgid, uint64_t hash, enum sonde_stop stop, uint16_t nr_frames, const uint64_t *frames)
+{
+	struct {
+		struct sonde_stack_record header;
+		uint64_t frames[SONDE_MAX_USER_FRAMES];
+	} record = { .header = { .type = SONDE_RECORD_STACK, .tgid = tgid, .time_ns = 5, .hash = hash, .nr_frames = nr_frames, .stop = (uint8_t)stop } };
+
+	memcpy(record.frames, frames, nr_frames * sizeof(*frames));
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
+static void send_sample(enum sonde_side user_side, uint64_t user_stack, enum sonde_side kernel_side, uint64_t kernel_stack)
+{
+	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE, .cpu = 1, .user_stack = user_stack, .kernel_stack = kernel_stack, .tgid = TGID,
+						    .tid = TGID + 1, .user_side = (uint8_t)user_side, .kernel_side = (uint8_t)kernel_side, .comm = "worker" };
+
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
+static void finish(void)
+{
+	assert_int_equal(stack_book_resolve(book, processes), 0);
+	assert_int_equal(stack_book_profile(book, processes, profile), 0);
+}
+
+/* The names of a stack's functions, leaf first, blanks between them. */
+static const char *names_of(uint32_t stack)
+{
+	static char text[4096];
+	const uint32_t *locations;
+	uint32_t nr;
+
+	text[0] = '\0';
+	locations = profile_stack_at(profile, stack, &nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct profile_function *function = profile_function_at(profile, profile_location_at(profile, locations[i])->function);
+
+		if (i)
+			strncat(text, " ", sizeof(text) - strlen(text) - 1);
+		strncat(text, profile_string_text(profile, function->name), sizeof(text) - strlen(text) - 1);
+	}
+	return text;
+}
+
+static void check_user(uint32_t sample, const char *want)
+{
+	uint32_t stack = profile_sample_at(profile, sample)->user_stack;
+
+	if (!want)
+		assert_int_equal(stack, PROFILE_NONE);
+	else
+		assert_string_equal(names_of(stack), want);
+}
+
+static const uint64_t frames[] = { 0x1000, 0x2000 | SONDE_FRAME_RETURN, 0x3000 | SONDE_FRAME_RETURN };
+
+static void test_complete(void **state)
+{
+	const struct profile_sample *sample;
+	const uint32_t *locations;
+	uint32_t nr;
+
+	send_stack(TGID, 77, SONDE_STOP_COMPLETE, 3, frames);
+	send_sample(SONDE_SIDE_STORED, 77, SONDE_SIDE_NONE, 0);
+	finish();
+	assert_int_equal(stack_book_nr_samples(book), 1);
+	assert_int_equal(profile_nr_samples(profile), 1);
+	sample = profile_sample_at(profile, 0);
+	assert_true(sample->tgid == TGID && sample->tid == TGID + 1 && sample->cpu == 1 && sample->count == 1);
+	assert_string_equal(profile_string_text(profile, sample->comm), "worker");
+	assert_int_equal(sample->kernel_stack, PROFILE_NONE);
+	check_user(0, "[unknown] [unknown] [unknown]");
+	locations = profile_stack_at(profile, sample->user_stack, &nr);
+	assert_int_equal(profile_location_at(profile, locations[0])->pc, 0x1000);
+	assert_int_equal(profile_location_at(profile, locations[2])->pc, 0x3000); /* without the mark of return addresses */
+	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 1);
+}
+
+/* CPUs do not send in order: the sample may be there before the stack that it names. */
+static void test_sample_before_body(void **state)
+{
+	send_sample(SONDE_SIDE_STORED, 77, SONDE_SIDE_NONE, 0);
+	assert_int_equal(stack_book_resolve(book, processes), 0);
+	send_stack(TGID, 77, SONDE_STOP_COMPLETE, 1, frames);
+	finish();
+	check_user(0, "[unknown]");
+	assert_int_equal(profile_account(profile)->missed_user, 0);
+}
+
+static void test_equal_samples_are_one(void **state)
+{
+	send_stack(TGID, 77, SONDE_STOP_COMPLETE, 1, frames);
+	send_stack(TGID, 77, SONDE_STOP_COMPLETE, 1, frames); /* sent again after it was lost */
+	for (int i = 0; i < 5; i++)
+		send_sample(SONDE_SIDE_STORED, 77, SONDE_SIDE_NONE, 0);
+	send_sample(SONDE_SIDE_NONE, 0, SONDE_SIDE_NONE, 0);
+	finish();
+	assert_int_equal(stack_book_nr_samples(book), 6);
+	assert_int_equal(profile_nr_samples(profile), 2);
+	assert_int_equal(profile_sample_at(profile, 0)->count, 5);
+	assert_int_equal(profile_sample_at(profile, 1)->count, 1);
+	check_user(1, NULL);
+	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 5);
+}
+
+static void test_missed_sides(void **state)
+{
+	struct account *account = profile_account(profile);
+
+	for (uint64_t i = 0; i < 10; i++)
+		send_sample(SONDE_SIDE_FULL, i, SONDE_SIDE_NONE, 0); /* whatever hash it is sent with: one sample */
+	send_sample(SONDE_SIDE_LOST, 0, SONDE_SIDE_LOST, 0);
+	send_sample(SONDE_SIDE_NONE, 0, SONDE_SIDE_FULL, 0);
+	send_sample(SONDE_SIDE_STORED, 4711, SONDE_SIDE_NONE, 0); /* a body that never came */
+	finish();
+	check_user(0, PROFILE_MISSED_USER);
+	assert_int_equal(profile_sample_at(profile, 0)->count, 11); /* and the one whose body never came */
+	assert_string_equal(names_of(profile_sample_at(profile, 1)->kernel_stack), PROFILE_MISSED_KERNEL);
+	check_user(2, NULL);
+	assert_int_equal(account->missed_user, 12);
+	assert_int_equal(account->missed_kernel, 2);
+	assert_int_equal(account->missed_full, 11);
+	for (int stop = 0; stop < SONDE_STOP_COUNT; stop++)
+		assert_int_equal(account->stopped[stop], 0);
+	assert_int_equal(profile_location_at(profile, *profile_stack_at(profile, profile_sample_at(profile, 0)->user_stack, &(uint32_t){ 0 }))->kind, FRAME_MISSED);
+}
+
+/* Every way to end but the root stands at the root end. */
+static void test_stop_marks(void **state)
+{
+	for (int stop = 0; stop < SONDE_STOP_COUNT; stop++) {
+		send_stack(TGID, 100 + (uint64_t)stop, (enum sonde_stop)stop, 1, frames);
+		send_sample(SONDE_SIDE_STORED, 100 + (uint64_t)stop, SONDE_SIDE_NONE, 0);
+	}
+	finish();
+	check_user(SONDE_STOP_COMPLETE, "[unknown]");
+	check_user(SONDE_STOP_DEPTH, "[unknown] [truncated]");
+	check_user(SONDE_STOP_NO_ROW, "[unknown] [no unwind info: anonymous memory]");
+	check_user(SONDE_STOP_COMPAT, "[unknown] [32-bit code]");
+	for (int stop = 0; stop < SONDE_STOP_COUNT; stop++)
+		assert_int_equal(profile_account(profile)->stopped[stop], 1);
+}
+
+/* The file's name in a mark is that of the outermost frame; places in files are one for all processes, others are not. */
+static void test_places(void **state)
+{
+	const struct mapping_event event = { .tgid = TGID, .start_pc = 0x2000, .size_bytes = 0x2000, .file_off = 0x800, .time_ns = 1, .path = "/no/such/libfoo.so" };
+	assert_int_equal(process_table_mmap(processes, &event), 0);
+	send_stack(TGID, 1, SONDE_STOP_NO_ROW, 3, frames);
+	send_sample(SONDE_SIDE_STORED, 1, SONDE_SIDE_NONE, 0);
+	send_stack(TGID + 1, 2, SONDE_STOP_COMPLETE, 1, frames);
+	send_sample(SONDE_SIDE_STORED, 2, SONDE_SIDE_NONE, 0);
+	finish();
+	check_user(0, "[unknown] [unknown] [libfoo.so+0x1800] [no unwind info: libfoo.so]");
+	assert_int_equal(profile_nr_locations(profile), 4); /* 0x1000 of the other process is an equal one: nothing but its pc is known */
+}
+
+static void test_kernel_stack(void **state)
+{
+	const uint64_t kaddrs[] = { 0xffffffff81000010, 0xffffffff81000020 };
+
+	send_stack(0, 9, SONDE_STOP_COMPLETE, 2, kaddrs);
+	send_sample(SONDE_SIDE_NONE, 0, SONDE_SIDE_STORED, 9);
+	finish();
+	assert_int_equal(profile_nr_samples(profile), 1);
+	assert_int_not_equal(profile_sample_at(profile, 0)->kernel_stack, PROFILE_NONE);
+	assert_int_equal(profile_location_at(profile, *profile_stack_at(profile, profile_sample_at(profile, 0)->kernel_stack, &(uint32_t){ 0 }))->kind, FRAME_KERNEL);
+	for (int stop = 0; stop < SONDE_STOP_COUNT; stop++)
+		assert_int_equal(profile_account(profile)->stopped[stop], 0); /* of user stacks only */
+}
+
+static void test_deep_and_empty(void **state)
+{
+	static uint64_t deep[SONDE_MAX_USER_FRAMES];
+	uint32_t nr;
+
+	for (uint32_t i = 0; i < SONDE_MAX_USER_FRAMES; i++)
+		deep[i] = 0x1000 + i;
+	send_stack(TGID, 1, SONDE_STOP_DEPTH, SONDE_MAX_USER_FRAMES, deep);
+	send_stack(TGID, 2, SONDE_STOP_READ_FAULT, 0, deep);
+	send_sample(SONDE_SIDE_STORED, 1, SONDE_SIDE_NONE, 0);
+	send_sample(SONDE_SIDE_STORED, 2, SONDE_SIDE_NONE, 0);
+	finish();
+	profile_stack_at(profile, profile_sample_at(profile, 0)->user_stack, &nr);
+	assert_int_equal(nr, SONDE_MAX_USER_FRAMES + 1);
+	check_user(1, "[stack not readable]");
+}
+
+static void test_nothing(void **state)
+{
+	finish();
+	assert_int_equal(profile_nr_samples(profile), 0);
+	stack_book_free(NULL);
+}
+
+#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_complete), test(test_sample_before_body), test(test_equal_samples_are_one), test(test_missed_sides), test(test_stop_marks),
+		test(test_places), test(test_kernel_stack), test(test_deep_and_empty), test(test_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
