@@ -181,6 +181,7 @@ static void test_stop_marks(void **state)
 static void test_places(void **state)
 {
 	const struct mapping_event event = { .tgid = TGID, .start_pc = 0x2000, .size_bytes = 0x2000, .file_off = 0x800, .time_ns = 1, .path = "/no/such/libfoo.so" };
+
 	assert_int_equal(process_table_mmap(processes, &event), 0);
 	send_stack(TGID, 1, SONDE_STOP_NO_ROW, 3, frames);
 	send_sample(SONDE_SIDE_STORED, 1, SONDE_SIDE_NONE, 0);
