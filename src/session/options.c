@@ -2,12 +2,15 @@
 /* The options of a session: what is missing is filled in, what makes no sense is refused before anything starts. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/number.h"
 #include "session/session.h"
 
 #define MAX_RATE_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
+#define ROOT_PID_NAMESPACE 0xEFFFFFFCu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define MAX_STACK_STORAGE (1u << 26)
 #define MIN_CLOCK_PERIOD_NS 10000 /* what the kernel makes of a shorter one: perf_swevent_start_hrtimer, kernel/events/core.c */
 
@@ -55,10 +58,27 @@ static int check_sides(struct sonde_session *session)
 	return 0;
 }
 
+/* The kernel side knows ids of the root namespace only; ours, and those in /proc, may be others. */
+static bool in_root_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) || st.st_ino == ROOT_PID_NAMESPACE;
+}
+
 static int check_whose(struct sonde_session *session)
 {
 	struct sonde_profile_options *o = &session->options;
 	int err = 0;
+
+	if (!in_root_pid_namespace()) {
+		if (o->nr_tgids || o->nr_tids || o->command) {
+			session_fail(session, SONDE_EXIT_FAILED, -EXDEV);
+			return diag_errno(&session->diag, EXDEV, "process ids of a container mean others to the kernel: run sonde in the host's pid namespace");
+		}
+		account_note(profile_account(session->profile),
+			     "run in a container's pid namespace: processes are not told apart rightly; run sonde in the host's");
+	}
 
 	if (!!o->nr_tgids + !!o->nr_tids + !!o->command > 1)
 		return diag_errno(&session->diag, EINVAL, "process ids, thread ids and a command exclude each other");

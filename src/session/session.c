@@ -228,18 +228,27 @@ static bool is_stopped(const struct sonde_session *session)
 	return read(session->stop_fd, &count, sizeof(count)) == sizeof(count);
 }
 
+/* Looks at what costs a look into /proc once per POLL_NS only. */
 static bool is_over(struct sonde_session *session, uint64_t end_ns)
 {
+	uint64_t now = clock_ns();
 	int status;
 
-	return is_stopped(session) || clock_ns() >= end_ns || targets_ended(&session->targets) ||
-	       (session->command && command_ended(session->command, &status));
+	if (is_stopped(session) || now >= end_ns)
+		return true;
+	if (now - session->looked_ns < POLL_NS)
+		return false;
+	session->looked_ns = now;
+	return targets_ended(&session->targets) || (session->command && command_ended(session->command, &status));
 }
 
 static int sample(struct sonde_session *session)
 {
-	uint64_t end_ns = session->options.duration_ns ? session->start_ns + session->options.duration_ns : UINT64_MAX, pruned_ns = session->start_ns;
+	uint64_t end_ns = UINT64_MAX, pruned_ns = session->start_ns;
 	int err = 0;
+
+	if (session->options.duration_ns && session->options.duration_ns < UINT64_MAX - session->start_ns)
+		end_ns = session->start_ns + session->options.duration_ns;
 
 	while (!err && !is_over(session, end_ns)) {
 		struct epoll_event events[8];

@@ -10,6 +10,8 @@
 #include "collect/sideband.h"
 #include "session/clock.h"
 
+#define RESCAN_NS 1000000000u /* at most this often after losses */
+
 enum place_state { PLACE_UNKNOWN, PLACE_LOADED, PLACE_NONE };
 
 struct object_place {
@@ -30,6 +32,8 @@ struct tracker {
 	bool has_only, follows_children;
 	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
 	bool tables_full, processes_full; /* said once */
+	uint64_t scanned_ns;           /* when /proc was last read */
+	bool has_losses;               /* side-band records were lost since */
 };
 
 static void tracker_freep(struct tracker **tracker)
@@ -239,9 +243,10 @@ static int scan_only(struct tracker *tracker, uint64_t now, struct diag *diag)
 
 int tracker_scan(struct tracker *tracker, struct diag *diag)
 {
-	uint64_t now = clock_ns();
+	uint64_t now = tracker->scanned_ns = clock_ns();
 	int err = tracker->has_only ? scan_only(tracker, now, diag) : process_table_scan_all(tracker->processes, now, diag);
 
+	tracker->has_losses = false;
 	err = err < 0 ? err : load_all(tracker, diag);
 	return err ? err : tell_changes(tracker, diag);
 }
@@ -315,6 +320,7 @@ static int on_event(void *arg, const struct sideband_event *event)
 
 	if (event->type == SIDEBAND_LOST) {
 		tracker->account->lost_sideband += event->nr_lost;
+		tracker->has_losses = true;
 		return 0;
 	}
 	if (event->type == SIDEBAND_FORK)
@@ -349,6 +355,8 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the processes: %s", strerror(-err));
 	end_leaderless(tracker);
+	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
+		return tracker_scan(tracker, diag); /* what was lost cannot be known but by looking */
 	return tell_changes(tracker, diag);
 }
 
