@@ -71,7 +71,7 @@ __attribute__((warn_unused_result)) int sonde_session_add_output(struct sonde_se
 /* Writes all outputs, each whole or not at all. The first failure is returned, the others are tried. */
 __attribute__((warn_unused_result)) int sonde_session_write(struct sonde_session *session);
 
-/* The account in words for stderr, warnings first: one line each, newline-terminated. */
+/* The account in words for stderr: one line each, newline-terminated. Where no output is stdout, the hottest functions come first. */
 const char *sonde_session_account(struct sonde_session *session);
 /* The next warning that has not been told (the event fell back, ...); NULL ends. The account leaves out those that were told. */
 const char *sonde_session_warning(struct sonde_session *session);

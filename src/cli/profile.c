@@ -67,16 +67,6 @@ static int session_failed(const struct sonde_session *session, int err)
 	return code == SONDE_EXIT_REPORT || code == SONDE_EXIT_NO_SAMPLES ? SONDE_EXIT_FAILED : code;
 }
 
-static bool writes_to_stdout(const struct profile_arguments *arguments)
-{
-	for (uint32_t i = 0; i < arguments->outputs.nr; i++) {
-		if (!strcmp(arguments->outputs.texts[i], "-"))
-			return true;
-	}
-	return false;
-}
-
-/* The report; where all of it goes to files, a look at it besides. */
 static int add_outputs(const struct profile_arguments *arguments, struct sonde_session *session)
 {
 	int err = 0;
@@ -88,7 +78,7 @@ static int add_outputs(const struct profile_arguments *arguments, struct sonde_s
 
 		err = sonde_session_add_output(session, path, profile_format(arguments, path));
 	}
-	return err || writes_to_stdout(arguments) ? err : sonde_session_add_output(session, "-", "top");
+	return err;
 }
 
 static void print_header(const struct profile_arguments *arguments, struct sonde_session *session)

@@ -71,11 +71,22 @@ static void write_missed(const struct account *account, struct buffer *buffer)
 			      account->missed_full ? " Consider increasing --stack-storage-size." : "");
 }
 
+static bool writes_to_stdout(const struct sonde_session *session)
+{
+	for (uint32_t i = 0; i < session->nr_outputs; i++) {
+		if (!strcmp(session->outputs[i].path, "-"))
+			return true;
+	}
+	return false;
+}
+
 const char *sonde_session_account(struct sonde_session *session)
 {
 	const struct account *account = profile_account_of(session->profile);
 
 	buffer_done(&session->account_text);
+	if (!writes_to_stdout(session) && export_write(session->profile, EXPORT_TOP, &session->export, &session->account_text, NULL))
+		buffer_done(&session->account_text); /* a look at the report is all that is missing then */
 	account_text(account, session->nr_told_notes, &session->account_text);
 	for (uint32_t i = 0; i < session->nr_outputs; i++) {
 		if (session->outputs[i].is_written && strcmp(session->outputs[i].path, "-"))

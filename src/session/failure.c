@@ -33,8 +33,8 @@ int session_fail_setup(struct sonde_session *session, int err)
 		char own_path[256];
 
 		snprintf(session->diag.text, sizeof(session->diag.text),
-			 "%.200s: run as root, or give the program what it needs: sudo setcap "
-			 "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore+ep %.150s",
+			 "%.160s (CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYSLOG): run as root, or give them to the program: sudo setcap "
+			 "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore+ep %.120s",
 			 cause.text, program_path(own_path, sizeof(own_path)));
 		return session_fail(session, SONDE_EXIT_NOT_PERMITTED, err);
 	}
