@@ -289,6 +289,17 @@ void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_
 	}
 }
 
+uint64_t sampler_event_count(const struct sampler *sampler)
+{
+	uint64_t sum = 0, count;
+
+	for (uint32_t i = 0; i < sampler->nr_events; i++) {
+		if (read(sampler->event_fds[i], &count, sizeof(count)) == sizeof(count))
+			sum += count;
+	}
+	return sum;
+}
+
 /* The "memlock" line of a map's fdinfo is the kernel's own account of its memory. */
 static uint64_t map_bytes(int map_fd)
 {

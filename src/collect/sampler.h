@@ -44,4 +44,5 @@ int sampler_wake_fd(const struct sampler *sampler); /* readable when the ring fi
 struct sampler_fds sampler_fds(const struct sampler *sampler);
 uint32_t sampler_nr_cpus(const struct sampler *sampler); /* that have an event */
 void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters); /* summed over the CPUs */
+uint64_t sampler_event_count(const struct sampler *sampler); /* what the events have counted, all CPUs together */
 uint64_t sampler_map_bytes(const struct sampler *sampler); /* kernel memory of all maps, chunks not included */

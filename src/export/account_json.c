@@ -51,6 +51,7 @@ void write_account(struct json *json, const struct account *account)
 {
 	json_open(json, '{');
 	write_run(json, account);
+	json_key_u64(json, "expected", account->expected);
 	json_key_u64(json, "ticks", account->ticks);
 	json_key_u64(json, "recorded", account->recorded);
 	write_reasons(json, account);

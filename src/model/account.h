@@ -21,6 +21,7 @@ struct account {
 	uint32_t nr_cpus;        /* sampled */
 	/* ticks = recorded + sum(filtered) + sum(dropped) */
 	uint64_t ticks, recorded;
+	uint64_t expected;       /* ticks that the event's own count stands for; 0: the kernel varies the period */
 	uint64_t filtered[SONDE_FILTER_COUNT], dropped[SONDE_DROP_COUNT];
 	/* of the recorded samples: user stacks by how they end, and sides that are missed */
 	uint64_t stopped[SONDE_STOP_COUNT];

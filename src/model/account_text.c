@@ -51,6 +51,9 @@ static void write_samples(const struct account *account, struct buffer *buffer)
 		if (account->dropped[i])
 			buffer_printf(buffer, "lost: %" PRIu64 " %s: %s\n", account->dropped[i], drop_name(i), drop_text(i));
 	}
+	if (account->expected > account->ticks + account->expected / 20)
+		buffer_printf(buffer, "skipped: %" PRIu64 " of %" PRIu64 " expected ticks never came: clocks of idle or busy CPUs that the kernel or the host held back\n",
+			      account->expected - account->ticks, account->expected);
 	if (account->lost_sideband)
 		buffer_printf(buffer, "lost: %" PRIu64 " mapping and process events of the kernel\n", account->lost_sideband);
 }

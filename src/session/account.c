@@ -34,6 +34,7 @@ static void fill_event(const struct sonde_session *session, struct account *acco
 	account->period = session->options.period;
 	if (session->options.freq_hz && session->event.is_clock) /* the kernel's clocks keep a rate as a fixed period */
 		account->period = 1000000000u / session->options.freq_hz;
+	account->expected = account->period ? sampler_event_count(session->sampler) / account->period : 0;
 }
 
 void session_fill_account(struct sonde_session *session)

@@ -158,6 +158,7 @@ static void count_sample(struct account *account, const struct made_up_sample *s
 static void close_account(struct account *account)
 {
 	account->ticks = account->recorded;
+	account->expected = 4711;
 	for (int i = 0; i < SONDE_FILTER_COUNT; i++)
 		account->ticks += account->filtered[i];
 	for (int i = 0; i < SONDE_DROP_COUNT; i++)
