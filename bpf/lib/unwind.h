@@ -225,6 +225,91 @@ WALK_FUNCTION int walk_after_call(__u64 pc)
 	       (code[1] == 0xff && (code[2] & 0x38) == 0x10);
 }
 
+#define WALK_MAX_LEAF_BYTES (1u << 20) /* a function is not longer */
+
+static __always_inline int is_push_bp(const __u8 *code)
+{
+	return code[0] == 0x55;
+}
+
+static __always_inline int is_mov_bp_sp(const __u8 *code)
+{
+	return code[0] == 0x48 && ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
+}
+
+static __always_inline int is_ret(const __u8 *code)
+{
+	return code[0] == 0xc3 || ((code[0] == 0xf2 || code[0] == 0xf3) && code[1] == 0xc3);
+}
+
+static __always_inline int is_endbr64(const __u8 *code)
+{
+	return code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
+}
+
+/* How far behind the begin of the function that was called `pc` stands: by the direct call (E8 rel32) before `ret`. WALK_MAX_LEAF_BYTES: there is none, or it does not
+ * lead to code before pc. */
+WALK_FUNCTION __u32 walk_called_distance(__u64 ret, __u64 pc)
+{
+	__u8 call[8] = {};
+	__u64 distance;
+
+	if (read_user(call, 5, ret - 5) || call[0] != 0xe8)
+		return WALK_MAX_LEAF_BYTES;
+	distance = pc - (ret + (__u64)(__s64)(__s32)(call[1] | call[2] << 8 | call[3] << 16 | (__u32)call[4] << 24));
+	return distance < WALK_MAX_LEAF_BYTES ? distance : WALK_MAX_LEAF_BYTES;
+}
+
+/* Does the function that begins `distance` before `pc` set up a frame pointer, and has it begun to? */
+static __always_inline int walk_has_frame(__u64 pc, __u32 distance)
+{
+	__u8 code[8] = {};
+	__u32 off;
+
+	if (read_user(code, sizeof(code), pc - distance))
+		return 1;
+	off = is_endbr64(code) ? 4 : 0;
+	return distance > off && is_push_bp(code + off);
+}
+
+/* In code without rows the innermost function may have no frame of its own, or not yet, or no more: then its return address is at sp, and the frame pointer would
+ * leave its caller out. The next instruction can tell (mov rbp,rsp; ret). Else the return address at sp and the one that the frame pointer leads to are compared by
+ * the functions that their calls lead to: of two that begin before pc, the nearer one is the one that pc is in. 1: moved to the caller. */
+WALK_FUNCTION int walk_frameless(struct walk *w)
+{
+	__u64 ret, by_bp = 0, bp, sp;
+	__u32 distance;
+	__u8 code[8] = {};
+
+	if (!w || read_user(code, 4, w->pc) || walk_word(w, w->sp, &ret))
+		return 0;
+	bp = w->bp;
+	sp = w->sp + 8;
+	if (is_mov_bp_sp(code)) {
+		bp = ret;
+		sp += 8;
+		if (walk_word(w, w->sp + 8, &ret) || !walk_after_call(ret))
+			return 0;
+	} else if (is_ret(code)) {
+		if (!walk_after_call(ret))
+			return 0;
+	} else {
+		distance = walk_called_distance(ret, w->pc);
+		if (distance == WALK_MAX_LEAF_BYTES || walk_has_frame(w->pc, distance))
+			return 0;
+		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_word(w, bp + 8, &by_bp) &&
+		    walk_called_distance(by_bp, w->pc) <= distance)
+			return 0;
+	}
+	if (walk_find_mapping(w, ret - 1))
+		return 0;
+	w->pc = ret;
+	w->sp = sp;
+	w->bp = bp;
+	w->exact = 0;
+	return 1;
+}
+
 /* Where no row stands: the chain of saved frame pointers, each link checked. `stop` is what it means when it breaks. */
 WALK_FUNCTION int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
 {
@@ -233,14 +318,16 @@ WALK_FUNCTION int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
 
 	if (!w)
 		return WALK_ENDED;
+	if (w->exact && walk_frameless(w))
+		return WALK_GOES_ON;
 	if (!w->bp && !w->exact) /* the ABI's mark of the outermost frame */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
 		return walk_stop(w, stop);
 	if (walk_word(w, w->bp, &bp) || walk_word(w, w->bp + 8, &pc))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
-	if (!pc)
-		return walk_stop(w, SONDE_STOP_COMPLETE);
+	if (!pc) /* behind the innermost frame: the outermost one's. In it bp may be any register, and this any zero */
+		return walk_stop(w, w->exact ? stop : SONDE_STOP_COMPLETE);
 	frame = pc | SONDE_FRAME_RETURN;
 	cached = walk_cached(w, frame);
 	if (cached->frame != frame || cached->serial != w->serial) { /* else it was a return address before */

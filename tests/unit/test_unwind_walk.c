@@ -359,9 +359,9 @@ static void test_frame_pointers(void **state)
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
 	walk_from(0x900000, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_NO_MAPPING, 0x900000);
-	stack[21] = 0;
+	stack[21] = 0; /* bp may be any register there: no proof of the root */
 	walk_from(JIT_PC + 0x80, word_at(10), word_at(20));
-	check_stack(SONDE_STOP_COMPLETE, JIT_PC + 0x80);
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
 	walk_from(JIT_PC + 0x80, word_at(10), word_at(9)); /* below the stack pointer */
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
 	walk_from(JIT_PC + 0x80, word_at(10), word_at(20) + 4);
@@ -372,6 +372,51 @@ static void test_frame_pointers(void **state)
 	check_stack(SONDE_STOP_READ_FAULT, JIT_PC + 0x80);
 	walk_from(JIT_PC + 0x80, word_at(10), 0); /* in the leaf a zero says nothing */
 	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x80);
+}
+
+/* A direct call that ends at `ret` and leads to `target`. */
+static void put_direct_call(uint64_t ret, uint64_t target)
+{
+	int32_t rel = (int32_t)(target - ret);
+
+	code[ret - JIT_PC - 5] = 0xe8;
+	memcpy(code + (ret - JIT_PC - 4), &rel, 4);
+}
+
+/* The innermost function without rows: its caller is found whether it has set up its frame pointer or not. */
+static void test_frameless_leaf(void **state)
+{
+	const struct sonde_rule rules[] = { END_RULE };
+	static const uint8_t prologue[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x5d, 0xc3 };
+	const uint64_t leaf = JIT_PC + 0x40, other = JIT_PC + 0x20, in_mid = JIT_PC + 0x100, in_top = JIT_PC + 0x200;
+
+	set_code(rules, 1);
+	put_direct_call(in_mid, leaf);
+	put_direct_call(in_top, other);
+	stack[10] = in_mid;
+	stack[20] = 0; /* the frame of whoever called in_top's function */
+	stack[21] = in_top;
+	walk_from(leaf + 8, word_at(10), word_at(20));
+	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_mid), returned(in_top));
+	walk_from(leaf, word_at(10), word_at(20)); /* its first instruction */
+	check_stack(SONDE_STOP_COMPLETE, leaf, returned(in_mid), returned(in_top));
+	put_direct_call(in_top, leaf + 4); /* the frame pointer's caller called a function nearer to pc: the word at sp is stale */
+	walk_from(leaf + 8, word_at(10), word_at(20));
+	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_top));
+	put_direct_call(in_top, other);
+	memcpy(code + (leaf - JIT_PC), prologue, sizeof(prologue));
+	walk_from(leaf + 4, word_at(10), word_at(20)); /* at push rbp */
+	check_stack(SONDE_STOP_COMPLETE, leaf + 4, returned(in_mid), returned(in_top));
+	walk_from(leaf + 8, word_at(10), word_at(20)); /* it has its frame: the word at sp is a local */
+	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_top));
+	stack[9] = word_at(20); /* rbp pushed, not yet set */
+	walk_from(leaf + 5, word_at(9), word_at(20));
+	check_stack(SONDE_STOP_COMPLETE, leaf + 5, returned(in_mid), returned(in_top));
+	put_call(in_mid, 1); /* at the ret any call will do */
+	walk_from(leaf + 11, word_at(10), word_at(20));
+	check_stack(SONDE_STOP_COMPLETE, leaf + 11, returned(in_mid), returned(in_top));
+	walk_from(leaf + 9, word_at(10), word_at(20)); /* elsewhere an indirect one proves nothing */
+	check_stack(SONDE_STOP_COMPLETE, leaf + 9, returned(in_top));
 }
 
 static void test_cycles_end(void **state)
@@ -714,6 +759,7 @@ int main(void)
 		cmocka_unit_test(test_unaligned_stack),
 		cmocka_unit_test(test_top_of_stack),
 		cmocka_unit_test(test_frame_pointers),
+		cmocka_unit_test(test_frameless_leaf),
 		cmocka_unit_test(test_cycles_end),
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_faults_at_every_read),
