@@ -22,7 +22,7 @@
 #define SONDE_MIN_BLOCK_SHIFT 12
 #define SONDE_MAX_BLOCK_SHIFT 16                         /* lows have 16 bits */
 #define SONDE_MAX_BLOCKS (SONDE_CHUNK_WORDS - 8)         /* of one file: its index fits in a chunk */
-#define SONDE_MAX_MAPPINGS 4096                          /* executable ones of one process */
+#define SONDE_MAX_MAPPINGS 8190                          /* executable ones of one process */
 #define SONDE_MAX_RULES 65536
 
 /* A row: the rule that holds from this address up to the next row's. One word. */

@@ -125,7 +125,7 @@ WALK_FUNCTION __u32 walk_search_mappings(__u32 pos, __u32 nr, __u64 pc)
 
 	if (!words)
 		return 0;
-	for (int step = 0; step < 13 && nr > 1; step++) { /* 2^12 = SONDE_MAX_MAPPINGS */
+	for (int step = 0; step < 13 && nr > 1; step++) { /* 2^13 > SONDE_MAX_MAPPINGS */
 		__u32 half = nr / 2;
 
 		base += half & (__u32)at_most(CHUNK_U64(words, pos + (base + half - 1) * 8), pc);

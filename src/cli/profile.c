@@ -123,7 +123,11 @@ static int take_profile(const struct profile_arguments *arguments, struct sonde_
 		return session_failed(session, err);
 	err = sonde_session_write(session);
 	output_talk(sonde_session_account(session));
-	return err < 0 ? session_failed(session, err) : report_code(session);
+	if (err < 0)
+		return session_failed(session, err);
+	if (sonde_session_exit_code(session) == SONDE_EXIT_NO_SAMPLES)
+		output_say("no samples: nothing of what was asked for ran on a CPU");
+	return report_code(session);
 }
 
 static int run_session(const struct profile_arguments *arguments, const char *command_line)

@@ -57,6 +57,7 @@ static void handle(int signal, void (*handler)(int))
 void signals_init(void)
 {
 	handle(SIGPIPE, on_pipe);
+	handle(SIGXFSZ, on_pipe); /* a file past its limit, like a closed pipe, is an error of the write */
 }
 
 void signals_stop(struct sonde_session *session)

@@ -62,7 +62,7 @@ int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus)
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/%s", which);
 	file = fopen(path, "re");
 	if (!file || !fgets(text, sizeof(text), file))
-		return diag_errno(diag, file ? EBADMSG : errno, "cannot read %s: is /sys mounted?", path);
+		return diag_errno(diag, file ? EBADMSG : errno, "cannot read %s: %s", path, file ? "it is empty" : strerror(errno));
 	if (cpus_parse(text, ret_cpus))
 		return diag_errno(diag, EBADMSG, "%s makes no sense: '%.60s'", path, text);
 	return 0;

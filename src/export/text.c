@@ -46,6 +46,8 @@ int write_text(const struct profile *profile, const struct export_options *optio
 
 	if (err)
 		return err;
+	for (uint32_t i = 0; i < profile_account_of(profile)->nr_notes; i++)
+		buffer_printf(buffer, "WARNING: %s\n", profile_account_of(profile)->notes[i]);
 	buffer_text(buffer, "\n");
 	for (uint32_t i = 0; i < fold.nr_entries; i++)
 		write_entry(buffer, profile, options, &fold.entries[i]);

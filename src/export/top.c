@@ -97,7 +97,8 @@ int write_top(const struct profile *profile, const struct export_options *option
 		return -ENOMEM;
 	all = count_samples(profile, tallies);
 	qsort(tallies, nr, sizeof(*tallies), by_self);
-	buffer_text(buffer, "     SELF     TOTAL  FUNCTION\n");
+	if (all)
+		buffer_text(buffer, "     SELF     TOTAL  FUNCTION\n");
 	for (uint32_t i = 0; i < nr && i < MAX_LINES && tallies[i].self; i++)
 		write_line(profile, &tallies[i], all, buffer);
 	return 0;

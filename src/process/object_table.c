@@ -16,7 +16,7 @@
 
 struct object_table {
 	struct object *objects;
-	uint32_t nr_objects, capacity;
+	uint32_t nr_objects, capacity, nr_refused;
 	struct u64_map by_identity; /* hash of struct identity -> object */
 	struct u64_map by_build_id; /* hash of build id and size -> object */
 	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
@@ -51,6 +51,11 @@ void object_table_free(struct object_table *table)
 const struct object *object_table_at(const struct object_table *table, uint32_t object)
 {
 	return &table->objects[object];
+}
+
+uint32_t object_table_nr_refused(const struct object_table *table)
+{
+	return table->nr_refused;
 }
 
 uint32_t object_table_nr(const struct object_table *table)
@@ -122,6 +127,7 @@ static uint32_t open_object(struct object_table *table, int path_fd, const char 
 	uint32_t object, *known;
 	uint64_t key;
 
+	table->nr_refused += fd < 0 && errno == EMFILE;
 	if (fd < 0 || elf_file_open_fd(fd, NULL, &elf))
 		return add_object(table, NULL, path);
 	fd = -1;
@@ -184,6 +190,7 @@ uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t st
 	if (!strcmp(path, "[vdso]"))
 		return met_vdso(table);
 	path_fd = locate(tgid, start_pc, end_pc, inode, path);
+	table->nr_refused += path_fd < 0 && errno == EMFILE;
 	if (path_fd < 0 || fstat(path_fd, &st) || !S_ISREG(st.st_mode))
 		return met_unreadable(table, path);
 	identity = (struct identity){

@@ -25,3 +25,5 @@ uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t st
 /* Borrowed until the next object_table_met. */
 const struct object *object_table_at(const struct object_table *table, uint32_t object);
 uint32_t object_table_nr(const struct object_table *table);
+/* How many were not opened because the process's limit of descriptors was reached. */
+uint32_t object_table_nr_refused(const struct object_table *table);

@@ -108,7 +108,7 @@ static int find_symbol(struct namer *namer, const struct place *place, struct sy
 		err = symbolizer_kernel(namer->symbolizer, place->pc - place->is_return, ret_name);
 		if (err == -EACCES && !namer->kernel_hidden) {
 			account_note(profile_account(namer->profile),
-				     "the kernel hides its addresses, so kernel functions have no names: sudo sysctl kernel.kptr_restrict=0");
+				     "the kernel hides its addresses, so kernel functions have no names: CAP_SYSLOG is needed, or kernel.kptr_restrict=0");
 			namer->kernel_hidden = true;
 		}
 		return err;

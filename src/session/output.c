@@ -70,6 +70,26 @@ static const char *follow(const char *path, char to[PATH_MAX])
 	return stat(to, &file) || !S_ISREG(file.st_mode) ? path : to;
 }
 
+/* A closed stdout is found out before the run, not after it. */
+static bool can_write_to_stdout(void)
+{
+	int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+/* A FIFO that nobody reads is refused, not waited for. */
+static int open_special(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 int output_check(const char *path, struct diag *diag)
 {
 	char directory[PATH_MAX], target[PATH_MAX];
@@ -78,7 +98,7 @@ int output_check(const char *path, struct diag *diag)
 	int err;
 
 	if (!strcmp(path, "-"))
-		return 0;
+		return can_write_to_stdout() ? 0 : cannot_write(diag, EBADF, "standard output");
 	if (!*path || (stat(path, &st) && errno != ENOENT))
 		return cannot_write(diag, *path ? errno : ENOENT, *path ? path : "''");
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
@@ -165,7 +185,7 @@ int output_write(const char *path, const void *bytes, size_t size, struct diag *
 		return err ? cannot_write(diag, -err, "standard output") : 0;
 	}
 	if (is_special(path)) {
-		CLEANUP(closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+		CLEANUP(closep) int fd = open_special(path);
 
 		err = fd < 0 ? -errno : write_all(fd, bytes, size);
 	} else {

@@ -34,6 +34,7 @@ struct tracker {
 	bool tables_full, processes_full; /* said once */
 	uint64_t scanned_ns;           /* when /proc was last read */
 	bool has_losses;               /* side-band records were lost since */
+	bool has_too_many;             /* said once that a process has more mappings than the kernel side takes */
 };
 
 static void tracker_freep(struct tracker **tracker)
@@ -196,6 +197,11 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 			.nr_blocks = place->nr_blocks,
 			.block_shift = place->block_shift,
 		};
+	}
+	if (nr_mappings > SONDE_MAX_MAPPINGS && !tracker->has_too_many) {
+		account_note(tracker->account, "process %u maps %u pieces of code, of which the first %d are known: other stacks end there", tgid, nr_mappings,
+			     SONDE_MAX_MAPPINGS);
+		tracker->has_too_many = true;
 	}
 	return set_process(tracker, tgid, generation, nr_mappings);
 }
@@ -379,6 +385,9 @@ void tracker_account(const struct tracker *tracker, struct account *account)
 {
 	account->nr_processes = process_table_nr_processes(tracker->processes);
 	account->nr_objects = object_table_nr(process_table_objects(tracker->processes));
+	if (object_table_nr_refused(process_table_objects(tracker->processes)))
+		account_note(account, "%u files were left unread for want of file descriptors: raise the limit (ulimit -n)",
+			     object_table_nr_refused(process_table_objects(tracker->processes)));
 	account->unwind_rows = table_store_rows(tracker->store);
 	account->unwind_bytes = table_store_table_bytes(tracker->store);
 	account->bpf_map_bytes += table_store_bytes(tracker->store);

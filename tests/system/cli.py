@@ -325,6 +325,7 @@ def exit_codes():
 			({"DOUBLE_STATUS": str(7 << 8), "DOUBLE_WRITE": "1"}, 1)):
 		result = double("profile", want=want, environ=environ)
 		failed = [name for name in ("DOUBLE_NEW", "DOUBLE_RUN", "DOUBLE_WRITE") if name in environ]
+		failed += ["no samples: nothing of what was asked for ran on a CPU"] if "DOUBLE_EMPTY" in environ else []
 		check_equal(re.findall(r"^sonde: (.*)$", result.err, re.MULTILINE), failed, environ)
 
 
