@@ -1,14 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# build.sh DIRECTORY [MESON OPTION...]: sets the build directory up once and builds; one line on stderr when it takes a while, the
-# whole log when it fails.
+# build.sh [--again] DIRECTORY [MESON OPTION...]: sets the build directory up once (or again, when packages may have come since) and builds; one line
+# on stderr when it takes a while, the whole log when it fails.
 set -eu
+again=
+[ "$1" != --again ] || { again=--reconfigure; shift; }
 source=$(cd "$(dirname "$0")/.." && pwd)
 directory=$1
 shift
 
 build() {
-	[ -f "$directory/build.ninja" ] || meson setup "$directory" "$source" "$@"
+	if [ ! -f "$directory/build.ninja" ]; then
+		meson setup "$directory" "$source" "$@"
+	elif [ -n "$again" ]; then
+		meson setup --reconfigure "$directory" "$source" "$@"
+	fi
 	ninja -C "$directory"
 }
 
