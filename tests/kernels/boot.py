@@ -55,7 +55,7 @@ def apt(private, *args):
 
 def download_kernel(suite):
 	"""The suite's newest cloud kernel as an unpacked vmlinuz in the cache; its path."""
-	private = scratch("apt")
+	private = scratch("apt-" + suite)
 	for folder in ("state/lists/partial", "cache/archives/partial"):
 		os.makedirs(os.path.join(private, folder))
 	with open(os.path.join(private, "status"), "w", encoding="ascii"):
@@ -71,7 +71,7 @@ def download_kernel(suite):
 	packages = glob.glob(os.path.join(private, "*.deb"))
 	if fetched.code or not packages:
 		skip("the mirror does not give %s: %s" % (names[0], clip(" ".join(fetched.err.split()), 200)))
-	unpacked = scratch("kernel")
+	unpacked = scratch("kernel-" + suite)
 	check(run(["dpkg-deb", "-x", packages[0], unpacked], timeout=120).code == 0, "dpkg-deb -x failed")
 	images = glob.glob(os.path.join(unpacked, "boot", "vmlinuz-*"))
 	check(len(images) == 1, "no vmlinuz in %s" % packages[0])
