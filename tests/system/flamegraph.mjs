@@ -120,6 +120,7 @@ try {
 		await tab.keyboard.press('Escape');
 	});
 	await check('search marks what matches and tells its share, nested matches once', async () => {
+		await settled(); // the zoom of the check before may still be under way
 		const before = await colour('kthread');
 
 		await tab.keyboard.press('/');
