@@ -28,7 +28,7 @@ struct sonde_sample_record {
 	__u32 type;                         /* SONDE_RECORD_SAMPLE */
 	__u32 cpu;
 	__u64 time_ns;                      /* CLOCK_MONOTONIC */
-	__u64 user_stack, kernel_stack;     /* hashes, 0 unless the side is STORED */
+	__u64 user_stack, kernel_stack;     /* hashes; they name a stack when the side is STORED */
 	__u32 tgid, tid;                    /* as seen from the root PID namespace */
 	__u8 user_side, kernel_side;        /* enum sonde_side */
 	__u8 pad[6];                        /* zero */
