@@ -18,7 +18,6 @@ struct process_mapping {
 	uint64_t from_ns, until_ns; /* CLOCK_MONOTONIC; UINT64_MAX: still there */
 	uint64_t load_bias;         /* elf_vaddr = pc - load_bias; 0 without an object */
 	uint32_t object;            /* or OBJECT_NONE: anonymous memory */
-	uint32_t pad;
 };
 
 /* A mapping event of the side-band or a line of /proc/PID/maps. */

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/u64_map.h"
 #include "collect/sideband.h"
@@ -388,6 +387,9 @@ void tracker_account(const struct tracker *tracker, struct account *account)
 	if (object_table_nr_refused(process_table_objects(tracker->processes)))
 		account_note(account, "%u files were left unread for want of file descriptors: raise the limit (ulimit -n)",
 			     object_table_nr_refused(process_table_objects(tracker->processes)));
+	if (rule_table_nr_refused(table_store_rules(tracker->store)))
+		account_note(account, "the table of unwind rules is full: stacks end where one of %u more would be needed",
+			     rule_table_nr_refused(table_store_rules(tracker->store)));
 	account->unwind_rows = table_store_rows(tracker->store);
 	account->unwind_bytes = table_store_table_bytes(tracker->store);
 	account->bpf_map_bytes += table_store_bytes(tracker->store);
