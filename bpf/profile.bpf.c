@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The sampler: runs at every tick of a perf event, on every CPU that has one, and sends the sample with its user and kernel stack.
  *
- * A stack's body is sent when its hash is new to the map `stacks`, before the sample that names it. Nothing is lost without a
+ * A stack's body is sent when its hash is new to the map `stacks`, before the sample that names it. A user stack of a process or a file that is not known
+ * yet is sent raw, and walked in user space. Nothing is lost without a
  * name: every way out adds to a counter. One perf_event program never interrupts another on the same CPU (the kernel's
  * bpf_prog_active), so one scratch per CPU is enough and its counters need no atomics. */
 #include <stdbool.h>
@@ -19,12 +20,27 @@
 #include "lib/unwind.h"
 #include "lib/user_regs.h"
 
+#define PAGE_BYTES 4096
+#define RAW_WINDOW_NS 100000000u /* in so long a time */
+#define RAW_WINDOW_MAX 64        /* so many raw records per CPU: 10 MiB a second */
+#define SYS_EXECVE 59            /* asm/unistd_64.h */
+#define SYS_EXECVEAT 322
+
 struct scratch {
 	struct walk walk;
-	struct {
-		struct sonde_stack_record header;
-		__u64 frames[SONDE_MAX_USER_FRAMES];
-	} stack;
+	__u64 raw_window_ns;
+	__u32 nr_raws;   /* since then */
+	__u32 nr_walked; /* user stacks, for the audit */
+	union {
+		struct {
+			struct sonde_stack_record header;
+			__u64 frames[SONDE_MAX_USER_FRAMES];
+		} stack;
+		struct {
+			struct sonde_raw_record header;
+			__u8 bytes[SONDE_RAW_MAX_BYTES + PAGE_BYTES]; /* the last page is for the verifier */
+		} raw;
+	};
 };
 
 struct {
@@ -104,7 +120,8 @@ static __always_inline enum sonde_side kernel_side(void *ctx, struct scratch *s,
 		hash = hash_step(hash, s->stack.frames[i]);
 	s->stack.header.tgid = 0;
 	s->stack.header.hash = hash;
-	s->stack.header.nr_frames = size / sizeof(__u64);
+	s->stack.header.known_ns = 0;
+	s->stack.header.nr_walked = s->stack.header.nr_frames = size / sizeof(__u64);
 	s->stack.header.stop = s->stack.header.nr_frames < SONDE_MAX_KERNEL_FRAMES ? SONDE_STOP_COMPLETE : SONDE_STOP_DEPTH;
 	*ret_hash = hash;
 	return store_stack(s, time_ns);
@@ -114,16 +131,20 @@ static __always_inline enum sonde_side kernel_side(void *ctx, struct scratch *s,
 static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 {
 	__u32 *pos = bpf_map_lookup_elem(&processes, &tgid);
+	__u64 *born_ns = bpf_map_lookup_elem(&born, &tgid);
 	const __u32 *words;
 
 	w->hash = tgid;
 	w->process_pos = 0;
 	w->nr_mappings = 0;
-	w->mapping.start_pc = w->mapping.end_pc = 0;
+	w->known_ns = 0;
 	if (!pos)
 		return;
-	words = chunk_at(*pos);
+	words = chunk_at(w, *pos);
 	if (!words || CHUNK_WORD(words, *pos) != tgid)
+		return;
+	w->known_ns = CHUNK_U64(words, *pos + 4);
+	if (born_ns && *born_ns > w->known_ns) /* that was another program, or another process */
 		return;
 	w->nr_mappings = CHUNK_WORD(words, *pos + 1);
 	w->hash = hash_step(tgid, CHUNK_WORD(words, *pos + 2)); /* generation */
@@ -141,22 +162,121 @@ static long on_frame(__u32 turn, void *arg)
 	return walk_step(&s->walk, s->stack.frames) == WALK_GOES_ON ? 0 : 1; /* in a form whose range the verifier sees */
 }
 
-static __always_inline enum sonde_side user_side(struct scratch *s, __u32 cpu, __u32 tgid, __u64 time_ns, __u64 *ret_hash)
+WALK_FUNCTION __u64 hash_walk(struct scratch *s)
 {
-	struct walk *w = &s->walk;
+	return s ? walk_hash(&s->walk, s->stack.frames) : 0;
+}
 
-	walk_enter_process(w, tgid);
-	w->block_limit = 0;
-	w->nr_frames = 0;
-	w->exact = 1;
-	w->stop = SONDE_STOP_DEPTH; /* unless the walk says otherwise */
-	bpf_loop(SONDE_MAX_USER_FRAMES, on_frame, &cpu, 0);
-	s->stack.header.tgid = tgid;
-	s->stack.header.hash = hash_step(w->hash, w->stop);
-	s->stack.header.nr_frames = w->nr_frames;
-	s->stack.header.stop = w->stop;
-	*ret_hash = s->stack.header.hash;
-	return store_stack(s, time_ns);
+/* Copies the stack from `sp` on, page by page up to the first that is not there. */
+WALK_FUNCTION __u32 copy_stack(struct scratch *s, __u64 sp)
+{
+	__u32 size = PAGE_BYTES - (sp & (PAGE_BYTES - 1)), off = 0;
+
+	if (!s)
+		return 0;
+	for (int page = 0; page <= SONDE_RAW_MAX_BYTES / PAGE_BYTES; page++) {
+		if (off >= SONDE_RAW_MAX_BYTES)
+			break;
+		if (size > PAGE_BYTES || bpf_probe_read_user(s->raw.bytes + off, size, (const void *)(sp + off)))
+			break;
+		off += size;
+		size = PAGE_BYTES;
+	}
+	return off < SONDE_RAW_MAX_BYTES ? off : SONDE_RAW_MAX_BYTES;
+}
+
+/* Sends the registers and the stack as they are, behind the header that stands in s->raw. 0, or not 0: it was not possible, or too many were in a while. */
+WALK_FUNCTION int send_raw(struct bpf_perf_event_data *ctx, struct scratch *s, __u64 flags)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u64 nr_bytes;
+
+	if (!s)
+		return -1;
+	if (s->raw.header.time_ns - s->raw_window_ns > RAW_WINDOW_NS) {
+		s->raw_window_ns = s->raw.header.time_ns;
+		s->nr_raws = 0;
+	}
+	if (s->nr_raws >= RAW_WINDOW_MAX || !user_regs(ctx, task, &s->walk))
+		return -1;
+	s->nr_raws++;
+	s->raw.header.type = SONDE_RECORD_RAW;
+	s->raw.header.compat = s->walk.compat;
+	for (int i = 0; i < WALK_NR_REGS; i++)
+		s->raw.header.regs[i] = s->walk.regs[i];
+	s->raw.header.regs[WALK_REG_BP] = s->walk.bp;
+	s->raw.header.regs[WALK_REG_SP] = s->walk.sp;
+	s->raw.header.regs[SONDE_REG_PC] = s->walk.pc;
+	nr_bytes = copy_stack(s, s->walk.sp);
+	barrier_var(nr_bytes);
+	if (nr_bytes > SONDE_RAW_MAX_BYTES) /* never: for the verifier */
+		nr_bytes = SONDE_RAW_MAX_BYTES;
+	s->raw.header.stack_bytes = nr_bytes;
+	return bpf_ringbuf_output(&ring, &s->raw, sizeof(s->raw.header) + nr_bytes, flags) != 0;
+}
+
+/* May user space come farther than the kernel did? */
+static __always_inline bool is_early(enum sonde_stop stop)
+{
+	return stop == SONDE_STOP_NO_PROCESS || stop == SONDE_STOP_NO_MAPPING || stop == SONDE_STOP_NOT_LOADED;
+}
+
+/* While a program is replaced there are the registers of the old one, but not its memory. */
+static __always_inline bool in_exec(struct bpf_perf_event_data *ctx, struct task_struct *task)
+{
+	__u64 number = user_mode(ctx) ? 0 : user_syscall(task);
+
+	return number == SYS_EXECVE || number == SYS_EXECVEAT;
+}
+
+/* Sends what the walk has found or, when user space may find more, the stack itself. */
+static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx, struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count)
+{
+	struct sonde_raw_record raw = { .tgid = sample->tgid, .time_ns = sample->time_ns };
+	__u32 nr_walked = s->walk.nr_frames;
+	enum sonde_stop stop = s->walk.stop;
+	__u64 hash = hash_walk(s);
+	enum sonde_side side;
+
+	raw.hash = sample->user_stack = hash;
+	if (is_early(stop) && !bpf_map_lookup_elem(&stacks, &hash)) {
+		raw.use = SONDE_RAW_WALK;
+		raw.id = sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
+		s->raw.header = raw;
+		if (send_raw(ctx, s, stop == SONDE_STOP_NOT_LOADED ? BPF_RB_FORCE_WAKEUP : wake_flag())) {
+			count->raws_refused++;
+			return SONDE_SIDE_LOST;
+		}
+		count->raws++;
+		return SONDE_SIDE_RAW;
+	}
+	s->stack.header.tgid = sample->tgid;
+	s->stack.header.hash = hash;
+	s->stack.header.known_ns = s->walk.known_ns;
+	s->stack.header.nr_walked = nr_walked;
+	s->stack.header.nr_frames = nr_walked < SONDE_MAX_USER_FRAMES ? nr_walked : SONDE_MAX_USER_FRAMES;
+	s->stack.header.stop = stop;
+	side = store_stack(s, sample->time_ns);
+	if (cfg.audit_every && side == SONDE_SIDE_STORED && ++s->nr_walked % cfg.audit_every == 0) {
+		raw.use = SONDE_RAW_AUDIT;
+		raw.id = hash;
+		s->raw.header = raw;
+		send_raw(ctx, s, wake_flag()); /* if not, one less is audited */
+	}
+	return side;
+}
+
+static __always_inline enum sonde_side user_side(struct bpf_perf_event_data *ctx, struct task_struct *task, struct scratch *s, struct sonde_sample_record *sample,
+						 struct sonde_counters *count)
+{
+	__u32 cpu = sample->cpu;
+
+	walk_enter_process(&s->walk, sample->tgid);
+	walk_enter(&s->walk);
+	bpf_loop(WALK_MAX_TURNS, on_frame, &cpu, 0);
+	if (s->walk.stop != SONDE_STOP_COMPLETE && in_exec(ctx, task))
+		s->walk.stop = SONDE_STOP_EXEC;
+	return send_user(ctx, s, sample, count);
 }
 
 static __always_inline bool is_filtered(struct sonde_counters *count, struct task_struct *task, __u64 tgid_tid, const char *comm)
@@ -197,7 +317,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	if (cfg.kernel_stacks && !user_mode(ctx))
 		sample.kernel_side = kernel_side(ctx, s, sample.time_ns, &sample.kernel_stack);
 	if (cfg.user_stacks && user_regs(ctx, task, &s->walk))
-		sample.user_side = user_side(s, cpu, sample.tgid, sample.time_ns, &sample.user_stack);
+		sample.user_side = user_side(ctx, task, s, &sample, count);
 	if (bpf_ringbuf_output(&ring, &sample, sizeof(sample), wake_flag()))
 		count->dropped[SONDE_DROP_RING_FULL]++;
 	else
@@ -205,15 +325,30 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/* For `-- command`: the children of a target are targets from their first instruction on, and no longer than they live. */
+/* A process comes to life, so what was known of its id is of another. For `-- command`: the children of a target are targets from their first instruction on, and no
+ * longer than they live. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tgid = parent->tgid, child_tgid = child->tgid;
+	__u64 start_ns = child->start_time; /* before the side-band tells of it: who has read that knows the child */
 	__u8 yes = 1;
 
-	if (parent_tgid != child_tgid && bpf_map_lookup_elem(&targets, &parent_tgid))
+	if (parent_tgid == child_tgid) /* a thread */
+		return 0;
+	bpf_map_update_elem(&born, &child_tgid, &start_ns, BPF_ANY);
+	if (cfg.filter_tgid && bpf_map_lookup_elem(&targets, &parent_tgid) && cfg.follow)
 		bpf_map_update_elem(&targets, &child_tgid, &yes, BPF_ANY); /* holds more processes than can be told apart at once */
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	__u64 now = bpf_ktime_get_ns();
+
+	bpf_map_update_elem(&born, &tgid, &now, BPF_ANY);
 	return 0;
 }
 

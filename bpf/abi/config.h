@@ -11,7 +11,9 @@ struct sonde_config {
 	__u8 filter_comm;                   /* only `comm`, as thread name or as its group leader's */
 	__u8 user_stacks, kernel_stacks;    /* collect this side */
 	__u8 include_idle;
-	__u8 pad[2];
+	__u8 follow;                        /* children of targets are targets */
+	__u8 pad[1];
+	__u32 audit_every;                  /* send this one of so many walked stacks to be checked; 0: none */
 	char comm[SONDE_COMM_BYTES];
 };
-_Static_assert(sizeof(struct sonde_config) == 32, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_config) == 36, "layout changed: bump SONDE_ABI_VERSION");

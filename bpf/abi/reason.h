@@ -25,7 +25,10 @@
 	X(READ_FAULT, "read_fault", "[stack not readable]") \
 	X(NO_PROGRESS, "no_progress", "[stack does not grow]") \
 	X(COMPAT, "compat", "[32-bit code]") \
-	X(TABLE, "table", "[unwind table damaged]")
+	X(TABLE, "table", "[unwind table damaged]") \
+	X(EXEC, "exec", "[exec]") \
+	X(NOT_LOADED, "not_loaded", "[unwind table not loaded: %s]") \
+	X(STALE, "stale", "[mapping changed]")
 
 #define X(id, name, text) SONDE_FILTER_##id,
 enum sonde_filter { SONDE_FILTER_LIST(X) SONDE_FILTER_COUNT };

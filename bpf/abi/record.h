@@ -5,7 +5,11 @@
 #include "reason.h"
 #include "types.h"
 
-#define SONDE_MAX_USER_FRAMES 2048
+/* Of a deeper user stack the leaf end and the root end are kept. */
+#define SONDE_LEAF_FRAMES 1920
+#define SONDE_ROOT_FRAMES 128 /* a power of two */
+#define SONDE_MAX_USER_FRAMES (SONDE_LEAF_FRAMES + SONDE_ROOT_FRAMES)
+#define SONDE_MAX_WALKED_FRAMES 16384 /* 20 ns each, in an interrupt: then it is enough */
 #define SONDE_MAX_KERNEL_FRAMES 127 /* kernel.perf_event_max_stack's default */
 #define SONDE_COMM_BYTES 16         /* TASK_COMM_LEN, with its NUL */
 
@@ -14,7 +18,7 @@
  * are below 2^57, so the bit is free. Kernel stacks do not use it: there all but the leaf are return addresses. */
 #define SONDE_FRAME_RETURN (1ULL << 63)
 
-enum sonde_record_type { SONDE_RECORD_SAMPLE = 1, SONDE_RECORD_STACK = 2 };
+enum sonde_record_type { SONDE_RECORD_SAMPLE = 1, SONDE_RECORD_STACK = 2, SONDE_RECORD_RAW = 3 };
 
 /* What became of one side (user or kernel) of a sample. */
 enum sonde_side {
@@ -22,6 +26,7 @@ enum sonde_side {
 	SONDE_SIDE_STORED, /* the hash names its stack */
 	SONDE_SIDE_FULL,   /* missed: the stack store is full */
 	SONDE_SIDE_LOST,   /* missed: no room in the ring buffer for the body, or it could not be read */
+	SONDE_SIDE_RAW,    /* user side: what stands for the hash is the id of a raw record, which user space walks */
 };
 
 struct sonde_sample_record {
@@ -41,11 +46,44 @@ struct sonde_stack_record {
 	__u32 tgid;                         /* 0: a kernel stack, the same for all processes */
 	__u64 time_ns;                      /* CLOCK_MONOTONIC: which mappings the pcs were walked with */
 	__u64 hash;
+	__u64 known_ns;                     /* of the struct sonde_process that it was walked with; 0 for the kernel's */
+	__u32 nr_walked;                    /* more than nr_frames: those between the two ends were left out, see sonde_frame_slot */
 	__u16 nr_frames;
 	__u8 stop;                          /* enum sonde_stop */
-	__u8 pad[5];                        /* zero */
+	__u8 pad;                           /* zero */
 }; /* __u64 frames[nr_frames] follow, leaf first */
-_Static_assert(sizeof(struct sonde_stack_record) == 32, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_stack_record) == 40, "layout changed: bump SONDE_ABI_VERSION");
+
+/* Where the i-th frame of a walk is kept: the places of the root end are used in turn. */
+static inline __u32 sonde_frame_slot(__u32 i)
+{
+	return i < SONDE_LEAF_FRAMES ? i : SONDE_LEAF_FRAMES + (i & (SONDE_ROOT_FRAMES - 1)); /* LEAF_FRAMES is a multiple of ROOT_FRAMES */
+}
+
+/* Registers by DWARF number, and the pc behind them. */
+#define SONDE_NR_REGS 17 /* x86-64: psABI figure 3.36 */
+#define SONDE_REG_PC 16
+#define SONDE_RAW_MAX_BYTES 16384
+
+enum sonde_raw_use {
+	SONDE_RAW_WALK,  /* the kernel could not walk this stack to its end, user space may: `id` stands in the sample */
+	SONDE_RAW_AUDIT, /* it could, and user space is to check it: `id` is the hash of what it found */
+};
+
+/* A thread's user registers and the top of its stack as they were at a sample. */
+struct sonde_raw_record {
+	__u32 type;                         /* SONDE_RECORD_RAW */
+	__u32 tgid;
+	__u64 time_ns;                      /* CLOCK_MONOTONIC */
+	__u64 id;
+	__u64 hash;                         /* WALK: of the stack as far as the kernel came; 0 when it did not begin */
+	__u64 regs[SONDE_NR_REGS];
+	__u32 stack_bytes;                  /* SONDE_RAW_MAX_BYTES at most */
+	__u8 use;                           /* enum sonde_raw_use */
+	__u8 compat;                        /* 32-bit code */
+	__u8 pad[2];                        /* zero */
+}; /* stack_bytes of user memory from the stack pointer on follow */
+_Static_assert(sizeof(struct sonde_raw_record) == 176, "layout changed: bump SONDE_ABI_VERSION");
 
 /* One per CPU in the map `counters`. */
 struct sonde_counters {
@@ -53,4 +91,6 @@ struct sonde_counters {
 	__u64 recorded;
 	__u64 filtered[SONDE_FILTER_COUNT];
 	__u64 dropped[SONDE_DROP_COUNT];
+	__u64 raws;                         /* raw records that were sent to be walked */
+	__u64 raws_refused;                 /* and those that were not, for want of room or by the limit of so many in a while */
 };

@@ -3,4 +3,4 @@
 #pragma once
 #include <linux/types.h>
 
-#define SONDE_ABI_VERSION 1
+#define SONDE_ABI_VERSION 2

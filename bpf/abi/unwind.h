@@ -32,7 +32,10 @@ struct sonde_row {
 };
 _Static_assert(sizeof(struct sonde_row) == 4, "rows are one word");
 
-/* An executable mapping of a process. rel = pc - base_pc. nr_blocks 0: no table, walk by frame pointers. */
+/* An executable mapping of a process. rel = pc - base_pc. nr_blocks 0: no table, walk by frame pointers; or, with block_shift SONDE_NOT_LOADED, there is
+ * one that had to make room for others: user space loads it when a walk asks for it. */
+#define SONDE_NOT_LOADED 255
+
 struct sonde_mapping {
 	__u64 start_pc, end_pc;
 	__u64 base_pc;     /* pc of the file's first block; may wrap */
@@ -48,8 +51,9 @@ struct sonde_process {
 	__u32 nr_mappings;
 	__u32 generation;  /* differs whenever a pc of this tgid may mean another file than before */
 	__u32 serial;      /* of this block: no other has had it. 1 at least */
+	__u64 known_ns;    /* CLOCK_MONOTONIC: what the process did up to then is taken into account */
 };
-_Static_assert(sizeof(struct sonde_process) == 16, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_process) == 24, "layout changed: bump SONDE_ABI_VERSION");
 
 enum sonde_rule_kind {
 	SONDE_RULE_KIND_NONE,        /* no rule here: frame pointers, validated */
@@ -62,7 +66,7 @@ enum sonde_rule_kind {
 enum sonde_cfa_kind {
 	SONDE_CFA_SP,       /* sp + cfa_off */
 	SONDE_CFA_BP,       /* bp + cfa_off */
-	SONDE_CFA_REG,      /* register cfa_reg + cfa_off: in the leaf and in code a signal interrupted only */
+	SONDE_CFA_REG,      /* register cfa_reg + cfa_off: where it is known: in the leaf and in code a signal interrupted; rbx also farther up */
 	SONDE_CFA_DEREF_SP, /* *(sp + cfa_off) + cfa_add */
 	SONDE_CFA_DEREF_BP, /* *(bp + cfa_off) + cfa_add: realigned stacks (DRAP) */
 	SONDE_CFA_PLT,      /* sp + cfa_off + ((pc & 15) >= cfa_reg ? 8 : 0) */
@@ -75,16 +79,24 @@ enum sonde_bp_kind {
 	SONDE_BP_UNDEFINED, /* not to be had: 0 */
 };
 
-/* x86-64: sp = rsp, bp = rbp; the caller's sp is the CFA; cfa_reg is a DWARF register number (psABI figure 3.36). */
+enum sonde_ra_kind {
+	SONDE_RA_CFA,       /* at CFA + ra_off */
+	SONDE_RA_REG,       /* arm64: still in x30, in the leaf and in code a signal interrupted only */
+};
+
+/* x86-64: sp = rsp, bp = rbp; arm64: bp = x29. The caller's sp is the CFA; cfa_reg is a DWARF register number (psABI figure 3.36). */
 struct sonde_rule {
 	__s32 cfa_off, bp_off;
 	__s16 ra_off;             /* the return address is at CFA + ra_off: -8 but for hand-written code */
 	__s16 cfa_add;
+	__s16 rbx_off;            /* the caller's rbx is at CFA + rbx_off; 0: still in rbx. x86-64 only */
 	__u8 kind;                /* enum sonde_rule_kind */
 	__u8 cfa_kind, cfa_reg;   /* enum sonde_cfa_kind */
 	__u8 bp_kind;             /* enum sonde_bp_kind */
+	__u8 ra_kind;             /* enum sonde_ra_kind */
+	__u8 pad[5];              /* zero: rules are compared whole */
 };
-_Static_assert(sizeof(struct sonde_rule) == 16, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_rule) == 24, "layout changed: bump SONDE_ABI_VERSION");
 
 /* Rules that every table may use without having defined them. */
 #define SONDE_RULE_NONE 0

@@ -19,6 +19,7 @@ struct signal_struct {
 struct task_struct {
 	unsigned int flags; /* PF_* */
 	int tgid;
+	__u64 start_time; /* CLOCK_MONOTONIC, ns */
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;

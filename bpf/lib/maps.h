@@ -69,7 +69,16 @@ struct {
 	__type(value, struct sonde_counters);
 } counters SEC(".maps");
 
-static __always_inline const __u32 *chunk_at(__u32 pos)
+struct { /* tgid -> when it was forked or replaced its program: what was known of that id before is of another */
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192); /* more than come to life between two readings of the side-band */
+	__type(key, __u32);
+	__type(value, __u64);
+} born SEC(".maps");
+
+struct walk;
+
+static __always_inline const __u32 *chunk_at(const struct walk *w, __u32 pos)
 {
 	__u32 number = pos >> SONDE_CHUNK_SHIFT, zero = 0;
 	void *inner = bpf_map_lookup_elem(&chunks, &number);
@@ -79,12 +88,12 @@ static __always_inline const __u32 *chunk_at(__u32 pos)
 	return bpf_map_lookup_elem(inner, &zero);
 }
 
-static __always_inline const struct sonde_rule *rule_at(__u32 number)
+static __always_inline const struct sonde_rule *rule_at(const struct walk *w, __u32 number)
 {
 	return bpf_map_lookup_elem(&rules, &number);
 }
 
-static __always_inline long read_user(void *to, __u32 size, __u64 from)
+static __always_inline long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
 {
 	return bpf_probe_read_user(to, size, (const void *)from);
 }

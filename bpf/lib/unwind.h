@@ -2,9 +2,9 @@
 /* The native walk: from one frame of a user stack to its caller, by the rows of abi/unwind.h, else by validated frame pointers.
  * Compiles for BPF and for the host: whoever includes this gives, before, the three accessors
  *
- *   const __u32 *chunk_at(__u32 pos)                   the words of the chunk that pos lies in, or NULL
- *   const struct sonde_rule *rule_at(__u32 number)     or NULL
- *   long read_user(void *to, __u32 size, __u64 from)   0, or not 0 when not all of it can be read
+ *   const __u32 *chunk_at(const struct walk *w, __u32 pos)                   the words of the chunk that pos lies in, or NULL
+ *   const struct sonde_rule *rule_at(const struct walk *w, __u32 number)     or NULL
+ *   long read_user(const struct walk *w, void *to, __u32 size, __u64 from)   0, or not 0 when not all of it can be read
  *
  * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
  * once per way to them (210,000 instructions that were looked at became 6,000).
@@ -21,25 +21,35 @@
 #define WALK_CACHE_ENTRIES (1u << WALK_CACHE_SHIFT)
 #define WALK_MAX_FP_FRAME_BYTES (16u << 20) /* a frame pointer farther up than this is no frame pointer */
 #define WALK_NR_REGS 16
+#define WALK_MAX_SIGNALS 16 /* handlers interrupted by handlers; more is a stack that leads to itself */
 
 /* DWARF register numbers of x86-64 (psABI figure 3.36). */
+#define WALK_REG_BX 3
 #define WALK_REG_BP 6
 #define WALK_REG_SP 7
 
 /* What the walk does at a frame, beside the numbers of rules. */
 #define WALK_NO_TABLE SONDE_MAX_RULES
 #define WALK_NO_MAPPING (SONDE_MAX_RULES + 1)
+#define WALK_NOT_LOADED (SONDE_MAX_RULES + 2)
 
 /* Frames come again and again: what was found for one is remembered. */
 struct walk_cached {
 	__u64 frame;  /* as it stands in the stack, with SONDE_FRAME_RETURN */
 	__u32 serial; /* of the struct sonde_process that it was found with */
-	__u32 rule;   /* or one of the two above */
+	__u32 rule;   /* or WALK_NO_TABLE, WALK_NOT_LOADED */
+};
+
+/* Where a walk was when it last knew all registers: at the leaf, or where a signal struck. */
+struct walk_start {
+	__u64 pc, sp, bp, bx, hash;
+	__u32 nr_frames, pad;
 };
 
 struct walk {
 	__u64 pc, sp, bp;
 	__u64 hash;                        /* of the frames so far */
+	__u64 known_ns;                    /* of the process's block; 0: not known */
 	__u64 regs[WALK_NR_REGS];          /* by DWARF number, as they were at the leaf or where a signal struck */
 	struct sonde_mapping mapping;      /* that of the last frame; empty at first */
 	__u64 block_start;                 /* user address of block[0] */
@@ -50,7 +60,9 @@ struct walk {
 	__u8 stop;                         /* enum sonde_stop, once the walk has ended */
 	__u8 exact;                        /* pc is an instruction that was interrupted, not a return address; regs hold */
 	__u8 compat;                       /* 32-bit code: we do not know its stack */
-	__u8 pad;
+	__u8 follows_bx;                   /* regs[WALK_REG_BX] is kept as the frames restore it: from the start on */
+	__u32 nr_signals;                  /* signal frames so far */
+	struct walk_start start;
 	__u64 block[WALK_BLOCK_BYTES / 8];
 	struct walk_cached cache[WALK_CACHE_ENTRIES]; /* by frame; outlives the walk */
 };
@@ -78,12 +90,12 @@ WALK_FUNCTION int walk_fill(struct walk *w, __u64 from)
 	if (!w)
 		return -1;
 	w->block_limit = 0;
-	if (read_user(w->block, WALK_BLOCK_BYTES, from)) {
+	if (read_user(w, w->block, WALK_BLOCK_BYTES, from)) {
 		size = WALK_PAGE_BYTES - (from & (WALK_PAGE_BYTES - 1));
 		if (size < 8 || size >= WALK_BLOCK_BYTES)
 			return -1;
 		size &= WALK_BLOCK_BYTES - 1; /* for the verifier */
-		if (read_user(w->block, size, from))
+		if (read_user(w, w->block, size, from))
 			return -1;
 	}
 	w->block_start = from;
@@ -101,7 +113,7 @@ static __always_inline int walk_word(struct walk *w, __u64 at, __u64 *ret_word)
 		off = 0;
 	}
 	if (off & 7) { /* a stack that is not aligned: rare enough to read it by itself */
-		return read_user(ret_word, sizeof(*ret_word), at) ? -1 : 0;
+		return read_user(w, ret_word, sizeof(*ret_word), at) ? -1 : 0;
 	}
 	*ret_word = w->block[off / 8 & (WALK_BLOCK_BYTES / 8 - 1)];
 	return 0;
@@ -118,11 +130,16 @@ static __always_inline __u64 at_most(__u64 a, __u64 b)
 }
 
 /* How many of the process's mappings start at or before `pc`. */
-WALK_FUNCTION __u32 walk_search_mappings(__u32 pos, __u32 nr, __u64 pc)
+WALK_FUNCTION __u32 walk_search_mappings(struct walk *w, __u64 pc)
 {
-	const __u32 *words = chunk_at(pos);
-	__u32 base = 0;
+	__u32 base = 0, pos, nr;
+	const __u32 *words;
 
+	if (!w)
+		return 0;
+	pos = w->process_pos;
+	nr = w->nr_mappings;
+	words = chunk_at(w, pos);
 	if (!words)
 		return 0;
 	for (int step = 0; step < 13 && nr > 1; step++) { /* 2^13 > SONDE_MAX_MAPPINGS */
@@ -142,8 +159,8 @@ static __always_inline int walk_find_mapping(struct walk *w, __u64 pc)
 
 	if (pc - w->mapping.start_pc < w->mapping.end_pc - w->mapping.start_pc)
 		return 0;
-	nr_before = walk_search_mappings(w->process_pos, w->nr_mappings, pc);
-	words = chunk_at(w->process_pos);
+	nr_before = walk_search_mappings(w, pc);
+	words = chunk_at(w, w->process_pos);
 	at = w->process_pos + (nr_before - 1) * 8;
 	if (!nr_before || !words || pc >= CHUNK_U64(words, at + 2))
 		return -1;
@@ -161,7 +178,7 @@ static __always_inline __u32 walk_find_rule(struct walk *w, __u64 rel)
 {
 	__u64 block = rel >> (w->mapping.block_shift & 31);
 	__u32 low = rel & ((1u << (w->mapping.block_shift & 31)) - 1), first, nr;
-	const __u32 *words = chunk_at(w->mapping.index_pos);
+	const __u32 *words = chunk_at(w, w->mapping.index_pos);
 
 	if (!words || block >= w->mapping.nr_blocks)
 		return SONDE_RULE_NONE;
@@ -169,7 +186,7 @@ static __always_inline __u32 walk_find_rule(struct walk *w, __u64 rel)
 	nr = CHUNK_WORD(words, w->mapping.index_pos + block + 1) - first;
 	if ((first + nr) >> SONDE_CHUNK_SHIFT != first >> SONDE_CHUNK_SHIFT) /* goes on in another chunk */
 		nr = SONDE_CHUNK_WORDS - (first & (SONDE_CHUNK_WORDS - 1));
-	words = chunk_at(first);
+	words = chunk_at(w, first);
 	if (!words)
 		return SONDE_RULE_NONE;
 	for (int step = 0; step < 17 && nr > 1; step++) { /* a row for each address of the largest block */
@@ -198,7 +215,10 @@ WALK_FUNCTION __u32 walk_search(struct walk *w, __u64 frame)
 		return WALK_NO_MAPPING;
 	if (walk_find_mapping(w, pc))
 		return WALK_NO_MAPPING;
-	rule = w->mapping.nr_blocks ? walk_find_rule(w, pc - w->mapping.base_pc) : WALK_NO_TABLE;
+	if (w->mapping.nr_blocks)
+		rule = walk_find_rule(w, pc - w->mapping.base_pc);
+	else
+		rule = w->mapping.block_shift == SONDE_NOT_LOADED ? WALK_NOT_LOADED : WALK_NO_TABLE;
 	cached = walk_cached(w, frame);
 	cached->frame = frame;
 	cached->serial = w->serial;
@@ -214,11 +234,11 @@ static __always_inline __u32 walk_lookup(struct walk *w, __u64 frame)
 }
 
 /* Does a call instruction end at `pc`? E8 rel32, or FF /2 in its forms of 2, 3, 4, 6 and 7 bytes (Intel SDM volume 2, CALL). */
-WALK_FUNCTION int walk_after_call(__u64 pc)
+WALK_FUNCTION int walk_after_call(struct walk *w, __u64 pc)
 {
 	__u8 code[8] = {};
 
-	if (read_user(code, sizeof(code), pc - sizeof(code)))
+	if (!w || read_user(w, code, sizeof(code), pc - sizeof(code)))
 		return 0;
 	return code[3] == 0xe8 || (code[6] == 0xff && (code[7] & 0x38) == 0x10) || (code[5] == 0xff && (code[6] & 0x38) == 0x10) ||
 	       (code[4] == 0xff && (code[5] & 0x38) == 0x10) || (code[2] == 0xff && (code[3] & 0x38) == 0x10) ||
@@ -249,24 +269,24 @@ static __always_inline int is_endbr64(const __u8 *code)
 
 /* How far behind the begin of the function that was called `pc` stands: by the direct call (E8 rel32) before `ret`. WALK_MAX_LEAF_BYTES: there is none, or it does not
  * lead to code before pc. */
-WALK_FUNCTION __u32 walk_called_distance(__u64 ret, __u64 pc)
+WALK_FUNCTION __u32 walk_called_distance(struct walk *w, __u64 ret, __u64 pc)
 {
 	__u8 call[8] = {};
 	__u64 distance;
 
-	if (read_user(call, 5, ret - 5) || call[0] != 0xe8)
+	if (!w || read_user(w, call, 5, ret - 5) || call[0] != 0xe8)
 		return WALK_MAX_LEAF_BYTES;
 	distance = pc - (ret + (__u64)(__s64)(__s32)(call[1] | call[2] << 8 | call[3] << 16 | (__u32)call[4] << 24));
 	return distance < WALK_MAX_LEAF_BYTES ? distance : WALK_MAX_LEAF_BYTES;
 }
 
 /* Does the function that begins `distance` before `pc` set up a frame pointer, and has it begun to? */
-static __always_inline int walk_has_frame(__u64 pc, __u32 distance)
+static __always_inline int walk_has_frame(struct walk *w, __u64 pc, __u32 distance)
 {
 	__u8 code[8] = {};
 	__u32 off;
 
-	if (read_user(code, sizeof(code), pc - distance))
+	if (read_user(w, code, sizeof(code), pc - distance))
 		return 1;
 	off = is_endbr64(code) ? 4 : 0;
 	return distance > off && is_push_bp(code + off);
@@ -281,24 +301,24 @@ WALK_FUNCTION int walk_frameless(struct walk *w)
 	__u32 distance;
 	__u8 code[8] = {};
 
-	if (!w || read_user(code, 4, w->pc) || walk_word(w, w->sp, &ret))
+	if (!w || read_user(w, code, 4, w->pc) || walk_word(w, w->sp, &ret))
 		return 0;
 	bp = w->bp;
 	sp = w->sp + 8;
 	if (is_mov_bp_sp(code)) {
 		bp = ret;
 		sp += 8;
-		if (walk_word(w, w->sp + 8, &ret) || !walk_after_call(ret))
+		if (walk_word(w, w->sp + 8, &ret) || !walk_after_call(w, ret))
 			return 0;
 	} else if (is_ret(code)) {
-		if (!walk_after_call(ret))
+		if (!walk_after_call(w, ret))
 			return 0;
 	} else {
-		distance = walk_called_distance(ret, w->pc);
-		if (distance == WALK_MAX_LEAF_BYTES || walk_has_frame(w->pc, distance))
+		distance = walk_called_distance(w, ret, w->pc);
+		if (distance == WALK_MAX_LEAF_BYTES || walk_has_frame(w, w->pc, distance))
 			return 0;
 		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_word(w, bp + 8, &by_bp) &&
-		    walk_called_distance(by_bp, w->pc) <= distance)
+		    walk_called_distance(w, by_bp, w->pc) <= distance)
 			return 0;
 	}
 	if (walk_find_mapping(w, ret - 1))
@@ -310,34 +330,31 @@ WALK_FUNCTION int walk_frameless(struct walk *w)
 	return 1;
 }
 
-/* Where no row stands: the chain of saved frame pointers, each link checked. `stop` is what it means when it breaks. */
-WALK_FUNCTION int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
+/* All registers are known here. */
+static __always_inline void walk_begin(struct walk *w)
 {
-	struct walk_cached *cached;
-	__u64 bp, pc, frame;
+	w->start.pc = w->pc;
+	w->start.sp = w->sp;
+	w->start.bp = w->bp;
+	w->start.bx = w->regs[WALK_REG_BX];
+	w->start.hash = w->hash;
+	w->start.nr_frames = w->nr_frames;
+	w->follows_bx = 0;
+}
 
-	if (!w)
+/* A frame asks for rbx, which the way up to here did not keep: go it once more, and keep it. So rare that all others need not pay for it. */
+WALK_FUNCTION int walk_again_with_bx(struct walk *w)
+{
+	if (!w || w->follows_bx)
 		return WALK_ENDED;
-	if (w->exact && walk_frameless(w))
-		return WALK_GOES_ON;
-	if (!w->bp && !w->exact) /* the ABI's mark of the outermost frame */
-		return walk_stop(w, SONDE_STOP_COMPLETE);
-	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
-		return walk_stop(w, stop);
-	if (walk_word(w, w->bp, &bp) || walk_word(w, w->bp + 8, &pc))
-		return walk_stop(w, SONDE_STOP_READ_FAULT);
-	if (!pc) /* behind the innermost frame: the outermost one's. In it bp may be any register, and this any zero */
-		return walk_stop(w, w->exact ? stop : SONDE_STOP_COMPLETE);
-	frame = pc | SONDE_FRAME_RETURN;
-	cached = walk_cached(w, frame);
-	if (cached->frame != frame || cached->serial != w->serial) { /* else it was a return address before */
-		if (walk_find_mapping(w, pc - 1) || !walk_after_call(pc))
-			return walk_stop(w, stop);
-	}
-	w->sp = w->bp + 16;
-	w->bp = bp;
-	w->pc = pc;
-	w->exact = 0;
+	w->pc = w->start.pc;
+	w->sp = w->start.sp;
+	w->bp = w->start.bp;
+	w->regs[WALK_REG_BX] = w->start.bx;
+	w->hash = w->start.hash;
+	w->nr_frames = w->start.nr_frames;
+	w->exact = 1;
+	w->follows_bx = 1;
 	return WALK_GOES_ON;
 }
 
@@ -353,20 +370,71 @@ WALK_FUNCTION int walk_signal(struct walk *w)
 
 	if (!w)
 		return WALK_ENDED;
-	if (read_user(saved, sizeof(saved), w->sp + SIGNAL_MCONTEXT_OFF))
+	if (++w->nr_signals > WALK_MAX_SIGNALS)
+		return walk_stop(w, SONDE_STOP_DEPTH);
+	if (read_user(w, saved, sizeof(saved), w->sp + SIGNAL_MCONTEXT_OFF))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	for (int i = 0; i < 8; i++)
 		w->regs[8 + i] = saved[i];
 	w->regs[0] = saved[13]; /* rax */
 	w->regs[1] = saved[12]; /* rdx */
 	w->regs[2] = saved[14]; /* rcx */
-	w->regs[3] = saved[11]; /* rbx */
+	w->regs[WALK_REG_BX] = saved[11];
 	w->regs[4] = saved[9];  /* rsi */
 	w->regs[5] = saved[8];  /* rdi */
 	w->bp = saved[10];
 	w->sp = saved[15];
 	w->pc = saved[16];
 	w->exact = 1;
+	walk_begin(w);
+	return WALK_GOES_ON;
+}
+
+/* What a C library without CFI for it (musl) has behind a signal handler: mov $15,%rax (also as mov $15,%eax); syscall. 15 is rt_sigreturn. */
+WALK_FUNCTION int walk_is_sigreturn(struct walk *w)
+{
+	__u8 code[9] = {};
+
+	if (!w || w->exact || read_user(w, code, sizeof(code), w->pc))
+		return 0;
+	if (code[0] == 0x48 && code[1] == 0xc7 && code[2] == 0xc0)
+		return code[3] == 15 && !code[4] && !code[5] && !code[6] && code[7] == 0x0f && code[8] == 0x05;
+	return code[0] == 0xb8 && code[1] == 15 && !code[2] && !code[3] && !code[4] && code[5] == 0x0f && code[6] == 0x05;
+}
+
+
+/* Where no row stands: the chain of saved frame pointers, each link checked. `stop` is what it means when it breaks. */
+WALK_FUNCTION int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
+{
+	struct walk_cached *cached;
+	__u64 bp, pc, frame;
+
+	if (!w)
+		return WALK_ENDED;
+	if (walk_is_sigreturn(w))
+		return walk_signal(w);
+	if (w->follows_bx) /* frames without rules do not say where they keep it */
+		return walk_stop(w, SONDE_STOP_BAD_RULE);
+	if (w->exact && walk_frameless(w))
+		return WALK_GOES_ON;
+	if (!w->bp && !w->exact) /* the ABI's mark of the outermost frame */
+		return walk_stop(w, SONDE_STOP_COMPLETE);
+	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
+		return walk_stop(w, stop);
+	if (walk_word(w, w->bp, &bp) || walk_word(w, w->bp + 8, &pc))
+		return walk_stop(w, SONDE_STOP_READ_FAULT);
+	if (!pc) /* behind the innermost frame: the outermost one's. In it bp may be any register, and this any zero */
+		return walk_stop(w, w->exact ? stop : SONDE_STOP_COMPLETE);
+	frame = pc | SONDE_FRAME_RETURN;
+	cached = walk_cached(w, frame);
+	if (cached->frame != frame || cached->serial != w->serial) { /* else it was a return address before */
+		if (walk_find_mapping(w, pc - 1) || !walk_after_call(w, pc))
+			return walk_stop(w, stop);
+	}
+	w->sp = w->bp + 16;
+	w->bp = bp;
+	w->pc = pc;
+	w->exact = 0;
 	return WALK_GOES_ON;
 }
 
@@ -385,7 +453,7 @@ static __always_inline int walk_cfa(struct walk *w, const struct sonde_rule *rul
 		*ret_cfa = w->sp + off + ((w->pc & 15) >= rule->cfa_reg ? 8 : 0);
 		return WALK_GOES_ON;
 	case SONDE_CFA_REG:
-		if (!w->exact)
+		if (!w->exact && !(w->follows_bx && rule->cfa_reg == WALK_REG_BX))
 			return walk_stop(w, SONDE_STOP_BAD_RULE);
 		*ret_cfa = w->regs[rule->cfa_reg & (WALK_NR_REGS - 1)] + off;
 		return WALK_GOES_ON;
@@ -403,6 +471,8 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 {
 	__u64 cfa, pc, bp = w->bp;
 
+	if (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg == WALK_REG_BX && !w->exact && !walk_again_with_bx(w))
+		return WALK_GOES_ON;
 	if (walk_cfa(w, rule, &cfa))
 		return WALK_ENDED;
 	if (cfa <= w->sp)
@@ -414,6 +484,8 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 		bp = 0;
 	}
 	if (walk_word(w, cfa + (__u64)(__s64)rule->ra_off, &pc))
+		return walk_stop(w, SONDE_STOP_READ_FAULT);
+	if (w->follows_bx && rule->rbx_off && walk_word(w, cfa + (__u64)(__s64)rule->rbx_off, &w->regs[WALK_REG_BX]))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	if (!pc)
 		return walk_stop(w, SONDE_STOP_COMPLETE);
@@ -435,9 +507,12 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	if (!w->process_pos)
 		return walk_stop(w, SONDE_STOP_NO_PROCESS);
 	number = walk_lookup(w, frame);
-	if (number >= SONDE_MAX_RULES)
+	if (number >= SONDE_MAX_RULES) {
+		if (number == WALK_NOT_LOADED)
+			return walk_stop(w, SONDE_STOP_NOT_LOADED);
 		return walk_frame_pointer(w, number == WALK_NO_MAPPING ? SONDE_STOP_NO_MAPPING : SONDE_STOP_NO_ROW);
-	rule = rule_at(number);
+	}
+	rule = rule_at(w, number);
 	if (!rule)
 		return walk_stop(w, SONDE_STOP_TABLE);
 	if (rule->kind == SONDE_RULE_KIND_STEP)
@@ -451,16 +526,43 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	return walk_stop(w, SONDE_STOP_BAD_RULE);
 }
 
+/* To be called when the registers and the process stand in the walk, before its first turn. */
+static __always_inline void walk_enter(struct walk *w)
+{
+	w->mapping.start_pc = w->mapping.end_pc = 0;
+	w->block_limit = 0;
+	w->nr_frames = 0;
+	w->nr_signals = 0;
+	w->exact = 1;
+	w->stop = SONDE_STOP_DEPTH; /* unless the walk says otherwise */
+	walk_begin(w);
+}
+
 /* One turn of the walk: takes the current frame down into frames[SONDE_MAX_USER_FRAMES], then moves to its caller. */
 static __always_inline int walk_step(struct walk *w, __u64 *frames)
 {
 	__u64 frame = w->exact ? w->pc : w->pc | SONDE_FRAME_RETURN;
 	__u32 i = w->nr_frames;
 
-	if (i >= SONDE_MAX_USER_FRAMES)
+	if (i >= SONDE_MAX_WALKED_FRAMES)
 		return walk_stop(w, SONDE_STOP_DEPTH);
-	frames[i] = frame;
+	frames[sonde_frame_slot(i) & (SONDE_MAX_USER_FRAMES - 1)] = frame;
 	w->nr_frames = i + 1;
-	w->hash = hash_step(w->hash, frame);
+	if (i < SONDE_LEAF_FRAMES)
+		w->hash = hash_step(w->hash, frame);
 	return walk_caller(w, frame);
+}
+
+/* The turns that a walk takes at most: twice, when it has to begin again. */
+#define WALK_MAX_TURNS (2 * SONDE_MAX_WALKED_FRAMES)
+
+/* To be called after its last turn: the hash of the frames that are kept and of what the walk ended with. Recursions of different depth that are cut are one stack. */
+static __always_inline __u64 walk_hash(const struct walk *w, const __u64 *frames)
+{
+	__u32 nr = w->nr_frames > SONDE_LEAF_FRAMES ? w->nr_frames - SONDE_LEAF_FRAMES : 0;
+	__u64 hash = w->hash;
+
+	for (__u32 i = 0; i < SONDE_ROOT_FRAMES && i < nr; i++)
+		hash = hash_step(hash, frames[SONDE_LEAF_FRAMES + ((w->nr_frames - 1 - i) & (SONDE_ROOT_FRAMES - 1))]);
+	return hash_step(hash, w->stop);
 }

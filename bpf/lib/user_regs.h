@@ -57,3 +57,13 @@ static __always_inline bool user_regs(struct bpf_perf_event_data *ctx, struct ta
 	walk_enter_regs(w, &saved);
 	return true;
 }
+
+/* The number of the system call that the thread is in. */
+static __always_inline __u64 user_syscall(struct task_struct *task)
+{
+	struct pt_regs saved;
+
+	if (bpf_probe_read_kernel(&saved, sizeof(saved), (const void *)bpf_task_pt_regs(task)))
+		return ~0ULL;
+	return saved.orig_rax;
+}

@@ -45,8 +45,9 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	memcpy((void *)&skeleton->rodata->cfg, &options->config, sizeof(options->config));
 	skeleton->rodata->cfg.version = SONDE_ABI_VERSION;
 	skeleton->rodata->cfg.ring_wake_bytes = bytes / 2;
-	bpf_program__set_autoload(skeleton->progs.on_fork, options->follow);
+	skeleton->rodata->cfg.follow = options->follow;
 	bpf_program__set_autoload(skeleton->progs.on_exit, options->follow);
+	bpf_program__set_autoattach(skeleton->progs.on_tick, false); /* to the events, when they are opened */
 	return bpf_map__set_max_entries(skeleton->maps.ring, bytes) ?:
 	       bpf_map__set_max_entries(skeleton->maps.rules, SAMPLER_MAX_RULES) ?:
 	       bpf_map__set_max_entries(skeleton->maps.stacks, (uint32_t)options->stack_storage) ?:
@@ -79,10 +80,13 @@ static int take_record(const struct sampler *sampler, const void *record, size_t
 {
 	const struct sonde_sample_record *sample = record;
 	const struct sonde_stack_record *stack = record;
+	const struct sonde_raw_record *raw = record;
 
 	if (size == sizeof(*sample) && sample->type == SONDE_RECORD_SAMPLE)
 		return sampler->record_fn(sampler->record_arg, record);
 	if (size >= sizeof(*stack) && stack->type == SONDE_RECORD_STACK && size == sizeof(*stack) + stack->nr_frames * sizeof(uint64_t))
+		return sampler->record_fn(sampler->record_arg, record);
+	if (size >= sizeof(*raw) && raw->type == SONDE_RECORD_RAW && size == sizeof(*raw) + raw->stack_bytes)
 		return sampler->record_fn(sampler->record_arg, record);
 	return -EBADMSG;
 }
@@ -109,12 +113,9 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 	err = profile_bpf__load(sampler->skeleton);
 	if (err)
 		return load_failed(err, diag);
-	if (options->follow) {
-		sampler->skeleton->links.on_fork = bpf_program__attach(sampler->skeleton->progs.on_fork);
-		sampler->skeleton->links.on_exit = bpf_program__attach(sampler->skeleton->progs.on_exit);
-		if (!sampler->skeleton->links.on_fork || !sampler->skeleton->links.on_exit)
-			return diag_errno(diag, EOPNOTSUPP, "cannot follow the command's children: %s", strerror(errno));
-	}
+	err = profile_bpf__attach(sampler->skeleton);
+	if (err)
+		return diag_errno(diag, EOPNOTSUPP, "cannot follow the processes: %s", strerror(-err));
 	sampler->ring = ring_buffer__new(bpf_map__fd(sampler->skeleton->maps.ring), on_record, sampler, NULL);
 	if (!sampler->ring)
 		return diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));

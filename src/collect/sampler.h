@@ -35,7 +35,7 @@ MUST_CHECK int sampler_open_events(struct sampler *sampler, const struct sampler
 MUST_CHECK int sampler_start(struct sampler *sampler, struct diag *diag);
 void sampler_stop(struct sampler *sampler);
 
-/* A record: struct sonde_sample_record or struct sonde_stack_record, whole and of a known type. Borrowed for the call. A negative result ends the reading. */
+/* A record: struct sonde_sample_record, sonde_stack_record or sonde_raw_record, whole and of a known type. Borrowed for the call. A negative result ends the reading. */
 typedef int (*sampler_record_fn)(void *arg, const void *record);
 /* Calls `fn` for the records that are there, up to max_records: at the highest rates there would always be one more. 0 or what fn gave. */
 MUST_CHECK int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_fn fn, void *arg);

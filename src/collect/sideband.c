@@ -293,7 +293,7 @@ static int tell(struct sideband *sideband, uint64_t limit_ns, sideband_event_fn 
 
 /* While the rings are read one after the other, a process may go on from a CPU that was read to one that was not: then what it did later is here
  * and what it did before is not. So only what is older than the reading is told, and the rest after another one. */
-int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg)
+int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg, uint64_t *ret_known_ns)
 {
 	size_t nr_left = 1;
 	int err = 0;
@@ -306,6 +306,7 @@ int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg)
 		err = sideband->batch.err ? sideband->batch.err : sideband->order.err;
 		if (!err)
 			err = tell(sideband, limit_ns, fn, arg, &nr_left);
+		*ret_known_ns = limit_ns;
 	}
 	return err;
 }

@@ -29,5 +29,5 @@ int sideband_fd(const struct sideband *sideband); /* readable as soon as there i
 
 /* The event and its path are borrowed for the call. A negative result ends the reading. */
 typedef int (*sideband_event_fn)(void *arg, const struct sideband_event *event);
-/* Calls `fn` for all events that are there, in the order of their time. 0, -ENOMEM or what fn gave. */
-MUST_CHECK int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg);
+/* Calls `fn` for all events that are there, in the order of their time. *ret_known_ns: all that happened up to then has been told. 0, -ENOMEM or what fn gave. */
+MUST_CHECK int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg, uint64_t *ret_known_ns);

@@ -32,6 +32,7 @@ struct tracker {
 	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
 	bool tables_full, processes_full; /* said once */
 	uint64_t scanned_ns;           /* when /proc was last read */
+	uint64_t known_ns;             /* what happened up to then is in the process table */
 	bool has_losses;               /* side-band records were lost since */
 	bool has_too_many;             /* said once that a process has more mappings than the kernel side takes */
 };
@@ -160,7 +161,8 @@ static int place_of(struct tracker *tracker, uint32_t object, const struct table
 /* Writes tracker->scratch. That there is no room is no failure: what is not known is walked as far as that goes, and marked. */
 static int set_process(struct tracker *tracker, uint32_t tgid, uint32_t generation, uint32_t nr_mappings)
 {
-	int err = table_store_set_process(tracker->store, tgid, generation, tracker->scratch, nr_mappings);
+	const struct sonde_process process = { .tgid = tgid, .generation = generation, .nr_mappings = nr_mappings, .known_ns = tracker->known_ns };
+	int err = table_store_set_process(tracker->store, &process, tracker->scratch);
 
 	if (err != -ENOSPC)
 		return err;
@@ -248,7 +250,7 @@ static int scan_only(struct tracker *tracker, uint64_t now, struct diag *diag)
 
 int tracker_scan(struct tracker *tracker, struct diag *diag)
 {
-	uint64_t now = tracker->scanned_ns = clock_ns();
+	uint64_t now = tracker->scanned_ns = tracker->known_ns = clock_ns();
 	int err = tracker->has_only ? scan_only(tracker, now, diag) : process_table_scan_all(tracker->processes, now, diag);
 
 	tracker->has_losses = false;
@@ -355,7 +357,7 @@ static int on_event(void *arg, const struct sideband_event *event)
 
 int tracker_read(struct tracker *tracker, struct diag *diag)
 {
-	int err = sideband_read(tracker->sideband, on_event, tracker);
+	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
 
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the processes: %s", strerror(-err));

@@ -63,7 +63,7 @@ static uint16_t add_rule(struct rule_table *table, uint16_t *slot, const struct 
 
 uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *rule)
 {
-	uint64_t words[2], hash;
+	uint64_t words[3], hash;
 
 	switch (rule->kind) {
 	case SONDE_RULE_KIND_STEP:
@@ -78,7 +78,7 @@ uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *ru
 		return SONDE_RULE_UNSUPPORTED;
 	}
 	memcpy(words, rule, sizeof(words));
-	hash = (words[0] ^ (words[1] << 29 | words[1] >> 35)) * 0x9e3779b97f4a7c15ULL;
+	hash = (words[0] ^ (words[1] << 29 | words[1] >> 35) ^ (words[2] << 47 | words[2] >> 17)) * 0x9e3779b97f4a7c15ULL;
 	for (uint32_t i = (uint32_t)(hash >> table->slot_shift);; i = (i + 1) & table->slot_mask) {
 		uint16_t number = table->slots[i];
 

@@ -207,38 +207,41 @@ static void forget_block(struct table_store *store, uint32_t tgid)
 	u64_map_remove(&store->process_pos, tgid, pos);
 }
 
-static int set_block(struct table_store *store, uint32_t tgid, uint32_t generation, const struct sonde_mapping *mappings, uint32_t nr)
+static int set_block(struct table_store *store, const struct sonde_process *process, const struct sonde_mapping *mappings)
 {
 	struct sonde_process *block;
 	uint32_t pos;
-	int err = chunk_pool_alloc(store->pool, block_words(nr), &pos);
+	int err = chunk_pool_alloc(store->pool, block_words(process->nr_mappings), &pos);
 
 	if (err)
 		return err;
 	block = (struct sonde_process *)chunk_pool_words(store->pool, pos);
-	*block = (struct sonde_process){ .tgid = tgid, .nr_mappings = nr, .generation = generation, .serial = ++store->serial };
-	memcpy(block + 1, mappings, nr * sizeof(*mappings));
+	*block = *process;
+	block->serial = ++store->serial;
+	memcpy(block + 1, mappings, process->nr_mappings * sizeof(*mappings));
 	err = chunk_pool_publish(store->pool);
 	if (!err)
-		err = bpf_map_update_elem(store->options.processes_fd, &tgid, &pos, BPF_ANY);
+		err = bpf_map_update_elem(store->options.processes_fd, &process->tgid, &pos, BPF_ANY);
 	if (!err) {
-		forget_block(store, tgid);
-		err = u64_map_add(&store->process_pos, tgid, pos);
+		forget_block(store, process->tgid);
+		err = u64_map_add(&store->process_pos, process->tgid, pos);
 	}
 	if (err)
-		chunk_pool_release(store->pool, pos, block_words(nr));
+		chunk_pool_release(store->pool, pos, block_words(process->nr_mappings));
 	return err;
 }
 
-int table_store_set_process(struct table_store *store, uint32_t tgid, uint32_t generation, const struct sonde_mapping *mappings,
-			    uint32_t nr_mappings)
+int table_store_set_process(struct table_store *store, const struct sonde_process *process, const struct sonde_mapping *mappings)
 {
-	uint32_t nr = nr_mappings < SONDE_MAX_MAPPINGS ? nr_mappings : SONDE_MAX_MAPPINGS;
-	int err = nr ? set_block(store, tgid, generation, mappings, nr) : 0;
+	struct sonde_process known = *process;
+	int err;
 
-	if (!nr || err) { /* what the kernel knew of it before would be wrong now */
-		bpf_map_delete_elem(store->options.processes_fd, &tgid); /* may not be there */
-		forget_block(store, tgid);
+	if (known.nr_mappings > SONDE_MAX_MAPPINGS)
+		known.nr_mappings = SONDE_MAX_MAPPINGS;
+	err = known.nr_mappings ? set_block(store, &known, mappings) : 0;
+	if (!known.nr_mappings || err) { /* what the kernel knew of it before would be wrong now */
+		bpf_map_delete_elem(store->options.processes_fd, &known.tgid); /* may not be there */
+		forget_block(store, known.tgid);
 	}
 	return err == -E2BIG ? -ENOSPC : err; /* the map `processes` is full */
 }

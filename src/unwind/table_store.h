@@ -31,10 +31,9 @@ struct rule_table *table_store_rules(struct table_store *store);
 /* Copies a table into chunks; it may be freed then. 0; -ENOSPC: the tables' part of max_bytes is reached; -EFBIG: more rows in a block than
  * a chunk holds; -ENOMEM. */
 MUST_CHECK int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_place *ret_place);
-/* Says what `tgid` has mapped now, sorted by start_pc; beyond SONDE_MAX_MAPPINGS they are left out. None: forgets the process. 0;
- * -ENOSPC: no room for it, then the kernel knows nothing of the process; -ENOMEM or what bpf(2) gave. */
-MUST_CHECK int table_store_set_process(struct table_store *store, uint32_t tgid, uint32_t generation, const struct sonde_mapping *mappings,
-				       uint32_t nr_mappings);
+/* Says what a process has mapped now, sorted by start_pc; beyond SONDE_MAX_MAPPINGS they are left out. None: forgets the process. Its serial is
+ * filled in. 0; -ENOSPC: no room for it, then the kernel knows nothing of the process; -ENOMEM or what bpf(2) gave. */
+MUST_CHECK int table_store_set_process(struct table_store *store, const struct sonde_process *process, const struct sonde_mapping *mappings);
 uint64_t table_store_bytes(const struct table_store *store);       /* kernel memory of the chunks */
 uint64_t table_store_table_bytes(const struct table_store *store); /* rows and indexes */
 uint64_t table_store_rows(const struct table_store *store);

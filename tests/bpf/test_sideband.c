@@ -18,6 +18,7 @@
 
 #define NR_BURST 300
 
+static uint64_t known_ns;
 static struct sideband *sideband;
 static char library[] = "/tmp/sonde-test-XXXXXX"; /* mapped executable by the child */
 
@@ -75,7 +76,7 @@ static int tear_down(void **state)
 
 static void read_all(struct seen *seen)
 {
-	assert_int_equal(sideband_read(sideband, on_event, seen), 0);
+	assert_int_equal(sideband_read(sideband, on_event, seen, &known_ns), 0);
 }
 
 static void test_a_life(void **state)
@@ -147,7 +148,7 @@ static void test_burst(void **state)
 	}
 	while (wait(NULL) > 0)
 		;
-	assert_int_equal(sideband_read(sideband, on_burst, &burst), 0);
+	assert_int_equal(sideband_read(sideband, on_burst, &burst, &known_ns), 0);
 	assert_int_equal(burst.nr_lost, 0);
 	assert_int_equal(burst.nr_forked, NR_BURST);
 	assert_int_equal(burst.nr_exited, NR_BURST);
@@ -174,7 +175,7 @@ static void test_order_across_readings(void **state)
 		_exit(0);
 	}
 	for (int left = 2; left; nr_readings++) {
-		assert_int_equal(sideband_read(sideband, on_burst, &burst), 0);
+		assert_int_equal(sideband_read(sideband, on_burst, &burst, &known_ns), 0);
 		left -= waitpid(-1, NULL, WNOHANG) > 0;
 	}
 	assert_true(nr_readings > 10);
@@ -195,7 +196,7 @@ static void test_refused_event(void **state)
 	if (!pid)
 		_exit(0);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(sideband_read(sideband, refuse, &nr), -ECANCELED);
+	assert_int_equal(sideband_read(sideband, refuse, &nr, &known_ns), -ECANCELED);
 	assert_int_equal(nr, 1);
 }
 

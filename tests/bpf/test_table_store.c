@@ -148,12 +148,20 @@ static void check_table(const struct unwind_table *table, const struct table_pla
 	free(w);
 }
 
+static int set_process(uint32_t tgid, uint32_t generation, const struct sonde_mapping *mappings, uint32_t nr_mappings)
+{
+	const struct sonde_process process = { .tgid = tgid, .generation = generation, .nr_mappings = nr_mappings, .known_ns = 1 };
+
+	return table_store_set_process(store, &process, mappings);
+}
+
+
 /* Chunks reach the kernel with the first process that needs them. */
 static void publish(void)
 {
 	const struct sonde_mapping mapping = { .start_pc = 0x1000, .end_pc = 0x2000 };
 
-	assert_int_equal(table_store_set_process(store, 1, 1, &mapping, 1), 0);
+	assert_int_equal(set_process(1, 1, &mapping, 1), 0);
 	see_chunks();
 }
 
@@ -212,9 +220,9 @@ static void test_cap(void **state)
 	assert_int_equal(err, -ENOSPC);
 	assert_true(table_store_bytes(store) <= MAX_BYTES);
 	for (uint32_t tgid = 1; tgid <= 60; tgid++)
-		assert_int_equal(table_store_set_process(store, tgid, 1, mappings, 100), 0);
+		assert_int_equal(set_process(tgid, 1, mappings, 100), 0);
 	for (uint32_t tgid = 61; tgid <= 200 && !err; tgid++)
-		err = table_store_set_process(store, tgid, 1, mappings, 100);
+		err = set_process(tgid, 1, mappings, 100);
 	assert_int_equal(err, -ENOSPC); /* the map holds 64 */
 	assert_int_not_equal(bpf_map_lookup_elem(options.processes_fd, &(uint32_t){ 199 }, &pos), 0);
 	see_chunks();
@@ -230,8 +238,8 @@ static const struct sonde_process *block_of(uint32_t tgid)
 	if (bpf_map_lookup_elem(options.processes_fd, &tgid, &pos))
 		return NULL;
 	see_chunks();
-	assert_non_null(chunk_at(pos));
-	return (const struct sonde_process *)&CHUNK_WORD(chunk_at(pos), pos);
+	assert_non_null(chunk_at(NULL, pos));
+	return (const struct sonde_process *)&CHUNK_WORD(chunk_at(NULL, pos), pos);
 }
 
 /* Blocks are replaced thousands of times: the words come back, and nobody else's are written to. */
@@ -245,7 +253,7 @@ static void test_processes_come_and_go(void **state)
 
 		for (uint32_t i = 0; i < nr; i++)
 			mappings[i] = (struct sonde_mapping){ .start_pc = tgid * 1000 + i, .base_pc = turn };
-		assert_int_equal(table_store_set_process(store, tgid, turn, mappings, nr), 0);
+		assert_int_equal(set_process(tgid, turn, mappings, nr), 0);
 		sizes[tgid] = nr;
 		generations[tgid] = turn;
 		if (turn % 100)
@@ -283,11 +291,11 @@ static void test_no_room_for_a_process(void **state)
 	table_store_free(store);
 	options.max_bytes = SONDE_CHUNK_BYTES;
 	assert_int_equal(table_store_new(&options, NULL, &store), 0);
-	assert_int_equal(table_store_set_process(store, 5, 1, mappings, 10), 0);
+	assert_int_equal(set_process(5, 1, mappings, 10), 0);
 	assert_int_equal(block_of(5)->nr_mappings, 10);
-	assert_int_equal(table_store_set_process(store, 5, 2, mappings, SONDE_MAX_MAPPINGS), -ENOSPC);
+	assert_int_equal(set_process(5, 2, mappings, SONDE_MAX_MAPPINGS), -ENOSPC);
 	assert_null(block_of(5));
-	assert_int_equal(table_store_set_process(store, 5, 3, mappings, 10), 0);
+	assert_int_equal(set_process(5, 3, mappings, 10), 0);
 	assert_int_equal(block_of(5)->generation, 3);
 	free(mappings);
 }
@@ -297,11 +305,11 @@ static void test_too_many_mappings(void **state)
 	struct sonde_mapping *mappings = calloc(SONDE_MAX_MAPPINGS + 10, sizeof(*mappings));
 
 	assert_non_null(mappings);
-	assert_int_equal(table_store_set_process(store, 5, 1, mappings, SONDE_MAX_MAPPINGS + 10), 0);
+	assert_int_equal(set_process(5, 1, mappings, SONDE_MAX_MAPPINGS + 10), 0);
 	assert_int_equal(block_of(5)->nr_mappings, SONDE_MAX_MAPPINGS);
-	assert_int_equal(table_store_set_process(store, 5, 2, NULL, 0), 0);
+	assert_int_equal(set_process(5, 2, NULL, 0), 0);
 	assert_null(block_of(5));
-	assert_int_equal(table_store_set_process(store, 5, 2, NULL, 0), 0); /* not known any more */
+	assert_int_equal(set_process(5, 2, NULL, 0), 0); /* not known any more */
 	free(mappings);
 }
 

@@ -14,7 +14,7 @@
 #include "walk_host.h"
 
 #define STACK_PC    0x7ffe00000000ULL /* where the made-up stack begins */
-#define STACK_WORDS 4096              /* eight pages */
+#define STACK_WORDS 20480             /* forty pages */
 #define CODE_PC     0x400000ULL
 #define CODE_BYTES  0x10000ULL
 #define JIT_PC      0x500000ULL       /* mapped, without a table */
@@ -434,28 +434,64 @@ static void test_cycles_end(void **state)
 	stack[31] = FUNCTION(1) + 1;
 	walk_from(FUNCTION(1), word_at(10), word_at(30));
 	check_stack(SONDE_STOP_NO_PROGRESS, FUNCTION(1), returned(FUNCTION(1) + 1));
-	for (uint32_t i = 0; i < 17; i++) /* a signal frame that leads to itself: nothing but the depth ends it */
+	for (uint32_t i = 0; i < 17; i++) /* a signal frame that leads to itself */
 		stack[100 + 5 + i] = 0;
 	stack[100 + 5 + 15] = word_at(100);
 	stack[100 + 5 + 16] = FUNCTION(0);
 	walk_from(FUNCTION(0), word_at(100), 0);
 	assert_int_equal(w.stop, SONDE_STOP_DEPTH);
-	assert_int_equal(w.nr_frames, SONDE_MAX_USER_FRAMES);
+	assert_int_equal(w.nr_frames, WALK_MAX_SIGNALS + 1);
 }
 
-static void test_depth(void **state)
+static void walk_depth(uint32_t depth)
 {
 	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE };
 
-	for (uint32_t depth = SONDE_MAX_USER_FRAMES - 1; depth <= SONDE_MAX_USER_FRAMES + 1; depth++) {
-		set_code(rules, 2);
-		for (uint32_t i = 0; i + 2 < depth; i++)
-			stack[i] = FUNCTION(0) + 1;
-		stack[depth - 2] = FUNCTION(1) + 1;
-		walk_from(FUNCTION(0), word_at(0), 0);
-		assert_int_equal(w.stop, depth <= SONDE_MAX_USER_FRAMES ? SONDE_STOP_COMPLETE : SONDE_STOP_DEPTH);
-		assert_int_equal(w.nr_frames, depth <= SONDE_MAX_USER_FRAMES ? depth : SONDE_MAX_USER_FRAMES);
+	set_code(rules, 2);
+	for (uint32_t i = 0; i + 2 < depth; i++)
+		stack[i] = FUNCTION(0) + 1 + i % 16;
+	stack[depth - 2] = FUNCTION(1) + 1;
+	walk_from(FUNCTION(0), word_at(0), 0);
+}
+
+/* The frames from the i-th on, as they were walked, are in their places. */
+static void check_kept(uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		assert_int_equal(frames[sonde_frame_slot(i)], i ? returned(FUNCTION(0) + 1 + (i - 1) % 16) : FUNCTION(0));
+}
+
+/* Of what is deeper than there is room for, the two ends are kept. */
+static void test_depth(void **state)
+{
+	const uint32_t depths[] = { SONDE_LEAF_FRAMES, SONDE_MAX_USER_FRAMES - 1, SONDE_MAX_USER_FRAMES, SONDE_MAX_USER_FRAMES + 1, 3333, SONDE_MAX_WALKED_FRAMES };
+
+	for (uint32_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+		uint32_t depth = depths[i], kept_from = depth > SONDE_MAX_USER_FRAMES ? depth - SONDE_ROOT_FRAMES : 0;
+
+		walk_depth(depth);
+		assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
+		assert_int_equal(w.nr_frames, depth);
+		check_kept(0, depth - 1 < SONDE_LEAF_FRAMES ? depth - 1 : SONDE_LEAF_FRAMES);
+		check_kept(kept_from, depth - 1);
+		assert_int_equal(frames[sonde_frame_slot(depth - 1)], returned(FUNCTION(1) + 1));
 	}
+	walk_depth(SONDE_MAX_WALKED_FRAMES + 1);
+	assert_int_equal(w.stop, SONDE_STOP_DEPTH);
+	assert_int_equal(w.nr_frames, SONDE_MAX_WALKED_FRAMES);
+}
+
+/* Recursions that differ in what was left out only have one hash. */
+static void test_cut_hash(void **state)
+{
+	uint64_t hash;
+
+	walk_depth(4000);
+	hash = walk_hash(&w, frames);
+	walk_depth(4000 + 16 * 8);
+	assert_int_equal(walk_hash(&w, frames), hash);
+	walk_depth(4001);
+	assert_int_not_equal(walk_hash(&w, frames), hash);
 }
 
 /* --- faults ------------------------------------------------------------------------------------------------------------------------ */
@@ -531,7 +567,7 @@ static void test_random_rules_end(void **state)
 		struct sonde_rule rules[16];
 
 		for (uint32_t i = 0; i < 16; i++) {
-			uint64_t bits[2] = { prng(), prng() };
+			uint64_t bits[] = { prng(), prng(), prng() };
 
 			memcpy(&rules[i], bits, sizeof(rules[i]));
 			rules[i].kind = (uint8_t)(prng() % 6);
@@ -539,6 +575,7 @@ static void test_random_rules_end(void **state)
 			rules[i].bp_kind = (uint8_t)(prng() % 5);
 			rules[i].cfa_off %= 64;
 			rules[i].bp_off %= 64;
+			rules[i].rbx_off %= 64;
 		}
 		set_code(rules, 16);
 		for (uint32_t i = 0; i < STACK_WORDS; i++) {
@@ -762,6 +799,7 @@ int main(void)
 		cmocka_unit_test(test_frameless_leaf),
 		cmocka_unit_test(test_cycles_end),
 		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_cut_hash),
 		cmocka_unit_test(test_faults_at_every_read),
 		cmocka_unit_test(test_random_rules_end),
 		cmocka_unit_test(test_row_search),

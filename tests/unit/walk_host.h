@@ -14,20 +14,22 @@ static struct sonde_rule host_rules[SONDE_MAX_RULES];
 static __u32 nr_host_rules;
 static long (*host_read)(void *to, __u32 size, __u64 from);
 
-static inline const __u32 *chunk_at(__u32 pos)
+struct walk;
+
+static inline const __u32 *chunk_at(const struct walk *w, __u32 pos)
 {
 	__u32 number = pos >> SONDE_CHUNK_SHIFT;
 
 	return number < HOST_MAX_CHUNKS ? host_chunks[number] : NULL;
 }
 
-static inline const struct sonde_rule *rule_at(__u32 number)
+static inline const struct sonde_rule *rule_at(const struct walk *w, __u32 number)
 {
 	return number < nr_host_rules ? &host_rules[number] : NULL;
 }
 
 /* As bpf_probe_read_user: what could not be read whole is zeroed. */
-static inline long read_user(void *to, __u32 size, __u64 from)
+static inline long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
 {
 	long err = host_read ? host_read(to, size, from) : -1;
 
@@ -42,12 +44,8 @@ static inline long read_user(void *to, __u32 size, __u64 from)
 /* The whole walk, as profile.bpf.c does it, from the registers in `w`. */
 static inline void host_walk(struct walk *w, __u64 *frames)
 {
-	w->block_limit = 0;
-	w->nr_frames = 0;
-	w->exact = 1;
-	w->stop = SONDE_STOP_DEPTH;
-	w->mapping.start_pc = w->mapping.end_pc = 0;
-	for (int turn = 0; turn < SONDE_MAX_USER_FRAMES; turn++) {
+	walk_enter(w);
+	for (int turn = 0; turn < WALK_MAX_TURNS; turn++) {
 		if (walk_step(w, frames) != WALK_GOES_ON)
 			break;
 	}
