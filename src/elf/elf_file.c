@@ -33,6 +33,16 @@ uint64_t elf_file_size(const struct elf_file *elf)
 	return elf->size;
 }
 
+int elf_file_fd(const struct elf_file *elf)
+{
+	return elf->fd;
+}
+
+const void *elf_file_bytes(const struct elf_file *elf)
+{
+	return elf->bytes;
+}
+
 const struct build_id *elf_file_build_id(const struct elf_file *elf)
 {
 	return &elf->build_id;

@@ -19,7 +19,7 @@ struct build_id {
 };
 
 struct elf_segment { /* a PT_LOAD */
-	uint64_t file_off, file_size, vaddr, mem_size;
+	uint64_t file_off, file_size, vaddr, mem_size, align;
 	uint32_t flags; /* PF_X, PF_W, PF_R */
 };
 
@@ -45,6 +45,9 @@ static inline void elf_file_freep(struct elf_file **elf)
 uint16_t elf_file_machine(const struct elf_file *elf); /* EM_X86_64, ... */
 uint16_t elf_file_type(const struct elf_file *elf);    /* ET_EXEC, ET_DYN, ... */
 uint64_t elf_file_size(const struct elf_file *elf);
+/* For another library that is to read the same bytes: the descriptor, -1 for an ELF file in memory, and those bytes, NULL for a file. Borrowed. */
+int elf_file_fd(const struct elf_file *elf);
+const void *elf_file_bytes(const struct elf_file *elf);
 /* The GNU build id from a PT_NOTE or SHT_NOTE; size 0 when there is none. Read at open. */
 const struct build_id *elf_file_build_id(const struct elf_file *elf);
 

@@ -150,6 +150,7 @@ static bool segment_of(const Elf64_Phdr *raw, struct elf_segment *to)
 		.file_size = raw->p_filesz,
 		.vaddr = raw->p_vaddr,
 		.mem_size = raw->p_memsz,
+		.align = raw->p_align,
 		.flags = raw->p_flags,
 	};
 	return !__builtin_add_overflow(to->file_off, to->file_size, &end) && !__builtin_add_overflow(to->vaddr, to->mem_size, &end);

@@ -34,6 +34,18 @@ static void write_reasons(struct json *json, const struct account *account)
 	json_close(json, '}');
 }
 
+static void write_audit(struct json *json, const struct account *account)
+{
+	json_key_u64(json, "audited", account->audited);
+	json_key_u64(json, "audit_agreed", account->audit_agreed);
+	json_key_u64(json, "audit_differed", account->audit_differed);
+	json_key(json, "audit_not_comparable");
+	json_open(json, '{');
+	for (int i = 0; i < AUDIT_REASON_COUNT; i++)
+		json_key_u64(json, audit_reason_name(i), account->audit_not_comparable[i]);
+	json_close(json, '}');
+}
+
 static void write_cost(struct json *json, const struct account *account)
 {
 	json_key_u64(json, "cpu_user_ns", account->cpu_user_ns);
@@ -59,6 +71,7 @@ void write_account(struct json *json, const struct account *account)
 	json_key_u64(json, "missed_kernel", account->missed_kernel);
 	json_key_u64(json, "missed_full", account->missed_full);
 	json_key_u64(json, "lost_sideband", account->lost_sideband);
+	write_audit(json, account);
 	write_cost(json, account);
 	json_key(json, "notes");
 	json_open(json, '[');

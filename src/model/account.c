@@ -11,6 +11,7 @@
 static const char *const filter_names[] = { SONDE_FILTER_LIST(X) };
 static const char *const drop_names[] = { SONDE_DROP_LIST(X) };
 static const char *const stop_names[] = { SONDE_STOP_LIST(X) };
+static const char *const audit_reason_names[] = { AUDIT_REASON_LIST(X) };
 #undef X
 #define X(id, name, text) text,
 static const char *const drop_texts[] = { SONDE_DROP_LIST(X) };
@@ -61,6 +62,11 @@ const char *drop_name(enum sonde_drop drop)
 const char *stop_name(enum sonde_stop stop)
 {
 	return stop_names[stop];
+}
+
+const char *audit_reason_name(enum audit_reason reason)
+{
+	return audit_reason_names[reason];
 }
 
 const char *drop_text(enum sonde_drop drop)

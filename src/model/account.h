@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "abi/reason.h"
+#include "model/audit_reason.h"
 
 #define ACCOUNT_MAX_NOTES 16
 #define ACCOUNT_NOTE_BYTES 256
@@ -28,6 +29,8 @@ struct account {
 	uint64_t missed_user, missed_kernel;
 	uint64_t missed_full;    /* those of the two above for which the stack store was full */
 	uint64_t lost_sideband;  /* mapping and process events that the kernel could not deliver */
+	/* stacks that libdw unwound once more: audited = agreed + differed + sum(not comparable) */
+	uint64_t audited, audit_agreed, audit_differed, audit_not_comparable[AUDIT_REASON_COUNT];
 	/* own cost */
 	uint64_t cpu_user_ns, cpu_system_ns, max_rss_bytes, bpf_map_bytes;
 	uint64_t startup_ns;     /* from the session's start to the first moment that samples could be taken */
@@ -44,5 +47,6 @@ __attribute__((format(printf, 2, 3))) void account_note(struct account *account,
 const char *filter_name(enum sonde_filter filter);
 const char *drop_name(enum sonde_drop drop);
 const char *stop_name(enum sonde_stop stop);
+const char *audit_reason_name(enum audit_reason reason);
 const char *drop_text(enum sonde_drop drop);
 const char *stop_mark(enum sonde_stop stop); /* a printf format with at most one %s, "" for COMPLETE */

@@ -68,6 +68,24 @@ static void write_stacks(const struct account *account, struct buffer *buffer)
 	buffer_printf(buffer, "; missed: %" PRIu64 " user, %" PRIu64 " kernel\n", account->missed_user, account->missed_kernel);
 }
 
+/* "123 of 124" leaves out what could not be compared: that says nothing about the walk. */
+static void write_audit(const struct account *account, struct buffer *buffer)
+{
+	const char *between = " (";
+
+	if (!account->audited)
+		return;
+	buffer_printf(buffer, "audit: %" PRIu64 " of %" PRIu64 " stacks agree with libdw, %" PRIu64 " not comparable", account->audit_agreed,
+		      account->audit_agreed + account->audit_differed, sum(account->audit_not_comparable, AUDIT_REASON_COUNT));
+	for (int i = 0; i < AUDIT_REASON_COUNT; i++) {
+		if (!account->audit_not_comparable[i])
+			continue;
+		buffer_printf(buffer, "%s%s %" PRIu64, between, audit_reason_name(i), account->audit_not_comparable[i]);
+		between = ", ";
+	}
+	buffer_printf(buffer, "%s\n", *between == ',' ? ")" : "");
+}
+
 static void write_cost(const struct account *account, struct buffer *buffer)
 {
 	buffer_printf(buffer, "own cost: %.2f s user, %.2f s system, %.1f MiB memory, %.1f MiB BPF maps, first sample after %.0f ms\n",
@@ -83,5 +101,6 @@ void account_text(const struct account *account, uint32_t first_note, struct buf
 	write_run(account, buffer);
 	write_samples(account, buffer);
 	write_stacks(account, buffer);
+	write_audit(account, buffer);
 	write_cost(account, buffer);
 }

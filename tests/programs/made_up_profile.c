@@ -132,6 +132,11 @@ static void fill_account(struct account *account)
 	account->nr_cpus = 2;
 	account->filtered[SONDE_FILTER_IDLE] = 881;
 	account->dropped[SONDE_DROP_RING_FULL] = 3;
+	account->audited = 128;
+	account->audit_agreed = 124;
+	account->audit_differed = 1;
+	account->audit_not_comparable[AUDIT_REASON_COPY] = 1;
+	account->audit_not_comparable[AUDIT_REASON_NO_CFI] = 2;
 	account->cpu_user_ns = 41000000;
 	account->cpu_system_ns = 12000000;
 	account->max_rss_bytes = 18 << 20;

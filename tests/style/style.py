@@ -61,15 +61,16 @@ EDGES = { # a folder includes itself and these
 	"process": STAGE,
 	"unwind": STAGE | {"bpf"}, # the step functions are one text for the kernel and the host
 	"symbolize": STAGE,
+	"audit": STAGE,
 	"import": STAGE,
 	"export": STAGE,
-	"session": STAGE | {"collect", "process", "unwind", "symbolize", "import", "export", "sonde", "skeleton"},
+	"session": STAGE | {"collect", "process", "unwind", "symbolize", "audit", "import", "export", "sonde", "skeleton"},
 	"cli": {"sonde", "base", "tui", "web"},
 	"sonde": set(),
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"bpf", "collect", "unwind", "session", "cli"}, # cli: doctor tries BPF by itself
-	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "symbolize"},
+	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "symbolize", "audit"},
 	r"(zlib|zstd|lzma)\.h": {"elf", "symbolize", "export", "import"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"linux/bpf\.h": {"bpf", "collect", "unwind", "session", "cli"},

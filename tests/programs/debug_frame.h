@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A function whose call frame information stands in .debug_frame alone. */
+#pragma once
+
+int call_with_debug_frame(int (*fn)(int), int value);
