@@ -16,6 +16,7 @@ run_packages() {
 	bpftool
 	libbpf-dev
 	libelf-dev
+	libdw-dev
 	zlib1g-dev
 	libiberty-dev
 	EOF
@@ -29,7 +30,6 @@ test_packages() {
 	g++
 	libcmocka-dev
 	libclang-rt-14-dev
-	libdw-dev
 	binutils
 	elfutils
 	universal-ctags ctags
