@@ -34,6 +34,7 @@ test_packages() {
 	elfutils
 	universal-ctags ctags
 	linux-perf perf
+	musl-tools musl-gcc
 	util-linux
 	libcap2-bin setcap
 	groff groff

@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define KNOWN_MAX_FRAMES 4096
+#define KNOWN_MAX_FRAMES 16384
 #if defined(__clang__)
 #define KNOWN __attribute__((noinline))
 #else

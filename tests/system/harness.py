@@ -181,10 +181,11 @@ def compile_one(argv):
 
 
 class Program:
-	"""A running workload: .pid, and .chains: thread name -> [function names, root to leaf], as it says itself."""
+	"""A running workload: .pid, and .chains: thread name -> [function names, root to leaf], as it says itself. `path`: what is run instead of
+	what the name says, if need be with words before it."""
 
-	def __init__(self, name, *args, variant="", seconds=60):
-		self.argv = [build(name, variant), str(seconds), *[str(arg) for arg in args]]
+	def __init__(self, name, *args, variant="", seconds=60, path=None):
+		self.argv = [*(path or [build(name, variant)]), str(seconds), *[str(arg) for arg in args]]
 		self.chains = {}
 		self.pid = None
 

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the hard cases (hard_*.py) share: builds of their own, stacks in which marks are told from functions, patterns of stacks."""
+import json
+import os
+import re
+
+from harness import (CFLAGS, LIBC_START, PROGRAMS, SOURCES, Failure, Stack, check, check_exact, compile_one, find_tool, is_older, need_bpf, parse_json,
+	perf_stacks, scratch, skip, sonde, total)
+
+FREQ_HZ = 499
+SECONDS = 1
+
+NO_TABLES = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
+FRAME_POINTERS = [flag for flag in CFLAGS if flag != "-fomit-frame-pointer"] + ["-fno-omit-frame-pointer"]
+
+NAMELESS = r"\[[^\];]+\]"
+START = r"_start;(?:(?:%s);){1,2}" % LIBC_START
+SIGNAL = r"(?:__restore_rt|%s)" % NAMELESS # the frame of the kernel's, which returns from the handler
+
+
+def made(name, *argv, needs=()):
+	"""The path of a program of that name, built by this command (to which -o and the path are added) unless it is newer than all sources."""
+	os.makedirs(PROGRAMS, exist_ok=True)
+	target = os.path.join(PROGRAMS, name)
+	if is_older(target, [os.path.join(SOURCES, file) for file in os.listdir(SOURCES)] + list(needs)):
+		tool = find_tool(argv[0])
+		if not tool:
+			skip("no " + argv[0])
+		compile_one([*argv, "-o", target])
+	return target
+
+
+def source(name):
+	return os.path.join(SOURCES, name)
+
+
+def with_gcc(name, file, *flags, compiler="gcc", libraries=()):
+	return made(name, compiler, *CFLAGS, *flags, source(file), *libraries)
+
+
+def stacks_of(report):
+	"""parse_json(), where a mark begins with an exclamation mark: a function without a name is written in brackets, too."""
+	for frame in report["frames"]:
+		if frame["kind"] in ("mark", "missed"):
+			function = dict(report["functions"][frame["function"]])
+			function["name"] = "!" + function["name"].lstrip("!")
+			report["functions"][frame["function"]] = function
+	return parse_json(report)
+
+
+def report_of(*args):
+	"""The JSON report of a run."""
+	need_bpf()
+	path = scratch("hard.json")
+	sonde("profile", "-o", path, "-F", FREQ_HZ, *args, want=0)
+	with open(path, encoding="utf-8") as file:
+		return json.load(file)
+
+
+def profile(pid, seconds=SECONDS):
+	"""The stacks of a running process."""
+	return stacks_of(report_of("-p", pid, seconds))
+
+
+def profile_machine(comms, seconds=SECONDS):
+	"""The stacks of threads of these names."""
+	return [stack for stack in stacks_of(report_of(seconds)) if stack.comm in comms]
+
+
+def profile_command(comms, *command):
+	"""The stacks of threads of these names in a command, from its start to its end."""
+	return [stack for stack in stacks_of(report_of("--", *command)) if stack.comm in comms]
+
+
+def like(pattern):
+	"""For check_exact: what is wrong with a stack whose user frames, joined with semicolons, are not this."""
+	compiled = re.compile(pattern)
+	def error_of(stack):
+		return None if compiled.fullmatch(";".join(stack.user)) else "is not as wanted"
+	error_of.pattern = pattern
+	return error_of
+
+
+def chain_pattern(chain, *functions):
+	"""Of a chain that the program printed, from _start on. `functions`: frames that are put in, as (behind which function, pattern)."""
+	words = [re.escape(name) for name in chain]
+	for behind, pattern in functions:
+		words.insert(chain.index(behind) + 1, pattern)
+	return START + ";".join(words)
+
+
+def merged(stacks):
+	"""The same without what only kernel frames tell apart: that is not what these tests are about."""
+	counts = {}
+	for stack in stacks:
+		key = (stack.comm, tuple(stack.user), bool(stack.kernel), stack.pid)
+		counts[key] = counts.get(key, 0) + stack.count
+	return [Stack(comm, list(user), ["..."] if kernel else [], count, pid) for (comm, user, kernel, pid), count in counts.items()]
+
+
+def exact(stacks, error_of, at_least=60):
+	"""check_exact(), as a note. With SONDE_TEST_STRICT=1 in the environment the last hundredth is listed, too."""
+	try:
+		share = check_exact(merged(stacks), error_of, minimum=1.0 if os.environ.get("SONDE_TEST_STRICT") else 0.99, at_least=at_least)
+	except Failure as failure:
+		raise Failure("%s\nwanted: %s" % (failure, getattr(error_of, "pattern", "see the test"))) from None
+	return "%.2f %% of %d samples" % (share * 100, total(stacks))
+
+
+def witness(pid, pattern):
+	"""The pattern is what perf's DWARF stacks look like, too, as far as its dump of the stack reaches. A note."""
+	seen = perf_stacks(pid, seconds=1)
+	exact(seen, like(pattern), at_least=30)
+	return ", perf agrees in %d" % len(seen)
+
+
+def share_of(stacks, pattern):
+	"""The share of the samples whose stack has the pattern somewhere."""
+	found = total([stack for stack in stacks if re.search(pattern, ";".join(stack.user))])
+	return found / max(1, total(stacks))
+
+
+def check_seen(stacks, pattern, minimum):
+	"""What a test is about has to be in the samples, or it says nothing."""
+	share = share_of(stacks, pattern)
+	check(share >= minimum, lambda: "only %.1f %% of the samples are in %s\n%s" % (share * 100, pattern, "\n".join(map(str, stacks[:10]))))
+	return ", %.0f %% there" % (share * 100)

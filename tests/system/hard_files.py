@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The hard cases of native unwinding, part 2: where the code came from. Stripped and static files, musl, files that change, are gone or stand in another
+namespace, and code with frame pointers and no tables."""
+import bisect
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+
+from hard import (FRAME_POINTERS, FREQ_HZ, NAMELESS, NO_TABLES, START, chain_pattern, exact, like, made, profile, report_of, source, stacks_of, with_gcc)
+from harness import (PROGRAMS, Background, Program, build, chain_error, check, find_tool, need_bpf, run, run_tests, scratch, skip, test)
+
+DEPTH = 30
+
+
+# --- no names ----------------------------------------------------------------------------------------------------------------------
+
+def functions_by_address(path):
+	"""(addresses, names) of a file that is not stripped."""
+	symbols = []
+	for line in run(["nm", path]).out.splitlines():
+		address, kind, name = line.rjust(16).split(None, 2) if len(line.split()) == 3 else ("", "", "")
+		if kind in ("t", "T", "W", "w"):
+			symbols.append((int(address, 16), name))
+	symbols.sort()
+	return [address for address, _ in symbols], [name for _, name in symbols]
+
+
+def named_again(report, file, whole):
+	"""Gives the functions of a stripped file the names that they have in the file it was made from."""
+	addresses, names = functions_by_address(whole)
+	for frame in report["frames"]:
+		mapping = report["mappings"][frame["mapping"]] if frame["mapping"] is not None else None
+		if mapping and os.path.basename(mapping["path"]) == os.path.basename(file):
+			at = bisect.bisect_right(addresses, int(frame["address"], 16) - 1) - 1 # as all are return addresses, or not at a function's start
+			report["functions"].append({"name": names[at] if at >= 0 else "[none]"})
+			frame["function"] = len(report["functions"]) - 1
+	return stacks_of(report)
+
+
+def stripped(variant, at_root=None):
+	"""The names are gone: the frames' addresses have to be those of the chain."""
+	need_bpf()
+	whole = build("chain", variant)
+	path = scratch("chain-stripped-" + variant)
+	check(run(["strip", "-o", path, whole]).code == 0, "strip")
+	with Program("chain", DEPTH, path=[path]) as program:
+		report = report_of("-p", program.pid, 1)
+		chain = next(iter(program.chains.values()))
+	check(not any(function["name"] in ("f3", "leaf") for function in report["functions"]), "it is not stripped")
+	stacks = named_again(report, path, whole)
+	return exact(stacks, like(chain_pattern(chain)) if at_root is None else lambda stack: None if stack.user[-len(chain):] == chain and
+		re.fullmatch(at_root, ";".join(stack.user[:-len(chain)])) else "differs")
+
+
+@test
+def stripped_program():
+	return stripped("")
+
+
+@test
+def stripped_static_program():
+	return stripped("static")
+
+
+@test
+def stripped_static_pie_program():
+	return stripped("spie")
+
+
+# --- musl --------------------------------------------------------------------------------------------------------------------------
+
+# The C library has no tables; what is above main is a frame of its start code, and then either _start or a mark.
+MUSL_START = r"(?:_start;|![^;]*;)(?:_start_c;)?(?:__libc_start_main;|libc_start_main_stage2;|\[(?:ld-musl|libc\.so|chain|handlers)[^\];]*\];)*"
+MUSL_SIGNAL = r"(?:__restore(?:_rt)?|%s)" % NAMELESS
+
+
+def musl(name, file, *flags):
+	if not find_tool("musl-gcc"):
+		skip("no musl-gcc (musl-tools)")
+	need_bpf()
+	return with_gcc(name, file, *flags, compiler="musl-gcc")
+
+
+def musl_chain(name, *flags):
+	with Program("chain", DEPTH, path=[musl(name, "chain.c", *flags)]) as program:
+		chain = next(iter(program.chains.values()))
+		return exact(profile(program.pid), like(MUSL_START + ";".join(chain)))
+
+
+@test
+def musl_program():
+	return musl_chain("chain-musl")
+
+
+@test
+def musl_static_program():
+	return musl_chain("chain-musl-static", "-static")
+
+
+def musl_handler(name, *flags):
+	"""The code that returns from a handler has no call frame information there."""
+	with Program("handlers", "raw", path=[musl(name, "handlers.c", *flags)]) as program:
+		chain = next(iter(program.chains.values()))
+		chain.insert(chain.index("raw_reader") + 1, MUSL_SIGNAL)
+		return exact(profile(program.pid), like(MUSL_START + ";".join(chain)))
+
+
+# --- files that change -------------------------------------------------------------------------------------------------------------
+
+def reload_libraries():
+	return [with_gcc("libreload-%s.so" % colour, "library_reload.c", "-shared", "-fPIC", "-DCOLOUR=" + colour, "-DROOM=%d" % room)
+		for colour, room in (("red", 24), ("blue", 200))]
+
+
+@test
+def library_replaced_on_disk():
+	"""Before sonde starts: what is mapped is no longer what stands there. While it runs: the same."""
+	need_bpf()
+	build("library")
+	notes = []
+	for is_early in (True, False):
+		plugin = scratch("plugin.so")
+		shutil.copy(os.path.join(PROGRAMS, "plugin.so"), plugin)
+		with Program("library", plugin) as program, contextlib.ExitStack() as stack:
+			path = scratch("replaced.json")
+			if is_early:
+				replace(plugin)
+			running = stack.enter_context(Background("profile", "-o", path, "-p", program.pid, "-F", FREQ_HZ, 1))
+			if not is_early:
+				running.wait_line("Sampling at")
+				replace(plugin)
+			check(running.finish().code == 0, "sonde failed")
+			with open(path, encoding="utf-8") as file:
+				stacks = stacks_of(json.load(file))
+			notes.append(exact(stacks, lambda stack, chain=program.chains["library"]: chain_error(stack, chain)))
+	return ", ".join(notes)
+
+
+def replace(plugin):
+	shutil.copy(reload_libraries()[1], plugin + ".new")
+	os.rename(plugin + ".new", plugin)
+
+
+@test
+def program_deleted():
+	need_bpf()
+	path = scratch("gone")
+	shutil.copy(build("chain"), path)
+	with Program("chain", DEPTH, path=[path]) as program:
+		os.unlink(path)
+		return exact(profile(program.pid), lambda stack: chain_error(stack, program.chains["gone"]))
+
+
+# --- other namespaces ----------------------------------------------------------------------------------------------------------------
+
+def descendant(pid, comm):
+	"""The process of that name among the children, and theirs, of pid, as we see it."""
+	stop = time.monotonic() + 10
+	while time.monotonic() < stop:
+		pids = [pid]
+		while pids:
+			one = pids.pop()
+			with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+				with open("/proc/%d/comm" % one, encoding="utf-8") as file:
+					if file.read().strip() == comm:
+						return one
+				with open("/proc/%d/task/%d/children" % (one, one), encoding="ascii") as file:
+					pids += map(int, file.read().split())
+		time.sleep(0.02)
+	raise AssertionError("no process %s" % comm)
+
+
+def elsewhere(script, *, comm, words=()):
+	"""A chain that a shell script starts: its stacks."""
+	need_bpf()
+	with Program("chain", DEPTH, path=[*words, "sh", "-ec", script, "sh"]) as program:
+		pid = descendant(program.process.pid, comm)
+		return exact(profile(pid), lambda stack: chain_error(stack, program.chains[comm])), program.pid
+
+
+@test
+def program_of_another_mount_and_pid_namespace():
+	"""Its file stands in a file system that is mounted there only; over it, here, stands another file of the same path."""
+	place = scratch("island")
+	os.makedirs(place)
+	shutil.copy(build("crowd"), os.path.join(place, "hidden"))
+	words = ["unshare", "-m", "-p", "-f", "--kill-child"]
+	if run([*words, "true"]).code:
+		skip("no right to make namespaces")
+	note, pid = elsewhere("mount -t tmpfs none %s; cp %s %s/hidden; exec %s/hidden \"$@\"" % (place, build("chain"), place, place), comm="hidden", words=words)
+	check(pid < 10, "no pid namespace: it calls itself %d" % pid)
+	return note
+
+
+def root_directory(name):
+	"""A root directory with the program chain as /bin/caged, and what it needs."""
+	root = scratch(name)
+	program = build("chain")
+	needs = re.findall(r"(/\S+)", "\n".join(line.split("=>")[-1] for line in run(["ldd", program]).out.splitlines() if "/" in line))
+	check(needs, "ldd says nothing")
+	for file in needs:
+		os.makedirs(os.path.dirname(root + file), exist_ok=True)
+		shutil.copy(file, root + file)
+	os.makedirs(root + "/bin")
+	shutil.copy(program, root + "/bin/caged")
+	return root
+
+
+@test
+def program_in_a_chroot():
+	"""/proc/PID/maps shows the paths as we see them, /proc/PID/root leads to where they are not."""
+	if os.geteuid() != 0:
+		skip("not root")
+	root = root_directory("jail")
+	note, _ = elsewhere('exec chroot %s /bin/caged "$@"' % root, comm="caged")
+	return note
+
+
+@test
+def program_in_a_chroot_of_another_mount_namespace():
+	"""As a container has it: the root directory is a file system of its own, and no path leads there from here."""
+	if os.geteuid() != 0:
+		skip("not root")
+	root, place = root_directory("cell"), scratch("mount")
+	os.makedirs(place)
+	note, _ = elsewhere('mount -t tmpfs none %s; cp -r %s/. %s; exec chroot %s /bin/caged "$@"' % (place, root, place, place), comm="caged",
+		words=["unshare", "-m", "-p", "-f", "--kill-child"])
+	return note
+
+
+# --- frame pointers and no tables ----------------------------------------------------------------------------------------------------
+
+
+@test
+def frame_pointers_alone():
+	need_bpf()
+	path = made("chain-fp-alone", "gcc", *FRAME_POINTERS, *NO_TABLES, source("chain.c"))
+	with Program("chain", DEPTH, path=[path]) as program:
+		return exact(profile(program.pid), lambda stack: chain_error(stack, program.chains["chain-fp-alone"]))
+
+
+@test
+def frame_pointers_in_a_part():
+	"""The program has tables and no frame pointers; the libraries between its functions have frame pointers and no tables."""
+	need_bpf()
+	linked = made("liblinked-fp.so", "gcc", *FRAME_POINTERS, *NO_TABLES, "-shared", "-fPIC", source("library_linked.c"))
+	plugin = made("plugin-fp.so", "gcc", *FRAME_POINTERS, *NO_TABLES, "-shared", "-fPIC", source("library_plugin.c"))
+	path = with_gcc("library-fp", "library.c", libraries=[linked, "-Wl,-rpath," + PROGRAMS, "-ldl"])
+	with Program("library", plugin, path=[path]) as program:
+		return exact(profile(program.pid), lambda stack: chain_error(stack, program.chains["library-fp"]))
+
+
+run_tests()

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The hard cases of native unwinding, part 3: processes without an exec of their own, and many threads."""
+from hard import exact, profile, profile_command, profile_machine
+from harness import Program, build, chain_error, check, need_bpf, run_tests, test
+
+
+def by_comm(chains):
+	return lambda stack: chain_error(stack, chains[stack.comm])
+
+
+@test
+def forked_before():
+	"""The child of a child; both were there before, and have no mapping events of their own."""
+	need_bpf()
+	with Program("forks", "fork") as program:
+		stacks = profile_machine(program.chains)
+		return exact(stacks, by_comm(program.chains))
+
+
+@test
+def forked_meanwhile():
+	"""From its first instruction on; a process that lives for 2 s is known for all but its start."""
+	need_bpf()
+	chains = {"grandchild": "main;parent;child;grandchild;grandchild_leaf".split(";")}
+	return exact(profile_command(chains, build("forks"), 2, "fork"), by_comm(chains))
+
+
+@test
+def vforked():
+	"""A child that has its parent's memory and a number of its own, for 200 ms each. The thread gets its name just before its leaf spins."""
+	need_bpf()
+	chains = {"borrower": "main;parent;borrower;borrower_leaf".split(";")}
+	return exact(profile_command(chains, build("forks"), 2, "vfork"), by_comm(chains))
+
+
+@test
+def crowd():
+	"""200 threads, nearly all of them are hit."""
+	need_bpf()
+	with Program("crowd") as program:
+		check(len(program.chains) == 200, "there are %d threads" % len(program.chains))
+		stacks = profile(program.pid, 2)
+	comms = {stack.comm for stack in stacks}
+	check(len(comms) > 150, "only %d threads were hit" % len(comms))
+	return exact(stacks, by_comm(program.chains)) + ", %d threads" % len(comms)
+
+
+run_tests()
