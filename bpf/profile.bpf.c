@@ -88,7 +88,7 @@ static __always_inline enum sonde_side store_stack(struct scratch *s, __u64 time
 {
 	__u64 hash = s->stack.header.hash;
 	__u32 nr_frames = s->stack.header.nr_frames;
-	__u8 sent = 1;
+	__u8 sent = SONDE_STACK_SENT;
 	long err;
 
 	if (bpf_map_lookup_elem(&stacks, &hash))
@@ -175,17 +175,34 @@ WALK_FUNCTION __u32 copy_stack(struct scratch *s, __u64 sp)
 	if (!s)
 		return 0;
 	for (int page = 0; page <= SONDE_RAW_MAX_BYTES / PAGE_BYTES; page++) {
-		if (off >= SONDE_RAW_MAX_BYTES)
+		if (off + size > SONDE_RAW_MAX_BYTES) /* it ends where a page does */
 			break;
 		if (size > PAGE_BYTES || bpf_probe_read_user(s->raw.bytes + off, size, (const void *)(sp + off)))
 			break;
 		off += size;
 		size = PAGE_BYTES;
 	}
-	return off < SONDE_RAW_MAX_BYTES ? off : SONDE_RAW_MAX_BYTES;
+	return off;
 }
 
-/* Sends the registers and the stack as they are, behind the header that stands in s->raw. 0, or not 0: it was not possible, or too many were in a while. */
+static __always_inline bool may_send_raw(struct scratch *s, __u64 time_ns)
+{
+	if (time_ns - s->raw_window_ns > RAW_WINDOW_NS) {
+		s->raw_window_ns = time_ns;
+		s->nr_raws = 0;
+	}
+	return s->nr_raws < RAW_WINDOW_MAX;
+}
+
+/* Has user space seen this stack, and found no more to it? */
+static __always_inline bool is_settled(__u64 hash)
+{
+	__u8 *state = bpf_map_lookup_elem(&stacks, &hash);
+
+	return state && *state == SONDE_STACK_SETTLED;
+}
+
+/* Sends the registers and the stack as they are, behind the header that stands in s->raw. 0, or not 0: it was not possible. */
 WALK_FUNCTION int send_raw(struct bpf_perf_event_data *ctx, struct scratch *s, __u64 flags)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
@@ -193,11 +210,7 @@ WALK_FUNCTION int send_raw(struct bpf_perf_event_data *ctx, struct scratch *s, _
 
 	if (!s)
 		return -1;
-	if (s->raw.header.time_ns - s->raw_window_ns > RAW_WINDOW_NS) {
-		s->raw_window_ns = s->raw.header.time_ns;
-		s->nr_raws = 0;
-	}
-	if (s->nr_raws >= RAW_WINDOW_MAX || !user_regs(ctx, task, &s->walk))
+	if (!user_regs(ctx, task, &s->walk))
 		return -1;
 	s->nr_raws++;
 	s->raw.header.type = SONDE_RECORD_RAW;
@@ -239,17 +252,17 @@ static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx
 	enum sonde_side side;
 
 	raw.hash = sample->user_stack = hash;
-	if (is_early(stop) && !bpf_map_lookup_elem(&stacks, &hash)) {
+	raw.stop = stop;
+	if (is_early(stop) && !is_settled(hash) && may_send_raw(s, sample->time_ns)) {
 		raw.use = SONDE_RAW_WALK;
 		raw.id = sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
 		s->raw.header = raw;
-		if (send_raw(ctx, s, stop == SONDE_STOP_NOT_LOADED ? BPF_RB_FORCE_WAKEUP : wake_flag())) {
-			count->raws_refused++;
+		if (send_raw(ctx, s, stop == SONDE_STOP_NOT_LOADED ? BPF_RB_FORCE_WAKEUP : wake_flag()))
 			return SONDE_SIDE_LOST;
-		}
 		count->raws++;
 		return SONDE_SIDE_RAW;
 	}
+	count->raws_refused += is_early(stop) && !is_settled(hash);
 	s->stack.header.tgid = sample->tgid;
 	s->stack.header.hash = hash;
 	s->stack.header.known_ns = s->walk.known_ns;
@@ -257,7 +270,7 @@ static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx
 	s->stack.header.nr_frames = nr_walked < SONDE_MAX_USER_FRAMES ? nr_walked : SONDE_MAX_USER_FRAMES;
 	s->stack.header.stop = stop;
 	side = store_stack(s, sample->time_ns);
-	if (cfg.audit_every && side == SONDE_SIDE_STORED && ++s->nr_walked % cfg.audit_every == 0) {
+	if (cfg.audit_every && side == SONDE_SIDE_STORED && ++s->nr_walked % cfg.audit_every == 0 && may_send_raw(s, sample->time_ns)) {
 		raw.use = SONDE_RAW_AUDIT;
 		raw.id = hash;
 		s->raw.header = raw;
@@ -274,8 +287,11 @@ static __always_inline enum sonde_side user_side(struct bpf_perf_event_data *ctx
 	walk_enter_process(&s->walk, sample->tgid);
 	walk_enter(&s->walk);
 	bpf_loop(WALK_MAX_TURNS, on_frame, &cpu, 0);
-	if (s->walk.stop != SONDE_STOP_COMPLETE && in_exec(ctx, task))
+	if (s->walk.stop != SONDE_STOP_COMPLETE && in_exec(ctx, task)) {
+		walk_enter(&s->walk); /* its frames mean nothing */
+		s->walk.hash = sample->tgid;
 		s->walk.stop = SONDE_STOP_EXEC;
+	}
 	return send_user(ctx, s, sample, count);
 }
 

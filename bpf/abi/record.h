@@ -60,6 +60,10 @@ static inline __u32 sonde_frame_slot(__u32 i)
 	return i < SONDE_LEAF_FRAMES ? i : SONDE_LEAF_FRAMES + (i & (SONDE_ROOT_FRAMES - 1)); /* LEAF_FRAMES is a multiple of ROOT_FRAMES */
 }
 
+/* What the map `stacks` says of a hash. */
+#define SONDE_STACK_SENT 1    /* its body was sent */
+#define SONDE_STACK_SETTLED 2 /* it was sent raw, and user space found no more to it than the kernel had */
+
 /* Registers by DWARF number, and the pc behind them. */
 #define SONDE_NR_REGS 17 /* x86-64: psABI figure 3.36 */
 #define SONDE_REG_PC 16
@@ -76,12 +80,13 @@ struct sonde_raw_record {
 	__u32 tgid;
 	__u64 time_ns;                      /* CLOCK_MONOTONIC */
 	__u64 id;
-	__u64 hash;                         /* WALK: of the stack as far as the kernel came; 0 when it did not begin */
+	__u64 hash;                         /* of the stack as far as the kernel came */
 	__u64 regs[SONDE_NR_REGS];
 	__u32 stack_bytes;                  /* SONDE_RAW_MAX_BYTES at most */
 	__u8 use;                           /* enum sonde_raw_use */
 	__u8 compat;                        /* 32-bit code */
-	__u8 pad[2];                        /* zero */
+	__u8 stop;                          /* enum sonde_stop of the walk in the kernel */
+	__u8 pad;                           /* zero */
 }; /* stack_bytes of user memory from the stack pointer on follow */
 _Static_assert(sizeof(struct sonde_raw_record) == 176, "layout changed: bump SONDE_ABI_VERSION");
 

@@ -50,7 +50,7 @@ struct { /* the tgids or tids asked for */
 	__type(value, __u8);
 } targets SEC(".maps");
 
-struct { /* hashes of the stacks that were sent */
+struct { /* hashes of the stacks that were sent: SONDE_STACK_* */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by the loader: --stack-storage-size */
 	__type(key, __u64);

@@ -256,6 +256,13 @@ int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_f
 	return nr < 0 && nr != -ECANCELED ? nr : 0;
 }
 
+void sampler_settle(struct sampler *sampler, uint64_t hash)
+{
+	const uint8_t settled = SONDE_STACK_SETTLED;
+
+	bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.stacks), &hash, &settled, BPF_ANY); /* without room for it, it comes raw again */
+}
+
 int sampler_wake_fd(const struct sampler *sampler)
 {
 	return ring_buffer__epoll_fd(sampler->ring);

@@ -39,6 +39,8 @@ void sampler_stop(struct sampler *sampler);
 typedef int (*sampler_record_fn)(void *arg, const void *record);
 /* Calls `fn` for the records that are there, up to max_records: at the highest rates there would always be one more. 0 or what fn gave. */
 MUST_CHECK int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_fn fn, void *arg);
+/* The stack of that hash came raw, and there is no more to it than the kernel side had: from now on samples name it by its hash. */
+void sampler_settle(struct sampler *sampler, uint64_t hash);
 int sampler_wake_fd(const struct sampler *sampler); /* readable when the ring fills up; for epoll, borrowed */
 
 struct sampler_fds sampler_fds(const struct sampler *sampler);

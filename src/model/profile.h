@@ -16,6 +16,8 @@
 #define PROFILE_MISSED_USER "[Missed User Stack]"
 #define PROFILE_MISSED_KERNEL "[Missed Kernel Stack]"
 
+#define PROFILE_CUT "[frames left out]" /* the name of the mark between the two ends of a stack that is too deep to be kept whole */
+
 enum frame_kind {
 	FRAME_NATIVE,
 	FRAME_KERNEL,

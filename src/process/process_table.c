@@ -408,6 +408,14 @@ int process_table_scan_all(struct process_table *table, uint64_t time_ns, struct
 	return nr;
 }
 
+void process_table_renew(struct process_table *table, uint32_t tgid)
+{
+	struct process *process = find_process(table, tgid);
+
+	if (process && process->alive)
+		mark_changed(table, process);
+}
+
 int process_table_changes(struct process_table *table, process_changed_fn fn, void *arg)
 {
 	while (table->nr_changed) {
@@ -439,6 +447,46 @@ const struct process_mapping *process_table_find(const struct process_table *tab
 			return mapping;
 	}
 	return NULL;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct process_mapping *x = a, *y = b;
+
+	if (x->start_pc != y->start_pc)
+		return x->start_pc < y->start_pc ? -1 : 1;
+	return x->from_ns > y->from_ns ? -1 : x->from_ns < y->from_ns; /* of two at a moment of change, the newer */
+}
+
+int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct process_mapping **ret_mappings, uint32_t *ret_nr,
+		     uint32_t *ret_generation)
+{
+	const struct process *process = find_process(table, tgid);
+	struct process_mapping *found;
+	uint32_t nr = 0, nr_kept = 0;
+
+	if (!process || process->nr_live + process->nr_past == 0)
+		return -ENOENT;
+	found = calloc(process->nr_live + process->nr_past, sizeof(*found));
+	if (!found)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < process->nr_live; i++) {
+		if (process->live[i].from_ns <= time_ns)
+			found[nr++] = process->live[i];
+	}
+	for (uint32_t i = 0; i < process->nr_past; i++) {
+		if (process->past[i].from_ns <= time_ns && time_ns <= process->past[i].until_ns)
+			found[nr++] = process->past[i];
+	}
+	qsort(found, nr, sizeof(*found), compare_starts);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!nr_kept || found[i].start_pc >= found[nr_kept - 1].end_pc)
+			found[nr_kept++] = found[i];
+	}
+	*ret_mappings = found;
+	*ret_nr = nr_kept;
+	*ret_generation = process->generation;
+	return 0;
 }
 
 /* The process itself stays: its generation must go on when its id is used again. */

@@ -167,6 +167,11 @@ uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_pla
 	return add_special(namer, text, FRAME_MARK);
 }
 
+uint32_t namer_cut(struct namer *namer)
+{
+	return add_special(namer, PROFILE_CUT, FRAME_MARK);
+}
+
 uint32_t namer_missed(struct namer *namer, bool kernel)
 {
 	return add_special(namer, kernel ? PROFILE_MISSED_KERNEL : PROFILE_MISSED_USER, FRAME_MISSED);

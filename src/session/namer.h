@@ -15,4 +15,5 @@ void namer_free(struct namer *namer);
 /* Each gives a location of the profile; PROFILE_NONE: no memory. */
 uint32_t namer_location(struct namer *namer, uint32_t place);
 uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_place); /* the outermost frame that was found */
+uint32_t namer_cut(struct namer *namer); /* the mark for frames that were left out between the two ends of a stack */
 uint32_t namer_missed(struct namer *namer, bool kernel);

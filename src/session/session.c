@@ -108,6 +108,10 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	err = tracker_new(&(struct table_store_options){ .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes,
 							 .max_rules = SAMPLER_MAX_RULES, .max_bytes = UNWIND_BYTES_MAX },
 			  profile_account(session->profile), &session->diag, &session->tracker);
+	if (!err) {
+		session->raws = raw_stacks_new(session->tracker, session->sampler);
+		err = session->raws ? 0 : -ENOMEM;
+	}
 	if (!err)
 		err = restrict_tracker(session);
 	if (!err)
@@ -159,6 +163,7 @@ void sonde_session_free(struct sonde_session *session)
 {
 	if (!session)
 		return;
+	raw_stacks_free(session->raws);
 	tracker_free(session->tracker);
 	sampler_free(session->sampler);
 	stack_book_free(session->book);
@@ -201,6 +206,7 @@ static int take_record(void *arg, const void *record)
 /* Takes in all that has come: records first, so that every mapping they need is among the side-band events read after them. */
 static int collect(struct sonde_session *session, uint64_t max_records)
 {
+	const struct stack_walker walker = raw_stacks_walker(session->raws);
 	int err = sampler_read(session->sampler, max_records, take_record, session->book);
 
 	if (err)
@@ -208,7 +214,7 @@ static int collect(struct sonde_session *session, uint64_t max_records)
 	err = tracker_read(session->tracker, &session->diag);
 	if (err)
 		return err;
-	err = stack_book_resolve(session->book, tracker_processes(session->tracker));
+	err = stack_book_resolve(session->book, tracker_processes(session->tracker), &walker);
 	return err ? diag_errno(&session->diag, -err, "cannot keep the stacks: %s", strerror(-err)) : 0;
 }
 

@@ -14,6 +14,7 @@
 #include "export/export.h"
 #include "model/profile.h"
 #include "session/command.h"
+#include "session/raw_stacks.h"
 #include "session/stack_book.h"
 #include "session/target.h"
 #include "session/tracker.h"
@@ -39,6 +40,7 @@ struct sonde_session {
 	struct command *command;
 	struct sampler *sampler;
 	struct tracker *tracker;
+	struct raw_stacks *raws;
 	struct stack_book *book;
 	struct profile *profile;
 	struct output outputs[MAX_OUTPUTS];

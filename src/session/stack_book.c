@@ -19,6 +19,14 @@ struct stack {
 	uint32_t first, nr;  /* in stack_frames */
 	uint32_t profile_stack;
 	uint8_t stop;        /* enum sonde_stop */
+	bool is_cut;         /* frames were left out behind the first SONDE_LEAF_FRAMES */
+};
+
+/* Where a stack comes from. */
+struct stack_origin {
+	uint32_t tgid;       /* 0: a kernel stack */
+	uint64_t time_ns;    /* when it was so */
+	uint64_t known_ns;   /* up to when the mappings that it was walked with were true; 0: they are those of time_ns */
 };
 
 /* Equal samples but for their number. Zeroed before it is filled: it is hashed and compared whole. */
@@ -35,11 +43,12 @@ struct sample {
 };
 
 struct stack_book {
-	struct buffer pending;      /* stack records that were not looked up yet */
+	struct buffer pending;      /* records that were not looked up yet: stacks, and samples whose stack came raw; each at a multiple of 8 */
 	struct buffer stack_frames; /* uint32_t each: numbers of places, leaf first */
 	struct buffer stacks;       /* struct stack each */
 	struct buffer samples;      /* struct sample each */
 	struct u64_map stack_by_hash, sample_by_key;
+	struct u64_map raw_stacks;  /* id of a raw record -> its stack, until its sample comes */
 	struct place_table *places;
 	uint64_t nr_samples;
 };
@@ -70,6 +79,7 @@ void stack_book_free(struct stack_book *book)
 	buffer_done(&book->samples);
 	u64_map_done(&book->stack_by_hash);
 	u64_map_done(&book->sample_by_key);
+	u64_map_done(&book->raw_stacks);
 	place_table_free(book->places);
 	free(book);
 }
@@ -121,53 +131,139 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 	return u64_map_add(&book->sample_by_key, hash, (uint32_t)(book->samples.size / sizeof(fresh) - 1));
 }
 
-int stack_book_record(struct stack_book *book, const void *record)
+/* How many bytes a record is long. */
+static size_t record_bytes(const void *record)
 {
 	const struct sonde_stack_record *stack = record;
+	const struct sonde_raw_record *raw = record;
 
-	if (stack->type == SONDE_RECORD_SAMPLE)
+	if (stack->type == SONDE_RECORD_STACK)
+		return sizeof(*stack) + stack->nr_frames * sizeof(uint64_t);
+	if (raw->type == SONDE_RECORD_RAW)
+		return sizeof(*raw) + raw->stack_bytes;
+	return sizeof(struct sonde_sample_record);
+}
+
+int stack_book_record(struct stack_book *book, const void *record)
+{
+	static const char zero[8];
+	const struct sonde_sample_record *sample = record;
+	size_t size = record_bytes(record);
+
+	if (sample->type == SONDE_RECORD_SAMPLE && sample->user_side != SONDE_SIDE_RAW)
 		return add_sample(book, record);
-	buffer_append(&book->pending, stack, sizeof(*stack) + stack->nr_frames * sizeof(uint64_t));
+	buffer_append(&book->pending, record, size);
+	buffer_append(&book->pending, zero, -size % sizeof(zero)); /* so that the next one is aligned */
 	return book->pending.err ? -ENOMEM : 0;
 }
 
-static int add_stack(struct stack_book *book, const struct sonde_stack_record *record, const uint64_t *frames,
-		     const struct process_table *processes)
+/* Is what stood at `pc` when the stack was walked what the walk was told stands there? The process may have mapped another file since. */
+static bool is_stale(const struct process_table *processes, const struct stack_origin *origin, uint64_t frame)
+{
+	uint64_t pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63);
+	const struct process_mapping *told, *now;
+
+	if (!origin->known_ns || origin->known_ns >= origin->time_ns)
+		return false;
+	told = process_table_find(processes, origin->tgid, origin->known_ns, pc);
+	now = process_table_find(processes, origin->tgid, origin->time_ns, pc);
+	return told && now && (told->object != now->object || told->load_bias != now->load_bias);
+}
+
+/* The number of the place of the i-th kept frame, root end unrolled. */
+static uint64_t kept_frame(const struct raw_stack *from, uint32_t i)
+{
+	if (from->nr_walked > from->nr_frames && i >= SONDE_LEAF_FRAMES)
+		i = sonde_frame_slot(from->nr_walked - from->nr_frames + i);
+	return from->frames[i];
+}
+
+/* *ret_number: the stack's; an old one when it came before. */
+static int add_stack(struct stack_book *book, const struct stack_origin *origin, const struct raw_stack *from, const struct process_table *processes,
+		     uint32_t *ret_number)
 {
 	struct stack stack = {
-		.hash = record->hash,
-		.tgid = record->tgid,
+		.hash = from->hash,
+		.tgid = origin->tgid,
 		.first = (uint32_t)(book->stack_frames.size / sizeof(uint32_t)),
-		.nr = record->nr_frames,
 		.profile_stack = PROFILE_NONE,
-		.stop = record->stop,
+		.is_cut = from->nr_walked > from->nr_frames,
+		.stop = (uint8_t)from->stop,
 	};
+	const uint32_t *known = u64_map_find(&book->stack_by_hash, from->hash);
 
-	if (u64_map_find(&book->stack_by_hash, record->hash))
+	*ret_number = known ? *known : (uint32_t)(book->stacks.size / sizeof(stack));
+	if (known)
 		return 0; /* sent again: the same */
-	for (uint32_t i = 0; i < stack.nr; i++) {
-		uint32_t place = record->tgid ? place_user(book->places, processes, record->tgid, record->time_ns, frames[i]) :
-						place_kernel(book->places, frames[i], i > 0);
+	while (stack.nr < from->nr_frames && stack.stop != SONDE_STOP_STALE) {
+		uint64_t frame = kept_frame(from, stack.nr);
+		uint32_t place = origin->tgid ? place_user(book->places, processes, origin->tgid, origin->time_ns, frame) : place_kernel(book->places, frame, stack.nr > 0);
 
 		if (place == PLACE_NO_MEMORY)
 			return -ENOMEM;
 		buffer_append(&book->stack_frames, &place, sizeof(place));
+		stack.nr++;
+		if (is_stale(processes, origin, frame)) /* where its rows led cannot be believed */
+			stack.stop = SONDE_STOP_STALE;
 	}
+	stack.is_cut = stack.is_cut && stack.nr > SONDE_LEAF_FRAMES;
 	buffer_append(&book->stacks, &stack, sizeof(stack));
 	if (book->stack_frames.err || book->stacks.err)
 		return -ENOMEM;
-	return u64_map_add(&book->stack_by_hash, record->hash, (uint32_t)(book->stacks.size / sizeof(stack) - 1));
+	return u64_map_add(&book->stack_by_hash, from->hash, *ret_number);
 }
 
-int stack_book_resolve(struct stack_book *book, const struct process_table *processes)
+static int resolve_stack(struct stack_book *book, const struct sonde_stack_record *record, const struct process_table *processes)
+{
+	const struct stack_origin origin = { .tgid = record->tgid, .time_ns = record->time_ns, .known_ns = record->known_ns };
+	const struct raw_stack stack = { .frames = (const uint64_t *)(record + 1), .hash = record->hash, .nr_walked = record->nr_walked, .nr_frames = record->nr_frames,
+					 .stop = record->stop };
+	uint32_t number;
+
+	return add_stack(book, &origin, &stack, processes, &number);
+}
+
+static int resolve_raw(struct stack_book *book, const struct sonde_raw_record *record, const struct process_table *processes, const struct stack_walker *walker)
+{
+	const struct stack_origin origin = { .tgid = record->tgid, .time_ns = record->time_ns };
+	struct raw_stack stack;
+	uint32_t number;
+	int err = walker->walk(walker->arg, record, &stack);
+
+	if (!err)
+		err = add_stack(book, &origin, &stack, processes, &number);
+	return err ? err : u64_map_add(&book->raw_stacks, record->id, number);
+}
+
+/* A sample whose stack came raw: by now it has a hash. */
+static int resolve_sample(struct stack_book *book, const struct sonde_sample_record *record)
+{
+	const uint32_t *number = u64_map_find(&book->raw_stacks, record->user_stack);
+	struct sonde_sample_record sample = *record;
+
+	sample.user_side = number ? SONDE_SIDE_STORED : SONDE_SIDE_LOST;
+	if (number) {
+		sample.user_stack = stack_at(book, *number)->hash;
+		u64_map_remove(&book->raw_stacks, record->user_stack, *number);
+	}
+	return add_sample(book, &sample);
+}
+
+int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker)
 {
 	int err = 0;
 
 	for (size_t off = 0; !err && off < book->pending.size;) {
-		const struct sonde_stack_record *record = (const void *)(book->pending.data + off);
+		const void *record = book->pending.data + off;
+		uint32_t type = *(const uint32_t *)record;
 
-		err = add_stack(book, record, (const uint64_t *)(record + 1), processes);
-		off += sizeof(*record) + record->nr_frames * sizeof(uint64_t);
+		if (type == SONDE_RECORD_STACK)
+			err = resolve_stack(book, record, processes);
+		else if (type == SONDE_RECORD_RAW)
+			err = resolve_raw(book, record, processes, walker);
+		else
+			err = resolve_sample(book, record);
+		off += (record_bytes(record) + 7) / 8 * 8;
 	}
 	book->pending.size = 0;
 	return err;
@@ -177,15 +273,18 @@ int stack_book_resolve(struct stack_book *book, const struct process_table *proc
 static int profile_of_stack(struct stack_book *book, struct stack *stack, struct namer *namer, struct profile *profile)
 {
 	const uint32_t *frames = (const uint32_t *)book->stack_frames.data + stack->first;
-	CLEANUP(freep) uint32_t *locations = calloc(stack->nr + 1u, sizeof(*locations));
+	CLEANUP(freep) uint32_t *locations = calloc(stack->nr + 2u, sizeof(*locations));
 	uint32_t nr = 0;
 
 	if (stack->profile_stack != PROFILE_NONE)
 		return 0;
 	if (!locations)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < stack->nr; i++)
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		if (stack->is_cut && i == SONDE_LEAF_FRAMES)
+			locations[nr++] = namer_cut(namer);
 		locations[nr++] = namer_location(namer, frames[i]);
+	}
 	if (stack->stop != SONDE_STOP_COMPLETE)
 		locations[nr++] = namer_mark(namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY);
 	for (uint32_t i = 0; i < nr; i++) {

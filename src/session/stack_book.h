@@ -8,14 +8,16 @@
 #include "base/diag.h"
 #include "model/profile.h"
 #include "process/process_table.h"
+#include "session/stack_walker.h"
 
 struct stack_book;
 struct stack_book *stack_book_new(void); /* NULL: no memory */
 void stack_book_free(struct stack_book *book);
 /* A record as the sampler gives it; copied. 0 or -ENOMEM. */
 MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
-/* Looks up the frames of the stacks that have come since the last call. All mapping events up to now must be in the table. 0 or -ENOMEM. */
-MUST_CHECK int stack_book_resolve(struct stack_book *book, const struct process_table *processes);
+/* Looks up the frames of the stacks that have come since the last call, and walks those that came raw. All mapping events up to now must be in the table. 0, -ENOMEM or
+ * what the walker gave. */
+MUST_CHECK int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker);
 uint64_t stack_book_nr_samples(const struct stack_book *book);
 /* Resolves names and fills `profile` with all samples; counts stops and misses in its account. 0 or -ENOMEM. */
 MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, struct profile *profile);

@@ -172,10 +172,9 @@ static int set_process(struct tracker *tracker, uint32_t tgid, uint32_t generati
 	return 0;
 }
 
-static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
+/* Writes tracker->scratch: the mappings with the tables of their files, which are built when they were not met before. */
+static int fill_mappings(struct tracker *tracker, const struct process_mapping *mappings, uint32_t nr_mappings)
 {
-	struct tracker *tracker = arg;
-
 	if (nr_mappings > tracker->scratch_capacity) {
 		struct sonde_mapping *scratch = reallocarray(tracker->scratch, nr_mappings, sizeof(*scratch));
 
@@ -199,6 +198,16 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 			.block_shift = place->block_shift,
 		};
 	}
+	return 0;
+}
+
+static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	struct tracker *tracker = arg;
+	int err = fill_mappings(tracker, mappings, nr_mappings);
+
+	if (err)
+		return err;
 	if (nr_mappings > SONDE_MAX_MAPPINGS && !tracker->has_too_many) {
 		account_note(tracker->account, "process %u maps %u pieces of code, of which the first %d are known: other stacks end there", tgid, nr_mappings,
 			     SONDE_MAX_MAPPINGS);
@@ -370,6 +379,30 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 int tracker_fd(const struct tracker *tracker)
 {
 	return sideband_fd(tracker->sideband);
+}
+
+int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct raw_process *ret_process)
+{
+	CLEANUP(freep) struct process_mapping *mappings = NULL;
+	uint32_t nr = 0, generation = 0;
+	int err = process_table_at(tracker->processes, tgid, time_ns, &mappings, &nr, &generation);
+
+	if (err && err != -ENOENT)
+		return err;
+	err = fill_mappings(tracker, mappings, nr);
+	*ret_process = (struct raw_process){ .tgid = tgid, .generation = generation, .mappings = tracker->scratch, .nr_mappings = nr };
+	return err;
+}
+
+void tracker_disbelieved(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
+{
+	if (table_store_known_ns(tracker->store, tgid) < time_ns)
+		process_table_renew(tracker->processes, tgid);
+}
+
+const struct table_store *tracker_tables(const struct tracker *tracker)
+{
+	return tracker->store;
 }
 
 const struct process_table *tracker_processes(const struct tracker *tracker)

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "model/account.h"
 #include "process/process_table.h"
+#include "unwind/raw_walk.h"
 #include "unwind/table_store.h"
 
 struct tracker;
@@ -22,6 +23,12 @@ MUST_CHECK int tracker_scan(struct tracker *tracker, struct diag *diag);
 /* Takes in what has happened since. */
 MUST_CHECK int tracker_read(struct tracker *tracker, struct diag *diag);
 int tracker_fd(const struct tracker *tracker); /* readable when something has happened; for epoll, borrowed */
+/* What the process had mapped at that time, with the tables; borrowed until the tracker's next call. None when it is not known. 0 or -ENOMEM. */
+MUST_CHECK int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct raw_process *ret_process);
+/* The kernel side did not know the process at that time. Was it told before that? Then it had reason not to believe it (a program was replaced just then), and is
+ * told again with the next tracker_read. */
+void tracker_disbelieved(struct tracker *tracker, uint32_t tgid, uint64_t time_ns);
+const struct table_store *tracker_tables(const struct tracker *tracker); /* borrowed */
 const struct process_table *tracker_processes(const struct tracker *tracker);
 /* Forgets mappings that ended before time_ns. */
 void tracker_prune(struct tracker *tracker, uint64_t time_ns);

@@ -81,6 +81,24 @@ struct rule_table *table_store_rules(struct table_store *store)
 	return store->rules;
 }
 
+uint64_t table_store_known_ns(const struct table_store *store, uint32_t tgid)
+{
+	const uint32_t *pos = u64_map_find(&store->process_pos, tgid);
+
+	return pos ? ((const struct sonde_process *)chunk_pool_words(store->pool, *pos))->known_ns : 0;
+}
+const uint32_t *table_store_chunk(const struct table_store *store, uint32_t pos)
+{
+	uint32_t start = pos & ~(SONDE_CHUNK_WORDS - 1);
+
+	return start / SONDE_CHUNK_WORDS < chunk_pool_bytes(store->pool) / SONDE_CHUNK_BYTES ? chunk_pool_words(store->pool, start) : NULL;
+}
+
+const struct sonde_rule *table_store_rule(const struct table_store *store, uint32_t number)
+{
+	return number < store->options.max_rules ? &store->kernel_rules[number] : NULL;
+}
+
 uint64_t table_store_bytes(const struct table_store *store)
 {
 	return chunk_pool_bytes(store->pool);

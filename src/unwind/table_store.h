@@ -34,6 +34,11 @@ MUST_CHECK int table_store_load(struct table_store *store, const struct unwind_t
 /* Says what a process has mapped now, sorted by start_pc; beyond SONDE_MAX_MAPPINGS they are left out. None: forgets the process. Its serial is
  * filled in. 0; -ENOSPC: no room for it, then the kernel knows nothing of the process; -ENOMEM or what bpf(2) gave. */
 MUST_CHECK int table_store_set_process(struct table_store *store, const struct sonde_process *process, const struct sonde_mapping *mappings);
+/* Up to when what the kernel was told last of a process is true; 0: it was told nothing. */
+uint64_t table_store_known_ns(const struct table_store *store, uint32_t tgid);
+/* The words of the chunk that `pos` lies in, and a rule, as the kernel side sees them; NULL when there is none. */
+const uint32_t *table_store_chunk(const struct table_store *store, uint32_t pos);
+const struct sonde_rule *table_store_rule(const struct table_store *store, uint32_t number);
 uint64_t table_store_bytes(const struct table_store *store);       /* kernel memory of the chunks */
 uint64_t table_store_table_bytes(const struct table_store *store); /* rows and indexes */
 uint64_t table_store_rows(const struct table_store *store);

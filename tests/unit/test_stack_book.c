@@ -39,7 +39,7 @@ static void send_stack(uint32_t tgid, uint64_t hash, enum sonde_stop stop, uint1
 	struct {
 		struct sonde_stack_record header;
 		uint64_t frames[SONDE_MAX_USER_FRAMES];
-	} record = { .header = { .type = SONDE_RECORD_STACK, .tgid = tgid, .time_ns = 5, .hash = hash, .nr_frames = nr_frames, .stop = (uint8_t)stop } };
+	} record = { .header = { .type = SONDE_RECORD_STACK, .tgid = tgid, .time_ns = 5, .hash = hash, .nr_walked = nr_frames, .nr_frames = nr_frames, .stop = (uint8_t)stop } };
 
 	memcpy(record.frames, frames, nr_frames * sizeof(*frames));
 	assert_int_equal(stack_book_record(book, &record), 0);
@@ -53,9 +53,34 @@ static void send_sample(enum sonde_side user_side, uint64_t user_stack, enum son
 	assert_int_equal(stack_book_record(book, &record), 0);
 }
 
+/* The walker: each raw stack has the frames that `walked` has. */
+static struct raw_stack walked;
+static uint32_t nr_walks;
+
+static int walk(void *arg, const struct sonde_raw_record *record, struct raw_stack *ret_stack)
+{
+	assert_int_equal(record->stack_bytes, 5);
+	assert_memory_equal(record + 1, "stack", 5);
+	nr_walks++;
+	*ret_stack = walked;
+	return 0;
+}
+
+static const struct stack_walker walker = { .walk = walk };
+
+static void send_raw(uint64_t id)
+{
+	struct {
+		struct sonde_raw_record header;
+		char stack[8];
+	} record = { .header = { .type = SONDE_RECORD_RAW, .tgid = TGID, .time_ns = 5, .id = id, .stack_bytes = 5 }, .stack = "stack" };
+
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
 static void finish(void)
 {
-	assert_int_equal(stack_book_resolve(book, processes), 0);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
 	assert_int_equal(stack_book_profile(book, processes, profile), 0);
 }
 
@@ -116,7 +141,7 @@ static void test_complete(void **state)
 static void test_sample_before_body(void **state)
 {
 	send_sample(SONDE_SIDE_STORED, 77, SONDE_SIDE_NONE, 0);
-	assert_int_equal(stack_book_resolve(book, processes), 0);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
 	send_stack(TGID, 77, SONDE_STOP_COMPLETE, 1, frames);
 	finish();
 	check_user(0, "[unknown]");
@@ -221,6 +246,52 @@ static void test_deep_and_empty(void **state)
 	profile_stack_at(profile, profile_sample_at(profile, 0)->user_stack, &nr);
 	assert_int_equal(nr, SONDE_MAX_USER_FRAMES + 1);
 	check_user(1, "[stack not readable]");
+}
+
+/* Samples whose stacks came raw are as those of stacks that the kernel side walked. */
+static void test_raw(void **state)
+{
+	walked = (struct raw_stack){ .frames = frames, .hash = 77, .nr_walked = 3, .nr_frames = 3, .stop = SONDE_STOP_COMPLETE };
+	nr_walks = 0;
+	send_stack(TGID, 77, SONDE_STOP_COMPLETE, 3, frames);
+	send_sample(SONDE_SIDE_STORED, 77, SONDE_SIDE_NONE, 0);
+	send_raw(1000);
+	send_sample(SONDE_SIDE_RAW, 1000, SONDE_SIDE_NONE, 0);
+	send_raw(1001);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	send_sample(SONDE_SIDE_RAW, 1001, SONDE_SIDE_NONE, 0); /* in the next reading */
+	send_sample(SONDE_SIDE_RAW, 1002, SONDE_SIDE_NONE, 0); /* its stack never came */
+	finish();
+	assert_int_equal(nr_walks, 2);
+	assert_int_equal(stack_book_nr_samples(book), 4);
+	assert_int_equal(profile_nr_samples(profile), 2);
+	assert_int_equal(profile_sample_at(profile, 0)->count, 3);
+	check_user(0, "[unknown] [unknown] [unknown]");
+	check_user(1, PROFILE_MISSED_USER);
+	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 3);
+}
+
+/* The root end of a stack that is too deep was kept in turn. */
+static void test_cut(void **state)
+{
+	static uint64_t kept[SONDE_MAX_USER_FRAMES];
+	const uint32_t nr_walked = SONDE_MAX_USER_FRAMES + 700;
+	const uint32_t *locations;
+	uint32_t nr;
+
+	for (uint32_t i = 0; i < nr_walked; i++)
+		kept[sonde_frame_slot(i)] = 0x1000 + i;
+	walked = (struct raw_stack){ .frames = kept, .hash = 77, .nr_walked = nr_walked, .nr_frames = SONDE_MAX_USER_FRAMES, .stop = SONDE_STOP_COMPLETE };
+	send_raw(1);
+	send_sample(SONDE_SIDE_RAW, 1, SONDE_SIDE_NONE, 0);
+	finish();
+	locations = profile_stack_at(profile, profile_sample_at(profile, 0)->user_stack, &nr);
+	assert_int_equal(nr, SONDE_MAX_USER_FRAMES + 1);
+	for (uint32_t i = 0; i < SONDE_LEAF_FRAMES; i++)
+		assert_int_equal(profile_location_at(profile, locations[i])->pc, 0x1000 + i);
+	assert_int_equal(profile_location_at(profile, locations[SONDE_LEAF_FRAMES])->kind, FRAME_MARK);
+	for (uint32_t i = 0; i < SONDE_ROOT_FRAMES; i++)
+		assert_int_equal(profile_location_at(profile, locations[SONDE_LEAF_FRAMES + 1 + i])->pc, 0x1000 + nr_walked - SONDE_ROOT_FRAMES + i);
 }
 
 static void test_nothing(void **state)

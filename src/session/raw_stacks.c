@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/raw_stacks.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+struct raw_stacks {
+	struct tracker *tracker;
+	struct sampler *sampler;
+	struct raw_walk *walk;
+};
+
+struct code_source {
+	const struct process_table *processes;
+	uint32_t tgid;
+	uint64_t time_ns;
+};
+
+/* From the file that was mapped there; memory without a file from the process, if it is still there. */
+static int read_code(void *arg, uint64_t pc, void *to, size_t size)
+{
+	const struct code_source *source = arg;
+	const struct process_mapping *mapping = process_table_find(source->processes, source->tgid, source->time_ns, pc);
+	const struct object *object;
+	struct iovec local = { to, size }, remote = { (void *)pc, size }; /* NOLINT: another process's address */
+
+	if (!mapping || mapping->end_pc - pc < size)
+		return -EFAULT;
+	object = mapping->object == OBJECT_NONE ? NULL : object_table_at(process_table_objects(source->processes), mapping->object);
+	if (object && object->elf)
+		return elf_file_read_at(object->elf, mapping->file_off + (pc - mapping->start_pc), to, size);
+	return process_vm_readv((pid_t)source->tgid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+}
+
+static int walk(void *arg, const struct sonde_raw_record *record, struct raw_stack *ret_stack)
+{
+	struct raw_stacks *stacks = arg;
+	struct code_source source = { .processes = tracker_processes(stacks->tracker), .tgid = record->tgid, .time_ns = record->time_ns };
+	struct raw_process process;
+	int err = tracker_process_at(stacks->tracker, record->tgid, record->time_ns, &process);
+
+	if (err)
+		return err;
+	raw_walk_run(stacks->walk, record, &process, read_code, &source, ret_stack);
+	if (record->stop == SONDE_STOP_NO_PROCESS)
+		tracker_disbelieved(stacks->tracker, record->tgid, record->time_ns);
+	if (ret_stack->hash == record->hash)
+		sampler_settle(stacks->sampler, record->hash); /* it need not come raw again */
+	return 0;
+}
+
+struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler)
+{
+	struct raw_stacks *stacks = calloc(1, sizeof(*stacks));
+
+	if (!stacks)
+		return NULL;
+	stacks->tracker = tracker;
+	stacks->sampler = sampler;
+	stacks->walk = raw_walk_new(tracker_tables(tracker));
+	if (!stacks->walk) {
+		free(stacks);
+		return NULL;
+	}
+	return stacks;
+}
+
+void raw_stacks_free(struct raw_stacks *stacks)
+{
+	if (!stacks)
+		return;
+	raw_walk_free(stacks->walk);
+	free(stacks);
+}
+
+struct stack_walker raw_stacks_walker(struct raw_stacks *stacks)
+{
+	return (struct stack_walker){ .walk = walk, .arg = stacks };
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stack_walker: what the stack_book asks for when a stack came raw: its frames, and what an audit thinks of a stack that was walked before. An interface,
+ * so that the book knows neither the kernel nor the tables. */
+#pragma once
+#include "abi/record.h"
+#include "base/cleanup.h"
+#include "unwind/raw_walk.h"
+
+struct stack_walker {
+	/* 0 or an error that ends the run. The frames are borrowed until the next call. */
+	int (*walk)(void *arg, const struct sonde_raw_record *record, struct raw_stack *ret_stack);
+	void *arg;
+};

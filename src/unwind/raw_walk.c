@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/raw_walk.h"
+
+#include <string.h>
+
+/* What bpf/lib/unwind.h asks for; defined below, where the walk's type is known. */
+struct walk;
+static const __u32 *chunk_at(const struct walk *w, __u32 pos);
+static const struct sonde_rule *rule_at(const struct walk *w, __u32 number);
+static long read_user(const struct walk *w, void *to, __u32 size, __u64 from);
+#define WALK_FUNCTION static
+#include "lib/unwind.h"
+
+#define PROCESS_CHUNK 0xffffu /* no chunk of the pool: our own, with the mappings of the process */
+#define PROCESS_POS (PROCESS_CHUNK << SONDE_CHUNK_SHIFT)
+_Static_assert(PROCESS_CHUNK >= SONDE_MAX_CHUNKS, "the pool has that chunk");
+_Static_assert(SONDE_MAX_MAPPINGS * sizeof(struct sonde_mapping) <= SONDE_CHUNK_BYTES, "the mappings do not fit");
+
+struct raw_walk {
+	struct walk walk; /* first: the accessors are given this */
+	const struct table_store *store;
+	__u32 process[SONDE_CHUNK_WORDS];
+	uint64_t frames[SONDE_MAX_USER_FRAMES];
+	const struct sonde_raw_record *record; /* of the walk that is under way */
+	raw_code_fn code;
+	void *code_arg;
+};
+
+static const struct raw_walk *raw_walk_of(const struct walk *w)
+{
+	return (const struct raw_walk *)w;
+}
+
+static const __u32 *chunk_at(const struct walk *w, __u32 pos)
+{
+	const struct raw_walk *walk = raw_walk_of(w);
+
+	return pos >> SONDE_CHUNK_SHIFT == PROCESS_CHUNK ? walk->process : table_store_chunk(walk->store, pos);
+}
+
+static const struct sonde_rule *rule_at(const struct walk *w, __u32 number)
+{
+	return table_store_rule(raw_walk_of(w)->store, number);
+}
+
+/* From the copy of the stack; what is not in it can only be code. As bpf_probe_read_user: what could not be read whole is zeroed. */
+static long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
+{
+	const struct raw_walk *walk = raw_walk_of(w);
+	const struct sonde_raw_record *record = walk->record;
+	uint64_t off = from - record->regs[WALK_REG_SP];
+
+	if (off < record->stack_bytes && size <= record->stack_bytes - off) {
+		memcpy(to, (const uint8_t *)(record + 1) + off, size);
+		return 0;
+	}
+	if (off >= record->stack_bytes && !walk->code(walk->code_arg, from, to, size))
+		return 0;
+	memset(to, 0, size);
+	return -1;
+}
+
+struct raw_walk *raw_walk_new(const struct table_store *store)
+{
+	struct raw_walk *walk = calloc(1, sizeof(*walk));
+
+	if (walk)
+		walk->store = store;
+	return walk;
+}
+
+void raw_walk_free(struct raw_walk *walk)
+{
+	free(walk);
+}
+
+static void enter(struct raw_walk *walk, const struct sonde_raw_record *record, const struct raw_process *process)
+{
+	uint32_t nr = process->nr_mappings < SONDE_MAX_MAPPINGS ? process->nr_mappings : SONDE_MAX_MAPPINGS;
+	struct walk *w = &walk->walk;
+
+	if (nr)
+		memcpy(walk->process, process->mappings, nr * sizeof(*process->mappings));
+	memcpy(w->regs, record->regs, sizeof(w->regs));
+	w->pc = record->regs[SONDE_REG_PC];
+	w->sp = record->regs[WALK_REG_SP];
+	w->bp = record->regs[WALK_REG_BP];
+	w->compat = record->compat;
+	w->hash = nr ? hash_step(process->tgid, process->generation) : process->tgid;
+	w->process_pos = nr ? PROCESS_POS : 0;
+	w->nr_mappings = nr;
+	w->serial++; /* what was found for another process is not to be believed */
+	if (!w->serial)
+		w->serial = 1;
+	walk_enter(w);
+}
+
+void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, const struct raw_process *process, raw_code_fn code, void *arg,
+		  struct raw_stack *ret_stack)
+{
+	struct walk *w = &walk->walk;
+
+	walk->record = record;
+	walk->code = code;
+	walk->code_arg = arg;
+	enter(walk, record, process);
+	for (uint32_t turn = 0; turn < WALK_MAX_TURNS && walk_step(w, (__u64 *)walk->frames) == WALK_GOES_ON; turn++)
+		;
+	if (w->stop == SONDE_STOP_READ_FAULT && record->stack_bytes > SONDE_RAW_MAX_BYTES - WALK_PAGE_BYTES) /* there is more of it than was sent */
+		w->stop = SONDE_STOP_DEPTH;
+	*ret_stack = (struct raw_stack){
+		.frames = walk->frames,
+		.hash = walk_hash(w, (const __u64 *)walk->frames),
+		.last_pc = w->pc,
+		.nr_walked = w->nr_frames,
+		.nr_frames = (uint16_t)(w->nr_frames < SONDE_MAX_USER_FRAMES ? w->nr_frames : SONDE_MAX_USER_FRAMES),
+		.stop = w->stop,
+	};
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* raw_walk: walks a stack that the kernel side sent raw, by the steps that the kernel side walks with itself (bpf/lib/unwind.h) over the same tables. One
+ * thread. */
+#pragma once
+#include <stdint.h>
+
+#include "abi/record.h"
+#include "abi/unwind.h"
+#include "base/cleanup.h"
+#include "unwind/table_store.h"
+
+/* What the process had mapped when the record was made. */
+struct raw_process {
+	uint32_t tgid, generation;
+	const struct sonde_mapping *mappings; /* sorted by start_pc; the first SONDE_MAX_MAPPINGS are used */
+	uint32_t nr_mappings;                 /* 0: the process is not known */
+};
+
+struct raw_stack { /* as a struct sonde_stack_record would tell of it */
+	const uint64_t *frames; /* borrowed until the next walk */
+	uint64_t hash;          /* what the kernel side would give the same stack once it knows the process */
+	uint64_t last_pc;       /* where it ended */
+	uint32_t nr_walked;
+	uint16_t nr_frames;
+	enum sonde_stop stop;
+};
+
+/* Reads code at `pc` of the process: 0, or not 0 when not all of it can be read. */
+typedef int (*raw_code_fn)(void *arg, uint64_t pc, void *to, size_t size);
+
+struct raw_walk;
+/* Borrows the store for its life. NULL: no memory. */
+struct raw_walk *raw_walk_new(const struct table_store *store);
+void raw_walk_free(struct raw_walk *walk); /* takes NULL */
+/* `record` is followed by its stack_bytes. A stack that goes on behind them ends in SONDE_STOP_DEPTH. */
+void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, const struct raw_process *process, raw_code_fn code, void *arg,
+		  struct raw_stack *ret_stack);
