@@ -84,12 +84,14 @@ enum sonde_ra_kind {
 	SONDE_RA_REG,       /* arm64: still in x30, in the leaf and in code a signal interrupted only */
 };
 
+#define SONDE_RBX_LOST (-32768) /* elsewhere: a frame farther up that needs it ends the walk */
+
 /* x86-64: sp = rsp, bp = rbp; arm64: bp = x29. The caller's sp is the CFA; cfa_reg is a DWARF register number (psABI figure 3.36). */
 struct sonde_rule {
 	__s32 cfa_off, bp_off;
 	__s16 ra_off;             /* the return address is at CFA + ra_off: -8 but for hand-written code */
 	__s16 cfa_add;
-	__s16 rbx_off;            /* the caller's rbx is at CFA + rbx_off; 0: still in rbx. x86-64 only */
+	__s16 rbx_off;            /* the caller's rbx is at CFA + rbx_off; 0: still in rbx; or SONDE_RBX_LOST. x86-64 only */
 	__u8 kind;                /* enum sonde_rule_kind */
 	__u8 cfa_kind, cfa_reg;   /* enum sonde_cfa_kind */
 	__u8 bp_kind;             /* enum sonde_bp_kind */

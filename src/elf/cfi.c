@@ -104,7 +104,7 @@ static void run_initial_program(struct walk *walk, struct cfi_cie *cie, struct r
 	run->section = walk->section;
 	run->cie = cie;
 	run->program = program;
-	run->state = cfi_state_at_start();
+	run->state = cfi_state_at_start(run->machine);
 	run->row = NULL;
 	run->err = 0;
 	run->nr_remembered = 0;
@@ -143,7 +143,7 @@ static void read_cie(struct walk *walk, struct reader body, struct cfi_cie *cie)
 	}
 	if (body.bad)
 		cie->is_readable = false;
-	if (cie->is_readable && ra_column == CFI_REG_RA)
+	if (cie->is_readable && ra_column == walk->run.machine->ra_column)
 		run_initial_program(walk, cie, body);
 }
 
@@ -235,6 +235,9 @@ int cfi_walk(const struct cfi_section *section, cfi_row_fn row, void *arg, struc
 
 	if (!walk)
 		return -ENOMEM;
+	walk->run.machine = cfi_machine_of(section->machine);
+	if (!walk->run.machine)
+		return -ENODATA;
 	walk->section = section;
 	walk->row = row;
 	walk->arg = arg;

@@ -21,6 +21,7 @@ struct cfi_section {
 	uint64_t text_vaddr; /* base of DW_EH_PE_textrel, 0 when unknown */
 	uint64_t data_vaddr; /* base of DW_EH_PE_datarel (.got or .eh_frame_hdr), 0 when unknown */
 	enum cfi_format format;
+	uint16_t machine;   /* EM_X86_64 or EM_AARCH64: what the columns are */
 	bool is_open_ended; /* `size` is only a bound: what is no entry behind at least one FDE is the end */
 };
 
@@ -41,5 +42,5 @@ struct cfi_stats {
 	uint32_t nr_bad_fdes;	 /* damaged ones: one UNSUPPORTED row, or none when not even their range can be read */
 };
 
-/* 0; -EBADMSG when the section's structure is damaged (rows seen so far were given); or what `row` gave. */
+/* 0; -EBADMSG when the section's structure is damaged (rows seen so far were given); -ENODATA for another machine; or what `row` gave. */
 MUST_CHECK int cfi_walk(const struct cfi_section *section, cfi_row_fn row, void *arg, struct cfi_stats *ret_stats, struct diag *diag);

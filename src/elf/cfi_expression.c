@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The DWARF expressions that compilers, linkers and hand-written assembly put into CFI on x86-64, told by their shape. */
+/* The DWARF expressions that compilers, linkers and hand-written assembly put into CFI, told by their shape. */
 #include "elf/cfi_program.h"
 
 enum {
@@ -31,14 +31,14 @@ static bool read_breg(struct reader *r, uint64_t *ret_reg, int64_t *ret_off)
 }
 
 /* The rest of a linker's rule for .plt, whose entries push once: sp + off + ((pc & 15) >= threshold) * 8. */
-static bool read_plt(struct reader *r, uint64_t *ret_threshold)
+static bool read_plt(const struct cfi_machine *machine, struct reader *r, uint64_t *ret_threshold)
 {
 	static const uint8_t tail[] = { DW_OP_ge, DW_OP_lit0 + 3, DW_OP_shl, DW_OP_plus };
 	uint64_t reg;
 	int64_t off;
 	uint8_t literal;
 
-	if (!read_breg(r, &reg, &off) || reg != CFI_REG_RA || off)
+	if (!read_breg(r, &reg, &off) || reg != machine->pc_column || off)
 		return false;
 	if (reader_u8(r) != DW_OP_lit0 + 15 || reader_u8(r) != DW_OP_and)
 		return false;
@@ -49,7 +49,7 @@ static bool read_plt(struct reader *r, uint64_t *ret_threshold)
 	return reader_left(r) == sizeof(tail) && !memcmp(r->pos, tail, sizeof(tail));
 }
 
-struct cfi_cfa cfi_cfa_of_expression(struct reader expression)
+struct cfi_cfa cfi_cfa_of_expression(const struct cfi_machine *machine, struct reader expression)
 {
 	const struct cfi_cfa other = { .form = CFI_CFA_OTHER };
 	struct cfi_cfa cfa = { 0 };
@@ -62,11 +62,11 @@ struct cfi_cfa cfi_cfa_of_expression(struct reader expression)
 		return cfa;
 	}
 	rest = expression;
-	if (cfa.reg == CFI_REG_SP && read_plt(&rest, &cfa.reg)) {
+	if (cfi_part_of(machine, cfa.reg) == CFI_PART_SP && read_plt(machine, &rest, &cfa.reg)) {
 		cfa.form = CFI_CFA_PLT;
 		return cfa;
 	}
-	if ((cfa.reg != CFI_REG_SP && cfa.reg != CFI_REG_BP) || reader_u8(&expression) != DW_OP_deref)
+	if ((cfi_part_of(machine, cfa.reg) != CFI_PART_SP && cfi_part_of(machine, cfa.reg) != CFI_PART_BP) || reader_u8(&expression) != DW_OP_deref)
 		return other;
 	if (reader_left(&expression)) {
 		if (reader_u8(&expression) != DW_OP_plus_uconst)
@@ -79,12 +79,12 @@ struct cfi_cfa cfi_cfa_of_expression(struct reader expression)
 	return cfa;
 }
 
-struct cfi_where cfi_where_of_expression(struct reader expression)
+struct cfi_where cfi_where_of_expression(const struct cfi_machine *machine, struct reader expression)
 {
 	struct cfi_where where = { .kind = CFI_AT_BP };
 	uint64_t reg;
 
-	if (!read_breg(&expression, &reg, &where.off) || reg != CFI_REG_BP || reader_left(&expression))
+	if (!read_breg(&expression, &reg, &where.off) || cfi_part_of(machine, reg) != CFI_PART_BP || reader_left(&expression))
 		return (struct cfi_where){ .kind = CFI_ELSEWHERE };
 	return where;
 }

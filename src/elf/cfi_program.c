@@ -33,6 +33,8 @@ enum {
 	DW_CFA_val_offset_sf = 0x15,
 	DW_CFA_val_expression = 0x16,
 	DW_CFA_MIPS_advance_loc8 = 0x1d,
+	DW_CFA_AARCH64_negate_ra_state_with_pc = 0x2c,
+	DW_CFA_AARCH64_negate_ra_state = 0x2d, /* the return address is signed from here on, or no more */
 	DW_CFA_GNU_args_size = 0x2e,
 	DW_CFA_GNU_negative_offset_extended = 0x2f,
 };
@@ -100,7 +102,7 @@ static int64_t unsigned_off(struct cfi_run *run)
 
 static void define_cfa(struct cfi_run *run, const struct cfi_cfa *cfa)
 {
-	cfi_state_set_cfa(&run->state, cfa);
+	cfi_state_set_cfa(&run->state, run->machine, cfa);
 	run->has_changed = true;
 }
 
@@ -111,18 +113,18 @@ static void define_cfa_register(struct cfi_run *run, uint64_t reg, int64_t off)
 
 static void define_cfa_off(struct cfi_run *run, int64_t off)
 {
-	run->has_changed |= cfi_state_set_cfa_off(&run->state, off);
+	run->has_changed |= cfi_state_set_cfa_off(&run->state, run->machine, off);
 }
 
 static void set_where(struct cfi_run *run, uint64_t reg, enum cfi_where_kind kind, int64_t off)
 {
-	run->has_changed |= cfi_state_set_where(&run->state, reg, kind, off);
+	run->has_changed |= cfi_state_set_where(&run->state, run->machine, cfi_part_of(run->machine, reg), kind, off);
 }
 
 static void restore(struct cfi_run *run, uint64_t reg)
 {
 	if (run->row)
-		run->has_changed |= cfi_state_restore(&run->state, &run->cie->initial, reg);
+		run->has_changed |= cfi_state_restore(&run->state, &run->cie->initial, cfi_part_of(run->machine, reg));
 	else
 		reader_fail(&run->program); /* a CIE has nothing to restore */
 }
@@ -191,7 +193,7 @@ static void run_register_op(struct cfi_run *run, uint8_t op)
 		set_where(run, reg, CFI_ELSEWHERE, 0);
 		break;
 	case DW_CFA_expression: {
-		struct cfi_where where = cfi_where_of_expression(block(run));
+		struct cfi_where where = cfi_where_of_expression(run->machine, block(run));
 
 		set_where(run, reg, where.kind, where.off);
 		break;
@@ -208,6 +210,11 @@ static void run_op(struct cfi_run *run, uint8_t op)
 
 	switch (op) {
 	case DW_CFA_nop:
+		break;
+	case DW_CFA_AARCH64_negate_ra_state_with_pc:
+	case DW_CFA_AARCH64_negate_ra_state: /* nothing to remember: the walk strips the signature from every return address */
+		if (!run->machine->is_ra_register)
+			reader_fail(r);
 		break;
 	case DW_CFA_set_loc:
 		set_loc(run);
@@ -248,7 +255,7 @@ static void run_op(struct cfi_run *run, uint8_t op)
 		define_cfa_off(run, factored(run, reader_sleb(r)));
 		break;
 	case DW_CFA_def_cfa_expression: {
-		struct cfi_cfa cfa = cfi_cfa_of_expression(block(run));
+		struct cfi_cfa cfa = cfi_cfa_of_expression(run->machine, block(run));
 
 		define_cfa(run, &cfa);
 		break;
@@ -277,7 +284,7 @@ int cfi_program_run(struct cfi_run *run)
 		case DW_CFA_offset: {
 			int64_t off = unsigned_off(run);
 
-			if (operand == CFI_REG_BP || operand == CFI_REG_SP || operand == CFI_REG_RA)
+			if (run->machine->parts[operand])
 				set_where(run, operand, CFI_AT_CFA, factored(run, off));
 			break;
 		}

@@ -5,8 +5,33 @@
 #include "base/reader.h"
 #include "elf/cfi.h"
 
-/* DWARF register numbers of x86-64 (psABI figure 3.36): what an unwinder of sp, bp and pc needs; all others are read over. */
-enum { CFI_REG_BP = 6, CFI_REG_SP = 7, CFI_REG_RA = 16 };
+/* The columns of a frame that an unwinder of sp, bp and pc needs; all others are read over. */
+enum cfi_part {
+	CFI_PART_NONE,
+	CFI_PART_BP, /* the frame pointer */
+	CFI_PART_SP,
+	CFI_PART_RA,
+	CFI_PART_BX, /* x86-64: the one other register that glibc keeps a CFA in (_dl_runtime_resolve_xsavec) */
+};
+
+#define CFI_NR_COLUMNS 64 /* an operand in an opcode has six bits */
+#define CFI_NO_COLUMN  UINT64_MAX
+
+struct cfi_machine {
+	uint8_t parts[CFI_NR_COLUMNS]; /* enum cfi_part by DWARF register number */
+	uint64_t ra_column;
+	uint64_t pc_column;   /* the pc itself, in expressions; CFI_NO_COLUMN: has no number */
+	uint64_t nr_regs;     /* that a CFA can be in */
+	bool is_ra_register;  /* the return address is in a register at first (a link register) */
+};
+
+/* NULL: not one that we know. */
+const struct cfi_machine *cfi_machine_of(uint16_t elf_machine);
+
+static inline enum cfi_part cfi_part_of(const struct cfi_machine *machine, uint64_t reg)
+{
+	return reg < CFI_NR_COLUMNS ? (enum cfi_part)machine->parts[reg] : CFI_PART_NONE;
+}
 
 enum cfi_where_kind {
 	CFI_SAME,
@@ -59,6 +84,7 @@ struct cfi_cie {
 /* One program under way: a CIE's (no `row`) or an FDE's. */
 struct cfi_run {
 	const struct cfi_section *section;
+	const struct cfi_machine *machine;
 	const struct cfi_cie *cie;
 	struct reader program;
 	struct cfi_state state;
@@ -72,16 +98,16 @@ struct cfi_run {
 	struct cfi_state remembered[CFI_MAX_REMEMBERED];
 };
 
-/* A CIE's program starts from nothing but what the psABI says: the CFA is the caller's sp, and rbp is callee-saved, so that
- * unmentioned means untouched (section 3.2.1). */
-struct cfi_state cfi_state_at_start(void);
-void cfi_state_set_cfa(struct cfi_state *state, const struct cfi_cfa *cfa);
+/* A CIE's program starts from nothing but what the psABI says: the CFA is the caller's sp, and rbp and rbx (x29; x30 is the return address) are
+ * callee-saved, so that unmentioned means untouched (x86-64: section 3.2.1). */
+struct cfi_state cfi_state_at_start(const struct cfi_machine *machine);
+void cfi_state_set_cfa(struct cfi_state *state, const struct cfi_machine *machine, const struct cfi_cfa *cfa);
 /* False: nothing changed yet, the offset waits for a register. DWARF wants a register and an offset to be there before half of
  * them is defined anew; gcc's unwinder keeps them through an expression, and hand-written code relies on it (libgcrypt). */
-MUST_CHECK bool cfi_state_set_cfa_off(struct cfi_state *state, int64_t off);
-/* These are true when the column is one that matters; `off` is 0 where the kind has none. */
-MUST_CHECK bool cfi_state_set_where(struct cfi_state *state, uint64_t reg, enum cfi_where_kind kind, int64_t off);
-MUST_CHECK bool cfi_state_restore(struct cfi_state *state, const struct cfi_state *initial, uint64_t reg);
+MUST_CHECK bool cfi_state_set_cfa_off(struct cfi_state *state, const struct cfi_machine *machine, int64_t off);
+/* These are true when the part is one that matters; `off` is 0 where the kind has none. */
+MUST_CHECK bool cfi_state_set_where(struct cfi_state *state, const struct cfi_machine *machine, enum cfi_part part, enum cfi_where_kind kind, int64_t off);
+MUST_CHECK bool cfi_state_restore(struct cfi_state *state, const struct cfi_state *initial, enum cfi_part part);
 struct sonde_rule cfi_state_rule(const struct cfi_state *state);
 
 /* Runs the program to its end and gives its rows. 0; -EBADMSG when it is damaged; or what `row` gave. */
@@ -90,9 +116,9 @@ MUST_CHECK int cfi_program_run(struct cfi_run *run);
 /* Reads a DW_EH_PE_* pointer; fails the reader when the encoding is none that a linked file's CFI can have. */
 uint64_t cfi_read_pointer(const struct cfi_section *section, struct reader *r, uint8_t encoding);
 
-struct cfi_cfa cfi_cfa_of_expression(struct reader expression);
+struct cfi_cfa cfi_cfa_of_expression(const struct cfi_machine *machine, struct reader expression);
 /* Of DW_CFA_expression: the register stands at the address that the expression gives. */
-struct cfi_where cfi_where_of_expression(struct reader expression);
+struct cfi_where cfi_where_of_expression(const struct cfi_machine *machine, struct reader expression);
 
 /* Nearly all LEB128 numbers of CFI have one byte. */
 static inline uint64_t cfi_uleb(struct reader *r)

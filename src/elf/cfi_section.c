@@ -94,7 +94,7 @@ static int read_through_header(const struct elf_file *elf, struct diag *diag, st
 
 int cfi_section_read(const struct elf_file *elf, enum cfi_format format, struct diag *diag, struct cfi_section *ret_section)
 {
-	struct cfi_section section = { .format = format };
+	struct cfi_section section = { .format = format, .machine = elf_file_machine(elf) };
 	int err = read_named(elf, format == CFI_EH_FRAME ? ".eh_frame" : ".debug_frame", diag, &section);
 
 	if (err == -ENODATA && format == CFI_EH_FRAME && !elf_file_find_section(elf, ".eh_frame"))

@@ -111,15 +111,15 @@ static int build_rows(struct spans *spans, struct unwind_table *table)
 	return 0;
 }
 
-int unwind_table_build(const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table)
+int unwind_table_build_for(uint16_t machine, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table)
 {
 	CLEANUP(spans_done) struct spans spans = { .rules = rules };
 	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
 	struct cfi_stats stats = { 0 };
 	int err;
 
-	if (elf_file_machine(elf) != EM_X86_64)
-		return diag_errno(diag, ENODATA, "not an x86-64 file");
+	if (elf_file_machine(elf) != machine)
+		return diag_errno(diag, ENODATA, "made for another machine");
 	err = collect(elf, &spans, &stats, diag);
 	if (err)
 		return err;
@@ -133,6 +133,15 @@ int unwind_table_build(const struct elf_file *elf, struct rule_table *rules, str
 	table->nr_bad_fdes = stats.nr_bad_fdes;
 	*ret_table = MOVE(table);
 	return 0;
+}
+
+int unwind_table_build(const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table)
+{
+#ifdef __aarch64__
+	return unwind_table_build_for(EM_AARCH64, elf, rules, diag, ret_table);
+#else
+	return unwind_table_build_for(EM_X86_64, elf, rules, diag, ret_table);
+#endif
 }
 
 uint16_t unwind_table_find(const struct unwind_table *table, uint64_t elf_vaddr)

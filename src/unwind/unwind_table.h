@@ -21,6 +21,8 @@ struct unwind_table {
  * the file has no CFI (or another machine's); -EBADMSG when it is damaged; -EFBIG when its addresses are more than SONDE_MAX_BLOCKS
  * of the largest blocks, 4 GiB. */
 MUST_CHECK int unwind_table_build(const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
+/* The same for files of another machine than this one, EM_X86_64 or EM_AARCH64. */
+MUST_CHECK int unwind_table_build_for(uint16_t machine, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
 void unwind_table_free(struct unwind_table *table); /* takes NULL */
 static inline void unwind_table_freep(struct unwind_table **table)
 {

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define SECTION_VADDR 0x10000
 
-enum { IS_DEBUG_FRAME = 1, IS_OPEN_ENDED = 2 };
+enum { IS_DEBUG_FRAME = 1, IS_OPEN_ENDED = 2, IS_AARCH64 = 4 };
 
 struct order {
 	bool is_open;
@@ -41,7 +41,7 @@ static int take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *ru
 	order->counted.nr_unsupported += rule->kind == SONDE_RULE_KIND_UNSUPPORTED;
 	check_that(rule->kind == SONDE_RULE_KIND_STEP || (!rule->cfa_off && !rule->cfa_kind && !rule->bp_kind && !rule->ra_off));
 	check_that(rule->kind <= SONDE_RULE_KIND_UNSUPPORTED && rule->cfa_kind <= SONDE_CFA_PLT && rule->bp_kind <= SONDE_BP_UNDEFINED);
-	check_that(!rule->cfa_reg || (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg < 16) || rule->cfa_kind == SONDE_CFA_PLT);
+	check_that(!rule->cfa_reg || (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg < 32) || rule->cfa_kind == SONDE_CFA_PLT);
 	return 0;
 }
 
@@ -53,6 +53,7 @@ static void check_walk(const uint8_t *data, size_t size, uint8_t form)
 		.vaddr = SECTION_VADDR,
 		.data_vaddr = 0x8000,
 		.format = form & IS_DEBUG_FRAME ? CFI_DEBUG_FRAME : CFI_EH_FRAME,
+		.machine = form & IS_AARCH64 ? EM_AARCH64 : EM_X86_64,
 		.is_open_ended = form & IS_OPEN_ENDED,
 	};
 	struct order order = { 0 };
@@ -68,8 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct bytes image;
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
-	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
 	CLEANUP(rule_table_freep) struct rule_table *rules = rule_table_new(256);
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
 	struct image_section section = { ".eh_frame", SHT_PROGBITS, SECTION_VADDR, data + 1, size - 1 };
 
 	if (!size || size > 65536 || !rules)

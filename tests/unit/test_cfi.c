@@ -16,6 +16,7 @@
 #define FDE_SIZE      0x40u
 
 static struct bytes section_bytes;
+static uint16_t section_machine = EM_X86_64;
 
 /* What a walk gave, as text: "0:sp+8 1:sp+16,bp=cfa-16 40:." with addresses relative to the first FDE. */
 struct given {
@@ -61,8 +62,14 @@ static void say_step(struct given *given, const struct sonde_rule *rule)
 	default:
 		fail_msg("CFA kind %u", rule->cfa_kind);
 	}
-	if (rule->ra_off != -8)
+	if (rule->ra_kind == SONDE_RA_REG)
+		say(given, ",ra=x30");
+	else if (rule->ra_off != -8)
 		say(given, ",ra=cfa%+d", rule->ra_off);
+	if (rule->rbx_off == SONDE_RBX_LOST)
+		say(given, ",bx=lost");
+	else if (rule->rbx_off)
+		say(given, ",bx=cfa%+d", rule->rbx_off);
 	switch (rule->bp_kind) {
 	case SONDE_BP_SAME:
 		break;
@@ -122,6 +129,7 @@ static int walk(const void *bytes, size_t size, enum cfi_format format, struct g
 		.text_vaddr = 0x400,
 		.data_vaddr = 0x800,
 		.format = format,
+		.machine = section_machine,
 	};
 
 	*given = (struct given){ 0 };
@@ -155,7 +163,12 @@ static void check_program(const struct program_case *test)
 static const struct program_case opcode_cases[] = {
 	{ "nothing", PROGRAM(0), "0:sp+8 40:. " },
 	{ "frame pointer", PROGRAM(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6), "0:sp+8 1:sp+16,bp=cfa-16 4:bp+16,bp=cfa-16 40:. " },
-	{ "other registers are no news", PROGRAM(0x41, 0x83, 3, 0x41, 0x0e, 16), "0:sp+8 2:sp+16 40:. " },
+	{ "other registers are no news", PROGRAM(0x41, 0x8c, 3, 0x41, 0x0e, 16), "0:sp+8 2:sp+16 40:. " },
+	{ "rbx", PROGRAM(0x41, 0x83, 3, 0x41, 0x0e, 16, 0x41, 0xc3), "0:sp+8 1:sp+8,bx=cfa-24 2:sp+16,bx=cfa-24 3:sp+16 40:. " },
+	{ "rbx by the long forms", PROGRAM(0x05, 3, 2, 0x41, 0x06, 3, 0x41, 0x11, 3, 0x7f, 0x41, 0x08, 3),
+	  "0:sp+8,bx=cfa-16 1:sp+8 2:sp+8,bx=cfa+8 3:sp+8 40:. " },
+	{ "rbx where no rule can say it", PROGRAM(0x07, 3, 0x41, 0x09, 3, 12, 0x41, 0x14, 3, 2, 0x41, 0x83, 0, 0x41, 0x10, 3, 2, 0x76, 0x68, 0x41, 0x83, 2, 0x41, 0x83, 0x80, 0x20),
+	  "0:sp+8,bx=lost 1:sp+8,bx=lost 2:sp+8,bx=lost 3:sp+8,bx=lost 4:sp+8,bx=lost 5:sp+8,bx=cfa-16 6:sp+8,bx=lost 40:. " },
 	{ "advance_loc1", PROGRAM(0x02, 3, 0x0e, 16), "0:sp+8 3:sp+16 40:. " },
 	{ "advance_loc2", PROGRAM(0x03, 3, 0, 0x0e, 16), "0:sp+8 3:sp+16 40:. " },
 	{ "advance_loc4", PROGRAM(0x04, 3, 0, 0, 0, 0x0e, 16), "0:sp+8 3:sp+16 40:. " },
@@ -212,7 +225,8 @@ static const struct program_case expression_cases[] = {
 	{ "a register again", PROGRAM(0x0f, 0, 0x41, 0x0c, 7, 8), "0:unsupported 1:sp+8 40:. " },
 	{ "rbp by rbp", PROGRAM(0x10, 6, 2, 0x76, 0), "0:sp+8,bp=bp+0 40:. " },
 	{ "rbp by rsp", PROGRAM(0x10, 6, 2, 0x77, 0), "0:unsupported 40:. " },
-	{ "rbx by rbp", PROGRAM(0x10, 3, 2, 0x76, 0), "0:sp+8 40:. " },
+	{ "rbx by rbp", PROGRAM(0x10, 3, 2, 0x76, 0), "0:sp+8,bx=lost 40:. " },
+	{ "r12 by rbp", PROGRAM(0x10, 12, 2, 0x76, 0), "0:sp+8 40:. " },
 	{ "ra by rbp", PROGRAM(0x10, 16, 2, 0x76, 0), "0:unsupported 40:. " },
 };
 
@@ -467,7 +481,7 @@ static void truncation_is_damage_and_no_more(void **state)
 
 static void a_bound_is_not_a_size(void **state)
 {
-	struct cfi_section section = { .bytes = section_bytes.data, .vaddr = SECTION_VADDR, .is_open_ended = true };
+	struct cfi_section section = { .bytes = section_bytes.data, .vaddr = SECTION_VADDR, .machine = EM_X86_64, .is_open_ended = true };
 	struct given given = { 0 };
 	struct cfi_stats stats;
 
@@ -507,7 +521,7 @@ static int refuse_third(void *arg, uint64_t start_vaddr, const struct sonde_rule
 
 static void the_caller_ends_the_walk(void **state)
 {
-	struct cfi_section section = { .bytes = section_bytes.data, .vaddr = SECTION_VADDR };
+	struct cfi_section section = { .bytes = section_bytes.data, .vaddr = SECTION_VADDR, .machine = EM_X86_64 };
 	struct cfi_stats stats;
 
 	put_three_fdes();

@@ -295,7 +295,7 @@ static void test_qsort_callback(void **state)
 }
 
 /* At every instruction of a function, prologue and epilogue as well: single steps by the trap flag. */
-static uint32_t nr_steps, nr_good;
+static uint32_t nr_steps, nr_good, nr_by_bx;
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
@@ -303,6 +303,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	enter_registers(context);
 	host_walk(&w, frames);
 	nr_good += w.stop == SONDE_STOP_COMPLETE && has_frame(noted[0]);
+	nr_by_bx += w.follows_bx == WALK_BX_KNOWN;
 }
 
 __attribute__((noinline)) static int stepped(int depth)
@@ -319,18 +320,45 @@ static int no_leaf(int depth)
 	return depth;
 }
 
-static void test_every_instruction(void **state)
+static void take_traps(void)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 
 	assert_int_equal(sigaction(SIGTRAP, &action, NULL), 0);
+	nr_noted = nr_steps = nr_good = nr_by_bx = 0;
+}
+
+static void test_every_instruction(void **state)
+{
+	take_traps();
 	next[0] = next[1] = next[2] = no_leaf;
-	nr_noted = nr_steps = nr_good = 0;
 	stepped(1);
 	signal(SIGTRAP, SIG_DFL);
 	assert_true(nr_steps > 20);
 	/* the pushes and pops of the assembler statement itself move the stack without telling the table: its last two */
 	assert_true(nr_steps - nr_good <= 2);
+}
+
+__attribute__((noinline)) static long calls_lazily(const char *text)
+{
+	long value;
+
+	NOTE();
+	__asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
+	value = a64l(text);
+	__asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
+	return value;
+}
+
+/* Through the PLT into the dynamic linker, whose _dl_runtime_resolve keeps its CFA in rbx. */
+static void test_lazy_binding(void **state)
+{
+	take_traps();
+	assert_int_equal(calls_lazily("/"), 1);
+	signal(SIGTRAP, SIG_DFL);
+	assert_true(nr_by_bx > 100);
+	assert_true(nr_steps > nr_by_bx);
+	assert_true(nr_steps - nr_good <= 2); /* as above */
 }
 
 int main(void)
@@ -340,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_through_the_signal_frame),
 		cmocka_unit_test(test_qsort_callback),
 		cmocka_unit_test(test_every_instruction),
+		cmocka_unit_test(test_lazy_binding),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,6 +26,7 @@
 static __u64 stack[STACK_WORDS];
 static uint64_t stack_end; /* user address: nothing is mapped from there on */
 static uint8_t code[JIT_BYTES];
+static bool has_calls; /* all of the file's code reads as if calls ended anywhere */
 static uint32_t nr_reads, first_fault, nr_faults;
 static struct walk w;
 static __u64 frames[SONDE_MAX_USER_FRAMES];
@@ -40,6 +42,10 @@ static long read_made_up(void *to, __u32 size, __u64 from)
 	}
 	if (from >= JIT_PC && from < JIT_PC + JIT_BYTES && size <= JIT_PC + JIT_BYTES - from) {
 		memcpy(to, code + (from - JIT_PC), size);
+		return 0;
+	}
+	if (has_calls && from >= CODE_PC && from < CODE_PC + CODE_BYTES) { /* call, call, ... */
+		memset(to, 0xe8, size);
 		return 0;
 	}
 	return -14;
@@ -162,6 +168,96 @@ static void test_cfa_in_a_register(void **state)
 	stack[20] = FUNCTION(0) + 1; /* known in the leaf only */
 	walk_from(FUNCTION(2), word_at(20), 0);
 	check_stack(SONDE_STOP_BAD_RULE, FUNCTION(2), returned(FUNCTION(0) + 1));
+}
+
+static uint64_t hash_of_frames(uint64_t hash)
+{
+	for (uint32_t i = 0; i < w.nr_frames; i++)
+		hash = hash_step(hash, frames[i]);
+	return hash;
+}
+
+/* rbx is known farther up, too: the way is gone once more, keeping it. */
+static void test_cfa_in_rbx(void **state)
+{
+	struct sonde_rule rules[] = { step(SONDE_CFA_SP, 16), step(SONDE_CFA_SP, 24), step(SONDE_CFA_REG, 16), END_RULE };
+	const struct {
+		int16_t off;
+		uint8_t stop;
+	} cases[] = { { 0, SONDE_STOP_COMPLETE }, { -16, SONDE_STOP_COMPLETE }, { SONDE_RBX_LOST, SONDE_STOP_BAD_RULE } };
+
+	rules[2].cfa_reg = WALK_REG_BX;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rules[1].rbx_off = cases[i].off;
+		set_code(rules, 4);
+		w.hash = 7;
+		w.regs[WALK_REG_BX] = word_at(cases[i].off ? 999 : 50);
+		stack[11] = FUNCTION(1) + 1;
+		stack[13] = word_at(50); /* function 1 saved it, or not */
+		stack[14] = FUNCTION(2) + 1;
+		stack[51] = FUNCTION(3) + 1;
+		walk_from(FUNCTION(0), word_at(10), word_at(70));
+		if (cases[i].stop == SONDE_STOP_COMPLETE)
+			check_stack(cases[i].stop, FUNCTION(0), returned(FUNCTION(1) + 1), returned(FUNCTION(2) + 1), returned(FUNCTION(3) + 1));
+		else
+			check_stack(cases[i].stop, FUNCTION(0), returned(FUNCTION(1) + 1), returned(FUNCTION(2) + 1));
+		assert_int_equal(w.hash, hash_of_frames(7));
+	}
+	rules[0].rbx_off = SONDE_RBX_LOST; /* lost below, but function 1 saved its own caller's */
+	rules[1].rbx_off = -16;
+	set_code(rules, 4);
+	stack[11] = FUNCTION(1) + 1;
+	stack[13] = word_at(50);
+	stack[14] = FUNCTION(2) + 1;
+	stack[51] = FUNCTION(3) + 1;
+	walk_from(FUNCTION(0), word_at(10), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1), returned(FUNCTION(2) + 1), returned(FUNCTION(3) + 1));
+	stack_end = word_at(13); /* the word that it stands in is not there */
+	walk_from(FUNCTION(1), word_at(11), 0);
+	check_stack(SONDE_STOP_READ_FAULT, FUNCTION(1));
+}
+
+/* A frame without rules does not say where it keeps rbx. */
+static void test_rbx_behind_a_frame_pointer(void **state)
+{
+	struct sonde_rule rules[] = { step(SONDE_CFA_REG, 16), END_RULE, step(SONDE_CFA_SP, 8) };
+
+	rules[0].cfa_reg = WALK_REG_BX;
+	set_code(rules, 3);
+	has_calls = true;
+	stack[9] = JIT_PC + 0x80;
+	stack[20] = word_at(40);
+	stack[21] = FUNCTION(0) + 9;
+	w.regs[WALK_REG_BX] = word_at(50);
+	stack[51] = FUNCTION(1) + 1;
+	walk_from(FUNCTION(2), word_at(9), word_at(20));
+	check_stack(SONDE_STOP_BAD_RULE, FUNCTION(2), returned(JIT_PC + 0x80), returned(FUNCTION(0) + 9));
+	has_calls = false;
+}
+
+/* musl's restorer has no rule: it is known by its instructions. */
+static void test_signal_frame_without_rules(void **state)
+{
+	static const uint8_t restorers[][9] = { { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 }, { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 } };
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE };
+
+	for (size_t i = 0; i < 2; i++) {
+		set_code(rules, 2);
+		memcpy(code + 0x40, restorers[i], i ? 7 : 9);
+		stack[20] = JIT_PC + 0x40;
+		stack[21 + 5 + 15] = word_at(100);
+		stack[21 + 5 + 16] = FUNCTION(0);
+		stack[100] = FUNCTION(1) + 1;
+		walk_from(FUNCTION(0), word_at(20), 0);
+		check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 0x40), FUNCTION(0), returned(FUNCTION(1) + 1));
+		for (size_t byte = 0; byte < (i ? 7 : 9); byte++) { /* another instruction: nothing is known of its stack */
+			code[0x40 + byte] ^= 1;
+			walk_from(FUNCTION(0), word_at(20), word_at(5));
+			assert_int_equal(w.stop, SONDE_STOP_NO_ROW);
+			assert_int_equal(w.nr_frames, 2);
+			code[0x40 + byte] ^= 1;
+		}
+	}
 }
 
 static void test_saved_frame_pointers(void **state)
@@ -788,10 +884,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cfa_kinds),
 		cmocka_unit_test(test_cfa_in_a_register),
+		cmocka_unit_test(test_cfa_in_rbx),
+		cmocka_unit_test(test_rbx_behind_a_frame_pointer),
 		cmocka_unit_test(test_saved_frame_pointers),
 		cmocka_unit_test(test_return_address_elsewhere),
 		cmocka_unit_test(test_call_at_the_end_of_a_function),
 		cmocka_unit_test(test_signal_frame),
+		cmocka_unit_test(test_signal_frame_without_rules),
 		cmocka_unit_test(test_stops),
 		cmocka_unit_test(test_unaligned_stack),
 		cmocka_unit_test(test_top_of_stack),
