@@ -14,8 +14,8 @@
 #include "collect/cpus.h"
 #include "profile.skel.h"
 
-#define RING_BYTES_PER_CPU (256u << 10)
-#define RING_BYTES_MIN (1u << 20)
+#define RING_BYTES_PER_CPU (512u << 10) /* raw stacks of a tenth of a second, while a large file's table is built */
+#define RING_BYTES_MIN (2u << 20)
 #define RING_BYTES_MAX (64u << 20)
 
 struct sampler {

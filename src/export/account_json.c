@@ -70,6 +70,8 @@ void write_account(struct json *json, const struct account *account)
 	json_key_u64(json, "missed_user", account->missed_user);
 	json_key_u64(json, "missed_kernel", account->missed_kernel);
 	json_key_u64(json, "missed_full", account->missed_full);
+	json_key_u64(json, "late", account->late);
+	json_key_u64(json, "late_refused", account->late_refused);
 	json_key_u64(json, "lost_sideband", account->lost_sideband);
 	write_audit(json, account);
 	write_cost(json, account);

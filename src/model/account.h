@@ -27,6 +27,7 @@ struct account {
 	/* of the recorded samples: user stacks by how they end, and sides that are missed */
 	uint64_t stopped[SONDE_STOP_COUNT];
 	uint64_t missed_user, missed_kernel;
+	uint64_t late, late_refused; /* user stacks that came raw and were walked in user space, and those for which there was no room */
 	uint64_t missed_full;    /* those of the two above for which the stack store was full */
 	uint64_t lost_sideband;  /* mapping and process events that the kernel could not deliver */
 	/* stacks that libdw unwound once more: audited = agreed + differed + sum(not comparable) */

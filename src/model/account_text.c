@@ -65,7 +65,10 @@ static void write_stacks(const struct account *account, struct buffer *buffer)
 		if (account->stopped[i])
 			buffer_printf(buffer, ", %" PRIu64 " %s", account->stopped[i], stop_name(i));
 	}
-	buffer_printf(buffer, "; missed: %" PRIu64 " user, %" PRIu64 " kernel\n", account->missed_user, account->missed_kernel);
+	buffer_printf(buffer, "; missed: %" PRIu64 " user, %" PRIu64 " kernel", account->missed_user, account->missed_kernel);
+	if (account->late)
+		buffer_printf(buffer, "; %" PRIu64 " walked late", account->late);
+	buffer_text(buffer, "\n");
 }
 
 /* "123 of 124" leaves out what could not be compared: that says nothing about the walk. */

@@ -22,6 +22,8 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 	sampler_counters(session->sampler, &counters);
 	account->ticks = counters.ticks;
 	account->recorded = counters.recorded;
+	account->late = counters.raws;
+	account->late_refused = counters.raws_refused;
 	memcpy(account->filtered, counters.filtered, sizeof(account->filtered));
 	memcpy(account->dropped, counters.dropped, sizeof(account->dropped));
 }

@@ -307,7 +307,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_complete), test(test_sample_before_body), test(test_equal_samples_are_one), test(test_missed_sides), test(test_stop_marks),
-		test(test_places), test(test_kernel_stack), test(test_deep_and_empty), test(test_nothing),
+		test(test_places), test(test_kernel_stack), test(test_deep_and_empty), test(test_raw),
+		test(test_cut), test(test_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
