@@ -13,6 +13,7 @@
 /* Of one process. What is more is forgotten, the oldest first: a process may map for ever, and is not to end the run. */
 #define MAX_LIVE (1u << 14)
 #define MAX_PAST (1u << 14)
+#define EXIT_NS 100000000u /* its last ticks come after the kernel has said that it exits: its memory is still there */
 #define MIN_RESCAN 512 /* live mappings from which on it is asked whether they still are: the side-band does not tell of munmap */
 
 struct process {
@@ -311,7 +312,7 @@ void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t tim
 
 	if (!process || !process->alive)
 		return;
-	if (end_all(process, time_ns)) { /* no memory to remember them by: forget them */
+	if (end_all(process, time_ns + EXIT_NS)) { /* no memory to remember them by: forget them */
 		process->nr_live = 0;
 		process->generation++;
 	}

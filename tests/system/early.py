@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""No sample is lost to being early: processes that live for 5, 40, 200 and 1,000 ms, one after another. Of the ticks that hit them, at least so many
+stand in the profile under the right name and with a whole stack: from the root to where it was, or that of the kernel alone while there is no user
+side (a program is being replaced, or has ended)."""
+import json
+import os
+import re
+import resource
+import subprocess
+import time
+
+from harness import Background, build, check, check_exact, need_bpf, parse_json, run_tests, scratch, sonde, test, total
+
+CHAIN = ["main", "brief_work", "brief_leaf"]
+MARK = re.compile(r"\[(?!vdso|[^\]]*\+0x)[^\]]*\]$") # what stands in brackets and is no place in a file
+
+
+def profile_briefs(ms, seconds, freq_hz, *, static=False):
+	"""The stacks of all that were called brief, and the CPU seconds that these processes have used."""
+	program = build("brief", "static" if static else "")
+	before = resource.getrusage(resource.RUSAGE_CHILDREN)
+	own = 0
+	with Background("profile", "--format", "json", "-F", freq_hz, seconds + 2) as profiler:
+		profiler.wait_line("Sampling at")
+		end = time.monotonic() + seconds
+		while time.monotonic() < end:
+			subprocess.run([program, str(ms)], check=False)
+		own = resource.getrusage(resource.RUSAGE_CHILDREN)
+		result = profiler.finish()
+	check(result.code == 0, result)
+	used = own.ru_utime + own.ru_stime - before.ru_utime - before.ru_stime
+	stacks = [stack for stack in parse_json(json.loads(result.out)) if stack.comm == os.path.basename(program)[:15]]
+	return stacks, used
+
+
+def error_of(stack):
+	if stack.user == ["[exec]"] or not stack.user:
+		return None if stack.kernel else "neither a user nor a kernel stack"
+	marks = [frame for frame in stack.user if MARK.match(frame)]
+	if marks:
+		return "marked " + marks[0]
+	if CHAIN[-1] in stack.user:
+		at = stack.user.index(CHAIN[-1]) + 1
+		if stack.user[:at][-len(CHAIN):] != CHAIN:
+			return "not the chain"
+	return None if stack.user[0] in ("_start", "_dl_start_user", "_dl_start") or "ld-" in stack.user[0] else "does not begin at the root"
+
+
+def briefs(ms, minimum, **kwargs):
+	need_bpf()
+	stacks, _ = profile_briefs(ms, 3, 499, **kwargs)
+	share = check_exact(stacks, error_of, minimum=minimum, at_least=300)
+	return "%.2f %% of %d samples" % (share * 100, total(stacks))
+
+
+@test
+def five_milliseconds():
+	return briefs(5, 0.95)
+
+
+@test
+def forty_milliseconds():
+	return briefs(40, 0.99)
+
+
+@test
+def two_hundred_milliseconds():
+	return briefs(200, 0.995)
+
+
+@test
+def a_second():
+	return briefs(1000, 0.999)
+
+
+@test
+def static_programs():
+	"""Nothing is mapped after the exec: what the side-band tells of it comes in one piece."""
+	return briefs(5, 0.95, static=True)
+
+
+@test
+def the_time_is_all_there():
+	"""The processes' own account of their time, as a sanity check."""
+	need_bpf()
+	stacks, used = profile_briefs(40, 3, 999)
+	seen = total(stacks) / 999
+	check(0.9 * used < seen < 1.05 * used, "%.2f s in the profile, %.2f s used" % (seen, used))
+	return "%.1f %% of the CPU time that the processes report" % (100 * seen / used)
+
+
+@test
+def a_target_that_forks():
+	"""A child of a command is known by its parent's mappings from its first instruction on."""
+	need_bpf()
+	report = scratch("early.json")
+	sonde("profile", "-o", report, "-F", 999, "--", build("children"), "2", want=0, timeout=30)
+	with open(report, encoding="utf-8") as file:
+		stacks = [stack for stack in parse_json(json.load(file)) if stack.comm == "child"]
+	share = check_exact(stacks, lambda stack: "marked" if any(MARK.match(frame) for frame in stack.user) else None, minimum=0.99, at_least=500)
+	return "%.2f %% of %d samples" % (share * 100, total(stacks))
+
+
+if __name__ == "__main__":
+	run_tests()
