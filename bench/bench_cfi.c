@@ -26,8 +26,8 @@ static uint64_t now_ns(void)
 static int build_once(const char *path, struct figures *ret_figures)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
-	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
-	struct rule_table *rules = rule_table_new(SONDE_MAX_RULES);
+	CLEANUP(rule_table_freep) struct rule_table *rules = rule_table_new(SONDE_MAX_RULES);
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL; /* goes before its rules */
 	struct diag diag = { 0 };
 	uint64_t start_ns = now_ns();
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
@@ -49,7 +49,6 @@ static int build_once(const char *path, struct figures *ret_figures)
 	} else {
 		printf("%s: %s (%d)\n", path, diag.text, err);
 	}
-	rule_table_free(rules);
 	return err;
 }
 

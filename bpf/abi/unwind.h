@@ -6,12 +6,12 @@
  * that is read through one pos straddles a chunk. User space writes a thing, then publishes its pos; before it reuses words it
  * waits until no program can hold the old pos (an update of an array of maps waits for that).
  *
- * A file's rows stand sorted by address. Its addresses are cut into *blocks* of 1 << block_shift bytes, 4 KiB for all but huge
- * files, and its index has one pos per block: that of the first row that starts in the block or, when none does, behind it;
- * one more pos closes the last block. To look up `rel`: take the pos of its block and the next one; between them find the last row whose low is not above
- * rel's place in the block; when there is none, the row before the first one holds. That is one look into the index and about six steps, where
- * a search of all rows takes twenty; cold caches feel the difference. Where a table goes on in another chunk, its rows fill the first to the end, and the row that
- * holds there stands again, with low 0, before the first row of the next. A gap between functions is a row with rule SONDE_RULE_NONE. */
+ * A file's rows stand sorted by address, in as many places as there was room in. Its addresses are cut into *blocks* of 1 << block_shift bytes, 4 KiB for all
+ * but huge files, and its index has a struct sonde_block for each: where the row stands that holds at the block's begin, and how many rows there are from it to
+ * the block's end. They lie together in one chunk; the row that ends one block may begin the next, or stand twice. To look up `rel`: take its
+ * block, and of its rows after the first find the last whose low is not above rel's place in the block; when there is none, the first holds, whatever its
+ * low. That is one look into the index and about six steps, where a search of all rows takes twenty; cold caches feel the difference. A gap between functions
+ * is a row with rule SONDE_RULE_NONE. */
 #pragma once
 #include "types.h"
 
@@ -21,7 +21,7 @@
 #define SONDE_MAX_CHUNKS 4096                            /* 1 GiB: the address space, not the cap */
 #define SONDE_MIN_BLOCK_SHIFT 12
 #define SONDE_MAX_BLOCK_SHIFT 16                         /* lows have 16 bits */
-#define SONDE_MAX_BLOCKS (SONDE_CHUNK_WORDS - 8)         /* of one file: its index fits in a chunk */
+#define SONDE_MAX_BLOCKS (SONDE_CHUNK_WORDS / 2)         /* of one file: its index fits in a chunk */
 #define SONDE_MAX_MAPPINGS 8190                          /* executable ones of one process */
 #define SONDE_MAX_RULES 65536
 
@@ -32,6 +32,13 @@ struct sonde_row {
 };
 _Static_assert(sizeof(struct sonde_row) == 4, "rows are one word");
 
+/* An entry of a file's index. nr_rows is 1 at least. */
+struct sonde_block {
+	__u32 pos;
+	__u32 nr_rows;
+};
+_Static_assert(sizeof(struct sonde_block) == 8, "layout changed: bump SONDE_ABI_VERSION");
+
 /* An executable mapping of a process. rel = pc - base_pc. nr_blocks 0: no table, walk by frame pointers; or, with block_shift SONDE_NOT_LOADED, there is
  * one that had to make room for others: user space loads it when a walk asks for it. */
 #define SONDE_NOT_LOADED 255
@@ -39,7 +46,7 @@ _Static_assert(sizeof(struct sonde_row) == 4, "rows are one word");
 struct sonde_mapping {
 	__u64 start_pc, end_pc;
 	__u64 base_pc;     /* pc of the file's first block; may wrap */
-	__u32 index_pos;   /* of __u32[nr_blocks + 1] */
+	__u32 index_pos;   /* of struct sonde_block[nr_blocks], even */
 	__u16 nr_blocks;
 	__u16 block_shift;
 };

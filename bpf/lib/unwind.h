@@ -183,27 +183,25 @@ static __always_inline int walk_find_mapping(struct walk *w, __u64 pc)
 /* The number of the rule at `rel` of the current mapping: SONDE_RULE_NONE when no row covers it. */
 static __always_inline __u32 walk_find_rule(struct walk *w, __u64 rel)
 {
-	__u64 block = rel >> (w->mapping.block_shift & 31);
+	__u64 block = rel >> (w->mapping.block_shift & 31), entry;
 	__u32 low = rel & ((1u << (w->mapping.block_shift & 31)) - 1), first, nr;
 	const __u32 *words = chunk_at(w, w->mapping.index_pos);
 
 	if (!words || block >= w->mapping.nr_blocks)
 		return SONDE_RULE_NONE;
-	first = CHUNK_WORD(words, w->mapping.index_pos + block);
-	nr = CHUNK_WORD(words, w->mapping.index_pos + block + 1) - first;
-	if ((first + nr) >> SONDE_CHUNK_SHIFT != first >> SONDE_CHUNK_SHIFT) /* goes on in another chunk */
-		nr = SONDE_CHUNK_WORDS - (first & (SONDE_CHUNK_WORDS - 1));
+	entry = CHUNK_U64(words, w->mapping.index_pos + block * 2); /* a struct sonde_block */
+	first = entry;
+	nr = entry >> 32;
 	words = chunk_at(w, first);
 	if (!words)
 		return SONDE_RULE_NONE;
-	for (int step = 0; step < 17 && nr > 1; step++) { /* a row for each address of the largest block */
+	for (int step = 0; step < 16 && nr > 1; step++) { /* a row for each address of the largest block */
 		__u32 half = nr / 2;
 
-		first += half & (__u32)at_most(CHUNK_WORD(words, first + half - 1) & 0xffff, low);
+		first += half & (__u32)at_most(CHUNK_WORD(words, first + half) & 0xffff, low);
 		nr -= half;
 	}
-	first += nr & (__u32)at_most(CHUNK_WORD(words, first) & 0xffff, low);
-	return CHUNK_WORD(words, first - 1) >> 16;
+	return CHUNK_WORD(words, first) >> 16;
 }
 
 static __always_inline struct walk_cached *walk_cached(struct walk *w, __u64 frame)

@@ -71,6 +71,8 @@ void tracker_free(struct tracker *tracker)
 	process_table_free(tracker->processes);
 	u64_map_done(&tracker->only);
 	u64_map_done(&tracker->leaderless);
+	for (uint32_t i = 0; i < tracker->nr_places; i++)
+		table_place_done(&tracker->places[i].table);
 	free(tracker->places);
 	free(tracker->scratch);
 	free(tracker);

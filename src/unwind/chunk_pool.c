@@ -1,39 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What comes and goes is allocated by size classes, powers of two from 16 words on, each with a list of free places. What no list has is cut from
- * the end of the chunk that is being filled; its rest goes to the lists when the next chunk is begun. */
+/* Two bits for each unit of a chunk: given, and released but waiting. What is given back needs no memory to be remembered by and is one with its free neighbours
+ * at once. A look for room costs 64 words per chunk at most, and none for chunks that are known to have no run as long as that. */
 #include "unwind/chunk_pool.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 
-#include "base/buffer.h"
-
-#define ALIGN_WORDS 4
-#define MIN_CLASS 4                       /* 16 words */
-#define NR_CLASSES (SONDE_CHUNK_SHIFT + 1)
-#define QUARANTINE_MAX 256                /* freed places that wait for one grace period together */
-#define LIST_BYTES_MAX (64u << 20)
-
-struct freed {
-	uint32_t pos, class;
-};
+#define NR_UNITS (SONDE_CHUNK_WORDS / CHUNK_POOL_UNIT_WORDS)
+#define WAITING_UNITS (NR_UNITS / 2) /* as many are worth a grace period, where a new chunk could be had instead */
+#define PART_MIN_UNITS 16            /* a place is not cut smaller, nor into more than eight */
 
 struct chunk {
 	int fd;
 	uint32_t *words;
+	uint64_t given[NR_UNITS / 64], waiting[NR_UNITS / 64]; /* bits by unit; what waits is given, too */
+	uint32_t most_free;                                    /* no run of free units is longer */
 };
 
 struct chunk_pool {
 	int chunks_fd;
 	struct chunk *chunks;
 	uint32_t nr_chunks, max_chunks;
-	uint32_t nr_published;                /* the first of them: those that the kernel can see */
-	uint32_t used_words;                  /* of the last chunk */
-	struct buffer free_lists[NR_CLASSES]; /* uint32_t pos each */
-	struct freed quarantine[QUARANTINE_MAX];
-	uint32_t nr_quarantined;
+	uint32_t nr_published; /* the first of them: those that the kernel can see */
+	uint32_t nr_waiting;   /* units */
+	uint64_t nr_given;     /* units */
+	uint64_t nr_settled;
+};
+
+struct run { /* of free units */
+	uint32_t chunk, first, nr;
 };
 
 struct chunk_pool *chunk_pool_new(int chunks_fd, uint64_t max_bytes)
@@ -46,8 +43,6 @@ struct chunk_pool *chunk_pool_new(int chunks_fd, uint64_t max_bytes)
 	pool->chunks_fd = chunks_fd;
 	pool->max_chunks = max_chunks > SONDE_MAX_CHUNKS ? SONDE_MAX_CHUNKS : (uint32_t)max_chunks;
 	pool->chunks = calloc(pool->max_chunks ? pool->max_chunks : 1, sizeof(*pool->chunks));
-	for (uint32_t i = 0; i < NR_CLASSES; i++)
-		pool->free_lists[i] = BUFFER_INIT(LIST_BYTES_MAX);
 	if (!pool->chunks) {
 		free(pool);
 		return NULL;
@@ -63,8 +58,6 @@ void chunk_pool_free(struct chunk_pool *pool)
 		munmap(pool->chunks[i].words, SONDE_CHUNK_BYTES);
 		close(pool->chunks[i].fd);
 	}
-	for (uint32_t i = 0; i < NR_CLASSES; i++)
-		buffer_done(&pool->free_lists[i]);
 	free(pool->chunks);
 	free(pool);
 }
@@ -74,51 +67,82 @@ uint64_t chunk_pool_bytes(const struct chunk_pool *pool)
 	return (uint64_t)pool->nr_chunks * SONDE_CHUNK_BYTES;
 }
 
-uint32_t *chunk_pool_words(struct chunk_pool *pool, uint32_t pos)
+uint64_t chunk_pool_used_bytes(const struct chunk_pool *pool)
+{
+	return pool->nr_given * CHUNK_POOL_UNIT_WORDS * 4;
+}
+
+uint64_t chunk_pool_nr_settled(const struct chunk_pool *pool)
+{
+	return pool->nr_settled;
+}
+
+uint32_t *chunk_pool_words(const struct chunk_pool *pool, uint32_t pos)
 {
 	return pool->chunks[pos >> SONDE_CHUNK_SHIFT].words + (pos & (SONDE_CHUNK_WORDS - 1));
 }
 
-uint32_t chunk_pool_room(const struct chunk_pool *pool)
+static uint32_t units_of(uint32_t nr_words)
 {
-	return pool->nr_chunks ? SONDE_CHUNK_WORDS - pool->used_words : 0;
+	return nr_words / CHUNK_POOL_UNIT_WORDS + (nr_words % CHUNK_POOL_UNIT_WORDS != 0);
 }
 
-/* The least class whose places hold `nr_words`. */
-static uint32_t class_above(uint32_t nr_words)
+/* The first unit from `unit` on that is given or, when `given` is false, free; NR_UNITS: none. */
+static uint32_t next_unit(const struct chunk *chunk, uint32_t unit, bool given)
 {
-	uint32_t class = MIN_CLASS;
+	for (; unit < NR_UNITS; unit = (unit | 63) + 1) {
+		uint64_t bits = (given ? chunk->given[unit / 64] : ~chunk->given[unit / 64]) >> unit % 64;
 
-	while (class < NR_CLASSES - 1 && 1u << class < nr_words)
-		class++;
-	return class;
-}
-
-static void list_free(struct chunk_pool *pool, uint32_t pos, uint32_t class)
-{
-	buffer_append(&pool->free_lists[class], &pos, sizeof(pos)); /* without memory for it, the words are lost: bounded by max_bytes */
-}
-
-static bool take_free(struct chunk_pool *pool, uint32_t class, uint32_t *ret_pos)
-{
-	struct buffer *list = &pool->free_lists[class];
-
-	if (list->size < sizeof(*ret_pos))
-		return false;
-	list->size -= sizeof(*ret_pos);
-	*ret_pos = *(const uint32_t *)(list->data + list->size);
-	return true;
-}
-
-/* Gives the rest of the last chunk to the free lists, in the largest powers of two that fit. */
-static void list_rest(struct chunk_pool *pool)
-{
-	for (uint32_t class = NR_CLASSES; class-- > MIN_CLASS;) {
-		while (chunk_pool_room(pool) >= 1u << class) {
-			list_free(pool, (pool->nr_chunks - 1) << SONDE_CHUNK_SHIFT | pool->used_words, class);
-			pool->used_words += 1u << class;
-		}
+		if (bits)
+			return unit + (uint32_t)__builtin_ctzll(bits);
 	}
+	return NR_UNITS;
+}
+
+static void set_units(uint64_t *bits, uint32_t first, uint32_t nr, bool to)
+{
+	for (uint32_t unit = first, end = first + nr; unit < end; unit = (unit | 63) + 1) {
+		uint32_t nr_here = (unit | 63) + 1 < end ? 64 - unit % 64 : end - unit;
+		uint64_t mask = (nr_here == 64 ? ~0ULL : (1ULL << nr_here) - 1) << unit % 64;
+
+		bits[unit / 64] = to ? bits[unit / 64] | mask : bits[unit / 64] & ~mask;
+	}
+}
+
+/* The chunk's first run of `nr` free units or, when it has none, its longest. */
+static struct run find_run(const struct chunk *chunk, uint32_t nr)
+{
+	struct run longest = { 0 };
+
+	for (uint32_t unit = next_unit(chunk, 0, false), end; unit < NR_UNITS && longest.nr < nr; unit = next_unit(chunk, end, false)) {
+		end = next_unit(chunk, unit, true);
+		if (end - unit > longest.nr)
+			longest = (struct run){ .first = unit, .nr = end - unit };
+	}
+	return longest;
+}
+
+/* The first run of max_units, else the longest one when it has min_units. 0 units: none. */
+static struct run find_room(struct chunk_pool *pool, uint32_t min_units, uint32_t max_units)
+{
+	struct run best = { 0 };
+
+	for (uint32_t i = 0; i < pool->nr_chunks && best.nr < max_units; i++) {
+		struct chunk *chunk = &pool->chunks[i];
+		struct run run;
+
+		if (chunk->most_free < min_units || chunk->most_free <= best.nr)
+			continue;
+		run = find_run(chunk, max_units);
+		run.chunk = i;
+		if (run.nr < max_units)
+			chunk->most_free = run.nr;
+		if (run.nr > best.nr && run.nr >= min_units)
+			best = run;
+	}
+	if (best.nr > max_units)
+		best.nr = max_units;
+	return best;
 }
 
 static int add_chunk(struct chunk_pool *pool)
@@ -135,34 +159,74 @@ static int add_chunk(struct chunk_pool *pool)
 	words = mmap(NULL, SONDE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (words == MAP_FAILED)
 		return -errno;
-	list_rest(pool);
-	pool->chunks[pool->nr_chunks] = (struct chunk){ .fd = MOVE_FD(fd), .words = words };
-	pool->used_words = pool->nr_chunks++ ? 0 : CHUNK_POOL_FIRST_WORDS;
+	pool->chunks[pool->nr_chunks] = (struct chunk){ .fd = MOVE_FD(fd), .words = words, .most_free = NR_UNITS };
+	if (!pool->nr_chunks++)
+		set_units(pool->chunks[0].given, 0, 1, true); /* pos 0 names nothing */
 	return 0;
 }
 
-int chunk_pool_cut(struct chunk_pool *pool, uint32_t nr_words, uint32_t *ret_pos)
+/* In this order: free words in one place, or in few; words that wait, when they are many; a new chunk; words that wait; whatever there is. */
+static int make_room(struct chunk_pool *pool, uint32_t min_units, uint32_t max_units, struct run *ret_run)
 {
-	if (nr_words > SONDE_CHUNK_WORDS)
-		return -E2BIG;
-	while (chunk_pool_room(pool) < nr_words) { /* twice at most: the first chunk lacks its first words */
-		int err = add_chunk(pool);
+	uint32_t part_units = max_units / 8 > PART_MIN_UNITS ? max_units / 8 : PART_MIN_UNITS;
+	int err;
 
+	if (part_units > max_units)
+		part_units = max_units;
+	if (part_units < min_units)
+		part_units = min_units;
+	for (;;) {
+		bool is_full = pool->nr_chunks == pool->max_chunks;
+
+		*ret_run = find_room(pool, part_units, max_units);
+		if (ret_run->nr)
+			return 0;
+		if (pool->nr_waiting && (is_full || pool->nr_waiting >= WAITING_UNITS)) {
+			err = chunk_pool_settle(pool);
+		} else if (is_full) {
+			*ret_run = find_room(pool, min_units, max_units);
+			return ret_run->nr ? 0 : -ENOSPC;
+		} else {
+			err = add_chunk(pool);
+		}
 		if (err)
 			return err;
 	}
-	*ret_pos = (pool->nr_chunks - 1) << SONDE_CHUNK_SHIFT | pool->used_words;
-	pool->used_words += (nr_words + ALIGN_WORDS - 1) / ALIGN_WORDS * ALIGN_WORDS;
+}
+
+int chunk_pool_alloc(struct chunk_pool *pool, uint32_t min_words, uint32_t max_words, struct chunk_place *ret_place)
+{
+	uint32_t min_units = units_of(min_words), max_units = units_of(max_words);
+	struct run run;
+	int err;
+
+	if (min_units > NR_UNITS)
+		return -E2BIG;
+	if (max_units > NR_UNITS)
+		max_units = NR_UNITS;
+	err = make_room(pool, min_units, max_units, &run);
+	if (err)
+		return err;
+	set_units(pool->chunks[run.chunk].given, run.first, run.nr, true);
+	pool->nr_given += run.nr;
+	*ret_place = (struct chunk_place){
+		.pos = run.chunk << SONDE_CHUNK_SHIFT | run.first * CHUNK_POOL_UNIT_WORDS,
+		.nr_words = run.nr * CHUNK_POOL_UNIT_WORDS,
+	};
 	return 0;
 }
 
-int chunk_pool_alloc(struct chunk_pool *pool, uint32_t nr_words, uint32_t *ret_pos)
+void chunk_pool_trim(struct chunk_pool *pool, struct chunk_place *place, uint32_t nr_words)
 {
-	uint32_t class = class_above(nr_words);
+	struct chunk *chunk = &pool->chunks[place->pos >> SONDE_CHUNK_SHIFT];
+	uint32_t first = (place->pos & (SONDE_CHUNK_WORDS - 1)) / CHUNK_POOL_UNIT_WORDS, kept = units_of(nr_words), nr = units_of(place->nr_words);
 
-	if (nr_words > SONDE_CHUNK_WORDS)
-		return -E2BIG;
-	return take_free(pool, class, ret_pos) ? 0 : chunk_pool_cut(pool, 1u << class, ret_pos);
+	if (kept >= nr)
+		return;
+	set_units(chunk->given, first + kept, nr - kept, false);
+	pool->nr_given -= nr - kept;
+	chunk->most_free = NR_UNITS; /* as far as is known */
+	place->nr_words = kept * CHUNK_POOL_UNIT_WORDS;
 }
 
 /* One batch waits for one grace period; kernels without batches for this map (before 5.16) wait for each. */
@@ -192,22 +256,35 @@ int chunk_pool_publish(struct chunk_pool *pool)
 	return 0;
 }
 
-/* Waits until the kernel cannot be reading what was given up, then lists it as free. */
-static void end_quarantine(struct chunk_pool *pool)
+void chunk_pool_release(struct chunk_pool *pool, struct chunk_place place)
 {
-	uint32_t first = 0;
+	struct chunk *chunk = &pool->chunks[place.pos >> SONDE_CHUNK_SHIFT];
+	uint32_t first = (place.pos & (SONDE_CHUNK_WORDS - 1)) / CHUNK_POOL_UNIT_WORDS;
 
-	if (bpf_map_update_elem(pool->chunks_fd, &first, &pool->chunks[0].fd, BPF_ANY))
-		return; /* stays in quarantine */
-	for (uint32_t i = 0; i < pool->nr_quarantined; i++)
-		list_free(pool, pool->quarantine[i].pos, pool->quarantine[i].class);
-	pool->nr_quarantined = 0;
+	set_units(chunk->waiting, first, units_of(place.nr_words), true);
+	pool->nr_waiting += units_of(place.nr_words);
 }
 
-void chunk_pool_release(struct chunk_pool *pool, uint32_t pos, uint32_t nr_words)
+int chunk_pool_settle(struct chunk_pool *pool)
 {
-	if (pool->nr_quarantined == QUARANTINE_MAX)
-		end_quarantine(pool);
-	if (pool->nr_quarantined < QUARANTINE_MAX)
-		pool->quarantine[pool->nr_quarantined++] = (struct freed){ .pos = pos, .class = class_above(nr_words) };
+	uint32_t first = 0;
+	int err = pool->nr_published ? bpf_map_update_elem(pool->chunks_fd, &first, &pool->chunks[0].fd, BPF_ANY) : 0;
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < pool->nr_chunks; i++) {
+		struct chunk *chunk = &pool->chunks[i];
+
+		for (uint32_t j = 0; j < NR_UNITS / 64; j++) {
+			if (!chunk->waiting[j])
+				continue;
+			chunk->given[j] &= ~chunk->waiting[j];
+			chunk->waiting[j] = 0;
+			chunk->most_free = NR_UNITS;
+		}
+	}
+	pool->nr_given -= pool->nr_waiting;
+	pool->nr_waiting = 0;
+	pool->nr_settled++;
+	return 0;
 }

@@ -2,14 +2,37 @@
 /* Rules stand in an array by number; a table of numbers, open addressing and at most half full, finds them by content. */
 #include "unwind/rule_table.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 struct rule_table {
 	struct sonde_rule *rules;
-	uint16_t *slots; /* rule numbers; 0: empty (the fixed rules are not in it) */
-	uint32_t nr_rules, max_rules, slot_shift, slot_mask;
+	uint32_t *refs;                     /* by number */
+	uint32_t *stamps;                   /* by number: of the last call that counted it */
+	uint16_t *free;                     /* numbers below nr_rules that stand for nothing */
+	uint16_t *loose;                    /* numbers that nobody held when they were entered here; each once */
+	bool *is_loose;                     /* by number */
+	uint16_t *slots;                    /* rule numbers; 0: empty (the fixed rules are not in it) */
+	uint32_t nr_rules, nr_free, nr_loose;
+	uint32_t max_rules, slot_shift, slot_mask;
+	uint32_t stamp;
+	uint32_t changed_first, changed_end;
 	uint32_t nr_refused;
 };
+
+static bool allocate(struct rule_table *table)
+{
+	size_t nr = table->max_rules;
+
+	table->rules = calloc(nr, sizeof(*table->rules)); /* pages are taken as they are used */
+	table->refs = calloc(nr, sizeof(*table->refs));
+	table->stamps = calloc(nr, sizeof(*table->stamps));
+	table->free = calloc(nr, sizeof(*table->free));
+	table->loose = calloc(nr, sizeof(*table->loose));
+	table->is_loose = calloc(nr, sizeof(*table->is_loose));
+	table->slots = calloc((size_t)table->slot_mask + 1, sizeof(*table->slots));
+	return table->rules && table->refs && table->stamps && table->free && table->loose && table->is_loose && table->slots;
+}
 
 struct rule_table *rule_table_new(uint32_t max_rules)
 {
@@ -27,9 +50,7 @@ struct rule_table *rule_table_new(uint32_t max_rules)
 	table->max_rules = max_rules;
 	table->slot_shift = 64 - slot_bits;
 	table->slot_mask = (1u << slot_bits) - 1;
-	table->rules = calloc(max_rules, sizeof(*table->rules)); /* pages are taken as they are used */
-	table->slots = calloc((size_t)1 << slot_bits, sizeof(*table->slots));
-	if (!table->rules || !table->slots) {
+	if (!allocate(table)) {
 		rule_table_free(table);
 		return NULL;
 	}
@@ -37,7 +58,7 @@ struct rule_table *rule_table_new(uint32_t max_rules)
 	table->rules[SONDE_RULE_END].kind = SONDE_RULE_KIND_END;
 	table->rules[SONDE_RULE_SIGNAL].kind = SONDE_RULE_KIND_SIGNAL;
 	table->rules[SONDE_RULE_UNSUPPORTED].kind = SONDE_RULE_KIND_UNSUPPORTED;
-	table->nr_rules = SONDE_RULE_FIRST_FREE;
+	table->nr_rules = table->changed_end = SONDE_RULE_FIRST_FREE;
 	return table;
 }
 
@@ -46,24 +67,61 @@ void rule_table_free(struct rule_table *table)
 	if (!table)
 		return;
 	free(table->rules);
+	free(table->refs);
+	free(table->stamps);
+	free(table->free);
+	free(table->loose);
+	free(table->is_loose);
 	free(table->slots);
 	free(table);
 }
 
+/* The slot that the rule stands in, or the empty one that it would. */
+static uint16_t *slot_of(const struct rule_table *table, const struct sonde_rule *rule)
+{
+	uint64_t words[3], hash;
+
+	memcpy(words, rule, sizeof(words));
+	hash = (words[0] ^ (words[1] << 29 | words[1] >> 35) ^ (words[2] << 47 | words[2] >> 17)) * 0x9e3779b97f4a7c15ULL;
+	for (uint32_t i = (uint32_t)(hash >> table->slot_shift);; i = (i + 1) & table->slot_mask) {
+		uint16_t number = table->slots[i];
+
+		if (!number || !memcmp(&table->rules[number], rule, sizeof(*rule)))
+			return &table->slots[i];
+	}
+}
+
+static void enter_loose(struct rule_table *table, uint16_t number)
+{
+	if (!table->is_loose[number])
+		table->loose[table->nr_loose++] = number;
+	table->is_loose[number] = true;
+}
+
 static uint16_t add_rule(struct rule_table *table, uint16_t *slot, const struct sonde_rule *rule)
 {
-	if (table->nr_rules == table->max_rules) {
+	uint16_t number;
+
+	if (!table->nr_free && table->nr_rules == table->max_rules) {
 		table->nr_refused++;
 		return SONDE_RULE_UNSUPPORTED;
 	}
-	table->rules[table->nr_rules] = *rule;
-	*slot = (uint16_t)table->nr_rules++;
-	return *slot;
+	number = table->nr_free ? table->free[--table->nr_free] : (uint16_t)table->nr_rules++;
+	table->rules[number] = *rule;
+	enter_loose(table, number);
+	if (table->changed_first == table->changed_end)
+		table->changed_first = table->changed_end = number;
+	if (number < table->changed_first)
+		table->changed_first = number;
+	if (number >= table->changed_end)
+		table->changed_end = number + 1u;
+	*slot = number;
+	return number;
 }
 
 uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *rule)
 {
-	uint64_t words[3], hash;
+	uint16_t *slot;
 
 	switch (rule->kind) {
 	case SONDE_RULE_KIND_STEP:
@@ -77,22 +135,89 @@ uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *ru
 	default:
 		return SONDE_RULE_UNSUPPORTED;
 	}
-	memcpy(words, rule, sizeof(words));
-	hash = (words[0] ^ (words[1] << 29 | words[1] >> 35) ^ (words[2] << 47 | words[2] >> 17)) * 0x9e3779b97f4a7c15ULL;
-	for (uint32_t i = (uint32_t)(hash >> table->slot_shift);; i = (i + 1) & table->slot_mask) {
-		uint16_t number = table->slots[i];
+	slot = slot_of(table, rule);
+	return *slot ? *slot : add_rule(table, slot, rule);
+}
 
-		if (!number)
-			return add_rule(table, &table->slots[i], rule);
-		if (!memcmp(&table->rules[number], rule, sizeof(*rule)))
-			return number;
+/* Is this the first time that the rule is met with this stamp? */
+static bool is_first(struct rule_table *table, uint16_t number)
+{
+	if (table->stamps[number] == table->stamp)
+		return false;
+	table->stamps[number] = table->stamp;
+	return true;
+}
+
+static void next_stamp(struct rule_table *table)
+{
+	if (!++table->stamp) {
+		memset(table->stamps, 0, table->max_rules * sizeof(*table->stamps));
+		table->stamp = 1;
 	}
+}
+
+void rule_table_hold(struct rule_table *table, const struct sonde_row *rows, uint32_t nr_rows)
+{
+	next_stamp(table);
+	for (uint32_t i = 0; i < nr_rows; i++) {
+		if (is_first(table, rows[i].rule))
+			table->refs[rows[i].rule]++;
+	}
+}
+
+void rule_table_drop(struct rule_table *table, const struct sonde_row *rows, uint32_t nr_rows)
+{
+	next_stamp(table);
+	for (uint32_t i = 0; i < nr_rows; i++) {
+		if (is_first(table, rows[i].rule) && !--table->refs[rows[i].rule] && rows[i].rule >= SONDE_RULE_FIRST_FREE)
+			enter_loose(table, rows[i].rule);
+	}
+}
+
+/* Of what is gone the slots could not be emptied one by one: others were put behind them. */
+static void fill_slots(struct rule_table *table)
+{
+	memset(table->slots, 0, (table->slot_mask + 1) * sizeof(*table->slots));
+	for (uint32_t number = SONDE_RULE_FIRST_FREE; number < table->nr_rules; number++) {
+		if (table->rules[number].kind != SONDE_RULE_KIND_NONE)
+			*slot_of(table, &table->rules[number]) = (uint16_t)number;
+	}
+}
+
+void rule_table_settle(struct rule_table *table)
+{
+	uint32_t nr_free = table->nr_free;
+
+	for (uint32_t i = 0; i < table->nr_loose; i++) {
+		uint16_t number = table->loose[i];
+
+		table->is_loose[number] = false;
+		if (table->refs[number])
+			continue;
+		table->rules[number].kind = SONDE_RULE_KIND_NONE;
+		table->free[table->nr_free++] = number;
+	}
+	table->nr_loose = 0;
+	if (table->nr_free != nr_free)
+		fill_slots(table);
 }
 
 const struct sonde_rule *rule_table_rules(const struct rule_table *table, uint32_t *ret_nr)
 {
 	*ret_nr = table->nr_rules;
 	return table->rules;
+}
+
+void rule_table_changed(struct rule_table *table, uint32_t *ret_first, uint32_t *ret_nr)
+{
+	*ret_first = table->changed_first;
+	*ret_nr = table->changed_end - table->changed_first;
+	table->changed_first = table->changed_end = 0;
+}
+
+uint32_t rule_table_nr_used(const struct rule_table *table)
+{
+	return table->nr_rules - table->nr_free;
 }
 
 uint32_t rule_table_nr_refused(const struct rule_table *table)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rule_table: all unwind rules of all files, each once, numbered for the rows: the source of the BPF map `rules`. The first
- * SONDE_RULE_FIRST_FREE are fixed. One thread. */
+ * SONDE_RULE_FIRST_FREE are fixed. Others are kept as long as there is a reference to them; their numbers are used again for other rules only after
+ * rule_table_settle: until then the kernel may be reading a row that has them. One thread. */
 #pragma once
 #include <stdint.h>
 
@@ -14,7 +15,16 @@ static inline void rule_table_freep(struct rule_table **table)
 {
 	rule_table_free(*table);
 }
-/* The rule's number, the same for equal rules. SONDE_RULE_UNSUPPORTED (and counted) when the table is full. */
+/* The rule's number, the same for equal rules. It stands until the next rule_table_settle and from then on as long as it is held. SONDE_RULE_UNSUPPORTED (and
+ * counted) when the table is full. */
 uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *rule);
+/* Takes or gives back one reference to each rule that stands in the rows, however often it does. */
+void rule_table_hold(struct rule_table *table, const struct sonde_row *rows, uint32_t nr_rows);
+void rule_table_drop(struct rule_table *table, const struct sonde_row *rows, uint32_t nr_rows);
+/* Frees the numbers of the rules that nobody holds. To be called when the kernel cannot be reading rows any more that were dropped before. */
+void rule_table_settle(struct rule_table *table);
 const struct sonde_rule *rule_table_rules(const struct rule_table *table, uint32_t *ret_nr); /* borrowed until the next number() */
+/* The range of numbers that stand for another rule than at the last call. */
+void rule_table_changed(struct rule_table *table, uint32_t *ret_first, uint32_t *ret_nr);
+uint32_t rule_table_nr_used(const struct rule_table *table); /* with the fixed ones */
 uint32_t rule_table_nr_refused(const struct rule_table *table);

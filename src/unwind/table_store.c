@@ -3,13 +3,13 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/u64_map.h"
-#include "unwind/chunk_pool.h"
 
-#define MIN_RUN_WORDS 64 /* the end of a chunk is not worth less */
+#define INDEX_ENTRY_WORDS (sizeof(struct sonde_block) / 4)
 #define PROCESS_WORDS (sizeof(struct sonde_process) / 4)
 #define MAPPING_WORDS (sizeof(struct sonde_mapping) / 4)
 #define TABLE_SHARE(max_bytes) ((max_bytes) / 4 * 3) /* tables leave the rest to the processes' blocks */
@@ -20,7 +20,8 @@ struct table_store {
 	struct rule_table *rules;
 	struct sonde_rule *kernel_rules;  /* the memory of the map `rules` */
 	size_t kernel_rules_bytes;
-	uint32_t nr_written_rules;
+	uint64_t nr_settled;              /* of the pool, when rules were freed last */
+	bool has_dropped;                 /* rules, since */
 	struct u64_map process_pos;       /* tgid -> pos of its block */
 	uint32_t serial;                  /* of the last block */
 	uint64_t nr_rows, table_words;
@@ -33,12 +34,29 @@ static void table_store_freep(struct table_store **store)
 
 static void write_rules(struct table_store *store)
 {
-	uint32_t nr;
+	uint32_t nr, first;
 	const struct sonde_rule *rules = rule_table_rules(store->rules, &nr);
 
-	memcpy(store->kernel_rules + store->nr_written_rules, rules + store->nr_written_rules,
-	       (nr - store->nr_written_rules) * sizeof(*rules));
-	store->nr_written_rules = nr;
+	rule_table_changed(store->rules, &first, &nr);
+	memcpy(store->kernel_rules + first, rules + first, nr * sizeof(*rules));
+}
+
+/* What was dropped before a grace period that has passed is free. */
+static void settle_rules(struct table_store *store)
+{
+	if (store->nr_settled == chunk_pool_nr_settled(store->pool))
+		return;
+	store->nr_settled = chunk_pool_nr_settled(store->pool);
+	store->has_dropped = false;
+	rule_table_settle(store->rules);
+}
+
+static int alloc(struct table_store *store, uint32_t min_words, uint32_t max_words, struct chunk_place *ret_place)
+{
+	int err = chunk_pool_alloc(store->pool, min_words, max_words, ret_place);
+
+	settle_rules(store);
+	return err;
 }
 
 int table_store_new(const struct table_store_options *options, struct diag *diag, struct table_store **ret_store)
@@ -78,7 +96,17 @@ void table_store_free(struct table_store *store)
 
 struct rule_table *table_store_rules(struct table_store *store)
 {
+	if (store->has_dropped && rule_table_nr_used(store->rules) > store->options.max_rules / 8 * 7 && table_store_settle(store))
+		store->has_dropped = false; /* then files have fewer numbers than they could have: counted */
 	return store->rules;
+}
+
+int table_store_settle(struct table_store *store)
+{
+	int err = chunk_pool_settle(store->pool);
+
+	settle_rules(store);
+	return err;
 }
 
 uint64_t table_store_known_ns(const struct table_store *store, uint32_t tgid)
@@ -87,6 +115,7 @@ uint64_t table_store_known_ns(const struct table_store *store, uint32_t tgid)
 
 	return pos ? ((const struct sonde_process *)chunk_pool_words(store->pool, *pos))->known_ns : 0;
 }
+
 const uint32_t *table_store_chunk(const struct table_store *store, uint32_t pos)
 {
 	uint32_t start = pos & ~(SONDE_CHUNK_WORDS - 1);
@@ -104,6 +133,11 @@ uint64_t table_store_bytes(const struct table_store *store)
 	return chunk_pool_bytes(store->pool);
 }
 
+uint64_t table_store_used_bytes(const struct table_store *store)
+{
+	return chunk_pool_used_bytes(store->pool);
+}
+
 uint64_t table_store_table_bytes(const struct table_store *store)
 {
 	return store->table_words * 4;
@@ -114,95 +148,146 @@ uint64_t table_store_rows(const struct table_store *store)
 	return store->nr_rows;
 }
 
-/* A table on its way into chunks. Its rows lie in one run of words per chunk; every run but the last fills its chunk to the end, and every one begins with the
- * row that holds there. */
+uint64_t table_store_max_table_bytes(const struct table_store *store)
+{
+	return TABLE_SHARE(store->options.max_bytes);
+}
+
+/* A table on its way into chunks: its rows go into as few parts as there is room in. The rows of a block lie in one. */
 struct row_copy {
 	struct table_store *store;
 	const struct unwind_table *table;
-	uint32_t *index;    /* pos of each block's first row, as it will stand in the kernel */
-	uint32_t pos;       /* of the next row */
-	uint32_t room;      /* words left in the run */
+	struct sonde_block *index;
+	struct table_place *place;
+	uint32_t block;            /* the next */
 };
 
-static struct sonde_row *row_at(struct row_copy *copy, uint32_t pos)
+/* The rows that a look-up in the block needs: from the one that holds at its begin, to its end. */
+static void rows_of_block(const struct unwind_table *table, uint32_t block, uint32_t *ret_first, uint32_t *ret_end)
 {
-	return (struct sonde_row *)chunk_pool_words(copy->store->pool, pos);
+	*ret_first = table->blocks[block];
+	*ret_end = table->blocks[block + 1];
+	if (*ret_first == *ret_end || table->rows[*ret_first].low)
+		--*ret_first; /* there is one: the first row stands at the first block's begin */
 }
 
-/* Takes the rest of the chunk that is being filled, or what the rest of the table needs of it; at least what the next block needs. A
- * word is left over at the table's end, so that empty blocks there need no run of their own. */
-static int begin_run(struct row_copy *copy, uint32_t nr_next, uint32_t nr_left, struct sonde_row before)
+static int add_part(struct row_copy *copy, uint32_t min_words, uint32_t max_words, struct chunk_place **ret_part)
 {
-	uint32_t room = chunk_pool_room(copy->store->pool), size = nr_left + 2;
+	struct table_place *place = copy->place;
+	struct chunk_place *parts = reallocarray(place->parts, place->nr_parts + 1, sizeof(*parts));
 	int err;
 
-	if (room < MIN_RUN_WORDS || room < nr_next + 1) /* the next chunk: all of it, so that the run ends where the chunk does */
-		room = chunk_pool_bytes(copy->store->pool) ? SONDE_CHUNK_WORDS : SONDE_CHUNK_WORDS - CHUNK_POOL_FIRST_WORDS;
-	if (size > room)
-		size = room;
-	err = chunk_pool_cut(copy->store->pool, size, &copy->pos);
+	if (!parts)
+		return -ENOMEM;
+	place->parts = parts;
+	err = alloc(copy->store, min_words, max_words, &parts[place->nr_parts]);
 	if (err)
-		return err;
-	*row_at(copy, copy->pos++) = (struct sonde_row){ .low = 0, .rule = before.rule };
-	copy->room = size - 1;
-	copy->store->table_words += size;
+		return err == -E2BIG ? -EFBIG : err; /* a row for every address of the largest blocks: no compiler makes that */
+	*ret_part = &parts[place->nr_parts++];
 	return 0;
 }
 
-/* Rows go by blocks: those of one are never parted. What is left of a run is filled with rows that nobody finds. */
-static int copy_block(struct row_copy *copy, uint32_t block)
+/* One part: as many blocks as have room in it. What is left of its last unit gets its last row: what is held for it can be told by the words alone. */
+static int copy_blocks(struct row_copy *copy)
 {
 	const struct unwind_table *table = copy->table;
-	uint32_t first = table->blocks[block], nr = table->blocks[block + 1] - first;
-	struct sonde_row before = first ? table->rows[first - 1] : (struct sonde_row){ .rule = SONDE_RULE_NONE };
+	struct chunk_place *part;
+	struct sonde_row *to;
+	uint32_t start, first, end, nr;
+	int err;
 
-	if (nr > copy->room || !copy->room) {
-		struct sonde_row filler = { .low = UINT16_MAX, .rule = before.rule };
-		int err;
-
-		for (; copy->room; copy->room--)
-			*row_at(copy, copy->pos++) = filler;
-		err = begin_run(copy, nr, table->nr_rows - first, before);
-		if (err)
-			return err;
-		if (nr > copy->room)
-			return -EFBIG; /* a row for every address of the largest blocks: no compiler makes that */
+	rows_of_block(table, copy->block, &start, &end);
+	err = add_part(copy, end - start, table->nr_rows - start, &part);
+	if (err)
+		return err;
+	for (nr = 0; copy->block < table->nr_blocks; copy->block++) {
+		rows_of_block(table, copy->block, &first, &end);
+		if (end - start > part->nr_words)
+			break;
+		copy->index[copy->block] = (struct sonde_block){ .pos = part->pos + (first - start), .nr_rows = end - first };
+		nr = end - start;
 	}
-	copy->index[block] = copy->pos;
-	if (nr)
-		memcpy(row_at(copy, copy->pos), table->rows + first, nr * sizeof(*table->rows));
-	copy->pos += nr;
-	copy->room -= nr;
+	chunk_pool_trim(copy->store->pool, part, nr);
+	to = (struct sonde_row *)chunk_pool_words(copy->store->pool, part->pos);
+	memcpy(to, table->rows + start, nr * sizeof(*to));
+	for (uint32_t i = nr; i < part->nr_words; i++)
+		to[i] = to[nr - 1];
+	rule_table_hold(copy->store->rules, to, part->nr_words);
+	copy->place->nr_words += part->nr_words;
 	return 0;
+}
+
+static int copy_index(struct row_copy *copy)
+{
+	uint32_t nr_words = (uint32_t)(copy->table->nr_blocks * INDEX_ENTRY_WORDS);
+	struct chunk_place *part;
+	int err = add_part(copy, nr_words, nr_words, &part);
+
+	if (err)
+		return err;
+	memcpy(chunk_pool_words(copy->store->pool, part->pos), copy->index, nr_words * 4);
+	copy->place->index_pos = part->pos;
+	copy->place->nr_words += part->nr_words;
+	return 0;
+}
+
+void table_place_done(struct table_place *place)
+{
+	free(place->parts);
+	*place = (struct table_place){ 0 };
+}
+
+static void drop_rows(struct table_store *store, const struct chunk_place *part)
+{
+	rule_table_drop(store->rules, (const struct sonde_row *)chunk_pool_words(store->pool, part->pos), part->nr_words);
+}
+
+/* Nobody has been told of it. */
+static void undo(struct table_store *store, struct table_place *place)
+{
+	for (uint32_t i = 0; i < place->nr_parts; i++) { /* the index is what is missing */
+		drop_rows(store, &place->parts[i]);
+		chunk_pool_trim(store->pool, &place->parts[i], 0);
+	}
+	table_place_done(place);
 }
 
 int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_place *ret_place)
 {
-	CLEANUP(freep) uint32_t *index = calloc(table->nr_blocks + 1, sizeof(*index));
-	struct row_copy copy = { .store = store, .table = table, .index = index };
-	uint32_t index_pos;
+	CLEANUP(freep) struct sonde_block *index = calloc(table->nr_blocks, sizeof(*index));
+	struct table_place place = { .base_vaddr = table->base_vaddr, .nr_rows = table->nr_rows, .block_shift = (uint16_t)table->block_shift };
+	struct row_copy copy = { .store = store, .table = table, .index = index, .place = &place };
 	int err = index ? 0 : -ENOMEM;
 
-	if (chunk_pool_bytes(store->pool) + ((uint64_t)table->nr_rows + table->nr_blocks) * 4 > TABLE_SHARE(store->options.max_bytes))
+	if ((store->table_words + table->nr_rows + table->nr_blocks * INDEX_ENTRY_WORDS) * 4 > TABLE_SHARE(store->options.max_bytes))
 		return -ENOSPC;
 	write_rules(store);
-	for (uint32_t block = 0; !err && block < table->nr_blocks; block++)
-		err = copy_block(&copy, block);
+	while (!err && copy.block < table->nr_blocks)
+		err = copy_blocks(&copy);
 	if (!err)
-		err = chunk_pool_cut(store->pool, table->nr_blocks + 1, &index_pos);
-	if (err)
+		err = copy_index(&copy);
+	if (err) {
+		undo(store, &place);
 		return err;
-	index[table->nr_blocks] = copy.pos;
-	memcpy(chunk_pool_words(store->pool, index_pos), index, (table->nr_blocks + 1) * sizeof(*index));
-	store->table_words += table->nr_blocks + 1;
+	}
+	place.nr_blocks = (uint16_t)table->nr_blocks;
+	store->table_words += place.nr_words;
 	store->nr_rows += table->nr_rows;
-	*ret_place = (struct table_place){
-		.base_vaddr = table->base_vaddr,
-		.index_pos = index_pos,
-		.nr_blocks = (uint16_t)table->nr_blocks,
-		.block_shift = (uint16_t)table->block_shift,
-	};
+	*ret_place = place;
 	return 0;
+}
+
+void table_store_unload(struct table_store *store, struct table_place *place)
+{
+	for (uint32_t i = 0; i < place->nr_parts; i++) {
+		if (i + 1 < place->nr_parts) /* the last is the index */
+			drop_rows(store, &place->parts[i]);
+		chunk_pool_release(store->pool, place->parts[i]);
+	}
+	store->has_dropped |= place->nr_parts > 0;
+	store->table_words -= place->nr_words;
+	store->nr_rows -= place->nr_rows;
+	table_place_done(place);
 }
 
 static uint32_t block_words(uint32_t nr_mappings)
@@ -221,31 +306,32 @@ static void forget_block(struct table_store *store, uint32_t tgid)
 		return;
 	pos = *known;
 	block = (const struct sonde_process *)chunk_pool_words(store->pool, pos);
-	chunk_pool_release(store->pool, pos, block_words(block->nr_mappings));
+	chunk_pool_release(store->pool, (struct chunk_place){ .pos = pos, .nr_words = block_words(block->nr_mappings) });
 	u64_map_remove(&store->process_pos, tgid, pos);
 }
 
 static int set_block(struct table_store *store, const struct sonde_process *process, const struct sonde_mapping *mappings)
 {
+	uint32_t nr_words = block_words(process->nr_mappings);
 	struct sonde_process *block;
-	uint32_t pos;
-	int err = chunk_pool_alloc(store->pool, block_words(process->nr_mappings), &pos);
+	struct chunk_place place;
+	int err = alloc(store, nr_words, nr_words, &place);
 
 	if (err)
 		return err;
-	block = (struct sonde_process *)chunk_pool_words(store->pool, pos);
+	block = (struct sonde_process *)chunk_pool_words(store->pool, place.pos);
 	*block = *process;
 	block->serial = ++store->serial;
 	memcpy(block + 1, mappings, process->nr_mappings * sizeof(*mappings));
 	err = chunk_pool_publish(store->pool);
 	if (!err)
-		err = bpf_map_update_elem(store->options.processes_fd, &process->tgid, &pos, BPF_ANY);
+		err = bpf_map_update_elem(store->options.processes_fd, &process->tgid, &place.pos, BPF_ANY);
 	if (!err) {
 		forget_block(store, process->tgid);
-		err = u64_map_add(&store->process_pos, process->tgid, pos);
+		err = u64_map_add(&store->process_pos, process->tgid, place.pos);
 	}
 	if (err)
-		chunk_pool_release(store->pool, pos, block_words(process->nr_mappings));
+		chunk_pool_release(store->pool, place);
 	return err;
 }
 

@@ -7,6 +7,7 @@
 #include "abi/unwind.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "unwind/chunk_pool.h"
 #include "unwind/rule_table.h"
 #include "unwind/unwind_table.h"
 
@@ -21,16 +22,25 @@ struct table_place {
 	uint64_t base_vaddr;
 	uint32_t index_pos;
 	uint16_t nr_blocks, block_shift;
+	uint32_t nr_rows, nr_words;  /* nr_words: all that it takes */
+	uint32_t nr_parts;
+	struct chunk_place *parts;   /* owned: those of the rows, then the index */
 };
 
 struct table_store;
 MUST_CHECK int table_store_new(const struct table_store_options *options, struct diag *diag, struct table_store **ret_store);
 void table_store_free(struct table_store *store);
-/* Rules for unwind_table_build; those that are new reach the kernel with table_store_load. */
+/* Rules for unwind_table_build; those that are new reach the kernel with table_store_load. Borrowed. */
 struct rule_table *table_store_rules(struct table_store *store);
-/* Copies a table into chunks; it may be freed then. 0; -ENOSPC: the tables' part of max_bytes is reached; -EFBIG: more rows in a block than
- * a chunk holds; -ENOMEM. */
+/* Copies a table, built with table_store_rules, into chunks; it may be freed then. 0; -ENOSPC: no room: the tables' part of max_bytes is reached, or what is free
+ * is too scattered; -EFBIG: more rows in a block than a chunk holds; -ENOMEM. */
 MUST_CHECK int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_place *ret_place);
+/* Gives a table's words and rules back and empties its place. No process that the kernel knows of has a mapping with it any more. */
+void table_store_unload(struct table_store *store, struct table_place *place);
+/* Frees the place of a table without giving back what it names: for the end, before or after table_store_free. */
+void table_place_done(struct table_place *place);
+/* How many bytes of rows and indexes there can be. */
+uint64_t table_store_max_table_bytes(const struct table_store *store);
 /* Says what a process has mapped now, sorted by start_pc; beyond SONDE_MAX_MAPPINGS they are left out. None: forgets the process. Its serial is
  * filled in. 0; -ENOSPC: no room for it, then the kernel knows nothing of the process; -ENOMEM or what bpf(2) gave. */
 MUST_CHECK int table_store_set_process(struct table_store *store, const struct sonde_process *process, const struct sonde_mapping *mappings);
@@ -39,6 +49,9 @@ uint64_t table_store_known_ns(const struct table_store *store, uint32_t tgid);
 /* The words of the chunk that `pos` lies in, and a rule, as the kernel side sees them; NULL when there is none. */
 const uint32_t *table_store_chunk(const struct table_store *store, uint32_t pos);
 const struct sonde_rule *table_store_rule(const struct table_store *store, uint32_t number);
+/* Waits until what was given back can be used again, which else happens when it is needed. 0 or what bpf(2) gave. */
+MUST_CHECK int table_store_settle(struct table_store *store);
 uint64_t table_store_bytes(const struct table_store *store);       /* kernel memory of the chunks */
+uint64_t table_store_used_bytes(const struct table_store *store);  /* of them, what is not free */
 uint64_t table_store_table_bytes(const struct table_store *store); /* rows and indexes */
 uint64_t table_store_rows(const struct table_store *store);

@@ -16,6 +16,8 @@ void unwind_table_free(struct unwind_table *table)
 {
 	if (!table)
 		return;
+	if (table->rules)
+		rule_table_drop(table->rules, table->rows, table->nr_rows);
 	free(table->rows);
 	free(table->blocks);
 	free(table);
@@ -129,6 +131,8 @@ int unwind_table_build_for(uint16_t machine, const struct elf_file *elf, struct 
 	err = build_rows(&spans, table);
 	if (err)
 		return diag_errno(diag, -err, "unwind table cannot be built");
+	rule_table_hold(rules, table->rows, table->nr_rows);
+	table->rules = rules;
 	table->nr_unsupported = stats.nr_unsupported;
 	table->nr_bad_fdes = stats.nr_bad_fdes;
 	*ret_table = MOVE(table);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind_table: for every pc of one ELF file, the number of the rule that finds its caller: sorted rows, cut into the buckets
- * of abi/unwind.h. A bucket's last row may reach farther than 64 KiB: only the starts of rows span less. Built once per file, then
- * immutable; any thread may read. */
+/* unwind_table: for every pc of one ELF file, the number of the rule that finds its caller: sorted rows, cut into the blocks
+ * of abi/unwind.h. Holds the rules that its rows name. Built once per file, then immutable; any thread may read. */
 #pragma once
 #include <stdint.h>
 
@@ -14,12 +13,13 @@ struct unwind_table {
 	struct sonde_row *rows;
 	uint32_t *blocks;             /* nr_blocks + 1 entries: the first row that starts in the block or behind it */
 	uint32_t nr_rows, nr_blocks, block_shift;
+	struct rule_table *rules;     /* borrowed for the table's life; NULL: it holds none */
 	uint32_t nr_unsupported, nr_bad_fdes;
 };
 
-/* Borrows both for the call. Overlapping FDEs: the later in the section loses. Equal neighbours are one row. 0; -ENODATA when
+/* Borrows `elf` for the call, the rules for the table's life. Overlapping FDEs: the later in the section loses. Equal neighbours are one row. 0; -ENODATA when
  * the file has no CFI (or another machine's); -EBADMSG when it is damaged; -EFBIG when its addresses are more than SONDE_MAX_BLOCKS
- * of the largest blocks, 4 GiB. */
+ * of the largest blocks, 2 GiB. */
 MUST_CHECK int unwind_table_build(const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
 /* The same for files of another machine than this one, EM_X86_64 or EM_AARCH64. */
 MUST_CHECK int unwind_table_build_for(uint16_t machine, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);

@@ -84,13 +84,19 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A table of random rows, `most` apart at most; its rules are none that matter. */
+static uint16_t some_rule(void)
+{
+	return rule_table_number(table_store_rules(store), &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 8 * (int32_t)(prng() % 1000) });
+}
+
+/* A table of random rows, `most` apart at most. */
 static struct unwind_table make_table(uint32_t nr_rows, uint32_t most)
 {
 	struct unwind_table table = { .rows = calloc(nr_rows, sizeof(struct sonde_row)), .nr_rows = nr_rows, .block_shift = SONDE_MIN_BLOCK_SHIFT };
 	uint32_t *rels = calloc(nr_rows, sizeof(*rels)), row = 0;
 
 	assert_true(table.rows && rels);
+	table.rules = table_store_rules(store);
 	for (uint32_t i = 1; i < nr_rows; i++)
 		rels[i] = rels[i - 1] + 1 + (uint32_t)(prng() % most);
 	while (rels[nr_rows - 1] >> table.block_shift >= SONDE_MAX_BLOCKS)
@@ -103,15 +109,17 @@ static struct unwind_table make_table(uint32_t nr_rows, uint32_t most)
 		table.blocks[block] = row;
 		for (; row < nr_rows && rels[row] >> table.block_shift == block; row++)
 			table.rows[row] = (struct sonde_row){ .low = (uint16_t)(rels[row] & ((1u << table.block_shift) - 1)),
-							      .rule = row + 1 < nr_rows ? (uint16_t)(prng() % NR_RULES) : SONDE_RULE_NONE };
+							      .rule = row + 1 < nr_rows ? some_rule() : SONDE_RULE_NONE };
 	}
 	table.blocks[table.nr_blocks] = nr_rows;
+	rule_table_hold(table.rules, table.rows, nr_rows);
 	free(rels);
 	return table;
 }
 
 static void free_table(struct unwind_table *table)
 {
+	rule_table_drop(table->rules, table->rows, table->nr_rows);
 	free(table->rows);
 	free(table->blocks);
 }
@@ -155,7 +163,6 @@ static int set_process(uint32_t tgid, uint32_t generation, const struct sonde_ma
 	return table_store_set_process(store, &process, mappings);
 }
 
-
 /* Chunks reach the kernel with the first process that needs them. */
 static void publish(void)
 {
@@ -183,6 +190,38 @@ static void test_tables(void **state)
 	for (uint32_t i = 0; i < NR_TABLES; i++) {
 		check_table(&tables[i], &places[i]);
 		free_table(&tables[i]);
+		table_place_done(&places[i]);
+	}
+}
+
+/* All words and all rules are there again: eight chunks of them can be had in the largest pieces there are. */
+static void check_all_free(void)
+{
+	uint32_t nr;
+
+	assert_int_equal(table_store_settle(store), 0);
+	assert_int_equal(table_store_used_bytes(store), 0);
+	rule_table_rules(table_store_rules(store), &nr);
+	assert_int_equal(rule_table_nr_used(table_store_rules(store)), SONDE_RULE_FIRST_FREE);
+}
+
+/* A table as the file has it, without what it needs to lie close: all but a twentieth is rows and index. */
+static void test_little_waste(void **state)
+{
+	static const struct { uint32_t nr_rows, most; } kinds[] = { { 300, 30 }, { 5000, 90 }, { 28000, 90 }, { 372000, 80 }, { 900000, 60 } };
+
+	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct unwind_table table = make_table(kinds[i].nr_rows, kinds[i].most);
+		struct table_place place;
+		uint64_t nr_words = table.nr_rows + table.nr_blocks * 2;
+
+		assert_int_equal(table_store_load(store, &table, &place), 0);
+		assert_true(table_store_table_bytes(store) >= nr_words * 4);
+		if (place.nr_words > nr_words + nr_words / 20 + 16)
+			fail_msg("%u rows in %u blocks take %u words", table.nr_rows, table.nr_blocks, place.nr_words);
+		table_store_unload(store, &place);
+		assert_int_equal(table_store_table_bytes(store), 0);
+		free_table(&table);
 	}
 }
 
@@ -192,17 +231,69 @@ static void test_crowded_block(void **state)
 	struct unwind_table crowded = make_table(2, 1), plain = make_table(3000, 10);
 	struct table_place place;
 
+	rule_table_drop(crowded.rules, crowded.rows, crowded.nr_rows);
 	free(crowded.rows);
 	crowded.nr_rows = 70000;
 	crowded.rows = calloc(crowded.nr_rows, sizeof(*crowded.rows));
+	rule_table_hold(crowded.rules, crowded.rows, crowded.nr_rows);
 	crowded.block_shift = SONDE_MAX_BLOCK_SHIFT;
 	crowded.blocks[1] = crowded.nr_rows;
 	assert_int_equal(table_store_load(store, &crowded, &place), -EFBIG);
+	assert_int_equal(table_store_table_bytes(store), 0);
 	assert_int_equal(table_store_load(store, &plain, &place), 0);
 	publish();
 	check_table(&plain, &place);
 	free_table(&crowded);
 	free_table(&plain);
+	table_place_done(&place);
+}
+
+/* More than fits goes in and out at random; processes, too, whose blocks lie between. What is in is found whole, and at the end nothing is missing. */
+static void test_tables_come_and_go(void **state)
+{
+	enum { NR_TABLES = 24 };
+	struct unwind_table tables[NR_TABLES];
+	struct table_place places[NR_TABLES] = { 0 };
+	struct sonde_mapping mappings[300] = { 0 };
+	uint32_t nr_loads = 0, nr_full = 0, nr_parts = 0;
+
+	table_store_free(store);
+	options.max_bytes = 8 * SONDE_CHUNK_BYTES;
+	assert_int_equal(table_store_new(&options, NULL, &store), 0);
+	for (uint32_t i = 0; i < NR_TABLES; i++)
+		tables[i] = make_table(1 + (uint32_t)(prng() % (prng() % 3 ? 20000 : 200000)), 1 + (uint32_t)(prng() % 100));
+	for (uint32_t turn = 0; turn < 300; turn++) {
+		uint32_t i = (uint32_t)(prng() % NR_TABLES);
+
+		if (prng() % 2)
+			assert_int_equal(set_process(1 + (uint32_t)(prng() % 40), turn, mappings, (uint32_t)(prng() % 300)), 0);
+		if (places[i].nr_blocks) {
+			see_chunks();
+			check_table(&tables[i], &places[i]);
+			table_store_unload(store, &places[i]);
+		} else {
+			int err = table_store_load(store, &tables[i], &places[i]);
+
+			assert_true(!err || err == -ENOSPC);
+			publish();
+			nr_full += err != 0;
+			nr_loads += !err;
+			nr_parts += places[i].nr_parts;
+		}
+		assert_true(table_store_bytes(store) <= options.max_bytes);
+	}
+	assert_true(nr_loads > 60 && nr_full > 20 && nr_parts > 3 * nr_loads); /* or it was no test */
+	for (uint32_t i = 0; i < NR_TABLES; i++) {
+		if (places[i].nr_blocks)
+			check_table(&tables[i], &places[i]);
+		table_store_unload(store, &places[i]);
+		free_table(&tables[i]);
+	}
+	for (uint32_t tgid = 1; tgid <= 40; tgid++)
+		assert_int_equal(set_process(tgid, 1, NULL, 0), 0);
+	assert_int_equal(table_store_table_bytes(store), 0);
+	assert_int_equal(table_store_rows(store), 0);
+	check_all_free();
 }
 
 /* Tables are refused at the cap; processes go on being told of. */
@@ -216,7 +307,7 @@ static void test_cap(void **state)
 
 	assert_int_equal(table_store_load(store, &table, &first), 0);
 	while (!(err = table_store_load(store, &table, &place)))
-		assert_true(nr++ < 1000);
+		assert_true(nr++ < 1000 && (table_place_done(&place), true));
 	assert_int_equal(err, -ENOSPC);
 	assert_true(table_store_bytes(store) <= MAX_BYTES);
 	for (uint32_t tgid = 1; tgid <= 60; tgid++)
@@ -229,6 +320,7 @@ static void test_cap(void **state)
 	check_table(&table, &first);
 	assert_true(table_store_bytes(store) <= MAX_BYTES);
 	free_table(&table);
+	table_place_done(&first);
 }
 
 static const struct sonde_process *block_of(uint32_t tgid)
@@ -324,6 +416,7 @@ static void test_rules_reach_the_kernel(void **state)
 	assert_int_equal(bpf_map_lookup_elem(options.rules_fd, &number, &seen), 0);
 	assert_memory_equal(&seen, &rule, sizeof(rule));
 	free_table(&table);
+	table_place_done(&place);
 }
 
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -331,9 +424,8 @@ static void test_rules_reach_the_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_tables), test(test_crowded_block), test(test_cap), test(test_processes_come_and_go), test(test_no_room_for_a_process),
-		test(test_too_many_mappings),
-		test(test_rules_reach_the_kernel),
+		test(test_tables), test(test_little_waste), test(test_crowded_block), test(test_tables_come_and_go), test(test_cap), test(test_processes_come_and_go), test(test_no_room_for_a_process),
+		test(test_too_many_mappings), test(test_rules_reach_the_kernel),
 	};
 
 	need_bpf();

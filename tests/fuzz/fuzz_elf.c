@@ -39,8 +39,8 @@ static void ask(const struct elf_file *elf)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
-	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
 	CLEANUP(rule_table_freep) struct rule_table *rules = NULL;
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
 	struct diag diag = { 0 };
 
 	if (size > 65536 || elf_file_open_memory(data, size, &diag, &elf))

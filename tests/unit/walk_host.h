@@ -85,36 +85,36 @@ struct host_row {
 	uint32_t rule;
 };
 
-/* A table as abi/unwind.h describes it, of rows that are sorted and begin at 0; up to `end_rel`. Goes on in another chunk where one is full. */
+/* A table as abi/unwind.h describes it, of rows that are sorted and begin at 0; up to `end_rel`. Goes on elsewhere where a chunk is full. */
 static inline void host_table(const struct host_row *rows, __u32 nr, uint64_t end_rel, __u32 shift, struct sonde_mapping *mapping)
 {
-	__u32 nr_blocks = (__u32)(end_rel >> shift) + 1, row = 0, index_pos = host_alloc(nr_blocks + 1), pos = host_alloc(2);
-	struct sonde_row last = { .low = 0, .rule = SONDE_RULE_NONE };
+	__u32 nr_blocks = (__u32)(end_rel >> shift) + 1, row = 0, index_pos = host_alloc(nr_blocks * 2), pos = host_alloc(2);
+	struct sonde_row last = { .low = 0x1234, .rule = SONDE_RULE_NONE }; /* what holds at a block's begin: its low says nothing */
 
 	memcpy(host_at(pos++), &last, sizeof(last));
 	for (__u32 block = 0; block < nr_blocks; block++) {
 		__u32 end = row, left = SONDE_CHUNK_WORDS - (pos & (SONDE_CHUNK_WORDS - 1));
+		struct sonde_block entry = { .pos = pos - 1, .nr_rows = 1 };
 
 		while (end < nr && rows[end].rel >> shift == block)
 			end++;
 		if (end - row + 1 > left) { /* and one for the closing row */
-			struct sonde_row filler = { .low = 0xffff, .rule = last.rule };
-
-			for (; left; left--)
-				memcpy(host_at(pos++), &filler, sizeof(filler));
-			pos += SONDE_CHUNK_WORDS; /* not in the one that comes next */
-			last.low = 0;
+			pos += left + SONDE_CHUNK_WORDS; /* not in the one that comes next */
+			entry.pos = pos;
 			memcpy(host_at(pos++), &last, sizeof(last));
 		}
-		memcpy(host_at(index_pos + block), &pos, sizeof(pos));
 		for (; row < end; row++) {
 			last = (struct sonde_row){ .low = (__u16)(rows[row].rel & ((1u << shift) - 1)), .rule = (__u16)rows[row].rule };
 			memcpy(host_at(pos++), &last, sizeof(last));
+			entry.nr_rows++;
 		}
+		if (block == nr_blocks - 1) {
+			last = (struct sonde_row){ .low = (__u16)(end_rel & ((1u << shift) - 1)), .rule = SONDE_RULE_NONE };
+			memcpy(host_at(pos++), &last, sizeof(last));
+			entry.nr_rows++;
+		}
+		memcpy(host_at(index_pos + block * 2), &entry, sizeof(entry));
 	}
-	last = (struct sonde_row){ .low = (__u16)(end_rel & ((1u << shift) - 1)), .rule = SONDE_RULE_NONE };
-	memcpy(host_at(pos++), &last, sizeof(last));
-	memcpy(host_at(index_pos + nr_blocks), &pos, sizeof(pos));
 	host_used = pos;
 	mapping->index_pos = index_pos;
 	mapping->nr_blocks = (__u16)nr_blocks;
