@@ -297,6 +297,8 @@ int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32
 	const struct process *parent = find_process(table, parent_tgid);
 	int err = child ? end_all(child, time_ns) : -ENOMEM;
 
+	for (uint32_t i = child ? child->nr_past : 0; i-- > 0 && child->past[i].until_ns > time_ns;)
+		child->past[i].until_ns = time_ns; /* of the process that had this id before */
 	for (uint32_t i = 0; !err && parent && i < parent->nr_live; i++) {
 		struct process_mapping mapping = parent->live[i];
 

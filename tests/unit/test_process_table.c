@@ -257,12 +257,15 @@ static void test_exit_and_reuse(void **state)
 	process_table_exit(table, 7, 20);
 	assert_int_equal(process_table_nr_processes(table), 0);
 	assert_int_equal(at(7, 15, 4 * PAGE), 0x100000);
-	assert_int_equal(at(7, 25, 4 * PAGE), UINT64_MAX);
+	assert_int_equal(at(7, 25, 4 * PAGE), 0x100000); /* its last ticks */
+	assert_int_equal(at(7, 2000000000, 4 * PAGE), UINT64_MAX);
 	told = changes_of(7);
 	assert_int_equal(told.nr, 0);
 	process_table_exit(table, 7, 21);
 	assert_int_equal(changes_of(7).nr_calls, 0);
 	assert_int_equal(process_table_fork(table, 1, 7, 30), 0); /* another process with this id */
+	assert_int_equal(at(7, 15, 4 * PAGE), 0x100000);
+	assert_int_equal(at(7, 31, 4 * PAGE), UINT64_MAX); /* not that of the one before */
 	map(7, 4 * PAGE, 8 * PAGE, 0x200000, 31);
 	second = generation_of(7);
 	assert_int_not_equal(first, second);
@@ -297,7 +300,7 @@ static void test_prune(void **state)
 	assert_int_equal(at(7, 25, 4 * PAGE), 0x200000);
 	assert_int_equal(at(7, 35, 4 * PAGE), 0x300000);
 	process_table_exit(table, 7, 40);
-	process_table_prune(table, 50);
+	process_table_prune(table, 2000000000);
 	assert_int_equal(at(7, 35, 4 * PAGE), UINT64_MAX);
 }
 
