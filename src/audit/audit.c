@@ -170,6 +170,8 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 
 	if (!dwfl_frame_pc(frame, &pc, NULL))
 		return end_with(audit, AUDIT_END_LIBDW);
+	if (stack->nr_frames && !module_at(audit->process, is_plain ? pc : pc - 1))
+		return end_with(audit, AUDIT_END_NO_CODE);
 	if (stack->nr_frames == AUDIT_MAX_FRAMES)
 		return end_with(audit, AUDIT_END_FRAMES);
 	stack->frames[stack->nr_frames++] = is_plain ? pc : pc | SONDE_FRAME_RETURN;

@@ -26,12 +26,13 @@ struct audit_process {
 };
 
 enum audit_end {
-	AUDIT_END_ROOT,   /* the return address is undefined by rule, or 0: there is no caller */
-	AUDIT_END_COPY,   /* the caller stands in memory that was not copied */
-	AUDIT_END_NO_CFI, /* libdw has no call frame information at the last frame's pc that it can follow */
-	AUDIT_END_LIBDW,  /* it has, and could not apply it */
-	AUDIT_END_FRAMES, /* AUDIT_MAX_FRAMES */
-	AUDIT_END_COMPAT, /* 32-bit code: not unwound */
+	AUDIT_END_ROOT,    /* the return address is undefined by rule, or 0: there is no caller */
+	AUDIT_END_COPY,    /* the caller stands in memory that was not copied */
+	AUDIT_END_NO_CFI,  /* libdw has no call frame information at the last frame's pc that it can follow */
+	AUDIT_END_LIBDW,   /* it has, and could not apply it */
+	AUDIT_END_NO_CODE, /* what it gives for the caller is no executable memory (Go's start code): not among the frames */
+	AUDIT_END_FRAMES,  /* AUDIT_MAX_FRAMES */
+	AUDIT_END_COMPAT,  /* 32-bit code: not unwound */
 };
 
 #define AUDIT_MAX_FRAMES SONDE_LEAF_FRAMES /* behind these a deep stack leaves frames out */

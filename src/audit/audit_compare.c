@@ -23,6 +23,7 @@ static enum audit_reason reason_of(enum audit_end end)
 	case AUDIT_END_NO_CFI:
 		return AUDIT_REASON_NO_CFI;
 	case AUDIT_END_LIBDW:
+	case AUDIT_END_NO_CODE:
 	case AUDIT_END_FRAMES:
 	case AUDIT_END_ROOT:
 		break;

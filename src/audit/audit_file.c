@@ -133,6 +133,18 @@ Elf *audit_files_handle(struct audit_files *files, const struct elf_file *elf)
 	return file->handle ? elf_begin(-1, ELF_C_READ, file->handle) : NULL;
 }
 
+/* The bytes of a section as libdw will have it: unpacked to the size that it claims for itself, which libelf does not exceed. */
+static uint64_t unpacked_bytes(const struct elf_file *elf, const struct elf_section *section)
+{
+	Elf64_Chdr header;
+
+	if (!(section->flags & SHF_COMPRESSED))
+		return section->size;
+	if (section->size < sizeof(header) || elf_file_read_at(elf, section->file_off, &header, sizeof(header)))
+		return UINT64_MAX;
+	return header.ch_size;
+}
+
 uint64_t audit_debug_frame_bytes(const struct elf_file *elf)
 {
 	bool has_debug_frame = false;
@@ -140,14 +152,16 @@ uint64_t audit_debug_frame_bytes(const struct elf_file *elf)
 
 	for (uint32_t i = 0; i < elf_file_nr_sections(elf); i++) {
 		const struct elf_section *section = elf_file_section(elf, i);
+		uint64_t unpacked;
 
 		if (!strncmp(section->name, ".zdebug", 7))
-			return 0; /* how much it becomes when it is unpacked is the file's word */
+			return 0; /* the older form of packing, which no compiler has by default any more */
 		if (strncmp(section->name, ".debug", 6) != 0 || section->type == SHT_NOBITS)
 			continue;
-		if ((section->flags & SHF_COMPRESSED) || section->size > AUDIT_MAX_FILE_BYTES - bytes)
+		unpacked = unpacked_bytes(elf, section);
+		if (unpacked > AUDIT_MAX_FILE_BYTES - bytes)
 			return 0;
-		bytes += section->size;
+		bytes += unpacked;
 		has_debug_frame |= !strcmp(section->name, ".debug_frame");
 	}
 	return has_debug_frame ? bytes : 0;

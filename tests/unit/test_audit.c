@@ -348,7 +348,11 @@ static void test_damaged_stack(void **state)
 		assert_int_equal(finding.frame, at + i);
 		replace_word(value + 16, value);
 	}
-	replace_word(noted[nr_noted - 1], 0); /* libdw takes it for the root, the walk did not */
+	replace_word(noted[nr_noted - 1], 0x1000); /* no code: no frame, and no word on what the walk has there */
+	unwind();
+	assert_int_equal(stack.end, AUDIT_END_NO_CODE);
+	assert_int_equal(stack.nr_frames, at);
+	replace_word(0x1000, 0); /* libdw takes it for the root, the walk did not */
 	unwind();
 	assert_int_equal(stack.end, AUDIT_END_ROOT);
 	assert_int_equal(compare(SONDE_STOP_COMPLETE).verdict, AUDIT_DIFFERS);
@@ -400,7 +404,6 @@ static void test_code_without_cfi(void **state)
 	unwind();
 	assert_int_equal(stack.nr_frames, 1);
 	assert_int_equal(compare(SONDE_STOP_COMPLETE).reason, AUDIT_REASON_NO_CFI);
-	assert_int_equal(process_table_scan(processes, (uint32_t)getpid(), 2, NULL), 0);
 }
 
 static void test_records(void **state)
@@ -462,6 +465,20 @@ static void unwind_with(uint8_t *bytes, size_t size, uint32_t number, bool is_fi
 	elf_file_free(elf);
 }
 
+static uint8_t *read_own_file(size_t *ret_size)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	uint8_t *bytes;
+
+	assert_true(fd >= 0 && !fstat(fd, &st));
+	bytes = malloc((size_t)st.st_size);
+	assert_true(bytes && read(fd, bytes, (size_t)st.st_size) == st.st_size);
+	closep(&fd);
+	*ret_size = (size_t)st.st_size;
+	return bytes;
+}
+
 static uint64_t random_word(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -482,32 +499,74 @@ static void damage(uint8_t *bytes, const struct elf_file *elf, const char *name,
 static void test_damaged_files(void **state)
 {
 	static const char *const sections[] = { ".eh_frame", ".eh_frame_hdr", ".debug_frame", NULL };
-	CLEANUP(freep) uint8_t *whole = NULL;
-	CLEANUP(freep) uint8_t *bytes = NULL;
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	size_t size;
+	CLEANUP(freep) uint8_t *whole = read_own_file(&size);
+	CLEANUP(freep) uint8_t *bytes = malloc(size);
 	const struct elf_file *elf;
-	struct stat st;
 	uint64_t seed = 7;
 
+	assert_non_null(bytes);
 	take_signals(false);
 	keep = call_with_debug_frame(before_debug_frame, 5);
-	assert_true(fd >= 0 && !fstat(fd, &st));
-	whole = malloc((size_t)st.st_size);
-	bytes = malloc((size_t)st.st_size);
-	assert_true(whole && bytes && read(fd, whole, (size_t)st.st_size) == st.st_size);
-	closep(&fd);
 	elf = modules[own_module()].elf;
 	for (uint32_t i = 0; i < 240; i++) {
-		memcpy(bytes, whole, (size_t)st.st_size);
+		memcpy(bytes, whole, size);
 		if (i >= 8)
 			damage(bytes, elf, sections[i % 4], &seed);
-		unwind_with(bytes, (size_t)st.st_size, i, i % 16 == 0);
+		unwind_with(bytes, size, i, i % 16 == 0);
 		if (i == 1)
 			assert_noted(); /* the undamaged bytes, from memory, do */
 	}
 	unwind();
 	assert_noted(); /* and so do the files themselves, when all the others have come and gone */
 	assert_int_equal(stack.end, AUDIT_END_ROOT);
+}
+
+/* More files and processes than are kept, each of its own bytes (the ELF header's e_ident has unused ones). */
+static void test_files_come_and_go(void **state)
+{
+	size_t size;
+	CLEANUP(freep) uint8_t *bytes = read_own_file(&size);
+
+	take_stack(2);
+	for (uint32_t number = 0; number < 150; number++) {
+		bytes[15] = (uint8_t)number;
+		unwind_with(bytes, size, number, false);
+		assert_int_equal(stack.end, AUDIT_END_ROOT);
+		assert_noted();
+	}
+}
+
+/* The same process again, with another file under the same number in another generation; and with a mapping more in the same one. */
+static void test_a_process_changes(void **state)
+{
+	size_t size;
+	CLEANUP(freep) uint8_t *bytes = read_own_file(&size);
+	const struct elf_section *section;
+	CLEANUP(elf_file_freep) struct elf_file *without = NULL;
+	struct audit_process saved = process;
+	const struct elf_file *first;
+	struct audit_module *own;
+
+	take_stack(2);
+	own = &modules[own_module()];
+	section = elf_file_find_section(own->elf, ".eh_frame");
+	assert_non_null(section);
+	assert_agrees(AUDIT_END_ROOT);
+	memset(bytes + section->file_off, 0, section->size);
+	assert_int_equal(elf_file_open_memory(bytes, size, NULL, &without), 0);
+	first = own->elf;
+	own->elf = without;
+	process.generation++;
+	unwind();
+	assert_int_equal(stack.end, AUDIT_END_NO_CFI);
+	own->elf = NULL;
+	process.generation++;
+	unwind();
+	assert_int_equal(stack.end, AUDIT_END_NO_CFI);
+	own->elf = first;
+	assert_agrees(AUDIT_END_ROOT);
+	process = saved;
 }
 
 /* --- the verdicts ---------------------------------------------------------------------------------------------------------------------- */
@@ -540,6 +599,7 @@ static void test_verdicts(void **state)
 		{ 5, SONDE_STOP_COMPLETE, 2, 1, AUDIT_END_COPY, AUDIT_DIFFERS, 1 },
 		{ 5, SONDE_STOP_COMPLETE, 1, ANY, AUDIT_END_COPY, AUDIT_NOT_COMPARABLE, AUDIT_REASON_COPY },
 		{ 1, SONDE_STOP_COMPLETE, 1, ANY, AUDIT_END_NO_CFI, AUDIT_NOT_COMPARABLE, AUDIT_REASON_NO_CFI },
+		{ 5, SONDE_STOP_NO_ROW, 5, ANY, AUDIT_END_NO_CODE, AUDIT_AGREES, 0 },
 		{ 5, SONDE_STOP_COMPLETE, 1, ANY, AUDIT_END_LIBDW, AUDIT_NOT_COMPARABLE, AUDIT_REASON_LIBDW },
 		{ 1, SONDE_STOP_COMPAT, 0, ANY, AUDIT_END_COMPAT, AUDIT_NOT_COMPARABLE, AUDIT_REASON_COMPAT },
 	};
@@ -565,8 +625,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_functions),	 cmocka_unit_test(test_through_the_signal_frame), cmocka_unit_test(test_debug_frame),
 		cmocka_unit_test(test_every_instruction), cmocka_unit_test(test_damaged_stack),	      cmocka_unit_test(test_short_copy),
-		cmocka_unit_test(test_records),		 cmocka_unit_test(test_damaged_files),	      cmocka_unit_test(test_code_without_cfi),
-		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_records),		 cmocka_unit_test(test_damaged_files),
+		cmocka_unit_test(test_verdicts),	 cmocka_unit_test(test_files_come_and_go),	      cmocka_unit_test(test_a_process_changes),
+		cmocka_unit_test(test_code_without_cfi), /* last: it takes the files from the modules */
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
