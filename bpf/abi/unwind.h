@@ -68,6 +68,7 @@ enum sonde_rule_kind {
 	SONDE_RULE_KIND_STEP,        /* compute the CFA, then pc and bp from it */
 	SONDE_RULE_KIND_SIGNAL,      /* the kernel's rt_sigframe: all registers from the ucontext at sp */
 	SONDE_RULE_KIND_UNSUPPORTED, /* there is a rule, but it is none that we can follow */
+	SONDE_RULE_KIND_SWITCH,      /* Go: the frame, or its caller, is on another stack than sp: enum sonde_switch_kind */
 };
 
 enum sonde_cfa_kind {
@@ -91,14 +92,39 @@ enum sonde_ra_kind {
 	SONDE_RA_REG,       /* arm64: still in x30, in the leaf and in code a signal interrupted only */
 };
 
+/* How a Go function that changes stacks is left (src/runtime/asm_amd64.s): in place of enum sonde_cfa_kind. Where bp_kind is SONDE_BP_CFA, bp is at CFA - 16. The return
+ * address is at CFA - 8. */
+enum sonde_switch_kind {
+	SONDE_SWITCH_BY_BP,      /* CFA = bp + cfa_off: the function's frame is where its frame pointer says */
+	SONDE_SWITCH_TO_CURG,    /* CFA = m.curg.sched.sp + cfa_off: runtime.systemstack before Go 1.21 */
+	SONDE_SWITCH_MORESTACK,  /* the caller's pc, sp and bp stand in m.curg.sched. Without a goroutine: the scheduler's own stack, complete */
+	SONDE_SWITCH_ASMCGOCALL, /* g at sp + g_slot, the goroutine's stack pointer at *(sp + depth_slot) below g.stack.hi; without g, itself at sp + depth_slot */
+	SONDE_SWITCH_CGOCALLBACK, /* CFA = g0.sched.sp + cfa_off, where C called from; farther out, the one that this one put away at its own sp */
+	SONDE_SWITCH_INJECTED,   /* CFA = sp + cfa_off; the caller did not call: it was interrupted */
+};
+
 #define SONDE_RBX_LOST (-32768) /* elsewhere: a frame farther up that needs it ends the walk */
 
 /* x86-64: sp = rsp, bp = rbp; arm64: bp = x29. The caller's sp is the CFA; cfa_reg is a DWARF register number (psABI figure 3.36). */
 struct sonde_rule {
-	__s32 cfa_off, bp_off;
-	__s16 ra_off;             /* the return address is at CFA + ra_off: -8 but for hand-written code */
-	__s16 cfa_add;
-	__s16 rbx_off;            /* the caller's rbx is at CFA + rbx_off; 0: still in rbx; or SONDE_RBX_LOST. x86-64 only */
+	__s32 cfa_off;
+	union {
+		__s32 bp_off;
+		__s32 tls_off;    /* KIND_SWITCH: the goroutine, g, is at the thread's fs base + tls_off */
+	};
+	union {
+		__s16 ra_off;     /* the return address is at CFA + ra_off: -8 but for hand-written code */
+		__s16 curg_off;   /* KIND_SWITCH: of curg in Go's struct m */
+	};
+	union {
+		__s16 cfa_add;
+		__s16 depth_slot; /* SWITCH_ASMCGOCALL */
+		__s16 sched_bp;   /* SWITCH_MORESTACK: offset of sched.bp in Go's struct g */
+	};
+	union {
+		__s16 rbx_off;    /* the caller's rbx is at CFA + rbx_off; 0: still in rbx; or SONDE_RBX_LOST. x86-64 only */
+		__s16 g_slot;     /* SWITCH_ASMCGOCALL */
+	};
 	__u8 kind;                /* enum sonde_rule_kind */
 	__u8 cfa_kind, cfa_reg;   /* enum sonde_cfa_kind */
 	__u8 bp_kind;             /* enum sonde_bp_kind */

@@ -16,6 +16,10 @@ struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
 };
 
+struct thread_struct {
+	unsigned long fsbase; /* of a thread in user code: its TLS */
+};
+
 struct task_struct {
 	unsigned int flags; /* PF_* */
 	int tgid;
@@ -24,6 +28,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	char comm[16];
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop

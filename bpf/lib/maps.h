@@ -4,10 +4,12 @@
 #pragma once
 #include <linux/bpf.h>
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "../abi/config.h"
 #include "../abi/unwind.h"
+#include "../compat/kernel.h"
 
 const volatile struct sonde_config cfg = {};
 
@@ -96,6 +98,13 @@ static __always_inline const struct sonde_rule *rule_at(const struct walk *w, __
 static __always_inline long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
 {
 	return bpf_probe_read_user(to, size, (const void *)from);
+}
+
+static __always_inline __u64 user_tls_base(const struct walk *w)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	return BPF_CORE_READ(task, thread.fsbase); /* kept up by arch_prctl and clone, who set it for C and for Go */
 }
 
 #define WALK_FUNCTION __attribute__((noinline))

@@ -5,6 +5,7 @@
  *   const __u32 *chunk_at(const struct walk *w, __u32 pos)                   the words of the chunk that pos lies in, or NULL
  *   const struct sonde_rule *rule_at(const struct walk *w, __u32 number)     or NULL
  *   long read_user(const struct walk *w, void *to, __u32 size, __u64 from)   0, or not 0 when not all of it can be read
+ *   __u64 user_tls_base(const struct walk *w)                                the thread's fs base; 0: not known
  *
  * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
  * once per way to them (210,000 instructions that were looked at became 6,000).
@@ -21,6 +22,7 @@
 #define WALK_CACHE_ENTRIES (1u << WALK_CACHE_SHIFT)
 #define WALK_MAX_FP_FRAME_BYTES (16u << 20) /* a frame pointer farther up than this is no frame pointer */
 #define WALK_NR_REGS 16
+#define WALK_MAX_SWITCHES 1024 /* from stack to stack, of Go */
 #define WALK_MAX_SIGNALS 16 /* handlers interrupted by handlers; more is a stack that leads to itself */
 
 /* DWARF register numbers of x86-64 (psABI figure 3.36). */
@@ -43,6 +45,7 @@ struct walk_cached {
 /* Where a walk was when it last knew all registers: at the leaf, or where a signal struck. */
 struct walk_start {
 	__u64 pc, sp, bp, bx, hash;
+	__u64 go_g0_sp;
 	__u32 nr_frames, pad;
 };
 
@@ -51,6 +54,13 @@ enum walk_bx {
 	WALK_BX_LEFT,  /* no */
 	WALK_BX_KNOWN,
 	WALK_BX_LOST,  /* yes, but no frame on the way says where it is now: until one that saved it */
+};
+
+/* What pc is. */
+enum walk_exact {
+	WALK_RETURN,   /* a return address */
+	WALK_EXACT,    /* an instruction that was interrupted, and regs hold */
+	WALK_EXACT_PC, /* one that was interrupted, but of the registers only sp and bp are known */
 };
 
 struct walk {
@@ -65,10 +75,12 @@ struct walk {
 	__u32 serial;                      /* of the process's block */
 	__u32 nr_frames;
 	__u8 stop;                         /* enum sonde_stop, once the walk has ended */
-	__u8 exact;                        /* pc is an instruction that was interrupted, not a return address; regs hold */
+	__u8 exact;                        /* enum walk_exact */
 	__u8 compat;                       /* 32-bit code: we do not know its stack */
 	__u8 follows_bx;                   /* enum walk_bx */
 	__u32 nr_signals;                  /* signal frames so far */
+	__u32 nr_switches;                 /* likewise, of Go's stacks */
+	__u64 go_g0_sp;                    /* sp of the last runtime.cgocallback's frame on g0; 0: none so far */
 	struct walk_start start;
 	__u64 block[WALK_BLOCK_BYTES / 8];
 	struct walk_cached cache[WALK_CACHE_ENTRIES]; /* by frame; outlives the walk */
@@ -344,6 +356,7 @@ static __always_inline void walk_begin(struct walk *w)
 	w->start.bx = w->regs[WALK_REG_BX];
 	w->start.hash = w->hash;
 	w->start.nr_frames = w->nr_frames;
+	w->start.go_g0_sp = w->go_g0_sp;
 	w->follows_bx = WALK_BX_LEFT;
 }
 
@@ -358,6 +371,7 @@ WALK_FUNCTION int walk_again_with_bx(struct walk *w)
 	w->regs[WALK_REG_BX] = w->start.bx;
 	w->hash = w->start.hash;
 	w->nr_frames = w->start.nr_frames;
+	w->go_g0_sp = w->start.go_g0_sp;
 	w->exact = 1;
 	w->follows_bx = WALK_BX_KNOWN;
 	return WALK_GOES_ON;
@@ -458,7 +472,7 @@ static __always_inline int walk_cfa(struct walk *w, const struct sonde_rule *rul
 		*ret_cfa = w->sp + off + ((w->pc & 15) >= rule->cfa_reg ? 8 : 0);
 		return WALK_GOES_ON;
 	case SONDE_CFA_REG:
-		if (!w->exact && !(w->follows_bx == WALK_BX_KNOWN && rule->cfa_reg == WALK_REG_BX))
+		if (w->exact != WALK_EXACT && !(w->follows_bx == WALK_BX_KNOWN && rule->cfa_reg == WALK_REG_BX))
 			return walk_stop(w, SONDE_STOP_BAD_RULE);
 		*ret_cfa = w->regs[rule->cfa_reg & (WALK_NR_REGS - 1)] + off;
 		return WALK_GOES_ON;
@@ -488,7 +502,7 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 {
 	__u64 cfa, pc, bp = w->bp;
 
-	if (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg == WALK_REG_BX && !w->exact && !walk_again_with_bx(w))
+	if (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg == WALK_REG_BX && w->exact != WALK_EXACT && !walk_again_with_bx(w))
 		return WALK_GOES_ON;
 	if (walk_cfa(w, rule, &cfa))
 		return WALK_ENDED;
@@ -512,6 +526,8 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 	w->exact = 0;
 	return WALK_GOES_ON;
 }
+
+#include "walk_go.h"
 
 /* Moves from `frame`, the current one, to its caller. */
 static __always_inline int walk_caller(struct walk *w, __u64 frame)
@@ -540,6 +556,8 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (rule->kind == SONDE_RULE_KIND_SIGNAL)
 		return walk_signal(w);
+	if (rule->kind == SONDE_RULE_KIND_SWITCH)
+		return walk_switch(w, number);
 	return walk_stop(w, SONDE_STOP_BAD_RULE);
 }
 
@@ -550,6 +568,8 @@ static __always_inline void walk_enter(struct walk *w)
 	w->block_limit = 0;
 	w->nr_frames = 0;
 	w->nr_signals = 0;
+	w->nr_switches = 0;
+	w->go_g0_sp = 0;
 	w->exact = 1;
 	w->stop = SONDE_STOP_DEPTH; /* unless the walk says otherwise */
 	walk_begin(w);

@@ -128,6 +128,12 @@ void json_null(struct json *json)
 	buffer_text(json->buffer, "null");
 }
 
+void json_bool(struct json *json, bool value)
+{
+	begin_element(json);
+	buffer_text(json->buffer, value ? "true" : "false");
+}
+
 void json_key_text(struct json *json, const char *key, const char *text)
 {
 	json_key(json, key);

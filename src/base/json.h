@@ -24,6 +24,7 @@ void json_text(struct json *json, const char *text);
 void json_u64(struct json *json, uint64_t value);
 void json_hex(struct json *json, uint64_t value); /* "0x1f" */
 void json_null(struct json *json);
+void json_bool(struct json *json, bool value);
 /* A key with its value. */
 void json_key_text(struct json *json, const char *key, const char *text);
 void json_key_u64(struct json *json, const char *key, uint64_t value);

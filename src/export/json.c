@@ -68,6 +68,9 @@ static void write_frames(struct json *json, const struct profile *profile)
 		json_key_hex(json, "pc", location->pc);
 		json_key_hex(json, "address", location->elf_vaddr);
 		json_key_hex(json, "function_offset", location->function_off);
+		json_key_u64(json, "line", location->line);
+		json_key(json, "inlined");
+		json_bool(json, location->is_inlined);
 		json_close(json, '}');
 	}
 	json_close(json, ']');

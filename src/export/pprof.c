@@ -29,7 +29,7 @@ enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM, LABEL_NUM_UNIT };
 enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILENAME, MAPPING_BUILD_ID, MAPPING_HAS_FUNCTIONS };
 enum { LOCATION_ID = 1, LOCATION_MAPPING_ID, LOCATION_ADDRESS, LOCATION_LINE };
-enum { LINE_FUNCTION_ID = 1 };
+enum { LINE_FUNCTION_ID = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME, FUNCTION_START_LINE };
 
 /* All kernel addresses, modules and BPF programs too, are one mapping under the name that perf gives it. */
@@ -41,6 +41,8 @@ struct pprof {
 	const struct profile *profile;
 	uint32_t nr_strings;
 	uint64_t period; /* what one tick stands for, 0: not known */
+	uint32_t *outer; /* by location: the one that it was inlined into, which is another line of the same location there; PROFILE_NONE */
+	bool *is_used;	 /* by location: some stack has it that is not only outer there */
 	uint32_t comm_key, pid_key, tid_key, cpu_key;
 };
 
@@ -136,18 +138,62 @@ static uint32_t mapping_id(const struct profile *profile, const struct profile_l
 	return location->pc >= mapping->start_pc && location->pc < mapping->end_pc ? location->mapping + 1 : 0;
 }
 
+static bool is_inlined(const struct pprof *pprof, uint32_t location)
+{
+	return profile_location_at(pprof->profile, location)->is_inlined;
+}
+
+/* What was inlined at one address is one location there: under the number of its innermost frame, with a line for each function. */
+static int find_groups(struct pprof *pprof)
+{
+	uint32_t nr_all = profile_nr_locations(pprof->profile);
+
+	pprof->outer = malloc(((size_t)nr_all + 1) * sizeof(*pprof->outer));
+	pprof->is_used = calloc((size_t)nr_all + 1, sizeof(*pprof->is_used));
+	if (!pprof->outer || !pprof->is_used)
+		return -ENOMEM;
+	memset(pprof->outer, 0xff, ((size_t)nr_all + 1) * sizeof(*pprof->outer));
+	for (uint32_t stack = 0; stack < profile_nr_stacks(pprof->profile); stack++) {
+		uint32_t nr;
+		const uint32_t *locations = profile_stack_at(pprof->profile, stack, &nr);
+
+		for (uint32_t i = 0; i < nr; i++) {
+			if (i && is_inlined(pprof, locations[i - 1]))
+				pprof->outer[locations[i - 1]] = locations[i];
+			else
+				pprof->is_used[locations[i]] = true;
+		}
+	}
+	return 0;
+}
+
+static void write_lines(struct pprof *pprof, uint32_t number)
+{
+	uint32_t nr_all = profile_nr_locations(pprof->profile);
+
+	for (uint32_t nr = 0; number != PROFILE_NONE && nr < nr_all; nr++, number = pprof->outer[number]) { /* a circle ends, too */
+		const struct profile_location *location = profile_location_at(pprof->profile, number);
+		size_t line = protobuf_open(&pprof->message, LOCATION_LINE);
+
+		protobuf_u64(&pprof->message, LINE_FUNCTION_ID, (uint64_t)location->function + 1);
+		protobuf_u64(&pprof->message, LINE_LINE, location->line);
+		protobuf_close(&pprof->message, line);
+	}
+}
+
 static void write_locations(struct pprof *pprof)
 {
 	for (uint32_t i = 0; i < profile_nr_locations(pprof->profile); i++) {
 		const struct profile_location *location = profile_location_at(pprof->profile, i);
-		size_t opened = protobuf_open(&pprof->message, PROFILE_LOCATION), line;
+		size_t opened;
 
+		if (!pprof->is_used[i])
+			continue;
+		opened = protobuf_open(&pprof->message, PROFILE_LOCATION);
 		protobuf_u64(&pprof->message, LOCATION_ID, i + 1);
 		protobuf_u64(&pprof->message, LOCATION_MAPPING_ID, mapping_id(pprof->profile, location));
 		protobuf_u64(&pprof->message, LOCATION_ADDRESS, location->pc);
-		line = protobuf_open(&pprof->message, LOCATION_LINE);
-		protobuf_u64(&pprof->message, LINE_FUNCTION_ID, (uint64_t)location->function + 1);
-		protobuf_close(&pprof->message, line);
+		write_lines(pprof, i);
 		protobuf_close(&pprof->message, opened);
 	}
 }
@@ -195,8 +241,10 @@ static void write_location_ids(struct pprof *pprof, uint32_t stack)
 	if (stack == PROFILE_NONE)
 		return;
 	locations = profile_stack_at(pprof->profile, stack, &nr_locations);
-	for (uint32_t i = 0; i < nr_locations; i++)
-		protobuf_varint(&pprof->message, (uint64_t)locations[i] + 1);
+	for (uint32_t i = 0; i < nr_locations; i++) {
+		if (!i || !is_inlined(pprof, locations[i - 1]))
+			protobuf_varint(&pprof->message, (uint64_t)locations[i] + 1);
+	}
 }
 
 /* The format's numbers are signed. */
@@ -266,6 +314,8 @@ static void pprof_done(struct pprof *pprof)
 {
 	buffer_done(&pprof->message);
 	buffer_done(&pprof->scratch);
+	free(pprof->outer);
+	free(pprof->is_used);
 }
 
 int write_pprof(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
@@ -277,8 +327,10 @@ int write_pprof(const struct profile *profile, const struct export_options *opti
 		.profile = profile,
 		.period = tick_period(account),
 	};
-	int err;
+	int err = find_groups(&pprof);
 
+	if (err)
+		return err;
 	for (uint32_t i = 0; i < profile_nr_strings(profile); i++)
 		add_string(&pprof, profile_string_text(profile, i));
 	write_types(&pprof);

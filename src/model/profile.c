@@ -31,11 +31,11 @@ struct profile {
 };
 
 /* What is compared: all fields, but neither the padding behind them nor a sample's count. */
-#define LOCATION_KEY_BYTES (offsetof(struct profile_location, kind) + sizeof(uint32_t))
+#define LOCATION_KEY_BYTES (offsetof(struct profile_location, is_inlined) + sizeof(uint32_t))
 #define SAMPLE_KEY_BYTES   offsetof(struct profile_sample, count)
 _Static_assert(sizeof(struct profile_mapping) == 3 * 8 + 2 * 4, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct profile_function) == 4 * 4, "no padding: it is compared as bytes");
-_Static_assert(LOCATION_KEY_BYTES == 3 * 8 + 3 * 4, "no padding: it is compared as bytes");
+_Static_assert(LOCATION_KEY_BYTES == 3 * 8 + 5 * 4, "no padding: it is compared as bytes");
 _Static_assert(SAMPLE_KEY_BYTES == 6 * 4, "no padding: it is compared as bytes");
 
 const char *frame_kind_name(enum frame_kind kind)

@@ -43,6 +43,8 @@ struct profile_location {
 	uint32_t mapping;      /* or PROFILE_NONE */
 	uint32_t function;     /* always there: a name in brackets where no symbol was found */
 	uint32_t kind;         /* enum frame_kind */
+	uint32_t line;         /* of the source, where the function is at pc or, for a caller, calls from; 0: not known */
+	uint32_t is_inlined;   /* 1: into the function of the next location of the stack, which has the same pc; else 0 */
 };
 
 struct profile_sample { /* equal ones (but for count) are one */

@@ -5,14 +5,24 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "symbolize/symbolizer.h"
+
+#define MAX_NAMES	    64 /* of one place: inlined functions, and the one that they were inlined into */
+#define LOCATIONS_BYTES_MAX ((size_t)4 << 30)
+
+/* The locations of a place: some of namer.locations. */
+struct named {
+	uint32_t first, nr; /* nr 0: not yet */
+};
 
 struct namer {
 	const struct place_table *places;
 	const struct process_table *processes;
 	struct profile *profile;
 	struct symbolizer *symbolizer;
-	uint32_t *locations; /* by place; PROFILE_NONE: not yet */
+	struct named *named; /* by place */
+	struct buffer locations; /* uint32_t each */
 	bool kernel_hidden;  /* said once */
 };
 
@@ -27,12 +37,12 @@ struct namer *namer_new(const struct place_table *places, const struct process_t
 	namer->processes = processes;
 	namer->profile = profile;
 	namer->symbolizer = symbolizer_new(NULL);
-	namer->locations = malloc((nr + 1) * sizeof(*namer->locations));
-	if (!namer->symbolizer || !namer->locations) {
+	namer->locations = BUFFER_INIT(LOCATIONS_BYTES_MAX);
+	namer->named = calloc(nr + 1, sizeof(*namer->named));
+	if (!namer->symbolizer || !namer->named) {
 		namer_free(namer);
 		return NULL;
 	}
-	memset(namer->locations, 0xff, (nr + 1) * sizeof(*namer->locations));
 	return namer;
 }
 
@@ -41,7 +51,8 @@ void namer_free(struct namer *namer)
 	if (!namer)
 		return;
 	symbolizer_free(namer->symbolizer);
-	free(namer->locations);
+	free(namer->named);
+	buffer_done(&namer->locations);
 	free(namer);
 }
 
@@ -68,12 +79,13 @@ static void describe(const struct namer *namer, const struct place *place, char 
 		snprintf(to, size, "[unknown]");
 }
 
-static uint32_t add_function(struct namer *namer, const char *name, const char *system_name)
+static uint32_t add_function(struct namer *namer, const struct symbol_name *name)
 {
 	struct profile_function function = {
-		.name = profile_string(namer->profile, name),
-		.system_name = profile_string(namer->profile, system_name),
-		.file = profile_string(namer->profile, ""),
+		.name = profile_string(namer->profile, name->name),
+		.system_name = profile_string(namer->profile, name->system_name),
+		.file = profile_string(namer->profile, name->file),
+		.line = name->start_line,
 	};
 
 	if (function.name == PROFILE_NONE || function.system_name == PROFILE_NONE || function.file == PROFILE_NONE)
@@ -98,14 +110,15 @@ static uint32_t add_mapping(struct namer *namer, const struct place *place)
 	return profile_mapping(namer->profile, &mapping);
 }
 
-/* The symbol at a place. 0 or as the symbolizer says. */
-static int find_symbol(struct namer *namer, const struct place *place, struct symbol_name *ret_name)
+/* The names of a place, as symbolizer_object gives them. 0 or as the symbolizer says. */
+static int find_names(struct namer *namer, const struct place *place, struct symbol_name *names, uint32_t *ret_nr)
 {
 	const struct object *object = object_of(namer, place);
 	int err;
 
+	*ret_nr = 1;
 	if (!place->tgid) {
-		err = symbolizer_kernel(namer->symbolizer, place->pc - place->is_return, ret_name);
+		err = symbolizer_kernel(namer->symbolizer, place->pc - place->is_return, names);
 		if (err == -EACCES && !namer->kernel_hidden) {
 			account_note(profile_account(namer->profile),
 				     "the kernel hides its addresses, so kernel functions have no names: CAP_SYSLOG is needed, or kernel.kptr_restrict=0");
@@ -114,11 +127,27 @@ static int find_symbol(struct namer *namer, const struct place *place, struct sy
 		return err;
 	}
 	if (!place->in_elf) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
-		return symbolizer_jit(namer->symbolizer, place->tgid, place->pc - place->is_return, ret_name);
-	return symbolizer_object(namer->symbolizer, place->object, object->elf, object->path, place->elf_vaddr - place->is_return, ret_name);
+		return symbolizer_jit(namer->symbolizer, place->tgid, place->pc - place->is_return, names);
+	return symbolizer_object(namer->symbolizer, place->object, object->elf, object->path, place->elf_vaddr - place->is_return, names, MAX_NAMES, ret_nr);
 }
 
-static uint32_t make_location(struct namer *namer, const struct place *place)
+/* Puts one location behind the others. 0 or -ENOMEM. */
+static int add_location(struct namer *namer, struct profile_location location, const struct symbol_name *name)
+{
+	uint32_t number;
+
+	location.function = add_function(namer, name);
+	if (location.function == PROFILE_NONE)
+		return -ENOMEM;
+	location.line = name->line;
+	number = profile_location(namer->profile, &location);
+	if (number == PROFILE_NONE)
+		return -ENOMEM;
+	buffer_append(&namer->locations, &number, sizeof(number));
+	return namer->locations.err;
+}
+
+static int add_locations(struct namer *namer, const struct place *place, uint32_t *ret_nr)
 {
 	struct profile_location location = {
 		.pc = place->pc,
@@ -126,30 +155,45 @@ static uint32_t make_location(struct namer *namer, const struct place *place)
 		.mapping = add_mapping(namer, place),
 		.kind = place->tgid ? FRAME_NATIVE : FRAME_KERNEL,
 	};
-	struct symbol_name name;
+	struct symbol_name names[MAX_NAMES];
+	uint32_t nr;
+	int err = 0;
 
-	if (!find_symbol(namer, place, &name)) {
-		location.function_off = (place->in_elf ? place->elf_vaddr : place->pc) - name.start;
-		location.function = add_function(namer, name.name, name.system_name);
-	} else {
+	if (find_names(namer, place, names, &nr)) {
 		char text[320];
 
 		describe(namer, place, text, sizeof(text));
-		location.function = add_function(namer, text, "");
+		*ret_nr = 1;
+		return add_location(namer, location, &(struct symbol_name){ .name = text, .system_name = "", .file = "" });
 	}
-	return location.function == PROFILE_NONE ? PROFILE_NONE : profile_location(namer->profile, &location);
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		location.is_inlined = i + 1 < nr;
+		location.function_off = location.is_inlined ? 0 : (place->in_elf ? place->elf_vaddr : place->pc) - names[i].start;
+		err = add_location(namer, location, &names[i]);
+	}
+	*ret_nr = nr;
+	return err;
 }
 
-uint32_t namer_location(struct namer *namer, uint32_t place)
+const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *ret_nr)
 {
-	if (namer->locations[place] == PROFILE_NONE)
-		namer->locations[place] = make_location(namer, place_at(namer->places, place));
-	return namer->locations[place];
+	struct named *named = &namer->named[place];
+
+	if (!named->nr) {
+		uint32_t first = (uint32_t)(namer->locations.size / sizeof(uint32_t)), nr;
+
+		if (add_locations(namer, place_at(namer->places, place), &nr))
+			return NULL;
+		*named = (struct named){ .first = first, .nr = nr };
+	}
+	*ret_nr = named->nr;
+	return (const uint32_t *)namer->locations.data + named->first;
 }
 
 static uint32_t add_special(struct namer *namer, const char *name, enum frame_kind kind)
 {
-	struct profile_location location = { .mapping = PROFILE_NONE, .kind = kind, .function = add_function(namer, name, "") };
+	struct symbol_name named = { .name = name, .system_name = "", .file = "" };
+	struct profile_location location = { .mapping = PROFILE_NONE, .kind = kind, .function = add_function(namer, &named) };
 
 	return location.function == PROFILE_NONE ? PROFILE_NONE : profile_location(namer->profile, &location);
 }

@@ -12,8 +12,9 @@ struct namer;
 /* Borrows all three for its life. NULL: no memory. */
 struct namer *namer_new(const struct place_table *places, const struct process_table *processes, struct profile *profile);
 void namer_free(struct namer *namer);
+/* The locations of a place: functions that were inlined there, innermost first, and the one that the code belongs to. Borrowed until the next call. NULL: no memory. */
+const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *ret_nr);
 /* Each gives a location of the profile; PROFILE_NONE: no memory. */
-uint32_t namer_location(struct namer *namer, uint32_t place);
 uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_place); /* the outermost frame that was found */
 uint32_t namer_cut(struct namer *namer); /* the mark for frames that were left out between the two ends of a stack */
 uint32_t namer_missed(struct namer *namer, bool kernel);

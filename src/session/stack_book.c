@@ -12,6 +12,7 @@
 
 #define PENDING_BYTES_MAX (256u << 20)
 #define FRAMES_BYTES_MAX ((size_t)4 << 30)
+#define STACK_BYTES_MAX (16u << 20) /* of one stack in the profile */
 
 struct stack {
 	uint64_t hash;
@@ -269,29 +270,37 @@ int stack_book_resolve(struct stack_book *book, const struct process_table *proc
 	return err;
 }
 
+static void append_location(struct buffer *locations, uint32_t location)
+{
+	if (location == PROFILE_NONE)
+		locations->err = -ENOMEM;
+	buffer_append(locations, &location, sizeof(location));
+}
+
 /* The stack as the profile has it, with a mark at its root end when it was not walked to the root. */
 static int profile_of_stack(struct stack_book *book, struct stack *stack, struct namer *namer, struct profile *profile)
 {
 	const uint32_t *frames = (const uint32_t *)book->stack_frames.data + stack->first;
-	CLEANUP(freep) uint32_t *locations = calloc(stack->nr + 2u, sizeof(*locations));
-	uint32_t nr = 0;
+	CLEANUP(buffer_done) struct buffer locations = BUFFER_INIT(STACK_BYTES_MAX);
 
 	if (stack->profile_stack != PROFILE_NONE)
 		return 0;
-	if (!locations)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < stack->nr; i++) {
+		const uint32_t *of_frame;
+		uint32_t nr;
+
 		if (stack->is_cut && i == SONDE_LEAF_FRAMES)
-			locations[nr++] = namer_cut(namer);
-		locations[nr++] = namer_location(namer, frames[i]);
+			append_location(&locations, namer_cut(namer));
+		of_frame = namer_locations(namer, frames[i], &nr);
+		if (!of_frame)
+			return -ENOMEM;
+		buffer_append(&locations, of_frame, nr * sizeof(*of_frame));
 	}
 	if (stack->stop != SONDE_STOP_COMPLETE)
-		locations[nr++] = namer_mark(namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY);
-	for (uint32_t i = 0; i < nr; i++) {
-		if (locations[i] == PROFILE_NONE)
-			return -ENOMEM;
-	}
-	stack->profile_stack = profile_stack(profile, locations, nr);
+		append_location(&locations, namer_mark(namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY));
+	if (locations.err)
+		return locations.err;
+	stack->profile_stack = profile_stack(profile, (const uint32_t *)locations.data, (uint32_t)(locations.size / sizeof(uint32_t)));
 	return stack->profile_stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 

@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "base/u64_map.h"
+#include "elf/go_pclntab.h"
 #include "elf/symbols.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/demangle.h"
 #include "symbolize/kallsyms.h"
 #include "symbolize/perf_map.h"
+
+#define MAX_GO_FRAMES 64
 
 /* What was found for a key; NULL: there is nothing, don't look again. Owns the items. */
 struct cache {
@@ -18,11 +21,18 @@ struct cache {
 	uint32_t nr, capacity;
 };
 
+/* What a file says about its functions. */
+struct names {
+	struct go_pclntab *go;	      /* NULL: it is not Go's */
+	struct symbol_table *symbols; /* NULL: it has none */
+	bool symbols_read;	      /* when something is asked that Go's table does not know */
+};
+
 struct symbolizer {
 	char *kallsyms_path, *debug_dir;
 	struct kallsyms *kallsyms;
 	int kernel_err;	      /* 0: not asked yet, or there */
-	struct cache objects; /* by the caller's number: struct symbol_table */
+	struct cache objects; /* by the caller's number: struct names */
 	struct cache jits;    /* by tgid: struct perf_map */
 	struct cache texts;   /* by the address of the linked name, which its table keeps: the demangled name */
 };
@@ -64,9 +74,15 @@ static void cache_done(struct cache *cache, void (*free_item)(void *item))
 	u64_map_done(&cache->numbers);
 }
 
-static void free_symbol_table(void *item)
+static void free_names(void *item)
 {
-	symbol_table_free(item);
+	struct names *names = item;
+
+	if (!names)
+		return;
+	go_pclntab_free(names->go);
+	symbol_table_free(names->symbols);
+	free(names);
 }
 
 static void free_perf_map(void *item)
@@ -98,7 +114,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
 {
 	if (!symbolizer)
 		return;
-	cache_done(&symbolizer->objects, free_symbol_table);
+	cache_done(&symbolizer->objects, free_names);
 	cache_done(&symbolizer->jits, free_perf_map);
 	cache_done(&symbolizer->texts, free);
 	kallsyms_free(symbolizer->kallsyms);
@@ -121,7 +137,7 @@ static int answer(struct symbolizer *symbolizer, const char *system_name, uint64
 			return err;
 		}
 	}
-	*ret_name = (struct symbol_name){ .name = text ? text : system_name, .system_name = system_name, .start = start };
+	*ret_name = (struct symbol_name){ .name = text ? text : system_name, .system_name = system_name, .start = start, .file = "" };
 	return 0;
 }
 
@@ -158,25 +174,76 @@ static struct symbol_table *read_object(const struct symbolizer *symbolizer, con
 	return better;
 }
 
-int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path, uint64_t elf_vaddr,
-		      struct symbol_name *ret_name)
+static int find_names(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, struct names **ret_names)
 {
-	struct symbol symbol;
-	void *table;
+	struct names *names;
+	void *found;
 	int err;
 
-	if (!cache_find(&symbolizer->objects, object, &table)) {
-		table = read_object(symbolizer, elf, path);
-		err = cache_add(&symbolizer->objects, object, table);
-		if (err) {
-			symbol_table_free(table);
-			return err;
-		}
+	if (cache_find(&symbolizer->objects, object, &found)) {
+		*ret_names = found;
+		return 0;
 	}
-	if (!table)
+	names = calloc(1, sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	if (go_pclntab_read(elf, NULL, &names->go))
+		names->go = NULL;
+	err = cache_add(&symbolizer->objects, object, names);
+	if (err)
+		free_names(names);
+	else
+		*ret_names = names;
+	return err;
+}
+
+/* Borrowed from the table, which lives as long as the symbolizer. */
+static int go_names(struct symbolizer *symbolizer, const struct go_pclntab *go, uint64_t elf_vaddr, struct symbol_name *names, uint32_t max_names,
+		    uint32_t *ret_nr)
+{
+	struct go_frame frames[MAX_GO_FRAMES];
+	uint32_t nr;
+	int err = go_pclntab_frames(go, elf_vaddr, frames, max_names < MAX_GO_FRAMES ? max_names : MAX_GO_FRAMES, &nr);
+
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		err = answer(symbolizer, frames[i].name, frames[i].start_vaddr, &names[i]);
+		if (err)
+			break;
+		names[i].file = frames[i].file;
+		names[i].line = frames[i].line;
+		names[i].start_line = frames[i].start_line;
+	}
+	if (!err)
+		*ret_nr = nr;
+	return err;
+}
+
+int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path, uint64_t elf_vaddr,
+		      struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr)
+{
+	struct symbol symbol;
+	struct names *known;
+	int err = find_names(symbolizer, object, elf, &known);
+
+	if (err)
+		return err;
+	if (known->go) {
+		err = go_names(symbolizer, known->go, elf_vaddr, names, max_names, ret_nr);
+		if (err != -ENOENT)
+			return err;
+	}
+	if (!known->symbols_read) {
+		known->symbols = read_object(symbolizer, elf, path);
+		known->symbols_read = true;
+	}
+	if (!known->symbols)
 		return -ENODATA;
-	err = symbol_table_find(table, elf_vaddr, &symbol);
-	return err ? err : answer(symbolizer, symbol.name, symbol.elf_vaddr, ret_name);
+	err = symbol_table_find(known->symbols, elf_vaddr, &symbol);
+	if (!err)
+		err = answer(symbolizer, symbol.name, symbol.elf_vaddr, names);
+	if (!err)
+		*ret_nr = 1;
+	return err;
 }
 
 int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, struct symbol_name *ret_name)

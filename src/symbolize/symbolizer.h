@@ -17,7 +17,10 @@ struct symbolizer_options {
 struct symbol_name {
 	const char *name;	 /* demangled */
 	const char *system_name; /* as linked */
-	uint64_t start;		 /* first address of the symbol, in the space of the question */
+	uint64_t start;		 /* first address of the symbol, in the space of the question; of an inlined function: of the one it was inlined into */
+	const char *file;	 /* source, "" when not known */
+	uint32_t line;		 /* of the address, 0 when not known */
+	uint32_t start_line;	 /* of the function's first line, 0 when not known */
 };
 
 struct symbolizer *symbolizer_new(const struct symbolizer_options *options); /* NULL options: all defaults. NULL: no memory */
@@ -29,9 +32,10 @@ MUST_CHECK int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, 
 
 /* A file, known by the caller's number `object` (the same file, the same number, for the symbolizer's life). `elf` is borrowed until
  * symbolizer_free; `path` is where debug links are looked for beside it, and may be NULL. Its own .symtab, else the debug file's
- * by build id or debug link (CRC checked), else .dynsym. 0; -ENOENT: no symbol covers it; -ENODATA: the file has none at all. */
-MUST_CHECK int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path,
-				 uint64_t elf_vaddr, struct symbol_name *ret_name);
+ * by build id or debug link (CRC checked), else .dynsym; a Go program's own functions by its .gopclntab. Gives 1 to max_names names: functions that
+ * were inlined at the address, innermost first, and then the one that the code belongs to. 0; -ENOENT: no symbol covers it; -ENODATA: the file has none at all. */
+MUST_CHECK int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path, uint64_t elf_vaddr,
+				 struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr);
 
 /* JIT code by the process's perf map (/tmp/perf-PID.map in its own root and pid namespace), read once per tgid at the first question;
  * refused unless a regular file of the process's user or of root, at most 1 GiB. 0 or -ENOENT. */

@@ -8,6 +8,7 @@ struct walk;
 static const __u32 *chunk_at(const struct walk *w, __u32 pos);
 static const struct sonde_rule *rule_at(const struct walk *w, __u32 number);
 static long read_user(const struct walk *w, void *to, __u32 size, __u64 from);
+static __u64 user_tls_base(const struct walk *w);
 #define WALK_FUNCTION static
 #include "lib/unwind.h"
 
@@ -41,6 +42,12 @@ static const __u32 *chunk_at(const struct walk *w, __u32 pos)
 static const struct sonde_rule *rule_at(const struct walk *w, __u32 number)
 {
 	return table_store_rule(raw_walk_of(w)->store, number);
+}
+
+/* The record has no other memory than the stack, so nothing to look for there. */
+static __u64 user_tls_base(const struct walk *w)
+{
+	return 0;
 }
 
 /* From the copy of the stack; what is not in it can only be code. As bpf_probe_read_user: what could not be read whole is zeroed. */

@@ -125,6 +125,7 @@ uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *ru
 
 	switch (rule->kind) {
 	case SONDE_RULE_KIND_STEP:
+	case SONDE_RULE_KIND_SWITCH:
 		break;
 	case SONDE_RULE_KIND_NONE:
 		return SONDE_RULE_NONE;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "elf/cfi.h"
+#include "elf/go_pclntab.h"
 #include "unwind/spans.h"
 
 struct builder {
@@ -46,25 +47,46 @@ static int add_rows(void *arg, const struct span_piece *piece)
 	return 0;
 }
 
-/* Both kinds of CFI are read: a program built without .eh_frame still has that of the C library's start code, and what its own
- * .debug_frame says is added to it. */
+/* One kind of CFI. Damage to what comes behind another source takes nothing from the rows that are there. */
+static int collect_cfi(const struct elf_file *elf, enum cfi_format format, struct spans *spans, struct cfi_stats *stats, struct diag *diag)
+{
+	CLEANUP(cfi_section_done) struct cfi_section section = { 0 };
+	bool is_extra = spans->nr_spans;
+	int err = cfi_section_read(elf, format, is_extra ? NULL : diag, &section);
+
+	if (!err)
+		err = cfi_walk(&section, spans_take_row, spans, stats, is_extra ? NULL : diag);
+	return err == -ENODATA || (is_extra && err == -EBADMSG) ? 0 : err;
+}
+
+/* Go's own table. A damaged one takes nothing away either. */
+static int collect_go(const struct elf_file *elf, struct spans *spans, struct cfi_stats *stats)
+{
+	CLEANUP(go_pclntab_freep) struct go_pclntab *go = NULL;
+	int err = go_pclntab_read(elf, NULL, &go);
+
+	if (!err)
+		err = go_pclntab_walk(go, spans_take_row, spans, stats);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* All sources are read, the earlier wins: a program built without .eh_frame still has that of the C library's start code; a Go program's .debug_frame says less
+ * than its .gopclntab, which knows where stacks end and switch. */
 static int collect(const struct elf_file *elf, struct spans *spans, struct cfi_stats *ret_stats, struct diag *diag)
 {
-	static const enum cfi_format formats[] = { CFI_EH_FRAME, CFI_DEBUG_FRAME };
+	struct cfi_stats stats[3] = { 0 };
+	int err = collect_cfi(elf, CFI_EH_FRAME, spans, &stats[0], diag);
 
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		CLEANUP(cfi_section_done) struct cfi_section section = { 0 };
-		struct cfi_stats stats = { 0 };
-		bool is_extra = spans->nr_spans; /* damage to it takes nothing from the rows that are there */
-		int err = cfi_section_read(elf, formats[i], is_extra ? NULL : diag, &section);
-
-		if (!err)
-			err = cfi_walk(&section, spans_take_row, spans, &stats, is_extra ? NULL : diag);
-		if (err && err != -ENODATA && !(is_extra && err == -EBADMSG))
-			return err;
-		ret_stats->nr_unsupported += stats.nr_unsupported;
-		ret_stats->nr_bad_fdes += stats.nr_bad_fdes;
+	if (!err)
+		err = collect_go(elf, spans, &stats[1]);
+	if (!err)
+		err = collect_cfi(elf, CFI_DEBUG_FRAME, spans, &stats[2], diag);
+	for (size_t i = 0; i < ARRAY_SIZE(stats); i++) {
+		ret_stats->nr_unsupported += stats[i].nr_unsupported;
+		ret_stats->nr_bad_fdes += stats[i].nr_bad_fdes;
 	}
+	if (err)
+		return err;
 	return spans->nr_spans ? 0 : diag_errno(diag, ENODATA, "no call frame information");
 }
 

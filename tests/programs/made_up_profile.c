@@ -10,6 +10,8 @@ struct place { /* what a location is made of; name NULL ends a list */
 	uint64_t pc, off;
 	enum frame_kind kind;
 	int strayed; /* its pc is below (-1) or above (1) its mapping */
+	const char *file; /* source, or NULL */
+	uint32_t line, start_line, is_inlined;
 };
 
 #define WORKER "/usr/bin/worker", "5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7"
@@ -17,10 +19,11 @@ struct place { /* what a location is made of; name NULL ends a list */
 #define BASE_PC 0x400000ULL
 #define LIBC_PC 0x7f0000000000ULL
 #define KERNEL_KADDR 0xffffffff81000000ULL
-#define NATIVE(name, where, pc) { name, where, pc, (pc) & 0xf, FRAME_NATIVE, 0 }
-#define KERNEL(name, pc) { name, NULL, "", KERNEL_KADDR + (pc), (pc) & 0xff, FRAME_KERNEL, 0 }
-#define MARK(name, kind) { name, NULL, "", 0, 0, kind, 0 }
-#define END { NULL, NULL, NULL, 0, 0, 0, 0 }
+#define NATIVE(name, where, pc) { name, where, pc, (pc) & 0xf, FRAME_NATIVE, 0, NULL, 0, 0, 0 }
+#define KERNEL(name, pc) { name, NULL, "", KERNEL_KADDR + (pc), (pc) & 0xff, FRAME_KERNEL, 0, NULL, 0, 0, 0 }
+#define MARK(name, kind) { name, NULL, "", 0, 0, kind, 0, NULL, 0, 0, 0 }
+#define SOURCE(name, pc, off, file, line, start_line, is_inlined) { name, WORKER, pc, off, FRAME_NATIVE, 0, file, line, start_line, is_inlined }
+#define END { NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, 0 }
 
 #define LONG_NAME_CHARS 1000
 static char long_name[LONG_NAME_CHARS + 1]; /* filled once with the same letters */
@@ -40,12 +43,13 @@ static uint32_t add_mapping(struct profile *profile, const struct place *place)
 
 static uint32_t add_location(struct profile *profile, const struct place *place)
 {
-	struct profile_function function = { .file = PROFILE_EMPTY_STRING };
-	struct profile_location location = { .pc = place->pc, .kind = place->kind, .function_off = place->off };
+	struct profile_function function = { .file = profile_string(profile, place->file ? place->file : ""), .line = place->start_line };
+	struct profile_location location = { .pc = place->pc, .kind = place->kind, .function_off = place->off, .line = place->line };
 
 	function.name = function.system_name = profile_string(profile, place->name);
 	location.function = profile_function(profile, &function);
 	location.mapping = add_mapping(profile, place);
+	location.is_inlined = place->is_inlined;
 	if (place->path)
 		location.elf_vaddr = (place->pc & 0xfffff) + 0x1000;
 	if (*place->name == '[')
@@ -87,9 +91,9 @@ static const struct place missed_user[] = { MARK(PROFILE_MISSED_USER, FRAME_MISS
 static const struct place missed_kernel[] = { MARK(PROFILE_MISSED_KERNEL, FRAME_MISSED), END };
 static const struct place truncated[] = { NATIVE("recurse(int)", WORKER, 0x401508), NATIVE("recurse(int)", WORKER, 0x401518),
 					  MARK("[truncated]", FRAME_MARK), END };
-static const struct place no_symbols[] = { { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500abc, 0, FRAME_NATIVE, 0 },
-					   { "[unknown]", NULL, "", 0x7f12345678, 0, FRAME_NATIVE, 0 }, /* JIT code without a map */
-					   { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500def, 0, FRAME_NATIVE, 0 }, END };
+static const struct place no_symbols[] = { { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500abc, 0, FRAME_NATIVE, 0, NULL, 0, 0, 0 },
+					   { "[unknown]", NULL, "", 0x7f12345678, 0, FRAME_NATIVE, 0, NULL, 0, 0, 0 }, /* JIT code without a map */
+					   { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500def, 0, FRAME_NATIVE, 0, NULL, 0, 0, 0 }, END };
 static const struct place hostile[] = { NATIVE("<script>alert(1)</script>", WORKER, 0x402001), NATIVE("</script><!--", WORKER, 0x402012),
 					NATIVE("a;b", WORKER, 0x402023), NATIVE("new\nline\ttab", WORKER, 0x402034),
 					NATIVE("\"quotes\" & 'more' \\", WORKER, 0x402045), NATIVE("bad \xff\xc3( utf8 \xe2\x82", WORKER, 0x402056),
@@ -97,8 +101,16 @@ static const struct place hostile[] = { NATIVE("<script>alert(1)</script>", WORK
 					NATIVE("line\xe2\x80\xa8separator \xe2\x80\xaeturned", WORKER, 0x402078),
 					NATIVE("gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x94\xa5", WORKER, 0x402089),
 					NATIVE(long_name, WORKER, 0x40209a), NATIVE("", WORKER, 0x4020ab), END };
-static const struct place outside[] = { { "stray", WORKER, 0x403001, 1, FRAME_NATIVE, -1 },
-					{ "stray", WORKER, 0x403012, 2, FRAME_NATIVE, 1 }, END };
+static const struct place outside[] = { { "stray", WORKER, 0x403001, 1, FRAME_NATIVE, -1, NULL, 0, 0, 0 },
+					{ "stray", WORKER, 0x403012, 2, FRAME_NATIVE, 1, NULL, 0, 0, 0 }, END };
+
+/* Two functions that were inlined into a third, and into the same one at another place. */
+static const struct place inlined[] = { SOURCE("main.square", 0x404123, 0, "/src/math.go", 11, 10, 1), SOURCE("main.norm", 0x404123, 0, "/src/math.go", 21, 20, 1),
+					SOURCE("main.shade", 0x404123, 0x23, "/src/shade.go", 33, 30, 0),
+					SOURCE("main.main", 0x404256, 0x56, "/src/shade.go", 45, 40, 0), END };
+static const struct place inlined_elsewhere[] = { SOURCE("main.square", 0x404189, 0, "/src/math.go", 12, 10, 1),
+						  SOURCE("main.shade", 0x404189, 0x89, "/src/shade.go", 35, 30, 0),
+						  SOURCE("main.main", 0x404256, 0x56, "/src/shade.go", 45, 40, 0), END };
 
 static const struct made_up_sample samples[] = {
 	{ "worker", spin, NULL, 100, 100, 0, 30 },
@@ -117,6 +129,8 @@ static const struct made_up_sample samples[] = {
 	{ "</script>", outside, NULL, 667, 667, 1, 1 },
 	{ "nothing", NULL, NULL, 500, 500, 0, 2 },
 	{ "", spin, kernel_read, 501, 501, 0, 1 },
+	{ "gopher", inlined, NULL, 700, 701, 1, 10 },
+	{ "gopher", inlined_elsewhere, NULL, 700, 702, 0, 4 },
 };
 
 static void fill_account(struct account *account)

@@ -25,6 +25,7 @@ static void nesting_and_commas(void **state)
 	json_open(&json, '[');
 	json_u64(&json, 0);
 	json_null(&json);
+	json_bool(&json, true);
 	json_line(&json);
 	json_text(&json, "x");
 	json_open(&json, '{');
@@ -34,7 +35,7 @@ static void nesting_and_commas(void **state)
 	json_close(&json, ']');
 	json_key_text(&json, "last", "");
 	json_close(&json, '}');
-	assert_string_equal(buffer.data, "{\"empty\":[],\"list\":[0,null,\n\"x\",{\"n\":12,\"h\":\"0xdeadbeef\"}],\"last\":\"\"}");
+	assert_string_equal(buffer.data, "{\"empty\":[],\"list\":[0,null,true,\n\"x\",{\"n\":12,\"h\":\"0xdeadbeef\"}],\"last\":\"\"}");
 }
 
 static void check_text(const char *text, bool in_html, const char *want)

@@ -31,7 +31,7 @@ static void locations_differ_in_any_field(void **state)
 	struct profile_location location;
 
 	memset(&location, 0xff, sizeof(location)); /* the padding must not count */
-	location.pc = location.elf_vaddr = location.function_off = location.mapping = location.function = location.kind = 0;
+	location.pc = location.elf_vaddr = location.function_off = location.mapping = location.function = location.kind = location.line = location.is_inlined = 0;
 	assert_int_equal(profile_location(profile, &location), 0);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ 0 }), 0);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ .pc = 1 }), 1);
@@ -40,8 +40,10 @@ static void locations_differ_in_any_field(void **state)
 	assert_int_equal(profile_location(profile, &(struct profile_location){ .mapping = 1 }), 4);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ .function = 1 }), 5);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ .kind = 1 }), 6);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ .line = 1 }), 7);
+	assert_int_equal(profile_location(profile, &(struct profile_location){ .is_inlined = 1 }), 8);
 	assert_int_equal(profile_location_at(profile, 4)->mapping, 1);
-	assert_int_equal(profile_nr_locations(profile), 7);
+	assert_int_equal(profile_nr_locations(profile), 9);
 }
 
 static void stacks_are_one(void **state)

@@ -68,6 +68,7 @@ static int ask_all(const struct symbolizer_options *options, const struct elf_fi
 {
 	struct symbolizer *symbolizer = symbolizer_new(options);
 	struct symbol_name name;
+	uint32_t nr;
 	int nr_answered = 0;
 
 	if (!symbolizer)
@@ -77,7 +78,7 @@ static int ask_all(const struct symbolizer_options *options, const struct elf_fi
 		nr_answered++;
 	}
 	for (uint64_t elf_vaddr = 0; elf_vaddr < elf_file_size(elf); elf_vaddr += 16) {
-		if (symbolizer_object(symbolizer, 3, elf, NULL, elf_vaddr, &name) == 0) {
+		if (symbolizer_object(symbolizer, 3, elf, NULL, elf_vaddr, &name, 1, &nr) == 0) {
 			nr_answered++;
 			break;
 		}

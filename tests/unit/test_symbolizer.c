@@ -83,18 +83,19 @@ static void own_functions_have_names(void **state)
 	CLEANUP(elf_file_freep) struct elf_file *elf = open_elf("/proc/self/exe");
 	uint64_t plain = linked_at(elf, (uintptr_t)plain_function), mangled = linked_at(elf, (uintptr_t)mangled_function);
 	struct symbol_name name, again;
+	uint32_t nr;
 
 	assert_non_null(symbolizer);
-	assert_int_equal(symbolizer_object(symbolizer, 7, elf, "/proc/self/exe", plain + 1, &name), 0);
+	assert_int_equal(symbolizer_object(symbolizer, 7, elf, "/proc/self/exe", plain + 1, &name, 1, &nr), 0);
 	assert_string_equal(name.name, "plain_function");
 	assert_ptr_equal(name.name, name.system_name);
 	assert_true(name.start == plain);
-	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, mangled, &name), 0);
+	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, mangled, &name, 1, &nr), 0);
 	assert_string_equal(name.name, "space::MangledClass::method(int)");
 	assert_string_equal(name.system_name, "_ZN5space12MangledClass6methodEi");
-	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, mangled + 1, &again), 0);
+	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, mangled + 1, &again, 1, &nr), 0);
 	assert_ptr_equal(again.name, name.name); /* demangled once */
-	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, 1, &name), -ENOENT);
+	assert_int_equal(symbolizer_object(symbolizer, 7, elf, NULL, 1, &name, 1, &nr), -ENOENT);
 }
 
 /* The bytes of the mapping that /proc/self/maps calls by this name. */
@@ -119,6 +120,7 @@ static void the_vdso_has_names(void **state)
 	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
 	unsigned int nr_vdso_names = 0;
 	struct symbol_name name;
+	uint32_t nr;
 
 	if (!vdso) {
 		print_message("SKIPPED: no vdso\n");
@@ -126,7 +128,7 @@ static void the_vdso_has_names(void **state)
 	}
 	assert_int_equal(elf_file_open_memory((void *)vdso, mapping_size(vdso), NULL, &elf), 0);
 	for (uint64_t vaddr = 0; vaddr < mapping_size(vdso); vaddr += 16) {
-		if (symbolizer_object(symbolizer, 0, elf, "[vdso]", vaddr, &name) == 0)
+		if (symbolizer_object(symbolizer, 0, elf, "[vdso]", vaddr, &name, 1, &nr) == 0)
 			nr_vdso_names += strstr(name.name, "clock_gettime") != NULL;
 	}
 	assert_true(nr_vdso_names > 0);
@@ -167,12 +169,13 @@ static bool is_found(const struct place *place, const char *path)
 	struct symbolizer_options options = { .debug_dir = debug_dir };
 	struct symbolizer *symbolizer;
 	struct symbol_name name;
+	uint32_t nr;
 	bool found;
 
 	snprintf(debug_dir, sizeof(debug_dir), "%s/debug", place->dir);
 	symbolizer = symbolizer_new(&options);
 	found =
-	    symbolizer_object(symbolizer, 1, place->elf, path, place->elf_vaddr, &name) == 0 && strcmp(name.name, "plain_function") == 0;
+	    symbolizer_object(symbolizer, 1, place->elf, path, place->elf_vaddr, &name, 1, &nr) == 0 && strcmp(name.name, "plain_function") == 0;
 	symbolizer_free(symbolizer);
 	return found;
 }

@@ -38,6 +38,13 @@ static inline long read_user(const struct walk *w, void *to, __u32 size, __u64 f
 	return err;
 }
 
+static __u64 host_tls_base;
+
+static inline __u64 user_tls_base(const struct walk *w)
+{
+	return host_tls_base;
+}
+
 #define WALK_FUNCTION static __attribute__((noinline, unused))
 #include "lib/unwind.h"
 
