@@ -21,6 +21,7 @@ struct thread_struct {
 };
 
 struct task_struct {
+	void *stack; /* its low end */
 	unsigned int flags; /* PF_* */
 	int tgid;
 	__u64 start_time; /* CLOCK_MONOTONIC, ns */
@@ -29,9 +30,11 @@ struct task_struct {
 	struct signal_struct *signal;
 	char comm[16];
 	struct thread_struct thread;
+	unsigned int kasan_depth; /* with CONFIG_KASAN alone */
 };
 
 #pragma clang attribute pop
 
+#define KERNEL_STACK_BYTES 16384 /* THREAD_SIZE of x86-64 without KASAN */
 #define PF_KTHREAD 0x00200000 /* linux/sched.h: a kernel thread, there is no user side */
 #define USER_CS_64 0x33       /* __USER_CS, arch/x86/include/asm/segment.h; 32-bit code runs with 0x23 */

@@ -81,6 +81,7 @@ struct walk {
 	__u32 nr_signals;                  /* signal frames so far */
 	__u32 nr_switches;                 /* likewise, of Go's stacks */
 	__u64 go_g0_sp;                    /* sp of the last runtime.cgocallback's frame on g0; 0: none so far */
+	__u32 number;                      /* of this walk, see WALK_REF */
 	struct walk_start start;
 	__u64 block[WALK_BLOCK_BYTES / 8];
 	struct walk_cached cache[WALK_CACHE_ENTRIES]; /* by frame; outlives the walk */
@@ -88,6 +89,29 @@ struct walk {
 
 #define WALK_GOES_ON 0
 #define WALK_ENDED 1
+
+/* How the larger steps are told which walk: by its number where WALK_BY_NUMBER is defined. Then whoever includes this gives walk_of, NULL: there is no such walk. */
+#ifdef WALK_BY_NUMBER
+#define WALK_REF __u32
+static __always_inline struct walk *walk_of(__u32 number);
+
+static __always_inline __u32 ref_of(const struct walk *w)
+{
+	return w->number;
+}
+#else
+#define WALK_REF struct walk *
+
+static __always_inline struct walk *walk_of(struct walk *w)
+{
+	return w;
+}
+
+static __always_inline struct walk *ref_of(struct walk *w)
+{
+	return w;
+}
+#endif
 
 static __always_inline int walk_stop(struct walk *w, enum sonde_stop stop)
 {
@@ -102,8 +126,9 @@ static __always_inline __u64 hash_step(__u64 hash, __u64 word)
 }
 
 /* Reads a block from `from` on. Where it crosses into a page that is not there (the top of the stack), up to the page's end. */
-WALK_FUNCTION int walk_fill(struct walk *w, __u64 from)
+WALK_FUNCTION int walk_fill(WALK_REF ref, __u64 from)
 {
+	struct walk *w = walk_of(ref);
 	__u32 size = WALK_BLOCK_BYTES;
 
 	if (!w)
@@ -127,7 +152,7 @@ static __always_inline int walk_word(struct walk *w, __u64 at, __u64 *ret_word)
 	__u64 off = at - w->block_start;
 
 	if (off >= w->block_limit) {
-		if (walk_fill(w, at))
+		if (walk_fill(ref_of(w), at))
 			return -1;
 		off = 0;
 	}
@@ -149,8 +174,9 @@ static __always_inline __u64 at_most(__u64 a, __u64 b)
 }
 
 /* How many of the process's mappings start at or before `pc`. */
-WALK_FUNCTION __u32 walk_search_mappings(struct walk *w, __u64 pc)
+WALK_FUNCTION __u32 walk_search_mappings(WALK_REF ref, __u64 pc)
 {
+	struct walk *w = walk_of(ref);
 	__u32 base = 0, pos, nr;
 	const __u32 *words;
 
@@ -178,7 +204,7 @@ static __always_inline int walk_find_mapping(struct walk *w, __u64 pc)
 
 	if (pc - w->mapping.start_pc < w->mapping.end_pc - w->mapping.start_pc)
 		return 0;
-	nr_before = walk_search_mappings(w, pc);
+	nr_before = walk_search_mappings(ref_of(w), pc);
 	words = chunk_at(w, w->process_pos);
 	at = w->process_pos + (nr_before - 1) * 8;
 	if (!nr_before || !words || pc >= CHUNK_U64(words, at + 2))
@@ -222,8 +248,9 @@ static __always_inline struct walk_cached *walk_cached(struct walk *w, __u64 fra
 }
 
 /* Finds what to do at a frame that the cache does not know, and puts it there. */
-WALK_FUNCTION __u32 walk_search(struct walk *w, __u64 frame)
+WALK_FUNCTION __u32 walk_search(WALK_REF ref, __u64 frame)
 {
+	struct walk *w = walk_of(ref);
 	__u64 pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63); /* a return address may be the first byte of the next function */
 	struct walk_cached *cached;
 	__u32 rule;
@@ -247,12 +274,13 @@ static __always_inline __u32 walk_lookup(struct walk *w, __u64 frame)
 {
 	struct walk_cached *cached = walk_cached(w, frame);
 
-	return cached->frame == frame && cached->serial == w->serial ? cached->rule : walk_search(w, frame);
+	return cached->frame == frame && cached->serial == w->serial ? cached->rule : walk_search(ref_of(w), frame);
 }
 
 /* Does a call instruction end at `pc`? E8 rel32, or FF /2 in its forms of 2, 3, 4, 6 and 7 bytes (Intel SDM volume 2, CALL). */
-WALK_FUNCTION int walk_after_call(struct walk *w, __u64 pc)
+WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc)
 {
+	struct walk *w = walk_of(ref);
 	__u8 code[8] = {};
 
 	if (!w || read_user(w, code, sizeof(code), pc - sizeof(code)))
@@ -286,8 +314,9 @@ static __always_inline int is_endbr64(const __u8 *code)
 
 /* How far behind the begin of the function that was called `pc` stands: by the direct call (E8 rel32) before `ret`. WALK_MAX_LEAF_BYTES: there is none, or it does not
  * lead to code before pc. */
-WALK_FUNCTION __u32 walk_called_distance(struct walk *w, __u64 ret, __u64 pc)
+WALK_FUNCTION __u32 walk_called_distance(WALK_REF ref, __u64 ret, __u64 pc)
 {
+	struct walk *w = walk_of(ref);
 	__u8 call[8] = {};
 	__u64 distance;
 
@@ -312,8 +341,9 @@ static __always_inline int walk_has_frame(struct walk *w, __u64 pc, __u32 distan
 /* In code without rows the innermost function may have no frame of its own, or not yet, or no more: then its return address is at sp, and the frame pointer would
  * leave its caller out. The next instruction can tell (mov rbp,rsp; ret). Else the return address at sp and the one that the frame pointer leads to are compared by
  * the functions that their calls lead to: of two that begin before pc, the nearer one is the one that pc is in. 1: moved to the caller. */
-WALK_FUNCTION int walk_frameless(struct walk *w)
+WALK_FUNCTION int walk_frameless(WALK_REF ref)
 {
+	struct walk *w = walk_of(ref);
 	__u64 ret, by_bp = 0, bp, sp;
 	__u32 distance;
 	__u8 code[8] = {};
@@ -325,17 +355,17 @@ WALK_FUNCTION int walk_frameless(struct walk *w)
 	if (is_mov_bp_sp(code)) {
 		bp = ret;
 		sp += 8;
-		if (walk_word(w, w->sp + 8, &ret) || !walk_after_call(w, ret))
+		if (walk_word(w, w->sp + 8, &ret) || !walk_after_call(ref_of(w), ret))
 			return 0;
 	} else if (is_ret(code)) {
-		if (!walk_after_call(w, ret))
+		if (!walk_after_call(ref_of(w), ret))
 			return 0;
 	} else {
-		distance = walk_called_distance(w, ret, w->pc);
+		distance = walk_called_distance(ref_of(w), ret, w->pc);
 		if (distance == WALK_MAX_LEAF_BYTES || walk_has_frame(w, w->pc, distance))
 			return 0;
 		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_word(w, bp + 8, &by_bp) &&
-		    walk_called_distance(w, by_bp, w->pc) <= distance)
+		    walk_called_distance(ref_of(w), by_bp, w->pc) <= distance)
 			return 0;
 	}
 	if (walk_find_mapping(w, ret - 1))
@@ -361,8 +391,9 @@ static __always_inline void walk_begin(struct walk *w)
 }
 
 /* A frame asks for rbx, which the way up to here did not keep: go it once more, and keep it. So rare that all others need not pay for it. */
-WALK_FUNCTION int walk_again_with_bx(struct walk *w)
+WALK_FUNCTION int walk_again_with_bx(WALK_REF ref)
 {
+	struct walk *w = walk_of(ref);
 	if (!w || w->follows_bx)
 		return WALK_ENDED;
 	w->pc = w->start.pc;
@@ -382,8 +413,9 @@ WALK_FUNCTION int walk_again_with_bx(struct walk *w)
 #define SIGNAL_MCONTEXT_OFF 40
 #define SIGNAL_NR_REGS 17
 
-WALK_FUNCTION int walk_signal(struct walk *w)
+WALK_FUNCTION int walk_signal(WALK_REF ref)
 {
+	struct walk *w = walk_of(ref);
 	/* r8 r9 r10 r11 r12 r13 r14 r15 rdi rsi rbp rbx rdx rax rcx rsp rip, as they stand there */
 	__u64 saved[SIGNAL_NR_REGS];
 
@@ -410,8 +442,9 @@ WALK_FUNCTION int walk_signal(struct walk *w)
 }
 
 /* What a C library without CFI for it (musl) has behind a signal handler: mov $15,%rax (also as mov $15,%eax); syscall. 15 is rt_sigreturn. */
-WALK_FUNCTION int walk_is_sigreturn(struct walk *w)
+WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref)
 {
+	struct walk *w = walk_of(ref);
 	__u8 code[9] = {};
 
 	if (!w || w->exact || read_user(w, code, sizeof(code), w->pc))
@@ -423,18 +456,19 @@ WALK_FUNCTION int walk_is_sigreturn(struct walk *w)
 
 
 /* Where no row stands: the chain of saved frame pointers, each link checked. `stop` is what it means when it breaks. */
-WALK_FUNCTION int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
+WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, enum sonde_stop stop)
 {
+	struct walk *w = walk_of(ref);
 	struct walk_cached *cached;
 	__u64 bp, pc, frame;
 
 	if (!w)
 		return WALK_ENDED;
-	if (walk_is_sigreturn(w))
-		return walk_signal(w);
+	if (walk_is_sigreturn(ref_of(w)))
+		return walk_signal(ref_of(w));
 	if (w->follows_bx) /* frames without rules do not say where they keep it */
 		w->follows_bx = WALK_BX_LOST;
-	if (w->exact && walk_frameless(w))
+	if (w->exact && walk_frameless(ref_of(w)))
 		return WALK_GOES_ON;
 	if (!w->bp && !w->exact) /* the ABI's mark of the outermost frame */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
@@ -447,7 +481,7 @@ WALK_FUNCTION int walk_frame_pointer(struct walk *w, enum sonde_stop stop)
 	frame = pc | SONDE_FRAME_RETURN;
 	cached = walk_cached(w, frame);
 	if (cached->frame != frame || cached->serial != w->serial) { /* else it was a return address before */
-		if (walk_find_mapping(w, pc - 1) || !walk_after_call(w, pc))
+		if (walk_find_mapping(w, pc - 1) || !walk_after_call(ref_of(w), pc))
 			return walk_stop(w, stop);
 	}
 	w->sp = w->bp + 16;
@@ -502,7 +536,7 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 {
 	__u64 cfa, pc, bp = w->bp;
 
-	if (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg == WALK_REG_BX && w->exact != WALK_EXACT && !walk_again_with_bx(w))
+	if (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg == WALK_REG_BX && w->exact != WALK_EXACT && !walk_again_with_bx(ref_of(w)))
 		return WALK_GOES_ON;
 	if (walk_cfa(w, rule, &cfa))
 		return WALK_ENDED;
@@ -543,7 +577,7 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	if (number >= SONDE_MAX_RULES) {
 		if (number == WALK_NOT_LOADED)
 			return walk_stop(w, SONDE_STOP_NOT_LOADED);
-		return walk_frame_pointer(w, number == WALK_NO_MAPPING ? SONDE_STOP_NO_MAPPING : SONDE_STOP_NO_ROW);
+		return walk_frame_pointer(ref_of(w), number == WALK_NO_MAPPING ? SONDE_STOP_NO_MAPPING : SONDE_STOP_NO_ROW);
 	}
 	rule = rule_at(w, number);
 	if (!rule)
@@ -551,13 +585,13 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	if (rule->kind == SONDE_RULE_KIND_STEP)
 		return walk_rule(w, rule);
 	if (rule->kind == SONDE_RULE_KIND_NONE)
-		return walk_frame_pointer(w, SONDE_STOP_NO_ROW);
+		return walk_frame_pointer(ref_of(w), SONDE_STOP_NO_ROW);
 	if (rule->kind == SONDE_RULE_KIND_END)
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (rule->kind == SONDE_RULE_KIND_SIGNAL)
-		return walk_signal(w);
+		return walk_signal(ref_of(w));
 	if (rule->kind == SONDE_RULE_KIND_SWITCH)
-		return walk_switch(w, number);
+		return walk_switch(ref_of(w), number);
 	return walk_stop(w, SONDE_STOP_BAD_RULE);
 }
 

@@ -3,6 +3,7 @@
  * saved them. x86-64. The saved registers have the layout of the user-visible struct pt_regs (asm/ptrace.h). */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <linux/bpf_perf_event.h>
 
@@ -39,6 +40,15 @@ static __always_inline void walk_enter_regs(struct walk *w, const struct pt_regs
 	w->compat = (__u16)regs->cs != USER_CS_64;
 }
 
+/* What the entry code saved: at the far end of the kernel stack. Where to the bpf_task_pt_regs (Linux 5.15) is not there: arch/x86/include/asm/page_64_types.h of 5.10 makes
+ * the stack twice as large for KASAN, whose kernels are known by a field of theirs; TOP_OF_KERNEL_STACK_PADDING is 0 (asm/thread_info.h). */
+static __always_inline const void *saved_regs(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return BPF_CORE_READ(task, stack) + (bpf_core_field_exists(task->kasan_depth) ? 2 * KERNEL_STACK_BYTES : KERNEL_STACK_BYTES) - sizeof(struct pt_regs);
+}
+
 /* Puts the user registers into the walk. False: this thread has no user side now. */
 static __always_inline bool user_regs(struct bpf_perf_event_data *ctx, struct task_struct *task, struct walk *w)
 {
@@ -50,7 +60,7 @@ static __always_inline bool user_regs(struct bpf_perf_event_data *ctx, struct ta
 	}
 	if (BPF_CORE_READ(task, flags) & PF_KTHREAD || !BPF_CORE_READ(task, mm)) /* no mm: it is exiting */
 		return false;
-	if (bpf_probe_read_kernel(&saved, sizeof(saved), (const void *)bpf_task_pt_regs(task)))
+	if (bpf_probe_read_kernel(&saved, sizeof(saved), saved_regs(task)))
 		return false;
 	if (!(saved.cs & 3)) /* an io_uring worker: has the memory, but was never in user code */
 		return false;
@@ -61,9 +71,9 @@ static __always_inline bool user_regs(struct bpf_perf_event_data *ctx, struct ta
 /* The number of the system call that the thread is in. */
 static __always_inline __u64 user_syscall(struct task_struct *task)
 {
-	struct pt_regs saved;
+	__u64 number;
 
-	if (bpf_probe_read_kernel(&saved, sizeof(saved), (const void *)bpf_task_pt_regs(task)))
+	if (bpf_probe_read_kernel(&number, sizeof(number), saved_regs(task) + offsetof(struct pt_regs, orig_rax)))
 		return ~0ULL;
-	return saved.orig_rax;
+	return number;
 }

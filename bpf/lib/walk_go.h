@@ -115,8 +115,9 @@ static __always_inline int go_frame_sp(struct walk *w, const struct sonde_rule *
 }
 
 /* Leaves a frame by a rule of kind SONDE_RULE_KIND_SWITCH. */
-WALK_FUNCTION int walk_switch(struct walk *w, __u32 number)
+WALK_FUNCTION int walk_switch(WALK_REF ref, __u32 number)
 {
+	struct walk *w = walk_of(ref);
 	__u64 sp = 0, cfa, pc, bp;
 	const struct sonde_rule *rule;
 

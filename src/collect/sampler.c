@@ -38,6 +38,29 @@ static uint32_t ring_bytes(uint32_t nr_cpus)
 	return bytes;
 }
 
+/* Before Linux 6.1 a program of a perf event may not use a hash map that allocates when it is written to. */
+static bool may_use_allocating_map(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
+	CLEANUP(closep) int map_fd = bpf_map_create(BPF_MAP_TYPE_HASH, NULL, sizeof(uint32_t), sizeof(uint32_t), 1, &options);
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1, .src_reg = BPF_PSEUDO_MAP_FD, .imm = map_fd },
+		{ .code = 0 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	CLEANUP(closep) int program_fd = -1;
+
+	if (map_fd >= 0)
+		program_fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "sonde_probe", "Dual BSD/GPL", insns, ARRAY_SIZE(insns), NULL);
+	return program_fd >= 0;
+}
+
+static int preallocate(struct profile_bpf *skeleton)
+{
+	return bpf_map__set_map_flags(skeleton->maps.processes, 0) ?: bpf_map__set_map_flags(skeleton->maps.targets, 0);
+}
+
 static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options *options, uint32_t nr_possible_cpus)
 {
 	uint32_t bytes = ring_bytes(nr_possible_cpus);
@@ -48,7 +71,8 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	skeleton->rodata->cfg.follow = options->follow;
 	bpf_program__set_autoload(skeleton->progs.on_exit, options->follow);
 	bpf_program__set_autoattach(skeleton->progs.on_tick, false); /* to the events, when they are opened */
-	return bpf_map__set_max_entries(skeleton->maps.ring, bytes) ?:
+	return (may_use_allocating_map() ? 0 : preallocate(skeleton)) ?:
+	       bpf_map__set_max_entries(skeleton->maps.ring, bytes) ?:
 	       bpf_map__set_max_entries(skeleton->maps.rules, SAMPLER_MAX_RULES) ?:
 	       bpf_map__set_max_entries(skeleton->maps.stacks, (uint32_t)options->stack_storage) ?:
 	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus);
