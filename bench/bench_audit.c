@@ -56,7 +56,8 @@ static bool take_record(pid_t pid)
 		.regs = { r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip },
 		.compat = r.cs == 0x23,
 	};
-	remote.iov_base = (void *)r.rsp;
+	raw.head.stack_start = r.rsp - SONDE_RED_ZONE_BYTES;
+	remote.iov_base = (void *)raw.head.stack_start;
 	got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
 	raw.head.stack_bytes = got < 0 ? 0 : (uint32_t)got;
 	return true;

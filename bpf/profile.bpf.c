@@ -218,18 +218,18 @@ WALK_FUNCTION __u64 hash_walk(__u32 cpu)
 	return s ? walk_hash(&s->walk, s->stack.frames) : 0;
 }
 
-/* Copies the stack from `sp` on, page by page up to the first that is not there. */
-WALK_FUNCTION __u32 copy_stack(__u32 cpu, __u64 sp)
+/* Copies the stack from `start` on, page by page up to the first that is not there. */
+WALK_FUNCTION __u32 copy_stack(__u32 cpu, __u64 start)
 {
 	struct scratch *s = scratch_of(cpu);
-	__u32 size = PAGE_BYTES - (sp & (PAGE_BYTES - 1)), off = 0;
+	__u32 size = PAGE_BYTES - (start & (PAGE_BYTES - 1)), off = 0;
 
 	if (!s)
 		return 0;
 	for (int page = 0; page <= SONDE_RAW_MAX_BYTES / PAGE_BYTES; page++) {
 		if (off + size > SONDE_RAW_MAX_BYTES) /* it ends where a page does */
 			break;
-		if (size > PAGE_BYTES || bpf_probe_read_user(s->raw.bytes + off, size, (const void *)(sp + off)))
+		if (size > PAGE_BYTES || bpf_probe_read_user(s->raw.bytes + off, size, (const void *)(start + off)))
 			break;
 		off += size;
 		size = PAGE_BYTES;
@@ -270,7 +270,12 @@ WALK_FUNCTION int send_raw(struct bpf_perf_event_data *ctx, __u32 cpu, __u64 fla
 	s->raw.header.regs[WALK_REG_BP] = s->walk.bp;
 	s->raw.header.regs[WALK_REG_SP] = s->walk.sp;
 	s->raw.header.regs[SONDE_REG_PC] = s->walk.pc;
-	nr_bytes = copy_stack(cpu, s->walk.sp);
+	s->raw.header.stack_start = s->walk.sp - SONDE_RED_ZONE_BYTES;
+	nr_bytes = copy_stack(cpu, s->raw.header.stack_start);
+	if (!nr_bytes) {
+		s->raw.header.stack_start = s->walk.sp;
+		nr_bytes = copy_stack(cpu, s->walk.sp);
+	}
 	barrier_var(nr_bytes);
 	if (nr_bytes > SONDE_RAW_MAX_BYTES) /* never: for the verifier */
 		nr_bytes = SONDE_RAW_MAX_BYTES;

@@ -68,6 +68,7 @@ static inline __u32 sonde_frame_slot(__u32 i)
 #define SONDE_NR_REGS 17 /* x86-64: psABI figure 3.36 */
 #define SONDE_REG_PC 16
 #define SONDE_RAW_MAX_BYTES 16384
+#define SONDE_RED_ZONE_BYTES 128 /* below the stack pointer, a function's own: psABI 3.2.2. In an epilogue rules name places there */
 
 enum sonde_raw_use {
 	SONDE_RAW_WALK,  /* the kernel could not walk this stack to its end, user space may: `id` stands in the sample */
@@ -82,13 +83,14 @@ struct sonde_raw_record {
 	__u64 id;
 	__u64 hash;                         /* of the stack as far as the kernel came */
 	__u64 regs[SONDE_NR_REGS];
+	__u64 stack_start;                  /* user address of the first byte; normally the red zone below the stack pointer is there, too */
 	__u32 stack_bytes;                  /* SONDE_RAW_MAX_BYTES at most */
 	__u8 use;                           /* enum sonde_raw_use */
 	__u8 compat;                        /* 32-bit code */
 	__u8 stop;                          /* enum sonde_stop of the walk in the kernel */
 	__u8 pad;                           /* zero */
-}; /* stack_bytes of user memory from the stack pointer on follow */
-_Static_assert(sizeof(struct sonde_raw_record) == 176, "layout changed: bump SONDE_ABI_VERSION");
+}; /* stack_bytes of user memory follow */
+_Static_assert(sizeof(struct sonde_raw_record) == 184, "layout changed: bump SONDE_ABI_VERSION");
 
 /* One per CPU in the map `counters`. */
 struct sonde_counters {

@@ -42,6 +42,7 @@ struct sonde_profile_options {
 	bool idle;                  /* also idle CPUs */
 	bool user_only, kernel_only;
 	uint64_t stack_storage;     /* number of different stacks */
+	uint32_t audit_every;       /* unwind one of so many user stacks once more by libdw, and count what differs; 0: none */
 	char *const *command;       /* NULL, or argv to start when sampling has begun; its children are followed */
 	/* called about each 100 ms while sampling, from sonde_session_run; may be NULL */
 	void (*progress)(void *arg, uint64_t elapsed_ns, uint64_t nr_samples);

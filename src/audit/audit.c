@@ -10,7 +10,6 @@
 
 #include "audit/audit_process.h"
 
-#define REG_SP 7 /* psABI figure 3.36 */
 
 struct audit {
 	struct audit_processes processes;
@@ -50,7 +49,7 @@ static const Dwfl_Callbacks file_callbacks = { .find_elf = find_elf, .find_debug
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *ret_word, void *arg)
 {
 	struct audit *audit = arg;
-	uint64_t off = at - audit->record->regs[REG_SP], size = audit->record->stack_bytes;
+	uint64_t off = at - audit->record->stack_start, size = audit->record->stack_bytes;
 
 	audit->any_read = true;
 	audit->last_read_failed = size < sizeof(*ret_word) || off > size - sizeof(*ret_word);

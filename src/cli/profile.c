@@ -11,6 +11,7 @@
 #include "cli/signals.h"
 #include "cli/verbs.h"
 
+#define AUDIT_EVERY 1000 /* cheap enough for production */
 #define NS_PER_S UINT64_C(1000000000)
 
 static void join_words(int argc, char **argv, struct buffer *buffer)
@@ -46,6 +47,7 @@ static struct sonde_profile_options to_options(const struct profile_arguments *a
 		.user_only = arguments->user_only,
 		.kernel_only = arguments->kernel_only,
 		.stack_storage = arguments->stack_storage,
+		.audit_every = (uint32_t)(arguments->audit && !arguments->audit_every ? AUDIT_EVERY : arguments->audit_every),
 		.command = arguments->command,
 		.delimited = arguments->delimited,
 		.annotate = arguments->annotate,

@@ -14,6 +14,8 @@ struct profile_arguments {
 	const char *event;
 	bool no_fallback;
 	uint64_t stack_storage;
+	bool audit;
+	uint64_t audit_every; /* 0: not given */
 	bool delimited, annotate, folded, offsets, threads;
 	struct option_texts outputs;
 	const char *format;

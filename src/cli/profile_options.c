@@ -62,7 +62,11 @@ static const struct option_spec options[] = {
 	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = format_name_at, .excludes = "folded",
 	  .instead = "-f is --format folded without the header", .help = "write in this format, whatever the suffix says" },
 
-	{ .group = "For the curious", .name = "ebpf", .kind = OPTION_FLAG, FIELD(ebpf),
+	{ .group = "For the curious", .name = "audit", .kind = OPTION_FLAG, FIELD(audit),
+	  .help = "unwind one of every 1000 user stacks once more, by libdw, and say how many agree" },
+	{ .name = "audit-every", .metavar = "N", .kind = OPTION_NUMBER, FIELD(audit_every), .min = 1, .max = UINT32_MAX,
+	  .help = "audit one of every N user stacks instead" },
+	{ .name = "ebpf", .kind = OPTION_FLAG, FIELD(ebpf),
 	  .help = "print the source of the BPF programs that this command line would load, and end" },
 };
 

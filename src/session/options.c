@@ -115,6 +115,7 @@ static void fill_sampling(struct sonde_session *session)
 		memcpy(config->comm, o->comm, strlen(o->comm));
 	}
 	session->sampling.follow = o->command != NULL;
+	session->sampling.config.audit_every = o->audit_every;
 	session->sampling.stack_storage = o->stack_storage;
 	session->sampling.event = &session->event;
 	session->sampling.freq_hz = o->freq_hz;

@@ -8,6 +8,7 @@ struct raw_stacks {
 	struct tracker *tracker;
 	struct sampler *sampler;
 	struct raw_walk *walk;
+	struct auditor *auditor;
 };
 
 struct code_source {
@@ -49,7 +50,14 @@ static int walk(void *arg, const struct sonde_raw_record *record, struct raw_sta
 	return 0;
 }
 
-struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler)
+static int check(void *arg, const struct sonde_raw_record *record, const struct place_table *places, const uint32_t *frames, uint32_t nr_frames, enum sonde_stop stop)
+{
+	const struct raw_stacks *stacks = arg;
+
+	return stacks->auditor ? auditor_check(stacks->auditor, record, places, frames, nr_frames, stop) : 0;
+}
+
+struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor)
 {
 	struct raw_stacks *stacks = calloc(1, sizeof(*stacks));
 
@@ -57,6 +65,7 @@ struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampl
 		return NULL;
 	stacks->tracker = tracker;
 	stacks->sampler = sampler;
+	stacks->auditor = auditor;
 	stacks->walk = raw_walk_new(tracker_tables(tracker));
 	if (!stacks->walk) {
 		free(stacks);
@@ -75,5 +84,5 @@ void raw_stacks_free(struct raw_stacks *stacks)
 
 struct stack_walker raw_stacks_walker(struct raw_stacks *stacks)
 {
-	return (struct stack_walker){ .walk = walk, .arg = stacks };
+	return (struct stack_walker){ .walk = walk, .check = check, .arg = stacks };
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* raw_stacks: walks the stacks that came raw because their process or file was not known yet to the kernel side, with what is known by now. One thread. */
+/* raw_stacks: walks the stacks that came raw because their process or file was not known yet to the kernel side, with what is known by now; and has those checked that came to be
+ * checked. One thread. */
 #pragma once
 #include "collect/sampler.h"
+#include "session/auditor.h"
 #include "session/stack_walker.h"
 #include "session/tracker.h"
 
 struct raw_stacks;
-/* Borrows both for its life. NULL: no memory. */
-struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler);
+/* Borrows all for its life; `auditor` may be NULL. NULL: no memory. */
+struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor);
 void raw_stacks_free(struct raw_stacks *stacks); /* takes NULL */
 struct stack_walker raw_stacks_walker(struct raw_stacks *stacks);

@@ -108,8 +108,10 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	err = tracker_new(&(struct table_store_options){ .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes,
 							 .max_rules = SAMPLER_MAX_RULES, .max_bytes = UNWIND_BYTES_MAX },
 			  profile_account(session->profile), &session->diag, &session->tracker);
+	if (!err && options->audit_every)
+		err = auditor_new(tracker_processes(session->tracker), profile_account(session->profile), &session->diag, &session->auditor);
 	if (!err) {
-		session->raws = raw_stacks_new(session->tracker, session->sampler);
+		session->raws = raw_stacks_new(session->tracker, session->sampler, session->auditor);
 		err = session->raws ? 0 : -ENOMEM;
 	}
 	if (!err)
@@ -164,6 +166,7 @@ void sonde_session_free(struct sonde_session *session)
 	if (!session)
 		return;
 	raw_stacks_free(session->raws);
+	auditor_free(session->auditor);
 	tracker_free(session->tracker);
 	sampler_free(session->sampler);
 	stack_book_free(session->book);

@@ -40,6 +40,7 @@ struct sonde_session {
 	struct command *command;
 	struct sampler *sampler;
 	struct tracker *tracker;
+	struct auditor *auditor;              /* NULL: nothing is audited */
 	struct raw_stacks *raws;
 	struct stack_book *book;
 	struct profile *profile;

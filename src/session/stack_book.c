@@ -236,6 +236,15 @@ static int resolve_raw(struct stack_book *book, const struct sonde_raw_record *r
 	return err ? err : u64_map_add(&book->raw_stacks, record->id, number);
 }
 
+static int resolve_audit(struct stack_book *book, const struct sonde_raw_record *record, const struct stack_walker *walker)
+{
+	const uint32_t *number = u64_map_find(&book->stack_by_hash, record->id);
+	const struct stack *stack = number ? stack_at(book, *number) : NULL;
+
+	return walker->check(walker->arg, record, book->places, stack ? (const uint32_t *)book->stack_frames.data + stack->first : NULL, stack ? stack->nr : 0,
+			     stack ? stack->stop : SONDE_STOP_COMPLETE);
+}
+
 /* A sample whose stack came raw: by now it has a hash. */
 static int resolve_sample(struct stack_book *book, const struct sonde_sample_record *record)
 {
@@ -261,7 +270,8 @@ int stack_book_resolve(struct stack_book *book, const struct process_table *proc
 		if (type == SONDE_RECORD_STACK)
 			err = resolve_stack(book, record, processes);
 		else if (type == SONDE_RECORD_RAW)
-			err = resolve_raw(book, record, processes, walker);
+			err = ((const struct sonde_raw_record *)record)->use == SONDE_RAW_WALK ? resolve_raw(book, record, processes, walker) :
+												 resolve_audit(book, record, walker);
 		else
 			err = resolve_sample(book, record);
 		off += (record_bytes(record) + 7) / 8 * 8;

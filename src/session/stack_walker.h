@@ -4,10 +4,14 @@
 #pragma once
 #include "abi/record.h"
 #include "base/cleanup.h"
+#include "session/place.h"
 #include "unwind/raw_walk.h"
 
 struct stack_walker {
 	/* 0 or an error that ends the run. The frames are borrowed until the next call. */
 	int (*walk)(void *arg, const struct sonde_raw_record *record, struct raw_stack *ret_stack);
+	/* The stack that the kernel side walked where this raw record was taken; NULL: it never came. 0 or an error that ends the run. */
+	int (*check)(void *arg, const struct sonde_raw_record *record, const struct place_table *places, const uint32_t *frames, uint32_t nr_frames,
+		     enum sonde_stop stop);
 	void *arg;
 };

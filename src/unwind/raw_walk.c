@@ -55,13 +55,13 @@ static long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
 {
 	const struct raw_walk *walk = raw_walk_of(w);
 	const struct sonde_raw_record *record = walk->record;
-	uint64_t off = from - record->regs[WALK_REG_SP];
+	uint64_t off = from - record->stack_start;
 
 	if (off < record->stack_bytes && size <= record->stack_bytes - off) {
 		memcpy(to, (const uint8_t *)(record + 1) + off, size);
 		return 0;
 	}
-	if (off >= record->stack_bytes && !walk->code(walk->code_arg, from, to, size))
+	if (!walk->code(walk->code_arg, from, to, size))
 		return 0;
 	memset(to, 0, size);
 	return -1;

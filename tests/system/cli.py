@@ -267,12 +267,12 @@ def zsh_completes():
 def options_reach_the_session():
 	everything = double("profile", "-F99", "-n", "red", "-C", 0, "-I", "-U", "-d", "-a", "--offsets", "--threads", "--no-fallback", "-e", "cycles",
 		"--stack-storage-size=7", 5, want=0).out
-	for line in ("freq=99 period=0 duration=5000000000 cpu=0 storage=7", "flags= no_fallback idle user_only delimited annotate offsets threads",
+	for line in ("freq=99 period=0 duration=5000000000 cpu=0 storage=7 audit=0", "flags= no_fallback idle user_only delimited annotate offsets threads",
 			"event=cycles comm=red", "format=text"):
 		check(line + "\n" in everything, lambda: "%r is not in\n%s" % (line, everything))
 	check("command_line=sonde profile -F99 -n red" in everything, everything)
 	nothing = double("profile", want=0).out
-	check("freq=0 period=0 duration=0 cpu=-1 storage=0\nflags=\nevent= comm=\n" in nothing, nothing)
+	check("freq=0 period=0 duration=0 cpu=-1 storage=0 audit=0\nflags=\nevent= comm=\n" in nothing, nothing)
 	mine = os.getpid()
 	check("tgids=%d,%d\n" % (mine, os.getppid()) in double("profile", "-p", "%d,%d" % (mine, os.getppid()), "-p", mine, want=0).out, "-p")
 	check("period=1000000 " in double("profile", "-c", 1000000, want=0).out, "-c")

@@ -92,8 +92,9 @@ static void take_record(const ucontext_t *context)
 	for (int i = 0; i < 16; i++)
 		raw.head.regs[i] = (uint64_t)context->uc_mcontext.gregs[numbers[i]];
 	raw.head.regs[SONDE_REG_PC] = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+	raw.head.stack_start = raw.head.regs[7] - SONDE_RED_ZONE_BYTES;
 	local = (struct iovec){ raw.stack, sizeof(raw.stack) };
-	remote = (struct iovec){ (void *)raw.head.regs[7], sizeof(raw.stack) };
+	remote = (struct iovec){ (void *)raw.head.stack_start, sizeof(raw.stack) };
 	got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
 	raw.head.stack_bytes = got < 0 ? 0 : (uint32_t)got;
 }
