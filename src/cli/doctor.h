@@ -43,14 +43,13 @@ __attribute__((format(printf, 3, 4))) void doctor_say(struct doctor_finding *fin
 
 /* doctor_bpf.c */
 void doctor_map(const struct doctor_check *check, struct doctor_finding *finding);
+void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding); /* of check->number bytes */
 void doctor_perf_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_tracing_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_raw_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_helper(const struct doctor_check *check, struct doctor_finding *finding);
 /* A perf_event program that does nothing; its file descriptor or a negative errno. */
 int doctor_load_perf_program(void);
-/* doctor_loop.c: the helper bpf_loop, whose program needs type information of its own. A file descriptor or a negative errno. */
-int doctor_load_loop_program(char *log, size_t log_bytes);
 
 /* doctor_event.c */
 void doctor_event(const struct doctor_check *check, struct doctor_finding *finding);

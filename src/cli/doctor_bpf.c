@@ -3,6 +3,7 @@
 #include "cli/doctor.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -69,6 +70,18 @@ void doctor_map(const struct doctor_check *check, struct doctor_finding *finding
 	CLEANUP(closep) int fd = make_map((enum bpf_map_type)check->number);
 
 	say_fd(finding, fd, "");
+}
+
+/* Kernels before 5.11 take the memory of maps from the limit of locked memory. libbpf raises that where it may. */
+void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding)
+{
+	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, check->number, 1, NULL);
+	struct rlimit limit;
+
+	if (fd == -EPERM && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_max < check->number)
+		doctor_say(finding, DOCTOR_DENIED, "more than the limit of locked memory, which this process may not raise");
+	else
+		say_fd(finding, fd, "");
 }
 
 static int load(enum bpf_prog_type type, const struct bpf_insn *insns, size_t nr, char *log)
@@ -147,19 +160,13 @@ static int load_helper(uint32_t helper, char *log)
 					  CALL(BPF_FUNC_get_stack), SET(BPF_REG_0, 0), EXIT };
 	const struct bpf_insn read[] = { COPY(BPF_REG_1, BPF_REG_10), ADD(BPF_REG_1, -8), SET(BPF_REG_2, 8), SET(BPF_REG_3, 0),
 					 CALL((int)helper), SET(BPF_REG_0, 0), EXIT };
-	const struct bpf_insn regs[] = { CALL(BPF_FUNC_get_current_task_btf), COPY(BPF_REG_1, BPF_REG_0), CALL(BPF_FUNC_task_pt_regs),
-					 SET(BPF_REG_0, 0), EXIT };
 
 	switch (helper) {
-	case BPF_FUNC_loop:
-		return doctor_load_loop_program(log, LOG_BYTES);
 	case BPF_FUNC_ringbuf_output:
 	case BPF_FUNC_ringbuf_query:
 		return load_ring_helper(helper, log);
 	case BPF_FUNC_get_stack:
 		return load(BPF_PROG_TYPE_PERF_EVENT, stack, ARRAY_SIZE(stack), log);
-	case BPF_FUNC_task_pt_regs:
-		return load(BPF_PROG_TYPE_PERF_EVENT, regs, ARRAY_SIZE(regs), log);
 	default: /* the probe_read family: the same arguments */
 		return load(BPF_PROG_TYPE_PERF_EVENT, read, ARRAY_SIZE(read), log);
 	}

@@ -36,14 +36,13 @@ static const struct need profile_needs[] = {
 	{ "map.array", NEED_MUST, "no place for unwind tables" },
 	{ "map.percpu_array", NEED_MUST, "samples cannot be counted" },
 	{ "map.array_of_maps", NEED_MUST, "no place for unwind tables" },
+	{ "map.large", NEED_MUST, "no place for stacks and unwind tables" },
 	{ "map.ringbuf", NEED_MUST, "samples cannot be sent to user space" },
-	{ "helper.bpf_loop", NEED_MUST, "user stacks cannot be walked (Linux 5.17 has it)" },
 	{ "helper.bpf_get_stack", NEED_MUST, "no kernel stacks" },
 	{ "helper.bpf_ringbuf_output", NEED_MUST, "samples cannot be sent to user space" },
 	{ "helper.bpf_ringbuf_query", NEED_MUST, "samples cannot be sent to user space" },
 	{ "helper.bpf_probe_read_user", NEED_MUST, "user stacks cannot be read" },
 	{ "helper.bpf_probe_read_kernel", NEED_MUST, "user registers cannot be read" },
-	{ "helper.bpf_task_pt_regs", NEED_MUST, "user registers cannot be found" },
 	{ "event.cpu_clock", NEED_MUST, "nothing drives the sampling" },
 	{ "event.attach", NEED_MUST, "no program can run at a sample" },
 	{ "event.sideband", NEED_MUST, "new processes cannot be followed" },
@@ -129,8 +128,10 @@ static void find_fix(struct doctor_opinion *opinion)
 	bool may = doctor_grant(CAP_BPF) == DOCTOR_GRANT_EFFECTIVE && doctor_grant(CAP_PERFMON) == DOCTOR_GRANT_EFFECTIVE;
 
 	if (opinion->verdict == DOCTOR_KERNEL_CANNOT)
-		snprintf(opinion->fix, sizeof(opinion->fix), "a kernel of Linux 5.17 or newer, built with CONFIG_DEBUG_INFO_BTF, "
+		snprintf(opinion->fix, sizeof(opinion->fix), "a kernel of Linux 5.10 or newer, built with CONFIG_DEBUG_INFO_BTF, "
 			 "CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS");
+	else if (is_missing(opinion, "map.large") && !is_missing(opinion, "map.array"))
+		snprintf(opinion->fix, sizeof(opinion->fix), "ulimit -l unlimited");
 	else if (opinion->verdict == DOCTOR_NOT_PERMITTED && may)
 		snprintf(opinion->fix, sizeof(opinion->fix), "capabilities are there, so a security module, a seccomp filter or lockdown "
 			 "refuses: docker run --security-opt seccomp=unconfined ...");

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "abi/record.h"
 #include "base/number.h"
@@ -78,13 +80,28 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus);
 }
 
+static bool can_make_map(uint32_t bytes)
+{
+	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), bytes, 1, NULL);
+
+	return fd >= 0;
+}
+
 static int load_failed(int err, struct diag *diag)
 {
-	if (err == -EPERM || err == -EACCES)
+	struct utsname kernel = { .release = "?" };
+
+	if (err == -EPERM && can_make_map(8) && !can_make_map(16u << 20)) /* before 5.11 they count as locked; libbpf raises the limit where it may */
+		return diag_errno(diag, ENOMEM, "the limit of locked memory is too low for BPF maps, and this process may not raise it: ulimit -l unlimited");
+	if (err == -EPERM || (err == -EACCES && !can_make_map(8))) /* EACCES is also the verifier's no */
 		return diag_errno(diag, EPERM, "the kernel does not permit BPF programs to this user");
 	if (err == -ENOMEM)
 		return diag_errno(diag, ENOMEM, "no memory for the BPF maps");
-	return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load our BPF programs (%s): 'sonde doctor' says what it lacks", strerror(-err));
+	if (access("/sys/kernel/btf/vmlinux", F_OK))
+		return diag_errno(diag, EOPNOTSUPP, "this kernel is built without type information of itself (CONFIG_DEBUG_INFO_BTF)");
+	uname(&kernel);
+	return diag_errno(diag, EOPNOTSUPP, "this kernel (%s; 5.10 or newer is needed) cannot load our BPF programs (%s): 'sonde doctor' says what it lacks",
+			  kernel.release, strerror(-err));
 }
 
 static int add_targets(const struct sampler *sampler, const struct sampler_options *options, struct diag *diag)

@@ -435,8 +435,8 @@ def doctor_here():
 	check_equal(verbs["profile"]["fix"], "", "a fix for what works")
 	check_equal(verbs["doctor"]["verdict"], "works", "doctor itself")
 	for name in ("kernel.btf", "program.perf_event", "program.tp_btf", "program.raw_tracepoint", "map.hash", "map.array", "map.array_of_maps", "map.ringbuf",
-			"map.percpu_array", "helper.bpf_loop", "helper.bpf_get_stack", "helper.bpf_ringbuf_output", "helper.bpf_probe_read_user",
-			"helper.bpf_task_pt_regs", "event.cpu_clock", "event.attach", "event.sideband", "capability.bpf", "capability.perfmon", "access.kallsyms"):
+			"map.percpu_array", "map.large", "helper.bpf_get_stack", "helper.bpf_ringbuf_output", "helper.bpf_probe_read_user",
+			"event.cpu_clock", "event.attach", "event.sideband", "capability.bpf", "capability.perfmon", "access.kallsyms"):
 		check_equal(states.get(name), "yes", name)
 	check_equal(len(states), len(report["checks"]), "ids are not unique")
 	check(all(state in ("yes", "no", "denied", "info") for state in states.values()), "states: %s" % states)
@@ -456,7 +456,7 @@ def doctor_as_nobody():
 	_, states, verbs = doctor_json(prefix, 3)
 	check_equal(verbs["profile"]["verdict"], "not-permitted", verbs)
 	check("map.ringbuf" in [missing["check"] for missing in verbs["profile"]["missing"] if missing["weight"] == "must"], str(verbs))
-	for name in ("program.perf_event", "helper.bpf_loop", "event.cpu_clock", "capability.bpf", "access.processes", "access.map_files"):
+	for name in ("program.perf_event", "map.large", "event.cpu_clock", "capability.bpf", "access.processes", "access.map_files"):
 		check_equal(states[name], "denied", name)
 	check_equal(states["kernel.btf"], "yes", "kernel.btf")
 	result = run([*prefix, "doctor"])
