@@ -35,6 +35,8 @@ test_packages() {
 	universal-ctags ctags
 	linux-perf perf
 	musl-tools musl-gcc
+	gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc
+	libc6-dev-arm64-cross
 	util-linux
 	libcap2-bin setcap
 	groff groff

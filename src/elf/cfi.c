@@ -143,7 +143,8 @@ static void read_cie(struct walk *walk, struct reader body, struct cfi_cie *cie)
 	}
 	if (body.bad)
 		cie->is_readable = false;
-	if (cie->is_readable && ra_column == walk->run.machine->ra_column)
+	cie->is_foreign = ra_column != walk->run.machine->ra_column;
+	if (cie->is_readable && !cie->is_foreign)
 		run_initial_program(walk, cie, body);
 }
 
@@ -181,6 +182,8 @@ static int give_rows(struct walk *walk, const struct cfi_cie *cie, struct reader
 
 	if (cie->is_signal)
 		return give_whole(walk, start, SONDE_RULE_KIND_SIGNAL);
+	if (cie->is_foreign)
+		return give_whole(walk, start, SONDE_RULE_KIND_UNSUPPORTED);
 	if (cie->has_augmentation_size)
 		reader_skip(&body, cfi_uleb(&body));
 	if (cie->is_usable && !body.bad) {

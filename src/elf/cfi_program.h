@@ -79,6 +79,7 @@ struct cfi_cie {
 	bool is_signal;		    /* 'S' */
 	bool is_readable;	    /* an FDE's range can be read */
 	bool is_usable;		    /* and its program be run */
+	bool is_foreign;	    /* its return address stands in another column than the machine's: a function for one callee (arm64's libc has one) */
 };
 
 /* One program under way: a CIE's (no `row`) or an FDE's. */

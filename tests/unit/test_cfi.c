@@ -17,6 +17,7 @@
 
 static struct bytes section_bytes;
 static uint16_t section_machine = EM_X86_64;
+static struct diag walk_diag; /* of the last walk */
 
 /* What a walk gave, as text: "0:sp+8 1:sp+16,bp=cfa-16 40:." with addresses relative to the first FDE. */
 struct given {
@@ -134,7 +135,8 @@ static int walk(const void *bytes, size_t size, enum cfi_format format, struct g
 
 	*given = (struct given){ 0 };
 	*stats = (struct cfi_stats){ 0 };
-	return cfi_walk(&section, take_row, given, stats, NULL);
+	walk_diag = (struct diag){ 0 };
+	return cfi_walk(&section, take_row, given, stats, &walk_diag);
 }
 
 #define PROGRAM(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
@@ -177,6 +179,9 @@ static const struct program_case opcode_cases[] = {
 	{ "advance past the end", PROGRAM(0x02, 0x40, 0x0e, 16), "0:sp+8 40:. " },
 	{ "remember, restore", PROGRAM(0x0a, 0x41, 0x0e, 16, 0x86, 2, 0x0a, 0x41, 0x0d, 6, 0x41, 0x0b, 0x41, 0x0b),
 	  "0:sp+8 1:sp+16,bp=cfa-16 2:bp+16,bp=cfa-16 3:sp+16,bp=cfa-16 4:sp+8 40:. " },
+	{ "remembered three deep, with everything in it",
+	  PROGRAM(0x0a, 0x41, 0x0e, 16, 0x86, 2, 0x0a, 0x41, 0x83, 3, 0x0f, 3, 0x76, 0x78, 0x06, 0x0a, 0x41, 0x07, 16, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b),
+	  "0:sp+8 1:sp+16,bp=cfa-16 2:*(bp-8)+0,bx=cfa-24,bp=cfa-16 3:end 4:*(bp-8)+0,bx=cfa-24,bp=cfa-16 5:sp+16,bp=cfa-16 6:sp+8 40:. " },
 	{ "restore rbp", PROGRAM(0x41, 0x86, 2, 0x41, 0xc6), "0:sp+8 1:sp+8,bp=cfa-16 2:sp+8 40:. " },
 	{ "restore ra", PROGRAM(0x07, 16, 0x41, 0xd0), "0:end 1:sp+8 40:. " },
 	{ "restore_extended", PROGRAM(0x86, 2, 0x41, 0x06, 6), "0:sp+8,bp=cfa-16 1:sp+8 40:. " },
@@ -263,6 +268,7 @@ static const struct program_case damaged_cases[] = {
 	{ "unknown opcode", PROGRAM(0x41, 0x0e, 16, 0x41, 0x3f), NULL },
 	{ "restore_state of nothing", PROGRAM(0x41, 0x0e, 16, 0x41, 0x0b), NULL },
 	{ "cut off operand", PROGRAM(0x41, 0x0e), NULL },
+	{ "signed return addresses, of x86", PROGRAM(0x41, 0x2d), NULL },
 	{ "cut off advance", PROGRAM(0x41, 0x0e, 16, 0x04, 1, 0), NULL },
 	{ "cut off block", PROGRAM(0x41, 0x0f, 9, 0x77), NULL },
 	{ "advance around the address space", PROGRAM(0x1d, 255, 255, 255, 255, 255, 255, 255, 255), NULL },
@@ -378,8 +384,48 @@ static void every_cie_form_is_read(void **state)
 		if (strcmp(given.text, cie_cases[i].want ? cie_cases[i].want : "") != 0)
 			fail_msg("%s: got %s, want %s", cie_cases[i].name, given.text, cie_cases[i].want);
 		assert_int_equal(stats.nr_bad_fdes, !cie_cases[i].want || (strstr(cie_cases[i].want, "unsupported") &&
-									   strcmp(cie_cases[i].name, "no CFA at all")));
+									   strcmp(cie_cases[i].name, "no CFA at all") &&
+									   strcmp(cie_cases[i].name, "return address in column 30")));
 	}
+}
+
+static const struct program_case arm64_cases[] = {
+	{ "nothing", PROGRAM(0), "0:sp+0,ra=x30 40:. " },
+	{ "a frame record", PROGRAM(0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0xde, 0xdd, 0x0e, 0),
+	  "0:sp+0,ra=x30 4:sp+32,ra=cfa-24,bp=cfa-32 8:sp+0,ra=x30 40:. " },
+	{ "by x29", PROGRAM(0x41, 0x0c, 29, 16, 0x9e, 1, 0x9d, 2), "0:sp+0,ra=x30 4:bp+16,bp=cfa-16 40:. " },
+	{ "signed return addresses", PROGRAM(0x41, 0x2d, 0x41, 0x0e, 16, 0x9e, 1, 0x41, 0x2d, 0x2c), "0:sp+0,ra=x30 8:sp+16 40:. " },
+	{ "remembered", PROGRAM(0x9e, 1, 0x0a, 0x41, 0xde, 0x41, 0x0b), "0:sp+0 4:sp+0,ra=x30 8:sp+0 40:. " },
+	{ "x30 again, by name", PROGRAM(0x9e, 1, 0x41, 0x08, 30), "0:sp+0 4:sp+0,ra=x30 40:. " },
+	{ "the end", PROGRAM(0x07, 30), "0:end 40:. " },
+	{ "in another register", PROGRAM(0x09, 30, 15), "0:unsupported 40:. " },
+	{ "CFA by another register", PROGRAM(0x0d, 9), "0:r9+0,ra=x30 40:. " },
+	{ "rbx's and x86's columns mean nothing", PROGRAM(0x83, 2, 0x86, 2, 0x87, 2, 0x90, 2), "0:sp+0,ra=x30 40:. " },
+	{ "x86's PLT is none", PROGRAM(0x0f, 11, 0x8f, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22), "0:unsupported 40:. " },
+};
+
+static void arm64_has_its_own_columns(void **state)
+{
+	static const uint8_t cie[] = { 1, 'z', 'R', 0, 4, 0x78, 30, 1, 0x03, 0x0c, 31, 0 };
+	struct given given;
+	struct cfi_stats stats;
+
+	section_machine = EM_AARCH64;
+	for (size_t i = 0; i < ARRAY_SIZE(arm64_cases); i++) {
+		uint8_t fde[64] = { 0, 0x10, 0, 0, 0x40, 0, 0, 0, 0 };
+
+		section_bytes.size = 0;
+		put_entry(&section_bytes, 0, cie, sizeof(cie));
+		memcpy(fde + 9, arm64_cases[i].program, arm64_cases[i].size);
+		put_entry(&section_bytes, (uint32_t)section_bytes.size + 4, fde, 9 + arm64_cases[i].size);
+		assert_int_equal(walk(section_bytes.data, section_bytes.size, CFI_EH_FRAME, &given, &stats), 0);
+		if (strcmp(given.text, arm64_cases[i].want) != 0)
+			fail_msg("%s: got %s, want %s", arm64_cases[i].name, given.text, arm64_cases[i].want);
+		assert_int_equal(stats.nr_bad_fdes, 0);
+	}
+	section_machine = EM_386;
+	assert_int_equal(walk(section_bytes.data, section_bytes.size, CFI_EH_FRAME, &given, &stats), -ENODATA);
+	section_machine = EM_X86_64;
 }
 
 static void the_64_bit_form_and_debug_frame_are_read(void **state)
@@ -474,6 +520,7 @@ static void truncation_is_damage_and_no_more(void **state)
 		memcpy(exact, section_bytes.data, cut);
 		err = walk(exact, cut, CFI_EH_FRAME, &given, &stats);
 		assert_true(err == -EBADMSG || err == 0);
+		assert_int_equal(!!walk_diag.text[0], !!err); /* refused with a message */
 		assert_true(stats.nr_fdes < 3);
 		free(exact);
 	}
@@ -542,6 +589,7 @@ int main(void)
 		cmocka_unit_test(what_has_no_form_is_unsupported),
 		cmocka_unit_test(damaged_programs_take_their_rows_back),
 		cmocka_unit_test(every_cie_form_is_read),
+		cmocka_unit_test(arm64_has_its_own_columns),
 		cmocka_unit_test(the_64_bit_form_and_debug_frame_are_read),
 		cmocka_unit_test(the_walk_goes_on_behind_a_damaged_fde),
 		cmocka_unit_test(a_cie_that_is_none_costs_its_fdes),
