@@ -2,8 +2,11 @@
 #include "session/auditor.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "audit/audit.h"
+
+#define MAX_TOLD 4
 
 struct auditor {
 	const struct process_table *processes;
@@ -11,6 +14,7 @@ struct auditor {
 	struct audit *audit;
 	struct audit_stack by_libdw;
 	uint64_t walked[AUDIT_MAX_FRAMES];
+	uint32_t nr_told; /* differences that were noted */
 };
 
 int auditor_new(const struct process_table *processes, struct account *account, struct diag *diag, struct auditor **ret_auditor)
@@ -75,27 +79,54 @@ static void count(struct account *account, const struct audit_finding *finding)
 		account->audit_not_comparable[finding->reason]++;
 }
 
-int auditor_check(struct auditor *auditor, const struct sonde_raw_record *record, const struct place_table *places, const uint32_t *frames, uint32_t nr_frames,
-		  enum sonde_stop stop)
+/* Says where the first stacks differ: what counts as a finding is to be looked into. */
+static void tell(struct auditor *auditor, const struct sonde_raw_record *record, const struct audited *stack, uint32_t frame)
 {
-	struct audit_finding finding = { .verdict = AUDIT_NOT_COMPARABLE, .reason = AUDIT_REASON_LOST };
+	uint32_t last = frame && frame <= stack->nr_frames ? frame - 1 : 0; /* whose caller it is about */
+	const struct place *place;
+
+	if (!stack->nr_frames || auditor->nr_told++ >= MAX_TOLD)
+		return;
+	place = place_at(stack->places, stack->frames[last]);
+	account_note(auditor->account, "audit: process %" PRIu32 ": the caller of %s+%#" PRIx64 " (frame %" PRIu32 "): walked %#" PRIx64 ", libdw %#" PRIx64, record->tgid,
+		     place->object == OBJECT_NONE ? "" : object_table_at(process_table_objects(auditor->processes), place->object)->path, place->elf_vaddr, last,
+		     frame < stack->nr_frames ? auditor->walked[frame] : 0, frame < auditor->by_libdw.nr_frames ? auditor->by_libdw.frames[frame] : 0);
+}
+
+/* Unwinds by libdw, and puts what was walked beside it. */
+static int unwind_both(struct auditor *auditor, const struct sonde_raw_record *record, const struct audited *stack)
+{
 	CLEANUP(freep) struct process_mapping *mappings = NULL;
-	uint32_t nr_mappings = 0, generation = 0, nr = nr_frames < AUDIT_MAX_FRAMES ? nr_frames : AUDIT_MAX_FRAMES;
-	int err = frames ? process_table_at(auditor->processes, record->tgid, record->time_ns, &mappings, &nr_mappings, &generation) : -ENOENT;
+	uint32_t nr_mappings = 0, generation = 0;
+	int err = stack->frames ? process_table_at(auditor->processes, record->tgid, record->time_ns, &mappings, &nr_mappings, &generation) : -ENOENT;
 
 	if (!err)
 		err = unwind(auditor, record, generation, mappings, nr_mappings);
-	if (err == -ENOMEM)
-		return err;
-	for (uint32_t i = 0; !err && i < nr; i++) {
-		const struct place *place = place_at(places, frames[i]);
+	for (uint32_t i = 0; !err && i < stack->nr_frames && i < AUDIT_MAX_FRAMES; i++) {
+		const struct place *place = place_at(stack->places, stack->frames[i]);
 		uint64_t pc = pc_of(place, mappings, nr_mappings);
 
 		auditor->walked[i] = pc | (place->is_return ? SONDE_FRAME_RETURN : 0);
 		err = pc ? 0 : -ENOENT;
 	}
+	return err;
+}
+
+int auditor_check(struct auditor *auditor, const struct sonde_raw_record *record, const struct audited *stack)
+{
+	struct audit_finding finding = { .verdict = AUDIT_NOT_COMPARABLE, .reason = AUDIT_REASON_LOST };
+	int err = unwind_both(auditor, record, stack);
+
+	if (err == -ENOMEM)
+		return err;
+	if (!err && stack->switch_frame && auditor->by_libdw.nr_frames >= stack->switch_frame) {
+		auditor->by_libdw.nr_frames = stack->switch_frame;
+		auditor->by_libdw.end = AUDIT_END_NO_CFI;
+	}
 	if (!err)
-		finding = audit_compare(auditor->walked, nr, stop, &auditor->by_libdw);
+		finding = audit_compare(auditor->walked, stack->nr_frames < AUDIT_MAX_FRAMES ? stack->nr_frames : AUDIT_MAX_FRAMES, stack->stop, &auditor->by_libdw);
+	if (finding.verdict == AUDIT_DIFFERS)
+		tell(auditor, record, stack, finding.frame);
 	count(auditor->account, &finding);
 	return 0;
 }

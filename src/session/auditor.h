@@ -11,6 +11,14 @@ struct auditor;
 /* Borrows both for its life. */
 MUST_CHECK int auditor_new(const struct process_table *processes, struct account *account, struct diag *diag, struct auditor **ret_auditor);
 void auditor_free(struct auditor *auditor); /* takes NULL */
-/* `frames`: the places of the stack that was walked, leaf first; NULL: it is not there. 0 or -ENOMEM. */
-MUST_CHECK int auditor_check(struct auditor *auditor, const struct sonde_raw_record *record, const struct place_table *places, const uint32_t *frames, uint32_t nr_frames,
-			     enum sonde_stop stop);
+
+struct audited { /* a stack that was walked */
+	const struct place_table *places;
+	const uint32_t *frames; /* places, leaf first; NULL: the stack is not there */
+	uint32_t nr_frames;
+	uint32_t switch_frame;  /* libdw cannot see beyond so many, because they go on on another stack; 0: it can */
+	enum sonde_stop stop;
+};
+
+/* 0 or -ENOMEM. */
+MUST_CHECK int auditor_check(struct auditor *auditor, const struct sonde_raw_record *record, const struct audited *stack);

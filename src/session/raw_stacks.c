@@ -33,16 +33,24 @@ static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 	return process_vm_readv((pid_t)source->tgid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
 }
 
-static int walk(void *arg, const struct sonde_raw_record *record, struct raw_stack *ret_stack)
+static int walk_raw(struct raw_stacks *stacks, const struct sonde_raw_record *record, struct raw_stack *ret_stack)
 {
-	struct raw_stacks *stacks = arg;
 	struct code_source source = { .processes = tracker_processes(stacks->tracker), .tgid = record->tgid, .time_ns = record->time_ns };
 	struct raw_process process;
 	int err = tracker_process_at(stacks->tracker, record->tgid, record->time_ns, &process);
 
+	if (!err)
+		raw_walk_run(stacks->walk, record, &process, read_code, &source, ret_stack);
+	return err;
+}
+
+static int walk(void *arg, const struct sonde_raw_record *record, struct raw_stack *ret_stack)
+{
+	struct raw_stacks *stacks = arg;
+	int err = walk_raw(stacks, record, ret_stack);
+
 	if (err)
 		return err;
-	raw_walk_run(stacks->walk, record, &process, read_code, &source, ret_stack);
 	if (record->stop == SONDE_STOP_NO_PROCESS)
 		tracker_disbelieved(stacks->tracker, record->tgid, record->time_ns);
 	if (ret_stack->hash == record->hash)
@@ -52,9 +60,11 @@ static int walk(void *arg, const struct sonde_raw_record *record, struct raw_sta
 
 static int check(void *arg, const struct sonde_raw_record *record, const struct place_table *places, const uint32_t *frames, uint32_t nr_frames, enum sonde_stop stop)
 {
-	const struct raw_stacks *stacks = arg;
+	struct raw_stacks *stacks = arg;
+	struct raw_stack again;
+	int err = walk_raw(stacks, record, &again);
 
-	return stacks->auditor ? auditor_check(stacks->auditor, record, places, frames, nr_frames, stop) : 0;
+	return err || !stacks->auditor ? err : auditor_check(stacks->auditor, record, &(struct audited){ places, frames, nr_frames, again.switch_frame, stop });
 }
 
 struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor)

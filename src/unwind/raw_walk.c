@@ -106,13 +106,16 @@ void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, 
 		  struct raw_stack *ret_stack)
 {
 	struct walk *w = &walk->walk;
+	uint32_t nr_before = 0;
 
 	walk->record = record;
 	walk->code = code;
 	walk->code_arg = arg;
 	enter(walk, record, process);
-	for (uint32_t turn = 0; turn < WALK_MAX_TURNS && walk_step(w, (__u64 *)walk->frames) == WALK_GOES_ON; turn++)
-		;
+	for (uint32_t turn = 0; turn < WALK_MAX_TURNS && walk_step(w, (__u64 *)walk->frames) == WALK_GOES_ON; turn++) {
+		if (!w->nr_switches)
+			nr_before = w->nr_frames;
+	}
 	if (w->stop == SONDE_STOP_READ_FAULT && record->stack_bytes > SONDE_RAW_MAX_BYTES - WALK_PAGE_BYTES) /* there is more of it than was sent */
 		w->stop = SONDE_STOP_DEPTH;
 	*ret_stack = (struct raw_stack){
@@ -120,6 +123,7 @@ void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, 
 		.hash = walk_hash(w, (const __u64 *)walk->frames),
 		.last_pc = w->pc,
 		.nr_walked = w->nr_frames,
+		.switch_frame = w->nr_switches ? nr_before + 1 : 0,
 		.nr_frames = (uint16_t)(w->nr_frames < SONDE_MAX_USER_FRAMES ? w->nr_frames : SONDE_MAX_USER_FRAMES),
 		.stop = w->stop,
 	};

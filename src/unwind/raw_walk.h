@@ -21,6 +21,7 @@ struct raw_stack { /* as a struct sonde_stack_record would tell of it */
 	uint64_t hash;          /* what the kernel side would give the same stack once it knows the process */
 	uint64_t last_pc;       /* where it ended */
 	uint32_t nr_walked;
+	uint32_t switch_frame; /* how many frames there are up to the first whose caller is on another stack (Go); 0: there is none */
 	uint16_t nr_frames;
 	enum sonde_stop stop;
 };

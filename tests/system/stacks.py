@@ -12,11 +12,20 @@ from harness import (Background, LIBC_READ, PROGRAMS, Program, build, chain_erro
 
 FREQ_HZ = 499
 SECONDS = 2
+AUDIT_EVERY = 20
+
+
+def check_audit(result):
+	"""What libdw says of the same stacks: where it can see, it must see the same."""
+	audit = re.search(r"^audit: (\d+) of (\d+) stacks agree with libdw", result.err, re.MULTILINE)
+	check(audit, lambda: "no audit in the account: %s" % result)
+	check(audit.group(1) == audit.group(2), lambda: "libdw disagrees: %s" % result)
 
 
 def profile(program, *args):
 	"""The stacks of a running workload, all threads."""
-	result = sonde("profile", "-f", "-a", "-p", program.pid, "-F", FREQ_HZ, *args, SECONDS, want=0)
+	result = sonde("profile", "-f", "-a", "-p", program.pid, "-F", FREQ_HZ, "--audit-every", AUDIT_EVERY, *args, SECONDS, want=0)
+	check_audit(result)
 	stacks = parse_folded(result.out)
 	strangers = {stack.comm for stack in stacks} - set(program.chains)
 	check(not strangers, lambda: "samples of others than -p %d: %s" % (program.pid, strangers))
