@@ -150,43 +150,65 @@ int go_module_read(struct go_pclntab *table, uint64_t *ret_text_vaddr, uint64_t 
 	return -ENODATA;
 }
 
-/* A header begins with the magic number, two bytes of 0, 1 and 8. */
-static bool is_header(const uint8_t *bytes)
+/* A header begins with the magic number, two bytes of 0, 1 and 8; `size` bytes of the file follow from it on, and some of them are in `bytes`. */
+static bool is_header(const uint8_t *bytes, size_t nr_bytes, uint64_t size)
 {
 	static const uint8_t rest[] = { 0xff, 0xff, 0xff, 0, 0, 1, 8 };
+	struct reader r = reader_of(bytes, nr_bytes);
+	uint64_t nr_functions;
 
-	return (bytes[0] == 0xfa || bytes[0] == 0xf0 || bytes[0] == 0xf1) && !memcmp(bytes + 1, rest, sizeof(rest));
+	if (nr_bytes < MIN_TABLE_BYTES || (bytes[0] != 0xfa && bytes[0] != 0xf0 && bytes[0] != 0xf1) || memcmp(bytes + 1, rest, sizeof(rest)))
+		return false;
+	reader_skip(&r, 8);
+	nr_functions = reader_u64(&r);
+	reader_skip(&r, bytes[0] == 0xfa ? 8 : 16);
+	if (!nr_functions || nr_functions > size)
+		return false;
+	for (int i = 0; i < 5; i++) {
+		if (reader_u64(&r) > size)
+			return false;
+	}
+	return true;
 }
 
-/* Without section headers: the first thing in a segment that looks like a table's header. It is taken to reach to the segment's end. */
+/* The first thing in a segment that looks like a table's header. It is taken to reach to the segment's end. */
+static bool search_segment(const struct elf_file *elf, const struct elf_segment *segment, uint8_t *window, struct elf_section *ret_section)
+{
+	for (uint64_t off = 0; off < segment->file_size; off += WINDOW_BYTES) {
+		uint64_t left = segment->file_size - off;
+		size_t size = left < WINDOW_BYTES + MIN_TABLE_BYTES ? (size_t)left : WINDOW_BYTES + MIN_TABLE_BYTES; /* one that begins at the end is seen whole */
+
+		if (elf_file_read_at(elf, segment->file_off + off, window, size))
+			return false;
+		for (size_t at = 0; at < WINDOW_BYTES && at < size; at += TABLE_ALIGN) {
+			if (!is_header(window + at, size - at, left - at))
+				continue;
+			ret_section->vaddr = segment->vaddr + off + at;
+			ret_section->file_off = segment->file_off + off + at;
+			ret_section->size = left - at < MAX_TABLE_BYTES ? left - at : MAX_TABLE_BYTES;
+			return true;
+		}
+	}
+	return false;
+}
+
 static int search_table(const struct elf_file *elf, struct elf_section *ret_section)
 {
-	CLEANUP(freep) uint8_t *window = malloc(WINDOW_BYTES);
+	CLEANUP(freep) uint8_t *window = malloc(WINDOW_BYTES + MIN_TABLE_BYTES);
 
 	if (!window)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < elf_file_nr_segments(elf); i++) {
-		const struct elf_segment *segment = elf_file_segment(elf, i);
-
-		if (segment->flags & PF_X)
-			continue;
-		for (uint64_t off = 0; off < segment->file_size; off += WINDOW_BYTES) {
-			uint64_t left = segment->file_size - off;
-			size_t size = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-
-			if (elf_file_read_at(elf, segment->file_off + off, window, size))
-				break;
-			for (size_t at = 0; at + TABLE_ALIGN <= size; at += TABLE_ALIGN) {
-				if (!is_header(window + at) || left - at < MIN_TABLE_BYTES)
-					continue;
-				ret_section->vaddr = segment->vaddr + off + at;
-				ret_section->file_off = segment->file_off + off + at;
-				ret_section->size = left - at < MAX_TABLE_BYTES ? left - at : MAX_TABLE_BYTES;
-				return 0;
-			}
-		}
+		if (search_segment(elf, elf_file_segment(elf, i), window, ret_section))
+			return 0;
 	}
 	return -ENODATA;
+}
+
+/* Without section headers anything may be Go's; a linker may have put the table into a section with others (ld into .data.rel.ro, of PIE before 1.26). */
+static bool may_be_go(const struct elf_file *elf)
+{
+	return !elf_file_nr_sections(elf) || elf_file_find_section(elf, ".go.buildinfo") || elf_file_find_section(elf, ".note.go.buildid");
 }
 
 int go_section_read(const struct elf_file *elf, struct diag *diag, struct go_pclntab *table)
@@ -198,7 +220,7 @@ int go_section_read(const struct elf_file *elf, struct diag *diag, struct go_pcl
 	if (!section)
 		section = elf_file_find_section(elf, ".data.rel.ro.gopclntab");
 	if (!section) {
-		if (elf_file_nr_sections(elf))
+		if (!may_be_go(elf))
 			return -ENODATA;
 		err = search_table(elf, &searched);
 		if (err)
