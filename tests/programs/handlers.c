@@ -6,7 +6,7 @@
  *   raw      the same by a system call of our own, without the C library
  *   sleep    nanosleep()
  *   clock    clock_gettime() in a loop
- *   return   kill() of itself; the handler returns at once, so that a good part of the time is spent in that system call
+ *   return   the system call kill, of itself; the handler returns at once, so that a good part of the time is spent in returning
  *   storm    functions that come and go, interrupted at any instruction, 2,000 times a second
  * The chain that is printed has the functions of this program alone. */
 #define _GNU_SOURCE
@@ -93,14 +93,18 @@ KNOWN static long reader(void)
 	return read(never[0], &byte, 1) + 1;
 }
 
+static inline __attribute__((always_inline)) long raw_call(long number, long a, long b, long c)
+{
+	__asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+	return number;
+}
+
 KNOWN static long raw_reader(void)
 {
-	long result = SYS_read;
 	char byte;
 
 	ENTER();
-	__asm__ volatile("syscall" : "+a"(result) : "D"((long)never[0]), "S"(&byte), "d"(1L) : "rcx", "r11", "memory");
-	return result + 1;
+	return raw_call(SYS_read, never[0], (long)&byte, 1) + 1;
 }
 
 KNOWN static long sleeper(void)
@@ -129,15 +133,14 @@ static void on_usr2(int signo)
 
 KNOWN static long killer(void)
 {
-	pid_t pid = getpid();
-	long nr = 0;
+	long pid = getpid(), nr = 0;
 
 	signal(SIGUSR2, on_usr2);
 	ENTER();
 	known_print();
 	known_ready();
 	for (; !known_done; nr++)
-		kill(pid, SIGUSR2);
+		raw_call(SYS_kill, pid, SIGUSR2, 0);
 	return nr;
 }
 

@@ -32,6 +32,11 @@ def bare(where, rbp, *flags):
 
 
 @test
+def bare_assembly_with_zero_in_rbp():
+	return bare("leaf", "zero")
+
+
+@test
 def bare_assembly_leaf_with_zero_in_rbp():
 	return bare("spin", "zero")
 
@@ -44,6 +49,27 @@ def bare_assembly_with_a_number_in_rbp():
 @test
 def bare_assembly_leaf_with_a_number_in_rbp():
 	return bare("spin", "number")
+
+
+@test
+def bare_assembly_with_an_old_frame_in_rbp():
+	return bare("leaf", "stale")
+
+
+@test
+def bare_assembly_leaf_with_an_old_frame_in_rbp():
+	return bare("spin", "stale")
+
+
+@test
+def bare_assembly_with_its_callers_frame_in_rbp():
+	"""The C code around it has frame pointers, and the assembly leaves rbp alone."""
+	return bare("leaf", "kept", "-fno-omit-frame-pointer")
+
+
+@test
+def bare_assembly_leaf_with_its_callers_frame_in_rbp():
+	return bare("spin", "kept", "-fno-omit-frame-pointer")
 
 
 def without_tables(name, path):

@@ -43,6 +43,17 @@ def stubs_for_indirect_branch_tracking():
 	return stubs_bound("ibt", "-Wl,-z,lazy", "-Wl,-z,ibtplt", "-fcf-protection=full")
 
 
+@test
+def late_binding_in_flight():
+	"""_dl_runtime_resolve keeps its frame in rbx. What it calls is the dynamic linker's, and it jumps into what it found."""
+	resolver = r"(?:_dl_\w+|\[ld-linux[^\];]*\])"
+	inner = r"(?:_dl_\w+|do_lookup_x|check_match|strcmp|dl_\w+|\w*(hash|compare|cmp)\w*|\[ld-linux[^\];]*\])"
+	pattern = START + r"main;outer;stub_loop(;(stub_\d\d|stub_\d\d@plt|_init|\[stubs[^\];]*\])|;%s(;%s){0,6})?" % (resolver, inner)
+	_, (stacks, seen) = stubs("lazy", "-Wl,-z,lazy", lazy=True, see=lambda pid: (profile(pid), witness(pid, pattern)))
+	note = exact(stacks, like(pattern))
+	return note + check_seen(stacks, r";stub_loop;%s;%s;%s" % (resolver, inner, inner), 0.2) + seen
+
+
 # --- signal handlers -----------------------------------------------------------------------------------------------------------------
 
 def handler(mode, *functions, variant=""):
@@ -85,6 +96,16 @@ def handler_on_sleep():
 @test
 def handler_on_the_vdso():
 	return handler("clock", ("clock_loop", r"(?:(?:clock_gettime\w*(?:@\S+)?|%s);)?(?:%s;){0,2}%s" % (NAMELESS, VDSO, SIGNAL)))
+
+
+@test
+def handlers_that_return():
+	"""In rt_sigreturn the pc stands behind the last instruction of the code that returns from handlers."""
+	need_bpf()
+	with Program("handlers", "return") as program:
+		stacks = profile(program.pid, 2)
+	note = exact(stacks, like(START + "main;outer;killer(;%s(;on_usr2)?)?" % SIGNAL))
+	return note + check_seen(stacks, "killer;%s$" % SIGNAL, 0.05)
 
 
 @test
@@ -138,7 +159,7 @@ def longjmp():
 	jump = r"(?:\w*longjmp\w*|__pthread_cleanup_upto|%s)" % NAMELESS
 	pattern = r"(?:(;deep){0,6}|(;deep){6};bottom(;%s){0,3}|(;%s){1,3}|;(?:\w*setjmp\w*|__sigjmp_save|%s)(;__sigjmp_save|;%s)?)" % (jump, jump, NAMELESS, NAMELESS)
 	note = exact(stacks, like(chain_pattern(program.chains["jumps"]) + pattern))
-	return note + check_seen(stacks, "(;deep){6};bottom;", 0.01)
+	return note + check_seen(stacks, "(;deep){6};bottom;", 0.003)
 
 
 COROUTINE = {"red": r"red(;red_deep){10};red_leaf", "green": "green;green_deep;green_leaf", "blue": "blue;blue_leaf"}
@@ -193,6 +214,16 @@ def cut_error(chain):
 			return "the root end is another"
 		return None if len(top) >= 1000 and top == chain[-len(top):] else "the leaf end of %d frames is another" % len(top)
 	return error_of
+
+
+@test
+def recursion_10000_deep():
+	"""The leaf end and the 128 frames of the root end are there, and one mark between them."""
+	need_bpf()
+	with Program("chain", 10000) as program:
+		chain = program.chains["chain"]
+		check(len(chain) == 10002, "the workload has not the depth that was asked for")
+		return exact(profile(program.pid), cut_error(chain))
 
 
 run_tests()

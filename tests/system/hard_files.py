@@ -8,10 +8,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 
-from hard import (FRAME_POINTERS, FREQ_HZ, NAMELESS, NO_TABLES, START, chain_pattern, exact, like, made, profile, report_of, source, stacks_of, with_gcc)
+from hard import (FRAME_POINTERS, FREQ_HZ, NAMELESS, NO_TABLES, START, chain_pattern, exact, like, made, profile, report_of, share_of, source, stacks_of,
+	with_gcc)
 from harness import (PROGRAMS, Background, Program, build, chain_error, check, find_tool, need_bpf, run, run_tests, scratch, skip, test)
 
 DEPTH = 30
@@ -110,11 +112,79 @@ def musl_handler(name, *flags):
 		return exact(profile(program.pid), like(MUSL_START + ";".join(chain)))
 
 
+@test
+def musl_signal_handler():
+	return musl_handler("handlers-musl")
+
+
+@test
+def musl_static_signal_handler():
+	return musl_handler("handlers-musl-static", "-static")
+
+
+@test
+def musl_static_handlers_that_return():
+	"""As of the C library with tables (hard_control.py), but what stands behind the last instruction here is another function."""
+	with Program("handlers", "return", path=[musl("handlers-musl-static", "handlers.c", "-static")]) as program:
+		stacks = profile(program.pid, 2)
+	return exact(stacks, like(MUSL_START + "main;outer;killer(;%s(;on_usr2)?)?" % MUSL_SIGNAL))
+
+
 # --- files that change -------------------------------------------------------------------------------------------------------------
 
 def reload_libraries():
 	return [with_gcc("libreload-%s.so" % colour, "library_reload.c", "-shared", "-fPIC", "-DCOLOUR=" + colour, "-DROOM=%d" % room)
 		for colour, room in (("red", 24), ("blue", 200))]
+
+
+@test
+def libraries_that_come_and_go():
+	"""Two libraries in turn at the same addresses, 20 ms each. The thread's name says which one it is in."""
+	need_bpf()
+	libraries = reload_libraries()
+	with subprocess.Popen([build("reload"), "3", "20", *libraries], stdout=subprocess.PIPE, text=True) as process:
+		said = [process.stdout.readline().split() for _ in range(4)] # pid, two chains, ready
+		chains = {words[1]: words[2].split(";") for words in said[1:3]}
+		stacks = [stack for stack in profile(int(said[0][1]), 2) if stack.comm in chains]
+		same, nr = map(int, re.search(r"same (\d+) of (\d+)", process.communicate()[0]).groups())
+	check(same > nr * 0.9, "the libraries come to other addresses (%d of %d): this test says nothing" % (same, nr))
+	check({stack.comm for stack in stacks} == set(chains), "not both are there")
+	around = START + r"main;reload_loop;visit(;prctl)?" # the name is given before the call and taken back after it
+	return exact(stacks, lambda stack: like(around)(stack) and chain_error(stack, chains[stack.comm])) + ", %d times" % nr
+
+
+def late_error(chains, colours):
+	"""The stack may end early, in a mark, but has no function of the library that is not there."""
+	def error_of(stack):
+		if any(frame.startswith(colours[stack.comm]) for frame in stack.user):
+			return "shows the other library"
+		return None if stack.user[0].startswith("!") and "[unknown]" not in stack.user else chain_error(stack, chains[stack.comm])
+	return error_of
+
+
+@test
+def libraries_that_come_and_go_while_sonde_is_kept_waiting():
+	"""sonde is stopped for 50 ms at a time: it hears of a library when the next one has its place already."""
+	need_bpf()
+	path = scratch("late.json")
+	with subprocess.Popen([build("reload"), "20", "20", *reload_libraries()], stdout=subprocess.PIPE, text=True) as process:
+		try:
+			said = [process.stdout.readline().split() for _ in range(4)]
+			with Background("profile", "-o", path, "-p", said[0][1], "-F", FREQ_HZ, 2) as running:
+				running.wait_line("Sampling at")
+				for _ in range(17):
+					for signo in (signal.SIGSTOP, signal.SIGCONT):
+						running.send(signo)
+						time.sleep(0.05)
+				check(running.finish().code == 0, "sonde failed")
+		finally:
+			process.kill()
+	chains = {words[1]: words[2].split(";") for words in said[1:3]}
+	with open(path, encoding="utf-8") as file:
+		stacks = [stack for stack in stacks_of(json.load(file)) if stack.comm in chains]
+	around = like(START + r"main;reload_loop;visit(;prctl)?")
+	late = late_error(chains, {"lib-0": "blue_", "lib-1": "red_"})
+	return exact(stacks, lambda stack: around(stack) and late(stack)) + ", %.0f %% whole" % (share_of(stacks, "^_start;") * 100)
 
 
 @test

@@ -176,8 +176,12 @@ def parts_of(name):
 
 
 def compile_one(argv):
-	result = run(argv, timeout=120)
+	"""Whole or not at all: what a test that was interrupted left behind would be taken for built."""
+	at = argv.index("-o") + 1
+	target, half = argv[at], argv[at] + ".new"
+	result = run([*argv[:at], half, *argv[at + 1:]], timeout=120)
 	check(result.code == 0, lambda: "%s\n%s" % (" ".join(argv), result))
+	os.replace(half, target)
 
 
 class Program:
