@@ -43,7 +43,7 @@ __attribute__((format(printf, 3, 4))) void doctor_say(struct doctor_finding *fin
 
 /* doctor_bpf.c */
 void doctor_map(const struct doctor_check *check, struct doctor_finding *finding);
-void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding); /* of check->number bytes */
+void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding); /* of check->number MiB */
 void doctor_perf_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_tracing_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_raw_program(const struct doctor_check *check, struct doctor_finding *finding);

@@ -75,10 +75,10 @@ void doctor_map(const struct doctor_check *check, struct doctor_finding *finding
 /* Kernels before 5.11 take the memory of maps from the limit of locked memory. libbpf raises that where it may. */
 void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding)
 {
-	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, check->number, 1, NULL);
+	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 4096, check->number << 8, NULL); /* one value may not be that large */
 	struct rlimit limit;
 
-	if (fd == -EPERM && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_max < check->number)
+	if (fd == -EPERM && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_max < (rlim_t)check->number << 20)
 		doctor_say(finding, DOCTOR_DENIED, "more than the limit of locked memory, which this process may not raise");
 	else
 		say_fd(finding, fd, "");

@@ -37,7 +37,7 @@ static const struct doctor_check checks[] = {
 	MAP("percpu_array", BPF_MAP_TYPE_PERCPU_ARRAY),
 	MAP("array_of_maps", BPF_MAP_TYPE_ARRAY_OF_MAPS),
 	MAP("ringbuf", BPF_MAP_TYPE_RINGBUF),
-	{ .id = "map.large", .group = "BPF maps", .title = "16 MiB in one map", .probe = doctor_large_map, .number = 16u << 20 },
+	{ .id = "map.large", .group = "BPF maps", .title = "16 MiB in one map", .probe = doctor_large_map, .number = 16 },
 	HELPER("bpf_get_stack", BPF_FUNC_get_stack),
 	HELPER("bpf_ringbuf_output", BPF_FUNC_ringbuf_output),
 	HELPER("bpf_ringbuf_query", BPF_FUNC_ringbuf_query),

@@ -80,9 +80,9 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus);
 }
 
-static bool can_make_map(uint32_t bytes)
+static bool can_make_map(uint32_t nr_pages)
 {
-	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), bytes, 1, NULL);
+	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), 4096, nr_pages, NULL);
 
 	return fd >= 0;
 }
@@ -91,9 +91,9 @@ static int load_failed(int err, struct diag *diag)
 {
 	struct utsname kernel = { .release = "?" };
 
-	if (err == -EPERM && can_make_map(8) && !can_make_map(16u << 20)) /* before 5.11 they count as locked; libbpf raises the limit where it may */
+	if (err == -EPERM && can_make_map(1) && !can_make_map(4096)) /* before 5.11 they count as locked; libbpf raises the limit where it may */
 		return diag_errno(diag, ENOMEM, "the limit of locked memory is too low for BPF maps, and this process may not raise it: ulimit -l unlimited");
-	if (err == -EPERM || (err == -EACCES && !can_make_map(8))) /* EACCES is also the verifier's no */
+	if (err == -EPERM || (err == -EACCES && !can_make_map(1))) /* EACCES is also the verifier's no */
 		return diag_errno(diag, EPERM, "the kernel does not permit BPF programs to this user");
 	if (err == -ENOMEM)
 		return diag_errno(diag, ENOMEM, "no memory for the BPF maps");

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another kernel in QEMU: gets Debian's package of it, unpacks it (it is never installed; the image is kept in ~/.cache/sonde-tests), boots it with
+programs of this machine, runs commands there and hands back how each ended."""
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+from harness import check, clip, find_tool, run, scratch, skip # noqa: E402
+
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests")
+PACKAGE = "linux-image-cloud-amd64" # depends on the newest kernel of the suite
+TIMEOUT = 240
+PRELUDE = """#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+echo "@kernel $(uname -r)"
+step() {
+	name=$1
+	shift
+	"$@" > /out 2> /err < /dev/null
+	echo "@step $name $?"
+	sed 's/^/@out /' /out
+	sed 's/^/@err /' /err
+}
+wait_for() {
+	while ! grep -q "$1" "$2"; do
+		sleep 0.1
+	done
+}
+"""
+
+
+def mirror(archive):
+	"""Where this machine gets Debian's `archive` from, or would; its own suite is not the one that we want."""
+	uris = run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]).out.split()
+	for uri in uris:
+		match = re.fullmatch(r"(.*/)debian(-security)?/?", uri)
+		if match:
+			return match.group(1) + archive
+	return skip("no Debian mirror in this machine's package sources")
+
+
+def apt(private, tool, *args):
+	"""apt with sources and state of its own; the machine's are not touched. Without the machine's proxy and certificates it would not work
+	everywhere, so its configuration is kept."""
+	options = ["Dir::Etc::SourceList=%s/sources.list" % private, "Dir::Etc::SourceParts=/dev/null", "Dir::State=%s/state" % private,
+		"Dir::State::status=%s/status" % private, "Dir::Cache=%s/cache" % private, "APT::Architecture=amd64", "APT::Architectures=amd64",
+		"APT::Sandbox::User=root", "Acquire::Languages=none"]
+	return run([tool, "-q", *[word for option in options for word in ("-o", option)], *args], timeout=180, cwd=private)
+
+
+def download(archive, suite):
+	"""The suite's newest cloud kernel as an unpacked vmlinuz in the cache; its path."""
+	private = scratch("apt-" + suite)
+	for folder in ("state/lists/partial", "cache/archives/partial"):
+		os.makedirs(os.path.join(private, folder))
+	with open(os.path.join(private, "status"), "w", encoding="ascii"):
+		pass
+	with open(os.path.join(private, "sources.list"), "w", encoding="ascii") as file:
+		file.write("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n" % (mirror(archive), suite))
+	updated = apt(private, "apt-get", "update")
+	asked = apt(private, "apt-cache", "depends", PACKAGE) if updated.code == 0 else updated
+	names = re.findall(r"Depends: (linux-image-[0-9][\w.+-]*-cloud-amd64)$", asked.out, re.MULTILINE)
+	if asked.code or not names:
+		skip("the mirror does not have the suite %s: %s" % (suite, clip(" ".join((asked.err or asked.out).split()), 200)))
+	fetched = apt(private, "apt-get", "download", names[0])
+	packages = glob.glob(os.path.join(private, "*.deb"))
+	if fetched.code or not packages:
+		skip("the mirror does not give %s: %s" % (names[0], clip(" ".join(fetched.err.split()), 200)))
+	unpacked = scratch("kernel-" + suite)
+	check(run(["dpkg-deb", "-x", packages[0], unpacked], timeout=120).code == 0, "dpkg-deb -x failed")
+	images = glob.glob(os.path.join(unpacked, "boot", "vmlinuz-*"))
+	check(len(images) == 1, "no vmlinuz in %s" % packages[0])
+	os.makedirs(CACHE, exist_ok=True)
+	kept = os.path.join(CACHE, "%s-%s" % (suite, os.path.basename(images[0])))
+	shutil.copy(images[0], kept + ".part")
+	os.rename(kept + ".part", kept)
+	return kept
+
+
+def image(archive, suite):
+	for tool in ("apt-get", "qemu-system-x86_64", "cpio", "busybox", "ldd"):
+		if not find_tool(tool):
+			skip("no %s" % tool)
+	cached = sorted((path for path in glob.glob(os.path.join(CACHE, suite + "-vmlinuz-*")) if not path.endswith(".part")), key=os.path.getmtime)
+	return cached[-1] if cached else download(archive, suite)
+
+
+def copy_with_libraries(program, target, folder):
+	"""The program, its loader and its libraries, at the paths where they are looked for."""
+	shutil.copy(program, os.path.join(folder, target))
+	for path in re.findall(r"(/\S+) \(0x", run(["ldd", program]).out):
+		copied = os.path.join(folder, path.lstrip("/"))
+		os.makedirs(os.path.dirname(copied), exist_ok=True)
+		shutil.copy(path, copied)
+
+
+def make_initrd(programs, script):
+	"""`programs`: name in the guest's root -> program of ours."""
+	folder = scratch("initrd")
+	shutil.rmtree(folder, True)
+	for name in ("bin", "proc", "sys", "dev", "tmp"):
+		os.makedirs(os.path.join(folder, name))
+	shutil.copy(find_tool("busybox"), os.path.join(folder, "bin", "busybox"))
+	for target, program in programs.items():
+		copy_with_libraries(program, target, folder)
+	with open(os.path.join(folder, "init"), "w", encoding="ascii") as file:
+		file.write(PRELUDE + script + "echo @end\npoweroff -f\n")
+	os.chmod(os.path.join(folder, "init"), 0o755)
+	names = [os.path.relpath(os.path.join(place, name), folder) for place, folders, files in os.walk(folder) for name in folders + files]
+	with open(folder + ".img", "wb") as file:
+		subprocess.run(["cpio", "-o", "-H", "newc", "--quiet"], cwd=folder, input="\n".join(names).encode(), stdout=file, check=True)
+	return folder + ".img"
+
+
+class Step:
+	"""How a command in the guest ended."""
+
+	def __init__(self, name, code):
+		self.name, self.code, self.out, self.err = name, code, "", ""
+
+	def __str__(self):
+		return "%s: exit %d\nstdout: %s\nstderr: %s" % (self.name, self.code, clip(self.out), clip(self.err))
+
+
+class Guest:
+	"""Boots; .release, and .steps: name -> Step."""
+
+	def __init__(self, kernel, programs, script):
+		"""Without KVM. Without cmpxchg16b, which QEMU 7.2 sometimes emulates wrongly: then the kernel dies of a double fault."""
+		self.steps = {}
+		command = shlex.split("qemu-system-x86_64 -accel tcg -cpu max,-cx16 -m 1024 -smp 2 -nographic -no-reboot -nic none -append 'console=ttyS0 quiet panic=-1'")
+		result = run([*command, "-kernel", kernel, "-initrd", make_initrd(programs, script)], timeout=TIMEOUT)
+		release = re.search(r"@kernel (\S+)", result.out) # not always at the begin of a line: the firmware and the kernel print, too
+		check(release and "\n@end" in result.out, lambda: "the guest did not get through:\n%s" % clip(result.out[-4000:], 4000))
+		self.release, step = release.group(1), None
+		for line in result.out.replace("\r", "").splitlines():
+			word, _, rest = line.partition(" ")
+			if word == "@step":
+				name, _, code = rest.partition(" ")
+				step = self.steps[name] = Step(name, int(code))
+			elif word == "@out" and step:
+				step.out += rest + "\n"
+			elif word == "@err" and step:
+				step.err += rest + "\n"
+
+	def step(self, name, want=None):
+		check(name in self.steps, "the guest has not run %s" % name)
+		step = self.steps[name]
+		check(want is None or step.code == want, lambda: "want exit %s: %s" % (want, step))
+		return step
