@@ -17,6 +17,7 @@
 #include "abi/config.h"
 #include "abi/unwind.h"
 #include "lib/maps.h"
+#include "lib/retry.h"
 #include "lib/unwind.h"
 #include "lib/user_regs.h"
 
@@ -263,7 +264,6 @@ WALK_FUNCTION int send_raw(struct bpf_perf_event_data *ctx, __u32 cpu, __u64 fla
 	if (!s || !take_regs(ctx, cpu))
 		return -1;
 	s->nr_raws++;
-	s->raw.header.type = SONDE_RECORD_RAW;
 	s->raw.header.compat = s->walk.compat;
 	for (int i = 0; i < WALK_NR_REGS; i++)
 		s->raw.header.regs[i] = s->walk.regs[i];
@@ -300,6 +300,7 @@ static __always_inline bool in_exec(struct bpf_perf_event_data *ctx, struct task
 /* What send_raw does not know. */
 static __always_inline void begin_raw(struct sonde_raw_record *raw, const struct sonde_sample_record *sample, __u64 hash, enum sonde_raw_use use, enum sonde_stop stop)
 {
+	raw->type = SONDE_RECORD_RAW;
 	raw->tgid = sample->tgid;
 	raw->time_ns = sample->time_ns;
 	raw->id = sample->user_stack;
@@ -310,7 +311,7 @@ static __always_inline void begin_raw(struct sonde_raw_record *raw, const struct
 }
 
 /* Sends what the walk has found or, when user space may find more, the stack itself. */
-static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx, struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count)
+static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx, struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count, bool can_retry)
 {
 	__u32 nr_walked = s->walk.nr_frames;
 	enum sonde_stop stop = s->walk.stop;
@@ -327,6 +328,16 @@ static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx
 		return SONDE_SIDE_RAW;
 	}
 	count->raws_refused += is_early(stop) && !is_settled(hash);
+	if (can_retry && stop == SONDE_STOP_READ_FAULT && !is_settled(hash) && may_send_raw(s, sample->time_ns)) {
+		sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
+		begin_raw(&s->raw.header, sample, hash, SONDE_RAW_WALK, stop);
+		s->nr_raws++;
+		if (!retry_later(&s->raw.header)) {
+			count->raws++;
+			return SONDE_SIDE_RAW;
+		}
+		return SONDE_SIDE_LOST;
+	}
 	s->stack.header.tgid = sample->tgid;
 	s->stack.header.hash = hash;
 	s->stack.header.known_ns = s->walk.known_ns;
@@ -342,7 +353,7 @@ static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx
 }
 
 static __always_inline enum sonde_side user_side(struct bpf_perf_event_data *ctx, struct task_struct *task, struct scratch *s, struct sonde_sample_record *sample,
-						 struct sonde_counters *count)
+						 struct sonde_counters *count, bool can_retry)
 {
 	s->walk.number = sample->cpu;
 	walk_enter_process(&s->walk, sample->tgid);
@@ -353,7 +364,7 @@ static __always_inline enum sonde_side user_side(struct bpf_perf_event_data *ctx
 		s->walk.hash = sample->tgid;
 		s->walk.stop = SONDE_STOP_EXEC;
 	}
-	return send_user(ctx, s, sample, count);
+	return send_user(ctx, s, sample, count, can_retry);
 }
 
 static __always_inline bool is_filtered(struct sonde_counters *count, struct task_struct *task, __u64 tgid_tid, const char *comm)
@@ -369,8 +380,7 @@ static __always_inline bool is_filtered(struct sonde_counters *count, struct tas
 	return false;
 }
 
-SEC("perf_event")
-int on_tick(struct bpf_perf_event_data *ctx)
+static __always_inline int take_sample(struct bpf_perf_event_data *ctx, bool can_retry)
 {
 	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
 	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
@@ -394,12 +404,25 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	if (cfg.kernel_stacks && !user_mode(ctx))
 		sample.kernel_side = kernel_side(ctx, s, sample.time_ns, &sample.kernel_stack);
 	if (cfg.user_stacks && take_regs(ctx, cpu))
-		sample.user_side = user_side(ctx, task, s, &sample, count);
+		sample.user_side = user_side(ctx, task, s, &sample, count, can_retry);
 	if (bpf_ringbuf_output(&ring, &sample, sizeof(sample), wake_flag()))
 		count->dropped[SONDE_DROP_RING_FULL]++;
 	else
 		count->recorded++;
 	return 0;
+}
+
+SEC("perf_event")
+int on_tick(struct bpf_perf_event_data *ctx)
+{
+	return take_sample(ctx, false);
+}
+
+/* The same where the kernel has bpf_task_work. */
+SEC("perf_event")
+int on_tick_retry(struct bpf_perf_event_data *ctx)
+{
+	return take_sample(ctx, true);
 }
 
 /* A process comes to life, so what was known of its id is of another. For `-- command`: the children of a target are targets from their first instruction on, and no

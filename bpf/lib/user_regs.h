@@ -40,6 +40,18 @@ static __always_inline void walk_enter_regs(struct walk *w, const struct pt_regs
 	w->compat = (__u16)regs->cs != USER_CS_64;
 }
 
+/* Registers into a raw record, and where its stack begins. */
+static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const struct pt_regs *regs)
+{
+	const __u64 by_number[SONDE_NR_REGS] = { regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi, regs->rbp, regs->rsp, regs->r8,
+						 regs->r9,  regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15, regs->rip };
+
+	for (int i = 0; i < SONDE_NR_REGS; i++)
+		raw->regs[i] = by_number[i];
+	raw->stack_start = regs->rsp - SONDE_RED_ZONE_BYTES;
+	raw->compat = (__u16)regs->cs != USER_CS_64;
+}
+
 /* What the entry code saved: at the far end of the kernel stack. Where to the bpf_task_pt_regs (Linux 5.15) is not there: arch/x86/include/asm/page_64_types.h of 5.10 makes
  * the stack twice as large for KASAN, whose kernels are known by a field of theirs; TOP_OF_KERNEL_STACK_PADDING is 0 (asm/thread_info.h). */
 static __always_inline const void *saved_regs(struct task_struct *task)

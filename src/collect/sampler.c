@@ -26,6 +26,7 @@ struct sampler {
 	int *event_fds;
 	uint32_t nr_events;
 	uint32_t nr_possible_cpus;
+	bool retries;                /* the kernel has bpf_task_work */
 	sampler_record_fn record_fn; /* of the reading that is under way */
 	void *record_arg;
 	uint64_t nr_left;            /* records it may still take */
@@ -73,6 +74,7 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	skeleton->rodata->cfg.follow = options->follow;
 	bpf_program__set_autoload(skeleton->progs.on_exit, options->follow);
 	bpf_program__set_autoattach(skeleton->progs.on_tick, false); /* to the events, when they are opened */
+	bpf_program__set_autoattach(skeleton->progs.on_tick_retry, false);
 	return (may_use_allocating_map() ? 0 : preallocate(skeleton)) ?:
 	       bpf_map__set_max_entries(skeleton->maps.ring, bytes) ?:
 	       bpf_map__set_max_entries(skeleton->maps.rules, SAMPLER_MAX_RULES) ?:
@@ -141,7 +143,13 @@ static int on_record(void *arg, void *record, size_t size)
 	return err ? err : --sampler->nr_left ? 0 : -ECANCELED;
 }
 
-static int load(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
+/* The program of the tick that this kernel can load. */
+static struct bpf_program *tick_program(const struct sampler *sampler)
+{
+	return sampler->retries ? sampler->skeleton->progs.on_tick_retry : sampler->skeleton->progs.on_tick;
+}
+
+static int load_programs(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
 {
 	int err;
 
@@ -151,9 +159,26 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 	err = set_sizes(sampler->skeleton, options, sampler->nr_possible_cpus);
 	if (err)
 		return diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err));
+	bpf_program__set_autoload(sampler->skeleton->progs.on_tick, !sampler->retries);
+	bpf_program__set_autoload(sampler->skeleton->progs.on_tick_retry, sampler->retries);
+	bpf_map__set_autocreate(sampler->skeleton->maps.retries, sampler->retries);
 	err = profile_bpf__load(sampler->skeleton);
+	return err ? load_failed(err, diag) : 0;
+}
+
+static int load(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
+{
+	int err;
+
+	sampler->retries = true;
+	err = load_programs(sampler, options, diag);
+	if (err == -EOPNOTSUPP) { /* before Linux 6.18 */
+		profile_bpf__destroy(sampler->skeleton);
+		sampler->retries = false;
+		err = load_programs(sampler, options, diag);
+	}
 	if (err)
-		return load_failed(err, diag);
+		return err;
 	err = profile_bpf__attach(sampler->skeleton);
 	if (err)
 		return diag_errno(diag, EOPNOTSUPP, "cannot follow the processes: %s", strerror(-err));
@@ -233,7 +258,7 @@ static int open_event(const struct sampler_options *options, uint32_t cpu)
 
 static int open_on_cpus(struct sampler *sampler, const struct sampler_options *options, const struct cpus *cpus, struct diag *diag)
 {
-	int program_fd = bpf_program__fd(sampler->skeleton->progs.on_tick);
+	int program_fd = bpf_program__fd(tick_program(sampler));
 
 	for (uint32_t i = 0; i < cpus->nr; i++) {
 		int fd;

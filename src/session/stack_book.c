@@ -11,6 +11,7 @@
 #include "session/place.h"
 
 #define PENDING_BYTES_MAX (256u << 20)
+#define RAW_WAIT_NS 1000000000u /* a thread that has not gone on to its program by then has ended, or sleeps */
 #define FRAMES_BYTES_MAX ((size_t)4 << 30)
 #define STACK_BYTES_MAX (16u << 20) /* of one stack in the profile */
 
@@ -49,6 +50,8 @@ struct stack_book {
 	struct buffer stacks;       /* struct stack each */
 	struct buffer samples;      /* struct sample each */
 	struct u64_map stack_by_hash, sample_by_key;
+	struct buffer waiting;      /* samples whose raw stacks have not come yet */
+	uint64_t newest_ns;         /* of the samples that waited */
 	struct u64_map raw_stacks;  /* id of a raw record -> its stack, until its sample comes */
 	struct place_table *places;
 	uint64_t nr_samples;
@@ -60,7 +63,7 @@ struct stack_book *stack_book_new(void)
 
 	if (!book)
 		return NULL;
-	book->pending = BUFFER_INIT(PENDING_BYTES_MAX);
+	book->pending = book->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
 	book->stack_frames = book->stacks = book->samples = BUFFER_INIT(FRAMES_BYTES_MAX);
 	book->places = place_table_new();
 	if (!book->places) {
@@ -75,6 +78,7 @@ void stack_book_free(struct stack_book *book)
 	if (!book)
 		return;
 	buffer_done(&book->pending);
+	buffer_done(&book->waiting);
 	buffer_done(&book->stack_frames);
 	buffer_done(&book->stacks);
 	buffer_done(&book->samples);
@@ -251,6 +255,12 @@ static int resolve_sample(struct stack_book *book, const struct sonde_sample_rec
 	const uint32_t *number = u64_map_find(&book->raw_stacks, record->user_stack);
 	struct sonde_sample_record sample = *record;
 
+	if (record->time_ns > book->newest_ns)
+		book->newest_ns = record->time_ns;
+	if (!number && book->newest_ns - record->time_ns < RAW_WAIT_NS) { /* one that the thread itself has to send */
+		buffer_append(&book->waiting, record, sizeof(*record));
+		return book->waiting.err;
+	}
 	sample.user_side = number ? SONDE_SIDE_STORED : SONDE_SIDE_LOST;
 	if (number) {
 		sample.user_stack = stack_at(book, *number)->hash;
@@ -276,6 +286,20 @@ int stack_book_resolve(struct stack_book *book, const struct process_table *proc
 			err = resolve_sample(book, record);
 		off += (record_bytes(record) + 7) / 8 * 8;
 	}
+	book->pending.size = 0;
+	buffer_append(&book->pending, book->waiting.data, book->waiting.size);
+	book->waiting.size = 0;
+	return err ? err : book->pending.err;
+}
+
+/* Samples whose stacks came raw, but not any more in time. */
+static int give_up_waiting(struct stack_book *book)
+{
+	int err = 0;
+
+	book->newest_ns = UINT64_MAX;
+	for (size_t off = 0; !err && off < book->pending.size; off += sizeof(struct sonde_sample_record))
+		err = resolve_sample(book, (const void *)(book->pending.data + off));
 	book->pending.size = 0;
 	return err;
 }
@@ -367,8 +391,8 @@ static int profile_of_sample(struct stack_book *book, const struct sample *from,
 int stack_book_profile(struct stack_book *book, const struct process_table *processes, struct profile *profile)
 {
 	struct namer *namer = namer_new(book->places, processes, profile);
+	int err = namer ? give_up_waiting(book) : -ENOMEM;
 	size_t nr_samples = book->samples.size / sizeof(struct sample);
-	int err = namer ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !err && i < nr_samples; i++)
 		err = profile_of_sample(book, sample_at(book, i), namer, profile);

@@ -10,7 +10,7 @@ import resource
 import subprocess
 import time
 
-from harness import Background, build, check, check_exact, need_bpf, parse_json, run_tests, scratch, sonde, test, total
+from harness import Background, Program, build, chain_error, check, check_exact, need_bpf, parse_folded, parse_json, run_tests, scratch, sonde, test, total
 
 CHAIN = ["main", "brief_work", "brief_leaf"]
 MARK = re.compile(r"\[(?!vdso|[^\]]*\+0x)[^\]]*\]$") # what stands in brackets and is no place in a file
@@ -99,6 +99,22 @@ def a_target_that_forks():
 	with open(report, encoding="utf-8") as file:
 		stacks = [stack for stack in parse_json(json.load(file)) if stack.comm == "child"]
 	share = check_exact(stacks, lambda stack: "marked" if any(MARK.match(frame) for frame in stack.user) else None, minimum=0.99, at_least=500)
+	return "%.2f %% of %d samples" % (share * 100, total(stacks))
+
+
+@test
+def stack_not_in_memory():
+	"""An interrupt cannot read pages that are not there. From Linux 6.18 on the thread itself sends its stack when it goes on; before, it is marked."""
+	need_bpf()
+	with Program("paged", 3) as program:
+		result = sonde("profile", "-f", "-a", "-p", program.pid, "-F", 499, 2, want=0)
+	stacks = [stack for stack in parse_folded(result.out) if stack.user[-1:] != ["main"] and "main" not in stack.user]
+	if tuple(int(word) for word in os.uname().release.split(".")[:2]) < (6, 18):
+		share = check_exact(stacks, lambda stack: None if "[stack not readable]" in stack.user else "not marked", minimum=0.9)
+		return "%.2f %% of %d samples are marked" % (share * 100, total(stacks))
+	share = check_exact(stacks, lambda stack: chain_error(stack, program.chains["paged"]))
+	late = re.search(r"(\d+) walked late", result.err)
+	check(late and int(late.group(1)) > total(stacks) / 2, lambda: "the pages were in memory: %s" % result)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
 

@@ -271,6 +271,21 @@ static void test_raw(void **state)
 	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 3);
 }
 
+/* The thread itself sends its stack when the kernel could not read it: after its sample. */
+static void test_raw_comes_later(void **state)
+{
+	walked = (struct raw_stack){ .frames = frames, .hash = 77, .nr_walked = 3, .nr_frames = 3, .stop = SONDE_STOP_COMPLETE };
+	send_sample(SONDE_SIDE_RAW, 1000, SONDE_SIDE_NONE, 0);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	assert_int_equal(stack_book_nr_samples(book), 0);
+	send_raw(1000);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	finish();
+	assert_int_equal(stack_book_nr_samples(book), 1);
+	check_user(0, "[unknown] [unknown] [unknown]");
+}
+
 /* The root end of a stack that is too deep was kept in turn. */
 static void test_cut(void **state)
 {
@@ -307,7 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_complete), test(test_sample_before_body), test(test_equal_samples_are_one), test(test_missed_sides), test(test_stop_marks),
-		test(test_places), test(test_kernel_stack), test(test_deep_and_empty), test(test_raw),
+		test(test_places), test(test_kernel_stack), test(test_deep_and_empty), test(test_raw), test(test_raw_comes_later),
 		test(test_cut), test(test_nothing),
 	};
 
