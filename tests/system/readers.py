@@ -130,7 +130,8 @@ def pprof(which, *arguments):
 
 
 def parse_raw(text):
-	"""pprof -raw: [(values, [location, ...], {label: value})], {location: (mapping or None, function)}, [mapping lines]"""
+	"""pprof -raw: [(values, [location, ...], {label: value})], {location: (mapping or None, [function, ...], [line, ...])}, [mapping lines]. A location has more than one
+	function where some were inlined, the innermost first."""
 	head, _, rest = text.partition("Locations\n")
 	places, _, mappings = rest.partition("Mappings\n")
 	samples, locations = [], {}
@@ -141,8 +142,12 @@ def parse_raw(text):
 		else:
 			samples[-1][2].update(re.findall(r"(\w+):\[(.*?)\](?= |$)", line))
 	for line in places.splitlines():
-		match = re.fullmatch(r" *(\d+): 0x[0-9a-f]+ (?:M=(\d+) )?(.*) :0:0 s=0", line)
-		locations[int(match[1])] = (match[2] and int(match[2]), match[3])
+		match = re.fullmatch(r"(?: *(\d+): 0x[0-9a-f]+ (?:M=(\d+) )?)? *(\S.*|) (\S*):(\d+):0 s=\d+", line)
+		if match[1]:
+			number = int(match[1])
+			locations[number] = (match[2] and int(match[2]), [], [])
+		locations[number][1].append(match[3])
+		locations[number][2].append(int(match[5]))
 	return samples, locations, mappings.splitlines()
 
 
@@ -155,7 +160,7 @@ def pprof_reads_every_sample():
 		check_equal(len(samples), len(profile["samples"]), "samples")
 		for (values, stack, labels), (sample, names) in zip(samples, stacks_of(profile)):
 			check_equal(values, (sample["count"], sample["count"] * period), "values")
-			check_equal([locations[n][1] for n in stack], [plain(name) for name in names], "stack of %r" % sample)
+			check_equal([name for n in stack for name in locations[n][1]], [plain(name) for name in names], "stack of %r" % sample)
 			want = {key: "%d %s" % (sample[key], key) for key in ("pid", "tid", "cpu")} # the key is the unit
 			want["comm"] = plain(sample["comm"])
 			check_equal(labels, {key: value for key, value in want.items() if value}, "labels")
@@ -169,8 +174,9 @@ def pprof_knows_mappings_and_run():
 	for wanted in ("[kernel.kallsyms]", "/usr/bin/worker 5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7 [FN]"):
 		check(any(wanted in line for line in mappings), "%s is not in %s" % (wanted, mappings))
 	kernel = [n for n, line in [(int(line.split(":")[0]), line) for line in mappings] if "[kernel.kallsyms]" in line]
-	check_equal(locations[[n for n, place in locations.items() if place[1] == "vfs_read"][0]][0], kernel[0], "mapping of vfs_read")
-	check_equal([place[0] for place in locations.values() if place[1] == "stray"], [None, None], "mapping of addresses outside of it")
+	check_equal(locations[[n for n, place in locations.items() if place[1] == ["vfs_read"]][0]][0], kernel[0], "mapping of vfs_read")
+	check_equal([place[0] for place in locations.values() if place[1] == ["stray"]], [None, None], "mapping of addresses outside of it")
+	check(([1, "main.square", "main.norm", "main.shade"], [11, 21, 33]) in [([place[0], *place[1]], place[2]) for place in locations.values()], "no inlined lines")
 	for line in ("PeriodType: cpu nanoseconds", "Period: 20408163", "Duration: 10s", "Time: 2023-11-14 22:13:20.123456789 +0000 UTC",
 		"samples/count cpu/nanoseconds[dflt]", "Comment: event: cpu-clock at 49 Hz on 2 CPUs for 10.0 s",
 		"Comment: " + "warning: " + profile["account"]["notes"][0]):
