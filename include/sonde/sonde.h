@@ -14,6 +14,7 @@ extern "C" {
 
 #define SONDE_DEFAULT_FREQ_HZ 49
 #define SONDE_DEFAULT_STACK_STORAGE 16384
+#define SONDE_DEFAULT_UNWIND_BYTES (64u << 20)
 
 /* Exit codes of all verbs; sonde_session_exit_code() gives them for a failure. */
 enum sonde_exit {
@@ -42,6 +43,8 @@ struct sonde_profile_options {
 	bool idle;                  /* also idle CPUs */
 	bool user_only, kernel_only;
 	uint64_t stack_storage;     /* number of different stacks */
+	uint64_t unwind_bytes;      /* of kernel memory for unwind tables and mappings; 256 KiB at least */
+	bool no_unwind_cache;       /* neither read nor write compiled unwind tables on disk */
 	uint32_t audit_every;       /* unwind one of so many user stacks once more by libdw, and count what differs; 0: none */
 	char *const *command;       /* NULL, or argv to start when sampling has begun; its children are followed */
 	/* called about each 100 ms while sampling, from sonde_session_run; may be NULL */

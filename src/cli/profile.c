@@ -47,6 +47,8 @@ static struct sonde_profile_options to_options(const struct profile_arguments *a
 		.user_only = arguments->user_only,
 		.kernel_only = arguments->kernel_only,
 		.stack_storage = arguments->stack_storage,
+		.unwind_bytes = arguments->unwind_mib << 20,
+		.no_unwind_cache = arguments->no_unwind_cache,
 		.audit_every = (uint32_t)(arguments->audit && !arguments->audit_every ? AUDIT_EVERY : arguments->audit_every),
 		.command = arguments->command,
 		.delimited = arguments->delimited,

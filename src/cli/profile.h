@@ -14,6 +14,8 @@ struct profile_arguments {
 	const char *event;
 	bool no_fallback;
 	uint64_t stack_storage;
+	uint64_t unwind_mib; /* 0: not given */
+	bool no_unwind_cache;
 	bool audit;
 	uint64_t audit_every; /* 0: not given */
 	bool delimited, annotate, folded, offsets, threads;

@@ -12,6 +12,7 @@
 #define MAX_DURATION_S 999999999  /* 31 years */
 #define MAX_FREQ_HZ    1000000000
 #define MAX_STACKS     (1 << 26)
+#define MAX_UNWIND_MIB 1024       /* all that the kernel side can address */
 #define MAX_COMM_BYTES 15         /* the kernel's TASK_COMM_LEN without its NUL */
 
 #define FIELD(field) .offset = offsetof(struct profile_arguments, field)
@@ -41,6 +42,10 @@ static const struct option_spec options[] = {
 	{ .letter = 'I', .name = "include-idle", .kind = OPTION_FLAG, FIELD(idle), .help = "also CPUs that do nothing" },
 	{ .name = "stack-storage-size", .metavar = "N", .kind = OPTION_NUMBER, FIELD(stack_storage), .min = 1, .max = MAX_STACKS,
 	  .help = "how many different stacks can be kept; 16384" },
+	{ .name = "unwind-memory", .metavar = "MIB", .kind = OPTION_NUMBER, FIELD(unwind_mib), .min = 1, .max = MAX_UNWIND_MIB,
+	  .help = "kernel memory for unwind tables and mappings, in MiB; 64. Tables that find no room are loaded in turn" },
+	{ .name = "no-unwind-cache", .kind = OPTION_FLAG, FIELD(no_unwind_cache),
+	  .help = "neither read nor write the compiled unwind tables in /var/cache/sonde or ~/.cache/sonde" },
 
 	{ .group = "Whose", .letter = 'p', .name = "pid", .metavar = "PID[,PID...]", .kind = OPTION_IDS, FIELD(tgids), .min = 1,
 	  .max = MAX_ID, .values = OPTION_VALUES_PROCESS, .help = "only these processes; may be repeated" },

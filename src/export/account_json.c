@@ -55,6 +55,9 @@ static void write_cost(struct json *json, const struct account *account)
 	json_key_u64(json, "startup_ns", account->startup_ns);
 	json_key_u64(json, "unwind_rows", account->unwind_rows);
 	json_key_u64(json, "unwind_bytes", account->unwind_bytes);
+	json_key_u64(json, "unwind_evicted", account->unwind_evicted);
+	json_key_u64(json, "unwind_reloaded", account->unwind_reloaded);
+	json_key_u64(json, "unwind_cached", account->unwind_cached);
 	json_key_u64(json, "nr_processes", account->nr_processes);
 	json_key_u64(json, "nr_objects", account->nr_objects);
 }

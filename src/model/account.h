@@ -36,6 +36,7 @@ struct account {
 	uint64_t cpu_user_ns, cpu_system_ns, max_rss_bytes, bpf_map_bytes;
 	uint64_t startup_ns;     /* from the session's start to the first moment that samples could be taken */
 	uint64_t unwind_rows, unwind_bytes;
+	uint64_t unwind_evicted, unwind_reloaded, unwind_cached; /* tables that made room for others, that came back, and that a file of the cache gave */
 	uint32_t nr_processes, nr_objects;
 	/* warnings, in words for a person; what does not fit is counted */
 	char notes[ACCOUNT_MAX_NOTES][ACCOUNT_NOTE_BYTES];

@@ -94,8 +94,13 @@ static void write_cost(const struct account *account, struct buffer *buffer)
 	buffer_printf(buffer, "own cost: %.2f s user, %.2f s system, %.1f MiB memory, %.1f MiB BPF maps, first sample after %.0f ms\n",
 		      (double)account->cpu_user_ns / SECOND_NS, (double)account->cpu_system_ns / SECOND_NS,
 		      (double)account->max_rss_bytes / MIB, (double)account->bpf_map_bytes / MIB, (double)account->startup_ns / 1e6);
-	buffer_printf(buffer, "unwind tables: %" PRIu64 " rows in %.1f MiB, %" PRIu32 " files of %" PRIu32 " processes\n",
-		      account->unwind_rows, (double)account->unwind_bytes / MIB, account->nr_objects, account->nr_processes);
+	buffer_printf(buffer, "unwind tables: %" PRIu64 " rows in %.1f MiB, %" PRIu32 " files of %" PRIu32 " processes", account->unwind_rows,
+		      (double)account->unwind_bytes / MIB, account->nr_objects, account->nr_processes);
+	if (account->unwind_cached)
+		buffer_printf(buffer, "; %" PRIu64 " from the cache", account->unwind_cached);
+	if (account->unwind_evicted)
+		buffer_printf(buffer, "; %" PRIu64 " made room for others, %" PRIu64 " came back", account->unwind_evicted, account->unwind_reloaded);
+	buffer_text(buffer, "\n");
 }
 
 void account_text(const struct account *account, uint32_t first_note, struct buffer *buffer)

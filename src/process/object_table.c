@@ -7,20 +7,14 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/u64_map.h"
 
 #define MAX_OBJECTS (1u << 20)
+#define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
 #define VDSO_BYTES_MAX (64u << 10)
-
-struct object_table {
-	struct object *objects;
-	uint32_t nr_objects, capacity, nr_refused;
-	struct u64_map by_identity; /* hash of struct identity -> object */
-	struct u64_map by_build_id; /* hash of build id and size -> object */
-	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
-};
 
 /* What tells a file from all others on this machine, and from what it was before it was written to. Zeroed before it is filled. */
 struct identity {
@@ -28,29 +22,54 @@ struct identity {
 	int64_t changed_s, changed_ns;
 };
 
+struct entry {
+	struct object object;
+	struct identity identity;   /* all zero: not known */
+	uint32_t nr_mapped, nr_held;
+	uint64_t idle_order;        /* grows with the time at which nr_mapped became 0 */
+	bool is_used;               /* else a free number */
+	bool is_closed;             /* an ELF file that is to be opened again when it is asked for */
+};
+
+struct object_table {
+	struct entry *entries;
+	uint32_t nr_entries, capacity, nr_free;
+	uint32_t nr_met, nr_refused, nr_lost;
+	uint64_t order;
+	struct u64_map by_identity; /* hash of struct identity -> object */
+	struct u64_map by_build_id; /* hash of build id and size -> object */
+	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
+};
+
 struct object_table *object_table_new(void)
 {
 	return calloc(1, sizeof(struct object_table));
+}
+
+static void close_entry(struct entry *entry)
+{
+	elf_file_free(MOVE(entry->object.elf));
+}
+
+static void forget_entry(struct entry *entry)
+{
+	close_entry(entry);
+	if (entry->is_used)
+		free((char *)entry->object.path);
+	*entry = (struct entry){ .object.path = "" };
 }
 
 void object_table_free(struct object_table *table)
 {
 	if (!table)
 		return;
-	for (uint32_t i = 0; i < table->nr_objects; i++) {
-		elf_file_free(table->objects[i].elf);
-		free((char *)table->objects[i].path);
-	}
-	free(table->objects);
+	for (uint32_t i = 0; i < table->nr_entries; i++)
+		forget_entry(&table->entries[i]);
+	free(table->entries);
 	u64_map_done(&table->by_identity);
 	u64_map_done(&table->by_build_id);
 	u64_map_done(&table->by_path);
 	free(table);
-}
-
-const struct object *object_table_at(const struct object_table *table, uint32_t object)
-{
-	return &table->objects[object];
 }
 
 uint32_t object_table_nr_refused(const struct object_table *table)
@@ -58,9 +77,82 @@ uint32_t object_table_nr_refused(const struct object_table *table)
 	return table->nr_refused;
 }
 
+uint32_t object_table_nr_lost(const struct object_table *table)
+{
+	return table->nr_lost;
+}
+
 uint32_t object_table_nr(const struct object_table *table)
 {
-	return table->nr_objects;
+	return table->nr_entries;
+}
+
+uint32_t object_table_nr_met(const struct object_table *table)
+{
+	return table->nr_met;
+}
+
+static struct entry *entry_at(const struct object_table *table, uint32_t object)
+{
+	return object == OBJECT_NONE ? NULL : &table->entries[object];
+}
+
+void object_table_map(struct object_table *table, uint32_t object)
+{
+	struct entry *entry = entry_at(table, object);
+
+	if (entry)
+		entry->nr_mapped++;
+}
+
+void object_table_unmap(struct object_table *table, uint32_t object)
+{
+	struct entry *entry = entry_at(table, object);
+
+	if (entry && !--entry->nr_mapped)
+		entry->idle_order = ++table->order;
+}
+
+void object_table_hold(struct object_table *table, uint32_t object)
+{
+	struct entry *entry = entry_at(table, object);
+
+	if (entry)
+		entry->nr_held++;
+}
+
+void object_table_release(struct object_table *table, uint32_t object)
+{
+	struct entry *entry = entry_at(table, object);
+
+	if (entry)
+		entry->nr_held--;
+}
+
+bool object_table_is_mapped(const struct object_table *table, uint32_t object)
+{
+	return object != OBJECT_NONE && table->entries[object].nr_mapped;
+}
+
+/* The number of one that is forgotten, or a new one; OBJECT_NONE: no memory. */
+static uint32_t take_number(struct object_table *table)
+{
+	for (uint32_t i = 0; table->nr_free && i < table->nr_entries; i++) {
+		if (!table->entries[i].is_used) {
+			table->nr_free--;
+			return i;
+		}
+	}
+	if (table->nr_entries == table->capacity) {
+		uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
+		struct entry *entries = capacity > MAX_OBJECTS ? NULL : reallocarray(table->entries, capacity, sizeof(*entries));
+
+		if (!entries)
+			return OBJECT_NONE;
+		table->entries = entries;
+		table->capacity = capacity;
+	}
+	return table->nr_entries++;
 }
 
 /* Takes over `elf` in any case. */
@@ -68,20 +160,13 @@ static uint32_t add_object(struct object_table *table, struct elf_file *elf, con
 {
 	CLEANUP(elf_file_freep) struct elf_file *owned = elf;
 	CLEANUP(freep) char *copy = strdup(path);
+	uint32_t object = copy ? take_number(table) : OBJECT_NONE;
 
-	if (table->nr_objects == table->capacity) {
-		uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
-		struct object *objects = capacity > MAX_OBJECTS ? NULL : reallocarray(table->objects, capacity, sizeof(*objects));
-
-		if (!objects)
-			return OBJECT_NONE;
-		table->objects = objects;
-		table->capacity = capacity;
-	}
-	if (!copy)
+	if (object == OBJECT_NONE)
 		return OBJECT_NONE;
-	table->objects[table->nr_objects] = (struct object){ .elf = MOVE(owned), .path = MOVE(copy) };
-	return table->nr_objects++;
+	table->entries[object] = (struct entry){ .object = { .elf = MOVE(owned), .path = MOVE(copy) }, .is_used = true };
+	table->nr_met++;
+	return object;
 }
 
 /* A descriptor of O_PATH, which has no side effects on a device or FIFO. Only the file with this inode will do, unless it is 0. */
@@ -116,6 +201,55 @@ static int reopen(int path_fd)
 
 	snprintf(at, sizeof(at), "/proc/self/fd/%d", path_fd);
 	return open(at, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static struct identity identity_of(const struct stat *st)
+{
+	return (struct identity){
+		.device = st->st_dev,
+		.inode = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.changed_s = st->st_mtim.tv_sec,
+		.changed_ns = st->st_mtim.tv_nsec,
+	};
+}
+
+/* The file by the path it was met under, in our root: -1 when another one, or none, has it now. */
+static int find_again(const struct entry *entry)
+{
+	CLEANUP(closep) int fd = -1;
+	struct identity identity;
+	struct stat st;
+
+	if (!entry->identity.inode || entry->object.path[0] != '/')
+		return -1;
+	fd = open_same(entry->object.path, entry->identity.inode);
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	identity = identity_of(&st);
+	return memcmp(&identity, &entry->identity, sizeof(identity)) ? -1 : MOVE_FD(fd);
+}
+
+static void open_again(struct object_table *table, struct entry *entry)
+{
+	CLEANUP(closep) int path_fd = find_again(entry);
+	CLEANUP(closep) int fd = path_fd < 0 ? -1 : reopen(path_fd);
+
+	if (fd >= 0 && !elf_file_open_fd(fd, NULL, &entry->object.elf))
+		fd = -1;
+	else
+		table->nr_lost++;
+	entry->is_closed = false;
+	entry->idle_order = ++table->order;
+}
+
+const struct object *object_table_at(const struct object_table *table, uint32_t object)
+{
+	struct entry *entry = &table->entries[object];
+
+	if (entry->is_closed)
+		open_again((struct object_table *)table, entry); /* which is what the caller sees: an open file */
+	return &entry->object;
 }
 
 /* Opens the ELF file behind `path_fd`, or finds the object that has the same build id. */
@@ -182,7 +316,7 @@ static uint32_t met_vdso(struct object_table *table)
 uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path)
 {
 	CLEANUP(closep) int path_fd = -1;
-	struct identity identity = { 0 };
+	struct identity identity;
 	struct stat st;
 	uint32_t object, *known;
 	uint64_t key;
@@ -193,19 +327,96 @@ uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t st
 	table->nr_refused += path_fd < 0 && errno == EMFILE;
 	if (path_fd < 0 || fstat(path_fd, &st) || !S_ISREG(st.st_mode))
 		return met_unreadable(table, path);
-	identity = (struct identity){
-		.device = st.st_dev,
-		.inode = st.st_ino,
-		.size = (uint64_t)st.st_size,
-		.changed_s = st.st_mtim.tv_sec,
-		.changed_ns = st.st_mtim.tv_nsec,
-	};
+	identity = identity_of(&st);
 	key = hash_bytes(&identity, sizeof(identity), 0);
 	known = u64_map_find(&table->by_identity, key);
 	if (known)
 		return *known;
 	object = open_object(table, path_fd, path);
-	if (object != OBJECT_NONE && u64_map_add(&table->by_identity, key, object))
+	if (object == OBJECT_NONE || u64_map_add(&table->by_identity, key, object))
 		return OBJECT_NONE;
+	if (!table->entries[object].identity.inode)
+		table->entries[object].identity = identity;
 	return object;
+}
+
+/* Is it open and mapped by nobody? Then it need not be, unless it is the vdso. */
+static bool is_idle(const struct entry *entry)
+{
+	return entry->is_used && !entry->nr_mapped && entry->object.elf && elf_file_fd(entry->object.elf) >= 0;
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct entry *const *x = a, *const *y = b;
+
+	return (*x)->idle_order < (*y)->idle_order ? -1 : (*x)->idle_order > (*y)->idle_order;
+}
+
+/* All but MAX_IDLE of those that can be found again; when half of the descriptors are taken by others, of these the oldest, too. */
+static void close_idle(struct object_table *table, struct entry **idle, uint32_t nr_idle)
+{
+	struct rlimit limit;
+	rlim_t max_idle = getrlimit(RLIMIT_NOFILE, &limit) ? MAX_IDLE : limit.rlim_cur / 2;
+	uint32_t nr_open = nr_idle;
+
+	qsort(idle, nr_idle, sizeof(struct entry *), by_order);
+	for (uint32_t i = 0; i < nr_idle && nr_open > MAX_IDLE; i++) {
+		CLEANUP(closep) int fd = find_again(idle[i]);
+
+		if (fd < 0 && nr_open <= max_idle)
+			continue;
+		table->nr_lost += fd < 0;
+		idle[i]->is_closed = fd >= 0;
+		close_entry(idle[i]);
+		nr_open--;
+	}
+}
+
+/* The map without those whose number is not in use any more. */
+static int sweep_map(const struct object_table *table, struct u64_map *map)
+{
+	struct u64_map kept = { 0 };
+
+	for (uint32_t i = 0; i < map->nr_slots; i++) {
+		const struct u64_slot *slot = &map->slots[i];
+
+		if (!slot->used || !table->entries[slot->value].is_used)
+			continue;
+		if (u64_map_add(&kept, slot->key, slot->value)) {
+			u64_map_done(&kept);
+			return -ENOMEM;
+		}
+	}
+	u64_map_done(map);
+	*map = kept;
+	return 0;
+}
+
+int object_table_sweep(struct object_table *table, object_forgotten_fn fn, void *arg)
+{
+	CLEANUP(freep) struct entry **idle = calloc(table->nr_entries + 1, sizeof(struct entry *));
+	uint32_t nr_idle = 0, nr_free = table->nr_free;
+	int err;
+
+	if (!idle)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < table->nr_entries; i++) {
+		struct entry *entry = &table->entries[i];
+
+		if (entry->is_used && !entry->nr_mapped && !entry->nr_held) {
+			fn(arg, i);
+			forget_entry(entry);
+			table->nr_free++;
+		}
+		if (is_idle(entry))
+			idle[nr_idle++] = entry;
+	}
+	close_idle(table, idle, nr_idle);
+	if (table->nr_free == nr_free)
+		return 0;
+	err = sweep_map(table, &table->by_identity);
+	if (!err)
+		err = sweep_map(table, &table->by_build_id);
+	return err ? err : sweep_map(table, &table->by_path);
 }

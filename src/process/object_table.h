@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object_table: the files that processes map, numbered from 0 in the order they are met. The same file (by build id and size; else by
- * device, inode, size and time of change) has one number however many processes map it under whatever paths. A file is opened
- * while a process that maps it lives, and stays open. One thread. */
+/* object_table: the files that processes map, by number. The same file (by build id and size; else by device, inode, size and time of change) has one number
+ * however many processes map it under whatever paths. It is known as long as somebody refers to it: then its number may be another's. A file is opened while a process
+ * that maps it lives. Of those that nobody maps any more but somebody still asks for, only the youngest stay open, and those that could not be found
+ * again by their path; the others are opened again when they are asked for. One thread. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -22,8 +24,19 @@ void object_table_free(struct object_table *table);
  * cannot be opened (the process has ended, no CAP_CHECKPOINT_RESTORE); what is found there must have the mapping's `inode` (0: not known), or it is
  * another file that has the name now, or has it outside of a container. OBJECT_NONE: no memory. */
 uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path);
-/* Borrowed until the next object_table_met. */
+/* Borrowed until the next object_table_met or _sweep. */
 const struct object *object_table_at(const struct object_table *table, uint32_t object);
-uint32_t object_table_nr(const struct object_table *table);
-/* How many were not opened because the process's limit of descriptors was reached. */
+/* One reference by a mapping that lives, and one by whoever else may ask for it; and back. OBJECT_NONE is nothing. */
+void object_table_map(struct object_table *table, uint32_t object);
+void object_table_unmap(struct object_table *table, uint32_t object);
+void object_table_hold(struct object_table *table, uint32_t object);
+void object_table_release(struct object_table *table, uint32_t object);
+bool object_table_is_mapped(const struct object_table *table, uint32_t object);
+/* Forgets the files that nobody refers to, after a call of `fn` for each, and closes what need not be open. 0 or -ENOMEM. */
+typedef void (*object_forgotten_fn)(void *arg, uint32_t object);
+MUST_CHECK int object_table_sweep(struct object_table *table, object_forgotten_fn fn, void *arg);
+uint32_t object_table_nr(const struct object_table *table);     /* numbers are below it; of those not in use, the path is "" */
+uint32_t object_table_nr_met(const struct object_table *table); /* with those that are forgotten */
+/* How many could not be opened because the process's limit of descriptors was reached, and how many that were closed could not be opened again. */
 uint32_t object_table_nr_refused(const struct object_table *table);
+uint32_t object_table_nr_lost(const struct object_table *table);

@@ -24,6 +24,7 @@ struct process {
 	struct process_mapping *past;      /* in the order of their ends */
 	uint32_t nr_live, nr_past, live_capacity, past_capacity;
 	uint32_t rescan_at;                /* nr_live at which /proc is read again */
+	struct object_table *objects;      /* the table's */
 };
 
 struct process_table {
@@ -112,7 +113,7 @@ static struct process *enter_process(struct process_table *table, uint32_t tgid)
 		if (u64_map_add(&table->by_tgid, tgid, table->nr_processes))
 			return NULL;
 		process = &table->processes[table->nr_processes++];
-		*process = (struct process){ .tgid = tgid, .rescan_at = MIN_RESCAN };
+		*process = (struct process){ .tgid = tgid, .rescan_at = MIN_RESCAN, .objects = table->objects };
 	}
 	table->nr_alive += !process->alive;
 	process->alive = true;
@@ -137,12 +138,27 @@ static int append(struct process_mapping **list, uint32_t *nr, uint32_t *capacit
 
 static int end_mapping(struct process *process, struct process_mapping mapping, uint64_t time_ns)
 {
+	int err;
+
 	if (process->nr_past == MAX_PAST) {
 		process->nr_past /= 2;
+		for (uint32_t i = 0; i < MAX_PAST - process->nr_past; i++)
+			object_table_release(process->objects, process->past[i].object);
 		memmove(process->past, process->past + MAX_PAST - process->nr_past, process->nr_past * sizeof(mapping));
 	}
 	mapping.until_ns = time_ns;
-	return append(&process->past, &process->nr_past, &process->past_capacity, &mapping);
+	err = append(&process->past, &process->nr_past, &process->past_capacity, &mapping);
+	if (!err)
+		object_table_hold(process->objects, mapping.object);
+	return err;
+}
+
+static void clear_live(struct process *process)
+{
+	for (uint32_t i = 0; i < process->nr_live; i++)
+		object_table_unmap(process->objects, process->live[i].object);
+	process->nr_live = 0;
+	process->generation++;
 }
 
 static int end_all(struct process *process, uint64_t time_ns)
@@ -153,8 +169,7 @@ static int end_all(struct process *process, uint64_t time_ns)
 		if (err)
 			return err;
 	}
-	process->nr_live = 0;
-	process->generation++;
+	clear_live(process);
 	return 0;
 }
 
@@ -190,8 +205,10 @@ static int insert_live(struct process *process, const struct process_mapping *ma
 
 	if (!err)
 		err = append(&process->live, &process->nr_live, &process->live_capacity, mapping);
-	if (!err)
+	if (!err) {
+		object_table_map(process->objects, mapping->object);
 		sift_down(process, process->nr_live - 1);
+	}
 	return err;
 }
 
@@ -219,6 +236,7 @@ static int cut_out(struct process *process, uint64_t start_pc, uint64_t end_pc, 
 			rest.start_pc = end_pc;
 			err = insert_live(process, &rest);
 		}
+		object_table_unmap(process->objects, old.object);
 		if (err)
 			return err;
 	}
@@ -314,10 +332,8 @@ void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t tim
 
 	if (!process || !process->alive)
 		return;
-	if (end_all(process, time_ns + EXIT_NS)) { /* no memory to remember them by: forget them */
-		process->nr_live = 0;
-		process->generation++;
-	}
+	if (end_all(process, time_ns + EXIT_NS)) /* no memory to remember them by: forget them */
+		clear_live(process);
 	process->alive = false;
 	mark_changed(table, process);
 	table->nr_alive--;
@@ -510,9 +526,34 @@ void process_table_prune(struct process_table *table, uint64_t time_ns)
 		for (uint32_t j = 0; j < process->nr_past; j++) {
 			if (process->past[j].until_ns >= time_ns)
 				process->past[nr_kept++] = process->past[j];
+			else
+				object_table_release(process->objects, process->past[j].object);
 		}
 		process->nr_past = nr_kept;
 		if (!process->alive && !nr_kept)
 			forget_lists(process);
+	}
+}
+
+int process_table_sweep(struct process_table *table, object_forgotten_fn fn, void *arg)
+{
+	return object_table_sweep(table->objects, fn, arg);
+}
+
+void process_table_hold_object(const struct process_table *table, uint32_t object)
+{
+	object_table_hold(table->objects, object);
+}
+
+void process_table_renew_objects(struct process_table *table, bool (*is_one)(void *arg, uint32_t object), void *arg)
+{
+	for (uint32_t i = 0; i < table->nr_processes; i++) {
+		struct process *process = &table->processes[i];
+		bool maps_one = false;
+
+		for (uint32_t j = 0; j < process->nr_live && !maps_one; j++)
+			maps_one = process->live[j].object != OBJECT_NONE && is_one(arg, process->live[j].object);
+		if (process->alive && maps_one)
+			mark_changed(table, process);
 	}
 }

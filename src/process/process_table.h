@@ -42,10 +42,10 @@ MUST_CHECK int process_table_exec(struct process_table *table, uint32_t tgid, ui
 MUST_CHECK int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32_t child_tgid, uint64_t time_ns);
 void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t time_ns);
 
+/* Makes a living process count as changed. */
+void process_table_renew(struct process_table *table, uint32_t tgid);
 /* Those whose live mappings changed since the last call, for the unwinder: calls `fn` with the live mappings sorted by start_pc (nr 0: it
  * has exited or has none). */
-/* process_table_renew makes a living process count as changed. */
-void process_table_renew(struct process_table *table, uint32_t tgid);
 typedef int (*process_changed_fn)(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings);
 MUST_CHECK int process_table_changes(struct process_table *table, process_changed_fn fn, void *arg);
 
@@ -55,6 +55,12 @@ const struct process_mapping *process_table_find(const struct process_table *tab
 MUST_CHECK int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct process_mapping **ret_mappings, uint32_t *ret_nr,
 				uint32_t *ret_generation);
 const struct object_table *process_table_objects(const struct process_table *table); /* borrowed, grows with the process table */
+/* Keeps a file known for somebody who names it by its number, for the table's life. */
+void process_table_hold_object(const struct process_table *table, uint32_t object);
+/* As object_table_sweep. */
+MUST_CHECK int process_table_sweep(struct process_table *table, object_forgotten_fn fn, void *arg);
+/* Makes all living processes count as changed that map one of these files. */
+void process_table_renew_objects(struct process_table *table, bool (*is_one)(void *arg, uint32_t object), void *arg);
 /* Forgets mappings that ended before `time_ns`. */
 void process_table_prune(struct process_table *table, uint64_t time_ns);
 uint32_t process_table_nr_processes(const struct process_table *table); /* that live */

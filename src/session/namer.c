@@ -128,6 +128,8 @@ static int find_names(struct namer *namer, const struct place *place, struct sym
 	}
 	if (!place->in_elf) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
 		return symbolizer_jit(namer->symbolizer, place->tgid, place->pc - place->is_return, names);
+	if (!object->elf) /* was closed, and is not to be found again */
+		return -ENOENT;
 	return symbolizer_object(namer->symbolizer, place->object, object->elf, object->path, place->elf_vaddr - place->is_return, names, MAX_NAMES, ret_nr);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "abi/unwind.h"
 #include "base/number.h"
 #include "session/session.h"
 
@@ -97,6 +98,10 @@ static int check_storage(struct sonde_session *session)
 		session->options.stack_storage = SONDE_DEFAULT_STACK_STORAGE;
 	if (session->options.stack_storage > MAX_STACK_STORAGE)
 		return diag_errno(&session->diag, EINVAL, "the stack storage holds up to %u stacks", MAX_STACK_STORAGE);
+	if (!session->options.unwind_bytes)
+		session->options.unwind_bytes = SONDE_DEFAULT_UNWIND_BYTES;
+	if (session->options.unwind_bytes < SONDE_CHUNK_BYTES)
+		return diag_errno(&session->diag, EINVAL, "unwind tables and mappings need %u bytes at least", SONDE_CHUNK_BYTES);
 	return 0;
 }
 

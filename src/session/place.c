@@ -49,7 +49,7 @@ static bool is_same(const struct place *a, const struct place *b)
 	return a->pc == b->pc && a->tgid == b->tgid;
 }
 
-static uint32_t enter(struct place_table *table, const struct place *place)
+static uint32_t enter(struct place_table *table, const struct process_table *processes, const struct place *place)
 {
 	uint64_t words[] = { place->in_elf ? place->elf_vaddr : place->pc, place->in_elf ? place->object : (uint64_t)place->tgid << 32, place->is_return };
 	uint64_t key = hash_bytes(words, sizeof(words), 0);
@@ -62,6 +62,8 @@ static uint32_t enter(struct place_table *table, const struct place *place)
 	buffer_append(&table->places, place, sizeof(*place));
 	if (table->places.err || u64_map_add(&table->by_key, key, number))
 		return PLACE_NO_MEMORY;
+	if (place->object != OBJECT_NONE)
+		process_table_hold_object(processes, place->object);
 	return number;
 }
 
@@ -81,10 +83,10 @@ uint32_t place_user(struct place_table *table, const struct process_table *proce
 		else if (mapping->object != OBJECT_NONE)
 			place.elf_vaddr = place.pc - mapping->start_pc + mapping->file_off;
 	}
-	return enter(table, &place);
+	return enter(table, processes, &place);
 }
 
 uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return)
 {
-	return enter(table, &(struct place){ .pc = kaddr, .object = OBJECT_NONE, .is_return = is_return });
+	return enter(table, NULL, &(struct place){ .pc = kaddr, .object = OBJECT_NONE, .is_return = is_return });
 }

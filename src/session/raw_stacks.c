@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <sys/uio.h>
 
+#define MAX_NEEDED_TABLES 32 /* that one stack asks for, one after the other */
+
 struct raw_stacks {
 	struct tracker *tracker;
 	struct sampler *sampler;
@@ -33,14 +35,32 @@ static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 	return process_vm_readv((pid_t)source->tgid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
 }
 
+/* Has the table on which the walk ended be loaded. *ret_loaded: it is there now. */
+static int need_table(struct raw_stacks *stacks, const struct code_source *source, const struct raw_stack *stack, bool *ret_loaded)
+{
+	const struct process_mapping *mapping = process_table_find(source->processes, source->tgid, source->time_ns, stack->last_pc - (stack->nr_walked > 1));
+
+	*ret_loaded = false;
+	if (stack->stop != SONDE_STOP_NOT_LOADED || !mapping || mapping->object == OBJECT_NONE)
+		return 0;
+	return tracker_need(stacks->tracker, mapping->object, source->time_ns, ret_loaded);
+}
+
 static int walk_raw(struct raw_stacks *stacks, const struct sonde_raw_record *record, struct raw_stack *ret_stack)
 {
 	struct code_source source = { .processes = tracker_processes(stacks->tracker), .tgid = record->tgid, .time_ns = record->time_ns };
-	struct raw_process process;
-	int err = tracker_process_at(stacks->tracker, record->tgid, record->time_ns, &process);
+	bool again = true;
+	int err = 0;
 
-	if (!err)
+	for (int turn = 0; !err && again && turn < MAX_NEEDED_TABLES; turn++) {
+		struct raw_process process;
+
+		err = tracker_process_at(stacks->tracker, record->tgid, record->time_ns, &process);
+		if (err)
+			return err;
 		raw_walk_run(stacks->walk, record, &process, read_code, &source, ret_stack);
+		err = need_table(stacks, &source, ret_stack, &again);
+	}
 	return err;
 }
 

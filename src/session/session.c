@@ -16,7 +16,6 @@
 #define POLL_NS 100000000u             /* how often the ring is read, and the targets are looked for */
 #define POLL_RECORDS 65536             /* taken before the clock and the signals are looked at again */
 #define PRUNE_NS 2000000000u           /* what was mapped longer ago is asked for by nobody */
-#define UNWIND_BYTES_MAX (64u << 20)   /* of kernel memory for unwind tables and mappings */
 
 extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
 
@@ -106,7 +105,7 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 		return err;
 	fds = sampler_fds(session->sampler);
 	err = tracker_new(&(struct table_store_options){ .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes,
-							 .max_rules = SAMPLER_MAX_RULES, .max_bytes = UNWIND_BYTES_MAX },
+							 .max_rules = SAMPLER_MAX_RULES, .max_bytes = session->options.unwind_bytes },
 			  profile_account(session->profile), &session->diag, &session->tracker);
 	if (!err && options->audit_every)
 		err = auditor_new(tracker_processes(session->tracker), profile_account(session->profile), &session->diag, &session->auditor);
@@ -270,7 +269,8 @@ static int sample(struct sonde_session *session)
 		if (session->options.progress)
 			session->options.progress(session->options.progress_arg, now - session->start_ns, stack_book_nr_samples(session->book));
 		if (now - pruned_ns > PRUNE_NS) {
-			tracker_prune(session->tracker, now - PRUNE_NS);
+			if (!err)
+				err = tracker_prune(session->tracker, now - PRUNE_NS);
 			pruned_ns = now;
 		}
 	}

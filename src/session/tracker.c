@@ -5,37 +5,36 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/u64_map.h"
 #include "collect/sideband.h"
 #include "session/clock.h"
+#include "session/table_keeper.h"
 
 #define RESCAN_NS 1000000000u /* at most this often after losses */
-
-enum place_state { PLACE_UNKNOWN, PLACE_LOADED, PLACE_NONE };
-
-struct object_place {
-	struct table_place table;
-	enum place_state state;
-};
+#define LACKING_BYTES_MAX (1u << 20)
 
 struct tracker {
 	struct sideband *sideband;
 	struct process_table *processes;
 	struct table_store *store;
 	struct account *account;
-	struct object_place *places;   /* by object */
-	uint32_t nr_places;
+	struct table_keeper *keeper;
 	struct sonde_mapping *scratch; /* of the process that is being told */
 	uint32_t scratch_capacity;
 	struct u64_map only;           /* tgids */
 	bool has_only, follows_children;
 	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
-	bool tables_full, processes_full; /* said once */
+	struct buffer lacking;         /* uint32_t each: tgids for whose mappings there was no room */
+	bool has_yielded;              /* tables for them: what finds no room now gets none */
+	bool processes_full;           /* said once */
 	uint64_t scanned_ns;           /* when /proc was last read */
 	uint64_t known_ns;             /* what happened up to then is in the process table */
 	bool has_losses;               /* side-band records were lost since */
 	bool has_too_many;             /* said once that a process has more mappings than the kernel side takes */
 };
+
+static int tell_all(void *arg);
 
 static void tracker_freep(struct tracker **tracker)
 {
@@ -50,6 +49,7 @@ int tracker_new(const struct table_store_options *store, struct account *account
 	if (!tracker)
 		return -ENOMEM;
 	tracker->account = account;
+	tracker->lacking = BUFFER_INIT(LACKING_BYTES_MAX);
 	tracker->processes = process_table_new();
 	if (!tracker->processes)
 		return -ENOMEM;
@@ -58,6 +58,9 @@ int tracker_new(const struct table_store_options *store, struct account *account
 		err = table_store_new(store, diag, &tracker->store);
 	if (err)
 		return err;
+	tracker->keeper = table_keeper_new(tracker->store, tracker->processes, account, tell_all, tracker);
+	if (!tracker->keeper)
+		return -ENOMEM;
 	*ret_tracker = MOVE(tracker);
 	return 0;
 }
@@ -67,13 +70,12 @@ void tracker_free(struct tracker *tracker)
 	if (!tracker)
 		return;
 	sideband_free(tracker->sideband);
+	table_keeper_free(tracker->keeper);
 	table_store_free(tracker->store);
 	process_table_free(tracker->processes);
 	u64_map_done(&tracker->only);
 	u64_map_done(&tracker->leaderless);
-	for (uint32_t i = 0; i < tracker->nr_places; i++)
-		table_place_done(&tracker->places[i].table);
-	free(tracker->places);
+	buffer_done(&tracker->lacking);
 	free(tracker->scratch);
 	free(tracker);
 }
@@ -96,70 +98,6 @@ static bool is_followed(const struct tracker *tracker, uint32_t tgid)
 	return !tracker->has_only || u64_map_find(&tracker->only, tgid);
 }
 
-/* Builds the table of a file that was not met before and loads it. 0, also when it has none; -ENOMEM. */
-static int load_table(struct tracker *tracker, const struct object *object, struct object_place *place)
-{
-	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
-	struct diag diag = { 0 };
-	int err;
-
-	place->state = PLACE_NONE;
-	if (!object->elf)
-		return 0;
-	err = unwind_table_build(object->elf, table_store_rules(tracker->store), &diag, &table);
-	if (err == -ENOMEM)
-		return err;
-	if (err == -ENODATA)
-		return 0;
-	if (err) {
-		account_note(tracker->account, "unwind info of %s refused: %s", object->path, diag.text);
-		return 0;
-	}
-	err = table_store_load(tracker->store, table, &place->table);
-	if (err == -ENOSPC) {
-		if (!tracker->tables_full)
-			account_note(tracker->account, "unwind tables have reached their cap: files met from %s on are walked by frame pointers", object->path);
-		tracker->tables_full = true;
-		return 0;
-	}
-	if (err == -EFBIG) {
-		account_note(tracker->account, "unwind info of %s refused: more rows than code can need", object->path);
-		return 0;
-	}
-	if (!err)
-		place->state = PLACE_LOADED;
-	return err;
-}
-
-static int place_of(struct tracker *tracker, uint32_t object, const struct table_place **ret_place)
-{
-	static const struct table_place none = { 0 };
-	struct object_place *place;
-	int err;
-
-	*ret_place = &none;
-	if (object == OBJECT_NONE)
-		return 0;
-	if (object >= tracker->nr_places) {
-		uint32_t nr = object + 64;
-		struct object_place *places = reallocarray(tracker->places, nr, sizeof(*places));
-
-		if (!places)
-			return -ENOMEM;
-		memset(places + tracker->nr_places, 0, (nr - tracker->nr_places) * sizeof(*places));
-		tracker->places = places;
-		tracker->nr_places = nr;
-	}
-	place = &tracker->places[object];
-	if (place->state == PLACE_UNKNOWN) {
-		err = load_table(tracker, object_table_at(process_table_objects(tracker->processes), object), place);
-		if (err)
-			return err;
-	}
-	*ret_place = &place->table;
-	return 0;
-}
-
 /* Writes tracker->scratch. That there is no room is no failure: what is not known is walked as far as that goes, and marked. */
 static int set_process(struct tracker *tracker, uint32_t tgid, uint32_t generation, uint32_t nr_mappings)
 {
@@ -168,6 +106,10 @@ static int set_process(struct tracker *tracker, uint32_t tgid, uint32_t generati
 
 	if (err != -ENOSPC)
 		return err;
+	if (!tracker->has_yielded) {
+		buffer_append(&tracker->lacking, &tgid, sizeof(tgid));
+		return tracker->lacking.err == -ENOMEM ? -ENOMEM : 0;
+	}
 	if (!tracker->processes_full)
 		account_note(tracker->account, "no room for the mappings of more processes: from process %u on some stacks have their first frame only", tgid);
 	tracker->processes_full = true;
@@ -186,19 +128,14 @@ static int fill_mappings(struct tracker *tracker, const struct process_mapping *
 		tracker->scratch_capacity = nr_mappings;
 	}
 	for (uint32_t i = 0; i < nr_mappings; i++) {
-		const struct table_place *place;
-		int err = place_of(tracker, mappings[i].object, &place);
+		int err = table_keeper_meet(tracker->keeper, mappings[i].object);
 
 		if (err)
 			return err;
-		tracker->scratch[i] = (struct sonde_mapping){
-			.start_pc = mappings[i].start_pc,
-			.end_pc = mappings[i].end_pc,
-			.base_pc = mappings[i].load_bias + place->base_vaddr,
-			.index_pos = place->index_pos,
-			.nr_blocks = place->nr_blocks,
-			.block_shift = place->block_shift,
-		};
+	}
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		tracker->scratch[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
+		table_keeper_fill(tracker->keeper, mappings[i].object, mappings[i].load_bias, &tracker->scratch[i]);
 	}
 	return 0;
 }
@@ -218,21 +155,51 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 	return set_process(tracker, tgid, generation, nr_mappings);
 }
 
+static int tell_all(void *arg)
+{
+	struct tracker *tracker = arg;
+
+	return process_table_changes(tracker->processes, tell_kernel, tracker);
+}
+
+/* Tables are less than processes: without its mappings nothing of a process can be walked. */
+static int help_lacking(struct tracker *tracker)
+{
+	const uint32_t *tgids;
+	int err;
+
+	if (!tracker->lacking.size)
+		return 0;
+	err = table_keeper_yield(tracker->keeper);
+	tgids = (const uint32_t *)tracker->lacking.data; /* there may be more now */
+	for (size_t i = 0; i < tracker->lacking.size / sizeof(*tgids); i++)
+		process_table_renew(tracker->processes, tgids[i]);
+	tracker->has_yielded = true;
+	if (!err)
+		err = tell_all(tracker);
+	tracker->has_yielded = false;
+	tracker->lacking.size = 0;
+	return err;
+}
+
 static int tell_changes(struct tracker *tracker, struct diag *diag)
 {
-	int err = process_table_changes(tracker->processes, tell_kernel, tracker);
+	int err = tell_all(tracker);
 
+	if (!err)
+		err = table_keeper_settle(tracker->keeper);
+	if (!err)
+		err = help_lacking(tracker);
 	return err ? diag_errno(diag, -err, "cannot tell the kernel what is mapped: %s", strerror(-err)) : 0;
 }
 
 /* Loads the tables of all files met so far before any process is told of: their chunks are then made visible together. */
 static int load_all(struct tracker *tracker, struct diag *diag)
 {
-	uint32_t nr = object_table_nr(process_table_objects(tracker->processes));
-	const struct table_place *place;
+	const struct object_table *objects = process_table_objects(tracker->processes);
 
-	for (uint32_t object = 0; object < nr; object++) {
-		int err = place_of(tracker, object, &place);
+	for (uint32_t object = 0; object < object_table_nr(objects); object++) {
+		int err = object_table_is_mapped(objects, object) ? table_keeper_meet(tracker->keeper, object) : 0;
 
 		if (err)
 			return diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err));
@@ -412,22 +379,35 @@ const struct process_table *tracker_processes(const struct tracker *tracker)
 	return tracker->processes;
 }
 
-void tracker_prune(struct tracker *tracker, uint64_t time_ns)
+void tracker_used(struct tracker *tracker, uint32_t object, uint64_t time_ns)
+{
+	table_keeper_used(tracker->keeper, object, time_ns);
+}
+
+int tracker_need(struct tracker *tracker, uint32_t object, uint64_t time_ns, bool *ret_loaded)
+{
+	return table_keeper_need(tracker->keeper, object, time_ns, ret_loaded);
+}
+
+int tracker_prune(struct tracker *tracker, uint64_t time_ns)
 {
 	process_table_prune(tracker->processes, time_ns);
+	return process_table_sweep(tracker->processes, table_keeper_forget, tracker->keeper);
 }
 
 void tracker_account(const struct tracker *tracker, struct account *account)
 {
+	const struct object_table *objects = process_table_objects(tracker->processes);
+
 	account->nr_processes = process_table_nr_processes(tracker->processes);
-	account->nr_objects = object_table_nr(process_table_objects(tracker->processes));
-	if (object_table_nr_refused(process_table_objects(tracker->processes)))
-		account_note(account, "%u files were left unread for want of file descriptors: raise the limit (ulimit -n)",
-			     object_table_nr_refused(process_table_objects(tracker->processes)));
+	account->nr_objects = object_table_nr_met(objects);
+	if (object_table_nr_refused(objects))
+		account_note(account, "%u files were left unread for want of file descriptors: raise the limit (ulimit -n)", object_table_nr_refused(objects));
+	if (object_table_nr_lost(objects))
+		account_note(account, "%u files that are not there any more have no names: [file+0x...]", object_table_nr_lost(objects));
 	if (rule_table_nr_refused(table_store_rules(tracker->store)))
 		account_note(account, "the table of unwind rules is full: stacks end where one of %u more would be needed",
 			     rule_table_nr_refused(table_store_rules(tracker->store)));
-	account->unwind_rows = table_store_rows(tracker->store);
-	account->unwind_bytes = table_store_table_bytes(tracker->store);
+	table_keeper_account(tracker->keeper, account);
 	account->bpf_map_bytes += table_store_bytes(tracker->store);
 }

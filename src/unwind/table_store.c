@@ -148,6 +148,11 @@ uint64_t table_store_rows(const struct table_store *store)
 	return store->nr_rows;
 }
 
+uint64_t table_store_bytes_of(const struct unwind_table *table)
+{
+	return table->nr_rows * sizeof(struct sonde_row) + table->nr_blocks * sizeof(struct sonde_block);
+}
+
 uint64_t table_store_max_table_bytes(const struct table_store *store)
 {
 	return TABLE_SHARE(store->options.max_bytes);
@@ -259,7 +264,7 @@ int table_store_load(struct table_store *store, const struct unwind_table *table
 	struct row_copy copy = { .store = store, .table = table, .index = index, .place = &place };
 	int err = index ? 0 : -ENOMEM;
 
-	if ((store->table_words + table->nr_rows + table->nr_blocks * INDEX_ENTRY_WORDS) * 4 > TABLE_SHARE(store->options.max_bytes))
+	if (store->table_words * 4 + table_store_bytes_of(table) > TABLE_SHARE(store->options.max_bytes))
 		return -ENOSPC;
 	write_rules(store);
 	while (!err && copy.block < table->nr_blocks)

@@ -39,6 +39,8 @@ MUST_CHECK int table_store_load(struct table_store *store, const struct unwind_t
 void table_store_unload(struct table_store *store, struct table_place *place);
 /* Frees the place of a table without giving back what it names: for the end, before or after table_store_free. */
 void table_place_done(struct table_place *place);
+/* What a table will take, without what is rounded up. */
+uint64_t table_store_bytes_of(const struct unwind_table *table);
 /* How many bytes of rows and indexes there can be. */
 uint64_t table_store_max_table_bytes(const struct table_store *store);
 /* Says what a process has mapped now, sorted by start_pc; beyond SONDE_MAX_MAPPINGS they are left out. None: forgets the process. Its serial is

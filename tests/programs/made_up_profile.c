@@ -158,6 +158,9 @@ static void fill_account(struct account *account)
 	account->startup_ns = 187000000;
 	account->unwind_rows = 412345;
 	account->unwind_bytes = 1800000;
+	account->unwind_evicted = 7;
+	account->unwind_reloaded = 3;
+	account->unwind_cached = 50;
 	account->nr_processes = 61;
 	account->nr_objects = 88;
 }

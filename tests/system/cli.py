@@ -148,7 +148,7 @@ def help_has_what_bcc_has():
 		check(len(line) <= 80, lambda: "wider than 80 columns: %r" % line)
 	names = options_in(text)
 	for name in ("p pid L tid U user-stacks-only K kernel-stacks-only F frequency c count d delimited a annotations f folded I include-idle C cpu "
-			"stack-storage-size ebpf n comm threads o output format e event no-fallback offsets").split():
+			"stack-storage-size unwind-memory no-unwind-cache ebpf n comm threads o output format e event no-fallback offsets").split():
 		check(name in names, "no %s in --help" % name)
 	for example in ("sonde profile", "-F 99", "-c 1000000", "profile 5", "-f 5", "-p 185", "-L 185", "-U", "-K", "-o", "-- "):
 		check(example in text[text.index("Examples:"):], "no example with %s" % example)
@@ -266,13 +266,13 @@ def zsh_completes():
 @test
 def options_reach_the_session():
 	everything = double("profile", "-F99", "-n", "red", "-C", 0, "-I", "-U", "-d", "-a", "--offsets", "--threads", "--no-fallback", "-e", "cycles",
-		"--stack-storage-size=7", 5, want=0).out
-	for line in ("freq=99 period=0 duration=5000000000 cpu=0 storage=7 audit=0", "flags= no_fallback idle user_only delimited annotate offsets threads",
+		"--stack-storage-size=7", "--unwind-memory", 32, 5, want=0).out
+	for line in ("freq=99 period=0 duration=5000000000 cpu=0 storage=7 unwind=33554432 audit=0", "flags= no_fallback idle user_only delimited annotate offsets threads",
 			"event=cycles comm=red", "format=text"):
 		check(line + "\n" in everything, lambda: "%r is not in\n%s" % (line, everything))
 	check("command_line=sonde profile -F99 -n red" in everything, everything)
 	nothing = double("profile", want=0).out
-	check("freq=0 period=0 duration=0 cpu=-1 storage=0 audit=0\nflags=\nevent= comm=\n" in nothing, nothing)
+	check("freq=0 period=0 duration=0 cpu=-1 storage=0 unwind=0 audit=0\nflags=\nevent= comm=\n" in nothing, nothing)
 	mine = os.getpid()
 	check("tgids=%d,%d\n" % (mine, os.getppid()) in double("profile", "-p", "%d,%d" % (mine, os.getppid()), "-p", mine, want=0).out, "-p")
 	check("period=1000000 " in double("profile", "-c", 1000000, want=0).out, "-c")

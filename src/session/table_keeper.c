@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/table_keeper.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "session/clock.h"
+
+#define MAX_RELOADS 20           /* per second, of tables that stacks ask for: what is sampled may need more than there is room for */
+#define SECOND_NS 1000000000u
+#define FILLED(max) ((max) / 8 * 7) /* up to this tables are filled; room is made down to it, so that it is not made for each file */
+
+enum table_state {
+	TABLE_UNKNOWN, /* the file was not looked at */
+	TABLE_NONE,    /* it has none that is of use */
+	TABLE_LOADED,
+	TABLE_OUT,     /* it has, or may have, one */
+};
+
+struct kept_table {
+	struct table_place place;
+	uint64_t used_ns;        /* when a stack came to it last, or it was loaded */
+	uint64_t bytes;          /* that it takes; 0: not known */
+	enum table_state state;
+	bool is_waiting;         /* for room */
+	bool was_loaded;
+	bool is_victim;
+};
+
+struct table_keeper {
+	struct table_store *store;
+	struct process_table *processes;
+	struct account *account;
+	table_keeper_tell_fn tell;
+	void *tell_arg;
+	struct kept_table *tables;        /* by object */
+	uint32_t nr_tables;
+	bool has_waiting;
+	uint64_t reloads_from_ns;         /* of the second in which nr_reloads were made */
+	uint32_t nr_reloads;
+	uint64_t nr_evicted, nr_reloaded, nr_put_off;
+};
+
+struct table_keeper *table_keeper_new(struct table_store *store, struct process_table *processes, struct account *account, table_keeper_tell_fn tell, void *arg)
+{
+	struct table_keeper *keeper = calloc(1, sizeof(*keeper));
+
+	if (keeper)
+		*keeper = (struct table_keeper){ .store = store, .processes = processes, .account = account, .tell = tell, .tell_arg = arg };
+	return keeper;
+}
+
+void table_keeper_free(struct table_keeper *keeper)
+{
+	if (!keeper)
+		return;
+	for (uint32_t i = 0; i < keeper->nr_tables; i++)
+		table_place_done(&keeper->tables[i].place);
+	free(keeper->tables);
+	free(keeper);
+}
+
+static struct kept_table *table_of(const struct table_keeper *keeper, uint32_t object)
+{
+	return object < keeper->nr_tables ? &keeper->tables[object] : NULL;
+}
+
+static int enter(struct table_keeper *keeper, uint32_t object, struct kept_table **ret_table)
+{
+	if (object >= keeper->nr_tables) {
+		uint32_t nr = object + object / 2 + 64;
+		struct kept_table *tables = reallocarray(keeper->tables, nr, sizeof(*tables));
+
+		if (!tables)
+			return -ENOMEM;
+		memset(tables + keeper->nr_tables, 0, (nr - keeper->nr_tables) * sizeof(*tables));
+		keeper->tables = tables;
+		keeper->nr_tables = nr;
+	}
+	*ret_table = &keeper->tables[object];
+	return 0;
+}
+
+static const struct object *object_at(const struct table_keeper *keeper, uint32_t object)
+{
+	return object_table_at(process_table_objects(keeper->processes), object);
+}
+
+static bool is_mapped(const struct table_keeper *keeper, uint32_t object)
+{
+	return object_table_is_mapped(process_table_objects(keeper->processes), object);
+}
+
+/* How much of the tables' part is taken when `bytes` more are loaded. */
+static uint64_t bytes_with(const struct table_keeper *keeper, uint64_t bytes)
+{
+	return table_store_table_bytes(keeper->store) + bytes;
+}
+
+/* Can it be loaded without making room, as far as can be told without looking at the file? */
+static bool may_fit(const struct table_keeper *keeper, const struct kept_table *table)
+{
+	uint64_t max = table_store_max_table_bytes(keeper->store);
+
+	return table->bytes ? bytes_with(keeper, table->bytes) <= max : bytes_with(keeper, 0) < FILLED(max);
+}
+
+static bool is_one(void *arg, uint32_t object)
+{
+	return object == *(const uint32_t *)arg;
+}
+
+static void loaded(struct table_keeper *keeper, struct kept_table *table, uint32_t object)
+{
+	table->state = TABLE_LOADED;
+	table->used_ns = clock_ns();
+	table->bytes = (uint64_t)table->place.nr_words * 4;
+	keeper->nr_reloaded += table->was_loaded;
+	table->was_loaded = true;
+	table->is_waiting = false;
+	process_table_renew_objects(keeper->processes, is_one, &object);
+}
+
+/* Builds the table of the file. NULL with 0: it has none. */
+static int build(struct table_keeper *keeper, uint32_t object, struct unwind_table **ret_table)
+{
+	const struct object *file = object_at(keeper, object);
+	struct diag diag = { 0 };
+	int err = file->elf ? unwind_table_build(file->elf, table_store_rules(keeper->store), &diag, ret_table) : -ENODATA;
+
+	if (err == -ENOMEM || !err)
+		return err;
+	if (err != -ENODATA)
+		account_note(keeper->account, "unwind info of %s refused: %s", file->path, diag.text);
+	return 0;
+}
+
+/* Moves it into the store. -ENOSPC: no room. */
+static int load(struct table_keeper *keeper, uint32_t object, const struct unwind_table *built)
+{
+	struct kept_table *table = table_of(keeper, object);
+	int err = built ? table_store_load(keeper->store, built, &table->place) : 0;
+
+	if (err == -EFBIG)
+		account_note(keeper->account, "unwind info of %s refused: more rows than code can need", object_at(keeper, object)->path);
+	if (!built || err == -EFBIG) {
+		if (table->state == TABLE_OUT) /* that there is none is news to the kernel */
+			process_table_renew_objects(keeper->processes, is_one, &object);
+		table->state = TABLE_NONE;
+		return 0;
+	}
+	if (!err)
+		loaded(keeper, table, object);
+	else
+		table->bytes = table_store_bytes_of(built);
+	return err;
+}
+
+/* It comes back when a stack asks for it. */
+static bool is_given_up(const struct kept_table *table)
+{
+	return table->is_victim || (table->state == TABLE_OUT && table->was_loaded);
+}
+
+int table_keeper_meet(struct table_keeper *keeper, uint32_t object)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *built = NULL;
+	struct kept_table *table;
+	int err = object == OBJECT_NONE ? 0 : enter(keeper, object, &table);
+
+	if (err || object == OBJECT_NONE || table->state == TABLE_LOADED || table->state == TABLE_NONE || is_given_up(table))
+		return err;
+	if (may_fit(keeper, table)) {
+		err = build(keeper, object, &built);
+		if (!err)
+			err = load(keeper, object, built);
+		if (err != -ENOSPC)
+			return err;
+	}
+	if (table->state == TABLE_UNKNOWN)
+		table->is_waiting = keeper->has_waiting = true;
+	table->state = TABLE_OUT;
+	return 0;
+}
+
+void table_keeper_fill(const struct table_keeper *keeper, uint32_t object, uint64_t load_bias, struct sonde_mapping *mapping)
+{
+	const struct kept_table *table = table_of(keeper, object);
+	uint16_t missing = table && table->state == TABLE_OUT ? SONDE_NOT_LOADED : 0;
+
+	if (table && table->state == TABLE_LOADED) {
+		mapping->base_pc = load_bias + table->place.base_vaddr;
+		mapping->index_pos = table->place.index_pos;
+		mapping->nr_blocks = table->place.nr_blocks;
+		mapping->block_shift = table->place.block_shift;
+	} else {
+		mapping->base_pc = load_bias;
+		mapping->index_pos = 0;
+		mapping->nr_blocks = 0;
+		mapping->block_shift = missing;
+	}
+}
+
+/* --- room ---------------------------------------------------------------------------------------------------------------------------- */
+
+struct candidate {
+	uint32_t object;
+	bool is_mapped;
+	uint64_t used_ns, bytes;
+};
+
+static int by_worth(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->is_mapped != y->is_mapped)
+		return x->is_mapped ? 1 : -1;
+	return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
+}
+
+static bool is_victim(void *arg, uint32_t object)
+{
+	const struct table_keeper *keeper = arg;
+	const struct kept_table *table = table_of(keeper, object);
+
+	return table && table->is_victim;
+}
+
+/* The kernel hears of it before the words are given back. */
+static int evict(struct table_keeper *keeper, const struct candidate *victims, uint32_t nr)
+{
+	int err;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		keeper->tables[victims[i].object].is_victim = true;
+		keeper->tables[victims[i].object].state = victims[i].is_mapped ? TABLE_OUT : TABLE_UNKNOWN;
+	}
+	process_table_renew_objects(keeper->processes, is_victim, keeper);
+	err = keeper->tell(keeper->tell_arg);
+	for (uint32_t i = 0; i < nr; i++) {
+		struct kept_table *table = &keeper->tables[victims[i].object];
+
+		table->is_victim = false;
+		if (err)
+			continue;
+		table_store_unload(keeper->store, &table->place);
+		keeper->nr_evicted++;
+	}
+	return err;
+}
+
+/* Which tables may be given up for one that was used at used_ns, the least worth first; 0: only those that nobody maps. */
+static uint32_t find_candidates(const struct table_keeper *keeper, uint64_t used_ns, struct candidate *to, uint64_t *ret_bytes)
+{
+	uint32_t nr = 0;
+
+	*ret_bytes = 0;
+	for (uint32_t i = 0; i < keeper->nr_tables; i++) {
+		const struct kept_table *table = &keeper->tables[i];
+
+		if (table->state != TABLE_LOADED || (is_mapped(keeper, i) && table->used_ns >= used_ns))
+			continue;
+		to[nr++] = (struct candidate){ .object = i, .is_mapped = is_mapped(keeper, i), .used_ns = table->used_ns, .bytes = table->bytes };
+		*ret_bytes += table->bytes;
+	}
+	qsort(to, nr, sizeof(*to), by_worth);
+	return nr;
+}
+
+/* Gives up tables of `want` bytes, or at least `must`: else none. 0; -ENOSPC; or an error that ends the run. */
+static int give_up(struct table_keeper *keeper, uint64_t must, uint64_t want, uint64_t used_ns)
+{
+	CLEANUP(freep) struct candidate *candidates = calloc(keeper->nr_tables + 1, sizeof(*candidates));
+	uint64_t total, freed = 0;
+	uint32_t nr, nr_victims = 0;
+
+	if (!candidates)
+		return -ENOMEM;
+	nr = find_candidates(keeper, used_ns, candidates, &total);
+	if (!nr || total < must)
+		return -ENOSPC;
+	while (nr_victims < nr && freed < want)
+		freed += candidates[nr_victims++].bytes;
+	return evict(keeper, candidates, nr_victims);
+}
+
+/* For a table of so many bytes, and some more. */
+static int make_room(struct table_keeper *keeper, uint64_t bytes, uint64_t used_ns)
+{
+	uint64_t max = table_store_max_table_bytes(keeper->store), with = bytes_with(keeper, bytes);
+
+	return bytes > max ? -ENOSPC : give_up(keeper, with > max ? with - max : 1, with > FILLED(max) ? with - FILLED(max) : 1, used_ns);
+}
+
+/* Builds and loads it, and makes room for it. 0; -ENOSPC; or an error that ends the run. */
+static int load_with_room(struct table_keeper *keeper, uint32_t object, uint64_t used_ns)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *built = NULL;
+	const struct kept_table *table = table_of(keeper, object);
+	int err = may_fit(keeper, table) ? 0 : make_room(keeper, table->bytes, used_ns);
+
+	if (!err)
+		err = build(keeper, object, &built);
+	if (!err)
+		err = load(keeper, object, built);
+	while (err == -ENOSPC && built) { /* what is free may be too scattered */
+		err = make_room(keeper, table_store_bytes_of(built), used_ns);
+		if (err)
+			return err;
+		err = load(keeper, object, built);
+	}
+	return err;
+}
+
+int table_keeper_settle(struct table_keeper *keeper)
+{
+	int err = 0;
+
+	if (!keeper->has_waiting)
+		return 0;
+	keeper->has_waiting = false;
+	for (uint32_t i = 0; !err && i < keeper->nr_tables; i++) {
+		if (!keeper->tables[i].is_waiting)
+			continue;
+		keeper->tables[i].is_waiting = false;
+		if (!is_mapped(keeper, i) || keeper->tables[i].state != TABLE_OUT)
+			continue;
+		err = load_with_room(keeper, i, 0);
+		if (err == -ENOSPC)
+			err = 0;
+	}
+	return err ? err : keeper->tell(keeper->tell_arg);
+}
+
+void table_keeper_used(struct table_keeper *keeper, uint32_t object, uint64_t time_ns)
+{
+	struct kept_table *table = table_of(keeper, object);
+
+	if (table && table->used_ns < time_ns)
+		table->used_ns = time_ns;
+}
+
+/* Have there been enough in this second? */
+static bool is_too_often(struct table_keeper *keeper)
+{
+	uint64_t now = clock_ns();
+
+	if (now - keeper->reloads_from_ns > SECOND_NS) {
+		keeper->reloads_from_ns = now;
+		keeper->nr_reloads = 0;
+	}
+	return keeper->nr_reloads++ >= MAX_RELOADS;
+}
+
+int table_keeper_need(struct table_keeper *keeper, uint32_t object, uint64_t time_ns, bool *ret_loaded)
+{
+	const struct kept_table *table = table_of(keeper, object);
+	int err;
+
+	*ret_loaded = table && table->state != TABLE_OUT;
+	if (!table || table->state != TABLE_OUT)
+		return 0;
+	table_keeper_used(keeper, object, time_ns);
+	err = is_too_often(keeper) ? -ENOSPC : load_with_room(keeper, object, time_ns);
+	if (err == -ENOSPC) {
+		keeper->nr_put_off++;
+		return 0;
+	}
+	if (!err)
+		err = keeper->tell(keeper->tell_arg);
+	*ret_loaded = !err;
+	return err;
+}
+
+int table_keeper_yield(struct table_keeper *keeper)
+{
+	int err = give_up(keeper, 1, table_store_max_table_bytes(keeper->store) / 8, clock_ns());
+
+	return err == -ENOSPC ? 0 : err;
+}
+
+void table_keeper_forget(void *arg, uint32_t object)
+{
+	struct table_keeper *keeper = arg;
+	struct kept_table *table = table_of(keeper, object);
+
+	if (!table)
+		return;
+	table_store_unload(keeper->store, &table->place);
+	*table = (struct kept_table){ 0 };
+}
+
+void table_keeper_account(const struct table_keeper *keeper, struct account *account)
+{
+	account->unwind_rows = table_store_rows(keeper->store);
+	account->unwind_bytes = table_store_table_bytes(keeper->store);
+	account->unwind_evicted = keeper->nr_evicted;
+	account->unwind_reloaded = keeper->nr_reloaded;
+	if (keeper->nr_put_off)
+		account_note(account, "%" PRIu64 " stacks found no room for the unwind table of a file: --unwind-memory is too small for what is sampled",
+			     keeper->nr_put_off);
+}
