@@ -79,6 +79,7 @@ struct walk {
 	__u8 compat;                       /* 32-bit code: we do not know its stack */
 	__u8 follows_bx;                   /* enum walk_bx */
 	__u32 nr_signals;                  /* signal frames so far */
+	__u32 linked_frame;                /* the number of the last frame that a frame pointer led to: only there a zero proves the root, elsewhere bp may be any register */
 	__u32 nr_switches;                 /* likewise, of Go's stacks */
 	__u64 go_g0_sp;                    /* sp of the last runtime.cgocallback's frame on g0; 0: none so far */
 	__u32 number;                      /* of this walk, see WALK_REF */
@@ -307,6 +308,12 @@ static __always_inline int is_ret(const __u8 *code)
 	return code[0] == 0xc3 || ((code[0] == 0xf2 || code[0] == 0xf3) && code[1] == 0xc3);
 }
 
+/* jmp *rel32(%rip): what stubs consist of */
+static __always_inline int is_stub_jump(const __u8 *code)
+{
+	return code[0] == 0xff && code[1] == 0x25;
+}
+
 static __always_inline int is_endbr64(const __u8 *code)
 {
 	return code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
@@ -338,9 +345,35 @@ static __always_inline int walk_has_frame(struct walk *w, __u64 pc, __u32 distan
 	return distance > off && is_push_bp(code + off);
 }
 
+/* Is the instruction one before which, or behind which, a function has no frame: its return address is at sp? */
+static __always_inline int is_at_return_address(const __u8 *code)
+{
+	return is_ret(code) || is_stub_jump(code) || is_endbr64(code) || (is_push_bp(code) && is_mov_bp_sp(code + 1));
+}
+
+/* Does what may be a return address stand at sp, or above one word of locals, where the function's frame, if it has one, has locals only? */
+WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	__u64 word;
+
+	if (!w)
+		return 0;
+	for (__u32 off = 0; off <= 8; off += 8) {
+		if (w->sp + off - w->bp < 16 || walk_word(w, w->sp + off, &word))
+			return 0;
+		if (walk_after_call(ref_of(w), word) && !walk_find_mapping(w, word - 1))
+			return 1;
+	}
+	return 0;
+}
+
+#define WALK_FRAMELESS 1 /* moved to the caller */
+#define WALK_UNSURE 2
+
 /* In code without rows the innermost function may have no frame of its own, or not yet, or no more: then its return address is at sp, and the frame pointer would
  * leave its caller out. The next instruction can tell (mov rbp,rsp; ret). Else the return address at sp and the one that the frame pointer leads to are compared by
- * the functions that their calls lead to: of two that begin before pc, the nearer one is the one that pc is in. 1: moved to the caller. */
+ * the functions that their calls lead to: of two that begin before pc, the nearer one is the one that pc is in. 0: it has a frame. */
 WALK_FUNCTION int walk_frameless(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -348,7 +381,7 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 	__u32 distance;
 	__u8 code[8] = {};
 
-	if (!w || read_user(w, code, 4, w->pc) || walk_word(w, w->sp, &ret))
+	if (!w || read_user(w, code, sizeof(code), w->pc) || walk_word(w, w->sp, &ret))
 		return 0;
 	bp = w->bp;
 	sp = w->sp + 8;
@@ -357,12 +390,14 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 		sp += 8;
 		if (walk_word(w, w->sp + 8, &ret) || !walk_after_call(ref_of(w), ret))
 			return 0;
-	} else if (is_ret(code)) {
+	} else if (is_at_return_address(code)) {
 		if (!walk_after_call(ref_of(w), ret))
 			return 0;
 	} else {
 		distance = walk_called_distance(ref_of(w), ret, w->pc);
-		if (distance == WALK_MAX_LEAF_BYTES || walk_has_frame(w, w->pc, distance))
+		if (distance == WALK_MAX_LEAF_BYTES) /* called by way of a pointer, or entered by a jump, if at all */
+			return walk_may_be_frameless(ref_of(w)) ? WALK_UNSURE : 0;
+		if (walk_has_frame(w, w->pc, distance))
 			return 0;
 		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_word(w, bp + 8, &by_bp) &&
 		    walk_called_distance(ref_of(w), by_bp, w->pc) <= distance)
@@ -374,7 +409,7 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 	w->sp = sp;
 	w->bp = bp;
 	w->exact = 0;
-	return 1;
+	return WALK_FRAMELESS;
 }
 
 /* All registers are known here. */
@@ -455,11 +490,37 @@ WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref)
 }
 
 
+#define WALK_MAX_ARGUMENTS 4096
+#define WALK_MAX_ARGUMENT_BYTES (4u << 20)
+#define WALK_MAX_AUXV_TYPE 63
+
+/* Is sp what a process begins with (psABI section 3.4.1: argc, the arguments, 0, the environment)? Then nothing has called. The kernel puts the strings above it in
+ * order, so that the environment begins behind the NUL of the last argument. */
+WALK_FUNCTION int walk_is_entry(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	__u64 argc, next[3], first; /* the last argument, 0, and the environment's first string */
+	__u8 end = 1;
+
+	if (!w || walk_word(w, w->sp, &argc) || !argc || argc > WALK_MAX_ARGUMENTS)
+		return 0;
+	if (walk_word(w, w->sp + 8, &first) || read_user(w, next, sizeof(next), w->sp + 8 * argc) || next[1])
+		return 0;
+	if (first - w->sp > WALK_MAX_ARGUMENT_BYTES || next[0] < first || next[0] - w->sp > WALK_MAX_ARGUMENT_BYTES)
+		return 0;
+	if (!next[2]) /* no environment: the auxiliary vector's first type follows */
+		return !walk_word(w, w->sp + 8 * argc + 24, &first) && first && first <= WALK_MAX_AUXV_TYPE;
+	if (next[2] <= next[0] || next[2] - w->sp > WALK_MAX_ARGUMENT_BYTES)
+		return 0;
+	return !read_user(w, &end, 1, next[2] - 1) && !end;
+}
+
 /* Where no row stands: the chain of saved frame pointers, each link checked. `stop` is what it means when it breaks. */
 WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, enum sonde_stop stop)
 {
 	struct walk *w = walk_of(ref);
 	struct walk_cached *cached;
+	int frameless, is_linked;
 	__u64 bp, pc, frame;
 
 	if (!w)
@@ -468,16 +529,20 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, enum sonde_stop stop)
 		return walk_signal(ref_of(w));
 	if (w->follows_bx) /* frames without rules do not say where they keep it */
 		w->follows_bx = WALK_BX_LOST;
-	if (w->exact && walk_frameless(ref_of(w)))
-		return WALK_GOES_ON;
-	if (!w->bp && !w->exact) /* the ABI's mark of the outermost frame */
+	if (!w->bp && walk_is_entry(ref_of(w)))
+		return walk_stop(w, SONDE_STOP_COMPLETE);
+	frameless = w->exact ? walk_frameless(ref_of(w)) : 0;
+	if (frameless)
+		return frameless == WALK_FRAMELESS ? WALK_GOES_ON : walk_stop(w, stop);
+	is_linked = w->linked_frame == w->nr_frames - 1;
+	if (!w->bp && is_linked) /* the ABI's mark of the outermost frame */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
 		return walk_stop(w, stop);
 	if (walk_word(w, w->bp, &bp) || walk_word(w, w->bp + 8, &pc))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
-	if (!pc) /* behind the innermost frame: the outermost one's. In it bp may be any register, and this any zero */
-		return walk_stop(w, w->exact ? stop : SONDE_STOP_COMPLETE);
+	if (!pc)
+		return walk_stop(w, is_linked ? SONDE_STOP_COMPLETE : stop);
 	frame = pc | SONDE_FRAME_RETURN;
 	cached = walk_cached(w, frame);
 	if (cached->frame != frame || cached->serial != w->serial) { /* else it was a return address before */
@@ -488,6 +553,7 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, enum sonde_stop stop)
 	w->bp = bp;
 	w->pc = pc;
 	w->exact = 0;
+	w->linked_frame = w->nr_frames;
 	return WALK_GOES_ON;
 }
 
@@ -601,6 +667,7 @@ static __always_inline void walk_enter(struct walk *w)
 	w->mapping.start_pc = w->mapping.end_pc = 0;
 	w->block_limit = 0;
 	w->nr_frames = 0;
+	w->linked_frame = ~0u;
 	w->nr_signals = 0;
 	w->nr_switches = 0;
 	w->go_g0_sp = 0;

@@ -511,8 +511,76 @@ static void test_frameless_leaf(void **state)
 	put_call(in_mid, 1); /* at the ret any call will do */
 	walk_from(leaf + 11, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_COMPLETE, leaf + 11, returned(in_mid), returned(in_top));
-	walk_from(leaf + 9, word_at(10), word_at(20)); /* elsewhere an indirect one proves nothing */
+	walk_from(leaf + 9, word_at(10), word_at(20)); /* elsewhere an indirect one proves nothing, but neither does the frame pointer */
+	check_stack(SONDE_STOP_NO_ROW, leaf + 9);
+	walk_from(leaf + 9, word_at(9), word_at(20)); /* the same above one word of locals */
+	check_stack(SONDE_STOP_NO_ROW, leaf + 9);
+	walk_from(leaf + 9, word_at(8), word_at(20)); /* farther up it is taken for what an earlier call left there */
 	check_stack(SONDE_STOP_COMPLETE, leaf + 9, returned(in_top));
+	stack[20] = word_at(40); /* the frame's own return address is no other one */
+	stack[40] = 0;
+	stack[41] = in_mid;
+	walk_from(leaf + 9, word_at(20), word_at(20));
+	check_stack(SONDE_STOP_COMPLETE, leaf + 9, returned(in_top), returned(in_mid));
+}
+
+/* Instructions that stand where a function has no frame, whoever called it and however. */
+static void test_at_return_address(void **state)
+{
+	static const uint8_t codes[][8] = { { 0xc3 }, { 0xf3, 0xc3 }, { 0xff, 0x25, 1, 2, 3, 4 }, { 0xf3, 0x0f, 0x1e, 0xfa }, { 0x55, 0x48, 0x89, 0xe5 } };
+	const struct sonde_rule rules[] = { END_RULE };
+	const uint64_t leaf = JIT_PC + 0x40, in_mid = JIT_PC + 0x100, in_top = JIT_PC + 0x200;
+
+	set_code(rules, 1);
+	put_call(in_mid, 1);
+	put_call(in_top, 1);
+	stack[10] = in_mid;
+	stack[20] = 0;
+	stack[21] = in_top;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		memcpy(code + (leaf - JIT_PC), codes[i], sizeof(codes[i]));
+		walk_from(leaf, word_at(10), word_at(20));
+		check_stack(SONDE_STOP_COMPLETE, leaf, returned(in_mid), returned(in_top));
+	}
+}
+
+/* A zero in rbp proves the root only where a frame pointer was it, or where the stack is as a process begins with. */
+static void test_root_without_rules(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), END_RULE };
+	const uint32_t at = STACK_WORDS - 60, strings = STACK_WORDS - 10;
+
+	set_code(rules, 2);
+	stack[at - 1] = JIT_PC + 0x80;
+	walk_from(FUNCTION(0), word_at(at - 1), 0);
+	check_stack(SONDE_STOP_NO_ROW, FUNCTION(0), returned(JIT_PC + 0x80));
+	stack[at] = 2; /* argc, argv, environment */
+	stack[at + 1] = word_at(strings);
+	stack[at + 2] = word_at(strings) + 5;
+	stack[at + 3] = 0;
+	stack[at + 4] = word_at(strings) + 9;
+	memcpy(&stack[strings], "name\0one\0A=B", 13);
+	walk_from(FUNCTION(0), word_at(at - 1), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 0x80));
+	walk_from(JIT_PC, word_at(at), 0);
+	check_stack(SONDE_STOP_COMPLETE, JIT_PC);
+	walk_from(JIT_PC, word_at(at), 8); /* has rbp changed, something ran */
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC);
+	for (uint32_t i = 0; i < 5; i++) { /* any other word */
+		uint64_t word = stack[at + i];
+
+		stack[at + i] = word + (i == 4 ? 1 : 1u << 30);
+		walk_from(FUNCTION(0), word_at(at - 1), 0);
+		check_stack(SONDE_STOP_NO_ROW, FUNCTION(0), returned(JIT_PC + 0x80));
+		stack[at + i] = word;
+	}
+	stack[at + 4] = 0; /* no environment */
+	stack[at + 5] = 33;
+	walk_from(FUNCTION(0), word_at(at - 1), 0);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 0x80));
+	stack[at + 5] = word_at(3);
+	walk_from(FUNCTION(0), word_at(at - 1), 0);
+	check_stack(SONDE_STOP_NO_ROW, FUNCTION(0), returned(JIT_PC + 0x80));
 }
 
 static void test_cycles_end(void **state)
@@ -896,6 +964,8 @@ int main(void)
 		cmocka_unit_test(test_top_of_stack),
 		cmocka_unit_test(test_frame_pointers),
 		cmocka_unit_test(test_frameless_leaf),
+		cmocka_unit_test(test_at_return_address),
+		cmocka_unit_test(test_root_without_rules),
 		cmocka_unit_test(test_cycles_end),
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_cut_hash),
