@@ -348,7 +348,7 @@ static void refused(void **state)
 	broken.data[0] = 0xfb; /* Go 1.2 to 1.15 */
 	assert_int_equal(read_bytes(broken.data, broken.size), -ENODATA);
 	broken = go_table;
-	broken.data[index + 3] = 1; /* the first function behind all others */
+	broken.data[index + 8 + 1] = 1; /* the second function behind the third */
 	assert_int_equal(read_bytes(broken.data, broken.size), -EBADMSG);
 	broken = go_table;
 	broken.data[index + 15 * 8 + 2] = 1; /* the last one ends behind the file's code */
