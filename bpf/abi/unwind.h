@@ -97,10 +97,12 @@ enum sonde_ra_kind {
 enum sonde_switch_kind {
 	SONDE_SWITCH_BY_BP,      /* CFA = bp + cfa_off: the function's frame is where its frame pointer says */
 	SONDE_SWITCH_TO_CURG,    /* CFA = m.curg.sched.sp + cfa_off: runtime.systemstack before Go 1.21 */
-	SONDE_SWITCH_MORESTACK,  /* the caller's pc, sp and bp stand in m.curg.sched. Without a goroutine: the scheduler's own stack, complete */
+	SONDE_SWITCH_MORESTACK,  /* the caller's pc, sp and bp stand in m.curg.sched. Without a goroutine, or above the scheduler: its own stack, complete */
 	SONDE_SWITCH_ASMCGOCALL, /* g at sp + g_slot, the goroutine's stack pointer at *(sp + depth_slot) below g.stack.hi; without g, itself at sp + depth_slot */
 	SONDE_SWITCH_CGOCALLBACK, /* CFA = g0.sched.sp + cfa_off, where C called from; farther out, the one that this one put away at its own sp */
 	SONDE_SWITCH_INJECTED,   /* CFA = sp + cfa_off; the caller did not call: it was interrupted */
+	SONDE_SWITCH_MCALL,      /* as MORESTACK, when m.curg is the goroutine at sp + g_slot, which called */
+	SONDE_SWITCH_SCHEDULER,  /* CFA = sp + cfa_off; from here on there is no goroutine that would be gone back to */
 };
 
 #define SONDE_RBX_LOST (-32768) /* elsewhere: a frame farther up that needs it ends the walk */
@@ -119,11 +121,11 @@ struct sonde_rule {
 	union {
 		__s16 cfa_add;
 		__s16 depth_slot; /* SWITCH_ASMCGOCALL */
-		__s16 sched_bp;   /* SWITCH_MORESTACK: offset of sched.bp in Go's struct g */
+		__s16 sched_bp;   /* SWITCH_MORESTACK and _MCALL: offset of sched.bp in Go's struct g */
 	};
 	union {
 		__s16 rbx_off;    /* the caller's rbx is at CFA + rbx_off; 0: still in rbx; or SONDE_RBX_LOST. x86-64 only */
-		__s16 g_slot;     /* SWITCH_ASMCGOCALL */
+		__s16 g_slot;     /* SWITCH_ASMCGOCALL and _MCALL */
 	};
 	__u8 kind;                /* enum sonde_rule_kind */
 	__u8 cfa_kind, cfa_reg;   /* enum sonde_cfa_kind */

@@ -81,6 +81,8 @@ struct walk {
 	__u32 nr_signals;                  /* signal frames so far */
 	__u32 linked_frame;                /* the number of the last frame that a frame pointer led to: only there a zero proves the root, elsewhere bp may be any register */
 	__u32 nr_switches;                 /* likewise, of Go's stacks */
+	__u32 go_in_scheduler;             /* Go's scheduler is among the frames so far */
+	__u32 pad;
 	__u64 go_g0_sp;                    /* sp of the last runtime.cgocallback's frame on g0; 0: none so far */
 	__u32 number;                      /* of this walk, see WALK_REF */
 	struct walk_start start;
@@ -670,6 +672,7 @@ static __always_inline void walk_enter(struct walk *w)
 	w->linked_frame = ~0u;
 	w->nr_signals = 0;
 	w->nr_switches = 0;
+	w->go_in_scheduler = 0;
 	w->go_g0_sp = 0;
 	w->exact = 1;
 	w->stop = SONDE_STOP_DEPTH; /* unless the walk says otherwise */

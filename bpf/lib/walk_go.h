@@ -39,14 +39,21 @@ static __always_inline int go_curg(struct walk *w, const struct sonde_rule *rule
 	return go_word(w, *ret_g + GO_G_SCHED_SP, ret_sp);
 }
 
-/* runtime.newstack, called on g0, does not return: the function that asked for more stack goes on at g.sched. */
-static __always_inline int walk_morestack(struct walk *w, const struct sonde_rule *rule)
+/* What runtime.morestack and runtime.mcall call on g0 does not return: the goroutine goes on at g.sched. Until the scheduler has taken it from the thread it is the
+ * caller; behind that m.curg is none, or the one that the scheduler has chosen. */
+static __always_inline int walk_left_goroutine(struct walk *w, const struct sonde_rule *rule)
 {
-	__u64 g, sp, pc, bp;
+	__u64 g, sp, pc, bp, caller;
 	int err = go_curg(w, rule, &g, &sp);
 
-	if (err == 1)
+	if (err == 1 || w->go_in_scheduler)
 		return walk_stop(w, SONDE_STOP_COMPLETE);
+	if (!err && rule->cfa_kind == SONDE_SWITCH_MCALL) {
+		if (go_word(w, w->sp + (__u64)(__s64)rule->g_slot, &caller))
+			return walk_stop(w, SONDE_STOP_READ_FAULT);
+		if (caller != g)
+			return walk_stop(w, SONDE_STOP_COMPLETE);
+	}
 	if (err || go_word(w, g + GO_G_SCHED_PC, &pc) || go_word(w, g + (__u64)(__s64)rule->sched_bp, &bp))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	if (!pc)
@@ -102,6 +109,7 @@ static __always_inline int go_frame_sp(struct walk *w, const struct sonde_rule *
 		*ret_sp = w->bp;
 		return 0;
 	case SONDE_SWITCH_INJECTED:
+	case SONDE_SWITCH_SCHEDULER:
 		*ret_sp = w->sp;
 		return 0;
 	case SONDE_SWITCH_TO_CURG:
@@ -128,8 +136,10 @@ WALK_FUNCTION int walk_switch(WALK_REF ref, __u32 number)
 		return walk_stop(w, SONDE_STOP_TABLE);
 	if (++w->nr_switches > WALK_MAX_SWITCHES)
 		return walk_stop(w, SONDE_STOP_DEPTH);
-	if (rule->cfa_kind == SONDE_SWITCH_MORESTACK)
-		return walk_morestack(w, rule);
+	if (rule->cfa_kind == SONDE_SWITCH_MORESTACK || rule->cfa_kind == SONDE_SWITCH_MCALL)
+		return walk_left_goroutine(w, rule);
+	if (rule->cfa_kind == SONDE_SWITCH_SCHEDULER)
+		w->go_in_scheduler = 1;
 	if (go_frame_sp(w, rule, &sp))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	cfa = sp + (__u64)(__s64)rule->cfa_off;

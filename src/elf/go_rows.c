@@ -145,16 +145,21 @@ static int walk_one(struct walk *walk, const struct go_function *function, const
 	return walk_function(walk, &code);
 }
 
-/* How this program keeps the current goroutine: all of its versions do it in runtime.systemstack. */
+/* How this program keeps the current goroutine. */
 static void find_thread(struct walk *walk)
 {
-	for (uint32_t i = 0; i < walk->table->nr_functions && !walk->thread.is_known; i++) {
+	for (uint32_t i = 0; i < walk->table->nr_functions && !(walk->thread.is_known && walk->thread.sched_bp); i++) {
 		struct go_code code = { 0 };
 
-		if (!go_pclntab_function(walk->table, i, &code.function) || strcmp(code.function.name, "runtime.systemstack"))
+		if (!go_pclntab_function(walk->table, i, &code.function) || strncmp(code.function.name, "runtime.", 8))
 			continue;
-		read_code(walk, &code);
-		walk->thread = go_thread_of(&code);
+		if (!strcmp(code.function.name, "runtime.systemstack")) {
+			read_code(walk, &code);
+			go_thread_read_systemstack(&code, &walk->thread);
+		} else if (!strcmp(code.function.name, "runtime.morestack")) {
+			read_code(walk, &code);
+			go_thread_read_morestack(&code, &walk->thread);
+		}
 	}
 }
 

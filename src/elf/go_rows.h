@@ -11,6 +11,7 @@ struct go_thread {
 	bool is_known;
 	int32_t tls_off;  /* g is at the thread's fs base + this */
 	int16_t curg_off; /* of m.curg */
+	int16_t sched_bp; /* of g.sched.bp; 0: not known */
 };
 
 struct go_exception { /* a rule that holds in [from, to), whatever the frame size */
@@ -30,14 +31,16 @@ struct go_code {
 	uint64_t rbx_saved_from; /* likewise of rbx */
 	int16_t rbx_off;
 	bool has_flags;		 /* the functions of this version do */
-	bool is_injected;	 /* called by nobody: its caller was interrupted */
+	bool has_switch_kind;	 /* its frame size's rules are of kind SWITCH: */
+	enum sonde_switch_kind switch_kind;
 	bool is_switching;	 /* on another stack in places: only rbp leads to the frame */
 	struct go_exception exceptions[GO_MAX_EXCEPTIONS];
 	uint32_t nr_exceptions;
 };
 
-/* Reads what runtime.systemstack does. */
-struct go_thread go_thread_of(const struct go_code *code);
+/* Reads what runtime.systemstack does, and what runtime.morestack. */
+void go_thread_read_systemstack(const struct go_code *code, struct go_thread *thread);
+void go_thread_read_morestack(const struct go_code *code, struct go_thread *thread);
 /* The frame's part of `code`; from `first_vaddr` up to `end_vaddr` the stack pointer has moved for the first time, by `delta`. */
 void go_code_find_frame(struct go_code *code, uint64_t first_vaddr, uint64_t end_vaddr, int32_t delta);
 /* The exceptions of the functions that change stacks, end stacks, or are called by nobody. */

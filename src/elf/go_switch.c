@@ -85,24 +85,33 @@ static uint32_t find_bytes(const struct go_code *code, uint32_t at, const char *
 }
 
 /* mov %fs:off32,%REG; or, where the linker has relaxed an access through the GOT, mov $off32,%rcx; mov %fs:(%rcx),%REG. Then cmp off32(%rbx),%rax: m.curg. */
-struct go_thread go_thread_of(const struct go_code *code)
+void go_thread_read_systemstack(const struct go_code *code, struct go_thread *thread)
 {
-	struct go_thread thread = { 0 };
 	uint32_t at = find_bytes(code, 0, "\x64\x48\x8b\x04\x25", 5), curg = find_bytes(code, 0, "\x48\x3b\x83", 3);
 
 	if (at < code->nr) {
-		thread.tls_off = i32_at(code, at + 5);
+		thread->tls_off = i32_at(code, at + 5);
 	} else {
 		at = find_bytes(code, 0, "\x48\xc7\xc1", 3);
 		if (!has_bytes(code, at + 7, "\x64\x48\x8b\x01", 4))
-			return thread;
-		thread.tls_off = i32_at(code, at + 3);
+			return;
+		thread->tls_off = i32_at(code, at + 3);
 	}
 	if (curg < code->nr && i32_at(code, curg + 3) > 0 && i32_at(code, curg + 3) <= INT16_MAX) {
-		thread.curg_off = (int16_t)i32_at(code, curg + 3);
-		thread.is_known = true;
+		thread->curg_off = (int16_t)i32_at(code, curg + 3);
+		thread->is_known = true;
 	}
-	return thread;
+}
+
+/* mov %rbp,off8(%rdi or %rsi) */
+void go_thread_read_morestack(const struct go_code *code, struct go_thread *thread)
+{
+	uint32_t at = 0;
+
+	while (at < code->nr && !has_bytes(code, at, "\x48\x89\x6f", 3) && !has_bytes(code, at, "\x48\x89\x6e", 3))
+		at++;
+	if (code->nr > 3 && at < code->nr - 3)
+		thread->sched_bp = code->bytes[at + 3];
 }
 
 /* Two ways: push %rbp; mov %rsp,%rbp; sub $N,%rsp (1.21 and later), or sub $N,%rsp; mov %rbp,N-8(%rsp); lea N-8(%rsp),%rbp. Both leave the caller's rbp at CFA - 16 and
@@ -160,8 +169,8 @@ struct sonde_rule go_code_rule(const struct go_code *code, uint64_t vaddr, int32
 
 	if (code->is_switching && delta > 0 && vaddr >= code->bp_set_from)
 		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_BY_BP, .cfa_off = 16, .bp_kind = SONDE_BP_CFA };
-	if (code->is_injected && delta < INT32_MAX / 2) {
-		rule = (struct sonde_rule){ .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_INJECTED, .cfa_off = delta + 8 };
+	if (code->has_switch_kind) {
+		rule = (struct sonde_rule){ .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = (uint8_t)code->switch_kind, .cfa_off = delta + 8 };
 		if (delta > 0 && vaddr >= code->bp_saved_from && code->bp_off == -16)
 			rule.bp_kind = SONDE_BP_CFA;
 		return rule;
@@ -270,21 +279,22 @@ static void except_systemstack(struct go_code *code, const struct go_thread *thr
 		except_by_frame(code);
 }
 
-/* runtime.newstack, which it calls on the scheduler's stack, does not return: the goroutine goes on at g.sched. */
-static void except_morestack(struct go_code *code, const struct go_thread *thread)
+static struct sonde_rule left_goroutine_rule(const struct go_thread *thread, enum sonde_switch_kind kind)
 {
-	struct sonde_rule rule = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_MORESTACK };
-	uint32_t at = 0;
+	if (!thread->is_known || !thread->sched_bp)
+		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED };
+	return (struct sonde_rule){ .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = (uint8_t)kind, .tls_off = thread->tls_off, .curg_off = thread->curg_off,
+				    .sched_bp = thread->sched_bp };
+}
 
-	while (at < code->nr && !has_bytes(code, at, "\x48\x89\x6f", 3) && !has_bytes(code, at, "\x48\x89\x6e", 3)) /* mov %rbp,off8(%rdi or %rsi) */
-		at++;
-	rule.tls_off = thread->tls_off;
-	rule.curg_off = thread->curg_off;
-	if (thread->is_known && code->nr > 3 && at < code->nr - 3)
-		rule.sched_bp = code->bytes[at + 3];
-	else
-		rule = (struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED };
-	except_rest(code, rule);
+/* It changes the stack, then pushes the goroutine that called (push %rax), and calls. */
+static void except_mcall(struct go_code *code, const struct go_thread *thread)
+{
+	uint32_t size, at = find_sp_write(code, 0, &size), push = find_bytes(code, at + size, "\x50", 1);
+	struct sonde_rule unsupported = { .kind = SONDE_RULE_KIND_UNSUPPORTED };
+
+	except(code, at + size, push + 1u, unsupported);
+	except(code, push < code->nr ? push + 1u : 0, function_size(code), push < code->nr ? left_goroutine_rule(thread, SONDE_SWITCH_MCALL) : unsupported);
 }
 
 /* From a move of `reg` to the stack, at or behind `at`, to the next mov %rsi,%rsp. */
@@ -350,7 +360,7 @@ static void except_cgocallback(struct go_code *code, const struct go_thread *thr
 	except_between(code, rule);
 }
 
-enum special { END, SIGNAL_HANDLER, INJECTED, SYSTEMSTACK, MORESTACK, MCALL, ASMCGOCALL, CGOCALLBACK, CROSSCALL2 };
+enum special { END, SIGNAL_HANDLER, INJECTED, SCHEDULER, SYSTEMSTACK, MORESTACK, MCALL, ASMCGOCALL, CGOCALLBACK, CROSSCALL2 };
 
 /* By their names, which every program has; the numbers of abi.FuncID change. */
 static const struct {
@@ -368,6 +378,7 @@ static const struct {
 	{ "runtime.asyncPreempt", INJECTED },
 	{ "runtime.debugCallV1", INJECTED },
 	{ "runtime.debugCallV2", INJECTED },
+	{ "runtime.schedule", SCHEDULER },
 	{ "runtime.systemstack", SYSTEMSTACK },
 	{ "runtime.morestack", MORESTACK },
 	{ "runtime.mcall", MCALL },
@@ -375,6 +386,12 @@ static const struct {
 	{ "runtime.cgocallback", CGOCALLBACK },
 	{ "crosscall2", CROSSCALL2 },
 };
+
+static void set_switch_kind(struct go_code *code, enum sonde_switch_kind kind)
+{
+	code->has_switch_kind = true;
+	code->switch_kind = kind;
+}
 
 static void except_special(struct go_code *code, enum special special, const struct go_thread *thread)
 {
@@ -385,16 +402,19 @@ static void except_special(struct go_code *code, enum special special, const str
 	case SIGNAL_HANDLER: /* marked as the end of a stack: of Go's own tracebacks. Behind it the kernel's frame leads on */
 		break;
 	case INJECTED:
-		code->is_injected = true;
+		set_switch_kind(code, SONDE_SWITCH_INJECTED);
 		break;
 	case SYSTEMSTACK:
 		except_systemstack(code, thread);
 		break;
 	case MORESTACK:
-		except_morestack(code, thread);
+		except_rest(code, left_goroutine_rule(thread, SONDE_SWITCH_MORESTACK));
 		break;
-	case MCALL: /* what it calls on the scheduler's stack never returns, and soon belongs to no goroutine */
-		except_rest(code, (struct sonde_rule){ .kind = SONDE_RULE_KIND_END });
+	case MCALL:
+		except_mcall(code, thread);
+		break;
+	case SCHEDULER:
+		set_switch_kind(code, SONDE_SWITCH_SCHEDULER);
 		break;
 	case ASMCGOCALL:
 		except_asmcgocall(code);
@@ -411,7 +431,7 @@ static void except_special(struct go_code *code, enum special special, const str
 /* The compiler makes functions of the same names that translate between calling conventions. They have no flags; all did not before 1.17. */
 static bool may_be_special(const struct go_code *code, enum special special)
 {
-	return code->function.flags || special == INJECTED || !code->has_flags;
+	return code->function.flags || special == INJECTED || special == SCHEDULER || !code->has_flags;
 }
 
 void go_code_find_exceptions(struct go_code *code, const struct go_thread *thread)

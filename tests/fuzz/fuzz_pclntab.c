@@ -21,7 +21,7 @@ static int take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *ru
 
 	check_that(order->is_open ? start_vaddr > order->last_vaddr : rule != NULL);
 	check_that(!rule || rule->kind != SONDE_RULE_KIND_STEP || rule->cfa_off >= 8);
-	check_that(!rule || rule->kind != SONDE_RULE_KIND_SWITCH || rule->cfa_kind <= SONDE_SWITCH_INJECTED);
+	check_that(!rule || rule->kind != SONDE_RULE_KIND_SWITCH || rule->cfa_kind <= SONDE_SWITCH_SCHEDULER);
 	order->last_vaddr = start_vaddr;
 	order->is_open = rule != NULL;
 	return 0;

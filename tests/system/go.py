@@ -65,7 +65,7 @@ def profile(program, *args):
 LEAVES = {"main.frameless", "main.withFrame", "main.spinAsm", "main.systemSpin", "main.inlinedInner", "main.leaf", "c_leaf", "main.readsClock"}
 # Where stacks begin that are no goroutine's: a thread's, and the scheduler's between two goroutines, on which nothing returns.
 G0_ROOTS = {"runtime.mstart", "runtime.mcall", "runtime.morestack", "runtime.rt0_go"}
-ROOTS = {"runtime.main", "main.worker", "main.grows.func1"} # of goroutines, behind runtime.goexit
+ROOTS = {"runtime.main", "main.worker", "main.grows.func1", "main.yields.func1"} # of goroutines, behind runtime.goexit
 # What a function's last instructions can have been interrupted by, and what it calls to know the time.
 ABOVE = r"gogo|\w+body|runtime\.\S+|time\.\S+|__vdso_\w+|\[vdso\S*\]|__restore_rt|\[libc[^\]]*\]|internal/\S+"
 NAMES_OF_WRAPPERS = r"main\.main\.(func|gowrap)\d+|runtime\.\S+\.(func|gowrap)\d+"
@@ -98,6 +98,8 @@ def go_error(chains):
 			return "begins with %s" % user[0]
 		if len(user) > 1 and user[1] not in ROOTS and not user[1].startswith("runtime."):
 			return "%s is no goroutine's first function" % user[1]
+		if "runtime.schedule" in user:
+			return "the scheduler has left all goroutines"
 		return grown_error(user, chains) if "main.grow" in user else None
 	return error_of
 
@@ -122,7 +124,8 @@ def check_plain(path):
 		check(len(program.chains) == 8, lambda: "the workload has told %s" % sorted(program.chains))
 		stacks = parse_folded(profile(program))
 	share = check_exact(stacks, go_error(list(program.chains.values())), at_least=500)
-	for leaf in ("main.frameless", "main.withFrame", "main.spinAsm", "main.systemSpin", "main.inlinedInner", "main.readsClock", "main.grow", "main.allocates"):
+	for leaf in ("main.frameless", "main.withFrame", "main.spinAsm", "main.systemSpin", "main.inlinedInner", "main.readsClock", "main.grow", "main.allocates", "main.yields.func1",
+		"runtime.schedule"):
 		check(with_leaf(stacks, leaf) > 10, lambda: "%d samples in %s" % (with_leaf(stacks, leaf), leaf))
 	return "%.2f %% of %d samples, Go %d.%d" % (share * 100, total(stacks), *go_version())
 

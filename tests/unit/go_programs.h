@@ -37,6 +37,7 @@ static const struct made_program new_program = {
 		/* push; mov; sub $0x10,%rsp; mov 0x38(%rdx),%rsp; call; mov %r12,%rsp; add; pop; ret */
 		{ "runtime.nanotime1", CODE(PUSH_BP "\x48\x83\xec\x10" TO_G0 CALL_DI "\x4c\x89\xe4" "\x48\x83\xc4\x10" "\x5d\xc3"), 32, SP_WRITE,
 			.sp = { { 1, 0 }, { 8, 8 }, { 21, 24 }, { 22, 8 }, { 23, 0 } } },
+		{ "runtime.schedule", CODE(PUSH_BP "\x48\x83\xec\x10" "\x0f\x0b"), 16, 0, .sp = { { 1, 0 }, { 8, 8 }, { 10, 24 } } },
 		{ "runtime.sigpanic", CODE(PUSH_BP "\x48\x83\xec\x10" "\x0f\x0b"), 16, 0, .sp = { { 1, 0 }, { 8, 8 }, { 10, 24 } } },
 		/* sub $0x30,%rsp; nop; mov %rbp,0x10(%rsp); call; add; ret: it is called by the kernel, and keeps C's registers */
 		{ "runtime.sigtramp", CODE("\x48\x83\xec\x30" "\x90" "\x48\x89\x6c\x24\x10" CALL_DI "\x48\x83\xc4\x30" "\xc3"), 32, TOP_FRAME,
@@ -54,7 +55,7 @@ static const struct made_program new_program = {
 		{ "foreign", CODE("\xc3"), 16, 0 }, /* C that was linked in: no table */
 		{ "runtime.asmcgocall", CODE(PUSH_BP "\x5d\xc3"), 16, 0, .sp = { { 1, 0 }, { 5, 8 }, { 6, 0 } } }, /* the compiler's own: between calling conventions */
 	},
-	.nr_functions = 15,
+	.nr_functions = 16,
 };
 
 #define SUB_OLD "\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10" /* sub $0x18,%rsp; mov %rbp,0x10(%rsp); lea 0x10(%rsp),%rbp */

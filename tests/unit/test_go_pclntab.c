@@ -217,7 +217,9 @@ static void ends(void **state)
 	EXPECT_KIND(vaddr_of("runtime.goexit", 0) + 1, SONDE_RULE_KIND_END);
 	at = vaddr_of("runtime.mcall", 0);
 	EXPECT_STEP(at + 4, 16, -16);
-	EXPECT_KIND(at + 11, SONDE_RULE_KIND_END);
+	EXPECT_KIND(at + 8, SONDE_RULE_KIND_UNSUPPORTED); /* the goroutine is not yet on the stack */
+	assert_int_equal(EXPECT_SWITCH(at + 11, SONDE_SWITCH_MCALL, 0).sched_bp, 0x60);
+	EXPECT_SWITCH(vaddr_of("runtime.schedule", 0) + 9, SONDE_SWITCH_SCHEDULER, 32);
 	at = vaddr_of("gogo", 0);
 	EXPECT_STEP(at, 8, 0);
 	EXPECT_KIND(at + 3, SONDE_RULE_KIND_UNSUPPORTED);
@@ -351,7 +353,7 @@ static void refused(void **state)
 	broken.data[index + 8 + 1] = 1; /* the second function behind the third */
 	assert_int_equal(read_bytes(broken.data, broken.size), -EBADMSG);
 	broken = go_table;
-	broken.data[index + 15 * 8 + 2] = 1; /* the last one ends behind the file's code */
+	broken.data[index + 16 * 8 + 2] = 1; /* the last one ends behind the file's code */
 	assert_int_equal(read_bytes(broken.data, broken.size), -EBADMSG);
 	broken = go_table;
 	broken.data[10] = 0xff; /* more functions than the table can hold */

@@ -24,10 +24,10 @@
 #define CURG	  (STRUCTS + 0x600)
 #define CURG_OFF  0xb8
 #define SCHED_BP  0x60
-#define NR_FUNCTIONS 9
+#define NR_FUNCTIONS 11
 #define FRAME(pc) ((pc) | SONDE_FRAME_RETURN)
 
-enum function { PLAIN, END, SYSTEMSTACK, OLD_SYSTEMSTACK, MORESTACK, ASMCGOCALL, CGOCALLBACK, SIGPANIC, TURNING };
+enum function { PLAIN, END, SYSTEMSTACK, OLD_SYSTEMSTACK, MORESTACK, ASMCGOCALL, CGOCALLBACK, SIGPANIC, TURNING, MCALL, SCHEDULER };
 #define PC(function) (CODE_PC + (function) * 0x100 + 8)
 
 static const struct sonde_rule function_rules[NR_FUNCTIONS] = {
@@ -39,6 +39,8 @@ static const struct sonde_rule function_rules[NR_FUNCTIONS] = {
 	[ASMCGOCALL] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_ASMCGOCALL, .cfa_off = 16, .bp_kind = SONDE_BP_CFA, .g_slot = 8, .depth_slot = 0 },
 	[CGOCALLBACK] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_CGOCALLBACK, .cfa_off = 40, .bp_kind = SONDE_BP_CFA, .tls_off = -8 },
 	[SIGPANIC] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_INJECTED, .cfa_off = 32, .bp_kind = SONDE_BP_CFA },
+	[MCALL] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_MCALL, .tls_off = -8, .curg_off = CURG_OFF, .sched_bp = SCHED_BP },
+	[SCHEDULER] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_SCHEDULER, .cfa_off = 32, .bp_kind = SONDE_BP_CFA },
 	[TURNING] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_BY_BP, .cfa_off = 16 },
 };
 
@@ -183,6 +185,32 @@ static void more_stack(void **state)
 	check_stack(SONDE_STOP_READ_FAULT, PC(PLAIN), FRAME(PC(MORESTACK)));
 }
 
+/* mcall goes on at its caller as long as that is the thread's goroutine, and no scheduler stands above. */
+static void machine_call(void **state)
+{
+	uint64_t sp = G0_STACK + 0x100;
+
+	setup_program();
+	put(put_plain(sp, 0, PC(MCALL)), CURG);
+	put(CURG + 56, GO_STACK + 0x100);
+	put(CURG + 64, PC(PLAIN));
+	put(CURG + SCHED_BP, 0);
+	put_plain(GO_STACK + 0x100, 0, PC(END));
+	walk_from(PC(PLAIN), sp, 0);
+	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(MCALL)), FRAME(PC(PLAIN)), FRAME(PC(END)));
+	put(sp + 32, G0); /* the goroutine that called is another one than m.curg */
+	walk_from(PC(PLAIN), sp, 0);
+	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(MCALL)));
+	put(sp + 32, CURG);
+	walk_from(PC(SCHEDULER), sp, 0); /* m.curg may be the next one already */
+	check_stack(SONDE_STOP_COMPLETE, PC(SCHEDULER), FRAME(PC(MCALL)));
+	put(sp + 24, PC(MORESTACK));
+	walk_from(PC(SCHEDULER), sp, 0);
+	check_stack(SONDE_STOP_COMPLETE, PC(SCHEDULER), FRAME(PC(MORESTACK)));
+	walk_from(PC(PLAIN), sp, 0); /* is forgotten by the next walk */
+	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(MORESTACK)), FRAME(PC(PLAIN)), FRAME(PC(END)));
+}
+
 /* Go, C, Go, C, Go: each callback's frame on g0 has put the place of the one before away. */
 static void there_and_back(void **state)
 {
@@ -262,7 +290,8 @@ static void every_read_may_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_frame_pointer), cmocka_unit_test(by_goroutine), cmocka_unit_test(more_stack),	    cmocka_unit_test(there_and_back),
+		cmocka_unit_test(by_frame_pointer), cmocka_unit_test(by_goroutine), cmocka_unit_test(more_stack),	    cmocka_unit_test(machine_call),
+		cmocka_unit_test(there_and_back),
 		cmocka_unit_test(injected),	    cmocka_unit_test(no_way_out),   cmocka_unit_test(every_read_may_fail),
 	};
 

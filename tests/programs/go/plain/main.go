@@ -178,6 +178,23 @@ func allocates(until time.Time) {
 	sink += uint64(len(list[3]))
 }
 
+// Goroutines that do nothing but make room for each other: the scheduler's stack begins where one of them stands, and has left it when it runs the next.
+//
+//go:noinline
+func yields(until time.Time) {
+	done := make(chan bool)
+	for i := 0; i < 2; i++ {
+		go func() {
+			for time.Now().Before(until) {
+				runtime.Gosched()
+			}
+			done <- true
+		}()
+	}
+	<-done
+	<-done
+}
+
 //go:noinline
 func worker(until time.Time, done chan bool) {
 	tell("goroutine", "main.frameless")
@@ -190,7 +207,7 @@ func worker(until time.Time, done chan bool) {
 func main() {
 	seconds, _ := strconv.ParseFloat(os.Args[1], 64)
 	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
-	turns := []func(until time.Time){callsFrameless, callsAssembly, callsSystemstack, callsInlined, readsClock, grows, allocates}
+	turns := []func(until time.Time){callsFrameless, callsAssembly, callsSystemstack, callsInlined, readsClock, grows, allocates, yields}
 	onSpin = systemBody
 	fmt.Printf("pid %d\n", os.Getpid())
 	for isReady := false; time.Now().Before(end); isReady = true {
