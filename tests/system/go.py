@@ -67,7 +67,7 @@ LEAVES = {"main.frameless", "main.withFrame", "main.spinAsm", "main.systemSpin",
 G0_ROOTS = {"runtime.mstart", "runtime.mcall", "runtime.morestack", "runtime.rt0_go"}
 ROOTS = {"runtime.main", "main.worker", "main.grows.func1", "main.yields.func1"} # of goroutines, behind runtime.goexit
 # What a function's last instructions can have been interrupted by, and what it calls to know the time.
-ABOVE = r"gogo|\w+body|runtime\.\S+|time\.\S+|__vdso_\w+|\[vdso\S*\]|__restore_rt|\[libc[^\]]*\]|internal/\S+"
+ABOVE = r"gogo|gcWriteBarrier|\w+body|runtime[./]\S+|time\.\S+|__vdso_\w+|\[vdso\S*\]|__restore_rt|\[libc[^\]]*\]|internal/\S+"
 NAMES_OF_WRAPPERS = r"main\.main\.(func|gowrap)\d+|runtime\.\S+\.(func|gowrap)\d+"
 
 
