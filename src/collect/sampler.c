@@ -89,13 +89,14 @@ static bool can_make_map(uint32_t nr_pages)
 	return fd >= 0;
 }
 
-static int load_failed(int err, struct diag *diag)
+/* can_make_maps: could before anything was loaded. Kernels before 5.11 count what is loaded as locked memory, and give it back later; libbpf raises the limit where it may. */
+static int load_failed(int err, bool can_make_maps, struct diag *diag)
 {
 	struct utsname kernel = { .release = "?" };
 
-	if (err == -EPERM && can_make_map(1) && !can_make_map(4096)) /* before 5.11 they count as locked; libbpf raises the limit where it may */
+	if (err == -EPERM && can_make_maps && !can_make_map(4096))
 		return diag_errno(diag, ENOMEM, "the limit of locked memory is too low for BPF maps, and this process may not raise it: ulimit -l unlimited");
-	if (err == -EPERM || (err == -EACCES && !can_make_map(1))) /* EACCES is also the verifier's no */
+	if (err == -EPERM || (err == -EACCES && !can_make_maps)) /* EACCES is also the verifier's no */
 		return diag_errno(diag, EPERM, "the kernel does not permit BPF programs to this user");
 	if (err == -ENOMEM)
 		return diag_errno(diag, ENOMEM, "no memory for the BPF maps");
@@ -151,6 +152,7 @@ static struct bpf_program *tick_program(const struct sampler *sampler)
 
 static int load_programs(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
 {
+	bool can_make_maps = can_make_map(1);
 	int err;
 
 	sampler->skeleton = profile_bpf__open();
@@ -163,19 +165,22 @@ static int load_programs(struct sampler *sampler, const struct sampler_options *
 	bpf_program__set_autoload(sampler->skeleton->progs.on_tick_retry, sampler->retries);
 	bpf_map__set_autocreate(sampler->skeleton->maps.retries, sampler->retries);
 	err = profile_bpf__load(sampler->skeleton);
-	return err ? load_failed(err, diag) : 0;
+	return err ? load_failed(err, can_make_maps, diag) : 0;
 }
 
 static int load(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
 {
+	struct diag why = { 0 };
 	int err;
 
 	sampler->retries = true;
-	err = load_programs(sampler, options, diag);
+	err = load_programs(sampler, options, &why);
 	if (err == -EOPNOTSUPP) { /* before Linux 6.18 */
 		profile_bpf__destroy(sampler->skeleton);
 		sampler->retries = false;
 		err = load_programs(sampler, options, diag);
+	} else if (err && diag) {
+		*diag = why;
 	}
 	if (err)
 		return err;
