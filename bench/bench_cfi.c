@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 		printf("%10" PRIu32 " %8" PRIu32 " %6" PRIu32 " %6" PRIu32 " %5" PRIu32 " %9.2f %9.2f %8.1f %8.2f  %s\n", median->nr_rows,
 		       median->nr_blocks, median->nr_rules, median->nr_unsupported, median->nr_bad_fdes, (double)passes[1].ns / 1e6, (double)median->ns / 1e6,
 		       (double)median->nr_rows * 1e3 / (double)passes[1].ns,
-		       (median->nr_rows * 4.0 + (median->nr_blocks + 1) * 4.0) / median->nr_rows, argv[i]);
+		       (median->nr_rows * 4.0 + median->nr_blocks * 8.0) / median->nr_rows, argv[i]);
 	}
 	return failed;
 }

@@ -79,6 +79,19 @@ static int restrict_tracker(struct sonde_session *session)
 	return nr ? tracker_only(session->tracker, tgids, nr, false) : 0;
 }
 
+/* Without one, every start compiles all tables: slower, no worse. */
+static void open_cache(struct sonde_session *session)
+{
+	struct table_cache *cache;
+	struct diag diag = { 0 };
+	int err = session->options.no_unwind_cache ? -ENOENT : table_cache_open(NULL, TABLE_CACHE_MAX_BYTES, &diag, &cache);
+
+	if (!err)
+		tracker_use_cache(session->tracker, cache);
+	else if (err == -EPERM) /* somebody should know; that there is no place for one is no news */
+		account_note(profile_account(session->profile), "%s", diag.text);
+}
+
 /* Loads the kernel side, then reads what runs. */
 static int set_up(struct sonde_session *session, const struct sonde_profile_options *options)
 {
@@ -107,6 +120,8 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	err = tracker_new(&(struct table_store_options){ .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes,
 							 .max_rules = SAMPLER_MAX_RULES, .max_bytes = session->options.unwind_bytes },
 			  profile_account(session->profile), &session->diag, &session->tracker);
+	if (!err)
+		open_cache(session);
 	if (!err && options->audit_every)
 		err = auditor_new(tracker_processes(session->tracker), profile_account(session->profile), &session->diag, &session->auditor);
 	if (!err) {

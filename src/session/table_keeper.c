@@ -39,7 +39,8 @@ struct table_keeper {
 	bool has_waiting;
 	uint64_t reloads_from_ns;         /* of the second in which nr_reloads were made */
 	uint32_t nr_reloads;
-	uint64_t nr_evicted, nr_reloaded, nr_put_off;
+	uint64_t nr_evicted, nr_reloaded, nr_put_off, nr_cached;
+	struct table_cache *cache;        /* or NULL */
 };
 
 struct table_keeper *table_keeper_new(struct table_store *store, struct process_table *processes, struct account *account, table_keeper_tell_fn tell, void *arg)
@@ -122,13 +123,26 @@ static void loaded(struct table_keeper *keeper, struct kept_table *table, uint32
 	process_table_renew_objects(keeper->processes, is_one, &object);
 }
 
-/* Builds the table of the file. NULL with 0: it has none. */
+void table_keeper_use_cache(struct table_keeper *keeper, struct table_cache *cache)
+{
+	keeper->cache = cache;
+}
+
+/* Builds the table of the file, or finds it on disk. NULL with 0: it has none. */
 static int build(struct table_keeper *keeper, uint32_t object, struct unwind_table **ret_table)
 {
 	const struct object *file = object_at(keeper, object);
+	struct rule_table *rules = table_store_rules(keeper->store);
+	uint32_t nr_refused = rule_table_nr_refused(rules);
 	struct diag diag = { 0 };
-	int err = file->elf ? unwind_table_build(file->elf, table_store_rules(keeper->store), &diag, ret_table) : -ENODATA;
+	int err = file->elf && keeper->cache ? table_cache_load(keeper->cache, file->elf, file->path, rules, ret_table) : -ENOENT;
 
+	keeper->nr_cached += !err;
+	if (err != -ENOENT)
+		return err;
+	err = file->elf ? unwind_table_build(file->elf, rules, &diag, ret_table) : -ENODATA;
+	if (!err && keeper->cache && rule_table_nr_refused(rules) == nr_refused) /* else it lacks rules that another time may have room for */
+		table_cache_keep(keeper->cache, file->elf, file->path, rules, *ret_table);
 	if (err == -ENOMEM || !err)
 		return err;
 	if (err != -ENODATA)
@@ -397,6 +411,7 @@ void table_keeper_account(const struct table_keeper *keeper, struct account *acc
 	account->unwind_bytes = table_store_table_bytes(keeper->store);
 	account->unwind_evicted = keeper->nr_evicted;
 	account->unwind_reloaded = keeper->nr_reloaded;
+	account->unwind_cached = keeper->nr_cached;
 	if (keeper->nr_put_off)
 		account_note(account, "%" PRIu64 " stacks found no room for the unwind table of a file: --unwind-memory is too small for what is sampled",
 			     keeper->nr_put_off);

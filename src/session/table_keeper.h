@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "model/account.h"
 #include "process/process_table.h"
+#include "unwind/table_cache.h"
 #include "unwind/table_store.h"
 
 /* Tells the kernel of all processes that count as changed. 0 or an error that ends the run. */
@@ -18,6 +19,8 @@ struct table_keeper;
 /* Borrows all for its life. NULL: no memory. */
 struct table_keeper *table_keeper_new(struct table_store *store, struct process_table *processes, struct account *account, table_keeper_tell_fn tell,
 				      void *arg);
+/* Looks for tables on disk before it builds them, and keeps them there. Borrowed for the keeper's life. */
+void table_keeper_use_cache(struct table_keeper *keeper, struct table_cache *cache);
 /* Before table_store_free. */
 void table_keeper_free(struct table_keeper *keeper);
 /* Sees that a file's table is loaded, when it is not yet and there is room. Makes no room: what finds none waits for table_keeper_settle. 0 or -ENOMEM. */

@@ -20,6 +20,7 @@ struct tracker {
 	struct table_store *store;
 	struct account *account;
 	struct table_keeper *keeper;
+	struct table_cache *cache;     /* or NULL */
 	struct sonde_mapping *scratch; /* of the process that is being told */
 	uint32_t scratch_capacity;
 	struct u64_map only;           /* tgids */
@@ -71,6 +72,7 @@ void tracker_free(struct tracker *tracker)
 		return;
 	sideband_free(tracker->sideband);
 	table_keeper_free(tracker->keeper);
+	table_cache_free(tracker->cache);
 	table_store_free(tracker->store);
 	process_table_free(tracker->processes);
 	u64_map_done(&tracker->only);
@@ -78,6 +80,12 @@ void tracker_free(struct tracker *tracker)
 	buffer_done(&tracker->lacking);
 	free(tracker->scratch);
 	free(tracker);
+}
+
+void tracker_use_cache(struct tracker *tracker, struct table_cache *cache)
+{
+	tracker->cache = cache;
+	table_keeper_use_cache(tracker->keeper, cache);
 }
 
 int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children)

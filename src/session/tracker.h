@@ -10,12 +10,15 @@
 #include "model/account.h"
 #include "process/process_table.h"
 #include "unwind/raw_walk.h"
+#include "unwind/table_cache.h"
 #include "unwind/table_store.h"
 
 struct tracker;
 /* Opens the side-band: from now on nothing is missed. `account` is borrowed for the tracker's life: notes and losses go there. */
 MUST_CHECK int tracker_new(const struct table_store_options *store, struct account *account, struct diag *diag, struct tracker **ret_tracker);
 void tracker_free(struct tracker *tracker);
+/* Looks for unwind tables on disk before it builds them, and keeps them there. Takes over the cache. */
+void tracker_use_cache(struct tracker *tracker, struct table_cache *cache);
 /* Keeps to these processes, and to the children they have from now on when `children` says so; else all. Before tracker_scan. */
 MUST_CHECK int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children);
 /* Reads what runs already. */

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/table_cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+#include "base/u64_map.h"
+#include "unwind/table_image.h"
+
+#define MIN_ROWS 2500               /* below, compiling takes less than opening a file */
+#define MIN_AGE_S 2                 /* a file that was changed just now may change again within the resolution of its times */
+#define TEMPORARY_AGE_S 3600        /* what a writer left behind that did not come to its end */
+#define MIN_BUILD_ID_BYTES 8
+#define SUFFIX ".table"
+#define TEMPORARY ".new"
+#define NAME_BYTES (2 * BUILD_ID_MAX + 64)
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+#define ZFS_SUPER_MAGIC 0x2fc12fc1
+#define EROFS_MAGIC 0xe0f5e1e2
+
+struct table_cache {
+	int dir_fd;
+	uint64_t bytes;      /* of the files in it, as far as is known */
+	uint64_t max_bytes;
+	uint32_t nr_written; /* for the names of temporary files */
+};
+
+/* Makes all directories of the path. Failures show when it is opened. */
+static void make_directories(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	mkdir(path, 0700);
+}
+
+static int default_path(char *to, size_t size)
+{
+	const char *own = secure_getenv("SONDE_CACHE_DIR"), *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+	int length;
+
+	if (own && *own)
+		length = snprintf(to, size, "%s", own);
+	else if (!geteuid())
+		length = snprintf(to, size, "/var/cache/sonde/unwind");
+	else if (xdg && *xdg == '/')
+		length = snprintf(to, size, "%s/sonde/unwind", xdg);
+	else if (home && *home == '/')
+		length = snprintf(to, size, "%s/.cache/sonde/unwind", home);
+	else
+		return -ENOENT;
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+static bool is_ours(const struct stat *st)
+{
+	return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* --- the bound ------------------------------------------------------------------------------------------------------------------------- */
+
+struct cached_file {
+	char name[NAME_BYTES];
+	uint64_t bytes;
+	int64_t used_s;
+};
+
+static int by_use(const void *a, const void *b)
+{
+	const struct cached_file *x = a, *y = b;
+
+	return x->used_s < y->used_s ? -1 : x->used_s > y->used_s;
+}
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), suffix_length = strlen(suffix);
+
+	return length > suffix_length && !strcmp(name + length - suffix_length, suffix);
+}
+
+/* Takes down what is there, and removes what writers left behind. Others may come and go meanwhile. */
+static int list_files(struct table_cache *cache, struct buffer *to)
+{
+	CLEANUP(closedirp) DIR *dir = NULL;
+	const struct dirent *entry;
+	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int64_t now_s = time(NULL);
+
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		closep(&fd);
+		return -EIO;
+	}
+	cache->bytes = 0;
+	while ((entry = readdir(dir))) {
+		struct cached_file file = { 0 };
+		struct stat st;
+
+		if (fstatat(cache->dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		if (has_suffix(entry->d_name, TEMPORARY) && now_s - st.st_mtim.tv_sec > TEMPORARY_AGE_S)
+			unlinkat(cache->dir_fd, entry->d_name, 0);
+		if (!has_suffix(entry->d_name, SUFFIX) || strlen(entry->d_name) >= sizeof(file.name))
+			continue;
+		memcpy(file.name, entry->d_name, strlen(entry->d_name));
+		file.bytes = (uint64_t)st.st_size;
+		file.used_s = st.st_mtim.tv_sec;
+		cache->bytes += file.bytes;
+		buffer_append(to, &file, sizeof(file));
+	}
+	return to->err;
+}
+
+/* Removes the files that were not used longest until there is room for a quarter of max_bytes. */
+static void bound(struct table_cache *cache)
+{
+	struct buffer list = BUFFER_INIT(64u << 20);
+	struct cached_file *files;
+
+	if (cache->bytes <= cache->max_bytes)
+		return;
+	if (!list_files(cache, &list) && list.size) {
+		files = (struct cached_file *)list.data;
+		qsort(files, list.size / sizeof(*files), sizeof(*files), by_use);
+		for (size_t i = 0; i < list.size / sizeof(*files) && cache->bytes > cache->max_bytes / 4 * 3; i++) {
+			if (!unlinkat(cache->dir_fd, files[i].name, 0))
+				cache->bytes -= files[i].bytes;
+		}
+	}
+	buffer_done(&list);
+}
+
+int table_cache_open(const char *path, uint64_t max_bytes, struct diag *diag, struct table_cache **ret_cache)
+{
+	CLEANUP(table_cache_freep) struct table_cache *cache = calloc(1, sizeof(*cache));
+	struct buffer list = BUFFER_INIT(64u << 20);
+	char at[4096];
+	struct stat st;
+	int err = path ? (snprintf(at, sizeof(at), "%s", path) < (int)sizeof(at) ? 0 : -ENAMETOOLONG) : default_path(at, sizeof(at));
+
+	if (!cache)
+		return -ENOMEM;
+	cache->dir_fd = -1;
+	cache->max_bytes = max_bytes;
+	if (err)
+		return diag_errno(diag, -err, "there is no place for a cache of unwind tables");
+	make_directories(at);
+	cache->dir_fd = open(at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (cache->dir_fd < 0 || fstat(cache->dir_fd, &st))
+		return diag_errno(diag, errno, "the cache of unwind tables %s cannot be used: %s", at, strerror(errno));
+	if (st.st_uid != geteuid() || st.st_mode & (S_IRWXG | S_IRWXO))
+		return diag_errno(diag, EPERM, "the cache of unwind tables %s is not used: it is not ours alone (mode 0700)", at);
+	list_files(cache, &list); /* how many bytes there are */
+	buffer_done(&list);
+	bound(cache);
+	*ret_cache = MOVE(cache);
+	return 0;
+}
+
+void table_cache_free(struct table_cache *cache)
+{
+	if (!cache)
+		return;
+	closep(&cache->dir_fd);
+	free(cache);
+}
+
+/* --- which files ----------------------------------------------------------------------------------------------------------------------- */
+
+/* One that only this machine can have made up what it says of its files. */
+static bool is_local(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	switch ((uint32_t)fs.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+	case SQUASHFS_MAGIC:
+	case TMPFS_MAGIC:
+	case ZFS_SUPER_MAGIC:
+	case EROFS_MAGIC:
+		return true;
+	}
+	return false;
+}
+
+static bool key_of(const struct elf_file *elf, const char *path, struct table_key *key)
+{
+	const struct build_id *id = elf_file_build_id(elf);
+	int fd = elf_file_fd(elf);
+	struct stat st, here;
+
+	if (fd < 0 || id->size < MIN_BUILD_ID_BYTES || fstat(fd, &st) || st.st_uid != 0 || st.st_mode & (S_IWGRP | S_IWOTH) || !is_local(fd))
+		return false;
+	if (path[0] != '/' || stat(path, &here) || here.st_dev != st.st_dev || here.st_ino != st.st_ino)
+		return false;
+	if (time(NULL) - st.st_ctim.tv_sec < MIN_AGE_S)
+		return false;
+	*key = (struct table_key){ .device = st.st_dev, .inode = st.st_ino, .size = (uint64_t)st.st_size, .modified_s = st.st_mtim.tv_sec,
+				   .modified_ns = st.st_mtim.tv_nsec, .changed_s = st.st_ctim.tv_sec, .changed_ns = st.st_ctim.tv_nsec };
+	key->build_id.size = id->size;
+	memcpy(key->build_id.bytes, id->bytes, id->size);
+	return true;
+}
+
+static void name_of(const struct table_key *key, char *to, size_t size)
+{
+	char id[2 * BUILD_ID_MAX + 1];
+
+	build_id_text(&key->build_id, id);
+	snprintf(to, size, "%s.%016" PRIx64 SUFFIX, id, hash_bytes(key, sizeof(*key), 0));
+}
+
+/* --- reading and writing ----------------------------------------------------------------------------------------------------------------- */
+
+static void *read_whole(int fd, size_t size)
+{
+	CLEANUP(freep) char *bytes = malloc(size);
+
+	for (size_t off = 0; bytes && off < size;) {
+		ssize_t nr = pread(fd, bytes + off, size - off, (off_t)off);
+
+		if (nr <= 0)
+			return NULL;
+		off += (size_t)nr;
+	}
+	return MOVE(bytes);
+}
+
+int table_cache_load(struct table_cache *cache, const struct elf_file *elf, const char *path, struct rule_table *rules, struct unwind_table **ret_table)
+{
+	CLEANUP(freep) void *bytes = NULL;
+	CLEANUP(closep) int fd = -1;
+	char name[NAME_BYTES];
+	struct table_key key;
+	struct stat st;
+	int err;
+
+	if (!key_of(elf, path, &key))
+		return -ENOENT;
+	name_of(&key, name, sizeof(name));
+	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_ours(&st) || st.st_size <= 0 || st.st_size > TABLE_IMAGE_BYTES_MAX)
+		return -ENOENT;
+	bytes = read_whole(fd, (size_t)st.st_size);
+	err = bytes ? table_image_read(bytes, (size_t)st.st_size, &key, rules, ret_table) : -EIO;
+	if (!err)
+		futimens(fd, NULL); /* it was used now */
+	return err == -ENOMEM || !err ? err : -ENOENT;
+}
+
+static bool write_whole(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t nr = write(fd, bytes, size);
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			return false;
+		bytes += nr;
+		size -= (size_t)nr;
+	}
+	return true;
+}
+
+void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, const char *path, const struct rule_table *rules, const struct unwind_table *table)
+{
+	struct buffer image = BUFFER_INIT(TABLE_IMAGE_BYTES_MAX);
+	CLEANUP(closep) int fd = -1;
+	char name[NAME_BYTES], temporary[64];
+	struct table_key key;
+
+	if (table->nr_rows < MIN_ROWS || !key_of(elf, path, &key) || table_image_make(table, rules, &key, &image)) {
+		buffer_done(&image);
+		return;
+	}
+	name_of(&key, name, sizeof(name));
+	snprintf(temporary, sizeof(temporary), "%" PRIu32 ".%" PRIu32 TEMPORARY, (uint32_t)getpid(), cache->nr_written++);
+	fd = openat(cache->dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && (!write_whole(fd, image.data, image.size) || renameat(cache->dir_fd, temporary, cache->dir_fd, name)))
+		unlinkat(cache->dir_fd, temporary, 0);
+	else if (fd >= 0)
+		cache->bytes += image.size;
+	buffer_done(&image);
+	bound(cache);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A header, the rules, the index and the rows, in this order. In the image the rules are numbered in the order in which they stand in it, behind the fixed ones. */
+#include "unwind/table_image.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/reader.h"
+#include "base/u64_map.h"
+
+extern const uint64_t table_compiler; /* made by tools/source_hash.py of what makes tables out of files: changes with it */
+
+#define MAGIC 0x31454c4241544e53ULL /* "SNTABLE1" */
+
+struct image_header {
+	uint64_t magic;
+	uint64_t compiler;       /* table_compiler */
+	uint64_t checksum;       /* of the whole image with this field 0 */
+	struct table_key key;
+	uint64_t base_vaddr;
+	uint32_t nr_rules, nr_blocks, nr_rows, block_shift;
+	uint32_t nr_unsupported, nr_bad_fdes;
+};
+_Static_assert(sizeof(struct table_key) == 128, "there is padding that nobody zeroes");
+_Static_assert(sizeof(struct image_header) % 8 == 0, "there is padding that nobody zeroes");
+
+static uint64_t checksum(const void *bytes, size_t size)
+{
+	struct image_header header;
+
+	memcpy(&header, bytes, sizeof(header));
+	header.checksum = 0;
+	return hash_bytes((const char *)bytes + sizeof(header), size - sizeof(header), hash_bytes(&header, sizeof(header), size));
+}
+
+/* Numbers for the rules that stand in the rows, and the rules themselves behind each other. */
+static int append_rules(const struct unwind_table *table, const struct rule_table *rules, uint16_t *numbers, struct buffer *to, uint32_t *ret_nr)
+{
+	uint32_t nr_all, nr = 0;
+	const struct sonde_rule *all = rule_table_rules(rules, &nr_all);
+
+	for (uint32_t i = 0; i < table->nr_rows; i++) {
+		uint16_t rule = table->rows[i].rule;
+
+		if (rule < SONDE_RULE_FIRST_FREE || numbers[rule])
+			continue;
+		numbers[rule] = (uint16_t)(SONDE_RULE_FIRST_FREE + nr++);
+		buffer_append(to, &all[rule], sizeof(all[rule]));
+	}
+	*ret_nr = nr;
+	return to->err;
+}
+
+int table_image_make(const struct unwind_table *table, const struct rule_table *rules, const struct table_key *key, struct buffer *to)
+{
+	CLEANUP(freep) uint16_t *numbers = calloc(SONDE_MAX_RULES, sizeof(*numbers));
+	struct image_header header = {
+		.magic = MAGIC,
+		.compiler = table_compiler,
+		.key = *key,
+		.base_vaddr = table->base_vaddr,
+		.nr_blocks = table->nr_blocks,
+		.nr_rows = table->nr_rows,
+		.block_shift = table->block_shift,
+		.nr_unsupported = table->nr_unsupported,
+		.nr_bad_fdes = table->nr_bad_fdes,
+	};
+	size_t start = to->size;
+	struct sonde_row *rows;
+
+	if (!numbers)
+		return -ENOMEM;
+	buffer_append(to, &header, sizeof(header));
+	if (append_rules(table, rules, numbers, to, &header.nr_rules))
+		return to->err;
+	buffer_append(to, table->blocks, (table->nr_blocks + 1) * sizeof(*table->blocks));
+	rows = buffer_reserve(to, table->nr_rows * sizeof(*rows));
+	if (to->err)
+		return to->err;
+	for (uint32_t i = 0; i < table->nr_rows; i++) {
+		rows[i] = table->rows[i];
+		if (rows[i].rule >= SONDE_RULE_FIRST_FREE)
+			rows[i].rule = numbers[rows[i].rule];
+	}
+	memcpy(to->data + start, &header, sizeof(header));
+	header.checksum = checksum(to->data + start, to->size - start);
+	memcpy(to->data + start, &header, sizeof(header));
+	return 0;
+}
+
+/* Is it one of this build for this file, whole and of the size that it says? */
+static bool read_header(const void *bytes, size_t size, const struct table_key *key, struct image_header *header)
+{
+	struct reader reader = reader_of(bytes, size);
+
+	reader_copy(&reader, header, sizeof(*header));
+	if (reader.bad || header->magic != MAGIC || header->compiler != table_compiler || memcmp(&header->key, key, sizeof(*key)))
+		return false;
+	if (header->nr_blocks - 1 >= SONDE_MAX_BLOCKS || !header->nr_rows || header->nr_rules > SONDE_MAX_RULES - SONDE_RULE_FIRST_FREE ||
+	    header->block_shift < SONDE_MIN_BLOCK_SHIFT || header->block_shift > SONDE_MAX_BLOCK_SHIFT)
+		return false;
+	if (size != sizeof(*header) + header->nr_rules * sizeof(struct sonde_rule) + (header->nr_blocks + 1) * sizeof(uint32_t) +
+			    (uint64_t)header->nr_rows * sizeof(struct sonde_row))
+		return false;
+	return header->checksum == checksum(bytes, size);
+}
+
+/* What the kernel side relies on: the index is sound, rows are sorted in their block, the first stands at its begin, and the last ends the table. */
+static bool is_sound(const struct unwind_table *table, uint32_t nr_rules)
+{
+	uint32_t end = 1u << table->block_shift;
+
+	if (table->blocks[0] || table->blocks[table->nr_blocks] != table->nr_rows || table->rows[0].low || table->rows[table->nr_rows - 1].rule != SONDE_RULE_NONE)
+		return false;
+	for (uint32_t block = 0; block < table->nr_blocks; block++) {
+		uint32_t next = 0;
+
+		if (table->blocks[block] > table->blocks[block + 1] || table->blocks[block + 1] > table->nr_rows)
+			return false;
+		for (uint32_t row = table->blocks[block]; row < table->blocks[block + 1]; row++) {
+			if (table->rows[row].low < next || table->rows[row].low >= end || table->rows[row].rule >= SONDE_RULE_FIRST_FREE + nr_rules)
+				return false;
+			next = table->rows[row].low + 1u;
+		}
+	}
+	return true;
+}
+
+static void number_rows(struct unwind_table *table, struct rule_table *rules, const uint16_t *numbers)
+{
+	for (uint32_t i = 0; i < table->nr_rows; i++)
+		table->rows[i].rule = numbers[table->rows[i].rule];
+	rule_table_hold(rules, table->rows, table->nr_rows);
+	table->rules = rules;
+}
+
+int table_image_read(const void *bytes, size_t size, const struct table_key *key, struct rule_table *rules, struct unwind_table **ret_table)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = calloc(1, sizeof(*table));
+	CLEANUP(freep) uint16_t *numbers = calloc(SONDE_MAX_RULES, sizeof(*numbers));
+	struct reader reader = reader_of(bytes, size);
+	struct image_header header;
+
+	if (!table || !numbers)
+		return -ENOMEM;
+	if (!read_header(bytes, size, key, &header))
+		return -EBADMSG;
+	*table = (struct unwind_table){ .base_vaddr = header.base_vaddr, .nr_rows = header.nr_rows, .nr_blocks = header.nr_blocks, .block_shift = header.block_shift,
+					.nr_unsupported = header.nr_unsupported, .nr_bad_fdes = header.nr_bad_fdes };
+	table->blocks = calloc(table->nr_blocks + 1, sizeof(*table->blocks));
+	table->rows = malloc(table->nr_rows * sizeof(*table->rows));
+	if (!table->blocks || !table->rows)
+		return -ENOMEM;
+	reader_skip(&reader, sizeof(header));
+	for (uint32_t i = 0; i < SONDE_RULE_FIRST_FREE; i++)
+		numbers[i] = (uint16_t)i;
+	for (uint32_t i = 0; i < header.nr_rules; i++) {
+		struct sonde_rule rule;
+
+		reader_copy(&reader, &rule, sizeof(rule));
+		numbers[SONDE_RULE_FIRST_FREE + i] = rule_table_number(rules, &rule);
+	}
+	reader_copy(&reader, table->blocks, (table->nr_blocks + 1) * sizeof(*table->blocks));
+	reader_copy(&reader, table->rows, table->nr_rows * sizeof(*table->rows));
+	if (reader.bad || !is_sound(table, header.nr_rules))
+		return -EBADMSG;
+	number_rows(table, rules, numbers);
+	*ret_table = MOVE(table);
+	return 0;
+}
