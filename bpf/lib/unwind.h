@@ -370,6 +370,7 @@ WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
 	return 0;
 }
 
+#define WALK_MAX_FRAMELESS_BYTES 1024
 #define WALK_FRAMELESS 1 /* moved to the caller */
 #define WALK_UNSURE 2
 
@@ -380,7 +381,7 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
 	__u64 ret, by_bp = 0, bp, sp;
-	__u32 distance;
+	__u32 distance, other;
 	__u8 code[8] = {};
 
 	if (!w || read_user(w, code, sizeof(code), w->pc) || walk_word(w, w->sp, &ret))
@@ -399,11 +400,15 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 		distance = walk_called_distance(ref_of(w), ret, w->pc);
 		if (distance == WALK_MAX_LEAF_BYTES) /* called by way of a pointer, or entered by a jump, if at all */
 			return walk_may_be_frameless(ref_of(w)) ? WALK_UNSURE : 0;
+		other = WALK_MAX_LEAF_BYTES;
+		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_word(w, bp + 8, &by_bp))
+			other = walk_called_distance(ref_of(w), by_bp, w->pc);
 		if (walk_has_frame(w, w->pc, distance))
 			return 0;
-		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_word(w, bp + 8, &by_bp) &&
-		    walk_called_distance(ref_of(w), by_bp, w->pc) <= distance)
-			return 0;
+		if (other <= distance) /* the same function: it has called itself, and its frame comes later than at its begin */
+			return other == distance ? WALK_UNSURE : 0;
+		if (distance > WALK_MAX_FRAMELESS_BYTES) /* the function that was called there hardly reaches up to pc */
+			return WALK_UNSURE;
 	}
 	if (walk_find_mapping(w, ret - 1))
 		return 0;

@@ -499,7 +499,13 @@ static void test_frameless_leaf(void **state)
 	put_direct_call(in_top, leaf + 4); /* the frame pointer's caller called a function nearer to pc: the word at sp is stale */
 	walk_from(leaf + 8, word_at(10), word_at(20));
 	check_stack(SONDE_STOP_COMPLETE, leaf + 8, returned(in_top));
+	put_direct_call(in_top, leaf); /* the same function calls itself: it may have its frame or not */
+	walk_from(leaf + 8, word_at(10), word_at(20));
+	check_stack(SONDE_STOP_NO_ROW, leaf + 8);
 	put_direct_call(in_top, other);
+	put_direct_call(in_mid, leaf);
+	walk_from(JIT_PC + 0x700, word_at(10), word_at(0)); /* too far behind that function's begin to be in it */
+	check_stack(SONDE_STOP_NO_ROW, JIT_PC + 0x700);
 	memcpy(code + (leaf - JIT_PC), prologue, sizeof(prologue));
 	walk_from(leaf + 4, word_at(10), word_at(20)); /* at push rbp */
 	check_stack(SONDE_STOP_COMPLETE, leaf + 4, returned(in_mid), returned(in_top));
