@@ -65,8 +65,13 @@ static inline __u32 sonde_frame_slot(__u32 i)
 #define SONDE_STACK_SETTLED 2 /* it was sent raw, and user space found no more to it than the kernel had */
 
 /* Registers by DWARF number, and the pc behind them. */
-#define SONDE_NR_REGS 17 /* x86-64: psABI figure 3.36 */
+#ifdef SONDE_ARM64
+#define SONDE_NR_REGS 33 /* "DWARF for the Arm 64-bit Architecture" section 4.1 */
+#define SONDE_REG_PC 32
+#else
+#define SONDE_NR_REGS 17 /* psABI figure 3.36 */
 #define SONDE_REG_PC 16
+#endif
 #define SONDE_RAW_MAX_BYTES 16384
 #define SONDE_RED_ZONE_BYTES 128 /* below the stack pointer, a function's own: psABI 3.2.2. In an epilogue rules name places there */
 
@@ -90,7 +95,7 @@ struct sonde_raw_record {
 	__u8 stop;                          /* enum sonde_stop of the walk in the kernel */
 	__u8 pad;                           /* zero */
 }; /* stack_bytes of user memory follow */
-_Static_assert(sizeof(struct sonde_raw_record) == 184, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_raw_record) == 48 + 8 * SONDE_NR_REGS, "layout changed: bump SONDE_ABI_VERSION");
 
 /* One per CPU in the map `counters`. */
 struct sonde_counters {

@@ -41,7 +41,7 @@ extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct b
 static int on_resume(struct bpf_map *map, void *key, void *value)
 {
 	struct retry *retry = value;
-	struct pt_regs regs;
+	user_regs_t regs;
 	__u64 start, size, off = 0;
 
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)bpf_task_pt_regs(bpf_get_current_task_btf()))) {

@@ -21,14 +21,24 @@
 #define WALK_CACHE_SHIFT 11
 #define WALK_CACHE_ENTRIES (1u << WALK_CACHE_SHIFT)
 #define WALK_MAX_FP_FRAME_BYTES (16u << 20) /* a frame pointer farther up than this is no frame pointer */
-#define WALK_NR_REGS 16
 #define WALK_MAX_SWITCHES 1024 /* from stack to stack, of Go */
 #define WALK_MAX_SIGNALS 16 /* handlers interrupted by handlers; more is a stack that leads to itself */
 
-/* DWARF register numbers of x86-64 (psABI figure 3.36). */
+/* DWARF register numbers: psABI figure 3.36; "DWARF for the Arm 64-bit Architecture" section 4.1. */
+#ifdef SONDE_ARM64
+#define WALK_NR_REGS 32
+#define WALK_REG_BX 19 /* no rule says where it is, see walk_needs_bx */
+#define WALK_REG_BP 29
+#define WALK_SP_KNOWN 0 /* by a frame record: it stands at the low end of its frame, the caller's sp is somewhere above */
+#define WALK_REG_RA 30
+#define WALK_REG_SP 31
+#else
+#define WALK_NR_REGS 16
 #define WALK_REG_BX 3
+#define WALK_SP_KNOWN 1 /* behind saved rbp and return address */
 #define WALK_REG_BP 6
 #define WALK_REG_SP 7
+#endif
 
 /* What the walk does at a frame, beside the numbers of rules. */
 #define WALK_NO_TABLE SONDE_MAX_RULES
@@ -79,8 +89,9 @@ struct walk {
 	__u8 compat;                       /* 32-bit code: we do not know its stack */
 	__u8 follows_bx;                   /* enum walk_bx */
 	__u32 nr_signals;                  /* signal frames so far */
-	__u32 linked_frame;                /* the number of the last frame that a frame pointer led to: only there a zero proves the root, elsewhere bp may be any register */
 	__u32 nr_switches;                 /* likewise, of Go's stacks */
+	__u32 linked_frame;                /* the number of the last frame that a frame pointer led to: only there a zero proves the root, elsewhere bp may be any register */
+	__u32 lost_sp_frame;               /* arm64: likewise, of the last frame whose sp is not known */
 	__u32 go_in_scheduler;             /* Go's scheduler is among the frames so far */
 	__u32 pad;
 	__u64 go_g0_sp;                    /* sp of the last runtime.cgocallback's frame on g0; 0: none so far */
@@ -280,145 +291,6 @@ static __always_inline __u32 walk_lookup(struct walk *w, __u64 frame)
 	return cached->frame == frame && cached->serial == w->serial ? cached->rule : walk_search(ref_of(w), frame);
 }
 
-/* Does a call instruction end at `pc`? E8 rel32, or FF /2 in its forms of 2, 3, 4, 6 and 7 bytes (Intel SDM volume 2, CALL). */
-WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc)
-{
-	struct walk *w = walk_of(ref);
-	__u8 code[8] = {};
-
-	if (!w || read_user(w, code, sizeof(code), pc - sizeof(code)))
-		return 0;
-	return code[3] == 0xe8 || (code[6] == 0xff && (code[7] & 0x38) == 0x10) || (code[5] == 0xff && (code[6] & 0x38) == 0x10) ||
-	       (code[4] == 0xff && (code[5] & 0x38) == 0x10) || (code[2] == 0xff && (code[3] & 0x38) == 0x10) ||
-	       (code[1] == 0xff && (code[2] & 0x38) == 0x10);
-}
-
-#define WALK_MAX_LEAF_BYTES (1u << 20) /* a function is not longer */
-
-static __always_inline int is_push_bp(const __u8 *code)
-{
-	return code[0] == 0x55;
-}
-
-static __always_inline int is_mov_bp_sp(const __u8 *code)
-{
-	return code[0] == 0x48 && ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
-}
-
-static __always_inline int is_ret(const __u8 *code)
-{
-	return code[0] == 0xc3 || ((code[0] == 0xf2 || code[0] == 0xf3) && code[1] == 0xc3);
-}
-
-/* jmp *rel32(%rip): what stubs consist of */
-static __always_inline int is_stub_jump(const __u8 *code)
-{
-	return code[0] == 0xff && code[1] == 0x25;
-}
-
-static __always_inline int is_endbr64(const __u8 *code)
-{
-	return code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
-}
-
-/* How far behind the begin of the function that was called `pc` stands: by the direct call (E8 rel32) before `ret`. WALK_MAX_LEAF_BYTES: there is none, or it does not
- * lead to code before pc. */
-WALK_FUNCTION __u32 walk_called_distance(WALK_REF ref, __u64 ret, __u64 pc)
-{
-	struct walk *w = walk_of(ref);
-	__u8 call[8] = {};
-	__u64 distance;
-
-	if (!w || read_user(w, call, 5, ret - 5) || call[0] != 0xe8)
-		return WALK_MAX_LEAF_BYTES;
-	distance = pc - (ret + (__u64)(__s64)(__s32)(call[1] | call[2] << 8 | call[3] << 16 | (__u32)call[4] << 24));
-	return distance < WALK_MAX_LEAF_BYTES ? distance : WALK_MAX_LEAF_BYTES;
-}
-
-/* Does the function that begins `distance` before `pc` set up a frame pointer, and has it begun to? */
-static __always_inline int walk_has_frame(struct walk *w, __u64 pc, __u32 distance)
-{
-	__u8 code[8] = {};
-	__u32 off;
-
-	if (read_user(w, code, sizeof(code), pc - distance))
-		return 1;
-	off = is_endbr64(code) ? 4 : 0;
-	return distance > off && is_push_bp(code + off);
-}
-
-/* Is the instruction one before which, or behind which, a function has no frame: its return address is at sp? */
-static __always_inline int is_at_return_address(const __u8 *code)
-{
-	return is_ret(code) || is_stub_jump(code) || is_endbr64(code) || (is_push_bp(code) && is_mov_bp_sp(code + 1));
-}
-
-/* Does what may be a return address stand at sp, or above one word of locals, where the function's frame, if it has one, has locals only? */
-WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
-{
-	struct walk *w = walk_of(ref);
-	__u64 word;
-
-	if (!w)
-		return 0;
-	for (__u32 off = 0; off <= 8; off += 8) {
-		if (w->sp + off - w->bp < 16 || walk_word(w, w->sp + off, &word))
-			return 0;
-		if (walk_after_call(ref_of(w), word) && !walk_find_mapping(w, word - 1))
-			return 1;
-	}
-	return 0;
-}
-
-#define WALK_MAX_FRAMELESS_BYTES 1024
-#define WALK_FRAMELESS 1 /* moved to the caller */
-#define WALK_UNSURE 2
-
-/* In code without rows the innermost function may have no frame of its own, or not yet, or no more: then its return address is at sp, and the frame pointer would
- * leave its caller out. The next instruction can tell (mov rbp,rsp; ret). Else the return address at sp and the one that the frame pointer leads to are compared by
- * the functions that their calls lead to: of two that begin before pc, the nearer one is the one that pc is in. 0: it has a frame. */
-WALK_FUNCTION int walk_frameless(WALK_REF ref)
-{
-	struct walk *w = walk_of(ref);
-	__u64 ret, by_bp = 0, bp, sp;
-	__u32 distance, other;
-	__u8 code[8] = {};
-
-	if (!w || read_user(w, code, sizeof(code), w->pc) || walk_word(w, w->sp, &ret))
-		return 0;
-	bp = w->bp;
-	sp = w->sp + 8;
-	if (is_mov_bp_sp(code)) {
-		bp = ret;
-		sp += 8;
-		if (walk_word(w, w->sp + 8, &ret) || !walk_after_call(ref_of(w), ret))
-			return 0;
-	} else if (is_at_return_address(code)) {
-		if (!walk_after_call(ref_of(w), ret))
-			return 0;
-	} else {
-		distance = walk_called_distance(ref_of(w), ret, w->pc);
-		if (distance == WALK_MAX_LEAF_BYTES) /* called by way of a pointer, or entered by a jump, if at all */
-			return walk_may_be_frameless(ref_of(w)) ? WALK_UNSURE : 0;
-		other = WALK_MAX_LEAF_BYTES;
-		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_word(w, bp + 8, &by_bp))
-			other = walk_called_distance(ref_of(w), by_bp, w->pc);
-		if (walk_has_frame(w, w->pc, distance))
-			return 0;
-		if (other <= distance) /* the same function: it has called itself, and its frame comes later than at its begin */
-			return other == distance ? WALK_UNSURE : 0;
-		if (distance > WALK_MAX_FRAMELESS_BYTES) /* the function that was called there hardly reaches up to pc */
-			return WALK_UNSURE;
-	}
-	if (walk_find_mapping(w, ret - 1))
-		return 0;
-	w->pc = ret;
-	w->sp = sp;
-	w->bp = bp;
-	w->exact = 0;
-	return WALK_FRAMELESS;
-}
-
 /* All registers are known here. */
 static __always_inline void walk_begin(struct walk *w)
 {
@@ -450,52 +322,35 @@ WALK_FUNCTION int walk_again_with_bx(WALK_REF ref)
 	return WALK_GOES_ON;
 }
 
-/* struct rt_sigframe behind the handler's return address, arch/x86/include/asm/sigframe.h: struct ucontext at sp, in it
- * uc_mcontext at 40, whose registers are in the order of struct sigcontext_64 (uapi/asm/sigcontext.h). */
-#define SIGNAL_MCONTEXT_OFF 40
-#define SIGNAL_NR_REGS 17
-
-WALK_FUNCTION int walk_signal(WALK_REF ref)
+/* Did a frame pointer lead to the current frame? */
+static __always_inline int is_linked(const struct walk *w)
 {
-	struct walk *w = walk_of(ref);
-	/* r8 r9 r10 r11 r12 r13 r14 r15 rdi rsi rbp rbx rdx rax rcx rsp rip, as they stand there */
-	__u64 saved[SIGNAL_NR_REGS];
-
-	if (!w)
-		return WALK_ENDED;
-	if (++w->nr_signals > WALK_MAX_SIGNALS)
-		return walk_stop(w, SONDE_STOP_DEPTH);
-	if (read_user(w, saved, sizeof(saved), w->sp + SIGNAL_MCONTEXT_OFF))
-		return walk_stop(w, SONDE_STOP_READ_FAULT);
-	for (int i = 0; i < 8; i++)
-		w->regs[8 + i] = saved[i];
-	w->regs[0] = saved[13]; /* rax */
-	w->regs[1] = saved[12]; /* rdx */
-	w->regs[2] = saved[14]; /* rcx */
-	w->regs[WALK_REG_BX] = saved[11];
-	w->regs[4] = saved[9];  /* rsi */
-	w->regs[5] = saved[8];  /* rdi */
-	w->bp = saved[10];
-	w->sp = saved[15];
-	w->pc = saved[16];
-	w->exact = 1;
-	walk_begin(w);
-	return WALK_GOES_ON;
+	return w->linked_frame == w->nr_frames - 1;
 }
 
-/* What a C library without CFI for it (musl) has behind a signal handler: mov $15,%rax (also as mov $15,%eax); syscall. 15 is rt_sigreturn. */
-WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref)
+/* Is of the current frame's sp only known that it is not below w->sp? */
+static __always_inline int is_sp_lost(const struct walk *w)
 {
-	struct walk *w = walk_of(ref);
-	__u8 code[9] = {};
-
-	if (!w || w->exact || read_user(w, code, sizeof(code), w->pc))
-		return 0;
-	if (code[0] == 0x48 && code[1] == 0xc7 && code[2] == 0xc0)
-		return code[3] == 15 && !code[4] && !code[5] && !code[6] && code[7] == 0x0f && code[8] == 0x05;
-	return code[0] == 0xb8 && code[1] == 15 && !code[2] && !code[3] && !code[4] && code[5] == 0x0f && code[6] == 0x05;
+	return !WALK_SP_KNOWN && w->lost_sp_frame == w->nr_frames - 1;
 }
 
+/* What the instructions, the signal frame and the registers of a machine have to tell:
+ *
+ *   walk_after_call(ref, pc)      does a call instruction end at pc?
+ *   walk_frameless(ref)           in code without rows, at an interrupted instruction: 0: the function has its frame; WALK_FRAMELESS: it has none, moved to the
+ *                                 caller; WALK_UNSURE
+ *   walk_signal(ref)              from the code behind a handler to what was interrupted
+ *   walk_is_sigreturn(ref)        is pc that code? Told by its instructions, where no row tells
+ *   code_pc(word)                 the address in what was saved as a return address
+ *
+ */
+#define WALK_FRAMELESS 1
+#define WALK_UNSURE 2
+#ifdef SONDE_ARM64
+#include "arch_arm64.h"
+#else
+#include "arch_x86.h"
+#endif
 
 #define WALK_MAX_ARGUMENTS 4096
 #define WALK_MAX_ARGUMENT_BYTES (4u << 20)
@@ -527,8 +382,8 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, enum sonde_stop stop)
 {
 	struct walk *w = walk_of(ref);
 	struct walk_cached *cached;
-	int frameless, is_linked;
 	__u64 bp, pc, frame;
+	int frameless;
 
 	if (!w)
 		return WALK_ENDED;
@@ -541,15 +396,15 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, enum sonde_stop stop)
 	frameless = w->exact ? walk_frameless(ref_of(w)) : 0;
 	if (frameless)
 		return frameless == WALK_FRAMELESS ? WALK_GOES_ON : walk_stop(w, stop);
-	is_linked = w->linked_frame == w->nr_frames - 1;
-	if (!w->bp && is_linked) /* the ABI's mark of the outermost frame */
+	if (!w->bp && is_linked(w)) /* the ABI's mark of the outermost frame */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
 		return walk_stop(w, stop);
 	if (walk_word(w, w->bp, &bp) || walk_word(w, w->bp + 8, &pc))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
+	pc = code_pc(pc);
 	if (!pc)
-		return walk_stop(w, is_linked ? SONDE_STOP_COMPLETE : stop);
+		return walk_stop(w, is_linked(w) ? SONDE_STOP_COMPLETE : stop);
 	frame = pc | SONDE_FRAME_RETURN;
 	cached = walk_cached(w, frame);
 	if (cached->frame != frame || cached->serial != w->serial) { /* else it was a return address before */
@@ -561,6 +416,8 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, enum sonde_stop stop)
 	w->pc = pc;
 	w->exact = 0;
 	w->linked_frame = w->nr_frames;
+	if (!WALK_SP_KNOWN)
+		w->lost_sp_frame = w->nr_frames;
 	return WALK_GOES_ON;
 }
 
@@ -568,6 +425,8 @@ static __always_inline int walk_cfa(struct walk *w, const struct sonde_rule *rul
 {
 	__u64 off = (__u64)(__s64)rule->cfa_off, word;
 
+	if (is_sp_lost(w) && (rule->cfa_kind == SONDE_CFA_SP || rule->cfa_kind == SONDE_CFA_DEREF_SP))
+		return walk_stop(w, SONDE_STOP_BAD_RULE);
 	switch (rule->cfa_kind) {
 	case SONDE_CFA_SP:
 		*ret_cfa = w->sp + off;
@@ -605,15 +464,51 @@ static __always_inline int walk_restore_bx(struct walk *w, __u64 cfa, const stru
 	return 0;
 }
 
+static __always_inline int walk_needs_bx(const struct walk *w, const struct sonde_rule *rule)
+{
+#ifdef SONDE_ARM64
+	return 0;
+#else
+	return rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg == WALK_REG_BX && w->exact != WALK_EXACT;
+#endif
+}
+
+/* A leaf may have no frame at all. */
+static __always_inline int is_ra_in_register(const struct sonde_rule *rule)
+{
+#ifdef SONDE_ARM64
+	return rule->ra_kind == SONDE_RA_REG;
+#else
+	return 0;
+#endif
+}
+
+/* The return address of a frame. */
+static __always_inline int walk_return_address(struct walk *w, const struct sonde_rule *rule, __u64 cfa, __u64 *ret_pc)
+{
+#ifdef SONDE_ARM64
+	if (rule->ra_kind == SONDE_RA_REG) {
+		if (w->exact != WALK_EXACT)
+			return walk_stop(w, SONDE_STOP_BAD_RULE);
+		*ret_pc = w->regs[WALK_REG_RA];
+	} else
+#endif
+	if (walk_word(w, cfa + (__u64)(__s64)rule->ra_off, ret_pc)) {
+		return walk_stop(w, SONDE_STOP_READ_FAULT);
+	}
+	*ret_pc = code_pc(*ret_pc);
+	return WALK_GOES_ON;
+}
+
 static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *rule)
 {
 	__u64 cfa, pc, bp = w->bp;
 
-	if (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg == WALK_REG_BX && w->exact != WALK_EXACT && !walk_again_with_bx(ref_of(w)))
+	if (walk_needs_bx(w, rule) && !walk_again_with_bx(ref_of(w)))
 		return WALK_GOES_ON;
 	if (walk_cfa(w, rule, &cfa))
 		return WALK_ENDED;
-	if (cfa <= w->sp)
+	if (cfa <= w->sp && !(cfa == w->sp && is_ra_in_register(rule)))
 		return walk_stop(w, SONDE_STOP_NO_PROGRESS);
 	if (rule->bp_kind == SONDE_BP_CFA || rule->bp_kind == SONDE_BP_BP) {
 		if (walk_word(w, (rule->bp_kind == SONDE_BP_CFA ? cfa : w->bp) + (__u64)(__s64)rule->bp_off, &bp))
@@ -621,8 +516,8 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 	} else if (rule->bp_kind == SONDE_BP_UNDEFINED) {
 		bp = 0;
 	}
-	if (walk_word(w, cfa + (__u64)(__s64)rule->ra_off, &pc))
-		return walk_stop(w, SONDE_STOP_READ_FAULT);
+	if (walk_return_address(w, rule, cfa, &pc))
+		return WALK_ENDED;
 	if (w->follows_bx && rule->rbx_off && walk_restore_bx(w, cfa, rule))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	if (!pc)
@@ -674,7 +569,7 @@ static __always_inline void walk_enter(struct walk *w)
 	w->mapping.start_pc = w->mapping.end_pc = 0;
 	w->block_limit = 0;
 	w->nr_frames = 0;
-	w->linked_frame = ~0u;
+	w->linked_frame = w->lost_sp_frame = ~0u;
 	w->nr_signals = 0;
 	w->nr_switches = 0;
 	w->go_in_scheduler = 0;
