@@ -265,6 +265,7 @@ WALK_FUNCTION int send_raw(struct bpf_perf_event_data *ctx, __u32 cpu, __u64 fla
 		return -1;
 	s->nr_raws++;
 	s->raw.header.compat = s->walk.compat;
+	s->raw.header.in_syscall = s->walk.in_syscall;
 	for (int i = 0; i < WALK_NR_REGS; i++)
 		s->raw.header.regs[i] = s->walk.regs[i];
 	s->raw.header.regs[WALK_REG_BP] = s->walk.bp;
@@ -307,7 +308,7 @@ static __always_inline void begin_raw(struct sonde_raw_record *raw, const struct
 	raw->hash = hash;
 	raw->use = use;
 	raw->stop = stop;
-	raw->pad = 0;
+	raw->in_syscall = 0;
 }
 
 /* Sends what the walk has found or, when user space may find more, the stack itself. */
@@ -331,6 +332,7 @@ static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx
 	if (can_retry && stop == SONDE_STOP_READ_FAULT && !is_settled(hash) && may_send_raw(s, sample->time_ns)) {
 		sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
 		begin_raw(&s->raw.header, sample, hash, SONDE_RAW_WALK, stop);
+		s->raw.header.in_syscall = s->walk.in_syscall;
 		s->nr_raws++;
 		if (!retry_later(&s->raw.header)) {
 			count->raws++;

@@ -93,7 +93,7 @@ struct sonde_raw_record {
 	__u8 use;                           /* enum sonde_raw_use */
 	__u8 compat;                        /* 32-bit code */
 	__u8 stop;                          /* enum sonde_stop of the walk in the kernel */
-	__u8 pad;                           /* zero */
+	__u8 in_syscall;                    /* pc is behind a system call's instruction, or where a fault struck */
 }; /* stack_bytes of user memory follow */
 _Static_assert(sizeof(struct sonde_raw_record) == 48 + 8 * SONDE_NR_REGS, "layout changed: bump SONDE_ABI_VERSION");
 

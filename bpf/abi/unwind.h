@@ -62,12 +62,15 @@ struct sonde_process {
 };
 _Static_assert(sizeof(struct sonde_process) == 24, "layout changed: bump SONDE_ABI_VERSION");
 
+#define SONDE_WIDE_GAP_BYTES 65536
+
 enum sonde_rule_kind {
-	SONDE_RULE_KIND_NONE,        /* no rule here: frame pointers, validated */
+	SONDE_RULE_KIND_NONE,        /* no rule here, a gap: frame pointers, where it can be seen that they are kept */
 	SONDE_RULE_KIND_END,         /* the outermost frame: the stack is complete */
 	SONDE_RULE_KIND_STEP,        /* compute the CFA, then pc and bp from it */
 	SONDE_RULE_KIND_SIGNAL,      /* the kernel's rt_sigframe: all registers from the ucontext at sp */
 	SONDE_RULE_KIND_UNSUPPORTED, /* there is a rule, but it is none that we can follow */
+	SONDE_RULE_KIND_WIDE,        /* a gap of SONDE_WIDE_GAP_BYTES or more: code of another kind (an interpreter's builtins): frame pointers, validated */
 	SONDE_RULE_KIND_SWITCH,      /* Go: the frame, or its caller, is on another stack than sp: enum sonde_switch_kind */
 };
 
@@ -140,4 +143,5 @@ _Static_assert(sizeof(struct sonde_rule) == 24, "layout changed: bump SONDE_ABI_
 #define SONDE_RULE_END 1
 #define SONDE_RULE_SIGNAL 2
 #define SONDE_RULE_UNSUPPORTED 3
-#define SONDE_RULE_FIRST_FREE 4
+#define SONDE_RULE_WIDE 4
+#define SONDE_RULE_FIRST_FREE 5

@@ -34,7 +34,7 @@ static __always_inline int is_mov_bp_sp(const __u8 *code)
 
 static __always_inline int is_ret(const __u8 *code)
 {
-	return code[0] == 0xc3 || ((code[0] == 0xf2 || code[0] == 0xf3) && code[1] == 0xc3);
+	return code[0] == 0xc3 || code[0] == 0xc2 || ((code[0] == 0xf2 || code[0] == 0xf3) && code[1] == 0xc3);
 }
 
 /* jmp *rel32(%rip): what stubs consist of */
@@ -97,6 +97,42 @@ WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
 	return 0;
 }
 
+/* Does the function set up its frame only behind pc? Code that tests something first (V8's functions) comes to it within a few instructions; what ends a function, or
+ * leaves it, must not stand between. */
+WALK_FUNCTION int walk_is_before_prologue(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	__u8 code[48] = {};
+
+	if (!w || read_user(w, code, sizeof(code), w->pc))
+		return 0;
+	for (__u32 i = 0; i < sizeof(code) - 4; i++) {
+		if (is_push_bp(code + i) && is_mov_bp_sp(code + i + 1))
+			return 1;
+		if (is_ret(code + i) || code[i] == 0xcc || code[i] == 0xe8 || code[i] == 0xe9)
+			return 0;
+	}
+	return 0;
+}
+
+/* Has the function given up its frame a few instructions before pc (mov rsp,rbp; pop rbp)? */
+WALK_FUNCTION int walk_is_behind_epilogue(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	int is_behind = 0;
+	__u8 code[16] = {};
+
+	if (!w || read_user(w, code, sizeof(code), w->pc - sizeof(code)))
+		return 0;
+	for (__u32 i = 0; i < sizeof(code) - 3; i++) {
+		if (code[i] == 0x48 && ((code[i + 1] == 0x8b && code[i + 2] == 0xe5) || (code[i + 1] == 0x89 && code[i + 2] == 0xec)) && code[i + 3] == 0x5d)
+			is_behind = 1;
+		else if (code[i + 3] == 0xc3 || code[i + 3] == 0xc2)
+			is_behind = 0;
+	}
+	return is_behind;
+}
+
 #define WALK_MAX_FRAMELESS_BYTES 1024
 
 /* In code without rows the innermost function may have no frame of its own, or not yet, or no more: then its return address is at sp, and the frame pointer would
@@ -118,7 +154,7 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 		sp += 8;
 		if (walk_word(w, w->sp + 8, &ret) || !walk_after_call(ref_of(w), ret))
 			return 0;
-	} else if (is_at_return_address(code)) {
+	} else if (is_at_return_address(code) || walk_is_before_prologue(ref_of(w)) || walk_is_behind_epilogue(ref_of(w))) {
 		if (!walk_after_call(ref_of(w), ret))
 			return 0;
 	} else {
@@ -177,15 +213,48 @@ WALK_FUNCTION int walk_signal(WALK_REF ref)
 	return WALK_GOES_ON;
 }
 
-/* What a C library without CFI for it (musl) has behind a signal handler: mov $15,%rax (also as mov $15,%eax); syscall. 15 is rt_sigreturn. */
+/* mov $15,%rax (or mov $15,%eax); syscall. 15 is rt_sigreturn. How long it is, 0: it is something else. */
+static __always_inline int sigreturn_bytes(const __u8 *code)
+{
+	if (code[0] == 0x48 && code[1] == 0xc7 && code[2] == 0xc0)
+		return code[3] == 15 && !code[4] && !code[5] && !code[6] && code[7] == 0x0f && code[8] == 0x05 ? 9 : 0;
+	return code[0] == 0xb8 && code[1] == 15 && !code[2] && !code[3] && !code[4] && code[5] == 0x0f && code[6] == 0x05 ? 7 : 0;
+}
+
+/* In the system call itself pc is behind the function. */
 WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
-	__u8 code[9] = {};
+	__u8 code[16] = {};
 
-	if (!w || w->exact || read_user(w, code, sizeof(code), w->pc))
+	if (!w)
 		return 0;
-	if (code[0] == 0x48 && code[1] == 0xc7 && code[2] == 0xc0)
-		return code[3] == 15 && !code[4] && !code[5] && !code[6] && code[7] == 0x0f && code[8] == 0x05;
-	return code[0] == 0xb8 && code[1] == 15 && !code[2] && !code[3] && !code[4] && code[5] == 0x0f && code[6] == 0x05;
+	if (!read_user(w, code, 9, w->pc) && sigreturn_bytes(code))
+		return 1;
+	if (w->exact != WALK_EXACT || read_user(w, code, sizeof(code), w->pc - 9))
+		return 0;
+	if (w->in_syscall)
+		return sigreturn_bytes(code) == 9 || sigreturn_bytes(code + 2) == 7;
+	return sigreturn_bytes(code + 2) == 9 || sigreturn_bytes(code + 4) == 7; /* about to call */
+}
+
+/* Functions that keep a frame pointer say so in their first instructions. */
+WALK_FUNCTION __u64 walk_link_of(WALK_REF ref, __u64 ret)
+{
+	struct walk *w = walk_of(ref);
+	__u8 code[48] = {};
+	__u64 target;
+
+	if (!w || read_user(w, code, 5, ret - 5) || code[0] != 0xe8)
+		return WALK_LINK_ANY;
+	target = ret + (__u64)(__s64)(__s32)(code[1] | code[2] << 8 | code[3] << 16 | (__u32)code[4] << 24);
+	if (read_user(w, code, sizeof(code), target))
+		return WALK_LINK_ANY;
+	if (is_stub_jump(code) || code[0] == 0xe9 || (is_endbr64(code) && (is_stub_jump(code + 4) || is_stub_jump(code + 5))))
+		return WALK_LINK_ANY; /* and on from there */
+	for (__u32 i = 0; i < sizeof(code) - 2; i++) { /* compilers put other instructions between the push and this */
+		if (is_mov_bp_sp(code + i))
+			return (__u32)target | 1ULL << 32;
+	}
+	return WALK_LINK_NONE;
 }

@@ -49,7 +49,7 @@
 struct walk_cached {
 	__u64 frame;  /* as it stands in the stack, with SONDE_FRAME_RETURN */
 	__u32 serial; /* of the struct sonde_process that it was found with */
-	__u32 rule;   /* or WALK_NO_TABLE, WALK_NOT_LOADED */
+	__u32 rule;   /* or WALK_NO_TABLE, WALK_NOT_LOADED; with WALK_LINK what walk_link_of says */
 };
 
 /* Where a walk was when it last knew all registers: at the leaf, or where a signal struck. */
@@ -87,6 +87,7 @@ struct walk {
 	__u8 stop;                         /* enum sonde_stop, once the walk has ended */
 	__u8 exact;                        /* enum walk_exact */
 	__u8 compat;                       /* 32-bit code: we do not know its stack */
+	__u8 in_syscall;                   /* pc of the leaf is behind a system call's instruction, or where a fault struck */
 	__u8 follows_bx;                   /* enum walk_bx */
 	__u32 nr_signals;                  /* signal frames so far */
 	__u32 nr_switches;                 /* likewise, of Go's stacks */
@@ -341,9 +342,12 @@ static __always_inline int is_sp_lost(const struct walk *w)
  *                                 caller; WALK_UNSURE
  *   walk_signal(ref)              from the code behind a handler to what was interrupted
  *   walk_is_sigreturn(ref)        is pc that code? Told by its instructions, where no row tells
+ *   walk_link_of(ref, ret)        what the call before `ret` leads to: the low word of the address of a function that keeps a frame pointer, in more than 32 bits;
+ *                                 WALK_LINK_NONE: one that does not; WALK_LINK_ANY: not to be told
  *   code_pc(word)                 the address in what was saved as a return address
- *
  */
+#define WALK_LINK_ANY 0
+#define WALK_LINK_NONE (-1ULL)
 #define WALK_FRAMELESS 1
 #define WALK_UNSURE 2
 #ifdef SONDE_ARM64
@@ -377,8 +381,29 @@ WALK_FUNCTION int walk_is_entry(WALK_REF ref)
 	return !read_user(w, &end, 1, next[2] - 1) && !end;
 }
 
-/* Where no row stands: the chain of saved frame pointers, each link checked. `stop` is what it means when it breaks. */
-WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, enum sonde_stop stop)
+#define WALK_LINK (1ULL << 62) /* in the cache, beside a return address: what walk_link_of says */
+
+/* Can the frame at w->pc, in a gap of a file that has rows, be the one that `ret` called, and be linked by its frame pointer? Else that is what a caller left there, and
+ * frames between them would be left out. */
+static __always_inline int walk_is_link(struct walk *w, __u64 ret)
+{
+	__u64 key = ret | SONDE_FRAME_RETURN | WALK_LINK, link;
+	struct walk_cached *cached = walk_cached(w, key);
+
+	if (cached->frame != key || cached->serial != w->serial) {
+		link = walk_link_of(ref_of(w), ret);
+		if (link == WALK_LINK_NONE)
+			return 0;
+		cached->frame = key;
+		cached->serial = w->serial;
+		cached->rule = (__u32)link;
+	}
+	return cached->rule == WALK_LINK_ANY || (__u32)w->pc - cached->rule < WALK_MAX_LEAF_BYTES;
+}
+
+/* Where no row stands: the chain of saved frame pointers, each link checked. `is_trusted`: all of the code there is without rows, so it has another way to find its
+ * callers, which can only be the frame pointer. In a gap of a file with rows it is but a guess, unless the call says that the function keeps it. */
+WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 {
 	struct walk *w = walk_of(ref);
 	struct walk_cached *cached;
@@ -395,22 +420,24 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, enum sonde_stop stop)
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	frameless = w->exact ? walk_frameless(ref_of(w)) : 0;
 	if (frameless)
-		return frameless == WALK_FRAMELESS ? WALK_GOES_ON : walk_stop(w, stop);
+		return frameless == WALK_FRAMELESS ? WALK_GOES_ON : walk_stop(w, SONDE_STOP_NO_ROW);
 	if (!w->bp && is_linked(w)) /* the ABI's mark of the outermost frame */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
-		return walk_stop(w, stop);
+		return walk_stop(w, SONDE_STOP_NO_ROW);
 	if (walk_word(w, w->bp, &bp) || walk_word(w, w->bp + 8, &pc))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	pc = code_pc(pc);
 	if (!pc)
-		return walk_stop(w, is_linked(w) ? SONDE_STOP_COMPLETE : stop);
+		return walk_stop(w, is_linked(w) ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_ROW);
 	frame = pc | SONDE_FRAME_RETURN;
 	cached = walk_cached(w, frame);
 	if (cached->frame != frame || cached->serial != w->serial) { /* else it was a return address before */
 		if (walk_find_mapping(w, pc - 1) || !walk_after_call(ref_of(w), pc))
-			return walk_stop(w, stop);
+			return walk_stop(w, SONDE_STOP_NO_ROW);
 	}
+	if (!is_trusted && !walk_is_link(w, pc))
+		return walk_stop(w, SONDE_STOP_NO_ROW);
 	w->sp = w->bp + 16;
 	w->bp = bp;
 	w->pc = pc;
@@ -545,7 +572,11 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	if (number >= SONDE_MAX_RULES) {
 		if (number == WALK_NOT_LOADED)
 			return walk_stop(w, SONDE_STOP_NOT_LOADED);
-		return walk_frame_pointer(ref_of(w), number == WALK_NO_MAPPING ? SONDE_STOP_NO_MAPPING : SONDE_STOP_NO_ROW);
+		if (number == WALK_NO_MAPPING) {
+			w->nr_frames -= !w->exact; /* what leads to no code was no return address */
+			return walk_stop(w, SONDE_STOP_NO_MAPPING);
+		}
+		return walk_frame_pointer(ref_of(w), 1);
 	}
 	rule = rule_at(w, number);
 	if (!rule)
@@ -553,7 +584,9 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	if (rule->kind == SONDE_RULE_KIND_STEP)
 		return walk_rule(w, rule);
 	if (rule->kind == SONDE_RULE_KIND_NONE)
-		return walk_frame_pointer(ref_of(w), SONDE_STOP_NO_ROW);
+		return walk_frame_pointer(ref_of(w), 0);
+	if (rule->kind == SONDE_RULE_KIND_WIDE)
+		return walk_frame_pointer(ref_of(w), 1);
 	if (rule->kind == SONDE_RULE_KIND_END)
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (rule->kind == SONDE_RULE_KIND_SIGNAL)

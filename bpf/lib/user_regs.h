@@ -28,6 +28,7 @@ static __always_inline bool user_regs(struct bpf_perf_event_data *ctx, struct ta
 {
 	user_regs_t saved;
 
+	w->in_syscall = !user_mode(ctx);
 	if (user_mode(ctx)) {
 		walk_enter_regs(w, &ctx->regs);
 		return true;

@@ -180,6 +180,23 @@ static int open_same(const char *path, uint64_t inode)
 	return MOVE_FD(fd);
 }
 
+/* Does the mapping still show what the event told of? The address may have been used again since. The inode need not agree: file systems on top of others
+ * have two for one file, but then the name does. */
+static bool is_same_mapping(int fd, const char *link, uint64_t inode, const char *path)
+{
+	const char *name = strrchr(path, '/'), *target_name;
+	char target[4096];
+	struct stat st;
+	ssize_t size;
+
+	if (!inode || (!fstat(fd, &st) && st.st_ino == inode))
+		return true;
+	size = readlink(link, target, sizeof(target) - 1);
+	target[size > 0 ? size : 0] = '\0';
+	target_name = strrchr(target, '/');
+	return name && target_name && !strncmp(target_name, name, strlen(name)); /* " (deleted)" may follow */
+}
+
 /* What the mapping or, if that cannot be had, its path leads to: in the process's own root, or in ours when it has ended. */
 static int locate(uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path)
 {
@@ -188,8 +205,12 @@ static int locate(uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t in
 
 	snprintf(at, sizeof(at), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, tgid, start_pc, end_pc);
 	fd = open_same(at, 0);
-	if (fd >= 0 || path[0] != '/')
+	if (fd >= 0 && is_same_mapping(fd, at, inode, path))
 		return fd;
+	if (fd >= 0)
+		close(fd);
+	if (path[0] != '/')
+		return -1;
 	snprintf(at, sizeof(at), "/proc/%" PRIu32 "/root%s", tgid, path);
 	fd = open_same(at, inode);
 	return fd >= 0 ? fd : open_same(path, inode);

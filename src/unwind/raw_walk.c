@@ -93,6 +93,7 @@ static void enter(struct raw_walk *walk, const struct sonde_raw_record *record, 
 	w->sp = record->regs[WALK_REG_SP];
 	w->bp = record->regs[WALK_REG_BP];
 	w->compat = record->compat;
+	w->in_syscall = record->in_syscall;
 	w->hash = nr ? hash_step(process->tgid, process->generation) : process->tgid;
 	w->process_pos = nr ? PROCESS_POS : 0;
 	w->nr_mappings = nr;

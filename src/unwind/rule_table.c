@@ -58,6 +58,7 @@ struct rule_table *rule_table_new(uint32_t max_rules)
 	table->rules[SONDE_RULE_END].kind = SONDE_RULE_KIND_END;
 	table->rules[SONDE_RULE_SIGNAL].kind = SONDE_RULE_KIND_SIGNAL;
 	table->rules[SONDE_RULE_UNSUPPORTED].kind = SONDE_RULE_KIND_UNSUPPORTED;
+	table->rules[SONDE_RULE_WIDE].kind = SONDE_RULE_KIND_WIDE;
 	table->nr_rules = table->changed_end = SONDE_RULE_FIRST_FREE;
 	return table;
 }
@@ -129,6 +130,8 @@ uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *ru
 		break;
 	case SONDE_RULE_KIND_NONE:
 		return SONDE_RULE_NONE;
+	case SONDE_RULE_KIND_WIDE:
+		return SONDE_RULE_WIDE;
 	case SONDE_RULE_KIND_END:
 		return SONDE_RULE_END;
 	case SONDE_RULE_KIND_SIGNAL:

@@ -209,7 +209,7 @@ static struct span_piece cut_piece(const struct spans *spans, struct span *span,
 
 static int sweep(struct spans *spans, const struct key *keys, uint32_t *heap, span_piece_fn piece_fn, void *arg)
 {
-	static const struct span_row none = { .rule = SONDE_RULE_NONE };
+	static const struct span_row none = { .rule = SONDE_RULE_NONE }, wide = { .rule = SONDE_RULE_WIDE };
 	uint64_t pos = spans->start_vaddr;
 	uint32_t next = 0, nr_heap = 0;
 	int err = 0;
@@ -229,6 +229,8 @@ static int sweep(struct spans *spans, const struct key *keys, uint32_t *heap, sp
 			pos = top->end_vaddr < next_start ? top->end_vaddr : next_start;
 			piece = cut_piece(spans, top, piece.from_vaddr, pos);
 		} else if (next < spans->nr_spans) {
+			if (next_start - pos >= SONDE_WIDE_GAP_BYTES)
+				piece.rows = &wide;
 			pos = next_start;
 		} else {
 			break;

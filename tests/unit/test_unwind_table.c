@@ -206,7 +206,7 @@ static void blocks_grow_with_the_file(void **state)
 	assert_int_equal(build(&table), 0);
 	check_form(table);
 	assert_int_equal(table->block_shift, 15);
-	assert_int_equal(unwind_table_find(table, 0x37ffffff), SONDE_RULE_NONE);
+	assert_int_equal(unwind_table_find(table, 0x37ffffff), SONDE_RULE_WIDE);
 	assert_int_not_equal(unwind_table_find(table, 0x38000000), SONDE_RULE_NONE);
 	assert_int_equal(unwind_table_find(table, 0x38000010), SONDE_RULE_NONE);
 }
