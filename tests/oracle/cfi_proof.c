@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "dwarf_value.h"
+#include "elf/go_pclntab.h"
 #include "unwind/unwind_table.h"
 
 #define WINDOW_PIECES 64
+#define GAP_STEP      16 /* compilers align functions */
 
 struct prover {
 	const struct cfi_proof_options *options;
@@ -218,9 +220,19 @@ static void count_shapes(struct prover *p, uint64_t pc, bool is_unsupported)
 	}
 }
 
+/* An FDE that we do not have, between rows that we have: at the places where functions begin. */
+static void prove_gap(struct prover *p, uint64_t start, uint64_t end)
+{
+	bool is_unsupported;
+
+	for (uint64_t pc = (start | (GAP_STEP - 1)) + 1; pc < end && unwind_table_find(p->table, pc) == SONDE_RULE_NONE; pc += GAP_STEP)
+		compare_at(p, pc, &is_unsupported);
+}
+
 /* One row of ours: in as many pieces as libdw has rows there. */
 static void prove_row(struct prover *p, uint64_t start, uint64_t end)
 {
+	prove_gap(p, start, end);
 	while (start < end) {
 		bool is_unsupported;
 		uint64_t row_end = compare_at(p, start, &is_unsupported);
@@ -276,6 +288,7 @@ static int list_rows(struct prover *p)
 
 static int open_ours(struct prover *p, const char *path, struct diag *diag)
 {
+	CLEANUP(go_pclntab_freep) struct go_pclntab *go = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 
 	if (fd < 0)
@@ -288,7 +301,7 @@ static int open_ours(struct prover *p, const char *path, struct diag *diag)
 	p->columns = dwarf_columns_of(elf_file_machine(p->elf));
 	if (!p->columns)
 		return diag_errno(diag, ENODATA, "another machine's");
-	p->is_go = elf_file_find_section(p->elf, ".gopclntab") || elf_file_find_section(p->elf, ".data.rel.ro.gopclntab");
+	p->is_go = !go_pclntab_read(p->elf, NULL, &go);
 	p->rules = rule_table_new(SONDE_MAX_RULES);
 	err = p->rules ? unwind_table_build_for(elf_file_machine(p->elf), p->elf, p->rules, diag, &p->table) : -ENOMEM;
 	return err ? err : list_rows(p);
