@@ -34,7 +34,7 @@ struct entry {
 struct object_table {
 	struct entry *entries;
 	uint32_t nr_entries, capacity, nr_free;
-	uint32_t nr_met, nr_refused, nr_lost;
+	uint32_t nr_met, nr_refused, nr_lost, nr_left;
 	uint64_t order;
 	struct u64_map by_identity; /* hash of struct identity -> object */
 	struct u64_map by_build_id; /* hash of build id and size -> object */
@@ -109,8 +109,15 @@ void object_table_unmap(struct object_table *table, uint32_t object)
 {
 	struct entry *entry = entry_at(table, object);
 
-	if (entry && !--entry->nr_mapped)
-		entry->idle_order = ++table->order;
+	if (!entry || --entry->nr_mapped)
+		return;
+	entry->idle_order = ++table->order;
+	table->nr_left++;
+}
+
+uint32_t object_table_nr_left(const struct object_table *table)
+{
+	return table->nr_left;
 }
 
 void object_table_hold(struct object_table *table, uint32_t object)
@@ -422,6 +429,7 @@ int object_table_sweep(struct object_table *table, object_forgotten_fn fn, void 
 
 	if (!idle)
 		return -ENOMEM;
+	table->nr_left = 0;
 	for (uint32_t i = 0; i < table->nr_entries; i++) {
 		struct entry *entry = &table->entries[i];
 

@@ -35,6 +35,7 @@ bool object_table_is_mapped(const struct object_table *table, uint32_t object);
 /* Forgets the files that nobody refers to, after a call of `fn` for each, and closes what need not be open. 0 or -ENOMEM. */
 typedef void (*object_forgotten_fn)(void *arg, uint32_t object);
 MUST_CHECK int object_table_sweep(struct object_table *table, object_forgotten_fn fn, void *arg);
+uint32_t object_table_nr_left(const struct object_table *table); /* files whose last mapping ended since the last sweep */
 uint32_t object_table_nr(const struct object_table *table);     /* numbers are below it; of those not in use, the path is "" */
 uint32_t object_table_nr_met(const struct object_table *table); /* with those that are forgotten */
 /* How many could not be opened because the process's limit of descriptors was reached, and how many that were closed could not be opened again. */

@@ -87,6 +87,21 @@ static int check(void *arg, const struct sonde_raw_record *record, const struct 
 	return err || !stacks->auditor ? err : auditor_check(stacks->auditor, record, &(struct audited){ places, frames, nr_frames, again.switch_frame, stop });
 }
 
+static void used(void *arg, uint32_t object, uint64_t time_ns)
+{
+	const struct raw_stacks *stacks = arg;
+
+	tracker_used(stacks->tracker, object, time_ns);
+}
+
+static int need(void *arg, uint32_t object, uint64_t time_ns)
+{
+	const struct raw_stacks *stacks = arg;
+	bool is_loaded;
+
+	return tracker_need(stacks->tracker, object, time_ns, &is_loaded); /* for those that come */
+}
+
 struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor)
 {
 	struct raw_stacks *stacks = calloc(1, sizeof(*stacks));
@@ -114,5 +129,5 @@ void raw_stacks_free(struct raw_stacks *stacks)
 
 struct stack_walker raw_stacks_walker(struct raw_stacks *stacks)
 {
-	return (struct stack_walker){ .walk = walk, .check = check, .arg = stacks };
+	return (struct stack_walker){ .walk = walk, .check = check, .used = used, .need = need, .arg = stacks };
 }

@@ -42,6 +42,8 @@ struct sample_key {
 struct sample {
 	struct sample_key key;
 	uint64_t count;
+	uint64_t newest_ns;
+	bool is_used;        /* it stands in the list `used` */
 };
 
 struct stack_book {
@@ -49,6 +51,7 @@ struct stack_book {
 	struct buffer stack_frames; /* uint32_t each: numbers of places, leaf first */
 	struct buffer stacks;       /* struct stack each */
 	struct buffer samples;      /* struct sample each */
+	struct buffer used;         /* uint32_t each: samples that came since the walker was told what was used */
 	struct u64_map stack_by_hash, sample_by_key;
 	struct buffer waiting;      /* samples whose raw stacks have not come yet */
 	uint64_t newest_ns;         /* of the samples that waited */
@@ -64,7 +67,7 @@ struct stack_book *stack_book_new(void)
 	if (!book)
 		return NULL;
 	book->pending = book->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
-	book->stack_frames = book->stacks = book->samples = BUFFER_INIT(FRAMES_BYTES_MAX);
+	book->stack_frames = book->stacks = book->samples = book->used = BUFFER_INIT(FRAMES_BYTES_MAX);
 	book->places = place_table_new();
 	if (!book->places) {
 		free(book);
@@ -82,6 +85,7 @@ void stack_book_free(struct stack_book *book)
 	buffer_done(&book->stack_frames);
 	buffer_done(&book->stacks);
 	buffer_done(&book->samples);
+	buffer_done(&book->used);
 	u64_map_done(&book->stack_by_hash);
 	u64_map_done(&book->sample_by_key);
 	u64_map_done(&book->raw_stacks);
@@ -104,11 +108,23 @@ static struct sample *sample_at(const struct stack_book *book, uint32_t i)
 	return (struct sample *)book->samples.data + i;
 }
 
+static int note_use(struct stack_book *book, uint32_t number, uint64_t time_ns)
+{
+	struct sample *sample = sample_at(book, number);
+
+	if (sample->newest_ns < time_ns)
+		sample->newest_ns = time_ns;
+	if (!sample->is_used)
+		buffer_append(&book->used, &number, sizeof(number));
+	sample->is_used = true;
+	return book->used.err;
+}
+
 static int add_sample(struct stack_book *book, const struct sonde_sample_record *record)
 {
 	struct sample_key key = { 0 };
 	struct sample fresh = { .count = 1 };
-	uint32_t cursor = 0, *known;
+	uint32_t cursor = 0, *known, number;
 	uint64_t hash;
 
 	/* without a body the hash says nothing: a full store must not make every sample one of its own */
@@ -126,14 +142,15 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 	while ((known = u64_map_each(&book->sample_by_key, hash, &cursor))) {
 		if (!memcmp(&sample_at(book, *known)->key, &key, sizeof(key))) {
 			sample_at(book, *known)->count++;
-			return 0;
+			return note_use(book, *known, record->time_ns);
 		}
 	}
 	fresh.key = key;
+	number = (uint32_t)(book->samples.size / sizeof(fresh));
 	buffer_append(&book->samples, &fresh, sizeof(fresh));
-	if (book->samples.err)
+	if (book->samples.err || u64_map_add(&book->sample_by_key, hash, number))
 		return -ENOMEM;
-	return u64_map_add(&book->sample_by_key, hash, (uint32_t)(book->samples.size / sizeof(fresh) - 1));
+	return note_use(book, number, record->time_ns);
 }
 
 /* How many bytes a record is long. */
@@ -269,9 +286,41 @@ static int resolve_sample(struct stack_book *book, const struct sonde_sample_rec
 	return add_sample(book, &sample);
 }
 
+/* Which files a stack came to, and which one's table it ended without. */
+static int tell_stack_used(struct stack_book *book, const struct stack *stack, uint64_t time_ns, const struct stack_walker *walker)
+{
+	const uint32_t *frames = (const uint32_t *)book->stack_frames.data + stack->first;
+	uint32_t object = OBJECT_NONE;
+
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		object = place_at(book->places, frames[i])->object;
+		if (object != OBJECT_NONE)
+			walker->used(walker->arg, object, time_ns);
+	}
+	return stack->stop == SONDE_STOP_NOT_LOADED && object != OBJECT_NONE ? walker->need(walker->arg, object, time_ns) : 0;
+}
+
+/* Of all stacks that were sampled since. */
+static int tell_used(struct stack_book *book, const struct stack_walker *walker)
+{
+	const uint32_t *used = (const uint32_t *)book->used.data;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < book->used.size / sizeof(*used); i++) {
+		struct sample *sample = sample_at(book, used[i]);
+		const uint32_t *number = sample->key.user_side == SONDE_SIDE_STORED ? u64_map_find(&book->stack_by_hash, sample->key.user_stack) : NULL;
+
+		sample->is_used = false;
+		if (number && walker->used)
+			err = tell_stack_used(book, stack_at(book, *number), sample->newest_ns, walker);
+	}
+	book->used.size = 0;
+	return err;
+}
+
 int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker)
 {
-	int err = 0;
+	int err = tell_used(book, walker);
 
 	for (size_t off = 0; !err && off < book->pending.size;) {
 		const void *record = book->pending.data + off;

@@ -13,5 +13,9 @@ struct stack_walker {
 	/* The stack that the kernel side walked where this raw record was taken; NULL: it never came. 0 or an error that ends the run. */
 	int (*check)(void *arg, const struct sonde_raw_record *record, const struct place_table *places, const uint32_t *frames, uint32_t nr_frames,
 		     enum sonde_stop stop);
+	/* A stack came to that file at that time; or NULL. Told before `walk` is asked for a stack of the same reading. */
+	void (*used)(void *arg, uint32_t object, uint64_t time_ns);
+	/* And it ended there, because the file's table is not loaded. 0 or an error that ends the run. */
+	int (*need)(void *arg, uint32_t object, uint64_t time_ns);
 	void *arg;
 };

@@ -9,6 +9,7 @@
 
 #define MAX_RELOADS 20           /* per second, of tables that stacks ask for: what is sampled may need more than there is room for */
 #define SECOND_NS 1000000000u
+#define HOT_NS 1000000000u       /* what was used within it makes no room for a table that a stack asks for: they would only take turns */
 #define FILLED(max) ((max) / 8 * 7) /* up to this tables are filled; room is made down to it, so that it is not made for each file */
 
 enum table_state {
@@ -20,7 +21,7 @@ enum table_state {
 
 struct kept_table {
 	struct table_place place;
-	uint64_t used_ns;        /* when a stack came to it last, or it was loaded */
+	uint64_t used_ns;        /* when a stack came to it last; 0: none did */
 	uint64_t bytes;          /* that it takes; 0: not known */
 	enum table_state state;
 	bool is_waiting;         /* for room */
@@ -115,7 +116,6 @@ static bool is_one(void *arg, uint32_t object)
 static void loaded(struct table_keeper *keeper, struct kept_table *table, uint32_t object)
 {
 	table->state = TABLE_LOADED;
-	table->used_ns = clock_ns();
 	table->bytes = (uint64_t)table->place.nr_words * 4;
 	keeper->nr_reloaded += table->was_loaded;
 	table->was_loaded = true;
@@ -259,7 +259,6 @@ static int evict(struct table_keeper *keeper, const struct candidate *victims, u
 		if (err)
 			continue;
 		table_store_unload(keeper->store, &table->place);
-		keeper->nr_evicted++;
 	}
 	return err;
 }
@@ -282,6 +281,23 @@ static uint32_t find_candidates(const struct table_keeper *keeper, uint64_t used
 	return nr;
 }
 
+/* Of those that nobody maps, an eighth of the room may be taken: they may come back, and cost nothing until others need it. */
+int table_keeper_trim(struct table_keeper *keeper)
+{
+	CLEANUP(freep) struct candidate *candidates = calloc(keeper->nr_tables + 1, sizeof(*candidates));
+	uint64_t total, max = table_store_max_table_bytes(keeper->store) / 8;
+	uint32_t nr, nr_victims = 0;
+
+	if (!candidates)
+		return -ENOMEM;
+	nr = find_candidates(keeper, 0, candidates, &total);
+	for (; nr_victims < nr && total > max; nr_victims++) {
+		total -= candidates[nr_victims].bytes;
+		keeper->tables[candidates[nr_victims].object].was_loaded = false; /* it did not make room for others */
+	}
+	return nr_victims ? evict(keeper, candidates, nr_victims) : 0;
+}
+
 /* Gives up tables of `want` bytes, or at least `must`: else none. 0; -ENOSPC; or an error that ends the run. */
 static int give_up(struct table_keeper *keeper, uint64_t must, uint64_t want, uint64_t used_ns)
 {
@@ -296,6 +312,7 @@ static int give_up(struct table_keeper *keeper, uint64_t must, uint64_t want, ui
 		return -ENOSPC;
 	while (nr_victims < nr && freed < want)
 		freed += candidates[nr_victims++].bytes;
+	keeper->nr_evicted += nr_victims;
 	return evict(keeper, candidates, nr_victims);
 }
 
@@ -364,7 +381,7 @@ static bool is_too_often(struct table_keeper *keeper)
 		keeper->reloads_from_ns = now;
 		keeper->nr_reloads = 0;
 	}
-	return keeper->nr_reloads++ >= MAX_RELOADS;
+	return keeper->nr_reloads >= MAX_RELOADS;
 }
 
 int table_keeper_need(struct table_keeper *keeper, uint32_t object, uint64_t time_ns, bool *ret_loaded)
@@ -376,11 +393,12 @@ int table_keeper_need(struct table_keeper *keeper, uint32_t object, uint64_t tim
 	if (!table || table->state != TABLE_OUT)
 		return 0;
 	table_keeper_used(keeper, object, time_ns);
-	err = is_too_often(keeper) ? -ENOSPC : load_with_room(keeper, object, time_ns);
+	err = is_too_often(keeper) ? -ENOSPC : load_with_room(keeper, object, time_ns > HOT_NS ? time_ns - HOT_NS : 0);
 	if (err == -ENOSPC) {
 		keeper->nr_put_off++;
 		return 0;
 	}
+	keeper->nr_reloads++;
 	if (!err)
 		err = keeper->tell(keeper->tell_arg);
 	*ret_loaded = !err;

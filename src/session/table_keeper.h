@@ -32,11 +32,13 @@ void table_keeper_fill(const struct table_keeper *keeper, uint32_t object, uint6
 MUST_CHECK int table_keeper_settle(struct table_keeper *keeper);
 /* A stack came to that file at that time. */
 void table_keeper_used(struct table_keeper *keeper, uint32_t object, uint64_t time_ns);
-/* A stack ended because that file's table is not loaded: loads it, at the cost of files that were used longer ago, unless that happens too often; *ret_loaded:
+/* A stack ended because that file's table is not loaded: loads it, at the cost of files that were not used for a second, unless that happens too often; *ret_loaded:
  * it is there now, or there is none. To be called when the kernel has been told of all changes. 0 or an error that ends the run. */
 MUST_CHECK int table_keeper_need(struct table_keeper *keeper, uint32_t object, uint64_t time_ns, bool *ret_loaded);
 /* Gives up an eighth of all tables, for the mappings of processes. The same. */
 MUST_CHECK int table_keeper_yield(struct table_keeper *keeper);
+/* Gives up tables of files that nobody maps, beyond an eighth of all. The same. */
+MUST_CHECK int table_keeper_trim(struct table_keeper *keeper);
 /* The file is known no more, and mapped by none. An object_forgotten_fn; `arg` is the keeper. */
 void table_keeper_forget(void *arg, uint32_t object);
 /* Fills in what the account says of tables. */

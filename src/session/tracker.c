@@ -13,6 +13,7 @@
 
 #define RESCAN_NS 1000000000u /* at most this often after losses */
 #define LACKING_BYTES_MAX (1u << 20)
+#define MANY_FILES 64         /* that nobody maps any more are not left for the next tracker_prune */
 
 struct tracker {
 	struct sideband *sideband;
@@ -341,6 +342,14 @@ static int on_event(void *arg, const struct sideband_event *event)
 	}
 }
 
+/* When the kernel has been told of all changes. */
+static int sweep(struct tracker *tracker)
+{
+	int err = process_table_sweep(tracker->processes, table_keeper_forget, tracker->keeper);
+
+	return err ? err : table_keeper_trim(tracker->keeper);
+}
+
 int tracker_read(struct tracker *tracker, struct diag *diag)
 {
 	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
@@ -350,7 +359,8 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 	end_leaderless(tracker);
 	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
 		return tracker_scan(tracker, diag); /* what was lost cannot be known but by looking */
-	return tell_changes(tracker, diag);
+	err = tell_changes(tracker, diag);
+	return err || object_table_nr_left(process_table_objects(tracker->processes)) < MANY_FILES ? err : sweep(tracker);
 }
 
 int tracker_fd(const struct tracker *tracker)
@@ -400,7 +410,7 @@ int tracker_need(struct tracker *tracker, uint32_t object, uint64_t time_ns, boo
 int tracker_prune(struct tracker *tracker, uint64_t time_ns)
 {
 	process_table_prune(tracker->processes, time_ns);
-	return process_table_sweep(tracker->processes, table_keeper_forget, tracker->keeper);
+	return sweep(tracker);
 }
 
 void tracker_account(const struct tracker *tracker, struct account *account)

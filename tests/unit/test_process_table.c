@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -587,6 +588,171 @@ static void test_first_thread_ended(void **state)
 	assert_non_null(mapping);
 }
 
+/* --- files come and go -------------------------------------------------------------------------------------------------------------- */
+
+#define NR_FILES 120
+#define NR_TGIDS 12
+#define NR_SLOTS 8
+#define FIRST_TGID 0x7ffff000u
+
+static struct { int file; } slots[NR_TGIDS][NR_SLOTS]; /* file + 1, 0: none */
+static uint32_t held_as[NR_FILES];                           /* number; OBJECT_NONE: not held */
+static char file_paths[NR_FILES][128];
+
+static uint32_t nr_descriptors(void)
+{
+	CLEANUP(closedirp) DIR *dir = opendir("/proc/self/fd");
+	uint32_t nr = 0;
+
+	while (dir && readdir(dir))
+		nr++;
+	return nr;
+}
+
+static void count_forgotten(void *arg, uint32_t number)
+{
+	assert_false(object_table_is_mapped(process_table_objects(table), number));
+	++*(uint32_t *)arg;
+}
+
+static uint64_t pc_of(uint32_t slot)
+{
+	return (slot + 1) * 16 * PAGE;
+}
+
+static void map_file(uint32_t i, uint32_t slot, int file, uint64_t now)
+{
+	const struct mapping_event event = { .tgid = FIRST_TGID + i, .start_pc = pc_of(slot), .size_bytes = PAGE, .time_ns = now, .path = file_paths[file] };
+
+	assert_int_equal(process_table_mmap(table, &event), 0);
+	slots[i][slot].file = file + 1;
+}
+
+static void change_something(uint32_t random, uint64_t now)
+{
+	uint32_t i = random % NR_TGIDS, other = random / 16 % NR_TGIDS;
+	const struct process_mapping *mapping;
+
+	switch (random >> 12 & 15) {
+	case 0:
+		process_table_exit(table, FIRST_TGID + i, now);
+		memset(slots[i], 0, sizeof(slots[i]));
+		break;
+	case 1:
+		assert_int_equal(process_table_exec(table, FIRST_TGID + i, now), 0);
+		memset(slots[i], 0, sizeof(slots[i]));
+		break;
+	case 2:
+		if (i == other)
+			break;
+		assert_int_equal(process_table_fork(table, FIRST_TGID + i, FIRST_TGID + other, now), 0);
+		memcpy(slots[other], slots[i], sizeof(slots[i]));
+		break;
+	case 3:
+		mapping = random % 3 ? NULL : process_table_find(table, FIRST_TGID + i, now, pc_of(0));
+		if (!mapping || mapping->until_ns != UINT64_MAX || held_as[slots[i][0].file - 1] != OBJECT_NONE)
+			break;
+		process_table_hold_object(table, mapping->object);
+		held_as[slots[i][0].file - 1] = mapping->object;
+		break;
+	default:
+		map_file(i, random / 16 % NR_SLOTS, (int)(random / 256 % NR_FILES), now);
+	}
+}
+
+/* Every mapping and everyone who holds a file has the right one, open; all others are forgotten. */
+static uint32_t check_files(uint64_t now)
+{
+	bool is_known[NR_FILES] = { false };
+	uint32_t nr_known = 0, nr_used = 0;
+
+	for (uint32_t i = 0; i < NR_TGIDS * NR_SLOTS; i++) {
+		int file = slots[i / NR_SLOTS][i % NR_SLOTS].file - 1;
+		const struct process_mapping *mapping = process_table_find(table, FIRST_TGID + i / NR_SLOTS, now, pc_of(i % NR_SLOTS));
+
+		assert_int_equal(mapping != NULL, file >= 0);
+		if (file < 0)
+			continue;
+		assert_string_equal(object(mapping->object)->path, file_paths[file]);
+		assert_non_null(object(mapping->object)->elf);
+		is_known[file] = true;
+	}
+	for (uint32_t file = 0; file < NR_FILES; file++) {
+		if (held_as[file] != OBJECT_NONE) {
+			assert_string_equal(object(held_as[file])->path, file_paths[file]);
+			assert_non_null(object(held_as[file])->elf);
+			is_known[file] = true;
+		}
+		nr_known += is_known[file];
+	}
+	for (uint32_t number = 0; number < object_table_nr(process_table_objects(table)); number++)
+		nr_used += object_table_at(process_table_objects(table), number)->path[0] != '\0';
+	assert_int_equal(nr_used, nr_known);
+	return nr_known;
+}
+
+static void test_files_come_and_go(void **state)
+{
+	uint32_t nr_before = nr_descriptors(), nr_forgotten = 0;
+	uint64_t random = 1;
+
+	for (int file = 0; file < NR_FILES; file++) {
+		char id[9];
+
+		snprintf(id, sizeof(id), "id%06d", file);
+		snprintf(file_paths[file], sizeof(file_paths[0]), "%s/file%d", folder, file);
+		write_elf(file_paths[file], file % 3 ? id : "", 1);
+		held_as[file] = OBJECT_NONE;
+	}
+	memset(slots, 0, sizeof(slots));
+	for (uint64_t now = 1000; now < 21000; now++) {
+		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+		change_something((uint32_t)(random >> 33), now);
+		if (now % 100)
+			continue;
+		process_table_prune(table, UINT64_MAX);
+		assert_int_equal(process_table_sweep(table, count_forgotten, &nr_forgotten), 0);
+		assert_true(nr_descriptors() <= nr_before + NR_TGIDS * NR_SLOTS + 64);
+		check_files(now);
+	}
+	assert_true(nr_forgotten > 500);
+	for (uint32_t i = 0; i < NR_TGIDS; i++)
+		process_table_exit(table, FIRST_TGID + i, 30000);
+	process_table_prune(table, UINT64_MAX);
+	assert_int_equal(process_table_sweep(table, count_forgotten, &nr_forgotten), 0);
+	memset(slots, 0, sizeof(slots));
+	assert_true(check_files(40000000000000) > 20); /* those that are held, opened again */
+	assert_int_equal(process_table_sweep(table, count_forgotten, &nr_forgotten), 0);
+	assert_true(nr_descriptors() <= nr_before + 64);
+}
+
+/* A file that nobody maps is opened again only as what it was. */
+static void test_closed_file_that_changed(void **state)
+{
+	uint32_t nr_forgotten = 0, first = OBJECT_NONE;
+
+	for (int file = 0; file < 70; file++) { /* more than stay open */
+		snprintf(file_paths[0], sizeof(file_paths[0]), "%s/file%d", folder, file);
+		write_elf(file_paths[0], "", 1);
+		map_file(0, 0, 0, 1000 + (uint64_t)file);
+		process_table_hold_object(table, process_table_find(table, FIRST_TGID, 2000, pc_of(0))->object);
+		if (!file)
+			first = process_table_find(table, FIRST_TGID, 2000, pc_of(0))->object;
+	}
+	process_table_exit(table, FIRST_TGID, 3000);
+	process_table_prune(table, UINT64_MAX);
+	assert_int_equal(process_table_sweep(table, count_forgotten, &nr_forgotten), 0);
+	assert_int_equal(nr_forgotten, 0);
+	snprintf(file_paths[0], sizeof(file_paths[0]), "%s/file0", folder);
+	snprintf(file_paths[1], sizeof(file_paths[1]), "%s/file0.new", folder);
+	write_elf(file_paths[1], "", 2);
+	assert_int_equal(rename(file_paths[1], file_paths[0]), 0);
+	assert_null(object(first)->elf);
+	assert_string_equal(object(first)->path, file_paths[0]);
+	assert_int_equal(object_table_nr_lost(process_table_objects(table)), 1);
+	assert_non_null(object(first + 1)->elf);
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -613,6 +779,8 @@ int main(void)
 		test(test_scan),
 		test(test_deleted_file),
 		test(test_first_thread_ended),
+		test(test_files_come_and_go),
+		test(test_closed_file_that_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
