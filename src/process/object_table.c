@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -15,6 +16,8 @@
 #define MAX_OBJECTS (1u << 20)
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
 #define VDSO_BYTES_MAX (64u << 10)
+#define SAME_BYTES_MAX (32u << 20) /* larger files are not compared: each copy is a file of its own */
+#define COMPARED_BYTES 65536
 
 /* What tells a file from all others on this machine, and from what it was before it was written to. Zeroed before it is filled. */
 struct identity {
@@ -36,6 +39,7 @@ struct object_table {
 	uint32_t nr_entries, capacity, nr_free;
 	uint32_t nr_met, nr_refused, nr_lost, nr_left;
 	uint64_t order;
+	uint64_t seed;              /* so that nobody can make files that are taken for others */
 	struct u64_map by_identity; /* hash of struct identity -> object */
 	struct u64_map by_build_id; /* hash of build id and size -> object */
 	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
@@ -43,7 +47,13 @@ struct object_table {
 
 struct object_table *object_table_new(void)
 {
-	return calloc(1, sizeof(struct object_table));
+	struct object_table *table = calloc(1, sizeof(*table));
+
+	if (table && getrandom(&table->seed, sizeof(table->seed), 0) < 0) {
+		free(table);
+		return NULL;
+	}
+	return table;
 }
 
 static void close_entry(struct entry *entry)
@@ -280,13 +290,43 @@ const struct object *object_table_at(const struct object_table *table, uint32_t 
 	return &entry->object;
 }
 
-/* Opens the ELF file behind `path_fd`, or finds the object that has the same build id. */
+/* A build id says what a file claims to be, and a container may claim what it likes: only the same bytes are the same file. */
+static bool has_same_bytes(const struct elf_file *a, const struct elf_file *b)
+{
+	CLEANUP(freep) char *parts = malloc(2 * (size_t)COMPARED_BYTES);
+	uint64_t size = elf_file_size(a);
+
+	if (!parts || size != elf_file_size(b) || size > SAME_BYTES_MAX)
+		return false;
+	for (uint64_t off = 0; off < size; off += COMPARED_BYTES) {
+		size_t nr = size - off < COMPARED_BYTES ? (size_t)(size - off) : COMPARED_BYTES;
+
+		if (elf_file_read_at(a, off, parts, nr) || elf_file_read_at(b, off, parts + COMPARED_BYTES, nr) || memcmp(parts, parts + COMPARED_BYTES, nr))
+			return false;
+	}
+	return true;
+}
+
+static uint32_t find_copy(struct object_table *table, uint64_t key, const struct elf_file *elf)
+{
+	uint32_t cursor = 0, *known;
+
+	while ((known = u64_map_each(&table->by_build_id, key, &cursor))) {
+		const struct elf_file *other = object_table_at(table, *known)->elf;
+
+		if (other && has_same_bytes(other, elf))
+			return *known;
+	}
+	return OBJECT_NONE;
+}
+
+/* Opens the ELF file behind `path_fd`, or finds the object that is a copy of it. */
 static uint32_t open_object(struct object_table *table, int path_fd, const char *path)
 {
 	CLEANUP(closep) int fd = reopen(path_fd);
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	const struct build_id *id;
-	uint32_t object, *known;
+	uint32_t object;
 	uint64_t key;
 
 	table->nr_refused += fd < 0 && errno == EMFILE;
@@ -295,9 +335,9 @@ static uint32_t open_object(struct object_table *table, int path_fd, const char 
 	fd = -1;
 	id = elf_file_build_id(elf);
 	key = hash_bytes(id->bytes, id->size, elf_file_size(elf));
-	known = id->size ? u64_map_find(&table->by_build_id, key) : NULL;
-	if (known)
-		return *known;
+	object = id->size ? find_copy(table, key, elf) : OBJECT_NONE;
+	if (object != OBJECT_NONE)
+		return object;
 	object = add_object(table, MOVE(elf), path);
 	if (id->size && object != OBJECT_NONE && u64_map_add(&table->by_build_id, key, object))
 		return OBJECT_NONE;
@@ -356,7 +396,7 @@ uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t st
 	if (path_fd < 0 || fstat(path_fd, &st) || !S_ISREG(st.st_mode))
 		return met_unreadable(table, path);
 	identity = identity_of(&st);
-	key = hash_bytes(&identity, sizeof(identity), 0);
+	key = hash_bytes(&identity, sizeof(identity), table->seed);
 	known = u64_map_find(&table->by_identity, key);
 	if (known)
 		return *known;

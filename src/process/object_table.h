@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object_table: the files that processes map, by number. The same file (by build id and size; else by device, inode, size and time of change) has one number
+/* object_table: the files that processes map, by number. The same file (by device, inode, size and time of change, or a copy with the same build id and the same bytes) has one number
  * however many processes map it under whatever paths. It is known as long as somebody refers to it: then its number may be another's. A file is opened while a process
  * that maps it lives. Of those that nobody maps any more but somebody still asks for, only the youngest stay open, and those that could not be found
  * again by their path; the others are opened again when they are asked for. One thread. */

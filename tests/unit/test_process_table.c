@@ -446,7 +446,7 @@ static void test_same_file(void **state)
 
 static void test_same_build_id(void **state)
 {
-	const char *a = in_folder("a"), *b = in_folder("b"), *c = in_folder("c");
+	const char *a = in_folder("a"), *b = in_folder("b"), *c = in_folder("c"), *d = in_folder("d");
 	uint32_t first;
 
 	write_elf(a, "build-id", 1);
@@ -456,6 +456,10 @@ static void test_same_build_id(void **state)
 	assert_int_equal(object_at(b), first);
 	assert_int_not_equal(object_at(c), first);
 	assert_int_equal(object_table_nr(process_table_objects(table)), 2);
+	write_elf(d, "build-id", 2); /* as one that wants to be taken for another would be */
+	assert_int_not_equal(object_at(d), first);
+	assert_int_equal(object_table_nr(process_table_objects(table)), 3);
+	assert_int_equal(object_at(d), 2);
 }
 
 static void test_rewritten_file(void **state)
