@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hard cases of native unwinding, part 2: where the code came from. Stripped and static files, musl, files that change, are gone or stand in another
 namespace, and code with frame pointers and no tables."""
+import atexit
 import bisect
 import contextlib
 import json
@@ -254,15 +255,25 @@ def elsewhere(script, *, comm, words=()):
 		return exact(profile(pid), lambda stack: chain_error(stack, program.chains[comm])), program.pid
 
 
+def unshared(place):
+	"""The words before a command that runs it in namespaces of its own for mounts and processes. Where the root directory is no mount point (in a chroot), what is mounted
+	there may be seen here, too: it is taken away in the end."""
+	words = ["unshare", "-m", "-p", "-f", "--kill-child"]
+	if run([*words, "true"]).code:
+		words += ["--propagation", "unchanged"]
+		atexit.register(subprocess.run, ["umount", "-q", "-l", place], check=False)
+	if run([*words, "true"]).code:
+		skip("no right to make namespaces")
+	return words
+
+
 @test
 def program_of_another_mount_and_pid_namespace():
 	"""Its file stands in a file system that is mounted there only; over it, here, stands another file of the same path."""
 	place = scratch("island")
 	os.makedirs(place)
 	shutil.copy(build("crowd"), os.path.join(place, "hidden"))
-	words = ["unshare", "-m", "-p", "-f", "--kill-child"]
-	if run([*words, "true"]).code:
-		skip("no right to make namespaces")
+	words = unshared(place)
 	note, pid = elsewhere("mount -t tmpfs none %s; cp %s %s/hidden; exec %s/hidden \"$@\"" % (place, build("chain"), place, place), comm="hidden", words=words)
 	check(pid < 10, "no pid namespace: it calls itself %d" % pid)
 	return note
@@ -300,7 +311,7 @@ def program_in_a_chroot_of_another_mount_namespace():
 	root, place = root_directory("cell"), scratch("mount")
 	os.makedirs(place)
 	note, _ = elsewhere('mount -t tmpfs none %s; cp -r %s/. %s; exec chroot %s /bin/caged "$@"' % (place, root, place, place), comm="caged",
-		words=["unshare", "-m", "-p", "-f", "--kill-child"])
+		words=unshared(place))
 	return note
 
 
