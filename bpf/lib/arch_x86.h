@@ -98,6 +98,11 @@ WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
 }
 
 /* Loops over code are unrolled: clang lays them out so that they go back without a jump, and 5.10 refuses that as a back-edge. */
+#ifdef __clang__
+#define WALK_UNROLLED _Pragma("unroll")
+#else
+#define WALK_UNROLLED
+#endif
 
 /* Does the function set up its frame only behind pc? Code that tests something first (V8's functions) comes to it within a few instructions; what ends a function, or
  * leaves it, must not stand between. */
@@ -108,7 +113,7 @@ WALK_FUNCTION int walk_is_before_prologue(WALK_REF ref)
 
 	if (!w || read_user(w, code, sizeof(code), w->pc))
 		return 0;
-#pragma unroll
+	WALK_UNROLLED
 	for (__u32 i = 0; i < sizeof(code) - 4; i++) {
 		if (is_push_bp(code + i) && is_mov_bp_sp(code + i + 1))
 			return 1;
@@ -127,7 +132,7 @@ WALK_FUNCTION int walk_is_behind_epilogue(WALK_REF ref)
 
 	if (!w || read_user(w, code, sizeof(code), w->pc - sizeof(code)))
 		return 0;
-#pragma unroll
+	WALK_UNROLLED
 	for (__u32 i = 0; i < sizeof(code) - 3; i++) {
 		if (code[i] == 0x48 && ((code[i + 1] == 0x8b && code[i + 2] == 0xe5) || (code[i + 1] == 0x89 && code[i + 2] == 0xec)) && code[i + 3] == 0x5d)
 			is_behind = 1;
@@ -256,7 +261,7 @@ WALK_FUNCTION __u64 walk_link_of(WALK_REF ref, __u64 ret)
 		return WALK_LINK_ANY;
 	if (is_stub_jump(code) || code[0] == 0xe9 || (is_endbr64(code) && (is_stub_jump(code + 4) || is_stub_jump(code + 5))))
 		return WALK_LINK_ANY; /* and on from there */
-#pragma unroll
+	WALK_UNROLLED
 	for (__u32 i = 0; i < sizeof(code) - 2; i++) { /* compilers put other instructions between the push and this */
 		if (is_mov_bp_sp(code + i))
 			return (__u32)target | 1ULL << 32;
