@@ -21,7 +21,6 @@
 #include "lib/unwind.h"
 #include "lib/user_regs.h"
 
-#define PAGE_BYTES 4096
 #define RAW_WINDOW_NS 100000000u /* in so long a time */
 #define RAW_WINDOW_MAX 64        /* so many raw records per CPU: 10 MiB a second */
 #define SYS_EXECVE 59            /* asm/unistd_64.h */
@@ -41,7 +40,7 @@ struct scratch {
 		} stack;
 		struct {
 			struct sonde_raw_record header;
-			__u8 bytes[SONDE_RAW_MAX_BYTES + PAGE_BYTES]; /* the last page is for the verifier */
+			__u8 bytes[SONDE_RAW_MAX_BYTES + WALK_PAGE_BYTES]; /* the last page is for the verifier */
 		} raw;
 	};
 };
@@ -223,17 +222,17 @@ WALK_FUNCTION __u64 hash_walk(__u32 cpu)
 WALK_FUNCTION __u32 copy_stack(__u32 cpu, __u64 start)
 {
 	struct scratch *s = scratch_of(cpu);
-	__u32 size = PAGE_BYTES - (start & (PAGE_BYTES - 1)), off = 0;
+	__u32 size = WALK_PAGE_BYTES - (start & (WALK_PAGE_BYTES - 1)), off = 0;
 
 	if (!s)
 		return 0;
-	for (int page = 0; page <= SONDE_RAW_MAX_BYTES / PAGE_BYTES; page++) {
+	for (int page = 0; page <= SONDE_RAW_MAX_BYTES / WALK_PAGE_BYTES; page++) {
 		if (off + size > SONDE_RAW_MAX_BYTES) /* it ends where a page does */
 			break;
-		if (size > PAGE_BYTES || bpf_probe_read_user(s->raw.bytes + off, size, (const void *)(start + off)))
+		if (size > WALK_PAGE_BYTES || bpf_probe_read_user(s->raw.bytes + off, size, (const void *)(start + off)))
 			break;
 		off += size;
-		size = PAGE_BYTES;
+		size = WALK_PAGE_BYTES;
 	}
 	return off;
 }
@@ -263,9 +262,7 @@ WALK_FUNCTION int send_raw(struct bpf_perf_event_data *ctx, __u32 cpu, __u64 fla
 
 	if (!s || !take_regs(ctx, cpu))
 		return -1;
-	s->nr_raws++;
 	s->raw.header.compat = s->walk.compat;
-	s->raw.header.in_syscall = s->walk.in_syscall;
 	for (int i = 0; i < WALK_NR_REGS; i++)
 		s->raw.header.regs[i] = s->walk.regs[i];
 	s->raw.header.regs[WALK_REG_BP] = s->walk.bp;
@@ -299,8 +296,11 @@ static __always_inline bool in_exec(struct bpf_perf_event_data *ctx, struct task
 }
 
 /* What send_raw does not know. */
-static __always_inline void begin_raw(struct sonde_raw_record *raw, const struct sonde_sample_record *sample, __u64 hash, enum sonde_raw_use use, enum sonde_stop stop)
+static __always_inline void begin_raw(struct scratch *s, const struct sonde_sample_record *sample, __u64 hash, enum sonde_raw_use use, enum sonde_stop stop)
 {
+	struct sonde_raw_record *raw = &s->raw.header;
+
+	s->nr_raws++;
 	raw->type = SONDE_RECORD_RAW;
 	raw->tgid = sample->tgid;
 	raw->time_ns = sample->time_ns;
@@ -308,7 +308,7 @@ static __always_inline void begin_raw(struct sonde_raw_record *raw, const struct
 	raw->hash = hash;
 	raw->use = use;
 	raw->stop = stop;
-	raw->in_syscall = 0;
+	raw->in_syscall = s->walk.in_syscall;
 }
 
 /* Sends what the walk has found or, when user space may find more, the stack itself. */
@@ -316,29 +316,21 @@ static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx
 {
 	__u32 nr_walked = s->walk.nr_frames;
 	enum sonde_stop stop = s->walk.stop;
+	bool early = is_early(stop);
 	__u64 hash = hash_walk(sample->cpu);
 	enum sonde_side side;
 
 	sample->user_stack = hash;
-	if (is_early(stop) && !is_settled(hash) && may_send_raw(s, sample->time_ns)) {
-		sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
-		begin_raw(&s->raw.header, sample, hash, SONDE_RAW_WALK, stop);
-		if (send_raw(ctx, sample->cpu, stop == SONDE_STOP_NOT_LOADED ? BPF_RB_FORCE_WAKEUP : wake_flag()))
-			return SONDE_SIDE_LOST;
-		count->raws++;
-		return SONDE_SIDE_RAW;
-	}
-	count->raws_refused += is_early(stop) && !is_settled(hash);
-	if (can_retry && stop == SONDE_STOP_READ_FAULT && !is_settled(hash) && may_send_raw(s, sample->time_ns)) {
-		sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
-		begin_raw(&s->raw.header, sample, hash, SONDE_RAW_WALK, stop);
-		s->raw.header.in_syscall = s->walk.in_syscall;
-		s->nr_raws++;
-		if (!retry_later(&s->raw.header)) {
+	if ((early || (can_retry && stop == SONDE_STOP_READ_FAULT)) && !is_settled(hash)) {
+		if (may_send_raw(s, sample->time_ns)) {
+			sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
+			begin_raw(s, sample, hash, SONDE_RAW_WALK, stop);
+			if (early ? send_raw(ctx, sample->cpu, stop == SONDE_STOP_NOT_LOADED ? BPF_RB_FORCE_WAKEUP : wake_flag()) : retry_later(&s->raw.header))
+				return SONDE_SIDE_LOST;
 			count->raws++;
 			return SONDE_SIDE_RAW;
 		}
-		return SONDE_SIDE_LOST;
+		count->raws_refused += early;
 	}
 	s->stack.header.tgid = sample->tgid;
 	s->stack.header.hash = hash;
@@ -348,7 +340,7 @@ static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx
 	s->stack.header.stop = stop;
 	side = store_stack(s, sample->time_ns);
 	if (cfg.audit_every && side == SONDE_SIDE_STORED && ++s->nr_walked % cfg.audit_every == 0 && may_send_raw(s, sample->time_ns)) {
-		begin_raw(&s->raw.header, sample, hash, SONDE_RAW_AUDIT, stop);
+		begin_raw(s, sample, hash, SONDE_RAW_AUDIT, stop);
 		send_raw(ctx, sample->cpu, wake_flag()); /* if not, one less is audited */
 	}
 	return side;

@@ -120,15 +120,6 @@ static void walk_from(uint64_t pc, uint64_t sp, uint64_t bp)
 	host_walk(&w, frames);
 }
 
-#define check_stack(stop_, ...)                                                \
-	do {                                                                   \
-		const uint64_t want_[] = { __VA_ARGS__ };                      \
-		assert_int_equal(w.stop, stop_);                               \
-		assert_int_equal(w.nr_frames, sizeof(want_) / sizeof(want_[0])); \
-		for (uint32_t i_ = 0; i_ < w.nr_frames; i_++)                  \
-			assert_int_equal(frames[i_], want_[i_]);               \
-	} while (0)
-
 /* A function under systemstack keeps rbp, which leads to systemstack's frame on the goroutine's stack, far below. */
 static void by_frame_pointer(void **state)
 {

@@ -101,15 +101,6 @@ static struct sonde_rule step(uint8_t cfa_kind, int32_t cfa_off)
 }
 
 #define END_RULE ((struct sonde_rule){ .kind = SONDE_RULE_KIND_END })
-#define check_stack(stop_, ...)                                                                     \
-	do {                                                                                        \
-		const uint64_t want_[] = { __VA_ARGS__ };                                           \
-		assert_int_equal(w.stop, stop_);                                                    \
-		assert_int_equal(w.nr_frames, sizeof(want_) / sizeof(want_[0]));                    \
-		for (uint32_t i_ = 0; i_ < w.nr_frames; i_++)                                       \
-			assert_int_equal(frames[i_], want_[i_]);                                    \
-	} while (0)
-
 static uint64_t returned(uint64_t pc)
 {
 	return pc | SONDE_FRAME_RETURN;

@@ -94,15 +94,6 @@ static void walk_from(uint64_t pc, uint64_t sp, uint64_t fp, uint64_t link)
 	host_walk(&w, frames);
 }
 
-#define check_stack(stop_, ...)                                                  \
-	do {                                                                     \
-		const uint64_t want_[] = { __VA_ARGS__ };                        \
-		assert_int_equal(w.stop, stop_);                                 \
-		assert_int_equal(w.nr_frames, sizeof(want_) / sizeof(want_[0])); \
-		for (uint32_t i_ = 0; i_ < w.nr_frames; i_++)                    \
-			assert_int_equal(frames[i_], want_[i_]);                 \
-	} while (0)
-
 /* A leaf, a function with a frame record of so many bytes, the end. */
 static const struct sonde_rule leaf_rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .ra_kind = SONDE_RA_REG };
 static const struct sonde_rule record_rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = 32, .ra_off = -24, .bp_kind = SONDE_BP_CFA, .bp_off = -32 };

@@ -58,6 +58,16 @@ static inline void host_walk(struct walk *w, __u64 *frames)
 	}
 }
 
+/* What host_walk(&w, frames) of the test has found: how it ended, and the frames. */
+#define check_stack(stop_, ...)                                                  \
+	do {                                                                     \
+		const uint64_t want_[] = { __VA_ARGS__ };                        \
+		assert_int_equal(w.stop, stop_);                                 \
+		assert_int_equal(w.nr_frames, sizeof(want_) / sizeof(want_[0])); \
+		for (uint32_t i_ = 0; i_ < w.nr_frames; i_++)                    \
+			assert_int_equal(frames[i_], want_[i_]);                 \
+	} while (0)
+
 /* Chunks of the test's own memory, filled from the front. */
 static __u32 host_words[HOST_MAX_CHUNKS][SONDE_CHUNK_WORDS];
 static __u32 host_used;
