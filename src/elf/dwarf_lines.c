@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Finding the unit: a table of all units' ranges, from their DIEs (not from .debug_aranges, which clang does not write). Memory: the units'
+ * own tables are capped; libdw keeps whatever it ever read until it is closed, so that it is closed and opened again when that got too
+ * much. The tables stay, they know DIEs by offset. */
+#include "elf/dwarf_lines.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "elf/dwarf_private.h"
+
+#define MAX_UNITS	(1u << 20)
+#define MAX_TABLE_BYTES ((uint64_t)64 << 20)
+#define MAX_LIBDW_BYTES ((uint64_t)48 << 20)
+#define MAX_TEXT_BYTES	((size_t)256 << 20)
+
+static int open_libdw(struct dwarf_lines *lines)
+{
+	int fd = elf_file_fd(lines->file);
+
+	if (!lines->elf) {
+		if (elf_version(EV_CURRENT) == EV_NONE)
+			return -EBADMSG;
+		lines->elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL)
+				     : elf_memory((char *)(uintptr_t)elf_file_bytes(lines->file), (size_t)elf_file_size(lines->file));
+	}
+	lines->dwarf = lines->elf ? dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL) : NULL;
+	lines->nr_libdw_bytes = 0;
+	if (!lines->dwarf)
+		return -EBADMSG;
+	dwarf_alt_open(lines);
+	return 0;
+}
+
+/* Keeps what was decompressed; of a file that is mapped, the pages go too. */
+static void close_libdw(struct dwarf_lines *lines, bool keep)
+{
+	dwarf_end(lines->dwarf);
+	lines->dwarf = NULL;
+	dwarf_alt_close(lines);
+	if (keep)
+		return;
+	elf_end(lines->elf);
+	lines->elf = NULL;
+}
+
+static bool has_debug_info(struct dwarf_lines *lines)
+{
+	const struct elf_section *info = elf_file_find_section(lines->file, ".debug_info");
+
+	if (!info)
+		info = elf_file_find_section(lines->file, ".zdebug_info");
+	if (!info || info->type == SHT_NOBITS || elf_file_type(lines->file) == ET_REL)
+		return false;
+	lines->is_compressed = info->flags & SHF_COMPRESSED || info->name[1] == 'z';
+	return true;
+}
+
+static int add_unit(struct dwarf_lines *lines, Dwarf_Die *die)
+{
+	if (lines->nr_units == lines->max_units) {
+		void *grown = dwarf_grow(lines->units, lines->nr_units, &lines->max_units, MAX_UNITS, sizeof(*lines->units));
+
+		if (!grown)
+			return lines->nr_units < MAX_UNITS ? -ENOMEM : -EFBIG;
+		lines->units = grown;
+	}
+	lines->units[lines->nr_units] = (struct dwarf_unit){ .die = dwarf_dieoffset(die) };
+	return dwarf_unit_ranges(lines, die, lines->nr_units++);
+}
+
+/* Damage ends the list; what stands before it counts. */
+static int read_units(struct dwarf_lines *lines)
+{
+	Dwarf_CU *cu = NULL;
+	uint8_t type = 0;
+	Dwarf_Die die;
+	int err = 0;
+
+	while (!err && dwarf_get_units(lines->dwarf, cu, &cu, NULL, &type, &die, NULL) == 0) {
+		if (type == DW_UT_compile || type == DW_UT_skeleton)
+			err = add_unit(lines, &die);
+	}
+	if (err == -EFBIG) {
+		lines->counts.nr_cut++;
+		err = 0;
+	}
+	return err ? err : dwarf_spans_seal(&lines->code);
+}
+
+int dwarf_lines_open(const struct elf_file *elf, const char *debug_dir, struct diag *diag, struct dwarf_lines **ret_lines)
+{
+	CLEANUP(dwarf_lines_freep) struct dwarf_lines *lines = calloc(1, sizeof(*lines));
+	int err;
+
+	if (!lines)
+		return -ENOMEM;
+	lines->file = elf;
+	if (!has_debug_info(lines))
+		return -ENODATA;
+	lines->debug_dir = strdup(debug_dir ? debug_dir : "/usr/lib/debug");
+	lines->texts = arena_new(MAX_TEXT_BYTES);
+	if (!lines->debug_dir || !lines->texts)
+		return -ENOMEM;
+	err = open_libdw(lines);
+	if (err)
+		return diag_errno(diag, -err, "DWARF: %s", dwarf_errmsg(-1));
+	err = read_units(lines);
+	if (err)
+		return err;
+	*ret_lines = MOVE(lines);
+	return 0;
+}
+
+void dwarf_lines_free(struct dwarf_lines *lines)
+{
+	if (!lines)
+		return;
+	close_libdw(lines, false);
+	for (uint32_t i = 0; i < lines->nr_units; i++)
+		dwarf_unit_forget(lines, &lines->units[i]);
+	free(lines->units);
+	dwarf_spans_done(&lines->code);
+	arena_free(lines->texts);
+	u64_map_done(&lines->text_numbers);
+	free(lines->text_list);
+	free(lines->debug_dir);
+	free(lines);
+}
+
+static void forget_unused(struct dwarf_lines *lines, const struct dwarf_unit *but)
+{
+	while (lines->nr_bytes > MAX_TABLE_BYTES) {
+		struct dwarf_unit *oldest = NULL;
+
+		for (uint32_t i = 0; i < lines->nr_units; i++) {
+			struct dwarf_unit *unit = &lines->units[i];
+
+			if (unit != but && unit->is_read && (!oldest || unit->last_use < oldest->last_use))
+				oldest = unit;
+		}
+		if (!oldest)
+			return;
+		dwarf_unit_forget(lines, oldest);
+	}
+}
+
+static int find_unit(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf_unit **ret_unit)
+{
+	uint32_t number = dwarf_spans_find(&lines->code, elf_vaddr);
+	struct dwarf_unit *unit;
+	int err;
+
+	if (number == DWARF_NONE)
+		return -ENOENT;
+	if (lines->nr_libdw_bytes > MAX_LIBDW_BYTES)
+		close_libdw(lines, lines->is_compressed);
+	if (!lines->dwarf) {
+		err = open_libdw(lines);
+		if (err)
+			return -ENOENT; /* the file was cut or removed */
+	}
+	unit = &lines->units[number];
+	unit->last_use = ++lines->nr_uses;
+	if (!unit->is_read) {
+		err = dwarf_unit_read(lines, unit);
+		if (err)
+			return err;
+	}
+	forget_unused(lines, unit);
+	*ret_unit = unit;
+	return 0;
+}
+
+static void find_row(const struct dwarf_unit *unit, uint64_t elf_vaddr, const char **file, uint32_t *line)
+{
+	uint32_t low = 0, high = unit->nr_rows;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (unit->rows[middle].vaddr <= elf_vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*file = "";
+	*line = 0;
+	if (low == 0 || unit->rows[low - 1].file == DWARF_NONE)
+		return;
+	*file = unit->files[unit->rows[low - 1].file];
+	*line = unit->rows[low - 1].line;
+}
+
+int dwarf_lines_find(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf_frame *frames, uint32_t max, uint32_t *ret_nr)
+{
+	const struct dwarf_facts *facts = NULL;
+	struct dwarf_unit *unit;
+	const char *file;
+	uint32_t nr = 0, line, node;
+	int err = find_unit(lines, elf_vaddr, &unit);
+
+	if (err)
+		return err;
+	find_row(unit, elf_vaddr, &file, &line);
+	for (node = dwarf_spans_find(&unit->code, elf_vaddr); node != DWARF_NONE; node = unit->nodes[node].parent) {
+		err = dwarf_unit_facts(lines, unit, node, &facts);
+		if (err)
+			return err;
+		nr -= nr == max;
+		frames[nr++] = (struct dwarf_frame){ .name = facts->name, .file = file, .line = line, .start_line = facts->start_line };
+		file = facts->call_file;
+		line = facts->call_line;
+	}
+	if (!nr && !line && !*file)
+		return -ENOENT;
+	if (!nr)
+		frames[nr++] = (struct dwarf_frame){ .name = "", .file = file, .line = line };
+	for (uint32_t i = 0; i < nr; i++)
+		frames[i].start_vaddr = facts ? facts->start_vaddr : 0;
+	*ret_nr = nr;
+	return 0;
+}
+
+struct dwarf_lines_counts dwarf_lines_counts(const struct dwarf_lines *lines)
+{
+	return lines->counts;
+}

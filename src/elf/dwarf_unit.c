@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One unit's tables: its line rows, and by one pass over its DIEs the ranges of its functions and of what was inlined into them. Names wait
+ * until somebody asks. */
+#include <dwarf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "elf/dwarf_private.h"
+
+#define MAX_DEPTH	 256		     /* of DIEs; compilers' deepest seen have some dozens */
+#define MAX_NODES	 (1u << 22)	     /* of one unit */
+#define MAX_DIES	 ((uint32_t)1 << 26) /* of one unit, looked at */
+#define MAX_ROWS	 (1u << 25)
+#define MAX_FILES	 (1u << 20)
+#define LIBDW_ROW_BYTES	 64 /* its own record of a row, and what goes with it */
+#define LIBDW_UNIT_BYTES 32768
+#define DWO_UNIT_BYTES	 262144
+
+struct walk {
+	struct dwarf_lines *lines;
+	struct dwarf_unit *unit;
+	Dwarf_Die dies[MAX_DEPTH];
+	uint32_t nodes[MAX_DEPTH]; /* the node around the children at this depth */
+	uint32_t depth, nr_dies;
+	bool enter_types; /* only C and C++ are known to keep code out of their types */
+};
+
+/* Linkers leave what they removed at 0 or the like; that is no code. */
+static bool is_code(const struct dwarf_lines *lines, uint64_t elf_vaddr)
+{
+	uint32_t nr = elf_file_nr_segments(lines->file);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct elf_segment *segment = elf_file_segment(lines->file, i);
+
+		if (segment->flags & 1 /* PF_X */ && elf_vaddr >= segment->vaddr && elf_vaddr - segment->vaddr < segment->mem_size)
+			return true;
+	}
+	return nr == 0;
+}
+
+/* The ranges of a DIE; *ret_nr of them are code. */
+static int add_ranges(struct dwarf_lines *lines, struct dwarf_spans *spans, Dwarf_Die *die, uint32_t owner, uint32_t *ret_nr)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+	uint32_t nr = 0;
+	int err = 0;
+
+	while (!err && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		if (!is_code(lines, start))
+			continue;
+		err = dwarf_spans_add(spans, start, end, owner);
+		nr++;
+	}
+	*ret_nr = nr;
+	return err;
+}
+
+int dwarf_unit_ranges(struct dwarf_lines *lines, Dwarf_Die *unit, uint32_t number)
+{
+	uint32_t nr;
+
+	return add_ranges(lines, &lines->code, unit, number, &nr);
+}
+
+/* A node for the DIE where it has code. *ret_node is what its children lie in. */
+static int add_node(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t *ret_node)
+{
+	struct dwarf_unit *unit = walk->unit;
+	uint32_t nr;
+	void *grown;
+	int err;
+
+	if (unit->nr_nodes == unit->max_nodes) {
+		grown = dwarf_grow(unit->nodes, unit->nr_nodes, &unit->max_nodes, MAX_NODES, sizeof(*unit->nodes));
+		if (!grown)
+			return unit->max_nodes >= MAX_NODES ? -EFBIG : -ENOMEM;
+		unit->nodes = grown;
+	}
+	err = add_ranges(walk->lines, &unit->code, die, unit->nr_nodes, &nr);
+	*ret_node = parent;
+	if (err || !nr)
+		return err;
+	unit->nodes[unit->nr_nodes] = (struct dwarf_node){ .die = dwarf_dieoffset(die), .parent = parent, .facts = DWARF_NONE };
+	*ret_node = unit->nr_nodes++;
+	return 0;
+}
+
+/* Whether the DIE's children may have code; *node is that around the DIE, and becomes that around its children. */
+static int visit(struct walk *walk, Dwarf_Die *die, uint32_t *node, bool *ret_enter)
+{
+	int tag = dwarf_tag(die);
+
+	*ret_enter = false;
+	switch (tag) {
+	case DW_TAG_subprogram:
+		if (dwarf_hasattr(die, DW_AT_declaration))
+			return 0;
+		*ret_enter = true;
+		return add_node(walk, die, DWARF_NONE, node);
+	case DW_TAG_inlined_subroutine:
+		*ret_enter = true;
+		return add_node(walk, die, *node, node);
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		*ret_enter = true;
+		return 0;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_variant_part:
+	case DW_TAG_interface_type:
+		*ret_enter = walk->enter_types;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static bool code_is_outside_of_types(int language)
+{
+	switch (language) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* 0; -EFBIG when something was left out; -ENOMEM. */
+static int walk_dies(struct walk *walk, Dwarf_Die *root)
+{
+	int err = 0, cut = 0;
+
+	walk->depth = 0;
+	walk->nodes[0] = DWARF_NONE;
+	if (dwarf_child(root, &walk->dies[0]))
+		return 0;
+	for (;;) {
+		Dwarf_Die *die = &walk->dies[walk->depth];
+		uint32_t node = walk->nodes[walk->depth];
+		bool enter;
+
+		if (++walk->nr_dies > MAX_DIES)
+			return -EFBIG;
+		err = visit(walk, die, &node, &enter);
+		if (err)
+			return err;
+		if (enter && walk->depth + 1 == MAX_DEPTH)
+			cut = -EFBIG;
+		else if (enter && dwarf_child(die, &walk->dies[walk->depth + 1]) == 0) {
+			walk->nodes[++walk->depth] = node;
+			continue;
+		}
+		while (dwarf_siblingof(&walk->dies[walk->depth], &walk->dies[walk->depth])) {
+			if (!walk->depth)
+				return cut;
+			walk->depth--;
+		}
+	}
+}
+
+static int unit_file(struct dwarf_lines *lines, struct dwarf_unit *unit, const char *folder, Dwarf_Files *files, size_t number)
+{
+	const char *path = dwarf_filesrc(files, number, NULL, NULL);
+	int err = path ? dwarf_path(lines, folder, path, &unit->files[number]) : -EFBIG;
+
+	if (err == -EFBIG) {
+		unit->files[number] = "";
+		err = 0;
+	}
+	return err;
+}
+
+/* Of rows at one address the last counts; one that says what the row before says is left out. */
+static int add_row(struct dwarf_unit *unit, uint64_t vaddr, uint32_t line, uint32_t file)
+{
+	void *grown;
+
+	if (unit->nr_rows && unit->rows[unit->nr_rows - 1].vaddr == vaddr)
+		unit->nr_rows--;
+	if (unit->nr_rows && unit->rows[unit->nr_rows - 1].line == line && unit->rows[unit->nr_rows - 1].file == file)
+		return 0;
+	if (unit->nr_rows == unit->max_rows) {
+		grown = dwarf_grow(unit->rows, unit->nr_rows, &unit->max_rows, MAX_ROWS, sizeof(*unit->rows));
+		if (!grown)
+			return unit->max_rows >= MAX_ROWS ? -EFBIG : -ENOMEM;
+		unit->rows = grown;
+	}
+	unit->rows[unit->nr_rows++] = (struct dwarf_row){ vaddr, line, file };
+	return 0;
+}
+
+static int read_row(struct dwarf_lines *lines, struct dwarf_unit *unit, const char *folder, Dwarf_Line *line)
+{
+	bool is_end = false;
+	Dwarf_Files *files;
+	size_t file;
+	Dwarf_Addr vaddr;
+	int number = 0, err;
+
+	if (dwarf_lineaddr(line, &vaddr) || dwarf_lineendsequence(line, &is_end))
+		return 0;
+	if (is_end)
+		return add_row(unit, vaddr, 0, DWARF_NONE);
+	if (dwarf_lineno(line, &number) || dwarf_line_file(line, &files, &file) || file >= unit->nr_files)
+		return add_row(unit, vaddr, 0, DWARF_NONE);
+	err = unit->files[file] ? 0 : unit_file(lines, unit, folder, files, file);
+	return err ? err : add_row(unit, vaddr, number > 0 ? (uint32_t)number : 0, (uint32_t)file);
+}
+
+/* libdw sorts the rows by address, and ends of sequences before what starts there. */
+static int read_rows(struct dwarf_lines *lines, struct dwarf_unit *unit, Dwarf_Die *die)
+{
+	const char *folder = dwarf_attr_text(die, DW_AT_comp_dir);
+	Dwarf_Lines *found;
+	Dwarf_Files *files;
+	size_t nr, nr_files;
+	int err = 0;
+
+	if (dwarf_getsrclines(die, &found, &nr) || dwarf_getsrcfiles(die, &files, &nr_files))
+		return 0;
+	lines->nr_libdw_bytes += nr * LIBDW_ROW_BYTES;
+	unit->nr_files = nr_files < MAX_FILES ? (uint32_t)nr_files : MAX_FILES;
+	unit->files = calloc(unit->nr_files + 1u, sizeof(*unit->files));
+	if (!unit->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr && !err; i++)
+		err = read_row(lines, unit, folder, dwarf_onesrcline(found, i));
+	return err;
+}
+
+bool dwarf_unit_dies(struct dwarf_lines *lines, const struct dwarf_unit *unit, Dwarf_Die *ret_unit, Dwarf_Die *ret_code)
+{
+	uint8_t type = 0;
+
+	if (!dwarf_offdie(lines->dwarf, unit->die, ret_unit) || dwarf_cu_info(ret_unit->cu, NULL, &type, NULL, ret_code, NULL, NULL, NULL))
+		return false;
+	if (type == DW_UT_skeleton) {
+		lines->nr_libdw_bytes += DWO_UNIT_BYTES;
+		return ret_code->addr && dwarf_cu_getdwarf(ret_code->cu) != lines->dwarf;
+	}
+	*ret_code = *ret_unit;
+	return true;
+}
+
+static void give_back(void **items, uint32_t nr, uint32_t *capacity, size_t item_size)
+{
+	void *fitting = nr && nr < *capacity ? reallocarray(*items, nr, item_size) : NULL;
+
+	if (!fitting)
+		return;
+	*items = fitting;
+	*capacity = nr;
+}
+
+static int read_tables(struct dwarf_lines *lines, struct dwarf_unit *unit)
+{
+	CLEANUP(freep) struct walk *walk = calloc(1, sizeof(*walk));
+	bool has_code, is_cut = false;
+	Dwarf_Die die = { 0 }, code = { 0 };
+	int err;
+
+	if (!walk)
+		return -ENOMEM;
+	lines->nr_libdw_bytes += LIBDW_UNIT_BYTES;
+	if (unit + 1 < lines->units + lines->nr_units)
+		lines->nr_libdw_bytes += unit[1].die - unit->die; /* its pages come in */
+	has_code = dwarf_unit_dies(lines, unit, &die, &code);
+	if (!die.addr)
+		return 0;
+	err = read_rows(lines, unit, &die);
+	if (err == -EFBIG)
+		is_cut = true;
+	else if (err)
+		return err;
+	if (!has_code)
+		lines->counts.nr_missing_dwo += !unit->is_counted;
+	else {
+		*walk = (struct walk){ .lines = lines, .unit = unit };
+		walk->enter_types = !code_is_outside_of_types(dwarf_srclang(&code));
+		err = walk_dies(walk, &code);
+		if (err == -EFBIG)
+			is_cut = true;
+		else if (err)
+			return err;
+	}
+	lines->counts.nr_cut += is_cut && !unit->is_counted;
+	unit->is_counted = true;
+	give_back((void **)&unit->rows, unit->nr_rows, &unit->max_rows, sizeof(*unit->rows));
+	give_back((void **)&unit->nodes, unit->nr_nodes, &unit->max_nodes, sizeof(*unit->nodes));
+	return dwarf_spans_seal(&unit->code);
+}
+
+int dwarf_unit_read(struct dwarf_lines *lines, struct dwarf_unit *unit)
+{
+	int err = read_tables(lines, unit);
+
+	if (err) {
+		dwarf_unit_forget(lines, unit);
+		return err;
+	}
+	unit->is_read = true;
+	unit->nr_bytes = unit->code.capacity * sizeof(*unit->code.at) + unit->max_nodes * sizeof(*unit->nodes) +
+			 unit->max_rows * sizeof(*unit->rows) + unit->nr_files * sizeof(*unit->files);
+	lines->nr_bytes += unit->nr_bytes;
+	return 0;
+}
+
+void dwarf_unit_forget(struct dwarf_lines *lines, struct dwarf_unit *unit)
+{
+	dwarf_spans_done(&unit->code);
+	free(unit->nodes);
+	free(unit->facts);
+	free(unit->rows);
+	free(unit->files);
+	lines->nr_bytes -= unit->nr_bytes;
+	*unit = (struct dwarf_unit){ .die = unit->die, .is_counted = unit->is_counted, .last_use = unit->last_use };
+}
