@@ -18,6 +18,8 @@ run_packages() {
 	libelf-dev
 	libdw-dev
 	zlib1g-dev
+	liblzma-dev
+	libzstd-dev
 	libiberty-dev
 	EOF
 }
@@ -31,6 +33,7 @@ test_packages() {
 	libcmocka-dev
 	libclang-rt-14-dev
 	binutils
+	dwz dwz
 	elfutils
 	universal-ctags ctags
 	linux-perf perf

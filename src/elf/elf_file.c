@@ -5,7 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include <zlib.h>
+#include <zstd.h>
+
 #include "elf/elf_file_private.h"
+
+#ifndef ELFCOMPRESS_ZSTD /* glibc has it since 2.38 */
+#define ELFCOMPRESS_ZSTD 2
+#endif
 
 void elf_file_free(struct elf_file *elf)
 {
@@ -138,16 +145,49 @@ int elf_file_read_at(const struct elf_file *elf, uint64_t file_off, void *to, si
 	return 0;
 }
 
+/* What follows the header must be the whole section, neither more nor less. */
+static int unpack(uint32_t type, const void *packed, size_t packed_size, void *to, size_t size)
+{
+	uLongf nr_out = size;
+
+	if (type == ELFCOMPRESS_ZSTD)
+		return ZSTD_decompress(to, size, packed, packed_size) == size ? 0 : -EBADMSG;
+	return uncompress(to, &nr_out, packed, packed_size) == Z_OK && nr_out == size ? 0 : -EBADMSG;
+}
+
+/* Replaces the bytes of a section that is compressed (gABI chapter 4 "Section Compression"). */
+static int unpack_section(const struct elf_section *section, size_t max_bytes, struct diag *diag, void **bytes, size_t *size)
+{
+	CLEANUP(freep) void *unpacked = NULL;
+	Elf64_Chdr header;
+
+	if (*size < sizeof(header))
+		return diag_errno(diag, EBADMSG, "section %s is cut off", section->name);
+	memcpy(&header, *bytes, sizeof(header));
+	if (header.ch_type != ELFCOMPRESS_ZLIB && header.ch_type != ELFCOMPRESS_ZSTD)
+		return diag_errno(diag, EOPNOTSUPP, "section %s is compressed in an unknown way", section->name);
+	if (header.ch_size > max_bytes)
+		return diag_errno(diag, EFBIG, "section %s has %llu bytes", section->name, (unsigned long long)header.ch_size);
+	unpacked = malloc(header.ch_size ? header.ch_size : 1);
+	if (!unpacked)
+		return -ENOMEM;
+	if (unpack(header.ch_type, (char *)*bytes + sizeof(header), *size - sizeof(header), unpacked, header.ch_size))
+		return diag_errno(diag, EBADMSG, "compressed section %s is damaged", section->name);
+	free(*bytes);
+	*bytes = MOVE(unpacked);
+	*size = header.ch_size;
+	return 0;
+}
+
 int elf_file_read_section(const struct elf_file *elf, const struct elf_section *section, size_t max_bytes, struct diag *diag,
 			  void **ret_bytes, size_t *ret_size)
 {
 	CLEANUP(freep) void *bytes = NULL;
+	size_t size = section->size;
 	int err;
 
 	if (section->type == SHT_NOBITS || section->type == SHT_NULL)
 		return diag_errno(diag, ENODATA, "section %s has no bytes in the file", section->name);
-	if (section->flags & SHF_COMPRESSED)
-		return diag_errno(diag, EOPNOTSUPP, "section %s is compressed", section->name);
 	if (!elf_is_in_file(elf, section->file_off, section->size))
 		return diag_errno(diag, EBADMSG, "section %s passes the file's end", section->name);
 	if (section->size > max_bytes)
@@ -158,8 +198,12 @@ int elf_file_read_section(const struct elf_file *elf, const struct elf_section *
 	err = elf_file_read_at(elf, section->file_off, bytes, section->size);
 	if (err)
 		return diag_errno(diag, -err, "section %s cannot be read", section->name);
+	if (section->flags & SHF_COMPRESSED)
+		err = unpack_section(section, max_bytes, diag, &bytes, &size);
+	if (err)
+		return err;
 	*ret_bytes = MOVE(bytes);
-	*ret_size = section->size;
+	*ret_size = size;
 	return 0;
 }
 

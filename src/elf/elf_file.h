@@ -63,8 +63,8 @@ MUST_CHECK int elf_file_eh_frame_hdr(const struct elf_file *elf, uint64_t *ret_f
 /* The elf_vaddr that stands at `file_off` in an executable PT_LOAD. 0 or -ENOENT. */
 MUST_CHECK int elf_file_off_to_vaddr(const struct elf_file *elf, uint64_t file_off, uint64_t *ret_elf_vaddr);
 
-/* Reads a section whole (SHF_COMPRESSED zlib/zstd is not undone: -EOPNOTSUPP). The caller frees *ret_bytes. 0; -ENODATA for
- * SHT_NOBITS; -EFBIG above max_bytes; -EBADMSG outside of the file. */
+/* Reads a section whole; a compressed one (SHF_COMPRESSED: zlib, zstd) is unpacked. The caller frees *ret_bytes. 0; -ENODATA for
+ * SHT_NOBITS; -EFBIG above max_bytes, packed or unpacked; -EBADMSG outside of the file, or damaged; -EOPNOTSUPP for another compression. */
 MUST_CHECK int elf_file_read_section(const struct elf_file *elf, const struct elf_section *section, size_t max_bytes,
 				     struct diag *diag, void **ret_bytes, size_t *ret_size);
 /* Reads `size` bytes at `file_off` into `to`: 0; -EBADMSG when they are not all there. */

@@ -181,24 +181,17 @@ static int finish(struct build *build, struct kallsyms *kallsyms)
 	return 0;
 }
 
-int kallsyms_read(const char *path, struct kallsyms **ret_kallsyms)
+static int read_lines(struct line_reader *reader, struct kallsyms **ret_kallsyms)
 {
 	CLEANUP(kallsyms_freep) struct kallsyms *kallsyms = calloc(1, sizeof(*kallsyms));
 	CLEANUP(build_done)
 	struct build build = { .entries = BUFFER_INIT(MAX_SYMBOLS * sizeof(struct entry)), .text = BUFFER_INIT(UINT32_MAX - 1) };
-	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	CLEANUP(line_reader_done) struct line_reader reader = { 0 };
 	const char *line, *end;
 	int err;
 
 	if (!kallsyms)
 		return -ENOMEM;
-	if (fd < 0)
-		return errno == EPERM ? -EACCES : -errno;
-	err = line_reader_init_fd(&reader, fd, MAX_FILE_BYTES);
-	if (err)
-		return err;
-	while ((err = line_reader_next(&reader, &line, &end)) > 0)
+	while ((err = line_reader_next(reader, &line, &end)) > 0)
 		parse_line(&build, line, end);
 	if (err)
 		return err;
@@ -209,6 +202,26 @@ int kallsyms_read(const char *path, struct kallsyms **ret_kallsyms)
 		return err;
 	*ret_kallsyms = MOVE(kallsyms);
 	return 0;
+}
+
+int kallsyms_read(const char *path, struct kallsyms **ret_kallsyms)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP(line_reader_done) struct line_reader reader = { 0 };
+	int err;
+
+	if (fd < 0)
+		return errno == EPERM ? -EACCES : -errno;
+	err = line_reader_init_fd(&reader, fd, MAX_FILE_BYTES);
+	return err ? err : read_lines(&reader, ret_kallsyms);
+}
+
+int kallsyms_parse(const char *bytes, size_t size, struct kallsyms **ret_kallsyms)
+{
+	CLEANUP(line_reader_done) struct line_reader reader = { 0 };
+
+	line_reader_init_memory(&reader, bytes, size);
+	return read_lines(&reader, ret_kallsyms);
 }
 
 int kallsyms_find(const struct kallsyms *kallsyms, uint64_t kaddr, const char **ret_name, uint64_t *ret_start)

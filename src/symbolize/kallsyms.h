@@ -3,6 +3,7 @@
  * thread may look up. The list has no sizes: a function ends where anything else begins (data, the section markers of the
  * linker script like _etext), and KALLSYMS_MAX_FUNCTION_BYTES after its start at the latest. */
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -13,6 +14,8 @@ struct kallsyms;
 /* 0; -EACCES: all addresses are hidden (kptr_restrict), or the file is; -ENODATA: no functions in it; -ENOMEM; or what open or read
  * gave. */
 MUST_CHECK int kallsyms_read(const char *path, struct kallsyms **ret_kallsyms);
+/* From memory. 0, -EACCES, -ENODATA or -ENOMEM. */
+MUST_CHECK int kallsyms_parse(const char *bytes, size_t size, struct kallsyms **ret_kallsyms);
 void kallsyms_free(struct kallsyms *kallsyms); /* takes NULL */
 static inline void kallsyms_freep(struct kallsyms **kallsyms)
 {

@@ -158,7 +158,7 @@ int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symb
 	return err ? err : answer(symbolizer, name, start, ret_name);
 }
 
-/* The best table there is: the file's own .symtab, the debug file's, the file's .dynsym. NULL: none. */
+/* The best table there is: the file's own .symtab, the debug file's, the file's .dynsym and .gnu_debugdata. NULL: none. */
 static struct symbol_table *read_object(const struct symbolizer *symbolizer, const struct elf_file *elf, const char *path)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
@@ -168,7 +168,7 @@ static struct symbol_table *read_object(const struct symbolizer *symbolizer, con
 		own = NULL;
 	if (own && !symbol_table_is_dynamic(own))
 		return own;
-	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug) || symbol_table_read(debug, NULL, &better))
+	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug) || symbol_table_read_debug(elf, debug, NULL, &better))
 		return own;
 	symbol_table_free(own);
 	return better;

@@ -79,8 +79,8 @@ def stripped_static_pie_program():
 
 # The C library has no tables; what is above main is a frame of its start code, and then either _start or a mark.
 MUSL_START = r"(?:_start;|![^;]*;)(?:_start_c;)?(?:__libc_start_main;|libc_start_main_stage2;|\[(?:ld-musl|libc\.so|chain|handlers)[^\];]*\];)*"
-# The shared library exports no name for it, and the one before it, setjmp, has no size: symbols reach up to the next one.
-MUSL_SIGNAL = r"(?:__restore(?:_rt)?|setjmp|%s)" % NAMELESS
+# The shared library exports no name for it.
+MUSL_SIGNAL = r"(?:__restore(?:_rt)?|%s)" % NAMELESS
 
 
 def musl(name, file, *flags):

@@ -213,6 +213,7 @@ static void sizes_are_guessed(void **state)
 	add(&image, "alias_with_size____", 0x1600, 0x10);
 	add(&image, "up_to_the_end", 0x2f00, 0);
 	add(&image, "up_to_the_cap", 0x4000, 0);
+	add_to(&image, &image.symtab, "local", STB_LOCAL, STT_FUNC, SECTION_ASM, 0x23000, 8); /* no local name was taken away */
 	assert_int_equal(read_image(&image, &table), 0);
 	assert_symbol(table, 0x13ff, "up_to_the_next");
 	assert_symbol(table, 0x1400, "sized");

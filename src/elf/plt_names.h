@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plt_names: the stubs through which a file calls the functions of others. None has a symbol; what each is for is told by the slot
+ * that it jumps through, and the relocation of that slot. x86-64 (.plt, .plt.sec, .plt.got, .iplt; GNU ld, gold, lld and mold) and arm64.
+ * Hostile input: capped and checked. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "elf/elf_file.h"
+
+struct plt_entry {
+	uint64_t elf_vaddr;
+	uint64_t resolver_vaddr; /* of a function that chooses the target itself (IFUNC) and has no name here; else 0 */
+	uint32_t size_bytes;
+	uint32_t name; /* offset of the target's name in `strings`; without meaning for a resolver */
+};
+
+struct plt_names {
+	struct buffer entries; /* of struct plt_entry */
+	char *strings;	       /* ends in NUL; NULL: no entry has a name */
+	size_t strings_size;
+};
+
+/* 0; -ENODATA when there are none; -EBADMSG; -EFBIG; -ENOMEM. */
+MUST_CHECK int plt_names_read(const struct elf_file *elf, struct plt_names *ret_names);
+void plt_names_done(struct plt_names *names);

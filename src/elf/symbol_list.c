@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Layout of symbol tables: gABI chapter 4 "Symbol Table". */
+#include "elf/symbol_list.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "elf/plt_names.h"
+
+#define MAX_SYMTAB_BYTES ((size_t)384 << 20) /* 16 M symbols */
+#define MAX_STRTAB_BYTES ((size_t)1 << 30)   /* of all tables together, so that 32 bits are enough */
+
+void symbol_list_done(struct symbol_list *list)
+{
+	free(list->symbols);
+	free(list->strings);
+}
+
+/* The first section of a type. NULL: none. */
+static const struct elf_section *section_of_type(const struct elf_file *elf, uint32_t type)
+{
+	for (uint32_t i = 0; i < elf_file_nr_sections(elf); i++) {
+		if (elf_file_section(elf, i)->type == type)
+			return elf_file_section(elf, i);
+	}
+	return NULL;
+}
+
+static bool in_executable_segment(const struct elf_file *elf, uint64_t elf_vaddr)
+{
+	for (uint32_t i = 0; i < elf_file_nr_segments(elf); i++) {
+		const struct elf_segment *segment = elf_file_segment(elf, i);
+
+		if ((segment->flags & PF_X) && elf_vaddr >= segment->vaddr && elf_vaddr - segment->vaddr < segment->mem_size)
+			return true;
+	}
+	return false;
+}
+
+/* $a, $d, $t, $x mark code and data on Arm and RISC-V, .L is the assembler's own, .annobin the notes of Fedora's compilers: places in
+ * functions, not functions. */
+static bool names_a_function(const char *name)
+{
+	if (name[0] == '$' && name[1] && strchr("adtx", name[1]))
+		return name[2] != '\0' && name[2] != '.';
+	return name[0] != '\0' && !(name[0] == '.' && name[1] == 'L') && strncmp(name, ".annobin", 8) != 0;
+}
+
+/* "memcpy@@GLIBC_2.14", as linkers write it into .symtab: the version is no part of the name. */
+static void cut_version(char *name)
+{
+	char *at = strchr(name, '@');
+
+	if (at && at > name)
+		*at = '\0';
+}
+
+/* Whether the symbol stands for a function; then `raw` has all but its name's check. */
+static bool take_symbol(const struct elf_file *elf, const Elf64_Sym *sym, struct raw_symbol *raw)
+{
+	unsigned int type = ELF64_ST_TYPE(sym->st_info), bind = ELF64_ST_BIND(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+		return false;
+	*raw = (struct raw_symbol){ .start = sym->st_value, .name = sym->st_name, .is_label = type == STT_NOTYPE };
+	if (sym->st_shndx < elf_file_nr_sections(elf)) {
+		const struct elf_section *section = elf_file_section(elf, sym->st_shndx);
+
+		if (!(section->flags & SHF_EXECINSTR))
+			return false;
+		if (__builtin_add_overflow(section->vaddr, section->size, &raw->section_end))
+			raw->section_end = 0;
+	} else if (type == STT_NOTYPE || !in_executable_segment(elf, sym->st_value)) {
+		return false; /* SHN_ABS numbers, SHN_COMMON; but SHN_XINDEX (section numbers from 65,280 up) may be code */
+	}
+	if (__builtin_add_overflow(raw->start, sym->st_size, &raw->end))
+		raw->end = UINT64_MAX;
+	if (bind == STB_WEAK)
+		raw->rank = SYMBOL_WEAK;
+	else if (bind == STB_LOCAL)
+		raw->rank = SYMBOL_LOCAL;
+	return true;
+}
+
+/* Room for `nr` more symbols. */
+static int reserve(struct symbol_list *list, size_t nr)
+{
+	struct raw_symbol *symbols;
+
+	if (nr <= list->capacity - list->nr)
+		return 0;
+	symbols = reallocarray(list->symbols, list->nr + nr, sizeof(*symbols));
+	if (!symbols)
+		return -ENOMEM;
+	list->symbols = symbols;
+	list->capacity = list->nr + nr;
+	return 0;
+}
+
+/* Takes over the strings on success; *ret_base is where they stand among the others. */
+static int add_strings(struct symbol_list *list, void **strings, size_t size, uint32_t *ret_base)
+{
+	char *all;
+
+	*ret_base = (uint32_t)list->strings_size;
+	if (!list->strings) {
+		list->strings = MOVE(*strings);
+		list->strings_size = size;
+		return 0;
+	}
+	if (size > MAX_STRTAB_BYTES - list->strings_size)
+		return -EFBIG;
+	all = realloc(list->strings, list->strings_size + size);
+	if (!all)
+		return -ENOMEM;
+	memcpy(all + list->strings_size, *strings, size);
+	list->strings = all;
+	list->strings_size += size;
+	return 0;
+}
+
+static int take_symbols(struct symbol_list *list, const struct elf_file *elf, const char *bytes, size_t size, uint32_t base)
+{
+	size_t nr = size / sizeof(Elf64_Sym), nr_before = list->nr;
+	int err = reserve(list, nr);
+
+	for (size_t i = 0; i < nr && !err; i++) {
+		struct raw_symbol *raw = &list->symbols[list->nr];
+		Elf64_Sym sym;
+
+		memcpy(&sym, bytes + i * sizeof(sym), sizeof(sym));
+		if (sym.st_name >= list->strings_size - base || !take_symbol(elf, &sym, raw))
+			continue;
+		raw->name += base;
+		cut_version(list->strings + raw->name);
+		list->nr += names_a_function(list->strings + raw->name);
+	}
+	return err ? err : list->nr > nr_before ? 0 : -ENODATA;
+}
+
+int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32_t type, struct diag *diag)
+{
+	const struct elf_section *section = section_of_type(elf, type);
+	CLEANUP(freep) void *bytes = NULL;
+	CLEANUP(freep) void *strings = NULL;
+	size_t size, strings_size;
+	uint32_t base;
+	int err;
+
+	if (!section || section->size == 0)
+		return -ENODATA;
+	if (section->entry_size != sizeof(Elf64_Sym) || section->link >= elf_file_nr_sections(elf))
+		return diag_errno(diag, EBADMSG, "damaged header of section %s", section->name);
+	err = elf_file_read_section(elf, section, MAX_SYMTAB_BYTES, diag, &bytes, &size);
+	if (!err)
+		err = elf_file_read_section(elf, elf_file_section(elf, section->link), MAX_STRTAB_BYTES, diag, &strings, &strings_size);
+	if (err)
+		return err;
+	if (!strings_size || ((char *)strings)[strings_size - 1] != '\0')
+		return diag_errno(diag, EBADMSG, "string table of section %s does not end", section->name);
+	err = add_strings(list, &strings, strings_size, &base);
+	return err ? err : take_symbols(list, elf, bytes, size, base);
+}
+
+/* By start; of one start, the best alias last. */
+static int compare_symbols(const void *left, const void *right, void *strings)
+{
+	const struct raw_symbol *a = left, *b = right;
+	const char *name_a, *name_b;
+	size_t size_a, size_b;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank > b->rank ? -1 : 1;
+	name_a = (const char *)strings + a->name;
+	name_b = (const char *)strings + b->name;
+	size_a = strlen(name_a);
+	size_b = strlen(name_b);
+	if (size_a != size_b)
+		return size_a > size_b ? -1 : 1;
+	return strcmp(name_b, name_a);
+}
+
+static void sort(struct symbol_list *list)
+{
+	if (list->nr)
+		qsort_r(list->symbols, list->nr, sizeof(*list->symbols), compare_symbols, list->strings);
+}
+
+/* The best name of the function that starts there, of the first `nr` symbols, which are sorted. NULL: it has none. */
+static const char *name_at(const struct symbol_list *list, size_t nr, uint64_t elf_vaddr)
+{
+	size_t lo = 0, hi = nr;
+
+	while (lo < hi) { /* how many start at or below elf_vaddr */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (list->symbols[mid].start <= elf_vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && list->symbols[lo - 1].start == elf_vaddr ? list->strings + list->symbols[lo - 1].name : NULL;
+}
+
+static int add_stubs(struct symbol_list *list, const struct plt_names *plt)
+{
+	const struct plt_entry *entries = (const struct plt_entry *)plt->entries.data;
+	size_t nr_entries = plt->entries.size / sizeof(*entries), nr_known = list->nr;
+	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(MAX_STRTAB_BYTES - list->strings_size);
+	uint32_t base;
+	int err = reserve(list, nr_entries);
+
+	for (size_t i = 0; i < nr_entries && !err; i++) {
+		const struct plt_entry *entry = &entries[i];
+		const char *name = entry->resolver_vaddr ? name_at(list, nr_known, entry->resolver_vaddr) : plt->strings + entry->name;
+
+		if (!name)
+			continue;
+		list->symbols[list->nr++] = (struct raw_symbol){ .start = entry->elf_vaddr,
+								 .end = entry->elf_vaddr + entry->size_bytes,
+								 .name = (uint32_t)(list->strings_size + text.size) };
+		buffer_text(&text, name);
+		buffer_append(&text, "@plt", sizeof("@plt"));
+		err = text.err;
+	}
+	if (!err && text.size)
+		err = add_strings(list, (void **)&text.data, text.size, &base);
+	if (err)
+		list->nr = nr_known;
+	return err;
+}
+
+int symbol_list_add_plt(struct symbol_list *list, const struct elf_file *elf)
+{
+	CLEANUP(plt_names_done) struct plt_names plt = { 0 };
+	size_t nr_known = list->nr;
+	int err = plt_names_read(elf, &plt);
+
+	sort(list);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	err = add_stubs(list, &plt);
+	if (list->nr > nr_known)
+		sort(list);
+	return err == -ENOMEM ? err : 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* symbol_list: what symbols.c makes its table of: the function symbols of one or more symbol tables and the stubs of the PLT, each with
+ * its extent. Private to symbols.c. Hostile input: capped and checked. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "elf/elf_file.h"
+
+enum symbol_rank { SYMBOL_GLOBAL, SYMBOL_WEAK, SYMBOL_LOCAL };
+
+struct raw_symbol {
+	uint64_t start, end;  /* end == start: not known */
+	uint64_t section_end; /* 0: not known */
+	uint32_t name;	      /* offset in the list's strings */
+	uint8_t rank;	      /* enum symbol_rank */
+	bool is_label;	      /* STT_NOTYPE */
+};
+
+struct symbol_list {
+	struct raw_symbol *symbols;
+	size_t nr, capacity;
+	char *strings; /* each name ends in NUL */
+	size_t strings_size;
+};
+
+void symbol_list_done(struct symbol_list *list);
+/* The first symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). 0; -ENODATA: there is none, or no function in it; -EBADMSG; -EFBIG; -ENOMEM. */
+MUST_CHECK int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32_t type, struct diag *diag);
+/* Sorts by start, of one start the best alias last, and adds the stubs. 0 or -ENOMEM; a damaged PLT counts as none. */
+MUST_CHECK int symbol_list_add_plt(struct symbol_list *list, const struct elf_file *elf);
+/* Gives each symbol of a sorted list its end; `elf` has the code. What is to be left out stays with end == start. 0 or -ENOMEM. */
+MUST_CHECK int symbol_list_settle(struct symbol_list *list, const struct elf_file *elf);

@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Names: what is there is found, and a gap is a gap. Most by name_dump, which asks the symbolizer for addresses of a file; objdump and nm are
+the witnesses."""
+import os
+import re
+import subprocess
+
+from harness import SCRATCH, check, check_equal, find_tool, need_bpf, parse_folded, run, run_tests, scratch, skip, sonde, test
+
+NAME_DUMP = os.environ["NAME_DUMP"]
+NOWHERE = os.path.join(SCRATCH, "no-debug-files")
+
+
+def names_of(path, addresses, debug_dir=NOWHERE):
+	"""address -> (start, name) or None."""
+	addresses = sorted(set(addresses))
+	result = subprocess.run([NAME_DUMP, path, debug_dir], input="".join("%x\n" % address for address in addresses), capture_output=True, text=True,
+		timeout=60, check=False)
+	check(result.returncode == 0, result.stderr)
+	answers = [None if line == "-" else (int(line.split(" ", 1)[0], 16), line.split(" ", 1)[1]) for line in result.stdout.splitlines()]
+	check_equal(len(answers), len(addresses), "answers")
+	return dict(zip(addresses, answers))
+
+
+def name_at(path, address, debug_dir=NOWHERE):
+	found = names_of(path, [address], debug_dir)[address]
+	return found and found[1]
+
+
+def written(name, text):
+	path = scratch(name)
+	with open(path, "w", encoding="ascii") as file:
+		file.write(text)
+	return path
+
+
+def made(*argv):
+	result = run(argv, timeout=60)
+	check(result.code == 0, lambda: "%s\n%s" % (" ".join(argv), result))
+
+
+def symbols_of(path, *options):
+	"""nm's functions: [(address, kind, name)]."""
+	lines = [line.split() for line in run(["nm", *options, path], timeout=60).out.splitlines()]
+	return [(int(words[0], 16), words[1], words[2].partition("@")[0]) for words in lines if len(words) == 3 and words[1] in "tTwWi"]
+
+
+# --- stubs of the PLT ----------------------------------------------------------------------------------------------------------------
+
+def check_stubs(path, objdump="objdump"):
+	"""What objdump calls <name@plt> we call so too, from the first to the last byte. How many."""
+	sections = [line.split()[1] for line in run([objdump, "-h", path]).out.splitlines() if re.match(r"\s*\d+ \.i?plt", line)]
+	labels = []
+	for section in sections:
+		text = run([objdump, "-d", "--no-show-raw-insn", "-j", section, path], timeout=60).out
+		labels += [(int(match.group(1), 16), match.group(2)) for match in re.finditer(r"^([0-9a-f]+) <(\S+)@plt>:", text, re.M)]
+	labels = [(address, name.partition("@")[0] if not name.startswith("*ABS*") else None) for address, name in labels]
+	found = names_of(path, [address + off for address, _ in labels for off in (0, 5, 7)])
+	for address, name in labels:
+		for off in (0, 5, 7):
+			got = found[address + off]
+			if name is None: # the symbol of the function that chooses, if it has one
+				check(got is None or got[0] == address and got[1].endswith("@plt"), "%s: %x is %s" % (path, address, got))
+			else:
+				check_equal(got, (address, name + "@plt"), "%s: %x" % (path, address + off))
+	return len(labels)
+
+
+@test
+def stubs_of_installed_files():
+	notes = []
+	libc = re.search(r"=> (\S+libc\.so\S*)", run(["ldd", find_tool("bash")]).out).group(1)
+	for path in (libc, find_tool("bash"), find_tool("node"), find_tool("gdb", "git", "python3")):
+		if path:
+			notes.append("%s %d" % (os.path.basename(path), check_stubs(os.path.realpath(path))))
+	return ", ".join(notes)
+
+
+CALLER = "#include <stdlib.h>\n#include <string.h>\nvoid *(*volatile f)(size_t) = malloc;\n" \
+	"int main(int n, char **v) { char *p = malloc(n); free(p); p = f(n); return (int)strlen(strcpy(p, v[0])); }\n"
+
+
+@test
+def stubs_with_and_without_branch_tracking():
+	source = written("caller.c", CALLER)
+	notes = []
+	for name, flags in (("plain", ["-fcf-protection=none", "-Wl,-z,lazy"]), ("now", ["-Wl,-z,now"]), ("ibt", ["-fcf-protection", "-Wl,-z,ibtplt"])):
+		path = scratch("caller-" + name)
+		made("gcc", "-O1", "-fno-builtin", *flags, "-o", path, source)
+		notes.append("%s %d" % (name, check_stubs(path)))
+	if find_tool("aarch64-linux-gnu-gcc"):
+		for name, flags in (("arm64", []), ("arm64-bti", ["-mbranch-protection=standard", "-Wl,-z,force-bti"])):
+			path = scratch("caller-" + name)
+			made("aarch64-linux-gnu-gcc", "-O1", "-fno-builtin", *flags, "-o", path, source)
+			notes.append("%s %d" % (name, check_stubs(path, "aarch64-linux-gnu-objdump")))
+	check(all(int(note.split()[1]) >= 3 for note in notes), notes)
+	return ", ".join(notes)
+
+
+@test
+def stubs_of_a_static_program():
+	path = scratch("caller-static")
+	made("gcc", "-O1", "-fno-builtin", "-static", "-o", path, written("caller.c", CALLER))
+	text = run(["objdump", "-d", "--no-show-raw-insn", "-j", ".plt", path]).out
+	slots = [int(address, 16) for address in re.findall(r"^\s*([0-9a-f]+):\s+(?:bnd )?jmp\s+\*", text, re.M)]
+	resolvers = {name for _, kind, name in symbols_of(path) if kind == "i"}
+	found = names_of(path, slots)
+	check(slots and all(found.values()), "%s" % found)
+	check({name.removesuffix("@plt") for _, name in found.values()} <= resolvers, "%s are no IFUNCs" % found)
+	check("strcpy@plt" in {name for _, name in found.values()}, "%s" % found)
+	return "%d" % len(slots)
+
+
+# --- the small table of stripped files -------------------------------------------------------------------------------------------------
+
+INNER = "__attribute__((noinline)) static int inner(int n) { return n * %d + 1; }\nint outer(int n) { return inner(n) + inner(n + 1); }\n" \
+	"__attribute__((noinline)) static int other(int n) { return n + 7; }\nint last(int n) { return other(n) * 2; }\n"
+
+
+def mini(name, source):
+	"""Makes a library whose local names are in .gnu_debugdata only, as rpm's find-debuginfo does. Its path, and that of the whole one."""
+	whole, small, packed, path = (scratch(name + ending) for ending in (".whole.so", ".mini", ".mini.xz", ".so"))
+	made("gcc", "-O1", "-g", "-shared", "-fPIC", "-fno-ipa-icf", "-o", whole, source)
+	exported = {symbol for _, _, symbol in symbols_of(whole, "-D")}
+	keep = written(name + ".keep", "\n".join(sorted({symbol for _, _, symbol in symbols_of(whole)} - exported)) + "\n")
+	made("objcopy", "--only-keep-debug", whole, small + ".debug")
+	made("objcopy", "-S", "--remove-section", ".gdb_index", "--remove-section", ".comment", "--keep-symbols=" + keep, small + ".debug", small)
+	made("xz", "-kf", small)
+	made("strip", "--strip-all", "-o", path, whole)
+	made("objcopy", "--add-section", ".gnu_debugdata=" + packed, path)
+	return path, whole
+
+
+@test
+def names_of_a_small_packed_table():
+	path, whole = mini("libmini", written("mini.c", INNER % 3))
+	symbols = {name: address for address, _, name in symbols_of(whole)}
+	check("inner" not in {name for _, _, name in symbols_of(path, "-D")}, "inner is exported")
+	for name in ("inner", "outer", "other", "last"):
+		check_equal(name_at(path, symbols[name]), name, name)
+	without = scratch("libmini.none.so")
+	made("objcopy", "--remove-section", ".gnu_debugdata", path, without)
+	check_equal(name_at(without, symbols["inner"]), None, "without the table")
+	return None
+
+
+@test
+def a_hostile_packed_table_is_refused():
+	"""A file of 100 MB of zeros, one that ends early, and one that is none: the exported names stay."""
+	path, whole = mini("libhostile", written("mini.c", INNER % 5))
+	symbols = {name: address for address, _, name in symbols_of(whole)}
+	bomb, cut, none = scratch("bomb.xz"), scratch("cut.xz"), scratch("none.xz")
+	with open(bomb, "wb") as file:
+		made_by = subprocess.run(["sh", "-c", "head -c 100000000 /dev/zero | xz -1"], stdout=file, check=False)
+		check(made_by.returncode == 0, "xz")
+	with open(scratch("libhostile.mini.xz"), "rb") as file:
+		whole_bytes = file.read()
+	for target, content in ((cut, whole_bytes[:-40]), (none, b"no xz at all")):
+		with open(target, "wb") as file:
+			file.write(content)
+	for packed in (bomb, cut, none):
+		one = scratch("hostile.so")
+		made("objcopy", "--update-section", ".gnu_debugdata=" + packed, path, one)
+		check_equal((name_at(one, symbols["inner"]), name_at(one, symbols["outer"])), (None, "outer"), packed)
+	return None
+
+
+# --- sizes and gaps ------------------------------------------------------------------------------------------------------------------
+
+HOLES = """	.text
+	.macro routine name, bytes
+	.globl \\name
+	.type \\name, @function
+\\name:
+	.fill \\bytes, 1, 0x90
+	.endm
+	routine sized, 16
+	.size sized, 16
+	.fill 32, 1, 0x90 # nobody's
+	.cfi_startproc
+	routine covered, 24 # by an FDE
+	.cfi_endproc
+hidden:
+	.fill 24, 1, 0x90 # its name is stripped
+	routine short, 7
+	jz 1f
+	ret
+1:	xor %eax, %eax
+	ret
+secret: # ditto
+	mov $15, %eax
+	syscall
+	ret
+	routine tail, 3
+	jmp *%rax
+"""
+
+
+@test
+def gaps_are_gaps():
+	"""A function without a size ends where its FDE ends, or its instructions do; not at the next name, as the one between is stripped."""
+	whole, path = scratch("libholes.whole.so"), scratch("libholes.so")
+	made("gcc", "-shared", "-nostdlib", "-o", whole, written("holes.s", HOLES))
+	made("strip", "-o", path, whole)
+	symbols = {name: address for address, _, name in symbols_of(whole)}
+	want = {}
+	for name, size in (("sized", 16), ("covered", 24), ("hidden", 24), ("short", 13), ("secret", 8), ("tail", 5)):
+		for off in (0, size // 2, size - 1):
+			want[symbols[name] + off] = name
+	want[symbols["sized"] + 16] = want[symbols["sized"] + 47] = None
+	for file, gone in ((whole, ()), (path, ("hidden", "secret"))):
+		for address, found in names_of(file, want).items():
+			check_equal(found and found[1], None if want[address] in gone else want[address], "%s %x" % (file, address))
+	return None
+
+
+@test
+def assembly_of_musl():
+	"""Its routines have neither sizes nor FDEs, and the code that returns from a handler stands behind setjmp without a name."""
+	library = "/lib/x86_64-linux-musl/libc.so"
+	if not os.path.exists(library):
+		skip("no musl")
+	symbols = {name: address for address, _, name in symbols_of(library, "-D")}
+	with open(library, "rb") as file:
+		code = file.read()
+	restore = code.find(bytes.fromhex("48c7c00f0000000f05")) # mov $15, %rax; syscall
+	check(restore > 0, "no code that returns from a handler")
+	check_equal(name_at(library, restore), None, "the code behind setjmp") # the file's offsets are its addresses there
+	for name, end in (("memcpy", "memmove"), ("memset", None)):
+		last = code.index(b"\xc3", symbols[name])
+		check_equal(name_at(library, last), name, "the end of " + name)
+		check(end is None or last < symbols[end], "%s ends behind %s" % (name, end))
+	return None
+
+
+# --- which of several names ---------------------------------------------------------------------------------------------------------------
+
+ALIASES = """int plain_long(int n) { return n + 1; }
+int plain(int n) __attribute__((alias("plain_long")));
+int weak(int n) __attribute__((weak, alias("plain_long")));
+__attribute__((visibility("hidden"))) int pl(int n) __attribute__((alias("plain_long")));
+int old_form(int n) { return n + 2; }
+int new_form(int n) { return n + 3; }
+__asm__(".symver old_form, form@ONE"); __asm__(".symver new_form, form@@TWO");
+typedef int fn(int);
+static int chosen_one(int n) { return n + 4; }
+__attribute__((used)) static fn *resolve(void) { return chosen_one; }
+int chosen(int n) __attribute__((ifunc("resolve")));
+"""
+
+
+@test
+def names_do_not_depend_on_the_table():
+	"""Aliases, versions and IFUNCs: .symtab and .dynsym of one file give one name, versions are no part of it."""
+	whole, path = scratch("libaliases.whole.so"), scratch("libaliases.so")
+	made("gcc", "-O1", "-shared", "-fPIC", "-Wl,--version-script=" + written("map", "ONE { global: form; };\nTWO { global: form; plain*; weak; chosen; };\n"),
+		"-o", whole, written("aliases.c", ALIASES))
+	made("strip", "-o", path, whole)
+	exported = {address for address, _, _ in symbols_of(path, "-D")}
+	check_equal(names_of(path, exported), names_of(whole, exported), "names by .dynsym and by .symtab")
+	got = {name for _, name in names_of(path, exported).values()}
+	check({"plain", "chosen"} <= got and not any("@" in name for name in got), "%s" % got)
+	return ", ".join(sorted(got))
+
+
+CLONES = """#include <time.h>
+__attribute__((noinline)) static long spin(long n, int kind) { volatile long sum = kind; for (long i = 0; i < n; i++) sum += i; return sum; }
+int main(int n, char **v) { struct timespec t; long begin = 0; for (;;) { clock_gettime(CLOCK_MONOTONIC, &t); begin = begin ? begin : t.tv_sec;
+	spin(1000000, 7); spin(1000000, 7); if (t.tv_sec - begin > 20) return 0; } }
+"""
+
+
+@test
+def clones_in_a_profile():
+	need_bpf()
+	path = scratch("clones")
+	made("gcc", "-O2", "-o", path, written("clones.c", CLONES))
+	clones = {name for _, _, name in symbols_of(path) if name.startswith("spin")}
+	check(len(clones) == 1 and min(clones).startswith("spin.constprop.0"), "gcc makes %s of it" % clones)
+	with subprocess.Popen([path]) as process:
+		try:
+			stacks = parse_folded(sonde("profile", "-f", "-a", "-p", process.pid, "-F", 199, 1, want=0).out)
+		finally:
+			process.kill()
+	leaves = {stack.user[-1] for stack in stacks if stack.user}
+	check(clones <= leaves, "%s" % leaves)
+	return min(clones)
+
+
+run_tests()
