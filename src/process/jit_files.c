@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/jit_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "process/maps_line.h"
+#include "process/stranger.h"
+
+static void add(struct jit_files *files, int fd)
+{
+	if (fd >= 0) {
+		files->fds[files->nr++] = fd;
+	} else if (fd != -ENOENT && fd != -ESRCH) {
+		files->nr_refused++;
+		files->refusal = fd;
+	}
+}
+
+/* What the process calls itself, and so its files: the outer number when it has ended, as then they are looked for in our root. */
+static uint32_t number_in_names(uint32_t tgid)
+{
+	CLEANUP(stranger_done) struct stranger stranger = { 0 };
+	CLEANUP(closep) int fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", tgid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || stranger_read(fd, &stranger) || !stranger.has_root || !stranger.inner_tgid)
+		return tgid;
+	return stranger.inner_tgid;
+}
+
+/* jit-PID.dump */
+static bool is_dump(const char *path, uint32_t number)
+{
+	const char *slash = strrchr(path, '/');
+	char name[32];
+
+	snprintf(name, sizeof(name), "jit-%u.dump", number);
+	return slash && strcmp(slash + 1, name) == 0;
+}
+
+static void add_dump(struct jit_files *files, struct opener *opener, uint32_t tgid, uint32_t number, bool is_ours, const char *path)
+{
+	if (files->nr < JIT_FILES_MAX && is_dump(path, number))
+		add(files, opener_open_own(opener, tgid, is_ours, path, JIT_FILES_MAX_DUMP_BYTES));
+}
+
+void jit_files_add_dump(struct jit_files *files, struct opener *opener, uint32_t tgid, bool is_ours, const char *path)
+{
+	add_dump(files, opener, tgid, number_in_names(tgid), is_ours, path);
+}
+
+static void add_mapped_dumps(struct jit_files *files, struct opener *opener, uint32_t tgid, uint32_t number)
+{
+	CLEANUP(fclosep) FILE *file = NULL;
+	CLEANUP(freep) char *line = NULL;
+	char path[64], last[PATH_MAX] = "";
+	struct mapping_event event;
+	size_t capacity = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
+	file = fopen(path, "re");
+	while (file && getline(&line, &capacity, file) > 0) {
+		if (!maps_line_parse(line, &event) || !is_dump(event.path, number) || strcmp(event.path, last) == 0)
+			continue;
+		snprintf(last, sizeof(last), "%s", event.path); /* the same file again, in another mapping of it */
+		add_dump(files, opener, tgid, number, false, event.path);
+	}
+}
+
+void jit_files_open(struct opener *opener, uint32_t tgid, bool is_ours, struct jit_files *ret_files)
+{
+	uint32_t number = number_in_names(tgid);
+	char path[64];
+
+	*ret_files = (struct jit_files){ 0 };
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", number);
+	add(ret_files, opener_open_own(opener, tgid, is_ours, path, JIT_FILES_MAX_MAP_BYTES));
+	add_mapped_dumps(ret_files, opener, tgid, number);
+}
+
+void jit_files_done(struct jit_files *files)
+{
+	for (uint32_t i = 0; i < files->nr; i++)
+		closep(&files->fds[i]);
+	files->nr = 0;
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+#include "process/stranger.h"
+
+#define THREAD_STACK_BYTES ((size_t)256 << 10)
+#define ANY_OWNER	   UINT32_MAX
+
+struct opener {
+	uint32_t hanging_uids[OPENER_MAX_HANGING];
+	uint32_t nr_timed_out, nr_refused;
+};
+
+/* One opening. The thread and who waits for it share it; who comes last frees it. */
+struct job {
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	bool is_done, is_given_up, is_zombie;
+	int result;	      /* a descriptor or negative errno */
+	bool root_is_foreign; /* out: the file was looked for in another root than ours */
+
+	struct stranger as;
+	int proc_fd;	/* whose root; -1: ours */
+	uint32_t owner; /* beside root; ANY_OWNER: not asked */
+	uint64_t max_bytes;
+	char path[PATH_MAX];
+};
+
+static void job_free(struct job *job)
+{
+	if (!job)
+		return;
+	pthread_cond_destroy(&job->done);
+	pthread_mutex_destroy(&job->lock);
+	stranger_done(&job->as);
+	closep(&job->proc_fd);
+	free(job);
+}
+
+static void job_freep(struct job **job)
+{
+	job_free(*job);
+}
+
+static struct job *job_new(const char *path, uint64_t max_bytes)
+{
+	struct job *job = calloc(1, sizeof(*job));
+	pthread_condattr_t attr;
+
+	if (!job)
+		return NULL;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&job->done, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&job->lock, NULL);
+	job->proc_fd = -1;
+	job->owner = ANY_OWNER;
+	job->max_bytes = max_bytes;
+	memcpy(job->path, path, strlen(path) + 1);
+	return job;
+}
+
+/* --- in the thread ------------------------------------------------------------------------------------------------------------- */
+
+static int open_root(struct job *job)
+{
+	struct stat theirs, ours;
+	int fd = job->proc_fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : openat(job->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &theirs) || stat("/", &ours)) {
+		close(fd);
+		return -EACCES;
+	}
+	job->root_is_foreign = theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
+	return fd;
+}
+
+static int check_file(const struct job *job, int path_fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(path_fd, &st) || fstatfs(path_fd, &fs))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || fs.f_type == PROC_SUPER_MAGIC)
+		return -ENOEXEC;
+	if (job->owner != ANY_OWNER && ((st.st_uid != job->owner && st.st_uid != 0) || st.st_nlink != 1))
+		return -EPERM;
+	return st.st_size < 0 || (uint64_t)st.st_size > job->max_bytes ? -EFBIG : 0;
+}
+
+/* What stands there is looked at before it is opened for reading, as opening alone sets off some devices; then the same inode is opened, whoever
+ * renames meanwhile. */
+static int open_as_stranger(struct job *job)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (job->owner == ANY_OWNER ? 0 : O_NOFOLLOW),
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	CLEANUP(closep) int root_fd = open_root(job);
+	CLEANUP(closep) int path_fd = -1;
+	char self[64];
+	int err;
+
+	if (root_fd < 0)
+		return root_fd;
+	err = stranger_become(&job->as);
+	if (err)
+		return err;
+	path_fd = (int)syscall(SYS_openat2, root_fd, job->path, &how, sizeof(how));
+	if (path_fd < 0)
+		return -errno;
+	err = check_file(job, path_fd);
+	if (err)
+		return err;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd); /* any thread of ours may pass it */
+	err = open(self, O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	return err < 0 ? -errno : err;
+}
+
+static void *run_job(void *arg)
+{
+	struct job *job = arg;
+	int result = open_as_stranger(job);
+	bool is_given_up;
+
+	pthread_mutex_lock(&job->lock);
+	job->result = result;
+	job->is_done = true;
+	is_given_up = job->is_given_up;
+	pthread_cond_signal(&job->done);
+	pthread_mutex_unlock(&job->lock);
+	if (is_given_up) {
+		closep(&result);
+		job_free(job);
+	}
+	return NULL;
+}
+
+/* --- who asks ------------------------------------------------------------------------------------------------------------------ */
+
+static int start_thread(struct job *job)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all); /* signals are for the thread that runs the session */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, run_job, job);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+/* False: given up, the job is the thread's now. */
+static bool wait_for(struct job *job)
+{
+	struct timespec until;
+	bool is_done;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += OPENER_DEADLINE_MS / 1000;
+	until.tv_nsec += OPENER_DEADLINE_MS % 1000 * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000L;
+	}
+	pthread_mutex_lock(&job->lock);
+	while (!job->is_done && !err)
+		err = pthread_cond_timedwait(&job->done, &job->lock, &until);
+	is_done = job->is_done;
+	job->is_given_up = !is_done;
+	pthread_mutex_unlock(&job->lock);
+	return is_done;
+}
+
+static bool is_refused(const struct opener *opener, uint32_t uid)
+{
+	bool found = opener->nr_timed_out >= OPENER_MAX_HANGING;
+
+	for (uint32_t i = 0; i < opener->nr_timed_out && !found; i++)
+		found = opener->hanging_uids[i] == uid;
+	return found;
+}
+
+/* Takes over the job. */
+static int run(struct opener *opener, struct job *job, bool *ret_root_is_foreign)
+{
+	CLEANUP(job_freep) struct job *own = job;
+	uint32_t uid = job->as.uid; /* asked for now: a job that is given up is not ours any more */
+	int err;
+
+	if (is_refused(opener, uid)) {
+		opener->nr_refused++;
+		return -EBUSY;
+	}
+	err = start_thread(job);
+	if (err)
+		return err;
+	if (!wait_for(job)) {
+		opener->hanging_uids[opener->nr_timed_out++] = uid;
+		own = NULL;
+		return -ETIMEDOUT;
+	}
+	*ret_root_is_foreign = job->root_is_foreign;
+	return job->result;
+}
+
+/* Below a directory whatever the links say: no way up in the text. */
+static bool is_below(const char *path, const char *prefix)
+{
+	return strncmp(path, prefix, strlen(prefix)) == 0 && !strstr(path, "/../");
+}
+
+/* Who asks: the process's directory in /proc in job->proc_fd, -1 when it is gone; and as whom. */
+static int find_stranger(struct job *job, uint32_t tgid)
+{
+	char path[32];
+	int err = -ESRCH;
+
+	snprintf(path, sizeof(path), "/proc/%u", tgid);
+	job->proc_fd = tgid ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (job->proc_fd >= 0)
+		err = stranger_read(job->proc_fd, &job->as);
+	if (!err && job->as.has_root)
+		return 0;
+	job->is_zombie = !err;
+	closep(&job->proc_fd);
+	job->proc_fd = -1;
+	return err == -ENOMEM ? err : -ESRCH;
+}
+
+static int open_as_nobody(struct opener *opener, const char *path, uint64_t max_bytes)
+{
+	struct job *job = job_new(path, max_bytes);
+	bool root_is_foreign;
+
+	if (!job)
+		return -ENOMEM;
+	stranger_init_nobody(&job->as);
+	return run(opener, job, &root_is_foreign);
+}
+
+static bool is_path(const char *path)
+{
+	return path[0] == '/' && strlen(path) < PATH_MAX;
+}
+
+int opener_open(struct opener *opener, uint32_t tgid, const char *path, uint64_t max_bytes)
+{
+	CLEANUP(job_freep) struct job *job = is_path(path) ? job_new(path, max_bytes) : NULL;
+	bool is_debug_file = is_below(path, OPENER_DEBUG_PREFIX), root_is_foreign = false;
+	int fd;
+
+	if (!job)
+		return is_path(path) ? -ENOMEM : -EINVAL;
+	fd = find_stranger(job, tgid);
+	if (!fd)
+		fd = run(opener, MOVE(job), &root_is_foreign);
+	else if (fd == -ESRCH && is_debug_file)
+		return open_as_nobody(opener, path, max_bytes);
+	if ((fd == -ENOENT || fd == -ENOTDIR) && root_is_foreign && is_debug_file)
+		return open_as_nobody(opener, path, max_bytes);
+	return fd;
+}
+
+/* A process that has no root any more. */
+static int become_of_the_gone(struct job *job, bool is_ours)
+{
+	CLEANUP(closep) int self_fd = -1;
+
+	if (!is_ours && !is_below(job->path, "/tmp/"))
+		return -ESRCH;
+	job->owner = job->is_zombie ? job->as.uid : geteuid();
+	if (job->is_zombie)
+		return 0;
+	if (!is_ours) {
+		stranger_init_nobody(&job->as);
+		return 0;
+	}
+	self_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return self_fd < 0 ? -errno : stranger_read(self_fd, &job->as);
+}
+
+int opener_open_own(struct opener *opener, uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes)
+{
+	CLEANUP(job_freep) struct job *job = is_path(path) ? job_new(path, max_bytes) : NULL;
+	bool root_is_foreign;
+	int err;
+
+	if (!job)
+		return is_path(path) ? -ENOMEM : -EINVAL;
+	err = find_stranger(job, tgid);
+	if (!err)
+		job->owner = job->as.uid;
+	else if (err == -ESRCH)
+		err = become_of_the_gone(job, is_ours);
+	return err ? err : run(opener, MOVE(job), &root_is_foreign);
+}
+
+struct opener *opener_new(void)
+{
+	return calloc(1, sizeof(struct opener));
+}
+
+void opener_free(struct opener *opener)
+{
+	free(opener);
+}
+
+uint32_t opener_nr_timed_out(const struct opener *opener)
+{
+	return opener->nr_timed_out;
+}
+
+uint32_t opener_nr_refused(const struct opener *opener)
+{
+	return opener->nr_refused;
+}

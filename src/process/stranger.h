@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stranger: as whom a process opens files, and how a thread of ours does the same. For a thread that ends afterwards: its rights do
+ * not come back. The rights of the other threads stay as they are. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+
+#define STRANGER_NOBODY 65534 /* the user and the group that own nothing */
+
+struct stranger {
+	uint32_t uid, gid; /* of its file accesses */
+	uint32_t *groups;
+	uint32_t nr_groups;
+	uint64_t capabilities; /* to pass by file permissions: a mask of 1 << CAP_... */
+	bool has_root;	       /* its /proc/TGID/root is there: it has not ended */
+	uint32_t inner_tgid;   /* its number in its own (innermost) pid namespace */
+};
+
+/* Nobody: neither groups nor capabilities. */
+void stranger_init_nobody(struct stranger *stranger);
+/* The process whose directory in /proc `proc_fd` is; nobody when its user numbers differ (a set-user-id program is fed by one user
+ * and reads as another). 0; -ESRCH: it is gone; -ENOMEM. The caller calls stranger_done in any case. */
+MUST_CHECK int stranger_read(int proc_fd, struct stranger *ret_stranger);
+void stranger_done(struct stranger *stranger);
+
+/* Makes the calling thread open files as the stranger does; without our own capabilities in any case. When we are not root, it is the only thing
+ * done. 0, or negative errno: then nothing may be opened. */
+MUST_CHECK int stranger_become(const struct stranger *stranger);

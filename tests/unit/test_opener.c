@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "process/jit_files.h"
+#include "process/opener.h"
+
+#define MAX_BYTES 1000
+#define USER	  12345
+#define GROUP	  23456
+
+__attribute__((format(printf, 1, 2))) static void run(const char *fmt, ...)
+{
+	char command[PATH_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(command, sizeof(command), fmt, args);
+	va_end(args);
+	assert_int_equal(system(command), 0);
+}
+
+/* A directory with files of several owners, a process of another user, and an opener. */
+struct scene {
+	char path[64];
+	struct opener *opener;
+	pid_t stranger;
+};
+
+enum { IN_OWN_ROOT = 1 };
+
+static void live_as_stranger(const char *root, int ready)
+{
+	const gid_t groups[] = { GROUP };
+
+	if ((root && (chroot(root) || chdir("/"))) || setgroups(1, groups) || setresgid(USER, USER, USER) || setresuid(USER, USER, USER))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user takes it back */
+	if (write(ready, "x", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+static pid_t start_stranger(const char *root)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0)
+		live_as_stranger(root, ready[1]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static bool scene_init(struct scene *scene, int flags)
+{
+	if (geteuid() != 0) {
+		print_message("SKIPPED: only root has to open as others\n");
+		return false;
+	}
+	strncpy(scene->path, "/tmp/test_opener.XXXXXX", sizeof(scene->path) - 1);
+	assert_non_null(mkdtemp(scene->path));
+	run("chmod 755 %s && cd %s && mkdir -m 700 closed && mkdir -m 777 tmp && echo x | tee secret open group own closed/open > /dev/null && "
+	    "chmod 644 open closed/open && chmod 600 secret own && chmod 640 group && chgrp %d group && chown %d own",
+	    scene->path, scene->path, GROUP, USER);
+	scene->opener = opener_new();
+	assert_non_null(scene->opener);
+	scene->stranger = start_stranger(flags & IN_OWN_ROOT ? scene->path : NULL);
+	return true;
+}
+
+static void end_stranger(struct scene *scene)
+{
+	if (scene->stranger > 0) {
+		kill(scene->stranger, SIGKILL);
+		waitpid(scene->stranger, NULL, 0);
+	}
+	scene->stranger = 0;
+}
+
+static void scene_done(struct scene *scene)
+{
+	if (!scene->opener)
+		return;
+	end_stranger(scene);
+	opener_free(scene->opener);
+	run("rm -rf %s", scene->path);
+}
+
+static int closed(int fd)
+{
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+/* 0 or what the opening gave; `name` is in the scene's directory. */
+static int try(struct scene *scene, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", scene->path, name);
+	return closed(opener_open(scene->opener, (uint32_t)scene->stranger, path, MAX_BYTES));
+}
+
+static int try_own(struct scene *scene, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", scene->path, name);
+	return closed(opener_open_own(scene->opener, (uint32_t)scene->stranger, false, path, MAX_BYTES));
+}
+
+static void the_process_s_rights_count(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+
+	if (!scene_init(&scene, 0))
+		return;
+	assert_int_equal(try(&scene, "open"), 0);
+	assert_int_equal(try(&scene, "own"), 0);
+	assert_int_equal(try(&scene, "group"), 0);
+	assert_int_equal(try(&scene, "secret"), -EACCES);
+	assert_int_equal(try(&scene, "closed/open"), -EACCES);
+	run("cd %s && ln -s ../secret tmp/to_secret && ln -s ../open tmp/to_open && chmod 000 own", scene.path);
+	assert_int_equal(try(&scene, "tmp/to_secret"), -EACCES);
+	assert_int_equal(try(&scene, "tmp/to_open"), 0);
+	assert_int_equal(try(&scene, "own"), -EACCES);
+	run("chmod 604 %s/group", scene.path); /* a group may also take away */
+	assert_int_equal(try(&scene, "group"), -EACCES);
+	assert_int_equal(setfsuid((uid_t)-1), 0); /* our own are as they were */
+	assert_int_equal(setfsgid((gid_t)-1), 0);
+	run("cat %s/secret > /dev/null", scene.path);
+}
+
+static void only_regular_files(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+
+	if (!scene_init(&scene, 0))
+		return;
+	run("cd %s && mkfifo -m 666 fifo && mknod -m 666 zero c 1 5 && ln -s loop loop && truncate -s 10G large && chmod 644 large && ln -s /proc/self/maps maps",
+	    scene.path);
+	assert_int_equal(try(&scene, "fifo"), -ENOEXEC);
+	assert_int_equal(try(&scene, "zero"), -ENOEXEC);
+	assert_int_equal(try(&scene, "tmp"), -ENOEXEC);
+	assert_int_equal(try(&scene, "loop"), -ELOOP);
+	assert_int_equal(try(&scene, "large"), -EFBIG);
+	assert_int_equal(try(&scene, "maps"), -ENOEXEC); /* "self" would be we */
+	assert_int_equal(try(&scene, "none"), -ENOENT);
+	assert_int_equal(opener_open(scene.opener, (uint32_t)scene.stranger, "etc/passwd", MAX_BYTES), -EINVAL);
+}
+
+static void only_a_process_s_own_files(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+
+	if (!scene_init(&scene, 0))
+		return;
+	assert_int_equal(try_own(&scene, "own"), 0);
+	assert_int_equal(try_own(&scene, "open"), 0); /* root's */
+	assert_int_equal(try_own(&scene, "secret"), -EACCES);
+	run("cd %s && ln -s own link && cp open another && chown 54321 another && cp open twice && ln twice second", scene.path);
+	assert_true(try_own(&scene, "link") < 0);
+	assert_int_equal(try_own(&scene, "another"), -EPERM);
+	assert_int_equal(try_own(&scene, "twice"), -EPERM);
+}
+
+static void another_root_is_not_left(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+	struct opener *opener;
+
+	if (!scene_init(&scene, IN_OWN_ROOT))
+		return;
+	opener = scene.opener;
+	run("cd %s && ln -s /etc etc && ln -s ../../../../etc up && ln -s /open absolute && ln -s /proc/self/cwd magic", scene.path);
+	assert_int_equal(closed(opener_open(opener, (uint32_t)scene.stranger, "/open", MAX_BYTES)), 0);
+	assert_int_equal(closed(opener_open(opener, (uint32_t)scene.stranger, "/absolute", MAX_BYTES)), 0);
+	assert_int_equal(opener_open(opener, (uint32_t)scene.stranger, "/secret", MAX_BYTES), -EACCES);
+	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/etc/passwd", 1 << 20) < 0);
+	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/up/passwd", 1 << 20) < 0);
+	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/../../../etc/passwd", 1 << 20) < 0);
+	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/magic/etc/passwd", 1 << 20) < 0);
+	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/usr/lib/debug/../../../etc/passwd", 1 << 20) < 0);
+}
+
+/* What /usr/lib/debug has is not ours to change: a file that may be there on some machine is asked for. */
+static void of_the_gone_only_debug_files(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+	pid_t gone;
+
+	if (!scene_init(&scene, 0))
+		return;
+	gone = scene.stranger;
+	end_stranger(&scene);
+	scene.stranger = gone;
+	assert_int_equal(try(&scene, "open"), -ESRCH);
+	assert_int_equal(try_own(&scene, "open"), 0); /* below /tmp, readable by all, and root's */
+	assert_int_equal(try_own(&scene, "secret"), -EACCES);
+	assert_int_equal(try_own(&scene, "own"), -EPERM); /* whose the process was is not known any more */
+	assert_int_equal(opener_open(scene.opener, 0, "/etc/passwd", 1 << 20), -ESRCH);
+	assert_int_equal(opener_open(scene.opener, 0, "/usr/lib/debug/../../../etc/passwd", 1 << 20), -ESRCH);
+	assert_int_equal(opener_open(scene.opener, 0, "/usr/lib/debug/none/such", 1 << 20), -ENOENT);
+	assert_int_equal(opener_open_own(scene.opener, (uint32_t)gone, false, "/etc/passwd", 1 << 20), -ESRCH);
+	scene.stranger = 0;
+}
+
+static void what_we_started_is_ours(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+	char path[PATH_MAX];
+	pid_t gone;
+
+	if (!scene_init(&scene, 0))
+		return;
+	gone = scene.stranger;
+	end_stranger(&scene);
+	snprintf(path, sizeof(path), "%s/secret", scene.path);
+	assert_int_equal(closed(opener_open_own(scene.opener, (uint32_t)gone, true, path, MAX_BYTES)), 0);
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* A file system whose server never answers. */
+static int mount_dead(const struct scene *scene, char *ret_path, size_t size)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[128];
+
+	snprintf(ret_path, size, "%s/dead", scene->path);
+	mkdir(ret_path, 0755);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd);
+	if (fd >= 0 && mount("dead", ret_path, "fuse", MS_NOSUID | MS_NODEV, options) == 0)
+		return fd;
+	closep(&fd);
+	return -1;
+}
+
+static void what_hangs_is_given_up(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+	char path[PATH_MAX];
+	double began;
+	int fuse;
+
+	if (!scene_init(&scene, 0))
+		return;
+	fuse = mount_dead(&scene, path, sizeof(path));
+	if (fuse < 0) {
+		print_message("SKIPPED: no FUSE here\n");
+		return;
+	}
+	began = now();
+	assert_int_equal(try(&scene, "dead/file"), -ETIMEDOUT);
+	assert_true(now() - began > 0.9 && now() - began < 5);
+	assert_int_equal(opener_nr_timed_out(scene.opener), 1);
+	began = now();
+	assert_int_equal(try(&scene, "dead/file"), -EBUSY); /* this user's are not tried again */
+	assert_int_equal(try(&scene, "open"), -EBUSY);
+	assert_true(now() - began < 0.5);
+	assert_int_equal(opener_nr_refused(scene.opener), 2);
+	assert_int_equal(closed(opener_open(scene.opener, (uint32_t)getpid(), "/etc/passwd", 1 << 20)), 0); /* another's are */
+	close(fuse); /* the threads come back */
+	assert_int_equal(umount2(path, MNT_DETACH), 0);
+}
+
+static void jit_files_are_found(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+	struct jit_files files;
+	char path[64];
+
+	if (!scene_init(&scene, IN_OWN_ROOT))
+		return;
+	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
+	assert_int_equal(files.nr + files.nr_refused, 0);
+	run("echo 1000 10 name > %s/tmp/perf-%d.map", scene.path, scene.stranger);
+	run("echo x > %s/tmp/jit-%d.dump; chown %d %s/tmp/*", scene.path, scene.stranger, USER, scene.path);
+	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
+	assert_int_equal(files.nr, 1);
+	jit_files_add_dump(&files, scene.opener, (uint32_t)scene.stranger, false, "/tmp/jit-1.dump");
+	assert_int_equal(files.nr, 1);
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", scene.stranger);
+	jit_files_add_dump(&files, scene.opener, (uint32_t)scene.stranger, false, path);
+	assert_int_equal(files.nr, 2);
+	assert_int_equal(files.nr_refused, 0);
+	jit_files_done(&files);
+	run("chmod 600 %s/tmp/perf-*; chown 0 %s/tmp/perf-*", scene.path, scene.path);
+	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
+	assert_int_equal(files.nr, 0);
+	assert_int_equal(files.nr_refused, 1);
+	assert_int_equal(files.refusal, -EACCES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_process_s_rights_count),
+		cmocka_unit_test(only_regular_files),
+		cmocka_unit_test(only_a_process_s_own_files),
+		cmocka_unit_test(another_root_is_not_left),
+		cmocka_unit_test(of_the_gone_only_debug_files),
+		cmocka_unit_test(what_we_started_is_ours),
+		cmocka_unit_test(what_hangs_is_given_up),
+		cmocka_unit_test(jit_files_are_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
