@@ -7,25 +7,59 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "elf/dwarf_private.h"
 
-#define MAX_UNITS	(1u << 20)
-#define MAX_TABLE_BYTES ((uint64_t)64 << 20)
-#define MAX_LIBDW_BYTES ((uint64_t)48 << 20)
-#define MAX_TEXT_BYTES	((size_t)256 << 20)
+#define MAX_UNITS	  (1u << 20)
+#define MAX_TABLE_BYTES	  ((uint64_t)48 << 20)
+#define MAX_LIBDW_BYTES	  ((uint64_t)48 << 20)
+#define MAX_PAGE_BYTES	  ((uint64_t)32 << 20) /* about what is let in of the mapped file at a time */
+#define HEADER_PAGE_BYTES 65536		       /* per unit */
+#define MAX_TEXT_BYTES	  ((size_t)256 << 20)
+
+/* The mapping is ours, so that its pages can be given back while libdw goes on. */
+static int map_file(struct dwarf_lines *lines)
+{
+	uint64_t size = elf_file_size(lines->file);
+	int fd = elf_file_fd(lines->file);
+	void *bytes = (void *)(uintptr_t)elf_file_bytes(lines->file);
+
+	if (elf_version(EV_CURRENT) == EV_NONE || size > SIZE_MAX)
+		return -EBADMSG;
+	if (fd >= 0) {
+		bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (bytes == MAP_FAILED)
+			return -errno;
+		lines->mapping = bytes;
+		lines->nr_mapped = (size_t)size;
+	}
+	lines->elf = elf_memory(bytes, (size_t)size);
+	return lines->elf ? 0 : -EBADMSG;
+}
+
+static void give_back_pages(struct dwarf_lines *lines)
+{
+	if (lines->nr_page_bytes <= MAX_PAGE_BYTES)
+		return;
+	lines->nr_page_bytes = 0;
+	if (lines->mapping)
+		(void)madvise(lines->mapping, lines->nr_mapped, MADV_DONTNEED); /* they are read again when needed */
+}
+
+/* libdw reads all units' headers before the first DIE that it is asked for behind them; a page of each comes in, and those around it. */
+static bool next_unit(struct dwarf_lines *lines, Dwarf_CU **cu, uint8_t *ret_type, Dwarf_Die *ret_die)
+{
+	if (dwarf_get_units(lines->dwarf, *cu, cu, NULL, ret_type, ret_die, NULL) != 0)
+		return false;
+	lines->nr_page_bytes += HEADER_PAGE_BYTES;
+	give_back_pages(lines);
+	return true;
+}
 
 static int open_libdw(struct dwarf_lines *lines)
 {
-	int fd = elf_file_fd(lines->file);
-
-	if (!lines->elf) {
-		if (elf_version(EV_CURRENT) == EV_NONE)
-			return -EBADMSG;
-		lines->elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL)
-				     : elf_memory((char *)(uintptr_t)elf_file_bytes(lines->file), (size_t)elf_file_size(lines->file));
-	}
-	lines->dwarf = lines->elf ? dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL) : NULL;
+	lines->dwarf = dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
 	lines->nr_libdw_bytes = 0;
 	if (!lines->dwarf)
 		return -EBADMSG;
@@ -33,16 +67,12 @@ static int open_libdw(struct dwarf_lines *lines)
 	return 0;
 }
 
-/* Keeps what was decompressed; of a file that is mapped, the pages go too. */
-static void close_libdw(struct dwarf_lines *lines, bool keep)
+/* Leaves the ELF file open, with what libelf decompressed. */
+static void close_libdw(struct dwarf_lines *lines)
 {
 	dwarf_end(lines->dwarf);
 	lines->dwarf = NULL;
 	dwarf_alt_close(lines);
-	if (keep)
-		return;
-	elf_end(lines->elf);
-	lines->elf = NULL;
 }
 
 static bool has_debug_info(struct dwarf_lines *lines)
@@ -51,10 +81,7 @@ static bool has_debug_info(struct dwarf_lines *lines)
 
 	if (!info)
 		info = elf_file_find_section(lines->file, ".zdebug_info");
-	if (!info || info->type == SHT_NOBITS || elf_file_type(lines->file) == ET_REL)
-		return false;
-	lines->is_compressed = info->flags & SHF_COMPRESSED || info->name[1] == 'z';
-	return true;
+	return info && info->type != SHT_NOBITS && elf_file_type(lines->file) != ET_REL;
 }
 
 static int add_unit(struct dwarf_lines *lines, Dwarf_Die *die)
@@ -78,7 +105,7 @@ static int read_units(struct dwarf_lines *lines)
 	Dwarf_Die die;
 	int err = 0;
 
-	while (!err && dwarf_get_units(lines->dwarf, cu, &cu, NULL, &type, &die, NULL) == 0) {
+	while (!err && next_unit(lines, &cu, &type, &die)) {
 		if (type == DW_UT_compile || type == DW_UT_skeleton)
 			err = add_unit(lines, &die);
 	}
@@ -103,7 +130,9 @@ int dwarf_lines_open(const struct elf_file *elf, const char *debug_dir, struct d
 	lines->texts = arena_new(MAX_TEXT_BYTES);
 	if (!lines->debug_dir || !lines->texts)
 		return -ENOMEM;
-	err = open_libdw(lines);
+	err = map_file(lines);
+	if (!err)
+		err = open_libdw(lines);
 	if (err)
 		return diag_errno(diag, -err, "DWARF: %s", dwarf_errmsg(-1));
 	err = read_units(lines);
@@ -117,7 +146,10 @@ void dwarf_lines_free(struct dwarf_lines *lines)
 {
 	if (!lines)
 		return;
-	close_libdw(lines, false);
+	close_libdw(lines);
+	elf_end(lines->elf);
+	if (lines->mapping)
+		munmap(lines->mapping, lines->nr_mapped);
 	for (uint32_t i = 0; i < lines->nr_units; i++)
 		dwarf_unit_forget(lines, &lines->units[i]);
 	free(lines->units);
@@ -155,11 +187,17 @@ static int find_unit(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf
 	if (number == DWARF_NONE)
 		return -ENOENT;
 	if (lines->nr_libdw_bytes > MAX_LIBDW_BYTES)
-		close_libdw(lines, lines->is_compressed);
+		close_libdw(lines);
+	give_back_pages(lines);
 	if (!lines->dwarf) {
-		err = open_libdw(lines);
-		if (err)
-			return -ENOENT; /* the file was cut or removed */
+		Dwarf_CU *cu = NULL;
+		Dwarf_Die die;
+		uint8_t type;
+
+		if (open_libdw(lines))
+			return -ENOENT; /* the file was changed */
+		while (next_unit(lines, &cu, &type, &die))
+			;
 	}
 	unit = &lines->units[number];
 	unit->last_use = ++lines->nr_uses;

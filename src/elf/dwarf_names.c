@@ -6,9 +6,10 @@
 
 #include "elf/dwarf_private.h"
 
-#define MAX_REFERENCES 16	  /* from a DIE to what it is an instance of */
-#define MAX_SCOPES     32	  /* around a function */
-#define MAX_STEPS      (1u << 20) /* through DIEs, to find a function's scopes */
+#define MAX_REFERENCES	 16	    /* from a DIE to what it is an instance of */
+#define FACTS_PAGE_BYTES 16384	    /* what a function's names and references bring in */
+#define MAX_SCOPES	 32	    /* around a function */
+#define MAX_STEPS	 (1u << 20) /* through DIEs, to find a function's scopes */
 
 const char *dwarf_attr_text(Dwarf_Die *die, unsigned int attribute)
 {
@@ -179,6 +180,7 @@ int dwarf_unit_facts(struct dwarf_lines *lines, struct dwarf_unit *unit, uint32_
 			unit->facts = grown;
 		}
 		unit->nr_bytes += sizeof(facts);
+		lines->nr_page_bytes += FACTS_PAGE_BYTES;
 		lines->nr_bytes += sizeof(facts);
 		unit->facts[unit->nr_facts] = facts;
 		*number = unit->nr_facts++;

@@ -47,11 +47,13 @@ struct dwarf_lines {
 	Elf *elf, *alt_elf;
 	Dwarf *dwarf, *alt;
 	struct elf_file *alt_file;
-	bool is_compressed;
+	void *mapping; /* of the file; NULL: it is in memory */
+	size_t nr_mapped;
 	struct dwarf_spans code; /* whose owners are units */
 	struct dwarf_unit *units;
 	uint32_t nr_units, max_units;
 	uint64_t nr_bytes, nr_libdw_bytes; /* in our tables; about what libdw holds since it was opened */
+	uint64_t nr_page_bytes;		   /* about what was read of the mapping */
 	uint64_t nr_uses;
 	struct dwarf_lines_counts counts;
 	struct arena *texts;

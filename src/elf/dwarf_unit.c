@@ -277,7 +277,7 @@ static int read_tables(struct dwarf_lines *lines, struct dwarf_unit *unit)
 		return -ENOMEM;
 	lines->nr_libdw_bytes += LIBDW_UNIT_BYTES;
 	if (unit + 1 < lines->units + lines->nr_units)
-		lines->nr_libdw_bytes += unit[1].die - unit->die; /* its pages come in */
+		lines->nr_page_bytes += unit[1].die - unit->die;
 	has_code = dwarf_unit_dies(lines, unit, &die, &code);
 	if (!die.addr)
 		return 0;

@@ -12,7 +12,8 @@
 #include "symbolize/kallsyms.h"
 #include "symbolize/perf_map.h"
 
-#define MAX_GO_FRAMES 64
+#define MAX_GO_FRAMES	 64
+#define MAX_DWARF_FRAMES 256
 
 /* What was found for a key; NULL: there is nothing, don't look again. Owns the items. */
 struct cache {
@@ -26,11 +27,15 @@ struct names {
 	struct go_pclntab *go;	      /* NULL: it is not Go's */
 	struct symbol_table *symbols; /* NULL: it has none */
 	bool symbols_read;	      /* when something is asked that Go's table does not know */
+	struct dwarf_lines *lines;    /* NULL: it has none, or nobody wants them */
+	struct elf_file *debug;	      /* that they are read from; NULL: the file itself */
+	bool lines_read;
 };
 
 struct symbolizer {
 	char *kallsyms_path, *debug_dir;
 	struct kallsyms *kallsyms;
+	bool lines;
 	int kernel_err;	      /* 0: not asked yet, or there */
 	struct cache objects; /* by the caller's number: struct names */
 	struct cache jits;    /* by tgid: struct perf_map */
@@ -82,6 +87,8 @@ static void free_names(void *item)
 		return;
 	go_pclntab_free(names->go);
 	symbol_table_free(names->symbols);
+	dwarf_lines_free(names->lines);
+	elf_file_free(names->debug);
 	free(names);
 }
 
@@ -103,6 +110,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
 		return NULL;
 	symbolizer->kallsyms_path = copy_or(options ? options->kallsyms_path : NULL, "/proc/kallsyms");
 	symbolizer->debug_dir = copy_or(options ? options->debug_dir : NULL, "/usr/lib/debug");
+	symbolizer->lines = options && options->lines;
 	if (!symbolizer->kallsyms_path || !symbolizer->debug_dir) {
 		symbolizer_free(symbolizer);
 		return NULL;
@@ -198,8 +206,8 @@ static int find_names(struct symbolizer *symbolizer, uint32_t object, const stru
 }
 
 /* Borrowed from the table, which lives as long as the symbolizer. */
-static int go_names(struct symbolizer *symbolizer, const struct go_pclntab *go, uint64_t elf_vaddr, struct symbol_name *names, uint32_t max_names,
-		    uint32_t *ret_nr)
+static int go_names(struct symbolizer *symbolizer, const struct go_pclntab *go, uint64_t elf_vaddr, struct symbol_name *names,
+		    uint32_t max_names, uint32_t *ret_nr)
 {
 	struct go_frame frames[MAX_GO_FRAMES];
 	uint32_t nr;
@@ -218,12 +226,55 @@ static int go_names(struct symbolizer *symbolizer, const struct go_pclntab *go, 
 	return err;
 }
 
+static void read_lines(const struct symbolizer *symbolizer, struct names *known, const struct elf_file *elf, const char *path)
+{
+	known->lines_read = true;
+	if (dwarf_lines_open(elf, symbolizer->debug_dir, NULL, &known->lines) == 0)
+		return;
+	known->lines = NULL;
+	if (debug_file_open(elf, path, symbolizer->debug_dir, &known->debug) ||
+	    dwarf_lines_open(known->debug, symbolizer->debug_dir, NULL, &known->lines))
+		known->lines = NULL;
+}
+
+/* `symbol_err` says whether `symbol` is there; it names the function that the code belongs to, as it does without lines. */
+static int line_names(struct symbolizer *symbolizer, struct dwarf_lines *lines, uint64_t elf_vaddr, int symbol_err,
+		      const struct symbol_name *symbol, struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr)
+{
+	struct dwarf_frame frames[MAX_DWARF_FRAMES];
+	uint32_t nr = 0, nr_frames;
+	int err = dwarf_lines_find(lines, elf_vaddr, frames, max_names < MAX_DWARF_FRAMES ? max_names : MAX_DWARF_FRAMES, &nr_frames);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < nr_frames; i++) {
+		bool is_symbol = !symbol_err && i == nr_frames - 1;
+
+		if (is_symbol)
+			names[nr] = *symbol;
+		else if (!*frames[i].name)
+			continue;
+		else
+			err = answer(symbolizer, frames[i].name, symbol_err ? frames[i].start_vaddr : symbol->start, &names[nr]);
+		if (err)
+			return err;
+		names[nr].file = frames[i].file;
+		names[nr].line = frames[i].line;
+		names[nr++].start_line = frames[i].start_line;
+	}
+	if (!nr)
+		return -ENOENT;
+	*ret_nr = nr;
+	return 0;
+}
+
 int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path, uint64_t elf_vaddr,
 		      struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr)
 {
+	struct symbol_name own = { 0 };
 	struct symbol symbol;
 	struct names *known;
-	int err = find_names(symbolizer, object, elf, &known);
+	int err = find_names(symbolizer, object, elf, &known), symbol_err;
 
 	if (err)
 		return err;
@@ -236,14 +287,36 @@ int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const stru
 		known->symbols = read_object(symbolizer, elf, path);
 		known->symbols_read = true;
 	}
-	if (!known->symbols)
-		return -ENODATA;
-	err = symbol_table_find(known->symbols, elf_vaddr, &symbol);
-	if (!err)
-		err = answer(symbolizer, symbol.name, symbol.elf_vaddr, names);
-	if (!err)
-		*ret_nr = 1;
-	return err;
+	if (symbolizer->lines && !known->lines_read)
+		read_lines(symbolizer, known, elf, path);
+	symbol_err = known->symbols ? symbol_table_find(known->symbols, elf_vaddr, &symbol) : -ENODATA;
+	if (!symbol_err)
+		symbol_err = answer(symbolizer, symbol.name, symbol.elf_vaddr, &own);
+	if (symbol_err == -ENOMEM)
+		return symbol_err;
+	err = known->lines ? line_names(symbolizer, known->lines, elf_vaddr, symbol_err, &own, names, max_names, ret_nr) : -ENOENT;
+	if (err != -ENOENT || symbol_err)
+		return err == -ENOENT ? symbol_err : err;
+	names[0] = own;
+	*ret_nr = 1;
+	return 0;
+}
+
+struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbolizer)
+{
+	struct dwarf_lines_counts sum = { 0 };
+
+	for (uint32_t i = 0; i < symbolizer->objects.nr; i++) {
+		const struct names *names = symbolizer->objects.items[i];
+
+		if (names->lines) {
+			struct dwarf_lines_counts counts = dwarf_lines_counts(names->lines);
+
+			sum.nr_missing_dwo += counts.nr_missing_dwo;
+			sum.nr_cut += counts.nr_cut;
+		}
+	}
+	return sum;
 }
 
 int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, struct symbol_name *ret_name)

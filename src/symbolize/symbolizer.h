@@ -2,9 +2,11 @@
 /* symbolizer: from an address to a name. Lazy: nothing is read before the first question that needs it, and each file is read once
  * however many processes map it. One thread. Answers are borrowed until symbolizer_free. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "elf/dwarf_lines.h"
 #include "elf/elf_file.h"
 
 struct symbolizer;
@@ -12,6 +14,7 @@ struct symbolizer;
 struct symbolizer_options {
 	const char *kallsyms_path; /* NULL: /proc/kallsyms */
 	const char *debug_dir;	   /* NULL: /usr/lib/debug */
+	bool lines;		   /* source lines and inlined functions of files by their DWARF; Go's own are told without */
 };
 
 struct symbol_name {
@@ -32,10 +35,15 @@ MUST_CHECK int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, 
 
 /* A file, known by the caller's number `object` (the same file, the same number, for the symbolizer's life). `elf` is borrowed until
  * symbolizer_free; `path` is where debug links are looked for beside it, and may be NULL. Its own .symtab, else the debug file's
- * by build id or debug link (CRC checked), else .dynsym; a Go program's own functions by its .gopclntab. Gives 1 to max_names names: functions that
- * were inlined at the address, innermost first, and then the one that the code belongs to. 0; -ENOENT: no symbol covers it; -ENODATA: the file has none at all. */
-MUST_CHECK int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path, uint64_t elf_vaddr,
-				 struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr);
+ * by build id or debug link (CRC checked), else .dynsym; a Go program's own functions by its .gopclntab. With
+ * `lines`, DWARF (the file's, else the debug file's) adds what was inlined, and lines; the function that the code belongs to keeps the name
+ * of its symbol. Gives 1 to max_names names: functions that were inlined at the address, innermost first, and then the one that the code
+ * belongs to. 0; -ENOENT: no symbol covers it; -ENODATA: the file has none at all. */
+MUST_CHECK int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path,
+				 uint64_t elf_vaddr, struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr);
+
+/* What DWARF could not tell, of all files asked about. */
+struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbolizer);
 
 /* JIT code by the process's perf map (/tmp/perf-PID.map in its own root and pid namespace), read once per tgid at the first question;
  * refused unless a regular file of the process's user or of root, at most 1 GiB. 0 or -ENOENT. */
