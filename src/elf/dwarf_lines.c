@@ -27,8 +27,10 @@ static int map_file(struct dwarf_lines *lines)
 
 	if (elf_version(EV_CURRENT) == EV_NONE || size > SIZE_MAX)
 		return -EBADMSG;
-	if (fd >= 0) {
-		bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd < 0 && lines->is_compressed)
+		return -EBADMSG;
+	if (fd >= 0) { /* libelf writes into the section headers what it decompressed: such pages must not be given back */
+		bytes = mmap(NULL, (size_t)size, lines->is_compressed ? PROT_READ | PROT_WRITE : PROT_READ, MAP_PRIVATE, fd, 0);
 		if (bytes == MAP_FAILED)
 			return -errno;
 		lines->mapping = bytes;
@@ -43,7 +45,7 @@ static void give_back_pages(struct dwarf_lines *lines)
 	if (lines->nr_page_bytes <= MAX_PAGE_BYTES)
 		return;
 	lines->nr_page_bytes = 0;
-	if (lines->mapping)
+	if (lines->mapping && !lines->is_compressed)
 		(void)madvise(lines->mapping, lines->nr_mapped, MADV_DONTNEED); /* they are read again when needed */
 }
 
@@ -79,6 +81,11 @@ static bool has_debug_info(struct dwarf_lines *lines)
 {
 	const struct elf_section *info = elf_file_find_section(lines->file, ".debug_info");
 
+	for (uint32_t i = 0; i < elf_file_nr_sections(lines->file); i++) {
+		const struct elf_section *section = elf_file_section(lines->file, i);
+
+		lines->is_compressed |= section->flags & SHF_COMPRESSED || strncmp(section->name, ".zdebug", 7) == 0;
+	}
 	if (!info)
 		info = elf_file_find_section(lines->file, ".zdebug_info");
 	return info && info->type != SHT_NOBITS && elf_file_type(lines->file) != ET_REL;

@@ -49,6 +49,7 @@ struct dwarf_lines {
 	struct elf_file *alt_file;
 	void *mapping; /* of the file; NULL: it is in memory */
 	size_t nr_mapped;
+	bool is_compressed;
 	struct dwarf_spans code; /* whose owners are units */
 	struct dwarf_unit *units;
 	uint32_t nr_units, max_units;

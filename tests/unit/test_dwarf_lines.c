@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Lines and inlined functions of a C++ program, built in the ways that DWARF comes in, at random addresses of its code: what the symbolizer
+ * says against binutils' addr2line, whose reader is its own. Arguments: g++ and the program's source. Not compared: places where addr2line
+ * knows no line (there the symbolizer must know none), the scopes of names that have no linkage name. */
+#include <inttypes.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "symbolize/symbolizer.h"
+
+#define NR_ADDRESSES 1500
+#define MAX_FRAMES   64
+
+static const char *compiler, *source;
+static char folder[] = "/tmp/sonde-lines-XXXXXX";
+
+static void symbolizer_freep(struct symbolizer **symbolizer)
+{
+	symbolizer_free(*symbolizer);
+}
+
+__attribute__((format(printf, 1, 2))) static void run(const char *fmt, ...)
+{
+	char command[4 * PATH_MAX];
+	va_list args;
+	int length = snprintf(command, sizeof(command), "cd %s && ", folder);
+
+	va_start(args, fmt);
+	vsnprintf(command + length, sizeof(command) - (size_t)length, fmt, args);
+	va_end(args);
+	if (system(command))
+		fail_msg("%s", command);
+}
+
+static struct elf_file *open_made(const char *name)
+{
+	struct elf_file *elf = NULL;
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || elf_file_open_fd(fd, NULL, &elf))
+		fail_msg("%s", path);
+	return elf;
+}
+
+/* Without the scopes that a name without linkage name gets: addr2line shows none. */
+static const char *last_part(const char *name)
+{
+	const char *part = name;
+
+	for (const char *at = name; strncmp(name, "_Z", 2) != 0 && (at = strstr(at, "::")); at += 2)
+		part = at + 2;
+	return part;
+}
+
+/* A symbol may add what gcc says about a clone (.isra.0), and be another of a constructor's aliases (C1 and C2, D1 and D2). */
+static bool is_same_name(const char *ours, const char *theirs)
+{
+	size_t length = strcspn(theirs, ".");
+
+	ours = last_part(ours);
+	for (size_t i = 0; i < length; i++) {
+		bool is_alias = i && strchr("CD", theirs[i - 1]) && strchr("12", theirs[i]) && ours[i] && strchr("12", ours[i]);
+
+		if (ours[i] != theirs[i] && !is_alias)
+			return false;
+	}
+	return ours[length] == '\0' || ours[length] == '.';
+}
+
+/* addr2line gives a lambda's code to the function around it. */
+static bool has_lambda(const struct symbol_name *names, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (strcmp(names[i].system_name, "deep::operator()") == 0)
+			return true;
+	}
+	return false;
+}
+
+static void read_line(FILE *file, char *line, size_t size)
+{
+	assert_non_null(fgets(line, (int)size, file));
+	line[strcspn(line, "\n")] = '\0';
+}
+
+/* One address of addr2line's answer, whose address line was read; `next` becomes that of the next one, or "". Returns the frames. */
+static uint32_t compare(FILE *answer, const struct symbol_name *names, uint32_t nr, uint64_t elf_vaddr, char *next, bool *ret_known)
+{
+	char place[PATH_MAX], path[PATH_MAX], *colon;
+	uint32_t i = 0;
+
+	*ret_known = false;
+	while (fgets(next, PATH_MAX, answer) && strncmp(next, "0x", 2) != 0) {
+		next[strcspn(next, "\n")] = '\0';
+		read_line(answer, place, sizeof(place));
+		place[strcspn(place, " ")] = '\0';
+		colon = strrchr(place, ':');
+		assert_non_null(colon);
+		*colon = '\0';
+		if (place[0] != '/') { /* not known to it */
+			assert_true(i > 0 || nr == 0 || names[0].line == 0);
+			i++;
+			continue;
+		}
+		if (!nr || has_lambda(names, nr))
+			continue;
+		*ret_known = true;
+		if (i >= nr)
+			fail_msg("%#" PRIx64 " has frame %u, %s", elf_vaddr, i, next);
+		if (!realpath(place, path) || !is_same_name(names[i].system_name, next) ||
+		    (uint32_t)strtoul(colon + 1, NULL, 10) != names[i].line || !realpath(names[i].file, place) || strcmp(path, place) != 0)
+			fail_msg("%#" PRIx64 " frame %u: %s %s:%s, not %s %s:%u", elf_vaddr, i, next, path, colon + 1, names[i].system_name,
+				 names[i].file, names[i].line);
+		i++;
+	}
+	return i;
+}
+
+static void compare_program(const char *name, const char *program_to_ask, uint32_t want_missing)
+{
+	CLEANUP(symbolizer_freep)
+	struct symbolizer *symbolizer = symbolizer_new(&(struct symbolizer_options){ .debug_dir = folder, .lines = true });
+	CLEANUP(elf_file_freep) struct elf_file *elf = open_made(name);
+	CLEANUP(fclosep) FILE *answer = NULL;
+	const struct elf_section *text = elf_file_find_section(elf, ".text");
+	uint32_t nr_known = 0, nr_inlined = 0;
+	char path[PATH_MAX], next[PATH_MAX];
+	FILE *questions;
+
+	snprintf(path, sizeof(path), "%s/questions", folder);
+	questions = fopen(path, "w");
+	assert_true(questions && symbolizer && text);
+	srand(5);
+	for (uint32_t i = 0; i < NR_ADDRESSES; i++)
+		fprintf(questions, "%" PRIx64 "\n", text->vaddr + (uint64_t)rand() % text->size);
+	fclose(questions);
+	run("addr2line -i -f -a -e %s <questions >answer", program_to_ask);
+	snprintf(path, sizeof(path), "%s/answer", folder);
+	answer = fopen(path, "r");
+	assert_non_null(answer);
+	read_line(answer, next, sizeof(next));
+	for (uint32_t i = 0; i < NR_ADDRESSES; i++) {
+		uint64_t elf_vaddr = strtoull(next, NULL, 16);
+		struct symbol_name names[MAX_FRAMES];
+		uint32_t nr = 0, nr_theirs;
+		bool known;
+
+		if (symbolizer_object(symbolizer, 1, elf, NULL, elf_vaddr, names, MAX_FRAMES, &nr))
+			nr = 0;
+		nr_theirs = compare(answer, names, nr, elf_vaddr, next, &known);
+		if (known && nr != nr_theirs)
+			fail_msg("%s %#" PRIx64 ": %u frames, not %u", name, elf_vaddr, nr_theirs, nr);
+		nr_known += known;
+		nr_inlined += nr > 1;
+	}
+	print_message("%-8s %u addresses with lines, %u with inlined functions\n", name, nr_known, nr_inlined);
+	assert_true(nr_known > NR_ADDRESSES * 3 / 4 && nr_inlined > NR_ADDRESSES / 4);
+	assert_int_equal(symbolizer_lines_counts(symbolizer).nr_missing_dwo, want_missing);
+	assert_int_equal(symbolizer_lines_counts(symbolizer).nr_cut, 0);
+}
+
+static void plain_and_compressed(void **state)
+{
+	run("%s -O2 -g -gdwarf-5 %s -o five && %s -O2 -g -gdwarf-4 %s -o four", compiler, source, compiler, source);
+	compare_program("five", "five", 0);
+	compare_program("four", "four", 0);
+	run("objcopy --compress-debug-sections=zlib five packed");
+	compare_program("packed", "five", 0);
+}
+
+static void dwz(void **state)
+{
+	run("cp five w5 && dwz w5 && cp four one && cp four two && dwz -m common.debug -M %s/common.debug one two", folder);
+	compare_program("w5", "five", 0);
+	compare_program("one", "four", 0);
+}
+
+static void split(void **state)
+{
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = true });
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	const struct elf_section *text;
+	struct symbol_name names[MAX_FRAMES];
+	uint32_t nr, nr_lines = 0;
+
+	for (int version = 4; version <= 5; version++) {
+		char name[8];
+
+		run("%s -O2 -gdwarf-%d -gsplit-dwarf -c %s -o s%d.o && %s s%d.o -o s%d", compiler, version, source, version, compiler,
+		    version, version);
+		snprintf(name, sizeof(name), "s%d", version);
+		compare_program(name, version == 4 ? "four" : "five", 0);
+	}
+	run("rm s5.dwo");
+	elf = open_made("s5");
+	text = elf_file_find_section(elf, ".text");
+	for (uint64_t off = 0; off < text->size; off += 16) {
+		if (symbolizer_object(symbolizer, 1, elf, NULL, text->vaddr + off, names, MAX_FRAMES, &nr))
+			continue;
+		assert_int_equal(nr, 1);
+		nr_lines += names[0].line != 0 && strstr(names[0].file, ".cc");
+	}
+	assert_true(nr_lines > 5);
+	assert_int_equal(symbolizer_lines_counts(symbolizer).nr_missing_dwo, 1);
+}
+
+static void names_of_symbols_stay(void **state)
+{
+	CLEANUP(symbolizer_freep) struct symbolizer *plain = symbolizer_new(NULL);
+	CLEANUP(symbolizer_freep) struct symbolizer *lines = symbolizer_new(&(struct symbolizer_options){ .lines = true });
+	CLEANUP(elf_file_freep) struct elf_file *elf = open_made("five");
+	const struct elf_section *text = elf_file_find_section(elf, ".text");
+
+	for (uint64_t off = 0; off < text->size; off++) {
+		struct symbol_name one[1], many[MAX_FRAMES];
+		uint32_t nr;
+
+		if (symbolizer_object(plain, 1, elf, NULL, text->vaddr + off, one, 1, &nr))
+			continue;
+		assert_int_equal(symbolizer_object(lines, 1, elf, NULL, text->vaddr + off, many, MAX_FRAMES, &nr), 0);
+		assert_string_equal(many[nr - 1].name, one[0].name);
+		assert_int_equal(many[nr - 1].start, one[0].start);
+		assert_int_equal(many[0].start, one[0].start);
+	}
+}
+
+static int make_folder(void **state)
+{
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	run("cd / && rm -r %s", folder);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plain_and_compressed),
+		cmocka_unit_test(dwz),
+		cmocka_unit_test(split),
+		cmocka_unit_test(names_of_symbols_stay),
+	};
+
+	if (argc != 3)
+		return 2;
+	compiler = argv[1];
+	source = argv[2];
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
