@@ -102,7 +102,7 @@ bool demangle_is_candidate(const char *name)
 char *demangle(const char *name)
 {
 	struct output output = { .text = BUFFER_INIT(DEMANGLE_MAX_TEXT) };
-	size_t size = strcspn(name, " ");
+	size_t size = strcspn(name, " @"); /* "[module]" or "@plt" */
 	char linked[DEMANGLE_MAX_NAME + 1];
 
 	if (!demangle_is_candidate(name) || size > DEMANGLE_MAX_NAME)

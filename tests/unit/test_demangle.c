@@ -19,6 +19,7 @@ static void names_become_readable(void **state)
 		const char *name, *want;
 	} cases[] = {
 		{ "_ZN3foo3barEv", "foo::bar()" },
+		{ "_ZN3foo3barEv@plt", "foo::bar()@plt" },
 		{ "_ZN3foo3barEi.cold", "foo::bar(int) [clone .cold]" },
 		{ "_ZN3foo3barEv.part.0", "foo::bar() [clone .part.0]" },
 		{ "_ZN3foo3barEi.constprop.0.isra.0", "foo::bar(int) [clone .constprop.0] [clone .isra.0]" },

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 
 #include <cmocka.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "elf/elf_file.h"
 #include "elf_image.h"
@@ -105,6 +107,53 @@ static void a_file_is_read(void **state)
 	assert_int_equal(elf_file_read_section(elf, text, 3, NULL, &bytes, &got), -EFBIG);
 	assert_int_equal(elf_file_read_section(elf, elf_file_find_section(elf, ".bss"), SIZE_MAX, NULL, &bytes, &got), -ENODATA);
 	assert_build_id(build_id_wanted);
+}
+
+/* A section of that compression behind the image: reads it with a cap. */
+static int read_compressed(uint32_t type, uint64_t said_size, const void *packed, size_t packed_size, size_t max_bytes, void **ret_bytes)
+{
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	struct elf_section section = { .name = ".packed", .type = SHT_PROGBITS, .flags = SHF_COMPRESSED };
+	const Elf64_Chdr header = { .ch_type = type, .ch_size = said_size, .ch_addralign = 1 };
+	size_t size = 0;
+	int err;
+
+	make_image();
+	section.file_off = image.size;
+	section.size = sizeof(header) + packed_size;
+	put(&image, &header, sizeof(header));
+	put(&image, packed, packed_size);
+	assert_int_equal(open_image(&elf), 0);
+	err = elf_file_read_section(elf, &section, max_bytes, NULL, ret_bytes, &size);
+	assert_true(err || size == said_size);
+	return err;
+}
+
+static void compressed_sections_are_unpacked(void **state)
+{
+	char text[600], packed[2][700];
+	size_t sizes[2] = { sizeof(packed[0]) };
+	uLongf zlib_size = sizeof(packed[0]);
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)(i * i / 7);
+	assert_int_equal(compress((Bytef *)packed[0], &zlib_size, (Bytef *)text, sizeof(text)), Z_OK);
+	sizes[0] = zlib_size;
+	sizes[1] = ZSTD_compress(packed[1], sizeof(packed[1]), text, sizeof(text), 3);
+	assert_false(ZSTD_isError(sizes[1]));
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t type = i + 1; /* ELFCOMPRESS_ZLIB, _ZSTD */
+		void *bytes = NULL;
+
+		assert_int_equal(read_compressed(type, sizeof(text), packed[i], sizes[i], 1000, &bytes), 0);
+		assert_memory_equal(bytes, text, sizeof(text));
+		free(bytes);
+		assert_int_equal(read_compressed(type, sizeof(text) - 1, packed[i], sizes[i], 1000, &bytes), -EBADMSG);
+		assert_int_equal(read_compressed(type, sizeof(text) + 1, packed[i], sizes[i], 1000, &bytes), -EBADMSG);
+		assert_int_equal(read_compressed(type, sizeof(text), packed[i], sizes[i] - 9, 1000, &bytes), -EBADMSG);
+		assert_int_equal(read_compressed(type, UINT64_MAX, packed[i], sizes[i], 1000, &bytes), -EFBIG);
+	}
+	assert_int_equal(read_compressed(3, sizeof(text), packed[0], sizes[0], 1000, (void *[1]){ NULL }), -EOPNOTSUPP);
 }
 
 static void offsets_become_addresses(void **state)
@@ -269,6 +318,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_read),
+		cmocka_unit_test(compressed_sections_are_unpacked),
 		cmocka_unit_test(offsets_become_addresses),
 		cmocka_unit_test(build_ids_are_found_in_every_place),
 		cmocka_unit_test(files_of_other_kinds_are_refused),
