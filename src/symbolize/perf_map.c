@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The lines, which may overlap, become disjoint ranges: a sweep over their starts in order, with a heap of the lines that cover the
- * sweep's place, the latest on top. n log n; a look-up is one binary search. */
 #include "symbolize/perf_map.h"
 
 #include <errno.h>
@@ -12,23 +10,15 @@
 
 #include "base/buffer.h"
 #include "base/number.h"
+#include "symbolize/code_ranges.h"
 #include "symbolize/line_reader.h"
 #include "symbolize/regular_file.h"
 
-#define NO_ENTRY UINT32_MAX
-
-struct entry { /* a line */
-	uint64_t start;
-	uint32_t size_bytes, name;
-};
-
 struct perf_map {
-	struct entry *entries; /* in the file's order */
+	struct code_piece *entries; /* in the file's order; their payload: where the name starts in the text */
 	uint32_t nr_entries, nr_refused;
 	char *text;
-	uint64_t *starts; /* of the ranges, ascending; each ends where the next starts */
-	uint32_t *owners; /* of the ranges: entries, or NO_ENTRY for a gap */
-	uint32_t nr_ranges;
+	struct code_ranges ranges;
 };
 
 struct build {
@@ -42,8 +32,7 @@ void perf_map_free(struct perf_map *map)
 		return;
 	free(map->entries);
 	free(map->text);
-	free(map->starts);
-	free(map->owners);
+	code_ranges_done(&map->ranges);
 	free(map);
 }
 
@@ -69,7 +58,7 @@ static bool parse_number(const char **pos, const char *end, uint64_t *ret_value)
 
 static bool parse_line(struct build *build, const char *line, const char *end)
 {
-	struct entry entry = { .name = (uint32_t)build->text.size };
+	struct code_piece entry = { .payload = (uint32_t)build->text.size };
 	uint64_t size, last;
 
 	if (!parse_number(&line, end, &entry.start) || !parse_number(&line, end, &size))
@@ -87,108 +76,19 @@ static bool parse_line(struct build *build, const char *line, const char *end)
 	return true;
 }
 
-static uint64_t end_of(const struct perf_map *map, uint32_t i)
+static void shrink(struct buffer *buffer)
 {
-	return map->entries[i].start + map->entries[i].size_bytes;
-}
-
-static int compare_starts(const void *left, const void *right, void *arg)
-{
-	const struct entry *entries = arg;
-	uint64_t a = entries[*(const uint32_t *)left].start, b = entries[*(const uint32_t *)right].start;
-
-	return a < b ? -1 : a > b;
-}
-
-/* A binary heap of entry numbers, the greatest on top. */
-struct heap {
-	uint32_t *items, nr;
-};
-
-static void heap_push(struct heap *heap, uint32_t item)
-{
-	uint32_t at = heap->nr++;
-
-	for (; at > 0 && heap->items[(at - 1) / 2] < item; at = (at - 1) / 2)
-		heap->items[at] = heap->items[(at - 1) / 2];
-	heap->items[at] = item;
-}
-
-static void heap_pop(struct heap *heap)
-{
-	uint32_t item = heap->items[--heap->nr], at = 0, child;
-
-	for (; (child = 2 * at + 1) < heap->nr; at = child) {
-		if (child + 1 < heap->nr && heap->items[child + 1] > heap->items[child])
-			child++;
-		if (heap->items[child] <= item)
-			break;
-		heap->items[at] = heap->items[child];
-	}
-	heap->items[at] = item;
-}
-
-static void add_range(struct perf_map *map, uint64_t start, uint32_t owner)
-{
-	if (map->nr_ranges && map->owners[map->nr_ranges - 1] == owner)
-		return;
-	map->starts[map->nr_ranges] = start;
-	map->owners[map->nr_ranges++] = owner;
-}
-
-/* Each round moves on to a start or an end, so there are at most two ranges per entry. */
-static void sweep(struct perf_map *map, const uint32_t *order, struct heap *covering)
-{
-	uint64_t pc = 0;
-
-	for (uint32_t next = 0; next < map->nr_entries || covering->nr;) {
-		if (!covering->nr)
-			pc = map->entries[order[next]].start;
-		while (next < map->nr_entries && map->entries[order[next]].start <= pc)
-			heap_push(covering, order[next++]);
-		while (covering->nr && end_of(map, covering->items[0]) <= pc)
-			heap_pop(covering);
-		add_range(map, pc, covering->nr ? covering->items[0] : NO_ENTRY);
-		if (!covering->nr) /* a gap, or the end of all */
-			continue;
-		pc = end_of(map, covering->items[0]);
-		if (next < map->nr_entries && map->entries[order[next]].start < pc)
-			pc = map->entries[order[next]].start;
-	}
-}
-
-static void shrink(void *array_ptr, size_t size)
-{
-	void *smaller = realloc(*(void **)array_ptr, size);
+	char *smaller = realloc(buffer->data, buffer->size);
 
 	if (smaller)
-		*(void **)array_ptr = smaller;
-}
-
-static int make_ranges(struct perf_map *map)
-{
-	CLEANUP(freep) uint32_t *order = calloc(map->nr_entries, sizeof(*order));
-	CLEANUP(freep) uint32_t *room = calloc(map->nr_entries, sizeof(*room));
-	struct heap covering = { .items = room };
-
-	map->starts = calloc((size_t)map->nr_entries * 2, sizeof(*map->starts));
-	map->owners = calloc((size_t)map->nr_entries * 2, sizeof(*map->owners));
-	if (!order || !room || !map->starts || !map->owners)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < map->nr_entries; i++)
-		order[i] = i;
-	qsort_r(order, map->nr_entries, sizeof(*order), compare_starts, map->entries);
-	sweep(map, order, &covering);
-	shrink(&map->starts, map->nr_ranges * sizeof(*map->starts));
-	shrink(&map->owners, map->nr_ranges * sizeof(*map->owners));
-	return 0;
+		buffer->data = smaller;
 }
 
 static int parse(struct line_reader *reader, struct perf_map **ret_map)
 {
 	CLEANUP(perf_map_freep) struct perf_map *map = calloc(1, sizeof(*map));
 	CLEANUP(build_done)
-	struct build build = { .entries = BUFFER_INIT(PERF_MAP_MAX_ENTRIES * sizeof(struct entry)),
+	struct build build = { .entries = BUFFER_INIT(PERF_MAP_MAX_ENTRIES * sizeof(struct code_piece)),
 			       .text = BUFFER_INIT(PERF_MAP_MAX_BYTES) };
 	const char *line, *end;
 	int err;
@@ -204,12 +104,12 @@ static int parse(struct line_reader *reader, struct perf_map **ret_map)
 	if (!build.entries.size)
 		return -ENODATA;
 	map->nr_refused = build.nr_refused + reader->nr_too_long;
-	map->nr_entries = (uint32_t)(build.entries.size / sizeof(struct entry));
-	shrink(&build.entries.data, build.entries.size);
-	shrink(&build.text.data, build.text.size);
-	map->entries = (struct entry *)MOVE(build.entries.data);
+	map->nr_entries = (uint32_t)(build.entries.size / sizeof(struct code_piece));
+	shrink(&build.entries);
+	shrink(&build.text);
+	map->entries = (struct code_piece *)MOVE(build.entries.data);
 	map->text = MOVE(build.text.data);
-	err = make_ranges(map);
+	err = code_ranges_make(map->entries, map->nr_entries, &map->ranges);
 	if (err)
 		return err;
 	*ret_map = MOVE(map);
@@ -224,20 +124,25 @@ int perf_map_parse(const char *bytes, size_t size, struct perf_map **ret_map)
 	return parse(&reader, ret_map);
 }
 
-int perf_map_read_in(int root_fd, const char *path, uid_t uid, struct perf_map **ret_map)
+int perf_map_read_fd(int fd, struct perf_map **ret_map)
 {
 	CLEANUP(line_reader_done) struct line_reader reader = { 0 };
+	int err = line_reader_init_fd(&reader, fd, PERF_MAP_MAX_BYTES);
+
+	return err ? err : parse(&reader, ret_map);
+}
+
+int perf_map_read_in(int root_fd, const char *path, uid_t uid, struct perf_map **ret_map)
+{
 	struct stat st;
 	CLEANUP(closep) int fd = regular_file_open_in(root_fd, path, PERF_MAP_MAX_BYTES, &st);
-	int err;
 
 	if (fd < 0)
 		return fd;
 	/* A second name could be a link that somebody else made to a file that they cannot read themselves. */
 	if ((st.st_uid != uid && st.st_uid != 0) || st.st_nlink != 1)
 		return -EPERM;
-	err = line_reader_init_fd(&reader, fd, PERF_MAP_MAX_BYTES);
-	return err ? err : parse(&reader, ret_map);
+	return perf_map_read_fd(fd, ret_map);
 }
 
 /* A number's text up to the next blank or the line's end. */
@@ -296,20 +201,13 @@ int perf_map_read_process(uint32_t tgid, struct perf_map **ret_map)
 
 int perf_map_find(const struct perf_map *map, uint64_t pc, const char **ret_name, uint64_t *ret_start)
 {
-	uint32_t lo = 0, hi = map->nr_ranges;
+	uint32_t i;
+	int err = code_ranges_find(&map->ranges, pc, &i);
 
-	while (lo < hi) { /* how many start at or below pc */
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (map->starts[mid] <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || map->owners[lo - 1] == NO_ENTRY)
-		return -ENOENT;
-	*ret_name = map->text + map->entries[map->owners[lo - 1]].name;
-	*ret_start = map->entries[map->owners[lo - 1]].start;
+	if (err)
+		return err;
+	*ret_name = map->text + map->entries[i].payload;
+	*ret_start = map->entries[i].start;
 	return 0;
 }
 

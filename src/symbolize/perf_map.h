@@ -19,6 +19,8 @@ struct perf_map;
 MUST_CHECK int perf_map_read_process(uint32_t tgid, struct perf_map **ret_map);
 /* The same for `path` in the tree under root_fd; `uid` is the one beside root that may own the file. */
 MUST_CHECK int perf_map_read_in(int root_fd, const char *path, uid_t uid, struct perf_map **ret_map);
+/* From a descriptor that is at the file's start, by read(2) alone; the caller's. 0; -ENODATA: no usable line; -ENOMEM; what read gave. */
+MUST_CHECK int perf_map_read_fd(int fd, struct perf_map **ret_map);
 /* From memory. 0, -ENODATA or -ENOMEM. */
 MUST_CHECK int perf_map_parse(const char *bytes, size_t size, struct perf_map **ret_map);
 void perf_map_free(struct perf_map *map); /* takes NULL */
