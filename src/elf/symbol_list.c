@@ -134,6 +134,8 @@ static int take_symbols(struct symbol_list *list, const struct elf_file *elf, co
 			continue;
 		raw->name += base;
 		cut_version(list->strings + raw->name);
+		if (!sym.st_size && strstr(list->strings + raw->name, ".cold"))
+			continue; /* gcc's part of a function that came out empty: what stands there is another's */
 		list->nr += names_a_function(list->strings + raw->name);
 	}
 	return err ? err : list->nr > nr_before ? 0 : -ENODATA;

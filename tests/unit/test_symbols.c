@@ -210,6 +210,7 @@ static void sizes_are_guessed(void **state)
 	add_to(&image, &image.symtab, "top", STB_GLOBAL, STT_NOTYPE, SECTION_TEXT, 0x1400, 0);
 	add(&image, "entry_within", 0x14c0, 0);
 	add(&image, "alias_without_size", 0x1600, 0);
+	add(&image, "a.cold", 0x1600, 0); /* empty, not unknown */
 	add(&image, "alias_with_size____", 0x1600, 0x10);
 	add(&image, "up_to_the_end", 0x2f00, 0);
 	add(&image, "up_to_the_cap", 0x4000, 0);
