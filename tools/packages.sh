@@ -21,6 +21,7 @@ run_packages() {
 	liblzma-dev
 	libzstd-dev
 	libiberty-dev
+	libseccomp-dev
 	EOF
 }
 

@@ -51,8 +51,13 @@ struct sonde_profile_options {
 	void (*progress)(void *arg, uint64_t elapsed_ns, uint64_t nr_samples);
 	void *progress_arg;
 	/* how it is written */
+	bool lines, no_lines;       /* look up source lines and inlined functions, or not; neither: for the formats that show them */
 	bool delimited, annotate, offsets, threads;
 };
+
+/* Files of strangers are read by a process without rights: the program that uses the library, started once more. So a program's main begins with this question: when
+ * the answer is true, the process has done its work and returns *ret_code. */
+bool sonde_is_worker(int argc, char **argv, int *ret_code);
 
 struct sonde_session;
 

@@ -132,7 +132,10 @@ int main(int argc, char **argv)
 	struct sonde_arguments arguments = { 0 };
 	struct option_result result;
 	struct diag diag = { 0 };
+	int code;
 
+	if (sonde_is_worker(argc, argv, &code))
+		return code;
 	output_guard_standard_fds();
 	signals_init();
 	if (option_parse(&sonde_verb, argc, argv, &arguments, &result, &diag) < 0)

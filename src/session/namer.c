@@ -6,10 +6,14 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "symbolize/debug_file.h"
+#include "symbolize/name_answers.h"
+#include "symbolize/regular_file.h"
 #include "symbolize/symbolizer.h"
 
 #define MAX_NAMES	    64 /* of one place: inlined functions, and the one that they were inlined into */
 #define LOCATIONS_BYTES_MAX ((size_t)4 << 30)
+#define ANSWERS_BYTES_MAX   ((size_t)1 << 30)
 
 /* The locations of a place: some of namer.locations. */
 struct named {
@@ -19,6 +23,7 @@ struct named {
 struct namer {
 	const struct place_table *places;
 	const struct process_table *processes;
+	const struct naming *naming;
 	struct profile *profile;
 	struct symbolizer *symbolizer;
 	struct named *named; /* by place */
@@ -26,7 +31,7 @@ struct namer {
 	bool kernel_hidden;  /* said once */
 };
 
-struct namer *namer_new(const struct place_table *places, const struct process_table *processes, struct profile *profile)
+struct namer *namer_new(const struct place_table *places, const struct process_table *processes, const struct naming *naming, struct profile *profile)
 {
 	struct namer *namer = calloc(1, sizeof(*namer));
 	uint32_t nr = place_nr(places);
@@ -35,6 +40,7 @@ struct namer *namer_new(const struct place_table *places, const struct process_t
 		return NULL;
 	namer->places = places;
 	namer->processes = processes;
+	namer->naming = naming;
 	namer->profile = profile;
 	namer->symbolizer = symbolizer_new(NULL);
 	namer->locations = BUFFER_INIT(LOCATIONS_BYTES_MAX);
@@ -110,27 +116,22 @@ static uint32_t add_mapping(struct namer *namer, const struct place *place)
 	return profile_mapping(namer->profile, &mapping);
 }
 
-/* The names of a place, as symbolizer_object gives them. 0 or as the symbolizer says. */
-static int find_names(struct namer *namer, const struct place *place, struct symbol_name *names, uint32_t *ret_nr)
+/* The name of a place that is in no file that has names. 0 or as the symbolizer says. */
+static int find_name(struct namer *namer, const struct place *place, struct symbol_name *ret_name)
 {
-	const struct object *object = object_of(namer, place);
 	int err;
 
-	*ret_nr = 1;
-	if (!place->tgid) {
-		err = symbolizer_kernel(namer->symbolizer, place->pc - place->is_return, names);
-		if (err == -EACCES && !namer->kernel_hidden) {
-			account_note(profile_account(namer->profile),
-				     "the kernel hides its addresses, so kernel functions have no names: CAP_SYSLOG is needed, or kernel.kptr_restrict=0");
-			namer->kernel_hidden = true;
-		}
-		return err;
+	if (place->in_elf)
+		return -ENOENT; /* namer_read_files has not found it */
+	if (place->tgid) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
+		return symbolizer_jit(namer->symbolizer, place->tgid, place->pc - place->is_return, ret_name);
+	err = symbolizer_kernel(namer->symbolizer, place->pc - place->is_return, ret_name);
+	if (err == -EACCES && !namer->kernel_hidden) {
+		account_note(profile_account(namer->profile),
+			     "the kernel hides its addresses, so kernel functions have no names: CAP_SYSLOG is needed, or kernel.kptr_restrict=0");
+		namer->kernel_hidden = true;
 	}
-	if (!place->in_elf) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
-		return symbolizer_jit(namer->symbolizer, place->tgid, place->pc - place->is_return, names);
-	if (!object->elf) /* was closed, and is not to be found again */
-		return -ENOENT;
-	return symbolizer_object(namer->symbolizer, place->object, object->elf, object->path, place->elf_vaddr - place->is_return, names, MAX_NAMES, ret_nr);
+	return err;
 }
 
 /* Puts one location behind the others. 0 or -ENOMEM. */
@@ -149,45 +150,124 @@ static int add_location(struct namer *namer, struct profile_location location, c
 	return namer->locations.err;
 }
 
-static int add_locations(struct namer *namer, const struct place *place, uint32_t *ret_nr)
+/* The locations of a place that has these names. */
+static int add_locations(struct namer *namer, uint32_t number, const struct symbol_name *names, uint32_t nr)
 {
+	const struct place *place = place_at(namer->places, number);
 	struct profile_location location = {
 		.pc = place->pc,
 		.elf_vaddr = place->elf_vaddr,
 		.mapping = add_mapping(namer, place),
 		.kind = place->tgid ? FRAME_NATIVE : FRAME_KERNEL,
 	};
-	struct symbol_name names[MAX_NAMES];
-	uint32_t nr;
 	int err = 0;
 
-	if (find_names(namer, place, names, &nr)) {
-		char text[320];
-
-		describe(namer, place, text, sizeof(text));
-		*ret_nr = 1;
-		return add_location(namer, location, &(struct symbol_name){ .name = text, .system_name = "", .file = "" });
-	}
+	namer->named[number] = (struct named){ .first = (uint32_t)(namer->locations.size / sizeof(uint32_t)), .nr = nr };
 	for (uint32_t i = 0; i < nr && !err; i++) {
 		location.is_inlined = i + 1 < nr;
-		location.function_off = location.is_inlined ? 0 : (place->in_elf ? place->elf_vaddr : place->pc) - names[i].start;
+		location.function_off = location.is_inlined || !names[i].start ? 0 : (place->in_elf ? place->elf_vaddr : place->pc) - names[i].start;
 		err = add_location(namer, location, &names[i]);
 	}
-	*ret_nr = nr;
 	return err;
+}
+
+/* --- names in files -------------------------------------------------------------------------------------------------------------------- */
+
+struct asked {
+	uint64_t elf_vaddr; /* of the instruction, or the call */
+	uint32_t object, place;
+};
+
+static int by_file(const void *a, const void *b)
+{
+	const struct asked *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return x->elf_vaddr < y->elf_vaddr ? -1 : x->elf_vaddr > y->elf_vaddr;
+}
+
+static int open_debug_file(void *arg, const char *path)
+{
+	return regular_file_open(path, DEBUG_FILE_MAX_BYTES);
+}
+
+/* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
+static int read_file(struct namer *namer, const struct asked *asked, uint32_t nr)
+{
+	const struct object *object = object_table_at(process_table_objects(namer->processes), asked->object);
+	CLEANUP(freep) uint64_t *elf_vaddrs = calloc(nr, sizeof(*elf_vaddrs));
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
+	struct parser_names question = { .elf = object->elf, .path = object->path, .elf_vaddrs = elf_vaddrs, .nr = nr, .lines = namer->naming->lines,
+					 .open = open_debug_file };
+	struct name_answers answers;
+	struct diag diag = { 0 };
+	int err;
+
+	if (!elf_vaddrs)
+		return -ENOMEM;
+	if (!object->elf) /* was closed, and is not to be found again */
+		return 0;
+	for (uint32_t i = 0; i < nr; i++)
+		elf_vaddrs[i] = asked[i].elf_vaddr;
+	err = parser_names(namer->naming->parser, &question, &diag, &bytes);
+	if (!err)
+		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
+	if (err && err != -ENODATA)
+		account_note(profile_account(namer->profile), "names of %s refused: %s", object->path, diag.text[0] ? diag.text : strerror(-err));
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		struct symbol_name names[MAX_NAMES];
+		uint32_t nr_names = name_answers_next(&answers, names, MAX_NAMES);
+
+		if (nr_names && add_locations(namer, asked[i].place, names, nr_names))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int namer_read_files(struct namer *namer)
+{
+	uint32_t nr_places = place_nr(namer->places), nr = 0, next;
+	CLEANUP(freep) struct asked *asked = calloc(nr_places + 1, sizeof(*asked));
+
+	if (!asked)
+		return -ENOMEM;
+	for (uint32_t i = 0; namer->naming->parser && i < nr_places; i++) {
+		const struct place *place = place_at(namer->places, i);
+
+		if (place->in_elf)
+			asked[nr++] = (struct asked){ .object = place->object, .place = i, .elf_vaddr = place->elf_vaddr - place->is_return };
+	}
+	qsort(asked, nr, sizeof(*asked), by_file);
+	for (uint32_t first = 0; first < nr; first = next) {
+		for (next = first; next < nr && asked[next].object == asked[first].object; next++)
+			;
+		if (read_file(namer, asked + first, next - first))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* --- all places ------------------------------------------------------------------------------------------------------------------------ */
+
+static int add_other(struct namer *namer, uint32_t number)
+{
+	const struct place *place = place_at(namer->places, number);
+	struct symbol_name name;
+	char text[320];
+
+	if (!find_name(namer, place, &name))
+		return add_locations(namer, number, &name, 1);
+	describe(namer, place, text, sizeof(text));
+	return add_locations(namer, number, &(struct symbol_name){ .name = text, .system_name = "", .file = "" }, 1);
 }
 
 const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *ret_nr)
 {
 	struct named *named = &namer->named[place];
 
-	if (!named->nr) {
-		uint32_t first = (uint32_t)(namer->locations.size / sizeof(uint32_t)), nr;
-
-		if (add_locations(namer, place_at(namer->places, place), &nr))
-			return NULL;
-		*named = (struct named){ .first = first, .nr = nr };
-	}
+	if (!named->nr && add_other(namer, place))
+		return NULL;
 	*ret_nr = named->nr;
 	return (const uint32_t *)namer->locations.data + named->first;
 }

@@ -53,6 +53,8 @@ static int check_sides(struct sonde_session *session)
 {
 	if (session->options.user_only && session->options.kernel_only)
 		return diag_errno(&session->diag, EINVAL, "user stacks only and kernel stacks only exclude each other");
+	if (session->options.lines && session->options.no_lines)
+		return diag_errno(&session->diag, EINVAL, "with lines and without lines exclude each other");
 	if (session->options.comm && (!*session->options.comm || strlen(session->options.comm) >= SONDE_COMM_BYTES))
 		return diag_errno(&session->diag, EINVAL, "a name has 1 to %d characters, as the kernel keeps it: '%s'", SONDE_COMM_BYTES - 1,
 				  session->options.comm);

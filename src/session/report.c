@@ -29,6 +29,15 @@ int sonde_session_add_output(struct sonde_session *session, const char *path, co
 	return 0;
 }
 
+bool session_wants_lines(const struct sonde_session *session)
+{
+	for (uint32_t i = 0; i < session->nr_outputs; i++) {
+		if (session->outputs[i].format == EXPORT_PPROF || session->outputs[i].format == EXPORT_HTML)
+			return !session->options.no_lines;
+	}
+	return session->options.lines;
+}
+
 static int write_output(struct sonde_session *session, const struct output *output)
 {
 	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(REPORT_BYTES_MAX);

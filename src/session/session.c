@@ -109,6 +109,9 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 		session->sampling.targets = &command_id;
 		session->sampling.nr_targets = 1;
 	}
+	err = parser_new(&session->diag, &session->parser); /* it gets ready while the kernel side is loaded */
+	if (err)
+		return session_fail_setup(session, err);
 	raise_file_limit(); /* after the fork: the command keeps its own */
 	err = sampler_new(&session->sampling, &session->diag, &session->sampler);
 	if (err)
@@ -119,7 +122,7 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	fds = sampler_fds(session->sampler);
 	err = tracker_new(&(struct table_store_options){ .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes,
 							 .max_rules = SAMPLER_MAX_RULES, .max_bytes = session->options.unwind_bytes },
-			  profile_account(session->profile), &session->diag, &session->tracker);
+			  profile_account(session->profile), session->parser, &session->diag, &session->tracker);
 	if (!err)
 		open_cache(session);
 	if (!err && options->audit_every)
@@ -182,6 +185,7 @@ void sonde_session_free(struct sonde_session *session)
 	raw_stacks_free(session->raws);
 	auditor_free(session->auditor);
 	tracker_free(session->tracker);
+	parser_free(session->parser);
 	sampler_free(session->sampler);
 	stack_book_free(session->book);
 	profile_free(session->profile);
@@ -294,6 +298,7 @@ static int sample(struct sonde_session *session)
 
 int sonde_session_run(struct sonde_session *session)
 {
+	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session) };
 	struct account *account = profile_account(session->profile);
 	int err = wait_on(session, tracker_fd(session->tracker));
 
@@ -317,7 +322,7 @@ int sonde_session_run(struct sonde_session *session)
 	if (!err)
 		err = collect(session, UINT64_MAX); /* nothing is added any more */
 	if (!err)
-		err = stack_book_profile(session->book, tracker_processes(session->tracker), session->profile);
+		err = stack_book_profile(session->book, tracker_processes(session->tracker), &naming, session->profile);
 	if (err)
 		return session_fail_setup(session, err);
 	session_fill_account(session);

@@ -38,6 +38,7 @@ struct sonde_session {
 	uint64_t looked_ns;                   /* when the targets and the command were last looked for */
 	struct targets targets;
 	struct command *command;
+	struct parser *parser;
 	struct sampler *sampler;
 	struct tracker *tracker;
 	struct auditor *auditor;              /* NULL: nothing is audited */
@@ -57,5 +58,7 @@ int session_fail(struct sonde_session *session, enum sonde_exit code, int err);
 int session_fail_setup(struct sonde_session *session, int err);
 /* Checks the options and fills in sampling, event, export and targets. */
 MUST_CHECK int session_take_options(struct sonde_session *session, const struct sonde_profile_options *options);
+/* Are source lines to be looked up? */
+bool session_wants_lines(const struct sonde_session *session);
 /* Fills in what the account says of the run as a whole. */
 void session_fill_account(struct sonde_session *session);

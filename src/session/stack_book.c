@@ -7,7 +7,6 @@
 #include "abi/record.h"
 #include "base/buffer.h"
 #include "base/u64_map.h"
-#include "session/namer.h"
 #include "session/place.h"
 
 #define PENDING_BYTES_MAX (256u << 20)
@@ -437,12 +436,14 @@ static int profile_of_sample(struct stack_book *book, const struct sample *from,
 	return err ? err : profile_add(profile, &sample);
 }
 
-int stack_book_profile(struct stack_book *book, const struct process_table *processes, struct profile *profile)
+int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, struct profile *profile)
 {
-	struct namer *namer = namer_new(book->places, processes, profile);
+	struct namer *namer = namer_new(book->places, processes, naming, profile);
 	int err = namer ? give_up_waiting(book) : -ENOMEM;
 	size_t nr_samples = book->samples.size / sizeof(struct sample);
 
+	if (!err)
+		err = namer_read_files(namer);
 	for (uint32_t i = 0; !err && i < nr_samples; i++)
 		err = profile_of_sample(book, sample_at(book, i), namer, profile);
 	namer_free(namer);

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "model/profile.h"
 #include "process/process_table.h"
+#include "session/namer.h"
 #include "session/stack_walker.h"
 
 struct stack_book;
@@ -20,4 +21,4 @@ MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
 MUST_CHECK int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker);
 uint64_t stack_book_nr_samples(const struct stack_book *book);
 /* Resolves names and fills `profile` with all samples; counts stops and misses in its account. 0 or -ENOMEM. */
-MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, struct profile *profile);
+MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, struct profile *profile);

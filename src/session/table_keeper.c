@@ -33,6 +33,7 @@ struct table_keeper {
 	struct table_store *store;
 	struct process_table *processes;
 	struct account *account;
+	struct parser *parser;
 	table_keeper_tell_fn tell;
 	void *tell_arg;
 	struct kept_table *tables;        /* by object */
@@ -44,12 +45,13 @@ struct table_keeper {
 	struct table_cache *cache;        /* or NULL */
 };
 
-struct table_keeper *table_keeper_new(struct table_store *store, struct process_table *processes, struct account *account, table_keeper_tell_fn tell, void *arg)
+struct table_keeper *table_keeper_new(struct table_store *store, struct process_table *processes, struct account *account, struct parser *parser,
+				      table_keeper_tell_fn tell, void *arg)
 {
 	struct table_keeper *keeper = calloc(1, sizeof(*keeper));
 
 	if (keeper)
-		*keeper = (struct table_keeper){ .store = store, .processes = processes, .account = account, .tell = tell, .tell_arg = arg };
+		*keeper = (struct table_keeper){ .store = store, .processes = processes, .account = account, .parser = parser, .tell = tell, .tell_arg = arg };
 	return keeper;
 }
 
@@ -140,7 +142,7 @@ static int build(struct table_keeper *keeper, uint32_t object, struct unwind_tab
 	keeper->nr_cached += !err;
 	if (err != -ENOENT)
 		return err;
-	err = file->elf ? unwind_table_build(file->elf, rules, &diag, ret_table) : -ENODATA;
+	err = file->elf ? parser_table(keeper->parser, file->elf, rules, &diag, ret_table) : -ENODATA;
 	if (!err && keeper->cache && rule_table_nr_refused(rules) == nr_refused) /* else it lacks rules that another time may have room for */
 		table_cache_keep(keeper->cache, file->elf, file->path, rules, *ret_table);
 	if (err == -ENOMEM || !err)

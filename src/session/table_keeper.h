@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "model/account.h"
 #include "process/process_table.h"
+#include "session/parser.h"
 #include "unwind/table_cache.h"
 #include "unwind/table_store.h"
 
@@ -17,8 +18,8 @@ typedef int (*table_keeper_tell_fn)(void *arg);
 
 struct table_keeper;
 /* Borrows all for its life. NULL: no memory. */
-struct table_keeper *table_keeper_new(struct table_store *store, struct process_table *processes, struct account *account, table_keeper_tell_fn tell,
-				      void *arg);
+struct table_keeper *table_keeper_new(struct table_store *store, struct process_table *processes, struct account *account, struct parser *parser,
+				      table_keeper_tell_fn tell, void *arg);
 /* Looks for tables on disk before it builds them, and keeps them there. Borrowed for the keeper's life. */
 void table_keeper_use_cache(struct table_keeper *keeper, struct table_cache *cache);
 /* Before table_store_free. */

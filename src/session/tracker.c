@@ -43,7 +43,7 @@ static void tracker_freep(struct tracker **tracker)
 	tracker_free(*tracker);
 }
 
-int tracker_new(const struct table_store_options *store, struct account *account, struct diag *diag, struct tracker **ret_tracker)
+int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct diag *diag, struct tracker **ret_tracker)
 {
 	CLEANUP(tracker_freep) struct tracker *tracker = calloc(1, sizeof(*tracker));
 	int err;
@@ -60,7 +60,7 @@ int tracker_new(const struct table_store_options *store, struct account *account
 		err = table_store_new(store, diag, &tracker->store);
 	if (err)
 		return err;
-	tracker->keeper = table_keeper_new(tracker->store, tracker->processes, account, tell_all, tracker);
+	tracker->keeper = table_keeper_new(tracker->store, tracker->processes, account, parser, tell_all, tracker);
 	if (!tracker->keeper)
 		return -ENOMEM;
 	*ret_tracker = MOVE(tracker);

@@ -9,13 +9,15 @@
 #include "base/diag.h"
 #include "model/account.h"
 #include "process/process_table.h"
+#include "session/parser.h"
 #include "unwind/raw_walk.h"
 #include "unwind/table_cache.h"
 #include "unwind/table_store.h"
 
 struct tracker;
-/* Opens the side-band: from now on nothing is missed. `account` is borrowed for the tracker's life: notes and losses go there. */
-MUST_CHECK int tracker_new(const struct table_store_options *store, struct account *account, struct diag *diag, struct tracker **ret_tracker);
+/* Opens the side-band: from now on nothing is missed. `account` (notes and losses go there) and `parser` are borrowed for the tracker's life. */
+MUST_CHECK int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct diag *diag,
+			   struct tracker **ret_tracker);
 void tracker_free(struct tracker *tracker);
 /* Looks for unwind tables on disk before it builds them, and keeps them there. Takes over the cache. */
 void tracker_use_cache(struct tracker *tracker, struct table_cache *cache);

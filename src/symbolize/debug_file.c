@@ -2,14 +2,15 @@
 #include "symbolize/debug_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "symbolize/regular_file.h"
 
 #define CHUNK_BYTES ((size_t)256 << 10)
 
@@ -23,6 +24,19 @@ static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
 	const struct build_id *id_a = elf_file_build_id(a), *id_b = elf_file_build_id(b);
 
 	return id_a->size == id_b->size && memcmp(id_a->bytes, id_b->bytes, id_a->size) == 0;
+}
+
+/* In a worker, its owner opens the file and has looked at what it is before. A descriptor or a negative errno. */
+static int open_regular(const char *path, uint64_t max_bytes)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	return (uint64_t)st.st_size > max_bytes ? -EFBIG : MOVE_FD(fd);
 }
 
 /* Takes over `fd`. */
@@ -47,7 +61,7 @@ static int open_by_build_id(const struct elf_file *elf, const char *debug_dir, s
 	build_id_text(id, text);
 	if (snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_dir, text, text + 2) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	fd = regular_file_open(path, DEBUG_FILE_MAX_BYTES);
+	fd = open_regular(path, DEBUG_FILE_MAX_BYTES);
 	if (fd < 0)
 		return fd;
 	err = open_elf(fd, &debug);
@@ -107,7 +121,7 @@ static int file_crc(int fd, uint32_t *ret_crc)
 static int open_linked(const struct elf_file *elf, const char *path, uint32_t want_crc, struct elf_file **ret_debug)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
-	CLEANUP(closep) int fd = regular_file_open(path, DEBUG_LINK_MAX_BYTES);
+	CLEANUP(closep) int fd = open_regular(path, DEBUG_LINK_MAX_BYTES);
 	uint32_t crc = 0;
 	int err;
 

@@ -62,9 +62,10 @@ EDGES = { # a folder includes itself and these
 	"unwind": STAGE | {"bpf"}, # the step functions are one text for the kernel and the host
 	"symbolize": STAGE,
 	"audit": STAGE,
+	"worker": {"base"},
 	"import": STAGE,
 	"export": STAGE,
-	"session": STAGE | {"collect", "process", "unwind", "symbolize", "audit", "import", "export", "sonde", "skeleton"},
+	"session": STAGE | {"collect", "process", "unwind", "symbolize", "audit", "import", "export", "worker", "sonde", "skeleton"},
 	"cli": {"sonde", "base", "tui", "web"},
 	"sonde": set(),
 }
@@ -73,6 +74,7 @@ LIBRARIES = { # who may include what of other libraries; headers that are not li
 	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "symbolize", "audit"},
 	r"(zlib|zstd|lzma)\.h": {"elf", "symbolize", "export", "import"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
+	r"(seccomp|linux/seccomp)\.h": {"worker"},
 	r"linux/bpf\.h": {"bpf", "collect", "unwind", "session", "cli"},
 }
 

@@ -81,7 +81,7 @@ static void send_raw(uint64_t id)
 static void finish(void)
 {
 	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
-	assert_int_equal(stack_book_profile(book, processes, profile), 0);
+	assert_int_equal(stack_book_profile(book, processes, &(struct naming){ 0 }, profile), 0);
 }
 
 /* The names of a stack's functions, leaf first, blanks between them. */

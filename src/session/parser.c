@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/parser.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "session/parser_private.h"
+#include "unwind/table_image.h"
+
+#define PROGRAM "/proc/self/exe"
+#define MAX_WORKER_BYTES ((uint64_t)1 << 30) /* of its own; mapped files do not count */
+#define MAX_TABLE_CPU_NS 10000000000u
+#define MAX_NAMES_CPU_NS 30000000000u
+#define QUESTION_BYTES_MAX ((size_t)512 << 20)
+
+struct parser {
+	struct worker *worker;
+};
+
+int parser_new(struct diag *diag, struct parser **ret_parser)
+{
+	struct parser *parser = calloc(1, sizeof(*parser));
+	int err = parser ? worker_new(PROGRAM, MAX_WORKER_BYTES, diag, &parser->worker) : -ENOMEM;
+
+	if (err)
+		parser_free(parser);
+	else
+		*ret_parser = parser;
+	return err;
+}
+
+void parser_free(struct parser *parser)
+{
+	if (!parser)
+		return;
+	worker_free(parser->worker);
+	free(parser);
+}
+
+/* A descriptor of the file's bytes, for those that stand in memory only (the vdso) too. *ret_own: to be closed, -1 when it is the file's. */
+static int fd_of(const struct elf_file *elf, int *ret_own)
+{
+	int fd = elf_file_fd(elf);
+	uint64_t size = elf_file_size(elf);
+
+	if (fd >= 0)
+		return fd;
+	fd = memfd_create("elf", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_own = fd;
+	return write(fd, elf_file_bytes(elf), size) == (ssize_t)size ? fd : -EIO;
+}
+
+static int ask(struct parser *parser, const struct elf_file *elf, struct worker_question *question, struct diag *diag, struct buffer *answer)
+{
+	CLEANUP(closep) int own = -1;
+	int fd = fd_of(elf, &own);
+
+	if (fd < 0)
+		return diag_errno(diag, -fd, "it cannot be handed on: %s", strerror(-fd));
+	question->fds = &fd;
+	question->nr_fds = 1;
+	return worker_ask(parser->worker, question, diag, answer);
+}
+
+int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table)
+{
+	CLEANUP(buffer_done) struct buffer image = BUFFER_INIT(TABLE_IMAGE_BYTES_MAX);
+	struct worker_question question = { .kind = PARSER_TABLE, .max_cpu_ns = MAX_TABLE_CPU_NS };
+	int err = ask(parser, elf, &question, diag, &image);
+
+	if (err)
+		return err;
+	err = table_image_read(image.data, image.size, &(struct table_key){ 0 }, rules, ret_table);
+	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : err;
+}
+
+int parser_names(struct parser *parser, const struct parser_names *names, struct diag *diag, struct buffer *answers)
+{
+	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(QUESTION_BYTES_MAX);
+	struct names_question header = { .nr_addresses = names->nr, .lines = names->lines, .path_bytes = names->path ? strlen(names->path) + 1 : 0 };
+	struct worker_question question = { .kind = PARSER_NAMES, .max_cpu_ns = MAX_NAMES_CPU_NS, .open = names->open, .open_arg = names->open_arg };
+
+	buffer_append(&body, &header, sizeof(header));
+	buffer_append(&body, names->elf_vaddrs, names->nr * sizeof(*names->elf_vaddrs));
+	if (names->path)
+		buffer_append(&body, names->path, header.path_bytes);
+	if (body.err)
+		return body.err;
+	question.body = body.data;
+	question.body_bytes = body.size;
+	return ask(parser, names->elf, &question, diag, answers);
+}

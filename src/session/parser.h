@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parser: asks a worker without rights (worker/worker.h) what stands in strangers' files: their unwind tables and names. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "elf/elf_file.h"
+#include "unwind/rule_table.h"
+#include "unwind/unwind_table.h"
+#include "worker/worker.h"
+
+struct parser;
+MUST_CHECK int parser_new(struct diag *diag, struct parser **ret_parser); /* starts the worker: this program once more */
+void parser_free(struct parser *parser); /* takes NULL */
+
+/* As unwind_table_build, which the worker calls. Further: -ECHILD, -ETIMEDOUT, -ENOBUFS when it crashed, took too long or too much memory; `diag` tells. */
+MUST_CHECK int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
+
+struct parser_names {
+	const struct elf_file *elf;
+	const char *path;            /* where a separate debug file is looked for; may be NULL */
+	const uint64_t *elf_vaddrs;  /* best in ascending order */
+	uint32_t nr;
+	bool lines;                  /* also source lines and inlined functions */
+	worker_open_fn open;         /* opens debug files */
+	void *open_arg;
+};
+/* Appends the answers to these addresses (symbolize/name_answers.h). 0; -ENODATA: the file has no names; or as parser_table. */
+MUST_CHECK int parser_names(struct parser *parser, const struct parser_names *question, struct diag *diag, struct buffer *answers);

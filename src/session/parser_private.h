@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What parser.c (questions) and parser_serve.c (the worker's answers) share. The descriptor of the ELF file comes with each question. */
+#pragma once
+#include <stdint.h>
+
+enum parser_kind {
+	PARSER_TABLE, /* no body; the answer is a table image without a key */
+	PARSER_NAMES, /* struct names_question, the addresses, the path with its NUL; the answer is symbolize/name_answers.h's */
+};
+
+struct names_question {
+	uint32_t nr_addresses, lines;
+	uint64_t path_bytes; /* with its NUL; 0: no path */
+};

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbolize/name_answers.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/reader.h"
+
+#define PART_BYTES_MAX ((size_t)1 << 30)
+
+struct answers_header {
+	uint32_t nr_addresses, nr_names;
+	uint64_t text_bytes;
+};
+
+struct written_name {
+	uint64_t start;
+	uint32_t name, system_name, file; /* where in the texts */
+	uint32_t line, start_line, pad;
+};
+
+void name_writer_init(struct name_writer *writer)
+{
+	*writer = (struct name_writer){ .counts = BUFFER_INIT(PART_BYTES_MAX), .names = BUFFER_INIT(PART_BYTES_MAX), .texts = BUFFER_INIT(PART_BYTES_MAX) };
+	buffer_append(&writer->texts, "", 1);
+}
+
+void name_writer_done(struct name_writer *writer)
+{
+	buffer_done(&writer->counts);
+	buffer_done(&writer->names);
+	buffer_done(&writer->texts);
+	u64_map_done(&writer->text_of);
+}
+
+static uint32_t add_text(struct name_writer *writer, const char *text)
+{
+	const uint32_t *known = *text ? u64_map_find(&writer->text_of, (uintptr_t)text) : NULL;
+	uint32_t at = (uint32_t)writer->texts.size;
+
+	if (!*text || known)
+		return known ? *known : 0;
+	buffer_append(&writer->texts, text, strlen(text) + 1);
+	if (u64_map_add(&writer->text_of, (uintptr_t)text, at))
+		writer->texts.err = -ENOMEM;
+	return at;
+}
+
+void name_writer_add(struct name_writer *writer, const struct symbol_name *names, uint32_t nr)
+{
+	buffer_append(&writer->counts, &nr, sizeof(nr));
+	for (uint32_t i = 0; i < nr; i++) {
+		struct written_name name = {
+			.start = names[i].start,
+			.name = add_text(writer, names[i].name),
+			.system_name = add_text(writer, names[i].system_name),
+			.file = add_text(writer, names[i].file),
+			.line = names[i].line,
+			.start_line = names[i].start_line,
+		};
+
+		buffer_append(&writer->names, &name, sizeof(name));
+	}
+}
+
+int name_writer_end(struct name_writer *writer, struct buffer *to)
+{
+	struct answers_header header = {
+		.nr_addresses = (uint32_t)(writer->counts.size / sizeof(uint32_t)),
+		.nr_names = (uint32_t)(writer->names.size / sizeof(struct written_name)),
+		.text_bytes = writer->texts.size,
+	};
+
+	if (writer->counts.err || writer->names.err || writer->texts.err)
+		return writer->counts.err ? writer->counts.err : writer->names.err ? writer->names.err : writer->texts.err;
+	buffer_append(to, &header, sizeof(header));
+	buffer_append(to, writer->counts.data, writer->counts.size);
+	buffer_append(to, writer->names.data, writer->names.size);
+	buffer_append(to, writer->texts.data, writer->texts.size);
+	return to->err;
+}
+
+static struct written_name name_at(const struct name_answers *answers, uint32_t i)
+{
+	struct written_name name; /* may be unaligned */
+
+	memcpy(&name, (const char *)answers->names + i * sizeof(name), sizeof(name));
+	return name;
+}
+
+static uint32_t count_at(const struct name_answers *answers, uint32_t i)
+{
+	uint32_t count;
+
+	memcpy(&count, (const char *)answers->counts + i * sizeof(count), sizeof(count));
+	return count;
+}
+
+int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, struct name_answers *ret_answers)
+{
+	struct reader reader = reader_of(bytes, size);
+	struct name_answers answers = { .nr_addresses = nr_addresses };
+	struct answers_header header;
+	uint64_t nr_names = 0;
+
+	reader_copy(&reader, &header, sizeof(header));
+	answers.counts = reader_sub(&reader, header.nr_addresses * sizeof(uint32_t)).pos;
+	answers.names = reader_sub(&reader, header.nr_names * sizeof(struct written_name)).pos;
+	answers.texts = (const char *)reader.pos;
+	if (reader.bad || header.nr_addresses != nr_addresses || reader_left(&reader) != header.text_bytes || !header.text_bytes ||
+	    answers.texts[header.text_bytes - 1] != '\0')
+		return -EBADMSG;
+	for (uint32_t i = 0; i < nr_addresses; i++)
+		nr_names += count_at(&answers, i);
+	if (nr_names != header.nr_names)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < header.nr_names; i++) {
+		struct written_name name = name_at(&answers, i);
+
+		if (name.name >= header.text_bytes || name.system_name >= header.text_bytes || name.file >= header.text_bytes)
+			return -EBADMSG;
+	}
+	*ret_answers = answers;
+	return 0;
+}
+
+uint32_t name_answers_next(struct name_answers *answers, struct symbol_name *names, uint32_t max)
+{
+	uint32_t nr = count_at(answers, answers->next++), first = answers->next_name;
+
+	answers->next_name += nr;
+	for (uint32_t i = 0; i < nr && i < max; i++) {
+		struct written_name name = name_at(answers, first + i);
+
+		names[i] = (struct symbol_name){
+			.name = answers->texts + name.name,
+			.system_name = answers->texts + name.system_name,
+			.start = name.start,
+			.file = answers->texts + name.file,
+			.line = name.line,
+			.start_line = name.start_line,
+		};
+	}
+	return nr < max ? nr : max;
+}

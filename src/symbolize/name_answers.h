@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* name_answers: the names of many addresses as bytes, from the process that reads files to the one that may not. Whoever made the bytes may be
+ * hostile: all is checked when they are opened. Layout: a header, for each address the number of its names, the names, the
+ * texts. One thread. */
+#pragma once
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/u64_map.h"
+#include "symbolize/symbolizer.h"
+
+struct name_writer {
+	struct buffer counts, names, texts; /* uint32_t; struct written_name; NUL-terminated */
+	struct u64_map text_of;             /* a text's address -> where it stands in texts */
+};
+
+void name_writer_init(struct name_writer *writer);
+void name_writer_done(struct name_writer *writer);
+/* The names of the next address, innermost first; none when nr is 0. Their texts must stay until _end. */
+void name_writer_add(struct name_writer *writer, const struct symbol_name *names, uint32_t nr);
+/* Appends all that was added. 0, -ENOMEM or -EFBIG. */
+MUST_CHECK int name_writer_end(struct name_writer *writer, struct buffer *to);
+
+struct name_answers {
+	const void *names, *counts;
+	const char *texts;
+	uint32_t nr_addresses, next, next_name;
+};
+/* The answers to a question of so many addresses. Borrows the bytes. 0 or -EBADMSG. */
+MUST_CHECK int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, struct name_answers *ret_answers);
+/* The names of the next address, borrowed from the bytes: how many, up to max; those further out are left out. For nr_addresses times. */
+uint32_t name_answers_next(struct name_answers *answers, struct symbol_name *names, uint32_t max);

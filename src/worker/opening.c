@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/opening.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define PAGE_SIZE_MIN 4096u
+
+/* A text in the worker's memory, page by page: what lies behind its end may not be there. */
+static int read_path(pid_t pid, uint64_t pc, char to[PATH_MAX])
+{
+	size_t at = 0;
+
+	while (at < PATH_MAX) {
+		size_t size = PAGE_SIZE_MIN - (pc + at) % PAGE_SIZE_MIN;
+		struct iovec here = { .iov_base = to + at, .iov_len = size < PATH_MAX - at ? size : PATH_MAX - at };
+		struct iovec there = { .iov_base = (void *)(uintptr_t)(pc + at), .iov_len = here.iov_len };
+		ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+		if (got <= 0)
+			return got < 0 ? -errno : -EFAULT;
+		if (memchr(to + at, '\0', (size_t)got))
+			return 0;
+		at += (size_t)got;
+	}
+	return -ENAMETOOLONG;
+}
+
+static int open_asked(int asked_fd, const struct seccomp_notif *asked, worker_open_fn open_file, void *arg)
+{
+	bool is_openat = asked->data.nr == SYS_openat;
+	uint64_t flags = asked->data.args[is_openat ? 2 : 1];
+	char path[PATH_MAX];
+	int err;
+
+	if (!open_file || (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)))
+		return -EPERM;
+	err = read_path((pid_t)asked->pid, asked->data.args[is_openat ? 1 : 0], path);
+	if (err)
+		return err;
+	if (ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &asked->id)) /* or it was another process's memory */
+		return -ESRCH;
+	return path[0] == '/' ? open_file(arg, path) : -EPERM;
+}
+
+void opening_answer(int asked_fd, worker_open_fn open_file, void *arg)
+{
+	struct seccomp_notif asked = { 0 };
+	struct seccomp_notif_resp answer = { 0 };
+	CLEANUP(closep) int fd = -1;
+
+	if (ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_RECV, &asked))
+		return;
+	answer.id = asked.id;
+	fd = open_asked(asked_fd, &asked, open_file, arg);
+	if (fd >= 0) {
+		struct seccomp_notif_addfd given = { .id = asked.id, .srcfd = (uint32_t)fd, .newfd_flags = O_CLOEXEC };
+		int number = ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_ADDFD, &given);
+
+		if (number >= 0)
+			answer.val = number;
+		else
+			answer.error = -errno;
+	} else {
+		answer.error = fd;
+	}
+	ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* one that has ended needs none */
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve: the worker's side. A process that was started as a worker (by worker.h) answers questions until its owner closes the socket. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "worker/wire.h"
+
+#define WORKER_NAME "sonde-worker" /* argv[0] of a worker */
+#define WORKER_SOCKET 3
+
+/* Answers one question: fills `to` and gives 0, or a negative errno. The descriptors are the caller's; one that is taken over is set to -1. */
+typedef int (*serve_fn)(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to);
+
+/* Is this process one? Then it goes into the sandbox and answers by `fn`; *ret_code is what it exits with. */
+bool serve_as_worker(int argc, char **argv, serve_fn fn, int *ret_code);

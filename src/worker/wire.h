@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wire: messages between a worker and its owner over a stream socket: a header, with which descriptors may come, and a body. Either side
+ * may be hostile to the other: sizes are capped before anything is allocated. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+
+#define WIRE_MAX_FDS 8u
+
+struct wire_header {
+	uint64_t body_bytes;
+	int32_t status;  /* of an answer: 0 or a negative errno, and the body is its text */
+	uint32_t kind;   /* of a question */
+};
+
+struct wire_fds {
+	int fds[WIRE_MAX_FDS];
+	uint32_t nr;
+};
+void wire_fds_close(struct wire_fds *fds);
+
+/* Both give the number of bytes that went, or a negative errno; -EAGAIN: none can go now (MSG_DONTWAIT in flags); receiving: -EPIPE: the other side has closed. */
+MUST_CHECK ssize_t wire_send(int fd, const void *bytes, size_t size, const struct wire_fds *fds, int flags);
+/* `fds` NULL: descriptors that come are closed. */
+MUST_CHECK ssize_t wire_receive(int fd, void *bytes, size_t size, struct wire_fds *fds, int flags);

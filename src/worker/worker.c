@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "worker/opening.h"
+#include "worker/serve.h"
+
+#define LOOK_MS 50
+#define START_NS 10000000000u
+#define MAX_TEXT_BYTES 400u
+#define PIECE_BYTES ((size_t)256 << 10)
+
+struct worker {
+	char *program, memory[24];
+	pid_t pid;          /* 0: none runs */
+	int socket, asked_fd;
+	bool is_ready;      /* it has said so */
+};
+
+/* A question on its way and its answer. */
+struct exchange {
+	const struct worker_question *question;
+	struct wire_header sending, receiving;
+	size_t sent, received;   /* with the headers */
+	uint64_t end_ns, end_cpu_ns;
+	struct buffer *answer;
+	size_t answer_at;        /* where in the buffer it begins */
+	char text[MAX_TEXT_BYTES + 1];
+};
+
+static uint64_t ns_of(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t cpu_ns(const struct worker *worker)
+{
+	clockid_t clock;
+
+	return clock_getcpuclockid(worker->pid, &clock) ? 0 : ns_of(clock);
+}
+
+/* Ends the process, if it has not ended. Its wait status. */
+static int end(struct worker *worker)
+{
+	int status = 0;
+
+	if (!worker->pid)
+		return 0;
+	close(worker->socket);
+	closep(&worker->asked_fd);
+	worker->socket = worker->asked_fd = -1;
+	kill(worker->pid, SIGKILL); /* one that has ended is still ours: nobody else has the number */
+	while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	worker->pid = 0;
+	worker->is_ready = false;
+	return status;
+}
+
+/* The status of a worker that has closed its socket; a moment passes between that and its end. */
+static int end_of_dead(struct worker *worker)
+{
+	siginfo_t info = { 0 };
+
+	for (int i = 0; i < 100 && !waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid; i++)
+		poll(NULL, 0, 10);
+	return end(worker);
+}
+
+static int spawn(struct worker *worker, int socket, struct diag *diag)
+{
+	char *argv[] = { WORKER_NAME, worker->memory, NULL }, *envp[] = { NULL };
+	posix_spawn_file_actions_t actions;
+	int err = posix_spawn_file_actions_init(&actions);
+
+	if (err)
+		return -err;
+	for (int fd = 0; !err && fd < 3; fd++)
+		err = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&actions, socket, WORKER_SOCKET);
+	if (!err)
+		err = posix_spawn(&worker->pid, worker->program, &actions, NULL, argv, envp);
+	posix_spawn_file_actions_destroy(&actions);
+	if (err)
+		worker->pid = 0;
+	return err ? diag_errno(diag, err, "the worker that reads files cannot be started from %s: %s", worker->program, strerror(err)) : 0;
+}
+
+static int start(struct worker *worker, struct diag *diag)
+{
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return diag_errno(diag, errno, "a socket cannot be made: %s", strerror(errno));
+	if (pair[1] == WORKER_SOCKET) { /* dup2 onto itself would leave it to be closed */
+		int other = fcntl(pair[1], F_DUPFD_CLOEXEC, WORKER_SOCKET + 1);
+
+		close(pair[1]);
+		pair[1] = other;
+	}
+	err = pair[1] < 0 ? diag_errno(diag, EMFILE, "a socket cannot be made: %s", strerror(EMFILE)) : spawn(worker, pair[1], diag);
+	closep(&pair[1]);
+	if (err)
+		close(pair[0]);
+	else
+		worker->socket = pair[0];
+	return err;
+}
+
+int worker_new(const char *program, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker)
+{
+	CLEANUP(worker_freep) struct worker *worker = calloc(1, sizeof(*worker));
+	int err;
+
+	if (!worker)
+		return -ENOMEM;
+	worker->socket = worker->asked_fd = -1;
+	worker->program = strdup(program);
+	if (!worker->program)
+		return -ENOMEM;
+	snprintf(worker->memory, sizeof(worker->memory), "%" PRIu64, max_bytes);
+	err = start(worker, diag);
+	if (!err)
+		*ret_worker = MOVE(worker);
+	return err;
+}
+
+void worker_free(struct worker *worker)
+{
+	if (!worker)
+		return;
+	end(worker);
+	free(worker->program);
+	free(worker);
+}
+
+/* Its first message, with the descriptor at which it asks. */
+static int get_ready(struct worker *worker, struct diag *diag)
+{
+	struct wire_header ready = { 0 };
+	struct wire_fds fds = { .nr = 0 };
+	uint64_t end_ns = ns_of(CLOCK_MONOTONIC) + START_NS;
+	size_t at = 0;
+
+	while (at < sizeof(ready)) {
+		struct pollfd wait = { .fd = worker->socket, .events = POLLIN };
+		ssize_t got = -EAGAIN;
+
+		if (poll(&wait, 1, LOOK_MS) > 0)
+			got = wire_receive(worker->socket, (char *)&ready + at, sizeof(ready) - at, &fds, MSG_DONTWAIT);
+		if (got > 0)
+			at += (size_t)got;
+		if ((got < 0 && got != -EAGAIN) || ns_of(CLOCK_MONOTONIC) > end_ns) {
+			wire_fds_close(&fds);
+			end_of_dead(worker);
+			return diag_errno(diag, ECHILD, "the worker that reads files did not start");
+		}
+	}
+	if (fds.nr)
+		worker->asked_fd = fds.fds[--fds.nr];
+	wire_fds_close(&fds);
+	worker->is_ready = !ready.status;
+	if (ready.status) {
+		end(worker);
+		return diag_errno(diag, -ready.status, "the worker that reads files cannot be shut in: %s", strerror(-ready.status));
+	}
+	return 0;
+}
+
+/* --- an exchange ----------------------------------------------------------------------------------------------------------------------- */
+
+static int send_some(struct worker *worker, struct exchange *exchange)
+{
+	const struct worker_question *question = exchange->question;
+	struct wire_fds fds = { .nr = question->nr_fds };
+	bool in_header = exchange->sent < sizeof(exchange->sending);
+	size_t at = exchange->sent - (in_header ? 0 : sizeof(exchange->sending));
+	ssize_t sent;
+
+	for (uint32_t i = 0; i < fds.nr; i++)
+		fds.fds[i] = question->fds[i];
+	if (in_header)
+		sent = wire_send(worker->socket, (char *)&exchange->sending + at, sizeof(exchange->sending) - at, at ? NULL : &fds, MSG_DONTWAIT);
+	else
+		sent = wire_send(worker->socket, (const char *)question->body + at, question->body_bytes - at, NULL, MSG_DONTWAIT);
+	if (sent > 0)
+		exchange->sent += (size_t)sent;
+	return sent < 0 && sent != -EAGAIN ? (int)sent : 0;
+}
+
+static bool is_all_sent(const struct exchange *exchange)
+{
+	return exchange->sent == sizeof(exchange->sending) + exchange->question->body_bytes;
+}
+
+static bool is_all_received(const struct exchange *exchange)
+{
+	return exchange->received >= sizeof(exchange->receiving) && exchange->received - sizeof(exchange->receiving) == exchange->receiving.body_bytes;
+}
+
+/* Once the header is there: an answer needs room, a failure is a short text. */
+static int make_room(struct exchange *exchange)
+{
+	uint64_t size = exchange->receiving.body_bytes;
+
+	if (exchange->receiving.status)
+		return size <= MAX_TEXT_BYTES && exchange->receiving.status < 0 && exchange->receiving.status > -4096 ? 0 : -EBADMSG;
+	exchange->answer_at = exchange->answer->size;
+	if (size > exchange->answer->max - exchange->answer->size)
+		return -EFBIG;
+	return !size || buffer_reserve(exchange->answer, size) ? 0 : -ENOMEM;
+}
+
+static int receive_some(struct worker *worker, struct exchange *exchange)
+{
+	size_t at = exchange->received, header_bytes = sizeof(exchange->receiving);
+	ssize_t got;
+
+	if (at < header_bytes) {
+		got = wire_receive(worker->socket, (char *)&exchange->receiving + at, header_bytes - at, NULL, MSG_DONTWAIT);
+	} else {
+		char *to = exchange->receiving.status ? exchange->text : exchange->answer->data + exchange->answer_at;
+		uint64_t left = exchange->receiving.body_bytes - (at - header_bytes);
+
+		got = wire_receive(worker->socket, to + (at - header_bytes), left < PIECE_BYTES ? left : PIECE_BYTES, NULL, MSG_DONTWAIT);
+	}
+	if (got == -EAGAIN)
+		return 0;
+	if (got < 0)
+		return (int)got;
+	exchange->received += (size_t)got;
+	return at < header_bytes && exchange->received == header_bytes ? make_room(exchange) : 0;
+}
+
+static bool is_overdue(const struct worker *worker, const struct exchange *exchange)
+{
+	return ns_of(CLOCK_MONOTONIC) > exchange->end_ns || cpu_ns(worker) > exchange->end_cpu_ns;
+}
+
+static int step(struct worker *worker, struct exchange *exchange)
+{
+	struct pollfd waits[] = {
+		{ .fd = worker->socket, .events = (short)(is_all_sent(exchange) ? POLLIN : POLLIN | POLLOUT) },
+		{ .fd = worker->asked_fd, .events = POLLIN },
+	};
+	int err = 0;
+
+	if (poll(waits, ARRAY_SIZE(waits), LOOK_MS) < 0 && errno != EINTR)
+		return -errno;
+	if (waits[1].revents & POLLIN)
+		opening_answer(worker->asked_fd, exchange->question->open, exchange->question->open_arg);
+	if (!is_all_sent(exchange) && (waits[0].revents & POLLOUT))
+		err = send_some(worker, exchange);
+	if (!err && (waits[0].revents & (POLLIN | POLLHUP | POLLERR)))
+		err = receive_some(worker, exchange);
+	if (!err && !is_all_received(exchange) && is_overdue(worker, exchange))
+		err = -ETIMEDOUT;
+	return err;
+}
+
+/* What ended the exchange, in words; the worker is not to be asked again. */
+static int give_up(struct worker *worker, const struct exchange *exchange, int err, struct diag *diag)
+{
+	int status = err == -EPIPE || err == -ECONNRESET ? end_of_dead(worker) : end(worker);
+
+	switch (err) {
+	case -EPIPE:
+	case -ECONNRESET:
+		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+			return diag_errno(diag, ECHILD, "what reads it wanted more than it may, and was stopped");
+		return diag_errno(diag, ECHILD, "what reads it has crashed%s%s", WIFSIGNALED(status) ? ": " : "", WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
+	case -ETIMEDOUT:
+		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %" PRIu64 " s", exchange->question->max_cpu_ns / 1000000000u);
+	}
+	return diag_errno(diag, -err, "its answer cannot be used: %s", strerror(-err));
+}
+
+int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)
+{
+	struct exchange exchange = {
+		.question = question,
+		.sending = { .kind = question->kind, .body_bytes = question->body_bytes },
+		.answer = answer,
+	};
+	int err = worker->pid ? 0 : start(worker, diag);
+
+	if (!err && !worker->is_ready)
+		err = get_ready(worker, diag);
+	if (err)
+		return err;
+	exchange.end_ns = ns_of(CLOCK_MONOTONIC) + 3 * question->max_cpu_ns;
+	exchange.end_cpu_ns = cpu_ns(worker) + question->max_cpu_ns;
+	while (!err && !is_all_received(&exchange))
+		err = step(worker, &exchange);
+	if (err)
+		return give_up(worker, &exchange, err, diag);
+	if (!exchange.receiving.status)
+		return 0;
+	return exchange.text[0] ? diag_errno(diag, -exchange.receiving.status, "%s", exchange.text) : exchange.receiving.status;
+}

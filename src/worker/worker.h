@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker: a process without rights that reads strangers' files for us. It has a user of its own, no network and no file but those whose descriptors come with
+ * a question (sandbox.h); when it crashes, or takes too long, that question has no answer and the next one goes to a new worker. What
+ * it answers is a stranger's text: to be checked like any other. One thread. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+struct worker;
+
+/* A path that the worker wants to read: a descriptor, which is then closed here, or a negative errno. */
+typedef int (*worker_open_fn)(void *arg, const char *path);
+
+struct worker_question {
+	uint32_t kind;          /* as the serve_fn takes it */
+	const int *fds;         /* that it may read; they stay the caller's */
+	uint32_t nr_fds;        /* up to WIRE_MAX_FDS */
+	const void *body;
+	size_t body_bytes;
+	uint64_t max_cpu_ns;    /* then it is ended; so it is after three times as much has passed */
+	worker_open_fn open;    /* NULL: it opens nothing */
+	void *open_arg;
+};
+
+/* Starts one, as `program`, which gives itself to serve_as_worker, with so much memory. 0 or a negative errno. */
+MUST_CHECK int worker_new(const char *program, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker);
+void worker_free(struct worker *worker); /* takes NULL */
+static inline void worker_freep(struct worker **worker)
+{
+	worker_free(*worker);
+}
+/* Appends the answer. 0; -ETIMEDOUT; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the serve_fn gave. */
+MUST_CHECK int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer);

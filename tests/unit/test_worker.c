@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+/* This program is its own worker: what is asked tells it how to misbehave. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "worker/serve.h"
+#include "worker/worker.h"
+
+enum { ECHO, READ_FD, OPEN, WRITE_OPEN, CRASH, SPIN, HOARD, REFUSE, SOCKET, PTRACE, KILL, UNLINK, BIG };
+
+static struct worker *worker;
+
+/* --- the worker's side ------------------------------------------------------------------------------------------------------------------ */
+
+static int read_to(int fd, struct buffer *to)
+{
+	char text[64];
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	if (got < 0)
+		return -errno;
+	buffer_append(to, text, (size_t)got);
+	return 0;
+}
+
+static int open_and_read(const char *path, int flags, struct buffer *to)
+{
+	CLEANUP(closep) int fd = open(path, flags);
+
+	return read_to(fd, to);
+}
+
+static int hoard(void)
+{
+	for (size_t i = 0; i < 4096; i++) {
+		char *bytes = malloc(1u << 20);
+
+		if (!bytes)
+			return -ENOMEM; /* and what it has is not given back: the worker lives on with it */
+		memset(bytes, 1, 1u << 20);
+	}
+	return 0;
+}
+
+static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
+{
+	volatile bool forever = true;
+
+	switch (kind) {
+	case ECHO:
+		buffer_append(to, body, size);
+		return 0;
+	case READ_FD:
+		return read_to(fds->nr ? fds->fds[0] : -1, to);
+	case OPEN:
+		return open_and_read(body, O_RDONLY, to);
+	case WRITE_OPEN:
+		return open_and_read(body, O_RDWR, to);
+	case CRASH:
+		raise(SIGSEGV); /* the call itself is forbidden; what matters is that it ends */
+		return 0;
+	case SPIN:
+		while (forever)
+			;
+		return 0;
+	case HOARD:
+		return hoard();
+	case REFUSE:
+		return diag_errno(diag, EBADMSG, "byte %d is wrong", 7);
+	case SOCKET:
+		return socket(AF_INET, SOCK_STREAM, 0);
+	case PTRACE:
+		return (int)ptrace(PTRACE_TRACEME, 0, 0, 0);
+	case KILL:
+		return kill(getppid(), 0);
+	case UNLINK:
+		return unlink(body);
+	case BIG:
+		return buffer_reserve(to, 64u << 20) ? 0 : -ENOMEM;
+	}
+	return -ENOSYS;
+}
+
+/* --- the owner's ------------------------------------------------------------------------------------------------------------------------ */
+
+static int ask(uint32_t kind, const char *text, worker_open_fn open_file, struct diag *diag, struct buffer *to)
+{
+	return worker_ask(worker, &(struct worker_question){ .kind = kind, .body = text, .body_bytes = text ? strlen(text) + 1 : 0, .max_cpu_ns = 2000000000, .open = open_file },
+			  diag, to);
+}
+
+/* That it answers, as nothing of before matters to it. */
+static void check_echo(void)
+{
+	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
+
+	assert_int_equal(ask(ECHO, "hello", NULL, NULL, &to), 0);
+	assert_string_equal(to.data, "hello");
+}
+
+static void check_failure(uint32_t kind, const char *body, int err, const char *text)
+{
+	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
+	struct diag diag = { 0 };
+
+	assert_int_equal(ask(kind, body, NULL, &diag, &to), err);
+	if (text && !strstr(diag.text, text))
+		fail_msg("'%s' is not in '%s'", text, diag.text);
+	check_echo();
+}
+
+static int set_up(void **state)
+{
+	return worker_new("/proc/self/exe", 128u << 20, NULL, &worker);
+}
+
+static int tear_down(void **state)
+{
+	worker_free(worker);
+	return 0;
+}
+
+static void test_answers(void **state)
+{
+	CLEANUP(freep) char *large = malloc(8u << 20);
+	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(16u << 20);
+
+	check_echo();
+	assert_non_null(large);
+	for (size_t i = 0; i < 8u << 20; i++)
+		large[i] = (char)(i * 7 % 251 + 1);
+	large[(8u << 20) - 1] = '\0';
+	assert_int_equal(ask(ECHO, large, NULL, NULL, &to), 0);
+	assert_int_equal(to.size, 8u << 20);
+	assert_memory_equal(to.data, large, 8u << 20);
+	check_failure(REFUSE, NULL, -EBADMSG, "byte 7 is wrong");
+}
+
+static void test_descriptor(void **state)
+{
+	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
+	CLEANUP(closep) int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = READ_FD, .fds = &fd, .nr_fds = 1, .max_cpu_ns = 1000000000 }, NULL, &to), 0);
+	assert_non_null(strstr(to.data, "test_worker"));
+}
+
+static int give_only_comm(void *arg, const char *path)
+{
+	return strcmp(path, "/the/comm") ? -EACCES : open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+}
+
+static void test_opens_by_its_owner_only(void **state)
+{
+	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
+
+	assert_int_equal(ask(OPEN, "/the/comm", give_only_comm, NULL, &to), 0);
+	assert_non_null(strstr(to.data, "test_worker"));
+	assert_int_equal(ask(OPEN, "/etc/passwd", give_only_comm, NULL, &to), -EACCES);
+	assert_int_equal(ask(WRITE_OPEN, "/the/comm", give_only_comm, NULL, &to), -EPERM);
+	assert_int_equal(ask(OPEN, "comm", give_only_comm, NULL, &to), -EPERM);
+	assert_int_equal(ask(OPEN, "/etc/passwd", NULL, NULL, &to), -EPERM);
+	check_echo();
+}
+
+static void test_ends_alone(void **state)
+{
+	check_failure(CRASH, NULL, -ECHILD, NULL);
+	check_failure(BIG, NULL, -EFBIG, NULL); /* the answer's buffer takes 1 MiB */
+	check_failure(SPIN, NULL, -ETIMEDOUT, "more than");
+#ifndef __SANITIZE_ADDRESS__ /* which has no limit of memory */
+	check_failure(HOARD, NULL, -ENOMEM, NULL);
+#endif
+}
+
+static void test_is_shut_in(void **state)
+{
+	const uint32_t kinds[] = { SOCKET, PTRACE, KILL, UNLINK };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		check_failure(kinds[i], "/nothing", -ECHILD, "more than it may");
+}
+
+static void test_no_program(void **state)
+{
+	struct worker *none;
+	struct diag diag = { 0 };
+
+	assert_int_equal(worker_new("/nothing/here", 1 << 20, &diag, &none), -ENOENT);
+	assert_non_null(strstr(diag.text, "/nothing/here"));
+}
+
+static void test_not_a_worker(void **state)
+{
+	struct worker *other;
+	struct diag diag = { 0 };
+	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
+
+	assert_int_equal(worker_new("/bin/true", 1 << 20, &diag, &other), 0);
+	assert_int_equal(worker_ask(other, &(struct worker_question){ .kind = ECHO, .max_cpu_ns = 1000000000 }, &diag, &to), -ECHILD);
+	assert_non_null(strstr(diag.text, "did not start"));
+	worker_free(other);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_descriptor, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_opens_by_its_owner_only, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_ends_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_is_shut_in, set_up, tear_down),
+		cmocka_unit_test(test_no_program),
+		cmocka_unit_test(test_not_a_worker),
+	};
+	int code;
+
+	return serve_as_worker(argc, argv, answer, &code) ? code : cmocka_run_group_tests(tests, NULL, NULL);
+}
