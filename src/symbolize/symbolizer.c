@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/u64_map.h"
 #include "elf/go_pclntab.h"
 #include "elf/symbols.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/demangle.h"
+#include "symbolize/jit_names.h"
 #include "symbolize/kallsyms.h"
 #include "symbolize/perf_map.h"
 
@@ -38,7 +40,10 @@ struct symbolizer {
 	bool lines;
 	int kernel_err;	      /* 0: not asked yet, or there */
 	struct cache objects; /* by the caller's number: struct names */
-	struct cache jits;    /* by tgid: struct perf_map */
+	int (*open_jit)(void *arg, uint32_t tgid, uint32_t index);
+	void *open_jit_arg;
+	uint64_t nr_jit_refused;
+	struct cache jits;    /* by tgid: struct jit_names */
 	struct cache texts;   /* by the address of the linked name, which its table keeps: the demangled name */
 };
 
@@ -92,9 +97,9 @@ static void free_names(void *item)
 	free(names);
 }
 
-static void free_perf_map(void *item)
+static void free_jit_names(void *item)
 {
-	perf_map_free(item);
+	jit_names_free(item);
 }
 
 static char *copy_or(const char *text, const char *fallback)
@@ -111,6 +116,10 @@ struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
 	symbolizer->kallsyms_path = copy_or(options ? options->kallsyms_path : NULL, "/proc/kallsyms");
 	symbolizer->debug_dir = copy_or(options ? options->debug_dir : NULL, "/usr/lib/debug");
 	symbolizer->lines = options && options->lines;
+	if (options) {
+		symbolizer->open_jit = options->open_jit;
+		symbolizer->open_jit_arg = options->open_jit_arg;
+	}
 	if (!symbolizer->kallsyms_path || !symbolizer->debug_dir) {
 		symbolizer_free(symbolizer);
 		return NULL;
@@ -123,7 +132,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	if (!symbolizer)
 		return;
 	cache_done(&symbolizer->objects, free_names);
-	cache_done(&symbolizer->jits, free_perf_map);
+	cache_done(&symbolizer->jits, free_jit_names);
 	cache_done(&symbolizer->texts, free);
 	kallsyms_free(symbolizer->kallsyms);
 	free(symbolizer->kallsyms_path);
@@ -319,25 +328,71 @@ struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbo
 	return sum;
 }
 
-int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, struct symbol_name *ret_name)
+/* What cannot be read is as if it were not there. 0 or -ENOMEM. */
+static int read_jit(struct symbolizer *symbolizer, uint32_t tgid, struct jit_names *names)
 {
-	const char *name;
-	uint64_t start;
+	CLEANUP(perf_map_freep) struct perf_map *map = NULL;
+	int err = 0, fd;
+
+	if (!symbolizer->open_jit) {
+		err = perf_map_read_process(tgid, &map);
+		if (!err && !jit_names_add_map(names, map))
+			map = NULL;
+		return err == -ENOMEM ? err : 0;
+	}
+	for (uint32_t i = 0; i < JIT_NAMES_MAX_FILES && err != -ENOMEM; i++) {
+		fd = symbolizer->open_jit(symbolizer->open_jit_arg, tgid, i);
+		if (fd < 0)
+			break;
+		err = jit_names_read_fd(names, fd);
+		close(fd);
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
+static int find_jit(struct symbolizer *symbolizer, uint32_t tgid, struct jit_names **ret_names)
+{
+	struct jit_names *names;
 	void *found;
 	int err;
 
-	if (!cache_find(&symbolizer->jits, tgid, &found)) {
-		struct perf_map *map = NULL;
-
-		if (perf_map_read_process(tgid, &map))
-			map = NULL;
-		err = cache_add(&symbolizer->jits, tgid, map);
-		if (err) {
-			perf_map_free(map);
-			return err;
-		}
-		found = map;
+	if (cache_find(&symbolizer->jits, tgid, &found)) {
+		*ret_names = found;
+		return 0;
 	}
-	err = found ? perf_map_find(found, pc, &name, &start) : -ENOENT;
-	return err ? err : answer(symbolizer, name, start, ret_name);
+	names = jit_names_new();
+	if (!names)
+		return -ENOMEM;
+	err = read_jit(symbolizer, tgid, names);
+	if (!err)
+		err = cache_add(&symbolizer->jits, tgid, names);
+	if (err) {
+		jit_names_free(names);
+		return err;
+	}
+	symbolizer->nr_jit_refused += jit_names_nr_refused(names);
+	*ret_names = names;
+	return 0;
+}
+
+int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, struct symbol_name *ret_name)
+{
+	struct jitdump_place place;
+	struct jit_names *names;
+	int err = find_jit(symbolizer, tgid, &names);
+
+	if (!err)
+		err = jit_names_find(names, pc, &place);
+	if (!err)
+		err = answer(symbolizer, place.name, place.start, ret_name);
+	if (err)
+		return err;
+	ret_name->file = place.file;
+	ret_name->line = place.line;
+	return 0;
+}
+
+uint64_t symbolizer_nr_jit_refused(const struct symbolizer *symbolizer)
+{
+	return symbolizer->nr_jit_refused;
 }
