@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -156,6 +158,33 @@ static void the_process_s_rights_count(void **state)
 	assert_int_equal(setfsuid((uid_t)-1), 0); /* our own are as they were */
 	assert_int_equal(setfsgid((gid_t)-1), 0);
 	run("cat %s/secret > /dev/null", scene.path);
+}
+
+/* As in a container: number 0, and not the rights that go with it. */
+static void root_without_capabilities_is_a_user(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+	int ready[2];
+	char byte;
+
+	if (!scene_init(&scene, 0))
+		return;
+	end_stranger(&scene);
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	scene.stranger = fork();
+	if (scene.stranger == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (syscall(SYS_capset, &header, none) == 0 && write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	assert_int_equal(try(&scene, "secret"), 0); /* root's own */
+	assert_int_equal(try(&scene, "own"), -EACCES);
 }
 
 static void only_regular_files(void **state)
@@ -329,6 +358,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_process_s_rights_count),
+		cmocka_unit_test(root_without_capabilities_is_a_user),
 		cmocka_unit_test(only_regular_files),
 		cmocka_unit_test(only_a_process_s_own_files),
 		cmocka_unit_test(another_root_is_not_left),
