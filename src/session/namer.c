@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "process/jit_files.h"
+#include "process/opener.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/name_answers.h"
-#include "symbolize/regular_file.h"
 #include "symbolize/symbolizer.h"
 
 #define MAX_NAMES	    64 /* of one place: inlined functions, and the one that they were inlined into */
@@ -26,6 +27,7 @@ struct namer {
 	const struct naming *naming;
 	struct profile *profile;
 	struct symbolizer *symbolizer;
+	struct opener *opener;   /* of files that strangers name */
 	struct named *named; /* by place */
 	struct buffer locations; /* uint32_t each */
 	bool kernel_hidden;  /* said once */
@@ -43,9 +45,10 @@ struct namer *namer_new(const struct place_table *places, const struct process_t
 	namer->naming = naming;
 	namer->profile = profile;
 	namer->symbolizer = symbolizer_new(NULL);
+	namer->opener = opener_new();
 	namer->locations = BUFFER_INIT(LOCATIONS_BYTES_MAX);
 	namer->named = calloc(nr + 1, sizeof(*namer->named));
-	if (!namer->symbolizer || !namer->named) {
+	if (!namer->symbolizer || !namer->opener || !namer->named) {
 		namer_free(namer);
 		return NULL;
 	}
@@ -57,6 +60,7 @@ void namer_free(struct namer *namer)
 	if (!namer)
 		return;
 	symbolizer_free(namer->symbolizer);
+	opener_free(namer->opener);
 	free(namer->named);
 	buffer_done(&namer->locations);
 	free(namer);
@@ -116,16 +120,11 @@ static uint32_t add_mapping(struct namer *namer, const struct place *place)
 	return profile_mapping(namer->profile, &mapping);
 }
 
-/* The name of a place that is in no file that has names. 0 or as the symbolizer says. */
-static int find_name(struct namer *namer, const struct place *place, struct symbol_name *ret_name)
+/* The name of a place in the kernel. 0 or as the symbolizer says. */
+static int find_kernel_name(struct namer *namer, uint64_t kaddr, struct symbol_name *ret_name)
 {
-	int err;
+	int err = symbolizer_kernel(namer->symbolizer, kaddr, ret_name);
 
-	if (place->in_elf)
-		return -ENOENT; /* namer_read_files has not found it */
-	if (place->tgid) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
-		return symbolizer_jit(namer->symbolizer, place->tgid, place->pc - place->is_return, ret_name);
-	err = symbolizer_kernel(namer->symbolizer, place->pc - place->is_return, ret_name);
 	if (err == -EACCES && !namer->kernel_hidden) {
 		account_note(profile_account(namer->profile),
 			     "the kernel hides its addresses, so kernel functions have no names: CAP_SYSLOG is needed, or kernel.kptr_restrict=0");
@@ -173,56 +172,108 @@ static int add_locations(struct namer *namer, uint32_t number, const struct symb
 
 /* --- names in files -------------------------------------------------------------------------------------------------------------------- */
 
+/* One address of a question: of a file, or of a process's JIT code. */
 struct asked {
-	uint64_t elf_vaddr; /* of the instruction, or the call */
-	uint32_t object, place;
+	uint64_t address; /* of the instruction, or the call */
+	uint32_t source;  /* object or tgid */
+	uint32_t place;
+	bool in_elf;
 };
 
-static int by_file(const void *a, const void *b)
+/* The process whose files a worker wants to read. */
+struct asker {
+	struct opener *opener;
+	uint32_t tgid;
+};
+
+static int by_source(const void *a, const void *b)
 {
 	const struct asked *x = a, *y = b;
 
-	if (x->object != y->object)
-		return x->object < y->object ? -1 : 1;
-	return x->elf_vaddr < y->elf_vaddr ? -1 : x->elf_vaddr > y->elf_vaddr;
+	if (x->in_elf != y->in_elf)
+		return x->in_elf ? -1 : 1;
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
 }
 
 static int open_debug_file(void *arg, const char *path)
 {
-	return regular_file_open(path, DEBUG_FILE_MAX_BYTES);
+	const struct asker *asker = arg;
+
+	return opener_open(asker->opener, asker->tgid, path, DEBUG_FILE_MAX_BYTES);
+}
+
+static int take_answers(struct namer *namer, const struct asked *asked, struct name_answers *answers)
+{
+	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
+		struct symbol_name names[MAX_NAMES];
+		uint32_t nr = name_answers_next(answers, names, MAX_NAMES);
+
+		if (nr && add_locations(namer, asked[i].place, names, nr))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
-static int read_file(struct namer *namer, const struct asked *asked, uint32_t nr)
+static int read_file(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
 {
-	const struct object *object = object_table_at(process_table_objects(namer->processes), asked->object);
-	CLEANUP(freep) uint64_t *elf_vaddrs = calloc(nr, sizeof(*elf_vaddrs));
+	const struct object *object = object_table_at(process_table_objects(namer->processes), asked->source);
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
-	struct parser_names question = { .elf = object->elf, .path = object->path, .elf_vaddrs = elf_vaddrs, .nr = nr, .lines = namer->naming->lines,
-					 .open = open_debug_file };
+	struct asker asker = { .opener = namer->opener, .tgid = place_at(namer->places, asked->place)->tgid };
+	struct parser_names question = { .elf = object->elf, .path = object->path, .elf_vaddrs = addresses, .nr = nr, .lines = namer->naming->lines,
+					 .open = open_debug_file, .open_arg = &asker };
 	struct name_answers answers;
 	struct diag diag = { 0 };
 	int err;
 
-	if (!elf_vaddrs)
-		return -ENOMEM;
 	if (!object->elf) /* was closed, and is not to be found again */
 		return 0;
-	for (uint32_t i = 0; i < nr; i++)
-		elf_vaddrs[i] = asked[i].elf_vaddr;
 	err = parser_names(namer->naming->parser, &question, &diag, &bytes);
 	if (!err)
 		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
 	if (err && err != -ENODATA)
 		account_note(profile_account(namer->profile), "names of %s refused: %s", object->path, diag.text[0] ? diag.text : strerror(-err));
-	for (uint32_t i = 0; !err && i < nr; i++) {
-		struct symbol_name names[MAX_NAMES];
-		uint32_t nr_names = name_answers_next(&answers, names, MAX_NAMES);
+	return err ? 0 : take_answers(namer, asked, &answers);
+}
 
-		if (nr_names && add_locations(namer, asked[i].place, names, nr_names))
-			return -ENOMEM;
+/* The same for the JIT code of one process. */
+static int read_jit(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
+{
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
+	CLEANUP(jit_files_done) struct jit_files files;
+	struct account *account = profile_account(namer->profile);
+	struct name_answers answers;
+	struct diag diag = { 0 };
+	int err;
+
+	jit_files_open(namer->opener, asked->source, asked->source == namer->naming->own_tgid, &files);
+	if (files.nr_refused)
+		account_note(account, "%u files with names of the JIT code of process %u are not read: %s", files.nr_refused, asked->source, strerror(-files.refusal));
+	if (!files.nr)
+		return 0;
+	err = parser_jit(namer->naming->parser, files.fds, files.nr, addresses, nr, &diag, &bytes);
+	if (!err)
+		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
+	if (err) {
+		account_note(account, "names of the JIT code of process %u refused: %s", asked->source, diag.text[0] ? diag.text : strerror(-err));
+		return 0;
 	}
-	return 0;
+	if (answers.nr_refused)
+		account_note(account, "%u names of the JIT code of process %u make no sense, or are too many", answers.nr_refused, asked->source);
+	return take_answers(namer, asked, &answers);
+}
+
+static int read_source(struct namer *namer, const struct asked *asked, uint32_t nr)
+{
+	CLEANUP(freep) uint64_t *addresses = calloc(nr, sizeof(*addresses));
+
+	if (!addresses)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++)
+		addresses[i] = asked[i].address;
+	return asked->in_elf ? read_file(namer, asked, addresses, nr) : read_jit(namer, asked, addresses, nr);
 }
 
 int namer_read_files(struct namer *namer)
@@ -235,14 +286,15 @@ int namer_read_files(struct namer *namer)
 	for (uint32_t i = 0; namer->naming->parser && i < nr_places; i++) {
 		const struct place *place = place_at(namer->places, i);
 
-		if (place->in_elf)
-			asked[nr++] = (struct asked){ .object = place->object, .place = i, .elf_vaddr = place->elf_vaddr - place->is_return };
+		if (place->tgid) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
+			asked[nr++] = (struct asked){ .in_elf = place->in_elf, .source = place->in_elf ? place->object : place->tgid, .place = i,
+						      .address = (place->in_elf ? place->elf_vaddr : place->pc) - place->is_return };
 	}
-	qsort(asked, nr, sizeof(*asked), by_file);
+	qsort(asked, nr, sizeof(*asked), by_source);
 	for (uint32_t first = 0; first < nr; first = next) {
-		for (next = first; next < nr && asked[next].object == asked[first].object; next++)
+		for (next = first; next < nr && asked[next].in_elf == asked[first].in_elf && asked[next].source == asked[first].source; next++)
 			;
-		if (read_file(namer, asked + first, next - first))
+		if (read_source(namer, asked + first, next - first))
 			return -ENOMEM;
 	}
 	return 0;
@@ -256,7 +308,7 @@ static int add_other(struct namer *namer, uint32_t number)
 	struct symbol_name name;
 	char text[320];
 
-	if (!find_name(namer, place, &name))
+	if (!place->tgid && !find_kernel_name(namer, place->pc - place->is_return, &name))
 		return add_locations(namer, number, &name, 1);
 	describe(namer, place, text, sizeof(text));
 	return add_locations(namer, number, &(struct symbol_name){ .name = text, .system_name = "", .file = "" }, 1);

@@ -12,12 +12,13 @@
 struct naming { /* all borrowed */
 	struct parser *parser; /* reads files; NULL: what stands in files has no names */
 	bool lines;            /* also source lines and inlined functions */
+	uint32_t own_tgid;     /* of the process that we started; 0: none */
 };
 
 struct namer;
 /* Borrows all four for its life. NULL: no memory. */
 struct namer *namer_new(const struct place_table *places, const struct process_table *processes, const struct naming *naming, struct profile *profile);
-/* Looks up the names of all places in files, a file at a time. 0 or -ENOMEM. To be called once, before namer_locations. */
+/* Looks up the names of all places in files, a file at a time, and of JIT code, a process at a time. 0 or -ENOMEM. To be called once, before namer_locations. */
 MUST_CHECK int namer_read_files(struct namer *namer);
 void namer_free(struct namer *namer);
 /* The locations of a place: functions that were inlined there, innermost first, and the one that the code belongs to. Borrowed until the next call. NULL: no memory. */

@@ -12,6 +12,7 @@
 #define MAX_WORKER_BYTES ((uint64_t)1 << 30) /* of its own; mapped files do not count */
 #define MAX_TABLE_CPU_NS 10000000000u
 #define MAX_NAMES_CPU_NS 30000000000u
+#define MAX_JIT_CPU_NS 10000000000u
 #define QUESTION_BYTES_MAX ((size_t)512 << 20)
 
 struct parser {
@@ -92,4 +93,19 @@ int parser_names(struct parser *parser, const struct parser_names *names, struct
 	question.body = body.data;
 	question.body_bytes = body.size;
 	return ask(parser, names->elf, &question, diag, answers);
+}
+
+int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag, struct buffer *answers)
+{
+	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(QUESTION_BYTES_MAX);
+	struct names_question header = { .nr_addresses = nr };
+	struct worker_question question = { .kind = PARSER_JIT, .fds = fds, .nr_fds = nr_fds, .max_cpu_ns = MAX_JIT_CPU_NS };
+
+	buffer_append(&body, &header, sizeof(header));
+	buffer_append(&body, pcs, nr * sizeof(*pcs));
+	if (body.err)
+		return body.err;
+	question.body = body.data;
+	question.body_bytes = body.size;
+	return worker_ask(parser->worker, &question, diag, answers);
 }

@@ -30,3 +30,5 @@ struct parser_names {
 };
 /* Appends the answers to these addresses (symbolize/name_answers.h). 0; -ENODATA: the file has no names; or as parser_table. */
 MUST_CHECK int parser_names(struct parser *parser, const struct parser_names *question, struct diag *diag, struct buffer *answers);
+/* The same for code that a JIT compiler made, by the files in which it names it (symbolize/jit_names.h). The descriptors stay the caller's. */
+MUST_CHECK int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag, struct buffer *answers);

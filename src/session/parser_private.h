@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What parser.c (questions) and parser_serve.c (the worker's answers) share. The descriptor of the ELF file comes with each question. */
+/* What parser.c (questions) and parser_serve.c (the worker's answers) share. The descriptors of the files come with each question. */
 #pragma once
 #include <stdint.h>
 
 enum parser_kind {
 	PARSER_TABLE, /* no body; the answer is a table image without a key */
 	PARSER_NAMES, /* struct names_question, the addresses, the path with its NUL; the answer is symbolize/name_answers.h's */
+	PARSER_JIT,   /* struct names_question without a path, the addresses; the answer is the same */
 };
 
 struct names_question {

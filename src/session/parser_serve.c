@@ -8,6 +8,7 @@
 #include "abi/unwind.h"
 #include "base/reader.h"
 #include "session/parser_private.h"
+#include "symbolize/jit_names.h"
 #include "symbolize/name_answers.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/table_image.h"
@@ -68,7 +69,48 @@ static int answer_names(const struct elf_file *elf, const void *body, size_t siz
 	return err ? err : name_writer_end(&writer, to);
 }
 
-static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
+static void jit_names_freep(struct jit_names **names)
+{
+	jit_names_free(*names);
+}
+
+/* A file that cannot be used leaves the others. */
+static int read_jit(struct jit_names *jit, const struct wire_fds *fds)
+{
+	for (uint32_t i = 0; i < fds->nr; i++) {
+		if (jit_names_read_fd(jit, fds->fds[i]) == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int answer_jit(const struct wire_fds *fds, const void *body, size_t size, struct buffer *to)
+{
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = symbolizer_new(NULL);
+	CLEANUP(jit_names_freep) struct jit_names *jit = jit_names_new();
+	CLEANUP(name_writer_done) struct name_writer writer;
+	struct reader reader = reader_of(body, size);
+	struct names_question question;
+	int err = symbolizer && jit ? read_jit(jit, fds) : -ENOMEM;
+
+	name_writer_init(&writer);
+	reader_copy(&reader, &question, sizeof(question));
+	while (!err && reader_left(&reader)) {
+		struct symbol_name name;
+
+		err = symbolizer_jit(symbolizer, jit, reader_u64(&reader), &name);
+		if (err && err != -ENOENT)
+			return err;
+		name_writer_add(&writer, &name, err ? 0 : 1);
+		err = 0;
+	}
+	if (err)
+		return err;
+	writer.nr_refused = jit_names_nr_refused(jit);
+	return name_writer_end(&writer, to);
+}
+
+static int answer_of_file(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	int err = fds->nr == 1 ? elf_file_open_fd(fds->fds[0], diag, &elf) : -EBADMSG;
@@ -76,7 +118,13 @@ static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t 
 	if (err)
 		return err;
 	fds->nr = 0; /* it is the file's now */
-	err = kind == PARSER_TABLE ? answer_table(elf, diag, to) : answer_names(elf, body, size, to);
+	return kind == PARSER_TABLE ? answer_table(elf, diag, to) : answer_names(elf, body, size, to);
+}
+
+static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
+{
+	int err = kind == PARSER_JIT ? answer_jit(fds, body, size, to) : answer_of_file(kind, fds, body, size, diag, to);
+
 	return err == -ENOMEM ? diag_errno(diag, ENOBUFS, "reading it takes more memory than is given for it") : err;
 }
 

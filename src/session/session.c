@@ -298,7 +298,8 @@ static int sample(struct sonde_session *session)
 
 int sonde_session_run(struct sonde_session *session)
 {
-	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session) };
+	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session),
+				       .own_tgid = session->command ? command_tgid(session->command) : 0 };
 	struct account *account = profile_account(session->profile);
 	int err = wait_on(session, tracker_fd(session->tracker));
 

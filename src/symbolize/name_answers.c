@@ -11,6 +11,7 @@
 struct answers_header {
 	uint32_t nr_addresses, nr_names;
 	uint64_t text_bytes;
+	uint32_t nr_refused, pad;
 };
 
 struct written_name {
@@ -69,6 +70,7 @@ int name_writer_end(struct name_writer *writer, struct buffer *to)
 		.nr_addresses = (uint32_t)(writer->counts.size / sizeof(uint32_t)),
 		.nr_names = (uint32_t)(writer->names.size / sizeof(struct written_name)),
 		.text_bytes = writer->texts.size,
+		.nr_refused = writer->nr_refused,
 	};
 
 	if (writer->counts.err || writer->names.err || writer->texts.err)
@@ -120,6 +122,7 @@ int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, str
 		if (name.name >= header.text_bytes || name.system_name >= header.text_bytes || name.file >= header.text_bytes)
 			return -EBADMSG;
 	}
+	answers.nr_refused = header.nr_refused;
 	*ret_answers = answers;
 	return 0;
 }

@@ -3,16 +3,13 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/u64_map.h"
 #include "elf/go_pclntab.h"
 #include "elf/symbols.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/demangle.h"
-#include "symbolize/jit_names.h"
 #include "symbolize/kallsyms.h"
-#include "symbolize/perf_map.h"
 
 #define MAX_GO_FRAMES	 64
 #define MAX_DWARF_FRAMES 256
@@ -40,10 +37,6 @@ struct symbolizer {
 	bool lines;
 	int kernel_err;	      /* 0: not asked yet, or there */
 	struct cache objects; /* by the caller's number: struct names */
-	int (*open_jit)(void *arg, uint32_t tgid, uint32_t index);
-	void *open_jit_arg;
-	uint64_t nr_jit_refused;
-	struct cache jits;    /* by tgid: struct jit_names */
 	struct cache texts;   /* by the address of the linked name, which its table keeps: the demangled name */
 };
 
@@ -97,11 +90,6 @@ static void free_names(void *item)
 	free(names);
 }
 
-static void free_jit_names(void *item)
-{
-	jit_names_free(item);
-}
-
 static char *copy_or(const char *text, const char *fallback)
 {
 	return strdup(text ? text : fallback);
@@ -116,10 +104,6 @@ struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
 	symbolizer->kallsyms_path = copy_or(options ? options->kallsyms_path : NULL, "/proc/kallsyms");
 	symbolizer->debug_dir = copy_or(options ? options->debug_dir : NULL, "/usr/lib/debug");
 	symbolizer->lines = options && options->lines;
-	if (options) {
-		symbolizer->open_jit = options->open_jit;
-		symbolizer->open_jit_arg = options->open_jit_arg;
-	}
 	if (!symbolizer->kallsyms_path || !symbolizer->debug_dir) {
 		symbolizer_free(symbolizer);
 		return NULL;
@@ -132,7 +116,6 @@ void symbolizer_free(struct symbolizer *symbolizer)
 	if (!symbolizer)
 		return;
 	cache_done(&symbolizer->objects, free_names);
-	cache_done(&symbolizer->jits, free_jit_names);
 	cache_done(&symbolizer->texts, free);
 	kallsyms_free(symbolizer->kallsyms);
 	free(symbolizer->kallsyms_path);
@@ -328,61 +311,11 @@ struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbo
 	return sum;
 }
 
-/* What cannot be read is as if it were not there. 0 or -ENOMEM. */
-static int read_jit(struct symbolizer *symbolizer, uint32_t tgid, struct jit_names *names)
-{
-	CLEANUP(perf_map_freep) struct perf_map *map = NULL;
-	int err = 0, fd;
-
-	if (!symbolizer->open_jit) {
-		err = perf_map_read_process(tgid, &map);
-		if (!err && !jit_names_add_map(names, map))
-			map = NULL;
-		return err == -ENOMEM ? err : 0;
-	}
-	for (uint32_t i = 0; i < JIT_NAMES_MAX_FILES && err != -ENOMEM; i++) {
-		fd = symbolizer->open_jit(symbolizer->open_jit_arg, tgid, i);
-		if (fd < 0)
-			break;
-		err = jit_names_read_fd(names, fd);
-		close(fd);
-	}
-	return err == -ENOMEM ? err : 0;
-}
-
-static int find_jit(struct symbolizer *symbolizer, uint32_t tgid, struct jit_names **ret_names)
-{
-	struct jit_names *names;
-	void *found;
-	int err;
-
-	if (cache_find(&symbolizer->jits, tgid, &found)) {
-		*ret_names = found;
-		return 0;
-	}
-	names = jit_names_new();
-	if (!names)
-		return -ENOMEM;
-	err = read_jit(symbolizer, tgid, names);
-	if (!err)
-		err = cache_add(&symbolizer->jits, tgid, names);
-	if (err) {
-		jit_names_free(names);
-		return err;
-	}
-	symbolizer->nr_jit_refused += jit_names_nr_refused(names);
-	*ret_names = names;
-	return 0;
-}
-
-int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, struct symbol_name *ret_name)
+int symbolizer_jit(struct symbolizer *symbolizer, const struct jit_names *jit, uint64_t pc, struct symbol_name *ret_name)
 {
 	struct jitdump_place place;
-	struct jit_names *names;
-	int err = find_jit(symbolizer, tgid, &names);
+	int err = jit_names_find(jit, pc, &place);
 
-	if (!err)
-		err = jit_names_find(names, pc, &place);
 	if (!err)
 		err = answer(symbolizer, place.name, place.start, ret_name);
 	if (err)
@@ -390,9 +323,4 @@ int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, st
 	ret_name->file = place.file;
 	ret_name->line = place.line;
 	return 0;
-}
-
-uint64_t symbolizer_nr_jit_refused(const struct symbolizer *symbolizer)
-{
-	return symbolizer->nr_jit_refused;
 }

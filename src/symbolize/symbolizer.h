@@ -8,14 +8,11 @@
 #include "base/cleanup.h"
 #include "elf/dwarf_lines.h"
 #include "elf/elf_file.h"
+#include "symbolize/jit_names.h"
 
 struct symbolizer;
 
 struct symbolizer_options {
-	/* Opens the index-th file (from 0) in which a process's JIT compilers say their names: a descriptor at its start, which the
-	 * symbolizer closes; negative behind the last. NULL: the process's perf map alone is looked for, through /proc. */
-	int (*open_jit)(void *arg, uint32_t tgid, uint32_t index);
-	void *open_jit_arg;
 	const char *kallsyms_path; /* NULL: /proc/kallsyms */
 	const char *debug_dir;	   /* NULL: /usr/lib/debug */
 	bool lines;		   /* source lines and inlined functions of files by their DWARF; Go's own are told without */
@@ -49,7 +46,5 @@ MUST_CHECK int symbolizer_object(struct symbolizer *symbolizer, uint32_t object,
 /* What DWARF could not tell, of all files asked about. */
 struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbolizer);
 
-/* JIT code by the process's perf map and jitdumps, read once per tgid at the first question. 0 or -ENOENT. */
-MUST_CHECK int symbolizer_jit(struct symbolizer *symbolizer, uint32_t tgid, uint64_t pc, struct symbol_name *ret_name);
-/* Lines and records of them that made no sense, or were too many. */
-uint64_t symbolizer_nr_jit_refused(const struct symbolizer *symbolizer);
+/* JIT code by the files in which its process names it. The answer's texts are borrowed from `jit` and the symbolizer. 0, -ENOENT or -ENOMEM. */
+MUST_CHECK int symbolizer_jit(struct symbolizer *symbolizer, const struct jit_names *jit, uint64_t pc, struct symbol_name *ret_name);
