@@ -42,14 +42,6 @@ int jit_names_read_fd(struct jit_names *names, int fd)
 	return err;
 }
 
-int jit_names_add_map(struct jit_names *names, struct perf_map *map)
-{
-	if (names->nr_dumps + names->nr_maps == JIT_NAMES_MAX_FILES)
-		return -E2BIG;
-	names->maps[names->nr_maps++] = map;
-	return 0;
-}
-
 int jit_names_find(const struct jit_names *names, uint64_t pc, struct jitdump_place *ret_place)
 {
 	struct jitdump_place place = { .file = "" };

@@ -13,9 +13,6 @@ struct jit_names *jit_names_new(void); /* NULL: no memory */
 void jit_names_free(struct jit_names *names);
 /* Reads a file from a descriptor that is at its start; the caller's. 0; -ENODATA: nothing usable in it; -E2BIG: too many files; -ENOMEM; what read gave. */
 MUST_CHECK int jit_names_read_fd(struct jit_names *names, int fd);
-struct perf_map;
-/* Takes over a map that was read elsewhere, on success. 0 or -E2BIG. */
-MUST_CHECK int jit_names_add_map(struct jit_names *names, struct perf_map *map);
 /* 0 or -ENOENT. Borrowed until jit_names_free. */
 MUST_CHECK int jit_names_find(const struct jit_names *names, uint64_t pc, struct jitdump_place *ret_place);
 uint32_t jit_names_nr_refused(const struct jit_names *names); /* lines and records that made no sense, or were too many */

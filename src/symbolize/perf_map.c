@@ -2,17 +2,13 @@
 #include "symbolize/perf_map.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/number.h"
 #include "symbolize/code_ranges.h"
 #include "symbolize/line_reader.h"
-#include "symbolize/regular_file.h"
 
 struct perf_map {
 	struct code_piece *entries; /* in the file's order; their payload: where the name starts in the text */
@@ -130,73 +126,6 @@ int perf_map_read_fd(int fd, struct perf_map **ret_map)
 	int err = line_reader_init_fd(&reader, fd, PERF_MAP_MAX_BYTES);
 
 	return err ? err : parse(&reader, ret_map);
-}
-
-int perf_map_read_in(int root_fd, const char *path, uid_t uid, struct perf_map **ret_map)
-{
-	struct stat st;
-	CLEANUP(closep) int fd = regular_file_open_in(root_fd, path, PERF_MAP_MAX_BYTES, &st);
-
-	if (fd < 0)
-		return fd;
-	/* A second name could be a link that somebody else made to a file that they cannot read themselves. */
-	if ((st.st_uid != uid && st.st_uid != 0) || st.st_nlink != 1)
-		return -EPERM;
-	return perf_map_read_fd(fd, ret_map);
-}
-
-/* A number's text up to the next blank or the line's end. */
-static int status_number(char *text, uint64_t *ret_value)
-{
-	text[strcspn(text, "\t\n")] = '\0';
-	return number_u64(text, UINT32_MAX, ret_value);
-}
-
-/* From /proc/TGID/status: the real user, and the number in the process's own (innermost) pid namespace. 0; -ENOENT: no such
- * process. */
-static int process_status(uint32_t tgid, uint64_t *ret_uid, uint64_t *ret_inner_tgid)
-{
-	CLEANUP(fclosep) FILE *file = NULL;
-	CLEANUP(freep) char *line = NULL;
-	uint64_t uid = UINT64_MAX, inner_tgid = tgid;
-	size_t capacity = 0;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%u/status", tgid);
-	file = fopen(path, "re");
-	while (file && getline(&line, &capacity, file) > 0) {
-		if (strncmp(line, "Uid:\t", 5) == 0 && status_number(line + 5, &uid))
-			return -ENOENT;
-		if (strncmp(line, "NSpid:\t", 7) == 0 && status_number(strrchr(line, '\t') + 1, &inner_tgid))
-			return -ENOENT;
-	}
-	if (uid == UINT64_MAX)
-		return -ENOENT;
-	*ret_uid = uid;
-	*ret_inner_tgid = inner_tgid;
-	return 0;
-}
-
-int perf_map_read_process(uint32_t tgid, struct perf_map **ret_map)
-{
-	CLEANUP(closep) int root_fd = -1;
-	uint64_t uid, inner_tgid;
-	char path[64];
-
-	if (process_status(tgid, &uid, &inner_tgid)) {
-		uid = geteuid(); /* the process is gone, and whose it was is not known: perf's rule, ours or root's */
-	} else {
-		snprintf(path, sizeof(path), "/proc/%u/root", tgid);
-		root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (root_fd < 0) { /* gone, or a zombie, which has no root any more */
-		inner_tgid = tgid;
-		root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (root_fd < 0)
-			return -errno;
-	}
-	snprintf(path, sizeof(path), "tmp/perf-%u.map", (uint32_t)inner_tgid);
-	return perf_map_read_in(root_fd, path, (uid_t)uid, ret_map);
 }
 
 int perf_map_find(const struct perf_map *map, uint64_t pc, const char **ret_name, uint64_t *ret_start)

@@ -5,7 +5,6 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/cleanup.h"
 
@@ -13,12 +12,6 @@
 #define PERF_MAP_MAX_ENTRIES ((size_t)4 << 20) /* lines; more are refused and counted */
 
 struct perf_map;
-/* The map of a process: in its own root under the number it has there; when it is gone, /tmp/perf-TGID.map here. 0; -ENOENT:
- * there is none; -EPERM: neither the process's user nor root owns it, or it has several names; -ENOEXEC: no regular file;
- * -EFBIG; -ENODATA: no usable line; -ENOMEM. */
-MUST_CHECK int perf_map_read_process(uint32_t tgid, struct perf_map **ret_map);
-/* The same for `path` in the tree under root_fd; `uid` is the one beside root that may own the file. */
-MUST_CHECK int perf_map_read_in(int root_fd, const char *path, uid_t uid, struct perf_map **ret_map);
 /* From a descriptor that is at the file's start, by read(2) alone; the caller's. 0; -ENODATA: no usable line; -ENOMEM; what read gave. */
 MUST_CHECK int perf_map_read_fd(int fd, struct perf_map **ret_map);
 /* From memory. 0, -ENODATA or -ENOMEM. */

@@ -64,15 +64,19 @@ char *__wrap_strdup(const char *text)
 static const char kernel_text[] = "ffffffff81000000 T start_kernel\nffffffffc0000000 t _RNvC6_123foo3bar\t[ext4]\n";
 
 /* All kinds of questions once. Whether all of them were answered. */
-static int ask_all(const struct symbolizer_options *options, const struct elf_file *elf)
+static int ask_all(const struct symbolizer_options *options, const struct elf_file *elf, int map_fd)
 {
+	struct jit_names *jit = jit_names_new();
 	struct symbolizer *symbolizer = symbolizer_new(options);
 	struct symbol_name name;
 	uint32_t nr;
 	int nr_answered = 0;
 
-	if (!symbolizer)
+	if (!symbolizer || !jit) {
+		symbolizer_free(symbolizer);
+		jit_names_free(jit);
 		return 0;
+	}
 	if (symbolizer_kernel(symbolizer, 0xffffffffc0000001, &name) == 0) {
 		assert_string_equal(name.system_name, "_RNvC6_123foo3bar [ext4]");
 		nr_answered++;
@@ -83,11 +87,13 @@ static int ask_all(const struct symbolizer_options *options, const struct elf_fi
 			break;
 		}
 	}
-	if (symbolizer_jit(symbolizer, (uint32_t)getpid(), 0x1004, &name) == 0) {
+	assert_int_equal(lseek(map_fd, 0, SEEK_SET), 0);
+	if (jit_names_read_fd(jit, map_fd) == 0 && symbolizer_jit(symbolizer, jit, 0x1004, &name) == 0) {
 		assert_string_equal(name.system_name, "_ZN3foo3barEv");
 		nr_answered++;
 	}
 	symbolizer_free(symbolizer);
+	jit_names_free(jit);
 	return nr_answered == 3;
 }
 
@@ -96,27 +102,23 @@ static void every_allocation_may_fail(void **state)
 	CLEANUP(closep) int kernel_fd = memfd_create("kallsyms", MFD_CLOEXEC);
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	struct symbolizer_options options = { 0 };
-	char kernel_path[64], map_path[64];
+	char kernel_path[64];
 	int failing = -1, all = 0;
-	FILE *map;
+	static const char map_text[] = "1000 10 _ZN3foo3barEv\n";
+	CLEANUP(closep) int map_fd = memfd_create("map", MFD_CLOEXEC);
 
 	assert_int_equal(elf_file_open_fd(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), NULL, &elf), 0);
 	assert_int_equal(write(kernel_fd, kernel_text, sizeof(kernel_text) - 1), sizeof(kernel_text) - 1);
 	snprintf(kernel_path, sizeof(kernel_path), "/proc/self/fd/%d", kernel_fd);
 	options.kallsyms_path = kernel_path;
-	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", getpid());
-	map = fopen(map_path, "we");
-	assert_non_null(map);
-	fprintf(map, "1000 10 _ZN3foo3barEv\n");
-	assert_int_equal(fclose(map), 0);
+	assert_int_equal(write(map_fd, map_text, sizeof(map_text) - 1), sizeof(map_text) - 1);
 	while (nr_until_failure < 0) { /* until none is left to fail */
 		nr_until_failure = ++failing;
-		all = ask_all(&options, elf);
+		all = ask_all(&options, elf, map_fd);
 		if (nr_until_failure >= 0)
 			break;
 	}
 	nr_until_failure = -1;
-	unlink(map_path);
 	print_message("%d allocations failed in turn\n", failing);
 	assert_true(all);
 	assert_true(failing > 20);

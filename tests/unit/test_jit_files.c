@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which files a process's JIT names are looked for in: of living, ended and contained ones. Who may have them read is test_opener.c's. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "process/jit_files.h"
+#include "symbolize/perf_map.h"
+
+static struct opener *opener;
+
+/* The first file of the process, read as a perf map. */
+static int read_of(uint32_t tgid, struct perf_map **ret_map)
+{
+	CLEANUP(jit_files_done) struct jit_files files;
+
+	jit_files_open(opener, tgid, false, &files);
+	return files.nr ? perf_map_read_fd(files.fds[0], ret_map) : files.nr_refused ? files.refusal : -ENOENT;
+}
+
+static void assert_name(const struct perf_map *map, uint64_t pc, const char *want, uint64_t want_start)
+{
+	const char *name;
+	uint64_t start;
+
+	assert_int_equal(perf_map_find(map, pc, &name, &start), 0);
+	assert_string_equal(name, want);
+	assert_true(start == want_start);
+}
+
+__attribute__((format(printf, 1, 2))) static void run(const char *fmt, ...)
+{
+	char command[PATH_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(command, sizeof(command), fmt, args);
+	va_end(args);
+	assert_int_equal(system(command), 0);
+}
+
+/* A root directory with a tmp in it, removed by tree_done. */
+struct tree {
+	char path[64];
+};
+
+static void tree_init(struct tree *tree)
+{
+	snprintf(tree->path, sizeof(tree->path), "/tmp/test_jit_files.%d", getpid());
+	run("mkdir -p %s/tmp", tree->path);
+}
+
+static void tree_done(struct tree *tree)
+{
+	run("rm -rf %s", tree->path);
+}
+
+static void write_map(int number, const char *name)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", number);
+	unlink(path);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fprintf(file, "1000 10 %s\n", name);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void unlink_map(int number)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", number);
+	unlink(path);
+}
+
+static void processes_are_found_alive_dead_and_undead(void **state)
+{
+	CLEANUP(perf_map_freep) struct perf_map *own = NULL;
+	CLEANUP(perf_map_freep) struct perf_map *zombie = NULL;
+	CLEANUP(perf_map_freep) struct perf_map *gone = NULL;
+	siginfo_t info;
+	pid_t pid;
+
+	write_map(getpid(), "alive");
+	assert_int_equal(read_of((uint32_t)getpid(), &own), 0);
+	unlink_map(getpid());
+	assert_name(own, 0x1000, "alive", 0x1000);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	write_map(pid, "dead");
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(read_of((uint32_t)pid, &zombie), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(read_of((uint32_t)pid, &gone), 0);
+	unlink_map(pid);
+	assert_name(zombie, 0x1000, "dead", 0x1000);
+	assert_name(gone, 0x1000, "dead", 0x1000);
+	perf_map_free(MOVE(gone));
+	assert_int_equal(read_of((uint32_t)pid, &gone), -ENOENT);
+}
+
+/* Starts a process that is number 1 in a pid namespace and has `root` for its root, and tells its outer number through `to`. */
+static void contain(const char *root, int to)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	if (pipe2(ready, O_CLOEXEC) || unshare(CLONE_NEWPID))
+		_exit(77);
+	pid = fork();
+	if (pid == 0) {
+		if (chroot(root) == 0 && chdir("/") == 0 && write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	if (pid < 0 || read(ready[0], &byte, 1) != 1 || write(to, &pid, sizeof(pid)) != sizeof(pid))
+		_exit(1);
+	waitpid(pid, NULL, 0);
+	_exit(0);
+}
+
+static void a_containers_map_is_its_own(void **state)
+{
+	CLEANUP(perf_map_freep) struct perf_map *map = NULL;
+	CLEANUP(tree_done) struct tree tree = { 0 };
+	pid_t helper, inner = 0;
+	int told[2], err = 0;
+
+	tree_init(&tree);
+	run("echo 1000 10 contained > %s/tmp/perf-1.map", tree.path);
+	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+	helper = fork();
+	if (helper == 0)
+		contain(tree.path, told[1]);
+	close(told[1]);
+	if (read(told[0], &inner, sizeof(inner)) == sizeof(inner)) {
+		err = read_of((uint32_t)inner, &map);
+		kill(inner, SIGKILL);
+	}
+	close(told[0]);
+	waitpid(helper, NULL, 0);
+	if (!inner) {
+		print_message("SKIPPED: no right to make a pid namespace\n");
+		return;
+	}
+	assert_int_equal(err, 0);
+	assert_name(map, 0x1000, "contained", 0x1000);
+}
+
+/* A page of it is mapped executable, as perf's agents do. */
+static void mapped_jitdumps_are_found(void **state)
+{
+	CLEANUP(jit_files_done) struct jit_files files;
+	CLEANUP(closep) int fd = -1;
+	CLEANUP(tree_done) struct tree tree = { 0 };
+	struct stat want, got;
+	char path[128];
+	void *page;
+
+	tree_init(&tree);
+	snprintf(path, sizeof(path), "%s/jit-%d.dump", tree.path, getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	jit_files_open(opener, (uint32_t)getpid(), false, &files);
+	munmap(page, 4096);
+	assert_int_equal(files.nr, 1);
+	assert_int_equal(fstat(fd, &want) || fstat(files.fds[0], &got), 0);
+	assert_true(want.st_ino == got.st_ino && want.st_dev == got.st_dev);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(processes_are_found_alive_dead_and_undead),
+		cmocka_unit_test(a_containers_map_is_its_own),
+		cmocka_unit_test(mapped_jitdumps_are_found),
+	};
+	int failed;
+
+	opener = opener_new();
+	if (!opener)
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	opener_free(opener);
+	return failed;
+}
