@@ -235,7 +235,11 @@ static int read_file(struct namer *namer, const struct asked *asked, const uint6
 		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
 	if (err && err != -ENODATA)
 		account_note(profile_account(namer->profile), "names of %s refused: %s", object->path, diag.text[0] ? diag.text : strerror(-err));
-	return err ? 0 : take_answers(namer, asked, &answers);
+	if (err)
+		return 0;
+	if (answers.nr_missing)
+		account_note(profile_account(namer->profile), "%u .dwo files with the inlined functions of %s are not to be had", answers.nr_missing, object->path);
+	return take_answers(namer, asked, &answers);
 }
 
 /* The same for the JIT code of one process. */

@@ -66,6 +66,7 @@ static int answer_names(const struct elf_file *elf, const void *body, size_t siz
 	if (!symbolizer)
 		return -ENOMEM;
 	err = look_up_names(symbolizer, elf, path, &addresses, &writer);
+	writer.nr_missing = symbolizer_lines_counts(symbolizer).nr_missing_dwo;
 	return err ? err : name_writer_end(&writer, to);
 }
 

@@ -11,7 +11,7 @@
 struct answers_header {
 	uint32_t nr_addresses, nr_names;
 	uint64_t text_bytes;
-	uint32_t nr_refused, pad;
+	uint32_t nr_refused, nr_missing;
 };
 
 struct written_name {
@@ -71,6 +71,7 @@ int name_writer_end(struct name_writer *writer, struct buffer *to)
 		.nr_names = (uint32_t)(writer->names.size / sizeof(struct written_name)),
 		.text_bytes = writer->texts.size,
 		.nr_refused = writer->nr_refused,
+		.nr_missing = writer->nr_missing,
 	};
 
 	if (writer->counts.err || writer->names.err || writer->texts.err)
@@ -123,6 +124,7 @@ int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, str
 			return -EBADMSG;
 	}
 	answers.nr_refused = header.nr_refused;
+	answers.nr_missing = header.nr_missing;
 	*ret_answers = answers;
 	return 0;
 }

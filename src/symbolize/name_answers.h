@@ -13,7 +13,9 @@
 struct name_writer {
 	struct buffer counts, names, texts; /* uint32_t; struct written_name; NUL-terminated */
 	struct u64_map text_of;             /* a text's address -> where it stands in texts */
-	uint32_t nr_refused;                /* lines or records of the file that made no sense; to be set before _end */
+	/* To be set before _end: */
+	uint32_t nr_refused;                /* lines or records of the file that made no sense */
+	uint32_t nr_missing;                /* parts of its debug info that stand in other files (.dwo), which were not to be had */
 };
 
 void name_writer_init(struct name_writer *writer);
@@ -27,7 +29,7 @@ struct name_answers {
 	const void *names, *counts;
 	const char *texts;
 	uint32_t nr_addresses, next, next_name;
-	uint32_t nr_refused;
+	uint32_t nr_refused, nr_missing;
 };
 /* The answers to a question of so many addresses. Borrows the bytes. 0 or -EBADMSG. */
 MUST_CHECK int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, struct name_answers *ret_answers);

@@ -205,9 +205,10 @@ def split_dwarf_comes_through_the_owner():
 	with Started(os.path.join(folder, "split")) as program:
 		found, _, _ = folded(program.pid, "--lines")
 		os.unlink(os.path.join(folder, dwo[0]))
-		lost, _, _ = folded(program.pid, "--lines")
+		lost, said, _ = folded(program.pid, "--lines")
 	check("main;outer;middle;innermost " in found, found)
 	check("main;outer " in lost and "innermost" not in lost, lost)
+	check("1 .dwo files with the inlined functions of" in said, said)
 
 
 @test
