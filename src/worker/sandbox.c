@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FIRST_FREE_UID 61184 /* systemd's range for services that have a user only while they run (DynamicUser=): no account is in it */
@@ -92,16 +94,16 @@ static int set_limits(uint64_t max_bytes)
 	return err;
 }
 
-/* Root becomes somebody; others stay who they are. */
+/* Root becomes somebody. Others stay who they are, but what the program's file may give them (setcap(8)) goes. */
 static int change_user(void)
 {
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	uid_t uid = FIRST_FREE_UID + (uid_t)getpid() % NR_FREE_UIDS;
 
-	if (geteuid())
-		return 0;
-	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
 		return -errno;
-	return 0;
+	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
 int sandbox_enter(uint64_t max_bytes, int *ret_asked_fd)
