@@ -119,7 +119,7 @@ def deep(release):
 			return "the root end is another"
 		return None if len(top) >= 1000 and top == chain[-len(top):] else "the leaf end is another"
 	stacks = stacks_of(guest(release).step("deep", 0), "chain-static")
-	share = check_exact(stacks, error_of, at_least=20)
+	share = check_exact(stacks, error_of, at_least=8)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
 

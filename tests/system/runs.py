@@ -150,16 +150,21 @@ def every_tick_is_accounted_for():
 
 @test
 def ticks_come_at_the_rate():
-	"""-F HZ: so many ticks for each second and CPU, whoever runs; -c NANOSECONDS of cpu-clock the same."""
+	"""-F HZ: so many ticks for each second and CPU, whoever runs; -c NANOSECONDS of cpu-clock the same. A host that takes the CPUs away takes ticks, too: one of
+	three tries has them all."""
 	need_bpf()
 	nr_cpus = len(os.sched_getaffinity(0))
 	for args, hertz in ((("-F", 99), 99), (("-F", 1000), 1000), (("-c", 10000000), 100)):
-		with Program("chain", 10), Program("chain", 10):
-			account = account_of(*args, "-I", 2)
-		check_law(account)
-		want = hertz * account["nr_cpus"] * account["duration_ns"] / 1e9
-		check(abs(account["ticks"] - want) <= want * 0.05 + 2, "%s on %d CPUs for %.2f s: %d ticks, want %.0f" % (
-			args, nr_cpus, account["duration_ns"] / 1e9, account["ticks"], want))
+		for last in (False, False, True):
+			with Program("chain", 10), Program("chain", 10):
+				account = account_of(*args, "-I", 2)
+			check_law(account)
+			want = hertz * account["nr_cpus"] * account["duration_ns"] / 1e9
+			missed = account["ticks"] - want
+			check(missed <= want * 0.05 + 2 and (not last or -missed <= want * 0.05 + 2), "%s on %d CPUs for %.2f s: %d ticks, want %.0f" % (
+				args, nr_cpus, account["duration_ns"] / 1e9, account["ticks"], want))
+			if -missed <= want * 0.05 + 2:
+				break
 
 
 @test
