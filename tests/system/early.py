@@ -82,11 +82,11 @@ def static_programs():
 
 @test
 def the_time_is_all_there():
-	"""The processes' own account of their time, as a sanity check."""
+	"""The processes' own account of their time, as a sanity check: time that a host takes away is in the ticks and not in the account."""
 	need_bpf()
 	stacks, used = profile_briefs(40, 3, 999)
 	seen = total(stacks) / 999
-	check(0.9 * used < seen < 1.05 * used, "%.2f s in the profile, %.2f s used" % (seen, used))
+	check(0.85 * used < seen < 1.2 * used, "%.2f s in the profile, %.2f s used" % (seen, used))
 	return "%.1f %% of the CPU time that the processes report" % (100 * seen / used)
 
 
