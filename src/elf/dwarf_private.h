@@ -75,6 +75,12 @@ const char *dwarf_attr_text(Dwarf_Die *die, unsigned int attribute);
 
 /* Adds what the unit's DIE says that it covers to the file's ranges. 0; -ENOMEM; -EFBIG. */
 MUST_CHECK int dwarf_unit_ranges(struct dwarf_lines *lines, Dwarf_Die *unit, uint32_t number);
+/* One range, or all that a DIE has, as far as they are code, counted in *nr. 0; -ENOMEM; -EFBIG. */
+MUST_CHECK int dwarf_add_range(struct dwarf_lines *lines, struct dwarf_spans *spans, uint64_t start, uint64_t end, uint32_t owner,
+			       uint32_t *nr);
+MUST_CHECK int dwarf_add_ranges(struct dwarf_lines *lines, struct dwarf_spans *spans, Dwarf_Die *die, uint32_t owner, uint32_t *nr);
+/* The unit's nodes and their ranges, from the DIEs below `root`. 0; -EFBIG when something was left out; -ENOMEM. */
+MUST_CHECK int dwarf_unit_walk(struct dwarf_lines *lines, struct dwarf_unit *unit, Dwarf_Die *root);
 /* Makes the tables; libdw must be open. What is damaged or too large is left out. 0 or -ENOMEM. */
 MUST_CHECK int dwarf_unit_read(struct dwarf_lines *lines, struct dwarf_unit *unit);
 void dwarf_unit_forget(struct dwarf_lines *lines, struct dwarf_unit *unit);

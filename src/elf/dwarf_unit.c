@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One unit's tables: its line rows, and by one pass over its DIEs the ranges of its functions and of what was inlined into them. Names wait
- * until somebody asks. */
+/* One unit's tables: its line rows, and the ranges of its functions and of what was inlined into them. Names wait until somebody asks. */
 #include <dwarf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "elf/dwarf_private.h"
 
-#define MAX_DEPTH	 256		     /* of DIEs; compilers' deepest seen have some dozens */
-#define MAX_NODES	 (1u << 22)	     /* of one unit */
-#define MAX_DIES	 ((uint32_t)1 << 26) /* of one unit, looked at */
 #define MAX_ROWS	 (1u << 25)
 #define MAX_FILES	 (1u << 20)
 #define LIBDW_ROW_BYTES	 64 /* its own record of a row, and what goes with it */
 #define LIBDW_UNIT_BYTES 32768
 #define DWO_UNIT_BYTES	 262144
-
-struct walk {
-	struct dwarf_lines *lines;
-	struct dwarf_unit *unit;
-	Dwarf_Die dies[MAX_DEPTH];
-	uint32_t nodes[MAX_DEPTH]; /* the node around the children at this depth */
-	uint32_t depth, nr_dies;
-	bool enter_types; /* only C and C++ are known to keep code out of their types */
-};
 
 /* Linkers leave what they removed at 0 or the like; that is no code. */
 static bool is_code(const struct dwarf_lines *lines, uint64_t elf_vaddr)
@@ -39,137 +26,30 @@ static bool is_code(const struct dwarf_lines *lines, uint64_t elf_vaddr)
 	return nr == 0;
 }
 
-/* The ranges of a DIE; *ret_nr of them are code. */
-static int add_ranges(struct dwarf_lines *lines, struct dwarf_spans *spans, Dwarf_Die *die, uint32_t owner, uint32_t *ret_nr)
+int dwarf_add_range(struct dwarf_lines *lines, struct dwarf_spans *spans, uint64_t start, uint64_t end, uint32_t owner, uint32_t *nr)
+{
+	if (!is_code(lines, start))
+		return 0;
+	(*nr)++;
+	return dwarf_spans_add(spans, start, end, owner);
+}
+
+int dwarf_add_ranges(struct dwarf_lines *lines, struct dwarf_spans *spans, Dwarf_Die *die, uint32_t owner, uint32_t *nr)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
-	uint32_t nr = 0;
 	int err = 0;
 
-	while (!err && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		if (!is_code(lines, start))
-			continue;
-		err = dwarf_spans_add(spans, start, end, owner);
-		nr++;
-	}
-	*ret_nr = nr;
+	while (!err && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0)
+		err = dwarf_add_range(lines, spans, start, end, owner, nr);
 	return err;
 }
 
 int dwarf_unit_ranges(struct dwarf_lines *lines, Dwarf_Die *unit, uint32_t number)
 {
-	uint32_t nr;
+	uint32_t nr = 0;
 
-	return add_ranges(lines, &lines->code, unit, number, &nr);
-}
-
-/* A node for the DIE where it has code. *ret_node is what its children lie in. */
-static int add_node(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t *ret_node)
-{
-	struct dwarf_unit *unit = walk->unit;
-	uint32_t nr;
-	void *grown;
-	int err;
-
-	if (unit->nr_nodes == unit->max_nodes) {
-		grown = dwarf_grow(unit->nodes, unit->nr_nodes, &unit->max_nodes, MAX_NODES, sizeof(*unit->nodes));
-		if (!grown)
-			return unit->max_nodes >= MAX_NODES ? -EFBIG : -ENOMEM;
-		unit->nodes = grown;
-	}
-	err = add_ranges(walk->lines, &unit->code, die, unit->nr_nodes, &nr);
-	*ret_node = parent;
-	if (err || !nr)
-		return err;
-	unit->nodes[unit->nr_nodes] = (struct dwarf_node){ .die = dwarf_dieoffset(die), .parent = parent, .facts = DWARF_NONE };
-	*ret_node = unit->nr_nodes++;
-	return 0;
-}
-
-/* Whether the DIE's children may have code; *node is that around the DIE, and becomes that around its children. */
-static int visit(struct walk *walk, Dwarf_Die *die, uint32_t *node, bool *ret_enter)
-{
-	int tag = dwarf_tag(die);
-
-	*ret_enter = false;
-	switch (tag) {
-	case DW_TAG_subprogram:
-		if (dwarf_hasattr(die, DW_AT_declaration))
-			return 0;
-		*ret_enter = true;
-		return add_node(walk, die, DWARF_NONE, node);
-	case DW_TAG_inlined_subroutine:
-		*ret_enter = true;
-		return add_node(walk, die, *node, node);
-	case DW_TAG_lexical_block:
-	case DW_TAG_try_block:
-	case DW_TAG_catch_block:
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-		*ret_enter = true;
-		return 0;
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-	case DW_TAG_enumeration_type:
-	case DW_TAG_variant_part:
-	case DW_TAG_interface_type:
-		*ret_enter = walk->enter_types;
-		return 0;
-	default:
-		return 0;
-	}
-}
-
-static bool code_is_outside_of_types(int language)
-{
-	switch (language) {
-	case DW_LANG_C:
-	case DW_LANG_C89:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_C_plus_plus:
-	case DW_LANG_C_plus_plus_03:
-	case DW_LANG_C_plus_plus_11:
-	case DW_LANG_C_plus_plus_14:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* 0; -EFBIG when something was left out; -ENOMEM. */
-static int walk_dies(struct walk *walk, Dwarf_Die *root)
-{
-	int err = 0, cut = 0;
-
-	walk->depth = 0;
-	walk->nodes[0] = DWARF_NONE;
-	if (dwarf_child(root, &walk->dies[0]))
-		return 0;
-	for (;;) {
-		Dwarf_Die *die = &walk->dies[walk->depth];
-		uint32_t node = walk->nodes[walk->depth];
-		bool enter;
-
-		if (++walk->nr_dies > MAX_DIES)
-			return -EFBIG;
-		err = visit(walk, die, &node, &enter);
-		if (err)
-			return err;
-		if (enter && walk->depth + 1 == MAX_DEPTH)
-			cut = -EFBIG;
-		else if (enter && dwarf_child(die, &walk->dies[walk->depth + 1]) == 0) {
-			walk->nodes[++walk->depth] = node;
-			continue;
-		}
-		while (dwarf_siblingof(&walk->dies[walk->depth], &walk->dies[walk->depth])) {
-			if (!walk->depth)
-				return cut;
-			walk->depth--;
-		}
-	}
+	return dwarf_add_ranges(lines, &lines->code, unit, number, &nr);
 }
 
 static int unit_file(struct dwarf_lines *lines, struct dwarf_unit *unit, const char *folder, Dwarf_Files *files, size_t number)
@@ -268,13 +148,10 @@ static void give_back(void **items, uint32_t nr, uint32_t *capacity, size_t item
 
 static int read_tables(struct dwarf_lines *lines, struct dwarf_unit *unit)
 {
-	CLEANUP(freep) struct walk *walk = calloc(1, sizeof(*walk));
 	bool has_code, is_cut = false;
 	Dwarf_Die die = { 0 }, code = { 0 };
 	int err;
 
-	if (!walk)
-		return -ENOMEM;
 	lines->nr_libdw_bytes += LIBDW_UNIT_BYTES;
 	if (unit + 1 < lines->units + lines->nr_units)
 		lines->nr_page_bytes += unit[1].die - unit->die;
@@ -289,9 +166,7 @@ static int read_tables(struct dwarf_lines *lines, struct dwarf_unit *unit)
 	if (!has_code)
 		lines->counts.nr_missing_dwo += !unit->is_counted;
 	else {
-		*walk = (struct walk){ .lines = lines, .unit = unit };
-		walk->enter_types = !code_is_outside_of_types(dwarf_srclang(&code));
-		err = walk_dies(walk, &code);
+		err = dwarf_unit_walk(lines, unit, &code);
 		if (err == -EFBIG)
 			is_cut = true;
 		else if (err)
