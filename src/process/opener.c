@@ -6,29 +6,23 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <time.h>
 
+#include "process/patience.h"
 #include "process/stranger.h"
 
-#define THREAD_STACK_BYTES ((size_t)256 << 10)
-#define ANY_OWNER	   UINT32_MAX
+#define ANY_OWNER UINT32_MAX
 
 struct opener {
 	uint32_t hanging_uids[OPENER_MAX_HANGING];
 	uint32_t nr_timed_out, nr_refused;
 };
 
-/* One opening. The thread and who waits for it share it; who comes last frees it. */
-struct job {
-	pthread_mutex_t lock;
-	pthread_cond_t done;
-	bool is_done, is_given_up, is_zombie;
+struct job { /* one opening */
+	bool is_zombie;
 	int result;	      /* a descriptor or negative errno */
 	bool root_is_foreign; /* out: the file was looked for in another root than ours */
 
@@ -43,8 +37,6 @@ static void job_free(struct job *job)
 {
 	if (!job)
 		return;
-	pthread_cond_destroy(&job->done);
-	pthread_mutex_destroy(&job->lock);
 	stranger_done(&job->as);
 	closep(&job->proc_fd);
 	free(job);
@@ -58,15 +50,9 @@ static void job_freep(struct job **job)
 static struct job *job_new(const char *path, uint64_t max_bytes)
 {
 	struct job *job = calloc(1, sizeof(*job));
-	pthread_condattr_t attr;
 
 	if (!job)
 		return NULL;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&job->done, &attr);
-	pthread_condattr_destroy(&attr);
-	pthread_mutex_init(&job->lock, NULL);
 	job->proc_fd = -1;
 	job->owner = ANY_OWNER;
 	job->max_bytes = max_bytes;
@@ -132,67 +118,23 @@ static int open_as_stranger(struct job *job)
 	return err < 0 ? -errno : err;
 }
 
-static void *run_job(void *arg)
+static void run_job(void *arg)
 {
 	struct job *job = arg;
-	int result = open_as_stranger(job);
-	bool is_given_up;
 
-	pthread_mutex_lock(&job->lock);
-	job->result = result;
-	job->is_done = true;
-	is_given_up = job->is_given_up;
-	pthread_cond_signal(&job->done);
-	pthread_mutex_unlock(&job->lock);
-	if (is_given_up) {
-		closep(&result);
-		job_free(job);
-	}
-	return NULL;
+	job->result = open_as_stranger(job);
+}
+
+/* Of one that was given up. */
+static void lose_job(void *arg)
+{
+	struct job *job = arg;
+
+	closep(&job->result);
+	job_free(job);
 }
 
 /* --- who asks ------------------------------------------------------------------------------------------------------------------ */
-
-static int start_thread(struct job *job)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all); /* signals are for the thread that runs the session */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, run_job, job);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -err;
-}
-
-/* False: given up, the job is the thread's now. */
-static bool wait_for(struct job *job)
-{
-	struct timespec until;
-	bool is_done;
-	int err = 0;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += OPENER_DEADLINE_MS / 1000;
-	until.tv_nsec += OPENER_DEADLINE_MS % 1000 * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000L;
-	}
-	pthread_mutex_lock(&job->lock);
-	while (!job->is_done && !err)
-		err = pthread_cond_timedwait(&job->done, &job->lock, &until);
-	is_done = job->is_done;
-	job->is_given_up = !is_done;
-	pthread_mutex_unlock(&job->lock);
-	return is_done;
-}
 
 static bool is_refused(const struct opener *opener, uint32_t uid)
 {
@@ -214,14 +156,13 @@ static int run(struct opener *opener, struct job *job, bool *ret_root_is_foreign
 		opener->nr_refused++;
 		return -EBUSY;
 	}
-	err = start_thread(job);
-	if (err)
-		return err;
-	if (!wait_for(job)) {
+	err = patience_run(run_job, lose_job, job, OPENER_DEADLINE_MS);
+	if (err == -ETIMEDOUT) {
 		opener->hanging_uids[opener->nr_timed_out++] = uid;
 		own = NULL;
-		return -ETIMEDOUT;
 	}
+	if (err)
+		return err;
 	*ret_root_is_foreign = job->root_is_foreign;
 	return job->result;
 }
