@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Any bytes as an ELF file with DWARF: every answer has its frames, texts and one function, and is the same when it is asked for again.
+ * libdw is not ours and trusts what it reads: a fault or a hang in there is what the worker process is for (docs/internals/sandbox.md), and
+ * ends only the input. The same in our own functions, and what AddressSanitizer finds there, is a failure. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <ucontext.h>
+
+#include <sanitizer/lsan_interface.h>
+
+#include "elf/dwarf_lines.h"
+
+#define MAX_FRAMES    8
+#define MAX_QUESTIONS 256
+#define MAX_SECONDS   4 /* libFuzzer's own limit is 10 */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+const char *__asan_default_suppressions(void);
+const char *__lsan_default_suppressions(void);
+
+static sigjmp_buf back;
+static volatile sig_atomic_t is_in_walk;
+static struct sigaction other_handler[NSIG];
+static uint32_t nr_faults_of_libdw;
+
+/* What libdw has memcpy and the like do. */
+const char *__asan_default_suppressions(void)
+{
+	return "interceptor_via_lib:libdw\ninterceptor_via_lib:libelf\n";
+}
+
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libdw\nleak:libelf\n";
+}
+
+/* A .dwo or dwz file that the bytes name is a file of this machine. */
+int open(const char *path, int flags, ...)
+{
+	(void)path, (void)flags;
+	errno = ENOENT;
+	return -1;
+}
+
+int open64(const char *path, int flags, ...)
+{
+	(void)path, (void)flags;
+	errno = ENOENT;
+	return -1;
+}
+
+static bool is_libdw(const void *context)
+{
+	const ucontext_t *machine = context;
+	Dl_info info;
+
+#ifdef __x86_64__
+	void *pc = (void *)machine->uc_mcontext.gregs[REG_RIP];
+#else
+	void *pc = (void *)machine->uc_mcontext.pc;
+#endif
+	return dladdr(pc, &info) && info.dli_fname && (strstr(info.dli_fname, "libdw") || strstr(info.dli_fname, "libelf"));
+}
+
+static void on_signal(int signo, siginfo_t *info, void *context)
+{
+	if (is_in_walk && is_libdw(context))
+		siglongjmp(back, signo);
+	if (signo == SIGVTALRM) {
+		if (is_in_walk)
+			abort(); /* we take as long */
+		return;
+	}
+	other_handler[signo].sa_sigaction(signo, info, context); /* AddressSanitizer's, which reports it */
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGVTALRM };
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER };
+
+	(void)argc, (void)argv;
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &action, &other_handler[signals[i]]);
+	return 0;
+}
+
+static void set_timer(long seconds)
+{
+	const struct itimerval timer = { .it_value.tv_sec = seconds };
+
+	setitimer(ITIMER_VIRTUAL, &timer, NULL);
+}
+
+static void check_that(bool is_so)
+{
+	if (!is_so)
+		abort();
+}
+
+static void ask(struct dwarf_lines *lines, uint64_t elf_vaddr)
+{
+	struct dwarf_frame frames[MAX_FRAMES], again[MAX_FRAMES];
+	uint32_t nr = 0, nr_again = 0;
+
+	if (dwarf_lines_find(lines, elf_vaddr, frames, MAX_FRAMES, &nr))
+		return;
+	check_that(nr >= 1 && nr <= MAX_FRAMES);
+	for (uint32_t i = 0; i < nr; i++)
+		check_that(frames[i].name && frames[i].file && strlen(frames[i].name) < 1u << 20 && frames[i].start_vaddr == frames[0].start_vaddr);
+	check_that(!dwarf_lines_find(lines, elf_vaddr, again, MAX_FRAMES, &nr_again) && nr_again == nr);
+	for (uint32_t i = 0; i < nr; i++) /* texts are kept once */
+		check_that(again[i].name == frames[i].name && again[i].file == frames[i].file && again[i].line == frames[i].line);
+}
+
+static void walk(const struct elf_file *elf, const uint8_t *data, size_t size)
+{
+	CLEANUP(dwarf_lines_freep) struct dwarf_lines *lines = NULL;
+	size_t step = size / MAX_QUESTIONS / 8 * 8 + 8;
+
+	if (dwarf_lines_open(elf, "/nonexistent", NULL, &lines))
+		return;
+	for (uint64_t elf_vaddr = 0x200; elf_vaddr < 0x500; elf_vaddr += 5) /* where the seeds have their code */
+		ask(lines, elf_vaddr);
+	for (size_t at = 0; at + sizeof(uint64_t) <= size; at += step) { /* the file's own numbers: addresses among them */
+		uint64_t elf_vaddr;
+
+		memcpy(&elf_vaddr, data + at, sizeof(elf_vaddr));
+		ask(lines, elf_vaddr);
+	}
+}
+
+/* In a file, as the worker has it: what is in memory is not decompressed. */
+static int open_bytes(const uint8_t *data, size_t size, struct elf_file **ret_elf)
+{
+	int fd = memfd_create("elf", MFD_CLOEXEC), err = -EIO;
+
+	if (fd >= 0 && write(fd, data, size) == (ssize_t)size)
+		err = elf_file_open_fd(fd, NULL, ret_elf);
+	if (err && fd >= 0)
+		close(fd);
+	return err;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+
+	if (size > 65536 || open_bytes(data, size, &elf))
+		return 0;
+	set_timer(MAX_SECONDS);
+	if (!sigsetjmp(back, 1)) {
+		is_in_walk = 1;
+		walk(elf, data, size);
+	} else if (!nr_faults_of_libdw++) {
+		__lsan_disable(); /* what the walk held is lost, and from here on nobody can tell whose it was */
+	}
+	is_in_walk = 0;
+	set_timer(0);
+	return 0;
+}
