@@ -52,6 +52,7 @@ struct sonde_profile_options {
 	void *progress_arg;
 	/* how it is written */
 	bool lines, no_lines;       /* look up source lines and inlined functions, or not; neither: for the formats that show them */
+	bool timestamps;            /* keep the time of each sample, for the formats that can carry it: a sample each, and 80 bytes of memory */
 	bool delimited, annotate, offsets, threads;
 };
 

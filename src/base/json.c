@@ -116,6 +116,14 @@ void json_u64(struct json *json, uint64_t value)
 	buffer_append(json->buffer, "\"", quote);
 }
 
+void json_i64(struct json *json, int64_t value)
+{
+	bool quote = value > (int64_t)JSON_MAX_NUMBER || value < -(int64_t)JSON_MAX_NUMBER;
+
+	begin_element(json);
+	buffer_printf(json->buffer, quote ? "\"%" PRId64 "\"" : "%" PRId64, value);
+}
+
 void json_hex(struct json *json, uint64_t value)
 {
 	begin_element(json);

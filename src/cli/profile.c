@@ -55,6 +55,7 @@ static struct sonde_profile_options to_options(const struct profile_arguments *a
 		.annotate = arguments->annotate,
 		.offsets = arguments->offsets,
 		.threads = arguments->threads,
+		.timestamps = arguments->timestamps,
 		.lines = arguments->lines,
 		.no_lines = arguments->no_lines,
 		.progress = output_progress_wanted() ? show_progress : NULL,

@@ -18,7 +18,7 @@ struct profile_arguments {
 	bool no_unwind_cache;
 	bool audit;
 	uint64_t audit_every; /* 0: not given */
-	bool delimited, annotate, folded, lines, no_lines, offsets, threads;
+	bool delimited, annotate, folded, lines, no_lines, offsets, threads, timestamps;
 	struct option_texts outputs;
 	const char *format;
 	bool ebpf;

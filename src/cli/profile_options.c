@@ -66,6 +66,7 @@ static const struct option_spec options[] = {
 	{ .name = "no-lines", .kind = OPTION_FLAG, FIELD(no_lines), .excludes = "lines", .instead = "leave both out to have lines where the format shows them",
 	  .help = "functions by their symbols only: faster" },
 	{ .name = "threads", .kind = OPTION_FLAG, FIELD(threads), .help = "keep the threads of a process apart" },
+	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "record the time of each sample, for the formats that can carry it" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
 	  .help = "write to FILE, in the format that its suffix names; - is standard output; may be repeated" },
 	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = format_name_at, .excludes = "folded",

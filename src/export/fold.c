@@ -9,7 +9,7 @@
 #include "base/u64_map.h"
 #include "export/frame_text.h"
 
-#define ENTRY_KEY_BYTES offsetof(struct fold_entry, count)
+#define ENTRY_KEY_BYTES offsetof(struct fold_entry, value)
 
 struct folder {
 	const struct profile *profile;
@@ -95,6 +95,14 @@ static int find_all_alike(struct folder *folder)
 	return 0;
 }
 
+/* Stays at the limit where it would overflow. */
+static int64_t add_values(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
 static int add_entry(struct folder *folder, const struct fold_entry *entry)
 {
 	uint64_t hash = hash_bytes(entry, ENTRY_KEY_BYTES, 0);
@@ -104,7 +112,7 @@ static int add_entry(struct folder *folder, const struct fold_entry *entry)
 		struct fold_entry *old = &folder->fold.entries[*found];
 
 		if (!memcmp(old, entry, ENTRY_KEY_BYTES)) {
-			old->count += entry->count;
+			old->value = add_values(old->value, entry->value);
 			return 0;
 		}
 	}
@@ -128,10 +136,11 @@ static int add_samples(struct folder *folder, bool by_tgid)
 			.comm = sample->comm,
 			.tgid = by_tgid ? sample->tgid : 0,
 			.tid = folder->options->threads ? sample->tid : 0,
-			.count = sample->count,
+			.value = sample->values[profile_shown_value(folder->profile)],
 		};
 
-		err = add_entry(folder, &entry);
+		if (entry.value)
+			err = add_entry(folder, &entry);
 	}
 	return err;
 }
@@ -177,7 +186,7 @@ static int order_entries(const void *left, const void *right, void *arg)
 {
 	const struct folder *folder = arg;
 	const struct fold_entry *a = left, *b = right;
-	int by = order(a->count, b->count);
+	int by = a->value < b->value ? -1 : a->value > b->value;
 
 	if (!by)
 		by = strcmp(profile_string_text(folder->profile, a->comm), profile_string_text(folder->profile, b->comm));

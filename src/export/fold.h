@@ -6,11 +6,11 @@
 struct fold_entry {
 	uint32_t user_stack, kernel_stack; /* one of those that read the same, or PROFILE_NONE */
 	uint32_t comm, tgid, tid;	   /* tgid, tid: 0 unless told apart */
-	uint64_t count;
+	int64_t value; /* of the kind that the profile shows */
 };
 
 struct fold {
-	struct fold_entry *entries; /* ascending by count, then by text: the same profile gives the same order whatever its numbering */
+	struct fold_entry *entries; /* ascending by value, then by text: the same profile gives the same order whatever its numbering */
 	uint32_t nr_entries;
 };
 

@@ -38,7 +38,7 @@ int write_folded(const struct profile *profile, const struct export_options *opt
 		if (wants_delimiter(profile, options, entry->user_stack, entry->kernel_stack))
 			buffer_text(buffer, ";-");
 		write_side(buffer, profile, options, entry->kernel_stack);
-		buffer_printf(buffer, " %" PRIu64 "\n", entry->count);
+		buffer_printf(buffer, " %" PRId64 "\n", entry->value);
 	}
 	return 0;
 }

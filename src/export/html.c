@@ -79,7 +79,7 @@ static void write_nodes(struct page *page)
 	for (uint32_t i = 0; i < page->tree.nr_nodes; i++) {
 		json_u64(&page->json, page->tree.nodes[i].parent);
 		json_u64(&page->json, page->tree.nodes[i].frame);
-		json_u64(&page->json, page->tree.nodes[i].self);
+		json_i64(&page->json, page->tree.nodes[i].self);
 	}
 	json_close(&page->json, ']');
 }

@@ -5,7 +5,7 @@
 #include "export/account_json.h"
 #include "export/formats.h"
 
-#define JSON_VERSION 1
+#define JSON_VERSION 2
 
 static void write_mappings(struct json *json, const struct profile *profile)
 {
@@ -93,6 +93,54 @@ static void write_stacks(struct json *json, const struct profile *profile)
 	json_close(json, ']');
 }
 
+static void write_value_types(struct json *json, const struct profile *profile)
+{
+	uint32_t nr_types;
+	const struct profile_value_type *types = profile_value_types(profile, &nr_types);
+
+	json_key(json, "value_types");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < nr_types; i++) {
+		json_open(json, '{');
+		json_key_text(json, "type", profile_string_text(profile, types[i].type));
+		json_key_text(json, "unit", profile_string_text(profile, types[i].unit));
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_key_u64(json, "shown_value", profile_shown_value(profile));
+}
+
+static void write_values(struct json *json, const struct profile *profile, const struct profile_sample *sample)
+{
+	uint32_t nr_types;
+
+	profile_value_types(profile, &nr_types);
+	json_key(json, "values");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < nr_types; i++)
+		json_i64(json, sample->values[i]);
+	json_close(json, ']');
+}
+
+/* [key, text] or [key, number, unit]: a key may stand there twice. */
+static void write_labels(struct json *json, const struct profile *profile, uint32_t number)
+{
+	uint32_t nr_labels;
+	const struct profile_label *labels = profile_labels_at(profile, number, &nr_labels);
+
+	json_key(json, "labels");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < nr_labels; i++) {
+		json_open(json, '[');
+		json_text(json, profile_string_text(profile, labels[i].key));
+		if (labels[i].is_number)
+			json_i64(json, labels[i].number);
+		json_text(json, profile_string_text(profile, labels[i].is_number ? labels[i].unit : labels[i].text));
+		json_close(json, ']');
+	}
+	json_close(json, ']');
+}
+
 static void write_samples(struct json *json, const struct profile *profile)
 {
 	json_key(json, "samples");
@@ -105,10 +153,14 @@ static void write_samples(struct json *json, const struct profile *profile)
 		json_key_text(json, "comm", profile_string_text(profile, sample->comm));
 		json_key_u64(json, "pid", sample->tgid);
 		json_key_u64(json, "tid", sample->tid);
-		json_key_u64(json, "cpu", sample->cpu);
+		key_number(json, "cpu", sample->cpu);
 		key_number(json, "user_stack", sample->user_stack);
 		key_number(json, "kernel_stack", sample->kernel_stack);
-		json_key_u64(json, "count", sample->count);
+		if (sample->time_ns)
+			json_key_u64(json, "time_unix_ns", sample->time_ns);
+		write_values(json, profile, sample);
+		if (sample->labels != PROFILE_NO_LABELS)
+			write_labels(json, profile, sample->labels);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -132,6 +184,8 @@ int write_json(const struct profile *profile, const struct export_options *optio
 	write_frames(&json, profile);
 	json_line(&json);
 	write_stacks(&json, profile);
+	json_line(&json);
+	write_value_types(&json, profile);
 	json_line(&json);
 	write_samples(&json, profile);
 	json_close(&json, '}');

@@ -39,11 +39,11 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME, 
 struct pprof {
 	struct buffer message, scratch;
 	const struct profile *profile;
-	uint32_t nr_strings;
-	uint64_t period; /* what one tick stands for, 0: not known */
+	uint32_t nr_strings, nr_values;
+	uint64_t period; /* what one tick stands for, 0: not known, or the values are no ticks */
 	uint32_t *outer; /* by location: the one that it was inlined into, which is another line of the same location there; PROFILE_NONE */
 	bool *is_used;	 /* by location: some stack has it that is not only outer there */
-	uint32_t comm_key, pid_key, tid_key, cpu_key;
+	uint32_t comm_key, pid_key, tid_key, cpu_key, time_key, time_unit;
 };
 
 /* Appends to the string table; the new string's number. */
@@ -77,13 +77,19 @@ static void write_types(struct pprof *pprof)
 {
 	const struct account *account = profile_account_of(pprof->profile);
 
-	write_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
+	uint32_t nr_types;
+	const struct profile_value_type *types = profile_value_types(pprof->profile, &nr_types);
+	const char *shown = profile_string_text(pprof->profile, types[profile_shown_value(pprof->profile)].type);
+
+	for (uint32_t i = 0; i < nr_types; i++)
+		write_value_type(pprof, PROFILE_SAMPLE_TYPE, profile_string_text(pprof->profile, types[i].type),
+				 profile_string_text(pprof->profile, types[i].unit));
 	if (pprof->period) {
 		write_value_type(pprof, PROFILE_SAMPLE_TYPE, event_type(account), account->event_unit);
 		write_value_type(pprof, PROFILE_PERIOD_TYPE, event_type(account), account->event_unit);
 		protobuf_u64(&pprof->message, PROFILE_PERIOD, pprof->period);
 	}
-	protobuf_u64(&pprof->message, PROFILE_DEFAULT_SAMPLE_TYPE, add_string(pprof, pprof->period ? event_type(account) : "samples"));
+	protobuf_u64(&pprof->message, PROFILE_DEFAULT_SAMPLE_TYPE, add_string(pprof, pprof->period ? event_type(account) : shown));
 }
 
 static void write_mapping(struct pprof *pprof, uint32_t id, const struct profile_mapping *mapping)
@@ -223,13 +229,13 @@ static void write_text_label(struct buffer *message, uint32_t key, uint32_t stri
 }
 
 /* google/pprof takes a number of 0 without a unit for no label at all; the key as the unit is what it assumes where there is none. */
-static void write_number_label(struct buffer *message, uint32_t key, uint64_t number)
+static void write_number_label(struct buffer *message, uint32_t key, uint64_t number, uint32_t unit)
 {
 	size_t opened = protobuf_open(message, SAMPLE_LABEL);
 
 	protobuf_u64(message, LABEL_KEY, key);
 	protobuf_u64(message, LABEL_NUM, number);
-	protobuf_u64(message, LABEL_NUM_UNIT, key);
+	protobuf_u64(message, LABEL_NUM_UNIT, unit);
 	protobuf_close(message, opened);
 }
 
@@ -247,12 +253,24 @@ static void write_location_ids(struct pprof *pprof, uint32_t stack)
 	}
 }
 
-/* The format's numbers are signed. */
-static uint64_t times(uint64_t count, uint64_t period)
+static int64_t times(int64_t count, uint64_t period)
 {
-	uint64_t value;
+	int64_t value;
 
-	return __builtin_mul_overflow(count, period, &value) || value > INT64_MAX ? INT64_MAX : value;
+	return __builtin_mul_overflow(count, period, &value) ? (count < 0 ? INT64_MIN : INT64_MAX) : value;
+}
+
+static void write_labels(struct pprof *pprof, uint32_t number)
+{
+	uint32_t nr_labels;
+	const struct profile_label *labels = profile_labels_at(pprof->profile, number, &nr_labels);
+
+	for (uint32_t i = 0; i < nr_labels; i++) {
+		if (labels[i].is_number)
+			write_number_label(&pprof->message, labels[i].key, (uint64_t)labels[i].number, labels[i].unit);
+		else
+			write_text_label(&pprof->message, labels[i].key, labels[i].text);
+	}
 }
 
 static void write_sample(struct pprof *pprof, const struct profile_sample *sample)
@@ -263,14 +281,19 @@ static void write_sample(struct pprof *pprof, const struct profile_sample *sampl
 	write_location_ids(pprof, sample->user_stack);
 	protobuf_close(&pprof->message, packed);
 	packed = protobuf_open(&pprof->message, SAMPLE_VALUE);
-	protobuf_varint(&pprof->message, times(sample->count, 1));
+	for (uint32_t i = 0; i < pprof->nr_values; i++)
+		protobuf_varint(&pprof->message, (uint64_t)sample->values[i]);
 	if (pprof->period)
-		protobuf_varint(&pprof->message, times(sample->count, pprof->period));
+		protobuf_varint(&pprof->message, (uint64_t)times(sample->values[0], pprof->period));
 	protobuf_close(&pprof->message, packed);
 	write_text_label(&pprof->message, pprof->comm_key, sample->comm);
-	write_number_label(&pprof->message, pprof->pid_key, sample->tgid);
-	write_number_label(&pprof->message, pprof->tid_key, sample->tid);
-	write_number_label(&pprof->message, pprof->cpu_key, sample->cpu);
+	write_number_label(&pprof->message, pprof->pid_key, sample->tgid, pprof->pid_key);
+	write_number_label(&pprof->message, pprof->tid_key, sample->tid, pprof->tid_key);
+	if (sample->cpu != PROFILE_NONE)
+		write_number_label(&pprof->message, pprof->cpu_key, sample->cpu, pprof->cpu_key);
+	if (sample->time_ns)
+		write_number_label(&pprof->message, pprof->time_key, sample->time_ns, pprof->time_unit);
+	write_labels(pprof, sample->labels);
 	protobuf_close(&pprof->message, opened);
 }
 
@@ -280,6 +303,9 @@ static void write_samples(struct pprof *pprof)
 	pprof->pid_key = add_string(pprof, "pid");
 	pprof->tid_key = add_string(pprof, "tid");
 	pprof->cpu_key = add_string(pprof, "cpu");
+	pprof->time_key = add_string(pprof, "end_timestamp_ns"); /* as libdatadog calls it; the format has no place for it */
+	pprof->time_unit = add_string(pprof, "nanoseconds");
+	profile_value_types(pprof->profile, &pprof->nr_values);
 	for (uint32_t i = 0; i < profile_nr_samples(pprof->profile); i++)
 		write_sample(pprof, profile_sample_at(pprof->profile, i));
 }
@@ -303,8 +329,14 @@ static int write_comments(struct pprof *pprof)
 }
 
 /* By frequency the clocks tick evenly; how far other events are apart then, only the kernel knew. */
-static uint64_t tick_period(const struct account *account)
+static uint64_t tick_period(const struct profile *profile)
 {
+	const struct account *account = profile_account_of(profile);
+	uint32_t nr_types;
+	const struct profile_value_type *types = profile_value_types(profile, &nr_types);
+
+	if (nr_types != 1 || strcmp(profile_string_text(profile, types->type), "samples"))
+		return 0;
 	if (account->period || !account->freq_hz || strcmp(account->event_unit, "nanoseconds"))
 		return account->period;
 	return 1000000000 / account->freq_hz;
@@ -325,7 +357,7 @@ int write_pprof(const struct profile *profile, const struct export_options *opti
 		.message = BUFFER_INIT(buffer->max),
 		.scratch = BUFFER_INIT(buffer->max),
 		.profile = profile,
-		.period = tick_period(account),
+		.period = tick_period(profile),
 	};
 	int err = find_groups(&pprof);
 

@@ -36,7 +36,7 @@ static void write_entry(struct buffer *buffer, const struct profile *profile, co
 		buffer_printf(buffer, " (%" PRIu32 "/%" PRIu32 ")\n", entry->tgid, entry->tid);
 	else
 		buffer_printf(buffer, " (%" PRIu32 ")\n", entry->tgid);
-	buffer_printf(buffer, "        %" PRIu64 "\n\n", entry->count);
+	buffer_printf(buffer, "        %" PRId64 "\n\n", entry->value);
 }
 
 int write_text(const struct profile *profile, const struct export_options *options, struct buffer *buffer)

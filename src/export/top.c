@@ -12,12 +12,12 @@
 struct tally {
 	uint32_t function, location; /* a location that has it, for its file and kind */
 	uint32_t last_sample;        /* that was counted into total, plus one */
-	uint64_t self, total;
+	int64_t self, total;
 };
 
 static void count_stack(const struct profile *profile, struct tally *tallies, uint32_t sample, uint32_t stack, bool has_leaf)
 {
-	uint64_t count = profile_sample_at(profile, sample)->count;
+	int64_t value = profile_sample_at(profile, sample)->values[profile_shown_value(profile)];
 	uint32_t nr_locations;
 	const uint32_t *locations = profile_stack_at(profile, stack, &nr_locations);
 
@@ -25,15 +25,15 @@ static void count_stack(const struct profile *profile, struct tally *tallies, ui
 		struct tally *tally = &tallies[profile_location_at(profile, locations[i])->function];
 
 		tally->location = locations[i];
-		tally->self += has_leaf && i == 0 ? count : 0;
-		tally->total += tally->last_sample == sample + 1 ? 0 : count;
+		tally->self += has_leaf && i == 0 ? value : 0;
+		tally->total += tally->last_sample == sample + 1 ? 0 : value;
 		tally->last_sample = sample + 1;
 	}
 }
 
-static uint64_t count_samples(const struct profile *profile, struct tally *tallies)
+static int64_t count_samples(const struct profile *profile, struct tally *tallies)
 {
-	uint64_t total = 0;
+	int64_t total = 0;
 
 	for (uint32_t i = 0; i < profile_nr_functions(profile); i++)
 		tallies[i].function = i;
@@ -41,7 +41,7 @@ static uint64_t count_samples(const struct profile *profile, struct tally *talli
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 		uint32_t user = sample->user_stack, kernel = sample->kernel_stack;
 
-		total += sample->count;
+		total += sample->values[profile_shown_value(profile)];
 		if (kernel != PROFILE_NONE)
 			count_stack(profile, tallies, i, kernel, true);
 		if (user != PROFILE_NONE)
@@ -74,7 +74,7 @@ static const char *place_of(const struct profile *profile, const struct profile_
 	return slash ? slash + 1 : path;
 }
 
-static void write_line(const struct profile *profile, const struct tally *tally, uint64_t all, struct buffer *buffer)
+static void write_line(const struct profile *profile, const struct tally *tally, int64_t all, struct buffer *buffer)
 {
 	const char *name = profile_string_text(profile, profile_function_at(profile, tally->function)->name);
 
@@ -91,7 +91,7 @@ int write_top(const struct profile *profile, const struct export_options *option
 {
 	uint32_t nr = profile_nr_functions(profile);
 	CLEANUP(freep) struct tally *tallies = calloc(nr + 1, sizeof(*tallies));
-	uint64_t all;
+	int64_t all;
 
 	if (!tallies)
 		return -ENOMEM;

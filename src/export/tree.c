@@ -112,7 +112,7 @@ static int add_sample(struct builder *builder, const struct profile_sample *samp
 		node = add_stack(builder, node, sample->kernel_stack);
 	if (node == PROFILE_NONE)
 		return -ENOMEM;
-	builder->tree.nodes[node].self += sample->count;
+	builder->tree.nodes[node].self += sample->values[profile_shown_value(builder->profile)];
 	return 0;
 }
 

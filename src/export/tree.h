@@ -15,7 +15,7 @@ struct tree_frame {
 
 struct tree_node {
 	uint32_t parent, frame; /* the parent's number is smaller; the root, 0, is its own */
-	uint64_t self;		/* ticks that end here */
+	int64_t self;		/* of the value that is shown: what ends here */
 };
 
 struct tree {

@@ -25,18 +25,21 @@ struct blob {
 
 struct profile {
 	struct arena *arena;
-	struct table strings, stacks; /* of struct blob */
+	struct table strings, stacks, labels; /* of struct blob */
 	struct table mappings, functions, locations, samples;
+	struct profile_value_type value_types[PROFILE_MAX_VALUES];
+	uint32_t nr_value_types, shown_value;
 	struct account account;
 };
 
-/* What is compared: all fields, but neither the padding behind them nor a sample's count. */
+/* What is compared: all fields, but neither the padding behind them nor a sample's values. */
 #define LOCATION_KEY_BYTES (offsetof(struct profile_location, is_inlined) + sizeof(uint32_t))
-#define SAMPLE_KEY_BYTES   offsetof(struct profile_sample, count)
+#define SAMPLE_KEY_BYTES   offsetof(struct profile_sample, values)
 _Static_assert(sizeof(struct profile_mapping) == 3 * 8 + 2 * 4, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct profile_function) == 4 * 4, "no padding: it is compared as bytes");
 _Static_assert(LOCATION_KEY_BYTES == 3 * 8 + 5 * 4, "no padding: it is compared as bytes");
-_Static_assert(SAMPLE_KEY_BYTES == 6 * 4, "no padding: it is compared as bytes");
+_Static_assert(sizeof(struct profile_label) == 8 + 4 * 4, "no padding: it is compared as bytes");
+_Static_assert(SAMPLE_KEY_BYTES == 8 * 4 + 8, "no padding: it is compared as bytes");
 
 const char *frame_kind_name(enum frame_kind kind)
 {
@@ -123,18 +126,24 @@ static uint32_t blob_intern(struct profile *profile, struct table *table, const 
 struct profile *profile_new(void)
 {
 	CLEANUP(profile_freep) struct profile *profile = calloc(1, sizeof(*profile));
+	struct profile_value_type samples;
 
 	if (!profile)
 		return NULL;
 	profile->strings.item_bytes = sizeof(struct blob);
 	profile->stacks.item_bytes = sizeof(struct blob);
+	profile->labels.item_bytes = sizeof(struct blob);
 	profile->mappings.item_bytes = sizeof(struct profile_mapping);
 	profile->functions.item_bytes = sizeof(struct profile_function);
 	profile->locations.item_bytes = sizeof(struct profile_location);
 	profile->samples.item_bytes = sizeof(struct profile_sample);
 	profile->arena = arena_new(MAX_BLOB_BYTES);
-	if (!profile->arena || profile_string(profile, "") != PROFILE_EMPTY_STRING)
+	if (!profile->arena || profile_string(profile, "") != PROFILE_EMPTY_STRING || profile_labels(profile, NULL, 0) != PROFILE_NO_LABELS)
 		return NULL;
+	samples = (struct profile_value_type){ .type = profile_string(profile, "samples"), .unit = profile_string(profile, "count") };
+	if (samples.type == PROFILE_NONE || samples.unit == PROFILE_NONE)
+		return NULL;
+	profile_set_value_types(profile, &samples, 1, 0);
 	return MOVE(profile);
 }
 
@@ -144,6 +153,7 @@ void profile_free(struct profile *profile)
 		return;
 	table_done(&profile->strings);
 	table_done(&profile->stacks);
+	table_done(&profile->labels);
 	table_done(&profile->mappings);
 	table_done(&profile->functions);
 	table_done(&profile->locations);
@@ -179,6 +189,13 @@ uint32_t profile_stack(struct profile *profile, const uint32_t *locations, uint3
 	return blob_intern(profile, &profile->stacks, nr_locations ? locations : &none, nr_locations * sizeof(*locations), 0);
 }
 
+uint32_t profile_labels(struct profile *profile, const struct profile_label *labels, uint32_t nr_labels)
+{
+	static const struct profile_label none;
+
+	return blob_intern(profile, &profile->labels, nr_labels ? labels : &none, nr_labels * sizeof(*labels), 0);
+}
+
 int profile_add(struct profile *profile, const struct profile_sample *sample)
 {
 	uint32_t nr_before = profile->samples.nr, i = table_intern(&profile->samples, sample, SAMPLE_KEY_BYTES);
@@ -187,9 +204,18 @@ int profile_add(struct profile *profile, const struct profile_sample *sample)
 	if (i == PROFILE_NONE)
 		return -ENOMEM;
 	entry = table_at(&profile->samples, i);
-	if (i != nr_before && __builtin_add_overflow(entry->count, sample->count, &entry->count))
-		entry->count = UINT64_MAX;
+	for (uint32_t value = 0; i != nr_before && value < PROFILE_MAX_VALUES; value++) {
+		if (__builtin_add_overflow(entry->values[value], sample->values[value], &entry->values[value]))
+			entry->values[value] = sample->values[value] < 0 ? INT64_MIN : INT64_MAX;
+	}
 	return 0;
+}
+
+void profile_set_value_types(struct profile *profile, const struct profile_value_type *types, uint32_t nr_types, uint32_t shown)
+{
+	memcpy(profile->value_types, types, nr_types * sizeof(*types));
+	profile->nr_value_types = nr_types;
+	profile->shown_value = shown;
 }
 
 const char *profile_string_text(const struct profile *profile, uint32_t string)
@@ -223,6 +249,25 @@ const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, 
 const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample)
 {
 	return table_at(&profile->samples, sample);
+}
+
+const struct profile_label *profile_labels_at(const struct profile *profile, uint32_t labels, uint32_t *ret_nr_labels)
+{
+	const struct blob *blob = table_at(&profile->labels, labels);
+
+	*ret_nr_labels = (uint32_t)(blob->size / sizeof(struct profile_label));
+	return blob->bytes;
+}
+
+const struct profile_value_type *profile_value_types(const struct profile *profile, uint32_t *ret_nr_types)
+{
+	*ret_nr_types = profile->nr_value_types;
+	return profile->value_types;
+}
+
+uint32_t profile_shown_value(const struct profile *profile)
+{
+	return profile->shown_value;
 }
 
 uint32_t profile_nr_strings(const struct profile *profile)

@@ -11,6 +11,8 @@
 
 #define PROFILE_NONE UINT32_MAX /* no such entry, or no memory for it */
 #define PROFILE_EMPTY_STRING 0  /* the string "" of every profile */
+#define PROFILE_NO_LABELS 0     /* the empty set of every profile */
+#define PROFILE_MAX_VALUES 4    /* of a sample; Go's heap profiles have as many */
 
 /* The function names of FRAME_MISSED. */
 #define PROFILE_MISSED_USER "[Missed User Stack]"
@@ -47,11 +49,26 @@ struct profile_location {
 	uint32_t is_inlined;   /* 1: into the function of the next location of the stack, which has the same pc; else 0 */
 };
 
-struct profile_sample { /* equal ones (but for count) are one */
+struct profile_value_type { /* strings: "samples", "count"; "cpu", "nanoseconds" */
+	uint32_t type, unit;
+};
+
+struct profile_label { /* zeroed before it is filled: it is compared as bytes */
+	uint32_t key, text; /* strings; text "" for a number */
+	int64_t number;
+	uint32_t unit;      /* string: of the number, "" when it has none */
+	uint32_t is_number; /* 1, else 0 */
+};
+
+struct profile_sample { /* equal ones (but for values) are one */
 	uint32_t user_stack, kernel_stack; /* PROFILE_NONE: that side does not exist, or was not asked for */
-	uint32_t tgid, tid, cpu;
+	uint32_t tgid, tid;                /* 0: not known */
+	uint32_t cpu;                      /* PROFILE_NONE: not known */
 	uint32_t comm;                     /* string */
-	uint64_t count;                    /* ticks */
+	uint32_t labels;                   /* what else is known of it; PROFILE_NO_LABELS */
+	uint32_t pad;                      /* zero */
+	uint64_t time_ns;                  /* since 1970; 0: not recorded, the sample stands for all times of the profile */
+	int64_t values[PROFILE_MAX_VALUES];/* by profile_value_type; those beyond the profile's number of them are 0 */
 };
 
 const char *frame_kind_name(enum frame_kind kind); /* "native", "kernel", "missed", "mark" */
@@ -70,8 +87,12 @@ uint32_t profile_mapping(struct profile *profile, const struct profile_mapping *
 uint32_t profile_function(struct profile *profile, const struct profile_function *function);
 uint32_t profile_location(struct profile *profile, const struct profile_location *location);
 uint32_t profile_stack(struct profile *profile, const uint32_t *locations, uint32_t nr_locations); /* leaf first */
-/* Adds `sample->count` to the equal sample or makes one. 0 or -ENOMEM. */
+uint32_t profile_labels(struct profile *profile, const struct profile_label *labels, uint32_t nr_labels); /* in the order given */
+/* Adds the sample's values to those of the equal sample or makes one. Values that would overflow stay at the limit. 0 or -ENOMEM. */
 MUST_CHECK int profile_add(struct profile *profile, const struct profile_sample *sample);
+/* What the values are, 1 to PROFILE_MAX_VALUES; a new profile has one, samples in count. `shown` is the number of the one that formats with room for
+ * one value write. */
+void profile_set_value_types(struct profile *profile, const struct profile_value_type *types, uint32_t nr_types, uint32_t shown);
 
 /* Readers. Borrowed until the next call that adds an entry of the same kind; the number must be a valid one. */
 const char *profile_string_text(const struct profile *profile, uint32_t string);
@@ -80,6 +101,9 @@ const struct profile_function *profile_function_at(const struct profile *profile
 const struct profile_location *profile_location_at(const struct profile *profile, uint32_t location);
 const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, uint32_t *ret_nr_locations);
 const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample);
+const struct profile_label *profile_labels_at(const struct profile *profile, uint32_t labels, uint32_t *ret_nr_labels);
+const struct profile_value_type *profile_value_types(const struct profile *profile, uint32_t *ret_nr_types);
+uint32_t profile_shown_value(const struct profile *profile);
 uint32_t profile_nr_strings(const struct profile *profile);
 uint32_t profile_nr_mappings(const struct profile *profile);
 uint32_t profile_nr_functions(const struct profile *profile);

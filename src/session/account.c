@@ -44,7 +44,6 @@ void session_fill_account(struct sonde_session *session)
 	struct account *account = profile_account(session->profile);
 	struct utsname name;
 	struct rusage usage;
-	struct timespec now;
 
 	fill_counters(session, account);
 	fill_event(session, account);
@@ -52,8 +51,7 @@ void session_fill_account(struct sonde_session *session)
 		snprintf(account->host, sizeof(account->host), "%.63s", name.nodename);
 		snprintf(account->kernel, sizeof(account->kernel), "%.63s", name.release);
 	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	account->start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - (clock_ns() - session->start_ns);
+	account->start_unix_ns = session->start_ns + session->unix_offset_ns;
 	account->nr_cpus = sampler_nr_cpus(session->sampler);
 	account->bpf_map_bytes = sampler_map_bytes(session->sampler);
 	tracker_account(session->tracker, account);

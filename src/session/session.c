@@ -160,13 +160,15 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	session->new_ns = clock_ns();
 	session->account_text = BUFFER_INIT(1 << 20);
 	*ret_session = session;
-	session->book = stack_book_new();
 	session->profile = profile_new();
-	if (!session->book || !session->profile)
+	if (!session->profile)
 		return session_fail_setup(session, -ENOMEM);
 	err = session_take_options(session, options);
 	if (err)
 		return session_fail(session, SONDE_EXIT_USAGE, err);
+	session->book = stack_book_new(session->options.timestamps);
+	if (!session->book)
+		return session_fail_setup(session, -ENOMEM);
 	if (options->command_line)
 		snprintf(profile_account(session->profile)->command_line, sizeof(profile_account(session->profile)->command_line), "%s",
 			 options->command_line);
@@ -318,12 +320,13 @@ int sonde_session_run(struct sonde_session *session)
 		err = sample(session);
 	sampler_stop(session->sampler);
 	account->duration_ns = clock_ns() - session->start_ns;
+	session->unix_offset_ns = clock_unix_offset_ns();
 	if (session->command)
 		command_stop(session->command);
 	if (!err)
 		err = collect(session, UINT64_MAX); /* nothing is added any more */
 	if (!err)
-		err = stack_book_profile(session->book, tracker_processes(session->tracker), &naming, session->profile);
+		err = stack_book_profile(session->book, tracker_processes(session->tracker), &naming, session->unix_offset_ns, session->profile);
 	if (err)
 		return session_fail_setup(session, err);
 	session_fill_account(session);

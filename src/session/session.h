@@ -35,6 +35,7 @@ struct sonde_session {
 	struct diag diag;
 	int exit_code;
 	uint64_t new_ns, start_ns;            /* CLOCK_MONOTONIC */
+	uint64_t unix_offset_ns;              /* of CLOCK_REALTIME to it, at the end */
 	uint64_t looked_ns;                   /* when the targets and the command were last looked for */
 	struct targets targets;
 	struct command *command;

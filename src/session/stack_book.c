@@ -35,6 +35,7 @@ struct sample_key {
 	uint64_t user_stack, kernel_stack;
 	uint32_t tgid, tid, cpu;
 	uint8_t user_side, kernel_side, pad[2];
+	uint64_t time_ns; /* CLOCK_MONOTONIC; 0: those of all times are one */
 	char comm[SONDE_COMM_BYTES];
 };
 
@@ -57,14 +58,16 @@ struct stack_book {
 	struct u64_map raw_stacks;  /* id of a raw record -> its stack, until its sample comes */
 	struct place_table *places;
 	uint64_t nr_samples;
+	bool with_times;
 };
 
-struct stack_book *stack_book_new(void)
+struct stack_book *stack_book_new(bool with_times)
 {
 	struct stack_book *book = calloc(1, sizeof(*book));
 
 	if (!book)
 		return NULL;
+	book->with_times = with_times;
 	book->pending = book->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
 	book->stack_frames = book->stacks = book->samples = book->used = BUFFER_INIT(FRAMES_BYTES_MAX);
 	book->places = place_table_new();
@@ -132,6 +135,7 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 	key.tgid = record->tgid;
 	key.tid = record->tid;
 	key.cpu = record->cpu;
+	key.time_ns = book->with_times ? record->time_ns : 0;
 	key.user_side = record->user_side;
 	key.kernel_side = record->kernel_side;
 	memcpy(key.comm, record->comm, sizeof(key.comm));
@@ -417,14 +421,15 @@ static int profile_of_side(struct stack_book *book, uint8_t side, uint64_t hash,
 	return *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-static int profile_of_sample(struct stack_book *book, const struct sample *from, struct namer *namer, struct profile *profile)
+static int profile_of_sample(struct stack_book *book, const struct sample *from, uint64_t unix_offset_ns, struct namer *namer, struct profile *profile)
 {
 	struct profile_sample sample = {
 		.tgid = from->key.tgid,
 		.tid = from->key.tid,
 		.cpu = from->key.cpu,
 		.comm = profile_string(profile, from->key.comm),
-		.count = from->count,
+		.time_ns = from->key.time_ns ? from->key.time_ns + unix_offset_ns : 0,
+		.values = { from->count > INT64_MAX ? INT64_MAX : (int64_t)from->count },
 	};
 	int err = profile_of_side(book, from->key.user_side, from->key.user_stack, false, namer, profile, from->count, &sample.user_stack);
 
@@ -436,7 +441,8 @@ static int profile_of_sample(struct stack_book *book, const struct sample *from,
 	return err ? err : profile_add(profile, &sample);
 }
 
-int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, struct profile *profile)
+int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, uint64_t unix_offset_ns,
+		       struct profile *profile)
 {
 	struct namer *namer = namer_new(book->places, processes, naming, profile);
 	int err = namer ? give_up_waiting(book) : -ENOMEM;
@@ -445,7 +451,7 @@ int stack_book_profile(struct stack_book *book, const struct process_table *proc
 	if (!err)
 		err = namer_read_files(namer);
 	for (uint32_t i = 0; !err && i < nr_samples; i++)
-		err = profile_of_sample(book, sample_at(book, i), namer, profile);
+		err = profile_of_sample(book, sample_at(book, i), unix_offset_ns, namer, profile);
 	namer_free(namer);
 	return err;
 }

@@ -2,6 +2,7 @@
 /* stack_book: takes the kernel side's records and makes a profile of them. A stack's frames are looked up in the process table soon after
  * they arrive, while that still knows what was mapped then; names are looked up at the end, once per place in a file. One thread. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -12,7 +13,7 @@
 #include "session/stack_walker.h"
 
 struct stack_book;
-struct stack_book *stack_book_new(void); /* NULL: no memory */
+struct stack_book *stack_book_new(bool with_times); /* each sample for itself, with its time, or equal ones as one. NULL: no memory */
 void stack_book_free(struct stack_book *book);
 /* A record as the sampler gives it; copied. 0 or -ENOMEM. */
 MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
@@ -20,5 +21,6 @@ MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
  * what the walker gave. */
 MUST_CHECK int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker);
 uint64_t stack_book_nr_samples(const struct stack_book *book);
-/* Resolves names and fills `profile` with all samples; counts stops and misses in its account. 0 or -ENOMEM. */
-MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, struct profile *profile);
+/* Resolves names and fills `profile` with all samples; counts stops and misses in its account. `unix_offset_ns` makes CLOCK_MONOTONIC times of day. 0 or -ENOMEM. */
+MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, uint64_t unix_offset_ns,
+				  struct profile *profile);

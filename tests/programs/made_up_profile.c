@@ -198,7 +198,7 @@ struct profile *made_up_profile(void)
 	account_note(profile_account(profile), "the event \"cycles\" is not there; sampled cpu-clock <b>instead</b>");
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
 		const struct made_up_sample *from = &samples[i];
-		struct profile_sample sample = { .tgid = from->tgid, .tid = from->tid, .cpu = from->cpu, .count = from->count };
+		struct profile_sample sample = { .tgid = from->tgid, .tid = from->tid, .cpu = from->cpu, .values = { (int64_t)from->count } };
 
 		sample.user_stack = add_stack(profile, from->user);
 		sample.kernel_stack = add_stack(profile, from->kernel);
@@ -264,7 +264,7 @@ struct profile *made_up_big_profile(uint32_t nr_stacks)
 		struct profile_sample sample = { .tgid = 100 + program, .tid = 100 + program + draw(&seed, 4), .cpu = draw(&seed, 2) };
 		uint32_t kind = draw(&seed, 10);
 
-		sample.count = 1 + draw(&seed, 5);
+		sample.values[0] = 1 + draw(&seed, 5);
 		sample.comm = profile_string(profile, comms[program]);
 		sample.user_stack = big_user_stack(profile, &seed, program);
 		sample.kernel_stack = kind < 2 ? add_stack(profile, kernel_read) : PROFILE_NONE;
@@ -272,8 +272,8 @@ struct profile *made_up_big_profile(uint32_t nr_stacks)
 			sample.user_stack = add_stack(profile, draw(&seed, 2) ? truncated : missed_user);
 		if (profile_add(profile, &sample))
 			return NULL;
-		profile_account(profile)->recorded += sample.count;
-		profile_account(profile)->stopped[kind == 9 ? SONDE_STOP_DEPTH : SONDE_STOP_COMPLETE] += sample.count;
+		profile_account(profile)->recorded += (uint64_t)sample.values[0];
+		profile_account(profile)->stopped[kind == 9 ? SONDE_STOP_DEPTH : SONDE_STOP_COMPLETE] += (uint64_t)sample.values[0];
 	}
 	close_account(profile_account(profile));
 	return MOVE(profile);

@@ -260,7 +260,7 @@ def inlined_lines():
 			continue
 		check_inlined(report, stack, [("main.inlinedInner", lines["inner"], True), ("main.inlinedMiddle", lines["middle"], True),
 			("main.callsInlined", lines["outer"], False)])
-		nr += sample["count"]
+		nr += sample["values"][0]
 	check(nr > 20, "only %d samples in inlined code" % nr)
 	return "%d samples" % nr
 

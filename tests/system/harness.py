@@ -270,7 +270,7 @@ def parse_json(report):
 
 	def frames_of(stack):
 		return [] if stack is None else [names[frame] for frame in report["stacks"][stack]][::-1]
-	return [Stack(sample["comm"], frames_of(sample["user_stack"]), frames_of(sample["kernel_stack"]), sample["count"], sample["pid"])
+	return [Stack(sample["comm"], frames_of(sample["user_stack"]), frames_of(sample["kernel_stack"]), sample["values"][0], sample["pid"])
 		for sample in report["samples"]]
 
 

@@ -97,8 +97,8 @@ def json_says_the_whole():
 	for which in PROFILES:
 		profile = load(which)
 		account = profile["account"]
-		check_equal((profile["format"], profile["version"]), ("sonde-profile", 1), "head")
-		check_equal(sum(s["count"] for s in profile["samples"]), account["recorded"], "recorded")
+		check_equal((profile["format"], profile["version"]), ("sonde-profile", 2), "head")
+		check_equal(sum(s["values"][0] for s in profile["samples"]), account["recorded"], "recorded")
 		lost = sum(account["filtered"].values()) + sum(account["dropped"].values())
 		check_equal(account["ticks"], account["recorded"] + lost, "ticks")
 		for frame in profile["frames"]:
@@ -115,7 +115,7 @@ def json_says_the_whole():
 def json_is_read_by_node():
 	if not find_tool("node"):
 		skip("no node")
-	script = "const p = JSON.parse(require('fs').readFileSync(0)); console.log(p.samples.reduce((n, s) => n + s.count, 0))"
+	script = "const p = JSON.parse(require('fs').readFileSync(0)); console.log(p.samples.reduce((n, s) => n + s.values[0], 0))"
 	with open(os.path.join(made("small"), "profile.json"), "rb") as file:
 		status, out, err = run(["node", "-e", script], stdin=file)
 	check(status == 0, err)
@@ -159,7 +159,7 @@ def pprof_reads_every_sample():
 		period = 10 ** 9 // profile["account"]["freq_hz"]
 		check_equal(len(samples), len(profile["samples"]), "samples")
 		for (values, stack, labels), (sample, names) in zip(samples, stacks_of(profile)):
-			check_equal(values, (sample["count"], sample["count"] * period), "values")
+			check_equal(values, (sample["values"][0], sample["values"][0] * period), "values")
 			check_equal([name for n in stack for name in locations[n][1]], [plain(name) for name in names], "stack of %r" % sample)
 			want = {key: "%d %s" % (sample[key], key) for key in ("pid", "tid", "cpu")} # the key is the unit
 			want["comm"] = plain(sample["comm"])
@@ -195,15 +195,15 @@ def pprof_adds_up_as_we_do():
 	profile = load("big")
 	flat, cumulative = collections.Counter(), collections.Counter()
 	for sample, names in stacks_of(profile):
-		flat[names[0]] += sample["count"]
+		flat[names[0]] += sample["values"][0]
 		for name in set(names):
-			cumulative[name] += sample["count"]
+			cumulative[name] += sample["values"][0]
 	rows = re.findall(r"^ *(\d+) +\S+ +\S+ +(\d+) +\S+ +(.*)$", pprof("big", "-top", "-nodecount=100000", "-nodefraction=0", "-sample_index=samples"), re.M)
 	got = {name: (int(own), int(total)) for own, total, name in rows}
 	check_equal(got, {name: (flat[name], cumulative[name]) for name in cumulative}, "flat and cumulative")
 	for key, value, filter_ in (("comm", "python3", "python3"), ("cpu", 0, "0:0"), ("tid", 101, "101:101")):
 		samples, _, _ = parse_raw(pprof("big", "-raw", "-tagfocus=%s=%s" % (key, filter_)))
-		want = sum(s["count"] for s in profile["samples"] if s[key] == value)
+		want = sum(s["values"][0] for s in profile["samples"] if s[key] == value)
 		check_equal(sum(values[0] for values, _, _ in samples), want, "-tagfocus=%s" % key)
 
 
@@ -218,14 +218,14 @@ def inferno_reads_every_line():
 		want = collections.Counter()
 		for sample, names in stacks_of(profile):
 			frames = [sample["comm"]] + [name or "[unknown]" for name in reversed(names)]
-			want[";".join(plain(frame).replace(";", ":") for frame in frames)] += sample["count"]
+			want[";".join(plain(frame).replace(";", ":") for frame in frames)] += sample["values"][0]
 		check_equal(totals, want, "folded lines against the JSON")
 		status, out, err = run([inferno_tool(), "--minwidth", "0", os.path.join(made(which), "profile.folded")])
 		check(status == 0 and not err, err)
 		titles = [title.text for title in ElementTree.fromstring(out).iter("{http://www.w3.org/2000/svg}title")]
 		recorded = profile["account"]["recorded"]
 		check("all ({:,} samples, 100%)".format(recorded) in titles, "inferno's total: %s" % [t for t in titles if t.startswith("all ")])
-		own = sum(s["count"] for s in profile["samples"] if s["comm"] == "worker")
+		own = sum(s["values"][0] for s in profile["samples"] if s["comm"] == "worker")
 		check(not own or any(title.startswith("worker ({:,} samples".format(own)) for title in titles), "inferno's worker")
 
 

@@ -141,7 +141,7 @@ def every_tick_is_accounted_for():
 			report = json.loads(read(path))
 			account = report["account"]
 			check_law(account)
-			check_equal(sum(sample["count"] for sample in report["samples"]), account["recorded"], "samples of %s" % (args,))
+			check_equal(sum(sample["values"][0] for sample in report["samples"]), account["recorded"], "samples of %s" % (args,))
 			check_equal(sum(account["stopped"].values()) + account["missed_user"] >= 0, True, "stops")
 			check(account["recorded"] > 100, "%s recorded %d" % (args, account["recorded"]))
 			notes.append("%d=%d+%d+%d" % (account["ticks"], account["recorded"], sum(account["filtered"].values()), sum(account["dropped"].values())))
@@ -287,7 +287,7 @@ def idle_is_hidden_and_counted():
 			check(running.finish().code in (0, 5), "exit code")
 		report = json.loads(read(path))
 		filtered = report["account"]["filtered"]["idle"]
-		shown = sum(sample["count"] for sample in report["samples"] if sample["pid"] == 0)
+		shown = sum(sample["values"][0] for sample in report["samples"] if sample["pid"] == 0)
 		check((shown if field == "filtered" else filtered) == 0, "%s: %d filtered, %d shown" % (args, filtered, shown))
 		got = (filtered + shown) / 499
 		check(got <= 1.2 * idle + 0.3 and (got > 0 or idle < 1), "%s: %.2f s of idle samples, the kernel says %.2f s" % (args, got, idle))
@@ -514,7 +514,7 @@ def hostile_names():
 		check(all(stack.user[-2:] == ["main", "named_leaf"] or stack.count < 5 for stack in stacks), lambda: "%r: %r" % (name, folded[:300]))
 		check(sum(stack[3] for stack in parse_text(text.decode())) == total(stacks), lambda: "%r: text and folded differ" % name)
 		report = json.loads(document.decode())
-		check_equal(sum(sample["count"] for sample in report["samples"]), total(stacks), "samples of %r" % name)
+		check_equal(sum(sample["values"][0] for sample in report["samples"]), total(stacks), "samples of %r" % name)
 		check(b"</script><b>x" not in page, lambda: "%r breaks out of the page's script" % name)
 		check_equal(page.lower().count(b"<script"), page.lower().count(b"</script"), "script elements for %r" % name)
 

@@ -209,7 +209,7 @@ static void pprof_values(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
 	CLEANUP(buffer_done) struct buffer counted = BUFFER_INIT(MAX_BYTES);
-	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .count = 1ULL << 62 };
+	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .values = { 1LL << 62 } };
 
 	snprintf(profile_account(profile)->event, sizeof(profile_account(profile)->event), "page-faults");
 	snprintf(profile_account(profile)->event_unit, sizeof(profile_account(profile)->event_unit), "count");
@@ -330,7 +330,7 @@ static void one_side_needs_no_delimiter(void **state)
 static void an_empty_profile_is_a_report(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	static const char *const begins[] = { "\n", "", "{\"format\":\"sonde-profile\",\"version\":1,", "\x1f\x8b\x08", "<!doctype html>", "" };
+	static const char *const begins[] = { "\n", "", "{\"format\":\"sonde-profile\",\"version\":2,", "\x1f\x8b\x08", "<!doctype html>", "" };
 
 	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
 		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
@@ -437,12 +437,14 @@ static void every_allocation_of_a_profile_may_fail(void **state)
 			char text[32];
 			struct profile_location location = { .pc = i };
 			struct profile_sample sample = { .tid = i };
+			uint32_t string;
 
 			snprintf(text, sizeof(text), "%u", i);
-			if (profile_string(profile, text) == PROFILE_NONE || profile_location(profile, &location) == PROFILE_NONE ||
+			string = profile_string(profile, text);
+			if (string == PROFILE_NONE || profile_location(profile, &location) == PROFILE_NONE ||
 			    profile_stack(profile, &i, 1) == PROFILE_NONE || profile_add(profile, &sample))
 				break;
-			assert_string_equal(profile_string_text(profile, i + 1), text);
+			assert_string_equal(profile_string_text(profile, string), text);
 		}
 		fails_after = -1;
 	} while (failed);

@@ -17,10 +17,9 @@ static void strings_are_one(void **state)
 
 	assert_string_equal(profile_string_text(profile, PROFILE_EMPTY_STRING), "");
 	assert_int_equal(profile_string(profile, ""), PROFILE_EMPTY_STRING);
-	assert_int_equal(a, 1);
-	assert_int_equal(ab, 2);
+	assert_int_equal(ab, a + 1);
 	assert_int_equal(profile_string(profile, "a"), a);
-	assert_int_equal(profile_nr_strings(profile), 3);
+	assert_int_equal(profile_nr_strings(profile), ab + 1);
 	assert_string_equal(profile_string_text(profile, ab), "ab");
 }
 
@@ -67,20 +66,45 @@ static void equal_samples_add_up(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
 	struct profile_sample sample = {
-		.user_stack = 1, .kernel_stack = PROFILE_NONE, .tgid = 3, .tid = 4, .cpu = 5, .comm = 0, .count = 6
+		.user_stack = 1, .kernel_stack = PROFILE_NONE, .tgid = 3, .tid = 4, .cpu = 5, .comm = 0, .values = { 6 }
 	};
 
 	assert_int_equal(profile_add(profile, &sample), 0);
-	sample.count = 10;
+	sample.values[0] = 10;
 	assert_int_equal(profile_add(profile, &sample), 0);
 	sample.cpu = 0;
 	assert_int_equal(profile_add(profile, &sample), 0);
 	assert_int_equal(profile_nr_samples(profile), 2);
-	assert_int_equal(profile_sample_at(profile, 0)->count, 16);
-	assert_int_equal(profile_sample_at(profile, 1)->count, 10);
-	sample.count = UINT64_MAX;
+	assert_int_equal(profile_sample_at(profile, 0)->values[0], 16);
+	assert_int_equal(profile_sample_at(profile, 1)->values[0], 10);
+	sample.values[0] = INT64_MAX;
 	assert_int_equal(profile_add(profile, &sample), 0);
-	assert_true(profile_sample_at(profile, 1)->count == UINT64_MAX);
+	assert_true(profile_sample_at(profile, 1)->values[0] == INT64_MAX);
+}
+
+static void samples_differ_by_time_and_labels(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	struct profile_label labels[2] = { { .key = profile_string(profile, "user"), .text = profile_string(profile, "ada") },
+					   { .key = profile_string(profile, "bytes"), .number = -512, .is_number = 1 } };
+	uint32_t both = profile_labels(profile, labels, 2), one = profile_labels(profile, labels, 1), nr;
+	struct profile_sample sample = { .labels = both, .values = { 1, -2 } };
+
+	assert_int_equal(profile_labels(profile, NULL, 0), PROFILE_NO_LABELS);
+	assert_int_equal(profile_labels(profile, labels, 2), both);
+	assert_int_equal(profile_labels_at(profile, both, &nr)[1].number, -512);
+	assert_int_equal(nr, 2);
+	for (int round = 0; round < 2; round++) {
+		sample.labels = both;
+		assert_int_equal(profile_add(profile, &sample), 0);
+		sample.labels = one;
+		assert_int_equal(profile_add(profile, &sample), 0);
+		sample.time_ns = 5;
+		assert_int_equal(profile_add(profile, &sample), 0);
+		sample.time_ns = 0;
+	}
+	assert_int_equal(profile_nr_samples(profile), 3);
+	assert_int_equal(profile_sample_at(profile, 2)->values[1], -4);
 }
 
 /* Entries keep their numbers and texts while the tables grow. */
@@ -95,13 +119,13 @@ static void grows(void **state)
 			struct profile_function function = { .name = i, .line = 7 };
 
 			snprintf(text, sizeof(text), "string %u", i);
-			assert_int_equal(profile_string(profile, text), i + 1);
+			assert_int_equal(profile_string(profile, text), i + 3); /* after "", "samples", "count" */
 			assert_int_equal(profile_mapping(profile, &mapping), i);
 			assert_int_equal(profile_function(profile, &function), i);
 			assert_int_equal(profile_stack(profile, &i, 1), i);
 		}
 	}
-	assert_string_equal(profile_string_text(profile, 4712), "string 4711");
+	assert_string_equal(profile_string_text(profile, 4714), "string 4711");
 	assert_int_equal(profile_mapping_at(profile, 4711)->end_pc, 4712);
 	assert_int_equal(profile_function_at(profile, 99999)->name, 99999);
 }
@@ -147,6 +171,7 @@ int main(void)
 		cmocka_unit_test(locations_differ_in_any_field),
 		cmocka_unit_test(stacks_are_one),
 		cmocka_unit_test(equal_samples_add_up),
+		cmocka_unit_test(samples_differ_by_time_and_labels),
 		cmocka_unit_test(grows),
 		cmocka_unit_test(notes_have_a_cap),
 		cmocka_unit_test(notes_are_plain),

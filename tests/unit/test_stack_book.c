@@ -20,7 +20,7 @@ static struct profile *profile;
 
 static int set_up(void **state)
 {
-	book = stack_book_new();
+	book = stack_book_new(false);
 	processes = process_table_new();
 	profile = profile_new();
 	return !book || !processes || !profile;
@@ -81,7 +81,7 @@ static void send_raw(uint64_t id)
 static void finish(void)
 {
 	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
-	assert_int_equal(stack_book_profile(book, processes, &(struct naming){ 0 }, profile), 0);
+	assert_int_equal(stack_book_profile(book, processes, &(struct naming){ 0 }, 0, profile), 0);
 }
 
 /* The names of a stack's functions, leaf first, blanks between them. */
@@ -127,7 +127,7 @@ static void test_complete(void **state)
 	assert_int_equal(stack_book_nr_samples(book), 1);
 	assert_int_equal(profile_nr_samples(profile), 1);
 	sample = profile_sample_at(profile, 0);
-	assert_true(sample->tgid == TGID && sample->tid == TGID + 1 && sample->cpu == 1 && sample->count == 1);
+	assert_true(sample->tgid == TGID && sample->tid == TGID + 1 && sample->cpu == 1 && sample->values[0] == 1);
 	assert_string_equal(profile_string_text(profile, sample->comm), "worker");
 	assert_int_equal(sample->kernel_stack, PROFILE_NONE);
 	check_user(0, "[unknown] [unknown] [unknown]");
@@ -158,8 +158,8 @@ static void test_equal_samples_are_one(void **state)
 	finish();
 	assert_int_equal(stack_book_nr_samples(book), 6);
 	assert_int_equal(profile_nr_samples(profile), 2);
-	assert_int_equal(profile_sample_at(profile, 0)->count, 5);
-	assert_int_equal(profile_sample_at(profile, 1)->count, 1);
+	assert_int_equal(profile_sample_at(profile, 0)->values[0], 5);
+	assert_int_equal(profile_sample_at(profile, 1)->values[0], 1);
 	check_user(1, NULL);
 	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 5);
 }
@@ -175,7 +175,7 @@ static void test_missed_sides(void **state)
 	send_sample(SONDE_SIDE_STORED, 4711, SONDE_SIDE_NONE, 0); /* a body that never came */
 	finish();
 	check_user(0, PROFILE_MISSED_USER);
-	assert_int_equal(profile_sample_at(profile, 0)->count, 11); /* and the one whose body never came */
+	assert_int_equal(profile_sample_at(profile, 0)->values[0], 11); /* and the one whose body never came */
 	assert_string_equal(names_of(profile_sample_at(profile, 1)->kernel_stack), PROFILE_MISSED_KERNEL);
 	check_user(2, NULL);
 	assert_int_equal(account->missed_user, 12);
@@ -265,7 +265,7 @@ static void test_raw(void **state)
 	assert_int_equal(nr_walks, 2);
 	assert_int_equal(stack_book_nr_samples(book), 4);
 	assert_int_equal(profile_nr_samples(profile), 2);
-	assert_int_equal(profile_sample_at(profile, 0)->count, 3);
+	assert_int_equal(profile_sample_at(profile, 0)->values[0], 3);
 	check_user(0, "[unknown] [unknown] [unknown]");
 	check_user(1, PROFILE_MISSED_USER);
 	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 3);
