@@ -85,6 +85,7 @@ def run_one(number, name, function):
 
 
 def run_tests():
+	signal.signal(signal.SIGHUP, signal.SIG_DFL) # as a shell starts programs, also where nohup started us
 	signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)) # so that atexit and the context managers clean up
 	chosen = [f for f in TESTS if not sys.argv[1:] or any(part in f.__name__ for part in sys.argv[1:])]
 	print("1..%d" % len(chosen), flush=True)
