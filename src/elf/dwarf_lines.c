@@ -6,6 +6,7 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -59,12 +60,37 @@ static bool next_unit(struct dwarf_lines *lines, Dwarf_CU **cu, uint8_t *ret_typ
 	return true;
 }
 
+/* As libdw left it: unpacked. */
+static struct dwarf_bytes section_bytes(Elf *elf, const char *name)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	while (!elf_getshdrstrndx(elf, &names) && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		Elf_Data *data;
+		const char *found;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS || header.sh_flags & SHF_COMPRESSED)
+			continue;
+		found = elf_strptr(elf, names, header.sh_name);
+		if (!found || (strncmp(found, ".debug_", 7) && strncmp(found, ".zdebug_", 8)) || strcmp(strchr(found, '_') + 1, name) != 0)
+			continue;
+		data = elf_getdata(section, NULL);
+		return data && data->d_buf ? (struct dwarf_bytes){ data->d_buf, data->d_size } : (struct dwarf_bytes){ 0 };
+	}
+	return (struct dwarf_bytes){ 0 };
+}
+
 static int open_libdw(struct dwarf_lines *lines)
 {
 	lines->dwarf = dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
 	lines->nr_libdw_bytes = 0;
 	if (!lines->dwarf)
 		return -EBADMSG;
+	lines->line_tables = section_bytes(lines->elf, "line");
+	lines->line_texts = section_bytes(lines->elf, "line_str");
+	lines->debug_texts = section_bytes(lines->elf, "str");
 	dwarf_alt_open(lines);
 	return 0;
 }

@@ -139,12 +139,26 @@ int dwarf_name(struct dwarf_lines *lines, Dwarf_Die *unit, Dwarf_Die *die, const
 	return err == -EFBIG ? 0 : err;
 }
 
+/* A .dwo counts in its own list of files, which has no rows. */
+static int call_file(struct dwarf_lines *lines, const struct dwarf_unit *unit, Dwarf_Die *unit_die, Dwarf_Die *code, uint32_t number,
+		     const char **ret_path)
+{
+	Dwarf_Files *files;
+	size_t nr_files;
+	const char *path;
+
+	if (code->addr == unit_die->addr) {
+		*ret_path = number < unit->nr_files ? unit->files[number] : "";
+		return 0;
+	}
+	path = dwarf_getsrcfiles(code, &files, &nr_files) ? NULL : dwarf_filesrc(files, number, NULL, NULL);
+	return path ? dwarf_path(lines, dwarf_attr_text(unit_die, DW_AT_comp_dir), "", path, ret_path) : 0;
+}
+
 static int read_facts(struct dwarf_lines *lines, const struct dwarf_unit *unit, const struct dwarf_node *node, struct dwarf_facts *facts)
 {
 	Dwarf_Die unit_die, code, die;
 	Dwarf_Attribute attribute;
-	Dwarf_Files *files;
-	size_t nr_files;
 	int err;
 
 	if (!dwarf_unit_dies(lines, unit, &unit_die, &code) || !dwarf_offdie(dwarf_cu_getdwarf(code.cu), node->die, &die))
@@ -154,11 +168,8 @@ static int read_facts(struct dwarf_lines *lines, const struct dwarf_unit *unit, 
 	if (err || node->parent == DWARF_NONE)
 		return err || dwarf_entrypc(&die, &facts->start_vaddr) == 0 ? err : 0;
 	facts->call_line = number_of(dwarf_attr(&die, DW_AT_call_line, &attribute));
-	if (dwarf_attr(&die, DW_AT_call_file, &attribute) && !dwarf_getsrcfiles(&code, &files, &nr_files)) {
-		const char *path = dwarf_filesrc(files, number_of(&attribute), NULL, NULL);
-
-		err = path ? dwarf_path(lines, dwarf_attr_text(&unit_die, DW_AT_comp_dir), path, &facts->call_file) : 0;
-	}
+	if (dwarf_attr(&die, DW_AT_call_file, &attribute))
+		err = call_file(lines, unit, &unit_die, &code, number_of(&attribute), &facts->call_file);
 	return err == -EFBIG ? 0 : err;
 }
 

@@ -41,6 +41,11 @@ struct dwarf_unit {
 	uint32_t nr_nodes, max_nodes, nr_facts, max_facts, nr_rows, max_rows, nr_files;
 };
 
+struct dwarf_bytes { /* of a section; none when size is 0 */
+	const void *at;
+	size_t size;
+};
+
 struct dwarf_lines {
 	const struct elf_file *file; /* borrowed */
 	char *debug_dir;
@@ -50,7 +55,8 @@ struct dwarf_lines {
 	void *mapping; /* of the file; NULL: it is in memory */
 	size_t nr_mapped;
 	bool is_compressed;
-	struct dwarf_spans code; /* whose owners are units */
+	struct dwarf_bytes line_tables, line_texts, debug_texts; /* .debug_line, .debug_line_str, .debug_str, while libdw is open */
+	struct dwarf_spans code;				 /* whose owners are units */
 	struct dwarf_unit *units;
 	uint32_t nr_units, max_units;
 	uint64_t nr_bytes, nr_libdw_bytes; /* in our tables; about what libdw holds since it was opened */
@@ -67,14 +73,18 @@ struct dwarf_lines {
 void *dwarf_grow(void *items, uint32_t nr, uint32_t *capacity, uint32_t max, size_t item_size);
 /* One copy of each text, kept until dwarf_lines_free. 0; -ENOMEM; -EFBIG when there are too many. */
 MUST_CHECK int dwarf_text(struct dwarf_lines *lines, const char *text, const char **ret_text);
-/* The same of a path as libdw gives it, that is with its directory, which may itself count from the unit's (`folder`, may be NULL) or be
- * that one: where the unit's is relative as well, a path that starts with it is taken for one in it. Without "./" and "//". */
-MUST_CHECK int dwarf_path(struct dwarf_lines *lines, const char *folder, const char *path, const char **ret_path);
+/* The same of a path, whose directory (`between`, may be "") may itself count from the unit's (`folder`, may be NULL) or be that one: where
+ * the unit's is relative as well, a path that starts with it is taken for one in it. Without "./" and "//". */
+MUST_CHECK int dwarf_path(struct dwarf_lines *lines, const char *folder, const char *between, const char *name, const char **ret_path);
 /* A DIE's text, its own or that of what it refers to; NULL: none, or an empty one. Borrowed from libdw. */
 const char *dwarf_attr_text(Dwarf_Die *die, unsigned int attribute);
 
 /* Adds what the unit's DIE says that it covers to the file's ranges. 0; -ENOMEM; -EFBIG. */
 MUST_CHECK int dwarf_unit_ranges(struct dwarf_lines *lines, Dwarf_Die *unit, uint32_t number);
+/* Linkers leave what they removed at 0 or the like; that is no code. */
+bool dwarf_is_code(const struct dwarf_lines *lines, uint64_t elf_vaddr);
+/* The unit's rows and files. 0; -EFBIG when something was left out; -ENOMEM. */
+MUST_CHECK int dwarf_unit_rows(struct dwarf_lines *lines, struct dwarf_unit *unit, Dwarf_Die *die);
 /* One range, or all that a DIE has, as far as they are code, counted in *nr. 0; -ENOMEM; -EFBIG. */
 MUST_CHECK int dwarf_add_range(struct dwarf_lines *lines, struct dwarf_spans *spans, uint64_t start, uint64_t end, uint32_t owner,
 			       uint32_t *nr);

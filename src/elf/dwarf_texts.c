@@ -72,8 +72,8 @@ static bool add_path(char *plain, size_t *length, const char *path)
 
 		if (*length + 1 >= DWARF_MAX_NAME)
 			return false;
-		if (starts && at[0] == '.' && at[1] == '/') {
-			at += 2;
+		if (starts && at[0] == '.' && (at[1] == '/' || !at[1])) {
+			at += at[1] ? 2 : 1;
 			continue;
 		}
 		if (*at != '/' || !*length || plain[*length - 1] != '/')
@@ -84,14 +84,23 @@ static bool add_path(char *plain, size_t *length, const char *path)
 	return true;
 }
 
-int dwarf_path(struct dwarf_lines *lines, const char *folder, const char *path, const char **ret_path)
+static bool add_folder(char *plain, size_t *length, const char *folder)
+{
+	return add_path(plain, length, folder) && (!*length || add_path(plain, length, "/"));
+}
+
+int dwarf_path(struct dwarf_lines *lines, const char *folder, const char *between, const char *name, const char **ret_path)
 {
 	size_t length = 0, folder_length = folder ? strlen(folder) : 0;
+	const char *first = *name == '/' || !*between ? name : between;
 	bool is_whole =
-	    *path == '/' || !folder_length || (*folder != '/' && strncmp(path, folder, folder_length) == 0 && path[folder_length] == '/');
+	    *first == '/' || !folder_length ||
+	    (*folder != '/' && strncmp(first, folder, folder_length) == 0 && (first[folder_length] == '/' || (first == between && !first[folder_length])));
 	char plain[DWARF_MAX_NAME];
 
-	if (!is_whole && strcmp(folder, ".") != 0 && !(add_path(plain, &length, folder) && add_path(plain, &length, "/")))
+	if (!is_whole && !add_folder(plain, &length, folder))
 		return -EFBIG;
-	return add_path(plain, &length, path) ? dwarf_text(lines, plain, ret_path) : -EFBIG;
+	if (first == between && !add_folder(plain, &length, between))
+		return -EFBIG;
+	return add_path(plain, &length, name) ? dwarf_text(lines, plain, ret_path) : -EFBIG;
 }

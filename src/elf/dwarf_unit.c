@@ -6,14 +6,10 @@
 
 #include "elf/dwarf_private.h"
 
-#define MAX_ROWS	 (1u << 25)
-#define MAX_FILES	 (1u << 20)
-#define LIBDW_ROW_BYTES	 64 /* its own record of a row, and what goes with it */
 #define LIBDW_UNIT_BYTES 32768
 #define DWO_UNIT_BYTES	 262144
 
-/* Linkers leave what they removed at 0 or the like; that is no code. */
-static bool is_code(const struct dwarf_lines *lines, uint64_t elf_vaddr)
+bool dwarf_is_code(const struct dwarf_lines *lines, uint64_t elf_vaddr)
 {
 	uint32_t nr = elf_file_nr_segments(lines->file);
 
@@ -28,7 +24,7 @@ static bool is_code(const struct dwarf_lines *lines, uint64_t elf_vaddr)
 
 int dwarf_add_range(struct dwarf_lines *lines, struct dwarf_spans *spans, uint64_t start, uint64_t end, uint32_t owner, uint32_t *nr)
 {
-	if (!is_code(lines, start))
+	if (!dwarf_is_code(lines, start))
 		return 0;
 	(*nr)++;
 	return dwarf_spans_add(spans, start, end, owner);
@@ -50,76 +46,6 @@ int dwarf_unit_ranges(struct dwarf_lines *lines, Dwarf_Die *unit, uint32_t numbe
 	uint32_t nr = 0;
 
 	return dwarf_add_ranges(lines, &lines->code, unit, number, &nr);
-}
-
-static int unit_file(struct dwarf_lines *lines, struct dwarf_unit *unit, const char *folder, Dwarf_Files *files, size_t number)
-{
-	const char *path = dwarf_filesrc(files, number, NULL, NULL);
-	int err = path ? dwarf_path(lines, folder, path, &unit->files[number]) : -EFBIG;
-
-	if (err == -EFBIG) {
-		unit->files[number] = "";
-		err = 0;
-	}
-	return err;
-}
-
-/* Of rows at one address the last counts; one that says what the row before says is left out. */
-static int add_row(struct dwarf_unit *unit, uint64_t vaddr, uint32_t line, uint32_t file)
-{
-	void *grown;
-
-	if (unit->nr_rows && unit->rows[unit->nr_rows - 1].vaddr == vaddr)
-		unit->nr_rows--;
-	if (unit->nr_rows && unit->rows[unit->nr_rows - 1].line == line && unit->rows[unit->nr_rows - 1].file == file)
-		return 0;
-	if (unit->nr_rows == unit->max_rows) {
-		grown = dwarf_grow(unit->rows, unit->nr_rows, &unit->max_rows, MAX_ROWS, sizeof(*unit->rows));
-		if (!grown)
-			return unit->max_rows >= MAX_ROWS ? -EFBIG : -ENOMEM;
-		unit->rows = grown;
-	}
-	unit->rows[unit->nr_rows++] = (struct dwarf_row){ vaddr, line, file };
-	return 0;
-}
-
-static int read_row(struct dwarf_lines *lines, struct dwarf_unit *unit, const char *folder, Dwarf_Line *line)
-{
-	bool is_end = false;
-	Dwarf_Files *files;
-	size_t file;
-	Dwarf_Addr vaddr;
-	int number = 0, err;
-
-	if (dwarf_lineaddr(line, &vaddr) || dwarf_lineendsequence(line, &is_end))
-		return 0;
-	if (is_end)
-		return add_row(unit, vaddr, 0, DWARF_NONE);
-	if (dwarf_lineno(line, &number) || dwarf_line_file(line, &files, &file) || file >= unit->nr_files)
-		return add_row(unit, vaddr, 0, DWARF_NONE);
-	err = unit->files[file] ? 0 : unit_file(lines, unit, folder, files, file);
-	return err ? err : add_row(unit, vaddr, number > 0 ? (uint32_t)number : 0, (uint32_t)file);
-}
-
-/* libdw sorts the rows by address, and ends of sequences before what starts there. */
-static int read_rows(struct dwarf_lines *lines, struct dwarf_unit *unit, Dwarf_Die *die)
-{
-	const char *folder = dwarf_attr_text(die, DW_AT_comp_dir);
-	Dwarf_Lines *found;
-	Dwarf_Files *files;
-	size_t nr, nr_files;
-	int err = 0;
-
-	if (dwarf_getsrclines(die, &found, &nr) || dwarf_getsrcfiles(die, &files, &nr_files))
-		return 0;
-	lines->nr_libdw_bytes += nr * LIBDW_ROW_BYTES;
-	unit->nr_files = nr_files < MAX_FILES ? (uint32_t)nr_files : MAX_FILES;
-	unit->files = calloc(unit->nr_files + 1u, sizeof(*unit->files));
-	if (!unit->files)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr && !err; i++)
-		err = read_row(lines, unit, folder, dwarf_onesrcline(found, i));
-	return err;
 }
 
 bool dwarf_unit_dies(struct dwarf_lines *lines, const struct dwarf_unit *unit, Dwarf_Die *ret_unit, Dwarf_Die *ret_code)
@@ -158,7 +84,7 @@ static int read_tables(struct dwarf_lines *lines, struct dwarf_unit *unit)
 	has_code = dwarf_unit_dies(lines, unit, &die, &code);
 	if (!die.addr)
 		return 0;
-	err = read_rows(lines, unit, &die);
+	err = dwarf_unit_rows(lines, unit, &die);
 	if (err == -EFBIG)
 		is_cut = true;
 	else if (err)
