@@ -2,32 +2,23 @@
 #include "process/object_table.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "base/u64_map.h"
+#include "process/mapped_file.h"
 
 #define MAX_OBJECTS (1u << 20)
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
 #define VDSO_BYTES_MAX (64u << 10)
 #define SAME_BYTES_MAX (32u << 20) /* larger files are not compared: each copy is a file of its own */
-#define COMPARED_BYTES 65536
-
-/* What tells a file from all others on this machine, and from what it was before it was written to. Zeroed before it is filled. */
-struct identity {
-	uint64_t device, inode, size;
-	int64_t changed_s, changed_ns;
-};
 
 struct entry {
 	struct object object;
-	struct identity identity;   /* all zero: not known */
+	struct file_identity identity; /* all zero: not known */
 	uint32_t nr_mapped, nr_held;
 	uint64_t idle_order;        /* grows with the time at which nr_mapped became 0 */
 	bool is_used;               /* else a free number */
@@ -37,10 +28,12 @@ struct entry {
 struct object_table {
 	struct entry *entries;
 	uint32_t nr_entries, capacity, nr_free;
-	uint32_t nr_met, nr_refused, nr_lost, nr_left;
+	uint32_t nr_met, nr_refused, nr_lost, nr_left, nr_hung;
+	char *first_hung;           /* path, or NULL */
+	struct mapped_files files;
 	uint64_t order;
 	uint64_t seed;              /* so that nobody can make files that are taken for others */
-	struct u64_map by_identity; /* hash of struct identity -> object */
+	struct u64_map by_identity; /* hash of struct file_identity -> object */
 	struct u64_map by_build_id; /* hash of build id and size -> object */
 	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
 };
@@ -76,6 +69,8 @@ void object_table_free(struct object_table *table)
 	for (uint32_t i = 0; i < table->nr_entries; i++)
 		forget_entry(&table->entries[i]);
 	free(table->entries);
+	free(table->first_hung);
+	mapped_files_done(&table->files);
 	u64_map_done(&table->by_identity);
 	u64_map_done(&table->by_build_id);
 	u64_map_done(&table->by_path);
@@ -90,6 +85,12 @@ uint32_t object_table_nr_refused(const struct object_table *table)
 uint32_t object_table_nr_lost(const struct object_table *table)
 {
 	return table->nr_lost;
+}
+
+uint32_t object_table_nr_hung(const struct object_table *table, const char **ret_path)
+{
+	*ret_path = table->first_hung ? table->first_hung : "";
+	return table->nr_hung;
 }
 
 uint32_t object_table_nr(const struct object_table *table)
@@ -186,96 +187,30 @@ static uint32_t add_object(struct object_table *table, struct elf_file *elf, con
 	return object;
 }
 
-/* A descriptor of O_PATH, which has no side effects on a device or FIFO. Only the file with this inode will do, unless it is 0. */
-static int open_same(const char *path, uint64_t inode)
+/* Of a file that could not be had: what is told of at the end. */
+static void count_failure(struct object_table *table, int err, const char *path)
 {
-	CLEANUP(closep) int fd = open(path, O_PATH | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || (inode && (fstat(fd, &st) || st.st_ino != inode)))
-		return -1;
-	return MOVE_FD(fd);
+	table->nr_refused += err == -EMFILE;
+	if (err != -ETIMEDOUT && err != -EBUSY)
+		return;
+	table->nr_hung++;
+	if (!table->first_hung)
+		table->first_hung = strdup(path);
 }
 
-/* Does the mapping still show what the event told of? The address may have been used again since. The inode need not agree: file systems on top of others
- * have two for one file, but then the name does. */
-static bool is_same_mapping(int fd, const char *link, uint64_t inode, const char *path)
+/* The file by the path it was met under, in our root: negative when another one, or none, has it now. */
+static int find_again(struct object_table *table, const struct entry *entry)
 {
-	const char *name = strrchr(path, '/'), *target_name;
-	char target[4096];
-	struct stat st;
-	ssize_t size;
-
-	if (!inode || (!fstat(fd, &st) && st.st_ino == inode))
-		return true;
-	size = readlink(link, target, sizeof(target) - 1);
-	target[size > 0 ? size : 0] = '\0';
-	target_name = strrchr(target, '/');
-	return name && target_name && !strncmp(target_name, name, strlen(name)); /* " (deleted)" may follow */
-}
-
-/* What the mapping or, if that cannot be had, its path leads to: in the process's own root, or in ours when it has ended. */
-static int locate(uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path)
-{
-	char at[4096 + 64];
-	int fd;
-
-	snprintf(at, sizeof(at), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, tgid, start_pc, end_pc);
-	fd = open_same(at, 0);
-	if (fd >= 0 && is_same_mapping(fd, at, inode, path))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	if (path[0] != '/')
-		return -1;
-	snprintf(at, sizeof(at), "/proc/%" PRIu32 "/root%s", tgid, path);
-	fd = open_same(at, inode);
-	return fd >= 0 ? fd : open_same(path, inode);
-}
-
-static int reopen(int path_fd)
-{
-	char at[64];
-
-	snprintf(at, sizeof(at), "/proc/self/fd/%d", path_fd);
-	return open(at, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-static struct identity identity_of(const struct stat *st)
-{
-	return (struct identity){
-		.device = st->st_dev,
-		.inode = st->st_ino,
-		.size = (uint64_t)st->st_size,
-		.changed_s = st->st_mtim.tv_sec,
-		.changed_ns = st->st_mtim.tv_nsec,
-	};
-}
-
-/* The file by the path it was met under, in our root: -1 when another one, or none, has it now. */
-static int find_again(const struct entry *entry)
-{
-	CLEANUP(closep) int fd = -1;
-	struct identity identity;
-	struct stat st;
-
 	if (!entry->identity.inode || entry->object.path[0] != '/')
-		return -1;
-	fd = open_same(entry->object.path, entry->identity.inode);
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -1;
-	identity = identity_of(&st);
-	return memcmp(&identity, &entry->identity, sizeof(identity)) ? -1 : MOVE_FD(fd);
+		return -ENOENT;
+	return mapped_file_find(&table->files, entry->object.path, &entry->identity);
 }
 
 static void open_again(struct object_table *table, struct entry *entry)
 {
-	CLEANUP(closep) int path_fd = find_again(entry);
-	CLEANUP(closep) int fd = path_fd < 0 ? -1 : reopen(path_fd);
+	int fd = find_again(table, entry);
 
-	if (fd >= 0 && !elf_file_open_fd(fd, NULL, &entry->object.elf))
-		fd = -1;
-	else
+	if (fd < 0 || mapped_file_open(&table->files, fd, entry->identity.device, &entry->object.elf))
 		table->nr_lost++;
 	entry->is_closed = false;
 	entry->idle_order = ++table->order;
@@ -291,51 +226,36 @@ const struct object *object_table_at(const struct object_table *table, uint32_t 
 }
 
 /* A build id says what a file claims to be, and a container may claim what it likes: only the same bytes are the same file. */
-static bool has_same_bytes(const struct elf_file *a, const struct elf_file *b)
-{
-	CLEANUP(freep) char *parts = malloc(2 * (size_t)COMPARED_BYTES);
-	uint64_t size = elf_file_size(a);
-
-	if (!parts || size != elf_file_size(b) || size > SAME_BYTES_MAX)
-		return false;
-	for (uint64_t off = 0; off < size; off += COMPARED_BYTES) {
-		size_t nr = size - off < COMPARED_BYTES ? (size_t)(size - off) : COMPARED_BYTES;
-
-		if (elf_file_read_at(a, off, parts, nr) || elf_file_read_at(b, off, parts + COMPARED_BYTES, nr) || memcmp(parts, parts + COMPARED_BYTES, nr))
-			return false;
-	}
-	return true;
-}
-
-static uint32_t find_copy(struct object_table *table, uint64_t key, const struct elf_file *elf)
+static uint32_t find_copy(struct object_table *table, uint64_t key, const struct elf_file *elf, uint64_t device)
 {
 	uint32_t cursor = 0, *known;
 
-	while ((known = u64_map_each(&table->by_build_id, key, &cursor))) {
+	while (elf_file_size(elf) <= SAME_BYTES_MAX && (known = u64_map_each(&table->by_build_id, key, &cursor))) {
 		const struct elf_file *other = object_table_at(table, *known)->elf;
+		uint64_t other_device = table->entries[*known].identity.device;
 
-		if (other && has_same_bytes(other, elf))
+		if (other && elf_file_size(other) == elf_file_size(elf) && mapped_file_is_same(&table->files, other, other_device, elf, device))
 			return *known;
 	}
 	return OBJECT_NONE;
 }
 
-/* Opens the ELF file behind `path_fd`, or finds the object that is a copy of it. */
-static uint32_t open_object(struct object_table *table, int path_fd, const char *path)
+/* Opens the ELF file behind `path_fd`, which is taken over, or finds the object that is a copy of it. */
+static uint32_t open_object(struct object_table *table, int path_fd, uint64_t device, const char *path)
 {
-	CLEANUP(closep) int fd = reopen(path_fd);
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	const struct build_id *id;
 	uint32_t object;
 	uint64_t key;
+	int err = mapped_file_open(&table->files, path_fd, device, &elf);
 
-	table->nr_refused += fd < 0 && errno == EMFILE;
-	if (fd < 0 || elf_file_open_fd(fd, NULL, &elf))
+	if (err) {
+		count_failure(table, err, path);
 		return add_object(table, NULL, path);
-	fd = -1;
+	}
 	id = elf_file_build_id(elf);
 	key = hash_bytes(id->bytes, id->size, elf_file_size(elf));
-	object = id->size ? find_copy(table, key, elf) : OBJECT_NONE;
+	object = id->size ? find_copy(table, key, elf, device) : OBJECT_NONE;
 	if (object != OBJECT_NONE)
 		return object;
 	object = add_object(table, MOVE(elf), path);
@@ -344,13 +264,14 @@ static uint32_t open_object(struct object_table *table, int path_fd, const char 
 	return object;
 }
 
-static uint32_t met_unreadable(struct object_table *table, const char *path)
+static uint32_t met_unreadable(struct object_table *table, const char *path, int err)
 {
 	uint64_t key = hash_bytes(path, strlen(path), 0);
 	uint32_t object, *known = u64_map_find(&table->by_path, key);
 
 	if (known)
 		return *known;
+	count_failure(table, err, path);
 	object = add_object(table, NULL, path);
 	if (object != OBJECT_NONE && u64_map_add(&table->by_path, key, object))
 		return OBJECT_NONE;
@@ -384,23 +305,22 @@ static uint32_t met_vdso(struct object_table *table)
 uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path)
 {
 	CLEANUP(closep) int path_fd = -1;
-	struct identity identity;
-	struct stat st;
+	struct file_identity identity;
 	uint32_t object, *known;
 	uint64_t key;
+	int err;
 
 	if (!strcmp(path, "[vdso]"))
 		return met_vdso(table);
-	path_fd = locate(tgid, start_pc, end_pc, inode, path);
-	table->nr_refused += path_fd < 0 && errno == EMFILE;
-	if (path_fd < 0 || fstat(path_fd, &st) || !S_ISREG(st.st_mode))
-		return met_unreadable(table, path);
-	identity = identity_of(&st);
+	path_fd = mapped_file_locate(&table->files, tgid, start_pc, end_pc, inode, path);
+	err = path_fd < 0 ? path_fd : mapped_file_identify(path_fd, &identity);
+	if (err)
+		return met_unreadable(table, path, err);
 	key = hash_bytes(&identity, sizeof(identity), table->seed);
 	known = u64_map_find(&table->by_identity, key);
 	if (known)
 		return *known;
-	object = open_object(table, path_fd, path);
+	object = open_object(table, MOVE_FD(path_fd), identity.device, path);
 	if (object == OBJECT_NONE || u64_map_add(&table->by_identity, key, object))
 		return OBJECT_NONE;
 	if (!table->entries[object].identity.inode)
@@ -430,7 +350,7 @@ static void close_idle(struct object_table *table, struct entry **idle, uint32_t
 
 	qsort(idle, nr_idle, sizeof(struct entry *), by_order);
 	for (uint32_t i = 0; i < nr_idle && nr_open > MAX_IDLE; i++) {
-		CLEANUP(closep) int fd = find_again(idle[i]);
+		CLEANUP(closep) int fd = find_again(table, idle[i]);
 
 		if (fd < 0 && nr_open <= max_idle)
 			continue;

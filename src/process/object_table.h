@@ -41,3 +41,5 @@ uint32_t object_table_nr_met(const struct object_table *table); /* with those th
 /* How many could not be opened because the process's limit of descriptors was reached, and how many that were closed could not be opened again. */
 uint32_t object_table_nr_refused(const struct object_table *table);
 uint32_t object_table_nr_lost(const struct object_table *table);
+/* How many files were left unread because their file system did not answer (FUSE, NFS), and the path of the first, "" for none. */
+uint32_t object_table_nr_hung(const struct object_table *table, const char **ret_path);

@@ -416,11 +416,15 @@ int tracker_prune(struct tracker *tracker, uint64_t time_ns)
 void tracker_account(const struct tracker *tracker, struct account *account)
 {
 	const struct object_table *objects = process_table_objects(tracker->processes);
+	const char *hung;
+	uint32_t nr_hung = object_table_nr_hung(objects, &hung);
 
 	account->nr_processes = process_table_nr_processes(tracker->processes);
 	account->nr_objects = object_table_nr_met(objects);
 	if (object_table_nr_refused(objects))
 		account_note(account, "%u files were left unread for want of file descriptors: raise the limit (ulimit -n)", object_table_nr_refused(objects));
+	if (nr_hung)
+		account_note(account, "%u files were left unread, as their file system does not answer: %s%s", nr_hung, hung, nr_hung > 1 ? ", ..." : "");
 	if (object_table_nr_lost(objects))
 		account_note(account, "%u files that are not there any more have no names: [file+0x...]", object_table_nr_lost(objects));
 	if (rule_table_nr_refused(table_store_rules(tracker->store)))
