@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_RELA_BYTES	 ((size_t)512 << 20) /* of one section; libLLVM has 10 MB */
+/* Of all sections together, which may lie on one another. libLLVM has 10 MB of relocations. */
+#define MAX_RELA_BYTES	 ((size_t)512 << 20)
 #define MAX_PLT_BYTES	 ((size_t)64 << 20)
 #define MAX_SLOTS	 ((size_t)4 << 20)
 #define MAX_SYMTAB_BYTES ((size_t)384 << 20)
@@ -28,6 +29,7 @@ struct plt {
 	const struct elf_section *dynsym;
 	Elf64_Sym *syms;
 	size_t nr_syms;
+	size_t rela_left, plt_left; /* bytes that may still be read */
 	struct plt_names *names;
 };
 
@@ -105,9 +107,10 @@ static int read_slots(struct plt *plt, const struct elf_section *section)
 
 	if (section->entry_size != sizeof(Elf64_Rela) || !(section->flags & SHF_ALLOC))
 		return 0;
-	err = elf_file_read_section(plt->elf, section, MAX_RELA_BYTES, NULL, &bytes, &size);
+	err = elf_file_read_section(plt->elf, section, plt->rela_left, NULL, &bytes, &size);
 	if (err)
 		return err;
+	plt->rela_left -= size;
 	for (size_t off = 0; off + sizeof(Elf64_Rela) <= size && !plt->slots.err; off += sizeof(Elf64_Rela)) {
 		Elf64_Rela rela;
 
@@ -216,9 +219,10 @@ static int find_entries(struct plt *plt, const struct elf_section *section)
 
 	if (!(section->flags & SHF_EXECINSTR) || (strncmp(section->name, ".plt", 4) != 0 && strncmp(section->name, ".iplt", 5) != 0))
 		return 0;
-	err = elf_file_read_section(plt->elf, section, MAX_PLT_BYTES, NULL, &code, &size);
+	err = elf_file_read_section(plt->elf, section, plt->plt_left, NULL, &code, &size);
 	if (err)
 		return err == -ENODATA ? 0 : err;
+	plt->plt_left -= size;
 	if (elf_file_machine(plt->elf) == EM_AARCH64)
 		find_arm64(plt, section, code, size);
 	else
@@ -247,7 +251,11 @@ static int read_all(struct plt *plt)
 int plt_names_read(const struct elf_file *elf, struct plt_names *ret_names)
 {
 	CLEANUP(plt_names_done) struct plt_names names = { .entries = BUFFER_INIT(MAX_SLOTS * sizeof(struct plt_entry)) };
-	CLEANUP(plt_done) struct plt plt = { .elf = elf, .slots = BUFFER_INIT(MAX_SLOTS * sizeof(struct slot)), .names = &names };
+	CLEANUP(plt_done) struct plt plt = { .elf = elf,
+					     .slots = BUFFER_INIT(MAX_SLOTS * sizeof(struct slot)),
+					     .rela_left = MAX_RELA_BYTES,
+					     .plt_left = MAX_PLT_BYTES,
+					     .names = &names };
 	int err;
 
 	if (elf_file_machine(elf) != EM_X86_64 && elf_file_machine(elf) != EM_AARCH64)

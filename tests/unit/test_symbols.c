@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "elf/plt_names.h"
 #include "elf/symbols.h"
 
 /* A made-up file: .text [0x1000, 0x3000), .asm [0x4000, 0x24000), both code; .data [0x30000, 0x31000); and one symbol table. */
@@ -450,6 +451,40 @@ static void nm_is_of_the_same_mind(void **state)
 	fail_msg("libc is not mapped");
 }
 
+/* Sections may lie on one another: a file of 8 MB that claims many times as much. */
+static int read_stubs_of(uint32_t nr_sections)
+{
+	const size_t content_off = 4096, plt_bytes = (size_t)8 << 20, size = content_off + plt_bytes;
+	const uint8_t jump[] = { 0xff, 0x25, 0x00, 0x10, 0x00, 0x00 }; /* through the slot 0x1000 behind it */
+	const Elf64_Rela slot = { .r_offset = 0x1006, .r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE), .r_addend = 0x100 };
+	Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			      .e_type = ET_DYN, .e_machine = EM_X86_64, .e_shentsize = sizeof(Elf64_Shdr), .e_shoff = 1024, .e_shstrndx = 1 };
+	Elf64_Shdr sections[20] = { [1] = { .sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = 512, .sh_size = 7 },
+				    [2] = { .sh_name = 6, .sh_type = SHT_RELA, .sh_flags = SHF_ALLOC, .sh_offset = 600, .sh_size = sizeof(slot), .sh_entsize = sizeof(slot) } };
+	CLEANUP(plt_names_done) struct plt_names names = { .entries = BUFFER_INIT(0) };
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	CLEANUP(freep) char *bytes = calloc(1, size);
+
+	assert_non_null(bytes);
+	for (uint32_t i = 0; i < nr_sections; i++)
+		sections[3 + i] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_offset = content_off, .sh_size = plt_bytes };
+	header.e_shnum = (Elf64_Half)(3 + nr_sections);
+	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + 512, "\0.plt\0", 7);
+	memcpy(bytes + 600, &slot, sizeof(slot));
+	memcpy(bytes + 1024, sections, sizeof(sections));
+	memcpy(bytes + content_off, jump, sizeof(jump));
+	assert_int_equal(elf_file_open_memory(bytes, size, NULL, &elf), 0);
+	return plt_names_read(elf, &names);
+}
+
+static void stubs_are_bounded(void **state)
+{
+	assert_int_equal(read_stubs_of(1), 0);
+	assert_int_equal(read_stubs_of(8), 0);
+	assert_int_equal(read_stubs_of(9), -EFBIG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +493,7 @@ int main(void)
 		cmocka_unit_test(one_alias_is_chosen),	       cmocka_unit_test(random_ranges_agree_with_a_scan),
 		cmocka_unit_test(nesting_is_bounded),	       cmocka_unit_test(exported_functions_stand_in),
 		cmocka_unit_test(damage_is_refused),	       cmocka_unit_test(nm_is_of_the_same_mind),
+		cmocka_unit_test(stubs_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
