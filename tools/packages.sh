@@ -25,7 +25,7 @@ run_packages() {
 	EOF
 }
 
-# libclang-rt is libFuzzer; cargo-web is Debian 12's current Rust (its plain cargo is too old for the registry), go, node and chromium
+# libclang-rt is libFuzzer; libcurl4 is loaded for debuginfod; cargo-web is Debian 12's current Rust (its plain cargo is too old for the registry), go, node and chromium
 # are for the readers that our files are checked with; qemu boots another kernel.
 test_packages() {
 	run_packages
@@ -36,6 +36,7 @@ test_packages() {
 	binutils
 	dwz dwz
 	elfutils
+	libcurl4
 	universal-ctags ctags
 	linux-perf perf
 	musl-tools musl-gcc

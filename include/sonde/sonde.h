@@ -15,6 +15,7 @@ extern "C" {
 #define SONDE_DEFAULT_FREQ_HZ 49
 #define SONDE_DEFAULT_STACK_STORAGE 16384
 #define SONDE_DEFAULT_UNWIND_BYTES (64u << 20)
+#define SONDE_DEFAULT_DEBUGINFOD_TIMEOUT_NS INT64_C(5000000000)
 
 /* Exit codes of all verbs; sonde_session_exit_code() gives them for a failure. */
 enum sonde_exit {
@@ -53,6 +54,7 @@ struct sonde_profile_options {
 	/* how it is written */
 	bool lines, no_lines;       /* look up source lines and inlined functions, or not; neither: for the formats that show them */
 	bool timestamps;            /* keep the time of each sample, for the formats that can carry it: a sample each, and 80 bytes of memory */
+	int64_t debuginfod_timeout_ns; /* how long the report may wait for debug files from $DEBUGINFOD_URLS, from the end of sampling; -1: not at all */
 	bool delimited, annotate, offsets, threads;
 };
 

@@ -27,6 +27,14 @@ static void show_progress(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
 	output_progress("%" PRIu64 " s, %" PRIu64 " samples", elapsed_ns / NS_PER_S, nr_samples);
 }
 
+/* As the library has it: 0 is its default. */
+static int64_t timeout_ns(uint64_t timeout_s)
+{
+	if (timeout_s == PROFILE_DEFAULT_TIMEOUT)
+		return 0;
+	return timeout_s ? (int64_t)(timeout_s * NS_PER_S) : -1;
+}
+
 static struct sonde_profile_options to_options(const struct profile_arguments *arguments, const char *command_line)
 {
 	return (struct sonde_profile_options){
@@ -58,6 +66,7 @@ static struct sonde_profile_options to_options(const struct profile_arguments *a
 		.timestamps = arguments->timestamps,
 		.lines = arguments->lines,
 		.no_lines = arguments->no_lines,
+		.debuginfod_timeout_ns = timeout_ns(arguments->debuginfod_timeout_s),
 		.progress = output_progress_wanted() ? show_progress : NULL,
 	};
 }
@@ -163,7 +172,7 @@ static int print_source(const struct profile_arguments *arguments)
 
 int profile_run(const struct verb *verb, int argc, char **argv)
 {
-	struct profile_arguments arguments = { .cpu = PROFILE_ALL_CPUS };
+	struct profile_arguments arguments = { .cpu = PROFILE_ALL_CPUS, .debuginfod_timeout_s = PROFILE_DEFAULT_TIMEOUT };
 	struct buffer command_line = BUFFER_INIT(4 << 20);
 	struct option_result result;
 	struct diag diag = { 0 };

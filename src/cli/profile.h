@@ -16,6 +16,7 @@ struct profile_arguments {
 	uint64_t stack_storage;
 	uint64_t unwind_mib; /* 0: not given */
 	bool no_unwind_cache;
+	uint64_t debuginfod_timeout_s;    /* PROFILE_DEFAULT_TIMEOUT: not given */
 	bool audit;
 	uint64_t audit_every; /* 0: not given */
 	bool delimited, annotate, folded, lines, no_lines, offsets, threads, timestamps;
@@ -26,6 +27,7 @@ struct profile_arguments {
 };
 
 #define PROFILE_ALL_CPUS UINT64_MAX
+#define PROFILE_DEFAULT_TIMEOUT UINT64_MAX
 
 /* The verb's run function. */
 int profile_run(const struct verb *verb, int argc, char **argv);

@@ -13,6 +13,7 @@
 #define MAX_FREQ_HZ    1000000000
 #define MAX_STACKS     (1 << 26)
 #define MAX_UNWIND_MIB 1024       /* all that the kernel side can address */
+#define MAX_TIMEOUT_S  3600
 #define MAX_COMM_BYTES 15         /* the kernel's TASK_COMM_LEN without its NUL */
 
 #define FIELD(field) .offset = offsetof(struct profile_arguments, field)
@@ -65,6 +66,8 @@ static const struct option_spec options[] = {
 	  .help = "also inlined functions and source lines, by the programs' debug info; pprof and HTML have them anyway" },
 	{ .name = "no-lines", .kind = OPTION_FLAG, FIELD(no_lines), .excludes = "lines", .instead = "leave both out to have lines where the format shows them",
 	  .help = "functions by their symbols only: faster" },
+	{ .name = "debuginfod-timeout", .metavar = "SECONDS", .kind = OPTION_NUMBER, FIELD(debuginfod_timeout_s), .max = MAX_TIMEOUT_S,
+	  .help = "wait so long for debug files from the servers in $DEBUGINFOD_URLS, after the last sample; 5. 0: use what has come by then" },
 	{ .name = "threads", .kind = OPTION_FLAG, FIELD(threads), .help = "keep the threads of a process apart" },
 	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "record the time of each sample, for the formats that can carry it" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,

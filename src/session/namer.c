@@ -216,6 +216,37 @@ static int take_answers(struct namer *namer, const struct asked *asked, struct n
 	return 0;
 }
 
+static int ask_names(const struct namer *namer, const struct parser_names *question, struct diag *diag, struct buffer *bytes, struct name_answers *ret_answers)
+{
+	int err = parser_names(namer->naming->parser, question, diag, bytes);
+
+	return err ? err : name_answers_open(bytes->data, bytes->size, question->nr, ret_answers);
+}
+
+/* With the debug file that was fetched, if there is one; when that does harm, without. */
+static int ask_with_fetched(struct namer *namer, struct parser_names *question, struct diag *diag, struct buffer *bytes, struct name_answers *ret_answers)
+{
+	struct debug_files *files = namer->naming->debug_files;
+	struct diag refusal = { 0 };
+	int err;
+
+	question->fetched_fd = debug_files_fd(files, question->elf);
+	question->has_fetched = question->fetched_fd >= 0;
+	if (!question->has_fetched)
+		return ask_names(namer, question, diag, bytes, ret_answers);
+	err = ask_names(namer, question, &refusal, bytes, ret_answers);
+	if (err == -ENODATA || (!err && !ret_answers->nr_refused))
+		return err;
+	debug_files_refuse(files, question->elf);
+	account_note(profile_account(namer->profile), "the debug file that debuginfod gave for %s is not used: %s", question->path,
+		     refusal.text[0] ? refusal.text : "it is damaged, or another file's");
+	if (!err)
+		return 0;
+	question->has_fetched = false;
+	buffer_done(bytes);
+	return ask_names(namer, question, diag, bytes, ret_answers);
+}
+
 /* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
 static int read_file(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
 {
@@ -230,9 +261,7 @@ static int read_file(struct namer *namer, const struct asked *asked, const uint6
 
 	if (!object->elf) /* was closed, and is not to be found again */
 		return 0;
-	err = parser_names(namer->naming->parser, &question, &diag, &bytes);
-	if (!err)
-		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
+	err = ask_with_fetched(namer, &question, &diag, &bytes, &answers);
 	if (err && err != -ENODATA)
 		account_note(profile_account(namer->profile), "names of %s refused: %s", object->path, diag.text[0] ? diag.text : strerror(-err));
 	if (err)

@@ -6,12 +6,14 @@
 
 #include "abi/reason.h"
 #include "model/profile.h"
+#include "session/debug_files.h"
 #include "session/parser.h"
 #include "session/place.h"
 
 struct naming { /* all borrowed */
 	struct parser *parser; /* reads files; NULL: what stands in files has no names */
 	bool lines;            /* also source lines and inlined functions */
+	struct debug_files *debug_files; /* that were fetched; NULL: none */
 	uint32_t own_tgid;     /* of the process that we started; 0: none */
 };
 

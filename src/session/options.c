@@ -100,6 +100,8 @@ static int check_storage(struct sonde_session *session)
 		session->options.stack_storage = SONDE_DEFAULT_STACK_STORAGE;
 	if (session->options.stack_storage > MAX_STACK_STORAGE)
 		return diag_errno(&session->diag, EINVAL, "the stack storage holds up to %u stacks", MAX_STACK_STORAGE);
+	if (!session->options.debuginfod_timeout_ns)
+		session->options.debuginfod_timeout_ns = SONDE_DEFAULT_DEBUGINFOD_TIMEOUT_NS;
 	if (!session->options.unwind_bytes)
 		session->options.unwind_bytes = SONDE_DEFAULT_UNWIND_BYTES;
 	if (session->options.unwind_bytes < SONDE_CHUNK_BYTES)

@@ -12,6 +12,7 @@
 #define MAX_WORKER_BYTES ((uint64_t)1 << 30) /* of its own; mapped files do not count */
 #define MAX_TABLE_CPU_NS 10000000000u
 #define MAX_NAMES_CPU_NS 30000000000u
+#define MAX_WANTS_CPU_NS 2000000000u
 #define MAX_JIT_CPU_NS 10000000000u
 #define QUESTION_BYTES_MAX ((size_t)512 << 20)
 
@@ -54,15 +55,16 @@ static int fd_of(const struct elf_file *elf, int *ret_own)
 	return write(fd, elf_file_bytes(elf), size) == (ssize_t)size ? fd : -EIO;
 }
 
-static int ask(struct parser *parser, const struct elf_file *elf, struct worker_question *question, struct diag *diag, struct buffer *answer)
+/* `fetched`: a second descriptor that goes with the file's; -1: none. */
+static int ask(struct parser *parser, const struct elf_file *elf, int fetched, struct worker_question *question, struct diag *diag, struct buffer *answer)
 {
 	CLEANUP(closep) int own = -1;
-	int fd = fd_of(elf, &own);
+	int fds[] = { fd_of(elf, &own), fetched };
 
-	if (fd < 0)
-		return diag_errno(diag, -fd, "it cannot be handed on: %s", strerror(-fd));
-	question->fds = &fd;
-	question->nr_fds = 1;
+	if (fds[0] < 0)
+		return diag_errno(diag, -fds[0], "it cannot be handed on: %s", strerror(-fds[0]));
+	question->fds = fds;
+	question->nr_fds = fetched < 0 ? 1 : 2;
 	return worker_ask(parser->worker, question, diag, answer);
 }
 
@@ -70,7 +72,7 @@ int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_
 {
 	CLEANUP(buffer_done) struct buffer image = BUFFER_INIT(TABLE_IMAGE_BYTES_MAX);
 	struct worker_question question = { .kind = PARSER_TABLE, .max_cpu_ns = MAX_TABLE_CPU_NS };
-	int err = ask(parser, elf, &question, diag, &image);
+	int err = ask(parser, elf, -1, &question, diag, &image);
 
 	if (err)
 		return err;
@@ -78,11 +80,10 @@ int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_
 	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : err;
 }
 
-int parser_names(struct parser *parser, const struct parser_names *names, struct diag *diag, struct buffer *answers)
+static int ask_names(struct parser *parser, struct worker_question question, const struct parser_names *names, struct diag *diag, struct buffer *answers)
 {
 	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(QUESTION_BYTES_MAX);
 	struct names_question header = { .nr_addresses = names->nr, .lines = names->lines, .path_bytes = names->path ? strlen(names->path) + 1 : 0 };
-	struct worker_question question = { .kind = PARSER_NAMES, .max_cpu_ns = MAX_NAMES_CPU_NS, .open = names->open, .open_arg = names->open_arg };
 
 	buffer_append(&body, &header, sizeof(header));
 	buffer_append(&body, names->elf_vaddrs, names->nr * sizeof(*names->elf_vaddrs));
@@ -90,9 +91,29 @@ int parser_names(struct parser *parser, const struct parser_names *names, struct
 		buffer_append(&body, names->path, header.path_bytes);
 	if (body.err)
 		return body.err;
+	question.open = names->open;
+	question.open_arg = names->open_arg;
 	question.body = body.data;
 	question.body_bytes = body.size;
-	return ask(parser, names->elf, &question, diag, answers);
+	return ask(parser, names->elf, question.kind == PARSER_NAMES && names->has_fetched ? names->fetched_fd : -1, &question, diag, answers);
+}
+
+int parser_names(struct parser *parser, const struct parser_names *names, struct diag *diag, struct buffer *answers)
+{
+	return ask_names(parser, (struct worker_question){ .kind = PARSER_NAMES, .max_cpu_ns = MAX_NAMES_CPU_NS }, names, diag, answers);
+}
+
+int parser_wants_debug(struct parser *parser, const struct parser_names *file, bool *ret_wants)
+{
+	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(64);
+	int err = ask_names(parser, (struct worker_question){ .kind = PARSER_WANTS, .max_cpu_ns = MAX_WANTS_CPU_NS }, file, NULL, &answer);
+
+	if (err)
+		return err;
+	if (answer.size != 1)
+		return -EBADMSG;
+	*ret_wants = answer.data[0];
+	return 0;
 }
 
 int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag, struct buffer *answers)

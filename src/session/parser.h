@@ -27,8 +27,12 @@ struct parser_names {
 	bool lines;                  /* also source lines and inlined functions */
 	worker_open_fn open;         /* opens debug files */
 	void *open_arg;
+	bool has_fetched;            /* a debug file from elsewhere: it is used when its build id is this file's, else refused (name_answers.nr_refused is 1) */
+	int fetched_fd;              /* stays the caller's */
 };
 /* Appends the answers to these addresses (symbolize/name_answers.h). 0; -ENODATA: the file has no names; or as parser_table. */
 MUST_CHECK int parser_names(struct parser *parser, const struct parser_names *question, struct diag *diag, struct buffer *answers);
-/* The same for code that a JIT compiler made, by the files in which it names it (symbolize/jit_names.h). The descriptors stay the caller's. */
+/* Would a debug file from elsewhere tell more (symbolizer_wants_debug)? No addresses are looked at. 0 or as parser_table. */
+MUST_CHECK int parser_wants_debug(struct parser *parser, const struct parser_names *file, bool *ret_wants);
+/* The same as parser_names for code that a JIT compiler made, by the files in which it names it (symbolize/jit_names.h). The descriptors stay the caller's. */
 MUST_CHECK int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag, struct buffer *answers);

@@ -7,7 +7,9 @@
 
 #include "abi/unwind.h"
 #include "base/reader.h"
+#include "debuginfod/fetch_serve.h"
 #include "session/parser_private.h"
+#include "symbolize/debug_file.h"
 #include "symbolize/jit_names.h"
 #include "symbolize/name_answers.h"
 #include "symbolize/symbolizer.h"
@@ -46,8 +48,10 @@ static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *e
 	return 0;
 }
 
-static int answer_names(const struct elf_file *elf, const void *body, size_t size, struct buffer *to)
+/* `fetched` is taken over; -1: none. One that is of no use is counted, and done without. */
+static int answer_names(const struct elf_file *elf, int fetched, const void *body, size_t size, struct buffer *to)
 {
+	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
 	CLEANUP(name_writer_done) struct name_writer writer;
 	struct reader reader = reader_of(body, size), addresses;
@@ -56,8 +60,31 @@ static int answer_names(const struct elf_file *elf, const void *body, size_t siz
 	int err;
 
 	name_writer_init(&writer);
+	if (fetched >= 0 && debug_file_take(elf, fetched, &debug))
+		writer.nr_refused = 1;
 	reader_copy(&reader, &question, sizeof(question));
 	addresses = reader_sub(&reader, question.nr_addresses * sizeof(uint64_t));
+	if (question.path_bytes)
+		path = reader_text(&reader);
+	if (reader.bad)
+		return -EBADMSG;
+	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = question.lines, .fetched = debug });
+	if (!symbolizer)
+		return -ENOMEM;
+	err = look_up_names(symbolizer, elf, path, &addresses, &writer);
+	writer.nr_missing = symbolizer_lines_counts(symbolizer).nr_missing_dwo;
+	return err ? err : name_writer_end(&writer, to);
+}
+
+static int answer_wants(const struct elf_file *elf, const void *body, size_t size, struct buffer *to)
+{
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
+	struct reader reader = reader_of(body, size);
+	struct names_question question;
+	const char *path = NULL;
+	uint8_t wants;
+
+	reader_copy(&reader, &question, sizeof(question));
 	if (question.path_bytes)
 		path = reader_text(&reader);
 	if (reader.bad)
@@ -65,9 +92,9 @@ static int answer_names(const struct elf_file *elf, const void *body, size_t siz
 	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = question.lines });
 	if (!symbolizer)
 		return -ENOMEM;
-	err = look_up_names(symbolizer, elf, path, &addresses, &writer);
-	writer.nr_missing = symbolizer_lines_counts(symbolizer).nr_missing_dwo;
-	return err ? err : name_writer_end(&writer, to);
+	wants = symbolizer_wants_debug(symbolizer, elf, path);
+	buffer_append(to, &wants, sizeof(wants));
+	return 0;
 }
 
 static void jit_names_freep(struct jit_names **names)
@@ -114,12 +141,19 @@ static int answer_jit(const struct wire_fds *fds, const void *body, size_t size,
 static int answer_of_file(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
-	int err = fds->nr == 1 ? elf_file_open_fd(fds->fds[0], diag, &elf) : -EBADMSG;
+	bool has_fetched = kind == PARSER_NAMES && fds->nr == 2;
+	int err = fds->nr == 1 || has_fetched ? elf_file_open_fd(fds->fds[0], diag, &elf) : -EBADMSG;
 
 	if (err)
 		return err;
-	fds->nr = 0; /* it is the file's now */
-	return kind == PARSER_TABLE ? answer_table(elf, diag, to) : answer_names(elf, body, size, to);
+	fds->nr = 0; /* they are taken over */
+	switch (kind) {
+	case PARSER_TABLE:
+		return answer_table(elf, diag, to);
+	case PARSER_WANTS:
+		return answer_wants(elf, body, size, to);
+	}
+	return answer_names(elf, has_fetched ? fds->fds[1] : -1, body, size, to);
 }
 
 static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
@@ -131,5 +165,5 @@ static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t 
 
 bool sonde_is_worker(int argc, char **argv, int *ret_code)
 {
-	return serve_as_worker(argc, argv, answer, ret_code);
+	return serve_as_worker(argc, argv, answer, ret_code) || serve_as_fetcher(argc, argv, ret_code);
 }

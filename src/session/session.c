@@ -92,6 +92,15 @@ static void open_cache(struct sonde_session *session)
 		account_note(profile_account(session->profile), "%s", diag.text);
 }
 
+static void open_debug_files(struct sonde_session *session)
+{
+	struct diag diag = { 0 };
+	int err = debug_files_new(session->parser, &diag, &session->debug_files);
+
+	if (err)
+		account_note(profile_account(session->profile), "debuginfod is not asked: %s", diag.text[0] ? diag.text : strerror(-err));
+}
+
 /* Loads the kernel side, then reads what runs. */
 static int set_up(struct sonde_session *session, const struct sonde_profile_options *options)
 {
@@ -112,6 +121,7 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	err = parser_new(&session->diag, &session->parser); /* it gets ready while the kernel side is loaded */
 	if (err)
 		return session_fail_setup(session, err);
+	open_debug_files(session);
 	raise_file_limit(); /* after the fork: the command keeps its own */
 	err = sampler_new(&session->sampling, &session->diag, &session->sampler);
 	if (err)
@@ -187,6 +197,7 @@ void sonde_session_free(struct sonde_session *session)
 	raw_stacks_free(session->raws);
 	auditor_free(session->auditor);
 	tracker_free(session->tracker);
+	debug_files_free(session->debug_files);
 	parser_free(session->parser);
 	sampler_free(session->sampler);
 	stack_book_free(session->book);
@@ -287,6 +298,7 @@ static int sample(struct sonde_session *session)
 		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
 			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
 		err = collect(session, POLL_RECORDS);
+		debug_files_step(session->debug_files, stack_book_places(session->book), tracker_processes(session->tracker));
 		if (session->options.progress)
 			session->options.progress(session->options.progress_arg, now - session->start_ns, stack_book_nr_samples(session->book));
 		if (now - pruned_ns > PRUNE_NS) {
@@ -298,15 +310,32 @@ static int sample(struct sonde_session *session)
 	return err;
 }
 
+static bool is_stopped_again(void *arg)
+{
+	return is_stopped(arg);
+}
+
+/* For all debug files together, from the end of sampling. */
+static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
+{
+	int64_t timeout_ns = session->options.debuginfod_timeout_ns;
+
+	debug_files_wait(session->debug_files, stack_book_places(session->book), tracker_processes(session->tracker), end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0),
+			 is_stopped_again, session, profile_account(session->profile));
+}
+
 int sonde_session_run(struct sonde_session *session)
 {
 	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session),
+				       .debug_files = session->debug_files,
 				       .own_tgid = session->command ? command_tgid(session->command) : 0 };
 	struct account *account = profile_account(session->profile);
+	uint64_t end_ns;
 	int err = wait_on(session, tracker_fd(session->tracker));
 
 	if (!err)
 		err = wait_on(session, sampler_wake_fd(session->sampler));
+	debug_files_want_lines(session->debug_files, naming.lines);
 	if (!err)
 		err = sampler_start(session->sampler, &session->diag);
 	session->start_ns = clock_ns();
@@ -319,12 +348,15 @@ int sonde_session_run(struct sonde_session *session)
 	if (!err)
 		err = sample(session);
 	sampler_stop(session->sampler);
-	account->duration_ns = clock_ns() - session->start_ns;
+	end_ns = clock_ns();
+	account->duration_ns = end_ns - session->start_ns;
 	session->unix_offset_ns = clock_unix_offset_ns();
 	if (session->command)
 		command_stop(session->command);
 	if (!err)
 		err = collect(session, UINT64_MAX); /* nothing is added any more */
+	if (!err)
+		wait_for_debug_files(session, end_ns);
 	if (!err)
 		err = stack_book_profile(session->book, tracker_processes(session->tracker), &naming, session->unix_offset_ns, session->profile);
 	if (err)

@@ -14,6 +14,7 @@
 #include "export/export.h"
 #include "model/profile.h"
 #include "session/command.h"
+#include "session/debug_files.h"
 #include "session/raw_stacks.h"
 #include "session/stack_book.h"
 #include "session/target.h"
@@ -40,6 +41,7 @@ struct sonde_session {
 	struct targets targets;
 	struct command *command;
 	struct parser *parser;
+	struct debug_files *debug_files;      /* NULL: none are fetched */
 	struct sampler *sampler;
 	struct tracker *tracker;
 	struct auditor *auditor;              /* NULL: nothing is audited */

@@ -100,6 +100,11 @@ uint64_t stack_book_nr_samples(const struct stack_book *book)
 	return book->nr_samples;
 }
 
+const struct place_table *stack_book_places(const struct stack_book *book)
+{
+	return book->places;
+}
+
 static struct stack *stack_at(const struct stack_book *book, uint32_t i)
 {
 	return (struct stack *)book->stacks.data + i;

@@ -21,6 +21,7 @@ MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
  * what the walker gave. */
 MUST_CHECK int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker);
 uint64_t stack_book_nr_samples(const struct stack_book *book);
+const struct place_table *stack_book_places(const struct stack_book *book); /* borrowed; of the stacks that were resolved */
 /* Resolves names and fills `profile` with all samples; counts stops and misses in its account. `unix_offset_ns` makes CLOCK_MONOTONIC times of day. 0 or -ENOMEM. */
 MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, uint64_t unix_offset_ns,
 				  struct profile *profile);

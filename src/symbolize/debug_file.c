@@ -173,3 +173,18 @@ int debug_file_open(const struct elf_file *elf, const char *path, const char *de
 		return 0;
 	return -ENOENT;
 }
+
+int debug_file_take(const struct elf_file *elf, int fd, struct elf_file **ret_debug)
+{
+	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
+	int err = open_elf(fd, &debug);
+
+	if (err)
+		return err;
+	if (!elf_file_build_id(elf)->size || !same_build_id(elf, debug))
+		return -ENOENT;
+	if (!elf_file_find_section(debug, ".symtab") && !elf_file_find_section(debug, ".debug_info"))
+		return -ENODATA;
+	*ret_debug = MOVE(debug);
+	return 0;
+}

@@ -14,7 +14,7 @@ struct name_writer {
 	struct buffer counts, names, texts; /* uint32_t; struct written_name; NUL-terminated */
 	struct u64_map text_of;             /* a text's address -> where it stands in texts */
 	/* To be set before _end: */
-	uint32_t nr_refused;                /* lines or records of the file that made no sense */
+	uint32_t nr_refused;                /* lines or records of the file that made no sense; fetched debug files that are of no use */
 	uint32_t nr_missing;                /* parts of its debug info that stand in other files (.dwo), which were not to be had */
 };
 

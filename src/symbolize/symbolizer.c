@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolize/symbolizer.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ struct symbolizer {
 	char *kallsyms_path, *debug_dir;
 	struct kallsyms *kallsyms;
 	bool lines;
+	const struct elf_file *fetched; /* NULL: none */
 	int kernel_err;	      /* 0: not asked yet, or there */
 	struct cache objects; /* by the caller's number: struct names */
 	struct cache texts;   /* by the address of the linked name, which its table keeps: the demangled name */
@@ -104,6 +106,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
 	symbolizer->kallsyms_path = copy_or(options ? options->kallsyms_path : NULL, "/proc/kallsyms");
 	symbolizer->debug_dir = copy_or(options ? options->debug_dir : NULL, "/usr/lib/debug");
 	symbolizer->lines = options && options->lines;
+	symbolizer->fetched = options ? options->fetched : NULL;
 	if (!symbolizer->kallsyms_path || !symbolizer->debug_dir) {
 		symbolizer_free(symbolizer);
 		return NULL;
@@ -158,7 +161,7 @@ int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symb
 	return err ? err : answer(symbolizer, name, start, ret_name);
 }
 
-/* The best table there is: the file's own .symtab, the debug file's, the file's .dynsym and .gnu_debugdata. NULL: none. */
+/* The best table there is: the file's own .symtab, the debug file's, the fetched one's, the file's .dynsym and .gnu_debugdata. NULL: none. */
 static struct symbol_table *read_object(const struct symbolizer *symbolizer, const struct elf_file *elf, const char *path)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
@@ -168,8 +171,10 @@ static struct symbol_table *read_object(const struct symbolizer *symbolizer, con
 		own = NULL;
 	if (own && !symbol_table_is_dynamic(own))
 		return own;
-	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug) || symbol_table_read_debug(elf, debug, NULL, &better))
-		return own;
+	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug) || symbol_table_read_debug(elf, debug, NULL, &better)) {
+		if (!symbolizer->fetched || symbol_table_read_debug(elf, symbolizer->fetched, NULL, &better))
+			return own;
+	}
 	symbol_table_free(own);
 	return better;
 }
@@ -224,9 +229,32 @@ static void read_lines(const struct symbolizer *symbolizer, struct names *known,
 	if (dwarf_lines_open(elf, symbolizer->debug_dir, NULL, &known->lines) == 0)
 		return;
 	known->lines = NULL;
-	if (debug_file_open(elf, path, symbolizer->debug_dir, &known->debug) ||
-	    dwarf_lines_open(known->debug, symbolizer->debug_dir, NULL, &known->lines))
+	known->lines = NULL;
+	if (debug_file_open(elf, path, symbolizer->debug_dir, &known->debug) == 0 &&
+	    dwarf_lines_open(known->debug, symbolizer->debug_dir, NULL, &known->lines) == 0)
+		return;
+	known->lines = NULL;
+	if (symbolizer->fetched && dwarf_lines_open(symbolizer->fetched, symbolizer->debug_dir, NULL, &known->lines))
 		known->lines = NULL;
+}
+
+static bool has_section(const struct elf_file *elf, const char *name)
+{
+	const struct elf_section *section = elf_file_find_section(elf, name);
+
+	return section && section->type != SHT_NOBITS && section->size;
+}
+
+bool symbolizer_wants_debug(const struct symbolizer *symbolizer, const struct elf_file *elf, const char *path)
+{
+	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
+	bool symbols = has_section(elf, ".symtab"), lines = !symbolizer->lines || has_section(elf, ".debug_info") || has_section(elf, ".zdebug_info");
+
+	if ((symbols && lines) || has_section(elf, ".gopclntab") || has_section(elf, ".data.rel.ro.gopclntab"))
+		return false;
+	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug))
+		return true;
+	return !(symbols || has_section(debug, ".symtab")) || !(lines || has_section(debug, ".debug_info") || has_section(debug, ".zdebug_info"));
 }
 
 /* `symbol_err` says whether `symbol` is there; it names the function that the code belongs to, as it does without lines. */

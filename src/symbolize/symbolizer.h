@@ -15,6 +15,7 @@ struct symbolizer;
 struct symbolizer_options {
 	const char *kallsyms_path; /* NULL: /proc/kallsyms */
 	const char *debug_dir;	   /* NULL: /usr/lib/debug */
+	const struct elf_file *fetched; /* a debug file from elsewhere (debug_file_take) for the one file that is asked about, after local ones; NULL: none. Borrowed */
 	bool lines;		   /* source lines and inlined functions of files by their DWARF; Go's own are told without */
 };
 
@@ -42,6 +43,10 @@ MUST_CHECK int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, 
  * belongs to. 0; -ENOENT: no symbol covers it; -ENODATA: the file has none at all. */
 MUST_CHECK int symbolizer_object(struct symbolizer *symbolizer, uint32_t object, const struct elf_file *elf, const char *path,
 				 uint64_t elf_vaddr, struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr);
+
+/* Would a debug file from elsewhere tell more of this file: names, or (with `lines`) lines, that neither it nor a local debug file has? By their sections; a
+ * Go program tells all itself. */
+bool symbolizer_wants_debug(const struct symbolizer *symbolizer, const struct elf_file *elf, const char *path);
 
 /* What DWARF could not tell, of all files asked about. */
 struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbolizer);

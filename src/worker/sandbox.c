@@ -2,19 +2,11 @@
 #include "worker/sandbox.h"
 
 #include <errno.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <seccomp.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#define FIRST_FREE_UID 61184 /* systemd's range for services that have a user only while they run (DynamicUser=): no account is in it */
-#define NR_FREE_UIDS   4336
+#include "base/rights.h"
 
 static void filter_freep(scmp_filter_ctx *filter)
 {
@@ -70,40 +62,17 @@ static int load_filter(bool ask, int *ret_asked_fd)
 	return err;
 }
 
-static int set_limit(__rlimit_resource_t resource, rlim_t max)
-{
-	struct rlimit limit;
-
-	if (getrlimit(resource, &limit))
-		return -errno;
-	limit.rlim_max = limit.rlim_max < max ? limit.rlim_max : max;
-	limit.rlim_cur = limit.rlim_max;
-	return setrlimit(resource, &limit) ? -errno : 0;
-}
-
 static int set_limits(uint64_t max_bytes)
 {
-	int err = set_limit(RLIMIT_CORE, 0);
+	int err = rights_limit(RLIMIT_CORE, 0);
 
 	if (!err)
-		err = set_limit(RLIMIT_FSIZE, 0);
+		err = rights_limit(RLIMIT_FSIZE, 0);
 #ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as memory */
 	if (!err)
-		err = set_limit(RLIMIT_DATA, max_bytes);
+		err = rights_limit(RLIMIT_DATA, max_bytes);
 #endif
 	return err;
-}
-
-/* Root becomes somebody. Others stay who they are, but what the program's file may give them (setcap(8)) goes. */
-static int change_user(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
-	uid_t uid = FIRST_FREE_UID + (uid_t)getpid() % NR_FREE_UIDS;
-
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
-		return -errno;
-	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
 int sandbox_enter(uint64_t max_bytes, int *ret_asked_fd)
@@ -111,9 +80,7 @@ int sandbox_enter(uint64_t max_bytes, int *ret_asked_fd)
 	int err = set_limits(max_bytes);
 
 	if (!err)
-		err = change_user();
-	if (!err && (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))) /* the signal is forgotten when the user changes */
-		err = -errno;
+		err = rights_give_up();
 	if (err)
 		return err;
 	return load_filter(true, ret_asked_fd) ? load_filter(false, ret_asked_fd) : 0;

@@ -63,9 +63,10 @@ EDGES = { # a folder includes itself and these
 	"symbolize": STAGE,
 	"audit": STAGE,
 	"worker": {"base"},
+	"debuginfod": {"base"},
 	"import": STAGE,
 	"export": STAGE,
-	"session": STAGE | {"collect", "process", "unwind", "symbolize", "audit", "import", "export", "worker", "sonde", "skeleton"},
+	"session": STAGE | {"collect", "process", "unwind", "symbolize", "audit", "import", "export", "worker", "debuginfod", "sonde", "skeleton"},
 	"cli": {"sonde", "base", "tui", "web"},
 	"sonde": set(),
 }

@@ -266,13 +266,14 @@ def zsh_completes():
 @test
 def options_reach_the_session():
 	everything = double("profile", "-F99", "-n", "red", "-C", 0, "-I", "-U", "-d", "-a", "--offsets", "--threads", "--no-fallback", "-e", "cycles",
-		"--stack-storage-size=7", "--unwind-memory", 32, 5, want=0).out
-	for line in ("freq=99 period=0 duration=5000000000 cpu=0 storage=7 unwind=33554432 audit=0", "flags= no_fallback idle user_only delimited annotate offsets threads",
+		"--stack-storage-size=7", "--unwind-memory", 32, "--debuginfod-timeout", 3, 5, want=0).out
+	for line in ("freq=99 period=0 duration=5000000000 cpu=0 storage=7 unwind=33554432 audit=0 debuginfod_timeout=3000000000", "flags= no_fallback idle user_only delimited annotate offsets threads",
 			"event=cycles comm=red", "format=text"):
 		check(line + "\n" in everything, lambda: "%r is not in\n%s" % (line, everything))
 	check("command_line=sonde profile -F99 -n red" in everything, everything)
 	nothing = double("profile", want=0).out
-	check("freq=0 period=0 duration=0 cpu=-1 storage=0 unwind=0 audit=0\nflags=\nevent= comm=\n" in nothing, nothing)
+	check("freq=0 period=0 duration=0 cpu=-1 storage=0 unwind=0 audit=0 debuginfod_timeout=0\nflags=\nevent= comm=\n" in nothing, nothing)
+	check("debuginfod_timeout=-1\n" in double("profile", "--debuginfod-timeout", 0, want=0).out, "no wait")
 	mine = os.getpid()
 	check("tgids=%d,%d\n" % (mine, os.getppid()) in double("profile", "-p", "%d,%d" % (mine, os.getppid()), "-p", mine, want=0).out, "-p")
 	check("period=1000000 " in double("profile", "-c", 1000000, want=0).out, "-c")

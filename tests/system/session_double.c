@@ -58,8 +58,8 @@ static void ids(struct buffer *buffer, const char *name, const uint32_t *list, u
 
 static void report(struct buffer *b, const struct sonde_profile_options *o)
 {
-	buffer_printf(b, "command_line=%s\nfreq=%" PRIu64 " period=%" PRIu64 " duration=%" PRIu64 " cpu=%" PRId64 " storage=%" PRIu64 " unwind=%" PRIu64 " audit=%" PRIu32 "\n",
-		      o->command_line, o->freq_hz, o->period, o->duration_ns, o->cpu, o->stack_storage, o->unwind_bytes, o->audit_every);
+	buffer_printf(b, "command_line=%s\nfreq=%" PRIu64 " period=%" PRIu64 " duration=%" PRIu64 " cpu=%" PRId64 " storage=%" PRIu64 " unwind=%" PRIu64 " audit=%" PRIu32 " debuginfod_timeout=%" PRId64 "\n",
+		      o->command_line, o->freq_hz, o->period, o->duration_ns, o->cpu, o->stack_storage, o->unwind_bytes, o->audit_every, o->debuginfod_timeout_ns);
 	buffer_printf(b, "flags=%s%s%s%s%s%s%s%s%s\n", o->no_fallback ? " no_fallback" : "", o->idle ? " idle" : "",
 		      o->user_only ? " user_only" : "", o->kernel_only ? " kernel_only" : "", o->delimited ? " delimited" : "",
 		      o->annotate ? " annotate" : "", o->offsets ? " offsets" : "", o->threads ? " threads" : "",

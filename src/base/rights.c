@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/rights.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define FIRST_FREE_UID 61184 /* systemd's range for services that have a user only while they run (DynamicUser=): no account is in it */
+#define NR_FREE_UIDS   4336
+
+int rights_limit(__rlimit_resource_t resource, rlim_t max)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit))
+		return -errno;
+	limit.rlim_max = limit.rlim_max < max ? limit.rlim_max : max;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(resource, &limit) ? -errno : 0;
+}
+
+int rights_give_up(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	uid_t uid = FIRST_FREE_UID + (uid_t)getpid() % NR_FREE_UIDS;
+
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
+		return -errno;
+	if (syscall(SYS_capset, &header, none))
+		return -errno;
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0; /* the signal is forgotten when the user changes */
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "debuginfod/curl_api.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+/* The same library with its three TLS libraries, as Debian names them. */
+static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4", "libcurl-nss.so.4" };
+
+static int look_up(void *library, const char *name, void *to)
+{
+	void *function = dlsym(library, name);
+
+	if (!function)
+		return -ELIBBAD;
+	memcpy(to, &function, sizeof(function)); /* ISO C knows no conversion of one into the other */
+	return 0;
+}
+
+int curl_api_load(struct curl_api *ret_api)
+{
+	struct curl_api api;
+	const struct {
+		const char *name;
+		void *to;
+	} functions[] = {
+		{ "curl_global_init", &api.global_init },
+		{ "curl_easy_init", &api.easy_init },
+		{ "curl_easy_setopt", &api.easy_setopt },
+		{ "curl_easy_getinfo", &api.easy_getinfo },
+		{ "curl_easy_cleanup", &api.easy_cleanup },
+		{ "curl_easy_strerror", &api.easy_strerror },
+		{ "curl_multi_init", &api.multi_init },
+		{ "curl_multi_add_handle", &api.multi_add_handle },
+		{ "curl_multi_remove_handle", &api.multi_remove_handle },
+		{ "curl_multi_perform", &api.multi_perform },
+		{ "curl_multi_poll", &api.multi_poll },
+		{ "curl_multi_info_read", &api.multi_info_read },
+	};
+	void *library = NULL;
+
+	for (size_t i = 0; !library && i < ARRAY_SIZE(names); i++)
+		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return -ELIBACC;
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		if (look_up(library, functions[i].name, functions[i].to))
+			return -ELIBBAD;
+	}
+	*ret_api = api;
+	return 0;
+}

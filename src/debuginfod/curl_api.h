@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* curl_api: what we use of libcurl, loaded when it is needed: linked, it and the thirty libraries behind it would cost every start of the program. The numbers
+ * and layouts are those of its ABI 4 (unchanged since 2006; curl/curl.h, curl/multi.h). One thread. */
+#pragma once
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+enum { /* CURLoption: a long, a pointer, a function, an int64_t */
+	CURL_LOW_SPEED_LIMIT = 19,
+	CURL_LOW_SPEED_TIME = 20,
+	CURL_FAILONERROR = 45,
+	CURL_FOLLOWLOCATION = 52,
+	CURL_MAXREDIRS = 68,
+	CURL_NOSIGNAL = 99,
+	CURL_CONNECTTIMEOUT_MS = 156,
+	CURL_PROTOCOLS = 181,       /* a mask; its successor is a text, which 7.84 and older do not have */
+	CURL_REDIR_PROTOCOLS = 182,
+	CURL_WRITEDATA = 10001,
+	CURL_URL = 10002,
+	CURL_ERRORBUFFER = 10010,
+	CURL_USERAGENT = 10018,
+	CURL_PRIVATE = 10103,
+	CURL_WRITEFUNCTION = 20011,
+	CURL_MAXFILESIZE_LARGE = 30117,
+};
+enum { CURL_INFO_PRIVATE = 0x100000 + 21, CURL_INFO_RESPONSE_CODE = 0x200000 + 2 }; /* CURLINFO: char **, long * */
+enum { CURL_PROTOCOL_HTTP = 1, CURL_PROTOCOL_HTTPS = 2 };
+enum { CURL_MESSAGE_DONE = 1, CURL_GLOBAL_ALL = 3, CURL_ERROR_BYTES = 256 };
+
+struct curl_message {
+	int kind; /* CURL_MESSAGE_DONE */
+	void *easy;
+	union {
+		void *any;
+		int result; /* CURLcode, 0: done */
+	} data;
+};
+
+struct curl_wait {
+	int fd;
+	short events, revents;
+};
+
+struct curl_api {
+	int (*global_init)(long flags);
+	void *(*easy_init)(void);
+	int (*easy_setopt)(void *easy, int option, ...);
+	int (*easy_getinfo)(void *easy, int info, ...);
+	void (*easy_cleanup)(void *easy);
+	const char *(*easy_strerror)(int result);
+	void *(*multi_init)(void);
+	int (*multi_add_handle)(void *multi, void *easy);
+	int (*multi_remove_handle)(void *multi, void *easy);
+	int (*multi_perform)(void *multi, int *nr_running);
+	int (*multi_poll)(void *multi, struct curl_wait *extra, unsigned int nr_extra, int timeout_ms, int *nr_ready); /* since 7.66 */
+	struct curl_message *(*multi_info_read)(void *multi, int *nr_left);
+};
+
+/* 0; -ELIBACC: it is not installed; -ELIBBAD: it is too old. For the life of the process. */
+MUST_CHECK int curl_api_load(struct curl_api *ret_api);
