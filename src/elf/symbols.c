@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "elf/minidebug.h"
 #include "elf/symbol_list.h"
 
@@ -136,17 +137,8 @@ int symbol_table_read_debug(const struct elf_file *elf, const struct elf_file *d
 
 int symbol_table_find(const struct symbol_table *table, uint64_t elf_vaddr, struct symbol *ret_symbol)
 {
-	uint32_t lo = 0, hi = table->nr, at;
+	uint32_t nr = array_count_at_most(table->starts, table->nr, elf_vaddr), at = nr ? nr - 1 : NO_PARENT;
 
-	while (lo < hi) { /* how many start at or below elf_vaddr */
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (table->starts[mid] <= elf_vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	at = lo ? lo - 1 : NO_PARENT;
 	for (uint32_t links = 0; at != NO_PARENT && links < SYMBOL_MAX_NESTING; links++, at = table->extents[at].parent) {
 		const struct extent *extent = &table->extents[at];
 

@@ -23,14 +23,26 @@ void stranger_done(struct stranger *stranger)
 	stranger->groups = NULL;
 }
 
+/* The next word of the text, which is cut off there; NULL at the end. */
+static const char *next_word(char **rest)
+{
+	char *word = *rest + strspn(*rest, " \t\n");
+	char *end = word + strcspn(word, " \t\n");
+
+	*rest = *end ? end + 1 : end;
+	*end = '\0';
+	return word[0] ? word : NULL;
+}
+
 /* "real effective saved filesystem": the last, or nobody's when they differ. False: not such a line. */
 static bool parse_ids(char *text, uint32_t *ret_id, bool *ret_mixed)
 {
 	uint64_t first, value;
-	char *word, *rest = text;
+	const char *word;
+	char *rest = text;
 
 	for (int i = 0; i < 4; i++) {
-		word = strtok_r(rest, "\t\n", &rest);
+		word = next_word(&rest);
 		if (!word || number_u64(word, UINT32_MAX, &value))
 			return false;
 		if (i == 0)
@@ -45,14 +57,15 @@ static bool parse_ids(char *text, uint32_t *ret_id, bool *ret_mixed)
 static int parse_groups(char *text, struct stranger *stranger)
 {
 	uint32_t *groups = calloc(MAX_GROUPS, sizeof(*groups)), nr = 0;
-	char *rest = text, *word;
+	const char *word;
+	char *rest = text;
 	uint64_t value;
 
 	if (!groups)
 		return -ENOMEM;
 	free(stranger->groups);
 	stranger->groups = groups;
-	while ((word = strtok_r(rest, " \t\n", &rest))) {
+	while ((word = next_word(&rest))) {
 		if (nr == MAX_GROUPS || number_u64(word, UINT32_MAX, &value))
 			return -EINVAL;
 		groups[nr++] = (uint32_t)value;
@@ -63,10 +76,11 @@ static int parse_groups(char *text, struct stranger *stranger)
 
 static int parse_last_number(char *text, uint32_t *ret_number)
 {
-	char *rest = text, *word;
+	const char *word;
+	char *rest = text;
 	uint64_t value = 0;
 
-	while ((word = strtok_r(rest, "\t\n", &rest)))
+	while ((word = next_word(&rest)))
 		if (number_u64(word, UINT32_MAX, &value))
 			return -EINVAL;
 	*ret_number = (uint32_t)value;

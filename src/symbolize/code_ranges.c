@@ -5,6 +5,8 @@
 
 #include <errno.h>
 
+#include "base/array.h"
+
 #define NO_PIECE UINT32_MAX
 
 struct sweep {
@@ -91,14 +93,6 @@ static void run_sweep(struct sweep *sweep, struct heap *covering)
 	}
 }
 
-static void shrink(void *array_ptr, size_t size)
-{
-	void *smaller = realloc(*(void **)array_ptr, size);
-
-	if (smaller)
-		*(void **)array_ptr = smaller;
-}
-
 int code_ranges_make(const struct code_piece *pieces, uint32_t nr_pieces, struct code_ranges *ret_ranges)
 {
 	CLEANUP(freep) uint32_t *order = calloc(nr_pieces, sizeof(*order));
@@ -116,26 +110,18 @@ int code_ranges_make(const struct code_piece *pieces, uint32_t nr_pieces, struct
 		order[i] = i;
 	qsort_r(order, nr_pieces, sizeof(*order), compare_starts, (void *)pieces);
 	run_sweep(&sweep, &covering);
-	shrink(&sweep.ranges.starts, sweep.ranges.nr * sizeof(*sweep.ranges.starts));
-	shrink(&sweep.ranges.owners, sweep.ranges.nr * sizeof(*sweep.ranges.owners));
+	array_shrink(&sweep.ranges.starts, sweep.ranges.nr * sizeof(*sweep.ranges.starts));
+	array_shrink(&sweep.ranges.owners, sweep.ranges.nr * sizeof(*sweep.ranges.owners));
 	*ret_ranges = sweep.ranges;
 	return 0;
 }
 
 int code_ranges_find(const struct code_ranges *ranges, uint64_t pc, uint32_t *ret_piece)
 {
-	uint32_t lo = 0, hi = ranges->nr;
+	uint32_t nr = array_count_at_most(ranges->starts, ranges->nr, pc);
 
-	while (lo < hi) { /* how many start at or below pc */
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (ranges->starts[mid] <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || ranges->owners[lo - 1] == NO_PIECE)
+	if (nr == 0 || ranges->owners[nr - 1] == NO_PIECE)
 		return -ENOENT;
-	*ret_piece = ranges->owners[lo - 1];
+	*ret_piece = ranges->owners[nr - 1];
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/number.h"
 #include "symbolize/line_reader.h"
@@ -226,20 +227,12 @@ int kallsyms_parse(const char *bytes, size_t size, struct kallsyms **ret_kallsym
 
 int kallsyms_find(const struct kallsyms *kallsyms, uint64_t kaddr, const char **ret_name, uint64_t *ret_start)
 {
-	uint32_t lo = 0, hi = kallsyms->nr;
+	uint32_t nr = array_count_at_most(kallsyms->kaddrs, kallsyms->nr, kaddr);
 
-	while (lo < hi) { /* how many start at or below kaddr */
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (kallsyms->kaddrs[mid] <= kaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || kallsyms->names[lo - 1] == NO_NAME || kaddr - kallsyms->kaddrs[lo - 1] >= KALLSYMS_MAX_FUNCTION_BYTES)
+	if (nr == 0 || kallsyms->names[nr - 1] == NO_NAME || kaddr - kallsyms->kaddrs[nr - 1] >= KALLSYMS_MAX_FUNCTION_BYTES)
 		return -ENOENT;
-	*ret_name = kallsyms->text + kallsyms->names[lo - 1];
-	*ret_start = kallsyms->kaddrs[lo - 1];
+	*ret_name = kallsyms->text + kallsyms->names[nr - 1];
+	*ret_start = kallsyms->kaddrs[nr - 1];
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/number.h"
 #include "symbolize/code_ranges.h"
@@ -72,14 +73,6 @@ static bool parse_line(struct build *build, const char *line, const char *end)
 	return true;
 }
 
-static void shrink(struct buffer *buffer)
-{
-	char *smaller = realloc(buffer->data, buffer->size);
-
-	if (smaller)
-		buffer->data = smaller;
-}
-
 static int parse(struct line_reader *reader, struct perf_map **ret_map)
 {
 	CLEANUP(perf_map_freep) struct perf_map *map = calloc(1, sizeof(*map));
@@ -101,8 +94,8 @@ static int parse(struct line_reader *reader, struct perf_map **ret_map)
 		return -ENODATA;
 	map->nr_refused = build.nr_refused + reader->nr_too_long;
 	map->nr_entries = (uint32_t)(build.entries.size / sizeof(struct code_piece));
-	shrink(&build.entries);
-	shrink(&build.text);
+	array_shrink(&build.entries.data, build.entries.size);
+	array_shrink(&build.text.data, build.text.size);
 	map->entries = (struct code_piece *)MOVE(build.entries.data);
 	map->text = MOVE(build.text.data);
 	err = code_ranges_make(map->entries, map->nr_entries, &map->ranges);

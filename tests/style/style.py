@@ -155,7 +155,7 @@ def check_sizes(tree, folder=ROOT):
 
 # --- words ------------------------------------------------------------------------------------------------------------------------
 
-BANNED = r"\b(atoi|atol|atoll|atof|strcpy|stpcpy|strcat|strtok|gets|sprintf|vsprintf|alloca)\s*\("
+BANNED = r"\b(atoi|atol|atoll|atof|strcpy|stpcpy|strcat|strtok|strtok_r|gets|sprintf|vsprintf|alloca)\s*\("
 NUMBERS = r"\b(strto(l|ul|ll|ull|d|f|ld|imax|umax))\s*\(" # base/number.c is the only one that may
 TALK = r"\b(printf|vprintf|puts|putchar|perror|exit|abort|assert)\s*\(|\b(stderr|stdout)\b" # stages neither talk nor end the process
 END = r"\b_exit\s*\(" # only between fork and exec
@@ -290,6 +290,7 @@ FAULTS = [
 	(check_layers, {"src/process/a.c": "#include <bpf/libbpf.h>\n"}),
 	(check_layers, {"src/nowhere/a.c": ""}),
 	(check_banned, {"src/base/a.c": "int x = atoi(text);\n"}),
+	(check_banned, {"src/elf/a.c": "word = strtok_r(text, space, &rest);\n"}),
 	(check_banned, {"src/elf/a.c": "x = strtoul (text, 0, 0);\n"}),
 	(check_banned, {"src/unwind/a.c": "fprintf(stderr, text);\n"}),
 	(check_banned, {"src/unwind/a.c": "_exit(1);\n"}),
