@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "process/jit_files.h"
+#include "shell.h"
 #include "symbolize/perf_map.h"
 
 static struct opener *opener;
@@ -39,17 +40,6 @@ static void assert_name(const struct perf_map *map, uint64_t pc, const char *wan
 	assert_int_equal(perf_map_find(map, pc, &name, &start), 0);
 	assert_string_equal(name, want);
 	assert_true(start == want_start);
-}
-
-__attribute__((format(printf, 1, 2))) static void run(const char *fmt, ...)
-{
-	char command[PATH_MAX];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(command, sizeof(command), fmt, args);
-	va_end(args);
-	assert_int_equal(system(command), 0);
 }
 
 /* A root directory with a tmp in it, removed by tree_done. */

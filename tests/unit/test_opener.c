@@ -25,21 +25,11 @@
 
 #include "process/jit_files.h"
 #include "process/opener.h"
+#include "shell.h"
 
 #define MAX_BYTES 1000
 #define USER	  12345
 #define GROUP	  23456
-
-__attribute__((format(printf, 1, 2))) static void run(const char *fmt, ...)
-{
-	char command[PATH_MAX];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(command, sizeof(command), fmt, args);
-	va_end(args);
-	assert_int_equal(system(command), 0);
-}
 
 /* A directory with files of several owners, a process of another user, and an opener. */
 struct scene {

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "shell.h"
 #include "symbolize/symbolizer.h"
 
 /* Functions of this program that the tests look for; only .symtab has them. */
@@ -35,17 +36,6 @@ int mangled_function(int x)
 static void symbolizer_freep(struct symbolizer **symbolizer)
 {
 	symbolizer_free(*symbolizer);
-}
-
-__attribute__((format(printf, 1, 2))) static void run(const char *fmt, ...)
-{
-	char command[4 * PATH_MAX];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(command, sizeof(command), fmt, args);
-	va_end(args);
-	assert_int_equal(system(command), 0);
 }
 
 static struct elf_file *open_elf(const char *path)
