@@ -18,6 +18,8 @@
 #define MAX_PAGE_BYTES	  ((uint64_t)32 << 20) /* about what is let in of the mapped file at a time */
 #define HEADER_PAGE_BYTES 65536		       /* per unit */
 #define MAX_TEXT_BYTES	  ((size_t)256 << 20)
+#define MAX_UNPACKED	  ((uint64_t)640 << 20) /* of a file's sections: the worker has 1 GiB for all that it holds */
+#define ZLIB_MAX_RATIO	  1032			/* more than that deflate cannot pack, see zlib's "Technical Details" */
 
 /* The mapping is ours, so that its pages can be given back while libdw goes on. */
 static int map_file(struct dwarf_lines *lines)
@@ -43,7 +45,7 @@ static int map_file(struct dwarf_lines *lines)
 
 static void give_back_pages(struct dwarf_lines *lines)
 {
-	if (lines->nr_page_bytes <= MAX_PAGE_BYTES)
+	if (lines->nr_page_bytes <= lines->limits.max_page_bytes)
 		return;
 	lines->nr_page_bytes = 0;
 	if (lines->mapping && !lines->is_compressed)
@@ -117,6 +119,40 @@ static bool has_debug_info(struct dwarf_lines *lines)
 	return info && info->type != SHT_NOBITS && elf_file_type(lines->file) != ET_REL;
 }
 
+/* Whether libelf can unpack what libdw will read, within the limit. It knows zlib; the sizes that the file tells are what it allocates. */
+static bool can_unpack(const struct dwarf_lines *lines)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < elf_file_nr_sections(lines->file); i++) {
+		const struct elf_section *section = elf_file_section(lines->file, i);
+		Elf64_Chdr header;
+
+		if (strncmp(section->name, ".debug_", 7) != 0 || !(section->flags & SHF_COMPRESSED))
+			continue;
+		if (elf_file_read_at(lines->file, section->file_off, &header, sizeof(header)) || header.ch_type != ELFCOMPRESS_ZLIB ||
+		    header.ch_size > lines->limits.max_unpacked_bytes || header.ch_size / ZLIB_MAX_RATIO > section->size)
+			return false;
+		sum += header.ch_size;
+	}
+	return sum <= lines->limits.max_unpacked_bytes;
+}
+
+static struct dwarf_lines_limits limits_of(const struct dwarf_lines_limits *wanted)
+{
+	struct dwarf_lines_limits limits = wanted ? *wanted : (struct dwarf_lines_limits){ 0 };
+
+	if (!limits.max_table_bytes)
+		limits.max_table_bytes = MAX_TABLE_BYTES;
+	if (!limits.max_libdw_bytes)
+		limits.max_libdw_bytes = MAX_LIBDW_BYTES;
+	if (!limits.max_page_bytes)
+		limits.max_page_bytes = MAX_PAGE_BYTES;
+	if (!limits.max_unpacked_bytes)
+		limits.max_unpacked_bytes = MAX_UNPACKED;
+	return limits;
+}
+
 static int add_unit(struct dwarf_lines *lines, Dwarf_Die *die)
 {
 	if (lines->nr_units == lines->max_units) {
@@ -149,7 +185,8 @@ static int read_units(struct dwarf_lines *lines)
 	return err ? err : dwarf_spans_seal(&lines->code);
 }
 
-int dwarf_lines_open(const struct elf_file *elf, const char *debug_dir, struct diag *diag, struct dwarf_lines **ret_lines)
+int dwarf_lines_open_limited(const struct elf_file *elf, const char *debug_dir, const struct dwarf_lines_limits *limits, struct diag *diag,
+			     struct dwarf_lines **ret_lines)
 {
 	CLEANUP(dwarf_lines_freep) struct dwarf_lines *lines = calloc(1, sizeof(*lines));
 	int err;
@@ -157,8 +194,14 @@ int dwarf_lines_open(const struct elf_file *elf, const char *debug_dir, struct d
 	if (!lines)
 		return -ENOMEM;
 	lines->file = elf;
+	lines->limits = limits_of(limits);
 	if (!has_debug_info(lines))
 		return -ENODATA;
+	if (!can_unpack(lines)) {
+		lines->counts.nr_packed = 1; /* without units there are no answers */
+		*ret_lines = MOVE(lines);
+		return 0;
+	}
 	lines->debug_dir = strdup(debug_dir ? debug_dir : "/usr/lib/debug");
 	lines->texts = arena_new(MAX_TEXT_BYTES);
 	if (!lines->debug_dir || !lines->texts)
@@ -196,7 +239,7 @@ void dwarf_lines_free(struct dwarf_lines *lines)
 
 static void forget_unused(struct dwarf_lines *lines, const struct dwarf_unit *but)
 {
-	while (lines->nr_bytes > MAX_TABLE_BYTES) {
+	while (lines->nr_bytes > lines->limits.max_table_bytes) {
 		struct dwarf_unit *oldest = NULL;
 
 		for (uint32_t i = 0; i < lines->nr_units; i++) {
@@ -219,7 +262,7 @@ static int find_unit(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf
 
 	if (number == DWARF_NONE)
 		return -ENOENT;
-	if (lines->nr_libdw_bytes > MAX_LIBDW_BYTES)
+	if (lines->nr_libdw_bytes > lines->limits.max_libdw_bytes)
 		close_libdw(lines);
 	give_back_pages(lines);
 	if (!lines->dwarf) {

@@ -55,6 +55,7 @@ struct dwarf_lines {
 	void *mapping; /* of the file; NULL: it is in memory */
 	size_t nr_mapped;
 	bool is_compressed;
+	struct dwarf_lines_limits limits;
 	struct dwarf_bytes line_tables, line_texts, debug_texts; /* .debug_line, .debug_line_str, .debug_str, while libdw is open */
 	struct dwarf_spans code;				 /* whose owners are units */
 	struct dwarf_unit *units;

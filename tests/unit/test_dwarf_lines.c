@@ -2,8 +2,9 @@
 /* Lines and inlined functions of a C++ program, built in the ways that DWARF comes in, at random addresses of its code: what the symbolizer
  * says against binutils' addr2line, whose reader is its own. Arguments: g++ and the program's source. Not compared: places where addr2line
  * knows no line (there the symbolizer must know none), the scopes of names that have no linkage name. */
-#include <inttypes.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "elf/dwarf_lines.h"
 #include "symbolize/symbolizer.h"
 
 #define NR_ADDRESSES 1500
@@ -235,6 +237,72 @@ static void names_of_symbols_stay(void **state)
 	}
 }
 
+static bool same_frames(const struct dwarf_frame *a, const struct dwarf_frame *b, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (strcmp(a[i].name, b[i].name) != 0 || strcmp(a[i].file, b[i].file) != 0 || a[i].line != b[i].line ||
+		    a[i].start_line != b[i].start_line || a[i].start_vaddr != b[i].start_vaddr)
+			return false;
+	}
+	return true;
+}
+
+/* A program of several units, asked to and fro, while tables are forgotten and libdw is opened again all the time. */
+static void limits_change_no_answer(void **state)
+{
+	const struct dwarf_lines_limits small = { .max_table_bytes = 1, .max_libdw_bytes = 1, .max_page_bytes = 1 };
+	const char *files[] = { "many", "many_packed" };
+
+	run("for i in 1 2 3; do sed \"s/orchard/orchard$i/g;s/int main(/int main$i(/\" %s >u$i.cc; %s -O2 -g -c u$i.cc; done && "
+	    "%s -O2 -g %s u1.o u2.o u3.o -o many && objcopy --compress-debug-sections=zlib many many_packed",
+	    source, compiler, compiler, source);
+	for (size_t k = 0; k < ARRAY_SIZE(files); k++) {
+		CLEANUP(elf_file_freep) struct elf_file *elf = open_made(files[k]);
+		CLEANUP(dwarf_lines_freep) struct dwarf_lines *free_one = NULL, *limited = NULL;
+		const struct elf_section *text = elf_file_find_section(elf, ".text");
+		uint32_t nr_known = 0;
+
+		assert_int_equal(dwarf_lines_open(elf, NULL, NULL, &free_one), 0);
+		assert_int_equal(dwarf_lines_open_limited(elf, NULL, &small, NULL, &limited), 0);
+		srand(6);
+		for (uint32_t i = 0; i < NR_ADDRESSES; i++) {
+			uint64_t elf_vaddr = text->vaddr + (uint64_t)rand() % text->size;
+			struct dwarf_frame a[MAX_FRAMES], b[MAX_FRAMES];
+			uint32_t nr_a = 0, nr_b = 0;
+			int err = dwarf_lines_find(free_one, elf_vaddr, a, MAX_FRAMES, &nr_a);
+
+			assert_int_equal(dwarf_lines_find(limited, elf_vaddr, b, MAX_FRAMES, &nr_b), err);
+			assert_int_equal(nr_a, nr_b);
+			assert_true(same_frames(a, b, nr_a));
+			nr_known += !err;
+		}
+		assert_true(nr_known > NR_ADDRESSES / 2);
+	}
+}
+
+static void what_cannot_be_unpacked_is_counted(void **state)
+{
+	const struct dwarf_lines_limits small = { .max_unpacked_bytes = 4096 };
+	CLEANUP(elf_file_freep) struct elf_file *plain = open_made("five"), *packed = open_made("packed"), *zstd = NULL;
+	struct dwarf_lines *lines = NULL;
+	struct dwarf_frame frames[MAX_FRAMES];
+	uint32_t nr;
+
+	assert_int_equal(dwarf_lines_open_limited(plain, NULL, &small, NULL, &lines), 0); /* it is not for what is not compressed */
+	assert_int_equal(dwarf_lines_counts(lines).nr_packed, 0);
+	dwarf_lines_free(lines);
+	assert_int_equal(dwarf_lines_open_limited(packed, NULL, &small, NULL, &lines), 0);
+	assert_int_equal(dwarf_lines_counts(lines).nr_packed, 1);
+	assert_int_equal(dwarf_lines_find(lines, elf_file_find_section(packed, ".text")->vaddr, frames, MAX_FRAMES, &nr), -ENOENT);
+	dwarf_lines_free(lines);
+	run("objcopy --compress-debug-sections=zstd five zstd");
+	zstd = open_made("zstd");
+	assert_int_equal(dwarf_lines_open(zstd, NULL, NULL, &lines), 0);
+	assert_int_equal(dwarf_lines_counts(lines).nr_packed, 1);
+	assert_int_equal(dwarf_lines_find(lines, elf_file_find_section(zstd, ".text")->vaddr, frames, MAX_FRAMES, &nr), -ENOENT);
+	dwarf_lines_free(lines);
+}
+
 static int make_folder(void **state)
 {
 	return mkdtemp(folder) ? 0 : -1;
@@ -253,6 +321,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(dwz),
 		cmocka_unit_test(split),
 		cmocka_unit_test(names_of_symbols_stay),
+		cmocka_unit_test(limits_change_no_answer),
+		cmocka_unit_test(what_cannot_be_unpacked_is_counted),
 	};
 
 	if (argc != 3)
