@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "numbers.h"
 #include "symbolize/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void ask(const struct kallsyms *kallsyms, uint64_t kaddr)
+static void ask(const void *table, uint64_t kaddr)
 {
+	const struct kallsyms *kallsyms = table;
 	const char *name = NULL, *again = NULL;
 	uint64_t start = 0, start_again = 0;
 
@@ -24,22 +26,11 @@ static void ask(const struct kallsyms *kallsyms, uint64_t kaddr)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(kallsyms_freep) struct kallsyms *kallsyms = NULL;
-	const char *at = (const char *)data;
 
-	if (kallsyms_parse(at, size, &kallsyms))
+	if (kallsyms_parse((const char *)data, size, &kallsyms))
 		return 0;
 	if (kallsyms_size(kallsyms) == 0)
 		abort(); /* that is -ENODATA */
-	ask(kallsyms, 0);
-	ask(kallsyms, UINT64_MAX);
-	for (size_t i = 0; i + 16 <= size && i < 65536; i += 3) { /* numbers as they stand in the lines */
-		char text[17] = { 0 };
-		uint64_t kaddr;
-
-		memcpy(text, at + i, 16);
-		kaddr = strtoull(text, NULL, 16);
-		ask(kallsyms, kaddr);
-		ask(kallsyms, kaddr + 1);
-	}
+	ask_numbers((const char *)data, size, ask, kallsyms);
 	return 0;
 }

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "numbers.h"
 #include "symbolize/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void ask(const struct perf_map *map, uint64_t pc)
+static void ask(const void *table, uint64_t pc)
 {
+	const struct perf_map *map = table;
 	const char *name = NULL;
 	uint64_t start = 0;
 
@@ -22,22 +24,11 @@ static void ask(const struct perf_map *map, uint64_t pc)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(perf_map_freep) struct perf_map *map = NULL;
-	const char *at = (const char *)data;
 
-	if (perf_map_parse(at, size, &map))
+	if (perf_map_parse((const char *)data, size, &map))
 		return 0;
 	if (perf_map_size(map) == 0)
 		abort(); /* that is -ENODATA */
-	ask(map, 0);
-	ask(map, UINT64_MAX);
-	for (size_t i = 0; i + 16 <= size && i < 65536; i += 3) { /* numbers as they stand in the lines */
-		char text[17] = { 0 };
-		uint64_t pc;
-
-		memcpy(text, at + i, 16);
-		pc = strtoull(text, NULL, 16);
-		ask(map, pc);
-		ask(map, pc + 1);
-	}
+	ask_numbers((const char *)data, size, ask, map);
 	return 0;
 }
