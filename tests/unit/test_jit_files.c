@@ -149,8 +149,9 @@ static void a_containers_map_is_its_own(void **state)
 	close(told[0]);
 	waitpid(helper, NULL, 0);
 	if (!inner) {
+		tree_done(&tree); /* skip() jumps */
 		print_message("SKIPPED: no right to make a pid namespace\n");
-		return;
+		skip();
 	}
 	assert_int_equal(err, 0);
 	assert_name(map, 0x1000, "contained", 0x1000);
