@@ -268,6 +268,10 @@ static int read_file(struct namer *namer, const struct asked *asked, const uint6
 		return 0;
 	if (answers.nr_missing)
 		account_note(profile_account(namer->profile), "%u .dwo files with the inlined functions of %s are not to be had", answers.nr_missing, object->path);
+	if (answers.nr_packed)
+		account_note(profile_account(namer->profile), "no lines of %s: they are compressed, and not by zlib, or take too much memory", object->path);
+	if (answers.nr_cut)
+		account_note(profile_account(namer->profile), "lines of %s are not complete: %u units are damaged or too large", object->path, answers.nr_cut);
 	return take_answers(namer, asked, &answers);
 }
 

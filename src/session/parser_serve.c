@@ -56,6 +56,7 @@ static int answer_names(const struct elf_file *elf, int fetched, const void *bod
 	CLEANUP(name_writer_done) struct name_writer writer;
 	struct reader reader = reader_of(body, size), addresses;
 	struct names_question question;
+	struct dwarf_lines_counts lines;
 	const char *path = NULL;
 	int err;
 
@@ -72,7 +73,10 @@ static int answer_names(const struct elf_file *elf, int fetched, const void *bod
 	if (!symbolizer)
 		return -ENOMEM;
 	err = look_up_names(symbolizer, elf, path, &addresses, &writer);
-	writer.nr_missing = symbolizer_lines_counts(symbolizer).nr_missing_dwo;
+	lines = symbolizer_lines_counts(symbolizer);
+	writer.nr_missing = lines.nr_missing_dwo;
+	writer.nr_packed = lines.nr_packed;
+	writer.nr_cut = lines.nr_cut;
 	return err ? err : name_writer_end(&writer, to);
 }
 

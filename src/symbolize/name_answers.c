@@ -11,7 +11,7 @@
 struct answers_header {
 	uint32_t nr_addresses, nr_names;
 	uint64_t text_bytes;
-	uint32_t nr_refused, nr_missing;
+	uint32_t nr_refused, nr_missing, nr_packed, nr_cut;
 };
 
 struct written_name {
@@ -72,6 +72,8 @@ int name_writer_end(struct name_writer *writer, struct buffer *to)
 		.text_bytes = writer->texts.size,
 		.nr_refused = writer->nr_refused,
 		.nr_missing = writer->nr_missing,
+		.nr_packed = writer->nr_packed,
+		.nr_cut = writer->nr_cut,
 	};
 
 	if (writer->counts.err || writer->names.err || writer->texts.err)
@@ -125,6 +127,8 @@ int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, str
 	}
 	answers.nr_refused = header.nr_refused;
 	answers.nr_missing = header.nr_missing;
+	answers.nr_packed = header.nr_packed;
+	answers.nr_cut = header.nr_cut;
 	*ret_answers = answers;
 	return 0;
 }

@@ -16,6 +16,8 @@ struct name_writer {
 	/* To be set before _end: */
 	uint32_t nr_refused;                /* lines or records of the file that made no sense; fetched debug files that are of no use */
 	uint32_t nr_missing;                /* parts of its debug info that stand in other files (.dwo), which were not to be had */
+	uint32_t nr_packed;                 /* files whose lines cannot be unpacked */
+	uint32_t nr_cut;                    /* units of its debug info of which a part was left out */
 };
 
 void name_writer_init(struct name_writer *writer);
@@ -29,7 +31,7 @@ struct name_answers {
 	const void *names, *counts;
 	const char *texts;
 	uint32_t nr_addresses, next, next_name;
-	uint32_t nr_refused, nr_missing;
+	uint32_t nr_refused, nr_missing, nr_packed, nr_cut;
 };
 /* The answers to a question of so many addresses. Borrows the bytes. 0 or -EBADMSG. */
 MUST_CHECK int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, struct name_answers *ret_answers);

@@ -334,6 +334,7 @@ struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbo
 
 			sum.nr_missing_dwo += counts.nr_missing_dwo;
 			sum.nr_cut += counts.nr_cut;
+			sum.nr_packed += counts.nr_packed;
 		}
 	}
 	return sum;
