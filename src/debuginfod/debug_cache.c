@@ -15,6 +15,7 @@
 #define MIN_ID_CHARS 16u
 #define SUFFIX	     ".debug"
 #define MISSING	     ".missing"
+#define CLOCKS_S     60 /* a file's time may be ahead of time(2): by a tick, or a file server's clock */
 #define NAME_BYTES   (FETCH_ID_CHARS + 40)
 
 struct debug_cache {
@@ -188,7 +189,7 @@ static bool is_missing(const struct debug_cache *cache, const char *build_id)
 	if (fstatat(cache->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return false;
 	age_s = time(NULL) - st.st_mtim.tv_sec;
-	return age_s >= 0 && age_s <= DEBUG_CACHE_MISSING_S; /* a clock that was set back is no reason never to ask again */
+	return age_s >= -CLOCKS_S && age_s <= DEBUG_CACHE_MISSING_S; /* a clock that was set back is no reason never to ask again */
 }
 
 int debug_cache_find(struct debug_cache *cache, const char *build_id)

@@ -4,7 +4,7 @@
 #pragma once
 #include <stdint.h>
 
-#define FETCH_NAME "sonde-debuginfod" /* argv[0] of the process */
+#define FETCH_NAME "sonde-debuginfod" /* argv[0] of the process; argv[1]: how many bytes a file may have */
 #define FETCH_SOCKET 3
 #define FETCH_MAX_AT_ONCE 8u
 #define FETCH_ID_CHARS 128u           /* a build id of 64 bytes in hexadecimal */
@@ -12,7 +12,6 @@
 #define FETCH_READY UINT32_MAX        /* the number of the first answer: it has started, or why not */
 
 struct fetch_question {
-	uint64_t max_bytes;
 	uint32_t number;
 	char build_id[FETCH_ID_CHARS + 1];
 	char pad[3];

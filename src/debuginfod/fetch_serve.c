@@ -22,12 +22,13 @@
 
 /* One file on its way; fd -1: none. */
 struct transfer {
+	const struct server *server;
 	void *easy;
 	int fd;
 	uint32_t number;
-	uint64_t size, max_bytes;
+	uint64_t size;
 	const char *rest;        /* of the URLs that are to be tried */
-	bool failed, is_large;   /* a server could not be asked; it is more than max_bytes */
+	bool failed, is_large;   /* a server could not be asked; the file is more than max_bytes */
 	char build_id[FETCH_ID_CHARS + 1];
 	char error[CURL_ERROR_BYTES], text[FETCH_TEXT_BYTES]; /* curl's words, and those of the first failure */
 };
@@ -37,6 +38,7 @@ struct server {
 	void *multi;
 	const char *urls;
 	long stall_s;
+	uint64_t max_bytes;      /* of a file */
 	struct transfer transfers[FETCH_MAX_AT_ONCE];
 };
 
@@ -57,7 +59,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t nr, void *arg)
 	struct transfer *transfer = arg;
 	size_t left = size * nr; /* size is 1 */
 
-	if (left > transfer->max_bytes - transfer->size) {
+	if (left > transfer->server->max_bytes - transfer->size) {
 		transfer->is_large = true;
 		return 0;
 	}
@@ -105,7 +107,7 @@ static int set_options(struct server *server, struct transfer *transfer)
 	return set(easy, CURL_PROTOCOLS, protocols) || set(easy, CURL_REDIR_PROTOCOLS, protocols) || set(easy, CURL_FOLLOWLOCATION, 1L) ||
 	       set(easy, CURL_MAXREDIRS, MAX_REDIRECTS) || set(easy, CURL_NOSIGNAL, 1L) || set(easy, CURL_FAILONERROR, 1L) ||
 	       set(easy, CURL_CONNECTTIMEOUT_MS, CONNECT_MS) || set(easy, CURL_LOW_SPEED_LIMIT, STALL_BYTES_PER_S) ||
-	       set(easy, CURL_LOW_SPEED_TIME, server->stall_s) || set(easy, CURL_MAXFILESIZE_LARGE, (int64_t)transfer->max_bytes) ||
+	       set(easy, CURL_LOW_SPEED_TIME, server->stall_s) || set(easy, CURL_MAXFILESIZE_LARGE, (int64_t)server->max_bytes) ||
 	       set(easy, CURL_USERAGENT, "sonde/" SONDE_VERSION) || set(easy, CURL_WRITEFUNCTION, take_bytes) ||
 	       set(easy, CURL_WRITEDATA, transfer) || set(easy, CURL_PRIVATE, transfer) || set(easy, CURL_ERRORBUFFER, transfer->error) ? -EIO : 0;
 }
@@ -159,7 +161,7 @@ static void note_failure(struct server *server, struct transfer *transfer, int r
 	const char *text = transfer->error[0] ? transfer->error : server->curl.easy_strerror(result);
 
 	if (!transfer->failed && transfer->is_large)
-		snprintf(transfer->text, sizeof(transfer->text), "it is larger than %llu MiB", (unsigned long long)(transfer->max_bytes >> 20));
+		snprintf(transfer->text, sizeof(transfer->text), "it is larger than %llu MiB", (unsigned long long)(server->max_bytes >> 20));
 	else if (!transfer->failed)
 		snprintf(transfer->text, sizeof(transfer->text), "%.199s", result ? text : "an empty answer");
 	transfer->failed = true;
@@ -224,7 +226,7 @@ static int take_question(struct server *server)
 		return errno == EINTR ? 0 : -errno;
 	if (got != (ssize_t)sizeof(question))
 		return got ? -EBADMSG : -EPIPE;
-	*transfer = (struct transfer){ .fd = fd_of(&message), .number = question.number, .max_bytes = question.max_bytes, .rest = server->urls };
+	*transfer = (struct transfer){ .server = server, .fd = fd_of(&message), .number = question.number, .rest = server->urls };
 	if (transfer->fd < 0)
 		return -EBADMSG;
 	memcpy(transfer->build_id, question.build_id, FETCH_ID_CHARS);
@@ -256,6 +258,8 @@ static int set_up(struct server *server)
 	uint64_t stall_s;
 	int err = rights_limit(RLIMIT_CORE, 0);
 
+	if (!err)
+		err = rights_limit(RLIMIT_FSIZE, server->max_bytes);
 #ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as memory */
 	if (!err)
 		err = rights_limit(RLIMIT_DATA, MAX_MEMORY_BYTES);
@@ -280,7 +284,7 @@ bool serve_as_fetcher(int argc, char **argv, int *ret_code)
 	struct fetch_answer ready = { .number = FETCH_READY };
 	int err;
 
-	if (argc != 1 || strcmp(argv[0], FETCH_NAME))
+	if (argc != 2 || strcmp(argv[0], FETCH_NAME) || number_u64(argv[1], INT64_MAX, &server.max_bytes))
 		return false;
 	close_range(FETCH_SOCKET + 1, ~0u, 0);
 	signal(SIGPIPE, SIG_IGN);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -176,7 +177,7 @@ static void take_answers(struct fetcher *fetcher)
 			take_answer(fetcher, &answer);
 		else if (got < 0 && errno == EAGAIN)
 			return;
-		else if (got >= 0 || errno != EINTR)
+		else if (got >= 0 || (errno != EINTR && errno != ECONNRESET)) /* reset: it ended with questions unread; what it had answered comes next */
 			give_up(fetcher, "the process that fetches them has ended");
 	}
 }
@@ -201,13 +202,14 @@ void fetcher_free(struct fetcher *fetcher)
 
 static int spawn(struct fetcher *fetcher, int socket)
 {
-	char *argv[] = { FETCH_NAME, NULL }, *envp[ARRAY_SIZE(passed_on) + 2] = { NULL };
+	char max_bytes[24], *argv[] = { FETCH_NAME, max_bytes, NULL }, *envp[ARRAY_SIZE(passed_on) + 2] = { NULL };
 	posix_spawn_file_actions_t actions;
 	int err = posix_spawn_file_actions_init(&actions);
 	size_t nr = 0;
 
 	if (err)
 		return -err;
+	snprintf(max_bytes, sizeof(max_bytes), "%" PRIu64, fetcher->max_file_bytes);
 	for (int fd = 0; !err && fd < 3; fd++)
 		err = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
 	if (!err)
@@ -252,7 +254,7 @@ static int start(struct fetcher *fetcher)
 static int send_question(const struct fetcher *fetcher, uint32_t number)
 {
 	const struct wanted *wanted = &fetcher->wanted[number];
-	struct fetch_question question = { .number = number, .max_bytes = fetcher->max_file_bytes };
+	struct fetch_question question = { .number = number };
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
