@@ -54,6 +54,7 @@ struct sonde_profile_options {
 	/* how it is written */
 	bool lines, no_lines;       /* look up source lines and inlined functions, or not; neither: for the formats that show them */
 	bool timestamps;            /* keep the time of each sample, for the formats that can carry it: a sample each, and 80 bytes of memory */
+	const char *vmlinux;        /* with lines: the running kernel's file with debug info; NULL: is looked for */
 	int64_t debuginfod_timeout_ns; /* how long the report may wait for debug files from $DEBUGINFOD_URLS, from the end of sampling; -1: not at all */
 	bool delimited, annotate, offsets, threads;
 };

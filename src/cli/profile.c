@@ -67,6 +67,7 @@ static struct sonde_profile_options to_options(const struct profile_arguments *a
 		.lines = arguments->lines,
 		.no_lines = arguments->no_lines,
 		.debuginfod_timeout_ns = timeout_ns(arguments->debuginfod_timeout_s),
+		.vmlinux = arguments->vmlinux,
 		.progress = output_progress_wanted() ? show_progress : NULL,
 	};
 }

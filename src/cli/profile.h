@@ -20,6 +20,7 @@ struct profile_arguments {
 	bool audit;
 	uint64_t audit_every; /* 0: not given */
 	bool delimited, annotate, folded, lines, no_lines, offsets, threads, timestamps;
+	const char *vmlinux;
 	struct option_texts outputs;
 	const char *format;
 	bool ebpf;

@@ -68,6 +68,8 @@ static const struct option_spec options[] = {
 	  .help = "functions by their symbols only: faster" },
 	{ .name = "debuginfod-timeout", .metavar = "SECONDS", .kind = OPTION_NUMBER, FIELD(debuginfod_timeout_s), .max = MAX_TIMEOUT_S,
 	  .help = "wait so long for debug files from the servers in $DEBUGINFOD_URLS, after the last sample; 5. 0: use what has come by then" },
+	{ .name = "vmlinux", .metavar = "FILE", .kind = OPTION_TEXT, FIELD(vmlinux), .values = OPTION_VALUES_FILE,
+	  .help = "the running kernel's file with debug info, for its source lines; it is looked for where perf looks" },
 	{ .name = "threads", .kind = OPTION_FLAG, FIELD(threads), .help = "keep the threads of a process apart" },
 	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "record the time of each sample, for the formats that can carry it" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,

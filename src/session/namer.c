@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "process/jit_files.h"
 #include "process/opener.h"
+#include "session/kernel_lines.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/name_answers.h"
 #include "symbolize/symbolizer.h"
@@ -172,10 +173,10 @@ static int add_locations(struct namer *namer, uint32_t number, const struct symb
 
 /* --- names in files -------------------------------------------------------------------------------------------------------------------- */
 
-/* One address of a question: of a file, or of a process's JIT code. */
+/* One address of a question: of a file, of a process's JIT code, or of the kernel. */
 struct asked {
 	uint64_t address; /* of the instruction, or the call */
-	uint32_t source;  /* object or tgid */
+	uint32_t source;  /* object or tgid, 0: the kernel */
 	uint32_t place;
 	bool in_elf;
 };
@@ -302,6 +303,58 @@ static int read_jit(struct namer *namer, const struct asked *asked, const uint64
 	return take_answers(namer, asked, &answers);
 }
 
+static void kernel_lines_freep(struct kernel_lines **lines)
+{
+	kernel_lines_free(*lines);
+}
+
+/* The function that the code belongs to keeps the name that the running kernel gives it. What it calls a module's, or where it knows another
+ * function, is not in this file, whatever the file says. 0 or -ENOMEM. */
+static int take_kernel_answers(struct namer *namer, const struct kernel_lines *lines, const struct asked *asked, struct name_answers *answers)
+{
+	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
+		struct symbol_name names[MAX_NAMES], outermost;
+		uint32_t nr = name_answers_next(answers, names, MAX_NAMES);
+
+		if (!nr || find_kernel_name(namer, asked[i].address, &outermost) || strchr(outermost.name, '[') ||
+		    outermost.start != kernel_lines_kaddr(lines, names[nr - 1].start))
+			continue;
+		outermost.file = names[nr - 1].file;
+		outermost.line = names[nr - 1].line;
+		outermost.start_line = names[nr - 1].start_line;
+		names[nr - 1] = outermost;
+		if (add_locations(namer, asked[i].place, names, nr))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Source lines and inlined functions of the kernel, if there is a vmlinux for it. */
+static int read_kernel(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
+{
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
+	CLEANUP(kernel_lines_freep) struct kernel_lines *lines = NULL;
+	struct account *account = profile_account(namer->profile);
+	struct asker asker = { .opener = namer->opener };
+	struct name_answers answers;
+	struct diag diag = { 0 };
+	int err = kernel_lines_open(namer->naming->vmlinux, &diag, &lines);
+
+	if (err) {
+		if (diag.text[0])
+			account_note(account, "no source lines of the kernel: %s", diag.text);
+		return err == -ENOMEM ? err : 0;
+	}
+	err = kernel_lines_ask(lines, namer->naming->parser, addresses, nr, open_debug_file, &asker, &diag, &bytes);
+	if (!err)
+		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
+	if (err) {
+		account_note(account, "no source lines of the kernel: %s refused: %s", kernel_lines_path(lines), diag.text[0] ? diag.text : strerror(-err));
+		return 0;
+	}
+	return take_kernel_answers(namer, lines, asked, &answers);
+}
+
 static int read_source(struct namer *namer, const struct asked *asked, uint32_t nr)
 {
 	CLEANUP(freep) uint64_t *addresses = calloc(nr, sizeof(*addresses));
@@ -310,7 +363,20 @@ static int read_source(struct namer *namer, const struct asked *asked, uint32_t 
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++)
 		addresses[i] = asked[i].address;
-	return asked->in_elf ? read_file(namer, asked, addresses, nr) : read_jit(namer, asked, addresses, nr);
+	if (asked->in_elf)
+		return read_file(namer, asked, addresses, nr);
+	return asked->source ? read_jit(namer, asked, addresses, nr) : read_kernel(namer, asked, addresses, nr);
+}
+
+/* What strangers' file systems kept from us. */
+static void note_openings(struct namer *namer)
+{
+	uint32_t nr_timed_out = opener_nr_timed_out(namer->opener), nr_refused = opener_nr_refused(namer->opener);
+
+	if (nr_timed_out)
+		account_note(profile_account(namer->profile),
+			     "%u files with names did not open within %u ms (does a file system hang?); %u more of the same users, or all after the %uth, were not tried",
+			     nr_timed_out, OPENER_DEADLINE_MS, nr_refused, OPENER_MAX_HANGING);
 }
 
 int namer_read_files(struct namer *namer)
@@ -323,7 +389,7 @@ int namer_read_files(struct namer *namer)
 	for (uint32_t i = 0; namer->naming->parser && i < nr_places; i++) {
 		const struct place *place = place_at(namer->places, i);
 
-		if (place->tgid) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
+		if (place->tgid || namer->naming->lines) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
 			asked[nr++] = (struct asked){ .in_elf = place->in_elf, .source = place->in_elf ? place->object : place->tgid, .place = i,
 						      .address = (place->in_elf ? place->elf_vaddr : place->pc) - place->is_return };
 	}
@@ -334,6 +400,7 @@ int namer_read_files(struct namer *namer)
 		if (read_source(namer, asked + first, next - first))
 			return -ENOMEM;
 	}
+	note_openings(namer);
 	return 0;
 }
 

@@ -182,6 +182,9 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	if (options->command_line)
 		snprintf(profile_account(session->profile)->command_line, sizeof(profile_account(session->profile)->command_line), "%s",
 			 options->command_line);
+	session->vmlinux = options->vmlinux ? strdup(options->vmlinux) : NULL;
+	if (options->vmlinux && !session->vmlinux)
+		return session_fail_setup(session, -ENOMEM);
 	err = make_descriptors(session);
 	if (err)
 		return session_fail_setup(session, err);
@@ -206,6 +209,7 @@ void sonde_session_free(struct sonde_session *session)
 	targets_done(&session->targets);
 	for (uint32_t i = 0; i < session->nr_outputs; i++)
 		free(session->outputs[i].path);
+	free(session->vmlinux);
 	buffer_done(&session->account_text);
 	closep(&session->stop_fd);
 	closep(&session->epoll_fd);
@@ -326,7 +330,7 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 
 int sonde_session_run(struct sonde_session *session)
 {
-	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session),
+	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session), .vmlinux = session->vmlinux,
 				       .debug_files = session->debug_files,
 				       .own_tgid = session->command ? command_tgid(session->command) : 0 };
 	struct account *account = profile_account(session->profile);

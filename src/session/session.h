@@ -48,6 +48,7 @@ struct sonde_session {
 	struct raw_stacks *raws;
 	struct stack_book *book;
 	struct profile *profile;
+	char *vmlinux;                        /* NULL: not given */
 	struct output outputs[MAX_OUTPUTS];
 	uint32_t nr_outputs;
 	struct buffer account_text;

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names: what is there is found, and a gap is a gap. Most by name_dump, which asks the symbolizer for addresses of a file; objdump and nm are
 the witnesses."""
+import collections
+import json
 import os
 import re
 import subprocess
@@ -286,6 +288,112 @@ def clones_in_a_profile():
 	leaves = {stack.user[-1] for stack in stacks if stack.user}
 	check(clones <= leaves, "%s" % leaves)
 	return min(clones)
+
+
+# --- lines of the kernel --------------------------------------------------------------------------------------------------------------
+
+CALLS = """#include <fcntl.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+int main(void) { static char block[65536]; int fd = open("/dev/zero", O_RDONLY); for (;;) { syscall(SYS_getppid); if (read(fd, block, sizeof(block)) < 0) return 1; } }
+"""
+INLINED_LINE, CALL_LINE = 4, 7 # of the made-up kernel's source: where the inlined code is, and where it was called
+
+
+def kernel_functions():
+	"""The kernel's own functions by name: (start, the next start); and where its text starts."""
+	lines = [line.split() for line in open("/proc/kallsyms", encoding="ascii")]
+	lines = sorted((int(words[0], 16), words[1], words[2]) for words in lines if len(words) == 3)
+	starts = sorted({start for start, _, _ in lines})
+	following = dict(zip(starts, starts[1:]))
+	text = next(start for start, _, name in lines if name == "_stext")
+	if not text:
+		skip("the kernel hides its addresses")
+	count = collections.Counter(name for _, _, name in lines)
+	return {name: (start, following[start]) for start, kind, name in lines if kind in "tT" and start in following and count[name] == 1}, text
+
+
+def running_build_id():
+	with open("/sys/kernel/notes", "rb") as file:
+		notes = file.read()
+	at = notes.find(b"\x14\0\0\0\x03\0\0\0GNU\0")
+	if at < 0:
+		skip("the kernel tells no build id")
+	return notes[at + 12:at + 32].hex()
+
+
+def made_up_kernel(name, functions, build_id, moved_by=0):
+	"""A file with debug info that says of these [(offset from _stext, bytes)] that each is a function of the kernel, with all of it inlined from
+	another; linked elsewhere, as KASLR has it. `moved_by` puts the functions where none begins."""
+	sections = ""
+	source = "static inline __attribute__((always_inline)) void made_up(const int bytes)\n{\n\t/* the next one is line 4 */\n" \
+		"\t__asm__ volatile(\".fill %c0, 1, 0x90\" : : \"i\"(bytes));\n}\n\n#define MADE(i, bytes) __attribute__((section(\".at\" #i))) void made_##i(void) { made_up(bytes); }\n"
+	for i, (offset, size) in enumerate(sorted(functions)):
+		source += "#line %d\nMADE(%d, %d)\n" % (CALL_LINE, i, size - 16)
+		sections += "\t. = 0x10000000 + %d;\n\t.of%d : { *(.at%d) }\n" % (offset + moved_by, i, i)
+	script = written(name + ".lds", "SECTIONS {\n\t. = 0x0f000000;\n\t.notes : { *(.note.gnu.build-id) }\n\t. = 0x10000000;\n\t.text : { _stext = .; *(.text) BYTE(0x90) }\n%s}\n" % sections)
+	path = scratch(name)
+	made("gcc", "-O2", "-g", "-fcf-protection=none", "-fno-asynchronous-unwind-tables", "-nostdlib", "-static", "-Wl,-T," + script, "-Wl,--build-id=0x" + build_id,
+		"-o", path, written(name + ".c", source))
+	return path
+
+
+def kernel_of_calls(*options):
+	"""The functions, by name -> [{file, line, of what is inlined}], and what is said, of a program that does nothing but system calls."""
+	program = scratch("calls")
+	if not os.path.exists(program):
+		made("gcc", "-O1", "-o", program, written("calls.c", CALLS))
+	with subprocess.Popen([program]) as process:
+		try:
+			result = sonde("profile", "--format", "json", "-K", "-p", process.pid, "-F", 499, *options, 1, want=0)
+		finally:
+			process.kill()
+	return json.loads(result.out), result.err
+
+
+@test
+def lines_and_inlined_functions_of_the_kernel():
+	"""By a made-up vmlinux with the running kernel's build id, which names other functions at the places of real ones."""
+	need_bpf()
+	functions, text = kernel_functions()
+	build_id = running_build_id()
+	plain, _ = kernel_of_calls("--lines")
+	seen = sorted({function["name"] for function in plain["functions"]} & set(functions))
+	there = {}
+	for name in seen: # apart from each other, so that no two overlap
+		start, end = functions[name]
+		if start >= text + 4096 and end - start >= 48:
+			there[name] = (start - text, end - start)
+	check(len(there) >= 3, "%s" % seen)
+	check(not any(function["name"] == "made_up" or function["file"] for function in plain["functions"]), "lines without a vmlinux")
+
+	def ask(path):
+		report, said = kernel_of_calls("--lines", "--vmlinux", path)
+		names, by_name = report["functions"], {}
+		for stack in report["stacks"]:
+			frames = [report["frames"][frame] for frame in stack]
+			for i, frame in enumerate(frames):
+				by_name.setdefault(names[frame["function"]]["name"], []).append((frame, names[frame["function"]], frames[i - 1] if i else None))
+		return by_name, said, names
+	found, said, names = ask(made_up_kernel("vmlinux", there.values(), build_id))
+	check("made_up" in found, lambda: "%s %s" % (sorted(found), said))
+	check({frame["line"] for frame, _, _ in found["made_up"]} == {INLINED_LINE}, "%s" % found["made_up"][:3])
+	shown = [name for name in there if any(frame["line"] == CALL_LINE and function["file"].endswith("vmlinux.c") for frame, function, _ in found.get(name, []))]
+	check(len(shown) >= 3, "%s of %s" % (shown, sorted(there)))
+	check(not any(function["name"].startswith("made_") and function["name"] != "made_up" for function in names), "the running kernel's names are kept")
+	others = [name for name in found if name not in there and name != "made_up" and any(function["file"] for _, function, _ in found[name])]
+	check(not others, "%s have lines" % others)
+
+	found, said, _ = ask(made_up_kernel("vmlinux.other", there.values(), "00" * 20))
+	check("made_up" not in found and "its build id differs" in said, said)
+	found, said, _ = ask(made_up_kernel("vmlinux.moved", there.values(), build_id, 8))
+	check("made_up" not in found, "functions that the kernel does not have there")
+	made("strip", "-g", "-o", scratch("vmlinux.bare"), scratch("vmlinux"))
+	_, said, _ = ask(scratch("vmlinux.bare"))
+	check("it has no debug info" in said, said)
+	_, said, _ = ask("/dev/null")
+	check("/dev/null is no file" in said, said)
+	return "%d functions, by their lines %d" % (len(there), len(shown))
 
 
 run_tests()
