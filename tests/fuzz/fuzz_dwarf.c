@@ -14,8 +14,6 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
-#include <sanitizer/lsan_interface.h>
-
 #include "elf/dwarf_lines.h"
 
 #define MAX_FRAMES    8
@@ -26,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 const char *__asan_default_suppressions(void);
 const char *__lsan_default_suppressions(void);
+int __lsan_is_turned_off(void);
 
 static sigjmp_buf back;
 static volatile sig_atomic_t is_in_walk;
@@ -41,6 +40,12 @@ const char *__asan_default_suppressions(void)
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libdw\nleak:libelf\n";
+}
+
+/* After a fault what the walk held is lost, and nobody can tell any more whose a leak is. */
+int __lsan_is_turned_off(void)
+{
+	return nr_faults_of_libdw > 0;
 }
 
 /* A .dwo or dwz file that the bytes name is a file of this machine. */
@@ -161,8 +166,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!sigsetjmp(back, 1)) {
 		is_in_walk = 1;
 		walk(elf, data, size);
-	} else if (!nr_faults_of_libdw++) {
-		__lsan_disable(); /* what the walk held is lost, and from here on nobody can tell whose it was */
+	} else {
+		nr_faults_of_libdw++;
 	}
 	is_in_walk = 0;
 	set_timer(0);
