@@ -243,7 +243,10 @@ def redirects():
 				check_equal(has_names(result), works, "%s: %s" % (target, result))
 				check(works or "could not be fetched" in result.err, lambda result=result: str(result))
 				check(server.asked_for(program.build_id) <= 5, "%d requests" % server.asked_for(program.build_id))
-		result = profile(program, "file://" + os.path.dirname(program.debug))
+		tree = scratch("tree/buildid/" + program.build_id)
+		os.makedirs(tree)
+		shutil.copy(program.debug, tree + "/debuginfo")
+		result = profile(program, "file://" + scratch("tree"))
 		check(not has_names(result) and "could not be fetched" in result.err, lambda: str(result))
 
 
