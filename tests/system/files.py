@@ -134,6 +134,31 @@ def perf_map_that_leads_elsewhere():
 
 
 @test
+def perf_map_that_its_user_may_read():
+	"""The mode of these protects nothing: a second name, made by somebody else, of a file that the process's own user has closed to all others; and a file
+	that somebody else has put there, to name the frames of a process that is not his. The control: with one name, the first one is read."""
+	need_stranger()
+
+	def link(path):
+		write(path + ".closed", MAP_LINE % "a_secret", STRANGER, 0o600)
+		os.link(path + ".closed", path)
+
+	def make_alone(path):
+		link(path)
+		os.unlink(path + ".closed")
+	cases = ((link, False), (lambda path: write(path, MAP_LINE % "a_secret", STRANGER + 1), False), (make_alone, True))
+	for make, is_shown in cases:
+		try:
+			out, err, _ = with_jit(make)
+		finally:
+			for name in os.listdir("/tmp"):
+				if name.startswith("perf-") and name.endswith(".map.closed"):
+					os.unlink(os.path.join("/tmp", name))
+		check(("a_secret" in out) == is_shown and "a_secret" not in err, lambda: out + err)
+		check(("not read" in err) != is_shown, err)
+
+
+@test
 def perf_map_that_never_ends():
 	"""A FIFO that nobody writes to, and 10 GB of nothing: the report comes in time."""
 	need_stranger()

@@ -290,6 +290,71 @@ def clones_in_a_profile():
 	return min(clones)
 
 
+# --- special files ------------------------------------------------------------------------------------------------------------------------
+
+OWN_32 = """__attribute__((noinline)) static void spin(void) { for (volatile unsigned i = 0; i < 1000000; i++) ; }
+void _start(void) { for (;;) { spin(); spin(); } }
+"""
+VDSO = "#include <time.h>\nint main(void) { struct timespec t; for (;;) clock_gettime(CLOCK_MONOTONIC, &t); }\n"
+COPY = "#include <string.h>\nstatic char a[4096], b[4096];\nvoid *(*volatile copy)(void *, const void *, size_t) = memcpy;\n" \
+	"int main(void) { for (;;) copy(a, b, sizeof(a)); }\n"
+
+
+def leaves_of(path):
+	"""leaf function -> samples, and all stacks, of a program that runs for ever."""
+	with subprocess.Popen([path]) as process:
+		try:
+			stacks = parse_folded(sonde("profile", "-f", "-a", "-p", process.pid, "-F", 199, 1, want=0).out)
+		finally:
+			process.kill()
+	leaves = collections.Counter()
+	for stack in stacks:
+		if stack.user:
+			leaves[stack.user[-1]] += stack.count
+	return leaves, stacks
+
+
+@test
+def functions_of_the_vdso():
+	need_bpf()
+	path = scratch("vdso")
+	made("gcc", "-O1", "-o", path, written("vdso.c", VDSO))
+	leaves, _ = leaves_of(path)
+	known = sum(count for name, count in leaves.items() if re.fullmatch(r"(__vdso_)?clock_gettime(64)?", name))
+	check(known * 4 > sum(leaves.values()), "%s" % leaves)
+	return "%d of %d" % (known, sum(leaves.values()))
+
+
+@test
+def what_an_ifunc_has_chosen():
+	"""The implementation has its own name where libc has symbols (static), not that of the function that chose it, nor a version."""
+	need_bpf()
+	path = scratch("copy-static")
+	made("gcc", "-O1", "-static", "-o", path, written("copy.c", COPY))
+	leaves, _ = leaves_of(path)
+	chosen = {name for address, kind, name in symbols_of(path) if kind in "tT" and re.match(r"__mem(cpy|move)_", name)}
+	known = sum(count for name, count in leaves.items() if name in chosen)
+	check(known * 2 > sum(leaves.values()), "%s" % leaves)
+	return leaves.most_common(1)[0][0]
+
+
+@test
+def code_of_32_bits_is_marked():
+	"""No wrong names and no false stacks: file and offset, below a mark."""
+	need_bpf()
+	path = scratch("own-32")
+	result = run(["gcc", "-m32", "-O1", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-fno-pie", "-o", path, written("own-32.c", OWN_32)])
+	check(result.code == 0, lambda: str(result))
+	try:
+		leaves, stacks = leaves_of(path)
+	except OSError:
+		skip("this kernel runs no programs of 32 bits")
+	check(leaves, "no samples")
+	check(all(re.fullmatch(r"\[own-32\+0x[0-9a-f]+\]", name) for name in leaves), "%s" % leaves)
+	check(all(stack.user[0] == "[32-bit code]" and len(stack.user) == 2 for stack in stacks if stack.user), "%s" % [stack.user for stack in stacks])
+	return None
+
+
 # --- lines of the kernel --------------------------------------------------------------------------------------------------------------
 
 CALLS = """#include <fcntl.h>
