@@ -19,9 +19,6 @@ struct jit_files {
 	int refusal;	     /* why the last one was not: negative errno */
 };
 
-/* Of a process that has ended, the perf map alone; jitdumps of it, whose paths the caller saw mapped, are added by
- * jit_files_add_dump. `is_ours`: see opener_open_own. Fills ret_files in any case. */
+/* Of a process that has ended, the perf map alone: what it had mapped is not known any more. `is_ours`: see opener_open_own. Fills ret_files in any case. */
 void jit_files_open(struct opener *opener, uint32_t tgid, bool is_ours, struct jit_files *ret_files);
-/* Nothing happens when the path is not one of a jitdump of that process. */
-void jit_files_add_dump(struct jit_files *files, struct opener *opener, uint32_t tgid, bool is_ours, const char *path);
 void jit_files_done(struct jit_files *files);

@@ -312,7 +312,6 @@ static void jit_files_are_found(void **state)
 {
 	CLEANUP(scene_done) struct scene scene = { 0 };
 	struct jit_files files;
-	char path[64];
 
 	scene_init(&scene, IN_OWN_ROOT);
 	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
@@ -320,12 +319,7 @@ static void jit_files_are_found(void **state)
 	run("echo 1000 10 name > %s/tmp/perf-%d.map", scene.path, scene.stranger);
 	run("echo x > %s/tmp/jit-%d.dump; chown %d %s/tmp/*", scene.path, scene.stranger, USER, scene.path);
 	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
-	assert_int_equal(files.nr, 1);
-	jit_files_add_dump(&files, scene.opener, (uint32_t)scene.stranger, false, "/tmp/jit-1.dump");
-	assert_int_equal(files.nr, 1);
-	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", scene.stranger);
-	jit_files_add_dump(&files, scene.opener, (uint32_t)scene.stranger, false, path);
-	assert_int_equal(files.nr, 2);
+	assert_int_equal(files.nr, 1); /* a jitdump that nobody has mapped is none */
 	assert_int_equal(files.nr_refused, 0);
 	jit_files_done(&files);
 	run("chmod 600 %s/tmp/perf-*; chown 0 %s/tmp/perf-*", scene.path, scene.path);
