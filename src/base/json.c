@@ -124,6 +124,26 @@ void json_i64(struct json *json, int64_t value)
 	buffer_printf(json->buffer, quote ? "\"%" PRId64 "\"" : "%" PRId64, value);
 }
 
+void json_fixed(struct json *json, int64_t value, unsigned int digits)
+{
+	uint64_t absolute = value < 0 ? -(uint64_t)value : (uint64_t)value, unit = 1;
+
+	for (unsigned int i = 0; i < digits; i++)
+		unit *= 10;
+	begin_element(json);
+	buffer_append(json->buffer, "-", value < 0);
+	write_decimal(json, absolute / unit);
+	absolute %= unit;
+	if (!absolute)
+		return;
+	buffer_append(json->buffer, ".", 1);
+	while (absolute) { /* no zeros at the end */
+		unit /= 10;
+		buffer_append(json->buffer, (const char[]){ (char)('0' + absolute / unit) }, 1);
+		absolute %= unit;
+	}
+}
+
 void json_hex(struct json *json, uint64_t value)
 {
 	begin_element(json);

@@ -23,6 +23,8 @@ typedef int (*write_fn)(const struct profile *profile, const struct export_optio
 static const write_fn writers[] = {
 	[EXPORT_TEXT] = write_text,   [EXPORT_FOLDED] = write_folded, [EXPORT_JSON] = write_json,
 	[EXPORT_PPROF] = write_pprof, [EXPORT_HTML] = write_html,     [EXPORT_TOP] = write_top,
+	[EXPORT_JSONL] = write_jsonl, [EXPORT_SPEEDSCOPE] = write_speedscope, [EXPORT_CPUPROFILE] = write_cpuprofile,
+	[EXPORT_PERF_SCRIPT] = write_perf_script, [EXPORT_FIREFOX] = write_firefox,
 };
 
 const char *export_format_name(enum export_format format)
@@ -48,28 +50,42 @@ static bool ends_with(const char *path, const char *suffix, size_t suffix_size)
 	return size > suffix_size && !memcmp(path + size - suffix_size, suffix, suffix_size);
 }
 
-static bool has_suffix(const char *path, const char *suffixes)
+/* The size of the longest suffix that fits, or 0. */
+static size_t suffix_size(const char *path, const char *suffixes)
 {
+	size_t longest = 0;
+
 	for (;;) {
 		size_t size = strcspn(suffixes, " ");
 
-		if (ends_with(path, suffixes, size))
-			return true;
+		if (size > longest && ends_with(path, suffixes, size))
+			longest = size;
 		if (!suffixes[size])
-			return false;
+			return longest;
 		suffixes += size + 1;
 	}
 }
 
 int export_format_by_path(const char *path, struct diag *diag, enum export_format *ret_format)
 {
+	size_t longest = 0;
+
 	for (size_t i = 0; i < ARRAY_SIZE(suffix_lists); i++) {
-		if (has_suffix(path, suffix_lists[i])) {
+		size_t size = suffix_size(path, suffix_lists[i]);
+
+		if (size > longest) {
+			longest = size;
 			*ret_format = (enum export_format)i;
-			return 0;
 		}
 	}
+	if (longest)
+		return 0;
 	return diag_errno(diag, EINVAL, "no format goes with the name '%.256s'; known suffixes:%s (or say --format)", path, all_suffixes);
+}
+
+bool export_format_has_lines(enum export_format format)
+{
+	return format != EXPORT_TEXT && format != EXPORT_FOLDED && format != EXPORT_TOP && format != EXPORT_JSON && format != EXPORT_PERF_SCRIPT;
 }
 
 static bool is_missed(const struct profile *profile, uint32_t stack)

@@ -10,6 +10,11 @@ MUST_CHECK int write_folded(const struct profile *profile, const struct export_o
 /* These hold everything, whatever the options. */
 MUST_CHECK int write_json(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 MUST_CHECK int write_pprof(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_jsonl(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_speedscope(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_firefox(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_cpuprofile(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_perf_script(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 /* Obeys options.threads. */
 MUST_CHECK int write_html(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 

@@ -7,6 +7,8 @@
 #include "export/formats.h"
 #include "export/frame_text.h"
 #include "export/gzip.h"
+#include "export/inlines.h"
+#include "export/tick.h"
 #include "model/account_text.h"
 
 /* Field numbers of google/pprof, proto/profile.proto. */
@@ -41,8 +43,7 @@ struct pprof {
 	const struct profile *profile;
 	uint32_t nr_strings, nr_values;
 	uint64_t period; /* what one tick stands for, 0: not known, or the values are no ticks */
-	uint32_t *outer; /* by location: the one that it was inlined into, which is another line of the same location there; PROFILE_NONE */
-	bool *is_used;	 /* by location: some stack has it that is not only outer there */
+	struct inlines inlines;
 	uint32_t comm_key, pid_key, tid_key, cpu_key, time_key, time_unit;
 };
 
@@ -65,14 +66,6 @@ static void write_value_type(struct pprof *pprof, uint32_t field, const char *ty
 	protobuf_close(&pprof->message, opened);
 }
 
-/* pprof's readers know CPU time as "cpu". */
-static const char *event_type(const struct account *account)
-{
-	bool clock = !strcmp(account->event, "cpu-clock") || !strcmp(account->event, "task-clock");
-
-	return clock ? "cpu" : account->event;
-}
-
 static void write_types(struct pprof *pprof)
 {
 	const struct account *account = profile_account_of(pprof->profile);
@@ -85,11 +78,11 @@ static void write_types(struct pprof *pprof)
 		write_value_type(pprof, PROFILE_SAMPLE_TYPE, profile_string_text(pprof->profile, types[i].type),
 				 profile_string_text(pprof->profile, types[i].unit));
 	if (pprof->period) {
-		write_value_type(pprof, PROFILE_SAMPLE_TYPE, event_type(account), account->event_unit);
-		write_value_type(pprof, PROFILE_PERIOD_TYPE, event_type(account), account->event_unit);
+		write_value_type(pprof, PROFILE_SAMPLE_TYPE, tick_event(account), account->event_unit);
+		write_value_type(pprof, PROFILE_PERIOD_TYPE, tick_event(account), account->event_unit);
 		protobuf_u64(&pprof->message, PROFILE_PERIOD, pprof->period);
 	}
-	protobuf_u64(&pprof->message, PROFILE_DEFAULT_SAMPLE_TYPE, add_string(pprof, pprof->period ? event_type(account) : shown));
+	protobuf_u64(&pprof->message, PROFILE_DEFAULT_SAMPLE_TYPE, add_string(pprof, pprof->period ? tick_event(account) : shown));
 }
 
 static void write_mapping(struct pprof *pprof, uint32_t id, const struct profile_mapping *mapping)
@@ -144,40 +137,11 @@ static uint32_t mapping_id(const struct profile *profile, const struct profile_l
 	return location->pc >= mapping->start_pc && location->pc < mapping->end_pc ? location->mapping + 1 : 0;
 }
 
-static bool is_inlined(const struct pprof *pprof, uint32_t location)
-{
-	return profile_location_at(pprof->profile, location)->is_inlined;
-}
-
-/* What was inlined at one address is one location there: under the number of its innermost frame, with a line for each function. */
-static int find_groups(struct pprof *pprof)
-{
-	uint32_t nr_all = profile_nr_locations(pprof->profile);
-
-	pprof->outer = malloc(((size_t)nr_all + 1) * sizeof(*pprof->outer));
-	pprof->is_used = calloc((size_t)nr_all + 1, sizeof(*pprof->is_used));
-	if (!pprof->outer || !pprof->is_used)
-		return -ENOMEM;
-	memset(pprof->outer, 0xff, ((size_t)nr_all + 1) * sizeof(*pprof->outer));
-	for (uint32_t stack = 0; stack < profile_nr_stacks(pprof->profile); stack++) {
-		uint32_t nr;
-		const uint32_t *locations = profile_stack_at(pprof->profile, stack, &nr);
-
-		for (uint32_t i = 0; i < nr; i++) {
-			if (i && is_inlined(pprof, locations[i - 1]))
-				pprof->outer[locations[i - 1]] = locations[i];
-			else
-				pprof->is_used[locations[i]] = true;
-		}
-	}
-	return 0;
-}
-
 static void write_lines(struct pprof *pprof, uint32_t number)
 {
-	uint32_t nr_all = profile_nr_locations(pprof->profile);
+	uint32_t nr_all = pprof->inlines.nr_locations;
 
-	for (uint32_t nr = 0; number != PROFILE_NONE && nr < nr_all; nr++, number = pprof->outer[number]) { /* a circle ends, too */
+	for (uint32_t nr = 0; number != PROFILE_NONE && nr < nr_all; nr++, number = pprof->inlines.outer[number]) { /* a circle ends, too */
 		const struct profile_location *location = profile_location_at(pprof->profile, number);
 		size_t line = protobuf_open(&pprof->message, LOCATION_LINE);
 
@@ -193,7 +157,7 @@ static void write_locations(struct pprof *pprof)
 		const struct profile_location *location = profile_location_at(pprof->profile, i);
 		size_t opened;
 
-		if (!pprof->is_used[i])
+		if (!pprof->inlines.is_used[i])
 			continue;
 		opened = protobuf_open(&pprof->message, PROFILE_LOCATION);
 		protobuf_u64(&pprof->message, LOCATION_ID, i + 1);
@@ -248,16 +212,9 @@ static void write_location_ids(struct pprof *pprof, uint32_t stack)
 		return;
 	locations = profile_stack_at(pprof->profile, stack, &nr_locations);
 	for (uint32_t i = 0; i < nr_locations; i++) {
-		if (!i || !is_inlined(pprof, locations[i - 1]))
+		if (inlines_begins(pprof->profile, locations, i))
 			protobuf_varint(&pprof->message, (uint64_t)locations[i] + 1);
 	}
-}
-
-static int64_t times(int64_t count, uint64_t period)
-{
-	int64_t value;
-
-	return __builtin_mul_overflow(count, period, &value) ? (count < 0 ? INT64_MIN : INT64_MAX) : value;
 }
 
 static void write_labels(struct pprof *pprof, uint32_t number)
@@ -284,7 +241,7 @@ static void write_sample(struct pprof *pprof, const struct profile_sample *sampl
 	for (uint32_t i = 0; i < pprof->nr_values; i++)
 		protobuf_varint(&pprof->message, (uint64_t)sample->values[i]);
 	if (pprof->period)
-		protobuf_varint(&pprof->message, (uint64_t)times(sample->values[0], pprof->period));
+		protobuf_varint(&pprof->message, (uint64_t)tick_value(sample->values[0], pprof->period));
 	protobuf_close(&pprof->message, packed);
 	write_text_label(&pprof->message, pprof->comm_key, sample->comm);
 	write_number_label(&pprof->message, pprof->pid_key, sample->tgid, pprof->pid_key);
@@ -328,26 +285,11 @@ static int write_comments(struct pprof *pprof)
 	return 0;
 }
 
-/* By frequency the clocks tick evenly; how far other events are apart then, only the kernel knew. */
-static uint64_t tick_period(const struct profile *profile)
-{
-	const struct account *account = profile_account_of(profile);
-	uint32_t nr_types;
-	const struct profile_value_type *types = profile_value_types(profile, &nr_types);
-
-	if (nr_types != 1 || strcmp(profile_string_text(profile, types->type), "samples"))
-		return 0;
-	if (account->period || !account->freq_hz || strcmp(account->event_unit, "nanoseconds"))
-		return account->period;
-	return 1000000000 / account->freq_hz;
-}
-
 static void pprof_done(struct pprof *pprof)
 {
 	buffer_done(&pprof->message);
 	buffer_done(&pprof->scratch);
-	free(pprof->outer);
-	free(pprof->is_used);
+	inlines_done(&pprof->inlines);
 }
 
 int write_pprof(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
@@ -359,7 +301,7 @@ int write_pprof(const struct profile *profile, const struct export_options *opti
 		.profile = profile,
 		.period = tick_period(profile),
 	};
-	int err = find_groups(&pprof);
+	int err = inlines_find(profile, &pprof.inlines);
 
 	if (err)
 		return err;

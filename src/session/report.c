@@ -32,7 +32,7 @@ int sonde_session_add_output(struct sonde_session *session, const char *path, co
 bool session_wants_lines(const struct sonde_session *session)
 {
 	for (uint32_t i = 0; i < session->nr_outputs; i++) {
-		if (session->outputs[i].format == EXPORT_PPROF || session->outputs[i].format == EXPORT_HTML)
+		if (export_format_has_lines(session->outputs[i].format))
 			return !session->options.no_lines;
 	}
 	return session->options.lines;

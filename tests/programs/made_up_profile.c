@@ -250,9 +250,31 @@ static uint32_t big_user_stack(struct profile *profile, uint64_t *seed, uint32_t
 	return profile_stack(profile, locations, nr_frames);
 }
 
-struct profile *made_up_big_profile(uint32_t nr_stacks)
+/* A sample of one of several programs, without values. */
+static struct profile_sample draw_sample(struct profile *profile, uint64_t *seed, uint32_t kind)
 {
 	static const char *const comms[] = { "postgres", "python3", "cc1plus", "nginx", "ld", "sshd" };
+	uint32_t program = draw_branch(seed) % (uint32_t)ARRAY_SIZE(comms);
+	struct profile_sample sample = { .tgid = 100 + program, .tid = 100 + program + draw(seed, 4), .cpu = draw(seed, 2) };
+
+	sample.values[0] = 1 + draw(seed, 5);
+	sample.comm = profile_string(profile, comms[program]);
+	sample.user_stack = big_user_stack(profile, seed, program);
+	sample.kernel_stack = kind < 2 ? add_stack(profile, kernel_read) : PROFILE_NONE;
+	if (kind == 9)
+		sample.user_stack = add_stack(profile, draw(seed, 2) ? truncated : missed_user);
+	return sample;
+}
+
+static int add_big_sample(struct profile *profile, const struct profile_sample *sample, uint32_t kind, int64_t nr)
+{
+	profile_account(profile)->recorded += (uint64_t)nr;
+	profile_account(profile)->stopped[kind == 9 ? SONDE_STOP_DEPTH : SONDE_STOP_COMPLETE] += (uint64_t)nr;
+	return profile_add(profile, sample);
+}
+
+struct profile *made_up_big_profile(uint32_t nr_stacks)
+{
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
 	uint64_t seed = 88172645463325252ULL;
 
@@ -260,21 +282,136 @@ struct profile *made_up_big_profile(uint32_t nr_stacks)
 		return NULL;
 	fill_account(profile_account(profile));
 	for (uint32_t i = 0; i < nr_stacks; i++) {
-		uint32_t program = draw_branch(&seed) % (uint32_t)ARRAY_SIZE(comms);
-		struct profile_sample sample = { .tgid = 100 + program, .tid = 100 + program + draw(&seed, 4), .cpu = draw(&seed, 2) };
 		uint32_t kind = draw(&seed, 10);
+		struct profile_sample sample = draw_sample(profile, &seed, kind);
 
-		sample.values[0] = 1 + draw(&seed, 5);
-		sample.comm = profile_string(profile, comms[program]);
-		sample.user_stack = big_user_stack(profile, &seed, program);
-		sample.kernel_stack = kind < 2 ? add_stack(profile, kernel_read) : PROFILE_NONE;
-		if (kind == 9)
-			sample.user_stack = add_stack(profile, draw(&seed, 2) ? truncated : missed_user);
-		if (profile_add(profile, &sample))
+		if (add_big_sample(profile, &sample, kind, sample.values[0]))
 			return NULL;
-		profile_account(profile)->recorded += (uint64_t)sample.values[0];
-		profile_account(profile)->stopped[kind == 9 ? SONDE_STOP_DEPTH : SONDE_STOP_COMPLETE] += (uint64_t)sample.values[0];
 	}
 	close_account(profile_account(profile));
+	return MOVE(profile);
+}
+
+struct profile *made_up_timed_profile(uint32_t nr_samples)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	uint64_t seed = 88172645463325252ULL;
+
+	if (!profile)
+		return NULL;
+	fill_account(profile_account(profile));
+	profile_account(profile)->freq_hz = 99;
+	for (uint32_t i = 0; i < nr_samples; i++) {
+		uint32_t kind = draw(&seed, 10);
+		struct profile_sample sample = draw_sample(profile, &seed, kind);
+		uint64_t at_ns = profile_account(profile)->duration_ns / nr_samples * i;
+
+		if (sample.tgid == 101) /* works in the third and fourth second only */
+			at_ns = 2000000000 + at_ns / 5;
+		sample.time_ns = profile_account(profile)->start_unix_ns + at_ns;
+		sample.values[0] = 1;
+		if (add_big_sample(profile, &sample, kind, 1))
+			return NULL;
+	}
+	close_account(profile_account(profile));
+	return MOVE(profile);
+}
+
+struct profile *made_up_diff_profile(uint32_t nr_stacks)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	uint64_t seed = 88172645463325252ULL;
+	int64_t before = 0, after = 0;
+
+	if (!profile)
+		return NULL;
+	fill_account(profile_account(profile));
+	profile_set_value_types(profile, (struct profile_value_type[]){
+		{ .type = profile_string(profile, "before"), .unit = profile_string(profile, "count") },
+		{ .type = profile_string(profile, "after"), .unit = profile_string(profile, "count") } }, 2, 1);
+	for (uint32_t i = 0; i < nr_stacks; i++) {
+		uint32_t kind = draw(&seed, 10);
+		struct profile_sample sample = draw_sample(profile, &seed, kind);
+
+		if (i + 1 == nr_stacks) { /* both have the same total */
+			sample.values[0] += after > before ? after - before : 0;
+			sample.values[1] = before + sample.values[0] - after;
+		} else if (sample.tgid == 101) {
+			sample.values[1] = sample.values[0] * 2;
+		} else if (sample.tgid != 102) {
+			sample.values[1] = kind < 2 ? sample.values[0] / 2 : sample.values[0];
+		}
+		before += sample.values[0];
+		after += sample.values[1];
+		if (add_big_sample(profile, &sample, kind, sample.values[1]))
+			return NULL;
+	}
+	close_account(profile_account(profile));
+	return MOVE(profile);
+}
+
+#define TICK_NS 20408163ULL
+
+static uint32_t made_up_labels(struct profile *profile, uint32_t i)
+{
+	struct profile_label labels[2];
+
+	memset(labels, 0, sizeof(labels));
+	labels[0].key = profile_string(profile, "route;\"path\"");
+	labels[0].text = profile_string(profile, i % 2 ? "/orders/{id}" : "/<b>&");
+	labels[1].key = profile_string(profile, "request");
+	labels[1].number = (int64_t)i - 4;
+	labels[1].unit = profile_string(profile, "bytes");
+	labels[1].is_number = 1;
+	return profile_labels(profile, labels, 2);
+}
+
+struct profile *made_up_threads_profile(void)
+{
+	static const struct made_up_sample threads[] = { { "gopher", inlined, NULL, 700, 700, 1, 1 },
+							 { "worker 2", reads, kernel_read, 700, 701, 0, 1 },
+							 { "deep", truncated, NULL, 300, 300, 0, 1 } };
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+
+	if (!profile)
+		return NULL;
+	fill_account(profile_account(profile));
+	for (uint32_t i = 0; i < 24; i++) {
+		const struct made_up_sample *from = &threads[i % 3];
+		struct profile_sample sample = { .tgid = from->tgid, .tid = from->tid, .cpu = from->cpu, .values = { 1 } };
+
+		sample.user_stack = add_stack(profile, i % 6 ? from->user : inlined_elsewhere);
+		sample.kernel_stack = add_stack(profile, from->kernel);
+		sample.comm = profile_string(profile, from->comm);
+		sample.labels = i % 4 ? PROFILE_NO_LABELS : made_up_labels(profile, i);
+		sample.time_ns = profile_account(profile)->start_unix_ns + (i / 3 + (i > 12 ? 10 : 0)) * TICK_NS + i % 3 * 1000;
+		if (profile_add(profile, &sample))
+			return NULL;
+		count_sample(profile_account(profile), from);
+	}
+	close_account(profile_account(profile));
+	return MOVE(profile);
+}
+
+struct profile *made_up_heap_profile(void)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	static const char *const names[][2] = { { "alloc_objects", "count" }, { "alloc_space", "bytes" }, { "inuse_space", "bytes" }, { "delay", "microseconds" } };
+	struct profile_value_type types[ARRAY_SIZE(names)];
+
+	if (!profile)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		types[i] = (struct profile_value_type){ profile_string(profile, names[i][0]), profile_string(profile, names[i][1]) };
+	profile_set_value_types(profile, types, ARRAY_SIZE(types), 2);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct profile_sample sample = { .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .values = { 7, 7LL << (20 + i), 3LL << 53, -5 } };
+
+		sample.user_stack = add_stack(profile, i ? inlined : hostile);
+		sample.comm = profile_string(profile, i < 2 ? "heap" : "other heap");
+		sample.labels = made_up_labels(profile, i);
+		if (profile_add(profile, &sample))
+			return NULL;
+	}
 	return MOVE(profile);
 }

@@ -7,3 +7,11 @@
 struct profile *made_up_profile(void);
 /* A machine's worth: about `nr_stacks` different stacks of several programs. The same for the same number. */
 struct profile *made_up_big_profile(uint32_t nr_stacks);
+/* Ten seconds of samples with times, of about as many programs and threads; one program works in two of them only. */
+struct profile *made_up_timed_profile(uint32_t nr_samples);
+/* Two profiles of the same total: values "before" and "after". One program doubled, one is gone, reads in the kernel halved. */
+struct profile *made_up_diff_profile(uint32_t nr_stacks);
+/* Two threads of one process and one of another, each sample with its time, some with labels; one thread has a pause. */
+struct profile *made_up_threads_profile(void);
+/* Four values, of which the third is shown; labels; no threads, no times: as a heap profile of another tool. */
+struct profile *made_up_heap_profile(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* make_profile DIRECTORY [STACKS]: writes a made-up profile in every format (profile.text, profile.pprof, ...) as input for foreign
- * readers: the small hostile one, or one of about that many stacks. It needs no BPF and no rights. */
+/* make_profile DIRECTORY [threads | heap | STACKS [timed|diff]]: writes a made-up profile in every format (profile.text, profile.pprof, ...) as input for foreign
+ * readers: the small hostile one, or one of about that many stacks, with times or as a difference, or one of the others. It needs no BPF and no rights. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,15 +56,34 @@ static int write_formats(const struct profile *profile, const char *directory)
 	return 0;
 }
 
+/* STACKS and EXTRA as on the command line, or NULL. */
+static struct profile *make(const char *stacks, const char *extra)
+{
+	uint64_t nr_stacks;
+
+	if (!stacks)
+		return made_up_profile();
+	if (!strcmp(stacks, "threads"))
+		return made_up_threads_profile();
+	if (!strcmp(stacks, "heap"))
+		return made_up_heap_profile();
+	if (number_u64(stacks, MAX_STACKS, &nr_stacks))
+		return NULL;
+	if (!extra)
+		return made_up_big_profile((uint32_t)nr_stacks);
+	if (!strcmp(extra, "timed"))
+		return made_up_timed_profile((uint32_t)nr_stacks);
+	return strcmp(extra, "diff") ? NULL : made_up_diff_profile((uint32_t)nr_stacks);
+}
+
 int main(int argc, char **argv)
 {
 	CLEANUP(profile_freep) struct profile *profile = NULL;
-	uint64_t nr_stacks = 0;
 
-	if (argc < 2 || argc > 3 || (argc == 3 && number_u64(argv[2], MAX_STACKS, &nr_stacks))) {
-		fprintf(stderr, "usage: make_profile DIRECTORY [STACKS]\n");
+	if (argc < 2 || argc > 4) {
+		fprintf(stderr, "usage: make_profile DIRECTORY [threads | heap | STACKS [timed|diff]]\n");
 		return 2;
 	}
-	profile = argc == 3 ? made_up_big_profile((uint32_t)nr_stacks) : made_up_profile();
+	profile = make(argv[2], argc > 3 ? argv[3] : NULL);
 	return !profile || write_formats(profile, argv[1]) ? 1 : 0;
 }

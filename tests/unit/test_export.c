@@ -15,9 +15,8 @@
 #include "base/protobuf.h"
 #include "base/reader.h"
 #include "export/export.h"
+#include "golden.h"
 #include "made_up_profile.h"
-
-#define MAX_BYTES ((size_t)1 << 24)
 
 /* With --wrap: the allocation that fails, counted down; negative: none. */
 static long fails_after = -1;
@@ -51,44 +50,6 @@ void *__wrap_calloc(size_t nr, size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
 	return fails_now() ? NULL : __real_realloc(old, size);
-}
-
-static void read_file(const char *path, struct buffer *buffer)
-{
-	CLEANUP(fclosep) FILE *file = fopen(path, "re");
-	char bytes[4096];
-	size_t size;
-
-	if (!file)
-		fail_msg("%s: %s", path, strerror(errno));
-	while ((size = fread(bytes, 1, sizeof(bytes), file)) > 0)
-		buffer_append(buffer, bytes, size);
-}
-
-static void check_golden(const char *name, const void *bytes, size_t size)
-{
-	CLEANUP(buffer_done) struct buffer want = BUFFER_INIT(MAX_BYTES);
-	CLEANUP(fclosep) FILE *file = NULL;
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", GOLDEN_DIR, name);
-	if (getenv("SONDE_GOLDEN_UPDATE")) {
-		file = fopen(path, "we");
-		assert_non_null(file);
-		assert_int_equal(fwrite(bytes, 1, size, file), size);
-		return;
-	}
-	read_file(path, &want);
-	if (want.size != size || memcmp(want.data, bytes, size))
-		fail_msg("%s differs from what is written now; SONDE_GOLDEN_UPDATE=1 writes it anew, then see git diff", name);
-}
-
-static void write_ok(const struct profile *profile, enum export_format format, const struct export_options *options, struct buffer *buffer)
-{
-	struct diag diag = { 0 };
-
-	if (export_write(profile, format, options, buffer, &diag))
-		fail_msg("%s", diag.text);
 }
 
 static void the_layouts(void **state)
@@ -330,7 +291,8 @@ static void one_side_needs_no_delimiter(void **state)
 static void an_empty_profile_is_a_report(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	static const char *const begins[] = { "\n", "", "{\"format\":\"sonde-profile\",\"version\":2,", "\x1f\x8b\x08", "<!doctype html>", "" };
+	static const char *const begins[] = { "\n", "", "{\"format\":\"sonde-profile\",\"version\":2,", "\x1f\x8b\x08", "<!doctype html>", "",
+					      "{\"record\":\"account\",", "{\"$schema\":", "{\"meta\":", "{\"nodes\":", "# ========\n" };
 
 	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
 		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
@@ -365,7 +327,9 @@ static void formats_have_names(void **state)
 	} paths[] = { { "x.txt", EXPORT_TEXT },	 { "a/b.folded", EXPORT_FOLDED }, { "b.collapsed", EXPORT_FOLDED },
 		      { "p.json", EXPORT_JSON }, { "p.pb.gz", EXPORT_PPROF },	  { "./p.pprof", EXPORT_PPROF },
 		      { "p.html", EXPORT_HTML }, { "p.htm", EXPORT_HTML },
-		      { "p.top", EXPORT_TOP } };
+		      { "p.top", EXPORT_TOP },	 { "p.jsonl", EXPORT_JSONL },	  { "p.speedscope.json", EXPORT_SPEEDSCOPE },
+		      { "speedscope.json", EXPORT_JSON }, { "a.firefox.json", EXPORT_FIREFOX }, { "x.cpuprofile", EXPORT_CPUPROFILE },
+		      { "out.perf", EXPORT_PERF_SCRIPT } };
 	enum export_format format = EXPORT_FORMAT_COUNT;
 	struct diag diag = { 0 };
 
@@ -376,14 +340,14 @@ static void formats_have_names(void **state)
 	assert_int_equal(export_format_by_path("profile.gz", &diag, &format), -EINVAL);
 	assert_string_equal(diag.text,
 			    "no format goes with the name 'profile.gz'; known suffixes: .txt .folded .collapsed .json .pb.gz .pprof "
-			    ".html .htm .top (or say --format)");
+			    ".html .htm .top .jsonl .ndjson .speedscope.json .firefox.json .cpuprofile .perf (or say --format)");
 	assert_int_equal(export_format_by_path(".html", NULL, &format), -EINVAL);
 	assert_int_equal(export_format_by_path("", NULL, &format), -EINVAL);
 	assert_int_equal(export_format_by_name("pprof", NULL, &format), 0);
 	assert_int_equal(format, EXPORT_PPROF);
 	diag = (struct diag){ 0 };
-	assert_int_equal(export_format_by_name("svg", &diag, &format), -EINVAL);
-	assert_string_equal(diag.text, "unknown format 'svg'; there are: text folded json pprof html top");
+	assert_int_equal(export_format_by_name("pdf", &diag, &format), -EINVAL);
+	assert_string_equal(diag.text, "unknown format 'pdf'; there are: text folded json pprof html top jsonl speedscope firefox cpuprofile perf");
 	for (format = 0; format < EXPORT_FORMAT_COUNT; format++)
 		assert_int_equal(export_format_by_name(export_format_name(format), NULL, &format), 0);
 }

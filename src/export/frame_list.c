@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/frame_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64_map.h"
+
+static struct frame_entry entry_of(const struct profile *profile, uint32_t number, bool by_name)
+{
+	const struct profile_location *location = profile_location_at(profile, number);
+	struct frame_entry entry = { .path = PROFILE_EMPTY_STRING, .function = PROFILE_NONE, .kind = location->kind };
+
+	entry.name = profile_function_at(profile, location->function)->name;
+	if (by_name)
+		return entry;
+	entry.function = location->function;
+	if (location->mapping != PROFILE_NONE)
+		entry.path = profile_mapping_at(profile, location->mapping)->path;
+	return entry;
+}
+
+/* Its number, or PROFILE_NONE: no memory. */
+static uint32_t add_entry(struct frame_list *list, struct u64_map *index, const struct frame_entry *entry)
+{
+	uint64_t hash = hash_bytes(entry, sizeof(*entry), 0);
+	uint32_t cursor = 0, *found;
+
+	while ((found = u64_map_each(index, hash, &cursor))) {
+		if (!memcmp(&list->entries[*found], entry, sizeof(*entry)))
+			return *found;
+	}
+	if (u64_map_add(index, hash, list->nr_entries))
+		return PROFILE_NONE;
+	list->entries[list->nr_entries] = *entry;
+	return list->nr_entries++;
+}
+
+int frame_list_find(const struct profile *profile, bool by_name, struct frame_list *ret_list)
+{
+	CLEANUP(frame_list_done) struct frame_list list = { 0 };
+	CLEANUP(u64_map_done) struct u64_map index = { 0 };
+	uint32_t nr_locations = profile_nr_locations(profile);
+
+	list.entries = calloc((size_t)nr_locations + 1, sizeof(*list.entries));
+	list.of_location = calloc((size_t)nr_locations + 1, sizeof(*list.of_location));
+	if (!list.entries || !list.of_location)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr_locations; i++) {
+		struct frame_entry entry = entry_of(profile, i, by_name);
+
+		list.of_location[i] = add_entry(&list, &index, &entry);
+		if (list.of_location[i] == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	*ret_list = list;
+	list = (struct frame_list){ 0 };
+	return 0;
+}
+
+void frame_list_done(struct frame_list *list)
+{
+	free(list->entries);
+	free(list->of_location);
+	*list = (struct frame_list){ 0 };
+}
+
+const char *frame_entry_file(const struct profile *profile, const struct frame_entry *entry)
+{
+	uint32_t file = entry->function == PROFILE_NONE ? PROFILE_EMPTY_STRING : profile_function_at(profile, entry->function)->file;
+
+	if (file == PROFILE_EMPTY_STRING && entry->path == PROFILE_EMPTY_STRING && entry->kind == FRAME_KERNEL)
+		return "[kernel]";
+	return profile_string_text(profile, file != PROFILE_EMPTY_STRING ? file : entry->path);
+}
+
+const char *frame_entry_name(const struct profile *profile, const struct frame_entry *entry)
+{
+	const char *name = profile_string_text(profile, entry->name);
+
+	return *name ? name : "[unknown]";
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The formats of other programs. The golden files lie in tests/golden/export; SONDE_GOLDEN_UPDATE=1 writes them anew, to be read as code. */
+#include "golden.h"
+#include "made_up_profile.h"
+
+static const struct {
+	const char *suffix; /* of the golden file */
+	enum export_format format;
+} formats[] = {
+	{ "jsonl", EXPORT_JSONL },	     { "speedscope.json", EXPORT_SPEEDSCOPE }, { "firefox.json", EXPORT_FIREFOX },
+	{ "cpuprofile", EXPORT_CPUPROFILE }, { "perf", EXPORT_PERF_SCRIPT },
+};
+
+static void check_formats(const char *which, const struct profile *profile)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s.%s", which, formats[i].suffix);
+		write_ok(profile, formats[i].format, &(struct export_options){ 0 }, &buffer);
+		check_golden(name, buffer.data, buffer.size);
+	}
+}
+
+static void hostile_names(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+
+	check_formats("profile", profile);
+}
+
+static void threads_with_times(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_threads_profile();
+
+	check_formats("threads", profile);
+}
+
+static void several_values(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_heap_profile();
+
+	check_formats("heap", profile);
+}
+
+/* One thread with times: its pause is on cpuprofile's time line; two: one behind the other. */
+static void one_thread_has_a_time_line(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .tgid = 1, .tid = 1, .values = { 1 } };
+
+	profile_account(profile)->freq_hz = 100;
+	snprintf(profile_account(profile)->event_unit, sizeof(profile_account(profile)->event_unit), "nanoseconds");
+	for (int i = 0; i < 3; i++) {
+		sample.time_ns = 1000000000 + (uint64_t)(i == 2 ? 50 : i * 10) * 1000000 + (uint64_t)i * 1000;
+		assert_int_equal(profile_add(profile, &sample), 0);
+	}
+	for (uint32_t threads = 1; threads <= 2; threads++) {
+		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
+
+		sample.tid = threads;
+		sample.values[0] = threads - 1; /* the first time nothing */
+		assert_int_equal(profile_add(profile, &sample), 0);
+		write_ok(profile, EXPORT_CPUPROFILE, &(struct export_options){ 0 }, &buffer);
+		if (threads == 1)
+			assert_non_null(strstr(buffer.data, "\"samples\":[3,3,2,3,2],\n\"timeDeltas\":[0,10000,10000,30002,10000]"));
+		else
+			assert_non_null(strstr(buffer.data, "\"samples\":[3,3,3,4,2],\n\"timeDeltas\":[0,10000,10000,10000,10000]"));
+	}
+}
+
+/* A text of a format that repeats samples ends at the limit, whatever their number. */
+static void no_end_of_samples_is_too_large(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
+	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .values = { INT64_MAX } };
+
+	assert_int_equal(profile_add(profile, &sample), 0);
+	assert_int_equal(export_write(profile, EXPORT_PERF_SCRIPT, &(struct export_options){ 0 }, &buffer, NULL), -EFBIG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hostile_names),
+		cmocka_unit_test(threads_with_times),
+		cmocka_unit_test(several_values),
+		cmocka_unit_test(one_thread_has_a_time_line),
+		cmocka_unit_test(no_end_of_samples_is_too_large),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
