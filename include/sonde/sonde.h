@@ -92,7 +92,41 @@ const char *sonde_session_warning(struct sonde_session *session);
 /* The BPF programs' source that these options would load. Needs no rights. Borrowed for ever. */
 const char *sonde_profile_source(const struct sonde_profile_options *options);
 
-/* Formats: name, suffixes and text of the i-th; NULL ends. */
+/* A profile from a file of any format that is read, to files of any format that is written. Functions that can fail return 0 or a negative errno and leave the reason as one
+ * line in the profile (sonde_profile_error). Texts that are returned are borrowed until the next call with the profile. A profile belongs to one thread. */
+struct sonde_profile;
+
+struct sonde_read_options { /* zero means default */
+	size_t size;            /* sizeof(struct sonde_read_options), for later versions */
+	const char *format;     /* by sonde_read_format_name; NULL: by what stands in the file */
+	uint64_t max_bytes;     /* of the file, and of what it unpacks to; 4 GiB */
+};
+
+struct sonde_write_options { /* zero means default */
+	size_t size;            /* sizeof(struct sonde_write_options), for later versions */
+	const char *format;     /* by sonde_format_name; NULL: by the path's suffix, and text for stdout */
+	const char *value;      /* the type of the values that formats with room for one write: "alloc_space"; NULL: the one that the file says */
+	bool delimited, annotate, offsets, threads;
+};
+
+struct sonde_profile *sonde_profile_new(void); /* empty; NULL: no memory */
+void sonde_profile_free(struct sonde_profile *profile); /* takes NULL */
+const char *sonde_profile_error(const struct sonde_profile *profile);
+int sonde_profile_exit_code(const struct sonde_profile *profile); /* enum sonde_exit for the last failure */
+/* Takes the place of what was read before. "-" is stdin; gzip is unpacked; `options` may be NULL. The file is not trusted: -EBADMSG for one that is damaged, with the
+ * place, -EFBIG past a limit, -EINVAL for a format that is not known. After a failure the profile is empty. */
+__attribute__((warn_unused_result)) int sonde_profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options);
+/* The next remark on what the file holds and a profile cannot (in words); NULL ends. */
+const char *sonde_profile_warning(struct sonde_profile *profile);
+uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile); /* different ones: equal ones are one */
+/* Could this output be written? Leaves nothing behind, and needs nothing read: for refusing before a long read. */
+__attribute__((warn_unused_result)) int sonde_profile_check_output(struct sonde_profile *profile, const char *path, const char *format);
+/* Writes the file whole or not at all; "-" is stdout; `options` may be NULL. */
+__attribute__((warn_unused_result)) int sonde_profile_write(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options);
+/* Formats that are read: name and text of the i-th; NULL ends. */
+const char *sonde_read_format_name(uint32_t i, const char **ret_text);
+
+/* Formats that are written: name, suffixes and text of the i-th; NULL ends. */
 const char *sonde_format_name(uint32_t i, const char **ret_suffixes, const char **ret_text);
 const char *sonde_version(void);
 

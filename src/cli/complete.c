@@ -71,6 +71,17 @@ static void bash_names(const struct verb *verb, struct buffer *buffer)
 	buffer_text(buffer, "' ;;\n");
 }
 
+/* A verb with positionals that are files: what is no option is completed to one. */
+static void bash_files(const struct verb *verb, struct buffer *buffer)
+{
+	for (size_t i = 0; i < verb->nr_options; i++) {
+		if (!verb->options[i].name && verb->options[i].values == OPTION_VALUES_FILE) {
+			buffer_printf(buffer, "\t%s:[!-]*|%s:) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;\n", verb->name, verb->name);
+			return;
+		}
+	}
+}
+
 void complete_bash(struct buffer *buffer)
 {
 	const struct verb *verb;
@@ -97,6 +108,9 @@ void complete_bash(struct buffer *buffer)
 	bash_values(&sonde_verb, buffer);
 	for (size_t i = 0; (verb = verb_at(i)); i++)
 		bash_values(verb, buffer);
+	buffer_text(buffer, "\tesac\n\tcase $verb:$cur in\n");
+	for (size_t i = 0; (verb = verb_at(i)); i++)
+		bash_files(verb, buffer);
 	buffer_text(buffer, "\tesac\n\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\ncomplete -F _sonde sonde\n");
 }
 
@@ -157,8 +171,12 @@ static void zsh_options(const struct verb *verb, struct buffer *buffer)
 	}
 	/* guarded: a positional that takes any text would keep options from being completed */
 	for (size_t i = 0; i < verb->nr_options; i++) {
-		if (!verb->options[i].name)
-			buffer_printf(buffer, " \\\n\t\t'::%s:_guard \"[0-9]#\" %s'", verb->options[i].metavar, verb->options[i].metavar);
+		const struct option_spec *at = &verb->options[i];
+
+		if (!at->name && at->values == OPTION_VALUES_FILE)
+			buffer_printf(buffer, " \\\n\t\t'::%s:_files'", at->metavar);
+		else if (!at->name)
+			buffer_printf(buffer, " \\\n\t\t'::%s:_guard \"[0-9]#\" %s'", at->metavar, at->metavar);
 	}
 }
 

@@ -106,6 +106,8 @@ static void write_cost(const struct account *account, struct buffer *buffer)
 void account_text(const struct account *account, uint32_t first_note, struct buffer *buffer)
 {
 	write_notes(account, first_note, buffer);
+	if (!account->nr_cpus) /* of a file that says nothing of the run */
+		return;
 	write_run(account, buffer);
 	write_samples(account, buffer);
 	write_stacks(account, buffer);

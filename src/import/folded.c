@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One line per stack, root first, and a number: sonde's, stackcollapse's, py-spy's, async-profiler's. What the first frame is, the file does not say: it is the thread's name when
+ * all first frames of the file could be names of threads; else it is a frame as the others. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "import/importer.h"
+
+#define COMM_BYTES 15 /* the kernel keeps no more of a thread's name */
+
+struct line {
+	const char *pos, *end; /* the frames */
+	int64_t value;
+};
+
+static bool next_line(const char **pos, const char *end, struct line *ret_line)
+{
+	const char *newline;
+
+	if (*pos == end)
+		return false;
+	newline = memchr(*pos, '\n', (size_t)(end - *pos));
+	*ret_line = (struct line){ .pos = *pos, .end = newline ? newline : end };
+	*pos = newline ? newline + 1 : end;
+	while (ret_line->end > ret_line->pos && strchr(" \t\r", ret_line->end[-1]))
+		ret_line->end--;
+	return true;
+}
+
+/* Takes the number from the end of the line: 1, 2.5, -3. False: there is none. */
+static bool take_number(struct importer *importer, struct line *line)
+{
+	const char *at = line->end, *digit;
+	uint64_t value = 0;
+	bool over = false, negative;
+
+	while (at > line->pos && at[-1] != ' ' && at[-1] != '\t')
+		at--;
+	if (at == line->pos || at == line->end)
+		return false;
+	digit = at + (*at == '-');
+	negative = *at == '-';
+	if (digit == line->end || *digit < '0' || *digit > '9')
+		return false;
+	for (; digit < line->end && *digit >= '0' && *digit <= '9'; digit++) {
+		over |= __builtin_mul_overflow(value, 10, &value);
+		over |= __builtin_add_overflow(value, (uint64_t)(*digit - '0'), &value);
+	}
+	if (digit < line->end && *digit == '.') {
+		for (digit++; digit < line->end && *digit >= '0' && *digit <= '9'; digit++)
+			;
+		import_count(importer, IMPORT_LOSS_PARTS, 1);
+	}
+	if (digit < line->end || over || value > INT64_MAX)
+		return false;
+	line->value = negative ? -(int64_t)value : (int64_t)value;
+	line->end = at - 1;
+	return true;
+}
+
+/* The part up to the next ';', or to the end. */
+static size_t frame_size(const char *pos, const char *end)
+{
+	const char *semicolon = memchr(pos, ';', (size_t)(end - pos));
+
+	return (size_t)((semicolon ? semicolon : end) - pos);
+}
+
+/* "name-12/34": the length of the name, and the two numbers. */
+static bool take_ids(const char *text, size_t *size, uint32_t *ret_tgid, uint32_t *ret_tid)
+{
+	uint64_t ids[2] = { 0 };
+	size_t at = *size;
+
+	for (int i = 1; i >= 0; i--) {
+		uint64_t unit = 1;
+		size_t from = at;
+
+		for (; at && text[at - 1] >= '0' && text[at - 1] <= '9' && from - at < 10; at--, unit *= 10)
+			ids[i] += unit * (uint64_t)(text[at - 1] - '0');
+		if (at == from || !at || text[--at] != (i ? '/' : '-') || ids[i] > INT32_MAX)
+			return false;
+	}
+	*size = at;
+	*ret_tgid = (uint32_t)ids[0];
+	*ret_tid = (uint32_t)ids[1];
+	return true;
+}
+
+static bool begins(const char *text, size_t size, const char *with)
+{
+	return size >= strlen(with) && !memcmp(text, with, strlen(with));
+}
+
+/* Where programs begin, and what no thread is called. */
+static bool could_be_comm(const char *text, size_t size)
+{
+	static const char *const frames[] = { "_start", "main", "all", "root", "clone", "clone3", "__clone3", "start_thread", "__libc_start_main", "<module>", "[unknown]" };
+	uint32_t tgid, tid;
+
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		if (size == strlen(frames[i]) && begins(text, size, frames[i]))
+			return false;
+	}
+	if (begins(text, size, "main.") || begins(text, size, "runtime.") || memchr(text, '(', size) || memmem(text, size, "::", 2))
+		return false;
+	take_ids(text, &size, &tgid, &tid);
+	return size <= COMM_BYTES;
+}
+
+static bool begins_with_comm(struct importer *importer)
+{
+	const char *pos = importer->bytes, *end = pos + importer->size;
+	uint64_t parts = importer->losses[IMPORT_LOSS_PARTS];
+	struct line line;
+	bool could = true;
+
+	while (could && next_line(&pos, end, &line)) {
+		if (line.pos < line.end && *line.pos != '#' && take_number(importer, &line))
+			could = could_be_comm(line.pos, frame_size(line.pos, line.end));
+	}
+	importer->losses[IMPORT_LOSS_PARTS] = parts;
+	return could;
+}
+
+/* "[tid 12]", which --threads puts behind the name. */
+static bool take_tid(struct line *line, struct profile_sample *sample)
+{
+	size_t size = frame_size(line->pos, line->end);
+	uint64_t tid = 0;
+
+	if (size < 7 || size > 16 || !begins(line->pos, size, "[tid ") || line->pos[size - 1] != ']')
+		return false;
+	for (const char *at = line->pos + 5; at < line->pos + size - 1; at++) {
+		if (*at < '0' || *at > '9')
+			return false;
+		tid = tid * 10 + (uint64_t)(*at - '0');
+	}
+	if (tid > INT32_MAX)
+		return false;
+	sample->tid = (uint32_t)tid;
+	line->pos += size + (line->pos + size < line->end);
+	return true;
+}
+
+static int take_comm(struct importer *importer, struct line *line, struct profile_sample *sample)
+{
+	size_t whole = frame_size(line->pos, line->end), size = whole;
+
+	take_ids(line->pos, &size, &sample->tgid, &sample->tid);
+	sample->comm = import_string(importer, line->pos, size);
+	if (sample->comm == PROFILE_NONE)
+		return -ENOMEM;
+	line->pos += whole + (line->pos + whole < line->end);
+	take_tid(line, sample);
+	return 0;
+}
+
+/* Frames behind a lone "-" or "--" are the kernel's, and those that end in "_[k]". */
+static int push_frames(struct importer *importer, const struct line *line)
+{
+	bool kernel = false;
+
+	for (const char *pos = line->pos; pos < line->end;) {
+		size_t size = frame_size(pos, line->end), name = size;
+		enum frame_kind kind = import_kind_of(pos, size);
+		int err = 0;
+
+		if (pos > line->pos && begins(pos, size, "-") && size <= 2 && pos[size - 1] == '-') {
+			kernel = true;
+		} else {
+			if (size > 4 && !memcmp(pos + size - 4, "_[k]", 4)) {
+				name -= 4;
+				kind = FRAME_KERNEL;
+			} else if (kernel && kind == FRAME_NATIVE) {
+				kind = FRAME_KERNEL;
+			}
+			err = import_push(importer, import_named(importer, pos, name, kind));
+		}
+		if (err)
+			return err;
+		pos += size + 1;
+	}
+	return import_reverse(importer);
+}
+
+static int read_line(struct importer *importer, struct line *line, bool with_comm)
+{
+	struct profile_sample sample = import_blank();
+	int err = 0;
+
+	if (line->pos == line->end || *line->pos == '#')
+		return 0;
+	if (!take_number(importer, line)) {
+		import_count(importer, IMPORT_LOSS_LINES, 1);
+		return 0;
+	}
+	import_begin(importer);
+	if (with_comm)
+		err = take_comm(importer, line, &sample);
+	if (!err)
+		err = push_frames(importer, line);
+	sample.values[0] = line->value;
+	return err ? err : import_end(importer, &sample);
+}
+
+int read_folded(struct importer *importer)
+{
+	const char *pos = importer->bytes, *end = pos + importer->size;
+	bool with_comm = begins_with_comm(importer);
+	struct line line;
+	int err = 0;
+
+	while (!err && next_line(&pos, end, &line))
+		err = read_line(importer, &line, with_comm);
+	if (!err && !profile_nr_samples(importer->profile) && importer->losses[IMPORT_LOSS_LINES])
+		return import_bad(importer, "folded stacks", importer->bytes, "no line is a stack with a number");
+	return err;
+}

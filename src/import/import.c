@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/import.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/json_read.h"
+#include "base/protobuf_read.h"
+#include "import/importer.h"
+
+#define TEXT_BYTES	((size_t)1 << 20) /* of one name, label or comment */
+#define BUDGET_PER_BYTE 64
+#define BUDGET_ANYHOW	((uint64_t)1 << 20)
+#define LOOK_BYTES	((size_t)64 << 10) /* so far a text is looked at to tell what it is */
+
+#define X(id, name, text) name,
+static const char *const names[] = { IMPORT_FORMAT_LIST(X) };
+#undef X
+#define X(id, name, text) text,
+static const char *const texts[] = { IMPORT_FORMAT_LIST(X) };
+#undef X
+#define X(id, name, text) " " name
+static const char all_names[] = IMPORT_FORMAT_LIST(X);
+#undef X
+#define X(id, text) text,
+static const char *const loss_texts[] = { IMPORT_LOSS_LIST(X) };
+#undef X
+
+static int (*const readers[])(struct importer *importer) = {
+	[IMPORT_PPROF] = read_pprof,
+	[IMPORT_FOLDED] = read_folded,
+	[IMPORT_JSON] = read_json,
+};
+
+const char *import_format_name(enum import_format format)
+{
+	return names[format];
+}
+
+const char *import_format_text(enum import_format format)
+{
+	return texts[format];
+}
+
+int import_format_by_name(const char *name, struct diag *diag, enum import_format *ret_format)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(name, names[i])) {
+			*ret_format = (enum import_format)i;
+			return 0;
+		}
+	}
+	return diag_errno(diag, EINVAL, "there is no format '%.64s' to read; there are:%s", name, all_names);
+}
+
+bool import_is_gzip(const void *bytes, size_t size)
+{
+	return size > 2 && !memcmp(bytes, "\x1f\x8b", 2);
+}
+
+static bool is_text(const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size && i < LOOK_BYTES; i++) {
+		if ((uint8_t)bytes[i] < ' ' && bytes[i] != '\n' && bytes[i] != '\t' && bytes[i] != '\r')
+			return false;
+	}
+	return true;
+}
+
+static int unknown(struct diag *diag, const char *what)
+{
+	return diag_errno(diag, EINVAL, "it is %s; what can be read is:%s (or say --from)", what, all_names);
+}
+
+/* By the keys of the outermost object. */
+static int detect_json(const char *bytes, size_t size, struct diag *diag, enum import_format *ret_format)
+{
+	struct json_reader r = json_reader_of(bytes, size);
+	CLEANUP(buffer_done) struct buffer key = BUFFER_INIT(TEXT_BYTES);
+
+	for (bool more = json_enter(&r, '{') && json_next_key(&r, &key); more && !key.err; more = json_next_key(&r, &key)) {
+		if (!strcmp(key.data, "format")) {
+			json_read_text(&r, &key);
+			if (!r.bad && !key.err && !strcmp(key.data, "sonde-profile")) {
+				*ret_format = IMPORT_JSON;
+				return 0;
+			}
+		}
+		json_skip(&r);
+	}
+	return unknown(diag, r.bad ? "no whole JSON" : "JSON of a kind that is not known");
+}
+
+/* pprof has its texts in field 6. */
+static int detect_binary(const void *bytes, size_t size, struct diag *diag, enum import_format *ret_format)
+{
+	struct reader message = reader_of(bytes, size);
+	struct protobuf_field field;
+	uint32_t seen = 0;
+
+	while (protobuf_next(&message, &field) && field.number <= 15)
+		seen |= 1u << field.number;
+	if (seen >> 6 & 1) {
+		*ret_format = IMPORT_PPROF;
+		return 0;
+	}
+	return unknown(diag, "of no known format");
+}
+
+int import_detect(const void *bytes, size_t size, struct diag *diag, enum import_format *ret_format)
+{
+	const char *text = bytes;
+	size_t at = 0;
+
+	if (!size)
+		return unknown(diag, "empty");
+	if (!is_text(text, size))
+		return detect_binary(bytes, size, diag, ret_format);
+	while (at < size && strchr(" \t\r\n", text[at]) && text[at])
+		at++;
+	if (at < size && text[at] == '{')
+		return detect_json(text, size, diag, ret_format);
+	*ret_format = IMPORT_FOLDED;
+	return 0;
+}
+
+static void importer_done(struct importer *importer)
+{
+	buffer_done(&importer->text);
+	u64_map_done(&importer->names);
+	free(importer->frames);
+}
+
+static void tell_losses(const struct importer *importer)
+{
+	for (int i = 0; i < IMPORT_LOSS_COUNT; i++) {
+		if (importer->losses[i])
+			account_note(profile_account(importer->profile), "%" PRIu64 " %s", importer->losses[i], loss_texts[i]);
+	}
+}
+
+/* What an account says that no file brought. */
+static void settle_account(struct profile *profile)
+{
+	struct account *account = profile_account(profile);
+	uint32_t nr_types;
+	const struct profile_value_type *shown = profile_value_types(profile, &nr_types) + profile_shown_value(profile);
+
+	if (!*account->event) {
+		snprintf(account->event, sizeof(account->event), "%s", profile_string_text(profile, shown->type));
+		snprintf(account->event_unit, sizeof(account->event_unit), "%s", profile_string_text(profile, shown->unit));
+	}
+}
+
+int import_read(const void *bytes, size_t size, enum import_format format, struct profile *profile, struct diag *diag, uint32_t *ret_nr_own)
+{
+	CLEANUP(importer_done) struct importer importer = {
+		.profile = profile,
+		.diag = diag,
+		.bytes = bytes,
+		.size = size,
+		.text = BUFFER_INIT(TEXT_BYTES),
+		.budget = (uint64_t)size * BUDGET_PER_BYTE + BUDGET_ANYHOW,
+	};
+	int err = readers[format](&importer);
+
+	if (err == -ENOMEM && importer.text.err == -EFBIG)
+		err = diag_errno(diag, EFBIG, "a text in it is longer than %zu bytes", TEXT_BYTES);
+	if (err == -ENOMEM)
+		return diag_errno(diag, ENOMEM, "no memory for what it holds");
+	if (err)
+		return err;
+	*ret_nr_own = profile_account(profile)->nr_notes;
+	tell_losses(&importer);
+	settle_account(profile);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import: file formats to a profile. What is read is written by strangers: lengths and counts are checked against what is there, nothing takes more than
+ * linear time, and what grows has a limit with an error or a count that tells. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "model/profile.h"
+
+/* X(id, name for --from, text for help) */
+#define IMPORT_FORMAT_LIST(X) \
+	X(PPROF, "pprof", "google/pprof's profile.proto, gzipped or not") \
+	X(FOLDED, "folded", "one line per stack, as for flame graphs") \
+	X(JSON, "json", "sonde's own")
+
+#define X(id, name, text) IMPORT_##id,
+enum import_format { IMPORT_FORMAT_LIST(X) IMPORT_FORMAT_COUNT };
+#undef X
+
+const char *import_format_name(enum import_format format);
+const char *import_format_text(enum import_format format);
+/* 0 or -EINVAL (diag lists what there is). */
+MUST_CHECK int import_format_by_name(const char *name, struct diag *diag, enum import_format *ret_format);
+/* By what stands in it, unpacked. 0 or -EINVAL. */
+MUST_CHECK int import_detect(const void *bytes, size_t size, struct diag *diag, enum import_format *ret_format);
+bool import_is_gzip(const void *bytes, size_t size);
+
+/* Reads all of it into an empty profile. What the file says and a profile cannot hold is counted in the notes of its account, behind the first *ret_nr_own, which the file had
+ * itself. 0; -EBADMSG: malformed or cut off, and diag says where; -EFBIG: past a limit; -ENOMEM. The profile is of no use then. */
+MUST_CHECK int import_read(const void *bytes, size_t size, enum import_format format, struct profile *profile, struct diag *diag, uint32_t *ret_nr_own);

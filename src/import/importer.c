@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/importer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/number.h"
+
+uint32_t import_string(struct importer *importer, const void *text, size_t size)
+{
+	char *nul;
+
+	importer->text.size = 0;
+	buffer_append(&importer->text, text, size);
+	if (importer->text.err)
+		return PROFILE_NONE;
+	while ((nul = memchr(importer->text.data, 0, size)))
+		*nul = '?';
+	return size ? profile_string(importer->profile, importer->text.data) : PROFILE_EMPTY_STRING;
+}
+
+/* Does a name come of this mark, a printf format with at most one %s? */
+static bool is_mark(const char *name, size_t size, const char *mark)
+{
+	const char *hole = strstr(mark, "%s");
+	size_t before = hole ? (size_t)(hole - mark) : strlen(mark), after = hole ? strlen(hole + 2) : 0;
+
+	if (!*mark || size < before + after || memcmp(name, mark, before) != 0)
+		return false;
+	return hole ? !memcmp(name + size - after, hole + 2, after) : size == before;
+}
+
+static bool is_text(const char *name, size_t size, const char *text)
+{
+	return size == strlen(text) && !memcmp(name, text, size);
+}
+
+enum frame_kind import_kind_of(const char *name, size_t size)
+{
+	if (!size || *name != '[')
+		return FRAME_NATIVE;
+	if (is_text(name, size, PROFILE_MISSED_USER) || is_text(name, size, PROFILE_MISSED_KERNEL))
+		return FRAME_MISSED;
+	if (is_text(name, size, PROFILE_CUT))
+		return FRAME_MARK;
+	for (int i = 0; i < SONDE_STOP_COUNT; i++) {
+		if (is_mark(name, size, stop_mark((enum sonde_stop)i)))
+			return FRAME_MARK;
+	}
+	return FRAME_NATIVE;
+}
+
+static bool is_named(const struct profile *profile, uint32_t location, const char *name, size_t size, enum frame_kind kind)
+{
+	const struct profile_location *at = profile_location_at(profile, location);
+	const char *text = profile_string_text(profile, profile_function_at(profile, at->function)->name);
+
+	return at->kind == kind && is_text(name, size, text);
+}
+
+uint32_t import_named(struct importer *importer, const char *name, size_t size, enum frame_kind kind)
+{
+	uint64_t hash = hash_bytes(name, size, kind);
+	uint32_t cursor = 0, *found, location;
+	struct profile_function function = { 0 };
+
+	while ((found = u64_map_each(&importer->names, hash, &cursor))) {
+		if (is_named(importer->profile, *found, name, size, kind))
+			return *found;
+	}
+	function.name = function.system_name = import_string(importer, name, size);
+	if (function.name == PROFILE_NONE)
+		return PROFILE_NONE;
+	location = profile_function(importer->profile, &function);
+	if (location == PROFILE_NONE)
+		return PROFILE_NONE;
+	location = profile_location(importer->profile, &(struct profile_location){ .mapping = PROFILE_NONE, .function = location, .kind = kind });
+	return location == PROFILE_NONE || u64_map_add(&importer->names, hash, location) ? PROFILE_NONE : location;
+}
+
+void import_begin(struct importer *importer)
+{
+	importer->nr_frames = 0;
+	importer->nr_left_out = 0;
+	importer->nr_labels = 0;
+}
+
+static int grow_frames(struct importer *importer)
+{
+	uint32_t max = importer->max_frames ? importer->max_frames * 2 : 256, *frames = realloc(importer->frames, max * sizeof(*frames));
+
+	if (!frames)
+		return -ENOMEM;
+	importer->frames = frames;
+	importer->max_frames = max;
+	return 0;
+}
+
+/* Of a stack that is too deep the second half of the room is used in turn, so that both its ends are kept. */
+int import_push(struct importer *importer, uint32_t location)
+{
+	const uint32_t half = IMPORT_MAX_FRAMES / 2;
+	uint32_t at = importer->nr_frames;
+
+	if (location == PROFILE_NONE)
+		return -ENOMEM;
+	if (!importer->budget--) {
+		importer->budget = 0;
+		return diag_errno(importer->diag, EFBIG, "its stacks have more frames than a file of this size can mean");
+	}
+	if (at == IMPORT_MAX_FRAMES) {
+		importer->frames[half + importer->nr_left_out++ % half] = location;
+		return 0;
+	}
+	if (at == importer->max_frames && grow_frames(importer))
+		return -ENOMEM;
+	importer->frames[importer->nr_frames++] = location;
+	return 0;
+}
+
+static void reverse(uint32_t *from, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr / 2; i++) {
+		uint32_t kept = from[i];
+
+		from[i] = from[nr - 1 - i];
+		from[nr - 1 - i] = kept;
+	}
+}
+
+/* Puts the half that was used in turn in order and the mark before it. */
+int import_close(struct importer *importer)
+{
+	const uint32_t half = IMPORT_MAX_FRAMES / 2;
+	uint32_t turn = importer->nr_left_out % half, *second = importer->frames + half, mark;
+
+	if (!importer->nr_left_out)
+		return 0;
+	reverse(second, turn);
+	reverse(second + turn, half - turn);
+	reverse(second, half);
+	mark = import_named(importer, PROFILE_CUT, strlen(PROFILE_CUT), FRAME_MARK);
+	if (mark == PROFILE_NONE)
+		return -ENOMEM;
+	*second = mark;
+	import_count(importer, IMPORT_LOSS_FRAMES, 1);
+	importer->nr_left_out = 0;
+	return 0;
+}
+
+int import_reverse(struct importer *importer)
+{
+	int err = import_close(importer);
+
+	reverse(importer->frames, importer->nr_frames);
+	return err;
+}
+
+static bool is_kernel_side(const struct profile *profile, uint32_t location)
+{
+	const struct profile_location *at = profile_location_at(profile, location);
+
+	if (at->kind == FRAME_MISSED)
+		return !strcmp(profile_string_text(profile, profile_function_at(profile, at->function)->name), PROFILE_MISSED_KERNEL);
+	return at->kind == FRAME_KERNEL;
+}
+
+struct profile_sample import_blank(void)
+{
+	return (struct profile_sample){ .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .comm = PROFILE_EMPTY_STRING };
+}
+
+int import_end(struct importer *importer, struct profile_sample *sample)
+{
+	struct profile *profile = importer->profile;
+	uint32_t nr_kernel = 0;
+	int err = import_close(importer);
+
+	if (err)
+		return err;
+	while (nr_kernel < importer->nr_frames && is_kernel_side(profile, importer->frames[nr_kernel]))
+		nr_kernel++;
+	if (nr_kernel) {
+		sample->kernel_stack = profile_stack(profile, importer->frames, nr_kernel);
+		if (sample->kernel_stack == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	if (importer->nr_frames > nr_kernel) {
+		sample->user_stack = profile_stack(profile, importer->frames + nr_kernel, importer->nr_frames - nr_kernel);
+		if (sample->user_stack == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	sample->labels = profile_labels(profile, importer->labels, importer->nr_labels);
+	return sample->labels == PROFILE_NONE ? -ENOMEM : profile_add(profile, sample);
+}
+
+enum field { FIELD_NONE, FIELD_COMM, FIELD_TGID, FIELD_TID, FIELD_CPU, FIELD_TIME };
+
+/* What sonde, OpenTelemetry's semantic conventions, Parca, Go's labels and libdatadog call the same thing. */
+static enum field field_of(const char *key)
+{
+	static const struct {
+		const char *key;
+		enum field field;
+	} known[] = {
+		{ "comm", FIELD_COMM }, { "thread.name", FIELD_COMM }, { "thread_name", FIELD_COMM }, { "thread name", FIELD_COMM },
+		{ "pid", FIELD_TGID }, { "process.pid", FIELD_TGID }, { "process_id", FIELD_TGID },
+		{ "tid", FIELD_TID }, { "thread.id", FIELD_TID }, { "thread_id", FIELD_TID }, { "thread id", FIELD_TID },
+		{ "cpu", FIELD_CPU }, { "cpu.logical_number", FIELD_CPU },
+		{ "end_timestamp_ns", FIELD_TIME },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (!strcmp(key, known[i].key))
+			return known[i].field;
+	}
+	return FIELD_NONE;
+}
+
+/* The label's number, also where it was written as a text. */
+static bool number_of(const struct profile *profile, const struct profile_label *label, uint64_t max, uint64_t *ret_number)
+{
+	if (!label->is_number)
+		return !number_u64(profile_string_text(profile, label->text), max, ret_number);
+	if (label->number < 0 || (uint64_t)label->number > max)
+		return false;
+	*ret_number = (uint64_t)label->number;
+	return true;
+}
+
+/* True: the label is a field of the sample, which had nothing there yet. */
+static bool fill_field(const struct profile *profile, struct profile_sample *sample, const struct profile_label *label)
+{
+	uint64_t number = 0;
+
+	switch (field_of(profile_string_text(profile, label->key))) {
+	case FIELD_COMM:
+		if (label->is_number || sample->comm != PROFILE_EMPTY_STRING)
+			return false;
+		sample->comm = label->text;
+		return true;
+	case FIELD_TGID:
+		if (sample->tgid || !number_of(profile, label, INT32_MAX, &number))
+			return false;
+		sample->tgid = (uint32_t)number;
+		return true;
+	case FIELD_TID:
+		if (sample->tid || !number_of(profile, label, INT32_MAX, &number))
+			return false;
+		sample->tid = (uint32_t)number;
+		return true;
+	case FIELD_CPU:
+		if (sample->cpu != PROFILE_NONE || !number_of(profile, label, INT32_MAX, &number))
+			return false;
+		sample->cpu = (uint32_t)number;
+		return true;
+	case FIELD_TIME:
+		if (sample->time_ns || !number_of(profile, label, INT64_MAX, &number))
+			return false;
+		sample->time_ns = number;
+		return true;
+	case FIELD_NONE:
+		break;
+	}
+	return false;
+}
+
+void import_label(struct importer *importer, struct profile_sample *sample, const struct profile_label *label)
+{
+	if (fill_field(importer->profile, sample, label))
+		return;
+	if (importer->nr_labels == IMPORT_MAX_LABELS)
+		import_count(importer, IMPORT_LOSS_LABELS, 1);
+	else
+		importer->labels[importer->nr_labels++] = *label;
+}
+
+int import_bad(struct importer *importer, const char *format, const void *at, const char *why)
+{
+	size_t place = (size_t)((const char *)at - importer->bytes);
+
+	return diag_errno(importer->diag, EBADMSG, "bad %s at byte %zu of %zu: %s", format, place, importer->size, why);
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A profile from a file, and to files. */
+#include "session/profile_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/export.h"
+#include "import/gunzip.h"
+#include "import/import.h"
+#include "session/output.h"
+
+#define DEFAULT_MAX_BYTES ((uint64_t)4 << 30)
+#define REPORT_BYTES_MAX  ((size_t)4 << 30)
+#define STEP_BYTES	  ((size_t)256 << 10)
+
+struct sonde_profile *sonde_profile_new(void)
+{
+	return calloc(1, sizeof(struct sonde_profile));
+}
+
+void sonde_profile_free(struct sonde_profile *profile)
+{
+	if (!profile)
+		return;
+	profile_free(profile->profile);
+	free(profile);
+}
+
+const char *sonde_profile_error(const struct sonde_profile *profile)
+{
+	return profile->diag.text;
+}
+
+int sonde_profile_exit_code(const struct sonde_profile *profile)
+{
+	return profile->exit_code;
+}
+
+/* Says which file it is about; gives `err` back. */
+static int fail(struct sonde_profile *profile, enum sonde_exit code, int err, const char *verb, const char *path)
+{
+	struct diag cause = profile->diag;
+	const char *shown = strcmp(path, "-") ? path : "standard input";
+
+	if (!cause.err)
+		snprintf(cause.text, sizeof(cause.text), "%s", strerror(-err));
+	snprintf(profile->diag.text, sizeof(profile->diag.text), "cannot %s %.200s: %.280s", verb, shown, cause.text);
+	profile->diag.err = -err;
+	profile->exit_code = code;
+	return err;
+}
+
+/* Reads to the end; the buffer's limit bounds it. */
+static int read_all(int fd, struct buffer *buffer, struct diag *diag)
+{
+	struct stat st;
+	ssize_t size;
+
+	if (fstat(fd, &st))
+		return diag_errno(diag, errno, "%s", strerror(errno));
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size < buffer->max && buffer_reserve(buffer, (size_t)st.st_size + 1))
+		buffer->size = 0; /* room for all of it at once */
+	do {
+		size_t left = buffer->max - buffer->size, want = left < STEP_BYTES ? left : STEP_BYTES;
+		char beyond, *room = want ? buffer_reserve(buffer, want) : &beyond;
+
+		if (!room)
+			return diag_errno(diag, ENOMEM, "no memory for what it holds");
+		size = read(fd, room, want ? want : 1);
+		buffer->size -= want;
+		if (size > 0 && !want)
+			return diag_errno(diag, EFBIG, "it is larger than %zu bytes", buffer->max);
+		if (size > 0)
+			buffer->size += (size_t)size;
+	} while (size > 0 || (size < 0 && errno == EINTR));
+	return size < 0 ? diag_errno(diag, errno, "%s", strerror(errno)) : 0;
+}
+
+static int load(const char *path, struct buffer *buffer, struct diag *diag)
+{
+	CLEANUP(closep) int opened = -1;
+	int fd = STDIN_FILENO;
+
+	if (strcmp(path, "-") != 0) {
+		fd = opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (fd < 0)
+			return diag_errno(diag, errno, "%s", strerror(errno));
+	}
+	return read_all(fd, buffer, diag);
+}
+
+/* What is packed takes the place of the bytes. */
+static int unpack(struct buffer *bytes, struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer unpacked = BUFFER_INIT(bytes->max);
+	struct buffer packed = *bytes;
+	int err = gunzip(bytes->data, bytes->size, &unpacked, diag);
+
+	if (err)
+		return err;
+	*bytes = unpacked;
+	unpacked = packed;
+	return 0;
+}
+
+static int check_read_options(struct sonde_profile *profile, const struct sonde_read_options *options)
+{
+	enum import_format format;
+	int err = 0;
+
+	if (options && options->size != sizeof(*options))
+		err = diag_errno(&profile->diag, EINVAL, "the options are of another version of the library");
+	else if (options && options->format)
+		err = import_format_by_name(options->format, &profile->diag, &format);
+	if (err)
+		profile->exit_code = SONDE_EXIT_USAGE;
+	return err;
+}
+
+static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, const char *format_name)
+{
+	enum import_format format;
+	int err = 0;
+
+	if (import_is_gzip(bytes->data, bytes->size))
+		err = unpack(bytes, &profile->diag);
+	if (!err && format_name)
+		err = import_format_by_name(format_name, &profile->diag, &format);
+	else if (!err)
+		err = import_detect(bytes->data, bytes->size, &profile->diag, &format);
+	return err ? err : import_read(bytes->data, bytes->size, format, profile->profile, &profile->diag, &profile->nr_told_notes);
+}
+
+int sonde_profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
+{
+	uint64_t max_bytes = options && options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES;
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(max_bytes);
+	int err;
+
+	profile->diag.err = 0;
+	err = check_read_options(profile, options);
+	if (err)
+		return err;
+	profile_free(MOVE(profile->profile));
+	profile->profile = profile_new();
+	profile->nr_told_notes = 0;
+	err = profile->profile ? load(path, &bytes, &profile->diag) : -ENOMEM;
+	if (!err)
+		err = import_bytes(profile, &bytes, options ? options->format : NULL);
+	if (err) {
+		profile_free(MOVE(profile->profile));
+		return fail(profile, SONDE_EXIT_FAILED, err, "read", path);
+	}
+	return 0;
+}
+
+const char *sonde_profile_warning(struct sonde_profile *profile)
+{
+	const struct account *account = profile->profile ? profile_account_of(profile->profile) : NULL;
+
+	return account && profile->nr_told_notes < account->nr_notes ? account->notes[profile->nr_told_notes++] : NULL;
+}
+
+uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile)
+{
+	return profile->profile ? profile_nr_samples(profile->profile) : 0;
+}
+
+static int choose_format(const char *path, const char *name, struct diag *diag, enum export_format *ret_format)
+{
+	if (!name && !strcmp(path, "-"))
+		name = "text";
+	return name ? export_format_by_name(name, diag, ret_format) : export_format_by_path(path, diag, ret_format);
+}
+
+int sonde_profile_check_output(struct sonde_profile *profile, const char *path, const char *format)
+{
+	enum export_format chosen;
+	int err;
+
+	profile->diag.err = 0;
+	err = choose_format(path, format, &profile->diag, &chosen);
+	if (err) {
+		profile->exit_code = SONDE_EXIT_USAGE;
+		return err;
+	}
+	err = output_check(path, &profile->diag);
+	if (err)
+		profile->exit_code = SONDE_EXIT_FAILED;
+	return err;
+}
+
+/* Makes the values of this type the ones that are shown. */
+static int show_value(struct sonde_profile *profile, const char *type)
+{
+	CLEANUP(buffer_done) struct buffer there = BUFFER_INIT(1024);
+	struct profile_value_type types[PROFILE_MAX_VALUES];
+	uint32_t nr_types;
+
+	memcpy(types, profile_value_types(profile->profile, &nr_types), sizeof(types));
+	for (uint32_t i = 0; i < nr_types; i++) {
+		const char *name = profile_string_text(profile->profile, types[i].type);
+
+		if (!strcmp(name, type)) {
+			profile_set_value_types(profile->profile, types, nr_types, i);
+			return 0;
+		}
+		buffer_printf(&there, " %.60s", name);
+	}
+	profile->exit_code = SONDE_EXIT_USAGE;
+	return diag_errno(&profile->diag, EINVAL, "the profile has no values of type '%.60s'; it has:%s", type, there.data ? there.data : " none");
+}
+
+static int write_report(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options)
+{
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(REPORT_BYTES_MAX);
+	const struct export_options export = {
+		.delimited = options->delimited,
+		.annotate = options->annotate,
+		.offsets = options->offsets,
+		.threads = options->threads,
+	};
+	enum export_format format;
+	int err = choose_format(path, options->format, &profile->diag, &format);
+
+	if (err) {
+		profile->exit_code = SONDE_EXIT_USAGE;
+		return err;
+	}
+	err = export_write(profile->profile, format, &export, &buffer, &profile->diag);
+	if (!err)
+		err = output_write(path, buffer.data ? buffer.data : "", buffer.size, &profile->diag);
+	if (err)
+		profile->exit_code = SONDE_EXIT_FAILED;
+	return err;
+}
+
+int sonde_profile_write(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options)
+{
+	const struct sonde_write_options defaults = { .size = sizeof(defaults) };
+	int err = 0;
+
+	profile->diag.err = 0;
+	if (!options)
+		options = &defaults;
+	if (options->size != sizeof(*options) || !profile->profile) {
+		profile->exit_code = SONDE_EXIT_USAGE;
+		return diag_errno(&profile->diag, EINVAL, profile->profile ? "the options are of another version of the library" : "nothing was read that could be written");
+	}
+	if (options->value)
+		err = show_value(profile, options->value);
+	return err ? err : write_report(profile, path, options);
+}
+
+const char *sonde_read_format_name(uint32_t i, const char **ret_text)
+{
+	if (i >= IMPORT_FORMAT_COUNT)
+		return NULL;
+	*ret_text = import_format_text((enum import_format)i);
+	return import_format_name((enum import_format)i);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What sonde writes it reads again as it was; what is damaged is refused with the place. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "import/gunzip.h"
+#include "import/import.h"
+#include "made_up_profile.h"
+
+#define MAX_BYTES ((size_t)64 << 20)
+
+static struct buffer write_as(const struct profile *profile, enum export_format format)
+{
+	const struct export_options options = { 0 };
+	struct buffer buffer = BUFFER_INIT(MAX_BYTES);
+	struct diag diag = { 0 };
+
+	if (export_write(profile, format, &options, &buffer, &diag))
+		fail_msg("%s", diag.text);
+	return buffer;
+}
+
+static int try_read(const void *bytes, size_t size, struct profile **ret_profile, struct diag *diag)
+{
+	struct buffer unpacked = BUFFER_INIT(MAX_BYTES);
+	enum import_format format;
+	uint32_t nr_own;
+	int err = 0;
+
+	*ret_profile = profile_new();
+	assert_non_null(*ret_profile);
+	if (import_is_gzip(bytes, size))
+		err = gunzip(bytes, size, &unpacked, diag);
+	else
+		buffer_append(&unpacked, bytes, size);
+	if (!err)
+		err = import_detect(unpacked.data, unpacked.size, diag, &format);
+	if (!err)
+		err = import_read(unpacked.data, unpacked.size, format, *ret_profile, diag, &nr_own);
+	buffer_done(&unpacked);
+	return err;
+}
+
+static struct profile *read_back(const struct buffer *buffer)
+{
+	struct diag diag = { 0 };
+	struct profile *profile;
+
+	if (try_read(buffer->data, buffer->size, &profile, &diag))
+		fail_msg("%s", diag.text);
+	return profile;
+}
+
+static void check_same(const struct profile *a, const struct profile *b, enum export_format format)
+{
+	struct buffer one = write_as(a, format), other = write_as(b, format);
+
+	assert_int_equal(one.size, other.size);
+	assert_memory_equal(one.data, other.data, one.size);
+	buffer_done(&one);
+	buffer_done(&other);
+}
+
+/* Through a format and back; what `as` shows of it is the same. */
+static void check_way(enum export_format through, enum export_format as)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+	struct buffer written = write_as(profile, through);
+	CLEANUP(profile_freep) struct profile *again = read_back(&written);
+
+	check_same(profile, again, as);
+	buffer_done(&written);
+}
+
+static void test_json_is_all_of_it(void **state)
+{
+	check_way(EXPORT_JSON, EXPORT_JSON);
+}
+
+static void test_pprof_keeps_stacks(void **state)
+{
+	check_way(EXPORT_PPROF, EXPORT_FOLDED);
+}
+
+static int order_lines(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Lines of equal numbers may change their places. */
+static void sort_lines(struct buffer *text)
+{
+	char *lines[64], *rest = text->data, *line;
+	struct buffer sorted = BUFFER_INIT(MAX_BYTES);
+	size_t nr = 0;
+
+	for (; (line = strsep(&rest, "\n")) && *line; nr++) {
+		assert_true(nr < ARRAY_SIZE(lines));
+		lines[nr] = line;
+	}
+	qsort(lines, nr, sizeof(*lines), order_lines);
+	for (size_t i = 0; i < nr; i++)
+		buffer_printf(&sorted, "%s\n", lines[i]);
+	buffer_done(text);
+	*text = sorted;
+}
+
+static void test_folded_keeps_stacks(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+	struct buffer written = write_as(profile, EXPORT_FOLDED);
+	CLEANUP(profile_freep) struct profile *read = read_back(&written);
+	struct buffer again = write_as(read, EXPORT_FOLDED);
+
+	sort_lines(&written);
+	sort_lines(&again);
+	assert_string_equal(written.data, again.data);
+	buffer_done(&written);
+	buffer_done(&again);
+}
+
+/* What was read from pprof is written, and read, and written the same. */
+static void test_pprof_settles(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+	struct buffer first = write_as(profile, EXPORT_PPROF);
+	CLEANUP(profile_freep) struct profile *once = read_back(&first);
+	struct buffer second = write_as(once, EXPORT_PPROF);
+	CLEANUP(profile_freep) struct profile *twice = read_back(&second);
+
+	assert_int_equal(profile_nr_samples(profile), profile_nr_samples(once));
+	check_same(once, twice, EXPORT_JSON);
+	buffer_done(&first);
+	buffer_done(&second);
+}
+
+static void test_folded_of_others(void **state)
+{
+	static const struct {
+		const char *text, *again;
+	} cases[] = {
+		{ "sh;main;work 3\nsh;main 1\n", "sh;main 1\nsh;main;work 3\n" },
+		{ "_start;main;work 3\n", "_start;main;work 3\n" },                                /* no thread's name in front */
+		{ "<module> (a.py:1);f (a.py:2) 7\n", "<module> (a.py:1);f (a.py:2) 7\n" },         /* py-spy */
+		{ "java-12/34;java/lang/Thread.run;f_[j] 2\n", "java;java/lang/Thread.run;f_[j] 2\n" },
+		{ "sh;main;read_[k];vfs_[k] 2\n", "sh;main;read;vfs 2\n" },
+		{ "sh;main;-;read 2\nsh;main;--;read 3\n", "sh;main;read 5\n" },
+		{ "# remark\n\nsh;a b c 2.5\nnonsense\n", "sh;a b c 2\n" },
+		{ "sh 9\n", "sh 9\n" },
+		{ "sh;a;;b 9\r\n", "sh;a;[unknown];b 9\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct buffer text = { .data = (char *)cases[i].text, .size = strlen(cases[i].text) };
+		CLEANUP(profile_freep) struct profile *profile = read_back(&text);
+		struct buffer again = write_as(profile, EXPORT_FOLDED);
+
+		assert_string_equal(again.data, cases[i].again);
+		buffer_done(&again);
+	}
+}
+
+static void test_losses_are_told(void **state)
+{
+	struct buffer text = { .data = (char *)"sh;main 1\nnonsense\n", .size = 19 };
+	CLEANUP(profile_freep) struct profile *profile = read_back(&text);
+	const struct account *account = profile_account_of(profile);
+
+	assert_int_equal(account->nr_notes, 1);
+	assert_non_null(strstr(account->notes[0], "1 lines are no stack"));
+}
+
+/* Too deep by far: both ends are kept. */
+static void test_deep_stack(void **state)
+{
+	struct buffer text = BUFFER_INIT(MAX_BYTES), again;
+	struct profile *profile;
+
+	buffer_text(&text, "sh;first");
+	for (int i = 0; i < 40000; i++)
+		buffer_printf(&text, ";f%d", i);
+	buffer_text(&text, ";last 5\n");
+	profile = read_back(&text);
+	again = write_as(profile, EXPORT_FOLDED);
+	assert_memory_equal(again.data, "sh;first;f0;f1;", 15);
+	assert_non_null(strstr(again.data, ";" PROFILE_CUT ";"));
+	assert_string_equal(again.data + again.size - 16, "9998;f39999;last 5\n" + 3);
+	assert_int_equal(profile_account_of(profile)->nr_notes, 1);
+	profile_free(profile);
+	buffer_done(&text);
+	buffer_done(&again);
+}
+
+/* No beginning of a file, and no file with a byte changed, does harm; beginnings are mostly refused. */
+static void damage(enum export_format format, bool gzipped)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+	struct buffer packed = write_as(profile, format), whole = BUFFER_INIT(MAX_BYTES);
+	uint32_t nr_refused = 0, nr_tried = 0;
+
+	if (gzipped)
+		assert_int_equal(gunzip(packed.data, packed.size, &whole, NULL), 0);
+	else
+		buffer_append(&whole, packed.data, packed.size);
+	for (size_t i = 1; i < whole.size; i += whole.size / 150 + 1, nr_tried++) {
+		CLEANUP(profile_freep) struct profile *cut = NULL, *changed = NULL;
+		struct diag diag = { 0 };
+		char kept = whole.data[i];
+
+		if (try_read(whole.data, i, &cut, &diag)) {
+			nr_refused++;
+			assert_true(diag.err != 0);
+		}
+		whole.data[i] = (char)~kept;
+		diag.err = 0;
+		if (try_read(whole.data, whole.size, &changed, &diag) < 0)
+			assert_true(diag.err != 0);
+		whole.data[i] = kept;
+	}
+	assert_true(nr_refused > nr_tried * 9 / 10);
+	buffer_done(&packed);
+	buffer_done(&whole);
+}
+
+static void test_damaged(void **state)
+{
+	damage(EXPORT_PPROF, true);
+	damage(EXPORT_JSON, false);
+}
+
+static void test_gunzip(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+	struct buffer packed = write_as(profile, EXPORT_PPROF), whole = BUFFER_INIT(MAX_BYTES), twice = BUFFER_INIT(MAX_BYTES), small = BUFFER_INIT(1000);
+	struct diag diag = { 0 };
+	size_t size = packed.size;
+
+	assert_int_equal(gunzip(packed.data, size, &whole, &diag), 0);
+	assert_int_equal(gunzip(packed.data, size, &small, &diag), -EFBIG);
+	assert_int_equal(gunzip(packed.data, size - 1, &twice, NULL), -EBADMSG);
+	twice.size = 0;
+	memcpy(buffer_reserve(&packed, size), packed.data, size);
+	buffer_append(&packed, "\0\0", 2);
+	assert_int_equal(gunzip(packed.data, packed.size, &twice, NULL), 0);
+	assert_int_equal(twice.size, 2 * whole.size);
+	packed.data[size / 2] ^= 0x55;
+	assert_int_equal(gunzip(packed.data, size, &twice, NULL), -EBADMSG);
+	buffer_done(&packed);
+	buffer_done(&whole);
+	buffer_done(&twice);
+	buffer_done(&small);
+}
+
+static void test_detect(void **state)
+{
+	static const char *const refused[] = { "", "{}", "{\"format\":\"other\"}", "{\"a\":[1,2", "\x7f" "ELF\1\1", "\n\x0b\xff\xff\xff\xff" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		enum import_format format;
+		struct diag diag = { 0 };
+
+		assert_int_equal(import_detect(refused[i], strlen(refused[i]), &diag, &format), -EINVAL);
+		assert_true(diag.text[0] != 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json_is_all_of_it), cmocka_unit_test(test_pprof_keeps_stacks), cmocka_unit_test(test_folded_keeps_stacks),
+		cmocka_unit_test(test_pprof_settles),	  cmocka_unit_test(test_folded_of_others),   cmocka_unit_test(test_losses_are_told),
+		cmocka_unit_test(test_deep_stack),	  cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_gunzip),
+		cmocka_unit_test(test_detect),
+	};
+
+	return cmocka_run_group_tests_name("import", tests, NULL, NULL);
+}
