@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the viewer's files into its page and the page into a C file.
 
-Usage: embed.py PAGE.html OUTPUT.c
+Usage: embed.py PAGE.html OUTPUT.c DEPENDENCIES.d
 
 In the page, a line `@style NAME@` or `@script NAME@` is replaced by that file as an inline element, @hashes style@ and @hashes script@
 by their hashes for the content security policy, and `@data@` is where the profile goes: the page is cut in two there.
@@ -14,15 +14,16 @@ import re
 import sys
 
 
-def inline(page, folder, tag, hashes):
+def inline(page, folder, tag, hashes, used):
     def element(match):
-        text = (folder / match.group(1)).read_text(encoding="utf-8")
+        used.append(folder / match.group(1))
+        text = used[-1].read_text(encoding="utf-8")
         if f"</{tag}" in text.lower() or "<!--" in text:
             sys.exit(f"{match.group(1)} would end its element")
         hashes.append("'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'")
         return f"<{tag}>{text}</{tag}>"
 
-    return re.sub(rf"@{tag} ([a-z.]+)@", element, page)
+    return re.sub(rf"@{tag} ([a-z_.]+)@", element, page)
 
 
 def c_array(name, data):
@@ -32,15 +33,16 @@ def c_array(name, data):
 
 
 def main():
-    source, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    page = source.read_text(encoding="utf-8")
+    source, output, dependencies = (pathlib.Path(argument) for argument in sys.argv[1:4])
+    page, used = source.read_text(encoding="utf-8"), []
     for tag in ("style", "script"):
         hashes = []
-        page = inline(page, source.parent, tag, hashes)
+        page = inline(page, source.parent, tag, hashes, used)
         page = page.replace(f"@hashes {tag}@", " ".join(hashes))
     before, after = page.encode().split(b"@data@")
     output.write_text('#include "export/assets/page.h"\n\n' + c_array("page_before_data", before) + c_array("page_after_data", after),
                       encoding="utf-8")
+    dependencies.write_text(f"{output}: {' '.join(str(path) for path in used)}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

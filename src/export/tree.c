@@ -11,7 +11,7 @@ struct builder {
 	const struct profile *profile;
 	struct tree tree;
 	struct u64_map frame_index, node_index;
-	uint32_t max_frames, max_nodes; /* room */
+	uint32_t max_frames, max_sources, max_nodes; /* room */
 	uint32_t *frame_of;		/* per location: its frame + 1, 0: not asked for yet */
 };
 
@@ -35,6 +35,7 @@ static uint32_t add_frame(struct builder *builder, struct tree_frame frame)
 {
 	uint64_t hash = hash_bytes(&frame, sizeof(frame), 0);
 	uint32_t cursor = 0, *found, nr_frames = builder->tree.nr_frames;
+	struct tree_source *sources;
 	struct tree_frame *frames;
 
 	while ((found = u64_map_each(&builder->frame_index, hash, &cursor))) {
@@ -45,9 +46,14 @@ static uint32_t add_frame(struct builder *builder, struct tree_frame frame)
 	if (!frames)
 		return PROFILE_NONE;
 	builder->tree.frames = frames;
+	sources = make_room(builder->tree.sources, nr_frames, &builder->max_sources, sizeof(*sources));
+	if (!sources)
+		return PROFILE_NONE;
+	builder->tree.sources = sources;
 	if (u64_map_add(&builder->frame_index, hash, nr_frames))
 		return PROFILE_NONE;
 	frames[nr_frames] = frame;
+	sources[nr_frames] = (struct tree_source){ .file = PROFILE_EMPTY_STRING };
 	return builder->tree.nr_frames++;
 }
 
@@ -74,15 +80,31 @@ static uint32_t add_node(struct builder *builder, uint32_t parent, uint32_t fram
 static uint32_t location_frame(struct builder *builder, uint32_t number)
 {
 	const struct profile_location *location = profile_location_at(builder->profile, number);
-	struct tree_frame frame = { .path = PROFILE_EMPTY_STRING, .kind = location->kind };
+	const struct profile_function *function = profile_function_at(builder->profile, location->function);
+	struct tree_frame frame = { .name = function->name, .path = PROFILE_EMPTY_STRING, .kind = location->kind };
+	uint32_t added;
 
 	if (builder->frame_of[number])
 		return builder->frame_of[number] - 1;
-	frame.name = profile_function_at(builder->profile, location->function)->name;
 	if (location->mapping != PROFILE_NONE)
 		frame.path = profile_mapping_at(builder->profile, location->mapping)->path;
-	builder->frame_of[number] = add_frame(builder, frame) + 1; /* PROFILE_NONE + 1 is 0 */
-	return builder->frame_of[number] - 1;
+	added = add_frame(builder, frame);
+	if (added == PROFILE_NONE)
+		return PROFILE_NONE;
+	if (builder->tree.sources[added].file == PROFILE_EMPTY_STRING)
+		builder->tree.sources[added] = (struct tree_source){ .file = function->file, .line = function->line };
+	builder->frame_of[number] = added + 1;
+	return added;
+}
+
+static void add_line(struct tree_node *node, uint32_t line)
+{
+	if (!line)
+		return;
+	if (!node->min_line || line < node->min_line)
+		node->min_line = line;
+	if (line > node->max_line)
+		node->max_line = line;
 }
 
 static uint32_t add_stack(struct builder *builder, uint32_t node, uint32_t stack)
@@ -93,12 +115,18 @@ static uint32_t add_stack(struct builder *builder, uint32_t node, uint32_t stack
 	if (stack == PROFILE_NONE)
 		return node;
 	locations = profile_stack_at(builder->profile, stack, &nr_locations);
-	while (nr_locations-- > 0 && node != PROFILE_NONE)
-		node = add_node(builder, node, location_frame(builder, locations[nr_locations]));
+	while (nr_locations-- > 0 && node != PROFILE_NONE) {
+		uint32_t location = locations[nr_locations];
+
+		node = add_node(builder, node, location_frame(builder, location));
+		if (node != PROFILE_NONE)
+			add_line(&builder->tree.nodes[node], profile_location_at(builder->profile, location)->line);
+	}
 	return node;
 }
 
-static int add_sample(struct builder *builder, const struct profile_sample *sample, bool threads)
+/* The node that the sample ends in, or PROFILE_NONE. */
+static uint32_t add_sample(struct builder *builder, const struct profile_sample *sample, bool threads)
 {
 	struct tree_frame process = { .name = sample->comm, .path = PROFILE_EMPTY_STRING, .kind = TREE_PROCESS };
 	struct tree_frame thread = { .name = sample->tid, .path = PROFILE_EMPTY_STRING, .kind = TREE_THREAD };
@@ -110,10 +138,7 @@ static int add_sample(struct builder *builder, const struct profile_sample *samp
 		node = add_stack(builder, node, sample->user_stack);
 	if (node != PROFILE_NONE)
 		node = add_stack(builder, node, sample->kernel_stack);
-	if (node == PROFILE_NONE)
-		return -ENOMEM;
-	builder->tree.nodes[node].self += sample->values[profile_shown_value(builder->profile)];
-	return 0;
+	return node;
 }
 
 static void builder_done(struct builder *builder)
@@ -130,13 +155,13 @@ int tree_build(const struct profile *profile, bool threads, struct tree *ret_tre
 	CLEANUP(builder_done) struct builder builder = { .profile = profile };
 
 	builder.frame_of = calloc((size_t)profile_nr_locations(profile) + 1, sizeof(*builder.frame_of));
-	if (!builder.frame_of || add_node(&builder, 0, add_frame(&builder, all)) == PROFILE_NONE)
+	builder.tree.leaves = calloc((size_t)profile_nr_samples(profile) + 1, sizeof(*builder.tree.leaves));
+	if (!builder.frame_of || !builder.tree.leaves || add_node(&builder, 0, add_frame(&builder, all)) == PROFILE_NONE)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < profile_nr_samples(profile); i++) {
-		int err = add_sample(&builder, profile_sample_at(profile, i), threads);
-
-		if (err)
-			return err;
+		builder.tree.leaves[i] = add_sample(&builder, profile_sample_at(profile, i), threads);
+		if (builder.tree.leaves[i] == PROFILE_NONE)
+			return -ENOMEM;
 	}
 	*ret_tree = builder.tree;
 	builder.tree = (struct tree){ 0 };
@@ -146,6 +171,8 @@ int tree_build(const struct profile *profile, bool threads, struct tree *ret_tre
 void tree_done(struct tree *tree)
 {
 	free(tree->frames);
+	free(tree->sources);
+	free(tree->leaves);
 	free(tree->nodes);
 	*tree = (struct tree){ 0 };
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree: a profile as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes of equal names are
- * one. A frame is (name, file, kind): the same name in two files are two. */
+/* tree: a profile's stacks as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes of equal names
+ * are one. A frame is (name, file, kind): the same name in two files are two. */
 #pragma once
 #include "export/export.h"
 
@@ -9,18 +9,25 @@ enum { TREE_ALL = FRAME_MARK + 1, TREE_PROCESS, TREE_THREAD };
 
 struct tree_frame {
 	uint32_t name; /* a string; of TREE_THREAD: the tid */
-	uint32_t path; /* a string: of the file, "" without one */
+	uint32_t path; /* a string: of the mapped file, "" without one */
 	uint32_t kind; /* enum frame_kind or one of the above */
 };
 
+struct tree_source { /* of a frame, where one of its locations knows it */
+	uint32_t file; /* a string: of the source, "" when not known */
+	uint32_t line; /* of the function's first line, 0 when not known */
+};
+
 struct tree_node {
-	uint32_t parent, frame; /* the parent's number is smaller; the root, 0, is its own */
-	int64_t self;		/* of the value that is shown: what ends here */
+	uint32_t parent, frame;		/* the parent's number is smaller; the root, 0, is its own */
+	uint32_t min_line, max_line;	/* of the locations that are one here; 0: not known */
 };
 
 struct tree {
 	struct tree_frame *frames;
+	struct tree_source *sources; /* one per frame */
 	struct tree_node *nodes;
+	uint32_t *leaves; /* per sample of the profile: its node */
 	uint32_t nr_frames, nr_nodes;
 };
 

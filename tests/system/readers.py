@@ -1,44 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our files, read by programs that are not ours: google/pprof, inferno, Node.js, Debian's chromium. The profiles are made up (make_profile), so
+"""Our files, read by programs that are not ours: google/pprof, inferno, Node.js (viewer.py: Debian's chromium). The profiles are made up (make_profile), so
 neither BPF nor rights are needed. The readers come from their registries at the first run and are kept in $XDG_CACHE_HOME/sonde-tests
-(20 s for pprof, 40 s for inferno, 3 s for playwright-core); without a network and without them these tests are skipped.
+(20 s for pprof, 40 s for inferno); without a network and without them these tests are skipped.
 
 Environment: MAKE_PROFILE, the program that writes the profiles."""
 import collections
 import json
 import os
 import re
-import subprocess
 import xml.etree.ElementTree as ElementTree
 
-from harness import ROOT, check, check_equal, find_tool, run_tests, scratch, skip, test
+from foreign import CACHE, install, made, run
+from harness import check, check_equal, find_tool, run_tests, scratch, skip, test
 
-MAKE_PROFILE = os.path.abspath(os.environ.get("MAKE_PROFILE", os.path.join(ROOT, "build", "tests", "system", "make_profile")))
-CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests")
 # The last pprof that Debian 12's Go compiles.
 PPROF = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7"
 INFERNO = "0.12.8"
-PLAYWRIGHT = "1.58.2" # the last that runs on Debian 12's Node.js 18
-PROFILES = {"small": [], "big": ["1000"]}
-OTHERS = {"huge": ["20000"], "empty": ["0"]} # as large as a browser must bear; no samples
-
-
-def run(command, **options):
-	done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=300, **options)
-	return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8", "replace")
-
-
-def install(path, tool, command, **environment):
-	"""`path`, after the command that makes it if it is not there."""
-	if os.path.exists(path):
-		return path
-	if not find_tool(tool):
-		skip("no %s to install %s with" % (tool, os.path.basename(path)))
-	os.makedirs(CACHE, exist_ok=True)
-	status, out, err = run(command, cwd=CACHE, env={**os.environ, **environment})
-	if status or not os.path.exists(path):
-		skip("%s cannot be installed: %s" % (os.path.basename(path), (err or out).strip().splitlines()[-1:]))
-	return path
+READ = ("small", "big")
 
 
 def pprof_tool():
@@ -50,24 +28,6 @@ def inferno_tool():
 	return install(os.path.join(CACHE, "bin", "inferno-flamegraph"), "cargo",
 		["cargo", "install", "--locked", "--version", INFERNO, "--no-default-features", "--features", "cli", "--root", CACHE, "inferno"],
 		CARGO_TARGET_DIR=os.path.join(CACHE, "target"))
-
-
-def playwright_folder():
-	folder = os.path.join(CACHE, "node")
-	os.makedirs(folder, exist_ok=True)
-	install(os.path.join(folder, "node_modules", "playwright-core"), "npm",
-		["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", "playwright-core@" + PLAYWRIGHT])
-	return folder
-
-
-def made(which):
-	"""The directory of a made-up profile in all formats."""
-	folder = scratch(which)
-	if not os.path.isdir(folder):
-		os.mkdir(folder)
-		status, _, err = run([MAKE_PROFILE, folder] + {**PROFILES, **OTHERS}[which])
-		check(status == 0, err)
-	return folder
 
 
 def load(which):
@@ -94,7 +54,7 @@ def plain(name):
 @test
 def json_says_the_whole():
 	"""By Python's parser, the strictest at hand: references are valid, sums are true."""
-	for which in PROFILES:
+	for which in READ:
 		profile = load(which)
 		account = profile["account"]
 		check_equal((profile["format"], profile["version"]), ("sonde-profile", 2), "head")
@@ -153,7 +113,7 @@ def parse_raw(text):
 
 @test
 def pprof_reads_every_sample():
-	for which in PROFILES:
+	for which in READ:
 		profile = load(which)
 		samples, locations, _ = parse_raw(pprof(which, "-raw"))
 		period = 10 ** 9 // profile["account"]["freq_hz"]
@@ -209,7 +169,7 @@ def pprof_adds_up_as_we_do():
 
 @test
 def inferno_reads_every_line():
-	for which in PROFILES:
+	for which in READ:
 		profile, totals = load(which), collections.Counter()
 		with open(os.path.join(made(which), "profile.folded"), encoding="utf-8") as file:
 			for line in file:
@@ -227,18 +187,6 @@ def inferno_reads_every_line():
 		check("all ({:,} samples, 100%)".format(recorded) in titles, "inferno's total: %s" % [t for t in titles if t.startswith("all ")])
 		own = sum(s["values"][0] for s in profile["samples"] if s["comm"] == "worker")
 		check(not own or any(title.startswith("worker ({:,} samples".format(own)) for title in titles), "inferno's worker")
-
-
-@test
-def chromium_shows_the_page():
-	"""flamegraph.mjs tells what it checks; it prints one line per check and fails at the first."""
-	if not os.path.exists("/usr/bin/chromium") or not find_tool("node"):
-		skip("no chromium or no node")
-	pages = [os.path.join(made(which), "profile.html") for which in ("small", "huge", "empty")]
-	status, out, err = run(["node", os.path.join(ROOT, "tests", "system", "flamegraph.mjs")] + pages,
-		env={**os.environ, "SONDE_NODE_PATH": playwright_folder()})
-	check(status == 0, out + err)
-	return "%d checks" % len(out.splitlines())
 
 
 if __name__ == "__main__":

@@ -1,283 +1,331 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wires the page: header, search, mouse and keyboard.
+// Wires the page. The profile may come from anywhere: new Viewer() once, then load(object) as often as there is another.
 'use strict';
 
-const data = JSON.parse(document.getElementById('profile').textContent);
-const account = data.account;
-const tree = new Tree(data);
-const $ = id => document.getElementById(id);
-const plain = text => String(text).replace(UNSEEN, '?');
-const count = new Intl.NumberFormat('en');
-const sum = reasons => Object.values(reasons).reduce((total, value) => total + Number(value), 0);
-const plural = (nr, word, many = word + 's') => `${count.format(nr)} ${Number(nr) === 1 ? word : many}`;
-
-function share(part, whole) {
-	return `${(whole ? 100 * part / whole : 0).toFixed(part && part < whole / 1000 ? 3 : 1)} %`;
-}
-
-function seconds(ns) {
-	const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']], [size, unit] = units.find(([size]) => ns >= size) || [1, 'ns'];
-
-	return `${count.format(Number((ns / size).toPrecision(ns >= 1e12 ? 6 : 3)))} ${unit}`;
-}
-
-function element(tag, text, className) {
-	const made = document.createElement(tag);
-
-	made.textContent = text;
-	if (className)
-		made.className = className;
-	return made;
-}
-
-// What one tick stands for, in nanoseconds; 0 when it is not time or not known.
-function tickNs() {
-	if (account.event_unit !== 'nanoseconds')
-		return 0;
-	return Number(account.period) || (Number(account.freq_hz) ? 1e9 / Number(account.freq_hz) : 0);
-}
-
-function amount(ticks) {
-	const time = tickNs() ? `, ${seconds(ticks * tickNs())}` : '';
-
-	return `${plural(ticks, 'sample')}, ${share(ticks, tree.total[0])}${time}`;
-}
-
-// Reasons that occurred, in words: "3 ring_full, 1 reader".
-function reasons(counts, except) {
-	return Object.entries(counts).filter(([name, nr]) => Number(nr) && name !== except)
-		.map(([name, nr]) => `${count.format(nr)} ${name.replaceAll('_', ' ')}`).join(', ');
-}
-
-function fillHeader() {
-	const rate = Number(account.freq_hz) ? `${count.format(account.freq_hz)} Hz` : `every ${count.format(account.period)} ${account.event_unit}`;
-	const start = new Date(Number(account.start_unix_ns) / 1e6);
-	const facts = [`${account.event}, ${rate}`, plural(account.nr_cpus, 'CPU'), seconds(Number(account.duration_ns)), account.host,
-		Number(account.start_unix_ns) ? start.toLocaleString([], { dateStyle: 'medium', timeStyle: 'medium' }) : '',
-		account.kernel ? `Linux ${account.kernel}` : ''];
-
-	$('title').textContent = 'sonde flame graph';
-	document.title = plain(`${account.host || 'sonde'}: ${account.event} flame graph`);
-	for (const fact of facts.filter(Boolean))
-		$('facts').append(element('span', plain(fact)));
-	$('notes').hidden = !account.notes.length;
-	for (const note of account.notes)
-		$('notes').append(element('li', plain(note)));
-	if (Number(account.nr_notes_refused))
-		$('notes').append(element('li', `${plural(account.nr_notes_refused, 'more warning')} found no room.`));
-}
-
-function pair(list, term, description, className) {
-	const holder = list.id === 'tallies' ? list.appendChild(element('div', '', className)) : list;
-
-	holder.append(element('dt', term), element('dd', plain(description)));
-}
-
-function fillTallies() {
-	const recorded = Number(account.recorded), complete = Number(account.stopped.complete), cut = sum(account.stopped) - complete;
-	const lost = sum(account.dropped), missed = Number(account.missed_user) + Number(account.missed_kernel);
-	const tally = (term, nr, bad) => pair($('tallies'), term, count.format(nr), bad && nr ? 'bad' : '');
-
-	tally('Samples', recorded);
-	tally('Filtered', sum(account.filtered));
-	tally('Lost', lost, true);
-	tally('Stacks missed', missed, true);
-	tally('Stacks truncated', cut, true);
-	if (complete + cut)
-		pair($('tallies'), 'User stacks complete', share(complete, complete + cut));
-}
-
-function fillAccount() {
-	const list = $('account'), mib = bytes => `${(Number(bytes) / 1048576).toFixed(1)} MiB`;
-
-	pair(list, 'Command', `sonde ${account.command_line}`);
-	pair(list, 'Ticks', `${count.format(account.ticks)} = recorded + filtered + lost`);
-	pair(list, 'Filtered', reasons(account.filtered) || 'none');
-	pair(list, 'Lost', reasons(account.dropped) || 'none');
-	pair(list, 'User stacks', `${count.format(account.stopped.complete)} complete; cut short: ${reasons(account.stopped, 'complete') || 'none'}`);
-	pair(list, 'Missed', `${plural(account.missed_user, 'user stack')}, ${plural(account.missed_kernel, 'kernel stack')}; ` +
-		`${count.format(account.missed_full)} because the store was full`);
-	pair(list, 'Side-band lost', plural(account.lost_sideband, 'event'));
-	pair(list, 'Own cost', `${seconds(Number(account.cpu_user_ns))} user, ${seconds(Number(account.cpu_system_ns))} system, ` +
-		`${mib(account.max_rss_bytes)} memory, ${mib(account.bpf_map_bytes)} BPF maps`);
-	pair(list, 'Ready after', seconds(Number(account.startup_ns)));
-	pair(list, 'Unwind tables', `${plural(account.unwind_rows, 'row')}, ${mib(account.unwind_bytes)}, ` +
-		`${plural(account.nr_objects, 'file')} of ${plural(account.nr_processes, 'process', 'processes')}`);
-}
-
-const LABELS = { native: 'native code', kernel: 'kernel', process: 'process', mark: 'not known', missed: 'not known', thread: 'thread', all: '' };
-
-function fillLegend(painter) {
-	$('legend').replaceChildren();
-	for (const [kind, label] of Object.entries(LABELS).slice(0, 4)) {
-		const item = element('li', label), swatch = document.createElement('canvas'), context = swatch.getContext('2d');
-
-		swatch.width = swatch.height = 16;
-		context.fillStyle = colourOf(painter.theme, kind, '');
-		context.fillRect(0, 0, 16, 16);
-		if (kind === 'mark') {
-			context.fillStyle = context.createPattern(stripesOf(painter.theme), 'repeat');
-			context.fillRect(0, 0, 16, 16);
-		}
-		item.prepend(swatch);
-		$('legend').append(item);
-	}
-}
-
-function describe(node) {
-	const self = tree.self[node] ? `; ${share(tree.self[node], tree.total[0])} in itself` : '';
-
-	return `${amount(tree.total[node])}${self}`;
-}
-
-function showTip(node, event) {
-	const tip = $('tip');
-
-	tip.hidden = node < 0;
-	if (node < 0)
-		return;
-	tip.replaceChildren(element('b', tree.name(node)), element('span', describe(node)));
-	if (tree.path(node))
-		tip.append(element('span', tree.path(node)));
-	tip.append(element('span', LABELS[tree.kind(node)]));
-	tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
-	tip.style.top = `${event.clientY + tip.offsetHeight + 24 > innerHeight ? event.clientY - tip.offsetHeight - 10 : event.clientY + 16}px`;
-}
+const VIEWS = ['graph', 'sandwich', 'table'];
+const SCHEMES = ['system', 'light', 'dark'];
 
 class Viewer {
 	constructor() {
-		this.painter = new Painter(tree, $('graph'), $('scroller'), $('spacer'));
-		fillLegend(this.painter);
-		this.painter.dark.addEventListener('change', () => fillLegend(this.painter));
+		const told = {
+			select: (graph, node) => this.selected(graph, node), hover: (graph, node, event) => this.tip(graph, node, event),
+			sandwich: frame => this.sandwich(frame), describe: (tree, node) => this.describe(tree, node),
+		};
+
+		this.graph = new Graph($('graph'), 'Flame graph', told);
+		this.callers = new Graph($('callers'), 'Callers', told);
+		this.callees = new Graph($('callees'), 'Callees', told);
+		this.graphs = [this.graph, this.callers, this.callees];
+		this.table = new Table($('table'), { choose: row => this.showFunction(row), sandwich: frame => this.sandwich(frame) });
+		this.timeline = new Timeline($('timeline'), { range: () => this.rebuild() });
+		this.filters = new Filters({ changed: () => this.rebuild() });
+		this.search = new Search({ changed: () => this.mark(), goTo: node => this.goTo(node) });
+		this.callees.painter.icicle = true;
+		this.view = 'graph';
+		this.scheme = 'system';
+		this.dark = matchMedia('(prefers-color-scheme: dark)');
+		this.setTheme();
 		this.listen();
 	}
 
-	select(node) {
-		this.painter.selected = node;
-		$('selected').textContent = node < 0 ? '' : `${tree.name(node)}  (${describe(node)})`;
-		if (node >= 0)
-			this.painter.reveal(node);
-		else
-			this.painter.draw();
+	load(data) {
+		this.profile = new Profile(data);
+		this.report = new Report(this.profile);
+		this.value = this.profile.shown;
+		this.frame = -1;
+		this.filters.setProfile(this.profile, this.value);
+		this.timeline.setProfile(this.profile);
+		$('value').replaceChildren(...this.profile.valueTypes.map(({ type, unit }, i) => new Option(unit && unit !== 'count' ? `${type} (${unit})` : type, i)));
+		$('value').value = this.value;
+		$('value-holder').hidden = this.profile.valueTypes.length < 2;
+		$('scale').hidden = !this.profile.isDiff;
+		$('sandwich-empty').hidden = true;
+		this.rebuild();
 	}
 
-	zoom(node) {
-		this.hover(null);
-		$('reset').disabled = node === 0;
-		this.painter.zoom(node);
-		this.select(node || -1);
+	type() {
+		const type = this.profile.valueTypes[this.value];
+
+		return this.profile.isDiff ? { type: 'samples', unit: 'count' } : type;
+	}
+
+	// After any choice: another tree everywhere.
+	rebuild() {
+		const { profile, filters, timeline } = this;
+		const choice = { value: this.value, threads: filters.threads(), range: timeline.range, hidden: filters.hidden };
+
+		this.whole = profile.values[this.value].reduce((sum, value) => sum + value, 0);
+		this.tree = callTree(profile, choice);
+		for (const graph of this.graphs)
+			graph.painter.isDiff = profile.isDiff;
+		this.graph.setTree(this.tree);
+		timeline.setChoice(choice);
+		filters.tell();
+		filters.fillLegend(this.themeName);
+		this.search.setTree(this.tree, sum => this.amount(this.tree, sum));
+		this.isStale = { sandwich: true, table: true };
+		this.tellShown(choice);
+		this.show(this.view);
+	}
+
+	tellShown({ threads, range, hidden }) {
+		const isAll = !threads && !range && !hidden.some(Boolean), { tree, profile } = this;
+
+		$('shown').hidden = isAll;
+		$('shown-text').textContent = `Shown: ${quantity(tree.total[0], this.type())} of ${quantity(this.whole, this.type())}, ${share(tree.total[0], this.whole)}` +
+			(hidden.some(Boolean) ? `, without ${profile.kinds.filter((_, i) => hidden[i]).map(kind => kindOf(kind).label).join(' and ')} frames` : '') +
+			(range && profile.untimed ? `; ${plural(profile.untimed, 'entry', 'entries')} without a time in every range` : '');
+		$('empty').hidden = tree.width[0] > 0;
+		$('empty').textContent = this.whole || !isAll ? 'Nothing is left by these filters.' : 'No samples: nothing that was asked for ran while the profile was taken.';
+	}
+
+	show(view) {
+		this.view = view;
+		for (const name of VIEWS) {
+			$(`tab-${name}`).setAttribute('aria-selected', String(name === view));
+			$(`tab-${name}`).tabIndex = name === view ? 0 : -1;
+			$(`view-${name}`).hidden = name !== view || !$('empty').hidden;
+		}
+		if (view === 'table' && this.isStale.table)
+			this.table.setFunctions(this.tree, this.type(), this.profile.isDiff);
+		if (view === 'sandwich' && this.isStale.sandwich)
+			this.fillSandwich();
+		this.isStale[view] = false;
+		this.mark();
+		this.selected(this.current(), this.current().painter.selected);
+	}
+
+	current() {
+		if (this.view === 'sandwich')
+			return this.callers.scroller.contains(document.activeElement) ? this.callers : this.callees;
+		return this.graph;
+	}
+
+	fillSandwich() {
+		const rows = functionsOf(this.tree), row = rows.find(({ frame }) => frame === this.frame) ||
+			(this.frame < 0 && rows.reduce((most, row) => !most || row.self > most.self ? row : most, null));
+
+		$('sandwich').hidden = !row;
+		$('sandwich-empty').hidden = Boolean(row);
+		if (!row)
+			return;
+		this.frame = row.frame;
+		$('sandwich-name').textContent = short(this.profile.frameName[row.frame]);
+		$('sandwich-sums').textContent = `self ${this.amount(this.tree, row.self)}; total ${this.amount(this.tree, row.total)}`;
+		this.callers.setTree(callersOf(this.tree, row.frame));
+		this.callees.setTree(calleesOf(this.tree, row.frame));
+		for (const graph of [this.callers, this.callees]) // room by need
+			graph.scroller.parentElement.style.flexGrow = clamp(graph.tree.rows.length, 4, 30);
+	}
+
+	sandwich(frame) {
+		this.frame = frame;
+		this.isStale.sandwich = true;
+		this.show('sandwich');
+		this.callees.scroller.focus();
+	}
+
+	showFunction({ node }) {
+		this.show('graph');
+		this.goTo(node);
+		this.graph.scroller.focus();
+	}
+
+	goTo(node) {
+		if (this.view !== 'graph')
+			this.show('graph');
+		this.graph.goTo(node);
+	}
+
+	// What the search found, in all that is shown.
+	mark() {
+		for (const graph of this.graphs) {
+			graph.painter.matches = this.search.found;
+			graph.painter.draw();
+		}
+		if (this.view === 'table')
+			this.table.filter(this.search.found);
+	}
+
+	setValue(value) {
+		this.value = value;
+		this.filters.value = value;
+		this.filters.list();
+		this.rebuild();
+	}
+
+	clear() {
+		this.filters.clear();
+		this.timeline.choose(null);
+		this.rebuild();
+	}
+
+	amount(tree, sum) {
+		const type = this.type(), time = type.unit === 'count' && type.type === 'samples' && !this.profile.isDiff && this.report.tickNs();
+
+		return `${quantity(sum, type)}, ${share(sum, tree.profile === this.profile ? this.tree.total[0] : 0)}${time ? `, ${seconds(sum * time)}` : ''}`;
+	}
+
+	describe(tree, node) {
+		const self = tree.self[node] && tree !== this.callers.tree ? `; ${share(tree.self[node], this.tree.total[0])} in itself` : '';
+
+		return this.amount(tree, tree.total[node]) + self + this.change(tree, node);
+	}
+
+	change(tree, node) {
+		if (!tree.before)
+			return '';
+		const before = tree.before[node], after = tree.after[node], [beforeAll, afterAll] = [this.tree.before[0], this.tree.after[0]];
+
+		return `; before ${share(before, beforeAll)}, after ${share(after, afterAll)}: ` +
+			(before === after ? 'the same' : !before ? 'new' : !after ? 'gone' : `${after > before ? '+' : '−'}${share(Math.abs(after - before), Math.abs(before))}`);
+	}
+
+	source(tree, node) {
+		const { profile } = tree, frame = tree.frame[node], file = profile.frameFile[frame];
+		const [from, to] = tree.minLine.length ? [tree.minLine[node], tree.maxLine[node]] : [0, 0];
+
+		if (!file)
+			return '';
+		return file + (from ? `:${from}${to > from ? `–${to}` : ''}` : profile.frameLine[frame] ? `:${profile.frameLine[frame]}` : '');
+	}
+
+	selected(graph, node) {
+		if (!graph.tree || graph !== this.current())
+			return;
+		const tree = graph.tree, isOne = node >= 0;
+
+		$('details-name').textContent = isOne ? short(tree.name(node)) : '';
+		$('details-text').textContent = isOne ? [this.describe(tree, node), kindOf(tree.kind(node)).label, tree.profile.framePath[tree.frame[node]],
+			this.source(tree, node)].filter(Boolean).join('  ·  ') : 'Select a frame: click, or arrow keys and Enter. ? shows all keys.';
+		$('details-sandwich').disabled = !isOne || !node;
+		$('back').disabled = !graph.history.length;
+		$('reset').disabled = graph.isWhole();
+	}
+
+	tip(graph, node, event) {
+		const tip = $('tip'), { tree } = graph;
+
+		tip.hidden = node < 0;
+		if (node < 0)
+			return;
+		tip.replaceChildren(element('b', short(tree.name(node))), element('span', this.describe(tree, node)));
+		for (const text of [tree.profile.framePath[tree.frame[node]], this.source(tree, node), kindOf(tree.kind(node)).label])
+			if (text)
+				tip.append(element('span', short(text)));
+		tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
+		tip.style.top = `${event.clientY + tip.offsetHeight + 24 > innerHeight ? event.clientY - tip.offsetHeight - 10 : event.clientY + 16}px`;
 	}
 
 	flip() {
-		this.painter.flip();
-		$('flip').textContent = this.painter.icicle ? 'Flame' : 'Icicle';
+		this.graph.painter.flip(!this.graph.painter.icicle);
+		$('flip').textContent = this.graph.painter.icicle ? 'Flame' : 'Icicle';
 	}
 
-	search() {
-		const input = $('search');
-		let found = null;
+	setTheme(isPrinted) {
+		this.themeName = isPrinted ? 'light' : this.scheme === 'system' ? (this.dark.matches ? 'dark' : 'light') : this.scheme;
+		document.documentElement.dataset.theme = this.themeName;
+		$('theme').textContent = { system: 'Auto', light: 'Light', dark: 'Dark' }[this.scheme];
+		for (const graph of this.graphs)
+			graph.painter.setTheme(this.themeName);
+		this.timeline.setTheme(this.themeName);
+		if (this.profile)
+			this.filters.fillLegend(this.themeName);
+	}
 
-		input.setCustomValidity('');
+	async copy() {
+		const graph = this.current(), text = graph.tree.folded(graph === this.graph ? graph.painter.zoomed : 0);
+
 		try {
-			found = input.value ? tree.match(new RegExp(input.value, 'i')) : null;
-		} catch (error) {
-			input.setCustomValidity('This is not a regular expression.');
-		}
-		$('matched').textContent = found ? `matched ${amount(found.ticks)}` : input.validationMessage;
-		this.painter.matches = found && found.frames;
-		this.painter.draw();
-	}
-
-	hover(event) {
-		const node = event ? this.painter.nodeAt(event.offsetX, event.offsetY) : -1;
-
-		showTip(node, event);
-		if (node !== this.painter.hovered) {
-			this.painter.hovered = node;
-			this.painter.draw();
+			await navigator.clipboard.writeText(text);
+			this.say(`Copied ${plural(text.split('\n').length - 1, 'line')}.`);
+		} catch {
+			this.say('The browser does not allow copying here.');
 		}
 	}
 
-	// Where an arrow key leads from the selected node; deeper is up in a flame graph and down in an icicle.
-	neighbour(key) {
-		const at = this.painter.selected, row = tree.rows[tree.depth[Math.max(at, 0)]];
-		const deeper = key === (this.painter.icicle ? 'ArrowDown' : 'ArrowUp');
-
-		if (at < 0)
-			return this.painter.zoomed;
-		if (key === 'ArrowLeft' || key === 'ArrowRight')
-			return row[row.indexOf(at) + (key === 'ArrowLeft' ? -1 : 1)] ?? at;
-		if (!deeper)
-			return tree.parent[at];
-		const below = tree.rows[tree.depth[at] + 1] || [], child = below[tree.find(tree.depth[at] + 1, tree.start[at])];
-
-		return child !== undefined && tree.parent[child] === at ? child : at;
+	say(text) {
+		$('said').textContent = text;
+		setTimeout(() => $('said').textContent = '', 4000);
 	}
 
-	key(event) {
-		if (event.key.startsWith('Arrow')) {
-			const node = this.neighbour(event.key);
-
-			if (!tree.isAncestor(this.painter.zoomed, node) && !tree.isAncestor(node, this.painter.zoomed))
-				return; // out of sight
-			this.select(node);
-		} else if ((event.key === 'Enter' || event.key === ' ') && this.painter.selected >= 0) {
-			this.zoom(this.painter.selected);
-		} else {
-			return;
+	print(isPrinted) {
+		document.body.classList.toggle('printed', isPrinted);
+		this.setTheme(isPrinted);
+		for (const graph of this.graphs) {
+			graph.painter.resize();
+			if (graph.tree && graph.painter.width)
+				graph.painter.drawNow();
 		}
-		this.hover(null);
-		event.preventDefault();
 	}
 
 	pageKey(event) {
-		const typing = event.target === $('search');
+		const typing = event.target.matches('input, select'), inDialog = $('help').open;
+		const does = {
+			'/': () => $('search').select(), '?': () => $('help').showModal(), i: () => this.flip(), n: () => this.search.step(1), N: () => this.search.step(-1),
+			1: () => this.tab('graph'), 2: () => this.tab('sandwich'), 3: () => this.tab('table'), c: () => this.copy(), x: () => this.clear(),
+			t: () => this.nextTheme(), a: () => $('more').click(), r: () => $('pattern').click(),
+		};
 
-		if (event.ctrlKey || event.altKey || event.metaKey)
+		if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || inDialog)
 			return;
-		if (event.key === 'Escape' && typing && $('search').value) {
+		if (event.key === 'Escape' && event.target === $('search') && $('search').value) {
 			$('search').value = '';
-			this.search();
+			this.search.run();
 		} else if (event.key === 'Escape') {
-			this.zoom(0);
-		} else if (event.key === '/' && !typing) {
-			$('search').focus();
-		} else if (event.key === 'i' && !typing) {
-			this.flip();
+			this.current().reset();
+		} else if (!typing && Object.hasOwn(does, event.key)) {
+			does[event.key]();
 		} else {
 			return;
 		}
 		event.preventDefault();
 	}
 
+	tab(view) {
+		this.show(view);
+		({ graph: this.graph.scroller, sandwich: this.callees.scroller, table: $('table') })[view].focus();
+	}
+
+	nextTheme() {
+		this.scheme = SCHEMES[(SCHEMES.indexOf(this.scheme) + 1) % SCHEMES.length];
+		this.setTheme();
+	}
+
 	listen() {
-		const graph = $('graph');
+		const on = (id, does) => $(id).addEventListener('click', does);
 
-		graph.addEventListener('mousemove', event => this.hover(event));
-		graph.addEventListener('mouseleave', () => this.hover(null));
-		graph.addEventListener('click', event => {
-			const node = this.painter.nodeAt(event.offsetX, event.offsetY);
+		for (const view of VIEWS)
+			on(`tab-${view}`, () => this.show(view));
+		$('tabs').addEventListener('keydown', event => {
+			const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
 
-			if (node >= 0)
-				this.zoom(node);
+			if (!step)
+				return;
+			this.show(VIEWS[(VIEWS.indexOf(this.view) + step + VIEWS.length) % VIEWS.length]);
+			$(`tab-${this.view}`).focus();
+			event.preventDefault();
 		});
-		graph.addEventListener('dblclick', () => this.zoom(0));
-		graph.addEventListener('keydown', event => this.key(event));
+		for (const graph of [this.callers, this.callees])
+			graph.scroller.addEventListener('focus', () => this.selected(graph, graph.painter.selected));
 		document.addEventListener('keydown', event => this.pageKey(event));
-		$('search').addEventListener('input', () => this.search());
 		$('controls').addEventListener('submit', event => event.preventDefault());
-		$('reset').addEventListener('click', () => this.zoom(0));
-		$('flip').addEventListener('click', () => this.flip());
-		$('more').addEventListener('click', () => {
+		on('back', () => this.current().back());
+		on('reset', () => this.current().reset());
+		on('flip', () => this.flip());
+		on('theme', () => this.nextTheme());
+		on('copy', () => this.copy());
+		on('clear', () => this.clear());
+		on('keys', () => $('help').showModal());
+		on('help-close', () => $('help').close());
+		on('details-sandwich', () => this.sandwich(this.current().tree.frame[this.current().painter.selected]));
+		on('more', () => {
 			$('account').hidden = !$('account').hidden;
 			$('more').setAttribute('aria-expanded', String(!$('account').hidden));
 		});
+		$('value').addEventListener('change', () => this.setValue(Number($('value').value)));
+		this.dark.addEventListener('change', () => this.setTheme());
+		addEventListener('beforeprint', () => this.print(true));
+		addEventListener('afterprint', () => this.print(false));
 	}
 }
-
-fillHeader();
-fillTallies();
-fillAccount();
-$('empty').hidden = tree.total[0] > 0;
-$('spacer').hidden = !tree.total[0];
-const viewer = new Viewer();

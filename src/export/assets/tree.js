@@ -1,80 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call tree: from the page's JSON to arrays that are fast to draw and to ask.
+// A call tree that is laid out: nodes are numbers, parents before their children, 0 is the root. A node's width is the sum of the sizes of all
+// that ends below it; sums may be negative, widths never.
 'use strict';
 
-// Controls and marks that would turn the writing direction; names are strangers' texts.
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
 class Tree {
-	constructor(data) {
-		this.nr = data.nodes.length / 3;
-		this.kinds = data.kinds;
-		this.paths = data.paths;
-		this.frameName = data.frames.map(([name]) => String(name).replace(UNSEEN, '?'));
-		this.framePath = data.frames.map(frame => frame[1]);
-		this.frameKind = data.frames.map(frame => frame[2]);
-		this.parent = new Uint32Array(this.nr);
-		this.frame = new Uint32Array(this.nr);
-		this.self = new Float64Array(this.nr);
-		for (let i = 0; i < this.nr; i++) {
-			this.parent[i] = data.nodes[3 * i];
-			this.frame[i] = data.nodes[3 * i + 1];
-			this.self[i] = Number(data.nodes[3 * i + 2]);
-		}
+	// nodes: { parent, frame, self, before, after, minLine, maxLine }; before and after: own sums of a diff, or null.
+	constructor(profile, nodes) {
+		Object.assign(this, nodes, { profile, nr: nodes.parent.length });
+		this.width = this.self.map(Math.abs);
 		this.total = this.self.slice();
 		this.depth = new Uint32Array(this.nr);
-		for (let i = this.nr - 1; i > 0; i--) // parents have smaller numbers
-			this.total[this.parent[i]] += this.total[i];
+		this.addUp(this.width);
+		this.addUp(this.total);
+		if (this.before) {
+			this.addUp(this.before = this.before.slice());
+			this.addUp(this.after = this.after.slice());
+		}
 		for (let i = 1; i < this.nr; i++)
 			this.depth[i] = this.depth[this.parent[i]] + 1;
+		this.linkChildren();
 		this.layOut();
 	}
 
-	name(node) {
-		const frame = this.frame[node];
-
-		if (this.kind(node) === 'all')
-			return 'all';
-		return this.kind(node) === 'thread' ? `thread ${this.frameName[frame]}` : this.frameName[frame] || '(no name)';
+	addUp(sums) {
+		for (let i = this.nr - 1; i > 0; i--)
+			sums[this.parent[i]] += sums[i];
 	}
 
-	path(node) {
-		return this.paths[this.framePath[this.frame[node]]].replace(UNSEEN, '?');
+	name(node) {
+		return this.profile.frameName[this.frame[node]];
 	}
 
 	kind(node) {
-		return this.kinds[this.frameKind[this.frame[node]]];
+		return this.profile.kinds[this.profile.frameKind[this.frame[node]]];
 	}
 
 	end(node) {
-		return this.start[node] + this.total[node];
+		return this.start[node] + this.width[node];
 	}
 
-	// Children stand from the left, the biggest first; what is the parent's own stays free at the right. rows[depth] are
-	// the nodes of a depth from left to right.
-	layOut() {
-		const children = new Map();
-
-		this.start = new Float64Array(this.nr);
-		for (let i = 1; i < this.nr; i++) {
-			const siblings = children.get(this.parent[i]);
-
-			if (siblings)
-				siblings.push(i);
-			else
-				children.set(this.parent[i], [i]);
+	linkChildren() {
+		this.firstChild = new Uint32Array(this.nr); // 0: none
+		this.nextSibling = new Uint32Array(this.nr);
+		for (let i = this.nr - 1; i > 0; i--) {
+			this.nextSibling[i] = this.firstChild[this.parent[i]];
+			this.firstChild[this.parent[i]] = i;
 		}
+	}
+
+	// Children with a width, the widest first.
+	children(node) {
+		const found = [], name = node => this.name(node);
+
+		for (let child = this.firstChild[node]; child; child = this.nextSibling[child]) {
+			if (this.width[child] > 0)
+				found.push(child);
+		}
+		return found.length < 2 ? found :
+			found.sort((a, b) => this.width[b] - this.width[a] || (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : a - b));
+	}
+
+	// Children stand from the left; what is the parent's own stays free at the right. rows[depth] are the nodes of a depth from left to right;
+	// rowStart, rowEnd and rowFrame are theirs, so that what is drawn is read in order.
+	layOut() {
+		this.start = new Float64Array(this.nr);
 		this.rows = [];
+		this.rowStart = [];
+		this.rowEnd = [];
+		this.rowFrame = [];
 		for (let row = [0]; row.length;) {
 			const next = [];
 
-			this.rows.push(row);
+			this.addRow(row);
 			for (const node of row) {
 				let at = this.start[node];
 
-				for (const child of this.sorted(children.get(node) || [])) {
+				for (const child of this.children(node)) {
 					this.start[child] = at;
-					at += this.total[child];
+					at += this.width[child];
 					next.push(child);
 				}
 			}
@@ -82,21 +85,29 @@ class Tree {
 		}
 	}
 
-	sorted(nodes) {
-		const name = node => this.frameName[this.frame[node]];
+	addRow(row) {
+		const start = new Float64Array(row.length), end = new Float64Array(row.length), frame = new Uint32Array(row.length);
 
-		return nodes.sort((a, b) => this.total[b] - this.total[a] || (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : a - b));
+		for (let i = 0; i < row.length; i++) {
+			start[i] = this.start[row[i]];
+			end[i] = this.end(row[i]);
+			frame[i] = this.frame[row[i]];
+		}
+		this.rows.push(Uint32Array.from(row));
+		this.rowStart.push(start);
+		this.rowEnd.push(end);
+		this.rowFrame.push(frame);
 	}
 
 	// The place in rows[depth] of the last node that starts at or before `at`; -1 when there is none.
 	find(depth, at) {
-		const row = this.rows[depth] || [];
-		let low = 0, high = row.length;
+		const starts = this.rowStart[depth] || [];
+		let low = 0, high = starts.length;
 
 		while (low < high) {
 			const middle = (low + high) >> 1;
 
-			if (this.start[row[middle]] <= at)
+			if (starts[middle] <= at)
 				low = middle + 1;
 			else
 				high = middle;
@@ -117,20 +128,56 @@ class Tree {
 		return node === ancestor;
 	}
 
-	// Which frames' names match, and the ticks under them: those of matches inside matches once.
-	match(pattern) {
-		const frames = this.frameName.map(name => pattern.test(name));
-		const covered = new Uint8Array(this.nr);
-		let ticks = 0;
+	// The frames from the root's child down to a node, and the deepest node that such a list leads to.
+	path(node) {
+		const frames = [];
 
-		frames[this.frame[0]] = false; // all
-		for (let i = 1; i < this.nr; i++) {
-			const inside = covered[this.parent[i]];
+		for (; node > 0; node = this.parent[node])
+			frames.unshift(this.frame[node]);
+		return frames;
+	}
 
-			covered[i] = inside || frames[this.frame[i]];
-			if (covered[i] && !inside)
-				ticks += this.total[i];
+	follow(frames) {
+		let node = 0;
+
+		for (const frame of frames) {
+			const child = this.children(node).find(child => this.frame[child] === frame);
+
+			if (child === undefined)
+				break;
+			node = child;
 		}
-		return { frames, ticks };
+		return node;
+	}
+
+	// The outermost nodes of the frames in `found` (by frame), from left to right and from the root on.
+	outermost(found) {
+		const nodes = [], inside = new Uint8Array(this.nr);
+
+		for (const row of this.rows) {
+			for (const node of row) {
+				inside[node] = node && (inside[this.parent[node]] || found[this.frame[node]]) ? 1 : 0;
+				if (inside[node] && !inside[this.parent[node]])
+					nodes.push(node);
+			}
+		}
+		return nodes.sort((a, b) => this.start[a] - this.start[b] || this.depth[a] - this.depth[b]);
+	}
+
+	// Lines as the flame graph tools read them: the names from the process on, and what ends there.
+	folded(from = 0) {
+		const lines = [], name = node => this.name(node).replaceAll(';', ':');
+		const above = this.path(from).slice(0, -1).map(frame => this.profile.frameName[frame].replaceAll(';', ':'));
+		const open = [[from, from ? above.concat(name(from)) : []]];
+
+		while (open.length) {
+			const [node, names] = open.pop();
+
+			if (this.self[node] && names.length)
+				lines.push(`${names.join(';')} ${this.self[node]}`);
+			for (const child of this.children(node))
+				open.push([child, names.concat(name(child))]);
+		}
+		return lines.sort().join('\n') + '\n';
 	}
 }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees and tables that are made of a profile: what the filters leave of it, the callers and the callees of a function, sums per function.
+'use strict';
+
+// Makes nodes as they are asked for: equal (parent, frame) are one.
+class TreeBuilder {
+	constructor(profile, rootFrame) {
+		this.profile = profile;
+		this.parent = [0];
+		this.frame = [rootFrame];
+		this.index = new Map();
+		this.sums = { self: [0], before: [0], after: [0] };
+		this.minLine = [0];
+		this.maxLine = [0];
+	}
+
+	child(parent, frame) {
+		const key = parent * this.profile.nrFrames + frame;
+		let node = this.index.get(key);
+
+		if (node === undefined) {
+			node = this.parent.push(parent) - 1;
+			this.frame.push(frame);
+			this.minLine.push(0);
+			this.maxLine.push(0);
+			for (const sums of Object.values(this.sums))
+				sums.push(0);
+			this.index.set(key, node);
+		}
+		return node;
+	}
+
+	add(node, from, sums, at) {
+		for (const [name, values] of Object.entries(this.sums))
+			values[node] += sums[name] ? sums[name][at] : 0;
+		if (from.minLine.length && from.minLine[at]) {
+			this.minLine[node] = Math.min(this.minLine[node] || Infinity, from.minLine[at]);
+			this.maxLine[node] = Math.max(this.maxLine[node], from.maxLine[at]);
+		}
+	}
+
+	tree(isDiff) {
+		return new Tree(this.profile, {
+			parent: Uint32Array.from(this.parent), frame: Uint32Array.from(this.frame), self: Float64Array.from(this.sums.self),
+			before: isDiff ? Float64Array.from(this.sums.before) : null, after: isDiff ? Float64Array.from(this.sums.after) : null,
+			minLine: Uint32Array.from(this.minLine), maxLine: Uint32Array.from(this.maxLine),
+		});
+	}
+}
+
+// choice: { value, threads, range, hidden }: hidden[kind] kinds are left out of the stacks; what ends in them is their callers'.
+function callTree(profile, choice) {
+	const sums = {
+		self: profile.sums(choice.value, choice),
+		before: profile.isDiff ? profile.sums(0, choice) : null,
+		after: profile.isDiff ? profile.sums(1, choice) : null,
+	};
+	const { parent, frame, minLine, maxLine } = profile;
+
+	if (!choice.hidden.some(Boolean))
+		return new Tree(profile, { parent, frame, minLine, maxLine, ...sums });
+	const builder = new TreeBuilder(profile, frame[0]), image = new Uint32Array(profile.nr);
+
+	for (let i = 0; i < profile.nr; i++) {
+		const isHidden = choice.hidden[profile.frameKind[frame[i]]];
+
+		if (i)
+			image[i] = isHidden ? image[parent[i]] : builder.child(image[parent[i]], frame[i]);
+		builder.add(image[i], isHidden ? { minLine: [] } : profile, sums, i);
+	}
+	return builder.tree(profile.isDiff);
+}
+
+// Under a function: what its outermost calls lead to. Own sums of a laid-out tree are those before addUp, so before and after are differences.
+function ownSums(tree) {
+	const own = { self: tree.self, before: null, after: null };
+
+	if (!tree.before)
+		return own;
+	own.before = tree.before.slice();
+	own.after = tree.after.slice();
+	for (let i = tree.nr - 1; i > 0; i--) {
+		own.before[tree.parent[i]] -= tree.before[i];
+		own.after[tree.parent[i]] -= tree.after[i];
+	}
+	return own;
+}
+
+function calleesOf(tree, frame) {
+	const builder = new TreeBuilder(tree.profile, frame), image = new Int32Array(tree.nr).fill(-1), own = ownSums(tree);
+
+	for (let i = 1; i < tree.nr; i++) {
+		const above = image[tree.parent[i]];
+
+		if (above < 0 && tree.frame[i] !== frame)
+			continue;
+		image[i] = above < 0 ? 0 : builder.child(above, tree.frame[i]);
+		builder.add(image[i], tree, own, i);
+	}
+	return builder.tree(Boolean(tree.before));
+}
+
+// Over a function: who called it, the nearest first. Each outermost call counts once, so both graphs are as wide as the function's total.
+function callersOf(tree, frame) {
+	const builder = new TreeBuilder(tree.profile, frame), inside = new Uint8Array(tree.nr);
+	const sums = { self: tree.total, before: tree.before, after: tree.after };
+
+	for (let i = 1; i < tree.nr; i++) {
+		const isOne = tree.frame[i] === frame;
+		let node = 0;
+
+		inside[i] = inside[tree.parent[i]] || isOne ? 1 : 0;
+		if (!isOne || inside[tree.parent[i]])
+			continue;
+		for (let at = tree.parent[i]; at > 0; at = tree.parent[at])
+			node = builder.child(node, tree.frame[at]);
+		builder.add(node, { minLine: [] }, sums, i);
+	}
+	return builder.tree(Boolean(tree.before));
+}
+
+// Self and total per frame; a function that calls itself counts once.
+function functionsOf(tree) {
+	const sums = new Map(), onPath = new Uint32Array(tree.profile.nrFrames);
+	const notFunctions = new Set(['all', 'process', 'thread']);
+	const open = tree.nr ? [0] : [];
+
+	while (open.length) {
+		const node = open.pop();
+
+		if (node < 0) { // on the way back
+			onPath[tree.frame[~node]]--;
+			continue;
+		}
+		const frame = tree.frame[node], isOutermost = !onPath[frame]++;
+
+		open.push(~node);
+		for (let child = tree.firstChild[node]; child; child = tree.nextSibling[child])
+			open.push(child);
+		if (notFunctions.has(tree.kind(node)) || (!tree.total[node] && !tree.width[node] && !(tree.before && tree.before[node])))
+			continue;
+		let row = sums.get(frame);
+
+		if (!row)
+			sums.set(frame, row = { frame, node, self: 0, total: 0, before: 0, after: 0 });
+		row.self += tree.self[node];
+		if (isOutermost) {
+			row.total += tree.total[node];
+			row.before += tree.before ? tree.before[node] : 0;
+			row.after += tree.before ? tree.after[node] : 0;
+		}
+		if (tree.width[node] > tree.width[row.node])
+			row.node = node; // the widest
+	}
+	return [...sums.values()];
+}

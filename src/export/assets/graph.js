@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// One graph: a painter with mouse, keyboard, zoom and the way back. What is drawn is also there as a tree of elements around the selected
+// frame, for screen readers.
+'use strict';
+
+const ZOOM_MS = 140;
+const MAX_ITEMS = 24; // brothers and children that the tree for screen readers has
+const MIN_FRAME = 40; // pixels: what "next" selects and is narrower is zoomed to
+
+class Graph {
+	// told: { select(graph, node), hover(graph, node, event), sandwich(frame), describe(tree, node) }
+	constructor(holder, label, told) {
+		this.told = told;
+		this.scroller = holder.appendChild(element('div', '', 'scroller'));
+		this.spacer = this.scroller.appendChild(element('div', '', 'spacer'));
+		this.canvas = this.spacer.appendChild(element('canvas'));
+		this.items = this.scroller.appendChild(element('div', '', 'hidden'));
+		this.canvas.setAttribute('aria-hidden', 'true');
+		this.items.setAttribute('role', 'none');
+		this.scroller.tabIndex = 0;
+		this.scroller.setAttribute('role', 'tree');
+		this.scroller.setAttribute('aria-label', label);
+		this.id = holder.id;
+		this.painter = new Painter(this.canvas, this.scroller, this.spacer);
+		this.calm = matchMedia('(prefers-reduced-motion: reduce)');
+		this.listen();
+	}
+
+	// Another tree: what was zoomed and selected is looked for in it.
+	setTree(tree) {
+		const old = this.painter.tree, was = this.painter;
+		const zoomed = old && was.zoomed ? old.path(was.zoomed) : [], selected = old && was.selected > 0 ? old.path(was.selected) : null;
+
+		this.history = [];
+		this.tree = tree;
+		this.painter.setTree(tree);
+		if (zoomed.length && old.profile === tree.profile && old.frame[0] === tree.frame[0])
+			this.painter.zoomed = tree.follow(zoomed);
+		this.painter.look(tree.start[this.painter.zoomed], tree.end(this.painter.zoomed));
+		this.select(selected && old.profile === tree.profile && tree.follow(selected) || -1);
+	}
+
+	select(node, quietly) {
+		this.painter.selected = node;
+		if (node >= 0 && !quietly)
+			this.painter.reveal(node);
+		this.painter.draw();
+		this.fillItems();
+		this.told.select(this, node);
+	}
+
+	// Moves smoothly to a part of the width.
+	move(from, to) {
+		const painter = this.painter, [oldFrom, oldTo] = [painter.from, painter.to], began = performance.now(), ticket = this.moving = {};
+		const step = now => {
+			const part = this.calm.matches ? 1 : clamp((now - began) / ZOOM_MS, 0, 1), ease = part * (2 - part);
+
+			if (this.moving !== ticket)
+				return; // another move began
+			painter.look(oldFrom + (from - oldFrom) * ease, oldTo + (to - oldTo) * ease);
+			if (part < 1)
+				requestAnimationFrame(step);
+		};
+
+		step(began);
+	}
+
+	zoom(node, isBack) {
+		const painter = this.painter;
+
+		this.told.hover(this, -1);
+		if (!isBack && (painter.zoomed !== node || painter.from !== this.tree.start[node]))
+			this.history.push([painter.zoomed, painter.from, painter.to]);
+		painter.zoomed = node;
+		this.move(this.tree.start[node], this.tree.end(node));
+		this.select(node || -1);
+	}
+
+	back() {
+		const [node, from, to] = this.history.pop() || [0, 0, this.tree.width[0]];
+
+		this.zoom(node, true);
+		this.move(from, to);
+	}
+
+	reset() {
+		this.history = [];
+		this.zoom(0, true);
+	}
+
+	// What is in sight, made larger or smaller around a place that stays where it is.
+	scale(by, at) {
+		const { from, to } = this.painter, all = this.tree.width[0], wide = clamp((to - from) * by, all / 1e7, all);
+		const start = clamp(at - (at - from) * wide / (to - from), 0, all - wide);
+
+		this.moving = null;
+		this.painter.look(start, start + wide);
+		if (start + wide > this.tree.end(this.painter.zoomed) || start < this.tree.start[this.painter.zoomed])
+			this.painter.zoomed = 0;
+		this.told.select(this, this.painter.selected);
+	}
+
+	pan(by) {
+		const { from, to } = this.painter, start = clamp(from + by * (to - from), 0, this.tree.width[0] - (to - from));
+
+		this.moving = null;
+		this.painter.look(start, start + to - from);
+		this.painter.zoomed = start > 0 || to - from < this.tree.width[0] ? this.painter.zoomed : 0;
+	}
+
+	isWhole() {
+		return this.painter.zoomed === 0 && this.painter.from === 0 && this.painter.to >= this.tree.width[0];
+	}
+
+	// Selects a node wherever it is, and makes it wide enough to be seen.
+	goTo(node) {
+		const painter = this.painter;
+
+		if (!this.tree.isAncestor(painter.zoomed, node))
+			this.zoom(0);
+		if (this.tree.width[node] / (painter.to - painter.from) * painter.width < MIN_FRAME)
+			this.zoom(this.tree.parent[node] && this.tree.width[this.tree.parent[node]] < 20 * this.tree.width[node] ? this.tree.parent[node] : node);
+		else if (this.tree.start[node] < painter.from || this.tree.end(node) > painter.to)
+			this.zoom(0);
+		this.select(node);
+	}
+
+	// Where an arrow key leads from the selected node; deeper is up in a flame graph and down in an icicle.
+	neighbour(key) {
+		const { tree, painter } = this, at = painter.selected, row = tree.rows[tree.depth[Math.max(at, 0)]];
+
+		if (at < 0)
+			return painter.zoomed;
+		if (key === 'ArrowLeft' || key === 'ArrowRight')
+			return row[row.indexOf(at) + (key === 'ArrowLeft' ? -1 : 1)] ?? at;
+		if (key !== (painter.icicle ? 'ArrowDown' : 'ArrowUp'))
+			return tree.parent[at];
+		return tree.children(at)[0] ?? at;
+	}
+
+	key(event) {
+		const { painter, tree } = this, middle = (painter.from + painter.to) / 2, key = event.key;
+		const does = {
+			Enter: () => this.zoom(Math.max(0, painter.selected)), ' ': () => this.zoom(Math.max(0, painter.selected)),
+			Backspace: () => this.back(), Home: () => this.select(painter.zoomed),
+			'+': () => this.scale(0.5, middle), '=': () => this.scale(0.5, middle), '-': () => this.scale(2, middle),
+			s: () => painter.selected > 0 && this.told.sandwich(tree.frame[painter.selected]),
+		};
+
+		if (event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		if (event.shiftKey && (key === 'ArrowLeft' || key === 'ArrowRight')) {
+			this.pan(key === 'ArrowLeft' ? -0.2 : 0.2);
+		} else if (key.startsWith('Arrow')) {
+			const node = this.neighbour(key);
+
+			if (tree.isAncestor(painter.zoomed, node) || tree.isAncestor(node, painter.zoomed))
+				this.select(node);
+		} else if (Object.hasOwn(does, key)) {
+			does[key]();
+		} else {
+			return;
+		}
+		this.told.hover(this, -1);
+		event.preventDefault();
+	}
+
+	hover(event) {
+		const node = event ? this.painter.nodeAt(event.offsetX, event.offsetY) : -1;
+
+		this.told.hover(this, node, event);
+		if (node !== this.painter.hovered) {
+			this.painter.hovered = node;
+			this.painter.draw();
+		}
+	}
+
+	listen() {
+		const { canvas, scroller } = this;
+
+		canvas.addEventListener('pointermove', event => this.dragged(event) || this.hover(event));
+		canvas.addEventListener('pointerleave', () => this.hover(null));
+		canvas.addEventListener('pointerdown', event => this.drag = event.button === 0 && { x: event.clientX, y: event.clientY, moved: false });
+		canvas.addEventListener('click', event => {
+			const node = this.painter.nodeAt(event.offsetX, event.offsetY), moved = this.drag && this.drag.moved;
+
+			this.drag = null;
+			if (node >= 0 && !moved)
+				this.zoom(node);
+		});
+		canvas.addEventListener('dblclick', () => this.reset());
+		canvas.addEventListener('wheel', event => {
+			if (event.ctrlKey || event.metaKey)
+				this.scale(Math.exp(clamp(event.deltaY, -50, 50) / 100), this.painter.placeAt(event.offsetX));
+			else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) && !this.isWhole())
+				this.pan(event.deltaX / this.painter.width);
+			else
+				return;
+			event.preventDefault();
+		}, { passive: false });
+		scroller.addEventListener('keydown', event => this.key(event));
+	}
+
+	// The graph follows the pointer while a button is held. True when that is what goes on.
+	dragged(event) {
+		const drag = this.drag;
+
+		if (!drag || !event.buttons)
+			return false;
+		if (!drag.moved && Math.abs(event.clientX - drag.x) + Math.abs(event.clientY - drag.y) < 5)
+			return true;
+		if (!drag.moved)
+			this.canvas.setPointerCapture(event.pointerId);
+		drag.moved = true;
+		this.told.hover(this, -1);
+		this.pan((drag.x - event.clientX) / this.painter.width);
+		this.scroller.scrollTop += drag.y - event.clientY;
+		drag.x = event.clientX;
+		drag.y = event.clientY;
+		return true;
+	}
+
+	item(node, place, size) {
+		const made = element('div', `${short(this.tree.name(node))}, ${this.told.describe(this.tree, node)}`);
+
+		made.id = `${this.id}-${node}`;
+		made.setAttribute('role', 'treeitem');
+		made.setAttribute('aria-level', this.tree.depth[node] + 1);
+		made.setAttribute('aria-posinset', place + 1);
+		made.setAttribute('aria-setsize', size);
+		made.setAttribute('aria-selected', String(node === this.painter.selected));
+		if (this.tree.firstChild[node])
+			made.setAttribute('aria-expanded', 'true');
+		return made;
+	}
+
+	// The way from the root to the selected node, those beside it and those under it.
+	fillItems() {
+		const { tree } = this, selected = Math.max(0, this.painter.selected), items = [], way = [];
+		const list = nodes => nodes.map((node, i) => [node, i, nodes.length]);
+		const beside = list(selected ? tree.children(tree.parent[selected]) : [0]), own = beside.findIndex(([node]) => node === selected);
+
+		for (let node = selected; node && tree.parent[node] !== node; node = tree.parent[node])
+			way.unshift([tree.parent[node], 0, 1]);
+		for (const [node, place, size] of way.concat(beside.slice(Math.max(0, own - MAX_ITEMS / 2), own + MAX_ITEMS / 2)))
+			items.push(this.item(node, place, size));
+		const at = items.findIndex(item => item.id === `${this.id}-${selected}`);
+
+		items.splice(at + 1, 0, ...list(tree.children(selected)).slice(0, MAX_ITEMS).map(entry => this.item(...entry)));
+		this.items.replaceChildren(...items);
+		this.scroller.setAttribute('aria-activedescendant', `${this.id}-${selected}`);
+	}
+}

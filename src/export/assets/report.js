@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the profile is and what was lost: the head of the page and the account.
+'use strict';
+
+class Report {
+	constructor(profile) {
+		this.account = profile.account;
+		for (const id of ['facts', 'notes', 'tallies', 'account'])
+			$(id).replaceChildren();
+		this.fillHead();
+		this.fillTallies();
+		this.fillAccount();
+	}
+
+	fillHead() {
+		const { account } = this, start = new Date(Number(account.start_unix_ns) / 1e6);
+		const rate = Number(account.freq_hz) ? `${count.format(account.freq_hz)} Hz` :
+			Number(account.period) ? `every ${count.format(account.period)} ${account.event_unit}` : '';
+		const facts = [Number(account.nr_cpus) ? plural(account.nr_cpus, 'CPU') : '', Number(account.duration_ns) ? seconds(Number(account.duration_ns)) : '',
+			Number(account.start_unix_ns) ? start.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' }) : '',
+			account.kernel ? `Linux ${account.kernel}` : ''];
+
+		$('title').textContent = plain([account.host, account.event && [account.event, rate].filter(Boolean).join(' at ')].filter(Boolean).join(': ') || 'profile');
+		document.title = `${$('title').textContent} – sonde`;
+		for (const fact of facts.filter(Boolean))
+			$('facts').append(element('span', plain(fact)));
+		$('notes').hidden = !account.notes.length;
+		for (const note of account.notes)
+			$('notes').append(element('li', plain(note)));
+		if (Number(account.nr_notes_refused))
+			$('notes').append(element('li', `${plural(account.nr_notes_refused, 'more warning')} found no room.`));
+	}
+
+	sum(counts) {
+		return Object.values(counts).reduce((total, value) => total + Number(value), 0);
+	}
+
+	// Reasons that occurred, in words: "3 ring full, 1 reader".
+	reasons(counts, except) {
+		return Object.entries(counts).filter(([name, nr]) => Number(nr) && name !== except)
+			.map(([name, nr]) => `${count.format(nr)} ${name.replaceAll('_', ' ')}`).join(', ');
+	}
+
+	tally(term, value, why, bad) {
+		const holder = $('tallies').appendChild(element('div', '', bad ? 'bad' : ''));
+
+		holder.title = why;
+		holder.append(element('dt', term), element('dd', value));
+	}
+
+	fillTallies() {
+		const { account } = this, complete = Number(account.stopped.complete), cut = this.sum(account.stopped) - complete;
+		const tally = (term, nr, why, bad) => this.tally(term, count.format(nr), why, bad && nr > 0);
+
+		tally('samples', Number(account.recorded), 'recorded');
+		tally('filtered', this.sum(account.filtered), `not asked for: ${this.reasons(account.filtered) || 'none'}`);
+		tally('lost', this.sum(account.dropped), this.reasons(account.dropped) || 'none', true);
+		tally('stacks missed', Number(account.missed_user) + Number(account.missed_kernel), 'the sample is there, the stack is not', true);
+		tally('stacks cut', cut, this.reasons(account.stopped, 'complete') || 'none', true);
+		if (complete + cut)
+			this.tally('user stacks complete', share(complete, complete + cut), `${count.format(complete)} of ${count.format(complete + cut)}`);
+	}
+
+	fillAccount() {
+		const { account } = this, ns = value => seconds(Number(value)), size = value => bytes(Number(value));
+		const pair = (term, text) => $('account').append(element('dt', term), element('dd', plain(text)));
+
+		pair('Command', `sonde ${account.command_line}`);
+		pair('Ticks', `${count.format(account.ticks)} = recorded + filtered + lost`);
+		pair('Filtered', this.reasons(account.filtered) || 'none');
+		pair('Lost', this.reasons(account.dropped) || 'none');
+		pair('User stacks', `${count.format(account.stopped.complete)} complete; cut short: ${this.reasons(account.stopped, 'complete') || 'none'}`);
+		pair('Missed', `${plural(account.missed_user, 'user stack')}, ${plural(account.missed_kernel, 'kernel stack')}; ` +
+			`${count.format(account.missed_full)} because the store was full`);
+		pair('Audit', Number(account.audited) ? `${plural(account.audited, 'stack')} unwound once more by libdw: ${count.format(account.audit_agreed)} agree, ` +
+			`${count.format(account.audit_differed)} differ; not comparable: ${this.reasons(account.audit_not_comparable) || 'none'}` : 'not asked for');
+		pair('Side-band lost', plural(account.lost_sideband, 'event'));
+		pair('Own cost', `${ns(account.cpu_user_ns)} user, ${ns(account.cpu_system_ns)} system, ${size(account.max_rss_bytes)} memory, ` +
+			`${size(account.bpf_map_bytes)} BPF maps`);
+		pair('Ready after', ns(account.startup_ns));
+		pair('Unwind tables', `${plural(account.unwind_rows, 'row')}, ${size(account.unwind_bytes)}, ` +
+			`${plural(account.nr_objects, 'file')} of ${plural(account.nr_processes, 'process', 'processes')}`);
+	}
+
+	// What one tick stands for, in nanoseconds; 0 when it is not time or not known.
+	tickNs() {
+		if (this.account.event_unit !== 'nanoseconds')
+			return 0;
+		return Number(this.account.period) || (Number(this.account.freq_hz) ? 1e9 / Number(this.account.freq_hz) : 0);
+	}
+}

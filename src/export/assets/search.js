@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Search by text or regular expression: what is found is marked in the graphs, filters the table, and can be walked.
+'use strict';
+
+class Search {
+	// told: { changed(), goTo(node) }
+	constructor(told) {
+		this.told = told;
+		this.isPattern = false;
+		this.found = null; // by frame, or null without a search
+		$('search').addEventListener('input', () => this.run());
+		$('search').addEventListener('keydown', event => {
+			if (event.key !== 'Enter')
+				return;
+			this.step(event.shiftKey ? -1 : 1);
+			event.preventDefault();
+		});
+		$('pattern').addEventListener('click', () => {
+			this.isPattern = !this.isPattern;
+			$('pattern').setAttribute('aria-pressed', String(this.isPattern));
+			this.run();
+		});
+		$('next').addEventListener('click', () => this.step(1));
+		$('previous').addEventListener('click', () => this.step(-1));
+	}
+
+	setTree(tree, describe) {
+		this.tree = tree;
+		this.describe = describe;
+		this.count();
+	}
+
+	test() {
+		const text = $('search').value;
+
+		if (this.isPattern) {
+			const pattern = new RegExp(text, 'iu');
+
+			return name => pattern.test(name);
+		}
+		const wanted = text.toLowerCase();
+
+		return name => name.toLowerCase().includes(wanted);
+	}
+
+	run() {
+		const { profile } = this.tree;
+
+		$('search').setCustomValidity('');
+		this.found = null;
+		try {
+			if ($('search').value) {
+				const test = this.test();
+
+				this.found = Uint8Array.from(profile.frameName, name => test(name) ? 1 : 0);
+				this.found[profile.frame[0]] = 0; // all
+			}
+		} catch (error) {
+			$('search').setCustomValidity('This is not a regular expression.');
+		}
+		this.count();
+		this.told.changed();
+	}
+
+	// The share under the outermost matches: what is inside another match counts once.
+	count() {
+		this.nodes = this.found ? this.tree.outermost(this.found) : [];
+		this.at = -1;
+		this.sum = this.nodes.reduce((sum, node) => sum + this.tree.total[node], 0);
+		this.tell();
+	}
+
+	tell() {
+		const nr = this.nodes.length, place = this.at < 0 ? '' : `${count.format(this.at + 1)} of `;
+
+		$('matched').textContent = !this.found ? $('search').validationMessage :
+			nr ? `${place}${plural(nr, 'place')}: ${this.describe(this.sum)}` : 'nothing found';
+		$('next').disabled = $('previous').disabled = !nr;
+	}
+
+	step(by) {
+		if (!this.nodes.length)
+			return;
+		this.at = this.at < 0 ? (by > 0 ? 0 : this.nodes.length - 1) : (this.at + by + this.nodes.length) % this.nodes.length;
+		this.told.goTo(this.nodes[this.at]);
+		this.tell();
+	}
+}

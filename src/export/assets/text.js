@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers and strangers' texts as a person reads them.
+'use strict';
+
+// Controls, marks that would turn the writing direction, and what has no width: names are strangers' texts.
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const MAX_SHOWN = 600; // characters of one name in the page; the whole is still searched
+
+const plain = text => String(text).replace(UNSEEN, '?');
+const count = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
+const plural = (nr, word, many = word + 's') => `${count.format(nr)} ${Number(nr) === 1 ? word : many}`;
+const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+
+function short(text) {
+	return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}… (${count.format(text.length)} characters)` : text;
+}
+
+function share(part, whole) {
+	const percent = whole ? 100 * part / whole : 0;
+
+	return `${percent.toFixed(part && Math.abs(percent) < 0.1 ? 3 : 1)} %`;
+}
+
+function scaled(value, units) {
+	const [size, unit] = units.find(([size]) => Math.abs(value) >= size) || units[units.length - 1];
+
+	return `${count.format(Number((value / size).toPrecision(Math.abs(value) >= units[0][0] * 1000 ? 6 : 3)))} ${unit}`;
+}
+
+const seconds = ns => scaled(ns, [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']]);
+const bytes = nr => scaled(nr, [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']]);
+
+// A value with its unit: type "samples" unit "count" is "3 samples".
+function quantity(value, { type, unit }) {
+	if (unit === 'nanoseconds')
+		return seconds(value);
+	if (unit === 'bytes')
+		return bytes(value);
+	if (unit === 'count' && type)
+		return plural(value, type.replace(/s$/, ''));
+	return `${count.format(value)} ${unit || type}`.trim();
+}
+
+function element(tag, text, className) {
+	const made = document.createElement(tag);
+
+	if (text)
+		made.textContent = text;
+	if (className)
+		made.className = className;
+	return made;
+}
+
+const $ = id => document.getElementById(id);

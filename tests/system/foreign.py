@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that are not ours, from their registries, and made-up profiles to feed them (make_profile): neither BPF nor rights are needed.
+
+Environment: MAKE_PROFILE, the program that writes the profiles."""
+import os
+import subprocess
+
+from harness import ROOT, check, find_tool, scratch, skip
+
+MAKE_PROFILE = os.path.abspath(os.environ.get("MAKE_PROFILE", os.path.join(ROOT, "build", "tests", "system", "make_profile")))
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests")
+PLAYWRIGHT = "1.58.2" # the last that runs on Debian 12's Node.js 18
+PROFILES = {
+	"small": [], "big": ["1000"], # for every reader
+	"huge": ["20000"], "empty": ["0"], "timed": ["1980", "timed"], "diff": ["3000", "diff"], # for the viewer: as large as a browser must bear, ...
+}
+
+
+def run(command, **options):
+	done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=300, **options)
+	return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8", "replace")
+
+
+def install(path, tool, command, **environment):
+	"""`path`, after the command that makes it if it is not there."""
+	if os.path.exists(path):
+		return path
+	if not find_tool(tool):
+		skip("no %s to install %s with" % (tool, os.path.basename(path)))
+	os.makedirs(CACHE, exist_ok=True)
+	status, out, err = run(command, cwd=CACHE, env={**os.environ, **environment})
+	if status or not os.path.exists(path):
+		skip("%s cannot be installed: %s" % (os.path.basename(path), (err or out).strip().splitlines()[-1:]))
+	return path
+
+
+def playwright_folder():
+	folder = os.path.join(CACHE, "node")
+	os.makedirs(folder, exist_ok=True)
+	install(os.path.join(folder, "node_modules", "playwright-core"), "npm",
+		["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", "playwright-core@" + PLAYWRIGHT])
+	return folder
+
+
+def made(which):
+	"""The directory of a made-up profile in all formats."""
+	folder = scratch(which)
+	if not os.path.isdir(folder):
+		os.mkdir(folder)
+		status, _, err = run([MAKE_PROFILE, folder] + PROFILES[which])
+		check(status == 0, err)
+	return folder

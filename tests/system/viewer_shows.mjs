@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page says and how it looks. viewer_shows.mjs SMALL.html EMPTY.html DIFF.html, which are make_profile's.
+import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
+import { all, browser, check, colour, open, pages, place, settled, tab, text } from './viewer_tab.mjs';
+
+const [small, empty, diff] = pages;
+const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/;
+
+// The small profile with another name for its function "spin", given to the page as another source would give it.
+const rename = name => tab.evaluate(name => {
+	const data = JSON.parse(document.getElementById('profile').textContent);
+
+	data.strings[data.strings.indexOf('spin')] = name;
+	viewer.load(data);
+}, name);
+
+await all(async () => {
+	await check('the page opens from a file without complaints, requests or dialogs', () => open(small));
+	await check('the head tells what was measured, and what was lost', async () => {
+		const head = await tab.textContent('header'), tallies = await tab.innerText('#tallies');
+
+		for (const fact of ['made-up: cpu-clock at 49 Hz', '2 CPUs', '10 s', 'Linux 6.1.0-made-up'])
+			assert.ok(head.includes(fact), head);
+		for (const [term, value] of [['samples', 109], ['filtered', 881], ['lost', 3], ['stacks missed', 7], ['stacks cut', 6]])
+			assert.match(tallies, new RegExp(`${term}\\s+${value}\\b|\\b${value}\\s+${term}`));
+		assert.match(await text('notes'), /sampled cpu-clock <b>instead<\/b>/);
+		assert.equal(await tab.locator('#notes b').count(), 0);
+		await tab.click('#more');
+		assert.match(await text('account'), /Commandsonde profile -F 49 -o <a&b>.html 10.*Lost3 ring full.*128 stacks unwound once more/);
+		await tab.click('#more');
+		assert.ok(await tab.isHidden('#account'));
+	});
+	await check('sums of the tree are those of the account', async () => {
+		assert.equal(await tab.evaluate(() => viewer.tree.total[0]), 109);
+		assert.equal(await tab.evaluate(() => Math.max(...Array.from(viewer.tree.parent, (p, i) => i ? viewer.tree.end(i) - viewer.tree.end(p) : 0))), 0);
+	});
+	await check('hostile names are shown as the texts they are', async () => {
+		const names = await tab.evaluate(() => viewer.profile.frameName);
+
+		for (const name of ['<script>alert(1)</script>', '</script><!--', 'a;b', 'new?line?tab', '"quotes" & \'more\' \\', 'grüß 漢 🔥', '</script>', '(no name)'])
+			assert.ok(names.includes(name), `${name} is not among ${names}`);
+		assert.ok(!BIDI.test(await tab.evaluate(() => document.body.innerText + viewer.profile.frameName.join())));
+		const { x, y } = await place('<script>alert(1)</script>');
+
+		await tab.mouse.move(x, y);
+		assert.equal(await tab.textContent('#tip b'), '<script>alert(1)</script>');
+		assert.match(await text('tip'), /9 samples, 8\.3 %, 184 ms.*\/usr\/bin\/worker/);
+		assert.equal(await tab.locator('#tip script').count(), 0);
+	});
+	await check('a name of a megabyte, an empty one and markup do no harm in any view', async () => {
+		for (const name of ['x'.repeat(1 << 20), '', '<img src=x onerror=alert(1)>', '\u202egnp.exe\u202c', '__proto__', '"><script>alert(1)</script>']) {
+			await rename(name);
+			for (const view of ['sandwich', 'table', 'graph']) {
+				await tab.click(`#tab-${view}`);
+				await settled();
+			}
+			assert.ok((await tab.evaluate(() => document.body.innerText)).length < 50000, name.slice(0, 20));
+			assert.equal(await tab.locator('main img, main script').count(), 0);
+			assert.equal(await tab.evaluate(() => viewer.tree.total[0]), 109);
+		}
+		await open(small);
+	});
+	await check('the details tell the source and its lines', async () => {
+		const { x, y } = await place('main.square');
+
+		await tab.mouse.move(x, y);
+		assert.match(await text('tip'), /10 samples.*\/src\/math\.go:11native/);
+		await tab.mouse.move(0, 0);
+		assert.ok(await tab.isHidden('#tip'));
+	});
+	await check('kernel, native code and what is not known differ in colour, light and dark', async () => {
+		for (const scheme of ['light', 'dark']) {
+			await open(small, scheme);
+			const colours = [await colour('spin'), await colour('vfs_read'), await colour('[truncated]'), await colour('worker')];
+
+			assert.equal(new Set(colours).size, 4, String(colours));
+		}
+	});
+	await check('the scheme is the system\'s until it is chosen', async () => {
+		const page = () => tab.evaluate(() => getComputedStyle(document.body).backgroundColor), dark = await page();
+
+		await tab.click('#theme');
+		assert.equal(await text('theme'), 'Light');
+		assert.notEqual(await page(), dark);
+		await tab.keyboard.press('t');
+		assert.equal(await text('theme'), 'Dark');
+		assert.equal(await page(), dark);
+		await tab.keyboard.press('t');
+		await tab.emulateMedia({ colorScheme: 'light' });
+		assert.notEqual(await page(), dark);
+	});
+	await check('a kind that the page does not know has a colour and a name in the legend', async () => {
+		await tab.evaluate(() => {
+			const data = JSON.parse(document.getElementById('profile').textContent);
+
+			data.kinds[data.kinds.indexOf('kernel')] = 'klingon';
+			viewer.load(data);
+		});
+		await settled();
+		assert.match(await text('legend'), /native.*klingon.*process/);
+		assert.notEqual(await colour('vfs_read'), await colour('spin'));
+		await open(small);
+	});
+	await check('narrow windows scroll down, not sideways', async () => {
+		for (const width of [800, 360]) {
+			await tab.setViewportSize({ width, height: 640 });
+			for (const view of ['sandwich', 'table', 'graph']) {
+				await tab.click(`#tab-${view}`);
+				assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view} at ${width}`);
+			}
+		}
+		await tab.setViewportSize({ width: 1280, height: 720 });
+	});
+	await check('on paper it is light and without controls', async () => {
+		await tab.emulateMedia({ media: 'print', colorScheme: 'dark' });
+		await tab.evaluate(() => dispatchEvent(new Event('beforeprint')));
+		assert.ok(await tab.isHidden('#controls'));
+		assert.equal(await tab.evaluate(() => document.documentElement.dataset.theme), 'light');
+		assert.ok(await tab.isVisible('#graph'));
+		await tab.evaluate(() => dispatchEvent(new Event('afterprint')));
+		await tab.emulateMedia({ media: 'screen' });
+		assert.ok(await tab.isVisible('#controls'));
+		assert.equal(await tab.evaluate(() => document.documentElement.dataset.theme), 'dark');
+	});
+	await check('an injected script does not run', async () => {
+		const page = readFileSync(small, 'utf8').replace('</footer>', '</footer><img src=x onerror="window.ran = 1"><script>window.ran = 1</script>');
+		const other = await browser.newPage();
+
+		await other.route('**/*', route => route.fulfill({ contentType: 'text/html', body: page }));
+		await other.goto('http://injected.test/');
+		assert.equal(await other.evaluate(() => window.ran), undefined);
+		assert.equal(await other.textContent('h1'), 'made-up: cpu-clock at 49 Hz'); // ours does
+		await other.close();
+	});
+	await check('a page without samples says so', async () => {
+		await open(empty);
+		assert.match(await text('empty'), /No samples/);
+		assert.ok(await tab.isHidden('#graph'));
+		for (const key of ['Escape', 'i', '2', '3', '1', 'n'])
+			await tab.keyboard.press(key);
+		await tab.fill('#search', 'x');
+	});
+	await check('a difference is red where it grew and blue where it shrank, with numbers', async () => {
+		const channels = async name => (await colour(name)).split(' ').map(Number);
+
+		await open(diff);
+		assert.ok(await tab.isVisible('#scale'));
+		const [red, , blue] = await channels('python3'), [redLess, , blueMore] = await channels('postgres');
+
+		assert.ok(red > blue + 40, `${red} ${blue}`);
+		assert.ok(blueMore > redLess + 10, `${redLess} ${blueMore}`);
+		assert.ok(await tab.evaluate(() => viewer.tree.before[0] === viewer.tree.after[0]));
+		const { x, y } = await place('python3');
+
+		await tab.mouse.move(x, y);
+		assert.match(await text('tip'), /before \d+\.\d %, after \d+\.\d %: \+100\.0 %/);
+		assert.equal(await tab.evaluate(() => viewer.tree.children(0).some(node => viewer.tree.name(node) === 'cc1plus')), false); // is gone
+		await tab.selectOption('#value', 'before');
+		assert.equal(await tab.evaluate(() => viewer.tree.children(0).some(node => viewer.tree.name(node) === 'cc1plus')), true);
+		await tab.click('#tab-table');
+		await tab.click('#table .col-change button');
+		assert.match(await tab.innerText('#table tr[data-row="0"] .col-change'), /^\+/);
+		assert.match(await tab.innerText('#table thead'), /Before[\s\S]*After[\s\S]*Change/);
+	});
+	await check('negative sums have a width too', async () => {
+		await open(small);
+		await tab.evaluate(() => {
+			const data = JSON.parse(document.getElementById('profile').textContent);
+
+			data.samples.values[0] = data.samples.values[0].map(value => -value);
+			viewer.load(data);
+		});
+		await settled();
+		assert.deepEqual(await tab.evaluate(() => [viewer.tree.total[0], viewer.tree.width[0]]), [-109, 109]);
+		const { x, y } = await place('gopher');
+
+		await tab.mouse.move(x, y);
+		assert.match(await text('tip'), /-14 samples, 12\.8 %/);
+	});
+});
