@@ -56,7 +56,7 @@ void chunk_pool_free(struct chunk_pool *pool)
 		return;
 	for (uint32_t i = 0; i < pool->nr_chunks; i++) {
 		munmap(pool->chunks[i].words, SONDE_CHUNK_BYTES);
-		close(pool->chunks[i].fd);
+		closep(&pool->chunks[i].fd);
 	}
 	free(pool->chunks);
 	free(pool);
@@ -145,6 +145,11 @@ static struct run find_room(struct chunk_pool *pool, uint32_t min_units, uint32_
 	return best;
 }
 
+static bool has_kernel(const struct chunk_pool *pool)
+{
+	return pool->chunks_fd >= 0;
+}
+
 static int add_chunk(struct chunk_pool *pool)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
@@ -153,10 +158,12 @@ static int add_chunk(struct chunk_pool *pool)
 
 	if (pool->nr_chunks == pool->max_chunks)
 		return -ENOSPC;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_chunk", sizeof(uint32_t), SONDE_CHUNK_BYTES, 1, &options);
-	if (fd < 0)
-		return fd;
-	words = mmap(NULL, SONDE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (has_kernel(pool)) {
+		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "sonde_chunk", sizeof(uint32_t), SONDE_CHUNK_BYTES, 1, &options);
+		if (fd < 0)
+			return fd;
+	}
+	words = mmap(NULL, SONDE_CHUNK_BYTES, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
 	if (words == MAP_FAILED)
 		return -errno;
 	pool->chunks[pool->nr_chunks] = (struct chunk){ .fd = MOVE_FD(fd), .words = words, .most_free = NR_UNITS };
@@ -236,7 +243,7 @@ int chunk_pool_publish(struct chunk_pool *pool)
 	CLEANUP(freep) uint32_t *keys = calloc(nr + 1, sizeof(*keys));
 	CLEANUP(freep) int *fds = calloc(nr + 1, sizeof(*fds));
 
-	if (!nr)
+	if (!nr || !has_kernel(pool))
 		return 0;
 	if (!keys || !fds)
 		return -ENOMEM;

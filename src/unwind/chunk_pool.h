@@ -17,7 +17,7 @@ struct chunk_place {
 };
 
 struct chunk_pool;
-/* Borrows the descriptor for the pool's life. NULL: no memory. */
+/* Borrows the descriptor for the pool's life; -1: the chunks are our own memory, and no kernel reads them. NULL: no memory. */
 struct chunk_pool *chunk_pool_new(int chunks_fd, uint64_t max_bytes);
 void chunk_pool_free(struct chunk_pool *pool);
 /* A place of max_words or, where free ones lie scattered, of fewer, but not of fewer than min_words; rounded up to units. Never pos 0. 0; -E2BIG: min_words are

@@ -72,7 +72,8 @@ int table_store_new(const struct table_store_options *options, struct diag *diag
 	store->rules = rule_table_new(options->max_rules);
 	if (!store->pool || !store->rules)
 		return -ENOMEM;
-	store->kernel_rules = mmap(NULL, store->kernel_rules_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, options->rules_fd, 0);
+	store->kernel_rules = mmap(NULL, store->kernel_rules_bytes, PROT_READ | PROT_WRITE,
+				   options->rules_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, options->rules_fd, 0);
 	if (store->kernel_rules == MAP_FAILED) {
 		store->kernel_rules = NULL;
 		return diag_errno(diag, errno, "cannot map the unwind rules: %s", strerror(errno));
