@@ -25,6 +25,8 @@ static const write_fn writers[] = {
 	[EXPORT_PPROF] = write_pprof, [EXPORT_HTML] = write_html,     [EXPORT_TOP] = write_top,
 	[EXPORT_JSONL] = write_jsonl, [EXPORT_SPEEDSCOPE] = write_speedscope, [EXPORT_CPUPROFILE] = write_cpuprofile,
 	[EXPORT_PERF_SCRIPT] = write_perf_script, [EXPORT_FIREFOX] = write_firefox,
+	[EXPORT_OTLP_JSON] = write_otlp_json, [EXPORT_OTLP_PROTOBUF] = write_otlp_protobuf,
+	[EXPORT_SVG] = write_svg,
 };
 
 const char *export_format_name(enum export_format format)
@@ -85,7 +87,17 @@ int export_format_by_path(const char *path, struct diag *diag, enum export_forma
 
 bool export_format_has_lines(enum export_format format)
 {
-	return format != EXPORT_TEXT && format != EXPORT_FOLDED && format != EXPORT_TOP && format != EXPORT_JSON && format != EXPORT_PERF_SCRIPT;
+	switch (format) {
+	case EXPORT_TEXT:
+	case EXPORT_FOLDED:
+	case EXPORT_TOP:
+	case EXPORT_SVG:
+	case EXPORT_JSON: /* with --lines: programs that want it small need not ask for less */
+	case EXPORT_JSONL:
+		return false;
+	default:
+		return true;
+	}
 }
 
 static bool is_missed(const struct profile *profile, uint32_t stack)

@@ -19,7 +19,10 @@
 	X(SPEEDSCOPE, "speedscope", ".speedscope.json", "for speedscope") \
 	X(FIREFOX, "firefox", ".firefox.json", "for the Firefox Profiler") \
 	X(CPUPROFILE, "cpuprofile", ".cpuprofile", "for Chrome's DevTools and VS Code") \
-	X(PERF_SCRIPT, "perf", ".perf", "as perf script prints it, for FlameScope and other readers of it")
+	X(PERF_SCRIPT, "perf", ".perf", "as perf script prints it, for FlameScope and other readers of it") \
+	X(OTLP_JSON, "otlp-json", ".otlp.json", "OpenTelemetry's profiles, as JSON") \
+	X(OTLP_PROTOBUF, "otlp", ".otlp.pb .otlp", "OpenTelemetry's profiles, as protocol buffer") \
+	X(SVG, "svg", ".svg", "a flame graph as a picture")
 
 #define X(id, name, suffixes, text) EXPORT_##id,
 enum export_format { EXPORT_FORMAT_LIST(X) EXPORT_FORMAT_COUNT };

@@ -15,7 +15,10 @@ MUST_CHECK int write_speedscope(const struct profile *profile, const struct expo
 MUST_CHECK int write_firefox(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 MUST_CHECK int write_cpuprofile(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 MUST_CHECK int write_perf_script(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
-/* Obeys options.threads. */
+MUST_CHECK int write_otlp_json(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_otlp_protobuf(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+/* These obey options.threads. */
+MUST_CHECK int write_svg(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 MUST_CHECK int write_html(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
 
 /* Between kernel and user frames: both sides are there, asked for, and not missed. */

@@ -404,6 +404,7 @@ struct profile *made_up_heap_profile(void)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		types[i] = (struct profile_value_type){ profile_string(profile, names[i][0]), profile_string(profile, names[i][1]) };
 	profile_set_value_types(profile, types, ARRAY_SIZE(types), 2);
+	fill_account(profile_account(profile));
 	for (uint32_t i = 0; i < 3; i++) {
 		struct profile_sample sample = { .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .values = { 7, 7LL << (20 + i), 3LL << 53, -5 } };
 

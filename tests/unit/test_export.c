@@ -292,7 +292,7 @@ static void an_empty_profile_is_a_report(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
 	static const char *const begins[] = { "\n", "", "{\"format\":\"sonde-profile\",\"version\":2,", "\x1f\x8b\x08", "<!doctype html>", "",
-					      "{\"record\":\"account\",", "{\"$schema\":", "{\"meta\":", "{\"nodes\":", "# ========\n" };
+					      "{\"record\":\"account\",", "{\"$schema\":", "{\"meta\":", "{\"nodes\":", "# ========\n", "{\n\"resourceProfiles\":", "\x12", "<?xml" };
 
 	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
 		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
@@ -329,7 +329,8 @@ static void formats_have_names(void **state)
 		      { "p.html", EXPORT_HTML }, { "p.htm", EXPORT_HTML },
 		      { "p.top", EXPORT_TOP },	 { "p.jsonl", EXPORT_JSONL },	  { "p.speedscope.json", EXPORT_SPEEDSCOPE },
 		      { "speedscope.json", EXPORT_JSON }, { "a.firefox.json", EXPORT_FIREFOX }, { "x.cpuprofile", EXPORT_CPUPROFILE },
-		      { "out.perf", EXPORT_PERF_SCRIPT } };
+		      { "out.perf", EXPORT_PERF_SCRIPT }, { "a.otlp.json", EXPORT_OTLP_JSON },
+		      { "a.otlp.pb", EXPORT_OTLP_PROTOBUF }, { "a.svg", EXPORT_SVG } };
 	enum export_format format = EXPORT_FORMAT_COUNT;
 	struct diag diag = { 0 };
 
@@ -340,14 +341,16 @@ static void formats_have_names(void **state)
 	assert_int_equal(export_format_by_path("profile.gz", &diag, &format), -EINVAL);
 	assert_string_equal(diag.text,
 			    "no format goes with the name 'profile.gz'; known suffixes: .txt .folded .collapsed .json .pb.gz .pprof "
-			    ".html .htm .top .jsonl .ndjson .speedscope.json .firefox.json .cpuprofile .perf (or say --format)");
+			    ".html .htm .top .jsonl .ndjson .speedscope.json .firefox.json .cpuprofile .perf "
+			    ".otlp.json .otlp.pb .otlp .svg (or say --format)");
 	assert_int_equal(export_format_by_path(".html", NULL, &format), -EINVAL);
 	assert_int_equal(export_format_by_path("", NULL, &format), -EINVAL);
 	assert_int_equal(export_format_by_name("pprof", NULL, &format), 0);
 	assert_int_equal(format, EXPORT_PPROF);
 	diag = (struct diag){ 0 };
 	assert_int_equal(export_format_by_name("pdf", &diag, &format), -EINVAL);
-	assert_string_equal(diag.text, "unknown format 'pdf'; there are: text folded json pprof html top jsonl speedscope firefox cpuprofile perf");
+	assert_string_equal(diag.text, "unknown format 'pdf'; there are: text folded json pprof html top jsonl speedscope firefox cpuprofile perf "
+				       "otlp-json otlp svg");
 	for (format = 0; format < EXPORT_FORMAT_COUNT; format++)
 		assert_int_equal(export_format_by_name(export_format_name(format), NULL, &format), 0);
 }

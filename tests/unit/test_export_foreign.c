@@ -9,6 +9,7 @@ static const struct {
 } formats[] = {
 	{ "jsonl", EXPORT_JSONL },	     { "speedscope.json", EXPORT_SPEEDSCOPE }, { "firefox.json", EXPORT_FIREFOX },
 	{ "cpuprofile", EXPORT_CPUPROFILE }, { "perf", EXPORT_PERF_SCRIPT },
+	{ "otlp.json", EXPORT_OTLP_JSON },   { "svg", EXPORT_SVG },
 };
 
 static void check_formats(const char *which, const struct profile *profile)
@@ -70,6 +71,31 @@ static void one_thread_has_a_time_line(void **state)
 	}
 }
 
+static void a_difference_has_its_colours(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES), threads = BUFFER_INIT(MAX_BYTES);
+	struct profile_value_type types[] = { { profile_string(profile, "before"), profile_string(profile, "count") },
+					      { profile_string(profile, "after"), profile_string(profile, "count") } };
+	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .tid = 4711, .values = { 0, 60 } };
+
+	profile_set_value_types(profile, types, 2, 1);
+	sample.comm = profile_string(profile, "new");
+	assert_int_equal(profile_add(profile, &sample), 0);
+	sample = *profile_sample_at(profile, 0);
+	sample.values[1] = sample.values[0] / 3;
+	sample.values[0] = 0;
+	assert_int_equal(profile_add(profile, &sample), 0);
+	write_ok(profile, EXPORT_SVG, &(struct export_options){ 0 }, &buffer);
+	assert_non_null(strstr(buffer.data, "<title>new (60 count, 85.71%; before 0)</title>"));
+	assert_non_null(strstr(buffer.data, "fill=\"rgb(255,45,45)\""));
+	assert_non_null(strstr(buffer.data, "<title>spin (10 count, 14.29%; before 47)</title>"));
+	assert_non_null(strstr(buffer.data, ",255)\""));
+	assert_null(strstr(buffer.data, "thread 4711"));
+	write_ok(profile, EXPORT_SVG, &(struct export_options){ .threads = true }, &threads);
+	assert_non_null(strstr(threads.data, "<title>thread 4711 ("));
+}
+
 /* A text of a format that repeats samples ends at the limit, whatever their number. */
 static void no_end_of_samples_is_too_large(void **state)
 {
@@ -88,6 +114,7 @@ int main(void)
 		cmocka_unit_test(threads_with_times),
 		cmocka_unit_test(several_values),
 		cmocka_unit_test(one_thread_has_a_time_line),
+		cmocka_unit_test(a_difference_has_its_colours),
 		cmocka_unit_test(no_end_of_samples_is_too_large),
 	};
 
