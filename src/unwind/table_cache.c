@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unwind/table_cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 
+#include "base/cache_dir.h"
 #include "base/u64_map.h"
 #include "unwind/table_image.h"
 
@@ -30,152 +30,32 @@
 #define EROFS_MAGIC 0xe0f5e1e2
 
 struct table_cache {
-	int dir_fd;
-	uint64_t bytes;      /* of the files in it, as far as is known */
-	uint64_t max_bytes;
+	struct cache_dir dir;
 	uint32_t nr_written; /* for the names of temporary files */
 };
-
-/* Makes all directories of the path. Failures show when it is opened. */
-static void make_directories(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	mkdir(path, 0700);
-}
-
-static int default_path(char *to, size_t size)
-{
-	const char *own = secure_getenv("SONDE_CACHE_DIR"), *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-	int length;
-
-	if (own && *own)
-		length = snprintf(to, size, "%s", own);
-	else if (!geteuid())
-		length = snprintf(to, size, "/var/cache/sonde/unwind");
-	else if (xdg && *xdg == '/')
-		length = snprintf(to, size, "%s/sonde/unwind", xdg);
-	else if (home && *home == '/')
-		length = snprintf(to, size, "%s/.cache/sonde/unwind", home);
-	else
-		return -ENOENT;
-	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
-}
 
 static bool is_ours(const struct stat *st)
 {
 	return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* --- the bound ------------------------------------------------------------------------------------------------------------------------- */
-
-struct cached_file {
-	char name[NAME_BYTES];
-	uint64_t bytes;
-	int64_t used_s;
-};
-
-static int by_use(const void *a, const void *b)
-{
-	const struct cached_file *x = a, *y = b;
-
-	return x->used_s < y->used_s ? -1 : x->used_s > y->used_s;
-}
-
-static bool has_suffix(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), suffix_length = strlen(suffix);
-
-	return length > suffix_length && !strcmp(name + length - suffix_length, suffix);
-}
-
-/* Takes down what is there, and removes what writers left behind. Others may come and go meanwhile. */
-static int list_files(struct table_cache *cache, struct buffer *to)
-{
-	CLEANUP(closedirp) DIR *dir = NULL;
-	const struct dirent *entry;
-	int fd = openat(cache->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int64_t now_s = time(NULL);
-
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		closep(&fd);
-		return -EIO;
-	}
-	cache->bytes = 0;
-	while ((entry = readdir(dir))) {
-		struct cached_file file = { 0 };
-		struct stat st;
-
-		if (fstatat(cache->dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-			continue;
-		if (has_suffix(entry->d_name, TEMPORARY) && now_s - st.st_mtim.tv_sec > TEMPORARY_AGE_S)
-			unlinkat(cache->dir_fd, entry->d_name, 0);
-		if (!has_suffix(entry->d_name, SUFFIX) || strlen(entry->d_name) >= sizeof(file.name))
-			continue;
-		memcpy(file.name, entry->d_name, strlen(entry->d_name));
-		file.bytes = (uint64_t)st.st_size;
-		file.used_s = st.st_mtim.tv_sec;
-		cache->bytes += file.bytes;
-		buffer_append(to, &file, sizeof(file));
-	}
-	return to->err;
-}
-
-/* Removes the files that were not used longest until there is room for a quarter of max_bytes. */
-static void bound(struct table_cache *cache)
-{
-	struct buffer list = BUFFER_INIT(64u << 20);
-	struct cached_file *files;
-
-	if (cache->bytes <= cache->max_bytes)
-		return;
-	if (!list_files(cache, &list) && list.size) {
-		files = (struct cached_file *)list.data;
-		qsort(files, list.size / sizeof(*files), sizeof(*files), by_use);
-		for (size_t i = 0; i < list.size / sizeof(*files) && cache->bytes > cache->max_bytes / 4 * 3; i++) {
-			if (!unlinkat(cache->dir_fd, files[i].name, 0))
-				cache->bytes -= files[i].bytes;
-		}
-	}
-	buffer_done(&list);
-}
-
 int table_cache_open(const char *path, uint64_t max_bytes, struct diag *diag, struct table_cache **ret_cache)
 {
+	const struct cache_dir_options options = { .path = path, .folder = "unwind", .what = "unwind tables", .suffix = SUFFIX, .passing = TEMPORARY,
+						   .passing_s = TEMPORARY_AGE_S, .max_bytes = max_bytes };
 	CLEANUP(table_cache_freep) struct table_cache *cache = calloc(1, sizeof(*cache));
-	struct buffer list = BUFFER_INIT(64u << 20);
-	char at[4096];
-	struct stat st;
-	int err = path ? (snprintf(at, sizeof(at), "%s", path) < (int)sizeof(at) ? 0 : -ENAMETOOLONG) : default_path(at, sizeof(at));
+	int err = cache ? cache_dir_open(&options, diag, &cache->dir) : -ENOMEM;
 
-	if (!cache)
-		return -ENOMEM;
-	cache->dir_fd = -1;
-	cache->max_bytes = max_bytes;
-	if (err)
-		return diag_errno(diag, -err, "there is no place for a cache of unwind tables");
-	make_directories(at);
-	cache->dir_fd = open(at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (cache->dir_fd < 0 || fstat(cache->dir_fd, &st))
-		return diag_errno(diag, errno, "the cache of unwind tables %s cannot be used: %s", at, strerror(errno));
-	if (st.st_uid != geteuid() || st.st_mode & (S_IRWXG | S_IRWXO))
-		return diag_errno(diag, EPERM, "the cache of unwind tables %s is not used: it is not ours alone (mode 0700)", at);
-	list_files(cache, &list); /* how many bytes there are */
-	buffer_done(&list);
-	bound(cache);
-	*ret_cache = MOVE(cache);
-	return 0;
+	if (!err)
+		*ret_cache = MOVE(cache);
+	return err;
 }
 
 void table_cache_free(struct table_cache *cache)
 {
 	if (!cache)
 		return;
-	closep(&cache->dir_fd);
+	cache_dir_close(&cache->dir);
 	free(cache);
 }
 
@@ -258,7 +138,7 @@ int table_cache_load(struct table_cache *cache, const struct elf_file *elf, cons
 	if (!key_of(elf, path, &key))
 		return -ENOENT;
 	name_of(&key, name, sizeof(name));
-	fd = openat(cache->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = openat(cache->dir.fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_ours(&st) || st.st_size <= 0 || st.st_size > TABLE_IMAGE_BYTES_MAX)
 		return -ENOENT;
 	bytes = read_whole(fd, (size_t)st.st_size);
@@ -296,11 +176,10 @@ void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, con
 	}
 	name_of(&key, name, sizeof(name));
 	snprintf(temporary, sizeof(temporary), "%" PRIu32 ".%" PRIu32 TEMPORARY, (uint32_t)getpid(), cache->nr_written++);
-	fd = openat(cache->dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0 && (!write_whole(fd, image.data, image.size) || renameat(cache->dir_fd, temporary, cache->dir_fd, name)))
-		unlinkat(cache->dir_fd, temporary, 0);
+	fd = openat(cache->dir.fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && (!write_whole(fd, image.data, image.size) || renameat(cache->dir.fd, temporary, cache->dir.fd, name)))
+		unlinkat(cache->dir.fd, temporary, 0);
 	else if (fd >= 0)
-		cache->bytes += image.size;
+		cache_dir_grew(&cache->dir, image.size);
 	buffer_done(&image);
-	bound(cache);
 }

@@ -14,7 +14,7 @@
 #define TABLE_CACHE_MAX_BYTES (256u << 20)
 
 struct table_cache;
-/* The directory, which is made. Beyond max_bytes, the files that were not used longest go. NULL: $SONDE_CACHE_DIR; else /var/cache/sonde/unwind for root and $XDG_CACHE_HOME/sonde/unwind for others. 0; -EPERM: it is not ours,
+/* The directory, which is made. Beyond max_bytes, the files that were not used longest go. NULL: $SONDE_CACHE_DIR/unwind; else /var/cache/sonde/unwind for root and $XDG_CACHE_HOME/sonde/unwind for others. 0; -EPERM: it is not ours,
  * or others may write to it; or what the system gave. */
 MUST_CHECK int table_cache_open(const char *path, uint64_t max_bytes, struct diag *diag, struct table_cache **ret_cache);
 void table_cache_free(struct table_cache *cache); /* takes NULL */

@@ -25,7 +25,7 @@ PROGRAMS = os.path.join(os.path.dirname(SONDE), "test-programs")
 SCRATCH = tempfile.mkdtemp(prefix="sonde-test-")
 os.chmod(SCRATCH, 0o755)
 atexit.register(shutil.rmtree, SCRATCH, True)
-os.environ.setdefault("SONDE_CACHE_DIR", os.path.join(SCRATCH, "unwind-cache"))  # not the machine's
+os.environ.setdefault("SONDE_CACHE_DIR", os.path.join(SCRATCH, "cache"))  # not the machine's
 
 CFLAGS = ["-O2", "-g0", "-Wall", "-Wextra", "-Werror", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread"]
 VARIANTS = {
