@@ -13,7 +13,6 @@
 #include "symbolize/name_answers.h"
 #include "symbolize/symbolizer.h"
 
-#define MAX_NAMES	    64 /* of one place: inlined functions, and the one that they were inlined into */
 #define LOCATIONS_BYTES_MAX ((size_t)4 << 30)
 #define ANSWERS_BYTES_MAX   ((size_t)1 << 30)
 
@@ -208,8 +207,8 @@ static int open_debug_file(void *arg, const char *path)
 static int take_answers(struct namer *namer, const struct asked *asked, struct name_answers *answers)
 {
 	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
-		struct symbol_name names[MAX_NAMES];
-		uint32_t nr = name_answers_next(answers, names, MAX_NAMES);
+		struct symbol_name names[NAME_ANSWERS_MAX];
+		uint32_t nr = name_answers_next(answers, names, NAME_ANSWERS_MAX);
 
 		if (nr && add_locations(namer, asked[i].place, names, nr))
 			return -ENOMEM;
@@ -313,8 +312,8 @@ static void kernel_lines_freep(struct kernel_lines **lines)
 static int take_kernel_answers(struct namer *namer, const struct kernel_lines *lines, const struct asked *asked, struct name_answers *answers)
 {
 	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
-		struct symbol_name names[MAX_NAMES], outermost;
-		uint32_t nr = name_answers_next(answers, names, MAX_NAMES);
+		struct symbol_name names[NAME_ANSWERS_MAX], outermost;
+		uint32_t nr = name_answers_next(answers, names, NAME_ANSWERS_MAX);
 
 		if (!nr || find_kernel_name(namer, asked[i].address, &outermost) || strchr(outermost.name, '[') ||
 		    outermost.start != kernel_lines_kaddr(lines, names[nr - 1].start))

@@ -80,13 +80,19 @@ int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_
 	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : err;
 }
 
+/* The addresses behind their header, as PARSER_NAMES and PARSER_JIT have them. */
+static void append_addresses(struct buffer *body, struct names_question header, const uint64_t *addresses)
+{
+	buffer_append(body, &header, sizeof(header));
+	buffer_append(body, addresses, header.nr_addresses * sizeof(*addresses));
+}
+
 static int ask_names(struct parser *parser, struct worker_question question, const struct parser_names *names, struct diag *diag, struct buffer *answers)
 {
 	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(QUESTION_BYTES_MAX);
 	struct names_question header = { .nr_addresses = names->nr, .lines = names->lines, .path_bytes = names->path ? strlen(names->path) + 1 : 0 };
 
-	buffer_append(&body, &header, sizeof(header));
-	buffer_append(&body, names->elf_vaddrs, names->nr * sizeof(*names->elf_vaddrs));
+	append_addresses(&body, header, names->elf_vaddrs);
 	if (names->path)
 		buffer_append(&body, names->path, header.path_bytes);
 	if (body.err)
@@ -119,11 +125,9 @@ int parser_wants_debug(struct parser *parser, const struct parser_names *file, b
 int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag, struct buffer *answers)
 {
 	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(QUESTION_BYTES_MAX);
-	struct names_question header = { .nr_addresses = nr };
 	struct worker_question question = { .kind = PARSER_JIT, .fds = fds, .nr_fds = nr_fds, .max_cpu_ns = MAX_JIT_CPU_NS };
 
-	buffer_append(&body, &header, sizeof(header));
-	buffer_append(&body, pcs, nr * sizeof(*pcs));
+	append_addresses(&body, (struct names_question){ .nr_addresses = nr }, pcs);
 	if (body.err)
 		return body.err;
 	question.body = body.data;

@@ -17,7 +17,6 @@
 #include "unwind/unwind_table.h"
 #include "worker/serve.h"
 
-#define MAX_NAMES 64 /* of one address */
 #define THE_OBJECT 0 /* the symbolizer's number for the only file it is asked about */
 
 static void symbolizer_freep(struct symbolizer **symbolizer)
@@ -37,9 +36,9 @@ static int answer_table(const struct elf_file *elf, struct diag *diag, struct bu
 static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *elf, const char *path, struct reader *addresses, struct name_writer *writer)
 {
 	while (reader_left(addresses)) {
-		struct symbol_name names[MAX_NAMES];
+		struct symbol_name names[NAME_ANSWERS_MAX];
 		uint32_t nr = 0;
-		int err = symbolizer_object(symbolizer, THE_OBJECT, elf, path, reader_u64(addresses), names, MAX_NAMES, &nr);
+		int err = symbolizer_object(symbolizer, THE_OBJECT, elf, path, reader_u64(addresses), names, NAME_ANSWERS_MAX, &nr);
 
 		if (err && err != -ENOENT)
 			return err;
@@ -48,27 +47,34 @@ static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *e
 	return 0;
 }
 
+/* What a question says of a file's names, its addresses and its path (NULL: none). 0 or -EBADMSG. */
+static int read_question(const void *body, size_t size, struct names_question *ret_question, struct reader *ret_addresses, const char **ret_path)
+{
+	struct reader reader = reader_of(body, size);
+
+	reader_copy(&reader, ret_question, sizeof(*ret_question));
+	*ret_addresses = reader_sub(&reader, ret_question->nr_addresses * sizeof(uint64_t));
+	*ret_path = ret_question->path_bytes ? reader_text(&reader) : NULL;
+	return reader.bad ? -EBADMSG : 0;
+}
+
 /* `fetched` is taken over; -1: none. One that is of no use is counted, and done without. */
 static int answer_names(const struct elf_file *elf, int fetched, const void *body, size_t size, struct buffer *to)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
 	CLEANUP(name_writer_done) struct name_writer writer;
-	struct reader reader = reader_of(body, size), addresses;
 	struct names_question question;
 	struct dwarf_lines_counts lines;
-	const char *path = NULL;
-	int err;
+	struct reader addresses;
+	const char *path;
+	int err = read_question(body, size, &question, &addresses, &path);
 
 	name_writer_init(&writer);
 	if (fetched >= 0 && debug_file_take(elf, fetched, &debug))
 		writer.nr_refused = 1;
-	reader_copy(&reader, &question, sizeof(question));
-	addresses = reader_sub(&reader, question.nr_addresses * sizeof(uint64_t));
-	if (question.path_bytes)
-		path = reader_text(&reader);
-	if (reader.bad)
-		return -EBADMSG;
+	if (err)
+		return err;
 	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = question.lines, .fetched = debug });
 	if (!symbolizer)
 		return -ENOMEM;
@@ -83,16 +89,14 @@ static int answer_names(const struct elf_file *elf, int fetched, const void *bod
 static int answer_wants(const struct elf_file *elf, const void *body, size_t size, struct buffer *to)
 {
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
-	struct reader reader = reader_of(body, size);
 	struct names_question question;
-	const char *path = NULL;
+	struct reader addresses;
+	const char *path;
 	uint8_t wants;
+	int err = read_question(body, size, &question, &addresses, &path);
 
-	reader_copy(&reader, &question, sizeof(question));
-	if (question.path_bytes)
-		path = reader_text(&reader);
-	if (reader.bad)
-		return -EBADMSG;
+	if (err)
+		return err;
 	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = question.lines });
 	if (!symbolizer)
 		return -ENOMEM;

@@ -10,6 +10,8 @@
 #include "base/u64_map.h"
 #include "symbolize/symbolizer.h"
 
+#define NAME_ANSWERS_MAX 64 /* names of one address: inlined functions, and the one that they were inlined into */
+
 struct name_writer {
 	struct buffer counts, names, texts; /* uint32_t; struct written_name; NUL-terminated */
 	struct u64_map text_of;             /* a text's address -> where it stands in texts */
