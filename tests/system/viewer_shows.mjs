@@ -88,7 +88,7 @@ await all(async () => {
 		assert.equal(await page(), dark);
 		await tab.keyboard.press('t');
 		await tab.emulateMedia({ colorScheme: 'light' });
-		assert.notEqual(await page(), dark);
+		await tab.waitForFunction(dark => getComputedStyle(document.body).backgroundColor !== dark, dark);
 	});
 	await check('a kind that the page does not know has a colour and a name in the legend', async () => {
 		await tab.evaluate(() => {
@@ -145,6 +145,7 @@ await all(async () => {
 		const channels = async name => (await colour(name)).split(' ').map(Number);
 
 		await open(diff);
+		assert.ok(await tab.evaluate(() => viewer.graph.painter.rowTop(0) + ROW <= viewer.graph.painter.height), 'the root is in sight');
 		assert.ok(await tab.isVisible('#scale'));
 		const [red, , blue] = await channels('python3'), [redLess, , blueMore] = await channels('postgres');
 

@@ -2,9 +2,19 @@
 // How long a frame takes at more than 100,000 boxes, while the graph is zoomed, moved, searched and pointed at. viewer_smooth.mjs HUGE.html.
 // What is demanded has wide room, so that a loaded machine passes; the figures are in docs/internals/viewer.md.
 import { strict as assert } from 'node:assert';
-import { all, check, open, pages, settled, tab } from './viewer_tab.mjs';
+import { all, browser, check, open, pages, settled, tab } from './viewer_tab.mjs';
 
-// Milliseconds of script per frame: [middle, longest].
+const FRAMES = 30;
+
+// What the tab's main thread really ran, in milliseconds: other programs' time is not in it.
+const session = await browser.newCDPSession(tab);
+const threadMs = async () => {
+	const { metrics } = await session.send('Performance.getMetrics');
+
+	return 1000 * metrics.find(({ name }) => name === 'TaskDuration').value;
+};
+
+// Milliseconds per frame by the clock: [middle, longest].
 const measure = (what, nr) => tab.evaluate(([what, nr]) => {
 	const { graph } = viewer, { painter, tree } = graph, all = tree.width[0], took = [];
 	const names = ['parse', 'scan_', 'e', 'merge_token', 'hash.*row'];
@@ -30,6 +40,7 @@ const measure = (what, nr) => tab.evaluate(([what, nr]) => {
 	return [took[nr >> 1], took[nr - 1]];
 }, [what, nr]);
 
+await session.send('Performance.enable', { timeDomain: 'threadTicks' });
 await all(async () => {
 	await check('a huge profile opens', async () => {
 		await open(pages[0]);
@@ -40,9 +51,9 @@ await all(async () => {
 	});
 	for (const what of ['zoom', 'pan', 'search', 'hover']) {
 		await check(`${what} is smooth`, async () => {
-			const [middle, longest] = await measure(what, 30);
+			const before = await threadMs(), [middle, longest] = await measure(what, FRAMES), ran = (await threadMs() - before) / FRAMES;
 
-			console.log(`# ${what}: ${middle.toFixed(1)} ms in the middle, ${longest.toFixed(1)} ms at most`);
+			console.log(`# ${what}: ${ran.toFixed(1)} ms of processor time a frame; by the clock ${middle.toFixed(1)} ms in the middle, ${longest.toFixed(1)} ms at most`);
 			assert.ok(middle < 250, `${middle} ms`);
 		});
 	}

@@ -39,6 +39,7 @@ class Viewer {
 		$('value').value = this.value;
 		$('value-holder').hidden = this.profile.valueTypes.length < 2;
 		$('scale').hidden = !this.profile.isDiff;
+		document.body.classList.toggle('difference', this.profile.isDiff);
 		$('sandwich-empty').hidden = true;
 		this.rebuild();
 	}
@@ -222,8 +223,8 @@ class Viewer {
 		$('flip').textContent = this.graph.painter.icicle ? 'Flame' : 'Icicle';
 	}
 
-	setTheme(isPrinted) {
-		this.themeName = isPrinted ? 'light' : this.scheme === 'system' ? (this.dark.matches ? 'dark' : 'light') : this.scheme;
+	setTheme() {
+		this.themeName = this.isPrinted ? 'light' : this.scheme === 'system' ? (this.dark.matches ? 'dark' : 'light') : this.scheme;
 		document.documentElement.dataset.theme = this.themeName;
 		$('theme').textContent = { system: 'Auto', light: 'Light', dark: 'Dark' }[this.scheme];
 		for (const graph of this.graphs)
@@ -250,8 +251,9 @@ class Viewer {
 	}
 
 	print(isPrinted) {
+		this.isPrinted = isPrinted; // browsers may change the system's scheme for paper
 		document.body.classList.toggle('printed', isPrinted);
-		this.setTheme(isPrinted);
+		this.setTheme();
 		for (const graph of this.graphs) {
 			graph.painter.resize();
 			if (graph.tree && graph.painter.width)

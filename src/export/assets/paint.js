@@ -75,7 +75,8 @@ class Painter {
 	}
 
 	scrolled() {
-		this.bottom = Math.max(0, this.full - this.height - this.scroller.scrollTop);
+		if (this.scroller.clientHeight === this.height) // else the size changed and resize follows
+			this.bottom = Math.max(0, this.full - this.height - this.scroller.scrollTop);
 		this.draw();
 	}
 
@@ -147,7 +148,7 @@ class Painter {
 		return this.isDiff && node ? diffColour(this.theme, changeOf(this.tree.before[node], this.tree.after[node])) : this.fills[frame];
 	}
 
-	// Boxes that are drawn together look alike: one kind, all or none of them found.
+	// Boxes that are drawn together look alike: one kind (in a difference: about the same change), all or none of them found.
 	drawRow(depth, top) {
 		const { tree, from, to, matches } = this, row = tree.rows[depth], starts = tree.rowStart[depth], ends = tree.rowEnd[depth];
 		const frames = tree.rowFrame[depth], kinds = tree.profile.frameKind, scale = this.width / (to - from);
@@ -164,7 +165,8 @@ class Painter {
 				this.drawBox(row[i], boxLeft, top, boxRight - boxLeft);
 				continue;
 			}
-			const boxLook = matches && matches[frames[i]] ? -1 : kinds[frames[i]];
+			const boxLook = matches && matches[frames[i]] ? -1 : this.isDiff ?
+				Math.round(4 + 4 * changeOf(tree.before[row[i]], tree.after[row[i]])) : kinds[frames[i]];
 
 			if (boxLook === look && boxLeft - right < MIN_BOX / 2) {
 				right = boxRight;

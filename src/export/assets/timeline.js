@@ -94,7 +94,7 @@ class Timeline {
 		context.setTransform(scale, 0, 0, scale, 0, 0);
 		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
 		context.textBaseline = 'middle';
-		this.strips.forEach((strip, i) => this.drawStrip(strip, i * STRIP));
+		this.strips.forEach((strip, i) => this.drawStrip(strip, AXIS + i * STRIP));
 		this.drawAxis();
 		this.drawRange();
 		this.tellEnds();
@@ -128,23 +128,23 @@ class Timeline {
 		context.fillStyle = theme.soft;
 		for (let us = 0; us < this.duration; us += step) {
 			if (this.x(us) + 40 < this.width)
-				context.fillText(us ? seconds(us * 1000) : '0', this.x(us) + 3, this.height - AXIS / 2);
-			context.fillRect(Math.round(this.x(us)), this.height - AXIS, 1, 5);
+				context.fillText(us ? seconds(us * 1000) : '0', this.x(us) + 3, AXIS / 2 - 1);
+			context.fillRect(Math.round(this.x(us)), AXIS - 6, 1, 5);
 		}
 	}
 
 	drawRange() {
-		const { context, theme, range } = this, bottom = this.height - AXIS;
+		const { context, theme, range } = this, high = this.height - AXIS - 2;
 
 		if (!range)
 			return;
 		context.globalAlpha = 0.6;
 		context.fillStyle = theme.page;
-		context.fillRect(LABELS, 0, this.x(range[0]) - LABELS, bottom);
-		context.fillRect(this.x(range[1]), 0, this.width - this.x(range[1]), bottom);
+		context.fillRect(LABELS, AXIS, this.x(range[0]) - LABELS, high);
+		context.fillRect(this.x(range[1]), AXIS, this.width - this.x(range[1]), high);
 		context.globalAlpha = 1;
 		context.strokeStyle = theme.edge;
-		context.strokeRect(this.x(range[0]) + 0.5, 0.5, Math.max(1, this.x(range[1]) - this.x(range[0]) - 1), bottom - 2);
+		context.strokeRect(this.x(range[0]) + 0.5, AXIS - 0.5, Math.max(1, this.x(range[1]) - this.x(range[0]) - 1), high);
 	}
 
 	tellEnds() {
@@ -154,6 +154,7 @@ class Timeline {
 			const us = i ? to : from;
 
 			end.style.left = `${this.x(us)}px`;
+			end.style.top = `${AXIS}px`;
 			end.style.height = `${this.height - AXIS}px`;
 			end.setAttribute('aria-valuemin', '0');
 			end.setAttribute('aria-valuemax', String(Math.round(this.duration / 1000)));

@@ -1,0 +1,63 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: Apache-2.0
+// Takes the README's pictures of the viewer, light and dark.
+//
+// Usage: screenshots.mjs PROFILE.html [DIFFERENCE.html [FOLDER]]
+//
+// PROFILE.html has times: sonde profile --timestamps -F 199 -o PROFILE.html 10. Pictures go to docs/images. Needs the npm package playwright-core (a
+// folder that has it in its node_modules: $SONDE_NODE_PATH) and Debian's chromium.
+import { createRequire } from 'node:module';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [profile = '', difference = '', folder = 'docs/images'] = process.argv.slice(2);
+
+if (!profile) {
+	console.error('usage: screenshots.mjs PROFILE.html [DIFFERENCE.html [FOLDER]]');
+	process.exit(2);
+}
+const { chromium } = createRequire(path.join(process.env.SONDE_NODE_PATH || process.cwd(), 'x.js'))('playwright-core');
+const home = mkdtempSync(path.join(tmpdir(), 'sonde-screenshots-'));
+const context = await chromium.launchPersistentContext(home, {
+	executablePath: '/usr/bin/chromium',
+	viewport: { width: 1440, height: 900 },
+	args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
+		'--disable-sync'],
+});
+const tab = context.pages()[0] || await context.newPage();
+const pictures = [
+	['flamegraph', profile, async () => {}],
+	['timeline', profile, async () => {
+		await tab.selectOption('#timeline select', 'process');
+		const box = await tab.locator('#timeline canvas').boundingBox();
+
+		await tab.mouse.move(box.x + box.width * 0.45, box.y + 20);
+		await tab.mouse.down();
+		await tab.mouse.move(box.x + box.width * 0.7, box.y + 20, { steps: 3 });
+		await tab.mouse.up();
+	}],
+	['sandwich', profile, () => tab.evaluate(() => { // of the function with the most callers that has a share to speak of
+		const rows = functionsOf(viewer.tree).filter(row => row.total > viewer.tree.total[0] / 20);
+		const nrCallers = row => callersOf(viewer.tree, row.frame).children(0).length;
+
+		viewer.sandwich(rows.reduce((most, row) => nrCallers(row) > nrCallers(most) ? row : most).frame);
+	})],
+	['difference', difference, async () => {}],
+];
+
+try {
+	for (const scheme of ['light', 'dark']) {
+		await tab.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+		for (const [name, page, prepare] of pictures.filter(([, page]) => page)) {
+			await tab.goto(pathToFileURL(path.resolve(page)).href);
+			await prepare();
+			await tab.waitForTimeout(400); // it is drawn
+			await tab.screenshot({ path: path.join(folder, `${name}${scheme === 'dark' ? '-dark' : ''}.png`) });
+		}
+	}
+} finally {
+	await context.close();
+	rmSync(home, { recursive: true, force: true });
+}
