@@ -22,6 +22,7 @@ run_packages() {
 	libzstd-dev
 	libiberty-dev
 	libseccomp-dev
+	libcapstone-dev
 	EOF
 }
 
@@ -51,6 +52,7 @@ test_packages() {
 	golang-go go
 	nodejs node
 	npm npm
+	python3-pip pip3
 	ca-certificates
 	chromium chromium
 	qemu-system-x86 qemu-system-x86_64

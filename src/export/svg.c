@@ -17,7 +17,7 @@
 #define FRAME_HEIGHT  16
 #define TITLE_HEIGHT  36
 #define LINE_HEIGHT   15
-#define MIN_PIXELS    0.1 /* narrower frames are not drawn */
+#define MIN_PIXELS    0.5 /* narrower frames are not drawn */
 #define TEXT_PIXELS   21  /* nor text in narrower ones */
 #define COLUMN_PIXELS 7.2 /* of a letter, at 12 pixels height */
 #define HEAD_COLUMNS  160

@@ -12,6 +12,7 @@ CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.
 PLAYWRIGHT = "1.58.2" # the last that runs on Debian 12's Node.js 18
 PROFILES = {
 	"small": [], "big": ["1000"], # for every reader
+	"threads": ["threads"], "heap": ["heap"], # times and labels; several values
 	"huge": ["20000"], "empty": ["0"], "timed": ["1980", "timed"], "diff": ["3000", "diff"], # for the viewer: as large as a browser must bear, ...
 }
 
