@@ -35,7 +35,7 @@ static uint32_t number_in_names(uint32_t tgid)
 }
 
 /* jit-PID.dump */
-static bool is_dump(const char *path, uint32_t number)
+bool jit_files_is_dump(const char *path, uint32_t number)
 {
 	const char *slash = strrchr(path, '/');
 	char name[32];
@@ -44,10 +44,15 @@ static bool is_dump(const char *path, uint32_t number)
 	return slash && strcmp(slash + 1, name) == 0;
 }
 
-static void add_dump(struct jit_files *files, struct opener *opener, uint32_t tgid, uint32_t number, const char *path)
+static void add_dump(struct jit_files *files, struct opener *opener, uint32_t tgid, uint32_t number, bool is_ours, const char *path)
 {
-	if (files->nr < JIT_FILES_MAX && is_dump(path, number))
-		add(files, opener_open_own(opener, tgid, false, path, JIT_FILES_MAX_DUMP_BYTES));
+	if (files->nr < JIT_FILES_MAX && jit_files_is_dump(path, number))
+		add(files, opener_open_own(opener, tgid, is_ours, path, JIT_FILES_MAX_DUMP_BYTES));
+}
+
+void jit_files_add_dump(struct jit_files *files, struct opener *opener, uint32_t tgid, bool is_ours, const char *path)
+{
+	add_dump(files, opener, tgid, number_in_names(tgid), is_ours, path);
 }
 
 static void add_mapped_dumps(struct jit_files *files, struct opener *opener, uint32_t tgid, uint32_t number)
@@ -61,10 +66,10 @@ static void add_mapped_dumps(struct jit_files *files, struct opener *opener, uin
 	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
 	file = fopen(path, "re");
 	while (file && getline(&line, &capacity, file) > 0) {
-		if (!maps_line_parse(line, &event) || !is_dump(event.path, number) || strcmp(event.path, last) == 0)
+		if (!maps_line_parse(line, &event) || !jit_files_is_dump(event.path, number) || strcmp(event.path, last) == 0)
 			continue;
 		snprintf(last, sizeof(last), "%s", event.path); /* the same file again, in another mapping of it */
-		add_dump(files, opener, tgid, number, event.path);
+		add_dump(files, opener, tgid, number, false, event.path);
 	}
 }
 

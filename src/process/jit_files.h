@@ -19,6 +19,11 @@ struct jit_files {
 	int refusal;	     /* why the last one was not: negative errno */
 };
 
-/* Of a process that has ended, the perf map alone: what it had mapped is not known any more. `is_ours`: see opener_open_own. Fills ret_files in any case. */
+/* Of a process that has ended, the perf map alone; a jitdump of it, whose path the caller saw mapped, is added by jit_files_add_dump. `is_ours`: see
+ * opener_open_own. Fills ret_files in any case. */
 void jit_files_open(struct opener *opener, uint32_t tgid, bool is_ours, struct jit_files *ret_files);
+/* Nothing happens when the path is not that of a jitdump of the process. */
+void jit_files_add_dump(struct jit_files *files, struct opener *opener, uint32_t tgid, bool is_ours, const char *path);
+/* Is this what a process that calls itself `number` calls its jitdump? */
+bool jit_files_is_dump(const char *path, uint32_t number);
 void jit_files_done(struct jit_files *files);

@@ -8,12 +8,14 @@
 
 #include "base/number.h"
 #include "base/u64_map.h"
+#include "process/jit_files.h"
 #include "process/maps_line.h"
 
 /* Of one process. What is more is forgotten, the oldest first: a process may map for ever, and is not to end the run. */
 #define MAX_LIVE (1u << 14)
 #define MAX_PAST (1u << 14)
 #define EXIT_NS 100000000u /* its last ticks come after the kernel has said that it exits: its memory is still there */
+#define MAX_DUMPS 256 /* paths of ended processes' jitdumps */
 #define MIN_RESCAN 512 /* live mappings from which on it is asked whether they still are: the side-band does not tell of munmap */
 
 struct process {
@@ -25,12 +27,13 @@ struct process {
 	uint32_t nr_live, nr_past, live_capacity, past_capacity;
 	uint32_t rescan_at;                /* nr_live at which /proc is read again */
 	struct object_table *objects;      /* the table's */
+	char *dump;                        /* the jitdump that it had mapped when it ended, or NULL */
 };
 
 struct process_table {
 	struct process *processes;
 	uint32_t *changed;                 /* numbers of those whose `changed` is set; as much room as for processes */
-	uint32_t nr_processes, nr_changed, capacity, nr_alive;
+	uint32_t nr_processes, nr_changed, capacity, nr_alive, nr_dumps;
 	struct u64_map by_tgid;
 	struct object_table *objects;
 };
@@ -53,6 +56,7 @@ void process_table_free(struct process_table *table)
 	for (uint32_t i = 0; i < table->nr_processes; i++) {
 		free(table->processes[i].live);
 		free(table->processes[i].past);
+		free(table->processes[i].dump);
 	}
 	free(table->processes);
 	free(table->changed);
@@ -102,6 +106,12 @@ static int make_room(struct process_table *table)
 	return 0;
 }
 
+static void forget_dump(struct process_table *table, struct process *process)
+{
+	table->nr_dumps -= process->dump != NULL;
+	free(MOVE(process->dump));
+}
+
 /* The process, made alive and changed; NULL: no memory. Borrowed until the next call. */
 static struct process *enter_process(struct process_table *table, uint32_t tgid)
 {
@@ -116,6 +126,7 @@ static struct process *enter_process(struct process_table *table, uint32_t tgid)
 		*process = (struct process){ .tgid = tgid, .rescan_at = MIN_RESCAN, .objects = table->objects };
 	}
 	table->nr_alive += !process->alive;
+	forget_dump(table, process);
 	process->alive = true;
 	mark_changed(table, process);
 	return process;
@@ -326,12 +337,33 @@ int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32
 	return err;
 }
 
+/* Its mappings are forgotten soon, long before the report. Without memory it has none. */
+static void keep_dump(struct process_table *table, struct process *process)
+{
+	for (uint32_t i = 0; i < process->nr_live && !process->dump && table->nr_dumps < MAX_DUMPS; i++) {
+		const struct object *object = process->live[i].object == OBJECT_NONE ? NULL : object_table_at(table->objects, process->live[i].object);
+
+		if (!object || !jit_files_is_dump(object->path, process->tgid))
+			continue;
+		process->dump = strdup(object->path);
+		table->nr_dumps += process->dump != NULL;
+	}
+}
+
+const char *process_table_ended_dump(const struct process_table *table, uint32_t tgid)
+{
+	const struct process *process = find_process(table, tgid);
+
+	return process ? process->dump : NULL;
+}
+
 void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t time_ns)
 {
 	struct process *process = find_process(table, tgid);
 
 	if (!process || !process->alive)
 		return;
+	keep_dump(table, process);
 	if (end_all(process, time_ns + EXIT_NS)) /* no memory to remember them by: forget them */
 		clear_live(process);
 	process->alive = false;

@@ -63,4 +63,6 @@ MUST_CHECK int process_table_sweep(struct process_table *table, object_forgotten
 void process_table_renew_objects(struct process_table *table, bool (*is_one)(void *arg, uint32_t object), void *arg);
 /* Forgets mappings that ended before `time_ns`. */
 void process_table_prune(struct process_table *table, uint64_t time_ns);
+/* The jitdump that the process had mapped when it ended; NULL: none is known, or it lives. Borrowed until the table's next change. */
+const char *process_table_ended_dump(const struct process_table *table, uint32_t tgid);
 uint32_t process_table_nr_processes(const struct process_table *table); /* that live */

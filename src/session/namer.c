@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "process/jit_files.h"
 #include "process/opener.h"
+#include "session/bpf_code.h"
 #include "session/kernel_lines.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/name_answers.h"
@@ -27,6 +28,7 @@ struct namer {
 	const struct naming *naming;
 	struct profile *profile;
 	struct symbolizer *symbolizer;
+	struct kernel_code *programs; /* BPF's */
 	struct opener *opener;   /* of files that strangers name */
 	struct named *named; /* by place */
 	struct buffer locations; /* uint32_t each */
@@ -36,7 +38,7 @@ struct namer {
 struct namer *namer_new(const struct place_table *places, const struct process_table *processes, const struct naming *naming, struct profile *profile)
 {
 	struct namer *namer = calloc(1, sizeof(*namer));
-	uint32_t nr = place_nr(places);
+	uint32_t nr = place_nr(places), nr_programs = 0;
 
 	if (!namer)
 		return NULL;
@@ -44,7 +46,8 @@ struct namer *namer_new(const struct place_table *places, const struct process_t
 	namer->processes = processes;
 	namer->naming = naming;
 	namer->profile = profile;
-	namer->symbolizer = symbolizer_new(NULL);
+	if (!bpf_code_read(&namer->programs, &nr_programs))
+		namer->symbolizer = symbolizer_new(&(struct symbolizer_options){ .programs = namer->programs, .nr_programs = nr_programs });
 	namer->opener = opener_new();
 	namer->locations = BUFFER_INIT(LOCATIONS_BYTES_MAX);
 	namer->named = calloc(nr + 1, sizeof(*namer->named));
@@ -60,6 +63,7 @@ void namer_free(struct namer *namer)
 	if (!namer)
 		return;
 	symbolizer_free(namer->symbolizer);
+	free(namer->programs);
 	opener_free(namer->opener);
 	free(namer->named);
 	buffer_done(&namer->locations);
@@ -131,6 +135,16 @@ static int find_kernel_name(struct namer *namer, uint64_t kaddr, struct symbol_n
 		namer->kernel_hidden = true;
 	}
 	return err;
+}
+
+/* The address whose function the code of a place belongs to. */
+static uint64_t code_of(const struct namer *namer, const struct place *place)
+{
+	uint64_t address = place->in_elf ? place->elf_vaddr : place->pc;
+
+	if (!place->is_return)
+		return address;
+	return place->tgid ? address - 1 : symbolizer_kernel_call(namer->symbolizer, address);
 }
 
 /* Puts one location behind the others. 0 or -ENOMEM. */
@@ -281,11 +295,15 @@ static int read_jit(struct namer *namer, const struct asked *asked, const uint64
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
 	CLEANUP(jit_files_done) struct jit_files files;
 	struct account *account = profile_account(namer->profile);
+	const char *ended_dump = process_table_ended_dump(namer->processes, asked->source);
+	bool is_ours = asked->source == namer->naming->own_tgid;
 	struct name_answers answers;
 	struct diag diag = { 0 };
 	int err;
 
-	jit_files_open(namer->opener, asked->source, asked->source == namer->naming->own_tgid, &files);
+	jit_files_open(namer->opener, asked->source, is_ours, &files);
+	if (ended_dump)
+		jit_files_add_dump(&files, namer->opener, asked->source, is_ours, ended_dump);
 	if (files.nr_refused)
 		account_note(account, "%u files with names of the JIT code of process %u are not read: %s", files.nr_refused, asked->source, strerror(-files.refusal));
 	if (!files.nr)
@@ -390,7 +408,7 @@ int namer_read_files(struct namer *namer)
 
 		if (place->tgid || namer->naming->lines) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
 			asked[nr++] = (struct asked){ .in_elf = place->in_elf, .source = place->in_elf ? place->object : place->tgid, .place = i,
-						      .address = (place->in_elf ? place->elf_vaddr : place->pc) - place->is_return };
+						      .address = code_of(namer, place) };
 	}
 	qsort(asked, nr, sizeof(*asked), by_source);
 	for (uint32_t first = 0; first < nr; first = next) {
@@ -411,7 +429,7 @@ static int add_other(struct namer *namer, uint32_t number)
 	struct symbol_name name;
 	char text[320];
 
-	if (!place->tgid && !find_kernel_name(namer, place->pc - place->is_return, &name))
+	if (!place->tgid && !find_kernel_name(namer, code_of(namer, place), &name))
 		return add_locations(namer, number, &name, 1);
 	describe(namer, place, text, sizeof(text));
 	return add_locations(namer, number, &(struct symbol_name){ .name = text, .system_name = "", .file = "" }, 1);

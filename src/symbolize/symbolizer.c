@@ -14,6 +14,7 @@
 
 #define MAX_GO_FRAMES	 64
 #define MAX_DWARF_FRAMES 256
+#define MAX_STUB_BYTES	 4096 /* of BPF code that is no program: trampolines and dispatchers take at most a page */
 
 /* What was found for a key; NULL: there is nothing, don't look again. Owns the items. */
 struct cache {
@@ -35,6 +36,8 @@ struct names {
 struct symbolizer {
 	char *kallsyms_path, *debug_dir;
 	struct kallsyms *kallsyms;
+	const struct kernel_code *programs; /* the caller's */
+	uint32_t nr_programs;
 	bool lines;
 	const struct elf_file *fetched; /* NULL: none */
 	int kernel_err;	      /* 0: not asked yet, or there */
@@ -106,6 +109,8 @@ struct symbolizer *symbolizer_new(const struct symbolizer_options *options)
 	symbolizer->kallsyms_path = copy_or(options ? options->kallsyms_path : NULL, "/proc/kallsyms");
 	symbolizer->debug_dir = copy_or(options ? options->debug_dir : NULL, "/usr/lib/debug");
 	symbolizer->lines = options && options->lines;
+	symbolizer->programs = options ? options->programs : NULL;
+	symbolizer->nr_programs = options ? options->nr_programs : 0;
 	symbolizer->fetched = options ? options->fetched : NULL;
 	if (!symbolizer->kallsyms_path || !symbolizer->debug_dir) {
 		symbolizer_free(symbolizer);
@@ -144,6 +149,29 @@ static int answer(struct symbolizer *symbolizer, const char *system_name, uint64
 	return 0;
 }
 
+static bool is_bpf(const char *name)
+{
+	const char *module = strrchr(name, ' ');
+
+	return module && strcmp(module, " [bpf]") == 0;
+}
+
+static int compare_starts(const void *key, const void *item)
+{
+	uint64_t start = *(const uint64_t *)key, other = ((const struct kernel_code *)item)->start;
+
+	return start < other ? -1 : start > other;
+}
+
+static uint64_t bpf_size(const struct symbolizer *symbolizer, uint64_t start)
+{
+	const struct kernel_code *code = NULL;
+
+	if (symbolizer->nr_programs)
+		code = bsearch(&start, symbolizer->programs, symbolizer->nr_programs, sizeof(*code), compare_starts);
+	return code ? code->size_bytes : MAX_STUB_BYTES;
+}
+
 int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symbol_name *ret_name)
 {
 	const char *name;
@@ -158,7 +186,18 @@ int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symb
 	if (symbolizer->kernel_err)
 		return symbolizer->kernel_err;
 	err = kallsyms_find(symbolizer->kallsyms, kaddr, &name, &start);
+	if (!err && is_bpf(name) && kaddr - start >= bpf_size(symbolizer, start))
+		err = -ENOENT;
 	return err ? err : answer(symbolizer, name, start, ret_name);
+}
+
+uint64_t symbolizer_kernel_call(struct symbolizer *symbolizer, uint64_t kaddr)
+{
+	struct symbol_name name;
+
+	if (symbolizer_kernel(symbolizer, kaddr - 1, &name))
+		return kaddr - 1;
+	return strncmp(name.name, "__pfx_", 6) == 0 || strncmp(name.name, "__cfi_", 6) == 0 ? kaddr : kaddr - 1;
 }
 
 /* The best table there is: the file's own .symtab, the debug file's, the fetched one's, the file's .dynsym and .gnu_debugdata. NULL: none. */

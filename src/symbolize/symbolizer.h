@@ -12,8 +12,15 @@
 
 struct symbolizer;
 
+/* Code that the kernel's list names without a size: a BPF program's function. */
+struct kernel_code {
+	uint64_t start, size_bytes;
+};
+
 struct symbolizer_options {
 	const char *kallsyms_path; /* NULL: /proc/kallsyms */
+	const struct kernel_code *programs; /* BPF programs, by start. Borrowed */
+	uint32_t nr_programs;
 	const char *debug_dir;	   /* NULL: /usr/lib/debug */
 	const struct elf_file *fetched; /* a debug file from elsewhere (debug_file_take) for the one file that is asked about, after local ones; NULL: none. Borrowed */
 	bool lines;		   /* source lines and inlined functions of files by their DWARF; Go's own are told without */
@@ -34,6 +41,10 @@ void symbolizer_free(struct symbolizer *symbolizer);
 /* Kernel, its modules and BPF programs (whose names in kallsyms end in [module]; it stands in the name as "name [module]"). 0;
  * -ENOENT: no symbol; -EACCES: the kernel hides its addresses (kptr_restrict). */
 MUST_CHECK int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symbol_name *ret_name);
+/* Where to look for a frame of a kernel stack that is not its first: at the call, which is before the address that it returns to. Only that what an
+ * interrupt came upon stands among them, too, and the kernel does not say where: an address with padding before it, which has a name of its own
+ * (__pfx_, __cfi_) and never calls, is a function's first instruction and not the one behind a call. */
+uint64_t symbolizer_kernel_call(struct symbolizer *symbolizer, uint64_t kaddr);
 
 /* A file, known by the caller's number `object` (the same file, the same number, for the symbolizer's life). `elf` is borrowed until
  * symbolizer_free; `path` is where debug links are looked for beside it, and may be NULL. Its own .symtab, else the debug file's

@@ -247,6 +247,53 @@ static void the_kernel_is_read_once(void **state)
 	assert_int_equal(symbolizer_kernel(symbolizer, 0xffffffff81000210, &name), -ENOENT);
 }
 
+/* Their symbols have no sizes, and a program that is gone leaves a hole between others. */
+static void bpf_programs_end(void **state)
+{
+	static const char text[] = "ffffffffc0000000 t bpf_prog_1_a\t[bpf]\nffffffffc0000400 t bpf_prog_2_b\t[bpf]\nffffffffc0001000 t bpf_trampoline_7\t[bpf]\n";
+	static const struct kernel_code programs[] = { { 0xffffffffc0000000, 0x40 }, { 0xffffffffc0000400, 0x20 } };
+	static const struct {
+		uint64_t kaddr;
+		const char *name;
+	} cases[] = { { 0xffffffffc000003f, "bpf_prog_1_a [bpf]" }, { 0xffffffffc0000040, NULL }, { 0xffffffffc0000400, "bpf_prog_2_b [bpf]" },
+		      { 0xffffffffc0000420, NULL }, { 0xffffffffc0001fff, "bpf_trampoline_7 [bpf]" }, { 0xffffffffc0002000, NULL } };
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
+	CLEANUP(closep) int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	struct symbolizer_options options = { .programs = programs, .nr_programs = ARRAY_SIZE(programs) };
+	struct symbol_name name;
+	char path[64];
+
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	options.kallsyms_path = path;
+	symbolizer = symbolizer_new(&options);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(symbolizer_kernel(symbolizer, cases[i].kaddr, &name), cases[i].name ? 0 : -ENOENT);
+		if (cases[i].name)
+			assert_string_equal(name.name, cases[i].name);
+	}
+}
+
+static void an_interrupted_instruction_is_no_call(void **state)
+{
+	static const char text[] = "ffffffff81000000 t ends_with_a_call\nffffffff81000020 t next\nffffffff81000040 t __pfx_padded\nffffffff81000050 t padded\n"
+				   "ffffffff81000060 t __cfi_checked\nffffffff81000070 t checked\n";
+	static const uint64_t looked_for[][2] = { { 0xffffffff81000010, 0xffffffff8100000f }, { 0xffffffff81000020, 0xffffffff8100001f },
+						  { 0xffffffff81000050, 0xffffffff81000050 }, { 0xffffffff81000054, 0xffffffff81000053 },
+						  { 0xffffffff81000070, 0xffffffff81000070 }, { 0x1000, 0xfff } };
+	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
+	CLEANUP(closep) int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	struct symbolizer_options options = { 0 };
+	char path[64];
+
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	options.kallsyms_path = path;
+	symbolizer = symbolizer_new(&options);
+	for (size_t i = 0; i < ARRAY_SIZE(looked_for); i++)
+		assert_true(symbolizer_kernel_call(symbolizer, looked_for[i][0]) == looked_for[i][1]);
+}
+
 static void a_hidden_kernel_says_so(void **state)
 {
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
@@ -297,6 +344,7 @@ int main(void)
 		cmocka_unit_test(own_functions_have_names), cmocka_unit_test(the_vdso_has_names),
 		cmocka_unit_test(debug_links_are_followed), cmocka_unit_test(build_ids_are_followed),
 		cmocka_unit_test(the_kernel_is_read_once),  cmocka_unit_test(a_hidden_kernel_says_so),
+		cmocka_unit_test(bpf_programs_end),	    cmocka_unit_test(an_interrupted_instruction_is_no_call),
 		cmocka_unit_test(jit_code_has_names),
 	};
 

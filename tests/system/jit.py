@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Names of code that is made at run time: perf maps and jitdumps, by a writer whose stack is known, and by node and a JVM, which nobody here wrote; and
+BPF programs, whose code the kernel makes."""
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from harness import Background, Program, Stack, check, check_equal, check_exact, chain_error, find_tool, need_bpf, parse_folded, run, run_tests, scratch, skip, \
+	sonde, test, total
+
+INNER_LINES, CALL_LINE = {20, 21, 22}, 11 # of tests/programs/jitted.c; 21 is its loop
+
+
+def need_x86():
+	need_bpf()
+	if os.uname().machine != "x86_64":
+		skip("jitted writes code for x86-64")
+
+
+def folded(pid, *options, seconds=2):
+	return parse_folded(sonde("profile", "-f", "-a", "-U", "-F", 499, "-p", pid, *options, seconds, want=0).out)
+
+
+def is_chain(program):
+	chain = program.chains["jitted"]
+	return lambda stack: chain_error(stack, chain)
+
+
+def leave_no_map(pid):
+	for path in glob.glob("/tmp/perf-%d.map" % pid):
+		os.unlink(path)
+
+
+# --- a writer whose stack is known ------------------------------------------------------------------------------------------------------
+
+@test
+def names_of_a_jitdump():
+	need_x86()
+	with Program("jitted", os.path.dirname(scratch("x"))) as program:
+		return "%.4f" % check_exact(folded(program.pid), is_chain(program), at_least=50)
+
+
+@test
+def names_of_a_perf_map():
+	need_x86()
+	with Program("jitted", "map") as program:
+		try:
+			return "%.4f" % check_exact(folded(program.pid), is_chain(program), at_least=50)
+		finally:
+			leave_no_map(program.pid)
+
+
+def frames_of(report, sample):
+	"""[(name, base name of the file, line)], root to leaf."""
+	found = []
+	for number in report["stacks"][sample["user_stack"]][::-1]:
+		frame = report["frames"][number]
+		function = report["functions"][frame["function"]]
+		found.append((function["name"], function["file"], frame["line"]))
+	return found
+
+
+@test
+def lines_of_a_jitdump():
+	need_x86()
+	with Program("jitted", os.path.dirname(scratch("x"))) as program:
+		report = json.loads(sonde("profile", "--format", "json", "--lines", "-U", "-F", 499, "-p", program.pid, 2, want=0).out)
+
+	def error_of(stack):
+		jit = [frame for frame in stack.user if frame[0].startswith("jit_")]
+		if [frame[0] for frame in jit] != ["jit_outer", "jit_inner"] or any(frame[1] != "/made/up/source.jit" for frame in jit):
+			return "no such frames"
+		if jit[0][2] != CALL_LINE:
+			return "called in line %d" % jit[0][2]
+		return None if jit[1][2] in INNER_LINES else "in line %d" % jit[1][2]
+
+	class Lines(Stack):
+		def __str__(self):
+			return "%6d %s" % (self.count, self.user)
+	stacks = [Lines(sample["comm"], frames_of(report, sample), [], sample["values"][0]) for sample in report["samples"]]
+	share = check_exact(stacks, error_of, at_least=50)
+	in_loop = sum(stack.count for stack in stacks if stack.user[-1][2] == 21)
+	check(in_loop > total(stacks) * 0.9, "%d of %d samples are in the loop" % (in_loop, total(stacks)))
+	return "%.4f" % share
+
+
+@test
+def jitdump_of_a_command_that_has_ended():
+	"""Wherever it is: we started the command. And a longer run than what mappings of the ended are remembered for (2 s)."""
+	need_x86()
+	with Program("jitted", os.path.dirname(scratch("x"))) as program: # builds it, and says what its chain is
+		error_of, path = is_chain(program), program.argv[0]
+	elsewhere = os.path.join(os.getcwd(), "jit-of-tests")
+	os.makedirs(elsewhere, exist_ok=True)
+	try:
+		result = sonde("profile", "-f", "-a", "-U", "-F", 499, "-o", scratch("ended.folded"), "--", path, "1.5", elsewhere, want=0)
+		with open(scratch("ended.folded"), encoding="utf-8") as file:
+			stacks = [stack for stack in parse_folded(file.read()) if "run" in stack.user]
+		check(stacks, lambda: str(result))
+		return "%.4f" % check_exact(stacks, error_of, at_least=50)
+	finally:
+		for name in os.listdir(elsewhere):
+			os.unlink(os.path.join(elsewhere, name))
+		os.rmdir(elsewhere)
+
+
+@test
+def jitdump_of_a_process_that_has_ended():
+	"""Nobody's command: below /tmp only, where everybody may write; and 4 s before the report."""
+	need_x86()
+	folder = os.path.dirname(scratch("x"))
+	if not folder.startswith("/tmp/"):
+		skip("the directory of this test is not below /tmp")
+	with Program("jitted", folder) as program:
+		error_of = is_chain(program)
+		with Background("profile", "-f", "-a", "-U", "-F", 499, "-p", program.pid) as profiler:
+			time.sleep(3) # sampling begins within one of them
+			program.process.kill()
+			program.process.wait()
+			time.sleep(4)
+			profiler.send(signal.SIGINT)
+			result = profiler.finish()
+	check(result.code in (0, 130), lambda: str(result))
+	return "%.4f" % check_exact(parse_folded(result.out), error_of, at_least=50)
+
+
+# --- writers that nobody here wrote -----------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+function spinAlone(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
+function callsSpin(n) { let s = 0; for (let i = 0; i < 200; i++) s ^= spinAlone(n); return s; }
+let sum = 0;
+const begin = Date.now();
+let late = null;
+console.log("ready");
+while (Date.now() - begin < Number(process.argv[2])) {
+	sum ^= callsSpin(20000);
+	if (!late && Date.now() - begin > 1200)
+		late = new Function("n", "return (function appearsLate(n) { let s = 1; for (let i = 0; i < n; i++) s = (s * 33 + i) | 0; return s; })(n);");
+	for (let i = 0; late && i < 100; i++)
+		sum ^= late(20000);
+}
+console.log(sum);
+"""
+
+
+def node_stacks(*options):
+	"""Of the script while it runs."""
+	need_bpf()
+	node = find_tool("node")
+	if not node:
+		skip("no node")
+	with open(scratch("spin.js"), "w", encoding="ascii") as file:
+		file.write(SCRIPT)
+	with subprocess.Popen([node, *options, scratch("spin.js"), "60000"], cwd=os.path.dirname(scratch("x")), stdout=subprocess.PIPE) as process:
+		try:
+			process.stdout.readline()
+			return folded(process.pid, seconds=4)
+		finally:
+			process.kill()
+			process.wait()
+			leave_no_map(process.pid)
+
+
+def check_javascript(stacks):
+	"""The three functions, the last of which was not there when sampling began; callers are above what they call."""
+	seen = {name: sum(stack.count for stack in stacks if any(re.match(r"JS:.?%s " % name, frame) for frame in stack.user)) for name in
+		("spinAlone", "callsSpin", "appearsLate")}
+	check(all(count >= 20 for count in seen.values()), lambda: "%s\n%s" % (seen, "\n".join(map(str, stacks[:10]))))
+	for stack in stacks:
+		names = [match.group(1) for match in (re.match(r"JS:.?(spinAlone|callsSpin|appearsLate) ", frame) for frame in stack.user) if match]
+		check("appearsLate" not in names or names == ["appearsLate"], lambda: str(stack))
+	return ", ".join("%s %d of %d" % (name, count, total(stacks)) for name, count in seen.items())
+
+
+@test
+def node_with_a_perf_map():
+	return check_javascript(node_stacks("--perf-basic-prof"))
+
+
+@test
+def node_with_a_jitdump():
+	"""A command that ends: V8 writes through a buffer, so that while it runs the last functions are not in the file."""
+	need_bpf()
+	node = find_tool("node")
+	if not node:
+		skip("no node")
+	with open(scratch("spin.js"), "w", encoding="ascii") as file:
+		file.write(SCRIPT)
+	sonde("profile", "-f", "-a", "-U", "-F", 499, "-o", scratch("node.folded"), "--", node, "--perf-prof", scratch("spin.js"), "4000", want=0,
+		cwd=os.path.dirname(scratch("x")))
+	with open(scratch("node.folded"), encoding="utf-8") as file:
+		return check_javascript(parse_folded(file.read()))
+
+
+JAVA = """
+public class Spin {
+	static volatile long sink;
+	static long spinAlone(int n) { long s = 0; for (int i = 0; i < n; i++) s = s * 31 + i; return s; }
+	static long callsSpin(int n) { long s = 0; for (int i = 0; i < 200; i++) s ^= spinAlone(n); return s; }
+	public static void main(String[] a) { System.out.println("ready"); System.out.flush(); long begin = System.nanoTime();
+		while (System.nanoTime() - begin < 60_000_000_000L) sink ^= callsSpin(20000); }
+}
+"""
+
+
+@test
+def java_with_a_perf_map():
+	"""By jcmd Compiler.perfmap while it runs, as of openjdk 17."""
+	need_bpf()
+	java, jcmd = find_tool("java"), find_tool("jcmd")
+	if not java or not jcmd:
+		skip("no java")
+	with open(scratch("Spin.java"), "w", encoding="ascii") as file:
+		file.write(JAVA)
+	with subprocess.Popen([java, "-XX:+PreserveFramePointer", "-XX:CompileCommand=dontinline,Spin.*", "-XX:CompileCommand=quiet", scratch("Spin.java")],
+		stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+		try:
+			process.stdout.readline()
+			for _ in range(5): # what is compiled once more after the map was made is not in it
+				time.sleep(1)
+				made = run([jcmd, process.pid, "Compiler.perfmap"])
+				if made.code or not os.path.exists("/tmp/perf-%d.map" % process.pid):
+					skip("this JVM makes no perf map: %s" % (made.out + made.err)[-200:])
+				stacks = folded(process.pid)
+				spinning = [stack for stack in stacks if any(re.search(r"Spin(\.|::)spinAlone", frame) for frame in stack.user)]
+				if total(spinning) * 2 > total(stacks) and total(spinning) >= 50:
+					break
+		finally:
+			process.kill()
+			process.wait()
+			leave_no_map(process.pid)
+	check(total(spinning) * 2 > total(stacks) and total(spinning) >= 50, lambda: "\n".join(map(str, stacks[:10])))
+	return "%d of %d" % (total(spinning), total(stacks))
+
+
+# --- BPF programs -----------------------------------------------------------------------------------------------------------------------
+
+class Busy(Program):
+	"""bpf_busy, with the name that the kernel gives its program."""
+
+	def read_line(self, line):
+		if line.startswith("bpf "):
+			self.name = line[4:] + " [bpf]"
+		return super().read_line(line)
+
+
+def runners(stacks):
+	"""Stacks of what is called by the kernel's function that runs a program over and over, and what stands below it."""
+	found = []
+	for stack in stacks:
+		at = next((i for i, frame in enumerate(stack.kernel) if re.match(r"bpf_test_run(\.\w+)*$", frame)), None)
+		if at is not None and at + 1 < len(stack.kernel):
+			found.append((stack, stack.kernel[at + 1]))
+	return found
+
+
+def need_named_bpf():
+	need_bpf()
+	with open("/proc/kallsyms", encoding="ascii") as file:
+		if not any(int(line.split(" ", 1)[0], 16) for _, line in zip(range(100), file)):
+			skip("the kernel hides its addresses")
+
+
+@test
+def bpf_program_by_name():
+	need_named_bpf()
+	with Busy("bpf_busy") as program:
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-p", program.pid, 2, want=0).out)
+	named = sum(stack.count for stack, below in runners(stacks) if below == program.name and stack.kernel[-1] == program.name)
+	others = {frame for stack in stacks for frame in stack.kernel if frame.endswith("[bpf]")} - {program.name}
+	check(named * 2 > total(stacks) and named >= 50, lambda: "\n".join(map(str, stacks[:10])))
+	check(not others, "%s" % others)
+	return "%d of %d" % (named, total(stacks))
+
+
+@test
+def bpf_program_that_was_unloaded():
+	"""Its address goes to nobody: neither to the program beside it, nor to one of ours."""
+	need_named_bpf()
+	with Busy("bpf_busy") as program:
+		with Background("profile", "-f", "-a", "-F", 499, "-p", program.pid) as profiler:
+			time.sleep(3) # sampling begins within one of them
+			os.kill(program.pid, signal.SIGUSR1)
+			time.sleep(1)
+			with open("/proc/kallsyms", encoding="ascii") as file:
+				check(not any(program.name.split()[0] in line for line in file), "it is still there")
+			profiler.send(signal.SIGINT)
+			result = profiler.finish()
+	stacks = parse_folded(result.out)
+	nameless = sum(stack.count for stack, below in runners(stacks) if below == "[unknown]")
+	wrong = {frame for stack in stacks for frame in stack.kernel if frame.endswith("[bpf]")}
+	check(not wrong, "%s" % wrong)
+	check(nameless * 2 > total(stacks) and nameless >= 50, lambda: "\n".join(map(str, stacks[:10])))
+	return "%d of %d" % (nameless, total(stacks))
+
+
+if __name__ == "__main__":
+	run_tests()
