@@ -8,6 +8,7 @@
 #include "base/json_read.h"
 #include "base/protobuf_read.h"
 #include "import/importer.h"
+#include "import/perf_data.h"
 
 #define TEXT_BYTES	((size_t)1 << 20) /* of one name, label or comment */
 #define BUDGET_PER_BYTE 64
@@ -31,6 +32,8 @@ static int (*const readers[])(struct importer *importer) = {
 	[IMPORT_PPROF] = read_pprof,
 	[IMPORT_FOLDED] = read_folded,
 	[IMPORT_JSON] = read_json,
+	[IMPORT_PERF_SCRIPT] = read_perf_script,
+	[IMPORT_OTLP] = read_otlp,
 };
 
 const char *import_format_name(enum import_format format)
@@ -92,7 +95,24 @@ static int detect_json(const char *bytes, size_t size, struct diag *diag, enum i
 	return unknown(diag, r.bad ? "no whole JSON" : "JSON of a kind that is not known");
 }
 
-/* pprof has its texts in field 6. */
+/* perf script's frames are indented, and its lines end in ":" or "(file)": those of folded stacks in a number. */
+static bool is_perf_script(const char *bytes, size_t size)
+{
+	const char *pos = bytes, *end = bytes + (size < LOOK_BYTES ? size : LOOK_BYTES);
+
+	while (pos < end) {
+		const char *newline = memchr(pos, '\n', (size_t)(end - pos)), *last = newline ? newline : end;
+
+		while (last > pos && strchr(" \t\r", last[-1]) && last[-1])
+			last--;
+		if (last > pos && *pos != '#' && (*pos == ' ' || *pos == '\t' || last[-1] == ')' || last[-1] == ':'))
+			return true;
+		pos = newline ? newline + 1 : end;
+	}
+	return false;
+}
+
+/* pprof has its texts in field 6, OTLP has two fields. */
 static int detect_binary(const void *bytes, size_t size, struct diag *diag, enum import_format *ret_format)
 {
 	struct reader message = reader_of(bytes, size);
@@ -105,6 +125,10 @@ static int detect_binary(const void *bytes, size_t size, struct diag *diag, enum
 		*ret_format = IMPORT_PPROF;
 		return 0;
 	}
+	if (!message.bad && (seen == 1u << 1 || seen == (1u << 1 | 1u << 2)) && field.number <= 2) {
+		*ret_format = IMPORT_OTLP;
+		return 0;
+	}
 	return unknown(diag, "of no known format");
 }
 
@@ -115,13 +139,17 @@ int import_detect(const void *bytes, size_t size, struct diag *diag, enum import
 
 	if (!size)
 		return unknown(diag, "empty");
+	if (perf_data_is(bytes, size)) {
+		*ret_format = IMPORT_PERF_DATA;
+		return 0;
+	}
 	if (!is_text(text, size))
 		return detect_binary(bytes, size, diag, ret_format);
 	while (at < size && strchr(" \t\r\n", text[at]) && text[at])
 		at++;
 	if (at < size && text[at] == '{')
 		return detect_json(text, size, diag, ret_format);
-	*ret_format = IMPORT_FOLDED;
+	*ret_format = is_perf_script(text, size) ? IMPORT_PERF_SCRIPT : IMPORT_FOLDED;
 	return 0;
 }
 
@@ -163,7 +191,7 @@ int import_read(const void *bytes, size_t size, enum import_format format, struc
 		.text = BUFFER_INIT(TEXT_BYTES),
 		.budget = (uint64_t)size * BUDGET_PER_BYTE + BUDGET_ANYHOW,
 	};
-	int err = readers[format](&importer);
+	int err = format < ARRAY_SIZE(readers) ? readers[format](&importer) : unknown(diag, "more than a file");
 
 	if (err == -ENOMEM && importer.text.err == -EFBIG)
 		err = diag_errno(diag, EFBIG, "a text in it is longer than %zu bytes", TEXT_BYTES);

@@ -78,6 +78,32 @@ uint32_t import_named(struct importer *importer, const char *name, size_t size, 
 	return location == PROFILE_NONE || u64_map_add(&importer->names, hash, location) ? PROFILE_NONE : location;
 }
 
+bool import_is_kernel_path(const char *path)
+{
+	size_t size = strlen(path);
+
+	if (!strncmp(path, "[kernel", 7) || !strncmp(path, "[guest.kernel", 13))
+		return true;
+	return (size > 3 && !strcmp(path + size - 3, ".ko")) || (size > 7 && strstr(path + size - 7, ".ko."));
+}
+
+uint32_t import_nameless(struct importer *importer, uint32_t path_string, bool is_kernel)
+{
+	const char *path = profile_string_text(importer->profile, path_string), *slash = strrchr(path, '/');
+	struct profile_function function = { 0 };
+	char name[256];
+
+	path = slash ? slash + 1 : path;
+	if (is_kernel)
+		snprintf(name, sizeof(name), "[kernel]");
+	else if (*path == '[')
+		snprintf(name, sizeof(name), "%s", path);
+	else
+		snprintf(name, sizeof(name), "[%s]", *path ? path : "unknown");
+	function.name = function.system_name = import_string(importer, name, strlen(name));
+	return function.name == PROFILE_NONE ? PROFILE_NONE : profile_function(importer->profile, &function);
+}
+
 void import_begin(struct importer *importer)
 {
 	importer->nr_frames = 0;
@@ -132,10 +158,11 @@ static void reverse(uint32_t *from, uint32_t nr)
 int import_close(struct importer *importer)
 {
 	const uint32_t half = IMPORT_MAX_FRAMES / 2;
-	uint32_t turn = importer->nr_left_out % half, *second = importer->frames + half, mark;
+	uint32_t turn = importer->nr_left_out % half, *second, mark;
 
 	if (!importer->nr_left_out)
 		return 0;
+	second = importer->frames + half;
 	reverse(second, turn);
 	reverse(second + turn, half - turn);
 	reverse(second, half);

@@ -21,6 +21,7 @@
 	X(COMMENTS, "comments are left out") \
 	X(PATTERNS, "patterns of frames to be hidden are left out: all frames are shown") \
 	X(LINES, "lines are no stack with a number and are left out") \
+	X(BOOT, "samples have times since the machine's start, not since 1970: they are kept as they are") \
 	X(PARTS, "numbers are not whole: what is behind the point is left out")
 
 #define X(id, text) IMPORT_LOSS_##id,
@@ -46,11 +47,17 @@ struct importer {
 MUST_CHECK int read_pprof(struct importer *importer);
 MUST_CHECK int read_folded(struct importer *importer);
 MUST_CHECK int read_json(struct importer *importer);
+MUST_CHECK int read_perf_script(struct importer *importer);
+MUST_CHECK int read_otlp(struct importer *importer);
 
 /* A text of the file as a string of the profile; NULs become '?'. PROFILE_NONE: no memory. */
 uint32_t import_string(struct importer *importer, const void *text, size_t size);
 /* A frame of which only the name is known, or also the pc (else 0). PROFILE_NONE: no memory. */
 uint32_t import_named(struct importer *importer, const char *name, size_t size, enum frame_kind kind);
+/* The function of an address of which no name is known: its file (a string) in brackets. PROFILE_NONE: no memory. */
+uint32_t import_nameless(struct importer *importer, uint32_t path, bool is_kernel);
+/* "[kernel.kallsyms]", a module. */
+bool import_is_kernel_path(const char *path);
 /* native, or what sonde's own names in brackets say: a mark, a missed side. */
 enum frame_kind import_kind_of(const char *name, size_t size);
 

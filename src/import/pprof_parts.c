@@ -15,15 +15,6 @@ enum { LINE_FUNCTION_ID = 1, LINE_LINE, LINE_COLUMN };
 enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM, LABEL_NUM_UNIT };
 
-static bool is_kernel_path(const char *path)
-{
-	size_t size = strlen(path);
-
-	if (!strncmp(path, "[kernel", 7) || !strncmp(path, "[guest.kernel", 13))
-		return true;
-	return (size > 3 && !strcmp(path + size - 3, ".ko")) || (size > 7 && strstr(path + size - 7, ".ko."));
-}
-
 int pprof_read_mapping(struct pprof_reader *reader, struct reader message)
 {
 	struct profile *profile = reader->importer->profile;
@@ -52,7 +43,7 @@ int pprof_read_mapping(struct pprof_reader *reader, struct reader message)
 	if (err)
 		return err;
 	at->path = mapping.path;
-	at->is_kernel = is_kernel_path(profile_string_text(profile, mapping.path));
+	at->is_kernel = import_is_kernel_path(profile_string_text(profile, mapping.path));
 	at->number = at->is_kernel ? PROFILE_NONE : profile_mapping(profile, &mapping);
 	if (!at->is_kernel && at->number == PROFILE_NONE)
 		return -ENOMEM;
@@ -93,25 +84,6 @@ int pprof_read_function(struct pprof_reader *reader, struct reader message)
 		function.name = function.system_name;
 	number = profile_function(reader->importer->profile, &function);
 	return number == PROFILE_NONE ? -ENOMEM : id_table_add(&reader->functions, id, number);
-}
-
-/* Where no function is known: the file in brackets. */
-static uint32_t nameless(struct pprof_reader *reader, const struct pprof_mapping *mapping, bool is_kernel)
-{
-	struct profile *profile = reader->importer->profile;
-	const char *path = mapping ? profile_string_text(profile, mapping->path) : "", *slash = strrchr(path, '/');
-	struct profile_function function = { 0 };
-	char name[256];
-
-	path = slash ? slash + 1 : path;
-	if (is_kernel)
-		snprintf(name, sizeof(name), "[kernel]");
-	else if (*path == '[')
-		snprintf(name, sizeof(name), "%s", path);
-	else
-		snprintf(name, sizeof(name), "[%s]", *path ? path : "unknown");
-	function.name = function.system_name = import_string(reader->importer, name, strlen(name));
-	return function.name == PROFILE_NONE ? PROFILE_NONE : profile_function(profile, &function);
 }
 
 static int add_line(struct pprof_reader *reader, const struct profile_location *location)
@@ -214,7 +186,7 @@ int pprof_read_location(struct pprof_reader *reader, struct reader message)
 	}
 	if (!err && !head.nr_lines) {
 		location.is_inlined = 0;
-		location.function = nameless(reader, mapping, location.kind == FRAME_KERNEL);
+		location.function = import_nameless(reader->importer, mapping ? mapping->path : PROFILE_EMPTY_STRING, location.kind == FRAME_KERNEL);
 		err = add_line(reader, &location);
 	}
 	at->nr_lines = reader->nr_lines - at->first_line;

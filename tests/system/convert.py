@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sonde convert: files of other tools are read, each way from format to format keeps the stacks, what is wrong is refused with a line that says what to do. Needs neither BPF nor
+rights. SONDE_GOLDEN_UPDATE=1 writes the expected files anew."""
+import glob
+import gzip
+import os
+
+from harness import ROOT, check, check_equal, run_tests, scratch, sonde, test
+
+GOLDEN = os.path.join(ROOT, "tests", "golden", "import")
+INPUTS = [path for path in sorted(glob.glob(os.path.join(GOLDEN, "*"))) if os.path.isfile(path) and not path.endswith(".md")]
+MADE_UP = os.path.join(ROOT, "tests", "golden", "export", "profile.json")
+BETWEEN = ("json", "pprof", "otlp")
+
+
+def folded(path, *options):
+	return sonde("convert", path, "--format", "folded", *options, want=0).out
+
+
+def stacks(text):
+	"""Lines of equal counts stand in any order."""
+	return sorted(text.splitlines())
+
+
+@test
+def files_of_other_tools():
+	check(len(INPUTS) >= 6, lambda: "too few inputs: %r" % INPUTS)
+	for path in INPUTS:
+		expected = os.path.join(GOLDEN, "expected", os.path.basename(path) + ".folded")
+		out = folded(path)
+		if os.environ.get("SONDE_GOLDEN_UPDATE"):
+			with open(expected, "w", encoding="utf-8") as file:
+				file.write(out)
+		with open(expected, encoding="utf-8") as file:
+			check_equal(stacks(out), stacks(file.read()), os.path.basename(path))
+
+
+@test
+def ways_between_formats():
+	for path in [*INPUTS, MADE_UP]:
+		shown = ("--value", "inuse_space") if "heap" in path else () # OTLP does not say which
+		direct = stacks(folded(path, *shown))
+		for name in BETWEEN:
+			between = scratch("between." + name)
+			sonde("convert", path, between, "--format", name, want=0)
+			check_equal(stacks(folded(between, *shown)), direct, "%s by %s" % (os.path.basename(path), name))
+
+
+@test
+def json_is_all_of_it():
+	again = scratch("again.json")
+	sonde("convert", MADE_UP, again, want=0)
+	with open(MADE_UP, "rb") as a, open(again, "rb") as b:
+		check(a.read() == b.read(), "JSON to JSON changes something")
+
+
+@test
+def pipes_and_several_outputs():
+	with open(MADE_UP, "rb") as file:
+		out = sonde("convert", "-", "-", "--format", "folded", stdin=file, want=0).out
+	check_equal(out, folded(MADE_UP), "from a pipe")
+	one, other, third = scratch("one.folded"), scratch("other.pb.gz"), scratch("third.html")
+	sonde("convert", MADE_UP, one, "-o", other, "-o", third, want=0)
+	check(all(os.path.getsize(path) > 100 for path in (one, other, third)), "an output is missing")
+	values = sonde("convert", os.path.join(GOLDEN, "go-heap.pb.gz"), "--format", "folded", "--value", "alloc_objects", want=0).out
+	check(values != folded(os.path.join(GOLDEN, "go-heap.pb.gz")), "--value changes nothing")
+
+
+@test
+def what_is_refused():
+	gone, cut, bad, out = scratch("gone.pb.gz"), scratch("cut.pb.gz"), scratch("bad.pb"), scratch("out.folded")
+	with open(os.path.join(GOLDEN, "go-cpu.pb.gz"), "rb") as file:
+		packed = file.read()
+	with open(cut, "wb") as file:
+		file.write(packed[:-40])
+	with open(bad, "wb") as file:
+		file.write(gzip.decompress(packed)[:-3])
+	for arguments, code, says in (
+			((gone, out), 1, "No such file"), ((cut, out), 1, "cut off at byte"), ((bad, out, "--from", "pprof"), 1, "at byte"), ((MADE_UP, out, "--from", "pprof"), 1, "bad pprof"),
+			((MADE_UP, out, "--from", "nonsense"), 2, "there are: pprof"), ((MADE_UP, scratch("x.nonsense")), 2, "--format"), ((), 2, "INPUT OUTPUT"),
+			((MADE_UP, out, "-o", out), 2, "twice"), ((MADE_UP, out, "--value", "nonsense"), 2, "it has: samples"), ((MADE_UP, scratch("nowhere") + "/x.html"), 1, "cannot write"),
+			(("/dev/null", out), 1, "empty")):
+		result = sonde("convert", *arguments)
+		check(result.code == code and says in result.err and len(result.err.splitlines()) == 1, lambda result=result, says=says: "want %r: %s" % (says, result))
+		check(not os.path.exists(out), "an output was left behind")
+
+
+run_tests()
