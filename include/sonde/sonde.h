@@ -99,7 +99,9 @@ struct sonde_profile;
 struct sonde_read_options { /* zero means default */
 	size_t size;            /* sizeof(struct sonde_read_options), for later versions */
 	const char *format;     /* by sonde_read_format_name; NULL: by what stands in the file */
-	uint64_t max_bytes;     /* of the file, and of what it unpacks to; 4 GiB */
+	uint64_t max_bytes;     /* of the file, and of what it unpacks to; 4 GiB. Of perf.data only when it is gzipped */
+	bool no_lines;          /* perf.data: source lines and inlined functions are not looked up */
+	bool timestamps;        /* perf.data: each sample for itself, with its time */
 };
 
 struct sonde_write_options { /* zero means default */

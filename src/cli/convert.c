@@ -14,7 +14,7 @@ struct convert_arguments {
 	const char *input, *output;
 	struct option_texts outputs;
 	const char *from, *format, *value;
-	bool delimited, annotate, offsets, threads;
+	bool delimited, annotate, offsets, threads, no_lines, timestamps;
 };
 
 static const char *read_format_at(uint32_t i)
@@ -35,6 +35,8 @@ static const struct option_spec options[] = {
 	{ .group = "What is read", .metavar = "INPUT", .kind = OPTION_TEXT, FIELD(input), .values = OPTION_VALUES_FILE,
 	  .help = "the profile, gzipped or not; - is standard input. Its format is found out by what stands in it" },
 	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = read_format_at, .help = "the format of INPUT, whatever it looks like" },
+	{ .name = "no-lines", .kind = OPTION_FLAG, FIELD(no_lines), .help = "of perf.data: do not look up source lines and inlined functions" },
+	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "of perf.data: keep the time of each sample, for the formats that can carry it" },
 	{ .group = "How it is written", .metavar = "OUTPUT", .kind = OPTION_TEXT, FIELD(output), .values = OPTION_VALUES_FILE,
 	  .help = "the file to write, in the format that its suffix names; - is standard output, which it is without this, too" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
@@ -51,6 +53,7 @@ static const struct option_spec options[] = {
 static const struct verb_example examples[] = {
 	{ "sonde convert cpu.pb.gz cpu.html", "a flame graph of a pprof file" },
 	{ "sonde convert x.json x.pb.gz", "for go tool pprof" },
+	{ "sonde convert perf.data x.html", "a flame graph of what perf record recorded" },
 	{ "sonde convert x.folded -o x.html -o x.pb.gz", "several at once" },
 	{ "sonde convert - --format folded <x.pb.gz", "from and to pipes" },
 	{ NULL, NULL },
@@ -82,7 +85,7 @@ static int failed(const struct sonde_profile *profile)
 /* Reads, and says what could not be kept. */
 static int read_input(struct sonde_profile *profile, const struct convert_arguments *arguments)
 {
-	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from };
+	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .no_lines = arguments->no_lines, .timestamps = arguments->timestamps };
 	const char *warning;
 	int err = sonde_profile_read(profile, arguments->input, &read);
 

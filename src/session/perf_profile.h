@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perf_profile: a recording of `perf record` becomes a profile: its processes are followed as they were, stacks that it holds as memory (--call-graph dwarf) are walked by our own
- * tables, and files on disk give names and lines when they are those that were recorded. One thread. docs/internals/perf-data.md */
+/* perf_profile: a recording of `perf record` becomes a profile: its processes are followed as they were, stacks that it holds as memory
+ * (--call-graph dwarf) are walked by our own tables, and files on disk give names and lines when they are those that were recorded. One thread. docs/internals/perf-data.md */
 #pragma once
 #include <stdbool.h>
 

@@ -93,7 +93,7 @@ static void note_reading(const struct perf_import *import)
 	if (import->nr_guest)
 		account_note(account, "%" PRIu64 " samples are of virtual machines: their stacks have no frames", import->nr_guest);
 	if (import->nr_bad_chain)
-		account_note(account, "%" PRIu64 " call chains make no sense from some frame on", import->nr_bad_chain);
+		account_note(account, "%" PRIu64 " call chains of frame pointers lead to what is no code: they are marked, and end there", import->nr_bad_chain);
 	if (import->has_unwalkable)
 		account_note(account, "stacks that were recorded as memory are not walked: they lack registers, or are of another kind of machine (%s)", info->arch);
 }

@@ -64,6 +64,7 @@ static uint64_t weight_of(const struct perf_data_event *event, const struct perf
 
 struct chain { /* of one side, in import->frames */
 	uint32_t first, nr;
+	bool is_broken; /* what follows was no address */
 };
 
 /* Takes the call chain apart at its marks. Each side's first frame was interrupted; the others are return addresses. */
@@ -87,8 +88,9 @@ static void take_chain(struct perf_import *import, const struct perf_data_sample
 		}
 		if (!side)
 			continue;
-		if (side == user && pc & SONDE_FRAME_RETURN) { /* no user's address */
+		if (side == user && pc & SONDE_FRAME_RETURN) { /* code without frame pointers has other things there */
 			import->nr_bad_chain++;
+			user->is_broken = true;
 			return;
 		}
 		import->frames[nr++] = side == user && side->nr ? pc | SONDE_FRAME_RETURN : pc;
@@ -120,6 +122,8 @@ static int add_user(struct perf_import *import, const struct perf_data_record *r
 	import->has_unwalkable |= sample->stack_bytes > 0;
 	if (!chain->nr)
 		return 0;
+	if (chain->is_broken)
+		stop = SONDE_STOP_NO_MAPPING;
 	import->account->stopped[stop]++;
 	return perf_book_user(import->book, tgid, record->time_ns, import->frames + chain->first, chain->nr, chain->nr, stop, ret_stack);
 }

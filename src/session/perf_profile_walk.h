@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perf_profile_walk: walks a stack that a recording holds as registers and memory, by the unwind tables of the files that were mapped. A file's table is made when a stack comes to
- * it. One thread. */
+/* perf_profile_walk: walks a stack that a recording holds as registers and memory, by the unwind tables of the files that were mapped. A file's table is
+ * made when a stack comes to it. One thread. */
 #pragma once
 #include <stdbool.h>
 
@@ -20,4 +20,5 @@ void perf_walk_changed(struct perf_walk *walk);
 /* Does the sample hold what is needed, of a machine such as ours? */
 bool perf_walk_can(const struct perf_data_sample *sample);
 /* `asked_bytes`: of each stack, the recording was to hold at most. 0, -ENOMEM. The frames are borrowed until the next call. */
-MUST_CHECK int perf_walk_run(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns, const struct perf_data_sample *sample, uint32_t asked_bytes, struct raw_stack *ret_stack);
+MUST_CHECK int perf_walk_run(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns, const struct perf_data_sample *sample, uint32_t asked_bytes,
+			     struct raw_stack *ret_stack);

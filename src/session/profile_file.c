@@ -10,7 +10,9 @@
 #include "export/export.h"
 #include "import/gunzip.h"
 #include "import/import.h"
+#include "import/perf_data.h"
 #include "session/output.h"
+#include "session/perf_profile.h"
 
 #define DEFAULT_MAX_BYTES ((uint64_t)4 << 30)
 #define REPORT_BYTES_MAX  ((size_t)4 << 30)
@@ -53,16 +55,17 @@ static int fail(struct sonde_profile *profile, enum sonde_exit code, int err, co
 	return err;
 }
 
-/* Reads to the end; the buffer's limit bounds it. */
+/* Appends what there is up to the end; the buffer's limit bounds it. */
 static int read_all(int fd, struct buffer *buffer, struct diag *diag)
 {
+	size_t had = buffer->size;
 	struct stat st;
 	ssize_t size;
 
 	if (fstat(fd, &st))
 		return diag_errno(diag, errno, "%s", strerror(errno));
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size < buffer->max && buffer_reserve(buffer, (size_t)st.st_size + 1))
-		buffer->size = 0; /* room for all of it at once */
+		buffer->size = had; /* room for all of it at once */
 	do {
 		size_t left = buffer->max - buffer->size, want = left < STEP_BYTES ? left : STEP_BYTES;
 		char beyond, *room = want ? buffer_reserve(buffer, want) : &beyond;
@@ -79,17 +82,31 @@ static int read_all(int fd, struct buffer *buffer, struct diag *diag)
 	return size < 0 ? diag_errno(diag, errno, "%s", strerror(errno)) : 0;
 }
 
-static int load(const char *path, struct buffer *buffer, struct diag *diag)
+/* As many of the first bytes as there are. The number of them or a negative errno. */
+static int read_head(int fd, char *to, size_t size, struct diag *diag)
 {
-	CLEANUP(closep) int opened = -1;
-	int fd = STDIN_FILENO;
+	size_t done = 0;
 
-	if (strcmp(path, "-") != 0) {
-		fd = opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (fd < 0)
+	while (done < size) {
+		ssize_t got = read(fd, to + done, size - done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
 			return diag_errno(diag, errno, "%s", strerror(errno));
+		if (!got)
+			break;
+		done += (size_t)got;
 	}
-	return read_all(fd, buffer, diag);
+	return (int)done;
+}
+
+/* Of perf's recordings there may be more than memory holds, so these are read as they come. */
+static int import_perf_data(struct sonde_profile *profile, const struct perf_data_source *source, const struct sonde_read_options *options)
+{
+	const struct perf_profile_options how = { .lines = !options || !options->no_lines, .timestamps = options && options->timestamps };
+
+	return perf_profile_read(source, &how, profile->profile, &profile->diag);
 }
 
 /* What is packed takes the place of the bytes. */
@@ -120,8 +137,9 @@ static int check_read_options(struct sonde_profile *profile, const struct sonde_
 	return err;
 }
 
-static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, const char *format_name)
+static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, const struct sonde_read_options *options)
 {
+	const char *format_name = options ? options->format : NULL;
 	enum import_format format;
 	int err = 0;
 
@@ -131,13 +149,39 @@ static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, con
 		err = import_format_by_name(format_name, &profile->diag, &format);
 	else if (!err)
 		err = import_detect(bytes->data, bytes->size, &profile->diag, &format);
+	if (!err && format == IMPORT_PERF_DATA)
+		return import_perf_data(profile, &(struct perf_data_source){ .bytes = bytes->data, .nr_bytes = bytes->size, .fd = -1 }, options);
 	return err ? err : import_read(bytes->data, bytes->size, format, profile->profile, &profile->diag, &profile->nr_told_notes);
+}
+
+/* From where `fd` stands. */
+static int import_fd(struct sonde_profile *profile, int fd, const struct sonde_read_options *options)
+{
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(options && options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES);
+	char head[sizeof(uint64_t)];
+	int nr = read_head(fd, head, sizeof(head), &profile->diag), err;
+
+	if (nr < 0)
+		return nr;
+	if (perf_data_is(head, (size_t)nr) && (!options || !options->format || !strcmp(options->format, import_format_name(IMPORT_PERF_DATA))))
+		return import_perf_data(profile, &(struct perf_data_source){ .bytes = head, .nr_bytes = sizeof(head), .fd = fd }, options);
+	buffer_append(&bytes, head, (size_t)nr);
+	err = bytes.err ? bytes.err : read_all(fd, &bytes, &profile->diag);
+	return err ? err : import_bytes(profile, &bytes, options);
+}
+
+static int import_path(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
+{
+	CLEANUP(closep) int fd = -1;
+
+	if (!strcmp(path, "-"))
+		return import_fd(profile, STDIN_FILENO, options);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? diag_errno(&profile->diag, errno, "%s", strerror(errno)) : import_fd(profile, fd, options);
 }
 
 int sonde_profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
 {
-	uint64_t max_bytes = options && options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES;
-	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(max_bytes);
 	int err;
 
 	profile->diag.err = 0;
@@ -147,9 +191,7 @@ int sonde_profile_read(struct sonde_profile *profile, const char *path, const st
 	profile_free(MOVE(profile->profile));
 	profile->profile = profile_new();
 	profile->nr_told_notes = 0;
-	err = profile->profile ? load(path, &bytes, &profile->diag) : -ENOMEM;
-	if (!err)
-		err = import_bytes(profile, &bytes, options ? options->format : NULL);
+	err = profile->profile ? import_path(profile, path, options) : -ENOMEM;
 	if (err) {
 		profile_free(MOVE(profile->profile));
 		return fail(profile, SONDE_EXIT_FAILED, err, "read", path);

@@ -10,7 +10,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Program, build, chain_error, check, check_exact, find_tool, parse_folded, run, run_tests, scratch, skip, test, total # noqa: E402
+from harness import Program, build, chain_error, check, check_exact, find_tool, parse_folded, run, run_tests, scratch, skip, sonde, test, total # noqa: E402
 
 DUMP = os.environ["PERF_DUMP"]
 AT_LEAST = 20 # samples: others may need the processors
@@ -166,6 +166,7 @@ def a_file_that_was_replaced_gives_no_names():
 	with Program("chain", 10, path=[copy]) as program:
 		path = record(program.pid, "--call-graph", "dwarf,8192")
 		in_cache = record(program.pid, "--call-graph", "dwarf,8192", name="cached.data", cached=True)
+	shutil.rmtree(scratch("debug"), ignore_errors=True)
 	cache = shutil.move(scratch(".debug"), scratch("debug"))
 	replace(copy, build("chain", "nopie")) # another program of that name
 	made = dump(path)
@@ -214,6 +215,20 @@ def the_whole_system_is_read_as_perf_reads_it():
 	kernel = sum(stack.count for stack in stacks_of(path) if any(not frame.startswith("[") for frame in stack.kernel))
 	check(kernel > 0, "no kernel function has a name")
 	return "%d samples, of %d commands" % (sum(ours.values()), len(ours))
+
+
+@test
+def convert_takes_it():
+	with Program("chain", 10) as program:
+		path = record(program.pid, "--call-graph", "dwarf,8192")
+	page, folded = scratch("x.html"), scratch("x.folded")
+	sonde("convert", path, "-o", page, "-o", folded, want=0)
+	with open(folded, encoding="utf-8") as file:
+		stacks = parse_folded(file.read())
+	check_exact(stacks, lambda stack: chain_error(stack, chain_of(program)), at_least=AT_LEAST)
+	check(os.path.getsize(page) > 10000, "the page is empty")
+	made = run(["sh", "-c", "cat %s | %s convert - %s" % (path, os.environ["SONDE"], folded)])
+	check(made.code == 1 and "not through a pipe" in made.err, lambda: str(made))
 
 
 if __name__ == "__main__":
