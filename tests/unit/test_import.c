@@ -16,15 +16,20 @@
 
 #define MAX_BYTES ((size_t)64 << 20)
 
-static struct buffer write_as(const struct profile *profile, enum export_format format)
+static struct buffer write_with(const struct profile *profile, enum export_format format, const struct export_options *options)
 {
-	const struct export_options options = { 0 };
 	struct buffer buffer = BUFFER_INIT(MAX_BYTES);
 	struct diag diag = { 0 };
 
-	if (export_write(profile, format, &options, &buffer, &diag))
+	if (export_write(profile, format, options, &buffer, &diag))
 		fail_msg("%s", diag.text);
 	return buffer;
+}
+
+/* So that it can be seen which side a frame is of. */
+static struct buffer write_as(const struct profile *profile, enum export_format format)
+{
+	return write_with(profile, format, &(struct export_options){ .delimited = true, .annotate = true });
 }
 
 static int try_read(const void *bytes, size_t size, struct profile **ret_profile, struct diag *diag)
@@ -87,6 +92,7 @@ static void test_json_is_all_of_it(void **state)
 static void test_pprof_keeps_stacks(void **state)
 {
 	check_way(EXPORT_PPROF, EXPORT_FOLDED);
+	check_way(EXPORT_OTLP_PROTOBUF, EXPORT_FOLDED);
 }
 
 static int order_lines(const void *a, const void *b)
@@ -114,10 +120,11 @@ static void sort_lines(struct buffer *text)
 
 static void test_folded_keeps_stacks(void **state)
 {
+	const struct export_options plain = { 0 };
 	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
-	struct buffer written = write_as(profile, EXPORT_FOLDED);
+	struct buffer written = write_with(profile, EXPORT_FOLDED, &plain);
 	CLEANUP(profile_freep) struct profile *read = read_back(&written);
-	struct buffer again = write_as(read, EXPORT_FOLDED);
+	struct buffer again = write_with(read, EXPORT_FOLDED, &plain);
 
 	sort_lines(&written);
 	sort_lines(&again);
@@ -150,8 +157,8 @@ static void test_folded_of_others(void **state)
 		{ "_start;main;work 3\n", "_start;main;work 3\n" },                                /* no thread's name in front */
 		{ "<module> (a.py:1);f (a.py:2) 7\n", "<module> (a.py:1);f (a.py:2) 7\n" },         /* py-spy */
 		{ "java-12/34;java/lang/Thread.run;f_[j] 2\n", "java;java/lang/Thread.run;f_[j] 2\n" },
-		{ "sh;main;read_[k];vfs_[k] 2\n", "sh;main;read;vfs 2\n" },
-		{ "sh;main;-;read 2\nsh;main;--;read 3\n", "sh;main;read 5\n" },
+		{ "sh;main;read_[k];vfs_[k] 2\n", "sh;main;-;read_[k];vfs_[k] 2\n" },
+		{ "sh;main;-;read 2\nsh;main;--;read 3\n", "sh;main;-;read_[k] 5\n" },
 		{ "# remark\n\nsh;a b c 2.5\nnonsense\n", "sh;a b c 2\n" },
 		{ "sh 9\n", "sh 9\n" },
 		{ "sh;a;;b 9\r\n", "sh;a;[unknown];b 9\n" },
