@@ -7,8 +7,9 @@ import json
 import os
 import re
 import subprocess
+import time
 
-from harness import SCRATCH, check, check_equal, find_tool, need_bpf, parse_folded, run, run_tests, scratch, skip, sonde, test
+from harness import SCRATCH, SONDE, check, check_equal, find_tool, need_bpf, parse_folded, run, run_tests, scratch, skip, sonde, test
 
 NAME_DUMP = os.environ["NAME_DUMP"]
 NOWHERE = os.path.join(SCRATCH, "no-debug-files")
@@ -290,6 +291,122 @@ def clones_in_a_profile():
 	return min(clones)
 
 
+PARTS = """__attribute__((noinline, cold)) static void is_cold(void) { __asm__ volatile(""); }
+#define SPIN(n, sum) for (volatile long i = 0; i < (n); i++) (sum) += i
+struct pair { long used, unused; };
+volatile long sink;
+__attribute__((noinline)) static long by_field(const struct pair *pair, long n) { long sum = pair->used; SPIN(n, sum); return sum; }
+__attribute__((noinline)) long mixed(long n) { long sum = 0; if (n > 10) { is_cold(); SPIN(n, sum); is_cold(); } return sum; }
+static long early(long n) { long sum = 0; if (__builtin_expect(n < 10, 1)) return 0; SPIN(n, sum); SPIN(n, sum); sink += sum; SPIN(n, sum); SPIN(n, sum); sink += sum; return sum + sink; }
+__attribute__((noinline)) long one(long n) { return early(n) + 1; }
+__attribute__((noinline)) long two(long n) { return early(n) * 2; }
+__attribute__((noinline)) long by_field_of(struct pair pair, long n) { return by_field(&pair, n) + 1; }
+int main(int n, char **v) { struct pair pair = { n, 0 }; for (;;) sink += by_field_of(pair, 1000000+n) + mixed(1000000) + one(300000) + two(300000); }
+"""
+
+
+@test
+def parts_of_functions_in_a_profile():
+	"""What gcc splits off stands where nm says."""
+	need_bpf()
+	path = scratch("parts")
+	made("gcc", "-O2", "-no-pie", "-fno-pie", "-o", path, written("parts.c", PARTS))
+	symbols = sorted(symbols_of(path))
+	wanted = {name for _, _, name in symbols if re.match(r"(by_field\.isra|mixed\.cold|early\.part)", name)}
+	check(any(".isra" in name for name in wanted) and any(".cold" in name for name in wanted), "gcc makes %s of it" % wanted)
+	with subprocess.Popen([path]) as process:
+		try:
+			report = json.loads(sonde("profile", "--format", "json", "-U", "-p", process.pid, "-F", 499, 2, want=0).out)
+		finally:
+			process.kill()
+	seen = collections.Counter()
+	for sample in report["samples"]:
+		leaf = report["frames"][report["stacks"][sample["user_stack"]][0]]
+		name, address = report["functions"][leaf["function"]]["name"], int(leaf["address"], 16)
+		if any(name.startswith(own) for own in ("by_field", "mixed", "early", "one", "two", "main")):
+			check_equal(name, [other for start, _, other in symbols if start <= address][-1], "%x" % address)
+			seen[name] += sample["values"][0]
+	check(all(seen[name] >= 10 for name in wanted), "%s of %s" % (seen, wanted))
+	return ", ".join(sorted(wanted))
+
+
+VERSIONED = """__attribute__((noinline)) long form_old(long n) { for (long i = 0; i < n; i++) __asm__ volatile("" : "+r"(i)); return n; }
+long form_new(long n) { for (long i = 0; i < n; i++) __asm__ volatile("" : "+r"(i)); return n + 1; }
+__asm__(".symver form_old, form@ONE"); __asm__(".symver form_new, form@@TWO");
+long same_long(long n) { for (long i = 0; i < n; i++) __asm__ volatile("" : "+r"(i)); return n + 2; }
+long same_b(long n) __attribute__((alias("same_long")));
+long same_a(long n) __attribute__((alias("same_long")));
+long without_size(long n);
+__asm__(".text\\n.type without_size, @function\\nwithout_size:\\n.cfi_startproc\\n1: dec %rdi\\njnz 1b\\nmov $3, %eax\\nret\\n.cfi_endproc\\n");
+long call_without_size(long n) { return without_size(n); }
+"""
+CALLS_VERSIONED = """long form(long n), same_long(long n), call_without_size(long n);
+int main(void) { volatile long sink = 0; for (;;) sink += form(1000000) + same_long(1000000) + call_without_size(1000000); }
+"""
+
+
+@test
+def names_of_two_runs_are_the_same():
+	"""Versions, aliases, and a local function without a size, at other addresses in each run."""
+	need_bpf()
+	if os.uname().machine != "x86_64":
+		skip("the assembly is of x86-64")
+	library, path = scratch("libversioned.so"), scratch("versioned")
+	script = written("versioned.map", "ONE { global: form; local: form_*; };\nTWO { global: form; same_*; call_without_size; };\n")
+	made("gcc", "-O1", "-shared", "-fPIC", "-Wl,--version-script=" + script, "-o", library, written("libversioned.c", VERSIONED))
+	made("gcc", "-O1", "-o", path, written("versioned.c", CALLS_VERSIONED), library, "-Wl,-rpath," + SCRATCH)
+	runs = []
+	for _ in range(2):
+		leaves, _ = leaves_of(path)
+		runs.append({name for name, count in leaves.items() if count >= 5})
+	check_equal(runs[0], runs[1], "names")
+	check({"same_a", "without_size"} <= runs[0] and len(runs[0] & {"form", "form_new"}) == 1 and not any("@" in name for name in runs[0]), "%s" % runs[0])
+	return ", ".join(sorted(runs[0]))
+
+
+# --- other mount namespaces -------------------------------------------------------------------------------------------------------------
+
+OUT_OF_SIGHT = """__attribute__((noinline)) static long unseen(long n) { /* line 1 */
+	for (long i = 0; i < n; i++)
+		__asm__ volatile("" : "+r"(i));
+	return n; }
+int main(void) { volatile long sink = 0; for (;;) sink += unseen(1000000); }
+"""
+
+
+def private(folder, commands):
+	"""The words before a command that runs with a file system of its own at `folder`, filled by these commands of a shell."""
+	unshare = find_tool("unshare")
+	if not unshare or os.geteuid() != 0 or run([unshare, "-m", "true"]).code:
+		skip("no right to make a mount namespace")
+	return [unshare, "-m", "sh", "-c", "set -e; mount -t tmpfs none '%s'; %s; exec \"$@\"" % (folder, commands), "sh"]
+
+
+@test
+def a_file_that_only_its_process_sees():
+	"""Names and lines by /proc/PID/root, also of a debug file beside it."""
+	need_bpf()
+	folder, whole, debug = scratch("unseen"), scratch("unseen.whole"), scratch("unseen.debug")
+	os.makedirs(folder)
+	made("gcc", "-O1", "-g", "-Wl,--build-id=none", "-o", whole, written("unseen.c", OUT_OF_SIGHT))
+	made("objcopy", "--only-keep-debug", whole, debug)
+	made("objcopy", "--strip-all", "--add-gnu-debuglink=" + debug, whole, scratch("unseen.bare"))
+	counts = []
+	for copy, is_known in (("cp {0}.whole {0}/prog", True), ("cp {0}.bare {0}/prog; mkdir {0}/.debug; cp {0}.debug {0}/.debug/", True), ("cp {0}.bare {0}/prog", False)):
+		program = os.path.join(folder, "prog")
+		with subprocess.Popen([*private(folder, copy.format(folder)), program]) as process:
+			try:
+				time.sleep(0.5)
+				check(not os.path.exists(program), "it can be seen from here")
+				report = json.loads(sonde("profile", "--format", "json", "--lines", "-U", "-p", process.pid, "-F", 499, 1, want=0).out)
+			finally:
+				process.kill()
+		lines = {frame["line"] for frame in report["frames"] if report["functions"][frame["function"]]["name"] == "unseen"}
+		check(bool(lines) == is_known and lines <= {1, 2, 3, 4}, "%s: %s" % (copy, lines))
+		counts.append(str(len(lines)))
+	return ", ".join(counts)
+
+
 # --- special files ------------------------------------------------------------------------------------------------------------------------
 
 OWN_32 = """__attribute__((noinline)) static void spin(void) { for (volatile unsigned i = 0; i < 1000000; i++) ; }
@@ -403,26 +520,23 @@ def made_up_kernel(name, functions, build_id, moved_by=0):
 	return path
 
 
-def kernel_of_calls(*options):
+def kernel_of_calls(*options, before=()):
 	"""The functions, by name -> [{file, line, of what is inlined}], and what is said, of a program that does nothing but system calls."""
 	program = scratch("calls")
 	if not os.path.exists(program):
 		made("gcc", "-O1", "-o", program, written("calls.c", CALLS))
 	with subprocess.Popen([program]) as process:
 		try:
-			result = sonde("profile", "--format", "json", "-K", "-p", process.pid, "-F", 499, *options, 1, want=0)
+			result = run([*before, SONDE, "profile", "--format", "json", "-K", "-p", process.pid, "-F", 499, *options, 1])
 		finally:
 			process.kill()
+	check(result.code == 0, lambda: str(result))
 	return json.loads(result.out), result.err
 
 
-@test
-def lines_and_inlined_functions_of_the_kernel():
-	"""By a made-up vmlinux with the running kernel's build id, which names other functions at the places of real ones."""
-	need_bpf()
+def functions_of_calls(plain):
+	"""Those of the kernel that the program calls: name -> (offset from _stext, bytes)."""
 	functions, text = kernel_functions()
-	build_id = running_build_id()
-	plain, _ = kernel_of_calls("--lines")
 	seen = sorted({function["name"] for function in plain["functions"]} & set(functions))
 	there = {}
 	for name in seen: # apart from each other, so that no two overlap
@@ -430,6 +544,16 @@ def lines_and_inlined_functions_of_the_kernel():
 		if start >= text + 4096 and end - start >= 48:
 			there[name] = (start - text, end - start)
 	check(len(there) >= 3, "%s" % seen)
+	return there
+
+
+@test
+def lines_and_inlined_functions_of_the_kernel():
+	"""By a made-up vmlinux with the running kernel's build id, which names other functions at the places of real ones."""
+	need_bpf()
+	build_id = running_build_id()
+	plain, _ = kernel_of_calls("--lines")
+	there = functions_of_calls(plain)
 	check(not any(function["name"] == "made_up" or function["file"] for function in plain["functions"]), "lines without a vmlinux")
 
 	def ask(path):
@@ -459,6 +583,30 @@ def lines_and_inlined_functions_of_the_kernel():
 	_, said, _ = ask("/dev/null")
 	check("/dev/null is no file" in said, said)
 	return "%d functions, by their lines %d" % (len(there), len(shown))
+
+
+@test
+def where_a_vmlinux_is_looked_for():
+	"""In places of the machine, which a mount namespace of sonde's own covers."""
+	need_bpf()
+	build_id, release = running_build_id(), os.uname().release
+	plain, _ = kernel_of_calls("--lines")
+	vmlinux = made_up_kernel("vmlinux.found", functions_of_calls(plain).values(), build_id)
+	other = made_up_kernel("vmlinux.found.other", functions_of_calls(plain).values(), "00" * 20)
+	places = (("/usr/lib/debug", "/boot/vmlinux-%s" % release), ("/usr/lib/debug", "/lib/modules/%s/vmlinux" % release), ("/lib/modules", "/%s/build/vmlinux" % release),
+		("/boot", "/vmlinux-%s" % release), ("/usr/lib/debug", "/.build-id/%s/%s.debug" % (build_id[:2], build_id[2:])))
+	tested = []
+	for folder, name in places:
+		if not os.path.isdir(folder):
+			continue
+		commands = "mkdir -p '%s'; cp '%%s' '%s'" % (os.path.dirname(folder + name), folder + name)
+		report, said = kernel_of_calls("--lines", before=private(folder, commands % vmlinux))
+		check("made_up" in {function["name"] for function in report["functions"]}, lambda: "%s: %s" % (folder + name, said))
+		tested.append(folder + name)
+	check(tested, "none of the places' folders is there")
+	report, said = kernel_of_calls("--lines", before=private(folder, commands % other))
+	check("made_up" not in {function["name"] for function in report["functions"]} and "its build id differs" in said, said)
+	return "%d of %d places" % (len(tested), len(places))
 
 
 run_tests()

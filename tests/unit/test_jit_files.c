@@ -181,12 +181,39 @@ static void mapped_jitdumps_are_found(void **state)
 	assert_true(want.st_ino == got.st_ino && want.st_dev == got.st_dev);
 }
 
+/* The caller says where it was, and it is opened as what the ended may have left: below /tmp, by its very name. */
+static void jitdumps_of_the_ended_are_added(void **state)
+{
+	CLEANUP(jit_files_done) struct jit_files files;
+	CLEANUP(tree_done) struct tree tree = { 0 };
+	char path[128], link[128];
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	tree_init(&tree);
+	snprintf(path, sizeof(path), "%s/jit-%d.dump", tree.path, pid);
+	snprintf(link, sizeof(link), "%s/tmp/jit-%d.dump", tree.path, pid);
+	run("echo x > %s; ln -s %s %s", path, path, link);
+	jit_files_open(opener, (uint32_t)pid, false, &files);
+	assert_int_equal(files.nr, 0);
+	jit_files_add_dump(&files, opener, (uint32_t)pid, false, "/tmp/jit-1.dump");
+	assert_int_equal(files.nr + files.nr_refused, 0);
+	jit_files_add_dump(&files, opener, (uint32_t)pid, false, link);
+	assert_int_equal(files.nr, 0);
+	assert_int_equal(files.nr_refused, 1);
+	jit_files_add_dump(&files, opener, (uint32_t)pid, false, path);
+	assert_int_equal(files.nr, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_are_found_alive_dead_and_undead),
 		cmocka_unit_test(a_containers_map_is_its_own),
 		cmocka_unit_test(mapped_jitdumps_are_found),
+		cmocka_unit_test(jitdumps_of_the_ended_are_added),
 	};
 	int failed;
 

@@ -757,6 +757,38 @@ static void test_closed_file_that_changed(void **state)
 	assert_non_null(object(first + 1)->elf);
 }
 
+/* Long after its mappings; until another process has the number. */
+static void test_jitdump_of_the_ended(void **state)
+{
+	const struct mapping_event event = { .tgid = 7, .start_pc = PAGE, .size_bytes = PAGE, .time_ns = 10, .path = "/nowhere/jit-7.dump" };
+	const struct mapping_event others = { .tgid = 8, .start_pc = PAGE, .size_bytes = PAGE, .time_ns = 10, .path = "/nowhere/jit-7.dump" };
+
+	assert_int_equal(process_table_mmap(table, &event), 0);
+	assert_int_equal(process_table_mmap(table, &others), 0);
+	assert_null(process_table_ended_dump(table, 7));
+	process_table_exit(table, 7, 20);
+	process_table_exit(table, 8, 20);
+	process_table_prune(table, 10000000000);
+	assert_string_equal(process_table_ended_dump(table, 7), "/nowhere/jit-7.dump");
+	assert_null(process_table_ended_dump(table, 8));
+	map(7, PAGE, 2 * PAGE, 0, 10000000001);
+	assert_null(process_table_ended_dump(table, 7));
+	process_table_exit(table, 7, 10000000002);
+	assert_null(process_table_ended_dump(table, 7));
+	for (uint32_t tgid = 100; tgid < 1000; tgid++) {
+		char path[64];
+		struct mapping_event one = event;
+
+		snprintf(path, sizeof(path), "/nowhere/jit-%u.dump", tgid);
+		one.tgid = tgid;
+		one.path = path;
+		assert_int_equal(process_table_mmap(table, &one), 0);
+		process_table_exit(table, tgid, 20);
+	}
+	assert_non_null(process_table_ended_dump(table, 100));
+	assert_null(process_table_ended_dump(table, 999));
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -770,6 +802,7 @@ int main(void)
 		test(test_exec),
 		test(test_fork),
 		test(test_exit_and_reuse),
+		test(test_jitdump_of_the_ended),
 		test(test_generations),
 		test(test_prune),
 		test(test_maps_lines),
