@@ -52,6 +52,7 @@ test_packages() {
 	golang-go go
 	nodejs node
 	npm npm
+	openjdk-17-jdk-headless jcmd
 	python3-pip pip3
 	ca-certificates
 	chromium chromium

@@ -125,6 +125,35 @@ uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile); /* diffe
 __attribute__((warn_unused_result)) int sonde_profile_check_output(struct sonde_profile *profile, const char *path, const char *format);
 /* Writes the file whole or not at all; "-" is stdout; `options` may be NULL. */
 __attribute__((warn_unused_result)) int sonde_profile_write(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options);
+/* A profile as text for a terminal. */
+enum sonde_view {
+	SONDE_VIEW_SUMMARY,  /* what was recorded, what was lost, by process, the hottest functions */
+	SONDE_VIEW_TOP,      /* functions by self */
+	SONDE_VIEW_TREE,     /* call tree, root first */
+	SONDE_VIEW_CALLERS,  /* of the function `what` */
+	SONDE_VIEW_CALLEES,  /* of the function `what` */
+	SONDE_VIEW_BY,       /* a table by `what`: "process", "thread", "cpu", "file", "language" */
+	SONDE_VIEW_CODE,     /* source and instructions of the function `what`, from files of this machine */
+	SONDE_VIEW_CHANGES,  /* of a profile made by sonde_profile_diff: the change per function */
+};
+
+struct sonde_show_options { /* zero means default */
+	size_t size;         /* sizeof(struct sonde_show_options), for later versions */
+	enum sonde_view view;
+	const char *what;
+	const char *value;   /* as of sonde_write_options */
+	uint32_t max_lines;  /* of a table */
+	uint32_t width;      /* columns, where names are cut; 0: they are not */
+	double min_percent;  /* branches of a tree below this share are left out; 0: none */
+	bool colour;         /* with escapes of terminals */
+};
+
+/* *ret_text: lines, borrowed until the next call with the profile. -EINVAL: options; -ENOENT: no such function. */
+__attribute__((warn_unused_result)) int sonde_profile_show(struct sonde_profile *profile, const struct sonde_show_options *options, const char **ret_text);
+/* `after` becomes the difference of both: stacks by the names in them, values "before" and "after", stretched to the same total. `value`: what is compared,
+ * NULL: what `after` shows. -ENODATA: nothing to compare; -EINVAL: the units differ. After a failure `after` is as it was. */
+__attribute__((warn_unused_result)) int sonde_profile_diff(struct sonde_profile *after, const struct sonde_profile *before, const char *value);
+
 /* Formats that are read: name and text of the i-th; NULL ends. */
 const char *sonde_read_format_name(uint32_t i, const char **ret_text);
 

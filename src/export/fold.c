@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/u64_map.h"
+#include "export/diff.h"
 #include "export/frame_text.h"
 
 #define ENTRY_KEY_BYTES offsetof(struct fold_entry, value)
@@ -113,6 +114,7 @@ static int add_entry(struct folder *folder, const struct fold_entry *entry)
 
 		if (!memcmp(old, entry, ENTRY_KEY_BYTES)) {
 			old->value = add_values(old->value, entry->value);
+			old->before = add_values(old->before, entry->before);
 			return 0;
 		}
 	}
@@ -123,6 +125,7 @@ static int add_entry(struct folder *folder, const struct fold_entry *entry)
 static int add_samples(struct folder *folder, bool by_tgid)
 {
 	uint32_t nr_samples = profile_nr_samples(folder->profile);
+	bool is_diff = diff_is(folder->profile);
 	int err = 0;
 
 	folder->fold.entries = calloc((size_t)nr_samples + 1, sizeof(*folder->fold.entries));
@@ -137,9 +140,10 @@ static int add_samples(struct folder *folder, bool by_tgid)
 			.tgid = by_tgid ? sample->tgid : 0,
 			.tid = folder->options->threads ? sample->tid : 0,
 			.value = sample->values[profile_shown_value(folder->profile)],
+			.before = is_diff ? sample->values[0] : 0,
 		};
 
-		if (entry.value)
+		if (entry.value || entry.before)
 			err = add_entry(folder, &entry);
 	}
 	return err;

@@ -6,7 +6,8 @@
 struct fold_entry {
 	uint32_t user_stack, kernel_stack; /* one of those that read the same, or PROFILE_NONE */
 	uint32_t comm, tgid, tid;	   /* tgid, tid: 0 unless told apart */
-	int64_t value; /* of the kind that the profile shows */
+	int64_t value;  /* of the kind that the profile shows */
+	int64_t before; /* of a difference (diff.h): its other value; else 0 */
 };
 
 struct fold {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "export/diff.h"
 #include "export/fold.h"
 #include "export/formats.h"
 #include "export/frame_text.h"
@@ -34,6 +35,7 @@ static void leave_out_semicolon(struct buffer *buffer, size_t from)
 int write_folded(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
 	CLEANUP(fold_done) struct fold fold = { 0 };
+	bool is_diff = diff_is(profile);
 	int err = fold_profile(profile, options, false, &fold);
 
 	if (err)
@@ -52,6 +54,8 @@ int write_folded(const struct profile *profile, const struct export_options *opt
 		write_side(buffer, profile, options, entry->kernel_stack);
 		if (entry->comm == PROFILE_EMPTY_STRING)
 			leave_out_semicolon(buffer, from);
+		if (is_diff) /* two columns, as flamegraph.pl reads them */
+			buffer_printf(buffer, " %" PRId64, entry->before);
 		buffer_printf(buffer, " %" PRId64 "\n", entry->value);
 	}
 	return 0;

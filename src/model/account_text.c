@@ -114,3 +114,13 @@ void account_text(const struct account *account, uint32_t first_note, struct buf
 	write_audit(account, buffer);
 	write_cost(account, buffer);
 }
+
+void account_text_run(const struct account *account, struct buffer *buffer)
+{
+	if (account->nr_cpus) {
+		write_run(account, buffer);
+		write_samples(account, buffer);
+		write_stacks(account, buffer);
+	}
+	write_notes(account, 0, buffer);
+}

@@ -6,3 +6,5 @@
 
 /* One line each, newline-terminated: warnings first, from the `first_note`-th on (a terminal was told of the others before the run). Control characters in what strangers named are the caller's concern. */
 void account_text(const struct account *account, uint32_t first_note, struct buffer *buffer);
+/* What was recorded and what was lost, without what it cost; then all warnings. */
+void account_text_run(const struct account *account, struct buffer *buffer);

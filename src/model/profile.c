@@ -251,6 +251,11 @@ const struct profile_sample *profile_sample_at(const struct profile *profile, ui
 	return table_at(&profile->samples, sample);
 }
 
+int64_t *profile_sample_values(struct profile *profile, uint32_t sample)
+{
+	return ((struct profile_sample *)table_at(&profile->samples, sample))->values;
+}
+
 const struct profile_label *profile_labels_at(const struct profile *profile, uint32_t labels, uint32_t *ret_nr_labels)
 {
 	const struct blob *blob = table_at(&profile->labels, labels);

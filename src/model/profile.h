@@ -101,6 +101,7 @@ const struct profile_function *profile_function_at(const struct profile *profile
 const struct profile_location *profile_location_at(const struct profile *profile, uint32_t location);
 const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, uint32_t *ret_nr_locations);
 const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample);
+int64_t *profile_sample_values(struct profile *profile, uint32_t sample); /* PROFILE_MAX_VALUES of them, to be changed */
 const struct profile_label *profile_labels_at(const struct profile *profile, uint32_t labels, uint32_t *ret_nr_labels);
 const struct profile_value_type *profile_value_types(const struct profile *profile, uint32_t *ret_nr_types);
 uint32_t profile_shown_value(const struct profile *profile);

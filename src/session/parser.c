@@ -20,16 +20,26 @@ struct parser {
 	struct worker *worker;
 };
 
-int parser_new(struct diag *diag, struct parser **ret_parser)
+static int new_for(const char *word, struct diag *diag, struct parser **ret_parser)
 {
 	struct parser *parser = calloc(1, sizeof(*parser));
-	int err = parser ? worker_new(PROGRAM, MAX_WORKER_BYTES, diag, &parser->worker) : -ENOMEM;
+	int err = parser ? worker_new_for(PROGRAM, word, MAX_WORKER_BYTES, diag, &parser->worker) : -ENOMEM;
 
 	if (err)
 		parser_free(parser);
 	else
 		*ret_parser = parser;
 	return err;
+}
+
+int parser_new(struct diag *diag, struct parser **ret_parser)
+{
+	return new_for(NULL, diag, ret_parser);
+}
+
+int parser_new_for_code(struct diag *diag, struct parser **ret_parser)
+{
+	return new_for(PARSER_FOR_CODE, diag, ret_parser);
 }
 
 void parser_free(struct parser *parser)
@@ -133,4 +143,19 @@ int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uin
 	question.body = body.data;
 	question.body_bytes = body.size;
 	return worker_ask(parser->worker, &question, diag, answers);
+}
+
+int parser_code(struct parser *parser, const struct elf_file *elf, const char *path, const struct code_question *code, worker_open_fn open_file, void *open_arg,
+		struct diag *diag, struct buffer *answer)
+{
+	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(QUESTION_BYTES_MAX);
+	struct worker_question question = { .kind = PARSER_CODE, .max_cpu_ns = MAX_NAMES_CPU_NS, .open = open_file, .open_arg = open_arg };
+
+	buffer_append(&body, code, sizeof(*code));
+	buffer_append(&body, path, strlen(path) + 1);
+	if (body.err)
+		return body.err;
+	question.body = body.data;
+	question.body_bytes = body.size;
+	return ask(parser, elf, -1, &question, diag, answer);
 }

@@ -8,13 +8,19 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "elf/elf_file.h"
+#include "symbolize/code_listing.h"
 #include "unwind/rule_table.h"
 #include "unwind/unwind_table.h"
 #include "worker/worker.h"
 
 struct parser;
 MUST_CHECK int parser_new(struct diag *diag, struct parser **ret_parser); /* starts the worker: this program once more */
+MUST_CHECK int parser_new_for_code(struct diag *diag, struct parser **ret_parser); /* one that parser_code is asked of, too */
 void parser_free(struct parser *parser); /* takes NULL */
+static inline void parser_freep(struct parser **parser)
+{
+	parser_free(*parser);
+}
 
 /* As unwind_table_build, which the worker calls. Further: -ECHILD, -ETIMEDOUT, -ENOBUFS when it crashed, took too long or too much memory; `diag` tells. */
 MUST_CHECK int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
@@ -36,3 +42,6 @@ MUST_CHECK int parser_names(struct parser *parser, const struct parser_names *qu
 MUST_CHECK int parser_wants_debug(struct parser *parser, const struct parser_names *file, bool *ret_wants);
 /* The same as parser_names for code that a JIT compiler made, by the files in which it names it (symbolize/jit_names.h). The descriptors stay the caller's. */
 MUST_CHECK int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag, struct buffer *answers);
+/* Appends the instructions of the function that has an address (symbolize/code_listing.h). `open` as of parser_names. 0 or as code_listing_write, further as parser_table. */
+MUST_CHECK int parser_code(struct parser *parser, const struct elf_file *elf, const char *path, const struct code_question *code, worker_open_fn open, void *open_arg,
+			   struct diag *diag, struct buffer *answer);

@@ -9,6 +9,7 @@
 #include "base/reader.h"
 #include "debuginfod/fetch_serve.h"
 #include "session/parser_private.h"
+#include "symbolize/code_listing.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/jit_names.h"
 #include "symbolize/name_answers.h"
@@ -86,6 +87,17 @@ static int answer_names(const struct elf_file *elf, int fetched, const void *bod
 	return err ? err : name_writer_end(&writer, to);
 }
 
+static int answer_code(const struct elf_file *elf, const void *body, size_t size, struct diag *diag, struct buffer *to)
+{
+	struct reader reader = reader_of(body, size);
+	struct code_question question;
+	const char *path;
+
+	reader_copy(&reader, &question, sizeof(question));
+	path = reader_text(&reader);
+	return reader.bad ? -EBADMSG : code_listing_write(elf, path, &question, diag, to);
+}
+
 static int answer_wants(const struct elf_file *elf, const void *body, size_t size, struct buffer *to)
 {
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
@@ -158,6 +170,8 @@ static int answer_of_file(uint32_t kind, struct wire_fds *fds, const void *body,
 	switch (kind) {
 	case PARSER_TABLE:
 		return answer_table(elf, diag, to);
+	case PARSER_CODE:
+		return answer_code(elf, body, size, diag, to);
 	case PARSER_WANTS:
 		return answer_wants(elf, body, size, to);
 	}
@@ -173,5 +187,7 @@ static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t 
 
 bool sonde_is_worker(int argc, char **argv, int *ret_code)
 {
+	if (argc == 3 && !strcmp(argv[0], WORKER_NAME) && !strcmp(argv[2], PARSER_FOR_CODE))
+		code_listing_preload();
 	return serve_as_worker(argc, argv, answer, ret_code) || serve_as_fetcher(argc, argv, ret_code);
 }

@@ -23,11 +23,20 @@ struct sonde_profile *sonde_profile_new(void)
 	return calloc(1, sizeof(struct sonde_profile));
 }
 
+void profile_file_forget(struct sonde_profile *profile)
+{
+	profile_free(MOVE(profile->profile));
+	profile->diff.profile = NULL; /* the one above */
+	diff_done(&profile->diff);
+	buffer_done(&profile->text);
+	profile->nr_told_notes = 0;
+}
+
 void sonde_profile_free(struct sonde_profile *profile)
 {
 	if (!profile)
 		return;
-	profile_free(profile->profile);
+	profile_file_forget(profile);
 	free(profile);
 }
 
@@ -188,9 +197,8 @@ int sonde_profile_read(struct sonde_profile *profile, const char *path, const st
 	err = check_read_options(profile, options);
 	if (err)
 		return err;
-	profile_free(MOVE(profile->profile));
+	profile_file_forget(profile);
 	profile->profile = profile_new();
-	profile->nr_told_notes = 0;
 	err = profile->profile ? import_path(profile, path, options) : -ENOMEM;
 	if (err) {
 		profile_free(MOVE(profile->profile));
@@ -235,8 +243,7 @@ int sonde_profile_check_output(struct sonde_profile *profile, const char *path, 
 	return err;
 }
 
-/* Makes the values of this type the ones that are shown. */
-static int show_value(struct sonde_profile *profile, const char *type)
+int profile_file_show_value(struct sonde_profile *profile, const char *type)
 {
 	CLEANUP(buffer_done) struct buffer there = BUFFER_INIT(1024);
 	struct profile_value_type types[PROFILE_MAX_VALUES];
@@ -272,6 +279,11 @@ static int write_report(struct sonde_profile *profile, const char *path, const s
 		profile->exit_code = SONDE_EXIT_USAGE;
 		return err;
 	}
+	if (profile->diff.rows && !diff_format_carries(export_format_name(format))) {
+		profile->exit_code = SONDE_EXIT_USAGE;
+		return diag_errno(&profile->diag, EINVAL, "%s holds one value for each stack, not a difference; html, svg, pprof, json, jsonl and folded hold both",
+				  export_format_name(format));
+	}
 	err = export_write(profile->profile, format, &export, &buffer, &profile->diag);
 	if (!err)
 		err = output_write(path, buffer.data ? buffer.data : "", buffer.size, &profile->diag);
@@ -293,7 +305,7 @@ int sonde_profile_write(struct sonde_profile *profile, const char *path, const s
 		return diag_errno(&profile->diag, EINVAL, profile->profile ? "the options are of another version of the library" : "nothing was read that could be written");
 	}
 	if (options->value)
-		err = show_value(profile, options->value);
+		err = profile_file_show_value(profile, options->value);
 	return err ? err : write_report(profile, path, options);
 }
 

@@ -85,7 +85,7 @@ bool serve_as_worker(int argc, char **argv, serve_fn fn, int *ret_code)
 	uint64_t max_bytes;
 	int err;
 
-	if (argc != 2 || strcmp(argv[0], WORKER_NAME) || number_u64(argv[1], UINT64_MAX, &max_bytes))
+	if (argc < 2 || argc > 3 || strcmp(argv[0], WORKER_NAME) || number_u64(argv[1], UINT64_MAX, &max_bytes))
 		return false;
 	close_range(WORKER_SOCKET + 1, ~0u, 0);
 	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* fixed: what a large file took is given back after its answer */

@@ -22,7 +22,7 @@
 #define PIECE_BYTES ((size_t)256 << 10)
 
 struct worker {
-	char *program, memory[24];
+	char *program, *word, memory[24]; /* word: may be NULL */
 	pid_t pid;          /* 0: none runs */
 	int socket, asked_fd;
 	bool is_ready;      /* it has said so */
@@ -84,7 +84,7 @@ static int end_of_dead(struct worker *worker)
 
 static int spawn(struct worker *worker, int socket, struct diag *diag)
 {
-	char *argv[] = { WORKER_NAME, worker->memory, NULL }, *envp[] = { NULL };
+	char *argv[] = { WORKER_NAME, worker->memory, worker->word, NULL }, *envp[] = { NULL };
 	posix_spawn_file_actions_t actions;
 	int err = posix_spawn_file_actions_init(&actions);
 
@@ -125,6 +125,11 @@ static int start(struct worker *worker, struct diag *diag)
 
 int worker_new(const char *program, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker)
 {
+	return worker_new_for(program, NULL, max_bytes, diag, ret_worker);
+}
+
+int worker_new_for(const char *program, const char *word, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker)
+{
 	CLEANUP(worker_freep) struct worker *worker = calloc(1, sizeof(*worker));
 	int err;
 
@@ -132,7 +137,8 @@ int worker_new(const char *program, uint64_t max_bytes, struct diag *diag, struc
 		return -ENOMEM;
 	worker->socket = worker->asked_fd = -1;
 	worker->program = strdup(program);
-	if (!worker->program)
+	worker->word = word ? strdup(word) : NULL;
+	if (!worker->program || (word && !worker->word))
 		return -ENOMEM;
 	snprintf(worker->memory, sizeof(worker->memory), "%" PRIu64, max_bytes);
 	err = start(worker, diag);
@@ -147,6 +153,7 @@ void worker_free(struct worker *worker)
 		return;
 	end(worker);
 	free(worker->program);
+	free(worker->word);
 	free(worker);
 }
 

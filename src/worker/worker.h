@@ -28,6 +28,8 @@ struct worker_question {
 
 /* Starts one, as `program`, which gives itself to serve_as_worker, with so much memory. 0 or a negative errno. */
 MUST_CHECK int worker_new(const char *program, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker);
+/* One that is told a word, too, as argv[2]: what the program does with it before it gives itself to serve_as_worker, such as loading a library. */
+MUST_CHECK int worker_new_for(const char *program, const char *word, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker);
 void worker_free(struct worker *worker); /* takes NULL */
 static inline void worker_freep(struct worker **worker)
 {

@@ -76,6 +76,7 @@ LIBRARIES = { # who may include what of other libraries; headers that are not li
 	r"(zlib|zstd|lzma)\.h": {"elf", "symbolize", "export", "import"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"(seccomp|linux/seccomp)\.h": {"worker"},
+	r"capstone/.*": {"symbolize"},
 	r"linux/bpf\.h": {"bpf", "collect", "unwind", "session", "cli"},
 }
 

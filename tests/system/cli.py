@@ -209,7 +209,7 @@ def bash_completes():
 	check_equal(complete_in_bash("pro"), ["profile"], "pro")
 	check_equal(complete_in_bash("--comp"), ["--completion"], "--comp")
 	check_equal(complete_in_bash("--completion", ""), ["bash", "zsh"], "--completion")
-	check_equal(complete_in_bash("help", "d"), ["doctor"], "help d")
+	check_equal(complete_in_bash("help", "do"), ["doctor"], "help do")
 	check_equal(complete_in_bash("profile", "--fr"), ["--frequency"], "profile --fr")
 	check_equal(complete_in_bash("doctor", "--j"), ["--json"], "doctor --j")
 	check_equal(complete_in_bash("profile", "--format", "pp"), ["pprof"], "--format pp")

@@ -9,6 +9,8 @@ from harness import ROOT, check, find_tool, scratch, skip
 
 MAKE_PROFILE = os.path.abspath(os.environ.get("MAKE_PROFILE", os.path.join(ROOT, "build", "tests", "system", "make_profile")))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests")
+# The last pprof that Debian 12's Go compiles.
+PPROF = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7"
 PLAYWRIGHT = "1.58.2" # the last that runs on Debian 12's Node.js 18
 PROFILES = {
 	"small": [], "big": ["1000"], # for every reader
@@ -33,6 +35,18 @@ def install(path, tool, command, **environment):
 	if status or not os.path.exists(path):
 		skip("%s cannot be installed: %s" % (os.path.basename(path), (err or out).strip().splitlines()[-1:]))
 	return path
+
+
+def pprof_tool():
+	return install(os.path.join(CACHE, "bin", "pprof"), "go", ["go", "install", PPROF], GOBIN=os.path.join(CACHE, "bin"),
+		GOPATH=os.path.join(CACHE, "go"), GOFLAGS="-modcacherw", GOTOOLCHAIN="local")
+
+
+def pprof_all(path, *options):
+	"""What pprof prints of a file, with nothing left out."""
+	status, out, err = run([pprof_tool(), "-symbolize=none", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0", *options, path])
+	check(status == 0, err)
+	return out
 
 
 def playwright_folder():

@@ -10,18 +10,11 @@ import os
 import re
 import xml.etree.ElementTree as ElementTree
 
-from foreign import CACHE, install, made, run
+from foreign import CACHE, install, made, run, pprof_tool
 from harness import check, check_equal, find_tool, run_tests, scratch, skip, test
 
-# The last pprof that Debian 12's Go compiles.
-PPROF = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7"
 INFERNO = "0.12.8"
 READ = ("small", "big")
-
-
-def pprof_tool():
-	return install(os.path.join(CACHE, "bin", "pprof"), "go", ["go", "install", PPROF], GOBIN=os.path.join(CACHE, "bin"),
-		GOPATH=os.path.join(CACHE, "go"), GOFLAGS="-modcacherw", GOTOOLCHAIN="local")
 
 
 def inferno_tool():

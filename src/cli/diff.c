@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sonde diff: what changed between two profiles. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/output.h"
+#include "cli/profile_read.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+#define FIELD(field) .offset = offsetof(struct diff_arguments, field)
+
+struct diff_arguments {
+	const char *before, *after, *from, *value, *format;
+	struct option_texts outputs;
+	uint64_t max_lines;
+};
+
+static const char *write_format_at(uint32_t i)
+{
+	const char *suffixes, *text;
+
+	return sonde_format_name(i, &suffixes, &text);
+}
+
+static const struct option_spec options[] = {
+	{ .group = "What is compared", .metavar = "BEFORE", .kind = OPTION_TEXT, FIELD(before), .values = OPTION_VALUES_FILE,
+	  .help = "a profile, in any format that is read; - is standard input" },
+	{ .metavar = "AFTER", .kind = OPTION_TEXT, FIELD(after), .values = OPTION_VALUES_FILE, .help = "another one" },
+	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of both, whatever they look like" },
+	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is compared, such as alloc_space; the one that AFTER says" },
+	{ .group = "How it is shown", .letter = 'n', .name = "lines", .metavar = "N", .kind = OPTION_NUMBER, FIELD(max_lines), .min = 1, .max = UINT32_MAX,
+	  .help = "so many functions in the table; 40" },
+	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
+	  .help = "write a profile of both, in the format that the suffix names, instead of the table; may be repeated" },
+	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = write_format_at, .help = "write in this format, whatever the suffix says" },
+};
+
+static const struct verb_example examples[] = {
+	{ "sonde diff monday.json tuesday.json", "what takes more now, what less" },
+	{ "sonde diff old.pb.gz new.pb.gz -o diff.html", "as a flame graph in two colours" },
+	{ NULL, NULL },
+};
+
+static int diff_run(const struct verb *verb, int argc, char **argv);
+
+const struct verb diff_verb = {
+	.name = "diff",
+	.summary = "what changed between two profiles",
+	.description = "Compares two profiles by shares of their totals, so that they need not be of the same length. The table has the change of each function, self "
+		       "and total, in points of percent, the greatest first; what is within two standard deviations of the noise of counts has a ~. Stacks are "
+		       "matched by the names in them: addresses differ between builds.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.run = diff_run,
+};
+
+static int print_table(struct sonde_profile *profile, uint64_t max_lines)
+{
+	const struct sonde_show_options show = { .size = sizeof(show), .view = SONDE_VIEW_CHANGES, .max_lines = (uint32_t)max_lines, .width = terminal_width(),
+						 .colour = output_colour(STDOUT_FILENO) };
+	struct buffer view = { 0 };
+	const char *text;
+
+	if (sonde_profile_show(profile, &show, &text))
+		return profile_failed(&diff_verb, profile);
+	view.data = (char *)(uintptr_t)text;
+	view.size = strlen(text);
+	return output_result(&view);
+}
+
+/* All of them are tried; the first failure counts. */
+static int write_outputs(struct sonde_profile *profile, const struct diff_arguments *arguments)
+{
+	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->format };
+	int code = SONDE_EXIT_REPORT;
+
+	for (uint32_t i = 0; i < arguments->outputs.nr; i++) {
+		if (sonde_profile_write(profile, arguments->outputs.texts[i], &write)) {
+			int failure = profile_failed(&diff_verb, profile);
+
+			code = code ? code : failure;
+		}
+	}
+	return code;
+}
+
+/* Reads both; `after` becomes the difference. An exit code. */
+static int compare(struct sonde_profile *before, struct sonde_profile *after, const struct diff_arguments *arguments)
+{
+	for (uint32_t i = 0; i < arguments->outputs.nr; i++) {
+		if (sonde_profile_check_output(after, arguments->outputs.texts[i], arguments->format))
+			return profile_failed(&diff_verb, after);
+	}
+	if (profile_read(before, arguments->before, arguments->from))
+		return profile_failed(&diff_verb, before);
+	if (profile_read(after, arguments->after, arguments->from))
+		return profile_failed(&diff_verb, after);
+	if (!sonde_profile_nr_samples(before) || !sonde_profile_nr_samples(after))
+		return profile_no_samples(sonde_profile_nr_samples(before) ? arguments->after : arguments->before);
+	if (sonde_profile_diff(after, before, arguments->value))
+		return profile_failed(&diff_verb, after);
+	return arguments->outputs.nr ? write_outputs(after, arguments) : print_table(after, arguments->max_lines);
+}
+
+static int diff(const struct diff_arguments *arguments)
+{
+	struct sonde_profile *before = sonde_profile_new(), *after = sonde_profile_new();
+	int code = SONDE_EXIT_FAILED;
+
+	if (before && after)
+		code = compare(before, after, arguments);
+	else
+		output_say("out of memory");
+	sonde_profile_free(before);
+	sonde_profile_free(after);
+	return code;
+}
+
+static int check_arguments(const struct diff_arguments *arguments, struct diag *diag)
+{
+	if (!arguments->before || !arguments->after)
+		return diag_errno(diag, EINVAL, "name two profiles: sonde diff BEFORE AFTER");
+	if (!strcmp(arguments->before, "-") && !strcmp(arguments->after, "-"))
+		return diag_errno(diag, EINVAL, "only one of them can be standard input");
+	if (arguments->format && !arguments->outputs.nr)
+		return diag_errno(diag, EINVAL, "--format is for -o: say where to write");
+	return 0;
+}
+
+static int diff_run(const struct verb *verb, int argc, char **argv)
+{
+	struct diff_arguments arguments = { 0 };
+	struct option_result result;
+	struct diag diag = { 0 };
+	int err = option_parse(verb, argc, argv, &arguments, &result, &diag);
+
+	if (!err && (result.help || result.version))
+		return output_help(verb, &result);
+	if (!err)
+		err = check_arguments(&arguments, &diag);
+	return err ? output_usage(verb, diag.text) : diff(&arguments);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/profile_read.h"
+
+#include <string.h>
+
+#include "cli/output.h"
+
+const char *profile_read_format_at(uint32_t i)
+{
+	const char *text;
+
+	return sonde_read_format_name(i, &text);
+}
+
+int profile_read(struct sonde_profile *profile, const char *path, const char *format)
+{
+	const struct sonde_read_options read = { .size = sizeof(read), .format = format };
+	const char *warning;
+	int err = sonde_profile_read(profile, path, &read);
+
+	while (!err && (warning = sonde_profile_warning(profile)))
+		output_say("warning: %s", warning);
+	return err;
+}
+
+int profile_failed(const struct verb *verb, const struct sonde_profile *profile)
+{
+	const char *text = sonde_profile_error(profile);
+
+	if (sonde_profile_exit_code(profile) == SONDE_EXIT_USAGE)
+		return output_usage(verb, text);
+	output_say("%s", text);
+	return SONDE_EXIT_FAILED;
+}
+
+int profile_no_samples(const char *path)
+{
+	output_say("no samples: there are none in %s", strcmp(path, "-") ? path : "standard input");
+	return SONDE_EXIT_NO_SAMPLES;
+}

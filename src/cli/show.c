@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sonde show: a profile in the terminal. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "cli/output.h"
+#include "cli/profile_read.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+#define FIELD(field) .offset = offsetof(struct show_arguments, field)
+#define MAX_LINES UINT32_MAX
+#define DEFAULT_MIN_PERCENT 0.5
+#define THOUSAND 1000
+
+struct show_arguments {
+	const char *input, *from, *value;
+	bool top, tree;
+	const char *callers, *callees, *by, *annotate, *min;
+	uint64_t max_lines;
+};
+
+static const char *table_at(uint32_t i)
+{
+	static const char *const words[] = { "process", "thread", "cpu", "file", "language" };
+
+	return i < ARRAY_SIZE(words) ? words[i] : NULL;
+}
+
+static const struct option_spec options[] = {
+	{ .group = "What is read", .metavar = "FILE", .kind = OPTION_TEXT, FIELD(input), .values = OPTION_VALUES_FILE,
+	  .help = "the profile, in any format that is read, gzipped or not; - is standard input" },
+	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of FILE, whatever it looks like" },
+	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is shown, such as alloc_space; the one that FILE says" },
+	{ .group = "What is shown", .name = "top", .kind = OPTION_FLAG, FIELD(top), .help = "the functions, those that took most themselves (self) first" },
+	{ .name = "tree", .kind = OPTION_FLAG, FIELD(tree), .help = "the call tree, root first; a function that calls itself is one line" },
+	{ .name = "callers", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(callers), .help = "the tree of those who call FUNC" },
+	{ .name = "callees", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(callees), .help = "the tree of what FUNC calls" },
+	{ .name = "by", .metavar = "WHAT", .kind = OPTION_TEXT, FIELD(by), .value_name = table_at, .help = "a table by process, thread, cpu, file or language" },
+	{ .name = "annotate", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(annotate),
+	  .help = "source lines and instructions of FUNC, or of all functions with that in their names, with their shares; from files of this machine" },
+	{ .letter = 'n', .name = "lines", .metavar = "N", .kind = OPTION_NUMBER, FIELD(max_lines), .min = 1, .max = MAX_LINES, .help = "so many lines of a table or tree" },
+	{ .name = "min", .metavar = "PERCENT", .kind = OPTION_TEXT, FIELD(min), .help = "leave out branches of a tree below this share; 0.5" },
+};
+
+static const struct verb_example examples[] = {
+	{ "sonde show cpu.pb.gz", "what was recorded, what was lost, which processes, which functions" },
+	{ "sonde show --tree x.json | less", "the call tree" },
+	{ "sonde show --callers malloc x.json", "who calls malloc" },
+	{ "sonde show --annotate parse x.json", "where in parse the time goes" },
+	{ NULL, NULL },
+};
+
+static int show_run(const struct verb *verb, int argc, char **argv);
+
+const struct verb show_verb = {
+	.name = "show",
+	.summary = "a profile in the terminal",
+	.description = "Reads a profile, of sonde or of another profiler, and shows it as text: by default what was recorded and lost, the processes and the hottest "
+		       "functions. Shares are of all samples. On a terminal lines end at its width; into a pipe names are written whole.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.run = show_run,
+};
+
+/* "0.25", "2": three decimals at most. */
+static int parse_percent(const char *text, double *ret_percent)
+{
+	const char *dot = strchr(text, '.');
+	char whole[16] = "0", part[4] = "000";
+	uint64_t units, thousandths;
+
+	if (dot && (strlen(dot + 1) > 3 || !dot[1]))
+		return -EINVAL;
+	snprintf(whole, sizeof(whole), "%.*s", dot ? (int)(dot - text) : 15, text);
+	if (dot)
+		memcpy(part, dot + 1, strlen(dot + 1));
+	if (number_u64(whole, 100, &units) || number_u64(part, THOUSAND - 1, &thousandths))
+		return -EINVAL;
+	*ret_percent = (double)units + (double)thousandths / THOUSAND;
+	return *ret_percent <= 100 ? 0 : -EINVAL;
+}
+
+/* At most one view. */
+static int choose_view(const struct show_arguments *arguments, struct sonde_show_options *show, struct diag *diag)
+{
+	const struct {
+		bool is_given;
+		enum sonde_view view;
+		const char *what;
+	} views[] = {
+		{ arguments->top, SONDE_VIEW_TOP, NULL },
+		{ arguments->tree, SONDE_VIEW_TREE, NULL },
+		{ arguments->callers, SONDE_VIEW_CALLERS, arguments->callers },
+		{ arguments->callees, SONDE_VIEW_CALLEES, arguments->callees },
+		{ arguments->by, SONDE_VIEW_BY, arguments->by },
+		{ arguments->annotate, SONDE_VIEW_CODE, arguments->annotate },
+	};
+	uint32_t nr_given = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		if (!views[i].is_given)
+			continue;
+		show->view = views[i].view;
+		show->what = views[i].what;
+		nr_given++;
+	}
+	return nr_given > 1 ? diag_errno(diag, EINVAL, "one of --top, --tree, --callers, --callees, --by, --annotate at a time") : 0;
+}
+
+static int to_options(const struct show_arguments *arguments, struct sonde_show_options *show, struct diag *diag)
+{
+	*show = (struct sonde_show_options){
+		.size = sizeof(*show),
+		.value = arguments->value,
+		.max_lines = (uint32_t)arguments->max_lines,
+		.width = terminal_width(),
+		.min_percent = DEFAULT_MIN_PERCENT,
+		.colour = output_colour(STDOUT_FILENO),
+	};
+	if (!arguments->input)
+		return diag_errno(diag, EINVAL, "name the profile to show: sonde show FILE (- is standard input)");
+	if (arguments->min && parse_percent(arguments->min, &show->min_percent))
+		return diag_errno(diag, EINVAL, "--min takes a percentage such as 0.5, not '%.40s'", arguments->min);
+	return choose_view(arguments, show, diag);
+}
+
+static int print(const char *text)
+{
+	const struct buffer view = { .data = (char *)(uintptr_t)text, .size = strlen(text) };
+
+	return output_result(&view);
+}
+
+static int show(const struct show_arguments *arguments, const struct sonde_show_options *show_options)
+{
+	struct sonde_profile *profile = sonde_profile_new();
+	const char *text;
+	int code, err = profile ? profile_read(profile, arguments->input, arguments->from) : -ENOMEM;
+
+	if (!profile) {
+		output_say("out of memory");
+		return SONDE_EXIT_FAILED;
+	}
+	if (!err)
+		err = sonde_profile_show(profile, show_options, &text);
+	code = err ? profile_failed(&show_verb, profile) : print(text);
+	if (!code && !sonde_profile_nr_samples(profile))
+		code = profile_no_samples(arguments->input);
+	sonde_profile_free(profile);
+	return code;
+}
+
+static int show_run(const struct verb *verb, int argc, char **argv)
+{
+	struct show_arguments arguments = { 0 };
+	struct sonde_show_options show_options;
+	struct option_result result;
+	struct diag diag = { 0 };
+	int err = option_parse(verb, argc, argv, &arguments, &result, &diag);
+
+	if (!err && (result.help || result.version))
+		return output_help(verb, &result);
+	if (!err)
+		err = to_options(&arguments, &show_options, &diag);
+	return err ? output_usage(verb, diag.text) : show(&arguments, &show_options);
+}

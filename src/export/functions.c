@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/functions.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/u64_map.h"
+
+#define KEY_BYTES (3 * sizeof(uint32_t)) /* name, path, kind */
+
+struct whole_stack whole_stack_of(const struct profile *profile, const struct profile_sample *sample)
+{
+	struct whole_stack stack = { .nr = 0 };
+	uint32_t nr_user = 0;
+
+	if (sample->kernel_stack != PROFILE_NONE)
+		stack.kernel = profile_stack_at(profile, sample->kernel_stack, &stack.nr_kernel);
+	if (sample->user_stack != PROFILE_NONE)
+		stack.user = profile_stack_at(profile, sample->user_stack, &nr_user);
+	stack.nr = stack.nr_kernel + nr_user;
+	return stack;
+}
+
+/* Its number, or PROFILE_NONE: no memory. There is room for one row per location. */
+static uint32_t add_row(struct functions *functions, struct u64_map *index, const struct function_row *row)
+{
+	uint64_t hash = hash_bytes(row, KEY_BYTES, 0);
+	uint32_t cursor = 0, *found;
+
+	while ((found = u64_map_each(index, hash, &cursor))) {
+		if (!memcmp(&functions->rows[*found], row, KEY_BYTES))
+			return *found;
+	}
+	if (u64_map_add(index, hash, functions->nr))
+		return PROFILE_NONE;
+	functions->rows[functions->nr] = *row;
+	return functions->nr++;
+}
+
+static int find_rows(const struct profile *profile, struct functions *functions)
+{
+	CLEANUP(u64_map_done) struct u64_map index = { 0 };
+	uint32_t nr_locations = profile_nr_locations(profile);
+
+	functions->rows = calloc((size_t)nr_locations + 1, sizeof(*functions->rows));
+	functions->of_location = calloc((size_t)nr_locations + 1, sizeof(*functions->of_location));
+	if (!functions->rows || !functions->of_location)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr_locations; i++) {
+		const struct profile_location *location = profile_location_at(profile, i);
+		struct function_row row = { .name = profile_function_at(profile, location->function)->name, .path = PROFILE_EMPTY_STRING, .kind = location->kind };
+
+		if (location->mapping != PROFILE_NONE)
+			row.path = profile_mapping_at(profile, location->mapping)->path;
+		functions->of_location[i] = add_row(functions, &index, &row);
+		if (functions->of_location[i] == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void count_sample(const struct profile *profile, uint32_t number, uint32_t value_type, struct functions *functions)
+{
+	const struct profile_sample *sample = profile_sample_at(profile, number);
+	struct whole_stack stack = whole_stack_of(profile, sample);
+	int64_t value = sample->values[value_type];
+
+	functions->all += value;
+	for (uint32_t i = 0; i < stack.nr; i++) {
+		struct function_row *row = &functions->rows[functions->of_location[whole_stack_at(&stack, i)]];
+
+		row->self += i ? 0 : value;
+		row->total += row->last_sample == number + 1 ? 0 : value;
+		row->last_sample = number + 1;
+	}
+}
+
+int functions_tally(const struct profile *profile, uint32_t value, struct functions *ret_functions)
+{
+	CLEANUP(functions_done) struct functions functions = { 0 };
+	int err = find_rows(profile, &functions);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < profile_nr_samples(profile); i++)
+		count_sample(profile, i, value, &functions);
+	*ret_functions = functions;
+	functions = (struct functions){ 0 };
+	return 0;
+}
+
+void functions_done(struct functions *functions)
+{
+	free(functions->rows);
+	free(functions->of_location);
+	*functions = (struct functions){ 0 };
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct function_row *left = *(const struct function_row *const *)a, *right = *(const struct function_row *const *)b;
+
+	if (left->self != right->self)
+		return left->self < right->self ? 1 : -1;
+	if (left->total != right->total)
+		return left->total < right->total ? 1 : -1;
+	return left < right ? -1 : left > right;
+}
+
+const struct function_row **functions_sorted(const struct functions *functions)
+{
+	const struct function_row **sorted = calloc((size_t)functions->nr + 1, sizeof(*sorted));
+
+	for (uint32_t i = 0; sorted && i < functions->nr; i++)
+		sorted[i] = &functions->rows[i];
+	if (sorted)
+		qsort(sorted, functions->nr, sizeof(*sorted), by_self);
+	return sorted;
+}
+
+const char *function_row_name(const struct profile *profile, const struct function_row *row)
+{
+	const char *name = profile_string_text(profile, row->name);
+
+	return *name ? name : "[unknown]";
+}
+
+const char *function_row_place(const struct profile *profile, const struct function_row *row)
+{
+	const char *path = profile_string_text(profile, row->path), *slash = strrchr(path, '/');
+
+	if (row->kind == FRAME_KERNEL)
+		return "kernel";
+	return slash ? slash + 1 : path;
+}

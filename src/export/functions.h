@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* functions: a profile's functions as tables for people count them, (name, mapped file, kind): what each took itself (self) and with what it
+ * called (total). A sample counts once in the total of a function however often that is on its stack. */
+#pragma once
+#include "model/profile.h"
+
+struct function_row {
+	uint32_t name, path; /* strings; the path of the mapped file, "" without one */
+	uint32_t kind;       /* enum frame_kind */
+	uint32_t last_sample;/* that was counted into total, plus one */
+	int64_t self, total;
+};
+
+struct functions {
+	struct function_row *rows;
+	uint32_t nr;
+	uint32_t *of_location; /* by location: the row's number */
+	int64_t all;           /* of all samples */
+};
+
+/* Of the profile's value with this number. 0 or -ENOMEM. */
+MUST_CHECK int functions_tally(const struct profile *profile, uint32_t value, struct functions *ret_functions);
+void functions_done(struct functions *functions);
+/* The rows, the most self first, then the most total; the caller frees the list. NULL: no memory. */
+const struct function_row **functions_sorted(const struct functions *functions);
+/* Never "". */
+const char *function_row_name(const struct profile *profile, const struct function_row *row);
+/* Where its code is, in short: "kernel", "libc.so.6", "". */
+const char *function_row_place(const struct profile *profile, const struct function_row *row);
+
+/* Both sides of a sample's stack as one: innermost first, the kernel's before the user's. */
+struct whole_stack {
+	const uint32_t *kernel, *user; /* locations */
+	uint32_t nr_kernel, nr;        /* nr: of both */
+};
+struct whole_stack whole_stack_of(const struct profile *profile, const struct profile_sample *sample);
+static inline uint32_t whole_stack_at(const struct whole_stack *stack, uint32_t i) /* i < nr */
+{
+	return i < stack->nr_kernel ? stack->kernel[i] : stack->user[i - stack->nr_kernel];
+}

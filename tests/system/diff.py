@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sonde diff: beside google/pprof's -diff_base of the same files, and in the formats that hold both values.
+
+Environment: SONDE, MAKE_PROFILE."""
+import json
+import os
+import re
+
+from foreign import made, pprof_all
+from harness import check, check_equal, run_tests, scratch, sonde, test
+
+
+def both():
+	return os.path.join(made("big"), "profile.pprof"), os.path.join(made("small"), "profile.pprof")
+
+
+def changes(out):
+	"""{name: [change of self, of total in points]}; names that have several rows are left out."""
+	rows, twice = {}, set()
+	for own, total, name in re.findall(r"^ *[0-9.]+ % +[0-9.]+ % +([-+][0-9.]+)[~ ] +[0-9.]+ % +[0-9.]+ % +([-+][0-9.]+)[~ ]  (.*?)(?:  \S+)?$", out, re.M):
+		twice |= {name} & set(rows)
+		rows[name] = [float(own), float(total)]
+	return {name: row for name, row in rows.items() if name not in twice}
+
+
+@test
+def changes_are_what_pprof_says():
+	before, after = both()
+	ours = changes(sonde("diff", before, after, "--value", "samples", "-n", "100000", want=0).out)
+	text = pprof_all(after, "-sample_index=samples", "-top", "-normalize", "-diff_base=" + before)
+	all_of = int(re.search(r" of (\d+) total", text).group(1))
+	theirs = {name: (int(flat), int(cum)) for flat, cum, name in
+		re.findall(r"^ *(-?\d+) +\S+ +\S+ +(-?\d+) +\S+ +(.*?)(?: \(inline\))?$", text, re.M)}
+	compared = 0
+	for name, (flat, cum) in theirs.items():
+		if name not in ours or name == "[unknown]":
+			continue
+		# pprof rounds each sample of the stretched profile to a whole number
+		check(abs(ours[name][0] - 100 * flat / all_of) < 1, "self of %s: %.2f points, pprof %d of %d" % (name, ours[name][0], flat, all_of))
+		check(abs(ours[name][1] - 100 * cum / all_of) < 1, "total of %s: %.2f points, pprof %d of %d" % (name, ours[name][1], cum, all_of))
+		compared += 1
+	check(compared > 100, "only %d functions compared" % compared)
+	greatest = max(theirs, key=lambda name: abs(theirs[name][0]) if name in ours else 0)
+	check(abs(theirs[greatest][0]) > all_of / 20, "nothing changed much: %s" % greatest)
+
+
+@test
+def formats_hold_both():
+	before, after = both()
+	names = [scratch("d." + suffix) for suffix in ("json", "pb.gz", "folded", "html", "jsonl")]
+	sonde("diff", before, after, "--value", "samples", *[word for name in names for word in ("-o", name)], want=0)
+	with open(names[0], encoding="utf-8") as file:
+		profile = json.load(file)
+	check_equal([t["type"] for t in profile["value_types"]], ["before", "after"], "values")
+	sums = [sum(int(s["values"][i]) for s in profile["samples"]) for i in range(2)]
+	check_equal(sums[0], sums[1], "the same total")
+	with open(names[2], encoding="utf-8") as file:
+		columns = [re.search(r" (\d+) (\d+)$", line).groups() for line in file]
+	check_equal([sum(int(c[i]) for c in columns) for i in range(2)], sums, "folded")
+	for index in range(2):
+		text = pprof_all(names[1], "-top", "-sample_index=%d" % index)
+		check_equal(int(re.search(r" of (\d+) total", text).group(1)), sums[index], "pprof")
+
+
+@test
+def a_profile_is_like_itself():
+	path = both()[0]
+	out = sonde("diff", path, path, want=0).out
+	check(all(row == [0, 0] for row in changes(out).values()) and changes(out), out)
+	check("~" not in out.split("shares of each")[0], out)
+	check("\n0 functions changed" in out, out)
+
+
+@test
+def what_is_wrong_is_said():
+	before, after = both()
+	empty = os.path.join(made("empty"), "profile.json")
+	for arguments, code, text in (([before], 2, "two profiles"), (["-", "-"], 2, "standard input"), ([before, after, "--format", "json"], 2, "-o"),
+		([before, after, "-o", scratch("d.txt")], 2, "one value"), ([before, after, "--value", "weight"], 1, "weight"), ([empty, after], 5, "no samples"),
+		([before, "/nothing/here"], 1, "/nothing/here")):
+		result = sonde("diff", *arguments, want=code)
+		check(text in result.err, str(result))
+	check(not os.path.exists(scratch("d.txt")), "a file was left")
+
+
+if __name__ == "__main__":
+	run_tests()

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The tables of sonde show, against answers worked out by hand; what strangers' names do to a terminal; instructions and who they belong to. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "export/annotation.h"
+#include "export/show.h"
+#include "small_profile.h"
+#include "symbolize/code_listing.h"
+
+static const struct show_options plain = { 0 };
+
+/* Ten samples: spin 7 (one below a recursion), work 2, the kernel 1. */
+static struct profile *ten(void)
+{
+	struct profile *profile = profile_new();
+
+	assert_non_null(profile);
+	small_add(profile, "worker", 10, "spin work main", NULL, 6);
+	small_add(profile, "worker", 10, "work main", NULL, 2);
+	small_add(profile, "worker", 20, "spin rec rec rec main", NULL, 1);
+	small_add(profile, "other", 30, "read main", "sys_read", 1);
+	return profile;
+}
+
+static void check_text(struct buffer *buffer, const char *want)
+{
+	assert_int_equal(buffer->err, 0);
+	assert_string_equal(buffer->data, want);
+	buffer_done(buffer);
+	*buffer = BUFFER_INIT(1 << 20);
+}
+
+static void test_top(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = ten();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+	const struct show_options two = { .max_lines = 2 };
+
+	assert_int_equal(show_top(profile, &plain, &buffer), 0);
+	check_text(&buffer, "samples: 10 in all\n"
+			    "      SELF     TOTAL         SELF  FUNCTION\n"
+			    "   70.00 %   70.00 %            7  spin  app\n"
+			    "   20.00 %   80.00 %            2  work  app\n"
+			    "   10.00 %   10.00 %            1  sys_read  kernel\n"
+			    "    0.00 %  100.00 %            0  main  app\n"
+			    "    0.00 %   10.00 %            0  rec  app\n"
+			    "    0.00 %   10.00 %            0  read  app\n");
+	assert_int_equal(show_top(profile, &two, &buffer), 0);
+	assert_non_null(strstr(buffer.data, "2 of 6 functions: 90.00 % of all (self)\n"));
+}
+
+static void test_tree(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = ten();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+	const struct show_options cut = { .min_percent = 15 };
+
+	assert_int_equal(show_tree(profile, &plain, &buffer), 0);
+	check_text(&buffer, "samples: 10 in all\n"
+			    "     TOTAL      SELF  FUNCTION\n"
+			    "  100.00 %    0.00 %  all\n"
+			    "   90.00 %    0.00 %  - worker\n"
+			    "   90.00 %    0.00 %    main  app\n"
+			    "   80.00 %   20.00 %    - work  app\n"
+			    "   60.00 %   60.00 %      spin  app\n"
+			    "   10.00 %    0.00 %    - rec (calls itself, up to 3 deep)  app\n"
+			    "   10.00 %   10.00 %      spin  app\n"
+			    "   10.00 %    0.00 %  - other\n"
+			    "   10.00 %    0.00 %    main  app\n"
+			    "   10.00 %    0.00 %    read  app\n"
+			    "   10.00 %   10.00 %    sys_read  kernel\n");
+	assert_int_equal(show_tree(profile, &cut, &buffer), 0);
+	assert_non_null(strstr(buffer.data, "- work  app\n   60.00 %   60.00 %      spin  app\n2 branches below 15 % are not shown (--min 0 shows them)\n"));
+}
+
+static void test_callers_and_callees(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = ten();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+	struct diag diag = { 0 };
+
+	assert_int_equal(show_callers(profile, "spin", &plain, &buffer, &diag), 0);
+	assert_non_null(strstr(buffer.data, "   70.00 %   70.00 %  spin  app\n"
+					    "   60.00 %   60.00 %  - work  app\n"
+					    "   60.00 %   60.00 %    main  app\n"
+					    "   10.00 %   10.00 %  - rec (calls itself, up to 3 deep)  app\n"));
+	buffer.size = 0;
+	assert_int_equal(show_callees(profile, "work", &plain, &buffer, &diag), 0);
+	assert_non_null(strstr(buffer.data, "FUNCTION\n   80.00 %   20.00 %  work  app\n   60.00 %   60.00 %  spin  app\n"));
+	assert_int_equal(show_callers(profile, "spi", &plain, &buffer, &diag), -ENOENT);
+	assert_non_null(strstr(diag.text, "'spi'"));
+}
+
+static void check_by(const struct profile *profile, enum show_by by, const char *want)
+{
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+
+	assert_int_equal(show_table(profile, by, &plain, &buffer), 0);
+	check_text(&buffer, want);
+}
+
+static void test_by(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = ten();
+	struct diag diag = { 0 };
+	enum show_by by;
+
+	check_by(profile, SHOW_BY_PROCESS, "samples: 10 in all\n     SHARE        VALUE  PROCESS  (hottest function)\n"
+					   "   80.00 %            8  worker 10  (75 % spin)\n"
+					   "   10.00 %            1  worker 20  (100 % spin)\n"
+					   "   10.00 %            1  other 30  (100 % sys_read)\n");
+	check_by(profile, SHOW_BY_FILE, "samples: 10 in all\n      SELF     TOTAL         SELF  FILE  (hottest function)\n"
+					"   90.00 %  100.00 %            9  /opt/app  (78 % spin)\n"
+					"   10.00 %   10.00 %            1  [kernel]  (100 % sys_read)\n");
+	check_by(profile, SHOW_BY_CPU, "samples: 10 in all\n     SHARE        VALUE  CPU  (hottest function)\n"
+				       "  100.00 %           10  not known  (70 % spin)\n");
+	check_by(profile, SHOW_BY_LANGUAGE, "samples: 10 in all\n      SELF     TOTAL         SELF  LANGUAGE  (hottest function)\n"
+					    "   90.00 %  100.00 %            9  native  (78 % spin)\n"
+					    "   10.00 %   10.00 %            1  kernel  (100 % sys_read)\n");
+	assert_int_equal(show_by_name("thread", &diag, &by), 0);
+	assert_int_equal(by, SHOW_BY_THREAD);
+	assert_int_equal(show_by_name("moon", &diag, &by), -EINVAL);
+}
+
+/* No byte that could drive a terminal, no line longer than the terminal, however hostile and long the names. */
+static void check_tame(const struct buffer *buffer, size_t max_columns)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < buffer->size; i++) {
+		unsigned char byte = (unsigned char)buffer->data[i];
+
+		assert_true(byte == '\n' || (byte >= ' ' && byte != 0x7f));
+		assert_true(byte != 0xc2 || (unsigned char)buffer->data[i + 1] >= 0xa0); /* C1 */
+		columns = byte == '\n' ? 0 : columns + ((byte & 0xc0) != 0x80);
+		assert_true(columns <= max_columns);
+	}
+	assert_null(strstr(buffer->data, "\xe2\x80\xae")); /* right to left from here */
+}
+
+static void test_hostile_names(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(64 << 20);
+	CLEANUP(freep) char *huge = calloc(1, (4u << 20) + 1);
+	const struct show_options narrow = { .width = 60 };
+
+	assert_non_null(huge);
+	memset(huge, 'x', 4u << 20);
+	small_add(profile, "\033[2Jcomm\n", 1, "\033]0;title\007 \xe2\x80\xaeturned \xc2\x9b", "ker\rnel", 3);
+	small_add(profile, huge, 2, huge, huge, 4);
+	assert_int_equal(show_summary(profile, &narrow, &buffer), 0);
+	assert_int_equal(show_tree(profile, &narrow, &buffer), 0);
+	assert_int_equal(show_table(profile, SHOW_BY_THREAD, &narrow, &buffer), 0);
+	assert_int_equal(show_callers(profile, "ker\rnel", &narrow, &buffer, NULL), 0);
+	assert_int_equal(buffer.err, 0);
+	check_tame(&buffer, 60);
+	assert_non_null(strstr(buffer.data, "?[2Jcomm?"));
+	assert_non_null(strstr(buffer.data, "xxx\xe2\x80\xa6\n"));
+}
+
+static void test_instructions_have_their_own(void **state)
+{
+	struct shown_instruction code[] = { { 0x10, 2, "nop", 0, 0 }, { 0x12, 5, "callq 0x40", 0, 0 }, { 0x17, 2, "syscall", 0, 0 }, { 0x19, 1, "retq", 0, 0 } };
+	const struct annotated_address addresses[] = {
+		{ .elf_vaddr = 0x12, .class = ADDRESS_LEAF, .self = 1, .total = 1 },   /* about to call */
+		{ .elf_vaddr = 0x17, .class = ADDRESS_CALL, .self = 0, .total = 20 },  /* returns to behind the call */
+		{ .elf_vaddr = 0x17, .class = ADDRESS_LEAF, .self = 300, .total = 300 },
+		{ .elf_vaddr = 0x19, .class = ADDRESS_ENTRY, .self = 0, .total = 4000 }, /* in the kernel by the system call */
+		{ .elf_vaddr = 0x17, .class = ADDRESS_ENTRY, .self = 0, .total = 50000 }, /* in the kernel by an interrupt */
+		{ .elf_vaddr = 0x1a, .class = ADDRESS_CALL, .self = 0, .total = 600000 }, /* a call that does not return is the last instruction */
+		{ .elf_vaddr = 0x1b, .class = ADDRESS_LEAF, .self = 9, .total = 9 },
+		{ .elf_vaddr = 0x10, .class = ADDRESS_CALL, .self = 9, .total = 9 },
+	};
+
+	assert_int_equal(annotation_give(addresses, ARRAY_SIZE(addresses), code, ARRAY_SIZE(code)), 2);
+	assert_int_equal(code[0].total, 0);
+	assert_int_equal(code[1].self, 1);
+	assert_int_equal(code[1].total, 21);
+	assert_int_equal(code[2].self, 300);
+	assert_int_equal(code[2].total, 54300);
+	assert_int_equal(code[3].total, 600000);
+}
+
+static void test_source(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = ten();
+	CLEANUP(annotation_done) struct annotation annotation = { 0 };
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+	static const char text[] = "1\n2\n3\n4\n5\n\tsix\033\n7\n8\n9\n10\n11";
+	const struct annotated_line lines[] = { { .line = 6, .self = 2, .total = 4 }, { .line = 4000000000u, .total = 1 } };
+
+	assert_int_equal(annotation_make(profile, "spi", NULL, &annotation), 0); /* a part of the name */
+	assert_int_equal(annotation.nr_places, 1);
+	assert_int_equal(annotation.places[0].total, 7);
+	annotation.places[0].total = 8;
+	show_source(&annotation, lines, 2, text, sizeof(text) - 1, &plain, &buffer);
+	assert_null(strstr(buffer.data, " 2  2"));
+	assert_non_null(strstr(buffer.data, "      3  3\n"));
+	assert_non_null(strstr(buffer.data, "   25.00 %   50.00 %      6          six?\n"));
+	assert_non_null(strstr(buffer.data, "      9  9\n"));
+	assert_null(strstr(buffer.data, "10  10"));
+	assert_non_null(strstr(buffer.data, "4000000000  [the file has no such line]\n"));
+}
+
+extern const char __executable_start; /* the linker's: where the file's first byte is mapped */
+
+/* Of the function at so many bytes in this program's memory. */
+static struct buffer list_self(uint64_t elf_vaddr, int *ret_err)
+{
+	struct buffer answer = BUFFER_INIT(1 << 20);
+	struct elf_file *elf = NULL;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct code_question question = { .elf_vaddr = elf_vaddr };
+
+	assert_int_equal(elf_file_open_fd(fd, NULL, &elf), 0);
+	code_listing_preload();
+	*ret_err = code_listing_write(elf, NULL, &question, NULL, &answer);
+	elf_file_free(elf);
+	return answer;
+}
+
+static void test_listing(void **state)
+{
+	struct code_listing listing;
+	struct code_line line = { 0 };
+	uint32_t nr = 0;
+	int err;
+	struct buffer answer = list_self((uint64_t)((uintptr_t)test_source - (uintptr_t)&__executable_start), &err);
+
+	assert_int_equal(err, 0);
+	assert_int_equal(code_listing_open(answer.data, answer.size, &listing), 0);
+	for (uint64_t next = listing.start; code_listing_next(&listing, &line); nr++) {
+		assert_int_equal(line.elf_vaddr, next); /* no gap */
+		next += line.nr_bytes;
+	}
+	assert_false(listing.lines.bad);
+	assert_true(nr > 30);
+	assert_int_equal(line.elf_vaddr + line.nr_bytes, listing.end);
+	/* what a worker in a stranger's hands could send */
+	for (size_t size = 0; size < answer.size; size++) {
+		if (!code_listing_open(answer.data, size, &listing)) {
+			while (code_listing_next(&listing, &line))
+				;
+			assert_true(line.elf_vaddr < listing.end);
+		}
+	}
+	assert_int_equal(code_listing_open(answer.data, answer.size, &listing), 0);
+	answer.data[24]++; /* the first line's address: behind the start */
+	assert_int_equal(code_listing_open(answer.data, answer.size, &listing), 0);
+	assert_false(code_listing_next(&listing, &line));
+	assert_true(listing.lines.bad);
+	buffer_done(&answer);
+	answer = list_self(0x7fffffffff000, &err);
+	assert_int_equal(err, -ENOENT);
+	buffer_done(&answer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_top),
+		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_callers_and_callees),
+		cmocka_unit_test(test_by),
+		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_instructions_have_their_own),
+		cmocka_unit_test(test_source),
+		cmocka_unit_test(test_listing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
