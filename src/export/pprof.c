@@ -124,13 +124,13 @@ static void write_mappings(struct pprof *pprof)
 		write_mapping(pprof, nr_mappings + 1, &kernel);
 }
 
-/* 0: none. An address outside of its mapping would make pprof's arithmetic wrap. */
+/* 0: none. An address outside of its mapping would make pprof's arithmetic wrap; but what is the kernel's must be seen, also where no address is known. */
 static uint32_t mapping_id(const struct profile *profile, const struct profile_location *location)
 {
 	const struct profile_mapping *mapping;
 
 	if (location->kind == FRAME_KERNEL)
-		return location->pc >= KERNEL_START_KADDR && location->pc < UINT64_MAX ? profile_nr_mappings(profile) + 1 : 0;
+		return profile_nr_mappings(profile) + 1;
 	if (location->mapping == PROFILE_NONE)
 		return 0;
 	mapping = profile_mapping_at(profile, location->mapping);

@@ -8,6 +8,7 @@
 #include "base/json_read.h"
 #include "base/protobuf_read.h"
 #include "import/importer.h"
+#include "import/otlp_json.h"
 #include "import/perf_data.h"
 
 #define TEXT_BYTES	((size_t)1 << 20) /* of one name, label or comment */
@@ -34,6 +35,7 @@ static int (*const readers[])(struct importer *importer) = {
 	[IMPORT_JSON] = read_json,
 	[IMPORT_PERF_SCRIPT] = read_perf_script,
 	[IMPORT_OTLP] = read_otlp,
+	[IMPORT_OTLP_JSON] = read_otlp_json,
 };
 
 const char *import_format_name(enum import_format format)
@@ -83,6 +85,10 @@ static int detect_json(const char *bytes, size_t size, struct diag *diag, enum i
 	CLEANUP(buffer_done) struct buffer key = BUFFER_INIT(TEXT_BYTES);
 
 	for (bool more = json_enter(&r, '{') && json_next_key(&r, &key); more && !key.err; more = json_next_key(&r, &key)) {
+		if (otlp_json_is(key.data, json_peek(&r))) {
+			*ret_format = IMPORT_OTLP_JSON;
+			return 0;
+		}
 		if (!strcmp(key.data, "format")) {
 			json_read_text(&r, &key);
 			if (!r.bad && !key.err && !strcmp(key.data, "sonde-profile")) {

@@ -16,6 +16,7 @@
 	X(JSON, "json", "sonde's own") \
 	X(PERF_SCRIPT, "perf", "what perf script prints") \
 	X(OTLP, "otlp", "OpenTelemetry profiles, as protocol buffers") \
+	X(OTLP_JSON, "otlp-json", "OpenTelemetry profiles, as JSON") \
 	X(PERF_DATA, "perf-data", "perf record's perf.data, file or stream; with lines, if the files are here")
 
 #define X(id, name, text) IMPORT_##id,

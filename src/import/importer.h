@@ -49,6 +49,7 @@ MUST_CHECK int read_folded(struct importer *importer);
 MUST_CHECK int read_json(struct importer *importer);
 MUST_CHECK int read_perf_script(struct importer *importer);
 MUST_CHECK int read_otlp(struct importer *importer);
+MUST_CHECK int read_otlp_json(struct importer *importer);
 
 /* A text of the file as a string of the profile; NULs become '?'. PROFILE_NONE: no memory. */
 uint32_t import_string(struct importer *importer, const void *text, size_t size);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "import/otlp_json.h"
+
 /* Field numbers of opentelemetry-proto, profiles/v1development/profiles.proto. */
 enum { FILE_RESOURCE_PROFILES = 1, FILE_DICTIONARY };
 enum { RESOURCE_RESOURCE = 1, RESOURCE_SCOPES };
@@ -35,7 +37,9 @@ void *otlp_add(struct otlp_list *list, size_t item_bytes)
 
 int otlp_bad(struct otlp_reader *reader, const void *at, const char *why)
 {
-	return import_bad(reader->importer, "OTLP", at ? at : reader->importer->bytes, why);
+	if (reader->is_json)
+		return diag_errno(reader->importer->diag, EBADMSG, "bad OTLP's JSON: %s", why);
+	return import_bad(reader->importer, "OTLP", at ? at : reader->bytes, why);
 }
 
 int otlp_string_at(struct otlp_reader *reader, uint64_t place, uint32_t *ret_string)
@@ -84,8 +88,8 @@ static int read_resource(struct otlp_reader *reader, struct reader message)
 	return !err && message.bad ? otlp_bad(reader, message.end, "a resource is cut off") : err;
 }
 
-/* Versions 1.8 and 1.9 had values, attributes and link where later ones have attributes, link and values. */
-static bool split_sample(struct reader message, struct sample_fields *ret_fields)
+/* Versions 1.8 and 1.9 had values, attributes and link where later ones have attributes, link and values; JSON has names. */
+static bool split_sample(struct reader message, bool is_json, struct sample_fields *ret_fields)
 {
 	struct protobuf_field field, second = { .type = PROTOBUF_USED_UP }, third = second, fourth = second;
 
@@ -102,7 +106,8 @@ static bool split_sample(struct reader message, struct sample_fields *ret_fields
 		else if (field.number == SAMPLE_TIMES)
 			ret_fields->times = field;
 	}
-	if (third.type == PROTOBUF_BYTES || fourth.type == PROTOBUF_VARINT || (fourth.type == PROTOBUF_USED_UP && ret_fields->times.type == PROTOBUF_USED_UP)) {
+	if (!is_json &&
+	    (third.type == PROTOBUF_BYTES || fourth.type == PROTOBUF_VARINT || (fourth.type == PROTOBUF_USED_UP && ret_fields->times.type == PROTOBUF_USED_UP))) {
 		ret_fields->values = second;
 		ret_fields->attributes = third;
 	} else {
@@ -187,7 +192,7 @@ static int read_sample(struct otlp_reader *reader, struct reader message, uint32
 	struct sample_fields fields;
 	int err;
 
-	if (!split_sample(message, &fields))
+	if (!split_sample(message, reader->is_json, &fields))
 		return otlp_bad(reader, message.end, "a sample is cut off");
 	import_begin(reader->importer);
 	err = push_stack(reader, fields.stack);
@@ -301,7 +306,7 @@ static int read_resource_profiles(struct otlp_reader *reader, struct reader mess
 
 static int each_field(struct otlp_reader *reader, uint32_t number, int (*read)(struct otlp_reader *reader, struct reader message))
 {
-	struct reader message = reader_of(reader->importer->bytes, reader->importer->size);
+	struct reader message = reader_of(reader->bytes, reader->size);
 	const uint8_t *at = message.pos;
 	struct protobuf_field field;
 	int err = 0;
@@ -325,9 +330,9 @@ static void otlp_reader_done(struct otlp_reader *reader)
 	free(reader->resource.items);
 }
 
-int read_otlp(struct importer *importer)
+static int read_message(struct importer *importer, const void *bytes, size_t size, bool is_json)
 {
-	CLEANUP(otlp_reader_done) struct otlp_reader reader = { .importer = importer };
+	CLEANUP(otlp_reader_done) struct otlp_reader reader = { .importer = importer, .bytes = bytes, .size = size, .is_json = is_json };
 	int err = each_field(&reader, FILE_DICTIONARY, otlp_read_dictionary);
 
 	if (!err)
@@ -335,4 +340,14 @@ int read_otlp(struct importer *importer)
 	if (!err && reader.nr_types)
 		profile_set_value_types(importer->profile, reader.types, reader.nr_types, 0);
 	return err;
+}
+
+int otlp_read_message(struct importer *importer, const void *bytes, size_t size)
+{
+	return read_message(importer, bytes, size, true);
+}
+
+int read_otlp(struct importer *importer)
+{
+	return read_message(importer, importer->bytes, importer->size, false);
 }

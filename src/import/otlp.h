@@ -21,6 +21,9 @@ struct otlp_list { /* entries of one size, by their place in the file's table */
 
 struct otlp_reader {
 	struct importer *importer;
+	const void *bytes; /* the message */
+	size_t size;
+	bool is_json;      /* the message was made of JSON: places in it say nothing, numbers of fields are those of 1.10 */
 	struct otlp_list strings, functions, lines; /* uint32_t: numbers of the profile */
 	struct otlp_list attributes;                /* struct profile_label; key PROFILE_NONE: of a kind that a label cannot hold */
 	struct otlp_list mappings, locations;       /* struct otlp_mapping, struct otlp_location */

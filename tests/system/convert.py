@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """sonde convert: files of other tools are read, each way from format to format keeps the stacks, what is wrong is refused with a line that says what to do. Needs neither BPF nor
 rights. SONDE_GOLDEN_UPDATE=1 writes the expected files anew."""
+import collections
 import glob
 import gzip
+import json
 import os
 
 from harness import ROOT, check, check_equal, run_tests, scratch, sonde, test
@@ -11,11 +13,12 @@ from harness import ROOT, check, check_equal, run_tests, scratch, sonde, test
 GOLDEN = os.path.join(ROOT, "tests", "golden", "import")
 INPUTS = [path for path in sorted(glob.glob(os.path.join(GOLDEN, "*"))) if os.path.isfile(path) and not path.endswith(".md")]
 MADE_UP = os.path.join(ROOT, "tests", "golden", "export", "profile.json")
-BETWEEN = ("json", "pprof", "otlp")
+BETWEEN = ("json", "pprof", "otlp", "otlp-json")
 
 
 def folded(path, *options):
-	return sonde("convert", path, "--format", "folded", *options, want=0).out
+	"""With a mark between the user's and the kernel's frames, and the kernel's marked: where a frame is of the wrong side, it shows."""
+	return sonde("convert", path, "--format", "folded", "-d", "-a", *options, want=0).out
 
 
 def stacks(text):
@@ -25,7 +28,7 @@ def stacks(text):
 
 @test
 def files_of_other_tools():
-	check(len(INPUTS) >= 6, lambda: "too few inputs: %r" % INPUTS)
+	check(len(INPUTS) >= 9, lambda: "too few inputs: %r" % INPUTS)
 	for path in INPUTS:
 		expected = os.path.join(GOLDEN, "expected", os.path.basename(path) + ".folded")
 		out = folded(path)
@@ -47,6 +50,48 @@ def ways_between_formats():
 			check_equal(stacks(folded(between, *shown)), direct, "%s by %s" % (os.path.basename(path), name))
 
 
+def sides(path):
+	"""For each number of frames how many samples have a kernel stack of that size, and a user stack of this one."""
+	as_json = scratch("sides.json")
+	sonde("convert", path, as_json, want=0)
+	with open(as_json, encoding="utf-8") as file:
+		profile = json.load(file)
+	found = collections.Counter()
+	for sample in profile["samples"]:
+		found[tuple(-1 if sample[side] is None else len(profile["stacks"][sample[side]]) for side in ("kernel_stack", "user_stack"))] += sample["values"][0]
+	return found
+
+
+@test
+def sides_of_stacks():
+	"""Kernel threads too, whose stacks have no mark between two sides; and frames of the kernel without an address."""
+	no_addresses = scratch("no-addresses.folded")
+	with open(no_addresses, "w", encoding="utf-8") as file:
+		file.write("sh;main;-;entry_[k];read_[k] 3\nkworker/0:1;kthread_[k];work_[k] 5\nsh;main 7\n")
+	check_equal(dict(sides(no_addresses)), {(2, 1): 3, (2, -1): 5, (-1, 1): 7}, "sides of folded stacks")
+	for path in (no_addresses, MADE_UP, os.path.join(GOLDEN, "perf-6.1.perf"), os.path.join(GOLDEN, "opentelemetry-proto.otlp.json")):
+		direct = sides(path)
+		check(any(kernel > 0 for kernel, _ in direct), lambda path=path: "%s has no kernel stack" % path)
+		for name in BETWEEN:
+			between, again = scratch("between." + name), scratch("again." + name)
+			sonde("convert", path, between, "--format", name, want=0)
+			sonde("convert", between, again, "--format", name, want=0)
+			check_equal(sides(again), direct, "%s by %s twice" % (os.path.basename(path), name))
+
+
+@test
+def opentelemetry_in_both_encodings():
+	"""All of it is read alike, not its stacks only."""
+	texts = []
+	for name in ("json", "pb"):
+		as_json = scratch("one.json")
+		sonde("convert", os.path.join(GOLDEN, "opentelemetry-proto.otlp." + name), as_json, want=0)
+		with open(as_json, encoding="utf-8") as file:
+			texts.append(file.read())
+	check_equal(texts[0], texts[1], "JSON and protocol buffers")
+	check_equal(sum(sample["values"][0] for sample in json.loads(texts[0])["samples"]), 17, "samples")
+
+
 @test
 def json_is_all_of_it():
 	again = scratch("again.json")
@@ -58,12 +103,12 @@ def json_is_all_of_it():
 @test
 def pipes_and_several_outputs():
 	with open(MADE_UP, "rb") as file:
-		out = sonde("convert", "-", "-", "--format", "folded", stdin=file, want=0).out
+		out = sonde("convert", "-", "-", "--format", "folded", "-d", "-a", stdin=file, want=0).out
 	check_equal(out, folded(MADE_UP), "from a pipe")
 	one, other, third = scratch("one.folded"), scratch("other.pb.gz"), scratch("third.html")
 	sonde("convert", MADE_UP, one, "-o", other, "-o", third, want=0)
 	check(all(os.path.getsize(path) > 100 for path in (one, other, third)), "an output is missing")
-	values = sonde("convert", os.path.join(GOLDEN, "go-heap.pb.gz"), "--format", "folded", "--value", "alloc_objects", want=0).out
+	values = sonde("convert", os.path.join(GOLDEN, "go-heap.pb.gz"), "--format", "folded", "-d", "-a", "--value", "alloc_objects", want=0).out
 	check(values != folded(os.path.join(GOLDEN, "go-heap.pb.gz")), "--value changes nothing")
 
 

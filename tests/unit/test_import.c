@@ -93,6 +93,7 @@ static void test_pprof_keeps_stacks(void **state)
 {
 	check_way(EXPORT_PPROF, EXPORT_FOLDED);
 	check_way(EXPORT_OTLP_PROTOBUF, EXPORT_FOLDED);
+	check_way(EXPORT_OTLP_JSON, EXPORT_FOLDED);
 }
 
 static int order_lines(const void *a, const void *b)
@@ -160,6 +161,7 @@ static void test_folded_of_others(void **state)
 		{ "sh;main;read_[k];vfs_[k] 2\n", "sh;main;-;read_[k];vfs_[k] 2\n" },
 		{ "sh;main;-;read 2\nsh;main;--;read 3\n", "sh;main;-;read_[k] 5\n" },
 		{ "# remark\n\nsh;a b c 2.5\nnonsense\n", "sh;a b c 2\n" },
+		{ "kworker/0:1;work_[k] 2\nmain;work 1\n", "main;work 1\nkworker/0:1;-;work_[k] 2\n" }, /* one has no name in front: so none has, that is a user's frame */
 		{ "sh 9\n", "sh 9\n" },
 		{ "sh;a;;b 9\r\n", "sh;a;[unknown];b 9\n" },
 	};
@@ -172,6 +174,60 @@ static void test_folded_of_others(void **state)
 		assert_string_equal(again.data, cases[i].again);
 		buffer_done(&again);
 	}
+}
+
+/* The same in OTLP's two encodings, JSON with names of both kinds and with what a reader has to pass over. */
+static void test_otlp_json(void **state)
+{
+	static const char text[] =
+		"{ \"dictionary\": {\"stringTable\": [\"\", \"samples\", \"count\", \"f\\u00fc\", \"m\", \"/bin/a\", \"cpu.logical_number\", \"thread.id\", \"x\"], \"linkTable\": [{}],"
+		" \"mappingTable\": [{}, {\"memoryStart\": \"4096\", \"memoryLimit\": 18446744073709551615, \"filenameStrindex\": 5}], \"functionTable\": [{}, {\"nameStrindex\": 3,"
+		" \"startLine\": \"7\"}, {\"nameStrindex\": 4}], \"location_table\": [{}, {\"mapping_index\": 1, \"address\": \"5000\", \"line\": [{\"functionIndex\": 1, \"line\": \"9\"}]},"
+		" {\"lines\": [{\"functionIndex\": 2}], \"address\": \"18446744071562067968\"}], \"stackTable\": [{}, {\"locationIndices\": [2, 1]}], \"attributeTable\": [{}, "
+		"{\"keyStrindex\": 6, \"value\": {\"intValue\": \"0\"}}, {\"keyStrindex\": 7, \"value\": {\"intValue\": 12}}, {\"keyStrindex\": 8, \"value\": {\"boolValue\": false}}]},"
+		" \"resourceProfiles\": [{\"future\": [{\"a\": [1.5e3]}], \"resource\": null, \"scopeProfiles\": [{\"profiles\": [{\"sampleType\": {\"typeStrindex\": 1,"
+		" \"unitStrindex\": 2}, \"timeUnixNano\": \"1700000000000000001\", \"profileId\": \"AAAA\", \"samples\": [{\"stackIndex\": 1, \"attributeIndices\": [1, 2, 3],"
+		" \"values\": [\"-3\", 5], \"timestampsUnixNano\": [\"1700000000000000005\", \"1700000000000000006\"]}]}]}]}]}";
+	struct buffer whole = { .data = (char *)text, .size = sizeof(text) - 1 };
+	CLEANUP(profile_freep) struct profile *profile = read_back(&whole);
+	const struct profile_sample *sample = profile_sample_at(profile, 0);
+	const struct profile_location *location;
+	uint32_t nr;
+
+	assert_int_equal(profile_nr_samples(profile), 2);
+	assert_true(sample->values[0] == -3 && sample->time_ns == 1700000000000000005 && sample->tid == 12 && sample->cpu == 0);
+	assert_int_equal(profile_sample_at(profile, 1)->values[0], 5);
+	assert_string_equal(profile_string_text(profile, profile_labels_at(profile, sample->labels, &nr)->text), "false");
+	assert_int_equal(nr, 1);
+	location = profile_location_at(profile, *profile_stack_at(profile, sample->user_stack, &nr));
+	assert_true(nr == 1 && location->pc == 5000 && location->line == 9);
+	assert_string_equal(profile_string_text(profile, profile_function_at(profile, location->function)->name), "f\u00fc");
+	assert_int_equal(profile_function_at(profile, location->function)->line, 7);
+	assert_true(profile_mapping_at(profile, location->mapping)->end_pc == UINT64_MAX);
+	location = profile_location_at(profile, *profile_stack_at(profile, sample->kernel_stack, &nr));
+	assert_true(nr == 1 && location->kind == FRAME_KERNEL);
+	assert_true(profile_account_of(profile)->start_unix_ns == 1700000000000000001);
+}
+
+/* In pprof it is the mapping that says what is the kernel's, also where no address is known. */
+static void test_kernel_without_addresses(void **state)
+{
+	static const enum export_format ways[] = { EXPORT_PPROF, EXPORT_PPROF, EXPORT_OTLP_PROTOBUF, EXPORT_OTLP_JSON, EXPORT_JSON };
+	struct buffer text = { .data = (char *)"sh;main;-;entry_[k];read_[k] 3\n", .size = 31 };
+	struct profile *profile = read_back(&text);
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		struct buffer written = write_as(profile, ways[i]);
+
+		profile_free(profile);
+		profile = read_back(&written);
+		assert_true(profile_sample_at(profile, 0)->kernel_stack != PROFILE_NONE);
+		buffer_done(&written);
+		written = write_as(profile, EXPORT_FOLDED);
+		assert_string_equal(written.data, text.data);
+		buffer_done(&written);
+	}
+	profile_free(profile);
 }
 
 static void test_losses_are_told(void **state)
@@ -240,6 +296,7 @@ static void test_damaged(void **state)
 {
 	damage(EXPORT_PPROF, true);
 	damage(EXPORT_JSON, false);
+	damage(EXPORT_OTLP_JSON, false);
 }
 
 static void test_gunzip(void **state)
@@ -284,7 +341,7 @@ int main(void)
 		cmocka_unit_test(test_json_is_all_of_it), cmocka_unit_test(test_pprof_keeps_stacks), cmocka_unit_test(test_folded_keeps_stacks),
 		cmocka_unit_test(test_pprof_settles),	  cmocka_unit_test(test_folded_of_others),   cmocka_unit_test(test_losses_are_told),
 		cmocka_unit_test(test_deep_stack),	  cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_gunzip),
-		cmocka_unit_test(test_detect),
+		cmocka_unit_test(test_detect), cmocka_unit_test(test_otlp_json), cmocka_unit_test(test_kernel_without_addresses),
 	};
 
 	return cmocka_run_group_tests_name("import", tests, NULL, NULL);
