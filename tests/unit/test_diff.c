@@ -74,6 +74,7 @@ static void test_known(void **state)
 	assert_int_equal(diff.all[0], 1000);
 	assert_int_equal(diff.all[1], 500);
 	check_sums(diff.profile, 1000);
+	assert_int_equal(profile_nr_samples(diff.profile), 4); /* a, b, gone, new: of whatever pid */
 	assert_int_equal(row_of(&diff, "a")->self[0], 600);
 	assert_int_equal(row_of(&diff, "a")->self[1], 300);
 	assert_int_equal(row_of(&diff, "main")->total[1], 500);

@@ -95,6 +95,9 @@ static void test_callers_and_callees(void **state)
 	buffer.size = 0;
 	assert_int_equal(show_callees(profile, "work", &plain, &buffer, &diag), 0);
 	assert_non_null(strstr(buffer.data, "FUNCTION\n   80.00 %   20.00 %  work  app\n   60.00 %   60.00 %  spin  app\n"));
+	buffer.size = 0;
+	assert_int_equal(show_callers(profile, "work", &plain, &buffer, &diag), 0); /* 2 of its 8 its own */
+	assert_non_null(strstr(buffer.data, "   80.00 %   20.00 %  work  app\n   80.00 %   20.00 %  main  app\n"));
 	assert_int_equal(show_callers(profile, "spi", &plain, &buffer, &diag), -ENOENT);
 	assert_non_null(strstr(diag.text, "'spi'"));
 }
