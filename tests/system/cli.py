@@ -15,7 +15,7 @@ from harness import SONDE, check, check_equal, find_tool, need_bpf, run, run_tes
 
 DOUBLE = os.path.abspath(os.environ.get("SONDE_DOUBLE", os.path.join(os.path.dirname(SONDE), "tests", "system", "sonde-double")))
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-VERBS = ("profile", "doctor")
+VERBS = ("profile", "show", "diff", "convert", "doctor")
 ESCAPE = "\033"
 
 
