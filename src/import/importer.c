@@ -197,7 +197,7 @@ struct profile_sample import_blank(void)
 	return (struct profile_sample){ .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .comm = PROFILE_EMPTY_STRING };
 }
 
-int import_end(struct importer *importer, struct profile_sample *sample)
+int import_end_stack(struct importer *importer, struct profile_sample *sample)
 {
 	struct profile *profile = importer->profile;
 	uint32_t nr_kernel = 0;
@@ -217,8 +217,20 @@ int import_end(struct importer *importer, struct profile_sample *sample)
 		if (sample->user_stack == PROFILE_NONE)
 			return -ENOMEM;
 	}
-	sample->labels = profile_labels(profile, importer->labels, importer->nr_labels);
-	return sample->labels == PROFILE_NONE ? -ENOMEM : profile_add(profile, sample);
+	return 0;
+}
+
+int import_end_sample(struct importer *importer, struct profile_sample *sample)
+{
+	sample->labels = profile_labels(importer->profile, importer->labels, importer->nr_labels);
+	return sample->labels == PROFILE_NONE ? -ENOMEM : profile_add(importer->profile, sample);
+}
+
+int import_end(struct importer *importer, struct profile_sample *sample)
+{
+	int err = import_end_stack(importer, sample);
+
+	return err ? err : import_end_sample(importer, sample);
 }
 
 enum field { FIELD_NONE, FIELD_COMM, FIELD_TGID, FIELD_TID, FIELD_CPU, FIELD_TIME };
@@ -244,6 +256,18 @@ static enum field field_of(const char *key)
 	return FIELD_NONE;
 }
 
+/* The same of a string, remembered. */
+static enum field field_of_key(struct importer *importer, uint32_t key)
+{
+	uint32_t at = key % IMPORT_NR_KNOWN_KEYS;
+
+	if (importer->fields[at].key != key) {
+		importer->fields[at].key = key;
+		importer->fields[at].field = field_of(profile_string_text(importer->profile, key));
+	}
+	return (enum field)importer->fields[at].field;
+}
+
 /* The label's number, also where it was written as a text. */
 static bool number_of(const struct profile *profile, const struct profile_label *label, uint64_t max, uint64_t *ret_number)
 {
@@ -256,11 +280,12 @@ static bool number_of(const struct profile *profile, const struct profile_label 
 }
 
 /* True: the label is a field of the sample, which had nothing there yet. */
-static bool fill_field(const struct profile *profile, struct profile_sample *sample, const struct profile_label *label)
+static bool fill_field(struct importer *importer, struct profile_sample *sample, const struct profile_label *label)
 {
+	const struct profile *profile = importer->profile;
 	uint64_t number = 0;
 
-	switch (field_of(profile_string_text(profile, label->key))) {
+	switch (field_of_key(importer, label->key)) {
 	case FIELD_COMM:
 		if (label->is_number || sample->comm != PROFILE_EMPTY_STRING)
 			return false;
@@ -294,7 +319,7 @@ static bool fill_field(const struct profile *profile, struct profile_sample *sam
 
 void import_label(struct importer *importer, struct profile_sample *sample, const struct profile_label *label)
 {
-	if (fill_field(importer->profile, sample, label))
+	if (fill_field(importer, sample, label))
 		return;
 	if (importer->nr_labels == IMPORT_MAX_LABELS)
 		import_count(importer, IMPORT_LOSS_LABELS, 1);

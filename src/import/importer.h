@@ -10,6 +10,7 @@
 #define IMPORT_MAX_FRAMES 16384 /* of a stack; the kernel side walks as many */
 #define IMPORT_MAX_LABELS 64    /* of a sample */
 #define IMPORT_MAX_VALUES 64    /* of a sample, of which PROFILE_MAX_VALUES are kept */
+#define IMPORT_NR_KNOWN_KEYS 16
 #define IMPORT_KERNEL_NAME "[kernel.kallsyms]"
 
 /* X(id, text): what is counted; the text follows the number */
@@ -41,6 +42,7 @@ struct importer {
 	struct u64_map names;        /* of text formats: from a frame's hash to its location */
 	uint64_t budget;             /* how many frames may still be pushed */
 	uint64_t losses[IMPORT_LOSS_COUNT];
+	struct { uint32_t key, field; } fields[IMPORT_NR_KNOWN_KEYS]; /* what keys of labels (strings) mean, at their number's remainder; what was not asked for yet is "", which means nothing */
 };
 
 /* The readers, one per format: all of importer->bytes into importer->profile. 0, -EBADMSG, -EFBIG or -ENOMEM. */
@@ -74,6 +76,9 @@ MUST_CHECK int import_close(struct importer *importer);
 void import_label(struct importer *importer, struct profile_sample *sample, const struct profile_label *label);
 /* Ends the sample: the kernel's frames at its leaf end become its kernel stack. `sample` has the other fields. 0 or -ENOMEM. */
 MUST_CHECK int import_end(struct importer *importer, struct profile_sample *sample);
+/* Its two halves, for a reader that knows the stack already: the sides of the stack that was pushed; labels, and the sample itself. */
+MUST_CHECK int import_end_stack(struct importer *importer, struct profile_sample *sample);
+MUST_CHECK int import_end_sample(struct importer *importer, struct profile_sample *sample);
 /* A sample of which nothing is known. */
 struct profile_sample import_blank(void);
 

@@ -19,37 +19,41 @@ int pprof_string(struct pprof_reader *reader, const struct protobuf_field *field
 	return 0;
 }
 
-/* Calls `take` for each field of the file. */
-static int each_field(struct pprof_reader *reader, int (*take)(struct pprof_reader *reader, const struct protobuf_field *field))
+/* How many fields of each number there are, and where. */
+static int find_fields(struct pprof_reader *reader)
 {
 	struct reader message = reader_of(reader->importer->bytes, reader->importer->size);
 	const uint8_t *at = message.pos;
 	struct protobuf_field field;
+
+	for (; protobuf_next(&message, &field); at = message.pos) {
+		if (field.number >= PPROF_NR_FIELDS)
+			continue;
+		if (!reader->nr_fields[field.number]++)
+			reader->first[field.number] = at;
+		reader->behind[field.number] = message.pos;
+	}
+	return message.bad ? pprof_bad(reader, at, "no whole field stands there: it is cut off or damaged") : 0;
+}
+
+/* Calls `take` for the fields of this number, in their part of the file. */
+static int each_field(struct pprof_reader *reader, uint32_t number, int (*take)(struct pprof_reader *reader, const struct protobuf_field *field))
+{
+	struct reader message = { .pos = reader->first[number], .end = reader->behind[number] };
+	struct protobuf_field field;
 	int err = 0;
 
 	while (!err && protobuf_next(&message, &field)) {
-		if (field.number < PPROF_NR_FIELDS)
+		if (field.number == number)
 			err = take(reader, &field);
-		at = message.pos;
 	}
-	if (!err && message.bad)
-		return pprof_bad(reader, at, "no whole field stands there: it is cut off or damaged");
 	return err;
-}
-
-static int count_field(struct pprof_reader *reader, const struct protobuf_field *field)
-{
-	reader->nr_fields[field->number]++;
-	return 0;
 }
 
 static int take_text(struct pprof_reader *reader, const struct protobuf_field *field)
 {
-	uint32_t string;
+	uint32_t string = import_string(reader->importer, field->bytes.pos, reader_left(&field->bytes));
 
-	if (field->number != PPROF_STRING_TABLE)
-		return 0;
-	string = import_string(reader->importer, field->bytes.pos, reader_left(&field->bytes));
 	if (string == PROFILE_NONE)
 		return -ENOMEM;
 	reader->strings[reader->nr_strings++] = string;
@@ -144,17 +148,12 @@ static int take_named(struct pprof_reader *reader, const struct protobuf_field *
 
 static int take_location(struct pprof_reader *reader, const struct protobuf_field *field)
 {
-	return field->number == PPROF_LOCATION ? pprof_read_location(reader, field->bytes) : 0;
+	return pprof_read_location(reader, field->bytes);
 }
 
 static int take_sample(struct pprof_reader *reader, const struct protobuf_field *field)
 {
-	return field->number == PPROF_SAMPLE ? pprof_read_sample(reader, field->bytes) : 0;
-}
-
-static int check_ticks(struct pprof_reader *reader, const struct protobuf_field *field)
-{
-	return field->number == PPROF_SAMPLE && reader->is_ticks ? pprof_check_ticks(reader, field->bytes) : 0;
+	return pprof_read_sample(reader, field->bytes);
 }
 
 static int make_room(struct pprof_reader *reader)
@@ -209,43 +208,52 @@ static bool may_be_ticks(const struct pprof_reader *reader)
 	       types[1].unit == reader->period_type.unit;
 }
 
-/* Samples in count, and the same times the period: what the model has as samples of one period. */
-static int settle_ticks(struct pprof_reader *reader)
+static void read_period(struct pprof_reader *reader)
 {
 	struct profile *profile = reader->importer->profile;
 	struct account *account = profile_account(profile);
-	int err = 0;
 
 	snprintf(account->event, sizeof(account->event), "%s", profile_string_text(profile, reader->period_type.type));
 	snprintf(account->event_unit, sizeof(account->event_unit), "%s", profile_string_text(profile, reader->period_type.unit));
 	account->period = reader->period > 0 ? (uint64_t)reader->period : 0;
 	reader->is_ticks = may_be_ticks(reader);
-	if (reader->is_ticks)
-		err = each_field(reader, check_ticks);
-	if (reader->is_ticks) {
-		profile_set_value_types(profile, reader->types, 1, 0);
-		reader->nr_kept = 1;
-	}
-	return err;
 }
 
+/* Samples in count, and the same times the period: what the model has as samples of one period. */
+static void settle_ticks(struct pprof_reader *reader)
+{
+	struct profile *profile = reader->importer->profile;
+
+	if (!reader->is_ticks)
+		return;
+	for (uint32_t i = 0; i < profile_nr_samples(profile); i++)
+		profile_sample_values(profile, i)[1] = 0;
+	profile_set_value_types(profile, reader->types, 1, 0);
+}
+
+/* What is named stands before what names it; but for that, in the order of their numbers. */
 static int read_fields(struct pprof_reader *reader)
 {
-	int err = each_field(reader, count_field);
+	int err = find_fields(reader);
 
 	if (!err)
 		err = make_room(reader);
 	if (!err)
-		err = each_field(reader, take_text);
-	if (!err)
-		err = each_field(reader, take_named);
+		err = each_field(reader, PPROF_STRING_TABLE, take_text);
+	for (uint32_t number = 0; !err && number < PPROF_NR_FIELDS; number++) {
+		if (number != PPROF_STRING_TABLE && number != PPROF_LOCATION && number != PPROF_SAMPLE)
+			err = each_field(reader, number, take_named);
+	}
 	if (!err)
 		err = choose_values(reader);
 	if (!err)
-		err = each_field(reader, take_location);
-	if (!err)
-		err = settle_ticks(reader);
-	return err ? err : each_field(reader, take_sample);
+		err = each_field(reader, PPROF_LOCATION, take_location);
+	if (err)
+		return err;
+	read_period(reader);
+	err = each_field(reader, PPROF_SAMPLE, take_sample);
+	settle_ticks(reader);
+	return err;
 }
 
 static void pprof_reader_done(struct pprof_reader *reader)
@@ -254,6 +262,8 @@ static void pprof_reader_done(struct pprof_reader *reader)
 	free(reader->mapping_list);
 	free(reader->location_list);
 	free(reader->lines);
+	free(reader->stacks);
+	u64_map_done(&reader->stack_index);
 	id_table_done(&reader->mappings);
 	id_table_done(&reader->functions);
 	id_table_done(&reader->locations);

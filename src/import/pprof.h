@@ -35,6 +35,11 @@ struct pprof_mapping {
 	bool is_kernel;
 };
 
+struct pprof_stack { /* as it stands in the file, and what became of it */
+	struct reader bytes;
+	uint32_t user, kernel;
+};
+
 struct pprof_reader {
 	struct importer *importer;
 	uint64_t nr_fields[PPROF_NR_FIELDS];
@@ -49,7 +54,11 @@ struct pprof_reader {
 	uint32_t nr_types, default_type; /* a string */
 	uint32_t kept[PROFILE_MAX_VALUES], nr_kept; /* which values of a sample are kept */
 	int64_t period;
-	bool is_ticks;       /* each sample's second value is its first one times the period: no value of its own */
+	bool is_ticks;       /* so far each sample's second value is its first one times the period: no value of its own */
+	const uint8_t *first[PPROF_NR_FIELDS], *behind[PPROF_NR_FIELDS]; /* where in the file fields of a number stand */
+	struct u64_map stack_index; /* from the hash of its bytes to a stack that was read */
+	struct pprof_stack *stacks;
+	uint32_t nr_stacks, max_stacks;
 };
 
 /* A number that the file gives as the place of a text. 0 or -EBADMSG. */
@@ -60,6 +69,5 @@ int pprof_bad(struct pprof_reader *reader, const void *at, const char *why);
 MUST_CHECK int pprof_read_mapping(struct pprof_reader *reader, struct reader message);
 MUST_CHECK int pprof_read_function(struct pprof_reader *reader, struct reader message);
 MUST_CHECK int pprof_read_location(struct pprof_reader *reader, struct reader message);
-MUST_CHECK int pprof_read_sample(struct pprof_reader *reader, struct reader message);
 /* reader->is_ticks becomes false when this sample says so. */
-MUST_CHECK int pprof_check_ticks(struct pprof_reader *reader, struct reader message);
+MUST_CHECK int pprof_read_sample(struct pprof_reader *reader, struct reader message);

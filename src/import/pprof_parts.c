@@ -255,34 +255,86 @@ static int read_values(struct pprof_reader *reader, struct protobuf_field field,
 	return field.bytes.bad ? pprof_bad(reader, field.bytes.end, "a sample's values are cut off") : 0;
 }
 
-int pprof_check_ticks(struct pprof_reader *reader, struct reader message)
+static struct pprof_stack *add_stack(struct pprof_reader *reader, uint64_t hash)
 {
-	int64_t values[IMPORT_MAX_VALUES] = { 0 }, ticks;
+	if (reader->nr_stacks == reader->max_stacks) {
+		uint32_t max = reader->max_stacks ? reader->max_stacks * 2 : 1024;
+		struct pprof_stack *stacks = max > UINT32_MAX / 8 ? NULL : realloc(reader->stacks, (size_t)max * sizeof(*stacks));
+
+		if (!stacks)
+			return NULL;
+		reader->stacks = stacks;
+		reader->max_stacks = max;
+	}
+	return u64_map_add(&reader->stack_index, hash, reader->nr_stacks) ? NULL : &reader->stacks[reader->nr_stacks++];
+}
+
+/* The stack of a sample that names its locations in one field, as nearly all do: equal bytes are the same stack. */
+static int read_stack(struct pprof_reader *reader, const struct protobuf_field *field, struct profile_sample *sample)
+{
+	size_t size = reader_left(&field->bytes);
+	uint64_t hash = hash_bytes(field->bytes.pos, size, 0);
+	struct pprof_stack *stack;
+	uint32_t cursor = 0, *found;
+	int err;
+
+	while ((found = u64_map_each(&reader->stack_index, hash, &cursor))) {
+		stack = &reader->stacks[*found];
+		if (reader_left(&stack->bytes) == size && !memcmp(stack->bytes.pos, field->bytes.pos, size)) {
+			sample->user_stack = stack->user;
+			sample->kernel_stack = stack->kernel;
+			return 0;
+		}
+	}
+	err = push_locations(reader, *field);
+	if (!err)
+		err = import_end_stack(reader->importer, sample);
+	if (err)
+		return err;
+	stack = add_stack(reader, hash);
+	if (!stack)
+		return -ENOMEM;
+	*stack = (struct pprof_stack){ .bytes = field->bytes, .user = sample->user_stack, .kernel = sample->kernel_stack };
+	return 0;
+}
+
+/* Locations in several fields: a number each, or several lists. */
+static int read_scattered_stack(struct pprof_reader *reader, struct reader message, struct profile_sample *sample)
+{
 	struct protobuf_field field;
-	uint32_t nr_values = 0;
 	int err = 0;
 
-	while (!err && reader->is_ticks && protobuf_next(&message, &field)) {
-		if (field.number == SAMPLE_VALUE)
-			err = read_values(reader, field, values, &nr_values);
+	while (!err && protobuf_next(&message, &field)) {
+		if (field.number == SAMPLE_LOCATION_ID)
+			err = push_locations(reader, field);
 	}
-	if (__builtin_mul_overflow(values[0], reader->period, &ticks) || ticks != values[1])
+	return err ? err : import_end_stack(reader->importer, sample);
+}
+
+static void take_values(struct pprof_reader *reader, const int64_t *values, struct profile_sample *sample)
+{
+	int64_t ticks;
+
+	for (uint32_t i = 0; i < reader->nr_kept; i++)
+		sample->values[i] = values[reader->kept[i]];
+	if (reader->is_ticks && (__builtin_mul_overflow(values[0], reader->period, &ticks) || ticks != values[1]))
 		reader->is_ticks = false;
-	return err;
 }
 
 int pprof_read_sample(struct pprof_reader *reader, struct reader message)
 {
 	struct profile_sample sample = import_blank();
-	int64_t values[IMPORT_MAX_VALUES] = { 0 };
-	struct protobuf_field field;
-	uint32_t nr_values = 0;
+	int64_t values[IMPORT_MAX_VALUES];
+	struct protobuf_field field, stack = { .type = PROTOBUF_USED_UP };
+	struct reader again = message;
+	uint32_t nr_values = 0, nr_stacks = 0;
 	int err = 0;
 
+	memset(values, 0, reader->nr_types * sizeof(*values));
 	import_begin(reader->importer);
 	while (!err && protobuf_next(&message, &field)) {
 		if (field.number == SAMPLE_LOCATION_ID)
-			err = push_locations(reader, field);
+			stack = field, nr_stacks++;
 		else if (field.number == SAMPLE_VALUE)
 			err = read_values(reader, field, values, &nr_values);
 		else if (field.number == SAMPLE_LABEL)
@@ -292,7 +344,10 @@ int pprof_read_sample(struct pprof_reader *reader, struct reader message)
 		return err;
 	if (message.bad)
 		return pprof_bad(reader, message.end, "a sample is cut off");
-	for (uint32_t i = 0; i < reader->nr_kept; i++)
-		sample.values[i] = values[reader->kept[i]];
-	return import_end(reader->importer, &sample);
+	if (nr_stacks == 1 && stack.type == PROTOBUF_BYTES)
+		err = read_stack(reader, &stack, &sample);
+	else if (nr_stacks)
+		err = read_scattered_stack(reader, again, &sample);
+	take_values(reader, values, &sample);
+	return err ? err : import_end_sample(reader->importer, &sample);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/protobuf.h"
 #include "export/export.h"
 #include "import/gunzip.h"
 #include "import/import.h"
@@ -230,6 +231,82 @@ static void test_kernel_without_addresses(void **state)
 	profile_free(profile);
 }
 
+static void append_locations(struct buffer *message, int way)
+{
+	size_t opened;
+
+	if (way == 1) { /* a number each, as proto2 has it */
+		protobuf_u64(message, 1, 1);
+		protobuf_u64(message, 1, 2);
+		return;
+	}
+	opened = protobuf_open(message, 1);
+	protobuf_varint(message, 1);
+	if (way == 2) { /* two lists */
+		protobuf_close(message, opened);
+		opened = protobuf_open(message, 1);
+	}
+	protobuf_varint(message, 2);
+	protobuf_close(message, opened);
+}
+
+/* pprof whose samples have one stack, written in three ways, the first one twice; the last one's second value is `last` more than ten times the first. */
+static struct buffer pprof_of_one_stack(uint64_t last)
+{
+	static const char *const strings[] = { "", "samples", "count", "cpu", "nanoseconds", "f", "g" };
+	struct buffer message = BUFFER_INIT(MAX_BYTES);
+	size_t opened, packed;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		opened = protobuf_open(&message, 2);
+		append_locations(&message, (int)(i % 3));
+		packed = protobuf_open(&message, 2);
+		protobuf_varint(&message, i + 1);
+		protobuf_varint(&message, 10 * (i + 1) + (i == 3 ? last : 0));
+		protobuf_close(&message, packed);
+		protobuf_close(&message, opened);
+	}
+	for (uint32_t i = 0; i < 6; i++) { /* two kinds of values, two locations, two functions */
+		opened = protobuf_open(&message, (const uint32_t[]){ 1, 1, 4, 4, 5, 5 }[i]);
+		protobuf_u64(&message, 1, i < 2 ? 2 * i + 1 : i % 2 + 1);
+		if (i == 2 || i == 3) {
+			packed = protobuf_open(&message, 4);
+			protobuf_u64(&message, 1, i - 1);
+			protobuf_close(&message, packed);
+		} else {
+			protobuf_u64(&message, 2, i < 2 ? 2 * i + 2 : i + 1);
+		}
+		protobuf_close(&message, opened);
+	}
+	opened = protobuf_open(&message, 11);
+	protobuf_u64(&message, 1, 3);
+	protobuf_u64(&message, 2, 4);
+	protobuf_close(&message, opened);
+	protobuf_u64(&message, 12, 10);
+	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
+		protobuf_text(&message, 6, strings[i]);
+	return message;
+}
+
+static void test_pprof_stacks_and_ticks(void **state)
+{
+	for (uint64_t last = 0; last < 2; last++) {
+		struct buffer message = pprof_of_one_stack(last), again;
+		CLEANUP(profile_freep) struct profile *profile = read_back(&message);
+		const struct profile_sample *sample = profile_sample_at(profile, 0);
+		uint32_t nr_types;
+
+		profile_value_types(profile, &nr_types);
+		assert_int_equal(nr_types, last ? 2 : 1);
+		assert_int_equal(profile_nr_samples(profile), 1);
+		assert_true(sample->values[0] == 10 && sample->values[1] == (last ? 101 : 0));
+		again = write_as(profile, EXPORT_FOLDED);
+		assert_string_equal(again.data, last ? "g;f 101\n" : "g;f 10\n");
+		buffer_done(&message);
+		buffer_done(&again);
+	}
+}
+
 static void test_losses_are_told(void **state)
 {
 	struct buffer text = { .data = (char *)"sh;main 1\nnonsense\n", .size = 19 };
@@ -342,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_pprof_settles),	  cmocka_unit_test(test_folded_of_others),   cmocka_unit_test(test_losses_are_told),
 		cmocka_unit_test(test_deep_stack),	  cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_gunzip),
 		cmocka_unit_test(test_detect), cmocka_unit_test(test_otlp_json), cmocka_unit_test(test_kernel_without_addresses),
+		cmocka_unit_test(test_pprof_stacks_and_ticks),
 	};
 
 	return cmocka_run_group_tests_name("import", tests, NULL, NULL);
