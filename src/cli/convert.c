@@ -6,6 +6,7 @@
 #include <sonde/sonde.h>
 
 #include "cli/output.h"
+#include "cli/profile_files.h"
 #include "cli/verbs.h"
 
 #define FIELD(field) .offset = offsetof(struct convert_arguments, field)
@@ -17,31 +18,17 @@ struct convert_arguments {
 	bool delimited, annotate, offsets, threads, no_lines, timestamps;
 };
 
-static const char *read_format_at(uint32_t i)
-{
-	const char *text;
-
-	return sonde_read_format_name(i, &text);
-}
-
-static const char *write_format_at(uint32_t i)
-{
-	const char *suffixes, *text;
-
-	return sonde_format_name(i, &suffixes, &text);
-}
-
 static const struct option_spec options[] = {
 	{ .group = "What is read", .metavar = "INPUT", .kind = OPTION_TEXT, FIELD(input), .values = OPTION_VALUES_FILE,
 	  .help = "the profile, gzipped or not; - is standard input. Its format is found out by what stands in it" },
-	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = read_format_at, .help = "the format of INPUT, whatever it looks like" },
+	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of INPUT, whatever it looks like" },
 	{ .name = "no-lines", .kind = OPTION_FLAG, FIELD(no_lines), .help = "of perf.data: do not look up source lines and inlined functions" },
 	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "of perf.data: keep the time of each sample, for the formats that can carry it" },
 	{ .group = "How it is written", .metavar = "OUTPUT", .kind = OPTION_TEXT, FIELD(output), .values = OPTION_VALUES_FILE,
 	  .help = "the file to write, in the format that its suffix names; - is standard output, which it is without this, too" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
 	  .help = "the same; may be repeated" },
-	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = write_format_at, .help = "write in this format, whatever the suffix says" },
+	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = profile_write_format_at, .help = "write in this format, whatever the suffix says" },
 	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value),
 	  .help = "which of several values is shown by formats with room for one, such as alloc_space; the one that INPUT says" },
 	{ .letter = 'd', .name = "delimited", .kind = OPTION_FLAG, FIELD(delimited), .help = "a line between kernel and user frames" },
@@ -72,29 +59,7 @@ const struct verb convert_verb = {
 	.run = convert_run,
 };
 
-static int failed(const struct sonde_profile *profile)
-{
-	const char *text = sonde_profile_error(profile);
-
-	if (sonde_profile_exit_code(profile) == SONDE_EXIT_USAGE)
-		return output_usage(&convert_verb, text);
-	output_say("%s", text);
-	return SONDE_EXIT_FAILED;
-}
-
-/* Reads, and says what could not be kept. */
-static int read_input(struct sonde_profile *profile, const struct convert_arguments *arguments)
-{
-	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .no_lines = arguments->no_lines, .timestamps = arguments->timestamps };
-	const char *warning;
-	int err = sonde_profile_read(profile, arguments->input, &read);
-
-	while (!err && (warning = sonde_profile_warning(profile)))
-		output_say("warning: %s", warning);
-	return err;
-}
-
-/* All of them are tried; the first failure counts. */
+/* What is written of it. An exit code. */
 static int write_outputs(struct sonde_profile *profile, const struct convert_arguments *arguments)
 {
 	const struct sonde_write_options write = {
@@ -106,20 +71,13 @@ static int write_outputs(struct sonde_profile *profile, const struct convert_arg
 		.offsets = arguments->offsets,
 		.threads = arguments->threads,
 	};
-	int code = SONDE_EXIT_REPORT;
 
-	for (uint32_t i = 0; i < arguments->outputs.nr; i++) {
-		if (sonde_profile_write(profile, arguments->outputs.texts[i], &write)) {
-			int failure = failed(profile);
-
-			code = code ? code : failure;
-		}
-	}
-	return code;
+	return profile_write_all(&convert_verb, profile, &arguments->outputs, &write);
 }
 
 static int convert(const struct convert_arguments *arguments)
 {
+	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .no_lines = arguments->no_lines, .timestamps = arguments->timestamps };
 	struct sonde_profile *profile = sonde_profile_new();
 	int err = profile ? 0 : -ENOMEM, code;
 
@@ -130,12 +88,10 @@ static int convert(const struct convert_arguments *arguments)
 	for (uint32_t i = 0; !err && i < arguments->outputs.nr; i++)
 		err = sonde_profile_check_output(profile, arguments->outputs.texts[i], arguments->format);
 	if (!err)
-		err = read_input(profile, arguments);
-	code = err ? failed(profile) : write_outputs(profile, arguments);
-	if (!code && !sonde_profile_nr_samples(profile)) {
-		output_say("no samples: there are none in %s", strcmp(arguments->input, "-") ? arguments->input : "standard input");
-		code = SONDE_EXIT_NO_SAMPLES;
-	}
+		err = profile_read(profile, arguments->input, &read);
+	code = err ? profile_failed(&convert_verb, profile) : write_outputs(profile, arguments);
+	if (!code && !sonde_profile_nr_samples(profile))
+		code = profile_no_samples(arguments->input);
 	sonde_profile_free(profile);
 	return code;
 }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/output.h"
-#include "cli/profile_read.h"
+#include "cli/profile_files.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -17,13 +17,6 @@ struct diff_arguments {
 	uint64_t max_lines;
 };
 
-static const char *write_format_at(uint32_t i)
-{
-	const char *suffixes, *text;
-
-	return sonde_format_name(i, &suffixes, &text);
-}
-
 static const struct option_spec options[] = {
 	{ .group = "What is compared", .metavar = "BEFORE", .kind = OPTION_TEXT, FIELD(before), .values = OPTION_VALUES_FILE,
 	  .help = "a profile, in any format that is read; - is standard input" },
@@ -34,7 +27,7 @@ static const struct option_spec options[] = {
 	  .help = "so many functions in the table; 40" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
 	  .help = "write a profile of both, in the format that the suffix names, instead of the table; may be repeated" },
-	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = write_format_at, .help = "write in this format, whatever the suffix says" },
+	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = profile_write_format_at, .help = "write in this format, whatever the suffix says" },
 };
 
 static const struct verb_example examples[] = {
@@ -71,38 +64,25 @@ static int print_table(struct sonde_profile *profile, uint64_t max_lines)
 	return output_result(&view);
 }
 
-/* All of them are tried; the first failure counts. */
-static int write_outputs(struct sonde_profile *profile, const struct diff_arguments *arguments)
-{
-	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->format };
-	int code = SONDE_EXIT_REPORT;
-
-	for (uint32_t i = 0; i < arguments->outputs.nr; i++) {
-		if (sonde_profile_write(profile, arguments->outputs.texts[i], &write)) {
-			int failure = profile_failed(&diff_verb, profile);
-
-			code = code ? code : failure;
-		}
-	}
-	return code;
-}
-
 /* Reads both; `after` becomes the difference. An exit code. */
 static int compare(struct sonde_profile *before, struct sonde_profile *after, const struct diff_arguments *arguments)
 {
+	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from };
+	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->format };
+
 	for (uint32_t i = 0; i < arguments->outputs.nr; i++) {
 		if (sonde_profile_check_output(after, arguments->outputs.texts[i], arguments->format))
 			return profile_failed(&diff_verb, after);
 	}
-	if (profile_read(before, arguments->before, arguments->from))
+	if (profile_read(before, arguments->before, &read))
 		return profile_failed(&diff_verb, before);
-	if (profile_read(after, arguments->after, arguments->from))
+	if (profile_read(after, arguments->after, &read))
 		return profile_failed(&diff_verb, after);
 	if (!sonde_profile_nr_samples(before) || !sonde_profile_nr_samples(after))
 		return profile_no_samples(sonde_profile_nr_samples(before) ? arguments->after : arguments->before);
 	if (sonde_profile_diff(after, before, arguments->value))
 		return profile_failed(&diff_verb, after);
-	return arguments->outputs.nr ? write_outputs(after, arguments) : print_table(after, arguments->max_lines);
+	return arguments->outputs.nr ? profile_write_all(&diff_verb, after, &arguments->outputs, &write) : print_table(after, arguments->max_lines);
 }
 
 static int diff(const struct diff_arguments *arguments)

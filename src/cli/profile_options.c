@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The letters, names and meanings of BCC's profile, and what sonde adds. */
 #include "cli/profile.h"
+#include "cli/profile_files.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,13 +18,6 @@
 #define MAX_COMM_BYTES 15         /* the kernel's TASK_COMM_LEN without its NUL */
 
 #define FIELD(field) .offset = offsetof(struct profile_arguments, field)
-
-static const char *format_name_at(uint32_t i)
-{
-	const char *suffixes, *text;
-
-	return sonde_format_name(i, &suffixes, &text);
-}
 
 static const struct option_spec options[] = {
 	{ .group = "What is sampled", .metavar = "DURATION", .kind = OPTION_NUMBER, FIELD(duration_s), .min = 1, .max = MAX_DURATION_S,
@@ -74,7 +68,7 @@ static const struct option_spec options[] = {
 	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "record the time of each sample, for the formats that can carry it" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
 	  .help = "write to FILE, in the format that its suffix names; - is standard output; may be repeated" },
-	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = format_name_at, .excludes = "folded",
+	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = profile_write_format_at, .excludes = "folded",
 	  .instead = "-f is --format folded without the header", .help = "write in this format, whatever the suffix says" },
 
 	{ .group = "For the curious", .name = "audit", .kind = OPTION_FLAG, FIELD(audit),
@@ -148,7 +142,7 @@ static int check_format(const char *format, struct diag *diag)
 	struct buffer names = BUFFER_INIT(256);
 	const char *name;
 
-	for (uint32_t i = 0; (name = format_name_at(i)); i++) {
+	for (uint32_t i = 0; (name = profile_write_format_at(i)); i++) {
 		if (!strcmp(name, format)) {
 			buffer_done(&names);
 			return 0;

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 #include "cli/output.h"
-#include "cli/profile_read.h"
+#include "cli/profile_files.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 
@@ -137,9 +137,10 @@ static int print(const char *text)
 
 static int show(const struct show_arguments *arguments, const struct sonde_show_options *show_options)
 {
+	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from };
 	struct sonde_profile *profile = sonde_profile_new();
 	const char *text;
-	int code, err = profile ? profile_read(profile, arguments->input, arguments->from) : -ENOMEM;
+	int code, err = profile ? profile_read(profile, arguments->input, &read) : -ENOMEM;
 
 	if (!profile) {
 		output_say("out of memory");

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profile_files: what the verbs that read and write profiles have in common. */
+#pragma once
+#include <stdint.h>
+
+#include <sonde/sonde.h>
+
+#include "cli/option.h"
+
+/* Names of formats, for option_spec.value_name. */
+const char *profile_read_format_at(uint32_t i);
+const char *profile_write_format_at(uint32_t i);
+/* Reads the file, and says on standard error what could not be kept. 0 or a negative errno. */
+MUST_CHECK int profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options);
+/* Writes all outputs; each is tried. Says what failed; the exit code of the first that did. */
+int profile_write_all(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const struct sonde_write_options *options);
+/* Says why, and gives the exit code. */
+int profile_failed(const struct verb *verb, const struct sonde_profile *profile);
+/* Says so, and gives the exit code. */
+int profile_no_samples(const char *path);
