@@ -126,5 +126,7 @@ int export_write(const struct profile *profile, enum export_format format, const
 		err = buffer->err;
 	if (err == -EFBIG)
 		return diag_errno(diag, EFBIG, "the %s report is larger than %zu bytes", names[format], buffer->max);
+	if (err == -E2BIG)
+		return diag_errno(diag, E2BIG, "the %s format has an entry for each sample, and there are too many samples: choose another format", names[format]);
 	return err ? diag_errno(diag, -err, "no memory for the %s report", names[format]) : 0;
 }

@@ -15,6 +15,7 @@
 #define KERNEL_DSO  "[kernel.kallsyms]"
 #define UNKNOWN	    "[unknown]"
 #define NS_PER_SEC ((uint64_t)1000000000)
+#define MAX_ENTRIES ((uint64_t)1 << 24) /* a line of folded stacks may say any number of samples */
 
 struct script {
 	const struct profile *profile;
@@ -138,9 +139,13 @@ static int write_sample(struct script *script, struct buffer *entry, const struc
 	write_stack(script, entry, sample->kernel_stack);
 	write_stack(script, entry, sample->user_stack);
 	buffer_text(entry, "\n");
+	if (entry->err)
+		return entry->err;
+	if (script->counts && (uint64_t)value > (script->buffer->max - script->buffer->size) / entry->size)
+		return -EFBIG; /* before there is any of it */
 	for (int64_t i = 0; i < (script->counts ? value : 1) && !script->buffer->err; i++)
 		buffer_append(script->buffer, entry->data, entry->size);
-	return entry->err;
+	return 0;
 }
 
 /* As `perf script --header` begins; readers know the file by its first line. */
@@ -162,6 +167,20 @@ static int write_header(struct script *script)
 		buffer_text(script->buffer, "\n");
 	}
 	buffer_text(script->buffer, "# ========\n#\n");
+	return 0;
+}
+
+/* 0, or -E2BIG. */
+static int check_nr_entries(const struct script *script)
+{
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; script->counts && i < profile_nr_samples(script->profile); i++) {
+		int64_t value = profile_sample_at(script->profile, i)->values[profile_shown_value(script->profile)];
+
+		if (value > 0 && ((uint64_t)value > MAX_ENTRIES || (nr += (uint64_t)value) > MAX_ENTRIES))
+			return -E2BIG;
+	}
 	return 0;
 }
 
@@ -195,6 +214,8 @@ int write_perf_script(const struct profile *profile, const struct export_options
 	word(&script.event, script.counts ? account->event : type, "samples");
 	if (!err)
 		err = script.event.err;
+	if (!err)
+		err = check_nr_entries(&script);
 	if (!err)
 		err = write_header(&script);
 	for (uint32_t i = 0; i < profile_nr_samples(profile) && !err && !buffer->err; i++)

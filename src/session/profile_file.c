@@ -17,6 +17,9 @@
 #define DEFAULT_MAX_BYTES ((uint64_t)4 << 30)
 #define REPORT_BYTES_MAX  ((size_t)4 << 30)
 #define STEP_BYTES	  ((size_t)256 << 10)
+/* gzip packs zeros a thousandfold: so far a small file may grow, profiles pack less */
+#define UNPACKED_TIMES	  64
+#define UNPACKED_ANYHOW	  ((size_t)256 << 20)
 
 struct sonde_profile *sonde_profile_new(void)
 {
@@ -121,12 +124,17 @@ static int import_perf_data(struct sonde_profile *profile, const struct perf_dat
 /* What is packed takes the place of the bytes. */
 static int unpack(struct buffer *bytes, struct diag *diag)
 {
-	CLEANUP(buffer_done) struct buffer unpacked = BUFFER_INIT(bytes->max);
+	size_t max = bytes->size > UNPACKED_ANYHOW / UNPACKED_TIMES ? bytes->size * UNPACKED_TIMES : UNPACKED_ANYHOW;
+	CLEANUP(buffer_done) struct buffer unpacked = BUFFER_INIT(max < bytes->max ? max : bytes->max);
 	struct buffer packed = *bytes;
-	int err = gunzip(bytes->data, bytes->size, &unpacked, diag);
+	struct diag cause = { 0 };
+	int err = gunzip(bytes->data, bytes->size, &unpacked, &cause);
 
+	if (err == -EFBIG && unpacked.max < bytes->max)
+		return diag_errno(diag, EFBIG, "it unpacks to more than %d times its size: if that is right, let gunzip unpack it first", UNPACKED_TIMES);
 	if (err)
-		return err;
+		return diag_errno(diag, -err, "%s", cause.text);
+	unpacked.max = bytes->max;
 	*bytes = unpacked;
 	unpacked = packed;
 	return 0;
@@ -167,6 +175,7 @@ static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, con
 static int import_fd(struct sonde_profile *profile, int fd, const struct sonde_read_options *options)
 {
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(options && options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES);
+	enum import_format format;
 	char head[sizeof(uint64_t)];
 	int nr = read_head(fd, head, sizeof(head), &profile->diag), err;
 
@@ -174,6 +183,9 @@ static int import_fd(struct sonde_profile *profile, int fd, const struct sonde_r
 		return nr;
 	if (perf_data_is(head, (size_t)nr) && (!options || !options->format || !strcmp(options->format, import_format_name(IMPORT_PERF_DATA))))
 		return import_perf_data(profile, &(struct perf_data_source){ .bytes = head, .nr_bytes = sizeof(head), .fd = fd }, options);
+	/* no format begins with a zero: /dev/zero and holes of files are not worth reading */
+	if (nr && !*head && (!options || !options->format))
+		return import_detect(head, (size_t)nr, &profile->diag, &format);
 	buffer_append(&bytes, head, (size_t)nr);
 	err = bytes.err ? bytes.err : read_all(fd, &bytes, &profile->diag);
 	return err ? err : import_bytes(profile, &bytes, options);

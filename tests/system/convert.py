@@ -113,6 +113,21 @@ def pipes_and_several_outputs():
 
 
 @test
+def small_files_take_little():
+	"""What a few bytes can make large is refused before it is: a number of samples, packed zeros, a device without an end."""
+	many, bomb, out = scratch("many.folded"), scratch("bomb.gz"), scratch("out.perf")
+	with open(many, "w", encoding="utf-8") as file:
+		file.write("sh;main 99999999999\n" + "sh;main;work 1000000\n" * 9)
+	with gzip.open(bomb, "wb", compresslevel=1) as file:
+		for _ in range(300):
+			file.write(bytes(1 << 20))
+	for arguments, says in (((many, out), "too many samples"), ((bomb, out), "64 times"), (("/dev/zero", out), "no known format")):
+		result = sonde("convert", *arguments)
+		check(result.code == 1 and says in result.err, lambda result=result, says=says: "want %r: %s" % (says, result))
+		check(not os.path.exists(out), "an output was left behind")
+
+
+@test
 def what_is_refused():
 	gone, cut, bad, out = scratch("gone.pb.gz"), scratch("cut.pb.gz"), scratch("bad.pb"), scratch("out.folded")
 	with open(os.path.join(GOLDEN, "go-cpu.pb.gz"), "rb") as file:

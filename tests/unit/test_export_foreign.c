@@ -101,10 +101,14 @@ static void no_end_of_samples_is_too_large(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
 	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
-	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .values = { INT64_MAX } };
+	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .values = { 1 << 20 } };
 
 	assert_int_equal(profile_add(profile, &sample), 0);
 	assert_int_equal(export_write(profile, EXPORT_PERF_SCRIPT, &(struct export_options){ 0 }, &buffer, NULL), -EFBIG);
+	assert_true(buffer.capacity < MAX_BYTES / 16); /* before it is filled */
+	sample.values[0] = INT64_MAX;
+	assert_int_equal(profile_add(profile, &sample), 0);
+	assert_int_equal(export_write(profile, EXPORT_PERF_SCRIPT, &(struct export_options){ 0 }, &buffer, NULL), -E2BIG);
 }
 
 int main(void)
