@@ -8,9 +8,10 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
-from harness import Background, Program, build, chain_error, check, check_exact, need_bpf, parse_json, run_tests, scratch, sonde, test
+from harness import Background, Program, build, chain_error, check, check_exact, fresh_folder, need_bpf, parse_json, run_tests, scratch, sonde, test
 
 BUILD_ID_NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
 SERIAL = b"serial number: 00000000"
@@ -24,7 +25,6 @@ def make_copies(directory):
 	with open(build("passing"), "rb") as file:
 		image = bytearray(file.read())
 	id_at, serial_at = image.index(BUILD_ID_NOTE) + len(BUILD_ID_NOTE), image.index(SERIAL) + len(SERIAL) - 8
-	os.makedirs(directory)
 	for i in range(NR_PROGRAMS):
 		image[id_at:id_at + 20] = b"%020d" % i
 		image[serial_at:serial_at + 8] = b"%08d" % i
@@ -59,7 +59,7 @@ i=0; run %d %s; meet some go_on; run %d %s; meet all end
 
 def come_and_go(after_each, **kwargs):
 	"""Runs them one after the other below sonde; its footprint after the first ones and after the last, and its report."""
-	directory, report = scratch("passing"), scratch("passing.json")
+	directory, report = fresh_folder("passing"), scratch("passing.json")
 	make_copies(directory)
 
 	def meet(word, answer):
@@ -154,7 +154,7 @@ def more_than_the_cap():
 def the_second_start_compiles_nothing():
 	"""A cache of its own; the same tables, and the same stacks."""
 	need_bpf()
-	cache = scratch("cache")
+	cache = tempfile.mkdtemp(dir=scratch(""))
 	with Program("chain", 20) as program:
 		runs = []
 		for _ in range(2):

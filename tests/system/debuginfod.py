@@ -7,10 +7,11 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
-from harness import CFLAGS, check, check_equal, need_bpf, run, run_tests, scratch, skip, sonde, test
+from harness import CFLAGS, check, check_equal, fresh_folder, need_bpf, run, run_tests, scratch, skip, sonde, test
 
 SOURCE = """
 __attribute__((noinline)) static unsigned nameless(unsigned x) { for (volatile unsigned i = 0; i < 1000; i++) x += i; return x; }
@@ -93,9 +94,7 @@ class Stripped:
 
 
 def fresh_cache():
-	path = scratch("cache-%d" % time.monotonic_ns())
-	os.mkdir(path, 0o700)
-	return path
+	return tempfile.mkdtemp(dir=scratch(""))
 
 
 def profile(program, urls, *options, cache=None, seconds=1, **more):
@@ -243,8 +242,7 @@ def redirects():
 				check_equal(has_names(result), works, "%s: %s" % (target, result))
 				check(works or "could not be fetched" in result.err, lambda result=result: str(result))
 				check(server.asked_for(program.build_id) <= 5, "%d requests" % server.asked_for(program.build_id))
-		tree = scratch("tree/buildid/" + program.build_id)
-		os.makedirs(tree)
+		tree = fresh_folder("tree/buildid/" + program.build_id)
 		shutil.copy(program.debug, tree + "/debuginfo")
 		result = profile(program, "file://" + scratch("tree"))
 		check(not has_names(result) and "could not be fetched" in result.err, lambda: str(result))

@@ -15,7 +15,7 @@ import time
 
 from hard import (FRAME_POINTERS, FREQ_HZ, NAMELESS, NO_TABLES, START, chain_pattern, exact, like, made, profile, report_of, share_of, source, stacks_of,
 	with_gcc)
-from harness import (PROGRAMS, Background, Program, build, chain_error, check, find_tool, need_bpf, run, run_tests, scratch, skip, test)
+from harness import (PROGRAMS, Background, Program, build, chain_error, check, find_tool, fresh_folder, need_bpf, run, run_tests, scratch, skip, test)
 
 DEPTH = 30
 
@@ -270,8 +270,7 @@ def unshared(place):
 @test
 def program_of_another_mount_and_pid_namespace():
 	"""Its file stands in a file system that is mounted there only; over it, here, stands another file of the same path."""
-	place = scratch("island")
-	os.makedirs(place)
+	place = fresh_folder("island")
 	shutil.copy(build("crowd"), os.path.join(place, "hidden"))
 	words = unshared(place)
 	note, pid = elsewhere("mount -t tmpfs none %s; cp %s %s/hidden; exec %s/hidden \"$@\"" % (place, build("chain"), place, place), comm="hidden", words=words)
@@ -288,7 +287,7 @@ def root_directory(name):
 	for file in needs:
 		os.makedirs(os.path.dirname(root + file), exist_ok=True)
 		shutil.copy(file, root + file)
-	os.makedirs(root + "/bin")
+	os.makedirs(root + "/bin", exist_ok=True)
 	shutil.copy(program, root + "/bin/caged")
 	return root
 
@@ -308,8 +307,7 @@ def program_in_a_chroot_of_another_mount_namespace():
 	"""As a container has it: the root directory is a file system of its own, and no path leads there from here."""
 	if os.geteuid() != 0:
 		skip("not root")
-	root, place = root_directory("cell"), scratch("mount")
-	os.makedirs(place)
+	root, place = root_directory("cell"), fresh_folder("mount")
 	note, _ = elsewhere('mount -t tmpfs none %s; cp -r %s/. %s; exec chroot %s /bin/caged "$@"' % (place, root, place, place), comm="caged",
 		words=unshared(place))
 	return note

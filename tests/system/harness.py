@@ -57,6 +57,14 @@ def scratch(name):
 	return os.path.join(SCRATCH, name)
 
 
+def fresh_folder(name):
+	"""The same, an empty directory: also when a test is run again."""
+	path = scratch(name)
+	shutil.rmtree(path, ignore_errors=True)
+	os.makedirs(path)
+	return path
+
+
 # --- running sonde -------------------------------------------------------------------------------------------------------------
 
 class Run:

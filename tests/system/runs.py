@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import (SONDE, Background, Program, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, idle_seconds, need_bpf, parse_folded, run,
+from harness import (Background, Program, SONDE, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, fresh_folder, idle_seconds, need_bpf, parse_folded, run
 	run_tests, scratch, skip, sonde, test, total)
 
 BEGINS = "Sampling at"
@@ -384,8 +384,7 @@ def no_samples():
 def cannot_write_the_report():
 	"""An -o that cannot be written is refused before anything starts; nothing half-written is left."""
 	need_bpf()
-	folder = scratch("outputs")
-	os.makedirs(folder)
+	folder = fresh_folder("outputs")
 	with Program("chain", 10) as program:
 		for path in (folder + "/missing/out.html", folder, "/dev/full/x.json"):
 			result = sonde("profile", "-p", program.pid, "-o", path, "--format", "json", 20)
@@ -400,8 +399,7 @@ def cannot_write_the_report():
 def full_disk():
 	"""The disk is full when the report is written: exit 1, the old file is still what it was, the other output is written."""
 	need_bpf()
-	folder, good = scratch("disk"), scratch("good.folded")
-	os.makedirs(folder)
+	folder, good = fresh_folder("disk"), scratch("good.folded")
 	if run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", folder]).code:
 		skip("no right to mount")
 	try:
@@ -541,8 +539,7 @@ def bpf_left(ids, kind):
 def nothing_is_left():
 	"""After the end, also the violent one: no program, no map, no pin, no file."""
 	need_bpf()
-	folder = scratch("tmpdir")
-	os.makedirs(folder)
+	folder = fresh_folder("tmpdir")
 	with Program("chain", 10) as program:
 		for end in (signal.SIGINT, signal.SIGKILL):
 			with Background("profile", "-f", "-p", program.pid, env={**os.environ, "TMPDIR": folder}) as running:

@@ -9,7 +9,7 @@ import re
 import subprocess
 import time
 
-from harness import SCRATCH, SONDE, check, check_equal, find_tool, need_bpf, parse_folded, run, run_tests, scratch, skip, sonde, test
+from harness import SCRATCH, SONDE, check, check_equal, find_tool, fresh_folder, need_bpf, parse_folded, run, run_tests, scratch, skip, sonde, test
 
 NAME_DUMP = os.environ["NAME_DUMP"]
 NOWHERE = os.path.join(SCRATCH, "no-debug-files")
@@ -386,8 +386,7 @@ def private(folder, commands):
 def a_file_that_only_its_process_sees():
 	"""Names and lines by /proc/PID/root, also of a debug file beside it."""
 	need_bpf()
-	folder, whole, debug = scratch("unseen"), scratch("unseen.whole"), scratch("unseen.debug")
-	os.makedirs(folder)
+	folder, whole, debug = fresh_folder("unseen"), scratch("unseen.whole"), scratch("unseen.debug")
 	made("gcc", "-O1", "-g", "-Wl,--build-id=none", "-o", whole, written("unseen.c", OUT_OF_SIGHT))
 	made("objcopy", "--only-keep-debug", whole, debug)
 	made("objcopy", "--strip-all", "--add-gnu-debuglink=" + debug, whole, scratch("unseen.bare"))
