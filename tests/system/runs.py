@@ -10,8 +10,8 @@ import signal
 import subprocess
 import time
 
-from harness import (Background, Program, SONDE, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, fresh_folder, idle_seconds, need_bpf, parse_folded, run
-	run_tests, scratch, skip, sonde, test, total)
+from harness import (SONDE, Background, Program, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, fresh_folder, idle_seconds, need_bpf,
+	parse_folded, run, run_tests, scratch, skip, sonde, test, total)
 
 BEGINS = "Sampling at"
 
