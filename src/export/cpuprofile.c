@@ -21,6 +21,8 @@ struct v8 {
 	struct frame_list frames; /* numbers behind theirs: (root), (idle), then the tracks */
 	struct tracks tracks;
 	struct call_nodes nodes;
+	struct buffer call_frames; /* of all frames, one behind the other: what a frame reads is written once and copied */
+	size_t *ends;		   /* by frame: where its text ends */
 	uint32_t *leaf;	       /* by place in tracks.samples: the node */
 	int64_t *hits;	       /* by node */
 	uint32_t *first_child; /* by node, and one more: its place in `children` */
@@ -83,6 +85,7 @@ static int list_children(struct v8 *v8)
 static int write_call_frame(struct v8 *v8, uint32_t frame)
 {
 	CLEANUP(buffer_done) struct buffer name = BUFFER_INIT(v8->json.buffer->max);
+	struct json json = { .buffer = &v8->call_frames };
 	const char *file = "";
 	int64_t line = -1;
 
@@ -99,28 +102,45 @@ static int write_call_frame(struct v8 *v8, uint32_t frame)
 	}
 	if (name.err)
 		return name.err;
-	json_key(&v8->json, "callFrame");
-	json_open(&v8->json, '{');
-	json_key_text(&v8->json, "functionName", name.data);
-	json_key_text(&v8->json, "scriptId", "0");
-	json_key_text(&v8->json, "url", file);
-	json_key(&v8->json, "lineNumber");
-	json_i64(&v8->json, line);
-	json_key(&v8->json, "columnNumber");
-	json_i64(&v8->json, -1);
-	json_close(&v8->json, '}');
+	json_open(&json, '{');
+	json_key_text(&json, "functionName", name.data);
+	json_key_text(&json, "scriptId", "0");
+	json_key_text(&json, "url", file);
+	json_key(&json, "lineNumber");
+	json_i64(&json, line);
+	json_key(&json, "columnNumber");
+	json_i64(&json, -1);
+	json_close(&json, '}');
 	return 0;
 }
 
-static int write_node(struct v8 *v8, uint32_t node)
+static int write_call_frames(struct v8 *v8)
+{
+	uint32_t nr = v8->frames.nr_entries + 2 + v8->tracks.nr;
+	int err = 0;
+
+	v8->ends = malloc(nr * sizeof(*v8->ends));
+	if (!v8->ends)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		err = write_call_frame(v8, i);
+		v8->ends[i] = v8->call_frames.size;
+	}
+	return err ? err : v8->call_frames.err;
+}
+
+static void write_node(struct v8 *v8, uint32_t node)
 {
 	struct json *json = &v8->json;
-	int err;
+	uint32_t frame = v8->nodes.all[node].frame;
+	size_t from = frame ? v8->ends[frame - 1] : 0;
 
 	json_line(json);
 	json_open(json, '{');
 	json_key_u64(json, "id", NODE_ID(node));
-	err = write_call_frame(v8, v8->nodes.all[node].frame);
+	json_key(json, "callFrame");
+	buffer_append(json->buffer, v8->call_frames.data + from, v8->ends[frame] - from);
+	json->comma = true;
 	json_key(json, "hitCount");
 	json_fixed(json, v8->hits[node] > 0 ? v8->hits[node] : 0, 0);
 	if (v8->first_child[node] < v8->first_child[node + 1]) {
@@ -131,7 +151,6 @@ static int write_node(struct v8 *v8, uint32_t node)
 		json_close(json, ']');
 	}
 	json_close(json, '}');
-	return err;
 }
 
 static struct timeline timeline_of(const struct v8 *v8)
@@ -193,16 +212,13 @@ static void write_deltas(struct v8 *v8)
 	json_close(&v8->json, ']');
 }
 
-static int write_nodes(struct v8 *v8)
+static void write_nodes(struct v8 *v8)
 {
-	int err = 0;
-
 	json_key(&v8->json, "nodes");
 	json_open(&v8->json, '[');
-	for (uint32_t i = 0; i < v8->nodes.nr && !err; i++)
-		err = write_node(v8, i);
+	for (uint32_t i = 0; i < v8->nodes.nr && !v8->json.buffer->err; i++)
+		write_node(v8, i);
 	json_close(&v8->json, ']');
-	return err;
 }
 
 static int prepare(struct v8 *v8)
@@ -215,6 +231,8 @@ static int prepare(struct v8 *v8)
 		err = add_nodes(v8);
 	if (!err)
 		err = count_hits(v8);
+	if (!err)
+		err = write_call_frames(v8);
 	return err ? err : list_children(v8);
 }
 
@@ -223,6 +241,8 @@ static void v8_done(struct v8 *v8)
 	frame_list_done(&v8->frames);
 	tracks_done(&v8->tracks);
 	call_nodes_done(&v8->nodes);
+	buffer_done(&v8->call_frames);
+	free(v8->ends);
 	free(v8->leaf);
 	free(v8->hits);
 	free(v8->first_child);
@@ -231,14 +251,14 @@ static void v8_done(struct v8 *v8)
 
 int write_cpuprofile(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
-	CLEANUP(v8_done) struct v8 v8 = { .json = { .buffer = buffer }, .profile = profile };
+	CLEANUP(v8_done) struct v8 v8 = { .json = { .buffer = buffer }, .profile = profile, .call_frames = BUFFER_INIT(buffer->max) };
 	int64_t start_us = (int64_t)(first_time_ns(profile) / 1000);
 	int err = prepare(&v8);
 
 	if (err)
 		return err;
 	json_open(&v8.json, '{');
-	err = write_nodes(&v8);
+	write_nodes(&v8);
 	json_line(&v8.json);
 	write_samples(&v8);
 	json_line(&v8.json);
@@ -249,5 +269,5 @@ int write_cpuprofile(const struct profile *profile, const struct export_options 
 	json_fixed(&v8.json, v8.written_us > INT64_MAX - start_us ? INT64_MAX : start_us + v8.written_us, 0);
 	json_close(&v8.json, '}');
 	buffer_text(buffer, "\n");
-	return err;
+	return 0;
 }
