@@ -164,6 +164,19 @@ await all(async () => {
 		assert.match(await tab.innerText('#table tr[data-row="0"] .col-change'), /^\+/);
 		assert.match(await tab.innerText('#table thead'), /Before[\s\S]*After[\s\S]*Change/);
 	});
+	await check('without an account nothing is said of samples and losses', async () => {
+		await open(small);
+		assert.match(await tab.innerText('#tallies'), /lost/);
+		await tab.evaluate(() => {
+			const data = JSON.parse(document.getElementById('profile').textContent);
+
+			data.account.nr_cpus = 0;
+			viewer.load(data);
+		});
+		await settled();
+		assert.equal(await tab.textContent('#tallies'), '');
+		assert.ok(await tab.isHidden('#more'));
+	});
 	await check('negative sums have a width too', async () => {
 		await open(small);
 		await tab.evaluate(() => {

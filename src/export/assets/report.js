@@ -8,6 +8,9 @@ class Report {
 		for (const id of ['facts', 'notes', 'tallies', 'account'])
 			$(id).replaceChildren();
 		this.fillHead();
+		$('more').hidden = !Number(this.account.nr_cpus); // the file of another program: it says nothing of the run, and no loss is not none
+		if ($('more').hidden)
+			return;
 		this.fillTallies();
 		this.fillAccount();
 	}
