@@ -34,6 +34,7 @@ struct script {
 	struct profile_sample sample;
 	struct frame frame;
 	bool in_sample, has_frame, has_periods, from_boot;
+	bool is_flat; /* the sample's only frame stood in its first line: what follows is the next sample, however it is indented */
 	uint32_t event;     /* string: the first one's; others get a label */
 	uint32_t event_key; /* string */
 };
@@ -380,7 +381,8 @@ static int begin_sample(struct script *script, const struct header *header)
 	script->has_periods |= header->has_period;
 	err = take_event(script, header);
 	/* without a call chain the only frame stands in the same line */
-	if (!err && size_of(header->rest) && !number_hex(&pos, header->rest.end, &pc) && pos < header->rest.end && *pos == ' ')
+	script->is_flat = size_of(header->rest) && !number_hex(&pos, header->rest.end, &pc) && pos < header->rest.end && *pos == ' ';
+	if (!err && script->is_flat)
 		err = next_frame(script, header->rest);
 	return err;
 }
@@ -394,7 +396,7 @@ static int read_line(struct script *script, struct span line)
 		return end_sample(script);
 	if (*line.pos == '#' && !script->in_sample)
 		return 0;
-	if ((*line.pos == ' ' || *line.pos == '\t') && script->in_sample)
+	if ((*line.pos == ' ' || *line.pos == '\t') && script->in_sample && (!script->is_flat || !read_header(trim(line), &header)))
 		return next_frame(script, line);
 	err = end_sample(script);
 	if (err)
