@@ -157,7 +157,7 @@ def node_stacks(*options):
 		skip("no node")
 	with open(scratch("spin.js"), "w", encoding="ascii") as file:
 		file.write(SCRIPT)
-	with subprocess.Popen([node, *options, scratch("spin.js"), "60000"], cwd=os.path.dirname(scratch("x")), stdout=subprocess.PIPE) as process:
+	with subprocess.Popen([node, "--no-turbo-inlining", *options, scratch("spin.js"), "60000"], cwd=os.path.dirname(scratch("x")), stdout=subprocess.PIPE) as process:
 		try:
 			process.stdout.readline()
 			return folded(process.pid, seconds=4)
@@ -167,13 +167,16 @@ def node_stacks(*options):
 			leave_no_map(process.pid)
 
 
+JS_FUNCTION = r"(?:JS|LazyCompile|Function):.?(%s) " # V8's words for one, of node 20 and of node 18
+
+
 def check_javascript(stacks):
 	"""The three functions, the last of which was not there when sampling began; callers are above what they call."""
-	seen = {name: sum(stack.count for stack in stacks if any(re.match(r"JS:.?%s " % name, frame) for frame in stack.user)) for name in
+	seen = {name: sum(stack.count for stack in stacks if any(re.match(JS_FUNCTION % name, frame) for frame in stack.user)) for name in
 		("spinAlone", "callsSpin", "appearsLate")}
 	check(all(count >= 20 for count in seen.values()), lambda: "%s\n%s" % (seen, "\n".join(map(str, stacks[:10]))))
 	for stack in stacks:
-		names = [match.group(1) for match in (re.match(r"JS:.?(spinAlone|callsSpin|appearsLate) ", frame) for frame in stack.user) if match]
+		names = [match.group(1) for match in (re.match(JS_FUNCTION % "spinAlone|callsSpin|appearsLate", frame) for frame in stack.user) if match]
 		check("appearsLate" not in names or names == ["appearsLate"], lambda: str(stack))
 	return ", ".join("%s %d of %d" % (name, count, total(stacks)) for name, count in seen.items())
 
@@ -192,7 +195,7 @@ def node_with_a_jitdump():
 		skip("no node")
 	with open(scratch("spin.js"), "w", encoding="ascii") as file:
 		file.write(SCRIPT)
-	sonde("profile", "-f", "-a", "-U", "-F", 499, "-o", scratch("node.folded"), "--", node, "--perf-prof", scratch("spin.js"), "4000", want=0,
+	sonde("profile", "-f", "-a", "-U", "-F", 499, "-o", scratch("node.folded"), "--", node, "--no-turbo-inlining", "--perf-prof", scratch("spin.js"), "4000", want=0,
 		cwd=os.path.dirname(scratch("x")))
 	with open(scratch("node.folded"), encoding="utf-8") as file:
 		return check_javascript(parse_folded(file.read()))
