@@ -2,6 +2,7 @@
 """Programs that are not ours, from their registries, and made-up profiles to feed them (make_profile): neither BPF nor rights are needed.
 
 Environment: MAKE_PROFILE, the program that writes the profiles."""
+import fcntl
 import os
 import subprocess
 
@@ -25,13 +26,15 @@ def run(command, **options):
 
 
 def install(path, tool, command, **environment):
-	"""`path`, after the command that makes it if it is not there."""
-	if os.path.exists(path):
-		return path
-	if not find_tool(tool):
-		skip("no %s to install %s with" % (tool, os.path.basename(path)))
+	"""`path`, after the command that makes it if it is not there. One at a time: test files run side by side."""
 	os.makedirs(CACHE, exist_ok=True)
-	status, out, err = run(command, cwd=CACHE, env={**os.environ, **environment})
+	with open(os.path.join(CACHE, "lock"), "w", encoding="ascii") as lock:
+		fcntl.flock(lock, fcntl.LOCK_EX)
+		if os.path.exists(path):
+			return path
+		if not find_tool(tool):
+			skip("no %s to install %s with" % (tool, os.path.basename(path)))
+		status, out, err = run(command, cwd=CACHE, env={**os.environ, **environment})
 	if status or not os.path.exists(path):
 		skip("%s cannot be installed: %s" % (os.path.basename(path), (err or out).strip().splitlines()[-1:]))
 	return path
