@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "base/number.h"
@@ -286,6 +287,7 @@ bool serve_as_fetcher(int argc, char **argv, int *ret_code)
 
 	if (argc != 2 || strcmp(argv[0], FETCH_NAME) || number_u64(argv[1], INT64_MAX, &server.max_bytes))
 		return false;
+	prctl(PR_SET_NAME, FETCH_NAME); /* as worker/serve.c does */
 	close_range(FETCH_SOCKET + 1, ~0u, 0);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);

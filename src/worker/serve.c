@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/number.h"
@@ -87,6 +88,7 @@ bool serve_as_worker(int argc, char **argv, serve_fn fn, int *ret_code)
 
 	if (argc < 2 || argc > 3 || strcmp(argv[0], WORKER_NAME) || number_u64(argv[1], UINT64_MAX, &max_bytes))
 		return false;
+	prctl(PR_SET_NAME, WORKER_NAME); /* for ps and top: it was executed as /proc/self/exe */
 	close_range(WORKER_SOCKET + 1, ~0u, 0);
 	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* fixed: what a large file took is given back after its answer */
 	err = start(max_bytes);
