@@ -38,7 +38,7 @@ int gzip(const void *bytes, size_t size, struct buffer *buffer)
 	z_stream stream = { .next_in = (z_const Bytef *)bytes };
 	int err;
 
-	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	err = deflate_all(&stream, size, buffer);
 	deflateEnd(&stream);
