@@ -159,6 +159,7 @@ const char *sonde_read_format_name(uint32_t i, const char **ret_text);
 
 /* Formats that are written: name, suffixes and text of the i-th; NULL ends. */
 const char *sonde_format_name(uint32_t i, const char **ret_suffixes, const char **ret_text);
+const char *sonde_format_by_path(const char *path); /* the one that goes with the path's suffix, the longest that fits; NULL: none does */
 const char *sonde_version(void);
 
 #ifdef __cplusplus

@@ -107,34 +107,18 @@ const struct verb profile_verb = {
 	.run = profile_run,
 };
 
-/* Does a path end in one of these suffixes (blanks between them)? */
-static bool has_suffix(const char *path, const char *suffixes)
-{
-	size_t path_length = strlen(path);
-
-	while (*suffixes) {
-		size_t length = strcspn(suffixes, " ");
-
-		if (length && length < path_length && !strncmp(path + path_length - length, suffixes, length))
-			return true;
-		suffixes += length + (suffixes[length] == ' ');
-	}
-	return false;
-}
-
 const char *profile_format(const struct profile_arguments *arguments, const char *path)
 {
-	const char *name, *suffixes, *text, *plain = arguments->folded ? "folded" : "text";
+	const char *name, *plain = arguments->folded ? "folded" : "text";
 
 	if (arguments->format)
 		return arguments->format;
 	if (!strcmp(path, "-"))
 		return plain;
-	for (uint32_t i = 0; (name = sonde_format_name(i, &suffixes, &text)); i++) {
-		if (has_suffix(path, suffixes))
-			return strcmp(name, "text") != 0 ? name : plain;
-	}
-	return arguments->folded ? plain : NULL;
+	name = sonde_format_by_path(path);
+	if (!name)
+		return arguments->folded ? plain : NULL;
+	return strcmp(name, "text") ? name : plain;
 }
 
 static int check_format(const char *format, struct diag *diag)

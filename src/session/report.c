@@ -64,6 +64,13 @@ int sonde_session_write(struct sonde_session *session)
 	return first_err;
 }
 
+const char *sonde_format_by_path(const char *path)
+{
+	enum export_format format;
+
+	return export_format_by_path(path, NULL, &format) ? NULL : export_format_name(format);
+}
+
 const char *sonde_format_name(uint32_t i, const char **ret_suffixes, const char **ret_text)
 {
 #define X(id, name, suffixes, text) { name, suffixes, text },

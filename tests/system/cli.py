@@ -300,8 +300,8 @@ def header_is_bccs():
 
 @test
 def where_results_go():
-	html, folded, text = scratch("a.html"), scratch("a.folded"), scratch("a.txt")
-	for args, path, form in ((["-o", html], html, "html"), (["-f", "-o", text], text, "folded"), (["-o", text], text, "text"), (["-f", "-o", html], html, "html"),
+	html, folded, text, speedscope = scratch("a.html"), scratch("a.folded"), scratch("a.txt"), scratch("a.speedscope.json")
+	for args, path, form in ((["-o", html], html, "html"), (["-o", speedscope], speedscope, "speedscope"), (["-f", "-o", text], text, "folded"), (["-o", text], text, "text"), (["-f", "-o", html], html, "html"),
 			(["--format", "json", "-o", html], html, "json"), (["-o", folded + ".gz", "--format", "pprof"], folded + ".gz", "pprof")):
 		result = double("profile", *args, want=0)
 		check(not result.out and result.err.endswith("double: the account\n"), lambda: str(result))

@@ -479,7 +479,7 @@ def text_layout():
 def formats():
 	"""Each format from one run; what other programs make of them is another test's."""
 	need_bpf()
-	paths = {suffix: scratch("all" + suffix) for suffix in (".txt", ".folded", ".json", ".pb.gz", ".html")}
+	paths = {suffix: scratch("all" + suffix) for suffix in (".txt", ".folded", ".json", ".pb.gz", ".html", ".speedscope.json", ".firefox.json", ".otlp.json")}
 	with Program("chain", 30) as program:
 		result = sonde("profile", "-F", 499, "-p", program.pid, *[word for path in paths.values() for word in ("-o", path)], 2, want=0)
 	check_equal(result.out, "", "stdout when every output is a file")
@@ -489,6 +489,8 @@ def formats():
 	check_equal(sum(stack[3] for stack in parse_text(read(paths[".txt"]).decode())), nr, "samples in text")
 	check_equal(total(parse_folded(read(paths[".folded"]).decode())), nr, "samples in folded")
 	check(b"__libc_start_main" in gzip.decompress(read(paths[".pb.gz"])), "no name in pprof's string table")
+	for suffix, key in ((".speedscope.json", "profiles"), (".firefox.json", "threads"), (".otlp.json", "resourceProfiles")):
+		check(key in json.loads(read(paths[suffix])), "%s is another format" % suffix)
 	page = read(paths[".html"]).decode()
 	check(re.match(r"(?i)<!doctype html>", page) and "f9" in page, "no page")
 	check(not re.search(r"""(?i)(src|href)\s*=\s*["']?(https?:)?//""", page), "the page needs the network")

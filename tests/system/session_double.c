@@ -19,6 +19,7 @@
 
 #include "base/buffer.h"
 #include "base/number.h"
+#include "export/export.h"
 
 struct sonde_session {
 	struct buffer report;
@@ -173,6 +174,13 @@ const char *sonde_session_warning(struct sonde_session *session)
 const char *sonde_profile_source(const struct sonde_profile_options *options)
 {
 	return "/* the source */\n";
+}
+
+const char *sonde_format_by_path(const char *path)
+{
+	enum export_format format;
+
+	return export_format_by_path(path, NULL, &format) ? NULL : export_format_name(format);
 }
 
 const char *sonde_format_name(uint32_t i, const char **ret_suffixes, const char **ret_text)
