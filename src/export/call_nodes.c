@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #define MIN_NODES 64
+#define MAX_NODES (UINT32_MAX / 4)
 
 uint32_t call_nodes_add(struct call_nodes *nodes, uint32_t parent, uint32_t frame)
 {
@@ -13,16 +16,8 @@ uint32_t call_nodes_add(struct call_nodes *nodes, uint32_t parent, uint32_t fram
 
 	if (found)
 		return *found;
-	if (nodes->nr == nodes->max) {
-		uint32_t max = nodes->max ? nodes->max * 2 : MIN_NODES;
-		struct call_node *all = max > UINT32_MAX / 4 ? NULL : realloc(nodes->all, max * sizeof(*all));
-
-		if (!all)
-			return PROFILE_NONE;
-		nodes->all = all;
-		nodes->max = max;
-	}
-	if (u64_map_add(&nodes->index, key, nodes->nr))
+	if (!array_grow(&nodes->all, nodes->nr, &nodes->max, sizeof(*nodes->all), MIN_NODES, MAX_NODES) ||
+	    u64_map_add(&nodes->index, key, nodes->nr))
 		return PROFILE_NONE;
 	nodes->all[nodes->nr] = (struct call_node){ parent, frame };
 	return nodes->nr++;

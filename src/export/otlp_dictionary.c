@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "export/otlp.h"
 #include "export/tick.h"
+
+#define MIN_ROOM 64
+#define MAX_ROOM (UINT32_MAX / 4)
 
 #define FIELD(id, number, name) static const struct otlp_field id = { number, name }
 FIELD(dictionary, 2, "dictionary");
@@ -64,37 +68,21 @@ uint32_t otlp_string(const struct otlp *otlp, enum otlp_string string)
 	return profile_nr_strings(otlp->profile) + string;
 }
 
-/* Room for one more item, or NULL. */
-static void *make_room(void *items, uint32_t nr, uint32_t *max, size_t item_bytes)
-{
-	uint32_t bigger = *max ? *max * 2 : 64;
-
-	if (nr < *max)
-		return items;
-	items = *max > UINT32_MAX / 4 ? NULL : realloc(items, bigger * item_bytes);
-	if (items)
-		*max = bigger;
-	return items;
-}
-
 uint32_t otlp_attribute(struct otlp *otlp, const struct otlp_attribute *attribute)
 {
 	uint64_t hash = hash_bytes(attribute, sizeof(*attribute), 0);
 	uint32_t cursor = 0, *found;
-	struct otlp_attribute *attributes;
 
 	while ((found = u64_map_each(&otlp->attribute_index, hash, &cursor))) {
 		if (!memcmp(&otlp->attributes[*found], attribute, sizeof(*attribute)))
 			return *found + 1;
 	}
-	attributes = make_room(otlp->attributes, otlp->nr_attributes, &otlp->max_attributes, sizeof(*attributes));
-	if (attributes)
-		otlp->attributes = attributes;
-	if (!attributes || u64_map_add(&otlp->attribute_index, hash, otlp->nr_attributes)) {
+	if (!array_grow(&otlp->attributes, otlp->nr_attributes, &otlp->max_attributes, sizeof(*attribute), MIN_ROOM, MAX_ROOM) ||
+	    u64_map_add(&otlp->attribute_index, hash, otlp->nr_attributes)) {
 		otlp->err = -ENOMEM;
 		return 0;
 	}
-	attributes[otlp->nr_attributes] = *attribute;
+	otlp->attributes[otlp->nr_attributes] = *attribute;
 	return ++otlp->nr_attributes;
 }
 
@@ -112,20 +100,17 @@ uint32_t otlp_stack(struct otlp *otlp, uint32_t user, uint32_t kernel)
 {
 	uint64_t key = (uint64_t)user << 32 | kernel;
 	uint32_t *found = u64_map_find(&otlp->stack_index, key);
-	struct otlp_stack *stacks;
 
 	if (user == PROFILE_NONE && kernel == PROFILE_NONE)
 		return 0;
 	if (found)
 		return *found + 1;
-	stacks = make_room(otlp->stacks, otlp->nr_stacks, &otlp->max_stacks, sizeof(*stacks));
-	if (stacks)
-		otlp->stacks = stacks;
-	if (!stacks || u64_map_add(&otlp->stack_index, key, otlp->nr_stacks)) {
+	if (!array_grow(&otlp->stacks, otlp->nr_stacks, &otlp->max_stacks, sizeof(*otlp->stacks), MIN_ROOM, MAX_ROOM) ||
+	    u64_map_add(&otlp->stack_index, key, otlp->nr_stacks)) {
 		otlp->err = -ENOMEM;
 		return 0;
 	}
-	stacks[otlp->nr_stacks] = (struct otlp_stack){ user, kernel };
+	otlp->stacks[otlp->nr_stacks] = (struct otlp_stack){ user, kernel };
 	return ++otlp->nr_stacks;
 }
 

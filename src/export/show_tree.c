@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "export/call_nodes.h"
 #include "export/functions.h"
 #include "export/show.h"
@@ -48,20 +49,12 @@ static void shown_tree_done(struct shown_tree *tree)
 
 static int make_room(struct shown_tree *tree)
 {
-	uint32_t room = tree->max_nodes ? tree->max_nodes * 2 : 1024;
-	struct node *nodes;
+	uint32_t had = tree->max_nodes;
 
-	if (tree->calls.nr <= tree->max_nodes)
-		return 0;
-	if (tree->max_nodes > UINT32_MAX / 4)
+	if (!array_grow(&tree->nodes, tree->calls.nr - 1, &tree->max_nodes, sizeof(*tree->nodes), 1024, UINT32_MAX / 4))
 		return -ENOMEM;
-	nodes = realloc(tree->nodes, (size_t)room * sizeof(*nodes));
-	if (!nodes)
-		return -ENOMEM;
-	for (uint32_t i = tree->max_nodes; i < room; i++)
-		nodes[i] = (struct node){ .first_child = NONE, .next = NONE, .deepest = 1 };
-	tree->nodes = nodes;
-	tree->max_nodes = room;
+	for (uint32_t i = had; i < tree->max_nodes; i++)
+		tree->nodes[i] = (struct node){ .first_child = NONE, .next = NONE, .deepest = 1 };
 	return 0;
 }
 

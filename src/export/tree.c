@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/u64_map.h"
+
+#define MIN_ROOM 64
+#define MAX_ROOM (UINT32_MAX / 4)
 
 struct builder {
 	const struct profile *profile;
@@ -15,45 +19,22 @@ struct builder {
 	uint32_t *frame_of;		/* per location: its frame + 1, 0: not asked for yet */
 };
 
-/* Room for one more item, or NULL. */
-static void *make_room(void *items, uint32_t nr, uint32_t *max, size_t item_bytes)
-{
-	uint32_t bigger = *max ? *max * 2 : 64;
-
-	if (nr < *max)
-		return items;
-	if (*max > UINT32_MAX / 4)
-		return NULL;
-	items = realloc(items, bigger * item_bytes);
-	if (items)
-		*max = bigger;
-	return items;
-}
-
 /* Frames and nodes are numbers, or PROFILE_NONE: no memory. */
 static uint32_t add_frame(struct builder *builder, struct tree_frame frame)
 {
 	uint64_t hash = hash_bytes(&frame, sizeof(frame), 0);
 	uint32_t cursor = 0, *found, nr_frames = builder->tree.nr_frames;
-	struct tree_source *sources;
-	struct tree_frame *frames;
 
 	while ((found = u64_map_each(&builder->frame_index, hash, &cursor))) {
 		if (!memcmp(&builder->tree.frames[*found], &frame, sizeof(frame)))
 			return *found;
 	}
-	frames = make_room(builder->tree.frames, nr_frames, &builder->max_frames, sizeof(*frames));
-	if (!frames)
+	if (!array_grow(&builder->tree.frames, nr_frames, &builder->max_frames, sizeof(frame), MIN_ROOM, MAX_ROOM) ||
+	    !array_grow(&builder->tree.sources, nr_frames, &builder->max_sources, sizeof(*builder->tree.sources), MIN_ROOM, MAX_ROOM) ||
+	    u64_map_add(&builder->frame_index, hash, nr_frames))
 		return PROFILE_NONE;
-	builder->tree.frames = frames;
-	sources = make_room(builder->tree.sources, nr_frames, &builder->max_sources, sizeof(*sources));
-	if (!sources)
-		return PROFILE_NONE;
-	builder->tree.sources = sources;
-	if (u64_map_add(&builder->frame_index, hash, nr_frames))
-		return PROFILE_NONE;
-	frames[nr_frames] = frame;
-	sources[nr_frames] = (struct tree_source){ .file = PROFILE_EMPTY_STRING };
+	builder->tree.frames[nr_frames] = frame;
+	builder->tree.sources[nr_frames] = (struct tree_source){ .file = PROFILE_EMPTY_STRING };
 	return builder->tree.nr_frames++;
 }
 
@@ -61,19 +42,16 @@ static uint32_t add_node(struct builder *builder, uint32_t parent, uint32_t fram
 {
 	uint64_t key = (uint64_t)parent << 32 | frame;
 	uint32_t *found = u64_map_find(&builder->node_index, key), nr_nodes = builder->tree.nr_nodes;
-	struct tree_node *nodes;
 
 	if (found)
 		return *found;
 	if (frame == PROFILE_NONE || parent == PROFILE_NONE)
 		return PROFILE_NONE;
-	nodes = make_room(builder->tree.nodes, nr_nodes, &builder->max_nodes, sizeof(*nodes));
-	if (!nodes)
+	if (!array_grow(&builder->tree.nodes, nr_nodes, &builder->max_nodes, sizeof(*builder->tree.nodes), MIN_ROOM, MAX_ROOM))
 		return PROFILE_NONE;
-	builder->tree.nodes = nodes;
 	if (nr_nodes && u64_map_add(&builder->node_index, key, nr_nodes)) /* the root is nobody's child */
 		return PROFILE_NONE;
-	nodes[nr_nodes] = (struct tree_node){ .parent = parent, .frame = frame };
+	builder->tree.nodes[nr_nodes] = (struct tree_node){ .parent = parent, .frame = frame };
 	return builder->tree.nr_nodes++;
 }
 

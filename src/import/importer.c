@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/number.h"
 
 uint32_t import_string(struct importer *importer, const void *text, size_t size)
@@ -111,17 +112,6 @@ void import_begin(struct importer *importer)
 	importer->nr_labels = 0;
 }
 
-static int grow_frames(struct importer *importer)
-{
-	uint32_t max = importer->max_frames ? importer->max_frames * 2 : 256, *frames = realloc(importer->frames, max * sizeof(*frames));
-
-	if (!frames)
-		return -ENOMEM;
-	importer->frames = frames;
-	importer->max_frames = max;
-	return 0;
-}
-
 /* Of a stack that is too deep the second half of the room is used in turn, so that both its ends are kept. */
 int import_push(struct importer *importer, uint32_t location)
 {
@@ -138,7 +128,7 @@ int import_push(struct importer *importer, uint32_t location)
 		importer->frames[half + importer->nr_left_out++ % half] = location;
 		return 0;
 	}
-	if (at == importer->max_frames && grow_frames(importer))
+	if (!array_grow(&importer->frames, at, &importer->max_frames, sizeof(*importer->frames), 256, IMPORT_MAX_FRAMES))
 		return -ENOMEM;
 	importer->frames[importer->nr_frames++] = location;
 	return 0;

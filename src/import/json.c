@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json_read.h"
 #include "import/importer.h"
 #include "import/json_account.h"
@@ -43,15 +44,8 @@ static int add_number(struct number_list *list, uint32_t number)
 {
 	if (number == PROFILE_NONE)
 		return -ENOMEM;
-	if (list->nr == list->max) {
-		uint32_t max = list->max ? list->max * 2 : 256, *numbers;
-
-		numbers = max > UINT32_MAX / 8 ? NULL : realloc(list->numbers, (size_t)max * sizeof(*numbers));
-		if (!numbers)
-			return -ENOMEM;
-		list->numbers = numbers;
-		list->max = max;
-	}
+	if (!array_grow(&list->numbers, list->nr, &list->max, sizeof(*list->numbers), 256, UINT32_MAX / 8))
+		return -ENOMEM;
 	list->numbers[list->nr++] = number;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "import/otlp_json.h"
 
 /* Field numbers of opentelemetry-proto, profiles/v1development/profiles.proto. */
@@ -21,17 +22,8 @@ struct sample_fields { /* the fields of one sample, whichever version wrote it *
 
 void *otlp_add(struct otlp_list *list, size_t item_bytes)
 {
-	void *items;
-
-	if (list->nr == list->max) {
-		uint32_t max = list->max ? list->max * 2 : 64;
-
-		items = max > UINT32_MAX / 64 ? NULL : realloc(list->items, (size_t)max * item_bytes);
-		if (!items)
-			return NULL;
-		list->items = items;
-		list->max = max;
-	}
+	if (!array_grow(&list->items, list->nr, &list->max, item_bytes, 64, UINT32_MAX / 64))
+		return NULL;
 	return memset((char *)list->items + list->nr++ * item_bytes, 0, item_bytes);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "import/pprof.h"
 
 #define KERNEL_START_KADDR (1ULL << 63)
@@ -90,15 +91,8 @@ static int add_line(struct pprof_reader *reader, const struct profile_location *
 {
 	if (location->function == PROFILE_NONE)
 		return -ENOMEM;
-	if (reader->nr_lines == reader->max_lines) {
-		uint32_t max = reader->max_lines ? reader->max_lines * 2 : 1024, *lines;
-
-		lines = max > UINT32_MAX / 8 ? NULL : realloc(reader->lines, (size_t)max * sizeof(*lines));
-		if (!lines)
-			return -ENOMEM;
-		reader->lines = lines;
-		reader->max_lines = max;
-	}
+	if (!array_grow(&reader->lines, reader->nr_lines, &reader->max_lines, sizeof(*reader->lines), 1024, UINT32_MAX / 8))
+		return -ENOMEM;
 	reader->lines[reader->nr_lines] = profile_location(reader->importer->profile, location);
 	return reader->lines[reader->nr_lines++] == PROFILE_NONE ? -ENOMEM : 0;
 }
@@ -257,15 +251,8 @@ static int read_values(struct pprof_reader *reader, struct protobuf_field field,
 
 static struct pprof_stack *add_stack(struct pprof_reader *reader, uint64_t hash)
 {
-	if (reader->nr_stacks == reader->max_stacks) {
-		uint32_t max = reader->max_stacks ? reader->max_stacks * 2 : 1024;
-		struct pprof_stack *stacks = max > UINT32_MAX / 8 ? NULL : realloc(reader->stacks, (size_t)max * sizeof(*stacks));
-
-		if (!stacks)
-			return NULL;
-		reader->stacks = stacks;
-		reader->max_stacks = max;
-	}
+	if (!array_grow(&reader->stacks, reader->nr_stacks, &reader->max_stacks, sizeof(*reader->stacks), 1024, UINT32_MAX / 8))
+		return NULL;
 	return u64_map_add(&reader->stack_index, hash, reader->nr_stacks) ? NULL : &reader->stacks[reader->nr_stacks++];
 }
 
