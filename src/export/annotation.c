@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/u64_map.h"
 #include "export/functions.h"
 
@@ -80,8 +81,8 @@ static uint64_t file_off_of(const struct profile *profile, const struct profile_
 
 static void count(uint32_t *last_sample, int64_t *self, int64_t *total, uint32_t number, bool is_self, int64_t value)
 {
-	*self += is_self ? value : 0;
-	*total += *last_sample == number + 1 ? 0 : value;
+	*self = number_sum(*self, is_self ? value : 0);
+	*total = number_sum(*total, *last_sample == number + 1 ? 0 : value);
 	*last_sample = number + 1;
 }
 
@@ -127,7 +128,7 @@ static int count_samples(struct annotator *annotator)
 		struct whole_stack stack = whole_stack_of(profile, sample);
 		int64_t value = sample->values[profile_shown_value(profile)];
 
-		annotator->all += value;
+		annotator->all = number_sum(annotator->all, value);
 		for (uint32_t i = 0; i < stack.nr; i++) {
 			uint32_t function = profile_location_at(profile, whole_stack_at(&stack, i))->function;
 			int err = annotator->is_wanted[function] ? count_frame(annotator, number, &stack, i, value) : 0;
@@ -297,8 +298,8 @@ uint32_t annotation_give(const struct annotated_address *addresses, uint32_t nr,
 			nr_left++;
 			continue;
 		}
-		instructions[at].self += addresses[i].self;
-		instructions[at].total += addresses[i].total;
+		instructions[at].self = number_sum(instructions[at].self, addresses[i].self);
+		instructions[at].total = number_sum(instructions[at].total, addresses[i].total);
 	}
 	return nr_left;
 }

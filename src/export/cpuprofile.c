@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/number.h"
 #include "export/call_nodes.h"
 #include "export/formats.h"
 #include "export/frame_list.h"
@@ -59,8 +60,7 @@ static int count_hits(struct v8 *v8)
 	for (uint32_t i = 0; i < profile_nr_samples(v8->profile); i++) {
 		int64_t *hits = &v8->hits[v8->leaf[i]];
 
-		if (__builtin_add_overflow(*hits, profile_sample_at(v8->profile, v8->tracks.samples[i])->values[profile_shown_value(v8->profile)], hits))
-			*hits = INT64_MAX;
+		*hits = number_sum(*hits, profile_sample_at(v8->profile, v8->tracks.samples[i])->values[profile_shown_value(v8->profile)]);
 	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/u64_map.h"
 #include "export/functions.h"
 
@@ -206,10 +207,8 @@ bool diff_is_noise(const struct diff *diff, const int64_t values[2])
 static void sum_up(const struct profile *profile, int64_t sums[NR_VALUES])
 {
 	for (uint32_t i = 0; i < profile_nr_samples(profile); i++) {
-		for (int value = 0; value < NR_VALUES; value++) {
-			if (__builtin_add_overflow(sums[value], profile_sample_at(profile, i)->values[value], &sums[value]))
-				sums[value] = INT64_MAX;
-		}
+		for (int value = 0; value < NR_VALUES; value++)
+			sums[value] = number_sum(sums[value], profile_sample_at(profile, i)->values[value]);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/u64_map.h"
 #include "export/diff.h"
 #include "export/frame_text.h"
@@ -96,14 +97,6 @@ static int find_all_alike(struct folder *folder)
 	return 0;
 }
 
-/* Stays at the limit where it would overflow. */
-static int64_t add_values(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
-}
-
 static int add_entry(struct folder *folder, const struct fold_entry *entry)
 {
 	uint64_t hash = hash_bytes(entry, ENTRY_KEY_BYTES, 0);
@@ -113,8 +106,8 @@ static int add_entry(struct folder *folder, const struct fold_entry *entry)
 		struct fold_entry *old = &folder->fold.entries[*found];
 
 		if (!memcmp(old, entry, ENTRY_KEY_BYTES)) {
-			old->value = add_values(old->value, entry->value);
-			old->before = add_values(old->before, entry->before);
+			old->value = number_sum(old->value, entry->value);
+			old->before = number_sum(old->before, entry->before);
 			return 0;
 		}
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/u64_map.h"
 
 #define KEY_BYTES (3 * sizeof(uint32_t)) /* name, path, kind */
@@ -65,12 +66,12 @@ static void count_sample(const struct profile *profile, uint32_t number, uint32_
 	struct whole_stack stack = whole_stack_of(profile, sample);
 	int64_t value = sample->values[value_type];
 
-	functions->all += value;
+	functions->all = number_sum(functions->all, value);
 	for (uint32_t i = 0; i < stack.nr; i++) {
 		struct function_row *row = &functions->rows[functions->of_location[whole_stack_at(&stack, i)]];
 
-		row->self += i ? 0 : value;
-		row->total += row->last_sample == number + 1 ? 0 : value;
+		row->self = number_sum(row->self, i ? 0 : value);
+		row->total = number_sum(row->total, row->last_sample == number + 1 ? 0 : value);
 		row->last_sample = number + 1;
 	}
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/u64_map.h"
 #include "export/language.h"
 #include "export/show_table.h"
@@ -134,7 +135,7 @@ static int count_hottest(struct grouping *grouping, uint32_t group_number, uint3
 			return -ENOMEM;
 	}
 	sum = (int64_t *)grouping->pairs.data + (found ? *found : number);
-	*sum += value;
+	*sum = number_sum(*sum, value);
 	if (group->hottest == PROFILE_NONE || *sum > group->hottest_self) {
 		group->hottest = row;
 		group->hottest_self = *sum;
@@ -149,8 +150,8 @@ static int count_frames(struct grouping *grouping, uint32_t sample_number, const
 
 		if (number == PROFILE_NONE)
 			return -ENOMEM;
-		group_at(grouping, number)->self += value;
-		group_at(grouping, number)->total += value;
+		group_at(grouping, number)->self = number_sum(group_at(grouping, number)->self, value);
+		group_at(grouping, number)->total = number_sum(group_at(grouping, number)->total, value);
 	}
 	for (uint32_t i = 0; i < stack->nr; i++) {
 		uint32_t location = whole_stack_at(stack, i), number = group_of_location(grouping, location);
@@ -159,8 +160,8 @@ static int count_frames(struct grouping *grouping, uint32_t sample_number, const
 		if (number == PROFILE_NONE || (!i && count_hottest(grouping, number, grouping->functions->of_location[location], value)))
 			return -ENOMEM;
 		group = group_at(grouping, number);
-		group->self += i ? 0 : value;
-		group->total += group->last_sample == sample_number + 1 ? 0 : value;
+		group->self = number_sum(group->self, i ? 0 : value);
+		group->total = number_sum(group->total, group->last_sample == sample_number + 1 ? 0 : value);
 		group->last_sample = sample_number + 1;
 	}
 	return 0;
@@ -178,7 +179,7 @@ static int count_sample(struct grouping *grouping, uint32_t number)
 	group = group_of_sample(grouping, sample);
 	if (group == PROFILE_NONE)
 		return -ENOMEM;
-	group_at(grouping, group)->self += value;
+	group_at(grouping, group)->self = number_sum(group_at(grouping, group)->self, value);
 	return stack.nr ? count_hottest(grouping, group, grouping->functions->of_location[whole_stack_at(&stack, 0)], value) : 0;
 }
 
@@ -248,7 +249,7 @@ static void write_groups(struct grouping *grouping, uint32_t max_lines, const st
 	for (i = 0; i < nr && i < max_lines; i++)
 		write_group(grouping, group_at(grouping, i), options, buffer);
 	for (uint32_t k = i; k < nr; k++)
-		rest += group_at(grouping, k)->self;
+		rest = number_sum(rest, group_at(grouping, k)->self);
 	if (i < nr && grouping->functions->all)
 		buffer_printf(buffer, "%8.2f %%  %" PRIu32 " more\n", 100.0 * (double)rest / (double)grouping->functions->all, nr - i);
 }

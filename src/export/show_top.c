@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/number.h"
 #include "export/functions.h"
 #include "export/show_table.h"
 #include "export/show_text.h"
@@ -46,7 +47,7 @@ static int write_functions(const struct profile *profile, const struct functions
 	show_heading(buffer, options, "      SELF     TOTAL         SELF  FUNCTION");
 	for (; nr < functions->nr && nr < max_lines && (sorted[nr]->self || sorted[nr]->total); nr++) {
 		write_row(profile, sorted[nr], functions->all, options, buffer);
-		shown += sorted[nr]->self;
+		shown = number_sum(shown, sorted[nr]->self);
 	}
 	write_rest(nr, functions->nr, shown, functions->all, buffer);
 	return 0;

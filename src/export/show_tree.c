@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/number.h"
 #include "export/call_nodes.h"
 #include "export/functions.h"
 #include "export/show.h"
@@ -69,8 +70,8 @@ static int descend(struct shown_tree *tree, uint32_t *node, uint32_t frame, int6
 		tree->nodes[child].next = tree->nodes[*node].first_child;
 		tree->nodes[*node].first_child = child;
 	}
-	tree->nodes[child].total += value;
-	tree->nodes[child].self += tree->path_self;
+	tree->nodes[child].total = number_sum(tree->nodes[child].total, value);
+	tree->nodes[child].self = number_sum(tree->nodes[child].self, tree->path_self);
 	*node = child;
 	return 0;
 }
@@ -126,12 +127,12 @@ static int add_sample(struct shown_tree *tree, const struct profile_sample *samp
 		if (at < 0)
 			return 0;
 	} else {
-		tree->nodes[0].total += value;
+		tree->nodes[0].total = number_sum(tree->nodes[0].total, value);
 		err = descend(tree, &node, tree->functions.nr + 1 + sample->comm, value);
 	}
 	if (!err)
 		err = descend_frames(tree, &node, &stack, at, -1, -1, value);
-	tree->nodes[node].self += value;
+	tree->nodes[node].self = number_sum(tree->nodes[node].self, value);
 	return err;
 }
 

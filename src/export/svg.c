@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "export/call_nodes.h"
 #include "export/formats.h"
 #include "export/frame_list.h"
@@ -68,12 +69,6 @@ static struct shown shown_of(const struct svg *svg, uint32_t node)
 	return (struct shown){ *name ? name : "[no name]", KIND_PROCESS, 0 };
 }
 
-static void add_value(int64_t *sum, int64_t value)
-{
-	if (__builtin_add_overflow(*sum, value, sum))
-		*sum = value < 0 ? INT64_MIN : INT64_MAX;
-}
-
 static int add_sample(struct svg *svg, const struct profile_sample *sample, bool threads, uint32_t *ret_node)
 {
 	uint32_t node = call_nodes_add(&svg->nodes, ROOT, process_frame(svg, sample->comm));
@@ -97,12 +92,12 @@ static int add_up(struct svg *svg, const uint32_t *leaves)
 	for (uint32_t i = 0; i < profile_nr_samples(svg->profile); i++) {
 		const struct profile_sample *sample = profile_sample_at(svg->profile, i);
 
-		add_value(&svg->total[leaves[i]], sample->values[svg->is_difference ? 1 : shown]);
-		add_value(&svg->before[leaves[i]], svg->is_difference ? sample->values[0] : 0);
+		svg->total[leaves[i]] = number_sum(svg->total[leaves[i]], sample->values[svg->is_difference ? 1 : shown]);
+		svg->before[leaves[i]] = number_sum(svg->before[leaves[i]], svg->is_difference ? sample->values[0] : 0);
 	}
 	for (uint32_t i = svg->nodes.nr; i-- > 1;) {
-		add_value(&svg->total[svg->nodes.all[i].parent], svg->total[i]);
-		add_value(&svg->before[svg->nodes.all[i].parent], svg->before[i]);
+		svg->total[svg->nodes.all[i].parent] = number_sum(svg->total[svg->nodes.all[i].parent], svg->total[i]);
+		svg->before[svg->nodes.all[i].parent] = number_sum(svg->before[svg->nodes.all[i].parent], svg->before[i]);
 	}
 	return 0;
 }

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/timeline.h"
 
-static int64_t add(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
+#include "base/number.h"
 
 struct step timeline_step(struct timeline *timeline, const struct profile_sample *sample)
 {
@@ -19,6 +14,6 @@ struct step timeline_step(struct timeline *timeline, const struct profile_sample
 		if (!__builtin_sub_overflow((int64_t)(sample->time_ns - timeline->first_ns), timeline->at, &gap_ns) && gap_ns > step.weight / 2)
 			step.gap = gap_ns;
 	}
-	timeline->at = add(add(timeline->at, step.gap), step.weight);
+	timeline->at = number_sum(number_sum(timeline->at, step.gap), step.weight);
 	return step;
 }

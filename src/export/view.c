@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/u64_map.h"
 
 struct builder {
@@ -30,14 +31,6 @@ static uint32_t add_thread(struct builder *builder, const struct profile_sample 
 	return builder->view.nr_threads++;
 }
 
-/* Stays at the limit. */
-static int64_t sum_of(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
-}
-
 static int add_sample(struct builder *builder, uint32_t number)
 {
 	const struct profile_sample *from = profile_sample_at(builder->profile, number);
@@ -53,7 +46,7 @@ static int add_sample(struct builder *builder, uint32_t number)
 	found = sample.time_ns ? NULL : u64_map_find(&builder->sample_index, key);
 	if (found) {
 		for (int i = 0; i < PROFILE_MAX_VALUES; i++)
-			builder->view.samples[*found].values[i] = sum_of(builder->view.samples[*found].values[i], sample.values[i]);
+			builder->view.samples[*found].values[i] = number_sum(builder->view.samples[*found].values[i], sample.values[i]);
 		return 0;
 	}
 	if (!sample.time_ns && u64_map_add(&builder->sample_index, key, builder->view.nr_samples))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/number.h"
 #include "import/otlp_json.h"
 
 /* Field numbers of opentelemetry-proto, profiles/v1development/profiles.proto. */
@@ -159,10 +160,8 @@ static int add_values(struct otlp_reader *reader, struct sample_fields *fields, 
 	int err = 0;
 
 	if (fields->times.type == PROTOBUF_USED_UP) {
-		while (protobuf_next_varint(&fields->values, &value)) {
-			if (__builtin_add_overflow(sample->values[column], (int64_t)value, &sample->values[column]))
-				sample->values[column] = INT64_MAX;
-		}
+		while (protobuf_next_varint(&fields->values, &value))
+			sample->values[column] = number_sum(sample->values[column], (int64_t)value);
 		return fields->values.bytes.bad ? otlp_bad(reader, fields->values.bytes.end, "a sample's values are cut off") : import_end(reader->importer, sample);
 	}
 	while (!err && protobuf_next_fixed64(&fields->times, &time_ns)) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/number.h"
 #include "base/u64_map.h"
 
 #define MAX_BLOB_BYTES ((size_t)4 << 30) /* texts and stacks of one profile, together */
@@ -204,10 +205,8 @@ int profile_add(struct profile *profile, const struct profile_sample *sample)
 	if (i == PROFILE_NONE)
 		return -ENOMEM;
 	entry = table_at(&profile->samples, i);
-	for (uint32_t value = 0; i != nr_before && value < PROFILE_MAX_VALUES; value++) {
-		if (__builtin_add_overflow(entry->values[value], sample->values[value], &entry->values[value]))
-			entry->values[value] = sample->values[value] < 0 ? INT64_MIN : INT64_MAX;
-	}
+	for (uint32_t value = 0; i != nr_before && value < PROFILE_MAX_VALUES; value++)
+		entry->values[value] = number_sum(entry->values[value], sample->values[value]);
 	return 0;
 }
 

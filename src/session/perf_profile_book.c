@@ -7,6 +7,7 @@
 
 #include "abi/record.h"
 #include "base/buffer.h"
+#include "base/number.h"
 #include "base/u64_map.h"
 
 #define BOOK_BYTES_MAX ((size_t)8 << 30)
@@ -137,10 +138,8 @@ static bool is_same_sample(const struct perf_sample *a, const struct perf_sample
 
 static void add_values(struct perf_sample *to, const struct perf_sample *from)
 {
-	for (int i = 0; i < PROFILE_MAX_VALUES; i++) {
-		if (__builtin_add_overflow(to->values[i], from->values[i], &to->values[i]))
-			to->values[i] = INT64_MAX;
-	}
+	for (int i = 0; i < PROFILE_MAX_VALUES; i++)
+		to->values[i] = number_sum(to->values[i], from->values[i]);
 }
 
 int perf_book_add(struct perf_book *book, const struct perf_sample *sample)

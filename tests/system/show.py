@@ -105,6 +105,17 @@ def sums_are_whole():
 
 
 @test
+def sums_stay_at_the_limit():
+	"""A stranger's values may be as large as they like."""
+	path = scratch("greatest.folded")
+	with open(path, "w", encoding="ascii") as file:
+		file.write("a;b 9223372036854775807\na;c 9223372036854775807\n")
+	for view in (["--top"], ["--tree"], ["--callers", "b"], ["--by", "process"], ["--by", "file"], []):
+		out = sonde("show", *view, path, want=0).out
+		check("samples: 9223372036854775807 in all" in out and "100.00 %" in out and "-" not in out.replace("- ", ""), lambda: "%s: %s" % (view, out))
+
+
+@test
 def names_cannot_drive_the_terminal():
 	for view in ([], ["--top", "-n", "1000"], ["--tree", "--min", "0"], ["--by", "process"], ["--callers", "vfs_read"], ["--annotate", "a"]):
 		out = sonde("show", *view, os.path.join(made("small"), "profile.json"), want=0).out
