@@ -36,7 +36,6 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME, 
 
 /* All kernel addresses, modules and BPF programs too, are one mapping under the name that perf gives it. */
 #define KERNEL_NAME	   "[kernel.kallsyms]"
-#define KERNEL_START_KADDR (1ULL << 63)
 
 struct pprof {
 	struct buffer message, scratch;
@@ -111,7 +110,7 @@ static bool is_of_one_process(const struct profile *profile)
 /* The first one stands above pprof's reports as the program that was profiled. When there were several, the kernel stands there. */
 static void write_mappings(struct pprof *pprof)
 {
-	struct profile_mapping kernel = { .start_pc = KERNEL_START_KADDR, .end_pc = UINT64_MAX };
+	struct profile_mapping kernel = { .start_pc = PROFILE_KERNEL_KADDR, .end_pc = UINT64_MAX };
 	uint32_t nr_mappings = profile_nr_mappings(pprof->profile);
 	bool kernel_last = is_of_one_process(pprof->profile);
 

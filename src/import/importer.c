@@ -105,6 +105,14 @@ uint32_t import_nameless(struct importer *importer, uint32_t path_string, bool i
 	return function.name == PROFILE_NONE ? PROFILE_NONE : profile_function(importer->profile, &function);
 }
 
+void import_kind_by_name(const struct importer *importer, struct profile_location *location)
+{
+	const char *name = profile_string_text(importer->profile, profile_function_at(importer->profile, location->function)->name);
+
+	if (!location->pc && location->kind == FRAME_NATIVE)
+		location->kind = import_kind_of(name, strlen(name));
+}
+
 void import_begin(struct importer *importer)
 {
 	importer->nr_frames = 0;

@@ -63,6 +63,8 @@ uint32_t import_nameless(struct importer *importer, uint32_t path, bool is_kerne
 bool import_is_kernel_path(const char *path);
 /* native, or what sonde's own names in brackets say: a mark, a missed side. */
 enum frame_kind import_kind_of(const char *name, size_t size);
+/* Of native code without an address, of which the file names a function: the kind that the name says. */
+void import_kind_by_name(const struct importer *importer, struct profile_location *location);
 
 /* Begins a sample: an empty stack, no labels. */
 void import_begin(struct importer *importer);

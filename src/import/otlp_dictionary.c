@@ -5,8 +5,6 @@
 
 #include "import/otlp.h"
 
-#define KERNEL_START_KADDR (1ULL << 63)
-
 /* Field numbers of opentelemetry-proto, profiles/v1development/profiles.proto and common/v1/common.proto. */
 enum { TABLE_MAPPING = 1, TABLE_LOCATION, TABLE_FUNCTION, TABLE_LINK, TABLE_STRING, TABLE_ATTRIBUTE, TABLE_STACK };
 enum { MAPPING_START = 1, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILENAME, MAPPING_ATTRIBUTES };
@@ -161,7 +159,6 @@ static int add_line(struct otlp_reader *reader, const struct profile_location *l
 
 static int read_line(struct otlp_reader *reader, struct reader message, struct profile_location location)
 {
-	const struct profile *profile = reader->importer->profile;
 	struct protobuf_field field;
 	uint64_t function = 0;
 
@@ -178,11 +175,7 @@ static int read_line(struct otlp_reader *reader, struct reader message, struct p
 	if (function >= reader->functions.nr)
 		return otlp_bad(reader, message.end, "a location names a function that is not there");
 	location.function = ((const uint32_t *)reader->functions.items)[function];
-	if (!location.pc && location.kind == FRAME_NATIVE) {
-		const char *name = profile_string_text(profile, profile_function_at(profile, location.function)->name);
-
-		location.kind = import_kind_of(name, strlen(name));
-	}
+	import_kind_by_name(reader->importer, &location);
 	return add_line(reader, &location);
 }
 
@@ -226,7 +219,7 @@ static int read_location(struct otlp_reader *reader, struct reader message)
 		return otlp_bad(reader, message.end, "a location names a mapping that is not there");
 	mapping = (const struct otlp_mapping *)reader->mappings.items + head.mapping;
 	location.pc = head.address;
-	if (mapping->is_kernel || !strcmp(profile_string_text(reader->importer->profile, head.type), "kernel") || (head.address >= KERNEL_START_KADDR && !mapping->path))
+	if (mapping->is_kernel || !strcmp(profile_string_text(reader->importer->profile, head.type), "kernel") || (head.address >= PROFILE_KERNEL_KADDR && !mapping->path))
 		location.kind = FRAME_KERNEL;
 	else
 		location.mapping = mapping->number;

@@ -7,7 +7,6 @@
 #include "base/number.h"
 #include "import/importer.h"
 
-#define KERNEL_START_KADDR (1ULL << 63)
 #define BOOT_AT_MOST_S	   315360000 /* ten years: smaller times count from the machine's start */
 
 struct span {
@@ -250,7 +249,7 @@ static enum frame_kind kind_of(const struct frame *frame)
 
 	if (size_of(dso) > 3 && memmem(dso.end - (size_of(dso) > 7 ? 7 : 3), size_of(dso) > 7 ? 7 : 3, ".ko", 3))
 		is_kernel = true;
-	if (is_kernel || (frame->pc >= KERNEL_START_KADDR && !is(dso, "[vsyscall]")))
+	if (is_kernel || (frame->pc >= PROFILE_KERNEL_KADDR && !is(dso, "[vsyscall]")))
 		return FRAME_KERNEL;
 	return frame->pc ? FRAME_NATIVE : import_kind_of(frame->name.pos, size_of(frame->name));
 }

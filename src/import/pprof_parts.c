@@ -6,7 +6,6 @@
 #include "base/array.h"
 #include "import/pprof.h"
 
-#define KERNEL_START_KADDR (1ULL << 63)
 #define VSYSCALL	   "[vsyscall]" /* the one user page up there */
 
 enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILENAME, MAPPING_BUILD_ID };
@@ -100,7 +99,6 @@ static int add_line(struct pprof_reader *reader, const struct profile_location *
 /* One function at the address. */
 static int read_line(struct pprof_reader *reader, struct reader message, struct profile_location location)
 {
-	const struct profile *profile = reader->importer->profile;
 	struct protobuf_field field;
 	uint64_t function = 0;
 
@@ -116,11 +114,7 @@ static int read_line(struct pprof_reader *reader, struct reader message, struct 
 		return pprof_bad(reader, message.end, "a line of a location is cut off");
 	if (!id_table_find(&reader->functions, function, &location.function))
 		return pprof_bad(reader, message.end, "a location names a function that is not there");
-	if (!location.pc && location.kind == FRAME_NATIVE) {
-		const char *name = profile_string_text(profile, profile_function_at(profile, location.function)->name);
-
-		location.kind = import_kind_of(name, strlen(name));
-	}
+	import_kind_by_name(reader->importer, &location);
 	return add_line(reader, &location);
 }
 
@@ -167,7 +161,7 @@ int pprof_read_location(struct pprof_reader *reader, struct reader message)
 	}
 	location.pc = head.address;
 	if ((mapping && mapping->is_kernel) ||
-	    (head.address >= KERNEL_START_KADDR && (!mapping || strcmp(profile_string_text(reader->importer->profile, mapping->path), VSYSCALL) != 0)))
+	    (head.address >= PROFILE_KERNEL_KADDR && (!mapping || strcmp(profile_string_text(reader->importer->profile, mapping->path), VSYSCALL) != 0)))
 		location.kind = FRAME_KERNEL;
 	if (location.kind == FRAME_KERNEL)
 		location.mapping = PROFILE_NONE;

@@ -18,6 +18,8 @@
 #define PROFILE_MISSED_USER "[Missed User Stack]"
 #define PROFILE_MISSED_KERNEL "[Missed Kernel Stack]"
 
+#define PROFILE_KERNEL_KADDR (1ULL << 63) /* from here on addresses are the kernel's, but for the page [vsyscall] */
+
 #define PROFILE_CUT "[frames left out]" /* the name of the mark between the two ends of a stack that is too deep to be kept whole */
 
 enum frame_kind {

@@ -112,11 +112,6 @@ static int find_shift(struct kernel_lines *lines, struct diag *diag)
 	return 0;
 }
 
-static void kernel_lines_freep(struct kernel_lines **lines)
-{
-	kernel_lines_free(*lines);
-}
-
 static int open_one(const char *path, const struct build_id *wanted, struct diag *diag, struct kernel_lines **ret_lines)
 {
 	CLEANUP(kernel_lines_freep) struct kernel_lines *lines = calloc(1, sizeof(*lines));

@@ -13,6 +13,10 @@ struct kernel_lines;
 /* `path` NULL: where perf looks, too. 0; -ENOENT: there is none, without a text; else `diag` says why it is not used. */
 MUST_CHECK int kernel_lines_open(const char *path, struct diag *diag, struct kernel_lines **ret_lines);
 void kernel_lines_free(struct kernel_lines *lines); /* takes NULL */
+static inline void kernel_lines_freep(struct kernel_lines **lines)
+{
+	kernel_lines_free(*lines);
+}
 const char *kernel_lines_path(const struct kernel_lines *lines);
 
 /* Where a function that stands at `elf_vaddr` in the file is in the kernel. */

@@ -320,11 +320,6 @@ static int read_jit(struct namer *namer, const struct asked *asked, const uint64
 	return take_answers(namer, asked, &answers);
 }
 
-static void kernel_lines_freep(struct kernel_lines **lines)
-{
-	kernel_lines_free(*lines);
-}
-
 /* The function that the code belongs to keeps the name that the running kernel gives it. What it calls a module's, or where it knows another
  * function, is not in this file, whatever the file says. 0 or -ENOMEM. */
 static int take_kernel_answers(struct namer *namer, const struct kernel_lines *lines, const struct asked *asked, struct name_answers *answers)
