@@ -3,6 +3,7 @@
  * that names it by its hash; the sample is small. */
 #pragma once
 #include "reason.h"
+#include "runtime.h"
 #include "types.h"
 
 /* Of a deeper user stack the leaf end and the root end are kept. */
@@ -18,7 +19,7 @@
  * are below 2^57, so the bit is free. Kernel stacks do not use it: there all but the leaf are return addresses. */
 #define SONDE_FRAME_RETURN (1ULL << 63)
 
-enum sonde_record_type { SONDE_RECORD_SAMPLE = 1, SONDE_RECORD_STACK = 2, SONDE_RECORD_RAW = 3 };
+enum sonde_record_type { SONDE_RECORD_SAMPLE = 1, SONDE_RECORD_STACK = 2, SONDE_RECORD_RAW = 3, SONDE_RECORD_RUNTIME = 4, SONDE_RECORD_LABELS = 5 };
 
 /* What became of one side (user or kernel) of a sample. */
 enum sonde_side {
@@ -34,12 +35,14 @@ struct sonde_sample_record {
 	__u32 cpu;
 	__u64 time_ns;                      /* CLOCK_MONOTONIC */
 	__u64 user_stack, kernel_stack;     /* hashes; they name a stack when the side is STORED */
+	__u64 runtime_stack, labels;        /* likewise */
 	__u32 tgid, tid;                    /* as seen from the root PID namespace */
 	__u8 user_side, kernel_side;        /* enum sonde_side */
-	__u8 pad[6];                        /* zero */
+	__u8 runtime_side, labels_side;
+	__u8 pad[4];                        /* zero */
 	char comm[SONDE_COMM_BYTES];        /* of the thread */
 };
-_Static_assert(sizeof(struct sonde_sample_record) == 64, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_sample_record) == 80, "layout changed: bump SONDE_ABI_VERSION");
 
 struct sonde_stack_record {
 	__u32 type;                         /* SONDE_RECORD_STACK */
@@ -53,6 +56,42 @@ struct sonde_stack_record {
 	__u8 pad;                           /* zero */
 }; /* __u64 frames[nr_frames] follow, leaf first */
 _Static_assert(sizeof(struct sonde_stack_record) == 40, "layout changed: bump SONDE_ABI_VERSION");
+
+/* What the interpreters of a process run in a thread. */
+struct sonde_runtime_record {
+	__u32 type;                         /* SONDE_RECORD_RUNTIME */
+	__u32 tgid;
+	__u64 time_ns;                      /* CLOCK_MONOTONIC */
+	__u64 hash;
+	__u64 fault;                        /* the user address that could not be read; 0: none */
+	__u16 nr_frames;
+	__u8 stop;                          /* enum sonde_runtime_stop */
+	__u8 stopped_runtime;               /* enum sonde_runtime: of which `stop` tells */
+	__u32 pad;                          /* zero */
+}; /* struct sonde_runtime_frame frames[nr_frames] follow, leaf first */
+_Static_assert(sizeof(struct sonde_runtime_record) == 40, "layout changed: bump SONDE_ABI_VERSION");
+
+/* What the program itself says of what a thread works at: Go's pprof labels. */
+#define SONDE_MAX_LABELS 8
+#define SONDE_LABEL_KEY_BYTES 32
+#define SONDE_LABEL_TEXT_BYTES 64
+
+struct sonde_label { /* not NUL-terminated; what is longer is cut, and its number of bytes is the whole one */
+	__u32 key_bytes, text_bytes;
+	char key[SONDE_LABEL_KEY_BYTES];
+	char text[SONDE_LABEL_TEXT_BYTES];
+};
+_Static_assert(sizeof(struct sonde_label) == 104, "layout changed: bump SONDE_ABI_VERSION");
+
+struct sonde_labels_record {
+	__u32 type;                         /* SONDE_RECORD_LABELS */
+	__u32 tgid;
+	__u64 time_ns;                      /* CLOCK_MONOTONIC */
+	__u64 hash;
+	__u32 nr_labels;                    /* that follow */
+	__u32 nr_left;                      /* that found no room, or could not be read */
+}; /* struct sonde_label labels[nr_labels] */
+_Static_assert(sizeof(struct sonde_labels_record) == 32, "layout changed: bump SONDE_ABI_VERSION");
 
 /* Where the i-th frame of a walk is kept: the places of the root end are used in turn. */
 static inline __u32 sonde_frame_slot(__u32 i)

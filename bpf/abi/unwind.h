@@ -59,8 +59,10 @@ struct sonde_process {
 	__u32 generation;  /* differs whenever a pc of this tgid may mean another file than before */
 	__u32 serial;      /* of this block: no other has had it. 1 at least */
 	__u64 known_ns;    /* CLOCK_MONOTONIC: what the process did up to then is taken into account */
+	__u32 runtimes;    /* a bit 1 << enum sonde_runtime for each that is known to run in it */
+	__u32 pad;         /* zero */
 };
-_Static_assert(sizeof(struct sonde_process) == 24, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_process) == 32, "layout changed: bump SONDE_ABI_VERSION");
 
 #define SONDE_WIDE_GAP_BYTES 65536
 

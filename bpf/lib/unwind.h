@@ -100,6 +100,7 @@ struct walk {
 	struct walk_start start;
 	__u64 block[WALK_BLOCK_BYTES / 8];
 	struct walk_cached cache[WALK_CACHE_ENTRIES]; /* by frame; outlives the walk */
+	__u64 sps[SONDE_MAX_USER_FRAMES];             /* of the frames, as sonde_frame_slot has them: where a runtime's frames belong is told by them */
 };
 
 #define WALK_GOES_ON 0
@@ -616,11 +617,12 @@ static __always_inline void walk_enter(struct walk *w)
 static __always_inline int walk_step(struct walk *w, __u64 *frames)
 {
 	__u64 frame = w->exact ? w->pc : w->pc | SONDE_FRAME_RETURN;
-	__u32 i = w->nr_frames;
+	__u32 i = w->nr_frames, slot = sonde_frame_slot(i) & (SONDE_MAX_USER_FRAMES - 1);
 
 	if (i >= SONDE_MAX_WALKED_FRAMES)
 		return walk_stop(w, SONDE_STOP_DEPTH);
-	frames[sonde_frame_slot(i) & (SONDE_MAX_USER_FRAMES - 1)] = frame;
+	frames[slot] = frame;
+	w->sps[slot] = w->sp;
 	w->nr_frames = i + 1;
 	if (i < SONDE_LEAF_FRAMES)
 		w->hash = hash_step(w->hash, frame);

@@ -61,12 +61,13 @@ EDGES = { # a folder includes itself and these
 	"process": STAGE,
 	"unwind": STAGE | {"bpf"}, # the step functions are one text for the kernel and the host
 	"symbolize": STAGE,
+	"runtime": STAGE,
 	"audit": STAGE,
 	"worker": {"base"},
 	"debuginfod": {"base"},
 	"import": STAGE,
 	"export": STAGE,
-	"session": STAGE | {"collect", "process", "unwind", "symbolize", "audit", "import", "export", "worker", "debuginfod", "sonde", "skeleton"},
+	"session": STAGE | {"collect", "process", "unwind", "symbolize", "audit", "runtime", "import", "export", "worker", "debuginfod", "sonde", "skeleton"},
 	"cli": {"sonde", "base", "tui", "web"},
 	"sonde": set(),
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What an interpreter runs, as the kernel side finds it and user space names it.
+ *
+ * A runtime stack is sent beside the native one, as a body of its own that is sent once. It consists of *runs*, leaf first: the frames that one activation of the interpreter's
+ * loop (a native frame) runs, then an element with SONDE_RUNTIME_ENTRY that says which native frame that is. User space puts each run in the place of its
+ * native frame. */
+#pragma once
+#include "types.h"
+
+enum sonde_runtime { SONDE_RUNTIME_NONE, SONDE_RUNTIME_PYTHON, SONDE_RUNTIME_PHP, SONDE_RUNTIME_PERL, SONDE_RUNTIME_GO, SONDE_RUNTIME_COUNT };
+
+#define SONDE_MAX_RUNTIME_FRAMES 1024 /* with the entries; of a deeper stack the leaf end is kept */
+
+#define SONDE_RUNTIME_ENTRY 1             /* flag: no frame, but the end of a run; `where` is the number of its native frame, leaf 0 */
+#define SONDE_RUNTIME_UNPLACED (~0ULL)    /* instead: the native frame was not found */
+
+struct sonde_runtime_frame {
+	__u64 code;    /* user address of what is run: a code object, a function, a CV */
+	__u64 where;   /* the place in it, in the runtime's own unit (abi/python.h, php.h, perl.h) */
+	__u32 cookie;  /* tells the code from what stands at the same address later, in the runtime's own way */
+	__u8 runtime;  /* enum sonde_runtime */
+	__u8 flags;
+	__u16 pad;     /* zero */
+};
+_Static_assert(sizeof(struct sonde_runtime_frame) == 24, "layout changed: bump SONDE_ABI_VERSION");
+
+/* Why a runtime stack ends where it does. COMPLETE: all frames are there. The texts are the marks that stand for what is missing; %s is the runtime's name. */
+#define SONDE_RUNTIME_STOP_LIST(X) \
+	X(COMPLETE, "complete", "") \
+	X(DEPTH, "truncated", "[%s: frames left out]") \
+	X(READ_FAULT, "read_fault", "[%s: stack not readable]") \
+	X(TORN, "torn", "[%s: stack makes no sense]")
+
+#define X(id, name, text) SONDE_RUNTIME_STOP_##id,
+enum sonde_runtime_stop { SONDE_RUNTIME_STOP_LIST(X) SONDE_RUNTIME_STOP_COUNT };
+#undef X
+
+/* Where a thread keeps the pointer to its interpreter's state. All pcs are absolute, with the load bias in them. */
+enum sonde_tls_kind {
+	SONDE_TLS_NONE,
+	SONDE_TLS_GLOBAL,    /* no thread: the word at `pc` */
+	SONDE_TLS_STATIC,    /* the word at thread pointer + off (local exec) */
+	SONDE_TLS_OFFSET,    /* at thread pointer + *(s64 *)pc + off (initial exec: pc is a GOT entry; TLSDESC that was resolved to it: its second word) */
+	SONDE_TLS_MODULE,    /* pc is a GOT pair {module, offset} (general and local dynamic): at dtv[module] + offset + off */
+	SONDE_TLS_KEY,       /* pc holds a u32 key of pthread_key_create: its value */
+};
+
+struct sonde_tls {
+	__u64 pc;
+	__s64 off;
+	__u32 dtv_off;       /* MODULE: of the pointer to the dtv in what the thread pointer points to; entries are 16 bytes with glibc, 8 with musl: dtv_stride */
+	__u32 keys_off;      /* KEY: of the table of values there (glibc: of pointers to tables of key_block entries; musl: the pointer to the table) */
+	__u16 key_block;     /* KEY: entries of a table, each of 16 bytes, its value at 8 (glibc); 0: a single table of 8-byte values (musl) */
+	__u8 dtv_stride;
+	__u8 kind;           /* enum sonde_tls_kind */
+	__u32 pad;           /* zero */
+};
+_Static_assert(sizeof(struct sonde_tls) == 32, "layout changed: bump SONDE_ABI_VERSION");
+
+/* Code of an interpreter's loop: absolute pcs. */
+#define SONDE_MAX_LOOPS 4
+struct sonde_code_range {
+	__u64 start_pc, end_pc; /* both 0: none */
+};
+
+/* The first member of every runtime's struct of what is known of a process (struct sonde_python, _php, _perl, _go): values of the runtime's map, by tgid. */
+struct sonde_runtime_process {
+	__u32 generation; /* that of the process's struct sonde_process, or it is of another program */
+	__u32 pad;
+	struct sonde_tls root;
+};

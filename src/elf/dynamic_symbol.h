@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dynamic_symbol: a single exported symbol by its name, by the file's hash table (DT_GNU_HASH, DT_HASH): a handful of reads, where reading all symbols of a file takes
+ * milliseconds. Layouts: gABI chapter 5; GNU hash sections as binutils write them. */
+#pragma once
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_file.h"
+
+struct dynamic_symbol {
+	uint64_t elf_vaddr, size_bytes;
+	uint8_t type; /* STT_FUNC, STT_OBJECT, STT_TLS, ... */
+};
+
+/* Versions of a symbol are not told apart: the first that is defined. 0; -ENOENT: the file does not define it; -EBADMSG. */
+MUST_CHECK int dynamic_symbol_find(const struct elf_file *elf, const char *name, struct dynamic_symbol *ret_symbol);
+/* Reads what stands at an address as linked, in the file: 0; -EFAULT: not in the file (.bss); -EBADMSG. */
+MUST_CHECK int elf_file_read_vaddr(const struct elf_file *elf, uint64_t elf_vaddr, void *to, size_t size);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libc_facts: where a C library keeps what belongs to a thread, relative to its thread pointer. By glibc's description of itself for debuggers, the
+ * _thread_db_* tables (nptl_db/structs.def: each is {u32 bits, u32 elements, u32 offset}; exported by libc.so.6 from 2.34 on, in the .symtab of libpthread.so.0 before); of
+ * musl, which has none, by constants (src/internal/pthread_impl.h). */
+#pragma once
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_file.h"
+
+struct libc_facts { /* all zero: not known */
+	uint32_t dtv_off;    /* as in struct sonde_tls */
+	uint32_t keys_off;
+	uint16_t key_block;
+	uint8_t dtv_stride;
+	uint8_t is_known;
+	uint32_t pad;
+};
+
+/* 0; -ENOENT: the file is no C library. Run in the worker. */
+MUST_CHECK int libc_facts_read(const struct elf_file *elf, struct libc_facts *ret_facts);

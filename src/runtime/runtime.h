@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtime: what user space knows of a language's interpreter: whether a file holds one and how its data are laid out, what the kernel side needs to know to walk its stacks, and
+ * what the frames that come back are called. One folder per runtime, one struct runtime each (runtimes.c lists them). docs/internals/adding-a-runtime.md. */
+#pragma once
+#include <stdint.h>
+
+#include "abi/go.h"
+#include "abi/perl.h"
+#include "abi/php.h"
+#include "abi/python.h"
+#include "abi/runtime.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "elf/elf_file.h"
+#include "runtime/libc_facts.h"
+
+/* What a file tells of the runtime in it: made by the worker that reads the file, so it is plain bytes, and nothing in it is believed but that it is a number. All addresses are
+ * as linked. */
+struct runtime_image {
+	uint8_t runtime;        /* enum sonde_runtime */
+	uint8_t is_supported;   /* 0: `reason` says why not */
+	uint8_t version[3];     /* 3.11.2; what is not known is 0 */
+	uint8_t pad[3];
+	char reason[120];       /* ends with a NUL; "" when is_supported */
+	uint32_t nr_loops;
+	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* the interpreter's loop, as far as its frames are paired by counting or a mark is to stand beside them */
+	union {                 /* what the kernel is told of each process, but with addresses as linked and without what the process or its libc adds */
+		struct sonde_runtime_process process;
+		struct sonde_python python;
+		struct sonde_php php;
+		struct sonde_perl perl;
+		struct sonde_go go;
+	};
+	uint64_t symbols[4];    /* addresses that the runtime's own code needs to name frames, in its own order */
+};
+
+/* Reads `size` bytes of a process's memory: 0, or a negative errno: -EFAULT when not all of it is there, -ESRCH when the process has ended. */
+typedef int (*runtime_memory_fn)(void *arg, uint64_t from, void *to, size_t size);
+
+struct runtime_memory {
+	runtime_memory_fn read;
+	void *arg;
+};
+
+#define RUNTIME_NAME_BYTES 512
+#define RUNTIME_FILE_BYTES 1024
+
+/* What a frame is called. UTF-8; what the program's memory holds otherwise is replaced there. */
+struct runtime_function {
+	char name[RUNTIME_NAME_BYTES]; /* qualified, as the language writes it: "Class.method"; never "" */
+	char file[RUNTIME_FILE_BYTES]; /* "": not known */
+	uint32_t start_line;           /* 0: not known */
+	uint32_t line;                 /* where it is, or calls from; 0: not known */
+};
+
+struct runtime {
+	enum sonde_runtime kind;
+	const char *name;       /* "python" */
+	size_t process_bytes;   /* of its struct sonde_..., the value of its map */
+	/* Does the file hold this runtime? Run in the worker: reads the file alone. 0: *ret_image is filled, supported or not; -ENOENT: it does not; -ENOMEM. */
+	int (*examine)(const struct elf_file *elf, struct runtime_image *ret_image);
+	/* Makes of the image what the kernel is told of a process that has it mapped there. `libc`: of the process, all zero when it is not known. 0; -EAGAIN: it cannot be told yet, try
+	 * again later; -EOPNOTSUPP: not of this process, `diag` says why. */
+	int (*place)(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
+		     void *ret_process);
+	/* What a frame is called, from the process's memory as it is now; `process` is what `place` made. Everything there is a stranger's. 0; -ESTALE: something else stands there now;
+	 * -EBADMSG: it is nothing that this runtime would have put there; -EFAULT, -ESRCH. NULL: it has no frames. */
+	int (*describe)(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
+			struct runtime_function *ret_function);
+};
+
+extern const struct runtime runtime_python, runtime_php, runtime_perl, runtime_go;
+
+/* NULL: there is none of that number. */
+const struct runtime *runtime_of(uint32_t kind);
+/* The runtimes that a file holds, up to `max`: their number, or -ENOMEM. In the worker. */
+MUST_CHECK int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_images, uint32_t max);

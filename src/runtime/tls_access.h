@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tls_access: how an exported function of a few instructions that returns a thread's variable, or the value of a pthread key, gets at it: so the variable is found in files that
+ * have no symbols of it. Decodes the instructions that gcc and clang make for the TLS models of the ELF ABI ("ELF Handling For Thread-Local Storage"), and for
+ * pthread_getspecific of a key in a global variable. */
+#pragma once
+#include "abi/runtime.h"
+#include "base/cleanup.h"
+#include "elf/elf_file.h"
+
+/* `function` by its exported name. The pc is as linked, and what the C library adds is not filled in. 0; -ENOENT: no such function; -EOPNOTSUPP: it does something else. */
+MUST_CHECK int tls_access_decode(const struct elf_file *elf, const char *function, struct sonde_tls *ret_tls);
+/* Of a TLS symbol of the file itself, when that says all (a program that is no shared library: local exec). The same results. */
+MUST_CHECK int tls_access_symbol(const struct elf_file *elf, const char *symbol, struct sonde_tls *ret_tls);
+/* Adds the load bias and the library's facts. 0; -EOPNOTSUPP: the library's facts are needed and not known. */
+struct libc_facts;
+MUST_CHECK int tls_access_place(const struct sonde_tls *tls, uint64_t load_bias, const struct libc_facts *libc, struct sonde_tls *ret_tls);
