@@ -27,6 +27,7 @@ struct runtime_walk {
 	__u8 runtime;        /* enum sonde_runtime: that walks now */
 	__u8 stopped_runtime;/* of which `stop` tells */
 	__u8 pad;
+	__u64 buffer[64];    /* for what a step reads: BPF's stack is small */
 	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames that stand in the loop's code, leaf first */
 	struct sonde_runtime_frame frames[SONDE_MAX_RUNTIME_FRAMES];
 };

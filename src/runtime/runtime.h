@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "elf/elf_file.h"
 #include "runtime/libc_facts.h"
+#include "runtime/python/python_layout.h"
 
 /* What a file tells of the runtime in it: made by the worker that reads the file, so it is plain bytes, and nothing in it is believed but that it is a number. All addresses are
  * as linked. */
@@ -31,7 +32,10 @@ struct runtime_image {
 		struct sonde_perl perl;
 		struct sonde_go go;
 	};
-	uint64_t symbols[4];    /* addresses that the runtime's own code needs to name frames, in its own order */
+	union {                 /* what frames are named by */
+		struct python_layout python_layout;
+		uint64_t symbols[8]; /* addresses or offsets, in an order of the runtime's own */
+	};
 };
 
 /* Reads `size` bytes of a process's memory: 0, or a negative errno: -EFAULT when not all of it is there, -ESRCH when the process has ended. */
