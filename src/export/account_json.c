@@ -34,6 +34,27 @@ static void write_reasons(struct json *json, const struct account *account)
 	json_close(json, '}');
 }
 
+static void write_runtimes(struct json *json, const struct account *account)
+{
+	json_key(json, "runtime_stopped");
+	json_open(json, '{');
+	for (int i = 0; i < SONDE_RUNTIME_STOP_COUNT; i++)
+		json_key_u64(json, runtime_stop_name(i), account->runtime_stopped[i]);
+	json_close(json, '}');
+	json_key_u64(json, "nr_frames_unnamed", account->nr_frames_unnamed);
+	json_key(json, "runtimes");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < account->nr_runtimes; i++) {
+		json_open(json, '{');
+		json_key_text(json, "name", account->runtimes[i].name);
+		json_key_text(json, "version", account->runtimes[i].version);
+		json_key_u64(json, "nr_processes", account->runtimes[i].nr_processes);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_key_u64(json, "nr_runtimes_refused", account->nr_runtimes_refused);
+}
+
 static void write_audit(struct json *json, const struct account *account)
 {
 	json_key_u64(json, "audited", account->audited);
@@ -76,6 +97,7 @@ void write_account(struct json *json, const struct account *account)
 	json_key_u64(json, "late", account->late);
 	json_key_u64(json, "late_refused", account->late_refused);
 	json_key_u64(json, "lost_sideband", account->lost_sideband);
+	write_runtimes(json, account);
 	write_audit(json, account);
 	write_cost(json, account);
 	json_key(json, "notes");

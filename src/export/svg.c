@@ -25,7 +25,7 @@
 #define ALL_COLUMNS   4096
 #define ROOT	      0U
 
-enum { KIND_PROCESS = FRAME_MARK + 1, KIND_THREAD, KIND_ALL };
+enum { KIND_PROCESS = FRAME_KIND_COUNT, KIND_THREAD, KIND_ALL };
 
 struct svg {
 	struct buffer *buffer;

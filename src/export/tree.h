@@ -5,7 +5,7 @@
 #include "export/export.h"
 
 /* Continues enum frame_kind. */
-enum { TREE_ALL = FRAME_MARK + 1, TREE_PROCESS, TREE_THREAD };
+enum { TREE_ALL = FRAME_KIND_COUNT, TREE_PROCESS, TREE_THREAD };
 
 struct tree_frame {
 	uint32_t name; /* a string; of TREE_THREAD: the tid */

@@ -135,7 +135,7 @@ static int read_function(struct json_import *in)
 static uint32_t read_kind(struct json_import *in)
 {
 	json_read_text(&in->r, &in->text);
-	for (int kind = FRAME_NATIVE; !in->r.bad && !in->text.err && kind <= FRAME_MARK; kind++) {
+	for (int kind = FRAME_NATIVE; !in->r.bad && !in->text.err && kind < FRAME_KIND_COUNT; kind++) {
 		if (!strcmp(in->text.data, frame_kind_name((enum frame_kind)kind)))
 			return (uint32_t)kind;
 	}

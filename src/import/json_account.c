@@ -23,7 +23,7 @@ static const struct number_field {
 	NUMBER(missed_user), NUMBER(missed_kernel), NUMBER(missed_full), NUMBER(late), NUMBER(late_refused), NUMBER(lost_sideband), NUMBER(audited),
 	NUMBER(audit_agreed), NUMBER(audit_differed), NUMBER(cpu_user_ns), NUMBER(cpu_system_ns), NUMBER(max_rss_bytes), NUMBER(bpf_map_bytes), NUMBER(startup_ns),
 	NUMBER(unwind_rows), NUMBER(unwind_bytes), NUMBER(unwind_evicted), NUMBER(unwind_reloaded), NUMBER(unwind_cached), NUMBER(nr_processes), NUMBER(nr_objects),
-	NUMBER(nr_notes_refused),
+	NUMBER(nr_notes_refused), NUMBER(nr_frames_unnamed), NUMBER(nr_runtimes_refused),
 #undef NUMBER
 };
 
@@ -95,6 +95,11 @@ static const char *stop_at(int reason)
 	return stop_name((enum sonde_stop)reason);
 }
 
+static const char *runtime_stop_at(int reason)
+{
+	return runtime_stop_name((enum sonde_runtime_stop)reason);
+}
+
 static const char *audit_at(int reason)
 {
 	return audit_reason_name((enum audit_reason)reason);
@@ -106,6 +111,30 @@ static void take_notes(const struct in *in, struct account *account)
 		json_read_text(in->r, in->text);
 		if (!in->r->bad && !in->text->err)
 			account_note(account, "%s", in->text->data);
+	}
+}
+
+static void take_runtimes(const struct in *in, struct account *account)
+{
+	for (json_enter(in->r, '['); json_next(in->r);) {
+		struct account_runtime runtime = { 0 };
+		uint64_t nr_processes = 0;
+
+		for (json_enter(in->r, '{'); !in->key->err && json_next_key(in->r, in->key);) {
+			bool is_name = !strcmp(in->key->data, "name");
+
+			if (!strcmp(in->key->data, "nr_processes")) {
+				nr_processes = json_read_u64(in->r);
+			} else if (is_name || !strcmp(in->key->data, "version")) {
+				json_read_text(in->r, in->text);
+				if (!in->text->err)
+					snprintf(is_name ? runtime.name : runtime.version, sizeof(runtime.name), "%s", in->text->data);
+			} else {
+				json_skip(in->r);
+			}
+		}
+		if (!in->r->bad)
+			account_runtime(account, runtime.name, runtime.version, nr_processes > UINT32_MAX ? UINT32_MAX : (uint32_t)nr_processes);
 	}
 }
 
@@ -122,6 +151,10 @@ void json_account(struct json_reader *r, struct buffer *key, struct buffer *text
 			take_counts(&in, account->dropped, SONDE_DROP_COUNT, drop_at);
 		else if (!strcmp(key->data, "stopped"))
 			take_counts(&in, account->stopped, SONDE_STOP_COUNT, stop_at);
+		else if (!strcmp(key->data, "runtime_stopped"))
+			take_counts(&in, account->runtime_stopped, SONDE_RUNTIME_STOP_COUNT, runtime_stop_at);
+		else if (!strcmp(key->data, "runtimes"))
+			take_runtimes(&in, account);
 		else if (!strcmp(key->data, "audit_not_comparable"))
 			take_counts(&in, account->audit_not_comparable, AUDIT_REASON_COUNT, audit_at);
 		else if (!strcmp(key->data, "notes"))

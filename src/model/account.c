@@ -11,11 +11,13 @@
 static const char *const filter_names[] = { SONDE_FILTER_LIST(X) };
 static const char *const drop_names[] = { SONDE_DROP_LIST(X) };
 static const char *const stop_names[] = { SONDE_STOP_LIST(X) };
+static const char *const runtime_stop_names[] = { SONDE_RUNTIME_STOP_LIST(X) };
 static const char *const audit_reason_names[] = { AUDIT_REASON_LIST(X) };
 #undef X
 #define X(id, name, text) text,
 static const char *const drop_texts[] = { SONDE_DROP_LIST(X) };
 static const char *const stop_marks[] = { SONDE_STOP_LIST(X) };
+static const char *const runtime_stop_marks[] = { SONDE_RUNTIME_STOP_LIST(X) };
 #undef X
 
 /* Notes quote the names of strangers and are printed to terminals: what is not plain text becomes '?'. */
@@ -49,6 +51,30 @@ void account_note(struct account *account, const char *fmt, ...)
 	make_plain(note);
 }
 
+void account_runtime(struct account *account, const char *name, const char *version, uint32_t nr_processes)
+{
+	struct account_runtime runtime = { .nr_processes = nr_processes };
+	uint32_t nr = account->nr_runtimes;
+
+	snprintf(runtime.name, sizeof(runtime.name), "%s", name);
+	snprintf(runtime.version, sizeof(runtime.version), "%s", version);
+	make_plain(runtime.name);
+	make_plain(runtime.version);
+	for (uint32_t i = 0; i < nr; i++) {
+		struct account_runtime *old = &account->runtimes[i];
+
+		if (!strcmp(old->name, runtime.name) && !strcmp(old->version, runtime.version)) {
+			old->nr_processes += nr_processes > UINT32_MAX - old->nr_processes ? UINT32_MAX - old->nr_processes : nr_processes;
+			return;
+		}
+	}
+	if (nr == ACCOUNT_MAX_RUNTIMES) {
+		account->nr_runtimes_refused += account->nr_runtimes_refused < UINT32_MAX;
+		return;
+	}
+	account->runtimes[account->nr_runtimes++] = runtime;
+}
+
 const char *filter_name(enum sonde_filter filter)
 {
 	return filter_names[filter];
@@ -64,6 +90,11 @@ const char *stop_name(enum sonde_stop stop)
 	return stop_names[stop];
 }
 
+const char *runtime_stop_name(enum sonde_runtime_stop stop)
+{
+	return runtime_stop_names[stop];
+}
+
 const char *audit_reason_name(enum audit_reason reason)
 {
 	return audit_reason_names[reason];
@@ -77,4 +108,9 @@ const char *drop_text(enum sonde_drop drop)
 const char *stop_mark(enum sonde_stop stop)
 {
 	return stop_marks[stop];
+}
+
+const char *runtime_stop_mark(enum sonde_runtime_stop stop)
+{
+	return runtime_stop_marks[stop];
 }

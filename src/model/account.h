@@ -4,10 +4,17 @@
 #include <stdint.h>
 
 #include "abi/reason.h"
+#include "abi/runtime.h"
 #include "model/audit_reason.h"
 
 #define ACCOUNT_MAX_NOTES 16
 #define ACCOUNT_NOTE_BYTES 256
+#define ACCOUNT_MAX_RUNTIMES 16
+
+struct account_runtime {
+	char name[16], version[16]; /* "python", "3.11.2" */
+	uint32_t nr_processes;
+};
 
 struct account {
 	/* what was asked for */
@@ -30,6 +37,10 @@ struct account {
 	uint64_t late, late_refused; /* user stacks that came raw and were walked in user space, and those for which there was no room */
 	uint64_t missed_full;    /* those of the two above for which the stack store was full */
 	uint64_t lost_sideband;  /* mapping and process events that the kernel could not deliver */
+	/* of what interpreters ran: stacks by how they end, and frames whose names could not be read */
+	uint64_t runtime_stopped[SONDE_RUNTIME_STOP_COUNT], nr_frames_unnamed;
+	struct account_runtime runtimes[ACCOUNT_MAX_RUNTIMES]; /* that were met */
+	uint32_t nr_runtimes, nr_runtimes_refused;
 	/* stacks that libdw unwound once more: audited = agreed + differed + sum(not comparable) */
 	uint64_t audited, audit_agreed, audit_differed, audit_not_comparable[AUDIT_REASON_COUNT];
 	/* own cost */
@@ -45,10 +56,14 @@ struct account {
 
 /* Control characters and what is not UTF-8 become '?'. */
 __attribute__((format(printf, 2, 3))) void account_note(struct account *account, const char *fmt, ...);
+/* `nr_processes` more processes of this runtime. Of runtimes that find no room the calls are counted. Texts become plain as in notes, and are cut to their room. */
+void account_runtime(struct account *account, const char *name, const char *version, uint32_t nr_processes);
 /* Names and texts of the reasons (abi/reason.h), for reports: "ring_full", "no room in the ring buffer for the sample". */
 const char *filter_name(enum sonde_filter filter);
 const char *drop_name(enum sonde_drop drop);
 const char *stop_name(enum sonde_stop stop);
+const char *runtime_stop_name(enum sonde_runtime_stop stop);
 const char *audit_reason_name(enum audit_reason reason);
 const char *drop_text(enum sonde_drop drop);
 const char *stop_mark(enum sonde_stop stop); /* a printf format with at most one %s, "" for COMPLETE */
+const char *runtime_stop_mark(enum sonde_runtime_stop stop); /* the same: %s is the runtime's name */

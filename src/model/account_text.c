@@ -71,6 +71,34 @@ static void write_stacks(const struct account *account, struct buffer *buffer)
 	buffer_text(buffer, "\n");
 }
 
+/* Only where there is something to tell: most runs meet no interpreter. */
+static void write_runtimes(const struct account *account, struct buffer *buffer)
+{
+	const char *between = "runtimes: ";
+
+	for (uint32_t i = 0; i < account->nr_runtimes; i++) {
+		const struct account_runtime *runtime = &account->runtimes[i];
+
+		buffer_printf(buffer, "%s%s%s%s (%" PRIu32 " process%s)", between, runtime->name, *runtime->version ? " " : "", runtime->version, runtime->nr_processes,
+			      runtime->nr_processes == 1 ? "" : "es");
+		between = ", ";
+	}
+	if (account->nr_runtimes_refused)
+		buffer_printf(buffer, "%sfurther ones that found no room", between);
+	if (account->nr_runtimes || account->nr_runtimes_refused)
+		buffer_text(buffer, "\n");
+	if (!sum(account->runtime_stopped, SONDE_RUNTIME_STOP_COUNT) && !account->nr_frames_unnamed)
+		return;
+	buffer_printf(buffer, "runtime stacks: %" PRIu64 " complete", account->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE]);
+	for (int i = SONDE_RUNTIME_STOP_COMPLETE + 1; i < SONDE_RUNTIME_STOP_COUNT; i++) {
+		if (account->runtime_stopped[i])
+			buffer_printf(buffer, ", %" PRIu64 " %s", account->runtime_stopped[i], runtime_stop_name(i));
+	}
+	if (account->nr_frames_unnamed)
+		buffer_printf(buffer, "; %" PRIu64 " frames whose name could not be read", account->nr_frames_unnamed);
+	buffer_text(buffer, "\n");
+}
+
 /* "123 of 124" leaves out what could not be compared: that says nothing about the walk. */
 static void write_audit(const struct account *account, struct buffer *buffer)
 {
@@ -111,6 +139,7 @@ void account_text(const struct account *account, uint32_t first_note, struct buf
 	write_run(account, buffer);
 	write_samples(account, buffer);
 	write_stacks(account, buffer);
+	write_runtimes(account, buffer);
 	write_audit(account, buffer);
 	write_cost(account, buffer);
 }
@@ -121,6 +150,7 @@ void account_text_run(const struct account *account, struct buffer *buffer)
 		write_run(account, buffer);
 		write_samples(account, buffer);
 		write_stacks(account, buffer);
+		write_runtimes(account, buffer);
 	}
 	write_notes(account, 0, buffer);
 }

@@ -49,6 +49,9 @@ const char *frame_kind_name(enum frame_kind kind)
 		[FRAME_KERNEL] = "kernel",
 		[FRAME_MISSED] = "missed",
 		[FRAME_MARK] = "mark",
+		[FRAME_PYTHON] = "python",
+		[FRAME_PHP] = "php",
+		[FRAME_PERL] = "perl",
 	};
 
 	return names[kind];

@@ -26,7 +26,12 @@ enum frame_kind {
 	FRAME_NATIVE,
 	FRAME_KERNEL,
 	FRAME_MISSED, /* the whole side is not known: the only frame of its stack */
-	FRAME_MARK,   /* says at the root end why the stack goes no further: [truncated] */
+	FRAME_MARK,   /* says what is not there: at the root end why the stack goes no further ([truncated]), elsewhere what was left out */
+	/* What an interpreter runs: between native frames, in place of those of its loop. No mapping, pc and elf_vaddr 0, is_inlined 0; function and line. */
+	FRAME_PYTHON,
+	FRAME_PHP,
+	FRAME_PERL,
+	FRAME_KIND_COUNT,
 };
 
 struct profile_mapping { /* where a file was mapped; kernel and marks have none */
@@ -41,7 +46,7 @@ struct profile_function {
 };
 
 struct profile_location {
-	uint64_t pc;           /* the interrupted instruction, or the return address; 0 for marks */
+	uint64_t pc;           /* the interrupted instruction, or the return address; 0 for marks and what an interpreter runs */
 	uint64_t elf_vaddr;    /* pc as linked; 0 without a mapping */
 	uint64_t function_off; /* pc - start of the symbol; 0 without one */
 	uint32_t mapping;      /* or PROFILE_NONE */
@@ -73,7 +78,12 @@ struct profile_sample { /* equal ones (but for values) are one */
 	int64_t values[PROFILE_MAX_VALUES];/* by profile_value_type; those beyond the profile's number of them are 0 */
 };
 
-const char *frame_kind_name(enum frame_kind kind); /* "native", "kernel", "missed", "mark" */
+const char *frame_kind_name(enum frame_kind kind); /* "native", "kernel", "missed", "mark", "python", "php", "perl" */
+/* Does an interpreter run it? */
+static inline bool frame_is_interpreted(uint32_t kind)
+{
+	return kind == FRAME_PYTHON || kind == FRAME_PHP || kind == FRAME_PERL;
+}
 
 struct profile;
 struct profile *profile_new(void); /* NULL: no memory */

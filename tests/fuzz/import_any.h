@@ -24,7 +24,7 @@ static inline void check_stack(const struct profile *profile, uint32_t stack)
 		if (locations[i] >= profile_nr_locations(profile))
 			abort();
 		at = profile_location_at(profile, locations[i]);
-		if (at->function >= profile_nr_functions(profile) || (at->mapping != PROFILE_NONE && at->mapping >= profile_nr_mappings(profile)) || at->kind > FRAME_MARK)
+		if (at->function >= profile_nr_functions(profile) || (at->mapping != PROFILE_NONE && at->mapping >= profile_nr_mappings(profile)) || at->kind >= FRAME_KIND_COUNT)
 			abort();
 	}
 }

@@ -146,6 +146,11 @@ static void fill_account(struct account *account)
 	account->nr_cpus = 2;
 	account->filtered[SONDE_FILTER_IDLE] = 881;
 	account->dropped[SONDE_DROP_RING_FULL] = 3;
+	account->nr_frames_unnamed = 2;
+	account_runtime(account, "python", "3.11.2", 1);
+	account_runtime(account, "perl", "5.36.0", 2);
+	account->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE] = 15;
+	account->runtime_stopped[SONDE_RUNTIME_STOP_DEPTH] = 4;
 	account->audited = 128;
 	account->audit_agreed = 124;
 	account->audit_differed = 1;

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "model/account_text.h"
 #include "model/profile.h"
 
 static void strings_are_one(void **state)
@@ -162,6 +163,44 @@ static void reasons_have_names(void **state)
 	assert_string_equal(stop_name(SONDE_STOP_COMPLETE), "complete");
 	assert_string_equal(stop_mark(SONDE_STOP_COMPLETE), "");
 	assert_string_equal(stop_mark(SONDE_STOP_NO_ROW), "[no unwind info: %s]");
+	assert_string_equal(runtime_stop_name(SONDE_RUNTIME_STOP_DEPTH), "truncated");
+	assert_string_equal(runtime_stop_mark(SONDE_RUNTIME_STOP_COMPLETE), "");
+	assert_string_equal(runtime_stop_mark(SONDE_RUNTIME_STOP_DEPTH), "[%s: frames left out]");
+}
+
+static void kinds_have_names(void **state)
+{
+	for (int kind = 0; kind < FRAME_KIND_COUNT; kind++)
+		assert_non_null(frame_kind_name((enum frame_kind)kind));
+	assert_string_equal(frame_kind_name(FRAME_PERL), "perl");
+	assert_true(frame_is_interpreted(FRAME_PYTHON) && frame_is_interpreted(FRAME_PHP) && frame_is_interpreted(FRAME_PERL));
+	assert_false(frame_is_interpreted(FRAME_NATIVE) || frame_is_interpreted(FRAME_KERNEL) || frame_is_interpreted(FRAME_MARK));
+}
+
+/* Those of one name and version are one; those without room are counted; an account of no runtime says nothing of any. */
+static void runtimes_are_counted(void **state)
+{
+	static struct account account = { .nr_cpus = 1 };
+	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(4096);
+
+	account_text_run(&account, &text);
+	assert_null(strstr(text.data, "runtime"));
+	account_runtime(&account, "python", "3.11.2", 1);
+	account_runtime(&account, "python", "3.12\x1b.1", 1);
+	account_runtime(&account, "python", "3.11.2", UINT32_MAX);
+	account_runtime(&account, "no-room-for-this-name", "", 2);
+	assert_int_equal(account.nr_runtimes, 3);
+	assert_int_equal(account.runtimes[0].nr_processes, UINT32_MAX);
+	account.runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE] = 7;
+	account.runtime_stopped[SONDE_RUNTIME_STOP_TORN] = 2;
+	text.size = 0;
+	account_text_run(&account, &text);
+	assert_non_null(strstr(text.data, "runtimes: python 3.11.2 (4294967295 processes), python 3.12?.1 (1 process), no-room-for-thi (2 processes)\n"
+					  "runtime stacks: 7 complete, 2 torn\n"));
+	for (uint32_t i = 0; i < ACCOUNT_MAX_RUNTIMES; i++)
+		account_runtime(&account, "php", (const char[]){ (char)('a' + i), '\0' }, 1);
+	assert_int_equal(account.nr_runtimes, ACCOUNT_MAX_RUNTIMES);
+	assert_int_equal(account.nr_runtimes_refused, 3);
 }
 
 int main(void)
@@ -176,6 +215,8 @@ int main(void)
 		cmocka_unit_test(notes_have_a_cap),
 		cmocka_unit_test(notes_are_plain),
 		cmocka_unit_test(reasons_have_names),
+		cmocka_unit_test(kinds_have_names),
+		cmocka_unit_test(runtimes_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
