@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# packages.sh run|test: the Debian packages that ./run (or also ./test) needs; installs those that are missing, as root. One line per
+# packages.sh run|test|matrix: the Debian packages that ./run (or also ./test, ./test --matrix) needs; installs those that are missing, as root. One line per
 # package; a second word is a command that does as well, wherever it comes from. Does nothing when nothing is missing.
 set -eu
 
@@ -62,6 +62,18 @@ test_packages() {
 	EOF
 }
 
+# mmdebstrap unpacks other Debians; mono-mcs compiles for .NET; the others write perf maps.
+matrix_packages() {
+	test_packages
+	cat <<-'EOF'
+	mmdebstrap mmdebstrap
+	arch-test arch-test
+	erlang-base erl
+	luajit luajit
+	mono-mcs mcs
+	EOF
+}
+
 is_installed() { # PACKAGE [COMMAND]
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] || { [ $# -gt 1 ] && command -v "$2" >/dev/null 2>&1; }
 }
@@ -92,8 +104,8 @@ install() { # PACKAGE...
 }
 
 case ${1:-} in
-run | test) list=$1_packages ;;
-*) echo "usage: $0 run|test" >&2; exit 2 ;;
+run | test | matrix) list=$1_packages ;;
+*) echo "usage: $0 run|test|matrix" >&2; exit 2 ;;
 esac
 missing=$(missing_of "$list")
 [ -n "$missing" ] || exit 0
