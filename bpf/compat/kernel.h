@@ -16,8 +16,14 @@ struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
 };
 
-struct thread_struct {
-	unsigned long fsbase; /* of a thread in user code: its TLS */
+struct thread_struct { /* of a thread in user code: its thread pointer */
+#ifdef SONDE_ARM64
+	struct {
+		unsigned long tp_value; /* as the thread was last switched from */
+	} uw;
+#else
+	unsigned long fsbase;
+#endif
 };
 
 struct task_struct {

@@ -102,11 +102,11 @@ static __always_inline long read_user(const struct walk *w, void *to, __u32 size
 
 static __always_inline __u64 user_tls_base(const struct walk *w)
 {
-#ifdef SONDE_ARM64
-	return 0; /* for Go only, whose g is in a register there */
-#else
 	struct task_struct *task = (void *)bpf_get_current_task();
 
+#ifdef SONDE_ARM64
+	return BPF_CORE_READ(task, thread.uw.tp_value); /* programs set it before they have threads, and clone does for those */
+#else
 	return BPF_CORE_READ(task, thread.fsbase); /* kept up by arch_prctl and clone, who set it for C and for Go */
 #endif
 }

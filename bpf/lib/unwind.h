@@ -5,7 +5,7 @@
  *   const __u32 *chunk_at(const struct walk *w, __u32 pos)                   the words of the chunk that pos lies in, or NULL
  *   const struct sonde_rule *rule_at(const struct walk *w, __u32 number)     or NULL
  *   long read_user(const struct walk *w, void *to, __u32 size, __u64 from)   0, or not 0 when not all of it can be read
- *   __u64 user_tls_base(const struct walk *w)                                the thread's fs base; 0: not known
+ *   __u64 user_tls_base(const struct walk *w)                                the thread pointer (x86-64: fs base); 0: not known
  *
  * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
  * once per way to them (210,000 instructions that were looked at became 6,000).

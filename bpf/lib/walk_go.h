@@ -12,6 +12,12 @@
 #define GO_G_SCHED_PC 64
 #define GO_M_G0 0
 
+#ifdef SONDE_ARM64
+#define GO_TLS_BASE(w) 0ULL /* its g is in a register there */
+#else
+#define GO_TLS_BASE(w) user_tls_base(w)
+#endif
+
 static __always_inline int go_word(struct walk *w, __u64 at, __u64 *ret_word)
 {
 	return read_user(w, ret_word, sizeof(*ret_word), at) ? -1 : 0;
@@ -20,7 +26,7 @@ static __always_inline int go_word(struct walk *w, __u64 at, __u64 *ret_word)
 /* The thread's struct m. Its current g may be a goroutine or g0: both lead there. */
 static __always_inline int go_m(struct walk *w, const struct sonde_rule *rule, __u64 *ret_m)
 {
-	__u64 tls = user_tls_base(w), g;
+	__u64 tls = GO_TLS_BASE(w), g;
 
 	if (!tls || go_word(w, tls + (__u64)(__s64)rule->tls_off, &g) || !g)
 		return -1;
