@@ -52,6 +52,8 @@ test_packages() {
 	golang-go go
 	nodejs node
 	npm npm
+	php8.2-cli
+	php8.2-opcache
 	openjdk-17-jdk-headless jcmd
 	python3-pip pip3
 	ca-certificates

@@ -1,8 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel side knows of a PHP process. */
+/* What the kernel side knows of a PHP process. A frame's `code` is the zend_function; `where` is the line (0: not known) with flags above; `cookie` is php_cookie
+ * below.
+ *
+ * The layouts here are the same from PHP 7.4 to 8.5 (Zend/zend_compile.h, zend_types.h; tools/php_layout.c asserts them for the headers of a version); the others are in struct
+ * sonde_php. */
 #pragma once
 #include "runtime.h"
 
-struct sonde_php {
-	struct sonde_runtime_process process;
+/* zend_execute_data */
+#define SONDE_PHP_EX_OPLINE 0
+#define SONDE_PHP_EX_FUNC 24
+#define SONDE_PHP_EX_THIS 32      /* a zval: value, u32 type_info, u32 number of arguments */
+#define SONDE_PHP_EX_PREV 48
+#define SONDE_PHP_EX_BYTES 56     /* so many from its begin on hold all of these */
+/* This.type_info */
+#define SONDE_PHP_TYPE_MASK 0xff
+#define SONDE_PHP_IS_OBJECT 8
+#define SONDE_PHP_CALL_CODE (1u << 16)  /* the code of a file or eval outside of functions */
+#define SONDE_PHP_CALL_TOP (1u << 17)   /* called from C: if it is PHP code, by an activation of execute_ex of its own */
+#define SONDE_PHP_CALL_GENERATOR (1u << 24)
+/* zend_function: type is a byte at 0 */
+#define SONDE_PHP_FN_NAME 8
+#define SONDE_PHP_FN_SCOPE 16
+#define SONDE_PHP_FN_BYTES 24
+#define SONDE_PHP_INTERNAL 1      /* written in C */
+#define SONDE_PHP_USER 2
+#define SONDE_PHP_EVAL 4
+/* zend_op */
+#define SONDE_PHP_OP_LINE 24
+#define SONDE_PHP_OP_BYTES 32
+/* zend_string, zend_class_entry */
+#define SONDE_PHP_STRING_LENGTH 16
+#define SONDE_PHP_STRING_TEXT 24
+#define SONDE_PHP_CLASS_NAME 8
+
+#define SONDE_PHP_LINE_MASK 0xffffffffULL /* of `where` */
+#define SONDE_PHP_WHERE_INCLUDED (1ULL << 32) /* a file's code, run by include or require */
+
+#define SONDE_PHP_OP_ARRAY_BYTES 192      /* of zend_op_array, that hold what is read of it */
+
+struct sonde_php { /* byte offsets */
+	struct sonde_runtime_process process; /* root: EG(current_execute_data), a global pointer */
+	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of execute_ex, with its cold part */
+	__u16 op_array_last;       /* in zend_op_array: number of opcodes */
+	__u16 op_array_opcodes;
+	__u16 op_array_filename;
+	__u16 op_array_line_start;
+	__u16 generator_execute_data; /* in zend_generator */
+	__u16 generator_parent;    /* node.parent */
+	__u16 generator_fake;      /* execute_fake */
+	__u8 opline_reg;           /* DWARF number of the register that execute_ex keeps the opline in; 0xff: none */
+	__u8 pad;
 };
+
+/* Of what makes functions at one address different: where their names are, and where they begin. */
+static inline __u32 php_cookie(__u64 name, __u64 filename, __u32 line_start)
+{
+	__u64 hash = (name * 31 ^ filename) * 0x9e3779b97f4a7c15ULL;
+
+	return (__u32)(hash >> 32) ^ line_start;
+}

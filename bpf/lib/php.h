@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* PHP's stack: EG(current_execute_data) and on by prev_execute_data, as debug_backtrace goes (Zend/zend_builtin_functions.c). Frames of PHP code and of functions written in C
+ * are taken down alike. A run ends at PHP code that was called from C (ZEND_CALL_TOP): only then did execute_ex begin anew. Two things are no frames: copies of the caller that
+ * stand in while C calls PHP out of turn, and a generator's placeholder (below).
+ *
+ * A generator that has delegated by `yield from` does not run itself: the innermost one does, and in place of those around it stands the execute_fake of the outermost, which was
+ * resumed. node.parent leads from that one inwards, but the stack goes outwards, so they are collected first. They have no native frame.
+ *
+ * Cost: three reads per frame of PHP code (execute_data, zend_op_array, the opline's line), two per other. The line must be read here: evaluated code may be gone a moment later. */
+#pragma once
+#include "../abi/php.h"
+#include "runtime.h"
+
+enum php_state {
+	PHP_IS_LEAF,     /* no frame was taken yet */
+	PHP_RUNNING,     /* execute_data of the frame before */
+	PHP_GENERATOR,   /* the outermost of those that have delegated */
+	PHP_DELEGATES,   /* how many of them are still to be taken, the innermost first */
+	PHP_FIRST_KEPT,  /* of those numbers, 0 the outermost, the least whose execute_data is in the buffer */
+};
+
+/* Words of the buffer: execute_data; delegates; zend_op_array, or what is read of a generator. */
+#define PHP_EX 0
+#define PHP_KEPT 8
+#define PHP_NR_KEPT 16
+#define PHP_FN 32
+#define PHP_MAX_DELEGATES 256
+#define PHP_GENERATOR_WORDS 13 /* from execute_data on, with node.parent as the last: in all versions */
+
+static __always_inline __u64 php_fn_u64(const struct runtime_walk *r, __u32 off)
+{
+	return r->buffer[PHP_FN + (off / 8 & 31)];
+}
+
+static __always_inline __u32 php_fn_u32(const struct runtime_walk *r, __u32 off)
+{
+	return (__u32)(php_fn_u64(r, off) >> (off & 4) * 8);
+}
+
+/* Was the thread interrupted in code that opcache's JIT made? That is in no file. What execute_ex calls is in files that have tables. */
+static __always_inline int php_in_compiled_code(struct walk *w, const struct sonde_php *php)
+{
+	__u64 pc = w->start.pc;
+
+	for (int i = 0; i < SONDE_MAX_LOOPS; i++) {
+		if (pc >= php->loops[i].start_pc && pc < php->loops[i].end_pc)
+			return 0;
+	}
+	return walk_find_mapping(w, pc) || (!w->mapping.nr_blocks && w->mapping.block_shift != SONDE_NOT_LOADED);
+}
+
+/* The line of a frame of PHP code; 0: not known. Its opline is saved before what may call, warn or throw; between that it is in a register, of which a C function may have made
+ * another use: it is taken for what it is when it is one of the function's instructions. Compiled code keeps neither up to date. */
+static __always_inline __u32 php_line(struct walk *w, const struct runtime_walk *r, const struct sonde_php *php, __u64 opline)
+{
+	__u64 opcodes = php_fn_u64(r, php->op_array_opcodes), bytes = (__u64)php_fn_u32(r, php->op_array_last) * SONDE_PHP_OP_BYTES;
+	__u32 line = 0;
+
+	if (r->state[PHP_IS_LEAF] && php_in_compiled_code(w, php))
+		return 0;
+	if (r->state[PHP_IS_LEAF] && php->opline_reg < WALK_NR_REGS) {
+		__u64 reg = w->regs[php->opline_reg & (WALK_NR_REGS - 1)], off = reg - opcodes;
+
+		if (off < bytes && off % SONDE_PHP_OP_BYTES == 0)
+			opline = reg;
+	}
+	if (!opline)
+		opline = opcodes; /* as zend_get_executed_lineno: it has just begun */
+	return read_user(w, &line, sizeof(line), opline + SONDE_PHP_OP_LINE) ? 0 : line;
+}
+
+/* Takes the frame whose execute_data stands in the buffer. */
+static __always_inline int php_take(struct walk *w, struct runtime_walk *r, const struct sonde_php *php, int is_delegate)
+{
+	__u64 fn = r->buffer[SONDE_PHP_EX_FUNC / 8], name, where;
+	__u32 info = (__u32)r->buffer[(SONDE_PHP_EX_THIS + 8) / 8];
+	long err = read_user(w, &r->buffer[PHP_FN], SONDE_PHP_OP_ARRAY_BYTES, fn);
+	__u8 type;
+
+	if (err && runtime_read(w, r, &r->buffer[PHP_FN], SONDE_PHP_FN_BYTES, fn))
+		return RUNTIME_ENDED;
+	type = (__u8)r->buffer[PHP_FN];
+	name = php_fn_u64(r, SONDE_PHP_FN_NAME);
+	if (type == SONDE_PHP_INTERNAL) {
+		r->state[PHP_IS_LEAF] = 0;
+		return name ? runtime_push(r, fn, 0, php_cookie(name, 0, 0), 0) : RUNTIME_GOES_ON; /* none: the bottom of a fiber */
+	}
+	if (type != SONDE_PHP_USER && type != SONDE_PHP_EVAL)
+		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+	if (err) { /* only a function of C is shorter */
+		r->fault = fn;
+		return runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
+	}
+	where = php_line(w, r, php, r->buffer[SONDE_PHP_EX_OPLINE / 8]);
+	if ((info & (SONDE_PHP_CALL_CODE | SONDE_PHP_CALL_TOP)) == SONDE_PHP_CALL_CODE)
+		where |= SONDE_PHP_WHERE_INCLUDED;
+	r->state[PHP_IS_LEAF] = 0;
+	if (runtime_push(r, fn, where, php_cookie(name, php_fn_u64(r, php->op_array_filename), php_fn_u32(r, php->op_array_line_start)), 0))
+		return RUNTIME_ENDED;
+	return info & SONDE_PHP_CALL_TOP && !is_delegate ? runtime_entry(r) : RUNTIME_GOES_ON;
+}
+
+/* Finds the generators from `generator` on inwards that have delegated, up to the one that runs or `max`: their number, 0 when one cannot be read; the execute_data of the last
+ * PHP_NR_KEPT are kept in the buffer. */
+WALK_FUNCTION __u32 php_find_delegates(WALK_REF ref, __u64 generator, __u32 execute_data_off, __u32 max)
+{
+	struct walk *w = walk_of(ref);
+	struct runtime_walk *r = runtime_walk_of(ref);
+	__u32 nr = 0;
+
+	if (!w || !r)
+		return 0;
+	for (; nr < PHP_MAX_DELEGATES; nr++) {
+		if (nr >= max || !generator)
+			break;
+		if (runtime_read(w, r, &r->buffer[PHP_FN], PHP_GENERATOR_WORDS * 8, generator + execute_data_off))
+			return 0;
+		if (!r->buffer[PHP_FN] || r->buffer[PHP_FN] == r->state[PHP_RUNNING])
+			break;
+		r->buffer[PHP_KEPT + (nr & (PHP_NR_KEPT - 1))] = r->buffer[PHP_FN];
+		generator = r->buffer[PHP_FN + PHP_GENERATOR_WORDS - 1];
+	}
+	r->state[PHP_FIRST_KEPT] = nr > PHP_NR_KEPT ? nr - PHP_NR_KEPT : 0;
+	return nr;
+}
+
+/* A stand-in, at `ex`. */
+static __always_inline int php_skip(struct walk *w, struct runtime_walk *r, const struct sonde_php *php, __u64 ex)
+{
+	__u64 object = r->buffer[SONDE_PHP_EX_THIS / 8];
+	__u8 type = (__u8)r->buffer[(SONDE_PHP_EX_THIS + 8) / 8];
+
+	if (type != SONDE_PHP_IS_OBJECT || object + php->generator_fake != ex)
+		return RUNTIME_GOES_ON;
+	r->state[PHP_GENERATOR] = object;
+	r->state[PHP_DELEGATES] = php_find_delegates(ref_of(w), object, php->generator_execute_data, PHP_MAX_DELEGATES);
+	if (!r->state[PHP_DELEGATES])
+		return r->fault ? RUNTIME_ENDED : runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+	return r->state[PHP_DELEGATES] < PHP_MAX_DELEGATES ? RUNTIME_GOES_ON : runtime_stop(r, SONDE_RUNTIME_STOP_DEPTH);
+}
+
+/* The next delegate's execute_data; all ones: it cannot be found again. */
+static __always_inline __u64 php_next_delegate(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
+{
+	__u32 number = (__u32)r->state[PHP_DELEGATES] - 1;
+
+	if (number < r->state[PHP_FIRST_KEPT] &&
+	    php_find_delegates(ref_of(w), r->state[PHP_GENERATOR], php->generator_execute_data, number + 1) != number + 1)
+		return ~0ULL;
+	r->state[PHP_DELEGATES] = number;
+	return r->buffer[PHP_KEPT + (number & (PHP_NR_KEPT - 1))];
+}
+
+/* All frames were taken. What C called without PHP around it (a callback written in C, at the end of a request) has no native frame to take the place of. */
+static __always_inline int php_end(struct runtime_walk *r)
+{
+	__u32 last = r->nr_frames - 1;
+
+	if (r->nr_frames > r->first_frame && !(r->frames[last & (SONDE_MAX_RUNTIME_FRAMES - 1)].flags & SONDE_RUNTIME_ENTRY) && runtime_entry(r))
+		return RUNTIME_ENDED;
+	return runtime_stop(r, SONDE_RUNTIME_STOP_COMPLETE);
+}
+
+/* To be called before the first step. ENDED: PHP is not running code, or its stack cannot be read. */
+static __always_inline int php_enter(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
+{
+	r->state[PHP_IS_LEAF] = 1;
+	r->state[PHP_RUNNING] = r->state[PHP_DELEGATES] = 0;
+	if (runtime_read(w, r, &r->cursor, sizeof(r->cursor), php->process.root.pc))
+		return RUNTIME_ENDED;
+	return r->cursor ? RUNTIME_GOES_ON : runtime_stop(r, SONDE_RUNTIME_STOP_COMPLETE);
+}
+
+/* Takes one frame, or none where a stand-in is, and moves on. */
+static __always_inline int php_step(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
+{
+	int is_delegate = r->state[PHP_DELEGATES] != 0;
+	__u64 ex = is_delegate ? php_next_delegate(w, r, php) : r->cursor;
+
+	if (!ex)
+		return php_end(r);
+	if (ex & 7)
+		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+	if (runtime_read(w, r, &r->buffer[PHP_EX], SONDE_PHP_EX_BYTES, ex))
+		return RUNTIME_ENDED;
+	if (!is_delegate)
+		r->cursor = r->buffer[SONDE_PHP_EX_PREV / 8];
+	if (!r->buffer[SONDE_PHP_EX_FUNC / 8])
+		return is_delegate ? runtime_stop(r, SONDE_RUNTIME_STOP_TORN) : php_skip(w, r, php, ex);
+	r->state[PHP_RUNNING] = is_delegate ? r->state[PHP_RUNNING] : ex;
+	return php_take(w, r, php, is_delegate);
+}

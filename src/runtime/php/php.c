@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/* PHP 7.4 to 8.5 without threads (NTS): php, php-fpm, libphp of Apache. Known by the symbols that it exports to its extensions; its only root is a global variable, so nothing
+ * but the load bias makes processes differ. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <elf.h>
+
+#include "elf/dynamic_symbol.h"
+#include "runtime/php/php_private.h"
+
+#define CHECK_TRIES 16  /* of a process that runs meanwhile */
+#define CHECK_FRAMES 16
+
+__attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_image *image, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(image->reason, sizeof(image->reason), fmt, args);
+	va_end(args);
+	return 0;
+}
+
+static void image_fill(struct runtime_image *image, const struct php_layout *layout, uint64_t executor_globals, uint16_t machine)
+{
+	struct sonde_php *php = &image->php;
+
+	php->process.root.kind = SONDE_TLS_GLOBAL;
+	php->process.root.pc = executor_globals + layout->current_execute_data;
+	memcpy(php->loops, image->loops, sizeof(php->loops));
+	php->op_array_last = layout->op_array_last;
+	php->op_array_opcodes = layout->op_array_opcodes;
+	php->op_array_filename = layout->op_array_filename;
+	php->op_array_line_start = layout->op_array_line_start;
+	php->generator_execute_data = layout->generator_execute_data;
+	php->generator_parent = layout->generator_parent;
+	php->generator_fake = layout->generator_fake;
+	php->opline_reg = machine == EM_X86_64 ? 15 : 28; /* ZEND_VM_IP_GLOBAL_REG: r15, x28 (Zend/zend_execute.c) */
+	image->is_supported = 1;
+}
+
+static int php_examine(const struct elf_file *elf, struct runtime_image *ret_image)
+{
+	struct runtime_image image = { .runtime = SONDE_RUNTIME_PHP };
+	const struct php_layout *layout;
+	struct dynamic_symbol globals;
+	int nr, err;
+
+	nr = php_loops_find(elf, image.loops);
+	if (nr < 0)
+		return nr;
+	image.nr_loops = (uint32_t)nr;
+	err = php_version_read(elf, image.version);
+	if (err == -ENOMEM)
+		return err;
+	layout = php_layout_of(image.version[0], image.version[1]);
+	if (dynamic_symbol_find(elf, "executor_globals", &globals))
+		unsupported(&image, dynamic_symbol_find(elf, "executor_globals_offset", &globals) ? "executor_globals is not exported" : "built for threads (ZTS)");
+	else if (err)
+		unsupported(&image, "its version is not known");
+	else if (!layout)
+		unsupported(&image, "no layout of PHP %u.%u is known", image.version[0], image.version[1]);
+	else if (php_layout_check(layout, elf, globals.elf_vaddr))
+		unsupported(&image, "its data are not laid out as those of PHP %u.%u", image.version[0], image.version[1]);
+	else
+		image_fill(&image, layout, globals.elf_vaddr, elf_file_machine(elf));
+	*ret_image = image;
+	return 0;
+}
+
+/* Is there a stack of PHP's? 0: there is, or PHP runs nothing now. */
+static int check_stack(const struct sonde_php *php, const struct runtime_memory *memory)
+{
+	uint64_t ex, head[SONDE_PHP_EX_BYTES / 8];
+	int err = memory->read(memory->arg, php->process.root.pc, &ex, sizeof(ex));
+
+	for (int i = 0; !err && ex && i < CHECK_FRAMES; i++) {
+		uint64_t fn;
+		uint8_t type = SONDE_PHP_USER;
+
+		err = memory->read(memory->arg, ex, head, sizeof(head));
+		if (err)
+			break;
+		fn = head[SONDE_PHP_EX_FUNC / 8];
+		ex = head[SONDE_PHP_EX_PREV / 8];
+		if (fn)
+			err = memory->read(memory->arg, fn, &type, sizeof(type));
+		if (!err && type != SONDE_PHP_INTERNAL && type != SONDE_PHP_USER && type != SONDE_PHP_EVAL)
+			err = -EBADMSG;
+	}
+	return err;
+}
+
+static int php_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
+		     void *ret_process)
+{
+	struct sonde_php php = image->php;
+	int err = 0;
+
+	php.process.root.pc += load_bias;
+	for (uint32_t i = 0; i < SONDE_MAX_LOOPS && php.loops[i].end_pc; i++) {
+		php.loops[i].start_pc += load_bias;
+		php.loops[i].end_pc += load_bias;
+	}
+	for (int i = 0; i < CHECK_TRIES; i++) {
+		err = check_stack(&php, memory);
+		if (err != -EFAULT && err != -EBADMSG)
+			break;
+	}
+	if (err == -EFAULT || err == -EBADMSG)
+		return diag_errno(diag, EOPNOTSUPP, "its stack is not laid out as that of PHP %u.%u", image->version[0], image->version[1]);
+	if (err)
+		return err;
+	memcpy(ret_process, &php, sizeof(php));
+	return 0;
+}
+
+const struct runtime runtime_php = {
+	.kind = SONDE_RUNTIME_PHP,
+	.name = "php",
+	.process_bytes = sizeof(struct sonde_php),
+	.examine = php_examine,
+	.place = php_place,
+	.describe = php_describe,
+};

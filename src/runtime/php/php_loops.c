@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where the code of execute_ex is. Compilers move what is rarely run out of a function, to a place that has an FDE of its own but, in a stripped file, no name: it is known by
+ * the jumps that lead into it. The code is not decoded: whatever bytes look like a jump are counted. Such by accident lead anywhere, those of execute_ex to one place by
+ * dozens. FDEs: LSB core, "Exception Frames". */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <elf.h>
+
+#include "base/reader.h"
+#include "elf/dynamic_symbol.h"
+#include "runtime/php/php_private.h"
+
+#define MAX_LOOP_BYTES ((uint64_t)4 << 20)
+#define MAX_FDES (1u << 20)
+#define MIN_JUMPS 8 /* into an FDE */
+
+/* Encodings that linkers use: DW_EH_PE_udata4; datarel | sdata4; pcrel | sdata4. */
+#define UDATA4 0x03
+#define DATAREL_SDATA4 0x3b
+#define PCREL_SDATA4 0x1b
+
+struct fde_entry {
+	int32_t pc, fde; /* from the header's begin */
+};
+
+struct fde_index { /* of PT_GNU_EH_FRAME, sorted */
+	uint64_t vaddr;
+	uint32_t nr;
+	struct fde_entry *entries;
+};
+
+static int index_read(const struct elf_file *elf, struct fde_index *ret_index)
+{
+	uint64_t file_off, vaddr, size;
+	struct fde_entry *entries;
+	uint8_t head[12];
+	uint32_t nr;
+
+	if (elf_file_eh_frame_hdr(elf, &file_off, &vaddr, &size) || size < sizeof(head) || elf_file_read_at(elf, file_off, head, sizeof(head)))
+		return -ENOENT;
+	memcpy(&nr, head + 8, sizeof(nr));
+	if (head[0] != 1 || head[1] != PCREL_SDATA4 || head[2] != UDATA4 || head[3] != DATAREL_SDATA4 || !nr || nr > MAX_FDES ||
+	    nr > (size - sizeof(head)) / sizeof(*entries))
+		return -ENOENT;
+	entries = calloc(nr, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	if (elf_file_read_at(elf, file_off + sizeof(head), entries, nr * sizeof(*entries))) {
+		free(entries);
+		return -ENOENT;
+	}
+	*ret_index = (struct fde_index){ .vaddr = vaddr, .nr = nr, .entries = entries };
+	return 0;
+}
+
+static uint64_t index_pc(const struct fde_index *index, uint32_t i)
+{
+	return index->vaddr + (uint64_t)(int64_t)index->entries[i].pc;
+}
+
+/* The last that starts at or before; nr: none. */
+static uint32_t index_find(const struct fde_index *index, uint64_t pc)
+{
+	uint32_t low = 0, high = index->nr;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (index_pc(index, middle) <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : index->nr;
+}
+
+static int index_end(const struct elf_file *elf, const struct fde_index *index, uint32_t i, uint64_t *ret_end)
+{
+	uint64_t at = index->vaddr + (uint64_t)(int64_t)index->entries[i].fde, start = index_pc(index, i);
+	uint32_t words[4]; /* length, CIE, pc, size */
+
+	if (elf_file_read_vaddr(elf, at, words, sizeof(words)) || at + 8 + (uint64_t)(int64_t)(int32_t)words[2] != start || !words[3])
+		return -EBADMSG;
+	*ret_end = start + words[3];
+	return 0;
+}
+
+/* A jump with a distance of its own in the code, and where it leads. How far to the next place where one may be. */
+static size_t jump_at(uint16_t machine, const uint8_t *code, size_t left, uint64_t pc, uint64_t *ret_target)
+{
+	struct reader r = reader_of(code, left);
+	uint32_t word;
+
+	*ret_target = 0;
+	if (machine == EM_AARCH64) { /* B, B.cond, CBZ, CBNZ */
+		word = reader_u32(&r);
+		if ((word & 0xfc000000) == 0x14000000)
+			*ret_target = pc + (uint64_t)((int64_t)(int32_t)(word << 6) >> 4);
+		else if ((word & 0xff000010) == 0x54000000 || (word & 0x7e000000) == 0x34000000)
+			*ret_target = pc + ((uint64_t)((int64_t)(int32_t)(word << 8) >> 11) & ~3ULL);
+		return 4;
+	}
+	word = reader_u8(&r);
+	if (word == 0x0f && (reader_u8(&r) & 0xf0) == 0x80) /* Jcc rel32 */
+		*ret_target = pc + 6;
+	else if (word == 0xe9) /* JMP rel32 */
+		*ret_target = pc + 5;
+	if (*ret_target)
+		*ret_target += (uint64_t)(int64_t)(int32_t)reader_u32(&r);
+	if (r.bad)
+		*ret_target = 0;
+	return 1;
+}
+
+/* How many jumps of the code lead into the middle of each FDE. The caller frees. */
+static int count_jumps(const struct elf_file *elf, const struct fde_index *index, const struct sonde_code_range *loop, uint32_t **ret_counts)
+{
+	size_t size = (size_t)(loop->end_pc - loop->start_pc);
+	CLEANUP(freep) uint32_t *counts = calloc(index->nr, sizeof(*counts));
+	CLEANUP(freep) uint8_t *code = malloc(size);
+	uint64_t target;
+
+	if (!counts || !code)
+		return -ENOMEM;
+	if (elf_file_read_vaddr(elf, loop->start_pc, code, size))
+		return -ENOENT;
+	for (size_t i = 0; i < size;) {
+		uint64_t pc = loop->start_pc + i;
+		uint32_t fde;
+
+		i += jump_at(elf_file_machine(elf), code + i, size - i, pc, &target);
+		if (!target || target - loop->start_pc < size)
+			continue;
+		fde = index_find(index, target);
+		if (fde < index->nr && index_pc(index, fde) != target)
+			counts[fde]++;
+	}
+	*ret_counts = MOVE(counts);
+	return 0;
+}
+
+static int find_parts(const struct elf_file *elf, struct sonde_code_range loops[SONDE_MAX_LOOPS])
+{
+	struct fde_index index = { 0 };
+	CLEANUP(freep) struct fde_entry *entries = NULL;
+	CLEANUP(freep) uint32_t *counts = NULL;
+	int nr = 1, err;
+
+	err = index_read(elf, &index);
+	if (err)
+		return err == -ENOMEM ? err : nr;
+	entries = index.entries;
+	err = count_jumps(elf, &index, &loops[0], &counts);
+	if (err)
+		return err == -ENOMEM ? err : nr;
+	for (uint32_t i = 0; i < index.nr && nr < SONDE_MAX_LOOPS; i++) {
+		uint64_t end;
+
+		if (counts[i] < MIN_JUMPS || index_end(elf, &index, i, &end))
+			continue;
+		loops[nr++] = (struct sonde_code_range){ .start_pc = index_pc(&index, i), .end_pc = end };
+	}
+	return nr;
+}
+
+int php_loops_find(const struct elf_file *elf, struct sonde_code_range ret_loops[SONDE_MAX_LOOPS])
+{
+	struct dynamic_symbol function;
+	int nr;
+
+	if (dynamic_symbol_find(elf, "execute_ex", &function) || !function.size_bytes || function.size_bytes > MAX_LOOP_BYTES)
+		return -ENOENT;
+	ret_loops[0] = (struct sonde_code_range){ .start_pc = function.elf_vaddr, .end_pc = function.elf_vaddr + function.size_bytes };
+	nr = find_parts(elf, ret_loops);
+	return nr;
+}

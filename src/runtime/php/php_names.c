@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What PHP's functions are called, from the zend_function: "Class::method", as PHP writes closures; code outside of functions is "<main>" (the script), "<include FILE>" or
+ * "<eval>". */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "runtime/php/php_private.h"
+
+#define MAX_STRING_BYTES (1u << 20) /* longer is no name */
+#define STRING_TYPE 6               /* IS_STRING, low bits of the byte at 4 of every zend_string (zend_refcounted_h) */
+#define STRING_TYPE_MASK 0xf
+
+struct text {
+	char *bytes;
+	size_t size, used; /* there is always room for a NUL */
+};
+
+/* Up to a NUL: behind it PHP keeps the places of anonymous classes. */
+static void text_append(struct text *text, const char *bytes, size_t size)
+{
+	const char *end = bytes + size;
+
+	while (bytes < end && *bytes) {
+		char encoded[UTF8_MAX_BYTES];
+		uint32_t code = utf8_next(&bytes, end);
+		size_t nr = utf8_encode(utf8_is_plain(code) ? code : UTF8_REPLACEMENT, encoded);
+
+		if (nr >= text->size - text->used)
+			break;
+		memcpy(text->bytes + text->used, encoded, nr);
+		text->used += nr;
+	}
+	text->bytes[text->used] = '\0';
+}
+
+/* Appends the zend_string at `from`. 0; -EBADMSG: it is none; or as memory->read. */
+static int text_append_string(struct text *text, const struct runtime_memory *memory, uint64_t from)
+{
+	char bytes[RUNTIME_FILE_BYTES];
+	uint8_t head[SONDE_PHP_STRING_TEXT];
+	uint64_t length;
+	int err = memory->read(memory->arg, from, head, sizeof(head));
+
+	if (err)
+		return err;
+	memcpy(&length, head + SONDE_PHP_STRING_LENGTH, sizeof(length));
+	if ((head[4] & STRING_TYPE_MASK) != STRING_TYPE || length > MAX_STRING_BYTES)
+		return -EBADMSG;
+	if (length > sizeof(bytes))
+		length = sizeof(bytes);
+	err = length ? memory->read(memory->arg, from + SONDE_PHP_STRING_TEXT, bytes, (size_t)length) : 0;
+	if (!err)
+		text_append(text, bytes, (size_t)length);
+	return err;
+}
+
+struct function_words { /* of a zend_function */
+	uint64_t name, scope, filename;
+	uint32_t line_start;
+	uint8_t type;
+};
+
+static int read_function(const struct sonde_php *php, const struct runtime_memory *memory, uint64_t from, struct function_words *ret_function)
+{
+	struct function_words function = { 0 };
+	uint8_t bytes[SONDE_PHP_OP_ARRAY_BYTES];
+	int err = memory->read(memory->arg, from, bytes, SONDE_PHP_FN_BYTES);
+
+	if (err)
+		return err;
+	function.type = bytes[0];
+	if (function.type == SONDE_PHP_USER || function.type == SONDE_PHP_EVAL) {
+		err = memory->read(memory->arg, from, bytes, sizeof(bytes));
+		if (err)
+			return err;
+		memcpy(&function.filename, bytes + php->op_array_filename, sizeof(function.filename));
+		memcpy(&function.line_start, bytes + php->op_array_line_start, sizeof(function.line_start));
+	} else if (function.type != SONDE_PHP_INTERNAL) {
+		return -EBADMSG;
+	}
+	memcpy(&function.name, bytes + SONDE_PHP_FN_NAME, sizeof(function.name));
+	memcpy(&function.scope, bytes + SONDE_PHP_FN_SCOPE, sizeof(function.scope));
+	*ret_function = function;
+	return 0;
+}
+
+static void name_code(const struct function_words *words, const struct sonde_runtime_frame *frame, struct runtime_function *function)
+{
+	const char *slash = strrchr(function->file, '/');
+
+	if (words->type == SONDE_PHP_EVAL)
+		snprintf(function->name, sizeof(function->name), "<eval>");
+	else if (frame->where & SONDE_PHP_WHERE_INCLUDED)
+		snprintf(function->name, sizeof(function->name), "<include %.400s>", slash ? slash + 1 : function->file);
+	else
+		snprintf(function->name, sizeof(function->name), "<main>");
+}
+
+static int name_function(const struct function_words *words, const struct runtime_memory *memory, struct runtime_function *function)
+{
+	struct text name = { .bytes = function->name, .size = sizeof(function->name) };
+	uint64_t class_name;
+	int err;
+
+	if (words->scope) {
+		err = memory->read(memory->arg, words->scope + SONDE_PHP_CLASS_NAME, &class_name, sizeof(class_name));
+		if (!err)
+			err = text_append_string(&name, memory, class_name);
+		if (err)
+			return err;
+		text_append(&name, "::", 2);
+	}
+	err = text_append_string(&name, memory, words->name);
+	if (!err && !name.used)
+		err = -EBADMSG;
+	return err;
+}
+
+int php_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
+		 struct runtime_function *ret_function)
+{
+	struct runtime_function function = { 0 };
+	const struct sonde_php *php = process;
+	struct function_words words;
+	int err;
+
+	err = read_function(php, memory, frame->code, &words);
+	if (err)
+		return err;
+	if (php_cookie(words.name, words.filename, words.line_start) != frame->cookie)
+		return -ESTALE;
+	if (words.type != SONDE_PHP_INTERNAL) {
+		struct text file = { .bytes = function.file, .size = sizeof(function.file) };
+
+		err = text_append_string(&file, memory, words.filename);
+		if (err)
+			return err;
+		function.start_line = words.line_start;
+		function.line = (uint32_t)(frame->where & SONDE_PHP_LINE_MASK);
+	}
+	if (!words.name)
+		name_code(&words, frame, &function);
+	else
+		err = name_function(&words, memory, &function);
+	if (!err)
+		*ret_function = function;
+	return err;
+}

@@ -1,0 +1,4 @@
+<?php
+// Included by spin_included.php.
+
+spin();
