@@ -417,5 +417,5 @@ int main(int argc, char **argv)
 	script = argc > 1 ? argv[1] : "";
 	for (int i = 2; i < argc; i++)
 		nr_failed += run_tests_of(argv[i]);
-	return nr_failed;
+	return argc > 2 ? nr_failed : 77; /* skipped */
 }
