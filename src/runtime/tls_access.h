@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 
-/* `function` by its exported name. The pc is as linked, and what the C library adds is not filled in. 0; -ENOENT: no such function; -EOPNOTSUPP: it does something else. */
+/* `function` by its exported name. The pc is as linked, and what the C library adds is not filled in. 0; -ENOENT: no such function; -EOPNOTSUPP: it does something else, or is no x86-64 code; -ENOMEM. */
 MUST_CHECK int tls_access_decode(const struct elf_file *elf, const char *function, struct sonde_tls *ret_tls);
-/* Of a TLS symbol of the file itself, when that says all (a program that is no shared library: local exec). The same results. */
+/* Of a TLS symbol that the file exports, by a slot of its GOT that is filled for it. 0; -ENOENT: no such symbol; -EOPNOTSUPP: it has no slot. */
 MUST_CHECK int tls_access_symbol(const struct elf_file *elf, const char *symbol, struct sonde_tls *ret_tls);
 /* Adds the load bias and the library's facts. 0; -EOPNOTSUPP: the library's facts are needed and not known. */
 struct libc_facts;

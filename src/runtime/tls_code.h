@@ -6,5 +6,5 @@
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 
-/* 0; -EOPNOTSUPP: it returns something else, or not always the same variable. */
+/* 0; -EOPNOTSUPP: it returns something else, or not always the same variable; -ENOMEM. */
 MUST_CHECK int tls_code_follow(const struct elf_file *elf, uint64_t elf_vaddr, struct sonde_tls *ret_tls);

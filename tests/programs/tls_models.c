@@ -29,9 +29,11 @@ EXPORT __thread char NAME(filler)[24];
 #ifdef MODELS_INITIAL
 VARIABLE(first, "initial-exec")
 VARIABLE(second, "initial-exec")
+VARIABLE(third, "initial-exec")
 #else
 VARIABLE(first, "global-dynamic")
 VARIABLE(second, "local-dynamic")
+VARIABLE(third, "local-dynamic") /* one of the two is not the first in its block */
 #endif
 
 EXPORT pthread_key_t NAME(key);

@@ -145,6 +145,12 @@ static void test_perl(void **state)
 		assert_int_equal(tls_access_decode(elf, "Perl_get_context", &tls), 0);
 		assert_int_equal(tls.kind, SONDE_TLS_KEY);
 		assert_int_equal(tls.pc, key.elf_vaddr);
+		assert_int_equal(tls_access_symbol(elf, "PL_thr_key", &tls), -ENOENT); /* no variable of a thread */
+		if (dynamic_symbol_find(elf, "PL_current_context", &key)) /* since 5.36 */
+			continue;
+		assert_int_equal(key.type, STT_TLS);
+		assert_int_equal(tls_access_symbol(elf, "PL_current_context", &tls), 0);
+		assert_true(tls.kind == SONDE_TLS_OFFSET || tls.kind == SONDE_TLS_MODULE);
 	}
 }
 
@@ -166,9 +172,11 @@ static const struct {
 };
 
 #define NR_MODELS ARRAY_SIZE(models)
-#define NR_THREADS 3 /* the last one touches nothing */
+#define NR_THREADS 4 /* the last two touch nothing, and the last one comes after the libraries: what it has not is marked in another way */
+#define LATE_THREAD (NR_THREADS - 1)
+#define NR_TOUCHING (NR_THREADS - 2)
 
-static pthread_barrier_t turn;
+static pthread_barrier_t early_turn, turn; /* without the last one, with all */
 static uint64_t bases[NR_THREADS];
 static void *handles[NR_MODELS];
 static pthread_key_t keys[1024];
@@ -196,13 +204,16 @@ static void *run_thread(void *arg)
 	size_t thread = (size_t)arg;
 
 	bases[thread] = (uint64_t)(uintptr_t)__builtin_thread_pointer();
-	pthread_barrier_wait(&turn);
-	pthread_barrier_wait(&turn);
-	for (size_t i = 0; i < NR_MODELS && thread < NR_THREADS - 1; i++) {
+	if (thread != LATE_THREAD) {
+		pthread_barrier_wait(&early_turn);
+		pthread_barrier_wait(&early_turn);
+	}
+	for (size_t i = 0; i < NR_MODELS && thread < NR_TOUCHING; i++) {
 		((void (*)(void *))symbol_of(i, "set_first"))(value_of(thread, i, 1));
 		((void (*)(void *))symbol_of(i, "set_second"))(value_of(thread, i, 2));
+		((void (*)(void *))symbol_of(i, "set_third"))(value_of(thread, i, 3));
 	}
-	for (size_t i = 0; i < nr_keys && thread < NR_THREADS - 1; i++)
+	for (size_t i = 0; i < nr_keys && thread < NR_TOUCHING; i++)
 		pthread_setspecific(keys[i], value_of(thread, i, 0x80000));
 	pthread_barrier_wait(&turn);
 	pthread_barrier_wait(&turn);
@@ -242,12 +253,13 @@ static void check_read(size_t thread, const struct sonde_tls *tls, void *want)
 
 static void check_model(size_t model)
 {
-	struct sonde_tls first = access_of(model, "get_first"), second = access_of(model, "get_second");
+	struct sonde_tls first = access_of(model, "get_first"), second = access_of(model, "get_second"), third = access_of(model, "get_third");
 
 	assert_int_equal(first.kind, models[model].first_kind);
 	for (size_t thread = 0; thread < NR_THREADS; thread++) {
-		check_read(thread, &first, thread < NR_THREADS - 1 ? value_of(thread, model, 1) : NULL);
-		check_read(thread, &second, thread < NR_THREADS - 1 ? value_of(thread, model, 2) : NULL);
+		check_read(thread, &first, thread < NR_TOUCHING ? value_of(thread, model, 1) : NULL);
+		check_read(thread, &second, thread < NR_TOUCHING ? value_of(thread, model, 2) : NULL);
+		check_read(thread, &third, thread < NR_TOUCHING ? value_of(thread, model, 3) : NULL);
 	}
 }
 
@@ -268,8 +280,8 @@ static void check_keys(size_t model)
 	for (size_t i = 0; i < nr_keys; i++) {
 		*variable = tss_variable->key = keys[i];
 		for (size_t thread = 0; thread < NR_THREADS; thread++) {
-			check_read(thread, &key, thread < NR_THREADS - 1 ? value_of(thread, i, 0x80000) : NULL);
-			check_read(thread, &tss, thread < NR_THREADS - 1 ? value_of(thread, i, 0x80000) : NULL);
+			check_read(thread, &key, thread < NR_TOUCHING ? value_of(thread, i, 0x80000) : NULL);
+			check_read(thread, &tss, thread < NR_TOUCHING ? value_of(thread, i, 0x80000) : NULL);
 		}
 	}
 	*variable = (pthread_key_t)-1;
@@ -307,16 +319,18 @@ static void test_live(void **state)
 	read_facts();
 	host_read = read_own;
 	make_keys();
+	assert_int_equal(pthread_barrier_init(&early_turn, NULL, NR_THREADS), 0);
 	assert_int_equal(pthread_barrier_init(&turn, NULL, NR_THREADS + 1), 0);
-	for (size_t i = 0; i < NR_THREADS; i++)
+	for (size_t i = 0; i < LATE_THREAD; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, run_thread, (void *)i), 0);
-	pthread_barrier_wait(&turn);
+	pthread_barrier_wait(&early_turn);
 	for (size_t i = 0; i < NR_MODELS; i++) {
 		handles[i] = dlopen(models[i].path, RTLD_NOW);
 		if (!handles[i])
 			fail_msg("%s", dlerror());
 	}
-	pthread_barrier_wait(&turn);
+	assert_int_equal(pthread_create(&threads[LATE_THREAD], NULL, run_thread, (void *)LATE_THREAD), 0);
+	pthread_barrier_wait(&early_turn);
 	pthread_barrier_wait(&turn);
 	for (size_t i = 0; i < NR_MODELS; i++) {
 		check_model(i);
