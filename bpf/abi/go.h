@@ -3,6 +3,17 @@
 #pragma once
 #include "runtime.h"
 
-struct sonde_go {
-	struct sonde_runtime_process process;
+/* What runtime.g's labels points to. */
+enum sonde_go_labels {
+	SONDE_GO_LABELS_MAP,  /* up to 1.23: a map[string]string, hashed buckets of eight */
+	SONDE_GO_LABELS_LIST, /* 1.24 and newer: a slice of {key, value}, sorted by key */
 };
+
+struct sonde_go { /* byte offsets */
+	struct sonde_runtime_process process; /* root: the thread's g */
+	__u32 m_curg;   /* in runtime.m: curg, the goroutine that the thread works for, also while it is on another stack */
+	__u32 g_labels; /* in runtime.g: labels */
+	__u32 labels;   /* enum sonde_go_labels */
+	__u32 pad;      /* zero */
+};
+_Static_assert(sizeof(struct sonde_go) == 56, "layout changed: bump SONDE_ABI_VERSION");

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Go: its frames are native ones (elf/go_pclntab.h); what is read of its runtime is the labels of runtime/pprof. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/go/go_offsets.h"
+#include "runtime/runtime.h"
+
+#define GO_OLDEST 16 /* 1.16: older ones have another .gopclntab */
+#define GO_LIST 24   /* 1.24: labels are a sorted list, a map before */
+#define GO_NEWEST 27
+
+static bool is_known(const struct go_version *version)
+{
+	return version->major == 1 && version->minor >= GO_OLDEST && version->minor <= GO_NEWEST;
+}
+
+static void set_go(struct runtime_image *image, const struct go_version *version, const struct go_label_offsets *offsets)
+{
+	image->is_supported = 1;
+	image->go.process.root.kind = SONDE_TLS_STATIC;
+	image->go.process.root.off = offsets->tls_off;
+	image->go.m_curg = offsets->m_curg;
+	image->go.g_labels = offsets->g_labels;
+	image->go.labels = version->minor < GO_LIST ? SONDE_GO_LABELS_MAP : SONDE_GO_LABELS_LIST;
+}
+
+static uint8_t byte_of(uint32_t number)
+{
+	return number > UINT8_MAX ? 0 : (uint8_t)number;
+}
+
+static int examine(const struct elf_file *elf, struct runtime_image *ret_image)
+{
+	CLEANUP(go_pclntab_freep) struct go_pclntab *table = NULL;
+	struct runtime_image image = { .runtime = SONDE_RUNTIME_GO };
+	struct go_label_offsets offsets;
+	struct go_version version;
+	int err;
+
+	if (go_version_read(elf, &version))
+		return -ENOENT;
+	image.version[0] = byte_of(version.major);
+	image.version[1] = byte_of(version.minor);
+	image.version[2] = byte_of(version.patch);
+	err = go_pclntab_read(elf, NULL, &table);
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		snprintf(image.reason, sizeof(image.reason), "labels of %s: its table of functions is not readable", version.text);
+	} else {
+		err = go_label_offsets_read(elf, table, &offsets);
+		if (err == -ENOENT) /* it has no labels */
+			return err;
+		if (err)
+			snprintf(image.reason, sizeof(image.reason), "labels of %s: the code that sets them is none that is known", version.text);
+		else if (!is_known(&version))
+			snprintf(image.reason, sizeof(image.reason), "labels of %s: known are Go 1.%d to 1.%d", version.text[0] ? version.text : "an unknown Go",
+				 GO_OLDEST, GO_NEWEST);
+		else
+			set_go(&image, &version, &offsets);
+	}
+	*ret_image = image;
+	return 0;
+}
+
+static int place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
+		 void *ret_process)
+{
+	if (!image->is_supported)
+		return diag_errno(diag, EOPNOTSUPP, "%s", image->reason);
+	memcpy(ret_process, &image->go, sizeof(image->go)); /* all of it counts from the thread pointer or a struct's begin */
+	return 0;
+}
+
+const struct runtime runtime_go = { .kind = SONDE_RUNTIME_GO, .name = "go", .process_bytes = sizeof(struct sonde_go), .examine = examine, .place = place };

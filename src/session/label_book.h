@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* label_book: the sets of labels that the kernel side has sent, by their hashes, and what they are in a profile. The texts are a stranger's. One thread. */
+#pragma once
+#include <stdint.h>
+
+#include "abi/record.h"
+#include "base/cleanup.h"
+#include "model/profile.h"
+
+#define LABEL_BOOK_LEFT_KEY "labels_left_out" /* a number: so many more the thread had */
+
+struct label_book;
+struct label_book *label_book_new(void); /* NULL: no memory */
+void label_book_free(struct label_book *book); /* takes NULL */
+static inline void label_book_freep(struct label_book **book)
+{
+	label_book_free(*book);
+}
+/* A record as the sampler gives it, with its labels behind it; copied. A hash that is known already keeps its labels. 0; -ENOMEM; -EBADMSG: it has more labels than a record can. */
+MUST_CHECK int label_book_record(struct label_book *book, const struct sonde_labels_record *record);
+/* The number in `profile` of the labels with that hash, sorted by key. PROFILE_NO_LABELS: the hash is not known; PROFILE_NONE: no memory. */
+uint32_t label_book_labels(const struct label_book *book, uint64_t hash, struct profile *profile);
