@@ -206,7 +206,6 @@ static __always_inline int go_read_map(struct walk *w, struct go_label_walk *g, 
 	g->buckets = g->buffer[2];
 	g->old_buckets = g->buffer[3];
 	g->overflow = g->next_bucket = 0;
-#pragma clang loop unroll(disable)
 	for (int i = 0; i < GO_MAX_BUCKETS && nr && shift <= GO_MAX_MAP_SHIFT; i++) {
 		if (go_read_bucket(ref_of(w)) != WALK_GOES_ON)
 			break;

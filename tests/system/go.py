@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Go programs: at least 99 % of their samples are the true stack, which the program wrote down by runtime.Callers, in each way to build one; what was inlined has its
 lines; and what we read in .gopclntab is what Go's own tools read there, frame sizes what the instructions do to the stack pointer.
-SONDE_GO is the go command to use (default: go)."""
+SONDE_GO: go_build.py."""
 import bisect
 import collections
 import json
@@ -10,41 +10,13 @@ import os
 import random
 import re
 
-from harness import (PROGRAMS, Program, SOURCES, check, check_exact, entry_error, find_tool, is_older, need_bpf, parse_folded, run, run_tests, scratch, skip,
-	sonde, test, total)
+from go_build import go, go_build, go_version
+from harness import (Program, SOURCES, check, check_exact, entry_error, find_tool, need_bpf, parse_folded, run, run_tests, scratch, skip, sonde, test, total)
 
-GO = os.environ.get("SONDE_GO", "go")
 GO_DUMP = os.environ.get("GO_DUMP", "")
 FREQ_HZ = 499
 SECONDS = 3
 STRIP = "-s -w"
-
-
-def go(*args, **kwargs):
-	env = dict(os.environ, GO111MODULE="off", GOFLAGS="", GOENV="off", GOTOOLCHAIN="local")
-	env.setdefault("HOME", PROGRAMS) # where go keeps what it has compiled
-	return run([GO, *args], timeout=300, env=env, **kwargs)
-
-
-def go_version():
-	"""(1, 26)"""
-	if not find_tool(GO):
-		skip("no go")
-	match = re.search(r"go(\d+)\.(\d+)", go("version").out)
-	return int(match.group(1)), int(match.group(2))
-
-
-def go_build(name, variant="", ldflags="", args=()):
-	version = go_version()
-	os.makedirs(PROGRAMS, exist_ok=True)
-	folder = os.path.join(SOURCES, "go", name)
-	target = os.path.join(PROGRAMS, "go%d.%d-%s%s" % (*version, name, "-" + variant if variant else ""))
-	if is_older(target, [os.path.join(folder, file) for file in os.listdir(folder)]):
-		if version >= (1, 23): # systemstack is not for everybody since
-			ldflags += " -checklinkname=0"
-		built = go("build", "-o", target, "-ldflags", ldflags, *args, ".", cwd=folder)
-		check(built.code == 0, lambda: "go build: %s" % built)
-	return target
 
 
 class GoProgram(Program):

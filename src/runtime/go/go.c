@@ -54,10 +54,10 @@ static int examine(const struct elf_file *elf, struct runtime_image *ret_image)
 		if (err == -ENOENT) /* it has no labels */
 			return err;
 		if (err)
-			snprintf(image.reason, sizeof(image.reason), "labels of %s: the code that sets them is none that is known", version.text);
+			snprintf(image.reason, sizeof(image.reason), "labels of %s: unknown code sets them", version.text);
 		else if (!is_known(&version))
-			snprintf(image.reason, sizeof(image.reason), "labels of %s: known are Go 1.%d to 1.%d", version.text[0] ? version.text : "an unknown Go",
-				 GO_OLDEST, GO_NEWEST);
+			snprintf(image.reason, sizeof(image.reason), "labels of %.*s: known are Go 1.%d to 1.%d", GO_VERSION_BYTES,
+				 version.text[0] ? version.text : "an unknown Go", GO_OLDEST, GO_NEWEST);
 		else
 			set_go(&image, &version, &offsets);
 	}
