@@ -296,14 +296,17 @@ static int read_jit(struct namer *namer, const struct asked *asked, const uint64
 	CLEANUP(jit_files_done) struct jit_files files;
 	struct account *account = profile_account(namer->profile);
 	const char *ended_dump = process_table_ended_dump(namer->processes, asked->source);
+	struct jit_keeper *keeper = namer->naming->jit_keeper;
 	bool is_ours = asked->source == namer->naming->own_tgid;
 	struct name_answers answers;
 	struct diag diag = { 0 };
 	int err;
 
-	jit_files_open(namer->opener, asked->source, is_ours, &files);
-	if (ended_dump)
-		jit_files_add_dump(&files, namer->opener, asked->source, is_ours, ended_dump);
+	if (!keeper || !jit_keeper_take(keeper, asked->source, &files)) {
+		jit_files_open(namer->opener, asked->source, is_ours, &files);
+		if (ended_dump)
+			jit_files_add_dump(&files, namer->opener, asked->source, is_ours, ended_dump);
+	}
 	if (files.nr_refused)
 		account_note(account, "%u files with names of the JIT code of process %u are not read: %s", files.nr_refused, asked->source, strerror(-files.refusal));
 	if (!files.nr)

@@ -7,6 +7,7 @@
 #include "abi/reason.h"
 #include "model/profile.h"
 #include "session/debug_files.h"
+#include "session/jit_keeper.h"
 #include "session/parser.h"
 #include "session/place.h"
 
@@ -15,6 +16,7 @@ struct naming { /* all borrowed */
 	bool lines;            /* also source lines and inlined functions */
 	const char *vmlinux;   /* the kernel's file with debug info; NULL: is looked for */
 	struct debug_files *debug_files; /* that were fetched; NULL: none */
+	struct jit_keeper *jit_keeper;   /* of ended processes' files; NULL: none are kept */
 	uint32_t own_tgid;     /* of the process that we started; 0: none */
 };
 

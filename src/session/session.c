@@ -122,6 +122,9 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	if (err)
 		return session_fail_setup(session, err);
 	open_debug_files(session);
+	session->jit_keeper = jit_keeper_new(session->command ? command_tgid(session->command) : 0);
+	if (!session->jit_keeper)
+		return session_fail_setup(session, -ENOMEM);
 	raise_file_limit(); /* after the fork: the command keeps its own */
 	err = sampler_new(&session->sampling, &session->diag, &session->sampler);
 	if (err)
@@ -201,6 +204,7 @@ void sonde_session_free(struct sonde_session *session)
 	auditor_free(session->auditor);
 	tracker_free(session->tracker);
 	debug_files_free(session->debug_files);
+	jit_keeper_free(session->jit_keeper);
 	parser_free(session->parser);
 	sampler_free(session->sampler);
 	stack_book_free(session->book);
@@ -303,6 +307,7 @@ static int sample(struct sonde_session *session)
 			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
 		err = collect(session, POLL_RECORDS);
 		debug_files_step(session->debug_files, stack_book_places(session->book), tracker_processes(session->tracker));
+		jit_keeper_step(session->jit_keeper, stack_book_places(session->book), now);
 		if (session->options.progress)
 			session->options.progress(session->options.progress_arg, now - session->start_ns, stack_book_nr_samples(session->book));
 		if (now - pruned_ns > PRUNE_NS) {
@@ -331,7 +336,7 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 int sonde_session_run(struct sonde_session *session)
 {
 	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session), .vmlinux = session->vmlinux,
-				       .debug_files = session->debug_files,
+				       .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
 				       .own_tgid = session->command ? command_tgid(session->command) : 0 };
 	struct account *account = profile_account(session->profile);
 	uint64_t end_ns;

@@ -15,6 +15,7 @@
 #include "model/profile.h"
 #include "session/command.h"
 #include "session/debug_files.h"
+#include "session/jit_keeper.h"
 #include "session/raw_stacks.h"
 #include "session/stack_book.h"
 #include "session/target.h"
@@ -42,6 +43,7 @@ struct sonde_session {
 	struct command *command;
 	struct parser *parser;
 	struct debug_files *debug_files;      /* NULL: none are fetched */
+	struct jit_keeper *jit_keeper;
 	struct sampler *sampler;
 	struct tracker *tracker;
 	struct auditor *auditor;              /* NULL: nothing is audited */

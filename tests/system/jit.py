@@ -6,12 +6,13 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 
-from harness import Background, Program, Stack, check, check_equal, check_exact, chain_error, find_tool, need_bpf, parse_folded, run, run_tests, scratch, skip, \
-	sonde, test, total
+from harness import Background, Program, Stack, build, chain_error, check, check_equal, check_exact, find_tool, fresh_folder, need_bpf, parse_folded, run, run_tests, \
+	scratch, skip, sonde, test, total
 
 INNER_LINES, CALL_LINE = {20, 21, 22}, 11 # of tests/programs/jitted.c; 21 is its loop
 
@@ -127,6 +128,71 @@ def jitdump_of_a_process_that_has_ended():
 			result = profiler.finish()
 	check(result.code in (0, 130), lambda: str(result))
 	return "%.4f" % check_exact(parse_folded(result.out), error_of, at_least=50)
+
+
+class Contained(Program):
+	"""The same as number 1 of a pid namespace, with another /tmp."""
+
+	def __init__(self, *args):
+		folder = fresh_folder("contained-tmp")
+		shutil.copy(build("jitted"), folder)
+		super().__init__("jitted", *args, path=["unshare", "-m", "--propagation", "private", "-p", "--fork", "--kill-child", "--", "sh", "-c",
+			'mount --bind "$0" /tmp && mount -t proc proc /proc && exec /tmp/jitted "$@"', folder])
+
+	def __enter__(self):
+		super().__enter__()
+		with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid), encoding="ascii") as file:
+			self.pid = int(file.read().split()[0])
+		return self
+
+
+def need_namespaces():
+	need_x86()
+	if run(["unshare", "-m", "-p", "--fork", "true"]).code:
+		skip("no namespaces")
+
+
+@test
+def perf_map_in_a_container():
+	need_namespaces()
+	with Contained("map") as program:
+		return "%.4f" % check_exact(folded(program.pid), is_chain(program), at_least=50)
+
+
+def names_after_the_end(program):
+	"""It ends during the run, and its files with it."""
+	error_of = is_chain(program)
+	with Background("profile", "-f", "-a", "-U", "-F", 499, "-p", program.pid) as profiler:
+		time.sleep(2.5) # sampling begins within one of them
+		program.process.kill()
+		program.process.wait()
+		leave_no_map(program.pid)
+		time.sleep(0.5)
+		profiler.send(signal.SIGINT)
+		result = profiler.finish()
+	check(result.code in (0, 130), lambda: str(result))
+	return "%.4f" % check_exact(parse_folded(result.out), error_of, at_least=50)
+
+
+@test
+def perf_map_of_a_container_that_has_ended():
+	need_namespaces()
+	with Contained("map") as program:
+		return names_after_the_end(program)
+
+
+@test
+def jitdump_of_a_container_that_has_ended():
+	need_namespaces()
+	with Contained("/tmp") as program:
+		return names_after_the_end(program)
+
+
+@test
+def perf_map_that_its_process_removed():
+	need_x86()
+	with Program("jitted", "map") as program:
+		return names_after_the_end(program)
 
 
 # --- writers that nobody here wrote -----------------------------------------------------------------------------------------------------
