@@ -77,6 +77,13 @@ static __always_inline int walk_moved_by_link(struct walk *w, __u64 ret)
 	return WALK_FRAMELESS;
 }
 
+/* What calls from memory without rows has a frame record there. */
+static __always_inline int walk_returns_at_once(WALK_REF ref)
+{
+	(void)ref;
+	return 0;
+}
+
 /* In code without rows the innermost function may have no frame record, or not yet, or no more: then its return address is in x30, and sp is not known. The next
  * instruction can tell (the record's store, a function's begin, ret). Else x30 and the record's return address are compared by the functions that their calls lead
  * to: of two that begin before pc, the nearer one is the one that pc is in. */

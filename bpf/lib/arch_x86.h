@@ -189,6 +189,23 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 	return WALK_FRAMELESS;
 }
 
+/* In memory without rows a function without a frame pointer that is behind its call says itself where its return address is, when nothing is left to do but
+ * to go there: add $N,%rsp; ret (CPython 3.12's and 3.13's Python/asm_trampoline.S). 0: it does not, or there is none. */
+WALK_FUNCTION int walk_returns_at_once(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	__u8 code[8] = {};
+	__u64 ret;
+
+	if (!w || read_user(w, code, 5, w->pc) || code[0] != 0x48 || code[1] != 0x83 || code[2] != 0xc4 || code[3] & 0x87 || code[4] != 0xc3)
+		return 0;
+	if (walk_word(w, w->sp + code[3], &ret) || !walk_after_call(ref_of(w), ret) || walk_find_mapping(w, ret - 1))
+		return 0;
+	w->pc = ret;
+	w->sp += code[3] + 8;
+	return 1;
+}
+
 /* struct rt_sigframe behind the handler's return address, arch/x86/include/asm/sigframe.h: struct ucontext at sp, in it
  * uc_mcontext at 40, whose registers are in the order of struct sigcontext_64 (uapi/asm/sigcontext.h). */
 #define SIGNAL_MCONTEXT_OFF 40

@@ -341,6 +341,7 @@ static __always_inline int is_sp_lost(const struct walk *w)
  *   walk_after_call(ref, pc)      does a call instruction end at pc?
  *   walk_frameless(ref)           in code without rows, at an interrupted instruction: 0: the function has its frame; WALK_FRAMELESS: it has none, moved to the
  *                                 caller; WALK_UNSURE
+ *   walk_returns_at_once(ref)     has the function at pc, behind its call, no frame pointer, and nothing to do but to return? 1: moved to the caller
  *   walk_signal(ref)              from the code behind a handler to what was interrupted
  *   walk_is_sigreturn(ref)        is pc that code? Told by its instructions, where no row tells
  *   walk_link_of(ref, ret)        what the call before `ret` leads to: the low word of the address of a function that keeps a frame pointer, in more than 32 bits;
@@ -422,6 +423,8 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 	frameless = w->exact ? walk_frameless(ref_of(w)) : 0;
 	if (frameless)
 		return frameless == WALK_FRAMELESS ? WALK_GOES_ON : walk_stop(w, SONDE_STOP_NO_ROW);
+	if (is_trusted && !w->exact && !is_linked(w) && walk_returns_at_once(ref_of(w)))
+		return WALK_GOES_ON;
 	if (!w->bp && is_linked(w)) /* the ABI's mark of the outermost frame */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)

@@ -8,10 +8,12 @@ import os
 import re
 import select
 import subprocess
+import sys
 import time
 
-from fetch import npm_program
-from harness import check, check_exact, need_bpf, parse_folded, run_tests, scratch, sonde, test, total
+from fetch import get, npm_program, pip_folder, pyenv
+from harness import check, check_exact, find_tool, need_bpf, parse_folded, run_tests, scratch, skip, sonde, test, total
+from roots import Inside, root
 
 CHAIN = ["outer", "middle", "inner"]
 
@@ -67,11 +69,14 @@ def spinning(stacks):
 	return [stack for stack in stacks if stack.comm == busiest]
 
 
-def check_spinner(argv, pattern, seconds=3, **kwargs):
+def check_spinner(argv, pattern, seconds=3, first="_start", busy="", **kwargs):
 	need_bpf()
 	with Spinner(argv, **kwargs) as program:
 		stacks = spinning(profiled(program.pid, seconds=seconds))
-	return "%.2f %% of %d samples" % (100 * check_exact(stacks, chain_check(pattern)), total(stacks))
+	if busy: # what else the thread does is not the program's
+		check(sum(stack.count for stack in stacks if busy in ";".join(stack.user)) > total(stacks) * 0.9, lambda: "\n".join(map(str, stacks[:10])))
+		stacks = [stack for stack in stacks if busy in ";".join(stack.user)]
+	return "%.2f %% of %d samples" % (100 * check_exact(stacks, chain_check(pattern, first), at_least=50), total(stacks))
 
 
 # --- node -------------------------------------------------------------------------------------------------------------------------------
@@ -101,6 +106,114 @@ def register_node(version):
 
 for each in NODE_VERSIONS:
 	register_node(each)
+
+# --- CPython ----------------------------------------------------------------------------------------------------------------------------
+
+PYTHON_SCRIPT = """
+import time
+def inner(n):
+	s = 0
+	for i in range(n):
+		s = (s * 31 + i) & 0xffffffff
+	return s
+def middle(n):
+	return inner(n) + 1
+def outer(n):
+	return middle(n) + 1
+outer(1000)
+print("ready", flush=True)
+begin = time.time()
+while time.time() - begin < 60:
+	outer(1000000)
+"""
+
+
+def python_perf_map(program):
+	return check_spinner([program, "-X", "perf", write("spin.py", PYTHON_SCRIPT)], r"py::(outer|middle|inner):")
+
+
+@test
+def python_3_12_perf_map():
+	return python_perf_map(pyenv("3.12"))
+
+
+@test
+def python_3_13_perf_map():
+	return python_perf_map(pyenv("3.13"))
+
+
+@test
+def python_in_a_container():
+	"""Debian's: stripped, linked to fixed addresses."""
+	need_bpf()
+	write("spin.py", PYTHON_SCRIPT)
+	with Inside(root("trixie", ["python3.13"]), ["/usr/bin/python3.13", "-X", "perf", "/mnt/spin.py"], share=os.path.dirname(scratch("x")), own_pids=True) as program:
+		program.wait_line("ready")
+		stacks = profiled(program.pid)
+	return "%.2f %% of %d samples" % (100 * check_exact(stacks, chain_check(r"py::(outer|middle|inner):"), at_least=50), total(stacks))
+
+
+# --- wasmtime ---------------------------------------------------------------------------------------------------------------------------
+
+WASM_SCRIPT = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import wasmtime
+config = wasmtime.Config()
+config.profiler = sys.argv[2]
+engine = wasmtime.Engine(config)
+store = wasmtime.Store(engine)
+module = wasmtime.Module(engine, '''(module
+ (func $inner (param i32) (result i32) (local $s i32)
+  (loop $l (local.set $s (i32.add (i32.mul (local.get $s) (i32.const 31)) (local.get 0))) (local.set 0 (i32.sub (local.get 0) (i32.const 1))) (br_if $l (local.get 0)))
+  (local.get $s))
+ (func $middle (param i32) (result i32) (i32.add (call $inner (local.get 0)) (i32.const 1)))
+ (func $outer (export "outer") (param i32) (result i32) (i32.add (call $middle (local.get 0)) (i32.const 1))))''')
+outer = wasmtime.Instance(store, module, []).exports(store)["outer"]
+print("ready", flush=True)
+begin = time.time()
+while time.time() - begin < 60:
+	outer(store, 20000000)
+"""
+
+
+def wasmtime(kind):
+	return check_spinner([sys.executable, write("wasm.py", WASM_SCRIPT), pip_folder("wasmtime"), kind], r"(outer|middle|inner)$")
+
+
+@test
+def wasmtime_perf_map():
+	return wasmtime("perfmap")
+
+
+@test
+def wasmtime_jitdump():
+	return wasmtime("jitdump")
+
+
+# --- Erlang -----------------------------------------------------------------------------------------------------------------------------
+
+ERLANG = """
+-module(spin).
+-export([main/0, outer/1, middle/1, inner/2]).
+inner(0, S) -> S;
+inner(N, S) -> inner(N - 1, (S * 31 + N) band 16#ffffffff).
+middle(N) -> inner(N, 0) + 1.
+outer(N) -> middle(N) + 1.
+loop(0) -> ok;
+loop(K) -> outer(100000), loop(K - 1).
+main() -> loop(10), io:format("ready~n"), loop(100000000).
+"""
+
+
+@test
+def erlang_perf_map():
+	"""An Erlang process has a stack of its own, which nothing called: it ends with a mark."""
+	if not find_tool("erl") or not find_tool("erlc"):
+		skip("no erl")
+	get(["erlc", write("spin.erl", ERLANG)], "spin.beam", cwd=os.path.dirname(scratch("x")))
+	return check_spinner(["erl", "+JPperf", "true", "+S", "1", "-noshell", "-s", "spin", "main"], r"spin:(outer|middle|inner)/\d", first="[no unwind info: anonymous memory]", busy="spin:")
+
 
 if __name__ == "__main__":
 	run_tests()
