@@ -178,7 +178,7 @@ while time.time() - begin < 60:
 
 
 def wasmtime(kind):
-	return check_spinner([sys.executable, write("wasm.py", WASM_SCRIPT), pip_folder("wasmtime"), kind], r"(outer|middle|inner)$")
+	return check_spinner([sys.executable, write("wasm.py", WASM_SCRIPT), pip_folder("wasmtime"), kind], r"(outer|middle|inner)$", busy="array_to_wasm_trampoline")
 
 
 @test
