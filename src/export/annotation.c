@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "base/u64_map.h"
+#include "export/frame_source.h"
 #include "export/functions.h"
 
 #define LIST_BYTES_MAX ((size_t)4 << 30)
@@ -46,13 +47,13 @@ static void *find_entry(struct buffer *list, struct u64_map *index, const void *
 
 static uint32_t find_place(struct annotator *annotator, const struct profile_location *location)
 {
-	struct annotated_place place = { .name = profile_function_at(annotator->profile, location->function)->name, .kind = location->kind };
+	struct annotated_place place = { .name = profile_function_at(annotator->profile, location->function)->name, .kind = location->kind,
+					 .path = frame_path(annotator->profile, location), .start_line = frame_start_line(annotator->profile, location) };
 	const struct annotated_place *found;
 
 	if (location->mapping != PROFILE_NONE) {
 		const struct profile_mapping *mapping = profile_mapping_at(annotator->profile, location->mapping);
 
-		place.path = mapping->path;
 		place.build_id = mapping->build_id;
 		place.has_mapping = 1;
 	}

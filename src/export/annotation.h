@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* annotation: where inside of a function its samples are: by address and by source line. A place is the function in one file (path and build id): programs that have
+/* annotation: where inside of a function its samples are: by address and by source line. A place is the function in one file (path and build id; of what an interpreter runs path and first line): programs that have
  * it in common have it at other addresses. */
 #pragma once
 #include "base/diag.h"
@@ -29,6 +29,7 @@ struct annotated_line {
 struct annotated_place {
 	uint32_t name, path, build_id; /* strings */
 	uint32_t kind, has_mapping;
+	uint32_t start_line; /* frame_start_line */
 	uint32_t last_sample;
 	int64_t self, total;
 };

@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "base/u64_map.h"
+#include "export/frame_source.h"
 #include "export/functions.h"
 
 #define SIGMAS 2.0
@@ -16,7 +17,7 @@ enum { BEFORE, AFTER, NR_BEFORE, NR_AFTER, NR_VALUES }; /* of the new profile wh
 
 struct merge {
 	struct profile *to;
-	struct u64_map by_name; /* (name, kind): location of `to` */
+	struct u64_map by_name; /* of names and kinds: location of `to` */
 	const struct profile *from;
 	uint32_t *locations, *stacks; /* of `from`, in `to`, plus one */
 	uint32_t value, samples;      /* numbers of the values of `from`; PROFILE_NONE: it does not say how many samples there were */
@@ -56,7 +57,22 @@ static uint32_t copy_string(const struct merge *merge, uint32_t string)
 	return profile_string(merge->to, profile_string_text(merge->from, string));
 }
 
-/* A frame is its name; what is known of its file is of the first one that had it. PROFILE_NONE: no memory. */
+/* PROFILE_NONE: there is none yet. */
+static uint32_t find_named(const struct merge *merge, uint64_t hash, const struct profile_location *wanted, uint32_t name)
+{
+	const char *source = frame_source(merge->from, wanted);
+	uint32_t cursor = 0, *found;
+
+	while ((found = u64_map_each(&merge->by_name, hash, &cursor))) {
+		const struct profile_location *at = profile_location_at(merge->to, *found);
+
+		if (at->kind == wanted->kind && profile_function_at(merge->to, at->function)->name == name && !strcmp(frame_source(merge->to, at), source))
+			return *found;
+	}
+	return PROFILE_NONE;
+}
+
+/* A frame is its name, and what stands behind that (frame_source); what is known of its file is of the first one that had it. PROFILE_NONE: no memory. */
 static uint32_t add_location(struct merge *merge, const struct profile_location *location)
 {
 	const struct profile_function *function = profile_function_at(merge->from, location->function);
@@ -64,10 +80,10 @@ static uint32_t add_location(struct merge *merge, const struct profile_location 
 					  .file = copy_string(merge, function->file), .line = function->line };
 	struct profile_location frame = { .mapping = PROFILE_NONE, .kind = location->kind };
 	uint64_t key = (uint64_t)location->kind << 32 | named.name;
-	uint32_t *found = u64_map_find(&merge->by_name, key), number;
+	uint32_t number = find_named(merge, key, location, named.name);
 
-	if (found)
-		return *found;
+	if (number != PROFILE_NONE)
+		return number;
 	if (named.name == PROFILE_NONE || named.system_name == PROFILE_NONE || named.file == PROFILE_NONE)
 		return PROFILE_NONE;
 	if (location->mapping != PROFILE_NONE) {
@@ -180,7 +196,7 @@ static int fill_rows(struct diff *diff, const struct profile *raw)
 	for (uint32_t i = 0; i < before.nr; i++) {
 		const struct function_row *b = &before.rows[i], *a = &after.rows[i];
 
-		diff->rows[i] = (struct diff_row){ .name = b->name, .path = b->path, .kind = b->kind, .self = { b->self, a->self }, .total = { b->total, a->total } };
+		diff->rows[i] = (struct diff_row){ .name = b->name, .path = b->path, .kind = b->kind, .start_line = b->start_line, .self = { b->self, a->self }, .total = { b->total, a->total } };
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 struct diff_row {           /* a function; in raw values: [0] before, [1] after */
 	uint32_t name, path, kind; /* of the new profile: strings, enum frame_kind */
+	uint32_t start_line;       /* as in struct function_row; lines move between two versions: of the first that came */
 	int64_t self[2], total[2];
 };
 

@@ -66,6 +66,9 @@ static void write_meta(struct firefox *firefox)
 	write_category(json, "Other", "grey");
 	write_category(json, "User", "yellow");
 	write_category(json, "Kernel", "orange");
+	write_category(json, "Python", "green");
+	write_category(json, "PHP", "purple");
+	write_category(json, "Perl", "blue");
 	json_close(json, ']');
 	json_key(json, "markerSchema");
 	json_open(json, '[');

@@ -8,7 +8,7 @@
 
 #include "export/firefox.h"
 
-enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL };
+enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_PYTHON, CATEGORY_PHP, CATEGORY_PERL };
 #define RESOURCE_LIBRARY 1
 #define NO_ADDRESS	 (-1)
 #define NO_NAME		 "[no name]"
@@ -188,9 +188,10 @@ static const struct profile_location *frame_location(const struct firefox *firef
 
 static uint32_t category(uint32_t kind)
 {
-	if (kind == FRAME_NATIVE)
-		return CATEGORY_USER;
-	return kind == FRAME_KERNEL ? CATEGORY_KERNEL : CATEGORY_OTHER;
+	static const uint32_t categories[] = { [FRAME_NATIVE] = CATEGORY_USER, [FRAME_KERNEL] = CATEGORY_KERNEL, [FRAME_MISSED] = CATEGORY_OTHER, [FRAME_MARK] = CATEGORY_OTHER,
+					       [FRAME_PYTHON] = CATEGORY_PYTHON, [FRAME_PHP] = CATEGORY_PHP, [FRAME_PERL] = CATEGORY_PERL };
+
+	return categories[kind];
 }
 
 static void frame_address(struct firefox *firefox, uint32_t row)

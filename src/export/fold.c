@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/u64_map.h"
 #include "export/diff.h"
+#include "export/frame_source.h"
 #include "export/frame_text.h"
 
 #define ENTRY_KEY_BYTES offsetof(struct fold_entry, value)
@@ -16,6 +17,7 @@
 struct folder {
 	const struct profile *profile;
 	const struct export_options *options;
+	uint32_t *sources;     /* frame_sources */
 	uint32_t *first_alike; /* per stack: the first one that reads the same */
 	struct u64_map index;  /* of entries */
 	struct fold fold;
@@ -25,6 +27,7 @@ struct folder {
 struct frame_key {
 	uint64_t off;
 	uint32_t name, kind;
+	uint32_t source, pad;  /* of those that show their source file: frame_sources; of others PROFILE_NONE. `pad` is zero */
 };
 
 static struct frame_key frame_key(const struct folder *folder, uint32_t location)
@@ -35,6 +38,7 @@ static struct frame_key frame_key(const struct folder *folder, uint32_t location
 		.off = folder->options->offsets ? frame_offset(folder->profile, at) : 0,
 		.name = profile_function_at(folder->profile, at->function)->name,
 		.kind = at->kind,
+		.source = frame_is_interpreted(at->kind) ? folder->sources[at->function] : PROFILE_NONE,
 	};
 }
 
@@ -85,7 +89,8 @@ static int find_all_alike(struct folder *folder)
 	uint32_t nr_stacks = profile_nr_stacks(folder->profile);
 
 	folder->first_alike = calloc((size_t)nr_stacks + 1, sizeof(*folder->first_alike));
-	if (!folder->first_alike)
+	folder->sources = frame_sources(folder->profile);
+	if (!folder->first_alike || !folder->sources)
 		return -ENOMEM;
 	for (uint32_t stack = 0; stack < nr_stacks; stack++) {
 		uint64_t hash = hash_stack(folder, stack);
@@ -156,6 +161,8 @@ static int order_frames(const struct folder *folder, uint32_t a, uint32_t b)
 		return 0;
 	by = strcmp(profile_string_text(folder->profile, key_a.name), profile_string_text(folder->profile, key_b.name));
 	if (!by)
+		by = strcmp(frame_source(folder->profile, profile_location_at(folder->profile, a)), frame_source(folder->profile, profile_location_at(folder->profile, b)));
+	if (!by)
 		by = order(key_a.off, key_b.off);
 	return by ? by : order(key_a.kind, key_b.kind);
 }
@@ -199,6 +206,7 @@ static int order_entries(const void *left, const void *right, void *arg)
 static void folder_done(struct folder *folder)
 {
 	free(folder->first_alike);
+	free(folder->sources);
 	u64_map_done(&folder->index);
 	fold_done(&folder->fold);
 }

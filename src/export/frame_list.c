@@ -6,18 +6,22 @@
 #include <string.h>
 
 #include "base/u64_map.h"
+#include "export/frame_source.h"
 
-static struct frame_entry entry_of(const struct profile *profile, uint32_t number, bool by_name)
+/* `sources`: when frames are by name, else NULL. */
+static struct frame_entry entry_of(const struct profile *profile, uint32_t number, const uint32_t *sources)
 {
 	const struct profile_location *location = profile_location_at(profile, number);
 	struct frame_entry entry = { .path = PROFILE_EMPTY_STRING, .function = PROFILE_NONE, .kind = location->kind };
 
 	entry.name = profile_function_at(profile, location->function)->name;
-	if (by_name)
+	if (sources) {
+		if (frame_is_interpreted(location->kind))
+			entry.function = sources[location->function];
 		return entry;
+	}
 	entry.function = location->function;
-	if (location->mapping != PROFILE_NONE)
-		entry.path = profile_mapping_at(profile, location->mapping)->path;
+	entry.path = frame_path(profile, location);
 	return entry;
 }
 
@@ -41,14 +45,15 @@ int frame_list_find(const struct profile *profile, bool by_name, struct frame_li
 {
 	CLEANUP(frame_list_done) struct frame_list list = { 0 };
 	CLEANUP(u64_map_done) struct u64_map index = { 0 };
+	CLEANUP(freep) uint32_t *sources = by_name ? frame_sources(profile) : NULL;
 	uint32_t nr_locations = profile_nr_locations(profile);
 
 	list.entries = calloc((size_t)nr_locations + 1, sizeof(*list.entries));
 	list.of_location = calloc((size_t)nr_locations + 1, sizeof(*list.of_location));
-	if (!list.entries || !list.of_location)
+	if (!list.entries || !list.of_location || (by_name && !sources))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_locations; i++) {
-		struct frame_entry entry = entry_of(profile, i, by_name);
+		struct frame_entry entry = entry_of(profile, i, sources);
 
 		list.of_location[i] = add_entry(&list, &index, &entry);
 		if (list.of_location[i] == PROFILE_NONE)
@@ -73,6 +78,13 @@ const char *frame_entry_file(const struct profile *profile, const struct frame_e
 	if (file == PROFILE_EMPTY_STRING && entry->path == PROFILE_EMPTY_STRING && entry->kind == FRAME_KERNEL)
 		return "[kernel]";
 	return profile_string_text(profile, file != PROFILE_EMPTY_STRING ? file : entry->path);
+}
+
+const char *frame_entry_source(const struct profile *profile, const struct frame_entry *entry)
+{
+	if (entry->function == PROFILE_NONE || !frame_is_interpreted(entry->kind))
+		return "";
+	return path_base(profile_string_text(profile, profile_function_at(profile, entry->function)->file));
 }
 
 const char *frame_entry_name(const struct profile *profile, const struct frame_entry *entry)

@@ -4,8 +4,8 @@
 #include "model/profile.h"
 
 struct frame_entry {
-	uint32_t name, path; /* strings; the path of the mapped file, "" without one */
-	uint32_t function;   /* PROFILE_NONE when frames are by name */
+	uint32_t name, path; /* strings; frame_path; "" when frames are by name */
+	uint32_t function;   /* when frames are by name, PROFILE_NONE or, of those that show their source file, one with a file of that name */
 	uint32_t kind;	     /* enum frame_kind */
 };
 
@@ -15,10 +15,12 @@ struct frame_list {
 	uint32_t *of_location; /* by location: the frame's number */
 };
 
-/* `by_name`: equal names of a kind are one, whatever file they are of. 0 or -ENOMEM. */
+/* `by_name`: frames that read the same are one, whatever file they are of. 0 or -ENOMEM. */
 MUST_CHECK int frame_list_find(const struct profile *profile, bool by_name, struct frame_list *ret_list);
 void frame_list_done(struct frame_list *list);
 /* Its source file, or else the mapped one, or "[kernel]", or "". */
 const char *frame_entry_file(const struct profile *profile, const struct frame_entry *entry);
+/* What stands in brackets behind the name where that is all that is shown, as frame_source. */
+const char *frame_entry_source(const struct profile *profile, const struct frame_entry *entry);
 /* Never "". */
 const char *frame_entry_name(const struct profile *profile, const struct frame_entry *entry);

@@ -5,8 +5,9 @@
 
 /* Appends `text` as valid UTF-8 with '?' for what is not plain (utf8_is_plain); `semicolon` stands for each ';'. */
 void plain_text(struct buffer *buffer, const char *text, char semicolon);
-/* From the start of the function; where there is no symbol (a name in brackets), the address as linked, or else the pc. */
+/* From the start of the function; where there is no symbol (a name in brackets), the address as linked, or else the pc. Of what an interpreter runs
+ * the line. */
 uint64_t frame_offset(const struct profile *profile, const struct profile_location *location);
-/* Appends the frame's name as the options want it: function, +0x12, _[k]. */
+/* Appends the frame's name as the options want it: function, +0x12, _[k]; of what an interpreter runs "function (app.py)", or with offsets "function (app.py:12)". */
 void frame_text(struct buffer *buffer, const struct profile *profile, uint32_t location, const struct export_options *options,
 		char semicolon);

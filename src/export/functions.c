@@ -2,12 +2,15 @@
 #include "export/functions.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "base/u64_map.h"
+#include "export/frame_source.h"
 
-#define KEY_BYTES (3 * sizeof(uint32_t)) /* name, path, kind */
+#define KEY_BYTES (4 * sizeof(uint32_t)) /* name, path, kind, start_line */
 
 struct whole_stack whole_stack_of(const struct profile *profile, const struct profile_sample *sample)
 {
@@ -49,10 +52,9 @@ static int find_rows(const struct profile *profile, struct functions *functions)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_locations; i++) {
 		const struct profile_location *location = profile_location_at(profile, i);
-		struct function_row row = { .name = profile_function_at(profile, location->function)->name, .path = PROFILE_EMPTY_STRING, .kind = location->kind };
+		struct function_row row = { .name = profile_function_at(profile, location->function)->name, .path = frame_path(profile, location), .kind = location->kind,
+					    .start_line = frame_start_line(profile, location) };
 
-		if (location->mapping != PROFILE_NONE)
-			row.path = profile_mapping_at(profile, location->mapping)->path;
 		functions->of_location[i] = add_row(functions, &index, &row);
 		if (functions->of_location[i] == PROFILE_NONE)
 			return -ENOMEM;
@@ -126,11 +128,14 @@ const char *function_row_name(const struct profile *profile, const struct functi
 	return *name ? name : "[unknown]";
 }
 
-const char *function_row_place(const struct profile *profile, const struct function_row *row)
+const char *function_row_place(const struct profile *profile, const struct function_row *row, char room[FUNCTION_PLACE_BYTES])
 {
-	const char *path = profile_string_text(profile, row->path), *slash = strrchr(path, '/');
+	const char *base = path_base(profile_string_text(profile, row->path));
 
 	if (row->kind == FRAME_KERNEL)
 		return "kernel";
-	return slash ? slash + 1 : path;
+	if (!row->start_line || !*base)
+		return base;
+	snprintf(room, FUNCTION_PLACE_BYTES, "%.256s:%" PRIu32, base, row->start_line);
+	return room;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functions: a profile's functions as tables for people count them, (name, mapped file, kind): what each took itself (self) and with what it
+/* functions: a profile's functions as tables for people count them, (name, file, kind): what each took itself (self) and with what it
  * called (total). A sample counts once in the total of a function however often that is on its stack. */
 #pragma once
 #include "model/profile.h"
 
 struct function_row {
-	uint32_t name, path; /* strings; the path of the mapped file, "" without one */
+	uint32_t name, path; /* strings; frame_path: of the mapped file, or of the source of what an interpreter runs; "" without one */
 	uint32_t kind;       /* enum frame_kind */
+	uint32_t start_line; /* frame_start_line; 0 for most */
 	uint32_t last_sample;/* that was counted into total, plus one */
 	int64_t self, total;
 };
@@ -25,8 +26,9 @@ void functions_done(struct functions *functions);
 const struct function_row **functions_sorted(const struct functions *functions);
 /* Never "". */
 const char *function_row_name(const struct profile *profile, const struct function_row *row);
-/* Where its code is, in short: "kernel", "libc.so.6", "". */
-const char *function_row_place(const struct profile *profile, const struct function_row *row);
+#define FUNCTION_PLACE_BYTES 280
+/* Where its code is, in short: "kernel", "libc.so.6", "app.py:12", "". `room` is for those with a line. */
+const char *function_row_place(const struct profile *profile, const struct function_row *row, char room[FUNCTION_PLACE_BYTES]);
 
 /* Both sides of a sample's stack as one: innermost first, the kernel's before the user's. */
 struct whole_stack {

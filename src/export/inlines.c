@@ -7,7 +7,7 @@
 
 bool inlines_begins(const struct profile *profile, const uint32_t *locations, uint32_t i)
 {
-	return !i || !profile_location_at(profile, locations[i - 1])->is_inlined;
+	return !i || !profile_location_at(profile, locations[i - 1])->is_inlined || frame_is_interpreted(profile_location_at(profile, locations[i])->kind);
 }
 
 int inlines_find(const struct profile *profile, struct inlines *ret_inlines)

@@ -150,9 +150,11 @@ static void write_mappings(struct otlp *otlp)
 
 static enum otlp_string frame_type(uint32_t kind)
 {
-	if (kind == FRAME_NATIVE)
-		return OTLP_STRING_NATIVE;
-	return kind == FRAME_KERNEL ? OTLP_STRING_KERNEL : OTLP_STRING_ABORT;
+	static const enum otlp_string types[] = { [FRAME_NATIVE] = OTLP_STRING_NATIVE, [FRAME_KERNEL] = OTLP_STRING_KERNEL, [FRAME_MISSED] = OTLP_STRING_ABORT,
+						  [FRAME_MARK] = OTLP_STRING_ABORT,    [FRAME_PYTHON] = OTLP_STRING_PYTHON, [FRAME_PHP] = OTLP_STRING_PHP,
+						  [FRAME_PERL] = OTLP_STRING_PERL };
+
+	return types[kind];
 }
 
 static void write_lines(struct otlp *otlp, uint32_t number)

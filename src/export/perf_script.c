@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/formats.h"
+#include "export/frame_source.h"
 #include "export/frame_text.h"
 #include "export/tick.h"
 #include "export/tracks.h"
@@ -62,11 +63,34 @@ static void write_kernel_name(struct buffer *line, const struct profile_location
 	plain_text(line, name[module] ? name + module : KERNEL_DSO, ';');
 }
 
+/* Without an address, as perf prints what it has none of; with the source file where a program's stands, since readers show that. Many of them read no blank there. */
+static void write_interpreted(struct buffer *line, const struct profile *profile, const struct profile_location *location)
+{
+	const char *name = profile_string_text(profile, profile_function_at(profile, location->function)->name);
+	const char *path = profile_string_text(profile, frame_path(profile, location));
+	size_t from;
+
+	buffer_printf(line, "\t%16" PRIx64 " ", location->pc);
+	plain_text(line, *name ? name : UNKNOWN, ';');
+	buffer_text(line, " (");
+	from = line->size;
+	plain_text(line, *path ? path : UNKNOWN, ';');
+	for (size_t i = from; i < line->size && !line->err; i++) {
+		if (line->data[i] == ' ')
+			line->data[i] = '_';
+	}
+	buffer_text(line, ")\n");
+}
+
 static void write_frame(struct buffer *line, const struct profile *profile, const struct profile_location *location)
 {
 	const char *name = profile_string_text(profile, profile_function_at(profile, location->function)->name), *path = UNKNOWN;
 	bool is_code = location->kind == FRAME_NATIVE || location->kind == FRAME_KERNEL, has_symbol = *name && *name != '[';
 
+	if (frame_is_interpreted(location->kind)) {
+		write_interpreted(line, profile, location);
+		return;
+	}
 	if (location->mapping != PROFILE_NONE)
 		path = profile_string_text(profile, profile_mapping_at(profile, location->mapping)->path);
 	buffer_printf(line, "\t%16" PRIx64 " ", location->pc);

@@ -112,7 +112,7 @@ static uint32_t group_of_location(struct grouping *grouping, uint32_t location)
 		group.key[0] = 0;
 		group.language = language_of(grouping->profile, location);
 	} else if (row->path == PROFILE_EMPTY_STRING) {
-		group.language = row->kind == FRAME_KERNEL ? "[kernel]" : row->kind == FRAME_NATIVE ? "[no file]" : "[not known]";
+		group.language = row->kind == FRAME_KERNEL ? "[kernel]" : row->kind == FRAME_NATIVE || frame_is_interpreted(row->kind) ? "[no file]" : "[not known]";
 	}
 	number = find_group(grouping, &group);
 	grouping->of_location[location] = number == PROFILE_NONE ? 0 : number + 1;

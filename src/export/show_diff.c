@@ -19,14 +19,15 @@ static void write_side(const struct diff *diff, const int64_t values[2], const s
 
 static void write_row(const struct diff *diff, const struct diff_row *row, const struct show_options *options, struct buffer *buffer)
 {
-	const struct function_row function = { .name = row->name, .path = row->path, .kind = row->kind };
+	const struct function_row function = { .name = row->name, .path = row->path, .kind = row->kind, .start_line = row->start_line };
 	size_t from = buffer->size;
+	char room[FUNCTION_PLACE_BYTES];
 
 	write_side(diff, row->self, options, buffer);
 	write_side(diff, row->total, options, buffer);
 	buffer_text(buffer, " ");
 	show_name(buffer, function_row_name(diff->profile, &function));
-	show_dim(buffer, options, function_row_place(diff->profile, &function));
+	show_dim(buffer, options, function_row_place(diff->profile, &function, room));
 	show_line_end(buffer, options, from);
 }
 

@@ -19,13 +19,14 @@
 static void write_row(const struct profile *profile, const struct function_row *row, int64_t all, const struct show_options *options, struct buffer *buffer)
 {
 	size_t from = buffer->size;
+	char room[FUNCTION_PLACE_BYTES];
 
 	show_share(buffer, options, row->self, all);
 	show_share(buffer, options, row->total, all);
 	show_quantity(buffer, show_unit(profile), row->self, 13);
 	buffer_text(buffer, "  ");
 	show_name(buffer, function_row_name(profile, row));
-	show_dim(buffer, options, function_row_place(profile, row));
+	show_dim(buffer, options, function_row_place(profile, row, room));
 	show_line_end(buffer, options, from);
 }
 

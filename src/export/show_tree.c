@@ -142,6 +142,7 @@ static void write_label(const struct shown_tree *tree, uint32_t number, struct b
 {
 	uint32_t frame = tree->calls.all[number].frame;
 	const struct function_row *row;
+	char room[FUNCTION_PLACE_BYTES];
 
 	if (frame == tree->functions.nr) {
 		buffer_text(buffer, "all");
@@ -157,7 +158,7 @@ static void write_label(const struct shown_tree *tree, uint32_t number, struct b
 	show_name(buffer, function_row_name(tree->profile, row));
 	if (tree->nodes[number].deepest > 1)
 		buffer_printf(buffer, " (calls itself, up to %" PRIu32 " deep)", tree->nodes[number].deepest);
-	show_dim(buffer, tree->options, function_row_place(tree->profile, row));
+	show_dim(buffer, tree->options, function_row_place(tree->profile, row, room));
 }
 
 static void write_line(struct shown_tree *tree, uint32_t number, uint32_t indent, bool forks, struct buffer *buffer)

@@ -38,12 +38,14 @@ struct svg {
 	double *x;		  /* by node: left edge as a share of all */
 	uint32_t max_depth;
 	bool is_difference;
+	struct buffer name;	  /* of the frame at hand, with its source file */
 	struct buffer lines;	  /* above the picture */
 	uint32_t nr_lines;
 };
 
 struct shown {
 	const char *name; /* NULL: a thread, whose number is tid */
+	const char *source; /* what stands in brackets behind it, or "" */
 	uint32_t kind, tid;
 };
 
@@ -59,14 +61,15 @@ static struct shown shown_of(const struct svg *svg, uint32_t node)
 	const char *name;
 
 	if (node == ROOT)
-		return (struct shown){ "all", KIND_ALL, 0 };
+		return (struct shown){ "all", "", KIND_ALL, 0 };
 	if (frame < svg->frames.nr_entries)
-		return (struct shown){ frame_entry_name(svg->profile, &svg->frames.entries[frame]), svg->frames.entries[frame].kind, 0 };
+		return (struct shown){ frame_entry_name(svg->profile, &svg->frames.entries[frame]), frame_entry_source(svg->profile, &svg->frames.entries[frame]),
+				       svg->frames.entries[frame].kind, 0 };
 	frame -= svg->frames.nr_entries;
 	if (frame >= nr_strings)
-		return (struct shown){ NULL, KIND_THREAD, frame - nr_strings };
+		return (struct shown){ NULL, "", KIND_THREAD, frame - nr_strings };
 	name = profile_string_text(svg->profile, frame);
-	return (struct shown){ *name ? name : "[no name]", KIND_PROCESS, 0 };
+	return (struct shown){ *name ? name : "[no name]", "", KIND_PROCESS, 0 };
 }
 
 static int add_sample(struct svg *svg, const struct profile_sample *sample, bool threads, uint32_t *ret_node)
@@ -128,6 +131,8 @@ static int order_nodes(const void *left, const void *right, void *arg)
 	shown_b = shown_of(svg, b);
 	if (shown_a.name && shown_b.name)
 		by = strcmp(shown_a.name, shown_b.name);
+	if (!by)
+		by = strcmp(shown_a.source, shown_b.source);
 	if (!by)
 		by = (shown_a.tid > shown_b.tid) - (shown_a.tid < shown_b.tid);
 	return by ? by : (int)shown_a.kind - (int)shown_b.kind;
@@ -206,6 +211,12 @@ static void write_colour(struct svg *svg, uint32_t node, struct shown shown)
 		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(205 + 50 * a), (int)(60 + 140 * b), (int)(40 * a));
 	else if (shown.kind == FRAME_KERNEL)
 		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(110 + 40 * a), (int)(170 + 50 * b), (int)(215 + 30 * a));
+	else if (shown.kind == FRAME_PYTHON)
+		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(90 + 50 * a), (int)(180 + 45 * b), (int)(80 + 40 * a));
+	else if (shown.kind == FRAME_PHP)
+		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(180 + 30 * a), (int)(130 + 40 * b), (int)(210 + 35 * a));
+	else if (shown.kind == FRAME_PERL)
+		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(40 + 50 * a), (int)(175 + 40 * b), (int)(170 + 40 * a));
 	else
 		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(205 + 25 * a), (int)(205 + 25 * a), (int)(200 + 20 * a));
 }
@@ -214,6 +225,15 @@ static void write_name(struct svg *svg, struct shown shown, uint32_t max_columns
 {
 	char thread[24];
 
+	if (*shown.source) {
+		svg->name.size = 0;
+		buffer_printf(&svg->name, "%s (%s)", shown.name, shown.source);
+		if (svg->name.err)
+			svg->buffer->err = svg->name.err;
+		else
+			svg_text(svg->buffer, svg->name.data, max_columns);
+		return;
+	}
 	snprintf(thread, sizeof(thread), "thread %" PRIu32, shown.tid);
 	svg_text(svg->buffer, shown.name ? shown.name : thread, max_columns);
 }
@@ -323,6 +343,7 @@ static void svg_done(struct svg *svg)
 {
 	frame_list_done(&svg->frames);
 	call_nodes_done(&svg->nodes);
+	buffer_done(&svg->name);
 	buffer_done(&svg->lines);
 	free(svg->sorted);
 	free(svg->depth);
@@ -337,6 +358,7 @@ int write_svg(const struct profile *profile, const struct export_options *option
 		.buffer = buffer,
 		.profile = profile,
 		.is_difference = is_difference(profile),
+		.name = BUFFER_INIT(buffer->max),
 		.lines = BUFFER_INIT(buffer->max),
 	};
 	uint32_t height;

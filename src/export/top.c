@@ -10,10 +10,12 @@
 
 static void write_line(const struct profile *profile, const struct function_row *row, int64_t all, struct buffer *buffer)
 {
+	char room[FUNCTION_PLACE_BYTES];
+
 	buffer_printf(buffer, "%7.2f %% %7.2f %%  ", 100.0 * (double)row->self / (double)all, 100.0 * (double)row->total / (double)all);
 	plain_text(buffer, function_row_name(profile, row), ';');
 	buffer_text(buffer, "  ");
-	plain_text(buffer, function_row_place(profile, row), ';');
+	plain_text(buffer, function_row_place(profile, row, room), ';');
 	while (buffer->size && buffer->data[buffer->size - 1] == ' ')
 		buffer->size--;
 	buffer_text(buffer, "\n");

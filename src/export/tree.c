@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/u64_map.h"
+#include "export/frame_source.h"
 
 #define MIN_ROOM 64
 #define MAX_ROOM (UINT32_MAX / 4)
@@ -59,13 +60,12 @@ static uint32_t location_frame(struct builder *builder, uint32_t number)
 {
 	const struct profile_location *location = profile_location_at(builder->profile, number);
 	const struct profile_function *function = profile_function_at(builder->profile, location->function);
-	struct tree_frame frame = { .name = function->name, .path = PROFILE_EMPTY_STRING, .kind = location->kind };
+	struct tree_frame frame = { .name = function->name, .path = frame_path(builder->profile, location), .kind = location->kind,
+				    .start_line = frame_start_line(builder->profile, location) };
 	uint32_t added;
 
 	if (builder->frame_of[number])
 		return builder->frame_of[number] - 1;
-	if (location->mapping != PROFILE_NONE)
-		frame.path = profile_mapping_at(builder->profile, location->mapping)->path;
 	added = add_frame(builder, frame);
 	if (added == PROFILE_NONE)
 		return PROFILE_NONE;

@@ -9,8 +9,9 @@ enum { TREE_ALL = FRAME_KIND_COUNT, TREE_PROCESS, TREE_THREAD };
 
 struct tree_frame {
 	uint32_t name; /* a string; of TREE_THREAD: the tid */
-	uint32_t path; /* a string: of the mapped file, "" without one */
+	uint32_t path; /* a string: frame_path; "" without one */
 	uint32_t kind; /* enum frame_kind or one of the above */
+	uint32_t start_line; /* frame_start_line */
 };
 
 struct tree_source { /* of a frame, where one of its locations knows it */

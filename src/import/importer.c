@@ -48,7 +48,29 @@ enum frame_kind import_kind_of(const char *name, size_t size)
 		if (is_mark(name, size, stop_mark((enum sonde_stop)i)))
 			return FRAME_MARK;
 	}
+	for (int i = 0; i < SONDE_RUNTIME_STOP_COUNT; i++) {
+		if (is_mark(name, size, runtime_stop_mark((enum sonde_runtime_stop)i)))
+			return FRAME_MARK;
+	}
 	return FRAME_NATIVE;
+}
+
+enum frame_kind import_kind_of_file(const char *file, size_t size)
+{
+	static const struct {
+		const char *suffix;
+		enum frame_kind kind;
+	} suffixes[] = { { ".py", FRAME_PYTHON }, { ".php", FRAME_PHP }, { ".pl", FRAME_PERL }, { ".pm", FRAME_PERL } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		size_t suffix = strlen(suffixes[i].suffix);
+
+		if (size > suffix && !memcmp(file + size - suffix, suffixes[i].suffix, suffix))
+			return suffixes[i].kind;
+	}
+	if (size > 7 && !memcmp(file, "<frozen", 7)) /* Python's own modules, and what it runs from elsewhere than a file */
+		return FRAME_PYTHON;
+	return is_text(file, size, "<string>") || is_text(file, size, "<stdin>") ? FRAME_PYTHON : FRAME_NATIVE;
 }
 
 static bool is_named(const struct profile *profile, uint32_t location, const char *name, size_t size, enum frame_kind kind)

@@ -55,6 +55,8 @@ MUST_CHECK int read_otlp_json(struct importer *importer);
 
 /* A text of the file as a string of the profile; NULs become '?'. PROFILE_NONE: no memory. */
 uint32_t import_string(struct importer *importer, const void *text, size_t size);
+/* What a frame without address and mapping is by the name of its source file: one that an interpreter runs, else FRAME_NATIVE. */
+enum frame_kind import_kind_of_file(const char *file, size_t size);
 /* A frame of which only the name is known, or also the pc (else 0). PROFILE_NONE: no memory. */
 uint32_t import_named(struct importer *importer, const char *name, size_t size, enum frame_kind kind);
 /* The function of an address of which no name is known: its file (a string) in brackets. PROFILE_NONE: no memory. */

@@ -179,6 +179,21 @@ static int read_line(struct otlp_reader *reader, struct reader message, struct p
 	return add_line(reader, &location);
 }
 
+/* FRAME_NATIVE: it is none that an interpreter runs. */
+static enum frame_kind interpreted_kind(const char *type)
+{
+	static const struct {
+		const char *type;
+		enum frame_kind kind;
+	} types[] = { { "cpython", FRAME_PYTHON }, { "php", FRAME_PHP }, { "perl", FRAME_PERL } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (!strcmp(type, types[i].type))
+			return types[i].kind;
+	}
+	return FRAME_NATIVE;
+}
+
 struct location_head {
 	uint64_t mapping, address, nr_lines;
 	uint32_t type; /* string */
@@ -208,6 +223,7 @@ static int read_location(struct otlp_reader *reader, struct reader message)
 	const struct otlp_mapping *mapping;
 	struct location_head head = { 0 };
 	struct protobuf_field field;
+	enum frame_kind interpreted;
 	uint64_t nr_left;
 	int err = at ? 0 : -ENOMEM;
 
@@ -223,10 +239,13 @@ static int read_location(struct otlp_reader *reader, struct reader message)
 		location.kind = FRAME_KERNEL;
 	else
 		location.mapping = mapping->number;
+	interpreted = interpreted_kind(profile_string_text(reader->importer->profile, head.type));
+	if (interpreted != FRAME_NATIVE) /* what others write as its address is a place in the interpreter's code */
+		location = (struct profile_location){ .mapping = PROFILE_NONE, .kind = interpreted };
 	at->first_line = reader->lines.nr;
 	nr_left = head.nr_lines;
 	while (!err && protobuf_next(&message, &field)) {
-		location.is_inlined = nr_left > 1;
+		location.is_inlined = nr_left > 1 && interpreted == FRAME_NATIVE;
 		if (field.number == LOCATION_LINES && nr_left--)
 			err = read_line(reader, field.bytes, location);
 	}

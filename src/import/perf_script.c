@@ -251,6 +251,8 @@ static enum frame_kind kind_of(const struct frame *frame)
 		is_kernel = true;
 	if (is_kernel || (frame->pc >= PROFILE_KERNEL_KADDR && !is(dso, "[vsyscall]")))
 		return FRAME_KERNEL;
+	if (!frame->pc && size_of(frame->name) && import_kind_of_file(dso.pos, size_of(dso)) != FRAME_NATIVE)
+		return import_kind_of_file(dso.pos, size_of(dso));
 	return frame->pc ? FRAME_NATIVE : import_kind_of(frame->name.pos, size_of(frame->name));
 }
 
@@ -277,6 +279,8 @@ static int make_location(struct importer *importer, const struct frame *frame, u
 	function.name = function.system_name = frame_name(importer, frame);
 	if (frame->file.pos)
 		function.file = import_string(importer, frame->file.pos, size_of(frame->file));
+	else if (frame_is_interpreted(location.kind))
+		function.file = import_string(importer, frame->dso.pos, size_of(frame->dso));
 	location.function = function.name == PROFILE_NONE || function.file == PROFILE_NONE ? PROFILE_NONE : profile_function(importer->profile, &function);
 	if (location.function == PROFILE_NONE)
 		return -ENOMEM;

@@ -96,8 +96,17 @@ static int add_line(struct pprof_reader *reader, const struct profile_location *
 	return reader->lines[reader->nr_lines++] == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* One function at the address. */
-static int read_line(struct pprof_reader *reader, struct reader message, struct profile_location location)
+/* profile.proto knows no kinds: a function alone, without address and mapping, is one that an interpreter runs when its source file says so. */
+static void take_interpreted(const struct profile *profile, struct profile_location *location)
+{
+	const char *file = profile_string_text(profile, profile_function_at(profile, location->function)->file);
+
+	if (!location->pc && location->mapping == PROFILE_NONE && location->kind == FRAME_NATIVE)
+		location->kind = import_kind_of_file(file, strlen(file));
+}
+
+/* One function at the address; or the only one. */
+static int read_line(struct pprof_reader *reader, struct reader message, struct profile_location location, bool is_alone)
 {
 	struct protobuf_field field;
 	uint64_t function = 0;
@@ -115,6 +124,8 @@ static int read_line(struct pprof_reader *reader, struct reader message, struct 
 	if (!id_table_find(&reader->functions, function, &location.function))
 		return pprof_bad(reader, message.end, "a location names a function that is not there");
 	import_kind_by_name(reader->importer, &location);
+	if (is_alone)
+		take_interpreted(reader->importer->profile, &location);
 	return add_line(reader, &location);
 }
 
@@ -170,7 +181,7 @@ int pprof_read_location(struct pprof_reader *reader, struct reader message)
 	while (!err && protobuf_next(&message, &field)) {
 		location.is_inlined = nr_left > 1;
 		if (field.number == LOCATION_LINE && nr_left--)
-			err = read_line(reader, field.bytes, location);
+			err = read_line(reader, field.bytes, location, head.nr_lines == 1);
 	}
 	if (!err && !head.nr_lines) {
 		location.is_inlined = 0;

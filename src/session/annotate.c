@@ -135,6 +135,8 @@ static int open_sampled(const struct annotator *annotator, const struct annotate
 
 	if (place->kind == FRAME_KERNEL)
 		return diag_errno(diag, ENOENT, "the kernel's code is in no file");
+	if (frame_is_interpreted(place->kind))
+		return diag_errno(diag, ENOENT, "an interpreter runs it: it has no instructions of its own");
 	if (place->kind != FRAME_NATIVE)
 		return diag_errno(diag, ENOENT, "it is no function");
 	if (!place->has_mapping || *path != '/')

@@ -23,6 +23,8 @@ struct place { /* what a location is made of; name NULL ends a list */
 #define KERNEL(name, pc) { name, NULL, "", KERNEL_KADDR + (pc), (pc) & 0xff, FRAME_KERNEL, 0, NULL, 0, 0, 0 }
 #define MARK(name, kind) { name, NULL, "", 0, 0, kind, 0, NULL, 0, 0, 0 }
 #define SOURCE(name, pc, off, file, line, start_line, is_inlined) { name, WORKER, pc, off, FRAME_NATIVE, 0, file, line, start_line, is_inlined }
+#define RUN(name, file, line, start_line, kind) { name, NULL, "", 0, 0, kind, 0, file, line, start_line, 0 }
+#define PYTHON(name, file, line, start_line) RUN(name, file, line, start_line, FRAME_PYTHON)
 #define END { NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, 0 }
 
 #define LONG_NAME_CHARS 1000
@@ -112,6 +114,17 @@ static const struct place inlined_elsewhere[] = { SOURCE("main.square", 0x404189
 						  SOURCE("main.shade", 0x404189, 0x89, "/src/shade.go", 35, 30, 0),
 						  SOURCE("main.main", 0x404256, 0x56, "/src/shade.go", 45, 40, 0), END };
 
+/* What interpreters run, between native frames: functions of one name in two files and at two first lines, files whose names say no language, and a part that was left out. */
+static const struct place python[] = { NATIVE("bisect", LIBC, LIBC_PC + 0x3311), PYTHON("find", "/srv/app/models.py", 14, 12), PYTHON("find", "/srv/app/models.py", 44, 42),
+				       NATIVE("list_sort", WORKER, 0x405123), PYTHON("<module>", "/srv/app/views/__init__.py", 3, 1),
+				       PYTHON("_call_with_frames_removed", "<frozen importlib._bootstrap>", 241, 233),
+				       MARK("[python: frames left out]", FRAME_MARK), PYTHON("<module>", "/srv/app/main.py", 9, 1), NATIVE("Py_RunMain", WORKER, 0x405234), END };
+static const struct place python_elsewhere[] = { PYTHON("find", "/srv/app/models.py", 15, 12), PYTHON("<module>", "/srv/old/main.py", 0, 1),
+						 NATIVE("Py_RunMain", WORKER, 0x405234), END };
+static const struct place other_runtimes[] = { RUN("App\\Http\\Kernel::handle", "/var/www/index;1.php", 20, 18, FRAME_PHP), RUN("{main}", "", 0, 0, FRAME_PHP),
+					       NATIVE("php_execute_scripts", WORKER, 0x405345), RUN("List::Util::first", "/usr/share/perl/List/Util.pm", 7, 5, FRAME_PERL),
+					       RUN("<b>main</b>", "run.pl", 3, 0, FRAME_PERL), NATIVE("perl_run", WORKER, 0x405456), END };
+
 static const struct made_up_sample samples[] = {
 	{ "worker", spin, NULL, 100, 100, 0, 30 },
 	{ "worker", spin_elsewhere, NULL, 100, 101, 1, 12 },
@@ -131,6 +144,9 @@ static const struct made_up_sample samples[] = {
 	{ "", spin, kernel_read, 501, 501, 0, 1 },
 	{ "gopher", inlined, NULL, 700, 701, 1, 10 },
 	{ "gopher", inlined_elsewhere, NULL, 700, 702, 0, 4 },
+	{ "python3", python, kernel_read, 800, 800, 0, 11 },
+	{ "python3", python_elsewhere, NULL, 800, 801, 1, 2 },
+	{ "php", other_runtimes, NULL, 801, 801, 1, 6 },
 };
 
 static void fill_account(struct account *account)
@@ -375,20 +391,20 @@ struct profile *made_up_threads_profile(void)
 {
 	static const struct made_up_sample threads[] = { { "gopher", inlined, NULL, 700, 700, 1, 1 },
 							 { "worker 2", reads, kernel_read, 700, 701, 0, 1 },
-							 { "deep", truncated, NULL, 300, 300, 0, 1 } };
+							 { "deep", truncated, NULL, 300, 300, 0, 1 }, { "python3", python, kernel_read, 800, 800, 0, 1 } };
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
 
 	if (!profile)
 		return NULL;
 	fill_account(profile_account(profile));
 	for (uint32_t i = 0; i < 24; i++) {
-		const struct made_up_sample *from = &threads[i % 3];
+		const struct made_up_sample *from = &threads[i % ARRAY_SIZE(threads)];
 		struct profile_sample sample = { .tgid = from->tgid, .tid = from->tid, .cpu = from->cpu, .values = { 1 } };
 
-		sample.user_stack = add_stack(profile, i % 6 ? from->user : inlined_elsewhere);
+		sample.user_stack = add_stack(profile, i % 8 ? from->user : inlined_elsewhere);
 		sample.kernel_stack = add_stack(profile, from->kernel);
 		sample.comm = profile_string(profile, from->comm);
-		sample.labels = i % 4 ? PROFILE_NO_LABELS : made_up_labels(profile, i);
+		sample.labels = i % 5 ? PROFILE_NO_LABELS : made_up_labels(profile, i);
 		sample.time_ns = profile_account(profile)->start_unix_ns + (i / 3 + (i > 12 ? 10 : 0)) * TICK_NS + i % 3 * 1000;
 		if (profile_add(profile, &sample))
 			return NULL;

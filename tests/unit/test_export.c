@@ -236,7 +236,8 @@ static struct profile *turned(const struct profile *from)
 				struct profile_function function = *profile_function_at(from, location.function);
 
 				function.name = profile_string(to, profile_string_text(from, function.name));
-				function.system_name = function.file = 0;
+				function.file = profile_string(to, profile_string_text(from, function.file));
+				function.system_name = 0;
 				location.function = profile_function(to, &function);
 				location.mapping = PROFILE_NONE;
 				locations[j] = profile_location(to, &location);

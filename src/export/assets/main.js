@@ -191,13 +191,18 @@ class Viewer {
 		return file + (from ? `:${from}${to > from ? `–${to}` : ''}` : profile.frameLine[frame] ? `:${profile.frameLine[frame]}` : '');
 	}
 
+	// The mapped file. Of what an interpreter runs it is the source, which stands there with its line.
+	path(tree, node) {
+		return INTERPRETED.includes(tree.kind(node)) ? '' : tree.profile.framePath[tree.frame[node]];
+	}
+
 	selected(graph, node) {
 		if (!graph.tree || graph !== this.current())
 			return;
 		const tree = graph.tree, isOne = node >= 0;
 
 		$('details-name').textContent = isOne ? short(tree.name(node)) : '';
-		$('details-text').textContent = isOne ? [this.describe(tree, node), kindOf(tree.kind(node)).label, tree.profile.framePath[tree.frame[node]],
+		$('details-text').textContent = isOne ? [this.describe(tree, node), kindOf(tree.kind(node)).label, this.path(tree, node),
 			this.source(tree, node)].filter(Boolean).join('  ·  ') : 'Select a frame: click, or arrow keys and Enter. ? shows all keys.';
 		$('details-sandwich').disabled = !isOne || !node;
 		$('back').disabled = !graph.history.length;
@@ -211,7 +216,7 @@ class Viewer {
 		if (node < 0)
 			return;
 		tip.replaceChildren(element('b', short(tree.name(node))), element('span', this.describe(tree, node)));
-		for (const text of [tree.profile.framePath[tree.frame[node]], this.source(tree, node), kindOf(tree.kind(node)).label])
+		for (const text of [this.path(tree, node), this.source(tree, node), kindOf(tree.kind(node)).label])
 			if (text)
 				tip.append(element('span', short(text)));
 		tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;

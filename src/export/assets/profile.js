@@ -18,15 +18,17 @@ class Profile {
 	}
 
 	readFrames(frames, strings) {
-		const nameOf = (name, kind) => {
+		const nameOf = (name, kind, file) => {
 			if (kind === 'all')
 				return 'all';
-			return kind === 'thread' ? `thread ${name}` : strings[name] || '(no name)';
+			if (kind === 'thread')
+				return `thread ${name}`;
+			return (strings[name] || '(no name)') + (INTERPRETED.includes(kind) && file ? ` (${file.slice(file.lastIndexOf('/', file.length - 2) + 1)})` : '');
 		};
 
 		this.nrFrames = frames.name.length;
 		this.frameKind = Uint8Array.from(frames.kind);
-		this.frameName = frames.name.map((name, i) => nameOf(name, this.kinds[frames.kind[i]]));
+		this.frameName = frames.name.map((name, i) => nameOf(name, this.kinds[frames.kind[i]], strings[frames.path[i]]));
 		this.framePath = frames.path.map(path => strings[path]);
 		this.frameFile = frames.file.map(file => strings[file]);
 		this.frameLine = frames.line;

@@ -73,6 +73,10 @@ class Report {
 		pair('Filtered', this.reasons(account.filtered) || 'none');
 		pair('Lost', this.reasons(account.dropped) || 'none');
 		pair('User stacks', `${count.format(account.stopped.complete)} complete; cut short: ${this.reasons(account.stopped, 'complete') || 'none'}`);
+		if (account.runtimes.length || Number(account.nr_frames_unnamed))
+			pair('Runtimes', `${account.runtimes.map(({ name, version, nr_processes: nr }) => `${name} ${version}`.trim() + ` (${plural(nr, 'process', 'processes')})`)
+				.join(', ')}; stacks: ${count.format(account.runtime_stopped.complete)} complete; cut short: ` +
+				`${this.reasons(account.runtime_stopped, 'complete') || 'none'}; ${plural(account.nr_frames_unnamed, 'frame')} without a name`);
 		pair('Missed', `${plural(account.missed_user, 'user stack')}, ${plural(account.missed_kernel, 'kernel stack')}; ` +
 			`${count.format(account.missed_full)} because the store was full`);
 		pair('Audit', Number(account.audited) ? `${plural(account.audited, 'stack')} unwound once more by libdw: ${count.format(account.audit_agreed)} agree, ` +
