@@ -40,6 +40,17 @@ def stacks_of(profile):
 	return [(s, names_of(profile, s["kernel_stack"]) + names_of(profile, s["user_stack"])) for s in profile["samples"]]
 
 
+def shown_of(profile, sample):
+	"""The names as they are written where a frame is one text: what an interpreter runs has its source file behind."""
+	shown = []
+	for stack in (sample["kernel_stack"], sample["user_stack"]):
+		for frame in (profile["frames"][place] for place in ([] if stack is None else profile["stacks"][stack])):
+			function = profile["functions"][frame["function"]]
+			file = os.path.basename(function["file"]) if frame["kind"] in ("python", "php", "perl") else ""
+			shown.append((function["name"] or "[unknown]") + (" (%s)" % file if file else "")) # no name: no empty frame
+	return shown
+
+
 def plain(name):
 	return re.sub("[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]", "?", name)
 
@@ -169,8 +180,8 @@ def inferno_reads_every_line():
 				stack, _, count = line.rstrip("\n").rpartition(" ")
 				totals[stack] += int(count)
 		want = collections.Counter()
-		for sample, names in stacks_of(profile):
-			frames = ([sample["comm"]] if sample["comm"] else []) + [name or "[unknown]" for name in reversed(names)] # no name: no empty frame
+		for sample in profile["samples"]:
+			frames = ([sample["comm"]] if sample["comm"] else []) + shown_of(profile, sample)[::-1]
 			want[";".join(plain(frame).replace(";", ":") for frame in frames)] += sample["values"][0]
 		check_equal(totals, want, "folded lines against the JSON")
 		status, out, err = run([inferno_tool(), "--minwidth", "0", os.path.join(made(which), "profile.folded")])

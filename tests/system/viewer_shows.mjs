@@ -22,7 +22,7 @@ await all(async () => {
 
 		for (const fact of ['made-up: cpu-clock at 49 Hz', '2 CPUs', '10 s', 'Linux 6.1.0-made-up'])
 			assert.ok(head.includes(fact), head);
-		for (const [term, value] of [['samples', 109], ['filtered', 881], ['lost', 3], ['stacks missed', 7], ['stacks cut', 6]])
+		for (const [term, value] of [['samples', 128], ['filtered', 881], ['lost', 3], ['stacks missed', 7], ['stacks cut', 6]])
 			assert.match(tallies, new RegExp(`${term}\\s+${value}\\b|\\b${value}\\s+${term}`));
 		assert.match(await text('notes'), /sampled cpu-clock <b>instead<\/b>/);
 		assert.equal(await tab.locator('#notes b').count(), 0);
@@ -32,7 +32,7 @@ await all(async () => {
 		assert.ok(await tab.isHidden('#account'));
 	});
 	await check('sums of the tree are those of the account', async () => {
-		assert.equal(await tab.evaluate(() => viewer.tree.total[0]), 109);
+		assert.equal(await tab.evaluate(() => viewer.tree.total[0]), 128);
 		assert.equal(await tab.evaluate(() => Math.max(...Array.from(viewer.tree.parent, (p, i) => i ? viewer.tree.end(i) - viewer.tree.end(p) : 0))), 0);
 	});
 	await check('hostile names are shown as the texts they are', async () => {
@@ -45,7 +45,7 @@ await all(async () => {
 
 		await tab.mouse.move(x, y);
 		assert.equal(await tab.textContent('#tip b'), '<script>alert(1)</script>');
-		assert.match(await text('tip'), /9 samples, 8\.3 %, 184 ms.*\/usr\/bin\/worker/);
+		assert.match(await text('tip'), /9 samples, 7\.0 %, 184 ms.*\/usr\/bin\/worker/);
 		assert.equal(await tab.locator('#tip script').count(), 0);
 	});
 	await check('a name of a megabyte, an empty one and markup do no harm in any view', async () => {
@@ -57,9 +57,26 @@ await all(async () => {
 			}
 			assert.ok((await tab.evaluate(() => document.querySelector('main').textContent)).length < 50000, name.slice(0, 20));
 			assert.equal(await tab.locator('main img, main script').count(), 0);
-			assert.equal(await tab.evaluate(() => viewer.tree.total[0]), 109);
+			assert.equal(await tab.evaluate(() => viewer.tree.total[0]), 128);
 		}
 		await open(small);
+	});
+	await check('what an interpreter runs has its file in its name, and a colour and a switch of its language', async () => {
+		const names = await tab.evaluate(() => viewer.profile.frameName);
+
+		for (const name of ['<module> (main.py)', '<module> (__init__.py)', '<lambda> (<string>)', '{main}', 'List::Util::first (Util.pm)', '<b>main</b> (run.pl)', 'Py_RunMain'])
+			assert.ok(names.includes(name), `${name} is not among ${names}`);
+		assert.equal(names.filter(name => name === 'find (models.py)').length, 2); // one at line 12, one at 42
+		assert.match(await text('legend'), /native.*kernel.*cut stack.*Python.*PHP.*Perl/);
+		assert.equal(new Set(await Promise.all(['<module> (__init__.py)', 'Py_RunMain', 'php_execute_scripts', '<b>main</b> (run.pl)'].map(colour))).size, 4);
+		const { x, y } = await place('<module> (__init__.py)');
+
+		await tab.mouse.move(x, y);
+		assert.match(await text('tip'), /<module> \(__init__\.py\)11 samples.*%.*ms\/srv\/app\/views\/__init__\.py:3Python/);
+		await tab.mouse.move(0, 0);
+		await tab.click('#more');
+		assert.match(await text('account'), /python 3\.11\.2 \(1 process\), perl 5\.36\.0 \(2 processes\); stacks: 15 complete; cut short: 4 truncated; 2 frames without a name/);
+		await tab.click('#more');
 	});
 	await check('the details tell the source and its lines', async () => {
 		const { x, y } = await place('main.square');
@@ -186,10 +203,10 @@ await all(async () => {
 			viewer.load(data);
 		});
 		await settled();
-		assert.deepEqual(await tab.evaluate(() => [viewer.tree.total[0], viewer.tree.width[0]]), [-109, 109]);
+		assert.deepEqual(await tab.evaluate(() => [viewer.tree.total[0], viewer.tree.width[0]]), [-128, 128]);
 		const { x, y } = await place('gopher');
 
 		await tab.mouse.move(x, y);
-		assert.match(await text('tip'), /-14 samples, 12\.8 %/);
+		assert.match(await text('tip'), /-14 samples, 10\.9 %/);
 	});
 });

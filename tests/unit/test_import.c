@@ -210,6 +210,84 @@ static void test_otlp_json(void **state)
 	assert_true(profile_account_of(profile)->start_unix_ns == 1700000000000000001);
 }
 
+/* One sample of these frames, leaf first. */
+static struct profile *of_frames(const struct profile_location *frames, const char *const *files, uint32_t nr)
+{
+	struct profile *profile = profile_new();
+	struct profile_sample sample = { .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .values = { 1 } };
+	uint32_t locations[8];
+
+	assert_true(profile && nr <= ARRAY_SIZE(locations));
+	for (uint32_t i = 0; i < nr; i++) {
+		struct profile_function function = { .name = profile_string(profile, "f"), .system_name = profile_string(profile, "f"), .file = profile_string(profile, files[i]) };
+		struct profile_location location = frames[i];
+
+		location.mapping = PROFILE_NONE;
+		location.function = profile_function(profile, &function);
+		locations[i] = profile_location(profile, &location);
+	}
+	sample.user_stack = profile_stack(profile, locations, nr);
+	assert_int_equal(profile_add(profile, &sample), 0);
+	return profile;
+}
+
+static void check_kinds(const struct profile *profile, const uint32_t *kinds, uint32_t nr_kinds)
+{
+	uint32_t nr;
+	const uint32_t *stack = profile_stack_at(profile, profile_sample_at(profile, 0)->user_stack, &nr);
+
+	assert_int_equal(nr, nr_kinds);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct profile_location *at = profile_location_at(profile, stack[i]);
+
+		assert_int_equal(at->kind, kinds[i]);
+		if (frame_is_interpreted(at->kind))
+			assert_true(!at->pc && !at->elf_vaddr && at->mapping == PROFILE_NONE && !at->is_inlined);
+	}
+}
+
+/* Where a format says what runs a frame, that counts; pprof and perf say it by the source file, and only where there is no address. */
+static void test_what_interpreters_run(void **state)
+{
+	static const struct profile_location frames[] = { { .kind = FRAME_PERL, .line = 7 }, { .kind = FRAME_PYTHON, .line = 3 }, { .kind = FRAME_PYTHON }, { .kind = FRAME_PHP },
+							  { .kind = FRAME_NATIVE, .pc = 0x1000 }, { .kind = FRAME_NATIVE }, { .kind = FRAME_PHP } };
+	static const char *const files[] = { "/lib/A.pm", "/a b.py", "<frozen os>", "a.php", "a.py", "a.rb", "a.inc" };
+	static const uint32_t all[] = { FRAME_PERL, FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP, FRAME_NATIVE, FRAME_NATIVE, FRAME_PHP };
+	static const uint32_t sure[] = { FRAME_PERL, FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP, FRAME_NATIVE, FRAME_NATIVE, FRAME_NATIVE };
+	static const struct {
+		enum export_format format;
+		const uint32_t *kinds;
+	} ways[] = { { EXPORT_JSON, all }, { EXPORT_OTLP_PROTOBUF, all }, { EXPORT_OTLP_JSON, all }, { EXPORT_PPROF, sure }, { EXPORT_PERF_SCRIPT, sure } };
+	CLEANUP(profile_freep) struct profile *profile = of_frames(frames, files, ARRAY_SIZE(frames));
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		struct buffer written = write_as(profile, ways[i].format);
+		CLEANUP(profile_freep) struct profile *again = read_back(&written);
+
+		check_kinds(again, ways[i].kinds, ARRAY_SIZE(frames));
+		buffer_done(&written);
+	}
+}
+
+/* As other profilers write it: the place in the code as address, a mapping, several functions. perf's own names of Python's functions are symbols. */
+static void test_interpreters_of_others(void **state)
+{
+	static const char otlp[] =
+		"{\"dictionary\": {\"stringTable\": [\"\", \"samples\", \"count\", \"f\", \"profile.frame.type\", \"cpython\", \"/bin/python3\"], \"linkTable\": [{}],"
+		" \"mappingTable\": [{}, {\"memoryLimit\": 4096, \"filenameStrindex\": 6}], \"functionTable\": [{}, {\"nameStrindex\": 3}],"
+		" \"locationTable\": [{}, {\"mappingIndex\": 1, \"address\": 77, \"lines\": [{\"functionIndex\": 1, \"line\": 2}, {\"functionIndex\": 1, \"line\": 9}],"
+		" \"attributeIndices\": [1]}], \"stackTable\": [{}, {\"locationIndices\": [1]}], \"attributeTable\": [{}, {\"keyStrindex\": 4, \"value\": {\"stringValue\": \"cpython\"}}]},"
+		" \"resourceProfiles\": [{\"scopeProfiles\": [{\"profiles\": [{\"sampleType\": {\"typeStrindex\": 1, \"unitStrindex\": 2},"
+		" \"samples\": [{\"stackIndex\": 1, \"values\": [5]}]}]}]}]}";
+	static const char perf[] = "python3 7 1.5: 1 cycles: \n\t7f00aa py::main:/a.py (/tmp/perf-7.map)\n\t40aa _start (/bin/python3)\n\n";
+	struct buffer texts[] = { { .data = (char *)otlp, .size = sizeof(otlp) - 1 }, { .data = (char *)perf, .size = sizeof(perf) - 1 } };
+	CLEANUP(profile_freep) struct profile *from_otlp = read_back(&texts[0]);
+	CLEANUP(profile_freep) struct profile *from_perf = read_back(&texts[1]);
+
+	check_kinds(from_otlp, (const uint32_t[]){ FRAME_PYTHON, FRAME_PYTHON }, 2);
+	check_kinds(from_perf, (const uint32_t[]){ FRAME_NATIVE, FRAME_NATIVE }, 2);
+}
+
 /* In pprof it is the mapping that says what is the kernel's, also where no address is known. */
 static void test_kernel_without_addresses(void **state)
 {
@@ -419,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_pprof_settles),	  cmocka_unit_test(test_folded_of_others),   cmocka_unit_test(test_losses_are_told),
 		cmocka_unit_test(test_deep_stack),	  cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_gunzip),
 		cmocka_unit_test(test_detect), cmocka_unit_test(test_otlp_json), cmocka_unit_test(test_kernel_without_addresses),
+		cmocka_unit_test(test_what_interpreters_run), cmocka_unit_test(test_interpreters_of_others),
 		cmocka_unit_test(test_pprof_stacks_and_ticks),
 	};
 

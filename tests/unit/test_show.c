@@ -133,6 +133,65 @@ static void test_by(void **state)
 	assert_int_equal(show_by_name("moon", &diag, &by), -EINVAL);
 }
 
+static uint32_t run_by(struct profile *profile, const char *name, const char *file, uint32_t start_line, uint32_t line, uint32_t kind)
+{
+	struct profile_function function = { .name = profile_string(profile, name), .system_name = profile_string(profile, name), .file = profile_string(profile, file),
+					     .line = start_line };
+	struct profile_location location = { .function = profile_function(profile, &function), .mapping = PROFILE_NONE, .kind = kind, .line = line };
+
+	return profile_location(profile, &location);
+}
+
+/* Functions of one name in two files, and at two first lines, are their own; lines of calls tell none apart. */
+static struct profile *of_python(void)
+{
+	struct profile *profile = ten();
+	const uint32_t frames[] = { run_by(profile, "get", "/app/a.py", 10, 12, FRAME_PYTHON), run_by(profile, "get", "/app/a.py", 10, 11, FRAME_PYTHON),
+				    run_by(profile, "get", "/app/a.py", 20, 22, FRAME_PYTHON), run_by(profile, "get", "/app/b.py", 10, 12, FRAME_PYTHON),
+				    run_by(profile, "[python: frames left out]", "", 0, 0, FRAME_MARK), run_by(profile, "{main}", "", 0, 0, FRAME_PHP) };
+	struct profile_sample sample = { .tgid = 40, .tid = 40, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .comm = profile_string(profile, "py") };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		sample.user_stack = profile_stack(profile, (const uint32_t[]){ frames[i], frames[4], frames[3] }, 3);
+		sample.values[0] = i + 1;
+		assert_int_equal(profile_add(profile, &sample), 0);
+	}
+	return profile;
+}
+
+static void test_interpreted(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = of_python();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+	CLEANUP(annotation_done) struct annotation annotation = { 0 };
+	struct diag diag = { 0 };
+
+	assert_int_equal(show_top(profile, &(struct show_options){ .max_lines = 7 }, &buffer), 0);
+	check_text(&buffer, "samples: 31 in all\n"
+			    "      SELF     TOTAL         SELF  FUNCTION\n"
+			    "   22.58 %   22.58 %            7  spin  app\n"
+			    "   19.35 %   19.35 %            6  {main}\n"
+			    "   16.13 %   67.74 %            5  [python: frames left out]\n"
+			    "   12.90 %   67.74 %            4  get  b.py:10\n"
+			    "    9.68 %    9.68 %            3  get  a.py:10\n"
+			    "    9.68 %    9.68 %            3  get  a.py:20\n"
+			    "    6.45 %   25.81 %            2  work  app\n"
+			    "7 of 11 functions: 96.77 % of all (self)\n");
+	check_by(profile, SHOW_BY_FILE, "samples: 31 in all\n      SELF     TOTAL         SELF  FILE  (hottest function)\n"
+					"   29.03 %   32.26 %            9  /opt/app  (78 % spin)\n"
+					"   19.35 %   19.35 %            6  [no file]  (100 % {main})\n"
+					"   19.35 %   19.35 %            6  /app/a.py  (50 % get)\n"
+					"   16.13 %   67.74 %            5  [not known]  (100 % [python: frames left out])\n"
+					"   12.90 %   67.74 %            4  /app/b.py  (100 % get)\n"
+					"    3.23 %    3.23 %            1  [kernel]  (100 % sys_read)\n");
+	assert_int_equal(annotation_make(profile, "get", &diag, &annotation), 0);
+	assert_int_equal(annotation.nr_places, 3);
+	assert_int_equal(annotation.nr_addresses, 0);
+	assert_int_equal(annotation.nr_lines, 4);
+	assert_string_equal(profile_string_text(profile, annotation.places[0].path), "/app/b.py");
+	assert_int_equal(annotation.places[0].total, 21);
+}
+
 /* No byte that could drive a terminal, no line longer than the terminal, however hostile and long the names. */
 static void check_tame(const struct buffer *buffer, size_t max_columns)
 {
@@ -273,7 +332,7 @@ int main(void)
 		cmocka_unit_test(test_top),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_callers_and_callees),
-		cmocka_unit_test(test_by),
+		cmocka_unit_test(test_by), cmocka_unit_test(test_interpreted),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_instructions_have_their_own),
 		cmocka_unit_test(test_source),
