@@ -283,7 +283,7 @@ def chromium_shows_them():
 		skip("no chromium or no node")
 	release = os.path.join(npm("node-speedscope", "speedscope@" + SPEEDSCOPE), "dist", "release")
 	svgs = [path_of(which, "svg") for which in ("small", "big", "threads", "empty")]
-	files = [path_of("threads", "speedscope") + "=(300/300) (1/3)", path_of("threads", "perf") + "=pid: 700 tid: 700", path_of("small", "speedscope") + "=worker (100/100)",
+	files = [path_of("threads", "speedscope") + "=(300/300) (1/4)", path_of("threads", "perf") + "=pid: 700 tid: 700", path_of("small", "speedscope") + "=worker (100/100)",
 		path_of("threads", "cpuprofile") + "=profile.cpuprofile", path_of("heap", "speedscope") + "=heap: inuse_space"]
 	status, out, err = run(["node", os.path.join(ROOT, "tests", "system", "formats.mjs"), release, *svgs, "--", *files],
 		env={**os.environ, "SONDE_NODE_PATH": playwright_folder()})

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "export/annotation.h"
+#include "export/diff.h"
 #include "export/show.h"
 #include "small_profile.h"
 #include "symbolize/code_listing.h"
@@ -192,6 +193,29 @@ static void test_interpreted(void **state)
 	assert_int_equal(annotation.places[0].total, 21);
 }
 
+/* Between two versions lines move and folders change; the file's base name tells functions of one name apart. */
+static void test_diff_of_interpreted(void **state)
+{
+	CLEANUP(profile_freep) struct profile *before = profile_new(), *after = profile_new();
+	CLEANUP(diff_done) struct diff diff = { 0 };
+	struct profile *both[] = { before, after };
+	struct diag diag = { 0 };
+
+	for (uint32_t side = 0; side < 2; side++) {
+		struct profile_sample sample = { .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .values = { 10 } };
+		uint32_t frame = run_by(both[side], "get", side ? "/v2/a.py" : "/v1/a.py", 10 + side, 12, FRAME_PYTHON);
+
+		sample.user_stack = profile_stack(both[side], &frame, 1);
+		assert_int_equal(profile_add(both[side], &sample), 0);
+		frame = run_by(both[side], "get", "/v1/b.py", 10, 12, FRAME_PYTHON);
+		sample.user_stack = profile_stack(both[side], &frame, 1);
+		assert_int_equal(profile_add(both[side], &sample), 0);
+	}
+	assert_int_equal(diff_make(before, after, NULL, &diag, &diff), 0);
+	assert_int_equal(diff.nr_rows, 2);
+	assert_true(diff.rows[0].self[0] == 10 && diff.rows[0].self[1] == 10);
+}
+
 /* No byte that could drive a terminal, no line longer than the terminal, however hostile and long the names. */
 static void check_tame(const struct buffer *buffer, size_t max_columns)
 {
@@ -332,7 +356,7 @@ int main(void)
 		cmocka_unit_test(test_top),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_callers_and_callees),
-		cmocka_unit_test(test_by), cmocka_unit_test(test_interpreted),
+		cmocka_unit_test(test_by), cmocka_unit_test(test_interpreted), cmocka_unit_test(test_diff_of_interpreted),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_instructions_have_their_own),
 		cmocka_unit_test(test_source),
