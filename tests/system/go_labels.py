@@ -7,7 +7,7 @@ import os
 import re
 
 from go_build import go_build, go_version
-from harness import Program, check, run, run_tests, skip, test
+from harness import Program, check, find_tool, run, run_tests, skip, test
 
 DUMP = os.environ.get("GO_LABELS_DUMP", "")
 MAX_LABELS, KEY_BYTES, TEXT_BYTES = 8, 32, 64
@@ -40,16 +40,14 @@ def dumped(labels):
 	return (text or "-") + ("+%d" % (len(labels) - MAX_LABELS) if len(labels) > MAX_LABELS else "")
 
 
-@test
-def stopped_threads():
-	"""In system calls, too, and of goroutines that are given other labels all the time."""
+def check_stopped(name, rounds):
 	if not os.path.exists(DUMP):
 		skip("no go_labels_dump")
 	if os.geteuid():
 		skip("needs root")
-	path = go_build("labels")
+	path = go_build(name)
 	with LabelledProgram(path) as program:
-		found = run([DUMP, str(program.pid), "150"], timeout=60)
+		found = run([DUMP, str(program.pid), str(rounds)], timeout=60)
 		want = {function: dumped(labels) for function, labels in program.labels.items()}
 	check(found.code == 0, lambda: str(found))
 	seen = collections.Counter()
@@ -61,6 +59,20 @@ def stopped_threads():
 			seen[function] += 1
 	check(set(seen) == set(want) and min(seen.values()) > 3, lambda: "seen: %s" % seen)
 	return "%d sets of labels, Go %d.%d" % (sum(seen.values()), *go_version())
+
+
+@test
+def stopped_threads():
+	"""In system calls, too, and of goroutines that are given other labels all the time."""
+	return check_stopped("labels", 80)
+
+
+@test
+def stopped_threads_in_c():
+	"""And in Go that C called."""
+	if not find_tool("gcc"):
+		skip("no gcc")
+	return check_stopped("labels_c", 50)
 
 
 run_tests()

@@ -354,6 +354,8 @@ static void versions(void **state)
 
 static void setter(void **state)
 {
+	/* 1.16: mov 0x10(%rsp),%rcx; mov %rcx,0x158(%rax); mov (%rsp),%rbp */
+	assert_int_equal(WRITTEN("\x48\x8b\x4c\x24\x10\x48\x89\x88\x58\x01\x00\x00\x48\x8b\x2c\x24"), 0x158);
 	/* 1.18 and 1.20: cmpl; jne; mov %rax,0x168(%r14); jmp */
 	assert_int_equal(WRITTEN("\x83\x3d\x17\x61\x11\x00\x00\x75\x09\x49\x89\x86\x68\x01\x00\x00\xeb\x0f"), 0x168);
 	/* 1.26: mov %r14,(%rsp); mov 0x160(%r14),%rcx; call; mov %rax,(%r11); mov %rcx,8(%r11); mov (%rsp),%rcx; mov %rax,0x160(%rcx) */

@@ -128,7 +128,7 @@ void go_version_parse(struct go_version *version)
 	}
 }
 
-/* mov %rax,off32(REG), the function's argument into g; g is in r14, or in a register that it was copied to. The other ways to write it, with a garbage collector that listens,
+/* mov REG,off32(REG), the function's argument into g; g is in r14 or, up to 1.16, read from the thread, and may have been copied. The other ways to write it, with a garbage collector that listens,
  * lead there, too. */
 uint32_t go_labels_written(const uint8_t *code, uint32_t nr)
 {
@@ -138,7 +138,7 @@ uint32_t go_labels_written(const uint8_t *code, uint32_t nr)
 		const uint8_t *b = code + at;
 		uint32_t off;
 
-		if ((b[0] != 0x48 && b[0] != 0x49) || b[1] != 0x89 || (b[2] & 0xf8) != 0x80 || (b[2] & 7) == 4)
+		if ((b[0] != 0x48 && b[0] != 0x49) || b[1] != 0x89 || (b[2] & 0xc0) != 0x80 || (b[2] & 7) == 4 || (b[2] & 7) == 5)
 			continue;
 		memcpy(&off, b + 3, sizeof(off));
 		if (off >= MAX_LABELS_OFF || off % 8 || (found && found != off))
