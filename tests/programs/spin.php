@@ -44,6 +44,13 @@ function spin_in_c()
 		hash('sha256', $text);
 }
 
+function spin_empty() // nothing in the loop has PHP save where it is
+{
+	global $entries;
+	echo str_replace("\t" . SPIN_LINE . "\n", "\t" . (__LINE__ + 1) . "\n", frames()), "entries $entries\nready\n";
+	while (true);
+}
+
 class Base
 {
 	public $f;
@@ -93,6 +100,7 @@ function through_usort()
 $cases = [
 	'plain' => [1, function () { spin(); }],
 	'c' => [1, function () { spin_in_c(); }],
+	'empty' => [1, function () { spin_empty(); }],
 	'static' => [1, function () { Derived::stat('spin'); }],
 	'magic' => [1, function () { (new Base)->nothing(function () { Base::nothing('spin'); }); }],
 	'closure' => [1, function () { (new Derived)->in_closure(); }],
