@@ -18,7 +18,7 @@ from fetch import get, kept, remove, skip
 from harness import Failure, Skip, check, find_tool, run
 
 BASE = ["base-files", "dash", "sed", "coreutils"] # without it, no wrapper script runs
-NO_SECURITY = ("sid",)
+NO_SECURITY = ("sid", "experimental")
 
 
 def mirror():
@@ -31,7 +31,7 @@ def mirror():
 
 def unpack(folder, suite, packages, with_security):
 	base = mirror()
-	sources = ["deb %s %s main" % (base, suite)] + (["deb %s-security %s-security main" % (base, suite)] if with_security else [])
+	sources = ["deb %s %s main" % (base, name) for name in ((suite, "sid") if suite == "experimental" else (suite,))] + (["deb %s-security %s-security main" % (base, suite)] if with_security else [])
 	get(["mmdebstrap", "--quiet", "--mode=root", "--variant=extract", "--skip=check/empty", "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
 		"--aptopt=Acquire::Languages \"none\"", "--aptopt=APT::Install-Recommends \"false\"", "--aptopt=Acquire::Check-Valid-Until \"false\"",
 		"--include=" + ",".join([*BASE, *packages]), suite, folder, *sources], "Debian %s with %s" % (suite, ", ".join(packages)), timeout=600)

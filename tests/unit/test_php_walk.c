@@ -397,7 +397,8 @@ static void test_layouts(void **state)
 	assert_int_equal(php_layout_check(&layout, elf, globals.elf_vaddr), -EBADMSG);
 	assert_null(php_layout_of(7, 3));
 	assert_null(php_layout_of(8, 99));
-	assert_true(image.nr_loops >= 1 && image.nr_loops <= SONDE_MAX_LOOPS);
+	assert_int_equal(image.nr_loops, 2); /* GCC moves a part of execute_ex away in all of Debian's builds */
+	assert_true(image.loops[1].end_pc < image.loops[0].start_pc && image.loops[1].end_pc - image.loops[1].start_pc > 1000);
 	elf_file_free(elf);
 	end_child();
 }

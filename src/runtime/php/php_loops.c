@@ -127,14 +127,14 @@ static int count_jumps(const struct elf_file *elf, const struct fde_index *index
 	if (elf_file_read_vaddr(elf, loop->start_pc, code, size))
 		return -ENOENT;
 	for (size_t i = 0; i < size;) {
-		uint64_t pc = loop->start_pc + i;
+		uint64_t pc = loop->start_pc + i, end;
 		uint32_t fde;
 
 		i += jump_at(elf_file_machine(elf), code + i, size - i, pc, &target);
 		if (!target || target - loop->start_pc < size)
 			continue;
 		fde = index_find(index, target);
-		if (fde < index->nr && index_pc(index, fde) != target)
+		if (fde < index->nr && index_pc(index, fde) != target && !index_end(elf, index, fde, &end) && target < end)
 			counts[fde]++;
 	}
 	*ret_counts = MOVE(counts);

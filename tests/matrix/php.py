@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""PHP's stacks in all versions that Debian has: tests/unit/test_php_walk.c with the PHP of another Debian."""
+import os
+import shutil
+
+from harness import ROOT, check, run, run_tests, test
+from roots import root
+
+VERSIONS = [("bullseye", "7.4"), ("trixie", "8.4"), ("experimental", "8.5")] # 8.2, this Debian's, is in ./test
+OPCACHE_BUILT_IN = "8.5"
+PROGRAMS = os.path.join(ROOT, "tests", "programs")
+
+
+def register(suite, version):
+	def walk():
+		folder = root(suite, ["php%s-cli" % version] + (["php%s-opcache" % version] if version != OPCACHE_BUILT_IN else []))
+		for name in ("spin.php", "spin_included.php", "spin_required.php"):
+			shutil.copy(os.path.join(PROGRAMS, name), os.path.join(folder, "mnt"))
+		result = run([os.environ["PHP_WALK"], "/mnt/spin.php", "php%s@%s" % (version, folder)], timeout=300)
+		check(result.code == 0, lambda: result.out + result.err)
+	walk.__name__ = "php_%s_stacks" % version.replace(".", "_")
+	test(walk)
+
+
+for each in VERSIONS:
+	register(*each)
+
+if __name__ == "__main__":
+	run_tests()
