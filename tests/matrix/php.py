@@ -4,8 +4,8 @@
 import os
 import shutil
 
-from harness import ROOT, check, run, run_tests, test
-from roots import root
+from roots import root # tells where harness is
+from harness import ROOT, check, run, run_tests, test # noqa: E402
 
 VERSIONS = [("bullseye", "7.4"), ("trixie", "8.4"), ("experimental", "8.5")] # 8.2, this Debian's, is in ./test
 OPCACHE_BUILT_IN = "8.5"
