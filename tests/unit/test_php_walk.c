@@ -403,6 +403,34 @@ static void test_layouts(void **state)
 	end_child();
 }
 
+/* What is PHP, but none that we know. */
+static void test_strange(void **state)
+{
+	static const struct {
+		const char *name, *reason;
+	} libraries[] = {
+		{ "zts", "built for threads (ZTS)" },
+		{ "new", "no layout of PHP 9.1 is known" },
+		{ "other", "its data are not laid out as those of PHP 8.2" },
+		{ "damaged", "its version is not known" },
+		{ "silent", "its version is not known" },
+	};
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		struct runtime_image strange = { .is_supported = 1 };
+		struct elf_file *elf = NULL;
+		char path[1024];
+
+		snprintf(path, sizeof(path), "%s/libphp_strange_%s.so", getenv("PHP_STRANGE"), libraries[i].name);
+		assert_int_equal(elf_file_open_fd(open(path, O_RDONLY | O_CLOEXEC), NULL, &elf), 0);
+		assert_int_equal(runtime_php.examine(elf, &strange), 0);
+		assert_string_equal(strange.reason, libraries[i].reason);
+		assert_false(strange.is_supported);
+		assert_int_equal(strange.runtime, SONDE_RUNTIME_PHP);
+		elf_file_free(elf);
+	}
+}
+
 static int run_tests_of(char *name)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,11 +448,12 @@ static int run_tests_of(char *name)
 
 int main(int argc, char **argv)
 {
-	int nr_failed = 0;
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_strange) };
+	int nr_failed = getenv("PHP_STRANGE") ? cmocka_run_group_tests_name("strange", tests, NULL, NULL) : 0;
 
 	host_read = read_host;
 	script = argc > 1 ? argv[1] : "";
 	for (int i = 2; i < argc; i++)
 		nr_failed += run_tests_of(argv[i]);
-	return argc > 2 ? nr_failed : 77; /* skipped */
+	return argc > 2 || nr_failed ? nr_failed : 77; /* skipped */
 }
