@@ -52,6 +52,7 @@ test_packages() {
 	golang-go go
 	nodejs node
 	npm npm
+	perl
 	php8.2-cli
 	php8.2-opcache
 	openjdk-17-jdk-headless jcmd

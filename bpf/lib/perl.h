@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Perl's stack: the context stack of PL_curstackinfo from its top down, then that of the one before (si_prev), to the one of the main program, as pp_caller goes. Contexts of
+ * subs, formats, string evals and files that are being required are frames; `eval {}` is a block like any other. PL_curcop says where the leaf is; a context's blk_oldcop, where
+ * its caller is.
+ *
+ * Runs: what C calls (call_sv, sort, a MULTICALL of List::Util) has no op to return to (retop is NULL), and each such context has an activation of runops of its own. So has
+ * the main program, whose OP_ENTER pushed the very first context. Three things are told by more:
+ *
+ * - A block of sort is no sub: its context is of no kind. It has an activation, but no frame, as for caller().
+ * - sort and MULTICALL push the context once and run it many times. Between two runs PL_op is NULL: there is no activation, and the sub does not run.
+ * - The first `eval` in code that C called without catching errors itself starts runops anew (S_docatch), to have a place to jump to, and this activation then runs all that
+ *   follows, also behind the eval's end. Its JMPENV, of the chain from PL_top_env on, lies in S_docatch's native frame: between two activations of runops, where there is
+ *   otherwise none but that of call_sv with G_EVAL (which pushed a context of its own to catch errors). The run then has two activations, of which the inner one gets all frames and
+ *   the outer one none.
+ *
+ * Cost: four reads for each frame (CV, its body, COP, file name; one more for an anonymous sub), and one for each four contexts. They are made here because in a string eval or a
+ * closure all of it may be gone a moment later. */
+#pragma once
+#include "../abi/perl.h"
+#include "runtime.h"
+#include "tls.h"
+
+/* state[] of a walk */
+#define PERL_COP 0     /* where the next frame is */
+#define PERL_CX 1      /* how many contexts of this stackinfo are left | the one that begins the buffer << 32 */
+#define PERL_CXSTACK 2
+#define PERL_PREV 3    /* si_prev */
+#define PERL_ENV 4     /* address of a pointer to a JMPENV, whose first word is the pointer to the one before */
+#define PERL_FLAGS 5
+
+#define PERL_TYPE_MASK 255    /* of PERL_FLAGS: si_type */
+#define PERL_IS_TOP 256       /* the next context is the innermost one */
+#define PERL_OP_IS_NULL 512
+#define PERL_RUN_ENDED 1024   /* an entry was pushed; was runops activated twice? */
+
+/* Words of the buffer: contexts; what is read for a frame. */
+#define PERL_BLOCK_CONTEXTS 4
+#define PERL_CX_WORDS (SONDE_PERL_CX_BYTES / 8)
+#define PERL_NO_BLOCK 0xffffffffu
+#define PERL_SCRATCH 52
+#define PERL_MAX_CONTEXTS (1u << 24)
+#define PERL_MAX_ENVS 8 /* JMPENVs between two activations of runops */
+
+/* The stackinfo at `si` is the next one. */
+static __always_inline int perl_stackinfo(struct walk *w, struct runtime_walk *r, __u64 si)
+{
+	__s32 cxix;
+
+	r->cursor = si;
+	if (runtime_read(w, r, &r->buffer[PERL_SCRATCH], SONDE_PERL_SI_BYTES, si))
+		return RUNTIME_ENDED;
+	cxix = (__s32)r->buffer[PERL_SCRATCH + SONDE_PERL_SI_CXIX / 8];
+	if (cxix < -1 || cxix >= (__s32)PERL_MAX_CONTEXTS)
+		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+	r->state[PERL_CXSTACK] = r->buffer[PERL_SCRATCH + SONDE_PERL_SI_CXSTACK / 8];
+	r->state[PERL_PREV] = r->buffer[PERL_SCRATCH + SONDE_PERL_SI_PREV / 8];
+	r->state[PERL_CX] = (__u64)PERL_NO_BLOCK << 32 | (__u32)(cxix + 1);
+	r->state[PERL_FLAGS] &= ~(__u64)PERL_TYPE_MASK;
+	r->state[PERL_FLAGS] |= r->buffer[PERL_SCRATCH + SONDE_PERL_SI_TYPE / 8] >> 32 & PERL_TYPE_MASK;
+	return RUNTIME_GOES_ON;
+}
+
+/* Begins with what the thread runs. GOES_ON, or ENDED: no Perl runs in this thread, or it could not be read. */
+static __always_inline int perl_enter(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p)
+{
+	__u64 perl = 0, op = 0, cop = 0, si = 0;
+
+	if (p->process.root.kind != SONDE_TLS_NONE) {
+		if (tls_read(w, &p->process.root, &perl) || !perl)
+			return RUNTIME_ENDED;
+		if (runtime_read(w, r, r->buffer, SONDE_PERL_INTERPRETER_BYTES, perl))
+			return RUNTIME_ENDED;
+		op = r->buffer[p->interpreter_op / 8 & 31];
+		cop = r->buffer[p->interpreter_curcop / 8 & 31];
+		si = r->buffer[p->interpreter_curstackinfo / 8 & 31];
+		r->state[PERL_ENV] = perl + p->interpreter_top_env;
+	} else {
+		if (runtime_read(w, r, &op, sizeof(op), p->op_pc) || runtime_read(w, r, &cop, sizeof(cop), p->curcop_pc) ||
+		    runtime_read(w, r, &si, sizeof(si), p->curstackinfo_pc))
+			return RUNTIME_ENDED;
+		r->state[PERL_ENV] = p->top_env_pc;
+	}
+	if (!si)
+		return RUNTIME_ENDED;
+	r->state[PERL_COP] = cop;
+	r->state[PERL_FLAGS] = PERL_IS_TOP | (op ? 0 : PERL_OP_IS_NULL);
+	return perl_stackinfo(w, r, si);
+}
+
+/* Where a frame is, as abi/perl.h says; `start_line` goes into the cookie. Reads into the buffer behind the contexts. */
+static __always_inline int perl_push(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u64 code, __u32 start_line)
+{
+	__u64 *cop = &r->buffer[PERL_SCRATCH], file = SONDE_PERL_FILE_UNKNOWN, text = 0, ends;
+	__u32 line = 0, check = 0;
+
+	if (!read_user(w, cop, 24, r->state[PERL_COP] + SONDE_PERL_COP_LINE - 4)) {
+		line = (__u32)(cop[0] >> 32);
+		file = cop[2] & SONDE_PERL_FILE_MASK;
+	}
+	if (file && p->process.root.kind != SONDE_TLS_NONE && !read_user(w, &text, sizeof(text), file)) {
+		ends = (text - 0x0101010101010101ULL) & ~text & 0x8080808080808080ULL;
+		if (ends)
+			text &= (ends & -ends) - 1;
+		check = SONDE_PERL_CHECK(text);
+		if ((text & 0xffffffffffffULL) == 0x206c61766528ULL) { /* "(eval " */
+			file = SONDE_PERL_FILE_EVAL;
+			check = 0;
+		}
+	}
+	if (line > SONDE_PERL_MAX_LINE)
+		line = 0;
+	if (start_line > SONDE_PERL_MAX_LINE)
+		start_line = 0;
+	return runtime_push(r, code, file | (__u64)line << 48, line >> 16 | start_line << 4 | check << 24, 0);
+}
+
+/* Takes a sub or format down. -1: there is none in this context (it is being entered or left). */
+static __always_inline int perl_push_sub(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u64 cv)
+{
+	__u64 *words = &r->buffer[PERL_SCRATCH], body, name, start;
+	__u32 type, flags, start_line = 0;
+
+	if (!cv || read_user(w, words, 16, cv))
+		return -1;
+	type = (__u32)(words[1] >> 32) & SONDE_PERL_SV_TYPE_MASK;
+	body = words[0];
+	if ((type != SONDE_PERL_SVT_CV && type != SONDE_PERL_SVT_FM) || read_user(w, words, 64, body + SONDE_PERL_XPVCV_STASH))
+		return -1;
+	start = words[(SONDE_PERL_XPVCV_START - SONDE_PERL_XPVCV_STASH) / 8];
+	name = words[(SONDE_PERL_XPVCV_GV - SONDE_PERL_XPVCV_STASH) / 8];
+	flags = (__u32)(words[(SONDE_PERL_XPVCV_FLAGS - SONDE_PERL_XPVCV_STASH) / 8] >> 32);
+	if (flags & SONDE_PERL_CV_NAMED)
+		name = cv | SONDE_PERL_CODE_CV;
+	if (flags & SONDE_PERL_CV_ANON && p->op_nextstate && !read_user(w, words, 8, start + SONDE_PERL_OP_TYPE) &&
+	    (words[0] & SONDE_PERL_OP_TYPE_MASK) - p->op_nextstate <= 1)
+		start_line = (__u32)(words[0] >> 32);
+	return perl_push(w, r, p, name, start_line);
+}
+
+/* A run has ended, and the entry of one activation was pushed. Were there two? Asked where the next context is at hand, if there is one. The large part, once for each run. */
+WALK_FUNCTION int perl_is_run_twice(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	struct runtime_walk *r = runtime_walk_of(ref);
+	__u64 env = 0, inner, outer;
+	__u32 nr;
+
+	if (!w || !r)
+		return 0;
+	nr = r->nr_entries;
+	if (!nr || nr >= r->nr_loops || nr >= RUNTIME_MAX_LOOPS)
+		return 0;
+	inner = w->sps[r->loops[(nr - 1) & (RUNTIME_MAX_LOOPS - 1)] & (SONDE_MAX_USER_FRAMES - 1)];
+	outer = w->sps[r->loops[nr & (RUNTIME_MAX_LOOPS - 1)] & (SONDE_MAX_USER_FRAMES - 1)];
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < PERL_MAX_ENVS; i++) {
+		if (read_user(w, &env, sizeof(env), r->state[PERL_ENV]) || env > inner)
+			break;
+		r->state[PERL_ENV] = env;
+	}
+	return env > inner && env < outer;
+}
+
+/* The number of the context that comes next, in the buffer, which is filled again where needed. -1: it cannot be read. */
+static __always_inline int perl_context(struct walk *w, struct runtime_walk *r)
+{
+	__u32 left = (__u32)r->state[PERL_CX], first = (__u32)(r->state[PERL_CX] >> 32), i = left - 1;
+
+	if (first == PERL_NO_BLOCK || i < first) {
+		first = left > PERL_BLOCK_CONTEXTS ? left - PERL_BLOCK_CONTEXTS : 0;
+		if (runtime_read(w, r, r->buffer, PERL_BLOCK_CONTEXTS * SONDE_PERL_CX_BYTES, r->state[PERL_CXSTACK] + (__u64)first * SONDE_PERL_CX_BYTES))
+			return -1;
+		r->state[PERL_CX] = (__u64)first << 32 | left;
+	}
+	return (int)(i - first) & (PERL_BLOCK_CONTEXTS - 1);
+}
+
+static __always_inline __u64 perl_cx_u64(const struct runtime_walk *r, __u32 i, __u32 off)
+{
+	return r->buffer[(i * PERL_CX_WORDS + off / 8) & 63];
+}
+
+/* Takes down what a context is of, and moves the position to its caller. */
+static __always_inline int perl_take(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u32 i, __u8 type, int is_top)
+{
+	__u64 oldcop = perl_cx_u64(r, i, SONDE_PERL_CX_OLDCOP), cv = perl_cx_u64(r, i, SONDE_PERL_CX_CV);
+	__u8 kind = type & SONDE_PERL_CX_TYPE_MASK;
+	int err = RUNTIME_GOES_ON;
+
+	if (kind == SONDE_PERL_CX_SUB || kind == SONDE_PERL_CX_FORMAT) {
+		if (kind == SONDE_PERL_CX_SUB && type & SONDE_PERL_CX_SUB_FAKE)
+			return RUNTIME_GOES_ON;
+		err = perl_push_sub(w, r, p, cv);
+		if (err < 0)
+			return is_top ? err : runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+	} else if (kind == SONDE_PERL_CX_EVAL && !(type & SONDE_PERL_CX_EVAL_BLOCK)) {
+		err = perl_push(w, r, p, type & SONDE_PERL_CX_EVAL_TEXT ? SONDE_PERL_CODE_EVAL : SONDE_PERL_CODE_FILE, 0);
+	} else {
+		return RUNTIME_GOES_ON;
+	}
+	r->state[PERL_COP] = oldcop;
+	return err;
+}
+
+/* No context is left in this stackinfo. */
+static __always_inline int perl_next_stackinfo(struct walk *w, struct runtime_walk *r)
+{
+	__u64 prev = r->state[PERL_PREV];
+
+	if ((r->state[PERL_FLAGS] & PERL_TYPE_MASK) == SONDE_PERL_SI_IS_MAIN)
+		return RUNTIME_ENDED;
+	if (!prev || prev == r->cursor)
+		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+	return perl_stackinfo(w, r, prev);
+}
+
+/* Is the context that comes next the first one that a block pushed which runops runs by itself, of sort or of a regular expression? Its last operation has none to return to
+ * either, but what it calls runs in the block's own activation. */
+static __always_inline int perl_is_in_block(const struct walk *w, const struct runtime_walk *r, __u32 left)
+{
+	__u8 si_type = r->state[PERL_FLAGS] & PERL_TYPE_MASK, type;
+
+	if (left != 2 || (si_type != SONDE_PERL_SI_IS_SORT && si_type != SONDE_PERL_SI_IS_MULTICALL) || read_user(w, &type, 1, r->state[PERL_CXSTACK]))
+		return 0;
+	return si_type == SONDE_PERL_SI_IS_SORT ? (type & SONDE_PERL_CX_TYPE_MASK) == SONDE_PERL_CX_NULL : type & SONDE_PERL_CX_SUB_RE;
+}
+
+/* A context that has an activation of runops of its own ends a run. `left`: with it. */
+static __always_inline int perl_ends_run(const struct walk *w, const struct runtime_walk *r, __u8 type, __u64 retop, __u32 left)
+{
+	__u8 kind = type & SONDE_PERL_CX_TYPE_MASK, si_type = r->state[PERL_FLAGS] & PERL_TYPE_MASK;
+
+	if (kind == SONDE_PERL_CX_NULL)
+		return si_type == SONDE_PERL_SI_IS_SORT && left == 1;
+	if (retop || (kind != SONDE_PERL_CX_SUB && (kind != SONDE_PERL_CX_EVAL || type & SONDE_PERL_CX_EVAL_BLOCK)))
+		return 0;
+	return !perl_is_in_block(w, r, left);
+}
+
+/* Takes the next context down. GOES_ON, or ENDED. */
+static __always_inline int perl_step(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p)
+{
+	__u64 flags = r->state[PERL_FLAGS], retop;
+	__u32 left = (__u32)r->state[PERL_CX], si_type = flags & PERL_TYPE_MASK;
+	int i = left ? perl_context(w, r) : 0, err;
+	__u8 type;
+
+	if (i < 0)
+		return RUNTIME_ENDED;
+	type = left ? (__u8)perl_cx_u64(r, i, 0) : 0;
+	retop = left ? perl_cx_u64(r, i, SONDE_PERL_CX_RETOP) : 1;
+	if (flags & PERL_RUN_ENDED) {
+		r->state[PERL_FLAGS] = flags & ~(__u64)PERL_RUN_ENDED;
+		if (!(type & SONDE_PERL_CX_EVAL_BLOCK && (type & SONDE_PERL_CX_TYPE_MASK) == SONDE_PERL_CX_EVAL && !retop) && perl_is_run_twice(ref_of(w)))
+			return runtime_entry(r);
+	}
+	if (!left)
+		return perl_next_stackinfo(w, r);
+	r->state[PERL_CX]--;
+	r->state[PERL_FLAGS] &= ~(__u64)PERL_IS_TOP;
+	if (flags & PERL_IS_TOP && flags & PERL_OP_IS_NULL && left == 1 && (si_type == SONDE_PERL_SI_IS_SORT || si_type == SONDE_PERL_SI_IS_MULTICALL)) {
+		r->state[PERL_COP] = perl_cx_u64(r, i, SONDE_PERL_CX_OLDCOP);
+		return RUNTIME_GOES_ON;
+	}
+	err = perl_take(w, r, p, i, type, flags & PERL_IS_TOP ? 1 : 0);
+	if (err)
+		return err < 0 ? RUNTIME_GOES_ON : RUNTIME_ENDED;
+	if (si_type == SONDE_PERL_SI_IS_MAIN && left == 1 && (type & SONDE_PERL_CX_TYPE_MASK) == SONDE_PERL_CX_BLOCK) {
+		if (perl_push(w, r, p, SONDE_PERL_CODE_MAIN, 0))
+			return RUNTIME_ENDED;
+		return runtime_entry(r);
+	}
+	if (!perl_ends_run(w, r, type, retop, left))
+		return RUNTIME_GOES_ON;
+	if ((type & SONDE_PERL_CX_TYPE_MASK) != SONDE_PERL_CX_EVAL) /* eval_sv catches by itself */
+		r->state[PERL_FLAGS] |= PERL_RUN_ENDED;
+	return runtime_entry(r);
+}
