@@ -5,29 +5,45 @@
 #include "runtime.h"
 
 enum sonde_python_kind {
-	SONDE_PYTHON_FRAMES,      /* up to 3.10: PyFrameObject, each with an activation of the loop of its own */
+	SONDE_PYTHON_FRAMES,      /* up to 3.10: PyFrameObject, each with an activation of the loop of its own (3.10: and its CFrame on the native stack) */
 	SONDE_PYTHON_CFRAMES,     /* 3.11: _PyInterpreterFrame; a run ends where is_entry is set, its _PyCFrame is on the native stack */
 	SONDE_PYTHON_SHIMS,       /* 3.12 and newer: a run ends in a shim frame that is itself on the native stack */
 };
 
+enum sonde_python_position { /* of a frame is */
+	SONDE_PYTHON_BYTES,
+	SONDE_PYTHON_UNITS,       /* of two bytes */
+	SONDE_PYTHON_ADDRESS,     /* of the instruction */
+};
+
+#define SONDE_PYTHON_NONE 0xffff      /* instead of an offset: there is no such field */
+#define SONDE_PYTHON_MAX_BYTES 504    /* of each struct so many are read, so that all offsets lie in them */
+
 struct sonde_python { /* byte offsets */
-	struct sonde_runtime_process process; /* root: the thread's PyThreadState, or what leads to it */
-	__u64 current_pc;         /* up to 3.11: address of _PyRuntime.gilstate.tstate_current (3.6: _PyThreadState_Current): of the thread that holds the GIL, right also for
-	                           * subinterpreters, when its thread_id is the thread pointer; 0: none */
+	struct sonde_runtime_process process; /* root: the PyThreadState that PyGILState_GetThisThreadState gives: also while the thread does not hold the GIL */
+	struct sonde_tls current; /* the PyThreadState that runs, asked first, because it is right for subinterpreters too: up to 3.11 GLOBAL, of the thread that holds the GIL, which is
+				   * this one when its thread_id is the thread pointer; 3.12 and newer: the thread's own, 0 when it does not hold the GIL */
+	__u64 code_type;          /* PyCode_Type, what the type of every code object is; 0: not known */
 	__u16 tstate_frame;       /* in PyThreadState: frame, cframe or current_frame */
+	__u16 tstate_cframe;      /* likewise; NONE: there are no cframes */
 	__u16 tstate_thread_id;   /* pthread_self() of its thread */
-	__u16 cframe_frame;       /* in _PyCFrame: current_frame; 0xffff: there are no cframes */
+	__u16 tstate_bytes;
+	__u16 cframe_frame;       /* in the cframe: current_frame; NONE: tstate_frame leads to the frame itself */
 	__u16 cframe_previous;
 	__u16 frame_code, frame_back, frame_position; /* f_code or f_executable; f_back or previous; f_lasti, prev_instr or instr_ptr */
 	__u16 frame_owner;        /* owner, or is_entry of 3.11 */
-	__u16 frame_bytes;        /* so many from its begin on hold all of these */
+	__u16 frame_tlbc;         /* free-threaded 3.14: which copy of the bytecode it runs */
+	__u16 frame_bytes;
+	__u16 code_type_off;      /* ob_type */
 	__u16 code_firstlineno, code_flags, code_argcount, code_kwonlyargcount;
 	__u16 code_code;          /* co_code_adaptive; the instructions of 3.11 and newer */
-	__u16 code_bytes;         /* so many from its begin on hold what the cookie is made of */
-	__u16 frame_tlbc, code_tlbc; /* free-threaded: which copy of the bytecode the frame runs; 0xffff: none */
+	__u16 code_tlbc;          /* co_tlbc: the copies */
+	__u16 code_bytes;
 	__u8 kind;                /* enum sonde_python_kind */
-	__u8 position_unit;       /* position is: 0: bytes, 1: units of two bytes, 2: the address of the instruction */
+	__u8 position;            /* enum sonde_python_position */
 	__u8 shim_owner;          /* a frame with this owner or a greater one is a shim */
-	__u8 cstack_mask;         /* bits of a code pointer that are no part of it: 3 with _PyStackRef, else 0 */
-	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* FRAMES: of _PyEval_EvalFrameDefault */
+	__u8 code_tags;           /* bits of a code pointer that are no part of it: 3 with _PyStackRef, else 0 */
+	__u32 pad;                /* zero */
+	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of _PyEval_EvalFrameDefault: what FRAMES are paired by when there are no cframes */
 };
+_Static_assert(sizeof(struct sonde_python) == 40 + 32 + 8 + 40 + 8 + 64, "layout changed: bump SONDE_ABI_VERSION");

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+/* CPython: is there one in a file, of what version, and how do the kernel and the names find their way in its data. docs/internals/python.md. */
+#include <elf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "elf/dynamic_symbol.h"
+#include "runtime/python/python_loops.h"
+#include "runtime/python/python_tables.h"
+#include "runtime/runtime.h"
+#include "runtime/tls_access.h"
+
+__attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_image *image, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(image->reason, sizeof(image->reason), fmt, args);
+	va_end(args);
+	image->is_supported = 0;
+	return 0;
+}
+
+static bool exports(const struct elf_file *elf, const char *name)
+{
+	struct dynamic_symbol symbol;
+
+	return dynamic_symbol_find(elf, name, &symbol) == 0;
+}
+
+/* 3.11 and newer export their version as a number; which minor version an older one is, is told by the functions that came with each. */
+static void find_version(const struct elf_file *elf, uint8_t *version)
+{
+	static const struct {
+		const char *function;
+		uint8_t minor;
+	} came[] = { { "PyIter_Send", 10 }, { "PyFrame_GetCode", 9 }, { "PyCode_NewWithPosOnlyArgs", 8 }, { "PyThread_tss_create", 7 }, { "_PyEval_EvalFrameDefault", 6 } };
+	struct dynamic_symbol symbol;
+	uint32_t number;
+
+	version[0] = 3;
+	if (dynamic_symbol_find(elf, "Py_Version", &symbol) == 0 && elf_file_read_vaddr(elf, symbol.elf_vaddr, &number, sizeof(number)) == 0) {
+		version[0] = (uint8_t)(number >> 24);
+		version[1] = (uint8_t)(number >> 16);
+		version[2] = (uint8_t)(number >> 8);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(came) && !version[1]; i++) {
+		if (exports(elf, came[i].function))
+			version[1] = came[i].minor;
+	}
+}
+
+/* Of a file without _PyEval_EvalFrameDefault. 0 when it holds a CPython nevertheless, that we cannot walk; else -ENOENT. */
+static int examine_other(const struct elf_file *elf, struct runtime_image *image)
+{
+	if (exports(elf, "PyEval_EvalFrameEx")) {
+		image->version[0] = exports(elf, "PyString_Type") ? 2 : 3;
+		return unsupported(image, "it is older than 3.%u", PYTHON_OLDEST_MINOR);
+	}
+	if (elf_file_find_section(elf, ".PyRuntime")) {
+		image->version[0] = 3;
+		return unsupported(image, "it does not export its functions");
+	}
+	return -ENOENT;
+}
+
+static uint64_t find_runtime(const struct elf_file *elf)
+{
+	const struct elf_section *section = elf_file_find_section(elf, ".PyRuntime");
+	struct dynamic_symbol symbol;
+
+	if (dynamic_symbol_find(elf, "_PyRuntime", &symbol) == 0)
+		return symbol.elf_vaddr;
+	return section ? section->vaddr : 0;
+}
+
+/* The layout by the version. 0, or -EOPNOTSUPP: the image says why. */
+static int find_table(const struct elf_file *elf, struct runtime_image *image, uint64_t runtime_vaddr, struct python_table *ret_table)
+{
+	uint32_t minor = image->version[1];
+	const struct python_table *known = python_table_of(minor);
+	int err = -ENOENT;
+
+	if (image->version[0] != 3 || minor < PYTHON_OLDEST_MINOR || minor > PYTHON_NEWEST_MINOR) {
+		unsupported(image, "known are 3.%u to 3.%u", PYTHON_OLDEST_MINOR, PYTHON_NEWEST_MINOR);
+		return -EOPNOTSUPP;
+	}
+	if (known) {
+		*ret_table = *known;
+		return python_table_finish(ret_table) ? 0 : -EOPNOTSUPP;
+	}
+	if (runtime_vaddr)
+		err = python_offsets_read(elf, runtime_vaddr, minor, ret_table, image->reason, sizeof(image->reason));
+	if (err == -ENOENT)
+		unsupported(image, "it has no debug offsets");
+	return err ? -EOPNOTSUPP : 0;
+}
+
+/* Does PyCode_Type say that a code object is as large as we think? Not in builds with other structs: Py_TRACE_REFS, patches. */
+static int check_sizes(const struct elf_file *elf, struct runtime_image *image, const struct python_table *table)
+{
+	struct dynamic_symbol type;
+	uint64_t size;
+
+	if (dynamic_symbol_find(elf, "PyCode_Type", &type) || elf_file_read_vaddr(elf, type.elf_vaddr + table->type_basicsize, &size, sizeof(size))) {
+		unsupported(image, "it does not tell the size of its code objects");
+		return -EOPNOTSUPP;
+	}
+	if (size != table->code_basicsize) {
+		unsupported(image, "its code objects have %llu bytes, not %u: built with other structs (a debug build, or patched)", (unsigned long long)size, table->code_basicsize);
+		return -EOPNOTSUPP;
+	}
+	image->python_layout.code_type = type.elf_vaddr;
+	image->python.code_type = type.elf_vaddr;
+	return 0;
+}
+
+/* Do the first instructions of PyGILState_GetThisThreadState hold this number? They take the address of the key, by _PyRuntime's and its offset, or by its distance. */
+static bool asks_key(const struct elf_file *elf, uint64_t runtime_vaddr, uint32_t key_off)
+{
+	struct dynamic_symbol function;
+	uint8_t code[64];
+
+	if (elf_file_machine(elf) != EM_X86_64 || dynamic_symbol_find(elf, "PyGILState_GetThisThreadState", &function) ||
+	    elf_file_read_vaddr(elf, function.elf_vaddr, code, sizeof(code)))
+		return false;
+	for (uint32_t at = 0; at + 4 <= sizeof(code); at++) {
+		uint64_t next = function.elf_vaddr + at + 4, tss = runtime_vaddr + key_off - 4; /* Py_tss_t: int _is_initialized; pthread_key_t _key */
+		int32_t number;
+
+		memcpy(&number, code + at, sizeof(number));
+		if ((uint32_t)number == key_off - 4 || next + (uint64_t)(int64_t)number == tss || (uint64_t)(uint32_t)number == tss)
+			return true;
+	}
+	return false;
+}
+
+/* Where a thread's PyThreadState is: by the code of the functions that return it, or for the key by the table, when the function is not that simple. */
+static int find_roots(const struct elf_file *elf, struct runtime_image *image, const struct python_table *table, uint64_t runtime_vaddr)
+{
+	const char *current = table->minor < 12 ? "_PyThreadState_UncheckedGet" : "_PyThreadState_GetCurrent";
+	struct sonde_tls *root = &image->python.process.root;
+
+	if (tls_access_decode(elf, current, &image->python.current))
+		image->python.current = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
+	if (table->minor < 12 && (image->python.current.kind != SONDE_TLS_GLOBAL || elf_file_machine(elf) != EM_X86_64)) /* arm64: thread_id is not the thread pointer */
+		image->python.current = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
+	if (tls_access_decode(elf, "PyGILState_GetThisThreadState", root)) {
+		*root = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
+		if (table->runtime_key && runtime_vaddr && asks_key(elf, runtime_vaddr, table->runtime_key))
+			*root = (struct sonde_tls){ .kind = SONDE_TLS_KEY, .pc = runtime_vaddr + table->runtime_key };
+	}
+	if (root->kind != SONDE_TLS_NONE || image->python.current.kind != SONDE_TLS_NONE)
+		return 0;
+	unsupported(image, "where its threads keep their state was not found");
+	return -EOPNOTSUPP;
+}
+
+static int python_examine(const struct elf_file *elf, struct runtime_image *ret_image)
+{
+	struct runtime_image image = { .runtime = SONDE_RUNTIME_PYTHON, .is_supported = 1 };
+	struct dynamic_symbol loop;
+	struct python_table table;
+	uint64_t runtime_vaddr;
+	int nr = 0;
+
+	if (dynamic_symbol_find(elf, "_PyEval_EvalFrameDefault", &loop)) {
+		int err = examine_other(elf, &image);
+
+		if (!err)
+			*ret_image = image;
+		return err;
+	}
+	find_version(elf, image.version);
+	runtime_vaddr = find_runtime(elf);
+	if (find_table(elf, &image, runtime_vaddr, &table) == 0) {
+		image.python = table.python;
+		image.python_layout = table.layout;
+		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0) {
+			image.loops[0] = (struct sonde_code_range){ loop.elf_vaddr, loop.elf_vaddr + loop.size_bytes };
+			image.nr_loops = 1;
+			if (table.python.tstate_cframe == SONDE_PYTHON_NONE && table.python.kind == SONDE_PYTHON_FRAMES) {
+				nr = python_loops_find(elf, image.loops);
+				if (nr < 0)
+					return nr;
+				image.nr_loops = (uint32_t)nr;
+			}
+		}
+	}
+	*ret_image = image;
+	return 0;
+}
+
+/* The self-test of the layout: is a code object's type where the process must have it? */
+static int check_process(const struct sonde_python *python, const struct python_layout *layout, const struct runtime_memory *memory, struct diag *diag)
+{
+	uint64_t size_at = python->code_type + (layout->minor >= 13 ? layout->bytes_size : 16) + 16, size;
+	int err = memory->read(memory->arg, size_at, &size, sizeof(size));
+
+	if (err == -EFAULT)
+		return -EAGAIN; /* it is being mapped */
+	if (err)
+		return err;
+	if (size != (layout->minor >= 11 ? python->code_code : size) || !size)
+		return diag_errno(diag, EOPNOTSUPP, "its code objects have %llu bytes", (unsigned long long)size);
+	return 0;
+}
+
+static int place_tls(struct sonde_tls *tls, uint64_t load_bias, const struct libc_facts *libc)
+{
+	struct sonde_tls placed;
+	int err;
+
+	if (tls->kind == SONDE_TLS_NONE)
+		return 0;
+	err = tls_access_place(tls, load_bias, libc, &placed);
+	if (err)
+		return libc->is_known ? err : -EAGAIN;
+	*tls = placed;
+	return 0;
+}
+
+static int python_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
+			void *ret_process)
+{
+	struct sonde_python python = image->python;
+	int err = place_tls(&python.process.root, load_bias, libc);
+
+	if (!err)
+		err = place_tls(&python.current, load_bias, libc);
+	if (err)
+		return err == -EAGAIN ? err : diag_errno(diag, -err, "where its threads keep their state is not known with this C library");
+	python.code_type += load_bias;
+	for (uint32_t i = 0; i < SONDE_MAX_LOOPS && i < image->nr_loops; i++) {
+		python.loops[i].start_pc = image->loops[i].start_pc + load_bias;
+		python.loops[i].end_pc = image->loops[i].end_pc + load_bias;
+	}
+	err = check_process(&python, &image->python_layout, memory, diag);
+	if (err)
+		return err;
+	memcpy(ret_process, &python, sizeof(python));
+	return 0;
+}
+
+const struct runtime runtime_python = {
+	.kind = SONDE_RUNTIME_PYTHON,
+	.name = "python",
+	.process_bytes = sizeof(struct sonde_python),
+	.examine = python_examine,
+	.place = python_place,
+};

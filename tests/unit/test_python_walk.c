@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The kernel side's walk of CPython's frames (lib/python.h), compiled for the host, in stopped processes of every CPython that is found here. Oracle: what the program itself
+ * printed of its threads' stacks by sys._current_frames(). Where the entries stand is checked against the native walk of the same threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "elf/dynamic_symbol.h"
+#include "process/process_table.h"
+#include "runtime/libc_facts.h"
+#include "runtime/runtime.h"
+#include "unwind/unwind_table.h"
+#include "walk_host.h"
+#include "lib/python.h"
+
+#define MAX_THREADS 32
+#define MAX_EXPECTED 400
+#define MAX_NAME 64
+
+/* Threads with a stack each; the last one, the main thread, prints all of them, then all spin on or sleep. "T tid" begins a thread, "name line" is a frame, leaf first. */
+static const char program[] =
+	"import sys, threading, time, os, functools\n"
+	"ready = []\n"
+	"tids = {}\n"
+	"def spin():\n"
+	"    x = 0\n"
+	"    ready.append(1)\n"
+	"    while True: x += 1\n"
+	"def a(): b()\n"
+	"def b(): c()\n"
+	"def c(): spin()\n"
+	"def inner_gen():\n"
+	"    yield 1\n"
+	"    spin()\n"
+	"    yield 2\n"
+	"def outer_gen(): yield from inner_gen()\n"
+	"def generator():\n"
+	"    for x in outer_gen(): pass\n"
+	"def key(x): spin()\n"
+	"def sort(): sorted([3, 1, 2], key=key)\n"
+	"def recursion(n=200):\n"
+	"    if n: recursion(n - 1)\n"
+	"    else: spin()\n"
+	"class Base:\n"
+	"    def __init__(self, n):\n"
+	"        self.n = n\n"
+	"        if n == 39: spin()\n"
+	"class Made(Base):\n"
+	"    def __init__(self, n):\n"
+	"        Base.__init__(self, n)\n"
+	"def make():\n"
+	"    for i in range(40): Made(i)\n"
+	"async def co_inner(): spin()\n"
+	"async def co_outer(): await co_inner()\n"
+	"def coroutine(): co_outer().send(None)\n"
+	"class Compared:\n"
+	"    def __eq__(self, other): spin()\n"
+	"    def __hash__(self): return 1\n"
+	"def compare(): return [Compared()].index(5)\n"
+	"def reduce(): functools.reduce(lambda x, y: [a() for z in (1,)], (1, 2))\n"
+	"def text(): exec(compile('def in_text(): spin()\\nin_text()', 'text', 'exec'), globals())\n"
+	"def sleep():\n"
+	"    ready.append(1)\n"
+	"    time.sleep(1000)\n"
+	"def args(x, *y, z=1, **w): return spin()\n"
+	"def call_args(): args(1, 2, 3, z=2, q=5)\n"
+	"sys.setrecursionlimit(5000)\n"
+	"sys.setswitchinterval(1e-4)\n"
+	"work = [a, generator, sort, recursion, make, coroutine, compare, reduce, text, sleep, call_args]\n"
+	"def start(f):\n"
+	"    get = getattr(threading, 'get_native_id', None)\n"
+	"    tids[threading.current_thread().ident] = get() if get else int(os.readlink('/proc/thread-self').split('/')[-1])\n"
+	"    f()\n"
+	"for f in work:\n"
+	"    t = threading.Thread(target=start, args=(f,))\n"
+	"    t.daemon = True\n"
+	"    t.start()\n"
+	"def show():\n"
+	"    while len(ready) < len(work): time.sleep(0.001)\n"
+	"    time.sleep(0.05)\n"
+	"    out = []\n"
+	"    for ident, frame in sys._current_frames().items():\n"
+	"        if ident not in tids: tid, frame, main = os.getpid(), frame.f_back, 1\n"
+	"        else: tid, main = tids[ident], 0\n"
+	"        out.append('T %d' % tid)\n"
+	"        while frame:\n"
+	"            out.append('%s %d' % (frame.f_code.co_name, frame.f_lineno + main))\n"
+	"            main = 0\n"
+	"            frame = frame.f_back\n"
+	"    out.append('E\\n')\n"
+	"    os.write(1, '\\n'.join(out).encode())\n"
+	"def main_leaf():\n"
+	"    x = 0\n"
+	"    show()\n"
+	"    while True: x += 1\n"
+	"def main(): list(map(lambda x: main_leaf(), (1,)))\n"
+	"main()\n";
+
+struct expected {
+	uint32_t tid, nr;
+	struct {
+		char name[MAX_NAME];
+		uint32_t line;
+	} frames[MAX_EXPECTED];
+};
+
+static struct expected expected[MAX_THREADS];
+static uint32_t nr_expected;
+static pid_t child;
+static struct walk w;
+static __u64 frames[SONDE_MAX_USER_FRAMES];
+static struct runtime_walk r;
+static uint32_t nr_reads;
+
+/* --- the program ------------------------------------------------------------------------------------------------------------------------- */
+
+/* `root` is where the program's path begins, "" or a directory to chroot to. */
+static void start_child(const char *root, const char *python)
+{
+	int out[2];
+	FILE *in;
+	char line[512];
+	struct expected *thread = NULL;
+
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup2(out[1], 1) != 1 || (root[0] && (chroot(root) || chdir("/"))))
+			_exit(126);
+		execl(python, python, "-S", "-c", program, NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	in = fdopen(out[0], "r");
+	assert_non_null(in);
+	nr_expected = 0;
+	while (fgets(line, sizeof(line), in) && line[0] != 'E') {
+		if (line[0] == 'T' && line[1] == ' ') {
+			assert_true(nr_expected < MAX_THREADS);
+			thread = &expected[nr_expected++];
+			thread->nr = 0;
+			thread->tid = (uint32_t)strtoul(line + 2, NULL, 10);
+			continue;
+		}
+		assert_non_null(thread);
+		assert_true(thread->nr < MAX_EXPECTED);
+		assert_int_equal(sscanf(line, "%63s %u", thread->frames[thread->nr].name, &thread->frames[thread->nr].line), 2);
+		thread->nr++;
+	}
+	fclose(in);
+	assert_true(nr_expected > 10);
+}
+
+static void stop_child(void)
+{
+	kill(child, SIGKILL);
+	for (int status; waitpid(-1, &status, __WALL) > 0 || errno == EINTR;)
+		;
+}
+
+static long read_child(void *to, __u32 size, __u64 from)
+{
+	struct iovec local = { to, size }, remote = { (void *)from, size };
+
+	nr_reads++;
+	return process_vm_readv(child, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+}
+
+static int read_memory(void *arg, uint64_t from, void *to, size_t size)
+{
+	return read_child(to, (__u32)size, from) ? -EFAULT : 0;
+}
+
+/* --- tables of what is mapped there ------------------------------------------------------------------------------------------------------ */
+
+struct known_object {
+	struct sonde_mapping place;
+	uint64_t base_vaddr;
+	bool is_known;
+};
+
+static struct process_table *processes;
+static struct rule_table *rules;
+static struct known_object objects[256];
+static struct runtime_image image;
+static struct sonde_python python;
+static struct libc_facts libc;
+static uint64_t load_bias;
+
+static void load_object(uint32_t number)
+{
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;
+	CLEANUP(freep) struct host_row *rows = NULL;
+	const struct object *object = object_table_at(process_table_objects(processes), number);
+	struct known_object *known = &objects[number];
+
+	known->is_known = true;
+	if (!object->elf || unwind_table_build(object->elf, rules, NULL, &table))
+		return;
+	rows = calloc(table->nr_rows, sizeof(*rows));
+	assert_non_null(rows);
+	for (uint32_t block = 0; block < table->nr_blocks; block++) {
+		for (uint32_t i = table->blocks[block]; i < table->blocks[block + 1]; i++)
+			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low, .rule = table->rows[i].rule };
+	}
+	host_table(rows, table->nr_rows - 1, rows[table->nr_rows - 1].rel, table->block_shift, &known->place);
+	known->base_vaddr = table->base_vaddr;
+}
+
+static int take_mappings(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
+{
+	CLEANUP(freep) struct sonde_mapping *list = calloc(nr, sizeof(*list));
+
+	assert_non_null(list);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t object = mappings[i].object;
+		const struct object *file;
+		struct runtime_image found;
+
+		list[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
+		if (object == OBJECT_NONE)
+			continue;
+		assert_true(object < ARRAY_SIZE(objects));
+		if (!objects[object].is_known)
+			load_object(object);
+		list[i].index_pos = objects[object].place.index_pos;
+		list[i].nr_blocks = objects[object].place.nr_blocks;
+		list[i].block_shift = objects[object].place.block_shift;
+		list[i].base_pc = mappings[i].load_bias + objects[object].base_vaddr;
+		file = object_table_at(process_table_objects(processes), object);
+		if (file->elf && runtime_python.examine(file->elf, &found) == 0) {
+			image = found;
+			load_bias = mappings[i].load_bias;
+		}
+		if (file->elf && !libc.is_known && libc_facts_read(file->elf, &libc))
+			continue;
+	}
+	host_process(&w, list, nr);
+	return 0;
+}
+
+static void load_tables(void)
+{
+	const struct sonde_rule *all;
+	CLEANUP(freep) struct diag *diag = calloc(1, sizeof(*diag));
+	uint32_t nr;
+
+	host_reset();
+	host_read = read_child;
+	memset(objects, 0, sizeof(objects));
+	memset(&libc, 0, sizeof(libc));
+	memset(&image, 0, sizeof(image));
+	rules = rule_table_new(16384);
+	processes = process_table_new();
+	assert_non_null(diag);
+	assert_true(rules && processes);
+	assert_int_equal(process_table_scan(processes, (uint32_t)child, 1, NULL), 0);
+	assert_int_equal(process_table_changes(processes, take_mappings, NULL), 0);
+	all = rule_table_rules(rules, &nr);
+	memcpy(host_rules, all, nr * sizeof(*all));
+	nr_host_rules = nr;
+	assert_string_equal(image.reason, "");
+	assert_true(image.is_supported);
+	if (runtime_python.place(&image, load_bias, &libc, &(struct runtime_memory){ read_memory, NULL }, diag, &python))
+		fail_msg("place: %s", diag->text);
+}
+
+static void free_tables(void)
+{
+	process_table_free(processes);
+	rule_table_free(rules);
+}
+
+/* --- walks ------------------------------------------------------------------------------------------------------------------------------- */
+
+static void walk_thread(pid_t tid)
+{
+	struct user_regs_struct regs;
+
+	assert_int_equal(ptrace(PTRACE_GETREGS, tid, NULL, &regs), 0);
+	memset(w.cache, 0, sizeof(w.cache));
+	memset(w.regs, 0, sizeof(w.regs));
+	w.pc = regs.rip;
+	w.sp = w.regs[WALK_REG_SP] = regs.rsp;
+	w.bp = w.regs[WALK_REG_BP] = regs.rbp;
+	w.regs[WALK_REG_BX] = regs.rbx;
+	host_tls_base = regs.fs_base;
+	host_walk(&w, frames);
+
+	memset(&r, 0, sizeof(r));
+	r.runtime = SONDE_RUNTIME_PYTHON;
+	nr_reads = 0;
+	if (python_enter(&w, &r, &python) != RUNTIME_GOES_ON)
+		return;
+	while (python_step(&w, &r, &python) == RUNTIME_GOES_ON)
+		assert_true(nr_reads < 10000);
+}
+
+/* ASCII only. */
+static void read_name(uint64_t code, char *to)
+{
+	const struct python_layout *layout = &image.python_layout;
+	uint64_t name = 0, length = 0;
+
+	memset(to, 0, MAX_NAME);
+	assert_int_equal(read_child(&name, 8, code + layout->code_name), 0);
+	assert_int_equal(read_child(&length, 8, name + layout->unicode_length), 0);
+	assert_true(length < MAX_NAME);
+	assert_int_equal(read_child(to, (__u32)length, name + layout->unicode_ascii_bytes), 0);
+}
+
+static bool is_loop(uint64_t pc)
+{
+	for (uint32_t i = 0; i < image.nr_loops; i++) {
+		if (pc - load_bias >= image.loops[i].start_pc && pc - load_bias <= image.loops[i].end_pc)
+			return true;
+	}
+	return false;
+}
+
+static void check_thread(const struct expected *want)
+{
+	uint32_t nr = 0, nr_native_loops = 0, nr_entries = 0;
+	bool by_address = python.kind != SONDE_PYTHON_FRAMES || python.tstate_cframe != SONDE_PYTHON_NONE;
+	uint64_t last_native = 0;
+
+	for (uint32_t i = 0; i < r.nr_frames; i++) {
+		char name[MAX_NAME];
+
+		if (r.frames[i].flags & SONDE_RUNTIME_ENTRY) {
+			nr_entries++;
+			if (!by_address)
+				continue;
+			assert_true(r.frames[i].where < w.nr_frames);
+			assert_true(nr_entries == 1 || r.frames[i].where > last_native);
+			last_native = r.frames[i].where;
+			if (!is_loop(frames[last_native] & ~SONDE_FRAME_RETURN))
+				fail_msg("entry at native frame %llu, pc %llx", (unsigned long long)last_native, (unsigned long long)(frames[last_native] - load_bias));
+			continue;
+		}
+		read_name(r.frames[i].code, name);
+		assert_true(nr < want->nr);
+		assert_string_equal(name, want->frames[nr].name);
+		nr++;
+	}
+	assert_int_equal(r.stop, SONDE_RUNTIME_STOP_COMPLETE);
+	assert_int_equal(nr, want->nr);
+	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
+	for (uint32_t i = 0; i < w.nr_frames; i++)
+		nr_native_loops += is_loop(frames[i] & ~SONDE_FRAME_RETURN);
+	assert_int_equal(nr_native_loops, nr_entries);
+}
+
+static void interrupt_child(void)
+{
+	for (uint32_t i = 0; i < nr_expected; i++) {
+		assert_int_equal(ptrace(PTRACE_INTERRUPT, expected[i].tid, NULL, NULL), 0);
+		assert_int_equal(waitpid((pid_t)expected[i].tid, NULL, __WALL), expected[i].tid);
+	}
+}
+
+static bool is_ready(const struct expected *main_thread)
+{
+	char name[MAX_NAME];
+
+	walk_thread((pid_t)main_thread->tid);
+	if (!r.nr_frames)
+		return false;
+	read_name(r.frames[0].code, name);
+	return strcmp(name, main_thread->frames[0].name) == 0;
+}
+
+static uint32_t nr_pythons;
+
+static void test_python(const char *root, const char *path)
+{
+	uint32_t main_thread = 0;
+
+	start_child(root, path);
+	for (uint32_t i = 0; i < nr_expected; i++) {
+		assert_int_equal(ptrace(PTRACE_SEIZE, expected[i].tid, NULL, NULL), 0);
+		if (expected[i].tid == (uint32_t)child)
+			main_thread = i;
+	}
+	interrupt_child();
+	load_tables();
+	for (int turn = 0; turn < 200 && !is_ready(&expected[main_thread]); turn++) { /* it still returns from what printed */
+		for (uint32_t i = 0; i < nr_expected; i++)
+			assert_int_equal(ptrace(PTRACE_CONT, expected[i].tid, NULL, NULL), 0);
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		interrupt_child();
+	}
+	for (uint32_t i = 0; i < nr_expected; i++) {
+		walk_thread((pid_t)expected[i].tid);
+		print_message("# %s%s %u.%u.%u thread %u: %u frames, %u native, %u reads\n", root, path, image.version[0], image.version[1], image.version[2], i, r.nr_frames,
+			      w.nr_frames, nr_reads);
+		check_thread(&expected[i]);
+	}
+	free_tables();
+	stop_child();
+	nr_pythons++;
+}
+
+static void test_installed(void **state)
+{
+	test_python("", "/usr/bin/python3");
+}
+
+/* Those of pyenv, and those that SONDE_TEST_PYTHONS names: ROOT:PROGRAM, separated by spaces. */
+static void test_others(void **state)
+{
+	const char *home = getenv("HOME"), *more = getenv("SONDE_TEST_PYTHONS");
+	char path[768], folder[256];
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "%s/.pyenv/versions", home ? home : "");
+	dir = opendir(folder);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		if (strncmp(entry->d_name, "3.", 2) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s/bin/python3", folder, entry->d_name);
+		if (access(path, X_OK) == 0)
+			test_python("", path);
+	}
+	if (dir)
+		closedir(dir);
+	while (more && sscanf(more, " %255[^:]:%511s", folder, path) == 2) {
+		test_python(folder, path);
+		more = strchr(more + strspn(more, " "), ' ');
+	}
+	if (nr_pythons < 3)
+		print_message("# SKIPPED: versions of CPython that are not installed here, only %u are\n", nr_pythons);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_installed),
+		cmocka_unit_test(test_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
