@@ -16,4 +16,4 @@ struct sonde_go { /* byte offsets */
 	__u32 labels;   /* enum sonde_go_labels */
 	__u32 pad;      /* zero */
 };
-_Static_assert(sizeof(struct sonde_go) == 56, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_go) == 64, "layout changed: bump SONDE_ABI_VERSION");

@@ -67,5 +67,6 @@ struct sonde_code_range {
 struct sonde_runtime_process {
 	__u32 generation; /* that of the process's struct sonde_process, or it is of another program */
 	__u32 pad;
+	__u64 load_bias;  /* of the file that holds the runtime: for user space, which finds there what it names frames by. `place` fills it */
 	struct sonde_tls root;
 };

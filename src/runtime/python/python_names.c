@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Include/cpython/code.h (before 3.8: Include/code.h), Include/bytesobject.h. A code object does not change once it is made, so it needs no lock; whether it is the one that the
+ * frame ran, its cookie tells. Four reads name a frame of usual size: the object, its name, its file's name and its table of lines. */
+#include "runtime/python/python_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/reader.h"
+#include "runtime/python/python_lines.h"
+#include "runtime/python/python_text.h"
+
+#define MAX_CODE_BYTES 512
+#define MAX_BYTES_HEADER 256
+#define MAX_TABLE_BYTES (1 << 20)   /* of a table that are searched: over 100,000 lines */
+#define MAX_SIZE (1LL << 40)
+#define TABLE_PIECE_BYTES 16384
+
+/* What is read of a code object. */
+struct code {
+	uint64_t type, filename, name, linetable;
+	uint32_t firstlineno, flags, argcount, kwonlyargcount;
+};
+
+struct code_bytes {
+	uint8_t bytes[MAX_CODE_BYTES];
+	size_t size;
+	bool is_bad; /* a field was not in them */
+};
+
+static uint64_t field(struct code_bytes *from, uint16_t off, size_t size)
+{
+	uint64_t value = 0;
+
+	if (from->size < size || off > from->size - size)
+		from->is_bad = true;
+	else
+		memcpy(&value, from->bytes + off, size);
+	return value;
+}
+
+static size_t code_size(const struct python_layout *layout)
+{
+	const uint16_t words[] = { layout->code_type_off, layout->code_filename, layout->code_name, layout->code_qualname, layout->code_linetable,
+				   layout->code_firstlineno, layout->code_flags, layout->code_argcount, layout->code_kwonlyargcount };
+	size_t last = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		last = words[i] > last ? words[i] : last;
+	return last + sizeof(uint64_t);
+}
+
+static int code_read(const struct python_layout *layout, const struct runtime_memory *memory, uint64_t object, struct code *ret_code)
+{
+	struct code_bytes from = { .size = code_size(layout) };
+	int err;
+
+	if (object < PYTHON_PAGE_BYTES || from.size > sizeof(from.bytes))
+		return -EBADMSG;
+	err = memory->read(memory->arg, object, from.bytes, from.size);
+	if (err)
+		return err;
+	*ret_code = (struct code){
+		.type = field(&from, layout->code_type_off, sizeof(uint64_t)),
+		.filename = field(&from, layout->code_filename, sizeof(uint64_t)),
+		.name = field(&from, layout->code_qualname ? layout->code_qualname : layout->code_name, sizeof(uint64_t)),
+		.linetable = field(&from, layout->code_linetable, sizeof(uint64_t)),
+		.firstlineno = (uint32_t)field(&from, layout->code_firstlineno, sizeof(uint32_t)),
+		.flags = (uint32_t)field(&from, layout->code_flags, sizeof(uint32_t)),
+		.argcount = (uint32_t)field(&from, layout->code_argcount, sizeof(uint32_t)),
+		.kwonlyargcount = (uint32_t)field(&from, layout->code_kwonlyargcount, sizeof(uint32_t)),
+	};
+	return from.is_bad ? -EBADMSG : 0;
+}
+
+/* As the kernel side makes it: abi/python.h. */
+static uint32_t code_cookie(const struct code *code)
+{
+	return code->firstlineno ^ code->flags << 16 ^ code->argcount << 8 ^ code->kwonlyargcount << 4;
+}
+
+/* Feeds the search the table of lines at `object`. 0, also when the table is nonsense, which the search then knows. */
+static int search_table(const struct python_layout *layout, const struct runtime_memory *memory, uint64_t object, struct python_line_search *search)
+{
+	uint8_t bytes[MAX_BYTES_HEADER + TABLE_PIECE_BYTES];
+	struct reader header;
+	size_t got;
+	uint64_t size;
+	int err;
+
+	if (object < PYTHON_PAGE_BYTES || layout->bytes_data > MAX_BYTES_HEADER)
+		return -EBADMSG;
+	err = python_read_ahead(memory, object, bytes, layout->bytes_data, sizeof(bytes), &got);
+	if (err)
+		return err;
+	header = reader_of(bytes, layout->bytes_data);
+	reader_skip(&header, layout->bytes_size);
+	size = reader_u64(&header);
+	if (header.bad || size > MAX_SIZE)
+		return -EBADMSG;
+	size = size < MAX_TABLE_BYTES ? size : MAX_TABLE_BYTES;
+	got -= layout->bytes_data;
+	got = got < size ? got : size;
+	if (python_lines_feed(search, bytes + layout->bytes_data, got))
+		return 0;
+	for (uint64_t at = got; at < size; at += got) {
+		got = size - at < TABLE_PIECE_BYTES ? size - at : TABLE_PIECE_BYTES;
+		err = memory->read(memory->arg, object + layout->bytes_data + at, bytes, got);
+		if (err)
+			return err;
+		if (python_lines_feed(search, bytes, got))
+			return 0;
+	}
+	return 0;
+}
+
+/* 0: none. */
+static int line_of(const struct python_layout *layout, const struct runtime_memory *memory, const struct code *code, uint64_t where, uint32_t start_line, uint32_t *ret_line)
+{
+	struct python_line_search search;
+	int32_t line;
+	int err;
+
+	*ret_line = start_line;
+	if (where > INT32_MAX) /* nothing was run yet: f_lasti is negative */
+		return 0;
+	python_lines_start(&search, layout->lines, start_line, (uint32_t)where);
+	err = search_table(layout, memory, code->linetable, &search);
+	if (err)
+		return err;
+	line = python_lines_line(&search);
+	if (line != PYTHON_NO_LINE)
+		*ret_line = (uint32_t)line;
+	else if (!python_lines_is_before_first(&search))
+		*ret_line = 0;
+	return 0;
+}
+
+int python_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
+		    struct runtime_function *ret_function)
+{
+	const struct python_layout *layout = &image->python_layout;
+	const struct sonde_python *python = process;
+	struct runtime_function function;
+	struct code code;
+	int err = code_read(layout, memory, frame->code, &code);
+
+	if (err)
+		return err;
+	if (layout->code_type && code.type != layout->code_type + python->process.load_bias)
+		return -EBADMSG;
+	if (code_cookie(&code) != frame->cookie)
+		return -ESTALE;
+	err = python_text_read(layout, memory, code.name, function.name, sizeof(function.name));
+	if (!err)
+		err = python_text_read(layout, memory, code.filename, function.file, sizeof(function.file));
+	if (err)
+		return err;
+	if (!function.name[0]) /* code.replace() allows it */
+		snprintf(function.name, sizeof(function.name), "<no name>");
+	function.start_line = code.firstlineno > INT32_MAX ? 0 : code.firstlineno;
+	err = line_of(layout, memory, &code, frame->where, function.start_line, &function.line);
+	if (!err)
+		*ret_function = function;
+	return err;
+}
