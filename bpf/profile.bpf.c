@@ -3,8 +3,9 @@
  *
  * A stack's body is sent when its hash is new to the map `stacks`, before the sample that names it. A user stack of a process or a file that is not known
  * yet is sent raw, and walked in user space. Nothing is lost without a
- * name: every way out adds to a counter. One perf_event program never interrupts another on the same CPU (the kernel's
- * bpf_prog_active), so one scratch per CPU is enough and its counters need no atomics. */
+ * name: every way out adds to a counter, which needs no atomics (see lib/scratch.h).
+ *
+ * What interpreters of the process run is found by programs of their own, to which this one goes on at its end (lib/send.h). */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -18,52 +19,15 @@
 #include "abi/unwind.h"
 #include "lib/maps.h"
 #include "lib/retry.h"
+#include "lib/scratch.h"
+#include "lib/send.h"
 #include "lib/unwind.h"
 #include "lib/user_regs.h"
 
-#define RAW_WINDOW_NS 100000000u /* in so long a time */
-#define RAW_WINDOW_MAX 64        /* so many raw records per CPU: 10 MiB a second */
 #define SYS_EXECVE 59            /* asm/unistd_64.h */
 #define SYS_EXECVEAT 322
 #define FEW_TURNS 4    /* 13 % less time at 34 frames than 1; 8 was no better */
 #define MANY_TURNS 512
-
-struct scratch {
-	struct walk walk;
-	__u64 raw_window_ns;
-	__u32 nr_raws;   /* since then */
-	__u32 nr_walked; /* user stacks, for the audit */
-	union {
-		struct {
-			struct sonde_stack_record header;
-			__u64 frames[SONDE_MAX_USER_FRAMES];
-		} stack;
-		struct {
-			struct sonde_raw_record header;
-			__u8 bytes[SONDE_RAW_MAX_BYTES + WALK_PAGE_BYTES]; /* the last page is for the verifier */
-		} raw;
-	};
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set by the loader: one per possible CPU */
-	__type(key, __u32);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
-
-static __always_inline struct scratch *scratch_of(__u32 cpu)
-{
-	return bpf_map_lookup_elem(&scratches, &cpu);
-}
-
-/* Each CPU has its walk; the number is the CPU's. */
-static __always_inline struct walk *walk_of(__u32 number)
-{
-	struct scratch *s = scratch_of(number);
-
-	return s ? &s->walk : 0;
-}
 
 static __always_inline bool is_target(__u64 tgid_tid)
 {
@@ -93,36 +57,12 @@ static __always_inline bool is_comm(struct task_struct *task, const char *comm)
 	return same_comm(leader);
 }
 
-static __always_inline __u64 wake_flag(void)
-{
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= cfg.ring_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-}
-
 /* Sends the body in s->stack, unless one with that hash was sent. */
-static __always_inline enum sonde_side store_stack(struct scratch *s, __u64 time_ns)
+static __always_inline enum sonde_side send_stack(struct scratch *s, __u64 time_ns)
 {
-	__u64 hash = s->stack.header.hash;
-	__u64 size = sizeof(s->stack.header) + s->stack.header.nr_frames * sizeof(__u64);
-	__u8 sent = SONDE_STACK_SENT;
-	long err;
-
-	if (bpf_map_lookup_elem(&stacks, &hash))
-		return SONDE_SIDE_STORED;
-	err = bpf_map_update_elem(&stacks, &hash, &sent, BPF_NOEXIST);
-	if (err == -17) /* EEXIST: another CPU was faster, and sends it */
-		return SONDE_SIDE_STORED;
-	if (err)
-		return err == -7 ? SONDE_SIDE_FULL : SONDE_SIDE_LOST; /* E2BIG; else EBUSY */
-	barrier_var(size);
-	if (size > sizeof(s->stack)) /* never: for the verifier */
-		size = sizeof(s->stack);
 	s->stack.header.type = SONDE_RECORD_STACK;
 	s->stack.header.time_ns = time_ns;
-	if (bpf_ringbuf_output(&ring, &s->stack, size, wake_flag())) {
-		bpf_map_delete_elem(&stacks, &hash);
-		return SONDE_SIDE_LOST;
-	}
-	return SONDE_SIDE_STORED;
+	return send_body(&s->stack, sizeof(s->stack.header) + s->stack.header.nr_frames * sizeof(__u64), sizeof(s->stack), s->stack.header.hash, wake_flag());
 }
 
 static __always_inline enum sonde_side kernel_side(void *ctx, struct scratch *s, __u64 time_ns, __u64 *ret_hash)
@@ -140,7 +80,7 @@ static __always_inline enum sonde_side kernel_side(void *ctx, struct scratch *s,
 	s->stack.header.nr_walked = s->stack.header.nr_frames = size / sizeof(__u64);
 	s->stack.header.stop = s->stack.header.nr_frames < SONDE_MAX_KERNEL_FRAMES ? SONDE_STOP_COMPLETE : SONDE_STOP_DEPTH;
 	*ret_hash = hash;
-	return store_stack(s, time_ns);
+	return send_stack(s, time_ns);
 }
 
 /* Finds the process's mappings. The hash that the walk starts with tells address spaces apart. */
@@ -150,10 +90,11 @@ static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 	__u64 *born_ns = bpf_map_lookup_elem(&born, &tgid);
 	const __u32 *words;
 
-	w->hash = tgid;
+	w->hash = w->hash_begin = tgid;
 	w->process_pos = 0;
 	w->nr_mappings = 0;
 	w->known_ns = 0;
+	w->runtimes = 0;
 	if (!pos)
 		return;
 	words = chunk_at(w, *pos);
@@ -163,7 +104,9 @@ static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 	if (born_ns && *born_ns > w->known_ns) /* that was another program, or another process */
 		return;
 	w->nr_mappings = CHUNK_WORD(words, *pos + 1);
-	w->hash = hash_step(tgid, CHUNK_WORD(words, *pos + 2)); /* generation */
+	w->generation = CHUNK_WORD(words, *pos + 2);
+	w->runtimes = CHUNK_WORD(words, *pos + 6);
+	w->hash = w->hash_begin = hash_step(tgid, w->generation);
 	w->serial = CHUNK_WORD(words, *pos + 3);
 	w->process_pos = *pos + sizeof(struct sonde_process) / 4;
 }
@@ -239,11 +182,8 @@ WALK_FUNCTION __u32 copy_stack(__u32 cpu, __u64 start)
 
 static __always_inline bool may_send_raw(struct scratch *s, __u64 time_ns)
 {
-	if (time_ns - s->raw_window_ns > RAW_WINDOW_NS) {
-		s->raw_window_ns = time_ns;
-		s->nr_raws = 0;
-	}
-	return s->nr_raws < RAW_WINDOW_MAX;
+	open_window(s, time_ns);
+	return s->nr_raws < RAW_MAX;
 }
 
 /* Has user space seen this stack, and found no more to it? */
@@ -338,7 +278,7 @@ static __always_inline enum sonde_side send_user(struct bpf_perf_event_data *ctx
 	s->stack.header.nr_walked = nr_walked;
 	s->stack.header.nr_frames = nr_walked < SONDE_MAX_USER_FRAMES ? nr_walked : SONDE_MAX_USER_FRAMES;
 	s->stack.header.stop = stop;
-	side = store_stack(s, sample->time_ns);
+	side = send_stack(s, sample->time_ns);
 	if (cfg.audit_every && side == SONDE_SIDE_STORED && ++s->nr_walked % cfg.audit_every == 0 && may_send_raw(s, sample->time_ns)) {
 		begin_raw(s, sample, hash, SONDE_RAW_AUDIT, stop);
 		send_raw(ctx, sample->cpu, wake_flag()); /* if not, one less is audited */
@@ -374,36 +314,44 @@ static __always_inline bool is_filtered(struct sonde_counters *count, struct tas
 	return false;
 }
 
+/* What a sample begins with, and nothing of the one before. */
+static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 tgid_tid)
+{
+	s->sample = (struct sonde_sample_record){ .type = SONDE_RECORD_SAMPLE, .cpu = cpu, .time_ns = bpf_ktime_get_ns(), .tgid = tgid_tid >> 32, .tid = tgid_tid };
+	s->runtimes_left = 0;
+	s->runtime.nr_frames = 0;
+	s->runtime.record.stop = 0;
+	s->runtime.record.fault = 0;
+}
+
 static __always_inline int take_sample(struct bpf_perf_event_data *ctx, bool can_retry)
 {
 	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
 	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &cpu);
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct sonde_sample_record sample = { .type = SONDE_RECORD_SAMPLE, .cpu = cpu, .time_ns = bpf_ktime_get_ns() };
 	__u64 tgid_tid = bpf_get_current_pid_tgid();
+	char comm[SONDE_COMM_BYTES] = {};
 
 	if (!count)
 		return 0; /* there is always one */
 	count->ticks++;
-	bpf_get_current_comm(sample.comm, sizeof(sample.comm));
-	if (is_filtered(count, task, tgid_tid, sample.comm))
+	bpf_get_current_comm(comm, sizeof(comm));
+	if (is_filtered(count, task, tgid_tid, comm))
 		return 0;
 	if (!s) {
 		count->dropped[SONDE_DROP_NO_SCRATCH]++;
 		return 0;
 	}
-	sample.tgid = tgid_tid >> 32;
-	sample.tid = tgid_tid;
+	begin_sample(s, cpu, tgid_tid);
+	__builtin_memcpy(s->sample.comm, comm, sizeof(comm));
 	if (cfg.kernel_stacks && !user_mode(ctx))
-		sample.kernel_side = kernel_side(ctx, s, sample.time_ns, &sample.kernel_stack);
-	if (cfg.user_stacks && take_regs(ctx, cpu))
-		sample.user_side = user_side(ctx, task, s, &sample, count, can_retry);
-	if (bpf_ringbuf_output(&ring, &sample, sizeof(sample), wake_flag()))
-		count->dropped[SONDE_DROP_RING_FULL]++;
-	else
-		count->recorded++;
-	return 0;
+		s->sample.kernel_side = kernel_side(ctx, s, s->sample.time_ns, &s->sample.kernel_stack);
+	if (cfg.user_stacks && take_regs(ctx, cpu)) {
+		s->sample.user_side = user_side(ctx, task, s, &s->sample, count, can_retry);
+		s->runtimes_left = s->walk.runtimes;
+	}
+	return next_runtime(ctx, s);
 }
 
 SEC("perf_event")

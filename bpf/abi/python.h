@@ -46,4 +46,4 @@ struct sonde_python { /* byte offsets */
 	__u32 pad;                /* zero */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of _PyEval_EvalFrameDefault: what FRAMES are paired by when there are no cframes */
 };
-_Static_assert(sizeof(struct sonde_python) == 40 + 32 + 8 + 40 + 8 + 64, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_python) == 48 + 32 + 8 + 40 + 8 + 64, "layout changed: bump SONDE_ABI_VERSION");

@@ -144,4 +144,5 @@ struct sonde_counters {
 	__u64 dropped[SONDE_DROP_COUNT];
 	__u64 raws;                         /* raw records that were sent to be walked */
 	__u64 raws_refused;                 /* and those that were not, for want of room or by the limit of so many in a while */
+	__u64 runtimes_missed;              /* samples without what their interpreters ran, as the program for that was not loaded */
 };

@@ -9,10 +9,11 @@
 
 enum sonde_runtime { SONDE_RUNTIME_NONE, SONDE_RUNTIME_PYTHON, SONDE_RUNTIME_PHP, SONDE_RUNTIME_PERL, SONDE_RUNTIME_GO, SONDE_RUNTIME_COUNT };
 
-#define SONDE_MAX_RUNTIME_FRAMES 1024 /* with the entries; of a deeper stack the leaf end is kept */
+#define SONDE_MAX_RUNTIME_FRAMES 2048 /* with the entries; a power of two; of a deeper stack the leaf end is kept */
 
 #define SONDE_RUNTIME_ENTRY 1             /* flag: no frame, but the end of a run; `where` is the number of its native frame, leaf 0 */
 #define SONDE_RUNTIME_UNPLACED (~0ULL)    /* instead: the native frame was not found */
+#define SONDE_RUNTIME_AT_LEAF (~0ULL - 1) /* instead: there is none yet, the interpreter is about to enter its loop, or has just left it */
 
 struct sonde_runtime_frame {
 	__u64 code;    /* user address of what is run: a code object, a function, a CV */

@@ -1,41 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the walks of all runtimes share: where their frames go, and how runs are paired with the native frames of the interpreter's loop. Compiles for BPF and
- * for the host, as lib/unwind.h does, with its accessors and:
- *
- *   struct runtime_walk *runtime_walk_of(WALK_REF ref)   the runtime walk that belongs to a native walk, or NULL
+ * for the host, as lib/unwind.h does, with its accessors.
  *
  * A runtime's own header (lib/python.h, ...) has the steps: each takes one frame down and moves to the one that called it. */
 #pragma once
+#include "../abi/record.h"
 #include "../abi/runtime.h"
 #include "unwind.h"
 
 #define RUNTIME_GOES_ON 0
 #define RUNTIME_ENDED 1
-#define RUNTIME_MAX_LOOPS 512 /* a power of two: activations of the interpreter's loop that can be paired by counting */
+#define RUNTIME_MAX_LOOPS 2048 /* a power of two: activations of the interpreter's loop that can be paired by counting; as many as native frames are kept */
 
 struct runtime_walk {
 	__u64 cursor;        /* what the next step is about: address of the next frame */
 	__u64 state[6];      /* the runtime's own, from step to step */
-	__u64 hash;          /* of the frames so far */
-	__u64 fault;         /* user address that could not be read; 0: none */
+	__u64 buffer[64];    /* for what a step reads: BPF's stack is small */
 	__u32 nr_frames;     /* in `frames`, with the entries */
-	__u32 nr_entries;    /* of the runtime that walks now */
+	__u32 first_frame;   /* of the runtime that walks now */
+	__u32 nr_entries;    /* likewise */
 	__u32 next_native;   /* the native frame that the search for the next entry begins with */
 	__u32 nr_loops;
-	__u32 first_frame;   /* of the runtime that walks now */
-	__u8 stop;           /* enum sonde_runtime_stop */
 	__u8 runtime;        /* enum sonde_runtime: that walks now */
-	__u8 stopped_runtime;/* of which `stop` tells */
-	__u8 pad;
-	__u64 buffer[64];    /* for what a step reads: BPF's stack is small */
-	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames that stand in the loop's code, leaf first */
+	__u8 pairs_at_leaf;  /* the first run belongs to the first activation, however many there are farther out: the interpreter has other native stacks */
+	__u8 pad[2];
+	struct sonde_code_range ranges[SONDE_MAX_LOOPS];
+	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames that stand in these ranges, leaf first */
+	struct sonde_runtime_record record; /* its `fault`, `stop` and `stopped_runtime` are filled in on the way */
 	struct sonde_runtime_frame frames[SONDE_MAX_RUNTIME_FRAMES];
 };
 
 static __always_inline int runtime_stop(struct runtime_walk *r, enum sonde_runtime_stop stop)
 {
-	r->stop = stop;
-	r->stopped_runtime = r->runtime;
+	r->record.stop = stop;
+	r->record.stopped_runtime = r->runtime;
 	return RUNTIME_ENDED;
 }
 
@@ -44,7 +42,7 @@ static __always_inline int runtime_read(const struct walk *w, struct runtime_wal
 {
 	if (!read_user(w, to, size, from))
 		return 0;
-	r->fault = from;
+	r->record.fault = from;
 	runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
 	return -1;
 }
@@ -70,28 +68,94 @@ static __always_inline int runtime_push(struct runtime_walk *r, __u64 code, __u6
 	return RUNTIME_GOES_ON;
 }
 
+#define RUNTIME_SEARCH_FEW 8
+
+/* The number of native frames that can be told apart. */
+static __always_inline __u32 runtime_nr_natives(const struct walk *w)
+{
+	return w->nr_frames < SONDE_LEAF_FRAMES ? w->nr_frames : SONDE_LEAF_FRAMES;
+}
+
+static __always_inline __u64 runtime_sp(const struct walk *w, __u32 number)
+{
+	return w->sps[number & (SONDE_MAX_USER_FRAMES - 1)];
+}
+
+/* The first of a few native frames from `from` on whose caller's stack pointer is above `at`; else the one behind them. */
+WALK_FUNCTION __u32 runtime_search_few(WALK_REF ref, __u32 from, __u64 at)
+{
+	struct walk *w = walk_of(ref);
+
+	if (!w)
+		return from;
+#pragma clang loop unroll(disable)
+	for (int step = 0; step < RUNTIME_SEARCH_FEW; step++, from++) {
+		if (from + 1 >= runtime_nr_natives(w) || at < runtime_sp(w, from + 1))
+			return from;
+	}
+	return from;
+}
+
+WALK_FUNCTION __u32 runtime_search(WALK_REF ref, __u32 from, __u64 at)
+{
+#pragma clang loop unroll(disable)
+	for (int turn = 0; turn < SONDE_LEAF_FRAMES / RUNTIME_SEARCH_FEW; turn++) {
+		__u32 next = runtime_search_few(ref, from, at);
+
+		if (next - from < RUNTIME_SEARCH_FEW)
+			return next;
+		from = next;
+	}
+	return from;
+}
+
 /* Ends a run whose native frame holds the address `at` of the thread's native stack: the interpreter keeps something of the run in its own frame there. */
 static __always_inline int runtime_entry_at(struct walk *w, struct runtime_walk *r, __u64 at)
 {
-	__u32 nr = w->nr_frames < SONDE_LEAF_FRAMES ? w->nr_frames : SONDE_LEAF_FRAMES, i = r->next_native;
+	__u32 i = runtime_search(ref_of(w), r->next_native, at);
 	__u64 native = SONDE_RUNTIME_UNPLACED;
 
-#pragma clang loop unroll(disable)
-	for (int step = 0; step < SONDE_LEAF_FRAMES && i < nr; step++, i++) {
-		__u64 end = i + 1 < nr ? w->sps[(i + 1) & (SONDE_MAX_USER_FRAMES - 1)] : ~0ULL;
-
-		if (at < end) {
-			if (at >= w->sps[i & (SONDE_MAX_USER_FRAMES - 1)])
-				native = i;
-			break;
-		}
+	if (i < runtime_nr_natives(w) && at >= runtime_sp(w, i) && (i + 1 < runtime_nr_natives(w) || w->stop == SONDE_STOP_COMPLETE)) {
+		native = i;
+		r->next_native = i + 1;
 	}
-	r->next_native = i;
 	return runtime_push(r, 0, native, 0, SONDE_RUNTIME_ENTRY);
 }
 
-/* Ends a run that is paired by counting: runtime_pair tells the native frame later. */
+/* Ends a run that is paired by counting: runtime_pair_one tells the native frame later. */
 static __always_inline int runtime_entry(struct runtime_walk *r)
 {
 	return runtime_push(r, 0, SONDE_RUNTIME_UNPLACED, 0, SONDE_RUNTIME_ENTRY);
+}
+
+static __always_inline int runtime_is_in_loop(const struct runtime_walk *r, __u64 pc)
+{
+	for (int i = 0; i < SONDE_MAX_LOOPS; i++) {
+		if (pc - r->ranges[i].start_pc < r->ranges[i].end_pc - r->ranges[i].start_pc)
+			return 1;
+	}
+	return 0;
+}
+
+/* Is the i-th native frame an activation of the loop? */
+static __always_inline void runtime_look_at_native(struct runtime_walk *r, const __u64 *frames, __u32 i)
+{
+	__u64 frame = frames[i & (SONDE_MAX_USER_FRAMES - 1)];
+
+	if (runtime_is_in_loop(r, (frame & ~SONDE_FRAME_RETURN) - (frame >> 63)))
+		r->loops[r->nr_loops++ & (RUNTIME_MAX_LOOPS - 1)] = i; /* never more than there are native frames */
+}
+
+/* Pairs the entry that is the `number`th of its runtime. They are counted from the root end: at the leaf the interpreter may be about to enter its loop or have just left it. Where the
+ * native stack does not reach the root that is not possible, and they are counted from the leaf. */
+static __always_inline void runtime_pair_one(const struct walk *w, const struct runtime_walk *r, struct sonde_runtime_frame *entry, __u32 number)
+{
+	__u32 at = number;
+
+	if (!r->pairs_at_leaf && w->stop == SONDE_STOP_COMPLETE)
+		at += r->nr_loops - r->nr_entries;
+	if ((__s32)at < 0)
+		entry->where = SONDE_RUNTIME_AT_LEAF;
+	else if (at < r->nr_loops && at < RUNTIME_MAX_LOOPS)
+		entry->where = r->loops[at & (RUNTIME_MAX_LOOPS - 1)];
 }

@@ -77,12 +77,14 @@ struct walk {
 	__u64 pc, sp, bp;
 	__u64 hash;                        /* of the frames so far */
 	__u64 known_ns;                    /* of the process's block; 0: not known */
+	__u64 hash_begin;                  /* what tells processes apart: what the hash of its stacks begins with */
 	__u64 regs[WALK_NR_REGS];          /* by DWARF number, as they were at the leaf or where a signal struck */
 	struct sonde_mapping mapping;      /* that of the last frame; empty at first */
 	__u64 block_start;                 /* user address of block[0] */
 	__u32 block_limit;                 /* words that start below block_start + this lie in the block */
 	__u32 process_pos, nr_mappings;    /* of the process's struct sonde_mapping[], 0: not known */
 	__u32 serial;                      /* of the process's block */
+	__u32 generation, runtimes;        /* likewise, as struct sonde_process has them */
 	__u32 nr_frames;
 	__u8 stop;                         /* enum sonde_stop, once the walk has ended */
 	__u8 exact;                        /* enum walk_exact */

@@ -14,6 +14,7 @@
 #include "abi/record.h"
 #include "base/number.h"
 #include "collect/cpus.h"
+#include "collect/runtime_programs.h"
 #include "profile.skel.h"
 
 #define RING_BYTES_PER_CPU (512u << 10) /* raw stacks of a tenth of a second, while a large file's table is built */
@@ -23,6 +24,7 @@
 struct sampler {
 	struct profile_bpf *skeleton;
 	struct ring_buffer *ring;
+	struct runtime_programs *runtimes;
 	int *event_fds;
 	uint32_t nr_events;
 	uint32_t nr_possible_cpus;
@@ -125,12 +127,18 @@ static int take_record(const struct sampler *sampler, const void *record, size_t
 	const struct sonde_sample_record *sample = record;
 	const struct sonde_stack_record *stack = record;
 	const struct sonde_raw_record *raw = record;
+	const struct sonde_runtime_record *runtime = record;
+	const struct sonde_labels_record *labels = record;
 
 	if (size == sizeof(*sample) && sample->type == SONDE_RECORD_SAMPLE)
 		return sampler->record_fn(sampler->record_arg, record);
 	if (size >= sizeof(*stack) && stack->type == SONDE_RECORD_STACK && size == sizeof(*stack) + stack->nr_frames * sizeof(uint64_t))
 		return sampler->record_fn(sampler->record_arg, record);
 	if (size >= sizeof(*raw) && raw->type == SONDE_RECORD_RAW && size == sizeof(*raw) + raw->stack_bytes)
+		return sampler->record_fn(sampler->record_arg, record);
+	if (size >= sizeof(*runtime) && runtime->type == SONDE_RECORD_RUNTIME && size == sizeof(*runtime) + runtime->nr_frames * sizeof(struct sonde_runtime_frame))
+		return sampler->record_fn(sampler->record_arg, record);
+	if (size >= sizeof(*labels) && labels->type == SONDE_RECORD_LABELS && size == sizeof(*labels) + labels->nr_labels * sizeof(struct sonde_label))
 		return sampler->record_fn(sampler->record_arg, record);
 	return -EBADMSG;
 }
@@ -190,7 +198,8 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 	sampler->ring = ring_buffer__new(bpf_map__fd(sampler->skeleton->maps.ring), on_record, sampler, NULL);
 	if (!sampler->ring)
 		return diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));
-	return add_targets(sampler, options, diag);
+	sampler->runtimes = runtime_programs_new(sampler->skeleton->obj, (const struct sonde_config *)&sampler->skeleton->rodata->cfg);
+	return sampler->runtimes ? add_targets(sampler, options, diag) : -ENOMEM;
 }
 
 static int no_print(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -238,6 +247,7 @@ void sampler_free(struct sampler *sampler)
 		return;
 	close_events(sampler);
 	ring_buffer__free(sampler->ring);
+	runtime_programs_free(sampler->runtimes);
 	profile_bpf__destroy(sampler->skeleton);
 	free(sampler);
 }
@@ -396,6 +406,16 @@ static uint64_t map_bytes(int map_fd)
 	return bytes;
 }
 
+int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag)
+{
+	return runtime_programs_set(sampler->runtimes, kind, tgid, process, diag);
+}
+
+void sampler_unset_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid)
+{
+	runtime_programs_unset(sampler->runtimes, kind, tgid);
+}
+
 uint64_t sampler_map_bytes(const struct sampler *sampler)
 {
 	uint64_t bytes = 0;
@@ -403,5 +423,10 @@ uint64_t sampler_map_bytes(const struct sampler *sampler)
 
 	bpf_object__for_each_map(map, sampler->skeleton->obj)
 		bytes += map_bytes(bpf_map__fd(map));
+	for (int kind = 0; kind < SONDE_RUNTIME_COUNT; kind++) {
+		int fd = runtime_programs_fd(sampler->runtimes, kind);
+
+		bytes += fd < 0 ? 0 : map_bytes(fd);
+	}
 	return bytes;
 }

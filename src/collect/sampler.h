@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "abi/config.h"
+#include "abi/runtime.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "collect/event.h"
@@ -35,12 +36,15 @@ MUST_CHECK int sampler_open_events(struct sampler *sampler, const struct sampler
 MUST_CHECK int sampler_start(struct sampler *sampler, struct diag *diag);
 void sampler_stop(struct sampler *sampler);
 
-/* A record: struct sonde_sample_record, sonde_stack_record or sonde_raw_record, whole and of a known type. Borrowed for the call. A negative result ends the reading. */
+/* A record: struct sonde_sample_record, sonde_stack_record, sonde_raw_record, sonde_runtime_record or sonde_labels_record, whole and of a known type. Borrowed for the call. A negative result ends the reading. */
 typedef int (*sampler_record_fn)(void *arg, const void *record);
 /* Calls `fn` for the records that are there, up to max_records: at the highest rates there would always be one more. 0 or what fn gave. */
 MUST_CHECK int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_fn fn, void *arg);
 /* The stack of that hash came raw, and there is no more to it than the kernel side had: from now on samples name it by its hash. */
 void sampler_settle(struct sampler *sampler, uint64_t hash);
+/* As runtime_programs_set and _unset. */
+MUST_CHECK int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag);
+void sampler_unset_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid);
 int sampler_wake_fd(const struct sampler *sampler); /* readable when the ring fills up; for epoll, borrowed */
 
 struct sampler_fds sampler_fds(const struct sampler *sampler);

@@ -39,6 +39,7 @@ struct account {
 	uint64_t lost_sideband;  /* mapping and process events that the kernel could not deliver */
 	/* of what interpreters ran: stacks by how they end, and frames whose names could not be read */
 	uint64_t runtime_stopped[SONDE_RUNTIME_STOP_COUNT], nr_frames_unnamed;
+	uint64_t runtime_missed; /* samples whose runtime stack was lost: no room, or its program was not loaded */
 	struct account_runtime runtimes[ACCOUNT_MAX_RUNTIMES]; /* that were met */
 	uint32_t nr_runtimes, nr_runtimes_refused;
 	/* stacks that libdw unwound once more: audited = agreed + differed + sum(not comparable) */

@@ -87,13 +87,15 @@ static void write_runtimes(const struct account *account, struct buffer *buffer)
 		buffer_printf(buffer, "%sfurther ones that found no room", between);
 	if (account->nr_runtimes || account->nr_runtimes_refused)
 		buffer_text(buffer, "\n");
-	if (!sum(account->runtime_stopped, SONDE_RUNTIME_STOP_COUNT) && !account->nr_frames_unnamed)
+	if (!sum(account->runtime_stopped, SONDE_RUNTIME_STOP_COUNT) && !account->nr_frames_unnamed && !account->runtime_missed)
 		return;
 	buffer_printf(buffer, "runtime stacks: %" PRIu64 " complete", account->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE]);
 	for (int i = SONDE_RUNTIME_STOP_COMPLETE + 1; i < SONDE_RUNTIME_STOP_COUNT; i++) {
 		if (account->runtime_stopped[i])
 			buffer_printf(buffer, ", %" PRIu64 " %s", account->runtime_stopped[i], runtime_stop_name(i));
 	}
+	if (account->runtime_missed)
+		buffer_printf(buffer, ", %" PRIu64 " lost", account->runtime_missed);
 	if (account->nr_frames_unnamed)
 		buffer_printf(buffer, "; %" PRIu64 " frames whose name could not be read", account->nr_frames_unnamed);
 	buffer_text(buffer, "\n");

@@ -23,6 +23,7 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 	account->ticks = counters.ticks;
 	account->recorded = counters.recorded;
 	account->late = counters.raws;
+	account->runtime_missed += counters.runtimes_missed;
 	account->late_refused = counters.raws_refused;
 	memcpy(account->filtered, counters.filtered, sizeof(account->filtered));
 	memcpy(account->dropped, counters.dropped, sizeof(account->dropped));

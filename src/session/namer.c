@@ -469,6 +469,17 @@ uint32_t namer_cut(struct namer *namer)
 	return add_special(namer, PROFILE_CUT, FRAME_MARK);
 }
 
+bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t *ret_mark)
+{
+	const struct place *at = place_at(namer->places, place);
+	char text[256];
+
+	if (!namer->naming->runtimes || !at->in_elf || !runtime_keeper_unsupported(namer->naming->runtimes, at->object, at->elf_vaddr - at->is_return, text, sizeof(text)))
+		return false;
+	*ret_mark = add_special(namer, text, FRAME_MARK);
+	return true;
+}
+
 uint32_t namer_missed(struct namer *namer, bool kernel)
 {
 	return add_special(namer, kernel ? PROFILE_MISSED_KERNEL : PROFILE_MISSED_USER, FRAME_MISSED);

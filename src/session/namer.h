@@ -10,6 +10,7 @@
 #include "session/jit_keeper.h"
 #include "session/parser.h"
 #include "session/place.h"
+#include "session/runtime_keeper.h"
 
 struct naming { /* all borrowed */
 	struct parser *parser; /* reads files; NULL: what stands in files has no names */
@@ -17,6 +18,7 @@ struct naming { /* all borrowed */
 	const char *vmlinux;   /* the kernel's file with debug info; NULL: is looked for */
 	struct debug_files *debug_files; /* that were fetched; NULL: none */
 	struct jit_keeper *jit_keeper;   /* of ended processes' files; NULL: none are kept */
+	const struct runtime_keeper *runtimes; /* NULL: none */
 	uint32_t own_tgid;     /* of the process that we started; 0: none */
 };
 
@@ -31,4 +33,6 @@ const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *r
 /* Each gives a location of the profile; PROFILE_NONE: no memory. */
 uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_place); /* the outermost frame that was found */
 uint32_t namer_cut(struct namer *namer); /* the mark for frames that were left out between the two ends of a stack */
+/* Does the code there belong to an interpreter that is not supported? Then the mark that stands for what it runs; or PROFILE_NONE. */
+bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t *ret_mark);
 uint32_t namer_missed(struct namer *namer, bool kernel);

@@ -13,6 +13,7 @@
 #define MAX_TABLE_CPU_NS 10000000000u
 #define MAX_NAMES_CPU_NS 30000000000u
 #define MAX_WANTS_CPU_NS 2000000000u
+#define MAX_RUNTIMES_CPU_NS 2000000000u
 #define MAX_JIT_CPU_NS 10000000000u
 #define QUESTION_BYTES_MAX ((size_t)512 << 20)
 
@@ -88,6 +89,29 @@ int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_
 		return err;
 	err = table_image_read(image.data, image.size, &(struct table_key){ 0 }, rules, ret_table);
 	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : err;
+}
+
+int parser_runtimes(struct parser *parser, const struct elf_file *elf, struct diag *diag, struct parser_runtimes *ret_runtimes)
+{
+	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(sizeof(*ret_runtimes));
+	struct worker_question question = { .kind = PARSER_RUNTIMES, .max_cpu_ns = MAX_RUNTIMES_CPU_NS };
+	struct parser_runtimes runtimes;
+	int err = ask(parser, elf, -1, &question, diag, &answer);
+
+	if (err)
+		return err;
+	if (answer.size != sizeof(runtimes))
+		return diag_errno(diag, EBADMSG, "what was read of it is not sound");
+	memcpy(&runtimes, answer.data, sizeof(runtimes));
+	for (uint32_t i = 0; i < PARSER_MAX_RUNTIMES; i++) {
+		struct runtime_image *image = &runtimes.images[i];
+
+		image->reason[sizeof(image->reason) - 1] = '\0';
+		if (runtimes.nr_images > PARSER_MAX_RUNTIMES || (i < runtimes.nr_images && (!runtime_of(image->runtime) || image->nr_loops > SONDE_MAX_LOOPS)))
+			return diag_errno(diag, EBADMSG, "what was read of it is not sound");
+	}
+	*ret_runtimes = runtimes;
+	return 0;
 }
 
 /* The addresses behind their header, as PARSER_NAMES and PARSER_JIT have them. */

@@ -102,6 +102,18 @@ static int need(void *arg, uint32_t object, uint64_t time_ns)
 	return tracker_need(stacks->tracker, object, time_ns, &is_loaded); /* for those that come */
 }
 
+static bool describe(void *arg, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
+{
+	const struct raw_stacks *stacks = arg;
+
+	return runtime_keeper_describe(tracker_runtimes(stacks->tracker), tgid, frame, ret_function);
+}
+
+static void touch(void *arg, uint32_t tgid, uint64_t pc)
+{
+	runtime_keeper_touch(tgid, pc);
+}
+
 struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor)
 {
 	struct raw_stacks *stacks = calloc(1, sizeof(*stacks));
@@ -129,5 +141,5 @@ void raw_stacks_free(struct raw_stacks *stacks)
 
 struct stack_walker raw_stacks_walker(struct raw_stacks *stacks)
 {
-	return (struct stack_walker){ .walk = walk, .check = check, .used = used, .need = need, .arg = stacks };
+	return (struct stack_walker){ .walk = walk, .check = check, .used = used, .need = need, .describe = describe, .touch = touch, .arg = stacks };
 }

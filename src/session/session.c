@@ -138,6 +138,8 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 			  profile_account(session->profile), session->parser, &session->diag, &session->tracker);
 	if (!err)
 		open_cache(session);
+	if (!err)
+		err = tracker_use_runtimes(session->tracker, session->sampler);
 	if (!err && options->audit_every)
 		err = auditor_new(tracker_processes(session->tracker), profile_account(session->profile), &session->diag, &session->auditor);
 	if (!err) {
@@ -179,7 +181,7 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	err = session_take_options(session, options);
 	if (err)
 		return session_fail(session, SONDE_EXIT_USAGE, err);
-	session->book = stack_book_new(session->options.timestamps);
+	session->book = stack_book_new(session->options.timestamps, session->profile);
 	if (!session->book)
 		return session_fail_setup(session, -ENOMEM);
 	if (options->command_line)
@@ -337,6 +339,7 @@ int sonde_session_run(struct sonde_session *session)
 {
 	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session), .vmlinux = session->vmlinux,
 				       .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
+				       .runtimes = tracker_runtimes(session->tracker),
 				       .own_tgid = session->command ? command_tgid(session->command) : 0 };
 	struct account *account = profile_account(session->profile);
 	uint64_t end_ns;
@@ -367,7 +370,7 @@ int sonde_session_run(struct sonde_session *session)
 	if (!err)
 		wait_for_debug_files(session, end_ns);
 	if (!err)
-		err = stack_book_profile(session->book, tracker_processes(session->tracker), &naming, session->unix_offset_ns, session->profile);
+		err = stack_book_profile(session->book, tracker_processes(session->tracker), &naming, session->unix_offset_ns);
 	if (err)
 		return session_fail_setup(session, err);
 	session_fill_account(session);

@@ -7,6 +7,8 @@
 #include "abi/record.h"
 #include "base/buffer.h"
 #include "base/u64_map.h"
+#include "session/runtime_book.h"
+#include "session/stack_merge.h"
 #include "session/place.h"
 
 #define PENDING_BYTES_MAX (256u << 20)
@@ -32,9 +34,9 @@ struct stack_origin {
 
 /* Equal samples but for their number. Zeroed before it is filled: it is hashed and compared whole. */
 struct sample_key {
-	uint64_t user_stack, kernel_stack;
+	uint64_t user_stack, kernel_stack, runtime_stack;
 	uint32_t tgid, tid, cpu;
-	uint8_t user_side, kernel_side, pad[2];
+	uint8_t user_side, kernel_side, runtime_side, pad;
 	uint64_t time_ns; /* CLOCK_MONOTONIC; 0: those of all times are one */
 	char comm[SONDE_COMM_BYTES];
 };
@@ -57,11 +59,14 @@ struct stack_book {
 	uint64_t newest_ns;         /* of the samples that waited */
 	struct u64_map raw_stacks;  /* id of a raw record -> its stack, until its sample comes */
 	struct place_table *places;
+	struct runtime_book *runtimes;
+	struct u64_map merged;      /* hash of a user stack and its runtime stack -> stack of the profile */
+	struct profile *profile;
 	uint64_t nr_samples;
 	bool with_times;
 };
 
-struct stack_book *stack_book_new(bool with_times)
+struct stack_book *stack_book_new(bool with_times, struct profile *profile)
 {
 	struct stack_book *book = calloc(1, sizeof(*book));
 
@@ -70,9 +75,11 @@ struct stack_book *stack_book_new(bool with_times)
 	book->with_times = with_times;
 	book->pending = book->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
 	book->stack_frames = book->stacks = book->samples = book->used = BUFFER_INIT(FRAMES_BYTES_MAX);
+	book->profile = profile;
 	book->places = place_table_new();
-	if (!book->places) {
-		free(book);
+	book->runtimes = runtime_book_new();
+	if (!book->places || !book->runtimes) {
+		stack_book_free(book);
 		return NULL;
 	}
 	return book;
@@ -91,7 +98,9 @@ void stack_book_free(struct stack_book *book)
 	u64_map_done(&book->stack_by_hash);
 	u64_map_done(&book->sample_by_key);
 	u64_map_done(&book->raw_stacks);
+	u64_map_done(&book->merged);
 	place_table_free(book->places);
+	runtime_book_free(book->runtimes);
 	free(book);
 }
 
@@ -137,6 +146,8 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 	/* without a body the hash says nothing: a full store must not make every sample one of its own */
 	key.user_stack = record->user_side == SONDE_SIDE_STORED ? record->user_stack : 0;
 	key.kernel_stack = record->kernel_side == SONDE_SIDE_STORED ? record->kernel_stack : 0;
+	key.runtime_stack = record->runtime_side == SONDE_SIDE_STORED ? record->runtime_stack : 0;
+	key.runtime_side = record->runtime_side;
 	key.tgid = record->tgid;
 	key.tid = record->tid;
 	key.cpu = record->cpu;
@@ -166,11 +177,14 @@ static size_t record_bytes(const void *record)
 {
 	const struct sonde_stack_record *stack = record;
 	const struct sonde_raw_record *raw = record;
+	const struct sonde_runtime_record *runtime = record;
 
 	if (stack->type == SONDE_RECORD_STACK)
 		return sizeof(*stack) + stack->nr_frames * sizeof(uint64_t);
 	if (raw->type == SONDE_RECORD_RAW)
 		return sizeof(*raw) + raw->stack_bytes;
+	if (runtime->type == SONDE_RECORD_RUNTIME)
+		return sizeof(*runtime) + runtime->nr_frames * sizeof(struct sonde_runtime_frame);
 	return sizeof(struct sonde_sample_record);
 }
 
@@ -336,6 +350,8 @@ int stack_book_resolve(struct stack_book *book, const struct process_table *proc
 
 		if (type == SONDE_RECORD_STACK)
 			err = resolve_stack(book, record, processes);
+		else if (type == SONDE_RECORD_RUNTIME)
+			err = runtime_book_record(book->runtimes, record, walker, book->profile);
 		else if (type == SONDE_RECORD_RAW)
 			err = ((const struct sonde_raw_record *)record)->use == SONDE_RAW_WALK ? resolve_raw(book, record, processes, walker) :
 												 resolve_audit(book, record, walker);
@@ -361,102 +377,172 @@ static int give_up_waiting(struct stack_book *book)
 	return err;
 }
 
-static void append_location(struct buffer *locations, uint32_t location)
+/* A stack that is put together. */
+struct making {
+	const struct stack_book *book;
+	const struct stack *stack;
+	struct namer *namer;
+	struct buffer locations;
+};
+
+static int append_location(struct making *making, uint32_t location)
 {
 	if (location == PROFILE_NONE)
-		locations->err = -ENOMEM;
-	buffer_append(locations, &location, sizeof(location));
+		return -ENOMEM;
+	buffer_append(&making->locations, &location, sizeof(location));
+	return making->locations.err;
 }
 
-/* The stack as the profile has it, with a mark at its root end when it was not walked to the root. */
-static int profile_of_stack(struct stack_book *book, struct stack *stack, struct namer *namer, struct profile *profile)
+static int append_native(void *arg, uint32_t number)
 {
-	const uint32_t *frames = (const uint32_t *)book->stack_frames.data + stack->first;
-	CLEANUP(buffer_done) struct buffer locations = BUFFER_INIT(STACK_BYTES_MAX);
+	struct making *making = arg;
+	const uint32_t *frames = (const uint32_t *)making->book->stack_frames.data + making->stack->first, *of_frame;
+	uint32_t nr, mark;
+	int err = making->stack->is_cut && number == SONDE_LEAF_FRAMES ? append_location(making, namer_cut(making->namer)) : 0;
 
-	if (stack->profile_stack != PROFILE_NONE)
-		return 0;
-	for (uint32_t i = 0; i < stack->nr; i++) {
-		const uint32_t *of_frame;
-		uint32_t nr;
-
-		if (stack->is_cut && i == SONDE_LEAF_FRAMES)
-			append_location(&locations, namer_cut(namer));
-		of_frame = namer_locations(namer, frames[i], &nr);
-		if (!of_frame)
-			return -ENOMEM;
-		buffer_append(&locations, of_frame, nr * sizeof(*of_frame));
-	}
-	if (stack->stop != SONDE_STOP_COMPLETE)
-		append_location(&locations, namer_mark(namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY));
-	if (locations.err)
-		return locations.err;
-	stack->profile_stack = profile_stack(profile, (const uint32_t *)locations.data, (uint32_t)(locations.size / sizeof(uint32_t)));
-	return stack->profile_stack == PROFILE_NONE ? -ENOMEM : 0;
-}
-
-/* One side of a sample: its stack in the profile, which is PROFILE_NONE when there is none, or the mark that it is missed. */
-static int profile_of_side(struct stack_book *book, uint8_t side, uint64_t hash, bool kernel, struct namer *namer, struct profile *profile,
-			   uint64_t count, uint32_t *ret_stack)
-{
-	struct account *account = profile_account(profile);
-	const uint32_t *known = side == SONDE_SIDE_STORED ? u64_map_find(&book->stack_by_hash, hash) : NULL;
-	uint32_t location;
-
-	*ret_stack = PROFILE_NONE;
-	if (side == SONDE_SIDE_NONE)
-		return 0;
-	if (known) {
-		struct stack *stack = stack_at(book, *known);
-		int err = profile_of_stack(book, stack, namer, profile);
-
-		*ret_stack = stack->profile_stack;
-		if (!kernel && stack->stop < SONDE_STOP_COUNT)
-			account->stopped[stack->stop] += count;
+	if (!err && namer_has_runtime_mark(making->namer, frames[number], &mark))
+		err = append_location(making, mark);
+	if (err)
 		return err;
+	of_frame = namer_locations(making->namer, frames[number], &nr);
+	if (!of_frame)
+		return -ENOMEM;
+	buffer_append(&making->locations, of_frame, nr * sizeof(*of_frame));
+	return making->locations.err;
+}
+
+/* A mark, when the stack was not walked to the root. */
+static int append_end(void *arg)
+{
+	struct making *making = arg;
+	const struct stack *stack = making->stack;
+	const uint32_t *frames = (const uint32_t *)making->book->stack_frames.data + stack->first;
+
+	if (stack->stop == SONDE_STOP_COMPLETE)
+		return 0;
+	return append_location(making, namer_mark(making->namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY));
+}
+
+static int append_item(void *arg, uint32_t location)
+{
+	return append_location(arg, location);
+}
+
+/* The stack as the profile has it, with what interpreters ran. */
+static int make_stack(struct stack_book *book, const struct stack *stack, const struct runtime_stack *runtime, struct namer *namer, uint32_t *ret_stack)
+{
+	struct making making = { .book = book, .stack = stack, .namer = namer, .locations = BUFFER_INIT(STACK_BYTES_MAX) };
+	const struct stack_merge_sink sink = { .native = append_native, .end = append_end, .item = append_item, .arg = &making };
+	int err = stack_merge(stack->nr, stack->stop == SONDE_STOP_COMPLETE, runtime, &sink);
+
+	if (!err)
+		*ret_stack = profile_stack(book->profile, (const uint32_t *)making.locations.data, (uint32_t)(making.locations.size / sizeof(uint32_t)));
+	buffer_done(&making.locations);
+	return err ? err : *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+static int profile_of_native(struct stack_book *book, struct stack *stack, struct namer *namer, uint32_t *ret_stack)
+{
+	int err = 0;
+
+	if (stack->profile_stack == PROFILE_NONE)
+		err = make_stack(book, stack, &(struct runtime_stack){ 0 }, namer, &stack->profile_stack);
+	*ret_stack = stack->profile_stack;
+	return err;
+}
+
+/* The same with a runtime stack, each pair of them once. */
+static int profile_of_both(struct stack_book *book, struct stack *stack, const struct sample *sample, struct namer *namer, uint32_t *ret_stack)
+{
+	const uint64_t both[] = { sample->key.user_stack, sample->key.runtime_stack };
+	uint64_t key = hash_bytes(both, sizeof(both), 0);
+	const uint32_t *known = u64_map_find(&book->merged, key);
+	struct account *account = profile_account(book->profile);
+	struct runtime_stack runtime;
+	int err;
+
+	if (!runtime_book_find(book->runtimes, sample->key.runtime_stack, &runtime)) { /* its body was lost */
+		account->runtime_missed += sample->count;
+		return profile_of_native(book, stack, namer, ret_stack);
 	}
-	if (kernel)
-		account->missed_kernel += count;
-	else
-		account->missed_user += count;
+	if (runtime.stop < SONDE_RUNTIME_STOP_COUNT)
+		account->runtime_stopped[runtime.stop] += sample->count;
+	if (known) {
+		*ret_stack = *known;
+		return 0;
+	}
+	err = make_stack(book, stack, &runtime, namer, ret_stack);
+	return err ? err : u64_map_add(&book->merged, key, *ret_stack);
+}
+
+/* What stands for a side that is not known. */
+static int profile_of_missed(struct stack_book *book, uint8_t side, bool kernel, struct namer *namer, uint64_t count, uint32_t *ret_stack)
+{
+	struct account *account = profile_account(book->profile);
+	uint32_t location = namer_missed(namer, kernel);
+
+	*(kernel ? &account->missed_kernel : &account->missed_user) += count;
 	if (side == SONDE_SIDE_FULL)
 		account->missed_full += count;
-	location = namer_missed(namer, kernel);
-	*ret_stack = location == PROFILE_NONE ? PROFILE_NONE : profile_stack(profile, &location, 1);
+	*ret_stack = location == PROFILE_NONE ? PROFILE_NONE : profile_stack(book->profile, &location, 1);
 	return *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-static int profile_of_sample(struct stack_book *book, const struct sample *from, uint64_t unix_offset_ns, struct namer *namer, struct profile *profile)
+static int profile_of_user(struct stack_book *book, const struct sample *sample, struct namer *namer, uint32_t *ret_stack)
+{
+	const struct sample_key *key = &sample->key;
+	const uint32_t *known = key->user_side == SONDE_SIDE_STORED ? u64_map_find(&book->stack_by_hash, key->user_stack) : NULL;
+	struct account *account = profile_account(book->profile);
+	struct stack *stack = known ? stack_at(book, *known) : NULL;
+
+	if (key->runtime_side == SONDE_SIDE_FULL || key->runtime_side == SONDE_SIDE_LOST || (!stack && key->runtime_side == SONDE_SIDE_STORED))
+		account->runtime_missed += sample->count;
+	if (!stack)
+		return profile_of_missed(book, key->user_side, false, namer, sample->count, ret_stack);
+	if (stack->stop < SONDE_STOP_COUNT)
+		account->stopped[stack->stop] += sample->count;
+	return key->runtime_side == SONDE_SIDE_STORED ? profile_of_both(book, stack, sample, namer, ret_stack) : profile_of_native(book, stack, namer, ret_stack);
+}
+
+static int profile_of_kernel(struct stack_book *book, const struct sample *sample, struct namer *namer, uint32_t *ret_stack)
+{
+	const uint32_t *known = sample->key.kernel_side == SONDE_SIDE_STORED ? u64_map_find(&book->stack_by_hash, sample->key.kernel_stack) : NULL;
+
+	return known ? profile_of_native(book, stack_at(book, *known), namer, ret_stack) :
+		       profile_of_missed(book, sample->key.kernel_side, true, namer, sample->count, ret_stack);
+}
+
+static int profile_of_sample(struct stack_book *book, const struct sample *from, uint64_t unix_offset_ns, struct namer *namer)
 {
 	struct profile_sample sample = {
+		.user_stack = PROFILE_NONE,
+		.kernel_stack = PROFILE_NONE,
 		.tgid = from->key.tgid,
 		.tid = from->key.tid,
 		.cpu = from->key.cpu,
-		.comm = profile_string(profile, from->key.comm),
+		.comm = profile_string(book->profile, from->key.comm),
 		.time_ns = from->key.time_ns ? from->key.time_ns + unix_offset_ns : 0,
 		.values = { from->count > INT64_MAX ? INT64_MAX : (int64_t)from->count },
 	};
-	int err = profile_of_side(book, from->key.user_side, from->key.user_stack, false, namer, profile, from->count, &sample.user_stack);
+	int err = from->key.user_side == SONDE_SIDE_NONE ? 0 : profile_of_user(book, from, namer, &sample.user_stack);
 
-	if (!err)
-		err = profile_of_side(book, from->key.kernel_side, from->key.kernel_stack, true, namer, profile, from->count,
-				      &sample.kernel_stack);
+	if (!err && from->key.kernel_side != SONDE_SIDE_NONE)
+		err = profile_of_kernel(book, from, namer, &sample.kernel_stack);
 	if (!err && sample.comm == PROFILE_NONE)
 		err = -ENOMEM;
-	return err ? err : profile_add(profile, &sample);
+	return err ? err : profile_add(book->profile, &sample);
 }
 
-int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, uint64_t unix_offset_ns,
-		       struct profile *profile)
+int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, uint64_t unix_offset_ns)
 {
-	struct namer *namer = namer_new(book->places, processes, naming, profile);
+	struct namer *namer = namer_new(book->places, processes, naming, book->profile);
 	int err = namer ? give_up_waiting(book) : -ENOMEM;
 	size_t nr_samples = book->samples.size / sizeof(struct sample);
 
 	if (!err)
 		err = namer_read_files(namer);
 	for (uint32_t i = 0; !err && i < nr_samples; i++)
-		err = profile_of_sample(book, sample_at(book, i), unix_offset_ns, namer, profile);
+		err = profile_of_sample(book, sample_at(book, i), unix_offset_ns, namer);
 	namer_free(namer);
 	return err;
 }

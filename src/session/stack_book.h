@@ -13,7 +13,8 @@
 #include "session/stack_walker.h"
 
 struct stack_book;
-struct stack_book *stack_book_new(bool with_times); /* each sample for itself, with its time, or equal ones as one. NULL: no memory */
+/* with_times: each sample for itself, with its time, or equal ones as one. Borrows `profile`, which is made of the records, for its life. NULL: no memory. */
+struct stack_book *stack_book_new(bool with_times, struct profile *profile);
 void stack_book_free(struct stack_book *book);
 /* A record as the sampler gives it; copied. 0 or -ENOMEM. */
 MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
@@ -22,6 +23,5 @@ MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
 MUST_CHECK int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker);
 uint64_t stack_book_nr_samples(const struct stack_book *book);
 const struct place_table *stack_book_places(const struct stack_book *book); /* borrowed; of the stacks that were resolved */
-/* Resolves names and fills `profile` with all samples; counts stops and misses in its account. `unix_offset_ns` makes CLOCK_MONOTONIC times of day. 0 or -ENOMEM. */
-MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, uint64_t unix_offset_ns,
-				  struct profile *profile);
+/* Resolves names and fills the profile with all samples; counts stops and misses in its account. `unix_offset_ns` makes CLOCK_MONOTONIC times of day. 0 or -ENOMEM. */
+MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, uint64_t unix_offset_ns);

@@ -4,6 +4,7 @@
 #pragma once
 #include "abi/record.h"
 #include "base/cleanup.h"
+#include "runtime/runtime.h"
 #include "session/place.h"
 #include "unwind/raw_walk.h"
 
@@ -17,5 +18,9 @@ struct stack_walker {
 	void (*used)(void *arg, uint32_t object, uint64_t time_ns);
 	/* And it ended there, because the file's table is not loaded. 0 or an error that ends the run. */
 	int (*need)(void *arg, uint32_t object, uint64_t time_ns);
+	/* What a frame of an interpreter is called. True: it is a mark, no function. */
+	bool (*describe)(void *arg, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);
+	/* Memory of that process was not there when the kernel side looked. */
+	void (*touch)(void *arg, uint32_t tgid, uint64_t pc);
 	void *arg;
 };

@@ -9,6 +9,7 @@
 #include "base/u64_map.h"
 #include "collect/sideband.h"
 #include "session/clock.h"
+#include "session/runtime_keeper.h"
 #include "session/table_keeper.h"
 
 #define RESCAN_NS 1000000000u /* at most this often after losses */
@@ -20,7 +21,9 @@ struct tracker {
 	struct process_table *processes;
 	struct table_store *store;
 	struct account *account;
+	struct parser *parser;
 	struct table_keeper *keeper;
+	struct runtime_keeper *runtimes; /* or NULL */
 	struct table_cache *cache;     /* or NULL */
 	struct sonde_mapping *scratch; /* of the process that is being told */
 	uint32_t scratch_capacity;
@@ -51,6 +54,7 @@ int tracker_new(const struct table_store_options *store, struct account *account
 	if (!tracker)
 		return -ENOMEM;
 	tracker->account = account;
+	tracker->parser = parser;
 	tracker->lacking = BUFFER_INIT(LACKING_BYTES_MAX);
 	tracker->processes = process_table_new();
 	if (!tracker->processes)
@@ -72,6 +76,7 @@ void tracker_free(struct tracker *tracker)
 	if (!tracker)
 		return;
 	sideband_free(tracker->sideband);
+	runtime_keeper_free(tracker->runtimes);
 	table_keeper_free(tracker->keeper);
 	table_cache_free(tracker->cache);
 	table_store_free(tracker->store);
@@ -87,6 +92,17 @@ void tracker_use_cache(struct tracker *tracker, struct table_cache *cache)
 {
 	tracker->cache = cache;
 	table_keeper_use_cache(tracker->keeper, cache);
+}
+
+int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler)
+{
+	tracker->runtimes = runtime_keeper_new(sampler, tracker->parser, tracker->processes, tracker->account);
+	return tracker->runtimes ? 0 : -ENOMEM;
+}
+
+struct runtime_keeper *tracker_runtimes(const struct tracker *tracker)
+{
+	return tracker->runtimes;
 }
 
 int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children)
@@ -108,19 +124,20 @@ static bool is_followed(const struct tracker *tracker, uint32_t tgid)
 }
 
 /* Writes tracker->scratch. That there is no room is no failure: what is not known is walked as far as that goes, and marked. */
-static int set_process(struct tracker *tracker, uint32_t tgid, uint32_t generation, uint32_t nr_mappings)
+static int set_process(struct tracker *tracker, struct sonde_process process)
 {
-	const struct sonde_process process = { .tgid = tgid, .generation = generation, .nr_mappings = nr_mappings, .known_ns = tracker->known_ns };
-	int err = table_store_set_process(tracker->store, &process, tracker->scratch);
+	int err;
 
+	process.known_ns = tracker->known_ns;
+	err = table_store_set_process(tracker->store, &process, tracker->scratch);
 	if (err != -ENOSPC)
 		return err;
 	if (!tracker->has_yielded) {
-		buffer_append(&tracker->lacking, &tgid, sizeof(tgid));
+		buffer_append(&tracker->lacking, &process.tgid, sizeof(process.tgid));
 		return tracker->lacking.err == -ENOMEM ? -ENOMEM : 0;
 	}
 	if (!tracker->processes_full)
-		account_note(tracker->account, "no room for the mappings of more processes: from process %u on some stacks have their first frame only", tgid);
+		account_note(tracker->account, "no room for the mappings of more processes: from process %u on some stacks have their first frame only", process.tgid);
 	tracker->processes_full = true;
 	return 0;
 }
@@ -152,8 +169,11 @@ static int fill_mappings(struct tracker *tracker, const struct process_mapping *
 static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
 {
 	struct tracker *tracker = arg;
+	struct sonde_process process = { .tgid = tgid, .generation = generation, .nr_mappings = nr_mappings };
 	int err = fill_mappings(tracker, mappings, nr_mappings);
 
+	if (!err && tracker->runtimes)
+		err = runtime_keeper_tell(tracker->runtimes, tgid, generation, mappings, nr_mappings, &process.runtimes);
 	if (err)
 		return err;
 	if (nr_mappings > SONDE_MAX_MAPPINGS && !tracker->has_too_many) {
@@ -161,7 +181,7 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 			     SONDE_MAX_MAPPINGS);
 		tracker->has_too_many = true;
 	}
-	return set_process(tracker, tgid, generation, nr_mappings);
+	return set_process(tracker, process);
 }
 
 static int tell_all(void *arg)
@@ -342,10 +362,19 @@ static int on_event(void *arg, const struct sideband_event *event)
 	}
 }
 
+static void forget(void *arg, uint32_t object)
+{
+	struct tracker *tracker = arg;
+
+	table_keeper_forget(tracker->keeper, object);
+	if (tracker->runtimes)
+		runtime_keeper_forget(tracker->runtimes, object);
+}
+
 /* When the kernel has been told of all changes. */
 static int sweep(struct tracker *tracker)
 {
-	int err = process_table_sweep(tracker->processes, table_keeper_forget, tracker->keeper);
+	int err = process_table_sweep(tracker->processes, forget, tracker);
 
 	return err ? err : table_keeper_trim(tracker->keeper);
 }
@@ -357,6 +386,8 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the processes: %s", strerror(-err));
 	end_leaderless(tracker);
+	if (tracker->runtimes)
+		runtime_keeper_retry(tracker->runtimes);
 	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
 		return tracker_scan(tracker, diag); /* what was lost cannot be known but by looking */
 	err = tell_changes(tracker, diag);

@@ -9,7 +9,9 @@
 #include "base/diag.h"
 #include "model/account.h"
 #include "process/process_table.h"
+#include "collect/sampler.h"
 #include "session/parser.h"
+#include "session/runtime_keeper.h"
 #include "unwind/raw_walk.h"
 #include "unwind/table_cache.h"
 #include "unwind/table_store.h"
@@ -21,6 +23,9 @@ MUST_CHECK int tracker_new(const struct table_store_options *store, struct accou
 void tracker_free(struct tracker *tracker);
 /* Looks for unwind tables on disk before it builds them, and keeps them there. Takes over the cache. */
 void tracker_use_cache(struct tracker *tracker, struct table_cache *cache);
+/* Has the kernel side know the interpreters of processes, too. Borrowed for the tracker's life. 0 or -ENOMEM. Before tracker_scan. */
+MUST_CHECK int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler);
+struct runtime_keeper *tracker_runtimes(const struct tracker *tracker); /* borrowed */
 /* Keeps to these processes, and to the children they have from now on when `children` says so; else all. Before tracker_scan. */
 MUST_CHECK int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children);
 /* Reads what runs already. */

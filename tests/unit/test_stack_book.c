@@ -20,9 +20,9 @@ static struct profile *profile;
 
 static int set_up(void **state)
 {
-	book = stack_book_new(false);
-	processes = process_table_new();
 	profile = profile_new();
+	book = stack_book_new(false, profile);
+	processes = process_table_new();
 	return !book || !processes || !profile;
 }
 
@@ -53,6 +53,35 @@ static void send_sample(enum sonde_side user_side, uint64_t user_stack, enum son
 	assert_int_equal(stack_book_record(book, &record), 0);
 }
 
+/* What runs in the interpreter: runs of frames; a frame's code is the letter that it is called by, 0 ends a run whose native frame is `where`. */
+static void send_runtime(uint64_t hash, uint64_t runtime_hash, enum sonde_runtime_stop stop, uint16_t nr_frames, const struct sonde_runtime_frame *frames)
+{
+	struct {
+		struct sonde_runtime_record header;
+		struct sonde_runtime_frame frames[16];
+	} record = { .header = { .type = SONDE_RECORD_RUNTIME, .tgid = TGID, .time_ns = 5, .hash = runtime_hash, .nr_frames = nr_frames, .stop = (uint8_t)stop,
+				 .stopped_runtime = SONDE_RUNTIME_PHP } };
+	const struct sonde_sample_record sample = { .type = SONDE_RECORD_SAMPLE, .user_stack = hash, .runtime_stack = runtime_hash, .tgid = TGID, .tid = TGID,
+						    .user_side = SONDE_SIDE_STORED, .runtime_side = SONDE_SIDE_STORED, .comm = "php" };
+
+	memcpy(record.frames, frames, nr_frames * sizeof(*frames));
+	assert_int_equal(stack_book_record(book, &record), 0);
+	assert_int_equal(stack_book_record(book, &sample), 0);
+}
+
+static bool describe(void *arg, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
+{
+	*ret_function = (struct runtime_function){ .name = { (char)frame->code }, .line = (uint32_t)frame->where };
+	return false;
+}
+
+static uint64_t touched_pc;
+
+static void touch(void *arg, uint32_t tgid, uint64_t pc)
+{
+	touched_pc = pc;
+}
+
 /* The walker: each raw stack has the frames that `walked` has. */
 static struct raw_stack walked;
 static uint32_t nr_walks;
@@ -66,7 +95,7 @@ static int walk(void *arg, const struct sonde_raw_record *record, struct raw_sta
 	return 0;
 }
 
-static const struct stack_walker walker = { .walk = walk };
+static const struct stack_walker walker = { .walk = walk, .describe = describe, .touch = touch };
 
 static void send_raw(uint64_t id)
 {
@@ -81,7 +110,7 @@ static void send_raw(uint64_t id)
 static void finish(void)
 {
 	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
-	assert_int_equal(stack_book_profile(book, processes, &(struct naming){ 0 }, 0, profile), 0);
+	assert_int_equal(stack_book_profile(book, processes, &(struct naming){ 0 }, 0), 0);
 }
 
 /* The names of a stack's functions, leaf first, blanks between them. */
@@ -318,12 +347,69 @@ static void test_nothing(void **state)
 
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
+#define FRAME(letter) { .code = letter, .runtime = SONDE_RUNTIME_PHP }
+#define ENTRY(native) { .where = native, .runtime = SONDE_RUNTIME_PHP, .flags = SONDE_RUNTIME_ENTRY }
+
+/* Each run takes the place of its native frame. The frames of the native stack have no names here: all are the same. */
+static void test_runs_take_their_places(void **state)
+{
+	const uint64_t native[] = { 0x1000, 0x2000 | SONDE_FRAME_RETURN, 0x3000 | SONDE_FRAME_RETURN, 0x4000 | SONDE_FRAME_RETURN };
+	const struct sonde_runtime_frame middle[] = { FRAME('a'), FRAME('b'), ENTRY(1) }, twice[] = { FRAME('a'), ENTRY(0), FRAME('b'), ENTRY(2) };
+	const struct sonde_runtime_frame at_leaf[] = { FRAME('a'), ENTRY(SONDE_RUNTIME_AT_LEAF), FRAME('b'), ENTRY(3) };
+
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 4, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 3, middle);
+	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 4, twice);
+	send_runtime(7, 72, SONDE_RUNTIME_STOP_COMPLETE, 4, at_leaf);
+	finish();
+	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "[unknown] a b [unknown] [unknown]");
+	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "a [unknown] b [unknown]");
+	assert_string_equal(names_of(profile_sample_at(profile, 2)->user_stack), "a [unknown] [unknown] [unknown] b");
+	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE], 3);
+}
+
+/* What cannot be placed is there all the same, and marked. */
+static void test_runs_without_place(void **state)
+{
+	const uint64_t native[] = { 0x1000, 0x2000 | SONDE_FRAME_RETURN };
+	const struct sonde_runtime_frame unplaced[] = { FRAME('a'), ENTRY(SONDE_RUNTIME_UNPLACED) }, cut[] = { FRAME('a'), ENTRY(0), FRAME('b') };
+	const struct sonde_runtime_frame backwards[] = { FRAME('a'), ENTRY(1), FRAME('b'), ENTRY(0), FRAME('c'), ENTRY(99) };
+
+	send_stack(TGID, 7, SONDE_STOP_TABLE, 2, native);
+	send_stack(TGID, 8, SONDE_STOP_COMPLETE, 2, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, unplaced);
+	send_runtime(8, 71, SONDE_RUNTIME_STOP_COMPLETE, 2, unplaced);
+	send_runtime(8, 72, SONDE_RUNTIME_STOP_DEPTH, 3, cut);
+	send_runtime(8, 73, SONDE_RUNTIME_STOP_COMPLETE, 6, backwards);
+	finish();
+	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "[unknown] [unknown] [unwind table damaged] a");
+	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "a [unknown] [unknown]");
+	assert_string_equal(names_of(profile_sample_at(profile, 2)->user_stack), "a b [php: frames left out] [unknown]");
+	assert_string_equal(names_of(profile_sample_at(profile, 3)->user_stack), "[unknown] a b c");
+	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_DEPTH], 1);
+}
+
+static void test_lost_runtime_stacks_are_counted(void **state)
+{
+	const uint64_t native[] = { 0x1000 };
+	const struct sonde_sample_record full = { .type = SONDE_RECORD_SAMPLE, .user_stack = 7, .tgid = TGID, .user_side = SONDE_SIDE_STORED, .runtime_side = SONDE_SIDE_FULL };
+	const struct sonde_sample_record gone = { .type = SONDE_RECORD_SAMPLE, .user_stack = 7, .runtime_stack = 70, .tgid = TGID, .user_side = SONDE_SIDE_STORED,
+						  .runtime_side = SONDE_SIDE_STORED };
+
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	assert_int_equal(stack_book_record(book, &full), 0);
+	assert_int_equal(stack_book_record(book, &gone), 0);
+	finish();
+	assert_int_equal(profile_account(profile)->runtime_missed, 2);
+	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "[unknown]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_complete), test(test_sample_before_body), test(test_equal_samples_are_one), test(test_missed_sides), test(test_stop_marks),
 		test(test_places), test(test_kernel_stack), test(test_deep_and_empty), test(test_raw), test(test_raw_comes_later),
-		test(test_cut), test(test_nothing),
+		test(test_cut), test(test_nothing), test(test_runs_take_their_places), test(test_runs_without_place), test(test_lost_runtime_stacks_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

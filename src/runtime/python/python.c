@@ -8,6 +8,7 @@
 
 #include "elf/dynamic_symbol.h"
 #include "runtime/python/python_loops.h"
+#include "runtime/python/python_names.h"
 #include "runtime/python/python_tables.h"
 #include "runtime/runtime.h"
 #include "runtime/tls_access.h"
@@ -234,6 +235,7 @@ static int python_place(const struct runtime_image *image, uint64_t load_bias, c
 	if (err)
 		return err == -EAGAIN ? err : diag_errno(diag, -err, "where its threads keep their state is not known with this C library");
 	python.code_type += load_bias;
+	python.process.load_bias = load_bias;
 	for (uint32_t i = 0; i < SONDE_MAX_LOOPS && i < image->nr_loops; i++) {
 		python.loops[i].start_pc = image->loops[i].start_pc + load_bias;
 		python.loops[i].end_pc = image->loops[i].end_pc + load_bias;
@@ -251,4 +253,5 @@ const struct runtime runtime_python = {
 	.process_bytes = sizeof(struct sonde_python),
 	.examine = python_examine,
 	.place = python_place,
+	.describe = python_describe,
 };

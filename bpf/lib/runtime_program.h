@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the programs of all runtimes share (bpf/python.bpf.c is the example): each is tail-called with the native walk done, adds what its interpreter runs to the
+ * scratch's runtime walk, and goes on to the next. */
+#pragma once
+#include "scratch.h"
+#include "send.h"
+
+#define RUNTIME_FEW 8
+#define RUNTIME_MAX_PROCESSES 4096 /* of one runtime */
+
+/* One loop within another, as the native walk's: each is proved once. */
+WALK_FUNCTION int look_at_few_natives(__u32 cpu, __u32 from)
+{
+	struct scratch *s = scratch_of(cpu);
+
+	if (!s)
+		return RUNTIME_ENDED;
+#pragma clang loop unroll(disable)
+	for (__u32 step = 0; step < RUNTIME_FEW; step++) {
+		__u32 number = from + step;
+
+		if (number >= s->walk.nr_frames || number >= SONDE_LEAF_FRAMES)
+			return RUNTIME_ENDED;
+		barrier_var(number); /* so that it is masked where the verifier looks */
+		runtime_look_at_native(&s->runtime, s->stack.frames, number);
+	}
+	return RUNTIME_GOES_ON;
+}
+
+WALK_FUNCTION int look_at_natives(__u32 cpu)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 from = 0; from < SONDE_LEAF_FRAMES; from += RUNTIME_FEW) {
+		if (look_at_few_natives(cpu, from) != RUNTIME_GOES_ON)
+			break;
+	}
+	return 0;
+}
+
+/* Pairs the entries that are paired by counting, and hashes. Gives the number of entries so far. */
+WALK_FUNCTION __u32 settle_few(__u32 cpu, __u32 from, __u32 nr_entries)
+{
+	struct scratch *s = scratch_of(cpu);
+	struct runtime_walk *r;
+
+	if (!s)
+		return nr_entries;
+	r = &s->runtime;
+#pragma clang loop unroll(disable)
+	for (__u32 step = 0; step < RUNTIME_FEW; step++) {
+		struct sonde_runtime_frame *frame;
+		__u32 number = from + step;
+
+		if (number >= r->nr_frames)
+			break;
+		barrier_var(number);
+		frame = &r->frames[number & (SONDE_MAX_RUNTIME_FRAMES - 1)];
+		if (frame->flags & SONDE_RUNTIME_ENTRY) {
+			if (frame->where == SONDE_RUNTIME_UNPLACED)
+				runtime_pair_one(&s->walk, r, frame, nr_entries);
+			nr_entries++;
+		}
+		r->record.hash = hash_step(hash_step(r->record.hash, frame->code), frame->where ^ (__u64)frame->cookie << 32 ^ frame->flags);
+	}
+	return nr_entries;
+}
+
+WALK_FUNCTION int settle(__u32 cpu, __u32 from)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u32 nr_entries = 0;
+
+	if (!s)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (int turn = 0; turn < SONDE_MAX_RUNTIME_FRAMES / RUNTIME_FEW; turn++) {
+		if (from >= s->runtime.nr_frames)
+			break;
+		nr_entries = settle_few(cpu, from, nr_entries);
+		from += RUNTIME_FEW;
+	}
+	return 0;
+}
+
+/* Before a runtime's first step. `loops`: SONDE_MAX_LOOPS ranges, NULL: its entries are not paired by counting. */
+static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime kind, const struct sonde_code_range *loops)
+{
+	struct runtime_walk *r = &s->runtime;
+
+	if (!r->nr_frames)
+		r->record.hash = s->walk.hash_begin;
+	r->runtime = kind;
+	r->first_frame = r->nr_frames;
+	r->nr_entries = 0;
+	r->next_native = 0;
+	r->nr_loops = 0;
+	r->pairs_at_leaf = 0;
+	if (!loops || s->sample.user_side == SONDE_SIDE_RAW) /* then the frames are overwritten */
+		return;
+	for (int i = 0; i < SONDE_MAX_LOOPS; i++)
+		r->ranges[i] = loops[i];
+	look_at_natives(s->sample.cpu);
+}
+
+/* After its last. */
+static __always_inline void end_runtime(struct scratch *s)
+{
+	settle(s->sample.cpu, s->runtime.first_frame);
+	s->runtime.record.hash = hash_step(s->runtime.record.hash, s->runtime.record.stop);
+}

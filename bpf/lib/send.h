@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How a sample leaves the kernel: bodies of stacks that are new, then the sample itself; in between, the programs of the process's runtimes, each of which ends with
+ * send_sample. */
+#pragma once
+#include "maps.h"
+#include "scratch.h"
+
+#define WINDOW_NS 100000000u /* in so long a time */
+#define RAW_MAX 64           /* so many raw records per CPU: 10 MiB a second */
+#define WAKE_MAX 64          /* and so many times the reader is woken for a runtime stack: 5 us each */
+
+struct { /* the runtimes' programs, by enum sonde_runtime; loaded when the first process needs them */
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, SONDE_RUNTIME_COUNT);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} runtime_programs SEC(".maps");
+
+static __always_inline __u64 wake_flag(void)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= cfg.ring_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void open_window(struct scratch *s, __u64 time_ns)
+{
+	if (time_ns - s->window_ns > WINDOW_NS) {
+		s->window_ns = time_ns;
+		s->nr_raws = s->nr_wakes = 0;
+	}
+}
+
+/* Sends a body of `size` bytes, at most max_size, unless one with that hash was sent. */
+static __always_inline enum sonde_side send_body(const void *body, __u64 size, __u64 max_size, __u64 hash, __u64 flags)
+{
+	__u8 sent = SONDE_STACK_SENT;
+	long err;
+
+	if (bpf_map_lookup_elem(&stacks, &hash))
+		return SONDE_SIDE_STORED;
+	err = bpf_map_update_elem(&stacks, &hash, &sent, BPF_NOEXIST);
+	if (err == -17) /* EEXIST: another CPU was faster, and sends it */
+		return SONDE_SIDE_STORED;
+	if (err)
+		return err == -7 ? SONDE_SIDE_FULL : SONDE_SIDE_LOST; /* E2BIG; else EBUSY */
+	barrier_var(size);
+	if (size > max_size) /* never: for the verifier */
+		size = max_size;
+	if (bpf_ringbuf_output(&ring, (void *)body, size, flags)) {
+		bpf_map_delete_elem(&stacks, &hash);
+		return SONDE_SIDE_LOST;
+	}
+	return SONDE_SIDE_STORED;
+}
+
+/* What the interpreters run, when any of them runs something. The reader is woken for a new one: what is run may soon be no more, and its name with it. */
+static __always_inline void send_runtime(struct scratch *s)
+{
+	struct runtime_walk *r = &s->runtime;
+	__u64 flags = wake_flag();
+
+	if (!r->nr_frames && !r->record.stop)
+		return;
+	open_window(s, s->sample.time_ns);
+	if (s->nr_wakes < WAKE_MAX)
+		flags = BPF_RB_FORCE_WAKEUP;
+	r->record.type = SONDE_RECORD_RUNTIME;
+	r->record.tgid = s->sample.tgid;
+	r->record.time_ns = s->sample.time_ns;
+	r->record.nr_frames = r->nr_frames;
+	s->sample.runtime_stack = r->record.hash;
+	if (flags == BPF_RB_FORCE_WAKEUP && !bpf_map_lookup_elem(&stacks, &r->record.hash))
+		s->nr_wakes++;
+	s->sample.runtime_side = send_body(&r->record, sizeof(r->record) + r->nr_frames * sizeof(r->frames[0]), sizeof(r->record) + sizeof(r->frames), r->record.hash, flags);
+}
+
+static __always_inline int send_sample(struct scratch *s)
+{
+	__u32 zero = 0;
+	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+
+	if (!count)
+		return 0; /* there is always one */
+	if (s->runtimes_left)
+		count->runtimes_missed++;
+	send_runtime(s);
+	if (bpf_ringbuf_output(&ring, &s->sample, sizeof(s->sample), wake_flag()))
+		count->dropped[SONDE_DROP_RING_FULL]++;
+	else
+		count->recorded++;
+	return 0;
+}
+
+/* Goes on to the program of the next runtime, which does not come back, or sends the sample when there is none. */
+static __always_inline int next_runtime(void *ctx, struct scratch *s)
+{
+	__u32 left = s->runtimes_left;
+
+	for (__u32 kind = 1; kind < SONDE_RUNTIME_COUNT; kind++) {
+		if (left & 1u << kind) {
+			s->runtimes_left = left & ~(1u << kind);
+			bpf_tail_call(ctx, &runtime_programs, kind);
+			s->runtimes_left = left; /* it is not loaded */
+			break;
+		}
+	}
+	return send_sample(s);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtime_keeper: which files hold a language's interpreter, which processes run one, and what the kernel side knows of them; and what the frames of an interpreter are called.
+ *
+ * A layout is not believed because a file's version says so: the code that each frame names is checked when it is read, and a runtime whose first frames are nothing that it would have
+ * made is given up, with its reason. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "collect/sampler.h"
+#include "model/account.h"
+#include "process/process_table.h"
+#include "runtime/runtime.h"
+#include "session/parser.h"
+
+struct runtime_keeper;
+/* Borrows all for its life; `sampler` NULL: there is no kernel side (tests). NULL: no memory. */
+struct runtime_keeper *runtime_keeper_new(struct sampler *sampler, struct parser *parser, struct process_table *processes, struct account *account);
+void runtime_keeper_free(struct runtime_keeper *keeper); /* takes NULL */
+/* What the process maps has changed: has the kernel side know its interpreters. *ret_runtimes: bits, as struct sonde_process has them. No mappings: it has ended. 0 or -ENOMEM. */
+MUST_CHECK int runtime_keeper_tell(struct runtime_keeper *keeper, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings,
+				   uint32_t *ret_runtimes);
+/* Makes those processes count as changed whose interpreter had not begun yet when it was looked for. */
+void runtime_keeper_retry(struct runtime_keeper *keeper);
+/* The file is known no more. */
+void runtime_keeper_forget(struct runtime_keeper *keeper, uint32_t object);
+/* What a frame is called. What cannot be read is counted, and called so in brackets. True: that is a mark, no function. */
+bool runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);
+/* The interpreter stumbled over memory that is not there: looks at it, so that the kernel brings it back and the next sample finds it. */
+void runtime_keeper_touch(uint32_t tgid, uint64_t pc);
+/* Is that the loop of an interpreter that is not supported? Then what stands for its frames: "[unsupported python 3.99: ...]". */
+bool runtime_keeper_unsupported(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr, char *to, size_t size);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/stack_merge.h"
+
+struct merge {
+	const struct stack_merge_sink *sink;
+	uint32_t nr_natives, next; /* next: the native frame that comes next */
+	bool has_ended;            /* all native frames were given */
+};
+
+/* The native frames up to that one. */
+static int give_natives(struct merge *merge, uint32_t until)
+{
+	int err = 0;
+
+	while (!err && merge->next < until && merge->next < merge->nr_natives)
+		err = merge->sink->native(merge->sink->arg, merge->next++);
+	return err;
+}
+
+static int give_rest(struct merge *merge)
+{
+	int err = merge->has_ended ? 0 : give_natives(merge, merge->nr_natives);
+
+	if (err || merge->has_ended)
+		return err;
+	merge->has_ended = true;
+	return merge->sink->end(merge->sink->arg);
+}
+
+static int give_items(const struct merge *merge, const struct runtime_item *items, uint32_t nr)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < nr; i++)
+		err = merge->sink->item(merge->sink->arg, items[i].location);
+	return err;
+}
+
+/* One run, which belongs to the native frame that its end names. */
+static int give_run(struct merge *merge, const struct runtime_item *items, uint32_t nr, uint32_t native, bool is_complete)
+{
+	bool is_placed = native < merge->nr_natives && native >= merge->next && nr;
+	int err = is_placed ? give_natives(merge, native) : native == RUNTIME_ITEM_UNPLACED && !is_complete ? give_rest(merge) : 0;
+
+	if (is_placed)
+		merge->next = native + 1; /* the run stands for it */
+	return err ? err : give_items(merge, items, nr);
+}
+
+int stack_merge(uint32_t nr_natives, bool is_complete, const struct runtime_stack *runtime, const struct stack_merge_sink *sink)
+{
+	struct merge merge = { .sink = sink, .nr_natives = nr_natives };
+	uint32_t first = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < runtime->nr; i++) {
+		if (runtime->items[i].location != PROFILE_NONE)
+			continue;
+		err = give_run(&merge, runtime->items + first, i - first, runtime->items[i].native, is_complete);
+		first = i + 1;
+	}
+	if (!err) /* a run whose end was not found */
+		err = give_items(&merge, runtime->items + first, runtime->nr - first);
+	return err ? err : give_rest(&merge);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stack_merge: puts the runs of a runtime stack where they belong among the native frames: each in the place of the frame of the interpreter's loop that runs it. */
+#pragma once
+#include <stdint.h>
+
+#include "session/runtime_book.h"
+
+/* Takes what the merged stack consists of, leaf first. 0 or an error that ends the merge. */
+struct stack_merge_sink {
+	int (*native)(void *arg, uint32_t number); /* a native frame by its number */
+	int (*end)(void *arg);                     /* the native frames end here: with the mark why, if they are not all */
+	int (*item)(void *arg, uint32_t location); /* a frame of the runtime, or a mark */
+	void *arg;
+};
+/* `is_complete`: the native frames reach the root. Runs whose native frame is not known stand, when it may be among those that are not there, behind all that are. 0 or what the sink
+ * gave. */
+MUST_CHECK int stack_merge(uint32_t nr_natives, bool is_complete, const struct runtime_stack *runtime, const struct stack_merge_sink *sink);

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of CPython among the native ones: programs of tests/programs/spin.py, which tell their stack themselves. SONDE_PYTHONS=path:path... says which interpreters; else the machine's own
+and, where pyenv has them, one of each kind of frames."""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+from harness import SOURCES, Failure, check, need_bpf, run, run_tests, skip, sonde, test
+
+SPIN = os.path.join(SOURCES, "spin.py")
+LOOP = "_PyEval_EvalFrameDefault"
+# Calls that go through C whatever the version: (caller, callee), by their last names. Whether others do depends on the version and on how warm they are.
+THROUGH_C = {"sort": {("sort", "key_of")}, "sorts": {("sort_recursively", "<lambda>")}, "callback": {("callback", "<lambda>")}, "exec": {("evaluated", "<module>")}}
+NEVER_THROUGH_C = {("spin", "tell"), ("inner", "spin"), ("<lambda>", "inner"), ("nested", "method"), ("recurse", "recurse"), ("made_up", "spin")} # 3.11 and newer
+
+
+def version_of(python):
+	return tuple(map(int, run([python, "-c", "import sys; print('%d %d' % sys.version_info[:2])"]).out.split()))
+
+
+def pythons():
+	if os.environ.get("SONDE_PYTHONS"):
+		return os.environ["SONDE_PYTHONS"].split(":")
+	found = ["/usr/bin/python3"] if os.path.exists("/usr/bin/python3") else [sys.executable]
+	for minor in (9, 13):
+		found += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.%d.*/bin/python3.%d" % (minor, minor))))[:1]
+	return found
+
+
+class Spin:
+	"""A scenario that runs; expected[tid] is what its threads told."""
+
+	def __init__(self, python, scenario, nr_threads=1):
+		self.process = subprocess.Popen([python, SPIN, scenario], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+		told = [json.loads(self.process.stdout.readline()) for _ in range(nr_threads)]
+		self.expected = {one["tid"]: one for one in told}
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *_):
+		self.process.kill()
+		self.process.communicate()
+
+
+def last_name(name):
+	return name.split(".")[-1]
+
+
+def stack_of(report, sample):
+	"""[(kind, name, file, first line, line)], root to leaf."""
+	frames = []
+	for number in report["stacks"][sample["user_stack"]][::-1]:
+		frame = report["frames"][number]
+		function = report["functions"][frame["function"]]
+		frames.append((frame["kind"], function["name"], os.path.basename(function["file"]), function["line"], frame["line"]))
+	return frames
+
+
+def chain_error(frames, told):
+	"""None when the Python frames are just those that the thread told."""
+	chain = [frame for frame in frames if frame[0] == "python"]
+	if len(chain) != len(told["stack"]):
+		return "%d frames, not %d" % (len(chain), len(told["stack"]))
+	for i, (kind, name, _, first, line) in enumerate(chain):
+		want_name, want_first, want_line = told["stack"][i]
+		is_leaf = i + 1 == len(chain)
+		if name != want_name or first != want_first:
+			return "frame %d is %s of line %d, not %s of line %d" % (i, name, first, want_name, want_first)
+		if line not in (told["leaf_lines"] if is_leaf else [want_line]):
+			return "%s is in line %d" % (name, line)
+	return None
+
+
+def order_error(frames, scenario, version):
+	"""None when native frames are where C is, and nowhere else."""
+	if frames[0][0] != "native" or any(frame[1] == LOOP for frame in frames):
+		return "the interpreter's own frames are not replaced"
+	places = [i for i, frame in enumerate(frames) if frame[0] == "python"]
+	for before, after in zip(places, places[1:]):
+		call = (last_name(frames[before][1]), last_name(frames[after][1]))
+		through_c = any(frame[0] == "native" for frame in frames[before + 1:after])
+		if not through_c and (call in THROUGH_C.get(scenario, ()) or version < (3, 11)):
+			return "no native frames between %s and %s" % call
+		if through_c and call in NEVER_THROUGH_C and version >= (3, 11):
+			return "native frames between %s and %s" % call
+	return None
+
+
+def check_scenario(python, scenario, nr_threads=1):
+	version = version_of(python)
+	right, wrong, reports = 0, {}, []
+	with Spin(python, scenario, nr_threads) as spin:
+		pid = next(iter(spin.expected)) if scenario == "fork" else spin.process.pid
+		while len(reports) < 5 and sum(len(report["samples"]) for report in reports) < 50: # a loaded machine gives few
+			reports.append(json.loads(sonde("profile", "--format", "json", "--timestamps", "-U", "-F", 499, "-p", pid, 1, want=0).out))
+	for report, sample in ((report, sample) for report in reports for sample in report["samples"]):
+		told = spin.expected.get(sample["tid"])
+		frames = stack_of(report, sample)
+		error = "a thread that did not tell" if not told else chain_error(frames, told) or order_error(frames, scenario, version)
+		count = sample["values"][0]
+		right += 0 if error else count
+		if error:
+			wrong[error] = wrong.get(error, 0) + count
+	check(right >= 50, lambda: "%s %s: %d samples are right; wrong: %r" % (python, scenario, right, wrong))
+	check(sum(wrong.values()) <= 0.01 * (right + sum(wrong.values())), lambda: "%s %s: %d samples are right; wrong: %r" % (python, scenario, right, wrong))
+	return right
+
+
+def scenario_test(scenario, nr_threads=1):
+	def check_all():
+		need_bpf()
+		found = pythons()
+		return " ".join("%d.%d:%d" % (*version_of(python), check_scenario(python, scenario, nr_threads)) for python in found)
+	check_all.__name__ = scenario
+	return test(check_all)
+
+
+for name in ("nested", "generator", "sort", "recursion", "sorts", "init", "coroutine", "callback", "fork", "exec"):
+	scenario_test(name)
+scenario_test("threads", 4)
+
+if __name__ == "__main__":
+	run_tests()
