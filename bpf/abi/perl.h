@@ -80,7 +80,7 @@
 struct sonde_perl {
 	struct sonde_runtime_process process; /* root: the thread's struct interpreter; kind NONE: built without threads */
 	__u64 op_pc, curcop_pc, curstackinfo_pc, top_env_pc; /* without threads: addresses of PL_op, ... */
-	__u16 interpreter_op, interpreter_curcop, interpreter_curstackinfo, interpreter_top_env; /* with: byte offsets in struct interpreter */
+	__u16 interpreter_op, interpreter_curcop, interpreter_curstackinfo, interpreter_top_env; /* with: byte offsets in struct interpreter; top_env 0: not known */
 	__u16 op_nextstate;       /* number of this operation; the next one is OP_DBSTATE */
 	__u16 pad[3];             /* zero */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* Perl_runops_standard, Perl_runops_debug */

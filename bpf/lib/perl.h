@@ -25,7 +25,7 @@
 #define PERL_CX 1      /* how many contexts of this stackinfo are left | the one that begins the buffer << 32 */
 #define PERL_CXSTACK 2
 #define PERL_PREV 3    /* si_prev */
-#define PERL_ENV 4     /* address of a pointer to a JMPENV, whose first word is the pointer to the one before */
+#define PERL_ENV 4     /* address of a pointer to a JMPENV, whose first word is the pointer to the one before; 0: not known */
 #define PERL_FLAGS 5
 
 #define PERL_TYPE_MASK 255    /* of PERL_FLAGS: si_type */
@@ -73,7 +73,7 @@ static __always_inline int perl_enter(struct walk *w, struct runtime_walk *r, co
 		op = r->buffer[p->interpreter_op / 8 & 31];
 		cop = r->buffer[p->interpreter_curcop / 8 & 31];
 		si = r->buffer[p->interpreter_curstackinfo / 8 & 31];
-		r->state[PERL_ENV] = perl + p->interpreter_top_env;
+		r->state[PERL_ENV] = p->interpreter_top_env ? perl + p->interpreter_top_env : 0;
 	} else {
 		if (runtime_read(w, r, &op, sizeof(op), p->op_pc) || runtime_read(w, r, &cop, sizeof(cop), p->curcop_pc) ||
 		    runtime_read(w, r, &si, sizeof(si), p->curstackinfo_pc))
