@@ -318,8 +318,8 @@ static void check_case(const char *name)
 		usleep(10000);
 	}
 	if (strcmp(want, got))
-		fail_msg("%s: caller() says\n%sthe walk\n%s(stop %d)", name, want, got, runtime.stop);
-	assert_int_equal(runtime.stop, SONDE_RUNTIME_STOP_COMPLETE);
+		fail_msg("%s: caller() says\n%sthe walk\n%s(stop %d)", name, want, got, runtime.record.stop);
+	assert_int_equal(runtime.record.stop, SONDE_RUNTIME_STOP_COMPLETE);
 	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
 	if (runtime.nr_entries != runtime.nr_loops)
 		fail_msg("%s: %u runs, %u activations of runops", name, runtime.nr_entries, runtime.nr_loops);
@@ -383,7 +383,7 @@ static void check_busy(const char *name)
 	learn();
 	for (int i = 0; i < NR_BUSY_STOPS; i++) {
 		walk_thread(perl_pid);
-		nr_complete += runtime.stop == SONDE_RUNTIME_STOP_COMPLETE;
+		nr_complete += runtime.record.stop == SONDE_RUNTIME_STOP_COMPLETE;
 		nr_equal += runtime.nr_entries == runtime.nr_loops;
 		go_on(perl_pid);
 		usleep(1000 + (useconds_t)(i * 37 % 100) * 10);
