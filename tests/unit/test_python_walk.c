@@ -362,7 +362,7 @@ static void check_thread(const struct expected *want)
 		assert_string_equal(name, want->frames[nr].name);
 		nr++;
 	}
-	assert_int_equal(r.stop, SONDE_RUNTIME_STOP_COMPLETE);
+	assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_COMPLETE);
 	assert_int_equal(nr, want->nr);
 	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
 	for (uint32_t i = 0; i < w.nr_frames; i++)
@@ -451,11 +451,105 @@ static void test_others(void **state)
 		print_message("# SKIPPED: versions of CPython that are not installed here, only %u are\n", nr_pythons);
 }
 
+static struct elf_file *open_elf(const char *path)
+{
+	struct elf_file *elf = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 && elf_file_open_fd(fd, NULL, &elf))
+		close(fd);
+	return elf;
+}
+
+/* Whatever is no interpreter says so, and quickly: one look at its hash table. */
+static void test_other_files(void **state)
+{
+	static const char *const folders[] = { "/usr/bin", "/usr/lib/x86_64-linux-gnu", "/usr/lib" };
+	uint32_t nr = 0, nr_found = 0;
+	struct timespec start, end;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		DIR *dir = opendir(folders[i]);
+
+		for (struct dirent *entry; dir && (entry = readdir(dir));) {
+			CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+			struct runtime_image found;
+			char path[512];
+			int err;
+
+			snprintf(path, sizeof(path), "%s/%s", folders[i], entry->d_name);
+			elf = open_elf(path);
+			if (!elf)
+				continue;
+			clock_gettime(CLOCK_MONOTONIC, &start);
+			err = runtime_python.examine(elf, &found);
+			clock_gettime(CLOCK_MONOTONIC, &end);
+			assert_true(err == 0 || err == -ENOENT);
+			nr_found += !err;
+			nr += !!err;
+			if (err)
+				ns += (uint64_t)(end.tv_sec - start.tv_sec) * 1000000000u + (uint64_t)end.tv_nsec - (uint64_t)start.tv_nsec;
+			else
+				assert_non_null(strstr(path, "python"));
+		}
+		if (dir)
+			closedir(dir);
+	}
+	assert_true(nr > 100 && nr_found);
+	print_message("# %u files without, %u with: %.1f us each\n", nr, nr_found, (double)ns / nr / 1000);
+}
+
+static bool is_harmless(const struct runtime_image *found)
+{
+	const struct sonde_python *p = &found->python;
+
+	if (!found->is_supported)
+		return found->reason[0];
+	return p->frame_bytes <= SONDE_PYTHON_MAX_BYTES && p->code_bytes <= SONDE_PYTHON_MAX_BYTES && p->tstate_bytes <= SONDE_PYTHON_MAX_BYTES;
+}
+
+/* The words that CPython 3.13 says of itself, each with bits turned over: refused with a reason, or nothing that reads beside the buffer. */
+static void test_damaged_offsets(void **state)
+{
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	const struct elf_section *section;
+	CLEANUP(freep) uint8_t *bytes = NULL;
+	struct runtime_image found;
+	uint32_t nr_refused = 0;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/.pyenv/versions/3.13.0/lib/libpython3.13.so.1.0", getenv("HOME") ? getenv("HOME") : "");
+	elf = open_elf(path);
+	if (!elf) {
+		print_message("# SKIPPED: no CPython 3.13\n");
+		skip();
+	}
+	section = elf_file_find_section(elf, ".PyRuntime");
+	bytes = malloc(elf_file_size(elf));
+	assert_true(section && bytes && elf_file_read_at(elf, 0, bytes, elf_file_size(elf)) == 0);
+	for (uint32_t word = 0; word < 71; word++) {
+		CLEANUP(elf_file_freep) struct elf_file *damaged = NULL;
+		uint8_t *at = bytes + section->file_off + word * 8 + word % 3;
+
+		*at ^= (uint8_t)(1u << (word % 7 + 1));
+		assert_int_equal(elf_file_open_memory(bytes, elf_file_size(elf), NULL, &damaged), 0);
+		assert_int_equal(runtime_python.examine(damaged, &found), 0);
+		assert_true(is_harmless(&found));
+		nr_refused += !found.is_supported;
+		*at ^= (uint8_t)(1u << (word % 7 + 1));
+	}
+	print_message("# %u of 71 refused\n", nr_refused);
+	assert_in_range(nr_refused, 15, 50);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_installed),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_other_files),
+		cmocka_unit_test(test_damaged_offsets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,12 +91,14 @@ static int find_table(const struct elf_file *elf, struct runtime_image *image, u
 	}
 	if (known) {
 		*ret_table = *known;
-		return python_table_finish(ret_table) ? 0 : -EOPNOTSUPP;
+		image->is_supported = python_table_finish(ret_table);
+		return image->is_supported ? 0 : -EOPNOTSUPP;
 	}
 	if (runtime_vaddr)
 		err = python_offsets_read(elf, runtime_vaddr, minor, ret_table, image->reason, sizeof(image->reason));
 	if (err == -ENOENT)
 		unsupported(image, "it has no debug offsets");
+	image->is_supported = !err;
 	return err ? -EOPNOTSUPP : 0;
 }
 
@@ -139,6 +141,37 @@ static bool asks_key(const struct elf_file *elf, uint64_t runtime_vaddr, uint32_
 	return false;
 }
 
+#define MAX_RUNTIME_BYTES (1u << 20) /* of struct _PyRuntimeState: 317 KiB in 3.14 */
+
+/* The same without a table: `cmpl $0` of _is_initialized in _PyRuntime, whose address is then handed over in rdi (3.14 as a program that is not relocated). 0: not so. */
+static uint64_t compared_key(const struct elf_file *elf, uint64_t runtime_vaddr)
+{
+	struct dynamic_symbol function;
+	uint64_t tss = 0;
+	uint8_t code[64];
+	int32_t number;
+
+	if (elf_file_machine(elf) != EM_X86_64 || dynamic_symbol_find(elf, "PyGILState_GetThisThreadState", &function) ||
+	    elf_file_read_vaddr(elf, function.elf_vaddr, code, sizeof(code)))
+		return 0;
+	for (uint32_t at = 0; at + 7 <= sizeof(code); at++) {
+		uint64_t next = function.elf_vaddr + at + 7;
+
+		memcpy(&number, code + at + 2, sizeof(number));
+		if (!tss && code[at] == 0x83 && code[at + 1] == 0x3d && code[at + 6] == 0) {
+			tss = next + (uint64_t)(int64_t)number;
+			continue;
+		}
+		memcpy(&number, code + at + 1, sizeof(number)); /* mov $tss, %edi */
+		if (tss && code[at] == 0xbf && (uint64_t)(uint32_t)number == tss)
+			return tss - runtime_vaddr < MAX_RUNTIME_BYTES ? tss + 4 : 0;
+		memcpy(&number, code + at + 3, sizeof(number)); /* lea tss(%rip), %rdi */
+		if (tss && memcmp(code + at, "\x48\x8d\x3d", 3) == 0 && next + (uint64_t)(int64_t)number == tss)
+			return tss - runtime_vaddr < MAX_RUNTIME_BYTES ? tss + 4 : 0;
+	}
+	return 0;
+}
+
 /* Where a thread's PyThreadState is: by the code of the functions that return it, or for the key by the table, when the function is not that simple. */
 static int find_roots(const struct elf_file *elf, struct runtime_image *image, const struct python_table *table, uint64_t runtime_vaddr)
 {
@@ -153,10 +186,12 @@ static int find_roots(const struct elf_file *elf, struct runtime_image *image, c
 		*root = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
 		if (table->runtime_key && runtime_vaddr && asks_key(elf, runtime_vaddr, table->runtime_key))
 			*root = (struct sonde_tls){ .kind = SONDE_TLS_KEY, .pc = runtime_vaddr + table->runtime_key };
+		else if (runtime_vaddr && compared_key(elf, runtime_vaddr))
+			*root = (struct sonde_tls){ .kind = SONDE_TLS_KEY, .pc = compared_key(elf, runtime_vaddr) };
 	}
-	if (root->kind != SONDE_TLS_NONE || image->python.current.kind != SONDE_TLS_NONE)
+	if (root->kind != SONDE_TLS_NONE)
 		return 0;
-	unsupported(image, "where its threads keep their state was not found");
+	unsupported(image, "where its threads keep their state was not found"); /* `current` alone would lose those that do not hold the GIL, and nobody would know */
 	return -EOPNOTSUPP;
 }
 
@@ -182,13 +217,10 @@ static int python_examine(const struct elf_file *elf, struct runtime_image *ret_
 		image.python_layout = table.layout;
 		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0) {
 			image.loops[0] = (struct sonde_code_range){ loop.elf_vaddr, loop.elf_vaddr + loop.size_bytes };
-			image.nr_loops = 1;
-			if (table.python.tstate_cframe == SONDE_PYTHON_NONE && table.python.kind == SONDE_PYTHON_FRAMES) {
-				nr = python_loops_find(elf, image.loops);
-				if (nr < 0)
-					return nr;
-				image.nr_loops = (uint32_t)nr;
-			}
+			nr = python_loops_find(elf, image.loops);
+			if (nr < 0)
+				return nr;
+			image.nr_loops = (uint32_t)nr;
 		}
 	}
 	*ret_image = image;
@@ -234,6 +266,7 @@ static int python_place(const struct runtime_image *image, uint64_t load_bias, c
 		err = place_tls(&python.current, load_bias, libc);
 	if (err)
 		return err == -EAGAIN ? err : diag_errno(diag, -err, "where its threads keep their state is not known with this C library");
+	python.process.load_bias = load_bias;
 	python.code_type += load_bias;
 	python.process.load_bias = load_bias;
 	for (uint32_t i = 0; i < SONDE_MAX_LOOPS && i < image->nr_loops; i++) {

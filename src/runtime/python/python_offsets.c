@@ -99,6 +99,10 @@ static bool fits(const struct words *words, const struct order *o, const struct 
 	uint32_t head = layout->code_type_off + 8u;
 
 	/* what cannot be anywhere else: ob_type at the end of the head, the line number behind the counts of arguments, the text behind the string's head */
+	if (python->tstate_frame == SONDE_PYTHON_NONE || python->tstate_thread_id == SONDE_PYTHON_NONE || python->frame_code == SONDE_PYTHON_NONE ||
+	    python->frame_back == SONDE_PYTHON_NONE || python->frame_position == SONDE_PYTHON_NONE || python->frame_owner == SONDE_PYTHON_NONE ||
+	    python->code_code == SONDE_PYTHON_NONE || layout->code_linetable == SONDE_PYTHON_NONE)
+		return false;
 	return words->at[o->object] == head && head == (table->is_free_threaded ? 32 : 16) && python->code_firstlineno == python->code_argcount + 16 &&
 	       layout->unicode_length == head && layout->bytes_size == head && layout->bytes_data == head + 16 && layout->unicode_ascii_bytes == head + 24 &&
 	       layout->code_name == layout->code_filename + 8 && layout->code_qualname == layout->code_name + 8 &&
