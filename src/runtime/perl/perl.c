@@ -116,6 +116,7 @@ static int place(const struct runtime_image *image, uint64_t load_bias, const st
 
 	if (perl.process.root.kind != SONDE_TLS_NONE && tls_access_place(&image->perl.process.root, load_bias, libc, &perl.process.root))
 		return diag_errno(diag, EOPNOTSUPP, "where its C library keeps a thread's data is not known");
+	perl.process.load_bias = load_bias;
 	perl.op_pc = placed(perl.op_pc, load_bias);
 	perl.curcop_pc = placed(perl.curcop_pc, load_bias);
 	perl.curstackinfo_pc = placed(perl.curstackinfo_pc, load_bias);
