@@ -10,13 +10,6 @@
 
 #include "lib/runtime_program.h"
 
-static __always_inline struct runtime_walk *runtime_walk_of(__u32 number)
-{
-	struct scratch *s = scratch_of(number);
-
-	return s ? &s->runtime : NULL;
-}
-
 #include "lib/perl.h"
 
 #define MAX_TURNS (4 * SONDE_MAX_RUNTIME_FRAMES) /* loops and blocks take one, too, and so does the end of each run */

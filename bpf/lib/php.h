@@ -88,7 +88,7 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 	if (type != SONDE_PHP_USER && type != SONDE_PHP_EVAL)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
 	if (err) { /* only a function of C is shorter */
-		r->fault = fn;
+		r->record.fault = fn;
 		return runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
 	}
 	where = php_line(w, r, php, r->buffer[SONDE_PHP_EX_OPLINE / 8]);
@@ -135,7 +135,7 @@ static __always_inline int php_skip(struct walk *w, struct runtime_walk *r, cons
 	r->state[PHP_GENERATOR] = object;
 	r->state[PHP_DELEGATES] = php_find_delegates(ref_of(w), object, php->generator_execute_data, PHP_MAX_DELEGATES);
 	if (!r->state[PHP_DELEGATES])
-		return r->fault ? RUNTIME_ENDED : runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
+		return r->record.fault ? RUNTIME_ENDED : runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
 	return r->state[PHP_DELEGATES] < PHP_MAX_DELEGATES ? RUNTIME_GOES_ON : runtime_stop(r, SONDE_RUNTIME_STOP_DEPTH);
 }
 

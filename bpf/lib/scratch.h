@@ -55,3 +55,10 @@ static __always_inline struct walk *walk_of(__u32 number)
 
 	return s ? &s->walk : 0;
 }
+
+static __always_inline struct runtime_walk *runtime_walk_of(__u32 number)
+{
+	struct scratch *s = scratch_of(number);
+
+	return s ? &s->runtime : 0;
+}

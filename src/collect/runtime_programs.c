@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "php.skel.h"
 #include "python.skel.h"
 
 struct runtime_programs {
@@ -23,6 +24,7 @@ static const struct {
 	const void *(*bytes)(size_t *ret_size);
 } objects[SONDE_RUNTIME_COUNT] = {
 	[SONDE_RUNTIME_PYTHON] = { "python", python_bpf__elf_bytes },
+	[SONDE_RUNTIME_PHP] = { "php", php_bpf__elf_bytes },
 };
 
 struct runtime_programs *runtime_programs_new(const struct bpf_object *sampler, const struct sonde_config *config)

@@ -272,7 +272,7 @@ static void check_case(const char *name, const char *const *options)
 	for (int i = 0; i < NR_STOPS; i += nr_same > 0) { /* it may still be busy with saying so */
 		stop();
 		walk_php();
-		assert_int_equal(r.stop, SONDE_RUNTIME_STOP_COMPLETE);
+		assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_COMPLETE);
 		write_frames(have);
 		nr_same += is_same(have, want);
 		if (nr_same ? nr_same <= i : ++nr_tries == MAX_TRIES)
@@ -323,7 +323,7 @@ static void test_faults(void **state)
 	stop();
 	nr_reads = 0;
 	walk_php();
-	assert_int_equal(r.stop, SONDE_RUNTIME_STOP_COMPLETE);
+	assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_COMPLETE);
 	nr_all = r.nr_frames;
 	memcpy(all, r.frames, sizeof(all));
 	nr_all_reads = nr_reads;
@@ -335,12 +335,12 @@ static void test_faults(void **state)
 			assert_int_equal(r.frames[j].code, all[j].code);
 			assert_int_equal(r.frames[j].cookie, all[j].cookie);
 		}
-		if (r.stop == SONDE_RUNTIME_STOP_COMPLETE) { /* only a line is missing */
+		if (r.record.stop == SONDE_RUNTIME_STOP_COMPLETE) { /* only a line is missing */
 			assert_int_equal(r.nr_frames, nr_all);
 			continue;
 		}
 		nr_marked++;
-		assert_true(r.nr_frames < nr_all && (r.stop == SONDE_RUNTIME_STOP_TORN || (r.stop == SONDE_RUNTIME_STOP_READ_FAULT && r.fault)));
+		assert_true(r.nr_frames < nr_all && (r.record.stop == SONDE_RUNTIME_STOP_TORN || (r.record.stop == SONDE_RUNTIME_STOP_READ_FAULT && r.record.fault)));
 	}
 	assert_true(nr_marked > nr_all);
 	end_child();
@@ -374,7 +374,7 @@ static void test_damage(void **state)
 	damaged.process.root.pc = php.loops[0].start_pc;
 	assert_int_equal(php_enter(&w, &r, &damaged), RUNTIME_GOES_ON);
 	assert_int_equal(php_step(&w, &r, &damaged), RUNTIME_ENDED);
-	assert_true(r.stop == SONDE_RUNTIME_STOP_READ_FAULT || r.stop == SONDE_RUNTIME_STOP_TORN);
+	assert_true(r.record.stop == SONDE_RUNTIME_STOP_READ_FAULT || r.record.stop == SONDE_RUNTIME_STOP_TORN);
 	end_child();
 }
 
