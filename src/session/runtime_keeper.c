@@ -38,6 +38,7 @@ enum placing { PLACING_NONE, PLACING_DONE, PLACING_WAITS, PLACING_FAILED };
 /* An interpreter in a process. */
 struct placed {
 	enum placing placing;
+	bool is_counted; /* in the account */
 	uint32_t object, image; /* the image's number in the file */
 	union known known;
 };
@@ -227,6 +228,7 @@ static void place(struct runtime_keeper *keeper, struct kept_process *process, c
 	pid_t tgid = (pid_t)process->tgid;
 	const struct runtime_memory memory = { .read = read_memory, .arg = &tgid };
 	struct diag diag = { 0 };
+	char version[16];
 	int err;
 
 	placed->known = (union known){ 0 };
@@ -235,6 +237,11 @@ static void place(struct runtime_keeper *keeper, struct kept_process *process, c
 	if (!err && keeper->sampler)
 		err = sampler_set_runtime(keeper->sampler, kept->image.runtime, process->tgid, &placed->known, &diag);
 	placed->placing = !err ? PLACING_DONE : err == -EAGAIN ? PLACING_WAITS : PLACING_FAILED;
+	if (placed->placing == PLACING_DONE && !placed->is_counted) {
+		snprintf(version, sizeof(version), "%u.%u.%u", kept->image.version[0], kept->image.version[1], kept->image.version[2]);
+		account_runtime(keeper->account, runtime_of(kept->image.runtime)->name, version, 1);
+		placed->is_counted = true;
+	}
 }
 
 /* The interpreters of one file that the process maps. 0 or -ENOMEM. */
