@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What CPython runs in the thread that was sampled. Tail-called by the sampler for processes that it is told of in the map `python_processes`. */
+/* What CPython runs in the thread that was sampled. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -8,60 +8,14 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "lib/runtime_program.h"
+#include "lib/scratch.h"
 
 #include "lib/python.h"
 
-#define MAX_TURNS (2 * SONDE_MAX_RUNTIME_FRAMES) /* frames that are none of their own take one, too */
-
-struct { /* by tgid */
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, RUNTIME_MAX_PROCESSES);
-	__type(key, __u32);
-	__type(value, struct sonde_python);
-} runtime_processes SEC(".maps");
-
-WALK_FUNCTION int python_few(__u32 cpu)
-{
-	struct scratch *s = scratch_of(cpu);
-
-	if (!s)
-		return RUNTIME_ENDED;
-#pragma clang loop unroll(disable)
-	for (int turn = 0; turn < RUNTIME_FEW; turn++) {
-		if (python_step(&s->walk, &s->runtime, &s->python) != RUNTIME_GOES_ON)
-			return RUNTIME_ENDED;
-	}
-	return RUNTIME_GOES_ON;
-}
-
-WALK_FUNCTION int python_all(__u32 cpu)
-{
-#pragma clang loop unroll(disable)
-	for (int turn = 0; turn < MAX_TURNS; turn += RUNTIME_FEW) {
-		if (python_few(cpu) != RUNTIME_GOES_ON)
-			break;
-	}
-	return 0;
-}
-
-SEC("perf_event")
-int walk_runtime(struct bpf_perf_event_data *ctx)
-{
-	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
-	struct scratch *s = scratch_of(cpu);
-	struct sonde_python *python = bpf_map_lookup_elem(&runtime_processes, &tgid);
-
-	if (!s)
-		return 0; /* the sampler had it */
-	if (python && python->process.generation == s->walk.generation) {
-		s->python = *python;
-		begin_runtime(s, SONDE_RUNTIME_PYTHON, python->kind == SONDE_PYTHON_FRAMES ? s->python.loops : 0);
-		if (python_enter(&s->walk, &s->runtime, &s->python) == RUNTIME_GOES_ON)
-			python_all(cpu);
-		end_runtime(s);
-	}
-	return next_runtime(ctx, s);
-}
-
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+#define RUNTIME_KIND SONDE_RUNTIME_PYTHON
+#define RUNTIME_STRUCT struct sonde_python
+#define RUNTIME_KNOWN python
+#define RUNTIME_ENTER python_enter
+#define RUNTIME_STEP python_step
+#define RUNTIME_LOOPS(known) ((known)->kind == SONDE_PYTHON_FRAMES ? (known)->loops : 0)
+#include "lib/runtime_main.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "perl.skel.h"
 #include "php.skel.h"
 #include "python.skel.h"
 
@@ -24,6 +25,7 @@ static const struct {
 	const void *(*bytes)(size_t *ret_size);
 } objects[SONDE_RUNTIME_COUNT] = {
 	[SONDE_RUNTIME_PYTHON] = { "python", python_bpf__elf_bytes },
+	[SONDE_RUNTIME_PERL] = { "perl", perl_bpf__elf_bytes },
 	[SONDE_RUNTIME_PHP] = { "php", php_bpf__elf_bytes },
 };
 

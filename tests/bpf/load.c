@@ -8,6 +8,8 @@
 #include "abi/config.h"
 #include "collect/cpus.h"
 #include "need_bpf.h"
+#include "perl.skel.h"
+#include "php.skel.h"
 #include "profile.skel.h"
 #include "python.skel.h"
 
@@ -106,7 +108,7 @@ int main(void)
 	static const struct {
 		const char *name;
 		const void *(*bytes)(size_t *);
-	} runtimes[] = { { "python", python_bpf__elf_bytes } };
+	} runtimes[] = { { "python", python_bpf__elf_bytes }, { "perl", perl_bpf__elf_bytes }, { "php", php_bpf__elf_bytes } };
 	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	struct profile_bpf *skeleton;
 	bool good;
