@@ -8,12 +8,14 @@ import os
 import subprocess
 import sys
 
-from harness import SOURCES, Failure, check, need_bpf, run, run_tests, skip, sonde, test
+from harness import SOURCES, check, need_bpf, run, run_tests, sonde, test
 
 SPIN = os.path.join(SOURCES, "spin.py")
 LOOP = "_PyEval_EvalFrameDefault"
 # Calls that go through C whatever the version: (caller, callee), by their last names. Whether others do depends on the version and on how warm they are.
 THROUGH_C = {"sort": {("sort", "key_of")}, "sorts": {("sort_recursively", "<lambda>")}, "callback": {("callback", "<lambda>")}, "exec": {("evaluated", "<module>")}}
+# Each with the number of threads that tell their stack.
+SCENARIOS = {"nested": 1, "generator": 1, "sort": 1, "recursion": 1, "sorts": 1, "init": 1, "coroutine": 1, "callback": 1, "fork": 1, "exec": 1, "threads": 4}
 NEVER_THROUGH_C = {("spin", "tell"), ("inner", "spin"), ("<lambda>", "inner"), ("nested", "method"), ("recurse", "recurse"), ("made_up", "spin")} # 3.11 and newer
 
 
@@ -31,12 +33,10 @@ def pythons():
 
 
 class Spin:
-	"""A scenario that runs; expected[tid] is what its threads told."""
+	"""A Python that runs a scenario: .process."""
 
-	def __init__(self, python, scenario, nr_threads=1):
+	def __init__(self, python, scenario):
 		self.process = subprocess.Popen([python, SPIN, scenario], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-		told = [json.loads(self.process.stdout.readline()) for _ in range(nr_threads)]
-		self.expected = {one["tid"]: one for one in told}
 
 	def __enter__(self):
 		return self
@@ -90,38 +90,38 @@ def order_error(frames, scenario, version):
 	return None
 
 
-def check_scenario(python, scenario, nr_threads=1):
-	version = version_of(python)
+def check_scenario(version, spin, scenario, nr_threads=1):
+	"""`spin` is what is to be entered: it has .process when it runs. The number of samples that are right."""
 	right, wrong, reports = 0, {}, []
-	with Spin(python, scenario, nr_threads) as spin:
-		pid = next(iter(spin.expected)) if scenario == "fork" else spin.process.pid
+	with spin as running:
+		told = [json.loads(running.process.stdout.readline()) for _ in range(nr_threads)]
+		expected = {one["tid"]: one for one in told}
+		pid = told[0]["tid"] if scenario == "fork" else running.process.pid
 		while len(reports) < 5 and sum(len(report["samples"]) for report in reports) < 50: # a loaded machine gives few
 			reports.append(json.loads(sonde("profile", "--format", "json", "--timestamps", "-U", "-F", 499, "-p", pid, 1, want=0).out))
 	for report, sample in ((report, sample) for report in reports for sample in report["samples"]):
-		told = spin.expected.get(sample["tid"])
+		told = expected.get(sample["tid"])
 		frames = stack_of(report, sample)
 		error = "a thread that did not tell" if not told else chain_error(frames, told) or order_error(frames, scenario, version)
 		count = sample["values"][0]
 		right += 0 if error else count
 		if error:
 			wrong[error] = wrong.get(error, 0) + count
-	check(right >= 50, lambda: "%s %s: %d samples are right; wrong: %r" % (python, scenario, right, wrong))
-	check(sum(wrong.values()) <= 0.01 * (right + sum(wrong.values())), lambda: "%s %s: %d samples are right; wrong: %r" % (python, scenario, right, wrong))
+	check(right >= 50 and sum(wrong.values()) <= 0.01 * (right + sum(wrong.values())),
+		lambda: "Python %d.%d, %s: %d samples are right; wrong: %r" % (*version, scenario, right, wrong))
 	return right
 
 
-def scenario_test(scenario, nr_threads=1):
+def register(scenario, nr_threads):
 	def check_all():
 		need_bpf()
-		found = pythons()
-		return " ".join("%d.%d:%d" % (*version_of(python), check_scenario(python, scenario, nr_threads)) for python in found)
+		versions = {python: version_of(python) for python in pythons()}
+		return " ".join("%d.%d:%d" % (*versions[python], check_scenario(versions[python], Spin(python, scenario), scenario, nr_threads)) for python in versions)
 	check_all.__name__ = scenario
-	return test(check_all)
+	test(check_all)
 
-
-for name in ("nested", "generator", "sort", "recursion", "sorts", "init", "coroutine", "callback", "fork", "exec"):
-	scenario_test(name)
-scenario_test("threads", 4)
 
 if __name__ == "__main__":
+	for each in SCENARIOS.items():
+		register(*each)
 	run_tests()

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""CPython's frames in samples (tests/system/python.py), in all versions that pyenv has here or that Debian has."""
+import glob
+import importlib.util
+import os
+
+from roots import Inside, root # tells where harness is
+from harness import ROOT, need_bpf, run_tests, skip, test # noqa: E402
+
+ROOTS = [("bullseye", "python3", "python3.9"), ("trixie", "python3", "python3.13"), ("sid", "python3.14", "python3.14")]
+
+
+def system_test():
+	"""tests/system/python.py, whose name is this file's."""
+	spec = importlib.util.spec_from_file_location("system_python", os.path.join(ROOT, "tests", "system", "python.py"))
+	module = importlib.util.module_from_spec(spec)
+	spec.loader.exec_module(module)
+	return module
+
+
+system = system_test()
+
+
+def all_scenarios(version, start):
+	need_bpf()
+	return " ".join("%s:%d" % (scenario, system.check_scenario(version, start(scenario), scenario, nr)) for scenario, nr in system.SCENARIOS.items())
+
+
+def register(name, function):
+	function.__name__ = name
+	test(function)
+
+
+def of_pyenv(minor):
+	def check():
+		found = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.%d.*/bin/python3.%d" % (minor, minor))))
+		if not found:
+			skip("pyenv has no Python 3.%d here" % minor)
+		return all_scenarios((3, minor), lambda scenario: system.Spin(found[0], scenario))
+	register("pyenv_3_%d" % minor, check)
+
+
+def of_debian(suite, package, program):
+	def check():
+		folder = root(suite, [package])
+		version = tuple(map(int, program[len("python"):].split(".")))
+		return all_scenarios(version, lambda scenario: Inside(folder, [program, "/mnt/spin.py", scenario], share=system.SOURCES))
+	register("debian_%s_%s" % (suite, program.replace(".", "_")), check)
+
+
+for each in range(6, 15):
+	of_pyenv(each)
+for each in ROOTS:
+	of_debian(*each)
+
+if __name__ == "__main__":
+	run_tests()
