@@ -90,8 +90,9 @@ struct sonde_labels_record {
 	__u64 hash;
 	__u32 nr_labels;                    /* that follow */
 	__u32 nr_left;                      /* that found no room, or could not be read */
+	__u64 fault;                        /* the user address of a text that could not be read; 0: none */
 }; /* struct sonde_label labels[nr_labels] */
-_Static_assert(sizeof(struct sonde_labels_record) == 32, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_labels_record) == 40, "layout changed: bump SONDE_ABI_VERSION");
 
 /* Where the i-th frame of a walk is kept: the places of the root end are used in turn. */
 static inline __u32 sonde_frame_slot(__u32 i)

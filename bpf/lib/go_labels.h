@@ -12,6 +12,7 @@
 #pragma once
 #include "../abi/go.h"
 #include "../abi/record.h"
+#include "go_label_walk.h"
 #include "unwind.h"
 
 #define GO_LABELS_NONE 0  /* no goroutine, or it has none */
@@ -21,8 +22,6 @@
 /* struct hmap: count, {flags, B, noverflow, hash0}, buckets, oldbuckets. A bucket: tophash[8], keys[8], values[8] (strings: pointer, length), overflow. */
 #define GO_MAP_WORDS 4
 #define GO_MAP_SAME_SIZE 8 /* flag: the old buckets are as many as the new ones */
-#define GO_BUCKET_BYTES 272
-#define GO_BUCKET_WORDS (GO_BUCKET_BYTES / 8)
 #define GO_BUCKET_CELLS 8
 #define GO_BUCKET_KEYS 1
 #define GO_BUCKET_TEXTS (GO_BUCKET_KEYS + 2 * GO_BUCKET_CELLS)
@@ -35,20 +34,8 @@
 #define GO_KEY_WORDS (SONDE_LABEL_KEY_BYTES / 8)
 #define GO_TEXT_WORDS (SONDE_LABEL_TEXT_BYTES / 8)
 
-struct go_label_walk {
-	struct sonde_labels_record record;                /* sent with the first record.nr_labels of: */
-	struct sonde_label labels[SONDE_MAX_LABELS + 1];  /* the last one: where there are more, for the next */
-	__u64 hashes[SONDE_MAX_LABELS + 1];               /* of each */
-	__u64 buffer[GO_BUCKET_WORDS];                    /* a bucket, or the list */
-	__u64 buckets, old_buckets;
-	__u64 overflow;                                   /* the bucket that goes on with the last one; 0: none does */
-	__u32 nr_buckets, nr_old_buckets;
-	__u32 next_bucket;                                /* the old ones come behind the others */
-	__u32 pad;
-};
-
 /* A string's first bytes, the rest of its field zero. */
-static __always_inline int go_text(struct walk *w, char *to, __u32 max, __u64 from, __u64 bytes)
+static __always_inline int go_text(struct walk *w, struct go_label_walk *g, char *to, __u32 max, __u64 from, __u64 bytes)
 {
 	__u32 size = bytes < max ? bytes : max;
 	__u64 *words = (__u64 *)to;
@@ -58,7 +45,10 @@ static __always_inline int go_text(struct walk *w, char *to, __u32 max, __u64 fr
 	__asm__ volatile("" : "+r"(size)); /* the verifier is to see the bound in the register that is passed */
 	if (size > max)
 		return -1;
-	return read_user(w, to, size, from) ? -1 : 0;
+	if (!read_user(w, to, size, from))
+		return 0;
+	g->record.fault = from;
+	return -1;
 }
 
 static __always_inline __u64 go_label_hash(const struct sonde_label *label)
@@ -119,8 +109,8 @@ WALK_FUNCTION int go_label_take(WALK_REF ref, __u32 key, __u32 text)
 	text_bytes = g->buffer[text + 1];
 	label->key_bytes = key_bytes < ~0u ? key_bytes : ~0u;
 	label->text_bytes = text_bytes < ~0u ? text_bytes : ~0u;
-	if (go_text(w, label->key, SONDE_LABEL_KEY_BYTES, g->buffer[key], key_bytes) ||
-	    go_text(w, label->text, SONDE_LABEL_TEXT_BYTES, g->buffer[text], text_bytes)) {
+	if (go_text(w, g, label->key, SONDE_LABEL_KEY_BYTES, g->buffer[key], key_bytes) ||
+	    go_text(w, g, label->text, SONDE_LABEL_TEXT_BYTES, g->buffer[text], text_bytes)) {
 		g->record.nr_left++;
 		return 0;
 	}
@@ -249,6 +239,7 @@ static __always_inline int go_labels(struct walk *w, struct go_label_walk *g, co
 	g->record.type = SONDE_RECORD_LABELS;
 	g->record.tgid = tgid;
 	g->record.nr_labels = g->record.nr_left = 0;
+	g->record.fault = 0;
 	result = go->labels == SONDE_GO_LABELS_LIST ? go_read_list(w, g, word) : go_read_map(w, g, word);
 	if (result != GO_LABELS_FOUND)
 		return result;

@@ -6,6 +6,7 @@
 #include "../abi/perl.h"
 #include "../abi/php.h"
 #include "../abi/python.h"
+#include "go_label_walk.h"
 #include "maps.h"
 #include "runtime.h"
 #include "unwind.h"
@@ -34,6 +35,7 @@ struct scratch {
 		struct sonde_go go;
 	};
 	struct runtime_walk runtime;
+	struct go_label_walk go_labels;
 };
 
 struct {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "go.skel.h"
 #include "perl.skel.h"
 #include "php.skel.h"
 #include "python.skel.h"
@@ -27,6 +28,7 @@ static const struct {
 	[SONDE_RUNTIME_PYTHON] = { "python", python_bpf__elf_bytes },
 	[SONDE_RUNTIME_PERL] = { "perl", perl_bpf__elf_bytes },
 	[SONDE_RUNTIME_PHP] = { "php", php_bpf__elf_bytes },
+	[SONDE_RUNTIME_GO] = { "go", go_bpf__elf_bytes },
 };
 
 struct runtime_programs *runtime_programs_new(const struct bpf_object *sampler, const struct sonde_config *config)

@@ -42,6 +42,7 @@ static void write_runtimes(struct json *json, const struct account *account)
 		json_key_u64(json, runtime_stop_name(i), account->runtime_stopped[i]);
 	json_close(json, '}');
 	json_key_u64(json, "runtime_missed", account->runtime_missed);
+	json_key_u64(json, "labels_missed", account->labels_missed);
 	json_key_u64(json, "nr_frames_unnamed", account->nr_frames_unnamed);
 	json_key(json, "runtimes");
 	json_open(json, '[');

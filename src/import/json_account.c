@@ -23,7 +23,7 @@ static const struct number_field {
 	NUMBER(missed_user), NUMBER(missed_kernel), NUMBER(missed_full), NUMBER(late), NUMBER(late_refused), NUMBER(lost_sideband), NUMBER(audited),
 	NUMBER(audit_agreed), NUMBER(audit_differed), NUMBER(cpu_user_ns), NUMBER(cpu_system_ns), NUMBER(max_rss_bytes), NUMBER(bpf_map_bytes), NUMBER(startup_ns),
 	NUMBER(unwind_rows), NUMBER(unwind_bytes), NUMBER(unwind_evicted), NUMBER(unwind_reloaded), NUMBER(unwind_cached), NUMBER(nr_processes), NUMBER(nr_objects),
-	NUMBER(nr_notes_refused), NUMBER(runtime_missed), NUMBER(nr_frames_unnamed), NUMBER(nr_runtimes_refused),
+	NUMBER(nr_notes_refused), NUMBER(runtime_missed), NUMBER(labels_missed), NUMBER(nr_frames_unnamed), NUMBER(nr_runtimes_refused),
 #undef NUMBER
 };
 

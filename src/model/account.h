@@ -40,6 +40,7 @@ struct account {
 	/* of what interpreters ran: stacks by how they end, and frames whose names could not be read */
 	uint64_t runtime_stopped[SONDE_RUNTIME_STOP_COUNT], nr_frames_unnamed;
 	uint64_t runtime_missed; /* samples whose runtime stack was lost: no room, or its program was not loaded */
+	uint64_t labels_missed;  /* samples whose labels were lost: no room, or they could not be read */
 	struct account_runtime runtimes[ACCOUNT_MAX_RUNTIMES]; /* that were met */
 	uint32_t nr_runtimes, nr_runtimes_refused;
 	/* stacks that libdw unwound once more: audited = agreed + differed + sum(not comparable) */

@@ -87,6 +87,8 @@ static void write_runtimes(const struct account *account, struct buffer *buffer)
 		buffer_printf(buffer, "%sfurther ones that found no room", between);
 	if (account->nr_runtimes || account->nr_runtimes_refused)
 		buffer_text(buffer, "\n");
+	if (account->labels_missed)
+		buffer_printf(buffer, "labels: those of %" PRIu64 " samples were lost\n", account->labels_missed);
 	if (!sum(account->runtime_stopped, SONDE_RUNTIME_STOP_COUNT) && !account->nr_frames_unnamed && !account->runtime_missed)
 		return;
 	buffer_printf(buffer, "runtime stacks: %" PRIu64 " complete", account->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE]);

@@ -52,11 +52,13 @@ static int by_key(const void *a, const void *b)
 	return order ? order : memcmp(label_a->text, label_b->text, sizeof(label_a->text));
 }
 
-int label_book_record(struct label_book *book, const struct sonde_labels_record *record)
+int label_book_record(struct label_book *book, const struct sonde_labels_record *record, const struct stack_walker *walker)
 {
 	struct label_set set = { .first = (uint32_t)(book->labels.size / sizeof(struct sonde_label)), .nr = record->nr_labels, .nr_left = record->nr_left };
 	struct sonde_label labels[SONDE_MAX_LABELS];
 
+	if (record->fault)
+		walker->touch(walker->arg, record->tgid, record->fault);
 	if (u64_map_find(&book->set_by_hash, record->hash))
 		return 0;
 	if (set.nr > SONDE_MAX_LABELS)

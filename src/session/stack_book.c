@@ -7,6 +7,7 @@
 #include "abi/record.h"
 #include "base/buffer.h"
 #include "base/u64_map.h"
+#include "session/label_book.h"
 #include "session/runtime_book.h"
 #include "session/stack_merge.h"
 #include "session/place.h"
@@ -34,9 +35,9 @@ struct stack_origin {
 
 /* Equal samples but for their number. Zeroed before it is filled: it is hashed and compared whole. */
 struct sample_key {
-	uint64_t user_stack, kernel_stack, runtime_stack;
+	uint64_t user_stack, kernel_stack, runtime_stack, labels;
 	uint32_t tgid, tid, cpu;
-	uint8_t user_side, kernel_side, runtime_side, pad;
+	uint8_t user_side, kernel_side, runtime_side, labels_side;
 	uint64_t time_ns; /* CLOCK_MONOTONIC; 0: those of all times are one */
 	char comm[SONDE_COMM_BYTES];
 };
@@ -60,6 +61,7 @@ struct stack_book {
 	struct u64_map raw_stacks;  /* id of a raw record -> its stack, until its sample comes */
 	struct place_table *places;
 	struct runtime_book *runtimes;
+	struct label_book *labels;
 	struct u64_map merged;      /* hash of a user stack and its runtime stack -> stack of the profile */
 	struct profile *profile;
 	uint64_t nr_samples;
@@ -78,7 +80,8 @@ struct stack_book *stack_book_new(bool with_times, struct profile *profile)
 	book->profile = profile;
 	book->places = place_table_new();
 	book->runtimes = runtime_book_new();
-	if (!book->places || !book->runtimes) {
+	book->labels = label_book_new();
+	if (!book->places || !book->runtimes || !book->labels) {
 		stack_book_free(book);
 		return NULL;
 	}
@@ -101,6 +104,7 @@ void stack_book_free(struct stack_book *book)
 	u64_map_done(&book->merged);
 	place_table_free(book->places);
 	runtime_book_free(book->runtimes);
+	label_book_free(book->labels);
 	free(book);
 }
 
@@ -147,7 +151,9 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 	key.user_stack = record->user_side == SONDE_SIDE_STORED ? record->user_stack : 0;
 	key.kernel_stack = record->kernel_side == SONDE_SIDE_STORED ? record->kernel_stack : 0;
 	key.runtime_stack = record->runtime_side == SONDE_SIDE_STORED ? record->runtime_stack : 0;
+	key.labels = record->labels_side == SONDE_SIDE_STORED ? record->labels : 0;
 	key.runtime_side = record->runtime_side;
+	key.labels_side = record->labels_side;
 	key.tgid = record->tgid;
 	key.tid = record->tid;
 	key.cpu = record->cpu;
@@ -178,6 +184,7 @@ static size_t record_bytes(const void *record)
 	const struct sonde_stack_record *stack = record;
 	const struct sonde_raw_record *raw = record;
 	const struct sonde_runtime_record *runtime = record;
+	const struct sonde_labels_record *labels = record;
 
 	if (stack->type == SONDE_RECORD_STACK)
 		return sizeof(*stack) + stack->nr_frames * sizeof(uint64_t);
@@ -185,6 +192,8 @@ static size_t record_bytes(const void *record)
 		return sizeof(*raw) + raw->stack_bytes;
 	if (runtime->type == SONDE_RECORD_RUNTIME)
 		return sizeof(*runtime) + runtime->nr_frames * sizeof(struct sonde_runtime_frame);
+	if (labels->type == SONDE_RECORD_LABELS)
+		return sizeof(*labels) + labels->nr_labels * sizeof(struct sonde_label);
 	return sizeof(struct sonde_sample_record);
 }
 
@@ -352,6 +361,8 @@ int stack_book_resolve(struct stack_book *book, const struct process_table *proc
 			err = resolve_stack(book, record, processes);
 		else if (type == SONDE_RECORD_RUNTIME)
 			err = runtime_book_record(book->runtimes, record, walker, book->profile);
+		else if (type == SONDE_RECORD_LABELS)
+			err = label_book_record(book->labels, record, walker);
 		else if (type == SONDE_RECORD_RAW)
 			err = ((const struct sonde_raw_record *)record)->use == SONDE_RAW_WALK ? resolve_raw(book, record, processes, walker) :
 												 resolve_audit(book, record, walker);
@@ -512,6 +523,16 @@ static int profile_of_kernel(struct stack_book *book, const struct sample *sampl
 		       profile_of_missed(book, sample->key.kernel_side, true, namer, sample->count, ret_stack);
 }
 
+/* The number in the profile; PROFILE_NONE: no memory. */
+static uint32_t profile_of_labels(struct stack_book *book, const struct sample *sample)
+{
+	uint32_t labels = sample->key.labels_side == SONDE_SIDE_STORED ? label_book_labels(book->labels, sample->key.labels, book->profile) : PROFILE_NO_LABELS;
+
+	if (sample->key.labels_side != SONDE_SIDE_NONE && labels == PROFILE_NO_LABELS)
+		profile_account(book->profile)->labels_missed += sample->count;
+	return labels;
+}
+
 static int profile_of_sample(struct stack_book *book, const struct sample *from, uint64_t unix_offset_ns, struct namer *namer)
 {
 	struct profile_sample sample = {
@@ -521,6 +542,7 @@ static int profile_of_sample(struct stack_book *book, const struct sample *from,
 		.tid = from->key.tid,
 		.cpu = from->key.cpu,
 		.comm = profile_string(book->profile, from->key.comm),
+		.labels = profile_of_labels(book, from),
 		.time_ns = from->key.time_ns ? from->key.time_ns + unix_offset_ns : 0,
 		.values = { from->count > INT64_MAX ? INT64_MAX : (int64_t)from->count },
 	};
@@ -528,7 +550,7 @@ static int profile_of_sample(struct stack_book *book, const struct sample *from,
 
 	if (!err && from->key.kernel_side != SONDE_SIDE_NONE)
 		err = profile_of_kernel(book, from, namer, &sample.kernel_stack);
-	if (!err && sample.comm == PROFILE_NONE)
+	if (!err && (sample.comm == PROFILE_NONE || sample.labels == PROFILE_NONE))
 		err = -ENOMEM;
 	return err ? err : profile_add(book->profile, &sample);
 }

@@ -7,6 +7,7 @@
 
 #include "abi/config.h"
 #include "collect/cpus.h"
+#include "go.skel.h"
 #include "need_bpf.h"
 #include "perl.skel.h"
 #include "php.skel.h"
@@ -108,7 +109,8 @@ int main(void)
 	static const struct {
 		const char *name;
 		const void *(*bytes)(size_t *);
-	} runtimes[] = { { "python", python_bpf__elf_bytes }, { "perl", perl_bpf__elf_bytes }, { "php", php_bpf__elf_bytes } };
+	} runtimes[] = { { "python", python_bpf__elf_bytes }, { "perl", perl_bpf__elf_bytes }, { "php", php_bpf__elf_bytes },
+			{ "go", go_bpf__elf_bytes } };
 	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	struct profile_bpf *skeleton;
 	bool good;

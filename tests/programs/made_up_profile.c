@@ -163,6 +163,8 @@ static void fill_account(struct account *account)
 	account->filtered[SONDE_FILTER_IDLE] = 881;
 	account->dropped[SONDE_DROP_RING_FULL] = 3;
 	account->nr_frames_unnamed = 2;
+	account->runtime_missed = 1;
+	account->labels_missed = 6;
 	account_runtime(account, "python", "3.11.2", 1);
 	account_runtime(account, "perl", "5.36.0", 2);
 	account->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE] = 15;

@@ -200,6 +200,7 @@ static void each_fault(void **state)
 
 	put_list(3);
 	check_labels(&list_form, 3, 0);
+	assert_int_equal(g.record.fault, 0);
 	for (uint32_t i = 1, last = nr_reads; i <= last; i++) {
 		int result;
 
@@ -213,6 +214,7 @@ static void each_fault(void **state)
 		assert_int_equal(result, GO_LABELS_FOUND);
 		assert_int_equal(g.record.nr_labels, 2);
 		assert_int_equal(g.record.nr_left, 1);
+		assert_true(g.record.fault >= TEXTS && g.record.fault < next_text);
 		nr_short++;
 	}
 	assert_int_equal(nr_lost, 6);
@@ -374,6 +376,17 @@ static struct {
 	struct sonde_label labels[SONDE_MAX_LABELS];
 } sent;
 
+static uint32_t touched_tgid;
+static uint64_t touched_address;
+
+static void touch(void *arg, uint32_t tgid, uint64_t address)
+{
+	touched_tgid = tgid;
+	touched_address = address;
+}
+
+static const struct stack_walker toucher = { .touch = touch };
+
 static void set_label(uint32_t i, const char *key, const char *text)
 {
 	struct sonde_label *label = &sent.labels[i];
@@ -409,20 +422,20 @@ static void book(void **state)
 	set_label(0, "zone", "eu");
 	set_label(1, "a_key_that_is_longer_than_its_field", "0123456789012345678901234567890123456789012345678901234567890123456789");
 	set_label(2, "b", "0123456789012345678901234567890123456789012345678901234567890\xe2\x82\xac\xe2\x82\xac"); /* 61 bytes, then a whole € */
-	assert_int_equal(label_book_record(labels, &sent.record), 0);
+	assert_int_equal(label_book_record(labels, &sent.record, &toucher), 0);
 	number = label_book_labels(labels, 1, profile);
 	check_label(profile, number, 0, "a_key_that_is_longer_than_its_fi…", "0123456789012345678901234567890123456789012345678901234567890123…");
 	check_label(profile, number, 1, "b", "0123456789012345678901234567890123456789012345678901234567890€…");
 	check_label(profile, number, 2, "zone", "eu");
 	assert_int_equal(label_book_labels(labels, 1, profile), number);
 	set_label(0, "zone", "us"); /* a hash stands for one set */
-	assert_int_equal(label_book_record(labels, &sent.record), 0);
+	assert_int_equal(label_book_record(labels, &sent.record, &toucher), 0);
 	assert_int_equal(label_book_labels(labels, 1, profile), number);
 	sent.record = (struct sonde_labels_record){ .hash = 2, .nr_labels = 2, .nr_left = 5 };
 	set_label(0, "bad\xff", "one\ntwo\x1b");
 	sent.labels[0].text_bytes = 9; /* with a NUL in it */
 	set_label(1, "cut", "012345678901234567890123456789012345678901234567890123456789012€"); /* within a character */
-	assert_int_equal(label_book_record(labels, &sent.record), 0);
+	assert_int_equal(label_book_record(labels, &sent.record, &toucher), 0);
 	number = label_book_labels(labels, 2, profile);
 	check_label(profile, number, 0, "bad\xef\xbf\xbd", "one\xef\xbf\xbdtwo\xef\xbf\xbd\xef\xbf\xbd");
 	check_label(profile, number, 1, "cut", "012345678901234567890123456789012345678901234567890123456789012…");
@@ -432,7 +445,11 @@ static void book(void **state)
 	assert_int_equal(label[2].is_number, 1);
 	assert_int_equal(label[2].number, 5);
 	sent.record = (struct sonde_labels_record){ .hash = 3, .nr_labels = SONDE_MAX_LABELS + 1 };
-	assert_int_equal(label_book_record(labels, &sent.record), -74); /* EBADMSG */
+	assert_int_equal(label_book_record(labels, &sent.record, &toucher), -74); /* EBADMSG */
+	assert_int_equal(touched_address, 0);
+	sent.record = (struct sonde_labels_record){ .hash = 4, .nr_left = 1, .tgid = 77, .fault = 0x1234 };
+	assert_int_equal(label_book_record(labels, &sent.record, &toucher), 0);
+	assert_true(touched_address == 0x1234 && touched_tgid == 77);
 	label_book_free(labels);
 	profile_free(profile);
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "abi/record.h"
@@ -404,12 +405,94 @@ static void test_lost_runtime_stacks_are_counted(void **state)
 	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "[unknown]");
 }
 
+static void send_labels(uint64_t hash, const char *text)
+{
+	struct {
+		struct sonde_labels_record header;
+		struct sonde_label labels[2];
+	} record = { .header = { .type = SONDE_RECORD_LABELS, .tgid = TGID, .time_ns = 5, .hash = hash, .nr_labels = 2, .fault = 0x4000 },
+		     .labels = { { .key_bytes = 4, .text_bytes = (uint32_t)strlen(text), .key = "turn" }, { .key_bytes = 1, .text_bytes = 1, .key = "a", .text = "b" } } };
+
+	strncpy(record.labels[0].text, text, sizeof(record.labels[0].text));
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
+static void send_labelled(enum sonde_side labels_side, uint64_t labels, uint64_t raw_id)
+{
+	const struct sonde_sample_record sample = { .type = SONDE_RECORD_SAMPLE, .user_stack = raw_id ? raw_id : 7, .labels = labels, .tgid = TGID,
+						    .user_side = raw_id ? SONDE_SIDE_RAW : SONDE_SIDE_STORED, .labels_side = (uint8_t)labels_side };
+
+	assert_int_equal(stack_book_record(book, &sample), 0);
+}
+
+/* "key=text" each. */
+static const char *labels_of(uint32_t sample)
+{
+	static char text[256];
+	uint32_t nr;
+	const struct profile_label *labels = profile_labels_at(profile, profile_sample_at(profile, sample)->labels, &nr);
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < nr; i++) {
+		size_t length = strlen(text);
+
+		snprintf(text + length, sizeof(text) - length, "%s%s=%s", i ? " " : "", profile_string_text(profile, labels[i].key), profile_string_text(profile, labels[i].text));
+	}
+	return text;
+}
+
+/* Equal samples with other labels are others, also those whose stack came raw. */
+static void test_labels(void **state)
+{
+	const uint64_t native[] = { 0x1000 };
+
+	walked = (struct raw_stack){ .frames = frames, .hash = 77, .nr_walked = 3, .nr_frames = 3, .stop = SONDE_STOP_COMPLETE };
+	touched_pc = 0;
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	send_labels(70, "first");
+	send_labels(71, "second");
+	send_raw(1000); /* between them: each record is as long as it says */
+	for (int i = 0; i < 3; i++)
+		send_labelled(SONDE_SIDE_STORED, 70, 0);
+	send_labelled(SONDE_SIDE_STORED, 71, 0);
+	send_labelled(SONDE_SIDE_NONE, 0, 0);
+	send_labelled(SONDE_SIDE_STORED, 71, 1000);
+	finish();
+	assert_int_equal(profile_nr_samples(profile), 4);
+	assert_int_equal(profile_sample_at(profile, 0)->values[0], 3);
+	assert_string_equal(labels_of(0), "a=b turn=first");
+	assert_string_equal(labels_of(1), "a=b turn=second");
+	assert_string_equal(labels_of(2), "");
+	assert_string_equal(labels_of(3), "a=b turn=second");
+	assert_int_equal(profile_sample_at(profile, 0)->user_stack, profile_sample_at(profile, 2)->user_stack);
+	assert_int_equal(profile_account(profile)->labels_missed, 0);
+	assert_int_equal(touched_pc, 0x4000);
+}
+
+static void test_lost_labels_are_counted(void **state)
+{
+	const uint64_t native[] = { 0x1000 };
+
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	send_labelled(SONDE_SIDE_LOST, 1, 0);
+	send_labelled(SONDE_SIDE_LOST, 2, 0);
+	send_labelled(SONDE_SIDE_FULL, 3, 0);
+	send_labelled(SONDE_SIDE_STORED, 70, 0); /* a body that never came */
+	send_labelled(SONDE_SIDE_NONE, 0, 0);
+	finish();
+	assert_int_equal(profile_account(profile)->labels_missed, 4);
+	assert_int_equal(profile_nr_samples(profile), 1); /* in the profile nothing tells them apart */
+	assert_int_equal(profile_sample_at(profile, 0)->values[0], 5);
+	assert_string_equal(labels_of(0), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_complete), test(test_sample_before_body), test(test_equal_samples_are_one), test(test_missed_sides), test(test_stop_marks),
 		test(test_places), test(test_kernel_stack), test(test_deep_and_empty), test(test_raw), test(test_raw_comes_later),
 		test(test_cut), test(test_nothing), test(test_runs_take_their_places), test(test_runs_without_place), test(test_lost_runtime_stacks_are_counted),
+		test(test_labels), test(test_lost_labels_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

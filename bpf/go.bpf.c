@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The labels of the goroutine that the sampled thread works for. Tail-called by the sampler for processes that it is told of in its map. Go's frames are native ones: nothing is
+ * added to them. */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "lib/runtime_program.h"
+
+static __always_inline struct go_label_walk *go_label_walk_of(__u32 number)
+{
+	struct scratch *s = scratch_of(number);
+
+	return s ? &s->go_labels : 0;
+}
+
+#include "lib/go_labels.h"
+
+struct { /* by tgid */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RUNTIME_MAX_PROCESSES);
+	__type(key, __u32);
+	__type(value, struct sonde_go);
+} runtime_processes SEC(".maps");
+
+static __always_inline enum sonde_side send_labels(struct scratch *s)
+{
+	struct go_label_walk *g = &s->go_labels;
+	__u32 nr = g->record.nr_labels;
+
+	if (nr > SONDE_MAX_LABELS) /* never: for the verifier */
+		return SONDE_SIDE_LOST;
+	g->record.time_ns = s->sample.time_ns;
+	s->sample.labels = g->record.hash;
+	return send_body(&g->record, sizeof(g->record) + nr * sizeof(g->labels[0]), sizeof(g->record) + SONDE_MAX_LABELS * sizeof(g->labels[0]), g->record.hash, wake_flag());
+}
+
+SEC("perf_event")
+int walk_runtime(struct bpf_perf_event_data *ctx)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
+	struct scratch *s = scratch_of(cpu);
+	struct sonde_go *go = bpf_map_lookup_elem(&runtime_processes, &tgid);
+	int result;
+
+	if (!s)
+		return 0; /* the sampler had it */
+	if (go && go->process.generation == s->walk.generation) {
+		s->go = *go;
+		result = go_labels(&s->walk, &s->go_labels, &s->go, tgid);
+		if (result != GO_LABELS_NONE)
+			s->sample.labels_side = result == GO_LABELS_FOUND ? send_labels(s) : SONDE_SIDE_LOST;
+	}
+	return next_runtime(ctx, s);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
