@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Any bytes as an ELF file: which interpreters and which C library it holds. What is said of it must fit what the kernel side and the session take. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+#define MAX_IMAGES 4
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct runtime_image *image)
+{
+	if (!runtime_of(image->runtime) || image->nr_loops > SONDE_MAX_LOOPS || !memchr(image->reason, '\0', sizeof(image->reason)))
+		abort();
+	if (!image->is_supported != (image->reason[0] != '\0'))
+		abort(); /* the reason is what a user gets */
+	for (uint32_t i = 0; i < image->nr_loops; i++) {
+		if (image->loops[i].start_pc > image->loops[i].end_pc)
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	struct runtime_image images[MAX_IMAGES];
+	struct libc_facts libc;
+	int nr;
+
+	if (elf_file_open_memory(data, size, NULL, &elf))
+		return 0;
+	nr = runtimes_examine(elf, images, MAX_IMAGES);
+	for (int i = 0; i < nr; i++)
+		check(&images[i]);
+	if (!libc_facts_read(elf, &libc) && !libc.is_known)
+		abort();
+	return 0;
+}
