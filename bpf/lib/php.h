@@ -83,7 +83,10 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 	name = php_fn_u64(r, SONDE_PHP_FN_NAME);
 	if (type == SONDE_PHP_INTERNAL) {
 		r->state[PHP_IS_LEAF] = 0;
-		return name ? runtime_push(r, fn, 0, php_cookie(name, 0, 0), 0) : RUNTIME_GOES_ON; /* none: the bottom of a fiber */
+		if (name)
+			return runtime_push(r, fn, 0, php_cookie(name, 0, 0), 0);
+		runtime_leave_stack(r); /* the bottom of a fiber */
+		return RUNTIME_GOES_ON;
 	}
 	if (type != SONDE_PHP_USER && type != SONDE_PHP_EVAL)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);

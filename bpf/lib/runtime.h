@@ -10,6 +10,7 @@
 
 #define RUNTIME_GOES_ON 0
 #define RUNTIME_ENDED 1
+#define RUNTIME_ALL_HERE (~0u)
 #define RUNTIME_MAX_LOOPS 2048 /* a power of two: activations of the interpreter's loop that can be paired by counting; as many as native frames are kept */
 
 struct runtime_walk {
@@ -19,11 +20,11 @@ struct runtime_walk {
 	__u32 nr_frames;     /* in `frames`, with the entries */
 	__u32 first_frame;   /* of the runtime that walks now */
 	__u32 nr_entries;    /* likewise */
+	__u32 nr_here;       /* of them: on the native stack that was walked, the others are on other ones; RUNTIME_ALL_HERE: it was not said */
 	__u32 next_native;   /* the native frame that the search for the next entry begins with */
 	__u32 nr_loops;
 	__u8 runtime;        /* enum sonde_runtime: that walks now */
-	__u8 pairs_at_leaf;  /* the first run belongs to the first activation, however many there are farther out: the interpreter has other native stacks */
-	__u8 pad[2];
+	__u8 pad[3];
 	struct sonde_code_range ranges[SONDE_MAX_LOOPS];
 	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames that stand in these ranges, leaf first */
 	struct sonde_runtime_record record; /* its `fault`, `stop` and `stopped_runtime` are filled in on the way */
@@ -115,7 +116,9 @@ static __always_inline int runtime_entry_at(struct walk *w, struct runtime_walk 
 	__u32 i = runtime_search(ref_of(w), r->next_native, at);
 	__u64 native = SONDE_RUNTIME_UNPLACED;
 
-	if (i < runtime_nr_natives(w) && at >= runtime_sp(w, i) && (i + 1 < runtime_nr_natives(w) || w->stop == SONDE_STOP_COMPLETE)) {
+	if (!r->nr_entries && at < runtime_sp(w, 0)) { /* its frame is gone, it has just ended */
+		native = SONDE_RUNTIME_AT_LEAF;
+	} else if (i < runtime_nr_natives(w) && at >= runtime_sp(w, i) && (i + 1 < runtime_nr_natives(w) || w->stop == SONDE_STOP_COMPLETE)) {
 		native = i;
 		r->next_native = i + 1;
 	}
@@ -146,14 +149,31 @@ static __always_inline void runtime_look_at_native(struct runtime_walk *r, const
 		r->loops[r->nr_loops++ & (RUNTIME_MAX_LOOPS - 1)] = i; /* never more than there are native frames */
 }
 
-/* Pairs the entry that is the `number`th of its runtime. They are counted from the root end: at the leaf the interpreter may be about to enter its loop or have just left it. Where the
- * native stack does not reach the root that is not possible, and they are counted from the leaf. */
+/* The interpreter came here from another native stack (a fiber's bottom): runs that end farther out are none of this one. */
+static __always_inline void runtime_leave_stack(struct runtime_walk *r)
+{
+	if (r->nr_here == RUNTIME_ALL_HERE)
+		r->nr_here = r->nr_entries;
+}
+
+/* Do all activations and all runs of this native stack stand in the lists? */
+static __always_inline int runtime_counts_from_root(const struct walk *w, const struct runtime_walk *r)
+{
+	int is_cut = r->record.stop && r->record.stopped_runtime == r->runtime;
+
+	return w->stop == SONDE_STOP_COMPLETE && w->nr_frames <= SONDE_LEAF_FRAMES && (!is_cut || r->nr_here != RUNTIME_ALL_HERE);
+}
+
+/* Pairs the entry that is the `number`th of its runtime. They are counted from the root end: at the leaf the interpreter may be about to enter its loop or have just left it. Where one of
+ * the stacks does not reach the root that is possible only when there are more activations than runs; else they are counted from the leaf. */
 static __always_inline void runtime_pair_one(const struct walk *w, const struct runtime_walk *r, struct sonde_runtime_frame *entry, __u32 number)
 {
-	__u32 at = number;
+	__u32 nr_here = r->nr_here < r->nr_entries ? r->nr_here : r->nr_entries, at = number;
 
-	if (!r->pairs_at_leaf && w->stop == SONDE_STOP_COMPLETE)
-		at += r->nr_loops - r->nr_entries;
+	if (number >= nr_here)
+		return;
+	if (runtime_counts_from_root(w, r) || (r->nr_loops > nr_here && w->nr_frames <= SONDE_LEAF_FRAMES))
+		at += r->nr_loops - nr_here;
 	if ((__s32)at < 0)
 		entry->where = SONDE_RUNTIME_AT_LEAF;
 	else if (at < r->nr_loops && at < RUNTIME_MAX_LOOPS)

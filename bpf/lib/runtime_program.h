@@ -94,7 +94,7 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 	r->nr_entries = 0;
 	r->next_native = 0;
 	r->nr_loops = 0;
-	r->pairs_at_leaf = 0;
+	r->nr_here = RUNTIME_ALL_HERE;
 	if (!loops || s->sample.user_side == SONDE_SIDE_RAW) /* then the frames are overwritten */
 		return;
 	for (int i = 0; i < SONDE_MAX_LOOPS; i++)

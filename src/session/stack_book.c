@@ -444,7 +444,7 @@ static int make_stack(struct stack_book *book, const struct stack *stack, const 
 {
 	struct making making = { .book = book, .stack = stack, .namer = namer, .locations = BUFFER_INIT(STACK_BYTES_MAX) };
 	const struct stack_merge_sink sink = { .native = append_native, .end = append_end, .item = append_item, .arg = &making };
-	int err = stack_merge(stack->nr, stack->stop == SONDE_STOP_COMPLETE, runtime, &sink);
+	int err = stack_merge(stack->nr, runtime, &sink);
 
 	if (!err)
 		*ret_stack = profile_stack(book->profile, (const uint32_t *)making.locations.data, (uint32_t)(making.locations.size / sizeof(uint32_t)));

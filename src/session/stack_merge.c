@@ -36,18 +36,19 @@ static int give_items(const struct merge *merge, const struct runtime_item *item
 	return err;
 }
 
-/* One run, which belongs to the native frame that its end names. */
-static int give_run(struct merge *merge, const struct runtime_item *items, uint32_t nr, uint32_t native, bool is_complete)
+/* One run, which belongs to the native frame that its end names. One without a place is farther out than what was walked: the native stack ended early, or it is on another one, from
+ * which this one was switched to. */
+static int give_run(struct merge *merge, const struct runtime_item *items, uint32_t nr, uint32_t native)
 {
 	bool is_placed = native < merge->nr_natives && native >= merge->next && nr;
-	int err = is_placed ? give_natives(merge, native) : native == RUNTIME_ITEM_UNPLACED && !is_complete ? give_rest(merge) : 0;
+	int err = is_placed ? give_natives(merge, native) : native == RUNTIME_ITEM_UNPLACED ? give_rest(merge) : 0;
 
 	if (is_placed)
 		merge->next = native + 1; /* the run stands for it */
 	return err ? err : give_items(merge, items, nr);
 }
 
-int stack_merge(uint32_t nr_natives, bool is_complete, const struct runtime_stack *runtime, const struct stack_merge_sink *sink)
+int stack_merge(uint32_t nr_natives, const struct runtime_stack *runtime, const struct stack_merge_sink *sink)
 {
 	struct merge merge = { .sink = sink, .nr_natives = nr_natives };
 	uint32_t first = 0;
@@ -56,7 +57,7 @@ int stack_merge(uint32_t nr_natives, bool is_complete, const struct runtime_stac
 	for (uint32_t i = 0; !err && i < runtime->nr; i++) {
 		if (runtime->items[i].location != PROFILE_NONE)
 			continue;
-		err = give_run(&merge, runtime->items + first, i - first, runtime->items[i].native, is_complete);
+		err = give_run(&merge, runtime->items + first, i - first, runtime->items[i].native);
 		first = i + 1;
 	}
 	if (!err) /* a run whose end was not found */

@@ -12,6 +12,5 @@ struct stack_merge_sink {
 	int (*item)(void *arg, uint32_t location); /* a frame of the runtime, or a mark */
 	void *arg;
 };
-/* `is_complete`: the native frames reach the root. Runs whose native frame is not known stand, when it may be among those that are not there, behind all that are. 0 or what the sink
- * gave. */
-MUST_CHECK int stack_merge(uint32_t nr_natives, bool is_complete, const struct runtime_stack *runtime, const struct stack_merge_sink *sink);
+/* Runs whose native frame is none of these stand behind all of them. 0 or what the sink gave. */
+MUST_CHECK int stack_merge(uint32_t nr_natives, const struct runtime_stack *runtime, const struct stack_merge_sink *sink);

@@ -374,6 +374,7 @@ static void test_runs_without_place(void **state)
 {
 	const uint64_t native[] = { 0x1000, 0x2000 | SONDE_FRAME_RETURN };
 	const struct sonde_runtime_frame unplaced[] = { FRAME('a'), ENTRY(SONDE_RUNTIME_UNPLACED) }, cut[] = { FRAME('a'), ENTRY(0), FRAME('b') };
+	const struct sonde_runtime_frame fiber[] = { FRAME('a'), ENTRY(0), FRAME('b'), ENTRY(SONDE_RUNTIME_UNPLACED), FRAME('c'), ENTRY(SONDE_RUNTIME_UNPLACED) };
 	const struct sonde_runtime_frame backwards[] = { FRAME('a'), ENTRY(1), FRAME('b'), ENTRY(0), FRAME('c'), ENTRY(99) };
 
 	send_stack(TGID, 7, SONDE_STOP_TABLE, 2, native);
@@ -382,11 +383,13 @@ static void test_runs_without_place(void **state)
 	send_runtime(8, 71, SONDE_RUNTIME_STOP_COMPLETE, 2, unplaced);
 	send_runtime(8, 72, SONDE_RUNTIME_STOP_DEPTH, 3, cut);
 	send_runtime(8, 73, SONDE_RUNTIME_STOP_COMPLETE, 6, backwards);
+	send_runtime(8, 74, SONDE_RUNTIME_STOP_COMPLETE, 6, fiber);
 	finish();
 	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "[unknown] [unknown] [unwind table damaged] a");
-	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "a [unknown] [unknown]");
+	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "[unknown] [unknown] a");
 	assert_string_equal(names_of(profile_sample_at(profile, 2)->user_stack), "a b [php: frames left out] [unknown]");
 	assert_string_equal(names_of(profile_sample_at(profile, 3)->user_stack), "[unknown] a b c");
+	assert_string_equal(names_of(profile_sample_at(profile, 4)->user_stack), "a [unknown] b c");
 	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_DEPTH], 1);
 }
 
