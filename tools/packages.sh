@@ -54,6 +54,7 @@ test_packages() {
 	npm npm
 	perl
 	php8.2-cli
+	php8.2-fpm php-fpm8.2
 	php8.2-opcache
 	openjdk-17-jdk-headless jcmd
 	python3-pip pip3

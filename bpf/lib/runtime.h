@@ -11,6 +11,7 @@
 #define RUNTIME_GOES_ON 0
 #define RUNTIME_ENDED 1
 #define RUNTIME_ALL_HERE (~0u)
+#define RUNTIME_TO_COUNT (~0ULL - 2) /* `where` of an entry until runtime_pair_one */
 #define RUNTIME_MAX_LOOPS 2048 /* a power of two: activations of the interpreter's loop that can be paired by counting; as many as native frames are kept */
 
 struct runtime_walk {
@@ -128,7 +129,7 @@ static __always_inline int runtime_entry_at(struct walk *w, struct runtime_walk 
 /* Ends a run that is paired by counting: runtime_pair_one tells the native frame later. */
 static __always_inline int runtime_entry(struct runtime_walk *r)
 {
-	return runtime_push(r, 0, SONDE_RUNTIME_UNPLACED, 0, SONDE_RUNTIME_ENTRY);
+	return runtime_push(r, 0, RUNTIME_TO_COUNT, 0, SONDE_RUNTIME_ENTRY);
 }
 
 static __always_inline int runtime_is_in_loop(const struct runtime_walk *r, __u64 pc)
@@ -170,6 +171,7 @@ static __always_inline void runtime_pair_one(const struct walk *w, const struct 
 {
 	__u32 nr_here = r->nr_here < r->nr_entries ? r->nr_here : r->nr_entries, at = number;
 
+	entry->where = SONDE_RUNTIME_UNPLACED;
 	if (number >= nr_here)
 		return;
 	if (runtime_counts_from_root(w, r) || (r->nr_loops > nr_here && w->nr_frames <= SONDE_LEAF_FRAMES))

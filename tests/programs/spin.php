@@ -78,6 +78,11 @@ class Dying { function __destruct() { spin(); } }
 
 function recurse($n) { $n ? recurse($n - 1) : spin(); }
 function mixed($n) { $n ? array_map(function ($n) { mixed($n); }, [$n - 1]) : spin(); }
+function sort_recursively($n)
+{
+	$a = [1, 2];
+	$n ? usort($a, fn($a, $b) => sort_recursively($n - 1)) : spin();
+}
 function generate() { yield 1; spin(); yield 2; }
 function delegate($n)
 {
@@ -123,6 +128,7 @@ $cases = [
 	'eval' => [1, function () { eval("\n\nfunction evaluated() {\n\tspin();\n}\nevaluated();"); }],
 	'recursion' => [1, function () { recurse(200); }],
 	'mixed' => [51, function () { mixed(50); }],
+	'sorts' => [21, function () { sort_recursively(20); }],
 	'shutdown' => [1, null],
 	'fiber' => [2, function () { (new Fiber(function () { Fiber::suspend(1); }))->start(); (new Fiber(function () { spin(); }))->start(); }],
 	'resumed' => [2, function () { $f = new Fiber(function () { Fiber::suspend(1); spin(); }); $f->start(); $f->resume(); }],

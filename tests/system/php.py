@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of PHP among the native ones: programs of tests/programs/spin.php, which tell their stack themselves. All cases run at once, and one recording has them all."""
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+from harness import SOURCES, check, fresh_folder, need_bpf, run, run_tests, skip, sonde, test
+
+SPIN = os.path.join(SOURCES, "spin.php")
+LOOP = "execute_ex"
+PLAIN = ("plain", "c", "empty", "static", "magic", "closure", "arrow", "anonymous", "usort", "map", "call", "offset", "string", "get", "iterator", "destruct", "autoload", "generator",
+	"next", "delegate", "delegates", "include", "eval", "recursion", "mixed", "sorts", "shutdown")
+FIBERS = ("fiber", "resumed", "fiber_generator") # PHP 8.1 and newer
+JIT = ("plain", "c", "usort", "closure", "delegates", "include", "eval", "recursion", "mixed", "sorts", "fiber")
+JIT_OPTIONS = ("zend_extension=opcache", "opcache.enable_cli=1", "opcache.jit=tracing", "opcache.jit_buffer_size=16M")
+CALLED = {"spin_in_c": ("hash", "", 0)} # by the loop of
+ENOUGH = 20 # samples of a case
+
+
+def php():
+	found = shutil.which("php8.2") or shutil.which("php") or skip("php is not installed")
+	return found, tuple(map(int, run([found, "-n", "-r", "echo PHP_MAJOR_VERSION, ' ', PHP_MINOR_VERSION;"]).out.split()))
+
+
+def told(text):
+	"""What spin.php says of itself: [(name, file, line)], root to leaf; line 0: a function written in C. And how often PHP's loop is entered."""
+	lines = text[text.index("spin"):].split("\n")
+	end = next(i for i, line in enumerate(lines) if line.startswith("entries "))
+	stack = [tuple(line.split("\t")) for line in lines[:end]]
+	return [(name, os.path.basename(file), int(line)) for name, file, line in reversed(stack)], int(lines[end].split()[1])
+
+
+class Spin:
+	def __init__(self, argv):
+		self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(10)) # sonde goes first
+		self.pid = self.process.pid
+
+	def read(self):
+		text = ""
+		while not text.endswith("ready\n"):
+			line = self.process.stdout.readline()
+			check(line, lambda: "php ended: %s" % text)
+			text += line
+		return told(text)
+
+	def end(self):
+		self.process.kill()
+		self.process.communicate()
+
+
+def chain_error(frames, stack, has_jit):
+	"""None when the PHP frames are just those that the script told, and what it calls again and again. Of code that the JIT made the leaf's line is not known."""
+	chain = [frame[1:] for frame in frames if frame[0] == "php"]
+	if len(chain) == len(stack) + 1 and chain[-1] == CALLED.get(stack[-1][0]):
+		chain.pop()
+	elif stack[-1][0] in CALLED and chain[-1] == (*stack[-1][:2], stack[-1][2] - 1): # where its loop begins
+		chain[-1] = stack[-1]
+	elif has_jit and chain[-1] == (*stack[-1][:2], 0):
+		chain[-1] = stack[-1]
+	if len(chain) != len(stack):
+		return "%d frames, not %d" % (len(chain), len(stack))
+	for i, (have, want) in enumerate(zip(chain, stack)):
+		if have != want:
+			return "frame %d is %r, not %r" % (i, have, want)
+	return None
+
+
+def order_error(frames, stack, nr_entries):
+	"""None when native frames are where C is, and nowhere else."""
+	if frames[0][0] != "native" or any(frame[1] == LOOP for frame in frames):
+		return "PHP's own frames are not replaced"
+	places = [i for i, frame in enumerate(frames) if frame[0] == "php"]
+	gaps = [i for i, (before, after) in enumerate(zip(places, places[1:])) if after > before + 1]
+	if len(gaps) + 1 != nr_entries:
+		return "native frames are in %d places, PHP was entered %d times" % (len(gaps), nr_entries)
+	for i, (_, _, line) in enumerate(stack[:-1]):
+		if not line and i not in gaps:
+			return "no native frames between %s and %s" % (stack[i][0], stack[i + 1][0])
+	return None
+
+
+def sample_error(frames, expected, kind):
+	stack, nr_entries = expected
+	marks = [frame[1] for frame in frames if frame[0] == "mark"]
+	error = chain_error(frames, stack, kind == "jit")
+	if error:
+		return error
+	if kind == "fiber": # from the resumer's frames, marked, to the fiber's own stack
+		at = next(i for i, frame in enumerate(frames) if frame[1].startswith("Fiber::"))
+		is_right = len(marks) == 1 and frames[at + 1][1] == marks[0] and not any(frame[0] == "native" for frame in frames[:at]) and frames[at + 2][0] == "native"
+		return None if is_right else "the fiber's stack is not where it belongs"
+	if marks:
+		return None if kind == "jit" and len(marks) == 1 else "marked: %r" % marks
+	return order_error(frames, stack, nr_entries)
+
+
+def stack_of(report, sample):
+	"""[(kind, name, file, line)], root to leaf."""
+	frames = []
+	for number in report["stacks"][sample["user_stack"]][::-1]:
+		frame = report["frames"][number]
+		function = report["functions"][frame["function"]]
+		frames.append((frame["kind"], function["name"], os.path.basename(function["file"]), frame["line"]))
+	return frames
+
+
+def judge(expected, kinds):
+	"""Samples the processes until there is enough of each; expected[pid]: what it told. {pid: (right, {error: count})}."""
+	verdicts = {pid: (0, {}) for pid in expected}
+	for _ in range(6): # a loaded machine gives few
+		few = [pid for pid, (right, wrong) in verdicts.items() if right + sum(wrong.values()) < ENOUGH]
+		if not few:
+			break
+		report = json.loads(sonde("profile", "--format", "json", "--timestamps", "-U", "-F", 499, "-p", ",".join(map(str, few)), 3, want=0).out)
+		for sample in report["samples"]:
+			right, wrong = verdicts[sample["pid"]]
+			error = sample_error(stack_of(report, sample), expected[sample["pid"]], kinds.get(sample["pid"]))
+			if error:
+				wrong[error] = wrong.get(error, 0) + sample["values"][0]
+			verdicts[sample["pid"]] = (right + (0 if error else sample["values"][0]), wrong)
+	return verdicts
+
+
+def check_verdicts(verdicts, names):
+	bad = {names[pid]: verdict for pid, verdict in verdicts.items() if verdict[0] < ENOUGH or sum(verdict[1].values()) > 0.01 * (verdict[0] + sum(verdict[1].values()))}
+	check(not bad, lambda: "samples that are right and wrong: %r" % bad)
+	return "%d samples of %d processes, %d wrong" % (sum(right for right, _ in verdicts.values()), len(verdicts), sum(sum(wrong.values()) for _, wrong in verdicts.values()))
+
+
+def check_cases(cases, options, kind_of):
+	program, _ = php()
+	options = [word for option in options for word in ("-d", option)]
+	spins = [Spin([program, "-n", *options, SPIN, case]) for case in cases]
+	try:
+		expected = {spin.pid: spin.read() for spin in spins}
+		kinds = {spin.pid: kind_of(case) for spin, case in zip(spins, cases)}
+		return check_verdicts(judge(expected, kinds), {spin.pid: case for spin, case in zip(spins, cases)})
+	finally:
+		for spin in spins:
+			spin.end()
+
+
+@test
+def interpreted():
+	need_bpf()
+	cases = PLAIN + (FIBERS if php()[1] >= (8, 1) else ())
+	return check_cases(cases, (), lambda case: "fiber" if case in FIBERS else None)
+
+
+@test
+def compiled():
+	need_bpf()
+	return check_cases(JIT, JIT_OPTIONS, lambda case: "jit")
+
+
+class Request:
+	"""A request to php-fpm (FastCGI 1.0), which is never answered to its end."""
+
+	def __init__(self, path, script):
+		params = {"SCRIPT_FILENAME": script, "REQUEST_METHOD": "GET", "PHP_VALUE": "implicit_flush=1"}
+		pairs = b"".join(struct.pack(">BB", len(name), len(value)) + name.encode() + value.encode() for name, value in params.items())
+		self.socket = socket.socket(socket.AF_UNIX)
+		self.socket.settimeout(20)
+		self.socket.connect(path)
+		for kind, content in ((1, struct.pack(">HB5x", 1, 0)), (4, pairs), (4, b""), (5, b"")): # BEGIN_REQUEST (responder), PARAMS, STDIN
+			self.socket.sendall(struct.pack(">BBHHBx", 1, kind, 1, len(content), 0) + content)
+
+	def take(self, nr):
+		data = b""
+		while len(data) < nr:
+			part = self.socket.recv(nr - len(data))
+			check(part, "php-fpm hung up")
+			data += part
+		return data
+
+	def read(self):
+		"""(the worker's pid, what it told)"""
+		text = ""
+		while not text.endswith("ready\n"):
+			_, _, _, nr, padding = struct.unpack(">BBHHBx", self.take(8))
+			text += self.take(nr + padding)[:nr].decode()
+		return int(text[text.index("pid ") + 4:].split("\n")[0]), told(text[text.index("\nspin") + 1:])
+
+
+def served(folder, cases):
+	path = os.path.join(folder, "fpm.sock")
+	requests = []
+	for case in cases:
+		script = os.path.join(folder, case + ".php")
+		with open(script, "w") as file:
+			file.write("<?php\necho 'pid ', getmypid(), \"\\n\";\n$argv = ['', '%s'];\nrequire '%s';\n" % (case, SPIN))
+		requests.append(Request(path, script))
+	try:
+		expected, names = {}, {}
+		for case, request in zip(cases, requests):
+			pid, expected_of = request.read()
+			expected[pid], names[pid] = expected_of, case
+		check(len(expected) == len(cases), "the requests are served by one process")
+		return check_verdicts(judge(expected, {}), names)
+	finally:
+		for request in requests:
+			request.socket.close()
+
+
+@test
+def workers():
+	"""Forks of one php-fpm that serve different scripts."""
+	need_bpf()
+	fpm = shutil.which("php-fpm8.2", path=os.environ["PATH"] + ":/usr/sbin") or skip("php-fpm is not installed")
+	folder = fresh_folder("php-fpm")
+	with open(os.path.join(folder, "fpm.conf"), "w") as file:
+		file.write("[global]\nerror_log = %s/log\ndaemonize = no\n[www]\nlisten = %s/fpm.sock\npm = static\npm.max_children = 2\nuser = root\n" % (folder, folder))
+	process = subprocess.Popen([fpm, "-n", "-R", "-y", os.path.join(folder, "fpm.conf")], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=lambda: os.nice(10))
+	try:
+		deadline = time.monotonic() + 20
+		while not os.path.exists(os.path.join(folder, "fpm.sock")) and time.monotonic() < deadline:
+			time.sleep(0.05)
+		return served(folder, ("usort", "recursion"))
+	finally:
+		with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
+			children = file.read().split()
+		process.kill()
+		process.wait()
+		for pid in children:
+			os.kill(int(pid), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+	run_tests()
