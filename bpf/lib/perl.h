@@ -32,6 +32,7 @@
 #define PERL_IS_TOP 256       /* the next context is the innermost one */
 #define PERL_OP_IS_NULL 512
 #define PERL_RUN_ENDED 1024   /* an entry was pushed; was runops activated twice? */
+#define PERL_NOT_BEGUN 2048   /* the first entry has no activation yet */
 
 /* Words of the buffer: contexts; what is read for a frame. */
 #define PERL_BLOCK_CONTEXTS 4
@@ -137,7 +138,7 @@ static __always_inline int perl_push_sub(struct walk *w, struct runtime_walk *r,
 	return perl_push(w, r, p, name, start_line);
 }
 
-/* A run has ended, and the entry of one activation was pushed. Were there two? Asked where the next context is at hand, if there is one. The large part, once for each run. */
+/* A run has ended, and the entry of one activation was pushed. Were there two? That of a run that has not begun is not among the native frames. Asked where the next context is at hand, if there is one. The large part, once for each run. */
 WALK_FUNCTION int perl_is_run_twice(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -147,7 +148,7 @@ WALK_FUNCTION int perl_is_run_twice(WALK_REF ref)
 
 	if (!w || !r)
 		return 0;
-	nr = r->nr_entries;
+	nr = r->nr_entries - (r->state[PERL_FLAGS] & PERL_NOT_BEGUN ? 1 : 0);
 	if (!nr || nr >= r->nr_loops || nr >= RUNTIME_MAX_LOOPS)
 		return 0;
 	inner = w->sps[r->loops[(nr - 1) & (RUNTIME_MAX_LOOPS - 1)] & (SONDE_MAX_USER_FRAMES - 1)];
@@ -242,7 +243,7 @@ static __always_inline int perl_step(struct walk *w, struct runtime_walk *r, con
 {
 	__u64 flags = r->state[PERL_FLAGS], retop;
 	__u32 left = (__u32)r->state[PERL_CX], si_type = flags & PERL_TYPE_MASK;
-	int i = left ? perl_context(w, r) : 0, err;
+	int i = left ? perl_context(w, r) : 0, is_new, err;
 	__u8 type;
 
 	if (i < 0)
@@ -262,6 +263,8 @@ static __always_inline int perl_step(struct walk *w, struct runtime_walk *r, con
 		r->state[PERL_COP] = perl_cx_u64(r, i, SONDE_PERL_CX_OLDCOP);
 		return RUNTIME_GOES_ON;
 	}
+	/* C has pushed this context, and no statement ran since */
+	is_new = flags & PERL_IS_TOP && r->state[PERL_COP] == perl_cx_u64(r, i, SONDE_PERL_CX_OLDCOP);
 	err = perl_take(w, r, p, i, type, flags & PERL_IS_TOP ? 1 : 0);
 	if (err)
 		return err < 0 ? RUNTIME_GOES_ON : RUNTIME_ENDED;
@@ -272,6 +275,8 @@ static __always_inline int perl_step(struct walk *w, struct runtime_walk *r, con
 	}
 	if (!perl_ends_run(w, r, type, retop, left))
 		return RUNTIME_GOES_ON;
+	if (is_new)
+		r->state[PERL_FLAGS] |= PERL_NOT_BEGUN;
 	if ((type & SONDE_PERL_CX_TYPE_MASK) != SONDE_PERL_CX_EVAL) /* eval_sv catches by itself */
 		r->state[PERL_FLAGS] |= PERL_RUN_ENDED;
 	return runtime_entry(r);

@@ -36,11 +36,11 @@ static int give_items(const struct merge *merge, const struct runtime_item *item
 	return err;
 }
 
-/* One run, which belongs to the native frame that its end names. One without a place is farther out than what was walked: the native stack ended early, or it is on another one, from
- * which this one was switched to. */
+/* One run, which belongs to the native frame that its end names. It may be empty: Perl code that is no frame, as a block of sort. One without a place is farther out than what was
+ * walked: the native stack ended early, or it is on another one, from which this one was switched to. */
 static int give_run(struct merge *merge, const struct runtime_item *items, uint32_t nr, uint32_t native)
 {
-	bool is_placed = native < merge->nr_natives && native >= merge->next && nr;
+	bool is_placed = native < merge->nr_natives && native >= merge->next;
 	int err = is_placed ? give_natives(merge, native) : native == RUNTIME_ITEM_UNPLACED ? give_rest(merge) : 0;
 
 	if (is_placed)

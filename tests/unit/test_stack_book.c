@@ -357,16 +357,19 @@ static void test_runs_take_their_places(void **state)
 	const uint64_t native[] = { 0x1000, 0x2000 | SONDE_FRAME_RETURN, 0x3000 | SONDE_FRAME_RETURN, 0x4000 | SONDE_FRAME_RETURN };
 	const struct sonde_runtime_frame middle[] = { FRAME('a'), FRAME('b'), ENTRY(1) }, twice[] = { FRAME('a'), ENTRY(0), FRAME('b'), ENTRY(2) };
 	const struct sonde_runtime_frame at_leaf[] = { FRAME('a'), ENTRY(SONDE_RUNTIME_AT_LEAF), FRAME('b'), ENTRY(3) };
+	const struct sonde_runtime_frame empty[] = { FRAME('a'), ENTRY(0), ENTRY(2), FRAME('b'), ENTRY(3) };
 
 	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 4, native);
 	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 3, middle);
 	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 4, twice);
 	send_runtime(7, 72, SONDE_RUNTIME_STOP_COMPLETE, 4, at_leaf);
+	send_runtime(7, 73, SONDE_RUNTIME_STOP_COMPLETE, 5, empty);
 	finish();
 	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "[unknown] a b [unknown] [unknown]");
 	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "a [unknown] b [unknown]");
 	assert_string_equal(names_of(profile_sample_at(profile, 2)->user_stack), "a [unknown] [unknown] [unknown] b");
-	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE], 3);
+	assert_string_equal(names_of(profile_sample_at(profile, 3)->user_stack), "a [unknown] b");
+	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE], 4);
 }
 
 /* What cannot be placed is there all the same, and marked. */
