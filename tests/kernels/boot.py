@@ -35,6 +35,10 @@ wait_for ready /deep.out
 step deep_chain cat /deep.out
 step deep /sonde profile -f -a -F 49 -p $! 1
 kill $!
+/perl -e 'sub spin { my $n = 0; $n++ while 1 } sub by_name { spin() } sub middle { my @s = sort by_name 2, 1 } middle()' &
+sleep 3
+step perl /sonde profile -f -a -F 99 -p $! 3
+kill $!
 step forked /sonde profile -f -a -F 199 -- /children 2
 step executed /sonde profile -f -a -F 199 -- /children 2 /chain 0.1 %d
 sleep 100 &
@@ -55,7 +59,8 @@ def guest(release):
 	if release not in booted:
 		try:
 			programs = {"sonde": SONDE, "chain-static": build("chain", "static"), "chain": build("chain"), "children": build("children"),
-				"syscalls": build("syscalls"), 				"setpriv": find_tool("setpriv") or skip("no setpriv")}
+				"syscalls": build("syscalls"), "perl": find_tool("perl") or skip("no perl"),
+				"setpriv": find_tool("setpriv") or skip("no setpriv")}
 			booted[release] = Guest(image(*KERNELS[release]), programs, SCRIPT)
 		except Skip as reason:
 			booted[release] = reason
@@ -153,6 +158,23 @@ def executed(release):
 	return short_lived(guest(release).step("executed", 0), "chain", "leaf", ["main"] + ["f%d" % (i % 10) for i in range(DEPTH)] + ["leaf"])
 
 
+def perl(release):
+	"""The program of a runtime is loaded while sampling, and tail-called; its frames stand among the native ones."""
+	stacks = stacks_of(guest(release).step("perl", 0), "perl")
+
+	def error_of(stack):
+		told = [frame.partition(" (")[0] for frame in stack.user if frame.endswith(" (-e)")]
+		if told != ["<main>", "main::middle", "main::by_name", "main::spin"]:
+			return "other frames of Perl"
+		middle, by_name = (next(i for i, frame in enumerate(stack.user) if frame.startswith(name)) for name in ("main::middle", "main::by_name"))
+		if "Perl_pp_sort" not in stack.user[middle + 1:by_name] or stack.user[0].endswith(" (-e)") or "Perl_runops_standard" in stack.user:
+			return "not among the native frames"
+		return None
+	known = [stack for stack in stacks if not is_marked(stack)]
+	share = check_exact(known, error_of, minimum=0.9, at_least=50)
+	return "%.2f %% of %d samples" % (share * 100, total(known))
+
+
 def ends(release):
 	for name, code, text in (("idle", 5, "no samples"), ("gone", 1, "no process 99999"), ("usage", 2, "sonde: ")):
 		step = guest(release).step(name, code)
@@ -207,6 +229,6 @@ def chosen():
 
 
 for one in chosen():
-	for each in (exact, syscalls, command, deep, forked, executed, ends, doctor, without_type_information, limited):
+	for each in (exact, syscalls, command, deep, perl, forked, executed, ends, doctor, without_type_information, limited):
 		register(one, each)
 run_tests()
