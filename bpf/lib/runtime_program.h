@@ -97,6 +97,7 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 	r->next_native = 0;
 	r->nr_loops = 0;
 	r->nr_here = RUNTIME_ALL_HERE;
+	barrier_var(loops); /* it is the pointer that is compared: Linux 5.10 does not infer it from what it was chosen by */
 	if (!loops || s->sample.user_side == SONDE_SIDE_RAW) /* then the frames are overwritten */
 		return;
 	for (int i = 0; i < SONDE_MAX_LOOPS; i++)
