@@ -58,8 +58,6 @@ WALK_FUNCTION __u32 settle_few(__u32 cpu, __u32 from, __u32 nr_entries)
 		if (frame->flags & SONDE_RUNTIME_ENTRY) {
 			if (frame->where == RUNTIME_TO_COUNT)
 				runtime_pair_one(&s->walk, r, frame, nr_entries);
-			if (frame->where == SONDE_RUNTIME_UNPLACED && s->sample.user_side == SONDE_SIDE_RAW)
-				frame->where = SONDE_RUNTIME_AT_LEAF; /* the native stack is walked later, to its root: most have one run, which is innermost */
 			nr_entries++;
 		}
 		r->record.hash = hash_step(hash_step(r->record.hash, frame->code), frame->where ^ (__u64)frame->cookie << 32 ^ frame->flags);

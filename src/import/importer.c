@@ -42,7 +42,7 @@ enum frame_kind import_kind_of(const char *name, size_t size)
 		return FRAME_NATIVE;
 	if (is_text(name, size, PROFILE_MISSED_USER) || is_text(name, size, PROFILE_MISSED_KERNEL))
 		return FRAME_MISSED;
-	if (is_text(name, size, PROFILE_CUT))
+	if (is_text(name, size, PROFILE_CUT) || is_text(name, size, PROFILE_NO_NATIVES))
 		return FRAME_MARK;
 	for (int i = 0; i < SONDE_STOP_COUNT; i++) {
 		if (is_mark(name, size, stop_mark((enum sonde_stop)i)))

@@ -20,6 +20,7 @@
 
 #define PROFILE_KERNEL_KADDR (1ULL << 63) /* from here on addresses are the kernel's, but for the page [vsyscall] */
 
+#define PROFILE_NO_NATIVES "[native frames not known]" /* the name of the mark before frames of an interpreter whose place among native frames is not known */
 #define PROFILE_CUT "[frames left out]" /* the name of the mark between the two ends of a stack that is too deep to be kept whole */
 
 enum frame_kind {

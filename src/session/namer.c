@@ -464,6 +464,11 @@ uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_pla
 	return add_special(namer, text, FRAME_MARK);
 }
 
+uint32_t namer_no_natives(struct namer *namer)
+{
+	return add_special(namer, PROFILE_NO_NATIVES, FRAME_MARK);
+}
+
 uint32_t namer_cut(struct namer *namer)
 {
 	return add_special(namer, PROFILE_CUT, FRAME_MARK);

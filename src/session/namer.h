@@ -32,6 +32,7 @@ void namer_free(struct namer *namer);
 const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *ret_nr);
 /* Each gives a location of the profile; PROFILE_NONE: no memory. */
 uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_place); /* the outermost frame that was found */
+uint32_t namer_no_natives(struct namer *namer); /* the mark for native frames that belong between what stands here */
 uint32_t namer_cut(struct namer *namer); /* the mark for frames that were left out between the two ends of a stack */
 /* Does the code there belong to an interpreter that is not supported? Then the mark that stands for what it runs; or PROFILE_NONE. */
 bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t *ret_mark);

@@ -422,15 +422,15 @@ static int append_native(void *arg, uint32_t number)
 	return making->locations.err;
 }
 
-/* A mark, when the stack was not walked to the root. */
-static int append_end(void *arg)
+/* A mark, when the stack was not walked to the root, or something follows that does not stand on it. */
+static int append_end(void *arg, bool has_more)
 {
 	struct making *making = arg;
 	const struct stack *stack = making->stack;
 	const uint32_t *frames = (const uint32_t *)making->book->stack_frames.data + stack->first;
 
 	if (stack->stop == SONDE_STOP_COMPLETE)
-		return 0;
+		return has_more ? append_location(making, namer_no_natives(making->namer)) : 0;
 	return append_location(making, namer_mark(making->namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY));
 }
 

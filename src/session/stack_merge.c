@@ -17,14 +17,14 @@ static int give_natives(struct merge *merge, uint32_t until)
 	return err;
 }
 
-static int give_rest(struct merge *merge)
+static int give_rest(struct merge *merge, bool has_more)
 {
 	int err = merge->has_ended ? 0 : give_natives(merge, merge->nr_natives);
 
 	if (err || merge->has_ended)
 		return err;
 	merge->has_ended = true;
-	return merge->sink->end(merge->sink->arg);
+	return merge->sink->end(merge->sink->arg, has_more);
 }
 
 static int give_items(const struct merge *merge, const struct runtime_item *items, uint32_t nr)
@@ -37,11 +37,11 @@ static int give_items(const struct merge *merge, const struct runtime_item *item
 }
 
 /* One run, which belongs to the native frame that its end names. It may be empty: Perl code that is no frame, as a block of sort. One without a place is farther out than what was
- * walked: the native stack ended early, or it is on another one, from which this one was switched to. */
+ * walked: the native stack ended early, or it is on another one, from which this one was switched to. A mark stands before it. */
 static int give_run(struct merge *merge, const struct runtime_item *items, uint32_t nr, uint32_t native)
 {
 	bool is_placed = native < merge->nr_natives && native >= merge->next;
-	int err = is_placed ? give_natives(merge, native) : native == RUNTIME_ITEM_UNPLACED ? give_rest(merge) : 0;
+	int err = is_placed ? give_natives(merge, native) : native == RUNTIME_ITEM_UNPLACED ? give_rest(merge, true) : 0;
 
 	if (is_placed)
 		merge->next = native + 1; /* the run stands for it */
@@ -62,5 +62,5 @@ int stack_merge(uint32_t nr_natives, const struct runtime_stack *runtime, const 
 	}
 	if (!err) /* a run whose end was not found */
 		err = give_items(&merge, runtime->items + first, runtime->nr - first);
-	return err ? err : give_rest(&merge);
+	return err ? err : give_rest(&merge, false);
 }

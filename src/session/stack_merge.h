@@ -8,7 +8,7 @@
 /* Takes what the merged stack consists of, leaf first. 0 or an error that ends the merge. */
 struct stack_merge_sink {
 	int (*native)(void *arg, uint32_t number); /* a native frame by its number */
-	int (*end)(void *arg);                     /* the native frames end here: with the mark why, if they are not all */
+	int (*end)(void *arg, bool has_more);      /* the native frames end here; has_more: frames of the runtime follow, whose native frames are not known */
 	int (*item)(void *arg, uint32_t location); /* a frame of the runtime, or a mark */
 	void *arg;
 };

@@ -389,10 +389,10 @@ static void test_runs_without_place(void **state)
 	send_runtime(8, 74, SONDE_RUNTIME_STOP_COMPLETE, 6, fiber);
 	finish();
 	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "[unknown] [unknown] [unwind table damaged] a");
-	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "[unknown] [unknown] a");
+	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "[unknown] [unknown] [native frames not known] a");
 	assert_string_equal(names_of(profile_sample_at(profile, 2)->user_stack), "a b [php: frames left out] [unknown]");
 	assert_string_equal(names_of(profile_sample_at(profile, 3)->user_stack), "[unknown] a b c");
-	assert_string_equal(names_of(profile_sample_at(profile, 4)->user_stack), "a [unknown] b c");
+	assert_string_equal(names_of(profile_sample_at(profile, 4)->user_stack), "a [unknown] [native frames not known] b c");
 	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_DEPTH], 1);
 }
 
