@@ -4,7 +4,8 @@
  * A run ends with the frame that its activation of the loop was entered with. What the activation keeps on the native stack tells where that is: up to 3.9 nothing, each frame
  * has an activation of its own, so they are paired by counting; 3.10 a CFrame for each frame; 3.11 a _PyCFrame for each run; 3.12 and newer the shim frame below the run.
  *
- * Cost: two reads of user memory for each frame, and one for each of the chain of cframes. */
+ * Cost: for each frame a read of user memory for its code, and for several frames one for themselves, since those of 3.11 and newer lie beside each other (callers below); one for
+ * each of the chain of cframes. */
 #pragma once
 #include "../abi/python.h"
 #include "runtime.h"
@@ -20,20 +21,20 @@
 #define PYTHON_CO_OPTIMIZED 1
 #define PYTHON_CO_NEWLOCALS 2
 
-/* What the last read has put into the buffer, by its offset. */
-static __always_inline __u64 python_u64(const struct runtime_walk *r, __u32 off)
+/* What stands at an offset in the walk's buffer or block, both of which have 512 bytes. */
+static __always_inline __u64 python_u64(const __u64 *words, __u32 off)
 {
-	return r->buffer[off / 8 & 63];
+	return words[off / 8 & 63];
 }
 
-static __always_inline __u32 python_u32(const struct runtime_walk *r, __u32 off)
+static __always_inline __u32 python_u32(const __u64 *words, __u32 off)
 {
-	return ((const __u32 *)r->buffer)[off / 4 & 127];
+	return ((const __u32 *)words)[off / 4 & 127];
 }
 
-static __always_inline __u8 python_u8(const struct runtime_walk *r, __u32 off)
+static __always_inline __u8 python_u8(const __u64 *words, __u32 off)
 {
-	return ((const __u8 *)r->buffer)[off & 511];
+	return ((const __u8 *)words)[off & 511];
 }
 
 /* Reads the cframe of the next run, and its frame where it leads to one. */
@@ -41,9 +42,9 @@ static __always_inline int python_cframe(struct walk *w, struct runtime_walk *r,
 {
 	if (runtime_read(w, r, r->buffer, 24, cframe))
 		return -1;
-	*ret_previous = python_u64(r, p->cframe_previous);
+	*ret_previous = python_u64(r->buffer, p->cframe_previous);
 	if (p->cframe_frame != SONDE_PYTHON_NONE)
-		*ret_frame = python_u64(r, p->cframe_frame);
+		*ret_frame = python_u64(r->buffer, p->cframe_frame);
 	return 0;
 }
 
@@ -54,7 +55,7 @@ static __always_inline __u64 python_tstate(struct walk *w, struct runtime_walk *
 
 	if (p->current.kind != SONDE_TLS_NONE && !tls_read(w, &p->current, &tstate) && tstate) {
 		if (!read_user(w, r->buffer, p->tstate_bytes & 511, tstate) &&
-		    (p->current.kind != SONDE_TLS_GLOBAL || python_u64(r, p->tstate_thread_id) == user_tls_base(w)))
+		    (p->current.kind != SONDE_TLS_GLOBAL || python_u64(r->buffer, p->tstate_thread_id) == user_tls_base(w)))
 			return tstate;
 		tstate = 0;
 	}
@@ -71,12 +72,13 @@ static __always_inline int python_enter(struct walk *w, struct runtime_walk *r, 
 	r->state[PYTHON_CFRAME] = 0;
 	r->state[PYTHON_IN_RUN] = 0;
 	r->cursor = 0;
+	r->block_bytes = 0;
 	r->state[PYTHON_TSTATE] = python_tstate(w, r, p);
 	if (!r->state[PYTHON_TSTATE])
 		return RUNTIME_ENDED;
-	r->cursor = python_u64(r, p->tstate_frame);
+	r->cursor = python_u64(r->buffer, p->tstate_frame);
 	if (p->tstate_cframe != SONDE_PYTHON_NONE)
-		cframe = python_u64(r, p->tstate_cframe);
+		cframe = python_u64(r->buffer, p->tstate_cframe);
 	if (p->cframe_frame != SONDE_PYTHON_NONE) {
 		if (!cframe || python_cframe(w, r, p, cframe, &previous, &r->cursor))
 			return RUNTIME_ENDED;
@@ -134,13 +136,13 @@ static __always_inline int python_push(struct walk *w, struct runtime_walk *r, c
 
 	if (runtime_read(w, r, r->buffer, p->code_bytes & 511, code))
 		return RUNTIME_ENDED;
-	if (p->code_type && python_u64(r, p->code_type_off) != p->code_type)
+	if (p->code_type && python_u64(r->buffer, p->code_type_off) != p->code_type)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
-	flags = python_u32(r, p->code_flags);
-	line = python_u32(r, p->code_firstlineno);
+	flags = python_u32(r->buffer, p->code_flags);
+	line = python_u32(r->buffer, p->code_firstlineno);
 	if (p->kind == SONDE_PYTHON_SHIMS && !line && (flags & (PYTHON_CO_OPTIMIZED | PYTHON_CO_NEWLOCALS)) == PYTHON_CO_OPTIMIZED)
 		return RUNTIME_GOES_ON;
-	cookie = line ^ flags << 16 ^ python_u32(r, p->code_argcount) << 8 ^ python_u32(r, p->code_kwonlyargcount) << 4;
+	cookie = line ^ flags << 16 ^ python_u32(r->buffer, p->code_argcount) << 8 ^ python_u32(r->buffer, p->code_kwonlyargcount) << 4;
 	r->state[PYTHON_IN_RUN]++;
 	return runtime_push(r, code, python_where(w, r, p, code, position, tlbc), cookie, 0);
 }
@@ -151,18 +153,20 @@ static __always_inline int python_step(struct walk *w, struct runtime_walk *r, c
 	__u64 frame = r->cursor, code, position;
 	__u32 tlbc = 0;
 	__u8 owner = 0;
+	__s64 at;
 
 	if (!frame)
 		return python_end(r);
-	if (runtime_read(w, r, r->buffer, p->frame_bytes & 511, frame))
+	at = runtime_block(w, r, frame, p->frame_bytes & 511);
+	if (at < 0)
 		return RUNTIME_ENDED;
-	r->cursor = python_u64(r, p->frame_back);
-	code = python_u64(r, p->frame_code) & ~(__u64)p->code_tags;
-	position = p->position == SONDE_PYTHON_ADDRESS ? python_u64(r, p->frame_position) : python_u32(r, p->frame_position);
+	r->cursor = python_u64(r->block, at + p->frame_back);
+	code = python_u64(r->block, at + p->frame_code) & ~(__u64)p->code_tags;
+	position = p->position == SONDE_PYTHON_ADDRESS ? python_u64(r->block, at + p->frame_position) : python_u32(r->block, at + p->frame_position);
 	if (p->frame_owner != SONDE_PYTHON_NONE)
-		owner = python_u8(r, p->frame_owner);
+		owner = python_u8(r->block, at + p->frame_owner);
 	if (p->frame_tlbc != SONDE_PYTHON_NONE)
-		tlbc = python_u32(r, p->frame_tlbc);
+		tlbc = python_u32(r->block, at + p->frame_tlbc);
 	if (p->kind == SONDE_PYTHON_SHIMS && owner >= p->shim_owner) {
 		if (!r->state[PYTHON_IN_RUN]) /* it has just been entered, or is about to be left */
 			return RUNTIME_GOES_ON;

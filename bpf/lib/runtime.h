@@ -18,6 +18,9 @@ struct runtime_walk {
 	__u64 cursor;        /* what the next step is about: address of the next frame */
 	__u64 state[6];      /* the runtime's own, from step to step */
 	__u64 buffer[64];    /* for what a step reads: BPF's stack is small */
+	__u64 block[64];     /* where frames lie beside each other: user memory around the last that was not yet in it */
+	__u64 block_start;   /* user address of block[0] */
+	__u64 block_bytes;   /* 0: there is nothing in it */
 	__u32 nr_frames;     /* in `frames`, with the entries */
 	__u32 first_frame;   /* of the runtime that walks now */
 	__u32 nr_entries;    /* likewise */
@@ -47,6 +50,23 @@ static __always_inline int runtime_read(const struct walk *w, struct runtime_wal
 	r->record.fault = from;
 	runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
 	return -1;
+}
+
+/* Has `size` bytes of user memory, less than the block's, in the block, with what lies below them on the same page. Gives where in it they begin, a multiple of 8, or -1: the walk ends
+ * there, marked. */
+static __always_inline __s64 runtime_block(const struct walk *w, struct runtime_walk *r, __u64 from, __u32 size)
+{
+	__u64 off = from - r->block_start, below = sizeof(r->block) - size, in_page = from & (WALK_PAGE_BYTES - 1);
+
+	if (off < r->block_bytes && off + size <= r->block_bytes && !(off & 7))
+		return off;
+	below = (below < in_page ? below : in_page) & ~7ULL;
+	r->block_bytes = 0;
+	if (runtime_read(w, r, r->block, sizeof(r->block), from - below))
+		return -1;
+	r->block_start = from - below;
+	r->block_bytes = sizeof(r->block);
+	return below;
 }
 
 /* Takes a frame down. GOES_ON, or ENDED: there is no room for it. */

@@ -543,9 +543,62 @@ static void test_damaged_offsets(void **state)
 	assert_in_range(nr_refused, 15, 50);
 }
 
+#define MADE_UP_PC 0x10000
+
+static uint64_t made_up_bytes; /* of readable memory from MADE_UP_PC on; each word is its address */
+
+static long read_made_up(void *to, __u32 size, __u64 from)
+{
+	nr_reads++;
+	if (from < MADE_UP_PC || from + size > MADE_UP_PC + made_up_bytes)
+		return -EFAULT;
+	for (__u32 i = 0; i < size; i += 8)
+		*(uint64_t *)((uint8_t *)to + i) = from + i;
+	return 0;
+}
+
+/* What lies in the block is read once, what does not lie in it whole is read anew; nothing outside of the page is asked for, but what is asked for itself. */
+static void test_block(void **state)
+{
+	static const struct {
+		uint64_t from, bytes, offset;
+		uint32_t nr_reads; /* 0: it cannot be read */
+	} steps[] = {
+		{ MADE_UP_PC + 8, 8192, 8, 1 },              /* the page before is not there */
+		{ MADE_UP_PC + 3000, 8192, 432, 2 },         /* 512 - 80: at the block's end */
+		{ MADE_UP_PC + 2568, 8192, 0, 2 },           /* its first */
+		{ MADE_UP_PC + 2560, 8192, 432, 3 },         /* one less */
+		{ MADE_UP_PC + 2568, 8192, 432, 4 },         /* not whole in it */
+		{ MADE_UP_PC + 2571, 8192, 432, 5 },         /* other words than the block's */
+		{ MADE_UP_PC + 4096 - 40, 4096 + 40, 432, 6 }, /* it crosses into another page */
+		{ MADE_UP_PC + 4096, 8192, 0, 7 },
+		{ MADE_UP_PC - 8, 8192, 0, 0 },
+		{ MADE_UP_PC + 4096, 8192, 0, 9 },           /* after what could not be read there is nothing in it */
+	};
+
+	host_read = read_made_up;
+	memset(&r, 0, sizeof(r));
+	nr_reads = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		__s64 at;
+
+		made_up_bytes = steps[i].bytes;
+		at = runtime_block(&w, &r, steps[i].from, 80);
+		if (!steps[i].nr_reads) {
+			assert_int_equal(at, -1);
+			assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_READ_FAULT);
+			continue;
+		}
+		assert_int_equal(at, steps[i].offset);
+		assert_int_equal(nr_reads, steps[i].nr_reads);
+		assert_int_equal(r.block[at / 8], steps[i].from);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_block),
 		cmocka_unit_test(test_installed),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_other_files),
