@@ -256,7 +256,8 @@ static bool is_text(const char *text)
 	return true;
 }
 
-/* One line; `window` begins with it. Its size in the file, 0 when it makes no sense or is cut off, negative errno. */
+/* One line; `window` begins with it. Its size in the file, 0 when it makes no sense or is cut off, negative errno. Erlang's begin with the last line of the code before
+ * this one's, which says nothing of it. */
 static ssize_t read_line(struct build *build, struct debug_info *info, const uint8_t *window, size_t size)
 {
 	struct reader entry = reader_of(window, size);
@@ -269,11 +270,13 @@ static ssize_t read_line(struct build *build, struct debug_info *info, const uin
 	reader_skip(&entry, 4); /* discriminator */
 	file = reader_text(&entry);
 	is_same = info->has_file && strcmp(file, "\xff") == 0;
-	if (entry.bad || pc < info->code_pc || pc - info->code_pc > UINT32_MAX || line_number > INT32_MAX || (!is_same && !is_text(file)))
+	if (entry.bad || (pc >= info->code_pc && pc - info->code_pc > UINT32_MAX) || line_number > INT32_MAX || (!is_same && !is_text(file)))
 		return 0;
 	if (!is_same && !keep_file(build, file, strlen(file), &info->file))
 		return build->text.err;
 	info->has_file = true;
+	if (pc < info->code_pc)
+		return entry.pos - window;
 	line = (struct line){ .off = (uint32_t)(pc - info->code_pc), .line = line_number, .file = info->file };
 	buffer_append(&build->lines, &line, sizeof(line));
 	return build->lines.err ? build->lines.err : entry.pos - window;

@@ -167,13 +167,13 @@ static void code_moves_with_its_lines(void **state)
 static void of_wrong_lines_none_is_kept(void **state)
 {
 	static const struct row garbled[] = { { 0x1040, 1, "c.js" }, { 0x1048, 2, "\t\xdd\x01" } };
-	static const struct row below[] = { { 0x1000, 1, "a.x" }, { 0xfff, 2, "a.x" } };
+	static const struct row negative[] = { { 0x3000, 1, "a.x" }, { 0x3004, 0x80000000, "a.x" } };
 	static const struct row other[] = { { 0x2040, 1, "c.js" }, { 0x2048, 2, "another" } };
 
 	START(bytes);
 	lines(&bytes, 0x1000, garbled, 2);
 	load(&bytes, 0x1000, 0x40, 1, "JS:*f c.js:1:1", 0);
-	lines(&bytes, 0x1000, below, 2);
+	lines(&bytes, 0x3000, negative, 2);
 	load(&bytes, 0x3000, 0x40, 1, "g", 0);
 	lines(&bytes, 0x2000, other, 2);
 	load(&bytes, 0x2000, 0x40, 1, "JS:*f c.js:1:1", 0);
@@ -189,6 +189,21 @@ static void of_wrong_lines_none_is_kept(void **state)
 	assert_place(dump, 0x3000, "g", 0x3000, "", 0);
 	assert_place(dump, 0x2007, "JS:*f c.js:1:1", 0x2000, "c.js", 1);
 	assert_place(dump, 0x2008, "JS:*f c.js:1:1", 0x2000, "", 0);
+}
+
+/* Erlang's functions begin with the last line of the one before. */
+static void lines_of_other_code_are_left_out(void **state)
+{
+	static const struct row rows[] = { { 0xfc0, 7, "a.erl" }, { 0x1008, 9, "\xff" }, { 0x1010, 0, "" } };
+
+	START(bytes);
+	lines(&bytes, 0x1000, rows, 3);
+	load(&bytes, 0x1000, 0x20, 1, "f", 0);
+	assert_int_equal(read_bytes(&bytes, &dump), 0);
+	assert_int_equal(jitdump_nr_refused(dump), 0);
+	assert_place(dump, 0x1000, "f", 0x1000, "", 0);
+	assert_place(dump, 0x1008, "f", 0x1000, "a.erl", 9);
+	assert_place(dump, 0x1010, "f", 0x1000, "", 0);
 }
 
 /* As its writer is still at it, a file may end anywhere. */
@@ -265,6 +280,7 @@ int main(void)
 		cmocka_unit_test(names_and_lines),
 		cmocka_unit_test(code_moves_with_its_lines),
 		cmocka_unit_test(of_wrong_lines_none_is_kept),
+		cmocka_unit_test(lines_of_other_code_are_left_out),
 		cmocka_unit_test(cut_anywhere_it_says_what_was_whole),
 		cmocka_unit_test(nonsense_is_refused_and_counted),
 		cmocka_unit_test(foreign_files_are_none),
