@@ -77,6 +77,11 @@ static __always_inline int walk_moved_by_link(struct walk *w, __u64 ret)
 	return WALK_FRAMELESS;
 }
 
+static __always_inline int walk_ahead(struct walk *w)
+{
+	return AHEAD_UNKNOWN;
+}
+
 /* What calls from memory without rows has a frame record there. */
 static __always_inline int walk_returns_at_once(WALK_REF ref)
 {

@@ -73,6 +73,39 @@ enum walk_exact {
 	WALK_EXACT_PC, /* one that was interrupted, but of the registers only sp and bp are known */
 };
 
+/* What is known of the registers before an instruction that the function comes to, see lib/ahead_x86.h. */
+struct walk_ahead_state {
+	__u64 pc;
+	__s64 sp;         /* bytes above sp at the begin, or above rbp: see is_from_bp */
+	__s64 bp;         /* likewise, what it points to or was loaded from: see bp_is */
+	__s64 saved_bp;   /* likewise, where this code itself has put rbp, or AHEAD_NOT_SAVED */
+	__u8 is_sp_known;
+	__u8 is_from_bp;
+	__u8 bp_is;       /* enum walk_ahead_bp */
+	__u8 has_raised;  /* the instruction before gave up a part of the stack */
+	__u32 pad;
+};
+
+enum walk_ahead_bp {
+	AHEAD_BP_KEPT,  /* as at the begin */
+	AHEAD_BP_FRAME, /* points into the stack */
+	AHEAD_BP_SLOT,  /* was loaded from the stack */
+	AHEAD_BP_ANY,
+};
+
+struct walk_ahead {
+	struct walk_ahead_state now, exit; /* exit: where a conditional jump leads, pc 0: to nowhere */
+	__u64 beyond_pc;                   /* the last one that was taken */
+	__u64 loop_pc;                     /* of the jump back that was followed last */
+	__u32 result;
+	__u32 op;                          /* of the instruction; 0x100, 0x200, 0x300 and up: behind 0f, 0f 38, 0f 3a */
+	__s32 disp, imm;
+	__u8 code[16];
+	__u32 at;                          /* of the next byte in it */
+	__u8 rex, modrm, sib, has_modrm, is_vector, is_short;
+	__u8 has_called, is_unsure;
+};
+
 struct walk {
 	__u64 pc, sp, bp;
 	__u64 hash;                        /* of the frames so far */
@@ -100,6 +133,7 @@ struct walk {
 	__u64 go_g0_sp;                    /* sp of the last runtime.cgocallback's frame on g0; 0: none so far */
 	__u32 number;                      /* of this walk, see WALK_REF */
 	struct walk_start start;
+	struct walk_ahead ahead;
 	__u64 block[WALK_BLOCK_BYTES / 8];
 	struct walk_cached cache[WALK_CACHE_ENTRIES]; /* by frame; outlives the walk */
 	__u64 sps[SONDE_MAX_USER_FRAMES];             /* of the frames, as sonde_frame_slot has them: where a runtime's frames belong is told by them */
@@ -344,6 +378,8 @@ static __always_inline int is_sp_lost(const struct walk *w)
  *   walk_frameless(ref)           in code without rows, at an interrupted instruction: 0: the function has its frame; WALK_FRAMELESS: it has none, moved to the
  *                                 caller; WALK_UNSURE
  *   walk_returns_at_once(ref)     has the function at pc, behind its call, no frame pointer, and nothing to do but to return? 1: moved to the caller
+ *   walk_ahead(w)                 follows the code from pc on until the function returns: AHEAD_MOVED to the caller by what it does to the stack; AHEAD_LINKED: its frame
+ *                                 pointer leads there; AHEAD_WRONG: it would go to what is no return address; AHEAD_UNKNOWN
  *   walk_signal(ref)              from the code behind a handler to what was interrupted
  *   walk_is_sigreturn(ref)        is pc that code? Told by its instructions, where no row tells
  *   walk_link_of(ref, ret)        what the call before `ret` leads to: the low word of the address of a function that keeps a frame pointer, in more than 32 bits;
@@ -354,10 +390,21 @@ static __always_inline int is_sp_lost(const struct walk *w)
 #define WALK_LINK_NONE (-1ULL)
 #define WALK_FRAMELESS 1
 #define WALK_UNSURE 2
+#define AHEAD_UNKNOWN 0
+#define AHEAD_MOVED 1
+#define AHEAD_LINKED 2
+#define AHEAD_WRONG 3
+#define WALK_AHEAD (1ULL << 61) /* in the cache, beside a frame: what the code ahead says, AHEAD_FOUND or 0 */
+#define AHEAD_FOUND (1u << 0)
+#define AHEAD_BY_BP (1u << 1)    /* counted from rbp, else from sp */
+#define AHEAD_RET_SHIFT 2        /* where the return address is, in words */
+#define AHEAD_SLOT_SHIFT 16      /* how many words below it the caller's rbp is; 0: in rbp */
+#define AHEAD_OFF_MASK 0x3fffu
 #ifdef SONDE_ARM64
 #include "arch_arm64.h"
 #else
 #include "arch_x86.h"
+#include "ahead_x86.h"
 #endif
 
 #define WALK_MAX_ARGUMENTS 4096
@@ -412,7 +459,7 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 	struct walk *w = walk_of(ref);
 	struct walk_cached *cached;
 	__u64 bp, pc, frame;
-	int frameless;
+	int frameless = 0, ahead = AHEAD_UNKNOWN;
 
 	if (!w)
 		return WALK_ENDED;
@@ -422,7 +469,13 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 		w->follows_bx = WALK_BX_LOST;
 	if (!w->bp && walk_is_entry(ref_of(w)))
 		return walk_stop(w, SONDE_STOP_COMPLETE);
-	frameless = w->exact ? walk_frameless(ref_of(w)) : 0;
+	ahead = walk_ahead(w);
+	if (ahead == AHEAD_MOVED)
+		return WALK_GOES_ON;
+	if (ahead == AHEAD_WRONG)
+		return walk_stop(w, SONDE_STOP_NO_ROW);
+	if (w->exact && ahead != AHEAD_LINKED)
+		frameless = walk_frameless(ref_of(w));
 	if (frameless)
 		return frameless == WALK_FRAMELESS ? WALK_GOES_ON : walk_stop(w, SONDE_STOP_NO_ROW);
 	if (is_trusted && !w->exact && !is_linked(w) && walk_returns_at_once(ref_of(w)))

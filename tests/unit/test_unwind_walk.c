@@ -474,7 +474,7 @@ static void put_direct_call(uint64_t ret, uint64_t target)
 static void test_frameless_leaf(void **state)
 {
 	const struct sonde_rule rules[] = { END_RULE };
-	static const uint8_t prologue[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x5d, 0xc3 };
+	static const uint8_t prologue[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0xf4, 0xc3 }; /* hlt: the code cannot be followed */
 	const uint64_t leaf = JIT_PC + 0x40, other = JIT_PC + 0x20, in_mid = JIT_PC + 0x100, in_top = JIT_PC + 0x200;
 
 	set_code(rules, 1);

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a function of x86-64 without rows does to sp and rbp from an instruction on until it returns: its instructions are followed, and where the return address and
+ * the caller's rbp stand is known when they come to `ret`. That is the proof that frame pointers are not: .NET's optimized code keeps none, nor does a leaf of V8's.
+ * Calls are believed to leave sp and rbp alone; conditional jumps are not taken, but where a loop, or code that does not go on, would lead nowhere: then the
+ * one that leads the least far. Whatever is not understood ends it without a result. Part of lib/unwind.h. Instruction formats: Intel SDM volume 2, chapter 2, appendix A. */
+#pragma once
+
+#define AHEAD_MAX_OFF (64 << 10)
+#define AHEAD_REG_SP 4 /* as instructions number them */
+#define AHEAD_REG_BP 5
+#define AHEAD_NOT_SAVED (-1)
+
+/* Where the instruction is read goes through memory: the verifier would go through the rest for each place that it can be. */
+static __always_inline __u8 ahead_byte(struct walk_ahead *a)
+{
+	__u32 at = *(volatile __u32 *)&a->at;
+
+	*(volatile __u32 *)&a->at = at + 1;
+	return a->code[at & (sizeof(a->code) - 1)];
+}
+
+static __always_inline __s32 ahead_word(struct walk_ahead *a)
+{
+	__u32 word = ahead_byte(a);
+
+	word |= ahead_byte(a) << 8;
+	word |= ahead_byte(a) << 16;
+	return (__s32)(word | (__u32)ahead_byte(a) << 24);
+}
+
+/* Of the opcodes of one byte, and 0x100 and up those behind 0f. */
+static __always_inline int ahead_has_modrm(__u32 op)
+{
+	if (op >= 0x200)
+		return 1;
+	if (op >= 0x100) {
+		op &= 0xff;
+		return !((op >= 0x04 && op <= 0x0b) || op == 0x0e || (op >= 0x30 && op <= 0x37) || op == 0x77 || (op >= 0x80 && op <= 0x8f) || (op >= 0xa0 && op <= 0xa2) ||
+			 (op >= 0xa8 && op <= 0xaa) || (op >= 0xc8 && op <= 0xcf));
+	}
+	if (op < 0x40)
+		return !(op & 4);
+	if (op < 0x80)
+		return op == 0x63 || op == 0x69 || op == 0x6b;
+	return op < 0x90 || op == 0xc0 || op == 0xc1 || op == 0xc6 || op == 0xc7 || (op >= 0xd0 && op <= 0xd3) || (op >= 0xd8 && op <= 0xdf) || op == 0xf6 || op == 0xf7 ||
+	       op >= 0xfe;
+}
+
+/* How many bytes of an immediate operand follow; `word` of those of 4 bytes that a prefix makes 2. */
+static __always_inline __u32 ahead_immediate(const struct walk_ahead *a, __u32 op, __u32 word)
+{
+	if (op >= 0x300)
+		return 1;
+	if (op >= 0x200)
+		return 0;
+	if (op >= 0x100) {
+		op &= 0xff;
+		if (op >= 0x80 && op <= 0x8f)
+			return 4;
+		return (op >= 0x70 && op <= 0x73) || op == 0xa4 || op == 0xac || op == 0xba || op == 0xc2 || (op >= 0xc4 && op <= 0xc6);
+	}
+	if (op < 0x40)
+		return (op & 7) == 4 ? 1 : (op & 7) == 5 ? word : 0;
+	if (op == 0x68 || op == 0x69 || op == 0x81 || op == 0xa9 || op == 0xc7)
+		return word;
+	if (op >= 0xb8 && op <= 0xbf)
+		return a->rex & 8 ? 8 : word;
+	if (op == 0xe8 || op == 0xe9)
+		return 4;
+	if (op == 0xf6)
+		return !(a->modrm & 0x30);
+	if (op == 0xf7)
+		return a->modrm & 0x30 ? 0 : word;
+	return op == 0x6a || op == 0x6b || (op >= 0x70 && op <= 0x7f) || op == 0x80 || op == 0x83 || op == 0xa8 || (op >= 0xb0 && op <= 0xb7) || op == 0xc0 || op == 0xc1 ||
+	       op == 0xc6 || (op >= 0xe0 && op <= 0xe7) || op == 0xeb ? 1 : op == 0xc2 ? 2 : 0;
+}
+
+static __always_inline int is_ahead_prefix(__u8 byte)
+{
+	return byte == 0x66 || byte == 0xf2 || byte == 0xf3 || byte == 0xf0 || byte == 0x2e || byte == 0x3e || byte == 0x64 || byte == 0x65;
+}
+
+/* Reads the instruction at a->now.pc as far as its opcode. 0, or -1: that is none, or one that no compiler uses. */
+WALK_FUNCTION int ahead_opcode(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	struct walk_ahead *a = w ? &w->ahead : 0;
+	__u32 op, map = 0;
+
+	if (!a || read_user(w, a->code, sizeof(a->code), a->now.pc))
+		return -1;
+	a->at = 0;
+	a->rex = a->is_vector = a->is_short = 0;
+	op = ahead_byte(a);
+	WALK_UNROLLED
+	for (__u32 step = 0; step < 4; step++) {
+		if (is_ahead_prefix(op)) {
+			a->is_short |= op == 0x66;
+			op = ahead_byte(a);
+		}
+	}
+	if ((op & 0xf0) == 0x40) {
+		a->rex = op;
+		op = ahead_byte(a);
+	}
+	if (op == 0x0f) {
+		map = 1;
+		op = ahead_byte(a);
+		if (op == 0x38 || op == 0x3a) {
+			map = op == 0x38 ? 2 : 3;
+			op = ahead_byte(a);
+		}
+	} else if (op == 0xc5 || op == 0xc4 || op == 0x62) { /* VEX, EVEX */
+		map = op == 0xc5 ? 1 : a->code[a->at & (sizeof(a->code) - 1)] & 7;
+		if (!map || map > 3)
+			return -1;
+		a->is_vector = 1;
+		a->at += op == 0xc5 ? 1 : op == 0xc4 ? 2 : 3;
+		op = ahead_byte(a);
+	}
+	a->op = map << 8 | op;
+	return 0;
+}
+
+/* Reads its operands, and moves a->now.pc behind it. */
+WALK_FUNCTION int ahead_operands(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	struct walk_ahead *a = w ? &w->ahead : 0;
+	__u32 mod, size;
+
+	if (!a)
+		return -1;
+	a->has_modrm = ahead_has_modrm(a->op);
+	a->disp = a->imm = 0;
+	a->modrm = a->sib = 0;
+	if (a->has_modrm) {
+		a->modrm = ahead_byte(a);
+		mod = a->modrm >> 6;
+		if (mod != 3 && (a->modrm & 7) == 4)
+			a->sib = ahead_byte(a);
+		if (mod == 1)
+			a->disp = (__s8)ahead_byte(a);
+		else if (mod == 2 || (!mod && ((a->modrm & 7) == 5 || ((a->modrm & 7) == 4 && (a->sib & 7) == 5))))
+			a->disp = ahead_word(a);
+	}
+	size = ahead_immediate(a, a->op, a->is_short && !(a->rex & 8) ? 2 : 4);
+	if (size == 1) {
+		a->imm = (__s8)ahead_byte(a);
+	} else if (size) {
+		a->imm = ahead_word(a);
+		a->at += size - 4;
+	}
+	if (a->at > 15)
+		return -1;
+	a->now.pc += a->at;
+	return 0;
+}
+
+static __always_inline int is_ahead_register(const struct walk_ahead *a)
+{
+	return a->modrm >= 0xc0;
+}
+
+static __always_inline __u32 ahead_reg(const struct walk_ahead *a)
+{
+	return (a->modrm >> 3 & 7) | (a->rex & 4) << 1;
+}
+
+static __always_inline __u32 ahead_rm(const struct walk_ahead *a)
+{
+	return (a->modrm & 7) | (a->rex & 1) << 3;
+}
+
+/* [rsp + disp], without an index */
+static __always_inline int is_ahead_on_sp(const struct walk_ahead *a)
+{
+	return !is_ahead_register(a) && (a->modrm & 7) == 4 && a->sib == 0x24 && !(a->rex & 3);
+}
+
+static __always_inline void ahead_sp_from_bp(struct walk_ahead *a, __s64 off)
+{
+	a->now.is_sp_known = a->now.bp_is == AHEAD_BP_KEPT || a->now.bp_is == AHEAD_BP_FRAME;
+	if (a->now.bp_is == AHEAD_BP_KEPT) {
+		a->now.sp = off;
+		a->now.is_from_bp = 1;
+		a->now.saved_bp = AHEAD_NOT_SAVED;
+	} else {
+		a->now.sp = a->now.bp + off;
+	}
+	a->now.has_raised = 1;
+}
+
+static __always_inline void ahead_bp_from_slot(struct walk_ahead *a, __s64 off)
+{
+	if (!a->now.is_sp_known) {
+		a->now.bp_is = AHEAD_BP_ANY;
+	} else if (a->now.saved_bp != AHEAD_NOT_SAVED && a->now.saved_bp == off) {
+		a->now.bp_is = AHEAD_BP_KEPT;
+	} else {
+		a->now.bp_is = off >= 0 ? AHEAD_BP_SLOT : AHEAD_BP_ANY;
+		a->now.bp = off;
+	}
+}
+
+/* Something is written into a register. */
+static __always_inline void ahead_write(struct walk_ahead *a, __u32 reg)
+{
+	if (reg == AHEAD_REG_SP)
+		a->now.is_sp_known = 0;
+	if (reg == AHEAD_REG_BP)
+		a->now.bp_is = AHEAD_BP_ANY;
+}
+
+static __always_inline void ahead_push(struct walk_ahead *a, __s64 bytes)
+{
+	a->now.sp -= bytes;
+	if (a->has_called) /* for a call, whose function may drop it or not; or this is another function already */
+		a->is_unsure = 1;
+}
+
+/* mov, lea: the ones that move sp and rbp. */
+WALK_FUNCTION int ahead_move(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	struct walk_ahead *a = w ? &w->ahead : 0;
+	__u32 to, from;
+	int to_rm;
+	__s64 off;
+
+	if (!a)
+		return -1;
+	to_rm = a->op == 0x89;
+	to = to_rm ? ahead_rm(a) : ahead_reg(a);
+	from = to_rm ? ahead_reg(a) : ahead_rm(a);
+	off = a->now.sp + a->disp;
+	if (a->op == 0x8d) {
+		if (to == AHEAD_REG_SP && is_ahead_on_sp(a)) {
+			a->now.has_raised = a->disp > 0;
+			if (a->disp < 0)
+				ahead_push(a, -(__s64)a->disp);
+			else
+				a->now.sp = off;
+		} else if (to == AHEAD_REG_SP && (a->modrm & 0xc7) != 5 && ahead_rm(a) == AHEAD_REG_BP) {
+			ahead_sp_from_bp(a, a->disp);
+		} else if (to == AHEAD_REG_BP && is_ahead_on_sp(a) && a->now.is_sp_known && !a->now.is_from_bp) {
+			a->now.bp_is = AHEAD_BP_FRAME;
+			a->now.bp = off;
+		} else {
+			ahead_write(a, to);
+		}
+	} else if (is_ahead_register(a)) {
+		if (to == AHEAD_REG_SP && from == AHEAD_REG_BP) {
+			ahead_sp_from_bp(a, 0);
+		} else if (to == AHEAD_REG_BP && from == AHEAD_REG_SP && a->now.is_sp_known && !a->now.is_from_bp) {
+			a->now.bp_is = AHEAD_BP_FRAME;
+			a->now.bp = a->now.sp;
+		} else {
+			ahead_write(a, to);
+		}
+	} else if (to_rm) {
+		if (ahead_reg(a) == AHEAD_REG_BP && a->now.bp_is == AHEAD_BP_KEPT && a->now.is_sp_known && !a->now.is_from_bp && is_ahead_on_sp(a))
+			a->now.saved_bp = off;
+	} else if (to == AHEAD_REG_BP && is_ahead_on_sp(a)) {
+		ahead_bp_from_slot(a, off);
+	} else {
+		ahead_write(a, to);
+	}
+	return 0;
+}
+
+/* What else writes registers. */
+WALK_FUNCTION int ahead_other(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	struct walk_ahead *a = w ? &w->ahead : 0;
+	__u32 op;
+
+	if (!a)
+		return -1;
+	op = a->op;
+	if (op == 0x81 || op == 0x83) {
+		__u32 which = a->modrm >> 3 & 7;
+
+		if (!is_ahead_register(a) || which == 7)
+			return 0;
+		if (ahead_rm(a) == AHEAD_REG_SP && (which == 0 || which == 5)) {
+			__s64 more = which ? -(__s64)a->imm : a->imm;
+
+			a->now.has_raised = more > 0;
+			if (more < 0)
+				ahead_push(a, -more);
+			else
+				a->now.sp += more;
+		} else {
+			ahead_write(a, ahead_rm(a));
+		}
+	} else if (op >= 0xb8 && op <= 0xbf) {
+		ahead_write(a, (op & 7) | (a->rex & 1) << 3);
+	} else if (op >= 0x91 && op <= 0x97) {
+		ahead_write(a, (op & 7) | (a->rex & 1) << 3);
+	} else if (!a->has_modrm || (op >= 0x38 && op <= 0x3b) || op == 0x84 || op == 0x85 || (op >= 0xd8 && op <= 0xdf) || op == 0x88 || op == 0x8a) {
+		return 0;
+	} else if (op == 0x80 || op == 0xc0 || op == 0xc1 || op == 0xc6 || op == 0xc7 || (op >= 0xd0 && op <= 0xd3) || op == 0xf6 || op == 0xf7 || op == 0xfe || op == 0xff) {
+		if (is_ahead_register(a) && ((op & 1) || a->rex))
+			ahead_write(a, ahead_rm(a));
+	} else if (op < 0x100) {
+		if (is_ahead_register(a))
+			ahead_write(a, ahead_rm(a));
+		ahead_write(a, ahead_reg(a));
+	} else if (a->is_vector) {
+		if ((op & 0xf0) == 0xf0 && op >= 0x200) /* BMI: the only ones with general registers that compilers use */
+			a->now.bp_is = AHEAD_BP_ANY;
+	} else if ((op >= 0x190 && op <= 0x19f) || op == 0x1ba || op == 0x1c7) { /* of one operand */
+		if (is_ahead_register(a))
+			ahead_write(a, ahead_rm(a));
+	} else if (op == 0x12c || op == 0x12d || (op >= 0x140 && op <= 0x150) || op == 0x17e || (op >= 0x1a3 && op <= 0x1c1 && op != 0x1ae) || op == 0x1c5 || op == 0x1d7 ||
+		   (op >= 0x2f0 && op <= 0x2ff)) {
+		if (is_ahead_register(a))
+			ahead_write(a, ahead_rm(a));
+		ahead_write(a, ahead_reg(a));
+	}
+	return 0;
+}
+
+/* The way on, where there is no other: where a conditional jump leads. 0, or -1: none. */
+static __always_inline int ahead_exit(struct walk_ahead *a)
+{
+	if (!a->exit.pc)
+		return -1;
+	a->now = a->exit;
+	a->beyond_pc = a->exit.pc;
+	a->exit.pc = a->loop_pc = 0;
+	return 0;
+}
+
+/* A loop is gone through once, so that all of its exits are seen. */
+static __always_inline int ahead_jump(struct walk_ahead *a, __u64 here)
+{
+	__u64 target = a->now.pc + (__u64)(__s64)a->imm;
+
+	if (target <= here) {
+		if (a->loop_pc == here)
+			return ahead_exit(a);
+		a->loop_pc = here;
+	}
+	a->now.pc = target;
+	return 0;
+}
+
+/* Of the exits the nearest is tried first: what leads far away is an error's, or another function. */
+static __always_inline void ahead_branch(struct walk_ahead *a)
+{
+	__u64 target = a->now.pc + (__u64)(__s64)a->imm;
+
+	if (target <= a->now.pc || target <= a->beyond_pc || (a->exit.pc && a->exit.pc <= target))
+		return;
+	a->exit = a->now;
+	a->exit.pc = target;
+}
+
+/* The function returns: what is known of its frame as a number, see AHEAD_FOUND; 0: nothing. */
+static __always_inline __u32 ahead_result(const struct walk_ahead *a)
+{
+	__s64 ret = a->now.sp, up = a->now.sp - a->now.bp;
+
+	if (!a->now.is_sp_known || ret < 0 || ret > AHEAD_MAX_OFF || ret & 7)
+		return 0;
+	if (!a->now.is_from_bp && (a->is_unsure || a->op == 0xc2))
+		return 0;
+	if (a->now.bp_is == AHEAD_BP_KEPT)
+		return a->now.is_from_bp ? 0 : AHEAD_FOUND | (__u32)(ret / 8) << AHEAD_RET_SHIFT;
+	if (a->now.bp_is != AHEAD_BP_SLOT || up <= 0 || up > AHEAD_MAX_OFF || up & 7)
+		return 0;
+	return AHEAD_FOUND | (a->now.is_from_bp ? AHEAD_BY_BP : 0) | (__u32)(ret / 8) << AHEAD_RET_SHIFT | (__u32)(up / 8) << AHEAD_SLOT_SHIFT;
+}
+
+/* Follows one instruction. WALK_GOES_ON, or WALK_ENDED with a->result. */
+WALK_FUNCTION int ahead_step(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	struct walk_ahead *a = w ? &w->ahead : 0;
+	__u64 here;
+	__u32 op;
+	int had_raised;
+
+	if (!a)
+		return WALK_ENDED;
+	here = a->now.pc;
+	if (a->exit.pc == here)
+		a->exit.pc = 0;
+	if (ahead_opcode(ref_of(w)) || ahead_operands(ref_of(w)))
+		return ahead_exit(a) ? WALK_ENDED : WALK_GOES_ON;
+	op = a->op;
+	had_raised = a->now.has_raised;
+	a->now.has_raised = 0;
+	if (op == 0xc3 || op == 0xc2 || (op == 0xff && (a->modrm >> 3 & 7) == 4 && had_raised)) { /* ... or jumps to one that returns for it */
+		a->result = ahead_result(a);
+		return WALK_ENDED;
+	}
+	if (op == 0xe9 || op == 0xeb) {
+		a->now.has_raised = had_raised;
+		return ahead_jump(a, here) ? WALK_ENDED : WALK_GOES_ON;
+	}
+	if (op == 0xcc || op == 0xf4 || op == 0xcd || op == 0xce || op == 0xcf || op == 0xf1 || op == 0x10b || op == 0x105 || op == 0xc8 || op == 0xca || op == 0xcb ||
+	    (op >= 0xa0 && op <= 0xa3) || op == 0x9a || op == 0x9c || op == 0x9d || op == 0x8f || (op == 0xff && (a->modrm >> 3 & 7) >= 3 && (a->modrm >> 3 & 7) != 6))
+		return ahead_exit(a) ? WALK_ENDED : WALK_GOES_ON;
+	if ((op >= 0x70 && op <= 0x7f) || (op >= 0x180 && op <= 0x18f) || (op >= 0xe0 && op <= 0xe3)) {
+		ahead_branch(a);
+	} else if (op == 0xe8 || (op == 0xff && (a->modrm >> 3 & 7) == 2)) {
+		a->has_called = 1;
+	} else if (op >= 0x50 && op <= 0x57) {
+		ahead_push(a, 8);
+		if (op == 0x55 && !(a->rex & 1) && a->now.bp_is == AHEAD_BP_KEPT && a->now.is_sp_known && !a->now.is_from_bp)
+			a->now.saved_bp = a->now.sp;
+	} else if (op >= 0x58 && op <= 0x5f) {
+		if (op == 0x5d && !(a->rex & 1))
+			ahead_bp_from_slot(a, a->now.sp);
+		else
+			ahead_write(a, (op & 7) | (a->rex & 1) << 3);
+		a->now.sp += 8;
+		a->now.has_raised = 1;
+	} else if (op == 0x68 || op == 0x6a || (op == 0xff && (a->modrm >> 3 & 7) == 6)) {
+		ahead_push(a, 8);
+	} else if (op == 0xc9) {
+		ahead_sp_from_bp(a, 0);
+		ahead_bp_from_slot(a, a->now.sp);
+		a->now.sp += 8;
+	} else if (op == 0x89 || op == 0x8b || op == 0x8d) {
+		ahead_move(ref_of(w));
+	} else {
+		ahead_other(ref_of(w));
+	}
+	return WALK_GOES_ON;
+}
+
+#define AHEAD_MAX_INSTRUCTIONS 192
+
+/* What the code from w->pc on says of its frame, 0: nothing. */
+WALK_FUNCTION __u32 ahead_search(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	struct walk_ahead *a = w ? &w->ahead : 0;
+
+	if (!a)
+		return 0;
+	a->now = (struct walk_ahead_state){ .pc = w->pc, .is_sp_known = 1, .bp_is = AHEAD_BP_KEPT, .saved_bp = AHEAD_NOT_SAVED };
+	a->exit.pc = a->beyond_pc = a->loop_pc = 0;
+	a->result = 0;
+	a->is_unsure = 0;
+	a->has_called = !w->exact;
+	for (int i = 0; i < AHEAD_MAX_INSTRUCTIONS; i++) {
+		if (ahead_step(ref_of(w)))
+			break;
+	}
+	return a->result;
+}
+
+/* Where the code from w->pc on proves where its caller stands: moves there. */
+static __always_inline int walk_ahead(struct walk *w)
+{
+	__u64 key = w->pc | (w->exact ? 0 : SONDE_FRAME_RETURN) | WALK_AHEAD, ret, at, bp;
+	struct walk_cached *cached = walk_cached(w, key);
+	__u32 found;
+
+	if (cached->frame != key || cached->serial != w->serial) {
+		found = ahead_search(ref_of(w));
+		cached->frame = key;
+		cached->serial = w->serial;
+		cached->rule = found;
+	}
+	found = cached->rule;
+	if (!(found & AHEAD_FOUND))
+		return AHEAD_UNKNOWN;
+	at = (found & AHEAD_BY_BP ? w->bp : w->sp) + (__u64)(found >> AHEAD_RET_SHIFT & AHEAD_OFF_MASK) * 8;
+	bp = at - (__u64)(found >> AHEAD_SLOT_SHIFT & AHEAD_OFF_MASK) * 8;
+	if (bp == w->bp && at == bp + 8)
+		return AHEAD_LINKED;
+	if (at < w->sp || at - w->sp > WALK_MAX_FP_FRAME_BYTES || walk_word(w, at, &ret) || walk_find_mapping(w, ret - 1) || !walk_after_call(ref_of(w), ret))
+		return at == w->sp && !w->exact ? AHEAD_UNKNOWN : AHEAD_WRONG; /* behind a call that does not return another function may stand */
+	if (ret == w->pc && is_linked(w)) /* code that aligns its stack has put a copy of its return address below its rbp: sp is not what it seems */
+		return AHEAD_WRONG;
+	if (at == bp)
+		bp = w->bp;
+	else if (walk_word(w, bp, &bp))
+		return AHEAD_WRONG;
+	w->pc = ret;
+	w->sp = at + 8;
+	w->bp = bp;
+	w->exact = 0;
+	return AHEAD_MOVED;
+}
