@@ -32,10 +32,7 @@ struct runtime_image {
 		struct sonde_perl perl;
 		struct sonde_go go;
 	};
-	union {                 /* what frames are named by */
-		struct python_layout python_layout;
-		uint64_t symbols[8]; /* addresses or offsets, in an order of the runtime's own */
-	};
+	struct python_layout python_layout; /* what Python's frames are named by */
 };
 
 /* Reads `size` bytes of a process's memory: 0, or a negative errno: -EFAULT when not all of it is there, -ESRCH when the process has ended. */
@@ -60,7 +57,6 @@ struct runtime_function {
 struct runtime {
 	enum sonde_runtime kind;
 	const char *name;       /* "python" */
-	size_t process_bytes;   /* of its struct sonde_..., the value of its map */
 	/* Does the file hold this runtime? Run in the worker: reads the file alone. 0: *ret_image is filled, supported or not; -ENOENT: it does not; -ENOMEM. */
 	int (*examine)(const struct elf_file *elf, struct runtime_image *ret_image);
 	/* Makes of the image what the kernel is told of a process that has it mapped there. `libc`: of the process, all zero when it is not known. 0; -EAGAIN: it cannot be told yet, try

@@ -15,6 +15,7 @@
 struct kept_image {
 	struct runtime_image image;
 	uint32_t nr_good, nr_bad; /* frames by what was found where they lead to, until one is good */
+	bool is_refused;          /* said once: not of every process */
 };
 
 /* What a file holds. */
@@ -222,13 +223,29 @@ static int read_memory(void *arg, uint64_t from, void *to, size_t size)
 	return nr == (ssize_t)size ? 0 : nr < 0 && errno != EPERM ? -errno : -EFAULT;
 }
 
-static void place(struct runtime_keeper *keeper, struct kept_process *process, const struct kept_image *kept, uint64_t load_bias, const struct libc_facts *libc)
+static void note_placed(struct runtime_keeper *keeper, struct placed *placed, const struct runtime_image *image)
+{
+	char version[16];
+
+	snprintf(version, sizeof(version), "%u.%u.%u", image->version[0], image->version[1], image->version[2]);
+	account_runtime(keeper->account, runtime_of(image->runtime)->name, version, 1);
+	placed->is_counted = true;
+}
+
+static void note_refused(struct runtime_keeper *keeper, const struct kept_process *process, struct kept_image *kept, const char *why)
+{
+	char version[32];
+
+	account_note(keeper->account, "what %s runs in process %u is not shown: %s", version_of(&kept->image, version, sizeof(version)), process->tgid, why);
+	kept->is_refused = true;
+}
+
+static void place(struct runtime_keeper *keeper, struct kept_process *process, struct kept_image *kept, uint64_t load_bias, const struct libc_facts *libc)
 {
 	struct placed *placed = &process->placed[kept->image.runtime];
 	pid_t tgid = (pid_t)process->tgid;
 	const struct runtime_memory memory = { .read = read_memory, .arg = &tgid };
 	struct diag diag = { 0 };
-	char version[16];
 	int err;
 
 	placed->known = (union known){ 0 };
@@ -236,12 +253,11 @@ static void place(struct runtime_keeper *keeper, struct kept_process *process, c
 	placed->known.process.generation = process->generation;
 	if (!err && keeper->sampler)
 		err = sampler_set_runtime(keeper->sampler, kept->image.runtime, process->tgid, &placed->known, &diag);
-	placed->placing = !err ? PLACING_DONE : err == -EAGAIN ? PLACING_WAITS : PLACING_FAILED;
-	if (placed->placing == PLACING_DONE && !placed->is_counted) {
-		snprintf(version, sizeof(version), "%u.%u.%u", kept->image.version[0], kept->image.version[1], kept->image.version[2]);
-		account_runtime(keeper->account, runtime_of(kept->image.runtime)->name, version, 1);
-		placed->is_counted = true;
-	}
+	placed->placing = !err ? PLACING_DONE : err == -EAGAIN || !libc->is_known ? PLACING_WAITS : PLACING_FAILED; /* the C library is mapped after the program */
+	if (placed->placing == PLACING_DONE && !placed->is_counted)
+		note_placed(keeper, placed, &kept->image);
+	if (placed->placing == PLACING_FAILED && !kept->is_refused)
+		note_refused(keeper, process, kept, diag.text[0] ? diag.text : strerror(-err));
 }
 
 /* The interpreters of one file that the process maps. 0 or -ENOMEM. */
@@ -251,7 +267,7 @@ static int place_file(struct runtime_keeper *keeper, uint32_t tgid, uint32_t gen
 	const struct kept_file *file = file_of(keeper, mapping->object);
 
 	for (uint32_t i = 0; file && i < file->nr_images; i++) {
-		const struct kept_image *kept = &file->images[i];
+		struct kept_image *kept = &file->images[i];
 		uint32_t bit = 1u << kept->image.runtime;
 		struct kept_process *process;
 		int err;

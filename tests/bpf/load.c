@@ -120,13 +120,15 @@ int main(void)
 	if (cpus_read("possible", NULL, &possible) || !(skeleton = open_full(possible.ids[possible.nr - 1] + 1)))
 		return 1;
 	good = is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
-	if (!good) { /* before Linux 6.18 */
+	if (!good) { /* before Linux 6.18; before 6.1 maps must be allocated beforehand */
 		profile_bpf__destroy(skeleton);
 		skeleton = open_full(possible.ids[possible.nr - 1] + 1);
 		if (!skeleton)
 			return 1;
 		bpf_program__set_autoload(skeleton->progs.on_tick_retry, false);
 		bpf_map__set_autocreate(skeleton->maps.retries, false);
+		if (bpf_map__set_map_flags(skeleton->maps.processes, 0) || bpf_map__set_map_flags(skeleton->maps.targets, 0))
+			return 1;
 		good = is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
 	}
 	profile_bpf__destroy(skeleton);

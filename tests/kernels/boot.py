@@ -39,6 +39,7 @@ kill $!
 sleep 3
 step perl /sonde profile -f -a -F 99 -p $! 3
 kill $!
+step verifier /test_verifier
 step forked /sonde profile -f -a -F 199 -- /children 2
 step executed /sonde profile -f -a -F 199 -- /children 2 /chain 0.1 %d
 sleep 100 &
@@ -60,7 +61,7 @@ def guest(release):
 		try:
 			programs = {"sonde": SONDE, "chain-static": build("chain", "static"), "chain": build("chain"), "children": build("children"),
 				"syscalls": build("syscalls"), "perl": find_tool("perl") or skip("no perl"),
-				"setpriv": find_tool("setpriv") or skip("no setpriv")}
+				"test_verifier": os.path.join(os.path.dirname(SONDE), "tests", "bpf", "test_verifier"), "setpriv": find_tool("setpriv") or skip("no setpriv")}
 			booted[release] = Guest(image(*KERNELS[release]), programs, SCRIPT)
 		except Skip as reason:
 			booted[release] = reason
@@ -159,7 +160,7 @@ def executed(release):
 
 
 def perl(release):
-	"""The program of a runtime is loaded while sampling, and tail-called; its frames stand among the native ones."""
+	"""The programs of a runtime are loaded while sampling, and tail-called; its frames stand among the native ones."""
 	stacks = stacks_of(guest(release).step("perl", 0), "perl")
 
 	def error_of(stack):
@@ -173,6 +174,12 @@ def perl(release):
 	known = [stack for stack in stacks if not is_marked(stack)]
 	share = check_exact(known, error_of, minimum=0.9, at_least=50)
 	return "%.2f %% of %d samples" % (share * 100, total(known))
+
+
+def verifier(release):
+	"""The programs of all runtimes load, and take as little there."""
+	out = guest(release).step("verifier", 0).out
+	return ", ".join("%s %s" % (line.split()[0], line.split()[2]) for line in out.splitlines() if "walk_runtime" in line)
 
 
 def ends(release):
@@ -229,6 +236,6 @@ def chosen():
 
 
 for one in chosen():
-	for each in (exact, syscalls, command, deep, perl, forked, executed, ends, doctor, without_type_information, limited):
+	for each in (exact, syscalls, command, deep, perl, verifier, forked, executed, ends, doctor, without_type_information, limited):
 		register(one, each)
 run_tests()

@@ -74,4 +74,4 @@ static int place(const struct runtime_image *image, uint64_t load_bias, const st
 	return 0;
 }
 
-const struct runtime runtime_go = { .kind = SONDE_RUNTIME_GO, .name = "go", .process_bytes = sizeof(struct sonde_go), .examine = examine, .place = place };
+const struct runtime runtime_go = { .kind = SONDE_RUNTIME_GO, .name = "go", .examine = examine, .place = place };

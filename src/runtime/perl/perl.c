@@ -132,7 +132,6 @@ static int place(const struct runtime_image *image, uint64_t load_bias, const st
 const struct runtime runtime_perl = {
 	.kind = SONDE_RUNTIME_PERL,
 	.name = "perl",
-	.process_bytes = sizeof(struct sonde_perl),
 	.examine = examine,
 	.place = place,
 	.describe = perl_describe,

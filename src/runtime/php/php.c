@@ -121,7 +121,6 @@ static int php_place(const struct runtime_image *image, uint64_t load_bias, cons
 const struct runtime runtime_php = {
 	.kind = SONDE_RUNTIME_PHP,
 	.name = "php",
-	.process_bytes = sizeof(struct sonde_php),
 	.examine = php_examine,
 	.place = php_place,
 	.describe = php_describe,

@@ -251,7 +251,7 @@ static int place_tls(struct sonde_tls *tls, uint64_t load_bias, const struct lib
 		return 0;
 	err = tls_access_place(tls, load_bias, libc, &placed);
 	if (err)
-		return libc->is_known ? err : -EAGAIN;
+		return err;
 	*tls = placed;
 	return 0;
 }
@@ -265,7 +265,7 @@ static int python_place(const struct runtime_image *image, uint64_t load_bias, c
 	if (!err)
 		err = place_tls(&python.current, load_bias, libc);
 	if (err)
-		return err == -EAGAIN ? err : diag_errno(diag, -err, "where its threads keep their state is not known with this C library");
+		return diag_errno(diag, -err, "where its threads keep their state is not known with this C library");
 	python.process.load_bias = load_bias;
 	python.code_type += load_bias;
 	python.process.load_bias = load_bias;
@@ -283,7 +283,6 @@ static int python_place(const struct runtime_image *image, uint64_t load_bias, c
 const struct runtime runtime_python = {
 	.kind = SONDE_RUNTIME_PYTHON,
 	.name = "python",
-	.process_bytes = sizeof(struct sonde_python),
 	.examine = python_examine,
 	.place = python_place,
 	.describe = python_describe,
