@@ -2,34 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of CPython among the native ones: programs of tests/programs/spin.py, which tell their stack themselves. SONDE_PYTHONS=path:path... says which interpreters; else the machine's own
 and, where pyenv has them, one of each kind of frames."""
-import glob
 import json
 import os
 import subprocess
-import sys
 
-from harness import SOURCES, check, need_bpf, run, run_tests, sonde, test
+from harness import SOURCES, check, need_bpf, run_tests, sonde, test
+from python_programs import LOOP, pythons, stack_of, version_of # noqa: F401 (for those who import us)
 
 SPIN = os.path.join(SOURCES, "spin.py")
-LOOP = "_PyEval_EvalFrameDefault"
 # Calls that go through C whatever the version: (caller, callee), by their last names. Whether others do depends on the version and on how warm they are.
 THROUGH_C = {"sort": {("sort", "key_of")}, "sorts": {("sort_recursively", "<lambda>")}, "callback": {("callback", "<lambda>")}, "exec": {("evaluated", "<module>")}}
 # Each with the number of threads that tell their stack.
 SCENARIOS = {"nested": 1, "generator": 1, "sort": 1, "recursion": 1, "sorts": 1, "init": 1, "coroutine": 1, "callback": 1, "fork": 1, "exec": 1, "threads": 4}
 NEVER_THROUGH_C = {("spin", "tell"), ("inner", "spin"), ("<lambda>", "inner"), ("nested", "method"), ("recurse", "recurse"), ("made_up", "spin")} # 3.11 and newer
-
-
-def version_of(python):
-	return tuple(map(int, run([python, "-c", "import sys; print('%d %d' % sys.version_info[:2])"]).out.split()))
-
-
-def pythons():
-	if os.environ.get("SONDE_PYTHONS"):
-		return os.environ["SONDE_PYTHONS"].split(":")
-	found = ["/usr/bin/python3"] if os.path.exists("/usr/bin/python3") else [sys.executable]
-	for minor in (9, 13):
-		found += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.%d.*/bin/python3.%d" % (minor, minor))))[:1]
-	return found
 
 
 class Spin:
@@ -48,16 +33,6 @@ class Spin:
 
 def last_name(name):
 	return name.split(".")[-1]
-
-
-def stack_of(report, sample):
-	"""[(kind, name, file, first line, line)], root to leaf."""
-	frames = []
-	for number in report["stacks"][sample["user_stack"]][::-1]:
-		frame = report["frames"][number]
-		function = report["functions"][frame["function"]]
-		frames.append((frame["kind"], function["name"], os.path.basename(function["file"]), function["line"], frame["line"]))
-	return frames
 
 
 def chain_error(frames, told):
