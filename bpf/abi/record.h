@@ -67,7 +67,7 @@ struct sonde_runtime_record {
 	__u16 nr_frames;
 	__u8 stop;                          /* enum sonde_runtime_stop */
 	__u8 stopped_runtime;               /* enum sonde_runtime: of which `stop` tells */
-	__u32 pad;                          /* zero */
+	__u32 generation;                   /* that of the process's struct sonde_process: after an exec the same addresses are other functions */
 }; /* struct sonde_runtime_frame frames[nr_frames] follow, leaf first */
 _Static_assert(sizeof(struct sonde_runtime_record) == 40, "layout changed: bump SONDE_ABI_VERSION");
 

@@ -139,7 +139,8 @@ static __always_inline int runtime_entry_at(struct walk *w, struct runtime_walk 
 
 	if (!r->nr_entries && at < runtime_sp(w, 0)) { /* its frame is gone, it has just ended */
 		native = SONDE_RUNTIME_AT_LEAF;
-	} else if (i < runtime_nr_natives(w) && at >= runtime_sp(w, i) && (i + 1 < runtime_nr_natives(w) || w->stop == SONDE_STOP_COMPLETE)) {
+	} else if (i < runtime_nr_natives(w) && at >= runtime_sp(w, i) &&
+		   (i + 1 < runtime_nr_natives(w) || (w->stop == SONDE_STOP_COMPLETE && w->nr_frames <= SONDE_LEAF_FRAMES))) { /* of the last kept one the end is not known */
 		native = i;
 		r->next_native = i + 1;
 	}

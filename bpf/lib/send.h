@@ -65,6 +65,7 @@ static __always_inline void send_runtime(struct scratch *s)
 		flags = BPF_RB_FORCE_WAKEUP;
 	r->record.type = SONDE_RECORD_RUNTIME;
 	r->record.tgid = s->sample.tgid;
+	r->record.generation = s->walk.generation;
 	r->record.time_ns = s->sample.time_ns;
 	r->record.nr_frames = r->nr_frames;
 	s->sample.runtime_stack = r->record.hash;

@@ -15,7 +15,7 @@
 struct frame_key {
 	uint64_t code, where;
 	uint32_t cookie, tgid;
-	uint64_t runtime;
+	uint32_t runtime, generation;
 };
 
 struct named_frame {
@@ -84,9 +84,11 @@ static uint32_t add_location(struct profile *profile, const struct runtime_funct
 }
 
 /* The location of a frame; PROFILE_NONE: no memory. */
-static uint32_t name_frame(struct runtime_book *book, uint32_t tgid, const struct sonde_runtime_frame *frame, const struct stack_walker *walker, struct profile *profile)
+static uint32_t name_frame(struct runtime_book *book, const struct sonde_runtime_record *record, const struct sonde_runtime_frame *frame, const struct stack_walker *walker,
+			   struct profile *profile)
 {
-	struct named_frame fresh = { .key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = tgid, .runtime = frame->runtime } };
+	struct named_frame fresh = { .key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = record->tgid,
+					      .runtime = frame->runtime, .generation = record->generation } };
 	uint64_t hash = hash_bytes(&fresh.key, sizeof(fresh.key), 0);
 	struct runtime_function function;
 	uint32_t cursor = 0, *known;
@@ -98,7 +100,7 @@ static uint32_t name_frame(struct runtime_book *book, uint32_t tgid, const struc
 		if (!memcmp(&old->key, &fresh.key, sizeof(fresh.key)))
 			return old->location;
 	}
-	is_mark = walker->describe(walker->arg, tgid, frame, &function);
+	is_mark = walker->describe(walker->arg, record->tgid, frame, &function);
 	fresh.location = add_location(profile, &function, is_mark ? FRAME_MARK : frame_kind_of(frame->runtime));
 	if (fresh.location == PROFILE_NONE || u64_map_add(&book->frame_by_key, hash, (uint32_t)(book->frames.size / sizeof(fresh))))
 		return PROFILE_NONE;
@@ -147,7 +149,7 @@ int runtime_book_record(struct runtime_book *book, const struct sonde_runtime_re
 		return 0;
 	for (uint32_t i = 0; i < record->nr_frames; i++) {
 		bool is_entry = frames[i].flags & SONDE_RUNTIME_ENTRY;
-		uint32_t location = is_entry ? PROFILE_NONE : name_frame(book, record->tgid, &frames[i], walker, profile);
+		uint32_t location = is_entry ? PROFILE_NONE : name_frame(book, record, &frames[i], walker, profile);
 
 		if (location == PROFILE_NONE && !is_entry)
 			return -ENOMEM;

@@ -383,6 +383,7 @@ bool runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, const
 		return false;
 	*ret_function = (struct runtime_function){ 0 };
 	snprintf(ret_function->name, sizeof(ret_function->name), "[unknown]");
+	keeper->account->nr_frames_unnamed++;
 	return false;
 }
 

@@ -13,6 +13,8 @@
 #include "runtime/runtime.h"
 #include "runtime/tls_access.h"
 
+#define KEY_IN_TSS 4 /* Py_tss_t: int _is_initialized; pthread_key_t _key */
+
 __attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_image *image, const char *fmt, ...)
 {
 	va_list args;
@@ -121,24 +123,41 @@ static int check_sizes(const struct elf_file *elf, struct runtime_image *image, 
 	return 0;
 }
 
-/* Do the first instructions of PyGILState_GetThisThreadState hold this number? They take the address of the key, by _PyRuntime's and its offset, or by its distance. */
-static bool asks_key(const struct elf_file *elf, uint64_t runtime_vaddr, uint32_t key_off)
+/* Do the first instructions of the function lead to what _PyRuntime holds there? They take its address by _PyRuntime's and the offset, or by its distance. */
+static bool leads_to(const struct elf_file *elf, const char *name, uint64_t runtime_vaddr, uint32_t off)
 {
 	struct dynamic_symbol function;
 	uint8_t code[64];
 
-	if (elf_file_machine(elf) != EM_X86_64 || dynamic_symbol_find(elf, "PyGILState_GetThisThreadState", &function) ||
-	    elf_file_read_vaddr(elf, function.elf_vaddr, code, sizeof(code)))
+	if (elf_file_machine(elf) != EM_X86_64 || dynamic_symbol_find(elf, name, &function) || elf_file_read_vaddr(elf, function.elf_vaddr, code, sizeof(code)))
 		return false;
 	for (uint32_t at = 0; at + 4 <= sizeof(code); at++) {
-		uint64_t next = function.elf_vaddr + at + 4, tss = runtime_vaddr + key_off - 4; /* Py_tss_t: int _is_initialized; pthread_key_t _key */
+		uint64_t next = function.elf_vaddr + at + 4, variable = runtime_vaddr + off;
 		int32_t number;
 
 		memcpy(&number, code + at, sizeof(number));
-		if ((uint32_t)number == key_off - 4 || next + (uint64_t)(int64_t)number == tss || (uint64_t)(uint32_t)number == tss)
+		if ((uint32_t)number == off || next + (uint64_t)(int64_t)number == variable || (uint64_t)(uint32_t)number == variable)
 			return true;
 	}
 	return false;
+}
+
+/* Up to 3.11: the PyThreadState that holds the GIL, in struct _gilstate_runtime_state: tstate_current, up to some version getframe, autoInterpreterState, the key. */
+static void find_current(const struct elf_file *elf, const struct python_table *table, uint64_t runtime_vaddr, struct sonde_tls *ret_current)
+{
+	static const uint32_t before_key[] = { 16, 24 };
+
+	*ret_current = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
+	if (!table->runtime_key || !runtime_vaddr)
+		return;
+	for (uint32_t i = 0; i < ARRAY_SIZE(before_key); i++) {
+		uint32_t off = table->runtime_key - KEY_IN_TSS - before_key[i];
+
+		if (!leads_to(elf, "_PyThreadState_UncheckedGet", runtime_vaddr, off))
+			continue;
+		*ret_current = (struct sonde_tls){ .kind = SONDE_TLS_GLOBAL, .pc = runtime_vaddr + off };
+		return;
+	}
 }
 
 #define MAX_RUNTIME_BYTES (1u << 20) /* of struct _PyRuntimeState: 317 KiB in 3.14 */
@@ -175,16 +194,15 @@ static uint64_t compared_key(const struct elf_file *elf, uint64_t runtime_vaddr)
 /* Where a thread's PyThreadState is: by the code of the functions that return it, or for the key by the table, when the function is not that simple. */
 static int find_roots(const struct elf_file *elf, struct runtime_image *image, const struct python_table *table, uint64_t runtime_vaddr)
 {
-	const char *current = table->minor < 12 ? "_PyThreadState_UncheckedGet" : "_PyThreadState_GetCurrent";
 	struct sonde_tls *root = &image->python.process.root;
 
-	if (tls_access_decode(elf, current, &image->python.current))
-		image->python.current = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
-	if (table->minor < 12 && (image->python.current.kind != SONDE_TLS_GLOBAL || elf_file_machine(elf) != EM_X86_64)) /* arm64: thread_id is not the thread pointer */
+	if (table->minor < 12) /* arm64: thread_id is not the thread pointer, leads_to finds nothing */
+		find_current(elf, table, runtime_vaddr, &image->python.current);
+	else if (tls_access_decode(elf, "_PyThreadState_GetCurrent", &image->python.current))
 		image->python.current = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
 	if (tls_access_decode(elf, "PyGILState_GetThisThreadState", root)) {
 		*root = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
-		if (table->runtime_key && runtime_vaddr && asks_key(elf, runtime_vaddr, table->runtime_key))
+		if (table->runtime_key && runtime_vaddr && leads_to(elf, "PyGILState_GetThisThreadState", runtime_vaddr, table->runtime_key - KEY_IN_TSS))
 			*root = (struct sonde_tls){ .kind = SONDE_TLS_KEY, .pc = runtime_vaddr + table->runtime_key };
 		else if (runtime_vaddr && compared_key(elf, runtime_vaddr))
 			*root = (struct sonde_tls){ .kind = SONDE_TLS_KEY, .pc = compared_key(elf, runtime_vaddr) };
@@ -210,13 +228,14 @@ static int python_examine(const struct elf_file *elf, struct runtime_image *ret_
 			*ret_image = image;
 		return err;
 	}
+	image.loops[0] = (struct sonde_code_range){ loop.elf_vaddr, loop.elf_vaddr + loop.size_bytes }; /* here is the mark, when it is not supported */
+	image.nr_loops = 1;
 	find_version(elf, image.version);
 	runtime_vaddr = find_runtime(elf);
 	if (find_table(elf, &image, runtime_vaddr, &table) == 0) {
 		image.python = table.python;
 		image.python_layout = table.layout;
 		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0) {
-			image.loops[0] = (struct sonde_code_range){ loop.elf_vaddr, loop.elf_vaddr + loop.size_bytes };
 			nr = python_loops_find(elf, image.loops);
 			if (nr < 0)
 				return nr;
