@@ -195,7 +195,9 @@ static __always_inline void runtime_pair_one(const struct walk *w, const struct 
 	entry->where = SONDE_RUNTIME_UNPLACED;
 	if (number >= nr_here)
 		return;
-	if (runtime_counts_from_root(w, r) || (r->nr_loops > nr_here && w->nr_frames <= SONDE_LEAF_FRAMES))
+	if (r->runtime == SONDE_RUNTIME_PYTHON && r->nr_loops > nr_here + 1)
+		at = number; /* the outer ones are those of another interpreter in this thread, or their runs were not read */
+	else if (runtime_counts_from_root(w, r) || (r->nr_loops > nr_here && w->nr_frames <= SONDE_LEAF_FRAMES))
 		at += r->nr_loops - nr_here;
 	if ((__s32)at < 0)
 		entry->where = SONDE_RUNTIME_AT_LEAF;

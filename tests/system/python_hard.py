@@ -283,7 +283,7 @@ def deeper_than_is_kept():
 			frames = stack_of(report, sample)
 			marks = [frame[1] for frame in frames if frame[0] == "mark"]
 			chain = [frame[1] for frame in frames if frame[0] == "python"]
-			error = None if marks == ["[frames left out]"] else "marks: %r" % marks
+			error = None if marks[-1:] == ["[frames left out]"] or marks == ["[frames left out]", "[native frames not known]"] else "marks: %r" % marks
 			error = error or (None if chain == ["<module>"] + ["down"] * 701 + ["leaf"] else "%d frames of Python" % len(chain))
 			from_leaf = [frame[0] for frame in frames[:frames.index(next(frame for frame in frames if frame[1] == "leaf"))][::-1]][1:1900]
 			error = error or ("two frames of Python at once at the leaf" if ("python", "python") in zip(from_leaf, from_leaf[1:]) else None)
