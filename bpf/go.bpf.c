@@ -34,8 +34,10 @@ static __always_inline enum sonde_side send_labels(struct scratch *s)
 
 	if (nr > SONDE_MAX_LABELS) /* never: for the verifier */
 		return SONDE_SIDE_LOST;
-	g->record.time_ns = s->sample.time_ns;
 	s->sample.labels = g->record.hash;
+	if (is_sent(g->record.hash))
+		return SONDE_SIDE_STORED;
+	g->record.time_ns = s->sample.time_ns;
 	return send_body(&g->record, sizeof(g->record) + nr * sizeof(g->labels[0]), sizeof(g->record) + SONDE_MAX_LABELS * sizeof(g->labels[0]), g->record.hash, wake_flag());
 }
 

@@ -60,6 +60,8 @@ static __always_inline bool is_comm(struct task_struct *task, const char *comm)
 /* Sends the body in s->stack, unless one with that hash was sent. */
 static __always_inline enum sonde_side send_stack(struct scratch *s, __u64 time_ns)
 {
+	if (is_sent(s->stack.header.hash))
+		return SONDE_SIDE_STORED;
 	s->stack.header.type = SONDE_RECORD_STACK;
 	s->stack.header.time_ns = time_ns;
 	return send_body(&s->stack, sizeof(s->stack.header) + s->stack.header.nr_frames * sizeof(__u64), sizeof(s->stack), s->stack.header.hash, wake_flag());

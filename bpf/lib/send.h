@@ -29,14 +29,17 @@ static __always_inline void open_window(struct scratch *s, __u64 time_ns)
 	}
 }
 
-/* Sends a body of `size` bytes, at most max_size, unless one with that hash was sent. */
+static __always_inline bool is_sent(__u64 hash)
+{
+	return bpf_map_lookup_elem(&stacks, &hash);
+}
+
+/* Sends a body of `size` bytes, at most max_size, that was not sent yet. */
 static __always_inline enum sonde_side send_body(const void *body, __u64 size, __u64 max_size, __u64 hash, __u64 flags)
 {
 	__u8 sent = SONDE_STACK_SENT;
 	long err;
 
-	if (bpf_map_lookup_elem(&stacks, &hash))
-		return SONDE_SIDE_STORED;
 	err = bpf_map_update_elem(&stacks, &hash, &sent, BPF_NOEXIST);
 	if (err == -17) /* EEXIST: another CPU was faster, and sends it */
 		return SONDE_SIDE_STORED;
@@ -56,21 +59,22 @@ static __always_inline enum sonde_side send_body(const void *body, __u64 size, _
 static __always_inline void send_runtime(struct scratch *s)
 {
 	struct runtime_walk *r = &s->runtime;
-	__u64 flags = wake_flag();
+	__u64 flags;
 
 	if (!r->nr_frames && !r->record.stop)
 		return;
+	s->sample.runtime_stack = r->record.hash;
+	s->sample.runtime_side = SONDE_SIDE_STORED;
+	if (is_sent(r->record.hash))
+		return;
 	open_window(s, s->sample.time_ns);
-	if (s->nr_wakes < WAKE_MAX)
-		flags = BPF_RB_FORCE_WAKEUP;
+	flags = s->nr_wakes < WAKE_MAX ? BPF_RB_FORCE_WAKEUP : wake_flag();
+	s->nr_wakes++;
 	r->record.type = SONDE_RECORD_RUNTIME;
 	r->record.tgid = s->sample.tgid;
 	r->record.generation = s->walk.generation;
 	r->record.time_ns = s->sample.time_ns;
 	r->record.nr_frames = r->nr_frames;
-	s->sample.runtime_stack = r->record.hash;
-	if (flags == BPF_RB_FORCE_WAKEUP && !bpf_map_lookup_elem(&stacks, &r->record.hash))
-		s->nr_wakes++;
 	s->sample.runtime_side = send_body(&r->record, sizeof(r->record) + r->nr_frames * sizeof(r->frames[0]), sizeof(r->record) + sizeof(r->frames), r->record.hash, flags);
 }
 
