@@ -22,11 +22,6 @@ def system_test():
 system = system_test()
 
 
-def all_scenarios(version, start):
-	need_bpf()
-	return " ".join("%s:%d" % (scenario, system.check_scenario(version, start(scenario), scenario, nr)) for scenario, nr in system.SCENARIOS.items())
-
-
 def register(name, function):
 	function.__name__ = name
 	test(function)
@@ -37,7 +32,8 @@ def of_pyenv(minor):
 		found = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.%d.*/bin/python3.%d" % (minor, minor))))
 		if not found:
 			skip("pyenv has no Python 3.%d here" % minor)
-		return all_scenarios((3, minor), lambda scenario: system.Spin(found[0], scenario))
+		need_bpf()
+		return system.check_scenarios((3, minor), lambda scenario: system.Spin(found[0], scenario))
 	register("pyenv_3_%d" % minor, check)
 
 
@@ -45,7 +41,8 @@ def of_debian(suite, package, program):
 	def check():
 		folder = root(suite, [package])
 		version = tuple(map(int, program[len("python"):].split(".")))
-		return all_scenarios(version, lambda scenario: Inside(folder, [program, "/mnt/spin.py", scenario], share=system.SOURCES))
+		need_bpf()
+		return system.check_scenarios(version, lambda scenario: Inside(folder, [program, "/mnt/spin.py", scenario], share=system.SOURCES))
 	register("debian_%s_%s" % (suite, program.replace(".", "_")), check)
 
 
