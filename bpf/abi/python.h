@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the kernel side knows of a CPython process. A frame's `code` is the PyCodeObject (or PyFrameObject's f_code); `where` is the byte offset of the instruction from the first one
- * of the code, as co_lines() counts; `cookie` is co_firstlineno ^ co_flags << 16 ^ co_argcount << 8 ^ co_kwonlyargcount << 4. */
+ * of the code, as co_lines() counts; `cookie` is co_firstlineno ^ co_flags << 16 ^ co_argcount << 8 ^ co_kwonlyargcount << 4 ^ (the address of its table
+ * of lines) >> 4: other code at the same address may be alike in the numbers, but has a table of its own. */
 #pragma once
 #include "runtime.h"
 
@@ -35,6 +36,7 @@ struct sonde_python { /* byte offsets */
 	__u16 frame_tlbc;         /* free-threaded 3.14: which copy of the bytecode it runs */
 	__u16 frame_bytes;
 	__u16 code_type_off;      /* ob_type */
+	__u16 code_linetable;     /* co_linetable, co_lnotab */
 	__u16 code_firstlineno, code_flags, code_argcount, code_kwonlyargcount;
 	__u16 code_code;          /* co_code_adaptive; the instructions of 3.11 and newer */
 	__u16 code_tlbc;          /* co_tlbc: the copies */
@@ -43,7 +45,7 @@ struct sonde_python { /* byte offsets */
 	__u8 position;            /* enum sonde_python_position */
 	__u8 shim_owner;          /* a frame with this owner or a greater one is a shim */
 	__u8 code_tags;           /* bits of a code pointer that are no part of it: 3 with _PyStackRef, else 0 */
-	__u32 pad;                /* zero */
+	__u16 pad;                /* zero */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of _PyEval_EvalFrameDefault: what FRAMES are paired by when there are no cframes */
 };
 _Static_assert(sizeof(struct sonde_python) == 48 + 32 + 8 + 40 + 8 + 64, "layout changed: bump SONDE_ABI_VERSION");

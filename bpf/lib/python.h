@@ -142,7 +142,8 @@ static __always_inline int python_push(struct walk *w, struct runtime_walk *r, c
 	line = python_u32(r->buffer, p->code_firstlineno);
 	if (p->kind == SONDE_PYTHON_SHIMS && !line && (flags & (PYTHON_CO_OPTIMIZED | PYTHON_CO_NEWLOCALS)) == PYTHON_CO_OPTIMIZED)
 		return RUNTIME_GOES_ON;
-	cookie = line ^ flags << 16 ^ python_u32(r->buffer, p->code_argcount) << 8 ^ python_u32(r->buffer, p->code_kwonlyargcount) << 4;
+	cookie = line ^ flags << 16 ^ python_u32(r->buffer, p->code_argcount) << 8 ^ python_u32(r->buffer, p->code_kwonlyargcount) << 4 ^
+		 (__u32)(python_u64(r->buffer, p->code_linetable) >> 4);
 	r->state[PYTHON_IN_RUN]++;
 	return runtime_push(r, code, python_where(w, r, p, code, position, tlbc), cookie, 0);
 }

@@ -181,6 +181,7 @@ static bool check_frame(struct child *child, char **line, size_t *size, struct s
 {
 	struct runtime_function function = { 0 };
 	uint32_t start_line, in_line;
+	uint64_t linetable;
 	char name[2048], file[4096];
 
 	assert_true(getline(line, size, child->from) > 0);
@@ -188,6 +189,8 @@ static bool check_frame(struct child *child, char **line, size_t *size, struct s
 		return false;
 	assert_int_equal(sscanf(*line, "code %llx %x %llx %" SCNu32 " %" SCNu32 " %2047s %4095s", &frame->code, &frame->cookie, &frame->where, &start_line,
 				&in_line, name, file), 7);
+	assert_int_equal(child_read(child, frame->code + child->image.python_layout.code_linetable, &linetable, sizeof(linetable)), 0);
+	frame->cookie ^= (uint32_t)(linetable >> 4);
 	if (describe(child, frame, &function))
 		fail_msg("not described: %s", *line);
 	assert_text(function.name, name, "the name", *line);
@@ -281,9 +284,17 @@ static void free_threaded_strings(void **state)
 }
 
 /* Words as they stand in objects: 0, small numbers, addresses, the state of a str, anything. */
+#define RANDOM_CODE 0x10000
+
+struct random_memory {
+	uint32_t seed;
+	uint16_t zero_off; /* in the code object: what its cookie is made of */
+};
+
 static int random_read(void *arg, uint64_t from, void *to, size_t size)
 {
-	uint32_t *seed = arg;
+	struct random_memory *memory = arg;
+	uint32_t *seed = &memory->seed;
 
 	for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
 		uint64_t words[6] = { 0 };
@@ -296,6 +307,8 @@ static int random_read(void *arg, uint64_t from, void *to, size_t size)
 		words[5] = *seed * 0x9e3779b97f4a7c15;
 		memcpy((uint8_t *)to + i, &words[(*seed >> 10) % ARRAY_SIZE(words)], size - i < sizeof(uint64_t) ? size - i : sizeof(uint64_t));
 	}
+	if (from == RANDOM_CODE && memory->zero_off + sizeof(uint64_t) <= size)
+		memset((uint8_t *)to + memory->zero_off, 0, sizeof(uint64_t));
 	return *seed >> 28 ? 0 : -EFAULT;
 }
 
@@ -304,22 +317,24 @@ static void random_memory(void **state)
 {
 	struct runtime_image image = { 0 };
 	struct sonde_python process = { 0 };
-	uint32_t seed = 1, nr_named_so = 0;
-	struct runtime_memory memory = { random_read, &seed };
+	struct random_memory bytes = { .seed = 1 };
+	uint32_t nr_named_so = 0;
+	struct runtime_memory memory = { random_read, &bytes };
 
 	for (unsigned int round = 0; round < RANDOM_ROUNDS; round++) {
-		struct sonde_runtime_frame frame = { .code = 0x10000, .where = round % 4000 };
+		struct sonde_runtime_frame frame = { .code = RANDOM_CODE, .where = round % 4000 };
 		struct runtime_function function;
 		struct child child = { 0 };
 
 		child_know(&child, 6 + round % 9, 0);
 		image.python_layout = child.image.python_layout;
 		if (round & 1)
-			random_read(&seed, 0, &image.python_layout, sizeof(image.python_layout));
+			random_read(&bytes, 0, &image.python_layout, sizeof(image.python_layout));
 		image.python_layout.code_type = 0;
 		for (int i = 0; i < 8; i++)
 			((uint16_t *)&image.python_layout)[i] &= 0x1ff;
-		image.python_layout.code_argcount = image.python_layout.code_kwonlyargcount = image.python_layout.code_flags = image.python_layout.code_firstlineno;
+		image.python_layout.code_argcount = image.python_layout.code_kwonlyargcount = image.python_layout.code_flags = image.python_layout.code_linetable = image.python_layout.code_firstlineno;
+		bytes.zero_off = image.python_layout.code_firstlineno;
 		frame.cookie = 0;
 		if (python_describe(&image, &process, &memory, &frame, &function) == 0) {
 			assert_true(function.name[0] && strnlen(function.name, sizeof(function.name)) < sizeof(function.name));

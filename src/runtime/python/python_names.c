@@ -76,7 +76,7 @@ static int code_read(const struct python_layout *layout, const struct runtime_me
 /* As the kernel side makes it: abi/python.h. */
 static uint32_t code_cookie(const struct code *code)
 {
-	return code->firstlineno ^ code->flags << 16 ^ code->argcount << 8 ^ code->kwonlyargcount << 4;
+	return code->firstlineno ^ code->flags << 16 ^ code->argcount << 8 ^ code->kwonlyargcount << 4 ^ (uint32_t)(code->linetable >> 4);
 }
 
 /* Feeds the search the table of lines at `object`. 0, also when the table is nonsense, which the search then knows. */

@@ -148,8 +148,8 @@ static bool measure(struct python_table *table)
 		frame = END_OF(p->frame_code, p->frame_back, p->frame_position, p->frame_owner, p->frame_tlbc);
 	}
 	{
-		static const uint8_t sizes[] = { 8, 4, 4, 4, 4 };
-		code = END_OF(p->code_type_off, p->code_firstlineno, p->code_flags, p->code_argcount, p->code_kwonlyargcount);
+		static const uint8_t sizes[] = { 8, 4, 4, 4, 4, 8 };
+		code = END_OF(p->code_type_off, p->code_firstlineno, p->code_flags, p->code_argcount, p->code_kwonlyargcount, p->code_linetable);
 	}
 	if (tstate < 0 || frame < 0 || code < 0)
 		return false;
@@ -176,6 +176,7 @@ bool python_table_finish(struct python_table *table)
 	if (table->minor <= 12)
 		p->frame_tlbc = p->code_tlbc = NONE;
 	p->code_type_off = layout->code_type_off;
+	p->code_linetable = layout->code_linetable;
 	layout->code_argcount = p->code_argcount;
 	layout->code_kwonlyargcount = p->code_kwonlyargcount;
 	layout->code_flags = p->code_flags;
