@@ -285,10 +285,11 @@ static void free_threaded_strings(void **state)
 
 /* Words as they stand in objects: 0, small numbers, addresses, the state of a str, anything. */
 #define RANDOM_CODE 0x10000
+#define RANDOM_TABLE 0x7f0000001230ULL
 
 struct random_memory {
 	uint32_t seed;
-	uint16_t zero_off; /* in the code object: what its cookie is made of */
+	uint16_t cookie_off; /* in the code object: what its cookie is made of: 0, then RANDOM_TABLE */
 };
 
 static int random_read(void *arg, uint64_t from, void *to, size_t size)
@@ -307,8 +308,8 @@ static int random_read(void *arg, uint64_t from, void *to, size_t size)
 		words[5] = *seed * 0x9e3779b97f4a7c15;
 		memcpy((uint8_t *)to + i, &words[(*seed >> 10) % ARRAY_SIZE(words)], size - i < sizeof(uint64_t) ? size - i : sizeof(uint64_t));
 	}
-	if (from == RANDOM_CODE && memory->zero_off + sizeof(uint64_t) <= size)
-		memset((uint8_t *)to + memory->zero_off, 0, sizeof(uint64_t));
+	if (from == RANDOM_CODE && memory->cookie_off + 2 * sizeof(uint64_t) <= size)
+		memcpy((uint8_t *)to + memory->cookie_off, (const uint64_t[]){ 0, RANDOM_TABLE }, 2 * sizeof(uint64_t));
 	return *seed >> 28 ? 0 : -EFAULT;
 }
 
@@ -333,9 +334,10 @@ static void random_memory(void **state)
 		image.python_layout.code_type = 0;
 		for (int i = 0; i < 8; i++)
 			((uint16_t *)&image.python_layout)[i] &= 0x1ff;
-		image.python_layout.code_argcount = image.python_layout.code_kwonlyargcount = image.python_layout.code_flags = image.python_layout.code_linetable = image.python_layout.code_firstlineno;
-		bytes.zero_off = image.python_layout.code_firstlineno;
-		frame.cookie = 0;
+		image.python_layout.code_argcount = image.python_layout.code_kwonlyargcount = image.python_layout.code_flags = image.python_layout.code_firstlineno;
+		image.python_layout.code_linetable = image.python_layout.code_firstlineno + 8;
+		bytes.cookie_off = image.python_layout.code_firstlineno;
+		frame.cookie = (uint32_t)(RANDOM_TABLE >> 4);
 		if (python_describe(&image, &process, &memory, &frame, &function) == 0) {
 			assert_true(function.name[0] && strnlen(function.name, sizeof(function.name)) < sizeof(function.name));
 			assert_true(strnlen(function.file, sizeof(function.file)) < sizeof(function.file));

@@ -213,6 +213,12 @@ static int find_roots(const struct elf_file *elf, struct runtime_image *image, c
 	return -EOPNOTSUPP;
 }
 
+/* Up to 3.9 nothing else tells which native frame runs a frame, so cold parts of the loop count, too; looking for them takes milliseconds. */
+static bool counts_runs(const struct sonde_python *python)
+{
+	return python->kind == SONDE_PYTHON_FRAMES && python->tstate_cframe == SONDE_PYTHON_NONE;
+}
+
 static int python_examine(const struct elf_file *elf, struct runtime_image *ret_image)
 {
 	struct runtime_image image = { .runtime = SONDE_RUNTIME_PYTHON, .is_supported = 1 };
@@ -235,7 +241,7 @@ static int python_examine(const struct elf_file *elf, struct runtime_image *ret_
 	if (find_table(elf, &image, runtime_vaddr, &table) == 0) {
 		image.python = table.python;
 		image.python_layout = table.layout;
-		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0) {
+		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0 && counts_runs(&table.python)) {
 			nr = python_loops_find(elf, image.loops);
 			if (nr < 0)
 				return nr;
