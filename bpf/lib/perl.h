@@ -18,7 +18,6 @@
 #pragma once
 #include "../abi/perl.h"
 #include "runtime.h"
-#include "tls.h"
 
 /* state[] of a walk */
 #define PERL_COP 0     /* where the next frame is */
@@ -67,7 +66,8 @@ static __always_inline int perl_enter(struct walk *w, struct runtime_walk *r, co
 	__u64 perl = 0, op = 0, cop = 0, si = 0;
 
 	if (p->process.root.kind != SONDE_TLS_NONE) {
-		if (tls_read(w, &p->process.root, &perl) || !perl)
+		perl = runtime_root(w, r, &p->process.root);
+		if (!perl)
 			return RUNTIME_ENDED;
 		if (runtime_read(w, r, r->buffer, SONDE_PERL_INTERPRETER_BYTES, perl))
 			return RUNTIME_ENDED;

@@ -9,7 +9,6 @@
 #pragma once
 #include "../abi/python.h"
 #include "runtime.h"
-#include "tls.h"
 
 /* state[] of a walk */
 #define PYTHON_CFRAME 0  /* of the run that comes next; 0: none */
@@ -59,7 +58,8 @@ static __always_inline __u64 python_tstate(struct walk *w, struct runtime_walk *
 			return tstate;
 		tstate = 0;
 	}
-	if (p->process.root.kind == SONDE_TLS_NONE || tls_read(w, &p->process.root, &tstate) || !tstate)
+	tstate = runtime_root(w, r, &p->process.root);
+	if (!tstate)
 		return 0;
 	return runtime_read(w, r, r->buffer, p->tstate_bytes & 511, tstate) ? 0 : tstate;
 }

@@ -6,6 +6,7 @@
 #pragma once
 #include "../abi/record.h"
 #include "../abi/runtime.h"
+#include "tls.h"
 #include "unwind.h"
 
 #define RUNTIME_GOES_ON 0
@@ -67,6 +68,16 @@ static __always_inline __s64 runtime_block(const struct walk *w, struct runtime_
 	r->block_start = from - below;
 	r->block_bytes = sizeof(r->block);
 	return below;
+}
+
+/* The thread's state that `tls` leads to; 0: this thread has none, or it cannot be read: then the walk ends there, marked. */
+static __always_inline __u64 runtime_root(const struct walk *w, struct runtime_walk *r, const struct sonde_tls *tls)
+{
+	__u64 root = 0;
+
+	if (tls->kind != SONDE_TLS_NONE && tls_read(w, tls, &root) < 0 && (tls->kind == SONDE_TLS_GLOBAL || user_tls_base(w)))
+		runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
+	return root;
 }
 
 /* Takes a frame down. GOES_ON, or ENDED: there is no room for it. */

@@ -595,10 +595,24 @@ static void test_block(void **state)
 	}
 }
 
+/* Nothing is there to be read, and that is said; a thread without a state is no fault. */
+static void test_root_that_is_not_there(void **state)
+{
+	const struct sonde_python gone = { .process.root = { .kind = SONDE_TLS_GLOBAL, .pc = MADE_UP_PC - 8 } }, none = { .process.root = { .kind = SONDE_TLS_NONE } };
+
+	host_read = read_made_up;
+	made_up_bytes = 4096;
+	memset(&r, 0, sizeof(r));
+	assert_int_equal(python_enter(&w, &r, &none), RUNTIME_ENDED);
+	assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_COMPLETE);
+	assert_int_equal(python_enter(&w, &r, &gone), RUNTIME_ENDED);
+	assert_int_equal(r.record.stop, SONDE_RUNTIME_STOP_READ_FAULT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_block),
+		cmocka_unit_test(test_block), cmocka_unit_test(test_root_that_is_not_there),
 		cmocka_unit_test(test_installed),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_other_files),
