@@ -17,6 +17,10 @@ def honest_error(chain):
 			return "no mark, and not the whole chain" if own != chain or entry_error(stack.user[:stack.user.index("main")]) else None
 		if len(marks) > 1 or not stack.user[0].startswith("!"):
 			return "marks where none should be"
+		if chain[0] in stack.user: # the instructions ahead told all callers: only that the outermost is the root cannot be known
+			at = stack.user.index(chain[0])
+			start = entry_error(stack.user[1:at]) if chain[0] == "main" else stack.user[1] != "_start"
+			return "shows a false caller" if start or stack.user[at:] != chain else None
 		return None if stack.user[1:] == chain[-len(stack.user[1:]):] or not stack.user[1:] else "shows a false caller"
 	return error_of
 

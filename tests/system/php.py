@@ -124,6 +124,8 @@ def judge(expected, kinds):
 		if not few:
 			break
 		report = json.loads(sonde("profile", "--format", "json", "--timestamps", "-U", "-F", 499, "-p", ",".join(map(str, few)), 2, want=0).out)
+		for note in report["account"]["notes"]:
+			print("# sonde notes:", note, flush=True)
 		for sample in report["samples"]:
 			right, wrong = verdicts[sample["pid"]]
 			error = sample_error(stack_of(report, sample), expected[sample["pid"]], kinds.get(sample["pid"]))
