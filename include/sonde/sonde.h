@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 #define SONDE_DEFAULT_FREQ_HZ 49
-#define SONDE_DEFAULT_STACK_STORAGE 65536 /* BCC has 16384; a sample of an interpreter takes two */
+#define SONDE_DEFAULT_STACK_STORAGE 16384
 #define SONDE_DEFAULT_UNWIND_BYTES (64u << 20)
 #define SONDE_DEFAULT_DEBUGINFOD_TIMEOUT_NS INT64_C(5000000000)
 

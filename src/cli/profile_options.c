@@ -36,7 +36,7 @@ static const struct option_spec options[] = {
 	  .instead = "leave both out to see user and kernel frames", .help = "kernel stacks, no user frames" },
 	{ .letter = 'I', .name = "include-idle", .kind = OPTION_FLAG, FIELD(idle), .help = "also CPUs that do nothing" },
 	{ .name = "stack-storage-size", .metavar = "N", .kind = OPTION_NUMBER, FIELD(stack_storage), .min = 1, .max = MAX_STACKS,
-	  .help = "how many different stacks can be kept; 65536" },
+	  .help = "how many different stacks can be kept; 16384" },
 	{ .name = "unwind-memory", .metavar = "MIB", .kind = OPTION_NUMBER, FIELD(unwind_mib), .min = 1, .max = MAX_UNWIND_MIB,
 	  .help = "kernel memory for unwind tables and mappings, in MiB; 64. Tables that find no room are loaded in turn" },
 	{ .name = "no-unwind-cache", .kind = OPTION_FLAG, FIELD(no_unwind_cache),
