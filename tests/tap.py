@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test file registers functions with @test and ends with run_tests(): TAP on stdout, which meson and tests/summary.py count.
 A test fails by an exception (check), is skipped by skip(reason), and may return a note that is shown. Arguments of the file select tests
-by a part of their name.
+by a part of their name. A test that hangs fails after its seconds and the next one has its turn, also where what it waits for cannot be killed.
 
 Many tests count what a machine does in real time. On a virtual machine whose host takes the processors away meanwhile (`steal` in
-/proc/stat) they say nothing: one that failed while more than 1 % of the time was taken is run again, at most twice, and that is shown."""
+/proc/stat) they say nothing: one that failed while more than 1 % of the time was taken is run again, at most twice, and that is shown.
+Where SONDE_TEST_TURNS names a file, test files run side by side; a test that failed beside others is run once more while all others wait, and that
+is shown, too. One that is marked @alone has the machine for itself from the start."""
+import contextlib
+import fcntl
 import os
 import signal
 import sys
 import time
 import traceback
+
+from watch import descendants
+
+TEST_SECONDS = 150 # what a test may take
+AGAIN_SECONDS = 15 # until it is told once more, when it waits again on its way out
 
 
 class Skip(Exception):
@@ -18,6 +27,10 @@ class Skip(Exception):
 
 class Failure(Exception):
 	"""The test failed; the text says how."""
+
+
+class Late(Failure):
+	"""The test did not come to its end."""
 
 
 def skip(reason):
@@ -41,6 +54,11 @@ def test(function):
 	return function
 
 
+def alone(function):
+	function.alone = True
+	return function
+
+
 def comment(text):
 	for line in str(text).splitlines():
 		print("#   " + line, flush=True)
@@ -53,25 +71,71 @@ def stolen_seconds():
 	return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0.0
 
 
-def call(function, tries=3):
+@contextlib.contextmanager
+def turn(is_alone):
+	"""Beside those of other files, or when none of them runs. Who waits for that keeps the gate shut, so that no others begin."""
+	path = os.environ.get("SONDE_TEST_TURNS")
+	if not path:
+		yield
+		return
+	with open(path + ".gate", "w", encoding="ascii") as gate, open(path, "w", encoding="ascii") as room:
+		fcntl.flock(gate, fcntl.LOCK_EX)
+		fcntl.flock(room, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+		fcntl.flock(gate, fcntl.LOCK_UN)
+		yield
+
+
+def in_time(function, seconds):
+	"""The function's note. When its time is up, what it started is killed; where it waits all the same, it is told again."""
+	def hangs(*_):
+		left = descendants(os.getpid())
+		text = "\n".join(["not at its end after %d s; what runs:" % seconds, *map(str, left)])
+		for process in left:
+			process.kill()
+		raise Late(text)
+	former = signal.signal(signal.SIGALRM, hangs)
+	signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_SECONDS)
+	try:
+		return function()
+	finally:
+		signal.setitimer(signal.ITIMER_REAL, 0)
+		signal.signal(signal.SIGALRM, former)
+
+
+def call_alone(function, seconds, tries=3):
 	"""The function's note; called again when it fails while the host takes processor time."""
 	began, stolen = time.monotonic(), stolen_seconds()
 	try:
-		return function()
-	except Skip:
+		return in_time(function, seconds)
+	except (Skip, Late):
 		raise
 	except Exception as error: # pylint: disable=broad-except
 		share = (stolen_seconds() - stolen) / max(time.monotonic() - began, 0.01) / os.cpu_count()
 		if tries == 1 or share < 0.01:
 			raise
 		comment("once more, as the host took %.1f %% of the time; it failed with: %s" % (share * 100, error))
-	return call(function, tries - 1)
+	return call_alone(function, seconds, tries - 1)
 
 
-def run_one(number, name, function):
+def call(function, seconds):
+	"""The function's note; called again when it fails beside others."""
+	is_alone = getattr(function, "alone", False) or "SONDE_TEST_TURNS" not in os.environ
+	if not is_alone:
+		try:
+			with turn(False):
+				return in_time(function, seconds)
+		except (Skip, Late):
+			raise
+		except Exception as error: # pylint: disable=broad-except
+			comment("once more, alone; beside others it failed with: %s" % error)
+	with turn(True):
+		return call_alone(function, seconds)
+
+
+def run_one(number, name, function, seconds):
 	began = time.monotonic()
 	try:
-		note = call(function)
+		note = call(function, seconds)
 	except Skip as reason:
 		print("ok %d - %s # SKIP %s" % (number, name, reason), flush=True)
 		return True
@@ -84,10 +148,10 @@ def run_one(number, name, function):
 	return True
 
 
-def run_tests():
+def run_tests(seconds=TEST_SECONDS):
 	signal.signal(signal.SIGHUP, signal.SIG_DFL) # as a shell starts programs, also where nohup started us
 	signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)) # so that atexit and the context managers clean up
 	chosen = [f for f in TESTS if not sys.argv[1:] or any(part in f.__name__ for part in sys.argv[1:])]
 	print("1..%d" % len(chosen), flush=True)
-	results = [run_one(number, f.__name__, f) for number, f in enumerate(chosen, 1)]
+	results = [run_one(number, f.__name__, f, seconds) for number, f in enumerate(chosen, 1)]
 	sys.exit(0 if all(results) else 1)

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# build.sh [--again] DIRECTORY [MESON OPTION...]: sets the build directory up once (or again, when packages may have come since) and builds; one line
-# on stderr when it takes a while, the whole log when it fails.
+# build.sh [--again] [--for WHAT] DIRECTORY [MESON OPTION...]: sets the build directory up once (or again, when packages may have come since) and builds, all or
+# what tests/targets.py knows by these words; one line on stderr when it takes a while, the whole log when it fails.
 set -eu
 again=
+wanted=
 [ "$1" != --again ] || { again=--reconfigure; shift; }
+[ "$1" != --for ] || { wanted=$2; shift 2; }
 source=$(cd "$(dirname "$0")/.." && pwd)
 directory=$1
 shift
@@ -15,7 +17,8 @@ build() {
 	elif [ -n "$again" ]; then
 		meson setup --reconfigure "$directory" "$source" "$@"
 	fi
-	ninja -C "$directory"
+	# shellcheck disable=SC2046,SC2086
+	ninja -C "$directory" ${wanted:+$(python3 "$source/tests/targets.py" "$directory" $wanted)}
 }
 
 log=$(mktemp)

@@ -26,12 +26,13 @@ run_packages() {
 	EOF
 }
 
-# libclang-rt is libFuzzer; libcurl4 is loaded for debuginfod; cargo-web is Debian 12's current Rust (its plain cargo is too old for the registry), go, node and chromium
+# libbz2 is for libdw, where the library is linked statically; libclang-rt is libFuzzer; libcurl4 is loaded for debuginfod; cargo-web is Debian 12's current Rust (its plain cargo is too old for the registry), go, node and chromium
 # are for the readers that our files are checked with; qemu boots another kernel.
 test_packages() {
 	run_packages
 	cat <<-'EOF'
 	g++
+	libbz2-dev
 	libcmocka-dev
 	libclang-rt-14-dev
 	binutils
@@ -61,6 +62,7 @@ test_packages() {
 	ca-certificates
 	chromium chromium
 	qemu-system-x86 qemu-system-x86_64
+	qemu-system-arm qemu-system-aarch64
 	busybox-static
 	cpio cpio
 	EOF

@@ -19,7 +19,9 @@
  * are below 2^57, so the bit is free. Kernel stacks do not use it: there all but the leaf are return addresses. */
 #define SONDE_FRAME_RETURN (1ULL << 63)
 
-enum sonde_record_type { SONDE_RECORD_SAMPLE = 1, SONDE_RECORD_STACK = 2, SONDE_RECORD_RAW = 3, SONDE_RECORD_RUNTIME = 4, SONDE_RECORD_LABELS = 5 };
+enum sonde_record_type { SONDE_RECORD_SAMPLE = 1, SONDE_RECORD_STACK = 2, SONDE_RECORD_RAW = 3, SONDE_RECORD_RUNTIME = 4, SONDE_RECORD_LABELS = 5,
+	SONDE_RECORD_WAKER = 6, SONDE_RECORD_SEED = 7, SONDE_RECORD_SWITCH = 8, SONDE_RECORD_WAKEUP = 9 /* abi/wait.h */,
+	SONDE_RECORD_SLOW = 10 /* abi/runq.h */ };
 
 /* What became of one side (user or kernel) of a sample. */
 enum sonde_side {
@@ -118,6 +120,7 @@ static inline __u32 sonde_frame_slot(__u32 i)
 enum sonde_raw_use {
 	SONDE_RAW_WALK,  /* the kernel could not walk this stack to its end, user space may: `id` stands in the sample */
 	SONDE_RAW_AUDIT, /* it could, and user space is to check it: `id` is the hash of what it found */
+	SONDE_RAW_SEED,  /* made in user space, of a SONDE_RECORD_SEED: what is not in it may be read in the process's memory */
 };
 
 /* A thread's user registers and the top of its stack as they were at a sample. */

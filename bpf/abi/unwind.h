@@ -94,7 +94,7 @@ enum sonde_bp_kind {
 
 enum sonde_ra_kind {
 	SONDE_RA_CFA,       /* at CFA + ra_off */
-	SONDE_RA_REG,       /* arm64: still in x30, in the leaf and in code a signal interrupted only */
+	SONDE_RA_REG,       /* in register ra_off, in the leaf and in code a signal interrupted only: arm64's x30; x86-64: glibc's vfork, whose child would overwrite it */
 };
 
 /* How a Go function that changes stacks is left (src/runtime/asm_amd64.s): in place of enum sonde_cfa_kind. Where bp_kind is SONDE_BP_CFA, bp is at CFA - 16. The return
@@ -120,7 +120,7 @@ struct sonde_rule {
 		__s32 tls_off;    /* KIND_SWITCH: the goroutine, g, is at the thread's fs base + tls_off */
 	};
 	union {
-		__s16 ra_off;     /* the return address is at CFA + ra_off: -8 but for hand-written code */
+		__s16 ra_off;     /* the return address is at CFA + ra_off: -8 but for hand-written code. RA_REG: the register's DWARF number */
 		__s16 curg_off;   /* KIND_SWITCH: of curg in Go's struct m */
 	};
 	union {

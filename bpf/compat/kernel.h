@@ -26,21 +26,94 @@ struct thread_struct { /* of a thread in user code: its thread pointer */
 #endif
 };
 
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	int level;                  /* 0: the root */
+	struct cgroup *ancestors[]; /* by level, itself the last; Linux 6.1 */
+};
+
+struct cgroup___ids { /* before */
+	int level;
+	__u64 ancestor_ids[];
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp; /* of cgroup v2 */
+};
+
+struct sched_info { /* the scheduler's own account, by the clock of struct rq; empty without CONFIG_SCHED_INFO */
+	unsigned long pcount;             /* times that it was given a CPU */
+	unsigned long long run_delay;     /* ns that it has waited on queues, all together */
+	unsigned long long last_arrival;  /* when it came onto the CPU */
+	unsigned long long last_queued;   /* when it began to wait, 0: it does not; anew when it is moved to another CPU's queue */
+};
+
+struct rq;
+
+struct cfs_rq {
+	unsigned int h_nr_running;
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
+struct cfs_rq___queued { /* Linux 6.13: some that are queued sleep already, and are only taken off later */
+	unsigned int h_nr_queued;
+	unsigned int h_nr_runnable;
+};
+
+struct rq {
+	unsigned int nr_running;
+	struct cfs_rq cfs;
+	__u64 clock;
+};
+
+struct sched_entity {
+	__u64 sum_exec_runtime; /* ns that it was on CPUs, up to the last switch or tick */
+	struct cfs_rq *cfs_rq;  /* with CONFIG_FAIR_GROUP_SCHED: of the CPU that it is on, whatever its class */
+};
+
 struct task_struct {
 	void *stack; /* its low end */
 	unsigned int flags; /* PF_* */
-	int tgid;
+	unsigned int __state; /* Linux 5.14 */
+	int on_cpu;
+	int exit_state;
+	int static_prio; /* 120 is nice 0 */
+	unsigned int rt_priority, policy; /* SCHED_* */
+	int pid, tgid;
+	struct task_struct *real_parent;
+	struct sched_info sched_info;
+	struct sched_entity se;
 	__u64 start_time; /* CLOCK_MONOTONIC, ns */
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	struct css_set *cgroups;
 	char comm[16];
 	struct thread_struct thread;
 	unsigned int kasan_depth; /* with CONFIG_KASAN alone */
 };
 
+struct task_struct___state { /* before 5.14 */
+	long state;
+};
+
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
 #pragma clang attribute pop
 
 #define KERNEL_STACK_BYTES 16384 /* THREAD_SIZE of x86-64 without KASAN */
+#define TASK_DEAD 0x80            /* linux/sched.h: it will never run again */
+#define TASK_FREEZABLE 0x2000     /* linux/sched.h: no state, but what may be done in it; Linux 6.1 */
 #define PF_KTHREAD 0x00200000 /* linux/sched.h: a kernel thread, there is no user side */
 #define USER_CS_64 0x33       /* __USER_CS, arch/x86/include/asm/segment.h; 32-bit code runs with 0x23 */

@@ -476,13 +476,13 @@ static __always_inline int walk_ahead(struct walk *w)
 	bp = at - (__u64)(found >> AHEAD_SLOT_SHIFT & AHEAD_OFF_MASK) * 8;
 	if (bp == w->bp && at == bp + 8)
 		return AHEAD_LINKED;
-	if (at < w->sp || at - w->sp > WALK_MAX_FP_FRAME_BYTES || walk_word(w, at, &ret) || walk_find_mapping(w, ret - 1) || !walk_after_call(ref_of(w), ret))
+	if (at < w->sp || at - w->sp > WALK_MAX_FP_FRAME_BYTES || walk_peek(w, at, &ret) || walk_find_mapping(w, ret - 1) || !walk_after_call(ref_of(w), ret))
 		return at == w->sp && !w->exact ? AHEAD_UNKNOWN : AHEAD_WRONG; /* behind a call that does not return another function may stand */
 	if (ret == w->pc && is_linked(w)) /* code that aligns its stack has put a copy of its return address below its rbp: sp is not what it seems */
 		return AHEAD_WRONG;
 	if (at == bp)
 		bp = w->bp;
-	else if (walk_word(w, bp, &bp))
+	else if (walk_peek(w, bp, &bp))
 		return AHEAD_WRONG;
 	w->pc = ret;
 	w->sp = at + 8;

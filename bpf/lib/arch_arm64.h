@@ -103,7 +103,7 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 	ret = code_pc(w->regs[WALK_REG_RA]);
 	if (is_ret(code) || is_begin(code) || is_save_record(code))
 		return walk_after_call(ref_of(w), ret) ? walk_moved_by_link(w, ret) : 0;
-	if (!walk_word(w, w->bp + 8, &record))
+	if (!walk_peek(w, w->bp + 8, &record))
 		other = walk_called_distance(ref_of(w), code_pc(record), w->pc);
 	if (ret == code_pc(record)) /* it has its record, and has not called anything */
 		return 0;
@@ -130,6 +130,7 @@ WALK_FUNCTION int walk_signal(WALK_REF ref)
 
 	if (!w)
 		return WALK_ENDED;
+	walk_note_lost(w);
 	if (is_sp_lost(w)) /* and the kernel's own frame record behind the handler's leaves out what was interrupted */
 		return walk_stop(w, SONDE_STOP_BAD_RULE);
 	if (++w->nr_signals > WALK_MAX_SIGNALS)

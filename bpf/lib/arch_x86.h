@@ -89,7 +89,7 @@ WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
 	if (!w)
 		return 0;
 	for (__u32 off = 0; off <= 8; off += 8) {
-		if (w->sp + off - w->bp < 16 || walk_word(w, w->sp + off, &word))
+		if (w->sp + off - w->bp < 16 || walk_peek(w, w->sp + off, &word))
 			return 0;
 		if (walk_after_call(ref_of(w), word) && !walk_find_mapping(w, word - 1))
 			return 1;
@@ -154,14 +154,14 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 	__u32 distance, other;
 	__u8 code[8] = {};
 
-	if (!w || read_user(w, code, sizeof(code), w->pc) || walk_word(w, w->sp, &ret))
+	if (!w || read_user(w, code, sizeof(code), w->pc) || walk_peek(w, w->sp, &ret))
 		return 0;
 	bp = w->bp;
 	sp = w->sp + 8;
 	if (is_mov_bp_sp(code)) {
 		bp = ret;
 		sp += 8;
-		if (walk_word(w, w->sp + 8, &ret) || !walk_after_call(ref_of(w), ret))
+		if (walk_peek(w, w->sp + 8, &ret) || !walk_after_call(ref_of(w), ret))
 			return 0;
 	} else if (is_at_return_address(code) || walk_is_before_prologue(ref_of(w)) || walk_is_behind_epilogue(ref_of(w))) {
 		if (!walk_after_call(ref_of(w), ret))
@@ -171,7 +171,7 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 		if (distance == WALK_MAX_LEAF_BYTES) /* called by way of a pointer, or entered by a jump, if at all */
 			return walk_may_be_frameless(ref_of(w)) ? WALK_UNSURE : 0;
 		other = WALK_MAX_LEAF_BYTES;
-		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_word(w, bp + 8, &by_bp))
+		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_peek(w, bp + 8, &by_bp))
 			other = walk_called_distance(ref_of(w), by_bp, w->pc);
 		if (walk_has_frame(w, w->pc, distance))
 			return 0;
@@ -199,7 +199,7 @@ WALK_FUNCTION int walk_returns_at_once(WALK_REF ref)
 
 	if (!w || read_user(w, code, 5, w->pc) || code[0] != 0x48 || code[1] != 0x83 || code[2] != 0xc4 || code[3] & 0x87 || code[4] != 0xc3)
 		return 0;
-	if (walk_word(w, w->sp + code[3], &ret) || !walk_after_call(ref_of(w), ret) || walk_find_mapping(w, ret - 1))
+	if (walk_peek(w, w->sp + code[3], &ret) || !walk_after_call(ref_of(w), ret) || walk_find_mapping(w, ret - 1))
 		return 0;
 	w->pc = ret;
 	w->sp += code[3] + 8;
@@ -219,6 +219,7 @@ WALK_FUNCTION int walk_signal(WALK_REF ref)
 
 	if (!w)
 		return WALK_ENDED;
+	walk_note_lost(w);
 	if (++w->nr_signals > WALK_MAX_SIGNALS)
 		return walk_stop(w, SONDE_STOP_DEPTH);
 	if (read_user(w, saved, sizeof(saved), w->sp + SIGNAL_MCONTEXT_OFF))

@@ -7,11 +7,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "../abi/config.h"
 #include "../abi/unwind.h"
 #include "../compat/kernel.h"
-
-const volatile struct sonde_config cfg = {};
+#include "knobs.h"
 
 struct chunk { /* SONDE_CHUNK_WORDS words, written by user space through a mapping of its memory */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -43,14 +41,6 @@ struct { /* tgid -> pos of its struct sonde_process */
 	__type(key, __u32);
 	__type(value, __u32);
 } processes SEC(".maps");
-
-struct { /* the tgids or tids asked for */
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC); /* few, but room for many children of a command */
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, __u8);
-} targets SEC(".maps");
 
 struct { /* hashes of the stacks that were sent: SONDE_STACK_* */
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -16,17 +16,18 @@ struct scratch {
 	__u64 window_ns;
 	__u32 nr_raws, nr_wakes;  /* since then */
 	__u32 nr_walked;          /* user stacks, for the audit */
+	__u64 stack_at;           /* where the event's arguments stand, on the kernel stack in use */
+	__u64 outermost;          /* the return address below the user registers there */
+	__u64 number;
 	__u32 runtimes_left;      /* bits as in struct sonde_process: whose programs have not run yet */
 	struct sonde_sample_record sample;
+	struct sonde_raw_record raw; /* from the walk's begin on it has the registers that it began with */
 	union {
 		struct {
 			struct sonde_stack_record header;
 			__u64 frames[SONDE_MAX_USER_FRAMES];
 		} stack;
-		struct {
-			struct sonde_raw_record header;
-			__u8 bytes[SONDE_RAW_MAX_BYTES + WALK_PAGE_BYTES]; /* the last page is for the verifier */
-		} raw;
+		__u8 raw_bytes[SONDE_RAW_MAX_BYTES + WALK_PAGE_BYTES]; /* behind `raw`; the last page is for the verifier */
 	};
 	union { /* what is known of the process: of the runtime that walks now */
 		struct sonde_python python;
@@ -44,6 +45,16 @@ struct {
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
+
+/* What a sample begins with, and nothing of the one before. */
+static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 time_ns, __u64 tgid_tid)
+{
+	s->sample = (struct sonde_sample_record){ .type = SONDE_RECORD_SAMPLE, .cpu = cpu, .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid };
+	s->runtimes_left = 0;
+	s->runtime.nr_frames = 0;
+	s->runtime.record.stop = 0;
+	s->runtime.record.fault = 0;
+}
 
 static __always_inline struct scratch *scratch_of(__u32 cpu)
 {

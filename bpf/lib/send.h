@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How a sample leaves the kernel: bodies of stacks that are new, then the sample itself; in between, the programs of the process's runtimes, each of which ends with
- * send_sample. */
+ * next_runtime. */
 #pragma once
 #include "maps.h"
 #include "scratch.h"
@@ -9,7 +9,7 @@
 #define RAW_MAX 64           /* so many raw records per CPU: 10 MiB a second */
 #define WAKE_MAX 64          /* and so many times the reader is woken for a runtime stack: 5 us each */
 
-struct { /* the runtimes' programs, by enum sonde_runtime; loaded when the first process needs them */
+struct { /* the runtimes' programs, by enum sonde_runtime; loaded when the first process needs them. As SONDE_RUNTIME_NONE: the one that comes after all of them */
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, SONDE_RUNTIME_COUNT);
 	__uint(key_size, sizeof(__u32));
@@ -78,24 +78,7 @@ static __always_inline void send_runtime(struct scratch *s)
 	s->sample.runtime_side = send_body(&r->record, sizeof(r->record) + r->nr_frames * sizeof(r->frames[0]), sizeof(r->record) + sizeof(r->frames), r->record.hash, flags);
 }
 
-static __always_inline int send_sample(struct scratch *s)
-{
-	__u32 zero = 0;
-	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
-
-	if (!count)
-		return 0; /* there is always one */
-	if (s->runtimes_left)
-		count->runtimes_missed++;
-	send_runtime(s);
-	if (bpf_ringbuf_output(&ring, &s->sample, sizeof(s->sample), wake_flag()))
-		count->dropped[SONDE_DROP_RING_FULL]++;
-	else
-		count->recorded++;
-	return 0;
-}
-
-/* Goes on to the program of the next runtime, which does not come back, or sends the sample when there is none. */
+/* Goes on to the program of the next runtime and, when there is none, to the trigger's last program. Comes back only when that is not there. */
 static __always_inline int next_runtime(void *ctx, struct scratch *s)
 {
 	__u32 left = s->runtimes_left;
@@ -108,5 +91,6 @@ static __always_inline int next_runtime(void *ctx, struct scratch *s)
 			break;
 		}
 	}
-	return send_sample(s);
+	bpf_tail_call(ctx, &runtime_programs, SONDE_RUNTIME_NONE);
+	return 0;
 }

@@ -106,10 +106,22 @@ struct walk_ahead {
 	__u8 has_called, is_unsure;
 };
 
+/* What has decided a walk so far, see lib/walk_memo.h. */
+#define WALK_TRAIL_WORDS 64 /* a power of two */
+struct walk_trail {
+	__u64 at[WALK_TRAIL_WORDS], words[WALK_TRAIL_WORDS]; /* of the stack */
+	__u64 tls_base;  /* 0: it was not asked for */
+	__u32 nr;
+	__u32 used_regs; /* a bit for each that was looked at, beside pc, sp and bp */
+	__u8 is_lost;    /* something else decided, too, or there were more words */
+	__u8 pad[7];
+};
+
 struct walk {
 	__u64 pc, sp, bp;
 	__u64 hash;                        /* of the frames so far */
 	__u64 known_ns;                    /* of the process's block; 0: not known */
+	__u64 syscall;                     /* that the thread is in: its number, or all ones */
 	__u64 hash_begin;                  /* what tells processes apart: what the hash of its stacks begins with */
 	__u64 regs[WALK_NR_REGS];          /* by DWARF number, as they were at the leaf or where a signal struck */
 	struct sonde_mapping mapping;      /* that of the last frame; empty at first */
@@ -133,6 +145,7 @@ struct walk {
 	__u64 go_g0_sp;                    /* sp of the last runtime.cgocallback's frame on g0; 0: none so far */
 	__u32 number;                      /* of this walk, see WALK_REF */
 	struct walk_start start;
+	struct walk_trail trail;
 	struct walk_ahead ahead;
 	__u64 block[WALK_BLOCK_BYTES / 8];
 	struct walk_cached cache[WALK_CACHE_ENTRIES]; /* by frame; outlives the walk */
@@ -177,6 +190,50 @@ static __always_inline __u64 hash_step(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
+#ifdef WALK_REMEMBERS
+static __always_inline void walk_note_word(struct walk *w, __u64 at, __u64 word)
+{
+	__u32 nr = w->trail.nr;
+
+	if (nr >= WALK_TRAIL_WORDS) {
+		w->trail.is_lost = 1;
+		return;
+	}
+	w->trail.at[nr & (WALK_TRAIL_WORDS - 1)] = at;
+	w->trail.words[nr & (WALK_TRAIL_WORDS - 1)] = word;
+	w->trail.nr = nr + 1;
+}
+
+static __always_inline void walk_note_reg(struct walk *w, __u32 reg)
+{
+	w->trail.used_regs |= 1u << (reg & 31);
+}
+
+static __always_inline void walk_note_tls(struct walk *w, __u64 base)
+{
+	w->trail.tls_base = base;
+}
+
+static __always_inline void walk_note_lost(struct walk *w)
+{
+	w->trail.is_lost = 1;
+}
+
+static __always_inline void walk_note_begin(struct walk *w)
+{
+	w->trail.nr = 0;
+	w->trail.used_regs = 0;
+	w->trail.tls_base = 0;
+	w->trail.is_lost = 0;
+}
+#else
+#define walk_note_word(w, at, word) (void)0
+#define walk_note_reg(w, reg) (void)0
+#define walk_note_tls(w, base) (void)0
+#define walk_note_lost(w) (void)0
+#define walk_note_begin(w) (void)0
+#endif
+
 /* Reads a block from `from` on. Where it crosses into a page that is not there (the top of the stack), up to the page's end. */
 WALK_FUNCTION int walk_fill(WALK_REF ref, __u64 from)
 {
@@ -199,7 +256,8 @@ WALK_FUNCTION int walk_fill(WALK_REF ref, __u64 from)
 	return 0;
 }
 
-static __always_inline int walk_word(struct walk *w, __u64 at, __u64 *ret_word)
+/* A word of the stack. 0 or -1. */
+static __always_inline int walk_peek(struct walk *w, __u64 at, __u64 *ret_word)
 {
 	__u64 off = at - w->block_start;
 
@@ -209,9 +267,19 @@ static __always_inline int walk_word(struct walk *w, __u64 at, __u64 *ret_word)
 		off = 0;
 	}
 	if (off & 7) { /* a stack that is not aligned: rare enough to read it by itself */
+		walk_note_lost(w);
 		return read_user(w, ret_word, sizeof(*ret_word), at) ? -1 : 0;
 	}
 	*ret_word = w->block[off / 8 & (WALK_BLOCK_BYTES / 8 - 1)];
+	return 0;
+}
+
+/* The same for what decides where the caller is, so that the walk can be remembered. */
+static __always_inline int walk_word(struct walk *w, __u64 at, __u64 *ret_word)
+{
+	if (walk_peek(w, at, ret_word))
+		return -1;
+	walk_note_word(w, at, *ret_word);
 	return 0;
 }
 
@@ -348,6 +416,7 @@ WALK_FUNCTION int walk_again_with_bx(WALK_REF ref)
 	struct walk *w = walk_of(ref);
 	if (!w || w->follows_bx)
 		return WALK_ENDED;
+	walk_note_reg(w, WALK_REG_BX);
 	w->pc = w->start.pc;
 	w->sp = w->start.sp;
 	w->bp = w->start.bp;
@@ -419,14 +488,14 @@ WALK_FUNCTION int walk_is_entry(WALK_REF ref)
 	__u64 argc, next[3], first; /* the last argument, 0, and the environment's first string */
 	__u8 end = 1;
 
-	if (!w || walk_word(w, w->sp, &argc) || !argc || argc > WALK_MAX_ARGUMENTS)
+	if (!w || walk_peek(w, w->sp, &argc) || !argc || argc > WALK_MAX_ARGUMENTS)
 		return 0;
-	if (walk_word(w, w->sp + 8, &first) || read_user(w, next, sizeof(next), w->sp + 8 * argc) || next[1])
+	if (walk_peek(w, w->sp + 8, &first) || read_user(w, next, sizeof(next), w->sp + 8 * argc) || next[1])
 		return 0;
 	if (first - w->sp > WALK_MAX_ARGUMENT_BYTES || next[0] < first || next[0] - w->sp > WALK_MAX_ARGUMENT_BYTES)
 		return 0;
 	if (!next[2]) /* no environment: the auxiliary vector's first type follows */
-		return !walk_word(w, w->sp + 8 * argc + 24, &first) && first && first <= WALK_MAX_AUXV_TYPE;
+		return !walk_peek(w, w->sp + 8 * argc + 24, &first) && first && first <= WALK_MAX_AUXV_TYPE;
 	if (next[2] <= next[0] || next[2] - w->sp > WALK_MAX_ARGUMENT_BYTES)
 		return 0;
 	return !read_user(w, &end, 1, next[2] - 1) && !end;
@@ -463,6 +532,7 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 
 	if (!w)
 		return WALK_ENDED;
+	walk_note_lost(w); /* code decides */
 	if (walk_is_sigreturn(ref_of(w)))
 		return walk_signal(ref_of(w));
 	if (w->follows_bx) /* frames without rules do not say where they keep it */
@@ -484,7 +554,7 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
 		return walk_stop(w, SONDE_STOP_NO_ROW);
-	if (walk_word(w, w->bp, &bp) || walk_word(w, w->bp + 8, &pc))
+	if (walk_peek(w, w->bp, &bp) || walk_peek(w, w->bp + 8, &pc))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	pc = code_pc(pc);
 	if (!pc)
@@ -526,6 +596,7 @@ static __always_inline int walk_cfa(struct walk *w, const struct sonde_rule *rul
 	case SONDE_CFA_REG:
 		if (w->exact != WALK_EXACT && !(w->follows_bx == WALK_BX_KNOWN && rule->cfa_reg == WALK_REG_BX))
 			return walk_stop(w, SONDE_STOP_BAD_RULE);
+		walk_note_reg(w, rule->cfa_reg);
 		*ret_cfa = w->regs[rule->cfa_reg & (WALK_NR_REGS - 1)] + off;
 		return WALK_GOES_ON;
 	case SONDE_CFA_DEREF_SP:
@@ -559,27 +630,15 @@ static __always_inline int walk_needs_bx(const struct walk *w, const struct sond
 #endif
 }
 
-/* A leaf may have no frame at all. */
-static __always_inline int is_ra_in_register(const struct sonde_rule *rule)
-{
-#ifdef SONDE_ARM64
-	return rule->ra_kind == SONDE_RA_REG;
-#else
-	return 0;
-#endif
-}
-
 /* The return address of a frame. */
 static __always_inline int walk_return_address(struct walk *w, const struct sonde_rule *rule, __u64 cfa, __u64 *ret_pc)
 {
-#ifdef SONDE_ARM64
 	if (rule->ra_kind == SONDE_RA_REG) {
 		if (w->exact != WALK_EXACT)
 			return walk_stop(w, SONDE_STOP_BAD_RULE);
-		*ret_pc = w->regs[WALK_REG_RA];
-	} else
-#endif
-	if (walk_word(w, cfa + (__u64)(__s64)rule->ra_off, ret_pc)) {
+		walk_note_reg(w, rule->ra_off);
+		*ret_pc = w->regs[rule->ra_off & (WALK_NR_REGS - 1)];
+	} else if (walk_word(w, cfa + (__u64)(__s64)rule->ra_off, ret_pc)) {
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	}
 	*ret_pc = code_pc(*ret_pc);
@@ -594,7 +653,7 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 		return WALK_GOES_ON;
 	if (walk_cfa(w, rule, &cfa))
 		return WALK_ENDED;
-	if (cfa <= w->sp && !(cfa == w->sp && is_ra_in_register(rule)))
+	if (cfa <= w->sp && !(cfa == w->sp && rule->ra_kind == SONDE_RA_REG)) /* a leaf may have no frame at all */
 		return walk_stop(w, SONDE_STOP_NO_PROGRESS);
 	if (rule->bp_kind == SONDE_BP_CFA || rule->bp_kind == SONDE_BP_BP) {
 		if (walk_word(w, (rule->bp_kind == SONDE_BP_CFA ? cfa : w->bp) + (__u64)(__s64)rule->bp_off, &bp))
@@ -668,6 +727,7 @@ static __always_inline void walk_enter(struct walk *w)
 	w->go_g0_sp = 0;
 	w->exact = 1;
 	w->stop = SONDE_STOP_DEPTH; /* unless the walk says otherwise */
+	walk_note_begin(w);
 	walk_begin(w);
 }
 

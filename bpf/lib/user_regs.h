@@ -12,6 +12,8 @@
 #include "../compat/kernel.h"
 #include "unwind.h"
 
+#define NO_SYSCALL (~0ULL)
+
 #ifdef SONDE_ARM64
 #include "user_regs_arm64.h"
 #else
@@ -23,32 +25,47 @@ static __always_inline bool user_mode(const struct bpf_perf_event_data *ctx)
 	return is_user(&ctx->regs);
 }
 
-/* Puts the user registers into the walk. False: this thread has no user side now. */
-static __always_inline bool user_regs(struct bpf_perf_event_data *ctx, struct task_struct *task, struct walk *w)
+static __always_inline void enter_regs(struct walk *w, struct sonde_raw_record *raw, const user_regs_t *regs)
+{
+	raw_take_regs(raw, regs);
+	for (int i = 0; i < WALK_NR_REGS; i++)
+		w->regs[i] = raw->regs[i];
+	w->pc = raw->regs[SONDE_REG_PC];
+	w->sp = raw->regs[WALK_REG_SP];
+	w->bp = raw->regs[WALK_REG_BP];
+	w->compat = raw->compat;
+}
+
+/* Puts the user registers that the kernel saved at `at` when the thread entered it into the walk, and into the head of a raw record. False: they are none of a user's. */
+static __always_inline bool saved_user_regs(const void *at, struct walk *w, struct sonde_raw_record *raw)
 {
 	user_regs_t saved;
 
-	w->in_syscall = !user_mode(ctx);
-	if (user_mode(ctx)) {
-		walk_enter_regs(w, &ctx->regs);
-		return true;
-	}
-	if (BPF_CORE_READ(task, flags) & PF_KTHREAD || !BPF_CORE_READ(task, mm)) /* no mm: it is exiting */
-		return false;
-	if (bpf_probe_read_kernel(&saved, sizeof(saved), saved_regs(task)))
+	w->in_syscall = 1;
+	if (bpf_probe_read_kernel(&saved, sizeof(saved), at))
 		return false;
 	if (!is_user(&saved)) /* an io_uring worker: has the memory, but was never in user code */
 		return false;
-	walk_enter_regs(w, &saved);
+	enter_regs(w, raw, &saved);
+	w->syscall = saved_syscall(at, &saved);
 	return true;
 }
 
-/* The number of the system call that the thread is in. */
-static __always_inline __u64 user_syscall(struct task_struct *task)
+/* The same where the thread may be one of the kernel, or exiting: without memory. False: it has no user side now. */
+static __always_inline bool user_regs(struct task_struct *task, const void *at, struct walk *w, struct sonde_raw_record *raw)
 {
-	user_syscall_t number;
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD || !BPF_CORE_READ(task, mm))
+		return false;
+	return saved_user_regs(at, w, raw);
+}
 
-	if (bpf_probe_read_kernel(&number, sizeof(number), saved_regs(task) + USER_SYSCALL_OFF))
-		return ~0ULL;
-	return number;
+/* The same at a tick, which may have struck in user code. */
+static __always_inline bool tick_regs(struct bpf_perf_event_data *ctx, struct task_struct *task, struct walk *w, struct sonde_raw_record *raw)
+{
+	if (!user_mode(ctx))
+		return user_regs(task, saved_regs(task), w, raw);
+	w->in_syscall = 0;
+	w->syscall = NO_SYSCALL;
+	enter_regs(w, raw, &ctx->regs);
+	return true;
 }

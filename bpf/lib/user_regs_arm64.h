@@ -13,17 +13,6 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return !(regs->pstate & PSTATE_MODE);
 }
 
-static __always_inline void walk_enter_regs(struct walk *w, const user_regs_t *regs)
-{
-	w->pc = regs->pc;
-	w->sp = regs->sp;
-	w->bp = regs->regs[WALK_REG_BP];
-	for (int i = 0; i < WALK_REG_SP; i++)
-		w->regs[i] = regs->regs[i];
-	w->regs[WALK_REG_SP] = regs->sp;
-	w->compat = (regs->pstate & PSTATE_32_BIT) != 0;
-}
-
 /* Registers into a raw record, and where its stack begins. */
 static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const user_regs_t *regs)
 {
@@ -40,5 +29,17 @@ static __always_inline const void *saved_regs(struct task_struct *task)
 	return (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 }
 
-typedef __s32 user_syscall_t;
-#define USER_SYSCALL_OFF (sizeof(user_regs_t) + 8) /* behind orig_x0: arch/arm64/include/asm/ptrace.h */
+static __always_inline const void *saved_regs_of(struct task_struct *task)
+{
+	return (const void *)bpf_task_pt_regs(task);
+}
+
+/* The number of the system call that the thread is in; -1 outside of one. It stands behind orig_x0: arch/arm64/include/asm/ptrace.h. */
+static __always_inline __u64 saved_syscall(const void *at, const user_regs_t *saved)
+{
+	__s32 number;
+
+	if (bpf_probe_read_kernel(&number, sizeof(number), at + sizeof(*saved) + 8))
+		return NO_SYSCALL;
+	return (__u64)(__s64)number;
+}

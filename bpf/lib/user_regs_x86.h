@@ -10,48 +10,54 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return regs->cs & 3;
 }
 
-static __always_inline void walk_enter_regs(struct walk *w, const user_regs_t *regs)
-{
-	w->pc = regs->rip;
-	w->sp = regs->rsp;
-	w->bp = regs->rbp;
-	w->regs[0] = regs->rax;
-	w->regs[1] = regs->rdx;
-	w->regs[2] = regs->rcx;
-	w->regs[3] = regs->rbx;
-	w->regs[4] = regs->rsi;
-	w->regs[5] = regs->rdi;
-	w->regs[8] = regs->r8;
-	w->regs[9] = regs->r9;
-	w->regs[10] = regs->r10;
-	w->regs[11] = regs->r11;
-	w->regs[12] = regs->r12;
-	w->regs[13] = regs->r13;
-	w->regs[14] = regs->r14;
-	w->regs[15] = regs->r15;
-	w->compat = (__u16)regs->cs != USER_CS_64;
-}
-
 /* Registers into a raw record, and where its stack begins. */
 static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const user_regs_t *regs)
 {
-	const __u64 by_number[SONDE_NR_REGS] = { regs->rax, regs->rdx, regs->rcx, regs->rbx, regs->rsi, regs->rdi, regs->rbp, regs->rsp, regs->r8,
-						 regs->r9,  regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15, regs->rip };
-
-	for (int i = 0; i < SONDE_NR_REGS; i++)
-		raw->regs[i] = by_number[i];
+	raw->regs[0] = regs->rax;
+	raw->regs[1] = regs->rdx;
+	raw->regs[2] = regs->rcx;
+	raw->regs[3] = regs->rbx;
+	raw->regs[4] = regs->rsi;
+	raw->regs[5] = regs->rdi;
+	raw->regs[6] = regs->rbp;
+	raw->regs[7] = regs->rsp;
+	raw->regs[8] = regs->r8;
+	raw->regs[9] = regs->r9;
+	raw->regs[10] = regs->r10;
+	raw->regs[11] = regs->r11;
+	raw->regs[12] = regs->r12;
+	raw->regs[13] = regs->r13;
+	raw->regs[14] = regs->r14;
+	raw->regs[15] = regs->r15;
+	raw->regs[SONDE_REG_PC] = regs->rip;
 	raw->stack_start = regs->rsp - SONDE_RED_ZONE_BYTES;
 	raw->compat = (__u16)regs->cs != USER_CS_64;
 }
 
-/* What the entry code saved: at the far end of the kernel stack. Where to the bpf_task_pt_regs (Linux 5.15) is not there: arch/x86/include/asm/page_64_types.h of 5.10 makes
+/* What the entry code saved of the current thread: at the far end of the kernel stack. Where to the bpf_task_pt_regs (Linux 5.15) is not there: arch/x86/include/asm/page_64_types.h of 5.10 makes
  * the stack twice as large for KASAN, whose kernels are known by a field of theirs; TOP_OF_KERNEL_STACK_PADDING is 0 (asm/thread_info.h). */
+static __always_inline const void *regs_at_stack_end(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, stack) + (bpf_core_field_exists(task->kasan_depth) ? 2 * KERNEL_STACK_BYTES : KERNEL_STACK_BYTES) - sizeof(user_regs_t);
+}
+
 static __always_inline const void *saved_regs(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		return (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	return BPF_CORE_READ(task, stack) + (bpf_core_field_exists(task->kasan_depth) ? 2 * KERNEL_STACK_BYTES : KERNEL_STACK_BYTES) - sizeof(user_regs_t);
+	return regs_at_stack_end(task);
 }
 
-typedef __u64 user_syscall_t;
-#define USER_SYSCALL_OFF offsetof(user_regs_t, orig_rax)
+/* The same of any thread, where the verifier knows what `task` is. */
+static __always_inline const void *saved_regs_of(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (const void *)bpf_task_pt_regs(task);
+	return regs_at_stack_end(task);
+}
+
+/* The number of the system call that the thread is in. Interrupts and faults leave -1 there. */
+static __always_inline __u64 saved_syscall(const void *at, const user_regs_t *saved)
+{
+	return saved->orig_rax;
+}

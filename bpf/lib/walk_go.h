@@ -20,7 +20,10 @@
 
 static __always_inline int go_word(struct walk *w, __u64 at, __u64 *ret_word)
 {
-	return read_user(w, ret_word, sizeof(*ret_word), at) ? -1 : 0;
+	if (read_user(w, ret_word, sizeof(*ret_word), at))
+		return -1;
+	walk_note_word(w, at, *ret_word);
+	return 0;
 }
 
 /* The thread's struct m. Its current g may be a goroutine or g0: both lead there. */
@@ -28,6 +31,7 @@ static __always_inline int go_m(struct walk *w, const struct sonde_rule *rule, _
 {
 	__u64 tls = GO_TLS_BASE(w), g;
 
+	walk_note_tls(w, tls);
 	if (!tls || go_word(w, tls + (__u64)(__s64)rule->tls_off, &g) || !g)
 		return -1;
 	return go_word(w, g + GO_G_M, ret_m);

@@ -2,7 +2,10 @@
 /* sonde: the library's public interface. One session configures a profile, takes it, and writes it. Functions that can fail return 0
  * or a negative errno and leave the reason as one line in the session (sonde_session_error). Texts that are returned are
  * borrowed from the session until sonde_session_free. A session belongs to one thread, but sonde_session_stop may be called from
- * any thread and from signal handlers. */
+ * any thread and from signal handlers.
+ *
+ * Option structs begin with `size`, the caller's sizeof; zeroed memory means defaults (with C++, `struct sonde_profile_options options = {};`). A struct of an older version
+ * does as well; one of a newer version does as long as what this version does not know is zero, else it is refused: -E2BIG. Without a size: -EINVAL. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +13,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* all else in the library is hidden */
 #endif
 
 #define SONDE_DEFAULT_FREQ_HZ 49
@@ -27,24 +33,31 @@ enum sonde_exit {
 	SONDE_EXIT_NO_SAMPLES = 5,
 };
 
+/* What a session asks of the threads. */
+enum sonde_question {
+	SONDE_ON_CPU,  /* where they use a CPU: by ticks of an event */
+	SONDE_OFF_CPU, /* where they wait, and for how long: by the scheduler's events */
+	SONDE_WALL,    /* both: all of their time, running, runnable and blocked */
+};
+
 /* Zero means default. Lists and texts are borrowed until sonde_session_new returns. */
 struct sonde_profile_options {
-	size_t size;                /* sizeof(struct sonde_profile_options), for later versions */
+	size_t size;                /* sizeof(struct sonde_profile_options) */
 	const char *command_line;   /* for the report */
 	/* what is sampled */
-	const char *event;          /* perf's name; NULL: cpu-clock */
+	const char *event;          /* perf's name, as "cycles:u"; NULL: cpu-clock */
 	bool no_fallback;           /* refuse instead of falling back to cpu-clock */
-	uint64_t freq_hz, period;   /* not both; neither: 49 Hz */
+	uint64_t freq_hz, period;   /* per second and CPU; or one of so many events; not both; neither: SONDE_DEFAULT_FREQ_HZ */
 	uint64_t duration_ns;       /* 0: until stopped or until the targets have ended */
 	/* whose */
 	const uint32_t *tgids, *tids; /* not both */
 	uint32_t nr_tgids, nr_tids;
-	const char *comm;           /* thread's or its process's name */
-	int64_t cpu;                /* -1: all. Must be set */
+	const char *comm;           /* thread's or its process's name: up to 15 bytes, as the kernel keeps it */
+	int64_t cpu;                /* -1: all. Must be set: 0 is the first CPU */
 	bool idle;                  /* also idle CPUs */
 	bool user_only, kernel_only;
-	uint64_t stack_storage;     /* number of different stacks */
-	uint64_t unwind_bytes;      /* of kernel memory for unwind tables and mappings; 256 KiB at least */
+	uint64_t stack_storage;     /* number of different stacks; 0: SONDE_DEFAULT_STACK_STORAGE */
+	uint64_t unwind_bytes;      /* of kernel memory for unwind tables and mappings; 256 KiB at least; 0: SONDE_DEFAULT_UNWIND_BYTES */
 	bool no_unwind_cache;       /* neither read nor write compiled unwind tables on disk */
 	uint32_t audit_every;       /* unwind one of so many user stacks once more by libdw, and count what differs; 0: none */
 	char *const *command;       /* NULL, or argv to start when sampling has begun; its children are followed */
@@ -55,24 +68,38 @@ struct sonde_profile_options {
 	bool lines, no_lines;       /* look up source lines and inlined functions, or not; neither: for the formats that show them */
 	bool timestamps;            /* keep the time of each sample, for the formats that can carry it: a sample each, and 80 bytes of memory */
 	const char *vmlinux;        /* with lines: the running kernel's file with debug info; NULL: is looked for */
-	int64_t debuginfod_timeout_ns; /* how long the report may wait for debug files from $DEBUGINFOD_URLS, from the end of sampling; -1: not at all */
-	bool delimited, annotate, offsets, threads;
+	int64_t debuginfod_timeout_ns; /* how long the report may wait for debug files from $DEBUGINFOD_URLS, from the end of sampling; 0: SONDE_DEFAULT_DEBUGINFOD_TIMEOUT_NS;
+	                                * -1: not at all */
+	bool delimited, annotate;   /* a line (of folded stacks: a frame) between kernel and user frames; _[k] behind the kernel's */
+	bool offsets, threads;      /* function+offset, and a stack for each address; the threads of a process apart */
+	const char *cgroup;         /* only what runs in this cgroup v2 or below it: its path, with or without the mount point, or its id in digits */
+	/* of waits */
+	enum sonde_question question;
+	uint64_t min_ns, max_ns;    /* shorter and longer waits are left out; max 0: no limit */
+	int32_t state;              /* 0: any; SONDE_STATE_PREEMPTED; else one of the kernel's bits of a thread's state: 1, 2, ... */
+	bool user_threads_only, kernel_threads_only;
+	bool wake;                  /* who ended the wait, too */
+	bool count_waits;           /* formats with room for one value write the number of waits, not their time */
+	bool histograms;            /* of the waits' durations, whole and per stack */
+	uint32_t max_overhead_percent; /* of the machine's time that the programs may take: then min_ns is raised; 0: no limit */
+	const char *events;         /* a file for each switch and wake-up (docs/formats.md); NULL: none */
 };
+#define SONDE_STATE_PREEMPTED (-1)
 
 /* Files of strangers are read by a process without rights: the program that uses the library, started once more. So a program's main begins with this question: when
- * the answer is true, the process has done its work and returns *ret_code. */
+ * the answer is true, the process has done its work and returns *ret_code. A program that does not ask gets -ELOOP from what needs such a process. */
 bool sonde_is_worker(int argc, char **argv, int *ret_code);
 
 struct sonde_session;
 
 /* Checks the options, loads the kernel side and gets everything ready; nothing is sampled yet. On failure *ret_session is still set (unless
- * -ENOMEM) so that the reason can be asked for. */
+ * -ENOMEM: then it is NULL) so that the reason can be asked for. */
 __attribute__((warn_unused_result)) int sonde_session_new(const struct sonde_profile_options *options, struct sonde_session **ret_session);
 void sonde_session_free(struct sonde_session *session); /* takes NULL; kills nothing that it did not start */
-const char *sonde_session_error(const struct sonde_session *session);
-int sonde_session_exit_code(const struct sonde_session *session); /* enum sonde_exit for the last failure or the run so far */
+const char *sonde_session_error(const struct sonde_session *session); /* of NULL: that there was no memory */
+int sonde_session_exit_code(const struct sonde_session *session); /* enum sonde_exit for the last failure or the run so far; of NULL: SONDE_EXIT_FAILED */
 
-/* Samples until the duration, the targets' end, or a stop; then resolves names. */
+/* Samples until the duration, the targets' end, or a stop; then resolves names. Once; -EINVAL for a session that ran already, or could not be made. */
 __attribute__((warn_unused_result)) int sonde_session_run(struct sonde_session *session);
 void sonde_session_stop(struct sonde_session *session); /* async-signal-safe, any thread, at any time after _new */
 /* The command's wait status when it has ended: true and *ret_status as of waitpid(2). */
@@ -97,7 +124,7 @@ const char *sonde_profile_source(const struct sonde_profile_options *options);
 struct sonde_profile;
 
 struct sonde_read_options { /* zero means default */
-	size_t size;            /* sizeof(struct sonde_read_options), for later versions */
+	size_t size;            /* sizeof(struct sonde_read_options) */
 	const char *format;     /* by sonde_read_format_name; NULL: by what stands in the file */
 	uint64_t max_bytes;     /* of the file, and of what it unpacks to; 4 GiB. Of perf.data only when it is gzipped */
 	bool no_lines;          /* perf.data: source lines and inlined functions are not looked up */
@@ -105,40 +132,41 @@ struct sonde_read_options { /* zero means default */
 };
 
 struct sonde_write_options { /* zero means default */
-	size_t size;            /* sizeof(struct sonde_write_options), for later versions */
+	size_t size;            /* sizeof(struct sonde_write_options) */
 	const char *format;     /* by sonde_format_name; NULL: by the path's suffix, and text for stdout */
-	const char *value;      /* the type of the values that formats with room for one write: "alloc_space"; NULL: the one that the file says */
-	bool delimited, annotate, offsets, threads;
+	const char *value;      /* the type of the values that formats with room for one write: "alloc_space", or "count" or "time"; NULL: the one that the file says */
+	bool delimited, annotate, offsets, threads; /* as of struct sonde_profile_options */
 };
 
 struct sonde_profile *sonde_profile_new(void); /* empty; NULL: no memory */
 void sonde_profile_free(struct sonde_profile *profile); /* takes NULL */
-const char *sonde_profile_error(const struct sonde_profile *profile);
-int sonde_profile_exit_code(const struct sonde_profile *profile); /* enum sonde_exit for the last failure */
+const char *sonde_profile_error(const struct sonde_profile *profile); /* of NULL: that there was no memory */
+int sonde_profile_exit_code(const struct sonde_profile *profile); /* enum sonde_exit for the last failure; of NULL: SONDE_EXIT_FAILED */
 /* Takes the place of what was read before. "-" is stdin; gzip is unpacked; `options` may be NULL. The file is not trusted: -EBADMSG for one that is damaged, with the
  * place, -EFBIG past a limit, -EINVAL for a format that is not known. After a failure the profile is empty. */
 __attribute__((warn_unused_result)) int sonde_profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options);
 /* The next remark on what the file holds and a profile cannot (in words); NULL ends. */
 const char *sonde_profile_warning(struct sonde_profile *profile);
 uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile); /* different ones: equal ones are one */
+uint64_t sonde_profile_nr_histograms(const struct sonde_profile *profile); /* a profile may have these alone */
 /* Could this output be written? Leaves nothing behind, and needs nothing read: for refusing before a long read. */
 __attribute__((warn_unused_result)) int sonde_profile_check_output(struct sonde_profile *profile, const char *path, const char *format);
 /* Writes the file whole or not at all; "-" is stdout; `options` may be NULL. */
 __attribute__((warn_unused_result)) int sonde_profile_write(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options);
 /* A profile as text for a terminal. */
 enum sonde_view {
-	SONDE_VIEW_SUMMARY,  /* what was recorded, what was lost, by process, the hottest functions */
+	SONDE_VIEW_SUMMARY,  /* what was recorded, what was lost, by process, the hottest functions; histograms */
 	SONDE_VIEW_TOP,      /* functions by self */
 	SONDE_VIEW_TREE,     /* call tree, root first */
 	SONDE_VIEW_CALLERS,  /* of the function `what` */
 	SONDE_VIEW_CALLEES,  /* of the function `what` */
 	SONDE_VIEW_BY,       /* a table by `what`: "process", "thread", "cpu", "file", "language" */
 	SONDE_VIEW_CODE,     /* source and instructions of the function `what`, from files of this machine */
-	SONDE_VIEW_CHANGES,  /* of a profile made by sonde_profile_diff: the change per function */
+	SONDE_VIEW_CHANGES,  /* of a profile made by sonde_profile_diff: the change per function; histograms side by side */
 };
 
 struct sonde_show_options { /* zero means default */
-	size_t size;         /* sizeof(struct sonde_show_options), for later versions */
+	size_t size;         /* sizeof(struct sonde_show_options) */
 	enum sonde_view view;
 	const char *what;
 	const char *value;   /* as of sonde_write_options */
@@ -162,6 +190,9 @@ const char *sonde_format_name(uint32_t i, const char **ret_suffixes, const char 
 const char *sonde_format_by_path(const char *path); /* the one that goes with the path's suffix, the longest that fits; NULL: none does */
 const char *sonde_version(void);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -30,7 +30,7 @@ static const struct option_spec options[] = {
 	  .help = "the same; may be repeated" },
 	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = profile_write_format_at, .help = "write in this format, whatever the suffix says" },
 	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value),
-	  .help = "which of several values is shown by formats with room for one, such as alloc_space; the one that INPUT says" },
+	  .help = "which of several values is shown by formats with room for one, such as alloc_space, count or time; the one that INPUT says" },
 	{ .letter = 'd', .name = "delimited", .kind = OPTION_FLAG, FIELD(delimited), .help = "a line between kernel and user frames" },
 	{ .letter = 'a', .name = "annotations", .kind = OPTION_FLAG, FIELD(annotate), .help = "add _[k] to kernel frames" },
 	{ .name = "offsets", .kind = OPTION_FLAG, FIELD(offsets), .help = "function+offset, and a stack of its own for every address" },
@@ -90,7 +90,7 @@ static int convert(const struct convert_arguments *arguments)
 	if (!err)
 		err = profile_read(profile, arguments->input, &read);
 	code = err ? profile_failed(&convert_verb, profile) : write_outputs(profile, arguments);
-	if (!code && !sonde_profile_nr_samples(profile))
+	if (!code && profile_is_empty(profile))
 		code = profile_no_samples(arguments->input);
 	sonde_profile_free(profile);
 	return code;

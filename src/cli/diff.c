@@ -22,7 +22,7 @@ static const struct option_spec options[] = {
 	  .help = "a profile, in any format that is read; - is standard input" },
 	{ .metavar = "AFTER", .kind = OPTION_TEXT, FIELD(after), .values = OPTION_VALUES_FILE, .help = "another one" },
 	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of both, whatever they look like" },
-	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is compared, such as alloc_space; the one that AFTER says" },
+	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is compared, such as alloc_space, count or time; the one that AFTER says" },
 	{ .group = "How it is shown", .letter = 'n', .name = "lines", .metavar = "N", .kind = OPTION_NUMBER, FIELD(max_lines), .min = 1, .max = UINT32_MAX,
 	  .help = "so many functions in the table; 40" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
@@ -43,7 +43,7 @@ const struct verb diff_verb = {
 	.summary = "what changed between two profiles",
 	.description = "Compares two profiles by shares of their totals, so that they need not be of the same length. The table has the change of each function, self "
 		       "and total, in points of percent, the greatest first; what is within two standard deviations of the noise of counts has a ~. Stacks are "
-		       "matched by the names in them: addresses differ between builds.",
+		       "matched by the names in them: addresses differ between builds. Histograms stand side by side, with what became of their tails.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,
@@ -78,10 +78,12 @@ static int compare(struct sonde_profile *before, struct sonde_profile *after, co
 		return profile_failed(&diff_verb, before);
 	if (profile_read(after, arguments->after, &read))
 		return profile_failed(&diff_verb, after);
-	if (!sonde_profile_nr_samples(before) || !sonde_profile_nr_samples(after))
-		return profile_no_samples(sonde_profile_nr_samples(before) ? arguments->after : arguments->before);
+	if (profile_is_empty(before) || profile_is_empty(after))
+		return profile_no_samples(profile_is_empty(before) ? arguments->before : arguments->after);
 	if (sonde_profile_diff(after, before, arguments->value))
 		return profile_failed(&diff_verb, after);
+	if (arguments->outputs.nr && !sonde_profile_nr_samples(after))
+		return output_usage(&diff_verb, "of histograms alone there is no profile to write: leave out -o");
 	return arguments->outputs.nr ? profile_write_all(&diff_verb, after, &arguments->outputs, &write) : print_table(after, arguments->max_lines);
 }
 

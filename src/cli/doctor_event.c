@@ -8,19 +8,13 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "base/cleanup.h"
-#include "base/number.h"
-#include "cli/machine.h"
+#include "base/cpus.h"
 
 static int first_cpu(void)
 {
-	char online[256];
-	uint64_t cpu = 0;
+	CLEANUP(cpus_done) struct cpus online = { 0 };
 
-	if (machine_read("/sys/devices/system/cpu/online", online, sizeof(online)) < 0)
-		return 0;
-	online[strcspn(online, "-,")] = '\0';
-	return number_u64(online, INT32_MAX, &cpu) < 0 ? 0 : (int)cpu;
+	return cpus_read("online", NULL, &online) ? 0 : (int)online.ids[0];
 }
 
 static int open_event(struct perf_event_attr *attr)

@@ -11,7 +11,7 @@
 #include <sys/statfs.h>
 #include <sys/utsname.h>
 
-#include "cli/machine.h"
+#include "base/small_file.h"
 
 #define ROOT_PID_NAMESPACE 0xEFFFFFFC /* PROC_PID_INIT_INO of the kernel's proc_ns.h, fixed since 3.8 */
 
@@ -40,7 +40,7 @@ void doctor_btf(const struct doctor_check *check, struct doctor_finding *finding
 void doctor_setting(const struct doctor_check *check, struct doctor_finding *finding)
 {
 	char text[160];
-	int err = machine_read(check->path, text, sizeof(text));
+	int err = small_file_read(AT_FDCWD, check->path, text, sizeof(text));
 
 	if (err < 0)
 		doctor_say(finding, DOCTOR_INFO, "%s", err == -ENOENT ? "not in this kernel" : strerror(-err));

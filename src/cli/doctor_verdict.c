@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/machine.h"
+#include "base/small_file.h"
 
 enum need_level {
 	NEED_MUST, /* cannot without */
@@ -103,7 +103,7 @@ static bool hidden_from_all(void)
 {
 	char text[16];
 
-	return machine_read("/proc/sys/kernel/kptr_restrict", text, sizeof(text)) == 0 && !strcmp(text, "2");
+	return small_file_read(AT_FDCWD, "/proc/sys/kernel/kptr_restrict", text, sizeof(text)) == 0 && !strcmp(text, "2");
 }
 
 static void fix_capabilities(struct doctor_opinion *opinion)

@@ -2,13 +2,10 @@
 /* machine: facts of this machine that a command line can be checked against before anything starts. What cannot be read is not
  * refused here: the kernel has the last word. */
 #pragma once
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-/* A small file of /proc or /sys: its text up to room - 1 bytes, no newline at the end. 0 or a negative errno. */
-MUST_CHECK int machine_read(const char *path, char *text, size_t room);
 /* 0; -EINVAL with a line about what there is instead. */
 MUST_CHECK int machine_check_cpu(uint64_t cpu, struct diag *diag);

@@ -110,7 +110,7 @@ static void man_list(const struct verb *verb, struct buffer *buffer)
 	buffer_text(buffer, ".SH SEE ALSO\n.BR sonde (1)");
 	for (size_t i = 0; (other = verb_at(i)); i++)
 		buffer_printf(buffer, ",\n.BR sonde\\-%s (1)", other->name);
-	buffer_text(buffer, "\n");
+	buffer_text(buffer, verb->has_verbs ? ",\n.BR libsonde (3),\n.BR sonde_counters (3)\n" : "\n");
 }
 
 void verb_man(const struct verb *verb, struct buffer *buffer)

@@ -61,6 +61,10 @@ static int accept(struct parse *p, size_t i, const char *label, const char *valu
 /* The value that stands in the next word. */
 static int next_value(struct parse *p, const struct option_spec *spec, const char *label, const char **ret_value)
 {
+	if (spec->instead_of_none && (p->at >= p->argc || p->argv[p->at][0] < '0' || p->argv[p->at][0] > '9')) {
+		*ret_value = spec->instead_of_none;
+		return 0;
+	}
 	if (p->at >= p->argc)
 		return diag_errno(p->diag, EINVAL, "%s needs a value: %s %s", label, label, spec->metavar);
 	*ret_value = p->argv[p->at++];

@@ -43,6 +43,7 @@ struct option_spec {
 	enum option_kind kind;
 	size_t offset;       /* of the value in the verb's arguments */
 	uint64_t min, max;   /* OPTION_NUMBER and OPTION_IDS */
+	const char *instead_of_none;        /* OPTION_NUMBER: the value when none is given; a next word that begins with a digit is one */
 	const char *excludes, *instead;     /* an option it cannot stand beside, and what to do then */
 	enum option_values values;
 	const char *(*value_name)(uint32_t i); /* the words that the value may be; NULL ends. For completion, not checked */

@@ -70,7 +70,7 @@ static void option_line(const struct option_spec *spec, struct buffer *buffer)
 	else
 		buffer_printf(buffer, "  %s", spec->metavar);
 	if (spec->name && spec->metavar)
-		buffer_printf(buffer, " %s", spec->metavar);
+		buffer_printf(buffer, spec->instead_of_none ? " [%s]" : " %s", spec->metavar);
 	used = buffer->size - start;
 	if (used + 2 > HELP_COLUMN) {
 		buffer_text(buffer, "\n");

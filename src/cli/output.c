@@ -11,6 +11,8 @@
 
 #include <sonde/sonde.h>
 
+#include "base/file.h"
+
 void output_guard_standard_fds(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
@@ -21,27 +23,12 @@ void output_guard_standard_fds(void)
 	}
 }
 
-static int write_whole(int fd, const char *at, size_t size)
-{
-	while (size > 0) {
-		ssize_t nr = write(fd, at, size);
-
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr < 0)
-			return -errno;
-		at += nr;
-		size -= (size_t)nr;
-	}
-	return 0;
-}
-
 int output_result(const struct buffer *buffer)
 {
 	int err = buffer->err;
 
 	if (!err && buffer->size)
-		err = write_whole(STDOUT_FILENO, buffer->data, buffer->size);
+		err = file_write(STDOUT_FILENO, buffer->data, buffer->size);
 	if (!err)
 		return SONDE_EXIT_REPORT;
 	output_say("cannot write to standard output: %s", strerror(-err));
@@ -50,7 +37,7 @@ int output_result(const struct buffer *buffer)
 
 void output_talk(const char *text)
 {
-	if (text && write_whole(STDERR_FILENO, text, strlen(text)) < 0)
+	if (text && file_write(STDERR_FILENO, text, strlen(text)) < 0)
 		return; /* nobody listens */
 }
 

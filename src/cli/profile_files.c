@@ -53,6 +53,11 @@ int profile_failed(const struct verb *verb, const struct sonde_profile *profile)
 	return SONDE_EXIT_FAILED;
 }
 
+bool profile_is_empty(const struct sonde_profile *profile)
+{
+	return !sonde_profile_nr_samples(profile) && !sonde_profile_nr_histograms(profile);
+}
+
 int profile_no_samples(const char *path)
 {
 	output_say("no samples: there are none in %s", strcmp(path, "-") ? path : "standard input");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile_files: what the verbs that read and write profiles have in common. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <sonde/sonde.h>
@@ -16,5 +17,7 @@ MUST_CHECK int profile_read(struct sonde_profile *profile, const char *path, con
 int profile_write_all(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const struct sonde_write_options *options);
 /* Says why, and gives the exit code. */
 int profile_failed(const struct verb *verb, const struct sonde_profile *profile);
+/* Has it neither samples nor histograms? */
+bool profile_is_empty(const struct sonde_profile *profile);
 /* Says so, and gives the exit code. */
 int profile_no_samples(const char *path);

@@ -33,7 +33,7 @@ static const struct option_spec options[] = {
 	{ .group = "What is read", .metavar = "FILE", .kind = OPTION_TEXT, FIELD(input), .values = OPTION_VALUES_FILE,
 	  .help = "the profile, in any format that is read, gzipped or not; - is standard input" },
 	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of FILE, whatever it looks like" },
-	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is shown, such as alloc_space; the one that FILE says" },
+	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is shown, such as alloc_space, count or time; the one that FILE says" },
 	{ .group = "What is shown", .name = "top", .kind = OPTION_FLAG, FIELD(top), .help = "the functions, those that took most themselves (self) first" },
 	{ .name = "tree", .kind = OPTION_FLAG, FIELD(tree), .help = "the call tree, root first; a function that calls itself is one line" },
 	{ .name = "callers", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(callers), .help = "the tree of those who call FUNC" },
@@ -149,7 +149,7 @@ static int show(const struct show_arguments *arguments, const struct sonde_show_
 	if (!err)
 		err = sonde_profile_show(profile, show_options, &text);
 	code = err ? profile_failed(&show_verb, profile) : print(text);
-	if (!code && !sonde_profile_nr_samples(profile))
+	if (!code && profile_is_empty(profile))
 		code = profile_no_samples(arguments->input);
 	sonde_profile_free(profile);
 	return code;

@@ -7,15 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sonde/sonde.h>
-
 #include "base/cleanup.h"
 
 static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 /* A signal handler reaches nothing but statics. */
-static struct sonde_session *_Atomic stop_session;
-static atomic_uint nr_signals; /* 0: sampling, 1: to be reported, 2: told so */
+static void (*_Atomic stop_fn)(void *arg);
+static void *_Atomic stop_arg;
+static atomic_uint nr_signals; /* 0: measuring, 1: to be reported, 2: told so */
 
 static void on_pipe(int signal)
 {
@@ -24,13 +23,13 @@ static void on_pipe(int signal)
 static void on_end(int signal)
 {
 	static const char text[] = "sonde: the report is being written; once more ends without it\n";
-	struct sonde_session *session = atomic_load(&stop_session);
+	void (*stop)(void *arg) = atomic_load(&stop_fn);
 	int saved = errno;
 
 	switch (atomic_fetch_add(&nr_signals, 1)) {
 	case 0:
-		if (session)
-			sonde_session_stop(session);
+		if (stop)
+			stop(atomic_load(&stop_arg));
 		break;
 	case 1:
 		if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
@@ -60,9 +59,10 @@ void signals_init(void)
 	handle(SIGXFSZ, on_pipe); /* a file past its limit, like a closed pipe, is an error of the write */
 }
 
-void signals_stop(struct sonde_session *session)
+void signals_stop(void (*stop)(void *arg), void *arg)
 {
-	atomic_store(&stop_session, session);
+	atomic_store(&stop_arg, arg);
+	atomic_store(&stop_fn, stop);
 	atomic_store(&nr_signals, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++)
 		handle(end_signals[i], on_end);
@@ -70,12 +70,12 @@ void signals_stop(struct sonde_session *session)
 
 void signals_report(void)
 {
-	unsigned int sampling = 0;
+	unsigned int measuring = 0;
 
-	atomic_compare_exchange_strong(&nr_signals, &sampling, 1);
+	atomic_compare_exchange_strong(&nr_signals, &measuring, 1);
 }
 
 void signals_done(void)
 {
-	atomic_store(&stop_session, NULL);
+	atomic_store(&stop_fn, NULL);
 }

@@ -6,19 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hold_signals.h"
 #include "go.skel.h"
 #include "perl.skel.h"
 #include "php.skel.h"
 #include "python.skel.h"
 
+#define MAX_TRIGGERS 3
+
+struct trigger {
+	const struct bpf_object *object;
+	const char *tracepoint; /* NULL: perf events */
+	struct bpf_object *programs[SONDE_RUNTIME_COUNT];
+};
+
 struct runtime_programs {
-	const struct bpf_object *sampler;
 	struct sonde_config config;
+	struct trigger triggers[MAX_TRIGGERS];
+	uint32_t nr_triggers;
 	struct {
-		struct bpf_object *object;
-		int processes_fd;
-		int err; /* that it could not be loaded with */
-	} loaded[SONDE_RUNTIME_COUNT];
+		bool is_loaded;
+		int processes_fd; /* of the first trigger's program: the others share it */
+		int err;          /* that it could not be loaded with */
+	} kinds[SONDE_RUNTIME_COUNT];
 };
 
 static const struct {
@@ -31,15 +41,22 @@ static const struct {
 	[SONDE_RUNTIME_GO] = { "go", go_bpf__elf_bytes },
 };
 
-struct runtime_programs *runtime_programs_new(const struct bpf_object *sampler, const struct sonde_config *config)
+struct runtime_programs *runtime_programs_new(const struct sonde_config *config)
 {
 	struct runtime_programs *programs = calloc(1, sizeof(*programs));
 
-	if (!programs)
-		return NULL;
-	programs->sampler = sampler;
-	programs->config = *config;
+	if (programs)
+		programs->config = *config;
 	return programs;
+}
+
+static void unload(struct runtime_programs *programs, enum sonde_runtime kind)
+{
+	for (uint32_t i = 0; i < programs->nr_triggers; i++) {
+		bpf_object__close(programs->triggers[i].programs[kind]);
+		programs->triggers[i].programs[kind] = NULL;
+	}
+	programs->kinds[kind].is_loaded = false;
 }
 
 void runtime_programs_free(struct runtime_programs *programs)
@@ -47,48 +64,93 @@ void runtime_programs_free(struct runtime_programs *programs)
 	if (!programs)
 		return;
 	for (int kind = 0; kind < SONDE_RUNTIME_COUNT; kind++)
-		bpf_object__close(programs->loaded[kind].object);
+		unload(programs, kind);
 	free(programs);
 }
 
-/* Maps that the sampler has, too, are the sampler's; the knobs are its. */
-static int share_maps(const struct runtime_programs *programs, struct bpf_object *object)
+static int set_entry(const struct trigger *trigger, uint32_t entry, const struct bpf_program *program)
+{
+	int fd = bpf_program__fd(program);
+
+	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(trigger->object, "runtime_programs"), &entry, &fd, BPF_ANY);
+}
+
+int runtime_programs_add(struct runtime_programs *programs, const struct bpf_object *object, const char *tracepoint, const struct bpf_program *last)
+{
+	struct trigger *trigger = &programs->triggers[programs->nr_triggers];
+
+	if (programs->nr_triggers == MAX_TRIGGERS)
+		return -E2BIG;
+	*trigger = (struct trigger){ .object = object, .tracepoint = tracepoint };
+	programs->nr_triggers++;
+	return set_entry(trigger, SONDE_RUNTIME_NONE, last);
+}
+
+/* Maps that the trigger has, too, are the trigger's; the knobs are its. What is known of processes is one for all triggers. */
+static int share_maps(const struct runtime_programs *programs, const struct trigger *trigger, enum sonde_runtime kind, struct bpf_object *object)
 {
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, object) {
-		const struct bpf_map *shared = bpf_object__find_map_by_name(programs->sampler, bpf_map__name(map));
+		const struct bpf_map *shared = bpf_object__find_map_by_name(trigger->object, bpf_map__name(map));
 		int err = 0;
 
 		if (bpf_map__is_internal(map))
 			err = bpf_map__set_initial_value(map, &programs->config, sizeof(programs->config)); /* .rodata holds nothing else, or this fails */
 		else if (shared)
 			err = bpf_map__reuse_fd(map, bpf_map__fd(shared));
+		else if (trigger != programs->triggers)
+			err = bpf_map__reuse_fd(map, programs->kinds[kind].processes_fd);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int load(const struct runtime_programs *programs, enum sonde_runtime kind, struct bpf_object **ret_object)
+/* A program that is gone on to must be of the kind of the one that goes. */
+static int set_kind(const struct trigger *trigger, struct bpf_program *program)
 {
+	if (!trigger->tracepoint)
+		return 0;
+	bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
+	bpf_program__set_expected_attach_type(program, BPF_TRACE_RAW_TP);
+	return bpf_program__set_attach_target(program, 0, trigger->tracepoint);
+}
+
+static int load_for(const struct runtime_programs *programs, struct trigger *trigger, enum sonde_runtime kind)
+{
+	HOLD_SIGNALS();
 	size_t size = 0;
 	const void *bytes = objects[kind].bytes(&size);
 	struct bpf_object *object = bpf_object__open_mem(bytes, size, NULL);
-	uint32_t key = kind;
-	int err, fd;
+	struct bpf_program *program;
+	int err;
 
 	if (!object)
 		return -errno;
-	err = share_maps(programs, object) ?: bpf_object__load(object);
-	if (!err) {
-		fd = bpf_program__fd(bpf_object__find_program_by_name(object, "walk_runtime"));
-		err = bpf_map_update_elem(bpf_object__find_map_fd_by_name(programs->sampler, "runtime_programs"), &key, &fd, BPF_ANY);
-	}
+	program = bpf_object__find_program_by_name(object, "walk_runtime");
+	err = set_kind(trigger, program) ?: share_maps(programs, trigger, kind, object) ?: bpf_object__load(object);
 	if (err)
 		bpf_object__close(object);
 	else
-		*ret_object = object;
+		trigger->programs[kind] = object;
+	return err;
+}
+
+/* The program for all triggers; none goes on to it before all have it. */
+static int load(struct runtime_programs *programs, enum sonde_runtime kind)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < programs->nr_triggers; i++) {
+		err = load_for(programs, &programs->triggers[i], kind);
+		if (!err && !i)
+			programs->kinds[kind].processes_fd = bpf_object__find_map_fd_by_name(programs->triggers[i].programs[kind], "runtime_processes");
+	}
+	for (uint32_t i = 0; !err && i < programs->nr_triggers; i++)
+		err = set_entry(&programs->triggers[i], kind, bpf_object__find_program_by_name(programs->triggers[i].programs[kind], "walk_runtime"));
+	if (err)
+		unload(programs, kind);
 	return err;
 }
 
@@ -96,23 +158,22 @@ int runtime_programs_set(struct runtime_programs *programs, enum sonde_runtime k
 {
 	if (!objects[kind].bytes)
 		return diag_errno(diag, EOPNOTSUPP, "there is no program for it");
-	if (!programs->loaded[kind].object && !programs->loaded[kind].err) {
-		programs->loaded[kind].err = load(programs, kind, &programs->loaded[kind].object);
-		if (!programs->loaded[kind].err)
-			programs->loaded[kind].processes_fd = bpf_object__find_map_fd_by_name(programs->loaded[kind].object, "runtime_processes");
+	if (!programs->kinds[kind].is_loaded && !programs->kinds[kind].err) {
+		programs->kinds[kind].err = load(programs, kind);
+		programs->kinds[kind].is_loaded = !programs->kinds[kind].err;
 	}
-	if (programs->loaded[kind].err)
-		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the program for %s (%s)", objects[kind].name, strerror(-programs->loaded[kind].err));
-	return bpf_map_update_elem(programs->loaded[kind].processes_fd, &tgid, process, BPF_ANY);
+	if (programs->kinds[kind].err)
+		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the program for %s (%s)", objects[kind].name, strerror(-programs->kinds[kind].err));
+	return bpf_map_update_elem(programs->kinds[kind].processes_fd, &tgid, process, BPF_ANY);
 }
 
 int runtime_programs_fd(const struct runtime_programs *programs, enum sonde_runtime kind)
 {
-	return programs->loaded[kind].object ? programs->loaded[kind].processes_fd : -1;
+	return programs->kinds[kind].is_loaded ? programs->kinds[kind].processes_fd : -1;
 }
 
 void runtime_programs_unset(struct runtime_programs *programs, enum sonde_runtime kind, uint32_t tgid)
 {
-	if (programs->loaded[kind].object)
-		bpf_map_delete_elem(programs->loaded[kind].processes_fd, &tgid);
+	if (programs->kinds[kind].is_loaded)
+		bpf_map_delete_elem(programs->kinds[kind].processes_fd, &tgid);
 }

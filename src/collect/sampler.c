@@ -8,12 +8,16 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "abi/record.h"
-#include "base/number.h"
-#include "collect/cpus.h"
+#include "abi/runq.h"
+#include "abi/wait.h"
+#include "base/cpus.h"
+#include "base/hold_signals.h"
+#include "collect/load_failure.h"
+#include "collect/map_read.h"
+#include "collect/object_cost.h"
 #include "collect/runtime_programs.h"
 #include "profile.skel.h"
 
@@ -75,6 +79,8 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	skeleton->rodata->cfg.ring_wake_bytes = bytes / 2;
 	skeleton->rodata->cfg.follow = options->follow;
 	bpf_program__set_autoload(skeleton->progs.on_exit, options->follow);
+	bpf_program__set_autoload(skeleton->progs.on_sample, !options->no_ticks);
+	bpf_program__set_autoattach(skeleton->progs.on_sample, false); /* on_tick goes on to it */
 	bpf_program__set_autoattach(skeleton->progs.on_tick, false); /* to the events, when they are opened */
 	bpf_program__set_autoattach(skeleton->progs.on_tick_retry, false);
 	return (may_use_allocating_map() ? 0 : preallocate(skeleton)) ?:
@@ -84,29 +90,19 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus);
 }
 
-static bool can_make_map(uint32_t nr_pages)
+const struct sonde_config *sampler_config(const struct sampler *sampler)
 {
-	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, sizeof(uint32_t), 4096, nr_pages, NULL);
-
-	return fd >= 0;
+	return (const struct sonde_config *)&sampler->skeleton->rodata->cfg;
 }
 
-/* can_make_maps: could before anything was loaded. Kernels before 5.11 count what is loaded as locked memory, and give it back later; libbpf raises the limit where it may. */
-static int load_failed(int err, bool can_make_maps, struct diag *diag)
+const struct bpf_object *sampler_object(const struct sampler *sampler)
 {
-	struct utsname kernel = { .release = "?" };
+	return sampler->skeleton->obj;
+}
 
-	if (err == -EPERM && can_make_maps && !can_make_map(4096))
-		return diag_errno(diag, ENOMEM, "the limit of locked memory is too low for BPF maps, and this process may not raise it: ulimit -l unlimited");
-	if (err == -EPERM || (err == -EACCES && !can_make_maps)) /* EACCES is also the verifier's no */
-		return diag_errno(diag, EPERM, "the kernel does not permit BPF programs to this user");
-	if (err == -ENOMEM)
-		return diag_errno(diag, ENOMEM, "no memory for the BPF maps");
-	if (access("/sys/kernel/btf/vmlinux", F_OK))
-		return diag_errno(diag, EOPNOTSUPP, "this kernel is built without type information of itself (CONFIG_DEBUG_INFO_BTF)");
-	uname(&kernel);
-	return diag_errno(diag, EOPNOTSUPP, "this kernel (%s; 5.10 or newer is needed) cannot load our BPF programs (%s): 'sonde doctor' says what it lacks",
-			  kernel.release, strerror(-err));
+int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const char *tracepoint, const struct bpf_program *last)
+{
+	return runtime_programs_add(sampler->runtimes, object, tracepoint, last);
 }
 
 static int add_targets(const struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
@@ -122,32 +118,45 @@ static int add_targets(const struct sampler *sampler, const struct sampler_optio
 	return 0;
 }
 
-static int take_record(const struct sampler *sampler, const void *record, size_t size)
+/* Of a record of fixed size; 0: the type is none of these. */
+static size_t fixed_size(uint32_t type)
 {
-	const struct sonde_sample_record *sample = record;
+	switch (type) {
+	case SONDE_RECORD_SAMPLE: return sizeof(struct sonde_sample_record);
+	case SONDE_RECORD_WAKER: return sizeof(struct sonde_waker_record);
+	case SONDE_RECORD_SEED: return sizeof(struct sonde_seed_record);
+	case SONDE_RECORD_SWITCH: return sizeof(struct sonde_switch_record);
+	case SONDE_RECORD_WAKEUP: return sizeof(struct sonde_wakeup_record);
+	case SONDE_RECORD_SLOW: return sizeof(struct sonde_slow_record);
+	}
+	return 0;
+}
+
+static bool is_whole(const void *record, size_t size)
+{
 	const struct sonde_stack_record *stack = record;
 	const struct sonde_raw_record *raw = record;
 	const struct sonde_runtime_record *runtime = record;
 	const struct sonde_labels_record *labels = record;
 
-	if (size == sizeof(*sample) && sample->type == SONDE_RECORD_SAMPLE)
-		return sampler->record_fn(sampler->record_arg, record);
-	if (size >= sizeof(*stack) && stack->type == SONDE_RECORD_STACK && size == sizeof(*stack) + stack->nr_frames * sizeof(uint64_t))
-		return sampler->record_fn(sampler->record_arg, record);
-	if (size >= sizeof(*raw) && raw->type == SONDE_RECORD_RAW && size == sizeof(*raw) + raw->stack_bytes)
-		return sampler->record_fn(sampler->record_arg, record);
-	if (size >= sizeof(*runtime) && runtime->type == SONDE_RECORD_RUNTIME && size == sizeof(*runtime) + runtime->nr_frames * sizeof(struct sonde_runtime_frame))
-		return sampler->record_fn(sampler->record_arg, record);
-	if (size >= sizeof(*labels) && labels->type == SONDE_RECORD_LABELS && size == sizeof(*labels) + labels->nr_labels * sizeof(struct sonde_label))
-		return sampler->record_fn(sampler->record_arg, record);
-	return -EBADMSG;
+	if (size < sizeof(stack->type))
+		return false;
+	if (fixed_size(stack->type))
+		return size == fixed_size(stack->type);
+	if (stack->type == SONDE_RECORD_STACK)
+		return size >= sizeof(*stack) && size == sizeof(*stack) + stack->nr_frames * sizeof(uint64_t);
+	if (stack->type == SONDE_RECORD_RAW)
+		return size >= sizeof(*raw) && size == sizeof(*raw) + raw->stack_bytes;
+	if (stack->type == SONDE_RECORD_RUNTIME)
+		return size >= sizeof(*runtime) && size == sizeof(*runtime) + runtime->nr_frames * sizeof(struct sonde_runtime_frame);
+	return stack->type == SONDE_RECORD_LABELS && size >= sizeof(*labels) && size == sizeof(*labels) + labels->nr_labels * sizeof(struct sonde_label);
 }
 
 /* libbpf goes on until the ring is empty or this is negative; the record counts as taken either way. */
 static int on_record(void *arg, void *record, size_t size)
 {
 	struct sampler *sampler = arg;
-	int err = take_record(sampler, record, size);
+	int err = is_whole(record, size) ? sampler->record_fn(sampler->record_arg, record) : -EBADMSG;
 
 	return err ? err : --sampler->nr_left ? 0 : -ECANCELED;
 }
@@ -160,7 +169,7 @@ static struct bpf_program *tick_program(const struct sampler *sampler)
 
 static int load_programs(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
 {
-	bool can_make_maps = can_make_map(1);
+	bool can_make_maps = load_can_make_maps();
 	int err;
 
 	sampler->skeleton = profile_bpf__open();
@@ -169,21 +178,24 @@ static int load_programs(struct sampler *sampler, const struct sampler_options *
 	err = set_sizes(sampler->skeleton, options, sampler->nr_possible_cpus);
 	if (err)
 		return diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err));
-	bpf_program__set_autoload(sampler->skeleton->progs.on_tick, !sampler->retries);
-	bpf_program__set_autoload(sampler->skeleton->progs.on_tick_retry, sampler->retries);
+	bpf_program__set_autoload(sampler->skeleton->progs.on_tick, !options->no_ticks && !sampler->retries);
+	bpf_program__set_autoload(sampler->skeleton->progs.on_tick_retry, !options->no_ticks && sampler->retries);
 	bpf_map__set_autocreate(sampler->skeleton->maps.retries, sampler->retries);
 	err = profile_bpf__load(sampler->skeleton);
-	return err ? load_failed(err, can_make_maps, diag) : 0;
+	return err ? load_failed(err, can_make_maps, "5.10", diag) : 0;
 }
 
 static int load(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
 {
+	HOLD_SIGNALS();
 	struct diag why = { 0 };
-	int err;
+	int err = load_check_descriptors(diag);
 
-	sampler->retries = true;
+	if (err)
+		return err;
+	sampler->retries = !options->no_ticks;
 	err = load_programs(sampler, options, &why);
-	if (err == -EOPNOTSUPP) { /* before Linux 6.18 */
+	if (err == -EOPNOTSUPP && sampler->retries) { /* before Linux 6.18 */
 		profile_bpf__destroy(sampler->skeleton);
 		sampler->retries = false;
 		err = load_programs(sampler, options, diag);
@@ -198,8 +210,11 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 	sampler->ring = ring_buffer__new(bpf_map__fd(sampler->skeleton->maps.ring), on_record, sampler, NULL);
 	if (!sampler->ring)
 		return diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));
-	sampler->runtimes = runtime_programs_new(sampler->skeleton->obj, (const struct sonde_config *)&sampler->skeleton->rodata->cfg);
-	return sampler->runtimes ? add_targets(sampler, options, diag) : -ENOMEM;
+	sampler->runtimes = runtime_programs_new(sampler_config(sampler));
+	if (!sampler->runtimes)
+		return -ENOMEM;
+	err = options->no_ticks ? 0 : runtime_programs_add(sampler->runtimes, sampler->skeleton->obj, NULL, sampler->skeleton->progs.on_sample);
+	return err ? err : add_targets(sampler, options, diag);
 }
 
 static int no_print(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -365,17 +380,7 @@ uint32_t sampler_nr_cpus(const struct sampler *sampler)
 
 void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters)
 {
-	const size_t nr_words = sizeof(struct sonde_counters) / sizeof(uint64_t);
-	CLEANUP(freep) struct sonde_counters *of_cpu = calloc(sampler->nr_possible_cpus, sizeof(*of_cpu));
-	uint32_t zero = 0;
-
-	memset(ret_counters, 0, sizeof(*ret_counters));
-	if (!of_cpu || bpf_map_lookup_elem(bpf_map__fd(sampler->skeleton->maps.counters), &zero, of_cpu))
-		return;
-	for (uint32_t cpu = 0; cpu < sampler->nr_possible_cpus; cpu++) {
-		for (size_t i = 0; i < nr_words; i++)
-			((uint64_t *)ret_counters)[i] += ((uint64_t *)&of_cpu[cpu])[i];
-	}
+	map_sum_cpus(bpf_map__fd(sampler->skeleton->maps.counters), 0, sampler->nr_possible_cpus, (uint64_t *)ret_counters, sizeof(*ret_counters) / sizeof(uint64_t));
 }
 
 uint64_t sampler_event_count(const struct sampler *sampler)
@@ -387,23 +392,6 @@ uint64_t sampler_event_count(const struct sampler *sampler)
 			sum += count;
 	}
 	return sum;
-}
-
-/* The "memlock" line of a map's fdinfo is the kernel's own account of its memory. */
-static uint64_t map_bytes(int map_fd)
-{
-	char path[64], line[256];
-	CLEANUP(fclosep) FILE *file = NULL;
-	uint64_t bytes = 0;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", map_fd);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (!strncmp(line, "memlock:\t", 9) && number_u64(line + 9, UINT64_MAX, &bytes))
-			return 0;
-	}
-	return bytes;
 }
 
 int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag)
@@ -418,11 +406,8 @@ void sampler_unset_runtime(struct sampler *sampler, enum sonde_runtime kind, uin
 
 uint64_t sampler_map_bytes(const struct sampler *sampler)
 {
-	uint64_t bytes = 0;
-	struct bpf_map *map;
+	uint64_t bytes = object_map_bytes(sampler->skeleton->obj, NULL);
 
-	bpf_object__for_each_map(map, sampler->skeleton->obj)
-		bytes += map_bytes(bpf_map__fd(map));
 	for (int kind = 0; kind < SONDE_RUNTIME_COUNT; kind++) {
 		int fd = runtime_programs_fd(sampler->runtimes, kind);
 

@@ -8,7 +8,7 @@
 #include "abi/runtime.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "collect/event.h"
+#include "base/event.h"
 
 #define SAMPLER_MAX_RULES 16384 /* all of Debian's /usr/lib needs about 4,000 */
 
@@ -21,12 +21,15 @@ struct sampler_options { /* borrowed for the call */
 	const struct event *event;
 	uint64_t freq_hz, period;   /* one of them */
 	int64_t cpu;                /* -1: all that are online */
+	bool no_ticks;              /* only what other triggers need (sched_programs.h): no event is opened */
 };
 
 struct sampler_fds { /* of the maps that the unwinder fills; borrowed until sampler_free */
 	int chunks, rules, processes;
 };
 
+struct bpf_object;
+struct bpf_program;
 struct sampler;
 /* Loads the programs. 0; -EPERM; -EOPNOTSUPP: this kernel cannot (diag says what is missing). */
 MUST_CHECK int sampler_new(const struct sampler_options *options, struct diag *diag, struct sampler **ret_sampler);
@@ -36,7 +39,7 @@ MUST_CHECK int sampler_open_events(struct sampler *sampler, const struct sampler
 MUST_CHECK int sampler_start(struct sampler *sampler, struct diag *diag);
 void sampler_stop(struct sampler *sampler);
 
-/* A record: struct sonde_sample_record, sonde_stack_record, sonde_raw_record, sonde_runtime_record or sonde_labels_record, whole and of a known type. Borrowed for the call. A negative result ends the reading. */
+/* A record of any type (abi/record.h, abi/wait.h, abi/runq.h), whole and of a known type. Borrowed for the call. A negative result ends the reading. */
 typedef int (*sampler_record_fn)(void *arg, const void *record);
 /* Calls `fn` for the records that are there, up to max_records: at the highest rates there would always be one more. 0 or what fn gave. */
 MUST_CHECK int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_fn fn, void *arg);
@@ -52,3 +55,7 @@ uint32_t sampler_nr_cpus(const struct sampler *sampler); /* that have an event *
 void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters); /* summed over the CPUs */
 uint64_t sampler_event_count(const struct sampler *sampler); /* what the events have counted, all CPUs together */
 uint64_t sampler_map_bytes(const struct sampler *sampler); /* kernel memory of all maps, chunks not included */
+/* For programs of other triggers: the knobs, and the object whose maps they share by their names, both borrowed for the sampler's life; and as runtime_programs_add. */
+const struct sonde_config *sampler_config(const struct sampler *sampler);
+const struct bpf_object *sampler_object(const struct sampler *sampler);
+MUST_CHECK int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const char *tracepoint, const struct bpf_program *last);

@@ -11,8 +11,9 @@
 #include <time.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
+#include "base/cpus.h"
 #include "base/reader.h"
-#include "collect/cpus.h"
 
 #define RING_BYTES (128u << 10)          /* per CPU; a power of two */
 #define BATCH_BYTES_MAX (64u << 20)      /* all rings of a big machine, read at once */
@@ -235,14 +236,6 @@ static bool parse_record(const uint8_t *record, uint64_t time_ns, struct sideban
 	return !r.bad;
 }
 
-static uint64_t clock_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Drops all records but those from the i-th key on. */
 static int keep_from(struct sideband *sideband, size_t first)
 {
@@ -299,7 +292,7 @@ int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg, ui
 	int err = 0;
 
 	for (int round = 0; !err && nr_left && round < MAX_ROUNDS; round++) {
-		uint64_t limit_ns = clock_now_ns();
+		uint64_t limit_ns = clock_ns();
 
 		for (uint32_t i = 0; i < sideband->nr_rings; i++)
 			drain_ring(sideband, &sideband->rings[i]);

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #define FETCH_NAME "sonde-debuginfod" /* argv[0] of the process; argv[1]: how many bytes a file may have */
-#define FETCH_SOCKET 3
 #define FETCH_MAX_AT_ONCE 8u
 #define FETCH_ID_CHARS 128u           /* a build id of 64 bytes in hexadecimal */
 #define FETCH_TEXT_BYTES 200u

@@ -10,6 +10,7 @@
 
 #include "base/number.h"
 #include "base/rights.h"
+#include "base/spawn.h"
 #include "debuginfod/curl_api.h"
 #include "debuginfod/fetch_message.h"
 
@@ -48,7 +49,7 @@ static int send_answer(const struct fetch_answer *answer)
 	ssize_t sent;
 
 	do
-		sent = send(FETCH_SOCKET, answer, sizeof(*answer), MSG_NOSIGNAL);
+		sent = send(SPAWN_SOCKET, answer, sizeof(*answer), MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : 0;
 }
@@ -219,7 +220,7 @@ static int take_question(struct server *server)
 	struct iovec part = { .iov_base = &question, .iov_len = sizeof(question) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control) };
 	struct transfer *transfer = find_free(server);
-	ssize_t got = transfer ? recvmsg(FETCH_SOCKET, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) : -1;
+	ssize_t got = transfer ? recvmsg(SPAWN_SOCKET, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) : -1;
 
 	if (!transfer)
 		return -EAGAIN; /* the owner does not ask so much at once */
@@ -236,7 +237,7 @@ static int take_question(struct server *server)
 
 static int step(struct server *server)
 {
-	struct curl_wait wait = { .fd = FETCH_SOCKET, .events = 1 /* readable, as curl counts */ };
+	struct curl_wait wait = { .fd = SPAWN_SOCKET, .events = 1 /* readable, as curl counts */ };
 	struct curl_message *message;
 	int running, left, err = 0;
 
@@ -288,7 +289,7 @@ bool serve_as_fetcher(int argc, char **argv, int *ret_code)
 	if (argc != 2 || strcmp(argv[0], FETCH_NAME) || number_u64(argv[1], INT64_MAX, &server.max_bytes))
 		return false;
 	prctl(PR_SET_NAME, FETCH_NAME); /* as worker/serve.c does */
-	close_range(FETCH_SOCKET + 1, ~0u, 0);
+	close_range(SPAWN_SOCKET + 1, ~0u, 0);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	for (size_t i = 0; i < FETCH_MAX_AT_ONCE; i++)

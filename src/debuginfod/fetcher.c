@@ -5,13 +5,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
+#include "base/spawn.h"
 #include "base/u64_map.h"
 #include "debuginfod/debug_cache.h"
 #include "debuginfod/fetch_message.h"
@@ -32,8 +30,7 @@ struct fetcher {
 	struct debug_cache *cache;
 	char *program, *urls;
 	uint64_t max_file_bytes;
-	pid_t pid;           /* 0: none runs */
-	int socket;
+	struct helper helper;
 	bool is_over;        /* it has ended, or could not be started: nobody is asked any more */
 	struct wanted *wanted;
 	uint32_t nr, capacity, nr_asked;
@@ -59,7 +56,7 @@ int fetcher_new(const struct fetcher_options *options, struct diag *diag, struct
 
 	if (!fetcher)
 		return -ENOMEM;
-	fetcher->socket = -1;
+	fetcher->helper = (struct helper)HELPER_NONE;
 	fetcher->max_file_bytes = options->max_file_bytes ? options->max_file_bytes : FETCHER_MAX_FILE_BYTES;
 	fetcher->program = strdup(options->program);
 	fetcher->urls = strdup(options->urls);
@@ -69,20 +66,6 @@ int fetcher_new(const struct fetcher_options *options, struct diag *diag, struct
 	if (!err)
 		*ret_fetcher = MOVE(fetcher);
 	return err;
-}
-
-static void end_process(struct fetcher *fetcher)
-{
-	int status;
-
-	closep(&fetcher->socket);
-	fetcher->socket = -1;
-	if (!fetcher->pid)
-		return;
-	kill(fetcher->pid, SIGKILL); /* one that has ended is still ours: nobody else has the number */
-	while (waitpid(fetcher->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	fetcher->pid = 0;
 }
 
 /* --- answers --------------------------------------------------------------------------------------------------------------------------- */
@@ -101,7 +84,7 @@ static void fail(struct fetcher *fetcher, struct wanted *wanted, const char *tex
 /* Nobody answers any more. */
 static void give_up(struct fetcher *fetcher, const char *text)
 {
-	end_process(fetcher);
+	spawn_end(&fetcher->helper);
 	fetcher->is_over = true;
 	for (uint32_t i = 0; i < fetcher->nr; i++) {
 		if (fetcher->wanted[i].state != WANTED_DONE)
@@ -169,9 +152,9 @@ static void take_answer(struct fetcher *fetcher, struct fetch_answer *answer)
 
 static void take_answers(struct fetcher *fetcher)
 {
-	while (fetcher->socket >= 0) {
+	while (fetcher->helper.socket >= 0) {
 		struct fetch_answer answer;
-		ssize_t got = recv(fetcher->socket, &answer, sizeof(answer), MSG_DONTWAIT);
+		ssize_t got = recv(fetcher->helper.socket, &answer, sizeof(answer), MSG_DONTWAIT);
 
 		if (got == (ssize_t)sizeof(answer))
 			take_answer(fetcher, &answer);
@@ -187,7 +170,7 @@ void fetcher_free(struct fetcher *fetcher)
 	if (!fetcher)
 		return;
 	take_answers(fetcher); /* what came while the report was written is there the next time */
-	end_process(fetcher);
+	spawn_end(&fetcher->helper);
 	for (uint32_t i = 0; i < fetcher->nr; i++)
 		closep(&fetcher->wanted[i].fd);
 	debug_cache_free(fetcher->cache);
@@ -200,20 +183,13 @@ void fetcher_free(struct fetcher *fetcher)
 
 /* --- questions ------------------------------------------------------------------------------------------------------------------------- */
 
-static int spawn(struct fetcher *fetcher, int socket)
+static int start(struct fetcher *fetcher, struct diag *diag)
 {
 	char max_bytes[24], *argv[] = { FETCH_NAME, max_bytes, NULL }, *envp[ARRAY_SIZE(passed_on) + 2] = { NULL };
-	posix_spawn_file_actions_t actions;
-	int err = posix_spawn_file_actions_init(&actions);
 	size_t nr = 0;
+	int err;
 
-	if (err)
-		return -err;
 	snprintf(max_bytes, sizeof(max_bytes), "%" PRIu64, fetcher->max_file_bytes);
-	for (int fd = 0; !err && fd < 3; fd++)
-		err = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, socket, FETCH_SOCKET);
 	if (asprintf(&envp[nr], "DEBUGINFOD_URLS=%s", fetcher->urls) > 0)
 		nr++;
 	for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++) {
@@ -223,30 +199,9 @@ static int spawn(struct fetcher *fetcher, int socket)
 			nr++;
 	}
 	envp[nr] = NULL;
-	if (!err)
-		err = posix_spawn(&fetcher->pid, fetcher->program, &actions, NULL, argv, envp);
-	if (err)
-		fetcher->pid = 0;
-	posix_spawn_file_actions_destroy(&actions);
+	err = spawn_helper(&(struct spawn_options){ .program = fetcher->program, .argv = argv, .envp = envp, .socket_type = SOCK_SEQPACKET }, diag, &fetcher->helper);
 	for (size_t i = 0; i < nr; i++)
 		free(envp[i]);
-	return -err;
-}
-
-static int start(struct fetcher *fetcher)
-{
-	CLEANUP(closep) int theirs = -1;
-	int pair[2], err;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	theirs = pair[1];
-	fetcher->socket = pair[0];
-	if (theirs == FETCH_SOCKET) { /* dup2 onto itself would leave it to be closed */
-		theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, FETCH_SOCKET + 1);
-		close(pair[1]);
-	}
-	err = theirs < 0 ? -EMFILE : spawn(fetcher, theirs);
 	return err;
 }
 
@@ -270,7 +225,7 @@ static int send_question(const struct fetcher *fetcher, uint32_t number)
 	header->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(header), &wanted->fd, sizeof(int));
 	do
-		sent = sendmsg(fetcher->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent = sendmsg(fetcher->helper.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : 0;
 }
@@ -300,11 +255,13 @@ static void ask(struct fetcher *fetcher, uint32_t number)
 
 static void ask_for_new(struct fetcher *fetcher)
 {
+	struct diag diag = { 0 };
+
 	for (uint32_t i = 0; i < fetcher->nr && fetcher->nr_asked < FETCH_MAX_AT_ONCE && !fetcher->is_over; i++) {
 		if (fetcher->wanted[i].state != WANTED_NEW)
 			continue;
-		if (!fetcher->pid && start(fetcher)) {
-			give_up(fetcher, "the process that fetches them cannot be started");
+		if (!fetcher->helper.pid && start(fetcher, &diag)) {
+			give_up(fetcher, diag.text);
 			return;
 		}
 		ask(fetcher, i);
@@ -316,7 +273,7 @@ void fetcher_step(struct fetcher *fetcher, int timeout_ms)
 	struct pollfd wait = { .events = POLLIN };
 
 	ask_for_new(fetcher);
-	wait.fd = fetcher->socket;
+	wait.fd = fetcher->helper.socket;
 	if (fetcher->nr_asked && poll(&wait, 1, timeout_ms) > 0) {
 		take_answers(fetcher);
 		ask_for_new(fetcher);

@@ -180,8 +180,7 @@ static void run_register_op(struct cfi_run *run, uint8_t op)
 		set_where(run, reg, CFI_SAME, 0);
 		break;
 	case DW_CFA_register:
-		cfi_uleb(&run->program);
-		set_where(run, reg, CFI_ELSEWHERE, 0);
+		set_where(run, reg, CFI_IN_REG, unsigned_off(run));
 		break;
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:

@@ -39,6 +39,7 @@ enum cfi_where_kind {
 	CFI_AT_CFA,    /* in memory at CFA + off */
 	CFI_AT_BP,     /* in memory at bp + off */
 	CFI_IS_CFA,    /* the value is the CFA itself */
+	CFI_IN_REG,    /* in the register of number off */
 	CFI_ELSEWHERE, /* a rule that struct sonde_rule has no form for */
 };
 

@@ -33,7 +33,8 @@ const struct cfi_machine *cfi_machine_of(uint16_t elf_machine)
 struct cfi_state cfi_state_at_start(const struct cfi_machine *machine)
 {
 	return (struct cfi_state){
-		.rule = { .kind = SONDE_RULE_KIND_STEP, .bp_kind = SONDE_BP_SAME, .ra_kind = machine->is_ra_register ? SONDE_RA_REG : SONDE_RA_CFA },
+		.rule = { .kind = SONDE_RULE_KIND_STEP, .bp_kind = SONDE_BP_SAME, .ra_kind = machine->is_ra_register ? SONDE_RA_REG : SONDE_RA_CFA,
+			  .ra_off = (int16_t)(machine->is_ra_register ? machine->ra_column : 0) },
 		.unfit = CFI_UNFIT_CFA | (machine->is_ra_register ? 0 : CFI_UNFIT_RA),
 	};
 }
@@ -118,6 +119,7 @@ static void set_bp(struct cfi_state *state, enum cfi_where_kind kind, int64_t of
 		state->rule.bp_kind = SONDE_BP_BP;
 		break;
 	case CFI_IS_CFA:
+	case CFI_IN_REG:
 	case CFI_ELSEWHERE:
 		fits = false;
 	}
@@ -126,11 +128,11 @@ static void set_bp(struct cfi_state *state, enum cfi_where_kind kind, int64_t of
 
 static void set_ra(struct cfi_state *state, const struct cfi_machine *machine, enum cfi_where_kind kind, int64_t off)
 {
-	bool is_register = kind == CFI_SAME && machine->is_ra_register;
+	bool is_untouched = kind == CFI_SAME && machine->is_ra_register, is_register = is_untouched || (kind == CFI_IN_REG && off < (int64_t)machine->nr_regs);
 
 	state->ra_is_undefined = kind == CFI_UNDEFINED;
 	state->rule.ra_kind = is_register ? SONDE_RA_REG : SONDE_RA_CFA;
-	state->rule.ra_off = (int16_t)off;
+	state->rule.ra_off = (int16_t)(is_untouched ? (int64_t)machine->ra_column : off);
 	set_unfit(state, CFI_UNFIT_RA, !is_register && (kind != CFI_AT_CFA || !fits_s16(off)));
 }
 

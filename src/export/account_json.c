@@ -57,6 +57,16 @@ static void write_runtimes(struct json *json, const struct account *account)
 	json_key_u64(json, "nr_runtimes_refused", account->nr_runtimes_refused);
 }
 
+static void write_waits(struct json *json, const struct account_waits *waits)
+{
+	json_key(json, "waits");
+	json_open(json, '{');
+#define X(field) json_key_u64(json, #field, waits->field);
+	ACCOUNT_WAIT_LIST(X)
+#undef X
+	json_close(json, '}');
+}
+
 static void write_audit(struct json *json, const struct account *account)
 {
 	json_key_u64(json, "audited", account->audited);
@@ -99,6 +109,8 @@ void write_account(struct json *json, const struct account *account)
 	json_key_u64(json, "late", account->late);
 	json_key_u64(json, "late_refused", account->late_refused);
 	json_key_u64(json, "lost_sideband", account->lost_sideband);
+	if (account->has_waits)
+		write_waits(json, &account->waits);
 	write_runtimes(json, account);
 	write_audit(json, account);
 	write_cost(json, account);

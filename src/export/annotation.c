@@ -236,8 +236,10 @@ int annotation_make(const struct profile *profile, const char *function, struct 
 	CLEANUP(annotator_done) struct annotator annotator = { .profile = profile, .places = BUFFER_INIT(LIST_BYTES_MAX), .addresses = BUFFER_INIT(LIST_BYTES_MAX),
 							       .lines = BUFFER_INIT(LIST_BYTES_MAX) };
 	CLEANUP(annotation_done) struct annotation annotation = { .profile = profile };
-	int err = find_wanted(&annotator, function, diag);
+	int err = profile_shown_fold(profile) == VALUE_SUM ? 0 : diag_errno(diag, EINVAL, "the value is no sum, of which lines could have shares (--value names another)");
 
+	if (!err)
+		err = find_wanted(&annotator, function, diag);
 	if (!err)
 		err = count_samples(&annotator);
 	if (err)

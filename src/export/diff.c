@@ -31,18 +31,6 @@ static void merge_done(struct merge *merge)
 	free(merge->stacks);
 }
 
-static uint32_t find_value(const struct profile *profile, const char *type)
-{
-	uint32_t nr_types;
-	const struct profile_value_type *types = profile_value_types(profile, &nr_types);
-
-	for (uint32_t i = 0; i < nr_types; i++) {
-		if (!strcmp(profile_string_text(profile, types[i].type), type))
-			return i;
-	}
-	return PROFILE_NONE;
-}
-
 static const char *text_of_value(const struct profile *profile, uint32_t value, bool unit)
 {
 	uint32_t nr_types;
@@ -146,8 +134,8 @@ static int copy_profile(struct merge *merge, const struct profile *from, const c
 	free(merge->locations);
 	free(merge->stacks);
 	merge->from = from;
-	merge->value = find_value(from, value);
-	merge->samples = find_value(from, "samples");
+	merge->value = profile_find_value(from, value);
+	merge->samples = profile_find_value(from, "samples");
 	if (merge->samples != PROFILE_NONE && strcmp(text_of_value(from, merge->samples, true), "count") != 0)
 		merge->samples = PROFILE_NONE;
 	merge->locations = calloc((size_t)profile_nr_locations(from) + 1, sizeof(*merge->locations));
@@ -269,12 +257,17 @@ static int check_values(const struct profile *before, const struct profile *afte
 	static const char *const names[] = { "before", "after" };
 
 	for (int side = 0; side < 2; side++) {
-		if (find_value(both[side], value) == PROFILE_NONE)
+		uint32_t nr_sums, found = profile_find_value(both[side], value);
+
+		if (found == PROFILE_NONE)
 			return diag_errno(diag, ENODATA, "the profile %s has no values of type '%.60s' (--value names another)", names[side], value);
+		profile_sum_types(both[side], &nr_sums);
+		if (found >= nr_sums)
+			return diag_errno(diag, EINVAL, "'%.60s' is no sum, of which functions could have shares (--value names another)", value);
 	}
-	if (strcmp(text_of_value(before, find_value(before, value), true), text_of_value(after, find_value(after, value), true)) != 0)
-		return diag_errno(diag, EINVAL, "the values '%.60s' are in %.60s before and in %.60s after", value, text_of_value(before, find_value(before, value), true),
-				  text_of_value(after, find_value(after, value), true));
+	if (strcmp(text_of_value(before, profile_find_value(before, value), true), text_of_value(after, profile_find_value(after, value), true)) != 0)
+		return diag_errno(diag, EINVAL, "the values '%.60s' are in %.60s before and in %.60s after", value, text_of_value(before, profile_find_value(before, value), true),
+				  text_of_value(after, profile_find_value(after, value), true));
 	return 0;
 }
 
@@ -285,7 +278,9 @@ static int make(struct merge *merge, const struct profile *before, const struct 
 	int err;
 
 	profile_set_value_types(merge->to, unnamed, NR_VALUES, AFTER);
-	err = copy_profile(merge, before, value, BEFORE);
+	err = diff_histograms(before, after, merge->to, &diff->histograms, &diff->nr_histograms);
+	if (!err)
+		err = copy_profile(merge, before, value, BEFORE);
 	if (!err)
 		err = copy_profile(merge, after, value, AFTER);
 	if (err)
@@ -297,13 +292,20 @@ static int make(struct merge *merge, const struct profile *before, const struct 
 		diff->all[side] = sums[side];
 		diff->units_per_sample[side] = sums[NR_BEFORE + side] > 0 ? (double)sums[side] / (double)sums[NR_BEFORE + side] : 0;
 	}
-	snprintf(diff->type, sizeof(diff->type), "%s", value);
-	snprintf(diff->unit, sizeof(diff->unit), "%s", text_of_value(after, find_value(after, value), true));
+	snprintf(diff->type, sizeof(diff->type), "%s", text_of_value(after, profile_find_value(after, value), false));
+	snprintf(diff->unit, sizeof(diff->unit), "%s", text_of_value(after, profile_find_value(after, value), true));
 	err = fill_rows(diff, merge->to);
 	if (err)
 		return err;
 	qsort_r(diff->rows, diff->nr_rows, sizeof(*diff->rows), by_change, diff);
 	return settle(merge, diff);
+}
+
+/* There is nothing else to compare. */
+static int make_of_histograms(const struct profile *before, const struct profile *after, struct profile *to, struct diff *diff)
+{
+	diff->rows = calloc(1, sizeof(*diff->rows));
+	return diff->rows ? diff_histograms(before, after, to, &diff->histograms, &diff->nr_histograms) : -ENOMEM;
 }
 
 int diff_make(const struct profile *before, const struct profile *after, const char *value, struct diag *diag, struct diff *ret_diff)
@@ -314,9 +316,14 @@ int diff_make(const struct profile *before, const struct profile *after, const c
 
 	if (!value)
 		value = text_of_value(after, profile_shown_value(after), false);
-	err = check_values(before, after, value, diag);
-	if (!err)
-		err = merge.to ? make(&merge, before, after, value, diag, &diff) : -ENOMEM;
+	if (!merge.to)
+		return -ENOMEM;
+	if (diff_has_histograms(before) && diff_has_histograms(after) && (!profile_nr_samples(before) || !profile_nr_samples(after)))
+		err = make_of_histograms(before, after, merge.to, &diff);
+	else
+		err = check_values(before, after, value, diag);
+	if (!err && !diff.rows)
+		err = make(&merge, before, after, value, diag, &diff);
 	if (err)
 		return err;
 	*ret_diff = diff;
@@ -329,6 +336,7 @@ void diff_done(struct diff *diff)
 {
 	profile_free(diff->profile);
 	free(diff->rows);
+	free(diff->histograms);
 	*diff = (struct diff){ 0 };
 }
 

@@ -2,6 +2,7 @@
 /* diff: two profiles as one, with the values "before" and "after". Stacks are matched by the names of their processes and functions, as two builds have other
  * addresses; what differs between runs (pids, CPUs, times, labels) is left out. */
 #pragma once
+#include "export/diff_histogram.h"
 #include "export/show.h"
 #include "model/profile.h"
 
@@ -18,9 +19,11 @@ struct diff {
 	int64_t all[2];          /* raw totals */
 	double units_per_sample[2]; /* of the value that is compared; 0: how many samples there were is not known */
 	char type[64], unit[64]; /* of the value */
+	struct diff_histogram *histograms; /* of both; where one of the profiles has no samples, that is all, and `all` and rows are empty */
+	uint32_t nr_histograms;
 };
 
-/* `value`: the type of the values to compare; NULL: what `after` shows. 0; -ENODATA: one of them has no such values, or they sum up to nothing;
+/* `value`: the type of the values to compare; NULL: what `after` shows. 0; -ENODATA: one of them has no such values, or they sum up to nothing, and they have no histograms;
  * -EINVAL: the units differ; -ENOMEM. */
 MUST_CHECK int diff_make(const struct profile *before, const struct profile *after, const char *value, struct diag *diag, struct diff *ret_diff);
 void diff_done(struct diff *diff); /* all zero is done */

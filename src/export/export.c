@@ -117,11 +117,23 @@ bool wants_delimiter(const struct profile *profile, const struct export_options 
 	return !is_missed(profile, user_stack) && !is_missed(profile, kernel_stack);
 }
 
+/* Widths and shares are parts of a sum. */
+static bool needs_sum(enum export_format format)
+{
+	return format != EXPORT_TEXT && format != EXPORT_FOLDED && format != EXPORT_JSON && format != EXPORT_JSONL;
+}
+
 int export_write(const struct profile *profile, enum export_format format, const struct export_options *options, struct buffer *buffer,
 		 struct diag *diag)
 {
-	int err = writers[format](profile, options, buffer);
+	uint32_t nr_types, shown = profile_shown_value(profile);
+	const struct profile_value_type *types = profile_value_types(profile, &nr_types);
+	int err;
 
+	if (needs_sum(format) && types[shown].fold != VALUE_SUM)
+		return diag_errno(diag, EINVAL, "'%.60s' is no sum, and the %s format shows parts of one: choose another value, or text, folded, json or jsonl",
+				  profile_string_text(profile, types[shown].type), names[format]);
+	err = writers[format](profile, options, buffer);
 	if (!err)
 		err = buffer->err;
 	if (err == -EFBIG)

@@ -6,20 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/u64_map.h"
 #include "export/diff.h"
 #include "export/frame_source.h"
 #include "export/frame_text.h"
 
-#define ENTRY_KEY_BYTES offsetof(struct fold_entry, value)
+#define ENTRY_KEY_BYTES offsetof(struct fold_entry, values)
 
 struct folder {
 	const struct profile *profile;
 	const struct export_options *options;
+	bool by_tgid;
 	uint32_t *sources;     /* frame_sources */
 	uint32_t *first_alike; /* per stack: the first one that reads the same */
 	struct u64_map index;  /* of entries */
+	const struct profile_value_type *types;
+	uint32_t nr_types;
 	struct fold fold;
 };
 
@@ -102,25 +104,65 @@ static int find_all_alike(struct folder *folder)
 	return 0;
 }
 
-static int add_entry(struct folder *folder, const struct fold_entry *entry)
+/* The entry with this key, or NULL. */
+static struct fold_entry *find_entry(const struct folder *folder, uint64_t hash, const struct fold_entry *wanted)
 {
-	uint64_t hash = hash_bytes(entry, ENTRY_KEY_BYTES, 0);
 	uint32_t cursor = 0, *found;
 
 	while ((found = u64_map_each(&folder->index, hash, &cursor))) {
-		struct fold_entry *old = &folder->fold.entries[*found];
-
-		if (!memcmp(old, entry, ENTRY_KEY_BYTES)) {
-			old->value = number_sum(old->value, entry->value);
-			old->before = number_sum(old->before, entry->before);
-			return 0;
-		}
+		if (!memcmp(&folder->fold.entries[*found], wanted, ENTRY_KEY_BYTES))
+			return &folder->fold.entries[*found];
 	}
+	return NULL;
+}
+
+static int add_entry(struct folder *folder, const struct fold_entry *entry)
+{
+	uint64_t hash = hash_bytes(entry, ENTRY_KEY_BYTES, 0);
+	struct fold_entry *old = find_entry(folder, hash, entry);
+
+	for (uint32_t i = 0; old && i < folder->nr_types; i++)
+		old->values[i] = value_fold(folder->types[i].fold, old->values[i], entry->values[i]);
+	if (old)
+		return 0;
 	folder->fold.entries[folder->fold.nr_entries] = *entry;
 	return u64_map_add(&folder->index, hash, folder->fold.nr_entries++);
 }
 
-static int add_samples(struct folder *folder, bool by_tgid)
+/* What of a sample, or of what belongs to one, makes the entry. */
+static struct fold_entry entry_of(const struct folder *folder, uint32_t user_stack, uint32_t kernel_stack, uint32_t comm, uint32_t tgid, uint32_t tid)
+{
+	return (struct fold_entry){
+		.user_stack = user_stack == PROFILE_NONE ? PROFILE_NONE : folder->first_alike[user_stack],
+		.kernel_stack = kernel_stack == PROFILE_NONE ? PROFILE_NONE : folder->first_alike[kernel_stack],
+		.comm = comm,
+		.tgid = folder->by_tgid ? tgid : 0,
+		.tid = folder->options->threads ? tid : 0,
+		.first_histogram = PROFILE_NONE,
+	};
+}
+
+/* Each histogram of a stack belongs to the entry of its samples; one without such an entry to none. */
+static int add_histograms(struct folder *folder)
+{
+	uint32_t nr = profile_nr_histograms(folder->profile);
+
+	folder->fold.next_histogram = calloc((size_t)nr + 1, sizeof(*folder->fold.next_histogram));
+	if (!folder->fold.next_histogram)
+		return -ENOMEM;
+	for (uint32_t i = nr; i-- > 0;) {
+		const struct profile_histogram *at = profile_histogram_at(folder->profile, i);
+		struct fold_entry wanted = entry_of(folder, at->user_stack, at->kernel_stack, at->comm, at->tgid, at->tid);
+		struct fold_entry *entry = histogram_has_stack(at) ? find_entry(folder, hash_bytes(&wanted, ENTRY_KEY_BYTES, 0), &wanted) : NULL;
+
+		folder->fold.next_histogram[i] = entry ? entry->first_histogram : PROFILE_NONE;
+		if (entry)
+			entry->first_histogram = i;
+	}
+	return 0;
+}
+
+static int add_samples(struct folder *folder)
 {
 	uint32_t nr_samples = profile_nr_samples(folder->profile);
 	bool is_diff = diff_is(folder->profile);
@@ -131,17 +173,10 @@ static int add_samples(struct folder *folder, bool by_tgid)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_samples && !err; i++) {
 		const struct profile_sample *sample = profile_sample_at(folder->profile, i);
-		struct fold_entry entry = {
-			.user_stack = sample->user_stack == PROFILE_NONE ? PROFILE_NONE : folder->first_alike[sample->user_stack],
-			.kernel_stack = sample->kernel_stack == PROFILE_NONE ? PROFILE_NONE : folder->first_alike[sample->kernel_stack],
-			.comm = sample->comm,
-			.tgid = by_tgid ? sample->tgid : 0,
-			.tid = folder->options->threads ? sample->tid : 0,
-			.value = sample->values[profile_shown_value(folder->profile)],
-			.before = is_diff ? sample->values[0] : 0,
-		};
+		struct fold_entry entry = entry_of(folder, sample->user_stack, sample->kernel_stack, sample->comm, sample->tgid, sample->tid);
 
-		if (entry.value || entry.before)
+		memcpy(entry.values, sample->values, sizeof(entry.values));
+		if (entry.values[folder->fold.shown] || (is_diff && entry.values[0]))
 			err = add_entry(folder, &entry);
 	}
 	return err;
@@ -190,7 +225,8 @@ static int order_entries(const void *left, const void *right, void *arg)
 {
 	const struct folder *folder = arg;
 	const struct fold_entry *a = left, *b = right;
-	int by = a->value < b->value ? -1 : a->value > b->value;
+	int64_t value_a = a->values[folder->fold.shown], value_b = b->values[folder->fold.shown];
+	int by = value_a < value_b ? -1 : value_a > value_b;
 
 	if (!by)
 		by = strcmp(profile_string_text(folder->profile, a->comm), profile_string_text(folder->profile, b->comm));
@@ -211,13 +247,32 @@ static void folder_done(struct folder *folder)
 	fold_done(&folder->fold);
 }
 
+bool fold_is_of_waits(const struct profile *profile)
+{
+	uint32_t nr_types, nr_sums;
+
+	profile_value_types(profile, &nr_types);
+	profile_sum_types(profile, &nr_sums);
+	return nr_sums < nr_types;
+}
+
+int64_t fold_number(const struct fold *fold, const struct fold_entry *entry)
+{
+	return entry->values[fold->shown] / fold->divisor;
+}
+
 int fold_profile(const struct profile *profile, const struct export_options *options, bool by_tgid, struct fold *ret_fold)
 {
-	CLEANUP(folder_done) struct folder folder = { .profile = profile, .options = options };
+	CLEANUP(folder_done) struct folder folder = { .profile = profile, .options = options, .by_tgid = by_tgid, .fold = { .shown = profile_shown_value(profile), .divisor = 1 } };
 	int err = find_all_alike(&folder);
 
+	folder.types = profile_value_types(profile, &folder.nr_types);
+	if ((fold_is_of_waits(profile) || profile_account_of(profile)->has_waits) && !strcmp(profile_string_text(profile, folder.types[folder.fold.shown].unit), "nanoseconds"))
+		folder.fold.divisor = 1000;
 	if (!err)
-		err = add_samples(&folder, by_tgid);
+		err = add_samples(&folder);
+	if (!err)
+		err = add_histograms(&folder);
 	if (err)
 		return err;
 	qsort_r(folder.fold.entries, folder.fold.nr_entries, sizeof(*folder.fold.entries), order_entries, &folder);
@@ -229,5 +284,6 @@ int fold_profile(const struct profile *profile, const struct export_options *opt
 void fold_done(struct fold *fold)
 {
 	free(fold->entries);
+	free(fold->next_histogram);
 	*fold = (struct fold){ 0 };
 }

@@ -55,8 +55,8 @@ int write_folded(const struct profile *profile, const struct export_options *opt
 		if (entry->comm == PROFILE_EMPTY_STRING)
 			leave_out_semicolon(buffer, from);
 		if (is_diff) /* two columns, as flamegraph.pl reads them */
-			buffer_printf(buffer, " %" PRId64, entry->before);
-		buffer_printf(buffer, " %" PRId64 "\n", entry->value);
+			buffer_printf(buffer, " %" PRId64, entry->values[0]);
+		buffer_printf(buffer, " %" PRId64 "\n", fold_number(&fold, entry));
 	}
 	return 0;
 }

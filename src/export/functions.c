@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/u64_map.h"
 #include "export/frame_source.h"
 
@@ -62,18 +61,18 @@ static int find_rows(const struct profile *profile, struct functions *functions)
 	return 0;
 }
 
-static void count_sample(const struct profile *profile, uint32_t number, uint32_t value_type, struct functions *functions)
+static void count_sample(const struct profile *profile, uint32_t number, uint32_t value_type, uint32_t fold, struct functions *functions)
 {
 	const struct profile_sample *sample = profile_sample_at(profile, number);
 	struct whole_stack stack = whole_stack_of(profile, sample);
 	int64_t value = sample->values[value_type];
 
-	functions->all = number_sum(functions->all, value);
+	functions->all = value_fold(fold, functions->all, value);
 	for (uint32_t i = 0; i < stack.nr; i++) {
 		struct function_row *row = &functions->rows[functions->of_location[whole_stack_at(&stack, i)]];
 
-		row->self = number_sum(row->self, i ? 0 : value);
-		row->total = number_sum(row->total, row->last_sample == number + 1 ? 0 : value);
+		row->self = value_fold(fold, row->self, i ? 0 : value);
+		row->total = value_fold(fold, row->total, row->last_sample == number + 1 ? 0 : value);
 		row->last_sample = number + 1;
 	}
 }
@@ -81,12 +80,13 @@ static void count_sample(const struct profile *profile, uint32_t number, uint32_
 int functions_tally(const struct profile *profile, uint32_t value, struct functions *ret_functions)
 {
 	CLEANUP(functions_done) struct functions functions = { 0 };
+	uint32_t nr_types, fold = profile_value_types(profile, &nr_types)[value].fold;
 	int err = find_rows(profile, &functions);
 
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < profile_nr_samples(profile); i++)
-		count_sample(profile, i, value, &functions);
+		count_sample(profile, i, value, fold, &functions);
 	*ret_functions = functions;
 	functions = (struct functions){ 0 };
 	return 0;

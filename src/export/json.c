@@ -4,6 +4,7 @@
 
 #include "export/account_json.h"
 #include "export/formats.h"
+#include "export/histogram_json.h"
 
 #define JSON_VERSION 2
 
@@ -104,6 +105,8 @@ static void write_value_types(struct json *json, const struct profile *profile)
 		json_open(json, '{');
 		json_key_text(json, "type", profile_string_text(profile, types[i].type));
 		json_key_text(json, "unit", profile_string_text(profile, types[i].unit));
+		if (types[i].fold != VALUE_SUM)
+			json_key_text(json, "fold", value_fold_name((enum value_fold)types[i].fold));
 		json_close(json, '}');
 	}
 	json_close(json, ']');
@@ -166,6 +169,29 @@ static void write_samples(struct json *json, const struct profile *profile)
 	json_close(json, ']');
 }
 
+/* Those of a stack say whose they are as samples do. */
+static void write_histograms(struct json *json, const struct profile *profile)
+{
+	json_key(json, "histograms");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < profile_nr_histograms(profile); i++) {
+		const struct profile_histogram *histogram = profile_histogram_at(profile, i);
+
+		json_line(json);
+		json_open(json, '{');
+		write_histogram(json, profile, histogram);
+		if (histogram_has_stack(histogram)) {
+			json_key_text(json, "comm", profile_string_text(profile, histogram->comm));
+			json_key_u64(json, "pid", histogram->tgid);
+			json_key_u64(json, "tid", histogram->tid);
+			key_number(json, "user_stack", histogram->user_stack);
+			key_number(json, "kernel_stack", histogram->kernel_stack);
+		}
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 int write_json(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
 	struct json json = { .buffer = buffer };
@@ -188,6 +214,10 @@ int write_json(const struct profile *profile, const struct export_options *optio
 	write_value_types(&json, profile);
 	json_line(&json);
 	write_samples(&json, profile);
+	if (profile_nr_histograms(profile)) {
+		json_line(&json);
+		write_histograms(&json, profile);
+	}
 	json_close(&json, '}');
 	buffer_text(buffer, "\n");
 	return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One JSON object per line: the account, then each sample with its whole stack, so that a line needs no other. What a location reads is written
+/* One JSON object per line: the account, then each sample with its whole stack, then the histograms, so that a line needs no other. What a location reads is written
  * once and copied. */
 #include <errno.h>
 #include <stdlib.h>
@@ -7,6 +7,8 @@
 #include "base/json.h"
 #include "export/account_json.h"
 #include "export/formats.h"
+#include "export/frame_json.h"
+#include "export/histogram_json.h"
 
 #define JSONL_VERSION 1
 
@@ -16,40 +18,6 @@ struct lines {
 	struct buffer frames; /* objects of all locations, one behind the other */
 	size_t *ends;	      /* by location: where its object ends */
 };
-
-static void key_text_if(struct json *json, const char *key, const char *text)
-{
-	if (*text)
-		json_key_text(json, key, text);
-}
-
-static void write_frame(struct json *json, const struct profile *profile, const struct profile_location *location)
-{
-	const struct profile_function *function = profile_function_at(profile, location->function);
-
-	json_open(json, '{');
-	json_key_text(json, "name", profile_string_text(profile, function->name));
-	json_key_text(json, "kind", frame_kind_name(location->kind));
-	if (function->system_name != function->name)
-		key_text_if(json, "system_name", profile_string_text(profile, function->system_name));
-	key_text_if(json, "file", profile_string_text(profile, function->file));
-	if (location->line)
-		json_key_u64(json, "line", location->line);
-	if (location->is_inlined) {
-		json_key(json, "inlined");
-		json_bool(json, true);
-	}
-	if (location->pc)
-		json_key_hex(json, "pc", location->pc);
-	if (location->mapping != PROFILE_NONE) {
-		const struct profile_mapping *mapping = profile_mapping_at(profile, location->mapping);
-
-		json_key_hex(json, "address", location->elf_vaddr);
-		key_text_if(json, "path", profile_string_text(profile, mapping->path));
-		key_text_if(json, "build_id", profile_string_text(profile, mapping->build_id));
-	}
-	json_close(json, '}');
-}
 
 static int write_frames(struct lines *lines)
 {
@@ -61,7 +29,9 @@ static int write_frames(struct lines *lines)
 	for (uint32_t i = 0; i < nr_locations; i++) {
 		struct json json = { .buffer = &lines->frames };
 
-		write_frame(&json, lines->profile, profile_location_at(lines->profile, i));
+		json_open(&json, '{');
+		write_frame_keys(&json, lines->profile, i);
+		json_close(&json, '}');
 		lines->ends[i] = lines->frames.size;
 	}
 	return lines->frames.err;
@@ -85,6 +55,15 @@ static void write_stack(struct lines *lines, uint32_t stack)
 	}
 }
 
+static void write_whole_stack(struct lines *lines, uint32_t kernel_stack, uint32_t user_stack)
+{
+	json_key(&lines->json, "stack");
+	json_open(&lines->json, '[');
+	write_stack(lines, kernel_stack);
+	write_stack(lines, user_stack);
+	json_close(&lines->json, ']');
+}
+
 static void write_values(struct lines *lines, const struct profile_sample *sample)
 {
 	struct json *json = &lines->json;
@@ -97,6 +76,8 @@ static void write_values(struct lines *lines, const struct profile_sample *sampl
 		json_open(json, '{');
 		json_key_text(json, "type", profile_string_text(lines->profile, types[i].type));
 		json_key_text(json, "unit", profile_string_text(lines->profile, types[i].unit));
+		if (types[i].fold != VALUE_SUM)
+			json_key_text(json, "fold", value_fold_name((enum value_fold)types[i].fold));
 		json_key(json, "value");
 		json_i64(json, sample->values[i]);
 		json_close(json, '}');
@@ -118,7 +99,8 @@ static void write_labels(struct lines *lines, uint32_t number)
 		if (labels[i].is_number) {
 			json_key(json, "number");
 			json_i64(json, labels[i].number);
-			key_text_if(json, "unit", profile_string_text(lines->profile, labels[i].unit));
+			if (labels[i].unit != PROFILE_EMPTY_STRING)
+				json_key_text(json, "unit", profile_string_text(lines->profile, labels[i].unit));
 		} else {
 			json_key_text(json, "text", profile_string_text(lines->profile, labels[i].text));
 		}
@@ -144,11 +126,25 @@ static void write_sample(struct lines *lines, const struct profile_sample *sampl
 	write_values(lines, sample);
 	if (sample->labels != PROFILE_NO_LABELS)
 		write_labels(lines, sample->labels);
-	json_key(json, "stack");
-	json_open(json, '[');
-	write_stack(lines, sample->kernel_stack);
-	write_stack(lines, sample->user_stack);
-	json_close(json, ']');
+	write_whole_stack(lines, sample->kernel_stack, sample->user_stack);
+	json_close(json, '}');
+	buffer_append(json->buffer, "\n", 1);
+}
+
+static void write_histogram_line(struct lines *lines, const struct profile_histogram *histogram)
+{
+	struct json *json = &lines->json;
+
+	json->comma = false;
+	json_open(json, '{');
+	json_key_text(json, "record", "histogram");
+	write_histogram(json, lines->profile, histogram);
+	if (histogram_has_stack(histogram)) {
+		json_key_text(json, "comm", profile_string_text(lines->profile, histogram->comm));
+		json_key_u64(json, "pid", histogram->tgid);
+		json_key_u64(json, "tid", histogram->tid);
+		write_whole_stack(lines, histogram->kernel_stack, histogram->user_stack);
+	}
 	json_close(json, '}');
 	buffer_append(json->buffer, "\n", 1);
 }
@@ -176,5 +172,7 @@ int write_jsonl(const struct profile *profile, const struct export_options *opti
 	buffer_append(buffer, "\n", 1);
 	for (uint32_t i = 0; i < profile_nr_samples(profile) && !buffer->err; i++)
 		write_sample(&lines, profile_sample_at(profile, i));
+	for (uint32_t i = 0; i < profile_nr_histograms(profile) && !buffer->err; i++)
+		write_histogram_line(&lines, profile_histogram_at(profile, i));
 	return 0;
 }

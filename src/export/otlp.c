@@ -137,7 +137,7 @@ static void write_profile(struct otlp *otlp, struct process process, uint32_t ty
 {
 	const struct account *account = profile_account_of(otlp->profile);
 	uint32_t nr_types, comment = otlp_text_attribute(otlp, otlp_string(otlp, OTLP_STRING_COMMENT), otlp_string(otlp, OTLP_STRING_ACCOUNT));
-	const struct profile_value_type *types = profile_value_types(otlp->profile, &nr_types);
+	const struct profile_value_type *types = profile_sum_types(otlp->profile, &nr_types);
 	uint64_t period = tick_period(otlp->profile);
 	struct otlp_sink *sink = &otlp->sink;
 
@@ -170,7 +170,7 @@ static void write_process(struct otlp *otlp, struct process process)
 	struct otlp_sink *sink = &otlp->sink;
 	uint32_t nr_types;
 
-	profile_value_types(otlp->profile, &nr_types);
+	profile_sum_types(otlp->profile, &nr_types);
 	otlp_item(sink, resource_profiles);
 	write_resource(otlp, process.first);
 	otlp_list_begin(sink, scope_profiles);

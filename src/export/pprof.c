@@ -70,7 +70,7 @@ static void write_types(struct pprof *pprof)
 	const struct account *account = profile_account_of(pprof->profile);
 
 	uint32_t nr_types;
-	const struct profile_value_type *types = profile_value_types(pprof->profile, &nr_types);
+	const struct profile_value_type *types = profile_sum_types(pprof->profile, &nr_types);
 	const char *shown = profile_string_text(pprof->profile, types[profile_shown_value(pprof->profile)].type);
 
 	for (uint32_t i = 0; i < nr_types; i++)
@@ -261,7 +261,7 @@ static void write_samples(struct pprof *pprof)
 	pprof->cpu_key = add_string(pprof, "cpu");
 	pprof->time_key = add_string(pprof, "end_timestamp_ns"); /* as libdatadog calls it; the format has no place for it */
 	pprof->time_unit = add_string(pprof, "nanoseconds");
-	profile_value_types(pprof->profile, &pprof->nr_values);
+	profile_sum_types(pprof->profile, &pprof->nr_values);
 	for (uint32_t i = 0; i < profile_nr_samples(pprof->profile); i++)
 		write_sample(pprof, profile_sample_at(pprof->profile, i));
 }

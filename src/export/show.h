@@ -32,7 +32,7 @@ enum show_by { SHOW_BY_LIST(X) SHOW_BY_COUNT };
 /* 0 or -EINVAL (diag lists what there is). */
 MUST_CHECK int show_by_name(const char *word, struct diag *diag, enum show_by *ret_by);
 
-/* What was recorded, what was lost, by process, the hottest functions. */
+/* What was recorded, what was lost, by process, the hottest functions; histograms of no stack. */
 MUST_CHECK int show_summary(const struct profile *profile, const struct show_options *options, struct buffer *buffer);
 MUST_CHECK int show_top(const struct profile *profile, const struct show_options *options, struct buffer *buffer);
 /* The call tree, root first; a function that calls itself directly is one node, which says how deep. */

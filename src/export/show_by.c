@@ -27,6 +27,7 @@ struct grouping {
 	const struct profile *profile;
 	const struct functions *functions;
 	enum show_by by;
+	uint32_t fold;         /* of the value that is shown */
 	struct buffer groups;  /* struct group each */
 	struct u64_map index;
 	uint32_t *of_location; /* by location: its group plus one, for files and languages */
@@ -119,7 +120,7 @@ static uint32_t group_of_location(struct grouping *grouping, uint32_t location)
 	return number;
 }
 
-/* Which function took how much itself, in its group. */
+/* Which function took how much itself, in its group. Of what has the shortest there is none. */
 static int count_hottest(struct grouping *grouping, uint32_t group_number, uint32_t row, int64_t value)
 {
 	struct group *group = group_at(grouping, group_number);
@@ -127,6 +128,8 @@ static int count_hottest(struct grouping *grouping, uint32_t group_number, uint3
 	uint32_t *found = u64_map_find(&grouping->pair_index, key), number = (uint32_t)(grouping->pairs.size / sizeof(value));
 	int64_t *sum;
 
+	if (grouping->fold == VALUE_MIN)
+		return 0;
 	if (!found) {
 		int64_t zero = 0;
 
@@ -135,7 +138,7 @@ static int count_hottest(struct grouping *grouping, uint32_t group_number, uint3
 			return -ENOMEM;
 	}
 	sum = (int64_t *)grouping->pairs.data + (found ? *found : number);
-	*sum = number_sum(*sum, value);
+	*sum = value_fold(grouping->fold, *sum, value);
 	if (group->hottest == PROFILE_NONE || *sum > group->hottest_self) {
 		group->hottest = row;
 		group->hottest_self = *sum;
@@ -150,8 +153,8 @@ static int count_frames(struct grouping *grouping, uint32_t sample_number, const
 
 		if (number == PROFILE_NONE)
 			return -ENOMEM;
-		group_at(grouping, number)->self = number_sum(group_at(grouping, number)->self, value);
-		group_at(grouping, number)->total = number_sum(group_at(grouping, number)->total, value);
+		group_at(grouping, number)->self = value_fold(grouping->fold, group_at(grouping, number)->self, value);
+		group_at(grouping, number)->total = value_fold(grouping->fold, group_at(grouping, number)->total, value);
 	}
 	for (uint32_t i = 0; i < stack->nr; i++) {
 		uint32_t location = whole_stack_at(stack, i), number = group_of_location(grouping, location);
@@ -160,8 +163,8 @@ static int count_frames(struct grouping *grouping, uint32_t sample_number, const
 		if (number == PROFILE_NONE || (!i && count_hottest(grouping, number, grouping->functions->of_location[location], value)))
 			return -ENOMEM;
 		group = group_at(grouping, number);
-		group->self = number_sum(group->self, i ? 0 : value);
-		group->total = number_sum(group->total, group->last_sample == sample_number + 1 ? 0 : value);
+		group->self = value_fold(grouping->fold, group->self, i ? 0 : value);
+		group->total = value_fold(grouping->fold, group->total, group->last_sample == sample_number + 1 ? 0 : value);
 		group->last_sample = sample_number + 1;
 	}
 	return 0;
@@ -179,7 +182,7 @@ static int count_sample(struct grouping *grouping, uint32_t number)
 	group = group_of_sample(grouping, sample);
 	if (group == PROFILE_NONE)
 		return -ENOMEM;
-	group_at(grouping, group)->self = number_sum(group_at(grouping, group)->self, value);
+	group_at(grouping, group)->self = value_fold(grouping->fold, group_at(grouping, group)->self, value);
 	return stack.nr ? count_hottest(grouping, group, grouping->functions->of_location[whole_stack_at(&stack, 0)], value) : 0;
 }
 
@@ -219,17 +222,13 @@ static void write_group(const struct grouping *grouping, const struct group *gro
 {
 	size_t from = buffer->size;
 
-	show_share(buffer, options, group->self, grouping->functions->all);
-	if (is_by_frame(grouping))
-		show_share(buffer, options, group->total, grouping->functions->all);
-	show_quantity(buffer, show_unit(grouping->profile), group->self, 13);
-	buffer_text(buffer, "  ");
+	show_parts(buffer, grouping->profile, options, group->self, is_by_frame(grouping) ? &group->total : NULL, grouping->functions->all);
 	write_label(grouping, group, buffer);
 	if (group->hottest != PROFILE_NONE && group->self) {
-		const char *name = function_row_name(grouping->profile, &grouping->functions->rows[group->hottest]);
-
-		buffer_printf(buffer, "  (%.0f %% ", 100.0 * (double)group->hottest_self / (double)group->self);
-		show_name(buffer, name);
+		buffer_text(buffer, "  (");
+		if (grouping->fold == VALUE_SUM)
+			buffer_printf(buffer, "%.0f %% ", 100.0 * (double)group->hottest_self / (double)group->self);
+		show_name(buffer, function_row_name(grouping->profile, &grouping->functions->rows[group->hottest]));
 		buffer_text(buffer, ")");
 	}
 	show_line_end(buffer, options, from);
@@ -238,19 +237,23 @@ static void write_group(const struct grouping *grouping, const struct group *gro
 static void write_groups(struct grouping *grouping, uint32_t max_lines, const struct show_options *options, struct buffer *buffer)
 {
 	uint32_t nr = nr_groups(grouping), i;
-	char heading[128];
+	char rest_heading[64];
 	int64_t rest = 0;
 
 	if (nr)
 		qsort(grouping->groups.data, nr, sizeof(struct group), by_self);
-	snprintf(heading, sizeof(heading), "%s  %s  (hottest function)", is_by_frame(grouping) ? "      SELF     TOTAL         SELF" : "     SHARE        VALUE",
-		 headings[grouping->by]);
-	show_heading(buffer, options, heading);
+	snprintf(rest_heading, sizeof(rest_heading), "%s%s", headings[grouping->by], grouping->fold == VALUE_MIN ? "" : "  (hottest function)");
+	if (is_by_frame(grouping))
+		show_parts_heading(buffer, grouping->profile, options, "SELF", "TOTAL", "SELF", rest_heading);
+	else
+		show_parts_heading(buffer, grouping->profile, options, grouping->fold == VALUE_SUM ? "SHARE" : "VALUE", NULL, "VALUE", rest_heading);
 	for (i = 0; i < nr && i < max_lines; i++)
 		write_group(grouping, group_at(grouping, i), options, buffer);
 	for (uint32_t k = i; k < nr; k++)
 		rest = number_sum(rest, group_at(grouping, k)->self);
-	if (i < nr && grouping->functions->all)
+	if (i < nr && grouping->fold != VALUE_SUM)
+		buffer_printf(buffer, "%" PRIu32 " more\n", nr - i);
+	else if (i < nr && grouping->functions->all)
 		buffer_printf(buffer, "%8.2f %%  %" PRIu32 " more\n", 100.0 * (double)rest / (double)grouping->functions->all, nr - i);
 }
 
@@ -266,7 +269,7 @@ static void grouping_done(struct grouping *grouping)
 int show_groups(const struct profile *profile, enum show_by by, const struct functions *functions, uint32_t max_lines, const struct show_options *options,
 		struct buffer *buffer)
 {
-	CLEANUP(grouping_done) struct grouping grouping = { .profile = profile, .functions = functions, .by = by, .groups = BUFFER_INIT(ROWS_BYTES_MAX),
+	CLEANUP(grouping_done) struct grouping grouping = { .profile = profile, .functions = functions, .by = by, .fold = profile_shown_fold(profile), .groups = BUFFER_INIT(ROWS_BYTES_MAX),
 							    .pairs = BUFFER_INIT(ROWS_BYTES_MAX) };
 	int err = 0;
 

@@ -46,7 +46,7 @@ static void write_totals(const struct diff *diff, const struct show_options *opt
 	}
 }
 
-void show_diff(const struct diff *diff, const struct show_options *options, struct buffer *buffer)
+static void show_functions(const struct diff *diff, const struct show_options *options, struct buffer *buffer)
 {
 	uint32_t max_lines = options->max_lines ? options->max_lines : DIFF_LINES, nr = 0, nr_changed = 0, nr_noise = 0;
 
@@ -69,4 +69,16 @@ void show_diff(const struct diff *diff, const struct show_options *options, stru
 	}
 	buffer_text(buffer, "shares of each profile's own total, changes in points; ~ is within two standard deviations of the noise of counts\n");
 	buffer_printf(buffer, "%" PRIu32 " functions changed by more than that, %" PRIu32 " by less; of so many, one in twenty does so by chance\n", nr_changed, nr_noise);
+}
+
+void show_diff(const struct diff *diff, const struct show_options *options, struct buffer *buffer)
+{
+	bool has_functions = diff->all[0] && diff->all[1];
+
+	if (has_functions)
+		show_functions(diff, options, buffer);
+	for (uint32_t i = 0; i < diff->nr_histograms; i++) {
+		buffer_text(buffer, i || has_functions ? "\n" : "");
+		show_diff_histogram(&diff->histograms[i], diff->profile, buffer);
+	}
 }

@@ -14,6 +14,8 @@
 #define RESET "\033[0m"
 #define HOT_PERCENT 5.0
 #define COLD_PERCENT 0.5
+#define SHARE_COLUMNS 10
+#define QUANTITY_COLUMNS 13
 
 static void coloured(struct buffer *buffer, const struct show_options *options, const char *colour, const char *text)
 {
@@ -80,6 +82,40 @@ void show_quantity(struct buffer *buffer, const char *unit, int64_t value, int c
 	else
 		snprintf(text, sizeof(text), "%" PRId64 "%s%s", value, scale ? " " : "", scale ? scale->shown : "");
 	buffer_printf(buffer, "%*s", columns, text);
+}
+
+/* --- parts -------------------------------------------------------------------------------------------------------------------------------- */
+
+void show_part(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t part, int64_t all)
+{
+	if (profile_shown_fold(profile) == VALUE_SUM)
+		show_share(buffer, options, part, all);
+	else if (part)
+		show_quantity(buffer, show_unit(profile), part, QUANTITY_COLUMNS);
+	else
+		buffer_printf(buffer, "%*s", QUANTITY_COLUMNS, "-");
+}
+
+void show_parts(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t first, const int64_t *second, int64_t all)
+{
+	show_part(buffer, profile, options, first, all);
+	if (second)
+		show_part(buffer, profile, options, *second, all);
+	if (profile_shown_fold(profile) == VALUE_SUM)
+		show_quantity(buffer, show_unit(profile), first, QUANTITY_COLUMNS);
+	buffer_text(buffer, "  ");
+}
+
+void show_parts_heading(struct buffer *buffer, const struct profile *profile, const struct show_options *options, const char *first, const char *second,
+			const char *quantity, const char *rest)
+{
+	bool is_sum = profile_shown_fold(profile) == VALUE_SUM;
+	int columns = is_sum ? SHARE_COLUMNS : QUANTITY_COLUMNS;
+	char text[160];
+
+	snprintf(text, sizeof(text), "%*s%*s%*s  %s", columns, first, second ? columns : 0, second ? second : "", quantity && is_sum ? QUANTITY_COLUMNS : 0,
+		 quantity && is_sum ? quantity : "", rest);
+	show_heading(buffer, options, text);
 }
 
 void show_name(struct buffer *buffer, const char *text)
@@ -164,7 +200,7 @@ void show_title(struct buffer *buffer, const struct profile *profile, const stru
 	show_name(buffer, profile_string_text(profile, types[shown].type));
 	buffer_text(buffer, ": ");
 	show_quantity(buffer, show_unit(profile), all, 0);
-	buffer_text(buffer, " in all");
+	buffer_text(buffer, types[shown].fold == VALUE_SUM ? " in all" : " of all");
 	for (uint32_t i = 0; i < nr_types; i++) {
 		if (i == shown)
 			continue;

@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "export/functions.h"
+#include "export/histogram_text.h"
 #include "export/show_table.h"
 #include "export/show_text.h"
 #include "model/account_text.h"
@@ -21,19 +22,20 @@ static void write_row(const struct profile *profile, const struct function_row *
 	size_t from = buffer->size;
 	char room[FUNCTION_PLACE_BYTES];
 
-	show_share(buffer, options, row->self, all);
-	show_share(buffer, options, row->total, all);
-	show_quantity(buffer, show_unit(profile), row->self, 13);
-	buffer_text(buffer, "  ");
+	show_parts(buffer, profile, options, row->self, &row->total, all);
 	show_name(buffer, function_row_name(profile, row));
 	show_dim(buffer, options, function_row_place(profile, row, room));
 	show_line_end(buffer, options, from);
 }
 
-static void write_rest(uint32_t nr_shown, uint32_t nr, int64_t shown, int64_t all, struct buffer *buffer)
+static void write_rest(const struct profile *profile, uint32_t nr_shown, uint32_t nr, int64_t shown, int64_t all, struct buffer *buffer)
 {
-	if (nr_shown < nr && all)
-		buffer_printf(buffer, "%" PRIu32 " of %" PRIu32 " functions: %.2f %% of all (self)\n", nr_shown, nr, 100.0 * (double)shown / (double)all);
+	if (nr_shown == nr || !all)
+		return;
+	buffer_printf(buffer, "%" PRIu32 " of %" PRIu32 " functions", nr_shown, nr);
+	if (profile_shown_fold(profile) == VALUE_SUM)
+		buffer_printf(buffer, ": %.2f %% of all (self)", 100.0 * (double)shown / (double)all);
+	buffer_text(buffer, "\n");
 }
 
 static int write_functions(const struct profile *profile, const struct functions *functions, uint32_t max_lines, const struct show_options *options,
@@ -45,12 +47,12 @@ static int write_functions(const struct profile *profile, const struct functions
 
 	if (!sorted)
 		return -ENOMEM;
-	show_heading(buffer, options, "      SELF     TOTAL         SELF  FUNCTION");
+	show_parts_heading(buffer, profile, options, "SELF", "TOTAL", "SELF", "FUNCTION");
 	for (; nr < functions->nr && nr < max_lines && (sorted[nr]->self || sorted[nr]->total); nr++) {
 		write_row(profile, sorted[nr], functions->all, options, buffer);
 		shown = number_sum(shown, sorted[nr]->self);
 	}
-	write_rest(nr, functions->nr, shown, functions->all, buffer);
+	write_rest(profile, nr, functions->nr, shown, functions->all, buffer);
 	return 0;
 }
 
@@ -91,14 +93,13 @@ static void write_run(const struct account *account, const struct show_options *
 	}
 }
 
-int show_summary(const struct profile *profile, const struct show_options *options, struct buffer *buffer)
+static int write_samples(const struct profile *profile, const struct show_options *options, struct buffer *buffer)
 {
 	CLEANUP(functions_done) struct functions functions = { 0 };
 	int err = functions_tally(profile, profile_shown_value(profile), &functions);
 
 	if (err)
 		return err;
-	write_run(profile_account_of(profile), options, buffer);
 	show_title(buffer, profile, options, functions.all);
 	buffer_text(buffer, "\n");
 	err = show_groups(profile, SHOW_BY_PROCESS, &functions, SUMMARY_PROCESSES, options, buffer);
@@ -106,4 +107,18 @@ int show_summary(const struct profile *profile, const struct show_options *optio
 		return err;
 	buffer_text(buffer, "\n");
 	return write_functions(profile, &functions, options->max_lines ? options->max_lines : SUMMARY_LINES, options, buffer);
+}
+
+int show_summary(const struct profile *profile, const struct show_options *options, struct buffer *buffer)
+{
+	bool has_histograms = profile_nr_histograms(profile), has_samples = profile_nr_samples(profile) || !has_histograms;
+	int err;
+
+	write_run(profile_account_of(profile), options, buffer);
+	err = has_samples ? write_samples(profile, options, buffer) : 0;
+	if (err || !has_histograms)
+		return err;
+	buffer_text(buffer, "\n");
+	histogram_print_whole(buffer, profile);
+	return 0;
 }

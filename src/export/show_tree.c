@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/number.h"
 #include "export/call_nodes.h"
 #include "export/functions.h"
 #include "export/show.h"
@@ -31,6 +30,7 @@ struct shown_tree {
 	struct functions functions;
 	bool *is_wanted;          /* by row of the functions: the function that was asked for */
 	enum direction direction;
+	uint32_t fold;            /* of the value that is shown */
 	struct call_nodes calls;  /* frames: rows, and behind those the processes' names */
 	struct node *nodes;       /* as in `calls` */
 	uint32_t max_nodes;       /* room */
@@ -70,8 +70,8 @@ static int descend(struct shown_tree *tree, uint32_t *node, uint32_t frame, int6
 		tree->nodes[child].next = tree->nodes[*node].first_child;
 		tree->nodes[*node].first_child = child;
 	}
-	tree->nodes[child].total = number_sum(tree->nodes[child].total, value);
-	tree->nodes[child].self = number_sum(tree->nodes[child].self, tree->path_self);
+	tree->nodes[child].total = value_fold(tree->fold, tree->nodes[child].total, value);
+	tree->nodes[child].self = value_fold(tree->fold, tree->nodes[child].self, tree->path_self);
 	*node = child;
 	return 0;
 }
@@ -127,12 +127,12 @@ static int add_sample(struct shown_tree *tree, const struct profile_sample *samp
 		if (at < 0)
 			return 0;
 	} else {
-		tree->nodes[0].total = number_sum(tree->nodes[0].total, value);
+		tree->nodes[0].total = value_fold(tree->fold, tree->nodes[0].total, value);
 		err = descend(tree, &node, tree->functions.nr + 1 + sample->comm, value);
 	}
 	if (!err)
 		err = descend_frames(tree, &node, &stack, at, -1, -1, value);
-	tree->nodes[node].self = number_sum(tree->nodes[node].self, value);
+	tree->nodes[node].self = value_fold(tree->fold, tree->nodes[node].self, value);
 	return err;
 }
 
@@ -171,8 +171,8 @@ static void write_line(struct shown_tree *tree, uint32_t number, uint32_t indent
 		return;
 	}
 	tree->nr_lines++;
-	show_share(buffer, tree->options, node->total, tree->functions.all);
-	show_share(buffer, tree->options, node->self, tree->functions.all);
+	show_part(buffer, tree->profile, tree->options, node->total, tree->functions.all);
+	show_part(buffer, tree->profile, tree->options, node->self, tree->functions.all);
 	buffer_printf(buffer, "  %*s%s", (int)(indent < MAX_INDENT ? indent : MAX_INDENT), "", forks ? "- " : "");
 	write_label(tree, number, buffer);
 	show_line_end(buffer, tree->options, from);
@@ -288,8 +288,8 @@ static int show(struct shown_tree *tree, const char *function, struct buffer *bu
 	if (err)
 		return err;
 	show_title(buffer, profile, tree->options, tree->functions.all);
-	show_heading(buffer, tree->options, tree->direction == TO_CALLERS ? "     TOTAL      SELF  FUNCTION AND ITS CALLERS (self: of the function, when called so)" :
-								     "     TOTAL      SELF  FUNCTION");
+	show_parts_heading(buffer, profile, tree->options, "TOTAL", "SELF", NULL,
+			   tree->direction == TO_CALLERS ? "FUNCTION AND ITS CALLERS (self: of the function, when called so)" : "FUNCTION");
 	err = write_nodes(tree, buffer);
 	write_end(tree, buffer);
 	return err;
@@ -302,6 +302,7 @@ static int show_direction(const struct profile *profile, enum direction directio
 		.profile = profile,
 		.options = options,
 		.direction = direction,
+		.fold = profile_shown_fold(profile),
 		.min_percent = options->min_percent,
 		.max_lines = options->max_lines ? options->max_lines : DEFAULT_TREE_LINES,
 	};

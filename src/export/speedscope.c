@@ -114,7 +114,7 @@ static int write_profile(struct scope *scope, const struct track *track, uint32_
 	CLEANUP(buffer_done) struct buffer name = BUFFER_INIT(scope->json.buffer->max);
 	struct value_scale scale = value_scale_of(scope->profile, type);
 	uint32_t nr_types;
-	const struct profile_value_type *types = profile_value_types(scope->profile, &nr_types);
+	const struct profile_value_type *types = profile_sum_types(scope->profile, &nr_types);
 	bool known = scale.is_time || !strcmp(scale.unit, "bytes");
 
 	track_name(scope->profile, track, &name);
@@ -158,7 +158,7 @@ static int write_profiles(struct scope *scope)
 	uint32_t nr_types;
 	int err = 0;
 
-	profile_value_types(scope->profile, &nr_types);
+	profile_sum_types(scope->profile, &nr_types);
 	json_key(&scope->json, "profiles");
 	json_open(&scope->json, '[');
 	for (uint32_t type = 0; type < nr_types; type++) {

@@ -25,5 +25,5 @@ struct view {
 /* 0 or -ENOMEM. */
 MUST_CHECK int view_build(const struct profile *profile, bool threads, struct view *ret_view);
 void view_done(struct view *view);
-/* The JSON object that assets/profile.js reads (docs/internals/viewer.md). 0 or -ENOMEM; else errors are the buffer's. */
+/* The JSON object that assets/profile.js reads (docs/internals/viewer.md). 0, -ENOMEM or -EFBIG; else errors are the buffer's. */
 MUST_CHECK int view_write(const struct view *view, const struct profile *profile, struct json *json);

@@ -2,8 +2,11 @@
 /* Tables of numbers stand as columns: that is shorter, and a page's parser reads it faster than many small objects. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "export/account_json.h"
+#include "export/histogram_text.h"
 #include "export/view.h"
 
 struct writer {
@@ -49,7 +52,7 @@ static void write_kinds(struct writer *writer)
 static void write_value_types(struct writer *writer)
 {
 	uint32_t nr_types;
-	const struct profile_value_type *types = profile_value_types(writer->profile, &nr_types);
+	const struct profile_value_type *types = profile_sum_types(writer->profile, &nr_types);
 
 	open_column(writer, "value_types");
 	for (uint32_t i = 0; i < nr_types; i++) {
@@ -173,7 +176,7 @@ static void write_samples(struct writer *writer)
 	const struct view *view = writer->view;
 	uint32_t nr_types;
 
-	(void)profile_value_types(writer->profile, &nr_types);
+	(void)profile_sum_types(writer->profile, &nr_types);
 	json_key(writer->json, "samples");
 	json_open(writer->json, '{');
 	COLUMN(writer, "node", view->nr_samples, view->samples[i].node);
@@ -190,6 +193,32 @@ static void write_samples(struct writer *writer)
 	json_close(writer->json, '}');
 }
 
+/* Those of the whole, as lines of text. */
+static int write_histograms(struct writer *writer)
+{
+	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(writer->json->buffer->max);
+
+	open_column(writer, "histograms");
+	for (uint32_t i = 0; i < profile_nr_histograms(writer->profile); i++) {
+		const struct profile_histogram *histogram = profile_histogram_at(writer->profile, i);
+
+		if (histogram_has_stack(histogram))
+			continue;
+		text.size = 0;
+		histogram_print_one(&text, writer->profile, histogram, "");
+		if (text.err)
+			return text.err;
+		json_open(writer->json, '[');
+		for (char *line = text.data, *end; (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			json_text(writer->json, line);
+		}
+		json_close(writer->json, ']');
+	}
+	json_close(writer->json, ']');
+	return 0;
+}
+
 static void writer_done(struct writer *writer)
 {
 	free(writer->numbers);
@@ -198,6 +227,7 @@ static void writer_done(struct writer *writer)
 int view_write(const struct view *view, const struct profile *profile, struct json *json)
 {
 	CLEANUP(writer_done) struct writer writer = { .json = json, .profile = profile, .view = view };
+	int err = 0;
 
 	writer.numbers = calloc(profile_nr_strings(profile), sizeof(*writer.numbers));
 	if (!writer.numbers)
@@ -214,6 +244,8 @@ int view_write(const struct view *view, const struct profile *profile, struct js
 	write_nodes(&writer);
 	write_threads(&writer);
 	write_samples(&writer);
+	if (profile_nr_histograms(profile))
+		err = write_histograms(&writer);
 	json_close(json, '}');
-	return 0;
+	return err;
 }

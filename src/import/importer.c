@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/number.h"
+#include "model/wait_kind.h"
 
 uint32_t import_string(struct importer *importer, const void *text, size_t size)
 {
@@ -52,6 +53,8 @@ enum frame_kind import_kind_of(const char *name, size_t size)
 		if (is_mark(name, size, runtime_stop_mark((enum sonde_runtime_stop)i)))
 			return FRAME_MARK;
 	}
+	if (size > 2 && name[size - 1] == ']' && wait_kind_by_name(name + 1, size - 2) != WAIT_KIND_COUNT)
+		return FRAME_MARK;
 	return FRAME_NATIVE;
 }
 
@@ -212,6 +215,18 @@ static bool is_kernel_side(const struct profile *profile, uint32_t location)
 	return at->kind == FRAME_KERNEL;
 }
 
+/* How many frames at the leaf end are the kernel's. Marks before them say what was waited for there. */
+static uint32_t count_kernel_side(const struct importer *importer)
+{
+	uint32_t nr_marks = 0, nr;
+
+	while (nr_marks < importer->nr_frames && profile_location_at(importer->profile, importer->frames[nr_marks])->kind == FRAME_MARK)
+		nr_marks++;
+	for (nr = nr_marks; nr < importer->nr_frames && is_kernel_side(importer->profile, importer->frames[nr]); nr++)
+		;
+	return nr > nr_marks ? nr : 0;
+}
+
 struct profile_sample import_blank(void)
 {
 	return (struct profile_sample){ .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .comm = PROFILE_EMPTY_STRING };
@@ -220,13 +235,12 @@ struct profile_sample import_blank(void)
 int import_end_stack(struct importer *importer, struct profile_sample *sample)
 {
 	struct profile *profile = importer->profile;
-	uint32_t nr_kernel = 0;
+	uint32_t nr_kernel;
 	int err = import_close(importer);
 
 	if (err)
 		return err;
-	while (nr_kernel < importer->nr_frames && is_kernel_side(profile, importer->frames[nr_kernel]))
-		nr_kernel++;
+	nr_kernel = count_kernel_side(importer);
 	if (nr_kernel) {
 		sample->kernel_stack = profile_stack(profile, importer->frames, nr_kernel);
 		if (sample->kernel_stack == PROFILE_NONE)

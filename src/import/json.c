@@ -12,7 +12,7 @@
 #define JSON_VERSION 2
 #define KEY_BYTES    ((size_t)1 << 20)
 
-enum section { SECTION_MAPPINGS, SECTION_FUNCTIONS, SECTION_FRAMES, SECTION_STACKS, SECTION_VALUE_TYPES, SECTION_SAMPLES, SECTION_ACCOUNT, SECTION_SHOWN, SECTION_COUNT };
+enum section { SECTION_MAPPINGS, SECTION_FUNCTIONS, SECTION_FRAMES, SECTION_STACKS, SECTION_VALUE_TYPES, SECTION_SAMPLES, SECTION_ACCOUNT, SECTION_SHOWN, SECTION_HISTOGRAMS, SECTION_COUNT };
 
 struct number_list { /* the profile's numbers, by the place in the file's list */
 	uint32_t *numbers;
@@ -132,15 +132,31 @@ static int read_function(struct json_import *in)
 	return in->r.bad || in->text.err ? 0 : add_number(&in->functions, profile_function(in->importer->profile, &function));
 }
 
-static uint32_t read_kind(struct json_import *in)
+/* The number of a word, one of so many; 0 and failed when it is none of them. */
+static uint32_t read_word(struct json_import *in, const char *(*word_of)(uint32_t number), uint32_t nr_words, const char *complaint)
 {
 	json_read_text(&in->r, &in->text);
-	for (int kind = FRAME_NATIVE; !in->r.bad && !in->text.err && kind < FRAME_KIND_COUNT; kind++) {
-		if (!strcmp(in->text.data, frame_kind_name((enum frame_kind)kind)))
-			return (uint32_t)kind;
+	for (uint32_t i = 0; !in->r.bad && !in->text.err && i < nr_words; i++) {
+		if (!strcmp(in->text.data, word_of(i)))
+			return i;
 	}
-	json_fail(&in->r, "there is no such kind of frame");
-	return FRAME_NATIVE;
+	json_fail(&in->r, complaint);
+	return 0;
+}
+
+static const char *kind_word(uint32_t kind)
+{
+	return frame_kind_name((enum frame_kind)kind);
+}
+
+static const char *value_fold_word(uint32_t fold)
+{
+	return value_fold_name((enum value_fold)fold);
+}
+
+static const char *scale_word(uint32_t scale)
+{
+	return histogram_scale_name((enum histogram_scale)scale);
 }
 
 static int read_frame(struct json_import *in)
@@ -149,7 +165,7 @@ static int read_frame(struct json_import *in)
 
 	for (json_enter(&in->r, '{'); json_next_key(&in->r, &in->key);) {
 		if (is_key(in, "kind"))
-			location.kind = read_kind(in);
+			location.kind = read_word(in, kind_word, FRAME_KIND_COUNT, "there is no such kind of frame");
 		else if (is_key(in, "function"))
 			location.function = read_place(in, &in->functions, false);
 		else if (is_key(in, "mapping"))
@@ -198,11 +214,15 @@ static int read_value_type(struct json_import *in)
 			type.type = read_string(in);
 		else if (is_key(in, "unit"))
 			type.unit = read_string(in);
+		else if (is_key(in, "fold"))
+			type.fold = read_word(in, value_fold_word, VALUE_FOLD_COUNT, "values fold by sum, min or max");
 		else
 			json_skip(&in->r);
 	}
 	if (in->nr_types == PROFILE_MAX_VALUES)
 		json_fail(&in->r, "a profile has up to 4 kinds of values");
+	else if (type.fold == VALUE_SUM && in->nr_types && in->types[in->nr_types - 1].fold != VALUE_SUM)
+		json_fail(&in->r, "kinds of values that are sums stand before those that are not");
 	else
 		in->types[in->nr_types++] = type;
 	return 0;
@@ -295,6 +315,79 @@ static int read_sample(struct json_import *in)
 	return sample.labels == PROFILE_NONE ? -ENOMEM : profile_add(in->importer->profile, &sample);
 }
 
+/* A range of the scale, and how many fell into it. */
+static void read_slot(struct json_import *in, struct histogram *histogram)
+{
+	uint64_t low = 0, high = 0, count = 0, want_low, want_high;
+	uint32_t slot;
+
+	for (json_enter(&in->r, '{'); json_next_key(&in->r, &in->key);) {
+		if (is_key(in, "low"))
+			low = json_read_u64(&in->r);
+		else if (is_key(in, "high"))
+			high = json_take_null(&in->r) ? UINT64_MAX : json_read_u64(&in->r);
+		else if (is_key(in, "count"))
+			count = json_read_u64(&in->r);
+		else
+			json_skip(&in->r);
+	}
+	slot = histogram_slot((enum histogram_scale)histogram->scale, low);
+	histogram_bounds((enum histogram_scale)histogram->scale, slot, &want_low, &want_high);
+	if (low != want_low || high != want_high || histogram->slots[slot])
+		json_fail(&in->r, "a range is none of the histogram's, or stands there twice");
+	else
+		histogram->slots[slot] = count;
+}
+
+/* What the ranges are depends on the scale, which may stand behind them: they are read last. */
+static int read_histogram(struct json_import *in)
+{
+	struct profile_histogram entry = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE };
+	struct json_reader behind, slots = { 0 };
+
+	for (json_enter(&in->r, '{'); json_next_key(&in->r, &in->key);) {
+		if (is_key(in, "name"))
+			entry.name = read_string(in);
+		else if (is_key(in, "key"))
+			entry.key = read_string(in);
+		else if (is_key(in, "unit"))
+			entry.unit = read_string(in);
+		else if (is_key(in, "scale"))
+			entry.histogram.scale = read_word(in, scale_word, HISTOGRAM_SCALE_COUNT, "the scale of a histogram is log2 or linear");
+		else if (is_key(in, "sum"))
+			entry.histogram.sum = json_read_u64(&in->r);
+		else if (is_key(in, "comm"))
+			entry.comm = read_string(in);
+		else if (is_key(in, "pid"))
+			entry.tgid = read_u32(in);
+		else if (is_key(in, "tid"))
+			entry.tid = read_u32(in);
+		else if (is_key(in, "user_stack"))
+			entry.user_stack = read_place(in, &in->stacks, true);
+		else if (is_key(in, "kernel_stack"))
+			entry.kernel_stack = read_place(in, &in->stacks, true);
+		else if (is_key(in, "slots") && !slots.pos) {
+			slots = in->r;
+			json_skip(&in->r);
+		} else {
+			json_skip(&in->r);
+		}
+	}
+	behind = in->r;
+	if (!in->r.bad && slots.pos) {
+		in->r = slots;
+		for (json_enter(&in->r, '['); json_next(&in->r);)
+			read_slot(in, &entry.histogram);
+		if (!in->r.bad)
+			in->r = behind;
+	}
+	if (in->r.bad || in->text.err || in->key.err)
+		return 0;
+	if (!histogram_has_stack(&entry))
+		entry.comm = entry.tgid = entry.tid = 0;
+	return profile_histogram(in->importer->profile, &entry) == PROFILE_NONE ? -ENOMEM : 0;
+}
+
 /* -EBADMSG with the place where the text is no JSON, or not ours. */
 static int verdict(const struct json_import *in)
 {
@@ -320,7 +413,7 @@ static int read_section(struct json_import *in, enum section section, int (*read
 
 static int find_sections(struct json_import *in)
 {
-	static const char *const keys[] = { "mappings", "functions", "frames", "stacks", "value_types", "samples", "account", "shown_value" };
+	static const char *const keys[] = { "mappings", "functions", "frames", "stacks", "value_types", "samples", "account", "shown_value", "histograms" };
 
 	for (json_enter(&in->r, '{'); !in->key.err && json_next_key(&in->r, &in->key);) {
 		for (int i = 0; i < SECTION_COUNT; i++) {
@@ -386,5 +479,7 @@ int read_json(struct importer *importer)
 		err = settle_types(&in);
 	if (!err)
 		err = read_section(&in, SECTION_SAMPLES, read_sample);
+	if (!err)
+		err = read_section(&in, SECTION_HISTOGRAMS, read_histogram);
 	return err ? err : read_account(&in);
 }

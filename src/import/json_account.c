@@ -138,6 +138,28 @@ static void take_runtimes(const struct in *in, struct account *account)
 	}
 }
 
+static void take_waits(const struct in *in, struct account *account)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} fields[] = {
+#define X(field) { #field, offsetof(struct account_waits, field) },
+		ACCOUNT_WAIT_LIST(X)
+#undef X
+	};
+
+	account->has_waits = true;
+	for (json_enter(in->r, '{'); json_next_key(in->r, in->key);) {
+		uint64_t value = json_read_u64(in->r);
+
+		for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+			if (!strcmp(in->key->data, fields[i].name))
+				*(uint64_t *)((char *)&account->waits + fields[i].offset) = value;
+		}
+	}
+}
+
 void json_account(struct json_reader *r, struct buffer *key, struct buffer *text, struct account *account)
 {
 	const struct in in = { .r = r, .key = key, .text = text };
@@ -153,6 +175,8 @@ void json_account(struct json_reader *r, struct buffer *key, struct buffer *text
 			take_counts(&in, account->stopped, SONDE_STOP_COUNT, stop_at);
 		else if (!strcmp(key->data, "runtime_stopped"))
 			take_counts(&in, account->runtime_stopped, SONDE_RUNTIME_STOP_COUNT, runtime_stop_at);
+		else if (!strcmp(key->data, "waits"))
+			take_waits(&in, account);
 		else if (!strcmp(key->data, "runtimes"))
 			take_runtimes(&in, account);
 		else if (!strcmp(key->data, "audit_not_comparable"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* account: what a run was, what it cost and what it lost: stands in every report and file beside the samples. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/reason.h"
@@ -10,6 +11,17 @@
 #define ACCOUNT_MAX_NOTES 16
 #define ACCOUNT_NOTE_BYTES 256
 #define ACCOUNT_MAX_RUNTIMES 16
+
+/* As in struct sonde_wait_counters (abi/wait.h). */
+#define ACCOUNT_WAIT_LIST(X) \
+	X(switches) X(waits) X(filtered_target) X(filtered_time) X(unseen) X(no_storage) X(sums_full) X(lost_ns) X(slots_full) X(memo_hits) X(memo_checks) X(memo_wrong) \
+	X(events_lost)
+
+struct account_waits {
+#define X(field) uint64_t field;
+	ACCOUNT_WAIT_LIST(X)
+#undef X
+};
 
 struct account_runtime {
 	char name[16], version[16]; /* "python", "3.11.2" */
@@ -31,7 +43,10 @@ struct account {
 	uint64_t ticks, recorded;
 	uint64_t expected;       /* ticks that the event's own count stands for; 0: the kernel varies the period */
 	uint64_t filtered[SONDE_FILTER_COUNT], dropped[SONDE_DROP_COUNT];
-	/* of the recorded samples: user stacks by how they end, and sides that are missed */
+	/* of waits: switches = waits + filtered + unseen + no_storage + sums_full, but for those under way at the end */
+	bool has_waits;          /* they were asked for */
+	struct account_waits waits;
+	/* of the recorded samples, or waits: user stacks by how they end, and sides that are missed */
 	uint64_t stopped[SONDE_STOP_COUNT];
 	uint64_t missed_user, missed_kernel;
 	uint64_t late, late_refused; /* user stacks that came raw and were walked in user space, and those for which there was no room */

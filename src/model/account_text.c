@@ -2,6 +2,7 @@
 #include "model/account_text.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SECOND_NS 1e9
@@ -24,14 +25,52 @@ static void write_notes(const struct account *account, uint32_t first_note, stru
 		buffer_printf(buffer, "warning: %" PRIu32 " more warnings found no room\n", account->nr_notes_refused);
 }
 
+/* Of waits alone, without ticks? */
+static bool is_of_waits(const struct account *account)
+{
+	return account->has_waits && !account->freq_hz && !account->ticks;
+}
+
+static void write_where(const struct account *account, struct buffer *buffer)
+{
+	buffer_printf(buffer, " on %" PRIu32 " CPUs for %.1f s\n", account->nr_cpus, (double)account->duration_ns / SECOND_NS);
+}
+
 static void write_run(const struct account *account, struct buffer *buffer)
 {
 	buffer_printf(buffer, "event: %s", account->event);
+	if (is_of_waits(account)) {
+		write_where(account, buffer);
+		return;
+	}
 	if (account->freq_hz)
 		buffer_printf(buffer, " at %" PRIu64 " Hz", account->freq_hz);
 	else
 		buffer_printf(buffer, " every %" PRIu64 " %s", account->period, account->event_unit);
-	buffer_printf(buffer, " on %" PRIu32 " CPUs for %.1f s\n", account->nr_cpus, (double)account->duration_ns / SECOND_NS);
+	write_where(account, buffer);
+}
+
+/* What of the waits is not in the report, too. */
+static void write_waits(const struct account *account, struct buffer *buffer)
+{
+	const struct account_waits *waits = &account->waits;
+
+	if (!account->has_waits)
+		return;
+	buffer_printf(buffer, "waits: %" PRIu64 " of %" PRIu64 " switches; %" PRIu64 " filtered, %" PRIu64 " too short or too long, %" PRIu64 " of threads not seen before\n",
+		      waits->waits, waits->switches, waits->filtered_target, waits->filtered_time, waits->unseen);
+	if (waits->sums_full)
+		buffer_printf(buffer, "lost: %" PRIu64 " waits of %.3f s in all: no room for more different ones. Consider increasing --stack-storage-size.\n", waits->sums_full,
+			      (double)waits->lost_ns / SECOND_NS);
+	if (waits->slots_full)
+		buffer_printf(buffer, "lost: %" PRIu64 " waits in the histograms: no room for more different ones. Consider increasing --stack-storage-size.\n",
+			      waits->slots_full);
+	if (waits->no_storage)
+		buffer_printf(buffer, "lost: %" PRIu64 " waits: no memory for what is to be remembered of a thread\n", waits->no_storage);
+	if (waits->events_lost)
+		buffer_printf(buffer, "lost: %" PRIu64 " switches and wake-ups of the events' file: no room in the ring buffer\n", waits->events_lost);
+	if (waits->memo_wrong)
+		buffer_printf(buffer, "stacks taken for the same: %" PRIu64 " of %" PRIu64 " that were walked all the same were not\n", waits->memo_wrong, waits->memo_checks);
 }
 
 static void write_samples(const struct account *account, struct buffer *buffer)
@@ -141,7 +180,9 @@ void account_text(const struct account *account, uint32_t first_note, struct buf
 	if (!account->nr_cpus) /* of a file that says nothing of the run */
 		return;
 	write_run(account, buffer);
-	write_samples(account, buffer);
+	if (!is_of_waits(account))
+		write_samples(account, buffer);
+	write_waits(account, buffer);
 	write_stacks(account, buffer);
 	write_runtimes(account, buffer);
 	write_audit(account, buffer);
@@ -152,7 +193,9 @@ void account_text_run(const struct account *account, struct buffer *buffer)
 {
 	if (account->nr_cpus) {
 		write_run(account, buffer);
-		write_samples(account, buffer);
+		if (!is_of_waits(account))
+			write_samples(account, buffer);
+		write_waits(account, buffer);
 		write_stacks(account, buffer);
 		write_runtimes(account, buffer);
 	}

@@ -27,19 +27,21 @@ struct blob {
 struct profile {
 	struct arena *arena;
 	struct table strings, stacks, labels; /* of struct blob */
-	struct table mappings, functions, locations, samples;
+	struct table mappings, functions, locations, samples, histograms;
 	struct profile_value_type value_types[PROFILE_MAX_VALUES];
 	uint32_t nr_value_types, shown_value;
 	struct account account;
 };
 
-/* What is compared: all fields, but neither the padding behind them nor a sample's values. */
+/* What is compared: all fields, but neither the padding behind them, nor a sample's values, nor what a histogram counted. */
 #define LOCATION_KEY_BYTES (offsetof(struct profile_location, is_inlined) + sizeof(uint32_t))
 #define SAMPLE_KEY_BYTES   offsetof(struct profile_sample, values)
+#define HISTOGRAM_KEY_BYTES offsetof(struct profile_histogram, histogram.slots)
 _Static_assert(sizeof(struct profile_mapping) == 3 * 8 + 2 * 4, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct profile_function) == 4 * 4, "no padding: it is compared as bytes");
 _Static_assert(LOCATION_KEY_BYTES == 3 * 8 + 5 * 4, "no padding: it is compared as bytes");
 _Static_assert(sizeof(struct profile_label) == 8 + 4 * 4, "no padding: it is compared as bytes");
+_Static_assert(HISTOGRAM_KEY_BYTES == 8 * 4 + 2 * 4, "no padding: it is compared as bytes");
 _Static_assert(SAMPLE_KEY_BYTES == 8 * 4 + 8, "no padding: it is compared as bytes");
 
 const char *frame_kind_name(enum frame_kind kind)
@@ -55,6 +57,22 @@ const char *frame_kind_name(enum frame_kind kind)
 	};
 
 	return names[kind];
+}
+
+const char *value_fold_name(enum value_fold fold)
+{
+	static const char *const names[] = { [VALUE_SUM] = "sum", [VALUE_MIN] = "min", [VALUE_MAX] = "max" };
+
+	return names[fold];
+}
+
+int64_t value_fold(uint32_t fold, int64_t a, int64_t b)
+{
+	if (fold == VALUE_SUM)
+		return number_sum(a, b);
+	if (fold == VALUE_MIN && (!a || !b))
+		return a ? a : b;
+	return (a < b) == (fold == VALUE_MIN) ? a : b;
 }
 
 static void table_done(struct table *table)
@@ -141,6 +159,7 @@ struct profile *profile_new(void)
 	profile->functions.item_bytes = sizeof(struct profile_function);
 	profile->locations.item_bytes = sizeof(struct profile_location);
 	profile->samples.item_bytes = sizeof(struct profile_sample);
+	profile->histograms.item_bytes = sizeof(struct profile_histogram);
 	profile->arena = arena_new(MAX_BLOB_BYTES);
 	if (!profile->arena || profile_string(profile, "") != PROFILE_EMPTY_STRING || profile_labels(profile, NULL, 0) != PROFILE_NO_LABELS)
 		return NULL;
@@ -162,6 +181,7 @@ void profile_free(struct profile *profile)
 	table_done(&profile->functions);
 	table_done(&profile->locations);
 	table_done(&profile->samples);
+	table_done(&profile->histograms);
 	arena_free(profile->arena);
 	free(profile);
 }
@@ -209,8 +229,17 @@ int profile_add(struct profile *profile, const struct profile_sample *sample)
 		return -ENOMEM;
 	entry = table_at(&profile->samples, i);
 	for (uint32_t value = 0; i != nr_before && value < PROFILE_MAX_VALUES; value++)
-		entry->values[value] = number_sum(entry->values[value], sample->values[value]);
+		entry->values[value] = value_fold(profile->value_types[value].fold, entry->values[value], sample->values[value]);
 	return 0;
+}
+
+uint32_t profile_histogram(struct profile *profile, const struct profile_histogram *histogram)
+{
+	uint32_t nr_before = profile->histograms.nr, i = table_intern(&profile->histograms, histogram, HISTOGRAM_KEY_BYTES);
+
+	if (i != PROFILE_NONE && i != nr_before)
+		histogram_merge(&((struct profile_histogram *)table_at(&profile->histograms, i))->histogram, &histogram->histogram);
+	return i;
 }
 
 void profile_set_value_types(struct profile *profile, const struct profile_value_type *types, uint32_t nr_types, uint32_t shown)
@@ -258,6 +287,11 @@ int64_t *profile_sample_values(struct profile *profile, uint32_t sample)
 	return ((struct profile_sample *)table_at(&profile->samples, sample))->values;
 }
 
+const struct profile_histogram *profile_histogram_at(const struct profile *profile, uint32_t histogram)
+{
+	return table_at(&profile->histograms, histogram);
+}
+
 const struct profile_label *profile_labels_at(const struct profile *profile, uint32_t labels, uint32_t *ret_nr_labels)
 {
 	const struct blob *blob = table_at(&profile->labels, labels);
@@ -272,9 +306,48 @@ const struct profile_value_type *profile_value_types(const struct profile *profi
 	return profile->value_types;
 }
 
+const struct profile_value_type *profile_sum_types(const struct profile *profile, uint32_t *ret_nr_types)
+{
+	*ret_nr_types = 0;
+	while (*ret_nr_types < profile->nr_value_types && profile->value_types[*ret_nr_types].fold == VALUE_SUM)
+		++*ret_nr_types;
+	return profile->value_types;
+}
+
 uint32_t profile_shown_value(const struct profile *profile)
 {
 	return profile->shown_value;
+}
+
+uint32_t profile_shown_fold(const struct profile *profile)
+{
+	return profile->value_types[profile->shown_value].fold;
+}
+
+static bool is_unit_of(const char *unit, const char *name)
+{
+	static const char *const times[] = { "nanoseconds", "microseconds", "milliseconds", "seconds" };
+
+	if (!strcmp(name, "count"))
+		return !strcmp(unit, "count");
+	for (size_t i = 0; i < ARRAY_SIZE(times) && !strcmp(name, "time"); i++) {
+		if (!strcmp(unit, times[i]))
+			return true;
+	}
+	return false;
+}
+
+uint32_t profile_find_value(const struct profile *profile, const char *name)
+{
+	for (uint32_t i = 0; i < profile->nr_value_types; i++) {
+		if (!strcmp(profile_string_text(profile, profile->value_types[i].type), name))
+			return i;
+	}
+	for (uint32_t i = 0; i < profile->nr_value_types; i++) {
+		if (profile->value_types[i].fold == VALUE_SUM && is_unit_of(profile_string_text(profile, profile->value_types[i].unit), name))
+			return i;
+	}
+	return PROFILE_NONE;
 }
 
 uint32_t profile_nr_strings(const struct profile *profile)
@@ -305,6 +378,11 @@ uint32_t profile_nr_stacks(const struct profile *profile)
 uint32_t profile_nr_samples(const struct profile *profile)
 {
 	return profile->samples.nr;
+}
+
+uint32_t profile_nr_histograms(const struct profile *profile)
+{
+	return profile->histograms.nr;
 }
 
 struct account *profile_account(struct profile *profile)

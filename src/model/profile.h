@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile: what was observed, dictionary-coded: strings, functions, mappings, locations, stacks, samples. The one currency
+/* profile: what was observed, dictionary-coded: strings, functions, mappings, locations, stacks, samples, histograms. The one currency
  * between the stages: every verb makes one, every format consumes one. Entries are numbered from 0 in the order they came, equal entries are
  * one (a location: all of its fields equal). Everything lives until profile_free. One thread. */
 #pragma once
@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "model/account.h"
+#include "model/histogram.h"
 
 #define PROFILE_NONE UINT32_MAX /* no such entry, or no memory for it */
 #define PROFILE_EMPTY_STRING 0  /* the string "" of every profile */
@@ -22,6 +23,8 @@
 
 #define PROFILE_NO_NATIVES "[native frames not known]" /* the name of the mark before frames of an interpreter whose place among native frames is not known */
 #define PROFILE_CUT "[frames left out]" /* the name of the mark between the two ends of a stack that is too deep to be kept whole */
+
+#define PROFILE_WAKER "--" /* the name of the mark between the stacks of a wait and, beyond its leaf end, those of who ended it: from their leaf on, then a mark with the thread's name */
 
 enum frame_kind {
 	FRAME_NATIVE,
@@ -57,8 +60,17 @@ struct profile_location {
 	uint32_t is_inlined;   /* 1: into the function of the next location of the stack, which has the same pc; else 0 */
 };
 
-struct profile_value_type { /* strings: "samples", "count"; "cpu", "nanoseconds" */
-	uint32_t type, unit;
+/* What becomes of the values of samples that are counted together. */
+enum value_fold {
+	VALUE_SUM,
+	VALUE_MIN, /* 0: there was none */
+	VALUE_MAX,
+	VALUE_FOLD_COUNT,
+};
+
+struct profile_value_type {
+	uint32_t type, unit; /* strings: "samples", "count"; "cpu", "nanoseconds" */
+	uint32_t fold;       /* enum value_fold */
 };
 
 struct profile_label { /* zeroed before it is filled: it is compared as bytes */
@@ -79,6 +91,22 @@ struct profile_sample { /* equal ones (but for values) are one */
 	int64_t values[PROFILE_MAX_VALUES];/* by profile_value_type; those beyond the profile's number of them are 0 */
 };
 
+struct profile_histogram { /* equal ones (but for what they counted) are one */
+	uint32_t name, unit;               /* strings: what was counted, "run queue latency"; "us", "" */
+	uint32_t key;                      /* string: the group, "pid 185"; "" for the whole */
+	uint32_t user_stack, kernel_stack; /* PROFILE_NONE both: of no stack. Else it belongs to the samples with these and: */
+	uint32_t comm, tgid, tid;          /* as in a sample; 0 without a stack */
+	struct histogram histogram;
+};
+
+static inline bool histogram_has_stack(const struct profile_histogram *histogram)
+{
+	return histogram->user_stack != PROFILE_NONE || histogram->kernel_stack != PROFILE_NONE;
+}
+
+const char *value_fold_name(enum value_fold fold); /* "sum", "min", "max" */
+/* 0 changes no fold of values that are not negative. Sums that would overflow stay at the limit. */
+int64_t value_fold(uint32_t fold, int64_t a, int64_t b);
 const char *frame_kind_name(enum frame_kind kind); /* "native", "kernel", "missed", "mark", "python", "php", "perl" */
 /* Does an interpreter run it? */
 static inline bool frame_is_interpreted(uint32_t kind)
@@ -101,10 +129,11 @@ uint32_t profile_function(struct profile *profile, const struct profile_function
 uint32_t profile_location(struct profile *profile, const struct profile_location *location);
 uint32_t profile_stack(struct profile *profile, const uint32_t *locations, uint32_t nr_locations); /* leaf first */
 uint32_t profile_labels(struct profile *profile, const struct profile_label *labels, uint32_t nr_labels); /* in the order given */
-/* Adds the sample's values to those of the equal sample or makes one. Values that would overflow stay at the limit. 0 or -ENOMEM. */
+uint32_t profile_histogram(struct profile *profile, const struct profile_histogram *histogram); /* what it counted is added to the equal one */
+/* Folds the sample's values into those of the equal sample or makes one: the value types must be set before. 0 or -ENOMEM. */
 MUST_CHECK int profile_add(struct profile *profile, const struct profile_sample *sample);
-/* What the values are, 1 to PROFILE_MAX_VALUES; a new profile has one, samples in count. `shown` is the number of the one that formats with room for
- * one value write. */
+/* What the values are, 1 to PROFILE_MAX_VALUES, those that are no sums behind those that are; a new profile has one, samples in count. `shown` is the number of the one
+ * that formats with room for one value write. */
 void profile_set_value_types(struct profile *profile, const struct profile_value_type *types, uint32_t nr_types, uint32_t shown);
 
 /* Readers. Borrowed until the next call that adds an entry of the same kind; the number must be a valid one. */
@@ -115,15 +144,22 @@ const struct profile_location *profile_location_at(const struct profile *profile
 const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, uint32_t *ret_nr_locations);
 const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample);
 int64_t *profile_sample_values(struct profile *profile, uint32_t sample); /* PROFILE_MAX_VALUES of them, to be changed */
+const struct profile_histogram *profile_histogram_at(const struct profile *profile, uint32_t histogram);
 const struct profile_label *profile_labels_at(const struct profile *profile, uint32_t labels, uint32_t *ret_nr_labels);
 const struct profile_value_type *profile_value_types(const struct profile *profile, uint32_t *ret_nr_types);
+/* The first of them, which add up: all that many formats have room for. */
+const struct profile_value_type *profile_sum_types(const struct profile *profile, uint32_t *ret_nr_types);
 uint32_t profile_shown_value(const struct profile *profile);
+uint32_t profile_shown_fold(const struct profile *profile); /* enum value_fold */
+/* By its type. "count" is also the first in that unit, "time" the first sum in a unit of time. PROFILE_NONE: there is none. */
+uint32_t profile_find_value(const struct profile *profile, const char *name);
 uint32_t profile_nr_strings(const struct profile *profile);
 uint32_t profile_nr_mappings(const struct profile *profile);
 uint32_t profile_nr_functions(const struct profile *profile);
 uint32_t profile_nr_locations(const struct profile *profile);
 uint32_t profile_nr_stacks(const struct profile *profile);
 uint32_t profile_nr_samples(const struct profile *profile);
+uint32_t profile_nr_histograms(const struct profile *profile);
 
 /* The account of the run; writable through the profile that owns it. */
 struct account *profile_account(struct profile *profile);

@@ -3,9 +3,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <time.h>
+
+#include "base/hold_signals.h"
 
 #define THREAD_STACK_BYTES ((size_t)256 << 10)
 
@@ -46,19 +47,16 @@ static void *run(void *arg)
 
 static int start_thread(struct errand *errand)
 {
-	sigset_t all, before;
+	HOLD_SIGNALS(); /* they are for the thread that runs the session: the new one holds them for ever */
 	pthread_attr_t attr;
 	pthread_t thread;
 	int err;
 
-	sigfillset(&all); /* signals are for the thread that runs the session */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	err = pthread_create(&thread, &attr, run, errand);
 	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -err;
 }
 

@@ -5,14 +5,35 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "model/account_text.h"
-#include "session/clock.h"
 #include "session/session.h"
+
+#define OFF_CPU_EVENT "sched:sched_switch" /* perf's name */
 
 static uint64_t timeval_ns(struct timeval time)
 {
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000;
+}
+
+void session_begin_cost(struct sonde_session *session)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_THREAD, &usage);
+	session->cost_user_ns -= timeval_ns(usage.ru_utime);
+	session->cost_system_ns -= timeval_ns(usage.ru_stime);
+}
+
+void session_end_cost(struct sonde_session *session)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_THREAD, &usage);
+	session->cost_user_ns += timeval_ns(usage.ru_utime);
+	session->cost_system_ns += timeval_ns(usage.ru_stime);
 }
 
 static void fill_counters(const struct sonde_session *session, struct account *account)
@@ -31,6 +52,12 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 
 static void fill_event(const struct sonde_session *session, struct account *account)
 {
+	if (session->sampling.no_ticks) {
+		snprintf(account->event, sizeof(account->event), "%s", OFF_CPU_EVENT);
+		snprintf(account->event_unit, sizeof(account->event_unit), "count");
+		account->period = 1;
+		return;
+	}
 	snprintf(account->event, sizeof(account->event), "%s", session->event.name);
 	snprintf(account->event_unit, sizeof(account->event_unit), "%s", session->event.is_clock ? "nanoseconds" : "count");
 	account->freq_hz = session->options.freq_hz;
@@ -53,14 +80,15 @@ void session_fill_account(struct sonde_session *session)
 		snprintf(account->kernel, sizeof(account->kernel), "%.63s", name.release);
 	}
 	account->start_unix_ns = session->start_ns + session->unix_offset_ns;
-	account->nr_cpus = sampler_nr_cpus(session->sampler);
+	account->nr_cpus = session->sampling.no_ticks ? (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) : sampler_nr_cpus(session->sampler);
 	account->bpf_map_bytes = sampler_map_bytes(session->sampler);
+	if (session->waiting)
+		waiting_account(session->waiting, account);
 	tracker_account(session->tracker, account);
-	if (!getrusage(RUSAGE_SELF, &usage)) {
-		account->cpu_user_ns = timeval_ns(usage.ru_utime);
-		account->cpu_system_ns = timeval_ns(usage.ru_stime);
+	account->cpu_user_ns = session->cost_user_ns;
+	account->cpu_system_ns = session->cost_system_ns;
+	if (!getrusage(RUSAGE_SELF, &usage))
 		account->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
-	}
 }
 
 /* BCC's words. A side of a sample that is missed counts as a stack trace. */

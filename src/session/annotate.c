@@ -2,11 +2,11 @@
 /* A function's source and instructions. Paths come from a stranger's profile: only regular files are read, as the user who asks, and a file's code only when
  * it has the build id of the one that was sampled. The source is text; the code is read by the worker. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "export/annotation.h"
 #include "export/frame_text.h"
 #include "process/opener.h"
@@ -39,23 +39,21 @@ static const char *text_of(const struct annotator *annotator, uint32_t string)
 	return profile_string_text(annotator->annotation->profile, string);
 }
 
-/* A regular file, whatever else has such a name: opening one that is none does not wait. */
-static int open_regular(const char *path, struct stat *st, struct diag *diag)
+/* A descriptor or a negative errno. */
+static int open_file(const char *path, struct stat *st, struct diag *diag)
 {
-	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd = file_open_regular(path, st);
 
 	if (fd < 0)
-		return diag_errno(diag, errno, "%s", strerror(errno));
-	if (fstat(fd, st))
-		return diag_errno(diag, errno, "%s", strerror(errno));
-	return S_ISREG(st->st_mode) ? MOVE_FD(fd) : diag_errno(diag, ENOEXEC, "it is no regular file");
+		return diag_errno(diag, -fd, "%s", fd == -ENOEXEC ? "it is no regular file" : strerror(-fd));
+	return fd;
 }
 
 /* --- source ------------------------------------------------------------------------------------------------------------------------------- */
 
 static int read_source(const char *path, struct buffer *text, struct stat *st, struct diag *diag)
 {
-	CLEANUP(closep) int fd = open_regular(path, st, diag);
+	CLEANUP(closep) int fd = open_file(path, st, diag);
 	ssize_t got = 1;
 
 	if (fd < 0)
@@ -143,7 +141,7 @@ static int open_sampled(const struct annotator *annotator, const struct annotate
 		return diag_errno(diag, ENOENT, "it is in no file: made at run time, or the kernel's");
 	if (!*build_id)
 		return diag_errno(diag, ENOENT, "the profile has no build id of the file, so whether the one here is the same is not known");
-	fd = open_regular(path, &st, diag);
+	fd = open_file(path, &st, diag);
 	if (fd < 0)
 		return fd;
 	err = elf_file_open_fd(fd, diag, &elf);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "debuginfod/fetcher.h"
 #include "process/opener.h"
-#include "session/clock.h"
 #include "symbolize/debug_file.h"
 
 #define PROGRAM "/proc/self/exe"

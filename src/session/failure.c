@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a failure means to the user: its exit code, and what to do next. */
+#include "session/failure.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,19 +25,24 @@ static const char *program_path(char *to, size_t size)
 	return to;
 }
 
-int session_fail_setup(struct sonde_session *session, int err)
+enum sonde_exit failure_code(int err, struct diag *diag)
 {
 	if (err == -ENOMEM)
-		diag_errno(&session->diag, ENOMEM, "out of memory");
+		diag_errno(diag, ENOMEM, "out of memory");
 	if (err == -EPERM || err == -EACCES) {
-		struct diag cause = session->diag;
+		struct diag cause = *diag;
 		char own_path[256];
 
-		snprintf(session->diag.text, sizeof(session->diag.text),
+		snprintf(diag->text, sizeof(diag->text),
 			 "%.160s (CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYSLOG): run as root, or give them to the program: sudo setcap "
 			 "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore+ep %.120s",
 			 cause.text, program_path(own_path, sizeof(own_path)));
-		return session_fail(session, SONDE_EXIT_NOT_PERMITTED, err);
+		return SONDE_EXIT_NOT_PERMITTED;
 	}
-	return session_fail(session, err == -EOPNOTSUPP ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED, err);
+	return err == -EOPNOTSUPP ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED;
+}
+
+int session_fail_setup(struct sonde_session *session, int err)
+{
+	return session_fail(session, failure_code(err, &session->diag), err);
 }

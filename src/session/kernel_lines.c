@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "base/reader.h"
 #include "elf/symbol_value.h"
@@ -68,21 +69,15 @@ static int find_in_kernel(const char *name, uint64_t *ret_kaddr)
 	return file ? -ENOENT : -errno;
 }
 
-/* What stands there is looked at before it is opened for reading: /lib/modules/R/build may lead into a user's directory. */
-static int open_regular(const char *path, struct diag *diag)
+/* /lib/modules/R/build may lead into a user's directory, where anything can stand. */
+static int open_file(const char *path, struct diag *diag)
 {
-	CLEANUP(closep) int path_fd = open(path, O_PATH | O_CLOEXEC);
-	char self[64];
 	struct stat st;
-	int fd;
+	int fd = file_open_regular(path, &st);
 
-	if (path_fd < 0 || fstat(path_fd, &st))
-		return diag_errno(diag, errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
+	if (fd == -ENOEXEC)
 		return diag_errno(diag, ENOEXEC, "%s is no file", path);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
-	fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd < 0 ? diag_errno(diag, errno, "%s: %s", path, strerror(errno)) : fd;
+	return fd < 0 ? diag_errno(diag, -fd, "%s: %s", path, strerror(-fd)) : fd;
 }
 
 static int check(const struct kernel_lines *lines, const struct build_id *wanted, struct diag *diag)
@@ -120,7 +115,7 @@ static int open_one(const char *path, const struct build_id *wanted, struct diag
 
 	if (!lines)
 		return -ENOMEM;
-	fd = open_regular(path, diag);
+	fd = open_file(path, diag);
 	if (fd < 0)
 		return fd;
 	snprintf(lines->path, sizeof(lines->path), "%s", path);

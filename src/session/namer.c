@@ -31,6 +31,7 @@ struct namer {
 	struct kernel_code *programs; /* BPF's */
 	struct opener *opener;   /* of files that strangers name */
 	struct named *named; /* by place */
+	uint32_t nr_read;    /* places whose files were read */
 	struct buffer locations; /* uint32_t each */
 	bool kernel_hidden;  /* said once */
 };
@@ -38,7 +39,7 @@ struct namer {
 struct namer *namer_new(const struct place_table *places, const struct process_table *processes, const struct naming *naming, struct profile *profile)
 {
 	struct namer *namer = calloc(1, sizeof(*namer));
-	uint32_t nr = place_nr(places), nr_programs = 0;
+	uint32_t nr_programs = 0;
 
 	if (!namer)
 		return NULL;
@@ -50,8 +51,7 @@ struct namer *namer_new(const struct place_table *places, const struct process_t
 		namer->symbolizer = symbolizer_new(&(struct symbolizer_options){ .programs = namer->programs, .nr_programs = nr_programs });
 	namer->opener = opener_new();
 	namer->locations = BUFFER_INIT(LOCATIONS_BYTES_MAX);
-	namer->named = calloc(nr + 1, sizeof(*namer->named));
-	if (!namer->symbolizer || !namer->opener || !namer->named) {
+	if (!namer->symbolizer || !namer->opener) {
 		namer_free(namer);
 		return NULL;
 	}
@@ -394,20 +394,33 @@ static void note_openings(struct namer *namer)
 			     nr_timed_out, OPENER_DEADLINE_MS, nr_refused, OPENER_MAX_HANGING);
 }
 
+/* Room for the names of places that are new. */
+static int make_room(struct namer *namer, uint32_t nr_places)
+{
+	struct named *named = realloc(namer->named, (nr_places + 1) * sizeof(*named));
+
+	if (!named)
+		return -ENOMEM;
+	namer->named = named;
+	memset(named + namer->nr_read, 0, (nr_places + 1 - namer->nr_read) * sizeof(*named));
+	return 0;
+}
+
 int namer_read_files(struct namer *namer)
 {
 	uint32_t nr_places = place_nr(namer->places), nr = 0, next;
-	CLEANUP(freep) struct asked *asked = calloc(nr_places + 1, sizeof(*asked));
+	CLEANUP(freep) struct asked *asked = calloc(nr_places - namer->nr_read + 1, sizeof(*asked));
 
-	if (!asked)
+	if (!asked || make_room(namer, nr_places))
 		return -ENOMEM;
-	for (uint32_t i = 0; namer->naming->parser && i < nr_places; i++) {
+	for (uint32_t i = namer->nr_read; namer->naming->parser && i < nr_places; i++) {
 		const struct place *place = place_at(namer->places, i);
 
 		if (place->tgid || namer->naming->lines) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
 			asked[nr++] = (struct asked){ .in_elf = place->in_elf, .source = place->in_elf ? place->object : place->tgid, .place = i,
 						      .address = code_of(namer, place) };
 	}
+	namer->nr_read = nr_places;
 	qsort(asked, nr, sizeof(*asked), by_source);
 	for (uint32_t first = 0; first < nr; first = next) {
 		for (next = first; next < nr && asked[next].in_elf == asked[first].in_elf && asked[next].source == asked[first].source; next++)
@@ -474,12 +487,12 @@ uint32_t namer_cut(struct namer *namer)
 	return add_special(namer, PROFILE_CUT, FRAME_MARK);
 }
 
-bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t *ret_mark)
+bool namer_has_runtime_mark(struct namer *namer, uint32_t place, bool has_frames, uint32_t *ret_mark)
 {
 	const struct place *at = place_at(namer->places, place);
 	char text[256];
 
-	if (!namer->naming->runtimes || !at->in_elf || !runtime_keeper_unsupported(namer->naming->runtimes, at->object, at->elf_vaddr - at->is_return, text, sizeof(text)))
+	if (!namer->naming->runtimes || !at->in_elf || !runtime_keeper_mark(namer->naming->runtimes, at->object, at->elf_vaddr - at->is_return, has_frames, text, sizeof(text)))
 		return false;
 	*ret_mark = add_special(namer, text, FRAME_MARK);
 	return true;

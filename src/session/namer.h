@@ -25,7 +25,7 @@ struct naming { /* all borrowed */
 struct namer;
 /* Borrows all four for its life. NULL: no memory. */
 struct namer *namer_new(const struct place_table *places, const struct process_table *processes, const struct naming *naming, struct profile *profile);
-/* Looks up the names of all places in files, a file at a time, and of JIT code, a process at a time. 0 or -ENOMEM. To be called once, before namer_locations. */
+/* Looks up the names of the places in files that are new since the last call, a file at a time, and of JIT code, a process at a time. 0 or -ENOMEM. Before namer_locations is asked of them. */
 MUST_CHECK int namer_read_files(struct namer *namer);
 void namer_free(struct namer *namer);
 /* The locations of a place: functions that were inlined there, innermost first, and the one that the code belongs to. Borrowed until the next call. NULL: no memory. */
@@ -34,6 +34,6 @@ const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *r
 uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_place); /* the outermost frame that was found */
 uint32_t namer_no_natives(struct namer *namer); /* the mark for native frames that belong between what stands here */
 uint32_t namer_cut(struct namer *namer); /* the mark for frames that were left out between the two ends of a stack */
-/* Does the code there belong to an interpreter that is not supported? Then the mark that stands for what it runs; or PROFILE_NONE. */
-bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t *ret_mark);
+/* Does the code there belong to an interpreter whose frames are not among those of the stack (runtime_keeper_mark)? Then the mark that stands for what it runs; or PROFILE_NONE. */
+bool namer_has_runtime_mark(struct namer *namer, uint32_t place, bool has_frames, uint32_t *ret_mark);
 uint32_t namer_missed(struct namer *namer, bool kernel);

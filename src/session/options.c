@@ -4,28 +4,26 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "abi/unwind.h"
+#include "abi/wait.h"
 #include "base/number.h"
+#include "base/sized.h"
+#include "base/small_file.h"
 #include "session/session.h"
+#include "session/whose.h"
 
 #define MAX_RATE_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
-#define ROOT_PID_NAMESPACE 0xEFFFFFFCu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define MAX_STACK_STORAGE (1u << 26)
 #define MIN_CLOCK_PERIOD_NS 10000 /* what the kernel makes of a shorter one: perf_swevent_start_hrtimer, kernel/events/core.c */
 
 /* 0 when the kernel does not say. */
 static uint64_t max_rate_hz(void)
 {
-	CLEANUP(fclosep) FILE *file = fopen(MAX_RATE_PATH, "re");
-	char text[32] = "";
+	char text[32];
 	uint64_t hz;
 
-	if (!file || !fgets(text, sizeof(text), file))
-		return 0;
-	text[strcspn(text, "\n")] = '\0';
-	return number_u64(text, UINT64_MAX, &hz) ? 0 : hz;
+	return small_file_read(AT_FDCWD, MAX_RATE_PATH, text, sizeof(text)) || number_u64(text, UINT64_MAX, &hz) ? 0 : hz;
 }
 
 static int check_rate(struct sonde_session *session)
@@ -55,42 +53,18 @@ static int check_sides(struct sonde_session *session)
 		return diag_errno(&session->diag, EINVAL, "user stacks only and kernel stacks only exclude each other");
 	if (session->options.lines && session->options.no_lines)
 		return diag_errno(&session->diag, EINVAL, "with lines and without lines exclude each other");
-	if (session->options.comm && (!*session->options.comm || strlen(session->options.comm) >= SONDE_COMM_BYTES))
-		return diag_errno(&session->diag, EINVAL, "a name has 1 to %d characters, as the kernel keeps it: '%s'", SONDE_COMM_BYTES - 1,
-				  session->options.comm);
 	return 0;
-}
-
-/* The kernel side knows ids of the root namespace only; ours, and those in /proc, may be others. */
-static bool in_root_pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) || st.st_ino == ROOT_PID_NAMESPACE;
 }
 
 static int check_whose(struct sonde_session *session)
 {
-	struct sonde_profile_options *o = &session->options;
-	int err = 0;
+	const struct sonde_profile_options *o = &session->options;
+	const struct whose whose = { .tgids = o->tgids, .tids = o->tids, .nr_tgids = o->nr_tgids, .nr_tids = o->nr_tids, .comm = o->comm, .cgroup = o->cgroup,
+				     .has_command = o->command != NULL };
+	int err = whose_resolve(&whose, profile_account(session->profile), &session->diag, &session->sampling.config, &session->targets);
 
-	if (!in_root_pid_namespace()) {
-		if (o->nr_tgids || o->nr_tids || o->command) {
-			session_fail(session, SONDE_EXIT_FAILED, -EXDEV);
-			return diag_errno(&session->diag, EXDEV, "process ids of a container mean others to the kernel: run sonde in the host's pid namespace");
-		}
-		account_note(profile_account(session->profile),
-			     "run in a container's pid namespace: processes are not told apart rightly; run sonde in the host's");
-	}
-
-	if (!!o->nr_tgids + !!o->nr_tids + !!o->command > 1)
-		return diag_errno(&session->diag, EINVAL, "process ids, thread ids and a command exclude each other");
-	if (o->nr_tgids)
-		err = targets_of_tgids(o->tgids, o->nr_tgids, &session->diag, &session->targets);
-	else if (o->nr_tids)
-		err = targets_of_tids(o->tids, o->nr_tids, &session->diag, &session->targets);
-	if (err == -ESRCH)
-		session_fail(session, SONDE_EXIT_FAILED, err);
+	if (err && err != -EINVAL)
+		session_fail(session, err == -EOPNOTSUPP ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED, err);
 	return err;
 }
 
@@ -109,20 +83,46 @@ static int check_storage(struct sonde_session *session)
 	return 0;
 }
 
+static int check_waits(struct sonde_session *session)
+{
+	const struct sonde_profile_options *o = &session->options;
+
+	if (o->user_threads_only && o->kernel_threads_only)
+		return diag_errno(&session->diag, EINVAL, "user threads only and kernel threads only exclude each other");
+	if (o->max_ns && o->max_ns < o->min_ns)
+		return diag_errno(&session->diag, EINVAL, "no wait is at least %" PRIu64 " ns and at most %" PRIu64 " ns long", o->min_ns, o->max_ns);
+	if (o->max_overhead_percent > 100 || (o->max_overhead_percent && o->question != SONDE_OFF_CPU))
+		return diag_errno(&session->diag, EINVAL, "a limit of the overhead is 1 to 100 percent, and for waits alone");
+	if (o->state < SONDE_STATE_PREEMPTED || o->state > UINT16_MAX)
+		return diag_errno(&session->diag, EINVAL, "there is no such state of a thread: %" PRId32, o->state);
+	return 0;
+}
+
+static void fill_waits(const struct sonde_profile_options *o, struct sonde_config *config)
+{
+	config->min_off_ns = o->min_ns;
+	config->max_off_ns = o->max_ns;
+	config->state = o->state == SONDE_STATE_PREEMPTED ? SONDE_WAIT_PREEMPTED : o->state ? o->state : -1;
+	config->user_threads_only = o->user_threads_only;
+	config->kernel_threads_only = o->kernel_threads_only;
+	config->wake = o->wake;
+	config->histograms = o->histograms;
+	config->wall = o->question == SONDE_WALL;
+	config->events = o->events != NULL;
+	config->kernel_stacks = 1; /* they tell the kind of wait, shown or not */
+}
+
 static void fill_sampling(struct sonde_session *session)
 {
 	const struct sonde_profile_options *o = &session->options;
 	struct sonde_config *config = &session->sampling.config;
 
-	config->filter_tgid = o->nr_tgids || o->command;
-	config->filter_tid = o->nr_tids != 0;
 	config->user_stacks = !o->kernel_only;
 	config->kernel_stacks = !o->user_only;
 	config->include_idle = o->idle;
-	if (o->comm) {
-		config->filter_comm = 1;
-		memcpy(config->comm, o->comm, strlen(o->comm));
-	}
+	if (session_asks_for_waits(session))
+		fill_waits(o, config);
+	session->sampling.no_ticks = o->question == SONDE_OFF_CPU;
 	session->sampling.follow = o->command != NULL;
 	session->sampling.config.audit_every = o->audit_every;
 	session->sampling.stack_storage = o->stack_storage;
@@ -142,18 +142,18 @@ static void fill_sampling(struct sonde_session *session)
 
 int session_take_options(struct sonde_session *session, const struct sonde_profile_options *options)
 {
-	int err;
+	int err = sized_options(&session->options, sizeof(session->options), options, &session->diag);
 
-	if (options->size != sizeof(*options))
-		return diag_errno(&session->diag, EINVAL, "the options are of another version of the library");
-	session->options = *options;
-	err = event_parse(options->event ? options->event : "cpu-clock", &session->diag, &session->event);
+	if (!err)
+		err = event_parse(session->options.event ? session->options.event : "cpu-clock", &session->diag, &session->event);
 	if (!err)
 		err = check_rate(session);
 	if (!err)
 		err = check_sides(session);
 	if (!err)
 		err = check_storage(session);
+	if (!err)
+		err = check_waits(session);
 	if (!err)
 		err = check_whose(session);
 	if (!err)

@@ -5,27 +5,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/file.h"
 
 static int cannot_write(struct diag *diag, int err, const char *path)
 {
 	return diag_errno(diag, err, "cannot write %s: %s", path, strerror(err));
-}
-
-static int write_all(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, bytes, size);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		bytes += written;
-		size -= (size_t)written;
-	}
-	return 0;
 }
 
 /* The directory that a path's file stands in. */
@@ -114,27 +102,13 @@ int output_check(const char *path, struct diag *diag)
 	return access(directory, W_OK | X_OK) ? cannot_write(diag, errno, path) : 0;
 }
 
-/* For file systems that know no nameless files (NFS, vfat): beside `path` under a passing name, which then takes its place. */
-static int overwrite(const char *path, const void *bytes, size_t size)
-{
-	char passing[PATH_MAX];
-	CLEANUP(closep) int fd = -1;
-	int err;
-
-	if ((size_t)snprintf(passing, sizeof(passing), "%s.%d.part", path, (int)getpid()) >= sizeof(passing))
-		return -ENAMETOOLONG;
-	fd = open(passing, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	err = write_all(fd, bytes, size);
-	if (close(MOVE_FD(fd)) && !err) /* NFS reports a full disk here */
-		err = -errno;
-	if (!err && rename(passing, path))
-		err = -errno;
-	if (err)
-		unlink(passing);
-	return err;
-}
+/* A file that is on its way. */
+struct output_stream {
+	char path[PATH_MAX];    /* as it was given, for messages */
+	char target[PATH_MAX];  /* whose place it takes; "": it is written through */
+	char passing[PATH_MAX]; /* its name as long as it is not whole; "": it has none, and is gone when we are */
+	int fd;
+};
 
 /* Gives the nameless file its name; where something has that name, by a passing one that then takes its place. */
 static int name_file(int fd, const char *path)
@@ -160,38 +134,117 @@ static int name_file(int fd, const char *path)
 	return 0;
 }
 
-/* A file without a name is gone when we are: nothing half-written stays, whatever happens. */
-static int replace(const char *path, const void *bytes, size_t size)
+static int open_nameless(const char *target)
 {
 	char directory[PATH_MAX];
-	CLEANUP(closep) int fd = -1;
-	int err = directory_of(path, directory, sizeof(directory));
+	int err = directory_of(target, directory, sizeof(directory)), fd;
 
 	if (err)
 		return err;
 	fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+/* For file systems that know no nameless files (NFS, vfat): beside the target under a passing name. */
+static int open_passing(struct output_stream *stream)
+{
+	int length = snprintf(stream->passing, sizeof(stream->passing), "%s.%d.part", stream->target, (int)getpid()), fd;
+
+	if ((size_t)length >= sizeof(stream->passing)) {
+		stream->passing[0] = '\0';
+		return -ENAMETOOLONG;
+	}
+	fd = open(stream->passing, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return errno == EOPNOTSUPP || errno == EISDIR ? overwrite(path, bytes, size) : -errno;
-	err = write_all(fd, bytes, size);
-	return err ? err : name_file(fd, path);
+		stream->passing[0] = '\0';
+	return fd < 0 ? -errno : fd;
+}
+
+/* The descriptor, or a negative errno. */
+static int open_any(struct output_stream *stream, const char *path)
+{
+	char followed[PATH_MAX];
+	int fd;
+
+	if (!strcmp(path, "-")) {
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
+	if (is_special(path)) {
+		fd = open_special(path);
+		return fd < 0 ? -errno : fd;
+	}
+	if ((size_t)snprintf(stream->target, sizeof(stream->target), "%s", follow(path, followed)) >= sizeof(stream->target))
+		return -ENAMETOOLONG;
+	if (!stream->target[0])
+		return -ENOENT;
+	fd = open_nameless(stream->target);
+	return fd == -EOPNOTSUPP || fd == -EISDIR ? open_passing(stream) : fd;
+}
+
+int output_stream_open(const char *path, struct diag *diag, struct output_stream **ret_stream)
+{
+	CLEANUP(output_stream_freep) struct output_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return cannot_write(diag, ENOMEM, path);
+	stream->fd = -1;
+	snprintf(stream->path, sizeof(stream->path), "%s", strcmp(path, "-") ? path : "standard output");
+	stream->fd = open_any(stream, path);
+	if (stream->fd < 0)
+		return cannot_write(diag, -stream->fd, stream->path);
+	*ret_stream = MOVE(stream);
+	return 0;
+}
+
+void output_stream_free(struct output_stream *stream)
+{
+	if (!stream)
+		return;
+	if (stream->passing[0])
+		unlink(stream->passing);
+	closep(&stream->fd);
+	free(stream);
+}
+
+int output_stream_write(struct output_stream *stream, const void *bytes, size_t size, struct diag *diag)
+{
+	int err = file_write(stream->fd, bytes, size);
+
+	return err ? cannot_write(diag, -err, stream->path) : 0;
+}
+
+static int finish(struct output_stream *stream)
+{
+	if (stream->target[0] && !stream->passing[0]) {
+		int err = name_file(stream->fd, stream->target);
+
+		if (err)
+			return err;
+	}
+	if (close(MOVE_FD(stream->fd))) /* NFS reports a full disk here */
+		return -errno;
+	if (stream->passing[0]) {
+		if (rename(stream->passing, stream->target))
+			return -errno;
+		stream->passing[0] = '\0';
+	}
+	return 0;
+}
+
+int output_stream_finish(struct output_stream *stream, struct diag *diag)
+{
+	int err = finish(stream);
+
+	return err ? cannot_write(diag, -err, stream->path) : 0;
 }
 
 int output_write(const char *path, const void *bytes, size_t size, struct diag *diag)
 {
-	int err;
+	CLEANUP(output_stream_freep) struct output_stream *stream = NULL;
+	int err = output_stream_open(path, diag, &stream);
 
-	if (!strcmp(path, "-")) {
-		err = write_all(STDOUT_FILENO, bytes, size);
-		return err ? cannot_write(diag, -err, "standard output") : 0;
-	}
-	if (is_special(path)) {
-		CLEANUP(closep) int fd = open_special(path);
-
-		err = fd < 0 ? -errno : write_all(fd, bytes, size);
-	} else {
-		char target[PATH_MAX];
-
-		err = replace(follow(path, target), bytes, size);
-	}
-	return err ? cannot_write(diag, -err, path) : 0;
+	if (!err)
+		err = output_stream_write(stream, bytes, size, diag);
+	return err ? err : output_stream_finish(stream, diag);
 }

@@ -43,6 +43,13 @@ int parser_new_for_code(struct diag *diag, struct parser **ret_parser)
 	return new_for(PARSER_FOR_CODE, diag, ret_parser);
 }
 
+int parser_ready(struct parser *parser, struct diag *diag)
+{
+	struct diag why = { 0 };
+
+	return worker_ready(parser->worker, &why) == -ELOOP ? diag_errno(diag, ELOOP, "%s", why.text) : 0;
+}
+
 void parser_free(struct parser *parser)
 {
 	if (!parser)

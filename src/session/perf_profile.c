@@ -2,9 +2,9 @@
 #include "session/perf_profile.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/file_limit.h"
 #include "session/perf_profile_private.h"
 
 #define KERNEL_MAPPING "[kernel.kallsyms]" /* with the symbol at its begin behind it */
@@ -151,25 +151,13 @@ static int64_t recorded_ns(const struct perf_data_source *source)
 	return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 }
 
-/* Each file that is mapped stays open. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		if (setrlimit(RLIMIT_NOFILE, &limit))
-			return; /* then fewer are read, and that is told */
-	}
-}
-
 static int open_all(struct perf_import *import, const struct perf_data_source *source, struct diag *diag)
 {
 	int err = perf_data_open(source, diag, &import->data);
 
 	if (err)
 		return err;
-	raise_descriptor_limit();
+	file_limit_raise();
 	import->info = perf_data_info(import->data);
 	import->account = profile_account(import->profile);
 	import->processes = process_table_new();
@@ -178,6 +166,8 @@ static int open_all(struct perf_import *import, const struct perf_data_source *s
 	if (!import->files || !import->book)
 		return -ENOMEM;
 	err = parser_new(diag, &import->parser);
+	if (!err)
+		err = parser_ready(import->parser, diag);
 	if (!err)
 		err = perf_walk_new(import->processes, import->account, import->parser, diag, &import->walk);
 	return err ? err : set_comm(import, 0, profile_string(import->profile, "swapper"));

@@ -2,13 +2,13 @@
 #include "session/perf_profile_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "base/u64_map.h"
 
 #define FILES_BYTES_MAX ((size_t)256 << 20)
@@ -111,22 +111,6 @@ static bool is_id(const struct build_id *recorded, const struct build_id *found)
 	return nr == found->size || nr == 20; /* longer ones are cut to 20 */
 }
 
-/* A regular file only: opening a device or FIFO could have side effects. A descriptor or a negative errno. */
-static int open_regular(const char *path, struct stat *ret_stat)
-{
-	CLEANUP(closep) int fd = open(path, O_PATH | O_CLOEXEC);
-	char at[64];
-	int file;
-
-	if (fd < 0 || fstat(fd, ret_stat))
-		return -errno;
-	if (!S_ISREG(ret_stat->st_mode))
-		return -ENOEXEC;
-	snprintf(at, sizeof(at), "/proc/self/fd/%d", fd);
-	file = open(at, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return file < 0 ? -errno : file;
-}
-
 static int64_t nanoseconds(struct timespec time)
 {
 	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
@@ -137,7 +121,7 @@ static int check_file(const struct perf_files *files, const char *path, const st
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	struct stat st;
-	CLEANUP(closep) int fd = open_regular(path, &st);
+	CLEANUP(closep) int fd = file_open_regular(path, &st);
 	int err = 0;
 
 	if (fd < 0)

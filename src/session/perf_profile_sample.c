@@ -32,7 +32,7 @@ int perf_import_columns(struct perf_import *import)
 		nr_events += !is_dummy(&info->events[i]);
 	import->counts_samples = nr_events <= 1;
 	if (import->counts_samples)
-		types[nr++] = (struct profile_value_type){ profile_string(import->profile, "samples"), profile_string(import->profile, "count") };
+		types[nr++] = (struct profile_value_type){ .type = profile_string(import->profile, "samples"), .unit = profile_string(import->profile, "count") };
 	for (uint32_t i = 0; i < info->nr_events; i++) {
 		const struct perf_data_event *event = &info->events[i];
 
@@ -40,7 +40,7 @@ int perf_import_columns(struct perf_import *import)
 		if (nr == PROFILE_MAX_VALUES || is_dummy(event))
 			continue;
 		import->column_of[i] = (uint8_t)nr;
-		types[nr++] = (struct profile_value_type){ profile_string(import->profile, event->name), profile_string(import->profile, unit_of(event)) };
+		types[nr++] = (struct profile_value_type){ .type = profile_string(import->profile, event->name), .unit = profile_string(import->profile, unit_of(event)) };
 	}
 	for (uint32_t i = 0; i < nr; i++) {
 		if (types[i].type == PROFILE_NONE || types[i].unit == PROFILE_NONE)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/sized.h"
 #include "export/export.h"
 #include "import/gunzip.h"
 #include "import/import.h"
@@ -45,12 +46,12 @@ void sonde_profile_free(struct sonde_profile *profile)
 
 const char *sonde_profile_error(const struct sonde_profile *profile)
 {
-	return profile->diag.text;
+	return profile ? profile->diag.text : strerror(ENOMEM);
 }
 
 int sonde_profile_exit_code(const struct sonde_profile *profile)
 {
-	return profile->exit_code;
+	return profile ? profile->exit_code : SONDE_EXIT_FAILED;
 }
 
 /* Says which file it is about; gives `err` back. */
@@ -116,7 +117,7 @@ static int read_head(int fd, char *to, size_t size, struct diag *diag)
 /* Of perf's recordings there may be more than memory holds, so these are read as they come. */
 static int import_perf_data(struct sonde_profile *profile, const struct perf_data_source *source, const struct sonde_read_options *options)
 {
-	const struct perf_profile_options how = { .lines = !options || !options->no_lines, .timestamps = options && options->timestamps };
+	const struct perf_profile_options how = { .lines = !options->no_lines, .timestamps = options->timestamps };
 
 	return perf_profile_read(source, &how, profile->profile, &profile->diag);
 }
@@ -140,15 +141,13 @@ static int unpack(struct buffer *bytes, struct diag *diag)
 	return 0;
 }
 
-static int check_read_options(struct sonde_profile *profile, const struct sonde_read_options *options)
+static int take_read_options(struct sonde_profile *profile, const struct sonde_read_options *options, struct sonde_read_options *ret_options)
 {
 	enum import_format format;
-	int err = 0;
+	int err = sized_options(ret_options, sizeof(*ret_options), options, &profile->diag);
 
-	if (options && options->size != sizeof(*options))
-		err = diag_errno(&profile->diag, EINVAL, "the options are of another version of the library");
-	else if (options && options->format)
-		err = import_format_by_name(options->format, &profile->diag, &format);
+	if (!err && ret_options->format)
+		err = import_format_by_name(ret_options->format, &profile->diag, &format);
 	if (err)
 		profile->exit_code = SONDE_EXIT_USAGE;
 	return err;
@@ -156,14 +155,13 @@ static int check_read_options(struct sonde_profile *profile, const struct sonde_
 
 static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, const struct sonde_read_options *options)
 {
-	const char *format_name = options ? options->format : NULL;
 	enum import_format format;
 	int err = 0;
 
 	if (import_is_gzip(bytes->data, bytes->size))
 		err = unpack(bytes, &profile->diag);
-	if (!err && format_name)
-		err = import_format_by_name(format_name, &profile->diag, &format);
+	if (!err && options->format)
+		err = import_format_by_name(options->format, &profile->diag, &format);
 	else if (!err)
 		err = import_detect(bytes->data, bytes->size, &profile->diag, &format);
 	if (!err && format == IMPORT_PERF_DATA)
@@ -174,17 +172,17 @@ static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, con
 /* From where `fd` stands. */
 static int import_fd(struct sonde_profile *profile, int fd, const struct sonde_read_options *options)
 {
-	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(options && options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES);
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES);
 	enum import_format format;
 	char head[sizeof(uint64_t)];
 	int nr = read_head(fd, head, sizeof(head), &profile->diag), err;
 
 	if (nr < 0)
 		return nr;
-	if (perf_data_is(head, (size_t)nr) && (!options || !options->format || !strcmp(options->format, import_format_name(IMPORT_PERF_DATA))))
+	if (perf_data_is(head, (size_t)nr) && (!options->format || !strcmp(options->format, import_format_name(IMPORT_PERF_DATA))))
 		return import_perf_data(profile, &(struct perf_data_source){ .bytes = head, .nr_bytes = sizeof(head), .fd = fd }, options);
 	/* no format begins with a zero: /dev/zero and holes of files are not worth reading */
-	if (nr && !*head && (!options || !options->format))
+	if (nr && !*head && !options->format)
 		return import_detect(head, (size_t)nr, &profile->diag, &format);
 	buffer_append(&bytes, head, (size_t)nr);
 	err = bytes.err ? bytes.err : read_all(fd, &bytes, &profile->diag);
@@ -203,15 +201,16 @@ static int import_path(struct sonde_profile *profile, const char *path, const st
 
 int sonde_profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
 {
+	struct sonde_read_options known;
 	int err;
 
 	profile->diag.err = 0;
-	err = check_read_options(profile, options);
+	err = take_read_options(profile, options, &known);
 	if (err)
 		return err;
 	profile_file_forget(profile);
 	profile->profile = profile_new();
-	err = profile->profile ? import_path(profile, path, options) : -ENOMEM;
+	err = profile->profile ? import_path(profile, path, &known) : -ENOMEM;
 	if (err) {
 		profile_free(MOVE(profile->profile));
 		return fail(profile, SONDE_EXIT_FAILED, err, "read", path);
@@ -229,6 +228,11 @@ const char *sonde_profile_warning(struct sonde_profile *profile)
 uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile)
 {
 	return profile->profile ? profile_nr_samples(profile->profile) : 0;
+}
+
+uint64_t sonde_profile_nr_histograms(const struct sonde_profile *profile)
+{
+	return profile->profile ? profile_nr_histograms(profile->profile) : 0;
 }
 
 static int choose_format(const char *path, const char *name, struct diag *diag, enum export_format *ret_format)
@@ -259,18 +263,15 @@ int profile_file_show_value(struct sonde_profile *profile, const char *type)
 {
 	CLEANUP(buffer_done) struct buffer there = BUFFER_INIT(1024);
 	struct profile_value_type types[PROFILE_MAX_VALUES];
-	uint32_t nr_types;
+	uint32_t nr_types, found = profile_find_value(profile->profile, type);
 
 	memcpy(types, profile_value_types(profile->profile, &nr_types), sizeof(types));
-	for (uint32_t i = 0; i < nr_types; i++) {
-		const char *name = profile_string_text(profile->profile, types[i].type);
-
-		if (!strcmp(name, type)) {
-			profile_set_value_types(profile->profile, types, nr_types, i);
-			return 0;
-		}
-		buffer_printf(&there, " %.60s", name);
+	if (found != PROFILE_NONE) {
+		profile_set_value_types(profile->profile, types, nr_types, found);
+		return 0;
 	}
+	for (uint32_t i = 0; i < nr_types; i++)
+		buffer_printf(&there, " %.60s", profile_string_text(profile->profile, types[i].type));
 	profile->exit_code = SONDE_EXIT_USAGE;
 	return diag_errno(&profile->diag, EINVAL, "the profile has no values of type '%.60s'; it has:%s", type, there.data ? there.data : " none");
 }
@@ -300,25 +301,26 @@ static int write_report(struct sonde_profile *profile, const char *path, const s
 	if (!err)
 		err = output_write(path, buffer.data ? buffer.data : "", buffer.size, &profile->diag);
 	if (err)
-		profile->exit_code = SONDE_EXIT_FAILED;
+		profile->exit_code = err == -EINVAL ? SONDE_EXIT_USAGE : SONDE_EXIT_FAILED;
 	return err;
 }
 
 int sonde_profile_write(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options)
 {
-	const struct sonde_write_options defaults = { .size = sizeof(defaults) };
-	int err = 0;
+	struct sonde_write_options known;
+	int err;
 
 	profile->diag.err = 0;
-	if (!options)
-		options = &defaults;
-	if (options->size != sizeof(*options) || !profile->profile) {
+	err = sized_options(&known, sizeof(known), options, &profile->diag);
+	if (!err && !profile->profile)
+		err = diag_errno(&profile->diag, EINVAL, "nothing was read that could be written");
+	if (err) {
 		profile->exit_code = SONDE_EXIT_USAGE;
-		return diag_errno(&profile->diag, EINVAL, profile->profile ? "the options are of another version of the library" : "nothing was read that could be written");
+		return err;
 	}
-	if (options->value)
-		err = profile_file_show_value(profile, options->value);
-	return err ? err : write_report(profile, path, options);
+	if (known.value)
+		err = profile_file_show_value(profile, known.value);
+	return err ? err : write_report(profile, path, &known);
 }
 
 const char *sonde_read_format_name(uint32_t i, const char **ret_text)

@@ -2,7 +2,8 @@
 #include "session/raw_stacks.h"
 
 #include <errno.h>
-#include <sys/uio.h>
+
+#include "base/process_memory.h"
 
 #define MAX_NEEDED_TABLES 32 /* that one stack asks for, one after the other */
 
@@ -11,28 +12,32 @@ struct raw_stacks {
 	struct sampler *sampler;
 	struct raw_walk *walk;
 	struct auditor *auditor;
+	struct seeds *seeds;
 };
 
 struct code_source {
 	const struct process_table *processes;
 	uint32_t tgid;
 	uint64_t time_ns;
+	struct seeds *seeds; /* NULL: the record is none of theirs */
+	uint64_t id;
 };
 
-/* From the file that was mapped there; memory without a file from the process, if it is still there. */
+/* From the file that was mapped there; memory without a file from the process, if it is still there. And the stack of a thread that waits. */
 static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 {
 	const struct code_source *source = arg;
 	const struct process_mapping *mapping = process_table_find(source->processes, source->tgid, source->time_ns, pc);
 	const struct object *object;
-	struct iovec local = { to, size }, remote = { (void *)pc, size }; /* NOLINT: another process's address */
 
+	if (!mapping && source->seeds)
+		return seeds_read_on(source->seeds, source->id, source->tgid, pc, to, size);
 	if (!mapping || mapping->end_pc - pc < size)
 		return -EFAULT;
 	object = mapping->object == OBJECT_NONE ? NULL : object_table_at(process_table_objects(source->processes), mapping->object);
 	if (object && object->elf)
 		return elf_file_read_at(object->elf, mapping->file_off + (pc - mapping->start_pc), to, size);
-	return process_vm_readv((pid_t)source->tgid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+	return process_memory_read(source->tgid, pc, to, size);
 }
 
 /* Has the table on which the walk ended be loaded. *ret_loaded: it is there now. */
@@ -48,7 +53,8 @@ static int need_table(struct raw_stacks *stacks, const struct code_source *sourc
 
 static int walk_raw(struct raw_stacks *stacks, const struct sonde_raw_record *record, struct raw_stack *ret_stack)
 {
-	struct code_source source = { .processes = tracker_processes(stacks->tracker), .tgid = record->tgid, .time_ns = record->time_ns };
+	struct code_source source = { .processes = tracker_processes(stacks->tracker), .tgid = record->tgid, .time_ns = record->time_ns,
+				      .seeds = record->use == SONDE_RAW_SEED ? stacks->seeds : NULL, .id = record->id };
 	bool again = true;
 	int err = 0;
 
@@ -114,7 +120,7 @@ static void touch(void *arg, uint32_t tgid, uint64_t pc)
 	runtime_keeper_touch(tgid, pc);
 }
 
-struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor)
+struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor, struct seeds *seeds)
 {
 	struct raw_stacks *stacks = calloc(1, sizeof(*stacks));
 
@@ -123,6 +129,7 @@ struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampl
 	stacks->tracker = tracker;
 	stacks->sampler = sampler;
 	stacks->auditor = auditor;
+	stacks->seeds = seeds;
 	stacks->walk = raw_walk_new(tracker_tables(tracker));
 	if (!stacks->walk) {
 		free(stacks);

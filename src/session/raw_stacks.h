@@ -4,11 +4,12 @@
 #pragma once
 #include "collect/sampler.h"
 #include "session/auditor.h"
+#include "session/seed.h"
 #include "session/stack_walker.h"
 #include "session/tracker.h"
 
 struct raw_stacks;
-/* Borrows all for its life; `auditor` may be NULL. NULL: no memory. */
-struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor);
+/* Borrows all for its life; `auditor` and `seeds` may be NULL. NULL: no memory. */
+struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor, struct seeds *seeds);
 void raw_stacks_free(struct raw_stacks *stacks); /* takes NULL */
 struct stack_walker raw_stacks_walker(struct raw_stacks *stacks);

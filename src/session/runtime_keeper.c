@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 
+#include "base/process_memory.h"
 #include "base/u64_map.h"
 
 #define BAD_FRAMES 8   /* the first ones of a runtime, and none that is good: then it is given up */
@@ -217,10 +217,7 @@ static void leave(struct runtime_keeper *keeper, uint32_t tgid)
 
 static int read_memory(void *arg, uint64_t from, void *to, size_t size)
 {
-	struct iovec local = { to, size }, remote = { (void *)from, size }; /* NOLINT: another process's address */
-	ssize_t nr = process_vm_readv(*(const pid_t *)arg, &local, 1, &remote, 1, 0);
-
-	return nr == (ssize_t)size ? 0 : nr < 0 && errno != EPERM ? -errno : -EFAULT;
+	return process_memory_read(*(const uint32_t *)arg, from, to, size);
 }
 
 static void note_placed(struct runtime_keeper *keeper, struct placed *placed, const struct runtime_image *image)
@@ -243,8 +240,7 @@ static void note_refused(struct runtime_keeper *keeper, const struct kept_proces
 static void place(struct runtime_keeper *keeper, struct kept_process *process, struct kept_image *kept, uint64_t load_bias, const struct libc_facts *libc)
 {
 	struct placed *placed = &process->placed[kept->image.runtime];
-	pid_t tgid = (pid_t)process->tgid;
-	const struct runtime_memory memory = { .read = read_memory, .arg = &tgid };
+	const struct runtime_memory memory = { .read = read_memory, .arg = &process->tgid };
 	struct diag diag = { 0 };
 	int err;
 
@@ -363,8 +359,7 @@ bool runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, const
 	const struct runtime *runtime = runtime_of(frame->runtime);
 	const struct kept_process *process = process_of(keeper, tgid);
 	const struct placed *placed = process && runtime ? &process->placed[frame->runtime] : NULL;
-	pid_t pid = (pid_t)tgid;
-	const struct runtime_memory memory = { .read = read_memory, .arg = &pid };
+	const struct runtime_memory memory = { .read = read_memory, .arg = &tgid };
 	struct kept_image *kept;
 	int err = -ESRCH;
 
@@ -389,25 +384,34 @@ bool runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, const
 
 void runtime_keeper_touch(uint32_t tgid, uint64_t pc)
 {
-	pid_t pid = (pid_t)tgid;
 	uint8_t byte;
 
-	(void)read_memory(&pid, pc, &byte, sizeof(byte));
+	process_memory_read_some(tgid, pc, &byte, sizeof(byte));
 }
 
-bool runtime_keeper_unsupported(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr, char *to, size_t size)
+static bool is_loop(const struct runtime_image *image, uint64_t elf_vaddr)
 {
-	const struct kept_file *file = keeper->nr_unsupported ? file_of(keeper, object) : NULL;
+	for (uint32_t i = 0; i < image->nr_loops; i++) {
+		if (elf_vaddr - image->loops[i].start_pc < image->loops[i].end_pc - image->loops[i].start_pc)
+			return true;
+	}
+	return false;
+}
+
+bool runtime_keeper_mark(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr, bool has_frames, char *to, size_t size)
+{
+	const struct kept_file *file = file_of(keeper, object);
 
 	for (uint32_t i = 0; file && i < file->nr_images; i++) {
 		const struct runtime_image *image = &file->images[i].image;
 
-		for (uint32_t loop = 0; !image->is_supported && loop < image->nr_loops; loop++) {
-			if (elf_vaddr - image->loops[loop].start_pc < image->loops[loop].end_pc - image->loops[loop].start_pc) {
-				unsupported_text(image, to, size);
-				return true;
-			}
-		}
+		if ((image->is_supported && has_frames) || !is_loop(image, elf_vaddr))
+			continue;
+		if (image->is_supported)
+			snprintf(to, size, RUNTIME_NOT_KNOWN, runtime_of(image->runtime)->name);
+		else
+			unsupported_text(image, to, size);
+		return true;
 	}
 	return false;
 }

@@ -29,5 +29,7 @@ void runtime_keeper_forget(struct runtime_keeper *keeper, uint32_t object);
 bool runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);
 /* The interpreter stumbled over memory that is not there: looks at it, so that the kernel brings it back and the next sample finds it. */
 void runtime_keeper_touch(uint32_t tgid, uint64_t pc);
-/* Is that the loop of an interpreter that is not supported? Then what stands for its frames: "[unsupported python 3.99: ...]". */
-bool runtime_keeper_unsupported(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr, char *to, size_t size);
+#define RUNTIME_NOT_KNOWN "[%s: frames not known]" /* what it ran was not looked at: the process was not known yet, or the thread was not on a CPU */
+/* Is that the loop of an interpreter whose frames are not among those of the stack? Either it is not supported, or the stack has none at all. Then the mark that stands for them:
+ * "[unsupported python 3.99: ...]", "[python: frames not known]". */
+bool runtime_keeper_mark(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr, bool has_frames, char *to, size_t size);

@@ -8,28 +8,17 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "session/clock.h"
+#include "base/clock.h"
+#include "base/file_limit.h"
+#include "session/follow.h"
 
 #define POLL_NS 100000000u             /* how often the ring is read, and the targets are looked for */
 #define POLL_RECORDS 65536             /* taken before the clock and the signals are looked at again */
 #define PRUNE_NS 2000000000u           /* what was mapped longer ago is asked for by nobody */
 
 extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
-
-/* Files stay open as long as their processes may be asked for: as many as are permitted. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		if (setrlimit(RLIMIT_NOFILE, &limit))
-			return; /* then files are named without being read */
-	}
-}
 
 static bool is_missing_event(int err)
 {
@@ -79,19 +68,6 @@ static int restrict_tracker(struct sonde_session *session)
 	return nr ? tracker_only(session->tracker, tgids, nr, false) : 0;
 }
 
-/* Without one, every start compiles all tables: slower, no worse. */
-static void open_cache(struct sonde_session *session)
-{
-	struct table_cache *cache;
-	struct diag diag = { 0 };
-	int err = session->options.no_unwind_cache ? -ENOENT : table_cache_open(NULL, TABLE_CACHE_MAX_BYTES, &diag, &cache);
-
-	if (!err)
-		tracker_use_cache(session->tracker, cache);
-	else if (err == -EPERM) /* somebody should know; that there is no place for one is no news */
-		account_note(profile_account(session->profile), "%s", diag.text);
-}
-
 static void open_debug_files(struct sonde_session *session)
 {
 	struct diag diag = { 0 };
@@ -104,7 +80,6 @@ static void open_debug_files(struct sonde_session *session)
 /* Loads the kernel side, then reads what runs. */
 static int set_up(struct sonde_session *session, const struct sonde_profile_options *options)
 {
-	struct sampler_fds fds;
 	uint32_t command_id;
 	int err;
 
@@ -125,29 +100,33 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	session->jit_keeper = jit_keeper_new(session->command ? command_tgid(session->command) : 0);
 	if (!session->jit_keeper)
 		return session_fail_setup(session, -ENOMEM);
-	raise_file_limit(); /* after the fork: the command keeps its own */
+	file_limit_raise(); /* after the fork: the command keeps its own */
 	err = sampler_new(&session->sampling, &session->diag, &session->sampler);
+	if (!err)
+		err = parser_ready(session->parser, &session->diag);
 	if (err)
 		return session_fail_setup(session, err);
-	err = open_events(session);
-	if (err)
-		return err;
-	fds = sampler_fds(session->sampler);
-	err = tracker_new(&(struct table_store_options){ .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes,
-							 .max_rules = SAMPLER_MAX_RULES, .max_bytes = session->options.unwind_bytes },
-			  profile_account(session->profile), session->parser, &session->diag, &session->tracker);
-	if (!err)
-		open_cache(session);
-	if (!err)
-		err = tracker_use_runtimes(session->tracker, session->sampler);
+	if (!session->sampling.no_ticks) {
+		err = open_events(session);
+		if (err)
+			return err;
+	}
+	err = follow_new(&(struct follow_options){ .sampler = session->sampler, .parser = session->parser, .account = profile_account(session->profile),
+						   .unwind_bytes = session->options.unwind_bytes, .no_cache = session->options.no_unwind_cache }, &session->diag, &session->tracker);
 	if (!err && options->audit_every)
 		err = auditor_new(tracker_processes(session->tracker), profile_account(session->profile), &session->diag, &session->auditor);
+	if (!err && session_asks_for_waits(session)) {
+		session->seeds = seeds_new();
+		err = session->seeds ? 0 : -ENOMEM;
+	}
 	if (!err) {
-		session->raws = raw_stacks_new(session->tracker, session->sampler, session->auditor);
+		session->raws = raw_stacks_new(session->tracker, session->sampler, session->auditor, session->seeds);
 		err = session->raws ? 0 : -ENOMEM;
 	}
 	if (!err)
 		err = restrict_tracker(session);
+	if (!err && session_asks_for_waits(session))
+		err = waiting_new(&session->options, &(struct waiting_parts){ session->sampler, session->book, session->seeds, session->profile }, &session->diag, &session->waiting);
 	if (!err)
 		err = tracker_scan(session->tracker, &session->diag);
 	return err ? session_fail_setup(session, err) : 0;
@@ -169,18 +148,20 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	struct sonde_session *session = calloc(1, sizeof(*session));
 	int err;
 
+	*ret_session = session;
 	if (!session)
 		return -ENOMEM;
 	session->stop_fd = session->epoll_fd = -1;
 	session->new_ns = clock_ns();
+	session_begin_cost(session);
 	session->account_text = BUFFER_INIT(1 << 20);
-	*ret_session = session;
 	session->profile = profile_new();
 	if (!session->profile)
 		return session_fail_setup(session, -ENOMEM);
 	err = session_take_options(session, options);
 	if (err)
 		return session_fail(session, SONDE_EXIT_USAGE, err);
+	options = &session->options; /* the caller's may be smaller */
 	session->book = stack_book_new(session->options.timestamps, session->profile);
 	if (!session->book)
 		return session_fail_setup(session, -ENOMEM);
@@ -195,6 +176,8 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 		return session_fail_setup(session, err);
 	err = set_up(session, options);
 	session->sampling.targets = NULL; /* the caller's */
+	session->is_ready = !err;
+	session_end_cost(session);
 	return err;
 }
 
@@ -202,7 +185,9 @@ void sonde_session_free(struct sonde_session *session)
 {
 	if (!session)
 		return;
+	waiting_free(session->waiting);
 	raw_stacks_free(session->raws);
+	seeds_free(session->seeds);
 	auditor_free(session->auditor);
 	tracker_free(session->tracker);
 	debug_files_free(session->debug_files);
@@ -224,12 +209,12 @@ void sonde_session_free(struct sonde_session *session)
 
 const char *sonde_session_error(const struct sonde_session *session)
 {
-	return session->diag.text;
+	return session ? session->diag.text : strerror(ENOMEM);
 }
 
 int sonde_session_exit_code(const struct sonde_session *session)
 {
-	return session->exit_code;
+	return session ? session->exit_code : SONDE_EXIT_FAILED;
 }
 
 void sonde_session_stop(struct sonde_session *session)
@@ -244,14 +229,16 @@ void sonde_session_stop(struct sonde_session *session)
 
 static int take_record(void *arg, const void *record)
 {
-	return stack_book_record(arg, record);
+	struct sonde_session *session = arg;
+
+	return waiting_is_for(*(const uint32_t *)record) ? waiting_record(session->waiting, record) : stack_book_record(session->book, record);
 }
 
 /* Takes in all that has come: records first, so that every mapping they need is among the side-band events read after them. */
 static int collect(struct sonde_session *session, uint64_t max_records)
 {
 	const struct stack_walker walker = raw_stacks_walker(session->raws);
-	int err = sampler_read(session->sampler, max_records, take_record, session->book);
+	int err = sampler_read(session->sampler, max_records, take_record, session);
 
 	if (err)
 		return diag_errno(&session->diag, -err, "cannot read the samples: %s", strerror(-err));
@@ -292,6 +279,11 @@ static bool is_over(struct sonde_session *session, uint64_t end_ns)
 	return targets_ended(&session->targets) || (session->command && command_ended(session->command, &status));
 }
 
+static uint64_t nr_observed(const struct sonde_session *session)
+{
+	return (session->waiting ? waiting_nr_waits(session->waiting) : 0) + (session->sampling.no_ticks ? 0 : stack_book_nr_samples(session->book));
+}
+
 static int sample(struct sonde_session *session)
 {
 	uint64_t end_ns = UINT64_MAX, pruned_ns = session->start_ns;
@@ -308,10 +300,12 @@ static int sample(struct sonde_session *session)
 		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
 			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
 		err = collect(session, POLL_RECORDS);
+		if (!err && session->waiting)
+			err = waiting_step(session->waiting, now);
 		debug_files_step(session->debug_files, stack_book_places(session->book), tracker_processes(session->tracker));
 		jit_keeper_step(session->jit_keeper, stack_book_places(session->book), now);
 		if (session->options.progress)
-			session->options.progress(session->options.progress_arg, now - session->start_ns, stack_book_nr_samples(session->book));
+			session->options.progress(session->options.progress_arg, now - session->start_ns, nr_observed(session));
 		if (now - pruned_ns > PRUNE_NS) {
 			if (!err)
 				err = tracker_prune(session->tracker, now - PRUNE_NS);
@@ -335,23 +329,80 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 			 is_stopped_again, session, profile_account(session->profile));
 }
 
-int sonde_session_run(struct sonde_session *session)
+/* From now on it counts. */
+static int start(struct sonde_session *session)
+{
+	uint64_t start_ns;
+	int err = sampler_start(session->sampler, &session->diag);
+
+	session->start_ns = clock_ns();
+	if (!err && session->waiting)
+		err = waiting_start(session->waiting, &session->diag, &start_ns);
+	if (!err && session->waiting)
+		session->start_ns = start_ns;
+	profile_account(session->profile)->startup_ns = session->start_ns - session->new_ns;
+	return err;
+}
+
+/* *ret_end_ns: nothing that was after it counts. */
+static int stop(struct sonde_session *session, uint64_t *ret_end_ns)
+{
+	int err = 0;
+
+	if (session->waiting)
+		err = waiting_stop(session->waiting, &session->diag, ret_end_ns);
+	sampler_stop(session->sampler);
+	if (err || !session->waiting)
+		*ret_end_ns = clock_ns();
+	return err;
+}
+
+/* A failure costs the file, not the report. */
+static void write_events(struct sonde_session *session, struct stack_maker *maker)
+{
+	struct diag diag = { 0 };
+	int err = waiting_write_events(session->waiting, maker, session->start_ns + profile_account_of(session->profile)->duration_ns, session->unix_offset_ns, &diag);
+
+	if (!err)
+		return;
+	account_note(profile_account(session->profile), "the events were not written: %s", diag.text[0] ? diag.text : strerror(-err));
+	session_fail(session, SONDE_EXIT_FAILED, err);
+}
+
+/* The observations as a profile. */
+static int make_profile(struct sonde_session *session, const struct naming *naming)
+{
+	struct stack_maker *maker;
+	int err = stack_book_read_names(session->book, tracker_processes(session->tracker), naming, &maker);
+
+	if (err)
+		return err;
+	if (session->waiting)
+		write_events(session, maker);
+	switch (session->options.question) {
+	case SONDE_ON_CPU:
+		return stack_book_profile(session->book, session->unix_offset_ns);
+	case SONDE_OFF_CPU:
+	case SONDE_WALL:
+		return waiting_profile(session->waiting, maker);
+	}
+	return -EINVAL;
+}
+
+static int run(struct sonde_session *session)
 {
 	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session), .vmlinux = session->vmlinux,
 				       .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
 				       .runtimes = tracker_runtimes(session->tracker),
 				       .own_tgid = session->command ? command_tgid(session->command) : 0 };
-	struct account *account = profile_account(session->profile);
 	uint64_t end_ns;
-	int err = wait_on(session, tracker_fd(session->tracker));
+	int err = wait_on(session, tracker_fd(session->tracker)), stop_err;
 
 	if (!err)
 		err = wait_on(session, sampler_wake_fd(session->sampler));
 	debug_files_want_lines(session->debug_files, naming.lines);
 	if (!err)
-		err = sampler_start(session->sampler, &session->diag);
-	session->start_ns = clock_ns();
-	account->startup_ns = session->start_ns - session->new_ns;
+		err = start(session);
 	if (!err && session->command) {
 		err = command_release(session->command, &session->diag);
 		if (err)
@@ -359,9 +410,9 @@ int sonde_session_run(struct sonde_session *session)
 	}
 	if (!err)
 		err = sample(session);
-	sampler_stop(session->sampler);
-	end_ns = clock_ns();
-	account->duration_ns = end_ns - session->start_ns;
+	stop_err = stop(session, &end_ns);
+	err = err ? err : stop_err;
+	profile_account(session->profile)->duration_ns = end_ns - session->start_ns;
 	session->unix_offset_ns = clock_unix_offset_ns();
 	if (session->command)
 		command_stop(session->command);
@@ -370,11 +421,24 @@ int sonde_session_run(struct sonde_session *session)
 	if (!err)
 		wait_for_debug_files(session, end_ns);
 	if (!err)
-		err = stack_book_profile(session->book, tracker_processes(session->tracker), &naming, session->unix_offset_ns);
+		err = make_profile(session, &naming);
+	return err ? session_fail_setup(session, err) : 0;
+}
+
+int sonde_session_run(struct sonde_session *session)
+{
+	int err;
+
+	if (!session->is_ready)
+		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "a session runs once, and only when it could be made"));
+	session->is_ready = false;
+	session_begin_cost(session);
+	err = run(session);
+	session_end_cost(session);
 	if (err)
-		return session_fail_setup(session, err);
+		return err;
 	session_fill_account(session);
-	if (!stack_book_nr_samples(session->book))
+	if (!nr_observed(session))
 		session_fail(session, SONDE_EXIT_NO_SAMPLES, 0);
 	return 0;
 }

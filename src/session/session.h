@@ -8,18 +8,19 @@
 #include <sonde/sonde.h>
 
 #include "base/buffer.h"
+#include "base/command.h"
 #include "base/diag.h"
-#include "collect/event.h"
+#include "base/event.h"
 #include "collect/sampler.h"
 #include "export/export.h"
 #include "model/profile.h"
-#include "session/command.h"
 #include "session/debug_files.h"
 #include "session/jit_keeper.h"
 #include "session/raw_stacks.h"
 #include "session/stack_book.h"
 #include "session/target.h"
 #include "session/tracker.h"
+#include "session/waiting.h"
 
 #define MAX_OUTPUTS 16
 
@@ -36,6 +37,8 @@ struct sonde_session {
 	struct export_options export;
 	struct diag diag;
 	int exit_code;
+	bool is_ready;                        /* all was made, and nothing sampled yet */
+	uint64_t cost_user_ns, cost_system_ns; /* of the threads in the library's functions; less the start of one that has not returned */
 	uint64_t new_ns, start_ns;            /* CLOCK_MONOTONIC */
 	uint64_t unix_offset_ns;              /* of CLOCK_REALTIME to it, at the end */
 	uint64_t looked_ns;                   /* when the targets and the command were last looked for */
@@ -48,6 +51,8 @@ struct sonde_session {
 	struct tracker *tracker;
 	struct auditor *auditor;              /* NULL: nothing is audited */
 	struct raw_stacks *raws;
+	struct waiting *waiting;              /* NULL: waits are not asked for */
+	struct seeds *seeds;                  /* NULL: what waits is not asked for */
 	struct stack_book *book;
 	struct profile *profile;
 	char *vmlinux;                        /* NULL: not given */
@@ -64,7 +69,14 @@ int session_fail(struct sonde_session *session, enum sonde_exit code, int err);
 int session_fail_setup(struct sonde_session *session, int err);
 /* Checks the options and fills in sampling, event, export and targets. */
 MUST_CHECK int session_take_options(struct sonde_session *session, const struct sonde_profile_options *options);
+static inline bool session_asks_for_waits(const struct sonde_session *session)
+{
+	return session->options.question != SONDE_ON_CPU;
+}
 /* Are source lines to be looked up? */
 bool session_wants_lines(const struct sonde_session *session);
-/* Fills in what the account says of the run as a whole. */
+/* What a function of the library takes of its thread's time: begun, and later ended. */
+void session_begin_cost(struct sonde_session *session);
+void session_end_cost(struct sonde_session *session);
+/* Fills in what the account says of the run as a whole, once the cost has ended. */
 void session_fill_account(struct sonde_session *session);

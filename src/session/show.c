@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "session/profile_file.h"
 
 #define TEXT_BYTES_MAX ((size_t)4 << 30)
@@ -47,8 +48,6 @@ static int check_options(struct sonde_profile *profile, const struct sonde_show_
 {
 	bool wants_what = options->view >= SONDE_VIEW_CALLERS && options->view <= SONDE_VIEW_CODE;
 
-	if (options->size != sizeof(*options))
-		return usage(profile, EINVAL, "the options are of another version of the library");
 	if (!profile->profile)
 		return usage(profile, EINVAL, "nothing was read that could be shown");
 	if (wants_what && !options->what)
@@ -60,18 +59,24 @@ static int check_options(struct sonde_profile *profile, const struct sonde_show_
 
 int sonde_profile_show(struct sonde_profile *profile, const struct sonde_show_options *options, const char **ret_text)
 {
-	const struct show_options show = { .width = options->width, .max_lines = options->max_lines, .min_percent = options->min_percent, .colour = options->colour };
+	struct sonde_show_options known;
+	struct show_options show;
 	int err;
 
 	profile->diag.err = 0;
-	err = check_options(profile, options);
-	if (!err && options->value)
-		err = profile_file_show_value(profile, options->value);
+	err = sized_options(&known, sizeof(known), options, &profile->diag);
+	if (err)
+		profile->exit_code = SONDE_EXIT_USAGE;
+	else
+		err = check_options(profile, &known);
+	if (!err && known.value)
+		err = profile_file_show_value(profile, known.value);
 	if (err)
 		return err;
 	buffer_done(&profile->text);
 	profile->text = BUFFER_INIT(TEXT_BYTES_MAX);
-	err = show_view(profile, options, &show);
+	show = (struct show_options){ .width = known.width, .max_lines = known.max_lines, .min_percent = known.min_percent, .colour = known.colour };
+	err = show_view(profile, &known, &show);
 	if (!err)
 		err = profile->text.err;
 	if (err) {

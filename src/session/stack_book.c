@@ -9,35 +9,16 @@
 #include "base/u64_map.h"
 #include "session/label_book.h"
 #include "session/runtime_book.h"
-#include "session/stack_merge.h"
-#include "session/place.h"
 
 #define PENDING_BYTES_MAX (256u << 20)
 #define RAW_WAIT_NS 1000000000u /* a thread that has not gone on to its program by then has ended, or sleeps */
-#define FRAMES_BYTES_MAX ((size_t)4 << 30)
-#define STACK_BYTES_MAX (16u << 20) /* of one stack in the profile */
-
-struct stack {
-	uint64_t hash;
-	uint32_t tgid;       /* 0: a kernel stack */
-	uint32_t first, nr;  /* in stack_frames */
-	uint32_t profile_stack;
-	uint8_t stop;        /* enum sonde_stop */
-	bool is_cut;         /* frames were left out behind the first SONDE_LEAF_FRAMES */
-};
-
-/* Where a stack comes from. */
-struct stack_origin {
-	uint32_t tgid;       /* 0: a kernel stack */
-	uint64_t time_ns;    /* when it was so */
-	uint64_t known_ns;   /* up to when the mappings that it was walked with were true; 0: they are those of time_ns */
-};
+#define SAMPLES_BYTES_MAX ((size_t)4 << 30)
 
 /* Equal samples but for their number. Zeroed before it is filled: it is hashed and compared whole. */
 struct sample_key {
-	uint64_t user_stack, kernel_stack, runtime_stack, labels;
+	struct stack_sides sides;
 	uint32_t tgid, tid, cpu;
-	uint8_t user_side, kernel_side, runtime_side, labels_side;
+	uint8_t pad[4]; /* zero */
 	uint64_t time_ns; /* CLOCK_MONOTONIC; 0: those of all times are one */
 	char comm[SONDE_COMM_BYTES];
 };
@@ -51,19 +32,17 @@ struct sample {
 
 struct stack_book {
 	struct buffer pending;      /* records that were not looked up yet: stacks, and samples whose stack came raw; each at a multiple of 8 */
-	struct buffer stack_frames; /* uint32_t each: numbers of places, leaf first */
-	struct buffer stacks;       /* struct stack each */
 	struct buffer samples;      /* struct sample each */
 	struct buffer used;         /* uint32_t each: samples that came since the walker was told what was used */
-	struct u64_map stack_by_hash, sample_by_key;
+	struct u64_map sample_by_key;
 	struct buffer waiting;      /* samples whose raw stacks have not come yet */
 	uint64_t newest_ns;         /* of the samples that waited */
-	struct u64_map raw_stacks;  /* id of a raw record -> its stack, until its sample comes */
-	struct place_table *places;
+	struct stack_table *table;
 	struct runtime_book *runtimes;
 	struct label_book *labels;
-	struct u64_map merged;      /* hash of a user stack and its runtime stack -> stack of the profile */
 	struct profile *profile;
+	struct namer *namer;        /* both at the end, when names are there */
+	struct stack_maker *maker;
 	uint64_t nr_samples;
 	bool with_times;
 };
@@ -76,12 +55,12 @@ struct stack_book *stack_book_new(bool with_times, struct profile *profile)
 		return NULL;
 	book->with_times = with_times;
 	book->pending = book->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
-	book->stack_frames = book->stacks = book->samples = book->used = BUFFER_INIT(FRAMES_BYTES_MAX);
+	book->samples = book->used = BUFFER_INIT(SAMPLES_BYTES_MAX);
 	book->profile = profile;
-	book->places = place_table_new();
+	book->table = stack_table_new();
 	book->runtimes = runtime_book_new();
 	book->labels = label_book_new();
-	if (!book->places || !book->runtimes || !book->labels) {
+	if (!book->table || !book->runtimes || !book->labels) {
 		stack_book_free(book);
 		return NULL;
 	}
@@ -94,15 +73,12 @@ void stack_book_free(struct stack_book *book)
 		return;
 	buffer_done(&book->pending);
 	buffer_done(&book->waiting);
-	buffer_done(&book->stack_frames);
-	buffer_done(&book->stacks);
 	buffer_done(&book->samples);
 	buffer_done(&book->used);
-	u64_map_done(&book->stack_by_hash);
 	u64_map_done(&book->sample_by_key);
-	u64_map_done(&book->raw_stacks);
-	u64_map_done(&book->merged);
-	place_table_free(book->places);
+	stack_maker_free(book->maker);
+	namer_free(book->namer);
+	stack_table_free(book->table);
 	runtime_book_free(book->runtimes);
 	label_book_free(book->labels);
 	free(book);
@@ -115,12 +91,7 @@ uint64_t stack_book_nr_samples(const struct stack_book *book)
 
 const struct place_table *stack_book_places(const struct stack_book *book)
 {
-	return book->places;
-}
-
-static struct stack *stack_at(const struct stack_book *book, uint32_t i)
-{
-	return (struct stack *)book->stacks.data + i;
+	return stack_table_places(book->table);
 }
 
 static struct sample *sample_at(const struct stack_book *book, uint32_t i)
@@ -148,18 +119,20 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 	uint64_t hash;
 
 	/* without a body the hash says nothing: a full store must not make every sample one of its own */
-	key.user_stack = record->user_side == SONDE_SIDE_STORED ? record->user_stack : 0;
-	key.kernel_stack = record->kernel_side == SONDE_SIDE_STORED ? record->kernel_stack : 0;
-	key.runtime_stack = record->runtime_side == SONDE_SIDE_STORED ? record->runtime_stack : 0;
-	key.labels = record->labels_side == SONDE_SIDE_STORED ? record->labels : 0;
-	key.runtime_side = record->runtime_side;
-	key.labels_side = record->labels_side;
+	key.sides = (struct stack_sides){
+		.user_stack = record->user_side == SONDE_SIDE_STORED ? record->user_stack : 0,
+		.kernel_stack = record->kernel_side == SONDE_SIDE_STORED ? record->kernel_stack : 0,
+		.runtime_stack = record->runtime_side == SONDE_SIDE_STORED ? record->runtime_stack : 0,
+		.labels = record->labels_side == SONDE_SIDE_STORED ? record->labels : 0,
+		.user_side = record->user_side,
+		.kernel_side = record->kernel_side,
+		.runtime_side = record->runtime_side,
+		.labels_side = record->labels_side,
+	};
 	key.tgid = record->tgid;
 	key.tid = record->tid;
 	key.cpu = record->cpu;
 	key.time_ns = book->with_times ? record->time_ns : 0;
-	key.user_side = record->user_side;
-	key.kernel_side = record->kernel_side;
 	memcpy(key.comm, record->comm, sizeof(key.comm));
 	key.comm[sizeof(key.comm) - 1] = '\0';
 	book->nr_samples++;
@@ -210,109 +183,52 @@ int stack_book_record(struct stack_book *book, const void *record)
 	return book->pending.err ? -ENOMEM : 0;
 }
 
-/* Is what stood at `pc` when the stack was walked what the walk was told stands there? The process may have mapped another file since. */
-static bool is_stale(const struct process_table *processes, const struct stack_origin *origin, uint64_t frame)
-{
-	uint64_t pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63);
-	const struct process_mapping *told, *now;
-
-	if (!origin->known_ns || origin->known_ns >= origin->time_ns)
-		return false;
-	told = process_table_find(processes, origin->tgid, origin->known_ns, pc);
-	now = process_table_find(processes, origin->tgid, origin->time_ns, pc);
-	return told && now && (told->object != now->object || told->load_bias != now->load_bias);
-}
-
-/* The number of the place of the i-th kept frame, root end unrolled. */
-static uint64_t kept_frame(const struct raw_stack *from, uint32_t i)
-{
-	if (from->nr_walked > from->nr_frames && i >= SONDE_LEAF_FRAMES)
-		i = sonde_frame_slot(from->nr_walked - from->nr_frames + i);
-	return from->frames[i];
-}
-
-/* *ret_number: the stack's; an old one when it came before. */
-static int add_stack(struct stack_book *book, const struct stack_origin *origin, const struct raw_stack *from, const struct process_table *processes,
-		     uint32_t *ret_number)
-{
-	struct stack stack = {
-		.hash = from->hash,
-		.tgid = origin->tgid,
-		.first = (uint32_t)(book->stack_frames.size / sizeof(uint32_t)),
-		.profile_stack = PROFILE_NONE,
-		.is_cut = from->nr_walked > from->nr_frames,
-		.stop = (uint8_t)from->stop,
-	};
-	const uint32_t *known = u64_map_find(&book->stack_by_hash, from->hash);
-
-	*ret_number = known ? *known : (uint32_t)(book->stacks.size / sizeof(stack));
-	if (known)
-		return 0; /* sent again: the same */
-	while (stack.nr < from->nr_frames && stack.stop != SONDE_STOP_STALE) {
-		uint64_t frame = kept_frame(from, stack.nr);
-		uint32_t place = origin->tgid ? place_user(book->places, processes, origin->tgid, origin->time_ns, frame) : place_kernel(book->places, frame, stack.nr > 0);
-
-		if (place == PLACE_NO_MEMORY)
-			return -ENOMEM;
-		buffer_append(&book->stack_frames, &place, sizeof(place));
-		stack.nr++;
-		if (is_stale(processes, origin, frame)) /* where its rows led cannot be believed */
-			stack.stop = SONDE_STOP_STALE;
-	}
-	stack.is_cut = stack.is_cut && stack.nr > SONDE_LEAF_FRAMES;
-	buffer_append(&book->stacks, &stack, sizeof(stack));
-	if (book->stack_frames.err || book->stacks.err)
-		return -ENOMEM;
-	return u64_map_add(&book->stack_by_hash, from->hash, *ret_number);
-}
-
 static int resolve_stack(struct stack_book *book, const struct sonde_stack_record *record, const struct process_table *processes)
 {
 	const struct stack_origin origin = { .tgid = record->tgid, .time_ns = record->time_ns, .known_ns = record->known_ns };
 	const struct raw_stack stack = { .frames = (const uint64_t *)(record + 1), .hash = record->hash, .nr_walked = record->nr_walked, .nr_frames = record->nr_frames,
 					 .stop = record->stop };
-	uint32_t number;
+	struct stack *made;
 
-	return add_stack(book, &origin, &stack, processes, &number);
+	return stack_table_add(book->table, &origin, &stack, processes, &made);
 }
 
 static int resolve_raw(struct stack_book *book, const struct sonde_raw_record *record, const struct process_table *processes, const struct stack_walker *walker)
 {
 	const struct stack_origin origin = { .tgid = record->tgid, .time_ns = record->time_ns };
 	struct raw_stack stack;
-	uint32_t number;
+	struct stack *made = NULL;
 	int err = walker->walk(walker->arg, record, &stack);
 
 	if (!err)
-		err = add_stack(book, &origin, &stack, processes, &number);
-	return err ? err : u64_map_add(&book->raw_stacks, record->id, number);
+		err = stack_table_add(book->table, &origin, &stack, processes, &made);
+	return err ? err : stack_table_add_raw(book->table, record->id, made);
 }
 
 static int resolve_audit(struct stack_book *book, const struct sonde_raw_record *record, const struct stack_walker *walker)
 {
-	const uint32_t *number = u64_map_find(&book->stack_by_hash, record->id);
-	const struct stack *stack = number ? stack_at(book, *number) : NULL;
+	const struct stack *stack = stack_table_find(book->table, record->id);
 
-	return walker->check(walker->arg, record, book->places, stack ? (const uint32_t *)book->stack_frames.data + stack->first : NULL, stack ? stack->nr : 0,
+	return walker->check(walker->arg, record, stack_table_places(book->table), stack ? stack_table_frames(book->table, stack) : NULL, stack ? stack->nr : 0,
 			     stack ? stack->stop : SONDE_STOP_COMPLETE);
 }
 
 /* A sample whose stack came raw: by now it has a hash. */
 static int resolve_sample(struct stack_book *book, const struct sonde_sample_record *record)
 {
-	const uint32_t *number = u64_map_find(&book->raw_stacks, record->user_stack);
+	const struct stack *stack = stack_table_find_raw(book->table, record->user_stack);
 	struct sonde_sample_record sample = *record;
 
 	if (record->time_ns > book->newest_ns)
 		book->newest_ns = record->time_ns;
-	if (!number && book->newest_ns - record->time_ns < RAW_WAIT_NS) { /* one that the thread itself has to send */
+	if (!stack && book->newest_ns - record->time_ns < RAW_WAIT_NS) { /* one that the thread itself has to send */
 		buffer_append(&book->waiting, record, sizeof(*record));
 		return book->waiting.err;
 	}
-	sample.user_side = number ? SONDE_SIDE_STORED : SONDE_SIDE_LOST;
-	if (number) {
-		sample.user_stack = stack_at(book, *number)->hash;
-		u64_map_remove(&book->raw_stacks, record->user_stack, *number);
+	sample.user_side = stack ? SONDE_SIDE_STORED : SONDE_SIDE_LOST;
+	if (stack) {
+		sample.user_stack = stack->hash;
+		stack_table_forget_raw(book->table, record->user_stack);
 	}
 	return add_sample(book, &sample);
 }
@@ -320,11 +236,11 @@ static int resolve_sample(struct stack_book *book, const struct sonde_sample_rec
 /* Which files a stack came to, and which one's table it ended without. */
 static int tell_stack_used(struct stack_book *book, const struct stack *stack, uint64_t time_ns, const struct stack_walker *walker)
 {
-	const uint32_t *frames = (const uint32_t *)book->stack_frames.data + stack->first;
+	const uint32_t *frames = stack_table_frames(book->table, stack);
 	uint32_t object = OBJECT_NONE;
 
 	for (uint32_t i = 0; i < stack->nr; i++) {
-		object = place_at(book->places, frames[i])->object;
+		object = place_at(stack_table_places(book->table), frames[i])->object;
 		if (object != OBJECT_NONE)
 			walker->used(walker->arg, object, time_ns);
 	}
@@ -339,11 +255,11 @@ static int tell_used(struct stack_book *book, const struct stack_walker *walker)
 
 	for (size_t i = 0; !err && i < book->used.size / sizeof(*used); i++) {
 		struct sample *sample = sample_at(book, used[i]);
-		const uint32_t *number = sample->key.user_side == SONDE_SIDE_STORED ? u64_map_find(&book->stack_by_hash, sample->key.user_stack) : NULL;
+		const struct stack *stack = sample->key.sides.user_side == SONDE_SIDE_STORED ? stack_table_find(book->table, sample->key.sides.user_stack) : NULL;
 
 		sample->is_used = false;
-		if (number && walker->used)
-			err = tell_stack_used(book, stack_at(book, *number), sample->newest_ns, walker);
+		if (stack && walker->used)
+			err = tell_stack_used(book, stack, sample->newest_ns, walker);
 	}
 	book->used.size = 0;
 	return err;
@@ -364,8 +280,8 @@ int stack_book_resolve(struct stack_book *book, const struct process_table *proc
 		else if (type == SONDE_RECORD_LABELS)
 			err = label_book_record(book->labels, record, walker);
 		else if (type == SONDE_RECORD_RAW)
-			err = ((const struct sonde_raw_record *)record)->use == SONDE_RAW_WALK ? resolve_raw(book, record, processes, walker) :
-												 resolve_audit(book, record, walker);
+			err = ((const struct sonde_raw_record *)record)->use == SONDE_RAW_AUDIT ? resolve_audit(book, record, walker) :
+												  resolve_raw(book, record, processes, walker);
 		else
 			err = resolve_sample(book, record);
 		off += (record_bytes(record) + 7) / 8 * 8;
@@ -388,183 +304,55 @@ static int give_up_waiting(struct stack_book *book)
 	return err;
 }
 
-/* A stack that is put together. */
-struct making {
-	const struct stack_book *book;
-	const struct stack *stack;
-	struct namer *namer;
-	struct buffer locations;
-};
-
-static int append_location(struct making *making, uint32_t location)
-{
-	if (location == PROFILE_NONE)
-		return -ENOMEM;
-	buffer_append(&making->locations, &location, sizeof(location));
-	return making->locations.err;
-}
-
-static int append_native(void *arg, uint32_t number)
-{
-	struct making *making = arg;
-	const uint32_t *frames = (const uint32_t *)making->book->stack_frames.data + making->stack->first, *of_frame;
-	uint32_t nr, mark;
-	int err = making->stack->is_cut && number == SONDE_LEAF_FRAMES ? append_location(making, namer_cut(making->namer)) : 0;
-
-	if (!err && namer_has_runtime_mark(making->namer, frames[number], &mark))
-		err = append_location(making, mark);
-	if (err)
-		return err;
-	of_frame = namer_locations(making->namer, frames[number], &nr);
-	if (!of_frame)
-		return -ENOMEM;
-	buffer_append(&making->locations, of_frame, nr * sizeof(*of_frame));
-	return making->locations.err;
-}
-
-/* A mark, when the stack was not walked to the root, or something follows that does not stand on it. */
-static int append_end(void *arg, bool has_more)
-{
-	struct making *making = arg;
-	const struct stack *stack = making->stack;
-	const uint32_t *frames = (const uint32_t *)making->book->stack_frames.data + stack->first;
-
-	if (stack->stop == SONDE_STOP_COMPLETE)
-		return has_more ? append_location(making, namer_no_natives(making->namer)) : 0;
-	return append_location(making, namer_mark(making->namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY));
-}
-
-static int append_item(void *arg, uint32_t location)
-{
-	return append_location(arg, location);
-}
-
-/* The stack as the profile has it, with what interpreters ran. */
-static int make_stack(struct stack_book *book, const struct stack *stack, const struct runtime_stack *runtime, struct namer *namer, uint32_t *ret_stack)
-{
-	struct making making = { .book = book, .stack = stack, .namer = namer, .locations = BUFFER_INIT(STACK_BYTES_MAX) };
-	const struct stack_merge_sink sink = { .native = append_native, .end = append_end, .item = append_item, .arg = &making };
-	int err = stack_merge(stack->nr, runtime, &sink);
-
-	if (!err)
-		*ret_stack = profile_stack(book->profile, (const uint32_t *)making.locations.data, (uint32_t)(making.locations.size / sizeof(uint32_t)));
-	buffer_done(&making.locations);
-	return err ? err : *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
-}
-
-static int profile_of_native(struct stack_book *book, struct stack *stack, struct namer *namer, uint32_t *ret_stack)
-{
-	int err = 0;
-
-	if (stack->profile_stack == PROFILE_NONE)
-		err = make_stack(book, stack, &(struct runtime_stack){ 0 }, namer, &stack->profile_stack);
-	*ret_stack = stack->profile_stack;
-	return err;
-}
-
-/* The same with a runtime stack, each pair of them once. */
-static int profile_of_both(struct stack_book *book, struct stack *stack, const struct sample *sample, struct namer *namer, uint32_t *ret_stack)
-{
-	const uint64_t both[] = { sample->key.user_stack, sample->key.runtime_stack };
-	uint64_t key = hash_bytes(both, sizeof(both), 0);
-	const uint32_t *known = u64_map_find(&book->merged, key);
-	struct account *account = profile_account(book->profile);
-	struct runtime_stack runtime;
-	int err;
-
-	if (!runtime_book_find(book->runtimes, sample->key.runtime_stack, &runtime)) { /* its body was lost */
-		account->runtime_missed += sample->count;
-		return profile_of_native(book, stack, namer, ret_stack);
-	}
-	if (runtime.stop < SONDE_RUNTIME_STOP_COUNT)
-		account->runtime_stopped[runtime.stop] += sample->count;
-	if (known) {
-		*ret_stack = *known;
-		return 0;
-	}
-	err = make_stack(book, stack, &runtime, namer, ret_stack);
-	return err ? err : u64_map_add(&book->merged, key, *ret_stack);
-}
-
-/* What stands for a side that is not known. */
-static int profile_of_missed(struct stack_book *book, uint8_t side, bool kernel, struct namer *namer, uint64_t count, uint32_t *ret_stack)
-{
-	struct account *account = profile_account(book->profile);
-	uint32_t location = namer_missed(namer, kernel);
-
-	*(kernel ? &account->missed_kernel : &account->missed_user) += count;
-	if (side == SONDE_SIDE_FULL)
-		account->missed_full += count;
-	*ret_stack = location == PROFILE_NONE ? PROFILE_NONE : profile_stack(book->profile, &location, 1);
-	return *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
-}
-
-static int profile_of_user(struct stack_book *book, const struct sample *sample, struct namer *namer, uint32_t *ret_stack)
-{
-	const struct sample_key *key = &sample->key;
-	const uint32_t *known = key->user_side == SONDE_SIDE_STORED ? u64_map_find(&book->stack_by_hash, key->user_stack) : NULL;
-	struct account *account = profile_account(book->profile);
-	struct stack *stack = known ? stack_at(book, *known) : NULL;
-
-	if (key->runtime_side == SONDE_SIDE_FULL || key->runtime_side == SONDE_SIDE_LOST || (!stack && key->runtime_side == SONDE_SIDE_STORED))
-		account->runtime_missed += sample->count;
-	if (!stack)
-		return profile_of_missed(book, key->user_side, false, namer, sample->count, ret_stack);
-	if (stack->stop < SONDE_STOP_COUNT)
-		account->stopped[stack->stop] += sample->count;
-	return key->runtime_side == SONDE_SIDE_STORED ? profile_of_both(book, stack, sample, namer, ret_stack) : profile_of_native(book, stack, namer, ret_stack);
-}
-
-static int profile_of_kernel(struct stack_book *book, const struct sample *sample, struct namer *namer, uint32_t *ret_stack)
-{
-	const uint32_t *known = sample->key.kernel_side == SONDE_SIDE_STORED ? u64_map_find(&book->stack_by_hash, sample->key.kernel_stack) : NULL;
-
-	return known ? profile_of_native(book, stack_at(book, *known), namer, ret_stack) :
-		       profile_of_missed(book, sample->key.kernel_side, true, namer, sample->count, ret_stack);
-}
-
-/* The number in the profile; PROFILE_NONE: no memory. */
-static uint32_t profile_of_labels(struct stack_book *book, const struct sample *sample)
-{
-	uint32_t labels = sample->key.labels_side == SONDE_SIDE_STORED ? label_book_labels(book->labels, sample->key.labels, book->profile) : PROFILE_NO_LABELS;
-
-	if (sample->key.labels_side != SONDE_SIDE_NONE && labels == PROFILE_NO_LABELS)
-		profile_account(book->profile)->labels_missed += sample->count;
-	return labels;
-}
-
-static int profile_of_sample(struct stack_book *book, const struct sample *from, uint64_t unix_offset_ns, struct namer *namer)
+static int profile_of_sample(struct stack_book *book, const struct sample *from, uint64_t unix_offset_ns)
 {
 	struct profile_sample sample = {
-		.user_stack = PROFILE_NONE,
-		.kernel_stack = PROFILE_NONE,
 		.tgid = from->key.tgid,
 		.tid = from->key.tid,
 		.cpu = from->key.cpu,
 		.comm = profile_string(book->profile, from->key.comm),
-		.labels = profile_of_labels(book, from),
 		.time_ns = from->key.time_ns ? from->key.time_ns + unix_offset_ns : 0,
 		.values = { from->count > INT64_MAX ? INT64_MAX : (int64_t)from->count },
 	};
-	int err = from->key.user_side == SONDE_SIDE_NONE ? 0 : profile_of_user(book, from, namer, &sample.user_stack);
+	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_maker_sample(book->maker, &from->key.sides, from->count, &sample);
 
-	if (!err && from->key.kernel_side != SONDE_SIDE_NONE)
-		err = profile_of_kernel(book, from, namer, &sample.kernel_stack);
-	if (!err && (sample.comm == PROFILE_NONE || sample.labels == PROFILE_NONE))
-		err = -ENOMEM;
 	return err ? err : profile_add(book->profile, &sample);
 }
 
-int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, uint64_t unix_offset_ns)
+uint32_t stack_book_nr_different(const struct stack_book *book)
 {
-	struct namer *namer = namer_new(book->places, processes, naming, book->profile);
-	int err = namer ? give_up_waiting(book) : -ENOMEM;
-	size_t nr_samples = book->samples.size / sizeof(struct sample);
+	return (uint32_t)(book->samples.size / sizeof(struct sample));
+}
 
+struct stack_sample stack_book_sample(const struct stack_book *book, uint32_t number)
+{
+	const struct sample *sample = sample_at(book, number);
+
+	return (struct stack_sample){ .sides = &sample->key.sides, .tgid = sample->key.tgid, .tid = sample->key.tid, .cpu = sample->key.cpu, .comm = sample->key.comm,
+				      .count = sample->count };
+}
+
+int stack_book_read_names(struct stack_book *book, const struct process_table *processes, const struct naming *naming, struct stack_maker **ret_maker)
+{
+	int err = give_up_waiting(book);
+
+	if (err)
+		return err;
+	if (!book->namer)
+		book->namer = namer_new(stack_table_places(book->table), processes, naming, book->profile);
+	if (book->namer && !book->maker)
+		book->maker = stack_maker_new(book->table, book->runtimes, book->labels, book->namer, book->profile);
+	err = book->maker ? namer_read_files(book->namer) : -ENOMEM;
 	if (!err)
-		err = namer_read_files(namer);
-	for (uint32_t i = 0; !err && i < nr_samples; i++)
-		err = profile_of_sample(book, sample_at(book, i), unix_offset_ns, namer);
-	namer_free(namer);
+		*ret_maker = book->maker;
+	return err;
+}
+
+int stack_book_profile(struct stack_book *book, uint64_t unix_offset_ns)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < stack_book_nr_different(book); i++)
+		err = profile_of_sample(book, sample_at(book, i), unix_offset_ns);
 	return err;
 }

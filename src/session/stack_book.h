@@ -10,6 +10,7 @@
 #include "model/profile.h"
 #include "process/process_table.h"
 #include "session/namer.h"
+#include "session/stack_maker.h"
 #include "session/stack_walker.h"
 
 struct stack_book;
@@ -22,6 +23,18 @@ MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
  * what the walker gave. */
 MUST_CHECK int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker);
 uint64_t stack_book_nr_samples(const struct stack_book *book);
+/* Equal samples are one. */
+struct stack_sample {
+	const struct stack_sides *sides;
+	uint32_t tgid, tid, cpu;
+	const char *comm;
+	uint64_t count;
+};
+uint32_t stack_book_nr_different(const struct stack_book *book);
+struct stack_sample stack_book_sample(const struct stack_book *book, uint32_t number); /* borrowed until the next record */
 const struct place_table *stack_book_places(const struct stack_book *book); /* borrowed; of the stacks that were resolved */
-/* Resolves names and fills the profile with all samples; counts stops and misses in its account. `unix_offset_ns` makes CLOCK_MONOTONIC times of day. 0 or -ENOMEM. */
-MUST_CHECK int stack_book_profile(struct stack_book *book, const struct process_table *processes, const struct naming *naming, uint64_t unix_offset_ns);
+/* Resolves the names of what has come; samples whose stacks have not will have none. *ret_maker: for who has more to ask of the stacks than the samples; borrowed until stack_book_free, as `naming` is
+ * by the book. Again when more has come. 0 or -ENOMEM. */
+MUST_CHECK int stack_book_read_names(struct stack_book *book, const struct process_table *processes, const struct naming *naming, struct stack_maker **ret_maker);
+/* Fills the profile with all samples; counts stops and misses in its account. `unix_offset_ns` makes CLOCK_MONOTONIC times of day. 0 or -ENOMEM. */
+MUST_CHECK int stack_book_profile(struct stack_book *book, uint64_t unix_offset_ns);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "session/clock.h"
+#include "base/clock.h"
 
 #define MAX_RELOADS 20           /* per second, of tables that stacks ask for: what is sampled may need more than there is room for */
 #define SECOND_NS 1000000000u

@@ -44,8 +44,12 @@ static int find(const uint32_t *ids, uint32_t nr, bool threads, struct diag *dia
 	if (!targets.list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t tgid = tgid_of(ids[i], threads);
+		uint32_t tgid;
 
+		errno = 0;
+		tgid = tgid_of(ids[i], threads);
+		if (!tgid && (errno == EMFILE || errno == ENFILE))
+			return diag_errno(diag, errno, "cannot read /proc: %s", strerror(errno));
 		if (!tgid)
 			return diag_errno(diag, ESRCH, "there is no %s %" PRIu32 " (has it ended? 'ps -eLf' lists what runs)",
 					  threads ? "thread" : "process", ids[i]);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/u64_map.h"
 #include "collect/sideband.h"
-#include "session/clock.h"
 #include "session/runtime_keeper.h"
 #include "session/table_keeper.h"
 

@@ -50,7 +50,7 @@ static __u64 user_tls_base(const struct walk *w)
 	return 0;
 }
 
-/* From the copy of the stack; what is not in it can only be code. As bpf_probe_read_user: what could not be read whole is zeroed. */
+/* From the copy of the stack; for what is not in it, code above all, the caller is asked. As bpf_probe_read_user: what could not be read whole is zeroed. */
 static long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
 {
 	const struct raw_walk *walk = raw_walk_of(w);
@@ -103,6 +103,12 @@ static void enter(struct raw_walk *walk, const struct sonde_raw_record *record, 
 	walk_enter(w);
 }
 
+/* Is there more of the stack than was sent? */
+static bool is_cut(const struct sonde_raw_record *record)
+{
+	return record->use != SONDE_RAW_SEED && record->stack_bytes > SONDE_RAW_MAX_BYTES - WALK_PAGE_BYTES;
+}
+
 void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, const struct raw_process *process, raw_code_fn code, void *arg,
 		  struct raw_stack *ret_stack)
 {
@@ -117,7 +123,7 @@ void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, 
 		if (!w->nr_switches)
 			nr_before = w->nr_frames;
 	}
-	if (w->stop == SONDE_STOP_READ_FAULT && record->stack_bytes > SONDE_RAW_MAX_BYTES - WALK_PAGE_BYTES) /* there is more of it than was sent */
+	if (w->stop == SONDE_STOP_READ_FAULT && is_cut(record))
 		w->stop = SONDE_STOP_DEPTH;
 	*ret_stack = (struct raw_stack){
 		.frames = walk->frames,

@@ -33,6 +33,6 @@ struct raw_walk;
 /* Borrows the store for its life. NULL: no memory. */
 struct raw_walk *raw_walk_new(const struct table_store *store);
 void raw_walk_free(struct raw_walk *walk); /* takes NULL */
-/* `record` is followed by its stack_bytes. A stack that goes on behind them ends in SONDE_STOP_DEPTH. */
+/* `record` is followed by its stack_bytes. A stack that goes on behind them ends in SONDE_STOP_DEPTH, unless it is a seed's: then `code` is asked. */
 void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, const struct raw_process *process, raw_code_fn code, void *arg,
 		  struct raw_stack *ret_stack);

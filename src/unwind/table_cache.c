@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/cache_dir.h"
+#include "base/file.h"
 #include "base/u64_map.h"
 #include "unwind/table_image.h"
 
@@ -148,21 +149,6 @@ int table_cache_load(struct table_cache *cache, const struct elf_file *elf, cons
 	return err == -ENOMEM || !err ? err : -ENOENT;
 }
 
-static bool write_whole(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		ssize_t nr = write(fd, bytes, size);
-
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr <= 0)
-			return false;
-		bytes += nr;
-		size -= (size_t)nr;
-	}
-	return true;
-}
-
 void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, const char *path, const struct rule_table *rules, const struct unwind_table *table)
 {
 	struct buffer image = BUFFER_INIT(TABLE_IMAGE_BYTES_MAX);
@@ -177,7 +163,7 @@ void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, con
 	name_of(&key, name, sizeof(name));
 	snprintf(temporary, sizeof(temporary), "%" PRIu32 ".%" PRIu32 TEMPORARY, (uint32_t)getpid(), cache->nr_written++);
 	fd = openat(cache->dir.fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0 && (!write_whole(fd, image.data, image.size) || renameat(cache->dir.fd, temporary, cache->dir.fd, name)))
+	if (fd >= 0 && (file_write(fd, image.data, image.size) || renameat(cache->dir.fd, temporary, cache->dir.fd, name)))
 		unlinkat(cache->dir.fd, temporary, 0);
 	else if (fd >= 0)
 		cache_dir_grew(&cache->dir, image.size);

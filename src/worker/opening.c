@@ -9,26 +9,29 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
+
+#include "base/hold_signals.h"
+#include "base/process_memory.h"
 
 #define PAGE_SIZE_MIN 4096u
 
 /* A text in the worker's memory, page by page: what lies behind its end may not be there. */
-static int read_path(pid_t pid, uint64_t pc, char to[PATH_MAX])
+static int read_path(uint32_t tgid, uint64_t pc, char to[PATH_MAX])
 {
 	size_t at = 0;
 
 	while (at < PATH_MAX) {
 		size_t size = PAGE_SIZE_MIN - (pc + at) % PAGE_SIZE_MIN;
-		struct iovec here = { .iov_base = to + at, .iov_len = size < PATH_MAX - at ? size : PATH_MAX - at };
-		struct iovec there = { .iov_base = (void *)(uintptr_t)(pc + at), .iov_len = here.iov_len };
-		ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+		int err;
 
-		if (got <= 0)
-			return got < 0 ? -errno : -EFAULT;
-		if (memchr(to + at, '\0', (size_t)got))
+		if (size > PATH_MAX - at)
+			size = PATH_MAX - at;
+		err = process_memory_read(tgid, pc + at, to + at, size);
+		if (err)
+			return err;
+		if (memchr(to + at, '\0', size))
 			return 0;
-		at += (size_t)got;
+		at += size;
 	}
 	return -ENAMETOOLONG;
 }
@@ -42,7 +45,7 @@ static int open_asked(int asked_fd, const struct seccomp_notif *asked, worker_op
 
 	if (!open_file || (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)))
 		return -EPERM;
-	err = read_path((pid_t)asked->pid, asked->data.args[is_openat ? 1 : 0], path);
+	err = read_path(asked->pid, asked->data.args[is_openat ? 1 : 0], path);
 	if (err)
 		return err;
 	if (ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &asked->id)) /* or it was another process's memory */
@@ -50,18 +53,14 @@ static int open_asked(int asked_fd, const struct seccomp_notif *asked, worker_op
 	return path[0] == '/' ? open_file(arg, path) : -EPERM;
 }
 
-void opening_answer(int asked_fd, worker_open_fn open_file, void *arg)
+/* `fd`: or a negative errno. A signal would end the first call, which waits for the worker to run, or the second. */
+static void answer_with(int asked_fd, uint64_t id, int fd)
 {
-	struct seccomp_notif asked = { 0 };
-	struct seccomp_notif_resp answer = { 0 };
-	CLEANUP(closep) int fd = -1;
+	HOLD_SIGNALS();
+	struct seccomp_notif_resp answer = { .id = id };
 
-	if (ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_RECV, &asked))
-		return;
-	answer.id = asked.id;
-	fd = open_asked(asked_fd, &asked, open_file, arg);
 	if (fd >= 0) {
-		struct seccomp_notif_addfd given = { .id = asked.id, .srcfd = (uint32_t)fd, .newfd_flags = O_CLOEXEC };
+		struct seccomp_notif_addfd given = { .id = id, .srcfd = (uint32_t)fd, .newfd_flags = O_CLOEXEC };
 		int number = ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_ADDFD, &given);
 
 		if (number >= 0)
@@ -72,4 +71,15 @@ void opening_answer(int asked_fd, worker_open_fn open_file, void *arg)
 		answer.error = fd;
 	}
 	ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* one that has ended needs none */
+}
+
+void opening_answer(int asked_fd, worker_open_fn open_file, void *arg)
+{
+	struct seccomp_notif asked = { 0 };
+	CLEANUP(closep) int fd = -1;
+
+	if (ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_RECV, &asked))
+		return;
+	fd = open_asked(asked_fd, &asked, open_file, arg);
+	answer_with(asked_fd, asked.id, fd);
 }

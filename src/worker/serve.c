@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/spawn.h"
 #include "worker/sandbox.h"
 
 #define MAX_BODY_BYTES ((uint64_t)1 << 30)
@@ -17,7 +18,7 @@
 static int send_all(const void *bytes, size_t size, const struct wire_fds *fds)
 {
 	for (size_t at = 0; at < size;) {
-		ssize_t sent = wire_send(WORKER_SOCKET, (const char *)bytes + at, size - at, at ? NULL : fds, 0);
+		ssize_t sent = wire_send(SPAWN_SOCKET, (const char *)bytes + at, size - at, at ? NULL : fds, 0);
 
 		if (sent < 0)
 			return (int)sent;
@@ -29,7 +30,7 @@ static int send_all(const void *bytes, size_t size, const struct wire_fds *fds)
 static int receive_all(void *bytes, size_t size, struct wire_fds *fds)
 {
 	for (size_t at = 0; at < size;) {
-		ssize_t got = wire_receive(WORKER_SOCKET, (char *)bytes + at, size - at, fds, 0);
+		ssize_t got = wire_receive(SPAWN_SOCKET, (char *)bytes + at, size - at, fds, 0);
 
 		if (got < 0)
 			return (int)got;
@@ -89,7 +90,7 @@ bool serve_as_worker(int argc, char **argv, serve_fn fn, int *ret_code)
 	if (argc < 2 || argc > 3 || strcmp(argv[0], WORKER_NAME) || number_u64(argv[1], UINT64_MAX, &max_bytes))
 		return false;
 	prctl(PR_SET_NAME, WORKER_NAME); /* for ps and top: it was executed as /proc/self/exe */
-	close_range(WORKER_SOCKET + 1, ~0u, 0);
+	close_range(SPAWN_SOCKET + 1, ~0u, 0);
 	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* fixed: what a large file took is given back after its answer */
 	err = start(max_bytes);
 	while (!err) {

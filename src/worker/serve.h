@@ -11,7 +11,6 @@
 #include "worker/wire.h"
 
 #define WORKER_NAME "sonde-worker" /* argv[0] of a worker */
-#define WORKER_SOCKET 3
 
 /* Answers one question: fills `to` and gives 0, or a negative errno. The descriptors are the caller's; one that is taken over is set to -1. */
 typedef int (*serve_fn)(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to);

@@ -2,17 +2,15 @@
 #include "worker/worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 
+#include "base/spawn.h"
 #include "worker/opening.h"
 #include "worker/serve.h"
 
@@ -23,9 +21,11 @@
 
 struct worker {
 	char *program, *word, memory[24]; /* word: may be NULL */
-	pid_t pid;          /* 0: none runs */
-	int socket, asked_fd;
+	struct helper helper;
+	int asked_fd;
 	bool is_ready;      /* it has said so */
+	bool was_ready;     /* it, or one before it */
+	bool is_hopeless;   /* the program is no worker: it is not started again */
 };
 
 /* A question on its way and its answer. */
@@ -51,76 +51,31 @@ static uint64_t cpu_ns(const struct worker *worker)
 {
 	clockid_t clock;
 
-	return clock_getcpuclockid(worker->pid, &clock) ? 0 : ns_of(clock);
+	return clock_getcpuclockid(worker->helper.pid, &clock) ? 0 : ns_of(clock);
 }
 
-/* Ends the process, if it has not ended. Its wait status. */
+/* As spawn_end. */
 static int end(struct worker *worker)
 {
-	int status = 0;
-
-	if (!worker->pid)
-		return 0;
-	close(worker->socket);
 	closep(&worker->asked_fd);
-	worker->socket = worker->asked_fd = -1;
-	kill(worker->pid, SIGKILL); /* one that has ended is still ours: nobody else has the number */
-	while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	worker->pid = 0;
+	worker->asked_fd = -1;
 	worker->is_ready = false;
-	return status;
+	return spawn_end(&worker->helper);
 }
 
-/* The status of a worker that has closed its socket; a moment passes between that and its end. */
+/* The same of a worker that has closed its socket; a moment passes between that and its end. */
 static int end_of_dead(struct worker *worker)
 {
-	siginfo_t info = { 0 };
-
-	for (int i = 0; i < 100 && !waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid; i++)
+	for (int i = 0; i < 100 && !spawn_has_ended(&worker->helper); i++)
 		poll(NULL, 0, 10);
 	return end(worker);
 }
 
-static int spawn(struct worker *worker, int socket, struct diag *diag)
-{
-	char *argv[] = { WORKER_NAME, worker->memory, worker->word, NULL }, *envp[] = { NULL };
-	posix_spawn_file_actions_t actions;
-	int err = posix_spawn_file_actions_init(&actions);
-
-	if (err)
-		return -err;
-	for (int fd = 0; !err && fd < 3; fd++)
-		err = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, socket, WORKER_SOCKET);
-	if (!err)
-		err = posix_spawn(&worker->pid, worker->program, &actions, NULL, argv, envp);
-	posix_spawn_file_actions_destroy(&actions);
-	if (err)
-		worker->pid = 0;
-	return err ? diag_errno(diag, err, "the worker that reads files cannot be started from %s: %s", worker->program, strerror(err)) : 0;
-}
-
 static int start(struct worker *worker, struct diag *diag)
 {
-	int pair[2], err;
+	char *argv[] = { WORKER_NAME, worker->memory, worker->word, NULL };
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return diag_errno(diag, errno, "a socket cannot be made: %s", strerror(errno));
-	if (pair[1] == WORKER_SOCKET) { /* dup2 onto itself would leave it to be closed */
-		int other = fcntl(pair[1], F_DUPFD_CLOEXEC, WORKER_SOCKET + 1);
-
-		close(pair[1]);
-		pair[1] = other;
-	}
-	err = pair[1] < 0 ? diag_errno(diag, EMFILE, "a socket cannot be made: %s", strerror(EMFILE)) : spawn(worker, pair[1], diag);
-	closep(&pair[1]);
-	if (err)
-		close(pair[0]);
-	else
-		worker->socket = pair[0];
-	return err;
+	return spawn_helper(&(struct spawn_options){ .program = worker->program, .argv = argv, .socket_type = SOCK_STREAM }, diag, &worker->helper);
 }
 
 int worker_new(const char *program, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker)
@@ -135,7 +90,8 @@ int worker_new_for(const char *program, const char *word, uint64_t max_bytes, st
 
 	if (!worker)
 		return -ENOMEM;
-	worker->socket = worker->asked_fd = -1;
+	worker->helper = (struct helper)HELPER_NONE;
+	worker->asked_fd = -1;
 	worker->program = strdup(program);
 	worker->word = word ? strdup(word) : NULL;
 	if (!worker->program || (word && !worker->word))
@@ -157,6 +113,22 @@ void worker_free(struct worker *worker)
 	free(worker);
 }
 
+static int no_worker(const char *how, struct diag *diag)
+{
+	return diag_errno(diag, ELOOP, "the worker that reads files did not start%s%s: it is this program once more, whose main must ask sonde_is_worker first", how[0] ? ", but ended by: " : "", how);
+}
+
+/* It has closed its socket, or said nothing for long, before it was ready. */
+static int give_up_start(struct worker *worker, struct diag *diag)
+{
+	int signo = end_of_dead(worker);
+
+	if (worker->was_ready)
+		return diag_errno(diag, ECHILD, "the worker that reads files did not start again");
+	worker->is_hopeless = true;
+	return no_worker(signo && signo != SIGKILL ? strsignal(signo) : "", diag);
+}
+
 /* Its first message, with the descriptor at which it asks. */
 static int get_ready(struct worker *worker, struct diag *diag)
 {
@@ -166,28 +138,38 @@ static int get_ready(struct worker *worker, struct diag *diag)
 	size_t at = 0;
 
 	while (at < sizeof(ready)) {
-		struct pollfd wait = { .fd = worker->socket, .events = POLLIN };
+		struct pollfd wait = { .fd = worker->helper.socket, .events = POLLIN };
 		ssize_t got = -EAGAIN;
 
 		if (poll(&wait, 1, LOOK_MS) > 0)
-			got = wire_receive(worker->socket, (char *)&ready + at, sizeof(ready) - at, &fds, MSG_DONTWAIT);
+			got = wire_receive(worker->helper.socket, (char *)&ready + at, sizeof(ready) - at, &fds, MSG_DONTWAIT);
 		if (got > 0)
 			at += (size_t)got;
 		if ((got < 0 && got != -EAGAIN) || ns_of(CLOCK_MONOTONIC) > end_ns) {
 			wire_fds_close(&fds);
-			end_of_dead(worker);
-			return diag_errno(diag, ECHILD, "the worker that reads files did not start");
+			return give_up_start(worker, diag);
 		}
 	}
 	if (fds.nr)
 		worker->asked_fd = fds.fds[--fds.nr];
 	wire_fds_close(&fds);
 	worker->is_ready = !ready.status;
+	worker->was_ready |= worker->is_ready;
 	if (ready.status) {
 		end(worker);
 		return diag_errno(diag, -ready.status, "the worker that reads files cannot be shut in: %s", strerror(-ready.status));
 	}
 	return 0;
+}
+
+int worker_ready(struct worker *worker, struct diag *diag)
+{
+	int err;
+
+	if (worker->is_hopeless)
+		return no_worker("", diag);
+	err = worker->helper.pid ? 0 : start(worker, diag);
+	return err || worker->is_ready ? err : get_ready(worker, diag);
 }
 
 /* --- an exchange ----------------------------------------------------------------------------------------------------------------------- */
@@ -203,9 +185,9 @@ static int send_some(struct worker *worker, struct exchange *exchange)
 	for (uint32_t i = 0; i < fds.nr; i++)
 		fds.fds[i] = question->fds[i];
 	if (in_header)
-		sent = wire_send(worker->socket, (char *)&exchange->sending + at, sizeof(exchange->sending) - at, at ? NULL : &fds, MSG_DONTWAIT);
+		sent = wire_send(worker->helper.socket, (char *)&exchange->sending + at, sizeof(exchange->sending) - at, at ? NULL : &fds, MSG_DONTWAIT);
 	else
-		sent = wire_send(worker->socket, (const char *)question->body + at, question->body_bytes - at, NULL, MSG_DONTWAIT);
+		sent = wire_send(worker->helper.socket, (const char *)question->body + at, question->body_bytes - at, NULL, MSG_DONTWAIT);
 	if (sent > 0)
 		exchange->sent += (size_t)sent;
 	return sent < 0 && sent != -EAGAIN ? (int)sent : 0;
@@ -240,12 +222,12 @@ static int receive_some(struct worker *worker, struct exchange *exchange)
 	ssize_t got;
 
 	if (at < header_bytes) {
-		got = wire_receive(worker->socket, (char *)&exchange->receiving + at, header_bytes - at, NULL, MSG_DONTWAIT);
+		got = wire_receive(worker->helper.socket, (char *)&exchange->receiving + at, header_bytes - at, NULL, MSG_DONTWAIT);
 	} else {
 		char *to = exchange->receiving.status ? exchange->text : exchange->answer->data + exchange->answer_at;
 		uint64_t left = exchange->receiving.body_bytes - (at - header_bytes);
 
-		got = wire_receive(worker->socket, to + (at - header_bytes), left < PIECE_BYTES ? left : PIECE_BYTES, NULL, MSG_DONTWAIT);
+		got = wire_receive(worker->helper.socket, to + (at - header_bytes), left < PIECE_BYTES ? left : PIECE_BYTES, NULL, MSG_DONTWAIT);
 	}
 	if (got == -EAGAIN)
 		return 0;
@@ -263,7 +245,7 @@ static bool is_overdue(const struct worker *worker, const struct exchange *excha
 static int step(struct worker *worker, struct exchange *exchange)
 {
 	struct pollfd waits[] = {
-		{ .fd = worker->socket, .events = (short)(is_all_sent(exchange) ? POLLIN : POLLIN | POLLOUT) },
+		{ .fd = worker->helper.socket, .events = (short)(is_all_sent(exchange) ? POLLIN : POLLIN | POLLOUT) },
 		{ .fd = worker->asked_fd, .events = POLLIN },
 	};
 	int err = 0;
@@ -284,14 +266,14 @@ static int step(struct worker *worker, struct exchange *exchange)
 /* What ended the exchange, in words; the worker is not to be asked again. */
 static int give_up(struct worker *worker, const struct exchange *exchange, int err, struct diag *diag)
 {
-	int status = err == -EPIPE || err == -ECONNRESET ? end_of_dead(worker) : end(worker);
+	int signo = err == -EPIPE || err == -ECONNRESET ? end_of_dead(worker) : end(worker);
 
 	switch (err) {
 	case -EPIPE:
 	case -ECONNRESET:
-		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+		if (signo == SIGSYS)
 			return diag_errno(diag, ECHILD, "what reads it wanted more than it may, and was stopped");
-		return diag_errno(diag, ECHILD, "what reads it has crashed%s%s", WIFSIGNALED(status) ? ": " : "", WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
+		return diag_errno(diag, ECHILD, "what reads it has crashed%s%s", signo ? ": " : "", signo ? strsignal(signo) : "");
 	case -ETIMEDOUT:
 		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %" PRIu64 " s", exchange->question->max_cpu_ns / 1000000000u);
 	}
@@ -305,10 +287,8 @@ int worker_ask(struct worker *worker, const struct worker_question *question, st
 		.sending = { .kind = question->kind, .body_bytes = question->body_bytes },
 		.answer = answer,
 	};
-	int err = worker->pid ? 0 : start(worker, diag);
+	int err = worker_ready(worker, diag);
 
-	if (!err && !worker->is_ready)
-		err = get_ready(worker, diag);
 	if (err)
 		return err;
 	exchange.end_ns = ns_of(CLOCK_MONOTONIC) + 3 * question->max_cpu_ns;

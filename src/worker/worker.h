@@ -26,7 +26,7 @@ struct worker_question {
 	void *open_arg;
 };
 
-/* Starts one, as `program`, which gives itself to serve_as_worker, with so much memory. 0 or a negative errno. */
+/* Starts one, as `program`, which gives itself to serve_as_worker, with so much memory. 0; as spawn_helper (base/spawn.h). */
 MUST_CHECK int worker_new(const char *program, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker);
 /* One that is told a word, too, as argv[2]: what the program does with it before it gives itself to serve_as_worker, such as loading a library. */
 MUST_CHECK int worker_new_for(const char *program, const char *word, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker);
@@ -35,5 +35,7 @@ static inline void worker_freep(struct worker **worker)
 {
 	worker_free(*worker);
 }
-/* Appends the answer. 0; -ETIMEDOUT; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the serve_fn gave. */
+/* Waits until it has started. 0; -ELOOP: the program does not give itself to serve_as_worker, and is not started again; -ECHILD: it did before, but not now; what shutting it in gave. */
+MUST_CHECK int worker_ready(struct worker *worker, struct diag *diag);
+/* Appends the answer. 0; as worker_ready; -ETIMEDOUT; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the serve_fn gave. */
 MUST_CHECK int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer);

@@ -4,15 +4,21 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/utsname.h>
 
 #include "abi/config.h"
-#include "collect/cpus.h"
+#include "abi/runq.h"
+#include "base/cpus.h"
 #include "go.skel.h"
 #include "need_bpf.h"
 #include "perl.skel.h"
 #include "php.skel.h"
 #include "profile.skel.h"
 #include "python.skel.h"
+#include "runq.skel.h"
+#include "sched.skel.h"
+#include "slow.skel.h"
+#include "waking.skel.h"
 
 #define MAX_INSTRUCTIONS 100000u
 #define MAX_RUNTIME_INSTRUCTIONS 60000u /* of one runtime's */
@@ -39,7 +45,7 @@ static struct profile_bpf *open_full(uint32_t nr_cpus)
 	if (!skeleton)
 		return NULL;
 	memcpy((void *)&skeleton->rodata->cfg,
-	       &(struct sonde_config){ .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .user_stacks = 1,
+	       &(struct sonde_config){ .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1,
 				       .kernel_stacks = 1, .comm = "test" },
 	       sizeof(struct sonde_config));
 	if (bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) || bpf_map__set_max_entries(skeleton->maps.rules, 1024) ||
@@ -70,8 +76,8 @@ static unsigned long load(struct bpf_object *object)
 		unsigned long instructions = number_after(logs[nr], "processed ");
 
 		if (bpf_program__autoload(program))
-			printf("%s %s: %lu instructions verified in %lu us\n", bpf_object__name(object), bpf_program__name(program), instructions,
-			       number_after(logs[nr], "verification time "));
+			printf("%s %s: %lu instructions verified in %lu us, stack %lu\n", bpf_object__name(object), bpf_program__name(program), instructions,
+			       number_after(logs[nr], "verification time "), number_after(logs[nr], "stack depth "));
 		if (err)
 			fprintf(stderr, "%s\n", logs[nr]);
 		sum += instructions;
@@ -82,12 +88,24 @@ static unsigned long load(struct bpf_object *object)
 	return err ? 0 : sum;
 }
 
-/* A runtime's program: alone, with maps of its own. */
-static struct bpf_object *open_runtime(const char *name, const void *(*bytes)(size_t *))
+static bool is_good(unsigned long instructions, unsigned long max)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = name);
+	if (instructions > max)
+		fprintf(stderr, "%lu instructions to verify, more than %lu\n", instructions, max);
+	return instructions && instructions <= max;
+}
+
+struct part {
+	const char *name;
+	const void *(*bytes)(size_t *);
+};
+
+/* Alone, with maps of its own. */
+static struct bpf_object *open_part(const struct part *part)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = part->name);
 	size_t size = 0;
-	const void *elf = bytes(&size);
+	const void *elf = part->bytes(&size);
 	struct bpf_object *object = bpf_object__open_mem(elf, size, &options);
 
 	if (object && bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ring"), 1 << 20)) {
@@ -97,19 +115,76 @@ static struct bpf_object *open_runtime(const char *name, const void *(*bytes)(si
 	return object;
 }
 
-static bool is_good(unsigned long instructions, unsigned long max)
+/* A runtime's program, for a tick or for a tracepoint. */
+static bool check_runtime(const struct part *part, const char *tracepoint)
 {
-	if (instructions > max)
-		fprintf(stderr, "%lu instructions to verify, more than %lu\n", instructions, max);
-	return instructions && instructions <= max;
+	struct bpf_object *object = open_part(part);
+	struct bpf_program *program = object ? bpf_object__find_program_by_name(object, "walk_runtime") : NULL;
+	bool good = object != NULL;
+
+	if (good && tracepoint) {
+		bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
+		bpf_program__set_expected_attach_type(program, BPF_TRACE_RAW_TP);
+		good = !bpf_program__set_attach_target(program, 0, tracepoint);
+	}
+	good = good && is_good(load(object), MAX_RUNTIME_INSTRUCTIONS);
+	bpf_object__close(object);
+	return good;
+}
+
+/* All of what is asked for, as this kernel has it. */
+static bool check_scheduler(const struct part *part)
+{
+	struct sonde_config all = { .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1,
+				    .follow = 1, .comm = "test", .max_off_ns = 1, .state = 1, .wake = 1, .histograms = 1, .wall = 1, .events = 1, .has_prev_state = 1 };
+	bool good = false;
+
+	for (int turn = 0; turn < 2 && !good; turn++, all.has_prev_state = 0) { /* Linux 5.18 has it */
+		struct bpf_object *object = open_part(part);
+		struct bpf_map *knobs = object ? bpf_object__find_map_by_name(object, ".rodata") : NULL;
+		size_t size = 0;
+		void *value = knobs ? (void *)bpf_map__initial_value(knobs, &size) : NULL;
+
+		if (value && size >= sizeof(all)) /* the first in it */
+			memcpy(value, &all, sizeof(all));
+		good = value && is_good(load(object), MAX_INSTRUCTIONS);
+		bpf_object__close(object);
+	}
+	return good;
+}
+
+/* Before Linux 5.12 the scheduler's events cannot be followed. */
+static bool has_task_storage(void)
+{
+	struct utsname kernel;
+	int major = 0, minor = 0;
+
+	return !uname(&kernel) && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 && (major > 5 || (major == 5 && minor >= 12));
+}
+
+/* The run queue's programs; without task storage those that need none. */
+static bool check_run_queue(bool stacks)
+{
+	struct runq_bpf *skeleton = runq_bpf__open();
+	bool good = false;
+
+	if (skeleton) {
+		memcpy((void *)&skeleton->rodata->cfg, &(struct sonde_config){ .version = SONDE_ABI_VERSION, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .comm = "test" },
+		       sizeof(struct sonde_config));
+		memcpy((void *)&skeleton->rodata->runq_cfg, &(struct sonde_runq_config){ .unit_ns = 1000, .histogram = 1, .key = SONDE_RUNQ_KEY_CGROUP, .stacks = stacks }, sizeof(struct sonde_runq_config));
+		bpf_program__set_autoload(skeleton->progs.on_wait_end, has_task_storage());
+		bpf_program__set_autoload(skeleton->progs.on_birth, has_task_storage());
+		bpf_program__set_autoload(skeleton->progs.on_thread, has_task_storage());
+		good = !bpf_map__set_autocreate(skeleton->maps.threads, has_task_storage()) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
+	}
+	runq_bpf__destroy(skeleton);
+	return good;
 }
 
 int main(void)
 {
-	static const struct {
-		const char *name;
-		const void *(*bytes)(size_t *);
-	} runtimes[] = { { "python", python_bpf__elf_bytes }, { "perl", perl_bpf__elf_bytes }, { "php", php_bpf__elf_bytes },
+	static const struct part scheduler[] = { { "sched", sched_bpf__elf_bytes }, { "waking", waking_bpf__elf_bytes }, { "slow", slow_bpf__elf_bytes } };
+	static const struct part runtimes[] = { { "python", python_bpf__elf_bytes }, { "perl", perl_bpf__elf_bytes }, { "php", php_bpf__elf_bytes },
 			{ "go", go_bpf__elf_bytes } };
 	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	struct profile_bpf *skeleton;
@@ -132,11 +207,13 @@ int main(void)
 		good = is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
 	}
 	profile_bpf__destroy(skeleton);
+	good = check_run_queue(false) && check_run_queue(true) && good;
+	for (size_t i = 0; i < ARRAY_SIZE(scheduler) && has_task_storage(); i++)
+		good = check_scheduler(&scheduler[i]) && good;
 	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {
-		struct bpf_object *object = open_runtime(runtimes[i].name, runtimes[i].bytes);
-
-		good = object && is_good(load(object), MAX_RUNTIME_INSTRUCTIONS) && good;
-		bpf_object__close(object);
+		good = check_runtime(&runtimes[i], NULL) && good;
+		if (has_task_storage())
+			good = check_runtime(&runtimes[i], "sched_switch") && check_runtime(&runtimes[i], "sched_waking") && good;
 	}
 	return !good;
 }

@@ -29,10 +29,40 @@ static inline void check_stack(const struct profile *profile, uint32_t stack)
 	}
 }
 
+static inline void check_histograms(const struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile_nr_histograms(profile); i++) {
+		const struct profile_histogram *at = profile_histogram_at(profile, i);
+
+		check_stack(profile, at->user_stack);
+		check_stack(profile, at->kernel_stack);
+		if (at->name >= profile_nr_strings(profile) || at->key >= profile_nr_strings(profile) || at->unit >= profile_nr_strings(profile) ||
+		    at->comm >= profile_nr_strings(profile) || at->histogram.scale >= HISTOGRAM_SCALE_COUNT)
+			abort();
+		if (!histogram_has_stack(at) && (at->comm != PROFILE_EMPTY_STRING || at->tgid || at->tid))
+			abort();
+	}
+}
+
+/* Sums stand first. */
+static inline void check_types(const struct profile *profile)
+{
+	uint32_t nr_types, nr_sums;
+	const struct profile_value_type *types = profile_value_types(profile, &nr_types);
+
+	profile_sum_types(profile, &nr_sums);
+	for (uint32_t i = 0; i < nr_types; i++) {
+		if (types[i].fold >= VALUE_FOLD_COUNT || (types[i].fold == VALUE_SUM) != (i < nr_sums))
+			abort();
+	}
+}
+
 static inline void check_profile(const struct profile *profile)
 {
 	uint32_t nr_types, nr_labels;
 
+	check_types(profile);
+	check_histograms(profile);
 	profile_value_types(profile, &nr_types);
 	if (!nr_types || nr_types > PROFILE_MAX_VALUES || profile_shown_value(profile) >= nr_types)
 		abort();

@@ -40,18 +40,30 @@ sleep 3
 step perl /sonde profile -f -a -F 99 -p $! 3
 kill $!
 step verifier /test_verifier
+/chain-static 20 %d &
+step runq /sonde runq --by comm 1 1
+step runq_oncpu /sonde runq --oncpu 1 1
+step runq_len /sonde runq --len 1 1
+step runq_stacks /sonde runq --slower 1 --stacks 2 1
+kill $!
+/shares-static 200 spin sleep lock &
+sleep 1
+step wall /sonde wall -f -p $! 2
+kill $!
 step forked /sonde profile -f -a -F 199 -- /children 2
 step executed /sonde profile -f -a -F 199 -- /children 2 /chain 0.1 %d
 sleep 100 &
 step idle /sonde profile -f -p $! 1
+step waits /sonde offcpu -f -p $! 1
 step gone /sonde profile -f -p 99999 1
 step usage /sonde profile -F 0 1
 step doctor /sonde doctor --json
 mount -t tmpfs none /sys/kernel/btf
 step no_btf /sonde profile -f 1
 step no_btf_doctor /sonde doctor
-""" % (DEPTH, DEPTH, DEEP, DEPTH)
+""" % (DEPTH, DEPTH, DEEP, DEPTH, DEPTH)
 booted = {}
+again = set() # of the kernels, those that were booted twice
 
 
 def guest(release):
@@ -59,7 +71,7 @@ def guest(release):
 	need_bpf()
 	if release not in booted:
 		try:
-			programs = {"sonde": SONDE, "chain-static": build("chain", "static"), "chain": build("chain"), "children": build("children"),
+			programs = {"sonde": SONDE, "chain-static": build("chain", "static"), "chain": build("chain"), "shares-static": build("shares", "static"), "children": build("children"),
 				"syscalls": build("syscalls"), "perl": find_tool("perl") or skip("no perl"),
 				"test_verifier": os.path.join(os.path.dirname(SONDE), "tests", "bpf", "test_verifier"), "setpriv": find_tool("setpriv") or skip("no setpriv")}
 			booted[release] = Guest(image(*KERNELS[release]), programs, SCRIPT)
@@ -91,7 +103,8 @@ def command(release):
 	"""A dynamic program from its first instruction on. Its start is slow in QEMU, and not what is asked here;
 	at its end it has no user side any more."""
 	chain = ["main"] + ["f%d" % (i % 10) for i in range(DEPTH)] + ["leaf"]
-	stacks = [stack for stack in stacks_of(guest(release).step("command", 0), "chain") if "do_exit" not in stack.kernel]
+	stacks = [stack for stack in stacks_of(guest(release).step("command", 0), "chain")
+		if "do_exit" not in stack.kernel and not (stack.user and stack.user[0].startswith("[no unwind info: ld-linux"))]
 	share = check_exact(asked(stacks, "leaf"), lambda stack: chain_error(stack, chain), at_least=100)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
@@ -182,6 +195,50 @@ def verifier(release):
 	return ", ".join("%s %s" % (line.split()[0], line.split()[2]) for line in out.splitlines() if "walk_runtime" in line)
 
 
+def run_queue(release):
+	"""What needs no task storage works from 5.10 on; waits are refused there, with the reason."""
+	before = release == "5.10"
+	step = guest(release).step("runq", 4 if before else 0)
+	check("5.12 or newer is needed" in step.err if before else "run queue latency, comm chain-static (us): " in step.out, lambda: str(step))
+	for name, words in (("runq_oncpu", "time on CPU (us): "), ("runq_len", "run queue length, fair class (threads): ")):
+		step = guest(release).step(name, 0)
+		check(words in step.out, lambda: str(step))
+	step = guest(release).step("runq_stacks", 4 if before else 0)
+	(chain,) = parse_chains(guest(release).step("chain", 0).out).values()
+	check(before or "".join("    %s\n" % name for name in reversed(chain)) in step.out, lambda: "who spins and is preempted has its whole stack: %s" % step)
+
+
+def all_time(release):
+	"""Of each of four threads the same time; who sleeps is blocked, who spins is not."""
+	if release == "5.10":
+		check("5.12 or newer is needed" in guest(release).step("wall", 4).err, lambda: str(guest(release).step("wall")))
+		return None
+	step = guest(release).step("wall", 0)
+	us = {}
+	for stack in parse_folded(step.out):
+		us.setdefault(stack.comm, {}).setdefault(stack.user[0], 0)
+		us[stack.comm][stack.user[0]] += stack.count
+	check(set(us) == {"shares-static", "spin", "sleep", "lock"}, lambda: str(step))
+	whole = {comm: sum(parts.values()) for comm, parts in us.items()}
+	check(max(whole.values()) < 1.005 * min(whole.values()) and min(whole.values()) > 1.9e6, lambda: str(whole))
+	for comm, part in (("sleep", "[blocked: sleep]"), ("lock", "[blocked: futex]")):
+		check(us[comm].get(part, 0) > 0.99 * whole[comm], lambda: str(us))
+	check(not [part for part in us["spin"] if part not in ("[on-cpu]", "[runnable]")], lambda: str(us["spin"]))
+	return "%s" % {part: round(count / 1e6, 2) for part, count in us["spin"].items()}
+
+
+def waits(release):
+	"""A thread that sleeps from before the start until after the end: its time is the recording's. The oldest kernel is refused, with the reason."""
+	if release == "5.10":
+		check("Linux 5.12 or newer" in guest(release).step("waits", 4).err, lambda: str(guest(release).step("waits")))
+		return None
+	step = guest(release).step("waits", 0)
+	(line,) = step.out.splitlines()
+	check(line.startswith("sleep;") and ";[sleep] " in line, line)
+	check(900000 < int(line.split()[-1]) < 3000000, line)
+	return "%.2f s of 1 s" % (int(line.split()[-1]) / 1e6)
+
+
 def ends(release):
 	for name, code, text in (("idle", 5, "no samples"), ("gone", 1, "no process 99999"), ("usage", 2, "sonde: ")):
 		step = guest(release).step(name, code)
@@ -211,7 +268,13 @@ def limited(release):
 
 
 def register(release, function):
+	tries = []
+
 	def run_it():
+		tries.append(release)
+		if len(tries) > 1 and release not in again: # run once more: what the guest said will not change
+			again.add(release)
+			booted.pop(release, None)
 		return function(release)
 	run_it.__name__ = "linux_%s_%s" % (release.replace(".", "_"), function.__name__)
 	test(run_it)
@@ -236,6 +299,6 @@ def chosen():
 
 
 for one in chosen():
-	for each in (exact, syscalls, command, deep, perl, verifier, forked, executed, ends, doctor, without_type_information, limited):
+	for each in (exact, syscalls, command, deep, perl, verifier, forked, executed, run_queue, all_time, waits, ends, doctor, without_type_information, limited):
 		register(one, each)
-run_tests()
+run_tests(seconds=500) # the first of each kernel fetches and boots it

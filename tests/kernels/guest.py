@@ -13,7 +13,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import check, clip, find_tool, run, scratch, skip # noqa: E402
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests")
-PACKAGE = "linux-image-cloud-amd64" # depends on the newest kernel of the suite
+
+# QEMU's machine, without KVM. amd64: without cmpxchg16b, which QEMU 7.2 sometimes emulates wrongly: then the kernel dies of a double fault. arm64: this processor has a PMU,
+# which counts instructions when QEMU does (-icount: a nanosecond each).
+MACHINES = {
+	"amd64": "qemu-system-x86_64 -accel tcg -cpu max,-cx16 -m 1024 -smp 2 -append 'console=ttyS0 quiet panic=-1'",
+	"arm64": "qemu-system-aarch64 -accel tcg -M virt -cpu cortex-a57 -m 512 -smp 2 -icount shift=0,sleep=off -append 'console=ttyAMA0 quiet panic=-1'",
+}
 TIMEOUT = 240
 PRELUDE = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -48,50 +54,68 @@ def mirror(archive):
 	return skip("no Debian mirror in this machine's package sources")
 
 
-def apt(private, tool, *args):
+def apt(private, arch, tool, *args):
 	"""apt with sources and state of its own; the machine's are not touched. Without the machine's proxy and certificates it would not work
 	everywhere, so its configuration is kept."""
 	options = ["Dir::Etc::SourceList=%s/sources.list" % private, "Dir::Etc::SourceParts=/dev/null", "Dir::State=%s/state" % private,
-		"Dir::State::status=%s/status" % private, "Dir::Cache=%s/cache" % private, "APT::Architecture=amd64", "APT::Architectures=amd64",
+		"Dir::State::status=%s/status" % private, "Dir::Cache=%s/cache" % private, "APT::Architecture=" + arch, "APT::Architectures=" + arch,
 		"APT::Sandbox::User=root", "Acquire::Languages=none"]
 	return run([tool, "-q", *[word for option in options for word in ("-o", option)], *args], timeout=180, cwd=private)
 
 
-def download(archive, suite):
-	"""The suite's newest cloud kernel as an unpacked vmlinuz in the cache; its path."""
-	private = scratch("apt-" + suite)
+def prefix(suite, arch):
+	"""Of names in the cache."""
+	return suite if arch == "amd64" else "%s-%s" % (suite, arch)
+
+
+def keep(path, name):
+	"""In the cache, whole or not at all; the path there."""
+	os.makedirs(CACHE, exist_ok=True)
+	kept = os.path.join(CACHE, name)
+	shutil.copy(path, kept + ".part")
+	os.rename(kept + ".part", kept)
+	return kept
+
+
+def unpack(private, arch, name, pattern):
+	"""The only file of a package that the pattern fits."""
+	fetched = apt(private, arch, "apt-get", "download", name)
+	packages = glob.glob(os.path.join(private, name + "_*.deb"))
+	if fetched.code or not packages:
+		skip("the mirror does not give %s: %s" % (name, clip(" ".join(fetched.err.split()), 200)))
+	unpacked = scratch("unpacked-" + os.path.basename(private))
+	check(run(["dpkg-deb", "-x", packages[0], unpacked], timeout=120).code == 0, "dpkg-deb -x failed")
+	files = glob.glob(os.path.join(unpacked, pattern))
+	check(len(files) == 1, "no %s in %s" % (pattern, packages[0]))
+	return files[0]
+
+
+def download(archive, suite, arch):
+	"""The suite's newest cloud kernel (its package depends on that) as an unpacked vmlinuz in the cache; its path. For another processor with a busybox beside it."""
+	private, package = scratch("apt-" + prefix(suite, arch)), "linux-image-cloud-" + arch
 	for folder in ("state/lists/partial", "cache/archives/partial"):
 		os.makedirs(os.path.join(private, folder))
 	with open(os.path.join(private, "status"), "w", encoding="ascii"):
 		pass
 	with open(os.path.join(private, "sources.list"), "w", encoding="ascii") as file:
 		file.write("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n" % (mirror(archive), suite))
-	updated = apt(private, "apt-get", "update")
-	asked = apt(private, "apt-cache", "depends", PACKAGE) if updated.code == 0 else updated
-	names = re.findall(r"Depends: (linux-image-[0-9][\w.+-]*-cloud-amd64)$", asked.out, re.MULTILINE)
+	updated = apt(private, arch, "apt-get", "update")
+	asked = apt(private, arch, "apt-cache", "depends", package) if updated.code == 0 else updated
+	names = re.findall(r"Depends: (linux-image-[0-9][\w.+-]*-cloud-%s)$" % arch, asked.out, re.MULTILINE)
 	if asked.code or not names:
 		skip("the mirror does not have the suite %s: %s" % (suite, clip(" ".join((asked.err or asked.out).split()), 200)))
-	fetched = apt(private, "apt-get", "download", names[0])
-	packages = glob.glob(os.path.join(private, "*.deb"))
-	if fetched.code or not packages:
-		skip("the mirror does not give %s: %s" % (names[0], clip(" ".join(fetched.err.split()), 200)))
-	unpacked = scratch("kernel-" + suite)
-	check(run(["dpkg-deb", "-x", packages[0], unpacked], timeout=120).code == 0, "dpkg-deb -x failed")
-	images = glob.glob(os.path.join(unpacked, "boot", "vmlinuz-*"))
-	check(len(images) == 1, "no vmlinuz in %s" % packages[0])
-	os.makedirs(CACHE, exist_ok=True)
-	kept = os.path.join(CACHE, "%s-%s" % (suite, os.path.basename(images[0])))
-	shutil.copy(images[0], kept + ".part")
-	os.rename(kept + ".part", kept)
-	return kept
+	if arch != "amd64":
+		keep(unpack(private, arch, "busybox-static", "usr/bin/busybox"), prefix(suite, arch) + "-busybox")
+	kernel = unpack(private, arch, names[0], "boot/vmlinuz-*")
+	return keep(kernel, "%s-%s" % (prefix(suite, arch), os.path.basename(kernel)))
 
 
-def image(archive, suite):
-	for tool in ("apt-get", "qemu-system-x86_64", "cpio", "busybox", "ldd"):
+def image(archive, suite, arch="amd64"):
+	for tool in ("apt-get", MACHINES[arch].split()[0], "cpio", "busybox", "ldd"):
 		if not find_tool(tool):
 			skip("no %s" % tool)
-	cached = sorted((path for path in glob.glob(os.path.join(CACHE, suite + "-vmlinuz-*")) if not path.endswith(".part")), key=os.path.getmtime)
-	return cached[-1] if cached else download(archive, suite)
+	cached = sorted((path for path in glob.glob(os.path.join(CACHE, prefix(suite, arch) + "-vmlinuz-*")) if not path.endswith(".part")), key=os.path.getmtime)
+	return cached[-1] if cached else download(archive, suite, arch)
 
 
 def copy_with_libraries(program, target, folder):
@@ -103,13 +127,13 @@ def copy_with_libraries(program, target, folder):
 		shutil.copy(path, copied)
 
 
-def make_initrd(programs, script):
+def make_initrd(programs, script, busybox):
 	"""`programs`: name in the guest's root -> program of ours."""
 	folder = scratch("initrd")
 	shutil.rmtree(folder, True)
 	for name in ("bin", "proc", "sys", "dev", "tmp"):
 		os.makedirs(os.path.join(folder, name))
-	shutil.copy(find_tool("busybox"), os.path.join(folder, "bin", "busybox"))
+	shutil.copy(busybox, os.path.join(folder, "bin", "busybox"))
 	for target, program in programs.items():
 		copy_with_libraries(program, target, folder)
 	with open(os.path.join(folder, "init"), "w", encoding="ascii") as file:
@@ -134,11 +158,12 @@ class Step:
 class Guest:
 	"""Boots; .release, and .steps: name -> Step."""
 
-	def __init__(self, kernel, programs, script):
-		"""Without KVM. Without cmpxchg16b, which QEMU 7.2 sometimes emulates wrongly: then the kernel dies of a double fault."""
+	def __init__(self, kernel, programs, script, arch="amd64"):
+		"""For another processor the programs are static, and busybox lies beside the kernel."""
 		self.steps = {}
-		command = shlex.split("qemu-system-x86_64 -accel tcg -cpu max,-cx16 -m 1024 -smp 2 -nographic -no-reboot -nic none -append 'console=ttyS0 quiet panic=-1'")
-		result = run([*command, "-kernel", kernel, "-initrd", make_initrd(programs, script)], timeout=TIMEOUT)
+		busybox = find_tool("busybox") if arch == "amd64" else kernel.partition("-vmlinuz-")[0] + "-busybox"
+		command = shlex.split(MACHINES[arch] + " -nographic -no-reboot -nic none")
+		result = run([*command, "-kernel", kernel, "-initrd", make_initrd(programs, script, busybox)], timeout=TIMEOUT)
 		release = re.search(r"@kernel (\S+)", result.out) # not always at the begin of a line: the firmware and the kernel print, too
 		check(release and "\n@end" in result.out, lambda: "the guest did not get through:\n%s" % clip(result.out[-4000:], 4000))
 		self.release, step = release.group(1), None

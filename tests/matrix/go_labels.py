@@ -45,4 +45,4 @@ def register(version):
 for each in VERSIONS:
 	register(each)
 
-run_tests()
+run_tests(seconds=1500) # what it needs is fetched

@@ -261,4 +261,4 @@ def erlang_perf_map():
 
 
 if __name__ == "__main__":
-	run_tests()
+	run_tests(seconds=1500) # what it needs is fetched

@@ -27,4 +27,4 @@ for each in VERSIONS:
 	register(*each)
 
 if __name__ == "__main__":
-	run_tests()
+	run_tests(seconds=1500) # what it needs is fetched

@@ -52,4 +52,4 @@ for each in ROOTS:
 	of_debian(*each)
 
 if __name__ == "__main__":
-	run_tests()
+	run_tests(seconds=1500) # what it needs is fetched

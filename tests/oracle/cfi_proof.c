@@ -69,7 +69,7 @@ static struct dwarf_caller caller_by_rule(const struct dwarf_columns *columns, c
 
 	dwarf_make_registers(columns, pc, registers);
 	caller.cfa = caller.sp = cfa_of_rule(columns, rule, registers, pc);
-	caller.pc = rule->ra_kind == SONDE_RA_REG ? registers[columns->ra] : dwarf_memory_at(caller.cfa + rule->ra_off);
+	caller.pc = rule->ra_kind == SONDE_RA_REG ? registers[rule->ra_off] : dwarf_memory_at(caller.cfa + rule->ra_off);
 	switch (rule->bp_kind) {
 	case SONDE_BP_SAME:
 		caller.bp = registers[columns->bp];

@@ -425,7 +425,7 @@ struct profile *made_up_heap_profile(void)
 	if (!profile)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		types[i] = (struct profile_value_type){ profile_string(profile, names[i][0]), profile_string(profile, names[i][1]) };
+		types[i] = (struct profile_value_type){ .type = profile_string(profile, names[i][0]), .unit = profile_string(profile, names[i][1]) };
 	profile_set_value_types(profile, types, ARRAY_SIZE(types), 2);
 	fill_account(profile_account(profile));
 	for (uint32_t i = 0; i < 3; i++) {
@@ -438,4 +438,78 @@ struct profile *made_up_heap_profile(void)
 			return NULL;
 	}
 	return MOVE(profile);
+}
+
+static const struct place locks[] = { NATIVE("__lll_lock_wait", LIBC, LIBC_PC + 0x8a001), NATIVE("produce", WORKER, 0x406105), NATIVE("main", WORKER, 0x401306), END };
+static const struct place locks_elsewhere[] = { NATIVE("__lll_lock_wait", LIBC, LIBC_PC + 0x8a001), NATIVE("produce", WORKER, 0x406205), NATIVE("main", WORKER, 0x401306), END };
+static const struct place sleeps[] = { NATIVE("clock_nanosleep", LIBC, LIBC_PC + 0x8b001), NATIVE("produce", WORKER, 0x406305), NATIVE("main", WORKER, 0x401306), END };
+static const struct place kernel_futex[] = { MARK("[futex]", FRAME_MARK), KERNEL("futex_wait_queue", 0x8010), KERNEL("do_futex", 0x8121), KERNEL("do_syscall_64", 0x3143), END };
+static const struct place kernel_sleep[] = { MARK("[sleep]", FRAME_MARK), KERNEL("do_nanosleep", 0x9010), KERNEL("do_syscall_64", 0x3143), END };
+static const struct place preempted[] = { MARK("[preempted]", FRAME_MARK), NATIVE("spin", WORKER, 0x401104), NATIVE("main", WORKER, 0x401306), END };
+
+static const struct made_up_wait {
+	struct made_up_sample of; /* its count is of no use */
+	int64_t blocked_us[4];    /* each wait; 0: none */
+} waits[] = {
+	{ { "producer", locks, kernel_futex, 600, 601, 0, 0 }, { 19000, 21000, 20000 } },
+	{ { "producer", locks_elsewhere, kernel_futex, 600, 601, 0, 0 }, { 5, 24000 } },
+	{ { "producer", locks, kernel_futex, 600, 602, 0, 0 }, { 3000000 } },
+	{ { "producer", sleeps, kernel_sleep, 600, 601, 0, 0 }, { 80000, 80001, 80002 } },
+	{ { "python3", python, kernel_futex, 800, 800, 0, 0 }, { 1, 2, 3, 5000 } },
+	{ { "worker", preempted, NULL, 100, 100, 0, 0 }, { 4000, 8191 } },
+	{ { "kworker/0:1", NULL, kernel_thread, 7, 7, 0, 0 }, { 999 } },
+};
+
+/* Three: of all waits, of one process, and of the stacks. */
+static bool add_wait_histograms(struct profile *profile, const struct profile_sample *sample, int64_t blocked_us)
+{
+	struct profile_histogram whole = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE }, of_process, of_stack;
+
+	whole.name = profile_string(profile, "blocked time");
+	whole.unit = profile_string(profile, "us");
+	histogram_add(&whole.histogram, (uint64_t)blocked_us, 1);
+	of_process = of_stack = whole;
+	of_process.key = profile_string(profile, "<b>pid</b> 600");
+	of_stack.user_stack = sample->user_stack;
+	of_stack.kernel_stack = sample->kernel_stack;
+	of_stack.comm = sample->comm;
+	of_stack.tgid = sample->tgid;
+	of_stack.tid = sample->tid;
+	return profile_histogram(profile, &whole) != PROFILE_NONE && profile_histogram(profile, &of_stack) != PROFILE_NONE &&
+	       (sample->tgid != 600 || profile_histogram(profile, &of_process) != PROFILE_NONE);
+}
+
+struct profile *made_up_waits_profile(void)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	struct profile_histogram length = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .histogram.scale = HISTOGRAM_LINEAR };
+
+	if (!profile)
+		return NULL;
+	fill_account(profile_account(profile));
+	snprintf(profile_account(profile)->event, sizeof(profile_account(profile)->event), "off-cpu");
+	profile_set_value_types(profile, (struct profile_value_type[]){
+		{ profile_string(profile, "waits"), profile_string(profile, "count"), VALUE_SUM },
+		{ profile_string(profile, "blocked"), profile_string(profile, "nanoseconds"), VALUE_SUM },
+		{ profile_string(profile, "shortest"), profile_string(profile, "nanoseconds"), VALUE_MIN },
+		{ profile_string(profile, "longest"), profile_string(profile, "nanoseconds"), VALUE_MAX } }, 4, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
+		const struct made_up_sample *from = &waits[i].of;
+		struct profile_sample sample = { .tgid = from->tgid, .tid = from->tid, .cpu = PROFILE_NONE };
+
+		sample.user_stack = add_stack(profile, from->user);
+		sample.kernel_stack = add_stack(profile, from->kernel);
+		sample.comm = profile_string(profile, from->comm);
+		for (size_t k = 0; k < ARRAY_SIZE(waits[i].blocked_us) && waits[i].blocked_us[k]; k++) {
+			int64_t us = waits[i].blocked_us[k];
+
+			memcpy(sample.values, (int64_t[]){ 1, us * 1000, us * 1000, us * 1000 }, sizeof(sample.values));
+			if (profile_add(profile, &sample) || !add_wait_histograms(profile, &sample, us))
+				return NULL;
+		}
+	}
+	length.name = profile_string(profile, "run queue length");
+	histogram_add(&length.histogram, 0, 90);
+	histogram_add(&length.histogram, 2, 9);
+	return profile_histogram(profile, &length) == PROFILE_NONE ? NULL : MOVE(profile);
 }

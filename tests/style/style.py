@@ -64,6 +64,7 @@ EDGES = { # a folder includes itself and these
 	"runtime": STAGE,
 	"audit": STAGE,
 	"worker": {"base"},
+	"counter": {"base", "sonde"},
 	"debuginfod": {"base"},
 	"import": STAGE,
 	"export": STAGE,
@@ -209,6 +210,22 @@ def check_licences(tree):
 	return complaints
 
 
+# --- the library's interface ------------------------------------------------------------------------------------------------------
+
+SYMBOL_MAP = "src/libsonde.map"
+
+
+def check_symbol_map(tree):
+	"""The functions that the public headers declare are those that the linker's map lets out, which are sorted."""
+	declared = {name for path, text in tree.items() if layer_of(path) == "sonde" for name in re.findall(r"\b(sonde_\w+)\s*\(", code_only(text))}
+	mapped = re.findall(r"^\t(\S+);$", code_only(tree.get(SYMBOL_MAP, "")).split("local:")[0], re.MULTILINE)
+	complaints = ["%s: its functions are hidden: no visibility push(default)" % path for path, text in tree.items()
+		if layer_of(path) == "sonde" and "#pragma GCC visibility push(default)" not in text]
+	complaints += ["%s: not in %s: %s" % ("include/sonde", SYMBOL_MAP, name) for name in sorted(declared - set(mapped))]
+	complaints += ["%s: in no header: %s" % (SYMBOL_MAP, name) for name in mapped if name not in declared]
+	return complaints + ["%s: %s is out of order" % (SYMBOL_MAP, after) for before, after in zip(mapped, mapped[1:]) if before >= after]
+
+
 # --- headers and objects ----------------------------------------------------------------------------------------------------------
 
 def check_headers(tree, folder=ROOT):
@@ -220,8 +237,8 @@ def check_headers(tree, folder=ROOT):
 			commands = [["clang", "-target", "bpf", "-mcpu=v3", "-O2", "-D__TARGET_ARCH_x86", "-Ibpf", "-idirafter", "/usr/include/x86_64-linux-gnu"]]
 		else:
 			commands = [["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-Wextra", "-Isrc", "-Ibpf", "-Iinclude", "-I" + BUILD + "/bpf"]]
-		if layer_of(path) == "sonde":
-			commands.append(["g++", "-x", "c++", "-std=c++17", "-Iinclude"])
+		if layer_of(path) == "sonde": # for any program: nothing of GNU's, and nothing that only C has
+			commands = [["gcc", "-std=c11", "-Wextra", "-pedantic", "-Iinclude"], ["g++", "-x", "c++", "-std=c++17", "-Wextra", "-pedantic", "-Iinclude"]]
 		for command in commands:
 			language = [] if "-x" in command else ["-x", "c"]
 			made = subprocess.run([*command, "-Wall", "-Wno-unused-function", "-Wno-unused-parameter", "-Werror", "-fsyntax-only", *language, "-include", path,
@@ -279,6 +296,11 @@ def headers_compile_alone():
 
 
 @test
+def symbol_map():
+	none(check_symbol_map(TREE))
+
+
+@test
 def no_mutable_globals():
 	none(check_globals(os.path.join(BUILD, "libsonde-core.a")))
 
@@ -303,9 +325,17 @@ FAULTS = [
 	(check_sizes, {"src/base/long.c": "int f(void)\n{\n" + "\t;\n" * 101 + "\treturn 0;\n}\n"}),
 	(check_sizes, {"src/base/big.h": "int x;\n" * 1001}),
 	(check_sizes, {"src/base/many.c": "".join("int f%d(void)\n{\n%s\treturn 0;\n}\n" % (i, "\t;\n" * 25) for i in range(5))}),
+	(check_symbol_map, {"include/sonde/a.h": "int sonde_a(int);\n", SYMBOL_MAP: "V {\nglobal:\nlocal:\n\t*;\n};\n"}),
+	(check_symbol_map, {"include/sonde/a.h": "int sonde_b(int);\n", SYMBOL_MAP: "V {\nglobal:\n\tsonde_b;\nlocal:\n\t*;\n};\n"}), # hidden
+	(check_symbol_map, {SYMBOL_MAP: "V {\nglobal:\n\tsonde_b;\nlocal:\n\t*;\n};\n"}),
+	(check_symbol_map, {"include/sonde/a.h": "int sonde_a(int);\nint sonde_b(int);\n", SYMBOL_MAP: "V {\nglobal:\n\tsonde_b;\n\tsonde_a;\nlocal:\n\t*;\n};\n"}),
+	(check_headers, {"include/sonde/a.h": "struct sonde_a {};\n"}), # GNU C
+	(check_headers, {"include/sonde/a.h": "int sonde_a(int class);\n"}), # C alone
 	(check_headers, {"src/base/a.h": "struct a { uint8_t b; };\n"}),
 ]
 CLEAN = {
+	"include/sonde/b.h": "/* SPDX-License-Identifier: Apache-2.0 */\n/* sonde_other(): not here */\n#pragma once\n#pragma GCC visibility push(default)\nint sonde_a(void (*call)(void *arg));\nint sonde_b(int x);\n",
+	SYMBOL_MAP: "/* c */\nV {\nglobal:\n\tsonde_a;\n\tsonde_b;\nlocal:\n\t*;\n};\n",
 	"src/base/b.h": "/* SPDX-License-Identifier: Apache-2.0 */\n#pragma once\n#include <stdint.h>\nint b(uint8_t x);\n",
 	"src/model/b.c": '// SPDX-License-Identifier: Apache-2.0\n#include "base/b.h"\n/* atoi() is banned */\nconst char *x = "atoi(1)";\nint b(uint8_t y)\n{\n\treturn y;\n}\n',
 }
@@ -315,7 +345,7 @@ CLEAN = {
 def checkers_see_faults():
 	for number, (checker, tree) in enumerate(FAULTS):
 		check(complaints_about(checker, tree), "%s says nothing about fault %d: %r" % (checker.__name__, number, list(tree)))
-	for checker in (check_layers, check_banned, check_words, check_licences, check_sizes, check_headers):
+	for checker in (check_layers, check_banned, check_words, check_licences, check_symbol_map, check_sizes, check_headers):
 		none(complaints_about(checker, CLEAN))
 	check(globals_of("static int state; int next(void)\n{\n\treturn state++;\n}\n"), "a mutable global is not seen")
 	none(globals_of('extern int a, b; static int *const both[] = {&a, &b};\nint *pick(int i)\n{\n\treturn both[i];\n}\n'))

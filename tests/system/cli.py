@@ -15,7 +15,7 @@ from harness import SONDE, check, check_equal, find_tool, need_bpf, run, run_tes
 
 DOUBLE = os.path.abspath(os.environ.get("SONDE_DOUBLE", os.path.join(os.path.dirname(SONDE), "tests", "system", "sonde-double")))
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-VERBS = ("profile", "show", "diff", "convert", "doctor")
+VERBS = ("profile", "offcpu", "wall", "show", "diff", "convert", "stat", "doctor")
 ESCAPE = "\033"
 
 
@@ -70,17 +70,26 @@ REFUSED = [
 ]
 
 
+REFUSED_OF_OFFCPU = [
+	("-m 10 -M 9", "--max is below --min"), ("-M 0", "-M", "1"), ("--min 1x", "--min"), ("-u -k", "-k"), ("-U -K", "-K"), ("--state 65536", "--state", "65535"),
+	("--max-overhead 0", "--max-overhead", "1"), ("--max-overhead 101", "100"), ("--state -1", "--state"), ("--value hits", "hits", "time or count"), ("-p 1 -L 1", "-L"), ("-F 99", "-F"), ("5 5", "5"), ("-p 1 -- true", "exclude each other"),
+	("-o x.unknown", "x.unknown"), ("--format nosuch", "nosuch"), ("-p x", "x"),
+]
+
+
 @test
 def usage_errors():
 	"""Exit 2 and one line that says what is wrong and where help is, before anything starts."""
 	for args, *words in REFUSED:
 		one_line(sonde("profile", *args.split(" ")), args, 2, "sonde profile --help", *words)
+	for args, *words in REFUSED_OF_OFFCPU:
+		one_line(sonde("offcpu", *args.split(" ")), args, 2, "sonde offcpu --help", *words)
 	one_line(sonde("profile", "-e", ""), "-e ''", 2, "-e")
 	one_line(sonde("profile", "-o", ""), "-o ''", 2, "-o")
 	one_line(sonde("doctor", "5"), "doctor 5", 2, "sonde doctor --help")
 	one_line(sonde("doctor", "--jsno"), "doctor --jsno", 2, "--json?")
 	for args, word in ((["profiel"], "did you mean profile?"), (["help", "prof"], "profile"), (["--versoin"], "--version?"),
-			(["--completion", "fish"], "bash and zsh"), (["offcpu"], "offcpu")):
+			(["--completion", "fish"], "bash and zsh"), (["strace"], "strace")):
 		one_line(sonde(*args), args, 2, "sonde --help", word)
 
 
@@ -265,14 +274,14 @@ def zsh_completes():
 
 @test
 def options_reach_the_session():
-	everything = double("profile", "-F99", "-n", "red", "-C", 0, "-I", "-U", "-d", "-a", "--offsets", "--threads", "--no-fallback", "-e", "cycles",
+	everything = double("profile", "-F99", "-n", "red", "-G", "/top", "-C", 0, "-I", "-U", "-d", "-a", "--offsets", "--threads", "--no-fallback", "-e", "cycles",
 		"--stack-storage-size=7", "--unwind-memory", 32, "--debuginfod-timeout", 3, 5, want=0).out
 	for line in ("freq=99 period=0 duration=5000000000 cpu=0 storage=7 unwind=33554432 audit=0 debuginfod_timeout=3000000000", "flags= no_fallback idle user_only delimited annotate offsets threads",
-			"event=cycles comm=red", "format=text"):
+			"event=cycles comm=red cgroup=/top", "format=text"):
 		check(line + "\n" in everything, lambda: "%r is not in\n%s" % (line, everything))
 	check("command_line=sonde profile -F99 -n red" in everything, everything)
 	nothing = double("profile", want=0).out
-	check("freq=0 period=0 duration=0 cpu=-1 storage=0 unwind=0 audit=0 debuginfod_timeout=0\nflags=\nevent= comm=\n" in nothing, nothing)
+	check("freq=0 period=0 duration=0 cpu=-1 storage=0 unwind=0 audit=0 debuginfod_timeout=0\nflags=\nevent= comm= cgroup=\n" in nothing, nothing)
 	check("debuginfod_timeout=-1\n" in double("profile", "--debuginfod-timeout", 0, want=0).out, "no wait")
 	mine = os.getpid()
 	check("tgids=%d,%d\n" % (mine, os.getppid()) in double("profile", "-p", "%d,%d" % (mine, os.getppid()), "-p", mine, want=0).out, "-p")

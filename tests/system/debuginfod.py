@@ -267,13 +267,18 @@ def the_process_that_fetches():
 	need_curl()
 	seen = []
 
+	def status_of(pid):
+		with open("/proc/%s/status" % pid, encoding="utf-8", errors="replace") as file:
+			return dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+
 	def look(handler):
 		for pid in filter(str.isdigit, os.listdir("/proc")):
 			try:
 				with open("/proc/%s/cmdline" % pid, "rb") as file:
 					if file.read().split(b"\0")[0] in (b"sonde-debuginfod", b"sonde-worker"):
-						with open("/proc/%s/status" % pid, encoding="ascii") as status:
-							seen.append((int(pid), dict(line.split(":\t", 1) for line in status.read().splitlines() if ":\t" in line)))
+						status = status_of(pid)
+						if int(status_of(status["PPid"].strip())["PPid"]) == os.getpid(): # not those of other tests
+							seen.append((int(pid), status))
 			except OSError:
 				continue
 		handler.send_error(404)

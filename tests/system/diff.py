@@ -71,6 +71,28 @@ def a_profile_is_like_itself():
 	check("\n0 functions changed" in out, out)
 
 
+def latencies(name, *slots):
+	"""A file with nothing but a histogram: (low, count) of each slot."""
+	profile = {"format": "sonde-profile", "version": 2, "histograms": [{"name": "run queue latency", "unit": "us", "scale": "log2",
+		"sum": sum(low * count for low, count in slots), "slots": [{"low": low, "high": 2 * low, "count": count} for low, count in slots]}]}
+	with open(scratch(name), "w", encoding="utf-8") as file:
+		json.dump(profile, file)
+	return scratch(name)
+
+
+@test
+def histograms_alone():
+	before, after = latencies("before.json", (16, 970), (8192, 30)), latencies("after.json", (16, 900), (32, 100))
+	out = sonde("diff", before, after, want=0).out
+	check("the tail is gone: 30 of 1000 (3.00 %) were not below 64 us before, none is after" in out, out)
+	check(re.search(r"^\[8K, 16K\) +30 \|.*\| +0 \|", out, re.M), out)
+	check("the tail is longer" in sonde("diff", after, before, want=0).out, "the other way round")
+	check("leave out -o" in sonde("diff", before, after, "-o", scratch("d.json"), want=2).err, "a difference of histograms as a file")
+	for verb in ("show", "convert"):
+		out = sonde(verb, before, want=0).out
+		check(re.search(r"^run queue latency \(us\): 1000 in all, average 261\.3\n\[16, 32\) +970 \|@{52}\|\n", out, re.M), out)
+
+
 @test
 def what_is_wrong_is_said():
 	before, after = both()

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import time
 
@@ -21,12 +22,13 @@ def profile_briefs(ms, seconds, freq_hz, *, static=False):
 	program = build("brief", "static" if static else "")
 	before = resource.getrusage(resource.RUSAGE_CHILDREN)
 	own = 0
-	with Background("profile", "--format", "json", "-F", freq_hz, seconds + 2) as profiler:
+	with Background("profile", "--format", "json", "-F", freq_hz) as profiler:
 		profiler.wait_line("Sampling at")
 		end = time.monotonic() + seconds
 		while time.monotonic() < end:
 			subprocess.run([program, str(ms)], check=False)
 		own = resource.getrusage(resource.RUSAGE_CHILDREN)
+		profiler.send(signal.SIGINT)
 		result = profiler.finish()
 	check(result.code == 0, result)
 	used = own.ru_utime + own.ru_stime - before.ru_utime - before.ru_stime
@@ -49,8 +51,8 @@ def error_of(stack):
 
 def briefs(ms, minimum, **kwargs):
 	need_bpf()
-	stacks, _ = profile_briefs(ms, 3, 499, **kwargs)
-	share = check_exact(stacks, error_of, minimum=minimum, at_least=300)
+	stacks, _ = profile_briefs(ms, 2, 997, **kwargs)
+	share = check_exact(stacks, error_of, minimum=minimum, at_least=200)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
 
@@ -95,10 +97,10 @@ def a_target_that_forks():
 	"""A child of a command is known by its parent's mappings from its first instruction on."""
 	need_bpf()
 	report = scratch("early.json")
-	sonde("profile", "-o", report, "-F", 999, "--", build("children"), "2", want=0, timeout=30)
+	sonde("profile", "-o", report, "-F", 999, "--", build("children"), "2", want=0)
 	with open(report, encoding="utf-8") as file:
 		stacks = [stack for stack in parse_json(json.load(file)) if stack.comm == "child"]
-	share = check_exact(stacks, lambda stack: "marked" if any(MARK.match(frame) for frame in stack.user) else None, minimum=0.99, at_least=500)
+	share = check_exact(stacks, lambda stack: "marked" if any(MARK.match(frame) for frame in stack.user) else None, minimum=0.99, at_least=200)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
 

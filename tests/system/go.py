@@ -355,4 +355,4 @@ def frame_sizes():
 	return "%d instructions, %d returns" % (nr, nr_rets)
 
 
-run_tests()
+run_tests(seconds=400) # pprof is fetched at the first run

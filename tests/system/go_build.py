@@ -3,7 +3,7 @@
 import os
 import re
 
-from harness import PROGRAMS, SOURCES, check, find_tool, is_older, run, skip
+from harness import PROGRAMS, SOURCES, building, check, find_tool, is_older, run, skip
 
 GO = os.environ.get("SONDE_GO", "go")
 
@@ -24,12 +24,12 @@ def go_version():
 
 def go_build(name, variant="", ldflags="", args=()):
 	version = go_version()
-	os.makedirs(PROGRAMS, exist_ok=True)
 	folder = os.path.join(SOURCES, "go", name)
 	target = os.path.join(PROGRAMS, "go%d.%d-%s%s" % (*version, name, "-" + variant if variant else ""))
-	if is_older(target, [os.path.join(folder, file) for file in os.listdir(folder)]):
-		if version >= (1, 23): # systemstack is not for everybody since
-			ldflags += " -checklinkname=0"
-		built = go("build", "-o", target, "-ldflags", ldflags, *args, ".", cwd=folder)
-		check(built.code == 0, lambda: "go build: %s" % built)
+	with building():
+		if is_older(target, [os.path.join(folder, file) for file in os.listdir(folder)]):
+			if version >= (1, 23): # systemstack is not for everybody since
+				ldflags += " -checklinkname=0"
+			built = go("build", "-o", target, "-ldflags", ldflags, *args, ".", cwd=folder)
+			check(built.code == 0, lambda: "go build: %s" % built)
 	return target

@@ -4,11 +4,12 @@ import json
 import os
 import re
 
-from harness import (CFLAGS, LIBC_START, PROGRAMS, SOURCES, Failure, Stack, check, check_exact, compile_one, find_tool, is_older, need_bpf, parse_json,
+from harness import (CFLAGS, LIBC_START, PROGRAMS, SOURCES, Failure, Stack, building, check, check_exact, compile_one, find_tool, is_older, need_bpf, parse_json,
 	perf_stacks, scratch, skip, sonde, total)
 
-FREQ_HZ = 499
+FREQ_HZ = 997
 SECONDS = 1
+ENOUGH = 150 # samples
 
 NO_TABLES = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
 FRAME_POINTERS = [flag for flag in CFLAGS if flag != "-fomit-frame-pointer"] + ["-fno-omit-frame-pointer"]
@@ -20,13 +21,13 @@ SIGNAL = r"(?:__restore_rt|%s)" % NAMELESS # the frame of the kernel's, which re
 
 def made(name, *argv, needs=()):
 	"""The path of a program of that name, built by this command (to which -o and the path are added) unless it is newer than all sources."""
-	os.makedirs(PROGRAMS, exist_ok=True)
 	target = os.path.join(PROGRAMS, name)
-	if is_older(target, [os.path.join(SOURCES, file) for file in os.listdir(SOURCES)] + list(needs)):
-		tool = find_tool(argv[0])
-		if not tool:
-			skip("no " + argv[0])
-		compile_one([*argv, "-o", target])
+	with building():
+		if is_older(target, [os.path.join(SOURCES, file) for file in os.listdir(SOURCES)] + list(needs)):
+			tool = find_tool(argv[0])
+			if not tool:
+				skip("no " + argv[0])
+			compile_one([*argv, "-o", target])
 	return target
 
 
@@ -58,8 +59,9 @@ def report_of(*args):
 
 
 def profile(pid, seconds=SECONDS):
-	"""The stacks of a running process."""
-	return stacks_of(report_of("-p", pid, seconds))
+	"""The stacks of a running process; for longer where others leave it little time."""
+	stacks = stacks_of(report_of("-p", pid, seconds))
+	return stacks if total(stacks) >= ENOUGH else stacks_of(report_of("-p", pid, 8 * seconds))
 
 
 def profile_machine(comms, seconds=SECONDS):
@@ -110,7 +112,9 @@ def exact(stacks, error_of, minimum=0.99, at_least=60):
 def witness(pid, pattern):
 	"""The pattern is what perf's DWARF stacks look like, too, as far as its dump of the stack reaches; in a hundredth of the dynamic linker's it is wrong itself.
 	A note."""
-	seen = perf_stacks(pid, seconds=1)
+	seen = perf_stacks(pid)
+	if len(seen) < ENOUGH / 3:
+		seen = perf_stacks(pid, seconds=6)
 	for stack in seen:
 		stack.comm = "perf sees " + stack.comm
 	exact(seen, like(pattern), minimum=0.95, at_least=30)

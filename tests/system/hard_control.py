@@ -51,7 +51,7 @@ def late_binding_in_flight():
 	pattern = START + r"main;outer;stub_loop(;(stub_\d\d|stub_\d\d@plt|_init|\[stubs[^\];]*\])|;%s(;%s){0,6})?" % (resolver, inner)
 	_, (stacks, seen) = stubs("lazy", "-Wl,-z,lazy", lazy=True, see=lambda pid: (profile(pid), witness(pid, pattern)))
 	note = exact(stacks, like(pattern))
-	return note + check_seen(stacks, r";stub_loop;%s;%s;%s" % (resolver, inner, inner), 0.2) + seen
+	return note + check_seen(stacks, r";stub_loop;%s;%s;%s" % (resolver, inner, inner), 0.05) + seen
 
 
 # --- signal handlers -----------------------------------------------------------------------------------------------------------------

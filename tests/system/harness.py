@@ -6,6 +6,8 @@ A test file registers functions with @test and ends with run_tests() (tests/tap.
   SONDE_TEST_NO_BPF=1  tests that need BPF are skipped, and counted as such; without it they fail where BPF is missing
 """
 import atexit
+import contextlib
+import fcntl
 import os
 import re
 import select
@@ -16,7 +18,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from tap import Failure, Skip, check, check_equal, run_tests, skip, test # noqa: E402,F401 (for those who import us)
+from tap import Failure, Skip, alone, check, check_equal, run_tests, skip, test # noqa: E402,F401 (for those who import us)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SONDE = os.path.abspath(os.environ.get("SONDE", os.path.join(ROOT, "build", "sonde")))
@@ -155,9 +157,22 @@ def is_older(target, sources):
 	return not os.path.exists(target) or any(os.path.getmtime(source) > os.path.getmtime(target) for source in sources)
 
 
+@contextlib.contextmanager
+def building():
+	"""Test files run side by side, and want the same programs: one of them builds, the others find it built."""
+	os.makedirs(PROGRAMS, exist_ok=True)
+	with open(os.path.join(PROGRAMS, ".lock"), "w", encoding="ascii") as lock:
+		fcntl.flock(lock, fcntl.LOCK_EX)
+		yield
+
+
 def build(name, variant=""):
 	"""Builds tests/programs/NAME.{c,cc,rs} and returns the program's path."""
-	os.makedirs(PROGRAMS, exist_ok=True)
+	with building():
+		return build_if_older(name, variant)
+
+
+def build_if_older(name, variant):
 	target = os.path.join(PROGRAMS, name + ("-" + variant if variant else ""))
 	sources = [os.path.join(SOURCES, file) for file in os.listdir(SOURCES)]
 	if not is_older(target, sources):
@@ -335,7 +350,7 @@ def check_exact(stacks, error_of, minimum=0.99, at_least=100):
 
 # --- a witness -----------------------------------------------------------------------------------------------------------------
 
-def perf_stacks(pid, seconds=1.5, freq=199, dump_bytes=65528):
+def perf_stacks(pid, seconds=0.75, freq=399, dump_bytes=65528):
 	"""What `perf record --call-graph dwarf` sees of a process: Stacks without kernel frames, names without offsets."""
 	perf = find_tool("perf")
 	if not perf:

@@ -194,4 +194,4 @@ def inferno_reads_every_line():
 
 
 if __name__ == "__main__":
-	run_tests()
+	run_tests(seconds=400) # readers are fetched at the first run

@@ -71,7 +71,7 @@ def ended_by_duration():
 @test
 def ended_by_the_targets_end():
 	need_bpf()
-	with Program("chain", 10, seconds=6) as program, Background("profile", "-f", "-p", program.pid, "-F", 499) as running:
+	with Program("chain", 10, seconds=3) as program, Background("profile", "-f", "-p", program.pid, "-F", 499) as running:
 		program.process.wait()
 		ended = time.monotonic()
 		result = running.finish(timeout=15)
@@ -136,8 +136,8 @@ def every_tick_is_accounted_for():
 	path = scratch("law.json")
 	notes = []
 	with Program("threads") as program, Program("syscalls"):
-		for args in (("-F", 999), ("-F", 4999), ("-F", 999, "-p", program.pid), ("-F", 999, "-n", "red"), ("-F", 999, "-I", "-C", 0)):
-			sonde("profile", "-o", path, *args, 2, want=0)
+		for args in (("-F", 999, 1), ("-F", 4999, 1), ("-F", 999, "-p", program.pid, 1), ("-F", 999, "-n", "red", 2), ("-F", 999, "-I", "-C", 0, 1)):
+			sonde("profile", "-o", path, *args, want=0)
 			report = json.loads(read(path))
 			account = report["account"]
 			check_law(account)
@@ -190,8 +190,8 @@ def samples_are_the_cpu_time():
 def full_stack_store_is_told():
 	need_bpf()
 	with Program("threads") as program:
-		result = sonde("profile", "-f", "-p", program.pid, "-F", 999, "--stack-storage-size", 1, 2, want=0)
-		text = sonde("profile", "-p", program.pid, "-F", 999, "--stack-storage-size", 1, 2, want=0)
+		result = sonde("profile", "-f", "-p", program.pid, "-F", 999, "--stack-storage-size", 1, 1, want=0)
+		text = sonde("profile", "-p", program.pid, "-F", 999, "--stack-storage-size", 1, 1, want=0)
 	missed = [stack for stack in parse_folded(result.out) if stack.user == ["[Missed User Stack]"]]
 	check(total(missed) > 50, lambda: "few missed stacks: %s" % result)
 	check("    [Missed User Stack]\n" in text.out, lambda: "not in the text layout: %s" % text)
@@ -206,7 +206,7 @@ def full_stack_store_is_told():
 def several_processes():
 	need_bpf()
 	with Program("chain", 10) as one, Program("syscalls") as two, Program("callback"):
-		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-p", "%d,%d" % (one.pid, two.pid), 2, want=0).out)
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 997, "-p", "%d,%d" % (one.pid, two.pid), 1, want=0).out)
 	check_equal({stack.comm for stack in stacks}, {"chain", "syscalls"}, "who was sampled")
 
 
@@ -215,7 +215,7 @@ def one_thread():
 	need_bpf()
 	with Program("threads") as program:
 		tids = {read("/proc/%d/task/%s/comm" % (program.pid, tid)).decode().strip(): tid for tid in os.listdir("/proc/%d/task" % program.pid)}
-		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-L", tids["green"], 2, want=0).out)
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 1999, "-L", tids["green"], 2, want=0).out)
 		check_exact(stacks, lambda stack: chain_error(stack, program.chains["green"]))
 		refused = sonde("profile", "-f", "-p", tids["green"], 1)
 	check_equal({stack.comm for stack in stacks}, {"green"}, "who was sampled")
@@ -227,7 +227,7 @@ def one_thread():
 def by_name():
 	need_bpf()
 	with Program("threads") as program, Program("chain", 10):
-		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-n", "blue", 2, want=0).out)
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 1999, "-n", "blue", 2, want=0).out)
 		check_exact(stacks, lambda stack: chain_error(stack, program.chains["blue"]))
 	check_equal({stack.comm for stack in stacks}, {"blue"}, "who was sampled")
 
@@ -241,7 +241,7 @@ def one_cpu():
 	with Program("chain", 10) as here, Program("syscalls") as there:
 		os.sched_setaffinity(here.pid, {0})
 		os.sched_setaffinity(there.pid, {cpus[1]})
-		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 499, "-C", 0, 2, want=0).out)
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-F", 997, "-C", 0, 1, want=0).out)
 	comms = {stack.comm for stack in stacks}
 	check("chain" in comms and "syscalls" not in comms, "on CPU 0: %s" % comms)
 

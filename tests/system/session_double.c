@@ -65,7 +65,7 @@ static void report(struct buffer *b, const struct sonde_profile_options *o)
 		      o->user_only ? " user_only" : "", o->kernel_only ? " kernel_only" : "", o->delimited ? " delimited" : "",
 		      o->annotate ? " annotate" : "", o->offsets ? " offsets" : "", o->threads ? " threads" : "",
 		      o->no_unwind_cache ? " no_unwind_cache" : "");
-	buffer_printf(b, "event=%s comm=%s\n", o->event ? o->event : "", o->comm ? o->comm : "");
+	buffer_printf(b, "event=%s comm=%s cgroup=%s\n", o->event ? o->event : "", o->comm ? o->comm : "", o->cgroup ? o->cgroup : "");
 	ids(b, "tgids=", o->tgids, o->nr_tgids);
 	ids(b, "tids=", o->tids, o->nr_tids);
 	for (char *const *word = o->command; word && *word; word++)

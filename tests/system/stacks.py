@@ -10,8 +10,9 @@ import time
 from harness import (Background, LIBC_READ, PROGRAMS, Program, build, chain_error, check, check_exact, entry_error, need_bpf, parse_folded, parse_json, perf_error,
 	perf_stacks, run_tests, scratch, sonde, test, total)
 
-FREQ_HZ = 499
-SECONDS = 2
+FREQ_HZ = 997
+SECONDS = 1
+ENOUGH = 200 # samples
 AUDIT_EVERY = 20
 
 
@@ -23,10 +24,13 @@ def check_audit(result):
 
 
 def profile(program, *args):
-	"""The stacks of a running workload, all threads."""
-	result = sonde("profile", "-f", "-a", "-p", program.pid, "-F", FREQ_HZ, "--audit-every", AUDIT_EVERY, *args, SECONDS, want=0)
-	check_audit(result)
-	stacks = parse_folded(result.out)
+	"""The stacks of a running workload, all threads; for longer where others leave it little time."""
+	for seconds in (SECONDS, 8 * SECONDS):
+		result = sonde("profile", "-f", "-a", "-p", program.pid, "-F", FREQ_HZ, "--audit-every", AUDIT_EVERY, *args, seconds, want=0)
+		check_audit(result)
+		stacks = parse_folded(result.out)
+		if total(stacks) >= ENOUGH:
+			break
 	strangers = {stack.comm for stack in stacks} - set(program.chains)
 	check(not strangers, lambda: "samples of others than -p %d: %s" % (program.pid, strangers))
 	return stacks
@@ -42,6 +46,8 @@ def exact(program, stacks, error_of=None):
 def witness(program, error_of=None):
 	error_of = error_of or (lambda stack: perf_error(stack, program.chains[stack.comm]))
 	seen = perf_stacks(program.pid)
+	if total(seen) < ENOUGH / 4:
+		seen = perf_stacks(program.pid, seconds=6)
 	check_exact(seen, error_of, at_least=30)
 	return ", perf agrees in %d" % len(seen)
 
@@ -270,13 +276,13 @@ def short_lived(command, comm, leaf, chain):
 @test
 def forked_children():
 	"""They have no exec, and so no mapping events of their own."""
-	return short_lived([build("children"), 3], "child", "child_leaf", "main;parent_loop;child_work;child_leaf".split(";"))
+	return short_lived([build("children"), 2], "child", "child_leaf", "main;parent_loop;child_work;child_leaf".split(";"))
 
 
 @test
 def executed_children():
 	chain = ["main"] + ["f%d" % (i % 10) for i in range(30)] + ["leaf"]
-	return short_lived([build("children"), 3, build("chain"), 0.04, 30], "chain", "leaf", chain)
+	return short_lived([build("children"), 2, build("chain"), 0.04, 30], "chain", "leaf", chain)
 
 
 @test
@@ -296,9 +302,9 @@ def whole_machine():
 	"""Without -p: a program that ran before, and one that is started in the middle of the run, are both seen whole."""
 	need_bpf()
 	path = scratch("machine.json")
-	with Program("chain", 60) as early, Background("profile", "-o", path, "-F", FREQ_HZ, 4) as running:
+	with Program("chain", 60) as early, Background("profile", "-o", path, "-F", FREQ_HZ, 3) as running:
 		running.wait_line("Sampling at")
-		time.sleep(1.5)
+		time.sleep(1)
 		with Program("callback") as late:
 			result = running.finish()
 	check(result.code == 0, lambda: str(result))

@@ -3,7 +3,7 @@
 import os
 
 from foreign import made, playwright_folder, run
-from harness import ROOT, check, find_tool, run_tests, skip, test
+from harness import ROOT, alone, check, find_tool, run_tests, skip, test
 
 
 def drive(script, *profiles):
@@ -29,9 +29,10 @@ def what_it_does():
 
 
 @test
+@alone
 def how_smooth_it_is():
 	return drive("viewer_smooth.mjs", "huge")
 
 
 if __name__ == "__main__":
-	run_tests()
+	run_tests(seconds=400) # playwright is fetched at the first run

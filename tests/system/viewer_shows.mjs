@@ -31,6 +31,20 @@ await all(async () => {
 		await tab.click('#more');
 		assert.ok(await tab.isHidden('#account'));
 	});
+	await check('histograms are shown where there are any, as text', async () => {
+		assert.ok(await tab.isHidden('#histograms'));
+		await tab.evaluate(() => {
+			const data = JSON.parse(document.getElementById('profile').textContent);
+
+			data.histograms = [['blocked time (us): 3 in all', '[2, 4)  3 |@@|'], ['<b>other</b>\u202e']];
+			viewer.load(data);
+		});
+		await tab.click('#histograms summary');
+		assert.equal(await tab.textContent('#histograms pre'), 'blocked time (us): 3 in all\n[2, 4)  3 |@@|\n\n<b>other</b>?');
+		await tab.click('#histograms summary');
+		await tab.evaluate(() => viewer.load(JSON.parse(document.getElementById('profile').textContent)));
+		assert.ok(await tab.isHidden('#histograms'));
+	});
 	await check('sums of the tree are those of the account', async () => {
 		assert.equal(await tab.evaluate(() => viewer.tree.total[0]), 128);
 		assert.equal(await tab.evaluate(() => Math.max(...Array.from(viewer.tree.parent, (p, i) => i ? viewer.tree.end(i) - viewer.tree.end(p) : 0))), 0);

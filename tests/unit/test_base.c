@@ -7,10 +7,21 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/number.h"
+#include "base/process_memory.h"
 #include "base/reader.h"
 #include "base/u64_map.h"
 
@@ -139,6 +150,87 @@ static void diag_keeps_the_innermost(void **state)
 	assert_int_equal(diag_errno(NULL, EIO, "nobody listens"), -EIO);
 }
 
+/* Pages, and none behind them; more pieces than one call takes. */
+static void memory_of_a_process(void **state)
+{
+	enum { PAGE = 4096, NR = 70 };
+	char *pages = mmap(NULL, (NR + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static char to[(NR + 1) * PAGE];
+	const uint64_t from = (uint64_t)pages;
+	const uint32_t own = (uint32_t)getpid();
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	for (int i = 0; i < NR * PAGE; i++)
+		pages[i] = (char)(i * 7 + i / PAGE);
+	assert_int_equal(munmap(pages + NR * PAGE, PAGE), 0);
+	assert_int_equal(process_memory_read(own, from + 5, to, PAGE), 0);
+	assert_memory_equal(to, pages + 5, PAGE);
+	assert_int_equal(process_memory_read(own, from + NR * PAGE - 5, to, 6), -EFAULT);
+	assert_int_equal(process_memory_read(1u << 30, from, to, 1), -ESRCH);
+	assert_int_equal(process_memory_read_some(own, from + 100, to, sizeof(to)), NR * PAGE - 100);
+	assert_memory_equal(to, pages + 100, NR * PAGE - 100);
+	assert_int_equal(process_memory_read_some(own, from + 100, to, PAGE), PAGE);
+	assert_int_equal(process_memory_read_some(own, from + NR * PAGE, to, PAGE), 0);
+	assert_int_equal(munmap(pages, NR * PAGE), 0);
+}
+
+/* What is none is not even opened for a moment: there would be an event. */
+static void only_regular_files_are_opened(void **state)
+{
+	char folder[] = "/tmp/test-base-XXXXXX", fifo[64], file[64], text[8] = "", events[4096];
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), fd;
+	struct stat st;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	snprintf(file, sizeof(file), "%s/file", folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_true(inotify_add_watch(watch, folder, IN_OPEN) >= 0);
+	assert_int_equal(file_open_regular(fifo, &st), -ENOEXEC);
+	assert_int_equal(file_open_regular(folder, &st), -ENOEXEC);
+	assert_int_equal(file_open_regular(file, &st), -ENOENT);
+	assert_true(read(watch, events, sizeof(events)) < 0 && errno == EAGAIN);
+	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(file_write(fd, "whole", 5), 0);
+	close(fd);
+	fd = file_open_regular(file, &st);
+	assert_true(fd >= 0 && st.st_size == 5);
+	assert_int_equal(file_write(fd, "x", 1), -EBADF);
+	assert_int_equal(read(fd, text, sizeof(text)), 5);
+	assert_string_equal(text, "whole");
+	close(fd);
+	close(watch);
+	unlink(fifo);
+	unlink(file);
+	rmdir(folder);
+}
+
+/* A pipe takes what it has room for; the rest goes when it is read. */
+static void all_is_written(void **state)
+{
+	static char bytes[1 << 20], got[sizeof(bytes)];
+	size_t nr = 0;
+	int ends[2], status;
+	pid_t child;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 31 + i / 4096);
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		close(ends[0]);
+		_exit(file_write(ends[1], bytes, sizeof(bytes)) ? 1 : 0);
+	}
+	close(ends[1]);
+	for (ssize_t more; (more = read(ends[0], got + nr, sizeof(got) - nr)) > 0; )
+		nr += (size_t)more;
+	assert_int_equal(nr, sizeof(bytes));
+	assert_memory_equal(got, bytes, sizeof(bytes));
+	close(ends[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,7 +242,10 @@ int main(void)
 		cmocka_unit_test(arena_stops_at_its_maximum),
 		cmocka_unit_test(map_agrees_with_an_array),
 		cmocka_unit_test(map_holds_several_under_one_key),
+		cmocka_unit_test(memory_of_a_process),
 		cmocka_unit_test(diag_keeps_the_innermost),
+		cmocka_unit_test(only_regular_files_are_opened),
+		cmocka_unit_test(all_is_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void say_step(struct given *given, const struct sonde_rule *rule)
 		fail_msg("CFA kind %u", rule->cfa_kind);
 	}
 	if (rule->ra_kind == SONDE_RA_REG)
-		say(given, ",ra=x30");
+		say(given, ",ra=r%d", rule->ra_off);
 	else if (rule->ra_off != -8)
 		say(given, ",ra=cfa%+d", rule->ra_off);
 	if (rule->rbx_off == SONDE_RBX_LOST)
@@ -243,7 +243,8 @@ static void expressions_are_told_by_shape(void **state)
 
 static const struct program_case unsupported_cases[] = {
 	{ "register", PROGRAM(0x09, 6, 3), "0:unsupported 40:. " },
-	{ "ra in a register", PROGRAM(0x09, 16, 1), "0:unsupported 40:. " },
+	{ "ra in a register", PROGRAM(0x0e, 0, 0x09, 16, 5, 0x41, 0x0e, 8, 0x90, 1), "0:sp+0,ra=r5 1:sp+8 40:. " },
+	{ "ra in no register", PROGRAM(0x09, 16, 16), "0:unsupported 40:. " },
 	{ "val_offset", PROGRAM(0x14, 6, 2), "0:unsupported 40:. " },
 	{ "val_offset_sf", PROGRAM(0x15, 16, 2), "0:unsupported 40:. " },
 	{ "val_expression", PROGRAM(0x16, 6, 1, 0x30), "0:unsupported 40:. " },
@@ -390,17 +391,17 @@ static void every_cie_form_is_read(void **state)
 }
 
 static const struct program_case arm64_cases[] = {
-	{ "nothing", PROGRAM(0), "0:sp+0,ra=x30 40:. " },
+	{ "nothing", PROGRAM(0), "0:sp+0,ra=r30 40:. " },
 	{ "a frame record", PROGRAM(0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x41, 0xde, 0xdd, 0x0e, 0),
-	  "0:sp+0,ra=x30 4:sp+32,ra=cfa-24,bp=cfa-32 8:sp+0,ra=x30 40:. " },
-	{ "by x29", PROGRAM(0x41, 0x0c, 29, 16, 0x9e, 1, 0x9d, 2), "0:sp+0,ra=x30 4:bp+16,bp=cfa-16 40:. " },
-	{ "signed return addresses", PROGRAM(0x41, 0x2d, 0x41, 0x0e, 16, 0x9e, 1, 0x41, 0x2d, 0x2c), "0:sp+0,ra=x30 8:sp+16 40:. " },
-	{ "remembered", PROGRAM(0x9e, 1, 0x0a, 0x41, 0xde, 0x41, 0x0b), "0:sp+0 4:sp+0,ra=x30 8:sp+0 40:. " },
-	{ "x30 again, by name", PROGRAM(0x9e, 1, 0x41, 0x08, 30), "0:sp+0 4:sp+0,ra=x30 40:. " },
+	  "0:sp+0,ra=r30 4:sp+32,ra=cfa-24,bp=cfa-32 8:sp+0,ra=r30 40:. " },
+	{ "by x29", PROGRAM(0x41, 0x0c, 29, 16, 0x9e, 1, 0x9d, 2), "0:sp+0,ra=r30 4:bp+16,bp=cfa-16 40:. " },
+	{ "signed return addresses", PROGRAM(0x41, 0x2d, 0x41, 0x0e, 16, 0x9e, 1, 0x41, 0x2d, 0x2c), "0:sp+0,ra=r30 8:sp+16 40:. " },
+	{ "remembered", PROGRAM(0x9e, 1, 0x0a, 0x41, 0xde, 0x41, 0x0b), "0:sp+0 4:sp+0,ra=r30 8:sp+0 40:. " },
+	{ "x30 again, by name", PROGRAM(0x9e, 1, 0x41, 0x08, 30), "0:sp+0 4:sp+0,ra=r30 40:. " },
 	{ "the end", PROGRAM(0x07, 30), "0:end 40:. " },
-	{ "in another register", PROGRAM(0x09, 30, 15), "0:unsupported 40:. " },
-	{ "CFA by another register", PROGRAM(0x0d, 9), "0:r9+0,ra=x30 40:. " },
-	{ "rbx's and x86's columns mean nothing", PROGRAM(0x83, 2, 0x86, 2, 0x87, 2, 0x90, 2), "0:sp+0,ra=x30 40:. " },
+	{ "in another register", PROGRAM(0x09, 30, 15), "0:sp+0,ra=r15 40:. " },
+	{ "CFA by another register", PROGRAM(0x0d, 9), "0:r9+0,ra=r30 40:. " },
+	{ "rbx's and x86's columns mean nothing", PROGRAM(0x83, 2, 0x86, 2, 0x87, 2, 0x90, 2), "0:sp+0,ra=r30 40:. " },
 	{ "x86's PLT is none", PROGRAM(0x0f, 11, 0x8f, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22), "0:unsupported 40:. " },
 };
 

@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "session/command.h"
+#include "base/command.h"
 
 static struct command *start(char *const *argv)
 {
@@ -163,12 +164,37 @@ static void test_descriptors(void **state)
 	check_status(script, 0);
 }
 
+static void ignore(int number)
+{
+}
+
+/* A program that embeds the library may have a timer whose signal interrupts system calls. */
+static void test_interrupted(void **state)
+{
+	const struct itimerval each = { .it_interval.tv_usec = 200, .it_value.tv_usec = 200 }, none = { 0 };
+	struct sigaction handled = { .sa_handler = ignore }, before; /* no SA_RESTART */
+	char *const argv[] = { "/no/such/program", NULL };
+
+	assert_int_equal(sigaction(SIGALRM, &handled, &before), 0);
+	for (int i = 0; i < 50; i++) {
+		struct command *command = start(argv), *unused = start(argv);
+
+		assert_int_equal(setitimer(ITIMER_REAL, &each, NULL), 0);
+		assert_int_equal(command_release(command, NULL), -ENOENT);
+		command_free(unused);
+		assert_int_equal(setitimer(ITIMER_REAL, &none, NULL), 0);
+		command_free(command);
+		assert_false(has_children());
+	}
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exit_status), cmocka_unit_test(test_exec_fails), cmocka_unit_test(test_free_without_release),
 		cmocka_unit_test(test_stop), cmocka_unit_test(test_killed_early), cmocka_unit_test(test_reaped_by_the_kernel),
-		cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_descriptors), cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

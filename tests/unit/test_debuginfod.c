@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/spawn.h"
 #include "debuginfod/debug_cache.h"
 #include "debuginfod/fetch_message.h"
 #include "debuginfod/fetcher.h"
@@ -61,7 +62,7 @@ static int fetch_one(void)
 	struct fetch_answer answer = { .size = 5 };
 	int fd;
 
-	if (recvmsg(FETCH_SOCKET, &message, 0) != (ssize_t)sizeof(question))
+	if (recvmsg(SPAWN_SOCKET, &message, 0) != (ssize_t)sizeof(question))
 		return -1;
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
 	answer.number = question.number;
@@ -78,17 +79,17 @@ static int fetch_one(void)
 		answer.status = -EIO;
 		memset(answer.text, 'x', sizeof(answer.text)); /* no NUL */
 	}
-	return send(FETCH_SOCKET, &answer, sizeof(answer), 0) == (ssize_t)sizeof(answer) ? 0 : -1;
+	return send(SPAWN_SOCKET, &answer, sizeof(answer), 0) == (ssize_t)sizeof(answer) ? 0 : -1;
 }
 
 static int play_process(void)
 {
 	struct fetch_answer answer = { .number = 12345 }; /* that nobody asked */
 
-	if (send(FETCH_SOCKET, &answer, sizeof(answer), 0) < 0)
+	if (send(SPAWN_SOCKET, &answer, sizeof(answer), 0) < 0)
 		return 1;
 	answer.number = FETCH_READY;
-	if (send(FETCH_SOCKET, &answer, sizeof(answer), 0) < 0)
+	if (send(SPAWN_SOCKET, &answer, sizeof(answer), 0) < 0)
 		return 1;
 	while (!fetch_one())
 		;

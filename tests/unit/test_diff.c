@@ -111,6 +111,99 @@ static void test_noise(void **state)
 	}
 }
 
+static void add_histogram(struct profile *profile, const char *key, uint64_t value, uint64_t count)
+{
+	struct profile_histogram histogram = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE };
+
+	histogram.name = profile_string(profile, "run queue latency");
+	histogram.key = profile_string(profile, key);
+	histogram.unit = profile_string(profile, "us");
+	histogram_add(&histogram.histogram, value, count);
+	assert_int_equal(profile_histogram(profile, &histogram) == PROFILE_NONE, 0);
+}
+
+static struct buffer shown(const struct profile *before, const struct profile *after)
+{
+	const struct show_options show = { 0 };
+	struct buffer buffer = BUFFER_INIT(1 << 20);
+	struct diff diff = difference(before, after);
+
+	show_diff(&diff, &show, &buffer);
+	diff_done(&diff);
+	return buffer;
+}
+
+/* 990 of 20 us and 10 of 9 ms against 1000 of 20 us; and a group on each side that the other has not. */
+static void test_histograms(void **state)
+{
+	CLEANUP(profile_freep) struct profile *before = made();
+	CLEANUP(profile_freep) struct profile *after = made();
+	CLEANUP(buffer_done) struct buffer one = { 0 };
+	CLEANUP(buffer_done) struct buffer other = { 0 };
+	CLEANUP(buffer_done) struct buffer with_samples = { 0 };
+	CLEANUP(diff_done) struct diff diff = { 0 };
+	struct diag diag = { 0 };
+
+	add_histogram(before, "", 20, 980);
+	assert_int_equal(diff_make(before, after, NULL, &diag, &diff), -ENODATA); /* neither has samples, one no histograms */
+	add_histogram(before, "", 9000, 20);
+	add_histogram(before, "pid\n1", 1, 1);
+	add_histogram(after, "", 20, 1000);
+	add_histogram(after, "pid 2", 3, 1);
+	one = shown(before, after);
+	assert_string_equal(one.data,
+			    "run queue latency\n"
+			    "before: 1000 in all, average 199.6, half below 32 us, 99 % below 16K us, all below 16K us\n"
+			    "after:  1000 in all, average 20.0, half below 32 us, 99 % below 32 us, all below 32 us\n"
+			    "the tail is gone: 20 of 1000 (2.00 %) were not below 32 us before, none is after\n"
+			    "us                 BEFORE                         AFTER\n"
+			    "[16, 32)              980 |@@@@@@@@@@@@@@@@@@|     1000 |@@@@@@@@@@@@@@@@@@|\n"
+			    "[32, 64)                0 |                  |        0 |                  |\n"
+			    "[64, 128)               0 |                  |        0 |                  |\n"
+			    "[128, 256)              0 |                  |        0 |                  |\n"
+			    "[256, 512)              0 |                  |        0 |                  |\n"
+			    "[512, 1K)               0 |                  |        0 |                  |\n"
+			    "[1K, 2K)                0 |                  |        0 |                  |\n"
+			    "[2K, 4K)                0 |                  |        0 |                  |\n"
+			    "[4K, 8K)                0 |                  |        0 |                  |\n"
+			    "[8K, 16K)              20 |                  |        0 |                  |\n"
+			    "\nrun queue latency, pid?1: only before\n"
+			    "before: 1 in all, average 1.0, half below 2 us, 99 % below 2 us, all below 2 us\n"
+			    "[0, 2)                  1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n"
+			    "\nrun queue latency, pid 2: only after\n"
+			    "after:  1 in all, average 3.0, half below 4 us, 99 % below 4 us, all below 4 us\n"
+			    "[2, 4)                  1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n");
+	other = shown(after, before);
+	assert_non_null(strstr(other.data, "the tail is longer: 20 of 1000 (2.00 %) are not below 32 us after, none was before\n"));
+	small_add(before, "app", 1, "a", NULL, 1);
+	small_add(after, "app", 1, "b", NULL, 1);
+	with_samples = shown(before, after);
+	assert_non_null(strstr(with_samples.data, "FUNCTION\n"));
+	assert_non_null(strstr(with_samples.data, "\n\nrun queue latency\n"));
+}
+
+/* The longest alone are a matter of luck: where the last hundredth begins is, too, looked at. */
+static void test_tails(void **state)
+{
+	static const struct { uint64_t before, after; const char *says; } cases[] = { /* how many of 1000 are at 9 ms */
+		{ 0, 1, "the tail is longer: 1 of 1000 (0.10 %) are not below 32 us after, none was before\n" }, { 1, 0, "the tail is gone: 1 of 1000" },
+		{ 500, 1, "the tail is thinner, but not gone\n" }, { 1, 500, "the tail is thicker, but not longer\n" }, { 10, 9, "the tail is as long as before\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(profile_freep) struct profile *before = made();
+		CLEANUP(profile_freep) struct profile *after = made();
+		CLEANUP(buffer_done) struct buffer buffer = { 0 };
+
+		add_histogram(before, "", 20, 1000 - cases[i].before);
+		add_histogram(before, "", 9000, cases[i].before);
+		add_histogram(after, "", 20, 1000 - cases[i].after);
+		add_histogram(after, "", 9000, cases[i].after);
+		buffer = shown(before, after);
+		assert_non_null(strstr(buffer.data, cases[i].says));
+	}
+}
+
 /* Stretching 3 samples of a third each to 100 loses nothing. */
 static void test_stretch(void **state)
 {
@@ -161,6 +254,8 @@ int main(void)
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_stretch),
+		cmocka_unit_test(test_histograms),
+		cmocka_unit_test(test_tails),
 		cmocka_unit_test(test_refused),
 	};
 

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collect/cpus.h"
-#include "collect/event.h"
+#include "base/cpus.h"
+#include "base/event.h"
 
 #define CACHE(cache, op, result) (PERF_COUNT_HW_CACHE_##cache + PERF_COUNT_HW_CACHE_OP_##op * 256 + PERF_COUNT_HW_CACHE_RESULT_##result * 65536)
 
@@ -48,6 +48,42 @@ static void test_names(void **state)
 		assert_int_equal(event.is_clock, known[i].is_clock);
 		assert_false(event.exclude_user || event.exclude_kernel);
 	}
+}
+
+/* Each has one name, and the two of perf and JSON mean the same; those of JSON that perf-utils writes are there. */
+static void test_all_names(void **state)
+{
+	static const char *const in_json[] = {
+		"cpu_cycles", "instructions", "cache_refs", "cache_misses", "branch_instr", "branch_misses", "bus_cycles", "stalled_cycles_frontend",
+		"stalled_cycles_backend", "ref_cpu_cycles", "cpu_clock", "task_clock", "page_faults", "context_switches", "cpu_migrations", "minor_page_faults",
+		"major_page_faults", "alignment_faults", "emulation_faults", "l1_data_read_hit", "l1_data_read_miss", "l1_data_write_hit", "l1_instr_read_miss",
+		"last_level_read_hit", "last_level_read_miss", "last_level_write_hit", "last_level_write_miss", "data_tlb_read_hit", "data_tlb_read_miss",
+		"data_tlb_write_hit", "data_tlb_write_miss", "instr_tlb_read_hit", "instr_tlb_read_miss", "bpu_read_hit", "bpu_read_miss", "node_read_hit",
+		"node_read_miss", "node_write_hit", "node_write_miss",
+	};
+	struct event event, same;
+	size_t nr = 0, nr_kinds[4] = { 0 };
+
+	for (; event_at(nr, &event); nr++) {
+		nr_kinds[event.kind]++;
+		assert_int_equal(event_parse(event.json, NULL, &same), 0);
+		assert_true(same.type == event.type && same.config == event.config && same.kind == event.kind);
+		assert_int_equal(event_parse(event.name, NULL, &same), 0);
+		assert_memory_equal(&same, &event, sizeof(event));
+		for (size_t i = 0; i < nr; i++) {
+			assert_true(event_at(i, &same));
+			assert_true(same.type != event.type || same.config != event.config);
+		}
+	}
+	assert_int_equal(nr_kinds[EVENT_HARDWARE], PERF_COUNT_HW_MAX);
+	assert_int_equal(nr_kinds[EVENT_SOFTWARE], 9);
+	assert_int_equal(nr_kinds[EVENT_CACHE], 32);
+	for (size_t i = 0; i < ARRAY_SIZE(in_json); i++) {
+		assert_int_equal(event_parse(in_json[i], NULL, &event), 0);
+		assert_string_equal(event.json, in_json[i]);
+	}
+	assert_int_equal(event_parse("l1_data_write_hit", NULL, &event), 0);
+	assert_int_equal(event.config, CACHE(L1D, WRITE, ACCESS));
 }
 
 static void test_modifiers(void **state)
@@ -120,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_all_names),
 		cmocka_unit_test(test_modifiers),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_cpu_lists),

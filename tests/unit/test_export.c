@@ -14,7 +14,9 @@
 
 #include "base/protobuf.h"
 #include "base/reader.h"
+#include "export/diff.h"
 #include "export/export.h"
+#include "export/show.h"
 #include "golden.h"
 #include "made_up_profile.h"
 
@@ -78,6 +80,75 @@ static void the_layouts(void **state)
 		write_ok(profile, cases[i].format, &cases[i].options, &buffer);
 		check_golden(cases[i].name, buffer.data, buffer.size);
 	}
+}
+
+static void waits(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_waits_profile();
+	static const struct {
+		const char *name;
+		enum export_format format;
+		struct export_options options;
+	} cases[] = {
+		{ "waits.text", EXPORT_TEXT, { 0 } },
+		{ "waits-threads.text", EXPORT_TEXT, { .threads = true, .delimited = true, .annotate = true } },
+		{ "waits.folded", EXPORT_FOLDED, { .delimited = true } },
+		{ "waits.json", EXPORT_JSON, { 0 } },
+		{ "waits.top", EXPORT_TOP, { 0 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
+
+		write_ok(profile, cases[i].format, &cases[i].options, &buffer);
+		check_golden(cases[i].name, buffer.data, buffer.size);
+	}
+}
+
+/* As sonde show prints it, and sonde diff with one more wait, longer than all. */
+static void waits_in_a_terminal(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_waits_profile();
+	CLEANUP(profile_freep) struct profile *after = made_up_waits_profile();
+	CLEANUP(buffer_done) struct buffer summary = BUFFER_INIT(MAX_BYTES), changes = BUFFER_INIT(MAX_BYTES);
+	CLEANUP(diff_done) struct diff diff = { 0 };
+	const struct show_options options = { .width = 100 };
+	struct profile_histogram longer = *profile_histogram_at(after, 0);
+
+	memset(&longer.histogram, 0, sizeof(longer.histogram));
+	histogram_add(&longer.histogram, 9000000, 1);
+	assert_int_equal(profile_histogram(after, &longer), 0);
+	assert_int_equal(show_summary(profile, &options, &summary), 0);
+	check_golden("waits.show", summary.data, summary.size);
+	assert_int_equal(diff_make(profile, after, "time", NULL, &diff), 0);
+	show_diff(&diff, &options, &changes);
+	check_golden("waits.diff", changes.data, changes.size);
+}
+
+/* What adds values up takes no shortest and no longest. */
+static void only_sums_are_added_up(void **state)
+{
+	static const char *const names[] = { "count", "time", "shortest", "longest" };
+	CLEANUP(profile_freep) struct profile *profile = made_up_waits_profile();
+	struct profile_value_type types[PROFILE_MAX_VALUES];
+	uint32_t nr_types;
+
+	memcpy(types, profile_value_types(profile, &nr_types), sizeof(types));
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(profile_find_value(profile, names[i]), i);
+		profile_set_value_types(profile, types, nr_types, i);
+		for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
+			CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
+			bool takes_all = format == EXPORT_TEXT || format == EXPORT_FOLDED || format == EXPORT_JSON || format == EXPORT_JSONL;
+			struct diag diag = { 0 };
+
+			assert_int_equal(export_write(profile, format, &(struct export_options){ 0 }, &buffer, &diag), i < 2 || takes_all ? 0 : -EINVAL);
+			assert_int_equal(!!strstr(diag.text, "is no sum"), i >= 2 && !takes_all);
+			if (format == EXPORT_FOLDED)
+				assert_non_null(strstr(buffer.data, i == 0 ? ";[futex] 6\n" : i == 1 ? ";[futex] 3084005\n" : i == 2 ? ";[futex] 5\n" : ";[futex] 3000000\n"));
+		}
+	}
+	assert_int_equal(profile_find_value(profile, "samples"), PROFILE_NONE);
 }
 
 /* A protobuf message as text: the wire does not say which fields are messages, so this does. */
@@ -163,6 +234,11 @@ static void pprof_field_by_field(void **state)
 
 	dump_pprof(profile, &text);
 	check_golden("profile.pprof.dump", text.data, text.size);
+	profile_free(profile);
+	profile = made_up_waits_profile();
+	text.size = 0;
+	dump_pprof(profile, &text);
+	check_golden("waits.pprof.dump", text.data, text.size);
 }
 
 /* The format's numbers are signed: more than they hold is their largest; without a period there are samples only. */
@@ -214,6 +290,9 @@ static void html_data(void **state)
 
 	check_html_data(profile, false, "plain.html.json");
 	check_html_data(profile, true, "threads.html.json");
+	profile_free(profile);
+	profile = made_up_waits_profile();
+	check_html_data(profile, false, "waits.html.json");
 }
 
 /* The same samples, numbered the other way round. */
@@ -370,10 +449,8 @@ static void too_large_is_said(void **state)
 }
 
 /* Whichever allocation fails: -ENOMEM, and nothing leaks. */
-static void every_allocation_may_fail(void **state)
+static void check_no_memory(const struct profile *profile)
 {
-	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
-
 	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
 		long nr_allocations = 0;
 
@@ -389,6 +466,33 @@ static void every_allocation_may_fail(void **state)
 		} while (failed);
 		assert_in_range(nr_allocations, 3, 1000);
 	}
+}
+
+static void every_allocation_may_fail(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+	CLEANUP(profile_freep) struct profile *waits_profile = made_up_waits_profile();
+
+	check_no_memory(profile);
+	check_no_memory(waits_profile);
+}
+
+static void every_allocation_of_a_difference_may_fail(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_waits_profile();
+	long nr_allocations = 0;
+
+	do {
+		CLEANUP(diff_done) struct diff diff = { 0 };
+		int err;
+
+		failed = false;
+		fails_after = nr_allocations++;
+		err = diff_make(profile, profile, NULL, NULL, &diff);
+		fails_after = -1;
+		assert_int_equal(err, failed ? -ENOMEM : 0);
+	} while (failed);
+	assert_in_range(nr_allocations, 10, 1000);
 }
 
 static void every_allocation_of_a_profile_may_fail(void **state)
@@ -423,6 +527,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_layouts),
+		cmocka_unit_test(waits),
+		cmocka_unit_test(waits_in_a_terminal),
+		cmocka_unit_test(only_sums_are_added_up),
 		cmocka_unit_test(pprof_field_by_field),
 		cmocka_unit_test(pprof_values),
 		cmocka_unit_test(html_data),
@@ -433,6 +540,7 @@ int main(void)
 		cmocka_unit_test(formats_have_names),
 		cmocka_unit_test(too_large_is_said),
 		cmocka_unit_test(every_allocation_may_fail),
+		cmocka_unit_test(every_allocation_of_a_difference_may_fail),
 		cmocka_unit_test(every_allocation_of_a_profile_may_fail),
 	};
 

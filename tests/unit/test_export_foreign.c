@@ -38,6 +38,13 @@ static void threads_with_times(void **state)
 	check_formats("threads", profile);
 }
 
+static void waits(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_waits_profile();
+
+	check_formats("waits", profile);
+}
+
 static void several_values(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = made_up_heap_profile();
@@ -75,8 +82,8 @@ static void a_difference_has_its_colours(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
 	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES), threads = BUFFER_INIT(MAX_BYTES);
-	struct profile_value_type types[] = { { profile_string(profile, "before"), profile_string(profile, "count") },
-					      { profile_string(profile, "after"), profile_string(profile, "count") } };
+	struct profile_value_type types[] = { { .type = profile_string(profile, "before"), .unit = profile_string(profile, "count") },
+					      { .type = profile_string(profile, "after"), .unit = profile_string(profile, "count") } };
 	struct profile_sample sample = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .tid = 4711, .values = { 0, 60 } };
 
 	profile_set_value_types(profile, types, 2, 1);
@@ -117,6 +124,7 @@ int main(void)
 		cmocka_unit_test(hostile_names),
 		cmocka_unit_test(threads_with_times),
 		cmocka_unit_test(several_values),
+		cmocka_unit_test(waits),
 		cmocka_unit_test(one_thread_has_a_time_line),
 		cmocka_unit_test(a_difference_has_its_colours),
 		cmocka_unit_test(no_end_of_samples_is_too_large),

@@ -90,11 +90,87 @@ static void test_json_is_all_of_it(void **state)
 	check_way(EXPORT_JSON, EXPORT_JSON);
 }
 
+static void test_json_keeps_waits(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_waits_profile();
+	struct buffer written = write_as(profile, EXPORT_JSON);
+	CLEANUP(profile_freep) struct profile *again = read_back(&written);
+	uint32_t nr_types;
+
+	check_same(profile, again, EXPORT_JSON);
+	check_same(profile, again, EXPORT_TEXT);
+	assert_int_equal(profile_nr_histograms(again), profile_nr_histograms(profile));
+	assert_int_equal(profile_value_types(again, &nr_types)[3].fold, VALUE_MAX);
+	buffer_done(&written);
+}
+
+/* What is said of folds and ranges is not believed. */
+static void test_json_of_waits_is_checked(void **state)
+{
+	static const struct {
+		const char *text, *says; /* NULL: it is read */
+	} cases[] = {
+		{ "\"value_types\":[{\"type\":\"a\",\"unit\":\"b\",\"fold\":\"sum\"},{\"type\":\"c\",\"unit\":\"b\",\"fold\":\"max\"}]", NULL },
+		{ "\"value_types\":[{\"type\":\"a\",\"unit\":\"b\",\"fold\":\"mean\"}]", "values fold by sum, min or max" },
+		{ "\"value_types\":[{\"type\":\"a\",\"unit\":\"b\",\"fold\":\"min\"},{\"type\":\"c\",\"unit\":\"b\"}]", "that are sums stand before" },
+		{ "\"histograms\":[{\"slots\":[{\"count\":3,\"high\":3,\"low\":2}],\"scale\":\"linear\",\"pid\":7}]", NULL },
+		{ "\"histograms\":[{\"slots\":[{\"low\":2,\"high\":3,\"count\":3}],\"scale\":\"log2\"}]", "a range is none of the histogram's" },
+		{ "\"histograms\":[{\"slots\":[{\"low\":3,\"high\":4,\"count\":3}]}]", "a range is none of the histogram's" },
+		{ "\"histograms\":[{\"slots\":[{\"low\":2,\"high\":4,\"count\":3},{\"low\":2,\"high\":4,\"count\":3}]}]", "stands there twice" },
+		{ "\"histograms\":[{\"slots\":[{\"low\":\"0x8000000000000000\",\"high\":null,\"count\":3}]}]", NULL },
+		{ "\"histograms\":[{\"slots\":[{\"low\":2,\"high\":null,\"count\":3}]}]", "a range is none of the histogram's" },
+		{ "\"histograms\":[{\"scale\":\"log10\"}]", "the scale of a histogram is log2 or linear" },
+		{ "\"histograms\":[{\"user_stack\":1}]", "not in the list" },
+		{ "\"histograms\":[{\"slots\":{}}]", "bad JSON" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(MAX_BYTES);
+		CLEANUP(profile_freep) struct profile *profile = NULL;
+		struct diag diag = { 0 };
+		int err;
+
+		buffer_printf(&text, "{\"format\":\"sonde-profile\",\"version\":2,%s}", cases[i].text);
+		err = try_read(text.data, text.size, &profile, &diag);
+		assert_int_equal(err, cases[i].says ? -EBADMSG : 0);
+		if (cases[i].says && !strstr(diag.text, cases[i].says))
+			fail_msg("%s: %s", cases[i].text, diag.text);
+		if (!cases[i].says && profile_nr_histograms(profile))
+			assert_int_equal(histogram_count(&profile_histogram_at(profile, 0)->histogram), 3);
+		if (!cases[i].says && profile_nr_histograms(profile)) /* of no stack: of nobody */
+			assert_int_equal(profile_histogram_at(profile, 0)->tgid, 0);
+	}
+}
+
 static void test_pprof_keeps_stacks(void **state)
 {
 	check_way(EXPORT_PPROF, EXPORT_FOLDED);
 	check_way(EXPORT_OTLP_PROTOBUF, EXPORT_FOLDED);
 	check_way(EXPORT_OTLP_JSON, EXPORT_FOLDED);
+}
+
+/* What stands at the leaf end says what the kernel waited for: the side of the frames behind it is not lost. */
+static void test_marks_of_waits_keep_sides(void **state)
+{
+	static const enum export_format formats[] = { EXPORT_PPROF, EXPORT_OTLP_PROTOBUF, EXPORT_OTLP_JSON, EXPORT_PERF_SCRIPT, EXPORT_FOLDED };
+	CLEANUP(profile_freep) struct profile *profile = made_up_waits_profile();
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		struct buffer written = write_as(profile, formats[i]);
+		CLEANUP(profile_freep) struct profile *again = read_back(&written);
+		struct buffer folded = write_as(again, EXPORT_FOLDED);
+
+		assert_non_null(strstr(folded.data, ";__lll_lock_wait;-;do_syscall_64_[k];do_futex_[k];futex_wait_queue_[k];[futex] "));
+		assert_non_null(strstr(folded.data, "worker;main;spin;[preempted] "));
+		for (uint32_t k = 0; k < profile_nr_locations(again); k++) {
+			const struct profile_location *at = profile_location_at(again, k);
+
+			if (!strcmp(profile_string_text(again, profile_function_at(again, at->function)->name), "[futex]"))
+				assert_int_equal(at->kind, FRAME_MARK);
+		}
+		buffer_done(&written);
+		buffer_done(&folded);
+	}
 }
 
 static int order_lines(const void *a, const void *b)
@@ -493,6 +569,7 @@ static void test_detect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json_keeps_waits), cmocka_unit_test(test_marks_of_waits_keep_sides), cmocka_unit_test(test_json_of_waits_is_checked),
 		cmocka_unit_test(test_json_is_all_of_it), cmocka_unit_test(test_pprof_keeps_stacks), cmocka_unit_test(test_folded_keeps_stacks),
 		cmocka_unit_test(test_pprof_settles),	  cmocka_unit_test(test_folded_of_others),   cmocka_unit_test(test_losses_are_told),
 		cmocka_unit_test(test_deep_stack),	  cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_gunzip),

@@ -174,6 +174,30 @@ static void test_refused(void **state)
 	assert_int_equal(nr_entries(), before);
 }
 
+/* Nothing is there before all of it is; what was there stays. */
+static void test_piece_by_piece(void **state)
+{
+	const char *path = in_folder("new"), *old = in_folder("old");
+	struct output_stream *stream = NULL, *other = NULL;
+	struct diag diag = { 0 };
+
+	put_file(old, "before");
+	assert_int_equal(output_stream_open(path, &diag, &stream), 0);
+	assert_int_equal(output_stream_open(old, &diag, &other), 0);
+	assert_int_equal(output_stream_write(stream, "one ", 4, &diag), 0);
+	assert_int_equal(output_stream_write(other, "half", 4, &diag), 0);
+	assert_int_equal(output_stream_write(stream, "two", 3, &diag), 0);
+	assert_int_equal(nr_entries(), 1);
+	output_stream_free(other);
+	check_content(old, "before");
+	assert_int_equal(output_stream_finish(stream, &diag), 0);
+	output_stream_free(stream);
+	check_content(path, "one two");
+	assert_int_equal(nr_entries(), 2);
+	assert_int_equal(output_stream_open(in_folder("missing/new"), &diag, &stream), -ENOENT);
+	assert_non_null(strstr(diag.text, "cannot write"));
+}
+
 /* As a user without rights there: exits with 0 when it is refused. */
 static void test_no_rights(void **state)
 {
@@ -244,7 +268,7 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_refused),
+		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_refused), test(test_piece_by_piece),
 		test(test_no_rights), test(test_devices), test(test_fifo), test(test_full_disk),
 	};
 

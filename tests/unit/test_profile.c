@@ -63,6 +63,60 @@ static void stacks_are_one(void **state)
 	assert_int_equal(nr_locations, 0);
 }
 
+static void equal_samples_fold(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	const struct profile_value_type types[] = { { .fold = VALUE_SUM }, { .fold = VALUE_SUM }, { .fold = VALUE_MIN }, { .fold = VALUE_MAX } };
+	static const int64_t waits[] = { 20, 7, 30 };
+	const int64_t *values;
+
+	profile_set_value_types(profile, types, 4, 1);
+	for (int i = 0; i < 3; i++) {
+		struct profile_sample sample = { .values = { 1, waits[i], waits[i], waits[i] } };
+
+		assert_int_equal(profile_add(profile, &sample), 0);
+	}
+	assert_int_equal(profile_nr_samples(profile), 1);
+	values = profile_sample_at(profile, 0)->values;
+	assert_int_equal(values[0], 3);
+	assert_int_equal(values[1], 57);
+	assert_int_equal(values[2], 7);
+	assert_int_equal(values[3], 30);
+}
+
+static void values_have_names(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	struct profile_value_type types[] = { { .type = profile_string(profile, "calls"), .unit = profile_string(profile, "count") },
+					      { .type = profile_string(profile, "delay"), .unit = profile_string(profile, "microseconds") },
+					      { .type = profile_string(profile, "longest"), .unit = profile_string(profile, "microseconds"), .fold = VALUE_MAX } };
+
+	profile_set_value_types(profile, types, 3, 0);
+	assert_int_equal(profile_find_value(profile, "count"), 0);
+	assert_int_equal(profile_find_value(profile, "time"), 1);
+	assert_int_equal(profile_find_value(profile, "longest"), 2);
+	assert_int_equal(profile_find_value(profile, "microseconds"), PROFILE_NONE);
+	types[1] = types[2];
+	profile_set_value_types(profile, types, 2, 0);
+	assert_int_equal(profile_find_value(profile, "time"), PROFILE_NONE); /* only a sum is meant */
+	types[0].type = profile_string(profile, "time");
+	profile_set_value_types(profile, types, 2, 0);
+	assert_int_equal(profile_find_value(profile, "time"), 0); /* names go before */
+}
+
+static void nothing_changes_no_fold(void **state)
+{
+	for (uint32_t fold = 0; fold < VALUE_FOLD_COUNT; fold++) {
+		assert_int_equal(value_fold(fold, 0, 5), 5);
+		assert_int_equal(value_fold(fold, 5, 0), 5);
+	}
+	assert_int_equal(value_fold(VALUE_SUM, INT64_MAX, 1), INT64_MAX);
+	assert_int_equal(value_fold(VALUE_MIN, 9, 4), 4);
+	assert_int_equal(value_fold(VALUE_MIN, 4, 9), 4);
+	assert_int_equal(value_fold(VALUE_MAX, 9, 4), 9);
+	assert_int_equal(value_fold(VALUE_MAX, 4, 9), 9);
+}
+
 static void equal_samples_add_up(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
@@ -210,6 +264,9 @@ int main(void)
 		cmocka_unit_test(locations_differ_in_any_field),
 		cmocka_unit_test(stacks_are_one),
 		cmocka_unit_test(equal_samples_add_up),
+		cmocka_unit_test(equal_samples_fold),
+		cmocka_unit_test(nothing_changes_no_fold),
+		cmocka_unit_test(values_have_names),
 		cmocka_unit_test(samples_differ_by_time_and_labels),
 		cmocka_unit_test(grows),
 		cmocka_unit_test(notes_have_a_cap),

@@ -160,6 +160,54 @@ static struct profile *of_python(void)
 	return profile;
 }
 
+/* Waits: of 3 and 9, and one of 30 below it: a function has the least and the most of those that it is in. */
+static void test_folds(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(1 << 20);
+	const struct { const char *user; int64_t us; } waits[] = { { "lock main", 3 }, { "lock main", 9 }, { "lock other main", 30 } };
+	struct profile_value_type types[] = { { .fold = VALUE_SUM }, { .fold = VALUE_SUM }, { .fold = VALUE_MIN }, { .fold = VALUE_MAX } };
+	static const char *const names[] = { "waits", "blocked", "shortest", "longest" };
+	struct diag diag = { 0 };
+
+	for (int i = 0; i < 4; i++) {
+		types[i].type = profile_string(profile, names[i]);
+		types[i].unit = profile_string(profile, i ? "microseconds" : "count");
+	}
+	profile_set_value_types(profile, types, 4, 3);
+	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
+		struct profile_sample sample = { .tgid = 1, .tid = 1, .cpu = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .values = { 1, waits[i].us, waits[i].us, waits[i].us } };
+
+		sample.comm = profile_string(profile, "app");
+		sample.user_stack = small_stack(profile, waits[i].user, FRAME_NATIVE);
+		assert_int_equal(profile_add(profile, &sample), 0);
+	}
+	assert_int_equal(show_top(profile, &plain, &buffer), 0);
+	check_text(&buffer, "longest: 30 us of all; also (--value): waits, blocked, shortest\n"
+			    "         SELF        TOTAL  FUNCTION\n"
+			    "        30 us        30 us  lock  app\n"
+			    "            -        30 us  main  app\n"
+			    "            -        30 us  other  app\n");
+	check_by(profile, SHOW_BY_PROCESS, "longest: 30 us of all; also (--value): waits, blocked, shortest\n"
+					   "        VALUE  PROCESS  (hottest function)\n"
+					   "        30 us  app 1  (lock)\n");
+	profile_set_value_types(profile, types, 4, 2);
+	assert_int_equal(show_tree(profile, &plain, &buffer), 0);
+	check_text(&buffer, "shortest: 3 us of all; also (--value): waits, blocked, longest\n"
+			    "        TOTAL         SELF  FUNCTION\n"
+			    "         3 us            -  all\n"
+			    "         3 us            -  app\n"
+			    "         3 us            -  main  app\n"
+			    "        30 us            -  - other  app\n"
+			    "        30 us        30 us    lock  app\n"
+			    "         3 us         3 us  - lock  app\n");
+	check_by(profile, SHOW_BY_FILE, "shortest: 3 us of all; also (--value): waits, blocked, longest\n"
+					"         SELF        TOTAL  FILE\n"
+					"         3 us         3 us  /opt/app\n");
+	assert_int_equal(annotation_make(profile, "lock", &diag, &(struct annotation){ 0 }), -EINVAL);
+	assert_non_null(strstr(diag.text, "is no sum"));
+}
+
 static void test_interpreted(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = of_python();
@@ -356,7 +404,7 @@ int main(void)
 		cmocka_unit_test(test_top),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_callers_and_callees),
-		cmocka_unit_test(test_by), cmocka_unit_test(test_interpreted), cmocka_unit_test(test_diff_of_interpreted),
+		cmocka_unit_test(test_folds), cmocka_unit_test(test_by), cmocka_unit_test(test_interpreted), cmocka_unit_test(test_diff_of_interpreted),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_instructions_have_their_own),
 		cmocka_unit_test(test_source),

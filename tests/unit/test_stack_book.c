@@ -110,8 +110,11 @@ static void send_raw(uint64_t id)
 
 static void finish(void)
 {
+	struct stack_maker *maker;
+
 	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
-	assert_int_equal(stack_book_profile(book, processes, &(struct naming){ 0 }, 0), 0);
+	assert_int_equal(stack_book_read_names(book, processes, &(struct naming){ 0 }, &maker), 0);
+	assert_int_equal(stack_book_profile(book, 0), 0);
 }
 
 /* The names of a stack's functions, leaf first, blanks between them. */

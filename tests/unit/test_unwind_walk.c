@@ -161,6 +161,25 @@ static void test_cfa_in_a_register(void **state)
 	check_stack(SONDE_STOP_BAD_RULE, FUNCTION(2), returned(FUNCTION(0) + 1));
 }
 
+/* As in vfork, which takes its return address off the stack before its child could overwrite it: nothing of its own stands there then. */
+static void test_return_address_in_a_register(void **state)
+{
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 0), END_RULE, step(SONDE_CFA_SP, 8) };
+
+	for (uint8_t reg = 0; reg < 16; reg++) {
+		set_code(rules, 3);
+		host_rules[RULE(0)].ra_kind = SONDE_RA_REG;
+		host_rules[RULE(0)].ra_off = reg;
+		w.regs[reg] = FUNCTION(1) + 1;
+		walk_from(FUNCTION(0), word_at(10), word_at(30));
+		check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(FUNCTION(1) + 1));
+		assert_int_equal(w.sp, word_at(10));
+	}
+	stack[20] = FUNCTION(0) + 1; /* known in the leaf only */
+	walk_from(FUNCTION(2), word_at(20), 0);
+	check_stack(SONDE_STOP_BAD_RULE, FUNCTION(2), returned(FUNCTION(0) + 1));
+}
+
 static uint64_t hash_of_frames(uint64_t hash)
 {
 	for (uint32_t i = 0; i < w.nr_frames; i++)
@@ -949,6 +968,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cfa_kinds),
 		cmocka_unit_test(test_cfa_in_a_register),
+		cmocka_unit_test(test_return_address_in_a_register),
 		cmocka_unit_test(test_cfa_in_rbx),
 		cmocka_unit_test(test_rbx_behind_a_frame_pointer),
 		cmocka_unit_test(test_saved_frame_pointers),

@@ -95,7 +95,7 @@ static void walk_from(uint64_t pc, uint64_t sp, uint64_t fp, uint64_t link)
 }
 
 /* A leaf, a function with a frame record of so many bytes, the end. */
-static const struct sonde_rule leaf_rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .ra_kind = SONDE_RA_REG };
+static const struct sonde_rule leaf_rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .ra_kind = SONDE_RA_REG, .ra_off = 30 };
 static const struct sonde_rule record_rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = 32, .ra_off = -24, .bp_kind = SONDE_BP_CFA, .bp_off = -32 };
 static const struct sonde_rule by_fp_rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_BP, .cfa_off = 16, .ra_off = -8, .bp_kind = SONDE_BP_CFA, .bp_off = -16 };
 

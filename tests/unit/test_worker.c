@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -174,6 +175,32 @@ static void test_opens_by_its_owner_only(void **state)
 	check_echo();
 }
 
+static void on_alarm(int signo)
+{
+}
+
+static void set_timer(int every_us)
+{
+	const struct itimerval interval = { .it_interval.tv_usec = every_us, .it_value.tv_usec = every_us };
+
+	assert_int_equal(setitimer(ITIMER_REAL, &interval, NULL), 0);
+}
+
+/* Of the program that uses us. */
+static void test_signals(void **state)
+{
+	const struct sigaction interrupt = { .sa_handler = on_alarm }; /* no SA_RESTART */
+
+	assert_int_equal(sigaction(SIGALRM, &interrupt, NULL), 0);
+	set_timer(200);
+	for (int i = 0; i < 500; i++) {
+		CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
+
+		assert_int_equal(ask(OPEN, "/the/comm", give_only_comm, NULL, &to), 0);
+	}
+	set_timer(0);
+}
+
 static void test_ends_alone(void **state)
 {
 	check_failure(CRASH, NULL, -ECHILD, NULL);
@@ -208,8 +235,8 @@ static void test_not_a_worker(void **state)
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
 
 	assert_int_equal(worker_new("/bin/true", 1 << 20, &diag, &other), 0);
-	assert_int_equal(worker_ask(other, &(struct worker_question){ .kind = ECHO, .max_cpu_ns = 1000000000 }, &diag, &to), -ECHILD);
-	assert_non_null(strstr(diag.text, "did not start"));
+	assert_int_equal(worker_ask(other, &(struct worker_question){ .kind = ECHO, .max_cpu_ns = 1000000000 }, &diag, &to), -ELOOP);
+	assert_non_null(strstr(diag.text, "sonde_is_worker"));
 	worker_free(other);
 }
 
@@ -219,6 +246,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_descriptor, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_opens_by_its_owner_only, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_signals, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ends_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_is_shut_in, set_up, tear_down),
 		cmocka_unit_test(test_no_program),

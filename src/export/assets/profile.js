@@ -7,6 +7,7 @@ class Profile {
 		if (data.format !== 'sonde-view' || data.version !== 1)
 			throw new Error('not a profile of a version that this page knows');
 		this.account = data.account;
+		this.histograms = (data.histograms || []).map(lines => lines.map(plain));
 		this.kinds = data.kinds;
 		this.valueTypes = data.value_types.map(([type, unit]) => ({ type: plain(type), unit: plain(unit) }));
 		this.shown = data.shown;

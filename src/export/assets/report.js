@@ -8,6 +8,8 @@ class Report {
 		for (const id of ['facts', 'notes', 'tallies', 'account'])
 			$(id).replaceChildren();
 		this.fillHead();
+		$('histograms').hidden = !profile.histograms.length;
+		$('histograms').querySelector('pre').textContent = profile.histograms.map(lines => lines.join('\n')).join('\n\n');
 		$('more').hidden = !Number(this.account.nr_cpus); // the file of another program: it says nothing of the run, and no loss is not none
 		if ($('more').hidden)
 			return;

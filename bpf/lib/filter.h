@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whose: is a thread, the current one or another, among those that were asked for? */
+#pragma once
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "../compat/kernel.h"
+#include "cgroup.h"
+#include "knobs.h"
+
+struct { /* the tgids or tids asked for */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC); /* few, but room for many children of a command */
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u8);
+} targets SEC(".maps");
+
+static __always_inline bool is_target(__u32 tgid, __u32 tid)
+{
+	__u32 id = cfg.filter_tgid ? tgid : tid;
+
+	return bpf_map_lookup_elem(&targets, &id);
+}
+
+static __always_inline bool same_comm(const char *comm)
+{
+	for (int i = 0; i < SONDE_COMM_BYTES; i++) {
+		if (comm[i] != cfg.comm[i])
+			return false;
+		if (!comm[i])
+			break;
+	}
+	return true;
+}
+
+static __always_inline bool is_comm(struct task_struct *task, const char *comm)
+{
+	char of_leader[SONDE_COMM_BYTES] = {};
+	struct task_struct *leader;
+
+	if (same_comm(comm))
+		return true;
+	leader = BPF_CORE_READ(task, group_leader);
+	if (leader == task)
+		return false;
+	BPF_CORE_READ_STR_INTO(&of_leader, leader, comm); /* on failure "", which no filter is */
+	return same_comm(of_leader);
+}
+
+/* By what a thread may change; `comm` is its name. What nobody asked for costs nothing: cfg is constant. */
+static __always_inline bool is_wanted_now(struct task_struct *task, const char *comm)
+{
+	if (cfg.filter_cgroup && !in_cgroup(task, cfg.cgroup_level, cfg.cgroup_id))
+		return false;
+	return !cfg.filter_comm || is_comm(task, comm);
+}
+
+/* Of a thread that is not the idle one. */
+static __always_inline bool is_wanted(struct task_struct *task, __u32 tgid, __u32 tid, const char *comm)
+{
+	if ((cfg.filter_tgid || cfg.filter_tid) && !is_target(tgid, tid))
+		return false;
+	return is_wanted_now(task, comm);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kernel's unwinder takes 1 to 2 us, and a thread's kernel stack is nearly always one that it had before. The stack is the same when each of its return addresses stands where it stood, counted from the
+ * event's arguments on that stack: from the lowest one on, each decides where the next one is. Which words are the return addresses the unwinder does not say. So all words that look like
+ * addresses of code are remembered, the true ones are among them; and each time that the same stack is unwound with other words somewhere, these were none, and are forgotten. Only the outermost frame stands
+ * elsewhere each time, where the kernel begins a system call's stack at random: it is looked at by itself, below the registers. */
+#pragma once
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "../compat/kernel.h"
+#include "scratch.h"
+
+#define KERNEL_MEMOS 2
+#define KERNEL_MEMO_WORDS 64 /* a power of two */
+
+struct kernel_memo {
+	__u64 hash;                     /* 0: nothing is remembered */
+	__u64 outermost;
+	__u32 nr_words, nr_bytes;       /* that are read from the arguments on */
+	__u32 nr_kept, pad;             /* while some are forgotten */
+	__u32 words[KERNEL_MEMO_WORDS]; /* their low halves: the high one is that of all code */
+	__u16 offs[KERNEL_MEMO_WORDS];  /* in words */
+};
+
+#ifdef SONDE_ARM64
+#define KERNEL_CODE 0xffff800000000000ULL /* the image, and the modules beside it */
+#define KERNEL_CODE_MASK 0xffffffff00000000ULL
+#else
+#define KERNEL_CODE 0xffffffff80000000ULL /* the image, and the modules behind it. Small negative numbers are not, see below */
+#define KERNEL_CODE_MASK 0xffffffff80000000ULL
+#endif
+#define KERNEL_CODE_END 0xffffffffff000000ULL
+#define KERNEL_CODE_HIGH (KERNEL_CODE & 0xffffffff00000000ULL)
+
+static __always_inline __u64 stack_bytes(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->kasan_depth) ? 2 * KERNEL_STACK_BYTES : KERNEL_STACK_BYTES;
+}
+
+/* An address that may be calculated with. */
+static __always_inline __u64 as_number(struct scratch *s, const void *address)
+{
+	*(const void *volatile *)&s->number = address;
+	return *(volatile __u64 *)&s->number;
+}
+
+/* How many bytes of stack there are from the arguments on; 0: more than are looked at, or it is not the thread's stack that is in use. */
+static __always_inline __u64 kernel_stack_bytes(__u64 *ctx, struct scratch *s)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 size;
+
+	s->stack_at = as_number(s, ctx);
+	size = as_number(s, task->stack) + stack_bytes(task) - s->stack_at;
+	s->outermost = 0;
+	bpf_probe_read_kernel(&s->outermost, sizeof(s->outermost), saved_regs((void *)task) - sizeof(s->outermost));
+	return size <= WALK_BLOCK_BYTES ? size & ~7ULL : 0;
+}
+
+/* 1: it is the remembered one. */
+WALK_FUNCTION int kernel_memo_same(const struct kernel_memo *memo, __u32 cpu)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u64 differs = 0, size;
+
+	if (!s || !memo || !memo->hash || memo->outermost != s->outermost)
+		return 0;
+	size = memo->nr_bytes;
+	barrier_var(size);
+	if (size > WALK_BLOCK_BYTES || bpf_probe_read_kernel(s->walk.block, size, (const void *)s->stack_at))
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < KERNEL_MEMO_WORDS; i++) {
+		if (i >= memo->nr_words)
+			break;
+		differs |= s->walk.block[memo->offs[i] & (WALK_BLOCK_BYTES / 8 - 1)] ^ (KERNEL_CODE_HIGH | memo->words[i]);
+	}
+	return !differs;
+}
+
+/* Keeps the word if it looks like an address of code. By itself, so that it is proved once. 0, or 1: there are too many. */
+WALK_FUNCTION int kernel_memo_add(struct kernel_memo *memo, __u32 cpu, __u32 i)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u64 word;
+	__u32 nr;
+
+	if (!s || !memo)
+		return 1;
+	word = s->walk.block[i & (WALK_BLOCK_BYTES / 8 - 1)];
+	if ((word & KERNEL_CODE_MASK) != KERNEL_CODE || word >= KERNEL_CODE_END)
+		return 0;
+	nr = memo->nr_words;
+	if (nr >= KERNEL_MEMO_WORDS)
+		return 1;
+	memo->offs[nr & (KERNEL_MEMO_WORDS - 1)] = i;
+	memo->words[nr & (KERNEL_MEMO_WORDS - 1)] = word;
+	memo->nr_bytes = (i + 1) * 8;
+	memo->nr_words = nr + 1;
+	return 0;
+}
+
+/* Keeps a stack that was unwound, if it can be kept. */
+WALK_FUNCTION int kernel_memo_keep(struct kernel_memo *memo, __u32 cpu, __u64 size, __u64 hash)
+{
+	struct scratch *s = scratch_of(cpu);
+
+	if (!s || !memo)
+		return 0;
+	memo->hash = 0;
+	memo->nr_words = 0;
+	if (!size || size > WALK_BLOCK_BYTES || bpf_probe_read_kernel(s->walk.block, size, (const void *)s->stack_at))
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < WALK_BLOCK_BYTES / 8; i++) {
+		if (i >= size / 8)
+			break;
+		if (kernel_memo_add(memo, cpu, i))
+			return 0;
+	}
+	memo->outermost = s->outermost;
+	memo->hash = memo->nr_words ? hash : 0;
+	return 0;
+}
+
+/* Keeps the i-th word if it still stands there. */
+WALK_FUNCTION int kernel_memo_retain(struct kernel_memo *memo, __u32 cpu, __u32 i)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u32 off, word, nr;
+
+	if (!s || !memo)
+		return 0;
+	off = memo->offs[i & (KERNEL_MEMO_WORDS - 1)];
+	word = memo->words[i & (KERNEL_MEMO_WORDS - 1)];
+	if (s->walk.block[off & (WALK_BLOCK_BYTES / 8 - 1)] != (KERNEL_CODE_HIGH | word))
+		return 0;
+	nr = memo->nr_kept;
+	memo->offs[nr & (KERNEL_MEMO_WORDS - 1)] = off;
+	memo->words[nr & (KERNEL_MEMO_WORDS - 1)] = word;
+	memo->nr_bytes = (off + 1) * 8;
+	memo->nr_kept = nr + 1;
+	return 0;
+}
+
+/* The stack is the remembered one, but words differ: they were none of it. */
+WALK_FUNCTION int kernel_memo_prune(struct kernel_memo *memo, __u32 cpu)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u64 size;
+
+	if (!s || !memo)
+		return 0;
+	size = memo->nr_bytes;
+	barrier_var(size);
+	if (size > WALK_BLOCK_BYTES || bpf_probe_read_kernel(s->walk.block, size, (const void *)s->stack_at))
+		return 0;
+	memo->nr_kept = 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < KERNEL_MEMO_WORDS; i++) {
+		if (i >= memo->nr_words)
+			break;
+		kernel_memo_retain(memo, cpu, i);
+	}
+	memo->nr_words = memo->nr_kept;
+	memo->outermost = s->outermost;
+	return 0;
+}

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What was asked for: each program has the same, filled in before it is loaded. */
+#pragma once
+#include "../abi/config.h"
+
+const volatile struct sonde_config cfg = {};

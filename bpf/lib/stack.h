@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The stacks of the current thread, as all triggers take and send them: the native walk with what it needs to know of the process, the kernel's stack, and raw stacks where user space may
+ * come farther. */
+#pragma once
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "maps.h"
+#include "scratch.h"
+#include "send.h"
+#include "unwind.h"
+#include "user_regs.h"
+
+#define SYS_EXECVE 59            /* asm/unistd_64.h */
+#define SYS_EXECVEAT 322
+#define FEW_TURNS 4    /* 13 % less time at 34 frames than 1; 8 was no better */
+#define MANY_TURNS 512
+
+/* Where there may be thousands of events a second of a process that is not known yet, raw stacks leave room in the ring to the bodies of stacks that are, and the first one in a window wakes the reader. */
+#ifndef RAW_LEAVES_ROOM
+#define RAW_LEAVES_ROOM 0
+#endif
+
+/* Sends the body in s->stack, unless one with that hash was sent. */
+static __always_inline enum sonde_side send_stack(struct scratch *s, __u64 time_ns)
+{
+	if (is_sent(s->stack.header.hash))
+		return SONDE_SIDE_STORED;
+	s->stack.header.type = SONDE_RECORD_STACK;
+	s->stack.header.time_ns = time_ns;
+	return send_body(&s->stack, sizeof(s->stack.header) + s->stack.header.nr_frames * sizeof(__u64), sizeof(s->stack), s->stack.header.hash, wake_flag());
+}
+
+static __always_inline long get_kernel_stack(void *ctx, struct scratch *s)
+{
+	return bpf_get_stack(ctx, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
+}
+
+/* The leaf frames of a kernel stack that is taken at a tracepoint: the program itself, who calls it, which is done at two places, by whether anybody has the kernel take programs' time, and who
+ * calls that, but only while others listen, too. */
+#define TRACEPOINT_FRAMES 3
+
+/* Of the frames from number `from` to `nr`. Verified by itself: where it was part of its callers, Linux 6.1 looked at three times as many instructions. */
+WALK_FUNCTION __u64 hash_kernel_stack(__u32 cpu, __u32 from, __u32 nr)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u64 hash = 0;
+
+	if (!s)
+		return 0;
+	for (__u32 i = from; i < SONDE_MAX_KERNEL_FRAMES && i < nr; i++)
+		hash = hash_step(hash, s->stack.frames[i]);
+	return hash;
+}
+
+/* The kernel's stack that stands in s->stack.frames: `size` bytes, as bpf_get_stack gives them. What tells it from others begins behind nr_own frames. */
+static __always_inline enum sonde_side kernel_side(struct scratch *s, long size, __u32 nr_own, __u64 time_ns, __u64 *ret_hash)
+{
+	__u64 hash;
+
+	if (size <= 0)
+		return SONDE_SIDE_LOST;
+	hash = hash_kernel_stack(s->sample.cpu, nr_own, size / sizeof(__u64));
+	s->stack.header.tgid = 0;
+	s->stack.header.hash = hash;
+	s->stack.header.known_ns = 0;
+	s->stack.header.nr_walked = s->stack.header.nr_frames = size / sizeof(__u64);
+	s->stack.header.stop = s->stack.header.nr_frames < SONDE_MAX_KERNEL_FRAMES ? SONDE_STOP_COMPLETE : SONDE_STOP_DEPTH;
+	*ret_hash = hash;
+	return send_stack(s, time_ns);
+}
+
+/* Finds the process's mappings. The hash that the walk starts with tells address spaces apart. */
+static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
+{
+	__u32 *pos = bpf_map_lookup_elem(&processes, &tgid);
+	__u64 *born_ns = bpf_map_lookup_elem(&born, &tgid);
+	const __u32 *words;
+
+	w->hash = w->hash_begin = tgid;
+	w->process_pos = 0;
+	w->nr_mappings = 0;
+	w->known_ns = 0;
+	w->runtimes = 0;
+	if (!pos)
+		return;
+	words = chunk_at(w, *pos);
+	if (!words || CHUNK_WORD(words, *pos) != tgid)
+		return;
+	w->known_ns = CHUNK_U64(words, *pos + 4);
+	if (born_ns && *born_ns > w->known_ns) /* that was another program, or another process */
+		return;
+	w->nr_mappings = CHUNK_WORD(words, *pos + 1);
+	w->generation = CHUNK_WORD(words, *pos + 2);
+	w->runtimes = CHUNK_WORD(words, *pos + 6);
+	w->hash = w->hash_begin = hash_step(tgid, w->generation);
+	w->serial = CHUNK_WORD(words, *pos + 3);
+	w->process_pos = *pos + sizeof(struct sonde_process) / 4;
+}
+
+/* The walk's loop is three loops, of functions that the verifier proves once each and that take numbers alone: so it needs neither bpf_loop (Linux 5.17) nor tail calls, which
+ * end after 33, and is the same on all kernels. */
+WALK_FUNCTION int walk_few(__u32 cpu)
+{
+	struct scratch *s = scratch_of(cpu);
+
+	if (!s)
+		return WALK_ENDED;
+#pragma clang loop unroll(disable)
+	for (int turn = 0; turn < FEW_TURNS; turn++) {
+		if (walk_step(&s->walk, s->stack.frames) != WALK_GOES_ON)
+			return WALK_ENDED;
+	}
+	return WALK_GOES_ON;
+}
+
+WALK_FUNCTION int walk_many(__u32 cpu)
+{
+#pragma clang loop unroll(disable)
+	for (int turn = 0; turn < MANY_TURNS; turn += FEW_TURNS) {
+		if (walk_few(cpu) != WALK_GOES_ON)
+			return WALK_ENDED;
+	}
+	return WALK_GOES_ON;
+}
+
+static __always_inline void walk_all(__u32 cpu)
+{
+#pragma clang loop unroll(disable)
+	for (int turn = 0; turn < WALK_MAX_TURNS; turn += MANY_TURNS) {
+		if (walk_many(cpu) != WALK_GOES_ON)
+			break;
+	}
+}
+
+WALK_FUNCTION __u64 hash_walk(__u32 cpu)
+{
+	struct scratch *s = scratch_of(cpu);
+
+	return s ? walk_hash(&s->walk, s->stack.frames) : 0;
+}
+
+/* Copies the stack from `start` on, page by page up to the first that is not there. */
+WALK_FUNCTION __u32 copy_stack(__u32 cpu, __u64 start)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u32 size = WALK_PAGE_BYTES - (start & (WALK_PAGE_BYTES - 1)), off = 0;
+
+	if (!s)
+		return 0;
+	for (int page = 0; page <= SONDE_RAW_MAX_BYTES / WALK_PAGE_BYTES; page++) {
+		if (off + size > SONDE_RAW_MAX_BYTES) /* it ends where a page does */
+			break;
+		if (size > WALK_PAGE_BYTES || bpf_probe_read_user(s->raw_bytes + off, size, (const void *)(start + off)))
+			break;
+		off += size;
+		size = WALK_PAGE_BYTES;
+	}
+	return off;
+}
+
+static __always_inline bool may_send_raw(struct scratch *s, __u64 time_ns)
+{
+	open_window(s, time_ns);
+	if (RAW_LEAVES_ROOM && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= 3ull * cfg.ring_wake_bytes / 2) /* three quarters */
+		return false;
+	return s->nr_raws < RAW_MAX;
+}
+
+/* Has user space seen this stack, and found no more to it? */
+static __always_inline bool is_settled(__u64 hash)
+{
+	__u8 *state = bpf_map_lookup_elem(&stacks, &hash);
+
+	return state && *state == SONDE_STACK_SETTLED;
+}
+
+/* Sends the stack as it is, behind the header and the registers that stand in s->raw. 0, or not 0: it was not possible. */
+WALK_FUNCTION int send_raw(__u32 cpu, __u64 flags)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u64 nr_bytes;
+
+	if (!s)
+		return -1;
+	nr_bytes = copy_stack(cpu, s->raw.stack_start);
+	if (!nr_bytes) {
+		s->raw.stack_start += SONDE_RED_ZONE_BYTES;
+		nr_bytes = copy_stack(cpu, s->raw.stack_start);
+	}
+	barrier_var(nr_bytes);
+	if (nr_bytes > SONDE_RAW_MAX_BYTES) /* never: for the verifier */
+		nr_bytes = SONDE_RAW_MAX_BYTES;
+	s->raw.stack_bytes = nr_bytes;
+	return bpf_ringbuf_output(&ring, &s->raw, sizeof(s->raw) + nr_bytes, flags) != 0;
+}
+
+/* May user space come farther than the kernel did? */
+static __always_inline bool is_early(enum sonde_stop stop)
+{
+	return stop == SONDE_STOP_NO_PROCESS || stop == SONDE_STOP_NO_MAPPING || stop == SONDE_STOP_NOT_LOADED;
+}
+
+/* While a program is replaced there are the registers of the old one, but not its memory. */
+static __always_inline bool in_exec(const struct walk *w)
+{
+	return w->syscall == SYS_EXECVE || w->syscall == SYS_EXECVEAT;
+}
+
+/* What send_raw does not know. */
+static __always_inline void begin_raw(struct scratch *s, const struct sonde_sample_record *sample, __u64 hash, enum sonde_raw_use use, enum sonde_stop stop)
+{
+	struct sonde_raw_record *raw = &s->raw;
+
+	s->nr_raws++;
+	raw->type = SONDE_RECORD_RAW;
+	raw->tgid = sample->tgid;
+	raw->time_ns = sample->time_ns;
+	raw->id = sample->user_stack;
+	raw->hash = hash;
+	raw->use = use;
+	raw->stop = stop;
+	raw->in_syscall = s->walk.in_syscall;
+}
+
+/* Has the current thread send the record that `header` begins, later. 0, or not 0: it is not possible. NULL: nothing can do that. */
+typedef int (*retry_fn)(const struct sonde_raw_record *header);
+
+/* Sends what the walk has found or, when user space may find more, the stack itself. */
+static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count, retry_fn retry)
+{
+	__u32 nr_walked = s->walk.nr_frames;
+	enum sonde_stop stop = s->walk.stop;
+	bool early = is_early(stop);
+	__u64 hash = hash_walk(sample->cpu);
+	enum sonde_side side;
+
+	sample->user_stack = hash;
+	if ((early || (retry && stop == SONDE_STOP_READ_FAULT)) && !is_settled(hash)) {
+		if (may_send_raw(s, sample->time_ns)) {
+			sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
+			begin_raw(s, sample, hash, SONDE_RAW_WALK, stop);
+			if (early ? send_raw(sample->cpu, stop == SONDE_STOP_NOT_LOADED || (RAW_LEAVES_ROOM && s->nr_raws == 1) ? BPF_RB_FORCE_WAKEUP : wake_flag()) : retry(&s->raw))
+				return SONDE_SIDE_LOST;
+			count->raws++;
+			return SONDE_SIDE_RAW;
+		}
+		count->raws_refused += early;
+	}
+	s->stack.header.tgid = sample->tgid;
+	s->stack.header.hash = hash;
+	s->stack.header.known_ns = s->walk.known_ns;
+	s->stack.header.nr_walked = nr_walked;
+	s->stack.header.nr_frames = nr_walked < SONDE_MAX_USER_FRAMES ? nr_walked : SONDE_MAX_USER_FRAMES;
+	s->stack.header.stop = stop;
+	side = send_stack(s, sample->time_ns);
+	if (cfg.audit_every && side == SONDE_SIDE_STORED && ++s->nr_walked % cfg.audit_every == 0 && may_send_raw(s, sample->time_ns)) {
+		begin_raw(s, sample, hash, SONDE_RAW_AUDIT, stop);
+		send_raw(sample->cpu, wake_flag()); /* if not, one less is audited */
+	}
+	return side;
+}
+
+/* The walk is about the process now; its number is the CPU's. */
+static __always_inline void enter_process(struct scratch *s, const struct sonde_sample_record *sample)
+{
+	s->walk.number = sample->cpu;
+	walk_enter_process(&s->walk, sample->tgid);
+}
+
+/* The user side of the current thread, whose registers and process stand in the walk. */
+static __always_inline enum sonde_side user_side(struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count, retry_fn retry)
+{
+	walk_enter(&s->walk);
+	walk_all(sample->cpu);
+	if (s->walk.stop != SONDE_STOP_COMPLETE && in_exec(&s->walk)) {
+		walk_enter(&s->walk); /* its frames mean nothing */
+		s->walk.hash = sample->tgid;
+		s->walk.stop = SONDE_STOP_EXEC;
+		s->walk.runtimes = 0; /* and its interpreter has no memory any more */
+	}
+	return send_user(s, sample, count, retry);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the scheduler's programs remember of each thread, from one switch to the next. It is made when a thread is born, or by the iterator that goes through all of them at the start, never at a
+ * switch: there the queue's lock is held, and an allocation that wakes somebody would wait for it for ever. Threads that are left out for good have none. */
+#pragma once
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "../abi/wait.h"
+#include "../compat/kernel.h"
+#include "event_regs.h"
+#include "knobs.h"
+#include "memo.h"
+#include "scratch.h"
+#include "send.h"
+
+enum thread_is {
+	THREAD_UNKNOWN,  /* no switch of it was seen yet */
+	THREAD_ON,       /* on a CPU */
+	THREAD_OFF,      /* on none */
+	THREAD_LEFT_OUT, /* likewise, and the filters say no */
+	THREAD_GONE,     /* it has ended */
+};
+
+struct thread {
+	__u64 since_ns;              /* that it `is` so */
+	__u64 run_delay;             /* when it left the CPU */
+	__u64 exec_ns;               /* likewise: its time on CPUs in all of its life */
+	__u64 running_ns;            /* with `wall`: on CPUs, not in a sum yet */
+	__u64 off_ns;                /* when ON: of the wait before, which is to be added to its sum; 0: none */
+	__u64 waker;                 /* hash; it outlives the switch: who wakes a thread may be faster than its switch away */
+	__u32 is;                    /* enum thread_is */
+	__u32 nr_short;              /* waits one after the other that were shorter than the minimum */
+	struct sonde_wait_key key;   /* of the wait */
+	struct memos memos;          /* of its stacks at switches */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct { /* with `wake`: of its stacks where it wakes others up */
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct memos);
+} waker_memos SEC(".maps");
+
+static __always_inline struct thread *thread_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+static __always_inline __u16 task_state(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state & ~TASK_FREEZABLE;
+	return ((struct task_struct___state *)task)->state;
+}
+
+/* The state of a thread that is leaving the CPU. */
+static __always_inline __u16 switch_state(const __u64 *ctx)
+{
+	if (ctx[0] & 0xff)
+		return SONDE_WAIT_PREEMPTED;
+	if (cfg.has_prev_state)
+		return ctx[3] & ~TASK_FREEZABLE;
+	return task_state((void *)ctx[1]);
+}
+
+/* How long it was on CPUs' queues in all of its life, ready to run: by the scheduler's own account, which adds the time of a wait when the thread gets its CPU, just behind the event. */
+static __always_inline __u64 run_delay(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
+}
+
+static __always_inline __u16 syscall_of(const struct walk *w)
+{
+	return !w->compat && w->syscall < SONDE_NO_SYSCALL ? w->syscall : SONDE_NO_SYSCALL;
+}
+
+/* What was found of the stacks becomes a part of a key. */
+static __always_inline void take_sides(struct sonde_wait_key *key, struct scratch *s)
+{
+	__u32 zero = 0;
+	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+
+	if (count && s->runtimes_left)
+		count->runtimes_missed++;
+	send_runtime(s);
+	key->user_stack = s->sample.user_stack;
+	key->kernel_stack = s->sample.kernel_stack;
+	key->runtime_stack = s->sample.runtime_stack;
+	key->labels = s->sample.labels;
+	key->user_side = s->sample.user_side;
+	key->kernel_side = s->sample.kernel_side;
+	key->runtime_side = s->sample.runtime_side;
+	key->labels_side = s->sample.labels_side;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the scheduler's programs count. */
+#pragma once
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "../abi/wait.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_wait_counters);
+} wait_counters SEC(".maps");
+
+static __always_inline struct sonde_wait_counters *wait_count(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&wait_counters, &zero);
+}

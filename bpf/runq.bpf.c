@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The run queue: how long threads wait from wake-up or preemption to running, how long they then stay on the CPU, and how many of them wait.
+ *
+ * The scheduler keeps that account itself (struct sched_info, what /proc/PID/schedstat shows), so one tracepoint is enough: at a switch the queue's clock says now, and the
+ * next thread says since when it is queued. What it waited before it was moved from one CPU's queue to another's was added to its run_delay; so what that had been when it
+ * last came onto a CPU is remembered for each thread. */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "abi/runq.h"
+#include "compat/kernel.h"
+#include "lib/cgroup.h"
+#include "lib/filter.h"
+#include "lib/knobs.h"
+#include "lib/log2.h"
+
+#define NICE_0_PRIORITY 120
+
+const volatile struct sonde_runq_config runq_cfg = {};
+
+volatile __u32 own_tgid; /* whose threads are left out, as the root PID namespace has it */
+
+struct thread { /* zero: nothing is known of it */
+	__u64 run_delay; /* as it was when it came onto a CPU, and 1 */
+};
+
+struct { /* filled when a thread is born, and for those that are there: never in the midst of a switch, where memory must not be asked for */
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct { /* the whole; of lengths by enum sonde_runq_length */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SONDE_RUNQ_LENGTH_COUNT);
+	__type(key, __u32);
+	__type(value, struct sonde_runq_histogram);
+} histograms SEC(".maps");
+
+struct keyed {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* user space makes them, larger */
+	__uint(key_size, sizeof(struct sonde_runq_key));
+	__uint(value_size, sizeof(struct sonde_runq_histogram));
+};
+
+struct { /* the one in use: user space puts an empty one in its place, and then nobody writes to the old one any more */
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__array(values, struct keyed);
+} by_key SEC(".maps");
+
+struct { /* what a new key begins with: too large for the stack */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_runq_histogram);
+} fresh SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} waits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_runq_counters);
+} runq_counters SEC(".maps");
+
+struct { /* with `stacks`: the wait that is on its way to bpf/slow.bpf.c */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_slow_record);
+} slow SEC(".maps");
+
+struct { /* and its program */
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} slow_programs SEC(".maps");
+
+/* The clock of the CPU's queue, by which the scheduler keeps its account, seen from a thread that is on it. The variable `runqueues` itself is known to BPF only where
+ * the kernel is built with CONFIG_KALLSYMS_ALL; this way it needs CONFIG_FAIR_GROUP_SCHED. */
+static __always_inline __u64 queue_clock(struct task_struct *task)
+{
+	return task->se.cfs_rq->rq->clock;
+}
+
+static __always_inline bool is_asked_for(struct task_struct *task)
+{
+	char comm[SONDE_COMM_BYTES] = {};
+
+	if (task->tgid == (int)own_tgid || (runq_cfg.stacks && task->real_parent->tgid == (int)own_tgid)) /* whose child reads files for the stacks' names */
+		return false;
+	if (cfg.filter_comm)
+		bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
+	return is_wanted(task, task->tgid, task->pid, comm);
+}
+
+static __always_inline struct sonde_runq_key key_of(struct task_struct *task)
+{
+	struct sonde_runq_key key = {};
+
+	switch (runq_cfg.key) {
+	case SONDE_RUNQ_KEY_TGID:
+		key.id = task->tgid;
+		break;
+	case SONDE_RUNQ_KEY_TID:
+		key.id = task->pid;
+		break;
+	case SONDE_RUNQ_KEY_CGROUP:
+		key.id = cgroup_id(task);
+		break;
+	case SONDE_RUNQ_KEY_COMM:
+		bpf_probe_read_kernel_str(key.comm, sizeof(key.comm), task->comm);
+		break;
+	}
+	return key;
+}
+
+/* The histogram of the thread's key, a new one if need be. NULL: there is no room. */
+static __always_inline struct sonde_runq_histogram *keyed_histogram(struct task_struct *task)
+{
+	struct sonde_runq_key key = key_of(task);
+	struct sonde_runq_histogram *found, *begin;
+	__u32 zero = 0;
+	void *map = bpf_map_lookup_elem(&by_key, &zero);
+
+	if (!map)
+		return 0;
+	found = bpf_map_lookup_elem(map, &key);
+	if (found)
+		return found;
+	begin = bpf_map_lookup_elem(&fresh, &zero);
+	if (!begin)
+		return 0;
+	if (runq_cfg.key == SONDE_RUNQ_KEY_TGID)
+		BPF_CORE_READ_STR_INTO(&begin->comm, task, group_leader, comm);
+	else if (runq_cfg.key == SONDE_RUNQ_KEY_TID)
+		bpf_probe_read_kernel_str(begin->comm, sizeof(begin->comm), task->comm);
+	bpf_map_update_elem(map, &key, begin, BPF_NOEXIST); /* another CPU may have been faster */
+	return bpf_map_lookup_elem(map, &key);
+}
+
+static __always_inline void count_value(struct sonde_runq_counters *count, struct task_struct *task, __u64 ns)
+{
+	__u32 zero = 0, slot = log2_slot(ns / (runq_cfg.unit_ns ?: 1)) & (SONDE_RUNQ_SLOTS - 1);
+	struct sonde_runq_histogram *h;
+
+	if (runq_cfg.key) {
+		h = keyed_histogram(task);
+		if (!h) {
+			count->keys_full++;
+			return;
+		}
+		__sync_fetch_and_add(&h->slots[slot], 1);
+		__sync_fetch_and_add(&h->sum, ns);
+	} else {
+		h = bpf_map_lookup_elem(&histograms, &zero);
+		if (!h)
+			return; /* there is always one */
+		h->slots[slot]++;
+		h->sum += ns;
+	}
+	count->counted++;
+}
+
+static __always_inline void tell_thread(struct sonde_runq_thread *thread, struct task_struct *task)
+{
+	thread->tgid = task->tgid;
+	thread->tid = task->pid;
+	thread->policy = task->policy;
+	thread->nice = task->static_prio - NICE_0_PRIORITY;
+	thread->rt_priority = task->rt_priority;
+	bpf_probe_read_kernel_str(thread->comm, sizeof(thread->comm), task->comm);
+}
+
+static __always_inline void tell_wait(struct sonde_runq_record *record, struct task_struct *prev, struct task_struct *next, __u64 wait_ns)
+{
+	record->time_ns = bpf_ktime_get_ns();
+	record->wait_ns = wait_ns;
+	record->cpu = bpf_get_smp_processor_id();
+	tell_thread(&record->next, next);
+	tell_thread(&record->prev, prev);
+}
+
+static __always_inline void send_wait(struct sonde_runq_counters *count, struct task_struct *prev, struct task_struct *next, __u64 wait_ns)
+{
+	struct sonde_runq_record record = {};
+
+	tell_wait(&record, prev, next, wait_ns);
+	if (bpf_ringbuf_output(&waits, &record, sizeof(record), bpf_ringbuf_query(&waits, BPF_RB_AVAIL_DATA) > cfg.ring_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+		count->lost++;
+	else
+		count->sent++;
+}
+
+/* The stacks are another program's, which sends the wait with them. */
+static __always_inline void go_on_to_stacks(void *ctx, struct sonde_runq_counters *count, struct task_struct *prev, struct task_struct *next, __u64 wait_ns)
+{
+	__u32 zero = 0;
+	struct sonde_slow_record *record = bpf_map_lookup_elem(&slow, &zero);
+
+	if (!record)
+		return; /* there is always one */
+	tell_wait(&record->wait, prev, next, wait_ns);
+	bpf_tail_call(ctx, &slow_programs, 0);
+	count->lost++; /* it is not there */
+}
+
+/* What the scheduler is about to add to the thread's run_delay for the wait that ends now, and what it added in the midst of it. */
+static __always_inline __u64 wait_of(struct sonde_runq_counters *count, struct task_struct *next)
+{
+	__u64 here = queue_clock(next) - next->sched_info.last_queued, sum = next->sched_info.run_delay + here, wait = here;
+	struct thread *known = bpf_task_storage_get(&threads, next, 0, 0);
+
+	if (known && known->run_delay)
+		wait = sum + 1 - known->run_delay;
+	else if (!next->sched_info.pcount)
+		wait = sum; /* it was born, and has never run */
+	else
+		count->in_part++;
+	if (known)
+		known->run_delay = sum + 1;
+	return wait;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_wait_end, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u32 zero = 0;
+	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
+	__u64 wait;
+
+	if (!next->pid || !count) /* the idle thread waits for nothing */
+		return 0;
+	count->events++;
+	if (!is_asked_for(next)) {
+		count->filtered++;
+		return 0;
+	}
+	if (!next->sched_info.last_queued) {
+		count->no_time++;
+		return 0;
+	}
+	wait = wait_of(count, next);
+	if (runq_cfg.histogram)
+		count_value(count, next, wait);
+	else
+		count->counted++;
+	if (wait <= runq_cfg.slower_ns)
+		return 0;
+	if (runq_cfg.stacks)
+		go_on_to_stacks(ctx, count, prev, next, wait);
+	else
+		send_wait(count, prev, next, wait);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_stay_end, bool preempt, struct task_struct *prev)
+{
+	__u32 zero = 0;
+	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
+
+	if (!prev->pid || !count)
+		return 0;
+	count->events++;
+	if (is_asked_for(prev))
+		count_value(count, prev, queue_clock(prev) - prev->sched_info.last_arrival);
+	else
+		count->filtered++;
+	return 0;
+}
+
+static __always_inline void add_length(__u32 which, __u32 running)
+{
+	struct sonde_runq_histogram *h = bpf_map_lookup_elem(&histograms, &which);
+	__u32 length = running ? running - 1 : 0, slot; /* one of them is on the CPU */
+
+	if (!h)
+		return;
+	slot = length < SONDE_RUNQ_SLOTS ? length : SONDE_RUNQ_SLOTS - 1;
+	barrier_var(slot); /* so that it is masked where the verifier of 5.10 looks */
+	h->slots[slot & (SONDE_RUNQ_SLOTS - 1)]++;
+	h->sum += length;
+}
+
+SEC("perf_event")
+int on_length(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct rq *rq = BPF_CORE_READ(task, se.cfs_rq, rq);
+	struct cfs_rq___queued *queued = (void *)&rq->cfs;
+	__u32 zero = 0, all = BPF_CORE_READ(rq, nr_running), fair;
+	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
+
+	if (!count)
+		return 0;
+	count->events++;
+	count->counted++;
+	if (bpf_core_field_exists(queued->h_nr_runnable)) {
+		fair = BPF_CORE_READ(queued, h_nr_runnable);
+		all -= BPF_CORE_READ(queued, h_nr_queued) - fair;
+	} else {
+		fair = BPF_CORE_READ(rq, cfs.h_nr_running);
+	}
+	add_length(SONDE_RUNQ_LENGTH_ALL, all);
+	add_length(SONDE_RUNQ_LENGTH_FAIR, fair);
+	return 0;
+}
+
+/* Before it is ever queued. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_birth, struct task_struct *parent, struct task_struct *child)
+{
+	bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return 0;
+}
+
+SEC("iter/task")
+int on_thread(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	own_tgid = bpf_get_current_pid_tgid() >> 32;
+	if (task)
+		bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

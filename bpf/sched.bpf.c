@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Waiting: runs at every switch of threads on every CPU, and adds up how long each was on none. At its switch away a thread's stacks are taken, and kept with it; when it gets a CPU again the
+ * time since then is added to the sum for that thread and these stacks. So a wait costs no record at all: sums are read at the end, stacks are sent once.
+ *
+ * Stacks, raw stacks and interpreters' frames are taken as the sampler does (bpf/profile.bpf.c), whose maps this one shares. */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define WALK_REMEMBERS
+#define RAW_LEAVES_ROOM 1
+#include "abi/wait.h"
+#include "lib/filter.h"
+#include "lib/maps.h"
+#include "lib/scratch.h"
+#include "lib/send.h"
+#include "lib/stack.h"
+#include "lib/thread.h"
+#include "lib/waits.h"
+
+#define MANY_SHORT 4 /* then the next one is taken for short as well */
+
+const volatile __u32 nr_cpus = 0; /* possible ones; set by the loader */
+
+volatile __u32 own_tgid; /* whose threads are left out, as the root PID namespace has it */
+
+/* Whose threads are looked at, for all of their lives. Children of this program that were not asked for are its helpers. */
+static __always_inline bool is_kept(struct task_struct *task, bool is_target_now)
+{
+	__u32 tgid = task->tgid, parent = task->real_parent->tgid;
+	bool is_kernel = task->flags & PF_KTHREAD;
+
+	if (!task->pid || (cfg.user_threads_only && is_kernel) || (cfg.kernel_threads_only && !is_kernel))
+		return false;
+	if (cfg.filter_tgid || cfg.filter_tid)
+		return is_target_now && tgid != own_tgid;
+	return tgid != own_tgid && parent != own_tgid;
+}
+
+static __always_inline void switched_in(struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
+{
+	if (thread->is == THREAD_OFF) {
+		thread->key.waker = cfg.wake && thread->key.state != SONDE_WAIT_PREEMPTED ? thread->waker : 0;
+		thread->off_ns = counted_ns(thread->since_ns, now_ns);
+		thread->nr_short = now_ns - thread->since_ns < limits.min_off_ns ? thread->nr_short + 1 : 0;
+	} else if (thread->is != THREAD_LEFT_OUT) {
+		count->unseen += counted_ns(0, now_ns) != 0;
+	}
+	thread->waker = 0;
+	thread->is = THREAD_ON;
+	thread->since_ns = now_ns;
+}
+
+/* It leaves a CPU, and was not seen to come there: no program is run when certain threads leave one (those of an init that must not be looked at). Since when it was there the scheduler's own account
+ * says. */
+static __always_inline void came_unseen(struct task_struct *task, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
+{
+	__u64 running_ns = task->se.sum_exec_runtime - thread->exec_ns;
+
+	switched_in(thread, running_ns < now_ns - thread->since_ns ? now_ns - running_ns : thread->since_ns, count);
+}
+
+/* The wait before the thread's last time on a CPU: only behind that its part on a queue is known. */
+static __always_inline void add_last_wait(struct task_struct *task, struct thread *thread, struct sonde_wait_counters *count)
+{
+	if (!thread->off_ns)
+		return;
+	add_wait(&thread->key, thread->off_ns, run_delay(task) - thread->run_delay, count);
+	thread->off_ns = 0;
+}
+
+/* With `wall`: the time on CPUs up to now. Each name that the thread had has a sum of its own. */
+static __always_inline void add_slice(struct task_struct *task, struct thread *thread, const char *comm, __u64 now_ns, struct sonde_wait_counters *count)
+{
+	const __u64 *new = (const void *)comm, *old = (const void *)thread->key.comm;
+
+	if (old[0] != new[0] || old[1] != new[1] || thread->key.tid != (__u32)task->pid) {
+		add_running(&thread->key, thread->running_ns, count);
+		thread->running_ns = 0;
+	}
+	if (thread->is == THREAD_UNKNOWN || thread->is == THREAD_ON)
+		thread->running_ns += counted_ns(thread->since_ns, now_ns);
+}
+
+/* With `events`. NULL: the thread that leaves the CPU is none that was asked for, or the idle one. */
+static __always_inline void send_switch(const __u64 *ctx, const struct thread *thread, __u64 now_ns)
+{
+	struct sonde_switch_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct sonde_wait_counters *count;
+
+	if (!record) {
+		count = wait_count();
+		if (count)
+			count->events_lost++;
+		return;
+	}
+	record->type = SONDE_RECORD_SWITCH;
+	record->cpu = bpf_get_smp_processor_id();
+	record->time_ns = now_ns;
+	record->next_tgid = next->tgid;
+	record->next_tid = next->pid;
+	bpf_probe_read_kernel(record->next_comm, sizeof(record->next_comm), next->comm);
+	if (thread) {
+		record->prev = thread->key;
+	} else {
+		__builtin_memset(&record->prev, 0, sizeof(record->prev));
+		record->prev.tgid = prev->tgid;
+		record->prev.tid = prev->pid;
+		record->prev.syscall = SONDE_NO_SYSCALL;
+		record->prev.state = switch_state(ctx);
+		bpf_get_current_comm(record->prev.comm, sizeof(record->prev.comm));
+	}
+	bpf_ringbuf_submit(record, wake_flag());
+}
+
+static __always_inline int end_switch(const __u64 *ctx, struct thread *thread, struct scratch *s)
+{
+	take_sides(&thread->key, s);
+	end_memo(&thread->memos, s);
+	if (cfg.events)
+		send_switch(ctx, thread, s->sample.time_ns);
+	return 0;
+}
+
+/* Behind the programs of the runtimes. */
+SEC("tp_btf/sched_switch")
+int on_switched(__u64 *ctx)
+{
+	struct scratch *s = scratch_of(bpf_get_smp_processor_id());
+	struct thread *thread = thread_of((void *)ctx[1]);
+
+	return s && thread ? end_switch(ctx, thread, s) : 0;
+}
+
+static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *wait_count)
+{
+	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
+	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	struct scratch *s = scratch_of(cpu);
+	bool has_user;
+
+	if (!count || !s)
+		return 0; /* there are always some */
+	begin_sample(s, cpu, now_ns, (__u64)thread->key.tgid << 32 | thread->key.tid);
+	if (cfg.kernel_stacks)
+		s->sample.kernel_side = kernel_side_by_memo(ctx, s, &thread->memos, wait_count);
+	has_user = take_regs(cpu);
+	thread->key.syscall = has_user ? syscall_of(&s->walk) : SONDE_NO_SYSCALL;
+	if (cfg.user_stacks && has_user)
+		s->sample.user_side = user_side_by_memo(s, &thread->memos, count, wait_count);
+	return s->runtimes_left ? next_runtime(ctx, s) : end_switch(ctx, thread, s);
+}
+
+/* With --max-overhead: the thread's last waits were all too short to count, and its stacks were taken in vain. Should this one be longer, it has none. */
+static __always_inline int leave_stacks_out(const __u64 *ctx, struct thread *thread, __u64 now_ns)
+{
+	thread->key.user_stack = thread->key.kernel_stack = thread->key.runtime_stack = thread->key.labels = 0;
+	thread->key.user_side = thread->key.kernel_side = SONDE_SIDE_LOST;
+	thread->key.runtime_side = thread->key.labels_side = SONDE_SIDE_NONE;
+	thread->key.syscall = SONDE_NO_SYSCALL;
+	if (cfg.events)
+		send_switch(ctx, thread, now_ns);
+	return 0;
+}
+
+/* By what the filters say of a thread that leaves a CPU, or stays away from one. */
+static __always_inline bool is_asked_for(struct task_struct *task, __u16 state, const char *comm)
+{
+	if ((cfg.state > 0 && !(state & cfg.state)) || (!cfg.state && state))
+		return false;
+	return is_wanted_now(task, comm);
+}
+
+static __always_inline void begin_wait(struct thread *thread, struct task_struct *task, __u16 state, const char *comm)
+{
+	thread->run_delay = run_delay(task);
+	thread->exec_ns = task->se.sum_exec_runtime;
+	thread->key.tgid = task->tgid;
+	thread->key.tid = task->pid;
+	thread->key.state = state;
+	__builtin_memcpy(thread->key.comm, comm, sizeof(thread->key.comm));
+}
+
+/* What the thread that leaves the CPU waits for is of no interest; it is an event if the switch is, for its own sake or that of the next one. */
+static __always_inline int without_wait(const __u64 *ctx, __u64 now_ns, bool is_event)
+{
+	if (cfg.events && (is_event || thread_of((void *)ctx[2])))
+		send_switch(ctx, 0, now_ns);
+	return 0;
+}
+
+static __always_inline int switched_out(__u64 *ctx, struct task_struct *task, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
+{
+	__u16 state = switch_state(ctx);
+	char comm[SONDE_COMM_BYTES] __attribute__((aligned(8))) = {};
+	bool is_asked;
+
+	bpf_get_current_comm(comm, sizeof(comm));
+	is_asked = is_asked_for(task, state, comm);
+	if (thread->is == THREAD_OFF)
+		came_unseen(task, thread, now_ns, count);
+	add_last_wait(task, thread, count);
+	if (cfg.wall && is_asked) {
+		add_slice(task, thread, comm, now_ns, count);
+	} else if (cfg.wall) { /* it was, up to now, under another name or elsewhere */
+		add_running(&thread->key, thread->running_ns, count);
+		thread->running_ns = 0;
+	}
+	if (is_asked)
+		begin_wait(thread, task, state, comm);
+	thread->since_ns = now_ns;
+	if (state & TASK_DEAD) {
+		add_running(&thread->key, thread->running_ns, count);
+		thread->is = THREAD_GONE;
+		return without_wait(ctx, now_ns, is_asked);
+	}
+	if (!is_asked) {
+		thread->is = THREAD_LEFT_OUT;
+		count->filtered_target++;
+		return without_wait(ctx, now_ns, false);
+	}
+	thread->is = THREAD_OFF;
+	if (limits.is_thrifty && thread->nr_short >= MANY_SHORT)
+		return leave_stacks_out(ctx, thread, now_ns);
+	return take_stacks(ctx, thread, now_ns, count);
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(__u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct sonde_wait_counters *count = wait_count();
+	struct thread *coming, *leaving;
+	__u64 now_ns;
+
+	if (!count)
+		return 0; /* there is always one */
+	count->switches++;
+	coming = next->pid ? thread_of(next) : 0;
+	leaving = prev->pid ? thread_of(prev) : 0;
+	if (!leaving) {
+		count->filtered_target += prev->pid != 0;
+		if (!coming)
+			return 0; /* before it costs more */
+	}
+	now_ns = bpf_ktime_get_ns();
+	if (coming)
+		switched_in(coming, now_ns, count);
+	return leaving ? switched_out(ctx, prev, leaving, now_ns, count) : without_wait(ctx, now_ns, false);
+}
+
+static __always_inline struct thread *make_thread(struct task_struct *task, bool is_target_now, struct sonde_wait_counters *count)
+{
+	struct thread *thread;
+
+	if (!is_kept(task, is_target_now))
+		return 0;
+	if (cfg.wake || cfg.events)
+		bpf_task_storage_get(&waker_memos, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE); /* without it, its stacks are walked each time */
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		count->no_storage++;
+	return thread;
+}
+
+/* A thread is born; current is the one that made it. Up to its first switch to a CPU it waits as one that was preempted. */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(on_newtask, struct task_struct *task)
+{
+	bool is_target_now = is_target(task->tgid, task->pid) || (cfg.follow && is_target(bpf_get_current_pid_tgid() >> 32, 0));
+	struct sonde_wait_counters *count = wait_count();
+	struct thread *thread = count ? make_thread(task, is_target_now, count) : 0;
+
+	if (!thread || thread->is != THREAD_UNKNOWN)
+		return 0;
+	bpf_probe_read_kernel_str(thread->key.comm, sizeof(thread->key.comm), task->comm);
+	thread->key.tgid = task->tgid;
+	thread->key.tid = task->pid;
+	thread->key.syscall = SONDE_NO_SYSCALL;
+	thread->since_ns = bpf_ktime_get_ns();
+	thread->is = cfg.wall && is_asked_for(task, SONDE_WAIT_PREEMPTED, thread->key.comm) ? THREAD_OFF : THREAD_LEFT_OUT;
+	return 0;
+}
+
+/* Its user stack is walked in user space, which can wait for its pages. */
+static __always_inline enum sonde_side send_seed(struct scratch *s, __u64 id)
+{
+	struct sonde_seed_record *seed = bpf_ringbuf_reserve(&ring, sizeof(*seed), 0);
+
+	if (!seed)
+		return SONDE_SIDE_LOST;
+	__builtin_memset(seed, 0, sizeof(*seed));
+	seed->type = SONDE_RECORD_SEED;
+	seed->tgid = s->sample.tgid;
+	seed->tid = s->sample.tid;
+	seed->time_ns = s->sample.time_ns;
+	seed->id = id;
+	for (int i = 0; i < SONDE_NR_REGS; i++)
+		seed->regs[i] = s->raw.regs[i];
+	seed->compat = s->raw.compat;
+	seed->in_syscall = 1;
+	bpf_ringbuf_submit(seed, 0);
+	return SONDE_SIDE_RAW;
+}
+
+/* By itself, for its copy of the registers. */
+static __noinline int take_regs_of(struct task_struct *task, struct scratch *s)
+{
+	return user_regs(task, saved_regs_of(task), &s->walk, &s->raw);
+}
+
+/* The wait of a thread that is off the CPU when the recording begins, unless it has got one meanwhile. */
+static __always_inline void seed(struct task_struct *task, struct thread *thread)
+{
+	struct scratch *s = scratch_of(nr_cpus); /* that of no CPU: switches go on */
+	char comm[SONDE_COMM_BYTES] __attribute__((aligned(8))) = {};
+	__u16 state = task_state(task), syscall = SONDE_NO_SYSCALL;
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (!s)
+		return;
+	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
+	begin_sample(s, nr_cpus, now_ns, (__u64)task->tgid << 32 | (__u32)task->pid);
+	if (cfg.kernel_stacks)
+		s->sample.kernel_side = kernel_side(s, bpf_get_task_stack(task, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0), 0, now_ns, &s->sample.kernel_stack);
+	if (take_regs_of(task, s)) {
+		syscall = syscall_of(&s->walk);
+		s->sample.user_stack = hash_step(hash_step(now_ns, s->sample.tid), SONDE_RECORD_SEED);
+		if (cfg.user_stacks)
+			s->sample.user_side = send_seed(s, s->sample.user_stack);
+	}
+	if (thread->is != THREAD_UNKNOWN)
+		return;
+	begin_wait(thread, task, state, comm);
+	thread->key.syscall = syscall;
+	thread->key.user_stack = s->sample.user_stack;
+	thread->key.kernel_stack = s->sample.kernel_stack;
+	thread->key.user_side = s->sample.user_side;
+	thread->key.kernel_side = s->sample.kernel_side;
+	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_OFF : THREAD_LEFT_OUT);
+}
+
+/* Run once at the start, by the reader itself. */
+SEC("iter/task")
+int list_threads(struct bpf_iter__task *ctx)
+{
+	struct sonde_wait_counters *count = wait_count();
+	struct task_struct *task = ctx->task;
+	struct thread *thread;
+
+	own_tgid = bpf_get_current_pid_tgid() >> 32;
+	if (!task || !count || task->exit_state)
+		return 0;
+	thread = make_thread(task, is_target(task->tgid, task->pid), count);
+	if (!thread || task->on_cpu || thread->is != THREAD_UNKNOWN)
+		return 0;
+	if (cfg.follow && !cfg.wall) /* the command, which is not one yet: it waits for us */
+		thread->is = THREAD_LEFT_OUT;
+	else
+		seed(task, thread);
+	return 0;
+}
+
+/* A thread of which no switch was ever seen, and that was on a CPU at the start: it still is, or its switch away was hidden from us. */
+static __always_inline void end_unknown(struct task_struct *task, struct thread *thread, struct sonde_wait_counters *count)
+{
+	char comm[SONDE_COMM_BYTES] __attribute__((aligned(8))) = {};
+	__u16 state = task_state(task);
+
+	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
+	if (!is_asked_for(task, state, comm))
+		return;
+	begin_wait(thread, task, state, comm);
+	thread->is = THREAD_ON;
+	if (task->on_cpu)
+		return;
+	count->unseen++;
+	thread->key.syscall = SONDE_NO_SYSCALL;
+	if (cfg.wall)
+		thread->is = THREAD_OFF;
+}
+
+/* Run once at the end, when there are no switches any more: what has not ended is counted up to there. */
+SEC("iter/task")
+int end_threads(struct bpf_iter__task *ctx)
+{
+	char comm[SONDE_COMM_BYTES] __attribute__((aligned(8))) = {};
+	struct sonde_wait_counters *count = wait_count();
+	struct task_struct *task = ctx->task;
+	struct thread *thread;
+
+	if (!task || !count)
+		return 0;
+	thread = thread_of(task);
+	if (!thread || task->exit_state)
+		return 0;
+	add_last_wait(task, thread, count);
+	if (thread->is == THREAD_UNKNOWN)
+		end_unknown(task, thread, count);
+	if (thread->is == THREAD_OFF)
+		add_wait(&thread->key, counted_ns(thread->since_ns, ~0ULL), run_delay(task) - thread->run_delay, count);
+	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
+	if (cfg.wall && thread->is == THREAD_ON && is_asked_for(task, SONDE_WAIT_PREEMPTED, comm))
+		thread->running_ns += counted_ns(thread->since_ns, ~0ULL);
+	add_running(&thread->key, thread->running_ns, count);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Where the other one was: a thread that waited long for a CPU gets it, and bpf/runq.bpf.c goes on to here, still in the thread that leaves. Its stacks are taken as those of a switch (bpf/sched.bpf.c), and the
+ * wait is sent behind them. */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define RAW_LEAVES_ROOM 1
+#include "abi/runq.h"
+#include "lib/event_regs.h"
+#include "lib/maps.h"
+#include "lib/scratch.h"
+#include "lib/send.h"
+#include "lib/stack.h"
+
+struct { /* as bpf/runq.bpf.c has left it */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_slow_record);
+} slow SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_runq_counters);
+} runq_counters SEC(".maps");
+
+static __always_inline int send_slow(struct scratch *s)
+{
+	__u32 zero = 0;
+	struct sonde_slow_record *record = bpf_map_lookup_elem(&slow, &zero);
+	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
+
+	if (!record || !count)
+		return 0; /* there are always some */
+	send_runtime(s);
+	record->type = SONDE_RECORD_SLOW;
+	record->user_stack = s->sample.user_stack;
+	record->kernel_stack = s->sample.kernel_stack;
+	record->runtime_stack = s->sample.runtime_stack;
+	record->user_side = s->sample.user_side;
+	record->kernel_side = s->sample.kernel_side;
+	record->runtime_side = s->sample.runtime_side;
+	if (bpf_ringbuf_output(&ring, record, sizeof(*record), wake_flag()))
+		count->lost++;
+	else
+		count->sent++;
+	return 0;
+}
+
+/* Behind the programs of the runtimes. */
+SEC("tp_btf/sched_switch")
+int on_slow_end(__u64 *ctx)
+{
+	struct scratch *s = scratch_of(bpf_get_smp_processor_id());
+
+	return s ? send_slow(s) : 0;
+}
+
+SEC("tp_btf/sched_switch")
+int on_slow(__u64 *ctx)
+{
+	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
+	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	struct scratch *s = scratch_of(cpu);
+
+	if (!count || !s)
+		return 0; /* there are always some */
+	begin_sample(s, cpu, bpf_ktime_get_ns(), bpf_get_current_pid_tgid());
+	s->sample.kernel_side = kernel_side(s, get_kernel_stack(ctx, s), TRACEPOINT_FRAMES, s->sample.time_ns, &s->sample.kernel_stack);
+	if (take_regs(cpu)) {
+		enter_process(s, &s->sample);
+		s->sample.user_side = user_side(s, &s->sample, count, 0);
+		s->runtimes_left = s->walk.runtimes & ~(1u << SONDE_RUNTIME_GO); /* which tells labels: nobody asks for them */
+	}
+	return s->runtimes_left ? next_runtime(ctx, s) : send_slow(s);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Who ends a wait: runs when a thread wakes another up, in the one that does. Its stacks are taken as those of a switch (bpf/sched.bpf.c), and what was found is left with the thread that is woken
+ * up. A waker is sent once. */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define WALK_REMEMBERS
+#define RAW_LEAVES_ROOM 1
+#include "abi/wait.h"
+#include "lib/maps.h"
+#include "lib/scratch.h"
+#include "lib/send.h"
+#include "lib/stack.h"
+#include "lib/thread.h"
+#include "lib/wait_counters.h"
+
+#define ENTRY_BYTES 64 /* more than the entry code of a fault is long */
+
+struct { /* where wakers are put together, one per CPU */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_waker_record);
+} wakers SEC(".maps");
+
+extern const void asm_exc_page_fault __ksym __weak;
+
+/* Has an interrupt struck the current thread? Then it has nothing to do with what is woken up. Interrupts have a stack of their own, but on x86-64 not those that strike in user code: they left no number of
+ * a system call behind, as faults do, but did not come by the entry code of page faults, whose return address stands below the registers. */
+static __always_inline bool in_interrupt(__u64 *ctx, struct scratch *s, bool has_user)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 low = as_number(s, task->stack);
+#ifndef SONDE_ARM64
+	__u64 entry = 0;
+#endif
+
+	if (as_number(s, ctx) - low >= stack_bytes(task)) /* the arguments stand on the stack that is in use */
+		return true;
+#ifdef SONDE_ARM64
+	return false;
+#else
+	if (!has_user || s->walk.syscall != NO_SYSCALL)
+		return false;
+	bpf_probe_read_kernel(&entry, sizeof(entry), saved_regs((void *)task) - sizeof(entry));
+	return entry - (__u64)&asm_exc_page_fault >= ENTRY_BYTES;
+#endif
+}
+
+static __always_inline __u64 hash_waker(const struct sonde_wait_key *waker)
+{
+	const __u64 *words = (const void *)waker;
+	__u64 hash = SONDE_RECORD_WAKER;
+
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < sizeof(*waker) / sizeof(*words); i++)
+		hash = hash_step(hash, words[i]);
+	return hash;
+}
+
+static __always_inline void send_wakeup(struct task_struct *task, __u64 hash, struct scratch *s)
+{
+	struct sonde_wakeup_record record = { .type = SONDE_RECORD_WAKEUP, .cpu = s->sample.cpu, .time_ns = s->sample.time_ns, .tgid = task->tgid, .tid = task->pid, .waker = hash };
+	struct sonde_wait_counters *count;
+
+	if (!bpf_ringbuf_output(&ring, &record, sizeof(record), wake_flag()))
+		return;
+	count = wait_count();
+	if (count)
+		count->events_lost++;
+}
+
+/* What was found is the waker of the task. */
+static __always_inline int end_waking(struct task_struct *task, struct scratch *s)
+{
+	struct thread *thread = thread_of(task);
+	__u32 zero = 0;
+	struct sonde_waker_record *waker = bpf_map_lookup_elem(&wakers, &zero);
+	struct memos *memos = bpf_task_storage_get(&waker_memos, bpf_get_current_task_btf(), 0, 0);
+
+	if (!thread || !waker)
+		return 0;
+	__builtin_memset(waker, 0, sizeof(*waker));
+	waker->waker.tgid = s->sample.tgid;
+	waker->waker.tid = s->sample.tid;
+	waker->waker.syscall = SONDE_NO_SYSCALL;
+	__builtin_memcpy(waker->waker.comm, s->sample.comm, sizeof(waker->waker.comm));
+	take_sides(&waker->waker, s);
+	if (memos)
+		end_memo(memos, s);
+	waker->hash = hash_waker(&waker->waker);
+	thread->waker = waker->hash;
+	if (!is_sent(waker->hash)) {
+		waker->type = SONDE_RECORD_WAKER;
+		waker->time_ns = s->sample.time_ns;
+		send_body(waker, sizeof(*waker), sizeof(*waker), waker->hash, wake_flag());
+	}
+	if (cfg.events)
+		send_wakeup(task, waker->hash, s);
+	return 0;
+}
+
+/* Behind the programs of the runtimes. */
+SEC("tp_btf/sched_waking")
+int on_woken(__u64 *ctx)
+{
+	struct scratch *s = scratch_of(bpf_get_smp_processor_id());
+
+	return s ? end_waking((void *)ctx[0], s) : 0;
+}
+
+static __always_inline int take_stacks(__u64 *ctx, struct sonde_counters *count, struct sonde_wait_counters *wait_count)
+{
+	struct memos *memos = bpf_task_storage_get(&waker_memos, bpf_get_current_task_btf(), 0, 0);
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct scratch *s = scratch_of(cpu);
+	bool has_user;
+
+	if (!s)
+		return 0; /* there is always one */
+	has_user = take_regs(cpu);
+	if (in_interrupt(ctx, s, has_user)) {
+		begin_sample(s, cpu, now_ns, 0);
+		has_user = false;
+	} else {
+		begin_sample(s, cpu, now_ns, bpf_get_current_pid_tgid());
+		bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
+	}
+	if (cfg.kernel_stacks)
+		s->sample.kernel_side = kernel_side_by_memo(ctx, s, memos, wait_count);
+	if (cfg.user_stacks && has_user)
+		s->sample.user_side = user_side_by_memo(s, memos, count, wait_count);
+	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], s);
+}
+
+SEC("tp_btf/sched_waking")
+int on_waking(__u64 *ctx)
+{
+	__u32 zero = 0;
+	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_wait_counters *waits = wait_count();
+	struct thread *thread = thread_of((void *)ctx[0]);
+
+	return thread && thread->is != THREAD_LEFT_OUT && count && waits ? take_stacks(ctx, count, waits) : 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

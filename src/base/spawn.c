@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define MARK "SONDE_HELPER"
+
+static bool is_mark(const char *variable)
+{
+	return !strncmp(variable, MARK "=", sizeof(MARK));
+}
+
+bool spawn_is_helper(void)
+{
+	CLEANUP(fclosep) FILE *file = NULL;
+	CLEANUP(freep) char *variable = NULL;
+	size_t room = 0;
+	bool found = getenv(MARK) != NULL;
+
+	if (found)
+		return true;
+	file = fopen("/proc/self/environ", "re"); /* as it was at the start: main may have cleared it */
+	while (file && !found && getdelim(&variable, &room, '\0', file) > 0)
+		found = is_mark(variable);
+	return found;
+}
+
+/* `libraries`: LD_LIBRARY_PATH, or NULL. */
+static char **environment_of(char *const *envp, char *libraries)
+{
+	size_t nr = 0;
+	char **marked;
+
+	while (envp && envp[nr])
+		nr++;
+	marked = calloc(nr + 3, sizeof(*marked));
+	if (!marked)
+		return NULL;
+	for (size_t i = 0; i < nr; i++)
+		marked[i] = envp[i];
+	marked[nr] = MARK "=1";
+	marked[nr + 1] = libraries;
+	return marked;
+}
+
+/* Signals are for the program: Ctrl-C, the terminal's end and supervisors reach all of its processes, but its helpers have names to find for the report, and end when it does. */
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+	sigset_t all;
+	int err;
+
+	sigfillset(&all);
+	err = posix_spawnattr_setsigmask(attributes, &all);
+	return err ? err : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
+}
+
+static int set_actions(posix_spawn_file_actions_t *actions, int socket)
+{
+	int err = 0;
+
+	for (int fd = 0; !err && fd < SPAWN_SOCKET; fd++)
+		err = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", fd ? O_WRONLY : O_RDONLY, 0);
+	return err ? err : posix_spawn_file_actions_adddup2(actions, socket, SPAWN_SOCKET);
+}
+
+static int spawn(const struct spawn_options *options, int socket, pid_t *ret_pid)
+{
+	const char *path = secure_getenv("LD_LIBRARY_PATH"); /* the program may find its libraries, and us, by it */
+	CLEANUP(freep) char *libraries = NULL;
+	CLEANUP(freep) char **envp = NULL;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	int err;
+
+	if (path && asprintf(&libraries, "LD_LIBRARY_PATH=%s", path) < 0)
+		return ENOMEM;
+	envp = environment_of(options->envp, libraries);
+	err = envp ? posix_spawn_file_actions_init(&actions) : ENOMEM;
+	if (err)
+		return err;
+	err = posix_spawnattr_init(&attributes);
+	if (!err) {
+		err = set_actions(&actions, socket) ?: set_attributes(&attributes) ?: posix_spawn(ret_pid, options->program, &actions, &attributes, options->argv, envp);
+		posix_spawnattr_destroy(&attributes);
+	}
+	posix_spawn_file_actions_destroy(&actions);
+	return err;
+}
+
+/* Above SPAWN_SOCKET: dup2 onto itself would leave it to be closed, and those below are taken by then. */
+static int move_up(int *fd)
+{
+	int moved;
+
+	if (*fd > SPAWN_SOCKET)
+		return 0;
+	moved = fcntl(*fd, F_DUPFD_CLOEXEC, SPAWN_SOCKET + 1);
+	if (moved < 0)
+		return errno;
+	close(*fd);
+	*fd = moved;
+	return 0;
+}
+
+/* By the number alone a process could be meant that came after it, when the program has waited for any child. */
+static int hold(struct helper *helper)
+{
+	int err;
+
+	helper->pid_fd = (int)syscall(SYS_pidfd_open, helper->pid, 0);
+	if (helper->pid_fd >= 0)
+		return 0;
+	err = errno;
+	kill(helper->pid, SIGKILL);
+	waitpid(helper->pid, NULL, 0);
+	return err;
+}
+
+int spawn_helper(const struct spawn_options *options, struct diag *diag, struct helper *ret_helper)
+{
+	CLEANUP(closep) int theirs = -1;
+	struct helper helper = HELPER_NONE;
+	int pair[2], err;
+
+	if (spawn_is_helper())
+		return diag_errno(diag, ELOOP, "this process is a helper of sonde (" MARK " is set) and may start none: main must ask sonde_is_worker first, and return its code when it says so");
+	if (socketpair(AF_UNIX, options->socket_type | SOCK_CLOEXEC, 0, pair))
+		return diag_errno(diag, errno, "a socket cannot be made: %s", strerror(errno));
+	helper.socket = pair[0];
+	theirs = pair[1];
+	err = move_up(&theirs);
+	if (!err)
+		err = spawn(options, theirs, &helper.pid);
+	if (!err)
+		err = hold(&helper);
+	if (err) {
+		close(helper.socket);
+		return diag_errno(diag, err, "%s cannot be started from %s: %s", options->argv[0], options->program, strerror(err));
+	}
+	*ret_helper = helper;
+	return 0;
+}
+
+bool spawn_has_ended(const struct helper *helper)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PIDFD, (id_t)helper->pid_fd, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
+int spawn_end(struct helper *helper)
+{
+	siginfo_t info = { 0 };
+
+	if (!helper->pid)
+		return 0;
+	close(helper->socket);
+	syscall(SYS_pidfd_send_signal, helper->pid_fd, SIGKILL, NULL, 0);
+	while (waitid(P_PIDFD, (id_t)helper->pid_fd, &info, WEXITED) && errno == EINTR)
+		;
+	close(helper->pid_fd);
+	*helper = (struct helper)HELPER_NONE;
+	return info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED ? info.si_status : 0;
+}

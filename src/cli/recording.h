@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recording: what the verbs that record a profile have in common: the same options, and the same way from the command line to the report. */
+#pragma once
+#include <sonde/sonde.h>
+
+#include "cli/option.h"
+#include "cli/profile_files.h"
+#include "cli/whose.h"
+
+struct recording {
+	struct whose whose;
+	uint64_t duration_s;              /* 0: not given, as below */
+	bool user_only, kernel_only;
+	uint64_t stack_storage, unwind_mib;
+	bool no_unwind_cache;
+	bool delimited, annotate, folded, lines, no_lines, offsets, threads;
+	uint64_t debuginfod_timeout_s;    /* RECORDING_DEFAULT_TIMEOUT: not given */
+	const char *vmlinux;
+	struct option_texts outputs;
+	const char *format;
+	const char *events;               /* NULL: not asked for */
+	char *const *command;             /* NULL: none */
+};
+
+#define RECORDING_MAX_DURATION_S 999999999  /* 31 years */
+#define RECORDING_MAX_STACKS     (1 << 26)
+#define RECORDING_MAX_UNWIND_MIB 1024       /* all that the kernel side can address */
+#define RECORDING_MAX_TIMEOUT_S  3600
+#define RECORDING_MAX_FREQ_HZ    1000000000
+#define RECORDING_DEFAULT_TIMEOUT UINT64_MAX
+
+/* Rows of an option table; `type` is that of the verb's arguments, `field` its struct recording. */
+#define RECORDING_STACK_OPTIONS(type, field) \
+	{ .letter = 'U', .name = "user-stacks-only", .kind = OPTION_FLAG, .offset = offsetof(type, field.user_only), .help = "user stacks, no kernel frames" }, \
+	{ .letter = 'K', .name = "kernel-stacks-only", .kind = OPTION_FLAG, .offset = offsetof(type, field.kernel_only), .excludes = "user-stacks-only", \
+	  .instead = "leave both out to see user and kernel frames", .help = "kernel stacks, no user frames" }, \
+	{ .name = "stack-storage-size", .metavar = "N", .kind = OPTION_NUMBER, .offset = offsetof(type, field.stack_storage), .min = 1, .max = RECORDING_MAX_STACKS, \
+	  .help = "how many different stacks can be kept; 16384" }, \
+	{ .name = "unwind-memory", .metavar = "MIB", .kind = OPTION_NUMBER, .offset = offsetof(type, field.unwind_mib), .min = 1, .max = RECORDING_MAX_UNWIND_MIB, \
+	  .help = "kernel memory for unwind tables and mappings, in MiB; 64. Tables that find no room are loaded in turn" }, \
+	{ .name = "no-unwind-cache", .kind = OPTION_FLAG, .offset = offsetof(type, field.no_unwind_cache), \
+	  .help = "neither read nor write the compiled unwind tables in /var/cache/sonde or ~/.cache/sonde" }
+
+#define RECORDING_OUTPUT_OPTIONS(type, field) \
+	{ .group = "How it is written", .letter = 'f', .name = "folded", .kind = OPTION_FLAG, .offset = offsetof(type, field.folded), \
+	  .help = "one line per stack, for flame graphs, instead of text; and no header" }, \
+	{ .letter = 'd', .name = "delimited", .kind = OPTION_FLAG, .offset = offsetof(type, field.delimited), .help = "a line between kernel and user frames" }, \
+	{ .letter = 'a', .name = "annotations", .kind = OPTION_FLAG, .offset = offsetof(type, field.annotate), .help = "add _[k] to kernel frames" }, \
+	{ .name = "offsets", .kind = OPTION_FLAG, .offset = offsetof(type, field.offsets), .help = "function+offset, and a stack of its own for every address" }, \
+	{ .name = "lines", .kind = OPTION_FLAG, .offset = offsetof(type, field.lines), \
+	  .help = "also inlined functions and source lines, by the programs' debug info; pprof and HTML have them anyway" }, \
+	{ .name = "no-lines", .kind = OPTION_FLAG, .offset = offsetof(type, field.no_lines), .excludes = "lines", \
+	  .instead = "leave both out to have lines where the format shows them", .help = "functions by their symbols only: faster" }, \
+	{ .name = "debuginfod-timeout", .metavar = "SECONDS", .kind = OPTION_NUMBER, .offset = offsetof(type, field.debuginfod_timeout_s), .max = RECORDING_MAX_TIMEOUT_S, \
+	  .help = "wait so long for debug files from the servers in $DEBUGINFOD_URLS, after the last sample; 5. 0: use what has come by then" }, \
+	{ .name = "vmlinux", .metavar = "FILE", .kind = OPTION_TEXT, .offset = offsetof(type, field.vmlinux), .values = OPTION_VALUES_FILE, \
+	  .help = "the running kernel's file with debug info, for its source lines; it is looked for where perf looks" }, \
+	{ .name = "threads", .kind = OPTION_FLAG, .offset = offsetof(type, field.threads), .help = "keep the threads of a process apart" }, \
+	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, .offset = offsetof(type, field.outputs), .values = OPTION_VALUES_FILE, \
+	  .help = "write to FILE, in the format that its suffix names; - is standard output; may be repeated" }, \
+	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, .offset = offsetof(type, field.format), .value_name = profile_write_format_at, .excludes = "folded", \
+	  .instead = "-f is --format folded without the header", .help = "write in this format, whatever the suffix says" }
+
+#define RECORDING_EVENTS_OPTION(type, field) \
+	{ .name = "events", .metavar = "FILE", .kind = OPTION_TEXT, .offset = offsetof(type, field.events), .values = OPTION_VALUES_FILE, \
+	  .help = "also write each switch and wake-up to FILE, as JSON lines, for time lines" }
+
+/* What the table cannot say: formats, suffixes, lengths. 0; -EINVAL with a line. */
+MUST_CHECK int recording_check(const struct recording *recording, struct diag *diag);
+/* The library's options for it; what is the verb's own is left to it. Borrows the recording. */
+struct sonde_profile_options recording_options(const struct recording *recording);
+/* " for 5 secs." or "... Hit Ctrl-C to end.", and a newline: what the line before recording ends with. */
+void recording_header_end(const struct recording *recording, struct buffer *buffer);
+
+/* What a verb says of its recording. */
+struct recording_words {
+	const char *header;     /* the line before it; -f leaves it out */
+	const char *no_samples; /* nothing was observed: "nothing of what was asked for ran on a CPU" */
+};
+/* Takes the profile and writes it; argv is for the report. The exit code. */
+int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_profile_options *options, const struct recording_words *words);
+/* The words of the command line with blanks between them, for the report. */
+void recording_command_line(int argc, char **argv, struct buffer *buffer);

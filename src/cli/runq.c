@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sonde runq: BCC's runqlat, runqslower, runqlen and cpudist as one verb. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <sonde/runq.h>
+
+#include "cli/output.h"
+#include "cli/recording.h"
+#include "cli/signals.h"
+#include "cli/verbs.h"
+
+#define MAX_INTERVALS UINT32_MAX
+#define MAX_SLOWER_US UINT64_C(1000000000000) /* 11 days */
+#define NS_PER_US     UINT64_C(1000)
+#define NS_PER_S      UINT64_C(1000000000)
+#define NOT_GIVEN     UINT64_MAX
+
+struct runq_arguments {
+	struct recording recording; /* of it: whose, outputs, format */
+	uint64_t interval_s, nr_intervals; /* 0: not given */
+	const char *by;
+	bool milliseconds, timestamps, on_cpu, length, histogram, stacks;
+	uint64_t slower_us;                /* NOT_GIVEN */
+};
+
+static const char *by_at(uint32_t i)
+{
+	static const char *const words[] = { "pid", "tid", "cpu", "cgroup", "comm" }; /* enum sonde_runq_by, from 1 on */
+
+	return i < ARRAY_SIZE(words) ? words[i] : NULL;
+}
+
+#define FIELD(field) .offset = offsetof(struct runq_arguments, field)
+
+static const struct option_spec options[] = {
+	{ .group = "What is measured", .metavar = "INTERVAL", .kind = OPTION_NUMBER, FIELD(interval_s), .min = 1, .max = RECORDING_MAX_DURATION_S,
+	  .help = "seconds between two reports; without it one, at Ctrl-C or at the end of what is measured" },
+	{ .metavar = "COUNT", .kind = OPTION_NUMBER, FIELD(nr_intervals), .min = 1, .max = MAX_INTERVALS, .help = "so many intervals" },
+	{ .name = "slower", .metavar = "US", .kind = OPTION_NUMBER, FIELD(slower_us), .min = 1, .max = MAX_SLOWER_US, .instead_of_none = "10000",
+	  .help = "instead of a histogram each wait that is longer, as a line when it ends, with the thread that had the CPU before (PREV); in microseconds, 10000 if no number is "
+		  "given. PID is the thread's id, as with runqslower; PRIO is nice, or 1 to 99 in real time" },
+	{ .name = "stacks", .kind = OPTION_FLAG, FIELD(stacks),
+	  .help = "with --slower: below each line the stack of that other thread where it left the CPU, the kernel's part and its own, leaf first" },
+	{ .name = "hist", .kind = OPTION_FLAG, FIELD(histogram), .help = "with --slower: the histogram, too, at the end" },
+	{ .name = "oncpu", .kind = OPTION_FLAG, FIELD(on_cpu), .excludes = "slower", .instead = "--slower is about waiting for a CPU",
+	  .help = "how long threads stay on the CPU at a time, instead" },
+	{ .name = "len", .kind = OPTION_FLAG, FIELD(length), .excludes = "oncpu", .instead = "one at a time",
+	  .help = "how many threads wait on a CPU's queue, looked at 99 times a second, instead" },
+
+	WHOSE_OPTIONS(struct runq_arguments, recording.whose),
+
+	{ .group = "How it is shown", .name = "by", .metavar = "WHAT", .kind = OPTION_TEXT, FIELD(by), .value_name = by_at,
+	  .help = "a histogram for each pid, tid, cpu, cgroup or comm, the one with the most time last" },
+	{ .letter = 'm', .name = "ms", .kind = OPTION_FLAG, FIELD(milliseconds), .help = "milliseconds instead of microseconds" },
+	{ .letter = 'T', .name = "timestamp", .kind = OPTION_FLAG, FIELD(timestamps), .help = "the time before each report" },
+	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(recording.outputs), .values = OPTION_VALUES_FILE,
+	  .help = "write the histograms of all intervals together to FILE, in the format that its suffix names, instead of reports; - is standard output; may be repeated" },
+	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(recording.format), .value_name = profile_write_format_at,
+	  .help = "write in this format, whatever the suffix says" },
+};
+
+static const struct verb_example examples[] = {
+	{ "sonde runq", "how long threads wait for a CPU, until Ctrl-C" },
+	{ "sonde runq 1 10", "each second, ten times" },
+	{ "sonde runq -mT 1", "in milliseconds, with the time" },
+	{ "sonde runq --by pid 5 1", "each process for itself" },
+	{ "sonde runq --slower 1000", "each wait of more than a millisecond, and who had the CPU" },
+	{ "sonde runq --slower 1000 --stacks", "and where that one was" },
+	{ "sonde runq --slower 1000 --hist -n worker 10 1", "and the histogram of the threads named worker" },
+	{ "sonde runq --len --by cpu 1", "how many wait on each CPU" },
+	{ "sonde runq --oncpu -p 185", "how long process 185 stays on a CPU" },
+	{ "sonde runq -o before.json 10 1", "for sonde diff" },
+	{ NULL, NULL },
+};
+
+static int runq_run(const struct verb *verb, int argc, char **argv);
+
+const struct verb runq_verb = {
+	.name = "runq",
+	.summary = "how long threads wait for a CPU",
+	.description = "Prints histograms of the time from a thread's wake-up, or from its being preempted, to its running: what it waits because others have the CPU. The "
+		       "times are the scheduler's own account, the one whose sum is in /proc/PID/schedstat.\n\n"
+		       "The options are those of BCC's runqlat, runqslower, runqlen and cpudist, as far as the verbs of sonde do not have others for the same.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.run = runq_run,
+};
+
+/* What --by means. -EINVAL: nothing. */
+static int parse_by(const char *text, struct diag *diag, enum sonde_runq_by *ret_by)
+{
+	*ret_by = SONDE_RUNQ_WHOLE;
+	for (uint32_t i = 0; text && by_at(i); i++) {
+		if (!strcmp(text, by_at(i)))
+			*ret_by = i + 1;
+	}
+	return text && *ret_by == SONDE_RUNQ_WHOLE ? diag_errno(diag, EINVAL, "--by takes pid, tid, cpu, cgroup or comm, not '%.60s'", text) : 0;
+}
+
+static bool writes_to_stdout(const struct runq_arguments *arguments)
+{
+	for (uint32_t i = 0; i < arguments->recording.outputs.nr; i++) {
+		if (!strcmp(arguments->recording.outputs.texts[i], "-"))
+			return true;
+	}
+	return false;
+}
+
+static int check(const struct runq_arguments *arguments, struct diag *diag)
+{
+	bool slower = arguments->slower_us != NOT_GIVEN;
+
+	if (arguments->length && slower)
+		return diag_errno(diag, EINVAL, "--len and --slower exclude each other: one counts threads, the other times them");
+	if (arguments->histogram && !slower)
+		return diag_errno(diag, EINVAL, "--hist is for --slower: without that there is a histogram anyway");
+	if (arguments->stacks && !slower)
+		return diag_errno(diag, EINVAL, "--stacks is for --slower: they are those of the thread that had the CPU in each wait");
+	if (slower && !arguments->histogram && (arguments->by || arguments->milliseconds || arguments->timestamps || arguments->recording.outputs.nr))
+		return diag_errno(diag, EINVAL, "%s is about histograms: add --hist, or leave --slower out",
+				  arguments->by ? "--by" : arguments->milliseconds ? "--ms" : arguments->timestamps ? "-T" : "-o");
+	if (slower && writes_to_stdout(arguments))
+		return diag_errno(diag, EINVAL, "the lines of --slower go to standard output: give -o a file");
+	if (arguments->recording.format && !arguments->recording.outputs.nr)
+		return diag_errno(diag, EINVAL, "--format is for -o: say where to write");
+	return recording_check(&arguments->recording, diag);
+}
+
+static int print(void *arg, const char *lines)
+{
+	const struct buffer view = { .data = (char *)(uintptr_t)lines, .size = strlen(lines) };
+
+	return output_result(&view) ? -EPIPE : 0;
+}
+
+/* --slower says it in the way of runqslower. */
+static void print_header(void *arg)
+{
+	const struct runq_arguments *arguments = arg;
+	struct buffer header = BUFFER_INIT(1 << 17);
+
+	if (arguments->slower_us != NOT_GIVEN)
+		return;
+	buffer_printf(&header, "Tracing %s of ", arguments->length ? "run queue length" : arguments->on_cpu ? "time on CPU" : "run queue latency");
+	whose_text(&arguments->recording.whose, NULL, &header);
+	buffer_text(&header, "... Hit Ctrl-C to end.\n");
+	output_talk(header.data);
+	buffer_done(&header);
+}
+
+static int to_options(const struct runq_arguments *arguments, struct diag *diag, struct sonde_runq_options *of_library)
+{
+	const struct whose *whose = &arguments->recording.whose;
+
+	*of_library = (struct sonde_runq_options){
+		.size = sizeof(*of_library),
+		.question = arguments->length ? SONDE_RUNQ_LENGTH : arguments->on_cpu ? SONDE_RUNQ_ON_CPU : SONDE_RUNQ_LATENCY,
+		.milliseconds = arguments->milliseconds,
+		.tgids = whose->tgids.nr ? whose->tgids.ids : NULL,
+		.tids = whose->tids.nr ? whose->tids.ids : NULL,
+		.nr_tgids = whose->tgids.nr,
+		.nr_tids = whose->tids.nr,
+		.comm = whose->comm,
+		.cgroup = whose->cgroup,
+		.interval_ns = arguments->interval_s * NS_PER_S,
+		.nr_intervals = arguments->nr_intervals,
+		.timestamps = arguments->timestamps,
+		.quiet = arguments->recording.outputs.nr != 0,
+		.slower = arguments->slower_us != NOT_GIVEN,
+		.slower_ns = arguments->slower_us != NOT_GIVEN ? arguments->slower_us * NS_PER_US : 0,
+		.histogram = arguments->histogram,
+		.stacks = arguments->stacks,
+		.started = print_header,
+		.text = print,
+		.arg = (void *)(uintptr_t)arguments,
+	};
+	return parse_by(arguments->by, diag, &of_library->by);
+}
+
+static int failed(const struct sonde_runq *runq, int err)
+{
+	const char *text = runq ? sonde_runq_error(runq) : NULL;
+	int code = runq ? sonde_runq_exit_code(runq) : SONDE_EXIT_FAILED;
+
+	if (err == -EPIPE)
+		return SONDE_EXIT_FAILED; /* has been said */
+	if (code == SONDE_EXIT_USAGE && text && *text)
+		return output_usage(&runq_verb, text);
+	output_say("%s", text && *text ? text : strerror(-err));
+	return code;
+}
+
+static void stop(void *runq)
+{
+	sonde_runq_stop(runq);
+}
+
+static int measure(const struct runq_arguments *arguments, struct sonde_runq *runq)
+{
+	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->recording.format };
+	const struct option_texts *outputs = &arguments->recording.outputs;
+	int err, code = SONDE_EXIT_REPORT;
+
+	for (uint32_t i = 0; i < outputs->nr; i++) {
+		if (sonde_profile_check_output(sonde_runq_profile(runq), outputs->texts[i], arguments->recording.format))
+			return profile_failed(&runq_verb, sonde_runq_profile(runq));
+	}
+	signals_stop(stop, runq);
+	err = sonde_runq_run(runq);
+	signals_report();
+	if (err)
+		return failed(runq, err);
+	if (outputs->nr)
+		code = profile_write_all(&runq_verb, sonde_runq_profile(runq), outputs, &write);
+	output_talk(sonde_runq_account(runq));
+	if (!code && sonde_runq_exit_code(runq) == SONDE_EXIT_NO_SAMPLES)
+		output_say("no samples: %s", arguments->on_cpu ? "nothing of what was asked for left a CPU" : "nothing of what was asked for came onto a CPU");
+	return code ? code : sonde_runq_exit_code(runq);
+}
+
+static int runq_run(const struct verb *verb, int argc, char **argv)
+{
+	struct runq_arguments arguments = { .slower_us = NOT_GIVEN };
+	struct buffer command_line = BUFFER_INIT(4 << 20);
+	struct sonde_runq_options of_library;
+	struct sonde_runq *runq = NULL;
+	struct option_result result;
+	struct diag diag = { 0 };
+	int code, err = option_parse(verb, argc, argv, &arguments, &result, &diag);
+
+	if (!err && (result.help || result.version))
+		return output_help(verb, &result);
+	if (!err)
+		err = check(&arguments, &diag) ?: to_options(&arguments, &diag, &of_library);
+	if (err)
+		return output_usage(verb, diag.text);
+	recording_command_line(argc, argv, &command_line);
+	of_library.command_line = command_line.data;
+	err = sonde_runq_new(&of_library, &runq);
+	code = err ? failed(runq, err) : measure(&arguments, runq);
+	signals_done();
+	sonde_runq_free(runq);
+	buffer_done(&command_line);
+	return code;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stat: what the files of this verb share. */
+#pragma once
+#include <sonde/counter.h>
+
+#include "base/buffer.h"
+#include "base/cpus.h"
+#include "cli/option.h"
+#include "cli/whose.h"
+
+struct stat_arguments {
+	struct option_texts events, outputs;
+	struct whose whose;
+	const char *cpu_list, *separator;
+	struct cpus cpus;
+	bool all_cpus, no_inherit, group, no_scale, user_only, kernel_only, json;
+	uint64_t nr_runs, interval_ms, duration_s;
+	char *const *command;
+};
+
+/* An event over all runs, or over an interval. */
+struct stat_event {
+	struct sonde_counter_info info; /* borrows from the report's set */
+	struct sonde_count count;       /* of the last run */
+	double mean, squares;           /* of its value over the runs; the sum of squares of what they differ from the mean */
+};
+
+struct stat_report {
+	struct sonde_counters *set;     /* the last run's */
+	struct stat_event *events;
+	uint32_t nr;
+	uint32_t nr_runs;
+	double elapsed_s, elapsed_squares, user_s, system_s; /* means */
+	double at_s;                    /* with an interval: since the start; else negative */
+	double interval_s;              /* the time that the values are of */
+	bool user_only;                 /* because the kernel was not permitted */
+};
+
+/* How far the mean is likely off, in percent of it. */
+double stat_deviation(double mean, double squares, uint32_t nr_runs);
+/* Is there anything to be told of it but why there is not? */
+bool stat_is_counted(const struct stat_event *event);
+
+/* What an event says about another one: "0.87 insn per cycle". False: nothing. */
+struct stat_metric {
+	double value;
+	const char *unit;
+};
+bool stat_metric(const struct stat_report *report, const struct stat_event *event, struct stat_metric *ret_metric);
+
+void stat_text(const struct stat_arguments *arguments, const struct stat_report *report, struct buffer *buffer);
+void stat_separated(const struct stat_arguments *arguments, const struct stat_report *report, struct buffer *buffer);
+void stat_json(const struct stat_arguments *arguments, const struct stat_report *report, struct buffer *buffer);
+
+/* All that runs on the CPUs, or in a cgroup: also beside a command. */
+static inline bool stat_is_whole(const struct stat_arguments *arguments)
+{
+	return arguments->all_cpus || arguments->cpus.nr || arguments->whose.cgroup;
+}
+
+/* Opens what is asked for into the report; `command_tgid`: of the command that waits to begin, 0: none. An exit code; what is missing has been said when nothing is left. */
+MUST_CHECK int stat_open(const struct stat_arguments *arguments, uint32_t command_tgid, struct stat_report *report);
+/* Counts, prints; the exit code. */
+int stat_count(const struct stat_arguments *arguments);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sonde wall: all of the threads' time. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/output.h"
+#include "cli/recording.h"
+#include "cli/verbs.h"
+
+struct wall_arguments {
+	struct recording recording;
+	uint64_t freq_hz; /* 0: not given */
+};
+
+#define FIELD(field) .offset = offsetof(struct wall_arguments, field)
+
+static const struct option_spec options[] = {
+	{ .group = "What is measured", .metavar = "DURATION", .kind = OPTION_NUMBER, FIELD(recording.duration_s), .min = 1, .max = RECORDING_MAX_DURATION_S,
+	  .help = "seconds; without it until Ctrl-C or the end of what is measured" },
+	{ .letter = 'F', .name = "frequency", .metavar = "HZ", .kind = OPTION_NUMBER, FIELD(freq_hz), .min = 1, .max = RECORDING_MAX_FREQ_HZ,
+	  .help = "samples per second and CPU, among whose stacks the time on CPUs is shared; 49" },
+	RECORDING_STACK_OPTIONS(struct wall_arguments, recording),
+
+	WHOSE_OPTIONS(struct wall_arguments, recording.whose),
+
+	RECORDING_OUTPUT_OPTIONS(struct wall_arguments, recording),
+	RECORDING_EVENTS_OPTION(struct wall_arguments, recording),
+};
+
+static const struct verb_example examples[] = {
+	{ "sonde wall -p 185 5", "where process 185 spends 5 seconds of each of its threads" },
+	{ "sonde wall -f -p 185 5", "folded, for flame graphs" },
+	{ "sonde wall -L 186,187 5", "only these threads" },
+	{ "sonde wall -G system.slice/ssh.service 5", "all threads of a service" },
+	{ "sonde wall -o x.html -- make", "a command from its start to its end, as a flame graph for the browser" },
+	{ NULL, NULL },
+};
+
+static int wall_run(const struct verb *verb, int argc, char **argv);
+
+const struct verb wall_verb = {
+	.name = "wall",
+	.summary = "all of the threads' time: running, ready to run, blocked",
+	.description = "Adds up all of the threads' time between their start and their end, or those of the recording: the total is threads x elapsed. The outermost frame says "
+		       "what the time was: [on-cpu], [runnable] (ready, but another thread had the CPU), or [blocked: futex], [blocked: sleep], [blocked: disk] and so on. How "
+		       "long is told by the scheduler's events, to the nanosecond; the stacks of the time on CPUs by samples, and [not sampled] is a thread that ran too "
+		       "briefly for one.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.takes_command = true,
+	.run = wall_run,
+};
+
+static void header(const struct recording *recording, struct buffer *buffer)
+{
+	buffer_text(buffer, "Measuring all time (us) of ");
+	whose_text(&recording->whose, recording->command, buffer);
+	buffer_printf(buffer, " by %s stack", recording->user_only ? "user" : recording->kernel_only ? "kernel" : "user + kernel");
+	recording_header_end(recording, buffer);
+}
+
+static int record(const struct verb *verb, const struct wall_arguments *arguments, const char *command_line)
+{
+	struct sonde_profile_options of_library = recording_options(&arguments->recording);
+	struct buffer line = BUFFER_INIT(1 << 17);
+	int code;
+
+	of_library.question = SONDE_WALL;
+	of_library.freq_hz = arguments->freq_hz;
+	of_library.command_line = command_line;
+	header(&arguments->recording, &line);
+	code = recording_run(verb, &arguments->recording, &of_library,
+			     &(struct recording_words){ .header = line.err ? NULL : line.data, .no_samples = "nothing of what was asked for was there" });
+	buffer_done(&line);
+	return code;
+}
+
+static int wall_run(const struct verb *verb, int argc, char **argv)
+{
+	struct wall_arguments arguments = { .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
+	struct buffer command_line = BUFFER_INIT(4 << 20);
+	struct option_result result;
+	struct diag diag = { 0 };
+	int err, code;
+
+	err = option_parse(verb, argc, argv, &arguments, &result, &diag);
+	if (!err && (result.help || result.version))
+		return output_help(verb, &result);
+	if (!err) {
+		arguments.recording.command = result.command;
+		err = recording_check(&arguments.recording, &diag);
+	}
+	if (err)
+		return output_usage(verb, diag.text);
+	recording_command_line(argc, argv, &command_line);
+	code = record(verb, &arguments, command_line.data);
+	buffer_done(&command_line);
+	return code;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/map_read.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BATCH 1024 /* elements of a map that are read at a time */
+
+struct batch {
+	void *keys, *values;
+};
+
+static void batch_done(struct batch *batch)
+{
+	free(batch->keys);
+	free(batch->values);
+}
+
+typedef int (*batch_fn)(int map_fd, void *in, void *out, void *keys, void *values, __u32 *count, const struct bpf_map_batch_opts *options);
+
+static int read_batches(int map_fd, batch_fn next, uint32_t key_bytes, uint32_t value_bytes, map_element_fn fn, void *arg)
+{
+	CLEANUP(batch_done) struct batch batch = { calloc(BATCH, key_bytes), calloc(BATCH, value_bytes) };
+	uint32_t in = 0, out = 0, nr = BATCH, capacity = BATCH;
+	bool is_first = true;
+	int err = 0, result = 0;
+
+	if (!batch.keys || !batch.values)
+		return -ENOMEM;
+	do {
+		nr = capacity;
+		err = next(map_fd, is_first ? NULL : &in, &out, batch.keys, batch.values, &nr, NULL);
+		if (err && err != -ENOENT)
+			return err;
+		for (uint32_t i = 0; i < nr && result >= 0; i++)
+			result = fn(arg, (const char *)batch.keys + (size_t)i * key_bytes, (const char *)batch.values + (size_t)i * value_bytes);
+		in = out;
+		is_first = false;
+	} while (!err && result >= 0);
+	return result;
+}
+
+int map_read(int map_fd, uint32_t key_bytes, uint32_t value_bytes, map_element_fn fn, void *arg)
+{
+	return read_batches(map_fd, bpf_map_lookup_batch, key_bytes, value_bytes, fn, arg);
+}
+
+int map_take(int map_fd, uint32_t key_bytes, uint32_t value_bytes, map_element_fn fn, void *arg)
+{
+	return read_batches(map_fd, bpf_map_lookup_and_delete_batch, key_bytes, value_bytes, fn, arg);
+}
+
+void map_sum_cpus(int map_fd, uint32_t key, uint32_t nr_possible_cpus, uint64_t *ret_words, uint32_t nr_words)
+{
+	CLEANUP(freep) uint64_t *of_cpus = calloc((size_t)nr_possible_cpus * nr_words, sizeof(*of_cpus));
+
+	memset(ret_words, 0, nr_words * sizeof(*ret_words));
+	if (!of_cpus || bpf_map_lookup_elem(map_fd, &key, of_cpus))
+		return;
+	for (size_t i = 0; i < (size_t)nr_possible_cpus * nr_words; i++)
+		ret_words[i % nr_words] += of_cpus[i];
+}
+
+void map_settle(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0)) /* it waits for RCU */
+		usleep(10000);
+}
+
+int map_each_thread(const struct bpf_program *program, struct diag *diag)
+{
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	char byte;
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -errno, err = 0;
+	ssize_t nr;
+
+	if (fd >= 0) {
+		do
+			nr = read(fd, &byte, sizeof(byte));
+		while (nr > 0 || (nr < 0 && (errno == EAGAIN || errno == EINTR)));
+		err = nr < 0 ? -errno : 0;
+		close(fd);
+	}
+	bpf_link__destroy(link);
+	if (fd < 0)
+		err = fd;
+	return err ? diag_errno(diag, -err, "cannot go through the threads: %s", strerror(-err)) : 0;
+}

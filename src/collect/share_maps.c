@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/share_maps.h"
+
+#include <string.h>
+
+int share_maps(struct bpf_object *object, const struct bpf_object *other, bool shares_scratches)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object) {
+		const char *name = bpf_map__name(map);
+		const struct bpf_map *shared = bpf_object__find_map_by_name(other, name);
+		bool is_own = bpf_map__is_internal(map) || !strcmp(name, "runtime_programs") || (!strcmp(name, "scratches") && !shares_scratches);
+		int err = shared && !is_own ? bpf_map__reuse_fd(map, bpf_map__fd(shared)) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}

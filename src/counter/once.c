@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One event around a function. */
+#include <errno.h>
+
+#include "counter/set.h"
+
+static int count_around(struct sonde_counters *counters, int (*function)(void *arg), void *arg, struct sonde_count *ret_count)
+{
+	struct sonde_count count;
+	int result, err = sonde_counters_start(counters);
+
+	if (err)
+		return err;
+	result = function(arg);
+	err = sonde_counters_stop(counters);
+	if (!err)
+		err = sonde_counters_read(counters, &count, 1);
+	if (err)
+		return err;
+	*ret_count = count;
+	return result;
+}
+
+int sonde_count_function(const char *event, int (*function)(void *arg), void *arg, struct sonde_count *ret_count)
+{
+	const struct sonde_counter_options options = { .size = sizeof(options), .names = event, .flags = SONDE_COUNTER_SCALE };
+	CLEANUP(counters_freep) struct sonde_counters *counters = NULL;
+	int err = sonde_counters_new(&options, &counters);
+
+	if (!err && sonde_counters_nr(counters) != 1)
+		err = -EINVAL; /* a list */
+	return err ? err : count_around(counters, function, arg, ret_count);
+}
+
+int sonde_count_function_config(uint32_t type, uint64_t config, int (*function)(void *arg), void *arg, struct sonde_count *ret_count)
+{
+	CLEANUP(counters_freep) struct sonde_counters *counters = NULL;
+	int err = sonde_counters_open(type, config, 0, -1, SONDE_COUNTER_SCALE, &counters);
+
+	return err ? err : count_around(counters, function, arg, ret_count);
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Opening of one counter: the attributes, the places, and in words why it cannot be had. */
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/small_file.h"
+#include "counter/set.h"
+
+static uint64_t flags_of(const struct sonde_counters *set, const struct counter *counter)
+{
+	return set->flags | counter->spec.event.flags;
+}
+
+static bool is_sampling(const struct counter *counter)
+{
+	return counter->spec.event.period || counter->spec.event.freq_hz;
+}
+
+static struct perf_event_attr attr_of(const struct sonde_counters *set, const struct counter *counter, bool is_leader, uint32_t type)
+{
+	const struct sonde_event *event = &counter->spec.event;
+	uint64_t flags = flags_of(set, counter);
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = type,
+		.config = event->config,
+		.config1 = event->config1,
+		.config2 = event->config2,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | (counter->reads_group ? PERF_FORMAT_GROUP : 0),
+		.disabled = is_leader && !(flags & SONDE_COUNTER_ENABLED), /* members follow their leader */
+		.enable_on_exec = is_leader && flags & SONDE_COUNTER_ON_EXEC,
+		.inherit = !(flags & SONDE_COUNTER_NO_INHERIT) && !set->places.whole,
+		.pinned = is_leader && flags & SONDE_COUNTER_PINNED,
+		.exclusive = is_leader && flags & SONDE_COUNTER_EXCLUSIVE,
+		.exclude_hv = !(flags & SONDE_COUNTER_HYPERVISOR) && !counter->without_excludes,
+		.exclude_user = !!(flags & SONDE_COUNTER_NO_USER),
+		.exclude_kernel = !!(flags & SONDE_COUNTER_NO_KERNEL),
+		.exclude_host = !!(flags & SONDE_COUNTER_NO_HOST),
+		.exclude_guest = !!(flags & SONDE_COUNTER_NO_GUEST),
+		.exclude_idle = !!(flags & SONDE_COUNTER_NO_IDLE),
+	};
+
+	if (!is_sampling(counter))
+		return attr;
+	attr.freq = event->freq_hz != 0;
+	attr.sample_period = event->freq_hz ? event->freq_hz : event->period; /* one field, two names */
+	if (set->rings.bytes)
+		rings_attr(&attr, set->max_callers);
+	return attr;
+}
+
+static int perf_event_open(struct perf_event_attr *attr, struct place place, int group_fd, bool is_cgroup)
+{
+	return (int)syscall(SYS_perf_event_open, attr, place.pid, place.cpu, group_fd, PERF_FLAG_FD_CLOEXEC | (is_cgroup ? PERF_FLAG_PID_CGROUP : 0));
+}
+
+/* One descriptor. PMUs outside of the cores know no modes, and refuse to leave one out. A negative errno. */
+static int open_place(const struct sonde_counters *set, struct counter *counter, struct place place, uint32_t type, int group_fd)
+{
+	struct perf_event_attr attr = attr_of(set, counter, group_fd < 0, type);
+	int fd = perf_event_open(&attr, place, group_fd, set->places.cgroup_fd >= 0);
+	int err = fd < 0 ? -errno : 0;
+
+	if ((err == -EINVAL || err == -EOPNOTSUPP) && attr.exclude_hv && !attr.exclude_user && !attr.exclude_kernel) {
+		attr.exclude_hv = 0;
+		fd = perf_event_open(&attr, place, group_fd, set->places.cgroup_fd >= 0);
+		counter->without_excludes = fd >= 0;
+	}
+	return fd < 0 ? err : fd;
+}
+
+/* --- reasons ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_of_cores(const struct counter *counter)
+{
+	uint32_t type = counter->spec.event.type;
+
+	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
+}
+
+static int not_permitted(const struct sonde_counters *set, const struct counter *counter, int err, struct diag *diag)
+{
+	bool may_count_user = !set->places.whole && !(flags_of(set, counter) & (SONDE_COUNTER_NO_USER | SONDE_COUNTER_NO_KERNEL));
+	char level[16] = "?";
+	int unread = small_file_read(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", level, sizeof(level));
+
+	return diag_errno(diag, err, "'%s' is not permitted (kernel.perf_event_paranoid is %s): run as root, or give CAP_PERFMON to the program%s", counter->spec.event.name,
+			  unread ? "not to be read" : level, may_count_user ? "; user space alone (:u) may be permitted" : "");
+}
+
+static int say_why(const struct sonde_counters *set, const struct counter *counter, int err, struct diag *diag)
+{
+	const char *name = counter->spec.event.name;
+
+	switch (err) {
+	case EACCES:
+	case EPERM:
+		return not_permitted(set, counter, err, diag);
+	case ENOENT:
+	case ENODEV:
+	case ENXIO:
+	case EOPNOTSUPP:
+		if (is_of_cores(counter))
+			return diag_errno(diag, err, "the processors of this machine do not count '%s' (in a virtual machine: are not let)", name);
+		return diag_errno(diag, err, "this kernel does not count '%s' here%s", name,
+				  set->places.cgroup_fd >= 0 ? " (nothing is counted of cgroups of version 2 where /proc/cgroups has a hierarchy other than 0 for perf_event)" : "");
+	case EINVAL:
+		return diag_errno(diag, err, "the kernel refuses '%s' with these options%s", name,
+				  is_of_cores(counter) || counter->spec.event.type == PERF_TYPE_SOFTWARE ? "" : ": not all PMUs count threads, or user space alone");
+	case ESRCH:
+		return diag_errno(diag, err, "what '%s' is to be counted for has ended, or never was", name);
+	case EMFILE:
+		return diag_errno(diag, err, "too many open files for '%s': ulimit -n %u, or more", name, 2 * set->nr * set->places.nr + 64);
+	case EBUSY:
+		return diag_errno(diag, err, "another program has the PMU of '%s' for itself", name);
+	default:
+		return diag_errno(diag, err, "cannot open '%s': %s", name, strerror(err));
+	}
+}
+
+/* --- places ------------------------------------------------------------------------------------------------------------------------------------ */
+
+/* PMUs outside of the cores are counted on CPUs of their own choice, for the machine as a whole. */
+static int masked_places(const struct sonde_counters *set, const struct counter *counter, struct places *ret_places, struct diag *diag)
+{
+	const struct cpus *mask = &counter->spec.pmu.mask;
+	struct places places = PLACES_INIT;
+
+	if (!set->places.whole || set->places.cgroup_fd >= 0)
+		return diag_errno(diag, EINVAL, "'%s' is counted for the whole machine only, not for processes: ask for all CPUs", counter->spec.event.name);
+	places.list = calloc(mask->nr, sizeof(*places.list));
+	if (!places.list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < mask->nr; i++) {
+		for (uint32_t k = 0; k < set->places.nr; k++) {
+			if (set->places.list[k].cpu == (int32_t)mask->ids[i])
+				places.list[places.nr++] = set->places.list[k];
+		}
+	}
+	places.whole = places.may_vanish = true;
+	*ret_places = places;
+	return places.nr ? 0 : diag_errno(diag, ENODEV, "'%s' is not counted on these CPUs", counter->spec.event.name);
+}
+
+void counter_close(struct counter *counter)
+{
+	for (uint32_t i = 0; i < counter->nr_fds; i++)
+		closep(&counter->fds[i]);
+	free(counter->fds);
+	counter->fds = NULL;
+	counter->nr_fds = 0;
+}
+
+/* On each place and unit. 0; a negative errno with its reason, or of the last place when all of them are gone. */
+static int open_places(const struct sonde_counters *set, struct counter *counter, const struct places *places, struct diag *diag)
+{
+	const struct counter *leader = &set->counters[counter->leader];
+	const struct pmu *pmu = &counter->spec.pmu;
+	uint32_t nr_open = 0;
+	int gone = -ESRCH;
+
+	counter->fds = calloc((size_t)places->nr * pmu->nr_types, sizeof(*counter->fds));
+	if (!counter->fds)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < places->nr * pmu->nr_types; i++) {
+		int group_fd = leader == counter ? -1 : leader->fds[i], fd;
+
+		if (leader != counter && group_fd < 0)
+			fd = -ESRCH; /* so is it for its leader */
+		else
+			fd = open_place(set, counter, places->list[i / pmu->nr_types], pmu->types[i % pmu->nr_types], group_fd);
+		if (fd < 0 && (!places->may_vanish || (fd != -ESRCH && fd != -ENODEV)))
+			return say_why(set, counter, -fd, diag);
+		gone = fd < 0 ? fd : gone;
+		nr_open += fd >= 0;
+		counter->fds[counter->nr_fds++] = fd < 0 ? -1 : fd;
+	}
+	return nr_open ? 0 : say_why(set, counter, -gone, diag);
+}
+
+static int add_rings(struct sonde_counters *set, uint32_t i, const struct places *places, struct diag *diag)
+{
+	struct counter *counter = &set->counters[i];
+	uint32_t nr_before = set->rings.nr;
+	int err = 0;
+
+	if (!set->rings.bytes || !is_sampling(counter))
+		return 0;
+	for (uint32_t k = 0; !err && k < counter->nr_fds; k++) {
+		if (counter->fds[k] >= 0)
+			err = rings_add(&set->rings, i, counter->fds[k], places->list[k / counter->spec.pmu.nr_types], diag);
+	}
+	if (err)
+		rings_cut(&set->rings, nr_before);
+	return err;
+}
+
+static int open_with_leader(struct sonde_counters *set, uint32_t i, struct diag *diag)
+{
+	struct counter *counter = &set->counters[i], *leader = &set->counters[counter->leader];
+	CLEANUP(places_done) struct places masked = PLACES_INIT;
+	const struct places *places = counter->spec.pmu.mask.nr ? &masked : &set->places;
+	int err = 0;
+
+	if (leader != counter && leader->spec.err)
+		return diag_errno(diag, -leader->spec.err, "the first of its group, '%s', cannot be had", leader->spec.event.name);
+	if (counter->spec.pmu.mask.nr)
+		err = masked_places(set, counter, &masked, diag);
+	if (!err && leader != counter && leader->nr_fds != places->nr * counter->spec.pmu.nr_types)
+		err = diag_errno(diag, EINVAL, "'%s' and '%s' are of different PMUs: they cannot be one group", leader->spec.event.name, counter->spec.event.name);
+	if (!err)
+		err = open_places(set, counter, places, diag);
+	return err ? err : add_rings(set, i, places, diag);
+}
+
+int counter_open(struct sonde_counters *set, uint32_t i)
+{
+	struct counter *counter = &set->counters[i];
+	struct diag diag = { 0 };
+	int err;
+
+	if (counter->spec.err)
+		return 0;
+	err = open_with_leader(set, i, &diag);
+	if (!err)
+		return 0;
+	counter_close(counter);
+	if (!diag.err)
+		return err; /* no memory */
+	counter->spec.err = err;
+	counter->spec.diag = diag;
+	return 0;
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is done with an open set. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/clock.h"
+#include "counter/set.h"
+
+#define NS_PER_MS 1000000u
+
+static int control(struct sonde_counters *set, unsigned long request)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&set->lock);
+	for (uint32_t i = 0; i < set->nr; i++) {
+		const struct counter *counter = &set->counters[i];
+
+		/* a leader's state is its group's */
+		for (uint32_t k = 0; counter->leader == i && k < counter->nr_fds; k++) {
+			if (counter->fds[k] >= 0 && ioctl(counter->fds[k], request, 0) && !err)
+				err = -errno;
+		}
+	}
+	pthread_mutex_unlock(&set->lock);
+	return err;
+}
+
+int sonde_counters_start(struct sonde_counters *set)
+{
+	return control(set, PERF_EVENT_IOC_ENABLE);
+}
+
+int sonde_counters_stop(struct sonde_counters *set)
+{
+	return control(set, PERF_EVENT_IOC_DISABLE);
+}
+
+/* --- reading ----------------------------------------------------------------------------------------------------------------------------------- */
+
+struct raw_group {
+	uint64_t nr, enabled_ns, running_ns, values[SPEC_MAX_EVENTS];
+};
+
+/* A pinned counter for which the PMU had no room reads as the end of a file. */
+static int read_whole(int fd, void *raw, size_t size)
+{
+	ssize_t nr = read(fd, raw, size);
+
+	if (nr < 0)
+		return -errno;
+	return nr == 0 ? -EBUSY : (size_t)nr == size ? 0 : -EIO;
+}
+
+static int add_alone(int fd, struct reading *sum)
+{
+	uint64_t raw[3];
+	int err = read_whole(fd, raw, sizeof(raw));
+
+	if (err)
+		return err;
+	sum->value += raw[0];
+	sum->enabled_ns += raw[1];
+	sum->running_ns += raw[2];
+	return 0;
+}
+
+static bool is_member_at(const struct sonde_counters *set, uint32_t i, uint32_t leader, uint32_t place)
+{
+	const struct counter *counter = &set->counters[i];
+
+	return counter->leader == leader && counter->fds && counter->fds[place] >= 0;
+}
+
+/* The members stand in the order in which they were opened. */
+static int add_group(struct sonde_counters *set, uint32_t leader, uint32_t place)
+{
+	struct raw_group raw;
+	uint32_t nr = 0, at = 0;
+	int err;
+
+	for (uint32_t i = leader; i < set->nr; i++)
+		nr += is_member_at(set, i, leader, place);
+	err = read_whole(set->counters[leader].fds[place], &raw, offsetof(struct raw_group, values) + nr * sizeof(*raw.values));
+	if (err || raw.nr != nr)
+		return err ? err : -EIO;
+	for (uint32_t i = leader; i < set->nr; i++) {
+		if (!is_member_at(set, i, leader, place))
+			continue;
+		set->now[i].value += raw.values[at++];
+		set->now[i].enabled_ns += raw.enabled_ns;
+		set->now[i].running_ns += raw.running_ns;
+	}
+	return 0;
+}
+
+static bool is_read_by_leader(const struct sonde_counters *set, uint32_t i)
+{
+	return set->counters[i].leader != i && set->counters[set->counters[i].leader].reads_group;
+}
+
+/* A counter of a thread on one CPU is enabled also while the thread runs on another: all CPUs' times together are many times the thread's. Of some CPUs nothing tells
+ * how long it was there without being counted. */
+static void mend_time(const struct places *places, struct reading *reading)
+{
+	if (places->is_split && places->nr_all)
+		reading->enabled_ns /= places->nr_all;
+	if (places->is_split && (!places->nr_all || reading->enabled_ns < reading->running_ns))
+		reading->enabled_ns = reading->running_ns;
+}
+
+/* A member's reading has its leader's error. */
+static void read_counters(struct sonde_counters *set)
+{
+	for (uint32_t i = 0; i < set->nr; i++)
+		set->now[i] = (struct reading){ .err = set->counters[i].spec.err };
+	for (uint32_t i = 0; i < set->nr; i++) {
+		const struct counter *counter = &set->counters[i];
+
+		if (!counter->fds)
+			continue;
+		if (is_read_by_leader(set, i)) {
+			set->now[i].err = set->now[counter->leader].err;
+			continue;
+		}
+		for (uint32_t k = 0; !set->now[i].err && k < counter->nr_fds; k++) {
+			if (counter->fds[k] >= 0)
+				set->now[i].err = counter->reads_group ? add_group(set, i, k) : add_alone(counter->fds[k], &set->now[i]);
+		}
+	}
+	for (uint32_t i = 0; i < set->nr; i++)
+		mend_time(&set->places, &set->now[i]);
+}
+
+/* The first error of a counter that is open. */
+static int first_error(const struct sonde_counters *set)
+{
+	for (uint32_t i = 0; i < set->nr; i++) {
+		if (set->counters[i].fds && set->now[i].err)
+			return set->now[i].err;
+	}
+	return 0;
+}
+
+/* The kernel sets values to zero, but not times; and not what threads that have ended had counted. So what was there is taken off. */
+int sonde_counters_reset(struct sonde_counters *set)
+{
+	int err;
+
+	pthread_mutex_lock(&set->lock);
+	read_counters(set);
+	for (uint32_t i = 0; i < set->nr; i++) {
+		if (!set->now[i].err)
+			set->base[i] = set->now[i];
+	}
+	err = first_error(set);
+	pthread_mutex_unlock(&set->lock);
+	return err;
+}
+
+void sonde_count_scale(struct sonde_count *count)
+{
+	if (count->err || count->scaled || !count->running_ns || count->running_ns >= count->enabled_ns)
+		return;
+	count->value = (uint64_t)((unsigned __int128)count->value * count->enabled_ns / count->running_ns);
+	count->scaled = true;
+}
+
+static struct sonde_count count_of(const struct reading *now, const struct reading *base, bool scale)
+{
+	struct sonde_count count = { .value = now->value - base->value, .enabled_ns = now->enabled_ns - base->enabled_ns, .running_ns = now->running_ns - base->running_ns };
+
+	if (now->err)
+		return (struct sonde_count){ .err = now->err };
+	if (scale)
+		sonde_count_scale(&count);
+	return count;
+}
+
+int sonde_counters_read(struct sonde_counters *set, struct sonde_count *ret_counts, uint32_t nr)
+{
+	int err;
+
+	pthread_mutex_lock(&set->lock);
+	read_counters(set);
+	for (uint32_t i = 0; i < nr; i++)
+		ret_counts[i] = i < set->nr ? count_of(&set->now[i], &set->base[i], set->flags & SONDE_COUNTER_SCALE) : (struct sonde_count){ .err = -EINVAL };
+	err = nr > set->nr ? -EINVAL : first_error(set);
+	pthread_mutex_unlock(&set->lock);
+	return err;
+}
+
+/* --- overflows --------------------------------------------------------------------------------------------------------------------------------- */
+
+int sonde_counters_overflows(struct sonde_counters *set, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg, uint64_t *ret_nr_lost)
+{
+	uint64_t nr_lost = 0;
+	int err;
+
+	pthread_mutex_lock(&set->lock);
+	err = set->rings.nr ? rings_read(&set->rings, callback, arg, &nr_lost) : -ENODATA;
+	pthread_mutex_unlock(&set->lock);
+	if (!err && ret_nr_lost)
+		*ret_nr_lost = nr_lost;
+	return err;
+}
+
+/* Those whose threads have ended are ready for ever: they are not asked again. How many are asked. */
+static uint32_t fill_polls(struct sonde_counters *set, struct pollfd *polls, bool *ret_has_data)
+{
+	uint32_t nr_asked = 0;
+
+	pthread_mutex_lock(&set->lock);
+	for (uint32_t i = 0; i < set->rings.nr; i++) {
+		struct ring *ring = &set->rings.list[i];
+
+		ring->is_over |= !!(polls[i].revents & (POLLHUP | POLLERR));
+		polls[i] = (struct pollfd){ .fd = ring->is_over ? -1 : ring->fd, .events = POLLIN };
+		nr_asked += !ring->is_over;
+	}
+	*ret_has_data = rings_have_data(&set->rings);
+	pthread_mutex_unlock(&set->lock);
+	return nr_asked;
+}
+
+/* What is left of the time, rounded up. */
+static int left_ms(uint64_t end_ns)
+{
+	uint64_t now_ns = clock_ns();
+
+	return end_ns > now_ns ? (int)((end_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS) : 0;
+}
+
+int sonde_counters_wait(struct sonde_counters *set, int timeout_ms)
+{
+	CLEANUP(freep) struct pollfd *polls = calloc(set->rings.nr ? set->rings.nr : 1, sizeof(*polls));
+	uint64_t end_ns = clock_ns() + (timeout_ms > 0 ? (uint64_t)timeout_ms * NS_PER_MS : 0);
+	bool has_data = false;
+	int nr_ready = 1;
+
+	if (!set->rings.nr)
+		return -ENODATA;
+	if (!polls)
+		return -ENOMEM;
+	while (nr_ready > 0) {
+		uint32_t nr_asked = fill_polls(set, polls, &has_data);
+
+		if (has_data)
+			return 1;
+		if (!nr_asked)
+			return -ESRCH;
+		nr_ready = poll(polls, set->rings.nr, timeout_ms < 0 ? -1 : left_ms(end_ns));
+	}
+	return nr_ready < 0 && errno != EINTR ? -errno : 0;
+}
+
+/* The kernel runs a tracepoint's program once for the tracepoint, whoever counts it. */
+int sonde_counters_attach_bpf(struct sonde_counters *set, uint32_t i, int program_fd)
+{
+	const struct counter *counter = i < set->nr ? &set->counters[i] : NULL;
+	int err = 0;
+
+	if (!counter || !counter->fds)
+		return counter ? counter->spec.err : -EINVAL;
+	pthread_mutex_lock(&set->lock);
+	for (uint32_t k = 0; !err && k < counter->nr_fds; k++) {
+		if (counter->fds[k] < 0)
+			continue;
+		if (ioctl(counter->fds[k], PERF_EVENT_IOC_SET_BPF, program_fd))
+			err = -errno;
+		if (counter->spec.event.type == PERF_TYPE_TRACEPOINT)
+			break;
+	}
+	pthread_mutex_unlock(&set->lock);
+	return err;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* set: the inside of struct sonde_counters, for the files of this folder. What is set here before sonde_counters_new returns does not change afterwards, but what the
+ * lock is for. */
+#pragma once
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sonde/counter.h>
+
+#include "base/diag.h"
+#include "counter/places.h"
+#include "counter/ring.h"
+#include "counter/spec.h"
+
+struct reading {
+	uint64_t value, enabled_ns, running_ns;
+	int err;
+};
+
+struct counter {
+	struct spec spec;      /* spec.err: why it is missing */
+	int *fds;              /* one per place and unit of its PMU; -1: that thread or CPU is gone */
+	uint32_t nr_fds;
+	uint32_t leader;       /* of its group: a number in the set; its own when it is alone */
+	bool reads_group;      /* a leader whose reading holds its members' */
+	bool without_excludes; /* its PMU cannot leave the hypervisor out */
+};
+
+struct sonde_counters {
+	struct counter *counters;
+	uint32_t nr;
+	uint64_t flags;
+	uint32_t max_callers;
+	struct places places;
+	struct diag diag;
+	pthread_mutex_t lock;    /* for what follows */
+	struct reading *now;     /* the last one, of each counter */
+	struct reading *base;    /* at the last reset */
+	struct rings rings;
+};
+
+/* Opens one of the set's counters, its leader before; the reason of a failure is left in its spec. 0, or -ENOMEM. */
+MUST_CHECK int counter_open(struct sonde_counters *set, uint32_t i);
+void counter_close(struct counter *counter);
+
+static inline void counters_freep(struct sonde_counters **set)
+{
+	sonde_counters_free(*set);
+}

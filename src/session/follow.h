@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* follow: a tracker for a sampler, with all that the kernel's unwinder is to know: tables from disk, and interpreters. */
+#pragma once
+#include "session/tracker.h"
+
+struct follow_options {
+	struct sampler *sampler; /* these three are borrowed for the tracker's life */
+	struct parser *parser;
+	struct account *account;
+	uint64_t unwind_bytes;   /* for tables and mappings */
+	bool no_cache;           /* of tables on disk */
+};
+
+/* Opens the side-band; tracker_scan reads what runs already. 0 or a negative errno. */
+MUST_CHECK int follow_new(const struct follow_options *options, struct diag *diag, struct tracker **ret_tracker);

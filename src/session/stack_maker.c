@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/stack_maker.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/u64_map.h"
+#include "session/stack_merge.h"
+
+#define STACK_BYTES_MAX (16u << 20) /* of one stack in the profile */
+
+struct stack_maker {
+	struct stack_table *table;
+	const struct runtime_book *runtimes;
+	const struct label_book *labels;
+	struct namer *namer;
+	struct profile *profile;
+	struct u64_map merged; /* hash of a user stack and its runtime stack -> stack of the profile */
+};
+
+struct stack_maker *stack_maker_new(struct stack_table *table, const struct runtime_book *runtimes, const struct label_book *labels, struct namer *namer, struct profile *profile)
+{
+	struct stack_maker *maker = calloc(1, sizeof(*maker));
+
+	if (maker)
+		*maker = (struct stack_maker){ .table = table, .runtimes = runtimes, .labels = labels, .namer = namer, .profile = profile };
+	return maker;
+}
+
+void stack_maker_free(struct stack_maker *maker)
+{
+	if (!maker)
+		return;
+	u64_map_done(&maker->merged);
+	free(maker);
+}
+
+/* A stack that is put together. */
+struct making {
+	const struct stack_maker *maker;
+	const struct stack *stack;
+	bool has_frames; /* of a runtime, or at least the word that there are none */
+	struct buffer locations;
+};
+
+static int append_location(struct making *making, uint32_t location)
+{
+	if (location == PROFILE_NONE)
+		return -ENOMEM;
+	buffer_append(&making->locations, &location, sizeof(location));
+	return making->locations.err;
+}
+
+static int append_native(void *arg, uint32_t number)
+{
+	struct making *making = arg;
+	const uint32_t *frames = stack_table_frames(making->maker->table, making->stack), *of_frame;
+	uint32_t nr, mark;
+	int err = making->stack->is_cut && number == SONDE_LEAF_FRAMES ? append_location(making, namer_cut(making->maker->namer)) : 0;
+
+	if (!err && namer_has_runtime_mark(making->maker->namer, frames[number], making->has_frames, &mark))
+		err = append_location(making, mark);
+	if (err)
+		return err;
+	of_frame = namer_locations(making->maker->namer, frames[number], &nr);
+	if (!of_frame)
+		return -ENOMEM;
+	buffer_append(&making->locations, of_frame, nr * sizeof(*of_frame));
+	return making->locations.err;
+}
+
+/* A mark, when the stack was not walked to the root, or something follows that does not stand on it. */
+static int append_end(void *arg, bool has_more)
+{
+	struct making *making = arg;
+	const struct stack *stack = making->stack;
+	const uint32_t *frames = stack_table_frames(making->maker->table, stack);
+
+	if (stack->stop == SONDE_STOP_COMPLETE)
+		return has_more ? append_location(making, namer_no_natives(making->maker->namer)) : 0;
+	return append_location(making, namer_mark(making->maker->namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY));
+}
+
+static int append_item(void *arg, uint32_t location)
+{
+	return append_location(arg, location);
+}
+
+/* How many frames at the leaf are those of a BPF program and of how it is called from a tracepoint. How many there are depends on who else listens. */
+static size_t nr_of_event(const struct making *making)
+{
+	static const char *const names[] = { "bpf_prog_", "bpf_trace_run", "bpf_trampoline_", "__bpf_trace_", "__traceiter_", "__bpf_prog_" };
+	const struct profile *profile = making->maker->profile;
+	const uint32_t *locations = (const uint32_t *)making->locations.data;
+	size_t nr = making->locations.size / sizeof(*locations), i = 0;
+
+	while (i < nr) {
+		const char *name = profile_string_text(profile, profile_function_at(profile, profile_location_at(profile, locations[i])->function)->name);
+		size_t k = 0;
+
+		while (k < ARRAY_SIZE(names) && strncmp(name, names[k], strlen(names[k])) != 0)
+			k++;
+		if (k == ARRAY_SIZE(names))
+			break;
+		i++;
+	}
+	return i;
+}
+
+/* The stack as the profile has it, with what interpreters ran; NULL: that is not known. */
+static int make_stack(const struct stack_maker *maker, const struct stack *stack, const struct runtime_stack *runtime, bool at_event, uint32_t *ret_stack)
+{
+	struct making making = { .maker = maker, .stack = stack, .has_frames = runtime != NULL, .locations = BUFFER_INIT(STACK_BYTES_MAX) };
+	const struct stack_merge_sink sink = { .native = append_native, .end = append_end, .item = append_item, .arg = &making };
+	int err = stack_merge(stack->nr, runtime ? runtime : &(struct runtime_stack){ 0 }, &sink);
+	size_t first = !err && at_event ? nr_of_event(&making) : 0;
+
+	if (!err)
+		*ret_stack = profile_stack(maker->profile, (const uint32_t *)making.locations.data + first, (uint32_t)(making.locations.size / sizeof(uint32_t) - first));
+	buffer_done(&making.locations);
+	return err ? err : *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+static int profile_of_native(const struct stack_maker *maker, struct stack *stack, bool at_event, uint32_t *ret_stack)
+{
+	int err = 0;
+
+	if (stack->profile_stack == PROFILE_NONE)
+		err = make_stack(maker, stack, NULL, at_event, &stack->profile_stack);
+	*ret_stack = stack->profile_stack;
+	return err;
+}
+
+/* The same with a runtime stack, each pair of them once. */
+static int profile_of_both(struct stack_maker *maker, struct stack *stack, const struct stack_sides *sides, uint64_t count, uint32_t *ret_stack)
+{
+	const uint64_t both[] = { stack->hash, sides->runtime_stack };
+	uint64_t key = hash_bytes(both, sizeof(both), 0);
+	const uint32_t *known = u64_map_find(&maker->merged, key);
+	struct account *account = profile_account(maker->profile);
+	struct runtime_stack runtime;
+	int err;
+
+	if (!runtime_book_find(maker->runtimes, sides->runtime_stack, &runtime)) { /* its body was lost */
+		account->runtime_missed += count;
+		return profile_of_native(maker, stack, false, ret_stack);
+	}
+	if (runtime.stop < SONDE_RUNTIME_STOP_COUNT)
+		account->runtime_stopped[runtime.stop] += count;
+	if (known) {
+		*ret_stack = *known;
+		return 0;
+	}
+	err = make_stack(maker, stack, &runtime, false, ret_stack);
+	return err ? err : u64_map_add(&maker->merged, key, *ret_stack);
+}
+
+/* What stands for a side that is not known. */
+static int profile_of_missed(const struct stack_maker *maker, uint8_t side, bool kernel, uint64_t count, uint32_t *ret_stack)
+{
+	struct account *account = profile_account(maker->profile);
+	uint32_t location = namer_missed(maker->namer, kernel);
+
+	*(kernel ? &account->missed_kernel : &account->missed_user) += count;
+	if (side == SONDE_SIDE_FULL)
+		account->missed_full += count;
+	*ret_stack = location == PROFILE_NONE ? PROFILE_NONE : profile_stack(maker->profile, &location, 1);
+	return *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+/* A stack that came raw is named by its record's id. */
+static struct stack *find_user(const struct stack_maker *maker, const struct stack_sides *sides)
+{
+	if (sides->user_side == SONDE_SIDE_RAW)
+		return stack_table_find_raw(maker->table, sides->user_stack);
+	return sides->user_side == SONDE_SIDE_STORED ? stack_table_find(maker->table, sides->user_stack) : NULL;
+}
+
+static int profile_of_user(struct stack_maker *maker, const struct stack_sides *sides, uint64_t count, uint32_t *ret_stack)
+{
+	struct account *account = profile_account(maker->profile);
+	struct stack *stack = find_user(maker, sides);
+
+	if (sides->runtime_side == SONDE_SIDE_FULL || sides->runtime_side == SONDE_SIDE_LOST || (!stack && sides->runtime_side == SONDE_SIDE_STORED))
+		account->runtime_missed += count;
+	if (!stack)
+		return profile_of_missed(maker, sides->user_side, false, count, ret_stack);
+	if (stack->stop < SONDE_STOP_COUNT)
+		account->stopped[stack->stop] += count;
+	return sides->runtime_side == SONDE_SIDE_STORED ? profile_of_both(maker, stack, sides, count, ret_stack) : profile_of_native(maker, stack, false, ret_stack);
+}
+
+static int profile_of_kernel(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count, uint32_t *ret_stack)
+{
+	struct stack *stack = sides->kernel_side == SONDE_SIDE_STORED ? stack_table_find(maker->table, sides->kernel_stack) : NULL;
+
+	return stack ? profile_of_native(maker, stack, sides->at_event, ret_stack) : profile_of_missed(maker, sides->kernel_side, true, count, ret_stack);
+}
+
+/* The number in the profile; PROFILE_NONE: no memory. */
+static uint32_t profile_of_labels(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count)
+{
+	uint32_t labels = sides->labels_side == SONDE_SIDE_STORED ? label_book_labels(maker->labels, sides->labels, maker->profile) : PROFILE_NO_LABELS;
+
+	if (sides->labels_side != SONDE_SIDE_NONE && labels == PROFILE_NO_LABELS)
+		profile_account(maker->profile)->labels_missed += count;
+	return labels;
+}
+
+int stack_maker_sample(struct stack_maker *maker, const struct stack_sides *sides, uint64_t count, struct profile_sample *sample)
+{
+	int err = 0;
+
+	sample->user_stack = sample->kernel_stack = PROFILE_NONE;
+	sample->labels = profile_of_labels(maker, sides, count);
+	if (sample->labels == PROFILE_NONE)
+		return -ENOMEM;
+	if (sides->user_side != SONDE_SIDE_NONE)
+		err = profile_of_user(maker, sides, count, &sample->user_stack);
+	if (!err && sides->kernel_side != SONDE_SIDE_NONE)
+		err = profile_of_kernel(maker, sides, count, &sample->kernel_stack);
+	return err;
+}

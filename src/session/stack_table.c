@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/stack_table.h"
+
+#include <errno.h>
+
+#include "base/buffer.h"
+#include "base/u64_map.h"
+#include "model/profile.h"
+
+#define FRAMES_BYTES_MAX ((size_t)4 << 30)
+
+struct stack_table {
+	struct buffer frames;     /* uint32_t each: numbers of places, leaf first */
+	struct buffer stacks;     /* struct stack each */
+	struct u64_map by_hash;
+	struct u64_map raws;      /* id of a raw record -> its stack */
+	struct place_table *places;
+};
+
+struct stack_table *stack_table_new(void)
+{
+	struct stack_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	table->frames = table->stacks = BUFFER_INIT(FRAMES_BYTES_MAX);
+	table->places = place_table_new();
+	if (!table->places) {
+		free(table);
+		return NULL;
+	}
+	return table;
+}
+
+void stack_table_free(struct stack_table *table)
+{
+	if (!table)
+		return;
+	buffer_done(&table->frames);
+	buffer_done(&table->stacks);
+	u64_map_done(&table->by_hash);
+	u64_map_done(&table->raws);
+	place_table_free(table->places);
+	free(table);
+}
+
+static struct stack *stack_at(const struct stack_table *table, uint32_t i)
+{
+	return (struct stack *)table->stacks.data + i;
+}
+
+struct stack *stack_table_find(const struct stack_table *table, uint64_t hash)
+{
+	const uint32_t *number = u64_map_find(&table->by_hash, hash);
+
+	return number ? stack_at(table, *number) : NULL;
+}
+
+const uint32_t *stack_table_frames(const struct stack_table *table, const struct stack *stack)
+{
+	return (const uint32_t *)table->frames.data + stack->first;
+}
+
+int stack_table_add_raw(struct stack_table *table, uint64_t id, const struct stack *stack)
+{
+	return u64_map_add(&table->raws, id, (uint32_t)(stack - stack_at(table, 0)));
+}
+
+struct stack *stack_table_find_raw(const struct stack_table *table, uint64_t id)
+{
+	const uint32_t *number = u64_map_find(&table->raws, id);
+
+	return number ? stack_at(table, *number) : NULL;
+}
+
+void stack_table_forget_raw(struct stack_table *table, uint64_t id)
+{
+	const uint32_t *number = u64_map_find(&table->raws, id);
+
+	if (number)
+		u64_map_remove(&table->raws, id, *number);
+}
+
+const struct place_table *stack_table_places(const struct stack_table *table)
+{
+	return table->places;
+}
+
+/* Is what stood at `pc` when the stack was walked what the walk was told stands there? The process may have mapped another file since. */
+static bool is_stale(const struct process_table *processes, const struct stack_origin *origin, uint64_t frame)
+{
+	uint64_t pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63);
+	const struct process_mapping *told, *now;
+
+	if (!origin->known_ns || origin->known_ns >= origin->time_ns)
+		return false;
+	told = process_table_find(processes, origin->tgid, origin->known_ns, pc);
+	now = process_table_find(processes, origin->tgid, origin->time_ns, pc);
+	return told && now && (told->object != now->object || told->load_bias != now->load_bias);
+}
+
+/* The number of the place of the i-th kept frame, root end unrolled. */
+static uint64_t kept_frame(const struct raw_stack *from, uint32_t i)
+{
+	if (from->nr_walked > from->nr_frames && i >= SONDE_LEAF_FRAMES)
+		i = sonde_frame_slot(from->nr_walked - from->nr_frames + i);
+	return from->frames[i];
+}
+
+int stack_table_add(struct stack_table *table, const struct stack_origin *origin, const struct raw_stack *from, const struct process_table *processes,
+		    struct stack **ret_stack)
+{
+	struct stack stack = {
+		.hash = from->hash,
+		.tgid = origin->tgid,
+		.first = (uint32_t)(table->frames.size / sizeof(uint32_t)),
+		.profile_stack = PROFILE_NONE,
+		.is_cut = from->nr_walked > from->nr_frames,
+		.stop = (uint8_t)from->stop,
+	};
+	uint32_t number = (uint32_t)(table->stacks.size / sizeof(stack));
+	struct stack *known = stack_table_find(table, from->hash);
+	int err;
+
+	if (known) {
+		*ret_stack = known; /* sent again: the same */
+		return 0;
+	}
+	while (stack.nr < from->nr_frames && stack.stop != SONDE_STOP_STALE) {
+		uint64_t frame = kept_frame(from, stack.nr);
+		uint32_t place = origin->tgid ? place_user(table->places, processes, origin->tgid, origin->time_ns, frame) : place_kernel(table->places, frame, stack.nr > 0);
+
+		if (place == PLACE_NO_MEMORY)
+			return -ENOMEM;
+		buffer_append(&table->frames, &place, sizeof(place));
+		stack.nr++;
+		if (is_stale(processes, origin, frame)) /* where its rows led cannot be believed */
+			stack.stop = SONDE_STOP_STALE;
+	}
+	stack.is_cut = stack.is_cut && stack.nr > SONDE_LEAF_FRAMES;
+	buffer_append(&table->stacks, &stack, sizeof(stack));
+	if (table->frames.err || table->stacks.err)
+		return -ENOMEM;
+	err = u64_map_add(&table->by_hash, from->hash, number);
+	if (!err)
+		*ret_stack = stack_at(table, number);
+	return err;
+}

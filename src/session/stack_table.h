@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stack_table: the stacks that have come, by their hashes, each once, with their frames looked up in the process table. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/record.h"
+#include "base/cleanup.h"
+#include "process/process_table.h"
+#include "session/place.h"
+#include "unwind/raw_walk.h"
+
+struct stack {
+	uint64_t hash;
+	uint32_t tgid;          /* 0: a kernel stack */
+	uint32_t first, nr;     /* of the table's frames */
+	uint32_t profile_stack; /* what it became in the profile, for who makes one; PROFILE_NONE: not yet */
+	uint8_t stop;           /* enum sonde_stop */
+	bool is_cut;            /* frames were left out behind the first SONDE_LEAF_FRAMES */
+};
+
+/* Where a stack comes from. */
+struct stack_origin {
+	uint32_t tgid;       /* 0: a kernel stack */
+	uint64_t time_ns;    /* when it was so */
+	uint64_t known_ns;   /* up to when the mappings that it was walked with were true; 0: they are those of time_ns */
+};
+
+struct stack_table;
+struct stack_table *stack_table_new(void); /* NULL: no memory */
+void stack_table_free(struct stack_table *table); /* takes NULL */
+/* *ret_stack: borrowed until the next one is added; an old one when it came before. 0 or -ENOMEM. */
+MUST_CHECK int stack_table_add(struct stack_table *table, const struct stack_origin *origin, const struct raw_stack *from, const struct process_table *processes,
+			       struct stack **ret_stack);
+struct stack *stack_table_find(const struct stack_table *table, uint64_t hash); /* borrowed likewise; NULL: it has not come */
+const uint32_t *stack_table_frames(const struct stack_table *table, const struct stack *stack); /* numbers of places, leaf first; borrowed likewise */
+/* The raw record of that id was walked, and is that stack. 0 or -ENOMEM. */
+MUST_CHECK int stack_table_add_raw(struct stack_table *table, uint64_t id, const struct stack *stack);
+struct stack *stack_table_find_raw(const struct stack_table *table, uint64_t id); /* NULL: not yet */
+void stack_table_forget_raw(struct stack_table *table, uint64_t id); /* nobody asks for it any more */
+const struct place_table *stack_table_places(const struct stack_table *table); /* borrowed */

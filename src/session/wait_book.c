@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/wait_book.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/u64_map.h"
+#include "session/wait_sides.h"
+#include "session/wait_stack.h"
+
+#define WAKERS_BYTES_MAX ((size_t)1 << 30)
+#define SUMS_BYTES_MAX ((size_t)4 << 30)
+#define NS_PER_US 1000
+
+/* What became of a sum in the profile: its histogram belongs to that. */
+struct kept_sum {
+	struct sonde_wait_key key;
+	struct profile_histogram histogram; /* an empty one */
+};
+
+struct wait_book {
+	struct wait_book_options options;
+	struct profile *profile;
+	struct buffer wakers; /* struct sonde_wait_key each */
+	struct u64_map waker_by_hash;
+	struct buffer sums;   /* struct kept_sum each, for histograms */
+	struct u64_map sum_by_key;
+	struct profile_histogram whole; /* an empty one */
+	struct wait_kinds kinds;
+};
+
+struct wait_book *wait_book_new(const struct wait_book_options *options, struct profile *profile)
+{
+	static const struct {
+		const char *type, *unit;
+		enum value_fold fold;
+	} values[WAIT_VALUE_COUNT] = {
+		[WAIT_VALUE_WAITS] = { "waits", "count", VALUE_SUM },
+		[WAIT_VALUE_BLOCKED] = { "blocked", "nanoseconds", VALUE_SUM },
+		[WAIT_VALUE_SHORTEST] = { "shortest", "nanoseconds", VALUE_MIN },
+		[WAIT_VALUE_LONGEST] = { "longest", "nanoseconds", VALUE_MAX },
+	};
+	struct profile_value_type types[WAIT_VALUE_COUNT];
+	struct wait_book *book;
+
+	for (uint32_t i = 0; i < WAIT_VALUE_COUNT; i++) {
+		types[i] = (struct profile_value_type){ profile_string(profile, values[i].type), profile_string(profile, values[i].unit), values[i].fold };
+		if (types[i].type == PROFILE_NONE || types[i].unit == PROFILE_NONE)
+			return NULL;
+	}
+	book = calloc(1, sizeof(*book));
+	if (!book)
+		return NULL;
+	book->options = *options;
+	book->profile = profile;
+	book->wakers = BUFFER_INIT(WAKERS_BYTES_MAX);
+	book->sums = BUFFER_INIT(SUMS_BYTES_MAX);
+	book->whole = (struct profile_histogram){ .name = profile_string(profile, WAIT_BOOK_HISTOGRAM), .unit = profile_string(profile, "us"), .user_stack = PROFILE_NONE,
+						  .kernel_stack = PROFILE_NONE };
+	if (book->whole.name == PROFILE_NONE || book->whole.unit == PROFILE_NONE) {
+		wait_book_free(book);
+		return NULL;
+	}
+	profile_set_value_types(profile, types, WAIT_VALUE_COUNT, options->show_count ? WAIT_VALUE_WAITS : WAIT_VALUE_BLOCKED);
+	return book;
+}
+
+void wait_book_free(struct wait_book *book)
+{
+	if (!book)
+		return;
+	buffer_done(&book->wakers);
+	u64_map_done(&book->waker_by_hash);
+	wait_kinds_done(&book->kinds);
+	buffer_done(&book->sums);
+	u64_map_done(&book->sum_by_key);
+	free(book);
+}
+
+int wait_book_waker(struct wait_book *book, const struct sonde_waker_record *record)
+{
+	uint32_t number = (uint32_t)(book->wakers.size / sizeof(record->waker));
+
+	if (u64_map_find(&book->waker_by_hash, record->hash))
+		return 0; /* sent again: the same */
+	buffer_append(&book->wakers, &record->waker, sizeof(record->waker));
+	return book->wakers.err ? -ENOMEM : u64_map_add(&book->waker_by_hash, record->hash, number);
+}
+
+static uint32_t comm_of(const struct wait_book *book, const struct sonde_wait_key *key)
+{
+	char comm[SONDE_COMM_BYTES];
+
+	memcpy(comm, key->comm, sizeof(comm));
+	comm[sizeof(comm) - 1] = '\0';
+	return profile_string(book->profile, comm);
+}
+
+/* Puts the stacks of who ended the wait behind those of the wait: as the leaf end, where a flame graph goes on upwards. */
+static int join_waker(const struct wait_book *book, struct stack_maker *maker, uint64_t hash, struct profile_sample *sample)
+{
+	const uint32_t *number = u64_map_find(&book->waker_by_hash, hash);
+	const struct sonde_wait_key *key = number ? (const struct sonde_wait_key *)book->wakers.data + *number : NULL;
+	struct profile_sample waker = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .comm = PROFILE_NONE };
+	struct stack_sides sides;
+	int err;
+
+	if (!key) /* its record found no room */
+		return wait_stack_join(book->profile, NULL, sample);
+	sides = wait_sides(key);
+	err = stack_maker_sample(maker, &sides, 0, &waker);
+	if (err)
+		return err;
+	waker.tgid = key->tgid;
+	waker.tid = key->tid;
+	waker.comm = comm_of(book, key);
+	if (waker.comm == PROFILE_NONE)
+		return -ENOMEM;
+	if (!book->options.kernel_stacks)
+		waker.kernel_stack = PROFILE_NONE;
+	return wait_stack_join(book->profile, &waker, sample);
+}
+
+static int64_t value_of(uint64_t count)
+{
+	return count > INT64_MAX ? INT64_MAX : (int64_t)count;
+}
+
+/* The slots come later; their values' sum is known now. */
+static int keep_sum(struct wait_book *book, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum, const struct profile_sample *sample)
+{
+	struct kept_sum kept = { .key = *key, .histogram = book->whole };
+	struct profile_histogram whole = book->whole;
+	uint32_t number = (uint32_t)(book->sums.size / sizeof(kept));
+
+	whole.histogram.sum = sum->off_ns / NS_PER_US;
+	kept.histogram.user_stack = sample->user_stack;
+	kept.histogram.kernel_stack = sample->kernel_stack;
+	kept.histogram.comm = sample->comm;
+	kept.histogram.tgid = sample->tgid;
+	kept.histogram.tid = sample->tid;
+	buffer_append(&book->sums, &kept, sizeof(kept));
+	kept.histogram.histogram.sum = sum->off_ns / NS_PER_US;
+	if (book->sums.err || u64_map_add(&book->sum_by_key, hash_bytes(key, sizeof(*key), 0), number))
+		return -ENOMEM;
+	return profile_histogram(book->profile, &whole) == PROFILE_NONE || profile_histogram(book->profile, &kept.histogram) == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+static const struct kept_sum *find_sum(const struct wait_book *book, const struct sonde_wait_key *key)
+{
+	uint32_t cursor = 0, *number;
+
+	while ((number = u64_map_each(&book->sum_by_key, hash_bytes(key, sizeof(*key), 0), &cursor))) {
+		const struct kept_sum *kept = (const struct kept_sum *)book->sums.data + *number;
+
+		if (!memcmp(&kept->key, key, sizeof(*key)))
+			return kept;
+	}
+	return NULL;
+}
+
+int wait_book_slot(struct wait_book *book, const struct sonde_wait_slot *slot, uint64_t nr_waits)
+{
+	const struct kept_sum *kept = find_sum(book, &slot->key);
+	struct profile_histogram whole = book->whole, of_stack;
+	uint64_t number = slot->slot < HISTOGRAM_SLOTS ? slot->slot : HISTOGRAM_SLOTS - 1;
+
+	whole.histogram.slots[number] = nr_waits;
+	if (profile_histogram(book->profile, &whole) == PROFILE_NONE)
+		return -ENOMEM;
+	if (!kept)
+		return 0;
+	of_stack = kept->histogram;
+	of_stack.histogram.slots[number] = nr_waits;
+	return profile_histogram(book->profile, &of_stack) == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struct sonde_wait_key *key, uint64_t user_stack, const struct sonde_wait_sum *sum)
+{
+	struct stack_sides sides = wait_sides(key);
+	struct profile_sample sample = {
+		.tgid = key->tgid,
+		.tid = key->tid,
+		.cpu = PROFILE_NONE,
+		.comm = comm_of(book, key),
+		.values = { [WAIT_VALUE_WAITS] = value_of(sum->nr_waits), [WAIT_VALUE_BLOCKED] = value_of(sum->off_ns), [WAIT_VALUE_SHORTEST] = value_of(sum->min_ns),
+			    [WAIT_VALUE_LONGEST] = value_of(sum->max_ns) },
+	};
+	enum wait_kind kind;
+	int err;
+
+	sides.user_stack = user_stack;
+	err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_maker_sample(maker, &sides, sum->nr_waits, &sample);
+	if (!err)
+		err = wait_kinds_of(&book->kinds, book->profile, key, sample.kernel_stack, &kind);
+	if (err)
+		return err;
+	if (!book->options.kernel_stacks)
+		sample.kernel_stack = PROFILE_NONE;
+	err = wait_stack_mark(book->profile, kind, &sample);
+	if (!err && book->options.wake && key->waker)
+		err = join_waker(book, maker, key->waker, &sample);
+	if (!err && book->options.histograms)
+		err = keep_sum(book, key, sum, &sample);
+	return err ? err : profile_add(book->profile, &sample);
+}

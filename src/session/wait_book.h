@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wait_book: makes samples of a profile of the sums that the scheduler's programs kept: how often a thread waited with a stack, how long in all, the shortest and the longest. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/wait.h"
+#include "base/cleanup.h"
+#include "model/profile.h"
+#include "session/stack_maker.h"
+
+/* The values of a sample of waits. */
+enum wait_value { WAIT_VALUE_WAITS, WAIT_VALUE_BLOCKED, WAIT_VALUE_SHORTEST, WAIT_VALUE_LONGEST, WAIT_VALUE_COUNT };
+
+struct wait_book_options {
+	bool show_count;   /* formats with room for one value write the number of waits, not their time */
+	bool kernel_stacks; /* the report has them: else they only tell the kind of wait */
+	bool wake;
+	bool histograms;
+};
+
+#define WAIT_BOOK_HISTOGRAM "blocked time"
+
+struct wait_book;
+/* Sets the profile's value types, which is borrowed for the book's life. NULL: no memory. */
+struct wait_book *wait_book_new(const struct wait_book_options *options, struct profile *profile);
+void wait_book_free(struct wait_book *book); /* takes NULL */
+/* Copied. 0 or -ENOMEM. */
+MUST_CHECK int wait_book_waker(struct wait_book *book, const struct sonde_waker_record *record);
+/* After all stacks and wakers have come: adds the sum to the profile. `user_stack` takes the place of the key's: of a thread that waited when the recording began, user space found it. 0 or -ENOMEM. */
+MUST_CHECK int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struct sonde_wait_key *key, uint64_t user_stack, const struct sonde_wait_sum *sum);
+/* After all sums: so many of its waits were so long. One whose sum is not known counts in the whole histogram alone. 0 or -ENOMEM. */
+MUST_CHECK int wait_book_slot(struct wait_book *book, const struct sonde_wait_slot *slot, uint64_t nr_waits);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* whose: what was asked for (processes, threads, a name, a cgroup) becomes the kernel side's filter. The same for every measurement. */
+#pragma once
+#include "abi/config.h"
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "model/account.h"
+#include "session/target.h"
+
+struct whose { /* borrowed for the call */
+	const uint32_t *tgids, *tids;
+	uint32_t nr_tgids, nr_tids;
+	const char *comm, *cgroup; /* NULL: any */
+	bool has_command;
+};
+
+/* Fills in the filters of `config`, and the processes or threads that were named. 0 or a negative errno; -EINVAL is the caller's mistake, -EOPNOTSUPP means that this kernel or
+ * machine cannot. */
+MUST_CHECK int whose_resolve(const struct whose *whose, struct account *account, struct diag *diag, struct sonde_config *config, struct targets *ret_targets);

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The programs of the scheduler's events, on children whose waits are known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "collect/sched_programs.h"
+#include "need_bpf.h"
+
+#define MS 1000000ull
+#define NR_SLEEPS 10
+#define SLEEP_NS (20 * MS)
+#define MAX_SUMS 4096
+#define MAX_WAKERS 256
+
+struct seen {
+	struct sonde_wait_key keys[MAX_SUMS];
+	struct sonde_wait_sum sums[MAX_SUMS];
+	uint32_t nr;
+	struct sonde_waker_record wakers[MAX_WAKERS];
+	uint32_t nr_wakers;
+	uint32_t nr_records[SONDE_RECORD_WAKEUP + 1]; /* by type */
+	struct sonde_wait_counters counters;
+	uint64_t start_ns, end_ns;
+	struct sched_programs *programs; /* while they run */
+};
+
+static int take_sum(void *arg, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum)
+{
+	struct seen *seen = arg;
+
+	assert_true(seen->nr < MAX_SUMS);
+	seen->keys[seen->nr] = *key;
+	seen->sums[seen->nr++] = *sum;
+	return 0;
+}
+
+static int take_slot(void *arg, const struct sonde_wait_slot *slot, uint64_t nr_waits)
+{
+	return 0;
+}
+
+static void take(struct seen *seen)
+{
+	const struct sched_sink sink = { .sum = take_sum, .slot = take_slot, .arg = seen };
+
+	assert_int_equal(sched_programs_take(seen->programs, &sink), 0);
+}
+
+static int take_record(void *arg, const void *record)
+{
+	const struct sonde_waker_record *waker = record;
+	struct seen *seen = arg;
+
+	assert_true(waker->type <= SONDE_RECORD_WAKEUP);
+	seen->nr_records[waker->type]++;
+	if (waker->type == SONDE_RECORD_WAKER && seen->nr_wakers < MAX_WAKERS)
+		seen->wakers[seen->nr_wakers++] = *waker;
+	return 0;
+}
+
+static void nap(uint64_t ns)
+{
+	struct timespec left = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	while (nanosleep(&left, &left))
+		;
+}
+
+/* Forked children of this program would be left out as its helpers: they are named. */
+static void record(struct sampler_options *options, void (*work)(void *arg), void *arg, struct seen *seen)
+{
+	struct diag diag = { 0 };
+	struct sampler *sampler;
+
+	options->cpu = -1;
+	options->stack_storage = 1024;
+	options->no_ticks = true;
+	options->config.state = -1;
+	options->config.kernel_stacks = options->config.user_stacks = 1;
+	memset(seen, 0, sizeof(*seen));
+	if (sampler_new(options, &diag, &sampler) || sched_programs_new(sampler, &(struct sched_options){ .max_sums = MAX_SUMS }, &diag, &seen->programs) ||
+	    sched_programs_start(seen->programs, &diag, &seen->start_ns))
+		fail_msg("%s", diag.text);
+	work(arg);
+	assert_int_equal(sched_programs_stop(seen->programs, &diag, &seen->end_ns), 0);
+	assert_int_equal(sampler_read(sampler, UINT64_MAX, take_record, seen), 0);
+	take(seen);
+	sched_programs_counters(seen->programs, &seen->counters);
+	sched_programs_free(seen->programs);
+	sampler_free(sampler);
+}
+
+/* A child that does `work` when it is told to, and not before. */
+struct child {
+	pid_t pid;
+	int go;
+};
+
+static struct child start(void (*work)(void))
+{
+	int fds[2];
+	char byte;
+	struct child child;
+
+	assert_int_equal(pipe(fds), 0);
+	child.pid = fork();
+	assert_true(child.pid >= 0);
+	if (!child.pid) {
+		if (read(fds[0], &byte, 1) == 1)
+			work();
+		_exit(0);
+	}
+	close(fds[0]);
+	child.go = fds[1];
+	return child;
+}
+
+static void let_go(void *arg)
+{
+	const struct child *child = arg;
+
+	assert_int_equal(write(child->go, "g", 1), 1);
+	assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
+}
+
+static void sleeps(void)
+{
+	for (int i = 0; i < NR_SLEEPS; i++)
+		nap(SLEEP_NS);
+}
+
+static void print(const struct seen *seen)
+{
+	for (uint32_t i = 0; i < seen->nr; i++)
+		fprintf(stderr, "%.16s %u/%u what %u state %#x syscall %u user %d kernel %d: %llu waits %llu us, queued %llu us\n", seen->keys[i].comm, seen->keys[i].tgid,
+			seen->keys[i].tid, seen->keys[i].what, seen->keys[i].state, seen->keys[i].syscall, seen->keys[i].user_side, seen->keys[i].kernel_side,
+			(unsigned long long)seen->sums[i].nr_waits, (unsigned long long)seen->sums[i].off_ns / 1000,
+			(unsigned long long)seen->sums[i].queued_ns / 1000);
+	fprintf(stderr, "switches %llu waits %llu target %llu time %llu unseen %llu storage %llu full %llu\n", (unsigned long long)seen->counters.switches,
+		(unsigned long long)seen->counters.waits, (unsigned long long)seen->counters.filtered_target, (unsigned long long)seen->counters.filtered_time,
+		(unsigned long long)seen->counters.unseen, (unsigned long long)seen->counters.no_storage, (unsigned long long)seen->counters.sums_full);
+}
+
+static struct seen seen;
+
+static void a_sleeper(void **state)
+{
+	struct child child = start(sleeps);
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = 1, .config = { .filter_tgid = 1 } };
+	uint64_t nr = 0, off_ns = 0;
+
+	record(&options, let_go, &child, &seen);
+	if (getenv("SONDE_TEST_PRINT"))
+		print(&seen);
+	for (uint32_t i = 0; i < seen.nr; i++) {
+		assert_int_equal(seen.keys[i].tgid, child.pid);
+		if (seen.keys[i].syscall != SYS_clock_nanosleep)
+			continue;
+		assert_int_equal(seen.keys[i].state & 1, 1);
+		nr += seen.sums[i].nr_waits;
+		off_ns += seen.sums[i].off_ns;
+		assert_true(seen.sums[i].min_ns >= SLEEP_NS);
+	}
+	assert_int_equal(nr, NR_SLEEPS);
+	assert_true(off_ns >= NR_SLEEPS * SLEEP_NS);
+}
+
+static void spin(uint64_t ns)
+{
+	clock_t end = clock() + (clock_t)(ns / (1000000000u / CLOCKS_PER_SEC));
+
+	while (clock() < end)
+		;
+}
+
+static void *thread_main(void *arg)
+{
+	nap(5 * MS);
+	spin(5 * MS);
+	return NULL;
+}
+
+static void lives_on(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 5; i++) {
+		nap(10 * MS);
+		spin(10 * MS);
+		if (!pthread_create(&thread, NULL, thread_main, NULL))
+			pthread_join(thread, NULL);
+	}
+	pause();
+}
+
+/* And is killed only behind the stop. */
+static void let_live(void *arg)
+{
+	const struct child *child = arg;
+
+	assert_int_equal(write(child->go, "g", 1), 1);
+	for (int i = 0; i < 30; i++) {
+		nap(10 * MS);
+		take(&seen); /* nothing is lost or counted twice where that is done while programs add */
+	}
+}
+
+/* All of a thread's time is in its sums, to the nanosecond. */
+static void every_nanosecond(void **state)
+{
+	struct child child = start(lives_on);
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = 1, .config = { .filter_tgid = 1, .wall = 1 } };
+	uint64_t running_ns = 0, off_ns = 0, others_ns = 0;
+
+	record(&options, let_live, &child, &seen);
+	kill(child.pid, SIGKILL);
+	waitpid(child.pid, NULL, 0);
+	if (getenv("SONDE_TEST_PRINT"))
+		print(&seen);
+	for (uint32_t i = 0; i < seen.nr; i++) {
+		if (seen.keys[i].tid != (uint32_t)child.pid)
+			others_ns += seen.sums[i].off_ns;
+		else if (seen.keys[i].what == SONDE_WAIT_RUNNING)
+			running_ns += seen.sums[i].off_ns;
+		else
+			off_ns += seen.sums[i].off_ns;
+	}
+	assert_int_equal(running_ns + off_ns, seen.end_ns - seen.start_ns);
+	assert_true(running_ns > 10 * MS && others_ns > 10 * MS);
+	assert_in_range(seen.counters.unseen, 0, 8); /* hosts may hide switches */
+}
+
+static void let_all_live(void *arg)
+{
+	nap(500 * MS);
+}
+
+struct account {
+	uint32_t tid;
+	uint64_t ns;
+};
+
+/* The same for all threads of the machine. */
+static void every_thread(void **state)
+{
+	static struct account accounts[MAX_SUMS];
+	struct sampler_options options = { .config = { .wall = 1 } };
+	uint32_t nr = 0, nr_whole = 0;
+
+	record(&options, let_all_live, NULL, &seen);
+	for (uint32_t i = 0; i < seen.nr; i++) {
+		uint32_t at = 0;
+
+		while (at < nr && accounts[at].tid != seen.keys[i].tid)
+			at++;
+		if (at == nr)
+			accounts[nr++] = (struct account){ .tid = seen.keys[i].tid };
+		accounts[at].ns += seen.sums[i].off_ns;
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		nr_whole += accounts[i].ns == seen.end_ns - seen.start_ns;
+		if (accounts[i].ns != seen.end_ns - seen.start_ns && getenv("SONDE_TEST_PRINT"))
+			fprintf(stderr, "%u: %lld us off\n", accounts[i].tid, (long long)(accounts[i].ns - seen.end_ns + seen.start_ns) / 1000);
+		assert_true(accounts[i].ns <= seen.end_ns - seen.start_ns);
+	}
+	if (getenv("SONDE_TEST_PRINT"))
+		fprintf(stderr, "%u of %u threads whole, %llu unseen\n", nr_whole, nr, (unsigned long long)seen.counters.unseen);
+	assert_true(nr_whole > 10);
+}
+
+static int to_main[2];
+
+static void *writes_main(void *arg)
+{
+	for (int i = 0; i < NR_SLEEPS; i++) {
+		nap(5 * MS);
+		if (write(to_main[1], "w", 1) != 1)
+			_exit(1);
+	}
+	return NULL;
+}
+
+static void is_woken(void)
+{
+	pthread_t thread;
+	char byte;
+
+	if (pipe(to_main) || pthread_create(&thread, NULL, writes_main, NULL))
+		_exit(1);
+	for (int i = 0; i < NR_SLEEPS; i++) {
+		if (read(to_main[0], &byte, 1) != 1)
+			_exit(1);
+	}
+	pthread_join(thread, NULL);
+}
+
+static const struct sonde_wait_key *waker_of(const struct sonde_wait_key *key)
+{
+	for (uint32_t i = 0; i < seen.nr_wakers; i++) {
+		if (seen.wakers[i].hash == key->waker)
+			return &seen.wakers[i].waker;
+	}
+	return NULL;
+}
+
+/* A reader is woken by who writes, a sleeper by an interrupt. */
+static void wakers(void **state)
+{
+	struct child child = start(is_woken);
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = 1, .config = { .filter_tgid = 1, .wake = 1 } };
+	uint64_t nr_reads = 0, nr_naps = 0;
+
+	record(&options, let_go, &child, &seen);
+	if (getenv("SONDE_TEST_PRINT"))
+		print(&seen);
+	for (uint32_t i = 0; i < seen.nr; i++) {
+		const struct sonde_wait_key *key = &seen.keys[i], *waker = waker_of(key);
+
+		if (key->state == SONDE_WAIT_PREEMPTED)
+			assert_int_equal(key->waker, 0);
+		if (key->syscall == SYS_read && key->state && waker && waker->tgid == key->tgid) {
+			assert_int_not_equal(waker->tid, key->tid);
+			assert_int_equal(waker->kernel_side, SONDE_SIDE_STORED);
+			nr_reads += seen.sums[i].nr_waits;
+		}
+		if (key->syscall == SYS_clock_nanosleep && key->state && key->waker) {
+			assert_non_null(waker);
+			assert_int_equal(waker->tid, 0);
+			assert_int_equal(waker->user_side, SONDE_SIDE_NONE);
+			nr_naps += seen.sums[i].nr_waits;
+		}
+	}
+	assert_in_range(nr_reads, NR_SLEEPS / 2, NR_SLEEPS); /* where the machine is busy a byte may be there before the reader */
+	assert_in_range(nr_naps, NR_SLEEPS / 2, NR_SLEEPS); /* hosts may hide what wakes in threads of theirs */
+	assert_int_equal(seen.nr_records[SONDE_RECORD_WAKEUP], 0);
+}
+
+/* Each switch away and each wake-up of the target, as it happens. */
+static void events(void **state)
+{
+	struct child child = start(is_woken);
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = 1, .config = { .filter_tgid = 1, .events = 1 } };
+	uint64_t nr_waits = 0, nr_blocked = 0;
+
+	record(&options, let_go, &child, &seen);
+	for (uint32_t i = 0; i < seen.nr; i++) {
+		assert_int_equal(seen.keys[i].waker, 0); /* nobody asked */
+		nr_waits += seen.sums[i].nr_waits;
+		nr_blocked += seen.keys[i].state ? seen.sums[i].nr_waits : 0;
+	}
+	assert_int_equal(seen.counters.events_lost, 0);
+	assert_true(nr_blocked >= 2 * NR_SLEEPS);
+	assert_true(seen.nr_records[SONDE_RECORD_SWITCH] >= nr_waits - 1); /* the first was away before */
+	assert_true(seen.nr_records[SONDE_RECORD_WAKEUP] + 4 >= nr_blocked); /* hosts may hide some */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sleeper),
+		cmocka_unit_test(every_nanosecond),
+		cmocka_unit_test(every_thread),
+		cmocka_unit_test(wakers),
+		cmocka_unit_test(events),
+	};
+
+	need_bpf();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

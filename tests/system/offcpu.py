@@ -1,0 +1,479 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sonde offcpu against programs that say themselves how long they waited, and where (tests/programs/waits.c)."""
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import (Background, build, check, check_equal, clip, entry_error, need_bpf, run_tests, scratch, skip, # noqa: E402
+	sonde, test)
+
+WAITS, BLOCKED, SHORTEST, LONGEST = range(4)
+SYS_BPF = {"x86_64": 321}.get(os.uname().machine, 280)
+BPF_ENABLE_STATS = 32
+
+
+class Sample:
+	"""Of a report: frames root to leaf; the kind of wait is the mark at the leaf end."""
+
+	def __init__(self, report, names, sample):
+		def frames_of(stack):
+			return [] if stack is None else [names[frame] for frame in report["stacks"][stack]][::-1]
+		self.comm, self.pid, self.tid, self.values = sample["comm"], sample["pid"], sample["tid"], sample["values"]
+		self.user, self.kernel = frames_of(sample["user_stack"]), frames_of(sample["kernel_stack"])
+
+	def kind(self):
+		leaf = (self.kernel or self.user or [""])[-1]
+		return leaf[1:-1] if leaf.startswith("[") else None
+
+	def __str__(self):
+		return "%s/%d %s | %s: %s" % (self.comm, self.tid, ";".join(self.user), ";".join(self.kernel), self.values)
+
+
+class Report:
+	def __init__(self, path):
+		with open(path, encoding="utf-8") as file:
+			self.json = json.load(file)
+		names = [self.json["functions"][frame["function"]]["name"] for frame in self.json["frames"]]
+		self.samples = [Sample(self.json, names, sample) for sample in self.json["samples"]]
+		self.waits = self.json["account"]["waits"]
+
+	def of(self, tid=None, comm=None, function=None, kind=None):
+		return [sample for sample in self.samples if (tid is None or sample.tid == tid) and (comm is None or sample.comm == comm) and
+			(function is None or function in sample.user) and (kind is None or sample.kind() == kind)]
+
+
+def blocked(samples):
+	return sum(sample.values[BLOCKED] for sample in samples)
+
+
+def listed(samples):
+	return "\n".join(map(str, samples)) or "(none)"
+
+ROOM = 512 # for sums, in more_different_waits_than_room: four for each stack
+
+
+class Log:
+	"""A line of what a program says itself."""
+
+	def __init__(self, line):
+		_, tid, self.comm, self.function, ns, nr = line.split()
+		self.tid, self.ns, self.nr = int(tid), int(ns), int(nr)
+
+
+def parse_logs(text):
+	return [Log(line) for line in text.splitlines() if line.startswith("log ")]
+
+
+def watch(options, *what, program="waits", want=0):
+	"""Runs sonde offcpu with the program: the report, what the program says, how sonde ended."""
+	need_bpf()
+	path = scratch("offcpu.json")
+	result = sonde("offcpu", *options, "-o", path, "--", build(program), *what, want=want)
+	return Report(path), parse_logs(result.out), result
+
+
+def check_log(report, log, function=None, kind=None, percent=1.0):
+	"""The blocked time of the thread in that function is the one in the log."""
+	samples = report.of(log.tid, log.comm, function, kind)
+	early = [sample for sample in report.of(log.tid, log.comm) if sample.user[:1] == ["[process not known yet]"]] # the first stacks of a program: who the thread is, and how long, is known
+	samples += [sample for sample in early if sample not in samples][:2]
+	off = abs(blocked(samples) - log.ns)
+	check(off <= log.ns * percent / 100 + 200e3, lambda: "%s/%d in %s: %.3f ms, the log has %.3f ms\n%s" % (log.comm, log.tid, function or kind, blocked(samples) / 1e6,
+		log.ns / 1e6, listed(report.of(log.tid))))
+	return samples
+
+
+PING_PONG = """
+import os, time
+(a, b), (c, d), end = os.pipe(), os.pipe(), time.monotonic() + 4
+child = os.fork()
+while time.monotonic() < end:
+	os.write(d if child else b, b".")
+	os.read(a if child else c, 1)
+os.write(d if child else b, b".")
+if child:
+	os.wait()
+os._exit(0)
+"""
+
+
+@contextlib.contextmanager
+def bpf_stats():
+	"""The kernel takes the time of BPF programs."""
+	fd = ctypes.CDLL(None, use_errno=True).syscall(SYS_BPF, BPF_ENABLE_STATS, (ctypes.c_uint32 * 2)(), 8)
+	check(fd >= 0, lambda: "BPF_ENABLE_STATS: %s" % os.strerror(ctypes.get_errno()))
+	try:
+		yield
+	finally:
+		os.close(fd)
+
+
+# --- the reference case ---------------------------------------------------------------------------------------------------------------
+
+def chain_error(sample, *own):
+	"""Why the user stack is not that of a thread with these functions of its own, and then libc's, or None."""
+	at = sample.user.index(own[0]) if own[0] in sample.user else -1
+	if at < 0 or tuple(sample.user[at:at + len(own)]) != own:
+		return "not %s" % ";".join(own)
+	return entry_error(sample.user[:at], main_thread=False)
+
+
+@test
+def a_producer_that_waits_for_a_consumer():
+	"""The time of its sleep and of its wait for the lock are shared 80 to 20, as its own clock says; from a build without frame pointers, with complete stacks."""
+	report, (naps, locks), _ = watch(["--threads"], "handover", 15)
+	sleep = check_log(report, naps, "nap")
+	lock = check_log(report, locks, "take")
+	share, want = blocked(sleep) / (blocked(sleep) + blocked(lock)), naps.ns / (naps.ns + locks.ns)
+	check(abs(share - want) <= 0.01, lambda: "%.2f %% of the time asleep, the log says %.2f %%" % (100 * share, 100 * want))
+	for samples, kind, functions in ((sleep, "sleep", ("producer", "produce", "nap", "clock_nanosleep")), (lock, "futex", ("producer", "produce", "take", "pthread_mutex_lock"))):
+		waited = [sample for sample in samples if sample.kind() not in ("preempted", "page fault")]
+		check_equal({sample.kind() for sample in waited}, {kind}, listed(waited))
+		wrong = [sample for sample in waited if chain_error(sample, *functions)]
+		check(blocked(wrong) <= blocked(waited) / 100, lambda: "%s\n%s" % (chain_error(wrong[0], *functions), listed(wrong)))
+	return "%.1f %% asleep, by the log %.1f %%" % (100 * share, 100 * want)
+
+
+@test
+def who_gave_the_lock_away():
+	"""--wake names the consumer's unlock, in the folded form of offwaketime: the stack of the wait, --, the waker's from its leaf to its root, the waker's name."""
+	need_bpf()
+	path = scratch("wake.folded")
+	sonde("offcpu", "--wake", "-o", path, "--", build("waits"), "handover", 10, want=0)
+	with open(path, encoding="utf-8") as file:
+		lines = [line.rsplit(" ", 1) for line in file.read().splitlines()]
+	takes = [(frames.split(";"), int(us)) for frames, us in lines if ";take;" in frames and "[preempted]" not in frames]
+	check(takes, lambda: clip("\n".join(frames for frames, _ in lines)))
+	right = 0
+	for frames, us in takes:
+		check_equal(frames.count("--"), 1, frames)
+		wait, waker = frames[:frames.index("--")], frames[frames.index("--") + 1:]
+		check(wait[0] == "producer" and wait[-1] == "[futex]", ";".join(wait))
+		own = [frame for frame in waker if frame in ("release", "consume", "consumer")]
+		if own == ["release", "consume", "consumer", "consumer"] and waker[-1] == "consumer": # function, function, thread's function, thread's name
+			right += us
+	text = sonde("offcpu", "--wake", "-U", "--", build("waits"), "handover", 5, want=0).out
+	entries = [entry.splitlines() for entry in text.split("\n\n") if "    take\n" in entry and "[futex]" in entry and "waker:" in entry]
+	check(entries and entries[-1][0].split() == ["waker:", "consumer"] and "    release" in entries[-1][:entries[-1].index("    --")], lambda: clip(text))
+	check(right >= 0.9 * sum(us for _, us in takes), lambda: "\n".join("%s %d" % (";".join(frames), us) for frames, us in takes))
+
+
+@test
+def a_wait_in_vfork():
+	"""glibc's vfork keeps its return address in a register while its child runs in its memory: who called it stands there all the same."""
+	report, _, _ = watch([], 1, "vfork", program="forks")
+	samples = report.of(kind="vfork")
+	check(samples and sum(sample.values[WAITS] for sample in samples) >= 2, lambda: listed(report.samples))
+	whole = [sample for sample in samples if sample.user[0] == "_start" and sample.user[-3:-1] == ["main", "parent"] and sample.user[-1].endswith("vfork")]
+	check(blocked(whole) >= 0.9 * blocked(samples), lambda: listed(samples)) # the first one may be read before the program's tables are there, and then it may be cut
+
+
+@test
+def a_program_that_replaces_an_interpreter():
+	"""While it does, it has no stack: nobody looks for the interpreter's frames."""
+	need_bpf()
+	path = scratch("exec.json")
+	work = "import os\nfor i in range(150):\n\tpid = os.fork()\n\tif not pid: os.execv('/bin/true', ['true'])\n\tos.waitpid(pid, 0)"
+	sonde("offcpu", "--min", 0, "-o", path, "--", sys.executable, "-c", work, want=0)
+	report = Report(path)
+	replaced = [sample for sample in report.samples if "[exec]" in sample.user]
+	if sum(sample.values[WAITS] for sample in replaced) < 20:
+		skip("hardly any thread left the CPU in exec")
+	check_equal([str(sample) for sample in replaced if len(sample.user) > 1], [], "stacks in exec with more than that")
+
+
+@test
+def while_the_kernel_takes_the_time_of_programs():
+	"""Anybody may ask it to, and then it calls our program at another place: the stacks behind that are the same ones, and those that are known without a walk are right."""
+	need_bpf()
+	path = scratch("timed.json")
+	with Background("offcpu", "-o", path, "--", sys.executable, "-c", PING_PONG) as background:
+		while background.process.poll() is None:
+			with bpf_stats():
+				time.sleep(0.1)
+			time.sleep(0.1)
+		check_equal(background.finish().code, 0, "exit code")
+	waits = Report(path).waits
+	if waits["memo_checks"] < 10:
+		skip("only %d waits were checked" % waits["memo_checks"])
+	check_equal(waits["memo_wrong"], 0, waits)
+	return "%d checked" % waits["memo_checks"]
+
+
+# --- blocked time is what the program says -----------------------------------------------------------------------------------------------------
+
+@test
+def a_crowd():
+	"""120 threads that sleep, hear of pipes and wait for locks, and their partners: the blocked time of each is the one of its own log."""
+	report, logs, _ = watch(["--threads"], "crowd", 120, 25)
+	check_equal(len(logs), 120, "threads that said what they did")
+	kinds = {"nap": "sleep", "hear": "pipe", "take": "futex"}
+	for log in logs:
+		samples = check_log(report, log, log.function)
+		waited = [sample for sample in samples if sample.kind() not in ("preempted", "yield", "page fault")]
+		real = [sample for sample in waited if sample.kind() == kinds[log.function]]
+		check(blocked(real) >= 0.98 * blocked(waited), lambda: listed(samples))
+	check_equal(report.waits["sums_full"] + report.waits["no_storage"], 0, report.waits)
+	own = [sample for sample in report.samples if any("bpf_" in frame or "traceiter" in frame for frame in sample.kernel)]
+	check(not own, lambda: "frames of what listens to the scheduler\n%s" % listed(own))
+	check_equal(sum(sample.values[WAITS] for sample in report.samples), report.waits["waits"], "waits in the report, and those counted")
+
+
+@test
+def the_shortest_and_the_longest():
+	report, logs, _ = watch(["--threads"], "crowd", 6, 10)
+	for log in logs:
+		if log.function != "nap":
+			continue
+		samples = report.of(log.tid, log.comm, "nap", "sleep")
+		shortest, longest = min(sample.values[SHORTEST] for sample in samples), max(sample.values[LONGEST] for sample in samples)
+		nr = sum(sample.values[WAITS] for sample in samples)
+		check_equal(nr, 10, listed(samples))
+		check(20e6 <= shortest <= blocked(samples) / nr <= longest, listed(samples))
+
+
+@test
+def a_thread_that_is_renamed():
+	report, logs, _ = watch(["--threads"], "renamed")
+	check_equal([log.comm for log in logs], ["first", "second"], "names in the log")
+	for log in logs:
+		check_log(report, log, "nap")
+
+
+@test
+def killed_while_it_waits():
+	report, (log,), _ = watch(["--threads"], "killed")
+	check_log(report, log, "pause_here", percent=2)
+	check_equal({sample.kind() for sample in report.of(log.tid, log.comm, "pause_here")} - {"preempted"}, {"signal"}, listed(report.of(log.tid)))
+
+
+@test
+def stopped_and_continued():
+	report, (log,), _ = watch(["--threads"], "stopped")
+	check_log(report, log, kind="stopped", percent=3)
+
+
+@test
+def a_thread_that_is_moved_while_it_sleeps():
+	report, (log,), _ = watch(["--threads"], "migrated")
+	check_log(report, log, "nap")
+
+
+@test
+def a_number_that_is_used_again():
+	"""The first thread's end and the second one's beginning are not one wait."""
+	need_bpf()
+	path = scratch("reused.json")
+	for _ in range(5):
+		result = sonde("offcpu", "--threads", "-o", path, "--", build("waits"), "reused")
+		if result.code != 77:
+			break
+	if result.code == 77:
+		skip("numbers of threads cannot be chosen here")
+	check_equal(result.code, 0, result)
+	report, logs = Report(path), parse_logs(result.out)
+	check_equal(logs[0].tid, logs[1].tid, "the numbers")
+	for log in logs:
+		samples = report.of(log.tid, log.comm, "nap")
+		check(95e6 <= blocked(samples) <= log.ns, lambda: "%s %d\n%s" % (log.comm, log.ns, listed(samples)))
+
+
+# --- from when to when ---------------------------------------------------------------------------------------------------------------------
+
+@test
+def waits_under_way_at_the_start_and_at_the_end():
+	"""A process that waits all the time is never switched to: its whole time counts, with its stack."""
+	need_bpf()
+	path = scratch("seeded.json")
+	with subprocess.Popen([build("waits"), "rest"], stdout=subprocess.PIPE) as process:
+		try:
+			check(process.stdout.readline().startswith(b"pid"), "the program does not begin")
+			time.sleep(0.2)
+			sonde("offcpu", "-p", process.pid, "-o", path, 2, want=0)
+		finally:
+			process.kill()
+	report = Report(path)
+	elapsed = report.json["account"]["duration_ns"]
+	samples = report.of(process.pid)
+	check(abs(blocked(samples) - elapsed) <= elapsed * 0.005, lambda: "%.3f of %.3f ms\n%s" % (blocked(samples) / 1e6, elapsed / 1e6, listed(samples)))
+	check_equal([sample.kind() for sample in samples], ["signal"], listed(samples))
+	check("pause_here" in samples[0].user and samples[0].user[0] == "_start", listed(samples))
+
+
+# --- whose, and which -----------------------------------------------------------------------------------------------------------------------
+
+@test
+def only_what_was_asked_for():
+	need_bpf()
+	path = scratch("which.json")
+	with subprocess.Popen([build("waits"), "crowd", "12", "1000"], stdout=subprocess.DEVNULL) as process:
+		try:
+			time.sleep(0.5)
+			tids = sorted(int(tid) for tid in os.listdir("/proc/%d/task" % process.pid))
+			sonde("offcpu", "-p", process.pid, "--min", 3000, "-o", path, 1, want=0)
+			of_process = Report(path)
+			sonde("offcpu", "-L", tids[1], "-o", path, 1, want=0)
+			of_thread = Report(path)
+			sonde("offcpu", "-p", process.pid, "--max", 3000, "-U", "-o", path, 1, want=0)
+			short = Report(path)
+			sonde("offcpu", "-p", process.pid, "--state", 0, "-K", "-o", path, 1)
+			preempted = Report(path)
+			sonde("offcpu", "-k", "-o", path, 1, want=0)
+			kernel_threads = Report(path)
+			sonde("offcpu", "-u", "-o", path, 1, want=0)
+			user_threads = Report(path)
+		finally:
+			process.kill()
+	check(all(sample.pid == process.pid and sample.values[SHORTEST] >= 3e6 for sample in of_process.samples) and of_process.samples, listed(of_process.samples))
+	check({sample.kind() for sample in of_process.samples} >= {"sleep", "pipe", "futex"}, listed(of_process.samples))
+	check(of_process.waits["filtered_target"] and of_process.waits["filtered_time"], of_process.waits)
+	check_equal({sample.tid for sample in of_thread.samples}, {tids[1]}, listed(of_thread.samples))
+	check(short.samples and all(sample.values[LONGEST] <= 3e6 and not sample.kernel for sample in short.samples), listed(short.samples))
+	check_equal({sample.kind() for sample in preempted.samples} - {"preempted", "yield"}, set(), listed(preempted.samples))
+	check(not any(sample.user for sample in preempted.samples), listed(preempted.samples))
+	check(kernel_threads.samples and not any(sample.user for sample in kernel_threads.samples), "user stacks of threads of the kernel")
+	check(user_threads.samples and all(sample.user or "Missed" in str(sample) for sample in user_threads.samples if sample.comm.startswith("member")), "no user stacks")
+	check(not {sample.tid for sample in kernel_threads.samples} & {sample.tid for sample in user_threads.samples}, "threads of both kinds")
+
+
+@test
+def its_own_waiting_is_left_out():
+	need_bpf()
+	path = scratch("own.json")
+	with Background("offcpu", "-o", path, 2) as background:
+		pid = background.process.pid
+		background.wait_line("Tracing")
+		own = {pid, *children_of(pid)}
+		check_equal(background.finish().code, 0, "exit code")
+	report = Report(path)
+	check(report.samples and not [sample for sample in report.samples if sample.pid in own], lambda: listed([sample for sample in report.samples if sample.pid in own]))
+
+
+@test
+def a_command_waits_for_the_recording():
+	"""What became of it was sonde itself until then: that wait is ours, and left out."""
+	report, (first, _), result = watch(["--threads"], "renamed")
+	check_equal(sorted({sample.kind() for sample in report.of(comm="sonde")} & {"socket", "pipe"}), [], listed(report.of(comm="sonde")))
+	check("waited at the start" not in result.err, result)
+	check(report.of(first.tid), result)
+
+
+def children_of(pid):
+	with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+		return [int(word) for word in file.read().split()]
+
+
+@test
+def more_different_waits_than_room():
+	"""Sums are taken out of the kernel before its map is full: processes that come and go for hours lose nothing."""
+	need_bpf()
+	path = scratch("room.json")
+	sonde("offcpu", "--threads", "--stack-storage-size", ROOM // 4, "-o", path, "--", "sh", "-c", "i=0; while [ $i -lt %d ]; do sleep 0.005; i=$((i + 1)); done" % (ROOM // 2))
+	report = Report(path)
+	slept = [sample for sample in report.samples if sample.kind() == "sleep"]
+	check_equal(len({sample.tid for sample in slept}), ROOM // 2, "processes that slept")
+	check(len(report.samples) > ROOM, lambda: "%d different waits, room for %d" % (len(report.samples), ROOM))
+	check_equal((report.waits["sums_full"], report.waits["lost_ns"]), (0, 0), report.waits)
+	check_equal(sum(sample.values[WAITS] for sample in report.samples), report.waits["waits"], "waits in the report")
+
+
+@test
+def too_many_different_waits():
+	"""A full map is counted and said, and what found no room is as long as what is missing."""
+	report, logs, result = watch(["--threads", "--stack-storage-size", 1], "crowd", 30, 20)
+	check(report.waits["sums_full"] > 0, report.waits)
+	check("%d waits of" % report.waits["sums_full"] in result.err and "--stack-storage-size" in result.err, result)
+	check_equal(sum(sample.values[WAITS] for sample in report.samples), report.waits["waits"], "waits in the report")
+	whole = sum(log.ns for log in logs)
+	check(report.waits["lost_ns"] + blocked(report.samples) >= whole * 0.99, lambda: "%d + %d of %d" % (report.waits["lost_ns"], blocked(report.samples), whole))
+
+
+@test
+def a_limit_of_its_own_cost():
+	"""Two processes wake each other all the time: with --max-overhead short waits are left out after a while, which is counted and said; without need nothing is."""
+	report, _, result = watch(["--max-overhead", 1], "pingpong", 3500)
+	check("more than --max-overhead 1: in the end waits shorter than " in result.err, result)
+	check(report.waits["filtered_time"] > 0, report.waits)
+	report, _, result = watch(["--max-overhead", 100, "--min", 0], "pingpong", 2500)
+	check("--max-overhead" not in result.err and not report.waits["filtered_time"], result)
+
+
+@test
+def nothing_waited():
+	need_bpf()
+	path = scratch("nothing.json")
+	result = sonde("offcpu", "-p", os.getpid(), "--min", 900000000, "-o", path, 1)
+	check_equal(result.code, 5, result)
+	check("no samples" in result.err and "waited" in result.err, result)
+	check_equal(Report(path).samples, [], "samples")
+
+
+# --- how it is written -------------------------------------------------------------------------------------------------------------------------
+
+@test
+def text_as_offcputime():
+	need_bpf()
+	result = sonde("offcpu", "--hist", "--", build("waits"), "renamed", want=0)
+	check("Tracing off-CPU time (us) of %s by user + kernel stack... Hit Ctrl-C to end.\n" % build("waits") in result.err, result)
+	entry = [part for part in result.out.split("\n\n") if "    nap\n" in part and "    -                second (" in part]
+	check(entry, lambda: clip(result.out))
+	value = entry[-1].splitlines()
+	us = next(line for line in value if line.startswith("        ") and "waits 1" in line)
+	check(300000 <= int(us.split()[0]) < 600000, us)
+	check(any(line.startswith("        [256K, 512K)") and line.rstrip().endswith("|" + "@" * 52 + "|") for line in value), "\n".join(value))
+	check("\nblocked time (us): " in result.out, lambda: clip(result.out))
+	counted = sonde("offcpu", "-f", "--value", "count", "--", build("waits"), "renamed", want=0)
+	line = next(line for line in counted.out.splitlines() if line.startswith("second;") and ";nap;" in line and "[sleep]" in line)
+	check(line.endswith(" 1"), line)
+	check("Tracing" not in counted.err, counted)
+
+
+@test
+def interrupted():
+	"""Ctrl-C: what has been measured by then is reported."""
+	need_bpf()
+	path = scratch("interrupted.json")
+	with Background("offcpu", "-o", path) as background:
+		background.wait_line("Tracing")
+		time.sleep(1)
+		background.send(signal.SIGINT)
+		result = background.finish()
+	check_equal(result.code, 0, result)
+	report = Report(path)
+	check(report.samples, result)
+	check(0.5e9 < report.json["account"]["duration_ns"] < 20e9, report.json["account"]["duration_ns"])
+
+
+@test
+def ctrl_c_at_a_terminal():
+	"""It comes to the helpers as well, which find the names for the report: they do not end by it."""
+	need_bpf()
+	path = scratch("terminal.json")
+	with Background("offcpu", "-o", path, start_new_session=True) as background:
+		background.wait_line("Tracing")
+		helpers = children_of(background.process.pid)
+		check(helpers, "no helpers")
+		for signo in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+			for helper in helpers:
+				os.kill(helper, signo)
+		time.sleep(0.5)
+		check_equal(children_of(background.process.pid), helpers, "helpers")
+		for helper in helpers:
+			with open("/proc/%d/stat" % helper, encoding="ascii") as file:
+				check(file.read().rsplit(")", 1)[1].split()[0] != "Z", "a helper has ended")
+		os.killpg(background.process.pid, signal.SIGINT)
+		result = background.finish()
+	check_equal(result.code, 0, result)
+	check("crashed" not in result.err, result)
+	check(Report(path).samples, result)
+
+
+if __name__ == "__main__":
+	run_tests()

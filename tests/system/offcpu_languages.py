@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What programs of other languages wait for: Python's interpreter lock, Go's netpoller, channels and system calls, a monitor of a JVM, Node's event loop, each with the language's frames. The oracle is
+what the program says itself of how long it waited: at least what it asked for, at most what that took."""
+import glob
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from go_build import go_build # noqa: E402
+from harness import SOURCES, check, find_tool, fresh_folder, need_bpf, run, run_tests, scratch, skip, sonde, test # noqa: E402
+from python_programs import pythons # noqa: E402
+
+SECONDS = 3
+
+
+class Waits:
+	"""Of `sonde offcpu` of a command: .rows: (tid, comm, kind of wait, user frames root to leaf as (name, kind), seconds, how many); .told: what the program said, a list of words for each name."""
+
+	def __init__(self, *command, timeout=100, **kwargs):
+		path = scratch("languages.json")
+		self.result = sonde("offcpu", "--min", "0", "-o", path, "--", *command, want=0, timeout=timeout, **kwargs)
+		with open(path, encoding="utf-8") as file:
+			report = json.load(file)
+		frames = [(report["functions"][frame["function"]]["name"], frame["kind"]) for frame in report["frames"]]
+		kinds = [kind["type"] for kind in report["value_types"]]
+		self.rows = []
+		for sample in report["samples"]:
+			user, kernel = ([] if sample[side] is None else [frames[frame] for frame in report["stacks"][sample[side]]][::-1] for side in ("user_stack", "kernel_stack"))
+			count, ns = (int(sample["values"][kinds.index(kind)]) for kind in ("waits", "blocked"))
+			self.rows.append((sample["tid"], sample["comm"], (kernel or user)[-1][0].strip("[]"), user, ns / 1e9, count))
+		self.told = {line.split()[0]: line.split()[1:] for line in self.result.out.splitlines() if line.split()}
+
+	def of(self, tid=None, kind=None, comm=None, function=None):
+		"""Seconds of a thread, of a kind, under a function."""
+		return sum(seconds for tid_of, comm_of, kind_of, user, seconds, _ in self.rows if tid in (None, tid_of) and kind in (None, kind_of) and comm in (None, comm_of) and
+			(not function or any(re.fullmatch(function, frame) for frame, _ in user)))
+
+	def hottest(self, tid=None, nr=4):
+		rows = sorted((row for row in self.rows if tid in (None, row[0])), key=lambda row: -row[4])[:nr]
+		return "\n".join("%.3f s [%s] %s" % (row[4], row[2], ";".join(name for name, _ in row[3])) for row in rows)
+
+
+def between(got, least, most, told):
+	"""Within 2 %, and what a loaded machine takes to let a thread go on."""
+	check(least * 0.98 <= got <= most * 1.02 + 0.005, lambda: "%f s, want %f to %f\n%s" % (got, least, most, told()))
+
+
+# --- Python ----------------------------------------------------------------------------------------------------------------------------
+
+def of_python(user):
+	return [name for name, kind in user if kind == "python"]
+
+
+def follows(frames, chain):
+	"""Are these all of the frames from the first of them on?"""
+	return chain[0] in frames and frames[frames.index(chain[0]):][:len(chain)] == chain
+
+
+@test
+def pythons_lock():
+	"""Two threads that compute: what a thread was not on a CPU it waited for the lock or the CPU, in the function that computes, and its frames are Python's or the mark that says they are not known."""
+	need_bpf()
+	notes = []
+	for python in pythons():
+		if run([python, "-c", "import sys; sys.exit(sys.version_info < (3, 8))"]).code: # get_native_id
+			continue
+		waits = Waits(python, os.path.join(SOURCES, "gil.py"), SECONDS)
+		for name in ("first", "second"):
+			tid, elapsed, cpu = int(waits.told[name][0]), *map(float, waits.told[name][1:3])
+			rows = [row for row in waits.rows if row[0] == tid]
+			away = sum(row[4] for row in rows)
+			between(away, elapsed - cpu, elapsed - cpu + 0.05, lambda tid=tid: waits.hottest(tid)) # it lives a little longer than it says
+			locked = [row for row in rows if row[2] == "futex"]
+			check(sum(row[4] for row in locked) > 0.2 * (elapsed - cpu), lambda tid=tid: "no lock\n%s" % waits.hottest(tid))
+			right = sum(row[4] for row in locked if follows(of_python(row[3]), [name, "compute"]))
+			marked = sum(row[4] for row in locked if any(frame == "[python: frames not known]" for frame, _ in row[3]))
+			check(right > 0.3 * sum(row[4] for row in locked), lambda tid=tid: "%f s with %s, compute, %f marked\n%s" % (right, name, marked, waits.hottest(tid)))
+			wrong = [row[3] for row in rows if "compute" in of_python(row[3]) and not follows(of_python(row[3]), [name, "compute"])]
+			check(not wrong, lambda: str(wrong[:2]))
+			bare = [row for row in locked if not of_python(row[3]) and any(frame == "_PyEval_EvalFrameDefault" for frame, _ in row[3]) and not any(kind == "mark" for _, kind in row[3])]
+			check(not bare, lambda: "neither frames nor a mark: %s" % bare[:2])
+			notes.append("%s %.2f s, marked %.2f" % (name, right, marked))
+		tid, _, _, asked, slept = int(waits.told["naps"][0]), *map(float, waits.told["naps"][1:])
+		naps = [row for row in waits.rows if row[0] == tid and row[2] in ("sleep", "select")] # select up to 3.10
+		between(sum(row[4] for row in naps), asked, slept, lambda tid=tid: waits.hottest(tid))
+		check(sum(row[4] for row in naps if follows(of_python(row[3]), ["naps", "doze"])) > 0.5 * asked, lambda tid=tid: waits.hottest(tid))
+	return "; ".join(notes)
+
+
+# --- Go --------------------------------------------------------------------------------------------------------------------------------
+
+def goroutine_or_scheduler(user):
+	"""Where a whole stack of Go's begins."""
+	return user and user[0][0] in ("runtime.goexit", "runtime.mcall", "runtime.mstart", "runtime.morestack", "runtime.rt0_go", "runtime.asmcgocall", "_rt0_amd64_linux", "_rt0_arm64_linux")
+
+
+@test
+def gos_goroutines():
+	"""A system call is waited for by its goroutine, a channel by the scheduler of the thread that its goroutine has to itself, a connection by the netpoller."""
+	need_bpf()
+	waits = Waits(go_build("parks"), SECONDS)
+	tid, asked, took = int(waits.told["syscall"][0]), *map(float, waits.told["syscall"][1:])
+	between(waits.of(tid, "sleep", function="main.sleepsItself"), asked, took, lambda: waits.hottest(tid))
+	for row in waits.rows:
+		names = [name for name, _ in row[3]]
+		if row[0] == tid and "main.sleepsItself" in names:
+			check(names[0] == "runtime.goexit" and names.index("main.inSyscall") + 1 == names.index("main.sleepsItself"), lambda: str(names))
+	locked, asked, took = int(waits.told["channel"][0]), *map(float, waits.told["channel"][1:])
+	between(waits.of(locked, "futex", function="runtime.stoplockedm"), 0.9 * asked, took, lambda: waits.hottest(locked))
+	polled = waits.of(kind="epoll", function="runtime.netpoll")
+	check(polled > 0.2 * float(waits.told["connection"][1]), lambda: "%f s in the netpoller\n%s" % (polled, waits.hottest(nr=8)))
+	wrong = [row for row in waits.rows if row[3] and not goroutine_or_scheduler(row[3]) and not any(kind == "mark" for _, kind in row[3])]
+	whole = waits.of()
+	check(sum(row[4] for row in wrong) < 0.01 * whole, lambda: "%s" % [row[3] for row in wrong[:3]])
+
+
+# --- a JVM, Node -----------------------------------------------------------------------------------------------------------------------
+
+def leave_no_maps(before):
+	for path in set(glob.glob("/tmp/perf-*.map")) - before:
+		os.unlink(path)
+
+
+def of_a_runtime(*command, **kwargs):
+	"""Of a program that leaves a perf map in /tmp."""
+	before = set(glob.glob("/tmp/perf-*.map"))
+	try:
+		return Waits(*command, **kwargs)
+	finally:
+		leave_no_maps(before)
+
+
+@test
+def javas_monitor():
+	"""Who enters a monitor that another thread holds waits in the method that enters it, as long as it says."""
+	need_bpf()
+	java = find_tool("java")
+	if not java:
+		skip("no java")
+	if run([java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "-version"]).code:
+		skip("no JVM that writes a perf map")
+	waits = of_a_runtime(java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "-XX:+PreserveFramePointer", "-Xcomp", "-XX:CompileCommand=quiet",
+		"-XX:CompileCommand=compileonly,Monitor.*", "-XX:CompileCommand=dontinline,Monitor.*", os.path.join(SOURCES, "Monitor.java"), SECONDS)
+	wanted = float(waits.told["wants"][1])
+	check(wanted > 0.2, lambda: "it waited %f s only" % wanted)
+	got = waits.of(kind="futex", comm="wants", function=r"(long )?Monitor\.enters\(\).*")
+	between(got, 0.97 * wanted - 0.01, wanted, waits.hottest)
+	for row in waits.rows:
+		names = [name for name, _ in row[3]]
+		enters = next((i for i, name in enumerate(names) if "Monitor.enters" in name), None)
+		check(enters is None or row[2] != "futex" or enters and (row[3][enters - 1][1] == "mark" or "Monitor.wants" in names[enters - 1]), lambda: str(names))
+	slept = waits.of(kind="futex", comm="holds", function=r"(void )?Monitor\.pause\(int\).*")
+	check(slept > 0.97 * float(waits.told["holds"][0]), lambda: "%f s\n%s" % (slept, waits.hottest()))
+
+
+@test
+def nodes_event_loop():
+	"""The main thread waits in its event loop, a worker in the function that calls Atomics.wait."""
+	need_bpf()
+	node = find_tool("node")
+	if not node:
+		skip("no node")
+	waits = of_a_runtime(node, "--perf-basic-prof", "--interpreted-frames-native-stack", os.path.join(SOURCES, "loop.js"), SECONDS, cwd=fresh_folder("node"))
+	asked, took = map(float, waits.told["waits"])
+	worker = max((row for row in waits.rows if any("waitsInside" in name for name, _ in row[3])), key=lambda row: row[4], default=None)
+	check(worker, waits.hottest)
+	got = waits.of(worker[0], "futex", function=r".*\bwaitsInside\b.*")
+	between(got, 0.97 * asked, took, lambda: waits.hottest(worker[0]))
+	main = next(row[0] for row in waits.rows if any(name == "main" or name.startswith("node::Start(") for name, _ in row[3]))
+	looped = waits.of(main, "epoll", function="uv_run")
+	check(looped > 0.3 * SECONDS and looped > 0.9 * waits.of(main, "epoll"), lambda: "%f s\n%s" % (looped, waits.hottest(main)))
+
+
+run_tests()

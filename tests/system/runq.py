@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sonde runq: sums and counts against the scheduler's own account in /proc/PID/schedstat, threads whose waits are known beforehand, and BCC's runqlat where it is installed."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import (SONDE, Background, Program, build, check, check_equal, entry_error, find_tool, need_bpf, run, run_tests, scratch, skip, sonde, # noqa: E402
+	test)
+from own_cgroups import OwnCgroups # noqa: E402
+
+CPUS = len(os.sched_getaffinity(0))
+
+
+class Contend(Program):
+	"""tests/programs/contend.c; .tids: name -> the ids of its threads."""
+
+	def __init__(self, mode, seconds=30):
+		need_bpf()
+		if CPUS < 2:
+			skip("one CPU: threads cannot be kept apart")
+		self.tids = {}
+		super().__init__("contend", mode, seconds=seconds)
+
+	def read_line(self, line):
+		word, _, rest = line.partition(" ")
+		if word == "tid":
+			name, tid = rest.split()
+			self.tids.setdefault(name, []).append(int(tid))
+		return super().read_line(line)
+
+
+def histograms(path):
+	"""key -> histogram, as it stands in sonde's JSON."""
+	with open(path, encoding="utf-8") as file:
+		return {h["key"]: h for h in json.load(file).get("histograms", [])}
+
+
+def measure(*args, want=0, name="runq.json"):
+	path = scratch(name)
+	sonde("runq", "-o", path, *args, want=want)
+	return histograms(path)
+
+
+def at_least(histogram, low):
+	return sum(slot["count"] for slot in histogram["slots"] if slot["low"] >= low)
+
+
+def schedstat(pid):
+	"""tid -> (ns waited, times that it came onto a CPU)"""
+	result = {}
+	for tid in os.listdir("/proc/%d/task" % pid):
+		with open("/proc/%d/task/%s/schedstat" % (pid, tid), encoding="ascii") as file:
+			_, waited, times = map(int, file.read().split())
+		result[int(tid)] = (waited, times)
+	return result
+
+
+def few(nr):
+	"""So many of these switches may be missing."""
+	return 10 + 0.04 * nr
+
+
+@test
+def sums_are_the_schedulers():
+	"""Threads that are moved between CPUs while they wait. Each one's waits are counted once, and add up to what the scheduler has added up meanwhile."""
+	need_bpf()
+	if CPUS < 2:
+		skip("one CPU: nothing can be moved")
+	path = scratch("sums.json")
+	with subprocess.Popen([build("contend"), "3", "moved"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+		try:
+			pid = int(program.stdout.readline().split()[1])
+			while program.stdout.readline() != "ready\n":
+				pass
+			with Background("runq", "-p", pid, "--by", "tid", "-o", path) as runq:
+				runq.wait_line("Tracing run queue latency of PID %d" % pid)
+				before = schedstat(pid)
+				program.stdin.write("go\n")
+				program.stdin.flush()
+				check_equal(program.stdout.readline(), "done\n", "contend")
+				time.sleep(0.3) # until all have noticed
+				after = schedstat(pid)
+				runq.send(signal.SIGINT)
+				result = runq.finish()
+		finally:
+			program.stdin.close()
+	check_equal(result.code, 0, str(result))
+	got = {int(re.match(r"tid (\d+) ", key).group(1)): h for key, h in histograms(path).items()}
+	waited = 0
+	for tid in before:
+		want_us = (after[tid][0] - before[tid][0]) / 1000
+		want_nr = after[tid][1] - before[tid][1]
+		waited += want_us
+		# Ours begins a little earlier and ends a little later, while the threads sleep; each wake-up is a wait, short as a rule. Under load some switches are not told
+		# to any program (docs/internals/waiting.md): then two waits are one of the same sum.
+		check(-few(want_nr) <= got[tid]["count"] - want_nr <= 50, "thread %d: %d waits, the scheduler has %d" % (tid, got[tid]["count"], want_nr))
+		check(abs(got[tid]["sum"] - want_us) <= max(10000, want_us * 0.02), "thread %d: %d us, the scheduler has %.0f\n%s" % (tid, got[tid]["sum"], want_us, result))
+	check(waited > 1e6, "they hardly waited: %.0f us" % waited)
+	return "%.0f us waited by %d threads, %+.0f us" % (waited, len(before), sum(h["sum"] for h in got.values()) - waited)
+
+
+def parse_waits(text):
+	"""The lines of --slower as dictionaries by their column; "stack": the frames below, leaf first."""
+	lines = text.splitlines()
+	check(re.fullmatch(r"Tracing run queue latency higher than \d+ us", lines[0]), lines[0])
+	columns = lines[1].split()
+	check_equal(columns, ["TIME", "COMM", "PID", "LAT(us)", "PREV", "PREV-TID", "CPU", "CLASS", "PRIO", "PREV-CLASS", "PREV-PRIO"], "the header")
+	waits = []
+	for line in lines[2:]:
+		if line.startswith("    ") and waits:
+			waits[-1]["stack"].append(line.strip())
+			continue
+		if not re.match(r"\d\d:\d\d:\d\d ", line):
+			break
+		fields = re.fullmatch(r"(\S+) (.{16}) (\d+) +(\d+) (.{16}) (\d+) +(\d+) +(\S+) +(\S+) +(\S+) +(\S+)", line) # names may have blanks in them
+		check(fields, line)
+		waits.append({**dict(zip(columns, map(str.strip, fields.groups()))), "stack": []})
+	return waits
+
+
+@test
+def slower_names_the_hog():
+	with Contend("together") as program:
+		result = sonde("runq", "--slower", 1000, "-n", "worker", "2", "1", want=0)
+	waits = parse_waits(result.out)
+	check("higher than 1000 us" in result.out, result.out[:200])
+	hog, worker = program.tids["hog"][0], program.tids["worker"][0]
+	by_hog = [wait for wait in waits if wait["PREV-TID"] == str(hog)]
+	check(len(by_hog) >= 100, "%d waits behind the hog, of %d" % (len(by_hog), len(waits)))
+	check(len(by_hog) >= 0.9 * len(waits), "%d waits of %d are behind others" % (len(waits) - len(by_hog), len(waits)))
+	for wait in by_hog:
+		check_equal([wait[name] for name in ("COMM", "PID", "PREV", "CPU", "CLASS", "PRIO", "PREV-CLASS", "PREV-PRIO")],
+			["worker", str(worker), "hog", "0", "fifo", "20", "fifo", "20"], "a wait")
+		check(int(wait["LAT(us)"]) >= 1000, str(wait))
+	return "%d waits" % len(by_hog)
+
+
+def parts(stack):
+	"""The kernel's part and the program's own, leaf first: the kernel's ends with the entry from the system call or the interrupt."""
+	ends = [i for i, frame in enumerate(stack) if re.match(r"entry_SYSCALL|asm_|irqentry|el0t_64", frame)]
+	check(ends and any("schedule" in frame for frame in stack[:ends[-1]]), "no kernel's part: %s" % stack)
+	return stack[:ends[-1] + 1], stack[ends[-1] + 1:]
+
+
+def is_whole(user, *own):
+	"""Is it these functions of the program, leaf first, from libc's start of the thread on? What they call in libc may stand before."""
+	at = user.index(own[0]) if own[0] in user else -1
+	return at >= 0 and tuple(user[at:at + len(own)]) == own and not entry_error(user[at + len(own):][::-1], main_thread=False)
+
+
+@test
+def stacks_of_the_hog():
+	"""It leaves the CPU by itself, at one place: where it rests."""
+	with Contend("together") as program:
+		result = sonde("runq", "--slower", 1000, "--stacks", "-n", "worker", "2", "1", want=0)
+		without = sonde("runq", "--slower", 1000, "-n", "worker", "1", "1", want=0)
+	waits = [wait for wait in parse_waits(result.out) if wait["PREV-TID"] == str(program.tids["hog"][0])]
+	check(len(waits) >= 100, "%d waits behind the hog" % len(waits))
+	for wait in waits:
+		kernel, user = parts(wait["stack"])
+		check("nanosleep" in "".join(kernel), "the hog sleeps: %s" % kernel)
+		check(is_whole(user, "rests", "in_bursts"), "to the root: %s" % user)
+		calls = user[:user.index("rests")]
+		check(calls and all("nanosleep" in frame or frame.startswith("[libc.so.6+") for frame in calls), "a wait behind the hog: %s" % user)
+	check_equal(len(result.out.splitlines()), 2 + sum(1 + len(wait["stack"]) for wait in parse_waits(result.out)), "nothing else is printed")
+	check(parse_waits(without.out) and not any(wait["stack"] for wait in parse_waits(without.out)), "stacks that nobody asked for")
+	return "%d stacks" % len(waits)
+
+
+@test
+def stacks_of_the_preempted():
+	"""Threads that spin and are preempted, and among them one of Python, whose functions stand there."""
+	script = scratch("spins.py")
+	with open(script, "w", encoding="ascii") as file:
+		file.write("import os\nos.sched_setaffinity(0, {0})\ndef python_hog():\n\twhile True:\n\t\tpass\ndef python_main():\n\tpython_hog()\npython_main()\n")
+	with Contend("crowd"), subprocess.Popen(["/usr/bin/python3", script]) as python:
+		try:
+			time.sleep(0.5)
+			result = sonde("runq", "--slower", 1, "--stacks", "3", "1", want=0) # whoever comes after them
+		finally:
+			python.kill()
+	waits = parse_waits(result.out)
+	crowd = [parts(wait["stack"])[1] for wait in waits if wait["PREV"] == "crowd"]
+	check(len(crowd) >= 20, "%d waits behind the crowd, of %d" % (len(crowd), len(waits)))
+	spinning = [user for user in crowd if user[:1] == ["spins"] and is_whole(user, "spins")]
+	check(len(spinning) >= 0.98 * len(crowd), lambda: "%d of %d: %s" % (len(spinning), len(crowd), [user for user in crowd if user not in spinning][:3]))
+	behind = [parts(wait["stack"])[1] for wait in waits if wait["PREV-TID"] == str(python.pid)]
+	whole = [user for user in behind if any(frame.startswith("python_hog (") for frame in user) and any(frame.startswith("python_main (") for frame in user)]
+	check(len(behind) >= 4 and len(whole) >= 0.9 * len(behind), lambda: "%d of %d have Python's functions: %s" % (len(whole), len(behind), behind[:2]))
+	return "%d of the crowd, %d of Python" % (len(spinning), len(whole))
+
+
+@test
+def apart_the_tail_is_gone():
+	"""The note's script: the worker waits up to 4 ms for the hog's burst to end; on CPUs of their own neither waits."""
+	paths = {}
+	for mode in ("together", "apart"):
+		paths[mode] = scratch(mode + ".json")
+		with Contend(mode):
+			result = sonde("runq", "--slower", 1000, "--hist", "-n", "worker", "-o", paths[mode], "2", "1", want=0)
+			nr = len(parse_waits(result.out))
+		histogram = histograms(paths[mode])[""]
+		check_equal(at_least(histogram, 1024) > 50, mode == "together", "%s: waits of a millisecond\n%s" % (mode, histogram))
+		check(nr >= at_least(histogram, 1024), "%d lines, but in the histogram %d waits are longer" % (nr, at_least(histogram, 1024)))
+	said = sonde("diff", paths["together"], paths["apart"], want=0).out
+	check(re.search(r"^the tail is gone: ", said, re.MULTILINE), said)
+
+
+@test
+def each_for_itself():
+	with Contend("together") as program:
+		tids = measure("-n", "contend", "--by", "tid", 1, 1)
+		check_equal(sorted(tids), sorted("tid %d (%s)" % (program.tids[name][0], name) for name in ("hog", "worker")), "--by tid")
+		check_equal(list(measure("-p", program.pid, "--by", "pid", 1, 1)), ["pid %d (contend)" % program.pid], "--by pid")
+		check_equal(sorted(measure("-p", program.pid, "--by", "comm", 1, 1)), ["comm hog", "comm worker"], "--by comm")
+		check_equal(list(measure("-p", program.pid, "--by", "cpu", 1, 1)), ["cpu 0"], "--by cpu")
+		everything = measure("--by", "tid", 1, 1)
+		check(set(tids) < set(everything), "without a filter there are more")
+		ms = measure("-n", "worker", "--ms", 1, 1)[""]
+		check_equal(ms["unit"], "ms", "--ms")
+		check(at_least(ms, 2) > 20 and not at_least(ms, 64), str(ms))
+
+
+@test
+def by_cgroup():
+	groups = OwnCgroups("top", "top/below", "top2")
+	with Contend("together") as program:
+		groups.move(program.pid, "top/below")
+		found = measure("-p", program.pid, "--by", "cgroup", 1, 1)
+		check_equal(list(found), ["cgroup /%s/top/below" % groups.name], "--by cgroup")
+		check_equal(sorted(measure("-G", groups.name + "/top", "--by", "comm", 1, 1)), ["comm hog", "comm worker"], "-G")
+		check_equal(measure("-G", groups.name + "/top2", 1, 1, want=5), {}, "-G of another")
+
+
+@test
+def only_whom_was_asked_for():
+	with Contend("together") as program:
+		hog, worker = program.tids["hog"][0], program.tids["worker"][0]
+		check_equal(list(measure("-L", worker, "--by", "tid", 1, 1)), ["tid %d (worker)" % worker], "-L")
+		check_equal(list(measure("-L", hog, "-n", "hog", "--by", "tid", 1, 1)), ["tid %d (hog)" % hog], "-L and -n")
+		nobody = sonde("runq", "-L", hog, "-n", "worker", 1, 1, want=5)
+		check("no samples: nothing of what was asked for came onto a CPU" in nobody.err, str(nobody))
+	with Background("runq", "--by", "pid", 1, 1) as runq:
+		result = runq.finish()
+		check("run queue latency, pid " in result.out and ", pid %d " % runq.process.pid not in result.out, "our own waits: %s" % result)
+
+
+@test
+def time_on_the_cpu():
+	"""Bursts of 5 ms that nobody interrupts."""
+	with Contend("apart"):
+		hog = measure("--oncpu", "-n", "hog", 2, 1)[""]
+	check_equal(hog["name"], "time on CPU", "name")
+	full = sum(slot["count"] for slot in hog["slots"] if slot["low"] == 4096)
+	check(150 <= full <= 205, "%d bursts in 2 s" % full)
+	check(full >= 0.9 * hog["count"], str(hog))
+
+
+def runnable():
+	"""Threads that run or wait for a CPU now, without us."""
+	with open("/proc/loadavg", encoding="ascii") as file:
+		return int(file.read().split()[3].split("/")[0]) - 1
+
+
+@test
+def lengths_of_the_queue():
+	path, seen = scratch("lengths.json"), []
+	with Contend("crowd"):
+		found = measure("--len", "--by", "cpu", 2, 1)
+		with Background("runq", "--len", "-o", path, 3, 1) as runq:
+			runq.wait_line("Tracing")
+			while runq.process.poll() is None:
+				seen.append(runnable())
+				time.sleep(0.02)
+			check_equal(runq.finish().code, 0, "sonde")
+	whole = histograms(path)
+	waiting = whole["all classes"]["sum"] / whole["all classes"]["count"] * CPUS
+	nr_ticks = whole["fair class"]["count"]
+	check(nr_ticks <= 305 * CPUS, "%d ticks on all CPUs in 3 s" % nr_ticks)
+	# one of them runs on each CPU: both are busy nearly always, if only one is with the crowd the other has us and sonde
+	if nr_ticks >= 250 * CPUS: # else some CPU was idle, where ticks are held back, and the mean is that of the busy ones
+		check(sum(seen) / len(seen) - CPUS - 1 < waiting < sum(seen) / len(seen) - 1 + 0.5, "%.1f threads waited; %.1f ran or waited" % (waiting, sum(seen) / len(seen)))
+	queue = found["cpu 0, fair class"]
+	check_equal(queue["scale"], "linear", "scale")
+	check(170 <= queue["count"] <= 205, "%d ticks on a CPU in 2 s at 99 Hz" % queue["count"])
+	check(at_least(queue, 5) >= 0.9 * queue["count"], "six threads spin on CPU 0, so five wait: %s" % queue)
+	check(found["cpu 0, all classes"]["sum"] >= queue["sum"] - queue["count"], "all are at least the fair ones")
+	check_equal(sorted(whole), ["all classes", "fair class"], "without --by")
+	return "%.1f waited, %.1f ran or waited" % (waiting, sum(seen) / len(seen))
+
+
+@test
+def reports_in_intervals():
+	with Contend("together"):
+		result = sonde("runq", "-T", "-n", "worker", 1, 3, want=0)
+		slow = sonde("runq", "--slower", "1", "--hist", "-n", "worker", 1, 2, want=0)
+	check_equal(len(re.findall(r"^\d\d:\d\d:\d\d$", result.out, re.MULTILINE)), 3, "times\n" + result.out)
+	counts = [int(nr) for nr in re.findall(r"^run queue latency \(us\): (\d+) in all", result.out, re.MULTILINE)]
+	check(len(counts) == 3 and all(150 <= nr <= 400 for nr in counts), "each interval has its own: %s" % counts)
+	check_equal(len(re.findall(r" in all, average", slow.out)), 1, "one histogram at the end")
+	lines, counted = len(parse_waits(slow.out)), int(re.search(r"(\d+) in all", slow.out).group(1))
+	check(0.3 * counted < lines <= counted, "%d lines, %d counted" % (lines, counted))
+
+
+@test
+def by_key_in_intervals():
+	"""What is counted under a key goes from one map to the next: nothing is lost between, nothing counted twice."""
+	with Contend("together") as program:
+		with Background("runq", "-p", program.pid, "--by", "tid", 1) as runq:
+			runq.wait_line("Tracing")
+			before = schedstat(program.pid)
+			time.sleep(4.5)
+			after = schedstat(program.pid)
+			runq.send(signal.SIGTERM)
+			result = runq.finish()
+	check_equal(result.code, 0, str(result))
+	for tid in program.tids["hog"] + program.tids["worker"]:
+		counts = [int(nr) for nr in re.findall(r"^run queue latency, tid %d \(\w+\) \(us\): (\d+) in all" % tid, result.out, re.MULTILINE)]
+		want = after[tid][1] - before[tid][1]
+		check_equal(len(counts), 5, "four intervals and the rest")
+		check(want - few(want) <= sum(counts) <= want * 1.2 + 20, "thread %d: %s, the scheduler has %d\n%s" % (tid, counts, want, result))
+
+
+@test
+def runqlat_says_the_same():
+	tool = find_tool("runqlat", "/usr/sbin/runqlat")
+	if not tool:
+		skip("no runqlat (Debian: libbpf-tools)")
+	path = scratch("beside.json")
+	with Contend("together") as program:
+		with Background("runq", "-p", program.pid, "-o", path, 4, 1) as runq:
+			runq.wait_line("Tracing")
+			theirs = run([tool, "-p", str(program.pid), "3", "1"])
+			check_equal(runq.finish().code, 0, "sonde")
+	rows = [(int(low), int(nr)) for low, nr in re.findall(r"^ *(\d+) -> \d+ *: (\d+) ", theirs.out, re.MULTILINE)]
+	check(rows, lambda: "no histogram: %s" % theirs)
+	long_theirs, long_ours = sum(nr for low, nr in rows if low >= 1024), at_least(histograms(path)[""], 1024) * 3 / 4
+	check(long_theirs > 100 and abs(long_ours - long_theirs) < 0.2 * long_theirs, "waits of a millisecond: ours %.0f, theirs %d" % (long_ours, long_theirs))
+	return "ours %.0f, theirs %d" % (long_ours, long_theirs)
+
+
+@test
+def nonsense_is_refused():
+	need_bpf()
+	for args, words in (("--slower 5 --len", "exclude each other"), ("--by nix", "--by takes pid, tid, cpu, cgroup or comm"), ("--len -p 1", "is a CPU's, not of threads"),
+			("--len --by pid", "a histogram for each CPU"), ("--hist", "--hist is for --slower"), ("--slower --by pid", "add --hist"), ("0", "whole number from 1"), ("--stacks", "--stacks is for --slower"),
+			("1 0", "whole number from 1"), ("1 1 1", "one word too many"), ("--slower --hist -o -", "give -o a file"), ("--format json", "say where to write"),
+			("-o x.nix", "names no format"), ("--len --ms", "no time"), ("--oncpu --slower", "exclude each other"), ("--len --oncpu", "exclude each other"),
+			("-p 1 -L 1", "exclude each other"), ("--slower=x", "--slower"), ("--slower 0", "whole number from 1"), ("--slower -5", "not '-5'")):
+		result = sonde("runq", *args.split(), want=2)
+		check(words in result.err and not result.out, lambda: "%s: %s" % (args, result))
+	check("there is no process 3999999" in sonde("runq", "-p", 3999999, want=1).err, "-p")
+	with open("/dev/full", "w", encoding="ascii") as full:
+		check("cannot write to standard output" in sonde("runq", 1, 1, stdout=full, want=1).err, "a full disk")
+
+
+@test
+def without_a_number_10000():
+	need_bpf()
+	for args, code in ((("--slower", "-n", "no-such"), 5), (("--slower",), 0), (("-n", "no-such", "--slower"), 5)):
+		with Background("runq", *args) as runq:
+			time.sleep(1)
+			runq.send(signal.SIGINT)
+			result = runq.finish()
+		check(result.code == code and result.out.startswith("Tracing run queue latency higher than 10000 us\nTIME "), str(result))
+
+
+@test
+def ends_with_its_target():
+	with Contend("together", seconds=2) as program:
+		result = sonde("runq", "-p", program.pid, timeout=20, want=0)
+	check("run queue latency (us): " in result.out, str(result))
+
+
+@test
+def refused_without_rights():
+	if not find_tool("setpriv") or os.geteuid():
+		skip("needs root and setpriv")
+	result = run(["setpriv", "--reuid", "65534", "--clear-groups", SONDE, "runq", "1", "1"])
+	check(result.code == 3 and "CAP_BPF" in result.err, lambda: str(result))
+
+
+run_tests()

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""sonde wall: every nanosecond of each thread, in one place. The oracles are the programs' own clocks."""
+import json
+import os
+import re
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Background, Program, build, check, check_equal, entry_error, find_tool, need_bpf, run_tests, scratch, skip, sonde, test # noqa: E402
+from own_cgroups import OwnCgroups # noqa: E402
+
+PARTS = r"\[on-cpu\]|\[runnable\]|\[blocked: [a-z_ ]+\]"
+NS = 1e9
+
+
+class Wall:
+	"""A profile of `sonde wall`: .rows: (tid, comm, part, user frames root to leaf, kernel frames, ns); .seconds: how long it took."""
+
+	def __init__(self, path):
+		with open(path, encoding="utf-8") as file:
+			report = json.load(file)
+		names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
+		self.account = report["account"]
+		self.seconds = int(report["account"]["duration_ns"]) / NS
+		self.rows = []
+		check_equal([(kind["type"], kind["unit"]) for kind in report["value_types"]], [("wall", "nanoseconds")], "values")
+		for sample in report["samples"]:
+			user, kernel = ([] if sample[side] is None else [names[frame] for frame in report["stacks"][sample[side]]][::-1] for side in ("user_stack", "kernel_stack"))
+			check(user and re.fullmatch(PARTS, user[0]), lambda: "the outermost frame says nothing: %s" % user)
+			self.rows.append((sample["tid"], sample["comm"], user[0], user[1:], kernel, int(sample["values"][0])))
+
+	def of(self, tid=None, part="", comm=None):
+		"""Seconds of a thread, of the parts whose names begin so."""
+		return sum(row[5] for row in self.rows if tid in (None, row[0]) and row[2].startswith(part) and comm in (None, row[1])) / NS
+
+	def parts(self, tid):
+		return {part: round(self.of(tid, part), 4) for part in sorted({row[2] for row in self.rows if row[0] == tid})}
+
+	def tids(self):
+		return {row[0] for row in self.rows}
+
+
+class Life:
+	"""What a thread says of itself at its end, in seconds: at least and at most alive, and on a CPU."""
+
+	def __init__(self, line):
+		_, self.comm, tid, *times, _ = line.split()
+		born, began, ended, joined, running = (int(time) / NS for time in times)
+		self.tid, self.least, self.most, self.running = int(tid), ended - began, joined - born, running
+
+
+def record(*args, timeout=60, **kwargs):
+	path = scratch("wall.json")
+	result = sonde("wall", "-o", path, *args, timeout=timeout, **kwargs)
+	return Wall(path), result
+
+
+def near(got, want, share, slack=0.0):
+	return abs(got - want) <= want * share + slack
+
+
+def lives(text):
+	return [Life(line) for line in text.splitlines() if line.startswith("time ")]
+
+
+def threads_of(pid):
+	return [int(tid) for tid in os.listdir("/proc/%d/task" % pid)]
+
+
+@test
+def total_is_threads_times_elapsed():
+	"""Of threads that live all the time, whatever they do, each one's time is that of the recording."""
+	need_bpf()
+	folded = scratch("wall.folded")
+	with Program("shares", "spin", "half", "sleep", "lock", "pipe") as program:
+		tids = threads_of(program.pid)
+		wall, _ = record("-o", folded, "-p", program.pid, 2)
+	check_equal(wall.tids(), set(tids), "threads")
+	with open(folded, encoding="utf-8") as file:
+		lines_us = [int(line.rsplit(" ", 1)[1]) for line in file]
+	check(near(sum(lines_us) / 1e6, wall.of(), 0, len(lines_us) / 1e6), lambda: "%d us folded of %f s" % (sum(lines_us), wall.of()))
+	check(near(wall.of(), len(tids) * wall.seconds, 0.005), lambda: "%f s of %d threads in %f s" % (wall.of(), len(tids), wall.seconds))
+	for tid in tids:
+		check(near(wall.of(tid), wall.seconds, 0.005), lambda: "thread %d: %f s of %f: %s" % (tid, wall.of(tid), wall.seconds, wall.parts(tid)))
+
+
+KINDS = {"sleep": "[blocked: sleep]", "lock": "[blocked: futex]", "pipe": "[blocked: pipe]"}
+
+
+@test
+def what_the_time_was():
+	"""From a command's start to its end: each thread's life, and its parts, are what it says itself."""
+	need_bpf()
+	wall, result = record("-F", 499, "--", build("shares"), 2, "spin", "half", "sleep", "lock", "pipe")
+	seen = {life.comm: life for life in lives(result.out)}
+	check_equal(set(seen), {"spin", "half", *KINDS}, "threads that told of themselves")
+	for life in seen.values():
+		told = lambda life=life: "%s lived %f to %f s, %f s of it on a CPU: %s" % (life.comm, life.least, life.most, life.running, wall.parts(life.tid)) # noqa: E731
+		total = wall.of(life.tid)
+		check(life.least * 0.995 <= total <= life.most * 1.005, lambda: "%f s in all; %s" % (total, told()))
+		check(near(wall.of(life.tid, "[on-cpu]"), life.running, 0.01, 0.002), told)
+		check(wall.of(life.tid, "[runnable]") <= life.most - life.running + 0.002, told)
+		if life.comm in KINDS:
+			check(wall.of(life.tid, KINDS[life.comm]) > 0.95 * (total - wall.of(life.tid, "[runnable]") - life.running), told)
+	half = seen["half"]
+	slept = wall.of(half.tid, "[blocked: sleep]")
+	check(slept > 0.95 * wall.of(half.tid, "[blocked"), lambda: str(wall.parts(half.tid)))
+	check(near(slept + wall.of(half.tid, "[runnable]"), half.least - half.running, 0.02, 0.01), lambda: "%f s asleep; %s" % (slept, wall.parts(half.tid)))
+
+
+def chain_error(row, chain):
+	"""Why the row's user stack is not the chain with what libc calls below it, or None."""
+	user = row[3]
+	if chain[0] not in user:
+		return "%s is missing in %s" % (chain[0], user)
+	at = user.index(chain[0])
+	if user[at:at + len(chain)] != chain:
+		return "%s is not %s" % (user[at:], chain)
+	return entry_error(user[:at], False)
+
+
+@test
+def stacks_of_all_parts():
+	"""On a CPU and blocked, seen from its beginning or seeded: the stack is the thread's chain."""
+	need_bpf()
+	with Program("shares", "spin", "sleep", "lock", "pipe") as program:
+		wall, _ = record("-F", 499, "-p", program.pid, 2)
+	with Program("shares", "half") as other:
+		half, _ = record("-F", 499, "-p", other.pid, 1)
+	wall.rows += half.rows
+	program.chains |= other.chains
+	for comm, part in (("spin", "[on-cpu]"), ("half", "[blocked: sleep]"), *KINDS.items()):
+		rows = [row for row in wall.rows if row[1] == comm and row[2] == part]
+		wrong = [(error, row[5]) for row in rows for error in [chain_error(row, program.chains[comm])] if error]
+		check(rows, lambda: "no %s of %s" % (part, comm))
+		check(sum(ns for _, ns in wrong) <= 0.01 * sum(row[5] for row in rows), lambda: "%s: %s" % (comm, wrong[:3]))
+
+
+def colour_error(user):
+	"""What is wrong with a stack of tests/programs/swaps.c, or None. A mark at its root end says that it is not whole."""
+	colours = {frame.split("_")[0] for frame in user if frame.startswith(("red", "blue"))}
+	if user[0].startswith("["):
+		return None
+	return "of both colours" if len(colours) > 1 else None
+
+
+@test
+def right_or_marked_from_the_first_wait_on():
+	"""Threads that run on while the stacks of those that wait are read: no stack is put together of what was there at different times."""
+	need_bpf()
+	with Program("swaps", 200) as program:
+		nr_seen = 0
+		for _ in range(3):
+			wall, _ = record("-p", program.pid, 1)
+			wrong = [row[3] for row in wall.rows if row[3] and colour_error(row[3])]
+			check(not wrong, lambda: "%d: %s" % (len(wrong), wrong[:3]))
+			nr_seen += sum(row[2] == "[blocked: sleep]" and row[3][-1] != "[stack not readable]" for row in wall.rows)
+	check(nr_seen > 100, lambda: "only %d stacks" % nr_seen)
+
+
+@test
+def two_on_one_cpu():
+	"""Who spins always runs or could. Two of them on one CPU share it: what one runs the other waits."""
+	need_bpf()
+	if not find_tool("taskset"):
+		skip("no taskset")
+	cpu = str(min(os.sched_getaffinity(0)))
+	with Program("shares", "spin", "spin", path=["taskset", "-c", cpu, build("shares")]) as program:
+		wall, _ = record("-p", program.pid, 3)
+	tids = sorted({row[0] for row in wall.rows if row[1] == "spin"})
+	check_equal(len(tids), 2, "threads")
+	both = {part: sum(wall.of(tid, part) for tid in tids) for part in ("[on-cpu]", "[runnable]", "[blocked")}
+	check(both["[on-cpu]"] + both["[runnable]"] >= 0.99 * sum(wall.of(tid) for tid in tids), lambda: str(both))
+	check(both["[on-cpu]"] <= wall.seconds * 1.005, lambda: "more than one CPU has: %s" % both)
+	check(both["[runnable]"] >= 0.495 * sum(wall.of(tid) for tid in tids), lambda: str(both))
+	first, second = (wall.of(tid, "[on-cpu]") for tid in tids)
+	check(0.6 < first / second < 1.6, lambda: "%f and %f s" % (first, second))
+
+
+@test
+def born_and_dead_meanwhile():
+	"""Threads that live 10 ms count for their lives, each of them."""
+	need_bpf()
+	wall, result = record("--", build("shares"), 2, "brief")
+	mayflies = [life for life in lives(result.out) if life.comm == "mayfly"]
+	check(len(mayflies) > 20, lambda: "only %d" % len(mayflies))
+	least, most, running = (sum(getattr(life, name) for life in mayflies) for name in ("least", "most", "running"))
+	total = sum(wall.of(life.tid) for life in mayflies)
+	told = lambda: "%d threads lived %f to %f s, %f s of it on a CPU; %f s in all, %f s on a CPU" % ( # noqa: E731
+		len(mayflies), least, most, running, total, sum(wall.of(life.tid, "[on-cpu]") for life in mayflies))
+	check(least * 0.995 <= total <= most * 1.005, told)
+	check(near(sum(wall.of(life.tid, "[on-cpu]") for life in mayflies), running, 0.02, 0.0002 * len(mayflies)), told)
+	missing = [life.tid for life in mayflies if not wall.of(life.tid)]
+	check(not missing, lambda: "nothing of %d of %d threads" % (len(missing), len(mayflies)))
+
+
+@test
+def a_program_that_is_replaced():
+	"""exec: one thread under two names, and both its lives count."""
+	need_bpf()
+	wall, _ = record("--", "/bin/sh", "-c", "sleep 0.4; exec sleep 0.6")
+	main = [tid for tid in wall.tids() if wall.of(tid, comm="sh") and wall.of(tid, comm="sleep")]
+	tid = max(main, key=wall.of)
+	check(1.0 <= wall.of(tid) <= wall.seconds, lambda: "%f of %f s: %s" % (wall.of(tid), wall.seconds, wall.parts(tid)))
+	check(wall.of(tid, "[blocked: children]", "sh") > 0.38, lambda: str(wall.parts(tid)))
+	check(wall.of(tid, "[blocked: sleep]", "sleep") > 0.58, lambda: str(wall.parts(tid)))
+
+
+@test
+def only_what_was_asked_for():
+	"""-L: one thread; -n: those of a name."""
+	need_bpf()
+	with Program("shares", "sleep", "lock", "pipe") as program:
+		whole, _ = record("-p", program.pid, 1)
+		tid = next(row[0] for row in whole.rows if row[1] == "lock")
+		one, _ = record("-L", tid, 1)
+		named, _ = record("-n", "pipe", "-p", program.pid, 1)
+	check_equal(one.tids(), {tid}, "threads of -L")
+	check(near(one.of(), one.seconds, 0.005), lambda: "%f of %f s" % (one.of(), one.seconds))
+	check_equal({row[1] for row in named.rows}, {"pipe"}, "names of -n")
+	check(near(named.of(), named.seconds, 0.005), lambda: "%f of %f s" % (named.of(), named.seconds))
+
+
+@test
+def of_a_cgroup():
+	"""-G: all threads of what is in it, and nobody else's."""
+	need_bpf()
+	own = OwnCgroups("in")
+	with Program("shares", "spin", "half", "lock") as program, Program("shares", "half"):
+		own.move(program.pid, "in")
+		tids = set(threads_of(program.pid))
+		wall, _ = record("-G", own.path + "/in", 2)
+	check(wall.tids() == tids, lambda: str([row for row in wall.rows if row[0] not in tids]))
+	check(near(wall.of(), len(tids) * wall.seconds, 0.005), lambda: "%f of %d x %f s" % (wall.of(), len(tids), wall.seconds))
+
+
+@test
+def whole_machine():
+	"""Of all threads, those of the kernel as well: nobody has more time than there was, and ours is left out."""
+	need_bpf()
+	with Program("shares", "sleep") as program:
+		path = scratch("machine.json")
+		with Background("wall", "-o", path, 2) as background:
+			background.wait_line("Measuring")
+			own = background.process.pid
+			result = background.finish()
+		check_equal(result.code, 0, "exit code")
+		wall = Wall(path)
+	check(program.pid in wall.tids(), "the program is missing")
+	check(own not in wall.tids(), "our own time is among it")
+	most = max(wall.tids(), key=wall.of)
+	check(wall.of(most) <= wall.seconds * 1.001, lambda: "thread %d: %f of %f s: %s" % (most, wall.of(most), wall.seconds, wall.parts(most)))
+	kernel = [row for row in wall.rows if not row[3] and row[4] and row[2].startswith("[blocked")]
+	check(kernel, "no thread of the kernel")
+
+
+@test
+def sides():
+	"""-U: no kernel frames; -K: no user frames but the one that says what the time was. The total stays."""
+	need_bpf()
+	with Program("shares", "half", "lock") as program:
+		user, _ = record("-U", "-p", program.pid, 1)
+		kernel, _ = record("-K", "-p", program.pid, 1)
+		nr = len(threads_of(program.pid))
+	for wall in (user, kernel):
+		check(near(wall.of(), nr * wall.seconds, 0.005), lambda: "%f of %d x %f s" % (wall.of(), nr, wall.seconds))
+	check(not any(row[4] for row in user.rows) and any(row[3] for row in user.rows), "-U")
+	check(any(row[4] for row in kernel.rows) and not [row for row in kernel.rows if row[3] and row[3] != ["[not sampled]"]], "-K")
+
+
+@test
+def stopped_by_hand():
+	"""Ctrl-C: what there is by then."""
+	need_bpf()
+	with Program("shares", "sleep") as program:
+		path = scratch("stopped.json")
+		with Background("wall", "-o", path, "-p", program.pid) as background:
+			background.wait_line("Hit Ctrl-C")
+			time.sleep(0.7)
+			background.send(signal.SIGINT)
+			check_equal(background.finish().code, 0, "exit code")
+	wall = Wall(path)
+	check(near(wall.of(), 2 * wall.seconds, 0.005), lambda: "%f of 2 x %f s" % (wall.of(), wall.seconds))
+
+
+run_tests()

@@ -1,0 +1,752 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Counters on a kernel that is made up (fake_perf.h): what it is asked for, what is made of what it says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sonde/counter.h>
+
+#include "fake_perf.h"
+
+#define CACHE_MISS(cache) (PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
+#define SET(...) (&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options), __VA_ARGS__ })
+
+static struct sonde_counters *open_set(const struct sonde_counter_options *options, int want)
+{
+	struct sonde_counters *set = NULL;
+	int err = sonde_counters_new(options, &set);
+
+	if (err != want)
+		fail_msg("%d, want %d: %s", err, want, set ? sonde_counters_error(set) : "no set");
+	assert_non_null(set);
+	return set;
+}
+
+/* Refused as a whole: no event, a reason. */
+static void check_refused(const struct sonde_counter_options *options, int want, const char *reason)
+{
+	int nr_fds = nr_open_fds();
+	struct sonde_counters *set = open_set(options, want);
+
+	assert_false(sonde_counters_has_any(set));
+	assert_int_equal(sonde_counters_nr(set), 0);
+	if (!strstr(sonde_counters_error(set), reason))
+		fail_msg("'%s' is not in '%s'", reason, sonde_counters_error(set));
+	sonde_counters_free(set);
+	assert_int_equal(nr_open_fds(), nr_fds);
+}
+
+static struct sonde_counter_info info_of(const struct sonde_counters *set, uint32_t i)
+{
+	struct sonde_counter_info info = { .size = sizeof(info) };
+
+	assert_int_equal(sonde_counters_info(set, i, &info), 0);
+	return info;
+}
+
+static int refuse_hardware(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ? ENOENT : 0;
+}
+
+/* --- what the kernel is asked for ------------------------------------------------------------------------------------------------------------------ */
+
+static void test_one(void **state)
+{
+	struct sonde_counters *set = NULL;
+	const struct fake_event *event = &fake_events[0];
+
+	assert_int_equal(sonde_counters_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1, 0, &set), 0);
+	assert_int_equal(fake_nr, 1);
+	assert_true(event->attr.disabled && event->attr.exclude_hv && event->attr.inherit && !event->attr.enable_on_exec);
+	assert_false(event->attr.exclude_user || event->attr.exclude_kernel || event->attr.exclude_idle || event->attr.exclude_guest || event->attr.exclude_host);
+	assert_int_equal(event->attr.read_format, PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING);
+	assert_true(event->pid == 0 && event->cpu == -1 && event->group_fd == -1 && event->flags == PERF_FLAG_FD_CLOEXEC);
+	assert_string_equal(info_of(set, 0).name, "cycles");
+	assert_string_equal(info_of(set, 0).json_name, "cpu_cycles");
+	assert_false(event->on);
+	assert_int_equal(sonde_counters_start(set), 0);
+	assert_true(event->on);
+	assert_int_equal(sonde_counters_stop(set), 0);
+	assert_false(event->on);
+	sonde_counters_free(set);
+}
+
+static void check_flag(uint64_t flags, struct perf_event_attr want)
+{
+	struct sonde_counters *set = NULL;
+	struct perf_event_attr *attr = &fake_events[fake_nr].attr;
+
+	assert_int_equal(sonde_counters_open(PERF_TYPE_SOFTWARE, 0, 0, -1, flags, &set), 0);
+	assert_true(attr->disabled == want.disabled && attr->enable_on_exec == want.enable_on_exec && attr->inherit == want.inherit && attr->exclude_hv == want.exclude_hv &&
+		    attr->exclude_user == want.exclude_user && attr->exclude_kernel == want.exclude_kernel && attr->exclude_host == want.exclude_host &&
+		    attr->exclude_guest == want.exclude_guest && attr->exclude_idle == want.exclude_idle && attr->pinned == want.pinned && attr->exclusive == want.exclusive);
+	sonde_counters_free(set);
+}
+
+#define USUAL .disabled = 1, .exclude_hv = 1, .inherit = 1
+
+static void test_flags(void **state)
+{
+	check_flag(SONDE_COUNTER_ENABLED, (struct perf_event_attr){ .exclude_hv = 1, .inherit = 1 });
+	check_flag(SONDE_COUNTER_ON_EXEC, (struct perf_event_attr){ USUAL, .enable_on_exec = 1 });
+	check_flag(SONDE_COUNTER_NO_INHERIT, (struct perf_event_attr){ .disabled = 1, .exclude_hv = 1 });
+	check_flag(SONDE_COUNTER_HYPERVISOR, (struct perf_event_attr){ .disabled = 1, .inherit = 1 });
+	check_flag(SONDE_COUNTER_NO_USER, (struct perf_event_attr){ USUAL, .exclude_user = 1 });
+	check_flag(SONDE_COUNTER_NO_KERNEL, (struct perf_event_attr){ USUAL, .exclude_kernel = 1 });
+	check_flag(SONDE_COUNTER_NO_HOST, (struct perf_event_attr){ USUAL, .exclude_host = 1 });
+	check_flag(SONDE_COUNTER_NO_GUEST, (struct perf_event_attr){ USUAL, .exclude_guest = 1 });
+	check_flag(SONDE_COUNTER_NO_IDLE, (struct perf_event_attr){ USUAL, .exclude_idle = 1 });
+	check_flag(SONDE_COUNTER_PINNED, (struct perf_event_attr){ USUAL, .pinned = 1 });
+	check_flag(SONDE_COUNTER_EXCLUSIVE, (struct perf_event_attr){ USUAL, .exclusive = 1 });
+}
+
+/* Where is it opened: "pid/cpu" of each, in order. */
+static void check_places(const struct sonde_counter_options *options, const char *want, unsigned long flags)
+{
+	struct sonde_counters *set;
+	char text[256] = "";
+	size_t size = 0;
+
+	fake_nr = 0;
+	set = open_set(options, 0);
+	for (int i = 0; i < fake_nr; i++) {
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%d/%d", i ? " " : "", flags & PERF_FLAG_PID_CGROUP ? 0 : fake_events[i].pid, fake_events[i].cpu);
+		assert_int_equal(fake_events[i].flags, flags | PERF_FLAG_FD_CLOEXEC);
+		assert_int_equal(fake_events[i].attr.inherit, fake_events[i].pid != -1 && !flags); /* the whole machine's has nobody to inherit it */
+	}
+	assert_string_equal(text, want);
+	sonde_counters_free(set);
+}
+
+static void test_places(void **state)
+{
+	static const uint32_t tgids[] = { 5 }, tids[] = { 8, 9 }, cpus[] = { 1, 3 };
+	char id[24];
+
+	check_places(SET(.names = "cs"), "0/-1", 0);
+	check_places(SET(.names = "cs", .all_cpus = true), "-1/0 -1/1 -1/2", 0);
+	check_places(SET(.names = "cs", .cpus = cpus, .nr_cpus = 2), "-1/1 -1/3", 0);
+	check_places(SET(.names = "cs", .tids = tids, .nr_tids = 2), "8/-1 9/-1", 0);
+	check_places(SET(.names = "cs", .tids = tids, .nr_tids = 1, .cpus = cpus, .nr_cpus = 2), "8/1 8/3", 0);
+	check_places(SET(.names = "cs", .cgroup = "a.slice"), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
+	check_places(SET(.names = "cs", .cgroup = "/a.slice", .cpus = cpus, .nr_cpus = 1), "0/1", PERF_FLAG_PID_CGROUP);
+	check_places(SET(.names = "cs", .cgroup = "/sys/fs/cgroup/unified/a.slice"), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
+	check_places(SET(.names = "cs", .cgroup = fake_cgroup_id(id)), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
+	assert_int_equal(fake_events[0].cgroup_inode, strtoull(id, NULL, 10));
+	fake_nr = 0;
+	sonde_counters_free(open_set(SET(.names = "cs", .tgids = tgids, .nr_tgids = 1), 0));
+	assert_int_equal(fake_nr, 3);
+	assert_int_equal(fake_events[0].pid + fake_events[1].pid + fake_events[2].pid, 5 + 6 + 7);
+}
+
+static void test_open_by_pid_and_cpu(void **state)
+{
+	static const struct {
+		int32_t pid, cpu;
+		uint64_t flags;
+		int nr, first_pid, first_cpu;
+	} cases[] = { { 0, 2, 0, 1, 0, 2 }, { -1, 1, 0, 1, -1, 1 }, { -1, -1, 0, 3, -1, 0 }, { 5, -1, SONDE_COUNTER_ONE_THREAD, 1, 5, -1 }, { 5, -1, 0, 3, -2, -1 } };
+	struct sonde_counters *set;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		fake_nr = 0;
+		assert_int_equal(sonde_counters_open(1, 2, cases[i].pid, cases[i].cpu, cases[i].flags, &set), 0);
+		assert_int_equal(fake_nr, cases[i].nr);
+		assert_true(cases[i].first_pid == -2 || fake_events[0].pid == cases[i].first_pid);
+		assert_int_equal(fake_events[0].cpu, cases[i].first_cpu);
+		sonde_counters_free(set);
+	}
+	assert_int_equal(sonde_counters_open(1, 2, -2, -1, 0, &set), -EINVAL);
+	sonde_counters_free(set);
+	assert_int_equal(sonde_counters_open(1, 2, 4711, -1, 0, &set), -ESRCH);
+	assert_non_null(strstr(sonde_counters_error(set), "4711"));
+	sonde_counters_free(set);
+}
+
+/* --- names --------------------------------------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	uint32_t type;
+	uint64_t config, config1, flags;
+} known[] = {
+	{ "cycles", 0, 0, 0, 0 },
+	{ "cpu_cycles:u", 0, 0, 0, SONDE_COUNTER_NO_KERNEL },
+	{ "cycles:uk", 0, 0, 0, 0 },
+	{ "cycles:kh", 0, 0, 0, SONDE_COUNTER_NO_USER | SONDE_COUNTER_HYPERVISOR },
+	{ "cycles:GDe", 0, 0, 0, SONDE_COUNTER_NO_HOST | SONDE_COUNTER_PINNED | SONDE_COUNTER_EXCLUSIVE },
+	{ "cycles:HI", 0, 0, 0, SONDE_COUNTER_NO_GUEST | SONDE_COUNTER_NO_IDLE },
+	{ "dTLB-load-misses", 3, CACHE_MISS(DTLB), 0, 0 },
+	{ "r1a8:k", 4, 0x1a8, 0, SONDE_COUNTER_NO_USER },
+	{ "sched:sched_switch", 2, 318, 0, 0 },
+	{ "sched:sched_switch:u", 2, 318, 0, SONDE_COUNTER_NO_KERNEL },
+	{ "cpu/event=0x3c,umask=1/", 4, 0x13c, 0, 0 },
+	{ "cpu/event=0x3c,umask=1/:u", 4, 0x13c, 0, SONDE_COUNTER_NO_KERNEL },
+	{ "cpu/cpu-cycles/", 4, 0x3c, 0, 0 },
+	{ "cpu/cpu-cycles,edge/", 4, 0x4003c, 0, 0 },
+	{ "cpu/event=0xabc/", 4, 0xa000000bc, 0, 0 },
+	{ "cpu/mem-loads,umask=2/", 4, 0x2cd, 3, 0 },
+	{ "cpu/of-core,umask=5/", 4, 0x507, 0, 0 },
+	{ "cpu/config=0xfeed,config1=12/", 4, 0xfeed, 12, 0 },
+	{ "power/energy-pkg/", 21, 2, 0, 0 },
+	{ "uncore_imc/event=4/", 30, 4, 0, 0 },
+	{ "uncore_imc_1/event=4/", 31, 4, 0, 0 },
+};
+
+static void test_names(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		struct sonde_event event = { .size = sizeof(event) };
+		char error[200] = "";
+		int err = sonde_event_parse(known[i].text, &event, error, sizeof(error));
+
+		if (err || event.type != known[i].type || event.config != known[i].config || event.config1 != known[i].config1 || event.flags != known[i].flags)
+			fail_msg("%s: %d %s: %u %#lx %#lx %#lx", known[i].text, err, error, event.type, event.config, event.config1, event.flags);
+		assert_string_equal(event.name, known[i].text);
+	}
+}
+
+static void test_names_that_make_no_sense(void **state)
+{
+	static const struct {
+		const char *text, *reason;
+		int err;
+	} bad[] = {
+		{ "", "no such event", -EINVAL }, { "cycels", "no such event", -EINVAL }, { "cycles:z", "no such event", -EINVAL }, { "cycles:", "no such event", -EINVAL },
+		{ ":u", "no such event", -EINVAL }, { "cpu/", "want pmu/terms/", -EINVAL }, { "cpu/event=1/x", "want pmu/terms/", -EINVAL }, { "cpu/event=x/", "want a number", -EINVAL },
+		{ "cpu/event=0x1000/", "does not fit", -EINVAL }, { "cpu/nothing/", "no event 'nothing'", -ENOENT }, { "cpu/nothing=1/", "no field 'nothing'", -ENOENT },
+		{ "cpu/of-core/", "wants to be told 'umask'", -EINVAL }, { "cpu/strange=1/", "in a way that is not known", -EINVAL }, { "gpu/x/", "no PMU 'gpu'", -ENOENT },
+		{ "../x/", "no name of a PMU", -EINVAL }, { "cpu/../type/", "no field of an event", -EINVAL }, { "cpu//", "no field of an event", -EINVAL },
+		{ "power/bad/", "is no number: 'many'", -EBADMSG }, { "sched:nothing", "no tracepoint 'sched:nothing'", -ENOENT }, { "broken/x/", "cannot read the PMU 'broken'", -EINVAL },
+		{ "sched:.", "no name of a tracepoint", -EINVAL }, { "sched:../x", "want pmu/terms/", -EINVAL }, { "sched:sched_switch:z", "no such event", -EINVAL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct sonde_event event = { .size = sizeof(event) };
+		char error[300] = "";
+		int err = sonde_event_parse(bad[i].text, &event, error, sizeof(error));
+
+		if (err != bad[i].err || !strstr(error, bad[i].reason))
+			fail_msg("'%s': %d, want %d: %s", bad[i].text, err, bad[i].err, error);
+		assert_int_equal(event.type + event.config + event.name[0], 0);
+	}
+}
+
+/* Tracefs that is not mounted: mounted for ourselves, or said how. */
+static void test_tracefs_elsewhere(void **state)
+{
+	struct sonde_event event = { .size = sizeof(event) };
+	char error[300], here[512], there[512];
+
+	fake_path("/sys/kernel/tracing", here, sizeof(here));
+	fake_path("/sys/kernel/away", there, sizeof(there));
+	assert_int_equal(rename(here, there), 0);
+	assert_int_equal(sonde_event_parse("net:net_dev_xmit", &event, error, sizeof(error)), -ENODEV);
+	assert_non_null(strstr(error, "CONFIG_EVENT_TRACING"));
+	fake_mount_errno = EPERM;
+	assert_int_equal(sonde_event_parse("net:net_dev_xmit", &event, error, sizeof(error)), -EPERM);
+	assert_non_null(strstr(error, "mount -t tracefs"));
+	fake_mount_errno = 0;
+	assert_int_equal(sonde_event_parse("net:net_dev_xmit", &event, error, sizeof(error)), 0);
+	assert_int_equal(event.config, 9);
+	assert_int_equal(rename(there, here), 0);
+}
+
+/* --- sets ---------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void test_missing_events(void **state)
+{
+	struct sonde_counters *set;
+	struct sonde_count counts[4];
+
+	fake_refuse = refuse_hardware;
+	set = open_set(SET(.names = "page-faults,cycles,gpu/x/,task-clock"), -ENOENT);
+	assert_true(sonde_counters_has_any(set));
+	assert_int_equal(sonde_counters_nr(set), 4);
+	assert_non_null(strstr(sonde_counters_error(set), "do not count 'cycles'"));
+	assert_non_null(strstr(info_of(set, 1).error, "do not count 'cycles'"));
+	assert_non_null(strstr(info_of(set, 2).error, "no PMU 'gpu'"));
+	assert_true(!info_of(set, 0).err && !*info_of(set, 0).error && !info_of(set, 3).err);
+	fake_events[1].value = 12;
+	assert_int_equal(sonde_counters_read(set, counts, 4), 0);
+	assert_true(counts[1].err == -ENOENT && counts[2].err == -ENOENT && !counts[3].err && counts[3].value == 12);
+	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
+	assert_int_equal(sonde_counters_attach_bpf(set, 1, 0), -ENOENT);
+	assert_int_equal(sonde_counters_attach_bpf(set, 9, 0), -EINVAL);
+	sonde_counters_free(set);
+	set = open_set(SET(.names = "cycles,LLC-loads"), -ENOENT);
+	assert_false(sonde_counters_has_any(set));
+	assert_int_equal(sonde_counters_nr(set), 2);
+	assert_int_equal(sonde_counters_start(set), 0);
+	sonde_counters_free(set);
+}
+
+static int refuse_kernel(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return attr->exclude_kernel ? 0 : EACCES;
+}
+
+static void check_reason(int (*refuse)(const struct perf_event_attr *attr, int pid, int cpu), int err, const char *reason)
+{
+	struct sonde_counters *set;
+
+	fake_refuse = refuse;
+	set = open_set(SET(.names = "page-faults"), err);
+	if (!strstr(info_of(set, 0).error, reason))
+		fail_msg("'%s' is not in '%s'", reason, info_of(set, 0).error);
+	sonde_counters_free(set);
+}
+
+static int refuse_all(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return EACCES;
+}
+
+static int refuse_emfile(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return EMFILE;
+}
+
+static int refuse_ebusy(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return EBUSY;
+}
+
+static int refuse_esrch(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return ESRCH;
+}
+
+/* Who may not count a CPU is not helped by leaving the kernel out. */
+static void test_reasons_of_rights(void **state)
+{
+	struct sonde_counters *set;
+
+	fake_refuse = refuse_all;
+	for (int i = 0; i < 2; i++) {
+		set = open_set(SET(.names = i ? "page-faults:u" : "page-faults", .all_cpus = !i), -EACCES);
+		assert_non_null(strstr(info_of(set, 0).error, "CAP_PERFMON"));
+		assert_null(strstr(info_of(set, 0).error, "user space alone"));
+		sonde_counters_free(set);
+	}
+}
+
+static int refuse_enoent(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return ENOENT;
+}
+
+/* perf_event may be a controller of version 1. */
+static void test_reason_of_cgroups(void **state)
+{
+	struct sonde_counters *set;
+
+	fake_refuse = refuse_enoent;
+	for (int i = 0; i < 2; i++) {
+		set = open_set(SET(.names = "page-faults", .cgroup = i ? "a.slice" : NULL), -ENOENT);
+		assert_int_equal(strstr(info_of(set, 0).error, "/proc/cgroups") != NULL, i);
+		sonde_counters_free(set);
+	}
+}
+
+static void test_reasons(void **state)
+{
+	check_reason(refuse_kernel, -EACCES, "perf_event_paranoid is 2): run as root, or give CAP_PERFMON to the program; user space alone");
+	check_reason(refuse_emfile, -EMFILE, "ulimit -n");
+	check_reason(refuse_ebusy, -EBUSY, "for itself");
+	check_reason(refuse_esrch, -ESRCH, "has ended");
+}
+
+static void test_refused(void **state)
+{
+	static const uint32_t ids[] = { 5 }, gone[] = { 99 }, big[] = { UINT32_MAX };
+	struct {
+		struct sonde_counter_options options;
+		uint64_t later[2];
+	} newer = { .options = { .size = sizeof(newer), .names = "cs" } };
+	struct sonde_counter_options older = { .size = offsetof(struct sonde_counter_options, flags), .names = "cs", .flags = ~0ull };
+	struct sonde_event twice = { .size = sizeof(twice), .period = 1, .freq_hz = 1 }, flagged = { .size = sizeof(flagged), .flags = SONDE_COUNTER_SCALE }, unsized = { 0 };
+
+	check_refused(SET(), -ENODATA, "no events");
+	check_refused(SET(.names = "cycles,bogus"), -EINVAL, "bogus");
+	check_refused(SET(.names = "{cycles,instructions"), -EINVAL, "brace is open");
+	check_refused(SET(.names = "cycles}"), -EINVAL, "brace where none");
+	check_refused(SET(.names = "{a,{b}}"), -EINVAL, "group within a group");
+	check_refused(SET(.names = "{cycles}cs"), -EINVAL, "want a comma");
+	check_refused(SET(.names = "{cycles}:"), -EINVAL, "no such modifiers");
+	check_refused(SET(.names = "{cycles}:z"), -EINVAL, "no such event");
+	check_refused(SET(.names = "cs", .kinds = 8), -EINVAL, "kinds");
+	check_refused(SET(.names = "cs", .flags = 1ull << 40), -EINVAL, "unknown flags");
+	check_refused(SET(.names = "cs", .flags = SONDE_COUNTER_ENABLED | SONDE_COUNTER_ON_EXEC), -EINVAL, "not both");
+	check_refused(SET(.names = "cs", .ring_bytes = 5000), -EINVAL, "power of two");
+	check_refused(SET(.names = "cs", .max_callers = 128), -EINVAL, "callers");
+	check_refused(SET(.names = "cs", .cpus = ids, .nr_cpus = 1, .all_cpus = true), -EINVAL, "exclude");
+	check_refused(SET(.names = "cs", .cgroup = "a.slice", .tids = ids, .nr_tids = 1), -EINVAL, "excludes");
+	check_refused(SET(.names = "cs", .cgroup = "nowhere"), -ENOENT, "no cgroup 'nowhere'");
+	check_refused(SET(.names = "cs", .cgroup = "1"), -ENOENT, "no cgroup with the id 1");
+	check_refused(SET(.names = "cs", .cgroup = ""), -EINVAL, "by its path or its id");
+	check_refused(SET(.names = "cs", .cgroup = "/a.slice/cgroup.procs"), -EINVAL, "a cgroup is a directory");
+	check_refused(SET(.names = "cs", .tgids = gone, .nr_tgids = 1), -ESRCH, "no process 99");
+	check_refused(SET(.names = "gpu/x/,cs", .tids = big, .nr_tids = 1), -ESRCH, "no thread");
+	check_refused(SET(.names = "cs", .cpus = big, .nr_cpus = 1), -EINVAL, "no CPU");
+	check_refused(SET(.events = &twice, .nr_events = 1), -EINVAL, "exclude each other");
+	check_refused(SET(.events = &flagged, .nr_events = 1), -EINVAL, "unknown flags");
+	check_refused(SET(.events = &unsized, .nr_events = 1), -EINVAL, "size");
+	check_refused(&(struct sonde_counter_options){ .names = "cs" }, -EINVAL, "size");
+	sonde_counters_free(open_set(&newer.options, 0));
+	newer.later[1] = 1;
+	check_refused(&newer.options, -E2BIG, "does not know");
+	check_refused(NULL, -ENODATA, "no events");
+	sonde_counters_free(open_set(&older, 0)); /* it ends before the flags */
+}
+
+static void test_kinds(void **state)
+{
+	struct sonde_counters *set = open_set(SET(.kinds = SONDE_EVENTS_HARDWARE | SONDE_EVENTS_SOFTWARE | SONDE_EVENTS_CACHE), 0);
+
+	assert_int_equal(sonde_counters_nr(set), 10 + 9 + 32);
+	assert_string_equal(info_of(set, 50).json_name, "node_prefetch_miss");
+	assert_string_equal(info_of(set, 10).unit, "ns");
+	sonde_counters_free(set);
+}
+
+/* --- groups -------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void test_group(void **state)
+{
+	struct sonde_counters *set = open_set(SET(.names = "cs,{cycles,instructions}:u,{faults,migrations:k}", .flags = SONDE_COUNTER_NO_INHERIT), 0);
+	struct sonde_count counts[5];
+
+	assert_int_equal(fake_nr, 5);
+	assert_true(fake_events[0].group_fd == -1 && fake_events[1].group_fd == -1 && fake_events[2].group_fd == fake_events[1].fd && fake_events[3].group_fd == -1 &&
+		    fake_events[4].group_fd == fake_events[3].fd);
+	assert_true(fake_events[1].attr.disabled && !fake_events[2].attr.disabled); /* it follows its leader */
+	assert_true(fake_events[1].attr.exclude_kernel && fake_events[2].attr.exclude_kernel && !fake_events[3].attr.exclude_kernel && fake_events[4].attr.exclude_user);
+	assert_true(fake_events[1].attr.read_format & PERF_FORMAT_GROUP && !(fake_events[2].attr.read_format & PERF_FORMAT_GROUP));
+	assert_string_equal(info_of(set, 2).name, "instructions:u");
+	assert_true(info_of(set, 0).flags == 0 && info_of(set, 2).flags == SONDE_COUNTER_NO_KERNEL);
+	assert_true(info_of(set, 0).group == 0 && info_of(set, 1).group == 1 && info_of(set, 2).group == 1 && info_of(set, 4).group == 2);
+	fake_events[1].value = 100;
+	fake_events[1].enabled = fake_events[1].running = 7;
+	fake_events[2].value = 250;
+	assert_int_equal(sonde_counters_read(set, counts, 5), 0);
+	assert_true(counts[1].value == 100 && counts[2].value == 250 && counts[2].enabled_ns == 7 && counts[2].running_ns == 7 && counts[0].value == 0);
+	assert_int_equal(sonde_counters_start(set), 0);
+	assert_true(fake_events[0].on && fake_events[1].on && fake_events[3].on);
+	fake_events[1].is_over = true;
+	assert_int_equal(sonde_counters_read(set, counts, 5), -EBUSY);
+	assert_true(counts[1].err == -EBUSY && counts[2].err == -EBUSY && !counts[3].err);
+	sonde_counters_free(set);
+	/* inherited: the kernel reads each for itself */
+	fake_nr = 0;
+	set = open_set(SET(.names = "cycles,instructions", .flags = SONDE_COUNTER_GROUP), 0);
+	assert_true(fake_events[1].group_fd == fake_events[0].fd && !(fake_events[0].attr.read_format & PERF_FORMAT_GROUP));
+	sonde_counters_free(set);
+}
+
+static int refuse_instructions(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_INSTRUCTIONS ? ENOENT : 0;
+}
+
+static void test_group_with_missing(void **state)
+{
+	struct sonde_counters *set;
+	struct sonde_count counts[3];
+
+	fake_refuse = refuse_instructions;
+	set = open_set(SET(.names = "{cycles,instructions,branches}", .all_cpus = true), -ENOENT);
+	fake_events[0].value = fake_events[1].value = 1;
+	fake_events[3].value = fake_events[5].value = 5;
+	assert_int_equal(sonde_counters_read(set, counts, 3), 0);
+	assert_true(counts[0].value == 2 && counts[1].err == -ENOENT && counts[2].value == 10);
+	sonde_counters_free(set);
+	set = open_set(SET(.names = "{instructions,cycles}"), -ENOENT);
+	assert_false(sonde_counters_has_any(set));
+	assert_non_null(strstr(info_of(set, 1).error, "the first of its group"));
+	sonde_counters_free(set);
+	set = open_set(SET(.names = "{power/energy-pkg/,cs}", .all_cpus = true), -EINVAL);
+	assert_non_null(strstr(info_of(set, 1).error, "different PMUs"));
+	sonde_counters_free(set);
+}
+
+/* --- values -------------------------------------------------------------------------------------------------------------------------------------- */
+
+static void tell(struct fake_event *event, uint64_t value, uint64_t enabled, uint64_t running)
+{
+	event->value = value;
+	event->enabled = enabled;
+	event->running = running;
+}
+
+static void test_values(void **state)
+{
+	struct sonde_counters *set = open_set(SET(.names = "cycles,instructions", .all_cpus = true, .flags = SONDE_COUNTER_SCALE), 0);
+	struct sonde_count counts[2];
+
+	for (int i = 0; i < 3; i++) {
+		tell(&fake_events[i], 10, 100, 100);
+		tell(&fake_events[3 + i], UINT64_MAX / 8, 1000, 250);
+	}
+	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
+	assert_true(counts[0].value == 30 && counts[0].enabled_ns == 300 && !counts[0].scaled);
+	assert_true(counts[1].scaled && counts[1].running_ns == 750 && counts[1].value == (uint64_t)((unsigned __int128)(UINT64_MAX / 8 * 3) * 4));
+	assert_int_equal(sonde_counters_reset(set), 0);
+	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
+	assert_true(!counts[0].value && !counts[0].enabled_ns && !counts[0].running_ns && !counts[1].value && !counts[1].scaled);
+	tell(&fake_events[4], UINT64_MAX / 8 + 5, 1100, 350);
+	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
+	assert_true(counts[1].value == 5 && counts[1].enabled_ns == 100 && counts[1].running_ns == 100); /* since then it was counted all the time */
+	sonde_counters_free(set);
+	fake_nr = 0;
+	set = open_set(SET(.names = "cycles"), 0);
+	tell(&fake_events[0], 8, 100, 25);
+	assert_int_equal(sonde_counters_read(set, counts, 1), 0);
+	assert_true(counts[0].value == 8 && !counts[0].scaled);
+	sonde_count_scale(&counts[0]);
+	assert_true(counts[0].value == 32 && counts[0].scaled);
+	sonde_count_scale(&counts[0]);
+	assert_int_equal(counts[0].value, 32);
+	assert_int_equal(sonde_counters_read(set, counts, 2), -EINVAL);
+	assert_int_equal(counts[1].err, -EINVAL);
+	sonde_counters_free(set);
+}
+
+static int refuse_thread_6(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return pid == 6 ? ESRCH : 0;
+}
+
+static void test_threads_that_end(void **state)
+{
+	static const uint32_t tgids[] = { 5 };
+	struct sonde_counters *set;
+	struct sonde_count counts[2];
+
+	fake_refuse = refuse_thread_6;
+	set = open_set(SET(.names = "{cs,faults}", .tgids = tgids, .nr_tgids = 1, .flags = SONDE_COUNTER_NO_INHERIT), 0);
+	assert_int_equal(fake_nr, 4);
+	for (int i = 0; i < 4; i++)
+		fake_events[i].value = 1;
+	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
+	assert_true(counts[0].value == 2 && counts[1].value == 2);
+	assert_int_equal(sonde_counters_start(set), 0);
+	sonde_counters_free(set);
+}
+
+/* A thread's counters on all CPUs are all enabled while it runs on one. */
+static void test_threads_per_cpu(void **state)
+{
+	static const uint32_t tids[] = { 8 }, cpus[] = { 0 };
+	struct sonde_event event = { .size = sizeof(event), .type = 1, .config = 2, .period = 1 };
+	struct sonde_counters *set = open_set(SET(.events = &event, .nr_events = 1, .tids = tids, .nr_tids = 1, .ring_bytes = 8192, .flags = SONDE_COUNTER_SCALE), 0);
+	struct sonde_count count;
+
+	assert_int_equal(fake_nr, 3);
+	tell(&fake_events[0], 6, 90, 60);
+	tell(&fake_events[1], 3, 90, 30);
+	tell(&fake_events[2], 0, 90, 0);
+	assert_int_equal(sonde_counters_read(set, &count, 1), 0);
+	assert_true(count.value == 9 && count.enabled_ns == 90 && count.running_ns == 90 && !count.scaled);
+	sonde_counters_free(set);
+	fake_nr = 0;
+	set = open_set(SET(.names = "cs", .tids = tids, .nr_tids = 1, .cpus = cpus, .nr_cpus = 1, .flags = SONDE_COUNTER_SCALE), 0);
+	tell(&fake_events[0], 6, 90, 60);
+	assert_int_equal(sonde_counters_read(set, &count, 1), 0);
+	assert_true(count.value == 6 && count.enabled_ns == 60 && !count.scaled);
+	sonde_counters_free(set);
+}
+
+static int refuse_modes(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return attr->type == 21 && (attr->exclude_hv || attr->exclude_user) ? EINVAL : 0;
+}
+
+static void test_uncore(void **state)
+{
+	struct sonde_event by_number = { .size = sizeof(by_number), .type = 21, .config = 2 };
+	struct sonde_counters *set;
+
+	fake_refuse = refuse_modes;
+	set = open_set(SET(.names = "power/energy-pkg/,uncore_imc/event=4/", .all_cpus = true), 0);
+	assert_int_equal(fake_nr, 1 + 4);
+	assert_true(fake_events[0].cpu == 0 && !fake_events[0].attr.exclude_hv);
+	assert_true(fake_events[1].attr.type == 30 && fake_events[2].attr.type == 31 && fake_events[3].attr.type == 30 && fake_events[3].cpu == 2);
+	assert_string_equal(info_of(set, 0).unit, "Joules");
+	assert_true(info_of(set, 0).unit_scale == 2.5e-10 && info_of(set, 1).unit_scale == 1);
+	sonde_counters_free(set);
+	fake_nr = 0;
+	set = open_set(SET(.events = &by_number, .nr_events = 1, .all_cpus = true), 0);
+	assert_true(fake_nr == 1 && fake_events[0].cpu == 0);
+	assert_string_equal(info_of(set, 0).name, "type 21 config 0x2");
+	sonde_counters_free(set);
+	set = open_set(SET(.names = "power/energy-pkg/"), -EINVAL);
+	assert_non_null(strstr(info_of(set, 0).error, "whole machine only"));
+	sonde_counters_free(set);
+	set = open_set(SET(.names = "power/energy-pkg/:u", .all_cpus = true), -EINVAL); /* what was asked for is not given up */
+	sonde_counters_free(set);
+	set = open_set(SET(.names = "power/energy-pkg/", .cpus = (uint32_t[]){ 1 }, .nr_cpus = 1), -ENODEV);
+	sonde_counters_free(set);
+}
+
+/* --- a function ---------------------------------------------------------------------------------------------------------------------------------- */
+
+static int work(void *arg)
+{
+	assert_true(fake_events[0].on);
+	tell(&fake_events[0], 77, 10, 5);
+	return *(int *)arg;
+}
+
+static void test_function(void **state)
+{
+	struct sonde_count count = { 0 };
+	int result = 3, nr_fds = nr_open_fds();
+
+	assert_int_equal(sonde_count_function("cycles", work, &result, &count), 3);
+	assert_true(count.value == 154 && count.scaled && !fake_events[0].on);
+	fake_nr = 0;
+	assert_int_equal(sonde_count_function_config(1, 2, work, &result, &count), 3);
+	fake_refuse = refuse_hardware;
+	assert_int_equal(sonde_count_function("cycles", work, NULL, &count), -ENOENT); /* not called */
+	assert_int_equal(sonde_count_function("cs,faults", work, NULL, &count), -EINVAL);
+	assert_int_equal(sonde_count_function_config(0, 0, work, NULL, &count), -ENOENT);
+	assert_int_equal(nr_open_fds(), nr_fds);
+}
+
+/* --- BPF, lists ---------------------------------------------------------------------------------------------------------------------------------- */
+
+static void test_bpf(void **state)
+{
+	struct sonde_counters *set = open_set(SET(.names = "sched:sched_switch,cs", .all_cpus = true), 0);
+
+	assert_int_equal(sonde_counters_attach_bpf(set, 0, 77), 0);
+	assert_int_equal(sonde_counters_attach_bpf(set, 1, 78), 0);
+	assert_true(fake_events[0].bpf_fd == 77 && fake_events[1].bpf_fd == -1 && fake_events[3].bpf_fd == 78 && fake_events[5].bpf_fd == 78);
+	sonde_counters_free(set);
+}
+
+static void check_list(enum sonde_list_kind kind, const char *within, int want, const char *text)
+{
+	struct sonde_names *list = NULL;
+	char joined[512] = "";
+	size_t size = 0;
+	const char *name;
+
+	assert_int_equal(sonde_list(kind, within, &list), want);
+	for (uint32_t i = 0; (name = sonde_names_at(list, i)); i++)
+		size += (size_t)snprintf(joined + size, sizeof(joined) - size, "%s%s", i ? " " : "", name);
+	if (want)
+		assert_non_null(strstr(sonde_names_error(list), text));
+	else
+		assert_string_equal(joined, text);
+	sonde_names_free(list);
+}
+
+static void test_lists(void **state)
+{
+	struct sonde_names *list = NULL;
+	uint32_t nr = 0;
+
+	check_list(SONDE_LIST_PMUS, NULL, 0, "broken cpu power software uncore_imc_0 uncore_imc_1");
+	check_list(SONDE_LIST_EVENTS, "cpu", 0, "cpu/cpu-cycles/ cpu/mem-loads/ cpu/of-core/");
+	check_list(SONDE_LIST_EVENTS, "power", 0, "power/bad/ power/energy-pkg/");
+	check_list(SONDE_LIST_EVENTS, "software", 0, "");
+	check_list(SONDE_LIST_EVENTS, "gpu", -ENOENT, "no PMU 'gpu'");
+	check_list(SONDE_LIST_EVENTS, "../x", -EINVAL, "no name");
+	check_list(SONDE_LIST_SUBSYSTEMS, NULL, 0, "irq sched");
+	check_list(SONDE_LIST_TRACEPOINTS, NULL, 0, "irq:irq_handler_entry sched:sched_switch sched:sched_wakeup");
+	check_list(SONDE_LIST_TRACEPOINTS, "irq", 0, "irq:irq_handler_entry");
+	check_list(SONDE_LIST_TRACEPOINTS, "nothing", -ENOENT, "no tracepoints of 'nothing'");
+	check_list(SONDE_LIST_TRACERS, NULL, 0, "blk function nop");
+	check_list(SONDE_LIST_TRACER, NULL, 0, "nop");
+	check_list((enum sonde_list_kind)77, NULL, -EINVAL, "no such list");
+	assert_int_equal(sonde_list(SONDE_LIST_EVENTS, NULL, &list), 0);
+	while (sonde_names_at(list, nr))
+		nr++;
+	assert_int_equal(nr, 51 + 5);
+	assert_string_equal(sonde_names_at(list, 51), "cpu/cpu-cycles/");
+	sonde_names_free(list);
+	sonde_names_free(NULL);
+}
+
+/* --- threads ------------------------------------------------------------------------------------------------------------------------------------- */
+
+struct racer {
+	struct sonde_counters *set;
+	pthread_t thread;
+	int number, nr_bad;
+};
+
+static void *race(void *arg)
+{
+	struct racer *racer = arg;
+	struct sonde_count counts[3];
+	int err = 0;
+
+	for (int i = 0; i < 3000 && !err; i++) {
+		struct sonde_names *names = NULL;
+
+		switch ((i + racer->number) % 4) {
+		case 0:
+			err = sonde_counters_start(racer->set);
+			break;
+		case 1:
+			err = sonde_counters_reset(racer->set);
+			break;
+		case 2:
+			err = sonde_counters_stop(racer->set);
+			break;
+		}
+		err = err ? err : sonde_counters_read(racer->set, counts, 3);
+		for (int k = 0; k < 3; k++) /* of one moment each, whatever was reset between */
+			racer->nr_bad += counts[k].value != counts[k].enabled_ns || counts[k].value != counts[k].running_ns || counts[k].value > 1u << 30;
+		if (i % 100 == 0 && !err)
+			err = sonde_list(SONDE_LIST_PMUS, NULL, &names);
+		sonde_names_free(names);
+	}
+	racer->nr_bad += err != 0;
+	return NULL;
+}
+
+static void test_many_threads(void **state)
+{
+	struct sonde_counters *set = open_set(SET(.names = "{cycles,instructions},cs", .flags = SONDE_COUNTER_NO_INHERIT), 0);
+	struct racer racers[4];
+	int nr_bad = 0;
+
+	for (int i = 0; i < 4; i++) {
+		racers[i] = (struct racer){ .set = set, .number = i };
+		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+	}
+	for (uint64_t i = 1; i <= 20000; i++) {
+		pthread_mutex_lock(&fake_lock); /* as the kernel does: value and times go on together, and a group's members with their leader */
+		for (int k = 0; k < 3; k++)
+			tell(&fake_events[k], i, i, i);
+		pthread_mutex_unlock(&fake_lock);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(racers[i].thread, NULL);
+		nr_bad += racers[i].nr_bad;
+	}
+	assert_int_equal(nr_bad, 0);
+	sonde_counters_free(set);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, fake_reset)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_one), TEST(test_flags), TEST(test_places), TEST(test_open_by_pid_and_cpu), TEST(test_names), TEST(test_names_that_make_no_sense),
+		TEST(test_tracefs_elsewhere), TEST(test_missing_events), TEST(test_reasons), TEST(test_reasons_of_rights), TEST(test_reason_of_cgroups), TEST(test_refused), TEST(test_kinds), TEST(test_group),
+		TEST(test_group_with_missing), TEST(test_values), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore), TEST(test_function), TEST(test_bpf),
+		TEST(test_lists), TEST(test_many_threads),
+	};
+
+	return cmocka_run_group_tests(tests, fake_machine, fake_machine_gone);
+}

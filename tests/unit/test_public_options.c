@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Option structs of callers that were compiled with an older or a newer version of the library, or that forgot the size. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <sonde/runq.h>
+#include <sonde/sonde.h>
+
+#define FOLDED "main;work 3\n"
+#define PAST 24 /* bytes of a newer version */
+
+static char path[] = "/tmp/sonde-options-XXXXXX";
+
+/* Each gives the options to its function; `size` of them are there, in a block of just that size. */
+typedef int (*use_fn)(const void *options, char *ret_error, size_t error_bytes);
+
+static int use_session(const void *options, char *ret_error, size_t error_bytes)
+{
+	struct sonde_session *session;
+	int err = sonde_session_new(options, &session);
+
+	assert_int_equal(sonde_session_run(session), -EINVAL); /* it could not be made, and the reason stays */
+	snprintf(ret_error, error_bytes, "%s", sonde_session_error(session));
+	if (err && sonde_session_exit_code(session) != SONDE_EXIT_USAGE)
+		err = -ENOTSUP;
+	sonde_session_free(session);
+	return err;
+}
+
+static int use_runq(const void *options, char *ret_error, size_t error_bytes)
+{
+	struct sonde_runq *runq;
+	int err = sonde_runq_new(options, &runq);
+
+	assert_int_equal(sonde_runq_run(runq), -EINVAL);
+	assert_string_equal(sonde_runq_account(runq), "");
+	sonde_runq_stop(runq);
+	snprintf(ret_error, error_bytes, "%s", sonde_runq_error(runq));
+	if (err && sonde_runq_exit_code(runq) != SONDE_EXIT_USAGE)
+		err = -ENOTSUP;
+	sonde_runq_free(runq);
+	return err;
+}
+
+static int use_profile(int (*use)(struct sonde_profile *profile, const void *options), const void *options, char *ret_error, size_t error_bytes)
+{
+	struct sonde_profile *profile = sonde_profile_new();
+	int err;
+
+	assert_int_equal(sonde_profile_read(profile, path, NULL), 0);
+	err = use(profile, options);
+	snprintf(ret_error, error_bytes, "%s", err ? sonde_profile_error(profile) : "");
+	if (err && sonde_profile_exit_code(profile) != SONDE_EXIT_USAGE)
+		err = -ENOTSUP;
+	sonde_profile_free(profile);
+	return err;
+}
+
+static int read_once_more(struct sonde_profile *profile, const void *options)
+{
+	return sonde_profile_read(profile, path, options);
+}
+
+static int write_again(struct sonde_profile *profile, const void *options)
+{
+	return sonde_profile_write(profile, "/tmp/sonde-options.folded", options);
+}
+
+static int show(struct sonde_profile *profile, const void *options)
+{
+	const char *text = NULL;
+	int err = sonde_profile_show(profile, options, &text);
+
+	assert_true(err || strstr(text, "work"));
+	return err;
+}
+
+static int use_read(const void *options, char *ret_error, size_t error_bytes)
+{
+	return use_profile(read_once_more, options, ret_error, error_bytes);
+}
+
+static int use_write(const void *options, char *ret_error, size_t error_bytes)
+{
+	return use_profile(write_again, options, ret_error, error_bytes);
+}
+
+static int use_show(const void *options, char *ret_error, size_t error_bytes)
+{
+	return use_profile(show, options, ret_error, error_bytes);
+}
+
+/* `known` with another size: bytes are left out at its end, or more are there, of which the last is `last`. */
+static void check(use_fn use, const void *known, size_t known_bytes, size_t bytes, size_t said_bytes, unsigned char last, int err, const char *text)
+{
+	unsigned char *given = calloc(1, bytes);
+	char error[512] = "";
+	int got;
+
+	assert_non_null(given);
+	memcpy(given, known, known_bytes < bytes ? known_bytes : bytes);
+	memcpy(given, &said_bytes, sizeof(said_bytes));
+	if (bytes > known_bytes)
+		given[bytes - 1] = last;
+	got = use(given, error, sizeof(error));
+	free(given);
+	if (got != err || !strstr(error, text))
+		fail_msg("%zu bytes that say %zu: %d, not %d: '%s' without '%s'", bytes, said_bytes, got, err, error, text);
+}
+
+/* `smaller`: what the first version of the struct had, or less. */
+static void check_sizes(use_fn use, const void *known, size_t bytes, size_t smaller, int err, const char *text)
+{
+	check(use, known, bytes, bytes, bytes, 0, err, text);
+	check(use, known, bytes, smaller, smaller, 0, err, text);
+	check(use, known, bytes, bytes + PAST, bytes + PAST, 0, err, text);
+	check(use, known, bytes, bytes + PAST, bytes + PAST, 1, -E2BIG, "this version of the library");
+	check(use, known, bytes, bytes, 0, 0, -EINVAL, "their size");
+	check(use, known, bytes, bytes, 4, 0, -EINVAL, "their size");
+	check(use, known, bytes, bytes, SIZE_MAX, 0, -E2BIG, "this version of the library");
+}
+
+static int no_text(void *arg, const char *lines)
+{
+	return 0;
+}
+
+static void sizes(void **state)
+{
+	const struct sonde_profile_options profile = { .cpu = -1, .freq_hz = 1, .period = 1 }; /* refused for what they say, so nothing is loaded */
+	const struct sonde_runq_options runq = { .text = no_text, .question = SONDE_RUNQ_LENGTH, .by = SONDE_RUNQ_BY_TID };
+	const struct sonde_read_options read = { .max_bytes = 1 << 20 };
+	const struct sonde_write_options write = { .threads = false };
+	const struct sonde_show_options shown = { .view = SONDE_VIEW_TOP };
+
+	check_sizes(use_session, &profile, sizeof(profile), offsetof(struct sonde_profile_options, duration_ns), -EINVAL, "exclude each other");
+	check_sizes(use_runq, &runq, sizeof(runq), sizeof(runq), -EINVAL, "a histogram for each CPU, or one for all");
+	check_sizes(use_read, &read, sizeof(read), offsetof(struct sonde_read_options, no_lines), 0, "");
+	check_sizes(use_write, &write, sizeof(write), offsetof(struct sonde_write_options, value), 0, "");
+	check_sizes(use_show, &shown, sizeof(shown), offsetof(struct sonde_show_options, width), 0, "");
+}
+
+static void none_are_all_zeros(void **state)
+{
+	char error[512];
+
+	assert_int_equal(use_read(NULL, error, sizeof(error)), 0);
+	assert_int_equal(use_write(NULL, error, sizeof(error)), 0);
+	assert_int_equal(use_show(NULL, error, sizeof(error)), 0);
+}
+
+static int set_up(void **state)
+{
+	int fd = mkstemp(path);
+	ssize_t written = fd < 0 ? -1 : write(fd, FOLDED, strlen(FOLDED));
+
+	close(fd);
+	return written != (ssize_t)strlen(FOLDED);
+}
+
+static int tear_down(void **state)
+{
+	unlink("/tmp/sonde-options.folded");
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(sizes), cmocka_unit_test(none_are_all_zeros) };
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/* This program's main does not ask sonde_is_worker: started as a helper, it does once more what it did before, as the programs of forgetful users do. Once that brought a machine down,
+ * so nothing of it is tried without fuses. */
+#include <errno.h>
+#include <linux/sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/spawn.h"
+#include "debuginfod/fetch_message.h"
+#include "debuginfod/fetcher.h"
+#include "worker/serve.h"
+#include "worker/worker.h"
+
+#include "fuses.h"
+
+#define REPORT_FD 40            /* a pipe that everyone inherits */
+#define BUILD_ID "00112233445566778899aabbccddeeff00112233"
+
+/* What one generation met. */
+struct report {
+	uint32_t generation;
+	int32_t err;
+	char text[256];
+};
+
+/* --- a forgetful program ---------------------------------------------------------------------------------------------------------------- */
+
+static void report(uint32_t generation, int err, const char *text)
+{
+	struct report mine = { .generation = generation, .err = err };
+
+	snprintf(mine.text, sizeof(mine.text), "%s", text);
+	if (write(REPORT_FD, &mine, sizeof(mine)) != (ssize_t)sizeof(mine))
+		_exit(1);
+}
+
+static void use_worker(uint32_t generation, const char *word)
+{
+	CLEANUP(worker_freep) struct worker *worker = NULL;
+	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(1 << 20);
+	struct diag diag = { 0 };
+	int err = worker_new_for("/proc/self/exe", word, 1u << 20, &diag, &worker);
+
+	for (int i = 0; worker && i < 3; i++) { /* as often as it is asked, it is started once */
+		diag = (struct diag){ 0 };
+		err = worker_ask(worker, &(struct worker_question){ .max_cpu_ns = 1000000000 }, &diag, &answer);
+	}
+	report(generation, err, diag.text);
+}
+
+static void use_fetcher(uint32_t generation)
+{
+	char directory[] = "/tmp/sonde-spawn-XXXXXX", name[64];
+	struct fetcher *fetcher = NULL;
+
+	if (!mkdtemp(directory) || fetcher_new(&(struct fetcher_options){ .program = "/proc/self/exe", .cache_path = directory, .urls = "http://nowhere" }, NULL, &fetcher) ||
+	    fetcher_want(fetcher, BUILD_ID))
+		_exit(1);
+	for (int i = 0; fetcher_counts(fetcher).nr_open && i < 100; i++)
+		fetcher_step(fetcher, 100);
+	report(generation, -(int)fetcher_counts(fetcher).nr_failed, fetcher_counts(fetcher).failure);
+	fetcher_free(fetcher);
+	snprintf(name, sizeof(name), "rm -rf %s", directory);
+	_exit(system(name));
+}
+
+/* What it was started for, which no helper should ever come to. */
+static int forget(uint32_t generation, const char *word)
+{
+	if (!strcmp(word, "clears"))
+		clearenv();
+	if (!strcmp(word, "fetches"))
+		use_fetcher(generation);
+	else
+		use_worker(generation, word);
+	return 0;
+}
+
+/* --- the test --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Everything that the program and its helpers tell, until the last of them has ended. */
+static size_t run_forgetful(const char *word, struct report *reports, size_t max)
+{
+	int ends[2], status;
+	size_t nr = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (dup2(ends[1], REPORT_FD) < 0)
+			_exit(1);
+		close(ends[0]);
+		close(ends[1]);
+		_exit(fuse_shut_in() ? forget(0, word) : 2);
+	}
+	close(ends[1]);
+	while (nr < max && read(ends[0], &reports[nr], sizeof(reports[nr])) == (ssize_t)sizeof(reports[nr]))
+		nr++;
+	close(ends[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 2) {
+		print_message("no limit of processes could be set: nothing was tried\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+	return nr;
+}
+
+static void check_worker(const char *word)
+{
+	struct report reports[8];
+
+	assert_int_equal(run_forgetful(word, reports, ARRAY_SIZE(reports)), 2);
+	assert_int_equal(reports[0].generation, 1); /* the helper */
+	assert_int_equal(reports[0].err, -ELOOP);
+	assert_non_null(strstr(reports[0].text, "main must ask sonde_is_worker first"));
+	assert_int_equal(reports[1].generation, 0); /* who started it */
+	assert_int_equal(reports[1].err, -ELOOP);
+	assert_non_null(strstr(reports[1].text, "main must ask sonde_is_worker first"));
+}
+
+static void a_worker_starts_no_worker(void **state)
+{
+	check_worker("forgets");
+}
+
+static void a_cleared_environment_does_not_matter(void **state)
+{
+	check_worker("clears");
+}
+
+static void a_fetcher_starts_no_fetcher(void **state)
+{
+	struct report reports[8];
+
+	assert_int_equal(run_forgetful("fetches", reports, ARRAY_SIZE(reports)), 2);
+	assert_int_equal(reports[0].generation, 1);
+	assert_int_equal(reports[0].err, -1); /* files */
+	assert_non_null(strstr(reports[0].text, "main must ask sonde_is_worker first"));
+	assert_int_equal(reports[1].generation, 0);
+	assert_int_equal(reports[1].err, -1);
+}
+
+/* The next process gets this number. */
+static pid_t fork_as(pid_t pid)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&pid, .set_tid_size = 1 };
+	pid_t child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	return child;
+}
+
+/* A program that waits for any child has seen the helper's end, and its number is another's by now. */
+static void ends_nobody_else(void **state)
+{
+	char *argv[] = { "true", NULL };
+	struct helper helper = HELPER_NONE;
+	pid_t pid, other;
+	int status;
+
+	assert_int_equal(spawn_helper(&(struct spawn_options){ .program = "/bin/true", .argv = argv, .socket_type = SOCK_STREAM }, NULL, &helper), 0);
+	pid = helper.pid;
+	assert_int_equal(waitpid(-1, &status, 0), pid);
+	other = fork_as(pid);
+	if (other < 0) {
+		print_message("numbers of processes cannot be chosen: %s\n", strerror(errno));
+		spawn_end(&helper);
+		skip();
+	}
+	assert_int_equal(other, pid);
+	assert_true(spawn_has_ended(&helper));
+	assert_int_equal(spawn_end(&helper), 0);
+	assert_int_equal(helper.pid, 0);
+	usleep(20000);
+	assert_int_equal(waitpid(other, &status, WNOHANG), 0); /* it lives */
+	assert_int_equal(kill(other, SIGKILL), 0);
+	assert_int_equal(waitpid(other, &status, 0), other);
+}
+
+static void this_is_no_helper(void **state)
+{
+	assert_false(spawn_is_helper());
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(this_is_no_helper),
+		cmocka_unit_test(a_worker_starts_no_worker),
+		cmocka_unit_test(a_cleared_environment_does_not_matter),
+		cmocka_unit_test(a_fetcher_starts_no_fetcher),
+		cmocka_unit_test(ends_nobody_else),
+	};
+
+	if (fuse_count_generation())
+		return forget(fuse_generation(), argc == 3 ? argv[2] : "fetches");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+/* All of a thread's time, under the frame that says what it was. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "session/wall.h"
+
+#define TGID 0x7ffffff0u /* nobody's */
+#define USER 77u
+#define KERNEL 78u
+
+static struct profile *profile;
+static struct stack_book *book;
+static struct process_table *processes;
+static struct stack_maker *maker;
+static struct wall *wall;
+
+static void begin(bool kernel_stacks)
+{
+	profile = profile_new();
+	book = stack_book_new(false, profile);
+	processes = process_table_new();
+	wall = wall_new(kernel_stacks, profile);
+	assert_true(profile && book && processes && wall);
+}
+
+static int set_up(void **state)
+{
+	begin(true);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	wall_free(wall);
+	stack_book_free(book);
+	process_table_free(processes);
+	profile_free(profile);
+	return 0;
+}
+
+static void send_stack(uint32_t tgid, uint64_t hash)
+{
+	struct {
+		struct sonde_stack_record header;
+		uint64_t frames[1];
+	} record = { .header = { .type = SONDE_RECORD_STACK, .tgid = tgid, .hash = hash, .nr_walked = 1, .nr_frames = 1, .stop = SONDE_STOP_COMPLETE }, .frames = { hash } };
+
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
+static void send_sample(uint32_t tid, const char *comm, enum sonde_side kernel_side)
+{
+	struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE, .cpu = 1, .user_stack = USER, .kernel_stack = KERNEL, .tgid = TGID, .tid = tid,
+					      .user_side = SONDE_SIDE_STORED, .kernel_side = (uint8_t)kernel_side };
+
+	snprintf(record.comm, sizeof(record.comm), "%s", comm);
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
+/* The stacks are all there. */
+static void resolve(void)
+{
+	static const struct naming nothing; /* whoever names frames keeps it */
+	const struct stack_walker walker = { 0 };
+
+	send_stack(TGID, USER);
+	send_stack(0, KERNEL);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	assert_int_equal(stack_book_read_names(book, processes, &nothing, &maker), 0);
+}
+
+static void send_sum(enum sonde_wait_what what, uint32_t tid, const char *comm, uint16_t wait_state, uint64_t off_ns, uint64_t queued_ns)
+{
+	struct sonde_wait_key key = { .tgid = TGID, .tid = tid, .what = (uint8_t)what, .state = wait_state, .syscall = SONDE_NO_SYSCALL };
+
+	snprintf(key.comm, sizeof(key.comm), "%s", comm);
+	if (what == SONDE_WAIT_OFF) {
+		key.user_stack = USER;
+		key.kernel_stack = KERNEL;
+		key.user_side = key.kernel_side = SONDE_SIDE_STORED;
+	}
+	assert_int_equal(wall_sum(wall, maker, &key, key.user_stack, &(struct sonde_wait_sum){ .nr_waits = 3, .off_ns = off_ns, .queued_ns = queued_ns }), 0);
+}
+
+static void append_names(uint32_t stack, char *to, size_t size)
+{
+	const uint32_t *locations;
+	uint32_t nr = 0;
+
+	if (stack != PROFILE_NONE)
+		locations = profile_stack_at(profile, stack, &nr);
+	for (uint32_t i = nr; i-- > 0;) {
+		const struct profile_location *location = profile_location_at(profile, locations[i]);
+
+		snprintf(to + strlen(to), size - strlen(to), ";%s%s", profile_string_text(profile, profile_function_at(profile, location->function)->name),
+			 location->kind == FRAME_KERNEL ? "_[k]" : "");
+	}
+}
+
+/* As folded: "comm/tid;root;...;leaf" has so many nanoseconds. */
+static void check_time(const char *want, int64_t ns)
+{
+	for (uint32_t i = 0; i < profile_nr_samples(profile); i++) {
+		const struct profile_sample *sample = profile_sample_at(profile, i);
+		char line[256];
+
+		snprintf(line, sizeof(line), "%s/%u", profile_string_text(profile, sample->comm), sample->tid);
+		append_names(sample->user_stack, line, sizeof(line));
+		append_names(sample->kernel_stack, line, sizeof(line));
+		if (!strcmp(line, want)) {
+			assert_int_equal(sample->tgid, TGID);
+			assert_int_equal(sample->values[0], ns);
+			return;
+		}
+	}
+	fail_msg("nothing of %s", want);
+}
+
+static void test_parts(void **state)
+{
+	uint32_t nr;
+	const struct profile_value_type *types = profile_value_types(profile, &nr);
+
+	assert_int_equal(nr, 1);
+	assert_string_equal(profile_string_text(profile, types[0].unit), "nanoseconds");
+	send_sample(5, "one", SONDE_SIDE_NONE);
+	send_sample(5, "one", SONDE_SIDE_STORED);
+	send_sample(5, "one", SONDE_SIDE_STORED);
+	resolve();
+	send_sum(SONDE_WAIT_RUNNING, 5, "one", 0, 3000, 0);
+	send_sum(SONDE_WAIT_RUNNING, 6, "two", 0, 7, 0);
+	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 1000, 10);
+	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 100, 1); /* the same stacks with another waker */
+	send_sum(SONDE_WAIT_OFF, 5, "one", 0, 500, 500);
+	send_sum(SONDE_WAIT_OFF, 6, "two", 2, 50, 90); /* it cannot have been longer on a queue than off the CPU */
+	assert_int_equal(wall_finish(wall, maker, book), 0);
+	check_time("one/5;[on-cpu];[unknown]", 1000);
+	check_time("one/5;[on-cpu];[unknown];[unknown]_[k]", 2000);
+	check_time("one/5;[blocked: other];[unknown];[unknown]_[k]", 990 + 99);
+	check_time("one/5;[runnable];[unknown];[unknown]_[k]", 10 + 1 + 500);
+	check_time("two/6;[on-cpu];[not sampled]", 7);
+	check_time("two/6;[runnable];[unknown];[unknown]_[k]", 50);
+	assert_int_equal(profile_nr_samples(profile), 6);
+}
+
+static void test_without_kernel_stacks(void **state)
+{
+	tear_down(NULL);
+	begin(false);
+	send_sample(5, "one", SONDE_SIDE_STORED);
+	resolve();
+	send_sum(SONDE_WAIT_RUNNING, 5, "one", 0, 3000, 0);
+	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 1000, 0);
+	assert_int_equal(wall_finish(wall, maker, book), 0);
+	check_time("one/5;[on-cpu];[unknown]", 3000);
+	check_time("one/5;[blocked: other];[unknown]", 1000);
+}
+
+/* A thread of the kernel has no user stack: the frame that says what its time was stands there alone. A side that was lost is told, too. */
+static void test_one_side(void **state)
+{
+	struct sonde_wait_key key = { .tgid = TGID, .tid = 5, .kernel_stack = KERNEL, .kernel_side = SONDE_SIDE_STORED, .state = 1, .syscall = SONDE_NO_SYSCALL, .comm = "k" };
+
+	resolve();
+	assert_int_equal(wall_sum(wall, maker, &key, key.user_stack, &(struct sonde_wait_sum){ .nr_waits = 1, .off_ns = 10 }), 0);
+	key.user_side = SONDE_SIDE_FULL;
+	assert_int_equal(wall_sum(wall, maker, &key, key.user_stack, &(struct sonde_wait_sum){ .nr_waits = 1, .off_ns = 20 }), 0);
+	assert_int_equal(wall_finish(wall, maker, book), 0);
+	check_time("k/5;[blocked: other];[unknown]_[k]", 10);
+	check_time("k/5;[blocked: other];" PROFILE_MISSED_USER ";[unknown]_[k]", 20);
+}
+
+#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { test(test_parts), test(test_without_kernel_stacks), test(test_one_side) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
