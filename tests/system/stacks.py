@@ -227,8 +227,8 @@ def signal_handler():
 		return exact(program, profile(program), error_of) + witness(program, error_of)
 
 
-# perf, BPF and the interrupt that took the sample: of the interrupted instruction's stack they are no part.
-OWN_FRAMES = r"bpf_\w+|__bpf_\w+|perf_\w+|__perf_\w+|hrtimer_\w+|__hrtimer_\w+|(asm_)?sysvec_apic_timer_interrupt|__sysvec_apic_timer_interrupt|" \
+# perf, BPF and the interrupt that took the sample: of the interrupted instruction's stack they are no part. bpf_lsm_* are the kernel's security hooks.
+OWN_FRAMES = r"bpf_(?!lsm_)\w+|__bpf_\w+|perf_\w+|__perf_\w+|hrtimer_\w+|__hrtimer_\w+|(asm_)?sysvec_apic_timer_interrupt|__sysvec_apic_timer_interrupt|" \
 	r"trace_call_bpf"
 
 
