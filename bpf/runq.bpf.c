@@ -19,6 +19,7 @@
 #include "lib/filter.h"
 #include "lib/knobs.h"
 #include "lib/log2.h"
+#include "lib/runq_maps.h"
 
 #define NICE_0_PRIORITY 120
 
@@ -69,20 +70,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } waits SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sonde_runq_counters);
-} runq_counters SEC(".maps");
-
-struct { /* with `stacks`: the wait that is on its way to bpf/slow.bpf.c */
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sonde_slow_record);
-} slow SEC(".maps");
 
 struct { /* and its program */
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

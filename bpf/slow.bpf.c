@@ -11,26 +11,12 @@
 #include <bpf/bpf_tracing.h>
 
 #define RAW_LEAVES_ROOM 1
-#include "abi/runq.h"
 #include "lib/event_regs.h"
 #include "lib/maps.h"
+#include "lib/runq_maps.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
 #include "lib/stack.h"
-
-struct { /* as bpf/runq.bpf.c has left it */
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sonde_slow_record);
-} slow SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sonde_runq_counters);
-} runq_counters SEC(".maps");
 
 static __always_inline int send_slow(struct scratch *s)
 {

@@ -66,7 +66,7 @@ struct sonde_seed_record {
 	__u8 in_syscall;
 	__u8 tail_pad[6];                    /* zero */
 };
-_Static_assert(sizeof(struct sonde_seed_record) == 48 - 8 + 8 * SONDE_NR_REGS, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_seed_record) == 40 + 8 * SONDE_NR_REGS, "layout changed: bump SONDE_ABI_VERSION");
 
 /* With --events: each switch and each wake-up, as it happens. */
 struct sonde_switch_record {

@@ -67,3 +67,14 @@ int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus)
 	err = cpus_parse(text, ret_cpus);
 	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "%s makes no sense: '%.60s'", path, text) : err;
 }
+
+int cpus_nr_possible(struct diag *diag, uint32_t *ret_nr)
+{
+	CLEANUP(cpus_done) struct cpus possible = { 0 };
+	int err = cpus_read("possible", diag, &possible);
+
+	if (err)
+		return err;
+	*ret_nr = possible.ids[possible.nr - 1] + 1;
+	return 0;
+}

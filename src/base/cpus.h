@@ -14,6 +14,8 @@ struct cpus {
 };
 
 void cpus_done(struct cpus *cpus);
+/* One more than the highest id of a CPU that this machine may ever have: the length of a per-CPU value of BPF. */
+MUST_CHECK int cpus_nr_possible(struct diag *diag, uint32_t *ret_nr);
 /* `which` is "online" or "possible". 0; -EBADMSG for a list that makes no sense. */
 MUST_CHECK int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus);
 MUST_CHECK int cpus_parse(const char *text, struct cpus *ret_cpus);

@@ -5,16 +5,15 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cpus.h"
+#include "collect/cpu_events.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
 #include "collect/share_maps.h"
+#include "collect/target_map.h"
 #include "runq.skel.h"
 #include "slow.skel.h"
 
@@ -31,8 +30,7 @@ struct runq_programs {
 	int keyed_fd;                      /* the map in use; -1: no keys */
 	struct sonde_runq_histogram *seen; /* of each CPU, for each kind of length: what was taken already */
 	struct ring_buffer *ring;          /* NULL: no waits are sent */
-	int *event_fds;
-	uint32_t nr_events;
+	struct cpu_events events;
 	runq_wait_fn wait_fn;              /* of the reading that is under way */
 	void *wait_arg;
 };
@@ -137,7 +135,7 @@ static int load_slow(struct runq_programs *programs, struct sampler *sampler, st
 	memcpy((void *)&programs->slow->rodata->cfg, sampler_config(sampler), sizeof(programs->slow->rodata->cfg));
 	bpf_program__set_autoattach(programs->slow->progs.on_slow, false); /* the program of the waits goes on to it */
 	bpf_program__set_autoattach(programs->slow->progs.on_slow_end, false);
-	err = share_maps(programs->slow->obj, sampler_object(sampler), true) ?: share_maps(programs->slow->obj, programs->skeleton->obj, true) ?: slow_bpf__load(programs->slow) ?:
+	err = share_maps(programs->slow->obj, sampler_object(sampler), SHARE_SCRATCHES) ?: share_maps(programs->slow->obj, programs->skeleton->obj, SHARE_SCRATCHES) ?: slow_bpf__load(programs->slow) ?:
 	      sampler_add_trigger(sampler, programs->slow->obj, "sched_switch", programs->slow->progs.on_slow_end);
 	if (err)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the programs that take stacks (%s)", strerror(-err));
@@ -148,14 +146,10 @@ static int load_slow(struct runq_programs *programs, struct sampler *sampler, st
 
 static int set_up(struct runq_programs *programs, const struct runq_programs_options *options, struct diag *diag)
 {
-	const uint8_t yes = 1;
+	int err = target_map_fill(programs->skeleton->maps.targets, options->targets, options->nr_targets, diag);
 
-	for (uint32_t i = 0; i < options->nr_targets; i++) {
-		int err = bpf_map_update_elem(bpf_map__fd(programs->skeleton->maps.targets), &options->targets[i], &yes, BPF_ANY);
-
-		if (err)
-			return diag_errno(diag, -err, "cannot tell the kernel the process ids: %s", strerror(-err));
-	}
+	if (err)
+		return err;
 	if (options->runq.key) {
 		programs->keyed_fd = new_keyed();
 		if (programs->keyed_fd < 0 || use_keyed(programs, programs->keyed_fd))
@@ -177,7 +171,6 @@ static void runq_programs_freep(struct runq_programs **programs)
 int runq_programs_new(const struct runq_programs_options *options, struct diag *diag, struct runq_programs **ret_programs)
 {
 	CLEANUP(runq_programs_freep) struct runq_programs *programs = calloc(1, sizeof(*programs));
-	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	int err;
 
 	if (!programs)
@@ -186,10 +179,9 @@ int runq_programs_new(const struct runq_programs_options *options, struct diag *
 	programs->what = options->what;
 	programs->each_cpu = options->each_cpu;
 	programs->freq_hz = options->freq_hz;
-	err = cpus_read("possible", diag, &possible);
+	err = cpus_nr_possible(diag, &programs->nr_possible_cpus);
 	if (err)
 		return err;
-	programs->nr_possible_cpus = possible.ids[possible.nr - 1] + 1;
 	programs->seen = calloc((size_t)programs->nr_possible_cpus * SONDE_RUNQ_LENGTH_COUNT, sizeof(*programs->seen));
 	if (!programs->seen)
 		return -ENOMEM;
@@ -201,20 +193,11 @@ int runq_programs_new(const struct runq_programs_options *options, struct diag *
 	return 0;
 }
 
-static void close_events(struct runq_programs *programs)
-{
-	for (uint32_t i = 0; i < programs->nr_events; i++)
-		close(programs->event_fds[i]);
-	free(programs->event_fds);
-	programs->event_fds = NULL;
-	programs->nr_events = 0;
-}
-
 void runq_programs_free(struct runq_programs *programs)
 {
 	if (!programs)
 		return;
-	close_events(programs);
+	cpu_events_close(&programs->events);
 	ring_buffer__free(programs->ring);
 	if (programs->keyed_fd >= 0)
 		close(programs->keyed_fd);
@@ -225,29 +208,12 @@ void runq_programs_free(struct runq_programs *programs)
 }
 
 /* A clock's ticks on each CPU, idle or not. */
-static int open_events(struct runq_programs *programs, struct diag *diag)
+static int start_ticks(struct runq_programs *programs, struct diag *diag)
 {
-	struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .freq = 1, .sample_freq = programs->freq_hz };
-	CLEANUP(cpus_done) struct cpus online = { 0 };
-	int err = cpus_read("online", diag, &online);
+	const struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .freq = 1, .sample_freq = programs->freq_hz };
+	int err = cpu_events_open(&attr, "cpu-clock", CPU_EVENTS_ALL, bpf_program__fd(programs->skeleton->progs.on_length), diag, &programs->events);
 
-	if (err)
-		return err;
-	programs->event_fds = calloc(online.nr, sizeof(*programs->event_fds));
-	if (!programs->event_fds)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < online.nr; i++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)online.ids[i], -1, PERF_FLAG_FD_CLOEXEC);
-
-		if (fd < 0 && errno == ENODEV && programs->nr_events)
-			continue; /* went offline since the list was read */
-		if (fd < 0)
-			return diag_errno(diag, errno, "cannot open a clock on CPU %u: %s", online.ids[i], strerror(errno));
-		programs->event_fds[programs->nr_events++] = fd;
-		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(programs->skeleton->progs.on_length)) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
-			return diag_errno(diag, errno, "cannot attach to a clock: %s", strerror(errno));
-	}
-	return 0;
+	return err ? err : cpu_events_enable(&programs->events, diag);
 }
 
 int runq_programs_start(struct runq_programs *programs, struct diag *diag)
@@ -255,7 +221,7 @@ int runq_programs_start(struct runq_programs *programs, struct diag *diag)
 	int err;
 
 	if (programs->what == RUNQ_LENGTHS)
-		return open_events(programs, diag);
+		return start_ticks(programs, diag);
 	err = runq_bpf__attach(programs->skeleton);
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the scheduler: %s", strerror(-err));
@@ -264,7 +230,7 @@ int runq_programs_start(struct runq_programs *programs, struct diag *diag)
 
 void runq_programs_stop(struct runq_programs *programs)
 {
-	close_events(programs);
+	cpu_events_close(&programs->events);
 	runq_bpf__detach(programs->skeleton);
 	map_settle();
 }

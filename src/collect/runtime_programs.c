@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hold_signals.h"
+#include "collect/share_maps.h"
 #include "go.skel.h"
 #include "perl.skel.h"
 #include "php.skel.h"
@@ -86,25 +87,25 @@ int runtime_programs_add(struct runtime_programs *programs, const struct bpf_obj
 	return set_entry(trigger, SONDE_RUNTIME_NONE, last);
 }
 
-/* Maps that the trigger has, too, are the trigger's; the knobs are its. What is known of processes is one for all triggers. */
-static int share_maps(const struct runtime_programs *programs, const struct trigger *trigger, enum sonde_runtime kind, struct bpf_object *object)
+static int set_knobs(const struct runtime_programs *programs, struct bpf_object *object)
 {
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, object) {
-		const struct bpf_map *shared = bpf_object__find_map_by_name(trigger->object, bpf_map__name(map));
-		int err = 0;
+		int err = bpf_map__is_internal(map) ? bpf_map__set_initial_value(map, &programs->config, sizeof(programs->config)) : 0; /* .rodata holds nothing else, or this fails */
 
-		if (bpf_map__is_internal(map))
-			err = bpf_map__set_initial_value(map, &programs->config, sizeof(programs->config)); /* .rodata holds nothing else, or this fails */
-		else if (shared)
-			err = bpf_map__reuse_fd(map, bpf_map__fd(shared));
-		else if (trigger != programs->triggers)
-			err = bpf_map__reuse_fd(map, programs->kinds[kind].processes_fd);
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+/* What is known of processes is one for all triggers. */
+static int share_processes(const struct runtime_programs *programs, const struct trigger *trigger, enum sonde_runtime kind, const struct bpf_object *object)
+{
+	if (trigger == programs->triggers)
+		return 0;
+	return bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "runtime_processes"), programs->kinds[kind].processes_fd);
 }
 
 /* A program that is gone on to must be of the kind of the one that goes. */
@@ -129,7 +130,8 @@ static int load_for(const struct runtime_programs *programs, struct trigger *tri
 	if (!object)
 		return -errno;
 	program = bpf_object__find_program_by_name(object, "walk_runtime");
-	err = set_kind(trigger, program) ?: share_maps(programs, trigger, kind, object) ?: bpf_object__load(object);
+	err = set_kind(trigger, program) ?: set_knobs(programs, object) ?: share_maps(object, trigger->object, SHARE_SCRATCHES | SHARE_TRIGGER) ?:
+	      share_processes(programs, trigger, kind, object) ?: bpf_object__load(object);
 	if (err)
 		bpf_object__close(object);
 	else

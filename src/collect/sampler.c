@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "abi/record.h"
@@ -15,10 +13,12 @@
 #include "abi/wait.h"
 #include "base/cpus.h"
 #include "base/hold_signals.h"
+#include "collect/cpu_events.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
 #include "collect/runtime_programs.h"
+#include "collect/target_map.h"
 #include "profile.skel.h"
 
 #define RING_BYTES_PER_CPU (512u << 10) /* raw stacks of a tenth of a second, while a large file's table is built */
@@ -29,8 +29,7 @@ struct sampler {
 	struct profile_bpf *skeleton;
 	struct ring_buffer *ring;
 	struct runtime_programs *runtimes;
-	int *event_fds;
-	uint32_t nr_events;
+	struct cpu_events events;
 	uint32_t nr_possible_cpus;
 	bool retries;                /* the kernel has bpf_task_work */
 	sampler_record_fn record_fn; /* of the reading that is under way */
@@ -103,19 +102,6 @@ const struct bpf_object *sampler_object(const struct sampler *sampler)
 int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const char *tracepoint, const struct bpf_program *last)
 {
 	return runtime_programs_add(sampler->runtimes, object, tracepoint, last);
-}
-
-static int add_targets(const struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
-{
-	const uint8_t yes = 1;
-
-	for (uint32_t i = 0; i < options->nr_targets; i++) {
-		int err = bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.targets), &options->targets[i], &yes, BPF_ANY);
-
-		if (err)
-			return diag_errno(diag, -err, "cannot tell the kernel the process ids: %s", strerror(-err));
-	}
-	return 0;
 }
 
 /* Of a record of fixed size; 0: the type is none of these. */
@@ -214,12 +200,7 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 	if (!sampler->runtimes)
 		return -ENOMEM;
 	err = options->no_ticks ? 0 : runtime_programs_add(sampler->runtimes, sampler->skeleton->obj, NULL, sampler->skeleton->progs.on_sample);
-	return err ? err : add_targets(sampler, options, diag);
-}
-
-static int no_print(enum libbpf_print_level level, const char *fmt, va_list args)
-{
-	return 0;
+	return err ? err : target_map_fill(sampler->skeleton->maps.targets, options->targets, options->nr_targets, diag);
 }
 
 static void sampler_freep(struct sampler **sampler)
@@ -230,16 +211,14 @@ static void sampler_freep(struct sampler **sampler)
 int sampler_new(const struct sampler_options *options, struct diag *diag, struct sampler **ret_sampler)
 {
 	CLEANUP(sampler_freep) struct sampler *sampler = calloc(1, sizeof(*sampler));
-	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	int err;
 
 	if (!sampler)
 		return -ENOMEM;
-	err = cpus_read("possible", diag, &possible);
+	err = cpus_nr_possible(diag, &sampler->nr_possible_cpus);
 	if (err)
 		return err;
-	sampler->nr_possible_cpus = possible.ids[possible.nr - 1] + 1;
-	libbpf_set_print(no_print);
+	libbpf_set_print(NULL); /* its warnings are our messages */
 	err = load(sampler, options, diag);
 	if (err)
 		return err;
@@ -247,27 +226,18 @@ int sampler_new(const struct sampler_options *options, struct diag *diag, struct
 	return 0;
 }
 
-static void close_events(struct sampler *sampler)
-{
-	for (uint32_t i = 0; i < sampler->nr_events; i++)
-		close(sampler->event_fds[i]);
-	free(sampler->event_fds);
-	sampler->event_fds = NULL;
-	sampler->nr_events = 0;
-}
-
 void sampler_free(struct sampler *sampler)
 {
 	if (!sampler)
 		return;
-	close_events(sampler);
+	cpu_events_close(&sampler->events);
 	ring_buffer__free(sampler->ring);
 	runtime_programs_free(sampler->runtimes);
 	profile_bpf__destroy(sampler->skeleton);
 	free(sampler);
 }
 
-static int open_event(const struct sampler_options *options, uint32_t cpu)
+int sampler_open_events(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -275,7 +245,6 @@ static int open_event(const struct sampler_options *options, uint32_t cpu)
 		.config = options->event->config,
 		.exclude_user = options->event->exclude_user,
 		.exclude_kernel = options->event->exclude_kernel,
-		.disabled = 1,
 	};
 
 	attr.freq = options->freq_hz != 0;
@@ -283,62 +252,17 @@ static int open_event(const struct sampler_options *options, uint32_t cpu)
 		attr.sample_freq = options->freq_hz;
 	else
 		attr.sample_period = options->period;
-	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-static int open_on_cpus(struct sampler *sampler, const struct sampler_options *options, const struct cpus *cpus, struct diag *diag)
-{
-	int program_fd = bpf_program__fd(tick_program(sampler));
-
-	for (uint32_t i = 0; i < cpus->nr; i++) {
-		int fd;
-
-		if (options->cpu >= 0 && cpus->ids[i] != (uint64_t)options->cpu)
-			continue;
-		fd = open_event(options, cpus->ids[i]);
-		if (fd < 0 && errno == ENODEV && options->cpu < 0 && sampler->nr_events)
-			continue; /* went offline since the list was read, or has not this PMU */
-		if (fd < 0)
-			return diag_errno(diag, errno, "cannot open the event '%s' on CPU %u: %s", options->event->name, cpus->ids[i],
-					  strerror(errno));
-		sampler->event_fds[sampler->nr_events++] = fd;
-		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd)) /* libbpf's attach would enable it, too */
-			return diag_errno(diag, errno, "cannot attach to the event '%s': %s", options->event->name, strerror(errno));
-	}
-	return 0;
-}
-
-int sampler_open_events(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
-{
-	CLEANUP(cpus_done) struct cpus online = { 0 };
-	int err = cpus_read("online", diag, &online);
-
-	if (err)
-		return err;
-	sampler->event_fds = calloc(online.nr, sizeof(*sampler->event_fds));
-	if (!sampler->event_fds)
-		return -ENOMEM;
-	err = open_on_cpus(sampler, options, &online, diag);
-	if (!err && !sampler->nr_events)
-		err = diag_errno(diag, EINVAL, "there is no CPU %lld online", (long long)options->cpu);
-	if (err)
-		close_events(sampler);
-	return err;
+	return cpu_events_open(&attr, options->event->name, options->cpu, bpf_program__fd(tick_program(sampler)), diag, &sampler->events);
 }
 
 int sampler_start(struct sampler *sampler, struct diag *diag)
 {
-	for (uint32_t i = 0; i < sampler->nr_events; i++) {
-		if (ioctl(sampler->event_fds[i], PERF_EVENT_IOC_ENABLE, 0))
-			return diag_errno(diag, errno, "cannot enable an event: %s", strerror(errno));
-	}
-	return 0;
+	return cpu_events_enable(&sampler->events, diag);
 }
 
 void sampler_stop(struct sampler *sampler)
 {
-	for (uint32_t i = 0; i < sampler->nr_events; i++)
-		ioctl(sampler->event_fds[i], PERF_EVENT_IOC_DISABLE, 0);
+	cpu_events_disable(&sampler->events);
 }
 
 int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_fn fn, void *arg)
@@ -375,7 +299,7 @@ struct sampler_fds sampler_fds(const struct sampler *sampler)
 
 uint32_t sampler_nr_cpus(const struct sampler *sampler)
 {
-	return sampler->nr_events;
+	return sampler->events.nr;
 }
 
 void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters)
@@ -385,13 +309,7 @@ void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_
 
 uint64_t sampler_event_count(const struct sampler *sampler)
 {
-	uint64_t sum = 0, count;
-
-	for (uint32_t i = 0; i < sampler->nr_events; i++) {
-		if (read(sampler->event_fds[i], &count, sizeof(count)) == sizeof(count))
-			sum += count;
-	}
-	return sum;
+	return cpu_events_count(&sampler->events);
 }
 
 int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag)

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/cpus.h"
 #include "base/hold_signals.h"
+#include "collect/load_failure.h"
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
 #include "collect/share_maps.h"
@@ -19,6 +20,7 @@
 #include "waking.skel.h"
 
 #define FILLED_PART 4          /* of the room for sums: then they are taken */
+#define OLDEST_KERNEL "5.12"   /* task storage for programs of tracing */
 #define ARGUMENTS_WITH_STATE 5 /* of sched_switch's handlers from Linux 5.18 on: data, preempt, prev, next, prev_state */
 
 struct sched_programs {
@@ -70,7 +72,7 @@ static int set_sizes(const struct sched_programs *programs, const struct sched_o
 	bpf_program__set_autoattach(skeleton->progs.on_switched, false); /* on_switch goes on to it */
 	bpf_program__set_autoattach(skeleton->progs.list_threads, false);
 	bpf_program__set_autoattach(skeleton->progs.end_threads, false);
-	return share_maps(skeleton->obj, sampler_object(programs->sampler), false) ?: preallocate(programs->sampler, skeleton) ?:
+	return share_maps(skeleton->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: preallocate(programs->sampler, skeleton) ?:
 	       bpf_map__set_max_entries(skeleton->maps.sums, max_sums) ?: bpf_map__set_max_entries(skeleton->maps.odd_sums, max_sums) ?:
 	       bpf_map__set_max_entries(skeleton->maps.slots, max_slots) ?: bpf_map__set_max_entries(skeleton->maps.odd_slots, max_slots) ?:
 	       bpf_map__set_max_entries(skeleton->maps.scratches, programs->nr_possible_cpus + 1) /* one for the iterator */;
@@ -78,6 +80,7 @@ static int set_sizes(const struct sched_programs *programs, const struct sched_o
 
 static int load(struct sched_programs *programs, const struct sched_options *options, struct diag *diag)
 {
+	bool can_make_maps = load_can_make_maps();
 	int has_state = has_prev_state(), err;
 
 	if (has_state < 0)
@@ -89,10 +92,8 @@ static int load(struct sched_programs *programs, const struct sched_options *opt
 	if (err)
 		return diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err));
 	err = sched_bpf__load(programs->skeleton);
-	if (err == -ENOMEM)
-		return diag_errno(diag, ENOMEM, "no memory for the BPF maps");
 	if (err)
-		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the programs of the scheduler's events (%s): Linux 5.12 or newer is needed", strerror(-err));
+		return load_failed(err, can_make_maps, OLDEST_KERNEL, diag);
 	err = sampler_add_trigger(programs->sampler, programs->skeleton->obj, "sched_switch", programs->skeleton->progs.on_switched);
 	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
 }
@@ -100,6 +101,7 @@ static int load(struct sched_programs *programs, const struct sched_options *opt
 static int load_waking(struct sched_programs *programs, struct diag *diag)
 {
 	const struct sonde_config *config = (const struct sonde_config *)&programs->skeleton->rodata->cfg;
+	bool can_make_maps = load_can_make_maps();
 	int err;
 
 	if (!config->wake && !config->events)
@@ -109,9 +111,9 @@ static int load_waking(struct sched_programs *programs, struct diag *diag)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
 	memcpy((void *)&programs->waking->rodata->cfg, config, sizeof(*config));
 	bpf_program__set_autoattach(programs->waking->progs.on_woken, false); /* on_waking goes on to it */
-	err = share_maps(programs->waking->obj, sampler_object(programs->sampler), false) ?: share_maps(programs->waking->obj, programs->skeleton->obj, true) ?:
+	err = share_maps(programs->waking->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: share_maps(programs->waking->obj, programs->skeleton->obj, SHARE_SCRATCHES) ?:
 	      waking_bpf__load(programs->waking) ?: sampler_add_trigger(programs->sampler, programs->waking->obj, "sched_waking", programs->waking->progs.on_woken);
-	return err ? diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the program that sees who wakes (%s)", strerror(-err)) : 0;
+	return err ? load_failed(err, can_make_maps, OLDEST_KERNEL, diag) : 0;
 }
 
 static void sched_programs_freep(struct sched_programs **programs)
@@ -122,19 +124,17 @@ static void sched_programs_freep(struct sched_programs **programs)
 int sched_programs_new(struct sampler *sampler, const struct sched_options *options, struct diag *diag, struct sched_programs **ret_programs)
 {
 	CLEANUP(sched_programs_freep) struct sched_programs *programs = calloc(1, sizeof(*programs));
-	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	HOLD_SIGNALS();
 	int err;
 
 	if (!programs)
 		return -ENOMEM;
 	programs->stats_fd = -1;
-	err = cpus_read("possible", diag, &possible);
+	err = cpus_nr_possible(diag, &programs->nr_possible_cpus);
 	if (err)
 		return err;
 	programs->sampler = sampler;
 	programs->max_sums = options->max_sums;
-	programs->nr_possible_cpus = possible.ids[possible.nr - 1] + 1;
 	err = load(programs, options, diag) ?: load_waking(programs, diag);
 	if (!err && options->tells_cost)
 		err = object_cost_begin(diag, &programs->stats_fd);
