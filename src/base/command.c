@@ -158,16 +158,17 @@ int command_exit_code(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void command_stop(struct command *command)
+bool command_stop(struct command *command)
 {
 	int status;
 
 	if (command_ended(command, &status) || command->reaped)
-		return;
+		return true;
 	command->was_stopped = true;
 	kill(command->pid, SIGTERM);
 	for (int ms = 0; ms < STOP_WAIT_MS && !command->reaped; ms += 10) {
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 		command->reaped = waitpid(command->pid, &status, WNOHANG) == command->pid;
 	}
+	return command->reaped;
 }

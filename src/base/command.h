@@ -19,5 +19,5 @@ MUST_CHECK int command_release(struct command *command, struct diag *diag);
 bool command_ended(struct command *command, int *ret_status);
 /* What a shell makes of a status: 128 and the signal's number, or what it exited with. */
 int command_exit_code(int status);
-/* Asks it to end, and waits a moment for it. */
-void command_stop(struct command *command);
+/* Asks it to end, and waits a moment for it. False: it goes on. */
+bool command_stop(struct command *command);

@@ -81,6 +81,8 @@ static int check_arguments(struct stat_arguments *arguments, struct diag *diag)
 		return diag_errno(diag, EINVAL, "-G and -%c exclude each other", arguments->whose.tgids.nr ? 'p' : 'L');
 	if (arguments->outputs.nr > 1)
 		return diag_errno(diag, EINVAL, "-o is given twice: leave one out");
+	if (arguments->separator && !strcmp(arguments->separator, "\\t")) /* as perf has it: shells hand on no tabs */
+		arguments->separator = "\t";
 	if (arguments->nr_runs > 1 && !arguments->command)
 		return diag_errno(diag, EINVAL, "-r is for a command: write it behind --");
 	if (!arguments->cpu_list)

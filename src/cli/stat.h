@@ -21,8 +21,10 @@ struct stat_arguments {
 /* An event over all runs, or over an interval. */
 struct stat_event {
 	struct sonde_counter_info info; /* borrows from the report's set */
-	struct sonde_count count;       /* of the last run */
-	double mean, squares;           /* of its value over the runs; the sum of squares of what they differ from the mean */
+	struct sonde_count count;       /* times: means of the runs; scaled: in any of them; err: it was counted in none, and why */
+	uint32_t nr_runs, nr_counted;   /* it was counted in so many of so many */
+	uint64_t enabled_sum_ns, running_sum_ns;
+	double mean, squares;           /* of its value in the runs in which it was counted; the sum of squares of what they differ from the mean */
 };
 
 struct stat_report {
@@ -31,15 +33,21 @@ struct stat_report {
 	uint32_t nr;
 	uint32_t nr_runs;
 	double elapsed_s, elapsed_squares, user_s, system_s; /* means */
+	bool goes_on;                   /* the command has not ended: what it used is not known */
 	double at_s;                    /* with an interval: since the start; else negative */
 	double interval_s;              /* the time that the values are of */
 	bool user_only;                 /* because the kernel was not permitted */
 };
 
+void stat_add_to_mean(double value, uint32_t nr, double *mean, double *squares);
 /* How far the mean is likely off, in percent of it. */
 double stat_deviation(double mean, double squares, uint32_t nr_runs);
+/* What a run, or an interval, has counted. */
+void stat_add(struct stat_event *event, const struct sonde_count *count);
 /* Is there anything to be told of it but why there is not? */
 bool stat_is_counted(const struct stat_event *event);
+/* Why there is no value; NULL: there is. */
+const char *stat_reason(const struct stat_event *event);
 
 /* What an event says about another one: "0.87 insn per cycle". False: nothing. */
 struct stat_metric {

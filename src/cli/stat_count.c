@@ -2,11 +2,13 @@
 /* sonde stat: lets the command go or waits, reads, prints. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <sonde/sonde.h>
@@ -29,13 +31,15 @@
 struct stat_run {
 	const struct stat_arguments *arguments;
 	struct stat_report report;
-	struct sonde_count *last;    /* at the end of the last interval */
+	struct sonde_count *now, *last; /* last: at the end of the last interval */
 	struct command *command;
 	atomic_bool stopped;
-	uint64_t began_ns, last_ns;
+	uint64_t began_ns, last_ns, ended_ns;
+	double user_s, system_s;     /* of this run */
 	int out_fd;                  /* of -o; -1: none */
 	int status;                  /* the command's */
-	bool has_status, told;
+	bool has_status, is_cut;     /* is_cut: this run ended because the user wanted it to */
+	bool told;
 };
 
 static void stop(void *arg)
@@ -103,9 +107,10 @@ static int take_events(struct stat_run *run)
 	if (!report->events) {
 		report->nr = sonde_counters_nr(report->set);
 		report->events = calloc(report->nr, sizeof(*report->events));
+		run->now = calloc(report->nr, sizeof(*run->now));
 		run->last = calloc(report->nr, sizeof(*run->last));
 	}
-	if (!report->events || !run->last) {
+	if (!report->events || !run->now || !run->last) {
 		output_say("out of memory");
 		return SONDE_EXIT_FAILED;
 	}
@@ -122,34 +127,24 @@ static int take_events(struct stat_run *run)
 static void read_counts(struct stat_run *run, const struct sonde_count *last)
 {
 	struct stat_report *report = &run->report;
-	struct sonde_count *now = calloc(report->nr, sizeof(*now));
 
-	if (!now || sonde_counters_read(report->set, now, report->nr))
-		output_say("%s", now ? "some counters cannot be read" : "out of memory");
-	for (uint32_t i = 0; now && i < report->nr; i++) {
-		struct stat_event *event = &report->events[i];
+	if (sonde_counters_read(report->set, run->now, report->nr))
+		output_say("some counters cannot be read");
+	for (uint32_t i = 0; i < report->nr; i++) {
+		struct sonde_count count = run->now[i];
 
-		event->count = now[i];
 		if (last) {
-			event->count.value -= last[i].value;
-			event->count.enabled_ns -= last[i].enabled_ns;
-			event->count.running_ns -= last[i].running_ns;
+			count.err = count.err ? count.err : last[i].err;
+			count.value -= last[i].value;
+			count.enabled_ns -= last[i].enabled_ns;
+			count.running_ns -= last[i].running_ns;
+			report->events[i] = (struct stat_event){ .info = report->events[i].info };
 		}
 		if (!run->arguments->no_scale)
-			sonde_count_scale(&event->count);
+			sonde_count_scale(&count);
+		stat_add(&report->events[i], &count);
 	}
-	if (now)
-		memcpy(run->last, now, report->nr * sizeof(*now));
-	free(now);
-}
-
-/* Knuth's way to a mean and its spread in one pass. */
-static void add_to_mean(double value, uint32_t nr, double *mean, double *squares)
-{
-	double off = value - *mean;
-
-	*mean += off / nr;
-	*squares += off * (value - *mean);
+	memcpy(run->last, run->now, report->nr * sizeof(*run->now));
 }
 
 static int print_interval(struct stat_run *run, uint64_t now)
@@ -158,8 +153,6 @@ static int print_interval(struct stat_run *run, uint64_t now)
 	int code;
 
 	read_counts(run, run->last);
-	for (uint32_t i = 0; i < report->nr; i++)
-		report->events[i].mean = (double)report->events[i].count.value;
 	report->at_s = (double)(now - run->began_ns) / NS_PER_S;
 	report->interval_s = (double)(now - run->last_ns) / NS_PER_S;
 	run->last_ns = now;
@@ -242,6 +235,17 @@ static int go(struct stat_run *run, struct diag *diag)
 	return run->command ? command_release(run->command, diag) : 0;
 }
 
+/* After Ctrl-C: the terminal has sent it to the command as well, which may have an end of its own. */
+static void let_end(struct stat_run *run, int child_fd)
+{
+	if (atomic_load(&run->stopped) && child_fd >= 0)
+		ppoll(&(struct pollfd){ .fd = child_fd, .events = POLLIN }, 1, &(struct timespec){ .tv_sec = 1 }, NULL);
+	run->has_status = command_ended(run->command, &run->status) && WIFEXITED(run->status);
+	run->report.goes_on = !command_stop(run->command);
+	if (run->report.goes_on)
+		output_say("'%s' goes on, with the process id %" PRIu32, run->arguments->command[0], command_tgid(run->command));
+}
+
 static int count_to_end(struct stat_run *run)
 {
 	CLEANUP(closep) int child_fd = run->command ? (int)syscall(SYS_pidfd_open, command_tgid(run->command), 0) : -1;
@@ -255,18 +259,19 @@ static int count_to_end(struct stat_run *run)
 		return SONDE_EXIT_FAILED;
 	}
 	code = wait_for_end(run, child_fd);
+	run->is_cut = run->command && !run->has_status && atomic_load(&run->stopped);
 	if (run->command && !run->has_status)
-		command_stop(run->command);
+		let_end(run, child_fd);
 	if (sonde_counters_stop(run->report.set))
 		output_say("some counters cannot be stopped: what they say is a little more than it was");
-	run->last_ns = clock_ns();
+	run->ended_ns = clock_ns();
 	getrusage(RUSAGE_CHILDREN, &after);
-	add_to_mean((double)(run->last_ns - run->began_ns) / NS_PER_S, run->report.nr_runs, &run->report.elapsed_s, &run->report.elapsed_squares);
-	run->report.user_s += (seconds_of(after.ru_utime) - seconds_of(before.ru_utime) - run->report.user_s) / run->report.nr_runs;
-	run->report.system_s += (seconds_of(after.ru_stime) - seconds_of(before.ru_stime) - run->report.system_s) / run->report.nr_runs;
+	run->user_s = seconds_of(after.ru_utime) - seconds_of(before.ru_utime);
+	run->system_s = seconds_of(after.ru_stime) - seconds_of(before.ru_stime);
 	return code;
 }
 
+/* A run that was cut short says nothing of the others. */
 static int end_run(struct stat_run *run, int code)
 {
 	struct stat_report *report = &run->report;
@@ -274,10 +279,16 @@ static int end_run(struct stat_run *run, int code)
 	if (code != SONDE_EXIT_REPORT)
 		return code;
 	if (run->arguments->interval_ms)
-		return print_interval(run, clock_ns());
+		return print_interval(run, run->ended_ns);
+	if (run->is_cut && report->nr_runs) {
+		output_say("run %" PRIu32 " was cut short, and is left out", report->nr_runs + 1);
+		return code;
+	}
+	report->nr_runs++;
 	read_counts(run, NULL);
-	for (uint32_t i = 0; i < report->nr; i++)
-		add_to_mean((double)report->events[i].count.value, report->nr_runs, &report->events[i].mean, &report->events[i].squares);
+	stat_add_to_mean((double)(run->ended_ns - run->began_ns) / NS_PER_S, report->nr_runs, &report->elapsed_s, &report->elapsed_squares);
+	report->user_s += (run->user_s - report->user_s) / report->nr_runs;
+	report->system_s += (run->system_s - report->system_s) / report->nr_runs;
 	return code;
 }
 
@@ -301,7 +312,6 @@ static int count_once(struct stat_run *run)
 		code = take_events(run);
 	if (code != SONDE_EXIT_REPORT)
 		return code;
-	run->report.nr_runs++;
 	return end_run(run, count_to_end(run));
 }
 
@@ -336,6 +346,7 @@ int stat_count(const struct stat_arguments *arguments)
 	command_free(run.command);
 	closep(&run.out_fd);
 	free(run.report.events);
+	free(run.now);
 	free(run.last);
 	return code;
 }

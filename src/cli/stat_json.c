@@ -60,15 +60,14 @@ static void add_event(const struct stat_report *report, const struct stat_event 
 	json_key(json, "scaled");
 	json_bool(json, event->count.scaled);
 	json_key(json, "error");
-	if (event->info.err)
-		json_text(json, event->info.error);
-	else if (event->count.err)
-		json_text(json, strerror(-event->count.err));
-	else
+	if (stat_is_counted(event))
 		json_null(json);
+	else
+		json_text(json, stat_reason(event));
 	if (report->nr_runs > 1 && stat_is_counted(event)) {
+		json_key_u64(json, "runs", event->nr_counted);
 		json_key(json, "deviation_percent");
-		json_fixed(json, (int64_t)(stat_deviation(event->mean, event->squares, report->nr_runs) * 1000), 3);
+		json_fixed(json, (int64_t)(stat_deviation(event->mean, event->squares, event->nr_counted) * 1000), 3);
 	}
 	json_close(json, '}');
 }

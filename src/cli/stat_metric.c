@@ -2,6 +2,7 @@
 /* What counts mean together. */
 #include <linux/perf_event.h>
 #include <math.h>
+#include <string.h>
 
 #include "cli/stat.h"
 
@@ -13,6 +14,42 @@
 bool stat_is_counted(const struct stat_event *event)
 {
 	return !event->info.err && !event->count.err && event->count.running_ns;
+}
+
+const char *stat_reason(const struct stat_event *event)
+{
+	if (event->info.err)
+		return event->info.error;
+	if (event->count.err)
+		return strerror(-event->count.err);
+	if (event->count.running_ns)
+		return NULL;
+	return event->count.enabled_ns ? "the PMU never had room for it" : "what it is counted for did not run";
+}
+
+/* Knuth's way to a mean and its spread in one pass. */
+void stat_add_to_mean(double value, uint32_t nr, double *mean, double *squares)
+{
+	double off = value - *mean;
+
+	*mean += off / nr;
+	*squares += off * (value - *mean);
+}
+
+/* A run in which it had no turn has no value, and not a value of 0. */
+void stat_add(struct stat_event *event, const struct sonde_count *count)
+{
+	event->nr_runs++;
+	event->enabled_sum_ns += count->enabled_ns;
+	event->running_sum_ns += count->running_ns;
+	event->count.enabled_ns = event->enabled_sum_ns / event->nr_runs;
+	event->count.running_ns = event->running_sum_ns / event->nr_runs;
+	event->count.scaled |= count->scaled;
+	event->count.err = event->nr_counted ? 0 : count->err;
+	if (count->err || !count->running_ns)
+		return;
+	event->nr_counted++;
+	stat_add_to_mean((double)count->value, event->nr_counted, &event->mean, &event->squares);
 }
 
 double stat_deviation(double mean, double squares, uint32_t nr_runs)

@@ -50,12 +50,14 @@ static void add_row(const struct stat_arguments *arguments, const struct stat_re
 
 	add_value(event, buffer);
 	buffer_printf(buffer, " %-30s", event->info.name);
-	if (event->info.err)
-		buffer_printf(buffer, " # %s", event->info.error);
+	if (!stat_is_counted(event))
+		buffer_printf(buffer, " # %s", stat_reason(event));
 	else if (stat_metric(report, event, &metric))
 		buffer_printf(buffer, " # %9.3f %-24s", metric.value, metric.unit);
 	if (report->nr_runs > 1 && stat_is_counted(event))
-		buffer_printf(buffer, " (+- %5.2f%%)", stat_deviation(event->mean, event->squares, report->nr_runs));
+		buffer_printf(buffer, " (+- %5.2f%%)", stat_deviation(event->mean, event->squares, event->nr_counted));
+	if (stat_is_counted(event) && event->nr_counted < report->nr_runs)
+		buffer_printf(buffer, " (in %" PRIu32 " of the runs)", event->nr_counted);
 	if (stat_is_counted(event) && event->count.running_ns < event->count.enabled_ns)
 		buffer_printf(buffer, " (%.2f%%)", running_percent(event));
 	while (buffer->size && buffer->data[buffer->size - 1] == ' ')
@@ -89,7 +91,7 @@ static void add_times(const struct stat_arguments *arguments, const struct stat_
 	if (report->nr_runs > 1)
 		buffer_printf(buffer, " (+- %5.2f%%)", stat_deviation(report->elapsed_s, report->elapsed_squares, report->nr_runs));
 	buffer_text(buffer, "\n\n");
-	if (arguments->command)
+	if (arguments->command && !report->goes_on)
 		buffer_printf(buffer, "%*.9f seconds user\n%*.9f seconds system\n\n", VALUE_COLUMNS, report->user_s, VALUE_COLUMNS, report->system_s);
 }
 
@@ -129,7 +131,7 @@ void stat_separated(const struct stat_arguments *arguments, const struct stat_re
 			buffer_text(buffer, absence(event));
 		buffer_printf(buffer, "%s%s%s%s%s", sep, shown.unit, sep, event->info.name, sep);
 		if (report->nr_runs > 1)
-			buffer_printf(buffer, "%.2f%%%s", stat_deviation(event->mean, event->squares, report->nr_runs), sep);
+			buffer_printf(buffer, "%.2f%%%s", stat_deviation(event->mean, event->squares, event->nr_counted), sep);
 		buffer_printf(buffer, "%" PRIu64 "%s%.2f%s", event->count.running_ns, sep, running_percent(event), sep);
 		if (stat_metric(report, event, &metric))
 			buffer_printf(buffer, "%.3f%s%s\n", metric.value, sep, metric.unit);

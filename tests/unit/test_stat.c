@@ -21,7 +21,7 @@
 #define LOADS(cache) (PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_READ << 8)
 #define MISSES(cache) (LOADS(cache) | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
 #define WITH_UNIT(name_, type_, config_, value, unit_, scale) \
-	{ .info = { .name = name_, .type = type_, .config = config_, .unit = unit_, .unit_scale = scale }, .count = { .enabled_ns = 100, .running_ns = 100 }, .mean = value }
+	{ .info = { .name = name_, .type = type_, .config = config_, .unit = unit_, .unit_scale = scale }, .count = { .enabled_ns = 100, .running_ns = 100 }, .nr_runs = 1, .nr_counted = 1, .mean = value }
 #define REPORT(events_) { .events = events_, .nr = ARRAY_SIZE(events_), .nr_runs = 1, .interval_s = 2, .elapsed_s = 2, .at_s = -1 }
 
 /* `unit` NULL: the event says nothing of another one. */
@@ -161,14 +161,29 @@ static void test_text(void **state)
 		   "        2000000000       cycles                         #     4.000 GHz                      (25.00%)\n"
 		   "              1.00 Joules power/energy-pkg/\n"
 		   "   <not supported>       no/x/                          # no such PMU\n"
-		   "     <not counted>       branches\n"
+		   "     <not counted>       branches                       # the PMU never had room for it\n"
 		   "\n       2.000000000 seconds elapsed\n\n");
 	report.at_s = 1.5; /* an interval; what is missing was told at the begin */
 	check_text(stat_text, &arguments, &report,
 		   "     1.500000000             500.00 msec  task-clock                     #     0.250 CPUs utilized\n"
 		   "     1.500000000         2000000000       cycles                         #     4.000 GHz                      (25.00%)\n"
 		   "     1.500000000               1.00 Joules power/energy-pkg/\n"
-		   "     1.500000000      <not counted>       branches\n");
+		   "     1.500000000      <not counted>       branches                       # the PMU never had room for it\n");
+	report.at_s = -1;
+	report.nr = report.nr_runs = 3;
+	for (int i = 0; i < 3; i++)
+		events[i].nr_runs = events[i].nr_counted = 3;
+	events[1].nr_counted = 2;
+	events[1].squares = 2e16;
+	report.goes_on = true;
+	arguments.command = (char *[]){ "make", NULL };
+	arguments.all_cpus = false;
+	check_text(stat_text, &arguments, &report,
+		   "\n Counted for 'make' (3 runs):\n\n"
+		   "            500.00 msec  task-clock                     #     0.250 CPUs utilized            (+-  0.00%)\n"
+		   "        2000000000       cycles                         #     4.000 GHz                      (+-  5.00%) (in 2 of the runs) (25.00%)\n"
+		   "              1.00 Joules power/energy-pkg/              (+-  0.00%)\n"
+		   "\n       2.000000000 seconds elapsed (+-  0.00%)\n\n"); /* what make used is not known yet */
 }
 
 static void test_separated(void **state)
@@ -186,6 +201,7 @@ static void test_separated(void **state)
 		   "<not counted>;;branches;0;0.00;;\n");
 	report.nr = 2;
 	report.nr_runs = 3;
+	events[1].nr_counted = 3;
 	events[1].squares = 2e16;
 	check_text(stat_separated, &arguments, &report, "500.00;msec;task-clock;0.00%;100;100.00;0.250;CPUs utilized\n2000000000;;cycles;2.89%;50;25.00;4.000;GHz\n");
 }
@@ -207,7 +223,31 @@ static void test_json(void **state)
 	check_text(stat_json, &arguments, &report,
 		   "{\"at_ns\":1500000000,\"elapsed_ns\":2000000000,\"events\":["
 		   "{\"name\":\"no/x/\",\"value\":null,\"enabled\":100,\"running\":100,\"scaled\":false,\"error\":\"no such PMU\"},"
-		   "{\"name\":\"branches\",\"value\":null,\"enabled\":100,\"running\":0,\"scaled\":false,\"error\":null}]}\n");
+		   "{\"name\":\"branches\",\"value\":null,\"enabled\":100,\"running\":0,\"scaled\":false,\"error\":\"the PMU never had room for it\"}]}\n");
+	report.events[1].count.enabled_ns = 0;
+	report.events++;
+	report.nr = 1;
+	check_text(stat_json, &arguments, &report,
+		   "{\"at_ns\":1500000000,\"elapsed_ns\":2000000000,\"events\":["
+		   "{\"name\":\"branches\",\"value\":null,\"enabled\":0,\"running\":0,\"scaled\":false,\"error\":\"what it is counted for did not run\"}]}\n");
+}
+
+/* A run in which an event had no turn is no run in which nothing happened; what was estimated once is an estimate. */
+static void test_runs(void **state)
+{
+	static const struct sonde_count runs[] = { { .value = 10, .enabled_ns = 200, .running_ns = 200 }, { .err = -EBUSY },
+						   { .value = 30, .enabled_ns = 100, .running_ns = 40, .scaled = true }, { .enabled_ns = 300 } };
+	struct stat_event event = { .info = { .name = "cycles", .unit = "" } };
+
+	stat_add(&event, &runs[1]);
+	assert_false(stat_is_counted(&event));
+	assert_string_equal(stat_reason(&event), strerror(EBUSY));
+	event = (struct stat_event){ .info = event.info };
+	for (size_t i = 0; i < ARRAY_SIZE(runs); i++)
+		stat_add(&event, &runs[i]);
+	assert_true(stat_is_counted(&event) && !stat_reason(&event));
+	assert_true(event.nr_runs == 4 && event.nr_counted == 2 && event.mean == 20 && event.squares == 200 && event.count.scaled);
+	assert_true(event.count.enabled_ns == 150 && event.count.running_ns == 60);
 }
 
 int main(void)
@@ -215,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_metrics), cmocka_unit_test(test_no_metrics), cmocka_unit_test(test_neighbours), cmocka_unit_test(test_deviation),
 		cmocka_unit_test(test_text), cmocka_unit_test(test_separated), cmocka_unit_test(test_json),
+		cmocka_unit_test(test_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
