@@ -14,7 +14,9 @@
 
 #define WALK_REMEMBERS
 #define RAW_LEAVES_ROOM 1
+#define TASKS_ARE_TYPED
 #include "abi/wait.h"
+#include "lib/comm.h"
 #include "lib/filter.h"
 #include "lib/maps.h"
 #include "lib/scratch.h"
@@ -75,11 +77,11 @@ static __always_inline void add_last_wait(struct task_struct *task, struct threa
 }
 
 /* With `wall`: the time on CPUs up to now. Each name that the thread had has a sum of its own. */
-static __always_inline void add_slice(struct task_struct *task, struct thread *thread, const char *comm, __u64 now_ns, struct sonde_wait_counters *count)
+static __always_inline void add_slice(struct task_struct *task, struct thread *thread, const __u64 *comm, __u64 now_ns, struct sonde_wait_counters *count)
 {
-	const __u64 *new = (const void *)comm, *old = (const void *)thread->key.comm;
+	const __u64 *old = (const void *)thread->key.comm;
 
-	if (old[0] != new[0] || old[1] != new[1] || thread->key.tid != (__u32)task->pid) {
+	if (old[0] != comm[0] || old[1] != comm[1] || thread->key.tid != (__u32)task->pid) {
 		add_running(&thread->key, thread->running_ns, count);
 		thread->running_ns = 0;
 	}
@@ -105,7 +107,7 @@ static __always_inline void send_switch(const __u64 *ctx, const struct thread *t
 	record->time_ns = now_ns;
 	record->next_tgid = next->tgid;
 	record->next_tid = next->pid;
-	bpf_probe_read_kernel(record->next_comm, sizeof(record->next_comm), next->comm);
+	read_comm(next, (void *)record->next_comm);
 	if (thread) {
 		record->prev = thread->key;
 	} else {
@@ -114,7 +116,7 @@ static __always_inline void send_switch(const __u64 *ctx, const struct thread *t
 		record->prev.tid = prev->pid;
 		record->prev.syscall = SONDE_NO_SYSCALL;
 		record->prev.state = switch_state(ctx);
-		bpf_get_current_comm(record->prev.comm, sizeof(record->prev.comm));
+		read_comm(prev, (void *)record->prev.comm);
 	}
 	bpf_ringbuf_submit(record, wake_flag());
 }
@@ -170,14 +172,14 @@ static __always_inline int leave_stacks_out(const __u64 *ctx, struct thread *thr
 }
 
 /* By what the filters say of a thread that leaves a CPU, or stays away from one. */
-static __always_inline bool is_asked_for(struct task_struct *task, __u16 state, const char *comm)
+static __always_inline bool is_asked_for(struct task_struct *task, __u16 state, const void *comm)
 {
 	if ((cfg.state > 0 && !(state & cfg.state)) || (!cfg.state && state))
 		return false;
 	return is_wanted_now(task, comm);
 }
 
-static __always_inline void begin_wait(struct thread *thread, struct task_struct *task, __u16 state, const char *comm)
+static __always_inline void begin_wait(struct thread *thread, struct task_struct *task, __u16 state, const __u64 *comm)
 {
 	thread->run_delay = run_delay(task);
 	thread->exec_ns = task->se.sum_exec_runtime;
@@ -195,32 +197,45 @@ static __always_inline int without_wait(const __u64 *ctx, __u64 now_ns, bool is_
 	return 0;
 }
 
-static __always_inline int switched_out(__u64 *ctx, struct task_struct *task, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
-{
-	__u16 state = switch_state(ctx);
-	char comm[SONDE_COMM_BYTES] __attribute__((aligned(8))) = {};
+/* The thread that leaves the CPU; NULL: none that was ever asked for. */
+struct leaving {
+	struct thread *thread;
+	__u64 comm[SONDE_COMM_BYTES / 8];
+	__u16 state;
 	bool is_asked;
+};
 
-	bpf_get_current_comm(comm, sizeof(comm));
-	is_asked = is_asked_for(task, state, comm);
+/* Does it matter when the switch is? Where all that is known of both threads is that they are left out, it does not. */
+static __always_inline bool is_timed(const struct leaving *leaving, const struct thread *coming)
+{
+	if (cfg.wall || cfg.events || (coming && coming->is != THREAD_LEFT_OUT))
+		return true;
+	return leaving->thread && (leaving->is_asked || leaving->thread->is == THREAD_OFF);
+}
+
+static __always_inline int switched_out(__u64 *ctx, struct leaving *leaving, __u64 now_ns, struct sonde_wait_counters *count)
+{
+	struct thread *thread = leaving->thread;
+	struct task_struct *task = (void *)ctx[1];
+
 	if (thread->is == THREAD_OFF)
 		came_unseen(task, thread, now_ns, count);
 	add_last_wait(task, thread, count);
-	if (cfg.wall && is_asked) {
-		add_slice(task, thread, comm, now_ns, count);
+	if (cfg.wall && leaving->is_asked) {
+		add_slice(task, thread, leaving->comm, now_ns, count);
 	} else if (cfg.wall) { /* it was, up to now, under another name or elsewhere */
 		add_running(&thread->key, thread->running_ns, count);
 		thread->running_ns = 0;
 	}
-	if (is_asked)
-		begin_wait(thread, task, state, comm);
+	if (leaving->is_asked)
+		begin_wait(thread, task, leaving->state, leaving->comm);
 	thread->since_ns = now_ns;
-	if (state & TASK_DEAD) {
+	if (leaving->state & TASK_DEAD) {
 		add_running(&thread->key, thread->running_ns, count);
 		thread->is = THREAD_GONE;
-		return without_wait(ctx, now_ns, is_asked);
+		return without_wait(ctx, now_ns, leaving->is_asked);
 	}
-	if (!is_asked) {
+	if (!leaving->is_asked) {
 		thread->is = THREAD_LEFT_OUT;
 		count->filtered_target++;
 		return without_wait(ctx, now_ns, false);
@@ -231,28 +246,41 @@ static __always_inline int switched_out(__u64 *ctx, struct task_struct *task, st
 	return take_stacks(ctx, thread, now_ns, count);
 }
 
+static __always_inline struct thread *look_at_leaving(const __u64 *ctx, struct leaving *leaving)
+{
+	struct task_struct *task = (void *)ctx[1];
+
+	leaving->thread = task->pid ? thread_of(task) : 0;
+	if (!leaving->thread)
+		return 0;
+	leaving->state = switch_state(ctx);
+	read_comm(task, leaving->comm);
+	leaving->is_asked = is_asked_for(task, leaving->state, leaving->comm);
+	return leaving->thread;
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(__u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct sonde_wait_counters *count = wait_count();
-	struct thread *coming, *leaving;
+	struct leaving leaving;
+	struct thread *coming;
 	__u64 now_ns;
 
 	if (!count)
 		return 0; /* there is always one */
 	count->switches++;
 	coming = next->pid ? thread_of(next) : 0;
-	leaving = prev->pid ? thread_of(prev) : 0;
-	if (!leaving) {
+	if (!look_at_leaving(ctx, &leaving)) {
 		count->filtered_target += prev->pid != 0;
 		if (!coming)
 			return 0; /* before it costs more */
 	}
-	now_ns = bpf_ktime_get_ns();
+	now_ns = is_timed(&leaving, coming) ? bpf_ktime_get_ns() : 0;
 	if (coming)
 		switched_in(coming, now_ns, count);
-	return leaving ? switched_out(ctx, prev, leaving, now_ns, count) : without_wait(ctx, now_ns, false);
+	return leaving.thread ? switched_out(ctx, &leaving, now_ns, count) : without_wait(ctx, now_ns, false);
 }
 
 static __always_inline struct thread *make_thread(struct task_struct *task, bool is_target_now, struct sonde_wait_counters *count)
@@ -279,7 +307,7 @@ int BPF_PROG(on_newtask, struct task_struct *task)
 
 	if (!thread || thread->is != THREAD_UNKNOWN)
 		return 0;
-	bpf_probe_read_kernel_str(thread->key.comm, sizeof(thread->key.comm), task->comm);
+	read_comm(task, (void *)thread->key.comm);
 	thread->key.tgid = task->tgid;
 	thread->key.tid = task->pid;
 	thread->key.syscall = SONDE_NO_SYSCALL;
@@ -319,13 +347,13 @@ static __noinline int take_regs_of(struct task_struct *task, struct scratch *s)
 static __always_inline void seed(struct task_struct *task, struct thread *thread)
 {
 	struct scratch *s = scratch_of(nr_cpus); /* that of no CPU: switches go on */
-	char comm[SONDE_COMM_BYTES] __attribute__((aligned(8))) = {};
+	__u64 comm[SONDE_COMM_BYTES / 8];
 	__u16 state = task_state(task), syscall = SONDE_NO_SYSCALL;
 	__u64 now_ns = bpf_ktime_get_ns();
 
 	if (!s)
 		return;
-	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
+	read_comm(task, comm);
 	begin_sample(s, nr_cpus, now_ns, (__u64)task->tgid << 32 | (__u32)task->pid);
 	if (cfg.kernel_stacks)
 		s->sample.kernel_side = kernel_side(s, bpf_get_task_stack(task, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0), 0, now_ns, &s->sample.kernel_stack);
@@ -370,10 +398,10 @@ int list_threads(struct bpf_iter__task *ctx)
 /* A thread of which no switch was ever seen, and that was on a CPU at the start: it still is, or its switch away was hidden from us. */
 static __always_inline void end_unknown(struct task_struct *task, struct thread *thread, struct sonde_wait_counters *count)
 {
-	char comm[SONDE_COMM_BYTES] __attribute__((aligned(8))) = {};
+	__u64 comm[SONDE_COMM_BYTES / 8];
 	__u16 state = task_state(task);
 
-	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
+	read_comm(task, comm);
 	if (!is_asked_for(task, state, comm))
 		return;
 	begin_wait(thread, task, state, comm);
@@ -390,7 +418,7 @@ static __always_inline void end_unknown(struct task_struct *task, struct thread 
 SEC("iter/task")
 int end_threads(struct bpf_iter__task *ctx)
 {
-	char comm[SONDE_COMM_BYTES] __attribute__((aligned(8))) = {};
+	__u64 comm[SONDE_COMM_BYTES / 8];
 	struct sonde_wait_counters *count = wait_count();
 	struct task_struct *task = ctx->task;
 	struct thread *thread;
@@ -405,7 +433,7 @@ int end_threads(struct bpf_iter__task *ctx)
 		end_unknown(task, thread, count);
 	if (thread->is == THREAD_OFF)
 		add_wait(&thread->key, counted_ns(thread->since_ns, ~0ULL), run_delay(task) - thread->run_delay, count);
-	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
+	read_comm(task, comm);
 	if (cfg.wall && thread->is == THREAD_ON && is_asked_for(task, SONDE_WAIT_PREEMPTED, comm))
 		thread->running_ns += counted_ns(thread->since_ns, ~0ULL);
 	add_running(&thread->key, thread->running_ns, count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose: is a thread, the current one or another, among those that were asked for? */
+/* Whose: is a thread, the current one or another, among those that were asked for? With TASKS_ARE_TYPED the verifier knows what a task is: then nothing is read by a call. */
 #pragma once
 #include <stdbool.h>
 
@@ -10,6 +10,7 @@
 
 #include "../compat/kernel.h"
 #include "cgroup.h"
+#include "comm.h"
 #include "knobs.h"
 
 struct { /* the tgids or tids asked for */
@@ -27,33 +28,40 @@ static __always_inline bool is_target(__u32 tgid, __u32 tid)
 	return bpf_map_lookup_elem(&targets, &id);
 }
 
-static __always_inline bool same_comm(const char *comm)
+/* `comm` has zeros behind the name. */
+static __always_inline bool same_comm(const void *comm)
 {
-	for (int i = 0; i < SONDE_COMM_BYTES; i++) {
-		if (comm[i] != cfg.comm[i])
-			return false;
-		if (!comm[i])
-			break;
-	}
-	return true;
+	const __u32 *words = comm;
+	__u32 differs = 0;
+
+	for (int i = 0; i < SONDE_COMM_BYTES / 4; i++)
+		differs |= words[i] ^ *(const volatile __u32 *)(cfg.comm + 4 * i);
+	return !differs;
 }
 
-static __always_inline bool is_comm(struct task_struct *task, const char *comm)
+static __always_inline bool is_comm(struct task_struct *task, const void *comm)
 {
-	char of_leader[SONDE_COMM_BYTES] = {};
+	__u64 of_leader[SONDE_COMM_BYTES / 8] = {};
 	struct task_struct *leader;
 
 	if (same_comm(comm))
 		return true;
+#ifdef TASKS_ARE_TYPED
+	leader = task->group_leader;
+	if (leader == task)
+		return false;
+	read_comm(leader, of_leader);
+#else
 	leader = BPF_CORE_READ(task, group_leader);
 	if (leader == task)
 		return false;
 	BPF_CORE_READ_STR_INTO(&of_leader, leader, comm); /* on failure "", which no filter is */
+#endif
 	return same_comm(of_leader);
 }
 
 /* By what a thread may change; `comm` is its name. What nobody asked for costs nothing: cfg is constant. */
-static __always_inline bool is_wanted_now(struct task_struct *task, const char *comm)
+static __always_inline bool is_wanted_now(struct task_struct *task, const void *comm)
 {
 	if (cfg.filter_cgroup && !in_cgroup(task, cfg.cgroup_level, cfg.cgroup_id))
 		return false;
@@ -61,7 +69,7 @@ static __always_inline bool is_wanted_now(struct task_struct *task, const char *
 }
 
 /* Of a thread that is not the idle one. */
-static __always_inline bool is_wanted(struct task_struct *task, __u32 tgid, __u32 tid, const char *comm)
+static __always_inline bool is_wanted(struct task_struct *task, __u32 tgid, __u32 tid, const void *comm)
 {
 	if ((cfg.filter_tgid || cfg.filter_tid) && !is_target(tgid, tid))
 		return false;
