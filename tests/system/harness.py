@@ -86,6 +86,46 @@ def clip(text, limit=3000):
 	return text if len(text) <= limit else text[:limit] + "... (%d characters)" % len(text)
 
 
+def family(pid):
+	"""The process and its descendants, it first."""
+	parents = {}
+	for entry in filter(str.isdigit, os.listdir("/proc")):
+		with contextlib.suppress(OSError), open("/proc/%s/stat" % entry, encoding="utf-8", errors="replace") as stat:
+			parents[int(entry)] = int(stat.read().rpartition(")")[2].split()[1])
+	pids = [pid]
+	for one in pids:
+		pids += [child for child, parent in parents.items() if parent == one]
+	return pids
+
+
+def where(pid):
+	"""Where a process that should have ended stands, and those that it started: state, times and kernel stack of each thread, and all user stacks as gdb sees them."""
+	lines = []
+	for one in family(pid):
+		with contextlib.suppress(OSError):
+			for tid in os.listdir("/proc/%d/task" % one):
+				texts = {}
+				for name in ("stat", "stack"):
+					with open("/proc/%d/task/%s/%s" % (one, tid, name), encoding="utf-8", errors="replace") as file:
+						texts[name] = file.read()
+				comm, _, rest = texts["stat"].partition("(")[2].rpartition(")")
+				fields = rest.split()
+				lines.append("%d/%s %s: %s, %s + %s ticks\n%s" % (one, tid, comm, fields[0], fields[11], fields[12], texts["stack"]))
+		if shutil.which("gdb"):
+			with contextlib.suppress(subprocess.TimeoutExpired):
+				lines.append(subprocess.run(["gdb", "-p", str(one), "-batch", "-ex", "thread apply all bt 30"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+							    stderr=subprocess.DEVNULL, timeout=20, check=False).stdout.decode("utf-8", "backslashreplace"))
+	return "\n".join(lines)
+
+
+def end_late(process, what, timeout):
+	"""Of a process that did not end in time: ends it, and fails with where it stood."""
+	stood = where(process.pid)
+	process.kill()
+	out, err = process.communicate()
+	raise Failure("%s did not end within %d s\n%s\n%s" % (what, timeout, Run(process.returncode, out, err, timeout), stood))
+
+
 def run(argv, timeout=60, **kwargs):
 	"""Runs a command to its end. A command that does not end in time fails the test."""
 	kwargs.setdefault("stdin", subprocess.DEVNULL)
@@ -96,9 +136,7 @@ def run(argv, timeout=60, **kwargs):
 		try:
 			out, err = process.communicate(timeout=timeout)
 		except subprocess.TimeoutExpired:
-			process.kill()
-			out, err = process.communicate()
-			raise Failure("%s did not end within %d s\n%s" % (" ".join(map(str, argv)), timeout, Run(process.returncode, out, err, timeout)))
+			end_late(process, " ".join(map(str, argv)), timeout)
 	return Run(process.returncode, out, err, time.monotonic() - began)
 
 
@@ -140,9 +178,7 @@ class Background:
 		try:
 			out, err = self.process.communicate(timeout=timeout)
 		except subprocess.TimeoutExpired:
-			self.process.kill()
-			out, err = self.process.communicate()
-			raise Failure("sonde did not end within %d s\n%s" % (timeout, Run(self.process.returncode, out, err, timeout)))
+			end_late(self.process, "sonde", timeout)
 		return Run(self.process.returncode, out, err, time.monotonic() - self.began)
 
 	def __exit__(self, *exc):
