@@ -498,7 +498,7 @@ WALK_FUNCTION int walk_is_entry(WALK_REF ref)
 		return !walk_peek(w, w->sp + 8 * argc + 24, &first) && first && first <= WALK_MAX_AUXV_TYPE;
 	if (next[2] <= next[0] || next[2] - w->sp > WALK_MAX_ARGUMENT_BYTES)
 		return 0;
-	return !read_user(w, &end, 1, next[2] - 1) && !end;
+	return read_user(w, &end, 1, next[2] - 1) || !end; /* that memory may be gone, of a stack that is walked late */
 }
 
 #define WALK_LINK (1ULL << 62) /* in the cache, beside a return address: what walk_link_of says */

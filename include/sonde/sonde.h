@@ -56,7 +56,7 @@ struct sonde_profile_options {
 	int64_t cpu;                /* -1: all. Must be set: 0 is the first CPU */
 	bool idle;                  /* also idle CPUs */
 	bool user_only, kernel_only;
-	uint64_t stack_storage;     /* number of different stacks; 0: SONDE_DEFAULT_STACK_STORAGE */
+	uint64_t stack_storage;     /* of different stacks no more than so many; 0: as many as come, up to 256 MiB of them, SONDE_DEFAULT_STACK_STORAGE within a tenth of a second */
 	uint64_t unwind_bytes;      /* of kernel memory for unwind tables and mappings; 256 KiB at least; 0: SONDE_DEFAULT_UNWIND_BYTES */
 	bool no_unwind_cache;       /* neither read nor write compiled unwind tables on disk */
 	uint32_t audit_every;       /* unwind one of so many user stacks once more by libdw, and count what differs; 0: none */

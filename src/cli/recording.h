@@ -35,7 +35,7 @@ struct recording {
 	{ .letter = 'K', .name = "kernel-stacks-only", .kind = OPTION_FLAG, .offset = offsetof(type, field.kernel_only), .excludes = "user-stacks-only", \
 	  .instead = "leave both out to see user and kernel frames", .help = "kernel stacks, no user frames" }, \
 	{ .name = "stack-storage-size", .metavar = "N", .kind = OPTION_NUMBER, .offset = offsetof(type, field.stack_storage), .min = 1, .max = RECORDING_MAX_STACKS, \
-	  .help = "how many different stacks can be kept; 16384" }, \
+	  .help = "keep no more than so many different stacks; without it as many as come" }, \
 	{ .name = "unwind-memory", .metavar = "MIB", .kind = OPTION_NUMBER, .offset = offsetof(type, field.unwind_mib), .min = 1, .max = RECORDING_MAX_UNWIND_MIB, \
 	  .help = "kernel memory for unwind tables and mappings, in MiB; 64. Tables that find no room are loaded in turn" }, \
 	{ .name = "no-unwind-cache", .kind = OPTION_FLAG, .offset = offsetof(type, field.no_unwind_cache), \

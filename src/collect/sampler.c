@@ -35,6 +35,7 @@ struct sampler {
 	sampler_record_fn record_fn; /* of the reading that is under way */
 	void *record_arg;
 	uint64_t nr_left;            /* records it may still take */
+	uint64_t max_bodies, nr_bodies; /* that the kernel side can remember to have sent, and those that came since it last forgot them */
 };
 
 static uint32_t ring_bytes(uint32_t nr_cpus)
@@ -138,12 +139,21 @@ static bool is_whole(const void *record, size_t size)
 	return stack->type == SONDE_RECORD_LABELS && size >= sizeof(*labels) && size == sizeof(*labels) + labels->nr_labels * sizeof(struct sonde_label);
 }
 
+/* Of a kind that is sent once for each hash. */
+static bool is_body(const void *record)
+{
+	uint32_t type = *(const uint32_t *)record;
+
+	return type == SONDE_RECORD_STACK || type == SONDE_RECORD_RUNTIME || type == SONDE_RECORD_LABELS || type == SONDE_RECORD_WAKER;
+}
+
 /* libbpf goes on until the ring is empty or this is negative; the record counts as taken either way. */
 static int on_record(void *arg, void *record, size_t size)
 {
 	struct sampler *sampler = arg;
 	int err = is_whole(record, size) ? sampler->record_fn(sampler->record_arg, record) : -EBADMSG;
 
+	sampler->nr_bodies += !err && is_body(record);
 	return err ? err : --sampler->nr_left ? 0 : -ECANCELED;
 }
 
@@ -218,6 +228,7 @@ int sampler_new(const struct sampler_options *options, struct diag *diag, struct
 	err = cpus_nr_possible(diag, &sampler->nr_possible_cpus);
 	if (err)
 		return err;
+	sampler->max_bodies = options->stack_storage;
 	libbpf_set_print(NULL); /* its warnings are our messages */
 	err = load(sampler, options, diag);
 	if (err)
@@ -280,7 +291,21 @@ void sampler_settle(struct sampler *sampler, uint64_t hash)
 {
 	const uint8_t settled = SONDE_STACK_SETTLED;
 
+	sampler->nr_bodies++;
 	bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.stacks), &hash, &settled, BPF_ANY); /* without room for it, it comes raw again */
+}
+
+static int forget(void *arg, const void *key, const void *value)
+{
+	return 0;
+}
+
+int sampler_renew_bodies(struct sampler *sampler)
+{
+	if (sampler->nr_bodies < sampler->max_bodies / 2)
+		return 0;
+	sampler->nr_bodies = 0;
+	return map_take(bpf_map__fd(sampler->skeleton->maps.stacks), sizeof(uint64_t), sizeof(uint8_t), forget, NULL);
 }
 
 int sampler_wake_fd(const struct sampler *sampler)

@@ -17,7 +17,7 @@ struct sampler_options { /* borrowed for the call */
 	const uint32_t *targets;    /* tgids or tids, as config.filter_tgid or filter_tid says */
 	uint32_t nr_targets;
 	bool follow;                /* children of the target processes are targets */
-	uint64_t stack_storage;     /* different stacks */
+	uint64_t stack_storage;     /* different stacks that the kernel side remembers to have sent */
 	const struct event *event;
 	uint64_t freq_hz, period;   /* one of them */
 	int64_t cpu;                /* -1: all that are online */
@@ -48,6 +48,8 @@ void sampler_settle(struct sampler *sampler, uint64_t hash);
 /* As runtime_programs_set and _unset. */
 MUST_CHECK int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag);
 void sampler_unset_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid);
+/* When the kernel side's memory of which bodies it sent is half full, makes it forget them: it sends them again. 0, -ENOMEM or what bpf(2) gave. */
+MUST_CHECK int sampler_renew_bodies(struct sampler *sampler);
 int sampler_wake_fd(const struct sampler *sampler); /* readable when the ring fills up; for epoll, borrowed */
 
 struct sampler_fds sampler_fds(const struct sampler *sampler);

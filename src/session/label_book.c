@@ -52,6 +52,11 @@ static int by_key(const void *a, const void *b)
 	return order ? order : memcmp(label_a->text, label_b->text, sizeof(label_a->text));
 }
 
+size_t label_book_bytes(const struct label_book *book)
+{
+	return book->labels.size + book->sets.size;
+}
+
 int label_book_record(struct label_book *book, const struct sonde_labels_record *record, const struct stack_walker *walker)
 {
 	struct label_set set = { .first = (uint32_t)(book->labels.size / sizeof(struct sonde_label)), .nr = record->nr_labels, .nr_left = record->nr_left };

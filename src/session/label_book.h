@@ -20,5 +20,6 @@ static inline void label_book_freep(struct label_book **book)
 /* A record as the sampler gives it, with its labels behind it; copied. A hash that is known already keeps its labels. `walker` touches what could not be read. 0; -ENOMEM; -EBADMSG: it has more
  * labels than a record can. */
 MUST_CHECK int label_book_record(struct label_book *book, const struct sonde_labels_record *record, const struct stack_walker *walker);
+size_t label_book_bytes(const struct label_book *book); /* of all sets */
 /* The number in `profile` of the labels with that hash, sorted by key. PROFILE_NO_LABELS: the hash is not known; PROFILE_NONE: no memory. */
 uint32_t label_book_labels(const struct label_book *book, uint64_t hash, struct profile *profile);

@@ -70,6 +70,7 @@ static int check_whose(struct sonde_session *session)
 
 static int check_storage(struct sonde_session *session)
 {
+	session->renews_bodies = !session->options.stack_storage;
 	if (!session->options.stack_storage)
 		session->options.stack_storage = SONDE_DEFAULT_STACK_STORAGE;
 	if (session->options.stack_storage > MAX_STACK_STORAGE)

@@ -130,6 +130,8 @@ static int collect(struct prev_stacks *stacks, uint64_t max_records, struct diag
 		err = tracker_read(stacks->tracker, diag);
 	if (!err)
 		err = stack_book_resolve(stacks->book, tracker_processes(stacks->tracker), &walker);
+	if (!err && stack_book_has_room(stacks->book))
+		err = sampler_renew_bodies(stacks->sampler);
 	if (!err && stacks->waits.size) /* before what it was mapped from may be pruned */
 		err = stack_book_read_names(stacks->book, tracker_processes(stacks->tracker), &stacks->naming, &stacks->maker);
 	if (err || now - stacks->pruned_ns <= PRUNE_NS)

@@ -164,6 +164,11 @@ int runtime_book_record(struct runtime_book *book, const struct sonde_runtime_re
 	return u64_map_add(&book->stack_by_hash, record->hash, number);
 }
 
+size_t runtime_book_bytes(const struct runtime_book *book)
+{
+	return book->items.size + book->stacks.size + book->frames.size;
+}
+
 bool runtime_book_find(const struct runtime_book *book, uint64_t hash, struct runtime_stack *ret_stack)
 {
 	const uint32_t *number = u64_map_find(&book->stack_by_hash, hash);

@@ -29,4 +29,5 @@ struct runtime_book *runtime_book_new(void); /* NULL: no memory */
 void runtime_book_free(struct runtime_book *book); /* takes NULL */
 /* Names the frames by `walker` and keeps the stack; its locations go into `profile`, which is always the same. 0 or -ENOMEM. */
 MUST_CHECK int runtime_book_record(struct runtime_book *book, const struct sonde_runtime_record *record, const struct stack_walker *walker, struct profile *profile);
+size_t runtime_book_bytes(const struct runtime_book *book); /* of all stacks */
 bool runtime_book_find(const struct runtime_book *book, uint64_t hash, struct runtime_stack *ret_stack);

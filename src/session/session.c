@@ -279,6 +279,16 @@ static bool is_over(struct sonde_session *session, uint64_t end_ns)
 	return targets_ended(&session->targets) || (session->command && command_ended(session->command, &status));
 }
 
+/* Room for stacks that have not come yet, up to what is kept of them. */
+static int make_room(struct sonde_session *session)
+{
+	int err = 0;
+
+	if (session->renews_bodies && stack_book_has_room(session->book) && (!session->waiting || waiting_has_room(session->waiting)))
+		err = sampler_renew_bodies(session->sampler);
+	return err ? diag_errno(&session->diag, -err, "cannot make room for more stacks: %s", strerror(-err)) : 0;
+}
+
 static uint64_t nr_observed(const struct sonde_session *session)
 {
 	return (session->waiting ? waiting_nr_waits(session->waiting) : 0) + (session->sampling.no_ticks ? 0 : stack_book_nr_samples(session->book));
@@ -300,6 +310,8 @@ static int sample(struct sonde_session *session)
 		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
 			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
 		err = collect(session, POLL_RECORDS);
+		if (!err)
+			err = make_room(session);
 		if (!err && session->waiting)
 			err = waiting_step(session->waiting, now);
 		debug_files_step(session->debug_files, stack_book_places(session->book), tracker_processes(session->tracker));

@@ -37,6 +37,7 @@ struct sonde_session {
 	struct export_options export;
 	struct diag diag;
 	int exit_code;
+	bool renews_bodies;                   /* the kernel side may forget which stacks it sent, so that more come */
 	bool is_ready;                        /* all was made, and nothing sampled yet */
 	uint64_t cost_user_ns, cost_system_ns; /* of the threads in the library's functions; less the start of one that has not returned */
 	uint64_t new_ns, start_ns;            /* CLOCK_MONOTONIC */

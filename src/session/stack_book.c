@@ -12,6 +12,7 @@
 
 #define PENDING_BYTES_MAX (256u << 20)
 #define RAW_WAIT_NS 1000000000u /* a thread that has not gone on to its program by then has ended, or sleeps */
+#define STACKS_BYTES ((size_t)256 << 20) /* then no more are made room for: what comes beyond that is missed */
 #define SAMPLES_BYTES_MAX ((size_t)4 << 30)
 
 /* Equal samples but for their number. Zeroed before it is filled: it is hashed and compared whole. */
@@ -82,6 +83,11 @@ void stack_book_free(struct stack_book *book)
 	runtime_book_free(book->runtimes);
 	label_book_free(book->labels);
 	free(book);
+}
+
+bool stack_book_has_room(const struct stack_book *book)
+{
+	return stack_table_bytes(book->table) + runtime_book_bytes(book->runtimes) + label_book_bytes(book->labels) < STACKS_BYTES;
 }
 
 uint64_t stack_book_nr_samples(const struct stack_book *book)

@@ -22,6 +22,7 @@ MUST_CHECK int stack_book_record(struct stack_book *book, const void *record);
 /* Looks up the frames of the stacks that have come since the last call, and walks those that came raw. All mapping events up to now must be in the table. 0, -ENOMEM or
  * what the walker gave. */
 MUST_CHECK int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker);
+bool stack_book_has_room(const struct stack_book *book); /* for more stacks, without end */
 uint64_t stack_book_nr_samples(const struct stack_book *book);
 /* Equal samples are one. */
 struct stack_sample {

@@ -2,6 +2,7 @@
 #include "session/stack_table.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/u64_map.h"
@@ -13,6 +14,7 @@ struct stack_table {
 	struct buffer frames;     /* uint32_t each: numbers of places, leaf first */
 	struct buffer stacks;     /* struct stack each */
 	struct u64_map by_hash;
+	struct u64_map by_frames; /* hash of the frames -> a stack that has them: processes that run the same program do */
 	struct u64_map raws;      /* id of a raw record -> its stack */
 	struct place_table *places;
 };
@@ -39,6 +41,7 @@ void stack_table_free(struct stack_table *table)
 	buffer_done(&table->frames);
 	buffer_done(&table->stacks);
 	u64_map_done(&table->by_hash);
+	u64_map_done(&table->by_frames);
 	u64_map_done(&table->raws);
 	place_table_free(table->places);
 	free(table);
@@ -81,6 +84,11 @@ void stack_table_forget_raw(struct stack_table *table, uint64_t id)
 		u64_map_remove(&table->raws, id, *number);
 }
 
+size_t stack_table_bytes(const struct stack_table *table)
+{
+	return table->frames.size + table->stacks.size;
+}
+
 const struct place_table *stack_table_places(const struct stack_table *table)
 {
 	return table->places;
@@ -105,6 +113,25 @@ static uint64_t kept_frame(const struct raw_stack *from, uint32_t i)
 	if (from->nr_walked > from->nr_frames && i >= SONDE_LEAF_FRAMES)
 		i = sonde_frame_slot(from->nr_walked - from->nr_frames + i);
 	return from->frames[i];
+}
+
+/* The frames of the stack, which stand last, are kept once. */
+static int share_frames(struct stack_table *table, struct stack *stack, uint32_t number)
+{
+	const uint32_t *frames = stack_table_frames(table, stack), *same;
+	uint64_t hash = hash_bytes(frames, stack->nr * sizeof(*frames), 0);
+	uint32_t cursor = 0;
+
+	while ((same = u64_map_each(&table->by_frames, hash, &cursor))) {
+		const struct stack *other = stack_at(table, *same);
+
+		if (other->nr == stack->nr && !memcmp(stack_table_frames(table, other), frames, stack->nr * sizeof(*frames))) {
+			table->frames.size = stack->first * sizeof(*frames);
+			stack->first = other->first;
+			return 0;
+		}
+	}
+	return u64_map_add(&table->by_frames, hash, number);
 }
 
 int stack_table_add(struct stack_table *table, const struct stack_origin *origin, const struct raw_stack *from, const struct process_table *processes,
@@ -138,10 +165,10 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 			stack.stop = SONDE_STOP_STALE;
 	}
 	stack.is_cut = stack.is_cut && stack.nr > SONDE_LEAF_FRAMES;
-	buffer_append(&table->stacks, &stack, sizeof(stack));
-	if (table->frames.err || table->stacks.err)
+	if (table->frames.err || share_frames(table, &stack, number))
 		return -ENOMEM;
-	err = u64_map_add(&table->by_hash, from->hash, number);
+	buffer_append(&table->stacks, &stack, sizeof(stack));
+	err = table->stacks.err ? -ENOMEM : u64_map_add(&table->by_hash, from->hash, number);
 	if (!err)
 		*ret_stack = stack_at(table, number);
 	return err;

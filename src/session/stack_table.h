@@ -38,4 +38,5 @@ const uint32_t *stack_table_frames(const struct stack_table *table, const struct
 MUST_CHECK int stack_table_add_raw(struct stack_table *table, uint64_t id, const struct stack *stack);
 struct stack *stack_table_find_raw(const struct stack_table *table, uint64_t id); /* NULL: not yet */
 void stack_table_forget_raw(struct stack_table *table, uint64_t id); /* nobody asks for it any more */
+size_t stack_table_bytes(const struct stack_table *table); /* of all stacks */
 const struct place_table *stack_table_places(const struct stack_table *table); /* borrowed */

@@ -9,6 +9,7 @@
 #include "session/wait_sides.h"
 #include "session/wait_stack.h"
 
+#define WAKERS_BYTES ((size_t)128 << 20) /* then no more are made room for */
 #define WAKERS_BYTES_MAX ((size_t)1 << 30)
 #define SUMS_BYTES_MAX ((size_t)4 << 30)
 #define NS_PER_US 1000
@@ -86,6 +87,11 @@ int wait_book_waker(struct wait_book *book, const struct sonde_waker_record *rec
 		return 0; /* sent again: the same */
 	buffer_append(&book->wakers, &record->waker, sizeof(record->waker));
 	return book->wakers.err ? -ENOMEM : u64_map_add(&book->waker_by_hash, record->hash, number);
+}
+
+bool wait_book_has_room(const struct wait_book *book)
+{
+	return book->wakers.size < WAKERS_BYTES;
 }
 
 static uint32_t comm_of(const struct wait_book *book, const struct sonde_wait_key *key)

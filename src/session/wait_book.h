@@ -27,6 +27,7 @@ struct wait_book *wait_book_new(const struct wait_book_options *options, struct 
 void wait_book_free(struct wait_book *book); /* takes NULL */
 /* Copied. 0 or -ENOMEM. */
 MUST_CHECK int wait_book_waker(struct wait_book *book, const struct sonde_waker_record *record);
+bool wait_book_has_room(const struct wait_book *book); /* for more wakers, without end */
 /* After all stacks and wakers have come: adds the sum to the profile. `user_stack` takes the place of the key's: of a thread that waited when the recording began, user space found it. 0 or -ENOMEM. */
 MUST_CHECK int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struct sonde_wait_key *key, uint64_t user_stack, const struct sonde_wait_sum *sum);
 /* After all sums: so many of its waits were so long. One whose sum is not known counts in the whole histogram alone. 0 or -ENOMEM. */

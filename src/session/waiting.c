@@ -99,6 +99,11 @@ int waiting_step(struct waiting *waiting, uint64_t now_ns)
 	return sched_programs_set_min(waiting->programs, waiting->overhead.min_ns);
 }
 
+bool waiting_has_room(const struct waiting *waiting)
+{
+	return !waiting->book || wait_book_has_room(waiting->book);
+}
+
 bool waiting_is_for(uint32_t record_type)
 {
 	return record_type >= SONDE_RECORD_WAKER && record_type <= SONDE_RECORD_WAKEUP;

@@ -32,6 +32,7 @@ bool waiting_is_for(uint32_t record_type);
 MUST_CHECK int waiting_record(struct waiting *waiting, const void *record);
 /* Between start and stop, about each 100 ms: takes the sums when the kernel's room runs out; --max-overhead. 0 or an error that ends the run. */
 MUST_CHECK int waiting_step(struct waiting *waiting, uint64_t now_ns);
+bool waiting_has_room(const struct waiting *waiting); /* for more stacks of wakers, without end */
 uint64_t waiting_nr_waits(const struct waiting *waiting); /* that were added to a sum so far */
 /* After the stop: fills the profile with the waits, a sample for each sum. 0 or -ENOMEM. */
 MUST_CHECK int waiting_profile(struct waiting *waiting, struct stack_maker *maker);

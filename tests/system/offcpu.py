@@ -56,6 +56,7 @@ def blocked(samples):
 def listed(samples):
 	return "\n".join(map(str, samples)) or "(none)"
 
+DEPTH = 15 # of paths: 2^15 stacks, and the kernel side remembers half as many
 ROOM = 512 # for sums, in more_different_waits_than_room: four for each stack
 
 
@@ -382,6 +383,18 @@ def more_different_waits_than_room():
 	check(len(report.samples) > ROOM, lambda: "%d different waits, room for %d" % (len(report.samples), ROOM))
 	check_equal((report.waits["sums_full"], report.waits["lost_ns"]), (0, 0), report.waits)
 	check_equal(sum(sample.values[WAITS] for sample in report.samples), report.waits["waits"], "waits in the report")
+
+
+@test
+def more_stacks_than_the_kernel_side_remembers():
+	"""What it sent is forgotten before its memory is full: twice as many different stacks as it has room for, and none is missed."""
+	need_bpf()
+	path = scratch("paths.json")
+	sonde("offcpu", "-U", "-o", path, "--", build("paths"), DEPTH, want=0)
+	report = Report(path)
+	paths = {tuple(name for name in sample.user if name in ("left", "right")) for sample in report.samples if sample.kind() == "sleep"}
+	check_equal((report.json["account"]["missed_user"], report.json["account"]["missed_kernel"]), (0, 0), "missed stacks")
+	check(len({path for path in paths if len(path) == DEPTH}) >= 0.99 * 2 ** DEPTH, lambda: "%d different paths of %d" % (len(paths), 2 ** DEPTH))
 
 
 @test

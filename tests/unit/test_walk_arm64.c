@@ -276,6 +276,10 @@ static void test_entry(void **state)
 	memcpy(&stack[strings], "name\0A=B", 9);
 	walk_from(FUNCTION(0), word_at(at), 0, JIT_PC + 8);
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 8));
+	stack[at + 1] = word_at(STACK_WORDS); /* where the strings are nothing can be read any more */
+	stack[at + 3] = word_at(STACK_WORDS) + 5;
+	walk_from(FUNCTION(0), word_at(at), 0, JIT_PC + 8);
+	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 8));
 	stack[at] = 3;
 	walk_from(FUNCTION(0), word_at(at), 0, JIT_PC + 8);
 	check_stack(SONDE_STOP_NO_ROW, FUNCTION(0), returned(JIT_PC + 8));
