@@ -56,8 +56,9 @@ struct sonde_event {
  *   L1-dcache-loads, LLC-store-misses, dTLB-load-misses, ...                  caches
  *   r1a8                                                                      raw, hexadecimal
  *   cpu/event=0x3c,umask=1/, cpu/cache-misses/, msr/tsc/                      a PMU of this machine: terms or aliases of /sys/bus/event_source/devices
+ *   cpu_core/cycles/                                                          one kind of cores, where there are several; cycles alone is the sum of all kinds
  *   sched:sched_switch                                                        a tracepoint
- * and behind it :u :k :h :H :G :I (user, kernel, hypervisor, host, guest only; not idle), :D (pinned), :e (exclusive).
+ * and behind it :u :k :h :H :G :I (user, kernel, hypervisor, host, guest only; not idle), :D (pinned), :e (exclusive); behind a slash also without the colon.
  * -EINVAL: no such event; -ENOENT: no such PMU, alias or tracepoint; -EACCES: tracefs may not be read. `error` (may be NULL) gets the reason, one line.
  * ret_event->size must be set before. */
 __attribute__((warn_unused_result)) int sonde_event_parse(const char *text, struct sonde_event *ret_event, char *error, size_t error_bytes);

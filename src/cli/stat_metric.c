@@ -73,9 +73,11 @@ static const struct stat_event *find(const struct stat_report *report, const str
 	return found;
 }
 
+/* On the same kind of cores, whose PMU's number is in the upper half (cpu_core/instructions/). */
 static bool share_of(const struct stat_report *report, const struct stat_event *event, uint64_t config, double factor, const char *unit, struct stat_metric *metric)
 {
-	const struct stat_event *whole = find(report, event, event->info.type, config, WHAT_FLAGS);
+	uint64_t kind = event->info.config & ~(uint64_t)PERF_HW_EVENT_MASK;
+	const struct stat_event *whole = find(report, event, event->info.type, kind | config, WHAT_FLAGS);
 
 	if (!whole || !(whole->mean > 0))
 		return false;
@@ -112,7 +114,7 @@ static bool rate(const struct stat_report *report, const struct stat_event *even
 
 static bool of_hardware(const struct stat_report *report, const struct stat_event *event, struct stat_metric *metric)
 {
-	switch (event->info.config) {
+	switch (event->info.config & PERF_HW_EVENT_MASK) {
 	case PERF_COUNT_HW_CPU_CYCLES: {
 		const struct stat_event *clock = find_clock(report, event);
 
@@ -138,7 +140,7 @@ static bool of_hardware(const struct stat_report *report, const struct stat_even
 
 bool stat_metric(const struct stat_report *report, const struct stat_event *event, struct stat_metric *metric)
 {
-	uint64_t config = event->info.config;
+	uint64_t config = event->info.config & PERF_HW_EVENT_MASK;
 
 	if (!stat_is_counted(event))
 		return false;

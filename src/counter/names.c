@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "base/dir.h"
 #include "base/event.h"
 #include "base/small_file.h"
 #include "counter/pmu.h"
@@ -93,7 +94,7 @@ static int add_dir(struct sonde_names *names, int dir_fd, const char *path, cons
 
 	if (!dir)
 		return -errno;
-	while (!err && (entry = readdir(dir))) {
+	while (!err && (entry = dir_next(dir, &err))) {
 		if (entry->d_name[0] != '.' && (folders ? entry->d_type != DT_REG : !strchr(entry->d_name, '.')))
 			err = add(names, "%s%s%s", before, entry->d_name, after);
 	}

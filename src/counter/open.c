@@ -20,11 +20,11 @@ static bool is_sampling(const struct counter *counter)
 static struct perf_event_attr attr_of(const struct sonde_counters *set, const struct counter *counter, bool is_leader, uint32_t type)
 {
 	const struct sonde_event *event = &counter->spec.event;
-	uint64_t flags = flags_of(set, counter);
+	uint64_t flags = flags_of(set, counter), kind = counter->spec.is_sum ? (uint64_t)type << PERF_PMU_TYPE_SHIFT : 0;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = type,
-		.config = event->config,
+		.type = counter->spec.is_sum ? event->type : type,
+		.config = event->config | kind,
 		.config1 = event->config1,
 		.config2 = event->config2,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | (counter->reads_group ? PERF_FORMAT_GROUP : 0),
@@ -101,11 +101,16 @@ static int say_why(const struct sonde_counters *set, const struct counter *count
 	case ENODEV:
 	case ENXIO:
 	case EOPNOTSUPP:
+		if (counter->spec.is_sum)
+			return diag_errno(diag, err, "not all kinds of cores of this machine count '%s': name the PMU of one that does, as in %s/%s/", name, counter->spec.pmu.name, name);
 		if (is_of_cores(counter))
 			return diag_errno(diag, err, "the processors of this machine do not count '%s' (in a virtual machine: are not let)", name);
 		return diag_errno(diag, err, "this kernel does not count '%s' here%s", name,
 				  set->places.cgroup_fd >= 0 ? " (nothing is counted of cgroups of version 2 where /proc/cgroups has a hierarchy other than 0 for perf_event)" : "");
 	case EINVAL:
+		if (counter->spec.is_sum)
+			return diag_errno(diag, err, "this kernel does not count '%s' on all kinds of cores together: name the PMU of one and an event that it has (" PMU_DEVICES "/%s/events)",
+					  name, counter->spec.pmu.name);
 		return diag_errno(diag, err, "the kernel refuses '%s' with these options%s", name,
 				  is_of_cores(counter) || counter->spec.event.type == PERF_TYPE_SOFTWARE ? "" : ": not all PMUs count threads, or user space alone");
 	case ESRCH:
@@ -152,31 +157,55 @@ void counter_close(struct counter *counter)
 	counter->nr_fds = 0;
 }
 
-/* On each place and unit. 0; a negative errno with its reason, or of the last place when all of them are gone. */
-static int open_places(const struct sonde_counters *set, struct counter *counter, const struct places *places, struct diag *diag)
+/* A PMU of some of the cores counts on no other CPU. */
+static bool is_elsewhere(const struct counter *counter, struct place place, int err)
+{
+	return err == -ENOENT && place.cpu >= 0 && counter->spec.pmu.is_of_cores;
+}
+
+/* On each unit at one of the places; *gone is set to why, where one of them is not there. 0; a negative errno with its reason. */
+static int open_units(const struct sonde_counters *set, struct counter *counter, const struct places *places, uint32_t at, int *gone, struct diag *diag)
 {
 	const struct counter *leader = &set->counters[counter->leader];
 	const struct pmu *pmu = &counter->spec.pmu;
-	uint32_t nr_open = 0;
-	int gone = -ESRCH;
+	uint32_t nr_tried = 0, nr_elsewhere = 0;
 
-	counter->fds = calloc((size_t)places->nr * pmu->nr_types, sizeof(*counter->fds));
+	for (uint32_t i = 0; i < pmu->nr_types; i++) {
+		int group_fd = leader == counter ? -1 : leader->fds[counter->nr_fds], fd = -1;
+
+		counter->fds[counter->nr_fds++] = -1;
+		if (leader != counter && group_fd < 0)
+			continue; /* where its leader is not, it is not */
+		fd = open_place(set, counter, places->list[at], pmu->types[i], group_fd);
+		nr_tried++;
+		if (is_elsewhere(counter, places->list[at], fd))
+			nr_elsewhere++;
+		else if (fd < 0 && (!places->may_vanish || (fd != -ESRCH && fd != -ENODEV)))
+			return say_why(set, counter, -fd, diag);
+		*gone = fd < 0 ? fd : *gone;
+		counter->fds[counter->nr_fds - 1] = fd < 0 ? -1 : fd;
+	}
+	/* each CPU is of one of the kinds of cores; where none of them counts, a part would be missing */
+	return counter->spec.is_sum && nr_tried && nr_elsewhere == nr_tried ? say_why(set, counter, ENOENT, diag) : 0;
+}
+
+/* 0; a negative errno with its reason, or of the last place when all of them are gone. */
+static int open_places(const struct sonde_counters *set, struct counter *counter, const struct places *places, struct diag *diag)
+{
+	int err = 0, gone = -ESRCH;
+
+	counter->fds = calloc((size_t)places->nr * counter->spec.pmu.nr_types, sizeof(*counter->fds));
 	if (!counter->fds)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < places->nr * pmu->nr_types; i++) {
-		int group_fd = leader == counter ? -1 : leader->fds[i], fd;
-
-		if (leader != counter && group_fd < 0)
-			fd = -ESRCH; /* so is it for its leader */
-		else
-			fd = open_place(set, counter, places->list[i / pmu->nr_types], pmu->types[i % pmu->nr_types], group_fd);
-		if (fd < 0 && (!places->may_vanish || (fd != -ESRCH && fd != -ENODEV)))
-			return say_why(set, counter, -fd, diag);
-		gone = fd < 0 ? fd : gone;
-		nr_open += fd >= 0;
-		counter->fds[counter->nr_fds++] = fd < 0 ? -1 : fd;
+	for (uint32_t i = 0; !err && i < places->nr; i++)
+		err = open_units(set, counter, places, i, &gone, diag);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < counter->nr_fds; i++) {
+		if (counter->fds[i] >= 0)
+			return 0;
 	}
-	return nr_open ? 0 : say_why(set, counter, -gone, diag);
+	return say_why(set, counter, -gone, diag);
 }
 
 static int add_rings(struct sonde_counters *set, uint32_t i, const struct places *places, struct diag *diag)

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/cgroup.h"
+#include "base/dir.h"
 #include "base/number.h"
 
 void places_done(struct places *places)
@@ -38,6 +39,7 @@ static int add_threads(struct pids *pids, uint32_t tgid, struct diag *diag)
 {
 	CLEANUP(closedirp) DIR *dir = NULL;
 	const struct dirent *entry;
+	uint32_t nr_before = pids->nr;
 	char path[32];
 	uint64_t tid;
 	int err = 0;
@@ -48,11 +50,13 @@ static int add_threads(struct pids *pids, uint32_t tgid, struct diag *diag)
 		return diag_errno(diag, ESRCH, "there is no process %u", tgid);
 	if (!dir)
 		return diag_errno(diag, errno, "cannot read %s: %s", path, strerror(errno));
-	while (!err && (entry = readdir(dir))) {
+	while (!err && (entry = dir_next(dir, &err))) {
 		if (!number_u64(entry->d_name, INT32_MAX, &tid))
 			err = add_pid(pids, (int32_t)tid);
 	}
-	return err;
+	if (err && err != -ENOMEM)
+		return diag_errno(diag, -err, "cannot read %s: %s", path, strerror(-err));
+	return err || pids->nr > nr_before ? err : diag_errno(diag, ESRCH, "process %u has just ended", tgid);
 }
 
 static int fill_pids(struct places *places, const struct sonde_counter_options *options, struct pids *pids, struct diag *diag)

@@ -2,9 +2,10 @@
 #include "counter/pmu.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <linux/perf_event.h>
 #include <string.h>
 
+#include "base/dir.h"
 #include "base/number.h"
 #include "base/small_file.h"
 
@@ -71,17 +72,30 @@ static int compare_types(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* All PMUs whose name is `name` with a number behind it. */
+/* PMUs of cores say on which of them they are; a machine whose cores are all the same has one, on x86 by another sign. 1: it is; 0; a negative errno. */
+static int is_of_cores(const char *pmu)
+{
+	char path[512];
+
+	if ((size_t)snprintf(path, sizeof(path), PMU_DEVICES "/%s/cpus", pmu) >= sizeof(path))
+		return 0;
+	return access(path, F_OK) == 0 ? 1 : errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+}
+
+/* All PMUs whose name is `name` with a number behind it; without a name, those of cores. */
 static int find_units(const char *name, struct pmu *pmu)
 {
 	CLEANUP(closedirp) DIR *dir = opendir(PMU_DEVICES);
 	const struct dirent *entry;
-	int err = 0;
+	int err = 0, wanted;
 
 	if (!dir)
 		return -errno;
-	while (!err && (entry = readdir(dir))) {
-		if (!is_unit_of(name, entry->d_name) || !is_name(entry->d_name))
+	while (!err && (entry = dir_next(dir, &err))) {
+		wanted = !is_name(entry->d_name) ? 0 : name ? is_unit_of(name, entry->d_name) : is_of_cores(entry->d_name);
+		if (wanted < 0)
+			return wanted;
+		if (!wanted)
 			continue;
 		if (pmu->nr_types == PMU_MAX_UNITS)
 			return -E2BIG;
@@ -95,9 +109,10 @@ static int find_units(const char *name, struct pmu *pmu)
 
 static int take(struct pmu *pmu, struct pmu *ret_pmu)
 {
-	int err = read_mask(pmu);
+	int of_cores = is_of_cores(pmu->name), err = of_cores < 0 ? of_cores : read_mask(pmu);
 
 	if (!err) {
+		pmu->is_of_cores = of_cores || pmu->types[0] == PERF_TYPE_RAW;
 		*ret_pmu = *pmu;
 		pmu->mask = (struct cpus){ 0 };
 	}
@@ -125,19 +140,36 @@ int pmu_find(const char *name, struct diag *diag, struct pmu *ret_pmu)
 	return err ? diag_errno(diag, -err, "cannot read the PMU '%s' in %s: %s", name, PMU_DEVICES, strerror(-err)) : 0;
 }
 
+/* A machine with a PMU `cpu` has one kind; without sysfs there is nobody to ask. */
+int pmu_find_kinds(struct diag *diag, struct pmu *ret_pmu)
+{
+	struct pmu pmu = { .is_of_cores = true };
+	int err = access(PMU_DEVICES "/cpu", F_OK) ? find_units(NULL, &pmu) : -ENOENT;
+
+	if (err == -ENOENT || (!err && pmu.nr_types < 2))
+		pmu = (struct pmu){ 0 };
+	else if (err)
+		return diag_errno(diag, -err, "cannot read which PMUs the cores have, in %s: %s", PMU_DEVICES, strerror(-err));
+	*ret_pmu = pmu;
+	return 0;
+}
+
 int pmu_of_type(uint32_t type, struct diag *diag, struct pmu *ret_pmu)
 {
 	CLEANUP(closedirp) DIR *dir = opendir(PMU_DEVICES);
 	CLEANUP(pmu_done) struct pmu pmu = { .nr_types = 1, .types = { type } };
 	const struct dirent *entry;
 	uint32_t found;
+	int err = dir ? 0 : -errno;
 
-	while (dir && (entry = readdir(dir))) {
+	while (!err && (entry = dir_next(dir, &err))) {
 		if (is_name(entry->d_name) && !read_type(entry->d_name, &found) && found == type) {
 			snprintf(pmu.name, sizeof(pmu.name), "%.*s", PMU_NAME_BYTES - 1, entry->d_name);
 			return take(&pmu, ret_pmu);
 		}
 	}
+	if (err && err != -ENOENT)
+		return diag_errno(diag, -err, "cannot read %s: %s", PMU_DEVICES, strerror(-err));
 	return diag_errno(diag, ENOENT, "this machine has no PMU of the number %u", type);
 }
 

@@ -2,6 +2,7 @@
 /* pmu: performance monitoring units as the kernel describes them in /sys/bus/event_source/devices: their numbers, the fields of their events, the aliases of
  * those, and on which CPUs they count. Linux: Documentation/ABI/testing/sysfs-bus-event_source-devices-*. Plain values; any thread. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -18,6 +19,7 @@ struct pmu {
 	uint32_t nr_types;
 	char name[PMU_NAME_BYTES];     /* of the one whose fields and aliases are read */
 	struct cpus mask;              /* where it counts, for the whole machine; empty: anywhere, also for threads */
+	bool is_of_cores;              /* it counts what all processors call by the same names, too */
 };
 
 struct pmu_event {
@@ -30,6 +32,8 @@ struct pmu_event {
 void pmu_done(struct pmu *pmu);
 /* -ENOENT: there is none of this name. */
 MUST_CHECK int pmu_find(const char *name, struct diag *diag, struct pmu *ret_pmu);
+/* Those of the cores, where a machine has cores of several kinds; else none: nr_types is 0. */
+MUST_CHECK int pmu_find_kinds(struct diag *diag, struct pmu *ret_pmu);
 /* By its number; -ENOENT: none has it. */
 MUST_CHECK int pmu_of_type(uint32_t type, struct diag *diag, struct pmu *ret_pmu);
 /* What stands between the slashes: "event=0x3c,umask=1", "cache-misses", "config=7". -EINVAL: it makes no sense; -ENOENT: the PMU has no such field or alias. */

@@ -101,13 +101,15 @@ static bool is_read_by_leader(const struct sonde_counters *set, uint32_t i)
 	return set->counters[i].leader != i && set->counters[set->counters[i].leader].reads_group;
 }
 
-/* A counter of a thread on one CPU is enabled also while the thread runs on another: all CPUs' times together are many times the thread's. Of some CPUs nothing tells
- * how long it was there without being counted. */
-static void mend_time(const struct places *places, struct reading *reading)
+/* A counter of a thread on one CPU, or on one kind of cores, is enabled also while the thread runs on another: all of them together are many times the thread's time. Of some
+ * CPUs nothing tells how long it was there without being counted. */
+static void mend_time(const struct places *places, const struct spec *spec, struct reading *reading)
 {
 	if (places->is_split && places->nr_all)
 		reading->enabled_ns /= places->nr_all;
-	if (places->is_split && (!places->nr_all || reading->enabled_ns < reading->running_ns))
+	else if (!places->is_split && !places->whole && spec->is_sum)
+		reading->enabled_ns /= spec->pmu.nr_types;
+	if ((places->is_split && !places->nr_all) || ((places->is_split || spec->is_sum) && reading->enabled_ns < reading->running_ns))
 		reading->enabled_ns = reading->running_ns;
 }
 
@@ -131,7 +133,7 @@ static void read_counters(struct sonde_counters *set)
 		}
 	}
 	for (uint32_t i = 0; i < set->nr; i++)
-		mend_time(&set->places, &set->now[i]);
+		mend_time(&set->places, &set->counters[i].spec, &set->now[i]);
 }
 
 /* The first error of a counter that is open. */

@@ -53,10 +53,49 @@ static int parse_common(const char *stem, struct spec *spec)
 	return 0;
 }
 
+static bool is_common_type(uint32_t type)
+{
+	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE;
+}
+
+/* Where the cores are of several kinds, an event that they have in common is counted on all of them: unless the caller has put the number of one into it (Linux 5.13). */
+static int find_kinds(struct diag *diag, struct spec *spec)
+{
+	struct pmu kinds = { 0 };
+	int err;
+
+	if (spec->pmu.nr_types || !is_common_type(spec->event.type))
+		return 0;
+	spec->pmu.is_of_cores = spec->event.config >> PERF_PMU_TYPE_SHIFT;
+	if (spec->pmu.is_of_cores)
+		return 0;
+	err = pmu_find_kinds(diag, &kinds);
+	if (!err && kinds.nr_types) {
+		spec->pmu = kinds;
+		spec->is_sum = true;
+	}
+	return err;
+}
+
+/* cpu_core/cycles/: of what all processors have in common the part of one kind of cores. False: it is no such event. */
+static bool is_common_on_pmu(const char *terms, const struct pmu *pmu, struct pmu_event *ret_found, uint32_t *ret_type)
+{
+	struct event event;
+
+	if (!pmu->is_of_cores || event_parse(terms, NULL, &event) || !is_common_type(event.type) || strchr(terms, ':'))
+		return false;
+	*ret_found = (struct pmu_event){ .config = { event.config }, .unit_scale = 1 };
+	*ret_type = event.type;
+	if (strcmp(pmu->name, "cpu")) /* it is the only one */
+		ret_found->config[0] |= (uint64_t)pmu->types[0] << PERF_PMU_TYPE_SHIFT;
+	return true;
+}
+
 /* pmu/terms/ */
 static int parse_on_pmu(char *stem, struct diag *diag, struct spec *spec)
 {
 	char *terms = strchr(stem, '/') + 1, *end = strrchr(terms, '/');
+	struct diag reason = { 0 };
 	struct pmu_event found;
 	int err;
 
@@ -64,11 +103,18 @@ static int parse_on_pmu(char *stem, struct diag *diag, struct spec *spec)
 		return diag_errno(diag, EINVAL, "'%.100s': want pmu/terms/, with modifiers behind it", spec->event.name);
 	terms[-1] = *end = '\0';
 	err = pmu_find(stem, diag, &spec->pmu);
-	if (!err)
-		err = pmu_parse(&spec->pmu, terms, diag, &found);
 	if (err)
 		return err;
 	spec->event.type = spec->pmu.types[0];
+	err = pmu_parse(&spec->pmu, terms, &reason, &found);
+	if (err == -ENOENT && is_common_on_pmu(terms, &spec->pmu, &found, &spec->event.type)) {
+		spec->pmu.types[0] = spec->event.type;
+		err = 0;
+	}
+	if (err) {
+		*diag = reason;
+		return err;
+	}
 	spec->event.config = found.config[0];
 	spec->event.config1 = found.config[1];
 	spec->event.config2 = found.config[2];
@@ -103,6 +149,8 @@ static int parse_stem(char *stem, struct diag *diag, struct spec *spec)
 	if (slash || (colon && strchr(stem, ':') != colon)) {
 		if (colon)
 			*colon = '\0';
+		else if (!parse_modifiers(slash + 1, &spec->event.flags)) /* cpu/cycles/u, as perf has it as well */
+			slash[1] = '\0';
 		if (modifiers && parse_modifiers(modifiers, &spec->event.flags))
 			return no_such_event(spec->event.name, diag);
 		return slash ? parse_on_pmu(stem, diag, spec) : parse_tracepoint(stem, diag, spec);
@@ -146,6 +194,8 @@ int spec_parse(const char *text, const char *modifiers, struct diag *diag, struc
 	err = parse_stem(stem, &reason, &spec);
 	if (*modifiers && parse_modifiers(modifiers, &spec.event.flags))
 		return no_such_event(spec.event.name, diag);
+	if (!err)
+		err = find_kinds(&reason, &spec);
 	err = forgive(err, diag, &reason, &spec);
 	if (err)
 		return err;
@@ -179,7 +229,7 @@ static void name_event(struct spec *spec)
 
 int spec_of(const struct sonde_event *event, struct diag *diag, struct spec *ret_spec)
 {
-	CLEANUP(spec_done) struct spec spec = { .event = *event, .unit_scale = 1, .pmu = { .nr_types = 1, .types = { event->type } } };
+	CLEANUP(spec_done) struct spec spec = { .event = *event, .unit_scale = 1 };
 	struct diag reason = { 0 };
 	int err;
 
@@ -188,11 +238,13 @@ int spec_of(const struct sonde_event *event, struct diag *diag, struct spec *ret
 	if (event->flags & ~(uint64_t)EVENT_FLAGS || (event->period && event->freq_hz))
 		return diag_errno(diag, EINVAL, "'%s': %s", event->name, event->period && event->freq_hz ? "a period and a frequency exclude each other" : "unknown flags");
 	name_event(&spec);
-	if (event->type >= FIRST_DYNAMIC_TYPE) {
-		err = pmu_of_type(event->type, &reason, &spec.pmu);
-		err = forgive(err, diag, &reason, &spec);
-		if (err)
-			return err;
+	err = event->type >= FIRST_DYNAMIC_TYPE ? pmu_of_type(event->type, &reason, &spec.pmu) : find_kinds(&reason, &spec);
+	err = forgive(err, diag, &reason, &spec);
+	if (err)
+		return err;
+	if (!spec.pmu.nr_types) {
+		spec.pmu.nr_types = 1;
+		spec.pmu.types[0] = event->type;
 	}
 	*ret_spec = spec;
 	spec.pmu.mask = (struct cpus){ 0 };

@@ -14,6 +14,7 @@
 struct spec {
 	struct sonde_event event;
 	struct pmu pmu;         /* nr_types: 1 but for several units; its mask says where it can be counted */
+	bool is_sum;            /* of all kinds of cores: event.type is what all processors have in common, and pmu.types are the PMUs of the kinds of cores that count it */
 	char json[32], unit[24];
 	double unit_scale;
 	int err;                /* why this machine has it not: a negative errno, or 0 */

@@ -137,6 +137,18 @@ int __wrap_fstatfs64(int fd, struct statfs *fs);
 void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t off);
 void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t off);
 int __wrap_poll(struct pollfd *polls, nfds_t nr, int timeout_ms);
+int __real_faccessat(int dir_fd, const char *path, int mode, int flags);
+int __wrap_faccessat(int dir_fd, const char *path, int mode, int flags);
+char *__real_fgets(char *text, int size, FILE *file);
+char *__wrap_fgets(char *text, int size, FILE *file);
+int __real_fstat64(int fd, struct stat *st);
+int __wrap_fstat64(int fd, struct stat *st);
+int __real_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr);
+int __wrap_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr);
+struct dirent *__real_readdir64(DIR *dir);
+struct dirent *__wrap_readdir64(DIR *dir);
+ssize_t __real_readlink(const char *path, char *target, size_t size);
+ssize_t __wrap_readlink(const char *path, char *target, size_t size);
 int __real_munmap(void *at, size_t size);
 int __wrap_munmap(void *at, size_t size);
 
@@ -194,7 +206,7 @@ static long fake_perf_event_open(va_list args)
 	if (event->flags & PERF_FLAG_PID_CGROUP) {
 		struct stat st;
 
-		assert_int_equal(fstat(pid, &st), 0);
+		assert_int_equal(__real_fstat64(pid, &st), 0);
 		event->cgroup_inode = st.st_ino;
 	}
 	event->fd = __real_open64("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -351,6 +363,42 @@ int __wrap_stat64(const char *path, struct stat *st)
 	return fake_fails("stat") ? fake_error(EACCES) : __real_stat64(fake_path(path, room, sizeof(room)), st);
 }
 
+int __wrap_faccessat(int dir_fd, const char *path, int mode, int flags)
+{
+	return fake_fails("faccessat") ? fake_error(EIO) : __real_faccessat(dir_fd, path, mode, flags);
+}
+
+int __wrap_fstat64(int fd, struct stat *st)
+{
+	return fake_fails("fstat") ? fake_error(EIO) : __real_fstat64(fd, st);
+}
+
+int __wrap_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
+{
+	return fake_fails("pthread_mutex_init") ? ENOMEM : __real_pthread_mutex_init(mutex, attr);
+}
+
+char *__wrap_fgets(char *text, int size, FILE *file)
+{
+	return fake_fails("fgets") ? NULL : __real_fgets(text, size, file);
+}
+
+/* The end of a directory that could not be read to its end looks like any other, but for errno. */
+struct dirent *__wrap_readdir64(DIR *dir)
+{
+	if (!fake_fails("readdir"))
+		return __real_readdir64(dir);
+	errno = EIO;
+	return NULL;
+}
+
+ssize_t __wrap_readlink(const char *path, char *target, size_t size)
+{
+	char room[512];
+
+	return fake_fails("readlink") ? fake_error(EIO) : __real_readlink(fake_path(path, room, sizeof(room)), target, size);
+}
+
 int __wrap_fstatfs64(int fd, struct statfs *fs)
 {
 	if (fake_fails("fstatfs"))
@@ -457,7 +505,34 @@ static int fake_machine(void **state)
 		snprintf(room, sizeof(room), "/proc/5/task/%c/comm", *tid);
 		fake_file(room, "x\n");
 	}
+	fake_file("/proc/6/task/end", ""); /* a process whose threads are gone by now */
 	return 0;
+}
+
+/* Instead of `cpu`, two kinds of cores: 0 and 1 are of one kind, 2 is of the other. `kinds`: with how many of the two. */
+static void fake_kinds(int kinds)
+{
+	char here[512], there[512], command[2048];
+
+	fake_path(FAKE_DEVICES "cpu", here, sizeof(here));
+	fake_path("/sys/kernel/cpu", there, sizeof(there));
+	snprintf(command, sizeof(command), "rm -rf '%s_core' '%s_atom'", here, here);
+	assert_int_equal(system(command), 0);
+	if (!kinds) {
+		assert_int_equal(rename(there, here), 0);
+		return;
+	}
+	if (!__real_access(here, F_OK))
+		assert_int_equal(rename(here, there), 0);
+	fake_pmu("cpu_core", "type", "4\n");
+	fake_pmu("cpu_core", "cpus", "0-1\n");
+	fake_pmu("cpu_core", "format/event", "config:0-7\n");
+	if (kinds == 1)
+		return;
+	fake_pmu("cpu_atom", "type", "10\n");
+	fake_pmu("cpu_atom", "cpus", "2\n");
+	fake_pmu("cpu_atom", "format/event", "config:0-7\n");
+	fake_pmu("cpu_atom", "events/cpu-cycles", "event=0x3c\n");
 }
 
 static int fake_machine_gone(void **state)
@@ -494,7 +569,7 @@ static int nr_open_fds(void)
 	DIR *dir = __real_opendir("/proc/self/fd");
 	int nr = 0;
 
-	while (readdir(dir))
+	while (__real_readdir64(dir))
 		nr++;
 	closedir(dir);
 	return nr;

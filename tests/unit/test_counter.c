@@ -187,6 +187,10 @@ static const struct {
 	{ "cpu/event=0x3c,umask=1/", 4, 0x13c, 0, 0 },
 	{ "cpu/event=0x3c,umask=1/:u", 4, 0x13c, 0, SONDE_COUNTER_NO_KERNEL },
 	{ "cpu/cpu-cycles/", 4, 0x3c, 0, 0 },
+	{ "cpu/cycles/", 0, 0, 0, 0 },
+	{ "cpu/event=0x3c,umask=1/uk", 4, 0x13c, 0, 0 },
+	{ "cpu/cycles/k", 0, 0, 0, SONDE_COUNTER_NO_USER },
+	{ "cpu/LLC-load-misses/:k", 3, CACHE_MISS(LL), 0, SONDE_COUNTER_NO_USER },
 	{ "cpu/cpu-cycles,edge/", 4, 0x4003c, 0, 0 },
 	{ "cpu/event=0xabc/", 4, 0xa000000bc, 0, 0 },
 	{ "cpu/mem-loads,umask=2/", 4, 0x2cd, 3, 0 },
@@ -363,7 +367,7 @@ static void test_reasons(void **state)
 
 static void test_refused(void **state)
 {
-	static const uint32_t ids[] = { 5 }, gone[] = { 99 }, big[] = { UINT32_MAX };
+	static const uint32_t ids[] = { 5 }, gone[] = { 99 }, ended[] = { 5, 6 }, big[] = { UINT32_MAX };
 	struct {
 		struct sonde_counter_options options;
 		uint64_t later[2];
@@ -391,6 +395,7 @@ static void test_refused(void **state)
 	check_refused(SET(.names = "cs", .cgroup = ""), -EINVAL, "by its path or its id");
 	check_refused(SET(.names = "cs", .cgroup = "/a.slice/cgroup.procs"), -EINVAL, "a cgroup is a directory");
 	check_refused(SET(.names = "cs", .tgids = gone, .nr_tgids = 1), -ESRCH, "no process 99");
+	check_refused(SET(.names = "cs", .tgids = ended, .nr_tgids = 2), -ESRCH, "process 6 has just ended");
 	check_refused(SET(.names = "gpu/x/,cs", .tids = big, .nr_tids = 1), -ESRCH, "no thread");
 	check_refused(SET(.names = "cs", .cpus = big, .nr_cpus = 1), -EINVAL, "no CPU");
 	check_refused(SET(.events = &twice, .nr_events = 1), -EINVAL, "exclude each other");
@@ -593,6 +598,128 @@ static void test_uncore(void **state)
 	sonde_counters_free(set);
 }
 
+/* --- cores of several kinds ---------------------------------------------------------------------------------------------------------------------- */
+
+#define ATOM (10ull << PERF_PMU_TYPE_SHIFT)
+#define CORE (4ull << PERF_PMU_TYPE_SHIFT)
+
+/* As Linux does it: a counter of one kind of cores on a CPU of the other. */
+static int refuse_elsewhere(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	uint64_t kind = attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ? attr->config >> PERF_PMU_TYPE_SHIFT : attr->type;
+
+	if (attr->type == PERF_TYPE_SOFTWARE || cpu < 0)
+		return 0;
+	return (kind == 10) == (cpu == 2) ? 0 : ENOENT;
+}
+
+static int lack_branches_on_atom(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return attr->config == (ATOM | PERF_COUNT_HW_BRANCH_INSTRUCTIONS) ? ENOENT : refuse_elsewhere(attr, pid, cpu);
+}
+
+static int refuse_cpu_2(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return cpu == 2 ? ENOENT : 0;
+}
+
+static int refuse_kinds(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return attr->config >> PERF_PMU_TYPE_SHIFT ? EINVAL : 0;
+}
+
+/* Of a thread: on all kinds at once, of which it is on one at a time. */
+static void test_kinds_of_threads(void **state)
+{
+	struct sonde_counters *set;
+	struct sonde_count counts[2];
+
+	fake_kinds(2);
+	set = open_set(SET(.names = "{cycles,L1-dcache-loads:u},cs", .flags = SONDE_COUNTER_SCALE), 0);
+	assert_int_equal(fake_nr, 5);
+	assert_true(fake_events[0].attr.type == 0 && fake_events[0].attr.config == CORE && fake_events[1].attr.type == 0 && fake_events[1].attr.config == ATOM);
+	assert_true(fake_events[2].attr.type == 3 && fake_events[2].attr.config == CORE && fake_events[2].group_fd == fake_events[0].fd);
+	assert_true(fake_events[3].attr.config == ATOM && fake_events[3].group_fd == fake_events[1].fd && fake_events[3].attr.exclude_kernel);
+	assert_true(fake_events[4].attr.type == 1 && fake_events[4].attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES);
+	assert_true(info_of(set, 0).type == 0 && info_of(set, 0).config == 0 && info_of(set, 1).config == 0); /* for those who make metrics of it */
+	assert_string_equal(info_of(set, 0).json_name, "cpu_cycles");
+	tell(&fake_events[0], 100, 1000, 700);
+	tell(&fake_events[1], 50, 1000, 300);
+	tell(&fake_events[2], 100, 1000, 350);
+	tell(&fake_events[3], 50, 1000, 150);
+	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
+	assert_true(counts[0].value == 150 && counts[0].enabled_ns == 1000 && counts[0].running_ns == 1000 && !counts[0].scaled);
+	assert_true(counts[1].value == 300 && counts[1].enabled_ns == 1000 && counts[1].running_ns == 500 && counts[1].scaled);
+	sonde_counters_free(set);
+	fake_kinds(0);
+}
+
+/* Of the machine: on each CPU by the PMU of its kind. */
+static void test_kinds_of_cpus(void **state)
+{
+	static const uint32_t cpus[] = { 0, 1 };
+	struct sonde_event event = { .size = sizeof(event) };
+	struct sonde_counters *set;
+	struct sonde_count counts[3];
+
+	fake_kinds(2);
+	fake_refuse = refuse_elsewhere;
+	check_places(SET(.names = "cycles", .all_cpus = true), "-1/0 -1/1 -1/2", 0);
+	check_places(SET(.names = "cpu_core/LLC-loads/,cpu_atom/cycles/:u,cpu_atom/cpu-cycles/", .all_cpus = true), "-1/0 -1/1 -1/2 -1/2", 0);
+	assert_true(fake_events[0].attr.type == 3 && fake_events[0].attr.config == (CORE | PERF_COUNT_HW_CACHE_LL));
+	assert_int_equal(sonde_event_parse("cpu_core/cycles/", &event, NULL, 0), 0);
+	check_places(SET(.events = &event, .nr_events = 1, .all_cpus = true), "-1/0 -1/1", 0); /* it is still of that kind alone */
+	assert_true(fake_events[2].attr.type == 0 && fake_events[2].attr.config == ATOM && fake_events[2].attr.exclude_kernel);
+	assert_true(fake_events[3].attr.type == 10 && fake_events[3].attr.config == 0x3c);
+	fake_nr = 0;
+	set = open_set(SET(.names = "{cycles,instructions}", .all_cpus = true, .flags = SONDE_COUNTER_SCALE), 0);
+	assert_true(fake_nr == 6 && fake_events[5].attr.config == (ATOM | PERF_COUNT_HW_INSTRUCTIONS) && fake_events[5].group_fd == fake_events[2].fd);
+	for (int i = 0; i < 6; i++)
+		tell(&fake_events[i], 10, 100, 50);
+	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
+	assert_true(counts[0].value == 60 && counts[0].enabled_ns == 300 && counts[1].value == 60);
+	sonde_counters_free(set);
+	set = open_set(SET(.names = "cycles,cpu_atom/instructions/", .cpus = cpus, .nr_cpus = 2), -ENOENT);
+	assert_true(!info_of(set, 0).err && info_of(set, 1).err == -ENOENT);
+	sonde_counters_free(set);
+	fake_kinds(0);
+}
+
+/* What one kind of cores does not count is no part that could be left out. */
+static void test_kinds_that_lack_it(void **state)
+{
+	struct sonde_counters *set = NULL;
+
+	fake_kinds(2);
+	fake_refuse = lack_branches_on_atom;
+	for (int i = 0; i < 2; i++) {
+		set = open_set(SET(.names = "branches,{cycles,branches},cpu_core/branches/", .all_cpus = i), -ENOENT);
+		assert_non_null(strstr(info_of(set, 0).error, "not all kinds of cores"));
+		assert_true(info_of(set, 0).err == -ENOENT && !info_of(set, 1).err && info_of(set, 2).err == -ENOENT && !info_of(set, 3).err);
+		sonde_counters_free(set);
+	}
+	fake_refuse = refuse_kinds; /* before Linux 5.13 */
+	set = open_set(SET(.names = "cycles,cpu_atom/cpu-cycles/"), -EINVAL);
+	assert_non_null(strstr(info_of(set, 0).error, "name the PMU of one and an event that it has"));
+	assert_int_equal(info_of(set, 1).err, 0);
+	sonde_counters_free(set);
+	fake_refuse = NULL;
+	fake_nr = 0;
+	assert_int_equal(sonde_counters_open(PERF_TYPE_HARDWARE, ATOM | 1, 0, -1, 0, &set), 0); /* as the caller wants it */
+	assert_true(fake_nr == 1 && fake_events[0].attr.config == (ATOM | 1));
+	sonde_counters_free(set);
+	assert_int_equal(sonde_counters_open(PERF_TYPE_HARDWARE, 1, 0, -1, 0, &set), 0);
+	assert_int_equal(fake_nr, 3);
+	sonde_counters_free(set);
+	fake_kinds(1);
+	fake_nr = 0;
+	sonde_counters_free(open_set(SET(.names = "cycles"), 0));
+	assert_true(fake_nr == 1 && fake_events[0].attr.config == 0);
+	fake_refuse = refuse_cpu_2; /* of which nothing is known */
+	sonde_counters_free(open_set(SET(.names = "cycles", .all_cpus = true), -ENOENT));
+	fake_kinds(0);
+}
+
 /* --- a function ---------------------------------------------------------------------------------------------------------------------------------- */
 
 static int work(void *arg)
@@ -744,7 +871,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_one), TEST(test_flags), TEST(test_places), TEST(test_open_by_pid_and_cpu), TEST(test_names), TEST(test_names_that_make_no_sense),
 		TEST(test_tracefs_elsewhere), TEST(test_missing_events), TEST(test_reasons), TEST(test_reasons_of_rights), TEST(test_reason_of_cgroups), TEST(test_refused), TEST(test_kinds), TEST(test_group),
-		TEST(test_group_with_missing), TEST(test_values), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore), TEST(test_function), TEST(test_bpf),
+		TEST(test_group_with_missing), TEST(test_values), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore), TEST(test_kinds_of_threads), TEST(test_kinds_of_cpus), TEST(test_kinds_that_lack_it), TEST(test_function), TEST(test_bpf),
 		TEST(test_lists), TEST(test_many_threads),
 	};
 

@@ -332,13 +332,13 @@ static void fail_each(int (*use)(void), int at_least, int forgiven)
 
 static void test_faults_of_names(void **state)
 {
-	fail_each(use_names, 60, 2); /* tracefs is looked for in a second place, and mounted */
+	fail_each(use_names, 60, 4); /* tracefs is looked for in a second place, and mounted; a PMU `cpu` that cannot be seen, where there are no others of cores (twice) */
 }
 
 static void test_faults_of_cgroups(void **state)
 {
-	fail_each(use_cgroup, 15, 1); /* how deep the mount point is in the whole tree does not matter here */
-	fail_each(use_cgroup_by_id, 15, 1);
+	fail_each(use_cgroup, 15, 4); /* how deep the mount point is in the whole tree does not matter here (a file of two calls); `cpu` as above */
+	fail_each(use_cgroup_by_id, 15, 2);
 }
 
 static void test_faults_of_uncore(void **state)
@@ -348,12 +348,24 @@ static void test_faults_of_uncore(void **state)
 
 static void test_faults_of_rings(void **state)
 {
-	fail_each(use_rings, 30, 0);
+	fail_each(use_rings, 30, 1); /* `cpu` */
+}
+
+static int use_kinds(void)
+{
+	return use_set(&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options), .names = "{cycles,instructions},cpu_atom/cycles/" });
+}
+
+static void test_faults_of_kinds(void **state)
+{
+	fake_kinds(2);
+	fail_each(use_kinds, 40, 2); /* `cpu`, which is not there anyhow */
+	fake_kinds(0);
 }
 
 static void test_faults_of_functions(void **state)
 {
-	fail_each(use_function, 20, 0);
+	fail_each(use_function, 20, 1); /* `cpu` */
 }
 
 static void test_faults_of_lists(void **state)
@@ -384,7 +396,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_overflows), TEST(test_overflows_cut), TEST(test_wait_for_the_dead), TEST(test_wait_for_the_living), TEST(test_faults_of_names), TEST(test_faults_of_cgroups),
-		TEST(test_faults_of_uncore), TEST(test_faults_of_rings), TEST(test_faults_of_functions), TEST(test_faults_of_lists), TEST(test_faults_of_a_mount),
+		TEST(test_faults_of_uncore), TEST(test_faults_of_rings), TEST(test_faults_of_kinds), TEST(test_faults_of_functions), TEST(test_faults_of_lists), TEST(test_faults_of_a_mount),
 	};
 
 	return cmocka_run_group_tests(tests, fake_machine, fake_machine_gone);

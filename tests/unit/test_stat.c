@@ -65,6 +65,13 @@ static void test_metrics(void **state)
 	check_metric(&report, 12, 60, "/sec");
 	check_metric(&report, 13, 4, "K/sec");
 	check_metric(&report, 14, 0, NULL);
+	for (int i = 1; i <= 10; i++)
+		events[i].info.config |= 10ull << 32; /* of one kind of cores */
+	check_metric(&report, 2, 2.5, "insn per cycle");
+	check_metric(&report, 10, 0.75, "% of all accesses");
+	events[1].info.config = PERF_COUNT_HW_CPU_CYCLES; /* of all of them */
+	check_metric(&report, 2, 0, NULL);
+	check_metric(&report, 1, 4, "GHz");
 	events[13].mean = 3e9;
 	check_metric(&report, 13, 6, "G/sec");
 }
