@@ -82,8 +82,6 @@ static int compare(struct sonde_profile *before, struct sonde_profile *after, co
 		return profile_no_samples(profile_is_empty(before) ? arguments->before : arguments->after);
 	if (sonde_profile_diff(after, before, arguments->value))
 		return profile_failed(&diff_verb, after);
-	if (arguments->outputs.nr && !sonde_profile_nr_samples(after))
-		return output_usage(&diff_verb, "of histograms alone there is no profile to write: leave out -o");
 	return arguments->outputs.nr ? profile_write_all(&diff_verb, after, &arguments->outputs, &write) : print_table(after, arguments->max_lines);
 }
 

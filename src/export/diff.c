@@ -324,6 +324,8 @@ int diff_make(const struct profile *before, const struct profile *after, const c
 		err = check_values(before, after, value, diag);
 	if (!err && !diff.rows)
 		err = make(&merge, before, after, value, diag, &diff);
+	if (!err)
+		err = diff_keep_histograms(merge.to, diff.histograms, diff.nr_histograms);
 	if (err)
 		return err;
 	*ret_diff = diff;

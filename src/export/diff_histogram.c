@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "export/histogram_text.h"
 #include "export/show_text.h"
 
 #define BAR_COLUMNS 18
 #define TAIL_PERCENT 99
+#define KEY_BYTES 512
 
 enum { BEFORE, AFTER };
 
@@ -70,6 +72,29 @@ int diff_histograms(const struct profile *before, const struct profile *after, s
 	*ret_pairs = MOVE(pairs);
 	*ret_nr = nr;
 	return 0;
+}
+
+static int keep_side(struct profile *profile, const struct diff_histogram *pair, int side)
+{
+	static const char *const names[] = { "before", "after" };
+	struct profile_histogram kept = { .name = pair->name, .unit = pair->unit, .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .histogram = pair->histograms[side] };
+	const char *key = profile_string_text(profile, pair->key);
+	char text[KEY_BYTES];
+
+	snprintf(text, sizeof(text), "%.*s%s%s", (int)sizeof(text) - 16, key, key[0] ? ", " : "", names[side]);
+	kept.key = profile_string(profile, text);
+	return kept.key == PROFILE_NONE || profile_histogram(profile, &kept) == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+int diff_keep_histograms(struct profile *profile, const struct diff_histogram *pairs, uint32_t nr)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		for (int side = BEFORE; !err && side <= AFTER; side++)
+			err = pairs[i].has[side] ? keep_side(profile, &pairs[i], side) : 0;
+	}
+	return err;
 }
 
 /* The slot below whose upper end so many percent are. The histogram is not empty. */

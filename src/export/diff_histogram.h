@@ -15,5 +15,7 @@ struct diff_histogram {
 bool diff_has_histograms(const struct profile *profile);
 /* The caller frees the list; those before come first. `to` gets the strings. 0 or -ENOMEM. */
 MUST_CHECK int diff_histograms(const struct profile *before, const struct profile *after, struct profile *to, struct diff_histogram **ret_pairs, uint32_t *ret_nr);
+/* Both sides of each, into the profile that has their strings: "before" and "after" are their groups. 0 or -ENOMEM. */
+MUST_CHECK int diff_keep_histograms(struct profile *profile, const struct diff_histogram *pairs, uint32_t nr);
 /* Counts of each range before and after, what most of them are below, and what became of the tail. */
 void show_diff_histogram(const struct diff_histogram *pair, const struct profile *profile, struct buffer *buffer);

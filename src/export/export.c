@@ -85,6 +85,11 @@ int export_format_by_path(const char *path, struct diag *diag, enum export_forma
 	return diag_errno(diag, EINVAL, "no format goes with the name '%.256s'; known suffixes:%s (or say --format)", path, all_suffixes);
 }
 
+bool export_format_has_histograms(enum export_format format)
+{
+	return format == EXPORT_TEXT || format == EXPORT_JSON || format == EXPORT_JSONL || format == EXPORT_HTML || format == EXPORT_TOP;
+}
+
 bool export_format_has_lines(enum export_format format)
 {
 	switch (format) {

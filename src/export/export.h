@@ -42,6 +42,7 @@ MUST_CHECK int export_format_by_name(const char *name, struct diag *diag, enum e
 MUST_CHECK int export_format_by_path(const char *path, struct diag *diag, enum export_format *ret_format);
 /* Whether it shows source lines and inlined functions: they are looked up then. */
 bool export_format_has_lines(enum export_format format);
+bool export_format_has_histograms(enum export_format format);
 /* Writes the whole profile. 0; -ENOMEM; -EFBIG; -EINVAL: the value that is shown is no sum, and the format takes nothing else. */
 MUST_CHECK int export_write(const struct profile *profile, enum export_format format, const struct export_options *options,
 			    struct buffer *buffer, struct diag *diag);

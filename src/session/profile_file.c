@@ -242,6 +242,17 @@ static int choose_format(const char *path, const char *name, struct diag *diag, 
 	return name ? export_format_by_name(name, diag, ret_format) : export_format_by_path(path, diag, ret_format);
 }
 
+/* A file without what was asked for would be worse than none. */
+static int check_histograms(struct sonde_profile *profile, enum export_format format)
+{
+	bool alone = profile->histograms_alone || (profile->profile && !profile_nr_samples(profile->profile) && profile_nr_histograms(profile->profile));
+
+	if (!alone || export_format_has_histograms(format))
+		return 0;
+	profile->exit_code = SONDE_EXIT_USAGE;
+	return diag_errno(&profile->diag, EINVAL, "%s holds stacks, and here are histograms alone; text, json, jsonl, html and top hold them", export_format_name(format));
+}
+
 int sonde_profile_check_output(struct sonde_profile *profile, const char *path, const char *format)
 {
 	enum export_format chosen;
@@ -253,6 +264,9 @@ int sonde_profile_check_output(struct sonde_profile *profile, const char *path, 
 		profile->exit_code = SONDE_EXIT_USAGE;
 		return err;
 	}
+	err = check_histograms(profile, chosen);
+	if (err)
+		return err;
 	err = output_check(path, &profile->diag);
 	if (err)
 		profile->exit_code = SONDE_EXIT_FAILED;
@@ -292,7 +306,10 @@ static int write_report(struct sonde_profile *profile, const char *path, const s
 		profile->exit_code = SONDE_EXIT_USAGE;
 		return err;
 	}
-	if (profile->diff.rows && !diff_format_carries(export_format_name(format))) {
+	err = check_histograms(profile, format);
+	if (err)
+		return err;
+	if (profile->diff.rows && profile_nr_samples(profile->profile) && !diff_format_carries(export_format_name(format))) {
 		profile->exit_code = SONDE_EXIT_USAGE;
 		return diag_errno(&profile->diag, EINVAL, "%s holds one value for each stack, not a difference; html, svg, pprof, json, jsonl and folded hold both",
 				  export_format_name(format));

@@ -122,6 +122,7 @@ static int set_up(struct sonde_runq *runq, const struct sonde_runq_options *opti
 		runq->file->profile = profile_new();
 	if (!runq->file || !runq->file->profile || runq->stop_fd < 0)
 		return fail_setup(runq, -ENOMEM);
+	runq->file->histograms_alone = true;
 	account = profile_account(runq->file->profile);
 	if (options->command_line)
 		snprintf(account->command_line, sizeof(account->command_line), "%s", options->command_line);

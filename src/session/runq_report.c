@@ -118,7 +118,7 @@ static int take_part(void *arg, const struct runq_part *from)
 	part = &report->parts[report->nr];
 	*part = (struct part){ .key = key.data, .order = report->nr++ };
 	part->histogram.scale = report->options->question == SONDE_RUNQ_LENGTH ? HISTOGRAM_LINEAR : HISTOGRAM_LOG2;
-	part->histogram.sum = from->histogram->sum / unit_ns(report->options);
+	part->histogram.sum = (from->histogram->sum + unit_ns(report->options) / 2) / unit_ns(report->options);
 	memcpy(part->histogram.slots, from->histogram->slots, sizeof(part->histogram.slots));
 	return 0;
 }

@@ -26,6 +26,7 @@ struct wait_book {
 	struct buffer wakers; /* struct sonde_wait_key each */
 	struct u64_map waker_by_hash;
 	struct buffer sums;   /* struct kept_sum each, for histograms */
+	uint64_t off_ns;      /* of these */
 	struct u64_map sum_by_key;
 	struct profile_histogram whole; /* an empty one */
 	struct wait_kinds kinds;
@@ -140,14 +141,15 @@ static int keep_sum(struct wait_book *book, const struct sonde_wait_key *key, co
 	struct profile_histogram whole = book->whole;
 	uint32_t number = (uint32_t)(book->sums.size / sizeof(kept));
 
-	whole.histogram.sum = sum->off_ns / NS_PER_US;
+	whole.histogram.sum = (book->off_ns + sum->off_ns) / NS_PER_US - book->off_ns / NS_PER_US; /* so that all together lack less than one */
+	book->off_ns += sum->off_ns;
 	kept.histogram.user_stack = sample->user_stack;
 	kept.histogram.kernel_stack = sample->kernel_stack;
 	kept.histogram.comm = sample->comm;
 	kept.histogram.tgid = sample->tgid;
 	kept.histogram.tid = sample->tid;
 	buffer_append(&book->sums, &kept, sizeof(kept));
-	kept.histogram.histogram.sum = sum->off_ns / NS_PER_US;
+	kept.histogram.histogram.sum = (sum->off_ns + NS_PER_US / 2) / NS_PER_US;
 	if (book->sums.err || u64_map_add(&book->sum_by_key, hash_bytes(key, sizeof(*key), 0), number))
 		return -ENOMEM;
 	return profile_histogram(book->profile, &whole) == PROFILE_NONE || profile_histogram(book->profile, &kept.histogram) == PROFILE_NONE ? -ENOMEM : 0;

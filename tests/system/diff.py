@@ -87,7 +87,15 @@ def histograms_alone():
 	check("the tail is gone: 30 of 1000 (3.00 %) were not below 64 us before, none is after" in out, out)
 	check(re.search(r"^\[8K, 16K\) +30 \|.*\| +0 \|", out, re.M), out)
 	check("the tail is longer" in sonde("diff", after, before, want=0).out, "the other way round")
-	check("leave out -o" in sonde("diff", before, after, "-o", scratch("d.json"), want=2).err, "a difference of histograms as a file")
+	sonde("diff", before, after, "-o", scratch("h.json"), "-o", scratch("h.txt"), want=0)
+	with open(scratch("h.json"), encoding="utf-8") as file:
+		kept = json.load(file)["histograms"]
+	check_equal([(one["key"], [(slot["low"], slot["count"]) for slot in one["slots"]]) for one in kept],
+		[("before", [(16, 970), (8192, 30)]), ("after", [(16, 900), (32, 100)])], "both in a file")
+	with open(scratch("h.txt"), encoding="utf-8") as file:
+		check("run queue latency, before (us): 1000 in all" in file.read(), "as text")
+	for refused in (["diff", before, after, "-o", scratch("h.svg")], ["convert", before, "-o", scratch("h.folded")]):
+		check("histograms alone" in sonde(*refused, want=2).err and not os.path.exists(refused[-1]), "a file without them: %s" % refused)
 	for verb in ("show", "convert"):
 		out = sonde(verb, before, want=0).out
 		check(re.search(r"^run queue latency \(us\): 1000 in all, average 261\.3\n\[16, 32\) +970 \|@{52}\|\n", out, re.M), out)

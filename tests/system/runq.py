@@ -351,7 +351,7 @@ def nonsense_is_refused():
 	for args, words in (("--slower 5 --len", "exclude each other"), ("--by nix", "--by takes pid, tid, cpu, cgroup or comm"), ("--len -p 1", "is a CPU's, not of threads"),
 			("--len --by pid", "a histogram for each CPU"), ("--hist", "--hist is for --slower"), ("--slower --by pid", "add --hist"), ("0", "whole number from 1"), ("--stacks", "--stacks is for --slower"),
 			("1 0", "whole number from 1"), ("1 1 1", "one word too many"), ("--slower --hist -o -", "give -o a file"), ("--format json", "say where to write"),
-			("-o x.nix", "names no format"), ("--len --ms", "no time"), ("--oncpu --slower", "exclude each other"), ("--len --oncpu", "exclude each other"),
+			("-o x.nix", "names no format"), ("-o x.svg", "histograms alone"), ("--len --ms", "no time"), ("--oncpu --slower", "exclude each other"), ("--len --oncpu", "exclude each other"),
 			("-p 1 -L 1", "exclude each other"), ("--slower=x", "--slower"), ("--slower 0", "whole number from 1"), ("--slower -5", "not '-5'")):
 		result = sonde("runq", *args.split(), want=2)
 		check(words in result.err and not result.out, lambda: "%s: %s" % (args, result))
