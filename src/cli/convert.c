@@ -46,22 +46,10 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-static int convert_run(const struct verb *verb, int argc, char **argv);
-
-const struct verb convert_verb = {
-	.name = "convert",
-	.summary = "a profile from one file format to others",
-	.description = "Reads a profile, of sonde or of another profiler, and writes it in other formats. What a format holds and others cannot is counted and "
-		       "told on standard error.",
-	.options = options,
-	.nr_options = ARRAY_SIZE(options),
-	.examples = examples,
-	.run = convert_run,
-};
-
-/* What is written of it. An exit code. */
-static int write_outputs(struct sonde_profile *profile, const struct convert_arguments *arguments)
+/* An exit code. */
+static int convert(struct sonde_profile *profile, const struct convert_arguments *arguments)
 {
+	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .no_lines = arguments->no_lines, .timestamps = arguments->timestamps };
 	const struct sonde_write_options write = {
 		.size = sizeof(write),
 		.format = arguments->format,
@@ -71,34 +59,20 @@ static int write_outputs(struct sonde_profile *profile, const struct convert_arg
 		.offsets = arguments->offsets,
 		.threads = arguments->threads,
 	};
+	int code = profile_try_outputs(&convert_verb, profile, &arguments->outputs, arguments->format);
 
-	return profile_write_all(&convert_verb, profile, &arguments->outputs, &write);
+	if (code)
+		return code;
+	if (profile_read(profile, arguments->input, &read))
+		return profile_failed(&convert_verb, profile);
+	code = profile_write_all(&convert_verb, profile, &arguments->outputs, &write);
+	return code || !profile_is_empty(profile) ? code : profile_no_samples(arguments->input);
 }
 
-static int convert(const struct convert_arguments *arguments)
+/* OUTPUT is one of -o; without any, standard output. */
+static int check(void *all, char *const *command, struct diag *diag)
 {
-	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .no_lines = arguments->no_lines, .timestamps = arguments->timestamps };
-	struct sonde_profile *profile = sonde_profile_new();
-	int err = profile ? 0 : -ENOMEM, code;
-
-	if (!profile) {
-		output_say("out of memory");
-		return SONDE_EXIT_FAILED;
-	}
-	for (uint32_t i = 0; !err && i < arguments->outputs.nr; i++)
-		err = sonde_profile_check_output(profile, arguments->outputs.texts[i], arguments->format);
-	if (!err)
-		err = profile_read(profile, arguments->input, &read);
-	code = err ? profile_failed(&convert_verb, profile) : write_outputs(profile, arguments);
-	if (!code && profile_is_empty(profile))
-		code = profile_no_samples(arguments->input);
-	sonde_profile_free(profile);
-	return code;
-}
-
-/* OUTPUT is the first of -o; without any, standard output. */
-static int gather_outputs(struct convert_arguments *arguments, struct diag *diag)
-{
+	struct convert_arguments *arguments = all;
 	struct option_texts *outputs = &arguments->outputs;
 
 	if (!arguments->input)
@@ -108,25 +82,27 @@ static int gather_outputs(struct convert_arguments *arguments, struct diag *diag
 			return diag_errno(diag, EINVAL, "at most %d outputs", OPTION_MAX_TEXTS);
 		outputs->texts[outputs->nr++] = arguments->output ? arguments->output : "-";
 	}
-	for (uint32_t i = 0; i < outputs->nr; i++) {
-		for (uint32_t k = 0; k < i; k++) {
-			if (!strcmp(outputs->texts[i], outputs->texts[k]))
-				return diag_errno(diag, EINVAL, "the output '%.80s' is given twice: leave one out", outputs->texts[i]);
-		}
-	}
-	return 0;
+	return profile_check_outputs(outputs, arguments->format, diag);
 }
 
-static int convert_run(const struct verb *verb, int argc, char **argv)
+static int convert_run(void *all, const char *command_line)
 {
-	struct convert_arguments arguments = { 0 };
-	struct option_result result;
-	struct diag diag = { 0 };
-	int err = option_parse(verb, argc, argv, &arguments, &result, &diag);
+	struct sonde_profile *profile = sonde_profile_new();
+	int code = profile ? convert(profile, all) : output_no_memory();
 
-	if (!err && (result.help || result.version))
-		return output_help(verb, &result);
-	if (!err)
-		err = gather_outputs(&arguments, &diag);
-	return err ? output_usage(verb, diag.text) : convert(&arguments);
+	sonde_profile_free(profile);
+	return code;
 }
+
+const struct verb convert_verb = {
+	.name = "convert",
+	.summary = "a profile from one file format to others",
+	.description = "Reads a profile, of sonde or of another profiler, and writes it in other formats. What a format holds and others cannot is counted and "
+		       "told on standard error.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.arguments_bytes = sizeof(struct convert_arguments),
+	.check = check,
+	.run = convert_run,
+};

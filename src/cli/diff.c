@@ -36,32 +36,13 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-static int diff_run(const struct verb *verb, int argc, char **argv);
-
-const struct verb diff_verb = {
-	.name = "diff",
-	.summary = "what changed between two profiles",
-	.description = "Compares two profiles by shares of their totals, so that they need not be of the same length. The table has the change of each function, self "
-		       "and total, in points of percent, the greatest first; what is within two standard deviations of the noise of counts has a ~. Stacks are "
-		       "matched by the names in them: addresses differ between builds. Histograms stand side by side, with what became of their tails.",
-	.options = options,
-	.nr_options = ARRAY_SIZE(options),
-	.examples = examples,
-	.run = diff_run,
-};
-
 static int print_table(struct sonde_profile *profile, uint64_t max_lines)
 {
 	const struct sonde_show_options show = { .size = sizeof(show), .view = SONDE_VIEW_CHANGES, .max_lines = (uint32_t)max_lines, .width = terminal_width(),
 						 .colour = output_colour(STDOUT_FILENO) };
-	struct buffer view = { 0 };
 	const char *text;
 
-	if (sonde_profile_show(profile, &show, &text))
-		return profile_failed(&diff_verb, profile);
-	view.data = (char *)(uintptr_t)text;
-	view.size = strlen(text);
-	return output_result(&view);
+	return sonde_profile_show(profile, &show, &text) ? profile_failed(&diff_verb, profile) : output_result_text(text);
 }
 
 /* Reads both; `after` becomes the difference. An exit code. */
@@ -69,11 +50,10 @@ static int compare(struct sonde_profile *before, struct sonde_profile *after, co
 {
 	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from };
 	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->format };
+	int code = profile_try_outputs(&diff_verb, after, &arguments->outputs, arguments->format);
 
-	for (uint32_t i = 0; i < arguments->outputs.nr; i++) {
-		if (sonde_profile_check_output(after, arguments->outputs.texts[i], arguments->format))
-			return profile_failed(&diff_verb, after);
-	}
+	if (code)
+		return code;
 	if (profile_read(before, arguments->before, &read))
 		return profile_failed(&diff_verb, before);
 	if (profile_read(after, arguments->after, &read))
@@ -85,41 +65,39 @@ static int compare(struct sonde_profile *before, struct sonde_profile *after, co
 	return arguments->outputs.nr ? profile_write_all(&diff_verb, after, &arguments->outputs, &write) : print_table(after, arguments->max_lines);
 }
 
-static int diff(const struct diff_arguments *arguments)
+static int check(void *all, char *const *command, struct diag *diag)
 {
-	struct sonde_profile *before = sonde_profile_new(), *after = sonde_profile_new();
-	int code = SONDE_EXIT_FAILED;
+	const struct diff_arguments *arguments = all;
 
-	if (before && after)
-		code = compare(before, after, arguments);
-	else
-		output_say("out of memory");
-	sonde_profile_free(before);
-	sonde_profile_free(after);
-	return code;
-}
-
-static int check_arguments(const struct diff_arguments *arguments, struct diag *diag)
-{
 	if (!arguments->before || !arguments->after)
 		return diag_errno(diag, EINVAL, "name two profiles: sonde diff BEFORE AFTER");
 	if (!strcmp(arguments->before, "-") && !strcmp(arguments->after, "-"))
 		return diag_errno(diag, EINVAL, "only one of them can be standard input");
 	if (arguments->format && !arguments->outputs.nr)
 		return diag_errno(diag, EINVAL, "--format is for -o: say where to write");
-	return 0;
+	return profile_check_outputs(&arguments->outputs, arguments->format, diag);
 }
 
-static int diff_run(const struct verb *verb, int argc, char **argv)
+static int diff_run(void *arguments, const char *command_line)
 {
-	struct diff_arguments arguments = { 0 };
-	struct option_result result;
-	struct diag diag = { 0 };
-	int err = option_parse(verb, argc, argv, &arguments, &result, &diag);
+	struct sonde_profile *before = sonde_profile_new(), *after = sonde_profile_new();
+	int code = before && after ? compare(before, after, arguments) : output_no_memory();
 
-	if (!err && (result.help || result.version))
-		return output_help(verb, &result);
-	if (!err)
-		err = check_arguments(&arguments, &diag);
-	return err ? output_usage(verb, diag.text) : diff(&arguments);
+	sonde_profile_free(before);
+	sonde_profile_free(after);
+	return code;
 }
+
+const struct verb diff_verb = {
+	.name = "diff",
+	.summary = "what changed between two profiles",
+	.description = "Compares two profiles by shares of their totals, so that they need not be of the same length. The table has the change of each function, self "
+		       "and total, in points of percent, the greatest first; what is within two standard deviations of the noise of counts has a ~. Stacks are "
+		       "matched by the names in them: addresses differ between builds. Histograms stand side by side, with what became of their tails.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.arguments_bytes = sizeof(struct diff_arguments),
+	.check = check,
+	.run = diff_run,
+};

@@ -26,34 +26,22 @@ static int verdict_code(const struct doctor *doctor)
 	return opinion.verdict == DOCTOR_NOT_PERMITTED ? SONDE_EXIT_NOT_PERMITTED : SONDE_EXIT_KERNEL_CANNOT;
 }
 
-static int examine_and_report(bool json)
+static int doctor_run(void *all, const char *command_line)
 {
+	const struct doctor_arguments *arguments = all;
 	struct buffer report = BUFFER_INIT(1 << 20);
 	struct doctor doctor = { 0 };
 	int code;
 
 	libbpf_set_print(NULL); /* its warnings are our findings */
 	doctor_examine(&doctor);
-	if (json)
+	if (arguments->json)
 		doctor_json(&doctor, &report);
 	else
 		doctor_report(&doctor, output_colour(STDOUT_FILENO), &report);
 	code = output_result(&report);
 	buffer_done(&report);
 	return code ? code : verdict_code(&doctor);
-}
-
-static int doctor_run(const struct verb *verb, int argc, char **argv)
-{
-	struct doctor_arguments arguments = { 0 };
-	struct option_result result;
-	struct diag diag = { 0 };
-
-	if (option_parse(verb, argc, argv, &arguments, &result, &diag) < 0)
-		return output_usage(verb, diag.text);
-	if (result.help || result.version)
-		return output_help(verb, &result);
-	return examine_and_report(arguments.json);
 }
 
 static const struct verb_example examples[] = {
@@ -72,5 +60,6 @@ const struct verb doctor_verb = {
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,
+	.arguments_bytes = sizeof(struct doctor_arguments),
 	.run = doctor_run,
 };

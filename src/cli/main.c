@@ -114,7 +114,7 @@ static int run_verb(int argc, char **argv)
 
 	if (!strcmp(argv[0], "help"))
 		return run_help(argc, argv);
-	return verb ? verb->run(verb, argc, argv) : unknown_verb(argv[0]);
+	return verb ? verb_run(verb, argc, argv) : unknown_verb(argv[0]);
 }
 
 static int no_verb(void)

@@ -71,24 +71,11 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-static int offcpu_run(const struct verb *verb, int argc, char **argv);
-
-const struct verb offcpu_verb = {
-	.name = "offcpu",
-	.summary = "what threads wait for, and how long",
-	.description = "Adds up, in the kernel, the time that threads are not on a CPU, by the stack with which they left it: of the kernel and of every program, "
-		       "without frame pointers. The leaf names the kind of wait: [futex], [sleep], [disk], [pipe], [socket], [epoll], [preempted] and others. Waits that "
-		       "were under way at the start or are at the end count with what is between the two.\n\n"
-		       "The options are those of BCC's offcputime, and more.",
-	.options = options,
-	.nr_options = ARRAY_SIZE(options),
-	.examples = examples,
-	.takes_command = true,
-	.run = offcpu_run,
-};
-
-static int check(const struct offcpu_arguments *arguments, struct diag *diag)
+static int check(void *all, char *const *command, struct diag *diag)
 {
+	struct offcpu_arguments *arguments = all;
+
+	arguments->recording.command = command;
 	if (arguments->max_us && arguments->max_us < arguments->min_us)
 		return diag_errno(diag, EINVAL, "no wait is at least %" PRIu64 " us and at most %" PRIu64 " us long: --max is below --min", arguments->min_us, arguments->max_us);
 	if (strcmp(arguments->value, value_at(OFFCPU_VALUE_TIME)) != 0 && strcmp(arguments->value, value_at(OFFCPU_VALUE_COUNT)) != 0)
@@ -96,9 +83,9 @@ static int check(const struct offcpu_arguments *arguments, struct diag *diag)
 	return recording_check(&arguments->recording, diag);
 }
 
-static struct sonde_profile_options to_options(const struct offcpu_arguments *arguments)
+static struct sonde_profile_options to_options(const struct offcpu_arguments *arguments, const char *command_line)
 {
-	struct sonde_profile_options of_library = recording_options(&arguments->recording);
+	struct sonde_profile_options of_library = recording_options(&arguments->recording, command_line);
 
 	of_library.question = SONDE_OFF_CPU;
 	of_library.min_ns = arguments->min_us * NS_PER_US;
@@ -113,53 +100,34 @@ static struct sonde_profile_options to_options(const struct offcpu_arguments *ar
 	return of_library;
 }
 
-/* As offcputime words it. */
-static void header(const struct offcpu_arguments *arguments, struct buffer *buffer)
+static int offcpu_run(void *all, const char *command_line)
 {
-	const struct recording *recording = &arguments->recording;
+	const struct offcpu_arguments *arguments = all;
+	const struct sonde_profile_options of_library = to_options(arguments, command_line);
+	const struct recording_words words = {
+		.measuring = "Tracing off-CPU time (us) of",
+		.threads = arguments->user_threads_only ? "user" : arguments->kernel_threads_only ? "kernel" : NULL,
+		.no_samples = "nothing of what was asked for has waited",
+	};
 
-	buffer_text(buffer, "Tracing off-CPU time (us) of ");
-	whose_text(&recording->whose, recording->command, buffer);
-	if (arguments->user_threads_only || arguments->kernel_threads_only)
-		buffer_printf(buffer, " (%s threads)", arguments->user_threads_only ? "user" : "kernel");
-	buffer_printf(buffer, " by %s stack", recording->user_only ? "user" : recording->kernel_only ? "kernel" : "user + kernel");
-	recording_header_end(recording, buffer);
+	return recording_run(&offcpu_verb, &arguments->recording, &of_library, &words);
 }
 
-static int record(const struct verb *verb, const struct offcpu_arguments *arguments, const char *command_line)
-{
-	struct sonde_profile_options of_library = to_options(arguments);
-	struct buffer line = BUFFER_INIT(1 << 17);
-	int code;
+static const struct offcpu_arguments defaults = { .min_us = 1, .state = ANY_STATE, .value = "time", .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
 
-	of_library.command_line = command_line;
-	header(arguments, &line);
-	code = recording_run(verb, &arguments->recording, &of_library,
-			     &(struct recording_words){ .header = line.err ? NULL : line.data, .no_samples = "nothing of what was asked for has waited" });
-	buffer_done(&line);
-	return code;
-}
-
-static int offcpu_run(const struct verb *verb, int argc, char **argv)
-{
-	struct offcpu_arguments arguments = { .min_us = 1, .state = ANY_STATE, .value = value_at(OFFCPU_VALUE_TIME),
-					      .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
-	struct buffer command_line = BUFFER_INIT(4 << 20);
-	struct option_result result;
-	struct diag diag = { 0 };
-	int err, code;
-
-	err = option_parse(verb, argc, argv, &arguments, &result, &diag);
-	if (!err && (result.help || result.version))
-		return output_help(verb, &result);
-	if (!err) {
-		arguments.recording.command = result.command;
-		err = check(&arguments, &diag);
-	}
-	if (err)
-		return output_usage(verb, diag.text);
-	recording_command_line(argc, argv, &command_line);
-	code = record(verb, &arguments, command_line.data);
-	buffer_done(&command_line);
-	return code;
-}
+const struct verb offcpu_verb = {
+	.name = "offcpu",
+	.summary = "what threads wait for, and how long",
+	.description = "Adds up, in the kernel, the time that threads are not on a CPU, by the stack with which they left it: of the kernel and of every program, "
+		       "without frame pointers. The leaf names the kind of wait: [futex], [sleep], [disk], [pipe], [socket], [epoll], [preempted] and others. Waits that "
+		       "were under way at the start or are at the end count with what is between the two.\n\n"
+		       "The options are those of BCC's offcputime, and more.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.takes_command = true,
+	.arguments_bytes = sizeof(struct offcpu_arguments),
+	.defaults = &defaults,
+	.check = check,
+	.run = offcpu_run,
+};

@@ -29,15 +29,6 @@ const struct option_spec *option_at(const struct verb *verb, size_t i)
 	return i < ARRAY_SIZE(common_options) ? &common_options[i] : NULL;
 }
 
-bool option_given(const struct verb *verb, const struct option_result *result, const char *name)
-{
-	for (size_t i = 0; i < verb->nr_options; i++) {
-		if (verb->options[i].name && !strcmp(verb->options[i].name, name))
-			return result->given >> i & 1;
-	}
-	return false;
-}
-
 const char *option_label(const struct option_spec *spec, char room[64])
 {
 	if (spec->letter)

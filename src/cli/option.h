@@ -63,7 +63,12 @@ struct verb {
 	const struct verb_example *examples; /* ended by a NULL command */
 	bool takes_command;      /* -- COMMAND [ARGUMENT...] */
 	bool has_verbs;          /* parsing ends at the first word that is no option */
-	int (*run)(const struct verb *verb, int argc, char **argv); /* argv[0] is the verb; the exit code */
+	size_t arguments_bytes;  /* of the struct that the options' values land in */
+	const void *defaults;    /* what it holds before; NULL: zeros */
+	/* What the table cannot say. 0; -EINVAL with a line. `command`: what follows "--"; NULL: none. NULL: nothing to check. */
+	int (*check)(void *arguments, char *const *command, struct diag *diag);
+	/* The exit code. `command_line`, for the report, borrowed: what was typed; NULL: no memory for it. */
+	int (*run)(void *arguments, const char *command_line);
 };
 
 struct option_result {
@@ -77,7 +82,6 @@ struct option_result {
  * Ends early at --help and --version. 0; -EINVAL with a line that says what to do. `arguments` holds the defaults before. */
 MUST_CHECK int option_parse(const struct verb *verb, int argc, char *const *argv, void *arguments, struct option_result *ret_result,
 			    struct diag *diag);
-bool option_given(const struct verb *verb, const struct option_result *result, const char *name);
 
 /* The i-th option: the verb's own, then those that all verbs have; NULL ends. Hidden ones are among them. */
 const struct option_spec *option_at(const struct verb *verb, size_t i);

@@ -35,6 +35,13 @@ int output_result(const struct buffer *buffer)
 	return SONDE_EXIT_FAILED;
 }
 
+int output_result_text(const char *text)
+{
+	const struct buffer result = { .data = (char *)(uintptr_t)text, .size = strlen(text) };
+
+	return output_result(&result);
+}
+
 void output_talk(const char *text)
 {
 	if (text && file_write(STDERR_FILENO, text, strlen(text)) < 0)
@@ -81,6 +88,12 @@ void output_progress_done(void)
 {
 	if (output_progress_wanted())
 		output_talk("\r\033[K");
+}
+
+int output_no_memory(void)
+{
+	output_say("out of memory");
+	return SONDE_EXIT_FAILED;
 }
 
 int output_usage(const struct verb *verb, const char *text)

@@ -10,8 +10,11 @@
 void output_guard_standard_fds(void);
 /* The text, whole, to stdout. enum sonde_exit: 1 with a message when it cannot be written or when the buffer failed. */
 MUST_CHECK int output_result(const struct buffer *buffer);
+MUST_CHECK int output_result_text(const char *text);
 /* "sonde: ...\n" on stderr: one line whatever the arguments hold. */
 __attribute__((format(printf, 1, 2))) void output_say(const char *fmt, ...);
+/* Says so; SONDE_EXIT_FAILED. */
+int output_no_memory(void);
 /* As it is, to stderr. */
 void output_talk(const char *text);
 /* A line on stderr that the next one, or output_progress_done, takes the place of; for terminals only. */

@@ -1,73 +1,136 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde profile: one session from the command line to the report. */
-#include "cli/profile.h"
+/* sonde profile: the letters, names and meanings of BCC's profile, and what sonde adds. */
+#include <inttypes.h>
 
+#include "cli/machine.h"
 #include "cli/output.h"
+#include "cli/recording.h"
+#include "cli/verbs.h"
 
 #define AUDIT_EVERY 1000 /* cheap enough for production */
+#define ALL_CPUS    UINT64_MAX
 
-static struct sonde_profile_options to_options(const struct profile_arguments *arguments)
+struct profile_arguments {
+	struct recording recording;
+	uint64_t cpu;             /* ALL_CPUS: all */
+	bool idle;
+	uint64_t freq_hz, period; /* 0: not given */
+	const char *event;
+	bool no_fallback;
+	bool audit;
+	uint64_t audit_every;     /* 0: not given */
+	bool timestamps;
+	bool ebpf;
+};
+
+#define FIELD(field) .offset = offsetof(struct profile_arguments, field)
+
+static const struct option_spec options[] = {
+	{ .group = "What is sampled", .metavar = "DURATION", .kind = OPTION_NUMBER, FIELD(recording.duration_s), .min = 1, .max = RECORDING_MAX_DURATION_S,
+	  .help = "seconds; without it until Ctrl-C or the end of what is sampled" },
+	{ .letter = 'F', .name = "frequency", .metavar = "HZ", .kind = OPTION_NUMBER, FIELD(freq_hz), .min = 1, .max = RECORDING_MAX_FREQ_HZ,
+	  .help = "samples per second and CPU; 49 unless -c is given" },
+	{ .letter = 'c', .name = "count", .metavar = "N", .kind = OPTION_NUMBER, FIELD(period), .min = 1, .max = INT64_MAX,
+	  .excludes = "frequency", .instead = "give the rate (-F) or the number of events between two samples (-c)",
+	  .help = "sample every N events instead; one event of cpu-clock is a nanosecond" },
+	{ .letter = 'e', .name = "event", .metavar = "EVENT", .kind = OPTION_TEXT, FIELD(event),
+	  .help = "what drives the sampling, by perf's names: cpu-clock (default), cycles, instructions, page-faults and others" },
+	{ .name = "no-fallback", .kind = OPTION_FLAG, FIELD(no_fallback),
+	  .help = "refuse an event that this machine lacks; otherwise cpu-clock takes its place, with a warning" },
+	{ .letter = 'I', .name = "include-idle", .kind = OPTION_FLAG, FIELD(idle), .help = "also CPUs that do nothing" },
+	RECORDING_STACK_OPTIONS(struct profile_arguments, recording),
+
+	WHOSE_OPTIONS(struct profile_arguments, recording.whose),
+	{ .letter = 'C', .name = "cpu", .metavar = "CPU", .kind = OPTION_NUMBER, FIELD(cpu), .max = INT32_MAX,
+	  .help = "only what runs on this CPU; the first is 0" },
+
+	RECORDING_OUTPUT_OPTIONS(struct profile_arguments, recording),
+	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "record the time of each sample, for the formats that can carry it" },
+
+	{ .group = "For the curious", .name = "audit", .kind = OPTION_FLAG, FIELD(audit),
+	  .help = "unwind one of every 1000 user stacks once more, by libdw, and say how many agree" },
+	{ .name = "audit-every", .metavar = "N", .kind = OPTION_NUMBER, FIELD(audit_every), .min = 1, .max = UINT32_MAX,
+	  .help = "audit one of every N user stacks instead" },
+	{ .name = "ebpf", .kind = OPTION_FLAG, FIELD(ebpf),
+	  .help = "print the source of the BPF programs that this command line would load, and end" },
+};
+
+static const struct verb_example examples[] = {
+	{ "sonde profile", "everything, at 49 Hertz, until Ctrl-C" },
+	{ "sonde profile -F 99", "at 99 Hertz" },
+	{ "sonde profile -c 1000000", "a sample every 1000000 events" },
+	{ "sonde profile 5", "for 5 seconds" },
+	{ "sonde profile -f 5", "folded, for flame graphs" },
+	{ "sonde profile -p 185", "only process 185" },
+	{ "sonde profile -L 185", "only thread 185" },
+	{ "sonde profile -U", "only user stacks" },
+	{ "sonde profile -K", "only kernel stacks" },
+	{ "sonde profile -o x.html 10", "a flame graph for the browser" },
+	{ "sonde profile -o x.pb.gz -- make", "a command from its start to its end" },
+	{ NULL, NULL },
+};
+
+static int check(void *all, char *const *command, struct diag *diag)
 {
-	struct sonde_profile_options options = recording_options(&arguments->recording);
+	struct profile_arguments *arguments = all;
+	int err;
 
-	options.event = arguments->event;
-	options.no_fallback = arguments->no_fallback;
-	options.freq_hz = arguments->freq_hz;
-	options.period = arguments->period;
-	options.cpu = arguments->cpu == PROFILE_ALL_CPUS ? -1 : (int64_t)arguments->cpu;
-	options.idle = arguments->idle;
-	options.audit_every = (uint32_t)(arguments->audit && !arguments->audit_every ? AUDIT_EVERY : arguments->audit_every);
-	options.timestamps = arguments->timestamps;
-	return options;
+	arguments->recording.command = command;
+	err = recording_check(&arguments->recording, diag);
+	return err || arguments->cpu == ALL_CPUS ? err : machine_check_cpu(arguments->cpu, diag);
 }
 
-static int print_source(const struct profile_arguments *arguments)
+static struct sonde_profile_options to_options(const struct profile_arguments *arguments, const char *command_line)
 {
-	struct sonde_profile_options options = to_options(arguments);
-	struct buffer source = BUFFER_INIT(16 << 20);
-	int code;
+	struct sonde_profile_options of_library = recording_options(&arguments->recording, command_line);
 
-	buffer_text(&source, sonde_profile_source(&options));
-	code = output_result(&source);
-	buffer_done(&source);
-	return code;
+	of_library.event = arguments->event;
+	of_library.no_fallback = arguments->no_fallback;
+	of_library.freq_hz = arguments->freq_hz;
+	of_library.period = arguments->period;
+	of_library.cpu = arguments->cpu == ALL_CPUS ? -1 : (int64_t)arguments->cpu;
+	of_library.idle = arguments->idle;
+	of_library.audit_every = (uint32_t)(arguments->audit && !arguments->audit_every ? AUDIT_EVERY : arguments->audit_every);
+	of_library.timestamps = arguments->timestamps;
+	return of_library;
 }
 
-static int record(const struct verb *verb, const struct profile_arguments *arguments, const char *command_line)
+static int record(const struct profile_arguments *arguments, const struct sonde_profile_options *of_library)
 {
-	struct sonde_profile_options options = to_options(arguments);
-	struct buffer header = BUFFER_INIT(1 << 17);
-	int code;
+	char measuring[64], cpu[32];
 
-	options.command_line = command_line;
-	profile_header(arguments, &header);
-	code = recording_run(verb, &arguments->recording, &options,
-			     &(struct recording_words){ .header = header.err ? NULL : header.data, .no_samples = "nothing of what was asked for ran on a CPU" });
-	buffer_done(&header);
-	return code;
+	if (arguments->period)
+		snprintf(measuring, sizeof(measuring), "Sampling at every %" PRIu64 " events of", arguments->period);
+	else
+		snprintf(measuring, sizeof(measuring), "Sampling at %" PRIu64 " Hertz of", arguments->freq_hz ? arguments->freq_hz : SONDE_DEFAULT_FREQ_HZ);
+	snprintf(cpu, sizeof(cpu), "CPU#%" PRIu64, arguments->cpu);
+	return recording_run(&profile_verb, &arguments->recording, of_library,
+			     &(struct recording_words){ .measuring = measuring, .place = arguments->cpu == ALL_CPUS ? NULL : cpu,
+							.no_samples = "nothing of what was asked for ran on a CPU" });
 }
 
-int profile_run(const struct verb *verb, int argc, char **argv)
+static int profile_run(void *all, const char *command_line)
 {
-	struct profile_arguments arguments = { .cpu = PROFILE_ALL_CPUS, .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
-	struct buffer command_line = BUFFER_INIT(4 << 20);
-	struct option_result result;
-	struct diag diag = { 0 };
-	int err, code;
+	const struct profile_arguments *arguments = all;
+	const struct sonde_profile_options of_library = to_options(arguments, command_line);
 
-	err = option_parse(verb, argc, argv, &arguments, &result, &diag);
-	if (!err && (result.help || result.version))
-		return output_help(verb, &result);
-	if (!err) {
-		arguments.recording.command = result.command;
-		err = profile_check(&arguments, &diag);
-	}
-	if (err)
-		return output_usage(verb, diag.text);
-	if (arguments.ebpf)
-		return print_source(&arguments);
-	recording_command_line(argc, argv, &command_line);
-	code = record(verb, &arguments, command_line.data);
-	buffer_done(&command_line);
-	return code;
+	return arguments->ebpf ? output_result_text(sonde_profile_source(&of_library)) : record(arguments, &of_library);
 }
+
+static const struct profile_arguments defaults = { .cpu = ALL_CPUS, .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
+
+const struct verb profile_verb = {
+	.name = "profile",
+	.summary = "what runs on the CPUs",
+	.description = "Samples the stacks of what runs on the CPUs, of the kernel and of every program, without asking them: no frame "
+		       "pointers, no recompile, no restart. Prints each stack with the number of its samples, the hottest last.\n\n"
+		       "The options are those of BCC's profile, and more.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.takes_command = true,
+	.arguments_bytes = sizeof(struct profile_arguments),
+	.defaults = &defaults,
+	.check = check,
+	.run = profile_run,
+};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile_files.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "cli/output.h"
@@ -19,6 +20,46 @@ const char *profile_write_format_at(uint32_t i)
 	return sonde_format_name(i, &suffixes, &text);
 }
 
+static int check_format(const char *format, struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer names = BUFFER_INIT(256);
+	const char *name;
+
+	for (uint32_t i = 0; (name = profile_write_format_at(i)); i++) {
+		if (!strcmp(name, format))
+			return 0;
+		buffer_printf(&names, "%s%s", i ? ", " : "", name);
+	}
+	return diag_errno(diag, EINVAL, "there is no format '%.60s': --format takes one of %s", format, names.data ? names.data : "");
+}
+
+static int check_suffix(const char *path, struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer known = BUFFER_INIT(512);
+	const char *suffixes, *text;
+
+	if (!strcmp(path, "-") || sonde_format_by_path(path))
+		return 0;
+	for (uint32_t i = 0; sonde_format_name(i, &suffixes, &text); i++)
+		buffer_printf(&known, "%s%s", i ? " " : "", suffixes);
+	return diag_errno(diag, EINVAL, "the suffix of '%.80s' names no format: use one of %s, or --format", path, known.data ? known.data : "");
+}
+
+int profile_check_outputs(const struct option_texts *outputs, const char *format, struct diag *diag)
+{
+	int err = format ? check_format(format, diag) : 0;
+
+	for (uint32_t i = 0; !err && i < outputs->nr; i++) {
+		if (!format)
+			err = check_suffix(outputs->texts[i], diag);
+		for (uint32_t k = 0; !err && k < i; k++) {
+			if (!strcmp(outputs->texts[i], outputs->texts[k]))
+				err = diag_errno(diag, EINVAL, "the output '%.80s' is given twice: leave one out", outputs->texts[i]);
+		}
+	}
+	return err;
+}
+
 int profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
 {
 	const char *warning;
@@ -27,6 +68,15 @@ int profile_read(struct sonde_profile *profile, const char *path, const struct s
 	while (!err && (warning = sonde_profile_warning(profile)))
 		output_say("warning: %s", warning);
 	return err;
+}
+
+int profile_try_outputs(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const char *format)
+{
+	for (uint32_t i = 0; i < outputs->nr; i++) {
+		if (sonde_profile_check_output(profile, outputs->texts[i], format))
+			return profile_failed(verb, profile);
+	}
+	return SONDE_EXIT_REPORT;
 }
 
 int profile_write_all(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const struct sonde_write_options *options)

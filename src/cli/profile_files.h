@@ -11,8 +11,12 @@
 /* Names of formats, for option_spec.value_name. */
 const char *profile_read_format_at(uint32_t i);
 const char *profile_write_format_at(uint32_t i);
+/* What can be said of outputs before there is a profile: each is named once, in a format that there is. 0; -EINVAL with a line. `format`: NULL: by the suffixes. */
+MUST_CHECK int profile_check_outputs(const struct option_texts *outputs, const char *format, struct diag *diag);
 /* Reads the file, and says on standard error what could not be kept. 0 or a negative errno. */
 MUST_CHECK int profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options);
+/* Can the outputs be written? Says of the first that cannot why; an exit code. */
+MUST_CHECK int profile_try_outputs(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const char *format);
 /* Writes all outputs; each is tried. Says what failed; the exit code of the first that did. */
 int profile_write_all(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const struct sonde_write_options *options);
 /* Says why, and gives the exit code. */

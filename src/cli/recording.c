@@ -26,48 +26,6 @@ static const char *format_of(const struct recording *recording, const char *path
 	return strcmp(name, "text") ? name : plain;
 }
 
-static int check_format(const char *format, struct diag *diag)
-{
-	struct buffer names = BUFFER_INIT(256);
-	const char *name;
-
-	for (uint32_t i = 0; (name = profile_write_format_at(i)); i++) {
-		if (!strcmp(name, format)) {
-			buffer_done(&names);
-			return 0;
-		}
-		buffer_printf(&names, "%s%s", i ? ", " : "", name);
-	}
-	diag_errno(diag, EINVAL, "there is no format '%.60s': --format takes one of %s", format, names.data ? names.data : "");
-	buffer_done(&names);
-	return -EINVAL;
-}
-
-/* Outputs that nobody could tell apart, or whose format nobody could guess. */
-static int check_outputs(const struct recording *recording, struct diag *diag)
-{
-	for (uint32_t i = 0; i < recording->outputs.nr; i++) {
-		const char *path = recording->outputs.texts[i];
-
-		if (!format_of(recording, path)) {
-			struct buffer known = BUFFER_INIT(512);
-			const char *suffixes, *text;
-
-			for (uint32_t k = 0; sonde_format_name(k, &suffixes, &text); k++)
-				buffer_printf(&known, "%s%s", k ? " " : "", suffixes);
-			diag_errno(diag, EINVAL, "the suffix of '%.80s' names no format: use one of %s, or --format", path,
-				   known.data ? known.data : "");
-			buffer_done(&known);
-			return -EINVAL;
-		}
-		for (uint32_t k = 0; k < i; k++) {
-			if (!strcmp(path, recording->outputs.texts[k]))
-				return diag_errno(diag, EINVAL, "-o '%.80s' is given twice: leave one out", path);
-		}
-	}
-	return 0;
-}
-
 /* The events and the report in one file would be neither. */
 static int check_events(const struct recording *recording, struct diag *diag)
 {
@@ -82,28 +40,12 @@ static int check_events(const struct recording *recording, struct diag *diag)
 
 int recording_check(const struct recording *recording, struct diag *diag)
 {
+	const char *format = recording->format || !recording->folded ? recording->format : "folded";
 	int err = whose_check(&recording->whose, recording->command, diag);
 
-	if (!err && recording->format)
-		err = check_format(recording->format, diag);
 	if (!err)
-		err = check_outputs(recording, diag);
+		err = profile_check_outputs(&recording->outputs, format, diag);
 	return err || !recording->events ? err : check_events(recording, diag);
-}
-
-void recording_header_end(const struct recording *recording, struct buffer *buffer)
-{
-	if (recording->duration_s)
-		buffer_printf(buffer, " for %" PRIu64 " secs.\n", recording->duration_s);
-	else
-		buffer_text(buffer, "... Hit Ctrl-C to end.\n");
-}
-
-void recording_command_line(int argc, char **argv, struct buffer *buffer)
-{
-	buffer_text(buffer, "sonde");
-	for (int i = 0; i < argc; i++)
-		buffer_printf(buffer, " %s", argv[i]);
 }
 
 /* Once a second, on a terminal: that it runs, and what it has. */
@@ -125,7 +67,7 @@ static int64_t timeout_ns(uint64_t timeout_s)
 	return timeout_s ? (int64_t)(timeout_s * NS_PER_S) : -1;
 }
 
-struct sonde_profile_options recording_options(const struct recording *recording)
+struct sonde_profile_options recording_options(const struct recording *recording, const char *command_line)
 {
 	return (struct sonde_profile_options){
 		.size = sizeof(struct sonde_profile_options),
@@ -143,6 +85,7 @@ struct sonde_profile_options recording_options(const struct recording *recording
 		.unwind_bytes = recording->unwind_mib << 20,
 		.no_unwind_cache = recording->no_unwind_cache,
 		.command = recording->command,
+		.command_line = command_line,
 		.delimited = recording->delimited,
 		.annotate = recording->annotate,
 		.offsets = recording->offsets,
@@ -181,14 +124,35 @@ static int add_outputs(const struct recording *recording, struct sonde_session *
 	return err;
 }
 
-static void print_header(const struct recording *recording, const char *header, struct sonde_session *session)
+static void print_warnings(struct sonde_session *session)
 {
 	const char *warning;
 
 	while ((warning = sonde_session_warning(session)))
 		output_say("%s", warning);
-	if (!recording->folded && header)
-		output_talk(header);
+}
+
+/* As BCC's tools word it. */
+static void print_header(const struct recording *recording, const struct recording_words *words)
+{
+	struct buffer header = BUFFER_INIT(1 << 17);
+
+	if (recording->folded)
+		return;
+	buffer_printf(&header, "%s ", words->measuring);
+	whose_text(&recording->whose, recording->command, &header);
+	if (words->threads)
+		buffer_printf(&header, " (%s threads)", words->threads);
+	buffer_printf(&header, " by %s stack", recording->user_only ? "user" : recording->kernel_only ? "kernel" : "user + kernel");
+	if (words->place)
+		buffer_printf(&header, " on %s", words->place);
+	if (recording->duration_s)
+		buffer_printf(&header, " for %" PRIu64 " secs.\n", recording->duration_s);
+	else
+		buffer_text(&header, "... Hit Ctrl-C to end.\n");
+	if (!header.err)
+		output_talk(header.data);
+	buffer_done(&header);
 }
 
 /* A command's own failure is passed on; else the session's verdict. */
@@ -211,7 +175,8 @@ static int take_profile(const struct verb *verb, const struct recording *recordi
 	if (err < 0)
 		return session_failed(verb, session, err);
 	signals_stop(stop, session);
-	print_header(recording, words->header, session);
+	print_warnings(session);
+	print_header(recording, words);
 	err = sonde_session_run(session);
 	output_progress_done();
 	signals_report();

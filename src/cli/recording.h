@@ -67,17 +67,14 @@ struct recording {
 
 /* What the table cannot say: formats, suffixes, lengths. 0; -EINVAL with a line. */
 MUST_CHECK int recording_check(const struct recording *recording, struct diag *diag);
-/* The library's options for it; what is the verb's own is left to it. Borrows the recording. */
-struct sonde_profile_options recording_options(const struct recording *recording);
-/* " for 5 secs." or "... Hit Ctrl-C to end.", and a newline: what the line before recording ends with. */
-void recording_header_end(const struct recording *recording, struct buffer *buffer);
+/* The library's options for it; what is the verb's own is left to it. Borrows the recording and the line. */
+struct sonde_profile_options recording_options(const struct recording *recording, const char *command_line);
 
 /* What a verb says of its recording. */
 struct recording_words {
-	const char *header;     /* the line before it; -f leaves it out */
-	const char *no_samples; /* nothing was observed: "nothing of what was asked for ran on a CPU" */
+	const char *measuring;        /* how the line before it begins, "Sampling at 49 Hertz of"; -f leaves the line out */
+	const char *threads, *place;  /* "user", "CPU#3"; NULL: all of them, everywhere */
+	const char *no_samples;       /* nothing was observed: "nothing of what was asked for ran on a CPU" */
 };
-/* Takes the profile and writes it; argv is for the report. The exit code. */
+/* Takes the profile and writes it. The exit code. */
 int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_profile_options *options, const struct recording_words *words);
-/* The words of the command line with blanks between them, for the report. */
-void recording_command_line(int argc, char **argv, struct buffer *buffer);

@@ -7,10 +7,12 @@
 #include <sonde/runq.h>
 
 #include "cli/output.h"
-#include "cli/recording.h"
+#include "cli/profile_files.h"
 #include "cli/signals.h"
 #include "cli/verbs.h"
+#include "cli/whose.h"
 
+#define MAX_INTERVAL_S 999999999 /* 31 years */
 #define MAX_INTERVALS UINT32_MAX
 #define MAX_SLOWER_US UINT64_C(1000000000000) /* 11 days */
 #define NS_PER_US     UINT64_C(1000)
@@ -18,9 +20,12 @@
 #define NOT_GIVEN     UINT64_MAX
 
 struct runq_arguments {
-	struct recording recording; /* of it: whose, outputs, format */
+	struct whose whose;
+	struct option_texts outputs;
+	const char *format;
 	uint64_t interval_s, nr_intervals; /* 0: not given */
-	const char *by;
+	const char *by_text;
+	enum sonde_runq_by by;             /* made of it */
 	bool milliseconds, timestamps, on_cpu, length, histogram, stacks;
 	uint64_t slower_us;                /* NOT_GIVEN */
 };
@@ -35,7 +40,7 @@ static const char *by_at(uint32_t i)
 #define FIELD(field) .offset = offsetof(struct runq_arguments, field)
 
 static const struct option_spec options[] = {
-	{ .group = "What is measured", .metavar = "INTERVAL", .kind = OPTION_NUMBER, FIELD(interval_s), .min = 1, .max = RECORDING_MAX_DURATION_S,
+	{ .group = "What is measured", .metavar = "INTERVAL", .kind = OPTION_NUMBER, FIELD(interval_s), .min = 1, .max = MAX_INTERVAL_S,
 	  .help = "seconds between two reports; without it one, at Ctrl-C or at the end of what is measured" },
 	{ .metavar = "COUNT", .kind = OPTION_NUMBER, FIELD(nr_intervals), .min = 1, .max = MAX_INTERVALS, .help = "so many intervals" },
 	{ .name = "slower", .metavar = "US", .kind = OPTION_NUMBER, FIELD(slower_us), .min = 1, .max = MAX_SLOWER_US, .instead_of_none = "10000",
@@ -49,15 +54,15 @@ static const struct option_spec options[] = {
 	{ .name = "len", .kind = OPTION_FLAG, FIELD(length), .excludes = "oncpu", .instead = "one at a time",
 	  .help = "how many threads wait on a CPU's queue, looked at 99 times a second, instead" },
 
-	WHOSE_OPTIONS(struct runq_arguments, recording.whose),
+	WHOSE_OPTIONS(struct runq_arguments, whose),
 
-	{ .group = "How it is shown", .name = "by", .metavar = "WHAT", .kind = OPTION_TEXT, FIELD(by), .value_name = by_at,
+	{ .group = "How it is shown", .name = "by", .metavar = "WHAT", .kind = OPTION_TEXT, FIELD(by_text), .value_name = by_at,
 	  .help = "a histogram for each pid, tid, cpu, cgroup or comm, the one with the most time last" },
 	{ .letter = 'm', .name = "ms", .kind = OPTION_FLAG, FIELD(milliseconds), .help = "milliseconds instead of microseconds" },
 	{ .letter = 'T', .name = "timestamp", .kind = OPTION_FLAG, FIELD(timestamps), .help = "the time before each report" },
-	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(recording.outputs), .values = OPTION_VALUES_FILE,
+	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
 	  .help = "write the histograms of all intervals together to FILE, in the format that its suffix names, instead of reports; - is standard output; may be repeated" },
-	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(recording.format), .value_name = profile_write_format_at,
+	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = profile_write_format_at,
 	  .help = "write in this format, whatever the suffix says" },
 };
 
@@ -75,41 +80,25 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-static int runq_run(const struct verb *verb, int argc, char **argv);
-
-const struct verb runq_verb = {
-	.name = "runq",
-	.summary = "how long threads wait for a CPU",
-	.description = "Prints histograms of the time from a thread's wake-up, or from its being preempted, to its running: what it waits because others have the CPU. The "
-		       "times are the scheduler's own account, the one whose sum is in /proc/PID/schedstat.\n\n"
-		       "The options are those of BCC's runqlat, runqslower, runqlen and cpudist, as far as the verbs of sonde do not have others for the same.",
-	.options = options,
-	.nr_options = ARRAY_SIZE(options),
-	.examples = examples,
-	.run = runq_run,
-};
-
-/* What --by means. -EINVAL: nothing. */
-static int parse_by(const char *text, struct diag *diag, enum sonde_runq_by *ret_by)
+static int parse_by(struct runq_arguments *arguments, struct diag *diag)
 {
-	*ret_by = SONDE_RUNQ_WHOLE;
-	for (uint32_t i = 0; text && by_at(i); i++) {
-		if (!strcmp(text, by_at(i)))
-			*ret_by = i + 1;
+	for (uint32_t i = 0; by_at(i); i++) {
+		if (!strcmp(arguments->by_text, by_at(i)))
+			arguments->by = i + 1;
 	}
-	return text && *ret_by == SONDE_RUNQ_WHOLE ? diag_errno(diag, EINVAL, "--by takes pid, tid, cpu, cgroup or comm, not '%.60s'", text) : 0;
+	return arguments->by ? 0 : diag_errno(diag, EINVAL, "--by takes pid, tid, cpu, cgroup or comm, not '%.60s'", arguments->by_text);
 }
 
 static bool writes_to_stdout(const struct runq_arguments *arguments)
 {
-	for (uint32_t i = 0; i < arguments->recording.outputs.nr; i++) {
-		if (!strcmp(arguments->recording.outputs.texts[i], "-"))
+	for (uint32_t i = 0; i < arguments->outputs.nr; i++) {
+		if (!strcmp(arguments->outputs.texts[i], "-"))
 			return true;
 	}
 	return false;
 }
 
-static int check(const struct runq_arguments *arguments, struct diag *diag)
+static int check_slower(const struct runq_arguments *arguments, struct diag *diag)
 {
 	bool slower = arguments->slower_us != NOT_GIVEN;
 
@@ -119,21 +108,31 @@ static int check(const struct runq_arguments *arguments, struct diag *diag)
 		return diag_errno(diag, EINVAL, "--hist is for --slower: without that there is a histogram anyway");
 	if (arguments->stacks && !slower)
 		return diag_errno(diag, EINVAL, "--stacks is for --slower: they are those of the thread that had the CPU in each wait");
-	if (slower && !arguments->histogram && (arguments->by || arguments->milliseconds || arguments->timestamps || arguments->recording.outputs.nr))
+	if (slower && !arguments->histogram && (arguments->by_text || arguments->milliseconds || arguments->timestamps || arguments->outputs.nr))
 		return diag_errno(diag, EINVAL, "%s is about histograms: add --hist, or leave --slower out",
-				  arguments->by ? "--by" : arguments->milliseconds ? "--ms" : arguments->timestamps ? "-T" : "-o");
+				  arguments->by_text ? "--by" : arguments->milliseconds ? "--ms" : arguments->timestamps ? "-T" : "-o");
 	if (slower && writes_to_stdout(arguments))
 		return diag_errno(diag, EINVAL, "the lines of --slower go to standard output: give -o a file");
-	if (arguments->recording.format && !arguments->recording.outputs.nr)
+	return 0;
+}
+
+static int check(void *all, char *const *command, struct diag *diag)
+{
+	struct runq_arguments *arguments = all;
+	int err = check_slower(arguments, diag);
+
+	if (!err && arguments->format && !arguments->outputs.nr)
 		return diag_errno(diag, EINVAL, "--format is for -o: say where to write");
-	return recording_check(&arguments->recording, diag);
+	if (!err)
+		err = whose_check(&arguments->whose, command, diag);
+	if (!err)
+		err = profile_check_outputs(&arguments->outputs, arguments->format, diag);
+	return err || !arguments->by_text ? err : parse_by(arguments, diag);
 }
 
 static int print(void *arg, const char *lines)
 {
-	const struct buffer view = { .data = (char *)(uintptr_t)lines, .size = strlen(lines) };
-
-	return output_result(&view) ? -EPIPE : 0;
+	return output_result_text(lines) ? -EPIPE : 0;
 }
 
 /* --slower says it in the way of runqslower. */
@@ -145,19 +144,20 @@ static void print_header(void *arg)
 	if (arguments->slower_us != NOT_GIVEN)
 		return;
 	buffer_printf(&header, "Tracing %s of ", arguments->length ? "run queue length" : arguments->on_cpu ? "time on CPU" : "run queue latency");
-	whose_text(&arguments->recording.whose, NULL, &header);
+	whose_text(&arguments->whose, NULL, &header);
 	buffer_text(&header, "... Hit Ctrl-C to end.\n");
 	output_talk(header.data);
 	buffer_done(&header);
 }
 
-static int to_options(const struct runq_arguments *arguments, struct diag *diag, struct sonde_runq_options *of_library)
+static struct sonde_runq_options to_options(const struct runq_arguments *arguments, const char *command_line)
 {
-	const struct whose *whose = &arguments->recording.whose;
+	const struct whose *whose = &arguments->whose;
 
-	*of_library = (struct sonde_runq_options){
-		.size = sizeof(*of_library),
+	return (struct sonde_runq_options){
+		.size = sizeof(struct sonde_runq_options),
 		.question = arguments->length ? SONDE_RUNQ_LENGTH : arguments->on_cpu ? SONDE_RUNQ_ON_CPU : SONDE_RUNQ_LATENCY,
+		.by = arguments->by,
 		.milliseconds = arguments->milliseconds,
 		.tgids = whose->tgids.nr ? whose->tgids.ids : NULL,
 		.tids = whose->tids.nr ? whose->tids.ids : NULL,
@@ -168,7 +168,7 @@ static int to_options(const struct runq_arguments *arguments, struct diag *diag,
 		.interval_ns = arguments->interval_s * NS_PER_S,
 		.nr_intervals = arguments->nr_intervals,
 		.timestamps = arguments->timestamps,
-		.quiet = arguments->recording.outputs.nr != 0,
+		.quiet = arguments->outputs.nr != 0,
 		.slower = arguments->slower_us != NOT_GIVEN,
 		.slower_ns = arguments->slower_us != NOT_GIVEN ? arguments->slower_us * NS_PER_US : 0,
 		.histogram = arguments->histogram,
@@ -176,8 +176,8 @@ static int to_options(const struct runq_arguments *arguments, struct diag *diag,
 		.started = print_header,
 		.text = print,
 		.arg = (void *)(uintptr_t)arguments,
+		.command_line = command_line,
 	};
-	return parse_by(arguments->by, diag, &of_library->by);
 }
 
 static int failed(const struct sonde_runq *runq, int err)
@@ -200,14 +200,12 @@ static void stop(void *runq)
 
 static int measure(const struct runq_arguments *arguments, struct sonde_runq *runq)
 {
-	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->recording.format };
-	const struct option_texts *outputs = &arguments->recording.outputs;
-	int err, code = SONDE_EXIT_REPORT;
+	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->format };
+	const struct option_texts *outputs = &arguments->outputs;
+	int err, code = profile_try_outputs(&runq_verb, sonde_runq_profile(runq), outputs, arguments->format);
 
-	for (uint32_t i = 0; i < outputs->nr; i++) {
-		if (sonde_profile_check_output(sonde_runq_profile(runq), outputs->texts[i], arguments->recording.format))
-			return profile_failed(&runq_verb, sonde_runq_profile(runq));
-	}
+	if (code)
+		return code;
 	signals_stop(stop, runq);
 	err = sonde_runq_run(runq);
 	signals_report();
@@ -221,28 +219,32 @@ static int measure(const struct runq_arguments *arguments, struct sonde_runq *ru
 	return code ? code : sonde_runq_exit_code(runq);
 }
 
-static int runq_run(const struct verb *verb, int argc, char **argv)
+static int runq_run(void *all, const char *command_line)
 {
-	struct runq_arguments arguments = { .slower_us = NOT_GIVEN };
-	struct buffer command_line = BUFFER_INIT(4 << 20);
-	struct sonde_runq_options of_library;
+	const struct runq_arguments *arguments = all;
+	const struct sonde_runq_options of_library = to_options(arguments, command_line);
 	struct sonde_runq *runq = NULL;
-	struct option_result result;
-	struct diag diag = { 0 };
-	int code, err = option_parse(verb, argc, argv, &arguments, &result, &diag);
+	int err = sonde_runq_new(&of_library, &runq), code;
 
-	if (!err && (result.help || result.version))
-		return output_help(verb, &result);
-	if (!err)
-		err = check(&arguments, &diag) ?: to_options(&arguments, &diag, &of_library);
-	if (err)
-		return output_usage(verb, diag.text);
-	recording_command_line(argc, argv, &command_line);
-	of_library.command_line = command_line.data;
-	err = sonde_runq_new(&of_library, &runq);
-	code = err ? failed(runq, err) : measure(&arguments, runq);
+	code = err ? failed(runq, err) : measure(arguments, runq);
 	signals_done();
 	sonde_runq_free(runq);
-	buffer_done(&command_line);
 	return code;
 }
+
+static const struct runq_arguments defaults = { .slower_us = NOT_GIVEN };
+
+const struct verb runq_verb = {
+	.name = "runq",
+	.summary = "how long threads wait for a CPU",
+	.description = "Prints histograms of the time from a thread's wake-up, or from its being preempted, to its running: what it waits because others have the CPU. The "
+		       "times are the scheduler's own account, the one whose sum is in /proc/PID/schedstat.\n\n"
+		       "The options are those of BCC's runqlat, runqslower, runqlen and cpudist, as far as the verbs of sonde do not have others for the same.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.arguments_bytes = sizeof(struct runq_arguments),
+	.defaults = &defaults,
+	.check = check,
+	.run = runq_run,
+};

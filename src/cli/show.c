@@ -20,6 +20,7 @@ struct show_arguments {
 	bool top, tree;
 	const char *callers, *callees, *by, *annotate, *min;
 	uint64_t max_lines;
+	struct sonde_show_options show; /* made of them */
 };
 
 static const char *table_at(uint32_t i)
@@ -53,19 +54,6 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-static int show_run(const struct verb *verb, int argc, char **argv);
-
-const struct verb show_verb = {
-	.name = "show",
-	.summary = "a profile in the terminal",
-	.description = "Reads a profile, of sonde or of another profiler, and shows it as text: by default what was recorded and lost, the processes and the hottest "
-		       "functions. Shares are of all samples. On a terminal lines end at its width; into a pipe names are written whole.",
-	.options = options,
-	.nr_options = ARRAY_SIZE(options),
-	.examples = examples,
-	.run = show_run,
-};
-
 /* "0.25", "2": three decimals at most. */
 static int parse_percent(const char *text, double *ret_percent)
 {
@@ -85,7 +73,7 @@ static int parse_percent(const char *text, double *ret_percent)
 }
 
 /* At most one view. */
-static int choose_view(const struct show_arguments *arguments, struct sonde_show_options *show, struct diag *diag)
+static int choose_view(struct show_arguments *arguments, struct diag *diag)
 {
 	const struct {
 		bool is_given;
@@ -104,17 +92,19 @@ static int choose_view(const struct show_arguments *arguments, struct sonde_show
 	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
 		if (!views[i].is_given)
 			continue;
-		show->view = views[i].view;
-		show->what = views[i].what;
+		arguments->show.view = views[i].view;
+		arguments->show.what = views[i].what;
 		nr_given++;
 	}
 	return nr_given > 1 ? diag_errno(diag, EINVAL, "one of --top, --tree, --callers, --callees, --by, --annotate at a time") : 0;
 }
 
-static int to_options(const struct show_arguments *arguments, struct sonde_show_options *show, struct diag *diag)
+static int check(void *all, char *const *command, struct diag *diag)
 {
-	*show = (struct sonde_show_options){
-		.size = sizeof(*show),
+	struct show_arguments *arguments = all;
+
+	arguments->show = (struct sonde_show_options){
+		.size = sizeof(arguments->show),
 		.value = arguments->value,
 		.max_lines = (uint32_t)arguments->max_lines,
 		.width = terminal_width(),
@@ -123,49 +113,42 @@ static int to_options(const struct show_arguments *arguments, struct sonde_show_
 	};
 	if (!arguments->input)
 		return diag_errno(diag, EINVAL, "name the profile to show: sonde show FILE (- is standard input)");
-	if (arguments->min && parse_percent(arguments->min, &show->min_percent))
+	if (arguments->min && parse_percent(arguments->min, &arguments->show.min_percent))
 		return diag_errno(diag, EINVAL, "--min takes a percentage such as 0.5, not '%.40s'", arguments->min);
-	return choose_view(arguments, show, diag);
+	return choose_view(arguments, diag);
 }
 
-static int print(const char *text)
-{
-	const struct buffer view = { .data = (char *)(uintptr_t)text, .size = strlen(text) };
-
-	return output_result(&view);
-}
-
-static int show(const struct show_arguments *arguments, const struct sonde_show_options *show_options)
+/* An exit code. */
+static int show(struct sonde_profile *profile, const struct show_arguments *arguments)
 {
 	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from };
-	struct sonde_profile *profile = sonde_profile_new();
 	const char *text;
-	int code, err = profile ? profile_read(profile, arguments->input, &read) : -ENOMEM;
+	int code;
 
-	if (!profile) {
-		output_say("out of memory");
-		return SONDE_EXIT_FAILED;
-	}
-	if (!err)
-		err = sonde_profile_show(profile, show_options, &text);
-	code = err ? profile_failed(&show_verb, profile) : print(text);
-	if (!code && profile_is_empty(profile))
-		code = profile_no_samples(arguments->input);
+	if (profile_read(profile, arguments->input, &read) || sonde_profile_show(profile, &arguments->show, &text))
+		return profile_failed(&show_verb, profile);
+	code = output_result_text(text);
+	return code || !profile_is_empty(profile) ? code : profile_no_samples(arguments->input);
+}
+
+static int show_run(void *all, const char *command_line)
+{
+	struct sonde_profile *profile = sonde_profile_new();
+	int code = profile ? show(profile, all) : output_no_memory();
+
 	sonde_profile_free(profile);
 	return code;
 }
 
-static int show_run(const struct verb *verb, int argc, char **argv)
-{
-	struct show_arguments arguments = { 0 };
-	struct sonde_show_options show_options;
-	struct option_result result;
-	struct diag diag = { 0 };
-	int err = option_parse(verb, argc, argv, &arguments, &result, &diag);
-
-	if (!err && (result.help || result.version))
-		return output_help(verb, &result);
-	if (!err)
-		err = to_options(&arguments, &show_options, &diag);
-	return err ? output_usage(verb, diag.text) : show(&arguments, &show_options);
-}
+const struct verb show_verb = {
+	.name = "show",
+	.summary = "a profile in the terminal",
+	.description = "Reads a profile, of sonde or of another profiler, and shows it as text: by default what was recorded and lost, the processes and the hottest "
+		       "functions. Shares are of all samples. On a terminal lines end at its width; into a pipe names are written whole.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.arguments_bytes = sizeof(struct show_arguments),
+	.check = check,
+	.run = show_run,
+};

@@ -52,27 +52,30 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-static int stat_run(const struct verb *verb, int argc, char **argv);
-
-const struct verb stat_verb = {
-	.name = "stat",
-	.summary = "counts of processors and the kernel",
-	.description = "Counts events while a command runs, or of processes, threads, a cgroup, CPUs or the whole machine: cycles, instructions, cache misses, page faults, "
-		       "context switches, tracepoints, and what the PMUs of this machine have. Says of each event that cannot be counted why.\n\n"
-		       "The options are those of perf stat. In JSON the names are those of perf-utils: what it calls a hit is an access of any kind, hit or miss, as the kernel counts it. "
-		       "time_enabled and time_running (nanoseconds) are those of the first counted event; each event's own stand in \"events\".",
-	.options = options,
-	.nr_options = ARRAY_SIZE(options),
-	.examples = examples,
-	.takes_command = true,
-	.run = stat_run,
-};
-
-static int check_arguments(struct stat_arguments *arguments, struct diag *diag)
+/* -C's list; without it all CPUs, when nothing smaller is asked for either. */
+static int choose_cpus(struct stat_arguments *arguments, struct diag *diag)
 {
-	bool is_whole = arguments->all_cpus || arguments->cpu_list;
-	int err = whose_check(&arguments->whose, arguments->command, diag);
+	int err = 0;
 
+	if (!arguments->cpu_list) {
+		arguments->all_cpus |= !arguments->command && !arguments->whose.tgids.nr && !arguments->whose.tids.nr && !arguments->whose.cgroup;
+		return 0;
+	}
+	if (cpus_parse(arguments->cpu_list, &arguments->cpus))
+		return diag_errno(diag, EINVAL, "-C wants CPUs, ascending, such as 0,2-3, not '%.60s'", arguments->cpu_list);
+	for (uint32_t i = 0; !err && i < arguments->cpus.nr; i++)
+		err = machine_check_cpu(arguments->cpus.ids[i], diag);
+	if (err)
+		cpus_done(&arguments->cpus);
+	return err;
+}
+
+static int check(void *all, char *const *command, struct diag *diag)
+{
+	struct stat_arguments *arguments = all;
+	int err = whose_check(&arguments->whose, command, diag);
+
+	arguments->command = command;
 	if (err)
 		return err;
 	if (arguments->all_cpus && (arguments->whose.tgids.nr || arguments->whose.tids.nr))
@@ -85,29 +88,33 @@ static int check_arguments(struct stat_arguments *arguments, struct diag *diag)
 		arguments->separator = "\t";
 	if (arguments->nr_runs > 1 && !arguments->command)
 		return diag_errno(diag, EINVAL, "-r is for a command: write it behind --");
-	if (!arguments->cpu_list)
-		arguments->all_cpus = is_whole || (!arguments->command && !arguments->whose.tgids.nr && !arguments->whose.tids.nr && !arguments->whose.cgroup);
-	else if (cpus_parse(arguments->cpu_list, &arguments->cpus))
-		return diag_errno(diag, EINVAL, "-C wants CPUs, ascending, such as 0,2-3, not '%.60s'", arguments->cpu_list);
-	for (uint32_t i = 0; !err && i < arguments->cpus.nr; i++)
-		err = machine_check_cpu(arguments->cpus.ids[i], diag);
-	return err;
+	return choose_cpus(arguments, diag);
 }
 
-static int stat_run(const struct verb *verb, int argc, char **argv)
+static int stat_run(void *all, const char *command_line)
 {
-	struct stat_arguments arguments = { .nr_runs = 1 };
-	struct option_result result;
-	struct diag diag = { 0 };
-	int code, err = option_parse(verb, argc, argv, &arguments, &result, &diag);
+	struct stat_arguments *arguments = all;
+	int code = stat_count(arguments);
 
-	if (!err && (result.help || result.version))
-		return output_help(verb, &result);
-	if (!err) {
-		arguments.command = result.command;
-		err = check_arguments(&arguments, &diag);
-	}
-	code = err ? output_usage(verb, diag.text) : stat_count(&arguments);
-	cpus_done(&arguments.cpus);
+	cpus_done(&arguments->cpus);
 	return code;
 }
+
+static const struct stat_arguments defaults = { .nr_runs = 1 };
+
+const struct verb stat_verb = {
+	.name = "stat",
+	.summary = "counts of processors and the kernel",
+	.description = "Counts events while a command runs, or of processes, threads, a cgroup, CPUs or the whole machine: cycles, instructions, cache misses, page faults, "
+		       "context switches, tracepoints, and what the PMUs of this machine have. Says of each event that cannot be counted why.\n\n"
+		       "The options are those of perf stat. In JSON the names are those of perf-utils: what it calls a hit is an access of any kind, hit or miss, as the kernel counts it. "
+		       "time_enabled and time_running (nanoseconds) are those of the first counted event; each event's own stand in \"events\".",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
+	.examples = examples,
+	.takes_command = true,
+	.arguments_bytes = sizeof(struct stat_arguments),
+	.defaults = &defaults,
+	.check = check,
+	.run = stat_run,
+};

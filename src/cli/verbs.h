@@ -10,6 +10,9 @@ const struct verb *verb_at(size_t i); /* NULL ends */
 const struct verb *verb_find(const char *name);
 const char *verb_nearest(const char *name); /* for "did you mean"; NULL */
 
+/* From the command line, of which argv[0] is the verb, to the exit code. */
+int verb_run(const struct verb *verb, int argc, char **argv);
+
 /* The exit codes that all verbs share, with their meaning; ends with a false. */
 bool exit_code_at(size_t i, int *ret_code, const char **ret_text);
 

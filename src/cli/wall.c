@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sonde wall: all of the threads' time. */
-#include <errno.h>
-#include <string.h>
-
-#include "cli/output.h"
 #include "cli/recording.h"
 #include "cli/verbs.h"
 
@@ -36,7 +32,26 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-static int wall_run(const struct verb *verb, int argc, char **argv);
+static int check(void *all, char *const *command, struct diag *diag)
+{
+	struct wall_arguments *arguments = all;
+
+	arguments->recording.command = command;
+	return recording_check(&arguments->recording, diag);
+}
+
+static int wall_run(void *all, const char *command_line)
+{
+	const struct wall_arguments *arguments = all;
+	struct sonde_profile_options of_library = recording_options(&arguments->recording, command_line);
+
+	of_library.question = SONDE_WALL;
+	of_library.freq_hz = arguments->freq_hz;
+	return recording_run(&wall_verb, &arguments->recording, &of_library,
+			     &(struct recording_words){ .measuring = "Measuring all time (us) of", .no_samples = "nothing of what was asked for was there" });
+}
+
+static const struct wall_arguments defaults = { .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
 
 const struct verb wall_verb = {
 	.name = "wall",
@@ -49,52 +64,8 @@ const struct verb wall_verb = {
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,
 	.takes_command = true,
+	.arguments_bytes = sizeof(struct wall_arguments),
+	.defaults = &defaults,
+	.check = check,
 	.run = wall_run,
 };
-
-static void header(const struct recording *recording, struct buffer *buffer)
-{
-	buffer_text(buffer, "Measuring all time (us) of ");
-	whose_text(&recording->whose, recording->command, buffer);
-	buffer_printf(buffer, " by %s stack", recording->user_only ? "user" : recording->kernel_only ? "kernel" : "user + kernel");
-	recording_header_end(recording, buffer);
-}
-
-static int record(const struct verb *verb, const struct wall_arguments *arguments, const char *command_line)
-{
-	struct sonde_profile_options of_library = recording_options(&arguments->recording);
-	struct buffer line = BUFFER_INIT(1 << 17);
-	int code;
-
-	of_library.question = SONDE_WALL;
-	of_library.freq_hz = arguments->freq_hz;
-	of_library.command_line = command_line;
-	header(&arguments->recording, &line);
-	code = recording_run(verb, &arguments->recording, &of_library,
-			     &(struct recording_words){ .header = line.err ? NULL : line.data, .no_samples = "nothing of what was asked for was there" });
-	buffer_done(&line);
-	return code;
-}
-
-static int wall_run(const struct verb *verb, int argc, char **argv)
-{
-	struct wall_arguments arguments = { .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
-	struct buffer command_line = BUFFER_INIT(4 << 20);
-	struct option_result result;
-	struct diag diag = { 0 };
-	int err, code;
-
-	err = option_parse(verb, argc, argv, &arguments, &result, &diag);
-	if (!err && (result.help || result.version))
-		return output_help(verb, &result);
-	if (!err) {
-		arguments.recording.command = result.command;
-		err = recording_check(&arguments.recording, &diag);
-	}
-	if (err)
-		return output_usage(verb, diag.text);
-	recording_command_line(argc, argv, &command_line);
-	code = record(verb, &arguments, command_line.data);
-	buffer_done(&command_line);
-	return code;
-}

@@ -14,5 +14,5 @@ int main(int argc, char **argv)
 {
 	signals_init();
 	argv[0] = "stat";
-	return stat_verb.run(&stat_verb, argc, argv);
+	return verb_run(&stat_verb, argc, argv);
 }

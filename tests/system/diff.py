@@ -106,7 +106,7 @@ def what_is_wrong_is_said():
 	before, after = both()
 	empty = os.path.join(made("empty"), "profile.json")
 	for arguments, code, text in (([before], 2, "two profiles"), (["-", "-"], 2, "standard input"), ([before, after, "--format", "json"], 2, "-o"),
-		([before, after, "-o", scratch("d.txt")], 2, "one value"), ([before, after, "--value", "weight"], 1, "weight"), ([empty, after], 5, "no samples"),
+		([before, after, "-o", scratch("d.txt")], 2, "one value"), ([before, after, "-o", scratch("d.json"), "-o", scratch("d.json")], 2, "twice"), ([before, after, "--value", "weight"], 1, "weight"), ([empty, after], 5, "no samples"),
 		([before, "/nothing/here"], 1, "/nothing/here")):
 		result = sonde("diff", *arguments, want=code)
 		check(text in result.err, str(result))
