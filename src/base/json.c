@@ -144,12 +144,6 @@ void json_fixed(struct json *json, int64_t value, unsigned int digits)
 	}
 }
 
-void json_hex(struct json *json, uint64_t value)
-{
-	begin_element(json);
-	buffer_printf(json->buffer, "\"0x%" PRIx64 "\"", value);
-}
-
 void json_null(struct json *json)
 {
 	begin_element(json);
@@ -177,5 +171,6 @@ void json_key_u64(struct json *json, const char *key, uint64_t value)
 void json_key_hex(struct json *json, const char *key, uint64_t value)
 {
 	json_key(json, key);
-	json_hex(json, value);
+	begin_element(json);
+	buffer_printf(json->buffer, "\"0x%" PRIx64 "\"", value);
 }

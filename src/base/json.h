@@ -24,7 +24,6 @@ void json_text(struct json *json, const char *text);
 void json_u64(struct json *json, uint64_t value);
 void json_i64(struct json *json, int64_t value);
 void json_fixed(struct json *json, int64_t value, unsigned int digits); /* value / 10^digits (at most 18), exactly, and never in quotes */
-void json_hex(struct json *json, uint64_t value); /* "0x1f" */
 void json_null(struct json *json);
 void json_bool(struct json *json, bool value);
 /* A key with its value. */

@@ -29,7 +29,8 @@ const struct option_spec *option_at(const struct verb *verb, size_t i)
 	return i < ARRAY_SIZE(common_options) ? &common_options[i] : NULL;
 }
 
-const char *option_label(const struct option_spec *spec, char room[64])
+/* "-F" or, when there is no letter, "--offsets" or "DURATION", for messages. Lives as long as `room` (64 bytes). */
+static const char *option_label(const struct option_spec *spec, char room[64])
 {
 	if (spec->letter)
 		snprintf(room, 64, "-%c", spec->letter);

@@ -85,8 +85,6 @@ MUST_CHECK int option_parse(const struct verb *verb, int argc, char *const *argv
 
 /* The i-th option: the verb's own, then those that all verbs have; NULL ends. Hidden ones are among them. */
 const struct option_spec *option_at(const struct verb *verb, size_t i);
-/* "-F" or, when there is no letter, "--offsets" or "DURATION", for messages. Lives as long as `room` (64 bytes). */
-const char *option_label(const struct option_spec *spec, char room[64]);
 /* Converts and stores one value; `label` names the option in messages. 0 or -EINVAL. */
 MUST_CHECK int option_set(const struct option_spec *spec, const char *label, const char *value, void *arguments, struct diag *diag);
 

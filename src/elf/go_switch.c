@@ -9,7 +9,6 @@
 #define RSP_BITS 4 /* rsp's number in a ModRM byte */
 
 /* struct runtime.g: sched.sp is at 56 in all of these versions; the code that reads it must say so, too. */
-#define G_SCHED_SP 56
 
 bool go_is_signal_return(const char *name)
 {

@@ -41,7 +41,6 @@ struct otlp {
 	int err; /* sticky: no memory for one of the above */
 };
 
-const char *otlp_string_text(const struct otlp *otlp, uint32_t string);
 uint32_t otlp_string(const struct otlp *otlp, enum otlp_string string);
 /* Numbers in the dictionary's tables; 0, which stands for none there, also when there is no memory. `attribute` must have been zeroed. */
 uint32_t otlp_attribute(struct otlp *otlp, const struct otlp_attribute *attribute);

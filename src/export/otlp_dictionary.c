@@ -43,7 +43,7 @@ FIELD(string_value, 1, "stringValue");
 FIELD(int_value, 3, "intValue");
 FIELD(location_indices, 1, "locationIndices");
 
-const char *otlp_string_text(const struct otlp *otlp, uint32_t string)
+static const char *string_text(const struct otlp *otlp, uint32_t string)
 {
 #define X(id, text) text,
 	static const char *const texts[] = { OTLP_STRING_LIST(X) };
@@ -256,7 +256,7 @@ static void write_attributes(struct otlp *otlp)
 		if (attribute->is_number)
 			otlp_choice_i64(sink, int_value, attribute->number);
 		else
-			otlp_text(sink, string_value, otlp_string_text(otlp, attribute->text));
+			otlp_text(sink, string_value, string_text(otlp, attribute->text));
 		otlp_end(sink);
 		otlp_u32(sink, attribute_unit, attribute->unit);
 		otlp_end(sink);
@@ -276,7 +276,7 @@ void otlp_write_dictionary(struct otlp *otlp)
 	otlp_list_end(sink);
 	otlp_list_begin(sink, string_table);
 	for (uint32_t i = 0; i < profile_nr_strings(otlp->profile) + OTLP_STRING_COUNT; i++)
-		otlp_text_item(sink, string_table, otlp_string_text(otlp, i));
+		otlp_text_item(sink, string_table, string_text(otlp, i));
 	otlp_list_end(sink);
 	write_stacks(otlp);
 	write_attributes(otlp); /* the last: the others add to it */

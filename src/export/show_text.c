@@ -84,6 +84,14 @@ void show_quantity(struct buffer *buffer, const char *unit, int64_t value, int c
 	buffer_printf(buffer, "%*s", columns, text);
 }
 
+/* The unit of the value that is shown: "count", "nanoseconds". */
+static const char *show_unit(const struct profile *profile)
+{
+	uint32_t nr_types;
+
+	return profile_string_text(profile, profile_value_types(profile, &nr_types)[profile_shown_value(profile)].unit);
+}
+
 /* --- parts -------------------------------------------------------------------------------------------------------------------------------- */
 
 void show_part(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t part, int64_t all)
@@ -182,13 +190,6 @@ void show_line_end(struct buffer *buffer, const struct show_options *options, si
 		}
 	}
 	buffer_text(buffer, "\n");
-}
-
-const char *show_unit(const struct profile *profile)
-{
-	uint32_t nr_types;
-
-	return profile_string_text(profile, profile_value_types(profile, &nr_types)[profile_shown_value(profile)].unit);
 }
 
 void show_title(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t all)

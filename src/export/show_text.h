@@ -19,8 +19,6 @@ void show_quantity(struct buffer *buffer, const char *unit, int64_t value, int c
 void show_line_end(struct buffer *buffer, const struct show_options *options, size_t from);
 /* "samples: 980 in all", the title of each table. */
 void show_title(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t all);
-/* The unit of the value that is shown: "count", "nanoseconds". */
-const char *show_unit(const struct profile *profile);
 /* Names in `text`, plain. */
 void show_name(struct buffer *buffer, const char *text);
 void show_dim(struct buffer *buffer, const struct show_options *options, const char *text); /* plain, two blanks before; nothing for "" */

@@ -11,7 +11,6 @@
 #define IMPORT_MAX_LABELS 64    /* of a sample */
 #define IMPORT_MAX_VALUES 64    /* of a sample, of which PROFILE_MAX_VALUES are kept */
 #define IMPORT_NR_KNOWN_KEYS 16
-#define IMPORT_KERNEL_NAME "[kernel.kallsyms]"
 
 /* X(id, text): what is counted; the text follows the number */
 #define IMPORT_LOSS_LIST(X) \

@@ -64,7 +64,7 @@ struct perf_data_sample {
 	uint32_t event; /* of info.events */
 	uint32_t cpu;
 	uint64_t ip, period;
-	bool has_ip, has_period, has_callchain;
+	bool has_ip, has_period;
 	const uint8_t *callchain;    /* nr_callchain words of eight bytes */
 	uint64_t nr_callchain;
 	uint64_t regs_abi, regs_mask; /* 0: no registers; 1: of 32-bit code; 2: of 64-bit code. Bits by the machine's own order (asm/perf_regs.h) */

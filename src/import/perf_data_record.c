@@ -119,7 +119,6 @@ static void take_callchain(struct reader *r, struct perf_data_sample *sample)
 		reader_fail(r);
 		return;
 	}
-	sample->has_callchain = true;
 	sample->callchain = r->pos;
 	sample->nr_callchain = nr;
 	reader_skip(r, nr * 8);

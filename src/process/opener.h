@@ -21,10 +21,6 @@ struct opener;
 struct opener *opener_new(void); /* NULL: no memory */
 /* Threads that still hang stay behind until their file system answers; they hold nothing of the opener. */
 void opener_free(struct opener *opener);
-static inline void opener_freep(struct opener **opener)
-{
-	opener_free(*opener);
-}
 
 /* A descriptor, or: -EACCES: the process could not read it; -ENOEXEC: no regular file; -EFBIG: above max_bytes; -ETIMEDOUT;
  * -EBUSY: not tried, as too many hang; -EINVAL: no absolute path; -ENOENT and others of open(2). For a process that is gone (and

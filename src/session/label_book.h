@@ -13,10 +13,6 @@
 struct label_book;
 struct label_book *label_book_new(void); /* NULL: no memory */
 void label_book_free(struct label_book *book); /* takes NULL */
-static inline void label_book_freep(struct label_book **book)
-{
-	label_book_free(*book);
-}
 /* A record as the sampler gives it, with its labels behind it; copied. A hash that is known already keeps its labels. `walker` touches what could not be read. 0; -ENOMEM; -EBADMSG: it has more
  * labels than a record can. */
 MUST_CHECK int label_book_record(struct label_book *book, const struct sonde_labels_record *record, const struct stack_walker *walker);

@@ -205,8 +205,3 @@ void waiting_account(const struct waiting *waiting, struct account *account)
 		account_note(account, "%" PRIu32 " of %" PRIu32 " threads that waited at the start ran on before their stacks could be read: of that wait only the leaf is known",
 			     seeds_nr_late(waiting->parts.seeds), seeds_nr(waiting->parts.seeds));
 }
-
-const struct sched_programs *waiting_programs(const struct waiting *waiting)
-{
-	return waiting->programs;
-}

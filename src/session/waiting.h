@@ -40,4 +40,3 @@ MUST_CHECK int waiting_profile(struct waiting *waiting, struct stack_maker *make
 MUST_CHECK int waiting_write_events(struct waiting *waiting, struct stack_maker *maker, uint64_t end_ns, uint64_t unix_offset_ns, struct diag *diag);
 /* What the account says of the waits. */
 void waiting_account(const struct waiting *waiting, struct account *account);
-const struct sched_programs *waiting_programs(const struct waiting *waiting); /* borrowed */
