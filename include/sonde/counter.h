@@ -4,7 +4,7 @@
  *
  * A struct sonde_counters is a set of one or more counters, opened together and numbered from 0 in the order in which they were asked for. Functions that can
  * fail return 0 or a negative errno. A set may be used by many threads at once; sonde_counters_free must be the last. Several sets know nothing of each other.
- * NULL is no set but where it is said. Structs begin with their size, as is said in <sonde/sonde.h>. */
+ * NULL for an object, and structs that begin with their size, are taken as is said in <sonde/sonde.h>. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,13 +104,12 @@ __attribute__((warn_unused_result)) int sonde_counters_new(const struct sonde_co
 /* One event. `pid`: 0 the calling thread, -1 all, else a process; `cpu`: -1 any; -1 for both: all CPUs. `flags`: enum sonde_counter_flag. */
 __attribute__((warn_unused_result)) int sonde_counters_open(uint32_t type, uint64_t config, int32_t pid, int32_t cpu, uint64_t flags,
 							    struct sonde_counters **ret_counters);
-void sonde_counters_free(struct sonde_counters *counters); /* closes; takes NULL */
+void sonde_counters_free(struct sonde_counters *counters); /* closes */
 
-/* Is there an event that counts? Of NULL: no. */
+/* Is there an event that counts? */
 bool sonde_counters_has_any(const struct sonde_counters *counters);
-uint32_t sonde_counters_nr(const struct sonde_counters *counters); /* also those that could not be had; of NULL: 0 */
-/* Why the set as a whole, or its first missing event, could not be had: one line; "" when nothing is missing. Borrowed until the set is freed. Of NULL:
- * that there was no memory. */
+uint32_t sonde_counters_nr(const struct sonde_counters *counters); /* also those that could not be had */
+/* Why the set as a whole, or its first missing event, could not be had: one line; "" when nothing is missing. Borrowed until the set is freed. */
 const char *sonde_counters_error(const struct sonde_counters *counters);
 
 /* What is known of an event of the set; the texts live as long as the set. */
@@ -205,8 +204,8 @@ struct sonde_names;
  * ourselves (CAP_SYS_ADMIN; nobody else sees that). */
 __attribute__((warn_unused_result)) int sonde_list(enum sonde_list_kind kind, const char *within, struct sonde_names **ret_names);
 const char *sonde_names_at(const struct sonde_names *names, uint32_t i); /* NULL ends */
-const char *sonde_names_error(const struct sonde_names *names); /* one line; of NULL: that there was no memory */
-void sonde_names_free(struct sonde_names *names); /* takes NULL */
+const char *sonde_names_error(const struct sonde_names *names); /* one line */
+void sonde_names_free(struct sonde_names *names);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

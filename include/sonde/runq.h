@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runq: the run queue: how long threads wait for a CPU from wake-up or preemption on, how long they stay on it, how many of them wait. Functions that can fail return 0 or a
- * negative errno and leave the reason as one line (sonde_runq_error). Belongs to one thread, but sonde_runq_stop may be called from any thread and from signal handlers. */
+ * negative errno and leave the reason as one line (sonde_runq_error). Belongs to one thread, but sonde_runq_stop may be called from any thread and from signal handlers.
+ * NULL for an object is taken as is said in <sonde/sonde.h>. */
 #pragma once
 #include <sonde/sonde.h>
 
@@ -52,9 +53,10 @@ struct sonde_runq_options {
 };
 
 struct sonde_runq;
-/* Checks the options and loads the kernel side; nothing is counted yet. On failure *ret_runq is still set (unless -ENOMEM) so that the reason can be asked for. */
+/* Checks the options and loads the kernel side; nothing is counted yet. On failure *ret_runq is still set (unless
+ * -ENOMEM: then it is NULL) so that the reason can be asked for. */
 __attribute__((warn_unused_result)) int sonde_runq_new(const struct sonde_runq_options *options, struct sonde_runq **ret_runq);
-void sonde_runq_free(struct sonde_runq *runq); /* takes NULL */
+void sonde_runq_free(struct sonde_runq *runq);
 const char *sonde_runq_error(const struct sonde_runq *runq);
 int sonde_runq_exit_code(const struct sonde_runq *runq); /* enum sonde_exit for the last failure or the run so far */
 /* Counts until the last interval, the targets' end, or a stop. -EINVAL: a second time, or after a failed _new. */

@@ -4,6 +4,9 @@
  * borrowed from the session until sonde_session_free. A session belongs to one thread, but sonde_session_stop may be called from
  * any thread and from signal handlers.
  *
+ * NULL for an object (a session, a profile, ...), as -ENOMEM leaves it, is taken by all functions: _error says that there was no memory, _exit_code is SONDE_EXIT_FAILED, what
+ * can fail returns -EINVAL, other texts are empty or at their end, numbers 0, answers false.
+ *
  * Option structs begin with `size`, the caller's sizeof; zeroed memory means defaults (with C++, `struct sonde_profile_options options = {};`). A struct of an older version
  * does as well; one of a newer version does as long as what this version does not know is zero, else it is refused: -E2BIG. Without a size: -EINVAL. */
 #pragma once
@@ -95,9 +98,9 @@ struct sonde_session;
 /* Checks the options, loads the kernel side and gets everything ready; nothing is sampled yet. On failure *ret_session is still set (unless
  * -ENOMEM: then it is NULL) so that the reason can be asked for. */
 __attribute__((warn_unused_result)) int sonde_session_new(const struct sonde_profile_options *options, struct sonde_session **ret_session);
-void sonde_session_free(struct sonde_session *session); /* takes NULL; kills nothing that it did not start */
-const char *sonde_session_error(const struct sonde_session *session); /* of NULL: that there was no memory */
-int sonde_session_exit_code(const struct sonde_session *session); /* enum sonde_exit for the last failure or the run so far; of NULL: SONDE_EXIT_FAILED */
+void sonde_session_free(struct sonde_session *session); /* kills nothing that it did not start */
+const char *sonde_session_error(const struct sonde_session *session);
+int sonde_session_exit_code(const struct sonde_session *session); /* enum sonde_exit for the last failure or the run so far */
 
 /* Samples until the duration, the targets' end, or a stop; then resolves names. Once; -EINVAL for a session that ran already, or could not be made. */
 __attribute__((warn_unused_result)) int sonde_session_run(struct sonde_session *session);
@@ -139,9 +142,9 @@ struct sonde_write_options { /* zero means default */
 };
 
 struct sonde_profile *sonde_profile_new(void); /* empty; NULL: no memory */
-void sonde_profile_free(struct sonde_profile *profile); /* takes NULL */
-const char *sonde_profile_error(const struct sonde_profile *profile); /* of NULL: that there was no memory */
-int sonde_profile_exit_code(const struct sonde_profile *profile); /* enum sonde_exit for the last failure; of NULL: SONDE_EXIT_FAILED */
+void sonde_profile_free(struct sonde_profile *profile);
+const char *sonde_profile_error(const struct sonde_profile *profile);
+int sonde_profile_exit_code(const struct sonde_profile *profile); /* enum sonde_exit for the last failure */
 /* Takes the place of what was read before. "-" is stdin; gzip is unpacked; `options` may be NULL. The file is not trusted: -EBADMSG for one that is damaged, with the
  * place, -EFBIG past a limit, -EINVAL for a format that is not known. After a failure the profile is empty. */
 __attribute__((warn_unused_result)) int sonde_profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options);

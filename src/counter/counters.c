@@ -186,7 +186,7 @@ int sonde_counters_info(const struct sonde_counters *set, uint32_t i, struct son
 	struct sonde_counter_info info = { 0 };
 	const struct spec *spec;
 
-	if (i >= set->nr)
+	if (!set || i >= set->nr)
 		return -EINVAL;
 	spec = &set->counters[i].spec;
 	info.name = spec->event.name;

@@ -37,7 +37,7 @@ void sonde_names_free(struct sonde_names *names)
 
 const char *sonde_names_at(const struct sonde_names *names, uint32_t i)
 {
-	return i < names->nr ? names->texts[i] : NULL;
+	return names && i < names->nr ? names->texts[i] : NULL;
 }
 
 const char *sonde_names_error(const struct sonde_names *names)

@@ -14,6 +14,8 @@ static int control(struct sonde_counters *set, unsigned long request)
 {
 	int err = 0;
 
+	if (!set)
+		return -EINVAL;
 	pthread_mutex_lock(&set->lock);
 	for (uint32_t i = 0; i < set->nr; i++) {
 		const struct counter *counter = &set->counters[i];
@@ -151,6 +153,8 @@ int sonde_counters_reset(struct sonde_counters *set)
 {
 	int err;
 
+	if (!set)
+		return -EINVAL;
 	pthread_mutex_lock(&set->lock);
 	read_counters(set);
 	for (uint32_t i = 0; i < set->nr; i++) {
@@ -185,6 +189,8 @@ int sonde_counters_read(struct sonde_counters *set, struct sonde_count *ret_coun
 {
 	int err;
 
+	if (!set)
+		return -EINVAL;
 	pthread_mutex_lock(&set->lock);
 	read_counters(set);
 	for (uint32_t i = 0; i < nr; i++)
@@ -201,6 +207,8 @@ int sonde_counters_overflows(struct sonde_counters *set, void (*callback)(void *
 	uint64_t nr_lost = 0;
 	int err;
 
+	if (!set)
+		return -EINVAL;
 	pthread_mutex_lock(&set->lock);
 	err = set->rings.nr ? rings_read(&set->rings, callback, arg, &nr_lost) : -ENODATA;
 	pthread_mutex_unlock(&set->lock);
@@ -237,13 +245,16 @@ static int left_ms(uint64_t end_ns)
 
 int sonde_counters_wait(struct sonde_counters *set, int timeout_ms)
 {
-	CLEANUP(freep) struct pollfd *polls = calloc(set->rings.nr ? set->rings.nr : 1, sizeof(*polls));
+	CLEANUP(freep) struct pollfd *polls = NULL;
 	uint64_t end_ns = clock_ns() + (timeout_ms > 0 ? (uint64_t)timeout_ms * NS_PER_MS : 0);
 	bool has_data = false;
 	int nr_ready = 1;
 
+	if (!set)
+		return -EINVAL;
 	if (!set->rings.nr)
 		return -ENODATA;
+	polls = calloc(set->rings.nr, sizeof(*polls));
 	if (!polls)
 		return -ENOMEM;
 	while (nr_ready > 0) {
@@ -261,7 +272,7 @@ int sonde_counters_wait(struct sonde_counters *set, int timeout_ms)
 /* The kernel runs a tracepoint's program once for the tracepoint, whoever counts it. */
 int sonde_counters_attach_bpf(struct sonde_counters *set, uint32_t i, int program_fd)
 {
-	const struct counter *counter = i < set->nr ? &set->counters[i] : NULL;
+	const struct counter *counter = set && i < set->nr ? &set->counters[i] : NULL;
 	int err = 0;
 
 	if (!counter || !counter->fds)

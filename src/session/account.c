@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,15 +69,10 @@ static void fill_event(const struct sonde_session *session, struct account *acco
 void session_fill_account(struct sonde_session *session)
 {
 	struct account *account = profile_account(session->profile);
-	struct utsname name;
 	struct rusage usage;
 
 	fill_counters(session, account);
 	fill_event(session, account);
-	if (!uname(&name)) {
-		snprintf(account->host, sizeof(account->host), "%.63s", name.nodename);
-		snprintf(account->kernel, sizeof(account->kernel), "%.63s", name.release);
-	}
 	account->start_unix_ns = session->start_ns + session->unix_offset_ns;
 	account->nr_cpus = session->sampling.no_ticks ? (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) : sampler_nr_cpus(session->sampler);
 	account->bpf_map_bytes = sampler_map_bytes(session->sampler);
@@ -112,8 +106,11 @@ static bool writes_to_stdout(const struct sonde_session *session)
 
 const char *sonde_session_account(struct sonde_session *session)
 {
-	const struct account *account = profile_account_of(session->profile);
+	const struct account *account;
 
+	if (!session || !session->profile)
+		return "";
+	account = profile_account_of(session->profile);
 	buffer_done(&session->account_text);
 	if (!writes_to_stdout(session) && export_write(session->profile, EXPORT_TOP, &session->export, &session->account_text, NULL))
 		buffer_done(&session->account_text); /* a look at the report is all that is missing then */

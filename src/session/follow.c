@@ -2,6 +2,7 @@
 #include "session/follow.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Without one, every start compiles all tables: slower, no worse. */
 static void open_cache(struct tracker *tracker, struct account *account)
@@ -28,4 +29,19 @@ int follow_new(const struct follow_options *options, struct diag *diag, struct t
 	if (!options->no_cache)
 		open_cache(*ret_tracker, options->account);
 	return tracker_use_runtimes(*ret_tracker, options->sampler);
+}
+
+/* Records first, so that every mapping they need is among the side-band events read after them. */
+int follow_read(const struct follow_parts *parts, uint64_t max_records, sampler_record_fn take, void *arg, struct diag *diag)
+{
+	const struct stack_walker walker = raw_stacks_walker(parts->raws);
+	int err = sampler_read(parts->sampler, max_records, take, arg);
+
+	if (err)
+		return diag_errno(diag, -err, "cannot read the samples: %s", strerror(-err));
+	err = tracker_read(parts->tracker, diag);
+	if (err)
+		return err;
+	err = stack_book_resolve(parts->book, tracker_processes(parts->tracker), &walker);
+	return err ? diag_errno(diag, -err, "cannot keep the stacks: %s", strerror(-err)) : 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* follow: a tracker for a sampler, with all that the kernel's unwinder is to know: tables from disk, and interpreters. */
 #pragma once
+#include "session/raw_stacks.h"
+#include "session/stack_book.h"
 #include "session/tracker.h"
 
 struct follow_options {
@@ -13,3 +15,13 @@ struct follow_options {
 
 /* Opens the side-band; tracker_scan reads what runs already. 0 or a negative errno. */
 MUST_CHECK int follow_new(const struct follow_options *options, struct diag *diag, struct tracker **ret_tracker);
+
+struct follow_parts {
+	struct sampler *sampler;
+	struct tracker *tracker;
+	struct raw_stacks *raws;
+	struct stack_book *book;
+};
+
+/* Takes in all that has come, up to so many records: `take` has them. 0 or a negative errno, also what `take` returned. */
+MUST_CHECK int follow_read(const struct follow_parts *parts, uint64_t max_records, sampler_record_fn take, void *arg, struct diag *diag);

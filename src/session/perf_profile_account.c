@@ -4,7 +4,7 @@
 #include <sys/utsname.h>
 
 #include "base/reader.h"
-#include "process/object_table.h"
+#include "session/account_common.h"
 #include "session/perf_profile_private.h"
 #include "symbolize/symbolizer.h"
 
@@ -100,17 +100,12 @@ static void note_reading(const struct perf_import *import)
 
 static void note_files(const struct perf_import *import)
 {
-	const char *path, *hung;
+	const char *path;
 	uint32_t nr_changed, nr = perf_files_nr_missing(import->files, &nr_changed, &path);
-	const struct object_table *objects = process_table_objects(import->processes);
 
 	if (nr)
 		account_note(import->account, "%u files of the recording are not to be had (%u have been replaced): they have no names, and nothing is walked in them: %s%s", nr,
 			     nr_changed, path, nr > 1 ? ", ..." : "");
-	if (object_table_nr_refused(objects))
-		account_note(import->account, "%u files were left unread for want of file descriptors: raise the limit (ulimit -n)", object_table_nr_refused(objects));
-	if (object_table_nr_hung(objects, &hung))
-		account_note(import->account, "files were left unread, as their file system does not answer: %s", hung);
 }
 
 void perf_import_account(struct perf_import *import)
@@ -137,8 +132,7 @@ void perf_import_account(struct perf_import *import)
 	account->recorded = import->nr_samples - import->nr_no_column;
 	account->ticks = account->recorded + account->dropped[SONDE_DROP_RING_FULL];
 	account->lost_sideband = import->nr_lost;
-	account->nr_processes = process_table_nr_processes(import->processes);
-	account->nr_objects = object_table_nr_met(process_table_objects(import->processes));
+	account_processes(account, import->processes);
 	if (import->options.timestamps && !info->has_clock)
 		account_note(account, "the recording does not tell the time of day (perf record -k CLOCK_MONOTONIC does): its times count from the machine's start");
 	note_reading(import);

@@ -11,11 +11,8 @@
 #include "base/file_limit.h"
 #include "export/frame_text.h"
 #include "session/follow.h"
-#include "session/raw_stacks.h"
-#include "session/stack_book.h"
 
 #define WAITS_BYTES_MAX ((size_t)64 << 20)
-#define PRUNE_NS 2000000000u /* as in session.c */
 
 struct prev_stacks {
 	struct profile *profile;   /* only for its names and stacks: there are no samples */
@@ -27,7 +24,6 @@ struct prev_stacks {
 	struct naming naming;
 	struct stack_maker *maker; /* of the book; NULL: not yet */
 	struct buffer waits;       /* struct sonde_slow_record each: of the reading that is under way */
-	uint64_t pruned_ns;
 };
 
 static int load(struct prev_stacks *stacks, struct diag *diag)
@@ -97,7 +93,6 @@ struct sampler *prev_stacks_sampler(const struct prev_stacks *stacks)
 
 int prev_stacks_start(struct prev_stacks *stacks, struct diag *diag)
 {
-	stacks->pruned_ns = clock_ns();
 	return tracker_scan(stacks->tracker, diag);
 }
 
@@ -117,27 +112,19 @@ static int take_record(void *arg, const void *record)
 	return stacks->waits.err;
 }
 
-/* Takes in all that has come: records first, so that every mapping they need is among the side-band events read after them. */
 static int collect(struct prev_stacks *stacks, uint64_t max_records, struct diag *diag)
 {
-	const struct stack_walker walker = raw_stacks_walker(stacks->raws);
-	uint64_t now = clock_ns();
+	const struct follow_parts parts = { stacks->sampler, stacks->tracker, stacks->raws, stacks->book };
+	uint64_t now_ns = clock_ns();
 	int err;
 
 	stacks->waits.size = 0;
-	err = sampler_read(stacks->sampler, max_records, take_record, stacks);
-	if (!err)
-		err = tracker_read(stacks->tracker, diag);
-	if (!err)
-		err = stack_book_resolve(stacks->book, tracker_processes(stacks->tracker), &walker);
+	err = follow_read(&parts, max_records, take_record, stacks, diag);
 	if (!err && stack_book_has_room(stacks->book))
 		err = sampler_renew_bodies(stacks->sampler);
 	if (!err && stacks->waits.size) /* before what it was mapped from may be pruned */
 		err = stack_book_read_names(stacks->book, tracker_processes(stacks->tracker), &stacks->naming, &stacks->maker);
-	if (err || now - stacks->pruned_ns <= PRUNE_NS)
-		return err;
-	stacks->pruned_ns = now;
-	return tracker_prune(stacks->tracker, now - PRUNE_NS);
+	return err ? err : tracker_prune(stacks->tracker, now_ns);
 }
 
 int prev_stacks_read(struct prev_stacks *stacks, uint64_t max_records, prev_stacks_fn fn, void *arg, struct diag *diag)

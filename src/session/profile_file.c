@@ -204,6 +204,8 @@ int sonde_profile_read(struct sonde_profile *profile, const char *path, const st
 	struct sonde_read_options known;
 	int err;
 
+	if (!profile)
+		return -EINVAL;
 	profile->diag.err = 0;
 	err = take_read_options(profile, options, &known);
 	if (err)
@@ -220,19 +222,19 @@ int sonde_profile_read(struct sonde_profile *profile, const char *path, const st
 
 const char *sonde_profile_warning(struct sonde_profile *profile)
 {
-	const struct account *account = profile->profile ? profile_account_of(profile->profile) : NULL;
+	const struct account *account = profile && profile->profile ? profile_account_of(profile->profile) : NULL;
 
 	return account && profile->nr_told_notes < account->nr_notes ? account->notes[profile->nr_told_notes++] : NULL;
 }
 
 uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile)
 {
-	return profile->profile ? profile_nr_samples(profile->profile) : 0;
+	return profile && profile->profile ? profile_nr_samples(profile->profile) : 0;
 }
 
 uint64_t sonde_profile_nr_histograms(const struct sonde_profile *profile)
 {
-	return profile->profile ? profile_nr_histograms(profile->profile) : 0;
+	return profile && profile->profile ? profile_nr_histograms(profile->profile) : 0;
 }
 
 static int choose_format(const char *path, const char *name, struct diag *diag, enum export_format *ret_format)
@@ -258,6 +260,8 @@ int sonde_profile_check_output(struct sonde_profile *profile, const char *path, 
 	enum export_format chosen;
 	int err;
 
+	if (!profile)
+		return -EINVAL;
 	profile->diag.err = 0;
 	err = choose_format(path, format, &profile->diag, &chosen);
 	if (err) {
@@ -327,6 +331,8 @@ int sonde_profile_write(struct sonde_profile *profile, const char *path, const s
 	struct sonde_write_options known;
 	int err;
 
+	if (!profile)
+		return -EINVAL;
 	profile->diag.err = 0;
 	err = sized_options(&known, sizeof(known), options, &profile->diag);
 	if (!err && !profile->profile)

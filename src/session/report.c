@@ -10,11 +10,14 @@
 
 int sonde_session_add_output(struct sonde_session *session, const char *path, const char *format)
 {
-	struct output *output = &session->outputs[session->nr_outputs];
+	struct output *output;
 	int err;
 
+	if (!session)
+		return -EINVAL;
 	if (session->nr_outputs == MAX_OUTPUTS)
 		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "at most %d outputs", MAX_OUTPUTS));
+	output = &session->outputs[session->nr_outputs];
 	err = format ? export_format_by_name(format, &session->diag, &output->format) :
 		       export_format_by_path(path, &session->diag, &output->format);
 	if (err)
@@ -52,6 +55,8 @@ int sonde_session_write(struct sonde_session *session)
 {
 	int first_err = 0;
 
+	if (!session)
+		return -EINVAL;
 	for (uint32_t i = 0; i < session->nr_outputs; i++) {
 		int err = write_output(session, &session->outputs[i]);
 

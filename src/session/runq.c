@@ -4,14 +4,14 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <sonde/runq.h>
 
 #include "base/clock.h"
 #include "base/sized.h"
+#include "base/stop_fd.h"
+#include "session/account_common.h"
 #include "session/failure.h"
 #include "session/prev_stacks.h"
 #include "session/profile_file.h"
@@ -113,10 +113,9 @@ static int set_up(struct sonde_runq *runq, const struct sonde_runq_options *opti
 				     .cgroup = options->cgroup };
 	struct runq_programs_options programs = { 0 };
 	struct account *account;
-	struct utsname name;
 	int err;
 
-	runq->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	runq->stop_fd = stop_fd_new();
 	runq->file = sonde_profile_new();
 	if (runq->file)
 		runq->file->profile = profile_new();
@@ -124,12 +123,7 @@ static int set_up(struct sonde_runq *runq, const struct sonde_runq_options *opti
 		return fail_setup(runq, -ENOMEM);
 	runq->file->histograms_alone = true;
 	account = profile_account(runq->file->profile);
-	if (options->command_line)
-		snprintf(account->command_line, sizeof(account->command_line), "%s", options->command_line);
-	if (!uname(&name)) {
-		snprintf(account->host, sizeof(account->host), "%.63s", name.nodename);
-		snprintf(account->kernel, sizeof(account->kernel), "%.63s", name.release);
-	}
+	account_begin(account, options->command_line);
 	err = whose_resolve(&whose, account, &runq->diag, &programs.config, &runq->targets);
 	if (err)
 		return err == -EINVAL ? fail(runq, SONDE_EXIT_USAGE, err) : fail_setup(runq, err);
@@ -177,25 +171,23 @@ void sonde_runq_free(struct sonde_runq *runq)
 
 const char *sonde_runq_error(const struct sonde_runq *runq)
 {
-	return runq->diag.text;
+	return runq ? runq->diag.text : strerror(ENOMEM);
 }
 
 int sonde_runq_exit_code(const struct sonde_runq *runq)
 {
-	return runq->exit_code;
+	return runq ? runq->exit_code : SONDE_EXIT_FAILED;
 }
 
 struct sonde_profile *sonde_runq_profile(struct sonde_runq *runq)
 {
-	return runq->file;
+	return runq ? runq->file : NULL;
 }
 
 void sonde_runq_stop(struct sonde_runq *runq)
 {
-	const uint64_t one = 1;
-
-	if (write(runq->stop_fd, &one, sizeof(one)) < 0)
-		return; /* it is stopped already */
+	if (runq)
+		stop_fd_tell(runq->stop_fd);
 }
 
 /* Hands over what has gathered. */
@@ -316,6 +308,8 @@ int sonde_runq_run(struct sonde_runq *runq)
 	uint64_t start_ns;
 	int err;
 
+	if (!runq)
+		return -EINVAL;
 	if (!runq->is_ready)
 		return fail(runq, SONDE_EXIT_USAGE, diag_errno(&runq->diag, EINVAL, "a run queue is measured once, and only when it could be set up"));
 	runq->is_ready = false;
@@ -349,7 +343,7 @@ const char *sonde_runq_account(struct sonde_runq *runq)
 	const struct account *account;
 	struct sonde_runq_counters count;
 
-	if (!runq->programs)
+	if (!runq || !runq->programs)
 		return "";
 	account = profile_account_of(runq->file->profile);
 	runq_programs_counters(runq->programs, &count);

@@ -7,16 +7,16 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file_limit.h"
+#include "base/stop_fd.h"
+#include "session/account_common.h"
 #include "session/follow.h"
 
 #define POLL_NS 100000000u             /* how often the ring is read, and the targets are looked for */
 #define POLL_RECORDS 65536             /* taken before the clock and the signals are looked at again */
-#define PRUNE_NS 2000000000u           /* what was mapped longer ago is asked for by nobody */
 
 extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
 
@@ -136,7 +136,7 @@ static int make_descriptors(struct sonde_session *session)
 {
 	struct epoll_event interest = { .events = EPOLLIN };
 
-	session->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	session->stop_fd = stop_fd_new();
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (session->stop_fd < 0 || session->epoll_fd < 0 || epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, session->stop_fd, &interest))
 		return diag_errno(&session->diag, errno, "no more descriptors: %s", strerror(errno));
@@ -165,9 +165,7 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	session->book = stack_book_new(session->options.timestamps, session->profile);
 	if (!session->book)
 		return session_fail_setup(session, -ENOMEM);
-	if (options->command_line)
-		snprintf(profile_account(session->profile)->command_line, sizeof(profile_account(session->profile)->command_line), "%s",
-			 options->command_line);
+	account_begin(profile_account(session->profile), options->command_line);
 	session->vmlinux = options->vmlinux ? strdup(options->vmlinux) : NULL;
 	if (options->vmlinux && !session->vmlinux)
 		return session_fail_setup(session, -ENOMEM);
@@ -219,12 +217,8 @@ int sonde_session_exit_code(const struct sonde_session *session)
 
 void sonde_session_stop(struct sonde_session *session)
 {
-	uint64_t one = 1;
-	int saved = errno;
-
-	if (write(session->stop_fd, &one, sizeof(one)) < 0)
-		errno = saved; /* full: then it was told to stop before */
-	errno = saved;
+	if (session)
+		stop_fd_tell(session->stop_fd);
 }
 
 static int take_record(void *arg, const void *record)
@@ -234,19 +228,11 @@ static int take_record(void *arg, const void *record)
 	return waiting_is_for(*(const uint32_t *)record) ? waiting_record(session->waiting, record) : stack_book_record(session->book, record);
 }
 
-/* Takes in all that has come: records first, so that every mapping they need is among the side-band events read after them. */
 static int collect(struct sonde_session *session, uint64_t max_records)
 {
-	const struct stack_walker walker = raw_stacks_walker(session->raws);
-	int err = sampler_read(session->sampler, max_records, take_record, session);
+	const struct follow_parts parts = { session->sampler, session->tracker, session->raws, session->book };
 
-	if (err)
-		return diag_errno(&session->diag, -err, "cannot read the samples: %s", strerror(-err));
-	err = tracker_read(session->tracker, &session->diag);
-	if (err)
-		return err;
-	err = stack_book_resolve(session->book, tracker_processes(session->tracker), &walker);
-	return err ? diag_errno(&session->diag, -err, "cannot keep the stacks: %s", strerror(-err)) : 0;
+	return follow_read(&parts, max_records, take_record, session, &session->diag);
 }
 
 static int wait_on(struct sonde_session *session, int fd)
@@ -258,20 +244,13 @@ static int wait_on(struct sonde_session *session, int fd)
 	return 0;
 }
 
-static bool is_stopped(const struct sonde_session *session)
-{
-	uint64_t count;
-
-	return read(session->stop_fd, &count, sizeof(count)) == sizeof(count);
-}
-
 /* Looks at what costs a look into /proc once per POLL_NS only. */
 static bool is_over(struct sonde_session *session, uint64_t end_ns)
 {
 	uint64_t now = clock_ns();
 	int status;
 
-	if (is_stopped(session) || now >= end_ns)
+	if (stop_fd_take(session->stop_fd) || now >= end_ns)
 		return true;
 	if (now - session->looked_ns < POLL_NS)
 		return false;
@@ -296,7 +275,7 @@ static uint64_t nr_observed(const struct sonde_session *session)
 
 static int sample(struct sonde_session *session)
 {
-	uint64_t end_ns = UINT64_MAX, pruned_ns = session->start_ns;
+	uint64_t end_ns = UINT64_MAX;
 	int err = 0;
 
 	if (session->options.duration_ns && session->options.duration_ns < UINT64_MAX - session->start_ns)
@@ -318,18 +297,17 @@ static int sample(struct sonde_session *session)
 		jit_keeper_step(session->jit_keeper, stack_book_places(session->book), now);
 		if (session->options.progress)
 			session->options.progress(session->options.progress_arg, now - session->start_ns, nr_observed(session));
-		if (now - pruned_ns > PRUNE_NS) {
-			if (!err)
-				err = tracker_prune(session->tracker, now - PRUNE_NS);
-			pruned_ns = now;
-		}
+		if (!err)
+			err = tracker_prune(session->tracker, now);
 	}
 	return err;
 }
 
 static bool is_stopped_again(void *arg)
 {
-	return is_stopped(arg);
+	const struct sonde_session *session = arg;
+
+	return stop_fd_take(session->stop_fd);
 }
 
 /* For all debug files together, from the end of sampling. */
@@ -441,6 +419,8 @@ int sonde_session_run(struct sonde_session *session)
 {
 	int err;
 
+	if (!session)
+		return -EINVAL;
 	if (!session->is_ready)
 		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "a session runs once, and only when it could be made"));
 	session->is_ready = false;
@@ -457,14 +437,14 @@ int sonde_session_run(struct sonde_session *session)
 
 bool sonde_session_command_status(const struct sonde_session *session, int *ret_status)
 {
-	return session->command && command_ended(session->command, ret_status);
+	return session && session->command && command_ended(session->command, ret_status);
 }
 
 const char *sonde_session_warning(struct sonde_session *session)
 {
-	const struct account *account = profile_account_of(session->profile);
+	const struct account *account = session && session->profile ? profile_account_of(session->profile) : NULL;
 
-	return session->nr_told_notes < account->nr_notes ? account->notes[session->nr_told_notes++] : NULL;
+	return account && session->nr_told_notes < account->nr_notes ? account->notes[session->nr_told_notes++] : NULL;
 }
 
 const char *sonde_profile_source(const struct sonde_profile_options *options)

@@ -63,6 +63,8 @@ int sonde_profile_show(struct sonde_profile *profile, const struct sonde_show_op
 	struct show_options show;
 	int err;
 
+	if (!profile)
+		return -EINVAL;
 	profile->diag.err = 0;
 	err = sized_options(&known, sizeof(known), options, &profile->diag);
 	if (err)
@@ -92,8 +94,10 @@ int sonde_profile_diff(struct sonde_profile *after, const struct sonde_profile *
 	struct diff diff;
 	int err;
 
+	if (!after)
+		return -EINVAL;
 	after->diag.err = 0;
-	if (!after->profile || !before->profile)
+	if (!after->profile || !before || !before->profile)
 		return usage(after, EINVAL, "a difference is of two profiles");
 	err = diff_make(before->profile, after->profile, value, &after->diag, &diff);
 	if (err) {

@@ -9,9 +9,11 @@
 #include "base/clock.h"
 #include "base/u64_map.h"
 #include "collect/sideband.h"
+#include "session/account_common.h"
 #include "session/runtime_keeper.h"
 #include "session/table_keeper.h"
 
+#define PRUNE_NS  2000000000u /* what was mapped longer ago is asked for by nobody */
 #define RESCAN_NS 1000000000u /* at most this often after losses */
 #define LACKING_BYTES_MAX (1u << 20)
 #define MANY_FILES 64         /* that nobody maps any more are not left for the next tracker_prune */
@@ -33,6 +35,7 @@ struct tracker {
 	struct buffer lacking;         /* uint32_t each: tgids for whose mappings there was no room */
 	bool has_yielded;              /* tables for them: what finds no room now gets none */
 	bool processes_full;           /* said once */
+	uint64_t pruned_ns;
 	uint64_t scanned_ns;           /* when /proc was last read */
 	uint64_t known_ns;             /* what happened up to then is in the process table */
 	bool has_losses;               /* side-band records were lost since */
@@ -56,6 +59,7 @@ int tracker_new(const struct table_store_options *store, struct account *account
 	tracker->account = account;
 	tracker->parser = parser;
 	tracker->lacking = BUFFER_INIT(LACKING_BYTES_MAX);
+	tracker->pruned_ns = clock_ns();
 	tracker->processes = process_table_new();
 	if (!tracker->processes)
 		return -ENOMEM;
@@ -438,24 +442,20 @@ int tracker_need(struct tracker *tracker, uint32_t object, uint64_t time_ns, boo
 	return table_keeper_need(tracker->keeper, object, time_ns, ret_loaded);
 }
 
-int tracker_prune(struct tracker *tracker, uint64_t time_ns)
+int tracker_prune(struct tracker *tracker, uint64_t now_ns)
 {
-	process_table_prune(tracker->processes, time_ns);
+	if (now_ns - tracker->pruned_ns <= PRUNE_NS)
+		return 0;
+	tracker->pruned_ns = now_ns;
+	process_table_prune(tracker->processes, now_ns - PRUNE_NS);
 	return sweep(tracker);
 }
 
 void tracker_account(const struct tracker *tracker, struct account *account)
 {
 	const struct object_table *objects = process_table_objects(tracker->processes);
-	const char *hung;
-	uint32_t nr_hung = object_table_nr_hung(objects, &hung);
 
-	account->nr_processes = process_table_nr_processes(tracker->processes);
-	account->nr_objects = object_table_nr_met(objects);
-	if (object_table_nr_refused(objects))
-		account_note(account, "%u files were left unread for want of file descriptors: raise the limit (ulimit -n)", object_table_nr_refused(objects));
-	if (nr_hung)
-		account_note(account, "%u files were left unread, as their file system does not answer: %s%s", nr_hung, hung, nr_hung > 1 ? ", ..." : "");
+	account_processes(account, tracker->processes);
 	if (object_table_nr_lost(objects))
 		account_note(account, "%u files that are not there any more have no names: [file+0x...]", object_table_nr_lost(objects));
 	if (rule_table_nr_refused(table_store_rules(tracker->store)))

@@ -43,7 +43,7 @@ const struct process_table *tracker_processes(const struct tracker *tracker);
 /* As table_keeper_used and table_keeper_need: a stack came to that file; it ended because the file's table is not loaded. Between two tracker_read. */
 void tracker_used(struct tracker *tracker, uint32_t object, uint64_t time_ns);
 MUST_CHECK int tracker_need(struct tracker *tracker, uint32_t object, uint64_t time_ns, bool *ret_loaded);
-/* Forgets mappings that ended before time_ns, and files that nobody refers to. Between two tracker_read. 0 or -ENOMEM. */
-MUST_CHECK int tracker_prune(struct tracker *tracker, uint64_t time_ns);
+/* From time to time forgets mappings that ended so long ago that nobody asks for them, and files that nobody refers to. Between two tracker_read. 0 or -ENOMEM. */
+MUST_CHECK int tracker_prune(struct tracker *tracker, uint64_t now_ns);
 /* Fills in what the account says of processes, files and tables. */
 void tracker_account(const struct tracker *tracker, struct account *account);

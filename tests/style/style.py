@@ -12,28 +12,12 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tree import ROOT, read_tree
+
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 from tap import check, run_tests, test # noqa: E402
 
 BUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.path.join(ROOT, "build")
-
-
-def read_tree():
-	"""What is, or is about to be, in git: {path: text}. Without git: every file that is in no build directory."""
-	listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-		stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-	paths = listed.stdout.decode().split("\0") if listed.returncode == 0 else [
-		os.path.relpath(os.path.join(folder, name), ROOT)
-		for folder, _, names in os.walk(ROOT) for name in names if not re.search(r"/(build[^/]*|\.git)(/|$)", folder)]
-	tree = {}
-	for path in filter(None, paths):
-		try:
-			with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-				tree[path] = file.read()
-		except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
-			pass # a picture, a binary test input, a file that was just removed
-	return tree
 
 
 def code_only(text):
@@ -226,6 +210,16 @@ def check_symbol_map(tree):
 	return complaints + ["%s: %s is out of order" % (SYMBOL_MAP, after) for before, after in zip(mapped, mapped[1:]) if before >= after]
 
 
+NULL_TEST = "tests/unit/test_public_null.c"
+
+
+def check_null(tree):
+	"""The test of what NULL is for the library has each function that takes an object."""
+	taken = [name for path, text in tree.items() if layer_of(path) == "sonde"
+		for name in re.findall(r"\b(sonde_\w+)\((?:const )?struct sonde_(?:session|profile|runq|counters|names) \*\w+[,)]", code_only(text))]
+	return ["%s: not called with NULL in %s" % (name, NULL_TEST) for name in taken if not re.search(r"\b%s\(NULL\b" % name, tree.get(NULL_TEST, ""))]
+
+
 # --- headers and objects ----------------------------------------------------------------------------------------------------------
 
 def check_headers(tree, folder=ROOT):
@@ -301,6 +295,11 @@ def symbol_map():
 
 
 @test
+def null_is_taken():
+	none(check_null(TREE))
+
+
+@test
 def no_mutable_globals():
 	none(check_globals(os.path.join(BUILD, "libsonde-core.a")))
 
@@ -329,6 +328,7 @@ FAULTS = [
 	(check_symbol_map, {"include/sonde/a.h": "int sonde_b(int);\n", SYMBOL_MAP: "V {\nglobal:\n\tsonde_b;\nlocal:\n\t*;\n};\n"}), # hidden
 	(check_symbol_map, {SYMBOL_MAP: "V {\nglobal:\n\tsonde_b;\nlocal:\n\t*;\n};\n"}),
 	(check_symbol_map, {"include/sonde/a.h": "int sonde_a(int);\nint sonde_b(int);\n", SYMBOL_MAP: "V {\nglobal:\n\tsonde_b;\n\tsonde_a;\nlocal:\n\t*;\n};\n"}),
+	(check_null, {"include/sonde/a.h": "int sonde_a(const struct sonde_runq *runq, int i);\n", NULL_TEST: "sonde_a(runq, 1);\n"}),
 	(check_headers, {"include/sonde/a.h": "struct sonde_a {};\n"}), # GNU C
 	(check_headers, {"include/sonde/a.h": "int sonde_a(int class);\n"}), # C alone
 	(check_headers, {"src/base/a.h": "struct a { uint8_t b; };\n"}),
@@ -345,7 +345,7 @@ CLEAN = {
 def checkers_see_faults():
 	for number, (checker, tree) in enumerate(FAULTS):
 		check(complaints_about(checker, tree), "%s says nothing about fault %d: %r" % (checker.__name__, number, list(tree)))
-	for checker in (check_layers, check_banned, check_words, check_licences, check_symbol_map, check_sizes, check_headers):
+	for checker in (check_layers, check_banned, check_words, check_licences, check_symbol_map, check_null, check_sizes, check_headers):
 		none(complaints_about(checker, CLEAN))
 	check(globals_of("static int state; int next(void)\n{\n\treturn state++;\n}\n"), "a mutable global is not seen")
 	none(globals_of('extern int a, b; static int *const both[] = {&a, &b};\nint *pick(int i)\n{\n\treturn both[i];\n}\n'))
