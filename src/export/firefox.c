@@ -61,14 +61,11 @@ static void write_meta(struct firefox *firefox)
 	json_key_u64(json, "debug", 0);
 	json_key(json, "symbolicated");
 	json_bool(json, true);
-	json_key(json, "categories"); /* the numbers of firefox_category */
+	json_key(json, "categories");
 	json_open(json, '[');
-	write_category(json, "Other", "grey");
-	write_category(json, "User", "yellow");
-	write_category(json, "Kernel", "orange");
-	write_category(json, "Python", "green");
-	write_category(json, "PHP", "purple");
-	write_category(json, "Perl", "blue");
+#define X(id, name, colour) write_category(json, name, colour);
+	FIREFOX_CATEGORY_LIST(X)
+#undef X
 	json_close(json, ']');
 	json_key(json, "markerSchema");
 	json_open(json, '[');

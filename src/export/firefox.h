@@ -8,6 +8,12 @@
 #include "export/tick.h"
 #include "export/tracks.h"
 
+/* What the viewer colours frames by: name, colour. */
+#define FIREFOX_CATEGORY_LIST(X) X(OTHER, "Other", "grey") X(USER, "User", "yellow") X(KERNEL, "Kernel", "orange") X(PYTHON, "Python", "green") X(PHP, "PHP", "purple") X(PERL, "Perl", "blue")
+#define X(id, name, colour) FIREFOX_##id,
+enum firefox_category { FIREFOX_CATEGORY_LIST(X) };
+#undef X
+
 /* A thread's own numbers of the profile's entries that it uses. */
 struct renumber {
 	uint32_t *number; /* by entry of the profile: its number + 1, 0: not used yet */

@@ -8,7 +8,6 @@
 
 #include "export/firefox.h"
 
-enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_PYTHON, CATEGORY_PHP, CATEGORY_PERL };
 #define RESOURCE_LIBRARY 1
 #define NO_ADDRESS	 (-1)
 #define NO_NAME		 "[no name]"
@@ -188,8 +187,8 @@ static const struct profile_location *frame_location(const struct firefox *firef
 
 static uint32_t category(uint32_t kind)
 {
-	static const uint32_t categories[] = { [FRAME_NATIVE] = CATEGORY_USER, [FRAME_KERNEL] = CATEGORY_KERNEL, [FRAME_MISSED] = CATEGORY_OTHER, [FRAME_MARK] = CATEGORY_OTHER,
-					       [FRAME_PYTHON] = CATEGORY_PYTHON, [FRAME_PHP] = CATEGORY_PHP, [FRAME_PERL] = CATEGORY_PERL };
+	static const enum firefox_category categories[] = { [FRAME_NATIVE] = FIREFOX_USER, [FRAME_KERNEL] = FIREFOX_KERNEL, [FRAME_MISSED] = FIREFOX_OTHER, [FRAME_MARK] = FIREFOX_OTHER,
+					       [FRAME_PYTHON] = FIREFOX_PYTHON, [FRAME_PHP] = FIREFOX_PHP, [FRAME_PERL] = FIREFOX_PERL };
 
 	return categories[kind];
 }

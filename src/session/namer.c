@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/namer.h"
+#include "session/namer_private.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/buffer.h"
-#include "process/jit_files.h"
-#include "process/opener.h"
 #include "session/bpf_code.h"
-#include "session/kernel_lines.h"
-#include "symbolize/debug_file.h"
-#include "symbolize/name_answers.h"
-#include "symbolize/symbolizer.h"
 
 #define LOCATIONS_BYTES_MAX ((size_t)4 << 30)
-#define ANSWERS_BYTES_MAX   ((size_t)1 << 30)
-
-/* The locations of a place: some of namer.locations. */
-struct named {
-	uint32_t first, nr; /* nr 0: not yet */
-};
-
-struct namer {
-	const struct place_table *places;
-	const struct process_table *processes;
-	const struct naming *naming;
-	struct profile *profile;
-	struct symbolizer *symbolizer;
-	struct kernel_code *programs; /* BPF's */
-	struct opener *opener;   /* of files that strangers name */
-	struct named *named; /* by place */
-	uint32_t nr_read;    /* places whose files were read */
-	struct buffer locations; /* uint32_t each */
-	bool kernel_hidden;  /* said once */
-};
 
 struct namer *namer_new(const struct place_table *places, const struct process_table *processes, const struct naming *naming, struct profile *profile)
 {
@@ -124,8 +97,7 @@ static uint32_t add_mapping(struct namer *namer, const struct place *place)
 	return profile_mapping(namer->profile, &mapping);
 }
 
-/* The name of a place in the kernel. 0 or as the symbolizer says. */
-static int find_kernel_name(struct namer *namer, uint64_t kaddr, struct symbol_name *ret_name)
+int namer_kernel_name(struct namer *namer, uint64_t kaddr, struct symbol_name *ret_name)
 {
 	int err = symbolizer_kernel(namer->symbolizer, kaddr, ret_name);
 
@@ -137,8 +109,7 @@ static int find_kernel_name(struct namer *namer, uint64_t kaddr, struct symbol_n
 	return err;
 }
 
-/* The address whose function the code of a place belongs to. */
-static uint64_t code_of(const struct namer *namer, const struct place *place)
+uint64_t namer_code(const struct namer *namer, const struct place *place)
 {
 	uint64_t address = place->in_elf ? place->elf_vaddr : place->pc;
 
@@ -163,8 +134,7 @@ static int add_location(struct namer *namer, struct profile_location location, c
 	return namer->locations.err;
 }
 
-/* The locations of a place that has these names. */
-static int add_locations(struct namer *namer, uint32_t number, const struct symbol_name *names, uint32_t nr)
+int namer_add(struct namer *namer, uint32_t number, const struct symbol_name *names, uint32_t nr)
 {
 	const struct place *place = place_at(namer->places, number);
 	struct profile_location location = {
@@ -184,266 +154,16 @@ static int add_locations(struct namer *namer, uint32_t number, const struct symb
 	return err;
 }
 
-/* --- names in files -------------------------------------------------------------------------------------------------------------------- */
-
-/* One address of a question: of a file, of a process's JIT code, or of the kernel. */
-struct asked {
-	uint64_t address; /* of the instruction, or the call */
-	uint32_t source;  /* object or tgid, 0: the kernel */
-	uint32_t place;
-	bool in_elf;
-};
-
-/* The process whose files a worker wants to read. */
-struct asker {
-	struct opener *opener;
-	uint32_t tgid;
-};
-
-static int by_source(const void *a, const void *b)
-{
-	const struct asked *x = a, *y = b;
-
-	if (x->in_elf != y->in_elf)
-		return x->in_elf ? -1 : 1;
-	if (x->source != y->source)
-		return x->source < y->source ? -1 : 1;
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-static int open_debug_file(void *arg, const char *path)
-{
-	const struct asker *asker = arg;
-
-	return opener_open(asker->opener, asker->tgid, path, DEBUG_FILE_MAX_BYTES);
-}
-
-static int take_answers(struct namer *namer, const struct asked *asked, struct name_answers *answers)
-{
-	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
-		struct symbol_name names[NAME_ANSWERS_MAX];
-		uint32_t nr = name_answers_next(answers, names, NAME_ANSWERS_MAX);
-
-		if (nr && add_locations(namer, asked[i].place, names, nr))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int ask_names(const struct namer *namer, const struct parser_names *question, struct diag *diag, struct buffer *bytes, struct name_answers *ret_answers)
-{
-	int err = parser_names(namer->naming->parser, question, diag, bytes);
-
-	return err ? err : name_answers_open(bytes->data, bytes->size, question->nr, ret_answers);
-}
-
-/* With the debug file that was fetched, if there is one; when that does harm, without. */
-static int ask_with_fetched(struct namer *namer, struct parser_names *question, struct diag *diag, struct buffer *bytes, struct name_answers *ret_answers)
-{
-	struct debug_files *files = namer->naming->debug_files;
-	struct diag refusal = { 0 };
-	int err;
-
-	question->fetched_fd = debug_files_fd(files, question->elf);
-	question->has_fetched = question->fetched_fd >= 0;
-	if (!question->has_fetched)
-		return ask_names(namer, question, diag, bytes, ret_answers);
-	err = ask_names(namer, question, &refusal, bytes, ret_answers);
-	if (err == -ENODATA || (!err && !ret_answers->nr_refused))
-		return err;
-	debug_files_refuse(files, question->elf);
-	account_note(profile_account(namer->profile), "the debug file that debuginfod gave for %s is not used: %s", question->path,
-		     refusal.text[0] ? refusal.text : "it is damaged, or another file's");
-	if (!err)
-		return 0;
-	question->has_fetched = false;
-	buffer_done(bytes);
-	return ask_names(namer, question, diag, bytes, ret_answers);
-}
-
-/* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
-static int read_file(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
-{
-	const struct object *object = object_table_at(process_table_objects(namer->processes), asked->source);
-	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
-	struct asker asker = { .opener = namer->opener, .tgid = place_at(namer->places, asked->place)->tgid };
-	struct parser_names question = { .elf = object->elf, .path = object->path, .elf_vaddrs = addresses, .nr = nr, .lines = namer->naming->lines,
-					 .open = open_debug_file, .open_arg = &asker };
-	struct name_answers answers;
-	struct diag diag = { 0 };
-	int err;
-
-	if (!object->elf) /* was closed, and is not to be found again */
-		return 0;
-	err = ask_with_fetched(namer, &question, &diag, &bytes, &answers);
-	if (err && err != -ENODATA)
-		account_note(profile_account(namer->profile), "names of %s refused: %s", object->path, diag.text[0] ? diag.text : strerror(-err));
-	if (err)
-		return 0;
-	if (answers.nr_missing)
-		account_note(profile_account(namer->profile), "%u .dwo files with the inlined functions of %s are not to be had", answers.nr_missing, object->path);
-	if (answers.nr_packed)
-		account_note(profile_account(namer->profile), "no lines of %s: they are compressed, and not by zlib, or take too much memory", object->path);
-	if (answers.nr_cut)
-		account_note(profile_account(namer->profile), "lines of %s are not complete: %u units are damaged or too large", object->path, answers.nr_cut);
-	return take_answers(namer, asked, &answers);
-}
-
-/* The same for the JIT code of one process. */
-static int read_jit(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
-{
-	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
-	CLEANUP(jit_files_done) struct jit_files files;
-	struct account *account = profile_account(namer->profile);
-	const char *ended_dump = process_table_ended_dump(namer->processes, asked->source);
-	struct jit_keeper *keeper = namer->naming->jit_keeper;
-	bool is_ours = asked->source == namer->naming->own_tgid;
-	struct name_answers answers;
-	struct diag diag = { 0 };
-	int err;
-
-	if (!keeper || !jit_keeper_take(keeper, asked->source, &files)) {
-		jit_files_open(namer->opener, asked->source, is_ours, &files);
-		if (ended_dump)
-			jit_files_add_dump(&files, namer->opener, asked->source, is_ours, ended_dump);
-	}
-	if (files.nr_refused)
-		account_note(account, "%u files with names of the JIT code of process %u are not read: %s", files.nr_refused, asked->source, strerror(-files.refusal));
-	if (!files.nr)
-		return 0;
-	err = parser_jit(namer->naming->parser, files.fds, files.nr, addresses, nr, &diag, &bytes);
-	if (!err)
-		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
-	if (err) {
-		account_note(account, "names of the JIT code of process %u refused: %s", asked->source, diag.text[0] ? diag.text : strerror(-err));
-		return 0;
-	}
-	if (answers.nr_refused)
-		account_note(account, "%u names of the JIT code of process %u make no sense, or are too many", answers.nr_refused, asked->source);
-	return take_answers(namer, asked, &answers);
-}
-
-/* The function that the code belongs to keeps the name that the running kernel gives it. What it calls a module's, or where it knows another
- * function, is not in this file, whatever the file says. 0 or -ENOMEM. */
-static int take_kernel_answers(struct namer *namer, const struct kernel_lines *lines, const struct asked *asked, struct name_answers *answers)
-{
-	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
-		struct symbol_name names[NAME_ANSWERS_MAX], outermost;
-		uint32_t nr = name_answers_next(answers, names, NAME_ANSWERS_MAX);
-
-		if (!nr || find_kernel_name(namer, asked[i].address, &outermost) || strchr(outermost.name, '[') ||
-		    outermost.start != kernel_lines_kaddr(lines, names[nr - 1].start))
-			continue;
-		outermost.file = names[nr - 1].file;
-		outermost.line = names[nr - 1].line;
-		outermost.start_line = names[nr - 1].start_line;
-		names[nr - 1] = outermost;
-		if (add_locations(namer, asked[i].place, names, nr))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Source lines and inlined functions of the kernel, if there is a vmlinux for it. */
-static int read_kernel(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
-{
-	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
-	CLEANUP(kernel_lines_freep) struct kernel_lines *lines = NULL;
-	struct account *account = profile_account(namer->profile);
-	struct asker asker = { .opener = namer->opener };
-	struct name_answers answers;
-	struct diag diag = { 0 };
-	int err = kernel_lines_open(namer->naming->vmlinux, &diag, &lines);
-
-	if (err) {
-		if (diag.text[0])
-			account_note(account, "no source lines of the kernel: %s", diag.text);
-		return err == -ENOMEM ? err : 0;
-	}
-	err = kernel_lines_ask(lines, namer->naming->parser, addresses, nr, open_debug_file, &asker, &diag, &bytes);
-	if (!err)
-		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
-	if (err) {
-		account_note(account, "no source lines of the kernel: %s refused: %s", kernel_lines_path(lines), diag.text[0] ? diag.text : strerror(-err));
-		return 0;
-	}
-	return take_kernel_answers(namer, lines, asked, &answers);
-}
-
-static int read_source(struct namer *namer, const struct asked *asked, uint32_t nr)
-{
-	CLEANUP(freep) uint64_t *addresses = calloc(nr, sizeof(*addresses));
-
-	if (!addresses)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < nr; i++)
-		addresses[i] = asked[i].address;
-	if (asked->in_elf)
-		return read_file(namer, asked, addresses, nr);
-	return asked->source ? read_jit(namer, asked, addresses, nr) : read_kernel(namer, asked, addresses, nr);
-}
-
-/* What strangers' file systems kept from us. */
-static void note_openings(struct namer *namer)
-{
-	uint32_t nr_timed_out = opener_nr_timed_out(namer->opener), nr_refused = opener_nr_refused(namer->opener);
-
-	if (nr_timed_out)
-		account_note(profile_account(namer->profile),
-			     "%u files with names did not open within %u ms (does a file system hang?); %u more of the same users, or all after the %uth, were not tried",
-			     nr_timed_out, OPENER_DEADLINE_MS, nr_refused, OPENER_MAX_HANGING);
-}
-
-/* Room for the names of places that are new. */
-static int make_room(struct namer *namer, uint32_t nr_places)
-{
-	struct named *named = realloc(namer->named, (nr_places + 1) * sizeof(*named));
-
-	if (!named)
-		return -ENOMEM;
-	namer->named = named;
-	memset(named + namer->nr_read, 0, (nr_places + 1 - namer->nr_read) * sizeof(*named));
-	return 0;
-}
-
-int namer_read_files(struct namer *namer)
-{
-	uint32_t nr_places = place_nr(namer->places), nr = 0, next;
-	CLEANUP(freep) struct asked *asked = calloc(nr_places - namer->nr_read + 1, sizeof(*asked));
-
-	if (!asked || make_room(namer, nr_places))
-		return -ENOMEM;
-	for (uint32_t i = namer->nr_read; namer->naming->parser && i < nr_places; i++) {
-		const struct place *place = place_at(namer->places, i);
-
-		if (place->tgid || namer->naming->lines) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
-			asked[nr++] = (struct asked){ .in_elf = place->in_elf, .source = place->in_elf ? place->object : place->tgid, .place = i,
-						      .address = code_of(namer, place) };
-	}
-	namer->nr_read = nr_places;
-	qsort(asked, nr, sizeof(*asked), by_source);
-	for (uint32_t first = 0; first < nr; first = next) {
-		for (next = first; next < nr && asked[next].in_elf == asked[first].in_elf && asked[next].source == asked[first].source; next++)
-			;
-		if (read_source(namer, asked + first, next - first))
-			return -ENOMEM;
-	}
-	note_openings(namer);
-	return 0;
-}
-
-/* --- all places ------------------------------------------------------------------------------------------------------------------------ */
-
 static int add_other(struct namer *namer, uint32_t number)
 {
 	const struct place *place = place_at(namer->places, number);
 	struct symbol_name name;
 	char text[320];
 
-	if (!place->tgid && !find_kernel_name(namer, code_of(namer, place), &name))
-		return add_locations(namer, number, &name, 1);
+	if (!place->tgid && !namer_kernel_name(namer, namer_code(namer, place), &name))
+		return namer_add(namer, number, &name, 1);
 	describe(namer, place, text, sizeof(text));
-	return add_locations(namer, number, &(struct symbol_name){ .name = text, .system_name = "", .file = "" }, 1);
+	return namer_add(namer, number, &(struct symbol_name){ .name = text, .system_name = "", .file = "" }, 1);
 }
 
 const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *ret_nr)

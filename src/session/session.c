@@ -77,23 +77,18 @@ static void open_debug_files(struct sonde_session *session)
 		account_note(profile_account(session->profile), "debuginfod is not asked: %s", diag.text[0] ? diag.text : strerror(-err));
 }
 
-/* Loads the kernel side, then reads what runs. */
-static int set_up(struct sonde_session *session, const struct sonde_profile_options *options)
+static int make_command(struct sonde_session *session, char *const *command)
 {
-	uint32_t command_id;
-	int err;
+	int err = command ? command_new(command, &session->diag, &session->command) : 0;
 
-	session->sampling.targets = options->nr_tgids ? options->tgids : options->tids;
-	session->sampling.nr_targets = options->nr_tgids ? options->nr_tgids : options->nr_tids;
-	if (options->command) {
-		err = command_new(options->command, &session->diag, &session->command);
-		if (err)
-			return session_fail(session, SONDE_EXIT_FAILED, err);
-		command_id = command_tgid(session->command);
-		session->sampling.targets = &command_id;
-		session->sampling.nr_targets = 1;
-	}
-	err = parser_new(&session->diag, &session->parser); /* it gets ready while the kernel side is loaded */
+	return err ? session_fail(session, SONDE_EXIT_FAILED, err) : 0;
+}
+
+/* The kernel side, and those that work beside it. */
+static int load(struct sonde_session *session)
+{
+	int err = parser_new(&session->diag, &session->parser); /* it gets ready while the kernel side is loaded */
+
 	if (err)
 		return session_fail_setup(session, err);
 	open_debug_files(session);
@@ -106,27 +101,55 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 		err = parser_ready(session->parser, &session->diag);
 	if (err)
 		return session_fail_setup(session, err);
-	if (!session->sampling.no_ticks) {
-		err = open_events(session);
-		if (err)
-			return err;
-	}
-	err = follow_new(&(struct follow_options){ .sampler = session->sampler, .parser = session->parser, .account = profile_account(session->profile),
-						   .unwind_bytes = session->options.unwind_bytes, .no_cache = session->options.no_unwind_cache }, &session->diag, &session->tracker);
-	if (!err && options->audit_every)
-		err = auditor_new(tracker_processes(session->tracker), profile_account(session->profile), &session->diag, &session->auditor);
+	return session->sampling.no_ticks ? 0 : open_events(session);
+}
+
+/* What takes in what the kernel side sends. */
+static int make_takers(struct sonde_session *session)
+{
+	struct account *account = profile_account(session->profile);
+	int err = follow_new(&(struct follow_options){ .sampler = session->sampler, .parser = session->parser, .account = account,
+						       .unwind_bytes = session->options.unwind_bytes, .no_cache = session->options.no_unwind_cache },
+			     &session->diag, &session->tracker);
+
+	if (!err && session->options.audit_every)
+		err = auditor_new(tracker_processes(session->tracker), account, &session->diag, &session->auditor);
 	if (!err && session_asks_for_waits(session)) {
 		session->seeds = seeds_new();
 		err = session->seeds ? 0 : -ENOMEM;
 	}
-	if (!err) {
-		session->raws = raw_stacks_new(session->tracker, session->sampler, session->auditor, session->seeds);
-		err = session->raws ? 0 : -ENOMEM;
+	if (err)
+		return err;
+	session->raws = raw_stacks_new(session->tracker, session->sampler, session->auditor, session->seeds);
+	if (!session->raws)
+		return -ENOMEM;
+	return session_asks_for_waits(session) ? waiting_new(&session->options, &(struct waiting_parts){ session->sampler, session->book, session->seeds, session->profile },
+							     &session->diag, &session->waiting) :
+						 0;
+}
+
+/* Loads the kernel side, then reads what runs. */
+static int set_up(struct sonde_session *session, const struct sonde_profile_options *options)
+{
+	uint32_t command_id;
+	int err = make_command(session, options->command);
+
+	if (err)
+		return err;
+	session->sampling.targets = options->nr_tgids ? options->tgids : options->tids;
+	session->sampling.nr_targets = options->nr_tgids ? options->nr_tgids : options->nr_tids;
+	if (session->command) {
+		command_id = command_tgid(session->command);
+		session->sampling.targets = &command_id;
+		session->sampling.nr_targets = 1;
 	}
+	err = load(session);
+	session->sampling.targets = NULL; /* the caller's */
+	if (err)
+		return err;
+	err = make_takers(session);
 	if (!err)
 		err = restrict_tracker(session);
-	if (!err && session_asks_for_waits(session))
-		err = waiting_new(&session->options, &(struct waiting_parts){ session->sampler, session->book, session->seeds, session->profile }, &session->diag, &session->waiting);
 	if (!err)
 		err = tracker_scan(session->tracker, &session->diag);
 	return err ? session_fail_setup(session, err) : 0;
@@ -173,7 +196,6 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	if (err)
 		return session_fail_setup(session, err);
 	err = set_up(session, options);
-	session->sampling.targets = NULL; /* the caller's */
 	session->is_ready = !err;
 	session_end_cost(session);
 	return err;
