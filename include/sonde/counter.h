@@ -4,7 +4,8 @@
  *
  * A struct sonde_counters is a set of one or more counters, opened together and numbered from 0 in the order in which they were asked for. Functions that can
  * fail return 0 or a negative errno. A set may be used by many threads at once; sonde_counters_free must be the last. Several sets know nothing of each other.
- * NULL for an object, and structs that begin with their size, are taken as is said in <sonde/sonde.h>. */
+ * All other functions may be called by any thread at any time; nothing changes a list of names. NULL for an object, and structs that begin with their size, are taken as is said in
+ * <sonde/sonde.h>; struct sonde_count and struct sonde_overflow, which the library fills, have no size and stay as they are. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,7 +44,8 @@ struct sonde_event {
 	size_t size;              /* sizeof(struct sonde_event), for later versions; the same in all events of a list */
 	char name[128];           /* for results and messages; empty: it gets one */
 	uint32_t type;            /* PERF_TYPE_* or the number of a PMU */
-	uint32_t group;           /* 0: alone; events with the same number are one group, on the PMU all or none; the first of them is the leader */
+	uint32_t group;           /* 0: alone; events with the same number are one group, on the PMU all or none; the first of them is the leader. Without inheritance
+	                           * (SONDE_COUNTER_NO_INHERIT; CPUs and cgroups have none) they are also read at one moment */
 	uint64_t config, config1, config2;
 	uint64_t flags;           /* enum sonde_counter_flag, besides those of the set; not SCALE, ONE_THREAD, GROUP */
 	/* Each so many events (or so many times a second, not both) an overflow is recorded, for sonde_counters_overflows and BPF programs; 0: it only counts. */
@@ -134,7 +136,8 @@ __attribute__((warn_unused_result)) int sonde_counters_info(const struct sonde_c
 /* All events; one that refuses keeps none of the others from it, and the first one's error is returned. */
 __attribute__((warn_unused_result)) int sonde_counters_start(struct sonde_counters *counters);
 __attribute__((warn_unused_result)) int sonde_counters_stop(struct sonde_counters *counters);
-/* From now on values and times are those since this moment. */
+/* From now on values and times are those since this moment. Overflows that have been recorded stay. An event that cannot be read is not reset, and the first one's error is
+ * returned. */
 __attribute__((warn_unused_result)) int sonde_counters_reset(struct sonde_counters *counters);
 
 struct sonde_count {
@@ -156,7 +159,8 @@ void sonde_count_scale(struct sonde_count *count);
 /* --- around a function -------------------------------------------------------------------------------------------------------------------------------- */
 
 /* Counts one event in the calling thread, and in what it starts, while `function` runs. Negative errno: it could not be counted, and the function was not
- * called or its count is lost; else what the function returned, which should not be negative. */
+ * called or its count is lost; else what the function returned, which should not be negative. -EINVAL: no such event, or more than one. What was counted a part of the time
+ * is estimated, as with SONDE_COUNTER_SCALE. */
 __attribute__((warn_unused_result)) int sonde_count_function(const char *event, int (*function)(void *arg), void *arg, struct sonde_count *ret_count);
 __attribute__((warn_unused_result)) int sonde_count_function_config(uint32_t type, uint64_t config, int (*function)(void *arg), void *arg,
 								     struct sonde_count *ret_count);
@@ -175,8 +179,8 @@ struct sonde_overflow {
 	uint32_t reserved;
 };
 
-/* Hands on what was recorded since the last time, a ring after the other, and how many records found no room. -ENODATA: the set has no rings. The callback must
- * not use the set. */
+/* Hands on what was recorded since the last time, a ring after the other, and how many records found no room. -ENODATA: the set has no rings; -ENOMEM. The callback must
+ * not use the set; other threads that use it wait meanwhile. */
 __attribute__((warn_unused_result)) int sonde_counters_overflows(struct sonde_counters *counters, void (*callback)(void *arg, const struct sonde_overflow *overflow),
 								  void *arg, uint64_t *ret_nr_lost);
 /* Waits until there are overflows. 1: there are; 0: none within the time, or until a signal came; -ESRCH: all that was counted has ended, and nothing is left; -ENODATA as
@@ -184,7 +188,7 @@ __attribute__((warn_unused_result)) int sonde_counters_overflows(struct sonde_co
 __attribute__((warn_unused_result)) int sonde_counters_wait(struct sonde_counters *counters, int timeout_ms);
 
 /* Runs a loaded BPF program (a perf event's for events with a period or frequency, a tracepoint's for a tracepoint) each time the event overflows or happens.
- * The descriptor stays the caller's. -EINVAL: no such event in the set; that for which it could not be had; what the kernel says. */
+ * The descriptor stays the caller's, and may be closed. -EINVAL: no such event in the set; that for which it could not be had; what the kernel says. */
 __attribute__((warn_unused_result)) int sonde_counters_attach_bpf(struct sonde_counters *counters, uint32_t i, int program_fd);
 
 /* --- what there is -------------------------------------------------------------------------------------------------------------------------------------- */

@@ -121,7 +121,11 @@ static int add_events(struct spec_list *list, const struct sonde_event *events, 
 	for (uint32_t i = 0; !err && i < nr; i++) {
 		CLEANUP(spec_done) struct spec spec = { 0 };
 		struct sonde_event event;
+		size_t size;
 
+		memcpy(&size, (const char *)events + i * stride, sizeof(size));
+		if (size != stride)
+			return diag_errno(diag, EINVAL, "event %u of the list has another size than the first", i);
 		err = sized_copy(&event, sizeof(event), (const char *)events + i * stride);
 		if (err)
 			return diag_errno(diag, -err, "event %u of the list has a size or fields that are not known", i);

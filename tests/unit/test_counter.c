@@ -374,7 +374,10 @@ static void test_refused(void **state)
 	} newer = { .options = { .size = sizeof(newer), .names = "cs" } };
 	struct sonde_counter_options older = { .size = offsetof(struct sonde_counter_options, flags), .names = "cs", .flags = ~0ull };
 	struct sonde_event twice = { .size = sizeof(twice), .period = 1, .freq_hz = 1 }, flagged = { .size = sizeof(flagged), .flags = SONDE_COUNTER_SCALE }, unsized = { 0 };
+	struct sonde_event *mixed = calloc(2, sizeof(*mixed)); /* of which the second says that it is longer than all of it */
 
+	mixed[0] = (struct sonde_event){ .size = sizeof(*mixed), .type = 1 };
+	mixed[1] = (struct sonde_event){ .size = 4096, .type = 1 };
 	check_refused(SET(), -ENODATA, "no events");
 	check_refused(SET(.names = "cycles,bogus"), -EINVAL, "bogus");
 	check_refused(SET(.names = "{cycles,instructions"), -EINVAL, "brace is open");
@@ -401,12 +404,14 @@ static void test_refused(void **state)
 	check_refused(SET(.events = &twice, .nr_events = 1), -EINVAL, "exclude each other");
 	check_refused(SET(.events = &flagged, .nr_events = 1), -EINVAL, "unknown flags");
 	check_refused(SET(.events = &unsized, .nr_events = 1), -EINVAL, "size");
+	check_refused(SET(.events = mixed, .nr_events = 2), -EINVAL, "event 1 of the list has another size");
 	check_refused(&(struct sonde_counter_options){ .names = "cs" }, -EINVAL, "size");
 	sonde_counters_free(open_set(&newer.options, 0));
 	newer.later[1] = 1;
 	check_refused(&newer.options, -E2BIG, "does not know");
 	check_refused(NULL, -ENODATA, "no events");
 	sonde_counters_free(open_set(&older, 0)); /* it ends before the flags */
+	free(mixed);
 }
 
 static void test_kinds(void **state)
@@ -518,6 +523,25 @@ static void test_values(void **state)
 	assert_int_equal(counts[0].value, 32);
 	assert_int_equal(sonde_counters_read(set, counts, 2), -EINVAL);
 	assert_int_equal(counts[1].err, -EINVAL);
+	sonde_counters_free(set);
+}
+
+/* What cannot be read now is not set to zero: later it is what it was. */
+static void test_reset_that_fails(void **state)
+{
+	struct sonde_counters *set = open_set(SET(.names = "cycles,cs"), 0);
+	struct sonde_count counts[2];
+
+	tell(&fake_events[0], 10, 100, 100);
+	tell(&fake_events[1], 20, 100, 100);
+	assert_int_equal(sonde_counters_reset(set), 0);
+	fake_events[0].is_over = true;
+	tell(&fake_events[1], 25, 200, 200);
+	assert_int_equal(sonde_counters_reset(set), -EBUSY);
+	fake_events[0].is_over = false;
+	tell(&fake_events[0], 13, 300, 300);
+	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
+	assert_true(counts[0].value == 3 && counts[0].enabled_ns == 200 && counts[1].value == 0 && counts[1].enabled_ns == 0);
 	sonde_counters_free(set);
 }
 
@@ -871,7 +895,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_one), TEST(test_flags), TEST(test_places), TEST(test_open_by_pid_and_cpu), TEST(test_names), TEST(test_names_that_make_no_sense),
 		TEST(test_tracefs_elsewhere), TEST(test_missing_events), TEST(test_reasons), TEST(test_reasons_of_rights), TEST(test_reason_of_cgroups), TEST(test_refused), TEST(test_kinds), TEST(test_group),
-		TEST(test_group_with_missing), TEST(test_values), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore), TEST(test_kinds_of_threads), TEST(test_kinds_of_cpus), TEST(test_kinds_that_lack_it), TEST(test_function), TEST(test_bpf),
+		TEST(test_group_with_missing), TEST(test_values), TEST(test_reset_that_fails), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore),
+		TEST(test_kinds_of_threads), TEST(test_kinds_of_cpus), TEST(test_kinds_that_lack_it), TEST(test_function), TEST(test_bpf),
 		TEST(test_lists), TEST(test_many_threads),
 	};
 
