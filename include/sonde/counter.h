@@ -179,7 +179,7 @@ struct sonde_overflow {
 	uint32_t reserved;
 };
 
-/* Hands on what was recorded since the last time, a ring after the other, and how many records found no room. -ENODATA: the set has no rings; -ENOMEM. The callback must
+/* Hands on what was recorded since the last time, a ring after the other, and how many records found no room (before Linux 6.0 that is known when the next one is recorded). -ENODATA: the set has no rings; -ENOMEM. The callback must
  * not use the set; other threads that use it wait meanwhile. */
 __attribute__((warn_unused_result)) int sonde_counters_overflows(struct sonde_counters *counters, void (*callback)(void *arg, const struct sonde_overflow *overflow),
 								  void *arg, uint64_t *ret_nr_lost);

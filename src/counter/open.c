@@ -47,6 +47,8 @@ static struct perf_event_attr attr_of(const struct sonde_counters *set, const st
 	attr.sample_period = event->freq_hz ? event->freq_hz : event->period; /* one field, two names */
 	if (set->rings.bytes)
 		rings_attr(&attr, set->max_callers);
+	if (set->rings.bytes && !counter->without_lost)
+		attr.read_format |= PERF_FORMAT_LOST;
 	return attr;
 }
 
@@ -62,11 +64,19 @@ static int open_place(const struct sonde_counters *set, struct counter *counter,
 	int fd = perf_event_open(&attr, place, group_fd, set->places.cgroup_fd >= 0);
 	int err = fd < 0 ? -errno : 0;
 
+	if (err == -EINVAL && attr.read_format & PERF_FORMAT_LOST) {
+		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+		fd = perf_event_open(&attr, place, group_fd, set->places.cgroup_fd >= 0);
+		err = fd < 0 ? -errno : 0;
+		counter->without_lost = !err;
+	}
 	if ((err == -EINVAL || err == -EOPNOTSUPP) && attr.exclude_hv && !attr.exclude_user && !attr.exclude_kernel) {
 		attr.exclude_hv = 0;
 		fd = perf_event_open(&attr, place, group_fd, set->places.cgroup_fd >= 0);
 		counter->without_excludes = fd >= 0;
 	}
+	if (fd >= 0)
+		counter->reads_lost = attr.read_format & PERF_FORMAT_LOST;
 	return fd < 0 ? err : fd;
 }
 

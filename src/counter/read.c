@@ -42,8 +42,9 @@ int sonde_counters_stop(struct sonde_counters *set)
 
 /* --- reading ----------------------------------------------------------------------------------------------------------------------------------- */
 
+/* Each value is followed by the number of lost overflows where the leader reads them. */
 struct raw_group {
-	uint64_t nr, enabled_ns, running_ns, values[SPEC_MAX_EVENTS];
+	uint64_t nr, enabled_ns, running_ns, values[2 * SPEC_MAX_EVENTS];
 };
 
 /* A pinned counter for which the PMU had no room reads as the end of a file. */
@@ -56,10 +57,15 @@ static int read_whole(int fd, void *raw, size_t size)
 	return nr == 0 ? -EBUSY : (size_t)nr == size ? 0 : -EIO;
 }
 
-static int add_alone(int fd, struct reading *sum)
+static int read_alone(const struct counter *counter, uint32_t place, uint64_t raw[4])
 {
-	uint64_t raw[3];
-	int err = read_whole(fd, raw, sizeof(raw));
+	return read_whole(counter->fds[place], raw, (counter->reads_lost ? 4 : 3) * sizeof(*raw));
+}
+
+static int add_alone(const struct counter *counter, uint32_t place, struct reading *sum)
+{
+	uint64_t raw[4];
+	int err = read_alone(counter, place, raw);
 
 	if (err)
 		return err;
@@ -76,22 +82,30 @@ static bool is_member_at(const struct sonde_counters *set, uint32_t i, uint32_t 
 	return counter->leader == leader && counter->fds && counter->fds[place] >= 0;
 }
 
-/* The members stand in the order in which they were opened. */
-static int add_group(struct sonde_counters *set, uint32_t leader, uint32_t place)
+static int read_group(const struct sonde_counters *set, uint32_t leader, uint32_t place, struct raw_group *raw)
 {
-	struct raw_group raw;
-	uint32_t nr = 0, at = 0;
+	uint32_t nr = 0, words = set->counters[leader].reads_lost ? 2 : 1;
 	int err;
 
 	for (uint32_t i = leader; i < set->nr; i++)
 		nr += is_member_at(set, i, leader, place);
-	err = read_whole(set->counters[leader].fds[place], &raw, offsetof(struct raw_group, values) + nr * sizeof(*raw.values));
-	if (err || raw.nr != nr)
-		return err ? err : -EIO;
+	err = read_whole(set->counters[leader].fds[place], raw, offsetof(struct raw_group, values) + nr * words * sizeof(*raw->values));
+	return err || raw->nr == nr ? err : -EIO;
+}
+
+/* The members stand in the order in which they were opened. */
+static int add_group(struct sonde_counters *set, uint32_t leader, uint32_t place)
+{
+	struct raw_group raw;
+	uint32_t at = 0, words = set->counters[leader].reads_lost ? 2 : 1;
+	int err = read_group(set, leader, place, &raw);
+
+	if (err)
+		return err;
 	for (uint32_t i = leader; i < set->nr; i++) {
 		if (!is_member_at(set, i, leader, place))
 			continue;
-		set->now[i].value += raw.values[at++];
+		set->now[i].value += raw.values[words * at++];
 		set->now[i].enabled_ns += raw.enabled_ns;
 		set->now[i].running_ns += raw.running_ns;
 	}
@@ -131,7 +145,7 @@ static void read_counters(struct sonde_counters *set)
 		}
 		for (uint32_t k = 0; !set->now[i].err && k < counter->nr_fds; k++) {
 			if (counter->fds[k] >= 0)
-				set->now[i].err = counter->reads_group ? add_group(set, i, k) : add_alone(counter->fds[k], &set->now[i]);
+				set->now[i].err = counter->reads_group ? add_group(set, i, k) : add_alone(counter, k, &set->now[i]);
 		}
 	}
 	for (uint32_t i = 0; i < set->nr; i++)
@@ -202,6 +216,40 @@ int sonde_counters_read(struct sonde_counters *set, struct sonde_count *ret_coun
 
 /* --- overflows --------------------------------------------------------------------------------------------------------------------------------- */
 
+/* A counter's lost overflows at one place. A pinned one that has no room on the PMU tells nothing. */
+static int add_lost(const struct sonde_counters *set, uint32_t i, uint32_t place, uint64_t *sum)
+{
+	const struct counter *counter = &set->counters[i];
+	struct raw_group group;
+	uint64_t alone[4];
+	int err = counter->reads_group ? read_group(set, i, place, &group) : read_alone(counter, place, alone);
+
+	if (!err)
+		*sum += counter->reads_group ? group.values[1] : alone[3];
+	return err == -EBUSY ? 0 : err;
+}
+
+/* How many there are that have not been told of. The records of the rings tell of some only when the next one comes, so they are asked for nothing where counters know it. */
+static int count_lost(struct sonde_counters *set, uint64_t *ret_nr)
+{
+	bool reads_lost = false;
+	uint64_t sum = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < set->nr; i++) {
+		const struct counter *counter = &set->counters[i];
+
+		reads_lost |= counter->reads_lost;
+		for (uint32_t k = 0; !err && counter->reads_lost && k < counter->nr_fds; k++)
+			err = counter->fds[k] < 0 ? 0 : add_lost(set, i, k, &sum);
+	}
+	if (err || !reads_lost)
+		return err;
+	*ret_nr = sum > set->nr_lost ? sum - set->nr_lost : 0;
+	set->nr_lost = sum;
+	return 0;
+}
+
 int sonde_counters_overflows(struct sonde_counters *set, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg, uint64_t *ret_nr_lost)
 {
 	uint64_t nr_lost = 0;
@@ -211,6 +259,8 @@ int sonde_counters_overflows(struct sonde_counters *set, void (*callback)(void *
 		return -EINVAL;
 	pthread_mutex_lock(&set->lock);
 	err = set->rings.nr ? rings_read(&set->rings, callback, arg, &nr_lost) : -ENODATA;
+	if (!err)
+		err = count_lost(set, &nr_lost);
 	pthread_mutex_unlock(&set->lock);
 	if (!err && ret_nr_lost)
 		*ret_nr_lost = nr_lost;

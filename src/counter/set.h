@@ -25,6 +25,8 @@ struct counter {
 	uint32_t leader;       /* of its group: a number in the set; its own when it is alone */
 	bool reads_group;      /* a leader whose reading holds its members' */
 	bool without_excludes; /* its PMU cannot leave the hypervisor out */
+	bool reads_lost;       /* its reading ends with how many of its overflows found no room */
+	bool without_lost;     /* not before Linux 6.0 */
 };
 
 struct sonde_counters {
@@ -38,6 +40,7 @@ struct sonde_counters {
 	struct reading *now;     /* the last one, of each counter */
 	struct reading *base;    /* at the last reset */
 	struct rings rings;
+	uint64_t nr_lost;        /* that have been told of */
 };
 
 /* Opens one of the set's counters, its leader before; the reason of a failure is left in its spec. 0, or -ENOMEM. */

@@ -4,6 +4,7 @@
  *   group      three of EVENT as a group, read at one moment
  *   crowd      thirty of EVENT, more than a PMU can count at once, scaled
  *   overflows  each 100,000th (PERIODth) EVENT of the loop, run ROUNDS times: how many, how much they stand for, how many in the loop itself
+ *   lost       the same with room for some dozen of them: those that found none are counted
  *   bpf        the same by a BPF program that counts in a map
  *   threads    eight threads with counters of their own, and one that all of them use */
 #include <linux/bpf.h>
@@ -143,9 +144,9 @@ static struct sonde_counters *open_sampling(const char *event, uint32_t ring_byt
 	return set;
 }
 
-static void run_overflows(const char *event)
+static void sample_loop(const char *event, uint32_t ring_bytes)
 {
-	struct sonde_counters *set = open_sampling(event, 1 << 18);
+	struct sonde_counters *set = open_sampling(event, ring_bytes);
 	struct sonde_count count;
 	struct seen seen = { 0 };
 	uint64_t nr_lost = 0;
@@ -159,6 +160,16 @@ static void run_overflows(const char *event)
 	printf("value %llu\nnr %lu\nevents %lu\nin_loop %lu\nlost %llu\nagain %d\n", (unsigned long long)count.value, seen.nr, seen.events, seen.nr_in_loop,
 	       (unsigned long long)nr_lost, sonde_counters_wait(set, 0));
 	sonde_counters_free(set);
+}
+
+static void run_overflows(const char *event)
+{
+	sample_loop(event, 1 << 18);
+}
+
+static void run_lost(const char *event)
+{
+	sample_loop(event, (uint32_t)sysconf(_SC_PAGESIZE));
 }
 
 static int bpf(int command, union bpf_attr *attr)
@@ -255,7 +266,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *what;
 		void (*run)(const char *event);
-	} runs[] = { { "counts", run_counts }, { "group", run_group }, { "crowd", run_crowd }, { "overflows", run_overflows }, { "bpf", run_bpf }, { "threads", run_threads } };
+	} runs[] = { { "counts", run_counts }, { "group", run_group }, { "crowd", run_crowd }, { "overflows", run_overflows }, { "lost", run_lost }, { "bpf", run_bpf }, { "threads", run_threads } };
 
 	if (argc == 5) {
 		rounds = atol(argv[3]);

@@ -314,8 +314,8 @@ def users():
 
 # --- the library on this kernel -----------------------------------------------------------------------------------------------------
 
-def library(what, event="task-clock"):
-	result = run([COUNTERS, what, event])
+def library(what, event="task-clock", rounds=1):
+	result = run([COUNTERS, what, event, rounds, 100000])
 	check(result.code == 0, lambda: "%s %s: %s" % (what, event, result))
 	return {name: int(value) for name, _, value in (line.partition(" ") for line in result.out.splitlines())}
 
@@ -340,6 +340,16 @@ def library_overflows():
 	check(values["lost"] == 0 and values["wait"] == 1 and values["again"] == 0, str(values))
 	check(abs(values["events"] - values["value"]) <= values["value"] * 0.3 + 300000 and values["in_loop"] >= values["nr"] * 0.5, str(values))
 	return "%(nr)d overflows, %(in_loop)d in the loop" % values
+
+
+@test
+def library_lost():
+	"""Whoever looks once, at the end, is told of all that found no room."""
+	values = library("lost", "task-clock", 40)
+	check(values["lost"] > 0 and values["nr"] > 0, str(values))
+	expected = values["value"] / 100000
+	check(abs(values["nr"] + values["lost"] - expected) <= expected * 0.3 + 3, "%s, %d periods" % (values, expected))
+	return "%(nr)d overflows, %(lost)d lost" % values
 
 
 @test

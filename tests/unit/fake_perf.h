@@ -31,7 +31,7 @@ struct fake_event {
 	struct perf_event_attr attr;
 	int fd, pid, cpu, group_fd, output_fd, bpf_fd;
 	unsigned long flags;
-	uint64_t value, enabled, running;
+	uint64_t value, enabled, running, lost;
 	uint64_t cgroup_inode; /* of what pid is a descriptor of */
 	struct perf_event_mmap_page *page; /* the ring that was mapped of it */
 	size_t page_size;
@@ -182,6 +182,16 @@ int __wrap_vasprintf(char **text, const char *fmt, va_list args)
 	return fake_fails("vasprintf") ? -1 : __real_vasprintf(text, fmt, args);
 }
 
+/* The value, and what follows it. */
+static uint64_t fake_put_value(const struct fake_event *event, const struct fake_event *leader, uint64_t *to)
+{
+	to[0] = event->value;
+	if (!(leader->attr.read_format & PERF_FORMAT_LOST))
+		return 1;
+	to[1] = event->lost;
+	return 2;
+}
+
 static int fake_error(int err)
 {
 	errno = err;
@@ -266,7 +276,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 ssize_t __wrap_read(int fd, void *bytes, size_t size)
 {
 	struct fake_event *event = fake_of(fd);
-	uint64_t *to = bytes, nr = 1;
+	uint64_t to[3 + 2 * FAKE_MAX] = { 0 }, nr = 3;
 
 	if (fake_fails("read"))
 		return fake_error(EIO);
@@ -278,18 +288,20 @@ ssize_t __wrap_read(int fd, void *bytes, size_t size)
 	if (event->attr.read_format & PERF_FORMAT_GROUP) {
 		to[1] = event->enabled;
 		to[2] = event->running;
-		to[3] = event->value;
 		for (int i = 0; i < fake_nr; i++) {
-			if (fake_events[i].fd >= 0 && fake_events[i].group_fd == fd && &fake_events[i] > event)
-				to[3 + nr++] = fake_events[i].value;
+			if (&fake_events[i] != event && (fake_events[i].fd < 0 || fake_events[i].group_fd != fd || &fake_events[i] < event))
+				continue;
+			to[0]++;
+			nr += fake_put_value(&fake_events[i], event, &to[nr]);
 		}
-		to[0] = nr++;
 	} else {
-		memcpy(to, (uint64_t[]){ event->value, event->enabled, event->running }, 3 * sizeof(*to));
+		memcpy(to, (uint64_t[]){ event->value, event->enabled, event->running, event->lost }, 4 * sizeof(*to));
+		nr += event->attr.read_format & PERF_FORMAT_LOST ? 1 : 0;
 	}
 	pthread_mutex_unlock(&fake_lock);
-	if (size != (2 + nr) * sizeof(*to))
-		fail_msg("%zu bytes are read, and there are %zu", size, (2 + (size_t)nr) * sizeof(*to));
+	if (size != nr * sizeof(*to))
+		fail_msg("%zu bytes are read, and there are %zu", size, (size_t)nr * sizeof(*to));
+	memcpy(bytes, to, size);
 	return (ssize_t)size;
 }
 

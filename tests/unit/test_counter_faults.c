@@ -96,7 +96,14 @@ static void test_overflows(void **state)
 	put_sample(&fake_events[1], FIRST_ID + 1, 10000);
 	assert_int_equal(sonde_counters_wait(set, 0), 1);
 	assert_int_equal(sonde_counters_overflows(set, see, &seen, &nr_lost), 0);
-	assert_true(seen.nr == 3 && seen.pcs == 11100 && seen.events[0] == 2 && seen.events[1] == 1 && !seen.nr_wrong && nr_lost == 12);
+	assert_true(seen.nr == 3 && seen.pcs == 11100 && seen.events[0] == 2 && seen.events[1] == 1 && !seen.nr_wrong && nr_lost == 0);
+	fake_events[2].lost = 30; /* which no record tells of yet */
+	fake_events[3].lost = 4;
+	assert_int_equal(sonde_counters_overflows(set, see, &seen, &nr_lost), 0);
+	assert_int_equal(nr_lost, 34);
+	fake_events[2].lost++;
+	assert_int_equal(sonde_counters_overflows(set, see, &seen, &nr_lost), 0);
+	assert_int_equal(nr_lost, 1); /* since the last time */
 	assert_int_equal(sonde_counters_wait(set, 0), 0);
 	for (int i = 0; i < 1000; i++) { /* around the ring, again and again */
 		put_sample(&fake_events[2], FIRST_ID + 2, 1);
@@ -105,6 +112,62 @@ static void test_overflows(void **state)
 	}
 	assert_true(seen.nr == 1003 && !seen.nr_wrong);
 	sonde_counters_free(set);
+}
+
+static int refuse_lost(const struct perf_event_attr *attr, int pid, int cpu)
+{
+	return attr->read_format & PERF_FORMAT_LOST ? EINVAL : 0;
+}
+
+/* Before Linux 6.0 the records alone tell of it. */
+static void test_lost_in_records(void **state)
+{
+	struct perf_event_header lost[3] = { { .type = PERF_RECORD_LOST, .size = sizeof(lost) } };
+	struct sonde_counters *set;
+	struct sonde_count counts[2];
+	struct seen seen = { 0 };
+	uint64_t nr_lost = 0;
+
+	fake_refuse = refuse_lost;
+	set = open_sampling(0);
+	assert_int_equal(fake_nr, 6);
+	assert_true(fake_events[0].attr.exclude_hv); /* which was not the reason */
+	memcpy(&lost[2], &(uint64_t){ 12 }, 8);
+	put(&fake_events[1], lost, sizeof(lost));
+	assert_int_equal(sonde_counters_overflows(set, see, &seen, &nr_lost), 0);
+	assert_int_equal(nr_lost, 12);
+	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
+	sonde_counters_free(set);
+}
+
+/* Read with the values of all of them, or by each for itself. */
+static void test_lost_in_groups(void **state)
+{
+	static const uint32_t tids[] = { 8 };
+	struct sonde_event events[3] = { { .size = sizeof(*events), .type = 0, .config = 0 }, { .size = sizeof(*events), .type = 1, .config = 2 }, { .size = sizeof(*events), .type = 0, .config = 1 } };
+	struct sonde_counter_options options = { .size = sizeof(options), .events = events, .nr_events = 3, .tids = tids, .nr_tids = 1, .ring_bytes = RING_BYTES,
+						 .flags = SONDE_COUNTER_GROUP | SONDE_COUNTER_NO_INHERIT };
+
+	for (int leads = 0; leads < 2; leads++) {
+		struct sonde_counters *set = NULL;
+		struct sonde_count counts[3];
+		struct seen seen = { 0 };
+		uint64_t nr_lost = 0;
+
+		fake_nr = 0;
+		events[0].period = leads;
+		events[1].period = 3;
+		assert_int_equal(sonde_counters_new(&options, &set), 0);
+		for (unsigned int i = 0; i < 3; i++) {
+			fake_events[i].value = i + 1;
+			fake_events[i].lost = 10 * (i + 1);
+		}
+		assert_int_equal(sonde_counters_read(set, counts, 3), 0);
+		assert_true(counts[0].value == 1 && counts[1].value == 2 && counts[2].value == 3);
+		assert_int_equal(sonde_counters_overflows(set, see, &seen, &nr_lost), 0);
+		assert_int_equal(nr_lost, leads ? 30 : 20);
+		sonde_counters_free(set);
+	}
 }
 
 static void test_overflows_cut(void **state)
@@ -395,7 +458,7 @@ static void test_faults_of_a_mount(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_overflows), TEST(test_overflows_cut), TEST(test_wait_for_the_dead), TEST(test_wait_for_the_living), TEST(test_faults_of_names), TEST(test_faults_of_cgroups),
+		TEST(test_overflows), TEST(test_lost_in_records), TEST(test_lost_in_groups), TEST(test_overflows_cut), TEST(test_wait_for_the_dead), TEST(test_wait_for_the_living), TEST(test_faults_of_names), TEST(test_faults_of_cgroups),
 		TEST(test_faults_of_uncore), TEST(test_faults_of_rings), TEST(test_faults_of_kinds), TEST(test_faults_of_functions), TEST(test_faults_of_lists), TEST(test_faults_of_a_mount),
 	};
 
