@@ -28,7 +28,7 @@ enum sonde_counter_flag {
 	SONDE_COUNTER_NO_INHERIT = 1 << 2,   /* not what the counted threads start later */
 	SONDE_COUNTER_HYPERVISOR = 1 << 3,   /* also what runs in the hypervisor */
 	SONDE_COUNTER_NO_USER = 1 << 4,      /* not what runs in user space */
-	SONDE_COUNTER_NO_KERNEL = 1 << 5,    /* not what runs in the kernel */
+	SONDE_COUNTER_NO_KERNEL = 1 << 5,    /* not what runs in the kernel; context switches and migrations happen nowhere else, and are missing then */
 	SONDE_COUNTER_NO_HOST = 1 << 6,      /* not what runs outside of guests */
 	SONDE_COUNTER_NO_GUEST = 1 << 7,     /* not what runs in guests */
 	SONDE_COUNTER_NO_IDLE = 1 << 8,      /* not while the CPU is idle */

@@ -80,6 +80,15 @@ static int open_place(const struct sonde_counters *set, struct counter *counter,
 	return fd < 0 ? err : fd;
 }
 
+/* Without the kernel there would be a 0 that says nothing. */
+static bool is_of_kernel_alone(const struct counter *counter)
+{
+	const struct sonde_event *event = &counter->spec.event;
+
+	return event->type == PERF_TYPE_SOFTWARE &&
+	       (event->config == PERF_COUNT_SW_CONTEXT_SWITCHES || event->config == PERF_COUNT_SW_CPU_MIGRATIONS || event->config == PERF_COUNT_SW_CGROUP_SWITCHES);
+}
+
 /* --- reasons ----------------------------------------------------------------------------------------------------------------------------------- */
 
 static bool is_of_cores(const struct counter *counter)
@@ -242,6 +251,8 @@ static int open_with_leader(struct sonde_counters *set, uint32_t i, struct diag 
 	const struct places *places = counter->spec.pmu.mask.nr ? &masked : &set->places;
 	int err = 0;
 
+	if (is_of_kernel_alone(counter) && flags_of(set, counter) & SONDE_COUNTER_NO_KERNEL)
+		return diag_errno(diag, EOPNOTSUPP, "'%s' happens in the kernel, and what happens there is not counted", counter->spec.event.name);
 	if (leader != counter && leader->spec.err)
 		return diag_errno(diag, -leader->spec.err, "the first of its group, '%s', cannot be had", leader->spec.event.name);
 	if (counter->spec.pmu.mask.nr)

@@ -306,6 +306,8 @@ def users():
 	user = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", program]
 	result = run([*user, "stat", "-e", "page-faults,task-clock", "--", "true"])
 	check(result.code == 0 and "counting user space only" in result.err and re.search(r"\d+ +page-faults", result.err), str(result))
+	result = run([*user, "stat", "-e", "page-faults,cs", "--", "true"]) # no 0 that nobody has counted
+	check(result.code == 0 and re.search(r"<not supported> +cs +# 'cs' happens in the kernel", result.err), str(result))
 	result = run([*user, "stat", "-e", "page-faults", "1"])
 	check(result.code == 3 and "perf_event_paranoid" in result.err and "CAP_PERFMON" in result.err and "user space" not in result.err, str(result))
 	result = run([*user, "stat", "-p", "1", "1"])

@@ -289,6 +289,19 @@ static void test_missing_events(void **state)
 	sonde_counters_free(set);
 }
 
+static void test_nothing_of_the_kernel(void **state)
+{
+	struct sonde_counters *set = open_set(SET(.names = "faults,cs,migrations,cs:k", .flags = SONDE_COUNTER_NO_KERNEL), -EOPNOTSUPP);
+
+	assert_int_equal(fake_nr, 1);
+	assert_non_null(strstr(info_of(set, 2).error, "'migrations' happens in the kernel"));
+	sonde_counters_free(set);
+	fake_nr = 0;
+	set = open_set(SET(.names = "cs,cs:k,{faults,cs}:u"), -EOPNOTSUPP);
+	assert_true(fake_nr == 3 && info_of(set, 3).err == -EOPNOTSUPP);
+	sonde_counters_free(set);
+}
+
 static int refuse_kernel(const struct perf_event_attr *attr, int pid, int cpu)
 {
 	return attr->exclude_kernel ? 0 : EACCES;
@@ -895,7 +908,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_one), TEST(test_flags), TEST(test_places), TEST(test_open_by_pid_and_cpu), TEST(test_names), TEST(test_names_that_make_no_sense),
 		TEST(test_tracefs_elsewhere), TEST(test_missing_events), TEST(test_reasons), TEST(test_reasons_of_rights), TEST(test_reason_of_cgroups), TEST(test_refused), TEST(test_kinds), TEST(test_group),
-		TEST(test_group_with_missing), TEST(test_values), TEST(test_reset_that_fails), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore),
+		TEST(test_group_with_missing), TEST(test_values), TEST(test_nothing_of_the_kernel), TEST(test_reset_that_fails), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore),
 		TEST(test_kinds_of_threads), TEST(test_kinds_of_cpus), TEST(test_kinds_that_lack_it), TEST(test_function), TEST(test_bpf),
 		TEST(test_lists), TEST(test_many_threads),
 	};
