@@ -156,14 +156,20 @@ static int load(struct runtime_programs *programs, enum sonde_runtime kind)
 	return err;
 }
 
+void runtime_programs_load(struct runtime_programs *programs, enum sonde_runtime kind)
+{
+	if (!objects[kind].bytes || programs->kinds[kind].is_loaded || programs->kinds[kind].err)
+		return;
+	programs->kinds[kind].err = load(programs, kind);
+	programs->kinds[kind].is_loaded = !programs->kinds[kind].err;
+}
+
 int runtime_programs_set(struct runtime_programs *programs, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag)
 {
 	if (!objects[kind].bytes)
 		return diag_errno(diag, EOPNOTSUPP, "there is no program for it");
-	if (!programs->kinds[kind].is_loaded && !programs->kinds[kind].err) {
-		programs->kinds[kind].err = load(programs, kind);
-		programs->kinds[kind].is_loaded = !programs->kinds[kind].err;
-	}
+	if (!programs->kinds[kind].is_loaded && !programs->kinds[kind].err)
+		return -EAGAIN;
 	if (programs->kinds[kind].err)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the program for %s (%s)", objects[kind].name, strerror(-programs->kinds[kind].err));
 	return bpf_map_update_elem(programs->kinds[kind].processes_fd, &tgid, process, BPF_ANY);

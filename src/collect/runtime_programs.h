@@ -16,7 +16,9 @@ void runtime_programs_free(struct runtime_programs *programs); /* takes NULL */
 /* Another trigger, before the first process is told of: the runtimes' programs share the maps of its object by their names, and it goes on to them by its map `runtime_programs`; `last` is the program
  * that comes after them. `tracepoint`: which one its programs are for, NULL: they are for perf events. Object and text are borrowed for life. 0 or what bpf(2) gave. */
 MUST_CHECK int runtime_programs_add(struct runtime_programs *programs, const struct bpf_object *object, const char *tracepoint, const struct bpf_program *last);
-/* Says what the program is to know of a process: `process` is the runtime's own struct. Loads the program before the first. 0; -EOPNOTSUPP: it cannot be loaded, `diag` says why, now and
+/* Loads the program, which takes the verifier a tenth of a second and more. A failure is told by runtime_programs_set. */
+void runtime_programs_load(struct runtime_programs *programs, enum sonde_runtime kind);
+/* Says what the program is to know of a process: `process` is the runtime's own struct. 0; -EAGAIN: it was not loaded yet; -EOPNOTSUPP: it cannot be loaded, `diag` says why, now and
  * each time; -E2BIG: too many processes; -ENOMEM or what bpf(2) gave. */
 MUST_CHECK int runtime_programs_set(struct runtime_programs *programs, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag);
 /* Of the map with what is known of processes; -1: the program is not loaded. */

@@ -337,6 +337,11 @@ uint64_t sampler_event_count(const struct sampler *sampler)
 	return cpu_events_count(&sampler->events);
 }
 
+void sampler_load_runtime(struct sampler *sampler, enum sonde_runtime kind)
+{
+	runtime_programs_load(sampler->runtimes, kind);
+}
+
 int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag)
 {
 	return runtime_programs_set(sampler->runtimes, kind, tgid, process, diag);

@@ -45,7 +45,8 @@ typedef int (*sampler_record_fn)(void *arg, const void *record);
 MUST_CHECK int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_fn fn, void *arg);
 /* The stack of that hash came raw, and there is no more to it than the kernel side had: from now on samples name it by its hash. */
 void sampler_settle(struct sampler *sampler, uint64_t hash);
-/* As runtime_programs_set and _unset. */
+/* As runtime_programs_load, _set and _unset. */
+void sampler_load_runtime(struct sampler *sampler, enum sonde_runtime kind);
 MUST_CHECK int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag);
 void sampler_unset_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid);
 /* When the kernel side's memory of which bodies it sent is half full, makes it forget them: it sends them again. 0, -ENOMEM or what bpf(2) gave. */

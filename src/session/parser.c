@@ -50,6 +50,11 @@ int parser_ready(struct parser *parser, struct diag *diag)
 	return worker_ready(parser->worker, &why) == -ELOOP ? diag_errno(diag, ELOOP, "%s", why.text) : 0;
 }
 
+void parser_set_nice(struct parser *parser, int nice)
+{
+	worker_set_nice(parser->worker, nice);
+}
+
 void parser_free(struct parser *parser)
 {
 	if (!parser)

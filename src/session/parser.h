@@ -20,6 +20,7 @@ MUST_CHECK int parser_new(struct diag *diag, struct parser **ret_parser); /* sta
 MUST_CHECK int parser_new_for_code(struct diag *diag, struct parser **ret_parser); /* one that parser_code is asked of, too */
 /* Waits until the worker has started. 0; -ELOOP: this program's main does not ask sonde_is_worker, so nothing will ever be read. Other failures may pass. */
 MUST_CHECK int parser_ready(struct parser *parser, struct diag *diag);
+void parser_set_nice(struct parser *parser, int nice); /* of the worker */
 void parser_free(struct parser *parser); /* takes NULL */
 static inline void parser_freep(struct parser **parser)
 {

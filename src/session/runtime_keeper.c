@@ -57,6 +57,7 @@ struct runtime_keeper {
 	struct account *account;
 	struct kept_file *files;      /* by object */
 	uint32_t nr_files;
+	uint32_t wanted;              /* bits: programs that are not loaded yet */
 	struct kept_process **kept;   /* those that run one */
 	uint32_t nr_kept, capacity;
 	struct u64_map by_tgid;       /* number in `kept` */
@@ -247,8 +248,10 @@ static void place(struct runtime_keeper *keeper, struct kept_process *process, s
 	placed->known = (union known){ 0 };
 	err = runtime_of(kept->image.runtime)->place(&kept->image, load_bias, libc, &memory, &diag, &placed->known);
 	placed->known.process.generation = process->generation;
-	if (!err && keeper->sampler)
+	if (!err && keeper->sampler) {
 		err = sampler_set_runtime(keeper->sampler, kept->image.runtime, process->tgid, &placed->known, &diag);
+		keeper->wanted |= err == -EAGAIN ? 1u << kept->image.runtime : 0;
+	}
 	placed->placing = !err ? PLACING_DONE : err == -EAGAIN || !libc->is_known ? PLACING_WAITS : PLACING_FAILED; /* the C library is mapped after the program */
 	if (placed->placing == PLACING_DONE && !placed->is_counted)
 		note_placed(keeper, placed, &kept->image);
@@ -317,17 +320,39 @@ int runtime_keeper_tell(struct runtime_keeper *keeper, uint32_t tgid, uint32_t g
 	return 0;
 }
 
+static bool is_waiting(const struct kept_process *process)
+{
+	for (uint32_t kind = 0; kind < SONDE_RUNTIME_COUNT; kind++) {
+		if (process->placed[kind].placing == PLACING_WAITS)
+			return true;
+	}
+	return false;
+}
+
 void runtime_keeper_retry(struct runtime_keeper *keeper)
 {
 	for (uint32_t i = 0; i < keeper->nr_kept; i++) {
 		struct kept_process *process = keeper->kept[i];
-		bool waits = false;
 
-		for (uint32_t kind = 0; kind < SONDE_RUNTIME_COUNT; kind++)
-			waits = waits || process->placed[kind].placing == PLACING_WAITS;
-		if (waits && process->nr_retries++ < MAX_RETRIES)
+		if (is_waiting(process) && process->nr_retries++ < MAX_RETRIES)
 			process_table_renew(keeper->processes, process->tgid);
 	}
+}
+
+bool runtime_keeper_load(struct runtime_keeper *keeper)
+{
+	uint32_t wanted = keeper->wanted;
+
+	keeper->wanted = 0;
+	for (uint32_t kind = 0; kind < SONDE_RUNTIME_COUNT; kind++) {
+		if (wanted >> kind & 1)
+			sampler_load_runtime(keeper->sampler, kind);
+	}
+	for (uint32_t i = 0; wanted && i < keeper->nr_kept; i++) {
+		if (is_waiting(keeper->kept[i]))
+			process_table_renew(keeper->processes, keeper->kept[i]->tgid);
+	}
+	return wanted;
 }
 
 /* --- names ----------------------------------------------------------------------------------------------------------------------------- */

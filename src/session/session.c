@@ -11,10 +11,12 @@
 
 #include "base/clock.h"
 #include "base/file_limit.h"
+#include "base/priority.h"
 #include "base/stop_fd.h"
 #include "session/account_common.h"
 #include "session/follow.h"
 
+#define HURRY 10 /* so much lower is our nice value while we observe: ten times the weight of others */
 #define POLL_NS 100000000u             /* how often the ring is read, and the targets are looked for */
 #define POLL_RECORDS 65536             /* taken before the clock and the signals are looked at again */
 
@@ -401,6 +403,16 @@ static int make_profile(struct sonde_session *session, const struct naming *nami
 	return -EINVAL;
 }
 
+/* While it lasts: what new processes have mapped is to be known before they are gone, and thousands of switches a second want the CPU as well. */
+static void set_nice(struct sonde_session *session, int nice)
+{
+	if (nice == session->nice)
+		return;
+	session->nice = nice;
+	priority_set(0, nice);
+	parser_set_nice(session->parser, nice);
+}
+
 static int run(struct sonde_session *session)
 {
 	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session), .vmlinux = session->vmlinux,
@@ -413,6 +425,7 @@ static int run(struct sonde_session *session)
 	if (!err)
 		err = wait_on(session, sampler_wake_fd(session->sampler));
 	debug_files_want_lines(session->debug_files, naming.lines);
+	set_nice(session, session->nice_before - HURRY);
 	if (!err)
 		err = start(session);
 	if (!err && session->command) {
@@ -428,6 +441,7 @@ static int run(struct sonde_session *session)
 	session->unix_offset_ns = clock_unix_offset_ns();
 	if (session->command)
 		command_stop(session->command);
+	set_nice(session, session->nice_before);
 	if (!err)
 		err = collect(session, UINT64_MAX); /* nothing is added any more */
 	if (!err)
@@ -447,7 +461,9 @@ int sonde_session_run(struct sonde_session *session)
 		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "a session runs once, and only when it could be made"));
 	session->is_ready = false;
 	session_begin_cost(session);
+	session->nice_before = session->nice = priority_nice();
 	err = run(session);
+	set_nice(session, session->nice_before);
 	session_end_cost(session);
 	if (err)
 		return err;

@@ -43,6 +43,7 @@ struct sonde_session {
 	uint64_t new_ns, start_ns;            /* CLOCK_MONOTONIC */
 	uint64_t unix_offset_ns;              /* of CLOCK_REALTIME to it, at the end */
 	uint64_t looked_ns;                   /* when the targets and the command were last looked for */
+	int nice, nice_before;                /* of our thread, and what it was before the run */
 	struct targets targets;
 	struct command *command;
 	struct parser *parser;

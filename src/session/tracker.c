@@ -219,6 +219,8 @@ static int tell_changes(struct tracker *tracker, struct diag *diag)
 {
 	int err = tell_all(tracker);
 
+	if (!err && tracker->runtimes && runtime_keeper_load(tracker->runtimes))
+		err = tell_all(tracker);
 	if (!err)
 		err = table_keeper_settle(tracker->keeper);
 	if (!err)

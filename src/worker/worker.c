@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/priority.h"
 #include "base/spawn.h"
 #include "worker/opening.h"
 #include "worker/serve.h"
@@ -278,6 +279,12 @@ static int give_up(struct worker *worker, const struct exchange *exchange, int e
 		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %" PRIu64 " s", exchange->question->max_cpu_ns / 1000000000u);
 	}
 	return diag_errno(diag, -err, "its answer cannot be used: %s", strerror(-err));
+}
+
+void worker_set_nice(struct worker *worker, int nice)
+{
+	if (worker->helper.pid)
+		priority_set(worker->helper.pid, nice);
 }
 
 int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)

@@ -186,6 +186,29 @@ def samples_are_the_cpu_time():
 	return "%.2f s of %.2f s" % (got, used)
 
 
+def nice_of(pid):
+	with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
+		return int(file.read().rpartition(")")[2].split()[16])
+
+
+@test
+def observing_comes_first():
+	"""While it observes, sonde and its worker have ten nice steps before others; what it starts has not."""
+	need_bpf()
+	own, end = nice_of(os.getpid()), time.monotonic() + 20
+	want = {"sleep": own, "sonde": own - 10, "sonde-worker": own - 10}
+	with Background("offcpu", "-o", scratch("nice.json"), "--", "sleep", 60) as running:
+		pid, found = running.process.pid, None
+		while found != want and time.monotonic() < end:
+			with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+				pids = [pid, *map(int, file.read().split())]
+			found = {read("/proc/%d/comm" % one).decode().strip(): nice_of(one) for one in pids}
+			time.sleep(0.05)
+		check_equal(found, want, "nice values")
+		running.send(signal.SIGINT)
+		check_equal(running.finish().code, 0, "exit code")
+
+
 @test
 def full_stack_store_is_told():
 	need_bpf()
