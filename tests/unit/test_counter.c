@@ -427,6 +427,45 @@ static void test_refused(void **state)
 	free(mixed);
 }
 
+/* Callers that were compiled with another version: their arrays have another stride, their structs other ends. */
+static void test_other_versions(void **state)
+{
+	struct older {
+		char bytes[offsetof(struct sonde_event, period)];
+	} older[2];
+	struct newer {
+		struct sonde_event event;
+		uint64_t later;
+	} newer[2] = { { .event = { .size = sizeof(*newer), .type = 1, .config = 2 } }, { .event = { .size = sizeof(*newer), .type = 1, .config = 3 } } };
+	struct {
+		struct sonde_counter_info info;
+		uint64_t later, behind;
+	} long_info = { .info = { .size = sizeof(long_info) - 8 }, .later = 7, .behind = 9 };
+	struct sonde_counter_info short_info = { .size = offsetof(struct sonde_counter_info, unit), .unit = "kept" }, no_info = { .size = 4 };
+	struct sonde_counters *set;
+
+	for (int i = 0; i < 2; i++) {
+		struct sonde_event event = { .size = sizeof(*older), .type = 1, .config = (uint64_t)i + 2, .period = 1000 };
+
+		memcpy(&older[i], &event, sizeof(older[i]));
+	}
+	set = open_set(SET(.events = (void *)older, .nr_events = 2, .ring_bytes = 8192), 0);
+	assert_true(fake_nr == 2 && fake_events[1].attr.config == 3 && !fake_events[1].attr.sample_period);
+	assert_int_equal(sonde_counters_info(set, 1, &short_info), 0);
+	assert_string_equal(short_info.name, "context-switches");
+	assert_string_equal(short_info.unit, "kept");
+	assert_int_equal(short_info.size, offsetof(struct sonde_counter_info, unit));
+	assert_int_equal(sonde_counters_info(set, 1, &long_info.info), 0);
+	assert_true(long_info.info.config == 3 && long_info.later == 0 && long_info.behind == 9 && long_info.info.size == sizeof(long_info) - 8);
+	assert_int_equal(sonde_counters_info(set, 1, &no_info), -EINVAL);
+	sonde_counters_free(set);
+	fake_nr = 0;
+	sonde_counters_free(open_set(SET(.events = &newer[0].event, .nr_events = 2), 0));
+	assert_true(fake_nr == 2 && fake_events[1].attr.config == 3);
+	newer[1].later = 1;
+	check_refused(SET(.events = &newer[0].event, .nr_events = 2), -E2BIG, "event 1");
+}
+
 static void test_kinds(void **state)
 {
 	struct sonde_counters *set = open_set(SET(.kinds = SONDE_EVENTS_HARDWARE | SONDE_EVENTS_SOFTWARE | SONDE_EVENTS_CACHE), 0);
@@ -907,7 +946,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_one), TEST(test_flags), TEST(test_places), TEST(test_open_by_pid_and_cpu), TEST(test_names), TEST(test_names_that_make_no_sense),
-		TEST(test_tracefs_elsewhere), TEST(test_missing_events), TEST(test_reasons), TEST(test_reasons_of_rights), TEST(test_reason_of_cgroups), TEST(test_refused), TEST(test_kinds), TEST(test_group),
+		TEST(test_tracefs_elsewhere), TEST(test_missing_events), TEST(test_reasons), TEST(test_reasons_of_rights), TEST(test_reason_of_cgroups), TEST(test_refused), TEST(test_other_versions), TEST(test_kinds), TEST(test_group),
 		TEST(test_group_with_missing), TEST(test_values), TEST(test_nothing_of_the_kernel), TEST(test_reset_that_fails), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore),
 		TEST(test_kinds_of_threads), TEST(test_kinds_of_cpus), TEST(test_kinds_that_lack_it), TEST(test_function), TEST(test_bpf),
 		TEST(test_lists), TEST(test_many_threads),
