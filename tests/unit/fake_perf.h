@@ -71,7 +71,7 @@ static struct fake_event *fake_of(int fd)
 
 static const char *fake_path(const char *path, char *room, size_t size)
 {
-	static const char *const faked[] = { "/sys/bus/event_source", "/sys/kernel/", "/sys/devices/system/cpu", "/sys/fs/cgroup", "/proc/" };
+	static const char *const faked[] = { "/sys/bus/", "/sys/kernel/", "/sys/devices/system/cpu", "/sys/fs/cgroup", "/proc/" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(faked); i++) {
 		if (strncmp(path, faked[i], strlen(faked[i])))

@@ -254,9 +254,11 @@ static void test_tracefs_elsewhere(void **state)
 	fake_mount_errno = EPERM;
 	assert_int_equal(sonde_event_parse("net:net_dev_xmit", &event, error, sizeof(error)), -EPERM);
 	assert_non_null(strstr(error, "mount -t tracefs"));
+	assert_int_equal(mkdir(here, 0755), 0); /* to be mounted on */
 	fake_mount_errno = 0;
 	assert_int_equal(sonde_event_parse("net:net_dev_xmit", &event, error, sizeof(error)), 0);
 	assert_int_equal(event.config, 9);
+	assert_int_equal(rmdir(here), 0);
 	assert_int_equal(rename(there, here), 0);
 }
 
@@ -480,6 +482,8 @@ static void test_kinds(void **state)
 
 static void test_group(void **state)
 {
+	static const struct sonde_event numbered[] = { { .size = sizeof(*numbered), .type = 1, .config = 2, .group = 1 }, { .size = sizeof(*numbered), .type = 1, .config = 3, .group = 1 },
+						       { .size = sizeof(*numbered), .type = 1, .config = 4 } };
 	struct sonde_counters *set = open_set(SET(.names = "cs,{cycles,instructions}:u,{faults,migrations:k}", .flags = SONDE_COUNTER_NO_INHERIT), 0);
 	struct sonde_count counts[5];
 
@@ -503,7 +507,11 @@ static void test_group(void **state)
 	assert_int_equal(sonde_counters_read(set, counts, 5), -EBUSY);
 	assert_true(counts[1].err == -EBUSY && counts[2].err == -EBUSY && !counts[3].err);
 	sonde_counters_free(set);
-	/* inherited: the kernel reads each for itself */
+	fake_nr = 0; /* groups of names, and groups of numbers */
+	set = open_set(SET(.names = "{cycles,instructions}", .events = numbered, .nr_events = 3), 0);
+	assert_true(fake_events[2].group_fd == -1 && fake_events[3].group_fd == fake_events[2].fd && fake_events[4].group_fd == -1);
+	sonde_counters_free(set);
+	/* inherited: each is read for itself */
 	fake_nr = 0;
 	set = open_set(SET(.names = "cycles,instructions", .flags = SONDE_COUNTER_GROUP), 0);
 	assert_true(fake_events[1].group_fd == fake_events[0].fd && !(fake_events[0].attr.read_format & PERF_FORMAT_GROUP));
@@ -665,9 +673,11 @@ static void test_uncore(void **state)
 	assert_true(fake_nr == 1 && fake_events[0].cpu == 0);
 	assert_string_equal(info_of(set, 0).name, "type 21 config 0x2");
 	sonde_counters_free(set);
-	set = open_set(SET(.names = "power/energy-pkg/"), -EINVAL);
-	assert_non_null(strstr(info_of(set, 0).error, "whole machine only"));
-	sonde_counters_free(set);
+	for (int i = 0; i < 2; i++) {
+		set = open_set(SET(.names = "power/energy-pkg/", .cgroup = i ? "a.slice" : NULL), -EINVAL);
+		assert_non_null(strstr(info_of(set, 0).error, "whole machine only"));
+		sonde_counters_free(set);
+	}
 	set = open_set(SET(.names = "power/energy-pkg/:u", .all_cpus = true), -EINVAL); /* what was asked for is not given up */
 	sonde_counters_free(set);
 	set = open_set(SET(.names = "power/energy-pkg/", .cpus = (uint32_t[]){ 1 }, .nr_cpus = 1), -ENODEV);
@@ -853,6 +863,7 @@ static void check_list(enum sonde_list_kind kind, const char *within, int want, 
 static void test_lists(void **state)
 {
 	struct sonde_names *list = NULL;
+	char here[512], there[512];
 	uint32_t nr = 0;
 
 	check_list(SONDE_LIST_PMUS, NULL, 0, "broken cpu power software uncore_imc_0 uncore_imc_1");
@@ -874,6 +885,14 @@ static void test_lists(void **state)
 	assert_int_equal(nr, 51 + 5);
 	assert_string_equal(sonde_names_at(list, 51), "cpu/cpu-cycles/");
 	sonde_names_free(list);
+	fake_path("/sys/bus/event_source", here, sizeof(here));
+	fake_path("/sys/bus/away", there, sizeof(there));
+	assert_int_equal(rename(here, there), 0); /* no sysfs */
+	assert_int_equal(sonde_list(SONDE_LIST_EVENTS, NULL, &list), 0);
+	assert_true(sonde_names_at(list, 50) && !sonde_names_at(list, 51));
+	sonde_names_free(list);
+	sonde_counters_free(open_set(SET(.names = "cycles"), 0));
+	assert_int_equal(rename(there, here), 0);
 	sonde_names_free(NULL);
 }
 
