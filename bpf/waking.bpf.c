@@ -12,7 +12,10 @@
 
 #define WALK_REMEMBERS
 #define RAW_LEAVES_ROOM 1
+#define TASKS_ARE_TYPED
 #include "abi/wait.h"
+#include "lib/comm.h"
+#include "lib/filter.h"
 #include "lib/maps.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
@@ -148,7 +151,7 @@ int on_waking(__u64 *ctx)
 	struct sonde_wait_counters *waits = wait_count();
 	struct thread *thread = thread_of((void *)ctx[0]);
 
-	return thread && thread->is != THREAD_LEFT_OUT && count && waits ? take_stacks(ctx, count, waits) : 0;
+	return thread && thread->is != THREAD_LEFT_OUT && is_event_of((void *)ctx[0]) && count && waits ? take_stacks(ctx, count, waits) : 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -2,6 +2,8 @@
 /* The kernel's types that our programs touch, each with only the fields that they touch. CO-RE finds the real offsets in the running
  * kernel's BTF when a program is loaded, so the build needs no kernel headers and no vmlinux.h. Field names: linux/sched.h. */
 #pragma once
+#include "../abi/types.h"
+
 #include <linux/types.h>
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

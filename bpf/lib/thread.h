@@ -11,7 +11,9 @@
 
 #include "../abi/wait.h"
 #include "../compat/kernel.h"
+#include "comm.h"
 #include "event_regs.h"
+#include "filter.h"
 #include "knobs.h"
 #include "memo.h"
 #include "scratch.h"
@@ -102,4 +104,17 @@ static __always_inline void take_sides(struct sonde_wait_key *key, struct scratc
 	key->kernel_side = s->sample.kernel_side;
 	key->runtime_side = s->sample.runtime_side;
 	key->labels_side = s->sample.labels_side;
+}
+
+/* Is what happens to the thread to be told of? Threads have storage whatever their name and cgroup are, as these may change. */
+static __always_inline bool is_event_of(struct task_struct *task)
+{
+	__u64 comm[SONDE_COMM_BYTES / 8];
+
+	if (!thread_of(task))
+		return false;
+	if (!cfg.filter_comm && !cfg.filter_cgroup)
+		return true;
+	read_comm(task, comm);
+	return is_wanted_now(task, comm);
 }

@@ -164,6 +164,24 @@ def only_what_was_asked_for():
 
 
 @test
+def only_of_that_name():
+	"""The kernel side looks at all threads then, as each may take that name: what is written is of those that have it."""
+	need_bpf()
+	with Program("shares", "half", "pipe") as program:
+		names = {}
+		for tid in os.listdir("/proc/%d/task" % program.pid):
+			with open("/proc/%d/task/%s/comm" % (program.pid, tid), encoding="utf-8") as file:
+				names[file.read().strip()] = int(tid)
+		events = {verb: record(verb, "-n", "half", 1)[0] for verb in ("wall", "offcpu")}
+	for verb, found in events.items():
+		check(len(found.off(names["half"])) > 5, "%s: few of its own" % verb)
+		others = [event for event in found.switches if "half" not in {thread[1] for thread in (event["off"], event["on"]) if thread}]
+		check(not others, lambda: "%s: %d of %d: %s" % (verb, len(others), len(found.switches), others[:3]))
+		others = [event for event in found.wakeups if event["wake"][1] != "half"]
+		check(not others, lambda: "%s: %d of %d: %s" % (verb, len(others), len(found.wakeups), others[:3]))
+
+
+@test
 def whole_or_not_at_all():
 	"""A recording that is killed leaves no file; one that cannot be written is refused at the start; a full disk costs the file, not the report."""
 	need_bpf()
