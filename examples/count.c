@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <sonde/counter.h>
 
@@ -43,7 +44,9 @@ int main(int argc, char **argv)
 		if (sonde_counters_info(counters, i, &info))
 			continue;
 		if (counts[i].err)
-			printf("%-20s %s\n", info.name, info.error);
+			printf("%-20s %s\n", info.name, *info.error ? info.error : strerror(-counts[i].err));
+		else if (!counts[i].running_ns)
+			printf("%-20s had no turn\n", info.name);
 		else
 			printf("%-20s %" PRIu64 " %s\n", info.name, counts[i].value, info.unit);
 	}

@@ -143,7 +143,7 @@ __attribute__((warn_unused_result)) int sonde_counters_reset(struct sonde_counte
 struct sonde_count {
 	uint64_t value;       /* as the kernel counts: events, nanoseconds of clocks; times `unit_scale` it is in the event's `unit` (struct sonde_counter_info) */
 	uint64_t enabled_ns;  /* how long they were to be counted, added up over threads and CPUs */
-	uint64_t running_ns;  /* how long they were counted: less when more was asked for than the PMU can count at once */
+	uint64_t running_ns;  /* how long they were counted: less when more was asked for than the PMU can count at once; 0: never, and `value` says nothing */
 	int32_t err;          /* 0, or why there is no value: a negative errno */
 	bool scaled;          /* `value` was estimated (SONDE_COUNTER_SCALE) */
 	uint8_t reserved[3];
