@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/interned.h"
 #include "base/number.h"
-#include "base/u64_map.h"
 #include "export/frame_source.h"
 #include "export/functions.h"
 
@@ -14,42 +14,23 @@
 
 struct annotator {
 	const struct profile *profile;
-	bool *is_wanted;                       /* by function of the profile */
-	struct buffer places, addresses, lines; /* of the structs of annotation.h */
-	struct u64_map place_index, address_index, line_index;
+	bool *is_wanted;                          /* by function of the profile */
+	struct interned places, addresses, lines; /* of the structs of annotation.h */
 	int64_t all;
 };
 
 static void annotator_done(struct annotator *annotator)
 {
 	free(annotator->is_wanted);
-	buffer_done(&annotator->places);
-	buffer_done(&annotator->addresses);
-	buffer_done(&annotator->lines);
-	u64_map_done(&annotator->place_index);
-	u64_map_done(&annotator->address_index);
-	u64_map_done(&annotator->line_index);
-}
-
-/* The entry whose first `key_bytes` are the same, or a new one; NULL: no memory. */
-static void *find_entry(struct buffer *list, struct u64_map *index, const void *wanted, size_t key_bytes, size_t entry_bytes)
-{
-	uint64_t hash = hash_bytes(wanted, key_bytes, 0);
-	uint32_t cursor = 0, *found, number = (uint32_t)(list->size / entry_bytes);
-
-	while ((found = u64_map_each(index, hash, &cursor))) {
-		if (!memcmp(list->data + *found * entry_bytes, wanted, key_bytes))
-			return list->data + *found * entry_bytes;
-	}
-	buffer_append(list, wanted, entry_bytes);
-	return list->err || u64_map_add(index, hash, number) ? NULL : list->data + number * entry_bytes;
+	interned_done(&annotator->places);
+	interned_done(&annotator->addresses);
+	interned_done(&annotator->lines);
 }
 
 static uint32_t find_place(struct annotator *annotator, const struct profile_location *location)
 {
 	struct annotated_place place = { .name = profile_function_at(annotator->profile, location->function)->name, .kind = location->kind,
 					 .path = frame_path(annotator->profile, location), .start_line = frame_start_line(annotator->profile, location) };
-	const struct annotated_place *found;
 
 	if (location->mapping != PROFILE_NONE) {
 		const struct profile_mapping *mapping = profile_mapping_at(annotator->profile, location->mapping);
@@ -57,8 +38,7 @@ static uint32_t find_place(struct annotator *annotator, const struct profile_loc
 		place.build_id = mapping->build_id;
 		place.has_mapping = 1;
 	}
-	found = find_entry(&annotator->places, &annotator->place_index, &place, offsetof(struct annotated_place, last_sample), sizeof(place));
-	return found ? (uint32_t)(found - (const struct annotated_place *)annotator->places.data) : PROFILE_NONE;
+	return interned_add(&annotator->places, &place);
 }
 
 /* An interrupted instruction: nothing is further in but what was inlined there. */
@@ -90,31 +70,34 @@ static void count(uint32_t *last_sample, int64_t *self, int64_t *total, uint32_t
 static int count_frame(struct annotator *annotator, uint32_t number, const struct whole_stack *stack, uint32_t i, int64_t value)
 {
 	const struct profile_location *location = profile_location_at(annotator->profile, whole_stack_at(stack, i));
-	uint32_t place_number = find_place(annotator, location);
+	uint32_t place_number = find_place(annotator, location), found;
 	struct annotated_address address = { .place = place_number, .elf_vaddr = location->elf_vaddr, .class = class_of(annotator, stack, i) };
 	struct annotated_line line = { .place = place_number, .line = location->line, .file = profile_function_at(annotator->profile, location->function)->file };
-	struct annotated_place *place = (struct annotated_place *)annotator->places.data + place_number;
+	struct annotated_place *place;
 	struct annotated_address *at;
 	struct annotated_line *on;
 
-	if (place_number == PROFILE_NONE)
+	if (place_number == INTERNED_NONE)
 		return -ENOMEM;
+	place = interned_at(&annotator->places, place_number);
 	count(&place->last_sample, &place->self, &place->total, number, !i, value);
 	if (location->mapping != PROFILE_NONE && (location->elf_vaddr || location->pc)) {
 		if (!location->elf_vaddr) {
 			address.is_file_off = 1;
 			address.elf_vaddr = file_off_of(annotator->profile, location);
 		}
-		at = find_entry(&annotator->addresses, &annotator->address_index, &address, offsetof(struct annotated_address, last_sample), sizeof(address));
-		if (!at)
+		found = interned_add(&annotator->addresses, &address);
+		if (found == INTERNED_NONE)
 			return -ENOMEM;
+		at = interned_at(&annotator->addresses, found);
 		at->function_off = location->function_off;
 		count(&at->last_sample, &at->self, &at->total, number, !i, value);
 	}
 	if (line.line && line.file != PROFILE_EMPTY_STRING) {
-		on = find_entry(&annotator->lines, &annotator->line_index, &line, offsetof(struct annotated_line, last_sample), sizeof(line));
-		if (!on)
+		found = interned_add(&annotator->lines, &line);
+		if (found == INTERNED_NONE)
 			return -ENOMEM;
+		on = interned_at(&annotator->lines, found);
 		count(&on->last_sample, &on->self, &on->total, number, !i, value);
 	}
 	return 0;
@@ -206,7 +189,7 @@ static int order_lines(const void *a, const void *b)
 /* The places, the most total first, and all that belongs to them. */
 static int sort(struct annotator *annotator, struct annotation *annotation)
 {
-	struct annotated_place *places = (struct annotated_place *)annotator->places.data;
+	struct annotated_place *places = (struct annotated_place *)annotator->places.entries;
 	CLEANUP(freep) uint32_t *sorted = calloc((size_t)annotation->nr_places + 1, 2 * sizeof(*sorted));
 	uint32_t *rank = sorted ? sorted + annotation->nr_places : NULL;
 
@@ -233,8 +216,9 @@ static int sort(struct annotator *annotator, struct annotation *annotation)
 
 int annotation_make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation)
 {
-	CLEANUP(annotator_done) struct annotator annotator = { .profile = profile, .places = BUFFER_INIT(LIST_BYTES_MAX), .addresses = BUFFER_INIT(LIST_BYTES_MAX),
-							       .lines = BUFFER_INIT(LIST_BYTES_MAX) };
+	CLEANUP(annotator_done) struct annotator annotator = { .profile = profile, .places = INTERNED_INIT(struct annotated_place, offsetof(struct annotated_place, last_sample), LIST_BYTES_MAX),
+							       .addresses = INTERNED_INIT(struct annotated_address, offsetof(struct annotated_address, last_sample), LIST_BYTES_MAX),
+							       .lines = INTERNED_INIT(struct annotated_line, offsetof(struct annotated_line, last_sample), LIST_BYTES_MAX) };
 	CLEANUP(annotation_done) struct annotation annotation = { .profile = profile };
 	int err = profile_shown_fold(profile) == VALUE_SUM ? 0 : diag_errno(diag, EINVAL, "the value is no sum, of which lines could have shares (--value names another)");
 
@@ -245,11 +229,11 @@ int annotation_make(const struct profile *profile, const char *function, struct 
 	if (err)
 		return err;
 	annotation.all = annotator.all;
-	annotation.nr_places = (uint32_t)(annotator.places.size / sizeof(*annotation.places));
-	annotation.nr_addresses = (uint32_t)(annotator.addresses.size / sizeof(*annotation.addresses));
-	annotation.nr_lines = (uint32_t)(annotator.lines.size / sizeof(*annotation.lines));
-	annotation.addresses = (void *)MOVE(annotator.addresses.data);
-	annotation.lines = (void *)MOVE(annotator.lines.data);
+	annotation.nr_places = annotator.places.nr;
+	annotation.nr_addresses = annotator.addresses.nr;
+	annotation.nr_lines = annotator.lines.nr;
+	annotation.addresses = (void *)MOVE(annotator.addresses.entries);
+	annotation.lines = (void *)MOVE(annotator.lines.entries);
 	err = sort(&annotator, &annotation);
 	if (err)
 		return err;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/u64_map.h"
+#include "base/interned.h"
 #include "export/frame_source.h"
 
 /* `sources`: when frames are by name, else NULL. */
@@ -25,40 +25,25 @@ static struct frame_entry entry_of(const struct profile *profile, uint32_t numbe
 	return entry;
 }
 
-/* Its number, or PROFILE_NONE: no memory. */
-static uint32_t add_entry(struct frame_list *list, struct u64_map *index, const struct frame_entry *entry)
-{
-	uint64_t hash = hash_bytes(entry, sizeof(*entry), 0);
-	uint32_t cursor = 0, *found;
-
-	while ((found = u64_map_each(index, hash, &cursor))) {
-		if (!memcmp(&list->entries[*found], entry, sizeof(*entry)))
-			return *found;
-	}
-	if (u64_map_add(index, hash, list->nr_entries))
-		return PROFILE_NONE;
-	list->entries[list->nr_entries] = *entry;
-	return list->nr_entries++;
-}
-
 int frame_list_find(const struct profile *profile, bool by_name, struct frame_list *ret_list)
 {
 	CLEANUP(frame_list_done) struct frame_list list = { 0 };
-	CLEANUP(u64_map_done) struct u64_map index = { 0 };
+	CLEANUP(interned_done) struct interned entries = INTERNED_INIT(struct frame_entry, sizeof(struct frame_entry), UINT64_MAX);
 	CLEANUP(freep) uint32_t *sources = by_name ? frame_sources(profile) : NULL;
 	uint32_t nr_locations = profile_nr_locations(profile);
 
-	list.entries = calloc((size_t)nr_locations + 1, sizeof(*list.entries));
 	list.of_location = calloc((size_t)nr_locations + 1, sizeof(*list.of_location));
-	if (!list.entries || !list.of_location || (by_name && !sources))
+	if (!list.of_location || (by_name && !sources))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_locations; i++) {
 		struct frame_entry entry = entry_of(profile, i, sources);
 
-		list.of_location[i] = add_entry(&list, &index, &entry);
-		if (list.of_location[i] == PROFILE_NONE)
+		list.of_location[i] = interned_add(&entries, &entry);
+		if (list.of_location[i] == INTERNED_NONE)
 			return -ENOMEM;
 	}
+	list.nr_entries = entries.nr;
+	list.entries = (void *)MOVE(entries.entries);
 	*ret_list = list;
 	list = (struct frame_list){ 0 };
 	return 0;

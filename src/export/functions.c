@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/u64_map.h"
+#include "base/interned.h"
 #include "export/frame_source.h"
 
 #define KEY_BYTES (4 * sizeof(uint32_t)) /* name, path, kind, start_line */
@@ -24,40 +24,25 @@ struct whole_stack whole_stack_of(const struct profile *profile, const struct pr
 	return stack;
 }
 
-/* Its number, or PROFILE_NONE: no memory. There is room for one row per location. */
-static uint32_t add_row(struct functions *functions, struct u64_map *index, const struct function_row *row)
-{
-	uint64_t hash = hash_bytes(row, KEY_BYTES, 0);
-	uint32_t cursor = 0, *found;
-
-	while ((found = u64_map_each(index, hash, &cursor))) {
-		if (!memcmp(&functions->rows[*found], row, KEY_BYTES))
-			return *found;
-	}
-	if (u64_map_add(index, hash, functions->nr))
-		return PROFILE_NONE;
-	functions->rows[functions->nr] = *row;
-	return functions->nr++;
-}
-
 static int find_rows(const struct profile *profile, struct functions *functions)
 {
-	CLEANUP(u64_map_done) struct u64_map index = { 0 };
+	CLEANUP(interned_done) struct interned rows = INTERNED_INIT(struct function_row, KEY_BYTES, UINT64_MAX);
 	uint32_t nr_locations = profile_nr_locations(profile);
 
-	functions->rows = calloc((size_t)nr_locations + 1, sizeof(*functions->rows));
 	functions->of_location = calloc((size_t)nr_locations + 1, sizeof(*functions->of_location));
-	if (!functions->rows || !functions->of_location)
+	if (!functions->of_location)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_locations; i++) {
 		const struct profile_location *location = profile_location_at(profile, i);
 		struct function_row row = { .name = profile_function_at(profile, location->function)->name, .path = frame_path(profile, location), .kind = location->kind,
 					    .start_line = frame_start_line(profile, location) };
 
-		functions->of_location[i] = add_row(functions, &index, &row);
-		if (functions->of_location[i] == PROFILE_NONE)
+		functions->of_location[i] = interned_add(&rows, &row);
+		if (functions->of_location[i] == INTERNED_NONE)
 			return -ENOMEM;
 	}
+	functions->nr = rows.nr;
+	functions->rows = (void *)MOVE(rows.entries);
 	return 0;
 }
 

@@ -214,10 +214,8 @@ static void otlp_done(struct otlp *otlp)
 	buffer_done(&otlp->account);
 	tracks_done(&otlp->tracks);
 	inlines_done(&otlp->inlines);
-	u64_map_done(&otlp->attribute_index);
-	u64_map_done(&otlp->stack_index);
-	free(otlp->attributes);
-	free(otlp->stacks);
+	interned_done(&otlp->attributes);
+	interned_done(&otlp->stacks);
 }
 
 static int write_otlp(const struct profile *profile, bool is_json, struct buffer *buffer)
@@ -226,6 +224,8 @@ static int write_otlp(const struct profile *profile, bool is_json, struct buffer
 		.sink = { .json = { .buffer = buffer }, .scratch = BUFFER_INIT(buffer->max), .is_json = is_json },
 		.profile = profile,
 		.account = BUFFER_INIT(buffer->max),
+		.attributes = INTERNED_INIT(struct otlp_attribute, sizeof(struct otlp_attribute), UINT64_MAX),
+		.stacks = INTERNED_INIT(struct otlp_stack, sizeof(struct otlp_stack), UINT64_MAX),
 	};
 	int err = tracks_find(profile, &otlp.tracks);
 

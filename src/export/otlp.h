@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otlp: what the two halves of the writer share; otlp.c has resources, profiles and samples, otlp_dictionary.c the tables that they point into. */
 #pragma once
-#include "base/u64_map.h"
+#include "base/interned.h"
 #include "export/inlines.h"
 #include "export/otlp_sink.h"
 #include "export/tracks.h"
@@ -32,12 +32,7 @@ struct otlp {
 	struct tracks tracks;
 	struct inlines inlines;
 	struct buffer account; /* in words */
-	struct otlp_attribute *attributes;
-	uint32_t nr_attributes, max_attributes;
-	struct u64_map attribute_index;
-	struct otlp_stack *stacks;
-	uint32_t nr_stacks, max_stacks;
-	struct u64_map stack_index;
+	struct interned attributes, stacks; /* of struct otlp_attribute and otlp_stack */
 	int err; /* sticky: no memory for one of the above */
 };
 

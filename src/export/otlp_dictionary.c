@@ -5,12 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "export/otlp.h"
 #include "export/tick.h"
-
-#define MIN_ROOM 64
-#define MAX_ROOM (UINT32_MAX / 4)
 
 #define FIELD(id, number, name) static const struct otlp_field id = { number, name }
 FIELD(dictionary, 2, "dictionary");
@@ -68,22 +64,19 @@ uint32_t otlp_string(const struct otlp *otlp, enum otlp_string string)
 	return profile_nr_strings(otlp->profile) + string;
 }
 
+/* The number that an entry has in a table whose first one is the empty one. */
+static uint32_t number_of(struct otlp *otlp, struct interned *table, const void *entry)
+{
+	uint32_t number = interned_add(table, entry);
+
+	if (number == INTERNED_NONE)
+		otlp->err = -ENOMEM;
+	return number == INTERNED_NONE ? 0 : number + 1;
+}
+
 uint32_t otlp_attribute(struct otlp *otlp, const struct otlp_attribute *attribute)
 {
-	uint64_t hash = hash_bytes(attribute, sizeof(*attribute), 0);
-	uint32_t cursor = 0, *found;
-
-	while ((found = u64_map_each(&otlp->attribute_index, hash, &cursor))) {
-		if (!memcmp(&otlp->attributes[*found], attribute, sizeof(*attribute)))
-			return *found + 1;
-	}
-	if (!array_grow(&otlp->attributes, otlp->nr_attributes, &otlp->max_attributes, sizeof(*attribute), MIN_ROOM, MAX_ROOM) ||
-	    u64_map_add(&otlp->attribute_index, hash, otlp->nr_attributes)) {
-		otlp->err = -ENOMEM;
-		return 0;
-	}
-	otlp->attributes[otlp->nr_attributes] = *attribute;
-	return ++otlp->nr_attributes;
+	return number_of(otlp, &otlp->attributes, attribute);
 }
 
 uint32_t otlp_text_attribute(struct otlp *otlp, uint32_t key, uint32_t text)
@@ -98,20 +91,7 @@ uint32_t otlp_text_attribute(struct otlp *otlp, uint32_t key, uint32_t text)
 
 uint32_t otlp_stack(struct otlp *otlp, uint32_t user, uint32_t kernel)
 {
-	uint64_t key = (uint64_t)user << 32 | kernel;
-	uint32_t *found = u64_map_find(&otlp->stack_index, key);
-
-	if (user == PROFILE_NONE && kernel == PROFILE_NONE)
-		return 0;
-	if (found)
-		return *found + 1;
-	if (!array_grow(&otlp->stacks, otlp->nr_stacks, &otlp->max_stacks, sizeof(*otlp->stacks), MIN_ROOM, MAX_ROOM) ||
-	    u64_map_add(&otlp->stack_index, key, otlp->nr_stacks)) {
-		otlp->err = -ENOMEM;
-		return 0;
-	}
-	otlp->stacks[otlp->nr_stacks] = (struct otlp_stack){ user, kernel };
-	return ++otlp->nr_stacks;
+	return user == PROFILE_NONE && kernel == PROFILE_NONE ? 0 : number_of(otlp, &otlp->stacks, &(struct otlp_stack){ user, kernel });
 }
 
 static void begin_table(struct otlp_sink *sink, struct otlp_field field)
@@ -231,11 +211,13 @@ static void write_stacks(struct otlp *otlp)
 	struct otlp_sink *sink = &otlp->sink;
 
 	begin_table(sink, stack_table);
-	for (uint32_t i = 0; i < otlp->nr_stacks; i++) {
+	for (uint32_t i = 0; i < otlp->stacks.nr; i++) {
+		const struct otlp_stack *stack = interned_at(&otlp->stacks, i);
+
 		otlp_item(sink, stack_table);
 		otlp_numbers_begin(sink, location_indices);
-		write_side(otlp, otlp->stacks[i].kernel);
-		write_side(otlp, otlp->stacks[i].user);
+		write_side(otlp, stack->kernel);
+		write_side(otlp, stack->user);
 		otlp_numbers_end(sink);
 		otlp_end(sink);
 	}
@@ -247,8 +229,8 @@ static void write_attributes(struct otlp *otlp)
 	struct otlp_sink *sink = &otlp->sink;
 
 	begin_table(sink, attribute_table);
-	for (uint32_t i = 0; i < otlp->nr_attributes; i++) {
-		const struct otlp_attribute *attribute = &otlp->attributes[i];
+	for (uint32_t i = 0; i < otlp->attributes.nr; i++) {
+		const struct otlp_attribute *attribute = interned_at(&otlp->attributes, i);
 
 		otlp_item(sink, attribute_table);
 		otlp_u32(sink, attribute_key, attribute->key);

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/interned.h"
 #include "base/number.h"
-#include "base/u64_map.h"
 #include "export/language.h"
 #include "export/show_table.h"
 #include "export/show_text.h"
@@ -16,20 +16,20 @@
 
 struct group {
 	uint32_t key[3];      /* comm, tgid, tid; cpu; a path (string); or what stands in `language` */
+	uint32_t pad;         /* zero */
+	const char *language; /* the key ends with it */
 	uint32_t last_sample; /* that was counted into total, plus one */
-	const char *language;
-	int64_t self, total;
 	uint32_t hottest;     /* row of the functions, PROFILE_NONE */
-	int64_t hottest_self;
+	int64_t self, total, hottest_self;
 };
+#define GROUP_KEY_BYTES offsetof(struct group, last_sample)
 
 struct grouping {
 	const struct profile *profile;
 	const struct functions *functions;
 	enum show_by by;
 	uint32_t fold;         /* of the value that is shown */
-	struct buffer groups;  /* struct group each */
-	struct u64_map index;
+	struct interned groups; /* of struct group */
 	uint32_t *of_location; /* by location: its group plus one, for files and languages */
 	struct u64_map pair_index; /* (group, row): place in pairs */
 	struct buffer pairs;   /* int64_t each: what the row took itself in the group */
@@ -63,28 +63,7 @@ static bool is_by_frame(const struct grouping *grouping)
 
 static struct group *group_at(const struct grouping *grouping, uint32_t i)
 {
-	return (struct group *)grouping->groups.data + i;
-}
-
-static uint32_t nr_groups(const struct grouping *grouping)
-{
-	return (uint32_t)(grouping->groups.size / sizeof(struct group));
-}
-
-/* The group's number, or PROFILE_NONE: no memory. */
-static uint32_t find_group(struct grouping *grouping, const struct group *wanted)
-{
-	uint64_t hash = hash_bytes(wanted->key, sizeof(wanted->key), (uintptr_t)wanted->language);
-	uint32_t cursor = 0, *found, number = nr_groups(grouping);
-
-	while ((found = u64_map_each(&grouping->index, hash, &cursor))) {
-		const struct group *group = group_at(grouping, *found);
-
-		if (!memcmp(group->key, wanted->key, sizeof(wanted->key)) && group->language == wanted->language)
-			return *found;
-	}
-	buffer_append(&grouping->groups, wanted, sizeof(*wanted));
-	return grouping->groups.err || u64_map_add(&grouping->index, hash, number) ? PROFILE_NONE : number;
+	return interned_at(&grouping->groups, i);
 }
 
 static uint32_t group_of_sample(struct grouping *grouping, const struct profile_sample *sample)
@@ -98,7 +77,7 @@ static uint32_t group_of_sample(struct grouping *grouping, const struct profile_
 		group.key[1] = sample->tgid;
 		group.key[2] = grouping->by == SHOW_BY_THREAD ? sample->tid : 0;
 	}
-	return find_group(grouping, &group);
+	return interned_add(&grouping->groups, &group);
 }
 
 static uint32_t group_of_location(struct grouping *grouping, uint32_t location)
@@ -115,7 +94,7 @@ static uint32_t group_of_location(struct grouping *grouping, uint32_t location)
 	} else if (row->path == PROFILE_EMPTY_STRING) {
 		group.language = row->kind == FRAME_KERNEL ? "[kernel]" : row->kind == FRAME_NATIVE || frame_is_interpreted(row->kind) ? "[no file]" : "[not known]";
 	}
-	number = find_group(grouping, &group);
+	number = interned_add(&grouping->groups, &group);
 	grouping->of_location[location] = number == PROFILE_NONE ? 0 : number + 1;
 	return number;
 }
@@ -149,7 +128,7 @@ static int count_hottest(struct grouping *grouping, uint32_t group_number, uint3
 static int count_frames(struct grouping *grouping, uint32_t sample_number, const struct whole_stack *stack, int64_t value)
 {
 	if (!stack->nr) { /* belongs to none, and is counted */
-		uint32_t number = find_group(grouping, &(struct group){ .language = "[no stack]", .hottest = PROFILE_NONE });
+		uint32_t number = interned_add(&grouping->groups, &(struct group){ .language = "[no stack]", .hottest = PROFILE_NONE });
 
 		if (number == PROFILE_NONE)
 			return -ENOMEM;
@@ -236,12 +215,12 @@ static void write_group(const struct grouping *grouping, const struct group *gro
 
 static void write_groups(struct grouping *grouping, uint32_t max_lines, const struct show_options *options, struct buffer *buffer)
 {
-	uint32_t nr = nr_groups(grouping), i;
+	uint32_t nr = grouping->groups.nr, i;
 	char rest_heading[64];
 	int64_t rest = 0;
 
 	if (nr)
-		qsort(grouping->groups.data, nr, sizeof(struct group), by_self);
+		qsort(grouping->groups.entries, nr, sizeof(struct group), by_self);
 	snprintf(rest_heading, sizeof(rest_heading), "%s%s", headings[grouping->by], grouping->fold == VALUE_MIN ? "" : "  (hottest function)");
 	if (is_by_frame(grouping))
 		show_parts_heading(buffer, grouping->profile, options, "SELF", "TOTAL", "SELF", rest_heading);
@@ -259,9 +238,8 @@ static void write_groups(struct grouping *grouping, uint32_t max_lines, const st
 
 static void grouping_done(struct grouping *grouping)
 {
-	buffer_done(&grouping->groups);
+	interned_done(&grouping->groups);
 	buffer_done(&grouping->pairs);
-	u64_map_done(&grouping->index);
 	u64_map_done(&grouping->pair_index);
 	free(grouping->of_location);
 }
@@ -269,7 +247,7 @@ static void grouping_done(struct grouping *grouping)
 int show_groups(const struct profile *profile, enum show_by by, const struct functions *functions, uint32_t max_lines, const struct show_options *options,
 		struct buffer *buffer)
 {
-	CLEANUP(grouping_done) struct grouping grouping = { .profile = profile, .functions = functions, .by = by, .fold = profile_shown_fold(profile), .groups = BUFFER_INIT(ROWS_BYTES_MAX),
+	CLEANUP(grouping_done) struct grouping grouping = { .profile = profile, .functions = functions, .by = by, .fold = profile_shown_fold(profile), .groups = INTERNED_INIT(struct group, GROUP_KEY_BYTES, ROWS_BYTES_MAX),
 							    .pairs = BUFFER_INIT(ROWS_BYTES_MAX) };
 	int err = 0;
 

@@ -6,17 +6,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/interned.h"
 #include "base/number.h"
-#include "base/u64_map.h"
 
 #define MAX_BLOB_BYTES ((size_t)4 << 30) /* texts and stacks of one profile, together */
-
-/* Entries of one kind, each found again through `index` by the hash of its key. */
-struct table {
-	char *items;
-	uint32_t nr, capacity, item_bytes;
-	struct u64_map index;
-};
 
 /* A text or a stack: the bytes lie in the arena. */
 struct blob {
@@ -26,8 +19,8 @@ struct blob {
 
 struct profile {
 	struct arena *arena;
-	struct table strings, stacks, labels; /* of struct blob */
-	struct table mappings, functions, locations, samples, histograms;
+	struct interned strings, stacks, labels; /* of struct blob */
+	struct interned mappings, functions, locations, samples, histograms;
 	struct profile_value_type value_types[PROFILE_MAX_VALUES];
 	uint32_t nr_value_types, shown_value;
 	struct account account;
@@ -75,64 +68,14 @@ int64_t value_fold(uint32_t fold, int64_t a, int64_t b)
 	return (a < b) == (fold == VALUE_MIN) ? a : b;
 }
 
-static void table_done(struct table *table)
-{
-	free(table->items);
-	u64_map_done(&table->index);
-}
-
-static void *table_at(const struct table *table, uint32_t i)
-{
-	return table->items + (size_t)i * table->item_bytes;
-}
-
-static int table_reserve(struct table *table)
-{
-	uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
-	char *items;
-
-	if (table->nr < table->capacity)
-		return 0;
-	if (table->capacity > UINT32_MAX / 4)
-		return -ENOMEM;
-	items = realloc(table->items, (size_t)capacity * table->item_bytes);
-	if (!items)
-		return -ENOMEM;
-	table->items = items;
-	table->capacity = capacity;
-	return 0;
-}
-
-/* The new entry's number, or PROFILE_NONE. */
-static uint32_t table_append(struct table *table, uint64_t hash, const void *item)
-{
-	if (table_reserve(table) || u64_map_add(&table->index, hash, table->nr))
-		return PROFILE_NONE;
-	memcpy(table_at(table, table->nr), item, table->item_bytes);
-	return table->nr++;
-}
-
-/* Entries of fixed size, equal when their first `key_bytes` are. */
-static uint32_t table_intern(struct table *table, const void *item, size_t key_bytes)
-{
-	uint64_t hash = hash_bytes(item, key_bytes, 0);
-	uint32_t cursor = 0, *found;
-
-	while ((found = u64_map_each(&table->index, hash, &cursor))) {
-		if (!memcmp(table_at(table, *found), item, key_bytes))
-			return *found;
-	}
-	return table_append(table, hash, item);
-}
-
-static uint32_t blob_intern(struct profile *profile, struct table *table, const void *bytes, size_t size, size_t nr_closing)
+static uint32_t blob_intern(struct profile *profile, struct interned *blobs, const void *bytes, size_t size, size_t nr_closing)
 {
 	uint64_t hash = hash_bytes(bytes, size, 0);
 	uint32_t cursor = 0, *found;
 	char *copy;
 
-	while ((found = u64_map_each(&table->index, hash, &cursor))) {
-		const struct blob *blob = table_at(table, *found);
+	while ((found = u64_map_each(&blobs->index, hash, &cursor))) {
+		const struct blob *blob = interned_at(blobs, *found);
 
 		if (blob->size == size && !memcmp(blob->bytes, bytes, size))
 			return *found;
@@ -142,7 +85,7 @@ static uint32_t blob_intern(struct profile *profile, struct table *table, const 
 		return PROFILE_NONE;
 	memcpy(copy, bytes, size);
 	memset(copy + size, 0, nr_closing);
-	return table_append(table, hash, &(struct blob){ .bytes = copy, .size = size });
+	return interned_append(blobs, hash, &(struct blob){ .bytes = copy, .size = size });
 }
 
 struct profile *profile_new(void)
@@ -152,14 +95,12 @@ struct profile *profile_new(void)
 
 	if (!profile)
 		return NULL;
-	profile->strings.item_bytes = sizeof(struct blob);
-	profile->stacks.item_bytes = sizeof(struct blob);
-	profile->labels.item_bytes = sizeof(struct blob);
-	profile->mappings.item_bytes = sizeof(struct profile_mapping);
-	profile->functions.item_bytes = sizeof(struct profile_function);
-	profile->locations.item_bytes = sizeof(struct profile_location);
-	profile->samples.item_bytes = sizeof(struct profile_sample);
-	profile->histograms.item_bytes = sizeof(struct profile_histogram);
+	profile->strings = profile->stacks = profile->labels = INTERNED_INIT(struct blob, 0, UINT64_MAX); /* by what they point to */
+	profile->mappings = INTERNED_INIT(struct profile_mapping, sizeof(struct profile_mapping), UINT64_MAX);
+	profile->functions = INTERNED_INIT(struct profile_function, sizeof(struct profile_function), UINT64_MAX);
+	profile->locations = INTERNED_INIT(struct profile_location, LOCATION_KEY_BYTES, UINT64_MAX);
+	profile->samples = INTERNED_INIT(struct profile_sample, SAMPLE_KEY_BYTES, UINT64_MAX);
+	profile->histograms = INTERNED_INIT(struct profile_histogram, HISTOGRAM_KEY_BYTES, UINT64_MAX);
 	profile->arena = arena_new(MAX_BLOB_BYTES);
 	if (!profile->arena || profile_string(profile, "") != PROFILE_EMPTY_STRING || profile_labels(profile, NULL, 0) != PROFILE_NO_LABELS)
 		return NULL;
@@ -174,14 +115,14 @@ void profile_free(struct profile *profile)
 {
 	if (!profile)
 		return;
-	table_done(&profile->strings);
-	table_done(&profile->stacks);
-	table_done(&profile->labels);
-	table_done(&profile->mappings);
-	table_done(&profile->functions);
-	table_done(&profile->locations);
-	table_done(&profile->samples);
-	table_done(&profile->histograms);
+	interned_done(&profile->strings);
+	interned_done(&profile->stacks);
+	interned_done(&profile->labels);
+	interned_done(&profile->mappings);
+	interned_done(&profile->functions);
+	interned_done(&profile->locations);
+	interned_done(&profile->samples);
+	interned_done(&profile->histograms);
 	arena_free(profile->arena);
 	free(profile);
 }
@@ -193,17 +134,17 @@ uint32_t profile_string(struct profile *profile, const char *text)
 
 uint32_t profile_mapping(struct profile *profile, const struct profile_mapping *mapping)
 {
-	return table_intern(&profile->mappings, mapping, sizeof(*mapping));
+	return interned_add(&profile->mappings, mapping);
 }
 
 uint32_t profile_function(struct profile *profile, const struct profile_function *function)
 {
-	return table_intern(&profile->functions, function, sizeof(*function));
+	return interned_add(&profile->functions, function);
 }
 
 uint32_t profile_location(struct profile *profile, const struct profile_location *location)
 {
-	return table_intern(&profile->locations, location, LOCATION_KEY_BYTES);
+	return interned_add(&profile->locations, location);
 }
 
 uint32_t profile_stack(struct profile *profile, const uint32_t *locations, uint32_t nr_locations)
@@ -222,12 +163,12 @@ uint32_t profile_labels(struct profile *profile, const struct profile_label *lab
 
 int profile_add(struct profile *profile, const struct profile_sample *sample)
 {
-	uint32_t nr_before = profile->samples.nr, i = table_intern(&profile->samples, sample, SAMPLE_KEY_BYTES);
+	uint32_t nr_before = profile->samples.nr, i = interned_add(&profile->samples, sample);
 	struct profile_sample *entry;
 
 	if (i == PROFILE_NONE)
 		return -ENOMEM;
-	entry = table_at(&profile->samples, i);
+	entry = interned_at(&profile->samples, i);
 	for (uint32_t value = 0; i != nr_before && value < PROFILE_MAX_VALUES; value++)
 		entry->values[value] = value_fold(profile->value_types[value].fold, entry->values[value], sample->values[value]);
 	return 0;
@@ -235,10 +176,10 @@ int profile_add(struct profile *profile, const struct profile_sample *sample)
 
 uint32_t profile_histogram(struct profile *profile, const struct profile_histogram *histogram)
 {
-	uint32_t nr_before = profile->histograms.nr, i = table_intern(&profile->histograms, histogram, HISTOGRAM_KEY_BYTES);
+	uint32_t nr_before = profile->histograms.nr, i = interned_add(&profile->histograms, histogram);
 
 	if (i != PROFILE_NONE && i != nr_before)
-		histogram_merge(&((struct profile_histogram *)table_at(&profile->histograms, i))->histogram, &histogram->histogram);
+		histogram_merge(&((struct profile_histogram *)interned_at(&profile->histograms, i))->histogram, &histogram->histogram);
 	return i;
 }
 
@@ -251,27 +192,27 @@ void profile_set_value_types(struct profile *profile, const struct profile_value
 
 const char *profile_string_text(const struct profile *profile, uint32_t string)
 {
-	return ((const struct blob *)table_at(&profile->strings, string))->bytes;
+	return ((const struct blob *)interned_at(&profile->strings, string))->bytes;
 }
 
 const struct profile_mapping *profile_mapping_at(const struct profile *profile, uint32_t mapping)
 {
-	return table_at(&profile->mappings, mapping);
+	return interned_at(&profile->mappings, mapping);
 }
 
 const struct profile_function *profile_function_at(const struct profile *profile, uint32_t function)
 {
-	return table_at(&profile->functions, function);
+	return interned_at(&profile->functions, function);
 }
 
 const struct profile_location *profile_location_at(const struct profile *profile, uint32_t location)
 {
-	return table_at(&profile->locations, location);
+	return interned_at(&profile->locations, location);
 }
 
 const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, uint32_t *ret_nr_locations)
 {
-	const struct blob *blob = table_at(&profile->stacks, stack);
+	const struct blob *blob = interned_at(&profile->stacks, stack);
 
 	*ret_nr_locations = (uint32_t)(blob->size / sizeof(uint32_t));
 	return blob->bytes;
@@ -279,22 +220,22 @@ const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, 
 
 const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample)
 {
-	return table_at(&profile->samples, sample);
+	return interned_at(&profile->samples, sample);
 }
 
 int64_t *profile_sample_values(struct profile *profile, uint32_t sample)
 {
-	return ((struct profile_sample *)table_at(&profile->samples, sample))->values;
+	return ((struct profile_sample *)interned_at(&profile->samples, sample))->values;
 }
 
 const struct profile_histogram *profile_histogram_at(const struct profile *profile, uint32_t histogram)
 {
-	return table_at(&profile->histograms, histogram);
+	return interned_at(&profile->histograms, histogram);
 }
 
 const struct profile_label *profile_labels_at(const struct profile *profile, uint32_t labels, uint32_t *ret_nr_labels)
 {
-	const struct blob *blob = table_at(&profile->labels, labels);
+	const struct blob *blob = interned_at(&profile->labels, labels);
 
 	*ret_nr_labels = (uint32_t)(blob->size / sizeof(struct profile_label));
 	return blob->bytes;

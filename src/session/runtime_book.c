@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/u64_map.h"
+#include "base/interned.h"
 #include "runtime/runtime.h"
 
 #define ITEMS_BYTES_MAX ((size_t)1 << 30)
@@ -31,16 +31,18 @@ struct kept_stack {
 struct runtime_book {
 	struct buffer items;  /* struct runtime_item each */
 	struct buffer stacks; /* struct kept_stack each */
-	struct buffer frames; /* struct named_frame each */
-	struct u64_map stack_by_hash, frame_by_key;
+	struct u64_map stack_by_hash;
+	struct interned frames; /* of struct named_frame */
 };
 
 struct runtime_book *runtime_book_new(void)
 {
 	struct runtime_book *book = calloc(1, sizeof(*book));
 
-	if (book)
-		book->items = book->stacks = book->frames = BUFFER_INIT(ITEMS_BYTES_MAX);
+	if (!book)
+		return NULL;
+	book->items = book->stacks = BUFFER_INIT(ITEMS_BYTES_MAX);
+	book->frames = INTERNED_INIT(struct named_frame, sizeof(struct frame_key), ITEMS_BYTES_MAX);
 	return book;
 }
 
@@ -50,9 +52,8 @@ void runtime_book_free(struct runtime_book *book)
 		return;
 	buffer_done(&book->items);
 	buffer_done(&book->stacks);
-	buffer_done(&book->frames);
 	u64_map_done(&book->stack_by_hash);
-	u64_map_done(&book->frame_by_key);
+	interned_done(&book->frames);
 	free(book);
 }
 
@@ -89,23 +90,15 @@ static uint32_t name_frame(struct runtime_book *book, const struct sonde_runtime
 {
 	struct named_frame fresh = { .key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = record->tgid,
 					      .runtime = frame->runtime, .generation = record->generation } };
-	uint64_t hash = hash_bytes(&fresh.key, sizeof(fresh.key), 0);
+	uint32_t known = interned_find(&book->frames, &fresh.key);
 	struct runtime_function function;
-	uint32_t cursor = 0, *known;
 	bool is_mark;
 
-	while ((known = u64_map_each(&book->frame_by_key, hash, &cursor))) {
-		const struct named_frame *old = (const struct named_frame *)book->frames.data + *known;
-
-		if (!memcmp(&old->key, &fresh.key, sizeof(fresh.key)))
-			return old->location;
-	}
+	if (known != INTERNED_NONE)
+		return ((const struct named_frame *)interned_at(&book->frames, known))->location;
 	is_mark = walker->describe(walker->arg, record->tgid, frame, &function);
 	fresh.location = add_location(profile, &function, is_mark ? FRAME_MARK : frame_kind_of(frame->runtime));
-	if (fresh.location == PROFILE_NONE || u64_map_add(&book->frame_by_key, hash, (uint32_t)(book->frames.size / sizeof(fresh))))
-		return PROFILE_NONE;
-	buffer_append(&book->frames, &fresh, sizeof(fresh));
-	return book->frames.err ? PROFILE_NONE : fresh.location;
+	return fresh.location == PROFILE_NONE || interned_add(&book->frames, &fresh) == INTERNED_NONE ? PROFILE_NONE : fresh.location;
 }
 
 static uint32_t native_of(uint64_t where)
@@ -166,7 +159,7 @@ int runtime_book_record(struct runtime_book *book, const struct sonde_runtime_re
 
 size_t runtime_book_bytes(const struct runtime_book *book)
 {
-	return book->items.size + book->stacks.size + book->frames.size;
+	return book->items.size + book->stacks.size + interned_bytes(&book->frames);
 }
 
 bool runtime_book_find(const struct runtime_book *book, uint64_t hash, struct runtime_stack *ret_stack)

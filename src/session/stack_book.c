@@ -6,7 +6,7 @@
 
 #include "abi/record.h"
 #include "base/buffer.h"
-#include "base/u64_map.h"
+#include "base/interned.h"
 #include "session/label_book.h"
 #include "session/runtime_book.h"
 
@@ -33,9 +33,8 @@ struct sample {
 
 struct stack_book {
 	struct buffer pending;      /* records that were not looked up yet: stacks, and samples whose stack came raw; each at a multiple of 8 */
-	struct buffer samples;      /* struct sample each */
+	struct interned samples;    /* of struct sample */
 	struct buffer used;         /* uint32_t each: samples that came since the walker was told what was used */
-	struct u64_map sample_by_key;
 	struct buffer waiting;      /* samples whose raw stacks have not come yet */
 	uint64_t newest_ns;         /* of the samples that waited */
 	struct stack_table *table;
@@ -56,7 +55,8 @@ struct stack_book *stack_book_new(bool with_times, struct profile *profile)
 		return NULL;
 	book->with_times = with_times;
 	book->pending = book->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
-	book->samples = book->used = BUFFER_INIT(SAMPLES_BYTES_MAX);
+	book->samples = INTERNED_INIT(struct sample, sizeof(struct sample_key), SAMPLES_BYTES_MAX);
+	book->used = BUFFER_INIT(SAMPLES_BYTES_MAX);
 	book->profile = profile;
 	book->table = stack_table_new();
 	book->runtimes = runtime_book_new();
@@ -74,9 +74,8 @@ void stack_book_free(struct stack_book *book)
 		return;
 	buffer_done(&book->pending);
 	buffer_done(&book->waiting);
-	buffer_done(&book->samples);
+	interned_done(&book->samples);
 	buffer_done(&book->used);
-	u64_map_done(&book->sample_by_key);
 	stack_maker_free(book->maker);
 	namer_free(book->namer);
 	stack_table_free(book->table);
@@ -102,7 +101,7 @@ const struct place_table *stack_book_places(const struct stack_book *book)
 
 static struct sample *sample_at(const struct stack_book *book, uint32_t i)
 {
-	return (struct sample *)book->samples.data + i;
+	return interned_at(&book->samples, i);
 }
 
 static int note_use(struct stack_book *book, uint32_t number, uint64_t time_ns)
@@ -119,13 +118,12 @@ static int note_use(struct stack_book *book, uint32_t number, uint64_t time_ns)
 
 static int add_sample(struct stack_book *book, const struct sonde_sample_record *record)
 {
-	struct sample_key key = { 0 };
-	struct sample fresh = { .count = 1 };
-	uint32_t cursor = 0, *known, number;
-	uint64_t hash;
+	struct sample sample = { 0 };
+	struct sample_key *key = &sample.key;
+	uint32_t number;
 
 	/* without a body the hash says nothing: a full store must not make every sample one of its own */
-	key.sides = (struct stack_sides){
+	key->sides = (struct stack_sides){
 		.user_stack = record->user_side == SONDE_SIDE_STORED ? record->user_stack : 0,
 		.kernel_stack = record->kernel_side == SONDE_SIDE_STORED ? record->kernel_stack : 0,
 		.runtime_stack = record->runtime_side == SONDE_SIDE_STORED ? record->runtime_stack : 0,
@@ -135,25 +133,17 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 		.runtime_side = record->runtime_side,
 		.labels_side = record->labels_side,
 	};
-	key.tgid = record->tgid;
-	key.tid = record->tid;
-	key.cpu = record->cpu;
-	key.time_ns = book->with_times ? record->time_ns : 0;
-	memcpy(key.comm, record->comm, sizeof(key.comm));
-	key.comm[sizeof(key.comm) - 1] = '\0';
+	key->tgid = record->tgid;
+	key->tid = record->tid;
+	key->cpu = record->cpu;
+	key->time_ns = book->with_times ? record->time_ns : 0;
+	memcpy(key->comm, record->comm, sizeof(key->comm));
+	key->comm[sizeof(key->comm) - 1] = '\0';
 	book->nr_samples++;
-	hash = hash_bytes(&key, sizeof(key), 0);
-	while ((known = u64_map_each(&book->sample_by_key, hash, &cursor))) {
-		if (!memcmp(&sample_at(book, *known)->key, &key, sizeof(key))) {
-			sample_at(book, *known)->count++;
-			return note_use(book, *known, record->time_ns);
-		}
-	}
-	fresh.key = key;
-	number = (uint32_t)(book->samples.size / sizeof(fresh));
-	buffer_append(&book->samples, &fresh, sizeof(fresh));
-	if (book->samples.err || u64_map_add(&book->sample_by_key, hash, number))
+	number = interned_add(&book->samples, &sample);
+	if (number == INTERNED_NONE)
 		return -ENOMEM;
+	sample_at(book, number)->count++;
 	return note_use(book, number, record->time_ns);
 }
 
@@ -327,7 +317,7 @@ static int profile_of_sample(struct stack_book *book, const struct sample *from,
 
 uint32_t stack_book_nr_different(const struct stack_book *book)
 {
-	return (uint32_t)(book->samples.size / sizeof(struct sample));
+	return book->samples.nr;
 }
 
 struct stack_sample stack_book_sample(const struct stack_book *book, uint32_t number)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/u64_map.h"
+#include "base/interned.h"
 #include "session/wait_sides.h"
 #include "session/wait_stack.h"
 
@@ -25,9 +25,8 @@ struct wait_book {
 	struct profile *profile;
 	struct buffer wakers; /* struct sonde_wait_key each */
 	struct u64_map waker_by_hash;
-	struct buffer sums;   /* struct kept_sum each, for histograms */
+	struct interned sums; /* of struct kept_sum, for histograms */
 	uint64_t off_ns;      /* of these */
-	struct u64_map sum_by_key;
 	struct profile_histogram whole; /* an empty one */
 	struct wait_kinds kinds;
 };
@@ -57,7 +56,7 @@ struct wait_book *wait_book_new(const struct wait_book_options *options, struct 
 	book->options = *options;
 	book->profile = profile;
 	book->wakers = BUFFER_INIT(WAKERS_BYTES_MAX);
-	book->sums = BUFFER_INIT(SUMS_BYTES_MAX);
+	book->sums = INTERNED_INIT(struct kept_sum, sizeof(struct sonde_wait_key), SUMS_BYTES_MAX);
 	book->whole = (struct profile_histogram){ .name = profile_string(profile, WAIT_BOOK_HISTOGRAM), .unit = profile_string(profile, "us"), .user_stack = PROFILE_NONE,
 						  .kernel_stack = PROFILE_NONE };
 	if (book->whole.name == PROFILE_NONE || book->whole.unit == PROFILE_NONE) {
@@ -75,8 +74,7 @@ void wait_book_free(struct wait_book *book)
 	buffer_done(&book->wakers);
 	u64_map_done(&book->waker_by_hash);
 	wait_kinds_done(&book->kinds);
-	buffer_done(&book->sums);
-	u64_map_done(&book->sum_by_key);
+	interned_done(&book->sums);
 	free(book);
 }
 
@@ -139,7 +137,6 @@ static int keep_sum(struct wait_book *book, const struct sonde_wait_key *key, co
 {
 	struct kept_sum kept = { .key = *key, .histogram = book->whole };
 	struct profile_histogram whole = book->whole;
-	uint32_t number = (uint32_t)(book->sums.size / sizeof(kept));
 
 	whole.histogram.sum = (book->off_ns + sum->off_ns) / NS_PER_US - book->off_ns / NS_PER_US; /* so that all together lack less than one */
 	book->off_ns += sum->off_ns;
@@ -148,38 +145,24 @@ static int keep_sum(struct wait_book *book, const struct sonde_wait_key *key, co
 	kept.histogram.comm = sample->comm;
 	kept.histogram.tgid = sample->tgid;
 	kept.histogram.tid = sample->tid;
-	buffer_append(&book->sums, &kept, sizeof(kept));
-	kept.histogram.histogram.sum = (sum->off_ns + NS_PER_US / 2) / NS_PER_US;
-	if (book->sums.err || u64_map_add(&book->sum_by_key, hash_bytes(key, sizeof(*key), 0), number))
+	if (interned_add(&book->sums, &kept) == INTERNED_NONE)
 		return -ENOMEM;
+	kept.histogram.histogram.sum = (sum->off_ns + NS_PER_US / 2) / NS_PER_US;
 	return profile_histogram(book->profile, &whole) == PROFILE_NONE || profile_histogram(book->profile, &kept.histogram) == PROFILE_NONE ? -ENOMEM : 0;
-}
-
-static const struct kept_sum *find_sum(const struct wait_book *book, const struct sonde_wait_key *key)
-{
-	uint32_t cursor = 0, *number;
-
-	while ((number = u64_map_each(&book->sum_by_key, hash_bytes(key, sizeof(*key), 0), &cursor))) {
-		const struct kept_sum *kept = (const struct kept_sum *)book->sums.data + *number;
-
-		if (!memcmp(&kept->key, key, sizeof(*key)))
-			return kept;
-	}
-	return NULL;
 }
 
 int wait_book_slot(struct wait_book *book, const struct sonde_wait_slot *slot, uint64_t nr_waits)
 {
-	const struct kept_sum *kept = find_sum(book, &slot->key);
+	uint32_t kept = interned_find(&book->sums, &slot->key);
 	struct profile_histogram whole = book->whole, of_stack;
 	uint64_t number = slot->slot < HISTOGRAM_SLOTS ? slot->slot : HISTOGRAM_SLOTS - 1;
 
 	whole.histogram.slots[number] = nr_waits;
 	if (profile_histogram(book->profile, &whole) == PROFILE_NONE)
 		return -ENOMEM;
-	if (!kept)
+	if (kept == INTERNED_NONE)
 		return 0;
-	of_stack = kept->histogram;
+	of_stack = ((const struct kept_sum *)interned_at(&book->sums, kept))->histogram;
 	of_stack.histogram.slots[number] = nr_waits;
 	return profile_histogram(book->profile, &of_stack) == PROFILE_NONE ? -ENOMEM : 0;
 }
