@@ -1,22 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock: the clock that the kernel side stamps with. */
+/* clock: times in nanoseconds; the clock that the kernel side stamps with. */
 #pragma once
 #include <stdint.h>
 #include <time.h>
 
+#define NS_PER_US UINT64_C(1000)
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S  UINT64_C(1000000000)
+
+/* Of a time before 1970: the negative number, as an int64_t. */
+static inline uint64_t clock_timespec_ns(struct timespec time)
+{
+	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+/* 0 when there is no such clock (any more): a process's may have gone with it. */
+static inline uint64_t clock_of_ns(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(clock, &now);
+	return clock_timespec_ns(now);
+}
+
 static inline uint64_t clock_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return clock_of_ns(CLOCK_MONOTONIC);
 }
 
 /* What makes its times those since 1970, as the two clocks stand now. */
 static inline uint64_t clock_unix_offset_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - clock_ns();
+	return clock_of_ns(CLOCK_REALTIME) - clock_ns();
 }

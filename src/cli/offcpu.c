@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/output.h"
 #include "cli/recording.h"
 #include "cli/verbs.h"
 
 #define MAX_TIME_US  UINT64_C(1000000000000) /* 11 days */
-#define NS_PER_US    UINT64_C(1000)
 #define MAX_STATE    UINT16_MAX
 #define ANY_STATE    UINT64_MAX
 

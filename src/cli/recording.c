@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/command.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 
-#define NS_PER_S UINT64_C(1000000000)
 
 /* The format for an output: --format, else by the suffix; -f turns text into folded. NULL: unknown. */
 static const char *format_of(const struct recording *recording, const char *path)

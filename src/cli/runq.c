@@ -6,6 +6,7 @@
 
 #include <sonde/runq.h>
 
+#include "base/clock.h"
 #include "cli/output.h"
 #include "cli/profile_files.h"
 #include "cli/signals.h"
@@ -15,8 +16,6 @@
 #define MAX_INTERVAL_S 999999999 /* 31 years */
 #define MAX_INTERVALS UINT32_MAX
 #define MAX_SLOWER_US UINT64_C(1000000000000) /* 11 days */
-#define NS_PER_US     UINT64_C(1000)
-#define NS_PER_S      UINT64_C(1000000000)
 #define NOT_GIVEN     UINT64_MAX
 
 struct runq_arguments {

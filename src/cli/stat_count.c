@@ -23,8 +23,6 @@
 #include "cli/stat.h"
 #include "cli/verbs.h"
 
-#define NS_PER_S UINT64_C(1000000000)
-#define NS_PER_MS UINT64_C(1000000)
 #define LOOK_EVERY_NS (20 * NS_PER_MS) /* whether what is counted has ended, when it is no child of ours */
 #define MAX_OUTPUT_BYTES (64u << 20)
 

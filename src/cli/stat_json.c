@@ -2,10 +2,10 @@
 /* What was counted as one JSON object: flat, by perf-utils' names, and all about each event. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "cli/stat.h"
 
-#define NS_PER_S 1e9
 
 static uint64_t mean_of(const struct stat_event *event)
 {

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/stat.h"
 
-#define NS_PER_S 1e9
 #define PERCENT 100.0
 #define CACHE_RESULT_SHIFT 16
 #define WHAT_FLAGS (SONDE_COUNTER_HYPERVISOR | SONDE_COUNTER_NO_USER | SONDE_COUNTER_NO_KERNEL | SONDE_COUNTER_NO_HOST | SONDE_COUNTER_NO_GUEST | SONDE_COUNTER_NO_IDLE)

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/stat.h"
 
-#define NS_PER_MS 1e6
 #define PERCENT 100.0
 #define VALUE_COLUMNS 18
 

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "counter/set.h"
 
-#define NS_PER_MS 1000000u
 
 static int control(struct sonde_counters *set, unsigned long request)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "export/formats.h"
 #include "export/frame_source.h"
 #include "export/frame_text.h"
@@ -15,7 +16,6 @@
 
 #define KERNEL_DSO  "[kernel.kallsyms]"
 #define UNKNOWN	    "[unknown]"
-#define NS_PER_SEC ((uint64_t)1000000000)
 #define MAX_ENTRIES ((uint64_t)1 << 24) /* a line of folded stacks may say any number of samples */
 
 struct script {
@@ -147,7 +147,7 @@ static void write_head(struct script *script, struct buffer *entry, const struct
 	buffer_printf(entry, " %5" PRIu32 "/%-5" PRIu32 " ", sample->tgid, sample->tid);
 	if (sample->cpu != PROFILE_NONE)
 		buffer_printf(entry, "[%03" PRIu32 "] ", sample->cpu);
-	buffer_printf(entry, "%" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", time_ns / NS_PER_SEC, time_ns % NS_PER_SEC, period);
+	buffer_printf(entry, "%" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " ", time_ns / NS_PER_S, time_ns % NS_PER_S, period);
 	buffer_append(entry, script->event.data, script->event.size);
 	buffer_text(entry, ": \n");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "export/functions.h"
 #include "export/histogram_text.h"
@@ -15,7 +16,6 @@
 #define TOP_LINES     40
 #define SUMMARY_LINES 20
 #define SUMMARY_PROCESSES 10
-#define NS_PER_S UINT64_C(1000000000)
 
 static void write_row(const struct profile *profile, const struct function_row *row, int64_t all, const struct show_options *options, struct buffer *buffer)
 {

@@ -14,7 +14,7 @@
 
 static uint64_t timeval_ns(struct timeval time)
 {
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000;
+	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * NS_PER_US;
 }
 
 void session_begin_cost(struct sonde_session *session)
@@ -62,7 +62,7 @@ static void fill_event(const struct sonde_session *session, struct account *acco
 	account->freq_hz = session->options.freq_hz;
 	account->period = session->options.period;
 	if (session->options.freq_hz && session->event.is_clock) /* the kernel's clocks keep a rate as a fixed period */
-		account->period = 1000000000u / session->options.freq_hz;
+		account->period = NS_PER_S / session->options.freq_hz;
 	account->expected = account->period ? sampler_event_count(session->sampler) / account->period : 0;
 }
 

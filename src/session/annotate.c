@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "export/annotation.h"
 #include "export/frame_text.h"
@@ -18,7 +19,6 @@
 #define MAX_SOURCE_BYTES  ((off_t)64 << 20)
 #define MAX_ANSWER_BYTES  ((size_t)512 << 20)
 #define GUESS_BYTES	  16 /* behind the last address where the function's end is not known */
-#define NS_PER_S	  UINT64_C(1000000000)
 
 struct annotator {
 	const struct annotation *annotation;

@@ -166,7 +166,7 @@ void debug_files_wait(struct debug_files *files, const struct place_table *place
 	look(files, places, processes, end_ns > now + STEP_NS ? end_ns : now + STEP_NS); /* what is in the cache needs no waiting */
 	fetcher_step(files->fetcher, 0);
 	while (fetcher_counts(files->fetcher).nr_open && (now = clock_ns()) < end_ns && !is_stopped(arg)) {
-		uint64_t left_ms = (end_ns - now) / 1000000u + 1;
+		uint64_t left_ms = (end_ns - now) / NS_PER_MS + 1;
 
 		fetcher_step(files->fetcher, (int)(left_ms < WAIT_MS ? left_ms : WAIT_MS));
 	}

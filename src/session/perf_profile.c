@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/file_limit.h"
 #include "session/perf_profile_private.h"
 
@@ -148,7 +149,7 @@ static int64_t recorded_ns(const struct perf_data_source *source)
 
 	if (source->fd < 0 || fstat(source->fd, &st) || !S_ISREG(st.st_mode))
 		return 0;
-	return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	return (int64_t)clock_timespec_ns(st.st_mtim);
 }
 
 static int open_all(struct perf_import *import, const struct perf_data_source *source, struct diag *diag)

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/u64_map.h"
 
@@ -111,11 +112,6 @@ static bool is_id(const struct build_id *recorded, const struct build_id *found)
 	return nr == found->size || nr == 20; /* longer ones are cut to 20 */
 }
 
-static int64_t nanoseconds(struct timespec time)
-{
-	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 /* 0: it is the recorded file; -ESTALE: another; or as open(2). */
 static int check_file(const struct perf_files *files, const char *path, const struct build_id *id, uint64_t inode, uint64_t *ret_inode)
 {
@@ -134,7 +130,7 @@ static int check_file(const struct perf_files *files, const char *path, const st
 		fd = -1; /* the file has it */
 		return is_id(id, elf_file_build_id(elf)) ? 0 : -ESTALE;
 	}
-	if (!inode || !files->is_ours || st.st_ino != inode || (files->recorded_ns && nanoseconds(st.st_ctim) > files->recorded_ns))
+	if (!inode || !files->is_ours || st.st_ino != inode || (files->recorded_ns && (int64_t)clock_timespec_ns(st.st_ctim) > files->recorded_ns))
 		return -ESTALE;
 	return 0;
 }

@@ -23,8 +23,6 @@
 #define LINES_BYTES_MANY ((size_t)1 << 20) /* are not gathered any further */
 #define STEP_RECORDS 65536  /* taken before the clock and the stop are looked at again */
 #define STEP_NS 100000000u /* how often waits are told, and the targets looked for */
-#define NS_PER_MS 1000000u
-#define US_NS 1000u
 
 struct sonde_runq {
 	struct sonde_runq_options options; /* texts and lists are not kept */
@@ -97,7 +95,7 @@ static int load(struct sonde_runq *runq, struct runq_programs_options *options)
 	options->each_cpu = o->by == SONDE_RUNQ_BY_CPU;
 	options->freq_hz = SONDE_RUNQ_LENGTH_HZ;
 	options->runq.slower_ns = o->slower ? o->slower_ns : SONDE_RUNQ_NONE_SLOWER;
-	options->runq.unit_ns = o->milliseconds ? NS_PER_MS : US_NS;
+	options->runq.unit_ns = o->milliseconds ? NS_PER_MS : NS_PER_US;
 	options->runq.histogram = !o->slower || o->histogram;
 	options->runq.stacks = o->stacks;
 	options->sampler = o->stacks ? prev_stacks_sampler(runq->stacks) : NULL;

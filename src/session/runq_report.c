@@ -9,11 +9,10 @@
 
 #include "base/array.h"
 #include "base/cgroup.h"
+#include "base/clock.h"
 #include "export/frame_text.h"
 #include "export/histogram_text.h"
 
-#define NS_PER_S  1000000000u
-#define NS_PER_US 1000u
 #define MAX_PARTS (1u << 20)
 
 struct part {
@@ -100,7 +99,7 @@ static uint64_t unit_ns(const struct sonde_runq_options *options)
 {
 	if (options->question == SONDE_RUNQ_LENGTH)
 		return 1;
-	return options->milliseconds ? NS_PER_US * NS_PER_US : NS_PER_US;
+	return options->milliseconds ? NS_PER_MS : NS_PER_US;
 }
 
 static int take_part(void *arg, const struct runq_part *from)

@@ -61,7 +61,6 @@ struct runtime_keeper {
 	struct kept_process **kept;   /* those that run one */
 	uint32_t nr_kept, capacity;
 	struct u64_map by_tgid;       /* number in `kept` */
-	uint32_t nr_unsupported;      /* images */
 };
 
 struct runtime_keeper *runtime_keeper_new(struct sampler *sampler, struct parser *parser, struct process_table *processes, struct account *account)
@@ -100,10 +99,15 @@ static const char *version_of(const struct runtime_image *image, char *to, size_
 	return to;
 }
 
-static int take_images(struct runtime_keeper *keeper, struct kept_file *file, const struct parser_runtimes *runtimes, const char *path)
+static void note_unsupported(struct runtime_keeper *keeper, const struct runtime_image *image, const char *path)
 {
 	char version[32];
 
+	account_note(keeper->account, "%s of %s is not supported: %s", version_of(image, version, sizeof(version)), path, image->reason);
+}
+
+static int take_images(struct runtime_keeper *keeper, struct kept_file *file, const struct parser_runtimes *runtimes, const char *path)
+{
 	file->libc = runtimes->libc;
 	if (!runtimes->nr_images)
 		return 0;
@@ -112,10 +116,8 @@ static int take_images(struct runtime_keeper *keeper, struct kept_file *file, co
 		return -ENOMEM;
 	for (uint32_t i = 0; i < runtimes->nr_images; i++) {
 		file->images[i].image = runtimes->images[i];
-		if (runtimes->images[i].is_supported)
-			continue;
-		keeper->nr_unsupported++;
-		account_note(keeper->account, "%s of %s is not supported: %s", version_of(&runtimes->images[i], version, sizeof(version)), path, runtimes->images[i].reason);
+		if (!runtimes->images[i].is_supported)
+			note_unsupported(keeper, &runtimes->images[i], path);
 	}
 	file->nr_images = runtimes->nr_images;
 	return 0;
@@ -367,16 +369,13 @@ static void unsupported_text(const struct runtime_image *image, char *to, size_t
 /* Takes note of what a frame led to. After enough that is nothing, and no function ever, the layout is another than we know. */
 static void judge(struct runtime_keeper *keeper, struct kept_image *kept, const char *path, int err)
 {
-	char version[32];
-
 	if (!err)
 		kept->nr_good++;
 	if (err != -EBADMSG || kept->nr_good || ++kept->nr_bad < BAD_FRAMES || !kept->image.is_supported)
 		return;
 	kept->image.is_supported = 0;
 	snprintf(kept->image.reason, sizeof(kept->image.reason), "its data are not laid out as in the versions that we know");
-	keeper->nr_unsupported++;
-	account_note(keeper->account, "%s of %s is not supported: %s", version_of(&kept->image, version, sizeof(version)), path, kept->image.reason);
+	note_unsupported(keeper, &kept->image, path);
 }
 
 bool runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)

@@ -308,7 +308,7 @@ static int sample(struct sonde_session *session)
 	while (!err && !is_over(session, end_ns)) {
 		struct epoll_event events[8];
 		uint64_t now = clock_ns(), left_ns = end_ns > now ? end_ns - now : 0;
-		int timeout_ms = (int)((left_ns < POLL_NS ? left_ns : POLL_NS) / 1000000) + 1;
+		int timeout_ms = (int)((left_ns < POLL_NS ? left_ns : POLL_NS) / NS_PER_MS) + 1;
 
 		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
 			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 
 #define MAX_RELOADS 20           /* per second, of tables that stacks ask for: what is sampled may need more than there is room for */
-#define SECOND_NS 1000000000u
 #define HOT_NS 1000000000u       /* what was used within it makes no room for a table that a stack asks for: they would only take turns */
 #define FILLED(max) ((max) / 8 * 7) /* up to this tables are filled; room is made down to it, so that it is not made for each file */
 
@@ -379,7 +378,7 @@ static bool is_too_often(struct table_keeper *keeper)
 {
 	uint64_t now = clock_ns();
 
-	if (now - keeper->reloads_from_ns > SECOND_NS) {
+	if (now - keeper->reloads_from_ns > NS_PER_S) {
 		keeper->reloads_from_ns = now;
 		keeper->nr_reloads = 0;
 	}

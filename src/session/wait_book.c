@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/interned.h"
 #include "session/wait_sides.h"
 #include "session/wait_stack.h"
@@ -12,7 +13,6 @@
 #define WAKERS_BYTES ((size_t)128 << 20) /* then no more are made room for */
 #define WAKERS_BYTES_MAX ((size_t)1 << 30)
 #define SUMS_BYTES_MAX ((size_t)4 << 30)
-#define NS_PER_US 1000
 
 /* What became of a sum in the profile: its histogram belongs to that. */
 struct kept_sum {

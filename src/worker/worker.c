@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/priority.h"
 #include "base/spawn.h"
 #include "worker/opening.h"
@@ -40,19 +41,11 @@ struct exchange {
 	char text[MAX_TEXT_BYTES + 1];
 };
 
-static uint64_t ns_of(clockid_t clock)
-{
-	struct timespec now = { 0 };
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t cpu_ns(const struct worker *worker)
 {
 	clockid_t clock;
 
-	return clock_getcpuclockid(worker->helper.pid, &clock) ? 0 : ns_of(clock);
+	return clock_getcpuclockid(worker->helper.pid, &clock) ? 0 : clock_of_ns(clock);
 }
 
 /* As spawn_end. */
@@ -135,7 +128,7 @@ static int get_ready(struct worker *worker, struct diag *diag)
 {
 	struct wire_header ready = { 0 };
 	struct wire_fds fds = { .nr = 0 };
-	uint64_t end_ns = ns_of(CLOCK_MONOTONIC) + START_NS;
+	uint64_t end_ns = clock_ns() + START_NS;
 	size_t at = 0;
 
 	while (at < sizeof(ready)) {
@@ -146,7 +139,7 @@ static int get_ready(struct worker *worker, struct diag *diag)
 			got = wire_receive(worker->helper.socket, (char *)&ready + at, sizeof(ready) - at, &fds, MSG_DONTWAIT);
 		if (got > 0)
 			at += (size_t)got;
-		if ((got < 0 && got != -EAGAIN) || ns_of(CLOCK_MONOTONIC) > end_ns) {
+		if ((got < 0 && got != -EAGAIN) || clock_ns() > end_ns) {
 			wire_fds_close(&fds);
 			return give_up_start(worker, diag);
 		}
@@ -240,7 +233,7 @@ static int receive_some(struct worker *worker, struct exchange *exchange)
 
 static bool is_overdue(const struct worker *worker, const struct exchange *exchange)
 {
-	return ns_of(CLOCK_MONOTONIC) > exchange->end_ns || cpu_ns(worker) > exchange->end_cpu_ns;
+	return clock_ns() > exchange->end_ns || cpu_ns(worker) > exchange->end_cpu_ns;
 }
 
 static int step(struct worker *worker, struct exchange *exchange)
@@ -276,7 +269,7 @@ static int give_up(struct worker *worker, const struct exchange *exchange, int e
 			return diag_errno(diag, ECHILD, "what reads it wanted more than it may, and was stopped");
 		return diag_errno(diag, ECHILD, "what reads it has crashed%s%s", signo ? ": " : "", signo ? strsignal(signo) : "");
 	case -ETIMEDOUT:
-		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %" PRIu64 " s", exchange->question->max_cpu_ns / 1000000000u);
+		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %" PRIu64 " s", exchange->question->max_cpu_ns / NS_PER_S);
 	}
 	return diag_errno(diag, -err, "its answer cannot be used: %s", strerror(-err));
 }
@@ -298,7 +291,7 @@ int worker_ask(struct worker *worker, const struct worker_question *question, st
 
 	if (err)
 		return err;
-	exchange.end_ns = ns_of(CLOCK_MONOTONIC) + 3 * question->max_cpu_ns;
+	exchange.end_ns = clock_ns() + 3 * question->max_cpu_ns;
 	exchange.end_cpu_ns = cpu_ns(worker) + question->max_cpu_ns;
 	while (!err && !is_all_received(&exchange))
 		err = step(worker, &exchange);
