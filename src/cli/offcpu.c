@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/output.h"
 #include "cli/recording.h"
 #include "cli/verbs.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sonde runq: BCC's runqlat, runqslower, runqlen and cpudist as one verb. */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include <sonde/runq.h>

@@ -2,7 +2,6 @@
 /* The Firefox Profiler's processed format, version 48 (its docs-developer/CHANGELOG-formats.md and src/types/profile.js): the last in which every thread
  * has its own tables; the profiler upgrades it on loading. Without time stamps all samples stand at the profile's start, with their weights. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
  * a profile per value type. */
 #include "export/otlp.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/formats.h"

@@ -2,7 +2,6 @@
 /* ProfilesDictionary of opentelemetry-proto 1.10 and newer (opentelemetry/proto/profiles/v1development/profiles.proto). The first element of each table is
  * empty, so our entries' numbers + 1 are the indices; strings have the empty one themselves. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/otlp.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pprof's profile.proto, gzipped. Our entries' numbers + 1 are its ids, and our string 0 is its empty one: nothing is looked up. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/protobuf.h"

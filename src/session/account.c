@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/jit_keeper.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>

@@ -2,7 +2,6 @@
 #include "session/perf_profile_files.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <sonde/runq.h>
 

@@ -4,10 +4,8 @@
 #include "session/session.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file_limit.h"

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/u64_map.h"
 #include "session/wait_sides.h"
 #include "session/wait_stack.h"
 #include "session/wall_table.h"

@@ -80,10 +80,11 @@ def check_links(tree):
 
 
 def check_names(tree):
-	"""In backquotes, each name of several words stands in the sources, or is a file's."""
+	"""What begins as ours do, and in backquotes each name of several words, stands in the sources, or is a file's."""
 	there = {word for path, text in tree.items() if not is_document(path) and path != SELF for word in re.findall(r"\w+", text + " " + os.path.basename(path))}
-	return ["%s:%d: nothing is called %s" % (path, number, name) for path, number, line in lines_of(tree, is_document) for text in quoted(line)
-		for name in re.findall(r"(?<![\w<])[a-z]\w*_\w+(?![\w*<])", text) if name not in there | FOREIGN and not (path in EXAMPLE and EXAMPLE[path] in name)]
+	return ["%s:%d: nothing is called %s" % (path, number, name) for path, number, line in lines_of(tree, is_document)
+		for name in re.findall(r"\b(?:sonde|SONDE)_\w*\w\b(?!\*)", line) + [name for text in quoted(line) for name in re.findall(r"(?<![\w<])[a-z]\w*_\w+(?![\w*<])", text)]
+		if name not in there | FOREIGN and not (path in EXAMPLE and EXAMPLE[path] in name) and not line.startswith(".TH ")] # a page's title is its name in capitals
 
 
 def check_options(tree):
@@ -129,7 +130,7 @@ CLEAN = {
 FAULTS = [
 	(check_paths, "docs/a.md", "src/base/c.c"), (check_paths, "docs/a.md", "(src/c/)"), (check_paths, "docs/a.md", "`base/c`"), (check_paths, "README.md", "src/{base,c}/b.h"),
 	(check_paths, "man/a.in", "src/*/c.c"), (check_paths, "src/base/b.h", "/* see docs/c.md */"), (check_links, "docs/a.md", "[c](c.md)"), (check_names, "docs/a.md", "`c_new()`"),
-	(check_names, "docs/a.md", "`struct c_d`"), (check_options, "docs/a.md", "sonde --wide"), (check_options, "man/a.in", ".B \\-\\-wide"),
+	(check_names, "docs/a.md", "`struct c_d`"), (check_names, "man/a.in", ".B sonde_c"), (check_names, "README.md", "x = SONDE_C;"), (check_options, "docs/a.md", "sonde --wide"), (check_options, "man/a.in", ".B \\-\\-wide"),
 ]
 
 
