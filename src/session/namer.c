@@ -12,7 +12,6 @@
 struct namer *namer_new(const struct place_table *places, const struct process_table *processes, const struct naming *naming, struct profile *profile)
 {
 	struct namer *namer = calloc(1, sizeof(*namer));
-	uint32_t nr_programs = 0;
 
 	if (!namer)
 		return NULL;
@@ -20,8 +19,8 @@ struct namer *namer_new(const struct place_table *places, const struct process_t
 	namer->processes = processes;
 	namer->naming = naming;
 	namer->profile = profile;
-	if (!bpf_code_read(&namer->programs, &nr_programs))
-		namer->symbolizer = symbolizer_new(&(struct symbolizer_options){ .programs = namer->programs, .nr_programs = nr_programs });
+	if (!bpf_code_read(&namer->programs, &namer->nr_programs))
+		namer->symbolizer = symbolizer_new(&(struct symbolizer_options){ .programs = namer->programs, .nr_programs = namer->nr_programs });
 	namer->opener = opener_new();
 	namer->locations = BUFFER_INIT(LOCATIONS_BYTES_MAX);
 	if (!namer->symbolizer || !namer->opener) {
@@ -97,16 +96,26 @@ static uint32_t add_mapping(struct namer *namer, const struct place *place)
 	return profile_mapping(namer->profile, &mapping);
 }
 
-int namer_kernel_name(struct namer *namer, uint64_t kaddr, struct symbol_name *ret_name)
+/* Did a BPF program come to where other code was when the place was first met? */
+static bool is_too_late(const struct namer *namer, const struct symbol_name *name, const struct place *place)
 {
-	int err = symbolizer_kernel(namer->symbolizer, kaddr, ret_name);
+	const struct kernel_code *program = symbolizer_program(namer->symbolizer, name->start);
+
+	if (!program) /* loaded since we asked for them */
+		return namer->nr_programs && strncmp(name->name, "bpf_prog_", 9) == 0;
+	return program->since_ns > place->first_ns;
+}
+
+int namer_kernel_name(struct namer *namer, const struct place *place, struct symbol_name *ret_name)
+{
+	int err = symbolizer_kernel(namer->symbolizer, namer_code(namer, place), ret_name);
 
 	if (err == -EACCES && !namer->kernel_hidden) {
 		account_note(profile_account(namer->profile),
 			     "the kernel hides its addresses, so kernel functions have no names: CAP_SYSLOG is needed, or kernel.kptr_restrict=0");
 		namer->kernel_hidden = true;
 	}
-	return err;
+	return !err && is_too_late(namer, ret_name, place) ? -ENOENT : err;
 }
 
 uint64_t namer_code(const struct namer *namer, const struct place *place)
@@ -160,7 +169,7 @@ static int add_other(struct namer *namer, uint32_t number)
 	struct symbol_name name;
 	char text[320];
 
-	if (!place->tgid && !namer_kernel_name(namer, namer_code(namer, place), &name))
+	if (!place->tgid && !namer_kernel_name(namer, place, &name))
 		return namer_add(namer, number, &name, 1);
 	describe(namer, place, text, sizeof(text));
 	return namer_add(namer, number, &(struct symbol_name){ .name = text, .system_name = "", .file = "" }, 1);

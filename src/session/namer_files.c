@@ -156,7 +156,7 @@ static int take_kernel_answers(struct namer *namer, const struct kernel_lines *l
 		struct symbol_name names[NAME_ANSWERS_MAX], outermost;
 		uint32_t nr = name_answers_next(answers, names, NAME_ANSWERS_MAX);
 
-		if (!nr || namer_kernel_name(namer, asked[i].address, &outermost) || strchr(outermost.name, '[') ||
+		if (!nr || namer_kernel_name(namer, place_at(namer->places, asked[i].place), &outermost) || strchr(outermost.name, '[') ||
 		    outermost.start != kernel_lines_kaddr(lines, names[nr - 1].start))
 			continue;
 		outermost.file = names[nr - 1].file;

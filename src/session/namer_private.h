@@ -18,6 +18,7 @@ struct namer {
 	struct profile *profile;
 	struct symbolizer *symbolizer;
 	struct kernel_code *programs; /* BPF's */
+	uint32_t nr_programs;
 	struct opener *opener;        /* of files that strangers name */
 	struct named *named;          /* by place */
 	uint32_t nr_read;             /* places whose files were read */
@@ -26,7 +27,7 @@ struct namer {
 };
 
 /* The name of a place in the kernel. 0 or as the symbolizer says. */
-MUST_CHECK int namer_kernel_name(struct namer *namer, uint64_t kaddr, struct symbol_name *ret_name);
+MUST_CHECK int namer_kernel_name(struct namer *namer, const struct place *place, struct symbol_name *ret_name);
 /* The address whose function the code of a place belongs to. */
 uint64_t namer_code(const struct namer *namer, const struct place *place);
 /* Makes the locations of a place that has these names, innermost first. 0 or -ENOMEM. */

@@ -116,7 +116,7 @@ int perf_book_kernel(struct perf_book *book, const uint64_t *frames, uint32_t nr
 {
 	book->scratch.size = 0;
 	for (uint32_t i = 0; i < nr_frames; i++) {
-		uint32_t place = place_kernel(book->kernel_places, frames[i], i > 0);
+		uint32_t place = place_kernel(book->kernel_places, frames[i], i > 0, UINT64_MAX);
 
 		if (place == PLACE_NO_MEMORY)
 			return -ENOMEM;

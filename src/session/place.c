@@ -86,7 +86,7 @@ uint32_t place_user(struct place_table *table, const struct process_table *proce
 	return enter(table, processes, &place);
 }
 
-uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return)
+uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return, uint64_t time_ns)
 {
-	return enter(table, NULL, &(struct place){ .pc = kaddr, .object = OBJECT_NONE, .is_return = is_return });
+	return enter(table, NULL, &(struct place){ .pc = kaddr, .object = OBJECT_NONE, .is_return = is_return, .first_ns = time_ns });
 }

@@ -13,6 +13,7 @@ struct place {
 	uint64_t pc;               /* or kaddr; where it was first met, when it stands in a file */
 	uint64_t elf_vaddr;        /* as linked; the byte in the file when that is no ELF file; 0 without an object */
 	uint64_t start_pc, end_pc, file_off; /* of the mapping; 0 when there was none */
+	uint64_t first_ns;         /* in the kernel: when it was first met, CLOCK_MONOTONIC */
 	uint32_t object;           /* or OBJECT_NONE */
 	uint32_t tgid;             /* 0: in the kernel */
 	bool is_return;            /* a return address: the call is before it */
@@ -24,6 +25,6 @@ struct place_table *place_table_new(void); /* NULL: no memory */
 void place_table_free(struct place_table *table);
 /* Its number; PLACE_NO_MEMORY. `frame` is as abi/record.h has it. */
 uint32_t place_user(struct place_table *table, const struct process_table *processes, uint32_t tgid, uint64_t time_ns, uint64_t frame);
-uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return);
+uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return, uint64_t time_ns);
 const struct place *place_at(const struct place_table *table, uint32_t place); /* borrowed until the next one is added */
 uint32_t place_nr(const struct place_table *table);

@@ -155,7 +155,8 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 	}
 	while (stack.nr < from->nr_frames && stack.stop != SONDE_STOP_STALE) {
 		uint64_t frame = kept_frame(from, stack.nr);
-		uint32_t place = origin->tgid ? place_user(table->places, processes, origin->tgid, origin->time_ns, frame) : place_kernel(table->places, frame, stack.nr > 0);
+		uint32_t place = origin->tgid ? place_user(table->places, processes, origin->tgid, origin->time_ns, frame) :
+						place_kernel(table->places, frame, stack.nr > 0, origin->time_ns);
 
 		if (place == PLACE_NO_MEMORY)
 			return -ENOMEM;

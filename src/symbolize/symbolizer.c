@@ -163,12 +163,17 @@ static int compare_starts(const void *key, const void *item)
 	return start < other ? -1 : start > other;
 }
 
+const struct kernel_code *symbolizer_program(const struct symbolizer *symbolizer, uint64_t start)
+{
+	if (!symbolizer->nr_programs)
+		return NULL;
+	return bsearch(&start, symbolizer->programs, symbolizer->nr_programs, sizeof(*symbolizer->programs), compare_starts);
+}
+
 static uint64_t bpf_size(const struct symbolizer *symbolizer, uint64_t start)
 {
-	const struct kernel_code *code = NULL;
+	const struct kernel_code *code = symbolizer_program(symbolizer, start);
 
-	if (symbolizer->nr_programs)
-		code = bsearch(&start, symbolizer->programs, symbolizer->nr_programs, sizeof(*code), compare_starts);
 	return code ? code->size_bytes : MAX_STUB_BYTES;
 }
 

@@ -15,6 +15,7 @@ struct symbolizer;
 /* Code that the kernel's list names without a size: a BPF program's function. */
 struct kernel_code {
 	uint64_t start, size_bytes;
+	uint64_t since_ns; /* CLOCK_MONOTONIC; before, other code may have stood there */
 };
 
 struct symbolizer_options {
@@ -41,6 +42,8 @@ void symbolizer_free(struct symbolizer *symbolizer);
 /* Kernel, its modules and BPF programs (whose names in kallsyms end in [module]; it stands in the name as "name [module]"). 0;
  * -ENOENT: no symbol; -EACCES: the kernel hides its addresses (kptr_restrict). */
 MUST_CHECK int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symbol_name *ret_name);
+/* What the options say of the BPF program's function that begins there. NULL: of none. */
+const struct kernel_code *symbolizer_program(const struct symbolizer *symbolizer, uint64_t start);
 /* Where to look for a frame of a kernel stack that is not its first: at the call, which is before the address that it returns to. Only that what an
  * interrupt came upon stands among them, too, and the kernel does not say where: an address with padding before it, which has a name of its own
  * (__pfx_, __cfi_) and never calls, is a function's first instruction and not the one behind a call. */

@@ -251,7 +251,7 @@ static void the_kernel_is_read_once(void **state)
 static void bpf_programs_end(void **state)
 {
 	static const char text[] = "ffffffffc0000000 t bpf_prog_1_a\t[bpf]\nffffffffc0000400 t bpf_prog_2_b\t[bpf]\nffffffffc0001000 t bpf_trampoline_7\t[bpf]\n";
-	static const struct kernel_code programs[] = { { 0xffffffffc0000000, 0x40 }, { 0xffffffffc0000400, 0x20 } };
+	static const struct kernel_code programs[] = { { 0xffffffffc0000000, 0x40, 0 }, { 0xffffffffc0000400, 0x20, 0 } };
 	static const struct {
 		uint64_t kaddr;
 		const char *name;
