@@ -17,21 +17,24 @@ CHAIN = ["main", "brief_work", "brief_leaf"]
 MARK = re.compile(r"\[(?!vdso|[^\]]*\+0x)[^\]]*\]$") # what stands in brackets and is no place in a file
 
 
-def profile_briefs(ms, seconds, freq_hz, *, static=False):
-	"""The stacks of all that were called brief, and the CPU seconds that these processes have used."""
+def used_by_children():
+	used = resource.getrusage(resource.RUSAGE_CHILDREN)
+	return used.ru_utime + used.ru_stime
+
+
+def profile_briefs(ms, cpu_seconds, freq_hz, *, static=False):
+	"""The stacks of all that were called brief, and the CPU seconds that these processes have used: so many, however long a busy machine takes for that."""
 	program = build("brief", "static" if static else "")
-	before = resource.getrusage(resource.RUSAGE_CHILDREN)
-	own = 0
+	before = used_by_children()
+	used = 0
 	with Background("profile", "--format", "json", "-F", freq_hz) as profiler:
 		profiler.wait_line("Sampling at")
-		end = time.monotonic() + seconds
-		while time.monotonic() < end:
+		while used < cpu_seconds:
 			subprocess.run([program, str(ms)], check=False)
-		own = resource.getrusage(resource.RUSAGE_CHILDREN)
+			used = used_by_children() - before
 		profiler.send(signal.SIGINT)
 		result = profiler.finish()
 	check(result.code == 0, result)
-	used = own.ru_utime + own.ru_stime - before.ru_utime - before.ru_stime
 	stacks = [stack for stack in parse_json(json.loads(result.out)) if stack.comm == os.path.basename(program)[:15]]
 	return stacks, used
 
@@ -51,8 +54,8 @@ def error_of(stack):
 
 def briefs(ms, minimum, **kwargs):
 	need_bpf()
-	stacks, _ = profile_briefs(ms, 2, 997, **kwargs)
-	share = check_exact(stacks, error_of, minimum=minimum, at_least=200)
+	stacks, _ = profile_briefs(ms, 1.2, 997, **kwargs)
+	share = check_exact(stacks, error_of, minimum=minimum, at_least=1000)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
 
@@ -86,7 +89,7 @@ def static_programs():
 def the_time_is_all_there():
 	"""The processes' own account of their time, as a sanity check: time that a host takes away is in the ticks and not in the account."""
 	need_bpf()
-	stacks, used = profile_briefs(40, 3, 999)
+	stacks, used = profile_briefs(40, 2, 999)
 	seen = total(stacks) / 999
 	check(0.85 * used < seen < 1.2 * used, "%.2f s in the profile, %.2f s used" % (seen, used))
 	return "%.1f %% of the CPU time that the processes report" % (100 * seen / used)

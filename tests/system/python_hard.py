@@ -228,6 +228,7 @@ except ImportError:
 code = '''
 def in_it():
 	count = 0
+	print(1, flush=True)
 	while True: count += 1
 def around():
 	in_it()
@@ -235,7 +236,6 @@ around()
 '''
 def outside():
 	(interpreters.exec if hasattr(interpreters, "exec") else interpreters.run_string)(interpreters.create(), code)
-print(1, flush=True)
 outside()
 """
 

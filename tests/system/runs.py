@@ -471,8 +471,9 @@ def usage_errors():
 # --- formats ---------------------------------------------------------------------------------------------------------------------------
 
 def parse_text(text):
-	"""BCC's layout: frames leaf first, `    -                comm (pid)`, count, blank line."""
+	"""BCC's layout: frames leaf first, `    -                comm (pid)`, count, blank line. What was not as it should be is said first: of a whole machine, whatever others do on it."""
 	stacks = []
+	text = re.sub(r"\A(WARNING: [^\n]+\n)+", "", text)
 	check(text.startswith("\n") and text.endswith("\n\n"), lambda: "no blank line before and after the stacks: %r ... %r" % (text[:50], text[-50:]))
 	for block in text[1:].split("\n\n")[:-1]:
 		lines = block.split("\n")
