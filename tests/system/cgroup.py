@@ -3,12 +3,13 @@
 """-G: only what is in a cgroup (version 2) or below it."""
 import atexit
 import os
+import signal
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import (SONDE, Background, Program, check, check_equal, fresh_folder, need_bpf, parse_folded, run, # noqa: E402
-	run_tests, skip, sonde, test)
+	run_tests, scratch, skip, sonde, test)
 from own_cgroups import OwnCgroups # noqa: E402
 
 class Cgroups(OwnCgroups):
@@ -138,26 +139,53 @@ def without_cgroup2():
 		check(result.code == 4 and "mount -t cgroup2" in result.err, lambda: str(result))
 
 
+def wait_until(condition, what):
+	"""The time then."""
+	until = time.monotonic() + 30
+	while not condition():
+		check(time.monotonic() < until, what)
+		time.sleep(0.001)
+	return time.monotonic()
+
+
+def ran_ns(pid):
+	with open("/proc/%d/schedstat" % pid, encoding="ascii") as file:
+		return int(file.read().split()[0])
+
+
 @test
 def frozen():
-	"""The time in the freezer is a wait of its own kind."""
+	"""The time in the freezer is a wait of its own kind: at least from when the kernel says that all are frozen to the thaw, at most from the freeze until the thread runs on."""
 	c = cgroups()
-	freezer = os.path.join(c.path, "top2", "cgroup.freeze")
-	if not os.path.exists(freezer):
+	pid, folder, path = c.programs["blue"].pid, os.path.join(c.path, "top2"), scratch("frozen.folded")
+	if not os.path.exists(os.path.join(folder, "cgroup.freeze")):
 		skip("this kernel's cgroups have no freezer")
-	with Background("offcpu", "-p", c.programs["blue"].pid, "-f", "-o", "-", 3) as background:
-		time.sleep(1.5)
-		began = time.monotonic()
-		for word in ("1", "0"):
-			with open(freezer, "w", encoding="ascii") as file:
-				file.write(word)
-			if word == "1":
-				time.sleep(0.7)
-		seconds = time.monotonic() - began
+
+	def freeze(word):
+		with open(os.path.join(folder, "cgroup.freeze"), "w", encoding="ascii") as file:
+			file.write(word)
+
+	def is_frozen():
+		with open(os.path.join(folder, "cgroup.events"), encoding="ascii") as file:
+			return "frozen 1" in file.read()
+	with Background("offcpu", "-p", pid, "-o", path) as background:
+		background.wait_line("Tracing")
+		try:
+			asked = time.monotonic()
+			freeze("1")
+			began = wait_until(is_frozen, "it does not freeze")
+			time.sleep(0.7)
+			ran, ended = ran_ns(pid), time.monotonic()
+		finally:
+			freeze("0")
+		runs = wait_until(lambda: ran_ns(pid) != ran, "it does not run on")
+		background.send(signal.SIGINT)
 		result = background.finish()
 	check_equal(result.code, 0, result)
-	frozen_us = sum(int(line.rsplit(" ", 1)[1]) for line in result.out.splitlines() if line.rsplit(" ", 1)[0].endswith("[frozen]"))
-	check(abs(frozen_us / 1e6 - seconds) <= 0.05 * seconds, lambda: "%.3f s frozen, want %.3f\n%s" % (frozen_us / 1e6, seconds, result.out))
+	with open(path, encoding="utf-8") as file:
+		lines = [line.rsplit(" ", 1) for line in file]
+	seconds = sum(int(us) for stack, us in lines if stack.endswith("[frozen]")) / 1e6
+	check(ended - began <= seconds <= runs - asked, lambda: "%.6f s frozen, want %.6f to %.6f\n%s" % (seconds, ended - began, runs - asked, lines))
 
 
 run_tests()
