@@ -59,7 +59,8 @@ const struct verb wall_verb = {
 	.description = "Adds up all of the threads' time between their start and their end, or those of the recording: the total is threads x elapsed. The outermost frame says "
 		       "what the time was: [on-cpu], [runnable] (ready, but another thread had the CPU), or [blocked: futex], [blocked: sleep], [blocked: disk] and so on. How "
 		       "long is told by the scheduler's events, to the nanosecond; the stacks of the time on CPUs by samples, and [not sampled] is a thread that ran too "
-		       "briefly for one.",
+		       "briefly for one. [on-cpu] is by the clock on the wall: unlike a thread's CPU time it includes interrupts, and what a host took from a virtual "
+		       "machine meanwhile.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,

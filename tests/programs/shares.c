@@ -7,9 +7,11 @@
  *   pipe    reading a pipe into which nobody writes
  *   brief   starts threads `mayfly` one after the other, each of which spins for 5 ms of its CPU time and sleeps 5 ms
  * At the end each says what it was, by the clocks:
- *   time COMM TID BORN BEGAN ENDED JOINED RUNNING RESTS
- * in nanoseconds of CLOCK_MONOTONIC: just before it was made, when it began and ended itself, just after it was seen to have ended; RUNNING is its CPU time, RESTS how often it slept. */
+ *   time COMM TID BORN BEGAN ENDED JOINED RUNNING QUEUED TURNS AWAY RESTS
+ * in nanoseconds of CLOCK_MONOTONIC: just before it was made, when it began and ended itself, just after it was seen to have ended. From BEGAN to ENDED: RUNNING is its CPU time, without what
+ * a host took from it meanwhile; QUEUED how long it stood in a queue of the scheduler, TURNS how often it came onto a CPU; AWAY how long its calls that wait took, without what it was queued in them. RESTS: how often it slept. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -19,12 +21,17 @@
 
 #define NS_PER_MS 1000000LL
 
+struct moment {
+	int64_t at, queued, turns; /* the scheduler's account of the thread up to then */
+};
+
 struct job {
 	void (*work)(void);
 	const char *name;
 	pthread_t thread;
 	int tid;
-	int64_t born, began, ended, running;
+	int64_t born, running, away;
+	struct moment began, ended;
 	int nr_rests;
 };
 
@@ -32,6 +39,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t printed;
 static int ends[2];
 static volatile unsigned long sink;
+static __thread struct moment began;
+static __thread int64_t running, away;
 static __thread int nr_rests;
 
 static int64_t now(clockid_t clock)
@@ -42,19 +51,65 @@ static int64_t now(clockid_t clock)
 	return at.tv_sec * 1000000000LL + at.tv_nsec;
 }
 
-static void say(const struct job *job)
+static struct moment scheduled(void)
 {
-	printf("time %s %d %lld %lld %lld %lld %lld %d\n", job->name, job->tid, (long long)job->born, (long long)job->began, (long long)job->ended,
-	       (long long)now(CLOCK_MONOTONIC), (long long)job->running, job->nr_rests);
+	struct moment moment = { 0 };
+	char text[64] = "", *end = text;
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0) {
+		perror("/proc/thread-self/schedstat");
+		exit(1);
+	}
+	close(fd);
+	strtoll(text, &end, 10);
+	moment.queued = strtoll(end, &end, 10);
+	moment.turns = strtoll(end, NULL, 10);
+	return moment;
+}
+
+/* Both of one time: the thread was not preempted between them. */
+static struct moment moment(void)
+{
+	struct moment moment;
+
+	do {
+		moment = scheduled();
+		moment.at = now(CLOCK_MONOTONIC);
+	} while (scheduled().turns != moment.turns);
+	return moment;
+}
+
+static void set_out(void)
+{
+	began = moment();
+	running = -now(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void been_away(struct moment since)
+{
+	struct moment back = moment();
+
+	away += (back.at - since.at) - (back.queued - since.queued);
+}
+
+static void join(const struct job *job)
+{
+	pthread_join(job->thread, NULL);
+	printf("time %s %d %lld %lld %lld %lld %lld %lld %lld %lld %d\n", job->name, job->tid, (long long)job->born, (long long)job->began.at, (long long)job->ended.at,
+	       (long long)now(CLOCK_MONOTONIC), (long long)job->running, (long long)(job->ended.queued - job->began.queued),
+	       (long long)(job->ended.turns - job->began.turns), (long long)job->away, job->nr_rests);
 }
 
 static void rest(int64_t ns)
 {
 	struct timespec left = { ns / 1000000000, ns % 1000000000 };
+	struct moment since = moment();
 
 	nr_rests++;
 	while (nanosleep(&left, &left) && !known_done)
 		;
+	been_away(since);
 }
 
 KNOWN static void *body(void *arg)
@@ -62,13 +117,15 @@ KNOWN static void *body(void *arg)
 	struct job *job = arg;
 
 	ENTER();
-	job->began = now(CLOCK_MONOTONIC);
+	set_out();
 	job->tid = (int)syscall(SYS_gettid);
 	prctl(PR_SET_NAME, job->name);
 	job->work();
 	job->nr_rests = nr_rests;
-	job->running = now(CLOCK_THREAD_CPUTIME_ID);
-	job->ended = now(CLOCK_MONOTONIC);
+	job->began = began;
+	job->away = away;
+	job->running = running + now(CLOCK_THREAD_CPUTIME_ID);
+	job->ended = moment();
 	return arg;
 }
 
@@ -76,6 +133,7 @@ static void begin(void)
 {
 	known_print();
 	pthread_barrier_wait(&printed);
+	set_out();
 }
 
 KNOWN static void spin_for(int64_t ns)
@@ -106,9 +164,30 @@ KNOWN static void sleep_leaf(void)
 	sink++;
 }
 KNOWN static void sleeper(void) { ENTER(); sleep_leaf(); sink++; }
-KNOWN static void lock_leaf(void) { ENTER(); begin(); pthread_mutex_lock(&mutex); pthread_mutex_unlock(&mutex); sink++; }
+KNOWN static void lock_leaf(void)
+{
+	struct moment since;
+
+	ENTER();
+	begin();
+	since = moment();
+	pthread_mutex_lock(&mutex);
+	been_away(since);
+	pthread_mutex_unlock(&mutex);
+	sink++;
+}
 KNOWN static void locker(void) { volatile char room[5000]; ENTER(); room[9] = 1; lock_leaf(); sink += (unsigned long)room[9]; }
-KNOWN static void pipe_leaf(void) { char byte; ENTER(); begin(); sink += (unsigned long)read(ends[0], &byte, 1); }
+KNOWN static void pipe_leaf(void)
+{
+	struct moment since;
+	char byte;
+
+	ENTER();
+	begin();
+	since = moment();
+	sink += (unsigned long)read(ends[0], &byte, 1);
+	been_away(since);
+}
 KNOWN static void piper(void) { ENTER(); pipe_leaf(); sink++; }
 
 static void mayfly(void)
@@ -132,8 +211,7 @@ KNOWN static void brief(void)
 		struct job job = { .work = mayfly, .name = "mayfly" };
 
 		run(&job);
-		pthread_join(job.thread, NULL);
-		say(&job);
+		join(&job);
 	}
 }
 
@@ -179,9 +257,7 @@ int main(int argc, char **argv)
 	while (!known_done)
 		sigsuspend(&alarm);
 	end_all(jobs, nr);
-	for (int i = 0; i < nr; i++) {
-		pthread_join(jobs[i].thread, NULL);
-		say(&jobs[i]);
-	}
+	for (int i = 0; i < nr; i++)
+		join(&jobs[i]);
 	return 0;
 }
