@@ -50,6 +50,7 @@ void doctor_raw_program(const struct doctor_check *check, struct doctor_finding 
 void doctor_helper(const struct doctor_check *check, struct doctor_finding *finding);
 /* A perf_event program that does nothing; its file descriptor or a negative errno. */
 int doctor_load_perf_program(void);
+bool doctor_may_use_bpf(void); /* whether or not there is memory for it */
 
 /* doctor_event.c */
 void doctor_event(const struct doctor_check *check, struct doctor_finding *finding);

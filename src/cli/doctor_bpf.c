@@ -72,6 +72,14 @@ void doctor_map(const struct doctor_check *check, struct doctor_finding *finding
 	say_fd(finding, fd, "");
 }
 
+/* Of type information that is none the kernel says so (EINVAL) only after it has looked at who asks (EPERM). */
+bool doctor_may_use_bpf(void)
+{
+	CLEANUP(closep) int fd = bpf_btf_load("", 1, NULL);
+
+	return fd == -EINVAL;
+}
+
 /* Kernels before 5.11 take the memory of maps from the limit of locked memory. libbpf raises that where it may. */
 void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding)
 {

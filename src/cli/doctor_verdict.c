@@ -130,7 +130,7 @@ static void find_fix(struct doctor_opinion *opinion)
 	if (opinion->verdict == DOCTOR_KERNEL_CANNOT)
 		snprintf(opinion->fix, sizeof(opinion->fix), "a kernel of Linux 5.10 or newer, built with CONFIG_DEBUG_INFO_BTF, "
 			 "CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS");
-	else if (is_missing(opinion, "map.large") && !is_missing(opinion, "map.array"))
+	else if (is_missing(opinion, "map.large") && (!is_missing(opinion, "map.array") || doctor_may_use_bpf()))
 		snprintf(opinion->fix, sizeof(opinion->fix), "ulimit -l unlimited");
 	else if (opinion->verdict == DOCTOR_NOT_PERMITTED && may)
 		snprintf(opinion->fix, sizeof(opinion->fix), "capabilities are there, so a security module, a seccomp filter or lockdown "

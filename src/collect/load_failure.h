@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-/* Asked before anything is loaded: does the kernel let this user make maps at all? */
+/* Asked before anything is loaded: does the kernel let this user make maps at all, as long as there is memory for them? */
 bool load_can_make_maps(void);
 /* The same for descriptors: libbpf tries out what the kernel can, takes a want of descriptors for the kernel's, and never asks again in this process. 0 or -EMFILE. */
 MUST_CHECK int load_check_descriptors(struct diag *diag);

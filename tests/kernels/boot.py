@@ -23,7 +23,14 @@ step chain cat /chain.out
 step exact /sonde profile -f -a -F 299 -p $! 1
 step limited /setpriv --bounding-set=-sys_resource /sonde profile -f -p $! 1
 step limited_doctor /setpriv --bounding-set=-sys_resource /sonde doctor
-kill $!
+chain=$!
+/sonde profile -o /beside.json -p $chain 100 2> /beside.err &
+wait_for Sampling /beside.err
+step limited_beside /setpriv --bounding-set=-sys_resource /sonde profile -f -p $chain 1
+step limited_beside_doctor /setpriv --bounding-set=-sys_resource /sonde doctor
+kill -INT $!
+wait $!
+kill $chain
 /syscalls 200 > /syscalls.out &
 wait_for ready /syscalls.out
 step syscalls_chain cat /syscalls.out
@@ -258,13 +265,14 @@ def without_type_information(release):
 
 
 def limited(release):
-	"""Without CAP_SYS_RESOURCE: where maps count as locked memory there is not enough of it."""
-	if release == COUNTED_AS_LOCKED:
-		check("locked memory" in guest(release).step("limited", 1).err, lambda: str(guest(release).step("limited")))
-		check("fix: ulimit -l" in guest(release).step("limited_doctor", 3).out, lambda: str(guest(release).step("limited_doctor")))
-	else:
-		guest(release).step("limited", 0)
-		guest(release).step("limited_doctor", 0)
+	"""Without CAP_SYS_RESOURCE: where maps count as locked memory there is not enough of it. The kernel gives it back some time after a run, so it may all be used up already, as it is beside another one."""
+	for name in ("limited", "limited_beside"):
+		if release == COUNTED_AS_LOCKED:
+			check("locked memory" in guest(release).step(name, 1).err, lambda: str(guest(release).step(name))) # pylint: disable=cell-var-from-loop
+			check("fix: ulimit -l" in guest(release).step(name + "_doctor", 3).out, lambda: str(guest(release).step(name + "_doctor"))) # pylint: disable=cell-var-from-loop
+		else:
+			guest(release).step(name, 0)
+			guest(release).step(name + "_doctor", 0)
 
 
 def register(release, function):
