@@ -4,11 +4,14 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/cpus.h"
 
 #define BATCH 1024 /* elements of a map that are read at a time */
 
@@ -67,9 +70,28 @@ void map_sum_cpus(int map_fd, uint32_t key, uint32_t nr_possible_cpus, uint64_t 
 		ret_words[i % nr_words] += of_cpus[i];
 }
 
+/* An event is put onto a CPU by a call that the CPU answers when its interrupts are on: then no switch of threads is under way there that was before. One that is made `disabled` would need no call. */
+static int call_cpu(uint32_t cpu)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };
+	CLEANUP(closep) int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 && errno != ENODEV ? -errno : 0; /* ENODEV: it went offline since the list was read */
+}
+
+static int call_all_cpus(void)
+{
+	CLEANUP(cpus_done) struct cpus online = { 0 };
+	int err = cpus_read("online", NULL, &online);
+
+	for (uint32_t i = 0; i < online.nr && !err; i++)
+		err = call_cpu(online.ids[i]);
+	return err;
+}
+
 void map_settle(void)
 {
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0)) /* it waits for RCU */
+	if (call_all_cpus() && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0)) /* which waits for RCU */
 		usleep(10000);
 }
 
