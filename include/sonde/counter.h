@@ -84,7 +84,7 @@ struct sonde_counter_options {
 	const struct sonde_event *events;
 	uint32_t nr_events;
 	uint32_t kinds;              /* enum sonde_event_kind: all events of these kinds */
-	/* whose: nothing is the calling thread */
+	/* whose, each once however often it is named: nothing is the calling thread */
 	const uint32_t *tids;        /* threads */
 	const uint32_t *tgids;       /* processes: the threads that they have, and those that these start */
 	uint32_t nr_tids, nr_tgids;

@@ -73,7 +73,7 @@ static int choose_cpus(struct stat_arguments *arguments, struct diag *diag)
 static int check(void *all, char *const *command, struct diag *diag)
 {
 	struct stat_arguments *arguments = all;
-	int err = whose_check(&arguments->whose, command, diag);
+	int err = whose_check(&arguments->whose, NULL, diag); /* with others than its own processes a command says how long, as perf has it */
 
 	arguments->command = command;
 	if (err)
@@ -106,7 +106,8 @@ const struct verb stat_verb = {
 	.name = "stat",
 	.summary = "counts of processors and the kernel",
 	.description = "Counts events while a command runs, or of processes, threads, a cgroup, CPUs or the whole machine: cycles, instructions, cache misses, page faults, "
-		       "context switches, tracepoints, and what the PMUs of this machine have. Says of each event that cannot be counted why.\n\n"
+		       "context switches, tracepoints, and what the PMUs of this machine have. Says of each event that cannot be counted why. With -p, -L, -G, -a or -C the command only says "
+		       "for how long.\n\n"
 		       "The options are those of perf stat. In JSON the names are those of perf-utils: what it calls a hit is an access of any kind, hit or miss, as the kernel counts it. "
 		       "time_enabled and time_running (nanoseconds) are those of the first counted event; each event's own stand in \"events\".",
 	.options = options,

@@ -66,6 +66,12 @@ static inline bool stat_is_whole(const struct stat_arguments *arguments)
 	return arguments->all_cpus || arguments->cpus.nr || arguments->whose.cgroup;
 }
 
+/* The command itself, and not something else while it runs. */
+static inline bool stat_is_of_command(const struct stat_arguments *arguments)
+{
+	return arguments->command && !stat_is_whole(arguments) && !arguments->whose.tgids.nr && !arguments->whose.tids.nr;
+}
+
 /* Opens what is asked for into the report; `command_tgid`: of the command that waits to begin, 0: none. An exit code; what is missing has been said when nothing is left. */
 MUST_CHECK int stat_open(const struct stat_arguments *arguments, uint32_t command_tgid, struct stat_report *report);
 /* Counts, prints; the exit code. */

@@ -224,8 +224,7 @@ static double seconds_of(struct timeval time)
 
 static int go(struct stat_run *run, struct diag *diag)
 {
-	bool begins_by_exec = run->command && !stat_is_whole(run->arguments);
-	int err = begins_by_exec ? 0 : sonde_counters_start(run->report.set);
+	int err = stat_is_of_command(run->arguments) ? 0 : sonde_counters_start(run->report.set); /* its own begin by execve(2) */
 
 	if (err)
 		return diag_errno(diag, -err, "the counters cannot be started: %s", strerror(-err));

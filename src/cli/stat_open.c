@@ -33,7 +33,7 @@ static uint32_t take_kinds(const struct stat_arguments *arguments, struct buffer
 /* `flags`: besides those of the arguments. */
 static int open_set(const struct stat_arguments *arguments, uint32_t command_tgid, uint64_t flags, struct sonde_counters **ret_set)
 {
-	bool is_whole = stat_is_whole(arguments), counts_child = command_tgid && !is_whole;
+	bool is_whole = stat_is_whole(arguments), counts_child = stat_is_of_command(arguments);
 	struct buffer names = BUFFER_INIT(1 << 20);
 	struct sonde_counter_options options = {
 		.size = sizeof(options),

@@ -67,9 +67,11 @@ static void add_row(const struct stat_arguments *arguments, const struct stat_re
 
 static void add_target(const struct stat_arguments *arguments, const struct stat_report *report, struct buffer *buffer)
 {
+	bool is_of_command = stat_is_of_command(arguments);
+
 	buffer_text(buffer, "\n Counted for ");
-	if (arguments->command)
-		buffer_printf(buffer, "'%s'%s", arguments->command[0], stat_is_whole(arguments) ? " and what ran beside it" : "");
+	if (is_of_command)
+		buffer_printf(buffer, "'%s'", arguments->command[0]);
 	else if (arguments->all_cpus)
 		buffer_text(buffer, "the whole machine");
 	else if (!arguments->whose.tgids.nr && !arguments->whose.tids.nr && !arguments->whose.cgroup)
@@ -78,6 +80,8 @@ static void add_target(const struct stat_arguments *arguments, const struct stat
 		whose_text(&arguments->whose, NULL, buffer);
 	if (arguments->cpus.nr)
 		buffer_printf(buffer, " on CPU %s", arguments->cpu_list);
+	if (arguments->command && !is_of_command)
+		buffer_printf(buffer, " while '%s' ran", arguments->command[0]);
 	if (report->user_only)
 		buffer_text(buffer, ", in user space only");
 	if (report->nr_runs > 1)
@@ -91,7 +95,7 @@ static void add_times(const struct stat_arguments *arguments, const struct stat_
 	if (report->nr_runs > 1)
 		buffer_printf(buffer, " (+- %5.2f%%)", stat_deviation(report->elapsed_s, report->elapsed_squares, report->nr_runs));
 	buffer_text(buffer, "\n\n");
-	if (arguments->command && !report->goes_on)
+	if (stat_is_of_command(arguments) && !report->goes_on)
 		buffer_printf(buffer, "%*.9f seconds user\n%*.9f seconds system\n\n", VALUE_COLUMNS, report->user_s, VALUE_COLUMNS, report->system_s);
 }
 

@@ -8,6 +8,7 @@
 #include "base/cgroup.h"
 #include "base/dir.h"
 #include "base/number.h"
+#include "base/u64_map.h"
 
 void places_done(struct places *places)
 {
@@ -16,18 +17,25 @@ void places_done(struct places *places)
 	*places = (struct places)PLACES_INIT;
 }
 
+/* Each once: twice would be counted twice. */
 struct pids {
 	int32_t *list;
 	uint32_t nr, max;
+	struct u64_map seen;
 };
 
 static void pids_done(struct pids *pids)
 {
 	free(pids->list);
+	u64_map_done(&pids->seen);
 }
 
 static int add_pid(struct pids *pids, int32_t pid)
 {
+	if (u64_map_find(&pids->seen, (uint32_t)pid))
+		return 0;
+	if (u64_map_add(&pids->seen, (uint32_t)pid, 0))
+		return -ENOMEM;
 	if (!array_grow(&pids->list, pids->nr, &pids->max, sizeof(*pids->list), 16, PLACES_MAX))
 		return -ENOMEM;
 	pids->list[pids->nr++] = pid;
@@ -39,7 +47,7 @@ static int add_threads(struct pids *pids, uint32_t tgid, struct diag *diag)
 {
 	CLEANUP(closedirp) DIR *dir = NULL;
 	const struct dirent *entry;
-	uint32_t nr_before = pids->nr;
+	bool has_any = false;
 	char path[32];
 	uint64_t tid;
 	int err = 0;
@@ -51,12 +59,14 @@ static int add_threads(struct pids *pids, uint32_t tgid, struct diag *diag)
 	if (!dir)
 		return diag_errno(diag, errno, "cannot read %s: %s", path, strerror(errno));
 	while (!err && (entry = dir_next(dir, &err))) {
-		if (!number_u64(entry->d_name, INT32_MAX, &tid))
-			err = add_pid(pids, (int32_t)tid);
+		if (number_u64(entry->d_name, INT32_MAX, &tid))
+			continue;
+		has_any = true;
+		err = add_pid(pids, (int32_t)tid);
 	}
 	if (err && err != -ENOMEM)
 		return diag_errno(diag, -err, "cannot read %s: %s", path, strerror(-err));
-	return err || pids->nr > nr_before ? err : diag_errno(diag, ESRCH, "process %u has just ended", tgid);
+	return err || has_any ? err : diag_errno(diag, ESRCH, "process %u has just ended", tgid);
 }
 
 static int fill_pids(struct places *places, const struct sonde_counter_options *options, struct pids *pids, struct diag *diag)
@@ -102,6 +112,10 @@ int places_fill(struct places *places, const struct sonde_counter_options *optio
 	for (uint32_t i = 0; i < options->nr_cpus; i++) {
 		if (options->cpus[i] >= CPUS_MAX)
 			return diag_errno(diag, EINVAL, "there is no CPU %u", options->cpus[i]);
+		for (uint32_t k = 0; k < i; k++) {
+			if (options->cpus[k] == options->cpus[i])
+				return diag_errno(diag, EINVAL, "CPU %u is in the list twice", options->cpus[i]);
+		}
 	}
 	if (options->cgroup)
 		err = cgroup_open(options->cgroup, diag, &places->cgroup_fd);

@@ -118,7 +118,10 @@ def processes():
 			outer, ours = sum(on_cpu_ns(program.pid, tid) for tid in ids) - before, report.get("task_clock", 0)
 			check(ours <= 1.05 * outer + 10e6 and ours >= 0.5 * outer - 60e6, "%s: %d ns, and the kernel says %d with what was before and after" % (option, ours, outer))
 			shares.append(ours / 1e9)
-		check(shares[1] < 0.01 and shares[0] > 0 and shares[2] + shares[3] > 0, str(shares)) # the first thread waits
+			result = sonde("stat", "-p", program.pid, "-e", "task-clock", "-o", "-", "--", "sh", "-c", "sleep 1; exit 4", want=4) # as long as that
+		match = re.search(r"([\d.]+) msec +task-clock", result.out)
+		check(match and float(match.group(1)) > 20 and "PID %d while 'sh' ran" % program.pid in result.out, str(result))
+	check(shares[1] < 0.01 and shares[0] > 0 and shares[2] + shares[3] > 0, str(shares)) # the first thread waits
 	return "%.2f s of CPU time in 1 s" % shares[0]
 
 
@@ -241,7 +244,7 @@ def ends():
 	for arguments, code, text in (
 			(["-e", "cycels", "--", "true"], 2, "no such event: 'cycels'"), (["-p", "4194303", "1"], 1, "no process 4194303"), (["--", "/no/such"], 1, "cannot run /no/such"),
 			(["-r", "2", "1"], 2, "-r is for a command"), (["-a", "-p", "1"], 2, "-a is everything"), (["-C", "x"], 2, "-C wants CPUs"), (["-C", "4095"], 2, "not online"),
-			(["-G", "no-such-group", "1"], 1, "give a path below"), (["-G", "99999999999", "1"], 1, "no cgroup with the id"), (["-x", "", "1"], 2, "not empty"), (["-o", "a", "-o", "b", "1"], 2, "twice"), (["-p", "1", "--", "true"], 2, "exclude"),
+			(["-G", "no-such-group", "1"], 1, "give a path below"), (["-G", "99999999999", "1"], 1, "no cgroup with the id"), (["-x", "", "1"], 2, "not empty"), (["-o", "a", "-o", "b", "1"], 2, "twice"),
 			(["-e", "cs", "--", "sh", "-c", "exit 9"], 9, ""), (["-e", "cs", "--", "sh", "-c", "kill -9 $$"], 137, "")):
 		result = sonde("stat", *arguments, want=code)
 		check(text in result.err, "%s: %s" % (arguments, result))

@@ -124,7 +124,7 @@ static void check_places(const struct sonde_counter_options *options, const char
 
 static void test_places(void **state)
 {
-	static const uint32_t tgids[] = { 5 }, tids[] = { 8, 9 }, cpus[] = { 1, 3 };
+	static const uint32_t tgids[] = { 5 }, tids[] = { 8, 9 }, twice[] = { 8, 9, 8 }, cpus[] = { 1, 3 };
 	char id[24];
 
 	check_places(SET(.names = "cs"), "0/-1", 0);
@@ -137,6 +137,10 @@ static void test_places(void **state)
 	check_places(SET(.names = "cs", .cgroup = "/sys/fs/cgroup/unified/a.slice"), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
 	check_places(SET(.names = "cs", .cgroup = fake_cgroup_id(id)), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
 	assert_int_equal(fake_events[0].cgroup_inode, strtoull(id, NULL, 10));
+	check_places(SET(.names = "cs", .tids = twice, .nr_tids = 3), "8/-1 9/-1", 0); /* each once */
+	fake_nr = 0;
+	sonde_counters_free(open_set(SET(.names = "cs", .tgids = (uint32_t[]){ 5, 5 }, .nr_tgids = 2, .tids = (uint32_t[]){ 6 }, .nr_tids = 1), 0));
+	assert_int_equal(fake_nr, 3); /* 6 is one of 5's */
 	fake_nr = 0;
 	sonde_counters_free(open_set(SET(.names = "cs", .tgids = tgids, .nr_tgids = 1), 0));
 	assert_int_equal(fake_nr, 3);
@@ -415,6 +419,7 @@ static void test_refused(void **state)
 	check_refused(SET(.names = "cs", .tgids = gone, .nr_tgids = 1), -ESRCH, "no process 99");
 	check_refused(SET(.names = "cs", .tgids = ended, .nr_tgids = 2), -ESRCH, "process 6 has just ended");
 	check_refused(SET(.names = "gpu/x/,cs", .tids = big, .nr_tids = 1), -ESRCH, "no thread");
+	check_refused(SET(.names = "cs", .cpus = (uint32_t[]){ 1, 0, 1 }, .nr_cpus = 3), -EINVAL, "CPU 1 is in the list twice");
 	check_refused(SET(.names = "cs", .cpus = big, .nr_cpus = 1), -EINVAL, "no CPU");
 	check_refused(SET(.events = &twice, .nr_events = 1), -EINVAL, "exclude each other");
 	check_refused(SET(.events = &flagged, .nr_events = 1), -EINVAL, "unknown flags");
