@@ -108,8 +108,9 @@ const struct verb stat_verb = {
 	.description = "Counts events while a command runs, or of processes, threads, a cgroup, CPUs or the whole machine: cycles, instructions, cache misses, page faults, "
 		       "context switches, tracepoints, and what the PMUs of this machine have. Says of each event that cannot be counted why. With -p, -L, -G, -a or -C the command only says "
 		       "for how long.\n\n"
-		       "The options are those of perf stat. In JSON the names are those of perf-utils: what it calls a hit is an access of any kind, hit or miss, as the kernel counts it. "
-		       "time_enabled and time_running (nanoseconds) are those of the first counted event; each event's own stand in \"events\".",
+		       "Options that perf stat has as well do what they do there, but -G is for all events. In JSON the names are those of perf-utils: what it calls a hit is an access of any kind, hit or miss, as the kernel counts it. "
+		       "time_enabled and time_running (nanoseconds) are those of the first counted event. \"events\" has all of them: name, value, enabled and running (nanoseconds), scaled (the value is an estimate), error (why there is "
+		       "no value); with -r also runs (in which it was counted) and deviation_percent.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,
