@@ -7,7 +7,7 @@
 
 struct json_reader json_reader_of(const char *text, size_t size)
 {
-	return (struct json_reader){ .begin = text, .pos = text, .end = text + size };
+	return (struct json_reader){ .pos = text, .end = text + size };
 }
 
 void json_fail(struct json_reader *r, const char *why)

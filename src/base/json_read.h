@@ -10,9 +10,9 @@
 #define JSON_MAX_DEPTH 256
 
 struct json_reader {
-	const char *begin, *pos, *end; /* borrowed */
-	bool fresh;                    /* nothing was read yet of the list or object that was entered last */
-	const char *bad;               /* NULL, or what was wrong at `pos`, in words */
+	const char *pos, *end; /* borrowed */
+	bool fresh;            /* nothing was read yet of the list or object that was entered last */
+	const char *bad;       /* NULL, or what was wrong at `pos`, in words */
 };
 
 struct json_reader json_reader_of(const char *text, size_t size);

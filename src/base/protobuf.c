@@ -58,11 +58,6 @@ void protobuf_bytes(struct buffer *buffer, uint32_t field, const void *bytes, si
 	buffer_append(buffer, bytes, size);
 }
 
-void protobuf_text(struct buffer *buffer, uint32_t field, const char *text)
-{
-	protobuf_bytes(buffer, field, text, strlen(text));
-}
-
 size_t protobuf_open(struct buffer *buffer, uint32_t field)
 {
 	write_tag(buffer, field, WIRE_BYTES);

@@ -11,7 +11,6 @@
 void protobuf_u64(struct buffer *buffer, uint32_t field, uint64_t value);
 void protobuf_fixed64(struct buffer *buffer, uint32_t field, uint64_t value);
 void protobuf_bytes(struct buffer *buffer, uint32_t field, const void *bytes, size_t size);
-void protobuf_text(struct buffer *buffer, uint32_t field, const char *text); /* the caller sees to its being UTF-8 */
 
 /* A message inside the message, or packed numbers: everything appended between the two calls belongs to it. They may be nested. */
 size_t protobuf_open(struct buffer *buffer, uint32_t field);

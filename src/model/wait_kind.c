@@ -19,9 +19,6 @@
 #define X(id, name, text) name,
 static const char *const names[] = { WAIT_KIND_LIST(X) };
 #undef X
-#define X(id, name, text) text,
-static const char *const texts[] = { WAIT_KIND_LIST(X) };
-#undef X
 
 /* By what the state alone says; WAIT_KIND_COUNT: nothing. */
 static enum wait_kind kind_of_state(uint16_t state)
@@ -71,11 +68,6 @@ enum wait_kind wait_kind_of(const struct wait_facts *facts)
 const char *wait_kind_name(enum wait_kind kind)
 {
 	return names[kind];
-}
-
-const char *wait_kind_text(enum wait_kind kind)
-{
-	return texts[kind];
 }
 
 enum wait_kind wait_kind_by_name(const char *name, size_t size)

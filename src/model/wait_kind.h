@@ -58,6 +58,5 @@ struct wait_facts {
 
 enum wait_kind wait_kind_of(const struct wait_facts *facts);
 const char *wait_kind_name(enum wait_kind kind); /* "page fault" */
-const char *wait_kind_text(enum wait_kind kind);
 /* Of "page fault", `size` bytes long. WAIT_KIND_COUNT: there is none of that name. */
 enum wait_kind wait_kind_by_name(const char *name, size_t size);

@@ -438,7 +438,7 @@ static struct buffer pprof_of_one_stack(uint64_t last)
 	protobuf_close(&message, opened);
 	protobuf_u64(&message, 12, 10);
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
-		protobuf_text(&message, 6, strings[i]);
+		protobuf_bytes(&message, 6, strings[i], strlen(strings[i]));
 	return message;
 }
 

@@ -20,7 +20,7 @@ static void the_documented_examples(void **state)
 	size_t opened;
 
 	protobuf_u64(&buffer, 1, 150);
-	protobuf_text(&buffer, 2, "testing");
+	protobuf_bytes(&buffer, 2, "testing", strlen("testing"));
 	opened = protobuf_open(&buffer, 3);
 	protobuf_u64(&buffer, 1, 150);
 	protobuf_close(&buffer, opened);
@@ -35,7 +35,7 @@ static void zeros_are_left_out(void **state)
 	protobuf_u64(&buffer, 1, 0);
 	protobuf_fixed64(&buffer, 1, 0);
 	assert_int_equal(buffer.size, 0);
-	protobuf_text(&buffer, 1, "");
+	protobuf_bytes(&buffer, 1, "", 0);
 	protobuf_bytes(&buffer, 16, NULL, 0);
 	protobuf_close(&buffer, protobuf_open(&buffer, 2));
 	assert_int_equal(buffer.size, 2 + 3 + 2);
