@@ -46,7 +46,7 @@ struct sonde_event {
 	uint32_t type;            /* PERF_TYPE_* or the number of a PMU */
 	uint32_t group;           /* 0: alone; events with the same number are one group, on the PMU all or none; the first of them is the leader. Without inheritance
 	                           * (SONDE_COUNTER_NO_INHERIT; CPUs and cgroups have none) they are also read at one moment */
-	uint64_t config, config1, config2;
+	uint64_t config, config1, config2; /* of the PMUs uprobe and kprobe config1 is the address of a path or of a function's name, and config2 the offset in it; borrowed for the call */
 	uint64_t flags;           /* enum sonde_counter_flag, besides those of the set; not SCALE, ONE_THREAD, GROUP */
 	/* Each so many events (or so many times a second, not both) an overflow is recorded, for sonde_counters_overflows and BPF programs; 0: it only counts. */
 	uint64_t period, freq_hz;

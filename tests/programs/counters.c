@@ -6,6 +6,7 @@
  *   overflows  each 100,000th (PERIODth) EVENT of the loop, run ROUNDS times: how many, how much they stand for, how many in the loop itself
  *   lost       the same with room for some dozen of them: those that found none are counted
  *   bpf        the same by a BPF program that counts in a map
+ *   probe      how often a function of this program was called 77 times, by the PMU for probes, whose number EVENT is
  *   threads    eight threads with counters of their own, and one that all of them use */
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -224,6 +225,48 @@ static void run_bpf(const char *event)
 	sonde_counters_free(set);
 }
 
+__attribute__((noinline)) static void probed(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+/* Where the function is in the program's file. */
+static uint64_t offset_of(uint64_t pc)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long long from, to, off, found = 0;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%llx-%llx %*s %llx", &from, &to, &off) == 3 && pc >= from && pc < to)
+			found = pc - from + off;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static void run_probe(const char *event)
+{
+	char path[512] = "";
+	struct sonde_event probe = { .size = sizeof(probe), .type = (uint32_t)atol(event), .config1 = (uintptr_t)path, .config2 = offset_of((uintptr_t)probed) };
+	struct sonde_counter_options options = { .size = sizeof(options), .events = &probe, .nr_events = 1 };
+	struct sonde_counters *set = NULL;
+	struct sonde_count count;
+
+	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
+		exit(1);
+	CHECK(sonde_counters_new(&options, &set));
+	CHECK(sonde_counters_start(set));
+	for (int i = 0; i < 77; i++)
+		probed();
+	CHECK(sonde_counters_stop(set));
+	probed();
+	CHECK(sonde_counters_read(set, &count, 1));
+	printf("value %llu\n", (unsigned long long)count.value);
+	sonde_counters_free(set);
+}
+
 static struct sonde_counters *shared;
 static const char *thread_event;
 
@@ -266,7 +309,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *what;
 		void (*run)(const char *event);
-	} runs[] = { { "counts", run_counts }, { "group", run_group }, { "crowd", run_crowd }, { "overflows", run_overflows }, { "lost", run_lost }, { "bpf", run_bpf }, { "threads", run_threads } };
+	} runs[] = { { "counts", run_counts }, { "group", run_group }, { "crowd", run_crowd }, { "overflows", run_overflows }, { "lost", run_lost }, { "bpf", run_bpf }, { "probe", run_probe },
+		    { "threads", run_threads } };
 
 	if (argc == 5) {
 		rounds = atol(argv[3]);

@@ -364,6 +364,16 @@ def library_bpf():
 
 
 @test
+def library_probe():
+	"""An event whose numbers are addresses: calls of a function."""
+	path = "/sys/bus/event_source/devices/uprobe/type"
+	if not os.path.exists(path):
+		skip("this kernel has no uprobes")
+	with open(path, encoding="ascii") as file:
+		check_equal(library("probe", file.read().strip())["value"], 77, "calls")
+
+
+@test
 def library_threads():
 	values = library("threads")
 	check(all(values["own%d" % i] > 100000 for i in range(8)) and values["all"] >= sum(values["own%d" % i] for i in range(8)), str(values))
