@@ -58,23 +58,34 @@ static bool is_common_type(uint32_t type)
 	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE;
 }
 
-/* Where the cores are of several kinds, an event that they have in common is counted on all of them: unless the caller has put the number of one into it (Linux 5.13). */
-static int find_kinds(struct diag *diag, struct spec *spec)
+int spec_sum_kinds(struct spec *specs, uint32_t nr)
 {
+	struct diag reason = { 0 };
 	struct pmu kinds = { 0 };
-	int err;
+	bool is_known = false;
+	int err = 0;
 
-	if (spec->pmu.nr_types || !is_common_type(spec->event.type))
-		return 0;
-	spec->pmu.is_of_cores = spec->event.config >> PERF_PMU_TYPE_SHIFT;
-	if (spec->pmu.is_of_cores)
-		return 0;
-	err = pmu_find_kinds(diag, &kinds);
-	if (!err && kinds.nr_types) {
-		spec->pmu = kinds;
-		spec->is_sum = true;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct spec *spec = &specs[i];
+
+		if (spec->err || spec->pmu.name[0] || !is_common_type(spec->event.type))
+			continue;
+		spec->pmu.is_of_cores = spec->event.config >> PERF_PMU_TYPE_SHIFT; /* the caller has put the number of one in */
+		if (spec->pmu.is_of_cores)
+			continue;
+		if (!is_known)
+			err = pmu_find_kinds(&reason, &kinds);
+		is_known = true;
+		if (err == -ENOMEM)
+			return err;
+		spec->err = err;
+		spec->diag = reason;
+		if (kinds.nr_types) {
+			spec->pmu = kinds;
+			spec->is_sum = true;
+		}
 	}
-	return err;
+	return 0;
 }
 
 /* cpu_core/cycles/: of what all processors have in common the part of one kind of cores. False: it is no such event. */
@@ -194,8 +205,6 @@ int spec_parse(const char *text, const char *modifiers, struct diag *diag, struc
 	err = parse_stem(stem, &reason, &spec);
 	if (*modifiers && parse_modifiers(modifiers, &spec.event.flags))
 		return no_such_event(spec.event.name, diag);
-	if (!err)
-		err = find_kinds(&reason, &spec);
 	err = forgive(err, diag, &reason, &spec);
 	if (err)
 		return err;
@@ -238,7 +247,7 @@ int spec_of(const struct sonde_event *event, struct diag *diag, struct spec *ret
 	if (event->flags & ~(uint64_t)EVENT_FLAGS || (event->period && event->freq_hz))
 		return diag_errno(diag, EINVAL, "'%s': %s", event->name, event->period && event->freq_hz ? "a period and a frequency exclude each other" : "unknown flags");
 	name_event(&spec);
-	err = event->type >= FIRST_DYNAMIC_TYPE ? pmu_of_type(event->type, &reason, &spec.pmu) : find_kinds(&reason, &spec);
+	err = event->type >= FIRST_DYNAMIC_TYPE ? pmu_of_type(event->type, &reason, &spec.pmu) : 0;
 	err = forgive(err, diag, &reason, &spec);
 	if (err)
 		return err;

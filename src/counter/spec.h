@@ -33,6 +33,9 @@ MUST_CHECK int spec_parse(const char *text, const char *modifiers, struct diag *
 /* By what a caller filled in; its PMU's mask is looked up. The same results. */
 MUST_CHECK int spec_of(const struct sonde_event *event, struct diag *diag, struct spec *ret_spec);
 
+/* Where the cores are of several kinds, events that all processors have are counted on each of them (Linux 5.13): this says so in those specs. 0; -ENOMEM. */
+MUST_CHECK int spec_sum_kinds(struct spec *specs, uint32_t nr);
+
 void spec_list_done(struct spec_list *list);
 /* All events that the options ask for, in their order. -EINVAL, -E2BIG (as of sized.h; too many), -ENODATA: none; -ENOMEM. */
 MUST_CHECK int spec_list_fill(struct spec_list *list, const struct sonde_counter_options *options, struct diag *diag);

@@ -166,5 +166,5 @@ int spec_list_fill(struct spec_list *list, const struct sonde_counter_options *o
 		return diag_errno(diag, ENODATA, "no events were asked for");
 	for (uint32_t i = 0; !err && options->flags & SONDE_COUNTER_GROUP && i < list->nr; i++)
 		list->specs[i].event.group = 1;
-	return err;
+	return err ? err : spec_sum_kinds(list->specs, list->nr);
 }
