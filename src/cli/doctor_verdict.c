@@ -23,39 +23,77 @@ struct need {
 };
 
 struct verb_needs {
-	const char *verb;
+	const char *verb, *oldest; /* Linux */
 	const struct need *needs;
 	size_t nr;
 };
 
+#define PROGRAM_NEEDS \
+	{ "kernel.btf", NEED_MUST, "the BPF programs cannot be fitted to this kernel" }, \
+	{ "map.hash", NEED_MUST, "no place for what is known of processes" }, \
+	{ "map.array", NEED_MUST, "no place for unwind tables" }, \
+	{ "map.percpu_array", NEED_MUST, "nothing can be counted" }, \
+	{ "map.array_of_maps", NEED_MUST, "no place for unwind tables" }
+
+#define STACK_NEEDS \
+	{ "program.tp_btf", NEED_MUST, "forks and exits cannot be followed" }, \
+	{ "map.large", NEED_MUST, "no place for stacks and unwind tables" }, \
+	{ "map.ringbuf", NEED_MUST, "stacks cannot be sent to user space" }, \
+	{ "helper.bpf_get_stack", NEED_MUST, "no kernel stacks" }, \
+	{ "helper.bpf_ringbuf_output", NEED_MUST, "stacks cannot be sent to user space" }, \
+	{ "helper.bpf_ringbuf_query", NEED_MUST, "stacks cannot be sent to user space" }, \
+	{ "helper.bpf_probe_read_user", NEED_MUST, "user stacks cannot be read" }, \
+	{ "helper.bpf_probe_read_kernel", NEED_MUST, "user registers cannot be read" }, \
+	{ "event.sideband", NEED_MUST, "new processes cannot be followed" }, \
+	{ "access.processes", NEED_MORE, "functions of other users' processes have no names" }, \
+	{ "access.kallsyms", NEED_MORE, "kernel functions have no names" }, \
+	{ "access.map_files", NEED_MORE, "functions of deleted and replaced files have no names" }, \
+	{ "access.pid_namespace", NEED_MORE, "the ids of processes are not those of /proc here" }
+
+#define TICK_NEEDS \
+	{ "program.perf_event", NEED_MUST, "no program can run at a sample" }, \
+	{ "event.cpu_clock", NEED_MUST, "nothing drives the sampling" }, \
+	{ "event.attach", NEED_MUST, "no program can run at a sample" }
+
+#define WAIT_NEEDS \
+	{ "program.sched_switch", NEED_MUST, "switches of threads cannot be seen" }, \
+	{ "program.iter_task", NEED_MUST, "threads that wait at the start or the end cannot be seen" }, \
+	{ "map.task_storage", NEED_MUST, "no place for what is known of threads (Linux 5.12)" }
+
 static const struct need profile_needs[] = {
-	{ "kernel.btf", NEED_MUST, "the BPF programs cannot be fitted to this kernel" },
-	{ "program.perf_event", NEED_MUST, "no program can run at a sample" },
-	{ "program.tp_btf", NEED_MUST, "forks and exits cannot be followed" },
-	{ "map.hash", NEED_MUST, "no place for what is known of processes" },
-	{ "map.array", NEED_MUST, "no place for unwind tables" },
-	{ "map.percpu_array", NEED_MUST, "samples cannot be counted" },
-	{ "map.array_of_maps", NEED_MUST, "no place for unwind tables" },
-	{ "map.large", NEED_MUST, "no place for stacks and unwind tables" },
-	{ "map.ringbuf", NEED_MUST, "samples cannot be sent to user space" },
-	{ "helper.bpf_get_stack", NEED_MUST, "no kernel stacks" },
-	{ "helper.bpf_ringbuf_output", NEED_MUST, "samples cannot be sent to user space" },
-	{ "helper.bpf_ringbuf_query", NEED_MUST, "samples cannot be sent to user space" },
-	{ "helper.bpf_probe_read_user", NEED_MUST, "user stacks cannot be read" },
-	{ "helper.bpf_probe_read_kernel", NEED_MUST, "user registers cannot be read" },
-	{ "event.cpu_clock", NEED_MUST, "nothing drives the sampling" },
-	{ "event.attach", NEED_MUST, "no program can run at a sample" },
-	{ "event.sideband", NEED_MUST, "new processes cannot be followed" },
-	{ "access.processes", NEED_MORE, "functions of other users' processes have no names" },
-	{ "access.kallsyms", NEED_MORE, "kernel functions have no names" },
-	{ "access.map_files", NEED_MORE, "functions of deleted and replaced files have no names" },
-	{ "access.pid_namespace", NEED_MORE, "the ids of processes are not those of /proc here" },
+	PROGRAM_NEEDS, STACK_NEEDS, TICK_NEEDS,
 	{ "event.cycles", NEED_NOTE, "-e with a hardware event falls back to cpu-clock" },
 };
 
+static const struct need offcpu_needs[] = { PROGRAM_NEEDS, STACK_NEEDS, WAIT_NEEDS };
+
+static const struct need wall_needs[] = {
+	PROGRAM_NEEDS, STACK_NEEDS, TICK_NEEDS, WAIT_NEEDS,
+	{ "kernel.sched_info", NEED_MORE, "being ready to run is not told from being blocked" },
+};
+
+static const struct need runq_needs[] = {
+	PROGRAM_NEEDS,
+	{ "program.sched_switch", NEED_MUST, "switches of threads cannot be seen" },
+	{ "program.iter_task", NEED_MORE, "--oncpu and --len only" },
+	{ "map.task_storage", NEED_MORE, "--oncpu and --len only (Linux 5.12)" },
+	{ "kernel.sched_info", NEED_MORE, "--oncpu and --len only" },
+	{ "map.ringbuf", NEED_NOTE, "no --slower" },
+	{ "access.pid_namespace", NEED_MORE, "the ids of processes are not those of /proc here" },
+};
+
+static const struct need stat_needs[] = {
+	{ "event.cpu_clock", NEED_MORE, "own processes only, in user space where kernel.perf_event_paranoid says so" },
+	{ "event.cycles", NEED_NOTE, "events of the hardware are <not supported>" },
+};
+
 static const struct verb_needs verbs[] = {
-	{ "profile", profile_needs, ARRAY_SIZE(profile_needs) },
-	{ "doctor", NULL, 0 },
+	{ "profile", "5.10", profile_needs, ARRAY_SIZE(profile_needs) },
+	{ "offcpu", "5.12", offcpu_needs, ARRAY_SIZE(offcpu_needs) },
+	{ "wall", "5.12", wall_needs, ARRAY_SIZE(wall_needs) },
+	{ "runq", "5.10", runq_needs, ARRAY_SIZE(runq_needs) },
+	{ "stat", "5.10", stat_needs, ARRAY_SIZE(stat_needs) },
+	{ "doctor", "", NULL, 0 },
 };
 
 const char *doctor_verdict_name(enum doctor_verdict verdict)
@@ -123,13 +161,13 @@ static void fix_capabilities(struct doctor_opinion *opinion)
 }
 
 /* The worst first. */
-static void find_fix(struct doctor_opinion *opinion)
+static void find_fix(struct doctor_opinion *opinion, const char *oldest)
 {
 	bool may = doctor_grant(CAP_BPF) == DOCTOR_GRANT_EFFECTIVE && doctor_grant(CAP_PERFMON) == DOCTOR_GRANT_EFFECTIVE;
 
 	if (opinion->verdict == DOCTOR_KERNEL_CANNOT)
-		snprintf(opinion->fix, sizeof(opinion->fix), "a kernel of Linux 5.10 or newer, built with CONFIG_DEBUG_INFO_BTF, "
-			 "CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS");
+		snprintf(opinion->fix, sizeof(opinion->fix), "a kernel of Linux %s or newer, built with CONFIG_DEBUG_INFO_BTF, "
+			 "CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS", oldest);
 	else if (is_missing(opinion, "map.large") && (!is_missing(opinion, "map.array") || doctor_may_use_bpf()))
 		snprintf(opinion->fix, sizeof(opinion->fix), "ulimit -l unlimited");
 	else if (opinion->verdict == DOCTOR_NOT_PERMITTED && may)
@@ -165,7 +203,7 @@ bool doctor_opinion(const struct doctor *doctor, size_t i, struct doctor_opinion
 		else if (need->level == NEED_MUST)
 			worse(&opinion, finding->state == DOCTOR_DENIED ? DOCTOR_NOT_PERMITTED : DOCTOR_KERNEL_CANNOT);
 	}
-	find_fix(&opinion);
+	find_fix(&opinion, verbs[i].oldest);
 	*ret_opinion = opinion;
 	return true;
 }

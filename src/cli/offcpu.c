@@ -106,7 +106,7 @@ static int offcpu_run(void *all, const char *command_line)
 	const struct recording_words words = {
 		.measuring = "Tracing off-CPU time (us) of",
 		.threads = arguments->user_threads_only ? "user" : arguments->kernel_threads_only ? "kernel" : NULL,
-		.no_samples = "nothing of what was asked for has waited",
+		.no_samples = "no wait of what was asked for was seen",
 	};
 
 	return recording_run(&offcpu_verb, &arguments->recording, &of_library, &words);

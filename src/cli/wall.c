@@ -48,7 +48,7 @@ static int wall_run(void *all, const char *command_line)
 	of_library.question = SONDE_WALL;
 	of_library.freq_hz = arguments->freq_hz;
 	return recording_run(&wall_verb, &arguments->recording, &of_library,
-			     &(struct recording_words){ .measuring = "Measuring all time (us) of", .no_samples = "nothing of what was asked for was there" });
+			     &(struct recording_words){ .measuring = "Measuring all time (us) of", .no_samples = "nothing of what was asked for was seen" });
 }
 
 static const struct wall_arguments defaults = { .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };

@@ -443,9 +443,9 @@ def doctor_here():
 	report, states, verbs = doctor_json([SONDE], 0)
 	check_equal(verbs["profile"]["verdict"], "works", report)
 	check_equal(verbs["profile"]["fix"], "", "a fix for what works")
-	check_equal(verbs["doctor"]["verdict"], "works", "doctor itself")
+	check_equal({verb: verbs[verb]["verdict"] for verb in verbs}, dict.fromkeys(("profile", "offcpu", "wall", "runq", "stat", "doctor"), "works"), "verdicts")
 	for name in ("kernel.btf", "program.perf_event", "program.tp_btf", "program.raw_tracepoint", "map.hash", "map.array", "map.array_of_maps", "map.ringbuf",
-			"map.percpu_array", "map.large", "helper.bpf_get_stack", "helper.bpf_ringbuf_output", "helper.bpf_probe_read_user",
+			"program.sched_switch", "program.iter_task", "map.task_storage", "kernel.sched_info", "map.percpu_array", "map.large", "helper.bpf_get_stack", "helper.bpf_ringbuf_output", "helper.bpf_probe_read_user",
 			"event.cpu_clock", "event.attach", "event.sideband", "capability.bpf", "capability.perfmon", "access.kallsyms"):
 		check_equal(states.get(name), "yes", name)
 	check_equal(len(states), len(report["checks"]), "ids are not unique")
@@ -465,6 +465,8 @@ def doctor_as_nobody():
 	prefix = as_nobody()
 	_, states, verbs = doctor_json(prefix, 3)
 	check_equal(verbs["profile"]["verdict"], "not-permitted", verbs)
+	check_equal({verb: verbs[verb]["verdict"] for verb in ("offcpu", "wall", "runq", "stat")},
+		{"offcpu": "not-permitted", "wall": "not-permitted", "runq": "not-permitted", "stat": "works-with-less"}, "the other verbs")
 	check("map.ringbuf" in [missing["check"] for missing in verbs["profile"]["missing"] if missing["weight"] == "must"], str(verbs))
 	for name in ("program.perf_event", "map.large", "event.cpu_clock", "capability.bpf", "access.processes", "access.map_files"):
 		check_equal(states[name], "denied", name)
