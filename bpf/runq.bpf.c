@@ -28,7 +28,8 @@ const volatile struct sonde_runq_config runq_cfg = {};
 volatile __u32 own_tgid; /* whose threads are left out, as the root PID namespace has it */
 
 struct thread { /* zero: nothing is known of it */
-	__u64 run_delay; /* as it was when it came onto a CPU, and 1 */
+	__u64 run_delay; /* as it was when it came onto a CPU, or at the start, and 1 */
+	__u64 nr_runs;   /* how often it had been given one by then, that time included */
 };
 
 struct { /* filled when a thread is born, and for those that are there: never in the midst of a switch, where memory must not be asked for */
@@ -207,20 +208,28 @@ static __always_inline void go_on_to_stacks(void *ctx, struct sonde_runq_counter
 	count->lost++; /* it is not there */
 }
 
+/* With a filter that a thread may come to fit: were there no waits meanwhile that nobody asked for? Without one only those are missing of which no program was told, and the sum is right. */
+static __always_inline bool is_same_name_since(const struct thread *known, struct task_struct *next)
+{
+	return (!cfg.filter_comm && !cfg.filter_cgroup) || known->nr_runs == next->sched_info.pcount;
+}
+
 /* What the scheduler is about to add to the thread's run_delay for the wait that ends now, and what it added in the midst of it. */
 static __always_inline __u64 wait_of(struct sonde_runq_counters *count, struct task_struct *next)
 {
 	__u64 here = queue_clock(next) - next->sched_info.last_queued, sum = next->sched_info.run_delay + here, wait = here;
 	struct thread *known = bpf_task_storage_get(&threads, next, 0, 0);
 
-	if (known && known->run_delay)
+	if (known && known->run_delay && is_same_name_since(known, next))
 		wait = sum + 1 - known->run_delay;
 	else if (!next->sched_info.pcount)
 		wait = sum; /* it was born, and has never run */
 	else
 		count->in_part++;
-	if (known)
+	if (known) {
 		known->run_delay = sum + 1;
+		known->nr_runs = next->sched_info.pcount + 1;
+	}
 	return wait;
 }
 
@@ -321,10 +330,14 @@ SEC("iter/task")
 int on_thread(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct thread *thread;
 
 	own_tgid = bpf_get_current_pid_tgid() >> 32;
-	if (task)
-		bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	thread = task ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
+	if (!thread)
+		return 0;
+	if (!__sync_val_compare_and_swap(&thread->run_delay, 0, task->sched_info.run_delay + 1)) /* else it came onto a CPU just now */
+		thread->nr_runs = task->sched_info.pcount;
 	return 0;
 }
 

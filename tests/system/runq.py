@@ -91,6 +91,8 @@ def sums_are_the_schedulers():
 		finally:
 			program.stdin.close()
 	check_equal(result.code, 0, str(result))
+	first = re.search(r"(\d+) were the first of a thread", result.err) # of those that ran on while it began
+	check(not first or int(first.group(1)) < len(before), lambda: "of none that slept when it began the first wait is in part: %s" % result)
 	got = {int(re.match(r"tid (\d+) ", key).group(1)): h for key, h in histograms(path).items()}
 	waited = 0
 	for tid in before:
