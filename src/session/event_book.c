@@ -10,8 +10,8 @@
 #include "session/wait_stack.h"
 
 #define MAX_PENDING (1u << 22)  /* events that wait for their order: 128 MiB */
-#define MAX_THREADS (1u << 22)
-#define MAX_CAUSES (1u << 20)   /* different waits, and wakers; of those that find no room the number is null */
+#define MAX_THREADS (1u << 20)  /* of those that find no room the number is null */
+#define MAX_CAUSES (1u << 20)   /* different waits, and wakers; likewise */
 
 /* A thread under one of its names. */
 struct thread {
@@ -117,6 +117,8 @@ static int new_thread(struct event_book *book, const struct thread *thread, uint
 	if (known) {
 		*known = *thread;
 	} else {
+		if (book->nr_threads == MAX_THREADS)
+			return 0;
 		if (!array_grow(&book->threads, book->nr_threads, &book->max_threads, sizeof(*book->threads), 256, MAX_THREADS))
 			return -ENOMEM;
 		*ret_number = book->nr_threads;
@@ -148,7 +150,7 @@ static int number_thread(struct event_book *book, uint32_t tgid, uint32_t tid, c
 		*ret_number = *number;
 	else
 		err = new_thread(book, &thread, ret_number);
-	return err ? err : note_last(book, &thread, *ret_number);
+	return err || *ret_number == EVENT_NONE ? err : note_last(book, &thread, *ret_number);
 }
 
 /* --- waits and wakers ------------------------------------------------------------------------------------------------------------------- */

@@ -206,16 +206,23 @@ static void test_missed_stacks(void **state)
 	for (uint64_t i = 0; i < 20; i++) {
 		struct sonde_wait_key key = key_of(5, "one", 1);
 
-		key.user_stack = i;
-		key.user_side = SONDE_SIDE_FULL;
+		key.user_stack = key.kernel_stack = i;
+		key.user_side = key.kernel_side = SONDE_SIDE_FULL;
 		key.waker = i;
 		send_switch(i, key, 6, "two");
 	}
-	send_stack(0, KERNEL_STACK);
 	finish();
 	assert_non_null(strstr(text, "\"record\":\"wait\",\"wait\":0,"));
 	assert_null(strstr(text, "\"wait\":1,"));
 	assert_non_null(strstr(text, "[Missed User Stack]"));
+}
+
+/* More threads than there is room for cost their numbers, not the recording. */
+static void test_many_threads(void **state)
+{
+	for (uint32_t i = 0; i < (1u << 20) + 100; i++)
+		send_switch(i * 1000ull, key_of(5, "one", 1), 10 + i, "many");
+	send_switch(2ull << 30, key_of(7, "late", 1), 5, "one");
 }
 
 /* Nothing is left of a recording that was not ended. */
@@ -258,7 +265,7 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_lines), test(test_order), test(test_names), test(test_missed_stacks), test(test_not_ended), test(test_refused), test(test_full_disk),
+		test(test_lines), test(test_order), test(test_names), test(test_missed_stacks), test(test_many_threads), test(test_not_ended), test(test_refused), test(test_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,8 @@ static void test_raises(void **state)
 	assert_true(overhead_look(&overhead, 5 * S, S)); /* of two seconds */
 	assert_int_equal(overhead.min_ns, OVERHEAD_FIRST_NS * OVERHEAD_RAISE);
 	assert_int_equal(overhead.nr_raised, 2);
+	assert_true(overhead_look(&overhead, 6 * S, S + S / 4)); /* less than then, and still too much */
+	assert_true(overhead.worst_percent > 13.7);
 }
 
 static void test_begins_with_the_minimum(void **state)

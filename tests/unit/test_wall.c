@@ -173,7 +173,10 @@ static void test_one_side(void **state)
 	assert_int_equal(wall_sum(wall, maker, &key, key.user_stack, &(struct sonde_wait_sum){ .nr_waits = 1, .off_ns = 10 }), 0);
 	key.user_side = SONDE_SIDE_FULL;
 	assert_int_equal(wall_sum(wall, maker, &key, key.user_stack, &(struct sonde_wait_sum){ .nr_waits = 1, .off_ns = 20 }), 0);
+	key.user_side = SONDE_SIDE_STORED; /* that it had before the recording was found elsewhere */
+	assert_int_equal(wall_sum(wall, maker, &key, USER, &(struct sonde_wait_sum){ .nr_waits = 1, .off_ns = 30 }), 0);
 	assert_int_equal(wall_finish(wall, maker, book), 0);
+	check_time("k/5;[blocked: other];[unknown];[unknown]_[k]", 30);
 	check_time("k/5;[blocked: other];[unknown]_[k]", 10);
 	check_time("k/5;[blocked: other];" PROFILE_MISSED_USER ";[unknown]_[k]", 20);
 }
