@@ -43,7 +43,7 @@ def seen(result):
 
 
 def names(*args, want=0):
-	return sorted(seen(sonde("profile", "-f", "-F", 199, *args, 1, want=want)))
+	return sorted(seen(sonde("profile", "-f", "-F", 997, *args, 1, want=want)))
 
 
 @test
@@ -71,7 +71,7 @@ def with_other_filters():
 	check_equal(names("-G", "%s/top" % c.name, "-p", c.programs["green"].pid), ["green"], "-G and -p")
 	result = sonde("profile", "-f", "-G", "%s/top" % c.name, "-p", c.programs["blue"].pid, 1, want=5)
 	check("no samples" in result.err, lambda: str(result))
-	header = sonde("profile", "-G", "%s/top2" % c.name, 1, want=0).err
+	header = sonde("profile", "-F", 997, "-G", "%s/top2" % c.name, 1, want=0).err
 	check("of all threads in cgroup %s/top2 by" % c.name in header, header)
 
 
@@ -95,7 +95,7 @@ def seen_from_a_namespace():
 	"""In a cgroup namespace paths begin at its root, and the kernel's levels do not: as in a container that has the host's processes."""
 	c = cgroups()
 	join = 'echo $$ > %s/top/cgroup.procs && exec unshare -C -m sh -c "$1"' % c.path
-	argv = "'%s' profile -f -F 199" % SONDE
+	argv = "'%s' profile -f -F 997" % SONDE
 	if run(["unshare", "-C", "-m", "true"]).code:
 		skip("no cgroup namespace can be made")
 

@@ -24,7 +24,12 @@ def need_x86():
 
 
 def folded(pid, *options, seconds=2):
-	return parse_folded(sonde("profile", "-f", "-a", "-U", "-F", 499, "-p", pid, *options, seconds, want=0).out)
+	"""For longer where others leave the process little time."""
+	for duration in (seconds, 8 * seconds):
+		stacks = parse_folded(sonde("profile", "-f", "-a", "-U", "-F", 499, "-p", pid, *options, duration, want=0).out)
+		if total(stacks) >= 100:
+			break
+	return stacks
 
 
 def is_chain(program):

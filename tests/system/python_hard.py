@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Frames of CPython where it is hard: in the middle of calls, in threads without the GIL, in programs that end soon, pretend, or are gone from memory. Interpreters: as python.py has them."""
+import collections
 import ctypes
 import json
 import os
@@ -41,18 +42,19 @@ class Tally:
 	"""Samples that are right, marked, and wrong with the reason."""
 
 	def __init__(self, what):
-		self.what, self.right, self.marked, self.wrong = what, 0, 0, {}
+		self.what, self.right, self.marked, self.wrong, self.marks = what, 0, 0, {}, collections.Counter()
 
 	def add(self, error, count, frames):
 		if not error:
 			self.right += count
 		elif any(frame[0] == "mark" for frame in frames):
 			self.marked += count
+			self.marks.update({next(frame[1] for frame in frames if frame[0] == "mark"): count})
 		else:
 			self.wrong.setdefault(error, []).append((count, [frame[:2] for frame in frames]))
 
 	def __str__(self):
-		lines = ["%s: %d right, %d marked" % (self.what, self.right, self.marked)]
+		lines = ["%s: %d right, %d marked %s" % (self.what, self.right, self.marked, dict(self.marks))]
 		for error, samples in sorted(self.wrong.items(), key=lambda item: -len(item[1])):
 			lines.append("  %d x %s: %s" % (sum(count for count, _ in samples), error, " ".join("%s:%s" % (kind[0], name) for kind, name in samples[0][1])))
 		return "\n".join(lines[:8])
@@ -92,7 +94,7 @@ def random_calls():
 		version = version_of(python)
 		tally = Tally(python)
 		with Script([python, os.path.join(SOURCES, "maze.py")]) as maze:
-			for _ in range(4):
+			for _ in range(16): # of which one or two do, unless others leave it little time
 				report = profile(maze.pid, 1, 4999)
 				for sample in report["samples"]:
 					frames = stack_of(report, sample)
