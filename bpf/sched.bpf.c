@@ -140,22 +140,24 @@ int on_switched(__u64 *ctx)
 	return s && thread ? end_switch(ctx, thread, s) : 0;
 }
 
-static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *wait_count)
+static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
 {
-	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
-	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	__u32 cpu = bpf_get_smp_processor_id();
 	struct scratch *s = scratch_of(cpu);
+	struct task_struct *task = (void *)ctx[1];
+	const user_regs_t *regs;
 	bool has_user;
 
-	if (!count || !s)
-		return 0; /* there are always some */
+	if (!s)
+		return 0; /* there is always one */
 	begin_sample(s, cpu, now_ns, (__u64)thread->key.tgid << 32 | thread->key.tid);
+	regs = user_regs_of(task);
+	has_user = take_syscall(regs, s, cpu);
+	thread->key.syscall = syscall_of(s->syscall, s->compat);
 	if (cfg.kernel_stacks)
-		s->sample.kernel_side = kernel_side_by_memo(ctx, s, &thread->memos, wait_count);
-	has_user = take_regs(cpu);
-	thread->key.syscall = has_user ? syscall_of(&s->walk) : SONDE_NO_SYSCALL;
+		s->sample.kernel_side = kernel_side_by_memo(task, ctx, s, &thread->memos, count);
 	if (cfg.user_stacks && has_user)
-		s->sample.user_side = user_side_by_memo(s, &thread->memos, count, wait_count);
+		s->sample.user_side = user_side_by_memo(task, regs, s, &thread->memos, count);
 	return s->runtimes_left ? next_runtime(ctx, s) : end_switch(ctx, thread, s);
 }
 
@@ -358,7 +360,7 @@ static __always_inline void seed(struct task_struct *task, struct thread *thread
 	if (cfg.kernel_stacks)
 		s->sample.kernel_side = kernel_side(s, bpf_get_task_stack(task, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0), 0, now_ns, &s->sample.kernel_stack);
 	if (take_regs_of(task, s)) {
-		syscall = syscall_of(&s->walk);
+		syscall = syscall_of(s->walk.syscall, s->walk.compat);
 		s->sample.user_stack = hash_step(hash_step(now_ns, s->sample.tid), SONDE_RECORD_SEED);
 		if (cfg.user_stacks)
 			s->sample.user_side = send_seed(s, s->sample.user_stack);

@@ -36,9 +36,8 @@ extern const void asm_exc_page_fault __ksym __weak;
 
 /* Has an interrupt struck the current thread? Then it has nothing to do with what is woken up. Interrupts have a stack of their own, but on x86-64 not those that strike in user code: they left no number of
  * a system call behind, as faults do, but did not come by the entry code of page faults, whose return address stands below the registers. */
-static __always_inline bool in_interrupt(__u64 *ctx, struct scratch *s, bool has_user)
+static __always_inline bool in_interrupt(struct task_struct *task, __u64 *ctx, struct scratch *s, bool has_user)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 low = as_number(s, task->stack);
 #ifndef SONDE_ARM64
 	__u64 entry = 0;
@@ -49,7 +48,7 @@ static __always_inline bool in_interrupt(__u64 *ctx, struct scratch *s, bool has
 #ifdef SONDE_ARM64
 	return false;
 #else
-	if (!has_user || s->walk.syscall != NO_SYSCALL)
+	if (!has_user || s->syscall != NO_SYSCALL)
 		return false;
 	bpf_probe_read_kernel(&entry, sizeof(entry), saved_regs((void *)task) - sizeof(entry));
 	return entry - (__u64)&asm_exc_page_fault >= ENTRY_BYTES;
@@ -79,13 +78,26 @@ static __always_inline void send_wakeup(struct task_struct *task, __u64 hash, st
 		count->events_lost++;
 }
 
-/* What was found is the waker of the task. */
-static __always_inline int end_waking(struct task_struct *task, struct scratch *s)
+/* Unless it was sent before. */
+static __always_inline void send_waker(struct sonde_waker_record *waker, struct memos *memos, struct scratch *s)
 {
-	struct thread *thread = thread_of(task);
+	enum sonde_side side = SONDE_SIDE_STORED;
+
+	if (!is_sent(waker->hash)) {
+		set_time(s);
+		waker->type = SONDE_RECORD_WAKER;
+		waker->time_ns = s->sample.time_ns;
+		side = send_body(waker, sizeof(*waker), sizeof(*waker), waker->hash, wake_flag());
+	}
+	if (memos && side == SONDE_SIDE_STORED)
+		memos->waker = waker->hash;
+}
+
+/* What was found is the waker of the task. */
+static __always_inline int end_waking(struct task_struct *task, struct thread *thread, struct memos *memos, struct scratch *s)
+{
 	__u32 zero = 0;
 	struct sonde_waker_record *waker = bpf_map_lookup_elem(&wakers, &zero);
-	struct memos *memos = bpf_task_storage_get(&waker_memos, bpf_get_current_task_btf(), 0, 0);
 
 	if (!thread || !waker)
 		return 0;
@@ -99,14 +111,18 @@ static __always_inline int end_waking(struct task_struct *task, struct scratch *
 		end_memo(memos, s);
 	waker->hash = hash_waker(&waker->waker);
 	thread->waker = waker->hash;
-	if (!is_sent(waker->hash)) {
-		waker->type = SONDE_RECORD_WAKER;
-		waker->time_ns = s->sample.time_ns;
-		send_body(waker, sizeof(*waker), sizeof(*waker), waker->hash, wake_flag());
-	}
-	if (cfg.events)
+	if (!memos || memos->waker != waker->hash)
+		send_waker(waker, memos, s);
+	if (cfg.events) {
+		set_time(s);
 		send_wakeup(task, waker->hash, s);
+	}
 	return 0;
+}
+
+static __always_inline struct memos *memos_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&waker_memos, task, 0, 0);
 }
 
 /* Behind the programs of the runtimes. */
@@ -114,44 +130,45 @@ SEC("tp_btf/sched_waking")
 int on_woken(__u64 *ctx)
 {
 	struct scratch *s = scratch_of(bpf_get_smp_processor_id());
+	struct task_struct *task = (void *)ctx[0];
 
-	return s ? end_waking((void *)ctx[0], s) : 0;
+	return s ? end_waking(task, thread_of(task), memos_of(bpf_get_current_task_btf()), s) : 0;
 }
 
-static __always_inline int take_stacks(__u64 *ctx, struct sonde_counters *count, struct sonde_wait_counters *wait_count)
+static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, struct sonde_wait_counters *count)
 {
-	struct memos *memos = bpf_task_storage_get(&waker_memos, bpf_get_current_task_btf(), 0, 0);
-	__u64 now_ns = bpf_ktime_get_ns();
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 cpu = bpf_get_smp_processor_id();
+	struct memos *memos = memos_of(task);
 	struct scratch *s = scratch_of(cpu);
+	const user_regs_t *regs;
 	bool has_user;
 
 	if (!s)
 		return 0; /* there is always one */
-	has_user = take_regs(cpu);
-	if (in_interrupt(ctx, s, has_user)) {
-		begin_sample(s, cpu, now_ns, 0);
+	regs = user_regs_of(task);
+	has_user = take_syscall(regs, s, cpu);
+	if (in_interrupt(task, ctx, s, has_user)) {
+		begin_sample(s, cpu, 0, 0);
 		has_user = false;
 	} else {
-		begin_sample(s, cpu, now_ns, bpf_get_current_pid_tgid());
-		bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
+		begin_sample(s, cpu, 0, (__u64)task->tgid << 32 | (__u32)task->pid);
+		read_comm(task, (void *)s->sample.comm);
 	}
 	if (cfg.kernel_stacks)
-		s->sample.kernel_side = kernel_side_by_memo(ctx, s, memos, wait_count);
+		s->sample.kernel_side = kernel_side_by_memo(task, ctx, s, memos, count);
 	if (cfg.user_stacks && has_user)
-		s->sample.user_side = user_side_by_memo(s, memos, count, wait_count);
-	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], s);
+		s->sample.user_side = user_side_by_memo(task, regs, s, memos, count);
+	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread, memos, s);
 }
 
 SEC("tp_btf/sched_waking")
 int on_waking(__u64 *ctx)
 {
-	__u32 zero = 0;
-	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
-	struct sonde_wait_counters *waits = wait_count();
+	struct sonde_wait_counters *count = wait_count();
 	struct thread *thread = thread_of((void *)ctx[0]);
 
-	return thread && thread->is != THREAD_LEFT_OUT && is_event_of((void *)ctx[0]) && count && waits ? take_stacks(ctx, count, waits) : 0;
+	return thread && thread->is != THREAD_LEFT_OUT && is_event_of((void *)ctx[0]) && count ? take_stacks(ctx, thread, count) : 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

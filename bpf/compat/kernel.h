@@ -89,6 +89,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct sched_info sched_info;
 	struct sched_entity se;
+	__u64 self_exec_id; /* grows with each exec */
 	__u64 start_time; /* CLOCK_MONOTONIC, ns */
 	struct mm_struct *mm;
 	struct task_struct *group_leader;

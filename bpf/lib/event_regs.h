@@ -9,13 +9,66 @@
 #include "scratch.h"
 #include "user_regs.h"
 
+/* Where they need not be copied; NULL: it has no user side, or this kernel cannot. */
+static __always_inline const user_regs_t *user_regs_of(struct task_struct *task)
+{
+	const user_regs_t *regs;
+
+	if (!HAS_KNOWN_REGS || task->flags & PF_KTHREAD || !task->mm)
+		return 0;
+	regs = (const void *)bpf_task_pt_regs(task);
+	return is_user(regs) ? regs : 0; /* an io_uring worker has the memory, but was never in user code */
+}
+
+/* One after the other: not all at once by way of the stack. */
+static __always_inline void enter_known_regs(struct walk *w, struct sonde_raw_record *raw, const user_regs_t *regs)
+{
+	w->in_syscall = 1;
+#pragma clang loop unroll(full)
+	for (int i = 0; i < WALK_NR_REGS; i++) {
+		raw->regs[i] = w->regs[i] = user_reg(regs, i);
+		barrier();
+	}
+	raw->regs[SONDE_REG_PC] = w->pc = USER_PC(regs);
+	w->sp = USER_SP(regs);
+	w->bp = USER_BP(regs);
+	raw->stack_start = w->sp - SONDE_RED_ZONE_BYTES;
+	raw->compat = w->compat = !is_64_bit(regs);
+}
+
+/* Where they have to be: into memory that is free before a stack is taken. */
+WALK_FUNCTION int copy_regs(__u32 cpu)
+{
+	struct scratch *s = scratch_of(cpu);
+	const user_regs_t *copy;
+	const void *at;
+
+	if (!s)
+		return 0;
+	at = saved_regs((void *)bpf_get_current_task_btf());
+	copy = (const void *)s->stack.frames;
+	if (bpf_probe_read_kernel(s->stack.frames, sizeof(*copy), at) || !is_user(copy))
+		return 0;
+	enter_known_regs(&s->walk, &s->raw, copy);
+	s->walk.syscall = saved_syscall(at, copy);
+	return 1;
+}
+
 /* Puts them into the walk; 0: it has no user side. */
 WALK_FUNCTION int take_regs(__u32 cpu)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *s = scratch_of(cpu);
+	const user_regs_t *regs;
 
 	if (!s || task->flags & PF_KTHREAD || !task->mm) /* as user_regs, but by the verifier's knowledge of what a task is */
 		return 0;
-	return saved_user_regs(saved_regs((void *)task), &s->walk, &s->raw);
+	if (!HAS_KNOWN_REGS)
+		return copy_regs(cpu);
+	regs = user_regs_of(task);
+	if (!regs)
+		return 0;
+	enter_known_regs(&s->walk, &s->raw, regs);
+	s->walk.syscall = known_syscall(regs);
+	return 1;
 }

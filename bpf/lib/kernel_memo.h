@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The kernel's unwinder takes 1 to 2 us, and a thread's kernel stack is nearly always one that it had before. The stack is the same when each of its return addresses stands where it stood, counted from the
  * event's arguments on that stack: from the lowest one on, each decides where the next one is. Which words are the return addresses the unwinder does not say. So all words that look like
- * addresses of code are remembered, the true ones are among them; and each time that the same stack is unwound with other words somewhere, these were none, and are forgotten. Only the outermost frame stands
- * elsewhere each time, where the kernel begins a system call's stack at random: it is looked at by itself, below the registers. */
+ * addresses of code are remembered, the true ones are among them; and each time that the same stack is unwound with other words somewhere, these were none, and are forgotten. Only the outermost frame, that of the
+ * entry code, stands elsewhere each time, where the kernel begins a system call's stack at random. It is known by the one that it has called: what that code calls it calls at one place (and the thread's number of
+ * the system call, which faults and interrupts have not, is compared as well). */
 #pragma once
 #include <linux/bpf.h>
 
@@ -17,11 +18,15 @@
 
 struct kernel_memo {
 	__u64 hash;                     /* 0: nothing is remembered */
-	__u64 outermost;
+	__u64 syscall;
 	__u32 nr_words, nr_bytes;       /* that are read from the arguments on */
 	__u32 nr_kept, pad;             /* while some are forgotten */
 	__u32 words[KERNEL_MEMO_WORDS]; /* their low halves: the high one is that of all code */
 	__u16 offs[KERNEL_MEMO_WORDS];  /* in words */
+};
+
+struct kernel_memos {
+	struct kernel_memo of[KERNEL_MEMOS];
 };
 
 #ifdef SONDE_ARM64
@@ -47,30 +52,22 @@ static __always_inline __u64 as_number(struct scratch *s, const void *address)
 }
 
 /* How many bytes of stack there are from the arguments on; 0: more than are looked at, or it is not the thread's stack that is in use. */
-static __always_inline __u64 kernel_stack_bytes(__u64 *ctx, struct scratch *s)
+static __always_inline __u64 kernel_stack_bytes(struct task_struct *task, __u64 *ctx, struct scratch *s)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 size;
 
 	s->stack_at = as_number(s, ctx);
 	size = as_number(s, task->stack) + stack_bytes(task) - s->stack_at;
-	s->outermost = 0;
-	bpf_probe_read_kernel(&s->outermost, sizeof(s->outermost), saved_regs((void *)task) - sizeof(s->outermost));
 	return size <= WALK_BLOCK_BYTES ? size & ~7ULL : 0;
 }
 
-/* 1: it is the remembered one. */
-WALK_FUNCTION int kernel_memo_same(const struct kernel_memo *memo, __u32 cpu)
+/* Is the stack, whose first nr_bytes stand in the walk's block, the remembered one? */
+static __always_inline bool kernel_memo_same(const struct kernel_memo *memo, struct scratch *s, __u64 nr_bytes)
 {
-	struct scratch *s = scratch_of(cpu);
-	__u64 differs = 0, size;
+	__u64 differs = 0;
 
-	if (!s || !memo || !memo->hash || memo->outermost != s->outermost)
-		return 0;
-	size = memo->nr_bytes;
-	barrier_var(size);
-	if (size > WALK_BLOCK_BYTES || bpf_probe_read_kernel(s->walk.block, size, (const void *)s->stack_at))
-		return 0;
+	if (!memo->hash || memo->syscall != s->syscall || memo->nr_bytes > nr_bytes)
+		return false;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < KERNEL_MEMO_WORDS; i++) {
 		if (i >= memo->nr_words)
@@ -78,6 +75,25 @@ WALK_FUNCTION int kernel_memo_same(const struct kernel_memo *memo, __u32 cpu)
 		differs |= s->walk.block[memo->offs[i] & (WALK_BLOCK_BYTES / 8 - 1)] ^ (KERNEL_CODE_HIGH | memo->words[i]);
 	}
 	return !differs;
+}
+
+/* The hash of the remembered stack that the current one is, of which there are `size` bytes; 0: it is none of them. */
+WALK_FUNCTION __u64 kernel_memo_find(const struct kernel_memos *memos, __u32 cpu, __u64 size)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u64 longest;
+
+	if (!s || !memos)
+		return 0;
+	longest = memos->of[0].nr_bytes > memos->of[1].nr_bytes ? memos->of[0].nr_bytes : memos->of[1].nr_bytes;
+	if (size > longest)
+		size = longest;
+	barrier_var(size);
+	if (!size || size > WALK_BLOCK_BYTES || bpf_probe_read_kernel(s->walk.block, size, (const void *)s->stack_at))
+		return 0;
+	if (kernel_memo_same(&memos->of[0], s, size))
+		return memos->of[0].hash;
+	return kernel_memo_same(&memos->of[1], s, size) ? memos->of[1].hash : 0;
 }
 
 /* Keeps the word if it looks like an address of code. By itself, so that it is proved once. 0, or 1: there are too many. */
@@ -120,7 +136,7 @@ WALK_FUNCTION int kernel_memo_keep(struct kernel_memo *memo, __u32 cpu, __u64 si
 		if (kernel_memo_add(memo, cpu, i))
 			return 0;
 	}
-	memo->outermost = s->outermost;
+	memo->syscall = s->syscall;
 	memo->hash = memo->nr_words ? hash : 0;
 	return 0;
 }
@@ -165,6 +181,6 @@ WALK_FUNCTION int kernel_memo_prune(struct kernel_memo *memo, __u32 cpu)
 		kernel_memo_retain(memo, cpu, i);
 	}
 	memo->nr_words = memo->nr_kept;
-	memo->outermost = s->outermost;
+	memo->syscall = s->syscall;
 	return 0;
 }

@@ -42,6 +42,14 @@ struct { /* tgid -> pos of its struct sonde_process */
 	__type(value, __u32);
 } processes SEC(".maps");
 
+struct { /* counts what user space has told of processes: while it stands, all that was known of them still is. 0: nothing yet */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} told SEC(".maps");
+
 struct { /* hashes of the stacks that were sent: SONDE_STACK_* */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by the loader: --stack-storage-size */
@@ -78,6 +86,14 @@ static __always_inline const __u32 *chunk_at(const struct walk *w, __u32 pos)
 	if (!inner)
 		return 0;
 	return bpf_map_lookup_elem(inner, &zero);
+}
+
+static __always_inline __u32 told_serial(void)
+{
+	__u32 zero = 0;
+	volatile const __u64 *serial = bpf_map_lookup_elem(&told, &zero);
+
+	return serial ? *serial : 0;
 }
 
 static __always_inline const struct sonde_rule *rule_at(const struct walk *w, __u32 number)

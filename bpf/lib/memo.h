@@ -9,11 +9,12 @@
 #define MEMO_CHECK 1024
 
 struct memos {
-	struct kernel_memo kernel[KERNEL_MEMOS];
+	struct kernel_memos kernel;
 	struct walk_memo user[WALK_MEMOS];
 	__u32 next_kernel, next_user; /* that is replaced next */
 	__u32 nr_hits;
 	__u32 fresh;                    /* the user's that was kept just now, from 1 on; 0: none */
+	__u64 waker;                    /* hash: as what it woke somebody up last, which was sent */
 };
 
 WALK_FUNCTION int user_memo_same(const struct walk_memo *memo, __u32 cpu)
@@ -35,19 +36,11 @@ WALK_FUNCTION int user_memo_keep(struct walk_memo *memo, __u32 cpu, __u64 hash)
 	return 0;
 }
 
-/* The hash of the remembered stack that the current one is; 0: it is none of them. */
-static __always_inline __u64 kernel_memo_find(const struct memos *memos, __u32 cpu)
+/* The clock is asked where somebody will want to know. */
+static __always_inline void set_time(struct scratch *s)
 {
-	if (kernel_memo_same(&memos->kernel[0], cpu))
-		return memos->kernel[0].hash;
-	return kernel_memo_same(&memos->kernel[1], cpu) ? memos->kernel[1].hash : 0;
-}
-
-static __always_inline __u64 user_memo_find(const struct memos *memos, __u32 cpu)
-{
-	if (user_memo_same(&memos->user[0], cpu))
-		return memos->user[0].hash;
-	return user_memo_same(&memos->user[1], cpu) ? memos->user[1].hash : 0;
+	if (!s->sample.time_ns)
+		s->sample.time_ns = bpf_ktime_get_ns();
 }
 
 /* Is this hit one to be checked? */
@@ -62,25 +55,23 @@ static __always_inline bool is_checked(struct memos *memos, struct sonde_wait_co
 
 static __always_inline void learn_kernel_stack(struct scratch *s, struct memos *memos, __u64 size)
 {
-	if (memos->kernel[0].hash == s->sample.kernel_stack) {
-		kernel_memo_prune(&memos->kernel[0], s->sample.cpu);
-	} else if (memos->kernel[1].hash == s->sample.kernel_stack) {
-		kernel_memo_prune(&memos->kernel[1], s->sample.cpu);
+	if (memos->kernel.of[0].hash == s->sample.kernel_stack) {
+		kernel_memo_prune(&memos->kernel.of[0], s->sample.cpu);
+	} else if (memos->kernel.of[1].hash == s->sample.kernel_stack) {
+		kernel_memo_prune(&memos->kernel.of[1], s->sample.cpu);
 	} else {
-		kernel_memo_keep(&memos->kernel[memos->next_kernel & (KERNEL_MEMOS - 1)], s->sample.cpu, size, s->sample.kernel_stack);
+		kernel_memo_keep(&memos->kernel.of[memos->next_kernel & (KERNEL_MEMOS - 1)], s->sample.cpu, size, s->sample.kernel_stack);
 		memos->next_kernel++;
 	}
 }
 
-/* memos: NULL: nothing is remembered of this thread. Gives enum sonde_side. */
-static __noinline int kernel_side_by_memo(__u64 *ctx, struct scratch *s, struct memos *memos, struct sonde_wait_counters *count)
+/* It is not known, or to be checked. Gives enum sonde_side. */
+static __noinline int unwind_kernel_side(__u64 *ctx, struct scratch *s, struct memos *memos, __u64 size, struct sonde_wait_counters *count)
 {
-	__u64 size = memos ? kernel_stack_bytes(ctx, s) : 0, known = size ? kernel_memo_find(memos, s->sample.cpu) : 0;
+	__u64 known = s->sample.kernel_stack;
 	enum sonde_side side;
 
-	s->sample.kernel_stack = known;
-	if (known && !is_checked(memos, count))
-		return SONDE_SIDE_STORED;
+	set_time(s);
 	side = kernel_side(s, get_kernel_stack(ctx, s), TRACEPOINT_FRAMES, s->sample.time_ns, &s->sample.kernel_stack);
 	if (known && known != s->sample.kernel_stack)
 		count->memo_wrong++;
@@ -89,29 +80,170 @@ static __noinline int kernel_side_by_memo(__u64 *ctx, struct scratch *s, struct 
 	return side;
 }
 
-/* The user side; the registers stand in the walk. What interpreters the process has are asked afterwards, but for those of a stack that is known to be none of theirs. */
-static __always_inline int user_side_by_memo(struct scratch *s, struct memos *memos, struct sonde_counters *counters, struct sonde_wait_counters *count)
+/* memos: NULL: nothing is remembered of this thread. Gives enum sonde_side. */
+static __always_inline int kernel_side_by_memo(struct task_struct *task, __u64 *ctx, struct scratch *s, struct memos *memos, struct sonde_wait_counters *count)
 {
-	__u64 known = 0;
-	enum sonde_side side;
+	__u64 size = memos ? kernel_stack_bytes(task, ctx, s) : 0, known = size ? kernel_memo_find(&memos->kernel, s->sample.cpu, size) : 0;
 
-	enter_process(s, &s->sample);
-	if (memos)
-		known = user_memo_find(memos, s->sample.cpu);
-	s->sample.user_stack = known;
-	if (known && !is_checked(memos, count)) {
-		s->runtimes_left = s->walk.runtimes & 1u << SONDE_RUNTIME_GO; /* labels are the goroutine's */
+	s->sample.kernel_stack = known;
+	if (known && !is_checked(memos, count))
 		return SONDE_SIDE_STORED;
+	return unwind_kernel_side(ctx, s, memos, size, count);
+}
+
+/* Has the memo been found true, or made, just now? Labels are the goroutine's: with Go it has to be asked each time. */
+static __always_inline void note_told(struct walk_memo *memo, const struct scratch *s)
+{
+	memo->told = s->walk.runtimes & 1u << SONDE_RUNTIME_GO ? 0 : s->told;
+	memo->exec = s->exec;
+}
+
+static __always_inline __u64 find_slowly(struct memos *memos, const struct scratch *s)
+{
+	for (int i = 0; i < WALK_MEMOS; i++) {
+		if (user_memo_same(&memos->user[i], s->sample.cpu)) {
+			note_told(&memos->user[i], s);
+			return memos->user[i].hash;
+		}
 	}
-	side = user_side(s, &s->sample, counters, 0);
+	return 0;
+}
+
+#define USER_SIDE_WALKS (-1) /* no enum sonde_side */
+
+/* The stack is not known by a look at it, or it is to be checked: then user_stack is its hash. Gives enum sonde_side, or USER_SIDE_WALKS: the walk stands at its begin. */
+WALK_FUNCTION int begin_user_side(struct memos *memos, __u32 cpu)
+{
+	struct sonde_wait_counters *count = wait_count();
+	struct scratch *s = scratch_of(cpu);
+
+	if (!count || !s)
+		return SONDE_SIDE_NONE; /* there are always some */
+	set_time(s);
+	s->told = told_serial();
+#ifdef SONDE_ARM64
+	s->number = __sync_fetch_and_add(&s->number, 0); /* nothing that is read below was read before */
+#endif
+	if (!take_regs(cpu))
+		return SONDE_SIDE_NONE;
+	enter_process(s, &s->sample);
+	if (memos && !s->sample.user_stack) {
+		s->sample.user_stack = find_slowly(memos, s);
+		if (s->sample.user_stack && !is_checked(memos, count)) {
+			s->runtimes_left = s->walk.runtimes & 1u << SONDE_RUNTIME_GO;
+			return SONDE_SIDE_STORED;
+		}
+	}
+	walk_enter(&s->walk);
+	return USER_SIDE_WALKS;
+}
+
+/* Behind the walk. What interpreters the process has are asked afterwards, but for those of a stack that is known to be none of theirs. */
+WALK_FUNCTION int end_user_side(struct memos *memos, __u32 cpu)
+{
+	__u32 zero = 0, i;
+	struct sonde_counters *sent = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_wait_counters *count = wait_count();
+	struct scratch *s = scratch_of(cpu);
+	enum sonde_side side;
+	__u64 known;
+
+	if (!sent || !count || !s)
+		return SONDE_SIDE_NONE; /* there are always some */
+	known = s->sample.user_stack;
+	end_walk(&s->walk, &s->sample);
+	side = send_user(s, &s->sample, sent, 0);
 	s->runtimes_left = s->walk.runtimes;
 	if (known && known != s->sample.user_stack)
 		count->memo_wrong++;
 	if (!known && memos && side == SONDE_SIDE_STORED) {
-		user_memo_keep(&memos->user[memos->next_user & (WALK_MEMOS - 1)], s->sample.cpu, s->sample.user_stack);
-		memos->fresh = (memos->next_user++ & (WALK_MEMOS - 1)) + 1;
+		i = memos->next_user++ & (WALK_MEMOS - 1);
+		note_told(&memos->user[i], s);
+		user_memo_keep(&memos->user[i], cpu, s->sample.user_stack);
+		memos->fresh = i + 1;
 	}
 	return side;
+}
+
+static __always_inline int walk_user_side(struct memos *memos, __u32 cpu)
+{
+	int side = begin_user_side(memos, cpu);
+
+	if (side != USER_SIDE_WALKS)
+		return side;
+	walk_all(cpu);
+	return end_user_side(memos, cpu);
+}
+
+/* By what is to be seen without calls, of a process that has run the same program since and of which user space has told nothing since. */
+static __always_inline bool user_memo_fits(const struct walk_memo *memo, const user_regs_t *regs, __u32 told, __u32 exec)
+{
+	__u64 differs = 0;
+
+	if (!memo->hash || !memo->is_bare || memo->told != told || memo->exec != exec || memo->tls_base || (memo->nr_words && !memo->near_bytes))
+		return false;
+	if (memo->pc != USER_PC(regs) || memo->sp != USER_SP(regs) || memo->bp != USER_BP(regs))
+		return false;
+	if (!memo->used_regs)
+		return true;
+#pragma clang loop unroll(full)
+	for (int i = 0; i < WALK_NR_REGS; i++)
+		differs |= (memo->regs[i] ^ user_reg(regs, i)) & -(__u64)(memo->used_regs >> i & 1);
+	return !differs;
+}
+
+/* The stack ends where user space has not told enough yet. It would come raw, were there not too many of these just now? */
+static __always_inline bool would_be_raw(struct scratch *s, __u64 hash)
+{
+	__u32 zero = 0;
+	struct sonde_counters *sent = bpf_map_lookup_elem(&counters, &zero);
+
+	if (!sent || is_settled(hash))
+		return false;
+	set_time(s);
+	if (may_send_raw(s, s->sample.time_ns))
+		return true;
+	sent->raws_refused++;
+	return false;
+}
+
+/* The hash of a memo that fits, if the stack's words are the same, too, and it is not one that has to be sent; else 0. */
+WALK_FUNCTION __u64 user_memo_hash(const struct walk_memo *memo, __u32 cpu)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u32 size;
+
+	if (!s || !memo)
+		return 0;
+	size = memo->near_bytes;
+	barrier_var(size);
+	if (size && (size > WALK_BLOCK_BYTES || read_user(&s->walk, s->walk.block, size, memo->at[0]) || !walk_memo_same_near(memo, &s->walk)))
+		return 0;
+	return memo->stop == SONDE_STOP_COMPLETE || !would_be_raw(s, memo->hash) ? memo->hash : 0;
+}
+
+static __always_inline __u64 find_by_regs(const struct memos *memos, const struct scratch *s, const user_regs_t *regs)
+{
+	__u32 told = told_serial();
+
+	if (!is_64_bit(regs))
+		return 0;
+	for (int i = 0; i < WALK_MEMOS; i++) {
+		if (user_memo_fits(&memos->user[i], regs, told, s->exec))
+			return user_memo_hash(&memos->user[i], s->sample.cpu);
+	}
+	return 0;
+}
+
+/* The user side. regs: NULL: they have to be copied. */
+static __always_inline int user_side_by_memo(struct task_struct *task, const user_regs_t *regs, struct scratch *s, struct memos *memos, struct sonde_wait_counters *count)
+{
+	__u64 known;
+
+	s->exec = task->self_exec_id;
+	known = memos && regs ? find_by_regs(memos, s, regs) : 0;
+	s->sample.user_stack = known;
+	return known && !is_checked(memos, count) ? SONDE_SIDE_STORED : walk_user_side(memos, s->sample.cpu);
 }
 
 /* The interpreters have been asked. */

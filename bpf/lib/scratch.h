@@ -17,8 +17,10 @@ struct scratch {
 	__u32 nr_raws, nr_wakes;  /* since then */
 	__u32 nr_walked;          /* user stacks, for the audit */
 	__u64 stack_at;           /* where the event's arguments stand, on the kernel stack in use */
-	__u64 outermost;          /* the return address below the user registers there */
+	__u64 syscall;            /* that the current thread is in, or NO_SYSCALL */
 	__u64 number;
+	__u32 compat;             /* it is in 32-bit code */
+	__u32 told, exec;         /* told_serial() before the process was looked up, and the thread's self_exec_id */
 	__u32 runtimes_left;      /* bits as in struct sonde_process: whose programs have not run yet */
 	struct sonde_sample_record sample;
 	struct sonde_raw_record raw; /* from the walk's begin on it has the registers that it began with */

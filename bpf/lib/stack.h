@@ -198,12 +198,6 @@ WALK_FUNCTION int send_raw(__u32 cpu, __u64 flags)
 	return bpf_ringbuf_output(&ring, &s->raw, sizeof(s->raw) + nr_bytes, flags) != 0;
 }
 
-/* May user space come farther than the kernel did? */
-static __always_inline bool is_early(enum sonde_stop stop)
-{
-	return stop == SONDE_STOP_NO_PROCESS || stop == SONDE_STOP_NO_MAPPING || stop == SONDE_STOP_NOT_LOADED;
-}
-
 /* While a program is replaced there are the registers of the old one, but not its memory. */
 static __always_inline bool in_exec(const struct walk *w)
 {
@@ -271,16 +265,22 @@ static __always_inline void enter_process(struct scratch *s, const struct sonde_
 	walk_enter_process(&s->walk, sample->tgid);
 }
 
+/* The walk is over. While the program is being replaced its frames mean nothing. */
+static __always_inline void end_walk(struct walk *w, const struct sonde_sample_record *sample)
+{
+	if (w->stop == SONDE_STOP_COMPLETE || !in_exec(w))
+		return;
+	walk_enter(w);
+	w->hash = sample->tgid;
+	w->stop = SONDE_STOP_EXEC;
+	w->runtimes = 0; /* and its interpreter has no memory any more */
+}
+
 /* The user side of the current thread, whose registers and process stand in the walk. */
 static __always_inline enum sonde_side user_side(struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count, retry_fn retry)
 {
 	walk_enter(&s->walk);
 	walk_all(sample->cpu);
-	if (s->walk.stop != SONDE_STOP_COMPLETE && in_exec(&s->walk)) {
-		walk_enter(&s->walk); /* its frames mean nothing */
-		s->walk.hash = sample->tgid;
-		s->walk.stop = SONDE_STOP_EXEC;
-		s->walk.runtimes = 0; /* and its interpreter has no memory any more */
-	}
+	end_walk(&s->walk, sample);
 	return send_user(s, sample, count, retry);
 }

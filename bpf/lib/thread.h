@@ -82,9 +82,26 @@ static __always_inline __u64 run_delay(struct task_struct *task)
 	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
 }
 
-static __always_inline __u16 syscall_of(const struct walk *w)
+static __always_inline __u16 syscall_of(__u64 syscall, bool compat)
 {
-	return !w->compat && w->syscall < SONDE_NO_SYSCALL ? w->syscall : SONDE_NO_SYSCALL;
+	return !compat && syscall < SONDE_NO_SYSCALL ? syscall : SONDE_NO_SYSCALL;
+}
+
+/* Which system call the current thread is in. regs: NULL: they have to be copied. False: it has no user side. */
+static __always_inline bool take_syscall(const user_regs_t *regs, struct scratch *s, __u32 cpu)
+{
+	s->syscall = NO_SYSCALL;
+	s->compat = 0;
+	if (regs) {
+		s->syscall = known_syscall(regs);
+		s->compat = !is_64_bit(regs);
+		return true;
+	}
+	if (!take_regs(cpu))
+		return false;
+	s->syscall = s->walk.syscall;
+	s->compat = s->walk.compat;
+	return true;
 }
 
 /* What was found of the stacks becomes a part of a key. */

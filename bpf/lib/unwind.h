@@ -760,3 +760,9 @@ static __always_inline __u64 walk_hash(const struct walk *w, const __u64 *frames
 		hash = hash_step(hash, frames[SONDE_LEAF_FRAMES + ((w->nr_frames - 1 - i) & (SONDE_ROOT_FRAMES - 1))]);
 	return hash_step(hash, w->stop);
 }
+
+/* May user space come farther than the kernel did? */
+static __always_inline int is_early(enum sonde_stop stop)
+{
+	return stop == SONDE_STOP_NO_PROCESS || stop == SONDE_STOP_NO_MAPPING || stop == SONDE_STOP_NOT_LOADED;
+}

@@ -13,6 +13,11 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return !(regs->pstate & PSTATE_MODE);
 }
 
+static __always_inline bool is_64_bit(const user_regs_t *regs)
+{
+	return !(regs->pstate & PSTATE_32_BIT);
+}
+
 /* Registers into a raw record, and where its stack begins. */
 static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const user_regs_t *regs)
 {
@@ -21,7 +26,7 @@ static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const us
 	raw->regs[WALK_REG_SP] = regs->sp;
 	raw->regs[SONDE_REG_PC] = regs->pc;
 	raw->stack_start = regs->sp - SONDE_RED_ZONE_BYTES;
-	raw->compat = (regs->pstate & PSTATE_32_BIT) != 0;
+	raw->compat = !is_64_bit(regs);
 }
 
 static __always_inline const void *saved_regs(struct task_struct *task)
@@ -34,6 +39,18 @@ static __always_inline const void *saved_regs_of(struct task_struct *task)
 	return (const void *)bpf_task_pt_regs(task);
 }
 
+/* bpf_task_pt_regs gives registers that can be read without a call. */
+#define HAS_KNOWN_REGS 1
+#define USER_PC(regs) ((regs)->pc)
+#define USER_SP(regs) ((regs)->sp)
+#define USER_BP(regs) ((regs)->regs[WALK_REG_BP])
+
+/* By DWARF number, which is a constant. */
+static __always_inline __u64 user_reg(const user_regs_t *regs, int number)
+{
+	return number < WALK_REG_SP ? regs->regs[number] : regs->sp;
+}
+
 /* The number of the system call that the thread is in; -1 outside of one. It stands behind orig_x0: arch/arm64/include/asm/ptrace.h. */
 static __always_inline __u64 saved_syscall(const void *at, const user_regs_t *saved)
 {
@@ -42,4 +59,13 @@ static __always_inline __u64 saved_syscall(const void *at, const user_regs_t *sa
 	if (bpf_probe_read_kernel(&number, sizeof(number), at + sizeof(*saved) + 8))
 		return NO_SYSCALL;
 	return (__u64)(__s64)number;
+}
+
+struct pt_regs___syscall {
+	__s32 syscallno;
+} __attribute__((preserve_access_index));
+
+static __always_inline __u64 known_syscall(const user_regs_t *regs)
+{
+	return (__u64)(__s64)((const struct pt_regs___syscall *)regs)->syscallno;
 }

@@ -10,6 +10,11 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return regs->cs & 3;
 }
 
+static __always_inline bool is_64_bit(const user_regs_t *regs)
+{
+	return (__u16)regs->cs == USER_CS_64;
+}
+
 /* Registers into a raw record, and where its stack begins. */
 static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const user_regs_t *regs)
 {
@@ -31,7 +36,7 @@ static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const us
 	raw->regs[15] = regs->r15;
 	raw->regs[SONDE_REG_PC] = regs->rip;
 	raw->stack_start = regs->rsp - SONDE_RED_ZONE_BYTES;
-	raw->compat = (__u16)regs->cs != USER_CS_64;
+	raw->compat = !is_64_bit(regs);
 }
 
 /* What the entry code saved of the current thread: at the far end of the kernel stack. Where to the bpf_task_pt_regs (Linux 5.15) is not there: arch/x86/include/asm/page_64_types.h of 5.10 makes
@@ -56,8 +61,42 @@ static __always_inline const void *saved_regs_of(struct task_struct *task)
 	return regs_at_stack_end(task);
 }
 
+/* bpf_task_pt_regs gives registers that can be read without a call, where the verifier knows what the task is. */
+#define HAS_KNOWN_REGS bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
+#define USER_PC(regs) ((regs)->rip)
+#define USER_SP(regs) ((regs)->rsp)
+#define USER_BP(regs) ((regs)->rbp)
+
+/* By DWARF number, which is a constant. */
+static __always_inline __u64 user_reg(const user_regs_t *regs, int number)
+{
+	switch (number) {
+	case 0: return regs->rax;
+	case 1: return regs->rdx;
+	case 2: return regs->rcx;
+	case 3: return regs->rbx;
+	case 4: return regs->rsi;
+	case 5: return regs->rdi;
+	case 6: return regs->rbp;
+	case 7: return regs->rsp;
+	case 8: return regs->r8;
+	case 9: return regs->r9;
+	case 10: return regs->r10;
+	case 11: return regs->r11;
+	case 12: return regs->r12;
+	case 13: return regs->r13;
+	case 14: return regs->r14;
+	default: return regs->r15;
+	}
+}
+
 /* The number of the system call that the thread is in. Interrupts and faults leave -1 there. */
 static __always_inline __u64 saved_syscall(const void *at, const user_regs_t *saved)
 {
 	return saved->orig_rax;
+}
+
+static __always_inline __u64 known_syscall(const user_regs_t *regs)
+{
+	return regs->orig_rax;
 }

@@ -319,6 +319,7 @@ struct sampler_fds sampler_fds(const struct sampler *sampler)
 		.chunks = bpf_map__fd(sampler->skeleton->maps.chunks),
 		.rules = bpf_map__fd(sampler->skeleton->maps.rules),
 		.processes = bpf_map__fd(sampler->skeleton->maps.processes),
+		.told = bpf_map__fd(sampler->skeleton->maps.told),
 	};
 }
 

@@ -25,7 +25,7 @@ struct sampler_options { /* borrowed for the call */
 };
 
 struct sampler_fds { /* of the maps that the unwinder fills; borrowed until sampler_free */
-	int chunks, rules, processes;
+	int chunks, rules, processes, told;
 };
 
 struct bpf_object;

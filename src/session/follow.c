@@ -20,8 +20,8 @@ static void open_cache(struct tracker *tracker, struct account *account)
 int follow_new(const struct follow_options *options, struct diag *diag, struct tracker **ret_tracker)
 {
 	const struct sampler_fds fds = sampler_fds(options->sampler);
-	const struct table_store_options store = { .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes, .max_rules = SAMPLER_MAX_RULES,
-						   .max_bytes = options->unwind_bytes };
+	const struct table_store_options store = { .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes, .told_fd = fds.told,
+						   .max_rules = SAMPLER_MAX_RULES, .max_bytes = options->unwind_bytes };
 	int err = tracker_new(&store, options->account, options->parser, diag, ret_tracker);
 
 	if (err)

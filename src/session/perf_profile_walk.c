@@ -58,7 +58,7 @@ static void perf_walk_freep(struct perf_walk **walk)
 
 int perf_walk_new(struct process_table *processes, struct account *account, struct parser *parser, struct diag *diag, struct perf_walk **ret_walk)
 {
-	const struct table_store_options options = { .chunks_fd = -1, .rules_fd = -1, .processes_fd = -1, .max_rules = SONDE_MAX_RULES, .max_bytes = MAX_TABLE_BYTES };
+	const struct table_store_options options = { .chunks_fd = -1, .rules_fd = -1, .processes_fd = -1, .told_fd = -1, .max_rules = SONDE_MAX_RULES, .max_bytes = MAX_TABLE_BYTES };
 	CLEANUP(perf_walk_freep) struct perf_walk *walk = calloc(1, sizeof(*walk));
 	int err;
 

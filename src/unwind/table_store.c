@@ -20,6 +20,7 @@ struct table_store {
 	struct rule_table *rules;
 	struct sonde_rule *kernel_rules;  /* the memory of the map `rules` */
 	size_t kernel_rules_bytes;
+	uint64_t *told;                   /* the memory of the map `told` */
 	uint64_t nr_settled;              /* of the pool, when rules were freed last */
 	bool has_dropped;                 /* rules, since */
 	struct u64_map process_pos;       /* tgid -> pos of its block */
@@ -59,10 +60,22 @@ static int alloc(struct table_store *store, uint32_t min_words, uint32_t max_wor
 	return err;
 }
 
+/* The memory of a map, or some of our own. */
+static int map_memory(int fd, size_t nr_bytes, struct diag *diag, void **ret_memory)
+{
+	void *memory = mmap(NULL, nr_bytes, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+
+	if (memory == MAP_FAILED)
+		return diag_errno(diag, errno, "cannot map memory of the BPF maps: %s", strerror(errno));
+	*ret_memory = memory;
+	return 0;
+}
+
 int table_store_new(const struct table_store_options *options, struct diag *diag, struct table_store **ret_store)
 {
 	CLEANUP(table_store_freep) struct table_store *store = calloc(1, sizeof(*store));
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	int err;
 
 	if (!store)
 		return -ENOMEM;
@@ -72,12 +85,9 @@ int table_store_new(const struct table_store_options *options, struct diag *diag
 	store->rules = rule_table_new(options->max_rules);
 	if (!store->pool || !store->rules)
 		return -ENOMEM;
-	store->kernel_rules = mmap(NULL, store->kernel_rules_bytes, PROT_READ | PROT_WRITE,
-				   options->rules_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, options->rules_fd, 0);
-	if (store->kernel_rules == MAP_FAILED) {
-		store->kernel_rules = NULL;
-		return diag_errno(diag, errno, "cannot map the unwind rules: %s", strerror(errno));
-	}
+	err = map_memory(options->rules_fd, store->kernel_rules_bytes, diag, (void **)&store->kernel_rules) ?: map_memory(options->told_fd, sizeof(*store->told), diag, (void **)&store->told);
+	if (err)
+		return err;
 	write_rules(store);
 	*ret_store = MOVE(store);
 	return 0;
@@ -89,6 +99,8 @@ void table_store_free(struct table_store *store)
 		return;
 	if (store->kernel_rules)
 		munmap(store->kernel_rules, store->kernel_rules_bytes);
+	if (store->told)
+		munmap(store->told, sizeof(*store->told));
 	chunk_pool_free(store->pool);
 	rule_table_free(store->rules);
 	u64_map_done(&store->process_pos);
@@ -353,5 +365,6 @@ int table_store_set_process(struct table_store *store, const struct sonde_proces
 		bpf_map_delete_elem(store->options.processes_fd, &known.tgid); /* may not be there */
 		forget_block(store, known.tgid);
 	}
+	__atomic_fetch_add(store->told, 1, __ATOMIC_SEQ_CST); /* behind what it tells of */
 	return err == -E2BIG ? -ENOSPC : err; /* the map `processes` is full */
 }

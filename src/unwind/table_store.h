@@ -12,7 +12,7 @@
 #include "unwind/unwind_table.h"
 
 struct table_store_options {
-	int chunks_fd, rules_fd, processes_fd; /* borrowed for the store's life; all -1: for walks in user space only (raw_walk.h), in our own memory */
+	int chunks_fd, rules_fd, processes_fd, told_fd; /* borrowed for the store's life; all -1: for walks in user space only (raw_walk.h), in our own memory */
 	uint32_t max_rules;                    /* entries of the map `rules` */
 	uint64_t max_bytes;                    /* of all chunks together */
 };

@@ -48,6 +48,7 @@ static int set_up(void **state)
 	options.chunks_fd = make_chunks();
 	options.rules_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rules", 4, sizeof(struct sonde_rule), NR_RULES, &mmapable);
 	options.processes_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "processes", 4, 4, 64, &lazy);
+	options.told_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "told", 4, 8, 1, &mmapable);
 	options.max_bytes = MAX_BYTES;
 	memset(host_chunks, 0, sizeof(host_chunks));
 	seed = 1;
@@ -81,6 +82,7 @@ static int tear_down(void **state)
 	close(options.chunks_fd);
 	close(options.rules_fd);
 	close(options.processes_fd);
+	close(options.told_fd);
 	return 0;
 }
 
@@ -326,6 +328,34 @@ static void test_cap(void **state)
 	table_place_done(&first);
 }
 
+static uint64_t nr_told(void)
+{
+	uint64_t nr = 0;
+
+	assert_int_equal(bpf_map_lookup_elem(options.told_fd, &(uint32_t){ 0 }, &nr), 0);
+	return nr;
+}
+
+/* What the kernel side remembers of walks is true while the number stands: each change of what is known of a process is another number, and nothing else is. */
+static void test_told(void **state)
+{
+	struct sonde_mapping mappings[2] = { { 0 } };
+	struct unwind_table table = make_table(1000, 12);
+	struct table_place place;
+
+	assert_int_equal(nr_told(), 0);
+	assert_int_equal(set_process(7, 1, mappings, 2), 0);
+	assert_int_equal(nr_told(), 1);
+	assert_int_equal(set_process(7, 1, mappings, 2), 0);
+	assert_int_equal(nr_told(), 2);
+	assert_int_equal(table_store_load(store, &table, &place), 0);
+	table_store_unload(store, &place);
+	assert_int_equal(nr_told(), 2); /* no process has it */
+	assert_int_equal(set_process(7, 2, mappings, 0), 0);
+	assert_int_equal(nr_told(), 3);
+	free_table(&table);
+}
+
 static const struct sonde_process *block_of(uint32_t tgid)
 {
 	uint32_t pos;
@@ -427,7 +457,7 @@ static void test_rules_reach_the_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_tables), test(test_little_waste), test(test_crowded_block), test(test_tables_come_and_go), test(test_cap), test(test_processes_come_and_go), test(test_no_room_for_a_process),
+		test(test_tables), test(test_little_waste), test(test_crowded_block), test(test_tables_come_and_go), test(test_cap), test(test_told), test(test_processes_come_and_go), test(test_no_room_for_a_process),
 		test(test_too_many_mappings), test(test_rules_reach_the_kernel),
 	};
 

@@ -121,13 +121,22 @@ static uint64_t walk_now(void)
 	return walk_hash(&w, frames);
 }
 
+/* Both ways to compare the words say the same. */
 static bool hits(void)
 {
+	bool is_same;
+
 	enter();
 	if (!walk_memo_fits(&memo, &w))
 		return false;
 	walk_memo_fetch(&memo, &w);
-	return walk_memo_same(&memo, &w, 0, WALK_TRAIL_WORDS);
+	is_same = walk_memo_same(&memo, &w, 0, WALK_TRAIL_WORDS);
+	if (memo.near_bytes) {
+		assert_int_equal(read_made_up(w.block, memo.near_bytes, memo.at[0]), 0);
+		assert_int_equal(walk_memo_same_near(&memo, &w), is_same);
+		w.block_limit = 0;
+	}
+	return is_same;
 }
 
 static uint64_t keep(void)
@@ -158,9 +167,29 @@ static void the_same_is_a_hit(void **state)
 	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
 	assert_int_equal(w.nr_frames, 6);
 	assert_int_equal(memo.hash, hash);
+	assert_int_equal(memo.near_bytes, 31 * 8); /* from word 31 to word 61 */
 	assert_true(hits());
 	assert_int_equal(walk_now(), hash);
 	assert_true(hits()); /* and again */
+}
+
+/* Words that cannot be read at once are compared one by one. */
+static void words_that_are_not_near(void **state)
+{
+	const uint64_t elsewhere[] = { STACK_PC, STACK_PC + STACK_WORDS * 8, word_at(40) + 4, 0, UINT64_MAX };
+
+	keep();
+	for (uint32_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
+		for (uint32_t word = 1; word < memo.nr_words; word++) {
+			uint64_t at = memo.at[word];
+
+			memo.at[word] = elsewhere[i];
+			assert_int_equal(walk_memo_near(&memo), 0);
+			memo.at[word] = at;
+		}
+	}
+	memo.nr_words = 0;
+	assert_int_equal(walk_memo_near(&memo), 0);
 }
 
 static void each_register(void **state)
@@ -259,9 +288,11 @@ static void what_is_not_kept(void **state)
 	keep();
 	assert_int_equal(memo.hash, 0);
 	set_up_stack();
-	stack[50] = 0x1234; /* leads to no code */
+	stack[50] = 0x1234; /* leads to no code: until user space tells of some */
 	keep();
-	assert_int_equal(memo.hash, 0);
+	assert_int_equal(w.stop, SONDE_STOP_NO_MAPPING);
+	assert_int_not_equal(memo.hash, 0);
+	assert_false(hits());
 	set_up_stack();
 	start[SONDE_REG_PC] = FUNCTION(6) + 1;
 	for (uint32_t i = 0; i < WALK_TRAIL_WORDS; i++)
@@ -281,7 +312,7 @@ static void what_is_not_kept(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { test(the_same_is_a_hit), test(each_register), test(each_word), test(random_changes), test(another_process), test(another_thread_pointer), test(what_is_not_kept) };
+	const struct CMUnitTest tests[] = { test(the_same_is_a_hit), test(words_that_are_not_near), test(each_register), test(each_word), test(random_changes), test(another_process), test(another_thread_pointer), test(what_is_not_kept) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
