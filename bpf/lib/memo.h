@@ -120,7 +120,8 @@ WALK_FUNCTION int begin_user_side(struct memos *memos, __u32 cpu)
 	if (!count || !s)
 		return SONDE_SIDE_NONE; /* there are always some */
 	set_time(s);
-	s->told = told_serial();
+	if (!s->sample.user_stack)
+		s->told = told_serial();
 #ifdef SONDE_ARM64
 	s->number = __sync_fetch_and_add(&s->number, 0); /* nothing that is read below was read before */
 #endif
@@ -154,7 +155,7 @@ WALK_FUNCTION int end_user_side(struct memos *memos, __u32 cpu)
 	end_walk(&s->walk, &s->sample);
 	side = send_user(s, &s->sample, sent, 0);
 	s->runtimes_left = s->walk.runtimes;
-	if (known && known != s->sample.user_stack)
+	if (known && known != s->sample.user_stack && side == SONDE_SIDE_STORED && s->told == told_serial()) /* else it was right, and is another by now */
 		count->memo_wrong++;
 	if (!known && memos && side == SONDE_SIDE_STORED) {
 		i = memos->next_user++ & (WALK_MEMOS - 1);
@@ -222,14 +223,13 @@ WALK_FUNCTION __u64 user_memo_hash(const struct walk_memo *memo, __u32 cpu)
 	return memo->stop == SONDE_STOP_COMPLETE || !would_be_raw(s, memo->hash) ? memo->hash : 0;
 }
 
-static __always_inline __u64 find_by_regs(const struct memos *memos, const struct scratch *s, const user_regs_t *regs)
+static __always_inline __u64 find_by_regs(const struct memos *memos, struct scratch *s, const user_regs_t *regs)
 {
-	__u32 told = told_serial();
-
+	s->told = told_serial();
 	if (!is_64_bit(regs))
 		return 0;
 	for (int i = 0; i < WALK_MEMOS; i++) {
-		if (user_memo_fits(&memos->user[i], regs, told, s->exec))
+		if (user_memo_fits(&memos->user[i], regs, s->told, s->exec))
 			return user_memo_hash(&memos->user[i], s->sample.cpu);
 	}
 	return 0;

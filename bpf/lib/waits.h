@@ -79,13 +79,13 @@ static __always_inline void add_slot(const struct sonde_wait_key *key, __u64 off
 }
 
 /* The first wait of its key. By itself, for its stack. 0, or 1: there is no room. */
-__attribute__((noinline)) int new_sum(const struct sonde_wait_key *key, __u64 ns, __u64 queued_ns)
+static __noinline int new_sum(const struct sonde_wait_key *key, __u64 ns, __u64 queued_ns)
 {
 	struct sonde_wait_sum first = { .nr_waits = 1, .off_ns = ns, .queued_ns = queued_ns, .min_ns = ns, .max_ns = ns };
 	struct sonde_wait_counters *count = wait_count();
 
-	if (!key || !count)
-		return 1; /* there always are */
+	if (!count)
+		return 1; /* there is always one */
 	if (is_odd() ? bpf_map_update_elem(&odd_sums, key, &first, BPF_NOEXIST) : bpf_map_update_elem(&sums, key, &first, BPF_NOEXIST)) {
 		count->sums_full++;
 		count->lost_ns += ns;
