@@ -194,7 +194,7 @@ static __always_inline void begin_wait(struct thread *thread, struct task_struct
 /* What the thread that leaves the CPU waits for is of no interest; it is an event if the switch is, for its own sake or that of the next one. */
 static __always_inline int without_wait(const __u64 *ctx, __u64 now_ns, bool is_event)
 {
-	if (cfg.events && (is_event || is_event_of((void *)ctx[2])))
+	if (cfg.events && (is_event || (thread_of((void *)ctx[2]) && is_event_of((void *)ctx[2]))))
 		send_switch(ctx, 0, now_ns);
 	return 0;
 }

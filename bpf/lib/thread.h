@@ -123,13 +123,11 @@ static __always_inline void take_sides(struct sonde_wait_key *key, struct scratc
 	key->labels_side = s->sample.labels_side;
 }
 
-/* Is what happens to the thread to be told of? Threads have storage whatever their name and cgroup are, as these may change. */
+/* Is what happens to a thread that has storage to be told of? It has that whatever its name and cgroup are, as these may change. */
 static __always_inline bool is_event_of(struct task_struct *task)
 {
 	__u64 comm[SONDE_COMM_BYTES / 8];
 
-	if (!thread_of(task))
-		return false;
 	if (!cfg.filter_comm && !cfg.filter_cgroup)
 		return true;
 	read_comm(task, comm);
