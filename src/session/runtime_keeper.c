@@ -343,18 +343,19 @@ void runtime_keeper_retry(struct runtime_keeper *keeper)
 
 bool runtime_keeper_load(struct runtime_keeper *keeper)
 {
-	uint32_t wanted = keeper->wanted;
+	uint32_t kind = 0;
 
-	keeper->wanted = 0;
-	for (uint32_t kind = 0; kind < SONDE_RUNTIME_COUNT; kind++) {
-		if (wanted >> kind & 1)
-			sampler_load_runtime(keeper->sampler, kind);
-	}
-	for (uint32_t i = 0; wanted && i < keeper->nr_kept; i++) {
+	if (!keeper->wanted)
+		return false;
+	while (!(keeper->wanted >> kind & 1))
+		kind++;
+	sampler_load_runtime(keeper->sampler, kind);
+	keeper->wanted = 0; /* who waits for another says so again */
+	for (uint32_t i = 0; i < keeper->nr_kept; i++) {
 		if (is_waiting(keeper->kept[i]))
 			process_table_renew(keeper->processes, keeper->kept[i]->tgid);
 	}
-	return wanted;
+	return true;
 }
 
 /* --- names ----------------------------------------------------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ MUST_CHECK int runtime_keeper_tell(struct runtime_keeper *keeper, uint32_t tgid,
 				   uint32_t *ret_runtimes);
 /* Makes those processes count as changed whose interpreter had not begun yet when it was looked for. */
 void runtime_keeper_retry(struct runtime_keeper *keeper);
-/* Loads the programs for interpreters that were met for the first time: that takes long, so processes are told of without them before, and count as changed now. False: there are none. */
+/* Loads the program for one of the interpreters that were met for the first time: that takes long, so processes are told of without it before, and count as changed now. False: there are none. */
 bool runtime_keeper_load(struct runtime_keeper *keeper);
 /* The file is known no more. */
 void runtime_keeper_forget(struct runtime_keeper *keeper, uint32_t object);

@@ -268,7 +268,11 @@ int tracker_scan(struct tracker *tracker, struct diag *diag)
 
 	tracker->has_losses = false;
 	err = err < 0 ? err : load_all(tracker, diag);
-	return err ? err : tell_changes(tracker, diag);
+	if (!err)
+		err = tell_changes(tracker, diag);
+	while (!err && tracker->runtimes && runtime_keeper_load(tracker->runtimes))
+		err = tell_changes(tracker, diag);
+	return err;
 }
 
 /* Has the process other threads than its first, which ends? Then it goes on. */
