@@ -157,7 +157,7 @@ static void a_sleeper(void **state)
 {
 	struct child child = start(sleeps);
 	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = 1, .config = { .filter_tgid = 1 } };
-	uint64_t nr = 0, off_ns = 0;
+	uint64_t nr = 0, nr_preempted = 0, off_ns = 0;
 
 	record(&options, let_go, &child, &seen);
 	if (getenv("SONDE_TEST_PRINT"))
@@ -166,13 +166,17 @@ static void a_sleeper(void **state)
 		assert_int_equal(seen.keys[i].tgid, child.pid);
 		if (seen.keys[i].syscall != SYS_clock_nanosleep)
 			continue;
+		if (seen.keys[i].state == SONDE_WAIT_PREEMPTED) { /* on its way to sleep, or back: it may have been time to go on by then */
+			nr_preempted += seen.sums[i].nr_waits;
+			continue;
+		}
 		assert_int_equal(seen.keys[i].state & 1, 1);
 		nr += seen.sums[i].nr_waits;
 		off_ns += seen.sums[i].off_ns;
 		assert_true(seen.sums[i].min_ns >= SLEEP_NS);
 	}
-	assert_int_equal(nr, NR_SLEEPS);
-	assert_true(off_ns >= NR_SLEEPS * SLEEP_NS);
+	assert_in_range(nr + nr_preempted, NR_SLEEPS, NR_SLEEPS + nr_preempted);
+	assert_true(off_ns >= nr * SLEEP_NS);
 }
 
 static void spin(uint64_t ns)
@@ -359,7 +363,7 @@ static void events(void **state)
 		nr_blocked += seen.keys[i].state ? seen.sums[i].nr_waits : 0;
 	}
 	assert_int_equal(seen.counters.events_lost, 0);
-	assert_true(nr_blocked >= 2 * NR_SLEEPS);
+	assert_true(nr_blocked >= 2 * NR_SLEEPS - NR_SLEEPS / 2); /* as above */
 	assert_true(seen.nr_records[SONDE_RECORD_SWITCH] >= nr_waits - 1); /* the first was away before */
 	assert_true(seen.nr_records[SONDE_RECORD_WAKEUP] + 4 >= nr_blocked); /* hosts may hide some */
 }
