@@ -102,7 +102,7 @@ void sonde_session_free(struct sonde_session *session); /* kills nothing that it
 const char *sonde_session_error(const struct sonde_session *session);
 int sonde_session_exit_code(const struct sonde_session *session); /* enum sonde_exit for the last failure or the run so far */
 
-/* Samples until the duration, the targets' end, or a stop; then resolves names. Once; -EINVAL for a session that ran already, or could not be made. */
+/* Samples until the duration, the targets' end, or a stop; then resolves names. While it samples, the calling thread has ten nice steps before others, where it may. Once; -EINVAL for a session that ran already, or could not be made. */
 __attribute__((warn_unused_result)) int sonde_session_run(struct sonde_session *session);
 void sonde_session_stop(struct sonde_session *session); /* async-signal-safe, any thread, at any time after _new */
 /* The command's wait status when it has ended: true and *ret_status as of waitpid(2). */
