@@ -29,6 +29,8 @@ int sonde_session_add_output(struct sonde_session *session, const char *path, co
 	if (!output->path)
 		return session_fail_setup(session, -ENOMEM);
 	session->nr_outputs++;
+	if (session->options.histograms && !export_format_has_histograms(output->format))
+		account_note(profile_account(session->profile), "there are no histograms in %.200s: %s holds stacks alone; text, json, jsonl, html and top hold both", path, export_format_name(output->format));
 	return 0;
 }
 

@@ -444,6 +444,8 @@ def text_as_offcputime():
 	check(300000 <= int(us.split()[0]) < 600000, us)
 	check(any(line.startswith("        [256K, 512K)") and line.rstrip().endswith("|" + "@" * 52 + "|") for line in value), "\n".join(value))
 	check("\nblocked time (us): " in result.out, lambda: clip(result.out))
+	folded = sonde("offcpu", "-f", "--hist", "--", build("waits"), "renamed", want=0)
+	check("there are no histograms in -: folded holds stacks alone" in folded.err and "there are no histograms" not in result.err, folded)
 	counted = sonde("offcpu", "-f", "--value", "count", "--", build("waits"), "renamed", want=0)
 	line = next(line for line in counted.out.splitlines() if line.startswith("second;") and ";nap;" in line and "[sleep]" in line)
 	check(line.endswith(" 1"), line)
