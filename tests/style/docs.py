@@ -19,7 +19,7 @@ OTHERS_HAVE = ("include", "tools") # comments in sources name files of the kerne
 EXAMPLE = {"docs/internals/adding-a-runtime.md": "lang"} # names of what does not exist yet have this word in them
 ENDINGS = ("", ".c", ".h", ".py", "/")
 # Of others: names in their sources and programs, a package of Go, musl's
-FOREIGN = {"bpf_find_vma", "bpf_trace_run4", "cpu_atom", "cpu_core", "default_sample_type", "make_fcontext", "protected_hardlinks", "rq_clock_skip_update", "uw_install_context",
+FOREIGN = {"bpf_find_vma", "bpf_rdonly_cast", "bpf_trace_run4", "cpu_atom", "cpu_core", "default_sample_type", "make_fcontext", "protected_hardlinks", "rq_clock_skip_update", "uw_install_context",
 	"voluntary_ctxt_switches"}
 FOREIGN_PATHS = {"runtime/pprof", "runtime/pprof.runtime_setProfLabel", "src/internal/pthread_impl.h"}
 FOREIGN_OPTIONS = {"buildid-mmap"} # perf's
