@@ -27,7 +27,7 @@ run_packages() {
 }
 
 # libbz2 is for libdw, where the library is linked statically; libclang-rt is libFuzzer; libcurl4 is loaded for debuginfod; cargo-web is Debian 12's current Rust (its plain cargo is too old for the registry), go, node and chromium
-# are for the readers that our files are checked with; qemu boots another kernel.
+# are for the readers that our files are checked with; libbpf-tools measure beside us; qemu boots another kernel.
 test_packages() {
 	run_packages
 	cat <<-'EOF'
@@ -41,6 +41,7 @@ test_packages() {
 	libcurl4
 	universal-ctags ctags
 	linux-perf perf
+	libbpf-tools runqlat
 	musl-tools musl-gcc
 	gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc
 	libc6-dev-arm64-cross
