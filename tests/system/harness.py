@@ -54,6 +54,12 @@ def find_tool(*names):
 	return None
 
 
+def stolen():
+	"""Seconds that a host took from this machine's CPUs until now. Whoever was on one then was on it by the clock, and not by its CPU time."""
+	with open("/proc/stat", encoding="ascii") as file:
+		return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def scratch(name):
 	"""A path of that name in a directory that goes away with this process."""
 	return os.path.join(SCRATCH, name)
