@@ -24,7 +24,7 @@ WALK_FUNCTION int user_memo_same(const struct walk_memo *memo, __u32 cpu)
 	if (!s || !memo || !walk_memo_fits(memo, &s->walk))
 		return 0;
 	walk_memo_fetch(memo, &s->walk);
-	return walk_memo_same(memo, &s->walk, 0, WALK_TRAIL_WORDS);
+	return walk_memo_same(memo, &s->walk);
 }
 
 WALK_FUNCTION int user_memo_keep(struct walk_memo *memo, __u32 cpu, __u64 hash)

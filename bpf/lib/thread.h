@@ -108,9 +108,9 @@ static __always_inline bool take_syscall(const user_regs_t *regs, struct scratch
 static __always_inline void take_sides(struct sonde_wait_key *key, struct scratch *s)
 {
 	__u32 zero = 0;
-	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	struct sonde_counters *count = s->runtimes_left ? bpf_map_lookup_elem(&counters, &zero) : 0;
 
-	if (count && s->runtimes_left)
+	if (count)
 		count->runtimes_missed++;
 	send_runtime(s);
 	key->user_stack = s->sample.user_stack;

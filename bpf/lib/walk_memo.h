@@ -56,13 +56,13 @@ static __always_inline void walk_memo_fetch(const struct walk_memo *memo, struct
 	w->block_limit = size - 7;
 }
 
-/* Do up to `nr` of the words from the first on stand where they stood? */
-static __always_inline int walk_memo_same(const struct walk_memo *memo, struct walk *w, __u32 first, __u32 nr)
+/* Do the words stand where they stood? */
+static __always_inline int walk_memo_same(const struct walk_memo *memo, struct walk *w)
 {
 #ifdef __clang__
 #pragma clang loop unroll(disable)
 #endif
-	for (__u32 i = first; i < first + nr && i < memo->nr_words; i++) {
+	for (__u32 i = 0; i < WALK_TRAIL_WORDS && i < memo->nr_words; i++) {
 		__u64 word;
 
 		if (walk_peek(w, memo->at[i & (WALK_TRAIL_WORDS - 1)], &word) || word != memo->words[i & (WALK_TRAIL_WORDS - 1)])

@@ -16,6 +16,9 @@ struct follow_options {
 /* Opens the side-band; tracker_scan reads what runs already. 0 or a negative errno. */
 MUST_CHECK int follow_new(const struct follow_options *options, struct diag *diag, struct tracker **ret_tracker);
 
+#define FOLLOW_STEP_NS 100000000u  /* how often what has come is taken in, and the targets are looked for */
+#define FOLLOW_STEP_RECORDS 65536  /* of it before the clock and the stop are looked at again */
+
 struct follow_parts {
 	struct sampler *sampler;
 	struct tracker *tracker;

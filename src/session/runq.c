@@ -12,6 +12,7 @@
 #include "base/stop_fd.h"
 #include "session/account_common.h"
 #include "session/failure.h"
+#include "session/follow.h"
 #include "session/prev_stacks.h"
 #include "session/profile_file.h"
 #include "session/runq_report.h"
@@ -20,8 +21,6 @@
 
 #define LINES_BYTES_MAX ((size_t)64 << 20)
 #define LINES_BYTES_MANY ((size_t)1 << 20) /* are not gathered any further */
-#define STEP_RECORDS 65536  /* taken before the clock and the stop are looked at again */
-#define STEP_NS 100000000u /* how often waits are told, and the targets looked for */
 
 struct sonde_runq {
 	struct sonde_runq_options options; /* texts and lists are not kept */
@@ -261,10 +260,10 @@ static int run_intervals(struct sonde_runq *runq, uint64_t start_ns)
 	int err = tell(runq);
 
 	while (!err) {
-		uint64_t now = clock_ns(), step_ns = now + STEP_NS;
+		uint64_t now = clock_ns(), step_ns = now + FOLLOW_STEP_NS;
 		bool end = is_end(runq, o->interval_ns && next_ns < step_ns ? next_ns : step_ns);
 
-		err = take_waits(runq, STEP_RECORDS);
+		err = take_waits(runq, FOLLOW_STEP_RECORDS);
 		if (!err)
 			err = tell(runq);
 		if (err || end)

@@ -15,8 +15,6 @@
 #include "session/follow.h"
 
 #define HURRY 10 /* so much lower is our nice value while we observe: ten times the weight of others */
-#define POLL_NS 100000000u             /* how often the ring is read, and the targets are looked for */
-#define POLL_RECORDS 65536             /* taken before the clock and the signals are looked at again */
 
 extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
 
@@ -266,7 +264,7 @@ static int wait_on(struct sonde_session *session, int fd)
 	return 0;
 }
 
-/* Looks at what costs a look into /proc once per POLL_NS only. */
+/* Looks at what costs a look into /proc once per FOLLOW_STEP_NS only. */
 static bool is_over(struct sonde_session *session, uint64_t end_ns)
 {
 	uint64_t now = clock_ns();
@@ -274,7 +272,7 @@ static bool is_over(struct sonde_session *session, uint64_t end_ns)
 
 	if (stop_fd_take(session->stop_fd) || now >= end_ns)
 		return true;
-	if (now - session->looked_ns < POLL_NS)
+	if (now - session->looked_ns < FOLLOW_STEP_NS)
 		return false;
 	session->looked_ns = now;
 	return targets_ended(&session->targets) || (session->command && command_ended(session->command, &status));
@@ -306,11 +304,11 @@ static int sample(struct sonde_session *session)
 	while (!err && !is_over(session, end_ns)) {
 		struct epoll_event events[8];
 		uint64_t now = clock_ns(), left_ns = end_ns > now ? end_ns - now : 0;
-		int timeout_ms = (int)((left_ns < POLL_NS ? left_ns : POLL_NS) / NS_PER_MS) + 1;
+		int timeout_ms = (int)((left_ns < FOLLOW_STEP_NS ? left_ns : FOLLOW_STEP_NS) / NS_PER_MS) + 1;
 
 		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
 			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
-		err = collect(session, POLL_RECORDS);
+		err = collect(session, FOLLOW_STEP_RECORDS);
 		if (!err)
 			err = make_room(session);
 		if (!err && session->waiting)

@@ -130,7 +130,7 @@ static bool hits(void)
 	if (!walk_memo_fits(&memo, &w))
 		return false;
 	walk_memo_fetch(&memo, &w);
-	is_same = walk_memo_same(&memo, &w, 0, WALK_TRAIL_WORDS);
+	is_same = walk_memo_same(&memo, &w);
 	if (memo.near_bytes) {
 		assert_int_equal(read_made_up(w.block, memo.near_bytes, memo.at[0]), 0);
 		assert_int_equal(walk_memo_same_near(&memo, &w), is_same);
