@@ -46,16 +46,18 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
 	struct scratch *s = scratch_of(cpu);
-	struct sonde_go *go = bpf_map_lookup_elem(&runtime_processes, &tgid);
+	enum known known;
 	int result;
 
 	if (!s)
 		return 0; /* the sampler had it */
-	if (go && go->process.generation == s->walk.generation) {
-		s->go = *go;
+	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->go, sizeof(s->go));
+	if (known == KNOWN_WELL) {
 		result = go_labels(&s->walk, &s->go_labels, &s->go, tgid);
 		if (result != GO_LABELS_NONE)
 			s->sample.labels_side = result == GO_LABELS_FOUND ? send_labels(s) : SONDE_SIDE_LOST;
+	} else if (known == KNOWN_TORN) {
+		s->sample.labels_side = SONDE_SIDE_LOST;
 	}
 	return next_runtime(ctx, s);
 }

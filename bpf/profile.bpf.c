@@ -129,7 +129,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (parent_tgid == child_tgid) /* a thread */
 		return 0;
 	bpf_map_update_elem(&born, &child_tgid, &start_ns, BPF_ANY);
-	if (cfg.filter_tgid && bpf_map_lookup_elem(&targets, &parent_tgid) && cfg.follow)
+	if (cfg.command_tgid && bpf_map_lookup_elem(&targets, &parent_tgid))
 		bpf_map_update_elem(&targets, &child_tgid, &yes, BPF_ANY); /* holds more processes than can be told apart at once */
 	return 0;
 }
@@ -139,8 +139,11 @@ int BPF_PROG(on_exec, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	__u64 now = bpf_ktime_get_ns();
+	__u8 yes = 1;
 
 	bpf_map_update_elem(&born, &tgid, &now, BPF_ANY);
+	if (cfg.command_tgid && cfg.command_tgid == tgid)
+		bpf_map_update_elem(&targets, &tgid, &yes, BPF_ANY);
 	return 0;
 }
 

@@ -18,4 +18,5 @@
 #define RUNTIME_ENTER python_enter
 #define RUNTIME_STEP python_step
 #define RUNTIME_LOOPS(known) ((known)->kind == SONDE_PYTHON_FRAMES ? (known)->loops : 0)
+#define RUNTIME_COPY python_copy
 #include "lib/runtime_main.h"

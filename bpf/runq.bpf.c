@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The run queue: how long threads wait from wake-up or preemption to running, how long they then stay on the CPU, and how many of them wait.
  *
- * The scheduler keeps that account itself (struct sched_info, what /proc/PID/schedstat shows), so one tracepoint is enough: at a switch the queue's clock says now, and the
- * next thread says since when it is queued. What it waited before it was moved from one CPU's queue to another's was added to its run_delay; so what that had been when it
- * last came onto a CPU is remembered for each thread. */
+ * When a thread is woken up, or leaves its CPU and is still ready to run, the time is kept with it, and beside it how often it has been given a CPU (struct sched_info, the scheduler's own account): when it
+ * is given one the next time the difference is its wait, and a time that is older than its last run is not believed. Of what was queued already at the start the scheduler's account says since when. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -20,6 +19,7 @@
 #include "lib/knobs.h"
 #include "lib/log2.h"
 #include "lib/runq_maps.h"
+#include "lib/task_state.h"
 
 #define NICE_0_PRIORITY 120
 
@@ -27,9 +27,9 @@ const volatile struct sonde_runq_config runq_cfg = {};
 
 volatile __u32 own_tgid; /* whose threads are left out, as the root PID namespace has it */
 
-struct thread { /* zero: nothing is known of it */
-	__u64 run_delay; /* as it was when it came onto a CPU, or at the start, and 1 */
-	__u64 nr_runs;   /* how often it had been given one by then, that time included */
+struct thread {
+	__u64 queued_ns; /* since when it waits, or waited: CLOCK_MONOTONIC; 0: it has not yet */
+	__u64 nr_runs;   /* how often it had been given a CPU by then */
 };
 
 struct { /* filled when a thread is born, and for those that are there: never in the midst of a switch, where memory must not be asked for */
@@ -208,29 +208,66 @@ static __always_inline void go_on_to_stacks(void *ctx, struct sonde_runq_counter
 	count->lost++; /* it is not there */
 }
 
-/* With a filter that a thread may come to fit: were there no waits meanwhile that nobody asked for? Without one only those are missing of which no program was told, and the sum is right. */
-static __always_inline bool is_same_name_since(const struct thread *known, struct task_struct *next)
+static __always_inline bool is_waiting(const struct thread *known, struct task_struct *task)
 {
-	return (!cfg.filter_comm && !cfg.filter_cgroup) || known->nr_runs == next->sched_info.pcount;
+	return known && known->queued_ns && known->nr_runs == task->sched_info.pcount;
 }
 
-/* What the scheduler is about to add to the thread's run_delay for the wait that ends now, and what it added in the midst of it. */
-static __always_inline __u64 wait_of(struct sonde_runq_counters *count, struct task_struct *next)
+static __always_inline void begin_wait(struct thread *known, struct task_struct *task)
 {
-	__u64 here = queue_clock(next) - next->sched_info.last_queued, sum = next->sched_info.run_delay + here, wait = here;
-	struct thread *known = bpf_task_storage_get(&threads, next, 0, 0);
+	known->queued_ns = bpf_ktime_get_ns();
+	known->nr_runs = task->sched_info.pcount;
+}
 
-	if (known && known->run_delay && is_same_name_since(known, next))
-		wait = sum + 1 - known->run_delay;
-	else if (!next->sched_info.pcount)
-		wait = sum; /* it was born, and has never run */
-	else
-		count->in_part++;
-	if (known) {
-		known->run_delay = sum + 1;
-		known->nr_runs = next->sched_info.pcount + 1;
+/* One that is on a CPU, and was about to leave it, just stays. */
+static __always_inline int on_ready(struct task_struct *task)
+{
+	struct thread *known = task->on_cpu ? 0 : bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (known && !is_waiting(known, task))
+		begin_wait(known, task);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *task)
+{
+	return on_ready(task);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_wakeup_new, struct task_struct *task)
+{
+	return on_ready(task);
+}
+
+/* It leaves the CPU, and would rather not. */
+static __always_inline void put_back(struct task_struct *prev)
+{
+	struct thread *known = bpf_task_storage_get(&threads, prev, 0, 0);
+
+	if (known)
+		begin_wait(known, prev);
+}
+
+/* How long `next` has waited. False: nobody knows. */
+static __always_inline bool wait_of(struct sonde_runq_counters *count, struct task_struct *next, __u64 *ret_ns)
+{
+	struct thread *known = bpf_task_storage_get(&threads, next, 0, 0);
+	__u64 now_ns;
+
+	if (is_waiting(known, next)) {
+		now_ns = bpf_ktime_get_ns();
+		*ret_ns = now_ns > known->queued_ns ? now_ns - known->queued_ns : 0; /* CPUs' clocks differ by nanoseconds */
+		return true;
 	}
-	return wait;
+	if (!next->sched_info.last_queued) {
+		count->no_time++;
+		return false;
+	}
+	count->by_account++;
+	*ret_ns = queue_clock(next) - next->sched_info.last_queued;
+	return true;
 }
 
 SEC("tp_btf/sched_switch")
@@ -240,6 +277,8 @@ int BPF_PROG(on_wait_end, bool preempt, struct task_struct *prev, struct task_st
 	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
 	__u64 wait;
 
+	if (prev->pid && (preempt || !task_state(prev)))
+		put_back(prev);
 	if (!next->pid || !count) /* the idle thread waits for nothing */
 		return 0;
 	count->events++;
@@ -247,11 +286,8 @@ int BPF_PROG(on_wait_end, bool preempt, struct task_struct *prev, struct task_st
 		count->filtered++;
 		return 0;
 	}
-	if (!next->sched_info.last_queued) {
-		count->no_time++;
+	if (!wait_of(count, next, &wait))
 		return 0;
-	}
-	wait = wait_of(count, next);
 	if (runq_cfg.histogram)
 		count_value(count, next, wait);
 	else
@@ -329,15 +365,9 @@ int BPF_PROG(on_birth, struct task_struct *parent, struct task_struct *child)
 SEC("iter/task")
 int on_thread(struct bpf_iter__task *ctx)
 {
-	struct task_struct *task = ctx->task;
-	struct thread *thread;
-
 	own_tgid = bpf_get_current_pid_tgid() >> 32;
-	thread = task ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
-	if (!thread)
-		return 0;
-	if (!__sync_val_compare_and_swap(&thread->run_delay, 0, task->sched_info.run_delay + 1)) /* else it came onto a CPU just now */
-		thread->nr_runs = task->sched_info.pcount;
+	if (ctx->task)
+		bpf_task_storage_get(&threads, ctx->task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 
 #define WALK_REMEMBERS
 #define RAW_LEAVES_ROOM 1
+#define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
 #define TASKS_ARE_TYPED
 #include "abi/wait.h"
 #include "lib/comm.h"
@@ -42,6 +43,17 @@ static __always_inline bool is_kept(struct task_struct *task, bool is_target_now
 	if (cfg.filter_tgid || cfg.filter_tid)
 		return is_target_now && tgid != own_tgid;
 	return tgid != own_tgid && parent != own_tgid;
+}
+
+/* What the iterator has found out of a thread that waits since before the start becomes true when nothing else was seen of it up to here. */
+static __always_inline void take_seed(struct thread *thread)
+{
+	if (thread->is != THREAD_SEEDED)
+		return;
+	thread->key = thread->seed.key;
+	thread->run_delay = thread->seed.run_delay;
+	thread->exec_ns = thread->seed.exec_ns;
+	thread->is = THREAD_OFF;
 }
 
 static __always_inline void switched_in(struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
@@ -181,14 +193,19 @@ static __always_inline bool is_asked_for(struct task_struct *task, __u16 state, 
 	return is_wanted_now(task, comm);
 }
 
+static __always_inline void begin_key(struct sonde_wait_key *key, struct task_struct *task, __u16 state, const __u64 *comm)
+{
+	key->tgid = task->tgid;
+	key->tid = task->pid;
+	key->state = state;
+	__builtin_memcpy(key->comm, comm, sizeof(key->comm));
+}
+
 static __always_inline void begin_wait(struct thread *thread, struct task_struct *task, __u16 state, const __u64 *comm)
 {
 	thread->run_delay = run_delay(task);
 	thread->exec_ns = task->se.sum_exec_runtime;
-	thread->key.tgid = task->tgid;
-	thread->key.tid = task->pid;
-	thread->key.state = state;
-	__builtin_memcpy(thread->key.comm, comm, sizeof(thread->key.comm));
+	begin_key(&thread->key, task, state, comm);
 }
 
 /* What the thread that leaves the CPU waits for is of no interest; it is an event if the switch is, for its own sake or that of the next one. */
@@ -255,6 +272,7 @@ static __always_inline struct thread *look_at_leaving(const __u64 *ctx, struct l
 	leaving->thread = task->pid ? thread_of(task) : 0;
 	if (!leaving->thread)
 		return 0;
+	take_seed(leaving->thread);
 	leaving->state = switch_state(ctx);
 	read_comm(task, leaving->comm);
 	leaving->is_asked = is_asked_for(task, leaving->state, leaving->comm);
@@ -274,6 +292,8 @@ int on_switch(__u64 *ctx)
 		return 0; /* there is always one */
 	count->switches++;
 	coming = next->pid ? thread_of(next) : 0;
+	if (coming)
+		take_seed(coming);
 	if (!look_at_leaving(ctx, &leaving)) {
 		count->filtered_target += prev->pid != 0;
 		if (!coming)
@@ -303,7 +323,7 @@ static __always_inline struct thread *make_thread(struct task_struct *task, bool
 SEC("tp_btf/task_newtask")
 int BPF_PROG(on_newtask, struct task_struct *task)
 {
-	bool is_target_now = is_target(task->tgid, task->pid) || (cfg.follow && is_target(bpf_get_current_pid_tgid() >> 32, 0));
+	bool is_target_now = is_target(task->tgid, task->pid) || (cfg.command_tgid && is_target(bpf_get_current_pid_tgid() >> 32, 0));
 	struct sonde_wait_counters *count = wait_count();
 	struct thread *thread = count ? make_thread(task, is_target_now, count) : 0;
 
@@ -315,6 +335,18 @@ int BPF_PROG(on_newtask, struct task_struct *task)
 	thread->key.syscall = SONDE_NO_SYSCALL;
 	thread->since_ns = bpf_ktime_get_ns();
 	thread->is = cfg.wall && is_asked_for(task, SONDE_WAIT_PREEMPTED, thread->key.comm) ? THREAD_OFF : THREAD_LEFT_OUT;
+	return 0;
+}
+
+/* The command begins, on a CPU: no switch of it was seen yet. Later it is replaced, and goes on. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_command, struct task_struct *task)
+{
+	struct sonde_wait_counters *count = wait_count();
+	struct thread *thread = count && (__u32)task->tgid == cfg.command_tgid ? make_thread(task, true, count) : 0;
+
+	if (thread && !thread->since_ns)
+		thread->since_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -349,6 +381,7 @@ static __noinline int take_regs_of(struct task_struct *task, struct scratch *s)
 static __always_inline void seed(struct task_struct *task, struct thread *thread)
 {
 	struct scratch *s = scratch_of(nr_cpus); /* that of no CPU: switches go on */
+	struct seeded *seed = &thread->seed;
 	__u64 comm[SONDE_COMM_BYTES / 8];
 	__u16 state = task_state(task), syscall = SONDE_NO_SYSCALL;
 	__u64 now_ns = bpf_ktime_get_ns();
@@ -361,19 +394,19 @@ static __always_inline void seed(struct task_struct *task, struct thread *thread
 		s->sample.kernel_side = kernel_side(s, bpf_get_task_stack(task, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0), 0, now_ns, &s->sample.kernel_stack);
 	if (take_regs_of(task, s)) {
 		syscall = syscall_of(s->walk.syscall, s->walk.compat);
-		s->sample.user_stack = hash_step(hash_step(now_ns, s->sample.tid), SONDE_RECORD_SEED);
+		s->sample.user_stack = hash_step(hash_step(hash_step(cfg.hash_seed, SONDE_RECORD_SEED), now_ns), s->sample.tid);
 		if (cfg.user_stacks)
 			s->sample.user_side = send_seed(s, s->sample.user_stack);
 	}
-	if (thread->is != THREAD_UNKNOWN)
-		return;
-	begin_wait(thread, task, state, comm);
-	thread->key.syscall = syscall;
-	thread->key.user_stack = s->sample.user_stack;
-	thread->key.kernel_stack = s->sample.kernel_stack;
-	thread->key.user_side = s->sample.user_side;
-	thread->key.kernel_side = s->sample.kernel_side;
-	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_OFF : THREAD_LEFT_OUT);
+	seed->run_delay = run_delay(task);
+	seed->exec_ns = task->se.sum_exec_runtime;
+	begin_key(&seed->key, task, state, comm);
+	seed->key.syscall = syscall;
+	seed->key.user_stack = s->sample.user_stack;
+	seed->key.kernel_stack = s->sample.kernel_stack;
+	seed->key.user_side = s->sample.user_side;
+	seed->key.kernel_side = s->sample.kernel_side;
+	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_SEEDED : THREAD_LEFT_OUT); /* else it has had a CPU meanwhile, and what was found is of a wait that is over */
 }
 
 /* Run once at the start, by the reader itself. */
@@ -390,10 +423,7 @@ int list_threads(struct bpf_iter__task *ctx)
 	thread = make_thread(task, is_target(task->tgid, task->pid), count);
 	if (!thread || task->on_cpu || thread->is != THREAD_UNKNOWN)
 		return 0;
-	if (cfg.follow && !cfg.wall) /* the command, which is not one yet: it waits for us */
-		thread->is = THREAD_LEFT_OUT;
-	else
-		seed(task, thread);
+	seed(task, thread);
 	return 0;
 }
 
@@ -430,6 +460,7 @@ int end_threads(struct bpf_iter__task *ctx)
 	thread = thread_of(task);
 	if (!thread || task->exit_state)
 		return 0;
+	take_seed(thread);
 	add_last_wait(task, thread, count);
 	if (thread->is == THREAD_UNKNOWN)
 		end_unknown(task, thread, count);

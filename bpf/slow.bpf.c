@@ -11,6 +11,7 @@
 #include <bpf/bpf_tracing.h>
 
 #define RAW_LEAVES_ROOM 1
+#define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
 #include "lib/event_regs.h"
 #include "lib/maps.h"
 #include "lib/runq_maps.h"
@@ -28,6 +29,7 @@ static __always_inline int send_slow(struct scratch *s)
 		return 0; /* there are always some */
 	send_runtime(s);
 	record->type = SONDE_RECORD_SLOW;
+	record->generation = s->sample.generation;
 	record->user_stack = s->sample.user_stack;
 	record->kernel_stack = s->sample.kernel_stack;
 	record->runtime_stack = s->sample.runtime_stack;
@@ -60,7 +62,7 @@ int on_slow(__u64 *ctx)
 	if (!count || !s)
 		return 0; /* there are always some */
 	begin_sample(s, cpu, bpf_ktime_get_ns(), bpf_get_current_pid_tgid());
-	s->sample.kernel_side = kernel_side(s, get_kernel_stack(ctx, s), TRACEPOINT_FRAMES, s->sample.time_ns, &s->sample.kernel_stack);
+	s->sample.kernel_side = kernel_side(s, get_kernel_stack(ctx, s), SONDE_TRACEPOINT_FRAMES, s->sample.time_ns, &s->sample.kernel_stack);
 	if (take_regs(cpu)) {
 		enter_process(s, &s->sample);
 		s->sample.user_side = user_side(s, &s->sample, count, 0);

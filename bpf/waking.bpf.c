@@ -12,6 +12,7 @@
 
 #define WALK_REMEMBERS
 #define RAW_LEAVES_ROOM 1
+#define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
 #define TASKS_ARE_TYPED
 #include "abi/wait.h"
 #include "lib/comm.h"
@@ -35,22 +36,28 @@ struct { /* where wakers are put together, one per CPU */
 extern const void asm_exc_page_fault __ksym __weak;
 
 /* Has an interrupt struck the current thread? Then it has nothing to do with what is woken up. Interrupts have a stack of their own, but on x86-64 not those that strike in user code: they left no number of
- * a system call behind, as faults do, but did not come by the entry code of page faults, whose return address stands below the registers. */
+ * a system call behind, as faults do. FRED says which of the two it was; without it faults come by the entry code of page faults, whose return address stands below the registers. A kernel whose stacks are
+ * larger (64 KiB pages) keeps the registers farther up. */
 static __always_inline bool in_interrupt(struct task_struct *task, __u64 *ctx, struct scratch *s, bool has_user)
 {
-	__u64 low = as_number(s, task->stack);
+	__u64 low = as_number(s, task->stack), off = as_number(s, ctx) - low;
 #ifndef SONDE_ARM64
-	__u64 entry = 0;
+	__u64 entry = 0, ss = 0;
+	const void *regs;
 #endif
 
-	if (as_number(s, ctx) - low >= stack_bytes(task)) /* the arguments stand on the stack that is in use */
+	if (off >= stack_bytes(task) && off >= as_number(s, saved_regs_of(task)) - low) /* the arguments stand on the stack that is in use */
 		return true;
 #ifdef SONDE_ARM64
 	return false;
 #else
 	if (!has_user || s->syscall != NO_SYSCALL)
 		return false;
-	bpf_probe_read_kernel(&entry, sizeof(entry), saved_regs((void *)task) - sizeof(entry));
+	regs = saved_regs((void *)task);
+	bpf_probe_read_kernel(&ss, sizeof(ss), regs + offsetof(user_regs_t, ss));
+	if (is_fred(ss))
+		return fred_event(ss) == FRED_INTERRUPT;
+	bpf_probe_read_kernel(&entry, sizeof(entry), regs - sizeof(entry));
 	return entry - (__u64)&asm_exc_page_fault >= ENTRY_BYTES;
 #endif
 }
@@ -58,7 +65,7 @@ static __always_inline bool in_interrupt(struct task_struct *task, __u64 *ctx, s
 static __always_inline __u64 hash_waker(const struct sonde_wait_key *waker)
 {
 	const __u64 *words = (const void *)waker;
-	__u64 hash = SONDE_RECORD_WAKER;
+	__u64 hash = hash_step(cfg.hash_seed, SONDE_RECORD_WAKER);
 
 #pragma clang loop unroll(full)
 	for (__u32 i = 0; i < sizeof(*waker) / sizeof(*words); i++)

@@ -12,7 +12,7 @@
 
 static void work(void)
 {
-	char *pages = malloc(PAGES * 4096);
+	char *pages = (char *)malloc(PAGES * 4096); /* the cast is for C++ */
 
 	for (size_t i = 0; pages && i < PAGES; i++)
 		((volatile char *)pages)[i * 4096] = 1;

@@ -8,8 +8,8 @@
 
 static void *work(void *arg)
 {
-	for (volatile unsigned long steps = 0;; steps++)
-		;
+	for (volatile unsigned long steps = 0;;)
+		steps = steps + 1;
 	return arg;
 }
 

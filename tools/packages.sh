@@ -27,7 +27,7 @@ run_packages() {
 }
 
 # libbz2 is for libdw, where the library is linked statically; libclang-rt is libFuzzer; libcurl4 is loaded for debuginfod; cargo-web is Debian 12's current Rust (its plain cargo is too old for the registry), go, node and chromium
-# are for the readers that our files are checked with; libbpf-tools measure beside us; qemu boots another kernel.
+# are for the readers that our files are checked with; libbpf-tools measure beside us; qemu boots another kernel, mmdebstrap unpacks other Debians.
 test_packages() {
 	run_packages
 	cat <<-'EOF'
@@ -60,20 +60,22 @@ test_packages() {
 	php8.2-opcache
 	openjdk-17-jdk-headless jcmd
 	python3-pip pip3
+	python3-greenlet
+	python3-gevent
 	ca-certificates
 	chromium chromium
 	qemu-system-x86 qemu-system-x86_64
 	qemu-system-arm qemu-system-aarch64
 	busybox-static
 	cpio cpio
+	mmdebstrap mmdebstrap
 	EOF
 }
 
-# mmdebstrap unpacks other Debians; mono-mcs compiles for .NET; the others write perf maps.
+# mono-mcs compiles for .NET; the others write perf maps.
 matrix_packages() {
 	test_packages
 	cat <<-'EOF'
-	mmdebstrap mmdebstrap
 	arch-test arch-test
 	erlang-base erl
 	luajit luajit

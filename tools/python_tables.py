@@ -35,6 +35,7 @@ NAMES = [
     ("code_name", [(6, "offsetof(PyCodeObject, co_name)")]),
     ("code_qualname", [(6, "0"), (11, "offsetof(PyCodeObject, co_qualname)")]),
     ("code_linetable", [(6, "offsetof(PyCodeObject, co_lnotab)"), (10, "offsetof(PyCodeObject, co_linetable)")]),
+    ("code_version", [(6, "0"), (12, "offsetof(PyCodeObject, co_version)")]),
     ("unicode_length", [(6, "offsetof(PyASCIIObject, length)")]),
     ("unicode_state", [(6, "offsetof(PyASCIIObject, state)")]),
     ("unicode_ascii_bytes", [(6, "sizeof(PyASCIIObject)")]),

@@ -11,12 +11,13 @@ struct sonde_config {
 	__u8 filter_comm;                   /* only `comm`, as thread name or as its group leader's */
 	__u8 user_stacks, kernel_stacks;    /* collect this side */
 	__u8 include_idle;
-	__u8 follow;                        /* children of targets are targets */
 	__u8 filter_cgroup;                 /* only threads in the cgroup `cgroup_id` or below it */
+	__u8 pad;
 	__u32 audit_every;                  /* send this one of so many walked stacks to be checked; 0: none */
 	char comm[SONDE_COMM_BYTES];
 	__u32 cgroup_level;                 /* of that cgroup: 0 is the root */
 	__u64 cgroup_id;                    /* of cgroup v2: its inode number */
+	__u64 hash_seed;                    /* what hashes begin with: no program can know it, and make stacks with another's hash */
 	/* of the scheduler's programs */
 	__u64 min_off_ns, max_off_ns;       /* shorter and longer waits are left out; max 0: no limit */
 	__s32 state;                        /* -1: any; 0: those that were preempted; else one of these bits */
@@ -26,6 +27,7 @@ struct sonde_config {
 	__u8 wall;                          /* sums of the time on CPUs, too */
 	__u8 events;                        /* send each switch and wake-up */
 	__u8 has_prev_state;                /* this kernel's sched_switch has the argument prev_state (Linux 5.18) */
-	__u8 wait_pad[5];
+	__u8 wait_pad;
+	__u32 command_tgid;                 /* a target from its exec on, and its children, too: before, it is a part of ourselves that waits to become the command; 0: none */
 };
-_Static_assert(sizeof(struct sonde_config) == 80, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_config) == 88, "layout changed: bump SONDE_ABI_VERSION");

@@ -41,7 +41,8 @@
 
 struct sonde_php { /* byte offsets */
 	struct sonde_runtime_process process; /* root: EG(current_execute_data), a global pointer */
-	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of execute_ex, with its cold part */
+	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of execute_ex, with its cold part; and the next one */
+	struct sonde_code_range compiled; /* by opcache's JIT, which runs on execute_ex's frame; both 0: none */
 	__u16 op_array_last;       /* in zend_op_array: number of opcodes */
 	__u16 op_array_opcodes;
 	__u16 op_array_filename;
@@ -49,8 +50,8 @@ struct sonde_php { /* byte offsets */
 	__u16 generator_execute_data; /* in zend_generator */
 	__u16 generator_parent;    /* node.parent */
 	__u16 generator_fake;      /* execute_fake */
-	__u8 opline_reg;           /* DWARF number of the register that execute_ex keeps the opline in; 0xff: none */
-	__u8 pad;
+	__u8 opline_reg;           /* DWARF numbers of the registers that execute_ex keeps the opline and the execute_data in; 0xff: none */
+	__u8 frame_reg;
 };
 
 /* Of what makes functions at one address different: where their names are, and where they begin. */

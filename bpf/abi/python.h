@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the kernel side knows of a CPython process. A frame's `code` is the PyCodeObject (or PyFrameObject's f_code); `where` is the byte offset of the instruction from the first one
- * of the code, as co_lines() counts; `cookie` is co_firstlineno ^ co_flags << 16 ^ co_argcount << 8 ^ co_kwonlyargcount << 4 ^ (the address of its table
- * of lines) >> 4: other code at the same address may be alike in the numbers, but has a table of its own. */
+ * of the code, as co_lines() counts; `cookie` is sonde_python_cookie: code that exec() or eval() made is freed at once, and what is made next may stand at the same address. From 3.12 on
+ * code objects are numbered (co_version), so the cookie is that of one object; before, it tells by where all that belongs to it stands. */
 #pragma once
 #include "runtime.h"
 
@@ -38,6 +38,9 @@ struct sonde_python { /* byte offsets */
 	__u16 code_type_off;      /* ob_type */
 	__u16 code_linetable;     /* co_linetable, co_lnotab */
 	__u16 code_firstlineno, code_flags, code_argcount, code_kwonlyargcount;
+	__u16 code_name;          /* co_qualname, before 3.11 co_name */
+	__u16 code_filename;
+	__u16 code_version;       /* NONE before 3.12 */
 	__u16 code_code;          /* co_code_adaptive; the instructions of 3.11 and newer */
 	__u16 code_tlbc;          /* co_tlbc: the copies */
 	__u16 code_bytes;
@@ -45,7 +48,22 @@ struct sonde_python { /* byte offsets */
 	__u8 position;            /* enum sonde_python_position */
 	__u8 shim_owner;          /* a frame with this owner or a greater one is a shim */
 	__u8 code_tags;           /* bits of a code pointer that are no part of it: 3 with _PyStackRef, else 0 */
-	__u16 pad;                /* zero */
+	__u16 pad[2];             /* zero */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of _PyEval_EvalFrameDefault: what FRAMES are paired by when there are no cframes */
 };
-_Static_assert(sizeof(struct sonde_python) == 48 + 32 + 8 + 40 + 8 + 64, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_python) == 48 + 32 + 8 + 48 + 8 + 64, "layout changed: bump SONDE_ABI_VERSION");
+
+struct sonde_python_code {
+	__u64 linetable, name, filename; /* where they stand */
+	__u32 firstlineno, flags, argcount, kwonlyargcount;
+	__u32 version;                   /* 0: there is none */
+};
+
+static inline __u32 sonde_python_cookie(const struct sonde_python_code *code)
+{
+	__u32 cookie = code->version ^ (__u32)(code->linetable >> 4);
+
+	cookie = cookie * 0x9e3779b1 ^ (__u32)(code->name >> 4);
+	cookie = cookie * 0x9e3779b1 ^ (__u32)(code->filename >> 4);
+	return cookie * 0x9e3779b1 ^ code->firstlineno ^ code->flags << 16 ^ code->argcount << 8 ^ code->kwonlyargcount << 4;
+}

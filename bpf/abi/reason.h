@@ -28,7 +28,9 @@
 	X(TABLE, "table", "[unwind table damaged]") \
 	X(EXEC, "exec", "[exec]") \
 	X(NOT_LOADED, "not_loaded", "[unwind table not loaded: %s]") \
-	X(STALE, "stale", "[mapping changed]")
+	X(STALE, "stale", "[mapping changed]") \
+	X(NO_CALL, "no_call", "[no return address]") \
+	X(TOO_LONG, "too_long", "[walk too long]")
 
 #define X(id, name, text) SONDE_FILTER_##id,
 enum sonde_filter { SONDE_FILTER_LIST(X) SONDE_FILTER_COUNT };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the kernel side sends through the ring buffer, and its counters. A stack's body is sent once, before the first sample
- * that names it by its hash; the sample is small. */
+ * that names it by its hash; the sample is small. Both say whose the stack is, by tgid and generation: a hash that two have is seen. */
 #pragma once
 #include "reason.h"
 #include "runtime.h"
@@ -12,6 +12,9 @@
 #define SONDE_MAX_USER_FRAMES (SONDE_LEAF_FRAMES + SONDE_ROOT_FRAMES)
 #define SONDE_MAX_WALKED_FRAMES 16384 /* 20 ns each, in an interrupt: then it is enough */
 #define SONDE_MAX_KERNEL_FRAMES 127 /* kernel.perf_event_max_stack's default */
+/* The leaf frames of a kernel stack that is taken at a tracepoint: the program itself, who calls it, which is done at two places, by whether anybody has the kernel take programs' time, and who
+ * calls that, but only while others listen, too. The stack's hash leaves them out. */
+#define SONDE_TRACEPOINT_FRAMES 3
 #define SONDE_COMM_BYTES 16         /* TASK_COMM_LEN, with its NUL */
 
 /* A frame of a user stack is a pc. The leaf's, and that of code interrupted by a signal, is the interrupted instruction; all
@@ -21,7 +24,7 @@
 
 enum sonde_record_type { SONDE_RECORD_SAMPLE = 1, SONDE_RECORD_STACK = 2, SONDE_RECORD_RAW = 3, SONDE_RECORD_RUNTIME = 4, SONDE_RECORD_LABELS = 5,
 	SONDE_RECORD_WAKER = 6, SONDE_RECORD_SEED = 7, SONDE_RECORD_SWITCH = 8, SONDE_RECORD_WAKEUP = 9 /* abi/wait.h */,
-	SONDE_RECORD_SLOW = 10 /* abi/runq.h */ };
+	SONDE_RECORD_SLOW = 10 /* abi/runq.h */, SONDE_RECORD_CODE = 11 };
 
 /* What became of one side (user or kernel) of a sample. */
 enum sonde_side {
@@ -41,7 +44,7 @@ struct sonde_sample_record {
 	__u32 tgid, tid;                    /* as seen from the root PID namespace */
 	__u8 user_side, kernel_side;        /* enum sonde_side */
 	__u8 runtime_side, labels_side;
-	__u8 pad[4];                        /* zero */
+	__u32 generation;                   /* of the process that the user side's stacks are of, as struct sonde_process has it; 0: it was not known */
 	char comm[SONDE_COMM_BYTES];        /* of the thread */
 };
 _Static_assert(sizeof(struct sonde_sample_record) == 80, "layout changed: bump SONDE_ABI_VERSION");
@@ -53,11 +56,12 @@ struct sonde_stack_record {
 	__u64 hash;
 	__u64 known_ns;                     /* of the struct sonde_process that it was walked with; 0 for the kernel's */
 	__u32 nr_walked;                    /* more than nr_frames: those between the two ends were left out, see sonde_frame_slot */
+	__u32 generation;                   /* as in struct sonde_sample_record; 0 for the kernel's */
 	__u16 nr_frames;
 	__u8 stop;                          /* enum sonde_stop */
-	__u8 pad;                           /* zero */
+	__u8 pad[5];                        /* zero */
 }; /* __u64 frames[nr_frames] follow, leaf first */
-_Static_assert(sizeof(struct sonde_stack_record) == 40, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_stack_record) == 48, "layout changed: bump SONDE_ABI_VERSION");
 
 /* What the interpreters of a process run in a thread. */
 struct sonde_runtime_record {
@@ -72,6 +76,25 @@ struct sonde_runtime_record {
 	__u32 generation;                   /* that of the process's struct sonde_process: after an exec the same addresses are other functions */
 }; /* struct sonde_runtime_frame frames[nr_frames] follow, leaf first */
 _Static_assert(sizeof(struct sonde_runtime_record) == 40, "layout changed: bump SONDE_ABI_VERSION");
+
+/* What code is named by, copied while it ran: when user space comes to look, it may be gone (Python's exec() and eval()). Before the body of the first stack that has it. Which pieces there
+ * are is the runtime's own; one that could not be read has no bytes. */
+#define SONDE_CODE_PIECES 4
+#define SONDE_CODE_BYTES 1088
+
+struct sonde_code_record {
+	__u32 type;                         /* SONDE_RECORD_CODE */
+	__u32 tgid;
+	__u64 time_ns;                      /* CLOCK_MONOTONIC */
+	__u64 code;                         /* as in struct sonde_runtime_frame */
+	__u32 cookie;
+	__u32 generation;                   /* as in struct sonde_runtime_record */
+	__u64 from[SONDE_CODE_PIECES];      /* user addresses */
+	__u16 sizes[SONDE_CODE_PIECES];     /* in bytes */
+	__u16 offs[SONDE_CODE_PIECES];      /* where in `bytes` */
+	__u8 bytes[SONDE_CODE_BYTES];
+};
+_Static_assert(sizeof(struct sonde_code_record) == 80 + SONDE_CODE_BYTES, "layout changed: bump SONDE_ABI_VERSION");
 
 /* What the program itself says of what a thread works at: Go's pprof labels. */
 #define SONDE_MAX_LABELS 8
@@ -93,8 +116,10 @@ struct sonde_labels_record {
 	__u32 nr_labels;                    /* that follow */
 	__u32 nr_left;                      /* that found no room, or could not be read */
 	__u64 fault;                        /* the user address of a text that could not be read; 0: none */
+	__u32 generation;                   /* as in struct sonde_sample_record */
+	__u32 pad;                          /* zero */
 }; /* struct sonde_label labels[nr_labels] */
-_Static_assert(sizeof(struct sonde_labels_record) == 40, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_labels_record) == 48, "layout changed: bump SONDE_ABI_VERSION");
 
 /* Where the i-th frame of a walk is kept: the places of the root end are used in turn. */
 static inline __u32 sonde_frame_slot(__u32 i)
@@ -103,6 +128,7 @@ static inline __u32 sonde_frame_slot(__u32 i)
 }
 
 /* What the map `stacks` says of a hash. */
+#define SONDE_STACK_SENDING 0 /* its body is on its way, and may find no room */
 #define SONDE_STACK_SENT 1    /* its body was sent */
 #define SONDE_STACK_SETTLED 2 /* it was sent raw, and user space found no more to it than the kernel had */
 
@@ -114,7 +140,10 @@ static inline __u32 sonde_frame_slot(__u32 i)
 #define SONDE_NR_REGS 17 /* psABI figure 3.36 */
 #define SONDE_REG_PC 16
 #endif
-#define SONDE_RAW_MAX_BYTES 16384
+#define SONDE_RAW_PAGE_BYTES 4096
+#define SONDE_RAW_MAX_PAGES 256
+#define SONDE_RAW_MIN_PAGES 4
+#define SONDE_RAW_MAX_BYTES (SONDE_RAW_MAX_PAGES * SONDE_RAW_PAGE_BYTES)
 #define SONDE_RED_ZONE_BYTES 128 /* below the stack pointer, a function's own: psABI 3.2.2. In an epilogue rules name places there */
 
 enum sonde_raw_use {
@@ -130,15 +159,33 @@ struct sonde_raw_record {
 	__u64 time_ns;                      /* CLOCK_MONOTONIC */
 	__u64 id;
 	__u64 hash;                         /* of the stack as far as the kernel came */
+	__u64 hash_begin;                   /* what that began with */
 	__u64 regs[SONDE_NR_REGS];
+	__u64 absent[SONDE_RAW_MAX_PAGES / 64]; /* a bit for each page, from stack_start on: it was not in memory, and is zero here */
 	__u64 stack_start;                  /* user address of the first byte; normally the red zone below the stack pointer is there, too */
 	__u32 stack_bytes;                  /* SONDE_RAW_MAX_BYTES at most */
 	__u8 use;                           /* enum sonde_raw_use */
 	__u8 compat;                        /* 32-bit code */
 	__u8 stop;                          /* enum sonde_stop of the walk in the kernel */
 	__u8 in_syscall;                    /* pc is behind a system call's instruction, or where a fault struck */
+	__u8 is_cut;                        /* the stack may go on behind what was copied */
+	__u8 pad[7];                        /* zero */
 }; /* stack_bytes of user memory follow */
-_Static_assert(sizeof(struct sonde_raw_record) == 48 + 8 * SONDE_NR_REGS, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_raw_record) == 64 + 8 * (SONDE_NR_REGS + SONDE_RAW_MAX_PAGES / 64), "layout changed: bump SONDE_ABI_VERSION");
+
+/* Are these bytes of the stack, `off` from its begin, in the record? */
+static inline int sonde_raw_has(const struct sonde_raw_record *raw, __u64 off, __u64 size)
+{
+	__u64 page = off / SONDE_RAW_PAGE_BYTES;
+
+	if (off >= raw->stack_bytes || size > raw->stack_bytes - off)
+		return 0;
+	for (; page * SONDE_RAW_PAGE_BYTES < off + size && page < SONDE_RAW_MAX_PAGES; page++) {
+		if (raw->absent[page / 64] >> page % 64 & 1)
+			return 0;
+	}
+	return 1;
+}
 
 /* One per CPU in the map `counters`. */
 struct sonde_counters {
@@ -148,5 +195,6 @@ struct sonde_counters {
 	__u64 dropped[SONDE_DROP_COUNT];
 	__u64 raws;                         /* raw records that were sent to be walked */
 	__u64 raws_refused;                 /* and those that were not, for want of room or by the limit of so many in a while */
+	__u64 raws_cut;                     /* of those that were sent, those that are shorter than their stacks, for the same reasons */
 	__u64 runtimes_missed;              /* samples without what their interpreters ran, as the program for that was not loaded */
 };

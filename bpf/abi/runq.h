@@ -57,7 +57,7 @@ struct sonde_runq_record {
 /* The same with the stacks of `prev`, in the ring where their bodies are. */
 struct sonde_slow_record {
 	__u32 type;                          /* SONDE_RECORD_SLOW */
-	__u32 pad;                           /* zero */
+	__u32 generation;                    /* as in struct sonde_sample_record, of `prev` */
 	struct sonde_runq_record wait;
 	__u64 user_stack, kernel_stack, runtime_stack; /* hashes, as in struct sonde_sample_record */
 	__u8 user_side, kernel_side, runtime_side;     /* enum sonde_side */
@@ -69,8 +69,8 @@ struct sonde_runq_counters {
 	__u64 events;                        /* switches or ticks that the program saw */
 	__u64 filtered;                      /* of threads that were not asked for */
 	__u64 counted;
-	__u64 no_time;                       /* waits for which the scheduler keeps no time: preempted on the way to sleep */
-	__u64 in_part;                       /* waits whose part before a move between CPUs is not known: the thread's first one */
+	__u64 no_time;                       /* waits whose begin nobody knows */
+	__u64 by_account;                    /* waits that were under way at the start, or of whose begin no program was told: by the scheduler's account, on their last CPU */
 	__u64 keys_full;                     /* values that found no room under a key */
 	__u64 sent, lost;                    /* records, and those that found no room in the ring */
 };

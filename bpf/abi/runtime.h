@@ -67,7 +67,7 @@ struct sonde_code_range {
 /* The first member of every runtime's struct of what is known of a process (struct sonde_python, _php, _perl, _go): values of the runtime's map, by tgid. */
 struct sonde_runtime_process {
 	__u32 generation; /* that of the process's struct sonde_process, or it is of another program */
-	__u32 pad;
+	__u32 serial;     /* of this value: no other has had it. Its memory may be given to another one while it is read */
 	__u64 load_bias;  /* of the file that holds the runtime: for user space, which finds there what it names frames by. `place` fills it */
 	struct sonde_tls root;
 };

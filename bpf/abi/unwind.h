@@ -40,8 +40,10 @@ struct sonde_block {
 _Static_assert(sizeof(struct sonde_block) == 8, "layout changed: bump SONDE_ABI_VERSION");
 
 /* An executable mapping of a process. rel = pc - base_pc. nr_blocks 0: no table, walk by frame pointers; or, with block_shift SONDE_NOT_LOADED, there is
- * one that had to make room for others: user space loads it when a walk asks for it. */
+ * one that had to make room for others: user space loads it when a walk asks for it; or, with SONDE_COMPILED, it is code that an interpreter made, which runs on the frame of its loop: index_pos is the
+ * number of the rule that holds in the loop. */
 #define SONDE_NOT_LOADED 255
+#define SONDE_COMPILED 254
 
 struct sonde_mapping {
 	__u64 start_pc, end_pc;
@@ -56,7 +58,7 @@ _Static_assert(sizeof(struct sonde_mapping) == 32, "layout changed: bump SONDE_A
 struct sonde_process {
 	__u32 tgid;        /* checked by the reader: the words could have been reused */
 	__u32 nr_mappings;
-	__u32 generation;  /* differs whenever a pc of this tgid may mean another file than before */
+	__u32 generation;  /* another one whenever a pc of this tgid may mean another file than before; no two processes have the same. 1 at least */
 	__u32 serial;      /* of this block: no other has had it. 1 at least */
 	__u64 known_ns;    /* CLOCK_MONOTONIC: what the process did up to then is taken into account */
 	__u32 runtimes;    /* a bit 1 << enum sonde_runtime for each that is known to run in it */
@@ -83,6 +85,7 @@ enum sonde_cfa_kind {
 	SONDE_CFA_DEREF_SP, /* *(sp + cfa_off) + cfa_add */
 	SONDE_CFA_DEREF_BP, /* *(bp + cfa_off) + cfa_add: realigned stacks (DRAP) */
 	SONDE_CFA_PLT,      /* sp + cfa_off + ((pc & 15) >= cfa_reg ? 8 : 0) */
+	SONDE_CFA_DEREF_TWICE, /* *(*(sp + cfa_off) + cfa_reg) + cfa_add: OCaml's fibers, by way of the one that started this one */
 };
 
 enum sonde_bp_kind {
@@ -136,7 +139,8 @@ struct sonde_rule {
 	__u8 cfa_kind, cfa_reg;   /* enum sonde_cfa_kind */
 	__u8 bp_kind;             /* enum sonde_bp_kind */
 	__u8 ra_kind;             /* enum sonde_ra_kind */
-	__u8 pad[5];              /* zero: rules are compared whole */
+	__u8 is_signal;           /* KIND_STEP, of a frame that CFI says is a signal's: the caller may stand on another stack, and may not have called */
+	__u8 pad[4];              /* zero: rules are compared whole */
 };
 _Static_assert(sizeof(struct sonde_rule) == 24, "layout changed: bump SONDE_ABI_VERSION");
 

@@ -25,7 +25,8 @@ struct sonde_wait_key {
 	__u16 syscall;                       /* its number, or SONDE_NO_SYSCALL */
 	__u16 state;
 	__u8 what;                           /* enum sonde_wait_what */
-	__u8 pad[7];                         /* zero */
+	__u8 pad[3];                         /* zero */
+	__u32 generation;                    /* as in struct sonde_sample_record */
 	char comm[SONDE_COMM_BYTES];         /* of the thread, when it left the CPU */
 };
 _Static_assert(sizeof(struct sonde_wait_key) == 80, "layout changed: bump SONDE_ABI_VERSION");

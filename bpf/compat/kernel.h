@@ -77,6 +77,10 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;  /* with CONFIG_FAIR_GROUP_SCHED: of the CPU that it is on, whatever its class */
 };
 
+struct mm_struct {
+	unsigned long start_stack; /* of a process's first thread: where argc stands */
+};
+
 struct task_struct {
 	void *stack; /* its low end */
 	unsigned int flags; /* PF_* */

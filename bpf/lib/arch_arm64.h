@@ -12,6 +12,12 @@ static __always_inline __u64 code_pc(__u64 word)
 	return word & ((1ULL << WALK_ADDRESS_BITS) - 1);
 }
 
+/* x30 is 0 when a thread begins, so the 0 may stand in any frame. */
+static __always_inline int is_stack_top(__u64 cfa)
+{
+	return 1;
+}
+
 static __always_inline int is_bl(__u32 code)
 {
 	return (code & 0xfc000000) == 0x94000000;
@@ -80,6 +86,13 @@ static __always_inline int walk_moved_by_link(struct walk *w, __u64 ret)
 static __always_inline int walk_ahead(struct walk *w)
 {
 	return AHEAD_UNKNOWN;
+}
+
+/* Wherever frame records are kept x29 is nothing else. */
+static __always_inline int walk_is_outermost(WALK_REF ref)
+{
+	(void)ref;
+	return 1;
 }
 
 /* What calls from memory without rows has a frame record there. */
@@ -156,6 +169,12 @@ WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref)
 	if (!w || w->exact || read_user(w, code, sizeof(code), w->pc))
 		return 0;
 	return code[0] == 0xd2801168 && code[1] == 0xd4000001;
+}
+
+/* Not looked at yet. */
+WALK_FUNCTION int walk_ends_process(WALK_REF ref)
+{
+	return 0;
 }
 
 /* Calls and records are told apart by the instructions of the callee alone: not looked at yet. */

@@ -7,6 +7,12 @@ static __always_inline __u64 code_pc(__u64 word)
 	return word;
 }
 
+/* Who makes a stack by hand and pushes 0 before its first function (Ruby's fibers) does so where its pages end. A 0 elsewhere is what somebody has left there. */
+static __always_inline int is_stack_top(__u64 cfa)
+{
+	return !(cfa & (WALK_PAGE_BYTES - 1));
+}
+
 /* Does a call instruction end at `pc`? E8 rel32, or FF /2 in its forms of 2, 3, 4, 6 and 7 bytes (Intel SDM volume 2, CALL). */
 WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc)
 {
@@ -199,11 +205,20 @@ WALK_FUNCTION int walk_returns_at_once(WALK_REF ref)
 
 	if (!w || read_user(w, code, 5, w->pc) || code[0] != 0x48 || code[1] != 0x83 || code[2] != 0xc4 || code[3] & 0x87 || code[4] != 0xc3)
 		return 0;
-	if (walk_peek(w, w->sp + code[3], &ret) || !walk_after_call(ref_of(w), ret) || walk_find_mapping(w, ret - 1))
+	if (walk_peek(w, w->sp + code[3], &ret) || !walk_is_return(ref_of(w), ret))
 		return 0;
 	w->pc = ret;
 	w->sp += code[3] + 8;
 	return 1;
+}
+
+/* `_start` and what threads begin with: the call is not to return, which no compiler says by hlt. */
+WALK_FUNCTION int walk_is_outermost(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	__u8 code[1] = {};
+
+	return w && !read_user(w, code, sizeof(code), w->pc) && code[0] == 0xf4;
 }
 
 /* struct rt_sigframe behind the handler's return address, arch/x86/include/asm/sigframe.h: struct ucontext at sp, in it
@@ -263,6 +278,22 @@ WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref)
 	if (w->in_syscall)
 		return sigreturn_bytes(code) == 9 || sigreturn_bytes(code + 2) == 7;
 	return sigreturn_bytes(code + 2) == 9 || sigreturn_bytes(code + 4) == 7; /* about to call */
+}
+
+/* call exit; hlt. */
+static __always_inline int is_last_call(const __u8 *code)
+{
+	return code[0] == 0xe8 && code[5] == 0xf4;
+}
+
+/* Is the last thing that the code does a call that does not return? What boost's contexts, and PHP's, return to begins with it behind xor %rdi,%rdi; glibc's __start_context has it behind 20 bytes. To look
+ * for it everywhere would take the verifier too long. */
+WALK_FUNCTION int walk_ends_process(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	__u8 code[32] = {};
+
+	return w && !read_user(w, code, sizeof(code), w->pc) && (is_last_call(code + 3) || is_last_call(code + 20));
 }
 
 /* Functions that keep a frame pointer say so in their first instructions. */

@@ -17,7 +17,7 @@ static __always_inline const user_regs_t *user_regs_of(struct task_struct *task)
 	if (!HAS_KNOWN_REGS || task->flags & PF_KTHREAD || !task->mm)
 		return 0;
 	regs = (const void *)bpf_task_pt_regs(task);
-	return is_user(regs) ? regs : 0; /* an io_uring worker has the memory, but was never in user code */
+	return has_user_side(regs) ? regs : 0;
 }
 
 /* One after the other: not all at once by way of the stack. */
@@ -47,7 +47,7 @@ WALK_FUNCTION int copy_regs(__u32 cpu)
 		return 0;
 	at = saved_regs((void *)bpf_get_current_task_btf());
 	copy = (const void *)s->stack.frames;
-	if (bpf_probe_read_kernel(s->stack.frames, sizeof(*copy), at) || !is_user(copy))
+	if (bpf_probe_read_kernel(s->stack.frames, sizeof(*copy), at) || !has_user_side(copy))
 		return 0;
 	enter_known_regs(&s->walk, &s->raw, copy);
 	s->walk.syscall = saved_syscall(at, copy);

@@ -207,7 +207,7 @@ static __always_inline int go_read_map(struct walk *w, struct go_label_walk *g, 
 	return GO_LABELS_FOUND;
 }
 
-static __always_inline void go_hash_labels(struct go_label_walk *g, __u32 tgid)
+static __always_inline void go_hash_labels(struct go_label_walk *g, __u64 hash_begin)
 {
 	__u64 sum = 0;
 
@@ -215,7 +215,7 @@ static __always_inline void go_hash_labels(struct go_label_walk *g, __u32 tgid)
 		if (i < g->record.nr_labels)
 			sum += g->hashes[i];
 	}
-	g->record.hash = hash_step(hash_step(tgid, sum), g->record.nr_labels | (__u64)g->record.nr_left << 32);
+	g->record.hash = hash_step(hash_step(hash_step(hash_begin, SONDE_RECORD_LABELS), sum), g->record.nr_labels | (__u64)g->record.nr_left << 32);
 }
 
 /* GO_LABELS_FOUND: g->record and g->labels are filled, but for record.time_ns. */
@@ -238,11 +238,12 @@ static __always_inline int go_labels(struct walk *w, struct go_label_walk *g, co
 		return GO_LABELS_NONE;
 	g->record.type = SONDE_RECORD_LABELS;
 	g->record.tgid = tgid;
+	g->record.generation = w->generation;
 	g->record.nr_labels = g->record.nr_left = 0;
 	g->record.fault = 0;
 	result = go->labels == SONDE_GO_LABELS_LIST ? go_read_list(w, g, word) : go_read_map(w, g, word);
 	if (result != GO_LABELS_FOUND)
 		return result;
-	go_hash_labels(g, tgid);
+	go_hash_labels(g, w->hash_begin);
 	return g->record.nr_labels || g->record.nr_left ? GO_LABELS_FOUND : GO_LABELS_NONE;
 }

@@ -72,7 +72,7 @@ static __noinline int unwind_kernel_side(__u64 *ctx, struct scratch *s, struct m
 	enum sonde_side side;
 
 	set_time(s);
-	side = kernel_side(s, get_kernel_stack(ctx, s), TRACEPOINT_FRAMES, s->sample.time_ns, &s->sample.kernel_stack);
+	side = kernel_side(s, get_kernel_stack(ctx, s), SONDE_TRACEPOINT_FRAMES, s->sample.time_ns, &s->sample.kernel_stack);
 	if (known && known != s->sample.kernel_stack)
 		count->memo_wrong++;
 	if (!known && size && side == SONDE_SIDE_STORED)
@@ -131,6 +131,7 @@ WALK_FUNCTION int begin_user_side(struct memos *memos, __u32 cpu)
 	if (memos && !s->sample.user_stack) {
 		s->sample.user_stack = find_slowly(memos, s);
 		if (s->sample.user_stack && !is_checked(memos, count)) {
+			s->sample.generation = s->walk.generation;
 			s->runtimes_left = s->walk.runtimes & 1u << SONDE_RUNTIME_GO;
 			return SONDE_SIDE_STORED;
 		}
@@ -229,8 +230,10 @@ static __always_inline __u64 find_by_regs(const struct memos *memos, struct scra
 	if (!is_64_bit(regs))
 		return 0;
 	for (int i = 0; i < WALK_MEMOS; i++) {
-		if (user_memo_fits(&memos->user[i], regs, s->told, s->exec))
+		if (user_memo_fits(&memos->user[i], regs, s->told, s->exec)) {
+			s->sample.generation = memos->user[i].generation;
 			return user_memo_hash(&memos->user[i], s->sample.cpu);
+		}
 	}
 	return 0;
 }

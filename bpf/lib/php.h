@@ -17,6 +17,7 @@ enum php_state {
 	PHP_GENERATOR,   /* the outermost of those that have delegated */
 	PHP_DELEGATES,   /* how many of them are still to be taken, the innermost first */
 	PHP_FIRST_KEPT,  /* of those numbers, 0 the outermost, the least whose execute_data is in the buffer */
+	PHP_ENDED_PREV,  /* what had called the code that may have ended in the innermost activation; 0: none may have */
 };
 
 /* Words of the buffer: execute_data; delegates; zend_op_array, or what is read of a generator. */
@@ -37,16 +38,10 @@ static __always_inline __u32 php_fn_u32(const struct runtime_walk *r, __u32 off)
 	return (__u32)(php_fn_u64(r, off) >> (off & 4) * 8);
 }
 
-/* Was the thread interrupted in code that opcache's JIT made? That is in no file. What execute_ex calls is in files that have tables. */
-static __always_inline int php_in_compiled_code(struct walk *w, const struct sonde_php *php)
+/* Is the innermost activation in code that opcache's JIT made? */
+static __always_inline int php_in_compiled_code(const struct runtime_walk *r, const struct sonde_php *php)
 {
-	__u64 pc = w->start.pc;
-
-	for (int i = 0; i < SONDE_MAX_LOOPS; i++) {
-		if (pc >= php->loops[i].start_pc && pc < php->loops[i].end_pc)
-			return 0;
-	}
-	return walk_find_mapping(w, pc) || (!w->mapping.nr_blocks && w->mapping.block_shift != SONDE_NOT_LOADED);
+	return r->leaf_pc - php->compiled.start_pc < php->compiled.end_pc - php->compiled.start_pc;
 }
 
 /* The line of a frame of PHP code; 0: not known. Its opline is saved before what may call, warn or throw; between that it is in a register, of which a C function may have made
@@ -56,7 +51,7 @@ static __always_inline __u32 php_line(struct walk *w, const struct runtime_walk 
 	__u64 opcodes = php_fn_u64(r, php->op_array_opcodes), bytes = (__u64)php_fn_u32(r, php->op_array_last) * SONDE_PHP_OP_BYTES;
 	__u32 line = 0;
 
-	if (r->state[PHP_IS_LEAF] && php_in_compiled_code(w, php))
+	if (r->state[PHP_IS_LEAF] && php_in_compiled_code(r, php))
 		return 0;
 	if (r->state[PHP_IS_LEAF] && php->opline_reg < WALK_NR_REGS) {
 		__u64 reg = w->regs[php->opline_reg & (WALK_NR_REGS - 1)], off = reg - opcodes;
@@ -67,6 +62,27 @@ static __always_inline __u32 php_line(struct walk *w, const struct runtime_walk 
 	if (!opline)
 		opline = opcodes; /* as zend_get_executed_lineno: it has just begun */
 	return read_user(w, &line, sizeof(line), opline + SONDE_PHP_OP_LINE) ? 0 : line;
+}
+
+static __always_inline __u64 php_frame_reg(const struct walk *w, const struct sonde_php *php)
+{
+	return php->frame_reg < WALK_NR_REGS ? w->regs[php->frame_reg & (WALK_NR_REGS - 1)] : 0;
+}
+
+/* Is the thread in code of the loop itself? */
+static __always_inline int php_is_in_loop(const struct runtime_walk *r)
+{
+	return r->nr_loops && !r->loops[0];
+}
+
+/* May the leaf, which C called, be a destructor that has not begun, and the innermost activation that of code that has ended and called it? */
+static __always_inline int php_may_be_called_by_ended(const struct walk *w, const struct runtime_walk *r, const struct sonde_php *php)
+{
+	__u64 opline = r->buffer[SONDE_PHP_EX_OPLINE / 8];
+
+	if (r->state[PHP_RUNNING] == php_frame_reg(w, php) || php_is_in_loop(r))
+		return 0;
+	return (r->state[PHP_ENDED_PREV] && r->state[PHP_ENDED_PREV] == r->cursor) || opline == php_fn_u64(r, php->op_array_opcodes);
 }
 
 /* Takes the frame whose execute_data stands in the buffer. */
@@ -81,11 +97,17 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 		return RUNTIME_ENDED;
 	type = (__u8)r->buffer[PHP_FN];
 	name = php_fn_u64(r, SONDE_PHP_FN_NAME);
+	if (!r->state[PHP_IS_LEAF] && !r->nr_entries && !is_delegate && r->min_ahead < 0) /* what has called runs */
+		r->min_ahead = 0;
 	if (type == SONDE_PHP_INTERNAL) {
+		if (r->state[PHP_IS_LEAF] && r->state[PHP_RUNNING] == php_frame_reg(w, php) && php_is_in_loop(r)) /* back in C from what it called */
+			r->max_ahead = 1;
 		r->state[PHP_IS_LEAF] = 0;
 		if (name)
 			return runtime_push(r, fn, 0, php_cookie(name, 0, 0), 0);
 		runtime_leave_stack(r); /* the bottom of a fiber */
+		if (!r->cursor) /* nobody has resumed it: PHP's stack and the native one are not of the same fiber just now */
+			r->max_ahead = r->min_ahead - 1;
 		return RUNTIME_GOES_ON;
 	}
 	if (type != SONDE_PHP_USER && type != SONDE_PHP_EVAL)
@@ -94,6 +116,8 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 		r->record.fault = fn;
 		return runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
 	}
+	if (r->state[PHP_IS_LEAF] && info & SONDE_PHP_CALL_TOP && php_may_be_called_by_ended(w, r, php))
+		r->max_ahead = r->min_ahead;
 	where = php_line(w, r, php, r->buffer[SONDE_PHP_EX_OPLINE / 8]);
 	if ((info & (SONDE_PHP_CALL_CODE | SONDE_PHP_CALL_TOP)) == SONDE_PHP_CALL_CODE)
 		where |= SONDE_PHP_WHERE_INCLUDED;
@@ -164,6 +188,24 @@ static __always_inline int php_end(struct runtime_walk *r)
 	return runtime_stop(r, SONDE_RUNTIME_STOP_COMPLETE);
 }
 
+/* Says how the activations at the leaf may stand for the runs. PHP code that C calls is on PHP's stack before it runs, and has left it when it frees its variables: then its execute_data, which is still in
+ * its register, leads to what is the leaf now; also while it is being made. When the loop is just begun or left the register is not its own. Where C uses it for something else that cannot be seen. */
+static __always_inline void php_look_ahead(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
+{
+	__u64 ex = php_frame_reg(w, php);
+
+	r->min_ahead = -1;
+	r->max_ahead = ex != r->cursor && php_is_in_loop(r);
+	r->state[PHP_ENDED_PREV] = 0;
+	if (!ex || ex == r->cursor || ex & 7 || read_user(w, &r->buffer[PHP_EX], SONDE_PHP_EX_BYTES, ex) || !(r->buffer[(SONDE_PHP_EX_THIS + 8) / 8] & SONDE_PHP_CALL_TOP))
+		return;
+	r->state[PHP_ENDED_PREV] = r->buffer[SONDE_PHP_EX_PREV / 8];
+	if (r->state[PHP_ENDED_PREV] == r->cursor) {
+		r->min_ahead = 0;
+		r->max_ahead = 1;
+	}
+}
+
 /* To be called before the first step. ENDED: PHP is not running code, or its stack cannot be read. */
 static __always_inline int php_enter(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
 {
@@ -171,7 +213,10 @@ static __always_inline int php_enter(struct walk *w, struct runtime_walk *r, con
 	r->state[PHP_RUNNING] = r->state[PHP_DELEGATES] = 0;
 	if (runtime_read(w, r, &r->cursor, sizeof(r->cursor), php->process.root.pc))
 		return RUNTIME_ENDED;
-	return r->cursor ? RUNTIME_GOES_ON : runtime_stop(r, SONDE_RUNTIME_STOP_COMPLETE);
+	if (!r->cursor)
+		return runtime_stop(r, SONDE_RUNTIME_STOP_COMPLETE);
+	php_look_ahead(w, r, php);
+	return RUNTIME_GOES_ON;
 }
 
 /* Takes one frame, or none where a stand-in is, and moves on. */

@@ -88,13 +88,20 @@ static __always_inline int python_enter(struct walk *w, struct runtime_walk *r, 
 	return r->cursor ? RUNTIME_GOES_ON : RUNTIME_ENDED;
 }
 
-/* Behind the last frame: all runs have ended, and what is left of the cframes is root_cframe in the PyThreadState, or the walk met the interpreter while it went from one frame
- * to another. */
-static __always_inline int python_end(struct runtime_walk *r)
+/* Does no loop hold this cframe? root_cframe is in the PyThreadState, that of a greenlet, which replaces it, in the outermost frame of its native stack. */
+static __always_inline int python_is_root(const struct walk *w, const struct runtime_walk *r, __u64 cframe)
+{
+	if (cframe - r->state[PYTHON_TSTATE] < PYTHON_TSTATE_BYTES)
+		return 1;
+	return w->stop == SONDE_STOP_COMPLETE && w->nr_frames <= SONDE_LEAF_FRAMES && cframe >= runtime_sp(w, w->nr_frames - 1);
+}
+
+/* Behind the last frame: all runs have ended, and of the cframes only that one is left, or the walk met the interpreter while it went from one frame to another. */
+static __always_inline int python_end(const struct walk *w, struct runtime_walk *r)
 {
 	__u64 cframe = r->state[PYTHON_CFRAME];
 
-	if ((cframe && cframe - r->state[PYTHON_TSTATE] >= PYTHON_TSTATE_BYTES) || r->state[PYTHON_IN_RUN])
+	if ((cframe && !python_is_root(w, r, cframe)) || r->state[PYTHON_IN_RUN])
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
 	return RUNTIME_ENDED;
 }
@@ -132,20 +139,56 @@ static __always_inline __u64 python_where(struct walk *w, struct runtime_walk *r
 /* Takes a code object down. Entered with __init__ of a class runs a frame of the interpreter's own (_Py_InitCleanup), which is nobody's: it is left out. */
 static __always_inline int python_push(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code, __u64 position, __u32 tlbc)
 {
-	__u32 flags, line, cookie;
+	struct sonde_python_code read;
 
 	if (runtime_read(w, r, r->buffer, p->code_bytes & 511, code))
 		return RUNTIME_ENDED;
 	if (p->code_type && python_u64(r->buffer, p->code_type_off) != p->code_type)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
-	flags = python_u32(r->buffer, p->code_flags);
-	line = python_u32(r->buffer, p->code_firstlineno);
-	if (p->kind == SONDE_PYTHON_SHIMS && !line && (flags & (PYTHON_CO_OPTIMIZED | PYTHON_CO_NEWLOCALS)) == PYTHON_CO_OPTIMIZED)
+	read.flags = python_u32(r->buffer, p->code_flags);
+	read.firstlineno = python_u32(r->buffer, p->code_firstlineno);
+	if (p->kind == SONDE_PYTHON_SHIMS && !read.firstlineno && (read.flags & (PYTHON_CO_OPTIMIZED | PYTHON_CO_NEWLOCALS)) == PYTHON_CO_OPTIMIZED)
 		return RUNTIME_GOES_ON;
-	cookie = line ^ flags << 16 ^ python_u32(r->buffer, p->code_argcount) << 8 ^ python_u32(r->buffer, p->code_kwonlyargcount) << 4 ^
-		 (__u32)(python_u64(r->buffer, p->code_linetable) >> 4);
+	read.argcount = python_u32(r->buffer, p->code_argcount);
+	read.kwonlyargcount = python_u32(r->buffer, p->code_kwonlyargcount);
+	read.version = p->code_version == SONDE_PYTHON_NONE ? 0 : python_u32(r->buffer, p->code_version);
+	read.linetable = python_u64(r->buffer, p->code_linetable);
+	read.name = python_u64(r->buffer, p->code_name);
+	read.filename = python_u64(r->buffer, p->code_filename);
 	r->state[PYTHON_IN_RUN]++;
-	return runtime_push(r, code, python_where(w, r, p, code, position, tlbc), cookie, 0);
+	return runtime_push(r, code, python_where(w, r, p, code, position, tlbc), sonde_python_cookie(&read), 0);
+}
+
+/* The pieces of a copy: the code object, its name, its file's name, its table of lines; as large as nearly all are. */
+#define PYTHON_COPY_CODE 192
+#define PYTHON_COPY_NAME 128
+#define PYTHON_COPY_FILE 256
+#define PYTHON_COPY_LINES 512
+_Static_assert(PYTHON_COPY_CODE + PYTHON_COPY_NAME + PYTHON_COPY_FILE + PYTHON_COPY_LINES == SONDE_CODE_BYTES, "room for all pieces");
+
+static __always_inline void python_copy_piece(const struct walk *w, struct sonde_code_record *copy, __u32 piece, __u32 off, __u32 size, __u64 from)
+{
+	copy->from[piece] = from;
+	copy->offs[piece] = off;
+	copy->sizes[piece] = read_user(w, copy->bytes + off, size, from) ? 0 : size;
+}
+
+/* Copies what the code is named by. 0, or -1: it cannot be read. */
+static __always_inline int python_copy(const struct walk *w, struct sonde_code_record *copy, const struct sonde_python *p, __u64 code)
+{
+	const __u64 *words = (const __u64 *)copy->bytes;
+	__u64 name, file, lines;
+
+	python_copy_piece(w, copy, 0, 0, PYTHON_COPY_CODE, code);
+	if (!copy->sizes[0] || p->code_bytes > PYTHON_COPY_CODE)
+		return -1;
+	name = python_u64(words, p->code_name);
+	file = python_u64(words, p->code_filename);
+	lines = python_u64(words, p->code_linetable);
+	python_copy_piece(w, copy, 1, PYTHON_COPY_CODE, PYTHON_COPY_NAME, name);
+	python_copy_piece(w, copy, 2, PYTHON_COPY_CODE + PYTHON_COPY_NAME, PYTHON_COPY_FILE, file);
+	python_copy_piece(w, copy, 3, PYTHON_COPY_CODE + PYTHON_COPY_NAME + PYTHON_COPY_FILE, PYTHON_COPY_LINES, lines);
+	return 0;
 }
 
 /* Takes the frame at the cursor down and moves to the one that called it. GOES_ON, or ENDED. */
@@ -157,7 +200,7 @@ static __always_inline int python_step(struct walk *w, struct runtime_walk *r, c
 	__s64 at;
 
 	if (!frame)
-		return python_end(r);
+		return python_end(w, r);
 	at = runtime_block(w, r, frame, p->frame_bytes & 511);
 	if (at < 0)
 		return RUNTIME_ENDED;

@@ -11,7 +11,8 @@
 #include "unwind.h"
 #include "user_regs.h"
 
-#define RETRIES 64 /* at a time; a power of two */
+#define RETRIES 64     /* at a time; a power of two */
+#define RETRY_PAGES 5  /* each of which may have to come from a disk */
 
 struct bpf_map {
 	__u32 id;
@@ -24,7 +25,7 @@ struct retry {
 	struct bpf_task_work work;
 	__u32 is_taken, pad;
 	struct sonde_raw_record header;
-	__u8 bytes[SONDE_RAW_MAX_BYTES + WALK_PAGE_BYTES]; /* the last page is for the verifier; behind the header */
+	__u8 bytes[RETRY_PAGES * WALK_PAGE_BYTES]; /* behind the header. Not in the ring: who reads it would wait for a disk */
 };
 
 struct {
@@ -42,26 +43,22 @@ static int on_resume(struct bpf_map *map, void *key, void *value)
 {
 	struct retry *retry = value;
 	user_regs_t regs;
-	__u64 start, size, off = 0;
+	__u64 absent = 0;
 
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)bpf_task_pt_regs(bpf_get_current_task_btf()))) {
 		retry->is_taken = 0;
 		return 0;
 	}
 	raw_take_regs(&retry->header, &regs);
-	start = retry->header.stack_start;
-	size = WALK_PAGE_BYTES - (start & (WALK_PAGE_BYTES - 1));
-	for (int page = 0; page <= SONDE_RAW_MAX_BYTES / WALK_PAGE_BYTES; page++) {
-		if (off + size > SONDE_RAW_MAX_BYTES || size > WALK_PAGE_BYTES || bpf_copy_from_user(retry->bytes + off, size, (const void *)(start + off)))
-			break;
-		off += size;
-		size = WALK_PAGE_BYTES;
+	retry->header.stack_start &= -(__u64)WALK_PAGE_BYTES;
+	retry->header.is_cut = 1;
+	for (__u32 page = 0; page < RETRY_PAGES; page++) {
+		if (bpf_copy_from_user(retry->bytes + page * WALK_PAGE_BYTES, WALK_PAGE_BYTES, (const void *)(retry->header.stack_start + page * WALK_PAGE_BYTES)))
+			absent |= 1ull << page;
 	}
-	barrier_var(off);
-	if (off > SONDE_RAW_MAX_BYTES) /* never: for the verifier */
-		off = SONDE_RAW_MAX_BYTES;
-	retry->header.stack_bytes = off;
-	bpf_ringbuf_output(&ring, &retry->header, sizeof(retry->header) + off, 0);
+	retry->header.absent[0] = absent;
+	retry->header.stack_bytes = sizeof(retry->bytes);
+	bpf_ringbuf_output(&ring, &retry->header, sizeof(retry->header) + sizeof(retry->bytes), 0);
 	retry->is_taken = 0;
 	return 0;
 }

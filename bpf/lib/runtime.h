@@ -28,10 +28,13 @@ struct runtime_walk {
 	__u32 nr_here;       /* of them: on the native stack that was walked, the others are on other ones; RUNTIME_ALL_HERE: it was not said */
 	__u32 next_native;   /* the native frame that the search for the next entry begins with */
 	__u32 nr_loops;
+	__u64 leaf_pc;       /* in the innermost activation of the loop; where there is none, of the thread */
+	__s32 min_ahead, max_ahead; /* PHP: so many more activations than runs there can be */
 	__u8 runtime;        /* enum sonde_runtime: that walks now */
-	__u8 pad[3];
+	__u8 pad[7];
 	struct sonde_code_range ranges[SONDE_MAX_LOOPS];
 	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames that stand in these ranges, leaf first */
+	__u64 known_hash;                   /* of a body that was sent; 0: none was looked for */
 	struct sonde_runtime_record record; /* its `fault`, `stop` and `stopped_runtime` are filled in on the way */
 	struct sonde_runtime_frame frames[SONDE_MAX_RUNTIME_FRAMES];
 };
@@ -176,10 +179,13 @@ static __always_inline int runtime_is_in_loop(const struct runtime_walk *r, __u6
 /* Is the i-th native frame an activation of the loop? */
 static __always_inline void runtime_look_at_native(struct runtime_walk *r, const __u64 *frames, __u32 i)
 {
-	__u64 frame = frames[i & (SONDE_MAX_USER_FRAMES - 1)];
+	__u64 frame = frames[i & (SONDE_MAX_USER_FRAMES - 1)], pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63);
 
-	if (runtime_is_in_loop(r, (frame & ~SONDE_FRAME_RETURN) - (frame >> 63)))
-		r->loops[r->nr_loops++ & (RUNTIME_MAX_LOOPS - 1)] = i; /* never more than there are native frames */
+	if (!runtime_is_in_loop(r, pc))
+		return;
+	if (!r->nr_loops)
+		r->leaf_pc = pc;
+	r->loops[r->nr_loops++ & (RUNTIME_MAX_LOOPS - 1)] = i; /* never more than there are native frames */
 }
 
 /* The interpreter came here from another native stack (a fiber's bottom): runs that end farther out are none of this one. */
@@ -189,29 +195,52 @@ static __always_inline void runtime_leave_stack(struct runtime_walk *r)
 		r->nr_here = r->nr_entries;
 }
 
-/* Do all activations and all runs of this native stack stand in the lists? */
-static __always_inline int runtime_counts_from_root(const struct walk *w, const struct runtime_walk *r)
+#define RUNTIME_NOT_PAIRED (-0x7fffffff)
+
+/* Do all runs of this native stack stand in the list, and all activations, if it was walked to its root? */
+static __always_inline int runtime_is_whole(const struct walk *w, const struct runtime_walk *r)
 {
 	int is_cut = r->record.stop && r->record.stopped_runtime == r->runtime;
 
-	return w->stop == SONDE_STOP_COMPLETE && w->nr_frames <= SONDE_LEAF_FRAMES && (!is_cut || r->nr_here != RUNTIME_ALL_HERE);
+	return w->nr_frames <= SONDE_LEAF_FRAMES && (!is_cut || r->nr_here != RUNTIME_ALL_HERE);
 }
 
-/* Pairs the entry that is the `number`th of its runtime. They are counted from the root end: at the leaf the interpreter may be about to enter its loop or have just left it. Where one of
- * the stacks does not reach the root that is possible only when there are more activations than runs; else they are counted from the leaf. */
+/* How many of PHP's activations at the leaf have no run; -1: the first run has no activation yet. Of stacks that are whole and do not pair nobody knows which belong together. */
+static __always_inline __s32 runtime_ahead_of_php(const struct walk *w, const struct runtime_walk *r, __s32 nr_ahead)
+{
+	if (!runtime_is_whole(w, r))
+		return 0;
+	if (w->stop != SONDE_STOP_COMPLETE && r->nr_here == RUNTIME_ALL_HERE) /* activations are missing at the root end */
+		return nr_ahead <= 0 ? 0 : RUNTIME_NOT_PAIRED;
+	if (w->stop != SONDE_STOP_COMPLETE && nr_ahead < 0) /* of a fiber's stack, too */
+		return RUNTIME_NOT_PAIRED;
+	return nr_ahead >= r->min_ahead && nr_ahead <= r->max_ahead ? nr_ahead : RUNTIME_NOT_PAIRED;
+}
+
+/* How much farther out than its number among the runs an entry's activation is. Others than PHP: they are counted from the root end: at the leaf the interpreter may be about to enter its loop or have just
+ * left it. Where one of the stacks does not reach the root that is possible only when there are more activations than runs; else they are counted from the leaf. */
+static __always_inline __s32 runtime_ahead(const struct walk *w, const struct runtime_walk *r, __s32 nr_ahead)
+{
+	if (r->runtime == SONDE_RUNTIME_PHP)
+		return runtime_ahead_of_php(w, r, nr_ahead);
+	if (r->runtime == SONDE_RUNTIME_PYTHON && nr_ahead > 1)
+		return 0; /* the outer ones are those of another interpreter in this thread, or their runs were not read */
+	if ((w->stop == SONDE_STOP_COMPLETE && runtime_is_whole(w, r)) || (nr_ahead > 0 && w->nr_frames <= SONDE_LEAF_FRAMES))
+		return nr_ahead;
+	return 0;
+}
+
+/* Pairs the entry that is the `number`th of its runtime. */
 static __always_inline void runtime_pair_one(const struct walk *w, const struct runtime_walk *r, struct sonde_runtime_frame *entry, __u32 number)
 {
-	__u32 nr_here = r->nr_here < r->nr_entries ? r->nr_here : r->nr_entries, at = number;
+	__u32 nr_here = r->nr_here < r->nr_entries ? r->nr_here : r->nr_entries;
+	__s32 ahead = runtime_ahead(w, r, (__s32)(r->nr_loops - nr_here)), at = (__s32)number + ahead;
 
 	entry->where = SONDE_RUNTIME_UNPLACED;
-	if (number >= nr_here)
+	if (number >= nr_here || ahead == RUNTIME_NOT_PAIRED)
 		return;
-	if (r->runtime == SONDE_RUNTIME_PYTHON && r->nr_loops > nr_here + 1)
-		at = number; /* the outer ones are those of another interpreter in this thread, or their runs were not read */
-	else if (runtime_counts_from_root(w, r) || (r->nr_loops > nr_here && w->nr_frames <= SONDE_LEAF_FRAMES))
-		at += r->nr_loops - nr_here;
-	if ((__s32)at < 0)
+	if (at < 0)
 		entry->where = SONDE_RUNTIME_AT_LEAF;
-	else if (at < r->nr_loops && at < RUNTIME_MAX_LOOPS)
+	else if ((__u32)at < r->nr_loops && at < RUNTIME_MAX_LOOPS)
 		entry->where = r->loops[at & (RUNTIME_MAX_LOOPS - 1)];
 }

@@ -6,6 +6,7 @@
  *   RUNTIME_KNOWN                 the member of struct scratch that holds it
  *   RUNTIME_ENTER, RUNTIME_STEP   its steps (docs/internals/adding-a-runtime.md)
  *   RUNTIME_LOOPS(known)          the ranges for entries that are paired by counting, or 0
+ *   RUNTIME_COPY                  copies what code is named by; not defined: it lives long enough
  */
 #pragma once
 #include "runtime_program.h"
@@ -50,20 +51,86 @@ WALK_FUNCTION int runtime_all_turns(__u32 cpu)
 	return 0;
 }
 
+#ifdef RUNTIME_COPY
+#define COPY_FRAMES 16 /* from the leaf: what lives for a moment does not call much; 0.1 us each in a stack that is new */
+#define COPY_MAX 8     /* of a stack: 1 us each */
+
+struct { /* what was copied, by a hash of process, code and cookie */
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+} copied SEC(".maps");
+
+/* Of one frame. 1: it was sent. */
+WALK_FUNCTION int copy_code(__u32 cpu, __u32 number)
+{
+	struct scratch *s = scratch_of(cpu);
+	const struct sonde_runtime_frame *frame;
+	__u8 sent = 1;
+	__u64 key;
+
+	if (!s)
+		return 0;
+	frame = &s->runtime.frames[number & (SONDE_MAX_RUNTIME_FRAMES - 1)];
+	key = hash_step(hash_step(s->walk.hash_begin, frame->code), frame->cookie);
+	if (frame->flags & SONDE_RUNTIME_ENTRY || bpf_map_lookup_elem(&copied, &key) || RUNTIME_COPY(&s->walk, &s->code, &s->RUNTIME_KNOWN, frame->code))
+		return 0;
+	s->code.type = SONDE_RECORD_CODE;
+	s->code.tgid = s->sample.tgid;
+	s->code.time_ns = s->sample.time_ns;
+	s->code.code = frame->code;
+	s->code.cookie = frame->cookie;
+	s->code.generation = s->walk.generation;
+	if (bpf_ringbuf_output(&ring, &s->code, sizeof(s->code), BPF_RB_NO_WAKEUP)) /* the body, which comes next, wakes the reader */
+		return 0;
+	bpf_map_update_elem(&copied, &key, &sent, BPF_ANY);
+	return 1;
+}
+
+/* Of the frames at the leaf of a stack that is new. */
+WALK_FUNCTION int copy_codes(__u32 cpu)
+{
+	struct scratch *s = scratch_of(cpu);
+	__u32 nr = 0;
+
+	if (!s)
+		return 0;
+	if (is_sent(s->runtime.record.hash)) {
+		s->runtime.known_hash = s->runtime.record.hash;
+		return 0;
+	}
+#pragma clang loop unroll(disable)
+	for (__u32 step = 0; step < COPY_FRAMES && nr < COPY_MAX; step++) {
+		if (s->runtime.first_frame + step >= s->runtime.nr_frames)
+			break;
+		nr += copy_code(cpu, s->runtime.first_frame + step);
+	}
+	return 0;
+}
+#endif
+
 SEC("perf_event")
 int walk_runtime(struct bpf_perf_event_data *ctx)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
 	struct scratch *s = scratch_of(cpu);
-	RUNTIME_STRUCT *known = bpf_map_lookup_elem(&runtime_processes, &tgid);
+	enum known known;
 
 	if (!s)
 		return 0; /* the sampler had it */
-	if (known && known->process.generation == s->walk.generation) {
-		s->RUNTIME_KNOWN = *known;
+	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->RUNTIME_KNOWN, sizeof(s->RUNTIME_KNOWN));
+	if (known == KNOWN_WELL) {
 		begin_runtime(s, RUNTIME_KIND, RUNTIME_LOOPS(&s->RUNTIME_KNOWN));
 		if (RUNTIME_ENTER(&s->walk, &s->runtime, &s->RUNTIME_KNOWN) == RUNTIME_GOES_ON)
 			runtime_all_turns(cpu);
+		end_runtime(s);
+#ifdef RUNTIME_COPY
+		copy_codes(cpu);
+#endif
+	} else if (known == KNOWN_TORN) {
+		begin_runtime(s, RUNTIME_KIND, 0);
+		runtime_stop(&s->runtime, SONDE_RUNTIME_STOP_TORN);
 		end_runtime(s);
 	}
 	return next_runtime(ctx, s);

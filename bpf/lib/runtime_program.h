@@ -8,6 +8,29 @@
 #define RUNTIME_FEW 8
 #define RUNTIME_MAX_PROCESSES 4096 /* of one runtime */
 
+enum known {
+	KNOWN_NOT,
+	KNOWN_WELL,
+	KNOWN_TORN, /* it is of the program before, or of the next, or both */
+};
+
+/* Copies what is known of the current process, of `size` bytes beginning with a struct sonde_runtime_process. User space may change it meanwhile: then the memory is given to another process's at once. So it is
+ * true only when the map still leads to the same memory afterwards, and that to the same value. Nothing was copied where user space has nothing to tell yet. */
+static __always_inline enum known copy_known(void *map, __u32 tgid, __u32 generation, void *to, __u32 size)
+{
+	volatile const struct sonde_runtime_process *known = bpf_map_lookup_elem(map, &tgid), *again;
+	__u32 serial;
+
+	if (!known)
+		return KNOWN_NOT;
+	if (known->generation != generation)
+		return KNOWN_TORN;
+	serial = known->serial;
+	__builtin_memcpy(to, (const void *)known, size);
+	again = bpf_map_lookup_elem(map, &tgid);
+	return again && again == known && again->serial == serial ? KNOWN_WELL : KNOWN_TORN;
+}
+
 /* One loop within another, as the native walk's: each is proved once. */
 WALK_FUNCTION int look_at_few_natives(__u32 cpu, __u32 from)
 {
@@ -60,7 +83,7 @@ WALK_FUNCTION __u32 settle_few(__u32 cpu, __u32 from, __u32 nr_entries)
 				runtime_pair_one(&s->walk, r, frame, nr_entries);
 			nr_entries++;
 		}
-		r->record.hash = hash_step(hash_step(r->record.hash, frame->code), frame->where ^ (__u64)frame->cookie << 32 ^ frame->flags);
+		r->record.hash = hash_step(hash_step(hash_step(r->record.hash, frame->code), frame->where), (__u64)frame->cookie << 32 | frame->runtime << 8 | frame->flags);
 	}
 	return nr_entries;
 }
@@ -88,15 +111,16 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 	struct runtime_walk *r = &s->runtime;
 
 	if (!r->nr_frames)
-		r->record.hash = s->walk.hash_begin;
+		r->record.hash = hash_step(s->walk.hash_begin, SONDE_RECORD_RUNTIME);
 	r->runtime = kind;
 	r->first_frame = r->nr_frames;
 	r->nr_entries = 0;
 	r->next_native = 0;
 	r->nr_loops = 0;
 	r->nr_here = RUNTIME_ALL_HERE;
+	r->leaf_pc = s->walk.start.pc;
 	barrier_var(loops); /* it is the pointer that is compared: Linux 5.10 does not infer it from what it was chosen by */
-	if (!loops || s->sample.user_side == SONDE_SIDE_RAW) /* then the frames are overwritten */
+	if (!loops || s->sample.user_side == SONDE_SIDE_RAW) /* then these are not all of the frames that user space will find */
 		return;
 	for (int i = 0; i < SONDE_MAX_LOOPS; i++)
 		r->ranges[i] = loops[i];

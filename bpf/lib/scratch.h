@@ -14,7 +14,7 @@
 struct scratch {
 	struct walk walk;
 	__u64 window_ns;
-	__u32 nr_raws, nr_wakes;  /* since then */
+	__u32 nr_raws, nr_raw_pages, nr_wakes; /* since then */
 	__u32 nr_walked;          /* user stacks, for the audit */
 	__u64 stack_at;           /* where the event's arguments stand, on the kernel stack in use */
 	__u64 syscall;            /* that the current thread is in, or NO_SYSCALL */
@@ -24,13 +24,10 @@ struct scratch {
 	__u32 runtimes_left;      /* bits as in struct sonde_process: whose programs have not run yet */
 	struct sonde_sample_record sample;
 	struct sonde_raw_record raw; /* from the walk's begin on it has the registers that it began with */
-	union {
-		struct {
-			struct sonde_stack_record header;
-			__u64 frames[SONDE_MAX_USER_FRAMES];
-		} stack;
-		__u8 raw_bytes[SONDE_RAW_MAX_BYTES + WALK_PAGE_BYTES]; /* behind `raw`; the last page is for the verifier */
-	};
+	struct {
+		struct sonde_stack_record header;
+		__u64 frames[SONDE_MAX_USER_FRAMES];
+	} stack;
 	union { /* what is known of the process: of the runtime that walks now */
 		struct sonde_python python;
 		struct sonde_php php;
@@ -38,6 +35,7 @@ struct scratch {
 		struct sonde_go go;
 	};
 	struct runtime_walk runtime;
+	struct sonde_code_record code;
 	struct go_label_walk go_labels;
 };
 
@@ -54,6 +52,7 @@ static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 tim
 	s->sample = (struct sonde_sample_record){ .type = SONDE_RECORD_SAMPLE, .cpu = cpu, .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid };
 	s->runtimes_left = 0;
 	s->runtime.nr_frames = 0;
+	s->runtime.known_hash = 0;
 	s->runtime.record.stop = 0;
 	s->runtime.record.fault = 0;
 }

@@ -7,6 +7,7 @@
 
 #define WINDOW_NS 100000000u /* in so long a time */
 #define RAW_MAX 64           /* so many raw records per CPU: 10 MiB a second */
+#define RAW_MORE_PAGES 1024  /* and so much more of the stacks that are longer than the shortest copy: 40 MiB a second */
 #define WAKE_MAX 64          /* and so many times the reader is woken for a runtime stack: 5 us each */
 
 struct { /* the runtimes' programs, by enum sonde_runtime; loaded when the first process needs them. As SONDE_RUNTIME_NONE: the one that comes after all of them */
@@ -25,25 +26,25 @@ static __always_inline void open_window(struct scratch *s, __u64 time_ns)
 {
 	if (time_ns - s->window_ns > WINDOW_NS) {
 		s->window_ns = time_ns;
-		s->nr_raws = s->nr_wakes = 0;
+		s->nr_raws = s->nr_raw_pages = s->nr_wakes = 0;
 	}
 }
 
 static __always_inline bool is_sent(__u64 hash)
 {
-	return bpf_map_lookup_elem(&stacks, &hash);
+	const __u8 *state = bpf_map_lookup_elem(&stacks, &hash);
+
+	return state && *state != SONDE_STACK_SENDING;
 }
 
-/* Sends a body of `size` bytes, at most max_size, that was not sent yet. */
+/* Sends a body of `size` bytes, at most max_size, that was not sent yet. Where another CPU sends it just now both do, as the other's may find no room: who keeps the hash in mind does not ask again. */
 static __always_inline enum sonde_side send_body(const void *body, __u64 size, __u64 max_size, __u64 hash, __u64 flags)
 {
-	__u8 sent = SONDE_STACK_SENT;
+	__u8 sending = SONDE_STACK_SENDING, sent = SONDE_STACK_SENT;
 	long err;
 
-	err = bpf_map_update_elem(&stacks, &hash, &sent, BPF_NOEXIST);
-	if (err == -17) /* EEXIST: another CPU was faster, and sends it */
-		return SONDE_SIDE_STORED;
-	if (err)
+	err = bpf_map_update_elem(&stacks, &hash, &sending, BPF_NOEXIST);
+	if (err && err != -17) /* EEXIST */
 		return err == -7 ? SONDE_SIDE_FULL : SONDE_SIDE_LOST; /* E2BIG; else EBUSY */
 	barrier_var(size);
 	if (size > max_size) /* never: for the verifier */
@@ -52,6 +53,7 @@ static __always_inline enum sonde_side send_body(const void *body, __u64 size, _
 		bpf_map_delete_elem(&stacks, &hash);
 		return SONDE_SIDE_LOST;
 	}
+	bpf_map_update_elem(&stacks, &hash, &sent, BPF_ANY); /* if not, it is sent again */
 	return SONDE_SIDE_STORED;
 }
 
@@ -65,7 +67,7 @@ static __always_inline void send_runtime(struct scratch *s)
 		return;
 	s->sample.runtime_stack = r->record.hash;
 	s->sample.runtime_side = SONDE_SIDE_STORED;
-	if (is_sent(r->record.hash))
+	if (r->record.hash == r->known_hash || is_sent(r->record.hash))
 		return;
 	open_window(s, s->sample.time_ns);
 	flags = s->nr_wakes < WAKE_MAX ? BPF_RB_FORCE_WAKEUP : wake_flag();

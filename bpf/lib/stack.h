@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "maps.h"
+#include "raw_copy.h"
 #include "scratch.h"
 #include "send.h"
 #include "unwind.h"
@@ -39,15 +40,11 @@ static __always_inline long get_kernel_stack(void *ctx, struct scratch *s)
 	return bpf_get_stack(ctx, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
 }
 
-/* The leaf frames of a kernel stack that is taken at a tracepoint: the program itself, who calls it, which is done at two places, by whether anybody has the kernel take programs' time, and who
- * calls that, but only while others listen, too. */
-#define TRACEPOINT_FRAMES 3
-
 /* Of the frames from number `from` to `nr`. Verified by itself: where it was part of its callers, Linux 6.1 looked at three times as many instructions. */
 WALK_FUNCTION __u64 hash_kernel_stack(__u32 cpu, __u32 from, __u32 nr)
 {
 	struct scratch *s = scratch_of(cpu);
-	__u64 hash = 0;
+	__u64 hash = cfg.hash_seed;
 
 	if (!s)
 		return 0;
@@ -65,6 +62,7 @@ static __always_inline enum sonde_side kernel_side(struct scratch *s, long size,
 		return SONDE_SIDE_LOST;
 	hash = hash_kernel_stack(s->sample.cpu, nr_own, size / sizeof(__u64));
 	s->stack.header.tgid = 0;
+	s->stack.header.generation = 0;
 	s->stack.header.hash = hash;
 	s->stack.header.known_ns = 0;
 	s->stack.header.nr_walked = s->stack.header.nr_frames = size / sizeof(__u64);
@@ -73,32 +71,50 @@ static __always_inline enum sonde_side kernel_side(struct scratch *s, long size,
 	return send_stack(s, time_ns);
 }
 
-/* Finds the process's mappings. The hash that the walk starts with tells address spaces apart. */
-static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
+/* Nothing is known of the process: what the kernel knows tells its lives and programs apart. */
+static __always_inline void walk_enter_unknown(struct walk *w, __u32 tgid)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 start_ns = BPF_CORE_READ(task, group_leader, start_time), exec = BPF_CORE_READ(task, self_exec_id);
+
+	w->generation = 0;
+	w->hash = w->hash_begin = hash_process(cfg.hash_seed, tgid, 0, hash_step(start_ns, exec));
+}
+
+/* Finds the process's mappings. False: they are not known. */
+static __always_inline bool walk_find_process(struct walk *w, __u32 tgid)
 {
 	__u32 *pos = bpf_map_lookup_elem(&processes, &tgid);
 	__u64 *born_ns = bpf_map_lookup_elem(&born, &tgid);
 	const __u32 *words;
 
-	w->hash = w->hash_begin = tgid;
 	w->process_pos = 0;
 	w->nr_mappings = 0;
 	w->known_ns = 0;
 	w->runtimes = 0;
 	if (!pos)
-		return;
+		return false;
 	words = chunk_at(w, *pos);
 	if (!words || CHUNK_WORD(words, *pos) != tgid)
-		return;
+		return false;
 	w->known_ns = CHUNK_U64(words, *pos + 4);
 	if (born_ns && *born_ns > w->known_ns) /* that was another program, or another process */
-		return;
+		return false;
 	w->nr_mappings = CHUNK_WORD(words, *pos + 1);
 	w->generation = CHUNK_WORD(words, *pos + 2);
-	w->runtimes = CHUNK_WORD(words, *pos + 6);
-	w->hash = w->hash_begin = hash_step(tgid, w->generation);
 	w->serial = CHUNK_WORD(words, *pos + 3);
+	w->runtimes = CHUNK_WORD(words, *pos + 6);
 	w->process_pos = *pos + sizeof(struct sonde_process) / 4;
+	return true;
+}
+
+/* The hash that the walk starts with tells address spaces apart. */
+static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
+{
+	if (walk_find_process(w, tgid))
+		w->hash = w->hash_begin = hash_process(cfg.hash_seed, tgid, w->generation, 0);
+	else
+		walk_enter_unknown(w, tgid);
 }
 
 /* The walk's loop is three loops, of functions that the verifier proves once each and that take numbers alone: so it needs neither bpf_loop (Linux 5.17) nor tail calls, which
@@ -143,25 +159,6 @@ WALK_FUNCTION __u64 hash_walk(__u32 cpu)
 	return s ? walk_hash(&s->walk, s->stack.frames) : 0;
 }
 
-/* Copies the stack from `start` on, page by page up to the first that is not there. */
-WALK_FUNCTION __u32 copy_stack(__u32 cpu, __u64 start)
-{
-	struct scratch *s = scratch_of(cpu);
-	__u32 size = WALK_PAGE_BYTES - (start & (WALK_PAGE_BYTES - 1)), off = 0;
-
-	if (!s)
-		return 0;
-	for (int page = 0; page <= SONDE_RAW_MAX_BYTES / WALK_PAGE_BYTES; page++) {
-		if (off + size > SONDE_RAW_MAX_BYTES) /* it ends where a page does */
-			break;
-		if (size > WALK_PAGE_BYTES || bpf_probe_read_user(s->raw_bytes + off, size, (const void *)(start + off)))
-			break;
-		off += size;
-		size = WALK_PAGE_BYTES;
-	}
-	return off;
-}
-
 static __always_inline bool may_send_raw(struct scratch *s, __u64 time_ns)
 {
 	open_window(s, time_ns);
@@ -178,30 +175,40 @@ static __always_inline bool is_settled(__u64 hash)
 	return state && *state == SONDE_STACK_SETTLED;
 }
 
-/* Sends the stack as it is, behind the header and the registers that stand in s->raw. 0, or not 0: it was not possible. */
-WALK_FUNCTION int send_raw(__u32 cpu, __u64 flags)
+/* Sends what stands in s->raw with the stack behind it, as much as there is room for. 0, or not 0: it was not possible. */
+WALK_FUNCTION int send_raw(__u32 cpu, __u32 nr_pages, __u64 flags)
 {
 	struct scratch *s = scratch_of(cpu);
-	__u64 nr_bytes;
 
-	if (!s)
-		return -1;
-	nr_bytes = copy_stack(cpu, s->raw.stack_start);
-	if (!nr_bytes) {
-		s->raw.stack_start += SONDE_RED_ZONE_BYTES;
-		nr_bytes = copy_stack(cpu, s->raw.stack_start);
-	}
-	barrier_var(nr_bytes);
-	if (nr_bytes > SONDE_RAW_MAX_BYTES) /* never: for the verifier */
-		nr_bytes = SONDE_RAW_MAX_BYTES;
-	s->raw.stack_bytes = nr_bytes;
-	return bpf_ringbuf_output(&ring, &s->raw, sizeof(s->raw) + nr_bytes, flags) != 0;
+	return !s || send_copy(&s->raw, nr_pages, flags);
 }
 
 /* While a program is replaced there are the registers of the old one, but not its memory. */
 static __always_inline bool in_exec(const struct walk *w)
 {
 	return w->syscall == SYS_EXECVE || w->syscall == SYS_EXECVEAT;
+}
+
+/* How much of a stack is to be sent: all of it, as far as it may be just now. */
+static __always_inline __u32 choose_length(struct scratch *s, struct sonde_counters *count)
+{
+	__u64 used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA), room = used < cfg.ring_wake_bytes ? (cfg.ring_wake_bytes - used) / WALK_PAGE_BYTES : 0; /* the second half is for those who need less */
+	__u32 left = RAW_MORE_PAGES - s->nr_raw_pages, asked = raw_pages(s->raw.stack_start), length = raw_length(asked ? asked : RAW_UNKNOWN_PAGES);
+	__u32 best = length;
+
+	for (int i = 0; i < RAW_LENGTHS - 1 && length > SONDE_RAW_MIN_PAGES && (length > left || length > room); i++)
+		length /= 2;
+	if (length > SONDE_RAW_MIN_PAGES)
+		s->nr_raw_pages += length;
+	count->raws_cut += length < best;
+	s->raw.is_cut = !asked || asked > length;
+	return length;
+}
+
+/* The reader is woken where it has a table to load, and for what takes much room. */
+static __always_inline __u64 raw_flag(const struct scratch *s, __u32 length, enum sonde_stop stop)
+{
+	return stop == SONDE_STOP_NOT_LOADED || length > SONDE_RAW_MIN_PAGES || (RAW_LEAVES_ROOM && s->nr_raws == 1) ? BPF_RB_FORCE_WAKEUP : wake_flag();
 }
 
 /* What send_raw does not know. */
@@ -215,9 +222,12 @@ static __always_inline void begin_raw(struct scratch *s, const struct sonde_samp
 	raw->time_ns = sample->time_ns;
 	raw->id = sample->user_stack;
 	raw->hash = hash;
+	raw->hash_begin = s->walk.hash_begin;
 	raw->use = use;
 	raw->stop = stop;
 	raw->in_syscall = s->walk.in_syscall;
+	raw->stack_start &= -(__u64)WALK_PAGE_BYTES;
+	raw->is_cut = 1;
 }
 
 /* Has the current thread send the record that `header` begins, later. 0, or not 0: it is not possible. NULL: nothing can do that. */
@@ -226,18 +236,20 @@ typedef int (*retry_fn)(const struct sonde_raw_record *header);
 /* Sends what the walk has found or, when user space may find more, the stack itself. */
 static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count, retry_fn retry)
 {
-	__u32 nr_walked = s->walk.nr_frames;
+	__u32 nr_walked = s->walk.nr_frames, length;
 	enum sonde_stop stop = s->walk.stop;
 	bool early = is_early(stop);
 	__u64 hash = hash_walk(sample->cpu);
 	enum sonde_side side;
 
 	sample->user_stack = hash;
+	sample->generation = s->walk.generation;
 	if ((early || (retry && stop == SONDE_STOP_READ_FAULT)) && !is_settled(hash)) {
 		if (may_send_raw(s, sample->time_ns)) {
 			sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
 			begin_raw(s, sample, hash, SONDE_RAW_WALK, stop);
-			if (early ? send_raw(sample->cpu, stop == SONDE_STOP_NOT_LOADED || (RAW_LEAVES_ROOM && s->nr_raws == 1) ? BPF_RB_FORCE_WAKEUP : wake_flag()) : retry(&s->raw))
+			length = early ? choose_length(s, count) : 0;
+			if (early ? send_raw(sample->cpu, length, raw_flag(s, length, stop)) : retry(&s->raw))
 				return SONDE_SIDE_LOST;
 			count->raws++;
 			return SONDE_SIDE_RAW;
@@ -245,6 +257,7 @@ static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde
 		count->raws_refused += early;
 	}
 	s->stack.header.tgid = sample->tgid;
+	s->stack.header.generation = sample->generation;
 	s->stack.header.hash = hash;
 	s->stack.header.known_ns = s->walk.known_ns;
 	s->stack.header.nr_walked = nr_walked;
@@ -253,7 +266,7 @@ static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde
 	side = send_stack(s, sample->time_ns);
 	if (cfg.audit_every && side == SONDE_SIDE_STORED && ++s->nr_walked % cfg.audit_every == 0 && may_send_raw(s, sample->time_ns)) {
 		begin_raw(s, sample, hash, SONDE_RAW_AUDIT, stop);
-		send_raw(sample->cpu, wake_flag()); /* if not, one less is audited */
+		send_raw(sample->cpu, SONDE_RAW_MIN_PAGES, wake_flag()); /* if not, one less is audited */
 	}
 	return side;
 }
@@ -271,7 +284,7 @@ static __always_inline void end_walk(struct walk *w, const struct sonde_sample_r
 	if (w->stop == SONDE_STOP_COMPLETE || !in_exec(w))
 		return;
 	walk_enter(w);
-	w->hash = sample->tgid;
+	walk_enter_unknown(w, sample->tgid);
 	w->stop = SONDE_STOP_EXEC;
 	w->runtimes = 0; /* and its interpreter has no memory any more */
 }

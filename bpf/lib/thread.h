@@ -18,6 +18,7 @@
 #include "memo.h"
 #include "scratch.h"
 #include "send.h"
+#include "task_state.h"
 
 enum thread_is {
 	THREAD_UNKNOWN,  /* no switch of it was seen yet */
@@ -25,10 +26,17 @@ enum thread_is {
 	THREAD_OFF,      /* on none */
 	THREAD_LEFT_OUT, /* likewise, and the filters say no */
 	THREAD_GONE,     /* it has ended */
+	THREAD_SEEDED,   /* as OFF, but no switch of it was seen yet: what is known of its wait stands in `seed` */
+};
+
+/* What was found of a thread that was not on a CPU at the start. Written by the iterator alone, before it makes the thread SEEDED: until then nobody looks at it. */
+struct seeded {
+	struct sonde_wait_key key;
+	__u64 run_delay, exec_ns;
 };
 
 struct thread {
-	__u64 since_ns;              /* that it `is` so */
+	__u64 since_ns;              /* that it `is` so; UNKNOWN: 0, or when the command began */
 	__u64 run_delay;             /* when it left the CPU */
 	__u64 exec_ns;               /* likewise: its time on CPUs in all of its life */
 	__u64 running_ns;            /* with `wall`: on CPUs, not in a sum yet */
@@ -37,6 +45,7 @@ struct thread {
 	__u32 is;                    /* enum thread_is */
 	__u32 nr_short;              /* waits one after the other that were shorter than the minimum */
 	struct sonde_wait_key key;   /* of the wait */
+	struct seeded seed;
 	struct memos memos;          /* of its stacks at switches */
 };
 
@@ -57,13 +66,6 @@ struct { /* with `wake`: of its stacks where it wakes others up */
 static __always_inline struct thread *thread_of(struct task_struct *task)
 {
 	return bpf_task_storage_get(&threads, task, 0, 0);
-}
-
-static __always_inline __u16 task_state(struct task_struct *task)
-{
-	if (bpf_core_field_exists(task->__state))
-		return task->__state & ~TASK_FREEZABLE;
-	return ((struct task_struct___state *)task)->state;
 }
 
 /* The state of a thread that is leaving the CPU. */
@@ -121,6 +123,7 @@ static __always_inline void take_sides(struct sonde_wait_key *key, struct scratc
 	key->kernel_side = s->sample.kernel_side;
 	key->runtime_side = s->sample.runtime_side;
 	key->labels_side = s->sample.labels_side;
+	key->generation = s->sample.generation;
 }
 
 /* Is what happens to a thread that has storage to be told of? It has that whatever its name and cgroup are, as these may change. */

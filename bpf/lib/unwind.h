@@ -23,6 +23,7 @@
 #define WALK_MAX_FP_FRAME_BYTES (16u << 20) /* a frame pointer farther up than this is no frame pointer */
 #define WALK_MAX_SWITCHES 1024 /* from stack to stack, of Go */
 #define WALK_MAX_SIGNALS 16 /* handlers interrupted by handlers; more is a stack that leads to itself */
+#define WALK_MAX_LOOKS 16384 /* at code without rows, see struct walk: some 0.07 us each, and a frame takes 1,440 at most */
 
 /* DWARF register numbers: psABI figure 3.36; "DWARF for the Arm 64-bit Architecture" section 4.1. */
 #ifdef SONDE_ARM64
@@ -44,12 +45,31 @@
 #define WALK_NO_TABLE SONDE_MAX_RULES
 #define WALK_NO_MAPPING (SONDE_MAX_RULES + 1)
 #define WALK_NOT_LOADED (SONDE_MAX_RULES + 2)
+#define WALK_COMPILED (2 * SONDE_MAX_RULES) /* and the number of the loop's rule */
+#define WALK_ROOT (SONDE_MAX_RULES + 3)    /* no call leads there: what a stack that was made by hand begins with */
+#define WALK_NO_CALL (SONDE_MAX_RULES + 4) /* no call leads there, so it is no return address */
+#define WALK_UNPROVED (1u << 31)           /* beside rules: the code could not be read, so it is not remembered */
 
 /* Frames come again and again: what was found for one is remembered. */
 struct walk_cached {
 	__u64 frame;  /* as it stands in the stack, with SONDE_FRAME_RETURN */
 	__u32 serial; /* of the struct sonde_process that it was found with */
-	__u32 rule;   /* or WALK_NO_TABLE, WALK_NOT_LOADED; with WALK_LINK what walk_link_of says */
+	__u32 rule;   /* or WALK_NO_TABLE, WALK_NOT_LOADED, WALK_ROOT, WALK_NO_CALL, WALK_COMPILED; with WALK_LINK what walk_link_of says */
+};
+
+/* Code without rows may be written anew at any time, without a word to anybody: what it said of a frame holds as long as the lines of memory that were looked at are the same. */
+#define WALK_CODE_SHIFT 10
+#define WALK_CODES (1u << WALK_CODE_SHIFT)
+#define WALK_LINE_BYTES 128
+#define WALK_LINES_BEFORE 16 /* that of the frame's pc, of 64 */
+
+struct walk_code {
+	__u64 frame, hash;
+	__u64 lines[2]; /* a bit for each: around the frame's pc, and around far_pc; none where code does not change */
+	__u64 far_pc;
+	__u64 walk;  /* the last one that saw the lines to be the same: for its thread, which stands still, they are */
+	__u32 serial;
+	__u32 found; /* AHEAD_FOUND or 0 */
 };
 
 /* Where a walk was when it last knew all registers: at the leaf, or where a signal struck. */
@@ -79,31 +99,48 @@ struct walk_ahead_state {
 	__s64 sp;         /* bytes above sp at the begin, or above rbp: see is_from_bp */
 	__s64 bp;         /* likewise, what it points to or was loaded from: see bp_is */
 	__s64 saved_bp;   /* likewise, where this code itself has put rbp, or AHEAD_NOT_SAVED */
+	__s64 held_ret;   /* likewise, where what is in the register `held` was popped from */
+	__u64 lines[2];   /* as in struct walk_code, of the way up to here */
 	__u8 is_sp_known;
 	__u8 is_from_bp;
 	__u8 bp_is;       /* enum walk_ahead_bp */
 	__u8 has_raised;  /* the instruction before gave up a part of the stack */
-	__u32 pad;
+	__u8 is_unsure;   /* something was pushed behind a call */
+	__u8 has_left;    /* jumped when it had given up its frame and restored rbp */
+	__u8 is_behind_call; /* and nothing of the stack was given up since */
+	__u8 has_jumped;  /* behind a call, which perhaps does not return */
+	__u8 held;        /* number of the register that was popped last, and since then only rsp was written; AHEAD_HELD_AGAIN: then it was pushed again; AHEAD_HELD_NONE */
 };
 
 enum walk_ahead_bp {
 	AHEAD_BP_KEPT,  /* as at the begin */
 	AHEAD_BP_FRAME, /* points into the stack */
 	AHEAD_BP_SLOT,  /* was loaded from the stack */
+	AHEAD_BP_LINK,  /* was loaded from where it pointed to at the begin */
 	AHEAD_BP_ANY,
 };
 
+#define AHEAD_EXITS 16 /* a power of two */
+#define AHEAD_SEEN_BITS 8192
+
 struct walk_ahead {
-	struct walk_ahead_state now, exit; /* exit: where a conditional jump leads, pc 0: to nowhere */
-	__u64 beyond_pc;                   /* the last one that was taken */
-	__u64 loop_pc;                     /* of the jump back that was followed last */
+	struct walk_ahead_state now;
+	struct walk_ahead_state exits[AHEAD_EXITS]; /* where conditional jumps lead that were not taken; pc 0: none */
+	__u64 exit_bits;                            /* a bit for the low bits of each that was ever there */
+	__u64 looked[2];                            /* as in struct walk_code, of all that was read */
+	__u64 far_pc;                               /* likewise; 0: nothing far away was */
+	__u64 line[WALK_LINE_BYTES / 8];
+	__u64 seen[2][AHEAD_SEEN_BITS / 64];        /* a bit for each instruction, by the low bits of its address: by is_unsure */
 	__u32 result;
+	__s64 deepest;                     /* what sp was, see ahead_fits */
 	__u32 op;                          /* of the instruction; 0x100, 0x200, 0x300 and up: behind 0f, 0f 38, 0f 3a */
 	__s32 disp, imm;
 	__u8 code[16];
 	__u32 at;                          /* of the next byte in it */
+	__u64 farthest;                    /* of the exits, how far it leads */
+	__u32 picked;                      /* of the exits; AHEAD_EXITS: none */
 	__u8 rex, modrm, sib, has_modrm, is_vector, is_short;
-	__u8 has_called, is_unsure;
+	__u8 has_called;
 };
 
 /* What has decided a walk so far, see lib/walk_memo.h. */
@@ -143,12 +180,15 @@ struct walk {
 	__u32 go_in_scheduler;             /* Go's scheduler is among the frames so far */
 	__u32 pad;
 	__u64 go_g0_sp;                    /* sp of the last runtime.cgocallback's frame on g0; 0: none so far */
+	__u64 nr_walks;                    /* with this one */
+	__u32 nr_looks;                    /* instructions that were followed, lines hashed and words between sp and rbp asked */
 	__u32 number;                      /* of this walk, see WALK_REF */
 	struct walk_start start;
 	struct walk_trail trail;
 	struct walk_ahead ahead;
 	__u64 block[WALK_BLOCK_BYTES / 8];
 	struct walk_cached cache[WALK_CACHE_ENTRIES]; /* by frame; outlives the walk */
+	struct walk_code codes[WALK_CODES];           /* likewise */
 	__u64 sps[SONDE_MAX_USER_FRAMES];             /* of the frames, as sonde_frame_slot has them: where a runtime's frames belong is told by them */
 };
 
@@ -188,6 +228,13 @@ static __always_inline __u64 hash_step(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
 	return hash ^ hash >> 32;
+}
+
+/* What the hashes of a process's stacks begin with. `life`: of one whose generation is not known, 0: something that no other that has had its tgid has; else 0. Of known ones no two begin alike: each step is
+ * one to one in its word. */
+static __always_inline __u64 hash_process(__u64 seed, __u32 tgid, __u32 generation, __u64 life)
+{
+	return hash_step(hash_step(hash_step(seed, (__u64)generation << 32 | tgid), life), seed);
 }
 
 #ifdef WALK_REMEMBERS
@@ -367,22 +414,57 @@ static __always_inline struct walk_cached *walk_cached(struct walk *w, __u64 fra
 	return &w->cache[(frame * 0x9e3779b97f4a7c15ULL) >> (64 - WALK_CACHE_SHIFT)];
 }
 
+/* The number of the rule at pc, or what there is instead. */
+WALK_FUNCTION __u32 walk_find(WALK_REF ref, __u64 pc)
+{
+	struct walk *w = walk_of(ref);
+
+	if (!w || walk_find_mapping(w, pc))
+		return WALK_NO_MAPPING;
+	if (w->mapping.nr_blocks)
+		return walk_find_rule(w, pc - w->mapping.base_pc);
+	if (w->mapping.block_shift == SONDE_COMPILED)
+		return WALK_COMPILED + (w->mapping.index_pos & (SONDE_MAX_RULES - 1));
+	return w->mapping.block_shift == SONDE_NOT_LOADED ? WALK_NOT_LOADED : WALK_NO_TABLE;
+}
+
+WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc);
+WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref);
+WALK_FUNCTION int walk_ends_process(WALK_REF ref);
+
+/* What is at w->pc, a return address that stands behind no call, where `found` is the rule before it: rules end stacks and lead out of handlers without a call. A stack that was made by hand begins with the
+ * address of code that ends the process (makecontext's __start_context). Else it is a word that somebody else has left there. */
+static __always_inline __u32 walk_uncalled(struct walk *w, __u32 found)
+{
+	const struct sonde_rule *rule = found < SONDE_MAX_RULES ? rule_at(w, found) : 0;
+	__u64 code;
+
+	if (rule && (rule->kind == SONDE_RULE_KIND_END || rule->kind == SONDE_RULE_KIND_SIGNAL))
+		return found;
+	if (read_user(w, &code, sizeof(code), w->pc - sizeof(code))) /* then it proves nothing */
+		return WALK_UNPROVED | found;
+	if (walk_is_sigreturn(ref_of(w)))
+		return found;
+	return walk_ends_process(ref_of(w)) ? WALK_ROOT : WALK_NO_CALL;
+}
+
 /* Finds what to do at a frame that the cache does not know, and puts it there. */
 WALK_FUNCTION __u32 walk_search(WALK_REF ref, __u64 frame)
 {
 	struct walk *w = walk_of(ref);
-	__u64 pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63); /* a return address may be the first byte of the next function */
+	__u64 pc = frame & ~SONDE_FRAME_RETURN;
+	__u32 is_return = frame >> 63, rule; /* which may be the first byte of the next function */
 	struct walk_cached *cached;
-	__u32 rule;
 
 	if (!w)
 		return WALK_NO_MAPPING;
-	if (walk_find_mapping(w, pc))
-		return WALK_NO_MAPPING;
-	if (w->mapping.nr_blocks)
-		rule = walk_find_rule(w, pc - w->mapping.base_pc);
-	else
-		rule = w->mapping.block_shift == SONDE_NOT_LOADED ? WALK_NOT_LOADED : WALK_NO_TABLE;
+	rule = walk_find(ref_of(w), pc - is_return);
+	if (rule == WALK_NO_MAPPING)
+		return rule;
+	if (is_return && !walk_after_call(ref_of(w), pc))
+		rule = walk_uncalled(w, rule);
+	if (rule & WALK_UNPROVED)
+		return rule & ~WALK_UNPROVED;
 	cached = walk_cached(w, frame);
 	cached->frame = frame;
 	cached->serial = w->serial;
@@ -395,6 +477,17 @@ static __always_inline __u32 walk_lookup(struct walk *w, __u64 frame)
 	struct walk_cached *cached = walk_cached(w, frame);
 
 	return cached->frame == frame && cached->serial == w->serial ? cached->rule : walk_search(ref_of(w), frame);
+}
+
+/* A frame in a file that has rows: its code is not written to. */
+static __always_inline int is_fixed(struct walk *w, __u64 frame)
+{
+	struct walk_cached *cached = walk_cached(w, frame);
+	__u32 rule = cached->rule;
+
+	if (cached->frame != frame || cached->serial != w->serial)
+		rule = walk_find(ref_of(w), (frame & ~SONDE_FRAME_RETURN) - (frame >> 63));
+	return rule < SONDE_MAX_RULES;
 }
 
 /* All registers are known here. */
@@ -448,11 +541,14 @@ static __always_inline int is_sp_lost(const struct walk *w)
  *                                 caller; WALK_UNSURE
  *   walk_returns_at_once(ref)     has the function at pc, behind its call, no frame pointer, and nothing to do but to return? 1: moved to the caller
  *   walk_ahead(w)                 follows the code from pc on until the function returns: AHEAD_MOVED to the caller by what it does to the stack; AHEAD_LINKED: its frame
- *                                 pointer leads there; AHEAD_WRONG: it would go to what is no return address; AHEAD_UNKNOWN
+ *                                 pointer leads there; AHEAD_WRONG: it would go to what is no return address, or cannot be read; AHEAD_UNKNOWN
+ *   walk_is_outermost(ref)        may a function in code without rows, behind its call, be the outermost one, which says so by a zero for its frame pointer?
  *   walk_signal(ref)              from the code behind a handler to what was interrupted
  *   walk_is_sigreturn(ref)        is pc that code? Told by its instructions, where no row tells
+ *   walk_ends_process(ref)        is the last thing that the code at pc does a call that does not return?
  *   walk_link_of(ref, ret)        what the call before `ret` leads to: the low word of the address of a function that keeps a frame pointer, in more than 32 bits;
  *                                 WALK_LINK_NONE: one that does not; WALK_LINK_ANY: not to be told
+ *   is_stack_top(cfa)             may a return address of 0 stand below?
  *   code_pc(word)                 the address in what was saved as a return address
  */
 #define WALK_LINK_ANY 0
@@ -463,12 +559,25 @@ static __always_inline int is_sp_lost(const struct walk *w)
 #define AHEAD_MOVED 1
 #define AHEAD_LINKED 2
 #define AHEAD_WRONG 3
-#define WALK_AHEAD (1ULL << 61) /* in the cache, beside a frame: what the code ahead says, AHEAD_FOUND or 0 */
 #define AHEAD_FOUND (1u << 0)
 #define AHEAD_BY_BP (1u << 1)    /* counted from rbp, else from sp */
 #define AHEAD_RET_SHIFT 2        /* where the return address is, in words */
 #define AHEAD_SLOT_SHIFT 16      /* how many words below it the caller's rbp is; 0: in rbp */
 #define AHEAD_OFF_MASK 0x3fffu
+#define AHEAD_JUMPED (1u << 30)  /* by a way that jumps behind a call */
+#define AHEAD_NO_CODE (1u << 31) /* without AHEAD_FOUND: the code at pc could not be read */
+#define AHEAD_IF_LINKED (1u << 31) /* with AHEAD_FOUND: so it is if rbp points to where the caller's is found, else that is not known */
+
+WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc);
+
+/* Does a call lead there? */
+WALK_FUNCTION int walk_is_return(WALK_REF ref, __u64 pc)
+{
+	struct walk *w = walk_of(ref);
+
+	return w && walk_find(ref_of(w), pc - 1) != WALK_NO_MAPPING && walk_after_call(ref_of(w), pc);
+}
+
 #ifdef SONDE_ARM64
 #include "arch_arm64.h"
 #else
@@ -514,11 +623,66 @@ static __always_inline int walk_is_link(struct walk *w, __u64 ret)
 		link = walk_link_of(ref_of(w), ret);
 		if (link == WALK_LINK_NONE)
 			return 0;
-		cached->frame = key;
-		cached->serial = w->serial;
-		cached->rule = (__u32)link;
+		if (is_fixed(w, ret | SONDE_FRAME_RETURN)) {
+			cached->frame = key;
+			cached->serial = w->serial;
+			cached->rule = (__u32)link;
+		}
+	} else {
+		link = cached->rule;
 	}
-	return cached->rule == WALK_LINK_ANY || (__u32)w->pc - cached->rule < WALK_MAX_LEAF_BYTES;
+	return link == WALK_LINK_ANY || (__u32)w->pc - (__u32)link < WALK_MAX_LEAF_BYTES;
+}
+
+#define WALK_FEW_WORDS 16
+#define WALK_MAX_SKIPPED_BYTES (8 * WALK_FEW_WORDS * 8)
+
+/* May the word of the stack be the return address of the function at pc, which then has not set its frame pointer? `linked` bytes before pc begins the function that the frame
+ * pointer says pc to be in: one that begins nearer, or nobody knows where, may be it as well. */
+WALK_FUNCTION int walk_may_return(WALK_REF ref, __u64 at, __u32 linked)
+{
+	struct walk *w = walk_of(ref);
+	__u64 word, link;
+	__u32 distance;
+
+	if (w)
+		w->nr_looks++;
+	if (!w || walk_peek(w, at, &word) || walk_find_mapping(w, word - 1) || !walk_after_call(ref_of(w), word)) /* not walk_is_return: 5.10 to 6.18 allow 8 frames */
+		return 0;
+	distance = walk_called_distance(ref_of(w), word, w->pc);
+	if (distance == WALK_MAX_LEAF_BYTES)
+		return linked == WALK_MAX_LEAF_BYTES;
+	link = walk_link_of(ref_of(w), word);
+	return distance <= linked && (link == WALK_LINK_ANY || link == WALK_LINK_NONE); /* else it has set it, and this is what an earlier call left there */
+}
+
+/* The same of the words from `at` on, below the frame pointer. */
+WALK_FUNCTION int walk_few_may_return(WALK_REF ref, __u64 at, __u32 linked)
+{
+	struct walk *w = walk_of(ref);
+
+	for (__u32 i = 0; w && i < WALK_FEW_WORDS; i++) {
+		if (at + i * 8 < w->bp && walk_may_return(ref_of(w), at + i * 8, linked))
+			return 1;
+	}
+	return 0;
+}
+
+/* A frame pointer that the current function has not set is an older function's, and what was called since would be left out. Its own return address then stands below it. */
+WALK_FUNCTION int walk_skips(WALK_REF ref)
+{
+	struct walk *w = walk_of(ref);
+	__u64 ret;
+	__u32 linked;
+
+	if (!w || walk_peek(w, w->bp + 8, &ret))
+		return 0;
+	linked = walk_called_distance(ref_of(w), ret, w->pc);
+	for (__u32 off = 0; off < WALK_MAX_SKIPPED_BYTES && w->sp + off < w->bp; off += WALK_FEW_WORDS * 8) {
+		if (walk_few_may_return(ref_of(w), w->sp + off, linked))
+			return 1;
+	}
+	return 0;
 }
 
 /* Where no row stands: the chain of saved frame pointers, each link checked. `is_trusted`: all of the code there is without rows, so it has another way to find its
@@ -533,6 +697,8 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 	if (!w)
 		return WALK_ENDED;
 	walk_note_lost(w); /* code decides */
+	if (w->nr_looks >= WALK_MAX_LOOKS)
+		return walk_stop(w, SONDE_STOP_TOO_LONG);
 	if (walk_is_sigreturn(ref_of(w)))
 		return walk_signal(ref_of(w));
 	if (w->follows_bx) /* frames without rules do not say where they keep it */
@@ -550,7 +716,7 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 		return frameless == WALK_FRAMELESS ? WALK_GOES_ON : walk_stop(w, SONDE_STOP_NO_ROW);
 	if (is_trusted && !w->exact && !is_linked(w) && walk_returns_at_once(ref_of(w)))
 		return WALK_GOES_ON;
-	if (!w->bp && is_linked(w)) /* the ABI's mark of the outermost frame */
+	if (!w->bp && is_linked(w) && walk_is_outermost(ref_of(w))) /* the ABI's mark of that frame; elsewhere rbp may be any number */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
 		return walk_stop(w, SONDE_STOP_NO_ROW);
@@ -558,14 +724,14 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	pc = code_pc(pc);
 	if (!pc)
-		return walk_stop(w, is_linked(w) ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_ROW);
+		return walk_stop(w, is_linked(w) && (ahead == AHEAD_LINKED || walk_is_outermost(ref_of(w))) ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_ROW);
 	frame = pc | SONDE_FRAME_RETURN;
 	cached = walk_cached(w, frame);
-	if (cached->frame != frame || cached->serial != w->serial) { /* else it was a return address before */
-		if (walk_find_mapping(w, pc - 1) || !walk_after_call(ref_of(w), pc))
+	if (cached->frame != frame || cached->serial != w->serial || cached->rule >= SONDE_MAX_RULES) { /* else it was a return address before, and still is */
+		if (!walk_is_return(ref_of(w), pc))
 			return walk_stop(w, SONDE_STOP_NO_ROW);
 	}
-	if (!is_trusted && !walk_is_link(w, pc))
+	if ((!is_trusted && !walk_is_link(w, pc)) || (ahead != AHEAD_LINKED && walk_skips(ref_of(w))))
 		return walk_stop(w, SONDE_STOP_NO_ROW);
 	w->sp = w->bp + 16;
 	w->bp = bp;
@@ -581,7 +747,7 @@ static __always_inline int walk_cfa(struct walk *w, const struct sonde_rule *rul
 {
 	__u64 off = (__u64)(__s64)rule->cfa_off, word;
 
-	if (is_sp_lost(w) && (rule->cfa_kind == SONDE_CFA_SP || rule->cfa_kind == SONDE_CFA_DEREF_SP))
+	if (is_sp_lost(w) && (rule->cfa_kind == SONDE_CFA_SP || rule->cfa_kind == SONDE_CFA_DEREF_SP || rule->cfa_kind == SONDE_CFA_DEREF_TWICE))
 		return walk_stop(w, SONDE_STOP_BAD_RULE);
 	switch (rule->cfa_kind) {
 	case SONDE_CFA_SP:
@@ -602,6 +768,11 @@ static __always_inline int walk_cfa(struct walk *w, const struct sonde_rule *rul
 	case SONDE_CFA_DEREF_SP:
 	case SONDE_CFA_DEREF_BP:
 		if (walk_word(w, (rule->cfa_kind == SONDE_CFA_DEREF_SP ? w->sp : w->bp) + off, &word))
+			return walk_stop(w, SONDE_STOP_READ_FAULT);
+		*ret_cfa = word + (__u64)(__s64)rule->cfa_add;
+		return WALK_GOES_ON;
+	case SONDE_CFA_DEREF_TWICE:
+		if (walk_word(w, w->sp + off, &word) || walk_word(w, word + rule->cfa_reg, &word))
 			return walk_stop(w, SONDE_STOP_READ_FAULT);
 		*ret_cfa = word + (__u64)(__s64)rule->cfa_add;
 		return WALK_GOES_ON;
@@ -645,6 +816,12 @@ static __always_inline int walk_return_address(struct walk *w, const struct sond
 	return WALK_GOES_ON;
 }
 
+/* OCaml's functions call C on another stack, which may lie above theirs: what runs there says so by calling its frame a signal's; they, by keeping their stack in rbx. */
+static __always_inline int walk_may_leave_stack(const struct sonde_rule *rule)
+{
+	return rule->is_signal || rule->cfa_kind == SONDE_CFA_REG;
+}
+
 static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *rule)
 {
 	__u64 cfa, pc, bp = w->bp;
@@ -653,7 +830,7 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 		return WALK_GOES_ON;
 	if (walk_cfa(w, rule, &cfa))
 		return WALK_ENDED;
-	if (cfa <= w->sp && !(cfa == w->sp && rule->ra_kind == SONDE_RA_REG)) /* a leaf may have no frame at all */
+	if (cfa <= w->sp && !walk_may_leave_stack(rule) && !(cfa == w->sp && rule->ra_kind == SONDE_RA_REG)) /* a leaf may have no frame at all */
 		return walk_stop(w, SONDE_STOP_NO_PROGRESS);
 	if (rule->bp_kind == SONDE_BP_CFA || rule->bp_kind == SONDE_BP_BP) {
 		if (walk_word(w, (rule->bp_kind == SONDE_BP_CFA ? cfa : w->bp) + (__u64)(__s64)rule->bp_off, &bp))
@@ -666,15 +843,41 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 	if (w->follows_bx && rule->rbx_off && walk_restore_bx(w, cfa, rule))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	if (!pc)
-		return walk_stop(w, SONDE_STOP_COMPLETE);
+		return walk_stop(w, is_stack_top(cfa) ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_CALL);
 	w->pc = pc;
 	w->sp = cfa;
 	w->bp = bp;
-	w->exact = 0;
+	w->exact = rule->is_signal && !walk_after_call(ref_of(w), pc) ? WALK_EXACT_PC : WALK_RETURN;
 	return WALK_GOES_ON;
 }
 
 #include "walk_go.h"
+
+/* From code that an interpreter made, which runs on its loop's frame, to the loop's caller. Pieces of it that move sp for themselves find something else there, which is hardly ever a return address. */
+WALK_FUNCTION int walk_compiled(WALK_REF ref, __u32 number)
+{
+	struct walk *w = walk_of(ref);
+	const struct sonde_rule *rule;
+
+	if (!w)
+		return WALK_ENDED;
+	rule = rule_at(w, number);
+	if (!rule || rule->kind != SONDE_RULE_KIND_STEP)
+		return walk_stop(w, SONDE_STOP_TABLE);
+	return walk_rule(w, rule); /* a return address or not: see walk_uncalled */
+}
+
+/* The current frame is no caller: the one before it is the outermost. */
+WALK_FUNCTION int walk_no_caller(WALK_REF ref, __u32 number)
+{
+	struct walk *w = walk_of(ref);
+
+	if (w) {
+		w->nr_frames--;
+		w->stop = number == WALK_ROOT ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_CALL;
+	}
+	return WALK_ENDED;
+}
 
 /* Moves from `frame`, the current one, to its caller. */
 static __always_inline int walk_caller(struct walk *w, __u64 frame)
@@ -694,6 +897,10 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 			w->nr_frames -= !w->exact; /* what leads to no code was no return address */
 			return walk_stop(w, SONDE_STOP_NO_MAPPING);
 		}
+		if (number >= WALK_COMPILED)
+			return walk_compiled(ref_of(w), number - WALK_COMPILED);
+		if (number > WALK_NOT_LOADED)
+			return walk_no_caller(ref_of(w), number);
 		return walk_frame_pointer(ref_of(w), 1);
 	}
 	rule = rule_at(w, number);
@@ -723,6 +930,8 @@ static __always_inline void walk_enter(struct walk *w)
 	w->linked_frame = w->lost_sp_frame = ~0u;
 	w->nr_signals = 0;
 	w->nr_switches = 0;
+	w->nr_walks++;
+	w->nr_looks = 0;
 	w->go_in_scheduler = 0;
 	w->go_g0_sp = 0;
 	w->exact = 1;

@@ -44,7 +44,7 @@ static __always_inline bool saved_user_regs(const void *at, struct walk *w, stru
 	w->in_syscall = 1;
 	if (bpf_probe_read_kernel(&saved, sizeof(saved), at))
 		return false;
-	if (!is_user(&saved)) /* an io_uring worker: has the memory, but was never in user code */
+	if (!has_user_side(&saved))
 		return false;
 	enter_regs(w, raw, &saved);
 	w->syscall = saved_syscall(at, &saved);

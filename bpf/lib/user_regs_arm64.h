@@ -13,6 +13,12 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return !(regs->pstate & PSTATE_MODE);
 }
 
+/* Does the thread that left these behind go back to user code? Those of the kernel's workers say that they are the kernel's: copy_thread() in arch/arm64/kernel/process.c. */
+static __always_inline bool has_user_side(const user_regs_t *regs)
+{
+	return is_user(regs);
+}
+
 static __always_inline bool is_64_bit(const user_regs_t *regs)
 {
 	return !(regs->pstate & PSTATE_32_BIT);

@@ -10,6 +10,26 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return regs->cs & 3;
 }
 
+/* Does the thread that left these behind go back to user code? Workers of the kernel (io_uring's, vhost's) are copies of a user's thread with nowhere to go: copy_thread() in arch/x86/kernel/process.c
+ * writes 0 to both, or to all (Linux 5.12). */
+static __always_inline bool has_user_side(const user_regs_t *regs)
+{
+	return is_user(regs) && regs->rip | regs->rsp;
+}
+
+/* A processor with FRED says in the upper bits of ss how it came to the kernel, elsewhere they are 0: struct fred_ss in arch/x86/include/asm/ptrace.h, EVENT_TYPE_EXTINT in asm/trapnr.h (Linux 6.9). */
+#define FRED_INTERRUPT 0
+
+static __always_inline bool is_fred(__u64 ss)
+{
+	return ss >> 16;
+}
+
+static __always_inline __u32 fred_event(__u64 ss)
+{
+	return ss >> 48 & 15;
+}
+
 static __always_inline bool is_64_bit(const user_regs_t *regs)
 {
 	return (__u16)regs->cs == USER_CS_64;

@@ -17,6 +17,7 @@ struct walk_memo {
 	__u32 used_regs;  /* a bit for each of regs that was looked at */
 	__u32 nr_words;
 	__u32 near_bytes; /* from the first word to behind the last, where that can be read at once; else 0 */
+	__u32 generation; /* of the process; 0: not known */
 	__u32 told, exec; /* when the process was last seen to be as it was then: while both are the same, it still is */
 	__u16 nr_frames;
 	__u8 stop;
@@ -108,6 +109,7 @@ static __always_inline void walk_memo_keep(struct walk_memo *memo, const struct 
 	if (w->trail.is_lost || w->nr_frames > SONDE_LEAF_FRAMES || w->compat || (w->stop != SONDE_STOP_COMPLETE && !is_early(w->stop)))
 		return;
 	memo->hash_begin = w->hash_begin;
+	memo->generation = w->generation;
 	memo->serial = w->serial;
 	memo->pc = start[SONDE_REG_PC];
 	memo->sp = start[WALK_REG_SP];

@@ -37,6 +37,7 @@ enum sonde_counter_flag {
 	SONDE_COUNTER_SCALE = 1 << 11,       /* values that were counted a part of the time are estimated for all of it: value * enabled / running */
 	SONDE_COUNTER_ONE_THREAD = 1 << 12,  /* sonde_counters_open: `pid` means that thread alone, not its process */
 	SONDE_COUNTER_GROUP = 1 << 13,       /* of a set: all its events are one group; the first is the leader */
+	SONDE_COUNTER_NO_FALLBACK = 1 << 14, /* of a set: what may not be counted in the kernel is missing. Without it only user space is counted then (`is_user_only`) */
 };
 
 /* An event as the kernel takes it: struct perf_event_attr. sonde_event_parse fills it from a name. */
@@ -111,7 +112,8 @@ void sonde_counters_free(struct sonde_counters *counters); /* closes */
 /* Is there an event that counts? */
 bool sonde_counters_has_any(const struct sonde_counters *counters);
 uint32_t sonde_counters_nr(const struct sonde_counters *counters); /* also those that could not be had */
-/* Why the set as a whole, or its first missing event, could not be had: one line; "" when nothing is missing. Borrowed until the set is freed. */
+/* Why the last call with this set failed, of whichever thread; before one did: why the set as a whole, or its first missing event, could not be had; "" when nothing is missing. One
+ * line, borrowed until the set is freed. */
 const char *sonde_counters_error(const struct sonde_counters *counters);
 
 /* What is known of an event of the set; the texts live as long as the set. */
@@ -127,7 +129,8 @@ struct sonde_counter_info {
 	uint64_t flags;         /* enum sonde_counter_flag, of the event itself: its modifiers */
 	const char *error;      /* why it could not be had, in words; "": it could */
 	int32_t err;            /* the same as a negative errno; 0 */
-	uint32_t reserved;
+	bool is_user_only;      /* what happens in the kernel was asked for as well, but may not be counted: it is left out */
+	uint8_t reserved[3];
 };
 
 /* -EINVAL: no such event in the set, or no size. */
@@ -153,6 +156,10 @@ struct sonde_count {
  * not be opened is no error here: its `err` says so. */
 __attribute__((warn_unused_result)) int sonde_counters_read(struct sonde_counters *counters, struct sonde_count *ret_counts, uint32_t nr);
 
+/* What was counted as one JSON object, as `sonde stat --format json` writes it (docs/formats.md). `counts`: of all of the set's events, as read or as differences of such. `duration_ns`: the time
+ * that they are of, or 0. *ret_text is the caller's, to be freed by free(3). -ENOMEM. */
+__attribute__((warn_unused_result)) int sonde_counters_json(struct sonde_counters *counters, const struct sonde_count *counts, uint64_t duration_ns, char **ret_text);
+
 /* Estimates what would have been counted all of the time, as SONDE_COUNTER_SCALE does: for differences of counts. */
 void sonde_count_scale(struct sonde_count *count);
 
@@ -160,10 +167,11 @@ void sonde_count_scale(struct sonde_count *count);
 
 /* Counts one event in the calling thread, and in what it starts, while `function` runs. Negative errno: it could not be counted, and the function was not
  * called or its count is lost; else what the function returned, which should not be negative. -EINVAL: no such event, or more than one. What was counted a part of the time
- * is estimated, as with SONDE_COUNTER_SCALE. */
-__attribute__((warn_unused_result)) int sonde_count_function(const char *event, int (*function)(void *arg), void *arg, struct sonde_count *ret_count);
+ * is estimated, as with SONDE_COUNTER_SCALE. `error` (may be NULL) gets the reason of a failure, one line. */
+__attribute__((warn_unused_result)) int sonde_count_function(const char *event, int (*function)(void *arg), void *arg, struct sonde_count *ret_count,
+							     char *error, size_t error_bytes);
 __attribute__((warn_unused_result)) int sonde_count_function_config(uint32_t type, uint64_t config, int (*function)(void *arg), void *arg,
-								     struct sonde_count *ret_count);
+								    struct sonde_count *ret_count, char *error, size_t error_bytes);
 
 /* --- overflows and BPF ---------------------------------------------------------------------------------------------------------------------------------- */
 

@@ -34,6 +34,8 @@ enum sonde_exit {
 	SONDE_EXIT_NOT_PERMITTED = 3,
 	SONDE_EXIT_KERNEL_CANNOT = 4,
 	SONDE_EXIT_NO_SAMPLES = 5,
+	SONDE_EXIT_NOT_EXECUTABLE = 126, /* the command; as a shell says it */
+	SONDE_EXIT_NO_COMMAND = 127,
 };
 
 /* What a session asks of the threads. */
@@ -64,7 +66,7 @@ struct sonde_profile_options {
 	bool no_unwind_cache;       /* neither read nor write compiled unwind tables on disk */
 	uint32_t audit_every;       /* unwind one of so many user stacks once more by libdw, and count what differs; 0: none */
 	char *const *command;       /* NULL, or argv to start when sampling has begun; its children are followed */
-	/* called about each 100 ms while sampling, from sonde_session_run; may be NULL */
+	/* called at most five times a second while sampling, from sonde_session_run; may be NULL */
 	void (*progress)(void *arg, uint64_t elapsed_ns, uint64_t nr_samples);
 	void *progress_arg;
 	/* how it is written */

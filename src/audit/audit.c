@@ -49,10 +49,10 @@ static const Dwfl_Callbacks file_callbacks = { .find_elf = find_elf, .find_debug
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *ret_word, void *arg)
 {
 	struct audit *audit = arg;
-	uint64_t off = at - audit->record->stack_start, size = audit->record->stack_bytes;
+	uint64_t off = at - audit->record->stack_start;
 
 	audit->any_read = true;
-	audit->last_read_failed = size < sizeof(*ret_word) || off > size - sizeof(*ret_word);
+	audit->last_read_failed = !sonde_raw_has(audit->record, off, sizeof(*ret_word));
 	audit->a_read_failed |= audit->last_read_failed;
 	if (audit->last_read_failed)
 		return false;

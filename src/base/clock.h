@@ -28,8 +28,18 @@ static inline uint64_t clock_ns(void)
 	return clock_of_ns(CLOCK_MONOTONIC);
 }
 
-/* What makes its times those since 1970, as the two clocks stand now. */
+/* What makes its times those since 1970, as the two clocks stand now: of a few readings the one with the least time between, as others may run in the middle of one. */
 static inline uint64_t clock_unix_offset_ns(void)
 {
-	return clock_of_ns(CLOCK_REALTIME) - clock_ns();
+	uint64_t least_ns = UINT64_MAX, offset_ns = 0;
+
+	for (int i = 0; i < 16; i++) {
+		uint64_t before_ns = clock_ns(), unix_ns = clock_of_ns(CLOCK_REALTIME), took_ns = clock_ns() - before_ns;
+
+		if (took_ns < least_ns) {
+			least_ns = took_ns;
+			offset_ns = unix_ns - before_ns - took_ns / 2;
+		}
+	}
+	return offset_ns;
 }

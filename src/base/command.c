@@ -139,6 +139,11 @@ int command_release(struct command *command, struct diag *diag)
 	return diag_errno(diag, err, "cannot run %s: %s", command->name, strerror(err));
 }
 
+int command_failure_code(int err)
+{
+	return err == -ENOENT ? 127 : 126;
+}
+
 bool command_ended(struct command *command, int *ret_status)
 {
 	if (!command->reaped) {

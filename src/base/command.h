@@ -15,6 +15,8 @@ void command_free(struct command *command);
 uint32_t command_tgid(const struct command *command);
 /* Lets it exec. 0, what exec gave (-ENOENT: there is no such program), or -EIO when it was killed before. */
 MUST_CHECK int command_release(struct command *command, struct diag *diag);
+/* What a shell exits with when that failed: 127 where there is no such program, else 126. */
+int command_failure_code(int err);
 /* True when it has ended by itself; *ret_status as of waitpid(2), 0 where SIGCHLD is ignored. */
 bool command_ended(struct command *command, int *ret_status);
 /* What a shell makes of a status: 128 and the signal's number, or what it exited with. */

@@ -78,3 +78,12 @@ int cpus_nr_possible(struct diag *diag, uint32_t *ret_nr)
 	*ret_nr = possible.ids[possible.nr - 1] + 1;
 	return 0;
 }
+
+bool cpus_has(const struct cpus *cpus, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < cpus->nr; i++) {
+		if (cpus->ids[i] == cpu)
+			return true;
+	}
+	return false;
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpus: the kernel's lists of CPUs, /sys/devices/system/cpu/{online,possible}: "0-3,8". */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -18,4 +19,5 @@ void cpus_done(struct cpus *cpus);
 MUST_CHECK int cpus_nr_possible(struct diag *diag, uint32_t *ret_nr);
 /* `which` is "online" or "possible". 0; -EBADMSG for a list that makes no sense. */
 MUST_CHECK int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus);
+bool cpus_has(const struct cpus *cpus, uint32_t cpu);
 MUST_CHECK int cpus_parse(const char *text, struct cpus *ret_cpus);

@@ -6,16 +6,25 @@
 #include <sonde/sonde.h>
 
 #include "cli/output.h"
+#include "cli/plain_format.h"
 #include "cli/verbs.h"
 
 struct doctor_arguments {
-	bool json;
+	const char *format;
+	bool json; /* what it says */
 };
 
 static const struct option_spec options[] = {
-	{ .group = "Options", .name = "json", .kind = OPTION_FLAG, .offset = offsetof(struct doctor_arguments, json),
-	  .help = "the same for programs" },
+	{ .group = "Options", .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, .offset = offsetof(struct doctor_arguments, format), .value_name = plain_format_at,
+	  .help = "text, or json: the same for programs" },
 };
+
+static int check(void *all, char *const *command, struct diag *diag)
+{
+	struct doctor_arguments *arguments = all;
+
+	return plain_format_choose(arguments->format, NULL, diag, &arguments->json);
+}
 
 static int verdict_code(const struct doctor *doctor)
 {
@@ -46,7 +55,7 @@ static int doctor_run(void *all, const char *command_line)
 
 static const struct verb_example examples[] = {
 	{ "sonde doctor", "what works here, what does not, and what helps" },
-	{ "sonde doctor --json", "the same for programs" },
+	{ "sonde doctor --format json", "the same for programs" },
 	{ NULL, NULL },
 };
 
@@ -61,5 +70,6 @@ const struct verb doctor_verb = {
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,
 	.arguments_bytes = sizeof(struct doctor_arguments),
+	.check = check,
 	.run = doctor_run,
 };

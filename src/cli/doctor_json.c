@@ -6,6 +6,8 @@
 
 #include "base/json.h"
 
+#define VERSION 1
+
 static void json_checks(const struct doctor *doctor, struct json *json)
 {
 	const struct doctor_check *check;
@@ -52,6 +54,8 @@ void doctor_json(const struct doctor *doctor, struct buffer *buffer)
 	struct doctor_opinion opinion;
 
 	json_open(&json, '{');
+	json_key_text(&json, "format", "sonde-doctor");
+	json_key_u64(&json, "version", VERSION);
 	json_key_text(&json, "sonde", sonde_version());
 	json_checks(doctor, &json);
 	json_key(&json, "verbs");

@@ -48,7 +48,7 @@ int recording_check(const struct recording *recording, struct diag *diag)
 	return err || !recording->events ? err : check_events(recording, diag);
 }
 
-/* Once a second, on a terminal: that it runs, and what it has. */
+/* On a terminal: that it runs, and what it has. */
 static void show_progress(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
 {
 	output_progress("%" PRIu64 " s, %" PRIu64 " samples", elapsed_ns / NS_PER_S, nr_samples);

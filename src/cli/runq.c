@@ -235,8 +235,8 @@ static const struct runq_arguments defaults = { .slower_us = NOT_GIVEN };
 const struct verb runq_verb = {
 	.name = "runq",
 	.summary = "how long threads wait for a CPU",
-	.description = "Prints histograms of the time from a thread's wake-up, or from its being preempted, to its running: what it waits because others have the CPU. The "
-		       "times are the scheduler's own account, the one whose sum is in /proc/PID/schedstat.\n\n"
+	.description = "Prints histograms of the time from a thread's wake-up, or from its being preempted, to its running: what it waits because others have the CPU, and "
+		       "until an idle CPU is awake.\n\n"
 		       "The options are those of BCC's runqlat, runqslower, runqlen and cpudist, as far as the verbs of sonde do not have others for the same.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),

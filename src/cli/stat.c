@@ -7,6 +7,7 @@
 
 #include "cli/machine.h"
 #include "cli/output.h"
+#include "cli/plain_format.h"
 #include "cli/verbs.h"
 
 #define FIELD(field) .offset = offsetof(struct stat_arguments, field)
@@ -37,8 +38,8 @@ static const struct option_spec options[] = {
 
 	{ .group = "How it is written", .letter = 'x', .name = "field-separator", .metavar = "SEP", .kind = OPTION_TEXT, FIELD(separator),
 	  .help = "fields with SEP between them, as of perf stat -x" },
-	{ .name = "json", .kind = OPTION_FLAG, FIELD(json), .excludes = "field-separator", .instead = "leave one out",
-	  .help = "one JSON object: a number for each event that has been counted, and all about all of them in \"events\"" },
+	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = plain_format_at, .excludes = "field-separator", .instead = "leave one out",
+	  .help = "text, or json: one object, with a number for each event that has been counted, and all about all of them in \"events\"; without it what the suffix of FILE says" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
 	  .help = "write to FILE; without it to standard output or, with a command, to standard error; - is standard output" },
 };
@@ -48,7 +49,7 @@ static const struct verb_example examples[] = {
 	{ "sonde stat -r 5 -e cycles,instructions -- ./a.out", "five times, with the spread" },
 	{ "sonde stat -a 10", "the whole machine, for ten seconds" },
 	{ "sonde stat -I 1000 -p 185", "a process, each second" },
-	{ "sonde stat --json -e hardware -e software -- ls", "all such events that this machine has, as JSON" },
+	{ "sonde stat --format json -e hardware -e software -- ls", "all such events that this machine has, as JSON" },
 	{ NULL, NULL },
 };
 
@@ -88,7 +89,8 @@ static int check(void *all, char *const *command, struct diag *diag)
 		arguments->separator = "\t";
 	if (arguments->nr_runs > 1 && !arguments->command)
 		return diag_errno(diag, EINVAL, "-r is for a command: write it behind --");
-	return choose_cpus(arguments, diag);
+	err = plain_format_choose(arguments->format, arguments->separator || !arguments->outputs.nr ? NULL : arguments->outputs.texts[0], diag, &arguments->json);
+	return err ? err : choose_cpus(arguments, diag);
 }
 
 static int stat_run(void *all, const char *command_line)
@@ -109,8 +111,8 @@ const struct verb stat_verb = {
 		       "context switches, tracepoints, and what the PMUs of this machine have. Says of each event that cannot be counted why. With -p, -L, -G, -a or -C the command only says "
 		       "for how long.\n\n"
 		       "Options that perf stat has as well do what they do there, but -G is for all events. In JSON the names are those of perf-utils: what it calls a hit is an access of any kind, hit or miss, as the kernel counts it. "
-		       "time_enabled and time_running (nanoseconds) are those of the first counted event. \"events\" has all of them: name, value, enabled and running (nanoseconds), scaled (the value is an estimate), error (why there is "
-		       "no value); with -r also runs (in which it was counted) and deviation_percent.",
+		       "time_enabled and time_running (nanoseconds) are those of the first counted event. \"events\" has all of them: name, value, enabled_ns and running_ns, scaled (the value is an estimate), user_only (the kernel's part "
+		       "may not be counted), error (why there is no value); with -r also nr_runs (in which it was counted) and deviation_percent.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,

@@ -11,9 +11,10 @@
 struct stat_arguments {
 	struct option_texts events, outputs;
 	struct whose whose;
-	const char *cpu_list, *separator;
+	const char *cpu_list, *separator, *format;
 	struct cpus cpus;
-	bool all_cpus, no_inherit, group, no_scale, user_only, kernel_only, json;
+	bool all_cpus, no_inherit, group, no_scale, user_only, kernel_only;
+	bool json; /* what --format or the suffix say */
 	uint64_t nr_runs, interval_ms, duration_s;
 	char *const *command;
 };

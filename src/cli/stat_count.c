@@ -222,14 +222,22 @@ static double seconds_of(struct timeval time)
 	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static int go(struct stat_run *run, struct diag *diag)
+/* An exit code; why has been said. */
+static int go(struct stat_run *run)
 {
 	int err = stat_is_of_command(run->arguments) ? 0 : sonde_counters_start(run->report.set); /* its own begin by execve(2) */
+	struct diag diag = { 0 };
 
-	if (err)
-		return diag_errno(diag, -err, "the counters cannot be started: %s", strerror(-err));
+	if (err) {
+		output_say("the counters cannot be started: %s", strerror(-err));
+		return SONDE_EXIT_FAILED;
+	}
 	run->began_ns = run->last_ns = clock_ns();
-	return run->command ? command_release(run->command, diag) : 0;
+	err = run->command ? command_release(run->command, &diag) : 0;
+	if (!err)
+		return SONDE_EXIT_REPORT;
+	output_say("%s", diag.text);
+	return command_failure_code(err);
 }
 
 /* After Ctrl-C: the terminal has sent it to the command as well, which may have an end of its own. */
@@ -246,15 +254,13 @@ static void let_end(struct stat_run *run, int child_fd)
 static int count_to_end(struct stat_run *run)
 {
 	CLEANUP(closep) int child_fd = run->command ? (int)syscall(SYS_pidfd_open, command_tgid(run->command), 0) : -1;
-	struct diag diag = { 0 };
 	struct rusage before, after;
 	int code;
 
 	getrusage(RUSAGE_CHILDREN, &before);
-	if (go(run, &diag)) {
-		output_say("%s", diag.text);
-		return SONDE_EXIT_FAILED;
-	}
+	code = go(run);
+	if (code != SONDE_EXIT_REPORT)
+		return code;
 	code = wait_for_end(run, child_fd);
 	run->is_cut = run->command && !run->has_status && atomic_load(&run->stopped);
 	if (run->command && !run->has_status)

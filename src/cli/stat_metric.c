@@ -2,9 +2,9 @@
 /* What counts mean together. */
 #include <linux/perf_event.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
+#include "base/count_json.h"
 #include "cli/stat.h"
 
 #define PERCENT 100.0
@@ -18,13 +18,7 @@ bool stat_is_counted(const struct stat_event *event)
 
 const char *stat_reason(const struct stat_event *event)
 {
-	if (event->info.err)
-		return event->info.error;
-	if (event->count.err)
-		return strerror(-event->count.err);
-	if (event->count.running_ns)
-		return NULL;
-	return event->count.enabled_ns ? "the PMU never had room for it" : "what it is counted for did not run";
+	return event->info.err ? event->info.error : count_absence(event->count.err, event->count.enabled_ns, event->count.running_ns);
 }
 
 /* Knuth's way to a mean and its spread in one pass. */

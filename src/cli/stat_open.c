@@ -30,8 +30,7 @@ static uint32_t take_kinds(const struct stat_arguments *arguments, struct buffer
 	return found;
 }
 
-/* `flags`: besides those of the arguments. */
-static int open_set(const struct stat_arguments *arguments, uint32_t command_tgid, uint64_t flags, struct sonde_counters **ret_set)
+static int open_set(const struct stat_arguments *arguments, uint32_t command_tgid, struct sonde_counters **ret_set)
 {
 	bool is_whole = stat_is_whole(arguments), counts_child = stat_is_of_command(arguments);
 	struct buffer names = BUFFER_INIT(1 << 20);
@@ -46,7 +45,7 @@ static int open_set(const struct stat_arguments *arguments, uint32_t command_tgi
 		.cpus = arguments->cpus.ids,
 		.nr_cpus = arguments->cpus.nr,
 		.all_cpus = arguments->all_cpus,
-		.flags = flags | (counts_child ? SONDE_COUNTER_ON_EXEC : 0) | (arguments->no_inherit ? SONDE_COUNTER_NO_INHERIT : 0) |
+		.flags = (counts_child ? SONDE_COUNTER_ON_EXEC : 0) | (arguments->no_inherit ? SONDE_COUNTER_NO_INHERIT : 0) |
 			 (arguments->user_only ? SONDE_COUNTER_NO_KERNEL : 0) | (arguments->kernel_only ? SONDE_COUNTER_NO_USER : 0) |
 			 (arguments->group ? SONDE_COUNTER_GROUP : 0),
 	};
@@ -95,29 +94,32 @@ static int failed(const struct sonde_counters *set, int err)
 	say_reasons(set);
 	if (!set || !sonde_counters_nr(set))
 		output_say("%s", text && *text ? text : strerror(-err));
-	if (err == -EACCES || err == -EPERM)
+	if (err == -EACCES || err == -EPERM || has_error(set, -EACCES)) /* a right is what there can be done about it */
 		return SONDE_EXIT_NOT_PERMITTED;
 	if (err == -EOPNOTSUPP)
 		return SONDE_EXIT_KERNEL_CANNOT;
 	return set && sonde_counters_nr(set) && err != -ESRCH && err != -EMFILE ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED;
 }
 
-/* As perf does: who may not count the kernel counts user space, and is told so. */
+/* Once, not before each run. */
+static void say_user_only(struct stat_report *report)
+{
+	struct sonde_counter_info info = { .size = sizeof(info) };
+
+	if (report->user_only)
+		return;
+	for (uint32_t i = 0; i < sonde_counters_nr(report->set); i++)
+		report->user_only |= !sonde_counters_info(report->set, i, &info) && info.is_user_only;
+	if (report->user_only)
+		output_say("what happens in the kernel may not be counted (kernel.perf_event_paranoid): counting user space only");
+}
+
 int stat_open(const struct stat_arguments *arguments, uint32_t command_tgid, struct stat_report *report)
 {
-	struct sonde_counters *set = NULL, *user = NULL;
-	bool says_mode = arguments->user_only || arguments->kernel_only, takes_user;
-	int err = open_set(arguments, command_tgid, report->user_only ? SONDE_COUNTER_NO_KERNEL : 0, &set);
+	int err = open_set(arguments, command_tgid, &report->set);
 
-	if (has_error(set, -EACCES) && !says_mode && !report->user_only) {
-		err = open_set(arguments, command_tgid, SONDE_COUNTER_NO_KERNEL, &user);
-		report->user_only = sonde_counters_has_any(user) && !has_error(user, -EACCES);
-		if (report->user_only)
-			output_say("what happens in the kernel may not be counted (kernel.perf_event_paranoid): counting user space only");
-		takes_user = report->user_only || (user && !sonde_counters_has_any(set)); /* its reasons do not advise what has been tried */
-		sonde_counters_free(takes_user ? set : user);
-		set = takes_user ? user : set;
-	}
-	report->set = set;
-	return sonde_counters_has_any(set) ? SONDE_EXIT_REPORT : failed(set, err);
+	if (!sonde_counters_has_any(report->set))
+		return failed(report->set, err);
+	say_user_only(report);
+	return SONDE_EXIT_REPORT;
 }

@@ -45,6 +45,8 @@ bool exit_code_at(size_t i, int *ret_code, const char **ret_text)
 		{ SONDE_EXIT_NOT_PERMITTED, "not permitted: the message names the capability" },
 		{ SONDE_EXIT_KERNEL_CANNOT, "this kernel cannot" },
 		{ SONDE_EXIT_NO_SAMPLES, "no samples; the empty report was written" },
+		{ SONDE_EXIT_NOT_EXECUTABLE, "the command cannot be executed" },
+		{ SONDE_EXIT_NO_COMMAND, "there is no such command" },
 	};
 
 	if (i >= ARRAY_SIZE(codes))
@@ -67,5 +69,5 @@ void sonde_help(bool colour, struct buffer *buffer)
 	buffer_printf(buffer, "  %-11s%s\n", "help VERB", "the same as sonde VERB --help");
 	buffer_printf(buffer, "\n%sExit codes:%s\n", bold, plain);
 	for (size_t i = 0; exit_code_at(i, &code, &text); i++)
-		buffer_printf(buffer, "  %d  %s\n", code, text);
+		buffer_printf(buffer, "  %-3d  %s\n", code, text);
 }

@@ -4,81 +4,230 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/cpus.h"
+#include "base/array.h"
+#include "base/clock.h"
+
+#define RING_PAGES 4 /* a power of two. Half a thousand words: with 1,000 timer interrupts a second, as many as there are in a quarter of a second at most */
+
+/* PERF_RECORD_THROTTLE and _UNTHROTTLE: sample ids are not asked for. */
+struct throttle_record {
+	struct perf_event_header header;
+	uint64_t time_ns, id, stream_id;
+};
+
+/* As perf_event_open(2) has it with this read_format. */
+struct reading {
+	uint64_t count, enabled_ns, running_ns;
+};
+
+/* --- one CPU ----------------------------------------------------------------------------------------------------------------------------------- */
+
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void set_throttled(struct cpu_events *events, struct cpu_event *event, bool is_throttled, uint64_t time_ns)
+{
+	if (is_throttled && !event->throttled_since_ns) {
+		events->gone.nr_throttled++;
+		event->throttled_since_ns = time_ns;
+	} else if (!is_throttled && event->throttled_since_ns) {
+		events->gone.throttled_ns += time_ns > event->throttled_since_ns ? time_ns - event->throttled_since_ns : 0;
+		event->throttled_since_ns = 0;
+	}
+}
+
+static void take_record(struct cpu_events *events, struct cpu_event *event, const struct throttle_record *record)
+{
+	if (record->header.type == PERF_RECORD_THROTTLE || record->header.type == PERF_RECORD_UNTHROTTLE)
+		set_throttled(events, event, record->header.type == PERF_RECORD_THROTTLE, record->time_ns);
+}
+
+/* The kernel writes the head while we read. */
+static void read_ring(struct cpu_events *events, struct cpu_event *event)
+{
+	const uint8_t *data = (const uint8_t *)event->page + page_bytes();
+	size_t bytes = RING_PAGES * page_bytes();
+	uint64_t head, tail;
+
+	if (!event->page)
+		return;
+	head = __atomic_load_n(&event->page->data_head, __ATOMIC_ACQUIRE);
+	tail = event->page->data_tail;
+	while (head - tail >= sizeof(struct perf_event_header)) {
+		struct throttle_record record = { 0 };
+		size_t size = sizeof(record);
+
+		memcpy(&record.header, data + (tail & (bytes - 1)), sizeof(record.header)); /* records are multiples of 8 bytes */
+		if (record.header.size < sizeof(record.header) || record.header.size > head - tail)
+			break; /* never: the kernel writes whole records */
+		size = record.header.size < size ? record.header.size : size;
+		for (size_t at = 0; at < size; at += 8)
+			memcpy((uint8_t *)&record + at, data + ((tail + at) & (bytes - 1)), 8);
+		take_record(events, event, &record);
+		tail += record.header.size;
+	}
+	__atomic_store_n(&event->page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+static void add_reading(const struct cpu_events *events, const struct cpu_event *event, struct cpu_events_total *total)
+{
+	struct reading now;
+
+	if (read(event->fd, &now, sizeof(now)) != sizeof(now))
+		return;
+	total->count += now.count;
+	total->unscheduled_ns += now.enabled_ns - now.running_ns;
+	if (events->options.period) /* on each CPU for itself: what the sum has left over is no tick */
+		total->expected += (events->options.is_clock ? now.enabled_ns : now.count) / events->options.period;
+}
+
+/* Its part of the totals stays. */
+static void close_one(struct cpu_events *events, struct cpu_event *event)
+{
+	read_ring(events, event);
+	set_throttled(events, event, false, clock_ns());
+	add_reading(events, event, &events->gone);
+	if (event->page)
+		munmap(event->page, (1 + RING_PAGES) * page_bytes());
+	close(event->fd);
+}
+
+/* 0; -ENODEV: the CPU went offline since the list was read, or has not this PMU. */
+static int open_one(struct cpu_events *events, uint32_t cpu, struct diag *diag)
+{
+	const struct cpu_events_options *options = &events->options;
+	struct cpu_event *event;
+	int fd;
+
+	if (!array_grow(&events->list, events->nr, &events->max, sizeof(*events->list), 8, CPUS_MAX))
+		return -ENOMEM;
+	fd = (int)syscall(SYS_perf_event_open, &options->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return diag_errno(errno == ENODEV && events->nr ? NULL : diag, errno, "cannot open the event '%s' on CPU %u: %s", options->name, cpu, strerror(errno));
+	event = &events->list[events->nr++];
+	*event = (struct cpu_event){ .cpu = cpu, .fd = fd };
+	event->page = mmap(NULL, (1 + RING_PAGES) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (event->page == MAP_FAILED) {
+		event->page = NULL;
+		events->nr_without_ring++;
+	}
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, options->program_fd)) /* libbpf's attach would enable it, too */
+		return diag_errno(diag, errno, "cannot attach to the event '%s': %s", options->name, strerror(errno));
+	if (events->is_enabled && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		return diag_errno(diag, errno, "cannot enable an event: %s", strerror(errno));
+	return 0;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct cpu_events *events, uint32_t cpu)
+{
+	if (events->options.cpu != CPU_EVENTS_ALL && cpu != (uint64_t)events->options.cpu)
+		return false;
+	for (uint32_t i = 0; i < events->nr; i++) {
+		if (events->list[i].cpu == cpu)
+			return false;
+	}
+	return true;
+}
+
+static int open_new(struct cpu_events *events, const struct cpus *online, struct diag *diag)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < online->nr; i++) {
+		if (is_wanted(events, online->ids[i]))
+			err = open_one(events, online->ids[i], diag);
+		if (err == -ENODEV && events->options.cpu == CPU_EVENTS_ALL && events->nr)
+			err = 0;
+	}
+	return err;
+}
 
 void cpu_events_close(struct cpu_events *events)
 {
-	for (uint32_t i = 0; i < events->nr; i++)
-		close(events->fds[i]);
-	free(events->fds);
+	while (events->nr)
+		close_one(events, &events->list[--events->nr]);
+	free(events->list);
 	*events = (struct cpu_events){ 0 };
 }
 
-static int open_on(const struct cpus *cpus, const struct perf_event_attr *attr, const char *name, int64_t cpu, int program_fd, struct diag *diag, struct cpu_events *events)
+int cpu_events_open(const struct cpu_events_options *options, struct diag *diag, struct cpu_events *ret_events)
 {
-	for (uint32_t i = 0; i < cpus->nr; i++) {
-		int fd;
-
-		if (cpu != CPU_EVENTS_ALL && cpus->ids[i] != (uint64_t)cpu)
-			continue;
-		fd = (int)syscall(SYS_perf_event_open, attr, -1, (int)cpus->ids[i], -1, PERF_FLAG_FD_CLOEXEC);
-		if (fd < 0 && errno == ENODEV && cpu == CPU_EVENTS_ALL && events->nr)
-			continue; /* went offline since the list was read, or has not this PMU */
-		if (fd < 0)
-			return diag_errno(diag, errno, "cannot open the event '%s' on CPU %u: %s", name, cpus->ids[i], strerror(errno));
-		events->fds[events->nr++] = fd;
-		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd)) /* libbpf's attach would enable it, too */
-			return diag_errno(diag, errno, "cannot attach to the event '%s': %s", name, strerror(errno));
-	}
-	return events->nr ? 0 : diag_errno(diag, EINVAL, "there is no CPU %lld online", (long long)cpu);
-}
-
-int cpu_events_open(const struct perf_event_attr *attr, const char *name, int64_t cpu, int program_fd, struct diag *diag, struct cpu_events *ret_events)
-{
-	CLEANUP(cpu_events_close) struct cpu_events events = { 0 };
+	CLEANUP(cpu_events_close) struct cpu_events events = { .options = *options };
 	CLEANUP(cpus_done) struct cpus online = { 0 };
-	struct perf_event_attr disabled = *attr;
 	int err = cpus_read("online", diag, &online);
 
+	events.options.attr.disabled = 1;
+	events.options.attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	events.options.attr.use_clockid = 1;
+	events.options.attr.clockid = CLOCK_MONOTONIC;
+	if (!err)
+		err = open_new(&events, &online, diag);
 	if (err)
 		return err;
-	events.fds = calloc(online.nr, sizeof(*events.fds));
-	if (!events.fds)
-		return -ENOMEM;
-	disabled.disabled = 1;
-	err = open_on(&online, &disabled, name, cpu, program_fd, diag, &events);
-	if (err)
-		return err;
+	if (!events.nr)
+		return diag_errno(diag, EINVAL, "there is no CPU %lld online", (long long)options->cpu);
+	events.nr_most = events.nr;
 	*ret_events = events;
 	events = (struct cpu_events){ 0 };
 	return 0;
 }
 
-int cpu_events_enable(const struct cpu_events *events, struct diag *diag)
+int cpu_events_enable(struct cpu_events *events, struct diag *diag)
 {
 	for (uint32_t i = 0; i < events->nr; i++) {
-		if (ioctl(events->fds[i], PERF_EVENT_IOC_ENABLE, 0))
+		if (ioctl(events->list[i].fd, PERF_EVENT_IOC_ENABLE, 0))
 			return diag_errno(diag, errno, "cannot enable an event: %s", strerror(errno));
 	}
+	events->is_enabled = events->nr > 0; /* where none was wanted, none comes later */
 	return 0;
 }
 
-void cpu_events_disable(const struct cpu_events *events)
+void cpu_events_disable(struct cpu_events *events)
 {
-	for (uint32_t i = 0; i < events->nr; i++)
-		ioctl(events->fds[i], PERF_EVENT_IOC_DISABLE, 0);
+	for (uint32_t i = 0; i < events->nr; i++) {
+		ioctl(events->list[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+		read_ring(events, &events->list[i]);
+		set_throttled(events, &events->list[i], false, clock_ns());
+	}
+	events->is_enabled = false;
 }
 
-uint64_t cpu_events_count(const struct cpu_events *events)
+/* The kernel does not bring an event back with its CPU, so that one is opened anew. */
+int cpu_events_follow(struct cpu_events *events, const struct cpus *online, struct diag *diag)
 {
-	uint64_t sum = 0, count;
+	uint32_t nr_before;
+	int err;
 
-	for (uint32_t i = 0; i < events->nr; i++) {
-		if (read(events->fds[i], &count, sizeof(count)) == sizeof(count))
-			sum += count;
+	if (!events->is_enabled)
+		return 0;
+	for (uint32_t i = events->nr; i-- > 0;) {
+		read_ring(events, &events->list[i]);
+		if (cpus_has(online, events->list[i].cpu))
+			continue;
+		close_one(events, &events->list[i]);
+		events->list[i] = events->list[--events->nr];
 	}
-	return sum;
+	nr_before = events->nr;
+	err = open_new(events, online, diag);
+	events->nr_late += events->nr - nr_before;
+	events->nr_most = events->nr > events->nr_most ? events->nr : events->nr_most;
+	return err;
+}
+
+struct cpu_events_total cpu_events_total(const struct cpu_events *events)
+{
+	struct cpu_events_total total = events->gone;
+
+	for (uint32_t i = 0; i < events->nr; i++)
+		add_reading(events, &events->list[i], &total);
+	return total;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpus.h"
 #include "collect/cpu_events.h"
 #include "collect/load_failure.h"
@@ -49,6 +50,8 @@ static int choose(struct runq_programs *programs, const struct runq_programs_opt
 	bool waits = options->what == RUNQ_WAITS;
 
 	bpf_program__set_autoload(skeleton->progs.on_wait_end, waits);
+	bpf_program__set_autoload(skeleton->progs.on_wakeup, waits);
+	bpf_program__set_autoload(skeleton->progs.on_wakeup_new, waits);
 	bpf_program__set_autoload(skeleton->progs.on_birth, waits);
 	bpf_program__set_autoload(skeleton->progs.on_thread, waits);
 	bpf_program__set_autoattach(skeleton->progs.on_thread, false);
@@ -210,8 +213,15 @@ void runq_programs_free(struct runq_programs *programs)
 /* A clock's ticks on each CPU, idle or not. */
 static int start_ticks(struct runq_programs *programs, struct diag *diag)
 {
-	const struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .freq = 1, .sample_freq = programs->freq_hz };
-	int err = cpu_events_open(&attr, "cpu-clock", CPU_EVENTS_ALL, bpf_program__fd(programs->skeleton->progs.on_length), diag, &programs->events);
+	const struct cpu_events_options events = {
+		.attr = { .size = sizeof(events.attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .freq = 1, .sample_freq = programs->freq_hz },
+		.name = "cpu-clock",
+		.cpu = CPU_EVENTS_ALL,
+		.program_fd = bpf_program__fd(programs->skeleton->progs.on_length),
+		.period = NS_PER_S / programs->freq_hz,
+		.is_clock = true,
+	};
+	int err = cpu_events_open(&events, diag, &programs->events);
 
 	return err ? err : cpu_events_enable(&programs->events, diag);
 }
@@ -226,6 +236,11 @@ int runq_programs_start(struct runq_programs *programs, struct diag *diag)
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the scheduler: %s", strerror(-err));
 	return programs->what == RUNQ_WAITS ? map_each_thread(programs->skeleton->progs.on_thread, diag) : 0;
+}
+
+int runq_programs_follow_cpus(struct runq_programs *programs, const struct cpus *online, struct diag *diag)
+{
+	return cpu_events_follow(&programs->events, online, diag);
 }
 
 void runq_programs_stop(struct runq_programs *programs)

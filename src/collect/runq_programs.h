@@ -29,6 +29,8 @@ MUST_CHECK int runq_programs_new(const struct runq_programs_options *options, st
 void runq_programs_free(struct runq_programs *programs); /* takes NULL */
 MUST_CHECK int runq_programs_start(struct runq_programs *programs, struct diag *diag);
 /* Nothing is counted any more when this returns. */
+/* As cpu_events_follow, of the ticks of lengths. */
+MUST_CHECK int runq_programs_follow_cpus(struct runq_programs *programs, const struct cpus *online, struct diag *diag);
 void runq_programs_stop(struct runq_programs *programs);
 
 struct runq_part {

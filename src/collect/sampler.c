@@ -6,14 +6,15 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "abi/record.h"
 #include "abi/runq.h"
 #include "abi/wait.h"
+#include "base/clock.h"
 #include "base/cpus.h"
 #include "base/hold_signals.h"
-#include "collect/cpu_events.h"
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
@@ -21,8 +22,8 @@
 #include "collect/target_map.h"
 #include "profile.skel.h"
 
-#define RING_BYTES_PER_CPU (512u << 10) /* raw stacks of a tenth of a second, while a large file's table is built */
-#define RING_BYTES_MIN (2u << 20)
+#define RING_BYTES_PER_CPU (1u << 20) /* raw stacks of a tenth of a second, while a large file's table is built */
+#define RING_BYTES_MIN (4u << 20)
 #define RING_BYTES_MAX (64u << 20)
 
 struct sampler {
@@ -75,10 +76,11 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	uint32_t bytes = ring_bytes(nr_possible_cpus);
 
 	memcpy((void *)&skeleton->rodata->cfg, &options->config, sizeof(options->config));
+	if (getrandom((void *)&skeleton->rodata->cfg.hash_seed, sizeof(skeleton->rodata->cfg.hash_seed), 0) != sizeof(skeleton->rodata->cfg.hash_seed))
+		return -errno;
 	skeleton->rodata->cfg.version = SONDE_ABI_VERSION;
 	skeleton->rodata->cfg.ring_wake_bytes = bytes / 2;
-	skeleton->rodata->cfg.follow = options->follow;
-	bpf_program__set_autoload(skeleton->progs.on_exit, options->follow);
+	bpf_program__set_autoload(skeleton->progs.on_exit, options->config.command_tgid);
 	bpf_program__set_autoload(skeleton->progs.on_sample, !options->no_ticks);
 	bpf_program__set_autoattach(skeleton->progs.on_sample, false); /* on_tick goes on to it */
 	bpf_program__set_autoattach(skeleton->progs.on_tick, false); /* to the events, when they are opened */
@@ -115,6 +117,7 @@ static size_t fixed_size(uint32_t type)
 	case SONDE_RECORD_SWITCH: return sizeof(struct sonde_switch_record);
 	case SONDE_RECORD_WAKEUP: return sizeof(struct sonde_wakeup_record);
 	case SONDE_RECORD_SLOW: return sizeof(struct sonde_slow_record);
+	case SONDE_RECORD_CODE: return sizeof(struct sonde_code_record);
 	}
 	return 0;
 }
@@ -250,20 +253,26 @@ void sampler_free(struct sampler *sampler)
 
 int sampler_open_events(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = options->event->type,
-		.config = options->event->config,
-		.exclude_user = options->event->exclude_user,
-		.exclude_kernel = options->event->exclude_kernel,
+	const struct event *event = options->event;
+	struct cpu_events_options events = {
+		.attr = { .size = sizeof(events.attr), .type = event->type, .config = event->config, .exclude_user = event->exclude_user, .exclude_kernel = event->exclude_kernel },
+		.name = event->name,
+		.cpu = options->cpu,
+		.program_fd = bpf_program__fd(tick_program(sampler)),
+		.period = options->period,
+		.is_clock = event->is_clock,
 	};
 
-	attr.freq = options->freq_hz != 0;
-	if (attr.freq)
-		attr.sample_freq = options->freq_hz;
+	events.attr.freq = options->freq_hz != 0;
+	if (events.attr.freq)
+		events.attr.sample_freq = options->freq_hz;
 	else
-		attr.sample_period = options->period;
-	return cpu_events_open(&attr, options->event->name, options->cpu, bpf_program__fd(tick_program(sampler)), diag, &sampler->events);
+		events.attr.sample_period = options->period;
+	if (event->is_clock && options->freq_hz) /* the kernel's clocks keep a rate as a fixed period */
+		events.period = NS_PER_S / options->freq_hz;
+	if (event->is_clock && (event->exclude_user || event->exclude_kernel)) /* they go on where they do not tick */
+		events.period = 0;
+	return cpu_events_open(&events, diag, &sampler->events);
 }
 
 int sampler_start(struct sampler *sampler, struct diag *diag)
@@ -325,7 +334,7 @@ struct sampler_fds sampler_fds(const struct sampler *sampler)
 
 uint32_t sampler_nr_cpus(const struct sampler *sampler)
 {
-	return sampler->events.nr;
+	return sampler->events.nr_most;
 }
 
 void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters)
@@ -333,9 +342,14 @@ void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_
 	map_sum_cpus(bpf_map__fd(sampler->skeleton->maps.counters), 0, sampler->nr_possible_cpus, (uint64_t *)ret_counters, sizeof(*ret_counters) / sizeof(uint64_t));
 }
 
-uint64_t sampler_event_count(const struct sampler *sampler)
+struct cpu_events_total sampler_events(const struct sampler *sampler)
 {
-	return cpu_events_count(&sampler->events);
+	return cpu_events_total(&sampler->events);
+}
+
+int sampler_follow_cpus(struct sampler *sampler, const struct cpus *online, struct diag *diag)
+{
+	return cpu_events_follow(&sampler->events, online, diag);
 }
 
 void sampler_load_runtime(struct sampler *sampler, enum sonde_runtime kind)

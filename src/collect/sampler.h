@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "base/event.h"
+#include "collect/cpu_events.h"
 
 #define SAMPLER_MAX_RULES 16384 /* all of Debian's /usr/lib needs about 4,000 */
 
@@ -16,7 +17,6 @@ struct sampler_options { /* borrowed for the call */
 	struct sonde_config config; /* version and ring_wake_bytes are filled in */
 	const uint32_t *targets;    /* tgids or tids, as config.filter_tgid or filter_tid says */
 	uint32_t nr_targets;
-	bool follow;                /* children of the target processes are targets */
 	uint64_t stack_storage;     /* different stacks that the kernel side remembers to have sent */
 	const struct event *event;
 	uint64_t freq_hz, period;   /* one of them */
@@ -54,9 +54,11 @@ MUST_CHECK int sampler_renew_bodies(struct sampler *sampler);
 int sampler_wake_fd(const struct sampler *sampler); /* readable when the ring fills up; for epoll, borrowed */
 
 struct sampler_fds sampler_fds(const struct sampler *sampler);
-uint32_t sampler_nr_cpus(const struct sampler *sampler); /* that have an event */
+uint32_t sampler_nr_cpus(const struct sampler *sampler); /* that had an event, at most at a time */
 void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters); /* summed over the CPUs */
-uint64_t sampler_event_count(const struct sampler *sampler); /* what the events have counted, all CPUs together */
+struct cpu_events_total sampler_events(const struct sampler *sampler);
+/* As cpu_events_follow. */
+MUST_CHECK int sampler_follow_cpus(struct sampler *sampler, const struct cpus *online, struct diag *diag);
 uint64_t sampler_map_bytes(const struct sampler *sampler); /* kernel memory of all maps, chunks not included */
 /* For programs of other triggers: the knobs, and the object whose maps they share by their names, both borrowed for the sampler's life; and as runtime_programs_add. */
 const struct sonde_config *sampler_config(const struct sampler *sampler);

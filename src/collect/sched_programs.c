@@ -69,6 +69,7 @@ static int set_sizes(const struct sched_programs *programs, const struct sched_o
 	skeleton->rodata->cfg.has_prev_state = has_state;
 	skeleton->rodata->nr_cpus = programs->nr_possible_cpus;
 	skeleton->data->limits.min_off_ns = config->min_off_ns;
+	bpf_program__set_autoload(skeleton->progs.on_command, config->command_tgid);
 	bpf_program__set_autoattach(skeleton->progs.on_switched, false); /* on_switch goes on to it */
 	bpf_program__set_autoattach(skeleton->progs.list_threads, false);
 	bpf_program__set_autoattach(skeleton->progs.end_threads, false);

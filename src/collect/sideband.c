@@ -8,8 +8,10 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/cpus.h"
@@ -20,13 +22,14 @@
 #define MAX_ROUNDS 8                     /* of one reading: what comes faster than it is read is left for the next */
 
 struct cpu_ring {
+	uint32_t cpu;
 	int fd;
 	struct perf_event_mmap_page *page; /* followed by RING_BYTES of records */
 };
 
 struct sideband {
 	struct cpu_ring *rings;
-	uint32_t nr_rings;
+	uint32_t nr_rings, max_rings;
 	int epoll_fd;
 	struct buffer batch;    /* records, one after the other: those of this reading, and what the last one left */
 	struct buffer order;    /* struct record_key each */
@@ -59,10 +62,14 @@ static int open_ring(struct sideband *sideband, uint32_t cpu, struct diag *diag)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
-	struct cpu_ring *ring = &sideband->rings[sideband->nr_rings];
 	struct epoll_event interest = { .events = EPOLLIN };
 	long page_bytes = sysconf(_SC_PAGESIZE);
+	struct cpu_ring *ring;
 
+	if (!array_grow(&sideband->rings, sideband->nr_rings, &sideband->max_rings, sizeof(*ring), 8, CPUS_MAX))
+		return -ENOMEM;
+	ring = &sideband->rings[sideband->nr_rings];
+	ring->cpu = cpu;
 	ring->fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (ring->fd < 0 && errno == ENODEV)
 		return 0; /* went offline since the list was read */
@@ -79,6 +86,28 @@ static int open_ring(struct sideband *sideband, uint32_t cpu, struct diag *diag)
 	}
 	sideband->nr_rings++;
 	return 0;
+}
+
+static int open_new(struct sideband *sideband, const struct cpus *online, struct diag *diag)
+{
+	uint32_t nr_before = sideband->nr_rings;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < online->nr; i++) {
+		bool is_open = false;
+
+		for (uint32_t k = 0; k < nr_before; k++)
+			is_open |= sideband->rings[k].cpu == online->ids[i];
+		if (!is_open)
+			err = open_ring(sideband, online->ids[i], diag);
+	}
+	return err;
+}
+
+static void close_ring(struct cpu_ring *ring)
+{
+	munmap(ring->page, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES);
+	close(ring->fd);
 }
 
 static void sideband_freep(struct sideband **sideband)
@@ -99,14 +128,11 @@ int sideband_new(struct diag *diag, struct sideband **ret_sideband)
 	sideband->order = BUFFER_INIT(BATCH_BYTES_MAX);
 	if (err)
 		return err;
-	sideband->rings = calloc(cpus.nr, sizeof(*sideband->rings));
-	if (!sideband->rings || sideband->epoll_fd < 0)
+	if (sideband->epoll_fd < 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < cpus.nr; i++) {
-		err = open_ring(sideband, cpus.ids[i], diag);
-		if (err)
-			return err;
-	}
+	err = open_new(sideband, &cpus, diag);
+	if (err)
+		return err;
 	*ret_sideband = MOVE(sideband);
 	return 0;
 }
@@ -115,10 +141,8 @@ void sideband_free(struct sideband *sideband)
 {
 	if (!sideband)
 		return;
-	for (uint32_t i = 0; i < sideband->nr_rings; i++) {
-		munmap(sideband->rings[i].page, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES);
-		close(sideband->rings[i].fd);
-	}
+	for (uint32_t i = 0; i < sideband->nr_rings; i++)
+		close_ring(&sideband->rings[i]);
 	free(sideband->rings);
 	buffer_done(&sideband->batch);
 	buffer_done(&sideband->order);
@@ -166,6 +190,24 @@ static void drain_ring(struct sideband *sideband, struct cpu_ring *ring)
 	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
+/* The kernel does not bring an event back with its CPU, so that one is opened anew. */
+int sideband_follow(struct sideband *sideband, const struct cpus *online, struct diag *diag)
+{
+	uint32_t nr_before;
+	int err;
+
+	for (uint32_t i = sideband->nr_rings; i-- > 0;) {
+		if (cpus_has(online, sideband->rings[i].cpu))
+			continue;
+		drain_ring(sideband, &sideband->rings[i]); /* told with the next reading */
+		close_ring(&sideband->rings[i]);
+		sideband->rings[i] = sideband->rings[--sideband->nr_rings];
+	}
+	nr_before = sideband->nr_rings;
+	err = open_new(sideband, online, diag);
+	return err ? err : (int)(sideband->nr_rings - nr_before);
+}
+
 static int compare_keys(const void *a, const void *b)
 {
 	const struct record_key *x = a, *y = b;
@@ -185,12 +227,15 @@ static void read_task(struct reader *r, struct sideband_event *event)
 
 static void read_mmap2(struct reader *r, struct sideband_event *event)
 {
+	uint32_t major;
+
 	event->tgid = reader_u32(r);
 	event->tid = reader_u32(r);
 	event->start_pc = reader_u64(r);
 	event->size_bytes = reader_u64(r);
 	event->file_off = reader_u64(r);
-	reader_skip(r, 8); /* device */
+	major = reader_u32(r);
+	event->device = makedev(major, reader_u32(r));
 	event->inode = reader_u64(r);
 	reader_skip(r, 16); /* the inode's generation; protection and flags: only executable ones are sent */
 	event->path = reader_text(r);

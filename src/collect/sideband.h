@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/cpus.h"
 #include "base/diag.h"
 
 enum sideband_type { SIDEBAND_FORK, SIDEBAND_EXEC, SIDEBAND_MMAP, SIDEBAND_EXIT, SIDEBAND_LOST };
@@ -16,7 +17,7 @@ struct sideband_event {
 	uint32_t tgid, tid;                       /* FORK: the child */
 	uint32_t parent_tgid;                     /* FORK */
 	uint64_t start_pc, size_bytes, file_off;  /* MMAP */
-	uint64_t inode;                           /* MMAP: 0 for anonymous memory */
+	uint64_t device, inode;                   /* MMAP: 0 for anonymous memory */
 	const char *path;                         /* MMAP: "//anon" for anonymous memory */
 	uint64_t nr_lost;                         /* LOST: records that the kernel had no room for */
 };
@@ -24,6 +25,8 @@ struct sideband_event {
 struct sideband;
 /* Opens it for all processes on all online CPUs; events are there from now on. */
 MUST_CHECK int sideband_new(struct diag *diag, struct sideband **ret_sideband);
+/* Opens it on CPUs that are new in `online`, and closes it on those that are no more in it, without losing what came there. How many it was opened on, or a negative errno. */
+MUST_CHECK int sideband_follow(struct sideband *sideband, const struct cpus *online, struct diag *diag);
 void sideband_free(struct sideband *sideband);
 int sideband_fd(const struct sideband *sideband); /* readable as soon as there is an event; for epoll, borrowed */
 

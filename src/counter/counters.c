@@ -6,7 +6,7 @@
 #include "base/sized.h"
 #include "counter/set.h"
 
-#define SET_FLAGS ((SONDE_COUNTER_GROUP << 1) - 1)
+#define SET_FLAGS ((SONDE_COUNTER_NO_FALLBACK << 1) - 1)
 #define MAX_RING_BYTES (1u << 30)
 #define MAX_CALLERS 127u
 
@@ -150,6 +150,7 @@ void sonde_counters_free(struct sonde_counters *set)
 	if (!set)
 		return;
 	rings_done(&set->rings);
+	counters_forget_failures(set);
 	for (uint32_t i = 0; i < set->nr; i++) {
 		counter_close(&set->counters[i]);
 		spec_done(&set->counters[i].spec);
@@ -178,7 +179,9 @@ uint32_t sonde_counters_nr(const struct sonde_counters *set)
 
 const char *sonde_counters_error(const struct sonde_counters *set)
 {
-	return set ? set->diag.text : strerror(ENOMEM);
+	const char *error = set ? atomic_load(&set->error) : strerror(ENOMEM);
+
+	return error ? error : set->diag.text;
 }
 
 int sonde_counters_info(const struct sonde_counters *set, uint32_t i, struct sonde_counter_info *ret_info)
@@ -199,6 +202,7 @@ int sonde_counters_info(const struct sonde_counters *set, uint32_t i, struct son
 	info.flags = spec->event.flags;
 	info.err = spec->err;
 	info.error = spec->diag.text;
+	info.is_user_only = set->counters[i].is_user_only && !spec->err;
 	return sized_fill(ret_info, &info, sizeof(info));
 }
 

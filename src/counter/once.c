@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One event around a function. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "counter/set.h"
 
@@ -21,21 +22,29 @@ static int count_around(struct sonde_counters *counters, int (*function)(void *a
 	return result;
 }
 
-int sonde_count_function(const char *event, int (*function)(void *arg), void *arg, struct sonde_count *ret_count)
+/* The set's own reason becomes the caller's. */
+static int tell(const struct sonde_counters *counters, int result, char *error, size_t error_bytes)
+{
+	if (result < 0 && error && error_bytes)
+		snprintf(error, error_bytes, "%s", sonde_counters_error(counters));
+	return result;
+}
+
+int sonde_count_function(const char *event, int (*function)(void *arg), void *arg, struct sonde_count *ret_count, char *error, size_t error_bytes)
 {
 	const struct sonde_counter_options options = { .size = sizeof(options), .names = event, .flags = SONDE_COUNTER_SCALE };
 	CLEANUP(counters_freep) struct sonde_counters *counters = NULL;
 	int err = sonde_counters_new(&options, &counters);
 
 	if (!err && sonde_counters_nr(counters) != 1)
-		err = -EINVAL; /* a list */
-	return err ? err : count_around(counters, function, arg, ret_count);
+		err = counters_fail(counters, -EINVAL, "'%s' is not one event", event);
+	return tell(counters, err ? err : count_around(counters, function, arg, ret_count), error, error_bytes);
 }
 
-int sonde_count_function_config(uint32_t type, uint64_t config, int (*function)(void *arg), void *arg, struct sonde_count *ret_count)
+int sonde_count_function_config(uint32_t type, uint64_t config, int (*function)(void *arg), void *arg, struct sonde_count *ret_count, char *error, size_t error_bytes)
 {
 	CLEANUP(counters_freep) struct sonde_counters *counters = NULL;
 	int err = sonde_counters_open(type, config, 0, -1, SONDE_COUNTER_SCALE, &counters);
 
-	return err ? err : count_around(counters, function, arg, ret_count);
+	return tell(counters, err ? err : count_around(counters, function, arg, ret_count), error, error_bytes);
 }

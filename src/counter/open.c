@@ -9,7 +9,7 @@
 
 static uint64_t flags_of(const struct sonde_counters *set, const struct counter *counter)
 {
-	return set->flags | counter->spec.event.flags;
+	return set->flags | counter->spec.event.flags | (counter->is_user_only ? SONDE_COUNTER_NO_KERNEL : 0);
 }
 
 static bool is_sampling(const struct counter *counter)
@@ -98,14 +98,20 @@ static bool is_of_cores(const struct counter *counter)
 	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
 }
 
+/* Of user space alone something would be left to count, for whoever may not count the kernel. */
+static bool has_user_part(const struct sonde_counters *set, const struct counter *counter)
+{
+	return !set->places.whole && !(flags_of(set, counter) & (SONDE_COUNTER_NO_USER | SONDE_COUNTER_NO_KERNEL));
+}
+
 static int not_permitted(const struct sonde_counters *set, const struct counter *counter, int err, struct diag *diag)
 {
-	bool may_count_user = !set->places.whole && !(flags_of(set, counter) & (SONDE_COUNTER_NO_USER | SONDE_COUNTER_NO_KERNEL));
+	bool is_kernel = is_of_kernel_alone(counter), may_count_user = !is_kernel && has_user_part(set, counter);
 	char level[16] = "?";
 	int unread = small_file_read(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", level, sizeof(level));
 
-	return diag_errno(diag, err, "'%s' is not permitted (kernel.perf_event_paranoid is %s): run as root, or give CAP_PERFMON to the program%s", counter->spec.event.name,
-			  unread ? "not to be read" : level, may_count_user ? "; user space alone (:u) may be permitted" : "");
+	return diag_errno(diag, err, "'%s'%s is not permitted (kernel.perf_event_paranoid is %s): run as root, or give CAP_PERFMON to the program%s", counter->spec.event.name,
+			  is_kernel ? " happens in the kernel, and counting that" : "", unread ? "not to be read" : level, may_count_user ? "; user space alone (:u) may be permitted" : "");
 }
 
 static int say_why(const struct sonde_counters *set, const struct counter *counter, int err, struct diag *diag)
@@ -264,6 +270,12 @@ static int open_with_leader(struct sonde_counters *set, uint32_t i, struct diag 
 	return err ? err : add_rings(set, i, places, diag);
 }
 
+/* As perf does it. Tracepoints are in the kernel, most of them: of user space alone there would be a 0 that says nothing. */
+static bool may_fall_back(const struct sonde_counters *set, const struct counter *counter)
+{
+	return has_user_part(set, counter) && !(set->flags & SONDE_COUNTER_NO_FALLBACK) && !is_of_kernel_alone(counter) && counter->spec.event.type != PERF_TYPE_TRACEPOINT;
+}
+
 int counter_open(struct sonde_counters *set, uint32_t i)
 {
 	struct counter *counter = &set->counters[i];
@@ -273,6 +285,12 @@ int counter_open(struct sonde_counters *set, uint32_t i)
 	if (counter->spec.err)
 		return 0;
 	err = open_with_leader(set, i, &diag);
+	if (err == -EACCES && may_fall_back(set, counter)) {
+		counter_close(counter);
+		counter->is_user_only = true;
+		diag = (struct diag){ 0 };
+		err = open_with_leader(set, i, &diag);
+	}
 	if (!err)
 		return 0;
 	counter_close(counter);

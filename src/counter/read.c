@@ -9,7 +9,8 @@
 #include "counter/set.h"
 
 
-static int control(struct sonde_counters *set, unsigned long request)
+/* `what` cannot be done to them: in words. */
+static int control(struct sonde_counters *set, unsigned long request, const char *what)
 {
 	int err = 0;
 
@@ -22,7 +23,7 @@ static int control(struct sonde_counters *set, unsigned long request)
 		/* a leader's state is its group's */
 		for (uint32_t k = 0; counter->leader == i && k < counter->nr_fds; k++) {
 			if (counter->fds[k] >= 0 && ioctl(counter->fds[k], request, 0) && !err)
-				err = -errno;
+				err = counters_fail(set, -errno, "'%s' cannot be %s: %s", counter->spec.event.name, what, strerror(errno));
 		}
 	}
 	pthread_mutex_unlock(&set->lock);
@@ -31,12 +32,12 @@ static int control(struct sonde_counters *set, unsigned long request)
 
 int sonde_counters_start(struct sonde_counters *set)
 {
-	return control(set, PERF_EVENT_IOC_ENABLE);
+	return control(set, PERF_EVENT_IOC_ENABLE, "started");
 }
 
 int sonde_counters_stop(struct sonde_counters *set)
 {
-	return control(set, PERF_EVENT_IOC_DISABLE);
+	return control(set, PERF_EVENT_IOC_DISABLE, "stopped");
 }
 
 /* --- reading ----------------------------------------------------------------------------------------------------------------------------------- */
@@ -152,11 +153,14 @@ static void read_counters(struct sonde_counters *set)
 }
 
 /* The first error of a counter that is open. */
-static int first_error(const struct sonde_counters *set)
+static int first_error(struct sonde_counters *set)
 {
 	for (uint32_t i = 0; i < set->nr; i++) {
-		if (set->counters[i].fds && set->now[i].err)
-			return set->now[i].err;
+		int err = set->now[i].err;
+
+		if (set->counters[i].fds && err)
+			return counters_fail(set, err, "'%s' cannot be read: %s", set->counters[i].spec.event.name,
+					     err == -EBUSY ? "it is pinned, and the PMU has no room for it" : strerror(-err));
 	}
 	return 0;
 }
@@ -208,7 +212,7 @@ int sonde_counters_read(struct sonde_counters *set, struct sonde_count *ret_coun
 	read_counters(set);
 	for (uint32_t i = 0; i < nr; i++)
 		ret_counts[i] = i < set->nr ? count_of(&set->now[i], &set->base[i], set->flags & SONDE_COUNTER_SCALE) : (struct sonde_count){ .err = -EINVAL };
-	err = nr > set->nr ? -EINVAL : first_error(set);
+	err = nr > set->nr ? counters_fail(set, -EINVAL, "the set has %u events, not %u", set->nr, nr) : first_error(set);
 	pthread_mutex_unlock(&set->lock);
 	return err;
 }
@@ -249,6 +253,12 @@ static int count_lost(struct sonde_counters *set, uint64_t *ret_nr)
 	return 0;
 }
 
+static int fail_overflows(struct sonde_counters *set, int err)
+{
+	return counters_fail(set, err, "%s", err == -ENODATA ? "no overflows are recorded: that takes events with a period or a frequency, and memory for them" :
+					     err == -ESRCH ? "all that was counted has ended" : strerror(-err));
+}
+
 int sonde_counters_overflows(struct sonde_counters *set, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg, uint64_t *ret_nr_lost)
 {
 	uint64_t nr_lost = 0;
@@ -260,6 +270,8 @@ int sonde_counters_overflows(struct sonde_counters *set, void (*callback)(void *
 	err = set->rings.nr ? rings_read(&set->rings, callback, arg, &nr_lost) : -ENODATA;
 	if (!err)
 		err = count_lost(set, &nr_lost);
+	if (err)
+		fail_overflows(set, err);
 	pthread_mutex_unlock(&set->lock);
 	if (!err && ret_nr_lost)
 		*ret_nr_lost = nr_lost;
@@ -292,15 +304,13 @@ static int left_ms(uint64_t end_ns)
 	return end_ns > now_ns ? (int)((end_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS) : 0;
 }
 
-int sonde_counters_wait(struct sonde_counters *set, int timeout_ms)
+static int wait_for(struct sonde_counters *set, int timeout_ms)
 {
 	CLEANUP(freep) struct pollfd *polls = NULL;
 	uint64_t end_ns = clock_ns() + (timeout_ms > 0 ? (uint64_t)timeout_ms * NS_PER_MS : 0);
 	bool has_data = false;
 	int nr_ready = 1;
 
-	if (!set)
-		return -EINVAL;
 	if (!set->rings.nr)
 		return -ENODATA;
 	polls = calloc(set->rings.nr, sizeof(*polls));
@@ -318,23 +328,46 @@ int sonde_counters_wait(struct sonde_counters *set, int timeout_ms)
 	return nr_ready < 0 && errno != EINTR ? -errno : 0;
 }
 
-/* The kernel runs a tracepoint's program once for the tracepoint, whoever counts it. */
-int sonde_counters_attach_bpf(struct sonde_counters *set, uint32_t i, int program_fd)
+int sonde_counters_wait(struct sonde_counters *set, int timeout_ms)
 {
-	const struct counter *counter = set && i < set->nr ? &set->counters[i] : NULL;
-	int err = 0;
+	int result = set ? wait_for(set, timeout_ms) : -EINVAL;
 
-	if (!counter || !counter->fds)
-		return counter ? counter->spec.err : -EINVAL;
+	if (!set || result >= 0)
+		return result;
 	pthread_mutex_lock(&set->lock);
-	for (uint32_t k = 0; !err && k < counter->nr_fds; k++) {
+	fail_overflows(set, result);
+	pthread_mutex_unlock(&set->lock);
+	return result;
+}
+
+/* The kernel runs a tracepoint's program once for the tracepoint, whoever counts it. */
+static int attach(struct sonde_counters *set, uint32_t i, int program_fd)
+{
+	const struct counter *counter = i < set->nr ? &set->counters[i] : NULL;
+
+	if (!counter)
+		return counters_fail(set, -EINVAL, "the set has %u events, and none with the number %u", set->nr, i);
+	if (!counter->fds)
+		return counters_fail(set, counter->spec.err, "%s", counter->spec.diag.text);
+	for (uint32_t k = 0; k < counter->nr_fds; k++) {
 		if (counter->fds[k] < 0)
 			continue;
 		if (ioctl(counter->fds[k], PERF_EVENT_IOC_SET_BPF, program_fd))
-			err = -errno;
+			return counters_fail(set, -errno, "the program cannot be attached to '%s': %s", counter->spec.event.name, strerror(errno));
 		if (counter->spec.event.type == PERF_TYPE_TRACEPOINT)
 			break;
 	}
+	return 0;
+}
+
+int sonde_counters_attach_bpf(struct sonde_counters *set, uint32_t i, int program_fd)
+{
+	int err;
+
+	if (!set)
+		return -EINVAL;
+	pthread_mutex_lock(&set->lock);
+	err = attach(set, i, program_fd);
 	pthread_mutex_unlock(&set->lock);
 	return err;
 }

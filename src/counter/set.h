@@ -3,6 +3,7 @@
  * lock is for. */
 #pragma once
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct counter {
 	bool without_excludes; /* its PMU cannot leave the hypervisor out */
 	bool reads_lost;       /* its reading ends with how many of its overflows found no room */
 	bool without_lost;     /* not before Linux 6.0 */
+	bool is_user_only;     /* because the kernel may not be counted */
 };
 
 struct sonde_counters {
@@ -35,13 +37,19 @@ struct sonde_counters {
 	uint64_t flags;
 	uint32_t max_callers;
 	struct places places;
-	struct diag diag;
+	struct diag diag;        /* why it could not be opened as it was asked for */
+	const char *_Atomic error; /* of the last call that failed since; NULL: none */
 	pthread_mutex_t lock;    /* for what follows */
 	struct reading *now;     /* the last one, of each counter */
 	struct reading *base;    /* at the last reset */
 	struct rings rings;
 	uint64_t nr_lost;        /* that have been told of */
+	struct failure *failures;
 };
+
+/* Remembers why a call failed, for sonde_counters_error. With the lock held. Gives `err` back. */
+__attribute__((format(printf, 3, 4))) int counters_fail(struct sonde_counters *set, int err, const char *fmt, ...);
+void counters_forget_failures(struct sonde_counters *set);
 
 /* Opens one of the set's counters, its leader before; the reason of a failure is left in its spec. 0, or -ENOMEM. */
 MUST_CHECK int counter_open(struct sonde_counters *set, uint32_t i);

@@ -105,6 +105,7 @@ static void run_initial_program(struct walk *walk, struct cfi_cie *cie, struct r
 	run->cie = cie;
 	run->program = program;
 	run->state = cfi_state_at_start(run->machine);
+	run->state.rule.is_signal = cie->is_signal;
 	run->row = NULL;
 	run->err = 0;
 	run->nr_remembered = 0;
@@ -180,8 +181,6 @@ static int give_rows(struct walk *walk, const struct cfi_cie *cie, struct reader
 	struct cfi_run *run = &walk->run;
 	int err = -EBADMSG;
 
-	if (cie->is_signal)
-		return give_whole(walk, start, SONDE_RULE_KIND_SIGNAL);
 	if (cie->is_foreign)
 		return give_whole(walk, start, SONDE_RULE_KIND_UNSUPPORTED);
 	if (cie->has_augmentation_size)

@@ -49,6 +49,15 @@ static bool read_plt(const struct cfi_machine *machine, struct reader *r, uint64
 	return reader_left(r) == sizeof(tail) && !memcmp(r->pos, tail, sizeof(tail));
 }
 
+/* What plus_uconst adds here; 0: there is none. */
+static int64_t read_addend(struct reader *r)
+{
+	if (!reader_left(r) || *r->pos != DW_OP_plus_uconst)
+		return 0;
+	reader_skip(r, 1);
+	return (int64_t)reader_uleb(r);
+}
+
 struct cfi_cfa cfi_cfa_of_expression(const struct cfi_machine *machine, struct reader expression)
 {
 	const struct cfi_cfa other = { .form = CFI_CFA_OTHER };
@@ -68,23 +77,28 @@ struct cfi_cfa cfi_cfa_of_expression(const struct cfi_machine *machine, struct r
 	}
 	if ((cfi_part_of(machine, cfa.reg) != CFI_PART_SP && cfi_part_of(machine, cfa.reg) != CFI_PART_BP) || reader_u8(&expression) != DW_OP_deref)
 		return other;
-	if (reader_left(&expression)) {
-		if (reader_u8(&expression) != DW_OP_plus_uconst)
-			return other;
-		cfa.add = (int64_t)reader_uleb(&expression);
-	}
-	if (expression.bad || reader_left(&expression))
-		return other;
 	cfa.form = CFI_CFA_DEREF;
-	return cfa;
+	cfa.add = read_addend(&expression);
+	if (reader_left(&expression) && cfi_part_of(machine, cfa.reg) == CFI_PART_SP && cfa.add == (uint8_t)cfa.add) {
+		if (reader_u8(&expression) != DW_OP_deref)
+			return other;
+		cfa.form = CFI_CFA_DEREF_TWICE;
+		cfa.reg = (uint64_t)cfa.add;
+		cfa.add = read_addend(&expression);
+	}
+	return expression.bad || reader_left(&expression) ? other : cfa;
 }
 
 struct cfi_where cfi_where_of_expression(const struct cfi_machine *machine, struct reader expression)
 {
-	struct cfi_where where = { .kind = CFI_AT_BP };
+	const struct cfi_where elsewhere = { .kind = CFI_ELSEWHERE };
+	struct cfi_where where;
 	uint64_t reg;
 
-	if (!read_breg(&expression, &reg, &where.off) || cfi_part_of(machine, reg) != CFI_PART_BP || reader_left(&expression))
-		return (struct cfi_where){ .kind = CFI_ELSEWHERE };
+	if (!read_breg(&expression, &reg, &where.off) || reader_left(&expression))
+		return elsewhere;
+	if (cfi_part_of(machine, reg) != CFI_PART_BP && cfi_part_of(machine, reg) != CFI_PART_SP)
+		return elsewhere;
+	where.kind = cfi_part_of(machine, reg) == CFI_PART_BP ? CFI_AT_BP : CFI_AT_SP;
 	return where;
 }

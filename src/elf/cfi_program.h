@@ -38,6 +38,7 @@ enum cfi_where_kind {
 	CFI_UNDEFINED,
 	CFI_AT_CFA,    /* in memory at CFA + off */
 	CFI_AT_BP,     /* in memory at bp + off */
+	CFI_AT_SP,     /* at sp + off */
 	CFI_IS_CFA,    /* the value is the CFA itself */
 	CFI_IN_REG,    /* in the register of number off */
 	CFI_ELSEWHERE, /* a rule that struct sonde_rule has no form for */
@@ -48,10 +49,10 @@ struct cfi_where {
 	enum cfi_where_kind kind;
 };
 
-enum cfi_cfa_form { CFI_CFA_REGISTER, CFI_CFA_DEREF, CFI_CFA_PLT, CFI_CFA_OTHER };
+enum cfi_cfa_form { CFI_CFA_REGISTER, CFI_CFA_DEREF, CFI_CFA_DEREF_TWICE, CFI_CFA_PLT, CFI_CFA_OTHER };
 
 struct cfi_cfa {
-	int64_t off, add; /* REGISTER: reg + off; DEREF: *(reg + off) + add; PLT: sp + off, `reg` is the threshold */
+	int64_t off, add; /* REGISTER: reg + off; DEREF: *(reg + off) + add; DEREF_TWICE: *(*(sp + off) + reg) + add; PLT: sp + off, `reg` is the threshold */
 	uint64_t reg;
 	enum cfi_cfa_form form;
 };
@@ -66,6 +67,7 @@ struct cfi_state {
 	int64_t cfa_off;
 	bool cfa_is_register;
 	bool ra_is_undefined;
+	int64_t ra_sp_off;	/* the return address is at sp + this; 0: it is not */
 	uint8_t unfit;
 };
 

@@ -80,6 +80,10 @@ void cfi_state_set_cfa(struct cfi_state *state, const struct cfi_machine *machin
 	case CFI_CFA_DEREF:
 		state->rule.cfa_kind = part == CFI_PART_SP ? SONDE_CFA_DEREF_SP : SONDE_CFA_DEREF_BP;
 		break;
+	case CFI_CFA_DEREF_TWICE:
+		state->rule.cfa_kind = SONDE_CFA_DEREF_TWICE;
+		state->rule.cfa_reg = (uint8_t)cfa->reg;
+		break;
 	case CFI_CFA_PLT:
 		state->rule.cfa_kind = SONDE_CFA_PLT;
 		state->rule.cfa_reg = (uint8_t)cfa->reg;
@@ -118,6 +122,7 @@ static void set_bp(struct cfi_state *state, enum cfi_where_kind kind, int64_t of
 	case CFI_AT_BP:
 		state->rule.bp_kind = SONDE_BP_BP;
 		break;
+	case CFI_AT_SP:
 	case CFI_IS_CFA:
 	case CFI_IN_REG:
 	case CFI_ELSEWHERE:
@@ -131,6 +136,7 @@ static void set_ra(struct cfi_state *state, const struct cfi_machine *machine, e
 	bool is_untouched = kind == CFI_SAME && machine->is_ra_register, is_register = is_untouched || (kind == CFI_IN_REG && off < (int64_t)machine->nr_regs);
 
 	state->ra_is_undefined = kind == CFI_UNDEFINED;
+	state->ra_sp_off = kind == CFI_AT_SP ? off : 0;
 	state->rule.ra_kind = is_register ? SONDE_RA_REG : SONDE_RA_CFA;
 	state->rule.ra_off = (int16_t)(is_untouched ? (int64_t)machine->ra_column : off);
 	set_unfit(state, CFI_UNFIT_RA, !is_register && (kind != CFI_AT_CFA || !fits_s16(off)));
@@ -181,6 +187,7 @@ bool cfi_state_restore(struct cfi_state *state, const struct cfi_state *initial,
 		break;
 	case CFI_PART_RA:
 		state->ra_is_undefined = initial->ra_is_undefined;
+		state->ra_sp_off = initial->ra_sp_off;
 		state->rule.ra_kind = initial->rule.ra_kind;
 		state->rule.ra_off = initial->rule.ra_off;
 		set_unfit(state, CFI_UNFIT_RA, initial->unfit & CFI_UNFIT_RA);
@@ -194,8 +201,23 @@ bool cfi_state_restore(struct cfi_state *state, const struct cfi_state *initial,
 	return true;
 }
 
+/* The kernel's rt_sigframe: struct ucontext at sp, whose registers stand at 40, rsp the 15th and rip the 16th (arch/x86/include/asm/sigframe.h); on arm64, what the
+ * vdso says: x29 leads to a frame record, and the CFA is that record itself. That a frame is a signal's does not say this: OCaml's own frames are, too. */
+static bool is_sigframe(const struct cfi_state *state)
+{
+	const struct sonde_rule *rule = &state->rule;
+
+	if (!rule->is_signal)
+		return false;
+	if (rule->cfa_kind == SONDE_CFA_DEREF_SP)
+		return rule->cfa_off == 40 + 15 * 8 && !rule->cfa_add && state->ra_sp_off == 40 + 16 * 8;
+	return rule->cfa_kind == SONDE_CFA_BP && !rule->cfa_off && rule->bp_kind == SONDE_BP_CFA && !rule->bp_off && rule->ra_kind == SONDE_RA_CFA && rule->ra_off == 8;
+}
+
 struct sonde_rule cfi_state_rule(const struct cfi_state *state)
 {
+	if (is_sigframe(state))
+		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_SIGNAL };
 	if (state->ra_is_undefined)
 		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_END };
 	if (state->unfit)

@@ -57,6 +57,9 @@ static void take_entry(struct dynamic_section *section, const Elf64_Dyn *entry)
 	case DT_JMPREL:
 		section->plt_relocations = entry->d_un.d_ptr;
 		break;
+	case DT_FLAGS_1:
+		section->flags_1 = entry->d_un.d_val;
+		break;
 	case DT_PLTRELSZ:
 		section->plt_relocations_bytes = entry->d_un.d_val;
 		break;

@@ -15,6 +15,7 @@ struct dynamic_section { /* addresses as linked; 0: the file has none */
 	uint64_t gnu_hash, hash;
 	uint64_t relocations, relocations_bytes, nr_relative; /* DT_RELA; the first nr_relative have no symbol */
 	uint64_t plt_relocations, plt_relocations_bytes;
+	uint64_t flags_1; /* DF_1_PIE, ... */
 };
 
 /* 0; -ENOENT: no dynamic section, or no symbols in it; -EBADMSG. */

@@ -30,6 +30,11 @@ uint16_t elf_file_machine(const struct elf_file *elf)
 	return elf->machine;
 }
 
+uint64_t elf_file_entry(const struct elf_file *elf)
+{
+	return elf->entry;
+}
+
 uint16_t elf_file_type(const struct elf_file *elf)
 {
 	return elf->type;

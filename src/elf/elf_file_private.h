@@ -10,6 +10,7 @@ struct elf_file {
 	const uint8_t *bytes; /* borrowed; NULL: in fd */
 	uint64_t size;
 	uint16_t type, machine;
+	uint64_t entry;
 	struct build_id build_id;
 	uint32_t nr_notes_read;
 	struct elf_segment *segments;

@@ -9,8 +9,8 @@
 #include "elf/elf_file_private.h"
 
 #define MAX_SEGMENTS   4096u
-#define MAX_SECTIONS   65536u
-#define MAX_NAME_BYTES ((size_t)16 << 20)
+#define MAX_SECTIONS   4096u		    /* these and their names are kept for each file: 300 KiB at most. What is linked has some dozens */
+#define MAX_NAME_BYTES ((size_t)64 << 10)
 #define MAX_NOTES      64u		    /* note sections and segments that are looked at */
 #define MAX_NOTE_BYTES ((uint64_t)64 << 10) /* the build id stands among the first notes */
 
@@ -226,6 +226,7 @@ static int read_headers(struct elf_file *elf, struct diag *diag)
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
 		return diag_errno(diag, ENOEXEC, "not a 64-bit little-endian ELF file");
 	elf->type = header.e_type;
+	elf->entry = header.e_entry;
 	elf->machine = header.e_machine;
 	err = read_sections(elf, &header, diag);
 	if (err)

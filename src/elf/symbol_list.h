@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* symbol_list: what symbols.c makes its table of: the function symbols of one or more symbol tables and the stubs of the PLT, each with
- * its extent. Private to symbols.c. Hostile input: capped and checked. */
+ * its extent. Private to symbols.c and greenlet_rows.c, for which a name and an extent are enough. Hostile input: capped and checked. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -100,14 +100,20 @@ void write_account(struct json *json, const struct account *account)
 	json_open(json, '{');
 	write_run(json, account);
 	json_key_u64(json, "expected", account->expected);
+	json_key_u64(json, "events", account->events);
+	json_key_u64(json, "throttled", account->throttled);
+	json_key_u64(json, "throttled_ns", account->throttled_ns);
+	json_key_u64(json, "unscheduled_ns", account->unscheduled_ns);
 	json_key_u64(json, "ticks", account->ticks);
 	json_key_u64(json, "recorded", account->recorded);
 	write_reasons(json, account);
 	json_key_u64(json, "missed_user", account->missed_user);
 	json_key_u64(json, "missed_kernel", account->missed_kernel);
 	json_key_u64(json, "missed_full", account->missed_full);
+	json_key_u64(json, "missed_collided", account->missed_collided);
 	json_key_u64(json, "late", account->late);
 	json_key_u64(json, "late_refused", account->late_refused);
+	json_key_u64(json, "late_cut", account->late_cut);
 	json_key_u64(json, "lost_sideband", account->lost_sideband);
 	if (account->has_waits)
 		write_waits(json, &account->waits);

@@ -23,31 +23,36 @@ uint32_t call_nodes_add(struct call_nodes *nodes, uint32_t parent, uint32_t fram
 	return nodes->nr++;
 }
 
-static int add_stack(struct call_nodes *nodes, const struct profile *profile, uint32_t stack, const uint32_t *of_location, uint32_t *node)
+int call_nodes_add_stack(struct call_nodes *nodes, const uint32_t *frames, uint32_t nr_frames, const uint32_t *numbers, uint32_t *node)
+{
+	while (nr_frames-- > 0) {
+		uint32_t next = call_nodes_add(nodes, *node, numbers ? numbers[frames[nr_frames]] : frames[nr_frames]);
+
+		if (next == PROFILE_NONE)
+			return -ENOMEM;
+		*node = next;
+	}
+	return 0;
+}
+
+static int add_side(struct call_nodes *nodes, const struct profile *profile, uint32_t stack, const uint32_t *of_location, uint32_t *node)
 {
 	const uint32_t *locations;
-	uint32_t nr_locations;
+	uint32_t nr;
 
 	if (stack == PROFILE_NONE)
 		return 0;
-	locations = profile_stack_at(profile, stack, &nr_locations);
-	while (nr_locations-- > 0) {
-		uint32_t location = locations[nr_locations];
-
-		*node = call_nodes_add(nodes, *node, of_location ? of_location[location] : location);
-		if (*node == PROFILE_NONE)
-			return -ENOMEM;
-	}
-	return 0;
+	locations = profile_stack_at(profile, stack, &nr);
+	return call_nodes_add_stack(nodes, locations, nr, of_location, node);
 }
 
 int call_nodes_add_sample(struct call_nodes *nodes, uint32_t node, const struct profile *profile, const struct profile_sample *sample,
 			  const uint32_t *of_location, uint32_t *ret_node)
 {
-	int err = add_stack(nodes, profile, sample->user_stack, of_location, &node);
+	int err = add_side(nodes, profile, sample->user_stack, of_location, &node);
 
 	if (!err)
-		err = add_stack(nodes, profile, sample->kernel_stack, of_location, &node);
+		err = add_side(nodes, profile, sample->kernel_stack, of_location, &node);
 	if (!err)
 		*ret_node = node;
 	return err;

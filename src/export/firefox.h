@@ -33,7 +33,7 @@ struct firefox {
 	struct value_scale scale;
 	uint64_t first_ns;
 	/* of the thread that is written */
-	struct renumber strings, locations, functions, symbols, libs; /* functions and symbols: entries of `frames` */
+	struct renumber strings, chains, functions, symbols, libs; /* functions and symbols: entries of `frames` */
 	uint32_t *function_lib;	   /* by function: the library of one of its locations, or PROFILE_NONE */
 	uint32_t *symbol_location; /* by number of the symbol: one of its locations */
 	struct call_nodes stacks;

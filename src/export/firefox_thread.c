@@ -46,7 +46,7 @@ int firefox_thread_prepare(struct firefox *firefox)
 	int err = renumber_init(&firefox->strings, profile_nr_strings(profile));
 
 	if (!err)
-		err = renumber_init(&firefox->locations, profile_nr_locations(profile));
+		err = renumber_init(&firefox->chains, inlines_nr_chains(&firefox->inlines));
 	if (!err)
 		err = renumber_init(&firefox->functions, firefox->frames.nr_entries);
 	if (!err)
@@ -62,7 +62,7 @@ int firefox_thread_prepare(struct firefox *firefox)
 void firefox_thread_done(struct firefox *firefox)
 {
 	renumber_done(&firefox->strings);
-	renumber_done(&firefox->locations);
+	renumber_done(&firefox->chains);
 	renumber_done(&firefox->functions);
 	renumber_done(&firefox->symbols);
 	renumber_done(&firefox->libs);
@@ -79,27 +79,28 @@ static uint32_t lib_of(const struct firefox *firefox, uint32_t location)
 	return mapping == PROFILE_NONE ? PROFILE_NONE : firefox->lib_of[mapping];
 }
 
-/* The location whose function has a symbol of its own: what was inlined stands in another's. */
-static uint32_t outermost(const struct firefox *firefox, uint32_t location, uint32_t *ret_depth)
+/* The location whose function has a symbol of its own, as what was inlined stands in another's; or PROFILE_NONE. */
+static uint32_t symbol_of(const struct firefox *firefox, uint32_t chain)
 {
-	uint32_t depth = 0;
+	uint32_t location = inlines_location(&firefox->inlines, chain), outer, symbol;
 
-	while (firefox->inlines.outer[location] != PROFILE_NONE && depth < firefox->inlines.nr_locations) {
-		location = firefox->inlines.outer[location];
-		depth++;
-	}
-	*ret_depth = depth;
-	return location;
+	while ((outer = inlines_outer(&firefox->inlines, chain)) != PROFILE_NONE)
+		chain = outer;
+	symbol = inlines_location(&firefox->inlines, chain);
+	if (profile_location_at(firefox->profile, symbol)->is_inlined || lib_of(firefox, location) == PROFILE_NONE || lib_of(firefox, location) != lib_of(firefox, symbol))
+		return PROFILE_NONE;
+	return symbol;
 }
 
-/* Numbers the location and all that it leads to. */
-static void use_location(struct firefox *firefox, uint32_t location)
+/* Numbers the location at the chain's begin and all that it leads to. */
+static void use_chain(struct firefox *firefox, uint32_t chain)
 {
-	uint32_t entry = firefox->frames.of_location[location], lib = lib_of(firefox, location), depth, outer;
+	uint32_t location = inlines_location(&firefox->inlines, chain), symbol = symbol_of(firefox, chain);
+	uint32_t entry = firefox->frames.of_location[location], lib = lib_of(firefox, location);
 
-	if (firefox->locations.number[location])
+	if (firefox->chains.number[chain])
 		return;
-	renumber(&firefox->locations, location);
+	renumber(&firefox->chains, chain);
 	if (!firefox->functions.number[entry]) {
 		const struct frame_entry *frame = &firefox->frames.entries[entry];
 
@@ -112,13 +113,12 @@ static void use_location(struct firefox *firefox, uint32_t location)
 		return;
 	renumber(&firefox->libs, lib);
 	renumber(&firefox->strings, profile_mapping_at(firefox->profile, firefox->lib_mapping[lib])->path);
-	outer = outermost(firefox, location, &depth);
-	if (lib_of(firefox, outer) != lib)
+	if (symbol == PROFILE_NONE)
 		return;
-	entry = firefox->frames.of_location[outer];
+	entry = firefox->frames.of_location[symbol];
 	if (firefox->symbols.number[entry])
 		return;
-	firefox->symbol_location[renumber(&firefox->symbols, entry)] = outer;
+	firefox->symbol_location[renumber(&firefox->symbols, entry)] = symbol;
 	renumber(&firefox->strings, firefox->frames.entries[entry].name);
 }
 
@@ -182,7 +182,7 @@ static void string_number(struct firefox *firefox, uint32_t string)
 
 static const struct profile_location *frame_location(const struct firefox *firefox, uint32_t row)
 {
-	return profile_location_at(firefox->profile, firefox->locations.used[row]);
+	return profile_location_at(firefox->profile, inlines_location(&firefox->inlines, firefox->chains.used[row]));
 }
 
 static uint32_t category(uint32_t kind)
@@ -202,9 +202,10 @@ static void frame_address(struct firefox *firefox, uint32_t row)
 
 static void frame_depth(struct firefox *firefox, uint32_t row)
 {
-	uint32_t depth;
+	uint32_t depth = 0;
 
-	outermost(firefox, firefox->locations.used[row], &depth);
+	for (uint32_t chain = firefox->chains.used[row]; (chain = inlines_outer(&firefox->inlines, chain)) != PROFILE_NONE;)
+		depth++;
 	json_u64(&firefox->json, depth);
 }
 
@@ -215,18 +216,17 @@ static void frame_category(struct firefox *firefox, uint32_t row)
 
 static void frame_function(struct firefox *firefox, uint32_t row)
 {
-	json_u64(&firefox->json, firefox->functions.number[firefox->frames.of_location[firefox->locations.used[row]]] - 1);
+	json_u64(&firefox->json, firefox->functions.number[firefox->frames.of_location[inlines_location(&firefox->inlines, firefox->chains.used[row])]] - 1);
 }
 
 static void frame_symbol(struct firefox *firefox, uint32_t row)
 {
-	uint32_t depth, location = firefox->locations.used[row], outer = outermost(firefox, location, &depth);
-	uint32_t number = firefox->symbols.number[firefox->frames.of_location[outer]];
+	uint32_t symbol = symbol_of(firefox, firefox->chains.used[row]);
 
-	if (lib_of(firefox, location) == PROFILE_NONE || lib_of(firefox, location) != lib_of(firefox, outer))
+	if (symbol == PROFILE_NONE)
 		json_null(&firefox->json);
 	else
-		json_u64(&firefox->json, number - 1);
+		json_u64(&firefox->json, firefox->symbols.number[firefox->frames.of_location[symbol]] - 1);
 }
 
 static void frame_line(struct firefox *firefox, uint32_t row)
@@ -242,7 +242,7 @@ static void write_frame_table(struct firefox *firefox)
 		{ "line", frame_line },		     { "column", cell_null },
 	};
 
-	write_table(firefox, "frameTable", columns, ARRAY_SIZE(columns), firefox->locations.nr);
+	write_table(firefox, "frameTable", columns, ARRAY_SIZE(columns), firefox->chains.nr);
 }
 
 static const struct frame_entry *function_entry(const struct firefox *firefox, uint32_t row)
@@ -322,7 +322,7 @@ static void symbol_name(struct firefox *firefox, uint32_t row)
 
 static void stack_frame(struct firefox *firefox, uint32_t row)
 {
-	json_u64(&firefox->json, firefox->locations.number[firefox->stacks.all[row].frame] - 1);
+	json_u64(&firefox->json, firefox->chains.number[firefox->stacks.all[row].frame] - 1);
 }
 
 static void stack_prefix(struct firefox *firefox, uint32_t row)
@@ -337,7 +337,9 @@ static void stack_prefix(struct firefox *firefox, uint32_t row)
 
 static void stack_category(struct firefox *firefox, uint32_t row)
 {
-	json_u64(&firefox->json, category(profile_location_at(firefox->profile, firefox->stacks.all[row].frame)->kind));
+	uint32_t location = inlines_location(&firefox->inlines, firefox->stacks.all[row].frame);
+
+	json_u64(&firefox->json, category(profile_location_at(firefox->profile, location)->kind));
 }
 
 static void write_tables(struct firefox *firefox)
@@ -445,21 +447,40 @@ static void write_head(struct firefox *firefox, const struct track *track)
 	json_key_u64(json, "tid", track->tid);
 }
 
+static int add_stack(struct firefox *firefox, uint32_t stack, uint32_t *node)
+{
+	uint32_t nr;
+	const uint32_t *chains = inlines_of_stack(&firefox->inlines, firefox->profile, stack, &nr);
+
+	return call_nodes_add_stack(&firefox->stacks, chains, nr, NULL, node);
+}
+
+static int add_sample(struct firefox *firefox, const struct profile_sample *sample, uint32_t *ret_leaf)
+{
+	uint32_t node = PROFILE_NONE;
+	int err = add_stack(firefox, sample->user_stack, &node);
+
+	if (!err)
+		err = add_stack(firefox, sample->kernel_stack, &node);
+	*ret_leaf = node;
+	return err;
+}
+
 /* Builds the stack tree of the track and numbers what it leads to. */
 static int use_samples(struct firefox *firefox)
 {
 	int err = 0;
 
 	renumber_clear(&firefox->strings);
-	renumber_clear(&firefox->locations);
+	renumber_clear(&firefox->chains);
 	renumber_clear(&firefox->functions);
 	renumber_clear(&firefox->symbols);
 	renumber_clear(&firefox->libs);
 	call_nodes_done(&firefox->stacks);
 	for (uint32_t i = 0; i < firefox->track->nr && !err; i++)
-		err = call_nodes_add_sample(&firefox->stacks, PROFILE_NONE, firefox->profile, sample_at(firefox, i), NULL, &firefox->leaf[i]);
+		err = add_sample(firefox, sample_at(firefox, i), &firefox->leaf[i]);
 	for (uint32_t i = 0; i < firefox->stacks.nr && !err; i++)
-		use_location(firefox, firefox->stacks.all[i].frame);
+		use_chain(firefox, firefox->stacks.all[i].frame);
 	return err;
 }
 

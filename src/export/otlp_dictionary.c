@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ProfilesDictionary of opentelemetry-proto 1.10 and newer (opentelemetry/proto/profiles/v1development/profiles.proto). The first element of each table is
- * empty, so our entries' numbers + 1 are the indices; strings have the empty one themselves. */
+ * empty, so our entries' numbers + 1 are the indices (of locations: what inlines says); strings have the empty one themselves. */
 #include <errno.h>
 #include <string.h>
 
@@ -136,13 +136,13 @@ static enum otlp_string frame_type(uint32_t kind)
 	return types[kind];
 }
 
-static void write_lines(struct otlp *otlp, uint32_t number)
+static void write_lines(struct otlp *otlp, uint32_t chain)
 {
 	struct otlp_sink *sink = &otlp->sink;
 
 	otlp_list_begin(sink, lines);
-	for (uint32_t nr = 0; number != PROFILE_NONE && nr < otlp->inlines.nr_locations; nr++, number = otlp->inlines.outer[number]) {
-		const struct profile_location *location = profile_location_at(otlp->profile, number);
+	for (; chain != PROFILE_NONE; chain = inlines_outer(&otlp->inlines, chain)) {
+		const struct profile_location *location = profile_location_at(otlp->profile, inlines_location(&otlp->inlines, chain));
 
 		otlp_item(sink, lines);
 		otlp_u32(sink, function_index, location->function + 1);
@@ -152,22 +152,22 @@ static void write_lines(struct otlp *otlp, uint32_t number)
 	otlp_list_end(sink);
 }
 
-/* Also those that are only lines of others: no index moves. */
 static void write_locations(struct otlp *otlp)
 {
 	struct otlp_sink *sink = &otlp->sink;
 	uint32_t key = otlp_string(otlp, OTLP_STRING_FRAME_TYPE);
 
 	begin_table(sink, location_table);
-	for (uint32_t i = 0; i < profile_nr_locations(otlp->profile); i++) {
-		const struct profile_location *location = profile_location_at(otlp->profile, i);
-		uint32_t type = otlp_text_attribute(otlp, key, otlp_string(otlp, frame_type(location->kind)));
+	for (uint32_t i = 0; i < inlines_nr_chains(&otlp->inlines); i++) {
+		const struct profile_location *location = profile_location_at(otlp->profile, inlines_location(&otlp->inlines, i));
 
+		if (!otlp->inlines.ids[i])
+			continue;
 		otlp_item(sink, location_table);
 		otlp_u32(sink, mapping_index, location->mapping == PROFILE_NONE ? 0 : location->mapping + 1);
 		otlp_u64(sink, address, location->pc);
 		write_lines(otlp, i);
-		write_attribute_index(sink, location_attributes, type);
+		write_attribute_index(sink, location_attributes, otlp_text_attribute(otlp, key, otlp_string(otlp, frame_type(location->kind))));
 		otlp_end(sink);
 	}
 	otlp_list_end(sink);
@@ -193,15 +193,12 @@ static void write_functions(struct otlp *otlp)
 
 static void write_side(struct otlp *otlp, uint32_t stack)
 {
-	const uint32_t *locations;
-	uint32_t nr_locations;
+	uint32_t nr;
+	const uint32_t *chains = inlines_of_stack(&otlp->inlines, otlp->profile, stack, &nr);
 
-	if (stack == PROFILE_NONE)
-		return;
-	locations = profile_stack_at(otlp->profile, stack, &nr_locations);
-	for (uint32_t i = 0; i < nr_locations; i++) {
-		if (inlines_begins(otlp->profile, locations, i))
-			otlp_number(&otlp->sink, locations[i] + 1);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (inlines_begins(&otlp->inlines, chains, i))
+			otlp_number(&otlp->sink, otlp->inlines.ids[chains[i]]);
 	}
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pprof's profile.proto, gzipped. Our entries' numbers + 1 are its ids, and our string 0 is its empty one: nothing is looked up. */
+/* pprof's profile.proto, gzipped. Our entries' numbers + 1 are its ids (of locations: what inlines says), and our string 0 is its empty one: nothing is looked up. */
 #include <string.h>
 
 #include "base/protobuf.h"
@@ -135,12 +135,10 @@ static uint32_t mapping_id(const struct profile *profile, const struct profile_l
 	return location->pc >= mapping->start_pc && location->pc < mapping->end_pc ? location->mapping + 1 : 0;
 }
 
-static void write_lines(struct pprof *pprof, uint32_t number)
+static void write_lines(struct pprof *pprof, uint32_t chain)
 {
-	uint32_t nr_all = pprof->inlines.nr_locations;
-
-	for (uint32_t nr = 0; number != PROFILE_NONE && nr < nr_all; nr++, number = pprof->inlines.outer[number]) { /* a circle ends, too */
-		const struct profile_location *location = profile_location_at(pprof->profile, number);
+	for (; chain != PROFILE_NONE; chain = inlines_outer(&pprof->inlines, chain)) {
+		const struct profile_location *location = profile_location_at(pprof->profile, inlines_location(&pprof->inlines, chain));
 		size_t line = protobuf_open(&pprof->message, LOCATION_LINE);
 
 		protobuf_u64(&pprof->message, LINE_FUNCTION_ID, (uint64_t)location->function + 1);
@@ -151,14 +149,14 @@ static void write_lines(struct pprof *pprof, uint32_t number)
 
 static void write_locations(struct pprof *pprof)
 {
-	for (uint32_t i = 0; i < profile_nr_locations(pprof->profile); i++) {
-		const struct profile_location *location = profile_location_at(pprof->profile, i);
+	for (uint32_t i = 0; i < inlines_nr_chains(&pprof->inlines); i++) {
+		const struct profile_location *location = profile_location_at(pprof->profile, inlines_location(&pprof->inlines, i));
 		size_t opened;
 
-		if (!pprof->inlines.is_used[i])
+		if (!pprof->inlines.ids[i])
 			continue;
 		opened = protobuf_open(&pprof->message, PROFILE_LOCATION);
-		protobuf_u64(&pprof->message, LOCATION_ID, i + 1);
+		protobuf_u64(&pprof->message, LOCATION_ID, pprof->inlines.ids[i]);
 		protobuf_u64(&pprof->message, LOCATION_MAPPING_ID, mapping_id(pprof->profile, location));
 		protobuf_u64(&pprof->message, LOCATION_ADDRESS, location->pc);
 		write_lines(pprof, i);
@@ -203,15 +201,12 @@ static void write_number_label(struct buffer *message, uint32_t key, uint64_t nu
 
 static void write_location_ids(struct pprof *pprof, uint32_t stack)
 {
-	const uint32_t *locations;
-	uint32_t nr_locations;
+	uint32_t nr;
+	const uint32_t *chains = inlines_of_stack(&pprof->inlines, pprof->profile, stack, &nr);
 
-	if (stack == PROFILE_NONE)
-		return;
-	locations = profile_stack_at(pprof->profile, stack, &nr_locations);
-	for (uint32_t i = 0; i < nr_locations; i++) {
-		if (inlines_begins(pprof->profile, locations, i))
-			protobuf_varint(&pprof->message, (uint64_t)locations[i] + 1);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (inlines_begins(&pprof->inlines, chains, i))
+			protobuf_varint(&pprof->message, pprof->inlines.ids[chains[i]]);
 	}
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The layout of BCC's `profile` and `offcputime`, letter for letter; behind the number of a stack of waits stands what else is known of them. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "export/fold.h"
 #include "export/formats.h"
@@ -18,18 +17,6 @@ static void write_frame(struct buffer *buffer, const struct profile *profile, co
 	buffer_text(buffer, "\n");
 }
 
-/* How many frames at the leaf end are those of who ended the wait, with the mark behind them. */
-static uint32_t nr_of_waker(const struct profile *profile, const uint32_t *locations, uint32_t nr_locations)
-{
-	for (uint32_t i = 1; i < nr_locations; i++) {
-		const struct profile_location *at = profile_location_at(profile, locations[i]);
-
-		if (at->kind == FRAME_MARK && !strcmp(profile_string_text(profile, profile_function_at(profile, at->function)->name), PROFILE_WAKER))
-			return i + 1;
-	}
-	return 0;
-}
-
 /* The waker's stacks stand in the order of a flame graph, whose leaf is its name: here its own leaf comes first. */
 static void write_side(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t stack)
 {
@@ -39,7 +26,7 @@ static void write_side(struct buffer *buffer, const struct profile *profile, con
 	if (stack == PROFILE_NONE)
 		return;
 	locations = profile_stack_at(profile, stack, &nr_locations);
-	nr_waker = nr_of_waker(profile, locations, nr_locations);
+	nr_waker = profile_nr_of_waker(profile, stack);
 	if (nr_waker) {
 		buffer_printf(buffer, "    %-*s ", COMM_COLUMNS, "waker:");
 		frame_text(buffer, profile, locations[0], options, ';');
@@ -117,7 +104,11 @@ static void write_entry(struct buffer *buffer, const struct profile *profile, co
 int write_text(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
 {
 	CLEANUP(fold_done) struct fold fold = { 0 };
-	int err = fold_profile(profile, options, true, &fold);
+	struct export_options shown = *options;
+	int err;
+
+	shown.threads |= shown.of_tids;
+	err = fold_profile(profile, &shown, true, &fold);
 
 	if (err)
 		return err;
@@ -125,7 +116,7 @@ int write_text(const struct profile *profile, const struct export_options *optio
 		buffer_printf(buffer, "WARNING: %s\n", profile_account_of(profile)->notes[i]);
 	buffer_text(buffer, "\n");
 	for (uint32_t i = 0; i < fold.nr_entries; i++)
-		write_entry(buffer, profile, options, &fold, &fold.entries[i]);
+		write_entry(buffer, profile, &shown, &fold, &fold.entries[i]);
 	histogram_print_whole(buffer, profile);
 	return 0;
 }

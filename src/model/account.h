@@ -8,7 +8,7 @@
 #include "abi/runtime.h"
 #include "model/audit_reason.h"
 
-#define ACCOUNT_MAX_NOTES 16
+#define ACCOUNT_MAX_NOTES 24
 #define ACCOUNT_NOTE_BYTES 256
 #define ACCOUNT_MAX_RUNTIMES 16
 
@@ -41,7 +41,10 @@ struct account {
 	uint32_t nr_cpus;        /* sampled */
 	/* ticks = recorded + sum(filtered) + sum(dropped) */
 	uint64_t ticks, recorded;
-	uint64_t expected;       /* ticks that the event's own count stands for; 0: the kernel varies the period */
+	uint64_t expected;       /* ticks that were due, by the time of clocks or by what the event has counted; 0: the kernel varies the period */
+	uint64_t events;         /* that it has counted */
+	uint64_t throttled, throttled_ns; /* how often, and how long over all CPUs, the kernel held the event back as there were too many ticks: they are due with clocks alone */
+	uint64_t unscheduled_ns; /* others had the PMU, over all CPUs: nothing is due then */
 	uint64_t filtered[SONDE_FILTER_COUNT], dropped[SONDE_DROP_COUNT];
 	/* of waits: switches = waits + filtered + unseen + no_storage + sums_full, but for those under way at the end */
 	bool has_waits;          /* they were asked for */
@@ -49,8 +52,9 @@ struct account {
 	/* of the recorded samples, or waits: user stacks by how they end, and sides that are missed */
 	uint64_t stopped[SONDE_STOP_COUNT];
 	uint64_t missed_user, missed_kernel;
-	uint64_t late, late_refused; /* user stacks that came raw and were walked in user space, and those for which there was no room */
+	uint64_t late, late_refused, late_cut; /* user stacks that came raw and were walked in user space; those for which there was no room, or no room for all of them */
 	uint64_t missed_full;    /* those of the two above for which the stack store was full */
+	uint64_t missed_collided; /* and those, with runtime stacks, labels and wakers, whose hash another stack has, too */
 	uint64_t lost_sideband;  /* mapping and process events that the kernel could not deliver */
 	/* of what interpreters ran: stacks by how they end, and frames whose names could not be read */
 	uint64_t runtime_stopped[SONDE_RUNTIME_STOP_COUNT], nr_frames_unnamed;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #define SECOND_NS 1e9
 #define MIB	  (1024.0 * 1024.0)
@@ -73,6 +74,23 @@ static void write_waits(const struct account *account, struct buffer *buffer)
 		buffer_printf(buffer, "stacks taken for the same: %" PRIu64 " of %" PRIu64 " that were walked all the same were not\n", waits->memo_wrong, waits->memo_checks);
 }
 
+/* Of the ticks that were due. Those of clocks are late, and are put together, where an idle or a busy CPU, or the host, does not let them through. */
+static void write_skipped(const struct account *account, struct buffer *buffer)
+{
+	bool is_clock = !strcmp(account->event_unit, "nanoseconds");
+
+	if (account->expected > account->ticks)
+		buffer_printf(buffer, "skipped: %" PRIu64 " of %" PRIu64 " expected ticks never came%s\n", account->expected - account->ticks, account->expected,
+			      is_clock ? ": held back by the kernel or the host, or while another BPF program ran" : ": another BPF program ran, or too many came at once");
+	if (account->events && !account->period && !is_clock)
+		buffer_printf(buffer, "counted: %" PRIu64 " %s; how many ticks were due for them is not known, as the kernel varies the period\n", account->events, account->event);
+	if (account->throttled)
+		buffer_printf(buffer, "throttled: %" PRIu64 " times the kernel held the event back, for %.3f s over all CPUs: more ticks than kernel.perf_event_max_sample_rate allows\n",
+			      account->throttled, (double)account->throttled_ns / SECOND_NS);
+	if (account->unscheduled_ns)
+		buffer_printf(buffer, "not counted: for %.3f s over all CPUs others had the PMU\n", (double)account->unscheduled_ns / SECOND_NS);
+}
+
 static void write_samples(const struct account *account, struct buffer *buffer)
 {
 	const char *between = " (";
@@ -90,9 +108,7 @@ static void write_samples(const struct account *account, struct buffer *buffer)
 		if (account->dropped[i])
 			buffer_printf(buffer, "lost: %" PRIu64 " %s: %s\n", account->dropped[i], drop_name(i), drop_text(i));
 	}
-	if (account->expected > account->ticks + account->expected / 20)
-		buffer_printf(buffer, "skipped: %" PRIu64 " of %" PRIu64 " expected ticks never came: clocks of idle or busy CPUs that the kernel or the host held back\n",
-			      account->expected - account->ticks, account->expected);
+	write_skipped(account, buffer);
 	if (account->lost_sideband)
 		buffer_printf(buffer, "lost: %" PRIu64 " mapping and process events of the kernel\n", account->lost_sideband);
 }
@@ -107,7 +123,11 @@ static void write_stacks(const struct account *account, struct buffer *buffer)
 	buffer_printf(buffer, "; missed: %" PRIu64 " user, %" PRIu64 " kernel", account->missed_user, account->missed_kernel);
 	if (account->late)
 		buffer_printf(buffer, "; %" PRIu64 " walked late", account->late);
+	if (account->late_cut)
+		buffer_printf(buffer, ", %" PRIu64 " of them not whole for want of room", account->late_cut);
 	buffer_text(buffer, "\n");
+	if (account->missed_collided)
+		buffer_printf(buffer, "missed: %" PRIu64 " stacks whose hash another one had, too: nobody knows which of the two they were\n", account->missed_collided);
 }
 
 /* Only where there is something to tell: most runs meet no interpreter. */

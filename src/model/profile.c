@@ -218,6 +218,20 @@ const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, 
 	return blob->bytes;
 }
 
+uint32_t profile_nr_of_waker(const struct profile *profile, uint32_t stack)
+{
+	uint32_t nr_locations;
+	const uint32_t *locations = profile_stack_at(profile, stack, &nr_locations);
+
+	for (uint32_t i = 1; i < nr_locations; i++) {
+		const struct profile_location *at = profile_location_at(profile, locations[i]);
+
+		if (at->kind == FRAME_MARK && !strcmp(profile_string_text(profile, profile_function_at(profile, at->function)->name), PROFILE_WAKER))
+			return i + 1;
+	}
+	return 0;
+}
+
 const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample)
 {
 	return interned_at(&profile->samples, sample);

@@ -57,7 +57,7 @@ struct profile_location {
 	uint32_t function;     /* always there: a name in brackets where no symbol was found */
 	uint32_t kind;         /* enum frame_kind */
 	uint32_t line;         /* of the source, where the function is at pc or, for a caller, calls from; 0: not known */
-	uint32_t is_inlined;   /* 1: into the function of the next location of the stack, which has the same pc; else 0 */
+	uint32_t is_inlined;   /* 1: into the function of the next location of the stack, which has the same pc (of a waker's frames: of the one before); else 0 */
 };
 
 /* What becomes of the values of samples that are counted together. */
@@ -142,6 +142,7 @@ const struct profile_mapping *profile_mapping_at(const struct profile *profile, 
 const struct profile_function *profile_function_at(const struct profile *profile, uint32_t function);
 const struct profile_location *profile_location_at(const struct profile *profile, uint32_t location);
 const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, uint32_t *ret_nr_locations);
+uint32_t profile_nr_of_waker(const struct profile *profile, uint32_t stack); /* how many frames at its leaf end are those of who ended the wait, with the mark behind them */
 const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample);
 int64_t *profile_sample_values(struct profile *profile, uint32_t sample); /* PROFILE_MAX_VALUES of them, to be changed */
 const struct profile_histogram *profile_histogram_at(const struct profile *profile, uint32_t histogram);

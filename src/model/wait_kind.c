@@ -62,6 +62,8 @@ enum wait_kind wait_kind_of(const struct wait_facts *facts)
 		kind = kind_of_stack(facts, WAIT_RULE_AROUND);
 	if (kind == WAIT_KIND_COUNT)
 		kind = kind_of_stack(facts, WAIT_RULE_GUESS);
+	if (kind == WAIT_KIND_COUNT)
+		kind = kind_of_stack(facts, WAIT_RULE_LAST);
 	return kind == WAIT_KIND_COUNT ? WAIT_KIND_OTHER : kind;
 }
 

@@ -12,6 +12,7 @@
 #define SURE(function, kind)   { #function, WAIT_KIND_##kind, WAIT_RULE_SURE }
 #define AROUND(function, kind) { #function, WAIT_KIND_##kind, WAIT_RULE_AROUND }
 #define GUESS(function, kind)  { #function, WAIT_KIND_##kind, WAIT_RULE_GUESS }
+#define LAST(function, kind)   { #function, WAIT_KIND_##kind, WAIT_RULE_LAST }
 
 /* In no order: a recording meets a few hundred different kernel stacks, and each is asked for once. */
 static const struct wait_rule rules[] = {
@@ -109,7 +110,8 @@ static const struct wait_rule rules[] = {
 	GUESS(rescuer_thread, KERNEL_THREAD), GUESS(smpboot_thread_fn, KERNEL_THREAD),
 	GUESS(wait_for_completion, LOCK), GUESS(wait_for_completion_interruptible, LOCK), GUESS(wait_for_completion_killable, LOCK), GUESS(wait_for_completion_state, LOCK),
 	GUESS(wait_for_completion_timeout, LOCK), GUESS(__wait_on_bit_lock, LOCK), GUESS(__wait_on_bit, LOCK),
-	GUESS(schedule_hrtimeout_range, SLEEP), GUESS(schedule_hrtimeout_range_clock, SLEEP), GUESS(schedule_timeout, SLEEP),
+	/* threads of the kernel wait by these for their work, too, and the kernel does not tell them of a wait that it is asked of */
+	LAST(schedule_hrtimeout_range, SLEEP), LAST(schedule_hrtimeout_range_clock, SLEEP), LAST(schedule_timeout, SLEEP),
 };
 
 const struct wait_rule *wait_rule_of_function(const char *function)

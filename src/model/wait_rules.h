@@ -9,6 +9,7 @@ enum wait_rule_strength {
 	WAIT_RULE_SURE,   /* who waits in it waits for that */
 	WAIT_RULE_AROUND, /* asked when neither a sure one nor the system call says it: what is done, not where it waits */
 	WAIT_RULE_GUESS,  /* ways to wait that many use */
+	WAIT_RULE_LAST,   /* the same, where nothing else is said */
 };
 
 struct wait_rule {

@@ -199,11 +199,11 @@ int mapped_file_identify(int path_fd, struct file_identity *ret_identity)
 
 int mapped_file_find(struct mapped_files *files, const char *path, const struct file_identity *identity)
 {
-	CLEANUP(closep) int fd = with_inode(find_path(files, -1, path), identity->inode);
+	CLEANUP(closep) int fd = with_inode(find_path(files, -1, path), identity ? identity->inode : 0);
 	struct file_identity found;
 
-	if (fd < 0)
-		return fd;
+	if (fd < 0 || !identity)
+		return MOVE_FD(fd);
 	return mapped_file_identify(fd, &found) || memcmp(&found, identity, sizeof(found)) ? -ENOENT : MOVE_FD(fd);
 }
 

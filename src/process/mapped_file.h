@@ -29,7 +29,7 @@ struct file_identity {
 /* What the mapping or, if that cannot be had, its path leads to: in the process's own root, or in ours when it has ended. `inode` (0: not known) tells the
  * mapping's file from others of its name. A descriptor of O_PATH, which has no side effects on a device or FIFO, or a negative errno. */
 MUST_CHECK int mapped_file_locate(struct mapped_files *files, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path);
-/* What has the path in our root, when it is this very file. */
+/* What has the path in our root, when it is this very file; NULL: any will do. */
 MUST_CHECK int mapped_file_find(struct mapped_files *files, const char *path, const struct file_identity *identity);
 /* As far as the kernel knows without asking the file system. 0; -ENOEXEC: no regular file; or what the kernel gave. */
 MUST_CHECK int mapped_file_identify(int path_fd, struct file_identity *ret_identity);

@@ -2,6 +2,7 @@
 #include "process/maps_line.h"
 
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/number.h"
 
@@ -26,7 +27,7 @@ bool maps_line_parse(char *line, struct mapping_event *ret_event)
 	struct mapping_event event = { 0 };
 	size_t size = strcspn(line, "\n");
 	const char *pos = line, *end = line + size;
-	uint64_t end_pc;
+	uint64_t end_pc, major, minor;
 	bool executable;
 
 	line[size] = '\0';
@@ -38,9 +39,10 @@ bool maps_line_parse(char *line, struct mapping_event *ret_event)
 	pos += 5;
 	if (number_hex(&pos, end, &event.file_off) || *pos != ' ')
 		return false;
-	pos = strchr(pos + 1, ' '); /* over the device */
-	if (!pos)
+	pos++;
+	if (number_hex(&pos, end, &major) || *pos++ != ':' || number_hex(&pos, end, &minor) || *pos != ' ')
 		return false;
+	event.device = makedev((unsigned)major, (unsigned)minor);
 	for (pos++; *pos >= '0' && *pos <= '9'; pos++)
 		event.inode = event.inode * 10 + (uint64_t)(*pos - '0');
 	pos += strspn(pos, " ");

@@ -14,6 +14,7 @@
 #define MAX_OBJECTS (1u << 20)
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
 #define VDSO_BYTES_MAX (64u << 10)
+#define MAX_SAME_ID 4 /* files of one size and build id that are not the same: where somebody has made so many nobody reads more of them to compare */
 #define SAME_BYTES_MAX (32u << 20) /* larger files are not compared: each copy is a file of its own */
 
 struct entry {
@@ -34,6 +35,7 @@ struct object_table {
 	uint64_t order;
 	uint64_t seed;              /* so that nobody can make files that are taken for others */
 	struct u64_map by_identity; /* hash of struct file_identity -> object */
+	struct u64_map by_inode;    /* hash of device and inode -> object whose own file it is, or was */
 	struct u64_map by_build_id; /* hash of build id and size -> object */
 	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
 };
@@ -72,6 +74,7 @@ void object_table_free(struct object_table *table)
 	free(table->first_hung);
 	mapped_files_done(&table->files);
 	u64_map_done(&table->by_identity);
+	u64_map_done(&table->by_inode);
 	u64_map_done(&table->by_build_id);
 	u64_map_done(&table->by_path);
 	free(table);
@@ -228,9 +231,14 @@ const struct object *object_table_at(const struct object_table *table, uint32_t 
 /* A build id says what a file claims to be, and a container may claim what it likes: only the same bytes are the same file. */
 static uint32_t find_copy(struct object_table *table, uint64_t key, const struct elf_file *elf, uint64_t device)
 {
-	uint32_t cursor = 0, *known;
+	uint32_t cursor = 0, nr = 0, *known;
 
-	while (elf_file_size(elf) <= SAME_BYTES_MAX && (known = u64_map_each(&table->by_build_id, key, &cursor))) {
+	while (nr < MAX_SAME_ID && u64_map_each(&table->by_build_id, key, &cursor))
+		nr++;
+	if (nr == MAX_SAME_ID || elf_file_size(elf) > SAME_BYTES_MAX)
+		return OBJECT_NONE;
+	cursor = 0;
+	while ((known = u64_map_each(&table->by_build_id, key, &cursor))) {
 		const struct elf_file *other = object_table_at(table, *known)->elf;
 		uint64_t other_device = table->entries[*known].identity.device;
 
@@ -302,30 +310,82 @@ static uint32_t met_vdso(struct object_table *table)
 	return object;
 }
 
-uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path)
+static uint64_t inode_key(const struct object_table *table, uint64_t device, uint64_t inode)
+{
+	const uint64_t both[] = { device, inode };
+
+	return hash_bytes(both, sizeof(both), table->seed);
+}
+
+/* The object whose file is open here and is the very one: while it is open nobody else gets its inode. File systems that show other numbers than the kernel tells (btrfs, whose inodes are unique in a
+ * subvolume only, and overlayfs) are never found so. */
+static uint32_t find_open(const struct object_table *table, const struct mapped_region *region)
+{
+	uint64_t key = inode_key(table, region->device, region->inode);
+	const uint32_t *object;
+	uint32_t cursor = 0;
+
+	while (region->inode && (object = u64_map_each(&table->by_inode, key, &cursor))) {
+		const struct entry *entry = &table->entries[*object];
+		struct file_identity identity;
+
+		if (!entry->object.elf || elf_file_fd(entry->object.elf) < 0 || entry->identity.device != region->device || entry->identity.inode != region->inode)
+			continue;
+		if (!mapped_file_identify(elf_file_fd(entry->object.elf), &identity) && !memcmp(&identity, &entry->identity, sizeof(identity)))
+			return *object;
+	}
+	return OBJECT_NONE;
+}
+
+/* The file becomes the object's own, unless it is a copy of that. 0 or -ENOMEM. */
+static int take_identity(struct object_table *table, uint32_t object, const struct file_identity *identity)
+{
+	struct entry *entry = &table->entries[object];
+
+	if (entry->identity.inode)
+		return 0;
+	entry->identity = *identity;
+	return u64_map_add(&table->by_inode, inode_key(table, identity->device, identity->inode), object);
+}
+
+/* What `path_fd` leads to; it is taken over. */
+static uint32_t met_file(struct object_table *table, int path_fd, const struct file_identity *identity, const char *path)
+{
+	CLEANUP(closep) int own = path_fd;
+	uint64_t key = hash_bytes(identity, sizeof(*identity), table->seed);
+	uint32_t object, *known = u64_map_find(&table->by_identity, key);
+
+	if (known)
+		return *known;
+	object = open_object(table, MOVE_FD(own), identity->device, path);
+	if (object == OBJECT_NONE || u64_map_add(&table->by_identity, key, object) || take_identity(table, object, identity))
+		return OBJECT_NONE;
+	return object;
+}
+
+uint32_t object_table_met(struct object_table *table, const struct mapped_region *region)
 {
 	CLEANUP(closep) int path_fd = -1;
 	struct file_identity identity;
-	uint32_t object, *known;
-	uint64_t key;
+	uint32_t object;
 	int err;
 
-	if (!strcmp(path, "[vdso]"))
+	if (!strcmp(region->path, "[vdso]"))
 		return met_vdso(table);
-	path_fd = mapped_file_locate(&table->files, tgid, start_pc, end_pc, inode, path);
+	object = find_open(table, region);
+	if (object != OBJECT_NONE)
+		return object;
+	path_fd = mapped_file_locate(&table->files, region->tgid, region->start_pc, region->end_pc, region->inode, region->path);
 	err = path_fd < 0 ? path_fd : mapped_file_identify(path_fd, &identity);
-	if (err)
-		return met_unreadable(table, path, err);
-	key = hash_bytes(&identity, sizeof(identity), table->seed);
-	known = u64_map_find(&table->by_identity, key);
-	if (known)
-		return *known;
-	object = open_object(table, MOVE_FD(path_fd), identity.device, path);
-	if (object == OBJECT_NONE || u64_map_add(&table->by_identity, key, object))
-		return OBJECT_NONE;
-	if (!table->entries[object].identity.inode)
-		table->entries[object].identity = identity;
-	return object;
+	return err ? met_unreadable(table, region->path, err) : met_file(table, MOVE_FD(path_fd), &identity, region->path);
+}
+
+uint32_t object_table_find(struct object_table *table, const char *path)
+{
+	CLEANUP(closep) int path_fd = mapped_file_find(&table->files, path, NULL);
+	struct file_identity identity;
+
+	return path_fd < 0 || mapped_file_identify(path_fd, &identity) ? OBJECT_NONE : met_file(table, MOVE_FD(path_fd), &identity, path);
 }
 
 /* Is it open and mapped by nobody? Then it need not be, unless it is the vdso. */
@@ -405,6 +465,8 @@ int object_table_sweep(struct object_table *table, object_forgotten_fn fn, void 
 	if (table->nr_free == nr_free)
 		return 0;
 	err = sweep_map(table, &table->by_identity);
+	if (!err)
+		err = sweep_map(table, &table->by_inode);
 	if (!err)
 		err = sweep_map(table, &table->by_build_id);
 	return err ? err : sweep_map(table, &table->by_path);

@@ -17,14 +17,23 @@ struct object {
 	const char *path;     /* as the process saw it when it was first met, "[vdso]" */
 };
 
+/* What a process maps, as the kernel tells of it. */
+struct mapped_region { /* borrowed for the call */
+	uint32_t tgid;
+	uint64_t start_pc, end_pc;
+	uint64_t device, inode; /* 0: not known */
+	const char *path;
+};
+
 struct object_table;
 struct object_table *object_table_new(void); /* NULL: no memory */
 void object_table_free(struct object_table *table);
-/* The file that `tgid` has mapped at [start_pc, end_pc). `path` names it, and is where it is looked for when the mapping itself
- * cannot be opened (the process has ended, no CAP_CHECKPOINT_RESTORE); what is found there must have the mapping's `inode` (0: not known), or it is
- * another file that has the name now, or has it outside of a container. OBJECT_NONE: no memory. */
-uint32_t object_table_met(struct object_table *table, uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t inode, const char *path);
-/* Borrowed until the next object_table_met or _sweep. */
+/* The file of a mapping. Its path is where it is looked for when the mapping itself cannot be opened (the process has ended, no CAP_CHECKPOINT_RESTORE); what is found there must
+ * have the mapping's inode, or it is another file that has the name now, or has it outside of a container. OBJECT_NONE: no memory. */
+uint32_t object_table_met(struct object_table *table, const struct mapped_region *region);
+/* The file that has this path in our root, whoever maps it. OBJECT_NONE: there is none, or no memory. */
+uint32_t object_table_find(struct object_table *table, const char *path);
+/* Borrowed until the next object_table_met, _find or _sweep. */
 const struct object *object_table_at(const struct object_table *table, uint32_t object);
 /* One reference by a mapping that lives, and one by whoever else may ask for it; and back. OBJECT_NONE is nothing. */
 void object_table_map(struct object_table *table, uint32_t object);

@@ -20,13 +20,14 @@
 
 struct process {
 	uint32_t tgid;
-	uint32_t generation;               /* grows whenever a pc may mean another file than before */
+	uint32_t generation;               /* another one whenever a pc may mean another file than before; no two processes have the same */
 	bool alive, changed;
 	struct process_mapping *live;      /* sorted by start_pc, not overlapping; until_ns UINT64_MAX */
 	struct process_mapping *past;      /* in the order of their ends */
 	uint32_t nr_live, nr_past, live_capacity, past_capacity;
 	uint32_t rescan_at;                /* nr_live at which /proc is read again */
 	struct object_table *objects;      /* the table's */
+	uint32_t *last_generation;         /* likewise */
 	char *dump;                        /* the jitdump that it had mapped when it ended, or NULL */
 };
 
@@ -34,6 +35,7 @@ struct process_table {
 	struct process *processes;
 	uint32_t *changed;                 /* numbers of those whose `changed` is set; as much room as for processes */
 	uint32_t nr_processes, nr_changed, capacity, nr_alive, nr_dumps;
+	uint32_t last_generation;          /* that was given away */
 	struct u64_map by_tgid;
 	struct object_table *objects;
 };
@@ -112,6 +114,11 @@ static void forget_dump(struct process_table *table, struct process *process)
 	free(MOVE(process->dump));
 }
 
+static void next_generation(struct process *process)
+{
+	process->generation = ++*process->last_generation;
+}
+
 /* The process, made alive and changed; NULL: no memory. Borrowed until the next call. */
 static struct process *enter_process(struct process_table *table, uint32_t tgid)
 {
@@ -123,7 +130,8 @@ static struct process *enter_process(struct process_table *table, uint32_t tgid)
 		if (u64_map_add(&table->by_tgid, tgid, table->nr_processes))
 			return NULL;
 		process = &table->processes[table->nr_processes++];
-		*process = (struct process){ .tgid = tgid, .rescan_at = MIN_RESCAN, .objects = table->objects };
+		*process = (struct process){ .tgid = tgid, .rescan_at = MIN_RESCAN, .objects = table->objects, .last_generation = &table->last_generation };
+		next_generation(process);
 	}
 	table->nr_alive += !process->alive;
 	forget_dump(table, process);
@@ -169,7 +177,7 @@ static void clear_live(struct process *process)
 	for (uint32_t i = 0; i < process->nr_live; i++)
 		object_table_unmap(process->objects, process->live[i].object);
 	process->nr_live = 0;
-	process->generation++;
+	next_generation(process);
 }
 
 static int end_all(struct process *process, uint64_t time_ns)
@@ -212,10 +220,15 @@ static void sift_down(struct process *process, uint32_t i)
 
 static int insert_live(struct process *process, const struct process_mapping *mapping)
 {
-	int err = process->nr_live < MAX_LIVE ? 0 : end_all(process, mapping->from_ns);
+	struct process_mapping mine = *mapping;
+	int err = 0;
 
+	if (process->nr_live == MAX_LIVE) {
+		err = end_all(process, mapping->from_ns);
+		mine.generation = process->generation;
+	}
 	if (!err)
-		err = append(&process->live, &process->nr_live, &process->live_capacity, mapping);
+		err = append(&process->live, &process->nr_live, &process->live_capacity, &mine);
 	if (!err) {
 		object_table_map(process->objects, mapping->object);
 		sift_down(process, process->nr_live - 1);
@@ -232,7 +245,7 @@ static int cut_out(struct process *process, uint64_t start_pc, uint64_t end_pc, 
 
 		if (old.end_pc <= start_pc || old.start_pc >= end_pc)
 			continue;
-		process->generation++;
+		next_generation(process);
 		memmove(&process->live[i], &process->live[i + 1], (--process->nr_live - i) * sizeof(old));
 		i--;
 		err = end_mapping(process, old, time_ns);
@@ -290,13 +303,14 @@ static int add_mapping(struct process_table *table, struct process *process, con
 	if (mapping.end_pc <= mapping.start_pc)
 		return 0;
 	if (is_file(event->path)) {
-		mapping.object = object_table_met(table->objects, event->tgid, mapping.start_pc, mapping.end_pc, event->inode, event->path);
+		mapping.object = object_table_met(table->objects, &(struct mapped_region){ event->tgid, mapping.start_pc, mapping.end_pc, event->device, event->inode, event->path });
 		if (mapping.object != OBJECT_NONE && object_table_at(table->objects, mapping.object)->elf)
 			mapping.load_bias = load_bias(object_table_at(table->objects, mapping.object)->elf, &mapping);
 	}
 	err = cut_out(process, mapping.start_pc, mapping.end_pc, event->time_ns);
 	if (err)
 		return err;
+	mapping.generation = process->generation;
 	return insert_live(process, &mapping);
 }
 
@@ -332,6 +346,7 @@ int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32
 		struct process_mapping mapping = parent->live[i];
 
 		mapping.from_ns = time_ns;
+		mapping.generation = child->generation;
 		err = insert_live(child, &mapping);
 	}
 	return err;
@@ -500,6 +515,25 @@ const struct process_mapping *process_table_find(const struct process_table *tab
 	return NULL;
 }
 
+/* What began first of what is mapped since. */
+uint64_t process_table_generation_end(const struct process_table *table, uint32_t tgid, uint32_t generation)
+{
+	const struct process *process = find_process(table, tgid);
+	uint64_t end_ns = UINT64_MAX;
+
+	if (!process || process->generation == generation)
+		return end_ns;
+	for (uint32_t i = 0; i < process->nr_live; i++) {
+		if (process->live[i].generation > generation && process->live[i].from_ns < end_ns)
+			end_ns = process->live[i].from_ns;
+	}
+	for (uint32_t i = 0; i < process->nr_past; i++) {
+		if (process->past[i].generation > generation && process->past[i].from_ns < end_ns)
+			end_ns = process->past[i].from_ns;
+	}
+	return end_ns;
+}
+
 static int compare_starts(const void *a, const void *b)
 {
 	const struct process_mapping *x = a, *y = b;
@@ -534,13 +568,17 @@ int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t 
 		if (!nr_kept || found[i].start_pc >= found[nr_kept - 1].end_pc)
 			found[nr_kept++] = found[i];
 	}
+	*ret_generation = 0;
+	for (uint32_t i = 0; i < nr_kept; i++) { /* each time began with a mapping that was new then */
+		if (*ret_generation < found[i].generation)
+			*ret_generation = found[i].generation;
+	}
 	*ret_mappings = found;
 	*ret_nr = nr_kept;
-	*ret_generation = process->generation;
 	return 0;
 }
 
-/* The process itself stays: its generation must go on when its id is used again. */
+/* The process itself stays. */
 static void forget_lists(struct process *process)
 {
 	free(process->live);
@@ -575,6 +613,14 @@ int process_table_sweep(struct process_table *table, object_forgotten_fn fn, voi
 void process_table_hold_object(const struct process_table *table, uint32_t object)
 {
 	object_table_hold(table->objects, object);
+}
+
+uint32_t process_table_expect_object(struct process_table *table, const char *path)
+{
+	uint32_t object = object_table_find(table->objects, path);
+
+	object_table_hold(table->objects, object);
+	return object;
 }
 
 void process_table_renew_objects(struct process_table *table, bool (*is_one)(void *arg, uint32_t object), void *arg)

@@ -18,13 +18,14 @@ struct process_mapping {
 	uint64_t from_ns, until_ns; /* CLOCK_MONOTONIC; UINT64_MAX: still there */
 	uint64_t load_bias;         /* elf_vaddr = pc - load_bias; 0 without an object */
 	uint32_t object;            /* or OBJECT_NONE: anonymous memory */
+	uint32_t generation;        /* of the process, when it was mapped */
 };
 
 /* A mapping event of the side-band or a line of /proc/PID/maps. */
 struct mapping_event {
 	uint32_t tgid;
 	uint64_t start_pc, size_bytes, file_off, time_ns;
-	uint64_t inode; /* 0: not known */
+	uint64_t device, inode; /* as the kernel has them, which is not what stat(2) says on all file systems; 0: not known */
 	const char *path;
 };
 
@@ -51,12 +52,16 @@ MUST_CHECK int process_table_changes(struct process_table *table, process_change
 
 /* What stood at `pc` of `tgid` at `time_ns`; NULL when nothing known did. Borrowed until the table's next change. */
 const struct process_mapping *process_table_find(const struct process_table *table, uint32_t tgid, uint64_t time_ns, uint64_t pc);
-/* All that was mapped then, sorted by start_pc: *ret_mappings is for the caller to free. *ret_generation is that of now. 0; -ENOENT: nothing is known of it; -ENOMEM. */
+/* All that was mapped then, sorted by start_pc: *ret_mappings is for the caller to free. *ret_generation: of then; 0: nothing was. 0; -ENOENT: nothing is known of it; -ENOMEM. */
 MUST_CHECK int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct process_mapping **ret_mappings, uint32_t *ret_nr,
 				uint32_t *ret_generation);
+/* When a pc of `tgid` first meant another file than with that generation, CLOCK_MONOTONIC; UINT64_MAX: it has not, or the process has ended. */
+uint64_t process_table_generation_end(const struct process_table *table, uint32_t tgid, uint32_t generation);
 const struct object_table *process_table_objects(const struct process_table *table); /* borrowed, grows with the process table */
 /* Keeps a file known for somebody who names it by its number, for the table's life. */
 void process_table_hold_object(const struct process_table *table, uint32_t object);
+/* The file that has this path in our root, kept known for the table's life before any process maps it. OBJECT_NONE: there is none, or no memory. */
+uint32_t process_table_expect_object(struct process_table *table, const char *path);
 /* As object_table_sweep. */
 MUST_CHECK int process_table_sweep(struct process_table *table, object_forgotten_fn fn, void *arg);
 /* Makes all living processes count as changed that map one of these files. */

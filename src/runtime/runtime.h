@@ -2,6 +2,7 @@
 /* runtime: what user space knows of a language's interpreter: whether a file holds one and how its data are laid out, what the kernel side needs to know to walk its stacks, and
  * what the frames that come back are called. One folder per runtime, one struct runtime each (runtimes.c lists them). docs/internals/adding-a-runtime.md. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/go.h"
@@ -35,7 +36,7 @@ struct runtime_image {
 	struct python_layout python_layout; /* what Python's frames are named by */
 };
 
-/* Reads `size` bytes of a process's memory: 0, or a negative errno: -EFAULT when not all of it is there, -ESRCH when the process has ended. */
+/* Reads `size` bytes of a process's memory: 0, or a negative errno: -EFAULT when not all of it is there, -ESRCH when the process has ended, -ENODATA when that is not in a copy. */
 typedef int (*runtime_memory_fn)(void *arg, uint64_t from, void *to, size_t size);
 
 struct runtime_memory {
@@ -54,6 +55,14 @@ struct runtime_function {
 	uint32_t line;                 /* where it is, or calls from; 0: not known */
 };
 
+/* What was found out of a frame. */
+enum runtime_answer {
+	RUNTIME_NAMED,
+	RUNTIME_MARK,     /* no function */
+	RUNTIME_NOT_YET,  /* what stands there now is something else, or nothing: that may change */
+	RUNTIME_NEVER,    /* the process has ended, or runs another program now */
+};
+
 struct runtime {
 	enum sonde_runtime kind;
 	const char *name;       /* "python" */
@@ -63,8 +72,10 @@ struct runtime {
 	 * again later; -EOPNOTSUPP: not of this process, `diag` says why. */
 	int (*place)(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
 		     void *ret_process);
+	/* Is this executable memory, which is of no file, code that the runtime made, and that runs on the frame of its loop? Then takes it down in what `place` made. NULL: it makes none. */
+	bool (*owns_code)(const struct runtime_image *image, const struct runtime_memory *memory, uint64_t start_pc, uint64_t end_pc, void *process);
 	/* What a frame is called, from the process's memory as it is now; `process` is what `place` made. Everything there is a stranger's. 0; -ESTALE: something else stands there now;
-	 * -EBADMSG: it is nothing that this runtime would have put there; -EFAULT, -ESRCH. NULL: it has no frames. */
+	 * -EBADMSG: it is nothing that this runtime would have put there; -EFAULT, -ESRCH, -ENODATA. NULL: it has no frames. A line that is not in a copy is 0. */
 	int (*describe)(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
 			struct runtime_function *ret_function);
 };

@@ -44,12 +44,15 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 	account->late = counters.raws;
 	account->runtime_missed += counters.runtimes_missed;
 	account->late_refused = counters.raws_refused;
+	account->late_cut = counters.raws_cut;
 	memcpy(account->filtered, counters.filtered, sizeof(account->filtered));
 	memcpy(account->dropped, counters.dropped, sizeof(account->dropped));
 }
 
 static void fill_event(const struct sonde_session *session, struct account *account)
 {
+	struct cpu_events_total total = sampler_events(session->sampler);
+
 	if (session->sampling.no_ticks) {
 		snprintf(account->event, sizeof(account->event), "%s", OFF_CPU_EVENT);
 		snprintf(account->event_unit, sizeof(account->event_unit), "count");
@@ -62,7 +65,11 @@ static void fill_event(const struct sonde_session *session, struct account *acco
 	account->period = session->options.period;
 	if (session->options.freq_hz && session->event.is_clock) /* the kernel's clocks keep a rate as a fixed period */
 		account->period = NS_PER_S / session->options.freq_hz;
-	account->expected = account->period ? sampler_event_count(session->sampler) / account->period : 0;
+	account->expected = total.expected;
+	account->throttled = total.nr_throttled;
+	account->throttled_ns = total.throttled_ns;
+	account->unscheduled_ns = total.unscheduled_ns;
+	account->events = total.count;
 }
 
 void session_fill_account(struct sonde_session *session)

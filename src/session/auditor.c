@@ -39,20 +39,6 @@ void auditor_free(struct auditor *auditor)
 	free(auditor);
 }
 
-/* Where a place in a file stands in this process: places know where they were first met. 0: the file is not mapped there. */
-static uint64_t pc_of(const struct place *place, const struct process_mapping *mappings, uint32_t nr_mappings)
-{
-	if (!place->in_elf)
-		return place->pc;
-	for (uint32_t i = 0; i < nr_mappings; i++) {
-		uint64_t pc = place->elf_vaddr + mappings[i].load_bias;
-
-		if (mappings[i].object == place->object && pc - place->is_return - mappings[i].start_pc < mappings[i].end_pc - mappings[i].start_pc)
-			return pc;
-	}
-	return 0;
-}
-
 static int unwind(struct auditor *auditor, const struct sonde_raw_record *record, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
 {
 	const struct object_table *objects = process_table_objects(auditor->processes);
@@ -104,7 +90,7 @@ static int unwind_both(struct auditor *auditor, const struct sonde_raw_record *r
 		err = unwind(auditor, record, generation, mappings, nr_mappings);
 	for (uint32_t i = 0; !err && i < stack->nr_frames && i < AUDIT_MAX_FRAMES; i++) {
 		const struct place *place = place_at(stack->places, stack->frames[i]);
-		uint64_t pc = pc_of(place, mappings, nr_mappings);
+		uint64_t pc = place_pc(place, mappings, nr_mappings);
 
 		auditor->walked[i] = pc | (place->is_return ? SONDE_FRAME_RETURN : 0);
 		err = pc ? 0 : -ENOENT;

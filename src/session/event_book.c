@@ -23,6 +23,7 @@ struct thread {
 struct cause {
 	struct sonde_wait_key key; /* of it, its stacks; of a wait, its state and system call as well. All else is zero: it is hashed and compared whole */
 	uint32_t thread;           /* of a waker */
+	bool is_disputed;          /* likewise: another one has its hash */
 };
 
 struct causes {
@@ -178,6 +179,10 @@ static struct sonde_wait_key stacks_of(const struct sonde_wait_key *from)
 		key.kernel_stack = from->kernel_stack;
 	if (key.runtime_side == SONDE_SIDE_STORED)
 		key.runtime_stack = from->runtime_stack;
+	if (key.user_stack || key.runtime_stack) {
+		key.tgid = from->tgid;
+		key.generation = from->generation;
+	}
 	return key;
 }
 
@@ -205,12 +210,16 @@ static int number_wait(struct event_book *book, const struct sonde_wait_key *key
 static int take_waker(struct event_book *book, const struct sonde_waker_record *record)
 {
 	struct cause cause = { .key = stacks_of(&record->waker) };
+	const uint32_t *known = u64_map_find(&book->wakers.by_hash, record->hash);
 	uint32_t number;
-	int err;
+	int err = number_thread(book, record->waker.tgid, record->waker.tid, record->waker.comm, &cause.thread);
 
-	if (u64_map_find(&book->wakers.by_hash, record->hash))
-		return 0; /* sent again: the same */
-	err = number_thread(book, record->waker.tgid, record->waker.tid, record->waker.comm, &cause.thread);
+	if (!err && known) { /* sent again: the same */
+		struct cause *before = &book->wakers.list[*known];
+
+		before->is_disputed |= before->thread != cause.thread || memcmp(&before->key, &cause.key, sizeof(cause.key)) != 0;
+		return 0;
+	}
 	return err ? err : add_cause(&book->wakers, &cause, record->hash, &number);
 }
 
@@ -291,17 +300,6 @@ int event_book_record(struct event_book *book, const void *record)
 
 /* --- the end ---------------------------------------------------------------------------------------------------------------------------- */
 
-static int make_stacks(struct stack_maker *maker, const struct cause *cause, struct event_wait *ret_wait)
-{
-	const struct stack_sides sides = wait_sides(&cause->key);
-	struct profile_sample sample = { 0 };
-	int err = stack_maker_sample(maker, &sides, 0, &sample);
-
-	ret_wait->user_stack = sample.user_stack;
-	ret_wait->kernel_stack = sample.kernel_stack;
-	return err;
-}
-
 static int write_waits(struct event_book *book, struct stack_maker *maker)
 {
 	CLEANUP(wait_kinds_done) struct wait_kinds kinds = { 0 };
@@ -310,17 +308,28 @@ static int write_waits(struct event_book *book, struct stack_maker *maker)
 	for (uint32_t i = 0; !err && i < book->waits.nr; i++) {
 		const struct cause *cause = &book->waits.list[i];
 		struct event_wait wait = { .number = i, .state = cause->key.state, .syscall = cause->key.syscall };
-
+		struct profile_sample stacks = { 0 };
 		enum wait_kind kind;
 
-		err = make_stacks(maker, cause, &wait);
-		if (!err)
-			err = wait_kinds_of(&kinds, book->profile, &cause->key, wait.kernel_stack, &kind);
+		err = wait_stack_make(&kinds, maker, book->profile, &cause->key, cause->key.user_stack, 0, &stacks, &kind);
 		if (err)
 			break;
+		wait.user_stack = stacks.user_stack;
+		wait.kernel_stack = stacks.kernel_stack;
 		wait.kind = wait_kind_name(kind);
 		event_file_wait(book->file, &wait);
 	}
+	return err;
+}
+
+static int make_waker(struct stack_maker *maker, const struct cause *cause, struct event_wait *ret_waker)
+{
+	const struct stack_sides sides = wait_sides(&cause->key);
+	struct profile_sample sample = { 0 };
+	int err = stack_maker_sample(maker, &sides, 0, &sample);
+
+	ret_waker->user_stack = sample.user_stack;
+	ret_waker->kernel_stack = sample.kernel_stack;
 	return err;
 }
 
@@ -329,9 +338,15 @@ static int write_wakers(struct event_book *book, struct stack_maker *maker)
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < book->wakers.nr; i++) {
-		struct event_wait waker = { .number = i, .thread = book->wakers.list[i].thread };
+		const struct cause *cause = &book->wakers.list[i];
+		struct event_wait waker = { .number = i, .thread = cause->thread };
 
-		err = make_stacks(maker, &book->wakers.list[i], &waker);
+		if (cause->is_disputed) { /* then it may be anybody's */
+			waker = (struct event_wait){ .number = i, .thread = EVENT_NONE, .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE };
+			profile_account(book->profile)->missed_collided++;
+		} else {
+			err = make_waker(maker, cause, &waker);
+		}
 		if (!err)
 			event_file_waker(book->file, &waker);
 	}

@@ -10,7 +10,7 @@
 #include "export/frame_json.h"
 #include "session/output.h"
 
-#define EVENTS_VERSION 1
+#define EVENTS_VERSION 2
 #define FLUSH_BYTES (256u << 10)
 #define LINES_BYTES_MAX (64u << 20) /* that wait to be written: FLUSH_BYTES and a line, whose stack may be long */
 
@@ -106,7 +106,7 @@ void event_file_event(struct event_file *file, const struct sched_event *event)
 {
 	struct json *json = open_line(file);
 
-	key_time(file, "t", event->time_ns);
+	key_time(file, "time_ns", event->time_ns);
 	json_key_u64(json, "cpu", event->cpu);
 	key_number(json, event->is_wakeup ? "wake" : "off", event->thread);
 	key_number(json, event->is_wakeup ? "waker" : "wait", event->cause);
@@ -214,7 +214,7 @@ static void write_end(struct event_file *file, const struct event_totals *totals
 	struct json *json = open_line(file);
 
 	json_key_text(json, "record", "end");
-	key_time(file, "t", totals->end_ns);
+	key_time(file, "time_ns", totals->end_ns);
 	json_key_u64(json, "start_unix_ns", totals->start_ns + totals->unix_offset_ns);
 	json_key_u64(json, "switches", totals->nr_switches);
 	json_key_u64(json, "wakeups", totals->nr_wakeups);

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/cpus.h"
+
 /* Without one, every start compiles all tables: slower, no worse. */
 static void open_cache(struct tracker *tracker, struct account *account)
 {
@@ -44,4 +47,23 @@ int follow_read(const struct follow_parts *parts, uint64_t max_records, sampler_
 		return err;
 	err = stack_book_resolve(parts->book, tracker_processes(parts->tracker), &walker);
 	return err ? diag_errno(diag, -err, "cannot keep the stacks: %s", strerror(-err)) : 0;
+}
+
+void follow_cpus(struct follow_cpus *follow, struct sampler *sampler, struct tracker *tracker, struct account *account)
+{
+	CLEANUP(cpus_done) struct cpus online = { 0 };
+	uint64_t now = clock_ns();
+	struct diag diag = { 0 };
+	int err, nr_new;
+
+	if (now - follow->looked_ns < FOLLOW_STEP_NS || follow->has_failed || cpus_read("online", NULL, &online))
+		return;
+	follow->looked_ns = now;
+	nr_new = tracker_follow_cpus(tracker, &online, &diag);
+	err = nr_new < 0 ? nr_new : sampler_follow_cpus(sampler, &online, &diag);
+	if (nr_new > 0)
+		account_note(account, "%d CPU%s came online while sonde ran: followed since then, the first tenth of a second may be missing", nr_new, nr_new > 1 ? "s" : "");
+	if (err)
+		account_note(account, "CPUs that come online are not followed any more: %s", diag.text[0] ? diag.text : strerror(-err));
+	follow->has_failed = err < 0;
 }

@@ -19,6 +19,14 @@ MUST_CHECK int follow_new(const struct follow_options *options, struct diag *dia
 #define FOLLOW_STEP_NS 100000000u  /* how often what has come is taken in, and the targets are looked for */
 #define FOLLOW_STEP_RECORDS 65536  /* of it before the clock and the stop are looked at again */
 
+struct follow_cpus {
+	uint64_t looked_ns;
+	bool has_failed;
+};
+
+/* Once per FOLLOW_STEP_NS: goes to CPUs that came online, and leaves those that went; what cannot be done is noted. */
+void follow_cpus(struct follow_cpus *follow, struct sampler *sampler, struct tracker *tracker, struct account *account);
+
 struct follow_parts {
 	struct sampler *sampler;
 	struct tracker *tracker;

@@ -16,6 +16,7 @@
 struct label_set {
 	uint32_t first, nr; /* in `labels` */
 	uint32_t nr_left;
+	struct stack_owner owner;
 };
 
 struct label_book {
@@ -60,21 +61,32 @@ size_t label_book_bytes(const struct label_book *book)
 int label_book_record(struct label_book *book, const struct sonde_labels_record *record, const struct stack_walker *walker)
 {
 	struct label_set set = { .first = (uint32_t)(book->labels.size / sizeof(struct sonde_label)), .nr = record->nr_labels, .nr_left = record->nr_left };
+	const uint32_t *known = u64_map_find(&book->set_by_hash, record->hash);
 	struct sonde_label labels[SONDE_MAX_LABELS];
 
 	if (record->fault)
 		walker->touch(walker->arg, record->tgid, record->fault);
-	if (u64_map_find(&book->set_by_hash, record->hash))
-		return 0;
 	if (set.nr > SONDE_MAX_LABELS)
 		return -EBADMSG;
 	memcpy(labels, record + 1, set.nr * sizeof(*labels));
 	qsort(labels, set.nr, sizeof(*labels), by_key);
+	set.owner = (struct stack_owner){ .tgid = record->tgid, .generation = record->generation, .check = hash_bytes(labels, set.nr * sizeof(*labels), set.nr_left) };
+	if (known) { /* sent again: the same */
+		stack_owner_again(&((struct label_set *)book->sets.data + *known)->owner, &set.owner);
+		return 0;
+	}
 	buffer_append(&book->labels, labels, set.nr * sizeof(*labels));
 	buffer_append(&book->sets, &set, sizeof(set));
 	if (book->labels.err || book->sets.err)
 		return -ENOMEM;
 	return u64_map_add(&book->set_by_hash, record->hash, (uint32_t)(book->sets.size / sizeof(set)) - 1);
+}
+
+const struct stack_owner *label_book_owner(const struct label_book *book, uint64_t hash)
+{
+	const uint32_t *number = u64_map_find(&book->set_by_hash, hash);
+
+	return number ? &((const struct label_set *)book->sets.data + *number)->owner : NULL;
 }
 
 /* The string in the profile: what is no plain text is replaced, what was cut ends in "…". */

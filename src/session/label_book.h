@@ -6,6 +6,7 @@
 #include "abi/record.h"
 #include "base/cleanup.h"
 #include "model/profile.h"
+#include "session/stack_owner.h"
 #include "session/stack_walker.h"
 
 #define LABEL_BOOK_LEFT_KEY "labels_left_out" /* a number: so many more the thread had */
@@ -17,5 +18,6 @@ void label_book_free(struct label_book *book); /* takes NULL */
  * labels than a record can. */
 MUST_CHECK int label_book_record(struct label_book *book, const struct sonde_labels_record *record, const struct stack_walker *walker);
 size_t label_book_bytes(const struct label_book *book); /* of all sets */
+const struct stack_owner *label_book_owner(const struct label_book *book, uint64_t hash); /* borrowed until the next record; NULL: the hash is not known */
 /* The number in `profile` of the labels with that hash, sorted by key. PROFILE_NO_LABELS: the hash is not known; PROFILE_NONE: no memory. */
 uint32_t label_book_labels(const struct label_book *book, uint64_t hash, struct profile *profile);

@@ -216,18 +216,38 @@ uint32_t namer_cut(struct namer *namer)
 	return add_special(namer, PROFILE_CUT, FRAME_MARK);
 }
 
-bool namer_has_runtime_mark(struct namer *namer, uint32_t place, bool has_frames, uint32_t *ret_mark)
+bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t caller, bool has_frames, uint32_t *ret_mark)
 {
 	const struct place *at = place_at(namer->places, place);
+	bool is_made = !at->in_elf && caller != PLACE_NO_MEMORY;
+	struct runtime_site site = { .is_made = is_made, .has_frames = has_frames };
 	char text[256];
 
-	if (!namer->naming->runtimes || !at->in_elf || !runtime_keeper_mark(namer->naming->runtimes, at->object, at->elf_vaddr - at->is_return, has_frames, text, sizeof(text)))
+	if (is_made)
+		at = place_at(namer->places, caller);
+	site.object = at->object;
+	site.elf_vaddr = at->elf_vaddr - at->is_return;
+	if (!namer->naming->runtimes || !at->in_elf || !runtime_keeper_mark(namer->naming->runtimes, &site, text, sizeof(text)))
 		return false;
 	*ret_mark = add_special(namer, text, FRAME_MARK);
 	return true;
 }
 
+bool namer_is_loop(const struct namer *namer, uint32_t place)
+{
+	const struct place *at = place_at(namer->places, place);
+
+	return namer->naming->runtimes && at->in_elf && runtime_keeper_is_loop(namer->naming->runtimes, at->object, at->elf_vaddr - at->is_return);
+}
+
 uint32_t namer_missed(struct namer *namer, bool kernel)
 {
 	return add_special(namer, kernel ? PROFILE_MISSED_KERNEL : PROFILE_MISSED_USER, FRAME_MISSED);
+}
+
+bool namer_is_scheduler(const struct namer *namer, uint32_t location)
+{
+	const struct profile_location *at = profile_location_at(namer->profile, location);
+
+	return at->kind == FRAME_KERNEL && symbolizer_is_scheduler(namer->symbolizer, at->pc);
 }

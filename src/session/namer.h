@@ -34,6 +34,11 @@ const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *r
 uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_place); /* the outermost frame that was found */
 uint32_t namer_no_natives(struct namer *namer); /* the mark for native frames that belong between what stands here */
 uint32_t namer_cut(struct namer *namer); /* the mark for frames that were left out between the two ends of a stack */
-/* Does the code there belong to an interpreter whose frames are not among those of the stack (runtime_keeper_mark)? Then the mark that stands for what it runs; or PROFILE_NONE. */
-bool namer_has_runtime_mark(struct namer *namer, uint32_t place, bool has_frames, uint32_t *ret_mark);
+/* Are frames of the interpreter that the code there belongs to missing in the stack (runtime_keeper_mark)? Code in no file belongs to what calls it: a JIT's code does to its interpreter, whatever is known of the process.
+ * `caller`: the frame's, or PLACE_NO_MEMORY. Then the mark that stands for what it runs; or PROFILE_NONE. */
+bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t caller, bool has_frames, uint32_t *ret_mark);
+/* Is the code there an interpreter's loop? */
+bool namer_is_loop(const struct namer *namer, uint32_t place);
 uint32_t namer_missed(struct namer *namer, bool kernel);
+/* Is the location in functions of the kernel's scheduler, which it leaves out itself of the stack of a thread that waits? */
+bool namer_is_scheduler(const struct namer *namer, uint32_t location);

@@ -124,7 +124,6 @@ static void fill_sampling(struct sonde_session *session)
 	if (session_asks_for_waits(session))
 		fill_waits(o, config);
 	session->sampling.no_ticks = o->question == SONDE_OFF_CPU;
-	session->sampling.follow = o->command != NULL;
 	session->sampling.config.audit_every = o->audit_every;
 	session->sampling.stack_storage = o->stack_storage;
 	session->sampling.event = &session->event;
@@ -136,6 +135,7 @@ static void fill_sampling(struct sonde_session *session)
 		.annotate = o->annotate,
 		.offsets = o->offsets,
 		.threads = o->threads,
+		.of_tids = o->nr_tids > 0,
 		.user_only = o->user_only,
 		.kernel_only = o->kernel_only,
 	};

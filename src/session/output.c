@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/number.h"
 
 static int cannot_write(struct diag *diag, int err, const char *path)
 {
@@ -134,6 +135,26 @@ static int name_file(int fd, const char *path)
 	return 0;
 }
 
+/* Who has asked for the report: by sudo another one than we are. False: nobody else. */
+static bool by_sudo(uint64_t *ret_uid, uint64_t *ret_gid)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+
+	return !geteuid() && uid && gid && !number_u64(uid, UINT32_MAX - 1, ret_uid) && !number_u64(gid, UINT32_MAX - 1, ret_gid);
+}
+
+/* A report holds addresses of the kernel, and paths and command lines of all users: it is for whoever asked for it. A file of theirs keeps its owner and mode; one that somebody else has put there does not. */
+static int give_owner(int fd, const char *target)
+{
+	uint64_t uid = geteuid(), gid = getegid();
+	bool is_other = by_sudo(&uid, &gid);
+	struct stat st;
+
+	if (!stat(target, &st) && (st.st_uid == uid || st.st_uid == geteuid()))
+		return fchown(fd, st.st_uid, st.st_gid) || fchmod(fd, st.st_mode & 07777) ? -errno : 0;
+	return is_other && fchown(fd, (uid_t)uid, (gid_t)gid) ? -errno : 0;
+}
+
 static int open_nameless(const char *target)
 {
 	char directory[PATH_MAX];
@@ -141,7 +162,7 @@ static int open_nameless(const char *target)
 
 	if (err)
 		return err;
-	fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -154,7 +175,7 @@ static int open_passing(struct output_stream *stream)
 		stream->passing[0] = '\0';
 		return -ENAMETOOLONG;
 	}
-	fd = open(stream->passing, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+	fd = open(stream->passing, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		stream->passing[0] = '\0';
 	return fd < 0 ? -errno : fd;
@@ -216,6 +237,8 @@ int output_stream_write(struct output_stream *stream, const void *bytes, size_t 
 
 static int finish(struct output_stream *stream)
 {
+	if (stream->target[0])
+		(void)give_owner(stream->fd, stream->target); /* not on file systems without owners; then it stays ours, and closed to others */
 	if (stream->target[0] && !stream->passing[0]) {
 		int err = name_file(stream->fd, stream->target);
 

@@ -129,7 +129,8 @@ static int check_file(const struct perf_files *files, const char *path, const st
 		fd = -1; /* the file has it */
 		return is_id(id, elf_file_build_id(elf)) ? 0 : -ESTALE;
 	}
-	if (!inode || !files->is_ours || st.st_ino != inode || (files->recorded_ns && (int64_t)clock_timespec_ns(st.st_ctim) > files->recorded_ns))
+	/* not the time of status: a hard link changes that, and perf's own cache makes them */
+	if (!inode || !files->is_ours || st.st_ino != inode || (files->recorded_ns && (int64_t)clock_timespec_ns(st.st_mtim) > files->recorded_ns))
 		return -ESTALE;
 	return 0;
 }

@@ -29,8 +29,6 @@ struct perf_walk {
 	struct table_store *store;
 	struct table_keeper *keeper;
 	struct raw_walk *walk;
-	bool *met;                      /* by object: its table was asked for */
-	uint32_t nr_met;
 	struct process_mapping *mappings; /* of `process`, as they were at the last walk */
 	struct sonde_mapping *told;
 	struct raw_process process;
@@ -68,7 +66,7 @@ int perf_walk_new(struct process_table *processes, struct account *account, stru
 	err = table_store_new(&options, diag, &walk->store);
 	if (err)
 		return err;
-	walk->walk = raw_walk_new(walk->store);
+	walk->walk = raw_walk_new(walk->store, 0);
 	walk->keeper = table_keeper_new(walk->store, processes, account, parser, tell_all, walk);
 	if (!walk->walk || !walk->keeper)
 		return -ENOMEM;
@@ -83,7 +81,6 @@ void perf_walk_free(struct perf_walk *walk)
 	raw_walk_free(walk->walk);
 	table_keeper_free(walk->keeper);
 	table_store_free(walk->store);
-	free(walk->met);
 	free(walk->mappings);
 	free(walk->told);
 	free(walk);
@@ -112,16 +109,6 @@ bool perf_walk_can(const struct perf_data_sample *sample)
 
 /* --- what was mapped ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Until a stack has come to a file, its mappings say that its table would have to be loaded. */
-static void fill(const struct perf_walk *walk, const struct process_mapping *mapping, struct sonde_mapping *to)
-{
-	*to = (struct sonde_mapping){ .start_pc = mapping->start_pc, .end_pc = mapping->end_pc };
-	if (mapping->object == OBJECT_NONE || (mapping->object < walk->nr_met && walk->met[mapping->object]))
-		table_keeper_fill(walk->keeper, mapping->object, mapping->load_bias, to);
-	else
-		to->block_shift = SONDE_NOT_LOADED;
-}
-
 static int know_process(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns)
 {
 	uint32_t nr = 0, generation = 0;
@@ -137,8 +124,10 @@ static int know_process(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns)
 	walk->told = calloc(nr + 1, sizeof(*walk->told));
 	if (!walk->told)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < nr; i++)
-		fill(walk, &walk->mappings[i], &walk->told[i]);
+	for (uint32_t i = 0; i < nr; i++) {
+		walk->told[i] = (struct sonde_mapping){ .start_pc = walk->mappings[i].start_pc, .end_pc = walk->mappings[i].end_pc };
+		table_keeper_fill(walk->keeper, walk->mappings[i].object, walk->mappings[i].load_bias, &walk->told[i]);
+	}
 	walk->process = (struct raw_process){ .tgid = tgid, .generation = generation, .mappings = walk->told, .nr_mappings = nr };
 	walk->is_known = true;
 	return 0;
@@ -171,22 +160,6 @@ static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 	return elf_file_read_at(object->elf, mapping->file_off + (pc - mapping->start_pc), to, size);
 }
 
-static int enter_met(struct perf_walk *walk, uint32_t object)
-{
-	uint32_t nr = object + object / 2 + 64;
-	bool *met = object < walk->nr_met ? walk->met : realloc(walk->met, nr * sizeof(*met));
-
-	if (!met)
-		return -ENOMEM;
-	if (met != walk->met || object >= walk->nr_met) {
-		memset(met + walk->nr_met, 0, (nr - walk->nr_met) * sizeof(*met));
-		walk->met = met;
-		walk->nr_met = nr;
-	}
-	walk->met[object] = true;
-	return 0;
-}
-
 /* Has the table on which the walk ended be loaded. *ret_again: it is there now, or there is none. */
 static int need_table(struct perf_walk *walk, const struct raw_stack *stack, uint64_t time_ns, bool *ret_again)
 {
@@ -196,12 +169,10 @@ static int need_table(struct perf_walk *walk, const struct raw_stack *stack, uin
 	*ret_again = false;
 	if (stack->stop != SONDE_STOP_NOT_LOADED || !mapping || mapping->object == OBJECT_NONE)
 		return 0;
-	if (mapping->object < walk->nr_met && walk->met[mapping->object]) {
+	if (table_keeper_is_met(walk->keeper, mapping->object)) {
 		err = table_keeper_need(walk->keeper, mapping->object, time_ns, ret_again);
 	} else {
-		err = enter_met(walk, mapping->object);
-		if (!err)
-			err = table_keeper_meet(walk->keeper, mapping->object);
+		err = table_keeper_meet(walk->keeper, mapping->object);
 		*ret_again = true;
 	}
 	walk->is_known = false;

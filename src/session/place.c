@@ -90,3 +90,16 @@ uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return,
 {
 	return enter(table, NULL, &(struct place){ .pc = kaddr, .object = OBJECT_NONE, .is_return = is_return, .first_ns = time_ns });
 }
+
+uint64_t place_pc(const struct place *place, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	if (!place->in_elf)
+		return place->pc;
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		uint64_t pc = place->elf_vaddr + mappings[i].load_bias;
+
+		if (mappings[i].object == place->object && pc - place->is_return - mappings[i].start_pc < mappings[i].end_pc - mappings[i].start_pc)
+			return pc;
+	}
+	return 0;
+}

@@ -27,4 +27,6 @@ void place_table_free(struct place_table *table);
 uint32_t place_user(struct place_table *table, const struct process_table *processes, uint32_t tgid, uint64_t time_ns, uint64_t frame);
 uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return, uint64_t time_ns);
 const struct place *place_at(const struct place_table *table, uint32_t place); /* borrowed until the next one is added */
+/* Where it stands in a process with these mappings: places know where they were first met. 0: the file is not mapped there. */
+uint64_t place_pc(const struct place *place, const struct process_mapping *mappings, uint32_t nr_mappings);
 uint32_t place_nr(const struct place_table *table);

@@ -12,6 +12,7 @@
 #include "export/frame_text.h"
 #include "session/follow.h"
 
+#define MAX_FILES 64 /* new ones that are looked at in one reading: the others wait for the next */
 #define WAITS_BYTES_MAX ((size_t)64 << 20)
 
 struct prev_stacks {
@@ -19,6 +20,7 @@ struct prev_stacks {
 	struct parser *parser;
 	struct sampler *sampler;
 	struct tracker *tracker;
+	struct follow_cpus cpus;
 	struct raw_stacks *raws;
 	struct stack_book *book;
 	struct naming naming;
@@ -116,12 +118,15 @@ static int collect(struct prev_stacks *stacks, uint64_t max_records, struct diag
 {
 	const struct follow_parts parts = { stacks->sampler, stacks->tracker, stacks->raws, stacks->book };
 	uint64_t now_ns = clock_ns();
+	uint32_t nr = 0;
 	int err;
 
 	stacks->waits.size = 0;
-	err = follow_read(&parts, max_records, take_record, stacks, diag);
-	if (!err && stack_book_has_room(stacks->book))
-		err = sampler_renew_bodies(stacks->sampler);
+	do {
+		err = follow_read(&parts, max_records, take_record, stacks, diag);
+		if (!err && stack_book_has_room(stacks->book))
+			err = sampler_renew_bodies(stacks->sampler);
+	} while (!err && tracker_has_more(stacks->tracker) && ++nr < MAX_FILES);
 	if (!err && stacks->waits.size) /* before what it was mapped from may be pruned */
 		err = stack_book_read_names(stacks->book, tracker_processes(stacks->tracker), &stacks->naming, &stacks->maker);
 	return err ? err : tracker_prune(stacks->tracker, now_ns);
@@ -158,6 +163,9 @@ int prev_stacks_print(struct prev_stacks *stacks, const struct sonde_slow_record
 		.user_stack = record->user_stack,
 		.kernel_stack = record->kernel_stack,
 		.runtime_stack = record->runtime_stack,
+		.tgid = record->wait.prev.tgid,
+		.generation = record->generation,
+		.user_generation = record->generation,
 		.user_side = record->user_side,
 		.kernel_side = record->kernel_side,
 		.runtime_side = record->runtime_side,
@@ -171,6 +179,11 @@ int prev_stacks_print(struct prev_stacks *stacks, const struct sonde_slow_record
 	print_stack(stacks->profile, sample.kernel_stack, lines);
 	print_stack(stacks->profile, sample.user_stack, lines);
 	return lines->err;
+}
+
+void prev_stacks_follow_cpus(struct prev_stacks *stacks)
+{
+	follow_cpus(&stacks->cpus, stacks->sampler, stacks->tracker, profile_account(stacks->profile));
 }
 
 const struct account *prev_stacks_account(const struct prev_stacks *stacks)

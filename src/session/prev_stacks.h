@@ -25,4 +25,5 @@ typedef int (*prev_stacks_fn)(void *arg, const struct sonde_slow_record *record)
 MUST_CHECK int prev_stacks_read(struct prev_stacks *stacks, uint64_t max_records, prev_stacks_fn fn, void *arg, struct diag *diag);
 /* Appends the stacks of a wait, leaf first, a frame to a line; from within fn. 0 or -ENOMEM. */
 MUST_CHECK int prev_stacks_print(struct prev_stacks *stacks, const struct sonde_slow_record *record, struct buffer *lines);
+void prev_stacks_follow_cpus(struct prev_stacks *stacks); /* as follow_cpus */
 const struct account *prev_stacks_account(const struct prev_stacks *stacks); /* its notes: what could not be read; borrowed */

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "base/process_memory.h"
-
 #define MAX_NEEDED_TABLES 32 /* that one stack asks for, one after the other */
 
 struct raw_stacks {
@@ -23,21 +21,18 @@ struct code_source {
 	uint64_t id;
 };
 
-/* From the file that was mapped there; memory without a file from the process, if it is still there. And the stack of a thread that waits. */
+/* From the file that was mapped there. Memory without a file may be other code by now: it is read for a thread that waits alone, of which is known whether it still does. */
 static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 {
 	const struct code_source *source = arg;
 	const struct process_mapping *mapping = process_table_find(source->processes, source->tgid, source->time_ns, pc);
-	const struct object *object;
+	const struct object *object = mapping && mapping->object != OBJECT_NONE ? object_table_at(process_table_objects(source->processes), mapping->object) : NULL;
 
-	if (!mapping && source->seeds)
-		return seeds_read_on(source->seeds, source->id, source->tgid, pc, to, size);
-	if (!mapping || mapping->end_pc - pc < size)
+	if (!object || !object->elf)
+		return source->seeds ? seeds_read_on(source->seeds, source->id, source->tgid, pc, to, size) : -EFAULT;
+	if (mapping->end_pc - pc < size)
 		return -EFAULT;
-	object = mapping->object == OBJECT_NONE ? NULL : object_table_at(process_table_objects(source->processes), mapping->object);
-	if (object && object->elf)
-		return elf_file_read_at(object->elf, mapping->file_off + (pc - mapping->start_pc), to, size);
-	return process_memory_read(source->tgid, pc, to, size);
+	return elf_file_read_at(object->elf, mapping->file_off + (pc - mapping->start_pc), to, size);
 }
 
 /* Has the table on which the walk ended be loaded. *ret_loaded: it is there now. */
@@ -108,11 +103,12 @@ static int need(void *arg, uint32_t object, uint64_t time_ns)
 	return tracker_need(stacks->tracker, object, time_ns, &is_loaded); /* for those that come */
 }
 
-static bool describe(void *arg, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
+static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy,
+				    bool is_again, struct runtime_function *ret_function)
 {
 	const struct raw_stacks *stacks = arg;
 
-	return runtime_keeper_describe(tracker_runtimes(stacks->tracker), tgid, frame, ret_function);
+	return runtime_keeper_describe(tracker_runtimes(stacks->tracker), tgid, generation, frame, copy, is_again, ret_function);
 }
 
 static void touch(void *arg, uint32_t tgid, uint64_t pc)
@@ -130,7 +126,7 @@ struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampl
 	stacks->sampler = sampler;
 	stacks->auditor = auditor;
 	stacks->seeds = seeds;
-	stacks->walk = raw_walk_new(tracker_tables(tracker));
+	stacks->walk = raw_walk_new(tracker_tables(tracker), sampler_config(sampler)->hash_seed);
 	if (!stacks->walk) {
 		free(stacks);
 		return NULL;

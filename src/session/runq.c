@@ -26,6 +26,7 @@ struct sonde_runq {
 	struct sonde_runq_options options; /* texts and lists are not kept */
 	struct diag diag;
 	int exit_code, stop_fd;
+	uint64_t looked_ns; /* at the list of CPUs */
 	bool is_ready;                     /* to run, once */
 	struct targets targets;
 	struct sonde_profile *file;
@@ -252,6 +253,19 @@ static bool is_end(struct sonde_runq *runq, uint64_t until_ns)
 	return fds[0].revents || targets_ended(&runq->targets);
 }
 
+/* A CPU that comes later has a queue, too. */
+static int follow_online(struct sonde_runq *runq, uint64_t now)
+{
+	CLEANUP(cpus_done) struct cpus online = { 0 };
+
+	if (now - runq->looked_ns < FOLLOW_STEP_NS || cpus_read("online", NULL, &online))
+		return 0;
+	runq->looked_ns = now;
+	if (runq->stacks)
+		prev_stacks_follow_cpus(runq->stacks);
+	return runq_programs_follow_cpus(runq->programs, &online, &runq->diag);
+}
+
 /* The reports of the intervals but for the last one, whose end is the run's. */
 static int run_intervals(struct sonde_runq *runq, uint64_t start_ns)
 {
@@ -263,7 +277,7 @@ static int run_intervals(struct sonde_runq *runq, uint64_t start_ns)
 		uint64_t now = clock_ns(), step_ns = now + FOLLOW_STEP_NS;
 		bool end = is_end(runq, o->interval_ns && next_ns < step_ns ? next_ns : step_ns);
 
-		err = take_waits(runq, FOLLOW_STEP_RECORDS);
+		err = follow_online(runq, now) ?: take_waits(runq, FOLLOW_STEP_RECORDS);
 		if (!err)
 			err = tell(runq);
 		if (err || end)
@@ -289,7 +303,7 @@ static void fill_account(struct sonde_runq *runq, uint64_t start_ns)
 	account->start_unix_ns = start_ns + runq->unix_offset_ns;
 	account->duration_ns = clock_ns() - start_ns;
 	if (count.no_time)
-		account_note(account, "%" PRIu64 " waits are not counted: the scheduler keeps no time for threads that are preempted on their way to sleep", (uint64_t)count.no_time);
+		account_note(account, "%" PRIu64 " waits are not counted: no program was told when they began, and the scheduler keeps no time of them", (uint64_t)count.no_time);
 	if (count.keys_full)
 		account_note(account, "%" PRIu64 " values are not counted: there is room for %d histograms in an interval", (uint64_t)count.keys_full, SONDE_RUNQ_MAX_KEYS);
 	if (count.lost)
@@ -351,8 +365,8 @@ const char *sonde_runq_account(struct sonde_runq *runq)
 		      (uint64_t)count.counted, (uint64_t)count.filtered, (uint64_t)(count.no_time + count.keys_full));
 	if (runq->options.slower)
 		buffer_printf(&runq->account, "; %" PRIu64 " waits told, %" PRIu64 " lost", (uint64_t)count.sent, (uint64_t)count.lost);
-	if (count.in_part)
-		buffer_printf(&runq->account, "; %" PRIu64 " were the first of a thread: without what it may have waited on another CPU before", (uint64_t)count.in_part);
+	if (count.by_account)
+		buffer_printf(&runq->account, "; %" PRIu64 " by the scheduler's account, as their begin was not seen", (uint64_t)count.by_account);
 	buffer_text(&runq->account, "\n");
 	return runq->account.err ? "" : runq->account.data;
 }

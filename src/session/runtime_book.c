@@ -10,6 +10,10 @@
 #include "runtime/runtime.h"
 
 #define ITEMS_BYTES_MAX ((size_t)1 << 30)
+#define COPIES_MAX 64       /* 8 of a stack at most, and other CPUs' between them */
+#define UNNAMED_MAX 1024    /* frames whose name is asked for again; then a new one takes the place of the oldest */
+#define ASKED_MAX 128       /* times, a reading: about 0.1 ms; one frame all these times, since what is there for a moment in a thousand is more likely to be met so */
+#define ASKED_FOR_MAX 16384 /* times for one frame: for 13 s when it is alone */
 
 /* What makes a frame the same as one before. Has no padding. */
 struct frame_key {
@@ -18,14 +22,23 @@ struct frame_key {
 	uint32_t runtime, generation;
 };
 
+/* A frame, or a mark: that has no code, and is no process's. */
 struct named_frame {
 	struct frame_key key;
 	uint32_t location;
 };
 
+/* A frame that has no name yet. */
+struct unnamed_frame {
+	struct sonde_runtime_frame frame;
+	uint32_t number, tgid, generation;
+	uint32_t nr_left; /* how often it is asked for; 0: it has its name, or never will */
+};
+
 struct kept_stack {
 	uint32_t first, nr; /* of `items` */
 	uint8_t stop;
+	struct stack_owner owner;
 };
 
 struct runtime_book {
@@ -33,6 +46,10 @@ struct runtime_book {
 	struct buffer stacks; /* struct kept_stack each */
 	struct u64_map stack_by_hash;
 	struct interned frames; /* of struct named_frame */
+	struct unnamed_frame unnamed[UNNAMED_MAX]; /* a ring */
+	uint32_t nr_unnamed, next_asked;           /* in it, ever; the next one to ask for */
+	struct sonde_code_record copies[COPIES_MAX]; /* a ring */
+	uint32_t nr_copies;                          /* in it, ever */
 };
 
 struct runtime_book *runtime_book_new(void)
@@ -84,21 +101,76 @@ static uint32_t add_location(struct profile *profile, const struct runtime_funct
 	return location.function == PROFILE_NONE ? PROFILE_NONE : profile_location(profile, &location);
 }
 
-/* The location of a frame; PROFILE_NONE: no memory. */
+void runtime_book_code(struct runtime_book *book, const struct sonde_code_record *record)
+{
+	book->copies[book->nr_copies++ % COPIES_MAX] = *record;
+}
+
+static const struct sonde_code_record *copy_of(const struct runtime_book *book, const struct frame_key *key)
+{
+	for (uint32_t i = 0; i < COPIES_MAX && i < book->nr_copies; i++) {
+		const struct sonde_code_record *copy = &book->copies[i];
+
+		if (copy->code == key->code && copy->cookie == key->cookie && copy->tgid == key->tgid && copy->generation == key->generation)
+			return copy;
+	}
+	return NULL;
+}
+
+static void ask_again_later(struct runtime_book *book, const struct frame_key *key, const struct sonde_runtime_frame *frame, uint32_t number)
+{
+	book->unnamed[book->nr_unnamed++ % UNNAMED_MAX] = (struct unnamed_frame){ .frame = *frame, .number = number, .tgid = key->tgid, .generation = key->generation,
+										  .nr_left = ASKED_FOR_MAX };
+}
+
+/* The number of a frame; INTERNED_NONE: no memory. */
 static uint32_t name_frame(struct runtime_book *book, const struct sonde_runtime_record *record, const struct sonde_runtime_frame *frame, const struct stack_walker *walker,
 			   struct profile *profile)
 {
 	struct named_frame fresh = { .key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = record->tgid,
 					      .runtime = frame->runtime, .generation = record->generation } };
-	uint32_t known = interned_find(&book->frames, &fresh.key);
+	uint32_t number = interned_find(&book->frames, &fresh.key);
 	struct runtime_function function;
-	bool is_mark;
+	enum runtime_answer answer;
 
-	if (known != INTERNED_NONE)
-		return ((const struct named_frame *)interned_at(&book->frames, known))->location;
-	is_mark = walker->describe(walker->arg, record->tgid, frame, &function);
-	fresh.location = add_location(profile, &function, is_mark ? FRAME_MARK : frame_kind_of(frame->runtime));
-	return fresh.location == PROFILE_NONE || interned_add(&book->frames, &fresh) == INTERNED_NONE ? PROFILE_NONE : fresh.location;
+	if (number != INTERNED_NONE)
+		return number;
+	answer = walker->describe(walker->arg, record->tgid, record->generation, frame, copy_of(book, &fresh.key), false, &function);
+	fresh.location = add_location(profile, &function, answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(frame->runtime));
+	number = fresh.location == PROFILE_NONE ? INTERNED_NONE : interned_add(&book->frames, &fresh);
+	if (number != INTERNED_NONE && answer == RUNTIME_NOT_YET)
+		ask_again_later(book, &fresh.key, frame, number);
+	return number;
+}
+
+/* Asks for one name again. */
+static int ask_again(struct runtime_book *book, struct unnamed_frame *unnamed, const struct stack_walker *walker, struct profile *profile)
+{
+	struct named_frame *named = interned_at(&book->frames, unnamed->number);
+	struct runtime_function function;
+	enum runtime_answer answer = walker->describe(walker->arg, unnamed->tgid, unnamed->generation, &unnamed->frame, NULL, true, &function);
+
+	unnamed->nr_left = answer == RUNTIME_NOT_YET ? unnamed->nr_left - 1 : 0;
+	if (answer == RUNTIME_NAMED || answer == RUNTIME_MARK)
+		named->location = add_location(profile, &function, answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(unnamed->frame.runtime));
+	return named->location == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+int runtime_book_ask_again(struct runtime_book *book, const struct stack_walker *walker, struct profile *profile)
+{
+	uint32_t nr = book->nr_unnamed < UNNAMED_MAX ? book->nr_unnamed : UNNAMED_MAX, nr_skipped = 0, nr_asked = 0;
+	int err = 0;
+
+	while (!err && nr_asked < ASKED_MAX && nr_skipped < nr) { /* skipped: since one that was asked for */
+		struct unnamed_frame *unnamed = &book->unnamed[book->next_asked++ % nr];
+
+		nr_skipped = unnamed->nr_left ? 0 : nr_skipped + 1;
+		if (!unnamed->nr_left)
+			continue;
+		err = ask_again(book, unnamed, walker, profile);
+		nr_asked++;
+	}
+	return err;
 }
 
 static uint32_t native_of(uint64_t where)
@@ -108,9 +180,9 @@ static uint32_t native_of(uint64_t where)
 	return where < RUNTIME_ITEM_AT_LEAF ? (uint32_t)where : RUNTIME_ITEM_UNPLACED;
 }
 
-static void append_item(struct runtime_book *book, uint32_t location, uint32_t native)
+static void append_item(struct runtime_book *book, uint32_t frame, uint32_t native)
 {
-	const struct runtime_item item = { .location = location, .native = native };
+	const struct runtime_item item = { .frame = frame, .native = native };
 
 	buffer_append(&book->items, &item, sizeof(item));
 }
@@ -120,33 +192,42 @@ static int append_stop(struct runtime_book *book, const struct sonde_runtime_rec
 {
 	const struct runtime *runtime = runtime_of(record->stopped_runtime);
 	const char *mark = runtime_stop_mark(record->stop), *hole = strstr(mark, "%s");
+	struct named_frame fresh = { .key = { .where = record->stop, .runtime = record->stopped_runtime } };
 	struct runtime_function named = { .name = "" };
-	uint32_t location;
+	uint32_t number;
 
 	snprintf(named.name, sizeof(named.name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark, hole && runtime ? runtime->name : "", hole ? hole + 2 : "");
-	location = add_location(profile, &named, FRAME_MARK);
-	append_item(book, location, 0);
-	return location == PROFILE_NONE ? -ENOMEM : 0;
+	fresh.location = add_location(profile, &named, FRAME_MARK);
+	number = fresh.location == PROFILE_NONE ? INTERNED_NONE : interned_add(&book->frames, &fresh);
+	append_item(book, number, 0);
+	return number == INTERNED_NONE ? -ENOMEM : 0;
 }
 
 int runtime_book_record(struct runtime_book *book, const struct sonde_runtime_record *record, const struct stack_walker *walker, struct profile *profile)
 {
 	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
 	uint32_t number = (uint32_t)(book->stacks.size / sizeof(struct kept_stack));
-	struct kept_stack stack = { .first = (uint32_t)(book->items.size / sizeof(struct runtime_item)), .stop = record->stop };
+	struct kept_stack stack = {
+		.first = (uint32_t)(book->items.size / sizeof(struct runtime_item)),
+		.stop = record->stop,
+		.owner = { .tgid = record->tgid, .generation = record->generation, .check = hash_bytes(frames, record->nr_frames * sizeof(*frames), record->stop) },
+	};
+	const uint32_t *known = u64_map_find(&book->stack_by_hash, record->hash);
 	int err = 0;
 
 	if (record->fault)
 		walker->touch(walker->arg, record->tgid, record->fault);
-	if (u64_map_find(&book->stack_by_hash, record->hash)) /* sent again: the same */
+	if (known) { /* sent again: the same */
+		stack_owner_again(&((struct kept_stack *)book->stacks.data + *known)->owner, &stack.owner);
 		return 0;
+	}
 	for (uint32_t i = 0; i < record->nr_frames; i++) {
 		bool is_entry = frames[i].flags & SONDE_RUNTIME_ENTRY;
-		uint32_t location = is_entry ? PROFILE_NONE : name_frame(book, record, &frames[i], walker, profile);
+		uint32_t frame = is_entry ? RUNTIME_ITEM_ENTRY : name_frame(book, record, &frames[i], walker, profile);
 
-		if (location == PROFILE_NONE && !is_entry)
+		if (frame == INTERNED_NONE && !is_entry)
 			return -ENOMEM;
-		append_item(book, location, is_entry ? native_of(frames[i].where) : 0);
+		append_item(book, frame, is_entry ? native_of(frames[i].where) : 0);
 	}
 	if (record->stop != SONDE_RUNTIME_STOP_COMPLETE && record->stop < SONDE_RUNTIME_STOP_COUNT)
 		err = append_stop(book, record, profile);
@@ -169,6 +250,11 @@ bool runtime_book_find(const struct runtime_book *book, uint64_t hash, struct ru
 
 	if (!stack)
 		return false;
-	*ret_stack = (struct runtime_stack){ .items = (const struct runtime_item *)book->items.data + stack->first, .nr = stack->nr, .stop = stack->stop };
+	*ret_stack = (struct runtime_stack){ .items = (const struct runtime_item *)book->items.data + stack->first, .nr = stack->nr, .stop = stack->stop, .owner = stack->owner };
 	return true;
+}
+
+uint32_t runtime_book_location(const struct runtime_book *book, uint32_t frame)
+{
+	return ((const struct named_frame *)interned_at(&book->frames, frame))->location;
 }

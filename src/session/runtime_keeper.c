@@ -41,6 +41,7 @@ struct placed {
 	enum placing placing;
 	bool is_counted; /* in the account */
 	uint32_t object, image; /* the image's number in the file */
+	struct sonde_code_range compiled; /* what it has made; both 0: nothing */
 	union known known;
 };
 
@@ -50,13 +51,22 @@ struct kept_process {
 	struct placed placed[SONDE_RUNTIME_COUNT];
 };
 
+/* What is told of a process. */
+struct tell {
+	const struct process_mapping *mappings;
+	uint32_t nr_mappings;
+	struct libc_facts libc;
+};
+
 struct runtime_keeper {
 	struct sampler *sampler;
 	struct parser *parser;
 	struct process_table *processes;
 	struct account *account;
+	struct table_cache *cache;    /* or NULL */
 	struct kept_file *files;      /* by object */
 	uint32_t nr_files;
+	uint32_t serial;              /* of what the kernel side was told last */
 	uint32_t wanted;              /* bits: programs that are not loaded yet */
 	struct kept_process **kept;   /* those that run one */
 	uint32_t nr_kept, capacity;
@@ -70,6 +80,11 @@ struct runtime_keeper *runtime_keeper_new(struct sampler *sampler, struct parser
 	if (keeper)
 		*keeper = (struct runtime_keeper){ .sampler = sampler, .parser = parser, .processes = processes, .account = account };
 	return keeper;
+}
+
+void runtime_keeper_use_cache(struct runtime_keeper *keeper, struct table_cache *cache)
+{
+	keeper->cache = cache;
 }
 
 void runtime_keeper_free(struct runtime_keeper *keeper)
@@ -123,8 +138,7 @@ static int take_images(struct runtime_keeper *keeper, struct kept_file *file, co
 	return 0;
 }
 
-/* Sees what is in a file, once. 0 or -ENOMEM. */
-static int meet(struct runtime_keeper *keeper, uint32_t object)
+int runtime_keeper_meet(struct runtime_keeper *keeper, uint32_t object)
 {
 	const struct object *of;
 	struct parser_runtimes runtimes;
@@ -154,6 +168,14 @@ void runtime_keeper_forget(struct runtime_keeper *keeper, uint32_t object)
 		return;
 	free(keeper->files[object].images);
 	keeper->files[object] = (struct kept_file){ 0 };
+}
+
+void runtime_keeper_expect(struct runtime_keeper *keeper, uint32_t object)
+{
+	const struct kept_file *file = file_of(keeper, object);
+
+	for (uint32_t i = 0; file && i < file->nr_images; i++)
+		keeper->wanted |= file->images[i].image.is_supported ? 1u << file->images[i].image.runtime : 0;
 }
 
 /* --- processes ------------------------------------------------------------------------------------------------------------------------- */
@@ -225,8 +247,11 @@ static int read_memory(void *arg, uint64_t from, void *to, size_t size)
 
 static void note_placed(struct runtime_keeper *keeper, struct placed *placed, const struct runtime_image *image)
 {
+	const struct object *file = object_table_at(process_table_objects(keeper->processes), placed->object);
 	char version[16];
 
+	if (keeper->cache && file->elf && runtime_of(image->runtime)->describe) /* of what has no frames, none are lost at first */
+		table_cache_note_interpreter(keeper->cache, file->elf, file->path);
 	snprintf(version, sizeof(version), "%u.%u.%u", image->version[0], image->version[1], image->version[2]);
 	account_runtime(keeper->account, runtime_of(image->runtime)->name, version, 1);
 	placed->is_counted = true;
@@ -240,8 +265,27 @@ static void note_refused(struct runtime_keeper *keeper, const struct kept_proces
 	kept->is_refused = true;
 }
 
-static void place(struct runtime_keeper *keeper, struct kept_process *process, struct kept_image *kept, uint64_t load_bias, const struct libc_facts *libc)
+/* Looks for code that the interpreter has made, in memory of no file. */
+static void find_code(const struct runtime_keeper *keeper, struct placed *placed, const struct runtime_image *image, const struct runtime_memory *memory, const struct tell *tell)
 {
+	const struct runtime *runtime = runtime_of(image->runtime);
+
+	placed->compiled = (struct sonde_code_range){ 0 };
+	for (uint32_t i = 0; runtime->owns_code && i < tell->nr_mappings; i++) {
+		const struct process_mapping *mapping = &tell->mappings[i];
+
+		if (mapping->object != OBJECT_NONE && object_table_at(process_table_objects(keeper->processes), mapping->object)->elf)
+			continue;
+		if (!runtime->owns_code(image, memory, mapping->start_pc, mapping->end_pc, &placed->known))
+			continue;
+		placed->compiled = (struct sonde_code_range){ mapping->start_pc, mapping->end_pc };
+		break;
+	}
+}
+
+static void place(struct runtime_keeper *keeper, struct kept_process *process, struct kept_image *kept, uint64_t load_bias, const struct tell *tell)
+{
+	const struct libc_facts *libc = &tell->libc;
 	struct placed *placed = &process->placed[kept->image.runtime];
 	const struct runtime_memory memory = { .read = read_memory, .arg = &process->tgid };
 	struct diag diag = { 0 };
@@ -250,6 +294,9 @@ static void place(struct runtime_keeper *keeper, struct kept_process *process, s
 	placed->known = (union known){ 0 };
 	err = runtime_of(kept->image.runtime)->place(&kept->image, load_bias, libc, &memory, &diag, &placed->known);
 	placed->known.process.generation = process->generation;
+	placed->known.process.serial = ++keeper->serial;
+	if (!err)
+		find_code(keeper, placed, &kept->image, &memory, tell);
 	if (!err && keeper->sampler) {
 		err = sampler_set_runtime(keeper->sampler, kept->image.runtime, process->tgid, &placed->known, &diag);
 		keeper->wanted |= err == -EAGAIN ? 1u << kept->image.runtime : 0;
@@ -262,8 +309,7 @@ static void place(struct runtime_keeper *keeper, struct kept_process *process, s
 }
 
 /* The interpreters of one file that the process maps. 0 or -ENOMEM. */
-static int place_file(struct runtime_keeper *keeper, uint32_t tgid, uint32_t generation, const struct process_mapping *mapping, const struct libc_facts *libc,
-		      uint32_t *runtimes)
+static int place_file(struct runtime_keeper *keeper, uint32_t tgid, uint32_t generation, const struct process_mapping *mapping, const struct tell *tell, uint32_t *runtimes)
 {
 	const struct kept_file *file = file_of(keeper, mapping->object);
 
@@ -281,7 +327,7 @@ static int place_file(struct runtime_keeper *keeper, uint32_t tgid, uint32_t gen
 		process->generation = generation;
 		process->placed[kept->image.runtime].object = mapping->object;
 		process->placed[kept->image.runtime].image = i;
-		place(keeper, process, kept, mapping->load_bias, libc);
+		place(keeper, process, kept, mapping->load_bias, tell);
 		*runtimes |= bit;
 	}
 	return 0;
@@ -290,22 +336,19 @@ static int place_file(struct runtime_keeper *keeper, uint32_t tgid, uint32_t gen
 int runtime_keeper_tell(struct runtime_keeper *keeper, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings,
 			uint32_t *ret_runtimes)
 {
-	struct libc_facts libc = { 0 };
+	struct tell tell = { .mappings = mappings, .nr_mappings = nr_mappings };
 	struct kept_process *process;
 	uint32_t runtimes = 0;
 
 	*ret_runtimes = 0;
 	for (uint32_t i = 0; i < nr_mappings; i++) {
-		int err = meet(keeper, mappings[i].object);
 		const struct kept_file *file = file_of(keeper, mappings[i].object);
 
-		if (err)
-			return err;
-		if (file && file->libc.is_known && !libc.is_known)
-			libc = file->libc;
+		if (file && file->libc.is_known && !tell.libc.is_known)
+			tell.libc = file->libc;
 	}
 	for (uint32_t i = 0; i < nr_mappings; i++) {
-		int err = place_file(keeper, tgid, generation, &mappings[i], &libc, &runtimes);
+		int err = place_file(keeper, tgid, generation, &mappings[i], &tell, &runtimes);
 
 		if (err)
 			return err;
@@ -320,6 +363,22 @@ int runtime_keeper_tell(struct runtime_keeper *keeper, uint32_t tgid, uint32_t g
 			*ret_runtimes |= 1u << kind;
 	}
 	return 0;
+}
+
+bool runtime_keeper_compiled(const struct runtime_keeper *keeper, uint32_t tgid, uint64_t start_pc, uint32_t *ret_object, struct sonde_code_range *ret_loop)
+{
+	const struct kept_process *process = process_of(keeper, tgid);
+
+	for (uint32_t kind = 0; process && kind < SONDE_RUNTIME_COUNT; kind++) {
+		const struct placed *placed = &process->placed[kind];
+
+		if (placed->placing == PLACING_NONE || !placed->compiled.end_pc || placed->compiled.start_pc != start_pc)
+			continue;
+		*ret_object = placed->object;
+		*ret_loop = keeper->files[placed->object].images[placed->image].image.loops[0];
+		return true;
+	}
+	return false;
 }
 
 static bool is_waiting(const struct kept_process *process)
@@ -350,7 +409,7 @@ bool runtime_keeper_load(struct runtime_keeper *keeper)
 	while (!(keeper->wanted >> kind & 1))
 		kind++;
 	sampler_load_runtime(keeper->sampler, kind);
-	keeper->wanted = 0; /* who waits for another says so again */
+	keeper->wanted &= ~(1u << kind);
 	for (uint32_t i = 0; i < keeper->nr_kept; i++) {
 		if (is_waiting(keeper->kept[i]))
 			process_table_renew(keeper->processes, keeper->kept[i]->tgid);
@@ -379,32 +438,73 @@ static void judge(struct runtime_keeper *keeper, struct kept_image *kept, const 
 	note_unsupported(keeper, &kept->image, path);
 }
 
-bool runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
+/* What was copied, and nothing else: the rest may be another's by now. */
+static int read_copy(void *arg, uint64_t from, void *to, size_t size)
+{
+	const struct sonde_code_record *copy = arg;
+
+	for (uint32_t i = 0; i < SONDE_CODE_PIECES; i++) {
+		uint64_t off = from - copy->from[i];
+
+		if (off > copy->sizes[i] || size > copy->sizes[i] - off || copy->offs[i] > sizeof(copy->bytes) || copy->sizes[i] > sizeof(copy->bytes) - copy->offs[i])
+			continue;
+		memcpy(to, copy->bytes + copy->offs[i] + off, size);
+		return 0;
+	}
+	return -ENODATA;
+}
+
+/* By the copy, which cannot be wrong; by the process's memory when that does not say all. */
+static int describe_supported(const struct runtime_image *image, const struct placed *placed, uint32_t tgid, const struct sonde_runtime_frame *frame,
+			      const struct sonde_code_record *copy, struct runtime_function *ret_function)
+{
+	const struct runtime_memory memory = { .read = read_memory, .arg = &tgid }, copied = { .read = read_copy, .arg = (void *)copy };
+	const struct runtime *runtime = runtime_of(frame->runtime);
+	int err = copy ? runtime->describe(image, &placed->known, &copied, frame, ret_function) : -ENODATA, live_err;
+
+	if (!err && ret_function->line)
+		return 0;
+	live_err = runtime->describe(image, &placed->known, &memory, frame, ret_function);
+	return err ? live_err : 0;
+}
+
+/* 0, or a negative errno, as struct runtime's `describe` says it; or 1: the runtime is not supported, so it is a mark. */
+static int describe_placed(struct runtime_keeper *keeper, const struct placed *placed, uint32_t tgid, const struct sonde_runtime_frame *frame,
+			   const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function)
 {
 	const struct runtime *runtime = runtime_of(frame->runtime);
-	const struct kept_process *process = process_of(keeper, tgid);
-	const struct placed *placed = process && runtime ? &process->placed[frame->runtime] : NULL;
-	const struct runtime_memory memory = { .read = read_memory, .arg = &tgid };
 	struct kept_image *kept;
-	int err = -ESRCH;
+	int err = -EAGAIN;
+
+	if (placed->placing != PLACING_DONE || !runtime->describe)
+		return err;
+	kept = &keeper->files[placed->object].images[placed->image];
+	if (kept->image.is_supported)
+		err = describe_supported(&kept->image, placed, tgid, frame, copy, ret_function);
+	if (!is_again || !err)
+		judge(keeper, kept, object_table_at(process_table_objects(keeper->processes), placed->object)->path, err);
+	if (kept->image.is_supported)
+		return err;
+	unsupported_text(&kept->image, ret_function->name, sizeof(ret_function->name));
+	return 1;
+}
+
+enum runtime_answer runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame,
+					    const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function)
+{
+	const struct kept_process *process = runtime_of(frame->runtime) ? process_of(keeper, tgid) : NULL;
+	int err;
 
 	*ret_function = (struct runtime_function){ 0 };
-	if (placed && placed->placing == PLACING_DONE && runtime->describe) {
-		kept = &keeper->files[placed->object].images[placed->image];
-		if (kept->image.is_supported)
-			err = runtime->describe(&kept->image, &placed->known, &memory, frame, ret_function);
-		judge(keeper, kept, object_table_at(process_table_objects(keeper->processes), placed->object)->path, err);
-		if (!kept->image.is_supported) {
-			unsupported_text(&kept->image, ret_function->name, sizeof(ret_function->name));
-			return true;
-		}
+	err = process ? describe_placed(keeper, &process->placed[frame->runtime], tgid, frame, copy, is_again, ret_function) : -ESRCH;
+	if (err >= 0) {
+		keeper->account->nr_frames_unnamed -= is_again;
+		return err ? RUNTIME_MARK : RUNTIME_NAMED;
 	}
-	if (!err)
-		return false;
 	*ret_function = (struct runtime_function){ 0 };
 	snprintf(ret_function->name, sizeof(ret_function->name), "[unknown]");
-	keeper->account->nr_frames_unnamed++;
-	return false;
+	keeper->account->nr_frames_unnamed += !is_again;
+	return err == -ESRCH || process->generation != generation ? RUNTIME_NEVER : RUNTIME_NOT_YET; /* a generation ends with an exec, but with a mapping that was replaced, too */
 }
 
 void runtime_keeper_touch(uint32_t tgid, uint64_t pc)
@@ -423,14 +523,26 @@ static bool is_loop(const struct runtime_image *image, uint64_t elf_vaddr)
 	return false;
 }
 
-bool runtime_keeper_mark(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr, bool has_frames, char *to, size_t size)
+bool runtime_keeper_is_loop(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr)
 {
 	const struct kept_file *file = file_of(keeper, object);
 
 	for (uint32_t i = 0; file && i < file->nr_images; i++) {
-		const struct runtime_image *image = &file->images[i].image;
+		if (is_loop(&file->images[i].image, elf_vaddr))
+			return true;
+	}
+	return false;
+}
 
-		if ((image->is_supported && has_frames) || !is_loop(image, elf_vaddr))
+bool runtime_keeper_mark(const struct runtime_keeper *keeper, const struct runtime_site *site, char *to, size_t size)
+{
+	const struct kept_file *file = file_of(keeper, site->object);
+
+	for (uint32_t i = 0; file && i < file->nr_images; i++) {
+		const struct runtime_image *image = &file->images[i].image;
+		bool runs = site->is_made ? image->nr_loops > 0 : is_loop(image, site->elf_vaddr);
+
+		if (image->is_supported ? site->has_frames || !runs : site->has_frames && !runs)
 			continue;
 		if (image->is_supported)
 			snprintf(to, size, RUNTIME_NOT_KNOWN, runtime_of(image->runtime)->name);

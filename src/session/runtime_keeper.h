@@ -13,25 +13,44 @@
 #include "process/process_table.h"
 #include "runtime/runtime.h"
 #include "session/parser.h"
+#include "unwind/table_cache.h"
 
 struct runtime_keeper;
 /* Borrows all for its life; `sampler` NULL: there is no kernel side (tests). NULL: no memory. */
 struct runtime_keeper *runtime_keeper_new(struct sampler *sampler, struct parser *parser, struct process_table *processes, struct account *account);
 void runtime_keeper_free(struct runtime_keeper *keeper); /* takes NULL */
-/* What the process maps has changed: has the kernel side know its interpreters. *ret_runtimes: bits, as struct sonde_process has them. No mappings: it has ended. 0 or -ENOMEM. */
+/* Has interpreters noted that processes run. Takes no part in its life. */
+void runtime_keeper_use_cache(struct runtime_keeper *keeper, struct table_cache *cache);
+/* Sees what is in a file, once. 0 or -ENOMEM. */
+MUST_CHECK int runtime_keeper_meet(struct runtime_keeper *keeper, uint32_t object);
+/* Some process will run what that file holds: has the programs for it loaded with the next runtime_keeper_load. */
+void runtime_keeper_expect(struct runtime_keeper *keeper, uint32_t object);
+/* What the process maps has changed: has the kernel side know its interpreters, of the files that were met. *ret_runtimes: bits, as struct sonde_process has them. No mappings: it has ended. 0 or -ENOMEM. */
 MUST_CHECK int runtime_keeper_tell(struct runtime_keeper *keeper, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings,
 				   uint32_t *ret_runtimes);
+/* Does code that an interpreter of the process has made begin there? Then *ret_loop, in that file as linked, is the code on whose frame it runs. */
+bool runtime_keeper_compiled(const struct runtime_keeper *keeper, uint32_t tgid, uint64_t start_pc, uint32_t *ret_object, struct sonde_code_range *ret_loop);
 /* Makes those processes count as changed whose interpreter had not begun yet when it was looked for. */
 void runtime_keeper_retry(struct runtime_keeper *keeper);
 /* Loads the program for one of the interpreters that were met for the first time: that takes long, so processes are told of without it before, and count as changed now. False: there are none. */
 bool runtime_keeper_load(struct runtime_keeper *keeper);
 /* The file is known no more. */
 void runtime_keeper_forget(struct runtime_keeper *keeper, uint32_t object);
-/* What a frame is called. What cannot be read is counted, and called so in brackets. True: that is a mark, no function. */
-bool runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);
+/* What a frame is called; `copy`: of what it is named by, or NULL. What cannot be read is counted, and called so in brackets; when it can be read after all (`is_again`) it is counted no more. What is asked for again is no proof
+ * against a layout: memory that was freed holds anything. */
+enum runtime_answer runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame,
+					    const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function);
 /* The interpreter stumbled over memory that is not there: looks at it, so that the kernel brings it back and the next sample finds it. */
 void runtime_keeper_touch(uint32_t tgid, uint64_t pc);
+/* Where a frame stands. */
+struct runtime_site {
+	uint64_t elf_vaddr;
+	uint32_t object;
+	bool is_made;    /* it is in memory of no file, and called from there */
+	bool has_frames; /* its stack has frames of a runtime, or at least the word that there are none */
+};
 #define RUNTIME_NOT_KNOWN "[%s: frames not known]" /* what it ran was not looked at: the process was not known yet, or the thread was not on a CPU */
-/* Is that the loop of an interpreter whose frames are not among those of the stack? Either it is not supported, or the stack has none at all. Then the mark that stands for them:
- * "[unsupported python 3.99: ...]", "[python: frames not known]". */
-bool runtime_keeper_mark(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr, bool has_frames, char *to, size_t size);
+bool runtime_keeper_is_loop(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr);
+/* Are frames of an interpreter missing in a stack with this frame? When it is not supported, its whole file stands for it: where its loop is, is known as little as the rest. Else when
+ * that is its loop, or what it made, and the stack has none at all. Then the mark that stands for them: "[unsupported python 3.99: ...]", "[python: frames not known]". */
+bool runtime_keeper_mark(const struct runtime_keeper *keeper, const struct runtime_site *site, char *to, size_t size);

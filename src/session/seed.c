@@ -28,7 +28,7 @@ struct seeds {
 	uint32_t nr_late;
 	uint64_t copied_bytes;
 	struct u64_map by_id;
-	uint64_t record[(sizeof(struct sonde_raw_record) + SONDE_RAW_MAX_BYTES) / sizeof(uint64_t)]; /* the one that is given */
+	uint64_t record[(sizeof(struct sonde_raw_record) + SEED_STACK_BYTES) / sizeof(uint64_t)]; /* the one that is given */
 };
 
 struct seeds *seeds_new(void)
@@ -69,7 +69,7 @@ static int keep(struct seeds *seeds, uint64_t id)
 static void copy_stack(struct seeds *seeds, struct sonde_raw_record *raw)
 {
 	uint64_t left = MAX_COPIED_BYTES - seeds->copied_bytes, sp = raw->regs[REG_SP];
-	size_t max = left < SONDE_RAW_MAX_BYTES ? (size_t)left : SONDE_RAW_MAX_BYTES;
+	size_t max = left < SEED_STACK_BYTES ? (size_t)left : SEED_STACK_BYTES;
 
 	raw->stack_start = sp - SONDE_RED_ZONE_BYTES;
 	raw->stack_bytes = (uint32_t)process_memory_read_some(raw->tgid, raw->stack_start, raw + 1, max);
@@ -85,7 +85,7 @@ int seeds_take(struct seeds *seeds, const struct sonde_seed_record *record, seed
 	struct sonde_raw_record *raw = (struct sonde_raw_record *)seeds->record;
 	int err;
 
-	*raw = (struct sonde_raw_record){ .type = SONDE_RECORD_RAW, .tgid = record->tgid, .time_ns = record->time_ns, .id = record->id, .use = SONDE_RAW_SEED,
+	*raw = (struct sonde_raw_record){ .type = SONDE_RECORD_RAW, .tgid = record->tgid, .time_ns = record->time_ns, .id = record->id, .hash_begin = record->id, .use = SONDE_RAW_SEED,
 					  .compat = record->compat, .in_syscall = record->in_syscall };
 	memcpy(raw->regs, record->regs, sizeof(raw->regs));
 	copy_stack(seeds, raw);

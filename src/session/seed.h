@@ -7,6 +7,8 @@
 #include "abi/wait.h"
 #include "base/cleanup.h"
 
+#define SEED_STACK_BYTES 16384u /* so much of each is copied */
+
 struct seeds;
 struct seeds *seeds_new(void); /* NULL: no memory */
 void seeds_free(struct seeds *seeds); /* takes NULL */

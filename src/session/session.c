@@ -12,8 +12,8 @@
 #include "base/priority.h"
 #include "base/stop_fd.h"
 #include "session/account_common.h"
-#include "session/follow.h"
 
+#define PROGRESS_NS (NS_PER_S / 5) /* the progress is told no more often */
 #define HURRY 10 /* so much lower is our nice value while we observe: ten times the weight of others */
 
 extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
@@ -129,18 +129,14 @@ static int make_takers(struct sonde_session *session)
 /* Loads the kernel side, then reads what runs. */
 static int set_up(struct sonde_session *session, const struct sonde_profile_options *options)
 {
-	uint32_t command_id;
 	int err = make_command(session, options->command);
 
 	if (err)
 		return err;
 	session->sampling.targets = options->nr_tgids ? options->tgids : options->tids;
 	session->sampling.nr_targets = options->nr_tgids ? options->nr_tgids : options->nr_tids;
-	if (session->command) {
-		command_id = command_tgid(session->command);
-		session->sampling.targets = &command_id;
-		session->sampling.nr_targets = 1;
-	}
+	if (session->command)
+		session->sampling.config.command_tgid = command_tgid(session->command);
 	err = load(session);
 	session->sampling.targets = NULL; /* the caller's */
 	if (err)
@@ -293,6 +289,14 @@ static uint64_t nr_observed(const struct sonde_session *session)
 	return (session->waiting ? waiting_nr_waits(session->waiting) : 0) + (session->sampling.no_ticks ? 0 : stack_book_nr_samples(session->book));
 }
 
+static void tell_progress(struct sonde_session *session, uint64_t now)
+{
+	if (!session->options.progress || now - session->shown_ns < PROGRESS_NS)
+		return;
+	session->shown_ns = now;
+	session->options.progress(session->options.progress_arg, now - session->start_ns, nr_observed(session));
+}
+
 static int sample(struct sonde_session *session)
 {
 	uint64_t end_ns = UINT64_MAX;
@@ -304,10 +308,11 @@ static int sample(struct sonde_session *session)
 	while (!err && !is_over(session, end_ns)) {
 		struct epoll_event events[8];
 		uint64_t now = clock_ns(), left_ns = end_ns > now ? end_ns - now : 0;
-		int timeout_ms = (int)((left_ns < FOLLOW_STEP_NS ? left_ns : FOLLOW_STEP_NS) / NS_PER_MS) + 1;
+		int timeout_ms = tracker_has_more(session->tracker) ? 0 : (int)((left_ns < FOLLOW_STEP_NS ? left_ns : FOLLOW_STEP_NS) / NS_PER_MS) + 1;
 
 		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
 			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
+		follow_cpus(&session->cpus, session->sampler, session->tracker, profile_account(session->profile));
 		err = collect(session, FOLLOW_STEP_RECORDS);
 		if (!err)
 			err = make_room(session);
@@ -315,8 +320,7 @@ static int sample(struct sonde_session *session)
 			err = waiting_step(session->waiting, now);
 		debug_files_step(session->debug_files, stack_book_places(session->book), tracker_processes(session->tracker));
 		jit_keeper_step(session->jit_keeper, stack_book_places(session->book), now);
-		if (session->options.progress)
-			session->options.progress(session->options.progress_arg, now - session->start_ns, nr_observed(session));
+		tell_progress(session, now);
 		if (!err)
 			err = tracker_prune(session->tracker, now);
 	}
@@ -427,7 +431,7 @@ static int run(struct sonde_session *session)
 	if (!err && session->command) {
 		err = command_release(session->command, &session->diag);
 		if (err)
-			return session_fail(session, SONDE_EXIT_FAILED, err);
+			return session_fail(session, (enum sonde_exit)command_failure_code(err), err);
 	}
 	if (!err)
 		err = sample(session);

@@ -15,6 +15,7 @@
 #include "export/export.h"
 #include "model/profile.h"
 #include "session/debug_files.h"
+#include "session/follow.h"
 #include "session/jit_keeper.h"
 #include "session/raw_stacks.h"
 #include "session/stack_book.h"
@@ -43,6 +44,8 @@ struct sonde_session {
 	uint64_t new_ns, start_ns;            /* CLOCK_MONOTONIC */
 	uint64_t unix_offset_ns;              /* of CLOCK_REALTIME to it, at the end */
 	uint64_t looked_ns;                   /* when the targets and the command were last looked for */
+	uint64_t shown_ns;                    /* when the progress was last told */
+	struct follow_cpus cpus;
 	int nice, nice_before;                /* of our thread, and what it was before the run */
 	struct targets targets;
 	struct command *command;

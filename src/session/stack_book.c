@@ -17,9 +17,8 @@
 
 /* Equal samples but for their number. Zeroed before it is filled: it is hashed and compared whole. */
 struct sample_key {
-	struct stack_sides sides;
-	uint32_t tgid, tid, cpu;
-	uint8_t pad[4]; /* zero */
+	struct stack_sides sides; /* its tgid is the sample's */
+	uint32_t tid, cpu;
 	uint64_t time_ns; /* CLOCK_MONOTONIC; 0: those of all times are one */
 	char comm[SONDE_COMM_BYTES];
 };
@@ -32,7 +31,7 @@ struct sample {
 };
 
 struct stack_book {
-	struct buffer pending;      /* records that were not looked up yet: stacks, and samples whose stack came raw; each at a multiple of 8 */
+	struct buffer pending;      /* records of this reading, and samples that wait for their raw stacks; each at a multiple of 8 */
 	struct interned samples;    /* of struct sample */
 	struct buffer used;         /* uint32_t each: samples that came since the walker was told what was used */
 	struct buffer waiting;      /* samples whose raw stacks have not come yet */
@@ -116,7 +115,7 @@ static int note_use(struct stack_book *book, uint32_t number, uint64_t time_ns)
 	return book->used.err;
 }
 
-static int add_sample(struct stack_book *book, const struct sonde_sample_record *record)
+static int add_sample(struct stack_book *book, const struct sonde_sample_record *record, uint32_t user_generation)
 {
 	struct sample sample = { 0 };
 	struct sample_key *key = &sample.key;
@@ -128,12 +127,14 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 		.kernel_stack = record->kernel_side == SONDE_SIDE_STORED ? record->kernel_stack : 0,
 		.runtime_stack = record->runtime_side == SONDE_SIDE_STORED ? record->runtime_stack : 0,
 		.labels = record->labels_side == SONDE_SIDE_STORED ? record->labels : 0,
+		.tgid = record->tgid,
+		.generation = record->generation,
+		.user_generation = user_generation,
 		.user_side = record->user_side,
 		.kernel_side = record->kernel_side,
 		.runtime_side = record->runtime_side,
 		.labels_side = record->labels_side,
 	};
-	key->tgid = record->tgid;
 	key->tid = record->tid;
 	key->cpu = record->cpu;
 	key->time_ns = book->with_times ? record->time_ns : 0;
@@ -163,17 +164,14 @@ static size_t record_bytes(const void *record)
 		return sizeof(*runtime) + runtime->nr_frames * sizeof(struct sonde_runtime_frame);
 	if (labels->type == SONDE_RECORD_LABELS)
 		return sizeof(*labels) + labels->nr_labels * sizeof(struct sonde_label);
-	return sizeof(struct sonde_sample_record);
+	return stack->type == SONDE_RECORD_CODE ? sizeof(struct sonde_code_record) : sizeof(struct sonde_sample_record);
 }
 
 int stack_book_record(struct stack_book *book, const void *record)
 {
 	static const char zero[8];
-	const struct sonde_sample_record *sample = record;
 	size_t size = record_bytes(record);
 
-	if (sample->type == SONDE_RECORD_SAMPLE && sample->user_side != SONDE_SIDE_RAW)
-		return add_sample(book, record);
 	buffer_append(&book->pending, record, size);
 	buffer_append(&book->pending, zero, -size % sizeof(zero)); /* so that the next one is aligned */
 	return book->pending.err ? -ENOMEM : 0;
@@ -181,7 +179,7 @@ int stack_book_record(struct stack_book *book, const void *record)
 
 static int resolve_stack(struct stack_book *book, const struct sonde_stack_record *record, const struct process_table *processes)
 {
-	const struct stack_origin origin = { .tgid = record->tgid, .time_ns = record->time_ns, .known_ns = record->known_ns };
+	const struct stack_origin origin = { .tgid = record->tgid, .generation = record->generation, .time_ns = record->time_ns, .known_ns = record->known_ns };
 	const struct raw_stack stack = { .frames = (const uint64_t *)(record + 1), .hash = record->hash, .nr_walked = record->nr_walked, .nr_frames = record->nr_frames,
 					 .stop = record->stop };
 	struct stack *made;
@@ -191,32 +189,61 @@ static int resolve_stack(struct stack_book *book, const struct sonde_stack_recor
 
 static int resolve_raw(struct stack_book *book, const struct sonde_raw_record *record, const struct process_table *processes, const struct stack_walker *walker)
 {
-	const struct stack_origin origin = { .tgid = record->tgid, .time_ns = record->time_ns };
+	struct stack_origin origin = { .tgid = record->tgid, .time_ns = record->time_ns };
 	struct raw_stack stack;
 	struct stack *made = NULL;
 	int err = walker->walk(walker->arg, record, &stack);
 
+	origin.generation = err ? 0 : stack.generation;
 	if (!err)
 		err = stack_table_add(book->table, &origin, &stack, processes, &made);
-	return err ? err : stack_table_add_raw(book->table, record->id, made);
+	if (err)
+		return err;
+	if (stack_owner_is(&made->owner, origin.tgid, origin.generation))
+		return stack_table_add_raw(book->table, record->id, made);
+	profile_account(book->profile)->missed_collided++; /* the sample finds none */
+	return 0;
 }
 
 static int resolve_audit(struct stack_book *book, const struct sonde_raw_record *record, const struct stack_walker *walker)
 {
 	const struct stack *stack = stack_table_find(book->table, record->id);
 
+	if (stack && stack->owner.tgid != record->tgid)
+		stack = NULL;
 	return walker->check(walker->arg, record, stack_table_places(book->table), stack ? stack_table_frames(book->table, stack) : NULL, stack ? stack->nr : 0,
 			     stack ? stack->stop : SONDE_STOP_COMPLETE);
 }
 
+/* A sample whose stack has a hash. Until the kernel side is told that another file is mapped there, it goes on to give stacks through that the hashes that they had. */
+static int resolve_stored(struct stack_book *book, const struct sonde_sample_record *record, const struct process_table *processes)
+{
+	const uint64_t end_ns = record->generation ? process_table_generation_end(processes, record->tgid, record->generation) : UINT64_MAX;
+	const struct stack *stack = record->time_ns >= end_ns && record->user_side == SONDE_SIDE_STORED ? stack_table_find(book->table, record->user_stack) : NULL;
+	struct sonde_sample_record sample = *record;
+	int err = 0;
+
+	if (stack && stack_owner_is(&stack->owner, record->tgid, record->generation)) {
+		const struct stack_origin origin = { .tgid = record->tgid, .generation = record->generation, .time_ns = record->time_ns, .known_ns = end_ns - 1 };
+
+		err = stack_table_add_later(book->table, stack, &origin, processes, &stack);
+		sample.user_stack = stack->hash;
+	}
+	return err ? err : add_sample(book, &sample, sample.generation);
+}
+
 /* A sample whose stack came raw: by now it has a hash. */
-static int resolve_sample(struct stack_book *book, const struct sonde_sample_record *record)
+static int resolve_raw_sample(struct stack_book *book, const struct sonde_sample_record *record)
 {
 	const struct stack *stack = stack_table_find_raw(book->table, record->user_stack);
 	struct sonde_sample_record sample = *record;
 
 	if (record->time_ns > book->newest_ns)
 		book->newest_ns = record->time_ns;
+	if (stack && stack->owner.tgid != record->tgid) {
+		profile_account(book->profile)->missed_collided++;
+		stack = NULL;
+	}
 	if (!stack && book->newest_ns - record->time_ns < RAW_WAIT_NS) { /* one that the thread itself has to send */
 		buffer_append(&book->waiting, record, sizeof(*record));
 		return book->waiting.err;
@@ -226,7 +253,7 @@ static int resolve_sample(struct stack_book *book, const struct sonde_sample_rec
 		sample.user_stack = stack->hash;
 		stack_table_forget_raw(book->table, record->user_stack);
 	}
-	return add_sample(book, &sample);
+	return add_sample(book, &sample, stack ? stack->owner.generation : 0);
 }
 
 /* Which files a stack came to, and which one's table it ended without. */
@@ -263,7 +290,7 @@ static int tell_used(struct stack_book *book, const struct stack_walker *walker)
 
 int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker)
 {
-	int err = tell_used(book, walker);
+	int err = 0;
 
 	for (size_t off = 0; !err && off < book->pending.size;) {
 		const void *record = book->pending.data + off;
@@ -273,15 +300,23 @@ int stack_book_resolve(struct stack_book *book, const struct process_table *proc
 			err = resolve_stack(book, record, processes);
 		else if (type == SONDE_RECORD_RUNTIME)
 			err = runtime_book_record(book->runtimes, record, walker, book->profile);
+		else if (type == SONDE_RECORD_CODE)
+			runtime_book_code(book->runtimes, record);
 		else if (type == SONDE_RECORD_LABELS)
 			err = label_book_record(book->labels, record, walker);
 		else if (type == SONDE_RECORD_RAW)
 			err = ((const struct sonde_raw_record *)record)->use == SONDE_RAW_AUDIT ? resolve_audit(book, record, walker) :
 												  resolve_raw(book, record, processes, walker);
+		else if (((const struct sonde_sample_record *)record)->user_side == SONDE_SIDE_RAW)
+			err = resolve_raw_sample(book, record);
 		else
-			err = resolve_sample(book, record);
+			err = resolve_stored(book, record, processes);
 		off += (record_bytes(record) + 7) / 8 * 8;
 	}
+	if (!err)
+		err = tell_used(book, walker);
+	if (!err)
+		err = runtime_book_ask_again(book->runtimes, walker, book->profile);
 	book->pending.size = 0;
 	buffer_append(&book->pending, book->waiting.data, book->waiting.size);
 	book->waiting.size = 0;
@@ -295,7 +330,7 @@ static int give_up_waiting(struct stack_book *book)
 
 	book->newest_ns = UINT64_MAX;
 	for (size_t off = 0; !err && off < book->pending.size; off += sizeof(struct sonde_sample_record))
-		err = resolve_sample(book, (const void *)(book->pending.data + off));
+		err = resolve_raw_sample(book, (const void *)(book->pending.data + off));
 	book->pending.size = 0;
 	return err;
 }
@@ -303,7 +338,7 @@ static int give_up_waiting(struct stack_book *book)
 static int profile_of_sample(struct stack_book *book, const struct sample *from, uint64_t unix_offset_ns)
 {
 	struct profile_sample sample = {
-		.tgid = from->key.tgid,
+		.tgid = from->key.sides.tgid,
 		.tid = from->key.tid,
 		.cpu = from->key.cpu,
 		.comm = profile_string(book->profile, from->key.comm),
@@ -324,7 +359,7 @@ struct stack_sample stack_book_sample(const struct stack_book *book, uint32_t nu
 {
 	const struct sample *sample = sample_at(book, number);
 
-	return (struct stack_sample){ .sides = &sample->key.sides, .tgid = sample->key.tgid, .tid = sample->key.tid, .cpu = sample->key.cpu, .comm = sample->key.comm,
+	return (struct stack_sample){ .sides = &sample->key.sides, .tgid = sample->key.sides.tgid, .tid = sample->key.tid, .cpu = sample->key.cpu, .comm = sample->key.comm,
 				      .count = sample->count };
 }
 

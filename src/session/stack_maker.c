@@ -18,6 +18,7 @@ struct stack_maker {
 	struct namer *namer;
 	struct profile *profile;
 	struct u64_map merged; /* hash of a user stack and its runtime stack -> stack of the profile */
+	struct u64_map waited; /* kernel stack of the profile -> the same without the scheduler's functions */
 };
 
 struct stack_maker *stack_maker_new(struct stack_table *table, const struct runtime_book *runtimes, const struct label_book *labels, struct namer *namer, struct profile *profile)
@@ -34,6 +35,7 @@ void stack_maker_free(struct stack_maker *maker)
 	if (!maker)
 		return;
 	u64_map_done(&maker->merged);
+	u64_map_done(&maker->waited);
 	free(maker);
 }
 
@@ -42,6 +44,7 @@ struct making {
 	const struct stack_maker *maker;
 	const struct stack *stack;
 	bool has_frames; /* of a runtime, or at least the word that there are none */
+	bool is_marked;  /* as without those that are there: once, at the leaf end */
 	struct buffer locations;
 };
 
@@ -53,22 +56,57 @@ static int append_location(struct making *making, uint32_t location)
 	return making->locations.err;
 }
 
+static const struct profile_function *function_of(const struct stack_maker *maker, uint32_t location)
+{
+	return profile_function_at(maker->profile, profile_location_at(maker->profile, location)->function);
+}
+
+/* Is that native frame code by which CPython shows perf the Python frame before it (`python -X perf`: code of its own for each function, whose name is "py::NAME:FILE")? */
+static bool is_trampoline(const struct making *making, uint32_t location)
+{
+	const struct stack_maker *maker = making->maker;
+	size_t nr = making->locations.size / sizeof(uint32_t), length;
+	uint32_t before = nr ? ((const uint32_t *)making->locations.data)[nr - 1] : PROFILE_NONE;
+	const struct profile_function *shown;
+	const char *name, *shown_name;
+
+	if (before == PROFILE_NONE || profile_location_at(maker->profile, before)->kind != FRAME_PYTHON)
+		return false;
+	name = profile_string_text(maker->profile, function_of(maker, location)->name);
+	shown = function_of(maker, before);
+	shown_name = profile_string_text(maker->profile, shown->name);
+	length = strlen(shown_name);
+	return strncmp(name, "py::", 4) == 0 && strncmp(name + 4, shown_name, length) == 0 && name[4 + length] == ':' &&
+	       strcmp(name + 4 + length + 1, profile_string_text(maker->profile, shown->file)) == 0;
+}
+
 static int append_native(void *arg, uint32_t number)
 {
 	struct making *making = arg;
 	const uint32_t *frames = stack_table_frames(making->maker->table, making->stack), *of_frame;
-	uint32_t nr, mark;
+	uint32_t nr, mark, caller = number + 1 < making->stack->nr ? frames[number + 1] : PLACE_NO_MEMORY;
 	int err = making->stack->is_cut && number == SONDE_LEAF_FRAMES ? append_location(making, namer_cut(making->maker->namer)) : 0;
 
-	if (!err && namer_has_runtime_mark(making->maker->namer, frames[number], making->has_frames, &mark))
+	if (!err && !making->is_marked && namer_has_runtime_mark(making->maker->namer, frames[number], caller, making->has_frames, &mark)) {
+		making->is_marked = true;
 		err = append_location(making, mark);
+	}
 	if (err)
 		return err;
 	of_frame = namer_locations(making->maker->namer, frames[number], &nr);
 	if (!of_frame)
 		return -ENOMEM;
+	if (nr == 1 && is_trampoline(making, *of_frame))
+		return 0;
 	buffer_append(&making->locations, of_frame, nr * sizeof(*of_frame));
 	return making->locations.err;
+}
+
+static bool is_loop(void *arg, uint32_t number)
+{
+	const struct making *making = arg;
+
+	return namer_is_loop(making->maker->namer, stack_table_frames(making->maker->table, making->stack)[number]);
 }
 
 /* A mark, when the stack was not walked to the root, or something follows that does not stand on it. */
@@ -83,9 +121,11 @@ static int append_end(void *arg, bool has_more)
 	return append_location(making, namer_mark(making->maker->namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY));
 }
 
-static int append_item(void *arg, uint32_t location)
+static int append_item(void *arg, uint32_t frame)
 {
-	return append_location(arg, location);
+	struct making *making = arg;
+
+	return append_location(making, runtime_book_location(making->maker->runtimes, frame));
 }
 
 /* How many frames at the leaf are those of a BPF program and of how it is called from a tracepoint. How many there are depends on who else listens. */
@@ -97,7 +137,7 @@ static size_t nr_of_event(const struct making *making)
 	size_t nr = making->locations.size / sizeof(*locations), i = 0;
 
 	while (i < nr) {
-		const char *name = profile_string_text(profile, profile_function_at(profile, profile_location_at(profile, locations[i])->function)->name);
+		const char *name = profile_string_text(profile, function_of(making->maker, locations[i])->name);
 		size_t k = 0;
 
 		while (k < ARRAY_SIZE(names) && strncmp(name, names[k], strlen(names[k])) != 0)
@@ -113,7 +153,7 @@ static size_t nr_of_event(const struct making *making)
 static int make_stack(const struct stack_maker *maker, const struct stack *stack, const struct runtime_stack *runtime, bool at_event, uint32_t *ret_stack)
 {
 	struct making making = { .maker = maker, .stack = stack, .has_frames = runtime != NULL, .locations = BUFFER_INIT(STACK_BYTES_MAX) };
-	const struct stack_merge_sink sink = { .native = append_native, .end = append_end, .item = append_item, .arg = &making };
+	const struct stack_merge_sink sink = { .native = append_native, .is_loop = is_loop, .end = append_end, .item = append_item, .arg = &making };
 	int err = stack_merge(stack->nr, runtime ? runtime : &(struct runtime_stack){ 0 }, &sink);
 	size_t first = !err && at_event ? nr_of_event(&making) : 0;
 
@@ -133,6 +173,24 @@ static int profile_of_native(const struct stack_maker *maker, struct stack *stac
 	return err;
 }
 
+/* Is what the hash names that process's? Else those samples have none, and are counted. */
+static bool is_of(const struct stack_maker *maker, const struct stack_owner *owner, uint32_t tgid, uint32_t generation, uint64_t count)
+{
+	bool is_own = stack_owner_is(owner, tgid, generation);
+
+	if (!is_own)
+		profile_account(maker->profile)->missed_collided += count;
+	return is_own;
+}
+
+/* False: its body was lost, or is not this one's. */
+static bool find_runtime(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count, struct runtime_stack *ret_runtime)
+{
+	if (!runtime_book_find(maker->runtimes, sides->runtime_stack, ret_runtime))
+		return false;
+	return is_of(maker, &ret_runtime->owner, sides->tgid, sides->generation, count);
+}
+
 /* The same with a runtime stack, each pair of them once. */
 static int profile_of_both(struct stack_maker *maker, struct stack *stack, const struct stack_sides *sides, uint64_t count, uint32_t *ret_stack)
 {
@@ -143,7 +201,7 @@ static int profile_of_both(struct stack_maker *maker, struct stack *stack, const
 	struct runtime_stack runtime;
 	int err;
 
-	if (!runtime_book_find(maker->runtimes, sides->runtime_stack, &runtime)) { /* its body was lost */
+	if (!find_runtime(maker, sides, count, &runtime)) {
 		account->runtime_missed += count;
 		return profile_of_native(maker, stack, false, ret_stack);
 	}
@@ -170,18 +228,29 @@ static int profile_of_missed(const struct stack_maker *maker, uint8_t side, bool
 	return *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* A stack that came raw is named by its record's id. */
-static struct stack *find_user(const struct stack_maker *maker, const struct stack_sides *sides)
+/* One that is that process's; NULL: it is not known, or is another's. */
+static struct stack *if_of(const struct stack_maker *maker, struct stack *stack, uint32_t tgid, uint32_t generation, uint64_t count)
 {
-	if (sides->user_side == SONDE_SIDE_RAW)
-		return stack_table_find_raw(maker->table, sides->user_stack);
-	return sides->user_side == SONDE_SIDE_STORED ? stack_table_find(maker->table, sides->user_stack) : NULL;
+	return stack && is_of(maker, &stack->owner, tgid, generation, count) ? stack : NULL;
+}
+
+/* A stack that came raw is named by its record's id, and its process was not known when it was taken. */
+static struct stack *find_user(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count)
+{
+	struct stack *stack;
+
+	if (sides->user_side == SONDE_SIDE_RAW) {
+		stack = stack_table_find_raw(maker->table, sides->user_stack);
+		return stack ? if_of(maker, stack, sides->tgid, stack->owner.generation, count) : NULL;
+	}
+	stack = sides->user_side == SONDE_SIDE_STORED ? stack_table_find(maker->table, sides->user_stack) : NULL;
+	return if_of(maker, stack, sides->tgid, sides->user_generation, count);
 }
 
 static int profile_of_user(struct stack_maker *maker, const struct stack_sides *sides, uint64_t count, uint32_t *ret_stack)
 {
 	struct account *account = profile_account(maker->profile);
-	struct stack *stack = find_user(maker, sides);
+	struct stack *stack = find_user(maker, sides, count);
 
 	if (sides->runtime_side == SONDE_SIDE_FULL || sides->runtime_side == SONDE_SIDE_LOST || (!stack && sides->runtime_side == SONDE_SIDE_STORED))
 		account->runtime_missed += count;
@@ -196,14 +265,18 @@ static int profile_of_kernel(const struct stack_maker *maker, const struct stack
 {
 	struct stack *stack = sides->kernel_side == SONDE_SIDE_STORED ? stack_table_find(maker->table, sides->kernel_stack) : NULL;
 
+	stack = if_of(maker, stack, 0, 0, count);
 	return stack ? profile_of_native(maker, stack, sides->at_event, ret_stack) : profile_of_missed(maker, sides->kernel_side, true, count, ret_stack);
 }
 
 /* The number in the profile; PROFILE_NONE: no memory. */
 static uint32_t profile_of_labels(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count)
 {
-	uint32_t labels = sides->labels_side == SONDE_SIDE_STORED ? label_book_labels(maker->labels, sides->labels, maker->profile) : PROFILE_NO_LABELS;
+	const struct stack_owner *owner = sides->labels_side == SONDE_SIDE_STORED ? label_book_owner(maker->labels, sides->labels) : NULL;
+	uint32_t labels = PROFILE_NO_LABELS;
 
+	if (owner && is_of(maker, owner, sides->tgid, sides->generation, count))
+		labels = label_book_labels(maker->labels, sides->labels, maker->profile);
 	if (sides->labels_side != SONDE_SIDE_NONE && labels == PROFILE_NO_LABELS)
 		profile_account(maker->profile)->labels_missed += count;
 	return labels;
@@ -222,4 +295,34 @@ int stack_maker_sample(struct stack_maker *maker, const struct stack_sides *side
 	if (!err && sides->kernel_side != SONDE_SIDE_NONE)
 		err = profile_of_kernel(maker, sides, count, &sample->kernel_stack);
 	return err;
+}
+
+static int drop_scheduler(const struct stack_maker *maker, uint32_t stack, uint32_t *ret_stack)
+{
+	CLEANUP(buffer_done) struct buffer kept = BUFFER_INIT(STACK_BYTES_MAX);
+	uint32_t nr;
+	const uint32_t *locations = profile_stack_at(maker->profile, stack, &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!namer_is_scheduler(maker->namer, locations[i]))
+			buffer_append(&kept, &locations[i], sizeof(*locations));
+	}
+	if (kept.err)
+		return kept.err;
+	*ret_stack = kept.size ? profile_stack(maker->profile, (const uint32_t *)kept.data, (uint32_t)(kept.size / sizeof(*locations))) : stack;
+	return *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
+}
+
+int stack_maker_drop_scheduler(struct stack_maker *maker, uint32_t *kernel_stack)
+{
+	uint32_t stack = *kernel_stack;
+	const uint32_t *known = stack == PROFILE_NONE ? &stack : u64_map_find(&maker->waited, stack);
+	int err;
+
+	if (known) {
+		*kernel_stack = *known;
+		return 0;
+	}
+	err = drop_scheduler(maker, stack, kernel_stack);
+	return err ? err : u64_map_add(&maker->waited, stack, *kernel_stack);
 }

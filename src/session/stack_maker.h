@@ -13,9 +13,11 @@
 /* What the kernel side says of a moment of a thread. */
 struct stack_sides {
 	uint64_t user_stack, kernel_stack, runtime_stack, labels; /* as in abi/record.h; 0 where the side is not STORED or RAW */
+	uint32_t tgid, generation; /* of the process that all but the kernel's stack are of, as in struct sonde_sample_record */
+	uint32_t user_generation;  /* the same, but of a user stack that came raw as user space knows it */
 	uint8_t user_side, kernel_side, runtime_side, labels_side; /* enum sonde_side */
 	uint8_t at_event; /* 1: the kernel's stack was taken by a program of a tracepoint, whose own frames stand at its leaf end: they are left out */
-	uint8_t pad[3];   /* zero: it is compared as bytes */
+	uint8_t pad[7];   /* zero: it is compared as bytes */
 };
 
 struct stack_maker;
@@ -24,3 +26,6 @@ struct stack_maker *stack_maker_new(struct stack_table *table, const struct runt
 void stack_maker_free(struct stack_maker *maker); /* takes NULL */
 /* Fills in user_stack, kernel_stack and labels of the sample, which stands for `count` observations: stops and misses are counted in the profile's account. 0 or -ENOMEM. */
 MUST_CHECK int stack_maker_sample(struct stack_maker *maker, const struct stack_sides *sides, uint64_t count, struct profile_sample *sample);
+/* Of a thread that waits: takes the functions of the kernel's scheduler out of its kernel stack, which may be PROFILE_NONE. The kernel leaves them out of the stack of a thread that waited already
+ * when it was asked, and so the wait has one stack. One that has no others stays as it is. 0 or -ENOMEM. */
+MUST_CHECK int stack_maker_drop_scheduler(struct stack_maker *maker, uint32_t *kernel_stack);

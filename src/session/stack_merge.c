@@ -32,20 +32,32 @@ static int give_items(const struct merge *merge, const struct runtime_item *item
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < nr; i++)
-		err = merge->sink->item(merge->sink->arg, items[i].location);
+		err = merge->sink->item(merge->sink->arg, items[i].frame);
 	return err;
 }
 
-/* One run, which belongs to the native frame that its end names. It may be empty: Perl code that is no frame, as a block of sort. One without a place is farther out than what was
- * walked: the native stack ended early, or it is on another one, from which this one was switched to. A mark stands before it. */
+/* One run, which belongs to the native frame that its end names. It may be empty: Perl code that is no frame, as a block of sort. One without a place is farther out than what is
+ * there: the native stack ended early, was cut after the run had its place, or it is on another one, from which this one was switched to. A mark stands before it. */
 static int give_run(struct merge *merge, const struct runtime_item *items, uint32_t nr, uint32_t native)
 {
-	bool is_placed = native < merge->nr_natives && native >= merge->next;
-	int err = is_placed ? give_natives(merge, native) : native == RUNTIME_ITEM_UNPLACED ? give_rest(merge, true) : 0;
+	bool is_beyond = native >= merge->nr_natives && native != RUNTIME_ITEM_AT_LEAF, is_placed = native < merge->nr_natives && native >= merge->next;
+	int err = is_placed ? give_natives(merge, native) : is_beyond ? give_rest(merge, true) : 0;
 
 	if (is_placed)
 		merge->next = native + 1; /* the run stands for it */
 	return err ? err : give_items(merge, items, nr);
+}
+
+/* A run whose end was not found, and the mark behind it. It belongs to the next activation of the loop: what stands before that was called by the run's first frame. The mark alone is no run. */
+static int give_open_run(struct merge *merge, const struct runtime_item *items, uint32_t nr)
+{
+	uint32_t native = merge->next;
+
+	if (nr <= 1)
+		return give_items(merge, items, nr);
+	while (native < merge->nr_natives && !merge->sink->is_loop(merge->sink->arg, native))
+		native++;
+	return give_run(merge, items, nr, native < merge->nr_natives ? native : RUNTIME_ITEM_UNPLACED);
 }
 
 int stack_merge(uint32_t nr_natives, const struct runtime_stack *runtime, const struct stack_merge_sink *sink)
@@ -55,12 +67,12 @@ int stack_merge(uint32_t nr_natives, const struct runtime_stack *runtime, const 
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < runtime->nr; i++) {
-		if (runtime->items[i].location != PROFILE_NONE)
+		if (runtime->items[i].frame != RUNTIME_ITEM_ENTRY)
 			continue;
 		err = give_run(&merge, runtime->items + first, i - first, runtime->items[i].native);
 		first = i + 1;
 	}
-	if (!err) /* a run whose end was not found */
-		err = give_items(&merge, runtime->items + first, runtime->nr - first);
+	if (!err)
+		err = give_open_run(&merge, runtime->items + first, runtime->nr - first);
 	return err ? err : give_rest(&merge, false);
 }

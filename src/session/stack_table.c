@@ -115,6 +115,19 @@ static uint64_t kept_frame(const struct raw_stack *from, uint32_t i)
 	return from->frames[i];
 }
 
+/* Of what the hash is of, too. */
+static uint64_t check_of(const struct stack_origin *origin, const struct raw_stack *from)
+{
+	uint64_t check = (uint64_t)from->stop;
+
+	for (uint32_t i = origin->tgid ? 0 : SONDE_TRACEPOINT_FRAMES; i < from->nr_frames; i++) {
+		uint64_t frame = kept_frame(from, i);
+
+		check = hash_bytes(&frame, sizeof(frame), check);
+	}
+	return check;
+}
+
 /* The frames of the stack, which stand last, are kept once. */
 static int share_frames(struct stack_table *table, struct stack *stack, uint32_t number)
 {
@@ -139,7 +152,7 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 {
 	struct stack stack = {
 		.hash = from->hash,
-		.tgid = origin->tgid,
+		.owner = { .tgid = origin->tgid, .generation = origin->generation, .check = check_of(origin, from) },
 		.first = (uint32_t)(table->frames.size / sizeof(uint32_t)),
 		.profile_stack = PROFILE_NONE,
 		.is_cut = from->nr_walked > from->nr_frames,
@@ -149,21 +162,25 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 	struct stack *known = stack_table_find(table, from->hash);
 	int err;
 
-	if (known) {
-		*ret_stack = known; /* sent again: the same */
+	if (known) { /* sent again: the same */
+		stack_owner_again(&known->owner, &stack.owner);
+		*ret_stack = known;
 		return 0;
 	}
-	while (stack.nr < from->nr_frames && stack.stop != SONDE_STOP_STALE) {
+	while (stack.nr < from->nr_frames) {
 		uint64_t frame = kept_frame(from, stack.nr);
-		uint32_t place = origin->tgid ? place_user(table->places, processes, origin->tgid, origin->time_ns, frame) :
-						place_kernel(table->places, frame, stack.nr > 0, origin->time_ns);
+		uint32_t place;
 
+		if (is_stale(processes, origin, frame)) { /* where its rows led cannot be believed; and what it is called depends on when, which the hash does not */
+			stack.stop = SONDE_STOP_STALE;
+			break;
+		}
+		place = origin->tgid ? place_user(table->places, processes, origin->tgid, origin->time_ns, frame) :
+				       place_kernel(table->places, frame, stack.nr > 0, origin->time_ns);
 		if (place == PLACE_NO_MEMORY)
 			return -ENOMEM;
 		buffer_append(&table->frames, &place, sizeof(place));
 		stack.nr++;
-		if (is_stale(processes, origin, frame)) /* where its rows led cannot be believed */
-			stack.stop = SONDE_STOP_STALE;
 	}
 	stack.is_cut = stack.is_cut && stack.nr > SONDE_LEAF_FRAMES;
 	if (table->frames.err || share_frames(table, &stack, number))
@@ -172,5 +189,47 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 	err = table->stacks.err ? -ENOMEM : u64_map_add(&table->by_hash, from->hash, number);
 	if (!err)
 		*ret_stack = stack_at(table, number);
+	return err;
+}
+
+/* Its frames as the kernel side has them: pcs, leaf first, the root end where it would stand behind one frame that is left out. Gives how many are known: up to the first that was not mapped. */
+static uint32_t pcs_of(const struct stack_table *table, const struct stack *stack, const struct process_mapping *mappings, uint32_t nr_mappings, uint64_t *ret_frames)
+{
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		const struct place *place = place_at(table->places, stack_table_frames(table, stack)[i]);
+		uint64_t pc = place_pc(place, mappings, nr_mappings);
+
+		if (!pc)
+			return i;
+		ret_frames[stack->is_cut && i >= SONDE_LEAF_FRAMES ? sonde_frame_slot(i + 1) : i] = pc | (place->is_return ? SONDE_FRAME_RETURN : 0);
+	}
+	return stack->nr;
+}
+
+int stack_table_add_later(struct stack_table *table, const struct stack *stack, const struct stack_origin *origin, const struct process_table *processes,
+			  const struct stack **ret_stack)
+{
+	CLEANUP(freep) uint64_t *frames = calloc(SONDE_MAX_USER_FRAMES, sizeof(*frames));
+	CLEANUP(freep) struct process_mapping *mappings = NULL;
+	const uint64_t key[] = { stack->hash, origin->time_ns };
+	struct raw_stack later = { .frames = frames, .hash = hash_bytes(key, sizeof(key), 0), .stop = stack->stop };
+	uint32_t nr_mappings, generation, i = 0;
+	struct stack *made;
+	int err = frames ? process_table_at(processes, origin->tgid, origin->known_ns, &mappings, &nr_mappings, &generation) : -ENOMEM;
+
+	*ret_stack = stack;
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	later.nr_frames = (uint16_t)pcs_of(table, stack, mappings, nr_mappings, frames);
+	later.nr_walked = later.nr_frames + stack->is_cut;
+	if (later.nr_frames < stack->nr)
+		later.stop = SONDE_STOP_STALE;
+	while (i < later.nr_frames && !is_stale(processes, origin, kept_frame(&later, i)))
+		i++;
+	if (i == stack->nr)
+		return 0;
+	err = stack_table_add(table, origin, &later, processes, &made);
+	if (!err)
+		*ret_stack = made;
 	return err;
 }

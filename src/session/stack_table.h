@@ -8,11 +8,12 @@
 #include "base/cleanup.h"
 #include "process/process_table.h"
 #include "session/place.h"
+#include "session/stack_owner.h"
 #include "unwind/raw_walk.h"
 
 struct stack {
 	uint64_t hash;
-	uint32_t tgid;          /* 0: a kernel stack */
+	struct stack_owner owner;
 	uint32_t first, nr;     /* of the table's frames */
 	uint32_t profile_stack; /* what it became in the profile, for who makes one; PROFILE_NONE: not yet */
 	uint8_t stop;           /* enum sonde_stop */
@@ -22,6 +23,7 @@ struct stack {
 /* Where a stack comes from. */
 struct stack_origin {
 	uint32_t tgid;       /* 0: a kernel stack */
+	uint32_t generation; /* of the process; 0: not known */
 	uint64_t time_ns;    /* when it was so */
 	uint64_t known_ns;   /* up to when the mappings that it was walked with were true; 0: they are those of time_ns */
 };
@@ -29,9 +31,13 @@ struct stack_origin {
 struct stack_table;
 struct stack_table *stack_table_new(void); /* NULL: no memory */
 void stack_table_free(struct stack_table *table); /* takes NULL */
-/* *ret_stack: borrowed until the next one is added; an old one when it came before. 0 or -ENOMEM. */
+/* *ret_stack: borrowed until the next one is added; an old one when it came before, or another's that has the same hash. 0 or -ENOMEM. */
 MUST_CHECK int stack_table_add(struct stack_table *table, const struct stack_origin *origin, const struct raw_stack *from, const struct process_table *processes,
 			       struct stack **ret_stack);
+/* The same stack, found again by its hash when the process had other mappings than those of `origin->known_ns`, which it was walked with: `stack` itself where those on its way are the
+ * same, else one that ends with a mark at the first that is not. Borrowed likewise. 0 or -ENOMEM. */
+MUST_CHECK int stack_table_add_later(struct stack_table *table, const struct stack *stack, const struct stack_origin *origin, const struct process_table *processes,
+				     const struct stack **ret_stack);
 struct stack *stack_table_find(const struct stack_table *table, uint64_t hash); /* borrowed likewise; NULL: it has not come */
 const uint32_t *stack_table_frames(const struct stack_table *table, const struct stack *stack); /* numbers of places, leaf first; borrowed likewise */
 /* The raw record of that id was walked, and is that stack. 0 or -ENOMEM. */

@@ -18,8 +18,9 @@ struct stack_walker {
 	void (*used)(void *arg, uint32_t object, uint64_t time_ns);
 	/* And it ended there, because the file's table is not loaded. 0 or an error that ends the run. */
 	int (*need)(void *arg, uint32_t object, uint64_t time_ns);
-	/* What a frame of an interpreter is called. True: it is a mark, no function. */
-	bool (*describe)(void *arg, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);
+	/* What a frame of an interpreter is called, also when that is not known; by a copy, NULL: there is none; asked again when it was NOT_YET. */
+	enum runtime_answer (*describe)(void *arg, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy,
+					bool is_again, struct runtime_function *ret_function);
 	/* Memory of that process was not there when the kernel side looked. */
 	void (*touch)(void *arg, uint32_t tgid, uint64_t pc);
 	void *arg;

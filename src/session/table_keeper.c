@@ -199,10 +199,17 @@ int table_keeper_meet(struct table_keeper *keeper, uint32_t object)
 	return 0;
 }
 
+bool table_keeper_is_met(const struct table_keeper *keeper, uint32_t object)
+{
+	const struct kept_table *table = table_of(keeper, object);
+
+	return object == OBJECT_NONE || (table && table->state != TABLE_UNKNOWN);
+}
+
 void table_keeper_fill(const struct table_keeper *keeper, uint32_t object, uint64_t load_bias, struct sonde_mapping *mapping)
 {
 	const struct kept_table *table = table_of(keeper, object);
-	uint16_t missing = table && table->state == TABLE_OUT ? SONDE_NOT_LOADED : 0;
+	bool may_come = !table_keeper_is_met(keeper, object) || (table && table->state == TABLE_OUT);
 
 	if (table && table->state == TABLE_LOADED) {
 		mapping->base_pc = load_bias + table->place.base_vaddr;
@@ -213,8 +220,46 @@ void table_keeper_fill(const struct table_keeper *keeper, uint32_t object, uint6
 		mapping->base_pc = load_bias;
 		mapping->index_pos = 0;
 		mapping->nr_blocks = 0;
-		mapping->block_shift = missing;
+		mapping->block_shift = may_come ? SONDE_NOT_LOADED : 0;
 	}
+}
+
+/* A rule's number, once for every byte of the code that it is for. */
+static void vote(uint32_t rule, uint64_t bytes, uint32_t *winner, uint64_t *votes)
+{
+	if (rule == *winner)
+		*votes += bytes;
+	else if (*votes >= bytes)
+		*votes -= bytes;
+	else {
+		*winner = rule;
+		*votes = bytes - *votes;
+	}
+}
+
+void table_keeper_fill_compiled(const struct table_keeper *keeper, uint32_t object, const struct sonde_code_range *loop, struct sonde_mapping *mapping)
+{
+	const struct kept_table *table = table_of(keeper, object);
+	uint64_t at, next, votes = 0, bytes = 0;
+	uint32_t winner = SONDE_RULE_NONE;
+
+	if (!table || table->state != TABLE_LOADED)
+		return;
+	for (at = loop->start_pc; at < loop->end_pc; at = next) { /* who has more than half of the votes has won */
+		uint32_t rule = table_store_find(keeper->store, &table->place, at, &next);
+
+		vote(rule, next - at, &winner, &votes);
+	}
+	for (at = loop->start_pc; at < loop->end_pc; at = next) {
+		uint32_t rule = table_store_find(keeper->store, &table->place, at, &next);
+
+		bytes += rule == winner ? next - at : 0;
+	}
+	if (bytes <= (loop->end_pc - loop->start_pc) / 2 || table_store_rule(keeper->store, winner)->kind != SONDE_RULE_KIND_STEP)
+		return;
+	mapping->index_pos = winner;
+	mapping->nr_blocks = 0;
+	mapping->block_shift = SONDE_COMPILED;
 }
 
 /* --- room ---------------------------------------------------------------------------------------------------------------------------- */

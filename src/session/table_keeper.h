@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/runtime.h"
 #include "base/cleanup.h"
 #include "model/account.h"
 #include "process/process_table.h"
@@ -26,8 +27,11 @@ void table_keeper_use_cache(struct table_keeper *keeper, struct table_cache *cac
 void table_keeper_free(struct table_keeper *keeper);
 /* Sees that a file's table is loaded, when it is not yet and there is room. Makes no room: what finds none waits for table_keeper_settle. 0 or -ENOMEM. */
 MUST_CHECK int table_keeper_meet(struct table_keeper *keeper, uint32_t object);
+bool table_keeper_is_met(const struct table_keeper *keeper, uint32_t object); /* nothing is, at OBJECT_NONE */
 /* What the kernel is to know of a mapping of the file: fills in all but its pcs. */
 void table_keeper_fill(const struct table_keeper *keeper, uint32_t object, uint64_t load_bias, struct sonde_mapping *mapping);
+/* The same for memory whose code runs on the frame of a piece of the file's code: it has the rule that holds in more than half of that; else none. */
+void table_keeper_fill_compiled(const struct table_keeper *keeper, uint32_t object, const struct sonde_code_range *loop, struct sonde_mapping *mapping);
 /* Makes room for what found none, at the cost of files that nobody maps. To be called when the kernel has been told of all changes. 0 or an error that ends the
  * run. */
 MUST_CHECK int table_keeper_settle(struct table_keeper *keeper);

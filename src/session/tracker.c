@@ -32,6 +32,7 @@ struct tracker {
 	struct u64_map only;           /* tgids */
 	bool has_only, follows_children;
 	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
+	struct u64_map unmet;          /* objects that a process maps, and that were not looked at yet */
 	struct buffer lacking;         /* uint32_t each: tgids for whose mappings there was no room */
 	bool has_yielded;              /* tables for them: what finds no room now gets none */
 	bool processes_full;           /* said once */
@@ -87,6 +88,7 @@ void tracker_free(struct tracker *tracker)
 	process_table_free(tracker->processes);
 	u64_map_done(&tracker->only);
 	u64_map_done(&tracker->leaderless);
+	u64_map_done(&tracker->unmet);
 	buffer_done(&tracker->lacking);
 	free(tracker->scratch);
 	free(tracker);
@@ -101,6 +103,8 @@ void tracker_use_cache(struct tracker *tracker, struct table_cache *cache)
 int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler)
 {
 	tracker->runtimes = runtime_keeper_new(sampler, tracker->parser, tracker->processes, tracker->account);
+	if (tracker->runtimes)
+		runtime_keeper_use_cache(tracker->runtimes, tracker->cache);
 	return tracker->runtimes ? 0 : -ENOMEM;
 }
 
@@ -146,9 +150,29 @@ static int set_process(struct tracker *tracker, struct sonde_process process)
 	return 0;
 }
 
-/* Writes tracker->scratch: the mappings with the tables of their files, which are built when they were not met before. */
-static int fill_mappings(struct tracker *tracker, const struct process_mapping *mappings, uint32_t nr_mappings)
+/* What is in a file, and its table. */
+static int meet(struct tracker *tracker, uint32_t object)
 {
+	int err = tracker->runtimes ? runtime_keeper_meet(tracker->runtimes, object) : 0;
+
+	return err ? err : table_keeper_meet(tracker->keeper, object);
+}
+
+static int meet_mapped(struct tracker *tracker, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < nr_mappings; i++)
+		err = meet(tracker, mappings[i].object);
+	return err;
+}
+
+/* Writes tracker->scratch: the mappings with the tables of their files. */
+static int fill_mappings(struct tracker *tracker, uint32_t tgid, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	struct sonde_code_range loop;
+	uint32_t object;
+
 	if (nr_mappings > tracker->scratch_capacity) {
 		struct sonde_mapping *scratch = reallocarray(tracker->scratch, nr_mappings, sizeof(*scratch));
 
@@ -158,14 +182,22 @@ static int fill_mappings(struct tracker *tracker, const struct process_mapping *
 		tracker->scratch_capacity = nr_mappings;
 	}
 	for (uint32_t i = 0; i < nr_mappings; i++) {
-		int err = table_keeper_meet(tracker->keeper, mappings[i].object);
+		tracker->scratch[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
+		table_keeper_fill(tracker->keeper, mappings[i].object, mappings[i].load_bias, &tracker->scratch[i]);
+		if (tracker->runtimes && runtime_keeper_compiled(tracker->runtimes, tgid, mappings[i].start_pc, &object, &loop))
+			table_keeper_fill_compiled(tracker->keeper, object, &loop, &tracker->scratch[i]);
+	}
+	return 0;
+}
+
+static int note_unmet(struct tracker *tracker, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		uint32_t object = mappings[i].object;
+		int err = table_keeper_is_met(tracker->keeper, object) || u64_map_find(&tracker->unmet, object) ? 0 : u64_map_add(&tracker->unmet, object, 1);
 
 		if (err)
 			return err;
-	}
-	for (uint32_t i = 0; i < nr_mappings; i++) {
-		tracker->scratch[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
-		table_keeper_fill(tracker->keeper, mappings[i].object, mappings[i].load_bias, &tracker->scratch[i]);
 	}
 	return 0;
 }
@@ -174,10 +206,12 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 {
 	struct tracker *tracker = arg;
 	struct sonde_process process = { .tgid = tgid, .generation = generation, .nr_mappings = nr_mappings };
-	int err = fill_mappings(tracker, mappings, nr_mappings);
+	int err = tracker->runtimes ? runtime_keeper_tell(tracker->runtimes, tgid, generation, mappings, nr_mappings, &process.runtimes) : 0;
 
-	if (!err && tracker->runtimes)
-		err = runtime_keeper_tell(tracker->runtimes, tgid, generation, mappings, nr_mappings, &process.runtimes);
+	if (!err)
+		err = note_unmet(tracker, mappings, nr_mappings);
+	if (!err)
+		err = fill_mappings(tracker, tgid, mappings, nr_mappings);
 	if (err)
 		return err;
 	if (nr_mappings > SONDE_MAX_MAPPINGS && !tracker->has_too_many) {
@@ -228,18 +262,69 @@ static int tell_changes(struct tracker *tracker, struct diag *diag)
 	return err ? diag_errno(diag, -err, "cannot tell the kernel what is mapped: %s", strerror(-err)) : 0;
 }
 
+static bool is_object(void *arg, uint32_t object)
+{
+	return object == *(const uint32_t *)arg;
+}
+
+/* Looks at one file that was not looked at yet, and tells those that map it. */
+static int meet_next(struct tracker *tracker, struct diag *diag)
+{
+	const struct u64_slot *slot = tracker->unmet.slots;
+	uint32_t object;
+	int err;
+
+	if (!tracker->unmet.nr_used)
+		return 0;
+	while (!slot->used)
+		slot++;
+	object = (uint32_t)slot->key;
+	u64_map_remove(&tracker->unmet, object, 1);
+	process_table_renew_objects(tracker->processes, is_object, &object);
+	err = meet(tracker, object);
+	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : tell_changes(tracker, diag);
+}
+
+bool tracker_has_more(const struct tracker *tracker)
+{
+	return tracker->unmet.nr_used > 0;
+}
+
 /* Loads the tables of all files met so far before any process is told of: their chunks are then made visible together. */
 static int load_all(struct tracker *tracker, struct diag *diag)
 {
 	const struct object_table *objects = process_table_objects(tracker->processes);
 
 	for (uint32_t object = 0; object < object_table_nr(objects); object++) {
-		int err = object_table_is_mapped(objects, object) ? table_keeper_meet(tracker->keeper, object) : 0;
+		int err = object_table_is_mapped(objects, object) ? meet(tracker, object) : 0;
 
 		if (err)
 			return diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err));
 	}
 	return 0;
+}
+
+/* One that an earlier recording met: its table and its program are there before a process runs it. */
+static int expect_interpreter(void *arg, const char *path)
+{
+	struct tracker *tracker = arg;
+	uint32_t object = process_table_expect_object(tracker->processes, path);
+	int err = meet(tracker, object);
+
+	if (!err)
+		runtime_keeper_expect(tracker->runtimes, object);
+	return err;
+}
+
+/* Where processes may come to run them. */
+static int expect_interpreters(struct tracker *tracker, struct diag *diag)
+{
+	int err;
+
+	if (!tracker->cache || !tracker->runtimes || (tracker->has_only && !tracker->follows_children))
+		return 0;
+	err = table_cache_interpreters(tracker->cache, expect_interpreter, tracker);
+	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : 0;
 }
 
 /* Reads the processes asked for. One that has ended has nothing to see; one that may not be read is sampled all the same. */
@@ -263,11 +348,14 @@ static int scan_only(struct tracker *tracker, uint64_t now, struct diag *diag)
 
 int tracker_scan(struct tracker *tracker, struct diag *diag)
 {
+	bool is_first = !tracker->scanned_ns;
 	uint64_t now = tracker->scanned_ns = tracker->known_ns = clock_ns();
 	int err = tracker->has_only ? scan_only(tracker, now, diag) : process_table_scan_all(tracker->processes, now, diag);
 
 	tracker->has_losses = false;
 	err = err < 0 ? err : load_all(tracker, diag);
+	if (!err && is_first)
+		err = expect_interpreters(tracker, diag);
 	if (!err)
 		err = tell_changes(tracker, diag);
 	while (!err && tracker->runtimes && runtime_keeper_load(tracker->runtimes))
@@ -364,6 +452,7 @@ static int on_event(void *arg, const struct sideband_event *event)
 								      .size_bytes = event->size_bytes,
 								      .file_off = event->file_off,
 								      .time_ns = event->time_ns,
+								      .device = event->device,
 								      .inode = event->inode,
 								      .path = event->path,
 							      });
@@ -376,6 +465,7 @@ static void forget(void *arg, uint32_t object)
 {
 	struct tracker *tracker = arg;
 
+	u64_map_remove(&tracker->unmet, object, 1);
 	table_keeper_forget(tracker->keeper, object);
 	if (tracker->runtimes)
 		runtime_keeper_forget(tracker->runtimes, object);
@@ -401,7 +491,17 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
 		return tracker_scan(tracker, diag); /* what was lost cannot be known but by looking */
 	err = tell_changes(tracker, diag);
+	if (!err)
+		err = meet_next(tracker, diag);
 	return err || object_table_nr_left(process_table_objects(tracker->processes)) < MANY_FILES ? err : sweep(tracker);
+}
+
+int tracker_follow_cpus(struct tracker *tracker, const struct cpus *online, struct diag *diag)
+{
+	int nr_new = sideband_follow(tracker->sideband, online, diag);
+	int err = nr_new > 0 ? tracker_scan(tracker, diag) : 0; /* what happened there before it was listened to cannot be known but by looking */
+
+	return err < 0 ? err : nr_new;
 }
 
 int tracker_fd(const struct tracker *tracker)
@@ -417,7 +517,9 @@ int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns,
 
 	if (err && err != -ENOENT)
 		return err;
-	err = fill_mappings(tracker, mappings, nr);
+	err = meet_mapped(tracker, mappings, nr);
+	if (!err)
+		err = fill_mappings(tracker, tgid, mappings, nr);
 	*ret_process = (struct raw_process){ .tgid = tgid, .generation = generation, .mappings = tracker->scratch, .nr_mappings = nr };
 	return err;
 }

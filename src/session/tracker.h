@@ -20,6 +20,8 @@ struct tracker;
 /* Opens the side-band: from now on nothing is missed. `account` (notes and losses go there) and `parser` are borrowed for the tracker's life. */
 MUST_CHECK int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct diag *diag,
 			   struct tracker **ret_tracker);
+/* As sideband_follow. */
+MUST_CHECK int tracker_follow_cpus(struct tracker *tracker, const struct cpus *online, struct diag *diag);
 void tracker_free(struct tracker *tracker);
 /* Looks for unwind tables on disk before it builds them, and keeps them there. Takes over the cache. */
 void tracker_use_cache(struct tracker *tracker, struct table_cache *cache);
@@ -30,8 +32,9 @@ struct runtime_keeper *tracker_runtimes(const struct tracker *tracker); /* borro
 MUST_CHECK int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children);
 /* Reads what runs already. */
 MUST_CHECK int tracker_scan(struct tracker *tracker, struct diag *diag);
-/* Takes in what has happened since. */
+/* Takes in what has happened since, and looks at one of the files that were not looked at yet, which takes its time. */
 MUST_CHECK int tracker_read(struct tracker *tracker, struct diag *diag);
+bool tracker_has_more(const struct tracker *tracker); /* such files */
 int tracker_fd(const struct tracker *tracker); /* readable when something has happened; for epoll, borrowed */
 /* What the process had mapped at that time, with the tables; borrowed until the tracker's next call. None when it is not known. 0 or -ENOMEM. */
 MUST_CHECK int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct raw_process *ret_process);

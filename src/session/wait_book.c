@@ -20,10 +20,15 @@ struct kept_sum {
 	struct profile_histogram histogram; /* an empty one */
 };
 
+struct waker {
+	struct sonde_wait_key key;
+	bool is_disputed; /* another one has its hash */
+};
+
 struct wait_book {
 	struct wait_book_options options;
 	struct profile *profile;
-	struct buffer wakers; /* struct sonde_wait_key each */
+	struct buffer wakers; /* struct waker each */
 	struct u64_map waker_by_hash;
 	struct interned sums; /* of struct kept_sum, for histograms */
 	uint64_t off_ns;      /* of these */
@@ -80,11 +85,17 @@ void wait_book_free(struct wait_book *book)
 
 int wait_book_waker(struct wait_book *book, const struct sonde_waker_record *record)
 {
-	uint32_t number = (uint32_t)(book->wakers.size / sizeof(record->waker));
+	uint32_t number = (uint32_t)(book->wakers.size / sizeof(struct waker));
+	const uint32_t *known = u64_map_find(&book->waker_by_hash, record->hash);
+	const struct waker waker = { .key = record->waker };
 
-	if (u64_map_find(&book->waker_by_hash, record->hash))
-		return 0; /* sent again: the same */
-	buffer_append(&book->wakers, &record->waker, sizeof(record->waker));
+	if (known) { /* sent again: the same */
+		struct waker *before = (struct waker *)book->wakers.data + *known;
+
+		before->is_disputed |= memcmp(&before->key, &waker.key, sizeof(waker.key)) != 0;
+		return 0;
+	}
+	buffer_append(&book->wakers, &waker, sizeof(waker));
 	return book->wakers.err ? -ENOMEM : u64_map_add(&book->waker_by_hash, record->hash, number);
 }
 
@@ -103,14 +114,16 @@ static uint32_t comm_of(const struct wait_book *book, const struct sonde_wait_ke
 }
 
 /* Puts the stacks of who ended the wait behind those of the wait: as the leaf end, where a flame graph goes on upwards. */
-static int join_waker(const struct wait_book *book, struct stack_maker *maker, uint64_t hash, struct profile_sample *sample)
+static int join_waker(const struct wait_book *book, struct stack_maker *maker, uint64_t hash, uint64_t count, struct profile_sample *sample)
 {
 	const uint32_t *number = u64_map_find(&book->waker_by_hash, hash);
-	const struct sonde_wait_key *key = number ? (const struct sonde_wait_key *)book->wakers.data + *number : NULL;
+	const struct waker *known = number ? (const struct waker *)book->wakers.data + *number : NULL;
+	const struct sonde_wait_key *key = known && !known->is_disputed ? &known->key : NULL;
 	struct profile_sample waker = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .comm = PROFILE_NONE };
 	struct stack_sides sides;
 	int err;
 
+	profile_account(book->profile)->missed_collided += known && !key ? count : 0;
 	if (!key) /* its record found no room */
 		return wait_stack_join(book->profile, NULL, sample);
 	sides = wait_sides(key);
@@ -169,7 +182,6 @@ int wait_book_slot(struct wait_book *book, const struct sonde_wait_slot *slot, u
 
 int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struct sonde_wait_key *key, uint64_t user_stack, const struct sonde_wait_sum *sum)
 {
-	struct stack_sides sides = wait_sides(key);
 	struct profile_sample sample = {
 		.tgid = key->tgid,
 		.tid = key->tid,
@@ -179,19 +191,15 @@ int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struc
 			    [WAIT_VALUE_LONGEST] = value_of(sum->max_ns) },
 	};
 	enum wait_kind kind;
-	int err;
+	int err = sample.comm == PROFILE_NONE ? -ENOMEM : wait_stack_make(&book->kinds, maker, book->profile, key, user_stack, sum->nr_waits, &sample, &kind);
 
-	sides.user_stack = user_stack;
-	err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_maker_sample(maker, &sides, sum->nr_waits, &sample);
-	if (!err)
-		err = wait_kinds_of(&book->kinds, book->profile, key, sample.kernel_stack, &kind);
 	if (err)
 		return err;
 	if (!book->options.kernel_stacks)
 		sample.kernel_stack = PROFILE_NONE;
 	err = wait_stack_mark(book->profile, kind, &sample);
 	if (!err && book->options.wake && key->waker)
-		err = join_waker(book, maker, key->waker, &sample);
+		err = join_waker(book, maker, key->waker, sum->nr_waits, &sample);
 	if (!err && book->options.histograms)
 		err = keep_sum(book, key, sum, &sample);
 	return err ? err : profile_add(book->profile, &sample);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "session/wait_sides.h"
 
 #define STACK_BYTES_MAX (16u << 20)
 
@@ -113,13 +114,26 @@ void wait_kinds_done(struct wait_kinds *kinds)
 	u64_map_done(&kinds->by_facts);
 }
 
-int wait_kinds_of(struct wait_kinds *kinds, const struct profile *profile, const struct sonde_wait_key *key, uint32_t kernel_stack, enum wait_kind *ret_kind)
+static int kind_of(struct wait_kinds *kinds, const struct profile *profile, const struct sonde_wait_key *key, uint32_t kernel_stack, enum wait_kind *ret_kind)
 {
 	uint64_t facts = (uint64_t)kernel_stack << 32 | (uint64_t)key->syscall << 16 | key->state;
 	const uint32_t *known = u64_map_find(&kinds->by_facts, facts);
 
 	*ret_kind = known ? (enum wait_kind)*known : find_kind(profile, key, kernel_stack);
 	return known ? 0 : u64_map_add(&kinds->by_facts, facts, *ret_kind);
+}
+
+int wait_stack_make(struct wait_kinds *kinds, struct stack_maker *maker, const struct profile *profile, const struct sonde_wait_key *key, uint64_t user_stack, uint64_t nr_waits,
+		    struct profile_sample *sample, enum wait_kind *ret_kind)
+{
+	struct stack_sides sides = wait_sides(key);
+	int err;
+
+	sides.user_stack = user_stack;
+	err = stack_maker_sample(maker, &sides, nr_waits, sample);
+	if (!err)
+		err = kind_of(kinds, profile, key, sample->kernel_stack, ret_kind);
+	return err ? err : stack_maker_drop_scheduler(maker, &sample->kernel_stack);
 }
 
 int wait_stack_root(struct profile *profile, const char *text, struct profile_sample *sample)

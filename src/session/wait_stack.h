@@ -6,6 +6,7 @@
 #include "base/u64_map.h"
 #include "model/profile.h"
 #include "model/wait_kind.h"
+#include "session/stack_maker.h"
 
 #define WAIT_STACK_INTERRUPT "[interrupt]"       /* stands for the thread's name where none ended it */
 #define WAIT_STACK_NO_WAKER "[waker not known]"  /* the record of it was lost */
@@ -15,8 +16,10 @@ struct wait_kinds {
 	struct u64_map by_facts; /* a kernel stack of the profile, a system call and a state -> enum wait_kind */
 };
 void wait_kinds_done(struct wait_kinds *kinds);
-/* By the thread's state, its system call, and the functions of the kernel's stack; that may be PROFILE_NONE. 0 or -ENOMEM. */
-MUST_CHECK int wait_kinds_of(struct wait_kinds *kinds, const struct profile *profile, const struct sonde_wait_key *key, uint32_t kernel_stack, enum wait_kind *ret_kind);
+/* Fills in the stacks of a wait, which stands for so many, and finds its kind: by the thread's state, its system call and the functions of the kernel's stack, those of the scheduler, too; these are not in the sample's.
+ * `user_stack`: that of the key, or the one that stands for it. 0 or -ENOMEM. */
+MUST_CHECK int wait_stack_make(struct wait_kinds *kinds, struct stack_maker *maker, const struct profile *profile, const struct sonde_wait_key *key, uint64_t user_stack, uint64_t nr_waits,
+			       struct profile_sample *sample, enum wait_kind *ret_kind);
 /* Puts the mark at the leaf end of the sample's kernel stack or, where there is none, of its user stack. 0 or -ENOMEM. */
 MUST_CHECK int wait_stack_mark(struct profile *profile, enum wait_kind kind, struct profile_sample *sample);
 /* Puts a mark of that text at the root end of the sample's user stack; where there is none the mark is one. 0 or -ENOMEM. */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "session/wait_sides.h"
 #include "session/wait_stack.h"
 #include "session/wall_table.h"
 
@@ -80,7 +79,6 @@ static int add(struct wall *wall, const struct wall_thread *thread, const struct
 int wall_sum(struct wall *wall, struct stack_maker *maker, const struct sonde_wait_key *key, uint64_t user_stack, const struct sonde_wait_sum *sum)
 {
 	const struct wall_thread thread = thread_of(key->tgid, key->tid, key->comm);
-	struct stack_sides sides = wait_sides(key);
 	uint64_t queued_ns = sum->queued_ns < sum->off_ns ? sum->queued_ns : sum->off_ns;
 	struct profile_sample stacks = { 0 };
 	enum wait_kind kind;
@@ -89,10 +87,7 @@ int wall_sum(struct wall *wall, struct stack_maker *maker, const struct sonde_wa
 
 	if (key->what == SONDE_WAIT_RUNNING)
 		return wall_table_ran(wall->table, &thread, sum->off_ns);
-	sides.user_stack = user_stack;
-	err = stack_maker_sample(maker, &sides, sum->nr_waits, &stacks);
-	if (!err)
-		err = wait_kinds_of(&wall->kinds, wall->profile, key, stacks.kernel_stack, &kind);
+	err = wait_stack_make(&wall->kinds, maker, wall->profile, key, user_stack, sum->nr_waits, &stacks, &kind);
 	if (err)
 		return err;
 	snprintf(root, sizeof(root), WALL_BLOCKED, wait_kind_name(kind));

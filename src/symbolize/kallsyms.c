@@ -24,7 +24,11 @@ struct entry {
 	uint32_t rank;
 };
 
+/* Where the kernel's scheduler and its locks stand, by the linker script: begin and end of each; 0: the list does not say. */
+static const char *const scheduler_bounds[] = { "__sched_text_start", "__sched_text_end", "__lock_text_start", "__lock_text_end" };
+
 struct kallsyms {
+	uint64_t scheduler[ARRAY_SIZE(scheduler_bounds)];
 	uint64_t *kaddrs; /* ascending, each once */
 	uint32_t *names;  /* NO_NAME: nothing is known from here on */
 	uint32_t nr;
@@ -32,6 +36,7 @@ struct kallsyms {
 };
 
 struct build {
+	uint64_t scheduler[ARRAY_SIZE(scheduler_bounds)];
 	struct buffer entries, text;
 	uint64_t last_kaddr;
 	bool unsorted, any_line, any_address;
@@ -84,6 +89,14 @@ static enum rank rank_of(char type, const char *name, size_t size)
 	return type == 't' ? RANK_LOCAL : RANK_WEAK;
 }
 
+static void take_bound(struct build *build, const char *name, size_t size, uint64_t kaddr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scheduler_bounds); i++) {
+		if (size == strlen(scheduler_bounds[i]) && memcmp(name, scheduler_bounds[i], size) == 0)
+			build->scheduler[i] = kaddr;
+	}
+}
+
 /* "ffffffff81000000 T name" or with "\t[module]" behind it. Lines of any other form are passed over. */
 static void parse_line(struct build *build, const char *line, const char *end)
 {
@@ -109,6 +122,8 @@ static void parse_line(struct build *build, const char *line, const char *end)
 		buffer_append(&build->text, "", 1);
 		if (tab && !build->text.err)
 			build->text.data[entry.name + (tab - name)] = ' ';
+	} else {
+		take_bound(build, name, size, entry.kaddr);
 	}
 	buffer_append(&build->entries, &entry, sizeof(entry));
 }
@@ -179,6 +194,7 @@ static int finish(struct build *build, struct kallsyms *kallsyms)
 	if (!kallsyms->text)
 		return -ENOMEM;
 	build->text = BUFFER_INIT(0);
+	memcpy(kallsyms->scheduler, build->scheduler, sizeof(kallsyms->scheduler));
 	return 0;
 }
 
@@ -234,6 +250,15 @@ int kallsyms_find(const struct kallsyms *kallsyms, uint64_t kaddr, const char **
 	*ret_name = kallsyms->text + kallsyms->names[nr - 1];
 	*ret_start = kallsyms->kaddrs[nr - 1];
 	return 0;
+}
+
+bool kallsyms_is_scheduler(const struct kallsyms *kallsyms, uint64_t kaddr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scheduler_bounds); i += 2) {
+		if (kaddr >= kallsyms->scheduler[i] && kaddr < kallsyms->scheduler[i + 1])
+			return true;
+	}
+	return false;
 }
 
 uint32_t kallsyms_size(const struct kallsyms *kallsyms)

@@ -177,10 +177,9 @@ static uint64_t bpf_size(const struct symbolizer *symbolizer, uint64_t start)
 	return code ? code->size_bytes : MAX_STUB_BYTES;
 }
 
-int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symbol_name *ret_name)
+/* Once. 0 or what symbolizer_kernel gives. */
+static int read_kallsyms(struct symbolizer *symbolizer)
 {
-	const char *name;
-	uint64_t start;
 	int err;
 
 	if (!symbolizer->kallsyms && !symbolizer->kernel_err) {
@@ -188,8 +187,22 @@ int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symb
 		if (err)
 			symbolizer->kernel_err = err == -EACCES ? err : -ENOENT;
 	}
-	if (symbolizer->kernel_err)
-		return symbolizer->kernel_err;
+	return symbolizer->kernel_err;
+}
+
+bool symbolizer_is_scheduler(struct symbolizer *symbolizer, uint64_t kaddr)
+{
+	return !read_kallsyms(symbolizer) && kallsyms_is_scheduler(symbolizer->kallsyms, kaddr);
+}
+
+int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symbol_name *ret_name)
+{
+	const char *name;
+	uint64_t start;
+	int err = read_kallsyms(symbolizer);
+
+	if (err)
+		return err;
 	err = kallsyms_find(symbolizer->kallsyms, kaddr, &name, &start);
 	if (!err && is_bpf(name) && kaddr - start >= bpf_size(symbolizer, start))
 		err = -ENOENT;

@@ -42,6 +42,8 @@ void symbolizer_free(struct symbolizer *symbolizer);
 /* Kernel, its modules and BPF programs (whose names in kallsyms end in [module]; it stands in the name as "name [module]"). 0;
  * -ENOENT: no symbol; -EACCES: the kernel hides its addresses (kptr_restrict). */
 MUST_CHECK int symbolizer_kernel(struct symbolizer *symbolizer, uint64_t kaddr, struct symbol_name *ret_name);
+/* As kallsyms_is_scheduler; false where nothing is known. */
+bool symbolizer_is_scheduler(struct symbolizer *symbolizer, uint64_t kaddr);
 /* What the options say of the BPF program's function that begins there. NULL: of none. */
 const struct kernel_code *symbolizer_program(const struct symbolizer *symbolizer, uint64_t start);
 /* Where to look for a frame of a kernel stack that is not its first: at the call, which is before the address that it returns to. Only that what an

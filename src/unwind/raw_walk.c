@@ -20,11 +20,13 @@ _Static_assert(SONDE_MAX_MAPPINGS * sizeof(struct sonde_mapping) <= SONDE_CHUNK_
 struct raw_walk {
 	struct walk walk; /* first: the accessors are given this */
 	const struct table_store *store;
+	uint64_t hash_seed;
 	__u32 process[SONDE_CHUNK_WORDS];
 	uint64_t frames[SONDE_MAX_USER_FRAMES];
 	const struct sonde_raw_record *record; /* of the walk that is under way */
 	raw_code_fn code;
 	void *code_arg;
+	bool *is_beyond;                       /* of the latest read that failed: it was of what stands behind the copy */
 };
 
 static const struct raw_walk *raw_walk_of(const struct walk *w)
@@ -57,22 +59,25 @@ static long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
 	const struct sonde_raw_record *record = walk->record;
 	uint64_t off = from - record->stack_start;
 
-	if (off < record->stack_bytes && size <= record->stack_bytes - off) {
+	if (sonde_raw_has(record, off, size)) {
 		memcpy(to, (const uint8_t *)(record + 1) + off, size);
 		return 0;
 	}
 	if (!walk->code(walk->code_arg, from, to, size))
 		return 0;
 	memset(to, 0, size);
+	*walk->is_beyond = off >= record->stack_bytes;
 	return -1;
 }
 
-struct raw_walk *raw_walk_new(const struct table_store *store)
+struct raw_walk *raw_walk_new(const struct table_store *store, uint64_t hash_seed)
 {
 	struct raw_walk *walk = calloc(1, sizeof(*walk));
 
-	if (walk)
+	if (walk) {
 		walk->store = store;
+		walk->hash_seed = hash_seed;
+	}
 	return walk;
 }
 
@@ -94,7 +99,7 @@ static void enter(struct raw_walk *walk, const struct sonde_raw_record *record, 
 	w->bp = record->regs[WALK_REG_BP];
 	w->compat = record->compat;
 	w->in_syscall = record->in_syscall;
-	w->hash = nr ? hash_step(process->tgid, process->generation) : process->tgid;
+	w->hash = nr ? hash_process(walk->hash_seed, process->tgid, process->generation, 0) : record->hash_begin;
 	w->process_pos = nr ? PROCESS_POS : 0;
 	w->nr_mappings = nr;
 	w->serial++; /* what was found for another process is not to be believed */
@@ -103,18 +108,14 @@ static void enter(struct raw_walk *walk, const struct sonde_raw_record *record, 
 	walk_enter(w);
 }
 
-/* Is there more of the stack than was sent? */
-static bool is_cut(const struct sonde_raw_record *record)
-{
-	return record->use != SONDE_RAW_SEED && record->stack_bytes > SONDE_RAW_MAX_BYTES - WALK_PAGE_BYTES;
-}
-
 void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, const struct raw_process *process, raw_code_fn code, void *arg,
 		  struct raw_stack *ret_stack)
 {
 	struct walk *w = &walk->walk;
 	uint32_t nr_before = 0;
+	bool is_beyond = false;
 
+	walk->is_beyond = &is_beyond;
 	walk->record = record;
 	walk->code = code;
 	walk->code_arg = arg;
@@ -123,13 +124,14 @@ void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, 
 		if (!w->nr_switches)
 			nr_before = w->nr_frames;
 	}
-	if (w->stop == SONDE_STOP_READ_FAULT && is_cut(record))
+	if (w->stop == SONDE_STOP_READ_FAULT && record->is_cut && is_beyond)
 		w->stop = SONDE_STOP_DEPTH;
 	*ret_stack = (struct raw_stack){
 		.frames = walk->frames,
 		.hash = walk_hash(w, (const __u64 *)walk->frames),
 		.last_pc = w->pc,
 		.nr_walked = w->nr_frames,
+		.generation = process->nr_mappings ? process->generation : 0,
 		.switch_frame = w->nr_switches ? nr_before + 1 : 0,
 		.nr_frames = (uint16_t)(w->nr_frames < SONDE_MAX_USER_FRAMES ? w->nr_frames : SONDE_MAX_USER_FRAMES),
 		.stop = w->stop,

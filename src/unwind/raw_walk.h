@@ -11,16 +11,17 @@
 
 /* What the process had mapped when the record was made. */
 struct raw_process {
-	uint32_t tgid, generation;
+	uint32_t tgid, generation;            /* 0: not known */
 	const struct sonde_mapping *mappings; /* sorted by start_pc; the first SONDE_MAX_MAPPINGS are used */
 	uint32_t nr_mappings;                 /* 0: the process is not known */
 };
 
 struct raw_stack { /* as a struct sonde_stack_record would tell of it */
 	const uint64_t *frames; /* borrowed until the next walk */
-	uint64_t hash;          /* what the kernel side would give the same stack once it knows the process */
+	uint64_t hash;          /* what the kernel side would give the same stack once it knows the process as it was then */
 	uint64_t last_pc;       /* where it ended */
 	uint32_t nr_walked;
+	uint32_t generation;    /* of the process; 0: not known */
 	uint32_t switch_frame; /* how many frames there are up to the first whose caller is on another stack (Go); 0: there is none */
 	uint16_t nr_frames;
 	enum sonde_stop stop;
@@ -30,8 +31,8 @@ struct raw_stack { /* as a struct sonde_stack_record would tell of it */
 typedef int (*raw_code_fn)(void *arg, uint64_t pc, void *to, size_t size);
 
 struct raw_walk;
-/* Borrows the store for its life. NULL: no memory. */
-struct raw_walk *raw_walk_new(const struct table_store *store);
+/* Borrows the store for its life. hash_seed: the kernel side's. NULL: no memory. */
+struct raw_walk *raw_walk_new(const struct table_store *store, uint64_t hash_seed);
 void raw_walk_free(struct raw_walk *walk); /* takes NULL */
 /* `record` is followed by its stack_bytes. A stack that goes on behind them ends in SONDE_STOP_DEPTH, unless it is a seed's: then `code` is asked. */
 void raw_walk_run(struct raw_walk *walk, const struct sonde_raw_record *record, const struct raw_process *process, raw_code_fn code, void *arg,

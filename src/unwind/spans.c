@@ -255,6 +255,8 @@ int spans_each(struct spans *spans, span_piece_fn piece, void *arg)
 	err = sort_spans(spans, start, &keys);
 	if (err)
 		return err;
+	for (uint32_t i = 0; i < spans->nr_spans; i++)
+		spans->spans[i].cursor = spans->spans[i].first_row;
 	heap = malloc(spans->nr_spans * sizeof(*heap));
 	return heap ? sweep(spans, keys, heap, piece, arg) : -ENOMEM;
 }

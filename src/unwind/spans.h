@@ -42,7 +42,7 @@ struct span_piece {
 typedef int (*span_piece_fn)(void *arg, const struct span_piece *piece);
 /* How many rows spans_each gives at most. */
 uint64_t spans_max_rows(const struct spans *spans);
-/* To be called once. 0; -ENOMEM; -EFBIG when there are more than 2^32 addresses; or what `piece` gave. */
+/* Not while spans are taken. 0; -ENOMEM; -EFBIG when there are more than 2^32 addresses; or what `piece` gave. */
 MUST_CHECK int spans_each(struct spans *spans, span_piece_fn piece, void *arg);
 /* The lowest and the end of the highest address; start 0 and end 0 when there are no spans. */
 void spans_range(const struct spans *spans, uint64_t *ret_start, uint64_t *ret_end);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #define SUFFIX ".table"
 #define TEMPORARY ".new"
 #define NAME_BYTES (2 * BUILD_ID_MAX + 64)
+#define INTERPRETER ".interpreter" /* symbolic links to them */
 
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
@@ -168,4 +170,81 @@ void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, con
 	else if (fd >= 0)
 		cache_dir_grew(&cache->dir, image.size);
 	buffer_done(&image);
+}
+
+/* --- interpreters ------------------------------------------------------------------------------------------------------------------------ */
+
+struct link {
+	char name[64];
+	struct timespec noted;
+};
+
+static bool is_older(const struct link *a, const struct link *b)
+{
+	return a->noted.tv_sec != b->noted.tv_sec ? a->noted.tv_sec < b->noted.tv_sec : a->noted.tv_nsec < b->noted.tv_nsec;
+}
+
+/* Those that were noted last, in no order. Older ones are removed. */
+static uint32_t list_links(const struct table_cache *cache, struct link *links)
+{
+	int fd = openat(cache->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(closedirp) DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	uint32_t nr = 0;
+
+	if (!stream)
+		closep(&fd);
+	while (stream && (entry = readdir(stream))) {
+		struct link link, *oldest = links;
+		struct stat st;
+
+		if (!strstr(entry->d_name, INTERPRETER) || strlen(entry->d_name) >= sizeof(link.name) || fstatat(cache->dir.fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		snprintf(link.name, sizeof(link.name), "%s", entry->d_name);
+		link.noted = st.st_mtim;
+		if (nr < TABLE_CACHE_INTERPRETERS) {
+			links[nr++] = link;
+			continue;
+		}
+		for (uint32_t i = 1; i < nr; i++)
+			oldest = is_older(&links[i], oldest) ? &links[i] : oldest;
+		if (is_older(&link, oldest)) {
+			unlinkat(cache->dir.fd, link.name, 0);
+		} else {
+			unlinkat(cache->dir.fd, oldest->name, 0);
+			*oldest = link;
+		}
+	}
+	return nr;
+}
+
+void table_cache_note_interpreter(struct table_cache *cache, const struct elf_file *elf, const char *path)
+{
+	struct link links[TABLE_CACHE_INTERPRETERS];
+	struct table_key key;
+	char name[64];
+
+	if (!key_of(elf, path, &key))
+		return;
+	snprintf(name, sizeof(name), "%016" PRIx64 INTERPRETER, hash_bytes(path, strlen(path), 0));
+	if (!symlinkat(path, cache->dir.fd, name))
+		list_links(cache, links);
+	else if (errno == EEXIST)
+		utimensat(cache->dir.fd, name, NULL, AT_SYMLINK_NOFOLLOW); /* it was used now */
+}
+
+int table_cache_interpreters(const struct table_cache *cache, table_cache_path_fn fn, void *arg)
+{
+	struct link links[TABLE_CACHE_INTERPRETERS];
+	uint32_t nr = list_links(cache, links);
+	int err = 0;
+
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		char path[PATH_MAX];
+		ssize_t size = readlinkat(cache->dir.fd, links[i].name, path, sizeof(path) - 1);
+
+		path[size > 0 ? size : 0] = '\0';
+		err = size > 0 ? fn(arg, path) : 0;
+	}
+	return err;
 }

@@ -26,3 +26,12 @@ static inline void table_cache_freep(struct table_cache **cache)
 MUST_CHECK int table_cache_load(struct table_cache *cache, const struct elf_file *elf, const char *path, struct rule_table *rules, struct unwind_table **ret_table);
 /* Keeps a table, if it is worth it. What cannot be kept is not. */
 void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, const char *path, const struct rule_table *rules, const struct unwind_table *table);
+
+#define TABLE_CACHE_INTERPRETERS 8
+
+/* Takes down that the file holds a language's interpreter that processes run, so that the next recording has ready what it takes before the first process runs it. Of files that could be kept, the last
+ * TABLE_CACHE_INTERPRETERS. */
+void table_cache_note_interpreter(struct table_cache *cache, const struct elf_file *elf, const char *path);
+/* Calls `fn` with the path of each that was taken down. 0 or what `fn` gave, which ends it. */
+typedef int (*table_cache_path_fn)(void *arg, const char *path);
+MUST_CHECK int table_cache_interpreters(const struct table_cache *cache, table_cache_path_fn fn, void *arg);

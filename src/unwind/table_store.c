@@ -295,6 +295,25 @@ int table_store_load(struct table_store *store, const struct unwind_table *table
 	return 0;
 }
 
+uint32_t table_store_find(const struct table_store *store, const struct table_place *place, uint64_t elf_vaddr, uint64_t *ret_end)
+{
+	uint64_t rel = elf_vaddr - place->base_vaddr, block = rel >> place->block_shift, block_start = place->base_vaddr + (block << place->block_shift);
+	const struct sonde_block *entry;
+	const struct sonde_row *rows;
+	uint32_t i = 0;
+
+	*ret_end = block_start + (1ULL << place->block_shift);
+	if (block >= place->nr_blocks)
+		return SONDE_RULE_NONE;
+	entry = (const struct sonde_block *)chunk_pool_words(store->pool, place->index_pos) + block;
+	rows = (const struct sonde_row *)chunk_pool_words(store->pool, entry->pos);
+	while (i + 1 < entry->nr_rows && block_start + rows[i + 1].low <= elf_vaddr)
+		i++;
+	if (i + 1 < entry->nr_rows)
+		*ret_end = block_start + rows[i + 1].low;
+	return rows[i].rule;
+}
+
 void table_store_unload(struct table_store *store, struct table_place *place)
 {
 	for (uint32_t i = 0; i < place->nr_parts; i++) {

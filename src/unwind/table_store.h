@@ -48,6 +48,8 @@ uint64_t table_store_max_table_bytes(const struct table_store *store);
 MUST_CHECK int table_store_set_process(struct table_store *store, const struct sonde_process *process, const struct sonde_mapping *mappings);
 /* Up to when what the kernel was told last of a process is true; 0: it was told nothing. */
 uint64_t table_store_known_ns(const struct table_store *store, uint32_t tgid);
+/* The number of the rule at an address of a table that is loaded. *ret_end: where the next row may begin. */
+uint32_t table_store_find(const struct table_store *store, const struct table_place *place, uint64_t elf_vaddr, uint64_t *ret_end);
 /* The words of the chunk that `pos` lies in, and a rule, as the kernel side sees them; NULL when there is none. */
 const uint32_t *table_store_chunk(const struct table_store *store, uint32_t pos);
 const struct sonde_rule *table_store_rule(const struct table_store *store, uint32_t number);

@@ -5,7 +5,9 @@
 #include <errno.h>
 
 #include "elf/cfi.h"
+#include "elf/code_rows.h"
 #include "elf/go_pclntab.h"
+#include "elf/greenlet_rows.h"
 #include "unwind/spans.h"
 
 struct builder {
@@ -70,17 +72,110 @@ static int collect_go(const struct elf_file *elf, struct spans *spans, struct cf
 	return err == -ENOMEM ? err : 0;
 }
 
-/* All sources are read, the earlier wins: a program built without .eh_frame still has that of the C library's start code; a Go program's .debug_frame says less
+#define MIN_GAP_BYTES 16 /* less is padding */
+
+struct gaps {
+	struct code_gap *gaps;
+	size_t nr, max;
+	uint64_t open_vaddr; /* where the one begins that has no end yet; UINT64_MAX: none is */
+	const struct elf_file *elf;
+};
+
+static void gaps_done(struct gaps *gaps)
+{
+	free(gaps->gaps);
+}
+
+/* The parts of a range without rows that are code. */
+static int add_gap(struct gaps *gaps, uint64_t start_vaddr, uint64_t end_vaddr)
+{
+	for (uint32_t i = 0; i < elf_file_nr_segments(gaps->elf); i++) {
+		const struct elf_segment *segment = elf_file_segment(gaps->elf, i);
+		uint64_t start = start_vaddr > segment->vaddr ? start_vaddr : segment->vaddr;
+		uint64_t end = end_vaddr < segment->vaddr + segment->file_size ? end_vaddr : segment->vaddr + segment->file_size;
+
+		if (!(segment->flags & PF_X) || end < start || end - start < MIN_GAP_BYTES)
+			continue;
+		if (gaps->nr == gaps->max) {
+			size_t max = gaps->max ? gaps->max * 2 : 256;
+			struct code_gap *more = realloc(gaps->gaps, max * sizeof(*more));
+
+			if (!more)
+				return -ENOMEM;
+			gaps->gaps = more;
+			gaps->max = max;
+		}
+		gaps->gaps[gaps->nr++] = (struct code_gap){ start, end };
+	}
+	return 0;
+}
+
+static int take_gap(void *arg, const struct span_piece *piece)
+{
+	struct gaps *gaps = arg;
+	uint64_t open = gaps->open_vaddr;
+	bool is_gap = piece->rows[0].rule == SONDE_RULE_NONE || piece->rows[0].rule == SONDE_RULE_WIDE;
+
+	gaps->open_vaddr = is_gap ? piece->from_vaddr : UINT64_MAX;
+	return open == UINT64_MAX ? 0 : add_gap(gaps, open, piece->from_vaddr);
+}
+
+/* Between the functions that were read off their code, code of another kind (an interpreter's builtins) stays what it was: its frame pointers are trusted. `start`, `end`: of all other rows;
+ * in a file that has none all code is such. */
+static int take_other_code(const struct gaps *gaps, uint64_t start, uint64_t end, struct spans *spans)
+{
+	static const struct sonde_rule wide = { .kind = SONDE_RULE_KIND_WIDE };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < gaps->nr; i++) {
+		const struct code_gap *gap = &gaps->gaps[i];
+
+		if (start < end && (gap->start_vaddr < start || gap->end_vaddr > end || gap->end_vaddr - gap->start_vaddr < SONDE_WIDE_GAP_BYTES))
+			continue;
+		err = spans_take_row(spans, gap->start_vaddr, &wide);
+		if (!err)
+			err = spans_take_row(spans, gap->end_vaddr, NULL);
+	}
+	return err;
+}
+
+/* What the code itself says where nothing else does. */
+static int collect_code(const struct elf_file *elf, struct spans *spans)
+{
+	CLEANUP(gaps_done) struct gaps gaps = { .open_vaddr = UINT64_MAX, .elf = elf };
+	struct cfi_stats stats;
+	uint64_t start, end;
+	size_t nr_others = spans->nr_spans;
+	int err;
+
+	spans_range(spans, &start, &end);
+	err = add_gap(&gaps, 0, start);
+	if (!err)
+		err = spans_each(spans, take_gap, &gaps);
+	if (!err)
+		err = add_gap(&gaps, end, UINT64_MAX);
+	if (!err)
+		err = code_rows_walk(elf, gaps.gaps, gaps.nr, spans_take_row, spans, &stats);
+	if (!err && spans->nr_spans > nr_others)
+		err = take_other_code(&gaps, start, end, spans);
+	return err;
+}
+
+/* All sources are read, the earlier wins: greenlet's own rules contradict what its functions' CFI says; a program built without .eh_frame still has that of the C library's start code; a Go program's .debug_frame says less
  * than its .gopclntab, which knows where stacks end and switch. */
 static int collect(const struct elf_file *elf, struct spans *spans, struct cfi_stats *ret_stats, struct diag *diag)
 {
 	struct cfi_stats stats[3] = { 0 };
-	int err = collect_cfi(elf, CFI_EH_FRAME, spans, &stats[0], diag);
+	int err = greenlet_walk(elf, spans_take_row, spans);
 
+	if (!err)
+		err = collect_cfi(elf, CFI_EH_FRAME, spans, &stats[0], diag);
 	if (!err)
 		err = collect_go(elf, spans, &stats[1]);
 	if (!err)
 		err = collect_cfi(elf, CFI_DEBUG_FRAME, spans, &stats[2], diag);
+	if (!err)
+		err = collect_code(elf, spans);
 	for (size_t i = 0; i < ARRAY_SIZE(stats); i++) {
 		ret_stats->nr_unsupported += stats[i].nr_unsupported;
 		ret_stats->nr_bad_fdes += stats[i].nr_bad_fdes;

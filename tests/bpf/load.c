@@ -136,7 +136,7 @@ static bool check_runtime(const struct part *part, const char *tracepoint)
 static bool check_scheduler(const struct part *part)
 {
 	struct sonde_config all = { .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1,
-				    .follow = 1, .comm = "test", .max_off_ns = 1, .state = 1, .wake = 1, .histograms = 1, .wall = 1, .events = 1, .has_prev_state = 1 };
+				    .command_tgid = 1, .comm = "test", .max_off_ns = 1, .state = 1, .wake = 1, .histograms = 1, .wall = 1, .events = 1, .has_prev_state = 1 };
 	bool good = false;
 
 	for (int turn = 0; turn < 2 && !good; turn++, all.has_prev_state = 0) { /* Linux 5.18 has it */
@@ -173,6 +173,8 @@ static bool check_run_queue(bool stacks)
 		       sizeof(struct sonde_config));
 		memcpy((void *)&skeleton->rodata->runq_cfg, &(struct sonde_runq_config){ .unit_ns = 1000, .histogram = 1, .key = SONDE_RUNQ_KEY_CGROUP, .stacks = stacks }, sizeof(struct sonde_runq_config));
 		bpf_program__set_autoload(skeleton->progs.on_wait_end, has_task_storage());
+		bpf_program__set_autoload(skeleton->progs.on_wakeup, has_task_storage());
+		bpf_program__set_autoload(skeleton->progs.on_wakeup_new, has_task_storage());
 		bpf_program__set_autoload(skeleton->progs.on_birth, has_task_storage());
 		bpf_program__set_autoload(skeleton->progs.on_thread, has_task_storage());
 		good = !bpf_map__set_autocreate(skeleton->maps.threads, has_task_storage()) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);

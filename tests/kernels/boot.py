@@ -4,6 +4,7 @@
 kernel, other types, same programs. --one: the oldest alone, or the next where the mirror does not have it. What cannot be had is skipped, and says so."""
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -36,6 +37,10 @@ wait_for ready /syscalls.out
 step syscalls_chain cat /syscalls.out
 step syscalls /sonde profile -f -a -F 299 -p $! 1
 kill $!
+/io_workers-static 200 > /io_workers.out &
+wait_for ready /io_workers.out
+step io_workers /sonde profile -f -a -F 299 -p $! 1
+kill $!
 step command /sonde profile -f -a -F 299 -- /chain 1 %d
 /chain-static 200 %d > /deep.out &
 wait_for ready /deep.out
@@ -64,11 +69,37 @@ step idle /sonde profile -f -p $! 1
 step waits /sonde offcpu -f -p $! 1
 step gone /sonde profile -f -p 99999 1
 step usage /sonde profile -F 0 1
-step doctor /sonde doctor --json
+step doctor /sonde doctor --format json
+cpu1=/sys/devices/system/cpu/cpu1/online
+echo 0 > $cpu1
+/sonde profile -a -F 99 -o /late.folded 9 2> /late.err &
+sonde=$!
+wait_for Sampling /late.err
+sleep 1
+echo 1 > $cpu1
+sleep 1
+taskset 2 /chain 2 %d > /late.out
+echo 0 > $cpu1
+sleep 0.5
+echo 1 > $cpu1
+sleep 1
+taskset 2 /chain-static 2 %d > /back.out
+wait $sonde
+step late cat /late.folded
+step late_err cat /late.err
+step late_chain cat /late.out
+step back_chain cat /back.out
+echo 0 > $cpu1
+/sonde runq --len --by cpu 4 1 > /late_len.out 2> /late_len.err &
+sonde=$!
+wait_for Tracing /late_len.err
+echo 1 > $cpu1
+wait $sonde
+step late_len cat /late_len.out
 mount -t tmpfs none /sys/kernel/btf
 step no_btf /sonde profile -f 1
 step no_btf_doctor /sonde doctor
-""" % (DEPTH, DEPTH, DEEP, DEPTH, DEPTH)
+""" % (DEPTH, DEPTH, DEEP, DEPTH, DEPTH, DEPTH, DEPTH)
 booted = {}
 again = set() # of the kernels, those that were booted twice
 
@@ -79,7 +110,7 @@ def guest(release):
 	if release not in booted:
 		try:
 			programs = {"sonde": SONDE, "chain-static": build("chain", "static"), "chain": build("chain"), "shares-static": build("shares", "static"), "children": build("children"),
-				"syscalls": build("syscalls"), "perl": find_tool("perl") or skip("no perl"),
+				"syscalls": build("syscalls"), "io_workers-static": build("io_workers", "static"), "perl": find_tool("perl") or skip("no perl"),
 				"test_verifier": os.path.join(os.path.dirname(SONDE), "tests", "bpf", "test_verifier"), "setpriv": find_tool("setpriv") or skip("no setpriv")}
 			booted[release] = Guest(image(*KERNELS[release]), programs, SCRIPT)
 		except Skip as reason:
@@ -128,6 +159,14 @@ def syscalls(release):
 		return None if len(stack.user) <= at + len(chain) + 1 else "frames above reader and read"
 	share = check_exact(stacks, error_of, at_least=80)
 	return "%.2f %% of %d samples" % (share * 100, total(stacks))
+
+
+def io_workers(release):
+	"""They are threads of the process, and have no user side: no frames of it are made up."""
+	stacks = [stack for stack in parse_folded(guest(release).step("io_workers", 0).out) if {"io_wqe_worker", "io_wq_worker", "io_sq_thread"} & set(stack.kernel)]
+	check(total(stacks) >= 20, lambda: str(guest(release).step("io_workers")))
+	check(not any(stack.user for stack in stacks), lambda: "\n".join(map(str, stacks[:10])))
+	return "%d samples" % total(stacks)
 
 
 def deep(release):
@@ -246,6 +285,26 @@ def waits(release):
 	return "%.2f s of 1 s" % (int(line.split()[-1]) / 1e6)
 
 
+def late_cpu(release):
+	"""A CPU that comes online while sonde runs, goes and comes back: what runs there alone is sampled, with whole stacks, also of a process that starts there."""
+	step, notes = guest(release).step("late", 0), []
+	for name, comm in (("late_chain", "chain"), ("back_chain", "chain-static")):
+		chain = parse_chains(guest(release).step(name, 0).out)[comm]
+		stacks = [stack for stack in asked(stacks_of(step, comm), "leaf") if "do_exit" not in stack.kernel and not (stack.user and stack.user[0].startswith("[no unwind info: ld-linux"))]
+		share = check_exact(stacks, lambda stack, chain=chain: chain_error(stack, chain), at_least=100)
+		notes.append("%.2f %% of %d samples" % (share * 100, total(stacks)))
+	said = guest(release).step("late_err").out
+	check(said.count("1 CPU came online while sonde ran") == 2, said)
+	return ", ".join(notes)
+
+
+def late_queue(release):
+	step = guest(release).step("late_len", 0)
+	ticks = {int(cpu): int(nr) for cpu, nr in re.findall(r"^run queue length, cpu (\d+), all classes .*: (\d+) in all", step.out, re.MULTILINE)}
+	check(ticks.get(0, 0) > 200 and ticks.get(1, 0) > 0.5 * ticks[0], lambda: str(step))
+	return str(ticks)
+
+
 def ends(release):
 	for name, code, text in (("idle", 5, "no samples"), ("gone", 1, "no process 99999"), ("usage", 2, "sonde: ")):
 		step = guest(release).step(name, code)
@@ -310,6 +369,6 @@ def chosen():
 
 
 for one in chosen():
-	for each in (exact, syscalls, command, deep, perl, verifier, forked, executed, run_queue, all_time, waits, ends, doctor, without_type_information, limited):
+	for each in (exact, syscalls, io_workers, command, deep, perl, verifier, forked, executed, run_queue, all_time, waits, late_cpu, late_queue, ends, doctor, without_type_information, limited):
 		register(one, each)
 run_tests(seconds=500) # the first of each kernel fetches and boots it

@@ -17,17 +17,17 @@ EVENTS = "cycles,instructions,page-faults,task-clock"
 SCRIPT = """
 ls /sys/bus/event_source/devices > /devices
 step devices cat /devices
-step json /stat --json -o - -e hardware -e software -e cache -- /counted 0 100 0 0 1 200
+step json /stat --format json -o - -e hardware -e software -e cache -- /counted 0 100 0 0 1 200
 step text /stat -e %s -- /counted 0 100 0 0 1 200
-step user /stat --json -o - -e instructions:u,instructions:k,instructions -- /counted 0 1000 0 0 1 100
-step group /stat --json -o - -e '{cycles,instructions},page-faults' -- /counted 0 0 0 0 1 200
-step crowd /stat --json -o - -e instructions,instructions,instructions,instructions,instructions,instructions,instructions,instructions,instructions,instructions -- /counted 0 0 0 0 1 250
-step alias /stat --json -o - -e armv8_pmuv3/inst_retired/,instructions,r8 -- /counted 0 0 0 0 1 200
-step whole /stat --json -o - -e cycles,instructions -a 1
-step intervals /stat -I 100 --json -o - -e instructions -- /counted 0 0 0 0 1 500
+step user /stat --format json -o - -e instructions:u,instructions:k,instructions -- /counted 0 1000 0 0 1 100
+step group /stat --format json -o - -e '{cycles,instructions},page-faults' -- /counted 0 0 0 0 1 200
+step crowd /stat --format json -o - -e instructions,instructions,instructions,instructions,instructions,instructions,instructions,instructions,instructions,instructions -- /counted 0 0 0 0 1 250
+step alias /stat --format json -o - -e armv8_pmuv3/inst_retired/,instructions,r8 -- /counted 0 0 0 0 1 200
+step whole /stat --format json -o - -e cycles,instructions -a 1
+step intervals /stat -I 100 --format json -o - -e instructions -- /counted 0 0 0 0 1 500
 step repeats /stat -r 3 -e instructions -- /counted 0 0 0 0 1 50
 step missing /stat -e bus-cycles,ref-cycles,node-loads,instructions -- /counted 0 0 0 0 1 50
-step tracepoint /stat --json -o - -e sched:sched_process_fork -- /counted 0 0 0 5
+step tracepoint /stat --format json -o - -e sched:sched_process_fork -- /counted 0 0 0 5
 step counts /counters counts instructions:u
 step group_read /counters group instructions:u
 step many /counters crowd instructions:u
@@ -51,7 +51,7 @@ def cross(name, sources, *options):
 def boot():
 	kernel = image("debian", "trixie", "arm64")
 	library_sources = [path for folder in ("counter", "base") for path in glob.glob(os.path.join(ROOT, "src", folder, "*.c"))]
-	cli = [path for word in ("stat*", "option*", "output", "signals", "machine", "whose", "verb_run") for path in glob.glob(os.path.join(ROOT, "src", "cli", word + ".c"))]
+	cli = [path for word in ("stat*", "option*", "output", "plain_format", "signals", "machine", "whose", "verb_run") for path in glob.glob(os.path.join(ROOT, "src", "cli", word + ".c"))]
 	programs = {"stat": cross("stat", [*library_sources, *cli, os.path.join(SOURCES, "stat_alone.c")]),
 		"counters": cross("counters", [*library_sources, os.path.join(SOURCES, "counters.c")]), "counted": cross("counted", [os.path.join(SOURCES, "counted.c")])}
 	booted_guest = Guest(kernel, programs, SCRIPT, "arm64")
@@ -126,7 +126,7 @@ def group():
 def more_than_the_pmu_has():
 	"""Each was counted for a part of the time, and is estimated for all of it."""
 	events = report_of("crowd")["events"]
-	check(any(event["scaled"] for event in events) and all(0 < event["running"] <= event["enabled"] for event in events), str(events))
+	check(any(event["scaled"] for event in events) and all(0 < event["running_ns"] <= event["enabled_ns"] for event in events), str(events))
 	values = [event["value"] for event in events]
 	check(max(values) < 1.6 * min(values), str(values))
 	return "%d scaled, %d to %d" % (sum(event["scaled"] for event in events), min(values), max(values))

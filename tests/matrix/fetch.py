@@ -71,7 +71,7 @@ def pip_folder(requirement, *options):
 		for name in os.listdir(os.path.join(folder, "x")):
 			shutil.move(os.path.join(folder, "x", name), folder)
 		os.rmdir(os.path.join(folder, "x"))
-	return kept("pip-" + "".join(c if c.isalnum() or c in ".-" else "-" for c in requirement), make)
+	return kept("pip-" + "".join(c if c.isalnum() or c in ".-" else "-" for c in " ".join((requirement, *options))), make)
 
 
 def pyenv(version):

@@ -8,7 +8,7 @@ import os
 from roots import Inside, root # tells where harness is
 from harness import ROOT, need_bpf, run_tests, skip, test # noqa: E402
 
-ROOTS = [("bullseye", "python3", "python3.9"), ("trixie", "python3", "python3.13"), ("sid", "python3.14", "python3.14")]
+ROOTS = [("bullseye", "python3", "python3.9"), ("trixie", "python3", "python3.13"), ("sid", "python3.14", "python3.14"), ("sid", "python3.15", "python3.15")]
 
 
 def system_test():

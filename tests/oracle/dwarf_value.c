@@ -177,7 +177,7 @@ struct dwarf_caller dwarf_caller_at(Dwarf_CFI *cfi, const struct dwarf_columns *
 	dwarf_make_registers(columns, pc, m.registers);
 	if (dwarf_frame_info(frame, NULL, &end, &caller.is_signal) != columns->ra)
 		m.failed = true;
-	else if (!caller.is_signal)
+	else
 		fill(&m, frame, columns, &caller);
 	caller.row_end = end;
 	if (m.failed)

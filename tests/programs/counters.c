@@ -76,7 +76,7 @@ static void run_counts(const char *event)
 	CHECK(sonde_counters_reset(set));
 	CHECK(sonde_counters_read(set, &count, 1));
 	printf("reset %llu\n", (unsigned long long)(count.value + count.enabled_ns + count.running_ns));
-	printf("result %d\n", sonde_count_function(event, loop, &result, &count));
+	printf("result %d\n", sonde_count_function(event, loop, &result, &count, NULL, 0));
 	printf("once %llu\n", (unsigned long long)count.value);
 	sonde_counters_free(set);
 }

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	task.out = argv[2];
 	show.size = sizeof(show);
 	show.view = SONDE_VIEW_TOP;
-	int err = sonde_count_function("task-clock", read_and_write, &task, &count);
+	int err = sonde_count_function("task-clock", read_and_write, &task, &count, NULL, 0);
 	if (!err)
 		err = sonde_profile_show(task.profile.get(), &show, &text);
 	if (err) {

@@ -204,6 +204,10 @@ static void close_account(struct account *account)
 {
 	account->ticks = account->recorded;
 	account->expected = 4711;
+	account->events = 5000000;
+	account->throttled = 3;
+	account->throttled_ns = 12345678;
+	account->unscheduled_ns = 2000000;
 	for (int i = 0; i < SONDE_FILTER_COUNT; i++)
 		account->ticks += account->filtered[i];
 	for (int i = 0; i < SONDE_DROP_COUNT; i++)

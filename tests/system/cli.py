@@ -87,7 +87,7 @@ def usage_errors():
 	one_line(sonde("profile", "-e", ""), "-e ''", 2, "-e")
 	one_line(sonde("profile", "-o", ""), "-o ''", 2, "-o")
 	one_line(sonde("doctor", "5"), "doctor 5", 2, "sonde doctor --help")
-	one_line(sonde("doctor", "--jsno"), "doctor --jsno", 2, "--json?")
+	one_line(sonde("doctor", "--fromat"), "doctor --fromat", 2, "--format?")
 	for args, word in ((["profiel"], "did you mean profile?"), (["help", "prof"], "profile"), (["--versoin"], "--version?"),
 			(["--completion", "fish"], "bash and zsh"), (["strace"], "strace")):
 		one_line(sonde(*args), args, 2, "sonde --help", word)
@@ -184,6 +184,8 @@ def manual_pages_are_well_formed():
 		check(result.code == 0 and not result.err, lambda: "%s: %s" % (verb, result))
 		for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS"):
 			check(".SH %s\n" % section in page, "%s has no section %s" % (verb, section))
+		codes = re.findall(r"^\.B (\d+)$", page.split(".SH EXIT STATUS")[1].split(".SH SEE ALSO")[0], re.MULTILINE)
+		check_equal(codes, ["0", "1", "2", "3", "4", "5", "126", "127"], "exit codes in the page of %s" % verb)
 
 
 def feed(text):
@@ -220,7 +222,7 @@ def bash_completes():
 	check_equal(complete_in_bash("--completion", ""), ["bash", "zsh"], "--completion")
 	check_equal(complete_in_bash("help", "do"), ["doctor"], "help do")
 	check_equal(complete_in_bash("profile", "--fr"), ["--frequency"], "profile --fr")
-	check_equal(complete_in_bash("doctor", "--j"), ["--json"], "doctor --j")
+	check_equal(complete_in_bash("doctor", "--fo"), ["--format"], "doctor --fo")
 	check_equal(complete_in_bash("profile", "--format", "pp"), ["pprof"], "--format pp")
 	check_equal(complete_in_bash("profile", "--format", "=", "pp"), ["pprof"], "--format=pp")
 	check_equal(complete_in_bash("profile", "-F", ""), [], "-F")
@@ -262,7 +264,7 @@ def zsh_completes():
 		with open(path, "w", encoding="utf-8") as file:
 			file.write(text)
 	lines = {"pro": "profile", "profile --delim": "profile --delimited", "profile -U --ker": "profile -U --kernel-stacks-only",
-		"profile --format=pp": "profile --format=pprof", "doctor --js": "doctor --json", "help doc": "help doctor",
+		"profile --format=pp": "profile --format=pprof", "doctor --fo": "doctor --format", "help doc": "help doctor",
 		"profile 5 -- setsi": "profile 5 -- setsid"}
 	result = run(["zsh", "-f", typist, script, *lines], timeout=30)
 	if result.code == 77:
@@ -427,10 +429,35 @@ def a_stdout_that_fails():
 	check_equal(result.code, 2, "without stderr")
 
 
+# --- JSON ---
+
+@test
+def one_spelling_of_json():
+	"""Asked for by --format json or a suffix, and every document says first what it is."""
+	for verb in VERBS:
+		names = options_in(sonde(verb, "--help", want=0).out)
+		check("json" not in names and ("format" in names) == (verb != "show"), "%s: %s" % (verb, sorted(names)))
+	need_bpf()
+	begins = {}
+	for words in (["profile", "-F", 199, "-o"], ["offcpu", "-o"], ["wall", "-o"], ["runq", "-o"], ["stat", "-o"]):
+		path = scratch("spelling.json")
+		run([SONDE, *map(str, words), path, "1", *(["1"] if words[0] == "runq" else [])])
+		with open(path, encoding="utf-8") as file:
+			begins[words[0]] = list(json.load(file).items())[:2]
+	begins["doctor"] = list(json.loads(run([SONDE, "doctor", "--format", "json"]).out).items())[:2]
+	path = scratch("spelling.jsonl")
+	run([SONDE, "wall", "--events", path, "-o", scratch("spelling.folded"), "1"])
+	with open(path, encoding="utf-8") as file:
+		begins["events"] = list(json.loads(file.readline()).items())[1:3]
+	check_equal(begins, {**{verb: [("format", "sonde-profile"), ("version", 2)] for verb in ("profile", "offcpu", "wall", "runq")}, "stat": [("format", "sonde-counts"), ("version", 1)],
+		"doctor": [("format", "sonde-doctor"), ("version", 1)], "events": [("format", "sonde-events"), ("version", 2)]}, "first fields")
+	one_line(sonde("stat", "--format", "xml", "1"), "stat --format xml", 2, "text, json")
+
+
 # --- doctor -------------------------------------------------------------------------------------------------------------------------
 
 def doctor_json(prefix, want):
-	result = run([*prefix, "doctor", "--json"])
+	result = run([*prefix, "doctor", "--format", "json"])
 	check(result.code == want and not result.err, lambda: "want exit %d: %s" % (want, result))
 	report = json.loads(result.out)
 	return report, {check["id"]: check["state"] for check in report["checks"]}, {verb["verb"]: verb for verb in report["verbs"]}

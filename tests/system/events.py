@@ -19,7 +19,7 @@ class Events:
 		records = {"thread": {}, "wait": {}, "waker": {}, "stack": {}, "frame": {}}
 		with open(path, encoding="utf-8") as file:
 			self.head, *lines, self.end = [json.loads(line) for line in file]
-		check_equal((self.head["record"], self.head["format"], self.head["version"], self.end["record"]), ("events", "sonde-events", 1, "end"), "head and end")
+		check_equal((self.head["record"], self.head["format"], self.head["version"], self.end["record"]), ("events", "sonde-events", 2, "end"), "head and end")
 		events = [line for line in lines if "record" not in line]
 		check_equal(lines[:len(events)], events, "events, then what their numbers stand for")
 		for line in lines[len(events):]:
@@ -37,7 +37,7 @@ class Events:
 					known[number]["thread"] = threads[cause["thread"]]
 		self.switches = [{**event, "off": threads[event["off"]], "on": threads[event["on"]], "wait": causes["wait"][event["wait"]]} for event in events if "off" in event]
 		self.wakeups = [{**event, "wake": threads[event["wake"]], "waker": causes["waker"][event["waker"]]} for event in events if "wake" in event]
-		self.times = [event["t"] for event in events]
+		self.times = [event["time_ns"] for event in events]
 
 	def off(self, tid):
 		return [event for event in self.switches if event["off"] and event["off"][0] == tid]
@@ -47,9 +47,9 @@ class Events:
 		since, total = {}, Counter()
 		for event in self.switches:
 			if event["on"] and event["on"][0] in since:
-				total[event["on"][0]] += event["t"] - since.pop(event["on"][0])
+				total[event["on"][0]] += event["time_ns"] - since.pop(event["on"][0])
 			if event["off"]:
-				since[event["off"][0]] = event["t"]
+				since[event["off"][0]] = event["time_ns"]
 		return total
 
 
@@ -71,7 +71,7 @@ def order_and_counts():
 	need_bpf()
 	events, report, _ = record("offcpu", "--min", "0", "--", build("shares"), 2, "half", "lock", "pipe", "brief")
 	check_equal(events.times, sorted(events.times), "times")
-	check(0 <= events.times[0] and events.times[-1] <= events.end["t"], "outside of the recording")
+	check(0 <= events.times[0] and events.times[-1] <= events.end["time_ns"], "outside of the recording")
 	check_equal((len(events.switches), len(events.wakeups), 0), (events.end["switches"], events.end["wakeups"], events.end["lost"]), "counts")
 	check(abs(int(events.end["start_unix_ns"]) - int(report["account"]["start_unix_ns"])) < 1000, "start")
 	used = {kind: set() for kind in events.records}

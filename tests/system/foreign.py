@@ -5,6 +5,7 @@ Environment: MAKE_PROFILE, the program that writes the profiles."""
 import fcntl
 import os
 import subprocess
+import sys
 
 from harness import ROOT, check, find_tool, scratch, skip
 
@@ -12,6 +13,7 @@ MAKE_PROFILE = os.path.abspath(os.environ.get("MAKE_PROFILE", os.path.join(ROOT,
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sonde-tests")
 # The last pprof that Debian 12's Go compiles.
 PPROF = "github.com/google/pprof@v0.0.0-20240227163752-401108e1b7e7"
+PYTHON_PACKAGES = ["opentelemetry-proto==1.45.2", "jsonschema==4.26.0"]
 PLAYWRIGHT = "1.58.2" # the last that runs on Debian 12's Node.js 18
 PROFILES = {
 	"small": [], "big": ["1000"], # for every reader
@@ -50,6 +52,14 @@ def pprof_all(path, *options):
 	status, out, err = run([pprof_tool(), "-symbolize=none", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0", *options, path])
 	check(status == 0, err)
 	return out
+
+
+def python_packages():
+	folder = install(os.path.join(CACHE, "python", "opentelemetry"), "pip3",
+		["pip3", "install", "--quiet", "--target", os.path.join(CACHE, "python"), *PYTHON_PACKAGES])
+	folder = os.path.dirname(folder)
+	if folder not in sys.path:
+		sys.path.insert(0, folder)
 
 
 def playwright_folder():

@@ -8,17 +8,15 @@ import collections
 import json
 import os
 import re
-import sys
 import time
 import xml.etree.ElementTree as ElementTree
 
-from foreign import CACHE, install, made, playwright_folder, run
+from foreign import CACHE, install, made, playwright_folder, python_packages, run
 from harness import ROOT, check, check_equal, find_tool, run_tests, scratch, skip, test
 
 INFERNO = "0.12.8"
 SPEEDSCOPE = "1.25.0"
 PROFILER_CLI, NODE = "0.10.0", "24.11.1"
-PYTHON_PACKAGES = ["opentelemetry-proto==1.45.2", "jsonschema==4.26.0"]
 ALL = ("small", "big", "threads", "heap")
 
 
@@ -28,14 +26,6 @@ def npm(folder, *packages):
 	os.makedirs(folder, exist_ok=True)
 	return install(os.path.join(folder, "node_modules", packages[0].rpartition("@")[0]), "npm",
 		["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", *packages])
-
-
-def python_packages():
-	folder = install(os.path.join(CACHE, "python", "opentelemetry"), "pip3",
-		["pip3", "install", "--quiet", "--target", os.path.join(CACHE, "python"), *PYTHON_PACKAGES])
-	folder = os.path.dirname(folder)
-	if folder not in sys.path:
-		sys.path.insert(0, folder)
 
 
 def path_of(which, name):

@@ -3,7 +3,7 @@
 """The hard cases of native unwinding, part 4: code with neither tables nor frame pointers. A stack may end early there, in one mark; of what it shows, leaf
 first, each frame is the true caller of the one before."""
 from hard import FRAME_POINTERS, NO_TABLES, exact, made, profile, share_of, source
-from harness import CFLAGS, Program, build, check, entry_error, need_bpf, run, run_tests, scratch, test
+from harness import CFLAGS, Failure, Program, build, check, entry_error, need_bpf, run, run_tests, scratch, test
 
 DEPTH = 30
 
@@ -103,6 +103,32 @@ def tables_removed_from_rust():
 	need_bpf()
 	with Program("rusty", path=[without_tables("rusty-removed", build("rusty"))]) as program:
 		return exact(profile(program.pid), honest_error(program.chains["rusty"]))
+
+
+def behind_calls_that_do_not_return(*flags):
+	need_bpf()
+	notes = []
+	path = without_tables("noreturn-removed", made("noreturn" + "".join(flags), "gcc", *CFLAGS, *NO_TABLES, "-fno-toplevel-reorder", *flags, source("noreturn.c")))
+	for kind in ("leaf", "branchy", "pushes", "cold", "narrow", "framed"):
+		with Program("noreturn", kind, path=[path]) as program:
+			chain = next(iter(program.chains.values()))
+			try:
+				notes.append(kind + " " + exact(profile(program.pid), honest_error(chain)))
+			except Failure as failure:
+				notes.append("!" + kind + str(failure))
+	check(not any(note.startswith("!") for note in notes), lambda: "\n".join(notes))
+	return "; ".join(notes)
+
+
+@test
+def calls_that_do_not_return_before_other_functions():
+	"""The return address is the first byte of a function with another frame, padding before it, or a cold part of another function."""
+	return behind_calls_that_do_not_return()
+
+
+@test
+def calls_that_do_not_return_without_padding():
+	return behind_calls_that_do_not_return("-falign-functions=1")
 
 
 run_tests()

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from hard import (FRAME_POINTERS, FREQ_HZ, NAMELESS, NO_TABLES, START, chain_pattern, exact, like, made, profile, report_of, share_of, source, stacks_of,
+from hard import (FRAME_POINTERS, FREQ_HZ, NAMELESS, NO_TABLES, START, chain_pattern, exact, like, made, profile, profile_command, report_of, share_of, source, stacks_of,
 	with_gcc)
 from harness import (PROGRAMS, Background, Program, build, chain_error, check, find_tool, fresh_folder, need_bpf, run, run_tests, scratch, skip, test)
 
@@ -77,8 +77,8 @@ def stripped_static_pie_program():
 
 # --- musl --------------------------------------------------------------------------------------------------------------------------
 
-# The C library has no tables; what is above main is a frame of its start code, and then either _start or a mark.
-MUSL_START = r"(?:_start;|![^;]*;)(?:_start_c;)?(?:__libc_start_main;|libc_start_main_stage2;|\[(?:ld-musl|libc\.so|chain|handlers)[^\];]*\];)*"
+# The C library has no tables: main's caller there has rows that were read off its code, up to _start. That one may be reached by jumps only.
+MUSL_START = r"_start;(?:_start_c;)?(?:__libc_start_main;|libc_start_main_stage2;|\[(?:ld-musl|libc\.so|chain|handlers)[^\];]*\];)*"
 # The shared library exports no name for it.
 MUSL_SIGNAL = r"(?:__restore(?:_rt)?|%s)" % NAMELESS
 
@@ -134,9 +134,9 @@ def musl_static_handlers_that_return():
 
 # --- files that change -------------------------------------------------------------------------------------------------------------
 
-def reload_libraries():
-	return [with_gcc("libreload-%s.so" % colour, "library_reload.c", "-shared", "-fPIC", "-DCOLOUR=" + colour, "-DROOM=%d" % room)
-		for colour, room in (("red", 24), ("blue", 200))]
+def reload_libraries(blue_room=200):
+	return [with_gcc("libreload-%s-%d.so" % (colour, room), "library_reload.c", "-shared", "-fPIC", "-DCOLOUR=" + colour, "-DROOM=%d" % room)
+		for colour, room in (("red", 24), ("blue", blue_room))]
 
 
 @test
@@ -164,12 +164,10 @@ def late_error(chains, colours):
 	return error_of
 
 
-@test
-def libraries_that_come_and_go_while_sonde_is_kept_waiting():
-	"""sonde is stopped for 50 ms at a time: it hears of a library when the next one has its place already."""
+def while_sonde_is_kept_waiting(libraries):
 	need_bpf()
 	path = scratch("late.json")
-	with subprocess.Popen([build("reload"), "20", "20", *reload_libraries()], stdout=subprocess.PIPE, text=True) as process:
+	with subprocess.Popen([build("reload"), "20", "20", *libraries], stdout=subprocess.PIPE, text=True) as process:
 		try:
 			said = [process.stdout.readline().split() for _ in range(4)]
 			with Background("profile", "-o", path, "-p", said[0][1], "-F", FREQ_HZ, 2) as running:
@@ -187,6 +185,47 @@ def libraries_that_come_and_go_while_sonde_is_kept_waiting():
 	around = like(START + r"main;reload_loop;visit(;prctl)?")
 	late = late_error(chains, {"lib-0": "blue_", "lib-1": "red_"})
 	return exact(stacks, lambda stack: around(stack) and late(stack)) + ", %.0f %% whole" % (share_of(stacks, "^_start;") * 100)
+
+
+@test
+def libraries_that_come_and_go_while_sonde_is_kept_waiting():
+	"""sonde is stopped for 50 ms at a time: it hears of a library when the next one has its place already."""
+	return while_sonde_is_kept_waiting(reload_libraries())
+
+
+@test
+def libraries_of_the_same_code_while_sonde_is_kept_waiting():
+	"""The same, but nothing in the stacks tells the two libraries apart: each address in the one is an address in the other."""
+	return while_sonde_is_kept_waiting(reload_libraries(24))
+
+
+def remapped(way, copy):
+	"""Code whose memory is another one now. Mappings that are closed or moved are not told of, but what becomes executable is."""
+	need_bpf()
+	whole = START + "main;remap_runs;reload_entry;red_middle;red_leaf"
+	stacks = profile_command(("file", "copy", "code"), build("remap"), 5, way, reload_libraries()[0])
+	check({stack.comm for stack in stacks} == {"file", "code" if way == "unmapped" else "copy"}, "not both are there")
+	return exact(stacks, lambda stack: like(whole if stack.comm == "file" else copy)(stack))
+
+
+@test
+def code_in_the_place_of_a_library():
+	return remapped("unmapped", START + r"main;remap_runs;\[unknown\]")
+
+
+@test
+def text_in_large_pages():
+	return remapped("fixed", START + r"main;remap_runs(;\[unknown\]){3}")
+
+
+@test
+def text_in_large_pages_that_are_moved_there():
+	return remapped("moved", START + "main;remap_runs;reload_entry;red_middle;red_leaf")
+
+
+@test
+def text_that_is_moved_away():
+	return remapped("away", r"!\[no mapping\];\[unknown\]")
 
 
 @test

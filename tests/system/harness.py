@@ -154,6 +154,15 @@ def sonde(*args, want=None, **kwargs):
 	return result
 
 
+AUDIT = ("--audit-every", 1)
+
+
+def check_audited(report):
+	"""The report of a profile with AUDIT: nearly all of its stacks were audited, and are what libdw finds."""
+	account, nr = report["account"], sum(sample["values"][0] for sample in report["samples"])
+	check(account["audited"] >= 0.8 * nr and not account["audit_differed"], lambda: "%d of %d stacks audited, %d differ" % (account["audited"], nr, account["audit_differed"]))
+
+
 class Background:
 	"""sonde in the background; leaves no process behind."""
 

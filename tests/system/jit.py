@@ -9,9 +9,10 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
-from harness import Background, Program, Stack, build, chain_error, check, check_equal, check_exact, find_tool, fresh_folder, need_bpf, parse_folded, run, run_tests, \
+from harness import Background, Program, SOURCES, Stack, build, chain_error, check, check_equal, check_exact, find_tool, fresh_folder, need_bpf, parse_folded, run, run_tests, \
 	scratch, skip, sonde, test, total
 
 INNER_LINES, CALL_LINE = {20, 21, 22}, 11 # of tests/programs/jitted.c; 21 is its loop
@@ -200,6 +201,18 @@ def perf_map_that_its_process_removed():
 		return names_after_the_end(program)
 
 
+@test
+def code_that_is_written_anew_in_place():
+	"""What its old instructions said of its frame is not believed of the new ones."""
+	need_x86()
+	with Program("rewrites") as program:
+		try:
+			stacks = [stack for stack in folded(program.pid) if "jit_inner" in stack.user]
+			return "%.4f" % check_exact(stacks, lambda stack: chain_error(stack, program.chains["rewrites"]), minimum=1, at_least=50)
+		finally:
+			leave_no_map(program.pid)
+
+
 # --- writers that nobody here wrote -----------------------------------------------------------------------------------------------------
 
 SCRIPT = """
@@ -258,6 +271,15 @@ def node_with_a_perf_map():
 
 
 @test
+def node_without_names():
+	"""Its builtins have symbols and no rows; that some of them can be read off their code takes nothing from the others, whose frame pointers are all there is."""
+	stacks = node_stacks()
+	whole = sum(stack.count for stack in stacks if re.match(r"(_start|__clone3|clone3|clone|\[libc\.so.*)$", stack.user[0]))
+	check(total(stacks) >= 20 and whole > total(stacks) * 0.9, lambda: "%d of %d are whole\n%s" % (whole, total(stacks), "\n".join(map(str, stacks[:10]))))
+	return "%d of %d are whole" % (whole, total(stacks))
+
+
+@test
 def node_with_a_jitdump():
 	"""A command that ends: V8 writes through a buffer, so that while it runs the last functions are not in the file."""
 	need_bpf()
@@ -311,6 +333,70 @@ def java_with_a_perf_map():
 			leave_no_map(process.pid)
 	check(total(spinning) * 2 > total(stacks) and total(spinning) >= 50, lambda: "\n".join(map(str, stacks[:10])))
 	return "%d of %d" % (total(spinning), total(stacks))
+
+
+SPINE = ["run", "loops", "switches", "catches", "doubles"] + ["recurs"] * 8 + ["calls", "works"]
+STUBS = ("vtable chunks", "StubRoutines", "handle_exception Runtime1 stub") # of the JVM: on the way to the method that is called, or to what catches
+
+
+def spine_error(stack):
+	"""Of the thread of tests/programs/Spine.java, complete: all that is above the stub that calls into Java. What was compiled anew before it was named is [unknown]."""
+	calls = [i for i, frame in enumerate(stack.user) if frame.startswith("JavaCalls::call_helper")]
+	if not calls:
+		return None # the JVM's own
+	names = []
+	for frame in stack.user[calls[0] + 2:]:
+		match = re.search(r"[ .]Spine(?:\$\w+)?(?:\.|::)(\w+)\(", frame)
+		names.append(match.group(1) if match else frame)
+	for i, (name, want) in enumerate(zip(names, SPINE)):
+		if name not in (want, "[unknown]"):
+			is_other = want == "loops" and name not in SPINE or name.startswith(STUBS) and i == len(names) - 1 # the clock is asked beside it
+			return None if is_other else "a caller is missing"
+	return None
+
+
+def check_spine(*options):
+	"""Code that keeps no frame pointer, but saves rbp: each of its callers is there, or a mark is."""
+	need_bpf()
+	java, javac, jcmd = find_tool("java"), find_tool("javac"), find_tool("jcmd")
+	if not java or not javac or not jcmd:
+		skip("no java")
+	folder = fresh_folder("spine")
+	built = run([javac, "-d", folder, os.path.join(SOURCES, "Spine.java")], timeout=120)
+	check_equal(built.code, 0, built.err)
+	with subprocess.Popen([java, "-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Spine*.*", *options, "-cp", folder, "Spine", "300"],
+		stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+		try:
+			process.stdout.readline() # all is compiled by then
+			made = []
+			def name_them(): # before sonde looks for names
+				time.sleep(3)
+				made.append(run([jcmd, process.pid, "Compiler.perfmap"]))
+			namer = threading.Thread(target=name_them)
+			namer.start()
+			stacks = [stack for stack in folded(process.pid, seconds=5) if stack.comm == "spine"]
+			namer.join()
+			if made[0].code:
+				skip("this JVM makes no perf map: %s" % (made[0].out + made[0].err)[-200:])
+		finally:
+			process.kill()
+			process.wait()
+			leave_no_map(process.pid)
+	complete = [stack for stack in stacks if not re.match(r"\[(?!unknown\]|libc\.so)", stack.user[0])]
+	wrong = [(spine_error(stack), stack) for stack in complete if spine_error(stack)]
+	check(not wrong, lambda: "%d of %d\n%s" % (sum(stack.count for _, stack in wrong), total(stacks), "\n".join("%s: %s" % one for one in wrong[:5])))
+	check(total(complete) >= 0.7 * total(stacks) and total(complete) >= 50, lambda: "%d of %d\n%s" % (total(complete), total(stacks), "\n".join(map(str, stacks[:10]))))
+	return "%d of %d" % (total(complete), total(stacks))
+
+
+@test
+def java_of_the_first_compiler():
+	return check_spine("-XX:TieredStopAtLevel=1")
+
+
+@test
+def java_of_the_second_compiler():
+	return check_spine("-XX:-TieredCompilation")
 
 
 # --- BPF programs -----------------------------------------------------------------------------------------------------------------------

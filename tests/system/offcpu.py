@@ -5,13 +5,14 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (Background, build, check, check_equal, clip, entry_error, need_bpf, run_tests, scratch, skip, # noqa: E402
+from harness import (Background, Program, build, check, check_equal, clip, entry_error, find_tool, need_bpf, run, run_tests, scratch, skip, # noqa: E402
 	sonde, test)
 
 WAITS, BLOCKED, SHORTEST, LONGEST = range(4)
@@ -225,6 +226,51 @@ def a_crowd():
 	check_equal(sum(sample.values[WAITS] for sample in report.samples), report.waits["waits"], "waits in the report, and those counted")
 
 
+SLOW_WAITS = """
+import os, select, sys, threading, time
+(a, b), (c, d), lock = os.pipe(), os.pipe(), threading.Lock()
+lock.acquire()
+def sleeps(): time.sleep(0.05)
+def reads(): os.read(a, 1)
+def selects(): select.select([c], [], [], 0.05)
+def locks(): lock.acquire()
+def again(wait):
+	os.write(1, b"%s %d\\n" % (wait.__name__.encode(), threading.get_native_id()))
+	while True:
+		wait()
+for wait in (sleeps, reads, selects, locks):
+	threading.Thread(target=again, args=[wait], daemon=True).start()
+while True:
+	time.sleep(0.05)
+	os.write(b, b".")
+	lock.release()
+"""
+
+
+def kernel_says(pid, tid):
+	"""The thread's kernel stack as the kernel itself tells it of one that waits, root to leaf."""
+	with open("/proc/%d/task/%d/stack" % (pid, tid), encoding="ascii") as file:
+		return tuple(line.split()[1].partition("+")[0] for line in file)[::-1]
+
+
+@test
+def a_wait_is_one_stack():
+	"""Under way at the start, whole, or under way at the end: its kernel stack is the one that the kernel tells in /proc, and so without the scheduler's own functions."""
+	need_bpf()
+	path = scratch("offcpu.json")
+	with subprocess.Popen([sys.executable, "-c", SLOW_WAITS], stdout=subprocess.PIPE, text=True) as program:
+		tids = dict(program.stdout.readline().split() for _ in range(4))
+		sonde("offcpu", "--threads", "-o", path, "-p", program.pid, 1, want=0)
+		says = {name: {kernel_says(program.pid, int(tid)) for _ in range(50) for _ in [time.sleep(0.005)]} for name, tid in tids.items()}
+		program.kill()
+	report = Report(path)
+	for name, kind in (("sleeps", "sleep"), ("reads", "pipe"), ("selects", "select"), ("locks", "futex")):
+		samples = report.of(int(tids[name]), kind=kind)
+		stacks = {tuple(sample.kernel[:-1]) for sample in samples}
+		check(sum(sample.values[WAITS] for sample in samples) > 5, lambda: listed(samples))
+		check(len(stacks) == 1 and stacks <= says[name], lambda: "%s: %s, in /proc %s" % (name, stacks, says[name])) # pylint: disable=cell-var-from-loop
+
+
 @test
 def the_shortest_and_the_longest():
 	report, logs, _ = watch(["--threads"], "crowd", 6, 10)
@@ -307,6 +353,27 @@ def waits_under_way_at_the_start_and_at_the_end():
 
 
 # --- whose, and which -----------------------------------------------------------------------------------------------------------------------
+
+@test
+def threads_by_their_ids():
+	"""Each thread that was asked for is told apart in the text, with its own id, as with --threads; the folded lines are as ever."""
+	need_bpf()
+	with subprocess.Popen([build("waits"), "crowd", "12", "1000"], stdout=subprocess.DEVNULL) as process:
+		try:
+			time.sleep(0.5)
+			tids = sorted(int(tid) for tid in os.listdir("/proc/%d/task" % process.pid))[1:3]
+			for verb in ("offcpu", "wall"):
+				for options in (("-L", tids[0]), ("-L", tids[0], "-L", tids[1])):
+					out, folded = scratch("of-tids.txt"), scratch("of-tids.folded")
+					sonde(verb, *options, "-o", out, "-o", folded, 1, want=0)
+					with open(out, encoding="utf-8") as file:
+						shown = set(re.findall(r"^    - +.* \(([0-9/]+)\)$", file.read(), re.M))
+					check_equal(shown, {"%d/%d" % (process.pid, tid) for tid in options[1::2]}, "%s %s" % (verb, options))
+					with open(folded, encoding="utf-8") as file:
+						check("[tid" not in file.read(), "a frame [tid N] that nobody asked for")
+		finally:
+			process.kill()
+
 
 @test
 def only_what_was_asked_for():
@@ -448,6 +515,44 @@ def text_as_offcputime():
 	line = next(line for line in counted.out.splitlines() if line.startswith("second;") and ";nap;" in line and "[sleep]" in line)
 	check(line.endswith(" 1"), line)
 	check("Tracing" not in counted.err, counted)
+
+
+@test
+def sums_as_offcputime():
+	"""BCC's, at the same time, of two threads that wait for time and for each other. It leaves out what waits when it ends."""
+	need_bpf()
+	tool = find_tool("offcputime", "/usr/sbin/offcputime")
+	if not tool:
+		skip("no offcputime (Debian: libbpf-tools)")
+	path, seconds = scratch("beside.json"), 4
+	with Program("contend", "together", seconds=30) as program:
+		with Background("offcpu", "-p", program.pid, "--threads", "-o", path, seconds + 1) as offcpu:
+			offcpu.wait_line("Tracing")
+			theirs = run([tool, "-p", str(program.pid), str(seconds)], timeout=60)
+			check_equal(offcpu.finish().code, 0, "sonde")
+	check_equal(theirs.code, 0, theirs)
+	report, told = Report(path), ""
+	for comm in ("hog", "worker"):
+		ours = blocked(report.of(comm=comm)) / report.json["account"]["duration_ns"]
+		their = sum(int(us) for us in re.findall(r"^ +- +%s \(\d+\)\n +(\d+)$" % comm, theirs.out, re.MULTILINE)) / (seconds * 1e6)
+		check(their > 0.2 and abs(ours - their) < 0.05 * their, lambda: "%s is off the CPU for %.3f of the time, offcputime has %.3f\n%s" % (comm, ours, their, clip(theirs.out))) # pylint: disable=cell-var-from-loop
+		told += "%s: %.3f, offcputime %.3f; " % (comm, ours, their)
+	return told
+
+
+@test
+def who_wakes_by_a_page_fault():
+	"""It struck in user code, as an interrupt does, and is the thread's own."""
+	need_bpf()
+	path = scratch("fault.folded")
+	result = sonde("offcpu", "--wake", "-o", path, "--", build("fault_waker"), 3)
+	if result.code == 3:
+		skip("no userfaultfd")
+	with open(path, encoding="utf-8") as file:
+		waits = [line.rsplit(" ", 1)[0].split(";--;")[1].split(";") for line in file if line.startswith("handler;") and ";[poll];--;" in line]
+	faults = [waker for waker in waits if "touches" in waker and "handle_userfault" in waker]
+	check(faults and all(waker[-1] == "fault_waker" for waker in waits), lambda: "\n".join(map(";".join, waits)))
+	return "%d of %d different wakers" % (len(faults), len(waits))
 
 
 @test

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Program, build, chain_error, check, check_exact, find_tool, parse_folded, run, run_tests, scratch, skip, sonde, test, total # noqa: E402
@@ -178,6 +179,22 @@ def a_file_that_was_replaced_gives_no_names():
 	shutil.rmtree(scratch(".debug"))
 	replace(copy, kept) # it has the build id, though not the inode
 	check_exact(stacks_of(path), lambda stack: chain_error(stack, chain_of(program)), at_least=AT_LEAST)
+
+
+@test
+def a_hard_link_is_no_change():
+	copy, link = scratch("linked"), scratch("link")
+	shutil.copy(build("chain"), copy)
+	with Program("chain", 10, path=[copy]) as program:
+		path = record(program.pid, "--call-graph", "dwarf,8192", "-B") # without build ids
+	time.sleep(0.05)
+	os.link(copy, link)
+	check_exact(stacks_of(path), lambda stack: chain_error(stack, chain_of(program)), at_least=AT_LEAST)
+	with open(copy, "r+b") as file: # the same bytes, but nobody knows that
+		first = file.read(1)
+		file.seek(0)
+		file.write(first)
+	check("1 have been replaced" in dump(path).err, "it was written to after the recording")
 
 
 @test

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from harness import SOURCES, check, find_tool, need_bpf, run_tests, skip, sonde, test
+from harness import AUDIT, SOURCES, check, check_audited, find_tool, need_bpf, run_tests, skip, sonde, test
 
 SPIN = os.path.join(SOURCES, "spin.pl")
 LOOPS = ("Perl_runops_standard", "Perl_runops_debug")
@@ -82,15 +82,17 @@ def order_error(frames, scenario):
 	return None
 
 
-def sample_all(perl):
+def sample_all(perl, scenarios=SCENARIOS, freq_hz=4999, args=()):
 	"""All scenarios in the same seconds, which is what takes long."""
-	spins = [Spin(perl, scenario, NR_THREADS.get(scenario, 1)) for scenario in SCENARIOS]
+	spins = [Spin(perl, scenario, NR_THREADS.get(scenario, 1)) for scenario in scenarios]
 	reports, counts = [], {}
 	try:
 		pids = [spin.wait() for spin in spins]
 		tids = {tid: spin for spin in spins for tid in spin.expected}
 		for _ in range(5): # a loaded machine gives few
-			reports.append(json.loads(sonde("profile", "--format", "json", "--timestamps", "-U", "-F", 4999, "-p", ",".join(map(str, pids)), 1, want=0).out))
+			reports.append(json.loads(sonde("profile", "--format", "json", "--timestamps", "-U", "-F", freq_hz, "-p", ",".join(map(str, pids)), *args, 1, want=0).out))
+			if args == AUDIT:
+				check_audited(reports[-1])
 			for sample in reports[-1]["samples"]:
 				counts[sample["tid"]] = counts.get(sample["tid"], 0) + 1
 			if min(counts.get(tid, 0) for tid in tids) >= 60:
@@ -98,7 +100,7 @@ def sample_all(perl):
 	finally:
 		for spin in spins:
 			spin.end()
-	found = {scenario: [] for scenario in SCENARIOS}
+	found = {scenario: [] for scenario in scenarios}
 	for report, sample in ((report, sample) for report in reports for sample in report["samples"]):
 		if sample["tid"] in tids:
 			spin = tids[sample["tid"]]
@@ -126,6 +128,14 @@ def scenario_test(scenario):
 		return check_scenario(sampled, scenario)
 	check_one.__name__ = scenario
 	return test(check_one)
+
+
+@test
+def audited():
+	"""The audit looks at stacks, and leaves them as they are."""
+	need_bpf()
+	found = sample_all([find_tool("perl") or skip("no perl")], ("nested", "sort_name", "sorts", "tied"), 499, AUDIT)
+	return ", ".join("%s: %s" % (scenario, check_scenario(found, scenario)) for scenario in found)
 
 
 def edge_error(frames, sites):

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 
-from harness import SOURCES, check, need_bpf, run_tests, sonde, test
+from harness import AUDIT, SOURCES, check, check_audited, need_bpf, run_tests, sonde, test
 from python_programs import LOOP, pythons, stack_of, version_of # noqa: F401 (for those who import us)
 
 SPIN = os.path.join(SOURCES, "spin.py")
@@ -82,7 +82,7 @@ def counted(report, runs, version):
 	return found
 
 
-def check_scenarios(version, start):
+def check_scenarios(version, start, freq_hz=1999, args=()):
 	"""All scenarios at once, under one recording, or several where a loaded machine gives few samples. start(scenario) is to be entered: it has .process when it runs."""
 	total = {scenario: [0, {}] for scenario in SCENARIOS}
 	with contextlib.ExitStack() as stack:
@@ -91,7 +91,9 @@ def check_scenarios(version, start):
 		runs = {scenario: (told[scenario][0]["tid"] if scenario == "fork" else running[scenario].process.pid, told[scenario]) for scenario in SCENARIOS}
 		pids = [word for tgid, _ in runs.values() for word in ("-p", tgid)]
 		for _ in range(5):
-			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", 1999, *pids, 2, want=0).out)
+			report = json.loads(sonde("profile", "--format", "json", "-U", "-F", freq_hz, *pids, *args, 2, want=0).out)
+			if args == AUDIT:
+				check_audited(report)
 			for scenario, (right, wrong) in counted(report, runs, version).items():
 				total[scenario][0] += right
 				for error, count in wrong.items():
@@ -108,8 +110,14 @@ def register(python):
 	def check_it():
 		need_bpf()
 		return check_scenarios(version_of(python), lambda scenario: Spin(python, scenario))
+
+	def check_audit(): # it looks at stacks, and leaves them as they are
+		need_bpf()
+		return check_scenarios(version_of(python), lambda scenario: Spin(python, scenario), 499, AUDIT)
 	check_it.__name__ = "python_%d_%d" % version_of(python)
+	check_audit.__name__ = check_it.__name__ + "_audited"
 	test(check_it)
+	test(check_audit)
 
 
 if __name__ == "__main__":

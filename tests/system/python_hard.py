@@ -151,6 +151,46 @@ def code_at_the_same_address():
 	return " ".join(said)
 
 
+# Each outer_N runs nothing but code whose names have its number: what was freed and what stands there now are told apart, or the numbers differ.
+EXECS = """
+import random
+print(1, flush=True)
+def spin(n):
+	while n: n -= 1
+kept = []
+for k in range(10):
+	exec('''
+def outer_%d():
+	exec(compile("def made_%d(%%s):\\\\n\\\\tspin(2000)\\\\nmade_%d()\\\\n" %% ", ".join("a%%d=1" %% i for i in range(random.randrange(VARIED))), "file_%d", "exec"), {"spin": spin})
+	kept.append("x" * random.randrange(20 * VARIED))
+	if len(kept) > 100: del kept[random.randrange(100)]
+''' % (k, k, k, k))
+while True:
+	for k in range(10): globals()["outer_%d" % k]()
+"""
+
+
+@test
+def code_that_lives_for_a_moment():
+	"""exec() of code of 50 us: always alike, so that it comes to stand where another was, and of all sizes."""
+	need_bpf()
+	said = []
+	for python in pythons():
+		for varied in (1, 9):
+			tally, nr_unknown = Tally("%s, %d" % (python, varied)), 0
+			with Script([python, script("execs.py", EXECS.replace("VARIED", str(varied)))]) as program:
+				report = profile(program.pid, 2, 1999)
+			for sample in report["samples"]:
+				frames = stack_of(report, sample)
+				names = [name for frame in frames if frame[0] == "python" for name in frame[1:3] if name.startswith(("outer_", "made_", "file_"))]
+				nr_unknown += sample["values"][0] if any(frame[:2] == ("python", "[unknown]") for frame in frames) else 0
+				tally.add(None if len({name.split(".")[0][-1] for name in names}) <= 1 else "names of several: %r" % names, sample["values"][0], frames)
+			tally.check(50, 1)
+			check(nr_unknown <= 0.02 * tally.right + 3, lambda: "%s, %d: %d of %d without a name" % (python, varied, nr_unknown, tally.right))
+			said.append("%d right, of them %d without a name" % (tally.right, nr_unknown))
+	return "; ".join(said)
+
+
 NEXT = """
 import os, sys, time
 print(1, flush=True)
@@ -341,6 +381,36 @@ def threads_with_and_without_the_lock():
 	return " ".join(said)
 
 
+TRAMPOLINES = """
+def leaf():
+	count = 0
+	print(1, flush=True)
+	while True: count += 1
+def key(x): leaf()
+def middle(): sorted([1], key=key)
+class C:
+	def method(self): middle()
+C().method()
+"""
+
+
+@test
+def trampolines_for_perf():
+	"""Under -X perf each function has native code of its own, of the same name: the function is shown once."""
+	need_bpf()
+	found = [python for python in pythons() if version_of(python) >= (3, 12)] or skip("no Python of 3.12 or newer")
+	want = ["<module>", "C.method", "middle", "key", "leaf"]
+	for python in found:
+		tally = Tally(python)
+		with Script([python, "-X", "perf", script("trampolines.py", TRAMPOLINES)]) as program:
+			report = profile(program.pid, 1, 999)
+		for sample in report["samples"]:
+			frames = stack_of(report, sample)
+			shown = [frame[1] for frame in frames if frame[0] == "python" or frame[1].startswith("py::")]
+			tally.add(None if shown == want else "%r" % shown, sample["values"][0], frames)
+		tally.check(100)
+
+
 # --- files -----------------------------------------------------------------------------------------------------------------------------------
 
 BUSY = "import time\nprint(1, flush=True)\ndef busy(pause):\n\twhile True:\n\t\ttime.sleep(pause)\n\t\tfor i in range(20000): pass\nbusy(%s)\n"
@@ -373,6 +443,13 @@ def symbol_offset(path, name):
 	raise Failure("%s is in no segment" % name)
 
 
+def dynamic_symbol_entry(path, name):
+	"""Where in the file the symbol's Elf64_Sym is."""
+	number = next(int(line.split()[0].rstrip(":")) for line in run(["readelf", "-W", "--dyn-syms", path]).out.splitlines() if line.split()[-1:] == [name])
+	table = next(line.split("]")[1].split() for line in run(["readelf", "-SW", path]).out.splitlines() if " .dynsym " in line)
+	return int(table[3], 16) + 24 * number
+
+
 @test
 def many_builds_at_once():
 	need_bpf()
@@ -400,7 +477,7 @@ def many_builds_at_once():
 
 @test
 def versions_that_are_not_known():
-	"""A loop with a mark beside it, and a note, but no made-up frames."""
+	"""A mark in each stack, wherever the loop is, and a note, but no made-up frames."""
 	need_bpf()
 	data = bytearray(binary())
 	original = copy_of("original", data)
@@ -410,14 +487,17 @@ def versions_that_are_not_known():
 	at = symbol_offset(original, "PyCode_Type") + 32
 	other = bytearray(data)
 	other[at:at + 8] = (int.from_bytes(data[at:at + 8], "little") + 8).to_bytes(8, "little")
-	for name, made, mark in (("newer", newer, "[unsupported python 3.99: "), ("other", other, "[unsupported python 3.11: ")):
+	moved = bytearray(newer) # its loop is not where the symbol is, as in Debian's 3.14 and 3.15
+	entry = dynamic_symbol_entry(original, LOOP)
+	moved[entry + 16:entry + 24] = (1).to_bytes(8, "little")
+	for name, made, mark in (("newer", newer, "[unsupported python 3.99: "), ("moved", moved, "[unsupported python 3.99: "), ("other", other, "[unsupported python 3.11: ")):
 		with Script([copy_of(name, made), "-S", script("busy.py", BUSY % 0)]) as program:
 			done = sonde("profile", "--format", "json", "-U", "-F", 997, "-p", program.pid, 1, want=0)
 		report = json.loads(done.out)
 		tally = Tally(name)
 		for sample in report["samples"]:
 			frames = [frame[1] for frame in stack_of(report, sample)]
-			error = None if LOOP in frames and any(frame.startswith(mark) for frame in frames) else "no mark: %r" % frames
+			error = None if len([frame for frame in frames if frame.startswith(mark)]) == 1 else "not one mark: %r" % frames
 			tally.right += 0 if error else sample["values"][0]
 			if error:
 				tally.wrong.setdefault(error, []).append((sample["values"][0], []))

@@ -91,8 +91,8 @@ def sums_are_the_schedulers():
 		finally:
 			program.stdin.close()
 	check_equal(result.code, 0, str(result))
-	first = re.search(r"(\d+) were the first of a thread", result.err) # of those that ran on while it began
-	check(not first or int(first.group(1)) < len(before), lambda: "of none that slept when it began the first wait is in part: %s" % result)
+	by_account = re.search(r"(\d+) by the scheduler's account", result.err) # those that ran on while it began
+	check(not by_account or int(by_account.group(1)) < len(before), lambda: "of none that slept when it began the first wait is the account's: %s" % result)
 	got = {int(re.match(r"tid (\d+) ", key).group(1)): h for key, h in histograms(path).items()}
 	waited = 0
 	for tid in before:
@@ -329,22 +329,33 @@ def by_key_in_intervals():
 		check(want - few(want) <= sum(counts) <= want * 1.2 + 20, "thread %d: %s, the scheduler has %d\n%s" % (tid, counts, want, result))
 
 
+def more_than(counts, low):
+	"""How many of the values are in slots from that on: counts by the low end of a slot."""
+	return sum(nr for slot, nr in counts.items() if slot >= low)
+
+
 @test
 def runqlat_says_the_same():
+	"""Slot by slot. Both look at their clocks one after the other, so a value may stand in the next slot; and each of them makes the other's waits a little longer."""
 	tool = find_tool("runqlat", "/usr/sbin/runqlat")
 	if not tool:
 		skip("no runqlat (Debian: libbpf-tools)")
-	path = scratch("beside.json")
-	with Contend("together") as program:
-		with Background("runq", "-p", program.pid, "-o", path, 4, 1) as runq:
+	path, theirs = scratch("beside.json"), scratch("runqlat.txt")
+	with open(theirs, "w", encoding="utf-8") as file, Contend("together") as program:
+		with Background("runq", "-p", program.pid, "-o", path, 5, 1) as runq:
 			runq.wait_line("Tracing")
-			theirs = run([tool, "-p", str(program.pid), "3", "1"])
-			check_equal(runq.finish().code, 0, "sonde")
-	rows = [(int(low), int(nr)) for low, nr in re.findall(r"^ *(\d+) -> \d+ *: (\d+) ", theirs.out, re.MULTILINE)]
-	check(rows, lambda: "no histogram: %s" % theirs)
-	long_theirs, long_ours = sum(nr for low, nr in rows if low >= 1024), at_least(histograms(path)[""], 1024) * 3 / 4
-	check(long_theirs > 100 and abs(long_ours - long_theirs) < 0.2 * long_theirs, "waits of a millisecond: ours %.0f, theirs %d" % (long_ours, long_theirs))
-	return "ours %.0f, theirs %d" % (long_ours, long_theirs)
+			with subprocess.Popen([tool, "-p", str(program.pid), "4", "1"], stdout=file) as other:
+				check_equal(runq.finish().code, 0, "sonde")
+				check_equal(other.wait(timeout=60), 0, "runqlat")
+	with open(theirs, encoding="utf-8") as file:
+		their = {int(low) & -2: int(nr) for low, nr in re.findall(r"^ *(\d+) -> \d+ *: (\d+) ", file.read(), re.MULTILINE)}
+	our = {slot["low"]: slot["count"] for slot in histograms(path)[""]["slots"]}
+	check(their and sum(our.values()) > 1000, lambda: "too few: %s, %s" % (our, their))
+	scale, few_of = sum(their.values()) / sum(our.values()), 0.05 * sum(their.values()) # theirs began later
+	for low in [1 << i for i in range(1, 15)]:
+		ours = more_than(our, low) * scale
+		check(more_than(their, 2 * low) - few_of <= ours <= more_than(their, low // 2) + few_of, "from %d us on: %.0f; ours %s, theirs %s" % (low, ours, our, their))
+	return "ours %s, theirs %s" % (our, their)
 
 
 @test

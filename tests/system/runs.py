@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A run from its start to its end: what ends it, what is counted, whom it looks at, where the report goes, and the exit code."""
+import contextlib
 import gzip
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -369,9 +371,34 @@ def command_keeps_its_streams():
 @test
 def command_that_is_not_there():
 	need_bpf()
-	for path in ("/nonexistent/program", "no-such-program-anywhere", "/etc/passwd"):
+	for path, code in (("/nonexistent/program", 127), ("no-such-program-anywhere", 127), ("/etc/passwd", 126), ("/tmp", 126)):
 		result = sonde("profile", "-f", "--", path)
-		check(result.code == 1 and not result.out and re.search(r"^sonde: .*%s" % re.escape(path), result.err, re.MULTILINE), lambda: "%s: %s" % (path, result))
+		check(result.code == code and not result.out and re.search(r"^sonde: .*%s" % re.escape(path), result.err, re.MULTILINE), lambda: "%s: %s" % (path, result))
+
+
+def shown_on_a_terminal(*argv):
+	"""All that a program wrote to standard error, which is a terminal."""
+	ours, theirs = pty.openpty()
+	with subprocess.Popen([SONDE, *map(str, argv)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+		os.close(theirs)
+		shown = b""
+		with contextlib.suppress(OSError): # EIO: nobody has the other end any more
+			while True:
+				shown += os.read(ours, 65536)
+		os.close(ours)
+		check_equal(process.wait(), 0, shown.decode())
+	return shown.decode()
+
+
+@test
+def progress_is_no_flicker():
+	"""At most five times a second, also while processes that start wake sonde all the time."""
+	need_bpf()
+	shown = shown_on_a_terminal("profile", "-o", scratch("progress.folded"), "--", "sh", "-c", "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done")
+	drawn = re.findall(r"\r\x1b\[K(\d+) s, (\d+) samples", shown)
+	lasted = float(re.search(r"CPUs for ([\d.]+) s", shown).group(1))
+	check(0 < len(drawn) <= 5 * lasted + 1, "%d times in %.1f s: %s" % (len(drawn), lasted, drawn[:20]))
+	return "%d times in %.1f s" % (len(drawn), lasted)
 
 
 # --- exit codes and where the report goes --------------------------------------------------------------------------------------------

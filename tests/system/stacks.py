@@ -13,7 +13,7 @@ from harness import (Background, LIBC_READ, PROGRAMS, Program, build, chain_erro
 FREQ_HZ = 997
 SECONDS = 1
 ENOUGH = 200 # samples
-AUDIT_EVERY = 20
+AUDIT_EVERY = 1
 
 
 def check_audit(result):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """sonde wall: every nanosecond of each thread, in one place. The oracles are the programs' own clocks."""
+import collections
 import json
 import os
 import re
@@ -203,6 +204,27 @@ def born_and_dead_meanwhile():
 	check(near(sum(wall.of(life.tid, "[on-cpu]") for life in mayflies), running, 0.02, 0.0002 * len(mayflies)), told)
 	missing = [life.tid for life in mayflies if not wall.of(life.tid)]
 	check(not missing, lambda: "nothing of %d of %d threads" % (len(missing), len(mayflies)))
+
+
+@test
+def a_command_begins_with_its_exec():
+	"""Nothing of a command's is under the name of who starts it, nor what that waits for before; and all of the command's own is there."""
+	need_bpf()
+	for verb in ("wall", "offcpu", "profile"):
+		path = scratch("command.jsonl")
+		result = sonde(verb, "-o", path, "--", build("shares"), 1, "half")
+		life = next(life for life in lives(result.out) if life.comm == "half")
+		with open(path, encoding="utf-8") as file:
+			samples = [line for line in map(json.loads, file) if line["record"] == "sample"]
+		names = collections.Counter()
+		for sample in samples:
+			names[sample["comm"]] += int(sample["values"][-1 if verb == "wall" else 0]["value"])
+			frames = {frame["name"] for frame in sample["stack"]}
+			check(not frames & {"[blocked: socket]", "[socket]", "run_child"}, lambda: "%s: %s" % (verb, sample)) # pylint: disable=cell-var-from-loop
+		check_equal(set(names) - {"shares", "half"}, set(), "names in %s, beside the program's" % verb)
+		check(names["half"] > 0, lambda: "%s: %s" % (verb, names)) # pylint: disable=cell-var-from-loop
+		if verb == "wall": # the first thread waits for the other
+			check(names["shares"] >= life.least * 0.99 * NS and names["half"] >= life.least * 0.99 * NS, lambda: "%s, it lived %f s" % (names, life.least)) # pylint: disable=cell-var-from-loop
 
 
 @test

@@ -522,7 +522,7 @@ static int fake_machine(void **state)
 }
 
 /* Instead of `cpu`, two kinds of cores: 0 and 1 are of one kind, 2 is of the other. `kinds`: with how many of the two. */
-static void fake_kinds(int kinds)
+static inline void fake_kinds(int kinds)
 {
 	char here[512], there[512], command[2048];
 
@@ -566,7 +566,7 @@ static int fake_reset(void **state)
 }
 
 /* Of a.slice, as users write it. */
-static const char *fake_cgroup_id(char text[24])
+static inline const char *fake_cgroup_id(char text[24])
 {
 	char room[512];
 	struct stat st;
@@ -576,7 +576,7 @@ static const char *fake_cgroup_id(char text[24])
 	return text;
 }
 
-static int nr_open_fds(void)
+static inline int nr_open_fds(void)
 {
 	DIR *dir = __real_opendir("/proc/self/fd");
 	int nr = 0;

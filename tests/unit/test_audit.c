@@ -407,6 +407,28 @@ static void test_code_without_cfi(void **state)
 	assert_int_equal(compare(SONDE_STOP_COMPLETE).reason, AUDIT_REASON_NO_CFI);
 }
 
+/* A page of the copy that was not in memory is not read, whatever stands in its place. */
+static void test_absent_pages(void **state)
+{
+	take_stack(12);
+	unwind();
+	assert_true(stack.nr_frames > 12);
+	for (uint32_t page = 0; page < SONDE_RAW_MAX_PAGES; page++)
+		raw.head.absent[page / 64] |= 1ull << page % 64;
+	unwind();
+	assert_int_equal(stack.nr_frames, 1);
+	assert_int_equal(stack.end, AUDIT_END_COPY);
+	raw.head.absent[0] &= ~1ull;
+	raw.head.stack_bytes = 2 * SONDE_RAW_PAGE_BYTES;
+	assert_true(sonde_raw_has(&raw.head, SONDE_RAW_PAGE_BYTES - 8, 8));
+	assert_false(sonde_raw_has(&raw.head, SONDE_RAW_PAGE_BYTES - 8, 9));
+	assert_false(sonde_raw_has(&raw.head, SONDE_RAW_PAGE_BYTES, 1));
+	raw.head.absent[0] = 0;
+	assert_true(sonde_raw_has(&raw.head, 0, 2 * SONDE_RAW_PAGE_BYTES));
+	assert_false(sonde_raw_has(&raw.head, 1, 2 * SONDE_RAW_PAGE_BYTES));
+	assert_false(sonde_raw_has(&raw.head, UINT64_MAX - 3, 8));
+}
+
 static void test_records(void **state)
 {
 	take_stack(1);
@@ -626,7 +648,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_functions),	 cmocka_unit_test(test_through_the_signal_frame), cmocka_unit_test(test_debug_frame),
 		cmocka_unit_test(test_every_instruction), cmocka_unit_test(test_damaged_stack),	      cmocka_unit_test(test_short_copy),
-		cmocka_unit_test(test_records),		 cmocka_unit_test(test_damaged_files),
+		cmocka_unit_test(test_absent_pages), cmocka_unit_test(test_records),		 cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_verdicts),	 cmocka_unit_test(test_files_come_and_go),	      cmocka_unit_test(test_a_process_changes),
 		cmocka_unit_test(test_code_without_cfi), /* last: it takes the files from the modules */
 	};

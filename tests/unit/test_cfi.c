@@ -57,6 +57,9 @@ static void say_step(struct given *given, const struct sonde_rule *rule)
 	case SONDE_CFA_DEREF_BP:
 		say(given, "*(bp%+d)%+d", rule->cfa_off, rule->cfa_add);
 		break;
+	case SONDE_CFA_DEREF_TWICE:
+		say(given, "*(*(sp%+d)%+d)%+d", rule->cfa_off, rule->cfa_reg, rule->cfa_add);
+		break;
 	case SONDE_CFA_PLT:
 		say(given, "plt(sp%+d,%u)", rule->cfa_off, rule->cfa_reg);
 		break;
@@ -86,6 +89,8 @@ static void say_step(struct given *given, const struct sonde_rule *rule)
 	default:
 		fail_msg("bp kind %u", rule->bp_kind);
 	}
+	if (rule->is_signal)
+		say(given, ",signal");
 }
 
 static int take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *rule)
@@ -337,7 +342,16 @@ static const struct {
 	{ "zPLR", PROGRAM(1, 'z', 'P', 'L', 'R', 0, 1, 0x78, 16, 7, 0x9b, 1, 2, 3, 4, 0x1b, 0x03, 0x0c, 7, 8, 0x90, 1),
 	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 4, 9, 9, 9, 9), "0:sp+8 40:. " },
 	{ "zRS", PROGRAM(1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03, 0x0c, 7, 8, 0x90, 1), PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0),
-	  "0:signal 40:. " },
+	  "0:sp+8,signal 40:. " },
+	{ "OCaml's caml_c_call", PROGRAM(1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03, 0x0c, 7, 8, 0x90, 1),
+	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x41, 0x0f, 5, 0x77, 0x10, 0x06, 0x23, 8), "0:sp+8,signal 1:*(sp+16)+8,signal 40:. " },
+	{ "OCaml's caml_runstack", PROGRAM(1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03, 0x0c, 7, 8, 0x90, 1),
+	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x41, 0x0f, 8, 0x77, 0x38, 0x06, 0x23, 0, 0x06, 0x23, 8, 0x41, 0x0f, 6, 0x77, 0x38, 0x06, 0x23, 24, 0x06),
+	  "0:sp+8,signal 1:*(*(sp+56)+0)+8,signal 2:*(*(sp+56)+24)+0,signal 40:. " },
+	{ "the kernel's rt_sigframe", PROGRAM(1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03),
+	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 6, 3, 0x77, 0xf8, 0, 0x10, 7, 3, 0x77, 0xa0, 1, 0x10, 16, 3, 0x77, 0xa8, 1), "0:signal 40:. " },
+	{ "a return address elsewhere, but not in an rt_sigframe", PROGRAM(1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03),
+	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xb0, 1), "0:unsupported 40:. " },
 	{ "zRB", PROGRAM(1, 'z', 'R', 'B', 0, 1, 0x78, 16, 1, 0x03, 0x0c, 7, 8, 0x90, 1), PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0),
 	  "0:sp+8 40:. " },
 	{ "zRX, X unknown", PROGRAM(1, 'z', 'R', 'X', 0, 1, 0x78, 16, 4, 0x03, 1, 2, 3, 0x0c, 7, 8, 0x90, 1),
@@ -345,7 +359,7 @@ static const struct {
 	{ "an augmentation without z", PROGRAM(1, 'R', 0, 1, 0x78, 16, 0x03, 0x0c, 7, 8, 0x90, 1), PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0),
 	  NULL },
 	{ "a lone S, as in .debug_frame", PROGRAM(1, 'S', 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1),
-	  PROGRAM(0, 0x10, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0), "0:signal 40:. " },
+	  PROGRAM(0, 0x10, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0), "0:sp+8,signal 40:. " },
 	{ "augmentation data too short", PROGRAM(1, 'z', 'P', 'R', 0, 1, 0x78, 16, 2, 0x03, 0x03, 0x0c, 7, 8, 0x90, 1),
 	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0), NULL },
 	{ "return address in column 30", PROGRAM(1, 'z', 'R', 0, 1, 0x78, 30, 1, 0x03, 0x0c, 7, 8, 0x90, 1),
@@ -386,6 +400,7 @@ static void every_cie_form_is_read(void **state)
 			fail_msg("%s: got %s, want %s", cie_cases[i].name, given.text, cie_cases[i].want);
 		assert_int_equal(stats.nr_bad_fdes, !cie_cases[i].want || (strstr(cie_cases[i].want, "unsupported") &&
 									   strcmp(cie_cases[i].name, "no CFA at all") &&
+									   strcmp(cie_cases[i].name, "a return address elsewhere, but not in an rt_sigframe") &&
 									   strcmp(cie_cases[i].name, "return address in column 30")));
 	}
 }

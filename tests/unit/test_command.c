@@ -71,7 +71,8 @@ static void test_exit_status(void **state)
 	check_status("kill -TERM $$", SIGTERM);
 }
 
-static void check_exec_failure(const char *path, int err)
+/* `code`: what a shell exits with. */
+static void check_exec_failure(const char *path, int err, int code)
 {
 	char *const argv[] = { (char *)path, NULL };
 	struct command *command = start(argv);
@@ -79,6 +80,7 @@ static void check_exec_failure(const char *path, int err)
 	int status;
 
 	assert_int_equal(command_release(command, &diag), -err);
+	assert_int_equal(command_failure_code(-err), code);
 	assert_non_null(strstr(diag.text, path));
 	assert_false(command_ended(command, &status)); /* there was none */
 	command_stop(command);
@@ -91,11 +93,11 @@ static void test_exec_fails(void **state)
 	char path[] = "/tmp/sonde-test-XXXXXX";
 
 	close(mkstemp(path));
-	check_exec_failure("/no/such/program", ENOENT);
-	check_exec_failure("no-such-program-in-the-path", ENOENT);
-	check_exec_failure(path, EACCES);
+	check_exec_failure("/no/such/program", ENOENT, 127);
+	check_exec_failure("no-such-program-in-the-path", ENOENT, 127);
+	check_exec_failure(path, EACCES, 126);
 	chmod(path, 0700);
-	check_exec_failure("/tmp", EACCES);
+	check_exec_failure("/tmp", EACCES, 126);
 	unlink(path);
 }
 

@@ -9,22 +9,9 @@
 
 #include <sonde/counter.h>
 
-#include "fake_perf.h"
+#include "counter_sets.h"
 
 #define CACHE_MISS(cache) (PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
-#define SET(...) (&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options), __VA_ARGS__ })
-
-static struct sonde_counters *open_set(const struct sonde_counter_options *options, int want)
-{
-	struct sonde_counters *set = NULL;
-	int err = sonde_counters_new(options, &set);
-
-	if (err != want)
-		fail_msg("%d, want %d: %s", err, want, set ? sonde_counters_error(set) : "no set");
-	assert_non_null(set);
-	return set;
-}
-
 /* Refused as a whole: no event, a reason. */
 static void check_refused(const struct sonde_counter_options *options, int want, const char *reason)
 {
@@ -37,19 +24,6 @@ static void check_refused(const struct sonde_counter_options *options, int want,
 		fail_msg("'%s' is not in '%s'", reason, sonde_counters_error(set));
 	sonde_counters_free(set);
 	assert_int_equal(nr_open_fds(), nr_fds);
-}
-
-static struct sonde_counter_info info_of(const struct sonde_counters *set, uint32_t i)
-{
-	struct sonde_counter_info info = { .size = sizeof(info) };
-
-	assert_int_equal(sonde_counters_info(set, i, &info), 0);
-	return info;
-}
-
-static int refuse_hardware(const struct perf_event_attr *attr, int pid, int cpu)
-{
-	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ? ENOENT : 0;
 }
 
 /* --- what the kernel is asked for ------------------------------------------------------------------------------------------------------------------ */
@@ -308,82 +282,6 @@ static void test_nothing_of_the_kernel(void **state)
 	sonde_counters_free(set);
 }
 
-static int refuse_kernel(const struct perf_event_attr *attr, int pid, int cpu)
-{
-	return attr->exclude_kernel ? 0 : EACCES;
-}
-
-static void check_reason(int (*refuse)(const struct perf_event_attr *attr, int pid, int cpu), int err, const char *reason)
-{
-	struct sonde_counters *set;
-
-	fake_refuse = refuse;
-	set = open_set(SET(.names = "page-faults"), err);
-	if (!strstr(info_of(set, 0).error, reason))
-		fail_msg("'%s' is not in '%s'", reason, info_of(set, 0).error);
-	sonde_counters_free(set);
-}
-
-static int refuse_all(const struct perf_event_attr *attr, int pid, int cpu)
-{
-	return EACCES;
-}
-
-static int refuse_emfile(const struct perf_event_attr *attr, int pid, int cpu)
-{
-	return EMFILE;
-}
-
-static int refuse_ebusy(const struct perf_event_attr *attr, int pid, int cpu)
-{
-	return EBUSY;
-}
-
-static int refuse_esrch(const struct perf_event_attr *attr, int pid, int cpu)
-{
-	return ESRCH;
-}
-
-/* Who may not count a CPU is not helped by leaving the kernel out. */
-static void test_reasons_of_rights(void **state)
-{
-	struct sonde_counters *set;
-
-	fake_refuse = refuse_all;
-	for (int i = 0; i < 2; i++) {
-		set = open_set(SET(.names = i ? "page-faults:u" : "page-faults", .all_cpus = !i), -EACCES);
-		assert_non_null(strstr(info_of(set, 0).error, "CAP_PERFMON"));
-		assert_null(strstr(info_of(set, 0).error, "user space alone"));
-		sonde_counters_free(set);
-	}
-}
-
-static int refuse_enoent(const struct perf_event_attr *attr, int pid, int cpu)
-{
-	return ENOENT;
-}
-
-/* perf_event may be a controller of version 1. */
-static void test_reason_of_cgroups(void **state)
-{
-	struct sonde_counters *set;
-
-	fake_refuse = refuse_enoent;
-	for (int i = 0; i < 2; i++) {
-		set = open_set(SET(.names = "page-faults", .cgroup = i ? "a.slice" : NULL), -ENOENT);
-		assert_int_equal(strstr(info_of(set, 0).error, "/proc/cgroups") != NULL, i);
-		sonde_counters_free(set);
-	}
-}
-
-static void test_reasons(void **state)
-{
-	check_reason(refuse_kernel, -EACCES, "perf_event_paranoid is 2): run as root, or give CAP_PERFMON to the program; user space alone");
-	check_reason(refuse_emfile, -EMFILE, "ulimit -n");
-	check_reason(refuse_ebusy, -EBUSY, "for itself");
-	check_reason(refuse_esrch, -ESRCH, "has ended");
-}
-
 static void test_refused(void **state)
 {
 	static const uint32_t ids[] = { 5 }, gone[] = { 99 }, ended[] = { 5, 6 }, big[] = { UINT32_MAX };
@@ -550,13 +448,6 @@ static void test_group_with_missing(void **state)
 }
 
 /* --- values -------------------------------------------------------------------------------------------------------------------------------------- */
-
-static void tell(struct fake_event *event, uint64_t value, uint64_t enabled, uint64_t running)
-{
-	event->value = value;
-	event->enabled = enabled;
-	event->running = running;
-}
 
 static void test_values(void **state)
 {
@@ -825,14 +716,14 @@ static void test_function(void **state)
 	struct sonde_count count = { 0 };
 	int result = 3, nr_fds = nr_open_fds();
 
-	assert_int_equal(sonde_count_function("cycles", work, &result, &count), 3);
+	assert_int_equal(sonde_count_function("cycles", work, &result, &count, NULL, 0), 3);
 	assert_true(count.value == 154 && count.scaled && !fake_events[0].on);
 	fake_nr = 0;
-	assert_int_equal(sonde_count_function_config(1, 2, work, &result, &count), 3);
+	assert_int_equal(sonde_count_function_config(1, 2, work, &result, &count, NULL, 0), 3);
 	fake_refuse = refuse_hardware;
-	assert_int_equal(sonde_count_function("cycles", work, NULL, &count), -ENOENT); /* not called */
-	assert_int_equal(sonde_count_function("cs,faults", work, NULL, &count), -EINVAL);
-	assert_int_equal(sonde_count_function_config(0, 0, work, NULL, &count), -ENOENT);
+	assert_int_equal(sonde_count_function("cycles", work, NULL, &count, NULL, 0), -ENOENT); /* not called */
+	assert_int_equal(sonde_count_function("cs,faults", work, NULL, &count, NULL, 0), -EINVAL);
+	assert_int_equal(sonde_count_function_config(0, 0, work, NULL, &count, NULL, 0), -ENOENT);
 	assert_int_equal(nr_open_fds(), nr_fds);
 }
 
@@ -970,7 +861,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_one), TEST(test_flags), TEST(test_places), TEST(test_open_by_pid_and_cpu), TEST(test_names), TEST(test_names_that_make_no_sense),
-		TEST(test_tracefs_elsewhere), TEST(test_missing_events), TEST(test_reasons), TEST(test_reasons_of_rights), TEST(test_reason_of_cgroups), TEST(test_refused), TEST(test_other_versions), TEST(test_kinds), TEST(test_group),
+		TEST(test_tracefs_elsewhere), TEST(test_missing_events), TEST(test_refused), TEST(test_other_versions), TEST(test_kinds), TEST(test_group),
 		TEST(test_group_with_missing), TEST(test_values), TEST(test_nothing_of_the_kernel), TEST(test_reset_that_fails), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore),
 		TEST(test_kinds_of_threads), TEST(test_kinds_of_cpus), TEST(test_kinds_that_lack_it), TEST(test_function), TEST(test_bpf),
 		TEST(test_lists), TEST(test_many_threads),

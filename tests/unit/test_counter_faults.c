@@ -335,9 +335,9 @@ static int no_work(void *arg)
 static int use_function(void)
 {
 	struct sonde_count count;
-	int err = sonde_count_function("cycles", no_work, NULL, &count);
+	int err = sonde_count_function("cycles", no_work, NULL, &count, NULL, 0);
 
-	return err ? err : sonde_count_function_config(1, 2, no_work, NULL, &count);
+	return err ? err : sonde_count_function_config(1, 2, no_work, NULL, &count, NULL, 0);
 }
 
 static int use_one_list(enum sonde_list_kind kind, const char *within)

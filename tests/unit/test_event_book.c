@@ -113,6 +113,19 @@ static void finish(void)
 	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
 }
 
+/* The number of a waker whose hash another one has stands for nobody. */
+static void test_waker_hash_of_two(void **state)
+{
+	send_stack(TGID, USER_STACK);
+	send_stack(0, KERNEL_STACK);
+	send_waker(500, key_of(6, "two", 0));
+	send_wakeup(20, 5, 500);
+	send_waker(500, key_of(7, "three", 0));
+	finish();
+	assert_non_null(strstr(text, "{\"record\":\"waker\",\"waker\":0,\"thread\":null,\"user_stack\":null,\"kernel_stack\":null}\n"));
+	assert_int_equal(profile_account(profile)->missed_collided, 1);
+}
+
 static void test_lines(void **state)
 {
 	struct sonde_wait_key idle = key_of(0, "swapper/1", 0), interrupt = key_of(0, "", 0);
@@ -134,14 +147,14 @@ static void test_lines(void **state)
 	send_switch(70, key_of(6, "two", 1), 7, "three"); /* the name of one that was known by its ids alone */
 	finish();
 	assert_string_equal(text,
-			    "{\"record\":\"events\",\"format\":\"sonde-events\",\"version\":1,\"command_line\":\"sonde offcpu\"}\n"
-			    "{\"t\":10,\"cpu\":1,\"off\":0,\"wait\":0,\"on\":null}\n"
-			    "{\"t\":20,\"cpu\":2,\"wake\":0,\"waker\":0}\n"
-			    "{\"t\":30,\"cpu\":2,\"wake\":0,\"waker\":1}\n"
-			    "{\"t\":40,\"cpu\":2,\"wake\":2,\"waker\":null}\n"
-			    "{\"t\":50,\"cpu\":1,\"off\":null,\"wait\":null,\"on\":0}\n"
-			    "{\"t\":60,\"cpu\":1,\"off\":0,\"wait\":1,\"on\":1}\n"
-			    "{\"t\":70,\"cpu\":1,\"off\":1,\"wait\":0,\"on\":2}\n"
+			    "{\"record\":\"events\",\"format\":\"sonde-events\",\"version\":2,\"command_line\":\"sonde offcpu\"}\n"
+			    "{\"time_ns\":10,\"cpu\":1,\"off\":0,\"wait\":0,\"on\":null}\n"
+			    "{\"time_ns\":20,\"cpu\":2,\"wake\":0,\"waker\":0}\n"
+			    "{\"time_ns\":30,\"cpu\":2,\"wake\":0,\"waker\":1}\n"
+			    "{\"time_ns\":40,\"cpu\":2,\"wake\":2,\"waker\":null}\n"
+			    "{\"time_ns\":50,\"cpu\":1,\"off\":null,\"wait\":null,\"on\":0}\n"
+			    "{\"time_ns\":60,\"cpu\":1,\"off\":0,\"wait\":1,\"on\":1}\n"
+			    "{\"time_ns\":70,\"cpu\":1,\"off\":1,\"wait\":0,\"on\":2}\n"
 			    "{\"record\":\"thread\",\"thread\":0,\"pid\":2147483632,\"tid\":5,\"comm\":\"one\"}\n"
 			    "{\"record\":\"thread\",\"thread\":1,\"pid\":2147483632,\"tid\":6,\"comm\":\"two\"}\n"
 			    "{\"record\":\"thread\",\"thread\":2,\"pid\":2147483632,\"tid\":7,\"comm\":\"three\"}\n"
@@ -153,7 +166,7 @@ static void test_lines(void **state)
 			    "{\"record\":\"stack\",\"stack\":1,\"frames\":[1]}\n"
 			    "{\"record\":\"frame\",\"frame\":0,\"name\":\"[unknown]\",\"kind\":\"native\",\"pc\":\"0x1000\"}\n"
 			    "{\"record\":\"frame\",\"frame\":1,\"name\":\"[unknown]\",\"kind\":\"kernel\",\"pc\":\"0x1000\"}\n"
-			    "{\"record\":\"end\",\"t\":5000,\"start_unix_ns\":1000100,\"switches\":4,\"wakeups\":3,\"lost\":3}\n");
+			    "{\"record\":\"end\",\"time_ns\":5000,\"start_unix_ns\":1000100,\"switches\":4,\"wakeups\":3,\"lost\":3}\n");
 }
 
 /* What comes late is put where it belongs, and what happened before the start is left out. */
@@ -173,7 +186,7 @@ static void test_order(void **state)
 		unsigned long long t;
 
 		line += *line == '\n';
-		if (sscanf(line, "{\"t\":%llu,", &t) != 1)
+		if (sscanf(line, "{\"time_ns\":%llu,", &t) != 1)
 			continue;
 		assert_true(t >= last);
 		last = t;
@@ -192,9 +205,9 @@ static void test_names(void **state)
 	send_switch(4, key_of(6, "a", 0), 5, "program");
 	send_wakeup(5, 5, 0);
 	finish();
-	assert_non_null(strstr(text, "{\"t\":1,\"cpu\":2,\"wake\":0,"));
-	assert_non_null(strstr(text, "{\"t\":3,\"cpu\":1,\"off\":0,"));
-	assert_non_null(strstr(text, "\"on\":2}\n{\"t\":5,\"cpu\":2,\"wake\":2,"));
+	assert_non_null(strstr(text, "{\"time_ns\":1,\"cpu\":2,\"wake\":0,"));
+	assert_non_null(strstr(text, "{\"time_ns\":3,\"cpu\":1,\"off\":0,"));
+	assert_non_null(strstr(text, "\"on\":2}\n{\"time_ns\":5,\"cpu\":2,\"wake\":2,"));
 	assert_non_null(strstr(text, "{\"record\":\"thread\",\"thread\":0,\"pid\":2147483632,\"tid\":5,\"comm\":\"sh\"}\n"));
 	assert_non_null(strstr(text, "{\"record\":\"thread\",\"thread\":2,\"pid\":2147483632,\"tid\":5,\"comm\":\"program\"}\n"));
 	assert_null(strstr(text, "\"thread\":3,"));
@@ -265,7 +278,7 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_lines), test(test_order), test(test_names), test(test_missed_stacks), test(test_many_threads), test(test_not_ended), test(test_refused), test(test_full_disk),
+		test(test_lines), test(test_waker_hash_of_two), test(test_order), test(test_names), test(test_missed_stacks), test(test_many_threads), test(test_not_ended), test(test_refused), test(test_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,33 @@ static void this_kernels_list_is_found_again(void **state)
 	assert_true(nr_found > 1000 && nr_same > nr_found / 10 * 9);
 }
 
+/* Where the linker script says; in a list that does not, nothing is. */
+static void the_scheduler_has_bounds(void **state)
+{
+	static const char text[] = "ffffffff81000000 T _stext\n"
+				   "ffffffff81000100 T __sched_text_start\n"
+				   "ffffffff81000100 t __schedule\n"
+				   "ffffffff81000200 t do_nanosleep\n"
+				   "ffffffff81000300 T __sched_text_end\n"
+				   "ffffffff81000300 T try_to_wake_up\n"
+				   "ffffffff81000400 T __lock_text_start\n"
+				   "ffffffff81000400 T _raw_spin_lock\n"
+				   "ffffffff81000500 T __lock_text_end\n";
+	static const struct {
+		uint64_t kaddr;
+		bool is_scheduler;
+	} want[] = { { 0xffffffff810000ff, false }, { 0xffffffff81000100, true }, { 0xffffffff810002ff, true }, { 0xffffffff81000300, false },
+		     { 0xffffffff81000400, true }, { 0xffffffff81000500, false } };
+	CLEANUP(kallsyms_freep) struct kallsyms *kallsyms = NULL, *without = NULL;
+
+	assert_int_equal(kallsyms_parse(text, sizeof(text) - 1, &kallsyms), 0);
+	assert_int_equal(kallsyms_parse(a_kernel, sizeof(a_kernel) - 1, &without), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		assert_int_equal(kallsyms_is_scheduler(kallsyms, want[i].kaddr), want[i].is_scheduler);
+		assert_false(kallsyms_is_scheduler(without, want[i].kaddr));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +174,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_given_to_a_far_neighbour),
 		cmocka_unit_test(hidden_addresses_are_told_apart),
 		cmocka_unit_test(this_kernels_list_is_found_again),
+		cmocka_unit_test(the_scheduler_has_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,16 +78,11 @@ static void put_file(const char *path, const char *text)
 static void test_new_file(void **state)
 {
 	const char *path = in_folder("new");
-	mode_t mask = umask(027);
-	struct stat st;
 
 	assert_int_equal(output_check(path, NULL), 0);
 	assert_int_equal(nr_entries(), 0); /* the check leaves nothing */
 	assert_int_equal(output_write(path, "report", 6, NULL), 0);
-	umask(mask);
 	check_content(path, "report");
-	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode & 07777, 0640);
 	assert_int_equal(nr_entries(), 1);
 	assert_int_equal(output_write(path, "", 0, NULL), 0);
 	check_content(path, "");
@@ -244,6 +239,44 @@ static void test_fifo(void **state)
 	assert_string_equal(got, "report");
 }
 
+static void check_owner(const char *path, uid_t uid, mode_t mode)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, uid);
+	assert_int_equal(st.st_mode & 07777, mode);
+}
+
+/* What is in a report is for whoever asked for it. */
+static void test_whose(void **state)
+{
+	const char *path = in_folder("report");
+	mode_t mask = umask(0);
+
+	assert_int_equal(output_write(path, "new", 3, NULL), 0);
+	check_owner(path, geteuid(), 0600);
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_int_equal(output_write(path, "again", 5, NULL), 0);
+	check_owner(path, geteuid(), 0640);
+	umask(mask);
+	if (geteuid())
+		return;
+	assert_int_equal(chown(path, 12345, 12345), 0); /* somebody has put it there, to read what comes */
+	assert_int_equal(output_write(path, "third", 5, NULL), 0);
+	check_owner(path, 0, 0600);
+	assert_int_equal(unlink(path), 0);
+	setenv("SUDO_UID", "12345", 1);
+	setenv("SUDO_GID", "54321", 1);
+	assert_int_equal(output_write(path, "sudo", 4, NULL), 0);
+	check_owner(path, 12345, 0600);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(output_write(path, "again", 5, NULL), 0);
+	check_owner(path, 12345, 0644);
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+}
+
 static void test_full_disk(void **state)
 {
 	static char large[1 << 20];
@@ -269,7 +302,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_refused), test(test_piece_by_piece),
-		test(test_no_rights), test(test_devices), test(test_fifo), test(test_full_disk),
+		test(test_no_rights), test(test_devices), test(test_fifo), test(test_whose), test(test_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,8 +146,14 @@ static void tell_mappings(void)
 	while (nr < MAX_MAPPINGS && fgets(line, sizeof(line), maps)) {
 		unsigned long long start, end;
 
-		if (sscanf(line, "%llx-%llx %7s %*s %*s %*s %511s", &start, &end, rights, file) != 4 || rights[2] != 'x' || !strcmp(file, "/dev/zero"))
+		if (sscanf(line, "%llx-%llx %7s %*s %*s %*s %511s", &start, &end, rights, file) != 4 || rights[2] != 'x')
 			continue;
+		if (!strcmp(file, "/dev/zero")) {
+			assert_true(runtime_php.owns_code(&image, &memory, start, end, &php));
+			assert_false(runtime_php.owns_code(&image, &memory, start, end - 4096, &php));
+			continue;
+		}
+		assert_false(runtime_php.owns_code(&image, &memory, start, end, &php));
 		is_in_file |= w.pc - start < end - start;
 		mappings[nr++] = (struct sonde_mapping){ .start_pc = start, .end_pc = end, .nr_blocks = 1 };
 	}
@@ -170,6 +176,7 @@ static void stop(void)
 	memset(&w, 0, offsetof(struct walk, block));
 	w.pc = regs.rip;
 	w.sp = regs.rsp;
+	w.regs[14] = regs.r14;
 	w.regs[15] = regs.r15;
 	walk_begin(&w);
 	tell_mappings();
@@ -179,6 +186,7 @@ static void walk_php(void)
 {
 	memset(&r, 0, sizeof(r));
 	r.runtime = SONDE_RUNTIME_PHP;
+	r.leaf_pc = w.pc;
 	if (php_enter(&w, &r, &php) != RUNTIME_GOES_ON)
 		return;
 	for (int i = 0; i < MAX_STEPS && php_step(&w, &r, &php) == RUNTIME_GOES_ON; i++)
@@ -360,6 +368,12 @@ static void test_damage(void **state)
 	stop();
 	walk_php();
 	frame = r.frames[0];
+	damaged = php;
+	damaged.op_array_filename = 0xfff0; /* as a worker that was taken over might say */
+	assert_int_equal(php_describe(&image, &damaged, &memory, &frame, &function), -EBADMSG);
+	damaged = php;
+	damaged.op_array_line_start = SONDE_PHP_OP_ARRAY_BYTES - 3;
+	assert_int_equal(php_describe(&image, &damaged, &memory, &frame, &function), -EBADMSG);
 	frame.cookie++;
 	assert_int_equal(php_describe(&image, &php, &memory, &frame, &function), -ESTALE);
 	frame.code = php.process.root.pc; /* a pointer, of some low byte */

@@ -18,6 +18,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -316,6 +317,7 @@ static void check_line(const char *text, uint64_t start_pc, uint64_t size, uint6
 	assert_int_equal(event.start_pc, start_pc);
 	assert_int_equal(event.size_bytes, size);
 	assert_int_equal(event.file_off, off);
+	assert_int_equal(event.device, strstr(text, "fe:01 131") ? makedev(0xfe, 1) : 0);
 	assert_int_equal(event.inode, strstr(text, "fe:01 131") ? 131 : strstr(text, "0:0 5") ? 5 : 0);
 	assert_string_equal(event.path, path);
 }
@@ -362,14 +364,19 @@ static void test_hostile_maps_lines(void **state)
 
 /* --- files -------------------------------------------------------------------------------------------------------------------------- */
 
-static uint32_t object_of_inode(const char *path, uint64_t inode)
+static uint32_t object_of(const char *path, uint64_t device, uint64_t inode)
 {
 	static uint64_t pc = 100 * PAGE;
-	const struct mapping_event event = { .tgid = 0x7ffffff0, .start_pc = pc, .size_bytes = PAGE, .time_ns = 1, .inode = inode, .path = path };
+	const struct mapping_event event = { .tgid = 0x7ffffff0, .start_pc = pc, .size_bytes = PAGE, .time_ns = 1, .device = device, .inode = inode, .path = path };
 
 	assert_int_equal(process_table_mmap(table, &event), 0); /* of a process that is not there: found by its path alone */
 	pc += PAGE;
 	return process_table_find(table, event.tgid, 2, event.start_pc)->object;
+}
+
+static uint32_t object_of_inode(const char *path, uint64_t inode)
+{
+	return object_of(path, 0, inode);
 }
 
 static uint32_t object_at(const char *path)
@@ -426,6 +433,27 @@ static void test_other_file_of_the_name(void **state)
 	assert_non_null(object(object_of_inode(path, st.st_ino))->elf);
 }
 
+/* What the kernel tells of a mapping is enough while the file is open here, also when process and name are gone. Not when it has been written to, or for another device's file of that number. */
+static void test_open_file_without_a_name(void **state)
+{
+	const char *path = in_folder("gone");
+	struct stat st;
+	uint32_t first;
+	int fd;
+
+	write_elf(path, "", 1);
+	assert_int_equal(stat(path, &st), 0);
+	first = object_of(path, st.st_dev, st.st_ino);
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(object_of(path, st.st_dev, st.st_ino), first);
+	assert_null(object(object_of(path, st.st_dev + 1, st.st_ino))->elf);
+	assert_null(object(object_of(path, 0, st.st_ino))->elf);
+	assert_int_equal(write(fd, "x", 1), 1);
+	close(fd);
+	assert_null(object(object_of(path, st.st_dev, st.st_ino))->elf);
+}
+
 static void test_same_file(void **state)
 {
 	const char *a = in_folder("a"), *b = in_folder("b"), *c = in_folder("c"), *d = in_folder("d");
@@ -460,6 +488,27 @@ static void test_same_build_id(void **state)
 	assert_int_not_equal(object_at(d), first);
 	assert_int_equal(object_table_nr(process_table_objects(table)), 3);
 	assert_int_equal(object_at(d), 2);
+}
+
+/* Each claims to be the one before, and would have them all read. */
+static void test_many_of_one_build_id(void **state)
+{
+	const char *path = NULL;
+	char name[8];
+
+	for (uint8_t i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "c%u", i);
+		write_elf(in_folder(name), "build-id", i);
+		assert_int_equal(object_at(in_folder(name)), i);
+	}
+	path = in_folder("copy");
+	write_elf(path, "build-id", 2);
+	assert_int_equal(object_at(path), 2);
+	write_elf(in_folder("c3"), "build-id", 3);
+	assert_int_equal(object_at(in_folder("c3")), 3);
+	path = in_folder("late");
+	write_elf(path, "build-id", 2);
+	assert_int_equal(object_at(path), 4);
 }
 
 static void test_rewritten_file(void **state)
@@ -807,9 +856,11 @@ int main(void)
 		test(test_prune),
 		test(test_maps_lines),
 		test(test_hostile_maps_lines),
+		test(test_open_file_without_a_name),
 		test(test_same_file),
 		test(test_other_file_of_the_name),
 		test(test_same_build_id),
+		test(test_many_of_one_build_id),
 		test(test_rewritten_file),
 		test(test_what_cannot_be_read),
 		test(test_vdso),

@@ -257,6 +257,38 @@ static void runtimes_are_counted(void **state)
 	assert_int_equal(account.nr_runtimes_refused, 3);
 }
 
+static void check_account(const struct account *account, const char *wanted, const char *unwanted)
+{
+	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(4096);
+
+	account_text_run(account, &text);
+	if (wanted && !strstr(text.data, wanted))
+		fail_msg("no '%s' in '%s'", wanted, text.data);
+	if (unwanted && strstr(text.data, unwanted))
+		fail_msg("'%s' in '%s'", unwanted, text.data);
+}
+
+/* Each tick that was due and never came, and what is known of why. */
+static void losses_are_told(void **state)
+{
+	struct account *account = calloc(1, sizeof(*account));
+
+	*account = (struct account){ .nr_cpus = 1, .event = "cycles", .event_unit = "count", .period = 1000, .expected = 100000, .ticks = 99999, .events = 100000500 };
+	check_account(account, "\nskipped: 1 of 100000 expected ticks never came: another BPF program ran", "throttled");
+	check_account(account, NULL, "counted:");
+	account->ticks++;
+	check_account(account, NULL, "skipped");
+	account->throttled = 4;
+	account->throttled_ns = 1500000000;
+	check_account(account, "\nthrottled: 4 times the kernel held the event back, for 1.500 s over all CPUs", "not counted");
+	account->unscheduled_ns = 2500000000;
+	check_account(account, "\nnot counted: for 2.500 s over all CPUs others had the PMU\n", NULL);
+	account->expected = account->period = 0;
+	account->freq_hz = 99;
+	check_account(account, "\ncounted: 100000500 cycles; how many ticks were due for them is not known", "skipped");
+	free(account);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,7 +305,7 @@ int main(void)
 		cmocka_unit_test(notes_are_plain),
 		cmocka_unit_test(reasons_have_names),
 		cmocka_unit_test(kinds_have_names),
-		cmocka_unit_test(runtimes_are_counted),
+		cmocka_unit_test(runtimes_are_counted), cmocka_unit_test(losses_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

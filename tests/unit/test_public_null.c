@@ -67,6 +67,7 @@ static void take_overflow(void *arg, const struct sonde_overflow *overflow)
 static void counters(void **state)
 {
 	struct sonde_counter_info info = { .size = sizeof(info) };
+	char *text;
 	struct sonde_count count;
 	uint64_t nr_lost;
 
@@ -78,6 +79,7 @@ static void counters(void **state)
 	assert_int_equal(sonde_counters_stop(NULL), -EINVAL);
 	assert_int_equal(sonde_counters_reset(NULL), -EINVAL);
 	assert_int_equal(sonde_counters_read(NULL, &count, 1), -EINVAL);
+	assert_int_equal(sonde_counters_json(NULL, &count, 0, &text), -EINVAL);
 	assert_int_equal(sonde_counters_overflows(NULL, take_overflow, NULL, &nr_lost), -EINVAL);
 	assert_int_equal(sonde_counters_wait(NULL, 0), -EINVAL);
 	assert_int_equal(sonde_counters_attach_bpf(NULL, 0, -1), -EINVAL);

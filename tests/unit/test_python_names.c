@@ -119,6 +119,7 @@ static void child_know(struct child *child, unsigned int minor, uint64_t code_ty
 		layout->code_name = o->name;
 		layout->code_qualname = o->qualname;
 		layout->code_linetable = o->linetable;
+		layout->code_version = minor < 12 ? 0 : 92;
 		layout->unicode_ascii_bytes = o->ascii_bytes;
 		layout->unicode_compact_bytes = o->compact_bytes;
 	}
@@ -179,9 +180,10 @@ static void check_refusals(struct child *child, const struct sonde_runtime_frame
 /* Which frame it is; its line is the last one. False: the program has told all. */
 static bool check_frame(struct child *child, char **line, size_t *size, struct sonde_runtime_frame *frame)
 {
+	const struct python_layout *layout = &child->image.python_layout;
 	struct runtime_function function = { 0 };
 	uint32_t start_line, in_line;
-	uint64_t linetable;
+	struct sonde_python_code code = { 0 };
 	char name[2048], file[4096];
 
 	assert_true(getline(line, size, child->from) > 0);
@@ -189,8 +191,12 @@ static bool check_frame(struct child *child, char **line, size_t *size, struct s
 		return false;
 	assert_int_equal(sscanf(*line, "code %llx %x %llx %" SCNu32 " %" SCNu32 " %2047s %4095s", &frame->code, &frame->cookie, &frame->where, &start_line,
 				&in_line, name, file), 7);
-	assert_int_equal(child_read(child, frame->code + child->image.python_layout.code_linetable, &linetable, sizeof(linetable)), 0);
-	frame->cookie ^= (uint32_t)(linetable >> 4);
+	assert_int_equal(child_read(child, frame->code + layout->code_linetable, &code.linetable, sizeof(code.linetable)), 0);
+	assert_int_equal(child_read(child, frame->code + layout->code_filename, &code.filename, sizeof(code.filename)), 0);
+	assert_int_equal(child_read(child, frame->code + (layout->code_qualname ? layout->code_qualname : layout->code_name), &code.name, sizeof(code.name)), 0);
+	if (layout->code_version)
+		assert_int_equal(child_read(child, frame->code + layout->code_version, &code.version, sizeof(code.version)), 0);
+	frame->cookie ^= sonde_python_cookie(&code);
 	if (describe(child, frame, &function))
 		fail_msg("not described: %s", *line);
 	assert_text(function.name, name, "the name", *line);
@@ -337,7 +343,9 @@ static void random_memory(void **state)
 		image.python_layout.code_argcount = image.python_layout.code_kwonlyargcount = image.python_layout.code_flags = image.python_layout.code_firstlineno;
 		image.python_layout.code_linetable = image.python_layout.code_firstlineno + 8;
 		bytes.cookie_off = image.python_layout.code_firstlineno;
-		frame.cookie = (uint32_t)(RANDOM_TABLE >> 4);
+		image.python_layout.code_name = image.python_layout.code_qualname = image.python_layout.code_filename = image.python_layout.code_linetable;
+		image.python_layout.code_version = 0;
+		frame.cookie = sonde_python_cookie(&(struct sonde_python_code){ .linetable = RANDOM_TABLE, .name = RANDOM_TABLE, .filename = RANDOM_TABLE });
 		if (python_describe(&image, &process, &memory, &frame, &function) == 0) {
 			assert_true(function.name[0] && strnlen(function.name, sizeof(function.name)) < sizeof(function.name));
 			assert_true(strnlen(function.file, sizeof(function.file)) < sizeof(function.file));

@@ -27,6 +27,8 @@ static void begin(const char *natives, enum sonde_stop stop)
 	memset(&r, 0, sizeof(r));
 	r.runtime = SONDE_RUNTIME_PHP;
 	r.nr_here = RUNTIME_ALL_HERE;
+	r.min_ahead = -1;
+	r.max_ahead = 1;
 	r.ranges[0] = (struct sonde_code_range){ LOOP_PC, LOOP_PC + 16 };
 	w.stop = stop;
 	w.nr_frames = (__u32)strlen(natives);
@@ -84,12 +86,12 @@ static void test_from_the_root(void **state)
 static void test_from_the_leaf(void **state)
 {
 	assert_string_equal(count("cLcL", SONDE_STOP_NO_ROW, 3, 9), "13-");
-	assert_string_equal(count("LcLc", SONDE_STOP_NO_ROW, 1, 9), "2"); /* one activation more than runs: it is about to end */
+	assert_string_equal(count("LcLc", SONDE_STOP_NO_ROW, 1, 9), "-"); /* one activation more than runs, and nobody knows which */
 	begin("cLcLL", SONDE_STOP_COMPLETE);
 	for (int i = 0; i < 2; i++)
 		runtime_entry(&r);
 	runtime_stop(&r, SONDE_RUNTIME_STOP_DEPTH);
-	assert_string_equal(places(), "34"); /* there are more runs than are known, but not more activations */
+	assert_string_equal(places(), "13"); /* there are more runs than are known */
 	begin("cLcL", SONDE_STOP_COMPLETE);
 	for (int i = 0; i < 3; i++)
 		runtime_entry(&r);
@@ -101,6 +103,32 @@ static void test_from_the_leaf(void **state)
 	r.record.stop = SONDE_RUNTIME_STOP_DEPTH; /* another runtime's */
 	r.record.stopped_runtime = SONDE_RUNTIME_PYTHON;
 	assert_string_equal(places(), "^13");
+}
+
+/* What the runtime says of the leaf decides how many activations more than runs there can be. */
+static const char *count_between(__s32 min_ahead, __s32 max_ahead, const char *natives, enum sonde_stop stop, uint32_t nr, uint32_t nr_here)
+{
+	begin(natives, stop);
+	r.min_ahead = min_ahead;
+	r.max_ahead = max_ahead;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (i == nr_here)
+			runtime_leave_stack(&r);
+		runtime_entry(&r);
+	}
+	return places();
+}
+
+static void test_what_does_not_pair(void **state)
+{
+	assert_string_equal(count_between(0, 0, "cLcL", SONDE_STOP_COMPLETE, 2, 9), "13");
+	assert_string_equal(count_between(0, 0, "cLcL", SONDE_STOP_COMPLETE, 3, 9), "---");
+	assert_string_equal(count_between(-1, 0, "LcLcL", SONDE_STOP_COMPLETE, 2, 9), "--"); /* a destructor, called by what has ended */
+	assert_string_equal(count_between(0, 1, "LcLcL", SONDE_STOP_COMPLETE, 2, 9), "24");
+	assert_string_equal(count_between(-1, 1, "LcLcL", SONDE_STOP_COMPLETE, 1, 9), "-");
+	assert_string_equal(count_between(1, 0, "LcL", SONDE_STOP_COMPLETE, 2, 9), "--"); /* nothing can be right */
+	assert_string_equal(count_between(0, 1, "LcLc", SONDE_STOP_NO_ROW, 2, 1), "2-");  /* a fiber's stack */
+	assert_string_equal(count_between(-1, 0, "cLc", SONDE_STOP_NO_ROW, 3, 2), "---");
 }
 
 static void test_other_stacks(void **state)
@@ -139,7 +167,7 @@ static void test_by_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_from_the_root), cmocka_unit_test(test_from_the_leaf), cmocka_unit_test(test_other_stacks), cmocka_unit_test(test_by_address),
+		cmocka_unit_test(test_from_the_root), cmocka_unit_test(test_from_the_leaf), cmocka_unit_test(test_what_does_not_pair), cmocka_unit_test(test_other_stacks), cmocka_unit_test(test_by_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

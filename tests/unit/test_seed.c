@@ -26,7 +26,7 @@ static char *stack; /* NR_PAGES of them, and none before or behind */
 /* The raw records that came. */
 static struct {
 	struct sonde_raw_record header;
-	char bytes[SONDE_RAW_MAX_BYTES];
+	char bytes[SEED_STACK_BYTES];
 } raws[2];
 static uint32_t nr_raws;
 static int answer;
@@ -94,12 +94,12 @@ static void test_copies(void **state)
 {
 	assert_int_equal(send(ID, 1000), 0); /* as much as a raw record holds */
 	assert_int_equal(nr_raws, 2);
-	check_raw(0, ID, 1000 - SONDE_RED_ZONE_BYTES, SONDE_RAW_MAX_BYTES);
+	check_raw(0, ID, 1000 - SONDE_RED_ZONE_BYTES, SEED_STACK_BYTES);
 	check_raw(1, ~ID, 0, 0);
 	assert_int_equal(send(ID + 1, NR_PAGES * PAGE - 1000), 0); /* up to where there is no more */
 	check_raw(0, ID + 1, NR_PAGES * PAGE - 1000 - SONDE_RED_ZONE_BYTES, 1000 + SONDE_RED_ZONE_BYTES);
 	assert_int_equal(send(ID + 2, 0), 0); /* the red zone is not there */
-	check_raw(0, ID + 2, 0, SONDE_RAW_MAX_BYTES);
+	check_raw(0, ID + 2, 0, SEED_STACK_BYTES);
 	assert_int_equal(send(ID + 3, NR_PAGES * PAGE + 2000), 0); /* nothing is */
 	check_raw(0, ID + 3, 0, 0);
 	check_raw(1, ~(ID + 3), 0, 0);

@@ -35,14 +35,29 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void send_stack(uint32_t tgid, uint64_t hash, enum sonde_stop stop, uint16_t nr_frames, const uint64_t *frames)
+static void send_stack_of(uint32_t tgid, uint32_t generation, uint64_t hash, enum sonde_stop stop, uint16_t nr_frames, const uint64_t *frames)
 {
 	struct {
 		struct sonde_stack_record header;
 		uint64_t frames[SONDE_MAX_USER_FRAMES];
-	} record = { .header = { .type = SONDE_RECORD_STACK, .tgid = tgid, .time_ns = 5, .hash = hash, .nr_walked = nr_frames, .nr_frames = nr_frames, .stop = (uint8_t)stop } };
+	} record = { .header = { .type = SONDE_RECORD_STACK, .tgid = tgid, .time_ns = 5, .hash = hash, .nr_walked = nr_frames, .generation = generation,
+				 .nr_frames = nr_frames, .stop = (uint8_t)stop } };
 
 	memcpy(record.frames, frames, nr_frames * sizeof(*frames));
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
+static void send_stack(uint32_t tgid, uint64_t hash, enum sonde_stop stop, uint16_t nr_frames, const uint64_t *frames)
+{
+	send_stack_of(tgid, 0, hash, stop, nr_frames, frames);
+}
+
+static void send_sample_of(uint32_t tgid, uint32_t generation, uint64_t user_stack, uint64_t runtime_stack)
+{
+	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE, .user_stack = user_stack, .runtime_stack = runtime_stack, .tgid = tgid, .tid = tgid,
+						    .user_side = SONDE_SIDE_STORED, .runtime_side = runtime_stack ? SONDE_SIDE_STORED : SONDE_SIDE_NONE,
+						    .generation = generation, .comm = "worker" };
+
 	assert_int_equal(stack_book_record(book, &record), 0);
 }
 
@@ -70,10 +85,17 @@ static void send_runtime(uint64_t hash, uint64_t runtime_hash, enum sonde_runtim
 	assert_int_equal(stack_book_record(book, &sample), 0);
 }
 
-static bool describe(void *arg, uint32_t tgid, const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
+static uint64_t hidden;    /* code whose name cannot be read now */
+static uint32_t nr_hidden; /* how often that was tried */
+
+static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame,
+				    const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function)
 {
-	*ret_function = (struct runtime_function){ .name = { (char)frame->code }, .line = (uint32_t)frame->where };
-	return false;
+	bool is_hidden = frame->code == hidden && !copy;
+
+	nr_hidden += is_hidden;
+	*ret_function = (struct runtime_function){ .name = { is_hidden ? '?' : (char)frame->code }, .line = (uint32_t)frame->where };
+	return is_hidden ? RUNTIME_NOT_YET : RUNTIME_NAMED;
 }
 
 static uint64_t touched_pc;
@@ -244,7 +266,7 @@ static void test_places(void **state)
 	send_stack(TGID, 1, SONDE_STOP_NO_ROW, 3, frames);
 	send_sample(SONDE_SIDE_STORED, 1, SONDE_SIDE_NONE, 0);
 	send_stack(TGID + 1, 2, SONDE_STOP_COMPLETE, 1, frames);
-	send_sample(SONDE_SIDE_STORED, 2, SONDE_SIDE_NONE, 0);
+	send_sample_of(TGID + 1, 0, 2, 0);
 	finish();
 	check_user(0, "[unknown] [unknown] [libfoo.so+0x1800] [no unwind info: libfoo.so]");
 	assert_int_equal(profile_nr_locations(profile), 4); /* 0x1000 of the other process is an equal one: nothing but its pc is known */
@@ -375,6 +397,51 @@ static void test_runs_take_their_places(void **state)
 	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_COMPLETE], 4);
 }
 
+/* A name that could not be read is asked for again, and then all stacks have it, also those that came before; and it is not asked for without end. */
+static void test_names_come_later(void **state)
+{
+	const uint64_t native[] = { 0x1000 };
+	const struct sonde_runtime_frame first[] = { FRAME('a'), FRAME('b'), ENTRY(0) }, second[] = { FRAME('b'), FRAME('c'), ENTRY(0) };
+	uint32_t nr_before;
+
+	hidden = 'b';
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 3, first);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 3, second);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	hidden = 0;
+	finish();
+	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "a b");
+	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "b c");
+	hidden = 'd';
+	send_runtime(7, 72, SONDE_RUNTIME_STOP_COMPLETE, 2, (const struct sonde_runtime_frame[]){ FRAME('d'), ENTRY(0) });
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	nr_before = nr_hidden;
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	assert_int_equal(nr_hidden, nr_before);
+	hidden = 0;
+}
+
+/* A copy that came before names its own code, and no other at the same address. */
+static void test_names_by_copies(void **state)
+{
+	const uint64_t native[] = { 0x1000 };
+	const struct sonde_code_record copy = { .type = SONDE_RECORD_CODE, .tgid = TGID, .code = 'b', .cookie = 5 };
+	const struct sonde_runtime_frame copied[] = { { .code = 'b', .cookie = 5, .runtime = SONDE_RUNTIME_PYTHON }, ENTRY(0) }, other[] = { FRAME('b'), ENTRY(0) };
+
+	hidden = 'b';
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	assert_int_equal(stack_book_record(book, &copy), 0);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, copied);
+	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 2, other);
+	finish();
+	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "b");
+	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "?");
+	hidden = 0;
+}
+
 /* What cannot be placed is there all the same, and marked. */
 static void test_runs_without_place(void **state)
 {
@@ -393,10 +460,137 @@ static void test_runs_without_place(void **state)
 	finish();
 	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "[unknown] [unknown] [unwind table damaged] a");
 	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "[unknown] [unknown] [native frames not known] a");
-	assert_string_equal(names_of(profile_sample_at(profile, 2)->user_stack), "a b [php: frames left out] [unknown]");
-	assert_string_equal(names_of(profile_sample_at(profile, 3)->user_stack), "[unknown] a b c");
+	assert_string_equal(names_of(profile_sample_at(profile, 2)->user_stack), "a [unknown] [native frames not known] b [php: frames left out]");
+	assert_string_equal(names_of(profile_sample_at(profile, 3)->user_stack), "[unknown] a b [native frames not known] c");
 	assert_string_equal(names_of(profile_sample_at(profile, 4)->user_stack), "a [unknown] [native frames not known] b c");
 	assert_int_equal(profile_account(profile)->runtime_stopped[SONDE_RUNTIME_STOP_DEPTH], 1);
+}
+
+/* A hash that two have: what a sample shows is its own process's, or it is missed and counted. */
+static void test_hash_of_two_processes(void **state)
+{
+	const struct account *account = profile_account(profile);
+
+	send_stack_of(TGID, 3, 77, SONDE_STOP_COMPLETE, 3, frames);
+	send_stack_of(TGID + 1, 4, 77, SONDE_STOP_COMPLETE, 2, frames);
+	send_stack_of(TGID, 5, 77, SONDE_STOP_COMPLETE, 2, frames); /* the same number, another program */
+	send_stack(0, 77, SONDE_STOP_COMPLETE, 1, &(uint64_t){ 0xffffffff81000010 });
+	send_sample_of(TGID, 3, 77, 0);
+	send_sample_of(TGID + 1, 4, 77, 0);
+	send_sample_of(TGID, 5, 77, 0);
+	send_sample_of(TGID, 0, 77, 0);
+	send_sample(SONDE_SIDE_NONE, 0, SONDE_SIDE_STORED, 77);
+	finish();
+	check_user(0, "[unknown] [unknown] [unknown]");
+	check_user(1, PROFILE_MISSED_USER);
+	check_user(2, PROFILE_MISSED_USER); /* two samples */
+	assert_string_equal(names_of(profile_sample_at(profile, 3)->kernel_stack), PROFILE_MISSED_KERNEL);
+	assert_int_equal(account->missed_collided, 4);
+	assert_int_equal(account->missed_user, 3);
+	assert_int_equal(account->missed_kernel, 1);
+	assert_int_equal(account->stopped[SONDE_STOP_COMPLETE], 1);
+}
+
+static void test_hash_of_two_stacks(void **state)
+{
+	const uint64_t event[] = { 1, 2, 3, 0xffffffff81000010 }, other_event[] = { 4, 5, 6, 0xffffffff81000010 };
+
+	send_stack_of(TGID, 3, 77, SONDE_STOP_COMPLETE, 3, frames);
+	send_sample_of(TGID, 3, 77, 0);
+	send_stack_of(TGID, 3, 77, SONDE_STOP_COMPLETE, 2, frames);
+	send_stack_of(TGID, 3, 78, SONDE_STOP_COMPLETE, 2, frames);
+	send_stack_of(TGID, 3, 78, SONDE_STOP_COMPLETE, 2, frames); /* sent again: the same */
+	send_sample_of(TGID, 3, 78, 0);
+	send_stack(0, 79, SONDE_STOP_COMPLETE, 4, event);
+	send_stack(0, 79, SONDE_STOP_COMPLETE, 4, other_event); /* what is left out of the hash may differ */
+	send_sample(SONDE_SIDE_NONE, 0, SONDE_SIDE_STORED, 79);
+	finish();
+	check_user(0, PROFILE_MISSED_USER);
+	check_user(1, "[unknown] [unknown]");
+	assert_int_equal(profile_account(profile)->missed_collided, 1);
+	assert_int_equal(profile_account(profile)->missed_kernel, 0);
+}
+
+/* A stack that came raw, too. */
+static void test_raw_hash_of_two_processes(void **state)
+{
+	const struct sonde_sample_record sample = { .type = SONDE_RECORD_SAMPLE, .user_stack = 99, .tgid = TGID, .user_side = SONDE_SIDE_RAW, .comm = "worker" };
+	struct sonde_sample_record other = sample;
+
+	walked = (struct raw_stack){ .frames = frames, .hash = 77, .nr_walked = 2, .nr_frames = 2, .generation = 3, .stop = SONDE_STOP_COMPLETE };
+	send_raw(99);
+	assert_int_equal(stack_book_record(book, &sample), 0);
+	other.tgid++;
+	send_raw(98);
+	other.user_stack = 98; /* whose record is another's */
+	assert_int_equal(stack_book_record(book, &other), 0);
+	send_stack_of(TGID + 2, 4, 78, SONDE_STOP_COMPLETE, 3, frames);
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	walked.hash = 78;
+	send_raw(97);
+	other.tgid = TGID;
+	other.user_stack = 97;
+	assert_int_equal(stack_book_record(book, &other), 0);
+	finish();
+	check_user(0, "[unknown] [unknown]");
+	assert_int_equal(profile_nr_samples(profile), 3);
+	check_user(1, PROFILE_MISSED_USER);
+	check_user(2, PROFILE_MISSED_USER);
+	assert_true(profile_account(profile)->missed_collided >= 2);
+	assert_int_equal(profile_account(profile)->missed_user, 2);
+}
+
+static void map_file(const char *path, uint64_t start_pc, uint64_t time_ns)
+{
+	const struct mapping_event event = { .tgid = TGID, .start_pc = start_pc, .size_bytes = 0x1000, .time_ns = time_ns, .inode = time_ns, .path = path };
+
+	assert_int_equal(process_table_mmap(processes, &event), 0);
+}
+
+/* The kernel side goes on to give the stack that hash until it is told. */
+static void test_mapping_changed_under_a_hash(void **state)
+{
+	const uint64_t native[] = { 0x7010, 0x1020 | SONDE_FRAME_RETURN, 0x7020 | SONDE_FRAME_RETURN }, elsewhere[] = { 0x1010 };
+	struct sonde_sample_record sample = { .type = SONDE_RECORD_SAMPLE, .user_stack = 7, .tgid = TGID, .user_side = SONDE_SIDE_STORED, .time_ns = 15 };
+	struct process_mapping *mappings;
+	uint32_t nr;
+
+	map_file("/nothing/program", 0x7000, 1);
+	map_file("/nothing/a", 0x1000, 2);
+	assert_int_equal(process_table_at(processes, TGID, 15, &mappings, &nr, &sample.generation), 0);
+	free(mappings);
+	map_file("/nothing/b", 0x1000, 20);
+	send_stack_of(TGID, sample.generation, 7, SONDE_STOP_COMPLETE, 3, native);
+	assert_int_equal(stack_book_record(book, &sample), 0);
+	sample.time_ns = 25;
+	assert_int_equal(stack_book_record(book, &sample), 0);
+	send_stack_of(TGID, sample.generation, 8, SONDE_STOP_COMPLETE, 1, elsewhere);
+	sample.user_stack = 8;
+	assert_int_equal(stack_book_record(book, &sample), 0);
+	map_file("/nothing/c", 0x7000, 30); /* not on the way at 25 */
+	finish();
+	check_user(0, "[program+0x10] [a+0x20] [program+0x20]");
+	check_user(1, "[program+0x10] [mapping changed]");
+	check_user(2, "[mapping changed]");
+}
+
+static void test_runtime_hash_of_two(void **state)
+{
+	const uint64_t native[] = { 0x1000 };
+	const struct sonde_runtime_frame a[] = { FRAME('a'), ENTRY(0) }, b[] = { FRAME('b'), ENTRY(0) };
+
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	send_stack_of(TGID + 1, 1, 8, SONDE_STOP_COMPLETE, 1, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, a);
+	send_sample_of(TGID + 1, 1, 8, 70);
+	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 2, a);
+	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 2, b);
+	finish();
+	check_user(0, "a");
+	check_user(1, "[unknown]");
+	check_user(2, "[unknown]");
+	assert_int_equal(profile_account(profile)->missed_collided, 3);
+	assert_int_equal(profile_account(profile)->runtime_missed, 3);
 }
 
 static void test_lost_runtime_stacks_are_counted(void **state)
@@ -500,7 +694,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_complete), test(test_sample_before_body), test(test_equal_samples_are_one), test(test_missed_sides), test(test_stop_marks),
 		test(test_places), test(test_kernel_stack), test(test_deep_and_empty), test(test_raw), test(test_raw_comes_later),
-		test(test_cut), test(test_nothing), test(test_runs_take_their_places), test(test_runs_without_place), test(test_lost_runtime_stacks_are_counted),
+		test(test_cut), test(test_nothing), test(test_runs_take_their_places), test(test_names_come_later), test(test_names_by_copies), test(test_runs_without_place), test(test_lost_runtime_stacks_are_counted),
+		test(test_hash_of_two_processes), test(test_hash_of_two_stacks), test(test_raw_hash_of_two_processes), test(test_mapping_changed_under_a_hash), test(test_runtime_hash_of_two),
 		test(test_labels), test(test_lost_labels_are_counted),
 	};
 

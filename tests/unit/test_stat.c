@@ -223,20 +223,20 @@ static void test_json(void **state)
 	report.at_s = 1.5; /* as one line */
 	report.nr = 2;
 	check_text(stat_json, &arguments, &report,
-		   "{\"task_clock\":500000000,\"cpu_cycles\":2000000000,\"time_enabled\":100,\"time_running\":100,\"at_ns\":1500000000,\"elapsed_ns\":2000000000,\"events\":["
-		   "{\"name\":\"task-clock\",\"value\":500000000,\"enabled\":100,\"running\":100,\"scaled\":false,\"error\":null},"
-		   "{\"name\":\"cycles\",\"value\":2000000000,\"enabled\":200,\"running\":50,\"scaled\":true,\"error\":null}]}\n");
+		   "{\"format\":\"sonde-counts\",\"version\":1,\"task_clock\":500000000,\"cpu_cycles\":2000000000,\"time_enabled\":100,\"time_running\":100,\"at_ns\":1500000000,\"duration_ns\":2000000000,\"events\":["
+		   "{\"name\":\"task-clock\",\"value\":500000000,\"enabled_ns\":100,\"running_ns\":100,\"scaled\":false,\"user_only\":false,\"error\":null},"
+		   "{\"name\":\"cycles\",\"value\":2000000000,\"enabled_ns\":200,\"running_ns\":50,\"scaled\":true,\"user_only\":false,\"error\":null}]}\n");
 	report.events += 3;
 	check_text(stat_json, &arguments, &report,
-		   "{\"at_ns\":1500000000,\"elapsed_ns\":2000000000,\"events\":["
-		   "{\"name\":\"no/x/\",\"value\":null,\"enabled\":100,\"running\":100,\"scaled\":false,\"error\":\"no such PMU\"},"
-		   "{\"name\":\"branches\",\"value\":null,\"enabled\":100,\"running\":0,\"scaled\":false,\"error\":\"the PMU never had room for it\"}]}\n");
+		   "{\"format\":\"sonde-counts\",\"version\":1,\"at_ns\":1500000000,\"duration_ns\":2000000000,\"events\":["
+		   "{\"name\":\"no/x/\",\"value\":null,\"enabled_ns\":100,\"running_ns\":100,\"scaled\":false,\"user_only\":false,\"error\":\"no such PMU\"},"
+		   "{\"name\":\"branches\",\"value\":null,\"enabled_ns\":100,\"running_ns\":0,\"scaled\":false,\"user_only\":false,\"error\":\"the PMU never had room for it\"}]}\n");
 	report.events[1].count.enabled_ns = 0;
 	report.events++;
 	report.nr = 1;
 	check_text(stat_json, &arguments, &report,
-		   "{\"at_ns\":1500000000,\"elapsed_ns\":2000000000,\"events\":["
-		   "{\"name\":\"branches\",\"value\":null,\"enabled\":0,\"running\":0,\"scaled\":false,\"error\":\"what it is counted for did not run\"}]}\n");
+		   "{\"format\":\"sonde-counts\",\"version\":1,\"at_ns\":1500000000,\"duration_ns\":2000000000,\"events\":["
+		   "{\"name\":\"branches\",\"value\":null,\"enabled_ns\":0,\"running_ns\":0,\"scaled\":false,\"user_only\":false,\"error\":\"what it is counted for did not run\"}]}\n");
 }
 
 /* A run in which an event had no turn is no run in which nothing happened; what was estimated once is an estimate. */

@@ -196,6 +196,58 @@ static void only_what_root_installed(void **state)
 	unlink(copy);
 }
 
+struct seen {
+	uint32_t nr;
+	bool has_first, has_last;
+};
+
+static int see_path(void *arg, const char *path)
+{
+	struct seen *seen = arg;
+
+	seen->nr++;
+	seen->has_first |= !strcmp(path, libraries[0]);
+	seen->has_last |= !strcmp(path, libraries[1]);
+	return 0;
+}
+
+static struct seen see_interpreters(const struct table_cache *cache)
+{
+	struct seen seen = { 0 };
+
+	assert_int_equal(table_cache_interpreters(cache, see_path, &seen), 0);
+	return seen;
+}
+
+static void note(struct table_cache *cache, const char *path, const char *under)
+{
+	CLEANUP(elf_file_freep) struct elf_file *elf = open_elf(path);
+
+	table_cache_note_interpreter(cache, elf, under);
+}
+
+/* The last ones are known again, and files that the cache takes no tables of are not. */
+static void interpreters_are_noted(void **state)
+{
+	CLEANUP(table_cache_freep) struct table_cache *cache = open_cache(TABLE_CACHE_MAX_BYTES), *again = NULL;
+	char other_name[1024];
+
+	note(cache, libraries[0], "/bin/sh");
+	assert_int_equal(see_interpreters(cache).nr, 0);
+	note(cache, libraries[0], libraries[0]);
+	note(cache, libraries[0], libraries[0]);
+	assert_int_equal(see_interpreters(cache).nr, 1);
+	for (int i = 0; i < 2 * TABLE_CACHE_INTERPRETERS; i++) { /* one file by many names */
+		snprintf(other_name, sizeof(other_name), "%.*s%s", i + 1, "////////////////////////", libraries[0]);
+		note(cache, libraries[0], other_name);
+	}
+	note(cache, libraries[1], libraries[1]);
+	again = open_cache(TABLE_CACHE_MAX_BYTES);
+	assert_int_equal(see_interpreters(again).nr, TABLE_CACHE_INTERPRETERS);
+	assert_false(see_interpreters(again).has_first);
+	assert_true(see_interpreters(again).has_last);
+}
+
 static void damaged_files_are_refused(void **state)
 {
 	CLEANUP(table_cache_freep) struct table_cache *cache = open_cache(TABLE_CACHE_MAX_BYTES);
@@ -395,6 +447,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_comes_out_went_in, set_up),
 		cmocka_unit_test_setup(only_what_root_installed, set_up),
+		cmocka_unit_test_setup(interpreters_are_noted, set_up),
 		cmocka_unit_test_setup(damaged_files_are_refused, set_up),
 		cmocka_unit_test_setup(lies_do_no_harm, set_up),
 		cmocka_unit_test_setup(files_of_others_are_not_read, set_up),

@@ -193,8 +193,7 @@ static void test_waker(void **state)
 	begin(&(struct wait_book_options){ .kernel_stacks = true, .wake = true });
 	strcpy(waker.comm, "consumer");
 	send_waker(7, &waker);
-	strcpy(waker.comm, "impostor");
-	send_waker(7, &waker); /* sent once more: the first stands */
+	send_waker(7, &waker); /* sent once more */
 	key.waker = 7;
 	add(&key, 1, 1, 1, 1);
 	check_stacks(0, "1000 1010", "consumer 2010 2000 4010 4000 -- [futex] 3000 3010");
@@ -215,6 +214,37 @@ static void test_waker(void **state)
 	add(&key, 1, 1, 1, 1);
 	check_stacks(4, "1000 1010", "[futex] 3000 3010");
 	assert_int_equal(profile_account(profile)->stopped[SONDE_STOP_COMPLETE], 5); /* of waits, not of wakers */
+}
+
+/* Nobody is shown as a waker who may be another. */
+static void test_waker_hash_of_two(void **state)
+{
+	struct sonde_wait_key key = key_of(1, 3, SYS_futex), waker = key_of(2, 4, SYS_futex);
+
+	begin(&(struct wait_book_options){ .wake = true, .kernel_stacks = true });
+	send_waker(7, &waker);
+	strcpy(waker.comm, "impostor");
+	send_waker(7, &waker);
+	key.waker = 7;
+	add(&key, 3, 1, 1, 1);
+	check_stacks(0, "1000 1010", "[waker not known] -- [futex] 3000 3010");
+	assert_int_equal(profile_account(profile)->missed_collided, 3);
+}
+
+/* A wait whose stacks are those of another process, or of the program before. */
+static void test_hash_of_another(void **state)
+{
+	struct sonde_wait_key key = key_of(1, 3, SYS_futex);
+
+	begin(&(struct wait_book_options){ .kernel_stacks = true });
+	key.tgid++;
+	add(&key, 2, 1, 1, 1);
+	check_stacks(0, PROFILE_MISSED_USER, "[futex] 3000 3010");
+	key.tgid--;
+	key.generation++;
+	add(&key, 1, 1, 1, 1);
+	check_stacks(1, PROFILE_MISSED_USER, "[futex] 3000 3010");
+	assert_int_equal(profile_account(profile)->missed_collided, 3);
 }
 
 static void test_waker_without_kernel_stacks(void **state)
@@ -290,6 +320,8 @@ static void test_kinds(void **state)
 	CHECK_KIND("kernel thread", 0x402, SONDE_NO_SYSCALL, "schedule", "worker_thread", "kthread");
 	CHECK_KIND("disk", 2, SONDE_NO_SYSCALL, "io_schedule", "bit_wait_io", "worker_thread", "kthread");
 	CHECK_KIND("sleep", 1, SONDE_NO_SYSCALL, "schedule", "schedule_timeout", "nobody_knows");
+	CHECK_KIND("kernel thread", 1, SONDE_NO_SYSCALL, "schedule", "schedule_timeout", "kcompactd", "kthread"); /* as of a wait that the kernel tells without the first two */
+	CHECK_KIND("kernel thread", 1, SONDE_NO_SYSCALL, "kcompactd", "kthread");
 }
 
 static void test_kind_names(void **state)
@@ -311,6 +343,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mark, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_without_kernel_stacks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_waker, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_waker_hash_of_two, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_hash_of_another, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_waker_without_kernel_stacks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_histograms, set_up, tear_down),
 		cmocka_unit_test(test_kinds),

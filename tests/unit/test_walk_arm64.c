@@ -168,7 +168,7 @@ static void test_signal_frame(void **state)
 	assert_int_equal(w.bp, 0x1000 + 29);
 	code[0x44 / 4] = NOP;
 	walk_from(FUNCTION(0), word_at(10), 4, JIT_PC + 0x40);
-	check_stack(SONDE_STOP_NO_ROW, FUNCTION(0), returned(JIT_PC + 0x40));
+	check_stack(SONDE_STOP_NO_CALL, FUNCTION(0));
 }
 
 static uint32_t bl(uint64_t from, uint64_t to)
@@ -274,6 +274,7 @@ static void test_entry(void **state)
 	stack[at + 2] = 0;
 	stack[at + 3] = word_at(strings) + 5;
 	memcpy(&stack[strings], "name\0A=B", 9);
+	code[1] = BLR_X3;
 	walk_from(FUNCTION(0), word_at(at), 0, JIT_PC + 8);
 	check_stack(SONDE_STOP_COMPLETE, FUNCTION(0), returned(JIT_PC + 8));
 	stack[at + 1] = word_at(STACK_WORDS); /* where the strings are nothing can be read any more */

@@ -14,6 +14,9 @@
 #define CODE_BYTES  0x1000ULL
 #define STACK_START 0x7ffc00000000ULL
 #define STACK_WORDS 512
+#define INNER (CODE_PC + 0x80)
+#define CALLEE (CODE_PC + 0x40)
+#define IN_TOP (CODE_PC + 0x200)
 
 static struct walk w;
 static __u64 frames[SONDE_MAX_USER_FRAMES];
@@ -47,6 +50,7 @@ static void set_up(bool has_rows)
 	memset(&w, 0, sizeof(w));
 	memset(stack, 0, sizeof(stack));
 	memset(code, 0x90, sizeof(code));
+	code[IN_TOP - CODE_PC] = 0xf4; /* hlt: the root */
 	host_reset();
 	host_read = read_made_up;
 	nr_host_rules = SONDE_RULE_FIRST_FREE;
@@ -81,10 +85,6 @@ static void put_direct_call(uint64_t ret, uint64_t target)
 	code[ret - CODE_PC - 5] = 0xe8;
 	memcpy(code + (ret - CODE_PC - 4), &rel, 4);
 }
-
-#define INNER (CODE_PC + 0x80)
-#define CALLEE (CODE_PC + 0x40)
-#define IN_TOP (CODE_PC + 0x200)
 
 static void check(enum sonde_stop stop, uint64_t pc, bool has_caller)
 {
@@ -162,6 +162,43 @@ static void test_end_of_a_handler(void **state)
 	}
 }
 
+/* A return address that a rule has found stands behind a call, or leads to code that ends the process. A 0 is the root where pages end only. */
+static void test_return_addresses(void **state)
+{
+	static const uint8_t ends[] = { 0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4 }; /* xor %rdi,%rdi; call; hlt */
+	struct sonde_mapping file = { .start_pc = CODE_PC, .end_pc = CODE_PC + CODE_BYTES, .base_pc = CODE_PC };
+	const struct host_row rows[] = { { .rel = 0, .rule = SONDE_RULE_FIRST_FREE }, { .rel = 0x800, .rule = SONDE_RULE_END } };
+	const uint64_t leaf = CODE_PC + 0x100, ret = CODE_PC + 0x900;
+
+	set_up(true);
+	host_rules[SONDE_RULE_FIRST_FREE] = (struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = 8, .ra_off = -8 };
+	host_rules[SONDE_RULE_END] = (struct sonde_rule){ .kind = SONDE_RULE_KIND_END };
+	nr_host_rules = SONDE_RULE_FIRST_FREE + 1;
+	host_table(rows, 2, CODE_BYTES, SONDE_MIN_BLOCK_SHIFT, &file);
+	host_process(&w, &file, 1);
+	stack[10] = leaf + 0x80;
+	stack[11] = ret; /* an end needs no call */
+	walk_from(leaf, word_at(10), 0);
+	assert_int_equal(w.stop, SONDE_STOP_NO_CALL);
+	assert_int_equal(w.nr_frames, 1);
+	memcpy(code + 0x180, ends, sizeof(ends));
+	forget();
+	walk_from(leaf, word_at(10), 0);
+	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
+	assert_int_equal(w.nr_frames, 1);
+	put_indirect_call(leaf + 0x80);
+	forget();
+	walk_from(leaf, word_at(10), 0);
+	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
+	assert_int_equal(w.nr_frames, 3);
+	stack[11] = stack[511] = 0;
+	walk_from(leaf, word_at(10), 0);
+	assert_int_equal(w.stop, SONDE_STOP_NO_CALL);
+	assert_int_equal(w.nr_frames, 2);
+	walk_from(leaf, word_at(511), 0);
+	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +206,7 @@ int main(void)
 		cmocka_unit_test(test_links_without_rows),
 		cmocka_unit_test(test_no_mapping),
 		cmocka_unit_test(test_end_of_a_handler),
+		cmocka_unit_test(test_return_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

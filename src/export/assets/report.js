@@ -80,7 +80,8 @@ class Report {
 				.join(', ')}; stacks: ${count.format(account.runtime_stopped.complete)} complete; cut short: ` +
 				`${this.reasons(account.runtime_stopped, 'complete') || 'none'}; ${plural(account.nr_frames_unnamed, 'frame')} without a name`);
 		pair('Missed', `${plural(account.missed_user, 'user stack')}, ${plural(account.missed_kernel, 'kernel stack')}; ` +
-			`${count.format(account.missed_full)} because the store was full`);
+			`${count.format(account.missed_full)} because the store was full` +
+			(Number(account.missed_collided) ? `; ${plural(account.missed_collided, 'stack')} of any kind whose hash another one had, too` : ''));
 		pair('Audit', Number(account.audited) ? `${plural(account.audited, 'stack')} unwound once more by libdw: ${count.format(account.audit_agreed)} agree, ` +
 			`${count.format(account.audit_differed)} differ; not comparable: ${this.reasons(account.audit_not_comparable) || 'none'}` : 'not asked for');
 		pair('Side-band lost', plural(account.lost_sideband, 'event'));

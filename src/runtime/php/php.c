@@ -3,6 +3,7 @@
  * but the load bias makes processes differ. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 
 #define CHECK_TRIES 16  /* of a process that runs meanwhile */
 #define CHECK_FRAMES 16
+#define MIN_HYBRID_BYTES 32768 /* of execute_ex: it has all of the interpreter's code in it, and what the JIT makes runs as a part of it; else it is a loop that calls, and so does what the JIT makes */
 
 __attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_image *image, const char *fmt, ...)
 {
@@ -39,6 +41,7 @@ static void image_fill(struct runtime_image *image, const struct php_layout *lay
 	php->generator_parent = layout->generator_parent;
 	php->generator_fake = layout->generator_fake;
 	php->opline_reg = machine == EM_X86_64 ? 15 : 28; /* ZEND_VM_IP_GLOBAL_REG: r15, x28 (Zend/zend_execute.c) */
+	php->frame_reg = machine == EM_X86_64 ? 14 : 27;  /* ZEND_VM_FP_GLOBAL_REG */
 	image->is_supported = 1;
 }
 
@@ -118,10 +121,28 @@ static int php_place(const struct runtime_image *image, uint64_t load_bias, cons
 	return 0;
 }
 
+/* The last words of opcache's buffer for compiled code say up to where it is filled and, from PHP 8.1 on, where what each process has in it ends (dasm_ptr, ext/opcache/jit/zend_jit.c). */
+static bool php_owns_code(const struct runtime_image *image, const struct runtime_memory *memory, uint64_t start_pc, uint64_t end_pc, void *process)
+{
+	const struct sonde_code_range *loop = &image->loops[0];
+	struct sonde_php *php = process;
+	uint32_t nr = image->nr_loops;
+	uint64_t ends[2];
+
+	if (loop->end_pc - loop->start_pc < MIN_HYBRID_BYTES || nr >= SONDE_MAX_LOOPS || end_pc - start_pc <= sizeof(ends) ||
+	    memory->read(memory->arg, end_pc - sizeof(ends), ends, sizeof(ends)))
+		return false;
+	if (ends[1] <= start_pc || ends[1] >= end_pc || (ends[0] && (ends[0] < ends[1] || ends[0] >= end_pc)))
+		return false;
+	php->compiled = php->loops[nr] = (struct sonde_code_range){ start_pc, end_pc };
+	return true;
+}
+
 const struct runtime runtime_php = {
 	.kind = SONDE_RUNTIME_PHP,
 	.name = "php",
 	.examine = php_examine,
 	.place = php_place,
+	.owns_code = php_owns_code,
 	.describe = php_describe,
 };

@@ -13,6 +13,7 @@
 #include "runtime/runtime.h"
 #include "runtime/tls_access.h"
 
+#define MIN_LOOP_BYTES 16384 /* of the loop in one piece: it has 25 KB and more */
 #define KEY_IN_TSS 4 /* Py_tss_t: int _is_initialized; pthread_key_t _key */
 
 __attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_image *image, const char *fmt, ...)
@@ -213,10 +214,11 @@ static int find_roots(const struct elf_file *elf, struct runtime_image *image, c
 	return -EOPNOTSUPP;
 }
 
-/* Up to 3.9 nothing else tells which native frame runs a frame, so cold parts of the loop count, too; looking for them takes milliseconds. */
-static bool counts_runs(const struct sonde_python *python)
+/* Up to 3.9 nothing else tells which native frame runs a frame, so cold parts of the loop count, too. Later they are where a mark is to stand, which matters when nearly all of the
+ * loop is in one (Debian's 3.14 and 3.15: 1 KB of 80 has the symbol). Looking for them takes 30 ms. */
+static bool needs_cold_parts(const struct sonde_python *python, const struct dynamic_symbol *loop)
 {
-	return python->kind == SONDE_PYTHON_FRAMES && python->tstate_cframe == SONDE_PYTHON_NONE;
+	return (python->kind == SONDE_PYTHON_FRAMES && python->tstate_cframe == SONDE_PYTHON_NONE) || loop->size_bytes < MIN_LOOP_BYTES;
 }
 
 static int python_examine(const struct elf_file *elf, struct runtime_image *ret_image)
@@ -234,14 +236,14 @@ static int python_examine(const struct elf_file *elf, struct runtime_image *ret_
 			*ret_image = image;
 		return err;
 	}
-	image.loops[0] = (struct sonde_code_range){ loop.elf_vaddr, loop.elf_vaddr + loop.size_bytes }; /* here is the mark, when it is not supported */
+	image.loops[0] = (struct sonde_code_range){ loop.elf_vaddr, loop.elf_vaddr + loop.size_bytes };
 	image.nr_loops = 1;
 	find_version(elf, image.version);
 	runtime_vaddr = find_runtime(elf);
 	if (find_table(elf, &image, runtime_vaddr, &table) == 0) {
 		image.python = table.python;
 		image.python_layout = table.layout;
-		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0 && counts_runs(&table.python)) {
+		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0 && needs_cold_parts(&table.python, &loop)) {
 			nr = python_loops_find(elf, image.loops);
 			if (nr < 0)
 				return nr;

@@ -16,6 +16,7 @@ struct python_layout {
 	uint16_t code_argcount, code_kwonlyargcount, code_flags, code_firstlineno;
 	uint16_t code_filename, code_name, code_qualname; /* pointers to str; qualname 0: there is none (before 3.11) */
 	uint16_t code_linetable; /* pointer to bytes: co_linetable or co_lnotab */
+	uint16_t code_version;   /* co_version; 0: there is none (before 3.12) */
 	uint16_t code_code;      /* where the instructions are (3.11: inside of the code object), or the pointer to the bytes that hold them (before) */
 	uint16_t code_tlbc;      /* free-threaded 3.14 and newer: co_tlbc; 0: there is none */
 	/* PyUnicodeObject */

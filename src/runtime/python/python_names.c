@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Include/cpython/code.h (before 3.8: Include/code.h), Include/bytesobject.h. A code object does not change once it is made, so it needs no lock; whether it is the one that the
- * frame ran, its cookie tells. Four reads name a frame of usual size: the object, its name, its file's name and its table of lines. */
+ * frame ran, its cookie tells. Five reads name a frame of usual size: the object, its name, its file's name, its table of lines, and the object again. */
 #include "runtime/python/python_names.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 
 /* What is read of a code object. */
 struct code {
-	uint64_t type, filename, name, linetable;
-	uint32_t firstlineno, flags, argcount, kwonlyargcount;
+	uint64_t type, count; /* count: of references */
+	struct sonde_python_code words;
 };
 
 struct code_bytes {
@@ -41,7 +41,7 @@ static uint64_t field(struct code_bytes *from, uint16_t off, size_t size)
 
 static size_t code_size(const struct python_layout *layout)
 {
-	const uint16_t words[] = { layout->code_type_off, layout->code_filename, layout->code_name, layout->code_qualname, layout->code_linetable,
+	const uint16_t words[] = { layout->code_type_off, layout->code_filename, layout->code_name, layout->code_qualname, layout->code_linetable, layout->code_version,
 				   layout->code_firstlineno, layout->code_flags, layout->code_argcount, layout->code_kwonlyargcount };
 	size_t last = 0;
 
@@ -61,22 +61,20 @@ static int code_read(const struct python_layout *layout, const struct runtime_me
 	if (err)
 		return err;
 	*ret_code = (struct code){
+		.count = field(&from, 0, sizeof(uint64_t)),
 		.type = field(&from, layout->code_type_off, sizeof(uint64_t)),
-		.filename = field(&from, layout->code_filename, sizeof(uint64_t)),
-		.name = field(&from, layout->code_qualname ? layout->code_qualname : layout->code_name, sizeof(uint64_t)),
-		.linetable = field(&from, layout->code_linetable, sizeof(uint64_t)),
-		.firstlineno = (uint32_t)field(&from, layout->code_firstlineno, sizeof(uint32_t)),
-		.flags = (uint32_t)field(&from, layout->code_flags, sizeof(uint32_t)),
-		.argcount = (uint32_t)field(&from, layout->code_argcount, sizeof(uint32_t)),
-		.kwonlyargcount = (uint32_t)field(&from, layout->code_kwonlyargcount, sizeof(uint32_t)),
+		.words = {
+			.filename = field(&from, layout->code_filename, sizeof(uint64_t)),
+			.name = field(&from, layout->code_qualname ? layout->code_qualname : layout->code_name, sizeof(uint64_t)),
+			.linetable = field(&from, layout->code_linetable, sizeof(uint64_t)),
+			.firstlineno = (uint32_t)field(&from, layout->code_firstlineno, sizeof(uint32_t)),
+			.flags = (uint32_t)field(&from, layout->code_flags, sizeof(uint32_t)),
+			.argcount = (uint32_t)field(&from, layout->code_argcount, sizeof(uint32_t)),
+			.kwonlyargcount = (uint32_t)field(&from, layout->code_kwonlyargcount, sizeof(uint32_t)),
+			.version = layout->code_version ? (uint32_t)field(&from, layout->code_version, sizeof(uint32_t)) : 0,
+		},
 	};
 	return from.is_bad ? -EBADMSG : 0;
-}
-
-/* As the kernel side makes it: abi/python.h. */
-static uint32_t code_cookie(const struct code *code)
-{
-	return code->firstlineno ^ code->flags << 16 ^ code->argcount << 8 ^ code->kwonlyargcount << 4 ^ (uint32_t)(code->linetable >> 4);
 }
 
 /* Feeds the search the table of lines at `object`. 0, also when the table is nonsense, which the search then knows. */
@@ -125,7 +123,7 @@ static int line_of(const struct python_layout *layout, const struct runtime_memo
 	if (where > INT32_MAX) /* nothing was run yet: f_lasti is negative */
 		return 0;
 	python_lines_start(&search, layout->lines, start_line, (uint32_t)where);
-	err = search_table(layout, memory, code->linetable, &search);
+	err = search_table(layout, memory, code->words.linetable, &search);
 	if (err)
 		return err;
 	line = python_lines_line(&search);
@@ -134,6 +132,19 @@ static int line_of(const struct python_layout *layout, const struct runtime_memo
 	else if (!python_lines_is_before_first(&search))
 		*ret_line = 0;
 	return 0;
+}
+
+/* Is it there, and the one that the frame ran? An object that was freed keeps its bytes but for the first word, where free memory has the address of the next (or 0): no count of
+ * references reaches into the bits above 32 (3.14 has flags above 48). Free-threaded ones begin with the thread's id. */
+static int code_check(const struct runtime_image *image, const struct sonde_python *python, const struct sonde_runtime_frame *frame, const struct code *code)
+{
+	const struct python_layout *layout = &image->python_layout;
+
+	if (layout->code_type && code->type != layout->code_type + python->process.load_bias)
+		return -EBADMSG;
+	if (sonde_python_cookie(&code->words) != frame->cookie)
+		return -ESTALE;
+	return layout->code_type_off == 8 && (!code->count || (uint16_t)(code->count >> 32)) ? -ESTALE : 0;
 }
 
 int python_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
@@ -145,21 +156,27 @@ int python_describe(const struct runtime_image *image, const void *process, cons
 	struct code code;
 	int err = code_read(layout, memory, frame->code, &code);
 
+	if (!err)
+		err = code_check(image, python, frame, &code);
 	if (err)
 		return err;
-	if (layout->code_type && code.type != layout->code_type + python->process.load_bias)
-		return -EBADMSG;
-	if (code_cookie(&code) != frame->cookie)
-		return -ESTALE;
-	err = python_text_read(layout, memory, code.name, function.name, sizeof(function.name));
+	err = python_text_read(layout, memory, code.words.name, function.name, sizeof(function.name));
 	if (!err)
-		err = python_text_read(layout, memory, code.filename, function.file, sizeof(function.file));
+		err = python_text_read(layout, memory, code.words.filename, function.file, sizeof(function.file));
 	if (err)
 		return err;
 	if (!function.name[0]) /* code.replace() allows it */
 		snprintf(function.name, sizeof(function.name), "<no name>");
-	function.start_line = code.firstlineno > INT32_MAX ? 0 : code.firstlineno;
+	function.start_line = code.words.firstlineno > INT32_MAX ? 0 : code.words.firstlineno;
 	err = line_of(layout, memory, &code, frame->where, function.start_line, &function.line);
+	if (err == -ENODATA) {
+		function.line = 0;
+		err = 0;
+	}
+	if (!err)
+		err = code_read(layout, memory, frame->code, &code);
+	if (!err)
+		err = code_check(image, python, frame, &code); /* it may have been freed while we read, and its name and table with it */
 	if (!err)
 		*ret_function = function;
 	return err;

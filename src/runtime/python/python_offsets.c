@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What CPython 3.13 and newer say of themselves: struct _Py_DebugOffsets at the begin of _PyRuntime, initialised in the file. It is 64-bit words only, in an order that each minor
- * version has for itself (Include/internal/pycore_runtime.h of 3.13.0, pycore_debug_offsets.h of 3.14). Their values are used, but only when they fit together. */
+ * version has for itself (Include/internal/pycore_runtime.h of 3.13.0, pycore_debug_offsets.h of 3.14; 3.15.2 by its values). Their values are used, but only when they fit together. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 #include "runtime/python/python_tables.h"
 
 #define COOKIE 0x7970677562656478ULL /* "xdebugpy" */
-#define MAX_WORDS 81
+#define MAX_WORDS 93
 
 struct words {
 	uint64_t at[MAX_WORDS];
@@ -32,6 +32,8 @@ static const struct order orders[] = {
 	{ .minor = 13, .thread = 19, .thread_frame = 23, .thread_id = 24, .frame = 28, .code = 34, .object = 44, .type = 46, .bytes = 64, .unicode = 67 },
 	{ .minor = 14, .thread = 22, .thread_frame = 26, .thread_id = 27, .frame = 31, .frame_tlbc = 38, .code = 39, .code_tlbc = 49, .object = 50, .type = 52,
 	  .bytes = 74, .unicode = 77 },
+	{ .minor = 15, .thread = 22, .thread_frame = 26, .thread_id = 30, .frame = 39, .frame_tlbc = 46, .code = 47, .code_tlbc = 57, .object = 58, .type = 60,
+	  .bytes = 86, .unicode = 89 },
 };
 
 static const struct order *order_of(uint32_t minor)
@@ -84,6 +86,8 @@ static void take_layout(const struct words *words, const struct order *o, struct
 	layout->code_name = field(words, o->code, o->code + 2, 8);
 	layout->code_qualname = field(words, o->code, o->code + 3, 8);
 	layout->code_linetable = field(words, o->code, o->code + 4, 8);
+	/* uint32_t co_version; PyObject *co_localsplusnames: in this order, checked below */
+	layout->code_version = (uint16_t)(words->at[o->code + 7] - 4);
 	layout->unicode_state = field(words, o->unicode, o->unicode + 1, 4);
 	layout->unicode_length = field(words, o->unicode, o->unicode + 2, 8);
 	layout->unicode_ascii_bytes = field(words, o->unicode, o->unicode + 3, 8);
@@ -104,6 +108,7 @@ static bool fits(const struct words *words, const struct order *o, const struct 
 	    python->code_code == SONDE_PYTHON_NONE || layout->code_linetable == SONDE_PYTHON_NONE)
 		return false;
 	return words->at[o->object] == head && head == (table->is_free_threaded ? 32 : 16) && python->code_firstlineno == python->code_argcount + 16 &&
+	       layout->code_version == python->code_firstlineno + 24 &&
 	       layout->unicode_length == head && layout->bytes_size == head && layout->bytes_data == head + 16 && layout->unicode_ascii_bytes == head + 24 &&
 	       layout->code_name == layout->code_filename + 8 && layout->code_qualname == layout->code_name + 8 &&
 	       words->at[o->code] == (uint64_t)python->code_code + 8 && python->frame_back > python->frame_code && python->frame_owner > python->frame_position &&

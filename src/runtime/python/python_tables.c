@@ -15,7 +15,7 @@ static const struct python_table tables[] = {
 			.code_argcount = 16, .code_kwonlyargcount = 20, .code_code = 40,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 96, .code_name = 104, .code_qualname = 0, .code_linetable = 112,
+			.code_type_off = 8, .code_filename = 96, .code_name = 104, .code_qualname = 0, .code_linetable = 112, .code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -29,7 +29,7 @@ static const struct python_table tables[] = {
 			.code_argcount = 16, .code_kwonlyargcount = 20, .code_code = 40,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 96, .code_name = 104, .code_qualname = 0, .code_linetable = 112,
+			.code_type_off = 8, .code_filename = 96, .code_name = 104, .code_qualname = 0, .code_linetable = 112, .code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -43,7 +43,7 @@ static const struct python_table tables[] = {
 			.code_argcount = 16, .code_kwonlyargcount = 24, .code_code = 48,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120,
+			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120, .code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -57,7 +57,7 @@ static const struct python_table tables[] = {
 			.code_argcount = 16, .code_kwonlyargcount = 24, .code_code = 48,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120,
+			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120, .code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -71,7 +71,7 @@ static const struct python_table tables[] = {
 			.code_argcount = 16, .code_kwonlyargcount = 24, .code_code = 48,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120,
+			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120, .code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -85,7 +85,7 @@ static const struct python_table tables[] = {
 			.code_argcount = 56, .code_kwonlyargcount = 64, .code_code = 184,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 112, .code_name = 120, .code_qualname = 128, .code_linetable = 136,
+			.code_type_off = 8, .code_filename = 112, .code_name = 120, .code_qualname = 128, .code_linetable = 136, .code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -99,7 +99,7 @@ static const struct python_table tables[] = {
 			.code_argcount = 52, .code_kwonlyargcount = 60, .code_code = 192,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 112, .code_name = 120, .code_qualname = 128, .code_linetable = 136,
+			.code_type_off = 8, .code_filename = 112, .code_name = 120, .code_qualname = 128, .code_linetable = 136, .code_version = 92,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 40, .unicode_compact_bytes = 56, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -148,8 +148,9 @@ static bool measure(struct python_table *table)
 		frame = END_OF(p->frame_code, p->frame_back, p->frame_position, p->frame_owner, p->frame_tlbc);
 	}
 	{
-		static const uint8_t sizes[] = { 8, 4, 4, 4, 4, 8 };
-		code = END_OF(p->code_type_off, p->code_firstlineno, p->code_flags, p->code_argcount, p->code_kwonlyargcount, p->code_linetable);
+		static const uint8_t sizes[] = { 8, 4, 4, 4, 4, 8, 8, 8, 4 };
+		code = END_OF(p->code_type_off, p->code_firstlineno, p->code_flags, p->code_argcount, p->code_kwonlyargcount, p->code_linetable, p->code_name, p->code_filename,
+			      p->code_version);
 	}
 	if (tstate < 0 || frame < 0 || code < 0)
 		return false;
@@ -170,13 +171,16 @@ bool python_table_finish(struct python_table *table)
 	} else {
 		p->kind = table->minor == 11 ? SONDE_PYTHON_CFRAMES : SONDE_PYTHON_SHIMS;
 		p->position = SONDE_PYTHON_ADDRESS;
-		p->shim_owner = 3; /* FRAME_OWNED_BY_CSTACK; 3.14: that is 4, and 3 is FRAME_OWNED_BY_INTERPRETER */
+		p->shim_owner = 3; /* FRAME_OWNED_BY_CSTACK; 3.14 and newer: that is 4, and 3 is FRAME_OWNED_BY_INTERPRETER */
 	}
 	p->code_tags = table->minor >= 14 ? 3 : 0;
 	if (table->minor <= 12)
 		p->frame_tlbc = p->code_tlbc = NONE;
 	p->code_type_off = layout->code_type_off;
 	p->code_linetable = layout->code_linetable;
+	p->code_name = layout->code_qualname ? layout->code_qualname : layout->code_name;
+	p->code_filename = layout->code_filename;
+	p->code_version = layout->code_version ? layout->code_version : NONE;
 	layout->code_argcount = p->code_argcount;
 	layout->code_kwonlyargcount = p->code_kwonlyargcount;
 	layout->code_flags = p->code_flags;

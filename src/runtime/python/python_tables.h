@@ -10,7 +10,7 @@
 #include "runtime/python/python_layout.h"
 
 #define PYTHON_OLDEST_MINOR 6
-#define PYTHON_NEWEST_MINOR 14
+#define PYTHON_NEWEST_MINOR 15
 
 struct python_table {
 	uint8_t minor;           /* of 3.x */

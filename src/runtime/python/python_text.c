@@ -35,6 +35,10 @@ int python_read_ahead(const struct runtime_memory *memory, uint64_t from, void *
 	size_t in_page = PYTHON_PAGE_BYTES - from % PYTHON_PAGE_BYTES, size = in_page < needed ? needed : in_page < max ? in_page : max;
 	int err = memory->read(memory->arg, from, to, size);
 
+	if (err == -ENODATA && size > needed) { /* a copy, that ends sooner */
+		size = needed;
+		err = memory->read(memory->arg, from, to, size);
+	}
 	if (!err)
 		*ret_size = size;
 	return err;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plain_format: --format of the verbs whose results are no profiles: text for people, or JSON. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+
+/* The names, for option_spec.value_name. */
+const char *plain_format_at(uint32_t i);
+/* `format`: of --format, or NULL: by the suffix of `path` (NULL: standard output). -EINVAL: there is no such format. */
+MUST_CHECK int plain_format_choose(const char *format, const char *path, struct diag *diag, bool *ret_is_json);

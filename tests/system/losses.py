@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is lost is told: ticks that never came, events without one, an event that the kernel holds back. The truth is from clocks and from what programs say that they do."""
+import contextlib
+import json
+import re
+import subprocess
+
+from harness import alone, build, check, need_bpf, run_tests, scratch, sonde, test
+
+LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
+PAGES, CHILDREN = 20000, 10
+
+
+@contextlib.contextmanager
+def max_sample_rate(rate):
+	"""Set back by a process that sees the end of its input, so also when this one is killed."""
+	with open(LIMIT, encoding="ascii") as file:
+		before = file.read().strip()
+	with subprocess.Popen(["sh", "-c", "trap '' INT TERM HUP; read end; echo %s > %s" % (before, LIMIT)], stdin=subprocess.PIPE, start_new_session=True) as keeper:
+		with open(LIMIT, "w", encoding="ascii") as file:
+			file.write(str(rate))
+		try:
+			yield
+		finally:
+			keeper.stdin.close()
+			keeper.wait()
+	with open(LIMIT, encoding="ascii") as file:
+		check(file.read().strip() == before, "the limit is not what it was")
+
+
+def recorded(*args):
+	"""The account of a run, and what it says of it."""
+	path = scratch("losses.json")
+	result = sonde("profile", "-o", path, *args, want=0)
+	with open(path, encoding="utf-8") as file:
+		account = json.load(file)["account"]
+	skipped = re.search(r"^skipped: (\d+) of (\d+) ", result.err, re.MULTILINE)
+	return account, (int(skipped.group(1)), int(skipped.group(2))) if skipped else None, result.err
+
+
+def check_told(account, skipped, text):
+	"""Each difference, however small, and none that is not there."""
+	missing = account["expected"] - account["ticks"]
+	check(skipped == ((missing, account["expected"]) if missing > 0 else None), "%d of %d never came: %s" % (missing, account["expected"], text))
+
+
+@alone # others may want a higher rate meanwhile
+@test
+def throttled_clock():
+	"""Ticks of a clock are due by time: while the kernel holds it back it counts none."""
+	need_bpf()
+	busy = ["sh", "-c", "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done"]
+	with max_sample_rate(1000):
+		account, skipped, text = recorded("-e", "cpu-clock", "-c", 100000, "--", *busy)
+	due = account["duration_ns"] * account["nr_cpus"] / 100000
+	check(abs(account["expected"] - due) <= 0.03 * due, "%d ticks are expected, %d are due" % (account["expected"], due))
+	check(account["ticks"] < due / 2, "it was not held back: %s" % account)
+	check_told(account, skipped, text)
+	lost = (account["expected"] - account["ticks"]) / 10000
+	check(account["throttled"] > 10 and 0.7 * lost <= account["throttled_ns"] / 1e9 <= 1.1 * lost, "throttled for %.2f s of %.2f s" % (account["throttled_ns"] / 1e9, lost))
+	check(re.search(r"^throttled: %d times .*perf_event_max_sample_rate" % account["throttled"], text, re.MULTILINE), text)
+	return "%d of %d came, %d times held back" % (account["ticks"], account["expected"], account["throttled"])
+
+
+@test
+def clock_in_time():
+	"""All ticks, or it is said that they are not."""
+	need_bpf()
+	account, skipped, text = recorded("-F", 997, "--", "sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done")
+	check_told(account, skipped, text)
+	check(account["throttled"] == 0 and "throttled" not in text, text)
+	return "%d of %d" % (account["ticks"], account["expected"])
+
+
+@test
+def each_page_fault():
+	"""A tick each; the program touches so many pages, in itself and in its children."""
+	need_bpf()
+	account, skipped, text = recorded("-e", "page-faults", "-c", 1, "--", build("counted"), "0", str(PAGES), "0", str(CHILDREN), "0", "0")
+	check(account["expected"] >= PAGES * (CHILDREN + 1), str(account))
+	check_told(account, skipped, text)
+	return "%d of %d" % (account["ticks"], account["expected"])
+
+
+@test
+def at_a_rate():
+	"""The kernel varies the period, and its samples do not say by how much (220,381 page faults in 15 ticks that stood for 632,834): so it is said what was counted, and what is not known."""
+	need_bpf()
+	account, skipped, text = recorded("-e", "page-faults", "-F", 199, "--", build("counted"), "0", str(PAGES), "0", str(CHILDREN), "0", "0")
+	check(account["expected"] == 0 and account["events"] >= PAGES * (CHILDREN + 1) and account["ticks"] > 0 and skipped is None, str(account))
+	check("\ncounted: %d page-faults; how many ticks were due" % account["events"] in text, text)
+	return "%d events, %d ticks" % (account["events"], account["ticks"])
+
+
+@test
+def a_side_of_a_clock():
+	"""Of user space alone a clock ticks there alone, and nobody knows how much of the time that is."""
+	need_bpf()
+	account, skipped, text = recorded("-e", "cpu-clock:u", "-F", 199, "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+	check(account["expected"] == 0 and account["ticks"] > 0 and skipped is None, text)
+
+
+run_tests()
