@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t x)
+/* The slot where a key is looked for first. Multiply-shift (Dietzfelbinger, 1996) by 128 random bits, plus 64: whatever two keys there are, chance alone lets them fall together. The last
+ * step parts keys that count up, which would stand in few long rows. */
+static uint32_t home_of(const struct u64_map *map, uint64_t key)
 {
+	uint64_t x = (uint64_t)((unsigned __int128)map->multiplier[0] * key >> 64) + map->multiplier[1] * key + map->summand;
+
 	x ^= x >> 32;
 	x *= 0xd6e8feb86659fd93ULL;
-	x ^= x >> 32;
-	return x;
+	return (uint32_t)(x ^ x >> 32) & (map->nr_slots - 1);
 }
 
 void u64_map_done(struct u64_map *map)
@@ -20,20 +23,31 @@ void u64_map_done(struct u64_map *map)
 
 static void place(struct u64_map *map, uint64_t key, uint32_t value)
 {
-	uint32_t mask = map->nr_slots - 1, i = (uint32_t)mix(key) & mask;
+	uint32_t i = home_of(map, key);
 
 	while (map->slots[i].used)
-		i = (i + 1) & mask;
+		i = (i + 1) & (map->nr_slots - 1);
 	map->slots[i] = (struct u64_slot){ .key = key, .value = value, .used = true };
 	map->nr_used++;
 }
 
+static void choose_key(struct u64_map *map)
+{
+	map->multiplier[0] = hash_number(0);
+	map->multiplier[1] = hash_number(1);
+	map->summand = hash_number(2);
+}
+
 static int grow(struct u64_map *map)
 {
-	struct u64_map bigger = { .nr_slots = map->nr_slots ? map->nr_slots * 2 : 64 };
+	struct u64_map bigger = *map;
 
 	if (map->nr_slots > UINT32_MAX / 4)
 		return -ENOMEM;
+	if (!map->nr_slots)
+		choose_key(&bigger);
+	bigger.nr_slots = map->nr_slots ? map->nr_slots * 2 : 64;
+	bigger.nr_used = 0;
 	bigger.slots = calloc(bigger.nr_slots, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
@@ -60,12 +74,12 @@ int u64_map_add(struct u64_map *map, uint64_t key, uint32_t value)
 
 uint32_t *u64_map_each(const struct u64_map *map, uint64_t key, uint32_t *cursor)
 {
-	uint32_t mask = map->nr_slots - 1, first = (uint32_t)mix(key);
+	uint32_t first = home_of(map, key);
 
 	if (!map->nr_slots)
 		return NULL;
 	for (;;) {
-		struct u64_slot *slot = &map->slots[(first + *cursor) & mask];
+		struct u64_slot *slot = &map->slots[(first + *cursor) & (map->nr_slots - 1)];
 
 		if (!slot->used)
 			return NULL;
@@ -88,7 +102,7 @@ static void close_hole(struct u64_map *map, uint32_t hole)
 	uint32_t mask = map->nr_slots - 1;
 
 	for (uint32_t i = (hole + 1) & mask; map->slots[i].used; i = (i + 1) & mask) {
-		uint32_t home = (uint32_t)mix(map->slots[i].key) & mask;
+		uint32_t home = home_of(map, map->slots[i].key);
 
 		if (((i - home) & mask) >= ((i - hole) & mask)) {
 			map->slots[hole] = map->slots[i];
@@ -105,24 +119,10 @@ void u64_map_remove(struct u64_map *map, uint64_t key, uint32_t value)
 
 	if (!map->nr_slots)
 		return;
-	for (uint32_t i = (uint32_t)mix(key) & mask; map->slots[i].used; i = (i + 1) & mask) {
+	for (uint32_t i = home_of(map, key); map->slots[i].used; i = (i + 1) & mask) {
 		if (map->slots[i].key == key && map->slots[i].value == value) {
 			close_hole(map, i);
 			return;
 		}
 	}
-}
-
-uint64_t hash_bytes(const void *bytes, uint64_t size, uint64_t seed)
-{
-	const uint8_t *at = bytes;
-	uint64_t hash = seed ^ size * 0x9e3779b97f4a7c15ULL, word;
-
-	for (; size >= 8; size -= 8, at += 8) {
-		memcpy(&word, at, 8);
-		hash = mix(hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	}
-	word = 0;
-	memcpy(&word, at, size);
-	return mix(mix(hash ^ word) * 0x9e3779b97f4a7c15ULL);
 }

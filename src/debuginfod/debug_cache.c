@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/cache_dir.h"
-#include "base/u64_map.h"
+#include "base/hash.h"
 #include "debuginfod/fetch_message.h"
 
 #define MIN_ID_CHARS 16u
@@ -40,7 +40,7 @@ int debug_cache_open(const char *path, const char *servers, uint64_t max_bytes, 
 
 	if (err)
 		return err;
-	cache->servers = hash_bytes(servers, strlen(servers), 0);
+	cache->servers = hash_stable(servers, strlen(servers), 0);
 	*ret_cache = MOVE(cache);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/number.h"
 #include "export/call_nodes.h"
 #include "export/formats.h"
@@ -181,7 +182,7 @@ static int lay_out(struct svg *svg)
 /* 0 to 1, the same for the same name. */
 static double vary(const char *name, unsigned int bits)
 {
-	return (double)(hash_bytes(name, strlen(name), 0) >> bits & 0xff) / 255;
+	return (double)(hash_stable(name, strlen(name), 0) >> bits & 0xff) / 255;
 }
 
 /* Growth is red, what shrank is blue, as in FlameGraph. */

@@ -5,7 +5,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/hash.h"
+
+#define RULE_WORDS (sizeof(struct sonde_rule) / sizeof(uint64_t))
+
 struct rule_table {
+	unsigned __int128 multipliers[RULE_WORDS]; /* random: strangers' files choose the rules */
 	struct sonde_rule *rules;
 	uint32_t *refs;                     /* by number */
 	uint32_t *stamps;                   /* by number: of the last call that counted it */
@@ -47,6 +52,8 @@ struct rule_table *rule_table_new(uint32_t max_rules)
 		max_rules = SONDE_RULE_FIRST_FREE;
 	while ((1u << slot_bits) < max_rules * 2)
 		slot_bits++;
+	for (uint32_t i = 0; i < RULE_WORDS; i++)
+		table->multipliers[i] = (unsigned __int128)hash_number(2 * i) << 64 | hash_number(2 * i + 1);
 	table->max_rules = max_rules;
 	table->slot_shift = 64 - slot_bits;
 	table->slot_mask = (1u << slot_bits) - 1;
@@ -77,14 +84,16 @@ void rule_table_free(struct rule_table *table)
 	free(table);
 }
 
-/* The slot that the rule stands in, or the empty one that it would. */
+/* The slot that the rule stands in, or the empty one that it would. Multiply-shift, as in base/u64_map: it is asked for each row of a file. */
 static uint16_t *slot_of(const struct rule_table *table, const struct sonde_rule *rule)
 {
-	uint64_t words[3], hash;
+	unsigned __int128 sum = 0;
+	uint64_t words[RULE_WORDS];
 
 	memcpy(words, rule, sizeof(words));
-	hash = (words[0] ^ (words[1] << 29 | words[1] >> 35) ^ (words[2] << 47 | words[2] >> 17)) * 0x9e3779b97f4a7c15ULL;
-	for (uint32_t i = (uint32_t)(hash >> table->slot_shift);; i = (i + 1) & table->slot_mask) {
+	for (size_t i = 0; i < RULE_WORDS; i++)
+		sum += table->multipliers[i] * words[i];
+	for (uint32_t i = (uint32_t)((uint64_t)(sum >> 64) >> table->slot_shift);; i = (i + 1) & table->slot_mask) {
 		uint16_t number = table->slots[i];
 
 		if (!number || !memcmp(&table->rules[number], rule, sizeof(*rule)))

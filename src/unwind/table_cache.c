@@ -14,7 +14,7 @@
 
 #include "base/cache_dir.h"
 #include "base/file.h"
-#include "base/u64_map.h"
+#include "base/hash.h"
 #include "unwind/table_image.h"
 
 #define MIN_ROWS 2500               /* below, compiling takes less than opening a file */
@@ -110,7 +110,7 @@ static void name_of(const struct table_key *key, char *to, size_t size)
 	char id[2 * BUILD_ID_MAX + 1];
 
 	build_id_text(&key->build_id, id);
-	snprintf(to, size, "%s.%016" PRIx64 SUFFIX, id, hash_bytes(key, sizeof(*key), 0));
+	snprintf(to, size, "%s.%016" PRIx64 SUFFIX, id, hash_stable(key, sizeof(*key), 0));
 }
 
 /* --- reading and writing ----------------------------------------------------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ void table_cache_note_interpreter(struct table_cache *cache, const struct elf_fi
 
 	if (!key_of(elf, path, &key))
 		return;
-	snprintf(name, sizeof(name), "%016" PRIx64 INTERPRETER, hash_bytes(path, strlen(path), 0));
+	snprintf(name, sizeof(name), "%016" PRIx64 INTERPRETER, hash_stable(path, strlen(path), 0));
 	if (!symlinkat(path, cache->dir.fd, name))
 		list_links(cache, links);
 	else if (errno == EEXIST)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/reader.h"
-#include "base/u64_map.h"
+#include "base/hash.h"
 
 extern const uint64_t table_compiler; /* made by tools/source_hash.py of what makes tables out of files: changes with it */
 
@@ -31,7 +31,7 @@ static uint64_t checksum(const void *bytes, size_t size)
 
 	memcpy(&header, bytes, sizeof(header));
 	header.checksum = 0;
-	return hash_bytes((const char *)bytes + sizeof(header), size - sizeof(header), hash_bytes(&header, sizeof(header), size));
+	return hash_stable((const char *)bytes + sizeof(header), size - sizeof(header), hash_stable(&header, sizeof(header), size));
 }
 
 /* Numbers for the rules that stand in the rows, and the rules themselves behind each other. */

@@ -20,6 +20,7 @@
 #include "base/buffer.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/number.h"
 #include "base/process_memory.h"
 #include "base/reader.h"
@@ -140,6 +141,61 @@ static void map_holds_several_under_one_key(void **state)
 	u64_map_done(&map);
 }
 
+/* Of hash(bytes(5 as eight bytes) + bytes(range(n))) by CPython, whose hash it is, too, under the key of zeros (PYTHONHASHSEED=0). */
+static void hash_is_siphash(void **state)
+{
+	static const struct {
+		uint64_t size, hash;
+	} known[] = { { 0, 0xdb30eb0519197f1c }, { 1, 0x7e3b9c1d786388c6 }, { 7, 0x5cdea0ab79ea268c }, { 8, 0x23ea415e97f6f568 }, { 9, 0x391addb89fe147c7 }, { 63, 0xd2a3e4e3c2bebfed } };
+	static const uint64_t zeros[2];
+	uint8_t bytes[64];
+
+	for (uint8_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = i;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		assert_true(siphash13(zeros, 5, bytes, known[i].size) == known[i].hash);
+}
+
+/* The longest row of slots that are taken: at most so far a key is looked for. */
+static uint32_t longest_row(const struct u64_map *map)
+{
+	uint32_t longest = 0, row = 0;
+
+	for (uint32_t i = 0; i < map->nr_slots * 2; i++) {
+		row = map->slots[i % map->nr_slots].used ? row + 1 : 0;
+		longest = row > longest ? row : longest;
+	}
+	return longest;
+}
+
+/* What a mixing of constants, which can be undone, makes of keys that are equal in the bits that choose the slot. */
+static uint64_t unmix(uint64_t x)
+{
+	uint64_t inverse = 1;
+
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - 0xd6e8feb86659fd93ULL * inverse;
+	x ^= x >> 32;
+	x *= inverse;
+	return x ^ x >> 32;
+}
+
+static void map_cannot_be_filled_against_it(void **state)
+{
+	static uint64_t (*const kinds[])(uint64_t i) = { NULL, unmix };
+
+	for (int shift = 0; shift < 64 - 15; shift += 8) {
+		for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+			struct u64_map map = { 0 };
+
+			for (uint64_t i = 0; i < 1 << 15; i++)
+				assert_int_equal(u64_map_add(&map, kinds[kind] ? kinds[kind](i << shift) : i << shift, 1), 0);
+			assert_in_range(longest_row(&map), 1, 1000);
+			u64_map_done(&map);
+		}
+	}
+}
+
 static void diag_keeps_the_innermost(void **state)
 {
 	struct diag diag = { 0 };
@@ -242,6 +298,8 @@ int main(void)
 		cmocka_unit_test(arena_stops_at_its_maximum),
 		cmocka_unit_test(map_agrees_with_an_array),
 		cmocka_unit_test(map_holds_several_under_one_key),
+		cmocka_unit_test(map_cannot_be_filled_against_it),
+		cmocka_unit_test(hash_is_siphash),
 		cmocka_unit_test(memory_of_a_process),
 		cmocka_unit_test(diag_keeps_the_innermost),
 		cmocka_unit_test(only_regular_files_are_opened),

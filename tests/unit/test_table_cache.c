@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 
 #include "../fuzz/check_table.h"
-#include "base/u64_map.h"
+#include "base/hash.h"
 #include "unwind/table_cache.h"
 #include "unwind/table_image.h"
 
@@ -308,7 +308,7 @@ static void lies_do_no_harm(void **state)
 		off = turn % 2 ? 24 + (random >> 20) % (HEADER_BYTES - 24) : 24 + (random >> 20) % (size - 24);
 		copy[off] ^= (char)(1 << (random >> 60) % 8);
 		memcpy(copy + CHECKSUM_OFF, &zero, sizeof(zero));
-		sum = hash_bytes(copy + HEADER_BYTES, size - HEADER_BYTES, hash_bytes(copy, HEADER_BYTES, size));
+		sum = hash_stable(copy + HEADER_BYTES, size - HEADER_BYTES, hash_stable(copy, HEADER_BYTES, size));
 		memcpy(copy + CHECKSUM_OFF, &sum, sizeof(sum));
 		err = table_image_read(copy, size, &key, others, &got);
 		assert_true(!err || err == -EBADMSG);
