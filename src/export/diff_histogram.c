@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/interned.h"
 #include "export/histogram_text.h"
 #include "export/show_text.h"
 
@@ -23,36 +24,31 @@ bool diff_has_histograms(const struct profile *profile)
 	return false;
 }
 
-static bool is_pair(const struct diff_histogram *pair, const struct diff_histogram *other)
+/* The pair that a histogram is one side of. NULL: no memory. */
+static struct diff_histogram *pair_of(struct interned *pairs, const struct profile *from, const struct profile_histogram *at, struct profile *to)
 {
-	return pair->name == other->name && pair->key == other->key && pair->unit == other->unit && pair->histograms[0].scale == other->histograms[0].scale;
+	struct diff_histogram wanted = { .name = profile_string(to, profile_string_text(from, at->name)), .key = profile_string(to, profile_string_text(from, at->key)),
+					 .unit = profile_string(to, profile_string_text(from, at->unit)), .scale = at->histogram.scale };
+	uint32_t number;
+
+	if (wanted.name == PROFILE_NONE || wanted.key == PROFILE_NONE || wanted.unit == PROFILE_NONE)
+		return NULL;
+	wanted.histograms[BEFORE].scale = wanted.histograms[AFTER].scale = wanted.scale;
+	number = interned_add(pairs, &wanted);
+	return number == INTERNED_NONE ? NULL : interned_at(pairs, number);
 }
 
-/* The pair of that one, an old one or one at the end: there is room. */
-static struct diff_histogram *find_pair(struct diff_histogram *pairs, uint32_t *nr, const struct diff_histogram *wanted)
-{
-	for (uint32_t i = 0; i < *nr; i++) {
-		if (is_pair(&pairs[i], wanted))
-			return &pairs[i];
-	}
-	pairs[*nr] = *wanted;
-	return &pairs[(*nr)++];
-}
-
-static int add_side(const struct profile *from, struct profile *to, int side, struct diff_histogram *pairs, uint32_t *nr)
+static int add_side(const struct profile *from, struct profile *to, int side, struct interned *pairs)
 {
 	for (uint32_t i = 0; i < profile_nr_histograms(from); i++) {
 		const struct profile_histogram *at = profile_histogram_at(from, i);
-		struct diff_histogram wanted = { .name = profile_string(to, profile_string_text(from, at->name)), .key = profile_string(to, profile_string_text(from, at->key)),
-						 .unit = profile_string(to, profile_string_text(from, at->unit)) };
 		struct diff_histogram *pair;
 
 		if (histogram_has_stack(at))
 			continue;
-		if (wanted.name == PROFILE_NONE || wanted.key == PROFILE_NONE || wanted.unit == PROFILE_NONE)
+		pair = pair_of(pairs, from, at, to);
+		if (!pair)
 			return -ENOMEM;
-		wanted.histograms[BEFORE].scale = wanted.histograms[AFTER].scale = at->histogram.scale;
-		pair = find_pair(pairs, nr, &wanted);
 		pair->has[side] = true;
 		pair->histograms[side] = at->histogram;
 	}
@@ -61,16 +57,15 @@ static int add_side(const struct profile *from, struct profile *to, int side, st
 
 int diff_histograms(const struct profile *before, const struct profile *after, struct profile *to, struct diff_histogram **ret_pairs, uint32_t *ret_nr)
 {
-	CLEANUP(freep) struct diff_histogram *pairs = calloc((size_t)profile_nr_histograms(before) + profile_nr_histograms(after) + 1, sizeof(*pairs));
-	uint32_t nr = 0;
-	int err = pairs ? add_side(before, to, BEFORE, pairs, &nr) : -ENOMEM;
+	CLEANUP(interned_done) struct interned pairs = INTERNED_INIT(struct diff_histogram, offsetof(struct diff_histogram, has), UINT64_MAX);
+	int err = add_side(before, to, BEFORE, &pairs);
 
 	if (!err)
-		err = add_side(after, to, AFTER, pairs, &nr);
+		err = add_side(after, to, AFTER, &pairs);
 	if (err)
 		return err;
-	*ret_pairs = MOVE(pairs);
-	*ret_nr = nr;
+	*ret_nr = pairs.nr;
+	*ret_pairs = (struct diff_histogram *)MOVE(pairs.entries);
 	return 0;
 }
 

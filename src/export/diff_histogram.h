@@ -7,8 +7,9 @@
 
 struct diff_histogram {
 	uint32_t name, key, unit;       /* strings of the profile that was given for them */
+	uint32_t scale;                 /* of both */
 	bool has[2];                    /* [0] before, [1] after */
-	struct histogram histograms[2]; /* of one scale */
+	struct histogram histograms[2];
 };
 
 /* Is there one that could be compared? */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The layout of BCC's `profile` and `offcputime`, letter for letter; behind the number of a stack of waits stands what else is known of them. */
+#include <errno.h>
 #include <inttypes.h>
 
+#include "base/interned.h"
 #include "export/fold.h"
 #include "export/formats.h"
 #include "export/frame_text.h"
@@ -56,33 +58,30 @@ static void write_other_values(struct buffer *buffer, const struct profile *prof
 	}
 }
 
-static bool is_of_one_kind(const struct profile_histogram *a, const struct profile_histogram *b)
+/* Those of the stacks that read alike are one. 0 or -ENOMEM. */
+static int write_histograms(struct buffer *buffer, const struct profile *profile, const struct fold *fold, uint32_t first)
 {
-	return a->name == b->name && a->key == b->key && a->unit == b->unit && a->histogram.scale == b->histogram.scale;
-}
+	CLEANUP(interned_done) struct interned kinds = INTERNED_INIT(struct profile_histogram, offsetof(struct profile_histogram, histogram.slots), UINT64_MAX);
 
-/* Those of the stacks that read alike are one. */
-static void write_histograms(struct buffer *buffer, const struct profile *profile, const struct fold *fold, uint32_t first)
-{
 	for (uint32_t i = first; i != PROFILE_NONE; i = fold->next_histogram[i]) {
-		struct profile_histogram merged = *profile_histogram_at(profile, i);
-		uint32_t before = first;
+		const struct profile_histogram *at = profile_histogram_at(profile, i);
+		const struct profile_histogram of_kind = { .name = at->name, .unit = at->unit, .key = at->key, .histogram = at->histogram };
+		uint32_t nr_before = kinds.nr, kind = interned_add(&kinds, &of_kind);
 
-		while (before != i && !is_of_one_kind(profile_histogram_at(profile, before), &merged))
-			before = fold->next_histogram[before];
-		if (before != i)
-			continue;
-		for (uint32_t other = fold->next_histogram[i]; other != PROFILE_NONE; other = fold->next_histogram[other]) {
-			if (is_of_one_kind(profile_histogram_at(profile, other), &merged))
-				histogram_merge(&merged.histogram, &profile_histogram_at(profile, other)->histogram);
-		}
-		histogram_print_one(buffer, profile, &merged, "        ");
+		if (kind == INTERNED_NONE)
+			return -ENOMEM;
+		if (kind != nr_before)
+			histogram_merge(&((struct profile_histogram *)interned_at(&kinds, kind))->histogram, &at->histogram);
 	}
+	for (uint32_t i = 0; i < kinds.nr; i++)
+		histogram_print_one(buffer, profile, interned_at(&kinds, i), "        ");
+	return 0;
 }
 
-static void write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options, const struct fold *fold,
-			const struct fold_entry *entry)
+static int write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options, const struct fold *fold, const struct fold_entry *entry)
 {
+	int err;
+
 	write_side(buffer, profile, options, entry->kernel_stack);
 	if (wants_delimiter(profile, options, entry->user_stack, entry->kernel_stack))
 		buffer_text(buffer, "    --\n");
@@ -97,8 +96,9 @@ static void write_entry(struct buffer *buffer, const struct profile *profile, co
 	if (fold_is_of_waits(profile))
 		write_other_values(buffer, profile, fold, entry);
 	buffer_text(buffer, "\n");
-	write_histograms(buffer, profile, fold, entry->first_histogram);
+	err = write_histograms(buffer, profile, fold, entry->first_histogram);
 	buffer_text(buffer, "\n");
+	return err;
 }
 
 int write_text(const struct profile *profile, const struct export_options *options, struct buffer *buffer)
@@ -109,14 +109,13 @@ int write_text(const struct profile *profile, const struct export_options *optio
 
 	shown.threads |= shown.of_tids;
 	err = fold_profile(profile, &shown, true, &fold);
-
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < profile_account_of(profile)->nr_notes; i++)
 		buffer_printf(buffer, "WARNING: %s\n", profile_account_of(profile)->notes[i]);
 	buffer_text(buffer, "\n");
-	for (uint32_t i = 0; i < fold.nr_entries; i++)
-		write_entry(buffer, profile, &shown, &fold, &fold.entries[i]);
+	for (uint32_t i = 0; !err && i < fold.nr_entries; i++)
+		err = write_entry(buffer, profile, &shown, &fold, &fold.entries[i]);
 	histogram_print_whole(buffer, profile);
-	return 0;
+	return err;
 }
