@@ -59,7 +59,7 @@ EDGES = { # a folder includes itself and these
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"bpf", "collect", "unwind", "session", "cli"}, # cli: doctor tries BPF by itself
 	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "symbolize", "audit"},
-	r"(zlib|zstd|lzma)\.h": {"elf", "symbolize", "export", "import"},
+	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbolize", "export", "import"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"(seccomp|linux/seccomp)\.h": {"worker"},
 	r"capstone/.*": {"symbolize"},
