@@ -6,10 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LARGE_BYTES ((size_t)64 << 20)
+
 void buffer_done(struct buffer *buffer)
 {
 	free(buffer->data);
 	*buffer = BUFFER_INIT(buffer->max);
+}
+
+/* Twice as much; of what is large and moves by its pages a quarter more, as a process may have only so many. */
+static size_t grown(size_t capacity)
+{
+	if (capacity < LARGE_BYTES)
+		return capacity ? capacity * 2 : 256;
+	return capacity + capacity / 4;
 }
 
 void *buffer_reserve(struct buffer *buffer, size_t size)
@@ -24,7 +34,7 @@ void *buffer_reserve(struct buffer *buffer, size_t size)
 		return NULL;
 	}
 	if (need > buffer->capacity) {
-		size_t capacity = buffer->capacity ? buffer->capacity * 2 : 256;
+		size_t capacity = grown(buffer->capacity);
 		char *data = realloc(buffer->data, capacity < need ? need : capacity);
 
 		if (!data) {

@@ -16,6 +16,7 @@ struct convert_arguments {
 	struct option_texts outputs;
 	const char *from, *format, *value;
 	bool delimited, annotate, offsets, threads, no_lines, timestamps;
+	uint64_t memory_mib;
 };
 
 static const struct option_spec options[] = {
@@ -24,6 +25,7 @@ static const struct option_spec options[] = {
 	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of INPUT, whatever it looks like" },
 	{ .name = "no-lines", .kind = OPTION_FLAG, FIELD(no_lines), .help = "of perf.data: do not look up source lines and inlined functions" },
 	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "of perf.data: keep the time of each sample, for the formats that can carry it" },
+	PROFILE_MEMORY_OPTION(struct convert_arguments, memory_mib),
 	{ .group = "How it is written", .metavar = "OUTPUT", .kind = OPTION_TEXT, FIELD(output), .values = OPTION_VALUES_FILE,
 	  .help = "the file to write, in the format that its suffix names; - is standard output, which it is without this, too" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
@@ -59,12 +61,13 @@ static int convert(struct sonde_profile *profile, const struct convert_arguments
 		.offsets = arguments->offsets,
 		.threads = arguments->threads,
 	};
-	int code = profile_try_outputs(&convert_verb, profile, &arguments->outputs, arguments->format);
+	int code = profile_try_outputs(&convert_verb, profile, &arguments->outputs, arguments->format), err;
 
 	if (code)
 		return code;
-	if (profile_read(profile, arguments->input, &read))
-		return profile_failed(&convert_verb, profile);
+	err = profile_read(profile, arguments->input, &read);
+	if (err)
+		return profile_failed(&convert_verb, profile, err);
 	code = profile_write_all(&convert_verb, profile, &arguments->outputs, &write);
 	return code || !profile_is_empty(profile) ? code : profile_no_samples(arguments->input);
 }
@@ -87,9 +90,12 @@ static int check(void *all, char *const *command, struct diag *diag)
 
 static int convert_run(void *all, const char *command_line)
 {
+	const struct convert_arguments *arguments = all;
 	struct sonde_profile *profile = sonde_profile_new();
-	int code = profile ? convert(profile, all) : output_no_memory();
+	int code;
 
+	profile_limit_memory(arguments->memory_mib);
+	code = profile ? convert(profile, arguments) : output_no_memory();
 	sonde_profile_free(profile);
 	return code;
 }
@@ -103,6 +109,7 @@ const struct verb convert_verb = {
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,
 	.arguments_bytes = sizeof(struct convert_arguments),
+	.defaults = &(const struct convert_arguments){ .memory_mib = PROFILE_MEMORY_MIB },
 	.check = check,
 	.run = convert_run,
 };

@@ -14,7 +14,7 @@
 struct diff_arguments {
 	const char *before, *after, *from, *value, *format;
 	struct option_texts outputs;
-	uint64_t max_lines;
+	uint64_t max_lines, memory_mib;
 };
 
 static const struct option_spec options[] = {
@@ -23,6 +23,7 @@ static const struct option_spec options[] = {
 	{ .metavar = "AFTER", .kind = OPTION_TEXT, FIELD(after), .values = OPTION_VALUES_FILE, .help = "another one" },
 	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of both, whatever they look like" },
 	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is compared, such as alloc_space, count or time; the one that AFTER says" },
+	PROFILE_MEMORY_OPTION(struct diff_arguments, memory_mib),
 	{ .group = "How it is shown", .letter = 'n', .name = "lines", .metavar = "N", .kind = OPTION_NUMBER, FIELD(max_lines), .min = 1, .max = UINT32_MAX,
 	  .help = "so many functions in the table; 40" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
@@ -41,8 +42,9 @@ static int print_table(struct sonde_profile *profile, uint64_t max_lines)
 	const struct sonde_show_options show = { .size = sizeof(show), .view = SONDE_VIEW_CHANGES, .max_lines = (uint32_t)max_lines, .width = terminal_width(),
 						 .colour = output_colour(STDOUT_FILENO) };
 	const char *text;
+	int err = sonde_profile_show(profile, &show, &text);
 
-	return sonde_profile_show(profile, &show, &text) ? profile_failed(&diff_verb, profile) : output_result_text(text);
+	return err ? profile_failed(&diff_verb, profile, err) : output_result_text(text);
 }
 
 /* Reads both; `after` becomes the difference. An exit code. */
@@ -50,18 +52,21 @@ static int compare(struct sonde_profile *before, struct sonde_profile *after, co
 {
 	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from };
 	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->format };
-	int code = profile_try_outputs(&diff_verb, after, &arguments->outputs, arguments->format);
+	int code = profile_try_outputs(&diff_verb, after, &arguments->outputs, arguments->format), err;
 
 	if (code)
 		return code;
-	if (profile_read(before, arguments->before, &read))
-		return profile_failed(&diff_verb, before);
-	if (profile_read(after, arguments->after, &read))
-		return profile_failed(&diff_verb, after);
+	err = profile_read(before, arguments->before, &read);
+	if (err)
+		return profile_failed(&diff_verb, before, err);
+	err = profile_read(after, arguments->after, &read);
+	if (err)
+		return profile_failed(&diff_verb, after, err);
 	if (profile_is_empty(before) || profile_is_empty(after))
 		return profile_no_samples(profile_is_empty(before) ? arguments->before : arguments->after);
-	if (sonde_profile_diff(after, before, arguments->value))
-		return profile_failed(&diff_verb, after);
+	err = sonde_profile_diff(after, before, arguments->value);
+	if (err)
+		return profile_failed(&diff_verb, after, err);
 	return arguments->outputs.nr ? profile_write_all(&diff_verb, after, &arguments->outputs, &write) : print_table(after, arguments->max_lines);
 }
 
@@ -78,11 +83,14 @@ static int check(void *all, char *const *command, struct diag *diag)
 	return profile_check_outputs(&arguments->outputs, arguments->format, diag);
 }
 
-static int diff_run(void *arguments, const char *command_line)
+static int diff_run(void *all, const char *command_line)
 {
+	const struct diff_arguments *arguments = all;
 	struct sonde_profile *before = sonde_profile_new(), *after = sonde_profile_new();
-	int code = before && after ? compare(before, after, arguments) : output_no_memory();
+	int code;
 
+	profile_limit_memory(arguments->memory_mib);
+	code = before && after ? compare(before, after, arguments) : output_no_memory();
 	sonde_profile_free(before);
 	sonde_profile_free(after);
 	return code;
@@ -98,6 +106,7 @@ const struct verb diff_verb = {
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,
 	.arguments_bytes = sizeof(struct diff_arguments),
+	.defaults = &(const struct diff_arguments){ .memory_mib = PROFILE_MEMORY_MIB },
 	.check = check,
 	.run = diff_run,
 };

@@ -2,7 +2,9 @@
 #include "cli/profile_files.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/output.h"
 
@@ -72,11 +74,11 @@ int profile_read(struct sonde_profile *profile, const char *path, const struct s
 
 int profile_try_outputs(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const char *format)
 {
-	for (uint32_t i = 0; i < outputs->nr; i++) {
-		if (sonde_profile_check_output(profile, outputs->texts[i], format))
-			return profile_failed(verb, profile);
-	}
-	return SONDE_EXIT_REPORT;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < outputs->nr; i++)
+		err = sonde_profile_check_output(profile, outputs->texts[i], format);
+	return err ? profile_failed(verb, profile, err) : SONDE_EXIT_REPORT;
 }
 
 int profile_write_all(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const struct sonde_write_options *options)
@@ -84,22 +86,38 @@ int profile_write_all(const struct verb *verb, struct sonde_profile *profile, co
 	int code = SONDE_EXIT_REPORT;
 
 	for (uint32_t i = 0; i < outputs->nr; i++) {
-		if (sonde_profile_write(profile, outputs->texts[i], options)) {
-			int failure = profile_failed(verb, profile);
+		int err = sonde_profile_write(profile, outputs->texts[i], options), failure = err ? profile_failed(verb, profile, err) : SONDE_EXIT_REPORT;
 
-			code = code ? code : failure;
-		}
+		code = code ? code : failure;
 	}
 	return code;
 }
 
-int profile_failed(const struct verb *verb, const struct sonde_profile *profile)
+/* The limit is on what is mapped to be written, and not on what pages of it are there: no memory is refused by it that was not asked for. */
+void profile_limit_memory(uint64_t mib)
+{
+#ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as memory */
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_DATA, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_cur < mib << 20 ? limit.rlim_cur : mib << 20;
+	if (setrlimit(RLIMIT_DATA, &limit))
+		return; /* a lower limit than the hard one is always taken */
+#endif
+}
+
+int profile_failed(const struct verb *verb, const struct sonde_profile *profile, int err)
 {
 	const char *text = sonde_profile_error(profile);
+	struct rlimit limit;
 
 	if (sonde_profile_exit_code(profile) == SONDE_EXIT_USAGE)
 		return output_usage(verb, text);
-	output_say("%s", text);
+	if (err == -ENOMEM && !getrlimit(RLIMIT_DATA, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		output_say("%s (it may take %" PRIu64 " MiB; --memory allows more)", text, (uint64_t)limit.rlim_cur >> 20);
+	else
+		output_say("%s", text);
 	return SONDE_EXIT_FAILED;
 }
 

@@ -8,6 +8,15 @@
 
 #include "cli/option.h"
 
+#define PROFILE_MEMORY_MIB 1024
+
+/* How much memory the verb may take: a uint64_t of its arguments, by default PROFILE_MEMORY_MIB. */
+#define PROFILE_MEMORY_OPTION(type, field) \
+	{ .name = "memory", .metavar = "MIB", .kind = OPTION_NUMBER, .offset = offsetof(type, field), .min = 16, .max = UINT32_MAX, \
+	  .help = "take at most so much memory, and fail when a file needs more; 1024" }
+
+/* For good. Helpers that are started have their own limits. */
+void profile_limit_memory(uint64_t mib);
 /* Names of formats, for option_spec.value_name. */
 const char *profile_read_format_at(uint32_t i);
 const char *profile_write_format_at(uint32_t i);
@@ -19,8 +28,8 @@ MUST_CHECK int profile_read(struct sonde_profile *profile, const char *path, con
 MUST_CHECK int profile_try_outputs(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const char *format);
 /* Writes all outputs; each is tried. Says what failed; the exit code of the first that did. */
 int profile_write_all(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const struct sonde_write_options *options);
-/* Says why, and gives the exit code. */
-int profile_failed(const struct verb *verb, const struct sonde_profile *profile);
+/* Says why, and gives the exit code. `err`: what the library gave. */
+int profile_failed(const struct verb *verb, const struct sonde_profile *profile, int err);
 /* Has it neither samples nor histograms? */
 bool profile_is_empty(const struct sonde_profile *profile);
 /* Says so, and gives the exit code. */

@@ -19,7 +19,7 @@ struct show_arguments {
 	const char *input, *from, *value;
 	bool top, tree;
 	const char *callers, *callees, *by, *annotate, *min;
-	uint64_t max_lines;
+	uint64_t max_lines, memory_mib;
 	struct sonde_show_options show; /* made of them */
 };
 
@@ -35,6 +35,7 @@ static const struct option_spec options[] = {
 	  .help = "the profile, in any format that is read, gzipped or not; - is standard input" },
 	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of FILE, whatever it looks like" },
 	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is shown, such as alloc_space, count or time; the one that FILE says" },
+	PROFILE_MEMORY_OPTION(struct show_arguments, memory_mib),
 	{ .group = "What is shown", .name = "top", .kind = OPTION_FLAG, FIELD(top), .help = "the functions, those that took most themselves (self) first" },
 	{ .name = "tree", .kind = OPTION_FLAG, FIELD(tree), .help = "the call tree, root first; a function that calls itself is one line" },
 	{ .name = "callers", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(callers), .help = "the tree of those who call FUNC" },
@@ -123,19 +124,24 @@ static int show(struct sonde_profile *profile, const struct show_arguments *argu
 {
 	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from };
 	const char *text;
-	int code;
+	int err = profile_read(profile, arguments->input, &read), code;
 
-	if (profile_read(profile, arguments->input, &read) || sonde_profile_show(profile, &arguments->show, &text))
-		return profile_failed(&show_verb, profile);
+	if (!err)
+		err = sonde_profile_show(profile, &arguments->show, &text);
+	if (err)
+		return profile_failed(&show_verb, profile, err);
 	code = output_result_text(text);
 	return code || !profile_is_empty(profile) ? code : profile_no_samples(arguments->input);
 }
 
 static int show_run(void *all, const char *command_line)
 {
+	const struct show_arguments *arguments = all;
 	struct sonde_profile *profile = sonde_profile_new();
-	int code = profile ? show(profile, all) : output_no_memory();
+	int code;
 
+	profile_limit_memory(arguments->memory_mib);
+	code = profile ? show(profile, arguments) : output_no_memory();
 	sonde_profile_free(profile);
 	return code;
 }
@@ -149,6 +155,7 @@ const struct verb show_verb = {
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,
 	.arguments_bytes = sizeof(struct show_arguments),
+	.defaults = &(const struct show_arguments){ .memory_mib = PROFILE_MEMORY_MIB },
 	.check = check,
 	.run = show_run,
 };
