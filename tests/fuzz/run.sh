@@ -8,5 +8,9 @@ mkdir -p "$corpus"
 set -- "$1" "$corpus" ${2:+"$2"}
 program=$1
 shift
-exec "$program" -max_total_time="${SONDE_FUZZ_SECONDS:-3}" -seed=1 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+case $program in
+*fuzz_import_*|*fuzz_perf_data) memory=512 ;; # of profiles: what they grow to is bounded by their size
+*) memory=1024 ;;
+esac
+exec "$program" -max_total_time="${SONDE_FUZZ_SECONDS:-3}" -seed=1 -timeout=10 -rss_limit_mb="$memory" -print_final_stats=1 \
 	-artifact_prefix="$program." "$@"

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a profile file that somebody made for it can make sonde spend: processor time grows as the file does, memory stays below its ceiling, and what is refused leaves no file. Needs
+neither BPF nor rights."""
+import gzip
+import json
+import os
+import random
+import struct
+import subprocess
+import tempfile
+
+from harness import ROOT, SONDE, check, check_equal, clip, run_tests, scratch, sonde, test
+
+MASK = (1 << 64) - 1
+ODD, GOLDEN = 0xD6E8FEB86659FD93, 0x9E3779B97F4A7C15  # of the mixing that has no key
+CEILING_MIB = 1024
+SECONDS = 10  # what they take now is below 3; before the cures, 20 to 120
+FORMATS = ("text", "folded", "json", "jsonl", "pprof", "html", "svg", "top", "speedscope", "cpuprofile", "perf", "firefox", "otlp", "otlp-json")
+
+
+class Cost:
+	"""A run of sonde to its end, with what it cost. (Its memory is at least what this program has, of which it begins as a copy.)"""
+	def __init__(self, *args):
+		with tempfile.TemporaryFile() as said, subprocess.Popen([SONDE, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said) as process:
+			_, status, usage = os.wait4(process.pid, 0)
+			self.code = process.returncode = os.waitstatus_to_exitcode(status)
+			said.seek(0)
+			self.said = said.read().decode()
+		self.seconds, self.mib = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+	def __str__(self):
+		return "exit %d, %.2f s, %.0f MiB: %s" % (self.code, self.seconds, self.mib, clip(self.said, 300))
+
+
+def check_cheap(cost, *codes, mib=CEILING_MIB):
+	check(cost.code in codes and cost.seconds < SECONDS and cost.mib < mib, lambda: "want exit %s within %d s and %d MiB\n%s" % (codes, SECONDS, mib, cost))
+
+
+def check_linear(small, large):
+	"""Of twice the file: less than three times the seconds, when there are enough of them to be compared."""
+	check(large.seconds < 3 * small.seconds + 1, lambda: "the double takes more than three times as long\n%s\n%s" % (small, large))
+
+
+# --- files ------------------------------------------------------------------------------------------------------------------------
+
+
+def mix(x):
+	x = (x ^ x >> 32) * ODD & MASK
+	return x ^ x >> 32
+
+
+def unmix(x):
+	x = (x ^ x >> 32) * pow(ODD, -1, 1 << 64) & MASK
+	return x ^ x >> 32
+
+
+def colliding(nr):
+	"""Texts of two words, of which the second takes back what the first did to a hash without key."""
+	dice, texts = random.Random(1), {}
+	while len(texts) < nr:
+		first = dice.getrandbits(64)
+		second = mix(16 * GOLDEN & MASK ^ first) * GOLDEN & MASK ^ 0x4141414141414141
+		text = struct.pack("<QQ", first, second)
+		if 0 not in text:
+			texts[text] = None
+	return list(texts)
+
+
+def varint(number):
+	out = bytearray()
+	while number > 127:
+		out.append(number & 127 | 128)
+		number >>= 7
+	return bytes(out) + bytes([number])
+
+
+def number(field, value):
+	return varint(field << 3) + varint(value)
+
+
+def message(field, content):
+	return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def pprof(name, body, texts=(b"f",)):
+	path = scratch(name)
+	with open(path, "wb") as file:
+		file.write(b"".join(message(6, text) for text in (b"", b"samples", b"count", *texts)) + message(1, number(1, 1) + number(2, 2)) + message(5, number(1, 1) + number(2, 3)) + body)
+	return path
+
+
+def record(kind, body, misc=0):
+	return struct.pack("<IHH", kind, misc, len(body) + 8) + body
+
+
+def perf_data(name, records):
+	"""A stream, as perf writes it into a pipe: one event with instruction, thread and time."""
+	path = scratch(name)
+	attr = struct.pack("<IIQQQQQ", 0, 128, 0, 1, 1 | 2 | 4, 0, 1 << 18) + bytes(80)
+	with open(path, "wb") as file:
+		file.write(b"PERFILE2" + struct.pack("<Q", 16) + record(64, attr) + b"".join(records))
+	return path
+
+
+def zstd_of_one_byte(byte, nr_blocks):
+	"""A frame whose blocks say "131072 times this byte" in four."""
+	block = struct.pack("<I", 131072 << 3 | 1 << 1)[:3] + bytes([byte])
+	return b"\x28\xb5\x2f\xfd\x00\x38" + block * nr_blocks
+
+
+def forks(name, nr_mappings, nr_forks):
+	records, time = [], 1000
+	for i in range(nr_mappings):
+		time += 1
+		where = struct.pack("<IIQQQIIQQII", 1, 1, 0x10000 + i * 0x2000, 0x1000, 0, 8, 1, 5, 0, 5, 2)
+		records.append(record(10, where + b"//anon\0\0" + struct.pack("<IIQ", 1, 1, time), 2))
+	for i in range(nr_forks):
+		time += 1
+		records.append(record(7, struct.pack("<IIIIQIIQ", 2 + i, 1, 2 + i, 1, time, 1, 1, time), 2))
+	return perf_data(name, [*records, record(9, struct.pack("<QIIQ", 0x10010, 1, 1, time), 2)])
+
+
+def histograms(name, nr, of_stack):
+	whose = {"comm": "c", "pid": 1, "tid": 1, "user_stack": 0, "kernel_stack": None} if of_stack else {}
+	path = scratch(name)
+	with open(path, "w", encoding="utf-8") as file:
+		json.dump({"format": "sonde-profile", "version": 2, "mappings": [], "functions": [{"name": "f", "system_name": "", "file": "", "line": 1}],
+			"frames": [{"kind": "native", "function": 0, "mapping": None, "pc": 4100}], "stacks": [[0]], "value_types": [{"type": "samples", "unit": "count"}],
+			"samples": [{"comm": "c", "pid": 1, "tid": 1, "cpu": 0, "user_stack": 0, "kernel_stack": None, "values": [3]}],
+			"histograms": [{"name": "n", "key": "k%d" % i, "unit": "us", "scale": "log2", "sum": 5, **whose, "slots": [{"low": 4, "high": 8, "count": 1}]} for i in range(nr)]}, file)
+	return path
+
+
+# --- tests ------------------------------------------------------------------------------------------------------------------------
+
+
+@test
+def texts_of_one_hash():
+	one = message(5, number(1, 1) + number(2, 3)) + message(4, number(1, 1) + message(4, number(1, 1))) + message(2, message(1, varint(1)) + message(2, varint(1)))
+	costs = [Cost("show", pprof("texts.pb", one, colliding(nr))) for nr in (75000, 150000)]
+	for cost in costs:
+		check_cheap(cost, 0, mib=300)
+	check_linear(*costs)
+	return "%.2f s" % costs[-1].seconds
+
+
+@test
+def numbers_of_one_slot():
+	costs = []
+	for nr in (60000, 120000):
+		ids = [unmix(1 << 63 | i << 32) for i in range(nr)]
+		body = b"".join(message(4, number(1, one) + number(3, 4096 + i) + message(4, number(1, 1))) + message(2, message(1, varint(one)) + message(2, varint(1))) for i, one in enumerate(ids))
+		costs.append(Cost("show", pprof("numbers.pb", body)))
+		check_cheap(costs[-1], 0, mib=300)
+	check_linear(*costs)
+	return "%.2f s" % costs[-1].seconds
+
+
+def deep_samples(nr):
+	"""A place with 8,000 lines, and samples of it that each have a leaf of their own: a few bytes mean 8,000 frames."""
+	leaves = b"".join(message(5, number(1, i + 2) + number(2, i + 4)) + message(4, number(1, i + 2) + number(3, 4096 + i) + message(4, number(1, i + 2))) for i in range(nr))
+	return message(4, number(1, 1) + message(4, number(1, 1)) * 8000) + leaves + b"".join(message(2, message(1, varint(i + 2) + varint(1)) + message(2, varint(1))) for i in range(nr))
+
+
+def leaf_names(nr):
+	return [b"leaf%d" % i for i in range(nr)]
+
+
+@test
+def one_place_with_many_lines():
+	"""Also with padding, for which more frames are allowed."""
+	packed, report = scratch("padded.pb.gz"), scratch("lines.folded")
+	with open(pprof("lines.pb", deep_samples(50000), (b"f", *leaf_names(50000))), "rb") as file, gzip.open(packed, "wb", 1) as to:
+		to.write(file.read() + message(100, bytes(30 << 20)))
+	costs = [Cost("convert", path, report) for path in (scratch("lines.pb"), packed)]
+	for cost, why in zip(costs, ("more frames than", "--memory")):
+		check_cheap(cost, 1)
+		check(why in cost.said and not os.path.exists(report), cost)
+	return "; ".join(map(str, costs))
+
+
+@test
+def a_report_larger_than_its_file():
+	"""Each frame of a few bits has a name of 4,000 bytes: the report stops at the ceiling, and nothing of it is left."""
+	report = scratch("names.folded")
+	cost = Cost("convert", pprof("names.pb", deep_samples(200), (b"f" * 4000, *leaf_names(200))), report)
+	check_cheap(cost, 1)
+	check("the folded report" in cost.said and "--memory" in cost.said and not os.path.exists(report), cost)
+	return str(cost)
+
+
+@test
+def forks_of_many_mappings():
+	cost = Cost("show", forks("forks.data", 16000, 20000))
+	check_cheap(cost, 1)
+	check("--memory" in cost.said, cost)
+	return str(cost)
+
+
+@test
+def packed_a_thousandfold():
+	"""zstd in perf.data: 16 GiB of records, which mean nothing, in 512 KiB; gzip: four times what it may be with so little memory."""
+	frame = zstd_of_one_byte(8, 131072)
+	cost = Cost("show", perf_data("packed.data", [record(81, frame[at:at + 65000]) for at in range(0, len(frame), 65000)]))
+	check_cheap(cost, 1, mib=300)
+	check("1024 times" in cost.said, cost)
+	bomb = scratch("bomb.pb.gz")
+	with gzip.open(bomb, "wb", 1) as file:
+		for _ in range(64):
+			file.write(bytes(4 << 20))
+	packed = Cost("show", "--memory", 64, bomb)
+	check_cheap(packed, 1, mib=300)
+	check("it may take 64 MiB" in packed.said, packed)
+	return "%s; %s" % (cost, packed)
+
+
+@test
+def many_histograms():
+	of_stack = [Cost("convert", histograms("stack.json", nr, True), "-") for nr in (25000, 50000)]
+	whole = []
+	for nr in (25000, 50000):
+		path = histograms("whole.json", nr, False)
+		whole.append(Cost("diff", path, path))
+	for small, large in (of_stack, whole):
+		check_cheap(small, 0)
+		check_cheap(large, 0)
+		check_linear(small, large)
+	return "%.2f s, %.2f s" % (of_stack[-1].seconds, whole[-1].seconds)
+
+
+@test
+def reports_do_not_depend_on_the_key():
+	"""Each run has another key: the same bytes come out."""
+	made_up = os.path.join(ROOT, "tests", "golden", "export", "profile.json")
+	for name in FORMATS:
+		runs = [sonde("convert", made_up, scratch("same%d" % i), "--format", name, want=0) and open(scratch("same%d" % i), "rb").read() for i in range(4)]
+		check_equal(len(set(runs)), 1, "different reports as %s" % name)
+	for view in ((), ("--top",), ("--tree",), ("--by", "file"), ("--by", "thread")):
+		check_equal(len({sonde("show", made_up, *view, want=0).out for _ in range(4)}), 1, "different texts of show %s" % " ".join(view))
+
+
+@test
+def memory_is_what_the_option_says():
+	path = scratch("folded.txt")
+	with open(path, "w", encoding="utf-8") as file:
+		for i in range(200000):
+			file.write("prog;main;work_%d;step_%d 1\n" % (i, i % 7))
+	refused, taken = Cost("show", "--memory", 32, path), Cost("show", "--memory", 256, path)
+	check_cheap(refused, 1, mib=300)
+	check("it may take 32 MiB; --memory" in refused.said, refused)
+	check_cheap(taken, 0, mib=300)
+	sonde("show", "--memory", 15, path, want=2)
+
+
+run_tests()
