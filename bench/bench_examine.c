@@ -30,10 +30,10 @@ static double now_us(void)
 
 static double call_us(const struct elf_file *elf, uint32_t *ret_nr)
 {
-	static struct runtime_image images[PARSER_MAX_RUNTIMES];
+	static struct runtime_image images[FILE_RUNTIMES_MAX];
 	struct libc_facts libc;
 	double start = now_us();
-	int nr = runtimes_examine(elf, images, PARSER_MAX_RUNTIMES);
+	int nr = runtimes_examine(elf, images, FILE_RUNTIMES_MAX);
 
 	(void)!libc_facts_read(elf, &libc);
 	*ret_nr = nr > 0 ? (uint32_t)nr : 0;
@@ -42,7 +42,7 @@ static double call_us(const struct elf_file *elf, uint32_t *ret_nr)
 
 static double worker_us(struct parser *parser, const struct elf_file *elf)
 {
-	struct parser_runtimes runtimes;
+	struct file_runtimes runtimes;
 	double start = now_us();
 
 	(void)!parser_runtimes(parser, elf, NULL, &runtimes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/opener.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include "process/debug_path.h"
 #include "process/patience.h"
 #include "process/stranger.h"
 
@@ -91,6 +93,14 @@ static int check_file(const struct job *job, int path_fd)
 	return st.st_size < 0 || (uint64_t)st.st_size > job->max_bytes ? -EFBIG : 0;
 }
 
+/* A debug file is to be one: whoever asks for it may want to see another. */
+static bool is_wanted(const struct job *job, int fd)
+{
+	char magic[SELFMAG];
+
+	return job->owner != ANY_OWNER || (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG));
+}
+
 /* What stands there is looked at before it is opened for reading, as opening alone sets off some devices; then the same inode is opened, whoever
  * renames meanwhile. */
 static int open_as_stranger(struct job *job)
@@ -99,6 +109,7 @@ static int open_as_stranger(struct job *job)
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	CLEANUP(closep) int root_fd = open_root(job);
 	CLEANUP(closep) int path_fd = -1;
+	CLEANUP(closep) int fd = -1;
 	char self[64];
 	int err;
 
@@ -114,8 +125,10 @@ static int open_as_stranger(struct job *job)
 	if (err)
 		return err;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd); /* any thread of ours may pass it */
-	err = open(self, O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-	return err < 0 ? -errno : err;
+	fd = open(self, O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	return is_wanted(job, fd) ? MOVE_FD(fd) : -ENOEXEC;
 }
 
 static void run_job(void *arg)
@@ -167,12 +180,6 @@ static int run(struct opener *opener, struct job *job, bool *ret_root_is_foreign
 	return job->result;
 }
 
-/* Below a directory whatever the links say: no way up in the text. */
-static bool is_below(const char *path, const char *prefix)
-{
-	return strncmp(path, prefix, strlen(prefix)) == 0 && !strstr(path, "/../");
-}
-
 /* Who asks: the process's directory in /proc in job->proc_fd, -1 when it is gone; and as whom. */
 static int find_stranger(struct job *job, uint32_t tgid)
 {
@@ -207,14 +214,16 @@ static bool is_path(const char *path)
 	return path[0] == '/' && strlen(path) < PATH_MAX;
 }
 
-int opener_open(struct opener *opener, uint32_t tgid, const char *path, uint64_t max_bytes)
+int opener_open_debug(struct opener *opener, uint32_t tgid, const char *of, const char *path, uint64_t max_bytes)
 {
 	CLEANUP(job_freep) struct job *job = is_path(path) ? job_new(path, max_bytes) : NULL;
-	bool is_debug_file = is_below(path, OPENER_DEBUG_PREFIX), root_is_foreign = false;
+	bool is_debug_file = debug_path_is_below_prefix(path), root_is_foreign = false;
 	int fd;
 
 	if (!job)
 		return is_path(path) ? -ENOMEM : -EINVAL;
+	if (!debug_path_is_one(path, of))
+		return -EPERM;
 	fd = find_stranger(job, tgid);
 	if (!fd)
 		fd = run(opener, MOVE(job), &root_is_foreign);
@@ -230,7 +239,7 @@ static int become_of_the_gone(struct job *job, bool is_ours)
 {
 	CLEANUP(closep) int self_fd = -1;
 
-	if (!is_ours && !is_below(job->path, "/tmp/"))
+	if (!is_ours && (strncmp(job->path, "/tmp/", 5) || strstr(job->path, "/../")))
 		return -ESRCH;
 	job->owner = job->is_zombie ? job->as.uid : geteuid();
 	if (job->is_zombie)

@@ -15,18 +15,18 @@
 
 #define OPENER_DEADLINE_MS  1000
 #define OPENER_MAX_HANGING  4			/* threads given up; the user that one hung for is not served any more, after the last nobody is */
-#define OPENER_DEBUG_PREFIX "/usr/lib/debug/" /* what may be opened in our own root for others */
 
 struct opener;
 struct opener *opener_new(void); /* NULL: no memory */
 /* Threads that still hang stay behind until their file system answers; they hold nothing of the opener. */
 void opener_free(struct opener *opener);
 
-/* A descriptor, or: -EACCES: the process could not read it; -ENOEXEC: no regular file; -EFBIG: above max_bytes; -ETIMEDOUT;
+/* A debug file of the file `of` (NULL: of none that has a path): an ELF file at one of the places where such stand (process/debug_path.h), as who asks for it may be in a stranger's hands.
+ * A descriptor, or: -EPERM: it stands nowhere there; -EACCES: the process could not read it; -ENOEXEC: no regular file, or not ELF; -EFBIG: above max_bytes; -ETIMEDOUT;
  * -EBUSY: not tried, as too many hang; -EINVAL: no absolute path; -ENOENT and others of open(2). For a process that is gone (and
- * tgid 0): in our root as nobody, only below OPENER_DEBUG_PREFIX. So also for what is missing there in a root that is
+ * tgid 0): in our root as nobody, only below DEBUG_PATH_PREFIX. So also for what is missing there in a root that is
  * not ours. */
-MUST_CHECK int opener_open(struct opener *opener, uint32_t tgid, const char *path, uint64_t max_bytes);
+MUST_CHECK int opener_open_debug(struct opener *opener, uint32_t tgid, const char *of, const char *path, uint64_t max_bytes);
 
 /* The same for a file that the process itself is to have written, where others may write too: it belongs to the process's user or to
  * root, is no symbolic link and has one name only (a second one could be a link that somebody made to a file that they cannot read), else -EPERM

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <string.h>
 
 #include "elf/dynamic_symbol.h"
 #include "elf/symbol_value.h"
@@ -19,6 +20,8 @@
 #define MUSL_DTV 8
 #define MUSL_KEYS 128
 #define MUSL_DTV_BYTES 8
+
+#define MAX_THREAD_BYTES 65536 /* glibc 2.39: 2,368 */
 
 struct field { /* nptl_db/structs.def */
 	uint32_t nr_bits, nr, off;
@@ -80,13 +83,32 @@ static int read_musl(const struct elf_file *elf, struct libc_facts *facts)
 	return 0;
 }
 
+/* Where in, or ahead of, a struct pthread. */
+static bool is_near(uint32_t off)
+{
+	return (int32_t)off > -MAX_THREAD_BYTES && (int32_t)off < MAX_THREAD_BYTES;
+}
+
+bool libc_facts_are_sound(const struct libc_facts *facts)
+{
+	static const struct libc_facts unknown;
+
+	if (!facts->is_known)
+		return !memcmp(facts, &unknown, sizeof(unknown));
+	if (facts->is_known != 1 || facts->pad)
+		return false;
+	if (facts->dtv_stride == GLIBC_DTV_BYTES)
+		return facts->key_block && is_near(facts->dtv_off) && is_near(facts->keys_off);
+	return facts->dtv_stride == MUSL_DTV_BYTES && !facts->key_block && facts->dtv_off == MUSL_DTV && facts->keys_off == MUSL_KEYS;
+}
+
 int libc_facts_read(const struct elf_file *elf, struct libc_facts *ret_facts)
 {
 	struct libc_facts facts = { .is_known = 1 };
 
 	if (!defines(elf, "pthread_getspecific")) /* asked first: it costs a few reads */
 		return -ENOENT;
-	if (read_glibc(elf, &facts) && read_musl(elf, &facts))
+	if ((read_glibc(elf, &facts) && read_musl(elf, &facts)) || !libc_facts_are_sound(&facts))
 		return -ENOENT;
 	*ret_facts = facts;
 	return 0;

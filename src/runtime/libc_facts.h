@@ -3,6 +3,7 @@
  * _thread_db_* tables (nptl_db/structs.def: each is {u32 bits, u32 elements, u32 offset}; exported by libc.so.6 from 2.34 on, in the .symtab of libpthread.so.0 before); of
  * musl, which has none, by constants (src/internal/pthread_impl.h). */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -17,5 +18,7 @@ struct libc_facts { /* all zero: not known */
 	uint32_t pad;
 };
 
+/* Could libc_facts_read have said so, or are they not known? */
+bool libc_facts_are_sound(const struct libc_facts *facts);
 /* 0; -ENOENT: the file is no C library. Run in the worker. */
 MUST_CHECK int libc_facts_read(const struct elf_file *elf, struct libc_facts *ret_facts);

@@ -16,8 +16,8 @@
 #include "runtime/libc_facts.h"
 #include "runtime/python/python_layout.h"
 
-/* What a file tells of the runtime in it: made by the worker that reads the file, so it is plain bytes, and nothing in it is believed but that it is a number. All addresses are
- * as linked. */
+/* What a file tells of the runtime in it: made by the worker that reads the file, so it is plain bytes, and nothing in it is believed before
+ * runtime_image_is_sound. All addresses are as linked. */
 struct runtime_image {
 	uint8_t runtime;        /* enum sonde_runtime */
 	uint8_t is_supported;   /* 0: `reason` says why not */
@@ -68,6 +68,9 @@ struct runtime {
 	const char *name;       /* "python" */
 	/* Does the file hold this runtime? Run in the worker: reads the file alone. 0: *ret_image is filled, supported or not; -ENOENT: it does not; -ENOMEM. */
 	int (*examine)(const struct elf_file *elf, struct runtime_image *ret_image);
+	/* Could `examine` have made this supported image? What came from the worker is asked about once (runtime_image_is_sound), and then believed: each number that becomes a place in memory
+	 * of ours, or a choice, must be one that this build knows. What becomes an address in the process's memory may be any. */
+	bool (*is_sound)(const struct runtime_image *image);
 	/* Makes of the image what the kernel is told of a process that has it mapped there. `libc`: of the process, all zero when it is not known. 0; -EAGAIN: it cannot be told yet, try
 	 * again later; -EOPNOTSUPP: not of this process, `diag` says why. */
 	int (*place)(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
@@ -84,5 +87,7 @@ extern const struct runtime runtime_python, runtime_php, runtime_perl, runtime_g
 
 /* NULL: there is none of that number. */
 const struct runtime *runtime_of(uint32_t kind);
+/* Is it one that runtimes_examine could have made of some file? Whoever made it may be hostile. */
+bool runtime_image_is_sound(const struct runtime_image *image);
 /* The runtimes that a file holds, up to `max`: their number, or -ENOMEM. In the worker. */
 MUST_CHECK int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_images, uint32_t max);

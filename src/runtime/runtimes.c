@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "runtime/runtime.h"
+#include "runtime/tls_access.h"
 
 static const struct runtime *const runtimes[SONDE_RUNTIME_COUNT] = {
 	[SONDE_RUNTIME_PYTHON] = &runtime_python,
@@ -25,7 +27,45 @@ static void drop_wrapped_loops(struct runtime_image *image)
 		if (image->loops[i].start_pc < image->loops[i].end_pc)
 			image->loops[nr++] = image->loops[i];
 	}
+	memset(image->loops + nr, 0, (SONDE_MAX_LOOPS - nr) * sizeof(*image->loops));
 	image->nr_loops = nr;
+}
+
+static bool are_loops_sound(const struct runtime_image *image)
+{
+	if (image->nr_loops > SONDE_MAX_LOOPS)
+		return false;
+	for (uint32_t i = 0; i < SONDE_MAX_LOOPS; i++) {
+		bool is_one = image->loops[i].start_pc < image->loops[i].end_pc, is_none = !image->loops[i].start_pc && !image->loops[i].end_pc;
+
+		if (i < image->nr_loops ? !is_one : !is_none)
+			return false;
+	}
+	return true;
+}
+
+/* It stands in messages and in the names of frames. */
+static bool is_reason_plain(const struct runtime_image *image)
+{
+	const char *end = memchr(image->reason, '\0', sizeof(image->reason));
+
+	for (const char *at = image->reason; end && at < end; at++) {
+		if (*at < ' ' || *at > '~')
+			return false;
+	}
+	return end;
+}
+
+bool runtime_image_is_sound(const struct runtime_image *image)
+{
+	const struct runtime *runtime = runtime_of(image->runtime);
+	const struct sonde_runtime_process *process = &image->process;
+
+	if (!runtime || image->is_supported > 1 || !are_loops_sound(image) || !is_reason_plain(image) || image->is_supported != !image->reason[0])
+		return false;
+	if (!image->is_supported)
+		return true; /* nothing else of it is used */
+	return !process->generation && !process->serial && !process->load_bias && tls_access_is_sound(&process->root) && runtime->is_sound(image);
 }
 
 int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_images, uint32_t max)
@@ -41,7 +81,8 @@ int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_image
 		if (err)
 			continue;
 		drop_wrapped_loops(&image);
-		ret_images[nr++] = image;
+		if (runtime_image_is_sound(&image)) /* a hostile file's may not be */
+			ret_images[nr++] = image;
 	}
 	return (int)nr;
 }

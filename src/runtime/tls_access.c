@@ -59,6 +59,11 @@ int tls_access_symbol(const struct elf_file *elf, const char *symbol, struct son
 	return find_slot(elf, symbol, ret_tls);
 }
 
+bool tls_access_is_sound(const struct sonde_tls *tls)
+{
+	return tls->kind <= SONDE_TLS_KEY && !tls->dtv_off && !tls->keys_off && !tls->key_block && !tls->dtv_stride && !tls->pad;
+}
+
 int tls_access_place(const struct sonde_tls *tls, uint64_t load_bias, const struct libc_facts *libc, struct sonde_tls *ret_tls)
 {
 	struct sonde_tls placed = *tls;

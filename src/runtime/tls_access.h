@@ -3,6 +3,8 @@
  * have no symbols of it. Decodes the instructions that gcc and clang make for the TLS models of the ELF ABI ("ELF Handling For Thread-Local Storage"), and for
  * pthread_getspecific of a key in a global variable. */
 #pragma once
+#include <stdbool.h>
+
 #include "abi/runtime.h"
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
@@ -11,6 +13,8 @@
 MUST_CHECK int tls_access_decode(const struct elf_file *elf, const char *function, struct sonde_tls *ret_tls);
 /* Of a TLS symbol that the file exports, by a slot of its GOT that is filled for it. 0; -ENOENT: no such symbol; -EOPNOTSUPP: it has no slot. */
 MUST_CHECK int tls_access_symbol(const struct elf_file *elf, const char *symbol, struct sonde_tls *ret_tls);
+/* Could the two above have made it? */
+bool tls_access_is_sound(const struct sonde_tls *tls);
 /* Adds the load bias and the library's facts. 0; -EOPNOTSUPP: the library's facts are needed and not known. */
 struct libc_facts;
 MUST_CHECK int tls_access_place(const struct sonde_tls *tls, uint64_t load_bias, const struct libc_facts *libc, struct sonde_tls *ret_tls);

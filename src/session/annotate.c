@@ -119,7 +119,7 @@ static int open_for_worker(void *arg, const char *path)
 {
 	const struct annotator *annotator = arg;
 
-	return opener_open(annotator->opener, 0, path, DEBUG_FILE_MAX_BYTES);
+	return opener_open_debug(annotator->opener, 0, NULL, path, DEBUG_FILE_MAX_BYTES);
 }
 
 /* The file that was sampled, if it is still there. 0, or the reason in `diag`. */

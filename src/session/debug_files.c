@@ -77,13 +77,14 @@ void debug_files_want_lines(struct debug_files *files, bool lines)
 struct asker {
 	struct opener *opener;
 	uint32_t tgid;
+	const char *of; /* the path of the file that it reads; NULL: none */
 };
 
 static int open_debug_file(void *arg, const char *path)
 {
 	const struct asker *asker = arg;
 
-	return opener_open(asker->opener, asker->tgid, path, DEBUG_FILE_MAX_BYTES);
+	return opener_open_debug(asker->opener, asker->tgid, asker->of, path, DEBUG_FILE_MAX_BYTES);
 }
 
 /* Was the object looked at before? From now on it was. */
@@ -114,6 +115,7 @@ static void look_at(struct debug_files *files, const struct place *place, const 
 	if (!place->tgid || !place->in_elf || place->object == OBJECT_NONE || was_seen(files, place->object))
 		return;
 	object = object_table_at(process_table_objects(processes), place->object);
+	asker.of = object->path;
 	if (!object->elf || elf_file_fd(object->elf) < 0) /* the vdso */
 		return;
 	build_id_text(elf_file_build_id(object->elf), build_id);

@@ -23,6 +23,7 @@ struct asked {
 struct asker {
 	struct opener *opener;
 	uint32_t tgid;
+	const char *of; /* the path of the file that it reads; NULL: none */
 };
 
 static int by_source(const void *a, const void *b)
@@ -40,7 +41,7 @@ static int open_debug_file(void *arg, const char *path)
 {
 	const struct asker *asker = arg;
 
-	return opener_open(asker->opener, asker->tgid, path, DEBUG_FILE_MAX_BYTES);
+	return opener_open_debug(asker->opener, asker->tgid, asker->of, path, DEBUG_FILE_MAX_BYTES);
 }
 
 static int take_answers(struct namer *namer, const struct asked *asked, struct name_answers *answers)
@@ -91,7 +92,7 @@ static int read_file(struct namer *namer, const struct asked *asked, const uint6
 {
 	const struct object *object = object_table_at(process_table_objects(namer->processes), asked->source);
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
-	struct asker asker = { .opener = namer->opener, .tgid = place_at(namer->places, asked->place)->tgid };
+	struct asker asker = { .opener = namer->opener, .tgid = place_at(namer->places, asked->place)->tgid, .of = object->path };
 	struct parser_names question = { .elf = object->elf, .path = object->path, .elf_vaddrs = addresses, .nr = nr, .lines = namer->naming->lines,
 					 .open = open_debug_file, .open_arg = &asker };
 	struct name_answers answers;

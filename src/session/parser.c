@@ -103,27 +103,15 @@ int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_
 	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : err;
 }
 
-int parser_runtimes(struct parser *parser, const struct elf_file *elf, struct diag *diag, struct parser_runtimes *ret_runtimes)
+int parser_runtimes(struct parser *parser, const struct elf_file *elf, struct diag *diag, struct file_runtimes *ret_runtimes)
 {
 	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(sizeof(*ret_runtimes));
 	struct worker_question question = { .kind = PARSER_RUNTIMES, .max_cpu_ns = MAX_RUNTIMES_CPU_NS };
-	struct parser_runtimes runtimes;
 	int err = ask(parser, elf, -1, &question, diag, &answer);
 
 	if (err)
 		return err;
-	if (answer.size != sizeof(runtimes))
-		return diag_errno(diag, EBADMSG, "what was read of it is not sound");
-	memcpy(&runtimes, answer.data, sizeof(runtimes));
-	for (uint32_t i = 0; i < PARSER_MAX_RUNTIMES; i++) {
-		struct runtime_image *image = &runtimes.images[i];
-
-		image->reason[sizeof(image->reason) - 1] = '\0';
-		if (runtimes.nr_images > PARSER_MAX_RUNTIMES || (i < runtimes.nr_images && (!runtime_of(image->runtime) || image->nr_loops > SONDE_MAX_LOOPS)))
-			return diag_errno(diag, EBADMSG, "what was read of it is not sound");
-	}
-	*ret_runtimes = runtimes;
-	return 0;
+	return file_runtimes_read(answer.data, answer.size, ret_runtimes) ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : 0;
 }
 
 /* The addresses behind their header, as PARSER_NAMES and PARSER_JIT have them. */
@@ -162,7 +150,7 @@ int parser_wants_debug(struct parser *parser, const struct parser_names *file, b
 
 	if (err)
 		return err;
-	if (answer.size != 1)
+	if (answer.size != 1 || (uint8_t)answer.data[0] > 1)
 		return -EBADMSG;
 	*ret_wants = answer.data[0];
 	return 0;

@@ -8,8 +8,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "elf/elf_file.h"
-#include "runtime/libc_facts.h"
-#include "runtime/runtime.h"
+#include "runtime/file_runtimes.h"
 #include "symbolize/code_listing.h"
 #include "unwind/rule_table.h"
 #include "unwind/unwind_table.h"
@@ -30,15 +29,8 @@ static inline void parser_freep(struct parser **parser)
 /* As unwind_table_build, which the worker calls. Further: -ECHILD, -ETIMEDOUT, -ENOBUFS when it crashed, took too long or too much memory; `diag` tells. */
 MUST_CHECK int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
 
-#define PARSER_MAX_RUNTIMES 2 /* in one file */
-
-struct parser_runtimes { /* plain bytes, as the worker gave them */
-	struct libc_facts libc; /* all zero: it is no C library */
-	uint32_t nr_images, pad;
-	struct runtime_image images[PARSER_MAX_RUNTIMES];
-};
 /* What languages' interpreters, or which C library, a file holds. 0 or as parser_table. */
-MUST_CHECK int parser_runtimes(struct parser *parser, const struct elf_file *elf, struct diag *diag, struct parser_runtimes *ret_runtimes);
+MUST_CHECK int parser_runtimes(struct parser *parser, const struct elf_file *elf, struct diag *diag, struct file_runtimes *ret_runtimes);
 
 struct parser_names {
 	const struct elf_file *elf;

@@ -8,7 +8,7 @@ enum parser_kind {
 	PARSER_NAMES, /* struct names_question, the addresses, the path with its NUL, a second descriptor for a fetched debug file; the answer is symbolize/name_answers.h's */
 	PARSER_JIT,   /* struct names_question without a path, the addresses; the answer is the same */
 	PARSER_CODE,  /* struct code_question, the path with its NUL; the answer is symbolize/code_listing.h's */
-	PARSER_RUNTIMES, /* no body; the answer is a struct parser_runtimes */
+	PARSER_RUNTIMES, /* no body; the answer is a struct file_runtimes */
 	PARSER_WANTS, /* as PARSER_NAMES without addresses; the answer is a byte: would a debug file tell more? */
 };
 

@@ -99,20 +99,6 @@ static int answer_code(const struct elf_file *elf, const void *body, size_t size
 	return reader.bad ? -EBADMSG : code_listing_write(elf, path, &question, diag, to);
 }
 
-static int answer_runtimes(const struct elf_file *elf, struct buffer *to)
-{
-	struct parser_runtimes runtimes = { 0 };
-	int nr = runtimes_examine(elf, runtimes.images, PARSER_MAX_RUNTIMES);
-
-	if (nr < 0)
-		return nr;
-	runtimes.nr_images = (uint32_t)nr;
-	if (libc_facts_read(elf, &runtimes.libc))
-		runtimes.libc = (struct libc_facts){ 0 };
-	buffer_append(to, &runtimes, sizeof(runtimes));
-	return to->err;
-}
-
 static int answer_wants(const struct elf_file *elf, const void *body, size_t size, struct buffer *to)
 {
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
@@ -188,7 +174,7 @@ static int answer_of_file(uint32_t kind, struct wire_fds *fds, const void *body,
 	case PARSER_CODE:
 		return answer_code(elf, body, size, diag, to);
 	case PARSER_RUNTIMES:
-		return answer_runtimes(elf, to);
+		return file_runtimes_make(elf, to);
 	case PARSER_WANTS:
 		return answer_wants(elf, body, size, to);
 	}

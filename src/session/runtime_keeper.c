@@ -121,7 +121,7 @@ static void note_unsupported(struct runtime_keeper *keeper, const struct runtime
 	account_note(keeper->account, "%s of %s is not supported: %s", version_of(image, version, sizeof(version)), path, image->reason);
 }
 
-static int take_images(struct runtime_keeper *keeper, struct kept_file *file, const struct parser_runtimes *runtimes, const char *path)
+static int take_images(struct runtime_keeper *keeper, struct kept_file *file, const struct file_runtimes *runtimes, const char *path)
 {
 	file->libc = runtimes->libc;
 	if (!runtimes->nr_images)
@@ -141,7 +141,7 @@ static int take_images(struct runtime_keeper *keeper, struct kept_file *file, co
 int runtime_keeper_meet(struct runtime_keeper *keeper, uint32_t object)
 {
 	const struct object *of;
-	struct parser_runtimes runtimes;
+	struct file_runtimes runtimes;
 
 	if (object == OBJECT_NONE || file_of(keeper, object))
 		return 0;

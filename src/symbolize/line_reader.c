@@ -44,7 +44,7 @@ static int fill(struct line_reader *reader)
 	reader->pos = reader->room;
 	reader->end = reader->room + have;
 	do
-		got = read(reader->fd, reader->room + have, want);
+		got = pread(reader->fd, reader->room + have, want, (off_t)reader->read_bytes);
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
@@ -53,6 +53,7 @@ static int fill(struct line_reader *reader)
 		return 0;
 	}
 	reader->end += got;
+	reader->read_bytes += (uint64_t)got;
 	reader->left_bytes -= (uint64_t)got;
 	return 1;
 }

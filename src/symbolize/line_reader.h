@@ -16,6 +16,7 @@ struct line_reader {
 	char *room; /* NULL for memory */
 	const char *pos, *end;
 	uint64_t left_bytes; /* read so many more from fd at most */
+	uint64_t read_bytes; /* from fd so far, by pread(2): its offset may be another's, too */
 	bool skipping;	     /* the line at hand was too long: its rest is passed over */
 	uint32_t nr_too_long;
 };

@@ -7,6 +7,7 @@
 #include "base/reader.h"
 
 #define PART_BYTES_MAX ((size_t)1 << 30)
+#define NAMED_BYTES_MAX ((uint64_t)1 << 30) /* by all names together: a hostile one may name one long text, or parts of it, a million times */
 
 struct answers_header {
 	uint32_t nr_addresses, nr_names;
@@ -106,7 +107,7 @@ int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, str
 	struct reader reader = reader_of(bytes, size);
 	struct name_answers answers = { .nr_addresses = nr_addresses };
 	struct answers_header header;
-	uint64_t nr_names = 0;
+	uint64_t nr_names = 0, named_bytes = 0;
 
 	reader_copy(&reader, &header, sizeof(header));
 	answers.counts = reader_sub(&reader, header.nr_addresses * sizeof(uint32_t)).pos;
@@ -123,6 +124,9 @@ int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, str
 		struct written_name name = name_at(&answers, i);
 
 		if (name.name >= header.text_bytes || name.system_name >= header.text_bytes || name.file >= header.text_bytes)
+			return -EBADMSG;
+		named_bytes += strlen(answers.texts + name.name) + strlen(answers.texts + name.system_name) + strlen(answers.texts + name.file);
+		if (named_bytes > NAMED_BYTES_MAX)
 			return -EBADMSG;
 	}
 	answers.nr_refused = header.nr_refused;

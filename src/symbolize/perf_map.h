@@ -12,7 +12,7 @@
 #define PERF_MAP_MAX_ENTRIES ((size_t)4 << 20) /* lines; more are refused and counted */
 
 struct perf_map;
-/* From a descriptor that is at the file's start, by read(2) alone; the caller's. 0; -ENODATA: no usable line; -ENOMEM; what read gave. */
+/* From a descriptor, by pread(2) alone; the caller's. 0; -ENODATA: no usable line; -ENOMEM; what read gave. */
 MUST_CHECK int perf_map_read_fd(int fd, struct perf_map **ret_map);
 /* From memory. 0, -ENODATA or -ENOMEM. */
 MUST_CHECK int perf_map_parse(const char *bytes, size_t size, struct perf_map **ret_map);

@@ -11,6 +11,7 @@
 
 extern const uint64_t table_compiler; /* made by tools/source_hash.py of what makes tables out of files: changes with it */
 
+#define MAX_REGS 32 /* DWARF numbers of a register that a rule may name: x86-64 has 16 of them, arm64 32 */
 #define MAGIC 0x31454c4241544e53ULL /* "SNTABLE1" */
 
 struct image_header {
@@ -89,6 +90,20 @@ int table_image_make(const struct unwind_table *table, const struct rule_table *
 	return 0;
 }
 
+/* Could a maker of tables have written it? What the walks take for a choice or a register's number is one; offsets in the stack may be any. */
+static bool is_rule_sound(const struct sonde_rule *rule)
+{
+	static const uint8_t none[sizeof(rule->pad)];
+
+	if (rule->bp_kind > SONDE_BP_UNDEFINED || rule->ra_kind > SONDE_RA_REG || rule->is_signal > 1 || memcmp(rule->pad, none, sizeof(none)))
+		return false;
+	if (rule->kind == SONDE_RULE_KIND_SWITCH)
+		return rule->cfa_kind <= SONDE_SWITCH_SCHEDULER;
+	if (rule->kind != SONDE_RULE_KIND_STEP || rule->cfa_kind > SONDE_CFA_DEREF_TWICE || (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg >= MAX_REGS))
+		return false;
+	return rule->ra_kind != SONDE_RA_REG || (rule->ra_off >= 0 && rule->ra_off < MAX_REGS);
+}
+
 /* Is it one of this build for this file, whole and of the size that it says? */
 static bool read_header(const void *bytes, size_t size, const struct table_key *key, struct image_header *header)
 {
@@ -159,6 +174,8 @@ int table_image_read(const void *bytes, size_t size, const struct table_key *key
 		struct sonde_rule rule;
 
 		reader_copy(&reader, &rule, sizeof(rule));
+		if (!is_rule_sound(&rule))
+			return -EBADMSG;
 		numbers[SONDE_RULE_FIRST_FREE + i] = rule_table_number(rules, &rule);
 	}
 	reader_copy(&reader, table->blocks, (table->nr_blocks + 1) * sizeof(*table->blocks));

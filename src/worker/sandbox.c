@@ -2,11 +2,17 @@
 #include "worker/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <seccomp.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "base/rights.h"
+#include "base/spawn.h"
+
+#define MAX_STACK_BYTES ((uint64_t)8 << 20) /* which RLIMIT_DATA does not count */
 
 static void filter_freep(scmp_filter_ctx *filter)
 {
@@ -14,11 +20,10 @@ static void filter_freep(scmp_filter_ctx *filter)
 		seccomp_release(*filter);
 }
 
-/* Reading what is open, memory, and the end. */
+/* Reading what is open at a place that the call tells, memory, and the end. No call that moves a file's offset: its description is shared with whoever handed it on. */
 static const int allowed[] = {
-	SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(lseek), SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fcntl),
-	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(futex),
-	SCMP_SYS(clock_gettime), SCMP_SYS(getrandom), SCMP_SYS(sysinfo), SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group),
+	SCMP_SYS(pread64), SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(getrandom),
+	SCMP_SYS(sysinfo), SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group),
 };
 
 /* What libraries try, and can do without. */
@@ -27,19 +32,47 @@ static const int refused[] = {
 	SCMP_SYS(ioctl), SCMP_SYS(prlimit64), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(sched_getaffinity),
 };
 
+struct condition { /* which argument of an allowed call must be what; what is compared has 64 bits, so dirt above 32 is refused */
+	int call;
+	struct scmp_arg_cmp argument;
+};
+
+static const struct condition conditions[] = {
+	/* Messages to the owner alone. */
+	{ SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, SPAWN_SOCKET) },
+	{ SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, SPAWN_SOCKET) },
+	/* No locks, no flags of the description, no signals: whoever opens the same file would see them. */
+	{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFD) },
+	{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL) },
+	{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC) },
+	/* Only among its own threads: the others are counted by file and offset, for all who map it. */
+	{ SCMP_SYS(futex), SCMP_A1(SCMP_CMP_MASKED_EQ, FUTEX_PRIVATE_FLAG, FUTEX_PRIVATE_FLAG) },
+	/* What free() does; not KSM, which tells by its time what other processes hold. */
+	{ SCMP_SYS(madvise), SCMP_A2(SCMP_CMP_EQ, MADV_DONTNEED) },
+	/* No other process's. */
+	{ SCMP_SYS(clock_gettime), SCMP_A0(SCMP_CMP_LE, CLOCK_TAI) },
+	/* No code is made. */
+	{ SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
+};
+
+/* No code, and nothing that RLIMIT_DATA does not count. */
+static int add_mmap(scmp_filter_ctx filter)
+{
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+				SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_TYPE | MAP_GROWSDOWN | MAP_HUGETLB, MAP_PRIVATE));
+}
+
 static int add_rules(scmp_filter_ctx filter, bool ask)
 {
 	uint32_t open_action = ask ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO(EPERM);
-	int err = 0;
+	int err = add_mmap(filter);
 
 	for (size_t i = 0; !err && i < ARRAY_SIZE(allowed); i++)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(conditions); i++)
+		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, conditions[i].call, 1, &conditions[i].argument);
 	for (size_t i = 0; !err && i < ARRAY_SIZE(refused); i++)
 		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOENT), refused[i], 0);
-	if (!err) /* no code is made */
-		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	if (!err)
-		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	if (!err)
 		err = seccomp_rule_add(filter, open_action, SCMP_SYS(openat), 0);
 	return err ? err : seccomp_rule_add(filter, open_action, SCMP_SYS(open), 0);
@@ -68,6 +101,8 @@ static int set_limits(uint64_t max_bytes)
 
 	if (!err)
 		err = rights_limit(RLIMIT_FSIZE, 0);
+	if (!err)
+		err = rights_limit(RLIMIT_STACK, MAX_STACK_BYTES);
 #ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as memory */
 	if (!err)
 		err = rights_limit(RLIMIT_DATA, max_bytes);

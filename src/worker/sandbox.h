@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox: what a worker gives up before it looks at the first byte of a stranger's file: its user (for one that nobody has), its
- * limits, and all system calls but those that read what it was given and use memory. What it opens by name (separate debug files; libdw opens
+ * limits, and all system calls but those that read what it was given and use memory, with arguments that nobody else can notice. What it opens by name (separate debug files; libdw opens
  * some by itself) is opened by its owner, who gets a descriptor at which the kernel asks him (seccomp_unotify(2)). */
 #pragma once
 #include <stdint.h>

@@ -280,6 +280,12 @@ void worker_set_nice(struct worker *worker, int nice)
 		priority_set(worker->helper.pid, nice);
 }
 
+/* What a worker says may be anything: it is not taken for what has befallen us, which ends more than a question. */
+static int told_err(int status)
+{
+	return status == -ENOMEM ? -ENOBUFS : status == -ELOOP ? -EBADMSG : status;
+}
+
 int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)
 {
 	struct exchange exchange = {
@@ -297,7 +303,6 @@ int worker_ask(struct worker *worker, const struct worker_question *question, st
 		err = step(worker, &exchange);
 	if (err)
 		return give_up(worker, &exchange, err, diag);
-	if (!exchange.receiving.status)
-		return 0;
-	return exchange.text[0] ? diag_errno(diag, -exchange.receiving.status, "%s", exchange.text) : exchange.receiving.status;
+	err = told_err(exchange.receiving.status);
+	return err && exchange.text[0] ? diag_errno(diag, -err, "%s", exchange.text) : err;
 }

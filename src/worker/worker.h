@@ -38,5 +38,6 @@ static inline void worker_freep(struct worker **worker)
 /* Waits until it has started. 0; -ELOOP: the program does not give itself to serve_as_worker, and is not started again; -ECHILD: it did before, but not now; what shutting it in gave. */
 MUST_CHECK int worker_ready(struct worker *worker, struct diag *diag);
 void worker_set_nice(struct worker *worker, int nice); /* of the process, when there is one */
-/* Appends the answer. 0; as worker_ready; -ETIMEDOUT; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the serve_fn gave. */
+/* Appends the answer. 0; as worker_ready; -ETIMEDOUT; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the serve_fn gave, but
+ * for -ENOMEM (-ENOBUFS) and -ELOOP (-EBADMSG), which are our own. */
 MUST_CHECK int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer);

@@ -76,7 +76,7 @@ static void scene_init(struct scene *scene, int flags)
 	}
 	strncpy(scene->path, "/tmp/test_opener.XXXXXX", sizeof(scene->path) - 1);
 	assert_non_null(mkdtemp(scene->path));
-	run("chmod 755 %s && cd %s && mkdir -m 700 closed && mkdir -m 777 tmp && echo x | tee secret open group own closed/open > /dev/null && "
+	run("chmod 755 %s && cd %s && mkdir -m 700 closed && mkdir -m 777 tmp && printf '\\177ELF' | tee secret open group own closed/open > /dev/null && "
 	    "chmod 644 open closed/open && chmod 600 secret own && chmod 640 group && chgrp %d group && chown %d own",
 	    scene->path, scene->path, GROUP, USER);
 	scene->opener = opener_new();
@@ -110,13 +110,23 @@ static int closed(int fd)
 	return 0;
 }
 
+/* As a debug file of a program in the same directory. */
+static int open_beside(const struct scene *scene, pid_t tgid, const char *path)
+{
+	char of[PATH_MAX + 16];
+	const char *slash = strrchr(path, '/');
+
+	snprintf(of, sizeof(of), "%.*s/program", (int)(slash - path), path);
+	return opener_open_debug(scene->opener, (uint32_t)tgid, of, path, MAX_BYTES);
+}
+
 /* 0 or what the opening gave; `name` is in the scene's directory. */
 static int try(struct scene *scene, const char *name)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", scene->path, name);
-	return closed(opener_open(scene->opener, (uint32_t)scene->stranger, path, MAX_BYTES));
+	return closed(open_beside(scene, scene->stranger, path));
 }
 
 static int try_own(struct scene *scene, const char *name)
@@ -188,7 +198,7 @@ static void only_regular_files(void **state)
 	assert_int_equal(try(&scene, "large"), -EFBIG);
 	assert_int_equal(try(&scene, "maps"), -ENOEXEC); /* "self" would be we */
 	assert_int_equal(try(&scene, "none"), -ENOENT);
-	assert_int_equal(opener_open(scene.opener, (uint32_t)scene.stranger, "etc/passwd", MAX_BYTES), -EINVAL);
+	assert_int_equal(open_beside(&scene, scene.stranger, "etc/passwd"), -EINVAL);
 }
 
 static void only_a_process_s_own_files(void **state)
@@ -205,22 +215,55 @@ static void only_a_process_s_own_files(void **state)
 	assert_int_equal(try_own(&scene, "twice"), -EPERM);
 }
 
+/* Not even found: what the file is was not looked at. */
+static bool is_not_there(int err)
+{
+	return err == -ENOENT || err == -ELOOP || err == -EPERM;
+}
+
 static void another_root_is_not_left(void **state)
 {
 	CLEANUP(scene_done) struct scene scene = { 0 };
-	struct opener *opener;
 
 	scene_init(&scene, IN_OWN_ROOT);
-	opener = scene.opener;
 	run("cd %s && ln -s /etc etc && ln -s ../../../../etc up && ln -s /open absolute && ln -s /proc/self/cwd magic", scene.path);
-	assert_int_equal(closed(opener_open(opener, (uint32_t)scene.stranger, "/open", MAX_BYTES)), 0);
-	assert_int_equal(closed(opener_open(opener, (uint32_t)scene.stranger, "/absolute", MAX_BYTES)), 0);
-	assert_int_equal(opener_open(opener, (uint32_t)scene.stranger, "/secret", MAX_BYTES), -EACCES);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/etc/passwd", 1 << 20) < 0);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/up/passwd", 1 << 20) < 0);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/../../../etc/passwd", 1 << 20) < 0);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/magic/etc/passwd", 1 << 20) < 0);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/usr/lib/debug/../../../etc/passwd", 1 << 20) < 0);
+	assert_int_equal(closed(open_beside(&scene, scene.stranger, "/open")), 0);
+	assert_int_equal(closed(open_beside(&scene, scene.stranger, "/absolute")), 0);
+	assert_int_equal(open_beside(&scene, scene.stranger, "/secret"), -EACCES);
+	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/etc/passwd")));
+	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/up/passwd")));
+	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/../../../etc/passwd")));
+	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/magic/etc/passwd")));
+	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/usr/lib/debug/../../../etc/passwd")));
+}
+
+static int try_debug(const struct scene *scene, const char *of, const char *path)
+{
+	return closed(opener_open_debug(scene->opener, (uint32_t)scene->stranger, of, path, MAX_BYTES));
+}
+
+/* Whoever asks names the path himself, and may be in a stranger's hands. All files here are readable, and ELF but for two. */
+static void only_debug_files(void **state)
+{
+	static const char *const given[] = { "/usr/lib/debug/.build-id/ab/cd.debug", "/lib/program.debug", "/lib/.debug/any", "/etc/unit.dwo", "/etc/unit.dwp", "/etc/.dwz/any" };
+	static const char *const refused[] = { "/etc/shadow", "/lib/../etc/shadow", "/lib/.debug/../../etc/shadow", "/usr/lib/debug/../../../etc/shadow", "/proc/1/environ",
+					       "/lib/deep/any", "/lib/.debug/deep/any", "/etc/.debug/any", "/dwo", "/etc/.dwz/../shadow" };
+	CLEANUP(scene_done) struct scene scene = { 0 };
+
+	scene_init(&scene, IN_OWN_ROOT);
+	run("cd %s && mkdir -p usr/lib/debug/.build-id/ab lib/.debug/deep lib/deep etc/.dwz etc/.debug proc/1 && for file in usr/lib/debug/.build-id/ab/cd.debug lib/program.debug lib/.debug/any "
+	    "etc/unit.dwo etc/unit.dwp etc/.dwz/any etc/shadow proc/1/environ lib/deep/any lib/.debug/deep/any etc/.debug/any dwo; do cp open $file; done; "
+	    "echo text > usr/lib/debug/text; echo text > etc/text.dwo; : > usr/lib/debug/empty; mkfifo -m 666 usr/lib/debug/fifo; chmod 755 .", scene.path);
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
+		assert_int_equal(try_debug(&scene, "/lib/program", given[i]), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
+		assert_int_equal(try_debug(&scene, "/lib/program", refused[i]), -EPERM);
+	assert_int_equal(try_debug(&scene, "/lib/program", "/usr/lib/debug/text"), -ENOEXEC);
+	assert_int_equal(try_debug(&scene, "/lib/program", "/etc/text.dwo"), -ENOEXEC);
+	assert_int_equal(try_debug(&scene, "/lib/program", "/usr/lib/debug/empty"), -ENOEXEC);
+	assert_int_equal(try_debug(&scene, "/lib/program", "/usr/lib/debug/fifo"), -ENOEXEC);
+	assert_int_equal(try_debug(&scene, NULL, "/lib/program.debug"), -EPERM);
+	assert_int_equal(try_debug(&scene, "program", "/lib/program.debug"), -EPERM);
 }
 
 /* What /usr/lib/debug has is not ours to change: a file that may be there on some machine is asked for. */
@@ -237,9 +280,9 @@ static void of_the_gone_only_debug_files(void **state)
 	assert_int_equal(try_own(&scene, "open"), 0); /* below /tmp, readable by all, and root's */
 	assert_int_equal(try_own(&scene, "secret"), -EACCES);
 	assert_int_equal(try_own(&scene, "own"), -EPERM); /* whose the process was is not known any more */
-	assert_int_equal(opener_open(scene.opener, 0, "/etc/passwd", 1 << 20), -ESRCH);
-	assert_int_equal(opener_open(scene.opener, 0, "/usr/lib/debug/../../../etc/passwd", 1 << 20), -ESRCH);
-	assert_int_equal(opener_open(scene.opener, 0, "/usr/lib/debug/none/such", 1 << 20), -ENOENT);
+	assert_int_equal(open_beside(&scene, 0, "/etc/passwd"), -ESRCH);
+	assert_int_equal(open_beside(&scene, 0, "/usr/lib/debug/../../../etc/passwd"), -ESRCH);
+	assert_int_equal(open_beside(&scene, 0, "/usr/lib/debug/none/such"), -ENOENT);
 	assert_int_equal(opener_open_own(scene.opener, (uint32_t)gone, false, "/etc/passwd", 1 << 20), -ESRCH);
 	scene.stranger = 0;
 }
@@ -303,7 +346,9 @@ static void what_hangs_is_given_up(void **state)
 	assert_int_equal(try(&scene, "open"), -EBUSY);
 	assert_true(now() - began < 0.9);
 	assert_int_equal(opener_nr_refused(scene.opener), 2);
-	assert_int_equal(closed(opener_open(scene.opener, (uint32_t)getpid(), "/etc/passwd", 1 << 20)), 0); /* another's are */
+	snprintf(path, sizeof(path), "%s/open", scene.path);
+	assert_int_equal(closed(open_beside(&scene, getpid(), path)), 0); /* another's are */
+	snprintf(path, sizeof(path), "%s/dead", scene.path);
 	close(fuse); /* the threads come back */
 	assert_int_equal(umount2(path, MNT_DETACH), 0);
 }
@@ -337,6 +382,7 @@ int main(void)
 		cmocka_unit_test(only_regular_files),
 		cmocka_unit_test(only_a_process_s_own_files),
 		cmocka_unit_test(another_root_is_not_left),
+		cmocka_unit_test(only_debug_files),
 		cmocka_unit_test(of_the_gone_only_debug_files),
 		cmocka_unit_test(what_we_started_is_ours),
 		cmocka_unit_test(what_hangs_is_given_up),

@@ -368,12 +368,19 @@ static void test_damage(void **state)
 	stop();
 	walk_php();
 	frame = r.frames[0];
-	damaged = php;
-	damaged.op_array_filename = 0xfff0; /* as a worker that was taken over might say */
-	assert_int_equal(php_describe(&image, &damaged, &memory, &frame, &function), -EBADMSG);
-	damaged = php;
-	damaged.op_array_line_start = SONDE_PHP_OP_ARRAY_BYTES - 3;
-	assert_int_equal(php_describe(&image, &damaged, &memory, &frame, &function), -EBADMSG);
+	assert_true(runtime_image_is_sound(&image));
+	other = image;
+	other.php.op_array_filename = 0xfff0; /* as a worker that was taken over might say: such an image is not used at all */
+	assert_false(runtime_image_is_sound(&other));
+	other = image;
+	other.php.op_array_line_start = SONDE_PHP_OP_ARRAY_BYTES - 3;
+	assert_false(runtime_image_is_sound(&other));
+	other = image;
+	other.php.process.root.kind = SONDE_TLS_KEY + 1;
+	assert_false(runtime_image_is_sound(&other));
+	other = image;
+	other.nr_loops = SONDE_MAX_LOOPS + 1;
+	assert_false(runtime_image_is_sound(&other));
 	frame.cookie++;
 	assert_int_equal(php_describe(&image, &php, &memory, &frame, &function), -ESTALE);
 	frame.code = php.process.root.pc; /* a pointer, of some low byte */

@@ -2,32 +2,75 @@
 /* This program is its own worker: what is asked tells it how to misbehave. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/spawn.h"
 #include "worker/serve.h"
 #include "worker/worker.h"
 
-enum { ECHO, READ_FD, OPEN, WRITE_OPEN, CRASH, SPIN, HOARD, REFUSE, SOCKET, PTRACE, KILL, UNLINK, BIG };
+enum { ECHO, READ_FD, OPEN, WRITE_OPEN, CRASH, SPIN, HOARD, REFUSE, SOCKET, PTRACE, KILL, UNLINK, BIG, FORBIDDEN /* and the numbers behind: one of forbidden[] */ };
 
 static struct worker *worker;
+
+/* What a worker must not do, whoever has it in his hands. A pointer is NULL: what is forbidden is forbidden before the kernel looks at it. */
+static const struct call {
+	const char *name;
+	long number, arguments[6];
+} forbidden[] = {
+	{ "a record lock", SYS_fcntl, { SPAWN_SOCKET, F_SETLK } },
+	{ "an open file description's lock", SYS_fcntl, { SPAWN_SOCKET, F_OFD_SETLK } },
+	{ "a question after a lock", SYS_fcntl, { SPAWN_SOCKET, F_GETLK } },
+	{ "flags of the shared description", SYS_fcntl, { SPAWN_SOCKET, F_SETFL, O_NONBLOCK } },
+	{ "whom a description signals", SYS_fcntl, { SPAWN_SOCKET, F_SETOWN, 1 } },
+	{ "a lease", SYS_fcntl, { SPAWN_SOCKET, F_SETLEASE, F_RDLCK } },
+	{ "dirt above a command", SYS_fcntl, { SPAWN_SOCKET, 1l << 32 | F_GETFD } },
+	{ "flock", SYS_flock, { SPAWN_SOCKET, 1 } },
+	{ "the shared offset", SYS_lseek, { 0, 0, SEEK_SET } },
+	{ "read at the shared offset", SYS_read, { 0, 0, 0 } },
+	{ "code", SYS_mmap, { 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0 } },
+	{ "code by mprotect", SYS_mprotect, { 0, 4096, PROT_EXEC } },
+	{ "memory that no limit counts", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0 } },
+	{ "a second stack", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0 } },
+	{ "merged pages", SYS_madvise, { 0, 0, MADV_MERGEABLE } },
+	{ "a futex of all who map a file", SYS_futex, { 0, FUTEX_WAKE, 1 } },
+	{ "another process's clock", SYS_clock_gettime, { (long)(int)(~1u << 3 | 2), 0 } },
+	{ "another socket", SYS_sendmsg, { 0, 0, 0 } },
+	{ "a thread", SYS_clone, { CLONE_VM, 0 } },
+	{ "a process", SYS_clone3, { 0, 0 } },
+	{ "another's memory", SYS_process_vm_readv, { 1 } },
+	{ "another's descriptors", SYS_pidfd_open, { 1, 0 } },
+	{ "prctl", SYS_prctl, { 0 } },
+	{ "another filter", SYS_seccomp, { 0 } },
+	{ "openat2", SYS_openat2, { AT_FDCWD } },
+	{ "a handle", SYS_open_by_handle_at, { AT_FDCWD } },
+	{ "io_uring", SYS_io_uring_setup, { 1 } },
+	{ "a memory file", SYS_memfd_create, { 0 } },
+#ifdef __x86_64__
+	{ "a number of x32", 0x40000000 + SYS_close, { -1 } },
+#endif
+};
 
 /* --- the worker's side ------------------------------------------------------------------------------------------------------------------ */
 
 static int read_to(int fd, struct buffer *to)
 {
 	char text[64];
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	ssize_t got = fd < 0 ? -1 : pread(fd, text, sizeof(text), 0);
 
 	if (got < 0)
 		return -errno;
@@ -54,10 +97,19 @@ static int hoard(void)
 	return 0;
 }
 
+static int do_forbidden(const struct call *call)
+{
+	const long *a = call->arguments;
+
+	return syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]) < 0 ? -errno : 0;
+}
+
 static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
 {
 	volatile bool forever = true;
 
+	if (kind >= FORBIDDEN)
+		return do_forbidden(&forbidden[kind - FORBIDDEN]);
 	switch (kind) {
 	case ECHO:
 		buffer_append(to, body, size);
@@ -207,7 +259,7 @@ static void test_ends_alone(void **state)
 	check_failure(BIG, NULL, -EFBIG, NULL); /* the answer's buffer takes 1 MiB */
 	check_failure(SPIN, NULL, -ETIMEDOUT, "more than");
 #ifndef __SANITIZE_ADDRESS__ /* which has no limit of memory */
-	check_failure(HOARD, NULL, -ENOMEM, NULL);
+	check_failure(HOARD, NULL, -ENOBUFS, NULL); /* its want of memory is not ours, which ends a session */
 #endif
 }
 
@@ -217,6 +269,21 @@ static void test_is_shut_in(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		check_failure(kinds[i], "/nothing", -ECHILD, "more than it may");
+	for (uint32_t i = 0; i < ARRAY_SIZE(forbidden); i++) {
+		print_message("%s\n", forbidden[i].name);
+		check_failure(FORBIDDEN + i, NULL, -ECHILD, "more than it may");
+	}
+}
+
+/* A descriptor is shared with whoever handed it on: what a worker does with it moves nothing there. */
+static void test_leaves_the_offset(void **state)
+{
+	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
+	CLEANUP(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = READ_FD, .fds = &fd, .nr_fds = 1, .max_cpu_ns = 1000000000 }, NULL, &to), 0);
+	assert_int_equal(to.size, 64);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
 }
 
 static void test_no_program(void **state)
@@ -249,6 +316,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_signals, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ends_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_is_shut_in, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_leaves_the_offset, set_up, tear_down),
 		cmocka_unit_test(test_no_program),
 		cmocka_unit_test(test_not_a_worker),
 	};

@@ -10,6 +10,7 @@
 #define GO_OLDEST 16 /* 1.16: older ones have another .gopclntab */
 #define GO_LIST 24   /* 1.24: labels are a sorted list, a map before */
 #define GO_NEWEST 27
+#define GO_MAX_OFF 65535u /* in structs m and g, of about 450 bytes */
 
 static bool is_known(const struct go_version *version)
 {
@@ -65,6 +66,18 @@ static int examine(const struct elf_file *elf, struct runtime_image *ret_image)
 	return 0;
 }
 
+static bool is_sound(const struct runtime_image *image)
+{
+	const struct go_version version = { .major = image->version[0], .minor = image->version[1] };
+	const struct sonde_go *go = &image->go;
+	struct runtime_image made = { 0 };
+
+	if (!is_known(&version) || go->m_curg > GO_MAX_OFF || go->g_labels > GO_MAX_OFF || go->process.root.off != (int32_t)go->process.root.off)
+		return false;
+	set_go(&made, &version, &(struct go_label_offsets){ .tls_off = (int32_t)go->process.root.off, .m_curg = go->m_curg, .g_labels = go->g_labels });
+	return !memcmp(go, &made.go, sizeof(*go));
+}
+
 static int place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
 		 void *ret_process)
 {
@@ -74,4 +87,4 @@ static int place(const struct runtime_image *image, uint64_t load_bias, const st
 	return 0;
 }
 
-const struct runtime runtime_go = { .kind = SONDE_RUNTIME_GO, .name = "go", .examine = examine, .place = place };
+const struct runtime runtime_go = { .kind = SONDE_RUNTIME_GO, .name = "go", .examine = examine, .is_sound = is_sound, .place = place };

@@ -68,6 +68,18 @@ static int find_globals(const struct elf_file *elf, struct sonde_perl *perl)
 	return 0;
 }
 
+/* What all files of a version have in common. */
+static void take_row(const struct perl_row *row, const struct sonde_code_range loops[SONDE_MAX_LOOPS], struct sonde_perl *perl)
+{
+	perl->interpreter_op = row->op;
+	perl->interpreter_curcop = row->curcop;
+	perl->interpreter_curstackinfo = row->curstackinfo;
+	perl->interpreter_top_env = row->top_env;
+	perl->op_nextstate = row->op_nextstate;
+	memset(perl->pad, 0, sizeof(perl->pad));
+	memcpy(perl->loops, loops, sizeof(perl->loops));
+}
+
 static int fill(const struct elf_file *elf, struct runtime_image *image)
 {
 	const struct perl_row *row = perl_row_of(image->version[1]);
@@ -81,14 +93,20 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 	add_loop(elf, "Perl_runops_debug", image);
 	if (!image->nr_loops)
 		return unsupported(image, "Perl_runops_standard is not exported");
-	perl->interpreter_op = row->op;
-	perl->interpreter_curcop = row->curcop;
-	perl->interpreter_curstackinfo = row->curstackinfo;
-	perl->interpreter_top_env = row->top_env;
-	perl->op_nextstate = row->op_nextstate;
-	memcpy(perl->loops, image->loops, sizeof(perl->loops));
+	take_row(row, image->loops, perl);
 	image->is_supported = 1;
 	return 0;
+}
+
+static bool is_sound(const struct runtime_image *image)
+{
+	const struct perl_row *row = perl_row_of(image->version[1]);
+	struct sonde_perl made = image->perl;
+
+	if (!row || image->version[0] != PERL_MAJOR || !image->nr_loops)
+		return false;
+	take_row(row, image->loops, &made);
+	return !memcmp(&made, &image->perl, sizeof(made));
 }
 
 static int examine(const struct elf_file *elf, struct runtime_image *ret_image)
@@ -133,6 +151,7 @@ const struct runtime runtime_perl = {
 	.kind = SONDE_RUNTIME_PERL,
 	.name = "perl",
 	.examine = examine,
+	.is_sound = is_sound,
 	.place = place,
 	.describe = perl_describe,
 };

@@ -14,6 +14,7 @@
 
 #define CHECK_TRIES 16  /* of a process that runs meanwhile */
 #define CHECK_FRAMES 16
+#define OPLINE_REG_X86 15
 #define MIN_HYBRID_BYTES 32768 /* of execute_ex: it has all of the interpreter's code in it, and what the JIT makes runs as a part of it; else it is a loop that calls, and so does what the JIT makes */
 
 __attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_image *image, const char *fmt, ...)
@@ -40,7 +41,7 @@ static void image_fill(struct runtime_image *image, const struct php_layout *lay
 	php->generator_execute_data = layout->generator_execute_data;
 	php->generator_parent = layout->generator_parent;
 	php->generator_fake = layout->generator_fake;
-	php->opline_reg = machine == EM_X86_64 ? 15 : 28; /* ZEND_VM_IP_GLOBAL_REG: r15, x28 (Zend/zend_execute.c) */
+	php->opline_reg = machine == EM_X86_64 ? OPLINE_REG_X86 : 28; /* ZEND_VM_IP_GLOBAL_REG: r15, x28 (Zend/zend_execute.c) */
 	php->frame_reg = machine == EM_X86_64 ? 14 : 27;  /* ZEND_VM_FP_GLOBAL_REG */
 	image->is_supported = 1;
 }
@@ -72,6 +73,19 @@ static int php_examine(const struct elf_file *elf, struct runtime_image *ret_ima
 		image_fill(&image, layout, globals.elf_vaddr, elf_file_machine(elf));
 	*ret_image = image;
 	return 0;
+}
+
+static bool php_is_sound(const struct runtime_image *image)
+{
+	const struct php_layout *layout = php_layout_of(image->version[0], image->version[1]);
+	struct runtime_image made = { .nr_loops = image->nr_loops };
+	const struct sonde_php *php = &image->php;
+
+	if (!layout || !image->nr_loops)
+		return false;
+	memcpy(made.loops, image->loops, sizeof(made.loops));
+	image_fill(&made, layout, php->process.root.pc - layout->current_execute_data, php->opline_reg == OPLINE_REG_X86 ? EM_X86_64 : EM_AARCH64);
+	return !memcmp(php, &made.php, sizeof(*php));
 }
 
 /* Is there a stack of PHP's? 0: there is, or PHP runs nothing now. */
@@ -142,6 +156,7 @@ const struct runtime runtime_php = {
 	.kind = SONDE_RUNTIME_PHP,
 	.name = "php",
 	.examine = php_examine,
+	.is_sound = php_is_sound,
 	.place = php_place,
 	.owns_code = php_owns_code,
 	.describe = php_describe,

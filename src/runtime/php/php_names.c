@@ -63,12 +63,6 @@ struct function_words { /* of a zend_function */
 	uint8_t type;
 };
 
-/* The offsets come from the worker, which has read a stranger's file. */
-static bool are_inside(const struct sonde_php *php)
-{
-	return php->op_array_filename <= SONDE_PHP_OP_ARRAY_BYTES - sizeof(uint64_t) && php->op_array_line_start <= SONDE_PHP_OP_ARRAY_BYTES - sizeof(uint32_t);
-}
-
 static int read_function(const struct sonde_php *php, const struct runtime_memory *memory, uint64_t from, struct function_words *ret_function)
 {
 	struct function_words function = { 0 };
@@ -79,7 +73,7 @@ static int read_function(const struct sonde_php *php, const struct runtime_memor
 		return err;
 	function.type = bytes[0];
 	if (function.type == SONDE_PHP_USER || function.type == SONDE_PHP_EVAL) {
-		err = are_inside(php) ? memory->read(memory->arg, from, bytes, sizeof(bytes)) : -EBADMSG;
+		err = memory->read(memory->arg, from, bytes, sizeof(bytes));
 		if (err)
 			return err;
 		memcpy(&function.filename, bytes + php->op_array_filename, sizeof(function.filename));

@@ -254,6 +254,15 @@ static int python_examine(const struct elf_file *elf, struct runtime_image *ret_
 	return 0;
 }
 
+static bool python_is_sound(const struct runtime_image *image)
+{
+	static const struct sonde_code_range none[SONDE_MAX_LOOPS];
+	const struct sonde_python *python = &image->python;
+
+	return image->version[0] == 3 && python->process.root.kind != SONDE_TLS_NONE && tls_access_is_sound(&python->current) &&
+	       !memcmp(python->loops, none, sizeof(none)) && python_tables_have(image->version[1], python, &image->python_layout);
+}
+
 /* The self-test of the layout: is a code object's type where the process must have it? */
 static int check_process(const struct sonde_python *python, const struct python_layout *layout, const struct runtime_memory *memory, struct diag *diag)
 {
@@ -311,6 +320,7 @@ const struct runtime runtime_python = {
 	.kind = SONDE_RUNTIME_PYTHON,
 	.name = "python",
 	.examine = python_examine,
+	.is_sound = python_is_sound,
 	.place = python_place,
 	.describe = python_describe,
 };

@@ -25,5 +25,6 @@ struct python_layout {
 	uint16_t bytes_size, bytes_data;
 	uint8_t lines;           /* enum python_lines */
 	uint8_t minor;           /* of 3.x; 7 of 2.7 is not supported */
+	uint16_t pad;            /* zero: layouts are compared whole */
 	uint64_t code_type;      /* as linked: PyCode_Type, what ob_type of every code object is; 0: not known */
 };

@@ -96,23 +96,32 @@ static void take_layout(const struct words *words, const struct order *o, struct
 	layout->bytes_data = field(words, o->bytes, o->bytes + 2, 1);
 }
 
-static bool fits(const struct words *words, const struct order *o, const struct python_table *table)
+bool python_offsets_fit(const struct python_table *table)
 {
 	const struct python_layout *layout = &table->layout;
 	const struct sonde_python *python = &table->python;
 	uint32_t head = layout->code_type_off + 8u;
+	bool has_tlbc = python->frame_tlbc != SONDE_PYTHON_NONE || python->code_tlbc != SONDE_PYTHON_NONE;
 
+	if (python->tstate_cframe != SONDE_PYTHON_NONE || python->cframe_frame != SONDE_PYTHON_NONE || python->cframe_previous != SONDE_PYTHON_NONE)
+		return false;
 	/* what cannot be anywhere else: ob_type at the end of the head, the line number behind the counts of arguments, the text behind the string's head */
 	if (python->tstate_frame == SONDE_PYTHON_NONE || python->tstate_thread_id == SONDE_PYTHON_NONE || python->frame_code == SONDE_PYTHON_NONE ||
 	    python->frame_back == SONDE_PYTHON_NONE || python->frame_position == SONDE_PYTHON_NONE || python->frame_owner == SONDE_PYTHON_NONE ||
 	    python->code_code == SONDE_PYTHON_NONE || layout->code_linetable == SONDE_PYTHON_NONE)
 		return false;
-	return words->at[o->object] == head && head == (table->is_free_threaded ? 32 : 16) && python->code_firstlineno == python->code_argcount + 16 &&
-	       layout->code_version == python->code_firstlineno + 24 &&
+	return head == (table->is_free_threaded ? 32 : 16) && python->code_firstlineno == python->code_argcount + 16 && layout->code_version == python->code_firstlineno + 24 &&
 	       layout->unicode_length == head && layout->bytes_size == head && layout->bytes_data == head + 16 && layout->unicode_ascii_bytes == head + 24 &&
-	       layout->code_name == layout->code_filename + 8 && layout->code_qualname == layout->code_name + 8 &&
-	       words->at[o->code] == (uint64_t)python->code_code + 8 && python->frame_back > python->frame_code && python->frame_owner > python->frame_position &&
-	       (!table->is_free_threaded || !o->frame_tlbc || (python->frame_tlbc > python->frame_position && python->code_tlbc > head));
+	       layout->unicode_compact_bytes == head + 40 && layout->code_name == layout->code_filename + 8 && layout->code_qualname == layout->code_name + 8 &&
+	       python->frame_back > python->frame_code && python->frame_owner > python->frame_position &&
+	       (!has_tlbc || (table->is_free_threaded && python->frame_tlbc > python->frame_position && python->code_tlbc > head));
+}
+
+/* The sizes of the structs that the rest leads to. */
+static bool are_of_size(const struct words *words, const struct order *o, const struct python_table *table)
+{
+	return words->at[o->object] == table->layout.code_type_off + 8u && words->at[o->code] == table->python.code_code + 8u &&
+	       (!table->is_free_threaded || !o->frame_tlbc || table->python.frame_tlbc != SONDE_PYTHON_NONE);
 }
 
 int python_offsets_read(const struct elf_file *elf, uint64_t runtime_vaddr, uint32_t minor, struct python_table *ret_table, char *reason, size_t reason_bytes)
@@ -132,7 +141,7 @@ int python_offsets_read(const struct elf_file *elf, uint64_t runtime_vaddr, uint
 	take_layout(&words, o, &table.layout);
 	table.code_basicsize = table.python.code_code;
 	table.type_basicsize = (uint16_t)(words.at[o->object] + 16); /* Py_ssize_t ob_size, const char *tp_name */
-	if (words.at[2] > 1 || !fits(&words, o, &table) || !python_table_finish(&table)) {
+	if (words.at[2] > 1 || !are_of_size(&words, o, &table) || !python_offsets_fit(&table) || !python_table_finish(&table)) {
 		snprintf(reason, reason_bytes, "its debug offsets make no sense");
 		return -EOPNOTSUPP;
 	}

@@ -3,6 +3,8 @@
  * patches, and are the same with Py_DEBUG from 3.8 on (`--debug` prints the same). */
 #include "runtime/python/python_tables.h"
 
+#include <string.h>
+
 #define NONE SONDE_PYTHON_NONE
 
 static const struct python_table tables[] = {
@@ -190,4 +192,21 @@ bool python_table_finish(struct python_table *table)
 	layout->lines = table->minor < 10 ? PYTHON_LINES_LNOTAB : table->minor == 10 ? PYTHON_LINES_310 : PYTHON_LINES_311;
 	layout->minor = table->minor;
 	return measure(table);
+}
+
+bool python_tables_have(uint32_t minor, const struct sonde_python *python, const struct python_layout *layout)
+{
+	const struct python_table *known = python_table_of(minor);
+	struct python_table table = { .minor = (uint8_t)minor, .is_free_threaded = layout->code_type_off != 8, .python = *python, .layout = *layout };
+
+	if (known) {
+		table.python = known->python;
+		table.layout = known->layout;
+	} else if (minor < PYTHON_OLDEST_MINOR || minor > PYTHON_NEWEST_MINOR || !python_offsets_fit(&table)) {
+		return false;
+	}
+	table.python.process = python->process; /* what files of one version differ in */
+	table.python.current = python->current;
+	table.python.code_type = table.layout.code_type = layout->code_type;
+	return python_table_finish(&table) && !memcmp(&table.python, python, sizeof(*python)) && !memcmp(&table.layout, layout, sizeof(*layout));
 }

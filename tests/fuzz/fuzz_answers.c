@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Any bytes as the answer of a worker that is in a stranger's hands, to each kind of question (the first byte): through what the privileged side does with them. What follows a file's
+ * runtimes is the memory of a process that a stranger owns, too. The seeds are genuine answers: answer_dump KIND FILE. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64_map.h"
+#include "base/utf8.h"
+#include "check_table.h"
+#include "runtime/file_runtimes.h"
+#include "symbolize/code_listing.h"
+#include "symbolize/name_answers.h"
+#include "unwind/table_image.h"
+
+#define MAX_FRAMES 16
+#define IMAGE_STAMP_BYTES 16   /* what an image begins with: the kind of file, and which build made it */
+#define IMAGE_CHECKSUM_OFF 16
+#define IMAGE_HEADER_BYTES 184
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct memory {
+	const uint8_t *bytes;
+	size_t size;
+};
+
+/* The same bytes over and over, and nothing in the first page: what a pointer in them leads to is most often something. */
+static int read_memory(void *arg, uint64_t from, void *to, size_t size)
+{
+	const struct memory *memory = arg;
+
+	if (from < 4096 || !memory->size)
+		return -EFAULT;
+	for (size_t i = 0; i < size; i++)
+		((uint8_t *)to)[i] = memory->bytes[(from + i) % memory->size];
+	return 0;
+}
+
+static void check_text(const char *text, size_t size)
+{
+	const char *at = text, *end = memchr(text, '\0', size);
+
+	check_that(end);
+	while (at < end)
+		check_that(utf8_is_plain(utf8_next(&at, end)));
+}
+
+static void use_image(const struct runtime_image *image, const struct libc_facts *libc, const struct memory *bytes)
+{
+	const struct runtime_memory memory = { .read = read_memory, .arg = (void *)bytes };
+	const struct runtime *runtime = runtime_of(image->runtime);
+	union {
+		struct sonde_runtime_process process;
+		char bytes[sizeof(struct runtime_image)]; /* more than any */
+	} process = { 0 };
+
+	if (!image->is_supported || runtime->place(image, 0x10000, libc, &memory, NULL, &process))
+		return;
+	if (runtime->owns_code)
+		(void)runtime->owns_code(image, &memory, 0x20000, 0x30000, &process);
+	for (size_t i = 0; runtime->describe && i < MAX_FRAMES && (i + 1) * 24 <= bytes->size; i++) {
+		struct sonde_runtime_frame frame;
+		struct runtime_function function = { 0 };
+
+		memcpy(&frame, bytes->bytes + i * sizeof(frame), sizeof(frame));
+		if (runtime->describe(image, &process, &memory, &frame, &function))
+			continue;
+		check_that(function.name[0]);
+		check_text(function.name, sizeof(function.name));
+		check_text(function.file, sizeof(function.file));
+	}
+}
+
+static void use_runtimes(const uint8_t *data, size_t size)
+{
+	struct memory memory = { .bytes = data + sizeof(struct file_runtimes) };
+	struct file_runtimes runtimes;
+
+	if (size < sizeof(runtimes) || file_runtimes_read(data, sizeof(runtimes), &runtimes))
+		return;
+	memory.size = size - sizeof(runtimes);
+	for (uint32_t i = 0; i < runtimes.nr_images; i++)
+		use_image(&runtimes.images[i], &runtimes.libc, &memory);
+}
+
+/* What a worker knows as well as we: so that more than the checksum is looked at. */
+static void seal(char *image, size_t size)
+{
+	static const char nothing[sizeof(uint64_t)];
+	const struct sonde_row end = { .rule = SONDE_RULE_NONE };
+	uint32_t blocks[2] = { 0, 1 };
+	struct unwind_table table = { .nr_rows = 1, .nr_blocks = 1, .block_shift = SONDE_MIN_BLOCK_SHIFT, .blocks = blocks, .rows = (struct sonde_row *)&end };
+	CLEANUP(rule_table_freep) struct rule_table *rules = rule_table_new(16);
+	CLEANUP(buffer_done) struct buffer genuine = BUFFER_INIT(1 << 20);
+	uint64_t checksum;
+
+	check_that(rules && !table_image_make(&table, rules, &(struct table_key){ 0 }, &genuine));
+	memcpy(image, genuine.data, IMAGE_STAMP_BYTES);
+	memcpy(image + IMAGE_CHECKSUM_OFF, nothing, sizeof(nothing));
+	checksum = hash_bytes(image + IMAGE_HEADER_BYTES, size - IMAGE_HEADER_BYTES, hash_bytes(image, IMAGE_HEADER_BYTES, size));
+	memcpy(image + IMAGE_CHECKSUM_OFF, &checksum, sizeof(checksum));
+}
+
+static void use_table(const uint8_t *data, size_t size)
+{
+	CLEANUP(rule_table_freep) struct rule_table *rules = rule_table_new(SONDE_MAX_RULES);
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL; /* goes first: it holds rules */
+	CLEANUP(freep) char *image = malloc(size);
+	uint32_t nr_rules;
+	const struct sonde_rule *all;
+
+	check_that(rules && image);
+	if (size < IMAGE_HEADER_BYTES)
+		return;
+	memcpy(image, data, size);
+	seal(image, size);
+	if (table_image_read(image, size, &(struct table_key){ 0 }, rules, &table))
+		return;
+	check_table(table, rules);
+	all = rule_table_rules(rules, &nr_rules);
+	for (uint32_t i = 0; i < nr_rules; i++)
+		check_that(all[i].kind <= SONDE_RULE_KIND_SWITCH && all[i].bp_kind <= SONDE_BP_UNDEFINED && all[i].ra_kind <= SONDE_RA_REG);
+}
+
+static void use_names(const uint8_t *data, size_t size)
+{
+	struct name_answers answers;
+	uint32_t nr_addresses;
+
+	if (size < sizeof(nr_addresses))
+		return;
+	memcpy(&nr_addresses, data + size - sizeof(nr_addresses), sizeof(nr_addresses));
+	if (name_answers_open(data, size - sizeof(nr_addresses), nr_addresses, &answers))
+		return;
+	for (uint32_t i = 0; i < nr_addresses; i++) {
+		struct symbol_name names[NAME_ANSWERS_MAX];
+		uint32_t nr = name_answers_next(&answers, names, NAME_ANSWERS_MAX);
+
+		check_that(nr <= NAME_ANSWERS_MAX);
+		for (uint32_t j = 0; j < nr; j++)
+			check_that(strlen(names[j].name) + strlen(names[j].system_name) + strlen(names[j].file) < 3 * size);
+	}
+}
+
+static void use_code(const uint8_t *data, size_t size)
+{
+	struct code_listing listing;
+	struct code_line line;
+	uint64_t next;
+
+	if (code_listing_open(data, size, &listing))
+		return;
+	next = listing.start;
+	while (code_listing_next(&listing, &line)) {
+		check_that(line.elf_vaddr == next && line.nr_bytes && line.elf_vaddr + line.nr_bytes <= listing.end && strlen(line.text) < size);
+		next += line.nr_bytes;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static void (*const uses[])(const uint8_t *bytes, size_t size) = { use_runtimes, use_table, use_names, use_code };
+
+	if (size && data[0] < ARRAY_SIZE(uses))
+		uses[data[0]](data + 1, size - 1);
+	return 0;
+}
