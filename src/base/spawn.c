@@ -194,9 +194,9 @@ static void leave_to_reaper(int pid_fd)
 	pthread_attr_destroy(&attr);
 }
 
-int spawn_end(struct helper *helper)
+static int end_within(struct helper *helper, uint64_t max_ns)
 {
-	uint64_t end_ns = clock_ns() + SPAWN_END_MS * NS_PER_MS, now;
+	uint64_t end_ns = clock_ns() + max_ns, now;
 	siginfo_t info;
 	bool is_reaped;
 
@@ -216,4 +216,14 @@ int spawn_end(struct helper *helper)
 		leave_to_reaper(helper->pid_fd);
 	*helper = (struct helper)HELPER_NONE;
 	return is_reaped && (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) ? info.si_status : 0;
+}
+
+int spawn_end(struct helper *helper)
+{
+	return end_within(helper, SPAWN_END_MS * NS_PER_MS);
+}
+
+void spawn_leave(struct helper *helper)
+{
+	end_within(helper, 0);
 }

@@ -31,5 +31,6 @@ bool spawn_has_ended(const struct helper *helper);
 /* Ends it, if it has not ended, and closes what is ours; then there is none. One that does not end within SPAWN_END_MS, as the kernel waits for a file system in its name, is
  * left to a thread that reaps it. The signal that ended it, ours or another; 0: it has exited, or nobody knows. */
 int spawn_end(struct helper *helper);
+void spawn_leave(struct helper *helper); /* the same, without waiting at all */
 /* Does this process, or one that it comes from, carry the mark? */
 bool spawn_is_helper(void);

@@ -13,12 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -31,10 +29,9 @@
 #define USER	  12345
 #define GROUP	  23456
 
-/* A directory with files of several owners, a process of another user, and an opener. */
+/* A directory with files of several owners, and a process of another user. */
 struct scene {
 	char path[64];
-	struct opener *opener;
 	pid_t stranger;
 };
 
@@ -79,8 +76,6 @@ static void scene_init(struct scene *scene, int flags)
 	run("chmod 755 %s && cd %s && mkdir -m 700 closed && mkdir -m 777 tmp && echo x | tee secret open group own closed/open > /dev/null && "
 	    "chmod 644 open closed/open && chmod 600 secret own && chmod 640 group && chgrp %d group && chown %d own",
 	    scene->path, scene->path, GROUP, USER);
-	scene->opener = opener_new();
-	assert_non_null(scene->opener);
 	scene->stranger = start_stranger(flags & IN_OWN_ROOT ? scene->path : NULL);
 }
 
@@ -95,10 +90,9 @@ static void end_stranger(struct scene *scene)
 
 static void scene_done(struct scene *scene)
 {
-	if (!scene->opener)
+	if (!scene->path[0])
 		return;
 	end_stranger(scene);
-	opener_free(scene->opener);
 	run("rm -rf %s", scene->path);
 }
 
@@ -116,7 +110,7 @@ static int try(struct scene *scene, const char *name)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", scene->path, name);
-	return closed(opener_open(scene->opener, (uint32_t)scene->stranger, path, MAX_BYTES));
+	return closed(opener_open((uint32_t)scene->stranger, path, MAX_BYTES));
 }
 
 static int try_own(struct scene *scene, const char *name)
@@ -124,7 +118,7 @@ static int try_own(struct scene *scene, const char *name)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", scene->path, name);
-	return closed(opener_open_own(scene->opener, (uint32_t)scene->stranger, false, path, MAX_BYTES));
+	return closed(opener_open_own((uint32_t)scene->stranger, false, path, MAX_BYTES));
 }
 
 static void the_process_s_rights_count(void **state)
@@ -188,7 +182,7 @@ static void only_regular_files(void **state)
 	assert_int_equal(try(&scene, "large"), -EFBIG);
 	assert_int_equal(try(&scene, "maps"), -ENOEXEC); /* "self" would be we */
 	assert_int_equal(try(&scene, "none"), -ENOENT);
-	assert_int_equal(opener_open(scene.opener, (uint32_t)scene.stranger, "etc/passwd", MAX_BYTES), -EINVAL);
+	assert_int_equal(opener_open((uint32_t)scene.stranger, "etc/passwd", MAX_BYTES), -EINVAL);
 }
 
 static void only_a_process_s_own_files(void **state)
@@ -208,19 +202,17 @@ static void only_a_process_s_own_files(void **state)
 static void another_root_is_not_left(void **state)
 {
 	CLEANUP(scene_done) struct scene scene = { 0 };
-	struct opener *opener;
 
 	scene_init(&scene, IN_OWN_ROOT);
-	opener = scene.opener;
 	run("cd %s && ln -s /etc etc && ln -s ../../../../etc up && ln -s /open absolute && ln -s /proc/self/cwd magic", scene.path);
-	assert_int_equal(closed(opener_open(opener, (uint32_t)scene.stranger, "/open", MAX_BYTES)), 0);
-	assert_int_equal(closed(opener_open(opener, (uint32_t)scene.stranger, "/absolute", MAX_BYTES)), 0);
-	assert_int_equal(opener_open(opener, (uint32_t)scene.stranger, "/secret", MAX_BYTES), -EACCES);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/etc/passwd", 1 << 20) < 0);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/up/passwd", 1 << 20) < 0);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/../../../etc/passwd", 1 << 20) < 0);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/magic/etc/passwd", 1 << 20) < 0);
-	assert_true(opener_open(opener, (uint32_t)scene.stranger, "/usr/lib/debug/../../../etc/passwd", 1 << 20) < 0);
+	assert_int_equal(closed(opener_open((uint32_t)scene.stranger, "/open", MAX_BYTES)), 0);
+	assert_int_equal(closed(opener_open((uint32_t)scene.stranger, "/absolute", MAX_BYTES)), 0);
+	assert_int_equal(opener_open((uint32_t)scene.stranger, "/secret", MAX_BYTES), -EACCES);
+	assert_true(opener_open((uint32_t)scene.stranger, "/etc/passwd", 1 << 20) < 0);
+	assert_true(opener_open((uint32_t)scene.stranger, "/up/passwd", 1 << 20) < 0);
+	assert_true(opener_open((uint32_t)scene.stranger, "/../../../etc/passwd", 1 << 20) < 0);
+	assert_true(opener_open((uint32_t)scene.stranger, "/magic/etc/passwd", 1 << 20) < 0);
+	assert_true(opener_open((uint32_t)scene.stranger, "/usr/lib/debug/../../../etc/passwd", 1 << 20) < 0);
 }
 
 /* What /usr/lib/debug has is not ours to change: a file that may be there on some machine is asked for. */
@@ -237,10 +229,10 @@ static void of_the_gone_only_debug_files(void **state)
 	assert_int_equal(try_own(&scene, "open"), 0); /* below /tmp, readable by all, and root's */
 	assert_int_equal(try_own(&scene, "secret"), -EACCES);
 	assert_int_equal(try_own(&scene, "own"), -EPERM); /* whose the process was is not known any more */
-	assert_int_equal(opener_open(scene.opener, 0, "/etc/passwd", 1 << 20), -ESRCH);
-	assert_int_equal(opener_open(scene.opener, 0, "/usr/lib/debug/../../../etc/passwd", 1 << 20), -ESRCH);
-	assert_int_equal(opener_open(scene.opener, 0, "/usr/lib/debug/none/such", 1 << 20), -ENOENT);
-	assert_int_equal(opener_open_own(scene.opener, (uint32_t)gone, false, "/etc/passwd", 1 << 20), -ESRCH);
+	assert_int_equal(opener_open(0, "/etc/passwd", 1 << 20), -ESRCH);
+	assert_int_equal(opener_open(0, "/usr/lib/debug/../../../etc/passwd", 1 << 20), -ESRCH);
+	assert_int_equal(opener_open(0, "/usr/lib/debug/none/such", 1 << 20), -ENOENT);
+	assert_int_equal(opener_open_own((uint32_t)gone, false, "/etc/passwd", 1 << 20), -ESRCH);
 	scene.stranger = 0;
 }
 
@@ -254,58 +246,7 @@ static void what_we_started_is_ours(void **state)
 	gone = scene.stranger;
 	end_stranger(&scene);
 	snprintf(path, sizeof(path), "%s/secret", scene.path);
-	assert_int_equal(closed(opener_open_own(scene.opener, (uint32_t)gone, true, path, MAX_BYTES)), 0);
-}
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-/* A file system whose server never answers. */
-static int mount_dead(const struct scene *scene, char *ret_path, size_t size)
-{
-	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	char options[128];
-
-	snprintf(ret_path, size, "%s/dead", scene->path);
-	mkdir(ret_path, 0755);
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd);
-	if (fd >= 0 && mount("dead", ret_path, "fuse", MS_NOSUID | MS_NODEV, options) == 0)
-		return fd;
-	closep(&fd);
-	return -1;
-}
-
-static void what_hangs_is_given_up(void **state)
-{
-	CLEANUP(scene_done) struct scene scene = { 0 };
-	char path[PATH_MAX];
-	double began;
-	int fuse;
-
-	scene_init(&scene, 0);
-	fuse = mount_dead(&scene, path, sizeof(path));
-	if (fuse < 0) {
-		scene_done(&scene); /* skip() jumps */
-		print_message("SKIPPED: no FUSE here\n");
-		skip();
-	}
-	began = now();
-	assert_int_equal(try(&scene, "dead/file"), -ETIMEDOUT);
-	assert_true(now() - began > 0.9 && now() - began < 5);
-	assert_int_equal(opener_nr_timed_out(scene.opener), 1);
-	began = now();
-	assert_int_equal(try(&scene, "dead/file"), -EBUSY); /* this user's are not tried again */
-	assert_int_equal(try(&scene, "open"), -EBUSY);
-	assert_true(now() - began < 0.9);
-	assert_int_equal(opener_nr_refused(scene.opener), 2);
-	assert_int_equal(closed(opener_open(scene.opener, (uint32_t)getpid(), "/etc/passwd", 1 << 20)), 0); /* another's are */
-	close(fuse); /* the threads come back */
-	assert_int_equal(umount2(path, MNT_DETACH), 0);
+	assert_int_equal(closed(opener_open_own((uint32_t)gone, true, path, MAX_BYTES)), 0);
 }
 
 static void jit_files_are_found(void **state)
@@ -314,16 +255,16 @@ static void jit_files_are_found(void **state)
 	struct jit_files files;
 
 	scene_init(&scene, IN_OWN_ROOT);
-	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
+	jit_files_open(NULL, (uint32_t)scene.stranger, false, &files);
 	assert_int_equal(files.nr + files.nr_refused, 0);
 	run("echo 1000 10 name > %s/tmp/perf-%d.map", scene.path, scene.stranger);
 	run("echo x > %s/tmp/jit-%d.dump; chown %d %s/tmp/*", scene.path, scene.stranger, USER, scene.path);
-	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
+	jit_files_open(NULL, (uint32_t)scene.stranger, false, &files);
 	assert_int_equal(files.nr, 1); /* a jitdump that nobody has mapped is none */
 	assert_int_equal(files.nr_refused, 0);
 	jit_files_done(&files);
 	run("chmod 600 %s/tmp/perf-*; chown 0 %s/tmp/perf-*", scene.path, scene.path);
-	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
+	jit_files_open(NULL, (uint32_t)scene.stranger, false, &files);
 	assert_int_equal(files.nr, 0);
 	assert_int_equal(files.nr_refused, 1);
 	assert_int_equal(files.refusal, -EACCES);
@@ -339,7 +280,6 @@ int main(void)
 		cmocka_unit_test(another_root_is_not_left),
 		cmocka_unit_test(of_the_gone_only_debug_files),
 		cmocka_unit_test(what_we_started_is_ours),
-		cmocka_unit_test(what_hangs_is_given_up),
 		cmocka_unit_test(jit_files_are_found),
 	};
 
