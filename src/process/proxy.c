@@ -93,17 +93,6 @@ struct proxy_counts proxy_counts(const struct proxy *proxy)
 
 /* --- who is not asked again ------------------------------------------------------------------------------------------------------------ */
 
-static uint32_t uid_of(uint32_t tgid)
-{
-	CLEANUP(stranger_done) struct stranger stranger = { 0 };
-	CLEANUP(closep) int fd = -1;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32, tgid);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 || stranger_read(fd, &stranger) ? STRANGER_NOBODY : stranger.uid;
-}
-
 static bool is_refused(const struct proxy *proxy, const struct proxy_request *request)
 {
 	uint32_t nr = proxy->counts.nr_timed_out < MAX_CULPRITS ? proxy->counts.nr_timed_out : MAX_CULPRITS, nr_of_user = 0, uid;
@@ -111,7 +100,7 @@ static bool is_refused(const struct proxy *proxy, const struct proxy_request *re
 
 	if (!nr)
 		return false;
-	uid = request->tgid ? uid_of(request->tgid) : 0;
+	uid = request->tgid ? stranger_uid(request->tgid) : 0;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct culprit *culprit = &proxy->culprits[i];
 
@@ -123,7 +112,7 @@ static bool is_refused(const struct proxy *proxy, const struct proxy_request *re
 
 static void note_culprit(struct proxy *proxy, const struct proxy_request *request)
 {
-	struct culprit culprit = { .tgid = request->tgid, .uid = request->tgid ? uid_of(request->tgid) : 0, .device = request->device };
+	struct culprit culprit = { .tgid = request->tgid, .uid = request->tgid ? stranger_uid(request->tgid) : 0, .device = request->device };
 
 	if (!proxy->counts.nr_timed_out) {
 		proxy->counts.tgid = culprit.tgid;

@@ -17,6 +17,7 @@
 #include "process/opener.h"
 #include "process/proxy.h"
 #include "process/proxy_message.h"
+#include "process/stranger.h"
 
 #define MAPS_BYTES_MAX ((uint64_t)64 << 20)
 #define PIECE_BYTES ((size_t)256 << 10)
@@ -56,8 +57,8 @@ static int copy_data(int from_fd, int to_fd, uint64_t size)
 	return err;
 }
 
-/* The file's bytes in memory, where nobody changes them any more. */
-static int copy_file(int from_fd)
+/* The file's bytes in memory, where nobody changes them any more. It belongs to the user of process `tgid`, whatever its server says. */
+static int copy_file(uint32_t tgid, int from_fd)
 {
 	CLEANUP(closep) int copy_fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct stat st;
@@ -67,7 +68,7 @@ static int copy_file(int from_fd)
 		return -errno;
 	if (st.st_size < 0 || (uint64_t)st.st_size > PROXY_COPY_BYTES_MAX)
 		return -EFBIG;
-	if (ftruncate(copy_fd, st.st_size))
+	if (ftruncate(copy_fd, st.st_size) || fchown(copy_fd, stranger_uid(tgid), (gid_t)-1))
 		return -errno;
 	err = copy_data(from_fd, copy_fd, (uint64_t)st.st_size);
 	if (err)
@@ -108,7 +109,7 @@ static int found(uint32_t tgid, int fd, struct proxy_answer *answer)
 }
 
 /* `file_fd` is of O_PATH. */
-static int open_file(enum file_system_kind kind, int file_fd)
+static int open_file(uint32_t tgid, enum file_system_kind kind, int file_fd)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	CLEANUP(closep) int fd = -1;
@@ -119,7 +120,7 @@ static int open_file(enum file_system_kind kind, int file_fd)
 	if (fd < 0)
 		return -errno;
 	if (kind == FILE_SYSTEM_FOREIGN)
-		return copy_file(fd);
+		return copy_file(tgid, fd);
 	if (kind == FILE_SYSTEM_NETWORK && !elf_file_open_fd(fd, NULL, &elf)) /* whose headers the kernel has then */
 		return fcntl(MOVE_FD(fd), F_DUPFD_CLOEXEC, 0);
 	return MOVE_FD(fd);
@@ -130,7 +131,7 @@ static int copied_if_foreign(uint32_t tgid, int fd)
 {
 	CLEANUP(closep) int own = fd;
 
-	return fd >= 0 && file_system_kind(tgid, fd) == FILE_SYSTEM_FOREIGN ? copy_file(fd) : MOVE_FD(own);
+	return fd >= 0 && file_system_kind(tgid, fd) == FILE_SYSTEM_FOREIGN ? copy_file(tgid, fd) : MOVE_FD(own);
 }
 
 static int open_what_is_asked(const struct proxy_request *request, int fd, struct proxy_answer *answer)
@@ -143,7 +144,7 @@ static int open_what_is_asked(const struct proxy_request *request, int fd, struc
 	case PROXY_FIND:
 		return found(0, mapped_file_find(request->path), answer);
 	case PROXY_OPEN:
-		return open_file((enum file_system_kind)request->file_system, fd);
+		return open_file(request->tgid, (enum file_system_kind)request->file_system, fd);
 	case PROXY_OPEN_FOR:
 		return copied_if_foreign(request->tgid, opener_open(request->tgid, request->path, request->max_bytes));
 	case PROXY_OPEN_OWN:

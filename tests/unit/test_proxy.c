@@ -172,11 +172,14 @@ static void what_foreigners_serve_is_copied(void **state)
 	struct found_file found = { .fd = memory_fd, .kind = FILE_SYSTEM_FOREIGN };
 	CLEANUP(closep) int copy_fd = -1;
 	char text[sizeof(TEXT)];
+	struct stat st;
 
 	scene_init(&scene);
 	assert_int_equal(pwrite(memory_fd, TEXT, sizeof(TEXT), 8 << 20), sizeof(TEXT)); /* behind a hole */
-	copy_fd = proxy_open(scene.proxy, 0, &found, 0);
+	copy_fd = proxy_open(scene.proxy, start_user(&scene, USER), &found, 0);
 	assert_true(copy_fd >= 0);
+	assert_int_equal(fstat(copy_fd, &st), 0);
+	assert_int_equal(st.st_uid, USER); /* whom it is charged to */
 	assert_int_equal(pwrite(memory_fd, "x", 1, 8 << 20), 1);
 	assert_int_equal(pread(copy_fd, text, sizeof(text), 8 << 20), sizeof(text));
 	assert_string_equal(text, TEXT);
