@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: bench_audit PID [SAMPLES]\n");
 		return 2;
 	}
-	processes = process_table_new();
+	processes = process_table_new(NULL);
 	if (!processes || process_table_scan(processes, (uint32_t)pid, 1, NULL) || process_table_changes(processes, take_modules, NULL))
 		return 1;
 	return run((pid_t)pid, (uint32_t)nr_samples);

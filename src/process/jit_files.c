@@ -44,44 +44,43 @@ bool jit_files_is_dump(const char *path, uint32_t number)
 	return slash && strcmp(slash + 1, name) == 0;
 }
 
-static void add_dump(struct jit_files *files, struct opener *opener, uint32_t tgid, uint32_t number, bool is_ours, const char *path)
+static void add_dump(struct jit_files *files, struct proxy *proxy, uint32_t tgid, uint32_t number, bool is_ours, const char *path)
 {
 	if (files->nr < JIT_FILES_MAX && jit_files_is_dump(path, number))
-		add(files, opener_open_own(opener, tgid, is_ours, path, JIT_FILES_MAX_DUMP_BYTES));
+		add(files, proxy_open_own(proxy, tgid, is_ours, path, JIT_FILES_MAX_DUMP_BYTES));
 }
 
-void jit_files_add_dump(struct jit_files *files, struct opener *opener, uint32_t tgid, bool is_ours, const char *path)
+void jit_files_add_dump(struct jit_files *files, struct proxy *proxy, uint32_t tgid, bool is_ours, const char *path)
 {
-	add_dump(files, opener, tgid, number_in_names(tgid), is_ours, path);
+	add_dump(files, proxy, tgid, number_in_names(tgid), is_ours, path);
 }
 
-static void add_mapped_dumps(struct jit_files *files, struct opener *opener, uint32_t tgid, uint32_t number)
+static void add_mapped_dumps(struct jit_files *files, struct proxy *proxy, uint32_t tgid, uint32_t number)
 {
 	CLEANUP(fclosep) FILE *file = NULL;
 	CLEANUP(freep) char *line = NULL;
-	char path[64], last[PATH_MAX] = "";
+	char last[PATH_MAX] = "";
 	struct mapping_event event;
 	size_t capacity = 0;
+	int err = proxy_maps(proxy, tgid, tgid, &file);
 
-	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
-	file = fopen(path, "re");
-	while (file && getline(&line, &capacity, file) > 0) {
+	while (!err && getline(&line, &capacity, file) > 0) {
 		if (!maps_line_parse(line, &event) || !jit_files_is_dump(event.path, number) || strcmp(event.path, last) == 0)
 			continue;
 		snprintf(last, sizeof(last), "%s", event.path); /* the same file again, in another mapping of it */
-		add_dump(files, opener, tgid, number, false, event.path);
+		add_dump(files, proxy, tgid, number, false, event.path);
 	}
 }
 
-void jit_files_open(struct opener *opener, uint32_t tgid, bool is_ours, struct jit_files *ret_files)
+void jit_files_open(struct proxy *proxy, uint32_t tgid, bool is_ours, struct jit_files *ret_files)
 {
 	uint32_t number = number_in_names(tgid);
 	char path[64];
 
 	*ret_files = (struct jit_files){ 0 };
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", number);
-	add(ret_files, opener_open_own(opener, tgid, is_ours, path, JIT_FILES_MAX_MAP_BYTES));
-	add_mapped_dumps(ret_files, opener, tgid, number);
+	add(ret_files, proxy_open_own(proxy, tgid, is_ours, path, JIT_FILES_MAX_MAP_BYTES));
+	add_mapped_dumps(ret_files, proxy, tgid, number);
 }
 
 void jit_files_done(struct jit_files *files)

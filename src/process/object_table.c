@@ -10,6 +10,7 @@
 
 #include "base/u64_map.h"
 #include "process/mapped_file.h"
+#include "process/proxy.h"
 
 #define MAX_OBJECTS (1u << 20)
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
@@ -20,6 +21,7 @@
 struct entry {
 	struct object object;
 	struct file_identity identity; /* all zero: not known */
+	enum file_system_kind file_system;
 	uint32_t nr_mapped, nr_held;
 	uint64_t idle_order;        /* grows with the time at which nr_mapped became 0 */
 	bool is_used;               /* else a free number */
@@ -31,7 +33,7 @@ struct object_table {
 	uint32_t nr_entries, capacity, nr_free;
 	uint32_t nr_met, nr_refused, nr_lost, nr_left, nr_hung;
 	char *first_hung;           /* path, or NULL */
-	struct mapped_files files;
+	struct proxy *proxy;        /* NULL: none */
 	uint64_t order;
 	uint64_t seed;              /* so that nobody can make files that are taken for others */
 	struct u64_map by_identity; /* hash of struct file_identity -> object */
@@ -40,7 +42,7 @@ struct object_table {
 	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
 };
 
-struct object_table *object_table_new(void)
+struct object_table *object_table_new(struct proxy *proxy)
 {
 	struct object_table *table = calloc(1, sizeof(*table));
 
@@ -48,6 +50,8 @@ struct object_table *object_table_new(void)
 		free(table);
 		return NULL;
 	}
+	if (table)
+		table->proxy = proxy;
 	return table;
 }
 
@@ -72,7 +76,6 @@ void object_table_free(struct object_table *table)
 		forget_entry(&table->entries[i]);
 	free(table->entries);
 	free(table->first_hung);
-	mapped_files_done(&table->files);
 	u64_map_done(&table->by_identity);
 	u64_map_done(&table->by_inode);
 	u64_map_done(&table->by_build_id);
@@ -201,19 +204,41 @@ static void count_failure(struct object_table *table, int err, const char *path)
 		table->first_hung = strdup(path);
 }
 
-/* The file by the path it was met under, in our root: negative when another one, or none, has it now. */
-static int find_again(struct object_table *table, const struct entry *entry)
+static void found_file_done(struct found_file *found)
 {
-	if (!entry->identity.inode || entry->object.path[0] != '/')
-		return -ENOENT;
-	return mapped_file_find(&table->files, entry->object.path, &entry->identity);
+	closep(&found->fd);
+}
+
+/* The file by the path it was met under, in our root: negative when another one, or none, has it now. */
+static int find_again(struct object_table *table, const struct entry *entry, struct found_file *ret_found)
+{
+	struct file_identity identity;
+	int err = -ENOENT;
+
+	ret_found->fd = -1;
+	if (entry->identity.inode && entry->object.path[0] == '/')
+		err = proxy_find(table->proxy, entry->object.path, ret_found);
+	if (!err && (mapped_file_identify(ret_found->fd, &identity) || memcmp(&identity, &entry->identity, sizeof(identity)) != 0))
+		err = -ENOENT;
+	return err;
+}
+
+/* As process `tgid` has it, 0: nobody. */
+static int open_elf(struct object_table *table, uint32_t tgid, const struct found_file *found, uint64_t device, struct elf_file **ret_elf)
+{
+	CLEANUP(closep) int fd = proxy_open(table->proxy, tgid, found, device);
+	int err = fd < 0 ? fd : elf_file_open_fd(fd, NULL, ret_elf);
+
+	if (!err)
+		fd = -1; /* it is the ELF file's */
+	return err;
 }
 
 static void open_again(struct object_table *table, struct entry *entry)
 {
-	int fd = find_again(table, entry);
+	CLEANUP(found_file_done) struct found_file found = { .fd = -1 };
 
-	if (fd < 0 || mapped_file_open(&table->files, fd, entry->identity.device, &entry->object.elf))
+	if (find_again(table, entry, &found) || open_elf(table, 0, &found, entry->identity.device, &entry->object.elf))
 		table->nr_lost++;
 	entry->is_closed = false;
 	entry->idle_order = ++table->order;
@@ -229,33 +254,32 @@ const struct object *object_table_at(const struct object_table *table, uint32_t 
 }
 
 /* A build id says what a file claims to be, and a container may claim what it likes: only the same bytes are the same file. */
-static uint32_t find_copy(struct object_table *table, uint64_t key, const struct elf_file *elf, uint64_t device)
+static uint32_t find_copy(struct object_table *table, uint64_t key, const struct elf_file *elf, enum file_system_kind kind)
 {
 	uint32_t cursor = 0, nr = 0, *known;
 
 	while (nr < MAX_SAME_ID && u64_map_each(&table->by_build_id, key, &cursor))
 		nr++;
-	if (nr == MAX_SAME_ID || elf_file_size(elf) > SAME_BYTES_MAX)
+	if (nr == MAX_SAME_ID || elf_file_size(elf) > SAME_BYTES_MAX || kind == FILE_SYSTEM_NETWORK)
 		return OBJECT_NONE;
 	cursor = 0;
 	while ((known = u64_map_each(&table->by_build_id, key, &cursor))) {
 		const struct elf_file *other = object_table_at(table, *known)->elf;
-		uint64_t other_device = table->entries[*known].identity.device;
 
-		if (other && elf_file_size(other) == elf_file_size(elf) && mapped_file_is_same(&table->files, other, other_device, elf, device))
+		if (other && table->entries[*known].file_system != FILE_SYSTEM_NETWORK && mapped_file_is_same(other, elf))
 			return *known;
 	}
 	return OBJECT_NONE;
 }
 
-/* Opens the ELF file behind `path_fd`, which is taken over, or finds the object that is a copy of it. */
-static uint32_t open_object(struct object_table *table, int path_fd, uint64_t device, const char *path)
+/* Opens the ELF file that process `tgid` maps, or finds the object that is a copy of it. */
+static uint32_t open_object(struct object_table *table, uint32_t tgid, const struct found_file *found, uint64_t device, const char *path)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	const struct build_id *id;
 	uint32_t object;
 	uint64_t key;
-	int err = mapped_file_open(&table->files, path_fd, device, &elf);
+	int err = open_elf(table, tgid, found, device, &elf);
 
 	if (err) {
 		count_failure(table, err, path);
@@ -263,12 +287,13 @@ static uint32_t open_object(struct object_table *table, int path_fd, uint64_t de
 	}
 	id = elf_file_build_id(elf);
 	key = hash_bytes(id->bytes, id->size, elf_file_size(elf));
-	object = id->size ? find_copy(table, key, elf, device) : OBJECT_NONE;
+	object = id->size ? find_copy(table, key, elf, found->kind) : OBJECT_NONE;
 	if (object != OBJECT_NONE)
 		return object;
 	object = add_object(table, MOVE(elf), path);
-	if (id->size && object != OBJECT_NONE && u64_map_add(&table->by_build_id, key, object))
+	if (object == OBJECT_NONE || (id->size && u64_map_add(&table->by_build_id, key, object)))
 		return OBJECT_NONE;
+	table->entries[object].file_system = found->kind;
 	return object;
 }
 
@@ -348,16 +373,15 @@ static int take_identity(struct object_table *table, uint32_t object, const stru
 	return u64_map_add(&table->by_inode, inode_key(table, identity->device, identity->inode), object);
 }
 
-/* What `path_fd` leads to; it is taken over. */
-static uint32_t met_file(struct object_table *table, int path_fd, const struct file_identity *identity, const char *path)
+/* What process `tgid`, 0: nobody, maps. */
+static uint32_t met_file(struct object_table *table, uint32_t tgid, const struct found_file *found, const struct file_identity *identity, const char *path)
 {
-	CLEANUP(closep) int own = path_fd;
 	uint64_t key = hash_bytes(identity, sizeof(*identity), table->seed);
 	uint32_t object, *known = u64_map_find(&table->by_identity, key);
 
 	if (known)
 		return *known;
-	object = open_object(table, MOVE_FD(own), identity->device, path);
+	object = open_object(table, tgid, found, identity->device, path);
 	if (object == OBJECT_NONE || u64_map_add(&table->by_identity, key, object) || take_identity(table, object, identity))
 		return OBJECT_NONE;
 	return object;
@@ -365,7 +389,7 @@ static uint32_t met_file(struct object_table *table, int path_fd, const struct f
 
 uint32_t object_table_met(struct object_table *table, const struct mapped_region *region)
 {
-	CLEANUP(closep) int path_fd = -1;
+	CLEANUP(found_file_done) struct found_file found = { .fd = -1 };
 	struct file_identity identity;
 	uint32_t object;
 	int err;
@@ -375,17 +399,20 @@ uint32_t object_table_met(struct object_table *table, const struct mapped_region
 	object = find_open(table, region);
 	if (object != OBJECT_NONE)
 		return object;
-	path_fd = mapped_file_locate(&table->files, region->tgid, region->start_pc, region->end_pc, region->inode, region->path);
-	err = path_fd < 0 ? path_fd : mapped_file_identify(path_fd, &identity);
-	return err ? met_unreadable(table, region->path, err) : met_file(table, MOVE_FD(path_fd), &identity, region->path);
+	err = proxy_locate(table->proxy, region, &found);
+	if (!err)
+		err = mapped_file_identify(found.fd, &identity);
+	return err ? met_unreadable(table, region->path, err) : met_file(table, region->tgid, &found, &identity, region->path);
 }
 
 uint32_t object_table_find(struct object_table *table, const char *path)
 {
-	CLEANUP(closep) int path_fd = mapped_file_find(&table->files, path, NULL);
+	CLEANUP(found_file_done) struct found_file found = { .fd = -1 };
 	struct file_identity identity;
 
-	return path_fd < 0 || mapped_file_identify(path_fd, &identity) ? OBJECT_NONE : met_file(table, MOVE_FD(path_fd), &identity, path);
+	if (proxy_find(table->proxy, path, &found) || mapped_file_identify(found.fd, &identity))
+		return OBJECT_NONE;
+	return met_file(table, 0, &found, &identity, path);
 }
 
 /* Is it open and mapped by nobody? Then it need not be, unless it is the vdso. */
@@ -410,12 +437,13 @@ static void close_idle(struct object_table *table, struct entry **idle, uint32_t
 
 	qsort(idle, nr_idle, sizeof(struct entry *), by_order);
 	for (uint32_t i = 0; i < nr_idle && nr_open > MAX_IDLE; i++) {
-		CLEANUP(closep) int fd = find_again(table, idle[i]);
+		CLEANUP(found_file_done) struct found_file found = { .fd = -1 };
+		bool is_found = !find_again(table, idle[i], &found);
 
-		if (fd < 0 && nr_open <= max_idle)
+		if (!is_found && nr_open <= max_idle)
 			continue;
-		table->nr_lost += fd < 0;
-		idle[i]->is_closed = fd >= 0;
+		table->nr_lost += !is_found;
+		idle[i]->is_closed = is_found;
 		close_entry(idle[i]);
 		nr_open--;
 	}

@@ -26,7 +26,8 @@ struct mapped_region { /* borrowed for the call */
 };
 
 struct object_table;
-struct object_table *object_table_new(void); /* NULL: no memory */
+struct proxy;
+struct object_table *object_table_new(struct proxy *proxy); /* which finds and opens the files, borrowed; NULL: none. NULL: no memory */
 void object_table_free(struct object_table *table);
 /* The file of a mapping. Its path is where it is looked for when the mapping itself cannot be opened (the process has ended, no CAP_CHECKPOINT_RESTORE); what is found there must
  * have the mapping's inode, or it is another file that has the name now, or has it outside of a container. OBJECT_NONE: no memory. */

@@ -7,21 +7,16 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
 #include "process/debug_path.h"
-#include "process/patience.h"
 #include "process/stranger.h"
 
 #define ANY_OWNER UINT32_MAX
-
-struct opener {
-	uint32_t hanging_uids[OPENER_MAX_HANGING];
-	uint32_t nr_timed_out, nr_refused;
-};
 
 struct job { /* one opening */
 	bool is_zombie;
@@ -131,52 +126,24 @@ static int open_as_stranger(struct job *job)
 	return is_wanted(job, fd) ? MOVE_FD(fd) : -ENOEXEC;
 }
 
-static void run_job(void *arg)
+static void *run_job(void *arg)
 {
 	struct job *job = arg;
 
 	job->result = open_as_stranger(job);
-}
-
-/* Of one that was given up. */
-static void lose_job(void *arg)
-{
-	struct job *job = arg;
-
-	closep(&job->result);
-	job_free(job);
+	return NULL;
 }
 
 /* --- who asks ------------------------------------------------------------------------------------------------------------------ */
 
-static bool is_refused(const struct opener *opener, uint32_t uid)
+static int run(struct job *job)
 {
-	bool found = opener->nr_timed_out >= OPENER_MAX_HANGING;
+	pthread_t thread;
+	int err = pthread_create(&thread, NULL, run_job, job);
 
-	for (uint32_t i = 0; i < opener->nr_timed_out && !found; i++)
-		found = opener->hanging_uids[i] == uid;
-	return found;
-}
-
-/* Takes over the job. */
-static int run(struct opener *opener, struct job *job, bool *ret_root_is_foreign)
-{
-	CLEANUP(job_freep) struct job *own = job;
-	uint32_t uid = job->as.uid; /* asked for now: a job that is given up is not ours any more */
-	int err;
-
-	if (is_refused(opener, uid)) {
-		opener->nr_refused++;
-		return -EBUSY;
-	}
-	err = patience_run(run_job, lose_job, job, OPENER_DEADLINE_MS);
-	if (err == -ETIMEDOUT) {
-		opener->hanging_uids[opener->nr_timed_out++] = uid;
-		own = NULL;
-	}
 	if (err)
-		return err;
-	*ret_root_is_foreign = job->root_is_foreign;
+		return -err;
+	pthread_join(thread, NULL);
 	return job->result;
 }
 
@@ -198,15 +165,14 @@ static int find_stranger(struct job *job, uint32_t tgid)
 	return err == -ENOMEM ? err : -ESRCH;
 }
 
-static int open_as_nobody(struct opener *opener, const char *path, uint64_t max_bytes)
+static int open_as_nobody(const char *path, uint64_t max_bytes)
 {
-	struct job *job = job_new(path, max_bytes);
-	bool root_is_foreign;
+	CLEANUP(job_freep) struct job *job = job_new(path, max_bytes);
 
 	if (!job)
 		return -ENOMEM;
 	stranger_init_nobody(&job->as);
-	return run(opener, job, &root_is_foreign);
+	return run(job);
 }
 
 static bool is_path(const char *path)
@@ -214,23 +180,21 @@ static bool is_path(const char *path)
 	return path[0] == '/' && strlen(path) < PATH_MAX;
 }
 
-int opener_open_debug(struct opener *opener, uint32_t tgid, const char *of, const char *path, uint64_t max_bytes)
+int opener_open_debug(uint32_t tgid, const char *path, uint64_t max_bytes)
 {
 	CLEANUP(job_freep) struct job *job = is_path(path) ? job_new(path, max_bytes) : NULL;
-	bool is_debug_file = debug_path_is_below_prefix(path), root_is_foreign = false;
+	bool is_debug_file = debug_path_is_below_prefix(path);
 	int fd;
 
 	if (!job)
 		return is_path(path) ? -ENOMEM : -EINVAL;
-	if (!debug_path_is_one(path, of))
-		return -EPERM;
 	fd = find_stranger(job, tgid);
+	if (fd == -ESRCH && is_debug_file)
+		return open_as_nobody(path, max_bytes);
 	if (!fd)
-		fd = run(opener, MOVE(job), &root_is_foreign);
-	else if (fd == -ESRCH && is_debug_file)
-		return open_as_nobody(opener, path, max_bytes);
-	if ((fd == -ENOENT || fd == -ENOTDIR) && root_is_foreign && is_debug_file)
-		return open_as_nobody(opener, path, max_bytes);
+		fd = run(job);
+	if ((fd == -ENOENT || fd == -ENOTDIR) && job->root_is_foreign && is_debug_file)
+		return open_as_nobody(path, max_bytes);
 	return fd;
 }
 
@@ -252,10 +216,9 @@ static int become_of_the_gone(struct job *job, bool is_ours)
 	return self_fd < 0 ? -errno : stranger_read(self_fd, &job->as);
 }
 
-int opener_open_own(struct opener *opener, uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes)
+int opener_open_own(uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes)
 {
 	CLEANUP(job_freep) struct job *job = is_path(path) ? job_new(path, max_bytes) : NULL;
-	bool root_is_foreign;
 	int err;
 
 	if (!job)
@@ -265,25 +228,5 @@ int opener_open_own(struct opener *opener, uint32_t tgid, bool is_ours, const ch
 		job->owner = job->as.uid;
 	else if (err == -ESRCH)
 		err = become_of_the_gone(job, is_ours);
-	return err ? err : run(opener, MOVE(job), &root_is_foreign);
-}
-
-struct opener *opener_new(void)
-{
-	return calloc(1, sizeof(struct opener));
-}
-
-void opener_free(struct opener *opener)
-{
-	free(opener);
-}
-
-uint32_t opener_nr_timed_out(const struct opener *opener)
-{
-	return opener->nr_timed_out;
-}
-
-uint32_t opener_nr_refused(const struct opener *opener)
-{
-	return opener->nr_refused;
+	return err ? err : run(job);
 }

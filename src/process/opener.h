@@ -1,38 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opener: opens, for reading, the files that a process's own data name (perf map, jitdump, debug link), exactly as that process could:
  * in its root, with its user, groups and capabilities. Whoever writes such a name could otherwise make a profiler that runs as root read a
- * file to him. Each is opened in a thread of its own, so that a file system that hangs (FUSE, NFS) hangs that thread and
- * not us: after a second it is given up. When we are not root, we open as ourselves, in the process's root.
+ * file to him. Each is opened in a thread of its own, which gives up its rights for it; for as long as the file system takes (process/proxy.h). When we are not root, we open
+ * as ourselves, in the process's root.
  *
- * Only regular files, none of procfs (where "self" is us). One thread may call. Side effect: the first thread that changes its user
+ * Only regular files, none of procfs (where "self" is us). Any thread. Side effect: the first thread that changes its user
  * makes the whole process not dumpable (no core files, no ptrace by its own user), as the kernel's commit_creds() has it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/cleanup.h"
 
-#define OPENER_DEADLINE_MS  1000
-#define OPENER_MAX_HANGING  4			/* threads given up; the user that one hung for is not served any more, after the last nobody is */
-
-struct opener;
-struct opener *opener_new(void); /* NULL: no memory */
-/* Threads that still hang stay behind until their file system answers; they hold nothing of the opener. */
-void opener_free(struct opener *opener);
-
-/* A debug file of the file `of` (NULL: of none that has a path): an ELF file at one of the places where such stand (process/debug_path.h), as who asks for it may be in a stranger's hands.
- * A descriptor, or: -EPERM: it stands nowhere there; -EACCES: the process could not read it; -ENOEXEC: no regular file, or not ELF; -EFBIG: above max_bytes; -ETIMEDOUT;
- * -EBUSY: not tried, as too many hang; -EINVAL: no absolute path; -ENOENT and others of open(2). For a process that is gone (and
- * tgid 0): in our root as nobody, only below DEBUG_PATH_PREFIX. So also for what is missing there in a root that is
- * not ours. */
-MUST_CHECK int opener_open_debug(struct opener *opener, uint32_t tgid, const char *of, const char *path, uint64_t max_bytes);
+/* A debug file, whose path was looked at (process/debug_path.h). A descriptor, or: -EACCES: the process could not read it; -ENOEXEC: no regular file, or not ELF; -EFBIG: above max_bytes;
+ * -EINVAL: no absolute path; -ENOENT and others of open(2). For a process that is gone (and tgid 0): in our root as nobody, only below DEBUG_PATH_PREFIX. So also for what is missing there
+ * in a root that is not ours. */
+MUST_CHECK int opener_open_debug(uint32_t tgid, const char *path, uint64_t max_bytes);
 
 /* The same for a file that the process itself is to have written, where others may write too: it belongs to the process's user or to
  * root, is no symbolic link and has one name only (a second one could be a link that somebody made to a file that they cannot read), else -EPERM
  * (-ELOOP or -ENOEXEC for a link). Of a process that is gone: in our root, below /tmp/ and as nobody, when it belongs to us or to
  * root; as ourselves and anywhere when `is_ours` says that we started the process. Of one that has ended and is not waited for yet: as its user. */
-MUST_CHECK int opener_open_own(struct opener *opener, uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes);
-
-uint32_t opener_nr_timed_out(const struct opener *opener);
-uint32_t opener_nr_refused(const struct opener *opener); /* not tried: -EBUSY */
+MUST_CHECK int opener_open_own(uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes);

@@ -10,6 +10,7 @@
 #include "base/u64_map.h"
 #include "process/jit_files.h"
 #include "process/maps_line.h"
+#include "process/proxy.h"
 
 /* Of one process. What is more is forgotten, the oldest first: a process may map for ever, and is not to end the run. */
 #define MAX_LIVE (1u << 14)
@@ -38,16 +39,19 @@ struct process_table {
 	uint32_t last_generation;          /* that was given away */
 	struct u64_map by_tgid;
 	struct object_table *objects;
+	struct proxy *proxy;               /* NULL: none */
 };
 
-struct process_table *process_table_new(void)
+struct process_table *process_table_new(struct proxy *proxy)
 {
 	struct process_table *table = calloc(1, sizeof(*table));
 
-	if (table && !(table->objects = object_table_new())) {
+	if (table && !(table->objects = object_table_new(proxy))) {
 		free(table);
 		return NULL;
 	}
+	if (table)
+		table->proxy = proxy;
 	return table;
 }
 
@@ -389,18 +393,15 @@ void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t tim
 /* Reads the maps of a thread of the process into the table. The number of lines, 0 for a kernel thread or one that has ended, or -errno. */
 static int scan_thread(struct process_table *table, uint32_t tgid, uint64_t tid, uint64_t time_ns)
 {
-	char path[64];
 	CLEANUP(fclosep) FILE *file = NULL;
 	CLEANUP(freep) char *line = NULL;
 	size_t capacity = 0;
 	struct process *process;
 	uint64_t from_ns;
-	int err, nr = 0;
+	int nr = 0, err = proxy_maps(table->proxy, tgid, (uint32_t)tid, &file);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu64 "/maps", tgid, tid);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
+	if (err)
+		return err;
 	process = enter_process(table, tgid);
 	if (!process)
 		return -ENOMEM;

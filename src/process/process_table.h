@@ -29,7 +29,7 @@ struct mapping_event {
 	const char *path;
 };
 
-struct process_table *process_table_new(void);
+struct process_table *process_table_new(struct proxy *proxy); /* which asks the processes and their file servers, borrowed; NULL: none. NULL: no memory */
 void process_table_free(struct process_table *table);
 
 /* Reads the executable mappings from /proc/TGID. 0; -ENOENT when it is gone; -EACCES. Kernel threads have no mappings. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -161,6 +162,17 @@ int stranger_read(int proc_fd, struct stranger *ret_stranger)
 	if (mixed || !in_our_user_namespace(proc_fd))
 		ret_stranger->capabilities = 0;
 	return 0;
+}
+
+uint32_t stranger_uid(uint32_t tgid)
+{
+	CLEANUP(stranger_done) struct stranger stranger = { 0 };
+	CLEANUP(closep) int fd = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, tgid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 || stranger_read(fd, &stranger) ? STRANGER_NOBODY : stranger.uid;
 }
 
 /* The calling thread's. What is permitted to us stays permitted: nobody else's code runs in the thread. */

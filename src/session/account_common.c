@@ -29,3 +29,11 @@ void account_processes(struct account *account, const struct process_table *proc
 	if (nr_hung)
 		account_note(account, "%u files were left unread, as their file system does not answer: %s%s", nr_hung, hung, nr_hung > 1 ? ", ..." : "");
 }
+void account_proxy(struct account *account, const struct proxy *proxy)
+{
+	const struct proxy_counts counts = proxy_counts(proxy);
+
+	if (counts.nr_timed_out)
+		account_note(account, "%u times a file server or a process's memory did not answer, first for process %u of user %u: what it has is left unread, as were %u more of that kind",
+			     counts.nr_timed_out, counts.tgid, counts.uid, counts.nr_refused);
+}

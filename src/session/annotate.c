@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "export/annotation.h"
 #include "export/frame_text.h"
-#include "process/opener.h"
+#include "process/proxy.h"
 #include "session/parser.h"
 #include "session/profile_file.h"
 #include "symbolize/debug_file.h"
@@ -24,14 +24,14 @@ struct annotator {
 	const struct annotation *annotation;
 	const struct show_options *options;
 	struct parser *parser; /* NULL: not started yet */
-	struct opener *opener;
+	struct proxy *proxy;
 	struct buffer *buffer;
 };
 
 static void annotator_done(struct annotator *annotator)
 {
 	parser_free(annotator->parser);
-	opener_free(annotator->opener);
+	proxy_free(annotator->proxy);
 }
 
 static const char *text_of(const struct annotator *annotator, uint32_t string)
@@ -119,7 +119,7 @@ static int open_for_worker(void *arg, const char *path)
 {
 	const struct annotator *annotator = arg;
 
-	return opener_open_debug(annotator->opener, 0, NULL, path, DEBUG_FILE_MAX_BYTES);
+	return proxy_open_debug(annotator->proxy, 0, NULL, path, DEBUG_FILE_MAX_BYTES);
 }
 
 /* The file that was sampled, if it is still there. 0, or the reason in `diag`. */
@@ -208,8 +208,8 @@ static int ask(struct annotator *annotator, const struct elf_file *elf, const ch
 {
 	int err = annotator->parser ? 0 : parser_new_for_code(diag, &annotator->parser);
 
-	if (!err && !annotator->opener && !(annotator->opener = opener_new()))
-		err = -ENOMEM;
+	if (!err && !annotator->proxy)
+		err = proxy_new(diag, &annotator->proxy);
 	return err ? err : parser_code(annotator->parser, elf, path, question, open_for_worker, annotator, diag, answer);
 }
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "debuginfod/fetcher.h"
-#include "process/opener.h"
+#include "process/proxy.h"
 #include "symbolize/debug_file.h"
 
 #define PROGRAM "/proc/self/exe"
@@ -19,7 +19,7 @@
 struct debug_files {
 	struct parser *parser;
 	struct fetcher *fetcher;
-	struct opener *opener;
+	struct proxy *proxy;
 	bool lines;
 	uint32_t next_place; /* that is to be looked at */
 	struct buffer seen;  /* a byte for each object */
@@ -30,7 +30,7 @@ static void debug_files_freep(struct debug_files **files)
 	debug_files_free(*files);
 }
 
-int debug_files_new(struct parser *parser, struct diag *diag, struct debug_files **ret_files)
+int debug_files_new(struct parser *parser, struct proxy *proxy, struct diag *diag, struct debug_files **ret_files)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS"), *max = getenv("DEBUGINFOD_MAXSIZE");
 	struct fetcher_options options = { .program = PROGRAM, .urls = urls };
@@ -44,9 +44,7 @@ int debug_files_new(struct parser *parser, struct diag *diag, struct debug_files
 		return -ENOMEM;
 	files->parser = parser;
 	files->seen = BUFFER_INIT(UINT32_MAX);
-	files->opener = opener_new();
-	if (!files->opener)
-		return -ENOMEM;
+	files->proxy = proxy;
 	if (max && number_u64(max, DEBUG_FILE_MAX_BYTES, &options.max_file_bytes))
 		options.max_file_bytes = 0;
 	err = fetcher_new(&options, diag, &files->fetcher);
@@ -60,7 +58,6 @@ void debug_files_free(struct debug_files *files)
 	if (!files)
 		return;
 	fetcher_free(files->fetcher);
-	opener_free(files->opener);
 	buffer_done(&files->seen);
 	free(files);
 }
@@ -75,7 +72,7 @@ void debug_files_want_lines(struct debug_files *files, bool lines)
 
 /* The process whose debug files the worker wants to read. */
 struct asker {
-	struct opener *opener;
+	struct proxy *proxy;
 	uint32_t tgid;
 	const char *of; /* the path of the file that it reads; NULL: none */
 };
@@ -84,7 +81,7 @@ static int open_debug_file(void *arg, const char *path)
 {
 	const struct asker *asker = arg;
 
-	return opener_open_debug(asker->opener, asker->tgid, asker->of, path, DEBUG_FILE_MAX_BYTES);
+	return proxy_open_debug(asker->proxy, asker->tgid, asker->of, path, DEBUG_FILE_MAX_BYTES);
 }
 
 /* Was the object looked at before? From now on it was. */
@@ -107,7 +104,7 @@ static bool was_seen(struct debug_files *files, uint32_t object)
 
 static void look_at(struct debug_files *files, const struct place *place, const struct process_table *processes)
 {
-	struct asker asker = { .opener = files->opener, .tgid = place->tgid };
+	struct asker asker = { .proxy = files->proxy, .tgid = place->tgid };
 	char build_id[2 * BUILD_ID_MAX + 1];
 	const struct object *object;
 	bool wants = false;

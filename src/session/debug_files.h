@@ -13,7 +13,7 @@
 
 struct debug_files;
 /* Borrows `parser` for its life. *ret_files stays NULL without $DEBUGINFOD_URLS. 0, -ENOMEM, or: there is no cache; `diag` tells. */
-MUST_CHECK int debug_files_new(struct parser *parser, struct diag *diag, struct debug_files **ret_files);
+MUST_CHECK int debug_files_new(struct parser *parser, struct proxy *proxy, struct diag *diag, struct debug_files **ret_files);
 void debug_files_free(struct debug_files *files); /* takes NULL; so do the others */
 /* Are source lines wanted, too? To be told before the first step. */
 void debug_files_want_lines(struct debug_files *files, bool lines);

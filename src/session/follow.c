@@ -25,7 +25,7 @@ int follow_new(const struct follow_options *options, struct diag *diag, struct t
 	const struct sampler_fds fds = sampler_fds(options->sampler);
 	const struct table_store_options store = { .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes, .told_fd = fds.told,
 						   .max_rules = SAMPLER_MAX_RULES, .max_bytes = options->unwind_bytes };
-	int err = tracker_new(&store, options->account, options->parser, diag, ret_tracker);
+	int err = tracker_new(&store, options->account, options->parser, options->proxy, diag, ret_tracker);
 
 	if (err)
 		return err;

@@ -6,8 +6,9 @@
 #include "session/tracker.h"
 
 struct follow_options {
-	struct sampler *sampler; /* these three are borrowed for the tracker's life */
+	struct sampler *sampler; /* these four are borrowed for the tracker's life */
 	struct parser *parser;
+	struct proxy *proxy;
 	struct account *account;
 	uint64_t unwind_bytes;   /* for tables and mappings */
 	bool no_cache;           /* of tables on disk */

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/u64_map.h"
-#include "process/opener.h"
+#include "process/proxy.h"
 
 #define MAX_KNOWN      4096		/* processes with code that is in no file */
 #define FIRST_DELAY_NS 1000000000u	/* until a process without files is asked again, and then twice as long each time */
@@ -21,23 +21,23 @@ struct kept {
 };
 
 struct jit_keeper {
-	struct opener *opener;
+	struct proxy *proxy;
 	struct kept *kept;
 	struct u64_map by_tgid;
 	uint32_t own_tgid, nr_kept, nr_held; /* held: with files */
 	uint32_t nr_places;		     /* that were looked at */
 };
 
-struct jit_keeper *jit_keeper_new(uint32_t own_tgid)
+struct jit_keeper *jit_keeper_new(struct proxy *proxy, uint32_t own_tgid)
 {
 	struct jit_keeper *keeper = calloc(1, sizeof(*keeper));
 
 	if (!keeper)
 		return NULL;
 	keeper->own_tgid = own_tgid;
-	keeper->opener = opener_new();
+	keeper->proxy = proxy;
 	keeper->kept = calloc(MAX_KNOWN, sizeof(*keeper->kept));
-	if (!keeper->opener || !keeper->kept) {
+	if (!keeper->kept) {
 		jit_keeper_free(keeper);
 		return NULL;
 	}
@@ -53,7 +53,6 @@ void jit_keeper_free(struct jit_keeper *keeper)
 		closep(&keeper->kept[i].pidfd);
 	}
 	free(keeper->kept);
-	opener_free(keeper->opener);
 	u64_map_done(&keeper->by_tgid);
 	free(keeper);
 }
@@ -85,7 +84,7 @@ static void look_for_files(struct jit_keeper *keeper, struct kept *kept, uint64_
 	kept->next_ns = UINT64_MAX;
 	if (keeper->nr_held == JIT_KEEPER_MAX_PROCESSES || has_ended(kept))
 		return;
-	jit_files_open(keeper->opener, kept->tgid, kept->tgid == keeper->own_tgid, &files);
+	jit_files_open(keeper->proxy, kept->tgid, kept->tgid == keeper->own_tgid, &files);
 	if (has_ended(kept)) { /* then another may have been asked */
 		jit_files_done(&files);
 		return;

@@ -11,7 +11,8 @@
 #define JIT_KEEPER_MAX_PROCESSES 256 /* files are held of */
 
 struct jit_keeper;
-struct jit_keeper *jit_keeper_new(uint32_t own_tgid); /* the command that we started, or 0. NULL: no memory */
+struct proxy;
+struct jit_keeper *jit_keeper_new(struct proxy *proxy, uint32_t own_tgid); /* the command that we started, or 0. NULL: no memory */
 void jit_keeper_free(struct jit_keeper *keeper);
 /* Looks at the places that came since the last call, and now and then for files that were not there yet. */
 void jit_keeper_step(struct jit_keeper *keeper, const struct place_table *places, uint64_t now_ns);

@@ -21,9 +21,8 @@ struct namer *namer_new(const struct place_table *places, const struct process_t
 	namer->profile = profile;
 	if (!bpf_code_read(&namer->programs, &namer->nr_programs))
 		namer->symbolizer = symbolizer_new(&(struct symbolizer_options){ .programs = namer->programs, .nr_programs = namer->nr_programs });
-	namer->opener = opener_new();
 	namer->locations = BUFFER_INIT(LOCATIONS_BYTES_MAX);
-	if (!namer->symbolizer || !namer->opener) {
+	if (!namer->symbolizer) {
 		namer_free(namer);
 		return NULL;
 	}
@@ -36,7 +35,6 @@ void namer_free(struct namer *namer)
 		return;
 	symbolizer_free(namer->symbolizer);
 	free(namer->programs);
-	opener_free(namer->opener);
 	free(namer->named);
 	buffer_done(&namer->locations);
 	free(namer);

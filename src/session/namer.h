@@ -14,6 +14,7 @@
 
 struct naming { /* all borrowed */
 	struct parser *parser; /* reads files; NULL: what stands in files has no names */
+	struct proxy *proxy;   /* opens files that strangers name */
 	bool lines;            /* also source lines and inlined functions */
 	const char *vmlinux;   /* the kernel's file with debug info; NULL: is looked for */
 	struct debug_files *debug_files; /* that were fetched; NULL: none */

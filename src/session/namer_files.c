@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "process/jit_files.h"
+#include "process/proxy.h"
 #include "session/kernel_lines.h"
 #include "session/namer_private.h"
 #include "symbolize/debug_file.h"
@@ -21,7 +22,7 @@ struct asked {
 
 /* The process whose files a worker wants to read. */
 struct asker {
-	struct opener *opener;
+	struct proxy *proxy;
 	uint32_t tgid;
 	const char *of; /* the path of the file that it reads; NULL: none */
 };
@@ -41,7 +42,7 @@ static int open_debug_file(void *arg, const char *path)
 {
 	const struct asker *asker = arg;
 
-	return opener_open_debug(asker->opener, asker->tgid, asker->of, path, DEBUG_FILE_MAX_BYTES);
+	return proxy_open_debug(asker->proxy, asker->tgid, asker->of, path, DEBUG_FILE_MAX_BYTES);
 }
 
 static int take_answers(struct namer *namer, const struct asked *asked, struct name_answers *answers)
@@ -92,7 +93,7 @@ static int read_file(struct namer *namer, const struct asked *asked, const uint6
 {
 	const struct object *object = object_table_at(process_table_objects(namer->processes), asked->source);
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
-	struct asker asker = { .opener = namer->opener, .tgid = place_at(namer->places, asked->place)->tgid, .of = object->path };
+	struct asker asker = { .proxy = namer->naming->proxy, .tgid = place_at(namer->places, asked->place)->tgid, .of = object->path };
 	struct parser_names question = { .elf = object->elf, .path = object->path, .elf_vaddrs = addresses, .nr = nr, .lines = namer->naming->lines,
 					 .open = open_debug_file, .open_arg = &asker };
 	struct name_answers answers;
@@ -129,9 +130,9 @@ static int read_jit(struct namer *namer, const struct asked *asked, const uint64
 	int err;
 
 	if (!keeper || !jit_keeper_take(keeper, asked->source, &files)) {
-		jit_files_open(namer->opener, asked->source, is_ours, &files);
+		jit_files_open(namer->naming->proxy, asked->source, is_ours, &files);
 		if (ended_dump)
-			jit_files_add_dump(&files, namer->opener, asked->source, is_ours, ended_dump);
+			jit_files_add_dump(&files, namer->naming->proxy, asked->source, is_ours, ended_dump);
 	}
 	if (files.nr_refused)
 		account_note(account, "%u files with names of the JIT code of process %u are not read: %s", files.nr_refused, asked->source, strerror(-files.refusal));
@@ -176,7 +177,7 @@ static int read_kernel(struct namer *namer, const struct asked *asked, const uin
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
 	CLEANUP(kernel_lines_freep) struct kernel_lines *lines = NULL;
 	struct account *account = profile_account(namer->profile);
-	struct asker asker = { .opener = namer->opener };
+	struct asker asker = { .proxy = namer->naming->proxy };
 	struct name_answers answers;
 	struct diag diag = { 0 };
 	int err = kernel_lines_open(namer->naming->vmlinux, &diag, &lines);
@@ -207,17 +208,6 @@ static int read_source(struct namer *namer, const struct asked *asked, uint32_t 
 	if (asked->in_elf)
 		return read_file(namer, asked, addresses, nr);
 	return asked->source ? read_jit(namer, asked, addresses, nr) : read_kernel(namer, asked, addresses, nr);
-}
-
-/* What strangers' file systems kept from us. */
-static void note_openings(struct namer *namer)
-{
-	uint32_t nr_timed_out = opener_nr_timed_out(namer->opener), nr_refused = opener_nr_refused(namer->opener);
-
-	if (nr_timed_out)
-		account_note(profile_account(namer->profile),
-			     "%u files with names did not open within %u ms (does a file system hang?); %u more of the same users, or all after the %uth, were not tried",
-			     nr_timed_out, OPENER_DEADLINE_MS, nr_refused, OPENER_MAX_HANGING);
 }
 
 /* Room for the names of places that are new. */
@@ -254,6 +244,5 @@ int namer_read_files(struct namer *namer)
 		if (read_source(namer, asked + first, next - first))
 			return -ENOMEM;
 	}
-	note_openings(namer);
 	return 0;
 }

@@ -2,7 +2,6 @@
 /* What the two halves of the namer share: namer.c makes locations, namer_files.c reads names in files. */
 #pragma once
 #include "base/buffer.h"
-#include "process/opener.h"
 #include "session/namer.h"
 #include "symbolize/symbolizer.h"
 
@@ -19,7 +18,6 @@ struct namer {
 	struct symbolizer *symbolizer;
 	struct kernel_code *programs; /* BPF's */
 	uint32_t nr_programs;
-	struct opener *opener;        /* of files that strangers name */
 	struct named *named;          /* by place */
 	uint32_t nr_read;             /* places whose files were read */
 	struct buffer locations;      /* uint32_t each */

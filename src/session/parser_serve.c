@@ -8,6 +8,7 @@
 #include "abi/unwind.h"
 #include "base/reader.h"
 #include "debuginfod/fetch_serve.h"
+#include "process/proxy.h"
 #include "session/parser.h"
 #include "session/parser_private.h"
 #include "symbolize/code_listing.h"
@@ -192,5 +193,5 @@ bool sonde_is_worker(int argc, char **argv, int *ret_code)
 {
 	if (argc == 3 && !strcmp(argv[0], WORKER_NAME) && !strcmp(argv[2], PARSER_FOR_CODE))
 		code_listing_preload();
-	return serve_as_worker(argc, argv, answer, ret_code) || serve_as_fetcher(argc, argv, ret_code);
+	return serve_as_worker(argc, argv, answer, ret_code) || serve_as_proxy(argc, argv, ret_code) || serve_as_fetcher(argc, argv, ret_code);
 }

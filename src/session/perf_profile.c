@@ -23,6 +23,7 @@ static void perf_import_freep(struct perf_import **import)
 	process_table_free(it->processes);
 	perf_files_free(it->files);
 	parser_free(it->parser);
+	proxy_free(it->proxy);
 	perf_data_free(it->data);
 	u64_map_done(&it->comm_by_tid);
 	free(it);
@@ -161,7 +162,10 @@ static int open_all(struct perf_import *import, const struct perf_data_source *s
 	file_limit_raise();
 	import->info = perf_data_info(import->data);
 	import->account = profile_account(import->profile);
-	import->processes = process_table_new();
+	err = proxy_new(diag, &import->proxy);
+	if (err)
+		return err;
+	import->processes = process_table_new(import->proxy);
 	import->files = perf_files_new(import->info, recorded_ns(source));
 	import->book = import->processes ? perf_book_new(import->processes) : NULL;
 	if (!import->files || !import->book)
@@ -177,7 +181,7 @@ static int open_all(struct perf_import *import, const struct perf_data_source *s
 static int make_profile(struct perf_import *import)
 {
 	struct perf_naming naming = {
-		.naming = { .parser = import->parser, .lines = import->options.lines },
+		.naming = { .parser = import->parser, .proxy = import->proxy, .lines = import->options.lines },
 		.kernel_base = import->kernel_base,
 		.unix_offset_ns = import->info->has_clock ? import->info->unix_offset_ns : 0,
 	};

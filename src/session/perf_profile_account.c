@@ -133,6 +133,7 @@ void perf_import_account(struct perf_import *import)
 	account->ticks = account->recorded + account->dropped[SONDE_DROP_RING_FULL];
 	account->lost_sideband = import->nr_lost;
 	account_processes(account, import->processes);
+	account_proxy(account, import->proxy);
 	if (import->options.timestamps && !info->has_clock)
 		account_note(account, "the recording does not tell the time of day (perf record -k CLOCK_MONOTONIC does): its times count from the machine's start");
 	note_reading(import);

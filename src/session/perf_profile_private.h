@@ -17,6 +17,7 @@ struct perf_import {
 	struct perf_data *data;
 	const struct perf_data_info *info;
 	struct parser *parser;
+	struct proxy *proxy;
 	struct process_table *processes;
 	struct perf_files *files;
 	struct perf_walk *walk;

@@ -18,6 +18,7 @@
 struct prev_stacks {
 	struct profile *profile;   /* only for its names and stacks: there are no samples */
 	struct parser *parser;
+	struct proxy *proxy;
 	struct sampler *sampler;
 	struct tracker *tracker;
 	struct follow_cpus cpus;
@@ -36,7 +37,7 @@ static int load(struct prev_stacks *stacks, struct diag *diag)
 	if (err)
 		return err;
 	file_limit_raise();
-	return sampler_new(&sampling, diag, &stacks->sampler) ?: parser_ready(stacks->parser, diag);
+	return sampler_new(&sampling, diag, &stacks->sampler) ?: parser_ready(stacks->parser, diag) ?: proxy_new(diag, &stacks->proxy);
 }
 
 static int set_up(struct prev_stacks *stacks, struct diag *diag)
@@ -49,12 +50,12 @@ static int set_up(struct prev_stacks *stacks, struct diag *diag)
 		return -ENOMEM;
 	err = load(stacks, diag);
 	if (!err)
-		err = follow_new(&(struct follow_options){ .sampler = stacks->sampler, .parser = stacks->parser, .account = profile_account(stacks->profile),
+		err = follow_new(&(struct follow_options){ .sampler = stacks->sampler, .parser = stacks->parser, .proxy = stacks->proxy, .account = profile_account(stacks->profile),
 							   .unwind_bytes = SONDE_DEFAULT_UNWIND_BYTES }, diag, &stacks->tracker);
 	if (err)
 		return err;
 	stacks->raws = raw_stacks_new(stacks->tracker, stacks->sampler, NULL, NULL);
-	stacks->naming = (struct naming){ .parser = stacks->parser, .runtimes = tracker_runtimes(stacks->tracker) };
+	stacks->naming = (struct naming){ .parser = stacks->parser, .proxy = stacks->proxy, .runtimes = tracker_runtimes(stacks->tracker) };
 	return stacks->raws ? 0 : -ENOMEM;
 }
 
@@ -82,6 +83,7 @@ void prev_stacks_free(struct prev_stacks *stacks)
 	stack_book_free(stacks->book);
 	tracker_free(stacks->tracker);
 	parser_free(stacks->parser);
+	proxy_free(stacks->proxy);
 	sampler_free(stacks->sampler);
 	profile_free(stacks->profile);
 	buffer_done(&stacks->waits);

@@ -113,7 +113,9 @@ static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generatio
 
 static void touch(void *arg, uint32_t tgid, uint64_t pc)
 {
-	runtime_keeper_touch(tgid, pc);
+	const struct raw_stacks *stacks = arg;
+
+	runtime_keeper_touch(tracker_runtimes(stacks->tracker), tgid, pc);
 }
 
 struct raw_stacks *raw_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor, struct seeds *seeds)

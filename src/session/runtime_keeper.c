@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/process_memory.h"
 #include "base/u64_map.h"
+#include "process/proxy.h"
 
 #define BAD_FRAMES 8   /* the first ones of a runtime, and none that is good: then it is given up */
 #define MAX_RETRIES 200
@@ -61,6 +61,7 @@ struct tell {
 struct runtime_keeper {
 	struct sampler *sampler;
 	struct parser *parser;
+	struct proxy *proxy;
 	struct process_table *processes;
 	struct account *account;
 	struct table_cache *cache;    /* or NULL */
@@ -73,12 +74,12 @@ struct runtime_keeper {
 	struct u64_map by_tgid;       /* number in `kept` */
 };
 
-struct runtime_keeper *runtime_keeper_new(struct sampler *sampler, struct parser *parser, struct process_table *processes, struct account *account)
+struct runtime_keeper *runtime_keeper_new(struct sampler *sampler, struct parser *parser, struct proxy *proxy, struct process_table *processes, struct account *account)
 {
 	struct runtime_keeper *keeper = calloc(1, sizeof(*keeper));
 
 	if (keeper)
-		*keeper = (struct runtime_keeper){ .sampler = sampler, .parser = parser, .processes = processes, .account = account };
+		*keeper = (struct runtime_keeper){ .sampler = sampler, .parser = parser, .proxy = proxy, .processes = processes, .account = account };
 	return keeper;
 }
 
@@ -240,9 +241,17 @@ static void leave(struct runtime_keeper *keeper, uint32_t tgid)
 	free(process);
 }
 
+/* Of one process. */
+struct live_memory {
+	struct proxy *proxy;
+	uint32_t tgid;
+};
+
 static int read_memory(void *arg, uint64_t from, void *to, size_t size)
 {
-	return process_memory_read(*(const uint32_t *)arg, from, to, size);
+	const struct live_memory *live = arg;
+
+	return proxy_read_memory(live->proxy, live->tgid, from, to, size);
 }
 
 static void note_placed(struct runtime_keeper *keeper, struct placed *placed, const struct runtime_image *image)
@@ -287,7 +296,8 @@ static void place(struct runtime_keeper *keeper, struct kept_process *process, s
 {
 	const struct libc_facts *libc = &tell->libc;
 	struct placed *placed = &process->placed[kept->image.runtime];
-	const struct runtime_memory memory = { .read = read_memory, .arg = &process->tgid };
+	struct live_memory live = { keeper->proxy, process->tgid };
+	const struct runtime_memory memory = { .read = read_memory, .arg = &live };
 	struct diag diag = { 0 };
 	int err;
 
@@ -455,10 +465,10 @@ static int read_copy(void *arg, uint64_t from, void *to, size_t size)
 }
 
 /* By the copy, which cannot be wrong; by the process's memory when that does not say all. */
-static int describe_supported(const struct runtime_image *image, const struct placed *placed, uint32_t tgid, const struct sonde_runtime_frame *frame,
+static int describe_supported(const struct runtime_image *image, const struct placed *placed, struct live_memory live, const struct sonde_runtime_frame *frame,
 			      const struct sonde_code_record *copy, struct runtime_function *ret_function)
 {
-	const struct runtime_memory memory = { .read = read_memory, .arg = &tgid }, copied = { .read = read_copy, .arg = (void *)copy };
+	const struct runtime_memory memory = { .read = read_memory, .arg = &live }, copied = { .read = read_copy, .arg = (void *)copy };
 	const struct runtime *runtime = runtime_of(frame->runtime);
 	int err = copy ? runtime->describe(image, &placed->known, &copied, frame, ret_function) : -ENODATA, live_err;
 
@@ -480,7 +490,7 @@ static int describe_placed(struct runtime_keeper *keeper, const struct placed *p
 		return err;
 	kept = &keeper->files[placed->object].images[placed->image];
 	if (kept->image.is_supported)
-		err = describe_supported(&kept->image, placed, tgid, frame, copy, ret_function);
+		err = describe_supported(&kept->image, placed, (struct live_memory){ keeper->proxy, tgid }, frame, copy, ret_function);
 	if (!is_again || !err)
 		judge(keeper, kept, object_table_at(process_table_objects(keeper->processes), placed->object)->path, err);
 	if (kept->image.is_supported)
@@ -507,11 +517,11 @@ enum runtime_answer runtime_keeper_describe(struct runtime_keeper *keeper, uint3
 	return err == -ESRCH || process->generation != generation ? RUNTIME_NEVER : RUNTIME_NOT_YET; /* a generation ends with an exec, but with a mapping that was replaced, too */
 }
 
-void runtime_keeper_touch(uint32_t tgid, uint64_t pc)
+void runtime_keeper_touch(const struct runtime_keeper *keeper, uint32_t tgid, uint64_t pc)
 {
 	uint8_t byte;
 
-	process_memory_read_some(tgid, pc, &byte, sizeof(byte));
+	proxy_read_memory_some(keeper->proxy, tgid, pc, &byte, sizeof(byte));
 }
 
 static bool is_loop(const struct runtime_image *image, uint64_t elf_vaddr)

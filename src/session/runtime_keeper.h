@@ -17,7 +17,7 @@
 
 struct runtime_keeper;
 /* Borrows all for its life; `sampler` NULL: there is no kernel side (tests). NULL: no memory. */
-struct runtime_keeper *runtime_keeper_new(struct sampler *sampler, struct parser *parser, struct process_table *processes, struct account *account);
+struct runtime_keeper *runtime_keeper_new(struct sampler *sampler, struct parser *parser, struct proxy *proxy, struct process_table *processes, struct account *account);
 void runtime_keeper_free(struct runtime_keeper *keeper); /* takes NULL */
 /* Has interpreters noted that processes run. Takes no part in its life. */
 void runtime_keeper_use_cache(struct runtime_keeper *keeper, struct table_cache *cache);
@@ -41,7 +41,7 @@ void runtime_keeper_forget(struct runtime_keeper *keeper, uint32_t object);
 enum runtime_answer runtime_keeper_describe(struct runtime_keeper *keeper, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame,
 					    const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function);
 /* The interpreter stumbled over memory that is not there: looks at it, so that the kernel brings it back and the next sample finds it. */
-void runtime_keeper_touch(uint32_t tgid, uint64_t pc);
+void runtime_keeper_touch(const struct runtime_keeper *keeper, uint32_t tgid, uint64_t pc);
 /* Where a frame stands. */
 struct runtime_site {
 	uint64_t elf_vaddr;

@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/process_memory.h"
 #include "base/u64_map.h"
+#include "process/proxy.h"
 
 #define MAX_COPIED_BYTES (64u << 20) /* of all stacks together; the others are read by the walk */
 #define MAX_SEEDS (1u << 22)         /* the kernel's PID_MAX_LIMIT */
@@ -23,6 +23,7 @@ struct seed {
 };
 
 struct seeds {
+	struct proxy *proxy;
 	struct seed *list;
 	uint32_t nr, max;
 	uint32_t nr_late;
@@ -31,9 +32,13 @@ struct seeds {
 	uint64_t record[(sizeof(struct sonde_raw_record) + SEED_STACK_BYTES) / sizeof(uint64_t)]; /* the one that is given */
 };
 
-struct seeds *seeds_new(void)
+struct seeds *seeds_new(struct proxy *proxy)
 {
-	return calloc(1, sizeof(struct seeds));
+	struct seeds *seeds = calloc(1, sizeof(*seeds));
+
+	if (seeds)
+		seeds->proxy = proxy;
+	return seeds;
 }
 
 void seeds_free(struct seeds *seeds)
@@ -72,10 +77,10 @@ static void copy_stack(struct seeds *seeds, struct sonde_raw_record *raw)
 	size_t max = left < SEED_STACK_BYTES ? (size_t)left : SEED_STACK_BYTES;
 
 	raw->stack_start = sp - SONDE_RED_ZONE_BYTES;
-	raw->stack_bytes = (uint32_t)process_memory_read_some(raw->tgid, raw->stack_start, raw + 1, max);
+	raw->stack_bytes = (uint32_t)proxy_read_memory_some(seeds->proxy, raw->tgid, raw->stack_start, raw + 1, max);
 	if (!raw->stack_bytes) {
 		raw->stack_start = sp;
-		raw->stack_bytes = (uint32_t)process_memory_read_some(raw->tgid, sp, raw + 1, max);
+		raw->stack_bytes = (uint32_t)proxy_read_memory_some(seeds->proxy, raw->tgid, sp, raw + 1, max);
 	}
 	seeds->copied_bytes += raw->stack_bytes;
 }
@@ -100,7 +105,7 @@ int seeds_take(struct seeds *seeds, const struct sonde_seed_record *record, seed
 int seeds_read_on(struct seeds *seeds, uint64_t id, uint32_t tgid, uint64_t from, void *to, size_t size)
 {
 	struct seed *seed = find(seeds, id);
-	int err = seed ? process_memory_read(tgid, from, to, size) : -EFAULT;
+	int err = seed ? proxy_read_memory(seeds->proxy, tgid, from, to, size) : -EFAULT;
 
 	if (!err)
 		seed->read_ns = clock_ns();

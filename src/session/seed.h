@@ -10,7 +10,8 @@
 #define SEED_STACK_BYTES 16384u /* so much of each is copied */
 
 struct seeds;
-struct seeds *seeds_new(void); /* NULL: no memory */
+struct proxy;
+struct seeds *seeds_new(struct proxy *proxy); /* which reads memory, borrowed. NULL: no memory */
 void seeds_free(struct seeds *seeds); /* takes NULL */
 /* Takes raw records, as of the sampler; borrowed for the call. 0 or an error that ends. */
 typedef int (*seeds_raw_fn)(void *arg, const struct sonde_raw_record *record);

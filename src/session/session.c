@@ -69,7 +69,7 @@ static int restrict_tracker(struct sonde_session *session)
 static void open_debug_files(struct sonde_session *session)
 {
 	struct diag diag = { 0 };
-	int err = debug_files_new(session->parser, &diag, &session->debug_files);
+	int err = debug_files_new(session->parser, session->proxy, &diag, &session->debug_files);
 
 	if (err)
 		account_note(profile_account(session->profile), "debuginfod is not asked: %s", diag.text[0] ? diag.text : strerror(-err));
@@ -89,16 +89,18 @@ static int load(struct sonde_session *session)
 
 	if (err)
 		return session_fail_setup(session, err);
-	open_debug_files(session);
-	session->jit_keeper = jit_keeper_new(session->command ? command_tgid(session->command) : 0);
-	if (!session->jit_keeper)
-		return session_fail_setup(session, -ENOMEM);
 	file_limit_raise(); /* after the fork: the command keeps its own */
 	err = sampler_new(&session->sampling, &session->diag, &session->sampler);
 	if (!err)
 		err = parser_ready(session->parser, &session->diag);
+	if (!err)
+		err = proxy_new(&session->diag, &session->proxy);
 	if (err)
 		return session_fail_setup(session, err);
+	open_debug_files(session);
+	session->jit_keeper = jit_keeper_new(session->proxy, session->command ? command_tgid(session->command) : 0);
+	if (!session->jit_keeper)
+		return session_fail_setup(session, -ENOMEM);
 	return session->sampling.no_ticks ? 0 : open_events(session);
 }
 
@@ -106,14 +108,14 @@ static int load(struct sonde_session *session)
 static int make_takers(struct sonde_session *session)
 {
 	struct account *account = profile_account(session->profile);
-	int err = follow_new(&(struct follow_options){ .sampler = session->sampler, .parser = session->parser, .account = account,
+	int err = follow_new(&(struct follow_options){ .sampler = session->sampler, .parser = session->parser, .proxy = session->proxy, .account = account,
 						       .unwind_bytes = session->options.unwind_bytes, .no_cache = session->options.no_unwind_cache },
 			     &session->diag, &session->tracker);
 
 	if (!err && session->options.audit_every)
 		err = auditor_new(tracker_processes(session->tracker), account, &session->diag, &session->auditor);
 	if (!err && session_asks_for_waits(session)) {
-		session->seeds = seeds_new();
+		session->seeds = seeds_new(session->proxy);
 		err = session->seeds ? 0 : -ENOMEM;
 	}
 	if (err)
@@ -207,6 +209,7 @@ void sonde_session_free(struct sonde_session *session)
 	debug_files_free(session->debug_files);
 	jit_keeper_free(session->jit_keeper);
 	parser_free(session->parser);
+	proxy_free(session->proxy);
 	sampler_free(session->sampler);
 	stack_book_free(session->book);
 	profile_free(session->profile);
@@ -411,11 +414,12 @@ static void set_nice(struct sonde_session *session, int nice)
 	session->nice = nice;
 	priority_set(0, nice);
 	parser_set_nice(session->parser, nice);
+	proxy_set_nice(session->proxy, nice);
 }
 
 static int run(struct sonde_session *session)
 {
-	const struct naming naming = { .parser = session->parser, .lines = session_wants_lines(session), .vmlinux = session->vmlinux,
+	const struct naming naming = { .parser = session->parser, .proxy = session->proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux,
 				       .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
 				       .runtimes = tracker_runtimes(session->tracker),
 				       .own_tgid = session->command ? command_tgid(session->command) : 0 };

@@ -14,6 +14,7 @@
 #include "collect/sampler.h"
 #include "export/export.h"
 #include "model/profile.h"
+#include "process/proxy.h"
 #include "session/debug_files.h"
 #include "session/follow.h"
 #include "session/jit_keeper.h"
@@ -50,6 +51,7 @@ struct sonde_session {
 	struct targets targets;
 	struct command *command;
 	struct parser *parser;
+	struct proxy *proxy;
 	struct debug_files *debug_files;      /* NULL: none are fetched */
 	struct jit_keeper *jit_keeper;
 	struct sampler *sampler;

@@ -24,6 +24,7 @@ struct tracker {
 	struct table_store *store;
 	struct account *account;
 	struct parser *parser;
+	struct proxy *proxy;
 	struct table_keeper *keeper;
 	struct runtime_keeper *runtimes; /* or NULL */
 	struct table_cache *cache;     /* or NULL */
@@ -50,7 +51,7 @@ static void tracker_freep(struct tracker **tracker)
 	tracker_free(*tracker);
 }
 
-int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct diag *diag, struct tracker **ret_tracker)
+int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct proxy *proxy, struct diag *diag, struct tracker **ret_tracker)
 {
 	CLEANUP(tracker_freep) struct tracker *tracker = calloc(1, sizeof(*tracker));
 	int err;
@@ -59,9 +60,10 @@ int tracker_new(const struct table_store_options *store, struct account *account
 		return -ENOMEM;
 	tracker->account = account;
 	tracker->parser = parser;
+	tracker->proxy = proxy;
 	tracker->lacking = BUFFER_INIT(LACKING_BYTES_MAX);
 	tracker->pruned_ns = clock_ns();
-	tracker->processes = process_table_new();
+	tracker->processes = process_table_new(proxy);
 	if (!tracker->processes)
 		return -ENOMEM;
 	err = sideband_new(diag, &tracker->sideband);
@@ -102,7 +104,7 @@ void tracker_use_cache(struct tracker *tracker, struct table_cache *cache)
 
 int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler)
 {
-	tracker->runtimes = runtime_keeper_new(sampler, tracker->parser, tracker->processes, tracker->account);
+	tracker->runtimes = runtime_keeper_new(sampler, tracker->parser, tracker->proxy, tracker->processes, tracker->account);
 	if (tracker->runtimes)
 		runtime_keeper_use_cache(tracker->runtimes, tracker->cache);
 	return tracker->runtimes ? 0 : -ENOMEM;
@@ -564,6 +566,7 @@ void tracker_account(const struct tracker *tracker, struct account *account)
 	const struct object_table *objects = process_table_objects(tracker->processes);
 
 	account_processes(account, tracker->processes);
+	account_proxy(account, tracker->proxy);
 	if (object_table_nr_lost(objects))
 		account_note(account, "%u files that are not there any more have no names: [file+0x...]", object_table_nr_lost(objects));
 	if (rule_table_nr_refused(table_store_rules(tracker->store)))

@@ -17,8 +17,8 @@
 #include "unwind/table_store.h"
 
 struct tracker;
-/* Opens the side-band: from now on nothing is missed. `account` (notes and losses go there) and `parser` are borrowed for the tracker's life. */
-MUST_CHECK int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct diag *diag,
+/* Opens the side-band: from now on nothing is missed. `account` (notes and losses go there), `parser` and `proxy` are borrowed for the tracker's life. */
+MUST_CHECK int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct proxy *proxy, struct diag *diag,
 			   struct tracker **ret_tracker);
 /* As sideband_follow. */
 MUST_CHECK int tracker_follow_cpus(struct tracker *tracker, const struct cpus *online, struct diag *diag);

@@ -8,7 +8,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "worker/wire.h"
+#include "base/wire.h"
 
 #define WORKER_NAME "sonde-worker" /* argv[0] of a worker */
 

@@ -64,7 +64,7 @@ static int take_modules(void *arg, uint32_t tgid, uint32_t generation, const str
 
 static int set_up(void **state)
 {
-	processes = process_table_new();
+	processes = process_table_new(NULL);
 	backtrace((void *[8]){ 0 }, 8); /* loads libgcc_s, before a handler needs it */
 	if (!processes || process_table_scan(processes, (uint32_t)getpid(), 1, NULL) || process_table_changes(processes, take_modules, NULL))
 		return -1;

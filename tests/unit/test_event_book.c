@@ -37,7 +37,7 @@ static int set_up(void **state)
 	snprintf(path, sizeof(path), "%s/events", folder);
 	profile = profile_new();
 	stacks = stack_book_new(false, profile);
-	processes = process_table_new();
+	processes = process_table_new(NULL);
 	if (!profile || !stacks || !processes || event_book_new(path, profile, &diag, &book))
 		return -1;
 	snprintf(profile_account(profile)->command_line, sizeof(profile_account(profile)->command_line), "sonde offcpu");

@@ -21,14 +21,12 @@
 #include "shell.h"
 #include "symbolize/perf_map.h"
 
-static struct opener *opener;
-
 /* The first file of the process, read as a perf map. */
 static int read_of(uint32_t tgid, struct perf_map **ret_map)
 {
 	CLEANUP(jit_files_done) struct jit_files files;
 
-	jit_files_open(opener, tgid, false, &files);
+	jit_files_open(NULL, tgid, false, &files);
 	return files.nr ? perf_map_read_fd(files.fds[0], ret_map) : files.nr_refused ? files.refusal : -ENOENT;
 }
 
@@ -174,7 +172,7 @@ static void mapped_jitdumps_are_found(void **state)
 	assert_int_equal(ftruncate(fd, 4096), 0);
 	page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	assert_ptr_not_equal(page, MAP_FAILED);
-	jit_files_open(opener, (uint32_t)getpid(), false, &files);
+	jit_files_open(NULL, (uint32_t)getpid(), false, &files);
 	munmap(page, 4096);
 	assert_int_equal(files.nr, 1);
 	assert_int_equal(fstat(fd, &want) || fstat(files.fds[0], &got), 0);
@@ -196,14 +194,14 @@ static void jitdumps_of_the_ended_are_added(void **state)
 	snprintf(path, sizeof(path), "%s/jit-%d.dump", tree.path, pid);
 	snprintf(link, sizeof(link), "%s/tmp/jit-%d.dump", tree.path, pid);
 	run("echo x > %s; ln -s %s %s", path, path, link);
-	jit_files_open(opener, (uint32_t)pid, false, &files);
+	jit_files_open(NULL, (uint32_t)pid, false, &files);
 	assert_int_equal(files.nr, 0);
-	jit_files_add_dump(&files, opener, (uint32_t)pid, false, "/tmp/jit-1.dump");
+	jit_files_add_dump(&files, NULL, (uint32_t)pid, false, "/tmp/jit-1.dump");
 	assert_int_equal(files.nr + files.nr_refused, 0);
-	jit_files_add_dump(&files, opener, (uint32_t)pid, false, link);
+	jit_files_add_dump(&files, NULL, (uint32_t)pid, false, link);
 	assert_int_equal(files.nr, 0);
 	assert_int_equal(files.nr_refused, 1);
-	jit_files_add_dump(&files, opener, (uint32_t)pid, false, path);
+	jit_files_add_dump(&files, NULL, (uint32_t)pid, false, path);
 	assert_int_equal(files.nr, 1);
 }
 
@@ -215,12 +213,6 @@ int main(void)
 		cmocka_unit_test(mapped_jitdumps_are_found),
 		cmocka_unit_test(jitdumps_of_the_ended_are_added),
 	};
-	int failed;
 
-	opener = opener_new();
-	if (!opener)
-		return 1;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	opener_free(opener);
-	return failed;
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

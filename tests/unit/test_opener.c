@@ -13,12 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -31,10 +29,9 @@
 #define USER	  12345
 #define GROUP	  23456
 
-/* A directory with files of several owners, a process of another user, and an opener. */
+/* A directory with files of several owners, and a process of another user. */
 struct scene {
 	char path[64];
-	struct opener *opener;
 	pid_t stranger;
 };
 
@@ -79,8 +76,6 @@ static void scene_init(struct scene *scene, int flags)
 	run("chmod 755 %s && cd %s && mkdir -m 700 closed && mkdir -m 777 tmp && printf '\\177ELF' | tee secret open group own closed/open > /dev/null && "
 	    "chmod 644 open closed/open && chmod 600 secret own && chmod 640 group && chgrp %d group && chown %d own",
 	    scene->path, scene->path, GROUP, USER);
-	scene->opener = opener_new();
-	assert_non_null(scene->opener);
 	scene->stranger = start_stranger(flags & IN_OWN_ROOT ? scene->path : NULL);
 }
 
@@ -95,10 +90,9 @@ static void end_stranger(struct scene *scene)
 
 static void scene_done(struct scene *scene)
 {
-	if (!scene->opener)
+	if (!scene->path[0])
 		return;
 	end_stranger(scene);
-	opener_free(scene->opener);
 	run("rm -rf %s", scene->path);
 }
 
@@ -117,7 +111,7 @@ static int open_beside(const struct scene *scene, pid_t tgid, const char *path)
 	const char *slash = strrchr(path, '/');
 
 	snprintf(of, sizeof(of), "%.*s/program", (int)(slash - path), path);
-	return opener_open_debug(scene->opener, (uint32_t)tgid, of, path, MAX_BYTES);
+	return proxy_open_debug(NULL, (uint32_t)tgid, of, path, MAX_BYTES);
 }
 
 /* 0 or what the opening gave; `name` is in the scene's directory. */
@@ -134,7 +128,7 @@ static int try_own(struct scene *scene, const char *name)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", scene->path, name);
-	return closed(opener_open_own(scene->opener, (uint32_t)scene->stranger, false, path, MAX_BYTES));
+	return closed(opener_open_own((uint32_t)scene->stranger, false, path, MAX_BYTES));
 }
 
 static void the_process_s_rights_count(void **state)
@@ -239,7 +233,7 @@ static void another_root_is_not_left(void **state)
 
 static int try_debug(const struct scene *scene, const char *of, const char *path)
 {
-	return closed(opener_open_debug(scene->opener, (uint32_t)scene->stranger, of, path, MAX_BYTES));
+	return closed(proxy_open_debug(NULL, (uint32_t)scene->stranger, of, path, MAX_BYTES));
 }
 
 /* Whoever asks names the path himself, and may be in a stranger's hands. All files here are readable, and ELF but for two. */
@@ -283,7 +277,7 @@ static void of_the_gone_only_debug_files(void **state)
 	assert_int_equal(open_beside(&scene, 0, "/etc/passwd"), -ESRCH);
 	assert_int_equal(open_beside(&scene, 0, "/usr/lib/debug/../../../etc/passwd"), -ESRCH);
 	assert_int_equal(open_beside(&scene, 0, "/usr/lib/debug/none/such"), -ENOENT);
-	assert_int_equal(opener_open_own(scene.opener, (uint32_t)gone, false, "/etc/passwd", 1 << 20), -ESRCH);
+	assert_int_equal(opener_open_own((uint32_t)gone, false, "/etc/passwd", 1 << 20), -ESRCH);
 	scene.stranger = 0;
 }
 
@@ -297,60 +291,7 @@ static void what_we_started_is_ours(void **state)
 	gone = scene.stranger;
 	end_stranger(&scene);
 	snprintf(path, sizeof(path), "%s/secret", scene.path);
-	assert_int_equal(closed(opener_open_own(scene.opener, (uint32_t)gone, true, path, MAX_BYTES)), 0);
-}
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-/* A file system whose server never answers. */
-static int mount_dead(const struct scene *scene, char *ret_path, size_t size)
-{
-	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	char options[128];
-
-	snprintf(ret_path, size, "%s/dead", scene->path);
-	mkdir(ret_path, 0755);
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd);
-	if (fd >= 0 && mount("dead", ret_path, "fuse", MS_NOSUID | MS_NODEV, options) == 0)
-		return fd;
-	closep(&fd);
-	return -1;
-}
-
-static void what_hangs_is_given_up(void **state)
-{
-	CLEANUP(scene_done) struct scene scene = { 0 };
-	char path[PATH_MAX];
-	double began;
-	int fuse;
-
-	scene_init(&scene, 0);
-	fuse = mount_dead(&scene, path, sizeof(path));
-	if (fuse < 0) {
-		scene_done(&scene); /* skip() jumps */
-		print_message("SKIPPED: no FUSE here\n");
-		skip();
-	}
-	began = now();
-	assert_int_equal(try(&scene, "dead/file"), -ETIMEDOUT);
-	assert_true(now() - began > 0.9 && now() - began < 5);
-	assert_int_equal(opener_nr_timed_out(scene.opener), 1);
-	began = now();
-	assert_int_equal(try(&scene, "dead/file"), -EBUSY); /* this user's are not tried again */
-	assert_int_equal(try(&scene, "open"), -EBUSY);
-	assert_true(now() - began < 0.9);
-	assert_int_equal(opener_nr_refused(scene.opener), 2);
-	snprintf(path, sizeof(path), "%s/open", scene.path);
-	assert_int_equal(closed(open_beside(&scene, getpid(), path)), 0); /* another's are */
-	snprintf(path, sizeof(path), "%s/dead", scene.path);
-	close(fuse); /* the threads come back */
-	assert_int_equal(umount2(path, MNT_DETACH), 0);
+	assert_int_equal(closed(opener_open_own((uint32_t)gone, true, path, MAX_BYTES)), 0);
 }
 
 static void jit_files_are_found(void **state)
@@ -359,16 +300,16 @@ static void jit_files_are_found(void **state)
 	struct jit_files files;
 
 	scene_init(&scene, IN_OWN_ROOT);
-	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
+	jit_files_open(NULL, (uint32_t)scene.stranger, false, &files);
 	assert_int_equal(files.nr + files.nr_refused, 0);
 	run("echo 1000 10 name > %s/tmp/perf-%d.map", scene.path, scene.stranger);
 	run("echo x > %s/tmp/jit-%d.dump; chown %d %s/tmp/*", scene.path, scene.stranger, USER, scene.path);
-	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
+	jit_files_open(NULL, (uint32_t)scene.stranger, false, &files);
 	assert_int_equal(files.nr, 1); /* a jitdump that nobody has mapped is none */
 	assert_int_equal(files.nr_refused, 0);
 	jit_files_done(&files);
 	run("chmod 600 %s/tmp/perf-*; chown 0 %s/tmp/perf-*", scene.path, scene.path);
-	jit_files_open(scene.opener, (uint32_t)scene.stranger, false, &files);
+	jit_files_open(NULL, (uint32_t)scene.stranger, false, &files);
 	assert_int_equal(files.nr, 0);
 	assert_int_equal(files.nr_refused, 1);
 	assert_int_equal(files.refusal, -EACCES);
@@ -385,7 +326,6 @@ int main(void)
 		cmocka_unit_test(only_debug_files),
 		cmocka_unit_test(of_the_gone_only_debug_files),
 		cmocka_unit_test(what_we_started_is_ours),
-		cmocka_unit_test(what_hangs_is_given_up),
 		cmocka_unit_test(jit_files_are_found),
 	};
 

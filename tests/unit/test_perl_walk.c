@@ -201,7 +201,7 @@ static void learn(void)
 	memset(&libc, 0, sizeof(libc));
 	host_read = read_for_walk;
 	rules = rule_table_new(16384);
-	processes = process_table_new();
+	processes = process_table_new(NULL);
 	assert_non_null(rules);
 	assert_non_null(processes);
 	assert_int_equal(process_table_scan(processes, (uint32_t)perl_pid, 1, NULL), 0);

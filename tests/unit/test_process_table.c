@@ -33,7 +33,7 @@ static char folder[64];
 
 static int set_up(void **state)
 {
-	table = process_table_new();
+	table = process_table_new(NULL);
 	snprintf(folder, sizeof(folder), "/tmp/sonde-test-XXXXXX");
 	return !table || !mkdtemp(folder);
 }

@@ -270,7 +270,7 @@ static void load_tables(void)
 	memset(&libc, 0, sizeof(libc));
 	memset(&image, 0, sizeof(image));
 	rules = rule_table_new(16384);
-	processes = process_table_new();
+	processes = process_table_new(NULL);
 	assert_non_null(diag);
 	assert_true(rules && processes);
 	assert_int_equal(process_table_scan(processes, (uint32_t)child, 1, NULL), 0);

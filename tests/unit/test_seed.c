@@ -41,7 +41,7 @@ static int take(void *arg, const struct sonde_raw_record *record)
 
 static int set_up(void **state)
 {
-	seeds = seeds_new();
+	seeds = seeds_new(NULL);
 	stack = mmap(NULL, (NR_PAGES + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!seeds || stack == MAP_FAILED)
 		return -1;

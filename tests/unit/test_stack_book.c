@@ -23,7 +23,7 @@ static int set_up(void **state)
 {
 	profile = profile_new();
 	book = stack_book_new(false, profile);
-	processes = process_table_new();
+	processes = process_table_new(NULL);
 	return !book || !processes || !profile;
 }
 

@@ -103,7 +103,7 @@ static int set_up(void **state)
 	host_reset();
 	host_read = read_own;
 	rules = rule_table_new(16384);
-	processes = process_table_new();
+	processes = process_table_new(NULL);
 	if (!rules || !processes || process_table_scan(processes, (uint32_t)getpid(), 1, NULL) || process_table_changes(processes, take_mappings, NULL))
 		return -1;
 	all = rule_table_rules(rules, &nr);

@@ -26,7 +26,7 @@ static int set_up(void **state)
 {
 	profile = profile_new();
 	stacks = stack_book_new(false, profile);
-	processes = process_table_new();
+	processes = process_table_new(NULL);
 	return !stacks || !processes || !profile;
 }
 

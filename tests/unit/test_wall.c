@@ -26,7 +26,7 @@ static void begin(bool kernel_stacks)
 {
 	profile = profile_new();
 	book = stack_book_new(false, profile);
-	processes = process_table_new();
+	processes = process_table_new(NULL);
 	wall = wall_new(kernel_stacks, profile);
 	assert_true(profile && book && processes && wall);
 }

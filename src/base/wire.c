@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/wire.h"
+#include "base/wire.h"
 
 #include <errno.h>
 #include <string.h>

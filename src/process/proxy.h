@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proxy: does for us what another process or its file server can keep waiting for ever: reading its memory (a page of it may be a FUSE file's), the files of /proc that take the
+ * lock of its memory, finding and opening the files that it maps or names. It is a process of ours with our rights. What does not come back within PROXY_DEADLINE_MS is
+ * given up: the process is killed and left (the kernel may keep it until the file server ends, but not us), a new one is started, and that device, or
+ * that process's memory, is not asked again; after four times nothing of that user (root's excepted). All of that together keeps us PROXY_TOTAL_MS, and from then on two milliseconds
+ * each time. One thread. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/diag.h"
+#include "process/file_system.h"
+
+#define PROXY_DEADLINE_MS 100
+#define PROXY_TOTAL_MS    200 /* a hundredth of the time that passes is given back */
+
+struct proxy;
+/* Starts it: this program once more (base/spawn.h). 0; as spawn_helper. */
+MUST_CHECK int proxy_new(struct diag *diag, struct proxy **ret_proxy);
+void proxy_free(struct proxy *proxy); /* takes NULL; does not wait */
+static inline void proxy_freep(struct proxy **proxy)
+{
+	proxy_free(*proxy);
+}
+void proxy_set_nice(struct proxy *proxy, int nice); /* of the process, when there is one; takes NULL */
+
+/* All of these: -ETIMEDOUT: it was waited for in vain; -EBUSY: not tried, as the like of it was waited for in vain before. A proxy of NULL: it is done here, for as
+ * long as it takes. Whom a file belongs to is by the process that maps or names it. */
+
+/* As process_memory_read and process_memory_read_some (base/process_memory.h). */
+MUST_CHECK int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size);
+size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size);
+/* What stands in /proc/TGID/task/TID/maps now. 0; -EFBIG: more than 64 MiB; as open(2) and read(2). The caller closes it. */
+MUST_CHECK int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file);
+
+/* A file that is found: a descriptor of O_PATH. Closing it waits for nobody. */
+struct found_file {
+	int fd; /* the caller's */
+	enum file_system_kind kind;
+};
+/* As mapped_file_locate and mapped_file_find (process/mapped_file.h). */
+struct mapped_region;
+MUST_CHECK int proxy_locate(struct proxy *proxy, const struct mapped_region *region, struct found_file *ret_file);
+MUST_CHECK int proxy_find(struct proxy *proxy, const char *path, struct found_file *ret_file);
+/* A descriptor for reading, of process `tgid`'s (0: nobody's) file on that device: of one on a foreign file system, of a copy in memory that has its bytes as they are now. */
+MUST_CHECK int proxy_open(struct proxy *proxy, uint32_t tgid, const struct found_file *file, uint64_t device);
+/* As opener_open_debug and opener_open_own (process/opener.h); copies likewise. A debug file is one of the file that has the path `of` (NULL: of none that has a path), as the paths go
+ * (process/debug_path.h), for who asks may be in a stranger's hands; else -EPERM. */
+MUST_CHECK int proxy_open_debug(struct proxy *proxy, uint32_t tgid, const char *of, const char *path, uint64_t max_bytes);
+MUST_CHECK int proxy_open_own(struct proxy *proxy, uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes);
+
+struct proxy_counts {
+	uint32_t nr_timed_out, nr_refused;
+	uint32_t tgid, uid; /* of the first that was waited for in vain; tgid 0: of no process's */
+};
+struct proxy_counts proxy_counts(const struct proxy *proxy); /* of NULL: none */
+
+/* For main, by sonde_is_worker: is this process a proxy? Then it has done its work when this returns. */
+bool serve_as_proxy(int argc, char **argv, int *ret_code);

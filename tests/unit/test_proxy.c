@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+/* This program is its own proxy. What it waits for in vain is a file system whose server never answers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "process/object_table.h"
+#include "process/proxy.h"
+
+#define USER 12345
+#define OTHER 12346
+#define TEXT "what stands there"
+
+/* A file system that nobody serves, and a proxy. */
+struct scene {
+	char path[64];
+	int fuse_fd;
+	struct proxy *proxy;
+	pid_t users[8]; /* sleep */
+	uint32_t nr_users;
+};
+
+static void scene_init(struct scene *scene)
+{
+	char options[128];
+
+	*scene = (struct scene){ .path = "/tmp/test_proxy.XXXXXX", .fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC) };
+	if (geteuid() != 0 || scene->fuse_fd < 0) {
+		print_message("SKIPPED: nothing can be mounted\n");
+		skip();
+	}
+	assert_non_null(mkdtemp(scene->path));
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", scene->fuse_fd);
+	assert_int_equal(mount("dead", scene->path, "fuse", MS_NOSUID | MS_NODEV, options), 0);
+	assert_int_equal(proxy_new(NULL, &scene->proxy), 0);
+}
+
+static void scene_done(struct scene *scene)
+{
+	for (uint32_t i = 0; i < scene->nr_users; i++) {
+		kill(scene->users[i], SIGKILL);
+		waitpid(scene->users[i], NULL, 0);
+	}
+	proxy_free(scene->proxy);
+	closep(&scene->fuse_fd); /* now those who wait are told that nobody is there */
+	umount2(scene->path, MNT_DETACH);
+	rmdir(scene->path);
+}
+
+static uint32_t start_user(struct scene *scene, uid_t uid)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+			_exit(1);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	scene->users[scene->nr_users++] = pid;
+	return (uint32_t)pid;
+}
+
+/* What its process names there. 0, or why it was not opened. */
+static int open_for(struct scene *scene, uint32_t tgid, const char *path)
+{
+	int fd = proxy_open_own(scene->proxy, tgid, false, path, 1 << 20);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+static int open_dead(struct scene *scene, uint32_t tgid)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/file", scene->path);
+	return open_for(scene, tgid, path);
+}
+
+static void does_what_it_is_asked(void **state)
+{
+	CLEANUP(scene_done) struct scene scene;
+	struct found_file found;
+	char text[100000] = TEXT, copy[sizeof(text)];
+	uint32_t self = (uint32_t)getpid();
+	FILE *maps;
+
+	scene_init(&scene);
+	text[sizeof(text) - 1] = 'x'; /* more than one message holds */
+	assert_int_equal(proxy_read_memory(scene.proxy, self, (uintptr_t)text, copy, sizeof(copy)), 0);
+	assert_memory_equal(text, copy, sizeof(copy));
+	assert_int_equal(proxy_read_memory(scene.proxy, self, 8, copy, 8), -EFAULT);
+	assert_int_equal(proxy_read_memory_some(scene.proxy, self, (uintptr_t)text, copy, sizeof(copy)), sizeof(copy));
+	assert_int_equal(proxy_read_memory_some(scene.proxy, self, 8, copy, 8), 0);
+	assert_int_equal(proxy_maps(scene.proxy, self, self, &maps), 0);
+	assert_non_null(fgets(text, sizeof(text), maps));
+	assert_non_null(strchr(text, '-'));
+	fclose(maps);
+	assert_int_equal(proxy_maps(scene.proxy, 0x7ffffff0, 0x7ffffff0, &maps), -ENOENT);
+	assert_int_equal(proxy_find(scene.proxy, "/proc/self/exe", &found), 0);
+	close(found.fd);
+	assert_int_equal(proxy_find(scene.proxy, "/nowhere", &found), -ENOENT);
+	assert_int_equal(proxy_open_own(scene.proxy, self, false, "relative", 1), -EINVAL);
+	assert_int_equal(proxy_counts(scene.proxy).nr_timed_out, 0);
+}
+
+static void who_hangs_is_left_and_not_asked_again(void **state)
+{
+	CLEANUP(scene_done) struct scene scene;
+	uint32_t user, sibling, other;
+	uint64_t began = clock_ns();
+
+	scene_init(&scene);
+	user = start_user(&scene, USER);
+	sibling = start_user(&scene, USER);
+	other = start_user(&scene, OTHER);
+	assert_int_equal(open_dead(&scene, user), -ETIMEDOUT);
+	assert_int_equal(open_dead(&scene, user), -EBUSY);
+	assert_int_equal(open_for(&scene, user, "/etc/passwd"), -EBUSY);
+	assert_int_equal(open_for(&scene, sibling, "/etc/passwd"), 0);
+	assert_int_equal(open_dead(&scene, other), -ETIMEDOUT);
+	assert_true(clock_ns() - began < 30 * NS_PER_S); /* for ever, without */
+	assert_int_equal(proxy_counts(scene.proxy).nr_timed_out, 2);
+	assert_int_equal(proxy_counts(scene.proxy).nr_refused, 2);
+	assert_int_equal(proxy_counts(scene.proxy).tgid, user);
+	assert_int_equal(proxy_counts(scene.proxy).uid, USER);
+}
+
+/* Processes are cheap. */
+static void after_four_nobody_of_that_user_is_asked(void **state)
+{
+	CLEANUP(scene_done) struct scene scene;
+
+	scene_init(&scene);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(open_dead(&scene, start_user(&scene, USER)), -ETIMEDOUT);
+	assert_int_equal(open_for(&scene, start_user(&scene, USER), "/etc/passwd"), -EBUSY);
+	assert_int_equal(open_for(&scene, start_user(&scene, OTHER), "/etc/passwd"), 0);
+	assert_int_equal(open_for(&scene, (uint32_t)getpid(), "/etc/passwd"), 0);
+}
+
+static void what_foreigners_serve_is_copied(void **state)
+{
+	CLEANUP(scene_done) struct scene scene;
+	CLEANUP(closep) int memory_fd = memfd_create("file", MFD_CLOEXEC);
+	struct found_file found = { .fd = memory_fd, .kind = FILE_SYSTEM_FOREIGN };
+	CLEANUP(closep) int copy_fd = -1;
+	char text[sizeof(TEXT)];
+	struct stat st;
+
+	scene_init(&scene);
+	assert_int_equal(pwrite(memory_fd, TEXT, sizeof(TEXT), 8 << 20), sizeof(TEXT)); /* behind a hole */
+	copy_fd = proxy_open(scene.proxy, start_user(&scene, USER), &found, 0);
+	assert_true(copy_fd >= 0);
+	assert_int_equal(fstat(copy_fd, &st), 0);
+	assert_int_equal(st.st_uid, USER); /* whom it is charged to */
+	assert_int_equal(pwrite(memory_fd, "x", 1, 8 << 20), 1);
+	assert_int_equal(pread(copy_fd, text, sizeof(text), 8 << 20), sizeof(text));
+	assert_string_equal(text, TEXT);
+	assert_true(pwrite(copy_fd, "x", 1, 0) < 0);
+	assert_int_equal(ftruncate(memory_fd, (off_t)1 << 30), 0);
+	assert_int_equal(proxy_open(scene.proxy, 0, &found, 0), -EFBIG);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(does_what_it_is_asked),
+		cmocka_unit_test(who_hangs_is_left_and_not_asked_again),
+		cmocka_unit_test(after_four_nobody_of_that_user_is_asked),
+		cmocka_unit_test(what_foreigners_serve_is_copied),
+	};
+	int code;
+
+	return serve_as_proxy(argc, argv, &code) ? code : cmocka_run_group_tests(tests, NULL, NULL);
+}
