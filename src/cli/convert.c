@@ -94,7 +94,7 @@ static int convert_run(void *all, const char *command_line)
 	struct sonde_profile *profile = sonde_profile_new();
 	int code;
 
-	profile_limit_memory(arguments->memory_mib);
+	profile_confine(arguments->memory_mib, &arguments->outputs);
 	code = profile ? convert(profile, arguments) : output_no_memory();
 	sonde_profile_free(profile);
 	return code;

@@ -89,7 +89,7 @@ static int diff_run(void *all, const char *command_line)
 	struct sonde_profile *before = sonde_profile_new(), *after = sonde_profile_new();
 	int code;
 
-	profile_limit_memory(arguments->memory_mib);
+	profile_confine(arguments->memory_mib, &arguments->outputs);
 	code = before && after ? compare(before, after, arguments) : output_no_memory();
 	sonde_profile_free(before);
 	sonde_profile_free(after);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/confine.h"
 #include "cli/output.h"
 
 const char *profile_read_format_at(uint32_t i)
@@ -94,7 +95,7 @@ int profile_write_all(const struct verb *verb, struct sonde_profile *profile, co
 }
 
 /* The limit is on what is mapped to be written, and not on what pages of it are there: no memory is refused by it that was not asked for. */
-void profile_limit_memory(uint64_t mib)
+static void limit_memory(uint64_t mib)
 {
 #ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as memory */
 	struct rlimit limit;
@@ -105,6 +106,12 @@ void profile_limit_memory(uint64_t mib)
 	if (setrlimit(RLIMIT_DATA, &limit))
 		return; /* a lower limit than the hard one is always taken */
 #endif
+}
+
+void profile_confine(uint64_t memory_mib, const struct option_texts *outputs)
+{
+	limit_memory(memory_mib);
+	confine_writing(outputs ? outputs->texts : NULL, outputs ? outputs->nr : 0);
 }
 
 int profile_failed(const struct verb *verb, const struct sonde_profile *profile, int err)

@@ -15,8 +15,8 @@
 	{ .name = "memory", .metavar = "MIB", .kind = OPTION_NUMBER, .offset = offsetof(type, field), .min = 16, .max = UINT32_MAX, \
 	  .help = "take at most so much memory, and fail when a file needs more; 1024" }
 
-/* For good. Helpers that are started have their own limits. */
-void profile_limit_memory(uint64_t mib);
+/* Gives up, for good, what is not needed to read strangers' files and to write these outputs (NULL: none), and all memory but so much. Helpers that are started have limits of their own. */
+void profile_confine(uint64_t memory_mib, const struct option_texts *outputs);
 /* Names of formats, for option_spec.value_name. */
 const char *profile_read_format_at(uint32_t i);
 const char *profile_write_format_at(uint32_t i);

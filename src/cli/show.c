@@ -140,7 +140,7 @@ static int show_run(void *all, const char *command_line)
 	struct sonde_profile *profile = sonde_profile_new();
 	int code;
 
-	profile_limit_memory(arguments->memory_mib);
+	profile_confine(arguments->memory_mib, NULL);
 	code = profile ? show(profile, arguments) : output_no_memory();
 	sonde_profile_free(profile);
 	return code;

@@ -6,9 +6,11 @@ import gzip
 import json
 import os
 import random
+import re
 import struct
 import subprocess
 import tempfile
+import time
 
 from harness import ROOT, SONDE, check, check_equal, clip, run_tests, scratch, sonde, test
 
@@ -135,6 +137,12 @@ def histograms(name, nr, of_stack):
 # --- tests ------------------------------------------------------------------------------------------------------------------------
 
 
+def is_free(pid):
+	"""Has a process neither a ceiling of memory, nor given up what programs that it starts could gain?"""
+	with open("/proc/%d/status" % pid, encoding="utf-8") as status, open("/proc/%d/limits" % pid, encoding="utf-8") as limits:
+		return "NoNewPrivs:\t1\n" not in status.read() or not re.search(r"^Max data size +%d " % (CEILING_MIB << 20), limits.read(), re.MULTILINE)
+
+
 @test
 def texts_of_one_hash():
 	one = message(5, number(1, 1) + number(2, 3)) + message(4, number(1, 1) + message(4, number(1, 1))) + message(2, message(1, varint(1)) + message(2, varint(1)))
@@ -251,6 +259,22 @@ def memory_is_what_the_option_says():
 	check("it may take 32 MiB; --memory" in refused.said, refused)
 	check_cheap(taken, 0, mib=300)
 	sonde("show", "--memory", 15, path, want=2)
+
+
+@test
+def rights_are_given_up_before_the_first_byte():
+	"""Nobody writes into these FIFOs: what is seen is what sonde is when it waits for the first byte."""
+	pipe = scratch("pipe")
+	os.mkfifo(pipe)
+	for args in (["show", pipe], ["convert", pipe, scratch("never.html")], ["diff", pipe, pipe]):
+		with subprocess.Popen([SONDE, *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+			try:
+				until = time.monotonic() + 30
+				while is_free(process.pid) and time.monotonic() < until:
+					time.sleep(0.02)
+				check(not is_free(process.pid) and process.poll() is None, "%s reads with all rights" % args[0])
+			finally:
+				process.kill()
 
 
 run_tests()

@@ -8,16 +8,22 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/confine.h"
 #include "session/output.h"
 
 static char folder[64], paths[4][128];
@@ -296,13 +302,50 @@ static void test_full_disk(void **state)
 	assert_int_equal(umount(folder), 0);
 }
 
+/* In a child: 0, or which of the things that a confined process may or may not do went wrong. */
+static int confined(const char *output, const char *other)
+{
+	struct sockaddr_in nobody = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	long version = syscall(444, NULL, 0, 1); /* landlock_create_ruleset(2) */
+
+	if (version < 1)
+		return 0; /* a kernel without */
+	confine_writing(&output, 1);
+	if (output_write(output, "one", 3, NULL) || output_write(output, "two", 3, NULL) || output_write("/dev/null", "x", 1, NULL))
+		return 1;
+	if (output_write(other, "x", 1, NULL) != -EACCES || !unlink(other) || open(other, O_WRONLY) >= 0 || open(other, O_RDONLY) < 0)
+		return 2;
+	if (version >= 4 && (!connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&nobody, sizeof(nobody)) || errno != EACCES))
+		return 3;
+	if (version >= 6 && (!kill(getppid(), 0) || errno != EPERM))
+		return 4;
+	return 0;
+}
+
+static void test_confined(void **state)
+{
+	const char *output = in_folder("in/report"), *other = in_folder("other");
+	int status;
+	pid_t pid;
+
+	put_file(other, "other");
+	assert_int_equal(mkdir(in_folder("in"), 0755), 0);
+	pid = fork();
+	if (!pid)
+		_exit(confined(output, other));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	check_content(other, "other");
+	assert_int_equal(unlink(output) && errno != ENOENT, 0);
+}
+
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_refused), test(test_piece_by_piece),
-		test(test_no_rights), test(test_devices), test(test_fifo), test(test_whose), test(test_full_disk),
+		test(test_no_rights), test(test_devices), test(test_fifo), test(test_whose), test(test_full_disk), test(test_confined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

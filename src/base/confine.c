@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/confine.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+
+/* include/uapi/linux/landlock.h, of which headers as old as the kernels that we run on have less */
+#define SYS_CREATE_RULESET 444
+#define SYS_ADD_RULE	   445
+#define SYS_RESTRICT_SELF  446
+#define ASK_VERSION	   1
+#define RULE_PATH_BENEATH  1
+#define WRITE_FILE	   (1ULL << 1)
+#define REMOVE_FILE	   (1ULL << 5)
+#define MAKE_REG	   (1ULL << 8)
+#define TRUNCATE	   (1ULL << 14)
+#define WRITING		   (0x1ff0 | WRITE_FILE) /* with all kinds of making and removing */
+#define TCP		   3 /* to bind, to connect */
+#define SCOPES		   3 /* abstract sockets, signals */
+#define VERSION_TRUNCATE   3
+#define VERSION_TCP	   4
+#define VERSION_SCOPES	   6
+
+struct ruleset {
+	uint64_t files, net, scopes;
+};
+
+struct path_rule {
+	uint64_t allowed;
+	int32_t fd;
+};
+
+static struct ruleset ruleset_of(long version)
+{
+	return (struct ruleset){
+		.files = WRITING | (version >= VERSION_TRUNCATE ? TRUNCATE : 0),
+		.net = version >= VERSION_TCP ? TCP : 0,
+		.scopes = version >= VERSION_SCOPES ? SCOPES : 0,
+	};
+}
+
+static size_t bytes_of(const struct ruleset *rules)
+{
+	return rules->scopes ? sizeof(*rules) : rules->net ? offsetof(struct ruleset, scopes) : offsetof(struct ruleset, net);
+}
+
+/* Where an output is written: the folder in which a file takes its place, or the device or FIFO itself. */
+static bool place_of(const char *output, char place[PATH_MAX])
+{
+	bool is_there = realpath(output, place);
+	struct stat st;
+	char *slash;
+
+	if (is_there && !stat(place, &st) && !S_ISREG(st.st_mode))
+		return false;
+	if (!is_there)
+		snprintf(place, PATH_MAX, "%s", output);
+	slash = strrchr(place, '/');
+	if (slash)
+		slash[slash == place] = '\0';
+	else
+		snprintf(place, PATH_MAX, ".");
+	return true;
+}
+
+/* What cannot be opened cannot be written either, which is told when it is tried. */
+static void allow(int ruleset, const char *output, uint64_t handled)
+{
+	char place[PATH_MAX];
+	bool is_folder = place_of(output, place);
+	CLEANUP(closep) int fd = open(place, O_PATH | O_CLOEXEC);
+	const struct path_rule rule = { .allowed = (WRITE_FILE | TRUNCATE | (is_folder ? MAKE_REG | REMOVE_FILE : 0)) & handled, .fd = fd };
+
+	if (fd >= 0 && syscall(SYS_ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0))
+		return; /* a pipe, which is no file of a file system */
+}
+
+void confine_writing(const char *const *outputs, uint32_t nr_outputs)
+{
+	struct ruleset rules = ruleset_of(syscall(SYS_CREATE_RULESET, NULL, 0, ASK_VERSION));
+	CLEANUP(closep) int ruleset = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -1 : (int)syscall(SYS_CREATE_RULESET, &rules, bytes_of(&rules), 0);
+
+	if (ruleset < 0)
+		return;
+	allow(ruleset, "/dev/null", rules.files); /* which helpers have in place of what is not open */
+	for (uint32_t i = 0; i < nr_outputs; i++)
+		allow(ruleset, outputs[i], rules.files);
+	if (syscall(SYS_RESTRICT_SELF, ruleset, 0))
+		return; /* more than sixteen such layers are around us: they have to do */
+}
