@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -10,7 +12,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
+#include "base/hold_signals.h"
+
 #define MARK "SONDE_HELPER"
+#define REAPER_STACK_BYTES ((size_t)64 << 10)
 
 static bool is_mark(const char *variable)
 {
@@ -155,17 +161,59 @@ bool spawn_has_ended(const struct helper *helper)
 	return waitid(P_PIDFD, (id_t)helper->pid_fd, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
 }
 
+/* True: it has ended, and is reaped. */
+static bool try_to_reap(int pid_fd, siginfo_t *ret_info)
+{
+	*ret_info = (siginfo_t){ 0 };
+	return waitid(P_PIDFD, (id_t)pid_fd, ret_info, WEXITED | WNOHANG) || ret_info->si_pid;
+}
+
+static void *reap(void *arg)
+{
+	int pid_fd = (int)(intptr_t)arg;
+	siginfo_t info;
+
+	while (waitid(P_PIDFD, (id_t)pid_fd, &info, WEXITED) && errno == EINTR)
+		;
+	close(pid_fd);
+	return NULL;
+}
+
+/* Leaves it to a thread to see its end, whenever that comes: neither we nor our process's end wait for it, and it does not stay as a zombie. Without a thread it does, until we end. */
+static void leave_to_reaper(int pid_fd)
+{
+	HOLD_SIGNALS(); /* they are for the program's own threads */
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, REAPER_STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, reap, (void *)(intptr_t)pid_fd))
+		close(pid_fd);
+	pthread_attr_destroy(&attr);
+}
+
 int spawn_end(struct helper *helper)
 {
-	siginfo_t info = { 0 };
+	uint64_t end_ns = clock_ns() + SPAWN_END_MS * NS_PER_MS, now;
+	siginfo_t info;
+	bool is_reaped;
 
 	if (!helper->pid)
 		return 0;
 	close(helper->socket);
 	syscall(SYS_pidfd_send_signal, helper->pid_fd, SIGKILL, NULL, 0);
-	while (waitid(P_PIDFD, (id_t)helper->pid_fd, &info, WEXITED) && errno == EINTR)
-		;
-	close(helper->pid_fd);
+	while (!(is_reaped = try_to_reap(helper->pid_fd, &info)) && (now = clock_ns()) < end_ns) {
+		struct pollfd wait = { .fd = helper->pid_fd, .events = POLLIN };
+
+		if (poll(&wait, 1, (int)((end_ns - now) / NS_PER_MS) + 1) > 0)
+			poll(NULL, 0, 1); /* it has ended, but whoever traces it has not seen that yet */
+	}
+	if (is_reaped)
+		close(helper->pid_fd);
+	else
+		leave_to_reaper(helper->pid_fd);
 	*helper = (struct helper)HELPER_NONE;
-	return info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED ? info.si_status : 0;
+	return is_reaped && (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) ? info.si_status : 0;
 }

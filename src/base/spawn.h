@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
+#define SPAWN_END_MS 100u /* so long its end is waited for at most */
 #define SPAWN_SOCKET 3 /* the helper's end of the socket pair; 0, 1 and 2 lead nowhere */
 
 struct spawn_options {
@@ -27,7 +28,8 @@ struct helper {
 MUST_CHECK int spawn_helper(const struct spawn_options *options, struct diag *diag, struct helper *ret_helper);
 /* Has it ended by itself? Also where the program, waiting for any child, has seen that before us. */
 bool spawn_has_ended(const struct helper *helper);
-/* Ends it, if it has not ended, and closes what is ours; then there is none. The signal that ended it, ours or another; 0: it has exited, or nobody knows. */
+/* Ends it, if it has not ended, and closes what is ours; then there is none. One that does not end within SPAWN_END_MS, as the kernel waits for a file system in its name, is
+ * left to a thread that reaps it. The signal that ended it, ours or another; 0: it has exited, or nobody knows. */
 int spawn_end(struct helper *helper);
 /* Does this process, or one that it comes from, carry the mark? */
 bool spawn_is_helper(void);

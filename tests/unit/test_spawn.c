@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/spawn.h"
 #include "debuginfod/fetch_message.h"
 #include "debuginfod/fetcher.h"
@@ -23,6 +26,7 @@
 #include "fuses.h"
 
 #define REPORT_FD 40            /* a pipe that everyone inherits */
+#define TRACED "lets itself be traced"
 #define BUILD_ID "00112233445566778899aabbccddeeff00112233"
 
 /* What one generation met. */
@@ -193,6 +197,62 @@ static void ends_nobody_else(void **state)
 	assert_int_equal(waitpid(other, &status, 0), other);
 }
 
+static int let_be_traced(void)
+{
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	if (write(SPAWN_SOCKET, "", 1) != 1)
+		return 1;
+	pause();
+	return 0;
+}
+
+/* A child that traces the process until it is killed itself. */
+static pid_t fork_tracer(pid_t pid)
+{
+	int ends[2];
+	char told = 0;
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		told = ptrace(PTRACE_SEIZE, pid, NULL, NULL) ? (char)errno : 0;
+		if (write(ends[1], &told, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &told, 1), 1);
+	close(ends[0]);
+	assert_int_equal(told, 0);
+	return child;
+}
+
+/* One that a tracer does not let go looks to its parent as one does for which the kernel waits for a file system: killed, and not gone. */
+static void does_not_wait_for_ever(void **state)
+{
+	char *argv[] = { "test_spawn", TRACED, NULL };
+	struct helper helper = HELPER_NONE;
+	pid_t pid, tracer;
+	uint64_t from_ns;
+	char ready;
+
+	assert_int_equal(spawn_helper(&(struct spawn_options){ .program = "/proc/self/exe", .argv = argv, .socket_type = SOCK_STREAM }, NULL, &helper), 0);
+	assert_int_equal(read(helper.socket, &ready, 1), 1);
+	pid = helper.pid;
+	tracer = fork_tracer(pid);
+	from_ns = clock_ns();
+	assert_int_equal(spawn_end(&helper), 0);
+	assert_true(clock_ns() - from_ns >= SPAWN_END_MS * NS_PER_MS);
+	assert_int_equal(helper.pid, 0);
+	assert_int_equal(kill(pid, 0), 0); /* it is there */
+	assert_int_equal(kill(tracer, SIGKILL), 0);
+	assert_int_equal(waitpid(tracer, NULL, 0), tracer);
+	for (int i = 0; i < 1000 && !kill(pid, 0); i++)
+		usleep(10000);
+	assert_int_equal(kill(pid, 0), -1); /* not even as a zombie */
+}
+
 static void this_is_no_helper(void **state)
 {
 	assert_false(spawn_is_helper());
@@ -206,8 +266,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_cleared_environment_does_not_matter),
 		cmocka_unit_test(a_fetcher_starts_no_fetcher),
 		cmocka_unit_test(ends_nobody_else),
+		cmocka_unit_test(does_not_wait_for_ever),
 	};
 
+	if (argc == 2 && !strcmp(argv[1], TRACED))
+		return let_be_traced();
 	if (fuse_count_generation())
 		return forget(fuse_generation(), argc == 3 ? argv[2] : "fetches");
 	return cmocka_run_group_tests(tests, NULL, NULL);
