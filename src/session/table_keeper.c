@@ -130,6 +130,13 @@ void table_keeper_use_cache(struct table_keeper *keeper, struct table_cache *cac
 	keeper->cache = cache;
 }
 
+bool table_keeper_is_asked(const struct table_keeper *keeper, uint32_t object)
+{
+	const struct kept_table *table = table_of(keeper, object);
+
+	return table && table->state == TABLE_ASKED;
+}
+
 /* Builds the table of the file, or finds it on disk. NULL with 0: it has none. -EINPROGRESS: it comes later. */
 static int build(struct table_keeper *keeper, uint32_t object, struct unwind_table **ret_table)
 {
@@ -137,7 +144,8 @@ static int build(struct table_keeper *keeper, uint32_t object, struct unwind_tab
 	struct rule_table *rules = table_store_rules(keeper->store);
 	uint32_t nr_refused = rule_table_nr_refused(rules);
 	struct diag diag = { 0 };
-	int err = file->elf && keeper->cache ? table_cache_load(keeper->cache, file->elf, file->path, rules, ret_table) : -ENOENT;
+	bool is_asked = table_keeper_is_asked(keeper, object); /* then it was looked for on disk */
+	int err = file->elf && keeper->cache && !is_asked ? table_cache_load(keeper->cache, file->elf, file->path, rules, ret_table) : -ENOENT;
 
 	keeper->nr_cached += !err;
 	if (err != -ENOENT)
@@ -209,13 +217,6 @@ bool table_keeper_is_met(const struct table_keeper *keeper, uint32_t object)
 	const struct kept_table *table = table_of(keeper, object);
 
 	return object == OBJECT_NONE || (table && table->state != TABLE_UNKNOWN);
-}
-
-bool table_keeper_is_asked(const struct table_keeper *keeper, uint32_t object)
-{
-	const struct kept_table *table = table_of(keeper, object);
-
-	return table && table->state == TABLE_ASKED;
 }
 
 /* Has it, or may it have, a table that is not there? */

@@ -17,6 +17,8 @@
 #define RESCAN_NS 1000000000u /* at most this often after losses */
 #define LACKING_BYTES_MAX (1u << 20)
 #define ASKED_NS 200000000u   /* of the start, for what strangers' files have in them */
+#define ASKED_STEP_NS 10000000u
+#define ASKED_AT_ONCE 128u
 #define MANY_FILES 64         /* that nobody maps any more are not left for the next tracker_prune */
 
 struct tracker {
@@ -34,6 +36,8 @@ struct tracker {
 	bool has_only, follows_children;
 	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
 	struct u64_map asked;          /* objects that are being read: to be met again */
+	uint32_t next_asked;           /* the slot of them that is looked at next */
+	uint64_t asked_ns;             /* when that was done last */
 	struct u64_map unmet;          /* objects that a process maps, and that were not looked at yet */
 	struct buffer lacking;         /* uint32_t each: tgids for whose mappings there was no room */
 	bool has_yielded;              /* tables for them: what finds no room now gets none */
@@ -301,20 +305,19 @@ static int meet_next(struct tracker *tracker, struct diag *diag)
 	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : tell_changes(tracker, diag);
 }
 
-/* Those whose answers have come. */
+/* Those whose answers have come; some of them at a time, as there may be as many as strangers like. */
 static int meet_asked(struct tracker *tracker, struct diag *diag)
 {
-	uint32_t i = 0;
-
-	while (i < tracker->asked.nr_slots) {
-		uint32_t object = (uint32_t)tracker->asked.slots[i].key;
+	for (uint32_t i = 0; i < ASKED_AT_ONCE && i < tracker->asked.nr_slots; i++) {
+		const struct u64_slot *slot = &tracker->asked.slots[tracker->next_asked % tracker->asked.nr_slots];
+		uint32_t object = (uint32_t)slot->key;
 		bool is_asked = true;
-		int err = tracker->asked.slots[i].used ? look_into(tracker, object, &is_asked) : 0;
+		int err = slot->used ? look_into(tracker, object, &is_asked) : 0;
 
 		if (err)
 			return diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err));
 		if (is_asked) {
-			i++;
+			tracker->next_asked++;
 			continue;
 		}
 		u64_map_remove(&tracker->asked, object, 1); /* another may have its slot now */
@@ -540,7 +543,10 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 		runtime_keeper_retry(tracker->runtimes);
 	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
 		return tracker_scan(tracker, diag); /* what was lost cannot be known but by looking */
-	err = meet_asked(tracker, diag);
+	if (clock_ns() - tracker->asked_ns > ASKED_STEP_NS) {
+		err = meet_asked(tracker, diag);
+		tracker->asked_ns = clock_ns();
+	}
 	if (!err)
 		err = tell_changes(tracker, diag);
 	if (!err)

@@ -191,7 +191,7 @@ def beside_hung(program):
 def check_in_time(result):
 	"""Waiting for an answer took 30 s for a table, and 90 s for names."""
 	check_equal(result.lost(), 0, "lost samples")
-	check(result.seconds < 25, "a recording of 2 s took %.1f s" % result.seconds)
+	check(result.seconds < 60, "a recording of 2 s took %.1f s" % result.seconds)
 	return "%.1f s" % result.seconds
 
 

