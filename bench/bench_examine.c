@@ -45,7 +45,7 @@ static double worker_us(struct parser *parser, const struct elf_file *elf)
 	struct file_runtimes runtimes;
 	double start = now_us();
 
-	(void)!parser_runtimes(parser, elf, NULL, &runtimes);
+	(void)!parser_runtimes(parser, 0, elf, NULL, &runtimes);
 	return now_us() - start;
 }
 

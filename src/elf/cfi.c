@@ -8,6 +8,7 @@
 
 /* Bytes of a CIE behind its id; real ones have 20. A cap, because a CIE is read again whenever the cache forgot it. */
 #define MAX_CIE_BYTES 1024
+#define MAX_PADDING_BYTES 4096u /* of .debug_frame: what has more zeros ends there */
 #define CIE_CACHE     16 /* slots; linkers merge equal CIEs, so that even large files have few */
 
 struct cie_slot {
@@ -232,6 +233,7 @@ int cfi_walk(const struct cfi_section *section, cfi_row_fn row, void *arg, struc
 {
 	CLEANUP(freep) struct walk *walk = calloc(1, sizeof(*walk));
 	struct reader r = reader_of(section->bytes, section->size);
+	size_t padding_bytes = 0;
 	struct entry entry;
 	int err = 0;
 
@@ -249,11 +251,12 @@ int cfi_walk(const struct cfi_section *section, cfi_row_fn row, void *arg, struc
 	while (!err && reader_left(&r)) {
 		int more = next_entry(section, &r, &entry);
 
+		padding_bytes = more ? 0 : padding_bytes + sizeof(uint32_t);
 		if (more < 0 && section->is_open_ended && walk->stats.nr_fdes)
 			break;
 		if (more < 0)
 			err = diag_errno(diag, EBADMSG, "call frame information is cut off or damaged");
-		else if (!more && section->format == CFI_EH_FRAME)
+		else if (!more && (section->format == CFI_EH_FRAME || padding_bytes > MAX_PADDING_BYTES))
 			break; /* in .debug_frame a zero is padding */
 		else if (more && !entry.is_cie)
 			err = walk_fde(walk, &entry);

@@ -20,15 +20,29 @@ static uint64_t vaddr_of(const struct elf_file *elf, const char *name)
 	return section ? section->vaddr : 0;
 }
 
+/* A hole in the file ends a section: no linker leaves one there, and a stranger's file has it for nothing. Bytes up to it. */
+static uint64_t size_to_hole(const struct elf_file *elf, const struct elf_section *section)
+{
+	int fd = elf_file_fd(elf);
+	off_t hole = fd < 0 ? -1 : lseek(fd, (off_t)section->file_off, SEEK_HOLE);
+	uint64_t size = hole < (off_t)section->file_off ? UINT64_MAX : (uint64_t)hole - section->file_off;
+
+	return size < section->size ? size : section->size;
+}
+
 static int read_named(const struct elf_file *elf, const char *name, struct diag *diag, struct cfi_section *section)
 {
 	const struct elf_section *named = elf_file_find_section(elf, name);
+	struct elf_section dense;
 	void *bytes;
 	int err;
 
 	if (!named || named->type == SHT_NOBITS || named->type == SHT_NULL || (named->flags & SHF_COMPRESSED))
 		return -ENODATA;
-	err = elf_file_read_section(elf, named, MAX_SECTION_BYTES, diag, &bytes, &section->size);
+	dense = *named;
+	dense.size = size_to_hole(elf, named);
+	section->is_open_ended = dense.size < named->size;
+	err = elf_file_read_section(elf, &dense, MAX_SECTION_BYTES, diag, &bytes, &section->size);
 	if (err)
 		return err;
 	section->bytes = bytes;
@@ -83,6 +97,7 @@ static int read_through_header(const struct elf_file *elf, struct diag *diag, st
 		range.size = segment->file_size - (start - segment->vaddr);
 		if (range.size > MAX_SECTION_BYTES)
 			range.size = MAX_SECTION_BYTES;
+		range.size = size_to_hole(elf, &range);
 		section->vaddr = start;
 		section->is_open_ended = true;
 		err = elf_file_read_section(elf, &range, MAX_SECTION_BYTES, diag, &bytes, &section->size);

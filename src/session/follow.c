@@ -27,6 +27,8 @@ int follow_new(const struct follow_options *options, struct diag *diag, struct t
 						   .max_rules = SAMPLER_MAX_RULES, .max_bytes = options->unwind_bytes };
 	int err = tracker_new(&store, options->account, options->parser, options->proxy, diag, ret_tracker);
 
+	if (!err)
+		err = parser_use_background(options->parser);
 	if (err)
 		return err;
 	if (!options->no_cache)

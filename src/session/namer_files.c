@@ -103,7 +103,7 @@ static int read_file(struct namer *namer, const struct asked *asked, const uint6
 	if (!object->elf) /* was closed, and is not to be found again */
 		return 0;
 	err = ask_with_fetched(namer, &question, &diag, &bytes, &answers);
-	if (err && err != -ENODATA)
+	if (err && err != -ENODATA && (err != -EDQUOT || diag.text[0]))
 		account_note(profile_account(namer->profile), "names of %s refused: %s", object->path, diag.text[0] ? diag.text : strerror(-err));
 	if (err)
 		return 0;
@@ -141,6 +141,8 @@ static int read_jit(struct namer *namer, const struct asked *asked, const uint64
 	err = parser_jit(namer->naming->parser, files.fds, files.nr, addresses, nr, &diag, &bytes);
 	if (!err)
 		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
+	if (err == -EDQUOT && !diag.text[0])
+		return 0;
 	if (err) {
 		account_note(account, "names of the JIT code of process %u refused: %s", asked->source, diag.text[0] ? diag.text : strerror(-err));
 		return 0;

@@ -5,6 +5,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
+#include "session/background.h"
+#include "session/file_budget.h"
+#include "session/file_owner.h"
 #include "session/parser_private.h"
 #include "unwind/table_image.h"
 
@@ -15,21 +19,36 @@
 #define MAX_WANTS_CPU_NS 2000000000u
 #define MAX_RUNTIMES_CPU_NS 2000000000u
 #define MAX_JIT_CPU_NS 10000000000u
+#define MAX_STRANGERS_WANTS_CPU_NS 20000000u /* samples wait meanwhile */
+#define MAX_IDLE_NS (100 * NS_PER_MS)        /* of a worker whose file may have a server: a disk answers */
 #define QUESTION_BYTES_MAX ((size_t)512 << 20)
+
+/* What files of others than root and who called us may cost. Tables are read beside the recording, names when everybody waits for the report. */
+static const struct file_budget_limits table_limits = { .owner_ns = 10 * NS_PER_S, .total_ns = 30 * NS_PER_S };
+static const struct file_budget_limits name_limits = { .owner_ns = 3 * NS_PER_S, .total_ns = 6 * NS_PER_S };
 
 struct parser {
 	struct worker *worker;
+	struct file_owners *owners;
+	struct file_budget *tables, *names;
+	struct background *background; /* NULL: all questions are waited for */
 };
 
 static int new_for(const char *word, struct diag *diag, struct parser **ret_parser)
 {
-	struct parser *parser = calloc(1, sizeof(*parser));
-	int err = parser ? worker_new_for(PROGRAM, word, MAX_WORKER_BYTES, diag, &parser->worker) : -ENOMEM;
+	CLEANUP(parser_freep) struct parser *parser = calloc(1, sizeof(*parser));
+	int err;
 
-	if (err)
-		parser_free(parser);
-	else
-		*ret_parser = parser;
+	if (!parser)
+		return -ENOMEM;
+	parser->owners = file_owners_new();
+	parser->tables = file_budget_new(table_limits);
+	parser->names = file_budget_new(name_limits);
+	if (!parser->owners || !parser->tables || !parser->names)
+		return -ENOMEM;
+	err = worker_new_for(PROGRAM, word, MAX_WORKER_BYTES, diag, &parser->worker);
+	if (!err)
+		*ret_parser = MOVE(parser);
 	return err;
 }
 
@@ -50,6 +69,23 @@ int parser_ready(struct parser *parser, struct diag *diag)
 	return worker_ready(parser->worker, &why) == -ELOOP ? diag_errno(diag, ELOOP, "%s", why.text) : 0;
 }
 
+int parser_use_background(struct parser *parser)
+{
+	parser->background = background_new(PROGRAM, MAX_WORKER_BYTES);
+	return parser->background ? 0 : -ENOMEM;
+}
+
+bool parser_may_wait(struct parser *parser)
+{
+	return parser->background && background_may_wait(parser->background);
+}
+
+void parser_forget(struct parser *parser, uint32_t object)
+{
+	if (parser->background)
+		background_forget(parser->background, object);
+}
+
 void parser_set_nice(struct parser *parser, int nice)
 {
 	worker_set_nice(parser->worker, nice);
@@ -59,7 +95,11 @@ void parser_free(struct parser *parser)
 {
 	if (!parser)
 		return;
+	background_free(parser->background);
 	worker_free(parser->worker);
+	file_budget_free(parser->tables);
+	file_budget_free(parser->names);
+	file_owners_free(parser->owners);
 	free(parser);
 }
 
@@ -78,8 +118,45 @@ static int fd_of(const struct elf_file *elf, int *ret_own)
 	return write(fd, elf_file_bytes(elf), size) == (ssize_t)size ? fd : -EIO;
 }
 
+/* What the file's owner has left for it. -EDQUOT: nothing. */
+static int limit(struct file_budget *budget, const struct file_owner *owner, struct worker_question *question, struct diag *diag)
+{
+	uint64_t left = file_budget_left(budget, owner, diag);
+
+	if (!left)
+		return -EDQUOT;
+	if (question->kind == PARSER_WANTS && !owner->is_trusted)
+		question->max_cpu_ns = MAX_STRANGERS_WANTS_CPU_NS;
+	if (left < question->max_cpu_ns)
+		question->max_cpu_ns = left;
+	question->max_idle_ns = owner->is_local ? 0 : MAX_IDLE_NS;
+	return 0;
+}
+
+static void charge(struct parser *parser, struct file_budget *budget, const struct file_owner *owner, int err, uint64_t cost_ns)
+{
+	file_budget_spend(budget, owner, cost_ns);
+	if (err != -ETIME)
+		return;
+	file_budget_hang(parser->tables, owner);
+	file_budget_hang(parser->names, owner);
+}
+
+/* Waits for the answer. `file_fd`: the file that is charged, -1 when it stands in memory of ours. */
+static int ask_now(struct parser *parser, struct file_budget *budget, int file_fd, struct worker_question *question, struct diag *diag, struct buffer *answer)
+{
+	struct file_owner owner = file_owner_of(parser->owners, file_fd);
+	int err = limit(budget, &owner, question, diag);
+
+	if (err)
+		return err;
+	err = worker_ask(parser->worker, question, diag, answer);
+	charge(parser, budget, &owner, err, worker_cost_ns(parser->worker));
+	return err;
+}
+
 /* `fetched`: a second descriptor that goes with the file's; -1: none. */
-static int ask(struct parser *parser, const struct elf_file *elf, int fetched, struct worker_question *question, struct diag *diag, struct buffer *answer)
+static int ask(struct parser *parser, struct file_budget *budget, const struct elf_file *elf, int fetched, struct worker_question *question, struct diag *diag, struct buffer *answer)
 {
 	CLEANUP(closep) int own = -1;
 	int fds[] = { fd_of(elf, &own), fetched };
@@ -88,14 +165,39 @@ static int ask(struct parser *parser, const struct elf_file *elf, int fetched, s
 		return diag_errno(diag, -fds[0], "it cannot be handed on: %s", strerror(-fds[0]));
 	question->fds = fds;
 	question->nr_fds = fetched < 0 ? 1 : 2;
-	return worker_ask(parser->worker, question, diag, answer);
+	return ask_now(parser, budget, elf_file_fd(elf), question, diag, answer);
 }
 
-int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table)
+/* Begins the question, unless it is on its way. */
+static int ask_background(struct parser *parser, const struct elf_file *elf, struct background_question *asked, struct diag *diag, struct buffer *answer)
+{
+	int fd = elf_file_fd(elf), err = 0;
+
+	asked->question.fds = &fd;
+	asked->question.nr_fds = 1;
+	if (!background_has(parser->background, asked->object, asked->question.kind))
+		err = limit(parser->tables, &asked->owner, &asked->question, diag);
+	if (!err)
+		err = background_ask(parser->background, asked, diag, answer);
+	if (err != -EINPROGRESS)
+		charge(parser, parser->tables, &asked->owner, err, asked->cost_ns);
+	return err;
+}
+
+/* Of a file that processes run: when it is a stranger's, the answer comes when it is asked for again. */
+static int ask_of_mapped(struct parser *parser, uint32_t object, const struct elf_file *elf, struct worker_question question, struct diag *diag, struct buffer *answer)
+{
+	struct background_question asked = { .object = object, .owner = file_owner_of(parser->owners, elf_file_fd(elf)), .question = question, .max_answer_bytes = answer->max };
+
+	if (parser->background && !(asked.owner.is_trusted && asked.owner.is_local))
+		return ask_background(parser, elf, &asked, diag, answer);
+	return ask(parser, parser->tables, elf, -1, &question, diag, answer);
+}
+
+int parser_table(struct parser *parser, uint32_t object, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table)
 {
 	CLEANUP(buffer_done) struct buffer image = BUFFER_INIT(TABLE_IMAGE_BYTES_MAX);
-	struct worker_question question = { .kind = PARSER_TABLE, .max_cpu_ns = MAX_TABLE_CPU_NS };
-	int err = ask(parser, elf, -1, &question, diag, &image);
+	int err = ask_of_mapped(parser, object, elf, (struct worker_question){ .kind = PARSER_TABLE, .max_cpu_ns = MAX_TABLE_CPU_NS }, diag, &image);
 
 	if (err)
 		return err;
@@ -103,11 +205,10 @@ int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_
 	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : err;
 }
 
-int parser_runtimes(struct parser *parser, const struct elf_file *elf, struct diag *diag, struct file_runtimes *ret_runtimes)
+int parser_runtimes(struct parser *parser, uint32_t object, const struct elf_file *elf, struct diag *diag, struct file_runtimes *ret_runtimes)
 {
 	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(sizeof(*ret_runtimes));
-	struct worker_question question = { .kind = PARSER_RUNTIMES, .max_cpu_ns = MAX_RUNTIMES_CPU_NS };
-	int err = ask(parser, elf, -1, &question, diag, &answer);
+	int err = ask_of_mapped(parser, object, elf, (struct worker_question){ .kind = PARSER_RUNTIMES, .max_cpu_ns = MAX_RUNTIMES_CPU_NS }, diag, &answer);
 
 	if (err)
 		return err;
@@ -135,7 +236,7 @@ static int ask_names(struct parser *parser, struct worker_question question, con
 	question.open_arg = names->open_arg;
 	question.body = body.data;
 	question.body_bytes = body.size;
-	return ask(parser, names->elf, question.kind == PARSER_NAMES && names->has_fetched ? names->fetched_fd : -1, &question, diag, answers);
+	return ask(parser, parser->names, names->elf, question.kind == PARSER_NAMES && names->has_fetched ? names->fetched_fd : -1, &question, diag, answers);
 }
 
 int parser_names(struct parser *parser, const struct parser_names *names, struct diag *diag, struct buffer *answers)
@@ -166,7 +267,7 @@ int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uin
 		return body.err;
 	question.body = body.data;
 	question.body_bytes = body.size;
-	return worker_ask(parser->worker, &question, diag, answers);
+	return ask_now(parser, parser->names, nr_fds ? fds[0] : -1, &question, diag, answers);
 }
 
 int parser_code(struct parser *parser, const struct elf_file *elf, const char *path, const struct code_question *code, worker_open_fn open_file, void *open_arg,
@@ -181,5 +282,5 @@ int parser_code(struct parser *parser, const struct elf_file *elf, const char *p
 		return body.err;
 	question.body = body.data;
 	question.body_bytes = body.size;
-	return ask(parser, elf, -1, &question, diag, answer);
+	return ask(parser, parser->names, elf, -1, &question, diag, answer);
 }

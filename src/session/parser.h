@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parser: asks a worker without rights (worker/worker.h) what stands in strangers' files: their unwind tables and names. One thread. */
+/* parser: asks a worker without rights (worker/worker.h) what stands in strangers' files: their unwind tables and names. What reading costs
+ * is charged to their owners (session/file_budget.h). One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,11 @@ MUST_CHECK int parser_new(struct diag *diag, struct parser **ret_parser); /* sta
 MUST_CHECK int parser_new_for_code(struct diag *diag, struct parser **ret_parser); /* one that parser_code is asked of, too */
 /* Waits until the worker has started. 0; -ELOOP: this program's main does not ask sonde_is_worker, so nothing will ever be read. Other failures may pass. */
 MUST_CHECK int parser_ready(struct parser *parser, struct diag *diag);
+/* From now on nobody waits for the tables and runtimes of files that are neither root's nor of who called us: parser_table and parser_runtimes give -EINPROGRESS, and the answer when
+ * they are asked again. 0 or -ENOMEM. */
+MUST_CHECK int parser_use_background(struct parser *parser);
+bool parser_may_wait(struct parser *parser); /* has waiting for such files not taken too much of the run? */
+void parser_forget(struct parser *parser, uint32_t object); /* its number may be another file's */
 void parser_set_nice(struct parser *parser, int nice); /* of the worker */
 void parser_free(struct parser *parser); /* takes NULL */
 static inline void parser_freep(struct parser **parser)
@@ -26,11 +32,12 @@ static inline void parser_freep(struct parser **parser)
 	parser_free(*parser);
 }
 
-/* As unwind_table_build, which the worker calls. Further: -ECHILD, -ETIMEDOUT, -ENOBUFS when it crashed, took too long or too much memory; `diag` tells. */
-MUST_CHECK int parser_table(struct parser *parser, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
+/* As unwind_table_build, which the worker calls. `object`: the file's number. Further: -ECHILD, -ETIMEDOUT, -ENOBUFS when it crashed, took too long or too much memory; -ETIME: its
+ * file system hangs; `diag` tells. -EDQUOT: its owner's files have cost too much; `diag` tells the first time. -EINPROGRESS: see above. */
+MUST_CHECK int parser_table(struct parser *parser, uint32_t object, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
 
 /* What languages' interpreters, or which C library, a file holds. 0 or as parser_table. */
-MUST_CHECK int parser_runtimes(struct parser *parser, const struct elf_file *elf, struct diag *diag, struct file_runtimes *ret_runtimes);
+MUST_CHECK int parser_runtimes(struct parser *parser, uint32_t object, const struct elf_file *elf, struct diag *diag, struct file_runtimes *ret_runtimes);
 
 struct parser_names {
 	const struct elf_file *elf;

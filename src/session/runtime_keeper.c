@@ -143,6 +143,7 @@ int runtime_keeper_meet(struct runtime_keeper *keeper, uint32_t object)
 {
 	const struct object *of;
 	struct file_runtimes runtimes;
+	int err;
 
 	if (object == OBJECT_NONE || file_of(keeper, object))
 		return 0;
@@ -156,9 +157,12 @@ int runtime_keeper_meet(struct runtime_keeper *keeper, uint32_t object)
 		keeper->files = files;
 		keeper->nr_files = nr;
 	}
-	keeper->files[object].is_examined = true;
 	of = object_table_at(process_table_objects(keeper->processes), object);
-	if (!of->elf || parser_runtimes(keeper->parser, of->elf, NULL, &runtimes)) /* what cannot be read holds nothing that we know; its names say why */
+	err = of->elf ? parser_runtimes(keeper->parser, object, of->elf, NULL, &runtimes) : -ENODATA;
+	if (err == -EINPROGRESS)
+		return err;
+	keeper->files[object].is_examined = true;
+	if (err) /* what cannot be read holds nothing that we know; its names say why */
 		return 0;
 	return take_images(keeper, &keeper->files[object], &runtimes, of->path);
 }

@@ -16,6 +16,7 @@ enum table_state {
 	TABLE_NONE,    /* it has none that is of use */
 	TABLE_LOADED,
 	TABLE_OUT,     /* it has, or may have, one */
+	TABLE_ASKED,   /* the same: it is being read */
 };
 
 struct kept_table {
@@ -129,24 +130,32 @@ void table_keeper_use_cache(struct table_keeper *keeper, struct table_cache *cac
 	keeper->cache = cache;
 }
 
-/* Builds the table of the file, or finds it on disk. NULL with 0: it has none. */
+bool table_keeper_is_asked(const struct table_keeper *keeper, uint32_t object)
+{
+	const struct kept_table *table = table_of(keeper, object);
+
+	return table && table->state == TABLE_ASKED;
+}
+
+/* Builds the table of the file, or finds it on disk. NULL with 0: it has none. -EINPROGRESS: it comes later. */
 static int build(struct table_keeper *keeper, uint32_t object, struct unwind_table **ret_table)
 {
 	const struct object *file = object_at(keeper, object);
 	struct rule_table *rules = table_store_rules(keeper->store);
 	uint32_t nr_refused = rule_table_nr_refused(rules);
 	struct diag diag = { 0 };
-	int err = file->elf && keeper->cache ? table_cache_load(keeper->cache, file->elf, file->path, rules, ret_table) : -ENOENT;
+	bool is_asked = table_keeper_is_asked(keeper, object); /* then it was looked for on disk */
+	int err = file->elf && keeper->cache && !is_asked ? table_cache_load(keeper->cache, file->elf, file->path, rules, ret_table) : -ENOENT;
 
 	keeper->nr_cached += !err;
 	if (err != -ENOENT)
 		return err;
-	err = file->elf ? parser_table(keeper->parser, file->elf, rules, &diag, ret_table) : -ENODATA;
+	err = file->elf ? parser_table(keeper->parser, object, file->elf, rules, &diag, ret_table) : -ENODATA;
 	if (!err && keeper->cache && rule_table_nr_refused(rules) == nr_refused) /* else it lacks rules that another time may have room for */
 		table_cache_keep(keeper->cache, file->elf, file->path, rules, *ret_table);
-	if (err == -ENOMEM || !err)
+	if (err == -ENOMEM || err == -EINPROGRESS || !err)
 		return err;
-	if (err != -ENODATA)
+	if (err != -ENODATA && (err != -EDQUOT || diag.text[0])) /* that says so once for each owner */
 		account_note(keeper->account, "unwind info of %s refused: %s", file->path, diag.text);
 	return 0;
 }
@@ -160,7 +169,7 @@ static int load(struct table_keeper *keeper, uint32_t object, const struct unwin
 	if (err == -EFBIG)
 		account_note(keeper->account, "unwind info of %s refused: more rows than code can need", object_at(keeper, object)->path);
 	if (!built || err == -EFBIG) {
-		if (table->state == TABLE_OUT) /* that there is none is news to the kernel */
+		if (table->state == TABLE_OUT || table->state == TABLE_ASKED) /* that there is none is news to the kernel */
 			process_table_renew_objects(keeper->processes, is_one, &object);
 		table->state = TABLE_NONE;
 		return 0;
@@ -186,14 +195,18 @@ int table_keeper_meet(struct table_keeper *keeper, uint32_t object)
 
 	if (err || object == OBJECT_NONE || table->state == TABLE_LOADED || table->state == TABLE_NONE || is_given_up(table))
 		return err;
-	if (may_fit(keeper, table)) {
+	if (table->state == TABLE_ASKED || may_fit(keeper, table)) {
 		err = build(keeper, object, &built);
+		if (err == -EINPROGRESS) {
+			table->state = TABLE_ASKED;
+			return 0;
+		}
 		if (!err)
 			err = load(keeper, object, built);
 		if (err != -ENOSPC)
 			return err;
 	}
-	if (table->state == TABLE_UNKNOWN)
+	if (table->state == TABLE_UNKNOWN || table->state == TABLE_ASKED)
 		table->is_waiting = keeper->has_waiting = true;
 	table->state = TABLE_OUT;
 	return 0;
@@ -206,10 +219,15 @@ bool table_keeper_is_met(const struct table_keeper *keeper, uint32_t object)
 	return object == OBJECT_NONE || (table && table->state != TABLE_UNKNOWN);
 }
 
+/* Has it, or may it have, a table that is not there? */
+static bool may_come(const struct kept_table *table)
+{
+	return table->state == TABLE_OUT || table->state == TABLE_ASKED;
+}
+
 void table_keeper_fill(const struct table_keeper *keeper, uint32_t object, uint64_t load_bias, struct sonde_mapping *mapping)
 {
 	const struct kept_table *table = table_of(keeper, object);
-	bool may_come = !table_keeper_is_met(keeper, object) || (table && table->state == TABLE_OUT);
 
 	if (table && table->state == TABLE_LOADED) {
 		mapping->base_pc = load_bias + table->place.base_vaddr;
@@ -220,7 +238,7 @@ void table_keeper_fill(const struct table_keeper *keeper, uint32_t object, uint6
 		mapping->base_pc = load_bias;
 		mapping->index_pos = 0;
 		mapping->nr_blocks = 0;
-		mapping->block_shift = may_come ? SONDE_NOT_LOADED : 0;
+		mapping->block_shift = !table_keeper_is_met(keeper, object) || (table && may_come(table)) ? SONDE_NOT_LOADED : 0;
 	}
 }
 
@@ -370,15 +388,19 @@ static int make_room(struct table_keeper *keeper, uint64_t bytes, uint64_t used_
 	return bytes > max ? -ENOSPC : give_up(keeper, with > max ? with - max : 1, with > FILLED(max) ? with - FILLED(max) : 1, used_ns);
 }
 
-/* Builds and loads it, and makes room for it. 0; -ENOSPC; or an error that ends the run. */
+/* Builds and loads it, and makes room for it. 0; -ENOSPC; -EINPROGRESS; or an error that ends the run. */
 static int load_with_room(struct table_keeper *keeper, uint32_t object, uint64_t used_ns)
 {
 	CLEANUP(unwind_table_freep) struct unwind_table *built = NULL;
-	const struct kept_table *table = table_of(keeper, object);
+	struct kept_table *table = table_of(keeper, object);
 	int err = may_fit(keeper, table) ? 0 : make_room(keeper, table->bytes, used_ns);
 
 	if (!err)
 		err = build(keeper, object, &built);
+	if (err == -EINPROGRESS) {
+		table->state = TABLE_ASKED;
+		table->is_waiting = keeper->has_waiting = true;
+	}
 	if (!err)
 		err = load(keeper, object, built);
 	while (err == -ENOSPC && built) { /* what is free may be too scattered */
@@ -401,10 +423,10 @@ int table_keeper_settle(struct table_keeper *keeper)
 		if (!keeper->tables[i].is_waiting)
 			continue;
 		keeper->tables[i].is_waiting = false;
-		if (!is_mapped(keeper, i) || keeper->tables[i].state != TABLE_OUT)
+		if (!is_mapped(keeper, i) || !may_come(&keeper->tables[i]))
 			continue;
 		err = load_with_room(keeper, i, 0);
-		if (err == -ENOSPC)
+		if (err == -ENOSPC || err == -EINPROGRESS)
 			err = 0;
 	}
 	return err ? err : keeper->tell(keeper->tell_arg);
@@ -435,15 +457,14 @@ int table_keeper_need(struct table_keeper *keeper, uint32_t object, uint64_t tim
 	const struct kept_table *table = table_of(keeper, object);
 	int err;
 
-	*ret_loaded = table && table->state != TABLE_OUT;
-	if (!table || table->state != TABLE_OUT)
+	*ret_loaded = table && !may_come(table);
+	if (!table || !may_come(table))
 		return 0;
 	table_keeper_used(keeper, object, time_ns);
 	err = is_too_often(keeper) ? -ENOSPC : load_with_room(keeper, object, time_ns > HOT_NS ? time_ns - HOT_NS : 0);
-	if (err == -ENOSPC) {
-		keeper->nr_put_off++;
+	keeper->nr_put_off += err == -ENOSPC;
+	if (err == -ENOSPC || err == -EINPROGRESS)
 		return 0;
-	}
 	keeper->nr_reloads++;
 	if (!err)
 		err = keeper->tell(keeper->tell_arg);
@@ -465,6 +486,7 @@ void table_keeper_forget(void *arg, uint32_t object)
 
 	if (!table)
 		return;
+	parser_forget(keeper->parser, object);
 	table_store_unload(keeper->store, &table->place);
 	*table = (struct kept_table){ 0 };
 }

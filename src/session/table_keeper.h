@@ -28,6 +28,7 @@ void table_keeper_free(struct table_keeper *keeper);
 /* Sees that a file's table is loaded, when it is not yet and there is room. Makes no room: what finds none waits for table_keeper_settle. 0 or -ENOMEM. */
 MUST_CHECK int table_keeper_meet(struct table_keeper *keeper, uint32_t object);
 bool table_keeper_is_met(const struct table_keeper *keeper, uint32_t object); /* nothing is, at OBJECT_NONE */
+bool table_keeper_is_asked(const struct table_keeper *keeper, uint32_t object); /* it is being read: to be met again */
 /* What the kernel is to know of a mapping of the file: fills in all but its pcs. */
 void table_keeper_fill(const struct table_keeper *keeper, uint32_t object, uint64_t load_bias, struct sonde_mapping *mapping);
 /* The same for memory whose code runs on the frame of a piece of the file's code: it has the rule that holds in more than half of that; else none. */

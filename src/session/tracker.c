@@ -16,6 +16,9 @@
 #define PRUNE_NS  2000000000u /* what was mapped longer ago is asked for by nobody */
 #define RESCAN_NS 1000000000u /* at most this often after losses */
 #define LACKING_BYTES_MAX (1u << 20)
+#define ASKED_NS 200000000u   /* of the start, for what strangers' files have in them */
+#define ASKED_STEP_NS 10000000u
+#define ASKED_AT_ONCE 128u
 #define MANY_FILES 64         /* that nobody maps any more are not left for the next tracker_prune */
 
 struct tracker {
@@ -33,6 +36,9 @@ struct tracker {
 	struct u64_map only;           /* tgids */
 	bool has_only, follows_children;
 	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
+	struct u64_map asked;          /* objects that are being read: to be met again */
+	uint32_t next_asked;           /* the slot of them that is looked at next */
+	uint64_t asked_ns;             /* when that was done last */
 	struct u64_map unmet;          /* objects that a process maps, and that were not looked at yet */
 	struct buffer lacking;         /* uint32_t each: tgids for whose mappings there was no room */
 	bool has_yielded;              /* tables for them: what finds no room now gets none */
@@ -91,6 +97,7 @@ void tracker_free(struct tracker *tracker)
 	u64_map_done(&tracker->only);
 	u64_map_done(&tracker->leaderless);
 	u64_map_done(&tracker->unmet);
+	u64_map_done(&tracker->asked);
 	buffer_done(&tracker->lacking);
 	free(tracker->scratch);
 	free(tracker);
@@ -152,12 +159,25 @@ static int set_process(struct tracker *tracker, struct sonde_process process)
 	return 0;
 }
 
-/* What is in a file, and its table. */
-static int meet(struct tracker *tracker, uint32_t object)
+/* What is in a file, and its table. *ret_asked: not yet. */
+static int look_into(struct tracker *tracker, uint32_t object, bool *ret_asked)
 {
 	int err = tracker->runtimes ? runtime_keeper_meet(tracker->runtimes, object) : 0;
+	bool is_asked = err == -EINPROGRESS;
 
-	return err ? err : table_keeper_meet(tracker->keeper, object);
+	if (!err || is_asked)
+		err = table_keeper_meet(tracker->keeper, object);
+	*ret_asked = is_asked || table_keeper_is_asked(tracker->keeper, object);
+	return err;
+}
+
+/* The same; what is being read is met again later. */
+static int meet(struct tracker *tracker, uint32_t object)
+{
+	bool is_asked;
+	int err = look_into(tracker, object, &is_asked);
+
+	return err || !is_asked || u64_map_find(&tracker->asked, object) ? err : u64_map_add(&tracker->asked, object, 1);
 }
 
 static int meet_mapped(struct tracker *tracker, const struct process_mapping *mappings, uint32_t nr_mappings)
@@ -287,6 +307,38 @@ static int meet_next(struct tracker *tracker, struct diag *diag)
 	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : tell_changes(tracker, diag);
 }
 
+/* Those whose answers have come; some of them at a time, as there may be as many as strangers like. */
+static int meet_asked(struct tracker *tracker, struct diag *diag)
+{
+	for (uint32_t i = 0; i < ASKED_AT_ONCE && i < tracker->asked.nr_slots; i++) {
+		const struct u64_slot *slot = &tracker->asked.slots[tracker->next_asked % tracker->asked.nr_slots];
+		uint32_t object = (uint32_t)slot->key;
+		bool is_asked = true;
+		int err = slot->used ? look_into(tracker, object, &is_asked) : 0;
+
+		if (err)
+			return diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err));
+		if (is_asked) {
+			tracker->next_asked++;
+			continue;
+		}
+		u64_map_remove(&tracker->asked, object, 1); /* another may have its slot now */
+		process_table_renew_objects(tracker->processes, is_object, &object);
+	}
+	return 0;
+}
+
+/* At the start some are worth a little patience: stacks that come to their code before end there. */
+static int await_asked(struct tracker *tracker, struct diag *diag)
+{
+	uint64_t end_ns = clock_ns() + ASKED_NS;
+	int err = 0;
+
+	while (!err && tracker->asked.nr_used && parser_may_wait(tracker->parser) && clock_ns() < end_ns)
+		err = meet_asked(tracker, diag);
+	return err;
+}
+
 bool tracker_has_more(const struct tracker *tracker)
 {
 	return tracker->unmet.nr_used > 0;
@@ -357,7 +409,7 @@ int tracker_scan(struct tracker *tracker, struct diag *diag)
 	tracker->has_losses = false;
 	err = err < 0 ? err : load_all(tracker, diag);
 	if (!err && is_first)
-		err = expect_interpreters(tracker, diag);
+		err = expect_interpreters(tracker, diag) ?: await_asked(tracker, diag);
 	if (!err)
 		err = tell_changes(tracker, diag);
 	while (!err && tracker->runtimes && runtime_keeper_load(tracker->runtimes))
@@ -468,6 +520,7 @@ static void forget(void *arg, uint32_t object)
 	struct tracker *tracker = arg;
 
 	u64_map_remove(&tracker->unmet, object, 1);
+	u64_map_remove(&tracker->asked, object, 1);
 	table_keeper_forget(tracker->keeper, object);
 	if (tracker->runtimes)
 		runtime_keeper_forget(tracker->runtimes, object);
@@ -492,7 +545,12 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 		runtime_keeper_retry(tracker->runtimes);
 	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
 		return tracker_scan(tracker, diag); /* what was lost cannot be known but by looking */
-	err = tell_changes(tracker, diag);
+	if (clock_ns() - tracker->asked_ns > ASKED_STEP_NS) {
+		err = meet_asked(tracker, diag);
+		tracker->asked_ns = clock_ns();
+	}
+	if (!err)
+		err = tell_changes(tracker, diag);
 	if (!err)
 		err = meet_next(tracker, diag);
 	return err || object_table_nr_left(process_table_objects(tracker->processes)) < MANY_FILES ? err : sweep(tracker);

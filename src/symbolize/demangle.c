@@ -8,6 +8,9 @@
 #include <libiberty/demangle.h>
 
 #include "base/buffer.h"
+#include "symbolize/rust_walk.h"
+
+#define MAX_RETRIES 8 /* each doubles the time */
 
 /* libiberty's own limit on nesting stays on; it has none on what it prints and no way to tell it to stop, but its printing code
  * has nothing on the heap for C++ (a name being decoded from punycode for Rust), so leaving it by a jump is clean. */
@@ -74,7 +77,7 @@ static int print_rust(struct output *output, const char *name)
 	size_t size = name[1] == 'R' ? strcspn(name, ".") : legacy_rust_size(name);
 	char stem[DEMANGLE_MAX_NAME + 1];
 
-	if (size == 0)
+	if (size == 0 || (name[1] == 'R' && !rust_walk_is_short(name, size)))
 		return 0;
 	memcpy(stem, name, size);
 	stem[size] = '\0';
@@ -84,6 +87,20 @@ static int print_rust(struct output *output, const char *name)
 	return 1;
 }
 
+/* In a conversion operator's type libiberty reads the arguments of a template parameter ("T_I...") once to see what follows them, and once more: nested ones take 2^depth of
+ * time before anything is printed. Real names have a few at most. */
+static bool is_long_cxx(const char *name)
+{
+	uint32_t nr = 0;
+
+	for (const char *parameter = strstr(name, "cv"); parameter && (parameter = strchr(parameter, 'T')); parameter++) {
+		const char *behind = parameter + 1 + strspn(parameter + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+		nr += behind[0] == '_' && behind[1] == 'I';
+	}
+	return nr > MAX_RETRIES;
+}
+
 static int print(struct output *output, const char *name)
 {
 	if (setjmp(output->give_up))
@@ -91,7 +108,7 @@ static int print(struct output *output, const char *name)
 	if (print_rust(output, name))
 		return 1;
 	output->text.size = 0; /* a Rust name that broke off is no Rust name */
-	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, append, output);
+	return !is_long_cxx(name) && cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, append, output);
 }
 
 bool demangle_is_candidate(const char *name)

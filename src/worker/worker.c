@@ -2,6 +2,7 @@
 #include "worker/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,7 +13,9 @@
 
 #include "base/clock.h"
 #include "base/priority.h"
+#include "base/small_file.h"
 #include "base/spawn.h"
+#include "base/wire.h"
 #include "worker/opening.h"
 #include "worker/serve.h"
 
@@ -21,24 +24,39 @@
 #define MAX_TEXT_BYTES 400u
 #define PIECE_BYTES ((size_t)256 << 10)
 
+/* A question on its way and its answer. */
+struct exchange {
+	struct worker_question question; /* its descriptors are copies */
+	int fds[WIRE_MAX_FDS];
+	struct wire_header sending, receiving;
+	size_t sent, received;   /* with the headers */
+	uint64_t end_ns;         /* 0: it waits for the worker to be ready */
+	uint64_t begin_cpu_ns, spent_ns; /* CPU time, as it was looked at last */
+	uint64_t idle_ns, idle_cpu_ns; /* since when the worker has neither used its CPU nor moved a byte, and that clock then; 0: it has just done so */
+	struct buffer *answer;
+	size_t answer_at;        /* where in the buffer it begins */
+	char text[MAX_TEXT_BYTES + 1];
+};
+
+/* Its first message. */
+struct readiness {
+	struct wire_header header;
+	struct wire_fds fds; /* the descriptor at which it asks */
+	size_t received;
+	uint64_t end_ns;
+};
+
 struct worker {
 	char *program, *word, memory[24]; /* word: may be NULL */
 	struct helper helper;
 	int asked_fd;
+	struct readiness readiness;
+	struct exchange exchange;
+	uint64_t cost_ns;   /* CPU time of the last question that came to its end */
+	bool is_asked;      /* the exchange is under way */
 	bool is_ready;      /* it has said so */
 	bool was_ready;     /* it, or one before it */
 	bool is_hopeless;   /* the program is no worker: it is not started again */
-};
-
-/* A question on its way and its answer. */
-struct exchange {
-	const struct worker_question *question;
-	struct wire_header sending, receiving;
-	size_t sent, received;   /* with the headers */
-	uint64_t end_ns, end_cpu_ns;
-	struct buffer *answer;
-	size_t answer_at;        /* where in the buffer it begins */
-	char text[MAX_TEXT_BYTES + 1];
 };
 
 static uint64_t cpu_ns(const struct worker *worker)
@@ -53,6 +71,7 @@ static int end(struct worker *worker)
 {
 	closep(&worker->asked_fd);
 	worker->asked_fd = -1;
+	wire_fds_close(&worker->readiness.fds);
 	worker->is_ready = false;
 	return spawn_end(&worker->helper);
 }
@@ -69,6 +88,7 @@ static int start(struct worker *worker, struct diag *diag)
 {
 	char *argv[] = { WORKER_NAME, worker->memory, worker->word, NULL };
 
+	worker->readiness = (struct readiness){ .end_ns = clock_ns() + START_NS };
 	return spawn_helper(&(struct spawn_options){ .program = worker->program, .argv = argv, .socket_type = SOCK_STREAM }, diag, &worker->helper);
 }
 
@@ -101,7 +121,7 @@ void worker_free(struct worker *worker)
 {
 	if (!worker)
 		return;
-	end(worker);
+	worker_cancel(worker);
 	free(worker->program);
 	free(worker->word);
 	free(worker);
@@ -123,54 +143,56 @@ static int give_up_start(struct worker *worker, struct diag *diag)
 	return no_worker(signo && signo != SIGKILL ? strsignal(signo) : "", diag);
 }
 
-/* Its first message, with the descriptor at which it asks. */
-static int get_ready(struct worker *worker, struct diag *diag)
+/* -EINPROGRESS, or as worker_ready. */
+static int await_ready(struct worker *worker, int wait_ms, struct diag *diag)
 {
-	struct wire_header ready = { 0 };
-	struct wire_fds fds = { .nr = 0 };
-	uint64_t end_ns = clock_ns() + START_NS;
-	size_t at = 0;
+	struct readiness *readiness = &worker->readiness;
+	struct pollfd wait = { .fd = worker->helper.socket, .events = POLLIN };
+	ssize_t got = -EAGAIN;
 
-	while (at < sizeof(ready)) {
-		struct pollfd wait = { .fd = worker->helper.socket, .events = POLLIN };
-		ssize_t got = -EAGAIN;
-
-		if (poll(&wait, 1, LOOK_MS) > 0)
-			got = wire_receive(worker->helper.socket, (char *)&ready + at, sizeof(ready) - at, &fds, MSG_DONTWAIT);
-		if (got > 0)
-			at += (size_t)got;
-		if ((got < 0 && got != -EAGAIN) || clock_ns() > end_ns) {
-			wire_fds_close(&fds);
-			return give_up_start(worker, diag);
-		}
-	}
-	if (fds.nr)
-		worker->asked_fd = fds.fds[--fds.nr];
-	wire_fds_close(&fds);
-	worker->is_ready = !ready.status;
+	if (poll(&wait, 1, wait_ms) > 0)
+		got = wire_receive(worker->helper.socket, (char *)&readiness->header + readiness->received, sizeof(readiness->header) - readiness->received, &readiness->fds, MSG_DONTWAIT);
+	if (got > 0)
+		readiness->received += (size_t)got;
+	if ((got < 0 && got != -EAGAIN) || (got < 0 && clock_ns() > readiness->end_ns))
+		return give_up_start(worker, diag);
+	if (readiness->received < sizeof(readiness->header))
+		return -EINPROGRESS;
+	if (readiness->fds.nr)
+		worker->asked_fd = readiness->fds.fds[--readiness->fds.nr];
+	wire_fds_close(&readiness->fds);
+	worker->is_ready = !readiness->header.status;
 	worker->was_ready |= worker->is_ready;
-	if (ready.status) {
-		end(worker);
-		return diag_errno(diag, -ready.status, "the worker that reads files cannot be shut in: %s", strerror(-ready.status));
-	}
-	return 0;
+	if (worker->is_ready)
+		return 0;
+	end(worker);
+	return diag_errno(diag, -readiness->header.status, "the worker that reads files cannot be shut in: %s", strerror(-readiness->header.status));
+}
+
+int worker_start(struct worker *worker, struct diag *diag)
+{
+	if (worker->is_hopeless)
+		return no_worker("", diag);
+	return worker->helper.pid ? 0 : start(worker, diag);
 }
 
 int worker_ready(struct worker *worker, struct diag *diag)
 {
-	int err;
+	int err = worker_start(worker, diag);
 
-	if (worker->is_hopeless)
-		return no_worker("", diag);
-	err = worker->helper.pid ? 0 : start(worker, diag);
-	return err || worker->is_ready ? err : get_ready(worker, diag);
+	if (err || worker->is_ready)
+		return err;
+	do
+		err = await_ready(worker, LOOK_MS, diag);
+	while (err == -EINPROGRESS);
+	return err;
 }
 
 /* --- an exchange ----------------------------------------------------------------------------------------------------------------------- */
 
 static int send_some(struct worker *worker, struct exchange *exchange)
 {
-	const struct worker_question *question = exchange->question;
+	const struct worker_question *question = &exchange->question;
 	struct wire_fds fds = { .nr = question->nr_fds };
 	bool in_header = exchange->sent < sizeof(exchange->sending);
 	size_t at = exchange->sent - (in_header ? 0 : sizeof(exchange->sending));
@@ -189,7 +211,7 @@ static int send_some(struct worker *worker, struct exchange *exchange)
 
 static bool is_all_sent(const struct exchange *exchange)
 {
-	return exchange->sent == sizeof(exchange->sending) + exchange->question->body_bytes;
+	return exchange->sent == sizeof(exchange->sending) + exchange->question.body_bytes;
 }
 
 static bool is_all_received(const struct exchange *exchange)
@@ -231,30 +253,69 @@ static int receive_some(struct worker *worker, struct exchange *exchange)
 	return at < header_bytes && exchange->received == header_bytes ? make_room(exchange) : 0;
 }
 
-static bool is_overdue(const struct worker *worker, const struct exchange *exchange)
+/* Once it has ended and somebody else has seen that, its clock is gone. */
+static uint64_t look_at_cpu(const struct worker *worker, struct exchange *exchange)
 {
-	return clock_ns() > exchange->end_ns || cpu_ns(worker) > exchange->end_cpu_ns;
+	uint64_t now_ns = cpu_ns(worker);
+
+	if (now_ns > exchange->begin_cpu_ns + exchange->spent_ns)
+		exchange->spent_ns = now_ns - exchange->begin_cpu_ns;
+	return exchange->spent_ns;
 }
 
-static int step(struct worker *worker, struct exchange *exchange)
+static bool is_overdue(const struct worker *worker, struct exchange *exchange)
+{
+	return clock_ns() > exchange->end_ns || look_at_cpu(worker, exchange) > exchange->question.max_cpu_ns;
+}
+
+/* Does the kernel wait for something in its name? Not when it only waits for a processor. */
+static bool is_asleep(const struct worker *worker)
+{
+	char path[32], text[128];
+	const char *behind;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)worker->helper.pid);
+	behind = small_file_read(AT_FDCWD, path, text, sizeof(text)) ? NULL : strrchr(text, ')');
+	return behind && (behind[2] == 'S' || behind[2] == 'D');
+}
+
+/* Has it slept for so long, and used no CPU, while the answer is owed by nobody but the file's file system? */
+static bool is_hung(const struct worker *worker, struct exchange *exchange, bool has_moved)
+{
+	uint64_t now = clock_ns(), cpu = cpu_ns(worker);
+
+	if (!exchange->question.max_idle_ns)
+		return false;
+	if (has_moved || !exchange->idle_ns || cpu != exchange->idle_cpu_ns) {
+		exchange->idle_ns = now;
+		exchange->idle_cpu_ns = cpu;
+		return false;
+	}
+	return now - exchange->idle_ns > exchange->question.max_idle_ns && is_asleep(worker);
+}
+
+static int step(struct worker *worker, struct exchange *exchange, int wait_ms)
 {
 	struct pollfd waits[] = {
 		{ .fd = worker->helper.socket, .events = (short)(is_all_sent(exchange) ? POLLIN : POLLIN | POLLOUT) },
 		{ .fd = worker->asked_fd, .events = POLLIN },
 	};
+	size_t moved = exchange->sent + exchange->received;
 	int err = 0;
 
-	if (poll(waits, ARRAY_SIZE(waits), LOOK_MS) < 0 && errno != EINTR)
+	if (poll(waits, ARRAY_SIZE(waits), wait_ms) < 0 && errno != EINTR)
 		return -errno;
 	if (waits[1].revents & POLLIN)
-		opening_answer(worker->asked_fd, exchange->question->open, exchange->question->open_arg);
+		opening_answer(worker->asked_fd, exchange->question.open, exchange->question.open_arg);
 	if (!is_all_sent(exchange) && (waits[0].revents & POLLOUT))
 		err = send_some(worker, exchange);
 	if (!err && (waits[0].revents & (POLLIN | POLLHUP | POLLERR)))
 		err = receive_some(worker, exchange);
-	if (!err && !is_all_received(exchange) && is_overdue(worker, exchange))
-		err = -ETIMEDOUT;
-	return err;
+	if (err || is_all_received(exchange))
+		return err;
+	if (is_hung(worker, exchange, exchange->sent + exchange->received != moved || (waits[1].revents & POLLIN)))
+		return -ETIME;
+	return is_overdue(worker, exchange) ? -ETIMEDOUT : 0;
 }
 
 /* What ended the exchange, in words; the worker is not to be asked again. */
@@ -269,7 +330,9 @@ static int give_up(struct worker *worker, const struct exchange *exchange, int e
 			return diag_errno(diag, ECHILD, "what reads it wanted more than it may, and was stopped");
 		return diag_errno(diag, ECHILD, "what reads it has crashed%s%s", signo ? ": " : "", signo ? strsignal(signo) : "");
 	case -ETIMEDOUT:
-		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %" PRIu64 " s", exchange->question->max_cpu_ns / NS_PER_S);
+		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %.3g s", (double)exchange->question.max_cpu_ns / (double)NS_PER_S);
+	case -ETIME:
+		return diag_errno(diag, ETIME, "its file system does not answer");
 	}
 	return diag_errno(diag, -err, "its answer cannot be used: %s", strerror(-err));
 }
@@ -280,29 +343,122 @@ void worker_set_nice(struct worker *worker, int nice)
 		priority_set(worker->helper.pid, nice);
 }
 
-/* What a worker says may be anything: it is not taken for what has befallen us, which ends more than a question. */
+/* What a worker says may be anything: it is not taken for what has befallen us, which ends more than a question, or for a question that goes on. */
 static int told_err(int status)
 {
-	return status == -ENOMEM ? -ENOBUFS : status == -ELOOP ? -EBADMSG : status;
+	switch (status) {
+	case -ENOMEM:
+		return -ENOBUFS;
+	case -ELOOP:
+	case -EINPROGRESS:
+	case -ETIME:
+	case -EDQUOT:
+		return -EBADMSG;
+	}
+	return status;
+}
+
+static void close_copies(struct exchange *exchange)
+{
+	for (uint32_t i = 0; i < exchange->question.nr_fds; i++)
+		close(exchange->fds[i]);
+	exchange->question.nr_fds = 0;
+}
+
+static int copy_fds(struct exchange *exchange, const struct worker_question *question)
+{
+	exchange->question.nr_fds = 0;
+	exchange->question.fds = exchange->fds;
+	for (uint32_t i = 0; i < question->nr_fds; i++) {
+		int fd = fcntl(question->fds[i], F_DUPFD_CLOEXEC, 0), err = errno;
+
+		if (fd < 0) {
+			close_copies(exchange);
+			return -err;
+		}
+		exchange->fds[exchange->question.nr_fds++] = fd;
+	}
+	return 0;
+}
+
+int worker_begin(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)
+{
+	struct exchange *exchange = &worker->exchange;
+	int err = worker_start(worker, diag);
+
+	if (err)
+		return err;
+	*exchange = (struct exchange){
+		.question = *question,
+		.sending = { .kind = question->kind, .body_bytes = question->body_bytes },
+		.answer = answer,
+	};
+	err = copy_fds(exchange, question);
+	if (err)
+		return diag_errno(diag, -err, "it cannot be handed on: %s", strerror(-err));
+	worker->is_asked = true;
+	return 0;
+}
+
+/* The question's time runs from now. */
+static void begin_time(struct worker *worker, struct exchange *exchange)
+{
+	exchange->end_ns = clock_ns() + 3 * exchange->question.max_cpu_ns;
+	exchange->begin_cpu_ns = cpu_ns(worker);
+}
+
+static void end_exchange(struct worker *worker)
+{
+	worker->cost_ns = worker->exchange.end_ns ? look_at_cpu(worker, &worker->exchange) : 0;
+	close_copies(&worker->exchange);
+	worker->is_asked = false;
+}
+
+int worker_poll(struct worker *worker, int wait_ms, struct diag *diag)
+{
+	struct exchange *exchange = &worker->exchange;
+	int err = 0;
+
+	if (!worker->is_ready) {
+		err = await_ready(worker, wait_ms, diag);
+		if (err && err != -EINPROGRESS)
+			end_exchange(worker);
+		return err ? err : -EINPROGRESS;
+	}
+	if (!exchange->end_ns)
+		begin_time(worker, exchange);
+	err = step(worker, exchange, wait_ms);
+	if (!err && !is_all_received(exchange))
+		return -EINPROGRESS;
+	end_exchange(worker);
+	if (err)
+		return give_up(worker, exchange, err, diag);
+	err = told_err(exchange->receiving.status);
+	return err && exchange->text[0] ? diag_errno(diag, -err, "%s", exchange->text) : err;
 }
 
 int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)
 {
-	struct exchange exchange = {
-		.question = question,
-		.sending = { .kind = question->kind, .body_bytes = question->body_bytes },
-		.answer = answer,
-	};
 	int err = worker_ready(worker, diag);
 
+	if (!err)
+		err = worker_begin(worker, question, diag, answer);
 	if (err)
 		return err;
-	exchange.end_ns = clock_ns() + 3 * question->max_cpu_ns;
-	exchange.end_cpu_ns = cpu_ns(worker) + question->max_cpu_ns;
-	while (!err && !is_all_received(&exchange))
-		err = step(worker, &exchange);
-	if (err)
-		return give_up(worker, &exchange, err, diag);
-	err = told_err(exchange.receiving.status);
-	return err && exchange.text[0] ? diag_errno(diag, -err, "%s", exchange.text) : err;
+	do
+		err = worker_poll(worker, LOOK_MS, diag);
+	while (err == -EINPROGRESS);
+	return err;
+}
+
+void worker_cancel(struct worker *worker)
+{
+	if (worker->is_asked)
+		end_exchange(worker);
+	end(worker);
+}
+
+uint64_t worker_cost_ns(const struct worker *worker)
+{
+	return worker->cost_ns;
 }

@@ -22,6 +22,7 @@ struct worker_question {
 	const void *body;
 	size_t body_bytes;
 	uint64_t max_cpu_ns;    /* then it is ended; so it is after three times as much has passed */
+	uint64_t max_idle_ns;   /* so long it may sleep, and use no CPU, before its file's file system counts as hung; 0: for as long as it likes */
 	worker_open_fn open;    /* NULL: it opens nothing */
 	void *open_arg;
 };
@@ -38,6 +39,13 @@ static inline void worker_freep(struct worker **worker)
 /* Waits until it has started. 0; -ELOOP: the program does not give itself to serve_as_worker, and is not started again; -ECHILD: it did before, but not now; what shutting it in gave. */
 MUST_CHECK int worker_ready(struct worker *worker, struct diag *diag);
 void worker_set_nice(struct worker *worker, int nice); /* of the process, when there is one */
-/* Appends the answer. 0; as worker_ready; -ETIMEDOUT; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the serve_fn gave, but
- * for -ENOMEM (-ENOBUFS) and -ELOOP (-EBADMSG), which are our own. */
+/* Starts it, if there is none, and does not wait. 0; -ELOOP as worker_ready; as spawn_helper. */
+MUST_CHECK int worker_start(struct worker *worker, struct diag *diag);
+/* Asks, and waits for the answer, which is appended. 0; as worker_ready; -ETIMEDOUT; -ETIME: it hangs; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the
+ * serve_fn gave, but for what this header has a meaning for (-EBADMSG), and -ENOMEM (-ENOBUFS): these are our own. */
 MUST_CHECK int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer);
+/* The same in steps, of a worker that is asked nothing else: the body and `answer` stay the caller's, and in place until the end. */
+MUST_CHECK int worker_begin(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer);
+MUST_CHECK int worker_poll(struct worker *worker, int wait_ms, struct diag *diag); /* -EINPROGRESS; or as worker_ask, and then the question is at its end */
+void worker_cancel(struct worker *worker); /* ends the worker; the next question starts another */
+uint64_t worker_cost_ns(const struct worker *worker); /* CPU time of the last question that came to its end */

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -597,6 +599,74 @@ static void the_caller_ends_the_walk(void **state)
 	}
 }
 
+/* An FDE of .debug_frame in the CIE at the section's start. */
+static void put_debug_fde(uint64_t start_vaddr)
+{
+	put_u32(&section_bytes, 24);
+	put_u32(&section_bytes, 0);
+	put_u64(&section_bytes, start_vaddr);
+	put_u64(&section_bytes, FDE_SIZE);
+	put(&section_bytes, "\x41\x0e\x10\0", 4);
+}
+
+static void put_debug_frame(size_t padding_bytes)
+{
+	static const uint8_t cie[] = { 3, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1 };
+
+	section_bytes.size = 0;
+	put_entry(&section_bytes, UINT32_MAX, cie, sizeof(cie));
+	put_debug_fde(FDE_VADDR);
+	for (size_t i = 0; i < padding_bytes; i++)
+		put_u8(&section_bytes, 0);
+	put_debug_fde(FDE_VADDR + 0x100);
+}
+
+static int refuse_none(void *arg, uint64_t start, const struct sonde_rule *rule)
+{
+	return 0;
+}
+
+static void much_padding_ends_debug_frame(void **state)
+{
+	struct given given;
+	struct cfi_stats stats;
+
+	put_debug_frame(4096);
+	assert_int_equal(walk(section_bytes.data, section_bytes.size, CFI_DEBUG_FRAME, &given, &stats), 0);
+	assert_string_equal(given.text, "0:sp+8 1:sp+16 40:. 100:sp+8 101:sp+16 140:. ");
+	put_debug_frame(4100);
+	assert_int_equal(walk(section_bytes.data, section_bytes.size, CFI_DEBUG_FRAME, &given, &stats), 0);
+	assert_string_equal(given.text, "0:sp+8 1:sp+16 40:. ");
+}
+
+/* A file of 1 GiB costs nobody anything when it is a hole. */
+static void a_hole_ends_a_section(void **state)
+{
+	static struct bytes image;
+	const struct image_section named = { .name = ".debug_frame", .type = SHT_PROGBITS, .bytes = "", .size = 1 };
+	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = FDE_VADDR, .p_filesz = 16, .p_memsz = 16 };
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	CLEANUP(cfi_section_done) struct cfi_section section = { 0 };
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+	struct cfi_stats stats;
+	Elf64_Ehdr *header = (Elf64_Ehdr *)image.data;
+	Elf64_Shdr *table;
+
+	image_make(&image, &segment, 1, &named, 1);
+	table = (Elf64_Shdr *)(image.data + header->e_shoff);
+	table[1].sh_offset = 1 << 20;
+	table[1].sh_size = 128 << 20;
+	put_debug_frame(0);
+	assert_int_equal(pwrite(fd, image.data, image.size, 0), image.size);
+	assert_int_equal(pwrite(fd, section_bytes.data, section_bytes.size, 1 << 20), section_bytes.size);
+	assert_int_equal(ftruncate(fd, 256 << 20), 0);
+	assert_int_equal(elf_file_open_fd(fd, NULL, &elf), 0);
+	assert_int_equal(cfi_section_read(elf, CFI_DEBUG_FRAME, NULL, &section), 0);
+	assert_in_range(section.size, section_bytes.size, 64 << 10);
+	assert_int_equal(cfi_walk(&section, refuse_none, NULL, &stats, NULL), 0);
+	assert_int_equal(stats.nr_fdes, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -613,6 +683,8 @@ int main(void)
 		cmocka_unit_test(a_bound_is_not_a_size),
 		cmocka_unit_test(nonsense_ends),
 		cmocka_unit_test(the_caller_ends_the_walk),
+		cmocka_unit_test(much_padding_ends_debug_frame),
+		cmocka_unit_test(a_hole_ends_a_section),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

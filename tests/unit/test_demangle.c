@@ -149,6 +149,65 @@ static void exploding_rust_names_stay_as_linked(void **state)
 	assert_true(seconds() - start < 1.0);
 }
 
+static double cpu_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Minutes, or for ever, before anything is printed. */
+static void slow_names_stay_as_linked(void **state)
+{
+	CLEANUP(buffer_done) struct buffer conversions = BUFFER_INIT(DEMANGLE_MAX_NAME), chains = BUFFER_INIT(DEMANGLE_MAX_NAME);
+	double start = cpu_seconds();
+
+	assert_null(demangle("_RC0IIIC0DG1C0C0IC0IC0G17h_C00IC0")); /* for<'a, 'b, ...> where nothing is printed */
+	buffer_text(&conversions, "_ZN1AcvT_I");
+	for (int i = 0; i < 60; i++)
+		buffer_text(&conversions, "N1AcvT_I");
+	buffer_text(&conversions, "i");
+	for (int i = 0; i < 61; i++)
+		buffer_text(&conversions, "EE");
+	buffer_text(&conversions, "v");
+	assert_int_equal(conversions.err, 0);
+	assert_null(demangle(conversions.data));
+	buffer_text(&chains, "_RINvC1a1bT"); /* 500 back references to a chain of names without a letter */
+	for (int i = 0; i < 800; i++)
+		buffer_text(&chains, "Nv");
+	buffer_text(&chains, "C0");
+	for (int i = 0; i < 800; i++)
+		buffer_text(&chains, "0");
+	for (int i = 0; i < 500; i++)
+		buffer_text(&chains, "B8_");
+	buffer_text(&chains, "EE");
+	assert_int_equal(chains.err, 0);
+	assert_null(demangle(chains.data));
+	assert_true(cpu_seconds() - start < 1.0);
+}
+
+/* What they have of these is not held against honest names. */
+static void names_with_a_few_of_these_become_readable(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "_RINvC1a1bDG0_INtC1c1dRL0_hEEL_E", "a::b::<dyn for<'a, 'b> c::d<&'b u8>>" },
+		{ "_RINvC1a1bFG_RL0_hEuE", "a::b::<for<'a> fn(&'a u8)>" },
+		{ "_RNvXs_C1aINtB4_1bhENtB4_1c1d", "<a::b<u8> as a::c>::d" },
+		{ "_RINvC1a1bKhff_Kb1_Kc41_Kana_E", "a::b::<255, true, 'A', -10>" },
+		{ "_RINvC1a1bDNtC1c1dp1eAhj4_EL_E", "a::b::<dyn c::d<e = [u8; 4]>>" },
+		{ "_RINvC1a1bhEC1c", "a::b::<u8>" }, /* made for the crate c */
+		{ "_ZN1AcvT_IiEEv", "A::operator int<int>()" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(freep) char *text = demangle(cases[i][0]);
+
+		assert_non_null(text);
+		assert_string_equal(text, cases[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +215,8 @@ int main(void)
 		cmocka_unit_test(deep_and_long_names_stay_as_linked),
 		cmocka_unit_test(exploding_names_stay_as_linked),
 		cmocka_unit_test(exploding_rust_names_stay_as_linked),
+		cmocka_unit_test(slow_names_stay_as_linked),
+		cmocka_unit_test(names_with_a_few_of_these_become_readable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

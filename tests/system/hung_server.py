@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file system with one file, whose server stops answering (FUSE, without its library). hung_server.py DIRECTORY FILE LAST: is that server; the file is "lib.so"."""
+import ctypes
+import errno
+import os
+import signal
+import struct
+import subprocess
+import sys
+
+from harness import CFLAGS, check, scratch, skip
+
+# linux/fuse.h
+LOOKUP, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, OPENDIR, RELEASEDIR = 1, 3, 14, 15, 17, 18, 25, 26, 27, 29
+KEEP_CACHE = 2
+ROOT, FILE = 1, 2
+
+
+def attributes(node, size):
+	"""struct fuse_attr"""
+	mode, size = (0o40755, 0) if node == ROOT else (0o100755, size)
+	return struct.pack("<6Q10I", node, size, (size + 511) // 512, 1, 1, 1, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+
+
+def answer(opcode, node, body, content):
+	"""(errno, bytes)"""
+	if opcode == INIT:
+		return 0, struct.pack("<4I2H2I2HI", 7, 31, 4096, 0, 16, 12, 65536, 1, 0, 0, 0) + bytes(28)
+	if opcode == LOOKUP:
+		if body.rstrip(b"\0") != b"lib.so":
+			return errno.ENOENT, b""
+		return 0, struct.pack("<4Q2I", FILE, 0, 0, 0, 0, 0) + attributes(FILE, len(content)) # nothing of it may be kept
+	if opcode == GETATTR:
+		return 0, struct.pack("<Q2I", 0, 0, 0) + attributes(node, len(content))
+	if opcode in (OPEN, OPENDIR):
+		return 0, struct.pack("<Q2I", 0, KEEP_CACHE, 0) # else whoever opens it takes its pages from those that run
+	if opcode == READ:
+		_, offset, size = struct.unpack_from("<2QI", body)
+		return 0, content[offset:offset + size]
+	if opcode == STATFS:
+		return 0, bytes(80)
+	return (0, b"") if opcode in (FLUSH, RELEASE, RELEASEDIR) else (errno.ENOSYS, b"")
+
+
+def serve(directory, path, last_bytes):
+	with open(path, "rb") as file:
+		content = file.read()
+	fuse = os.open("/dev/fuse", os.O_RDWR)
+	libc = ctypes.CDLL(None, use_errno=True)
+	options = "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % fuse
+	if libc.mount(b"hung", directory.encode(), b"fuse", 0, options.encode()):
+		sys.exit("mount: " + os.strerror(ctypes.get_errno()))
+	silent = []
+	signal.signal(signal.SIGUSR1, lambda *_: silent.append(True)) # takes what is asked of it, and says nothing
+	print("mounted", flush=True)
+	while True:
+		try:
+			request = os.read(fuse, 1 << 20)
+		except OSError as error:
+			if error.errno == errno.ENODEV:
+				return # unmounted
+			raise
+		_, opcode, unique, node = struct.unpack_from("<2I2Q", request)
+		if opcode in (2, 36, 42): # FORGET, INTERRUPT, BATCH_FORGET: have no answer
+			continue
+		if silent and opcode == READ and 4096 <= struct.unpack_from("<2Q", request, 40)[1] < len(content) - last_bytes:
+			continue
+		failure, body = answer(opcode, node, request[40:], content)
+		os.write(fuse, struct.pack("<IiQ", 16 + len(body), -failure, unique) + body)
+
+
+class Server:
+	"""Serves the file; SIGUSR1: from then on no other bytes of it than the first page and so many last ones. SIGSTOP: nothing."""
+
+	def __init__(self, path, last_bytes=0):
+		self.directory = scratch("hung")
+		self.path = path
+		self.last_bytes = last_bytes
+		self.process = None
+
+	def __enter__(self):
+		os.makedirs(self.directory, exist_ok=True)
+		self.process = subprocess.Popen([sys.executable, __file__, self.directory, self.path, str(self.last_bytes)], stdout=subprocess.PIPE, text=True)
+		if self.process.stdout.readline() != "mounted\n":
+			self.__exit__()
+			check(not os.path.exists("/dev/fuse"), "the file system cannot be mounted")
+			skip("no /dev/fuse")
+		return self
+
+	def __exit__(self, *_):
+		self.process.kill() # then all who wait for it are told so
+		self.process.communicate()
+		subprocess.run(["umount", "-l", self.directory], stderr=subprocess.DEVNULL, check=False)
+
+
+def compiled(name, text, *flags):
+	path = scratch(name)
+	result = subprocess.run(["gcc", "-x", "c", "-o", path, "-", *CFLAGS, *flags], input=text, capture_output=True, text=True, timeout=60, check=False)
+	check(result.returncode == 0, result.stderr)
+	return path
+
+
+if __name__ == "__main__":
+	serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))
