@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <elf.h>
 #include <errno.h>
+#include <string.h>
 
 #include "elf/cfi_program.h"
 
 #define MAX_SECTION_BYTES ((size_t)256 << 20) /* the largest seen has 8 MB */
+#define PAGE_BYTES	  4096u
+#define LOOK_STEP_BYTES	  (1u << 20)
 #define MAX_HEADER_BYTES  12u		      /* version, three encodings, a pointer of eight bytes at most */
 
 void cfi_section_done(struct cfi_section *section)
@@ -20,14 +23,24 @@ static uint64_t vaddr_of(const struct elf_file *elf, const char *name)
 	return section ? section->vaddr : 0;
 }
 
-/* A hole in the file ends a section: no linker leaves one there, and a stranger's file has it for nothing. Bytes up to it. */
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, size - 1);
+}
+
+/* A hole in the file ends a section: no linker leaves one there, and a stranger's file has it for nothing. Bytes up to it, or not far behind it: a page of each MiB is looked at (lseek(2)
+ * would change what all have who share the file's description). */
 static uint64_t size_to_hole(const struct elf_file *elf, const struct elf_section *section)
 {
-	int fd = elf_file_fd(elf);
-	off_t hole = fd < 0 ? -1 : lseek(fd, (off_t)section->file_off, SEEK_HOLE);
-	uint64_t size = hole < (off_t)section->file_off ? UINT64_MAX : (uint64_t)hole - section->file_off;
+	uint8_t page[PAGE_BYTES];
 
-	return size < section->size ? size : section->size;
+	for (uint64_t at = 0; at + sizeof(page) < section->size; at += LOOK_STEP_BYTES) {
+		if (elf_file_read_at(elf, section->file_off + at, page, sizeof(page)))
+			break; /* who reads it all will say why */
+		if (is_zero(page, sizeof(page)))
+			return at;
+	}
+	return section->size;
 }
 
 static int read_named(const struct elf_file *elf, const char *name, struct diag *diag, struct cfi_section *section)
