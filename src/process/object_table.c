@@ -15,6 +15,7 @@
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
 #define VDSO_BYTES_MAX (64u << 10)
 #define MAX_SAME_ID 4 /* files of one size and build id that are not the same: where somebody has made so many nobody reads more of them to compare */
+#define SECTION_BYTES_MAX (32u << 20) /* of all open files' section headers and names, most of which have few KiB. What is more is forgotten: only audits ask for it */
 #define SAME_BYTES_MAX (32u << 20) /* larger files are not compared: each copy is a file of its own */
 
 struct entry {
@@ -31,6 +32,7 @@ struct object_table {
 	uint32_t nr_entries, capacity, nr_free;
 	uint32_t nr_met, nr_refused, nr_lost, nr_left, nr_hung;
 	char *first_hung;           /* path, or NULL */
+	size_t section_bytes;       /* of the files that are open */
 	struct mapped_files files;
 	uint64_t order;
 	uint64_t seed;              /* so that nobody can make files that are taken for others */
@@ -51,14 +53,26 @@ struct object_table *object_table_new(void)
 	return table;
 }
 
-static void close_entry(struct entry *entry)
+/* Its file was opened. */
+static void count_sections(struct object_table *table, const struct entry *entry)
 {
+	if (!entry->object.elf)
+		return;
+	if (table->section_bytes + elf_file_section_bytes(entry->object.elf) > SECTION_BYTES_MAX)
+		elf_file_forget_sections(entry->object.elf);
+	table->section_bytes += elf_file_section_bytes(entry->object.elf);
+}
+
+static void close_entry(struct object_table *table, struct entry *entry)
+{
+	if (entry->object.elf)
+		table->section_bytes -= elf_file_section_bytes(entry->object.elf);
 	elf_file_free(MOVE(entry->object.elf));
 }
 
-static void forget_entry(struct entry *entry)
+static void forget_entry(struct object_table *table, struct entry *entry)
 {
-	close_entry(entry);
+	close_entry(table, entry);
 	if (entry->is_used)
 		free((char *)entry->object.path);
 	*entry = (struct entry){ .object.path = "" };
@@ -69,7 +83,7 @@ void object_table_free(struct object_table *table)
 	if (!table)
 		return;
 	for (uint32_t i = 0; i < table->nr_entries; i++)
-		forget_entry(&table->entries[i]);
+		forget_entry(table, &table->entries[i]);
 	free(table->entries);
 	free(table->first_hung);
 	mapped_files_done(&table->files);
@@ -186,6 +200,7 @@ static uint32_t add_object(struct object_table *table, struct elf_file *elf, con
 	if (object == OBJECT_NONE)
 		return OBJECT_NONE;
 	table->entries[object] = (struct entry){ .object = { .elf = MOVE(owned), .path = MOVE(copy) }, .is_used = true };
+	count_sections(table, &table->entries[object]);
 	table->nr_met++;
 	return object;
 }
@@ -215,6 +230,7 @@ static void open_again(struct object_table *table, struct entry *entry)
 
 	if (fd < 0 || mapped_file_open(&table->files, fd, entry->identity.device, &entry->object.elf))
 		table->nr_lost++;
+	count_sections(table, entry);
 	entry->is_closed = false;
 	entry->idle_order = ++table->order;
 }
@@ -416,7 +432,7 @@ static void close_idle(struct object_table *table, struct entry **idle, uint32_t
 			continue;
 		table->nr_lost += fd < 0;
 		idle[i]->is_closed = fd >= 0;
-		close_entry(idle[i]);
+		close_entry(table, idle[i]);
 		nr_open--;
 	}
 }
@@ -455,7 +471,7 @@ int object_table_sweep(struct object_table *table, object_forgotten_fn fn, void 
 
 		if (entry->is_used && !entry->nr_mapped && !entry->nr_held) {
 			fn(arg, i);
-			forget_entry(entry);
+			forget_entry(table, entry);
 			table->nr_free++;
 		}
 		if (is_idle(entry))
