@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
+#include "base/local_fs.h"
 #include "process/patience.h"
 
 #define COMPARED_BYTES 65536
@@ -217,6 +218,8 @@ static void open_job(void *arg)
 	snprintf(at, sizeof(at), "/proc/self/fd/%d", job->fd);
 	job->other_fd = open(at, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	job->result = job->other_fd < 0 ? -errno : elf_file_open_fd(job->other_fd, NULL, &job->elf);
+	if (!job->result && !local_fs_has(job->other_fd)) /* may wait, too */
+		elf_file_disown(job->elf);
 	if (!job->result)
 		job->other_fd = -1; /* it is the ELF file's now */
 	closep(&job->other_fd);
