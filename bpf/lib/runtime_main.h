@@ -10,8 +10,10 @@
  */
 #pragma once
 #include "runtime_program.h"
+#include "walk_clock.h"
 
 #define RUNTIME_MAX_TURNS (4 * SONDE_MAX_RUNTIME_FRAMES) /* what is no frame takes one, too */
+#define RUNTIME_MANY 64 /* so often the clock is read: a stranger's memory may make each turn as long as turns can be */
 
 struct { /* by tgid */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -37,13 +39,30 @@ WALK_FUNCTION int runtime_few_turns(__u32 cpu)
 	return RUNTIME_GOES_ON;
 }
 
-WALK_FUNCTION int runtime_all_turns(__u32 cpu)
+WALK_FUNCTION int runtime_many_turns(__u32 cpu)
 {
 	struct scratch *s = scratch_of(cpu);
 
 #pragma clang loop unroll(disable)
-	for (int turn = 0; turn < RUNTIME_MAX_TURNS; turn += RUNTIME_FEW) {
+	for (int turn = 0; turn < RUNTIME_MANY; turn += RUNTIME_FEW) {
 		if (runtime_few_turns(cpu) != RUNTIME_GOES_ON)
+			return RUNTIME_ENDED;
+	}
+	if (!s || !walk_is_late(&s->walk, bpf_ktime_get_ns()))
+		return RUNTIME_GOES_ON;
+	runtime_stop(&s->runtime, SONDE_RUNTIME_STOP_DEPTH);
+	return RUNTIME_ENDED;
+}
+
+WALK_FUNCTION int runtime_all_turns(__u32 cpu)
+{
+	struct scratch *s = scratch_of(cpu);
+
+	if (s)
+		s->walk.clock_ns = 0; /* the native walk has had its own time */
+#pragma clang loop unroll(disable)
+	for (int turn = 0; turn < RUNTIME_MAX_TURNS; turn += RUNTIME_MANY) {
+		if (runtime_many_turns(cpu) != RUNTIME_GOES_ON)
 			return 0;
 	}
 	if (s)

@@ -14,6 +14,7 @@
 #include "send.h"
 #include "unwind.h"
 #include "user_regs.h"
+#include "walk_clock.h"
 
 #define SYS_EXECVE 59            /* asm/unistd_64.h */
 #define SYS_EXECVEAT 322
@@ -125,10 +126,14 @@ WALK_FUNCTION int walk_few(__u32 cpu)
 
 	if (!s)
 		return WALK_ENDED;
+	if (walk_asks_clock(&s->walk) && walk_is_late(&s->walk, bpf_ktime_get_ns()))
+		return walk_stop(&s->walk, SONDE_STOP_TOO_LONG);
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < FEW_TURNS; turn++) {
 		if (walk_step(&s->walk, s->stack.frames) != WALK_GOES_ON)
 			return WALK_ENDED;
+		if (s->walk.nr_looks >= s->walk.clock_looks)
+			break;
 	}
 	return WALK_GOES_ON;
 }

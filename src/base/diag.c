@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/plain_text.h"
+
 int diag_errno(struct diag *diag, int err, const char *fmt, ...)
 {
 	if (diag && !diag->err) {
@@ -12,6 +14,7 @@ int diag_errno(struct diag *diag, int err, const char *fmt, ...)
 		va_start(args, fmt);
 		vsnprintf(diag->text, sizeof(diag->text), fmt, args);
 		va_end(args);
+		plain_make(diag->text); /* it quotes what strangers wrote */
 		diag->err = err;
 	}
 	return -err;

@@ -5,7 +5,7 @@
 
 struct diag {
 	int err;        /* positive errno of the first message; 0 = nothing said */
-	char text[512]; /* one line, no newline */
+	char text[512]; /* one line, no newline: plain_make */
 };
 
 /* Records the message (unless one is there) and returns -err. `err` is a positive errno. */

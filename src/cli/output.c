@@ -11,6 +11,7 @@
 #include <sonde/sonde.h>
 
 #include "base/file.h"
+#include "base/plain_text.h"
 
 void output_guard_standard_fds(void)
 {
@@ -56,11 +57,8 @@ void output_say(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(line + prefix, sizeof(line) - prefix - 1, fmt, args);
 	va_end(args);
+	plain_make(line + prefix); /* what the user typed may hold newlines and escapes */
 	end = strlen(line);
-	for (size_t i = prefix; i < end; i++) {
-		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-			line[i] = '?'; /* what the user typed may hold newlines and escapes */
-	}
 	line[end] = '\n';
 	line[end + 1] = '\0';
 	output_talk(line);

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/plain_text.h"
+
 #define MAX_COMM_BYTES 15 /* the kernel's TASK_COMM_LEN without its NUL */
 
 int whose_check(const struct whose *whose, char *const *command, struct diag *diag)
@@ -30,11 +32,15 @@ void whose_text(const struct whose *whose, char *const *command, struct buffer *
 	else if (whose->tids.nr)
 		id_list("TID ", &whose->tids, buffer);
 	else if (command)
-		buffer_printf(buffer, "%s", command[0]);
+		plain_text(buffer, command[0], ';');
 	else
 		buffer_text(buffer, "all threads");
-	if (whose->comm)
-		buffer_printf(buffer, " named %s", whose->comm);
-	if (whose->cgroup)
-		buffer_printf(buffer, " in cgroup %s", whose->cgroup);
+	if (whose->comm) {
+		buffer_text(buffer, " named ");
+		plain_text(buffer, whose->comm, ';');
+	}
+	if (whose->cgroup) {
+		buffer_text(buffer, " in cgroup ");
+		plain_text(buffer, whose->cgroup, ';');
+	}
 }

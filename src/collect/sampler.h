@@ -11,7 +11,7 @@
 #include "base/event.h"
 #include "collect/cpu_events.h"
 
-#define SAMPLER_MAX_RULES 16384 /* all of Debian's /usr/lib needs about 4,000 */
+#define SAMPLER_MAX_RULES 32768 /* 1,365 files of a machine for developers need 7,403 */
 
 struct sampler_options { /* borrowed for the call */
 	struct sonde_config config; /* version and ring_wake_bytes are filled in */

@@ -50,6 +50,11 @@ int elf_file_fd(const struct elf_file *elf)
 	return elf->fd;
 }
 
+uint32_t elf_file_owner(const struct elf_file *elf)
+{
+	return elf->owner;
+}
+
 const void *elf_file_bytes(const struct elf_file *elf)
 {
 	return elf->bytes;
@@ -78,6 +83,19 @@ uint32_t elf_file_nr_sections(const struct elf_file *elf)
 const struct elf_section *elf_file_section(const struct elf_file *elf, uint32_t i)
 {
 	return &elf->sections[i];
+}
+
+size_t elf_file_section_bytes(const struct elf_file *elf)
+{
+	return elf->nr_sections * sizeof(*elf->sections) + elf->names_size;
+}
+
+void elf_file_forget_sections(struct elf_file *elf)
+{
+	free(MOVE(elf->sections));
+	free(MOVE(elf->names));
+	elf->nr_sections = 0;
+	elf->names_size = 0;
 }
 
 const struct elf_section *elf_file_find_section(const struct elf_file *elf, const char *name)

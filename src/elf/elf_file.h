@@ -49,6 +49,8 @@ uint64_t elf_file_size(const struct elf_file *elf);
 /* For another library that is to read the same bytes: the descriptor, -1 for an ELF file in memory, and those bytes, NULL for a file. Borrowed. */
 int elf_file_fd(const struct elf_file *elf);
 const void *elf_file_bytes(const struct elf_file *elf);
+/* The uid of the file's owner when it was opened; 0 for one in memory. */
+uint32_t elf_file_owner(const struct elf_file *elf);
 /* The GNU build id from a PT_NOTE or SHT_NOTE; size 0 when there is none. Read at open. */
 const struct build_id *elf_file_build_id(const struct elf_file *elf);
 
@@ -56,6 +58,9 @@ uint32_t elf_file_nr_segments(const struct elf_file *elf);
 const struct elf_segment *elf_file_segment(const struct elf_file *elf, uint32_t i); /* i < nr_segments */
 uint32_t elf_file_nr_sections(const struct elf_file *elf);
 const struct elf_section *elf_file_section(const struct elf_file *elf, uint32_t i); /* i < nr_sections */
+/* What their headers and names take, and giving that up: then the file has none. */
+size_t elf_file_section_bytes(const struct elf_file *elf);
+void elf_file_forget_sections(struct elf_file *elf);
 /* NULL when there is no section of that name. */
 const struct elf_section *elf_file_find_section(const struct elf_file *elf, const char *name);
 /* A PT_GNU_EH_FRAME's place (for files whose section headers are stripped): 0 or -ENODATA. */

@@ -9,6 +9,7 @@ struct elf_file {
 	int fd;		      /* -1: in memory */
 	const uint8_t *bytes; /* borrowed; NULL: in fd */
 	uint64_t size;
+	uint32_t owner;	      /* uid */
 	uint16_t type, machine;
 	uint64_t entry;
 	struct build_id build_id;

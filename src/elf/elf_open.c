@@ -8,7 +8,7 @@
 #include "base/reader.h"
 #include "elf/elf_file_private.h"
 
-#define MAX_SEGMENTS   4096u
+#define MAX_SEGMENTS   256u		    /* kept for each file; what is linked has a dozen */
 #define MAX_SECTIONS   4096u		    /* these and their names are kept for each file: 300 KiB at most. What is linked has some dozens */
 #define MAX_NAME_BYTES ((size_t)64 << 10)
 #define MAX_NOTES      64u		    /* note sections and segments that are looked at */
@@ -96,8 +96,10 @@ static void read_names(struct elf_file *elf, const struct elf_section *section)
 	if (section->type != SHT_STRTAB || section->size > MAX_NAME_BYTES || !elf_is_in_file(elf, section->file_off, section->size))
 		return;
 	elf->names = malloc(section->size + 1);
-	if (!elf->names || elf_file_read_at(elf, section->file_off, elf->names, section->size))
+	if (!elf->names || elf_file_read_at(elf, section->file_off, elf->names, section->size)) {
+		free(MOVE(elf->names));
 		return;
+	}
 	elf->names[section->size] = '\0';
 	elf->names_size = section->size;
 }
@@ -261,12 +263,16 @@ static int open_file(int fd, const void *bytes, uint64_t size, struct diag *diag
 int elf_file_open_fd(int fd, struct diag *diag, struct elf_file **ret_elf)
 {
 	struct stat st;
+	int err;
 
 	if (fstat(fd, &st) < 0)
 		return diag_errno(diag, errno, "ELF file cannot be examined");
 	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
 		return diag_errno(diag, ENOEXEC, "not a regular file, or empty");
-	return open_file(fd, NULL, (uint64_t)st.st_size, diag, ret_elf);
+	err = open_file(fd, NULL, (uint64_t)st.st_size, diag, ret_elf);
+	if (!err)
+		(*ret_elf)->owner = st.st_uid;
+	return err;
 }
 
 int elf_file_open_memory(const void *bytes, size_t size, struct diag *diag, struct elf_file **ret_elf)

@@ -2,33 +2,8 @@
 #include "export/frame_text.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-#include "base/utf8.h"
 #include "export/frame_source.h"
-
-void plain_text(struct buffer *buffer, const char *text, char semicolon)
-{
-	const char *end = text + strlen(text);
-
-	while (text < end) {
-		const char *from = text;
-		char bytes[UTF8_MAX_BYTES];
-		uint32_t code;
-
-		while (text < end && *text >= ' ' && *text < 0x7f && *text != ';')
-			text++;
-		buffer_append(buffer, from, (size_t)(text - from));
-		if (text == end)
-			return;
-		code = utf8_next(&text, end);
-		if (code == ';')
-			code = (uint8_t)semicolon;
-		else if (!utf8_is_plain(code))
-			code = '?';
-		buffer_append(buffer, bytes, utf8_encode(code, bytes));
-	}
-}
 
 uint64_t frame_offset(const struct profile *profile, const struct profile_location *location)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frame_text: names of strangers as text that cannot break a line, a folded stack or a terminal. */
+/* frame_text: a frame as plain text. */
 #pragma once
+#include "base/plain_text.h"
 #include "export/export.h"
 
-/* Appends `text` as valid UTF-8 with '?' for what is not plain (utf8_is_plain); `semicolon` stands for each ';'. */
-void plain_text(struct buffer *buffer, const char *text, char semicolon);
 /* From the start of the function; where there is no symbol (a name in brackets), the address as linked, or else the pc. Of what an interpreter runs
  * the line. */
 uint64_t frame_offset(const struct profile *profile, const struct profile_location *location);

@@ -179,7 +179,13 @@ static int write_header(struct script *script)
 	CLEANUP(buffer_done) struct buffer lines = BUFFER_INIT(script->buffer->max);
 	char *line, *end;
 
-	buffer_printf(&lines, "hostname : %s\nos release : %s\ncmdline : sonde %s\n", account->host, account->kernel, account->command_line);
+	buffer_text(&lines, "hostname : ");
+	plain_text(&lines, account->host, ';');
+	buffer_text(&lines, "\nos release : ");
+	plain_text(&lines, account->kernel, ';');
+	buffer_text(&lines, "\ncmdline : sonde ");
+	plain_text(&lines, account->command_line, ';');
+	buffer_text(&lines, "\n");
 	account_text(account, 0, &lines);
 	if (lines.err)
 		return lines.err;

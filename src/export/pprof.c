@@ -267,7 +267,13 @@ static int write_comments(struct pprof *pprof)
 	CLEANUP(buffer_done) struct buffer lines = BUFFER_INIT(pprof->message.max);
 	char *line, *end;
 
-	buffer_printf(&lines, "sonde %s\nhost: %s, Linux %s\n", account->command_line, account->host, account->kernel);
+	buffer_text(&lines, "sonde ");
+	plain_text(&lines, account->command_line, ';');
+	buffer_text(&lines, "\nhost: ");
+	plain_text(&lines, account->host, ';');
+	buffer_text(&lines, ", Linux ");
+	plain_text(&lines, account->kernel, ';');
+	buffer_text(&lines, "\n");
 	account_text(account, 0, &lines);
 	if (lines.err)
 		return lines.err;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/plain_text.h"
 
 #define X(id, name, text) name,
 static const char *const filter_names[] = { SONDE_FILTER_LIST(X) };
@@ -20,21 +20,6 @@ static const char *const stop_marks[] = { SONDE_STOP_LIST(X) };
 static const char *const runtime_stop_marks[] = { SONDE_RUNTIME_STOP_LIST(X) };
 #undef X
 
-/* Notes quote the names of strangers and are printed to terminals: what is not plain text becomes '?'. */
-static void make_plain(char *text)
-{
-	const char *from = text, *end = text + strlen(text);
-
-	while (from < end) {
-		uint32_t code = utf8_next(&from, end);
-
-		if (code == UTF8_REPLACEMENT || !utf8_is_plain(code))
-			code = '?';
-		text += utf8_encode(code, text); /* never more bytes than were read */
-	}
-	*text = '\0';
-}
-
 void account_note(struct account *account, const char *fmt, ...)
 {
 	char *note;
@@ -48,7 +33,7 @@ void account_note(struct account *account, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(note, ACCOUNT_NOTE_BYTES, fmt, args);
 	va_end(args);
-	make_plain(note);
+	plain_make(note);
 }
 
 void account_runtime(struct account *account, const char *name, const char *version, uint32_t nr_processes)
@@ -58,8 +43,8 @@ void account_runtime(struct account *account, const char *name, const char *vers
 
 	snprintf(runtime.name, sizeof(runtime.name), "%s", name);
 	snprintf(runtime.version, sizeof(runtime.version), "%s", version);
-	make_plain(runtime.name);
-	make_plain(runtime.version);
+	plain_make(runtime.name);
+	plain_make(runtime.version);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct account_runtime *old = &account->runtimes[i];
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/plain_text.h"
+
 #define SECOND_NS 1e9
 #define MIB	  (1024.0 * 1024.0)
 
@@ -37,9 +39,16 @@ static void write_where(const struct account *account, struct buffer *buffer)
 	buffer_printf(buffer, " on %" PRIu32 " CPUs for %.1f s\n", account->nr_cpus, (double)account->duration_ns / SECOND_NS);
 }
 
+static void write_period(const struct account *account, struct buffer *buffer)
+{
+	buffer_printf(buffer, " every %" PRIu64 " ", account->period);
+	plain_text(buffer, account->event_unit, ';');
+}
+
 static void write_run(const struct account *account, struct buffer *buffer)
 {
-	buffer_printf(buffer, "event: %s", account->event);
+	buffer_text(buffer, "event: ");
+	plain_text(buffer, account->event, ';'); /* a profile of others has what it likes there */
 	if (is_of_waits(account)) {
 		write_where(account, buffer);
 		return;
@@ -47,7 +56,7 @@ static void write_run(const struct account *account, struct buffer *buffer)
 	if (account->freq_hz)
 		buffer_printf(buffer, " at %" PRIu64 " Hz", account->freq_hz);
 	else
-		buffer_printf(buffer, " every %" PRIu64 " %s", account->period, account->event_unit);
+		write_period(account, buffer);
 	write_where(account, buffer);
 }
 
@@ -82,8 +91,11 @@ static void write_skipped(const struct account *account, struct buffer *buffer)
 	if (account->expected > account->ticks)
 		buffer_printf(buffer, "skipped: %" PRIu64 " of %" PRIu64 " expected ticks never came%s\n", account->expected - account->ticks, account->expected,
 			      is_clock ? ": held back by the kernel or the host, or while another BPF program ran" : ": another BPF program ran, or too many came at once");
-	if (account->events && !account->period && !is_clock)
-		buffer_printf(buffer, "counted: %" PRIu64 " %s; how many ticks were due for them is not known, as the kernel varies the period\n", account->events, account->event);
+	if (account->events && !account->period && !is_clock) {
+		buffer_printf(buffer, "counted: %" PRIu64 " ", account->events);
+		plain_text(buffer, account->event, ';');
+		buffer_text(buffer, "; how many ticks were due for them is not known, as the kernel varies the period\n");
+	}
 	if (account->throttled)
 		buffer_printf(buffer, "throttled: %" PRIu64 " times the kernel held the event back, for %.3f s over all CPUs: more ticks than kernel.perf_event_max_sample_rate allows\n",
 			      account->throttled, (double)account->throttled_ns / SECOND_NS);

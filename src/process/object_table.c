@@ -16,6 +16,7 @@
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
 #define VDSO_BYTES_MAX (64u << 10)
 #define MAX_SAME_ID 4 /* files of one size and build id that are not the same: where somebody has made so many nobody reads more of them to compare */
+#define SECTION_BYTES_MAX (32u << 20) /* of all open files' section headers and names, most of which have few KiB. What is more is forgotten: only audits ask for it */
 #define SAME_BYTES_MAX (32u << 20) /* larger files are not compared: each copy is a file of its own */
 
 struct entry {
@@ -33,6 +34,7 @@ struct object_table {
 	uint32_t nr_entries, capacity, nr_free;
 	uint32_t nr_met, nr_refused, nr_lost, nr_left, nr_hung;
 	char *first_hung;           /* path, or NULL */
+	size_t section_bytes;       /* of the files that are open */
 	struct proxy *proxy;        /* NULL: none */
 	uint64_t order;
 	uint64_t seed;              /* so that nobody can make files that are taken for others */
@@ -55,14 +57,26 @@ struct object_table *object_table_new(struct proxy *proxy)
 	return table;
 }
 
-static void close_entry(struct entry *entry)
+/* Its file was opened. */
+static void count_sections(struct object_table *table, const struct entry *entry)
 {
+	if (!entry->object.elf)
+		return;
+	if (table->section_bytes + elf_file_section_bytes(entry->object.elf) > SECTION_BYTES_MAX)
+		elf_file_forget_sections(entry->object.elf);
+	table->section_bytes += elf_file_section_bytes(entry->object.elf);
+}
+
+static void close_entry(struct object_table *table, struct entry *entry)
+{
+	if (entry->object.elf)
+		table->section_bytes -= elf_file_section_bytes(entry->object.elf);
 	elf_file_free(MOVE(entry->object.elf));
 }
 
-static void forget_entry(struct entry *entry)
+static void forget_entry(struct object_table *table, struct entry *entry)
 {
-	close_entry(entry);
+	close_entry(table, entry);
 	if (entry->is_used)
 		free((char *)entry->object.path);
 	*entry = (struct entry){ .object.path = "" };
@@ -73,7 +87,7 @@ void object_table_free(struct object_table *table)
 	if (!table)
 		return;
 	for (uint32_t i = 0; i < table->nr_entries; i++)
-		forget_entry(&table->entries[i]);
+		forget_entry(table, &table->entries[i]);
 	free(table->entries);
 	free(table->first_hung);
 	u64_map_done(&table->by_identity);
@@ -189,6 +203,7 @@ static uint32_t add_object(struct object_table *table, struct elf_file *elf, con
 	if (object == OBJECT_NONE)
 		return OBJECT_NONE;
 	table->entries[object] = (struct entry){ .object = { .elf = MOVE(owned), .path = MOVE(copy) }, .is_used = true };
+	count_sections(table, &table->entries[object]);
 	table->nr_met++;
 	return object;
 }
@@ -240,6 +255,7 @@ static void open_again(struct object_table *table, struct entry *entry)
 
 	if (find_again(table, entry, &found) || open_elf(table, 0, &found, entry->identity.device, &entry->object.elf))
 		table->nr_lost++;
+	count_sections(table, entry);
 	entry->is_closed = false;
 	entry->idle_order = ++table->order;
 }
@@ -444,7 +460,7 @@ static void close_idle(struct object_table *table, struct entry **idle, uint32_t
 			continue;
 		table->nr_lost += !is_found;
 		idle[i]->is_closed = is_found;
-		close_entry(idle[i]);
+		close_entry(table, idle[i]);
 		nr_open--;
 	}
 }
@@ -483,7 +499,7 @@ int object_table_sweep(struct object_table *table, object_forgotten_fn fn, void 
 
 		if (entry->is_used && !entry->nr_mapped && !entry->nr_held) {
 			fn(arg, i);
-			forget_entry(entry);
+			forget_entry(table, entry);
 			table->nr_free++;
 		}
 		if (is_idle(entry))

@@ -10,12 +10,14 @@
 #include "base/u64_map.h"
 #include "process/jit_files.h"
 #include "process/maps_line.h"
+#include "process/mapping_set.h"
 #include "process/proxy.h"
 
 /* Of one process. What is more is forgotten, the oldest first: a process may map for ever, and is not to end the run. */
 #define MAX_LIVE (1u << 14)
 #define MAX_PAST (1u << 14)
 #define EXIT_NS 100000000u /* its last ticks come after the kernel has said that it exits: its memory is still there */
+#define MAX_SHARED 4 /* sets of mappings that a process shares with others, or shared: since it was forked, and before its last execs */
 #define MAX_DUMPS 256 /* paths of ended processes' jitdumps */
 #define MIN_RESCAN 512 /* live mappings from which on it is asked whether they still are: the side-band does not tell of munmap */
 
@@ -25,6 +27,8 @@ struct process {
 	bool alive, changed;
 	struct process_mapping *live;      /* sorted by start_pc, not overlapping; until_ns UINT64_MAX */
 	struct process_mapping *past;      /* in the order of their ends */
+	struct shared_mappings *shared;    /* room for MAX_SHARED, or NULL; in the order of their begins; the last may be live: then nr_live is 0 */
+	uint32_t nr_shared;
 	uint32_t nr_live, nr_past, live_capacity, past_capacity;
 	uint32_t rescan_at;                /* nr_live at which /proc is read again */
 	struct object_table *objects;      /* the table's */
@@ -55,6 +59,16 @@ struct process_table *process_table_new(struct proxy *proxy)
 	return table;
 }
 
+/* The oldest. */
+static void forget_shared(struct process *process, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		shared_mappings_done(&process->shared[i]);
+	process->nr_shared -= nr;
+	if (process->nr_shared)
+		memmove(process->shared, process->shared + nr, process->nr_shared * sizeof(*process->shared));
+}
+
 void process_table_free(struct process_table *table)
 {
 	if (!table)
@@ -63,6 +77,8 @@ void process_table_free(struct process_table *table)
 		free(table->processes[i].live);
 		free(table->processes[i].past);
 		free(table->processes[i].dump);
+		forget_shared(&table->processes[i], table->processes[i].nr_shared);
+		free(table->processes[i].shared);
 	}
 	free(table->processes);
 	free(table->changed);
@@ -159,6 +175,11 @@ static int append(struct process_mapping **list, uint32_t *nr, uint32_t *capacit
 	return 0;
 }
 
+static void forget_last_shared(struct process *process)
+{
+	shared_mappings_done(&process->shared[--process->nr_shared]);
+}
+
 static int end_mapping(struct process *process, struct process_mapping mapping, uint64_t time_ns)
 {
 	int err;
@@ -176,8 +197,36 @@ static int end_mapping(struct process *process, struct process_mapping mapping, 
 	return err;
 }
 
+static bool shares_live(const struct process *process)
+{
+	return process->nr_shared && process->shared[process->nr_shared - 1].until_ns == UINT64_MAX;
+}
+
+/* All that is live, whoever has it: what is shared tells neither times nor generations. */
+static const struct process_mapping *live_of(const struct process *process, uint32_t *ret_nr)
+{
+	const struct mapping_set *set = shares_live(process) ? process->shared[process->nr_shared - 1].set : NULL;
+
+	*ret_nr = set ? set->nr : process->nr_live;
+	return set ? set->mappings : process->live;
+}
+
+static int share(struct process *process, struct mapping_set *set, uint64_t from_ns, uint32_t generation)
+{
+	if (!process->shared && !(process->shared = calloc(MAX_SHARED, sizeof(*process->shared))))
+		return -ENOMEM;
+	if (process->nr_shared == MAX_SHARED)
+		forget_shared(process, 1);
+	process->shared[process->nr_shared++] =
+		(struct shared_mappings){ .set = mapping_set_ref(set), .from_ns = from_ns, .until_ns = UINT64_MAX, .generation = generation };
+	mapping_set_live(set);
+	return 0;
+}
+
 static void clear_live(struct process *process)
 {
+	if (shares_live(process))
+		forget_last_shared(process);
 	for (uint32_t i = 0; i < process->nr_live; i++)
 		object_table_unmap(process->objects, process->live[i].object);
 	process->nr_live = 0;
@@ -186,6 +235,12 @@ static void clear_live(struct process *process)
 
 static int end_all(struct process *process, uint64_t time_ns)
 {
+	if (shares_live(process)) {
+		struct shared_mappings *shared = &process->shared[process->nr_shared - 1];
+
+		shared->until_ns = time_ns;
+		mapping_set_end(shared->set);
+	}
 	for (uint32_t i = 0; i < process->nr_live; i++) {
 		int err = end_mapping(process, process->live[i], time_ns);
 
@@ -194,22 +249,6 @@ static int end_all(struct process *process, uint64_t time_ns)
 	}
 	clear_live(process);
 	return 0;
-}
-
-/* The number of live mappings that start at or before `pc`. */
-static uint32_t upper_bound(const struct process *process, uint64_t pc)
-{
-	uint32_t lo = 0, hi = process->nr_live;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (process->live[mid].start_pc <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
 }
 
 static void sift_down(struct process *process, uint32_t i)
@@ -238,6 +277,47 @@ static int insert_live(struct process *process, const struct process_mapping *ma
 		sift_down(process, process->nr_live - 1);
 	}
 	return err;
+}
+
+/* Before its live mappings change: they become its own. */
+static int unshare(struct process *process)
+{
+	const struct shared_mappings *shared;
+	int err = 0;
+
+	if (!shares_live(process))
+		return 0;
+	shared = &process->shared[process->nr_shared - 1];
+	for (uint32_t i = 0; !err && i < shared->set->nr; i++) {
+		struct process_mapping mapping = shared_mapping_at(shared, i);
+
+		err = append(&process->live, &process->nr_live, &process->live_capacity, &mapping);
+		if (!err)
+			object_table_map(process->objects, mapping.object);
+	}
+	forget_last_shared(process);
+	return err;
+}
+
+/* Makes its live mappings such that a child can have them, too. */
+static int share_live(struct process *process)
+{
+	struct mapping_set *set;
+	int err;
+
+	if (shares_live(process))
+		return 0;
+	set = mapping_set_new(process->objects, process->live, process->nr_live);
+	err = set ? share(process, set, 0, 0) : -ENOMEM;
+	mapping_set_unref(set); /* the process has its own */
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < process->nr_live; i++)
+		object_table_unmap(process->objects, process->live[i].object);
+	free(process->live);
+	process->live = NULL;
+	process->nr_live = process->live_capacity = 0;
+	return 0;
 }
 
 /* What a new mapping covers is no longer there: live mappings are ended, and their uncovered parts go on. */
@@ -311,7 +391,9 @@ static int add_mapping(struct process_table *table, struct process *process, con
 		if (mapping.object != OBJECT_NONE && object_table_at(table->objects, mapping.object)->elf)
 			mapping.load_bias = load_bias(object_table_at(table->objects, mapping.object)->elf, &mapping);
 	}
-	err = cut_out(process, mapping.start_pc, mapping.end_pc, event->time_ns);
+	err = unshare(process);
+	if (!err)
+		err = cut_out(process, mapping.start_pc, mapping.end_pc, event->time_ns);
 	if (err)
 		return err;
 	mapping.generation = process->generation;
@@ -321,8 +403,11 @@ static int add_mapping(struct process_table *table, struct process *process, con
 int process_table_mmap(struct process_table *table, const struct mapping_event *event)
 {
 	struct process *process = enter_process(table, event->tgid);
+	uint32_t nr = 0;
 
-	if (process && process->nr_live >= process->rescan_at) {
+	if (process)
+		live_of(process, &nr);
+	if (nr >= MIN_RESCAN && nr >= process->rescan_at) {
 		if (process_table_scan(table, event->tgid, event->time_ns, NULL) == -ENOMEM)
 			return -ENOMEM;
 		process = enter_process(table, event->tgid);
@@ -340,27 +425,30 @@ int process_table_exec(struct process_table *table, uint32_t tgid, uint64_t time
 
 int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32_t child_tgid, uint64_t time_ns)
 {
-	struct process *child = enter_process(table, child_tgid);
-	const struct process *parent = find_process(table, parent_tgid);
+	struct process *child = enter_process(table, child_tgid), *parent = find_process(table, parent_tgid);
+	uint32_t nr = 0;
 	int err = child ? end_all(child, time_ns) : -ENOMEM;
 
 	for (uint32_t i = child ? child->nr_past : 0; i-- > 0 && child->past[i].until_ns > time_ns;)
 		child->past[i].until_ns = time_ns; /* of the process that had this id before */
-	for (uint32_t i = 0; !err && parent && i < parent->nr_live; i++) {
-		struct process_mapping mapping = parent->live[i];
-
-		mapping.from_ns = time_ns;
-		mapping.generation = child->generation;
-		err = insert_live(child, &mapping);
-	}
-	return err;
+	for (uint32_t i = 0; child && i < child->nr_shared; i++)
+		child->shared[i].until_ns = child->shared[i].until_ns < time_ns ? child->shared[i].until_ns : time_ns;
+	if (!err && parent)
+		live_of(parent, &nr);
+	if (err || !nr)
+		return err;
+	err = share_live(parent);
+	return err ? err : share(child, parent->shared[parent->nr_shared - 1].set, time_ns, child->generation);
 }
 
 /* Its mappings are forgotten soon, long before the report. Without memory it has none. */
 static void keep_dump(struct process_table *table, struct process *process)
 {
-	for (uint32_t i = 0; i < process->nr_live && !process->dump && table->nr_dumps < MAX_DUMPS; i++) {
-		const struct object *object = process->live[i].object == OBJECT_NONE ? NULL : object_table_at(table->objects, process->live[i].object);
+	uint32_t nr;
+	const struct process_mapping *live = live_of(process, &nr);
+
+	for (uint32_t i = 0; i < nr && !process->dump && table->nr_dumps < MAX_DUMPS; i++) {
+		const struct object *object = live[i].object == OBJECT_NONE ? NULL : object_table_at(table->objects, live[i].object);
 
 		if (!object || !jit_files_is_dump(object->path, process->tgid))
 			continue;
@@ -405,7 +493,7 @@ static int scan_thread(struct process_table *table, uint32_t tgid, uint64_t tid,
 	process = enter_process(table, tgid);
 	if (!process)
 		return -ENOMEM;
-	from_ns = process->nr_live || process->nr_past ? time_ns : 0; /* was there before; nobody asks for earlier times than the first reading */
+	from_ns = process->nr_live || process->nr_past || process->nr_shared ? time_ns : 0; /* was there before; nobody asks for earlier times than the first reading */
 	err = end_all(process, time_ns);
 	while (!err && getline(&line, &capacity, file) > 0) {
 		struct mapping_event event;
@@ -487,10 +575,13 @@ int process_table_changes(struct process_table *table, process_changed_fn fn, vo
 {
 	while (table->nr_changed) {
 		struct process *process = &table->processes[table->changed[--table->nr_changed]];
+		const struct process_mapping *live;
+		uint32_t nr;
 		int err;
 
 		process->changed = false;
-		err = fn(arg, process->tgid, process->generation, process->live, process->nr_live);
+		live = live_of(process, &nr);
+		err = fn(arg, process->tgid, process->generation, live, nr);
 		if (err)
 			return err;
 	}
@@ -500,13 +591,18 @@ int process_table_changes(struct process_table *table, process_changed_fn fn, vo
 const struct process_mapping *process_table_find(const struct process_table *table, uint32_t tgid, uint64_t time_ns, uint64_t pc)
 {
 	const struct process *process = find_process(table, tgid);
+	const struct process_mapping *found;
 	uint32_t i;
 
 	if (!process)
 		return NULL;
-	i = upper_bound(process, pc);
+	i = mappings_upper_bound(process->live, process->nr_live, pc);
 	if (i && pc < process->live[i - 1].end_pc && process->live[i - 1].from_ns <= time_ns)
 		return &process->live[i - 1];
+	for (i = process->nr_shared, found = NULL; i-- > 0 && !found;)
+		found = shared_mappings_find(&process->shared[i], time_ns, pc);
+	if (found)
+		return found;
 	for (i = process->nr_past; i-- > 0;) {
 		const struct process_mapping *mapping = &process->past[i];
 
@@ -532,6 +628,11 @@ uint64_t process_table_generation_end(const struct process_table *table, uint32_
 		if (process->past[i].generation > generation && process->past[i].from_ns < end_ns)
 			end_ns = process->past[i].from_ns;
 	}
+	for (uint32_t i = 0; i < process->nr_shared; i++) {
+		uint64_t from_ns = shared_mappings_since(&process->shared[i], generation);
+
+		end_ns = from_ns < end_ns ? from_ns : end_ns;
+	}
 	return end_ns;
 }
 
@@ -544,16 +645,25 @@ static int compare_starts(const void *a, const void *b)
 	return x->from_ns > y->from_ns ? -1 : x->from_ns < y->from_ns; /* of two at a moment of change, the newer */
 }
 
+static uint32_t nr_of_shared(const struct process *process)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < process->nr_shared; i++)
+		nr += process->shared[i].set->nr;
+	return nr;
+}
+
 int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct process_mapping **ret_mappings, uint32_t *ret_nr,
 		     uint32_t *ret_generation)
 {
 	const struct process *process = find_process(table, tgid);
 	struct process_mapping *found;
-	uint32_t nr = 0, nr_kept = 0;
+	uint32_t nr = 0, nr_kept = 0, nr_shared = process ? nr_of_shared(process) : 0;
 
-	if (!process || process->nr_live + process->nr_past == 0)
+	if (!process || process->nr_live + process->nr_past + nr_shared == 0)
 		return -ENOENT;
-	found = calloc(process->nr_live + process->nr_past, sizeof(*found));
+	found = calloc(process->nr_live + process->nr_past + nr_shared, sizeof(*found));
 	if (!found)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < process->nr_live; i++) {
@@ -564,6 +674,8 @@ int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t 
 		if (process->past[i].from_ns <= time_ns && time_ns <= process->past[i].until_ns)
 			found[nr++] = process->past[i];
 	}
+	for (uint32_t i = 0; i < process->nr_shared; i++)
+		nr += shared_mappings_at(&process->shared[i], time_ns, found + nr);
 	qsort(found, nr, sizeof(*found), compare_starts);
 	for (uint32_t i = 0; i < nr; i++) {
 		if (!nr_kept || found[i].start_pc >= found[nr_kept - 1].end_pc)
@@ -585,6 +697,7 @@ static void forget_lists(struct process *process)
 	free(process->live);
 	free(process->past);
 	process->live = process->past = NULL;
+	free(MOVE(process->shared));
 	process->nr_live = process->live_capacity = process->past_capacity = 0;
 }
 
@@ -601,7 +714,9 @@ void process_table_prune(struct process_table *table, uint64_t time_ns)
 				object_table_release(process->objects, process->past[j].object);
 		}
 		process->nr_past = nr_kept;
-		if (!process->alive && !nr_kept)
+		while (process->nr_shared && process->shared[0].until_ns < time_ns)
+			forget_shared(process, 1);
+		if (!process->alive && !nr_kept && !process->nr_shared)
 			forget_lists(process);
 	}
 }
@@ -628,10 +743,13 @@ void process_table_renew_objects(struct process_table *table, bool (*is_one)(voi
 {
 	for (uint32_t i = 0; i < table->nr_processes; i++) {
 		struct process *process = &table->processes[i];
+		const struct process_mapping *live;
 		bool maps_one = false;
+		uint32_t nr;
 
-		for (uint32_t j = 0; j < process->nr_live && !maps_one; j++)
-			maps_one = process->live[j].object != OBJECT_NONE && is_one(arg, process->live[j].object);
+		live = live_of(process, &nr);
+		for (uint32_t j = 0; j < nr && !maps_one; j++)
+			maps_one = live[j].object != OBJECT_NONE && is_one(arg, live[j].object);
 		if (process->alive && maps_one)
 			mark_changed(table, process);
 	}

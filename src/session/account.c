@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/plain_text.h"
 #include "model/account_text.h"
 #include "session/session.h"
 
@@ -110,6 +111,13 @@ static bool writes_to_stdout(const struct sonde_session *session)
 	return false;
 }
 
+static void write_path(const char *path, struct buffer *buffer)
+{
+	buffer_text(buffer, "written: ");
+	plain_text(buffer, path, ';');
+	buffer_text(buffer, "\n");
+}
+
 const char *sonde_session_account(struct sonde_session *session)
 {
 	const struct account *account;
@@ -123,7 +131,7 @@ const char *sonde_session_account(struct sonde_session *session)
 	account_text(account, session->nr_told_notes, &session->account_text);
 	for (uint32_t i = 0; i < session->nr_outputs; i++) {
 		if (session->outputs[i].is_written && strcmp(session->outputs[i].path, "-"))
-			buffer_printf(&session->account_text, "written: %s\n", session->outputs[i].path);
+			write_path(session->outputs[i].path, &session->account_text);
 	}
 	write_missed(account, &session->account_text);
 	return session->account_text.data ? session->account_text.data : "";

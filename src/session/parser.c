@@ -201,7 +201,7 @@ int parser_table(struct parser *parser, uint32_t object, const struct elf_file *
 
 	if (err)
 		return err;
-	err = table_image_read(image.data, image.size, &(struct table_key){ 0 }, rules, ret_table);
+	err = table_image_read(image.data, image.size, &(struct table_key){ 0 }, rules, elf_file_owner(elf), ret_table);
 	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : err;
 }
 

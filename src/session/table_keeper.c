@@ -9,6 +9,7 @@
 
 #define MAX_RELOADS 20           /* per second, of tables that stacks ask for: what is sampled may need more than there is room for */
 #define HOT_NS 1000000000u       /* what was used within it makes no room for a table that a stack asks for: they would only take turns */
+#define MANY_RULES 1300          /* no file that a compiler made needs more */
 #define FILLED(max) ((max) / 8 * 7) /* up to this tables are filled; room is made down to it, so that it is not made for each file */
 
 enum table_state {
@@ -23,10 +24,18 @@ struct kept_table {
 	struct table_place place;
 	uint64_t used_ns;        /* when a stack came to it last; 0: none did */
 	uint64_t bytes;          /* that it takes; 0: not known */
+	uint32_t nr_rules;       /* that it needs; 0: not known */
+	uint32_t owner;          /* of the file: whose the rules are */
 	enum table_state state;
 	bool is_waiting;         /* for room */
 	bool was_loaded;
 	bool is_victim;
+};
+
+/* What is told of at the end. */
+struct culprit {
+	char *path;              /* of the first; NULL: there is none */
+	uint32_t nr, nr_rules, owner; /* how many; and of the first */
 };
 
 struct table_keeper {
@@ -43,6 +52,8 @@ struct table_keeper {
 	uint32_t nr_reloads;
 	uint64_t nr_evicted, nr_reloaded, nr_put_off, nr_cached;
 	struct table_cache *cache;        /* or NULL */
+	struct culprit greedy;            /* files that need more rules than a file may have */
+	struct culprit crowded;           /* stacks that came to files for whose rules there was no room */
 };
 
 struct table_keeper *table_keeper_new(struct table_store *store, struct process_table *processes, struct account *account, struct parser *parser,
@@ -62,6 +73,8 @@ void table_keeper_free(struct table_keeper *keeper)
 	for (uint32_t i = 0; i < keeper->nr_tables; i++)
 		table_place_done(&keeper->tables[i].place);
 	free(keeper->tables);
+	free(keeper->greedy.path);
+	free(keeper->crowded.path);
 	free(keeper);
 }
 
@@ -110,6 +123,26 @@ static bool may_fit(const struct table_keeper *keeper, const struct kept_table *
 	return table->bytes ? bytes_with(keeper, table->bytes) <= max : bytes_with(keeper, 0) < FILLED(max);
 }
 
+static uint32_t needed_rules(const struct kept_table *table)
+{
+	uint32_t nr = table->nr_rules ? table->nr_rules : MANY_RULES;
+
+	return nr < RULE_TABLE_MAX_OF_FILE ? nr : RULE_TABLE_MAX_OF_FILE;
+}
+
+static struct rule_room rule_room(const struct table_keeper *keeper, const struct kept_table *table)
+{
+	return rule_table_room(table_store_rules(keeper->store), table->owner);
+}
+
+static bool lacks_rules(const struct table_keeper *keeper, const struct kept_table *table)
+{
+	struct rule_room room = rule_room(keeper, table);
+	uint32_t nr = needed_rules(table);
+
+	return nr > room.of_user || nr > room.of_table;
+}
+
 static bool is_one(void *arg, uint32_t object)
 {
 	return object == *(const uint32_t *)arg;
@@ -137,23 +170,55 @@ bool table_keeper_is_asked(const struct table_keeper *keeper, uint32_t object)
 	return table && table->state == TABLE_ASKED;
 }
 
-/* Builds the table of the file, or finds it on disk. NULL with 0: it has none. -EINPROGRESS: it comes later. */
+static void add_culprit(const struct table_keeper *keeper, struct culprit *culprit, uint32_t object)
+{
+	const struct kept_table *table = table_of(keeper, object);
+
+	if (culprit->nr++)
+		return;
+	culprit->path = strdup(object_at(keeper, object)->path); /* without memory nothing is told */
+	culprit->nr_rules = table->nr_rules;
+	culprit->owner = table->owner;
+}
+
+static void note_rules(struct table_keeper *keeper, uint32_t object, uint32_t nr_rules)
+{
+	struct kept_table *table = table_of(keeper, object);
+	bool is_known = table->nr_rules > RULE_TABLE_MAX_OF_FILE;
+
+	table->nr_rules = nr_rules;
+	if (nr_rules > RULE_TABLE_MAX_OF_FILE && !is_known)
+		add_culprit(keeper, &keeper->greedy, object);
+}
+
+/* Has the worker read the file. Keeps what it says on disk, if that is all of it. */
+static int build_anew(struct table_keeper *keeper, uint32_t object, const struct object *file, struct diag *diag, struct unwind_table **ret_table)
+{
+	struct rule_table *rules = table_store_rules(keeper->store);
+	int err = file->elf ? parser_table(keeper->parser, object, file->elf, rules, diag, ret_table) : -ENODATA;
+
+	if (!err && keeper->cache && (*ret_table)->nr_rules <= RULE_TABLE_MAX_OF_FILE)
+		table_cache_keep(keeper->cache, file->elf, file->path, rules, *ret_table);
+	return err;
+}
+
+/* Builds the table of the file, or finds it on disk. NULL with 0: it has none. -EINPROGRESS: it comes later; -EXFULL: no room for its rules. */
 static int build(struct table_keeper *keeper, uint32_t object, struct unwind_table **ret_table)
 {
 	const struct object *file = object_at(keeper, object);
 	struct rule_table *rules = table_store_rules(keeper->store);
-	uint32_t nr_refused = rule_table_nr_refused(rules);
 	struct diag diag = { 0 };
 	bool is_asked = table_keeper_is_asked(keeper, object); /* then it was looked for on disk */
 	int err = file->elf && keeper->cache && !is_asked ? table_cache_load(keeper->cache, file->elf, file->path, rules, ret_table) : -ENOENT;
 
 	keeper->nr_cached += !err;
-	if (err != -ENOENT)
-		return err;
-	err = file->elf ? parser_table(keeper->parser, object, file->elf, rules, &diag, ret_table) : -ENODATA;
-	if (!err && keeper->cache && rule_table_nr_refused(rules) == nr_refused) /* else it lacks rules that another time may have room for */
-		table_cache_keep(keeper->cache, file->elf, file->path, rules, *ret_table);
-	if (err == -ENOMEM || err == -EINPROGRESS || !err)
+	if (err == -ENOENT)
+		err = build_anew(keeper, object, file, &diag, ret_table);
+	if (err == -EXFULL)
+		table_of(keeper, object)->nr_rules = RULE_TABLE_MAX_OF_FILE; /* or fewer: more than most in any case */
+	if (!err)
+		note_rules(keeper, object, (*ret_table)->nr_rules);
+	if (err == -ENOMEM || err == -EINPROGRESS || err == -EXFULL || !err)
 		return err;
 	if (err != -ENODATA && (err != -EDQUOT || diag.text[0])) /* that says so once for each owner */
 		account_note(keeper->account, "unwind info of %s refused: %s", file->path, diag.text);
@@ -195,7 +260,9 @@ int table_keeper_meet(struct table_keeper *keeper, uint32_t object)
 
 	if (err || object == OBJECT_NONE || table->state == TABLE_LOADED || table->state == TABLE_NONE || is_given_up(table))
 		return err;
-	if (table->state == TABLE_ASKED || may_fit(keeper, table)) {
+	if (table->state == TABLE_UNKNOWN && object_at(keeper, object)->elf)
+		table->owner = elf_file_owner(object_at(keeper, object)->elf);
+	if (table->state == TABLE_ASKED || (may_fit(keeper, table) && !lacks_rules(keeper, table))) {
 		err = build(keeper, object, &built);
 		if (err == -EINPROGRESS) {
 			table->state = TABLE_ASKED;
@@ -203,7 +270,7 @@ int table_keeper_meet(struct table_keeper *keeper, uint32_t object)
 		}
 		if (!err)
 			err = load(keeper, object, built);
-		if (err != -ENOSPC)
+		if (err != -ENOSPC && err != -EXFULL)
 			return err;
 	}
 	if (table->state == TABLE_UNKNOWN || table->state == TABLE_ASKED)
@@ -286,6 +353,7 @@ struct candidate {
 	uint32_t object;
 	bool is_mapped;
 	uint64_t used_ns, bytes;
+	uint32_t nr_rules, owner;
 };
 
 static int by_worth(const void *a, const void *b)
@@ -338,7 +406,8 @@ static uint32_t find_candidates(const struct table_keeper *keeper, uint64_t used
 
 		if (table->state != TABLE_LOADED || (is_mapped(keeper, i) && table->used_ns >= used_ns))
 			continue;
-		to[nr++] = (struct candidate){ .object = i, .is_mapped = is_mapped(keeper, i), .used_ns = table->used_ns, .bytes = table->bytes };
+		to[nr++] = (struct candidate){ .object = i, .is_mapped = is_mapped(keeper, i), .used_ns = table->used_ns, .bytes = table->bytes,
+					       .nr_rules = table->nr_rules, .owner = table->owner };
 		*ret_bytes += table->bytes;
 	}
 	qsort(to, nr, sizeof(*to), by_worth);
@@ -388,7 +457,69 @@ static int make_room(struct table_keeper *keeper, uint64_t bytes, uint64_t used_
 	return bytes > max ? -ENOSPC : give_up(keeper, with > max ? with - max : 1, with > FILLED(max) ? with - FILLED(max) : 1, used_ns);
 }
 
-/* Builds and loads it, and makes room for it. 0; -ENOSPC; -EINPROGRESS; or an error that ends the run. */
+static int by_rules(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return x->nr_rules > y->nr_rules ? -1 : x->nr_rules < y->nr_rules;
+}
+
+/* Root's files take from all others, those of a user from users; where his own share is what is short, from his own. */
+static bool gives_way(const struct candidate *candidate, uint32_t owner, bool is_of_user)
+{
+	return candidate->nr_rules && (!owner || (is_of_user ? candidate->owner == owner : candidate->owner));
+}
+
+/* Gives up tables of as many rules as the file lacks, those with the most first. */
+static int give_up_rules(struct table_keeper *keeper, const struct kept_table *table, uint64_t used_ns)
+{
+	CLEANUP(freep) struct candidate *candidates = calloc(keeper->nr_tables + 1, sizeof(*candidates));
+	struct rule_room room = rule_room(keeper, table);
+	uint32_t nr, nr_rivals = 0, nr_victims = 0, needed = needed_rules(table), freed = 0;
+	bool is_of_user = needed > room.of_user;
+	uint64_t bytes;
+
+	if (!candidates)
+		return -ENOMEM;
+	nr = find_candidates(keeper, used_ns, candidates, &bytes);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (gives_way(&candidates[i], table->owner, is_of_user))
+			candidates[nr_rivals++] = candidates[i];
+	}
+	qsort(candidates, nr_rivals, sizeof(*candidates), by_rules);
+	for (needed -= is_of_user ? room.of_user : room.of_table; nr_victims < nr_rivals && freed < needed; nr_victims++)
+		freed += candidates[nr_victims].nr_rules;
+	keeper->nr_evicted += nr_victims;
+	return nr_victims ? evict(keeper, candidates, nr_victims) : -EXFULL;
+}
+
+/* For the file's rules. 0; -EXFULL; or an error that ends the run. */
+static int make_rule_room(struct table_keeper *keeper, const struct kept_table *table, uint64_t used_ns)
+{
+	int err = lacks_rules(keeper, table) ? table_store_settle_rules(keeper->store) : 0;
+
+	while (!err && lacks_rules(keeper, table)) { /* other files may have the same rules */
+		err = give_up_rules(keeper, table, used_ns);
+		if (!err)
+			err = table_store_settle_rules(keeper->store);
+	}
+	return err;
+}
+
+static int build_with_room(struct table_keeper *keeper, uint32_t object, uint64_t used_ns, struct unwind_table **ret_table)
+{
+	const struct kept_table *table = table_of(keeper, object);
+	int err = make_rule_room(keeper, table, used_ns);
+
+	if (!err)
+		err = build(keeper, object, ret_table);
+	if (err != -EXFULL || !lacks_rules(keeper, table))
+		return err;
+	err = make_rule_room(keeper, table, used_ns); /* it needs more than most */
+	return err ? err : build(keeper, object, ret_table);
+}
+
+/* Builds and loads it, and makes room for it. 0; -ENOSPC or, for its rules, -EXFULL; -EINPROGRESS; or an error that ends the run. */
 static int load_with_room(struct table_keeper *keeper, uint32_t object, uint64_t used_ns)
 {
 	CLEANUP(unwind_table_freep) struct unwind_table *built = NULL;
@@ -396,7 +527,7 @@ static int load_with_room(struct table_keeper *keeper, uint32_t object, uint64_t
 	int err = may_fit(keeper, table) ? 0 : make_room(keeper, table->bytes, used_ns);
 
 	if (!err)
-		err = build(keeper, object, &built);
+		err = build_with_room(keeper, object, used_ns, &built);
 	if (err == -EINPROGRESS) {
 		table->state = TABLE_ASKED;
 		table->is_waiting = keeper->has_waiting = true;
@@ -426,7 +557,7 @@ int table_keeper_settle(struct table_keeper *keeper)
 		if (!is_mapped(keeper, i) || !may_come(&keeper->tables[i]))
 			continue;
 		err = load_with_room(keeper, i, 0);
-		if (err == -ENOSPC || err == -EINPROGRESS)
+		if (err == -ENOSPC || err == -EXFULL || err == -EINPROGRESS)
 			err = 0;
 	}
 	return err ? err : keeper->tell(keeper->tell_arg);
@@ -463,7 +594,9 @@ int table_keeper_need(struct table_keeper *keeper, uint32_t object, uint64_t tim
 	table_keeper_used(keeper, object, time_ns);
 	err = is_too_often(keeper) ? -ENOSPC : load_with_room(keeper, object, time_ns > HOT_NS ? time_ns - HOT_NS : 0);
 	keeper->nr_put_off += err == -ENOSPC;
-	if (err == -ENOSPC || err == -EINPROGRESS)
+	if (err == -EXFULL)
+		add_culprit(keeper, &keeper->crowded, object);
+	if (err == -ENOSPC || err == -EINPROGRESS || err == -EXFULL)
 		return 0;
 	keeper->nr_reloads++;
 	if (!err)
@@ -501,4 +634,10 @@ void table_keeper_account(const struct table_keeper *keeper, struct account *acc
 	if (keeper->nr_put_off)
 		account_note(account, "%" PRIu64 " stacks found no room for the unwind table of a file: --unwind-memory is too small for what is sampled",
 			     keeper->nr_put_off);
+	if (keeper->greedy.path)
+		account_note(account, "%u files need more unwind rules than the %u that a file may have, the first %u: stacks end where it needs others: %s%s", keeper->greedy.nr,
+			     RULE_TABLE_MAX_OF_FILE, keeper->greedy.nr_rules, keeper->greedy.path, keeper->greedy.nr > 1 ? ", ..." : "");
+	if (keeper->crowded.path)
+		account_note(account, "%u stacks found no room for the unwind rules of a file: all files of user %u need too many: %s%s", keeper->crowded.nr, keeper->crowded.owner,
+			     keeper->crowded.path, keeper->crowded.nr > 1 ? ", ..." : "");
 }

@@ -627,9 +627,6 @@ void tracker_account(const struct tracker *tracker, struct account *account)
 	account_proxy(account, tracker->proxy);
 	if (object_table_nr_lost(objects))
 		account_note(account, "%u files that are not there any more have no names: [file+0x...]", object_table_nr_lost(objects));
-	if (rule_table_nr_refused(table_store_rules(tracker->store)))
-		account_note(account, "the table of unwind rules is full: stacks end where one of %u more would be needed",
-			     rule_table_nr_refused(table_store_rules(tracker->store)));
 	table_keeper_account(tracker->keeper, account);
 	account->bpf_map_bytes += table_store_bytes(tracker->store);
 }

@@ -2,10 +2,10 @@
 /* Rules stand in an array by number; a table of numbers, open addressing and at most half full, finds them by content. */
 #include "unwind/rule_table.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/u64_map.h"
 
 #define RULE_WORDS (sizeof(struct sonde_rule) / sizeof(uint64_t))
 
@@ -14,6 +14,9 @@ struct rule_table {
 	struct sonde_rule *rules;
 	uint32_t *refs;                     /* by number */
 	uint32_t *stamps;                   /* by number: of the last call that counted it */
+	uint32_t *owners;                   /* by number: uid */
+	struct u64_map by_owner;            /* uid -> how many rules are his; not root's */
+	uint32_t nr_of_users;               /* their sum */
 	uint16_t *free;                     /* numbers below nr_rules that stand for nothing */
 	uint16_t *loose;                    /* numbers that nobody held when they were entered here; each once */
 	bool *is_loose;                     /* by number */
@@ -32,11 +35,12 @@ static bool allocate(struct rule_table *table)
 	table->rules = calloc(nr, sizeof(*table->rules)); /* pages are taken as they are used */
 	table->refs = calloc(nr, sizeof(*table->refs));
 	table->stamps = calloc(nr, sizeof(*table->stamps));
+	table->owners = calloc(nr, sizeof(*table->owners));
 	table->free = calloc(nr, sizeof(*table->free));
 	table->loose = calloc(nr, sizeof(*table->loose));
 	table->is_loose = calloc(nr, sizeof(*table->is_loose));
 	table->slots = calloc((size_t)table->slot_mask + 1, sizeof(*table->slots));
-	return table->rules && table->refs && table->stamps && table->free && table->loose && table->is_loose && table->slots;
+	return table->rules && table->refs && table->stamps && table->owners && table->free && table->loose && table->is_loose && table->slots;
 }
 
 struct rule_table *rule_table_new(uint32_t max_rules)
@@ -77,6 +81,8 @@ void rule_table_free(struct rule_table *table)
 	free(table->rules);
 	free(table->refs);
 	free(table->stamps);
+	free(table->owners);
+	u64_map_done(&table->by_owner);
 	free(table->free);
 	free(table->loose);
 	free(table->is_loose);
@@ -108,16 +114,48 @@ static void enter_loose(struct rule_table *table, uint16_t number)
 	table->is_loose[number] = true;
 }
 
-static uint16_t add_rule(struct rule_table *table, uint16_t *slot, const struct sonde_rule *rule)
+static uint32_t nr_of(const struct rule_table *table, uint32_t uid)
+{
+	const uint32_t *nr = u64_map_find(&table->by_owner, uid);
+
+	return nr ? *nr : 0;
+}
+
+/* One more rule is his, unless there is no memory. */
+static bool take_one(struct rule_table *table, uint32_t uid)
+{
+	uint32_t *nr = u64_map_find(&table->by_owner, uid);
+
+	if (uid && !nr && u64_map_add(&table->by_owner, uid, 1))
+		return false;
+	if (uid && nr)
+		++*nr;
+	table->nr_of_users += uid != 0;
+	return true;
+}
+
+static void give_back_one(struct rule_table *table, uint32_t uid)
+{
+	uint32_t *nr = u64_map_find(&table->by_owner, uid);
+
+	if (!uid)
+		return;
+	table->nr_of_users--;
+	if (!--*nr)
+		u64_map_remove(&table->by_owner, uid, 0);
+}
+
+static uint16_t add_rule(struct rule_table *table, uint16_t *slot, const struct sonde_rule *rule, uint32_t uid)
 {
 	uint16_t number;
 
-	if (!table->nr_free && table->nr_rules == table->max_rules) {
+	if ((!table->nr_free && table->nr_rules == table->max_rules) || !take_one(table, uid)) {
 		table->nr_refused++;
 		return SONDE_RULE_UNSUPPORTED;
 	}
 	number = table->nr_free ? table->free[--table->nr_free] : (uint16_t)table->nr_rules++;
 	table->rules[number] = *rule;
+	table->owners[number] = uid;
 	enter_loose(table, number);
 	if (table->changed_first == table->changed_end)
 		table->changed_first = table->changed_end = number;
@@ -129,7 +167,7 @@ static uint16_t add_rule(struct rule_table *table, uint16_t *slot, const struct 
 	return number;
 }
 
-uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *rule)
+uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *rule, uint32_t uid)
 {
 	uint16_t *slot;
 
@@ -149,7 +187,21 @@ uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *ru
 		return SONDE_RULE_UNSUPPORTED;
 	}
 	slot = slot_of(table, rule);
-	return *slot ? *slot : add_rule(table, slot, rule);
+	return *slot ? *slot : add_rule(table, slot, rule, uid);
+}
+
+static uint32_t left_of(uint32_t max, uint32_t nr)
+{
+	return max > nr ? max - nr : 0;
+}
+
+struct rule_room rule_table_room(const struct rule_table *table, uint32_t uid)
+{
+	uint32_t of_all = table->max_rules - rule_table_nr_used(table), of_users = left_of(table->max_rules / 4 * 3, table->nr_of_users);
+
+	if (!uid)
+		return (struct rule_room){ .of_user = of_all, .of_table = of_all };
+	return (struct rule_room){ .of_user = left_of(table->max_rules / 8 * 3, nr_of(table, uid)), .of_table = of_users < of_all ? of_users : of_all };
 }
 
 /* Is this the first time that the rule is met with this stamp? */
@@ -207,12 +259,22 @@ void rule_table_settle(struct rule_table *table)
 		table->is_loose[number] = false;
 		if (table->refs[number])
 			continue;
+		give_back_one(table, table->owners[number]);
 		table->rules[number].kind = SONDE_RULE_KIND_NONE;
 		table->free[table->nr_free++] = number;
 	}
 	table->nr_loose = 0;
 	if (table->nr_free != nr_free)
 		fill_slots(table);
+}
+
+bool rule_table_has_idle(const struct rule_table *table)
+{
+	for (uint32_t i = 0; i < table->nr_loose; i++) {
+		if (!table->refs[table->loose[i]])
+			return true;
+	}
+	return false;
 }
 
 const struct sonde_rule *rule_table_rules(const struct rule_table *table, uint32_t *ret_nr)

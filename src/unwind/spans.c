@@ -85,7 +85,7 @@ int spans_take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *rul
 		return -EFBIG;
 	if (!off) /* the first, or one that takes all before it back */
 		spans->nr_rows = spans->spans[spans->nr_spans - 1].first_row;
-	number = rule_table_number(spans->rules, rule);
+	number = rule_table_number(spans->rules, rule, 0);
 	if (off && spans->rows[spans->nr_rows - 1].rule == number)
 		return 0;
 	if (spans->nr_rows == spans->max_rows) {

@@ -5,11 +5,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 
 #include "base/cache_dir.h"
@@ -25,12 +23,6 @@
 #define TEMPORARY ".new"
 #define NAME_BYTES (2 * BUILD_ID_MAX + 64)
 #define INTERPRETER ".interpreter" /* symbolic links to them */
-
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
-#define ZFS_SUPER_MAGIC 0x2fc12fc1
-#define EROFS_MAGIC 0xe0f5e1e2
 
 struct table_cache {
 	struct cache_dir dir;
@@ -64,35 +56,13 @@ void table_cache_free(struct table_cache *cache)
 
 /* --- which files ----------------------------------------------------------------------------------------------------------------------- */
 
-/* One that only this machine can have made up what it says of its files. */
-static bool is_local(int fd)
-{
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs))
-		return false;
-	switch ((uint32_t)fs.f_type) {
-	case EXT4_SUPER_MAGIC:
-	case XFS_SUPER_MAGIC:
-	case BTRFS_SUPER_MAGIC:
-	case F2FS_SUPER_MAGIC:
-	case OVERLAYFS_SUPER_MAGIC:
-	case SQUASHFS_MAGIC:
-	case TMPFS_MAGIC:
-	case ZFS_SUPER_MAGIC:
-	case EROFS_MAGIC:
-		return true;
-	}
-	return false;
-}
-
 static bool key_of(const struct elf_file *elf, const char *path, struct table_key *key)
 {
 	const struct build_id *id = elf_file_build_id(elf);
 	int fd = elf_file_fd(elf);
 	struct stat st, here;
 
-	if (fd < 0 || id->size < MIN_BUILD_ID_BYTES || fstat(fd, &st) || st.st_uid != 0 || st.st_mode & (S_IWGRP | S_IWOTH) || !is_local(fd))
+	if (fd < 0 || elf_file_owner(elf) || id->size < MIN_BUILD_ID_BYTES || fstat(fd, &st) || st.st_uid != 0 || st.st_mode & (S_IWGRP | S_IWOTH))
 		return false;
 	if (path[0] != '/' || stat(path, &here) || here.st_dev != st.st_dev || here.st_ino != st.st_ino)
 		return false;
@@ -145,10 +115,10 @@ int table_cache_load(struct table_cache *cache, const struct elf_file *elf, cons
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_ours(&st) || st.st_size <= 0 || st.st_size > TABLE_IMAGE_BYTES_MAX)
 		return -ENOENT;
 	bytes = read_whole(fd, (size_t)st.st_size);
-	err = bytes ? table_image_read(bytes, (size_t)st.st_size, &key, rules, ret_table) : -EIO;
+	err = bytes ? table_image_read(bytes, (size_t)st.st_size, &key, rules, elf_file_owner(elf), ret_table) : -EIO;
 	if (!err)
 		futimens(fd, NULL); /* it was used now */
-	return err == -ENOMEM || !err ? err : -ENOENT;
+	return err == -ENOMEM || err == -EXFULL || !err ? err : -ENOENT;
 }
 
 void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, const char *path, const struct rule_table *rules, const struct unwind_table *table)

@@ -150,7 +150,32 @@ static void number_rows(struct unwind_table *table, struct rule_table *rules, co
 	table->rules = rules;
 }
 
-int table_image_read(const void *bytes, size_t size, const struct table_key *key, struct rule_table *rules, struct unwind_table **ret_table)
+/* Numbers for the rules of the image, those that are more than one file may have apart. 0 or -EBADMSG. */
+static int number_rules(struct reader *reader, uint32_t nr_rules, struct rule_table *rules, uint32_t uid, uint16_t *numbers)
+{
+	for (uint32_t i = 0; i < SONDE_RULE_FIRST_FREE; i++)
+		numbers[i] = (uint16_t)i;
+	for (uint32_t i = 0; i < nr_rules; i++) {
+		struct sonde_rule rule;
+
+		reader_copy(reader, &rule, sizeof(rule));
+		if (!is_rule_sound(&rule))
+			return -EBADMSG;
+		numbers[SONDE_RULE_FIRST_FREE + i] = i < RULE_TABLE_MAX_OF_FILE ? rule_table_number(rules, &rule, uid) : SONDE_RULE_UNSUPPORTED;
+	}
+	return 0;
+}
+
+/* As if none of its rules were there already: what is refused here was refused for want of hundreds or thousands. */
+static bool has_room(const struct rule_table *rules, uint32_t nr_rules, uint32_t uid)
+{
+	struct rule_room room = rule_table_room(rules, uid);
+	uint32_t nr = nr_rules < RULE_TABLE_MAX_OF_FILE ? nr_rules : RULE_TABLE_MAX_OF_FILE;
+
+	return nr <= room.of_user && nr <= room.of_table;
+}
+
+int table_image_read(const void *bytes, size_t size, const struct table_key *key, struct rule_table *rules, uint32_t uid, struct unwind_table **ret_table)
 {
 	CLEANUP(unwind_table_freep) struct unwind_table *table = calloc(1, sizeof(*table));
 	CLEANUP(freep) uint16_t *numbers = calloc(SONDE_MAX_RULES, sizeof(*numbers));
@@ -161,23 +186,17 @@ int table_image_read(const void *bytes, size_t size, const struct table_key *key
 		return -ENOMEM;
 	if (!read_header(bytes, size, key, &header))
 		return -EBADMSG;
+	if (!has_room(rules, header.nr_rules, uid))
+		return -EXFULL;
 	*table = (struct unwind_table){ .base_vaddr = header.base_vaddr, .nr_rows = header.nr_rows, .nr_blocks = header.nr_blocks, .block_shift = header.block_shift,
-					.nr_unsupported = header.nr_unsupported, .nr_bad_fdes = header.nr_bad_fdes };
+					.nr_unsupported = header.nr_unsupported, .nr_bad_fdes = header.nr_bad_fdes, .nr_rules = header.nr_rules };
 	table->blocks = calloc(table->nr_blocks + 1, sizeof(*table->blocks));
 	table->rows = malloc(table->nr_rows * sizeof(*table->rows));
 	if (!table->blocks || !table->rows)
 		return -ENOMEM;
 	reader_skip(&reader, sizeof(header));
-	for (uint32_t i = 0; i < SONDE_RULE_FIRST_FREE; i++)
-		numbers[i] = (uint16_t)i;
-	for (uint32_t i = 0; i < header.nr_rules; i++) {
-		struct sonde_rule rule;
-
-		reader_copy(&reader, &rule, sizeof(rule));
-		if (!is_rule_sound(&rule))
-			return -EBADMSG;
-		numbers[SONDE_RULE_FIRST_FREE + i] = rule_table_number(rules, &rule);
-	}
+	if (number_rules(&reader, header.nr_rules, rules, uid, numbers))
+		return -EBADMSG;
 	reader_copy(&reader, table->blocks, (table->nr_blocks + 1) * sizeof(*table->blocks));
 	reader_copy(&reader, table->rows, table->nr_rows * sizeof(*table->rows));
 	if (reader.bad || !is_sound(table, header.nr_rules))

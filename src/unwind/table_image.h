@@ -22,5 +22,7 @@ struct table_key {
 
 /* Appends the image of a table whose rules are all in `rules`. 0; -ENOMEM; -EFBIG. */
 MUST_CHECK int table_image_make(const struct unwind_table *table, const struct rule_table *rules, const struct table_key *key, struct buffer *to);
-/* The bytes may be damaged or hostile. Borrows the rules for the table's life. 0; -EBADMSG: not an image of this key by this build, or damaged; -ENOMEM. */
-MUST_CHECK int table_image_read(const void *bytes, size_t size, const struct table_key *key, struct rule_table *rules, struct unwind_table **ret_table);
+/* The bytes may be damaged or hostile. Borrows the rules for the table's life; new ones are `uid`'s. 0; -EBADMSG: not an image of this key by this build, or
+ * damaged; -EXFULL: there may be no room for its rules; -ENOMEM. */
+MUST_CHECK int table_image_read(const void *bytes, size_t size, const struct table_key *key, struct rule_table *rules, uint32_t uid,
+				struct unwind_table **ret_table);

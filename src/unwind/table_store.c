@@ -122,6 +122,11 @@ int table_store_settle(struct table_store *store)
 	return err;
 }
 
+int table_store_settle_rules(struct table_store *store)
+{
+	return rule_table_has_idle(store->rules) ? table_store_settle(store) : 0;
+}
+
 uint64_t table_store_known_ns(const struct table_store *store, uint32_t tgid)
 {
 	const uint32_t *pos = u64_map_find(&store->process_pos, tgid);

@@ -55,6 +55,8 @@ const uint32_t *table_store_chunk(const struct table_store *store, uint32_t pos)
 const struct sonde_rule *table_store_rule(const struct table_store *store, uint32_t number);
 /* Waits until what was given back can be used again, which else happens when it is needed. 0 or what bpf(2) gave. */
 MUST_CHECK int table_store_settle(struct table_store *store);
+/* The same of rules, if any were given back. */
+MUST_CHECK int table_store_settle_rules(struct table_store *store);
 uint64_t table_store_bytes(const struct table_store *store);       /* kernel memory of the chunks */
 uint64_t table_store_used_bytes(const struct table_store *store);  /* of them, what is not free */
 uint64_t table_store_table_bytes(const struct table_store *store); /* rows and indexes */

@@ -15,6 +15,7 @@ struct unwind_table {
 	uint32_t nr_rows, nr_blocks, block_shift;
 	struct rule_table *rules;     /* borrowed for the table's life; NULL: it holds none */
 	uint32_t nr_unsupported, nr_bad_fdes;
+	uint32_t nr_rules;            /* that the file needs; what is above RULE_TABLE_MAX_OF_FILE is not supported. 0: not counted (unwind_table_build) */
 };
 
 /* Borrows `elf` for the call, the rules for the table's life. Overlapping FDEs: the later in the section loses. Equal neighbours are one row. 0; -ENODATA when

@@ -353,6 +353,7 @@ static int told_err(int status)
 	case -EINPROGRESS:
 	case -ETIME:
 	case -EDQUOT:
+	case -EXFULL:
 		return -EBADMSG;
 	}
 	return status;

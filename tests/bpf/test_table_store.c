@@ -88,7 +88,7 @@ static int tear_down(void **state)
 
 static uint16_t some_rule(void)
 {
-	return rule_table_number(table_store_rules(store), &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 8 * (int32_t)(prng() % 1000) });
+	return rule_table_number(table_store_rules(store), &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 8 * (int32_t)(prng() % 1000) }, 0);
 }
 
 /* A table of random rows, `most` apart at most. */
@@ -442,7 +442,7 @@ static void test_rules_reach_the_kernel(void **state)
 {
 	struct unwind_table table = make_table(10, 10);
 	struct sonde_rule rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_off = 4711 }, seen;
-	uint32_t number = rule_table_number(table_store_rules(store), &rule);
+	uint32_t number = rule_table_number(table_store_rules(store), &rule, 0);
 	struct table_place place;
 
 	assert_int_equal(table_store_load(store, &table, &place), 0);

@@ -81,6 +81,17 @@ def names_of_sections():
 
 
 @test
+def names_of_many_files():
+	"""Each of them has as many as one may have: there is a sum."""
+	folder = fresh_folder("names")
+	for i in range(800):
+		with_names(os.path.join(folder, "f%d" % i), 4000, 65536)
+	memory, _ = beside(folder)
+	check(memory < 150, "%.0f MiB for 800 files" % memory)
+	return "%.0f MiB" % memory
+
+
+@test
 def one_build_id():
 	folder = fresh_folder("ids")
 	for i in range(40):

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/number.h"
+#include "base/plain_text.h"
 #include "base/process_memory.h"
 #include "base/reader.h"
 #include "base/u64_map.h"
@@ -196,6 +197,35 @@ static void map_cannot_be_filled_against_it(void **state)
 	}
 }
 
+/* What drives a terminal, ends a line or turns the writing direction, as it stands and in messages; all other text stays. */
+static void texts_are_made_plain(void **state)
+{
+	static const char *const hostile[] = { "\n", "\r", "\x1b", "\x7f", "\xc2\x80", "\xc2\x9b", "\xc2\x9f", "\xd8\x9c", "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xaa",
+						   "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9" };
+	struct buffer buffer = BUFFER_INIT(1024);
+	char text[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(hostile); i++) {
+		struct diag diag = { 0 };
+
+		snprintf(text, sizeof(text), "a%sb", hostile[i]);
+		buffer.size = 0;
+		plain_text(&buffer, text, ';');
+		assert_string_equal(buffer.data, "a?b");
+		assert_int_equal(diag_errno(&diag, EINVAL, "%s", text), -EINVAL);
+		assert_string_equal(diag.text, "a?b");
+		plain_make(text);
+		assert_string_equal(text, "a?b");
+	}
+	snprintf(text, sizeof(text), "grün, 漢字, א");
+	plain_make(text);
+	assert_string_equal(text, "grün, 漢字, א");
+	snprintf(text, sizeof(text), "cut \xe2\x80");
+	plain_make(text);
+	assert_string_equal(text, "cut ?");
+	buffer_done(&buffer);
+}
+
 static void diag_keeps_the_innermost(void **state)
 {
 	struct diag diag = { 0 };
@@ -302,6 +332,7 @@ int main(void)
 		cmocka_unit_test(hash_is_siphash),
 		cmocka_unit_test(memory_of_a_process),
 		cmocka_unit_test(diag_keeps_the_innermost),
+		cmocka_unit_test(texts_are_made_plain),
 		cmocka_unit_test(only_regular_files_are_opened),
 		cmocka_unit_test(all_is_written),
 	};

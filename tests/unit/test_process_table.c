@@ -249,6 +249,43 @@ static void test_fork(void **state)
 	assert_int_equal(at(56, 55, 4 * PAGE), UINT64_MAX);
 }
 
+/* Mappings that several processes share, and each changes, leaves by an exec or passes on: every process has had what it would have had of its own. */
+static void test_any_forks(void **state)
+{
+	enum { NR = 6, TIMES = 40, CHECKED = 8 };
+	static uint64_t oracle[NR][TIMES][ORACLE_PAGES];
+
+	for (uint32_t round = 1; round <= 200; round++) {
+		uint32_t first = 1000 + round * NR;
+
+		seed = round;
+		memset(oracle, 0xff, sizeof(oracle));
+		for (uint32_t time = 0; time < TIMES; time++) {
+			uint32_t one = prng() % NR, other = prng() % NR;
+			uint64_t page = prng() % ORACLE_PAGES, now = time * 2 + 2;
+
+			for (uint32_t i = 0; time && i < NR; i++)
+				memcpy(oracle[i][time], oracle[i][time - 1], sizeof(oracle[i][time]));
+			if (prng() % 10 == 0) {
+				assert_int_equal(process_table_exec(table, first + one, now), 0);
+				memset(oracle[one][time], 0xff, sizeof(oracle[one][time]));
+			} else if (prng() % 3 == 0 && one != other) {
+				assert_int_equal(process_table_fork(table, first + one, first + other, now), 0);
+				memcpy(oracle[other][time], oracle[one][time], sizeof(oracle[other][time]));
+			} else {
+				map(first + one, page * PAGE, (page + 1) * PAGE, time * 0x1000000ULL, now);
+				oracle[one][time][page] = time * 0x1000000ULL;
+			}
+		}
+		for (uint32_t time = TIMES - CHECKED; time < TIMES; time++) {
+			for (uint32_t i = 0; i < NR * ORACLE_PAGES; i++)
+				assert_int_equal(at(first + i / ORACLE_PAGES, time * 2 + 3, i % ORACLE_PAGES * PAGE), oracle[i / ORACLE_PAGES][time][i % ORACLE_PAGES]);
+		}
+		for (uint32_t i = 0; i < NR; i++)
+			changes_of(first + i); /* checks that they are sorted and apart */
+	}
+}
+
 static void test_exit_and_reuse(void **state)
 {
 	uint32_t first, second;
@@ -703,7 +740,7 @@ static void change_something(uint32_t random, uint64_t now)
 		break;
 	case 3:
 		mapping = random % 3 ? NULL : process_table_find(table, FIRST_TGID + i, now, pc_of(0));
-		if (!mapping || mapping->until_ns != UINT64_MAX || held_as[slots[i][0].file - 1] != OBJECT_NONE)
+		if (!mapping || !slots[i][0].file || held_as[slots[i][0].file - 1] != OBJECT_NONE)
 			break;
 		process_table_hold_object(table, mapping->object);
 		held_as[slots[i][0].file - 1] = mapping->object;
@@ -850,6 +887,7 @@ int main(void)
 		test(test_events_that_make_no_sense),
 		test(test_exec),
 		test(test_fork),
+		test(test_any_forks),
 		test(test_exit_and_reuse),
 		test(test_jitdump_of_the_ended),
 		test(test_generations),

@@ -123,7 +123,7 @@ static int load_and_compare(struct table_cache *cache, const char *path)
 	int err;
 
 	for (int32_t i = 0; i < 100; i++)
-		rule_table_number(others, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 8 * i });
+		rule_table_number(others, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 8 * i }, 0);
 	err = table_cache_load(cache, elf, path, others, &table);
 	if (err)
 		return err;
@@ -310,7 +310,7 @@ static void lies_do_no_harm(void **state)
 		memcpy(copy + CHECKSUM_OFF, &zero, sizeof(zero));
 		sum = hash_stable(copy + HEADER_BYTES, size - HEADER_BYTES, hash_stable(copy, HEADER_BYTES, size));
 		memcpy(copy + CHECKSUM_OFF, &sum, sizeof(sum));
-		err = table_image_read(copy, size, &key, others, &got);
+		err = table_image_read(copy, size, &key, others, 0, &got);
 		assert_true(!err || err == -EBADMSG);
 		nr_refused += err != 0;
 		if (!err)

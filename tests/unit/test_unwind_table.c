@@ -326,7 +326,7 @@ static struct span_model give_random_span(struct spans *spans, uint64_t *seed)
 		struct sonde_rule rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_off = (int32_t)random_below(seed, 4) };
 
 		model.offs[model.nr_rows] = off;
-		model.numbers[model.nr_rows++] = rule_table_number(rules, &rule);
+		model.numbers[model.nr_rows++] = rule_table_number(rules, &rule, 0);
 		assert_int_equal(spans_take_row(spans, model.start + off, &rule), 0);
 	}
 	assert_int_equal(spans_take_row(spans, model.start + model.size, NULL), 0);
@@ -394,17 +394,17 @@ static void rules_are_numbered_once(void **state)
 		for (int32_t i = 0; i < 100; i++) {
 			struct sonde_rule rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_off = i / 2, .bp_off = i % 2 };
 
-			assert_int_equal(rule_table_number(table, &rule), SONDE_RULE_FIRST_FREE + i);
+			assert_int_equal(rule_table_number(table, &rule, 0), SONDE_RULE_FIRST_FREE + i);
 		}
 	}
 	assert_int_equal(rule_table_nr_refused(table), 0);
-	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .ra_off = 1 }),
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .ra_off = 1 }, 0),
 			 SONDE_RULE_UNSUPPORTED);
 	assert_int_equal(rule_table_nr_refused(table), 1);
-	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_NONE }), SONDE_RULE_NONE);
-	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_END }), SONDE_RULE_END);
-	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_SIGNAL }), SONDE_RULE_SIGNAL);
-	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED }), SONDE_RULE_UNSUPPORTED);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_NONE }, 0), SONDE_RULE_NONE);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_END }, 0), SONDE_RULE_END);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_SIGNAL }, 0), SONDE_RULE_SIGNAL);
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED }, 0), SONDE_RULE_UNSUPPORTED);
 	assert_int_equal(rule_table_rules(table, &nr)[SONDE_RULE_FIRST_FREE + 99].cfa_off, 49);
 	assert_int_equal(nr, SONDE_RULE_FIRST_FREE + 100);
 	rule_table_free(table);
@@ -428,7 +428,7 @@ static void rules_come_and_go(void **state)
 		for (uint32_t i = 0; i < NR_ROWS; i++) {
 			struct sonde_rule rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_off = 8 * (int32_t)random_below(&seed, NR_KINDS) };
 
-			rows[holder][i].rule = rule_table_number(table, &rule);
+			rows[holder][i].rule = rule_table_number(table, &rule, 0);
 			wanted[holder][i] = rule.cfa_off;
 		}
 		rule_table_hold(table, rows[holder], NR_ROWS);
@@ -442,7 +442,7 @@ static void rules_come_and_go(void **state)
 				continue;
 			assert_int_equal(rule->kind, SONDE_RULE_KIND_STEP);
 			assert_int_equal(rule->cfa_off, wanted[i / NR_ROWS][i % NR_ROWS]);
-			assert_int_equal(rule_table_number(table, rule), number);
+			assert_int_equal(rule_table_number(table, rule, 0), number);
 		}
 	}
 	nr_refused = rule_table_nr_refused(table);
@@ -452,8 +452,35 @@ static void rules_come_and_go(void **state)
 	rule_table_settle(table);
 	assert_int_equal(rule_table_nr_used(table), SONDE_RULE_FIRST_FREE);
 	for (int32_t i = 0; i < ROOM; i++)
-		rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .bp_off = i });
+		rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .bp_off = i }, 0);
 	assert_int_equal(rule_table_nr_refused(table), nr_refused); /* all numbers are there again */
+	rule_table_free(table);
+}
+
+/* A user has a share, all users together have one, root has the rest; and what is given back is theirs again. */
+static void users_have_shares(void **state)
+{
+	enum { MAX = 8000, OF_USER = MAX / 8 * 3, OF_USERS = MAX / 4 * 3 };
+	struct rule_table *table = rule_table_new(MAX);
+	struct sonde_row rows[OF_USER];
+
+	assert_int_equal(rule_table_room(table, 1000).of_user, OF_USER);
+	assert_int_equal(rule_table_room(table, 1000).of_table, OF_USERS);
+	for (int32_t i = 0; i < OF_USER; i++)
+		rows[i].rule = rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = i }, 1000);
+	rule_table_hold(table, rows, OF_USER);
+	rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 1 }, 1001); /* is there already: another's */
+	assert_int_equal(rule_table_room(table, 1000).of_user, 0);
+	assert_int_equal(rule_table_room(table, 1001).of_user, OF_USER);
+	assert_int_equal(rule_table_room(table, 1001).of_table, OF_USERS - OF_USER);
+	assert_int_equal(rule_table_room(table, 0).of_table, MAX - SONDE_RULE_FIRST_FREE - OF_USER);
+	assert_false(rule_table_has_idle(table));
+	rule_table_drop(table, rows, OF_USER);
+	assert_true(rule_table_has_idle(table));
+	assert_int_equal(rule_table_room(table, 1000).of_user, 0);
+	rule_table_settle(table);
+	assert_int_equal(rule_table_room(table, 1000).of_user, OF_USER);
+	assert_int_equal(rule_table_room(table, 1001).of_table, OF_USERS);
 	rule_table_free(table);
 }
 
@@ -463,9 +490,9 @@ static void all_65536_rules_fit(void **state)
 	uint32_t nr;
 
 	for (int32_t i = 0; i < SONDE_MAX_RULES; i++)
-		rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = i * 8 });
+		rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = i * 8 }, 0);
 	assert_int_equal(rule_table_nr_refused(table), SONDE_RULE_FIRST_FREE);
-	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 80 }),
+	assert_int_equal(rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 80 }, 0),
 			 SONDE_RULE_FIRST_FREE + 10);
 	rule_table_rules(table, &nr);
 	assert_int_equal(nr, SONDE_MAX_RULES);
@@ -488,6 +515,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(any_overlap_agrees_with_a_painting, set_up, tear_down),
 		cmocka_unit_test(rules_are_numbered_once),
 		cmocka_unit_test(rules_come_and_go),
+		cmocka_unit_test(users_have_shares),
 		cmocka_unit_test(all_65536_rules_fit),
 	};
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "walk_host.h"
+#include "lib/walk_clock.h"
 
 #define CODE_PC     0x500000ULL
 #define CODE_BYTES  0x2000ULL
@@ -586,6 +587,25 @@ static void walk_many_frames(bool recursion)
 	host_walk(&w, frames);
 }
 
+/* A short walk never asks for the clock; a long one does again and again, and has its time from the first reading on. */
+static void walks_have_their_time(void **state)
+{
+	w.clock_ns = 0;
+	w.clock_frames = WALK_CLOCK_FRAMES;
+	w.clock_looks = WALK_CLOCK_LOOKS;
+	w.nr_frames = WALK_CLOCK_FRAMES - 1;
+	w.nr_looks = WALK_CLOCK_LOOKS - 1;
+	assert_false(walk_asks_clock(&w));
+	for (uint32_t i = 0; i < 8; i++) {
+		*(i % 2 ? &w.nr_frames : &w.nr_looks) += i % 2 ? WALK_CLOCK_FRAMES : WALK_CLOCK_LOOKS;
+		assert_true(walk_asks_clock(&w));
+		assert_false(walk_is_late(&w, 1000 + i * (WALK_MAX_NS / 8)));
+		assert_false(walk_asks_clock(&w));
+	}
+	assert_false(walk_is_late(&w, 1000 + WALK_MAX_NS));
+	assert_true(walk_is_late(&w, 1001 + WALK_MAX_NS));
+}
+
 /* However deep a stack is whose every frame has to be looked for in code, the walk ends, and says so. */
 static void walks_have_a_budget(void **state)
 {
@@ -634,6 +654,7 @@ int main(void)
 		cmocka_unit_test_setup(lengths_of_instructions, set_up),
 		cmocka_unit_test_setup(zeros_that_are_no_root, set_up),
 		cmocka_unit_test_setup(code_that_cannot_be_read, set_up),
+		cmocka_unit_test_setup(walks_have_their_time, set_up),
 		cmocka_unit_test_setup(walks_have_a_budget, set_up),
 		cmocka_unit_test_setup(recursion_is_looked_for_once, set_up),
 	};

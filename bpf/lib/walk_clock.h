@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How long a walk may take. It is an interrupt's, or holds the run queue's lock, and a stranger's stack may make each of its steps as long as steps can be. */
+#pragma once
+#include "unwind.h"
+
+/* Is it time to read the clock? A frame without rows may take so many looks alone. */
+static __always_inline int walk_asks_clock(const struct walk *w)
+{
+	return w->nr_frames >= w->clock_frames || w->nr_looks >= w->clock_looks;
+}
+
+/* It is: has the walk had its time? */
+static __always_inline int walk_is_late(struct walk *w, __u64 now_ns)
+{
+	w->clock_frames = w->nr_frames + WALK_CLOCK_FRAMES;
+	w->clock_looks = w->nr_looks + WALK_CLOCK_LOOKS;
+	if (!w->clock_ns)
+		w->clock_ns = now_ns;
+	return now_ns - w->clock_ns > WALK_MAX_NS;
+}
