@@ -11,6 +11,7 @@
 #include "session/file_owner.h"
 #include "session/parser_private.h"
 #include "unwind/table_image.h"
+#include "worker/read_owner.h"
 
 #define PROGRAM "/proc/self/exe"
 #define MAX_WORKER_BYTES ((uint64_t)1 << 30) /* of its own; mapped files do not count */
@@ -28,7 +29,10 @@ static const struct file_budget_limits table_limits = { .owner_ns = 10 * NS_PER_
 static const struct file_budget_limits name_limits = { .owner_ns = 3 * NS_PER_S, .total_ns = 6 * NS_PER_S };
 
 struct parser {
-	struct worker *worker;
+	const char *word;
+	struct worker *worker;    /* reads the files of root, and our own */
+	struct worker *strangers; /* those of others; NULL: there were none yet */
+	int nice;
 	struct file_owners *owners;
 	struct file_budget *tables, *names;
 	struct background *background; /* NULL: all questions are waited for */
@@ -41,6 +45,7 @@ static int new_for(const char *word, struct diag *diag, struct parser **ret_pars
 
 	if (!parser)
 		return -ENOMEM;
+	parser->word = word;
 	parser->owners = file_owners_new();
 	parser->tables = file_budget_new(table_limits);
 	parser->names = file_budget_new(name_limits);
@@ -88,7 +93,10 @@ void parser_forget(struct parser *parser, uint32_t object)
 
 void parser_set_nice(struct parser *parser, int nice)
 {
+	parser->nice = nice;
 	worker_set_nice(parser->worker, nice);
+	if (parser->strangers)
+		worker_set_nice(parser->strangers, nice);
 }
 
 void parser_free(struct parser *parser)
@@ -97,6 +105,7 @@ void parser_free(struct parser *parser)
 		return;
 	background_free(parser->background);
 	worker_free(parser->worker);
+	worker_free(parser->strangers);
 	file_budget_free(parser->tables);
 	file_budget_free(parser->names);
 	file_owners_free(parser->owners);
@@ -142,16 +151,36 @@ static void charge(struct parser *parser, struct file_budget *budget, const stru
 	file_budget_hang(parser->names, owner);
 }
 
+/* Who may read the files. One worker for all would have to be started anew whenever a stranger's file comes between two of root's. */
+static int choose_worker(struct parser *parser, const struct worker_question *question, struct diag *diag, struct worker **ret_worker)
+{
+	int err;
+
+	*ret_worker = parser->worker;
+	if (read_owner_of(question->fds, question->nr_fds) == READ_OWNER_OURS)
+		return 0;
+	err = parser->strangers ? 0 : worker_new_for(PROGRAM, parser->word, MAX_WORKER_BYTES, diag, &parser->strangers);
+	if (err)
+		return err;
+	if (parser->nice)
+		worker_set_nice(parser->strangers, parser->nice); /* it may have been started anew */
+	*ret_worker = parser->strangers;
+	return 0;
+}
+
 /* Waits for the answer. `file_fd`: the file that is charged, -1 when it stands in memory of ours. */
 static int ask_now(struct parser *parser, struct file_budget *budget, int file_fd, struct worker_question *question, struct diag *diag, struct buffer *answer)
 {
 	struct file_owner owner = file_owner_of(parser->owners, file_fd);
+	struct worker *worker;
 	int err = limit(budget, &owner, question, diag);
 
+	if (!err)
+		err = choose_worker(parser, question, diag, &worker);
 	if (err)
 		return err;
-	err = worker_ask(parser->worker, question, diag, answer);
-	charge(parser, budget, &owner, err, worker_cost_ns(parser->worker));
+	err = worker_ask(worker, question, diag, answer);
+	charge(parser, budget, &owner, err, worker_cost_ns(worker));
 	return err;
 }
 

@@ -49,6 +49,8 @@ static const struct condition conditions[] = {
 	{ SCMP_SYS(futex), SCMP_A1(SCMP_CMP_MASKED_EQ, FUTEX_PRIVATE_FLAG, FUTEX_PRIVATE_FLAG) },
 	/* What free() does; not KSM, which tells by its time what other processes hold. */
 	{ SCMP_SYS(madvise), SCMP_A2(SCMP_CMP_EQ, MADV_DONTNEED) },
+	{ SCMP_SYS(madvise), SCMP_A2(SCMP_CMP_EQ, MADV_NOHUGEPAGE) }, /* AddressSanitizer's */
+	{ SCMP_SYS(madvise), SCMP_A2(SCMP_CMP_EQ, MADV_DONTDUMP) },
 	/* No other process's. */
 	{ SCMP_SYS(clock_gettime), SCMP_A0(SCMP_CMP_LE, CLOCK_TAI) },
 	/* No code is made. */

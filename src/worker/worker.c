@@ -17,6 +17,7 @@
 #include "base/spawn.h"
 #include "base/wire.h"
 #include "worker/opening.h"
+#include "worker/read_owner.h"
 #include "worker/serve.h"
 
 #define LOOK_MS 50
@@ -57,6 +58,7 @@ struct worker {
 	bool is_ready;      /* it has said so */
 	bool was_ready;     /* it, or one before it */
 	bool is_hopeless;   /* the program is no worker: it is not started again */
+	uint32_t has_read;  /* whose files: read_owner.h */
 };
 
 static uint64_t cpu_ns(const struct worker *worker)
@@ -73,6 +75,7 @@ static int end(struct worker *worker)
 	worker->asked_fd = -1;
 	wire_fds_close(&worker->readiness.fds);
 	worker->is_ready = false;
+	worker->has_read = READ_OWNER_OURS;
 	return spawn_end(&worker->helper);
 }
 
@@ -294,8 +297,25 @@ static bool is_hung(const struct worker *worker, struct exchange *exchange, bool
 	return now - exchange->idle_ns > exchange->question.max_idle_ns && is_asleep(worker);
 }
 
+/* What it opens by name it has read as well. */
+struct opening {
+	struct worker *worker;
+	const struct worker_question *question;
+};
+
+static int open_file(void *arg, const char *path)
+{
+	const struct opening *opening = arg;
+	int fd = opening->question->open(opening->question->open_arg, path);
+
+	if (fd >= 0)
+		opening->worker->has_read = read_owner_join(opening->worker->has_read, fd);
+	return fd;
+}
+
 static int step(struct worker *worker, struct exchange *exchange, int wait_ms)
 {
+	struct opening opening = { worker, &exchange->question };
 	struct pollfd waits[] = {
 		{ .fd = worker->helper.socket, .events = (short)(is_all_sent(exchange) ? POLLIN : POLLIN | POLLOUT) },
 		{ .fd = worker->asked_fd, .events = POLLIN },
@@ -306,7 +326,7 @@ static int step(struct worker *worker, struct exchange *exchange, int wait_ms)
 	if (poll(waits, ARRAY_SIZE(waits), wait_ms) < 0 && errno != EINTR)
 		return -errno;
 	if (waits[1].revents & POLLIN)
-		opening_answer(worker->asked_fd, exchange->question.open, exchange->question.open_arg);
+		opening_answer(worker->asked_fd, exchange->question.open ? open_file : NULL, &opening);
 	if (!is_all_sent(exchange) && (waits[0].revents & POLLOUT))
 		err = send_some(worker, exchange);
 	if (!err && (waits[0].revents & (POLLIN | POLLHUP | POLLERR)))
@@ -385,10 +405,15 @@ static int copy_fds(struct exchange *exchange, const struct worker_question *que
 int worker_begin(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)
 {
 	struct exchange *exchange = &worker->exchange;
-	int err = worker_start(worker, diag);
+	uint32_t owner = read_owner_of(question->fds, question->nr_fds);
+	int err;
 
+	if (!read_owner_may_read(worker->has_read, owner))
+		end(worker);
+	err = worker_start(worker, diag);
 	if (err)
 		return err;
+	worker->has_read = owner;
 	*exchange = (struct exchange){
 		.question = *question,
 		.sending = { .kind = question->kind, .body_bytes = question->body_bytes },

@@ -41,7 +41,7 @@ MUST_CHECK int worker_ready(struct worker *worker, struct diag *diag);
 void worker_set_nice(struct worker *worker, int nice); /* of the process, when there is one */
 /* Starts it, if there is none, and does not wait. 0; -ELOOP as worker_ready; as spawn_helper. */
 MUST_CHECK int worker_start(struct worker *worker, struct diag *diag);
-/* Asks, and waits for the answer, which is appended. 0; as worker_ready; -ETIMEDOUT; -ETIME: it hangs; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the
+/* Asks, and waits for the answer, which is appended. Files of one user alone, and root's before them: for another's, a new worker is started. 0; as worker_ready; -ETIMEDOUT; -ETIME: it hangs; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the
  * serve_fn gave, but for what this header has a meaning for (-EBADMSG), and -ENOMEM (-ENOBUFS): these are our own. */
 MUST_CHECK int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer);
 /* The same in steps, of a worker that is asked nothing else: the body and `answer` stay the caller's, and in place until the end. */

@@ -23,9 +23,10 @@
 #include "worker/serve.h"
 #include "worker/worker.h"
 
-enum { ECHO, READ_FD, OPEN, WRITE_OPEN, CRASH, SPIN, HOARD, REFUSE, SOCKET, PTRACE, KILL, UNLINK, BIG, FORBIDDEN /* and the numbers behind: one of forbidden[] */ };
+enum { ECHO, READ_FD, COUNT, OPEN, WRITE_OPEN, CRASH, SPIN, HOARD, REFUSE, SOCKET, PTRACE, KILL, UNLINK, BIG, FORBIDDEN /* and the numbers behind: one of forbidden[] */ };
 
 static struct worker *worker;
+static uint32_t nr_counted; /* questions of that kind, on the worker's side: 1 says that it is a new one */
 
 /* What a worker must not do, whoever has it in his hands. A pointer is NULL: what is forbidden is forbidden before the kernel looks at it. */
 static const struct call {
@@ -113,6 +114,10 @@ static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t 
 	switch (kind) {
 	case ECHO:
 		buffer_append(to, body, size);
+		return 0;
+	case COUNT:
+		nr_counted++;
+		buffer_append(to, &nr_counted, sizeof(nr_counted));
 		return 0;
 	case READ_FD:
 		return read_to(fds->nr ? fds->fds[0] : -1, to);
@@ -227,6 +232,57 @@ static void test_opens_by_its_owner_only(void **state)
 	check_echo();
 }
 
+/* A file of that user's. */
+static int owned_by(uid_t uid)
+{
+	int fd = memfd_create("owned", MFD_CLOEXEC);
+
+	assert_int_equal(fchown(fd, uid, (gid_t)-1), 0);
+	return fd;
+}
+
+/* How many such questions that worker has answered; 0 when it was to open a file. */
+static uint32_t ask_about(uid_t uid, worker_open_fn open_file)
+{
+	CLEANUP(closep) int fd = owned_by(uid);
+	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
+	const char path[] = "/of/another";
+	const struct worker_question question = { .kind = open_file ? OPEN : COUNT, .fds = &fd, .nr_fds = 1, .max_cpu_ns = 1000000000, .open = open_file, .body = path, .body_bytes = sizeof(path) };
+	uint32_t nr = 0;
+
+	assert_int_equal(worker_ask(worker, &question, NULL, &to), 0);
+	if (!open_file)
+		memcpy(&nr, to.data, sizeof(nr));
+	return nr;
+}
+
+static int give_another_user_s(void *arg, const char *path)
+{
+	return owned_by(54321);
+}
+
+/* Whoever has read one user's files is not asked about another's, and not about root's either. */
+static void test_reads_one_user_s_files(void **state)
+{
+	if (geteuid() != 0) {
+		print_message("SKIPPED: only root can give files away\n");
+		skip();
+	}
+	assert_int_equal(ask_about(0, NULL), 1);
+	assert_int_equal(ask_about(0, NULL), 2);
+	assert_int_equal(ask_about(12345, NULL), 3); /* it has read nothing of a stranger's */
+	assert_int_equal(ask_about(12345, NULL), 4);
+	assert_int_equal(ask_about(54321, NULL), 1);
+	assert_int_equal(ask_about(0, NULL), 1);
+	ask_about(0, give_another_user_s); /* what it opens counts, too */
+	assert_int_equal(ask_about(54321, NULL), 2);
+	assert_int_equal(ask_about(0, NULL), 1);
+	ask_about(0, give_another_user_s);
+	assert_int_equal(ask_about(0, NULL), 1);
+	ask_about(12345, give_another_user_s); /* of two: asked about nobody's any more */
+	assert_int_equal(ask_about(12345, NULL), 1);
+}
+
 static void on_alarm(int signo)
 {
 }
@@ -313,6 +369,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_descriptor, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_opens_by_its_owner_only, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reads_one_user_s_files, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_signals, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ends_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_is_shut_in, set_up, tear_down),
