@@ -27,6 +27,7 @@ struct entry {
 	uint64_t idle_order;        /* grows with the time at which nr_mapped became 0 */
 	bool is_used;               /* else a free number */
 	bool is_closed;             /* an ELF file that is to be opened again when it is asked for */
+	bool is_hung;               /* its path leads where nobody answers */
 };
 
 struct object_table {
@@ -212,36 +213,31 @@ static uint32_t add_object(struct object_table *table, struct elf_file *elf, con
 static void count_failure(struct object_table *table, int err, const char *path)
 {
 	table->nr_refused += err == -EMFILE;
-	if (err != -ETIMEDOUT && err != -EBUSY)
+	if (err != -ETIMEDOUT && err != -EBUSY && err != -EFBIG)
 		return;
 	table->nr_hung++;
 	if (!table->first_hung)
 		table->first_hung = strdup(path);
 }
 
-static void found_file_done(struct found_file *found)
-{
-	closep(&found->fd);
-}
-
 /* The file by the path it was met under, in our root: negative when another one, or none, has it now. */
-static int find_again(struct object_table *table, const struct entry *entry, struct found_file *ret_found)
+static int find_again(struct object_table *table, struct entry *entry)
 {
+	CLEANUP(closep) int fd = -ENOENT;
 	struct file_identity identity;
-	int err = -ENOENT;
 
-	ret_found->fd = -1;
-	if (entry->identity.inode && entry->object.path[0] == '/')
-		err = proxy_find(table->proxy, entry->object.path, ret_found);
-	if (!err && (mapped_file_identify(ret_found->fd, &identity) || memcmp(&identity, &entry->identity, sizeof(identity)) != 0))
-		err = -ENOENT;
-	return err;
+	if (entry->identity.inode && entry->object.path[0] == '/' && !entry->is_hung)
+		fd = proxy_find(table->proxy, entry->object.path);
+	entry->is_hung |= fd == -ETIMEDOUT;
+	if (fd >= 0 && (mapped_file_identify(fd, &identity) || memcmp(&identity, &entry->identity, sizeof(identity)) != 0))
+		return -ENOENT;
+	return MOVE_FD(fd);
 }
 
 /* As process `tgid` has it, 0: nobody. */
-static int open_elf(struct object_table *table, uint32_t tgid, const struct found_file *found, uint64_t device, struct elf_file **ret_elf)
+static int open_elf(struct object_table *table, uint32_t tgid, int path_fd, uint64_t device, enum file_system_kind *ret_kind, struct elf_file **ret_elf)
 {
-	CLEANUP(closep) int fd = proxy_open(table->proxy, tgid, found, device);
+	CLEANUP(closep) int fd = proxy_open(table->proxy, tgid, path_fd, device, ret_kind);
 	int err = fd < 0 ? fd : elf_file_open_fd(fd, NULL, ret_elf);
 
 	if (!err)
@@ -251,9 +247,9 @@ static int open_elf(struct object_table *table, uint32_t tgid, const struct foun
 
 static void open_again(struct object_table *table, struct entry *entry)
 {
-	CLEANUP(found_file_done) struct found_file found = { .fd = -1 };
+	CLEANUP(closep) int fd = find_again(table, entry);
 
-	if (find_again(table, entry, &found) || open_elf(table, 0, &found, entry->identity.device, &entry->object.elf))
+	if (fd < 0 || open_elf(table, 0, fd, entry->identity.device, &entry->file_system, &entry->object.elf))
 		table->nr_lost++;
 	count_sections(table, entry);
 	entry->is_closed = false;
@@ -289,13 +285,14 @@ static uint32_t find_copy(struct object_table *table, uint64_t key, const struct
 }
 
 /* Opens the ELF file that process `tgid` maps, or finds the object that is a copy of it. */
-static uint32_t open_object(struct object_table *table, uint32_t tgid, const struct found_file *found, uint64_t device, const char *path)
+static uint32_t open_object(struct object_table *table, uint32_t tgid, int path_fd, uint64_t device, const char *path)
 {
+	enum file_system_kind kind = FILE_SYSTEM_LOCAL;
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	const struct build_id *id;
 	uint32_t object;
 	uint64_t key;
-	int err = open_elf(table, tgid, found, device, &elf);
+	int err = open_elf(table, tgid, path_fd, device, &kind, &elf);
 
 	if (err) {
 		count_failure(table, err, path);
@@ -303,13 +300,13 @@ static uint32_t open_object(struct object_table *table, uint32_t tgid, const str
 	}
 	id = elf_file_build_id(elf);
 	key = hash_bytes(id->bytes, id->size, elf_file_size(elf));
-	object = id->size ? find_copy(table, key, elf, found->kind) : OBJECT_NONE;
+	object = id->size ? find_copy(table, key, elf, kind) : OBJECT_NONE;
 	if (object != OBJECT_NONE)
 		return object;
 	object = add_object(table, MOVE(elf), path);
 	if (object == OBJECT_NONE || (id->size && u64_map_add(&table->by_build_id, key, object)))
 		return OBJECT_NONE;
-	table->entries[object].file_system = found->kind;
+	table->entries[object].file_system = kind;
 	return object;
 }
 
@@ -390,14 +387,14 @@ static int take_identity(struct object_table *table, uint32_t object, const stru
 }
 
 /* What process `tgid`, 0: nobody, maps. */
-static uint32_t met_file(struct object_table *table, uint32_t tgid, const struct found_file *found, const struct file_identity *identity, const char *path)
+static uint32_t met_file(struct object_table *table, uint32_t tgid, int path_fd, const struct file_identity *identity, const char *path)
 {
 	uint64_t key = hash_bytes(identity, sizeof(*identity), table->seed);
 	uint32_t object, *known = u64_map_find(&table->by_identity, key);
 
 	if (known)
 		return *known;
-	object = open_object(table, tgid, found, identity->device, path);
+	object = open_object(table, tgid, path_fd, identity->device, path);
 	if (object == OBJECT_NONE || u64_map_add(&table->by_identity, key, object) || take_identity(table, object, identity))
 		return OBJECT_NONE;
 	return object;
@@ -405,7 +402,7 @@ static uint32_t met_file(struct object_table *table, uint32_t tgid, const struct
 
 uint32_t object_table_met(struct object_table *table, const struct mapped_region *region)
 {
-	CLEANUP(found_file_done) struct found_file found = { .fd = -1 };
+	CLEANUP(closep) int path_fd = -1;
 	struct file_identity identity;
 	uint32_t object;
 	int err;
@@ -415,20 +412,17 @@ uint32_t object_table_met(struct object_table *table, const struct mapped_region
 	object = find_open(table, region);
 	if (object != OBJECT_NONE)
 		return object;
-	err = proxy_locate(table->proxy, region, &found);
-	if (!err)
-		err = mapped_file_identify(found.fd, &identity);
-	return err ? met_unreadable(table, region->path, err) : met_file(table, region->tgid, &found, &identity, region->path);
+	path_fd = proxy_locate(table->proxy, region);
+	err = path_fd < 0 ? path_fd : mapped_file_identify(path_fd, &identity);
+	return err ? met_unreadable(table, region->path, err) : met_file(table, region->tgid, path_fd, &identity, region->path);
 }
 
 uint32_t object_table_find(struct object_table *table, const char *path)
 {
-	CLEANUP(found_file_done) struct found_file found = { .fd = -1 };
+	CLEANUP(closep) int path_fd = proxy_find(table->proxy, path);
 	struct file_identity identity;
 
-	if (proxy_find(table->proxy, path, &found) || mapped_file_identify(found.fd, &identity))
-		return OBJECT_NONE;
-	return met_file(table, 0, &found, &identity, path);
+	return path_fd < 0 || mapped_file_identify(path_fd, &identity) ? OBJECT_NONE : met_file(table, 0, path_fd, &identity, path);
 }
 
 /* Is it open and mapped by nobody? Then it need not be, unless it is the vdso. */
@@ -453,13 +447,12 @@ static void close_idle(struct object_table *table, struct entry **idle, uint32_t
 
 	qsort(idle, nr_idle, sizeof(struct entry *), by_order);
 	for (uint32_t i = 0; i < nr_idle && nr_open > MAX_IDLE; i++) {
-		CLEANUP(found_file_done) struct found_file found = { .fd = -1 };
-		bool is_found = !find_again(table, idle[i], &found);
+		CLEANUP(closep) int fd = find_again(table, idle[i]);
 
-		if (!is_found && nr_open <= max_idle)
+		if (fd < 0 && nr_open <= max_idle)
 			continue;
-		table->nr_lost += !is_found;
-		idle[i]->is_closed = is_found;
+		table->nr_lost += fd < 0;
+		idle[i]->is_closed = fd >= 0;
 		close_entry(table, idle[i]);
 		nr_open--;
 	}

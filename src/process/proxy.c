@@ -6,7 +6,10 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/priority.h"
@@ -16,30 +19,21 @@
 #include "base/wire.h"
 #include "process/debug_path.h"
 #include "process/object_table.h"
+#include "process/proxy_budget.h"
 #include "process/proxy_message.h"
 #include "process/stranger.h"
 
 #define PROGRAM "/proc/self/exe"
-#define LEAST_NS (2 * NS_PER_MS)
-#define BUSY_NS NS_PER_S          /* so long one is waited for that runs, or would if it had a CPU */
+#define STEP_NS (2 * NS_PER_MS)
+#define BUSY_NS NS_PER_S          /* so long one is waited for that would run if it had a CPU */
 #define START_NS (5 * NS_PER_S)   /* and one that has just been started, whose program may have to be read from a disk */
-#define GIVEN_BACK 100            /* a hundredth of the time */
-#define MAX_CULPRITS 64
-#define MAX_OF_USER 4             /* then nothing of his is asked */
-
-/* What was waited for in vain. */
-struct culprit {
-	uint32_t tgid, uid;
-	uint64_t device; /* 0: the process's memory, or what it names */
-};
+#define MAPS_BYTES_MAX ((uint64_t)64 << 20)
 
 struct proxy {
 	struct helper helper;
 	bool is_ready;                    /* this helper has said so */
 	int nice;
-	uint64_t left_ns, given_ns;       /* that may be waited in vain; and when that was last counted */
-	struct culprit culprits[MAX_CULPRITS]; /* the last of them */
-	struct proxy_counts counts;
+	struct proxy_budget budget;
 	struct proxy_message message;     /* the last answer */
 };
 
@@ -62,8 +56,7 @@ int proxy_new(struct diag *diag, struct proxy **ret_proxy)
 	if (!proxy)
 		return -ENOMEM;
 	proxy->helper = (struct helper)HELPER_NONE;
-	proxy->left_ns = PROXY_TOTAL_MS * NS_PER_MS;
-	proxy->given_ns = clock_ns();
+	proxy_budget_init(&proxy->budget);
 	err = start(proxy, diag);
 	if (!err)
 		*ret_proxy = MOVE(proxy);
@@ -75,6 +68,7 @@ void proxy_free(struct proxy *proxy)
 	if (!proxy)
 		return;
 	spawn_leave(&proxy->helper);
+	proxy_budget_done(&proxy->budget);
 	free(proxy);
 }
 
@@ -89,57 +83,20 @@ void proxy_set_nice(struct proxy *proxy, int nice)
 
 struct proxy_counts proxy_counts(const struct proxy *proxy)
 {
-	return proxy ? proxy->counts : (struct proxy_counts){ 0 };
-}
-
-/* --- who is not asked again ------------------------------------------------------------------------------------------------------------ */
-
-static bool is_refused(const struct proxy *proxy, const struct proxy_request *request)
-{
-	uint32_t nr = proxy->counts.nr_timed_out < MAX_CULPRITS ? proxy->counts.nr_timed_out : MAX_CULPRITS, nr_of_user = 0, uid;
-	bool is_same = false;
-
-	if (!nr)
-		return false;
-	uid = request->tgid ? stranger_uid(request->tgid) : 0;
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct culprit *culprit = &proxy->culprits[i];
-
-		nr_of_user += uid && culprit->uid == uid;
-		is_same |= culprit->device == request->device && (request->device || culprit->tgid == request->tgid);
-	}
-	return is_same || nr_of_user >= MAX_OF_USER;
-}
-
-static void note_culprit(struct proxy *proxy, const struct proxy_request *request)
-{
-	struct culprit culprit = { .tgid = request->tgid, .uid = request->tgid ? stranger_uid(request->tgid) : 0, .device = request->device };
-
-	if (!proxy->counts.nr_timed_out) {
-		proxy->counts.tgid = culprit.tgid;
-		proxy->counts.uid = culprit.uid;
-	}
-	proxy->culprits[proxy->counts.nr_timed_out++ % MAX_CULPRITS] = culprit;
+	return proxy ? proxy->budget.counts : (struct proxy_counts){ 0 };
 }
 
 /* --- asking ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* How long the next answer may take. */
-static uint64_t patience_ns(struct proxy *proxy)
+static uint64_t cpu_ns(const struct proxy *proxy)
 {
-	uint64_t now = clock_ns(), max_ns = PROXY_DEADLINE_MS * NS_PER_MS;
+	clockid_t clock;
 
-	proxy->left_ns += (now - proxy->given_ns) / GIVEN_BACK;
-	proxy->given_ns = now;
-	if (proxy->left_ns > PROXY_TOTAL_MS * NS_PER_MS)
-		proxy->left_ns = PROXY_TOTAL_MS * NS_PER_MS;
-	if (max_ns > proxy->left_ns)
-		max_ns = proxy->left_ns;
-	return max_ns > LEAST_NS ? max_ns : LEAST_NS;
+	return clock_getcpuclockid(proxy->helper.pid, &clock) ? 0 : clock_of_ns(clock);
 }
 
-/* Does it run, or wait for a CPU? Then it is not a stranger who keeps it. */
-static bool is_running(const struct proxy *proxy)
+/* Does it want a CPU? Then it is not a stranger who keeps it, unless it has had it for all the time (copying). */
+static bool is_runnable(const struct proxy *proxy)
 {
 	char path[40], text[256];
 	const char *state;
@@ -155,16 +112,15 @@ static bool is_running(const struct proxy *proxy)
 static int wait_for_answer(struct proxy *proxy, uint64_t max_ns)
 {
 	struct pollfd wait = { .fd = proxy->helper.socket, .events = POLLIN };
-	uint64_t from_ns = clock_ns(), passed_ns = 0;
+	uint64_t from_ns = clock_ns(), from_cpu_ns = cpu_ns(proxy), passed_ns = 0;
 
-	while (passed_ns < max_ns || (passed_ns < BUSY_NS && is_running(proxy))) {
-		uint64_t left_ns = passed_ns < max_ns ? max_ns - passed_ns : LEAST_NS;
+	while (passed_ns < max_ns || (passed_ns < BUSY_NS && cpu_ns(proxy) - from_cpu_ns < max_ns && is_runnable(proxy))) {
+		uint64_t left_ns = passed_ns < max_ns ? max_ns - passed_ns : STEP_NS;
 
 		if (poll(&wait, 1, (int)(left_ns / NS_PER_MS) + 1) > 0)
 			return 0;
 		passed_ns = clock_ns() - from_ns;
 	}
-	proxy->left_ns -= passed_ns < proxy->left_ns ? passed_ns : proxy->left_ns;
 	return -ETIMEDOUT;
 }
 
@@ -175,7 +131,7 @@ static int receive(struct proxy *proxy, uint64_t max_ns, struct wire_fds *ret_fd
 
 	if (done < 0)
 		return (int)done;
-	return (size_t)done < sizeof(proxy->message.answer) || proxy->message.answer.data_bytes != (size_t)done - sizeof(proxy->message.answer) ? -EBADMSG : 0;
+	return (size_t)done < sizeof(proxy->message.answer) || proxy->message.answer.data_bytes != (size_t)done - sizeof(proxy->message.answer) ? -EPROTO : 0;
 }
 
 /* Nobody can keep it from that. */
@@ -186,58 +142,125 @@ static int get_ready(struct proxy *proxy)
 	if (!err && !proxy->is_ready)
 		err = receive(proxy, START_NS, NULL);
 	proxy->is_ready = !err;
-	return err == -ETIMEDOUT ? -ECHILD : err;
+	if (err)
+		spawn_leave(&proxy->helper);
+	return err ? -ECHILD : 0;
 }
 
-static int exchange(struct proxy *proxy, const struct proxy_request *request, int fd, struct wire_fds *ret_fds)
+static int exchange(struct proxy *proxy, const struct proxy_request *request, struct proxy_fds fds, struct wire_fds *ret_fds)
 {
-	const struct wire_fds given = { .fds = { fd }, .nr = fd >= 0 };
-	int err = get_ready(proxy);
-	ssize_t done = err ? err : wire_send(proxy->helper.socket, request, offsetof(struct proxy_request, path) + strlen(request->path) + 1, &given, 0);
+	struct wire_fds given = { .nr = 0 };
+	ssize_t done;
 
-	return done < 0 ? (int)done : receive(proxy, patience_ns(proxy), ret_fds);
+	if (fds.file >= 0)
+		given.fds[given.nr++] = fds.file;
+	if (fds.copy >= 0)
+		given.fds[given.nr++] = fds.copy;
+	done = wire_send(proxy->helper.socket, request, offsetof(struct proxy_request, path) + strlen(request->path) + 1, &given, 0);
+	return done < 0 ? (int)done : receive(proxy, proxy_budget_wait_ns(&proxy->budget), ret_fds);
 }
 
 /* The answer is in proxy->message. *ret_fd: -1, or the caller's. */
-static int ask(struct proxy *proxy, const struct proxy_request *request, int fd, int *ret_fd)
+static int ask(struct proxy *proxy, const struct proxy_request *request, struct proxy_fds fds, int *ret_fd)
 {
 	CLEANUP(wire_fds_close) struct wire_fds given = { .nr = 0 };
+	uint64_t from_ns;
 	int err;
 
 	*ret_fd = -1;
-	if (is_refused(proxy, request)) {
-		proxy->counts.nr_refused++;
+	if (!proxy_budget_allows(&proxy->budget, request))
 		return -EBUSY;
-	}
-	err = exchange(proxy, request, fd, &given);
+	err = get_ready(proxy);
+	if (err)
+		return err;
+	from_ns = clock_ns();
+	err = exchange(proxy, request, fds, &given);
+	proxy_budget_charge(&proxy->budget, request, clock_ns() - from_ns, err != 0); /* what ends it would end the next one, too */
 	if (err) {
 		spawn_leave(&proxy->helper);
-		if (err == -ETIMEDOUT)
-			note_culprit(proxy, request);
-		return err;
+		return -ETIMEDOUT;
 	}
 	if (given.nr)
 		*ret_fd = given.fds[--given.nr];
 	return proxy->message.answer.err;
 }
 
-/* A request whose answer is a descriptor. */
-static int ask_for_fd(struct proxy *proxy, const struct proxy_request *request, int fd, enum file_system_kind *ret_kind)
+/* Without a proxy it is done here. *ret_kind may be NULL. */
+static int ask_or_do(struct proxy *proxy, const struct proxy_request *request, struct proxy_fds fds, enum file_system_kind *ret_kind, int *ret_fd)
 {
 	struct proxy_message here;
-	int given = -1, err;
+	const struct proxy_message *message = proxy ? &proxy->message : &here;
+	int err;
 
 	if (proxy) {
-		err = ask(proxy, request, fd, &given);
-		*ret_kind = (enum file_system_kind)proxy->message.answer.file_system;
+		err = ask(proxy, request, fds, ret_fd);
 	} else {
-		proxy_perform(request, fd, &here, &given);
+		proxy_perform(request, fds, &here, ret_fd);
 		err = here.answer.err;
-		*ret_kind = (enum file_system_kind)here.answer.file_system;
 	}
+	if (!err && ret_kind)
+		*ret_kind = (enum file_system_kind)message->answer.file_system;
+	return err;
+}
+
+/* A request that is answered with a descriptor. */
+static int ask_for_fd(struct proxy *proxy, const struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
+{
+	int fd, err = ask_or_do(proxy, request, (struct proxy_fds){ file_fd, -1 }, ret_kind, &fd);
+
 	if (err)
-		closep(&given);
-	return err ? err : given < 0 ? -EBADMSG : given;
+		closep(&fd);
+	return err ? err : fd < 0 ? -EPROTO : fd;
+}
+
+/* One that is answered with a file in memory: of ours, so that it is emptied when we wait in vain, whoever has it still. */
+static int ask_for_copy(struct proxy *proxy, const struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
+{
+	CLEANUP(closep) int copy_fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = -1, err = copy_fd < 0 ? -errno : ask_or_do(proxy, request, (struct proxy_fds){ file_fd, copy_fd }, ret_kind, &fd);
+
+	closep(&fd);
+	if (copy_fd < 0)
+		return err;
+	if (err && ftruncate(copy_fd, 0))
+		err = -errno;
+	if (fcntl(copy_fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
+		err = -errno;
+	return err ? err : MOVE_FD(copy_fd);
+}
+
+static uint32_t owner_of_copy(uint32_t tgid)
+{
+	uint32_t uid = tgid ? stranger_uid(tgid) : STRANGER_GONE;
+
+	return uid == STRANGER_GONE ? STRANGER_NOBODY : uid;
+}
+
+/* Of whoever it is charged to. */
+static int ask_for_owned_copy(struct proxy *proxy, struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
+{
+	uint32_t uid = owner_of_copy(request->tgid);
+	CLEANUP(closep) int fd = -EFBIG;
+	struct stat st;
+
+	request->max_copy_bytes = proxy ? proxy_budget_copies_left(&proxy->budget, uid) : PROXY_COPIES_MAX;
+	if (request->max_copy_bytes)
+		fd = ask_for_copy(proxy, request, file_fd, ret_kind);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) || fchown(fd, uid, (gid_t)-1))
+		return -errno;
+	if (proxy)
+		proxy_budget_copied(&proxy->budget, uid, (uint64_t)st.st_size);
+	return MOVE_FD(fd);
+}
+
+/* An opening, for which what is on a foreign file system is copied. */
+static int ask_to_open(struct proxy *proxy, struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
+{
+	int fd = ask_for_fd(proxy, request, file_fd, ret_kind);
+
+	return fd == -EXDEV ? ask_for_owned_copy(proxy, request, file_fd, ret_kind) : fd;
 }
 
 /* False: there is no room for it. */
@@ -257,13 +280,13 @@ static bool set_path(struct proxy_request *request, const char *path)
 static ssize_t read_piece(struct proxy *proxy, enum proxy_kind kind, uint32_t tgid, uint64_t from, void *to, size_t size)
 {
 	const struct proxy_request request = { .kind = kind, .tgid = tgid, .from = from, .to = from + size };
-	int fd, err = ask(proxy, &request, -1, &fd);
+	int fd, err = ask(proxy, &request, (struct proxy_fds){ -1, -1 }, &fd);
 
 	closep(&fd);
 	if (err)
 		return err;
 	if (proxy->message.answer.data_bytes > size)
-		return -EBADMSG;
+		return -EPROTO;
 	memcpy(to, proxy->message.data, proxy->message.answer.data_bytes);
 	return (ssize_t)proxy->message.answer.data_bytes;
 }
@@ -302,60 +325,50 @@ size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from,
 
 int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file)
 {
-	const struct proxy_request request = { .kind = PROXY_MAPS, .tgid = tgid, .tid = tid };
-	enum file_system_kind kind;
-	CLEANUP(closep) int fd = ask_for_fd(proxy, &request, -1, &kind);
+	const struct proxy_request request = { .kind = PROXY_MAPS, .tgid = tgid, .tid = tid, .max_copy_bytes = MAPS_BYTES_MAX };
+	CLEANUP(closep) int fd = ask_for_copy(proxy, &request, -1, NULL);
 
 	if (fd < 0)
 		return fd;
-	if (lseek(fd, 0, SEEK_SET) < 0 || !(*ret_file = fdopen(fd, "r")))
+	if (!(*ret_file = fdopen(fd, "r")))
 		return -errno;
 	fd = -1; /* it is the stream's */
 	return 0;
 }
 
-int proxy_locate(struct proxy *proxy, const struct mapped_region *region, struct found_file *ret_file)
+int proxy_locate(struct proxy *proxy, const struct mapped_region *region)
 {
-	struct proxy_request request = { .kind = PROXY_LOCATE, .tgid = region->tgid, .from = region->start_pc, .to = region->end_pc, .inode = region->inode, .device = region->device };
+	struct proxy_request request = { .kind = PROXY_LOCATE, .tgid = region->tgid, .from = region->start_pc, .to = region->end_pc, .inode = region->inode };
 
-	if (!set_path(&request, region->path))
-		return -ENAMETOOLONG;
-	ret_file->fd = ask_for_fd(proxy, &request, -1, &ret_file->kind);
-	return ret_file->fd < 0 ? ret_file->fd : 0;
+	return set_path(&request, region->path) ? ask_for_fd(proxy, &request, -1, NULL) : -ENAMETOOLONG;
 }
 
-int proxy_find(struct proxy *proxy, const char *path, struct found_file *ret_file)
+int proxy_find(struct proxy *proxy, const char *path)
 {
 	struct proxy_request request = { .kind = PROXY_FIND };
 
-	if (!set_path(&request, path))
-		return -ENAMETOOLONG;
-	ret_file->fd = ask_for_fd(proxy, &request, -1, &ret_file->kind);
-	return ret_file->fd < 0 ? ret_file->fd : 0;
+	return set_path(&request, path) ? ask_for_fd(proxy, &request, -1, NULL) : -ENAMETOOLONG;
 }
 
-int proxy_open(struct proxy *proxy, uint32_t tgid, const struct found_file *file, uint64_t device)
+int proxy_open(struct proxy *proxy, uint32_t tgid, int path_fd, uint64_t device, enum file_system_kind *ret_kind)
 {
-	const struct proxy_request request = { .kind = PROXY_OPEN, .tgid = tgid, .file_system = file->kind, .device = device };
-	enum file_system_kind kind;
+	struct proxy_request request = { .kind = PROXY_OPEN, .tgid = tgid, .device = device };
 
-	return ask_for_fd(file->kind == FILE_SYSTEM_LOCAL ? NULL : proxy, &request, file->fd, &kind);
+	return ask_to_open(proxy, &request, path_fd, ret_kind);
 }
 
 int proxy_open_debug(struct proxy *proxy, uint32_t tgid, const char *of, const char *path, uint64_t max_bytes)
 {
 	struct proxy_request request = { .kind = PROXY_OPEN_DEBUG, .tgid = tgid, .max_bytes = max_bytes };
-	enum file_system_kind kind;
 
 	if (path[0] == '/' && !debug_path_is_one(path, of))
 		return -EPERM;
-	return set_path(&request, path) ? ask_for_fd(proxy, &request, -1, &kind) : -EINVAL;
+	return set_path(&request, path) ? ask_to_open(proxy, &request, -1, NULL) : -EINVAL;
 }
 
 int proxy_open_own(struct proxy *proxy, uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes)
 {
 	struct proxy_request request = { .kind = PROXY_OPEN_OWN, .tgid = tgid, .is_ours = is_ours, .max_bytes = max_bytes };
-	enum file_system_kind kind;
 
-	return set_path(&request, path) ? ask_for_fd(proxy, &request, -1, &kind) : -EINVAL;
+	return set_path(&request, path) ? ask_to_open(proxy, &request, -1, NULL) : -EINVAL;
 }

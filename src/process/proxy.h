@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* proxy: does for us what another process or its file server can keep waiting for ever: reading its memory (a page of it may be a FUSE file's), the files of /proc that take the
  * lock of its memory, finding and opening the files that it maps or names. It is a process of ours with our rights. What does not come back within PROXY_DEADLINE_MS is
- * given up: the process is killed and left (the kernel may keep it until the file server ends, but not us), a new one is started, and that device, or
- * that process's memory, is not asked again; after four times nothing of that user (root's excepted). All of that together keeps us PROXY_TOTAL_MS, and from then on two milliseconds
- * each time. One thread. */
+ * given up: the process is killed and left (the kernel may keep it until the file server ends, but not us), a new one is started, and what did not answer is not asked again: that
+ * process's memory, what that process names, or that device; after four times nothing of a user whose processes' memory or mapped files these were (root's excepted). Waiting for strangers
+ * has a budget: PROXY_TOTAL_MS together, in vain or not, then two milliseconds each time. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +15,7 @@
 
 #define PROXY_DEADLINE_MS 100
 #define PROXY_TOTAL_MS    200 /* a hundredth of the time that passes is given back */
+#define PROXY_COPIES_MAX  ((uint64_t)256 << 20) /* bytes of copies of one user's files, in all the proxy's life; twice that of all users' */
 
 struct proxy;
 /* Starts it: this program once more (base/spawn.h). 0; as spawn_helper. */
@@ -35,17 +36,13 @@ size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from,
 /* What stands in /proc/TGID/task/TID/maps now. 0; -EFBIG: more than 64 MiB; as open(2) and read(2). The caller closes it. */
 MUST_CHECK int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file);
 
-/* A file that is found: a descriptor of O_PATH. Closing it waits for nobody. */
-struct found_file {
-	int fd; /* the caller's */
-	enum file_system_kind kind;
-};
-/* As mapped_file_locate and mapped_file_find (process/mapped_file.h). */
+/* As mapped_file_locate and mapped_file_find (process/mapped_file.h): a descriptor of O_PATH, whose closing waits for nobody. */
 struct mapped_region;
-MUST_CHECK int proxy_locate(struct proxy *proxy, const struct mapped_region *region, struct found_file *ret_file);
-MUST_CHECK int proxy_find(struct proxy *proxy, const char *path, struct found_file *ret_file);
-/* A descriptor for reading, of process `tgid`'s (0: nobody's) file on that device: of one on a foreign file system, of a copy in memory that has its bytes as they are now. */
-MUST_CHECK int proxy_open(struct proxy *proxy, uint32_t tgid, const struct found_file *file, uint64_t device);
+MUST_CHECK int proxy_locate(struct proxy *proxy, const struct mapped_region *region);
+MUST_CHECK int proxy_find(struct proxy *proxy, const char *path);
+/* A descriptor for reading, of process `tgid`'s (0: nobody's) file on that device: of one on a foreign file system, of a copy in memory that has its bytes as they are now; it belongs to the
+ * process's user. -EFBIG: copies would take more than PROXY_COPIES_MAX. */
+MUST_CHECK int proxy_open(struct proxy *proxy, uint32_t tgid, int path_fd, uint64_t device, enum file_system_kind *ret_kind);
 /* As opener_open_debug and opener_open_own (process/opener.h); copies likewise. A debug file is one of the file that has the path `of` (NULL: of none that has a path), as the paths go
  * (process/debug_path.h), for who asks may be in a stranger's hands; else -EPERM. */
 MUST_CHECK int proxy_open_debug(struct proxy *proxy, uint32_t tgid, const char *of, const char *path, uint64_t max_bytes);

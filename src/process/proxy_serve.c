@@ -17,9 +17,7 @@
 #include "process/opener.h"
 #include "process/proxy.h"
 #include "process/proxy_message.h"
-#include "process/stranger.h"
 
-#define MAPS_BYTES_MAX ((uint64_t)64 << 20)
 #define PIECE_BYTES ((size_t)256 << 10)
 
 /* --- copies ---------------------------------------------------------------------------------------------------------------------------- */
@@ -57,33 +55,26 @@ static int copy_data(int from_fd, int to_fd, uint64_t size)
 	return err;
 }
 
-/* The file's bytes in memory, where nobody changes them any more. It belongs to the user of process `tgid`, whatever its server says. */
-static int copy_file(uint32_t tgid, int from_fd)
+/* Has the file's bytes in memory, or what there is up to the limit. 0; -EFBIG; -EXDEV: there is nothing to copy it to. */
+static int copy_file(int from_fd, int to_fd, uint64_t max_bytes)
 {
-	CLEANUP(closep) int copy_fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct stat st;
-	int err;
 
-	if (copy_fd < 0 || fstat(from_fd, &st))
+	if (to_fd < 0)
+		return -EXDEV;
+	if (fstat(from_fd, &st))
 		return -errno;
-	if (st.st_size < 0 || (uint64_t)st.st_size > PROXY_COPY_BYTES_MAX)
+	if (st.st_size < 0 || (uint64_t)st.st_size > max_bytes)
 		return -EFBIG;
-	if (ftruncate(copy_fd, st.st_size) || fchown(copy_fd, stranger_uid(tgid), (gid_t)-1))
-		return -errno;
-	err = copy_data(from_fd, copy_fd, (uint64_t)st.st_size);
-	if (err)
-		return err;
-	if (fcntl(copy_fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
-		return -errno;
-	return MOVE_FD(copy_fd);
+	return ftruncate(to_fd, st.st_size) ? -errno : copy_data(from_fd, to_fd, (uint64_t)st.st_size);
 }
 
 /* --- requests -------------------------------------------------------------------------------------------------------------------------- */
 
-/* A text in memory; read at once, or the process would be looked at while others change it. */
-static int read_maps(const struct proxy_request *request)
+/* At once, or the process would be looked at while others change it. */
+static int read_maps(const struct proxy_request *request, int to_fd)
 {
-	CLEANUP(closep) int from_fd = -1, to_fd = -1;
+	CLEANUP(closep) int from_fd = -1;
 	struct stat st;
 	char path[64];
 	int err;
@@ -92,84 +83,81 @@ static int read_maps(const struct proxy_request *request)
 	from_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (from_fd < 0)
 		return -errno;
-	to_fd = memfd_create("maps", MFD_CLOEXEC);
-	if (to_fd < 0)
-		return -errno;
-	err = copy_bytes(from_fd, to_fd, 0, MAPS_BYTES_MAX);
+	err = copy_bytes(from_fd, to_fd, 0, request->max_copy_bytes);
 	if (!err && fstat(to_fd, &st))
 		err = -errno;
-	return err ? err : (uint64_t)st.st_size >= MAPS_BYTES_MAX ? -EFBIG : MOVE_FD(to_fd);
+	return err ? err : (uint64_t)st.st_size >= request->max_copy_bytes ? -EFBIG : 0;
 }
 
-static int found(uint32_t tgid, int fd, struct proxy_answer *answer)
-{
-	if (fd >= 0)
-		answer->file_system = file_system_kind(tgid, fd);
-	return fd;
-}
-
-/* `file_fd` is of O_PATH. */
-static int open_file(uint32_t tgid, enum file_system_kind kind, int file_fd)
+/* Gives what was opened, which it takes over, or copies it. */
+static int give(const struct proxy_request *request, int fd, int copy_fd, struct proxy_answer *answer, int *ret_fd)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
-	CLEANUP(closep) int fd = -1;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file_fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	if (kind == FILE_SYSTEM_FOREIGN)
-		return copy_file(tgid, fd);
-	if (kind == FILE_SYSTEM_NETWORK && !elf_file_open_fd(fd, NULL, &elf)) /* whose headers the kernel has then */
-		return fcntl(MOVE_FD(fd), F_DUPFD_CLOEXEC, 0);
-	return MOVE_FD(fd);
-}
-
-/* Takes over what the opener has opened. */
-static int copied_if_foreign(uint32_t tgid, int fd)
-{
 	CLEANUP(closep) int own = fd;
 
-	return fd >= 0 && file_system_kind(tgid, fd) == FILE_SYSTEM_FOREIGN ? copy_file(tgid, fd) : MOVE_FD(own);
+	if (fd < 0)
+		return fd;
+	answer->file_system = file_system_kind(request->tgid, fd);
+	if (copy_fd >= 0 || answer->file_system == FILE_SYSTEM_FOREIGN) /* another file may have the name now */
+		return copy_file(fd, copy_fd, request->max_copy_bytes);
+	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (*ret_fd < 0)
+		return -errno;
+	if (answer->file_system == FILE_SYSTEM_NETWORK && !elf_file_open_fd(fd, NULL, &elf)) /* whose headers the kernel has then */
+		own = -1;
+	return 0;
 }
 
-static int open_what_is_asked(const struct proxy_request *request, int fd, struct proxy_answer *answer)
+/* `path_fd` is of O_PATH. */
+static int open_found(int path_fd)
 {
-	switch ((enum proxy_kind)request->kind) {
-	case PROXY_MAPS:
-		return read_maps(request);
-	case PROXY_LOCATE:
-		return found(request->tgid, mapped_file_locate(request->tgid, request->from, request->to, request->inode, request->path), answer);
-	case PROXY_FIND:
-		return found(0, mapped_file_find(request->path), answer);
-	case PROXY_OPEN:
-		return open_file(request->tgid, (enum file_system_kind)request->file_system, fd);
-	case PROXY_OPEN_DEBUG:
-		return copied_if_foreign(request->tgid, opener_open_debug(request->tgid, request->path, request->max_bytes));
-	case PROXY_OPEN_OWN:
-		return copied_if_foreign(request->tgid, opener_open_own(request->tgid, request->is_ours, request->path, request->max_bytes));
-	default:
-		return -EINVAL;
-	}
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }
 
-void proxy_perform(const struct proxy_request *request, int fd, struct proxy_message *ret_message, int *ret_fd)
+static int perform(const struct proxy_request *request, struct proxy_fds fds, struct proxy_message *message, int *ret_fd)
 {
-	struct proxy_answer *answer = &ret_message->answer;
+	struct proxy_answer *answer = &message->answer;
 	size_t size = (size_t)(request->to - request->from);
+	int err;
 
-	*answer = (struct proxy_answer){ 0 };
-	*ret_fd = -1;
-	if (request->kind == PROXY_MEMORY) {
-		answer->err = size <= PROXY_DATA_BYTES ? process_memory_read(request->tgid, request->from, ret_message->data, size) : -EINVAL;
-		answer->data_bytes = answer->err ? 0 : size;
-	} else if (request->kind == PROXY_MEMORY_SOME) {
-		answer->data_bytes = process_memory_read_some(request->tgid, request->from, ret_message->data, size < PROXY_DATA_BYTES ? size : PROXY_DATA_BYTES);
-	} else {
-		*ret_fd = open_what_is_asked(request, fd, answer);
-		answer->err = *ret_fd < 0 ? *ret_fd : 0;
+	switch ((enum proxy_kind)request->kind) {
+	case PROXY_MEMORY:
+		err = size <= PROXY_DATA_BYTES ? process_memory_read(request->tgid, request->from, message->data, size) : -EINVAL;
+		answer->data_bytes = err ? 0 : size;
+		return err;
+	case PROXY_MEMORY_SOME:
+		answer->data_bytes = process_memory_read_some(request->tgid, request->from, message->data, size < PROXY_DATA_BYTES ? size : PROXY_DATA_BYTES);
+		return 0;
+	case PROXY_MAPS:
+		return read_maps(request, fds.copy);
+	case PROXY_LOCATE:
+		*ret_fd = mapped_file_locate(request->tgid, request->from, request->to, request->inode, request->path);
+		return *ret_fd < 0 ? *ret_fd : 0;
+	case PROXY_FIND:
+		*ret_fd = mapped_file_find(request->path);
+		return *ret_fd < 0 ? *ret_fd : 0;
+	case PROXY_OPEN:
+		return give(request, open_found(fds.file), fds.copy, answer, ret_fd);
+	case PROXY_OPEN_DEBUG:
+		return give(request, opener_open_debug(request->tgid, request->path, request->max_bytes), fds.copy, answer, ret_fd);
+	case PROXY_OPEN_OWN:
+		return give(request, opener_open_own(request->tgid, request->is_ours, request->path, request->max_bytes), fds.copy, answer, ret_fd);
 	}
+	return -EINVAL;
+}
+
+void proxy_perform(const struct proxy_request *request, struct proxy_fds fds, struct proxy_message *ret_message, int *ret_fd)
+{
+	ret_message->answer = (struct proxy_answer){ 0 };
+	*ret_fd = -1;
+	ret_message->answer.err = perform(request, fds, ret_message, ret_fd);
+	if (ret_message->answer.err)
+		*ret_fd = -1;
 }
 
 /* An answer to nothing. */
@@ -186,12 +174,17 @@ static int send_ready(struct proxy_message *message)
 static int serve_one(struct proxy_message *message)
 {
 	CLEANUP(wire_fds_close) struct wire_fds asked = { .nr = 0 }, given = { .nr = 0 };
+	struct proxy_fds fds = { -1, -1 };
 	struct proxy_request request = { 0 };
 	ssize_t got = wire_receive(SPAWN_SOCKET, &request, sizeof(request) - 1, &asked, 0), sent;
 
 	if (got < 0)
 		return (int)got;
-	proxy_perform(&request, asked.nr ? asked.fds[0] : -1, message, &given.fds[0]);
+	if (request.max_copy_bytes && asked.nr)
+		fds.copy = asked.fds[asked.nr - 1];
+	if (request.kind == PROXY_OPEN && asked.nr)
+		fds.file = asked.fds[0];
+	proxy_perform(&request, fds, message, &given.fds[0]);
 	given.nr = given.fds[0] >= 0;
 	sent = wire_send(SPAWN_SOCKET, message, sizeof(message->answer) + message->answer.data_bytes, &given, 0);
 	return sent < 0 ? (int)sent : 0;

@@ -172,7 +172,7 @@ uint32_t stranger_uid(uint32_t tgid)
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32, tgid);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 || stranger_read(fd, &stranger) ? STRANGER_NOBODY : stranger.uid;
+	return fd < 0 || stranger_read(fd, &stranger) ? STRANGER_GONE : stranger.uid;
 }
 
 /* The calling thread's. What is permitted to us stays permitted: nobody else's code runs in the thread. */

@@ -25,7 +25,8 @@ void stranger_init_nobody(struct stranger *stranger);
  * and reads as another). 0; -ESRCH: it is gone; -ENOMEM. The caller calls stranger_done in any case. */
 MUST_CHECK int stranger_read(int proc_fd, struct stranger *ret_stranger);
 void stranger_done(struct stranger *stranger);
-/* As whom the process opens files; nobody when it is gone. */
+#define STRANGER_GONE UINT32_MAX
+/* As whom the process opens files; STRANGER_GONE: it is gone. */
 uint32_t stranger_uid(uint32_t tgid);
 
 /* Makes the calling thread open files as the stranger does; without our own capabilities in any case. When we are not root, it is the only thing

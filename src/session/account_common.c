@@ -27,7 +27,7 @@ void account_processes(struct account *account, const struct process_table *proc
 	if (object_table_nr_refused(objects))
 		account_note(account, "%u files were left unread for want of file descriptors: raise the limit (ulimit -n)", object_table_nr_refused(objects));
 	if (nr_hung)
-		account_note(account, "%u files were left unread, as their file system does not answer: %s%s", nr_hung, hung, nr_hung > 1 ? ", ..." : "");
+		account_note(account, "%u files were left unread, as their file system does not answer, or they are too large to be copied: %s%s", nr_hung, hung, nr_hung > 1 ? ", ..." : "");
 }
 void account_proxy(struct account *account, const struct proxy *proxy)
 {

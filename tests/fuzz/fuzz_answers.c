@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/u64_map.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "check_table.h"
 #include "runtime/file_runtimes.h"
@@ -99,7 +99,7 @@ static void seal(char *image, size_t size)
 	check_that(rules && !table_image_make(&table, rules, &(struct table_key){ 0 }, &genuine));
 	memcpy(image, genuine.data, IMAGE_STAMP_BYTES);
 	memcpy(image + IMAGE_CHECKSUM_OFF, nothing, sizeof(nothing));
-	checksum = hash_bytes(image + IMAGE_HEADER_BYTES, size - IMAGE_HEADER_BYTES, hash_bytes(image, IMAGE_HEADER_BYTES, size));
+	checksum = hash_stable(image + IMAGE_HEADER_BYTES, size - IMAGE_HEADER_BYTES, hash_stable(image, IMAGE_HEADER_BYTES, size));
 	memcpy(image + IMAGE_CHECKSUM_OFF, &checksum, sizeof(checksum));
 }
 
@@ -116,7 +116,7 @@ static void use_table(const uint8_t *data, size_t size)
 		return;
 	memcpy(image, data, size);
 	seal(image, size);
-	if (table_image_read(image, size, &(struct table_key){ 0 }, rules, &table))
+	if (table_image_read(image, size, &(struct table_key){ 0 }, rules, 0, &table))
 		return;
 	check_table(table, rules);
 	all = rule_table_rules(rules, &nr_rules);

@@ -20,6 +20,8 @@
 #include "base/clock.h"
 #include "process/object_table.h"
 #include "process/proxy.h"
+#include "process/proxy_budget.h"
+#include "shell.h"
 
 #define USER 12345
 #define OTHER 12346
@@ -31,6 +33,7 @@ struct scene {
 	int fuse_fd;
 	struct proxy *proxy;
 	pid_t users[8]; /* sleep */
+	pid_t sleeper;  /* is not our child */
 	uint32_t nr_users;
 };
 
@@ -54,6 +57,10 @@ static void scene_done(struct scene *scene)
 	for (uint32_t i = 0; i < scene->nr_users; i++) {
 		kill(scene->users[i], SIGKILL);
 		waitpid(scene->users[i], NULL, 0);
+	}
+	if (scene->sleeper > 0) {
+		kill(scene->sleeper, SIGKILL);
+		run("rm -rf %s.*", scene->path);
 	}
 	proxy_free(scene->proxy);
 	closep(&scene->fuse_fd); /* now those who wait are told that nobody is there */
@@ -106,10 +113,10 @@ static int open_dead(struct scene *scene, uint32_t tgid)
 static void does_what_it_is_asked(void **state)
 {
 	CLEANUP(scene_done) struct scene scene;
-	struct found_file found;
 	char text[100000] = TEXT, copy[sizeof(text)];
 	uint32_t self = (uint32_t)getpid();
 	FILE *maps;
+	int fd;
 
 	scene_init(&scene);
 	text[sizeof(text) - 1] = 'x'; /* more than one message holds */
@@ -123,9 +130,10 @@ static void does_what_it_is_asked(void **state)
 	assert_non_null(strchr(text, '-'));
 	fclose(maps);
 	assert_int_equal(proxy_maps(scene.proxy, 0x7ffffff0, 0x7ffffff0, &maps), -ENOENT);
-	assert_int_equal(proxy_find(scene.proxy, "/proc/self/exe", &found), 0);
-	close(found.fd);
-	assert_int_equal(proxy_find(scene.proxy, "/nowhere", &found), -ENOENT);
+	fd = proxy_find(scene.proxy, "/proc/self/exe");
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(proxy_find(scene.proxy, "/nowhere"), -ENOENT);
 	assert_int_equal(proxy_open_own(scene.proxy, self, false, "relative", 1), -EINVAL);
 	assert_int_equal(proxy_counts(scene.proxy).nr_timed_out, 0);
 }
@@ -152,6 +160,25 @@ static void who_hangs_is_left_and_not_asked_again(void **state)
 	assert_int_equal(proxy_counts(scene.proxy).uid, USER);
 }
 
+/* What a process maps is looked for by its path where the mapping itself is gone. 0, or why it was not found. */
+static int locate(struct scene *scene, uint32_t tgid, const char *path)
+{
+	int fd = proxy_locate(scene->proxy, &(struct mapped_region){ .tgid = tgid, .start_pc = 4096, .end_pc = 8192, .path = path });
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+static int locate_dead(struct scene *scene, uint32_t tgid)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/file", scene->path);
+	return locate(scene, tgid, path);
+}
+
 /* Processes are cheap. */
 static void after_four_nobody_of_that_user_is_asked(void **state)
 {
@@ -159,33 +186,110 @@ static void after_four_nobody_of_that_user_is_asked(void **state)
 
 	scene_init(&scene);
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(open_dead(&scene, start_user(&scene, USER)), -ETIMEDOUT);
+		assert_int_equal(locate_dead(&scene, start_user(&scene, USER)), -ETIMEDOUT);
+	assert_int_equal(locate(&scene, start_user(&scene, USER), "/etc/passwd"), -EBUSY);
 	assert_int_equal(open_for(&scene, start_user(&scene, USER), "/etc/passwd"), -EBUSY);
-	assert_int_equal(open_for(&scene, start_user(&scene, OTHER), "/etc/passwd"), 0);
-	assert_int_equal(open_for(&scene, (uint32_t)getpid(), "/etc/passwd"), 0);
+	assert_int_equal(locate(&scene, start_user(&scene, OTHER), "/etc/passwd"), 0);
+	assert_int_equal(locate(&scene, (uint32_t)getpid(), "/etc/passwd"), 0);
 }
 
+/* Where a perf map has its name somebody else may have mounted something. */
+static void names_are_not_the_process_s_doing(void **state)
+{
+	CLEANUP(scene_done) struct scene scene;
+	uint32_t user = 0;
+
+	scene_init(&scene);
+	for (int i = 0; i < 4; i++) {
+		user = start_user(&scene, USER);
+		assert_int_equal(open_dead(&scene, user), -ETIMEDOUT);
+	}
+	assert_int_equal(open_dead(&scene, user), -EBUSY);
+	assert_int_equal(locate(&scene, user, "/etc/passwd"), 0);
+	assert_int_equal(open_for(&scene, start_user(&scene, USER), "/etc/passwd"), 0);
+}
+
+static const struct proxy_request of_user = { .kind = PROXY_MEMORY, .tgid = 1 };
+
+/* Also what comes in the end, and of files that users serve whoever maps them. */
+static void waiting_has_a_budget(void **state)
+{
+	const struct proxy_request of_file = { .kind = PROXY_OPEN, .device = 7 };
+	struct proxy_budget budget;
+	uint32_t nr = 0;
+
+	proxy_budget_init(&budget);
+	while (nr < 100 && proxy_budget_wait_ns(&budget) > 50 * NS_PER_MS) {
+		proxy_budget_charge(&budget, &of_file, 50 * NS_PER_MS, false);
+		nr++;
+	}
+	assert_in_range(nr, 2, 10);
+	assert_true(proxy_budget_allows(&budget, &of_file)); /* it has answered */
+	proxy_budget_charge(&budget, &of_file, 50 * NS_PER_MS, true);
+	assert_false(proxy_budget_allows(&budget, &of_file));
+	assert_true(proxy_budget_allows(&budget, &(struct proxy_request){ .kind = PROXY_OPEN, .device = 8 }));
+	assert_true(proxy_budget_allows(&budget, &(struct proxy_request){ .kind = PROXY_FIND }));
+	assert_true(proxy_budget_allows(&budget, &of_user));
+	proxy_budget_charge(&budget, &of_user, 50 * NS_PER_MS, true);
+	assert_false(proxy_budget_allows(&budget, &of_user));
+	assert_int_equal(budget.counts.nr_refused, 2);
+	proxy_budget_done(&budget);
+}
+
+static void copies_have_a_budget(void **state)
+{
+	struct proxy_budget budget;
+
+	proxy_budget_init(&budget);
+	assert_int_equal(proxy_budget_copies_left(&budget, USER), PROXY_COPIES_MAX);
+	proxy_budget_copied(&budget, USER, PROXY_COPIES_MAX - (1 << 20));
+	assert_int_equal(proxy_budget_copies_left(&budget, USER), 1 << 20);
+	proxy_budget_copied(&budget, USER, 1);
+	assert_int_equal(proxy_budget_copies_left(&budget, USER), 0);
+	assert_int_equal(proxy_budget_copies_left(&budget, OTHER), PROXY_COPIES_MAX);
+	proxy_budget_copied(&budget, OTHER, PROXY_COPIES_MAX / 2);
+	assert_int_equal(proxy_budget_copies_left(&budget, OTHER + 1), PROXY_COPIES_MAX / 2);
+	proxy_budget_done(&budget);
+}
+
+/* A descriptor of O_PATH, as it is found through a process whose mounts are not ours. */
+static int open_of_sleeper(struct scene *scene)
+{
+	char path[PATH_MAX], number[16] = "";
+	CLEANUP(closep) int fd = -1;
+
+	snprintf(path, sizeof(path), "%s.all.pid", scene->path);
+	fd = open(path, O_RDONLY);
+	assert_true(read(fd, number, sizeof(number) - 1) > 0);
+	scene->sleeper = atoi(number);
+	snprintf(path, sizeof(path), "/proc/%d/fd/0", scene->sleeper);
+	return open(path, O_PATH | O_CLOEXEC);
+}
+
+/* What is on a file system that a user may have mounted is copied. */
 static void what_foreigners_serve_is_copied(void **state)
 {
 	CLEANUP(scene_done) struct scene scene;
-	CLEANUP(closep) int memory_fd = memfd_create("file", MFD_CLOEXEC);
-	struct found_file found = { .fd = memory_fd, .kind = FILE_SYSTEM_FOREIGN };
-	CLEANUP(closep) int copy_fd = -1;
+	CLEANUP(closep) int path_fd = -1, copy_fd = -1;
+	enum file_system_kind kind;
 	char text[sizeof(TEXT)];
 	struct stat st;
 
 	scene_init(&scene);
-	assert_int_equal(pwrite(memory_fd, TEXT, sizeof(TEXT), 8 << 20), sizeof(TEXT)); /* behind a hole */
-	copy_fd = proxy_open(scene.proxy, start_user(&scene, USER), &found, 0);
+	run("mkdir -p %s.lower %s.upper %s.work %s.all && printf '%s' > %s.lower/file && truncate -s 8M %s.lower/file && unshare -m sh -c '"
+	    "mount -t overlay -o lowerdir=%s.lower,upperdir=%s.upper,workdir=%s.work over %s.all && (sleep 60 < %s.all/file & echo $! > %s.all.pid)'",
+	    scene.path, scene.path, scene.path, scene.path, TEXT, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path);
+	path_fd = open_of_sleeper(&scene);
+	copy_fd = proxy_open(scene.proxy, start_user(&scene, USER), path_fd, 1, &kind);
 	assert_true(copy_fd >= 0);
+	assert_int_equal(kind, FILE_SYSTEM_FOREIGN);
 	assert_int_equal(fstat(copy_fd, &st), 0);
+	assert_int_equal(st.st_size, 8 << 20);
 	assert_int_equal(st.st_uid, USER); /* whom it is charged to */
-	assert_int_equal(pwrite(memory_fd, "x", 1, 8 << 20), 1);
-	assert_int_equal(pread(copy_fd, text, sizeof(text), 8 << 20), sizeof(text));
+	assert_int_equal(pread(copy_fd, text, sizeof(text), 0), sizeof(text));
 	assert_string_equal(text, TEXT);
 	assert_true(pwrite(copy_fd, "x", 1, 0) < 0);
-	assert_int_equal(ftruncate(memory_fd, (off_t)1 << 30), 0);
-	assert_int_equal(proxy_open(scene.proxy, 0, &found, 0), -EFBIG);
+	assert_true(ftruncate(copy_fd, 0) < 0);
 }
 
 int main(int argc, char **argv)
@@ -194,6 +298,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(does_what_it_is_asked),
 		cmocka_unit_test(who_hangs_is_left_and_not_asked_again),
 		cmocka_unit_test(after_four_nobody_of_that_user_is_asked),
+		cmocka_unit_test(names_are_not_the_process_s_doing),
+		cmocka_unit_test(waiting_has_a_budget),
+		cmocka_unit_test(copies_have_a_budget),
 		cmocka_unit_test(what_foreigners_serve_is_copied),
 	};
 	int code;

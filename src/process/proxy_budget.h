@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proxy_budget: how long, and for whom, a proxy is waited for, and how much it may copy (process/proxy.h says the rules). One thread. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/u64_map.h"
+#include "process/proxy.h"
+#include "process/proxy_message.h"
+
+#define PROXY_BUDGET_MAX_CULPRITS 64
+
+/* What was waited for in vain. */
+struct proxy_culprit {
+	uint32_t kind; /* enum proxy_kind */
+	uint32_t tgid, uid;
+	uint64_t device;
+};
+
+struct proxy_budget {
+	uint64_t left_ns, given_ns;    /* what is left of waiting for strangers; and when that was last counted */
+	struct proxy_culprit culprits[PROXY_BUDGET_MAX_CULPRITS]; /* the last of them */
+	struct proxy_counts counts;
+	struct u64_map copied_mib;     /* by uid */
+	uint64_t all_copied_mib;
+};
+
+void proxy_budget_init(struct proxy_budget *budget);
+void proxy_budget_done(struct proxy_budget *budget);
+/* May it be asked? Counts when not. */
+bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request *request);
+/* How long the answer may take. */
+uint64_t proxy_budget_wait_ns(struct proxy_budget *budget);
+/* It took so long; in vain or not. */
+void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, bool in_vain);
+/* How many bytes of the user's files may be copied; and that some were. */
+uint64_t proxy_budget_copies_left(const struct proxy_budget *budget, uint32_t uid);
+void proxy_budget_copied(struct proxy_budget *budget, uint32_t uid, uint64_t bytes);
