@@ -180,7 +180,7 @@ def cxx_name():
 def beside_hung(program):
 	"""The report of two processes of his, of which one does that with a file that does not come any more."""
 	library = library_of("spin", "".join("void f%d(void) {}\n" % i for i in range(4000)))
-	with Nobody(SPINS, library_of("other"), "other"), Server(library, 8192) as server, Nobody(program, os.path.join(server.directory, "lib.so"), "spin"):
+	with Nobody(SPINS, library_of("other"), "other"), Server(library, "others", "last=8192") as server, Nobody(program, os.path.join(server.directory, "lib.so"), "spin"):
 		try:
 			server.process.send_signal(signal.SIGUSR1)
 			return Report("-F", "199", "2")

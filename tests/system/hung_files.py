@@ -1,19 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files and pages of memory whose file server does not answer: the report comes all the same, has the other stacks, and says who kept us waiting.
-hung_files.py --serve DIRECTORY FILE [WORD...]: is that server (FUSE, without its library). It has one file, the bytes of FILE as "lib.so". Words: "others" may use it,
-not only uid 65534; numbers of requests that it takes and never answers; all of them from SIGUSR1 on."""
+"""Files and pages of memory whose file server does not answer: the report comes all the same, has the other stacks, and says who kept us waiting."""
 import contextlib
-import ctypes
-import errno
 import os
 import re
 import signal
-import struct
 import subprocess
-import sys
 
-from harness import CFLAGS, build, check, need_bpf, run_tests, scratch, skip, sonde, test
+from harness import build, check, need_bpf, run_tests, skip, sonde, test
+from hung_server import NOBODY, READ, WRITE, Server, compiled
 
 LIBRARY = "void spin(volatile int *stop) { while (!*stop) ; }\n"
 SPIN = "__attribute__((noinline)) static void known_work(volatile unsigned long *n) { for (;;) ++*n; }\nint main(void) { volatile unsigned long n = 0; known_work(&n); return 0; }\n"
@@ -34,90 +29,11 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-# linux/fuse.h
-LOOKUP, GETATTR, SETATTR, OPEN, READ, WRITE, STATFS, RELEASE, FLUSH, INIT, OPENDIR, RELEASEDIR = 1, 3, 4, 14, 15, 16, 17, 18, 25, 26, 27, 29
-NOBODY = 65534
-ROOT, FILE = 1, 2
 
 
-def attributes(node, size):
-	"""struct fuse_attr"""
-	mode, size = (0o40755, 0) if node == ROOT else (0o100755, size)
-	return struct.pack("<6Q10I", node, size, (size + 511) // 512, 1, 1, 1, 0, 0, 0, mode, 1, NOBODY, NOBODY, 0, 4096, 0)
-
-
-def answer(opcode, node, body, content):
-	"""(errno, bytes)"""
-	if opcode == INIT:
-		return 0, struct.pack("<4I2H2I2HI", 7, 31, 65536, 0, 16, 12, 65536, 1, 0, 0, 0) + bytes(28)
-	if opcode == LOOKUP:
-		if body.rstrip(b"\0") != b"lib.so":
-			return errno.ENOENT, b""
-		return 0, struct.pack("<4Q2I", FILE, 0, 0, 0, 0, 0) + attributes(FILE, len(content)) # nothing of it may be kept
-	if opcode in (GETATTR, SETATTR):
-		return 0, struct.pack("<Q2I", 0, 0, 0) + attributes(node, len(content))
-	if opcode in (OPEN, OPENDIR):
-		return 0, struct.pack("<Q2I", 0, 0, 0)
-	if opcode == READ:
-		_, offset, size = struct.unpack_from("<2QI", body)
-		return 0, content[offset:offset + size]
-	if opcode == STATFS:
-		return 0, bytes(80)
-	return (0, b"") if opcode in (FLUSH, RELEASE, RELEASEDIR) else (errno.ENOSYS, b"")
-
-
-def serve(directory, path, *words):
-	quiet = {int(word) for word in words if word.isdigit()}
-	with open(path, "rb") as file:
-		content = file.read()
-	fuse = os.open("/dev/fuse", os.O_RDWR)
-	libc = ctypes.CDLL(None, use_errno=True)
-	options = "fd=%d,rootmode=40000,user_id=%d,group_id=%d%s" % (fuse, NOBODY, NOBODY, ",allow_other" if "others" in words else "")
-	if libc.mount(b"hung", directory.encode(), b"fuse", 0, options.encode()):
-		sys.exit("mount: " + os.strerror(ctypes.get_errno()))
-	silent = []
-	signal.signal(signal.SIGUSR1, lambda *_: silent.append(True)) # takes what is asked, and says nothing
-	print("mounted", flush=True)
-	while True:
-		try:
-			request = os.read(fuse, 1 << 20)
-		except OSError as error:
-			if error.errno == errno.ENODEV:
-				return # unmounted
-			raise
-		_, opcode, unique, node = struct.unpack_from("<2I2Q", request)
-		if silent or opcode in quiet or opcode in (2, 36, 42): # FORGET, INTERRUPT, BATCH_FORGET: have no answer
-			continue
-		failure, body = answer(opcode, node, request[40:], content)
-		os.write(fuse, struct.pack("<IiQ", 16 + len(body), -failure, unique) + body)
-
-
-class Server:
-	def __init__(self, *words):
-		self.directory = scratch("hung")
-		self.words = words
-		self.process = None
-
-	def __enter__(self):
-		os.makedirs(self.directory, exist_ok=True)
-		os.truncate(compiled("lib.so", LIBRARY, "-shared", "-fPIC"), 4 << 20) # there is something wherever it is mapped
-		self.process = subprocess.Popen([sys.executable, __file__, "--serve", self.directory, scratch("lib.so"), *map(str, self.words)], stdout=subprocess.PIPE, text=True)
-		if self.process.stdout.readline() != "mounted\n":
-			self.__exit__()
-			check(not os.path.exists("/dev/fuse"), "the file system cannot be mounted")
-			skip("no /dev/fuse")
-		return self
-
-	def __exit__(self, *_):
-		self.process.kill() # then all who wait for it are told so
-		self.process.communicate()
-		subprocess.run(["umount", "-l", self.directory], stderr=subprocess.DEVNULL, check=False)
-
-
-def compiled(name, text, *flags):
-	path = scratch(name)
-	result = subprocess.run(["gcc", "-x", "c", "-o", path, "-", *CFLAGS, *flags], input=text, capture_output=True, text=True, timeout=60, check=False)
-	check(result.returncode == 0, result.stderr)
+def library():
+	path = compiled("lib.so", LIBRARY, "-shared", "-fPIC")
+	os.truncate(path, 4 << 20) # there is something wherever it is mapped
 	return path
 
 
@@ -126,7 +42,7 @@ def profile_of_hung(signo):
 	need_bpf()
 	if os.geteuid() != 0:
 		skip("not root: nothing can be mounted")
-	with Server("others") as server:
+	with Server(library(), "others") as server:
 		with subprocess.Popen([compiled("loads", PROGRAM), os.path.join(server.directory, "lib.so")], stdout=subprocess.PIPE, text=True) as program:
 			try:
 				check(program.stdout.readline() == "ready\n", "the library cannot be loaded")
@@ -176,7 +92,7 @@ def hung(mode, *arguments):
 def check_goes_on(words, mode, *arguments, verb=("profile", "-F", "199"), told=True):
 	"""Seconds for a second of it. Whoever waited for an answer would wait for ever."""
 	need_bpf()
-	with Server(*words) as server, hung(mode, os.path.join(server.directory, "lib.so"), *arguments) as program:
+	with Server(library(), *words) as server, hung(mode, os.path.join(server.directory, "lib.so"), *arguments) as program:
 		try:
 			result = sonde(*verb, "-f", "1", timeout=60, want=0)
 		finally:
@@ -235,7 +151,4 @@ def names_from_a_pipe():
 	check(";known_work " in result.out, lambda: str(result))
 
 
-if sys.argv[1:2] == ["--serve"]:
-	serve(*sys.argv[2:])
-else:
-	run_tests()
+run_tests()

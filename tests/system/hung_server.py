@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file system with one file, whose server stops answering (FUSE, without its library). hung_server.py DIRECTORY FILE LAST: is that server; the file is "lib.so"."""
+"""A file system with one file, whose server does not answer all that it is asked (FUSE, without its library). hung_server.py DIRECTORY FILE [WORD...]: is that server; the file is "lib.so". Words:
+"others": they may use it, not only uid 65534; numbers of requests that it takes and never answers; "last=N": from SIGUSR1 on no bytes of the file but the first page and so many last ones; without
+it, nothing at all from then on."""
 import ctypes
 import errno
 import os
@@ -11,15 +13,17 @@ import sys
 from harness import CFLAGS, check, scratch, skip
 
 # linux/fuse.h
-LOOKUP, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, OPENDIR, RELEASEDIR = 1, 3, 14, 15, 17, 18, 25, 26, 27, 29
+LOOKUP, GETATTR, SETATTR, OPEN, READ, WRITE, STATFS, RELEASE, FLUSH, INIT, OPENDIR, RELEASEDIR = 1, 3, 4, 14, 15, 16, 17, 18, 25, 26, 27, 29
+NO_ANSWER = (2, 36, 42) # FORGET, INTERRUPT, BATCH_FORGET
 KEEP_CACHE = 2
 ROOT, FILE = 1, 2
+NOBODY = 65534
 
 
 def attributes(node, size):
 	"""struct fuse_attr"""
 	mode, size = (0o40755, 0) if node == ROOT else (0o100755, size)
-	return struct.pack("<6Q10I", node, size, (size + 511) // 512, 1, 1, 1, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+	return struct.pack("<6Q10I", node, size, (size + 511) // 512, 1, 1, 1, 0, 0, 0, mode, 1, NOBODY, NOBODY, 0, 4096, 0)
 
 
 def answer(opcode, node, body, content):
@@ -30,7 +34,7 @@ def answer(opcode, node, body, content):
 		if body.rstrip(b"\0") != b"lib.so":
 			return errno.ENOENT, b""
 		return 0, struct.pack("<4Q2I", FILE, 0, 0, 0, 0, 0) + attributes(FILE, len(content)) # nothing of it may be kept
-	if opcode == GETATTR:
+	if opcode in (GETATTR, SETATTR):
 		return 0, struct.pack("<Q2I", 0, 0, 0) + attributes(node, len(content))
 	if opcode in (OPEN, OPENDIR):
 		return 0, struct.pack("<Q2I", 0, KEEP_CACHE, 0) # else whoever opens it takes its pages from those that run
@@ -42,16 +46,36 @@ def answer(opcode, node, body, content):
 	return (0, b"") if opcode in (FLUSH, RELEASE, RELEASEDIR) else (errno.ENOSYS, b"")
 
 
-def serve(directory, path, last_bytes):
+class Silence:
+	"""Which requests are not answered."""
+
+	def __init__(self, words, size):
+		self.kinds = {int(word) for word in words if word.isdigit()}
+		last = [int(word[5:]) for word in words if word.startswith("last=")]
+		self.end = size - last[0] if last else None
+		self.has_begun = False
+		signal.signal(signal.SIGUSR1, self.begin)
+
+	def begin(self, *_):
+		self.has_begun = True
+
+	def has(self, opcode, body):
+		if opcode in self.kinds or opcode in NO_ANSWER:
+			return True
+		if not self.has_begun or self.end is None:
+			return self.has_begun
+		return opcode == READ and 4096 <= struct.unpack_from("<2Q", body)[1] < self.end
+
+
+def serve(directory, path, *words):
 	with open(path, "rb") as file:
 		content = file.read()
 	fuse = os.open("/dev/fuse", os.O_RDWR)
 	libc = ctypes.CDLL(None, use_errno=True)
-	options = "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % fuse
+	options = "fd=%d,rootmode=40000,user_id=%d,group_id=%d%s" % (fuse, NOBODY, NOBODY, ",allow_other" if "others" in words else "")
 	if libc.mount(b"hung", directory.encode(), b"fuse", 0, options.encode()):
 		sys.exit("mount: " + os.strerror(ctypes.get_errno()))
-	silent = []
-	signal.signal(signal.SIGUSR1, lambda *_: silent.append(True)) # takes what is asked of it, and says nothing
+	silence = Silence(words, len(content))
 	print("mounted", flush=True)
 	while True:
 		try:
@@ -61,26 +85,23 @@ def serve(directory, path, last_bytes):
 				return # unmounted
 			raise
 		_, opcode, unique, node = struct.unpack_from("<2I2Q", request)
-		if opcode in (2, 36, 42): # FORGET, INTERRUPT, BATCH_FORGET: have no answer
-			continue
-		if silent and opcode == READ and 4096 <= struct.unpack_from("<2Q", request, 40)[1] < len(content) - last_bytes:
-			continue
-		failure, body = answer(opcode, node, request[40:], content)
-		os.write(fuse, struct.pack("<IiQ", 16 + len(body), -failure, unique) + body)
+		if not silence.has(opcode, request[40:]):
+			failure, body = answer(opcode, node, request[40:], content)
+			os.write(fuse, struct.pack("<IiQ", 16 + len(body), -failure, unique) + body)
 
 
 class Server:
-	"""Serves the file; SIGUSR1: from then on no other bytes of it than the first page and so many last ones. SIGSTOP: nothing."""
+	"""Serves the file. SIGSTOP: takes nothing any more."""
 
-	def __init__(self, path, last_bytes=0):
+	def __init__(self, path, *words):
 		self.directory = scratch("hung")
 		self.path = path
-		self.last_bytes = last_bytes
+		self.words = words
 		self.process = None
 
 	def __enter__(self):
 		os.makedirs(self.directory, exist_ok=True)
-		self.process = subprocess.Popen([sys.executable, __file__, self.directory, self.path, str(self.last_bytes)], stdout=subprocess.PIPE, text=True)
+		self.process = subprocess.Popen([sys.executable, __file__, self.directory, self.path, *map(str, self.words)], stdout=subprocess.PIPE, text=True)
 		if self.process.stdout.readline() != "mounted\n":
 			self.__exit__()
 			check(not os.path.exists("/dev/fuse"), "the file system cannot be mounted")
@@ -101,4 +122,4 @@ def compiled(name, text, *flags):
 
 
 if __name__ == "__main__":
-	serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+	serve(*sys.argv[1:])
