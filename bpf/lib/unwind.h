@@ -24,8 +24,7 @@
 #define WALK_MAX_SWITCHES 1024 /* from stack to stack, of Go */
 #define WALK_MAX_SIGNALS 16 /* handlers interrupted by handlers; more is a stack that leads to itself */
 #define WALK_MAX_NS 700000    /* from the first reading of the clock on; what comes before it and behind it is another 0.2 ms at most */
-#define WALK_CLOCK_FRAMES 64   /* so often the clock is read: a short walk does not */
-#define WALK_CLOCK_LOOKS 512
+#define WALK_CLOCK_LOOKS 512   /* so often the clock is read: an ordinary walk does not */
 #define WALK_MAX_LOOKS 16384 /* at code without rows, see struct walk: some 0.07 us each, and a frame takes 1,440 at most */
 
 /* DWARF register numbers: psABI figure 3.36; "DWARF for the Arm 64-bit Architecture" section 4.1. */
@@ -187,7 +186,7 @@ struct walk {
 	__u32 nr_looks;                    /* instructions that were followed, lines hashed and words between sp and rbp asked */
 	__u32 number;                      /* of this walk, see WALK_REF */
 	__u64 clock_ns;                    /* when the clock was read first; 0: it was not. Whoever drives the walk reads it, see below */
-	__u32 clock_frames, clock_looks;   /* as soon as there are as many, it is to be read */
+	__u32 clock_looks;                 /* as soon as there are as many, it is to be read */
 	struct walk_start start;
 	struct walk_trail trail;
 	struct walk_ahead ahead;
@@ -938,7 +937,6 @@ static __always_inline void walk_enter(struct walk *w)
 	w->nr_walks++;
 	w->nr_looks = 0;
 	w->clock_ns = 0;
-	w->clock_frames = WALK_CLOCK_FRAMES;
 	w->clock_looks = WALK_CLOCK_LOOKS;
 	w->go_in_scheduler = 0;
 	w->go_g0_sp = 0;

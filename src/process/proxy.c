@@ -32,6 +32,7 @@
 struct proxy {
 	struct helper helper;
 	bool is_ready;                    /* this helper has said so */
+	uint64_t delay_ns;                /* that it had to wait for a CPU, when it was looked at last */
 	int nice;
 	struct proxy_budget budget;
 	struct proxy_message message;     /* the last answer */
@@ -43,6 +44,7 @@ static int start(struct proxy *proxy, struct diag *diag)
 	int err = spawn_helper(&(struct spawn_options){ .program = PROGRAM, .argv = argv, .socket_type = SOCK_SEQPACKET }, diag, &proxy->helper);
 
 	proxy->is_ready = false;
+	proxy->delay_ns = 0;
 	if (!err && proxy->nice)
 		priority_set(proxy->helper.pid, proxy->nice);
 	return err;
@@ -147,6 +149,21 @@ static int get_ready(struct proxy *proxy)
 	return err ? -ECHILD : 0;
 }
 
+/* Since then, but for the time in which it had no CPU: sched(5), /proc/PID/schedstat. */
+static uint64_t waited_ns(struct proxy *proxy, uint64_t from_ns)
+{
+	uint64_t waited = clock_ns() - from_ns, run_ns, delay_ns, before_ns = proxy->delay_ns;
+	char path[40], text[80];
+
+	if (waited < NS_PER_MS) /* it is not worth a look */
+		return waited;
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", proxy->helper.pid);
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) || sscanf(text, "%" SCNu64 " %" SCNu64, &run_ns, &delay_ns) != 2) /* NOLINT: numbers of the kernel */
+		return waited;
+	proxy->delay_ns = delay_ns;
+	return delay_ns > before_ns ? (delay_ns - before_ns < waited ? waited - (delay_ns - before_ns) : 0) : waited;
+}
+
 static int exchange(struct proxy *proxy, const struct proxy_request *request, struct proxy_fds fds, struct wire_fds *ret_fds)
 {
 	struct wire_fds given = { .nr = 0 };
@@ -175,7 +192,7 @@ static int ask(struct proxy *proxy, const struct proxy_request *request, struct 
 		return err;
 	from_ns = clock_ns();
 	err = exchange(proxy, request, fds, &given);
-	proxy_budget_charge(&proxy->budget, request, clock_ns() - from_ns, err != 0); /* what ends it would end the next one, too */
+	proxy_budget_charge(&proxy->budget, request, waited_ns(proxy, from_ns), err ? NULL : &proxy->message.answer); /* what ends it would end the next one, too */
 	if (err) {
 		spawn_leave(&proxy->helper);
 		return -ETIMEDOUT;

@@ -2,6 +2,7 @@
 #include "process/proxy_budget.h"
 
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/clock.h"
 #include "process/stranger.h"
@@ -43,9 +44,10 @@ uint64_t proxy_budget_wait_ns(struct proxy_budget *budget)
 
 /* --- who is not asked again ------------------------------------------------------------------------------------------------------------ */
 
-static bool is_of_file(uint32_t kind)
+/* A disk answers: what is on one that was opened in vain is told by its process, or everybody's files would go unread. */
+static bool is_of_device(const struct proxy_request *request)
 {
-	return kind == PROXY_OPEN;
+	return request->kind == PROXY_OPEN && !major(request->device);
 }
 
 /* Whoever wrote the name, or mounted something there, need not be the process's user. */
@@ -56,9 +58,9 @@ static bool is_of_name(uint32_t kind)
 
 static bool is_alike(const struct proxy_culprit *culprit, const struct proxy_request *request)
 {
-	if (is_of_file(request->kind))
-		return is_of_file(culprit->kind) && culprit->device == request->device;
-	return !is_of_file(culprit->kind) && is_of_name(culprit->kind) == is_of_name(request->kind) && request->tgid && culprit->tgid == request->tgid;
+	if (is_of_device(request) || culprit->device)
+		return is_of_device(request) && culprit->device == request->device;
+	return is_of_name(culprit->kind) == is_of_name(request->kind) && request->tgid && culprit->tgid == request->tgid;
 }
 
 /* Root's, and what has no process any more, is nobody's. */
@@ -93,18 +95,18 @@ static void note_culprit(struct proxy_budget *budget, const struct proxy_request
 		budget->counts.uid = uid;
 	}
 	budget->culprits[budget->counts.nr_timed_out++ % PROXY_BUDGET_MAX_CULPRITS] =
-		(struct proxy_culprit){ .kind = request->kind, .tgid = request->tgid, .uid = uid, .device = request->device };
+		(struct proxy_culprit){ .kind = request->kind, .tgid = request->tgid, .uid = uid, .device = is_of_device(request) ? request->device : 0 };
 }
 
 /* Root's memory may have to come from a disk; what is in files that users serve is theirs whoever maps it. */
-void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, bool in_vain)
+void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, const struct proxy_answer *answer)
 {
 	uint64_t cost_ns = waited_ns > FREE_NS ? waited_ns - FREE_NS : 0;
-	uint32_t uid = cost_ns || in_vain ? user_of(request) : 0;
+	uint32_t uid = cost_ns || !answer ? user_of(request) : 0;
 
-	if (uid || in_vain || request->kind == PROXY_OPEN)
+	if (uid || !answer || answer->file_system == FILE_SYSTEM_FOREIGN)
 		budget->left_ns -= cost_ns < budget->left_ns ? cost_ns : budget->left_ns;
-	if (in_vain)
+	if (!answer)
 		note_culprit(budget, request, uid);
 }
 

@@ -13,7 +13,7 @@
 struct proxy_culprit {
 	uint32_t kind; /* enum proxy_kind */
 	uint32_t tgid, uid;
-	uint64_t device;
+	uint64_t device; /* 0: none */
 };
 
 struct proxy_budget {
@@ -30,8 +30,8 @@ void proxy_budget_done(struct proxy_budget *budget);
 bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request *request);
 /* How long the answer may take. */
 uint64_t proxy_budget_wait_ns(struct proxy_budget *budget);
-/* It took so long; in vain or not. */
-void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, bool in_vain);
+/* It took so long, for an answer or in vain (NULL). */
+void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, const struct proxy_answer *answer);
 /* How many bytes of the user's files may be copied; and that some were. */
 uint64_t proxy_budget_copies_left(const struct proxy_budget *budget, uint32_t uid);
 void proxy_budget_copied(struct proxy_budget *budget, uint32_t uid, uint64_t bytes);

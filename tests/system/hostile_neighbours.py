@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Background, Program, build, chain_error, check, check_equal, check_exact, fresh_folder, need_bpf, parse_json, run_tests, scratch, sonde, test, total # noqa: E402
@@ -143,6 +144,19 @@ def many_files_of_many_rules():
 	return "; ".join(told)
 
 
+def beside_all_rules(folder, path, seconds):
+	"""The report of a program that comes so long after others' files, whose tables are built beside the recording."""
+	with Neighbour(MAPS, *greedy_files(folder, range(NOBODY - 12, NOBODY), 3, nr_rules=1000)), \
+			Background("profile", "-F", 499, "--no-unwind-cache", "-o", scratch("way.json"), seconds + 4) as background:
+		background.wait_line("Sampling", timeout=120)
+		time.sleep(seconds)
+		with Program("uncommon", seconds=600, path=[path]) as program:
+			result = background.finish(timeout=120)
+	check(result.code == 0, result)
+	with open(scratch("way.json"), encoding="utf-8") as file:
+		return json.load(file), program
+
+
 @test
 def unused_rules_give_way():
 	"""The program of a user finds room as soon as it is sampled, though users' files that nothing was ever run of have it all."""
@@ -150,15 +164,11 @@ def unused_rules_give_way():
 	folder = fresh_folder("rules")
 	path = shutil.copy(build("uncommon"), os.path.join(folder, "uncommon"))
 	os.chown(path, 1234, 1234)
-	with Neighbour(MAPS, *greedy_files(folder, range(NOBODY - 12, NOBODY), 3, nr_rules=1000)), Background("profile", "-F", 499, "--no-unwind-cache", "-o", scratch("way.json"), 4) as background:
-		background.wait_line("Sampling", timeout=120) # all rules are taken
-		with Program("uncommon", seconds=600, path=[path]) as program:
-			result = background.finish(timeout=120)
-	check(result.code == 0, result)
-	with open(scratch("way.json"), encoding="utf-8") as file:
-		report = json.load(file)
-	check(report["account"]["unwind_evicted"] > 0, "nothing gave way: the rules were not all taken")
-	return check_whole(report, program, minimum=0.8)
+	for seconds in 2, 8, 30:
+		report, program = beside_all_rules(folder, path, seconds)
+		if report["account"]["unwind_evicted"]:
+			return check_whole(report, program, minimum=0.8)
+	check(False, "nothing gave way: the rules were not all taken")
 
 
 FORKS = """

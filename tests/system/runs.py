@@ -195,10 +195,10 @@ def nice_of(pid):
 
 @test
 def observing_comes_first():
-	"""While it observes, sonde and its worker have ten nice steps before others; what it starts has not."""
+	"""While it observes, sonde and its helpers have ten nice steps before others; what it starts has not."""
 	need_bpf()
 	own, end = nice_of(os.getpid()), time.monotonic() + 20
-	want = {"sleep": own, "sonde": own - 10, "sonde-worker": own - 10}
+	want = {"sleep": own, "sonde": own - 10, "sonde-proxy": own - 10, "sonde-worker": own - 10}
 	with Background("offcpu", "-o", scratch("nice.json"), "--", "sleep", 60) as running:
 		pid, found = running.process.pid, None
 		while found != want and time.monotonic() < end:

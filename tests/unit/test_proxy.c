@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -214,25 +215,30 @@ static const struct proxy_request of_user = { .kind = PROXY_MEMORY, .tgid = 1 };
 /* Also what comes in the end, and of files that users serve whoever maps them. */
 static void waiting_has_a_budget(void **state)
 {
-	const struct proxy_request of_file = { .kind = PROXY_OPEN, .device = 7 };
+	const struct proxy_request of_file = { .kind = PROXY_OPEN, .device = makedev(0, 7) }, of_disk = { .kind = PROXY_OPEN, .device = makedev(8, 1), .tgid = 1 };
+	const struct proxy_answer local = { .file_system = FILE_SYSTEM_LOCAL }, foreign = { .file_system = FILE_SYSTEM_FOREIGN };
 	struct proxy_budget budget;
 	uint32_t nr = 0;
 
 	proxy_budget_init(&budget);
+	for (int i = 0; i < 100; i++)
+		proxy_budget_charge(&budget, &of_disk, 50 * NS_PER_MS, &local);
 	while (nr < 100 && proxy_budget_wait_ns(&budget) > 50 * NS_PER_MS) {
-		proxy_budget_charge(&budget, &of_file, 50 * NS_PER_MS, false);
+		proxy_budget_charge(&budget, &of_file, 50 * NS_PER_MS, &foreign);
 		nr++;
 	}
 	assert_in_range(nr, 2, 10);
 	assert_true(proxy_budget_allows(&budget, &of_file)); /* it has answered */
-	proxy_budget_charge(&budget, &of_file, 50 * NS_PER_MS, true);
+	proxy_budget_charge(&budget, &of_file, 50 * NS_PER_MS, NULL);
 	assert_false(proxy_budget_allows(&budget, &of_file));
-	assert_true(proxy_budget_allows(&budget, &(struct proxy_request){ .kind = PROXY_OPEN, .device = 8 }));
+	assert_true(proxy_budget_allows(&budget, &(struct proxy_request){ .kind = PROXY_OPEN, .device = makedev(0, 8) }));
 	assert_true(proxy_budget_allows(&budget, &(struct proxy_request){ .kind = PROXY_FIND }));
 	assert_true(proxy_budget_allows(&budget, &of_user));
-	proxy_budget_charge(&budget, &of_user, 50 * NS_PER_MS, true);
+	proxy_budget_charge(&budget, &of_user, 50 * NS_PER_MS, NULL);
 	assert_false(proxy_budget_allows(&budget, &of_user));
 	assert_int_equal(budget.counts.nr_refused, 2);
+	proxy_budget_charge(&budget, &of_disk, 50 * NS_PER_MS, NULL);
+	assert_true(proxy_budget_allows(&budget, &(struct proxy_request){ .kind = PROXY_OPEN, .device = makedev(8, 1), .tgid = 2 })); /* others' files on that disk */
 	proxy_budget_done(&budget);
 }
 
