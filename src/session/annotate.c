@@ -209,7 +209,7 @@ static int ask(struct annotator *annotator, const struct elf_file *elf, const ch
 	int err = annotator->parser ? 0 : parser_new_for_code(diag, &annotator->parser);
 
 	if (!err && !annotator->proxy)
-		err = proxy_new(diag, &annotator->proxy);
+		err = parser_ready(annotator->parser, diag) ?: proxy_new(diag, &annotator->proxy);
 	return err ? err : parser_code(annotator->parser, elf, path, question, open_for_worker, annotator, diag, answer);
 }
 

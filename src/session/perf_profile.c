@@ -153,6 +153,16 @@ static int64_t recorded_ns(const struct perf_data_source *source)
 	return (int64_t)clock_timespec_ns(st.st_mtim);
 }
 
+/* The second when it is known that this program starts them as helpers. */
+static int start_helpers(struct perf_import *import, struct diag *diag)
+{
+	int err = parser_new(diag, &import->parser);
+
+	if (!err)
+		err = parser_ready(import->parser, diag);
+	return err ? err : proxy_new(diag, &import->proxy);
+}
+
 static int open_all(struct perf_import *import, const struct perf_data_source *source, struct diag *diag)
 {
 	int err = perf_data_open(source, diag, &import->data);
@@ -162,7 +172,7 @@ static int open_all(struct perf_import *import, const struct perf_data_source *s
 	file_limit_raise();
 	import->info = perf_data_info(import->data);
 	import->account = profile_account(import->profile);
-	err = proxy_new(diag, &import->proxy);
+	err = start_helpers(import, diag);
 	if (err)
 		return err;
 	import->processes = process_table_new(import->proxy);
@@ -170,11 +180,7 @@ static int open_all(struct perf_import *import, const struct perf_data_source *s
 	import->book = import->processes ? perf_book_new(import->processes) : NULL;
 	if (!import->files || !import->book)
 		return -ENOMEM;
-	err = parser_new(diag, &import->parser);
-	if (!err)
-		err = parser_ready(import->parser, diag);
-	if (!err)
-		err = perf_walk_new(import->processes, import->account, import->parser, diag, &import->walk);
+	err = perf_walk_new(import->processes, import->account, import->parser, diag, &import->walk);
 	return err ? err : set_comm(import, 0, profile_string(import->profile, "swapper"));
 }
 

@@ -242,7 +242,7 @@ def the_worker_is_nobody():
 	need_bpf()
 	with Started(SONDE, "profile", "-f", "-p", str(os.getpid()), "5") as profiler:
 		time.sleep(1)
-		workers = run(["pgrep", "-P", str(profiler.pid)]).out.split()
+		workers = run(["pgrep", "-P", str(profiler.pid), "-x", "sonde-worker"]).out.split()
 		status = ["".join(open("/proc/%s/status" % pid, encoding="ascii")) for pid in workers]
 		sockets = [sorted(os.listdir("/proc/%s/fd" % pid)) for pid in workers]
 	check(len(workers) == 1, str(workers))

@@ -200,9 +200,9 @@ def a_report_larger_than_its_file():
 
 @test
 def forks_of_many_mappings():
+	"""They are kept once: what took 17 GB is read."""
 	cost = Cost("show", forks("forks.data", 16000, 20000))
-	check_cheap(cost, 1)
-	check("--memory" in cost.said, cost)
+	check_cheap(cost, 0, mib=400)
 	return str(cost)
 
 
