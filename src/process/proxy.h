@@ -28,7 +28,7 @@ static inline void proxy_freep(struct proxy **proxy)
 void proxy_set_nice(struct proxy *proxy, int nice); /* of the process, when there is one; takes NULL */
 
 /* All of these: -ETIMEDOUT: it was waited for in vain; -EBUSY: not tried, as the like of it was waited for in vain before. A proxy of NULL: it is done here, for as
- * long as it takes. Whom a file belongs to is by the process that maps or names it. */
+ * long as it takes; so is the reading of the memory and maps of root's processes and of our user's. Whom a file belongs to is by the process that maps or names it. */
 
 /* As process_memory_read and process_memory_read_some (base/process_memory.h). */
 MUST_CHECK int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size);

@@ -115,27 +115,32 @@ static void does_what_it_is_asked(void **state)
 {
 	CLEANUP(scene_done) struct scene scene;
 	char text[100000] = TEXT, copy[sizeof(text)];
-	uint32_t self = (uint32_t)getpid();
+	uint32_t tgids[2]; /* a user's, which the proxy reads, and our own, which we do */
 	FILE *maps;
 	int fd;
 
 	scene_init(&scene);
 	text[sizeof(text) - 1] = 'x'; /* more than one message holds */
-	assert_int_equal(proxy_read_memory(scene.proxy, self, (uintptr_t)text, copy, sizeof(copy)), 0);
-	assert_memory_equal(text, copy, sizeof(copy));
-	assert_int_equal(proxy_read_memory(scene.proxy, self, 8, copy, 8), -EFAULT);
-	assert_int_equal(proxy_read_memory_some(scene.proxy, self, (uintptr_t)text, copy, sizeof(copy)), sizeof(copy));
-	assert_int_equal(proxy_read_memory_some(scene.proxy, self, 8, copy, 8), 0);
-	assert_int_equal(proxy_maps(scene.proxy, self, self, &maps), 0);
-	assert_non_null(fgets(text, sizeof(text), maps));
-	assert_non_null(strchr(text, '-'));
-	fclose(maps);
+	tgids[0] = start_user(&scene, USER); /* has the text, too */
+	tgids[1] = (uint32_t)getpid();
+	for (int i = 0; i < 2; i++) {
+		strcpy(copy, "");
+		assert_int_equal(proxy_read_memory(scene.proxy, tgids[i], (uintptr_t)text, copy, sizeof(copy)), 0);
+		assert_memory_equal(text, copy, sizeof(copy));
+		assert_int_equal(proxy_read_memory(scene.proxy, tgids[i], 8, copy, 8), -EFAULT);
+		assert_int_equal(proxy_read_memory_some(scene.proxy, tgids[i], (uintptr_t)text, copy, sizeof(copy)), sizeof(copy));
+		assert_int_equal(proxy_read_memory_some(scene.proxy, tgids[i], 8, copy, 8), 0);
+		assert_int_equal(proxy_maps(scene.proxy, tgids[i], tgids[i], &maps), 0);
+		assert_non_null(fgets(copy, sizeof(copy), maps));
+		assert_non_null(strchr(copy, '-'));
+		fclose(maps);
+	}
 	assert_int_equal(proxy_maps(scene.proxy, 0x7ffffff0, 0x7ffffff0, &maps), -ENOENT);
 	fd = proxy_find(scene.proxy, "/proc/self/exe");
 	assert_true(fd >= 0);
 	close(fd);
 	assert_int_equal(proxy_find(scene.proxy, "/nowhere"), -ENOENT);
-	assert_int_equal(proxy_open_own(scene.proxy, self, false, "relative", 1), -EINVAL);
+	assert_int_equal(proxy_open_own(scene.proxy, tgids[0], false, "relative", 1), -EINVAL);
 	assert_int_equal(proxy_counts(scene.proxy).nr_timed_out, 0);
 }
 
