@@ -891,8 +891,6 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 
 	if (w->compat)
 		return walk_stop(w, SONDE_STOP_COMPAT);
-	if (!w->process_pos)
-		return walk_stop(w, SONDE_STOP_NO_PROCESS);
 	number = walk_lookup(w, frame);
 	if (number >= SONDE_MAX_RULES) {
 		if (number == WALK_NOT_LOADED)
@@ -952,6 +950,8 @@ static __always_inline int walk_step(struct walk *w, __u64 *frames)
 	__u64 frame = w->exact ? w->pc : w->pc | SONDE_FRAME_RETURN;
 	__u32 i = w->nr_frames, slot = sonde_frame_slot(i) & (SONDE_MAX_USER_FRAMES - 1);
 
+	if (!w->process_pos)
+		return walk_stop(w, SONDE_STOP_NO_PROCESS); /* and no frame: nobody knows here when its pc comes to mean another file */
 	if (i >= SONDE_MAX_WALKED_FRAMES)
 		return walk_stop(w, SONDE_STOP_DEPTH);
 	frames[slot] = frame;
