@@ -9,6 +9,7 @@
 
 /* zend_execute_data */
 #define SONDE_PHP_EX_OPLINE 0
+#define SONDE_PHP_EX_RETURN 16    /* return_value; of a generator's code: the zend_generator */
 #define SONDE_PHP_EX_FUNC 24
 #define SONDE_PHP_EX_THIS 32      /* a zval: value, u32 type_info, u32 number of arguments */
 #define SONDE_PHP_EX_PREV 48
@@ -19,6 +20,8 @@
 #define SONDE_PHP_CALL_CODE (1u << 16)  /* the code of a file or eval outside of functions */
 #define SONDE_PHP_CALL_TOP (1u << 17)   /* called from C: if it is PHP code, by an activation of execute_ex of its own */
 #define SONDE_PHP_CALL_GENERATOR (1u << 24)
+/* zend_generator: flags is a byte */
+#define SONDE_PHP_GENERATOR_RUNS 1
 /* zend_function: type is a byte at 0 */
 #define SONDE_PHP_FN_NAME 8
 #define SONDE_PHP_FN_SCOPE 16
@@ -50,6 +53,7 @@ struct sonde_php { /* byte offsets */
 	__u16 generator_execute_data; /* in zend_generator */
 	__u16 generator_parent;    /* node.parent */
 	__u16 generator_fake;      /* execute_fake */
+	__u16 generator_flags;
 	__u8 opline_reg;           /* DWARF numbers of the registers that execute_ex keeps the opline and the execute_data in; 0xff: none */
 	__u8 frame_reg;
 };

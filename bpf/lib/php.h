@@ -85,6 +85,17 @@ static __always_inline int php_may_be_called_by_ended(const struct walk *w, cons
 	return (r->state[PHP_ENDED_PREV] && r->state[PHP_ENDED_PREV] == r->cursor) || opline == php_fn_u64(r, php->op_array_opcodes);
 }
 
+/* Is the leaf, in the buffer, a generator that is being resumed? It is on the stack before it is linked to who resumes it, with the callers of the last time until then, and runs afterwards
+ * (zend_generator_resume). */
+static __always_inline int php_is_being_resumed(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
+{
+	__u8 flags;
+
+	if (!((__u32)r->buffer[(SONDE_PHP_EX_THIS + 8) / 8] & SONDE_PHP_CALL_GENERATOR) || php_is_in_loop(r))
+		return 0;
+	return runtime_read(w, r, &flags, sizeof(flags), r->buffer[SONDE_PHP_EX_RETURN / 8] + php->generator_flags) || !(flags & SONDE_PHP_GENERATOR_RUNS);
+}
+
 /* Takes the frame whose execute_data stands in the buffer. */
 static __always_inline int php_take(struct walk *w, struct runtime_walk *r, const struct sonde_php *php, int is_delegate)
 {
@@ -236,5 +247,7 @@ static __always_inline int php_step(struct walk *w, struct runtime_walk *r, cons
 	if (!r->buffer[SONDE_PHP_EX_FUNC / 8])
 		return is_delegate ? runtime_stop(r, SONDE_RUNTIME_STOP_TORN) : php_skip(w, r, php, ex);
 	r->state[PHP_RUNNING] = is_delegate ? r->state[PHP_RUNNING] : ex;
+	if (r->state[PHP_IS_LEAF] && php_is_being_resumed(w, r, php))
+		return r->record.fault ? RUNTIME_ENDED : runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
 	return php_take(w, r, php, is_delegate);
 }

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ENEMY_MAX_RECORDS 1000000
+#define ENEMY_MAX_RECORDS 4000000
 #define ENEMY_MAX_DEPTH 256
 #define ENEMY_KEPT __attribute__((noipa))
 

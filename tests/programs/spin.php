@@ -51,6 +51,15 @@ function spin_empty() // nothing in the loop has PHP save where it is
 	while (true);
 }
 
+function resume_often() // the stack that it tells is that of its generators
+{
+	global $entries;
+	echo "spin\nready\n";
+	while (true)
+		foreach (count_up() as $x) { }
+}
+function count_up() { yield 1; yield 2; }
+
 class Base
 {
 	public $f;
@@ -122,6 +131,7 @@ $cases = [
 	'autoload' => [2, function () { spl_autoload_register(function ($name) { spin(); }); new NotThere; }],
 	'generator' => [2, function () { foreach (generate() as $x) { } }],
 	'next' => [2, function () { $g = generate(); $g->current(); $g->next(); }],
+	'resume' => [2, 'resume_often'],
 	'delegate' => [2, function () { foreach (delegate(2) as $x) { } }],
 	'delegates' => [2, function () { foreach (delegate(40) as $x) { } }],
 	'include' => [1, function () { include __DIR__ . '/spin_included.php'; }],

@@ -38,6 +38,7 @@ static struct runtime_walk *runtime_walk_of(struct walk *walk);
 #define MAX_STEPS 4096
 #define MAX_MAPPINGS 64
 #define NR_STOPS 15
+#define NR_SINGLE_STEPS 10000
 #define MAX_TRIES 200
 
 static const char *script, *program, *root;
@@ -161,15 +162,12 @@ static void tell_mappings(void)
 	host_process(&w, mappings, nr);
 }
 
-/* Stops the child, wherever it is. */
-static void stop(void)
+/* Waits for the child to stop, for its registers. */
+static void take_registers(void)
 {
-	struct timespec a_little = { .tv_nsec = 1500000 };
 	struct user_regs_struct regs;
 	int status;
 
-	nanosleep(&a_little, NULL);
-	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
 	assert_int_equal(waitpid(child, &status, __WALL), child);
 	assert_true(WIFSTOPPED(status));
 	assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &regs), 0);
@@ -179,7 +177,23 @@ static void stop(void)
 	w.regs[14] = regs.r14;
 	w.regs[15] = regs.r15;
 	walk_begin(&w);
+}
+
+/* Stops the child, wherever it is. */
+static void stop(void)
+{
+	struct timespec a_little = { .tv_nsec = 1500000 };
+
+	nanosleep(&a_little, NULL);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
+	take_registers();
 	tell_mappings();
+}
+
+static void step_child(void)
+{
+	assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+	take_registers();
 }
 
 static void walk_php(void)
@@ -320,6 +334,30 @@ static void test_stacks_of_the_jit(void **state)
 		check_case(jit_cases[i], jit_options);
 }
 
+/* At each instruction of a program that resumes generators all the time: a generator stands before its callers, or the stack is marked. */
+static void test_resumed_generators(void **state)
+{
+	static char text[MAX_TEXT], have[MAX_TEXT];
+	uint32_t nr_generators = 0, nr_marked = 0;
+
+	has_jit = false;
+	start_case("resume", no_options, text);
+	stop();
+	for (int i = 0; i < NR_SINGLE_STEPS; i++) {
+		walk_php();
+		if (r.record.stop == SONDE_RUNTIME_STOP_COMPLETE && r.nr_frames > r.nr_entries) {
+			write_frames(have);
+			assert_non_null(strstr(have, "<main>"));
+			nr_generators += strstr(have, "count_up") != NULL;
+		}
+		nr_marked += r.record.stop == SONDE_RUNTIME_STOP_TORN;
+		step_child();
+	}
+	end_child();
+	assert_in_range(nr_generators, NR_SINGLE_STEPS / 100, NR_SINGLE_STEPS);
+	assert_in_range(nr_marked, 1, NR_SINGLE_STEPS / 10);
+}
+
 /* Each read in turn fails, as one of a page that is not there does. */
 static void test_faults(void **state)
 {
@@ -456,7 +494,7 @@ static int run_tests_of(char *name)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stacks), cmocka_unit_test(test_stacks_of_the_jit), cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_damage), cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_damage), cmocka_unit_test(test_layouts), cmocka_unit_test(test_resumed_generators),
 	};
 
 	root = strchr(name, '@');

@@ -41,6 +41,7 @@ static void image_fill(struct runtime_image *image, const struct php_layout *lay
 	php->generator_execute_data = layout->generator_execute_data;
 	php->generator_parent = layout->generator_parent;
 	php->generator_fake = layout->generator_fake;
+	php->generator_flags = layout->generator_flags;
 	php->opline_reg = machine == EM_X86_64 ? OPLINE_REG_X86 : 28; /* ZEND_VM_IP_GLOBAL_REG: r15, x28 (Zend/zend_execute.c) */
 	php->frame_reg = machine == EM_X86_64 ? 14 : 27;  /* ZEND_VM_FP_GLOBAL_REG */
 	image->is_supported = 1;

@@ -11,7 +11,7 @@ struct php_layout {
 	uint8_t major, minor;
 	uint16_t current_execute_data; /* in zend_executor_globals */
 	uint16_t op_array_last, op_array_opcodes, op_array_filename, op_array_line_start;
-	uint16_t generator_execute_data, generator_parent, generator_fake;
+	uint16_t generator_execute_data, generator_parent, generator_fake, generator_flags;
 };
 
 /* NULL: none is known. */
