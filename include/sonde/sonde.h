@@ -134,6 +134,8 @@ struct sonde_read_options { /* zero means default */
 	uint64_t max_bytes;     /* of the file, and of what it unpacks to; 4 GiB. Of perf.data only when it is gzipped */
 	bool no_lines;          /* perf.data: source lines and inlined functions are not looked up */
 	bool timestamps;        /* perf.data: each sample for itself, with its time */
+	void (*on_bytes)(void *arg); /* is called before bytes are parsed for which nothing else of this machine is read (not perf.data's): a program may shut itself in. NULL: none */
+	void *on_bytes_arg;
 };
 
 struct sonde_write_options { /* zero means default */

@@ -20,7 +20,10 @@
 #define SYS_RESTRICT_SELF  446
 #define ASK_VERSION	   1
 #define RULE_PATH_BENEATH  1
+#define EXECUTE		   (1ULL << 0)
 #define WRITE_FILE	   (1ULL << 1)
+#define READ_FILE	   (1ULL << 2)
+#define READ_DIR	   (1ULL << 3)
 #define REMOVE_FILE	   (1ULL << 5)
 #define MAKE_REG	   (1ULL << 8)
 #define TRUNCATE	   (1ULL << 14)
@@ -73,28 +76,56 @@ static bool place_of(const char *output, char place[PATH_MAX])
 	return true;
 }
 
-/* What cannot be opened cannot be written either, which is told when it is tried. */
-static void allow(int ruleset, const char *output, uint64_t handled)
+/* What cannot be opened cannot be used either, which is told when it is tried. */
+static void allow(int ruleset, const char *path, uint64_t allowed)
 {
-	char place[PATH_MAX];
-	bool is_folder = place_of(output, place);
-	CLEANUP(closep) int fd = open(place, O_PATH | O_CLOEXEC);
-	const struct path_rule rule = { .allowed = (WRITE_FILE | TRUNCATE | (is_folder ? MAKE_REG | REMOVE_FILE : 0)) & handled, .fd = fd };
+	CLEANUP(closep) int fd = open(path, O_PATH | O_CLOEXEC);
+	const struct path_rule rule = { .allowed = allowed, .fd = fd };
 
 	if (fd >= 0 && syscall(SYS_ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0))
 		return; /* a pipe, which is no file of a file system */
 }
 
+static void allow_output(int ruleset, const char *output, uint64_t handled)
+{
+	char place[PATH_MAX];
+	bool is_folder = place_of(output, place);
+
+	allow(ruleset, place, (WRITE_FILE | TRUNCATE | (is_folder ? MAKE_REG | REMOVE_FILE : 0)) & handled);
+}
+
+static int make_ruleset(const struct ruleset *rules)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -1 : (int)syscall(SYS_CREATE_RULESET, rules, bytes_of(rules), 0);
+}
+
+static void restrict_by(int ruleset)
+{
+	if (syscall(SYS_RESTRICT_SELF, ruleset, 0))
+		return; /* more than sixteen such layers are around us: they have to do */
+}
+
 void confine_writing(const char *const *outputs, uint32_t nr_outputs)
 {
 	struct ruleset rules = ruleset_of(syscall(SYS_CREATE_RULESET, NULL, 0, ASK_VERSION));
-	CLEANUP(closep) int ruleset = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -1 : (int)syscall(SYS_CREATE_RULESET, &rules, bytes_of(&rules), 0);
+	CLEANUP(closep) int ruleset = make_ruleset(&rules);
 
 	if (ruleset < 0)
 		return;
-	allow(ruleset, "/dev/null", rules.files); /* which helpers have in place of what is not open */
+	allow_output(ruleset, "/dev/null", rules.files); /* which helpers have in place of what is not open */
 	for (uint32_t i = 0; i < nr_outputs; i++)
-		allow(ruleset, outputs[i], rules.files);
-	if (syscall(SYS_RESTRICT_SELF, ruleset, 0))
-		return; /* more than sixteen such layers are around us: they have to do */
+		allow_output(ruleset, outputs[i], rules.files);
+	restrict_by(ruleset);
+}
+
+void confine_reading(const char *const *inputs, uint32_t nr_inputs)
+{
+	const struct ruleset rules = { .files = EXECUTE | READ_FILE | READ_DIR };
+	CLEANUP(closep) int ruleset = make_ruleset(&rules);
+
+	if (ruleset < 0)
+		return;
+	for (uint32_t i = 0; i < nr_inputs; i++)
+		allow(ruleset, inputs[i], READ_FILE);
+	restrict_by(ruleset);
 }

@@ -51,7 +51,8 @@ static const struct verb_example examples[] = {
 /* An exit code. */
 static int convert(struct sonde_profile *profile, const struct convert_arguments *arguments)
 {
-	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .no_lines = arguments->no_lines, .timestamps = arguments->timestamps };
+	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .no_lines = arguments->no_lines, .timestamps = arguments->timestamps,
+						 .on_bytes = profile_confine_reading };
 	const struct sonde_write_options write = {
 		.size = sizeof(write),
 		.format = arguments->format,

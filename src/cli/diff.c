@@ -50,7 +50,7 @@ static int print_table(struct sonde_profile *profile, uint64_t max_lines)
 /* Reads both; `after` becomes the difference. An exit code. */
 static int compare(struct sonde_profile *before, struct sonde_profile *after, const struct diff_arguments *arguments)
 {
-	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from };
+	struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .on_bytes = profile_confine_reading, .on_bytes_arg = (void *)(uintptr_t)arguments->after };
 	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->format };
 	int code = profile_try_outputs(&diff_verb, after, &arguments->outputs, arguments->format), err;
 
@@ -59,6 +59,7 @@ static int compare(struct sonde_profile *before, struct sonde_profile *after, co
 	err = profile_read(before, arguments->before, &read);
 	if (err)
 		return profile_failed(&diff_verb, before, err);
+	read.on_bytes_arg = NULL;
 	err = profile_read(after, arguments->after, &read);
 	if (err)
 		return profile_failed(&diff_verb, after, err);

@@ -2,9 +2,11 @@
 #include "cli/profile_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/confine.h"
 #include "cli/output.h"
@@ -112,6 +114,22 @@ void profile_confine(uint64_t memory_mib, const struct option_texts *outputs)
 {
 	limit_memory(memory_mib);
 	confine_writing(outputs ? outputs->texts : NULL, outputs ? outputs->nr : 0);
+}
+
+static bool is_perf_data(const char *path)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char head[8];
+
+	return fd >= 0 && pread(fd, head, sizeof(head), 0) == sizeof(head) && (!memcmp(head, "PERFILE2", sizeof(head)) || !memcmp(head, "2ELIFREP", sizeof(head)));
+}
+
+void profile_confine_reading(void *next)
+{
+	const char *path = next;
+
+	if (!path || !is_perf_data(path))
+		confine_reading(&path, path ? 1 : 0);
 }
 
 int profile_failed(const struct verb *verb, const struct sonde_profile *profile, int err)

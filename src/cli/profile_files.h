@@ -17,6 +17,8 @@
 
 /* Gives up, for good, what is not needed to read strangers' files and to write these outputs (NULL: none), and all memory but so much. Helpers that are started have limits of their own. */
 void profile_confine(uint64_t memory_mib, const struct option_texts *outputs);
+/* Of struct sonde_read_options: gives up reading all but `next`, a path that is still to be read, or NULL. What perf.data names is read from this machine: with one as `next` nothing is given up. */
+void profile_confine_reading(void *next);
 /* Names of formats, for option_spec.value_name. */
 const char *profile_read_format_at(uint32_t i);
 const char *profile_write_format_at(uint32_t i);

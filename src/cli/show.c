@@ -122,7 +122,7 @@ static int check(void *all, char *const *command, struct diag *diag)
 /* An exit code. */
 static int show(struct sonde_profile *profile, const struct show_arguments *arguments)
 {
-	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from };
+	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .on_bytes = arguments->annotate ? NULL : profile_confine_reading };
 	const char *text;
 	int err = profile_read(profile, arguments->input, &read), code;
 

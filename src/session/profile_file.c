@@ -166,6 +166,8 @@ static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, con
 		err = import_detect(bytes->data, bytes->size, &profile->diag, &format);
 	if (!err && format == IMPORT_PERF_DATA)
 		return import_perf_data(profile, &(struct perf_data_source){ .bytes = bytes->data, .nr_bytes = bytes->size, .fd = -1 }, options);
+	if (!err && options->on_bytes)
+		options->on_bytes(options->on_bytes_arg);
 	return err ? err : import_read(bytes->data, bytes->size, format, profile->profile, &profile->diag, &profile->nr_told_notes);
 }
 

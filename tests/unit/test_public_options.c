@@ -157,6 +157,25 @@ static void none_are_all_zeros(void **state)
 	assert_int_equal(use_show(NULL, error, sizeof(error)), 0);
 }
 
+static void count_one(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+/* A sandbox may close when bytes are there, but perf.data needs more than its bytes. */
+static void who_wants_a_sandbox_is_told(void **state)
+{
+	unsigned nr = 0;
+	const struct sonde_read_options as_folded = { .size = sizeof(as_folded), .on_bytes = count_one, .on_bytes_arg = &nr };
+	const struct sonde_read_options as_perf_data = { .size = sizeof(as_perf_data), .format = "perf-data", .on_bytes = count_one, .on_bytes_arg = &nr };
+	char error[512];
+
+	assert_int_equal(use_read(&as_folded, error, sizeof(error)), 0);
+	assert_int_equal(nr, 1);
+	assert_int_not_equal(use_read(&as_perf_data, error, sizeof(error)), 0);
+	assert_int_equal(nr, 1);
+}
+
 static int set_up(void **state)
 {
 	int fd = mkstemp(path);
@@ -174,7 +193,7 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(sizes), cmocka_unit_test(none_are_all_zeros) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(sizes), cmocka_unit_test(none_are_all_zeros), cmocka_unit_test(who_wants_a_sandbox_is_told) };
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
