@@ -320,7 +320,7 @@ static int confined(const char *output, const char *other)
 	if (version >= 6 && (!kill(getppid(), 0) || errno != EPERM))
 		return 4;
 	confine_reading(&output, 1);
-	if (output_write(output, "three", 5, NULL) || open(output, O_RDONLY) < 0 || open(other, O_RDONLY) >= 0 || open(".", O_RDONLY | O_DIRECTORY) >= 0)
+	if (open(output, O_RDONLY) < 0 || output_write(output, "three", 5, NULL) || open(other, O_RDONLY) >= 0 || open(".", O_RDONLY | O_DIRECTORY) >= 0)
 		return 5;
 	return execl("/bin/true", "true", NULL) && errno == EACCES ? 0 : 6;
 }
