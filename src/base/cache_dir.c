@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/buffer.h"
+#include "base/suffix.h"
 
 #define LIST_BYTES_MAX (64u << 20)
 
@@ -57,13 +58,6 @@ static int by_use(const void *a, const void *b)
 	return x->used_s < y->used_s ? -1 : x->used_s > y->used_s;
 }
 
-static bool has_suffix(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), suffix_length = strlen(suffix);
-
-	return length > suffix_length && !strcmp(name + length - suffix_length, suffix);
-}
-
 /* Takes down the files that count, and removes those that were there in passing. Others may come and go meanwhile. */
 static int list_files(struct cache_dir *dir, struct buffer *to)
 {
@@ -83,9 +77,9 @@ static int list_files(struct cache_dir *dir, struct buffer *to)
 
 		if (fstatat(dir->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
-		if (has_suffix(entry->d_name, dir->options.passing) && now_s - st.st_mtim.tv_sec > dir->options.passing_s)
+		if (has_suffix(entry->d_name, strlen(entry->d_name), dir->options.passing) && now_s - st.st_mtim.tv_sec > dir->options.passing_s)
 			unlinkat(dir->fd, entry->d_name, 0);
-		if (!has_suffix(entry->d_name, dir->options.suffix))
+		if (!has_suffix(entry->d_name, strlen(entry->d_name), dir->options.suffix))
 			continue;
 		snprintf(file.name, sizeof(file.name), "%s", entry->d_name);
 		file.bytes = (uint64_t)st.st_size;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/suffix.h"
+
 const char *plain_format_at(uint32_t i)
 {
 	static const char *const names[] = { "text", "json" };
@@ -11,17 +13,10 @@ const char *plain_format_at(uint32_t i)
 	return i < ARRAY_SIZE(names) ? names[i] : NULL;
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-	size_t length = strlen(path), suffix_length = strlen(suffix);
-
-	return length > suffix_length && !strcmp(path + length - suffix_length, suffix);
-}
-
 int plain_format_choose(const char *format, const char *path, struct diag *diag, bool *ret_is_json)
 {
 	if (format && strcmp(format, "text") && strcmp(format, "json"))
 		return diag_errno(diag, EINVAL, "there is no format '%.60s': --format takes one of text, json", format);
-	*ret_is_json = format ? !strcmp(format, "json") : path && has_suffix(path, ".json");
+	*ret_is_json = format ? !strcmp(format, "json") : path && has_suffix(path, strlen(path), ".json");
 	return 0;
 }

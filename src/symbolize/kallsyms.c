@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/number.h"
+#include "base/suffix.h"
 #include "symbolize/line_reader.h"
 
 #define MAX_FILE_BYTES ((uint64_t)512 << 20)
@@ -58,13 +59,6 @@ static void build_done(struct build *build)
 	buffer_done(&build->text);
 }
 
-static bool ends_with(const char *name, size_t size, const char *ending)
-{
-	size_t ending_size = strlen(ending);
-
-	return size >= ending_size && memcmp(name + size - ending_size, ending, ending_size) == 0;
-}
-
 /* Set by the linker script, no function: something else begins there. */
 static bool is_section_marker(const char *name, size_t size)
 {
@@ -77,7 +71,7 @@ static bool is_section_marker(const char *name, size_t size)
 			return true;
 	}
 	/* __entry_text_start, __irqentry_text_end, ... */
-	return ends_with(name, size, "text_start") || ends_with(name, size, "text_begin") || ends_with(name, size, "text_end");
+	return has_suffix(name, size, "text_start") || has_suffix(name, size, "text_begin") || has_suffix(name, size, "text_end");
 }
 
 static enum rank rank_of(char type, const char *name, size_t size)
