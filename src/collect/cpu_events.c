@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,11 +26,6 @@ struct reading {
 
 /* --- one CPU ----------------------------------------------------------------------------------------------------------------------------------- */
 
-static size_t page_bytes(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 static void set_throttled(struct cpu_events *events, struct cpu_event *event, bool is_throttled, uint64_t time_ns)
 {
 	if (is_throttled && !event->throttled_since_ns) {
@@ -49,31 +43,18 @@ static void take_record(struct cpu_events *events, struct cpu_event *event, cons
 		set_throttled(events, event, record->header.type == PERF_RECORD_THROTTLE, record->time_ns);
 }
 
-/* The kernel writes the head while we read. */
 static void read_ring(struct cpu_events *events, struct cpu_event *event)
 {
-	const uint8_t *data = (const uint8_t *)event->page + page_bytes();
-	size_t bytes = RING_PAGES * page_bytes();
-	uint64_t head, tail;
+	struct perf_ring_reading reading = perf_ring_begin(&event->ring);
+	struct perf_event_header header;
 
-	if (!event->page)
-		return;
-	head = __atomic_load_n(&event->page->data_head, __ATOMIC_ACQUIRE);
-	tail = event->page->data_tail;
-	while (head - tail >= sizeof(struct perf_event_header)) {
+	while (perf_ring_next(&reading, &header)) {
 		struct throttle_record record = { 0 };
-		size_t size = sizeof(record);
 
-		memcpy(&record.header, data + (tail & (bytes - 1)), sizeof(record.header)); /* records are multiples of 8 bytes */
-		if (record.header.size < sizeof(record.header) || record.header.size > head - tail)
-			break; /* never: the kernel writes whole records */
-		size = record.header.size < size ? record.header.size : size;
-		for (size_t at = 0; at < size; at += 8)
-			memcpy((uint8_t *)&record + at, data + ((tail + at) & (bytes - 1)), 8);
+		perf_ring_take(&reading, &header, &record, sizeof(record));
 		take_record(events, event, &record);
-		tail += record.header.size;
 	}
-	__atomic_store_n(&event->page->data_tail, tail, __ATOMIC_RELEASE);
+	perf_ring_end(&reading);
 }
 
 static void add_reading(const struct cpu_events *events, const struct cpu_event *event, struct cpu_events_total *total)
@@ -94,8 +75,7 @@ static void close_one(struct cpu_events *events, struct cpu_event *event)
 	read_ring(events, event);
 	set_throttled(events, event, false, clock_ns());
 	add_reading(events, event, &events->gone);
-	if (event->page)
-		munmap(event->page, (1 + RING_PAGES) * page_bytes());
+	perf_ring_unmap(&event->ring);
 	close(event->fd);
 }
 
@@ -113,11 +93,8 @@ static int open_one(struct cpu_events *events, uint32_t cpu, struct diag *diag)
 		return diag_errno(errno == ENODEV && events->nr ? NULL : diag, errno, "cannot open the event '%s' on CPU %u: %s", options->name, cpu, strerror(errno));
 	event = &events->list[events->nr++];
 	*event = (struct cpu_event){ .cpu = cpu, .fd = fd };
-	event->page = mmap(NULL, (1 + RING_PAGES) * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (event->page == MAP_FAILED) {
-		event->page = NULL;
-		events->nr_without_ring++;
-	}
+	if (perf_ring_map(fd, RING_PAGES * (size_t)sysconf(_SC_PAGESIZE), &event->ring))
+		event->ring = (struct perf_ring){ 0 }; /* what is held back is missing, then, without that reason */
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, options->program_fd)) /* libbpf's attach would enable it, too */
 		return diag_errno(diag, errno, "cannot attach to the event '%s': %s", options->name, strerror(errno));
 	if (events->is_enabled && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/cpus.h"
 #include "base/diag.h"
+#include "base/perf_ring.h"
 
 struct cpu_events_options {
 	struct perf_event_attr attr; /* the events are disabled, whatever it says */
@@ -32,7 +33,7 @@ struct cpu_events_total {
 struct cpu_event {
 	uint32_t cpu;
 	int fd;
-	struct perf_event_mmap_page *page; /* the ring; NULL: there was no memory for it */
+	struct perf_ring ring;             /* not mapped: there was no memory for it */
 	uint64_t throttled_since_ns;       /* CLOCK_MONOTONIC; 0: it runs */
 };
 
@@ -42,7 +43,6 @@ struct cpu_events {
 	uint32_t nr, max;
 	uint32_t nr_most;       /* at a time */
 	uint32_t nr_late;       /* that were opened after the others were enabled */
-	uint32_t nr_without_ring;
 	bool is_enabled;
 	struct cpu_events_total gone;
 };

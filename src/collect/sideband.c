@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/cpus.h"
+#include "base/perf_ring.h"
 #include "base/reader.h"
 
 #define RING_BYTES (128u << 10)          /* per CPU; a power of two */
@@ -24,7 +24,7 @@
 struct cpu_ring {
 	uint32_t cpu;
 	int fd;
-	struct perf_event_mmap_page *page; /* followed by RING_BYTES of records */
+	struct perf_ring ring;
 };
 
 struct sideband {
@@ -63,8 +63,8 @@ static int open_ring(struct sideband *sideband, uint32_t cpu, struct diag *diag)
 		.clockid = CLOCK_MONOTONIC,
 	};
 	struct epoll_event interest = { .events = EPOLLIN };
-	long page_bytes = sysconf(_SC_PAGESIZE);
 	struct cpu_ring *ring;
+	int err;
 
 	if (!array_grow(&sideband->rings, sideband->nr_rings, &sideband->max_rings, sizeof(*ring), 8, CPUS_MAX))
 		return -ENOMEM;
@@ -75,14 +75,14 @@ static int open_ring(struct sideband *sideband, uint32_t cpu, struct diag *diag)
 		return 0; /* went offline since the list was read */
 	if (ring->fd < 0)
 		return diag_errno(diag, errno, "cannot open the side-band of process events on CPU %u: %s", cpu, strerror(errno));
-	ring->page = mmap(NULL, (size_t)page_bytes + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
-	if (ring->page == MAP_FAILED || epoll_ctl(sideband->epoll_fd, EPOLL_CTL_ADD, ring->fd, &interest)) {
-		int err = diag_errno(diag, errno, "cannot map the side-band of process events: %s", strerror(errno));
-
-		if (ring->page != MAP_FAILED)
-			munmap(ring->page, (size_t)page_bytes + RING_BYTES);
+	err = perf_ring_map(ring->fd, RING_BYTES, &ring->ring);
+	if (!err && epoll_ctl(sideband->epoll_fd, EPOLL_CTL_ADD, ring->fd, &interest)) {
+		err = -errno;
+		perf_ring_unmap(&ring->ring);
+	}
+	if (err) {
 		close(ring->fd);
-		return err;
+		return diag_errno(diag, -err, "cannot map the side-band of process events: %s", strerror(-err));
 	}
 	sideband->nr_rings++;
 	return 0;
@@ -106,7 +106,7 @@ static int open_new(struct sideband *sideband, const struct cpus *online, struct
 
 static void close_ring(struct cpu_ring *ring)
 {
-	munmap(ring->page, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES);
+	perf_ring_unmap(&ring->ring);
 	close(ring->fd);
 }
 
@@ -155,39 +155,24 @@ int sideband_fd(const struct sideband *sideband)
 	return sideband->epoll_fd;
 }
 
-/* Copies `size` bytes from the ring, which wraps. */
-static void copy_from_ring(const uint8_t *data, uint64_t from, void *to, size_t size)
-{
-	size_t off = from & (RING_BYTES - 1), first = RING_BYTES - off < size ? RING_BYTES - off : size;
-
-	memcpy(to, data + off, first);
-	memcpy((uint8_t *)to + first, data, size - first);
-}
-
 /* Appends all whole records of one ring to the batch and gives their room back. */
-static void drain_ring(struct sideband *sideband, struct cpu_ring *ring)
+static void drain_ring(struct sideband *sideband, const struct cpu_ring *ring)
 {
-	const uint8_t *data = (const uint8_t *)ring->page + sysconf(_SC_PAGESIZE);
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), tail = ring->page->data_tail;
+	struct perf_ring_reading reading = perf_ring_begin(&ring->ring);
+	struct perf_event_header header;
 
-	while (head - tail >= sizeof(struct perf_event_header)) {
-		struct perf_event_header header;
+	while (perf_ring_next(&reading, &header)) {
 		struct record_key key = { .off = sideband->batch.size };
-		uint8_t *record;
+		uint8_t *record = buffer_reserve(&sideband->batch, header.size);
 
-		copy_from_ring(data, tail, &header, sizeof(header));
-		if (header.size < sizeof(header) || header.size > head - tail)
-			break; /* never: the kernel writes whole records */
-		record = buffer_reserve(&sideband->batch, header.size);
 		if (!record)
 			break;
-		copy_from_ring(data, tail, record, header.size);
+		perf_ring_take(&reading, &header, record, header.size);
 		if (header.size >= sizeof(header) + SAMPLE_ID_BYTES)
 			memcpy(&key.time_ns, record + header.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME_OFF, sizeof(key.time_ns));
 		buffer_append(&sideband->order, &key, sizeof(key));
-		tail += header.size;
 	}
-	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	perf_ring_end(&reading);
 }
 
 /* The kernel does not bring an event back with its CPU, so that one is opened anew. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "base/array.h"
@@ -13,15 +12,10 @@
 #define SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 #define MAX_RECORD_BYTES 65536 /* their size has 16 bits */
 
-static size_t page_bytes(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 void rings_cut(struct rings *rings, uint32_t nr)
 {
 	while (rings->nr > nr)
-		munmap(rings->list[--rings->nr].page, page_bytes() + rings->bytes);
+		perf_ring_unmap(&rings->list[--rings->nr].records);
 }
 
 void rings_done(struct rings *rings)
@@ -55,15 +49,16 @@ static struct ring *find(const struct rings *rings, struct place place)
 
 static int make(struct rings *rings, int fd, struct place place, struct diag *diag)
 {
-	void *page;
+	struct perf_ring records;
+	int err;
 
 	if (!array_grow(&rings->list, rings->nr, &rings->max, sizeof(*rings->list), 8, PLACES_MAX))
 		return -ENOMEM;
-	page = mmap(NULL, page_bytes() + rings->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED)
-		return diag_errno(diag, errno, "no memory for overflows: %s%s", strerror(errno),
-				  errno == EPERM ? "; kernel.perf_event_mlock_kb limits it for users" : errno == EINVAL ? "; it must be a power of two of pages" : "");
-	rings->list[rings->nr++] = (struct ring){ .page = page, .place = place, .fd = fd };
+	err = perf_ring_map(fd, rings->bytes, &records);
+	if (err)
+		return diag_errno(diag, -err, "no memory for overflows: %s%s", strerror(-err),
+				  err == -EPERM ? "; kernel.perf_event_mlock_kb limits it for users" : err == -EINVAL ? "; it must be a power of two of pages" : "");
+	rings->list[rings->nr++] = (struct ring){ .records = records, .place = place, .fd = fd };
 	return 0;
 }
 
@@ -84,28 +79,13 @@ int rings_add(struct rings *rings, uint32_t counter, int fd, struct place place,
 	return u64_map_add(&rings->ids, id, counter);
 }
 
-/* The kernel writes the head while we read. */
-static uint64_t head_of(const struct ring *ring)
-{
-	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-}
-
 bool rings_have_data(const struct rings *rings)
 {
 	for (uint32_t i = 0; i < rings->nr; i++) {
-		if (head_of(&rings->list[i]) != rings->list[i].page->data_tail)
+		if (perf_ring_has_data(&rings->list[i].records))
 			return true;
 	}
 	return false;
-}
-
-static void copy_out(const struct rings *rings, const struct ring *ring, uint64_t from, void *to, size_t size)
-{
-	const uint8_t *data = (const uint8_t *)ring->page + page_bytes();
-	size_t off = from & (rings->bytes - 1), first = rings->bytes - off < size ? rings->bytes - off : size;
-
-	memcpy(to, data + off, first);
-	memcpy((uint8_t *)to + first, data, size - first);
 }
 
 /* A sample as SAMPLE_TYPE has it. False: of a counter that is not ours, or cut. */
@@ -148,23 +128,19 @@ static uint64_t lost_of(const uint8_t *record, size_t size)
 static void read_ring(struct rings *rings, struct ring *ring, uint8_t *record, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg,
 		      uint64_t *nr_lost)
 {
-	uint64_t head = head_of(ring), tail = ring->page->data_tail;
+	struct perf_ring_reading reading = perf_ring_begin(&ring->records);
 	struct perf_event_header header;
 
-	while (head - tail >= sizeof(header)) {
+	while (perf_ring_next(&reading, &header)) {
 		struct sonde_overflow overflow = { 0 };
 
-		copy_out(rings, ring, tail, &header, sizeof(header));
-		if (header.size < sizeof(header) || header.size > head - tail)
-			break; /* never: the kernel writes whole records */
-		copy_out(rings, ring, tail, record, header.size);
-		tail += header.size;
+		perf_ring_take(&reading, &header, record, header.size);
 		if (header.type == PERF_RECORD_LOST)
 			*nr_lost += lost_of(record, header.size);
 		else if (header.type == PERF_RECORD_SAMPLE && parse_sample(rings, record, header.size, &overflow))
 			callback(arg, &overflow);
 	}
-	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	perf_ring_end(&reading);
 }
 
 int rings_read(struct rings *rings, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg, uint64_t *nr_lost)

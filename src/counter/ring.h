@@ -8,11 +8,12 @@
 #include <sonde/counter.h>
 
 #include "base/diag.h"
+#include "base/perf_ring.h"
 #include "base/u64_map.h"
 #include "counter/places.h"
 
 struct ring {
-	struct perf_event_mmap_page *page; /* the data follow */
+	struct perf_ring records;
 	struct place place;
 	int fd;            /* of the counter that it was made for; borrowed */
 	bool is_over;      /* its threads have ended */
