@@ -2,40 +2,41 @@
 #include "base/process_memory.h"
 
 #include <errno.h>
-#include <sys/types.h>
-#include <sys/uio.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
 
-#define PAGE_BYTES_MIN 4096u
-#define MAX_PIECES 64 /* of a call */
-
-int process_memory_read(uint32_t tgid, uint64_t from, void *to, size_t size)
+int process_memory_open(uint32_t tgid)
 {
-	struct iovec local = { to, size }, remote = { (void *)from, size }; /* NOLINT: another process's address */
-	ssize_t nr = process_vm_readv((pid_t)tgid, &local, 1, &remote, 1, 0);
+	char path[40];
+	int fd;
 
-	return nr == (ssize_t)size ? 0 : nr < 0 && errno != EPERM ? -errno : -EFAULT;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mem", tgid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	return errno == ENOENT ? -ESRCH : errno == EACCES || errno == EPERM ? -EFAULT : -errno;
 }
 
-size_t process_memory_read_some(uint32_t tgid, uint64_t from, void *to, size_t size)
+int process_memory_read(int fd, uint64_t from, void *to, size_t size)
+{
+	size_t done = process_memory_read_some(fd, from, to, size);
+	char byte;
+
+	if (done == size)
+		return 0;
+	return !done && pread(fd, &byte, sizeof(byte), (off_t)from) == 0 ? -ESRCH : -EFAULT;
+}
+
+size_t process_memory_read_some(int fd, uint64_t from, void *to, size_t size)
 {
 	size_t done = 0;
+	ssize_t got = 1;
 
-	while (done < size) {
-		struct iovec local = { (char *)to + done, 0 }, pieces[MAX_PIECES];
-		unsigned long nr = 0;
-		ssize_t got;
-
-		for (; nr < MAX_PIECES && done + local.iov_len < size; nr++) { /* a piece that is not there does not take one that is with it */
-			uint64_t start = from + done + local.iov_len;
-			size_t bytes = PAGE_BYTES_MIN - start % PAGE_BYTES_MIN, left = size - done - local.iov_len;
-
-			pieces[nr] = (struct iovec){ (void *)start, bytes < left ? bytes : left }; /* NOLINT: another process's address */
-			local.iov_len += pieces[nr].iov_len;
-		}
-		got = process_vm_readv((pid_t)tgid, &local, 1, pieces, nr, 0);
+	while (done < size && got > 0) {
+		got = pread(fd, (char *)to + done, size - done, (off_t)(from + done));
 		done += got > 0 ? (size_t)got : 0;
-		if (got != (ssize_t)local.iov_len)
-			break;
 	}
 	return done;
 }

@@ -6,7 +6,10 @@
 
 #include "base/cleanup.h"
 
-/* All of it. 0; -ESRCH: the process has ended; -EFAULT: not all of it is there, or it is not ours to read. */
-MUST_CHECK int process_memory_read(uint32_t tgid, uint64_t from, void *to, size_t size);
-/* Page by page, up to the first that is not there: how many bytes. */
-size_t process_memory_read_some(uint32_t tgid, uint64_t from, void *to, size_t size);
+/* A descriptor of the memory that it has now: when it executes a program it has another, and what was opened stays that of before. -ESRCH: the process has ended; -EFAULT: it is not ours to
+ * read; or another negative errno. */
+MUST_CHECK int process_memory_open(uint32_t tgid);
+/* All of it. 0; -ESRCH: that memory is no more; -EFAULT: not all of it is there. */
+MUST_CHECK int process_memory_read(int fd, uint64_t from, void *to, size_t size);
+/* Up to the first page that is not there: how many bytes. */
+size_t process_memory_read_some(int fd, uint64_t from, void *to, size_t size);

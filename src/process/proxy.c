@@ -22,21 +22,13 @@
 #include "process/proxy_budget.h"
 #include "process/proxy_message.h"
 #include "process/stranger.h"
+#include "process/trusted.h"
 
 #define PROGRAM "/proc/self/exe"
 #define STEP_NS (2 * NS_PER_MS)
 #define BUSY_NS NS_PER_S          /* so long one is waited for that would run if it had a CPU */
 #define START_NS (5 * NS_PER_S)   /* and one that has just been started, whose program may have to be read from a disk */
 #define MAPS_BYTES_MAX ((uint64_t)64 << 20)
-#define NR_LOOKS 64               /* at whose processes are */
-#define LOOK_NS (100 * NS_PER_MS) /* they stand so long: who gives up root's rights does it before others' code runs */
-
-/* Whose a process was. */
-struct look {
-	uint32_t tgid;
-	bool is_trusted;
-	uint64_t end_ns;
-};
 
 struct proxy {
 	struct helper helper;
@@ -44,7 +36,7 @@ struct proxy {
 	uint64_t delay_ns;                /* that it had to wait for a CPU, when it was looked at last */
 	int nice;
 	struct proxy_budget budget;
-	struct look looks[NR_LOOKS];      /* by tgid */
+	struct trusted trusted;
 	struct proxy_message message;     /* the last answer */
 };
 
@@ -69,6 +61,7 @@ int proxy_new(struct diag *diag, struct proxy **ret_proxy)
 		return -ENOMEM;
 	proxy->helper = (struct helper)HELPER_NONE;
 	proxy_budget_init(&proxy->budget);
+	trusted_init(&proxy->trusted);
 	err = start(proxy, diag);
 	if (!err)
 		*ret_proxy = MOVE(proxy);
@@ -81,6 +74,7 @@ void proxy_free(struct proxy *proxy)
 		return;
 	spawn_leave(&proxy->helper);
 	proxy_budget_done(&proxy->budget);
+	trusted_done(&proxy->trusted);
 	free(proxy);
 }
 
@@ -184,7 +178,7 @@ static int exchange(struct proxy *proxy, const struct proxy_request *request, st
 	if (fds.copy >= 0)
 		given.fds[given.nr++] = fds.copy;
 	done = wire_send(proxy->helper.socket, request, offsetof(struct proxy_request, path) + strlen(request->path) + 1, &given, 0);
-	return done < 0 ? (int)done : receive(proxy, proxy_budget_wait_ns(&proxy->budget), ret_fds);
+	return done < 0 ? (int)done : receive(proxy, proxy_budget_wait_ns(&proxy->budget, request), ret_fds);
 }
 
 /* The answer is in proxy->message. *ret_fd: -1, or the caller's. */
@@ -318,26 +312,28 @@ static ssize_t read_piece(struct proxy *proxy, enum proxy_kind kind, uint32_t tg
 	return (ssize_t)proxy->message.answer.data_bytes;
 }
 
-/* May it be read here? Root's processes, and our user's, do not keep us waiting on purpose, and many questions are about them: asking the proxy takes some 20 us. */
+/* May it be looked at here? Many questions are about root's processes, and our user's, and asking the proxy takes some 20 us. With no proxy nobody is asked. */
 static bool is_trusted(struct proxy *proxy, uint32_t tgid)
 {
-	struct look *look = proxy ? &proxy->looks[tgid % NR_LOOKS] : NULL;
-	uint64_t now = clock_ns();
-	uint32_t uid;
+	return !proxy || trusted_is(&proxy->trusted, tgid);
+}
 
-	if (!look)
-		return true;
-	if (look->tgid != tgid || now > look->end_ns) {
-		uid = stranger_uid(tgid);
-		*look = (struct look){ .tgid = tgid, .is_trusted = !uid || uid == geteuid(), .end_ns = now + LOOK_NS };
-	}
-	return look->is_trusted;
+/* Memory that stays a trusted process's, whatever that becomes: it is one before and after this is opened. -EPERM: it is none. */
+static int open_trusted_memory(struct proxy *proxy, uint32_t tgid)
+{
+	CLEANUP(closep) int fd = is_trusted(proxy, tgid) ? process_memory_open(tgid) : -EPERM;
+
+	if (fd < 0)
+		return fd;
+	return is_trusted(proxy, tgid) ? MOVE_FD(fd) : -EPERM;
 }
 
 int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size)
 {
-	if (is_trusted(proxy, tgid))
-		return process_memory_read(tgid, from, to, size);
+	CLEANUP(closep) int fd = open_trusted_memory(proxy, tgid);
+
+	if (fd != -EPERM)
+		return fd < 0 ? fd : process_memory_read(fd, from, to, size);
 	for (size_t at = 0; at < size;) {
 		size_t piece = size - at < PROXY_DATA_BYTES ? size - at : PROXY_DATA_BYTES;
 		ssize_t got = read_piece(proxy, PROXY_MEMORY, tgid, from + at, (char *)to + at, piece);
@@ -351,10 +347,11 @@ int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *t
 
 size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size)
 {
+	CLEANUP(closep) int fd = open_trusted_memory(proxy, tgid);
 	size_t done = 0;
 
-	if (is_trusted(proxy, tgid))
-		return process_memory_read_some(tgid, from, to, size);
+	if (fd != -EPERM)
+		return fd < 0 ? 0 : process_memory_read_some(fd, from, to, size);
 	while (done < size) {
 		size_t piece = size - done < PROXY_DATA_BYTES ? size - done : PROXY_DATA_BYTES;
 		ssize_t got = read_piece(proxy, PROXY_MEMORY_SOME, tgid, from + done, (char *)to + done, piece);
@@ -369,7 +366,9 @@ size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from,
 int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file)
 {
 	const struct proxy_request request = { .kind = PROXY_MAPS, .tgid = tgid, .tid = tid, .max_copy_bytes = MAPS_BYTES_MAX };
-	CLEANUP(closep) int fd = ask_for_copy(is_trusted(proxy, tgid) ? NULL : proxy, &request, -1, NULL);
+	CLEANUP(closep) int maps_fd = is_trusted(proxy, tgid) ? proxy_open_maps(tgid, tid) : -1;
+	bool is_here = !proxy || (maps_fd >= 0 && is_trusted(proxy, tgid)); /* as of memory */
+	CLEANUP(closep) int fd = ask_for_copy(is_here ? NULL : proxy, &request, is_here ? maps_fd : -1, NULL);
 
 	if (fd < 0)
 		return fd;

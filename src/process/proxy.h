@@ -3,7 +3,7 @@
  * lock of its memory, finding and opening the files that it maps or names. It is a process of ours with our rights. What does not come back within PROXY_DEADLINE_MS is
  * given up: the process is killed and left (the kernel may keep it until the file server ends, but not us), a new one is started, and what did not answer is not asked again: that
  * process's memory, what that process names, or that device; after four times nothing of a user whose processes' memory or mapped files these were (root's excepted). Waiting for strangers
- * has a budget: PROXY_TOTAL_MS together, in vain or not, then two milliseconds each time. One thread. */
+ * has a budget: PROXY_TOTAL_MS together, in vain or not, then two milliseconds each time; root's processes, and our user's, have one of their own. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ MUST_CHECK int proxy_open_own(struct proxy *proxy, uint32_t tgid, bool is_ours, 
 
 struct proxy_counts {
 	uint32_t nr_timed_out, nr_refused;
-	uint32_t tgid, uid; /* of the first that was waited for in vain; tgid 0: of no process's */
+	uint32_t tgid, uid; /* of whom was waited for longest at a time; tgid 0: of no process's */
 };
 struct proxy_counts proxy_counts(const struct proxy *proxy); /* of NULL: none */
 

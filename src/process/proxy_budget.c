@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "process/stranger.h"
@@ -16,7 +17,9 @@
 
 void proxy_budget_init(struct proxy_budget *budget)
 {
-	*budget = (struct proxy_budget){ .left_ns = TOTAL_NS, .given_ns = clock_ns() };
+	const struct proxy_allowance whole = { .left_ns = TOTAL_NS, .given_ns = clock_ns() };
+
+	*budget = (struct proxy_budget){ .strangers = whole, .ours = whole };
 }
 
 void proxy_budget_done(struct proxy_budget *budget)
@@ -24,21 +27,31 @@ void proxy_budget_done(struct proxy_budget *budget)
 	u64_map_done(&budget->copied_mib);
 }
 
-static uint64_t left_ns(struct proxy_budget *budget)
+static uint64_t left_ns(struct proxy_allowance *allowance)
 {
 	uint64_t now = clock_ns();
 
-	budget->left_ns += (now - budget->given_ns) / GIVEN_BACK;
-	budget->given_ns = now;
-	if (budget->left_ns > TOTAL_NS)
-		budget->left_ns = TOTAL_NS;
-	return budget->left_ns;
+	allowance->left_ns += (now - allowance->given_ns) / GIVEN_BACK;
+	allowance->given_ns = now;
+	if (allowance->left_ns > TOTAL_NS)
+		allowance->left_ns = TOTAL_NS;
+	return allowance->left_ns;
 }
 
-uint64_t proxy_budget_wait_ns(struct proxy_budget *budget)
+/* Root's, ours, and what has no process any more, is nobody's: 0. */
+static uint32_t stranger_of(const struct proxy_request *request)
 {
-	uint64_t left = left_ns(budget), max = PROXY_DEADLINE_MS * NS_PER_MS;
+	uint32_t uid = request->tgid ? stranger_uid(request->tgid) : 0;
 
+	return uid == STRANGER_GONE || uid == geteuid() ? 0 : uid;
+}
+
+uint64_t proxy_budget_wait_ns(struct proxy_budget *budget, const struct proxy_request *request)
+{
+	uint64_t max = PROXY_DEADLINE_MS * NS_PER_MS, left = left_ns(&budget->strangers), ours = left_ns(&budget->ours);
+
+	if ((left < max || ours < max) && !stranger_of(request)) /* else it does not matter who it is */
+		left = ours;
 	return left > max ? max : left > LEAST_NS ? left : LEAST_NS;
 }
 
@@ -63,17 +76,9 @@ static bool is_alike(const struct proxy_culprit *culprit, const struct proxy_req
 	return is_of_name(culprit->kind) == is_of_name(request->kind) && request->tgid && culprit->tgid == request->tgid;
 }
 
-/* Root's, and what has no process any more, is nobody's. */
-static uint32_t user_of(const struct proxy_request *request)
-{
-	uint32_t uid = request->tgid ? stranger_uid(request->tgid) : 0;
-
-	return uid == STRANGER_GONE ? 0 : uid;
-}
-
 bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request *request)
 {
-	uint32_t nr = budget->counts.nr_timed_out, nr_of_user = 0, uid = nr ? user_of(request) : 0;
+	uint32_t nr = budget->counts.nr_timed_out, nr_of_user = 0, uid = nr ? stranger_of(request) : 0;
 	bool is_known = false, has_many = nr >= PROXY_BUDGET_MAX_CULPRITS;
 
 	for (uint32_t i = 0; i < nr && i < PROXY_BUDGET_MAX_CULPRITS; i++) {
@@ -82,7 +87,7 @@ bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request
 		nr_of_user += uid && culprit->uid == uid && !is_of_name(culprit->kind);
 		is_known |= is_alike(culprit, request);
 	}
-	if (!is_known && nr_of_user < MAX_OF_USER && !(has_many && uid && left_ns(budget) < LEAST_NS))
+	if (!is_known && nr_of_user < MAX_OF_USER && !(has_many && uid && left_ns(&budget->strangers) < LEAST_NS))
 		return true;
 	budget->counts.nr_refused++;
 	return false;
@@ -90,22 +95,25 @@ bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request
 
 static void note_culprit(struct proxy_budget *budget, const struct proxy_request *request, uint32_t uid)
 {
-	if (!budget->counts.nr_timed_out) {
-		budget->counts.tgid = request->tgid;
-		budget->counts.uid = uid;
-	}
 	budget->culprits[budget->counts.nr_timed_out++ % PROXY_BUDGET_MAX_CULPRITS] =
 		(struct proxy_culprit){ .kind = request->kind, .tgid = request->tgid, .uid = uid, .device = is_of_device(request) ? request->device : 0 };
 }
 
-/* Root's memory may have to come from a disk; what is in files that users serve is theirs whoever maps it. */
+/* What root's processes are waited for may have to come from a disk, unless it is a file that users serve. */
 void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, const struct proxy_answer *answer)
 {
 	uint64_t cost_ns = waited_ns > FREE_NS ? waited_ns - FREE_NS : 0;
-	uint32_t uid = cost_ns || !answer ? user_of(request) : 0;
+	uint32_t uid = cost_ns || !answer ? stranger_of(request) : 0;
+	struct proxy_allowance *allowance = uid ? &budget->strangers : &budget->ours;
+	bool is_charged = uid || !answer || answer->file_system == FILE_SYSTEM_FOREIGN;
 
-	if (uid || !answer || answer->file_system == FILE_SYSTEM_FOREIGN)
-		budget->left_ns -= cost_ns < budget->left_ns ? cost_ns : budget->left_ns;
+	if (is_charged)
+		allowance->left_ns -= cost_ns < allowance->left_ns ? cost_ns : allowance->left_ns;
+	if (is_charged && waited_ns > budget->longest_ns) {
+		budget->longest_ns = waited_ns;
+		budget->counts.tgid = request->tgid;
+		budget->counts.uid = uid;
+	}
 	if (!answer)
 		note_culprit(budget, request, uid);
 }

@@ -16,8 +16,13 @@ struct proxy_culprit {
 	uint64_t device; /* 0: none */
 };
 
+struct proxy_allowance {
+	uint64_t left_ns, given_ns;    /* what is left; and when that was last counted */
+};
+
 struct proxy_budget {
-	uint64_t left_ns, given_ns;    /* what is left of waiting for strangers; and when that was last counted */
+	struct proxy_allowance strangers, ours; /* of waiting for strangers; for root's processes, and our user's: nobody can spend theirs */
+	uint64_t longest_ns;           /* that was waited for at a time: by it somebody is named */
 	struct proxy_culprit culprits[PROXY_BUDGET_MAX_CULPRITS]; /* the last of them */
 	struct proxy_counts counts;
 	struct u64_map copied_mib;     /* by uid */
@@ -29,7 +34,7 @@ void proxy_budget_done(struct proxy_budget *budget);
 /* May it be asked? Counts when not. */
 bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request *request);
 /* How long the answer may take. */
-uint64_t proxy_budget_wait_ns(struct proxy_budget *budget);
+uint64_t proxy_budget_wait_ns(struct proxy_budget *budget, const struct proxy_request *request);
 /* It took so long, for an answer or in vain (NULL). */
 void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, const struct proxy_answer *answer);
 /* How many bytes of the user's files may be copied; and that some were. */

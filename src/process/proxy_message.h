@@ -35,8 +35,10 @@ struct proxy_message {
 };
 
 struct proxy_fds { /* -1: none */
-	int file; /* of O_PATH: PROXY_OPEN's */
+	int file; /* PROXY_OPEN's, of O_PATH; or PROXY_MAPS's, where who asks does it himself */
 	int copy; /* an empty file in memory, of who asks: he can empty it again when he does not wait any more */
 };
+/* /proc/TGID/task/TID/maps of the memory that it has now, as process_memory_open. */
+int proxy_open_maps(uint32_t tgid, uint32_t tid);
 /* Does it, for as long as it takes. *ret_fd: -1, or what goes with the answer. */
 void proxy_perform(const struct proxy_request *request, struct proxy_fds fds, struct proxy_message *ret_message, int *ret_fd);

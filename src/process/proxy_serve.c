@@ -71,20 +71,41 @@ static int copy_file(int from_fd, int to_fd, uint64_t max_bytes)
 
 /* --- requests -------------------------------------------------------------------------------------------------------------------------- */
 
-/* At once, or the process would be looked at while others change it. */
-static int read_maps(const struct proxy_request *request, int to_fd)
+static int read_memory(const struct proxy_request *request, struct proxy_message *message)
 {
-	CLEANUP(closep) int from_fd = -1;
-	struct stat st;
-	char path[64];
-	int err;
+	CLEANUP(closep) int fd = process_memory_open(request->tgid);
+	size_t size = (size_t)(request->to - request->from);
+	int err = fd < 0 ? fd : size > PROXY_DATA_BYTES ? -EINVAL : 0;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/maps", request->tgid, request->tid);
-	from_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (!err && request->kind == PROXY_MEMORY)
+		err = process_memory_read(fd, request->from, message->data, size);
+	else if (!err)
+		size = process_memory_read_some(fd, request->from, message->data, size);
+	message->answer.data_bytes = err ? 0 : size;
+	return err;
+}
+
+int proxy_open_maps(uint32_t tgid, uint32_t tid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/maps", tgid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* At once, or the process would be looked at while others change it. */
+static int read_maps(const struct proxy_request *request, struct proxy_fds fds)
+{
+	CLEANUP(closep) int own_fd = fds.file < 0 ? proxy_open_maps(request->tgid, request->tid) : -1;
+	int from_fd = fds.file < 0 ? own_fd : fds.file, err;
+	struct stat st;
+
 	if (from_fd < 0)
-		return -errno;
-	err = copy_bytes(from_fd, to_fd, 0, request->max_copy_bytes);
-	if (!err && fstat(to_fd, &st))
+		return from_fd;
+	err = copy_bytes(from_fd, fds.copy, 0, request->max_copy_bytes);
+	if (!err && fstat(fds.copy, &st))
 		err = -errno;
 	return err ? err : (uint64_t)st.st_size >= request->max_copy_bytes ? -EFBIG : 0;
 }
@@ -122,19 +143,13 @@ static int open_found(int path_fd)
 static int perform(const struct proxy_request *request, struct proxy_fds fds, struct proxy_message *message, int *ret_fd)
 {
 	struct proxy_answer *answer = &message->answer;
-	size_t size = (size_t)(request->to - request->from);
-	int err;
 
 	switch ((enum proxy_kind)request->kind) {
 	case PROXY_MEMORY:
-		err = size <= PROXY_DATA_BYTES ? process_memory_read(request->tgid, request->from, message->data, size) : -EINVAL;
-		answer->data_bytes = err ? 0 : size;
-		return err;
 	case PROXY_MEMORY_SOME:
-		answer->data_bytes = process_memory_read_some(request->tgid, request->from, message->data, size < PROXY_DATA_BYTES ? size : PROXY_DATA_BYTES);
-		return 0;
+		return read_memory(request, message);
 	case PROXY_MAPS:
-		return read_maps(request, fds.copy);
+		return read_maps(request, fds);
 	case PROXY_LOCATE:
 		*ret_fd = mapped_file_locate(request->tgid, request->from, request->to, request->inode, request->path);
 		return *ret_fd < 0 ? *ret_fd : 0;

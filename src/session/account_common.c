@@ -34,6 +34,6 @@ void account_proxy(struct account *account, const struct proxy *proxy)
 	const struct proxy_counts counts = proxy_counts(proxy);
 
 	if (counts.nr_timed_out)
-		account_note(account, "%u times a file server or a process's memory did not answer, first for process %u of user %u: what it has is left unread, as were %u more of that kind",
+		account_note(account, "%u times a file server or a process's memory did not answer, longest for process %u of user %u: what it has is left unread, as were %u more of that kind",
 			     counts.nr_timed_out, counts.tgid, counts.uid, counts.nr_refused);
 }

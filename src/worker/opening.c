@@ -18,15 +18,18 @@
 /* A text in the worker's memory, page by page: what lies behind its end may not be there. */
 static int read_path(uint32_t tgid, uint64_t pc, char to[PATH_MAX])
 {
+	CLEANUP(closep) int fd = process_memory_open(tgid);
 	size_t at = 0;
 
+	if (fd < 0)
+		return fd;
 	while (at < PATH_MAX) {
 		size_t size = PAGE_SIZE_MIN - (pc + at) % PAGE_SIZE_MIN;
 		int err;
 
 		if (size > PATH_MAX - at)
 			size = PATH_MAX - at;
-		err = process_memory_read(tgid, pc + at, to + at, size);
+		err = process_memory_read(fd, pc + at, to + at, size);
 		if (err)
 			return err;
 		if (memchr(to + at, '\0', size))

@@ -6,8 +6,9 @@ import os
 import re
 import signal
 import subprocess
+import sys
 
-from harness import build, check, need_bpf, run_tests, skip, sonde, test
+from harness import Background, build, check, check_equal, need_bpf, run_tests, scratch, skip, sonde, test
 from hung_server import NOBODY, READ, WRITE, Server, compiled
 
 LIBRARY = "void spin(volatile int *stop) { while (!*stop) ; }\n"
@@ -98,7 +99,7 @@ def check_goes_on(words, mode, *arguments, verb=("profile", "-F", "199"), told=T
 		finally:
 			server.process.kill() # then the program can end
 	check(";known_work " in result.out, lambda: "the other program's stacks are missing: %s" % result)
-	check(not told or re.search(r"did not answer, first for process %d of user %d:" % (program.pid, NOBODY), result.err), lambda: str(result))
+	check(not told or re.search(r"did not answer, longest for process %d of user %d:" % (program.pid, NOBODY), result.err), lambda: str(result))
 	return "%.1f s" % result.seconds
 
 
@@ -126,6 +127,38 @@ def code_that_others_may_not_read():
 def data_of_an_interpreter():
 	"""Its place in memory is looked at as soon as it is seen."""
 	return check_goes_on([READ], "data", os.path.realpath("/usr/bin/python3"), *segments(os.path.realpath("/usr/bin/python3")))
+
+
+JOBS = """
+import subprocess, sys, time
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(15):
+	subprocess.Popen(sys.argv[1:], user=65534, group=65534, extra_groups=[], stdout=subprocess.DEVNULL)
+	time.sleep(0.1)
+sys.stdin.read()
+"""
+
+
+@test
+def data_of_a_job():
+	"""An interpreter of root's starts a stranger's program as the stranger: what was root's a moment ago is not any more."""
+	need_bpf()
+	python = os.path.realpath("/usr/bin/python3")
+	with Server(library(), READ) as server:
+		job = [build("hung"), "data", os.path.join(server.directory, "lib.so"), python, *map(str, segments(python))]
+		with subprocess.Popen([sys.executable, "-c", JOBS, *job], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as runner:
+			try:
+				check_equal(runner.stdout.readline(), b"ready\n", "the runner")
+				with Background("profile", "-F", "199", "-o", scratch("jobs.json"), 4) as profile:
+					profile.wait_line("Sampling", timeout=60)
+					runner.stdin.write(b"\n")
+					runner.stdin.flush()
+					result = profile.finish(timeout=60)
+			finally:
+				server.process.kill()
+				os.killpg(runner.pid, signal.SIGKILL)
+	check(result.code == 0, lambda: str(result))
 
 
 @test

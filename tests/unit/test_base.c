@@ -236,15 +236,16 @@ static void diag_keeps_the_innermost(void **state)
 	assert_int_equal(diag_errno(NULL, EIO, "nobody listens"), -EIO);
 }
 
-/* Pages, and none behind them; more pieces than one call takes. */
+/* Pages, and none behind them. */
 static void memory_of_a_process(void **state)
 {
 	enum { PAGE = 4096, NR = 70 };
 	char *pages = mmap(NULL, (NR + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static char to[(NR + 1) * PAGE];
 	const uint64_t from = (uint64_t)pages;
-	const uint32_t own = (uint32_t)getpid();
+	CLEANUP(closep) int own = process_memory_open((uint32_t)getpid());
 
+	assert_true(own >= 0);
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	for (int i = 0; i < NR * PAGE; i++)
 		pages[i] = (char)(i * 7 + i / PAGE);
@@ -252,7 +253,7 @@ static void memory_of_a_process(void **state)
 	assert_int_equal(process_memory_read(own, from + 5, to, PAGE), 0);
 	assert_memory_equal(to, pages + 5, PAGE);
 	assert_int_equal(process_memory_read(own, from + NR * PAGE - 5, to, 6), -EFAULT);
-	assert_int_equal(process_memory_read(1u << 30, from, to, 1), -ESRCH);
+	assert_int_equal(process_memory_open(1u << 30), -ESRCH);
 	assert_int_equal(process_memory_read_some(own, from + 100, to, sizeof(to)), NR * PAGE - 100);
 	assert_memory_equal(to, pages + 100, NR * PAGE - 100);
 	assert_int_equal(process_memory_read_some(own, from + 100, to, PAGE), PAGE);
