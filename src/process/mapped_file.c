@@ -87,6 +87,7 @@ int mapped_file_identify(int path_fd, struct file_identity *ret_identity)
 		.device = makedev(status.stx_dev_major, status.stx_dev_minor),
 		.inode = status.stx_ino,
 		.size = status.stx_size,
+		.owner = status.stx_uid,
 		.changed_s = status.stx_mtime.tv_sec,
 		.changed_ns = status.stx_mtime.tv_nsec,
 	};

@@ -7,9 +7,10 @@
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 
-/* What tells a file from all others on this machine, and from what it was before it was written to. Has no padding. */
+/* What tells a file from all others on this machine, and from what it was before it was written to. Numbers of devices and inodes are used again: so that what one user left never stands for another's file,
+ * its owner is part of it. Has no padding. */
 struct file_identity {
-	uint64_t device, inode, size;
+	uint64_t device, inode, size, owner;
 	int64_t changed_s, changed_ns;
 };
 

@@ -11,6 +11,7 @@
 #include "base/u64_map.h"
 #include "process/mapped_file.h"
 #include "process/proxy.h"
+#include "process/stranger.h"
 
 #define MAX_OBJECTS (1u << 20)
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
@@ -28,6 +29,8 @@ struct entry {
 	bool is_used;               /* else a free number */
 	bool is_closed;             /* an ELF file that is to be opened again when it is asked for */
 	bool is_hung;               /* its path leads where nobody answers */
+	bool is_path_settled;       /* no other will do better */
+	uint32_t owner;             /* uid; of a copy in memory: whom it was made for */
 };
 
 struct object_table {
@@ -41,7 +44,7 @@ struct object_table {
 	uint64_t seed;              /* so that nobody can make files that are taken for others */
 	struct u64_map by_identity; /* hash of struct file_identity -> object */
 	struct u64_map by_inode;    /* hash of device and inode -> object whose own file it is, or was */
-	struct u64_map by_build_id; /* hash of build id and size -> object */
+	struct u64_map by_build_id; /* hash of build id, size and owner -> object */
 	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
 };
 
@@ -265,6 +268,12 @@ const struct object *object_table_at(const struct object_table *table, uint32_t 
 	return &entry->object;
 }
 
+/* Does it do for a copy of a file that is this owner's and on such a file system? His it must be, as he may write other bytes into it later. */
+static bool may_have_copies(const struct entry *entry, uint32_t owner, enum file_system_kind kind)
+{
+	return kind != FILE_SYSTEM_NETWORK && entry->file_system == kind && entry->owner == owner;
+}
+
 /* A build id says what a file claims to be, and a container may claim what it likes: only the same bytes are the same file. */
 static uint32_t find_copy(struct object_table *table, uint64_t key, const struct elf_file *elf, enum file_system_kind kind)
 {
@@ -278,10 +287,30 @@ static uint32_t find_copy(struct object_table *table, uint64_t key, const struct
 	while ((known = u64_map_each(&table->by_build_id, key, &cursor))) {
 		const struct elf_file *other = object_table_at(table, *known)->elf;
 
-		if (other && table->entries[*known].file_system != FILE_SYSTEM_NETWORK && mapped_file_is_same(other, elf))
+		if (other && may_have_copies(&table->entries[*known], elf_file_owner(elf), kind) && mapped_file_is_same(other, elf))
 			return *known;
 	}
 	return OBJECT_NONE;
+}
+
+/* What could not be opened may be on any file system: it stands for nothing of another user's. */
+static uint32_t add_unopened(struct object_table *table, uint32_t tgid, const char *path)
+{
+	uint32_t object = add_object(table, NULL, path);
+
+	if (object == OBJECT_NONE)
+		return OBJECT_NONE;
+	table->entries[object].file_system = FILE_SYSTEM_FOREIGN;
+	table->entries[object].owner = stranger_file_uid(tgid);
+	return object;
+}
+
+static uint64_t build_id_key(const struct object_table *table, const struct elf_file *elf)
+{
+	const struct build_id *id = elf_file_build_id(elf);
+	const uint64_t rest[] = { elf_file_size(elf), elf_file_owner(elf) };
+
+	return hash_bytes(id->bytes, id->size, hash_bytes(rest, sizeof(rest), table->seed));
 }
 
 /* Opens the ELF file that process `tgid` maps, or finds the object that is a copy of it. */
@@ -289,24 +318,26 @@ static uint32_t open_object(struct object_table *table, uint32_t tgid, int path_
 {
 	enum file_system_kind kind = FILE_SYSTEM_LOCAL;
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
-	const struct build_id *id;
-	uint32_t object;
+	uint32_t object, owner;
 	uint64_t key;
+	bool has_id;
 	int err = open_elf(table, tgid, path_fd, device, &kind, &elf);
 
 	if (err) {
 		count_failure(table, err, path);
-		return add_object(table, NULL, path);
+		return add_unopened(table, tgid, path);
 	}
-	id = elf_file_build_id(elf);
-	key = hash_bytes(id->bytes, id->size, elf_file_size(elf));
-	object = id->size ? find_copy(table, key, elf, kind) : OBJECT_NONE;
+	has_id = elf_file_build_id(elf)->size;
+	key = build_id_key(table, elf);
+	object = has_id ? find_copy(table, key, elf, kind) : OBJECT_NONE;
 	if (object != OBJECT_NONE)
 		return object;
+	owner = elf_file_owner(elf);
 	object = add_object(table, MOVE(elf), path);
-	if (object == OBJECT_NONE || (id->size && u64_map_add(&table->by_build_id, key, object)))
+	if (object == OBJECT_NONE || (has_id && u64_map_add(&table->by_build_id, key, object)))
 		return OBJECT_NONE;
 	table->entries[object].file_system = kind;
+	table->entries[object].owner = owner;
 	return object;
 }
 
@@ -383,17 +414,52 @@ static int take_identity(struct object_table *table, uint32_t object, const stru
 	if (entry->identity.inode)
 		return 0;
 	entry->identity = *identity;
+	entry->object.device = identity->device;
 	return u64_map_add(&table->by_inode, inode_key(table, identity->device, identity->inode), object);
+}
+
+/* Does the path lead to that file in our root? */
+static bool leads_to(struct object_table *table, const char *path, const struct file_identity *identity)
+{
+	CLEANUP(closep) int fd = path[0] == '/' ? proxy_find(table->proxy, path) : -ENOENT;
+	struct file_identity found;
+
+	return fd >= 0 && !mapped_file_identify(fd, &found) && !memcmp(&found, identity, sizeof(found));
+}
+
+/* Somebody may have given everybody's file a name of his own, in his mounts: what is found under a name in our root has that name. `identity`: of the file with this path. */
+static void settle_path(struct object_table *table, struct entry *entry, const struct file_identity *identity, const char *path)
+{
+	char *copy;
+
+	if (entry->is_path_settled || !strcmp(entry->object.path, path))
+		return;
+	entry->is_path_settled = leads_to(table, entry->object.path, &entry->identity);
+	if (entry->is_path_settled || !leads_to(table, path, identity) || !(copy = strdup(path)))
+		return;
+	free((char *)entry->object.path);
+	entry->object.path = copy;
+	entry->is_path_settled = true;
+}
+
+/* A copy in memory of what somebody serves is the file only for whom it was made: nobody knows whose the device's number is by now. */
+static bool stands_for(const struct entry *entry, uint32_t tgid)
+{
+	return entry->file_system != FILE_SYSTEM_FOREIGN || entry->owner == stranger_file_uid(tgid);
 }
 
 /* What process `tgid`, 0: nobody, maps. */
 static uint32_t met_file(struct object_table *table, uint32_t tgid, int path_fd, const struct file_identity *identity, const char *path)
 {
 	uint64_t key = hash_bytes(identity, sizeof(*identity), table->seed);
-	uint32_t object, *known = u64_map_find(&table->by_identity, key);
+	uint32_t cursor = 0, object, *known;
 
-	if (known)
+	while ((known = u64_map_each(&table->by_identity, key, &cursor))) {
+		if (!stands_for(&table->entries[*known], tgid))
+			continue;
+		settle_path(table, &table->entries[*known], identity, path);
 		return *known;
+	}
 	object = open_object(table, tgid, path_fd, identity->device, path);
 	if (object == OBJECT_NONE || u64_map_add(&table->by_identity, key, object) || take_identity(table, object, identity))
 		return OBJECT_NONE;
@@ -410,8 +476,10 @@ uint32_t object_table_met(struct object_table *table, const struct mapped_region
 	if (!strcmp(region->path, "[vdso]"))
 		return met_vdso(table);
 	object = find_open(table, region);
-	if (object != OBJECT_NONE)
+	if (object != OBJECT_NONE) {
+		settle_path(table, &table->entries[object], &table->entries[object].identity, region->path);
 		return object;
+	}
 	path_fd = proxy_locate(table->proxy, region);
 	err = path_fd < 0 ? path_fd : mapped_file_identify(path_fd, &identity);
 	return err ? met_unreadable(table, region->path, err) : met_file(table, region->tgid, path_fd, &identity, region->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object_table: the files that processes map, by number. The same file (by device, inode, size and time of change, or a copy with the same build id and the same bytes) has one number
+/* object_table: the files that processes map, by number. The same file (by device, inode, owner, size and time of change, or a copy of the same owner's with the same build id and the same bytes) has one number
  * however many processes map it under whatever paths. It is known as long as somebody refers to it: then its number may be another's. A file is opened while a process
  * that maps it lives. Of those that nobody maps any more but somebody still asks for, only the youngest stay open, and those that could not be found
  * again by their path; the others are opened again when they are asked for. One thread. */
@@ -14,7 +14,8 @@
 
 struct object {
 	struct elf_file *elf; /* NULL: not an ELF file of ours, or not to be read; owned by the table */
-	const char *path;     /* as the process saw it when it was first met, "[vdso]" */
+	const char *path;     /* as the process saw it when it was first met, or by which it is found in our root, "[vdso]" */
+	uint64_t device;      /* that it was on when it was first met; 0: not known */
 };
 
 /* What a process maps, as the kernel tells of it. */

@@ -13,19 +13,21 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#include "base/caller.h"
 #include "process/debug_path.h"
+#include "process/file_system.h"
 #include "process/stranger.h"
-
-#define ANY_OWNER UINT32_MAX
 
 struct job { /* one opening */
 	bool is_zombie;
-	int result;	      /* a descriptor or negative errno */
-	bool root_is_foreign; /* out: the file was looked for in another root than ours */
+	int result;	   /* a descriptor or negative errno */
 
 	struct stranger as;
-	int proc_fd;	/* whose root; -1: ours */
-	uint32_t owner; /* beside root; ANY_OWNER: not asked */
+	uint32_t tgid;	   /* 0: nobody's */
+	int proc_fd;	   /* whose root; -1: ours */
+	uint32_t owner;	   /* beside root: of the file that is opened or, for a debug file, of the one that it is for */
+	bool is_debug;
+	uint64_t device;   /* of the file that it is for */
 	uint64_t max_bytes;
 	char path[PATH_MAX];
 };
@@ -51,7 +53,6 @@ static struct job *job_new(const char *path, uint64_t max_bytes)
 	if (!job)
 		return NULL;
 	job->proc_fd = -1;
-	job->owner = ANY_OWNER;
 	job->max_bytes = max_bytes;
 	memcpy(job->path, path, strlen(path) + 1);
 	return job;
@@ -59,19 +60,26 @@ static struct job *job_new(const char *path, uint64_t max_bytes)
 
 /* --- in the thread ------------------------------------------------------------------------------------------------------------- */
 
-static int open_root(struct job *job)
+static int open_root(const struct job *job)
 {
-	struct stat theirs, ours;
 	int fd = job->proc_fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : openat(job->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &theirs) || stat("/", &ours)) {
-		close(fd);
-		return -EACCES;
-	}
-	job->root_is_foreign = theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
-	return fd;
+	return fd < 0 ? -errno : fd;
+}
+
+/* May it say what stands in the file that it is for? Whoever serves a file system says of a file's owner what he likes. */
+static bool is_believed(const struct job *job, int path_fd, const struct stat *st)
+{
+	if (file_system_kind(job->tgid, path_fd) == FILE_SYSTEM_FOREIGN)
+		return job->device && st->st_dev == job->device;
+	if (!st->st_uid && st->st_mode & S_IWOTH)
+		return false;
+	return st->st_uid == job->owner || caller_is(st->st_uid);
+}
+
+static bool is_own(const struct job *job, const struct stat *st)
+{
+	return (st->st_uid == job->owner || !st->st_uid) && st->st_nlink == 1;
 }
 
 static int check_file(const struct job *job, int path_fd)
@@ -83,7 +91,7 @@ static int check_file(const struct job *job, int path_fd)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || fs.f_type == PROC_SUPER_MAGIC)
 		return -ENOEXEC;
-	if (job->owner != ANY_OWNER && ((st.st_uid != job->owner && st.st_uid != 0) || st.st_nlink != 1))
+	if (job->is_debug ? !is_believed(job, path_fd, &st) : !is_own(job, &st))
 		return -EPERM;
 	return st.st_size < 0 || (uint64_t)st.st_size > job->max_bytes ? -EFBIG : 0;
 }
@@ -93,14 +101,14 @@ static bool is_wanted(const struct job *job, int fd)
 {
 	char magic[SELFMAG];
 
-	return job->owner != ANY_OWNER || (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG));
+	return !job->is_debug || (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG));
 }
 
 /* What stands there is looked at before it is opened for reading, as opening alone sets off some devices; then the same inode is opened, whoever
  * renames meanwhile. */
 static int open_as_stranger(struct job *job)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (job->owner == ANY_OWNER ? 0 : O_NOFOLLOW),
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (job->is_debug ? 0 : O_NOFOLLOW),
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	CLEANUP(closep) int root_fd = open_root(job);
 	CLEANUP(closep) int path_fd = -1;
@@ -153,6 +161,7 @@ static int find_stranger(struct job *job, uint32_t tgid)
 	char path[32];
 	int err = -ESRCH;
 
+	job->tgid = tgid;
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
 	job->proc_fd = tgid ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (job->proc_fd >= 0)
@@ -165,9 +174,21 @@ static int find_stranger(struct job *job, uint32_t tgid)
 	return err == -ENOMEM ? err : -ESRCH;
 }
 
-static int open_as_nobody(const char *path, uint64_t max_bytes)
+static struct job *debug_job_new(const struct debugged *of, const char *path, uint64_t max_bytes)
 {
-	CLEANUP(job_freep) struct job *job = job_new(path, max_bytes);
+	struct job *job = job_new(path, max_bytes);
+
+	if (!job)
+		return NULL;
+	job->is_debug = true;
+	job->owner = of->owner;
+	job->device = of->device;
+	return job;
+}
+
+static int open_as_nobody(const struct debugged *of, const char *path, uint64_t max_bytes)
+{
+	CLEANUP(job_freep) struct job *job = debug_job_new(of, path, max_bytes);
 
 	if (!job)
 		return -ENOMEM;
@@ -180,22 +201,23 @@ static bool is_path(const char *path)
 	return path[0] == '/' && strlen(path) < PATH_MAX;
 }
 
-int opener_open_debug(uint32_t tgid, const char *path, uint64_t max_bytes)
+int opener_open_debug(uint32_t tgid, const struct debugged *of, const char *path, uint64_t max_bytes)
 {
-	CLEANUP(job_freep) struct job *job = is_path(path) ? job_new(path, max_bytes) : NULL;
-	bool is_debug_file = debug_path_is_below_prefix(path);
-	int fd;
+	CLEANUP(job_freep) struct job *job = is_path(path) ? debug_job_new(of, path, max_bytes) : NULL;
+	bool is_below_prefix = debug_path_is_below_prefix(path);
+	int fd, in_ours;
 
 	if (!job)
 		return is_path(path) ? -ENOMEM : -EINVAL;
 	fd = find_stranger(job, tgid);
-	if (fd == -ESRCH && is_debug_file)
-		return open_as_nobody(path, max_bytes);
+	if (fd == -ESRCH && is_below_prefix)
+		return open_as_nobody(of, path, max_bytes);
 	if (!fd)
 		fd = run(job);
-	if ((fd == -ENOENT || fd == -ENOTDIR) && job->root_is_foreign && is_debug_file)
-		return open_as_nobody(path, max_bytes);
-	return fd;
+	if (fd >= 0 || fd == -ESRCH || !is_below_prefix || stranger_sees_our_files(job->proc_fd))
+		return fd;
+	in_ours = open_as_nobody(of, path, max_bytes);
+	return in_ours >= 0 ? in_ours : fd;
 }
 
 /* A process that has no root any more. */

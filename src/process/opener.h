@@ -12,10 +12,18 @@
 
 #include "base/cleanup.h"
 
-/* A debug file, whose path was looked at (process/debug_path.h). A descriptor, or: -EACCES: the process could not read it; -ENOEXEC: no regular file, or not ELF; -EFBIG: above max_bytes;
- * -EINVAL: no absolute path; -ENOENT and others of open(2). For a process that is gone (and tgid 0): in our root as nobody, only below DEBUG_PATH_PREFIX. So also for what is missing there
- * in a root that is not ours. */
-MUST_CHECK int opener_open_debug(uint32_t tgid, const char *path, uint64_t max_bytes);
+/* The file whose debug information is looked for. */
+struct debugged {
+	const char *path; /* NULL: none */
+	uint64_t device;  /* that it was met on; 0: not known */
+	uint32_t owner;   /* uid */
+};
+
+/* A debug file, whose path was looked at (process/debug_path.h). It says what others' processes run, so it belongs to root and is not writable by all, to who may do as root does
+ * (base/caller.h) or to the owner of that file; what somebody may serve counts only when it is on that file's device: else -EPERM. A descriptor, or: -EACCES: the process could not read it; -ENOEXEC:
+ * no regular file, or not ELF; -EFBIG: above max_bytes; -EINVAL: no absolute path; -ENOENT and others of open(2). For a process that is gone (and tgid 0): in our root as nobody, only below
+ * DEBUG_PATH_PREFIX. So also for what is not to be had there by mounts or a root that are not ours. */
+MUST_CHECK int opener_open_debug(uint32_t tgid, const struct debugged *of, const char *path, uint64_t max_bytes);
 
 /* The same for a file that the process itself is to have written, where others may write too: it belongs to the process's user or to
  * root, is no symbolic link and has one name only (a second one could be a link that somebody made to a file that they cannot read), else -EPERM

@@ -588,6 +588,20 @@ int process_table_changes(struct process_table *table, process_changed_fn fn, vo
 	return 0;
 }
 
+int process_table_living(const struct process_table *table, process_changed_fn fn, void *arg)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < table->nr_processes; i++) {
+		const struct process *process = &table->processes[i];
+		uint32_t nr;
+		const struct process_mapping *live = live_of(process, &nr);
+
+		err = process->alive ? fn(arg, process->tgid, process->generation, live, nr) : 0;
+	}
+	return err;
+}
+
 const struct process_mapping *process_table_find(const struct process_table *table, uint32_t tgid, uint64_t time_ns, uint64_t pc)
 {
 	const struct process *process = find_process(table, tgid);

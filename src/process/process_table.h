@@ -50,6 +50,9 @@ void process_table_renew(struct process_table *table, uint32_t tgid);
 typedef int (*process_changed_fn)(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings);
 MUST_CHECK int process_table_changes(struct process_table *table, process_changed_fn fn, void *arg);
 
+/* Calls `fn` with the live mappings of each process that lives, until it does not give 0. */
+MUST_CHECK int process_table_living(const struct process_table *table, process_changed_fn fn, void *arg);
+
 /* What stood at `pc` of `tgid` at `time_ns`; NULL when nothing known did. What came by a fork may have the parent's times and generation. Borrowed until the table's next change. */
 const struct process_mapping *process_table_find(const struct process_table *table, uint32_t tgid, uint64_t time_ns, uint64_t pc);
 /* All that was mapped then, sorted by start_pc: *ret_mappings is for the caller to free. *ret_generation: of then; 0: nothing was. 0; -ENOENT: nothing is known of it; -ENOMEM. */

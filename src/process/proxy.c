@@ -250,17 +250,10 @@ static int ask_for_copy(struct proxy *proxy, const struct proxy_request *request
 	return err ? err : MOVE_FD(copy_fd);
 }
 
-static uint32_t owner_of_copy(uint32_t tgid)
-{
-	uint32_t uid = tgid ? stranger_uid(tgid) : STRANGER_GONE;
-
-	return uid == STRANGER_GONE ? STRANGER_NOBODY : uid;
-}
-
 /* Of whoever it is charged to. */
 static int ask_for_owned_copy(struct proxy *proxy, struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
 {
-	uint32_t uid = owner_of_copy(request->tgid);
+	uint32_t uid = stranger_file_uid(request->tgid);
 	CLEANUP(closep) int fd = -EFBIG;
 	struct stat st;
 
@@ -399,11 +392,11 @@ int proxy_open(struct proxy *proxy, uint32_t tgid, int path_fd, uint64_t device,
 	return ask_to_open(proxy, &request, path_fd, ret_kind);
 }
 
-int proxy_open_debug(struct proxy *proxy, uint32_t tgid, const char *of, const char *path, uint64_t max_bytes)
+int proxy_open_debug(struct proxy *proxy, uint32_t tgid, const struct debugged *of, const char *path, uint64_t max_bytes)
 {
-	struct proxy_request request = { .kind = PROXY_OPEN_DEBUG, .tgid = tgid, .max_bytes = max_bytes };
+	struct proxy_request request = { .kind = PROXY_OPEN_DEBUG, .tgid = tgid, .max_bytes = max_bytes, .device = of->device, .owner = of->owner };
 
-	if (path[0] == '/' && !debug_path_is_one(path, of))
+	if (path[0] == '/' && !debug_path_is_one(path, of->path))
 		return -EPERM;
 	return set_path(&request, path) ? ask_to_open(proxy, &request, -1, NULL) : -EINVAL;
 }

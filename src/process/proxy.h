@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "process/file_system.h"
+#include "process/opener.h"
 
 #define PROXY_DEADLINE_MS 100
 #define PROXY_TOTAL_MS    200 /* a hundredth of the time that passes is given back */
@@ -43,9 +44,9 @@ MUST_CHECK int proxy_find(struct proxy *proxy, const char *path);
 /* A descriptor for reading, of process `tgid`'s (0: nobody's) file on that device: of one on a foreign file system, of a copy in memory that has its bytes as they are now; it belongs to the
  * process's user. -EFBIG: copies would take more than PROXY_COPIES_MAX. */
 MUST_CHECK int proxy_open(struct proxy *proxy, uint32_t tgid, int path_fd, uint64_t device, enum file_system_kind *ret_kind);
-/* As opener_open_debug and opener_open_own (process/opener.h); copies likewise. A debug file is one of the file that has the path `of` (NULL: of none that has a path), as the paths go
+/* As opener_open_debug and opener_open_own (process/opener.h); copies likewise. A debug file is one of the file `of`, as the paths go
  * (process/debug_path.h), for who asks may be in a stranger's hands; else -EPERM. */
-MUST_CHECK int proxy_open_debug(struct proxy *proxy, uint32_t tgid, const char *of, const char *path, uint64_t max_bytes);
+MUST_CHECK int proxy_open_debug(struct proxy *proxy, uint32_t tgid, const struct debugged *of, const char *path, uint64_t max_bytes);
 MUST_CHECK int proxy_open_own(struct proxy *proxy, uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes);
 
 struct proxy_counts {

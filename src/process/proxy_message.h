@@ -15,9 +15,10 @@ enum proxy_kind { PROXY_MEMORY, PROXY_MEMORY_SOME, PROXY_MAPS, PROXY_LOCATE, PRO
 struct proxy_request {
 	uint32_t kind, tgid, tid;
 	uint32_t is_ours;        /* PROXY_OPEN_OWN */
+	uint32_t owner, pad;     /* PROXY_OPEN_DEBUG: struct debugged's */
 	uint64_t from, to;       /* memory: from there, `to` is behind it; PROXY_LOCATE: the mapping */
 	uint64_t inode;          /* PROXY_LOCATE */
-	uint64_t device;         /* PROXY_OPEN: for who asks, that may not answer */
+	uint64_t device;         /* PROXY_OPEN: for who asks, that may not answer; PROXY_OPEN_DEBUG: struct debugged's */
 	uint64_t max_bytes;      /* PROXY_OPEN_DEBUG, PROXY_OPEN_OWN */
 	uint64_t max_copy_bytes; /* of what is copied; 0: the last of its descriptors is no file for a copy */
 	char path[PATH_MAX];     /* a message ends behind its NUL */

@@ -159,7 +159,8 @@ static int perform(const struct proxy_request *request, struct proxy_fds fds, st
 	case PROXY_OPEN:
 		return give(request, open_found(fds.file), fds.copy, answer, ret_fd);
 	case PROXY_OPEN_DEBUG:
-		return give(request, opener_open_debug(request->tgid, request->path, request->max_bytes), fds.copy, answer, ret_fd);
+		return give(request, opener_open_debug(request->tgid, &(struct debugged){ .device = request->device, .owner = request->owner }, request->path, request->max_bytes), fds.copy,
+			    answer, ret_fd);
 	case PROXY_OPEN_OWN:
 		return give(request, opener_open_own(request->tgid, request->is_ours, request->path, request->max_bytes), fds.copy, answer, ret_fd);
 	}

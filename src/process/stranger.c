@@ -98,13 +98,15 @@ static int parse_capabilities(const char *text, uint64_t *ret_mask)
 	return 0;
 }
 
-/* Capabilities in another user namespace are none over our files. */
-static bool in_our_user_namespace(int proc_fd)
+/* `kind`: as in /proc/PID/ns. */
+static bool in_our_namespace(int proc_fd, const char *kind)
 {
 	struct stat theirs, ours;
+	char path[16], own[32];
 
-	return fstatat(proc_fd, "ns/user", &theirs, 0) == 0 && stat("/proc/self/ns/user", &ours) == 0 && theirs.st_dev == ours.st_dev &&
-	       theirs.st_ino == ours.st_ino;
+	snprintf(path, sizeof(path), "ns/%s", kind);
+	snprintf(own, sizeof(own), "/proc/self/%s", path);
+	return !fstatat(proc_fd, path, &theirs, 0) && !stat(own, &ours) && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
 enum { SAW_UID = 1, SAW_GID = 2, SAW_GROUPS = 4, SAW_CAPABILITIES = 8, SAW_ALL = 15 };
@@ -159,20 +161,52 @@ int stranger_read(int proc_fd, struct stranger *ret_stranger)
 		ret_stranger->uid = ret_stranger->gid = STRANGER_NOBODY;
 		ret_stranger->nr_groups = 0;
 	}
-	if (mixed || !in_our_user_namespace(proc_fd))
+	if (mixed || !in_our_namespace(proc_fd, "user")) /* there they are none over our files */
 		ret_stranger->capabilities = 0;
 	return 0;
+}
+
+static int open_process(uint32_t tgid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32, tgid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 uint32_t stranger_uid(uint32_t tgid)
 {
 	CLEANUP(stranger_done) struct stranger stranger = { 0 };
-	CLEANUP(closep) int fd = -1;
-	char path[32];
+	CLEANUP(closep) int fd = open_process(tgid);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32, tgid);
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 || stranger_read(fd, &stranger) ? STRANGER_GONE : stranger.uid;
+}
+
+uint32_t stranger_file_uid(uint32_t tgid)
+{
+	uint32_t uid = tgid ? stranger_uid(tgid) : STRANGER_GONE;
+
+	return uid == STRANGER_GONE ? STRANGER_NOBODY : uid;
+}
+
+/* The link is read and not followed: what is there may not answer. */
+bool stranger_sees_our_files(int proc_fd)
+{
+	char root[2];
+
+	return readlinkat(proc_fd, "root", root, sizeof(root)) == 1 && in_our_namespace(proc_fd, "mnt");
+}
+
+uint32_t stranger_rank(uint32_t tgid, uint32_t owner)
+{
+	CLEANUP(stranger_done) struct stranger stranger = { 0 };
+	CLEANUP(closep) int fd = open_process(tgid);
+
+	if (fd < 0 || stranger_read(fd, &stranger) || !stranger.has_root)
+		return STRANGER_GONE_RANK;
+	if (stranger_sees_our_files(fd))
+		return STRANGER_OUR_RANK;
+	return in_our_namespace(fd, "user") ? 3 : stranger.uid == owner ? 2 : 1;
 }
 
 /* The calling thread's. What is permitted to us stays permitted: nobody else's code runs in the thread. */

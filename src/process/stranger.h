@@ -29,6 +29,15 @@ void stranger_done(struct stranger *stranger);
 /* As whom the process opens files; STRANGER_GONE: it is gone. */
 uint32_t stranger_uid(uint32_t tgid);
 
+/* Whom the copy of a file is charged to that the process (0, or gone: nobody's) maps. */
+uint32_t stranger_file_uid(uint32_t tgid);
+/* Does the process whose directory in /proc that is see the files that we see, with its mounts and its root? */
+bool stranger_sees_our_files(int proc_fd);
+/* How good a word its mounts are on the files of user `owner`: the greatest where they are ours, then where only root can have made them, then where that user made them. STRANGER_GONE_RANK: it is gone. */
+#define STRANGER_GONE_RANK 0
+#define STRANGER_OUR_RANK  4
+uint32_t stranger_rank(uint32_t tgid, uint32_t owner);
+
 /* Makes the calling thread open files as the stranger does; without our own capabilities in any case. When we are not root, it is the only thing
  * done. 0, or negative errno: then nothing may be opened. */
 MUST_CHECK int stranger_become(const struct stranger *stranger);

@@ -25,6 +25,7 @@ struct annotator {
 	const struct show_options *options;
 	struct parser *parser; /* NULL: not started yet */
 	struct proxy *proxy;
+	uint32_t owner; /* of the file whose code is read */
 	struct buffer *buffer;
 };
 
@@ -119,7 +120,7 @@ static int open_for_worker(void *arg, const char *path)
 {
 	const struct annotator *annotator = arg;
 
-	return proxy_open_debug(annotator->proxy, 0, NULL, path, DEBUG_FILE_MAX_BYTES);
+	return proxy_open_debug(annotator->proxy, 0, &(struct debugged){ .owner = annotator->owner }, path, DEBUG_FILE_MAX_BYTES);
 }
 
 /* The file that was sampled, if it is still there. 0, or the reason in `diag`. */
@@ -210,6 +211,7 @@ static int ask(struct annotator *annotator, const struct elf_file *elf, const ch
 
 	if (!err && !annotator->proxy)
 		err = parser_ready(annotator->parser, diag) ?: proxy_new(diag, &annotator->proxy);
+	annotator->owner = elf_file_owner(elf);
 	return err ? err : parser_code(annotator->parser, elf, path, question, open_for_worker, annotator, diag, answer);
 }
 

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/caller.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "debuginfod/fetcher.h"
-#include "process/proxy.h"
+#include "session/debug_askers.h"
 #include "symbolize/debug_file.h"
 
 #define PROGRAM "/proc/self/exe"
@@ -70,20 +71,6 @@ void debug_files_want_lines(struct debug_files *files, bool lines)
 
 /* --- what is wanted -------------------------------------------------------------------------------------------------------------------- */
 
-/* The process whose debug files the worker wants to read. */
-struct asker {
-	struct proxy *proxy;
-	uint32_t tgid;
-	const char *of; /* the path of the file that it reads; NULL: none */
-};
-
-static int open_debug_file(void *arg, const char *path)
-{
-	const struct asker *asker = arg;
-
-	return proxy_open_debug(asker->proxy, asker->tgid, asker->of, path, DEBUG_FILE_MAX_BYTES);
-}
-
 /* Was the object looked at before? From now on it was. */
 static bool was_seen(struct debug_files *files, uint32_t object)
 {
@@ -104,7 +91,7 @@ static bool was_seen(struct debug_files *files, uint32_t object)
 
 static void look_at(struct debug_files *files, const struct place *place, const struct process_table *processes)
 {
-	struct asker asker = { .proxy = files->proxy, .tgid = place->tgid };
+	struct debug_asker asker;
 	char build_id[2 * BUILD_ID_MAX + 1];
 	const struct object *object;
 	bool wants = false;
@@ -112,13 +99,13 @@ static void look_at(struct debug_files *files, const struct place *place, const 
 	if (!place->tgid || !place->in_elf || place->object == OBJECT_NONE || was_seen(files, place->object))
 		return;
 	object = object_table_at(process_table_objects(processes), place->object);
-	asker.of = object->path;
+	debug_asker_init(&asker, files->proxy, place->tgid, object);
 	if (!object->elf || elf_file_fd(object->elf) < 0) /* the vdso */
 		return;
 	build_id_text(elf_file_build_id(object->elf), build_id);
 	if (fetcher_knows(files->fetcher, build_id))
 		return;
-	if (parser_wants_debug(files->parser, &(struct parser_names){ .elf = object->elf, .path = object->path, .lines = files->lines, .open = open_debug_file,
+	if (parser_wants_debug(files->parser, &(struct parser_names){ .elf = object->elf, .path = object->path, .lines = files->lines, .open = debug_asker_open,
 								      .open_arg = &asker }, &wants) || !wants)
 		return;
 	if (fetcher_want(files->fetcher, build_id))
@@ -188,6 +175,8 @@ void debug_files_refuse(struct debug_files *files, const struct elf_file *elf)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
 
+	if (!caller_is(elf_file_owner(elf)))
+		return;
 	build_id_text(elf_file_build_id(elf), build_id);
 	fetcher_refuse(files->fetcher, build_id);
 }

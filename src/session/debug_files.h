@@ -25,5 +25,5 @@ void debug_files_wait(struct debug_files *files, const struct place_table *place
 		      debug_files_stopped_fn is_stopped, void *arg, struct account *account);
 /* A descriptor of the debug file that was fetched for this one, borrowed; -1: none. */
 int debug_files_fd(const struct debug_files *files, const struct elf_file *elf);
-/* It is of no use. */
+/* It is of no use to this file, nor to anybody when the file is root's or the caller's: others' files may have taken its build id, to have it refused. */
 void debug_files_refuse(struct debug_files *files, const struct elf_file *elf);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "base/caller.h"
 #include "base/number.h"
 
 #define MAX_MOUNTS 16
@@ -19,19 +20,13 @@ struct mount {
 };
 
 struct file_owners {
-	uint64_t caller; /* the uid of who called us by sudo; root's: nobody did */
 	struct mount mounts[MAX_MOUNTS];
 	uint32_t nr_mounts, next_mount;
 };
 
 struct file_owners *file_owners_new(void)
 {
-	struct file_owners *owners = calloc(1, sizeof(*owners));
-	const char *caller = getenv("SUDO_UID");
-
-	if (owners && caller && number_u64(caller, UINT32_MAX - 1, &owners->caller))
-		owners->caller = 0;
-	return owners;
+	return calloc(1, sizeof(struct file_owners));
 }
 
 void file_owners_free(struct file_owners *owners)
@@ -103,7 +98,7 @@ struct file_owner file_owner_of(struct file_owners *owners, int fd)
 	owner.uid = st.stx_uid;
 	owner.is_local = mount.is_local;
 	owner.is_users = mount.is_users;
-	owner.is_trusted = !mount.is_users && (!owner.uid || owner.uid == getuid() || owner.uid == owners->caller);
+	owner.is_trusted = !mount.is_users && caller_is(owner.uid);
 	return owner;
 }
 

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "process/jit_files.h"
-#include "process/proxy.h"
+#include "session/debug_askers.h"
 #include "session/kernel_lines.h"
 #include "session/namer_private.h"
-#include "symbolize/debug_file.h"
 #include "symbolize/name_answers.h"
 
 #define ANSWERS_BYTES_MAX ((size_t)1 << 30)
@@ -20,13 +19,6 @@ struct asked {
 	bool in_elf;
 };
 
-/* The process whose files a worker wants to read. */
-struct asker {
-	struct proxy *proxy;
-	uint32_t tgid;
-	const char *of; /* the path of the file that it reads; NULL: none */
-};
-
 static int by_source(const void *a, const void *b)
 {
 	const struct asked *x = a, *y = b;
@@ -36,13 +28,6 @@ static int by_source(const void *a, const void *b)
 	if (x->source != y->source)
 		return x->source < y->source ? -1 : 1;
 	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-static int open_debug_file(void *arg, const char *path)
-{
-	const struct asker *asker = arg;
-
-	return proxy_open_debug(asker->proxy, asker->tgid, asker->of, path, DEBUG_FILE_MAX_BYTES);
 }
 
 static int take_answers(struct namer *namer, const struct asked *asked, struct name_answers *answers)
@@ -89,19 +74,20 @@ static int ask_with_fetched(struct namer *namer, struct parser_names *question, 
 }
 
 /* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
-static int read_file(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
+static int read_file(struct namer *namer, const struct debug_askers *askers, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
 {
 	const struct object *object = object_table_at(process_table_objects(namer->processes), asked->source);
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
-	struct asker asker = { .proxy = namer->naming->proxy, .tgid = place_at(namer->places, asked->place)->tgid, .of = object->path };
+	struct debug_asker asker;
 	struct parser_names question = { .elf = object->elf, .path = object->path, .elf_vaddrs = addresses, .nr = nr, .lines = namer->naming->lines,
-					 .open = open_debug_file, .open_arg = &asker };
+					 .open = debug_asker_open, .open_arg = &asker };
 	struct name_answers answers;
 	struct diag diag = { 0 };
 	int err;
 
 	if (!object->elf) /* was closed, and is not to be found again */
 		return 0;
+	debug_asker_init(&asker, namer->naming->proxy, debug_askers_of(askers, asked->source) ?: place_at(namer->places, asked->place)->tgid, object);
 	err = ask_with_fetched(namer, &question, &diag, &bytes, &answers);
 	if (err && err != -ENODATA && (err != -EDQUOT || diag.text[0]))
 		account_note(profile_account(namer->profile), "names of %s refused: %s", object->path, diag.text[0] ? diag.text : strerror(-err));
@@ -179,7 +165,7 @@ static int read_kernel(struct namer *namer, const struct asked *asked, const uin
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
 	CLEANUP(kernel_lines_freep) struct kernel_lines *lines = NULL;
 	struct account *account = profile_account(namer->profile);
-	struct asker asker = { .proxy = namer->naming->proxy };
+	struct debug_asker asker = { .proxy = namer->naming->proxy };
 	struct name_answers answers;
 	struct diag diag = { 0 };
 	int err = kernel_lines_open(namer->naming->vmlinux, &diag, &lines);
@@ -189,7 +175,7 @@ static int read_kernel(struct namer *namer, const struct asked *asked, const uin
 			account_note(account, "no source lines of the kernel: %s", diag.text);
 		return err == -ENOMEM ? err : 0;
 	}
-	err = kernel_lines_ask(lines, namer->naming->parser, addresses, nr, open_debug_file, &asker, &diag, &bytes);
+	err = kernel_lines_ask(lines, namer->naming->parser, addresses, nr, debug_asker_open, &asker, &diag, &bytes);
 	if (!err)
 		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
 	if (err) {
@@ -199,7 +185,7 @@ static int read_kernel(struct namer *namer, const struct asked *asked, const uin
 	return take_kernel_answers(namer, lines, asked, &answers);
 }
 
-static int read_source(struct namer *namer, const struct asked *asked, uint32_t nr)
+static int read_source(struct namer *namer, const struct debug_askers *askers, const struct asked *asked, uint32_t nr)
 {
 	CLEANUP(freep) uint64_t *addresses = calloc(nr, sizeof(*addresses));
 
@@ -208,7 +194,7 @@ static int read_source(struct namer *namer, const struct asked *asked, uint32_t 
 	for (uint32_t i = 0; i < nr; i++)
 		addresses[i] = asked[i].address;
 	if (asked->in_elf)
-		return read_file(namer, asked, addresses, nr);
+		return read_file(namer, askers, asked, addresses, nr);
 	return asked->source ? read_jit(namer, asked, addresses, nr) : read_kernel(namer, asked, addresses, nr);
 }
 
@@ -224,8 +210,30 @@ static int make_room(struct namer *namer, uint32_t nr_places)
 	return 0;
 }
 
+struct sources {
+	const struct asked *asked; /* sorted */
+	uint32_t nr;
+};
+
+static bool is_asked(void *arg, uint32_t object)
+{
+	const struct sources *sources = arg;
+	uint32_t low = 0, high = sources->nr;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (sources->asked[middle].in_elf && sources->asked[middle].source < object)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < sources->nr && sources->asked[low].in_elf && sources->asked[low].source == object;
+}
+
 int namer_read_files(struct namer *namer)
 {
+	CLEANUP(debug_askers_freep) struct debug_askers *askers = NULL;
 	uint32_t nr_places = place_nr(namer->places), nr = 0, next;
 	CLEANUP(freep) struct asked *asked = calloc(nr_places - namer->nr_read + 1, sizeof(*asked));
 
@@ -240,10 +248,13 @@ int namer_read_files(struct namer *namer)
 	}
 	namer->nr_read = nr_places;
 	qsort(asked, nr, sizeof(*asked), by_source);
+	askers = debug_askers_new(namer->processes, is_asked, &(struct sources){ .asked = asked, .nr = nr });
+	if (!askers)
+		return -ENOMEM;
 	for (uint32_t first = 0; first < nr; first = next) {
 		for (next = first; next < nr && asked[next].in_elf == asked[first].in_elf && asked[next].source == asked[first].source; next++)
 			;
-		if (read_source(namer, asked + first, next - first))
+		if (read_source(namer, askers, asked + first, next - first))
 			return -ENOMEM;
 	}
 	return 0;

@@ -107,11 +107,11 @@ static int closed(int fd)
 /* As a debug file of a program in the same directory. */
 static int open_beside(const struct scene *scene, pid_t tgid, const char *path)
 {
-	char of[PATH_MAX + 16];
+	char program[PATH_MAX + 16];
 	const char *slash = strrchr(path, '/');
 
-	snprintf(of, sizeof(of), "%.*s/program", (int)(slash - path), path);
-	return proxy_open_debug(NULL, (uint32_t)tgid, of, path, MAX_BYTES);
+	snprintf(program, sizeof(program), "%.*s/program", (int)(slash - path), path);
+	return proxy_open_debug(NULL, (uint32_t)tgid, &(struct debugged){ .path = program, .owner = USER }, path, MAX_BYTES);
 }
 
 /* 0 or what the opening gave; `name` is in the scene's directory. */
@@ -233,7 +233,7 @@ static void another_root_is_not_left(void **state)
 
 static int try_debug(const struct scene *scene, const char *of, const char *path)
 {
-	return closed(proxy_open_debug(NULL, (uint32_t)scene->stranger, of, path, MAX_BYTES));
+	return closed(proxy_open_debug(NULL, (uint32_t)scene->stranger, &(struct debugged){ .path = of, .owner = USER }, path, MAX_BYTES));
 }
 
 /* Whoever asks names the path himself, and may be in a stranger's hands. All files here are readable, and ELF but for two. */
@@ -258,6 +258,27 @@ static void only_debug_files(void **state)
 	assert_int_equal(try_debug(&scene, "/lib/program", "/usr/lib/debug/fifo"), -ENOEXEC);
 	assert_int_equal(try_debug(&scene, NULL, "/lib/program.debug"), -EPERM);
 	assert_int_equal(try_debug(&scene, "program", "/lib/program.debug"), -EPERM);
+}
+
+/* Who may say what stands in a file: whoever owns it, and root. */
+static void debug_files_of_others_do_not_count(void **state)
+{
+	CLEANUP(scene_done) struct scene scene = { 0 };
+	const struct debugged of_root = { .path = "/lib/program" }, of_user = { .path = "/lib/program", .owner = USER };
+	uint32_t tgid;
+
+	scene_init(&scene, IN_OWN_ROOT);
+	tgid = (uint32_t)scene.stranger;
+	run("cd %s && mkdir lib && for name in root users others all; do cp open lib/$name; done && chown %d lib/users && chown 54321 lib/others && chmod 666 lib/all && chmod 755 .", scene.path, USER);
+	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_root, "/lib/root", MAX_BYTES)), 0);
+	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_root, "/lib/users", MAX_BYTES)), -EPERM);
+	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_user, "/lib/root", MAX_BYTES)), 0);
+	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_user, "/lib/users", MAX_BYTES)), 0);
+	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_user, "/lib/others", MAX_BYTES)), -EPERM);
+	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_user, "/lib/all", MAX_BYTES)), -EPERM);
+	assert_int_equal(setenv("SUDO_UID", "54321", 1), 0);
+	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_root, "/lib/others", MAX_BYTES)), 0);
+	assert_int_equal(unsetenv("SUDO_UID"), 0);
 }
 
 /* What /usr/lib/debug has is not ours to change: a file that may be there on some machine is asked for. */
@@ -324,6 +345,7 @@ int main(void)
 		cmocka_unit_test(only_a_process_s_own_files),
 		cmocka_unit_test(another_root_is_not_left),
 		cmocka_unit_test(only_debug_files),
+		cmocka_unit_test(debug_files_of_others_do_not_count),
 		cmocka_unit_test(of_the_gone_only_debug_files),
 		cmocka_unit_test(what_we_started_is_ours),
 		cmocka_unit_test(jit_files_are_found),

@@ -527,6 +527,50 @@ static void test_same_build_id(void **state)
 	assert_int_equal(object_at(d), 2);
 }
 
+/* Whoever owns a file may write other bytes into it later: another user's stands for nobody's, nor do many of them keep an owner's copies apart. */
+static void test_copies_of_other_owners(void **state)
+{
+	uint32_t roots, users;
+
+	if (geteuid() != 0) {
+		print_message("SKIPPED: only root can give files away\n");
+		skip();
+	}
+	for (uint32_t i = 0; i < 8; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "u%u", i);
+		write_elf(in_folder(name), "build-id", (uint8_t)(i < 2 ? 1 : i));
+		assert_int_equal(chown(in_folder(name), 12345, 12345), 0);
+	}
+	users = object_at(in_folder("u0"));
+	assert_int_equal(object_at(in_folder("u1")), users);
+	for (char name[] = "u2"; name[1] < '8'; name[1]++)
+		assert_int_not_equal(object_at(in_folder(name)), users);
+	write_elf(in_folder("a"), "build-id", 1);
+	write_elf(in_folder("b"), "build-id", 1);
+	roots = object_at(in_folder("a"));
+	assert_int_not_equal(roots, users);
+	assert_int_equal(object_at(in_folder("b")), roots);
+}
+
+/* Device and inode may be another owner's by now, who has set its time to what it was. */
+static void test_number_of_another_owner(void **state)
+{
+	const char *path = in_folder("number");
+	uint32_t first;
+
+	if (geteuid() != 0) {
+		print_message("SKIPPED: only root can give files away\n");
+		skip();
+	}
+	write_elf(path, "", 1);
+	first = object_at(path);
+	assert_int_equal(object_at(path), first);
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_not_equal(object_at(path), first);
+}
+
 /* Each claims to be the one before, and would have them all read. */
 static void test_many_of_one_build_id(void **state)
 {
@@ -898,6 +942,8 @@ int main(void)
 		test(test_same_file),
 		test(test_other_file_of_the_name),
 		test(test_same_build_id),
+		test(test_copies_of_other_owners),
+		test(test_number_of_another_owner),
 		test(test_many_of_one_build_id),
 		test(test_rewritten_file),
 		test(test_what_cannot_be_read),
