@@ -100,11 +100,11 @@ struct proxy_counts proxy_counts(const struct proxy *proxy)
 
 /* --- asking ---------------------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t cpu_ns(const struct proxy *proxy)
+uint64_t proxy_cpu_ns(const struct proxy *proxy)
 {
 	clockid_t clock;
 
-	return clock_getcpuclockid(proxy->helper.pid, &clock) ? 0 : clock_of_ns(clock);
+	return !proxy || !proxy->helper.pid || clock_getcpuclockid(proxy->helper.pid, &clock) ? 0 : clock_of_ns(clock);
 }
 
 /* Does it want a CPU? Then it is not a stranger who keeps it, unless it has had it for all the time (copying). */
@@ -124,9 +124,9 @@ static bool is_runnable(const struct proxy *proxy)
 static int wait_for_answer(struct proxy *proxy, uint64_t max_ns)
 {
 	struct pollfd wait = { .fd = proxy->helper.socket, .events = POLLIN };
-	uint64_t from_ns = clock_ns(), from_cpu_ns = cpu_ns(proxy), passed_ns = 0;
+	uint64_t from_ns = clock_ns(), from_cpu_ns = proxy_cpu_ns(proxy), passed_ns = 0;
 
-	while (passed_ns < max_ns || (passed_ns < BUSY_NS && cpu_ns(proxy) - from_cpu_ns < max_ns && is_runnable(proxy))) {
+	while (passed_ns < max_ns || (passed_ns < BUSY_NS && proxy_cpu_ns(proxy) - from_cpu_ns < max_ns && is_runnable(proxy))) {
 		uint64_t left_ns = passed_ns < max_ns ? max_ns - passed_ns : STEP_NS;
 
 		if (poll(&wait, 1, (int)(left_ns / NS_PER_MS) + 1) > 0)
@@ -318,8 +318,8 @@ static ssize_t read_piece(struct proxy *proxy, enum proxy_kind kind, uint32_t tg
 	return (ssize_t)proxy->message.answer.data_bytes;
 }
 
-/* May it be read here? Root's processes, and our user's, do not keep us waiting on purpose, and many questions are about them: asking the proxy takes some 20 us. */
-static bool is_trusted(struct proxy *proxy, uint32_t tgid)
+/* Many questions are about these, and asking the proxy takes some 20 us. */
+bool proxy_trusts(struct proxy *proxy, uint32_t tgid)
 {
 	struct look *look = proxy ? &proxy->looks[tgid % NR_LOOKS] : NULL;
 	uint64_t now = clock_ns();
@@ -336,7 +336,7 @@ static bool is_trusted(struct proxy *proxy, uint32_t tgid)
 
 int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size)
 {
-	if (is_trusted(proxy, tgid))
+	if (proxy_trusts(proxy, tgid))
 		return process_memory_read(tgid, from, to, size);
 	for (size_t at = 0; at < size;) {
 		size_t piece = size - at < PROXY_DATA_BYTES ? size - at : PROXY_DATA_BYTES;
@@ -353,7 +353,7 @@ size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from,
 {
 	size_t done = 0;
 
-	if (is_trusted(proxy, tgid))
+	if (proxy_trusts(proxy, tgid))
 		return process_memory_read_some(tgid, from, to, size);
 	while (done < size) {
 		size_t piece = size - done < PROXY_DATA_BYTES ? size - done : PROXY_DATA_BYTES;
@@ -369,7 +369,7 @@ size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from,
 int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file)
 {
 	const struct proxy_request request = { .kind = PROXY_MAPS, .tgid = tgid, .tid = tid, .max_copy_bytes = MAPS_BYTES_MAX };
-	CLEANUP(closep) int fd = ask_for_copy(is_trusted(proxy, tgid) ? NULL : proxy, &request, -1, NULL);
+	CLEANUP(closep) int fd = ask_for_copy(proxy_trusts(proxy, tgid) ? NULL : proxy, &request, -1, NULL);
 
 	if (fd < 0)
 		return fd;
