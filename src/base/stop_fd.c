@@ -2,6 +2,7 @@
 #include "base/stop_fd.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -28,4 +29,11 @@ bool stop_fd_take(int fd)
 	uint64_t count;
 
 	return read(fd, &count, sizeof(count)) == sizeof(count);
+}
+
+bool stop_fd_told(int fd)
+{
+	struct pollfd told = { .fd = fd, .events = POLLIN };
+
+	return poll(&told, 1, 0) > 0;
 }

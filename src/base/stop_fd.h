@@ -11,3 +11,5 @@ MUST_CHECK int stop_fd_new(void);
 void stop_fd_tell(int fd);
 /* Has somebody told since the last time? */
 bool stop_fd_take(int fd);
+/* The same, which whoever takes it will still see. Of -1: nobody has. */
+bool stop_fd_told(int fd);

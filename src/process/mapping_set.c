@@ -67,17 +67,6 @@ struct process_mapping shared_mapping_at(const struct shared_mappings *shared, u
 	return mapping;
 }
 
-uint32_t shared_mappings_at(const struct shared_mappings *shared, uint64_t time_ns, struct process_mapping *to)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; time_ns <= shared->until_ns && i < shared->set->nr; i++) {
-		to[nr] = shared_mapping_at(shared, i);
-		nr += to[nr].from_ns <= time_ns;
-	}
-	return nr;
-}
-
 const struct process_mapping *shared_mappings_find(const struct shared_mappings *shared, uint64_t time_ns, uint64_t pc)
 {
 	const struct mapping_set *set = shared->set;

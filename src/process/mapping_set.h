@@ -27,8 +27,6 @@ struct shared_mappings {
 };
 void shared_mappings_done(struct shared_mappings *shared);
 struct process_mapping shared_mapping_at(const struct shared_mappings *shared, uint32_t i);
-/* Those that were there then: their number. There is room for all. */
-uint32_t shared_mappings_at(const struct shared_mappings *shared, uint64_t time_ns, struct process_mapping *to);
 /* The one at `pc` then, with the times that it has in the set; or NULL. */
 const struct process_mapping *shared_mappings_find(const struct shared_mappings *shared, uint64_t time_ns, uint64_t pc);
 /* When the first began that is of a later generation; UINT64_MAX: none is. */

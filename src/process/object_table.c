@@ -11,6 +11,7 @@
 #include "base/u64_map.h"
 #include "process/mapped_file.h"
 #include "process/proxy.h"
+#include "process/region_cache.h"
 #include "process/stranger.h"
 
 #define MAX_OBJECTS (1u << 20)
@@ -46,6 +47,7 @@ struct object_table {
 	struct u64_map by_inode;    /* hash of device and inode -> object whose own file it is, or was */
 	struct u64_map by_build_id; /* hash of build id, size and owner -> object */
 	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
+	struct region_cache regions; /* -> object */
 };
 
 struct object_table *object_table_new(struct proxy *proxy)
@@ -466,12 +468,29 @@ static uint32_t met_file(struct object_table *table, uint32_t tgid, int path_fd,
 	return object;
 }
 
+/* Is the object's own file what it was? What is none of our ELF files has nothing that could be looked at, nor has a copy. */
+static bool is_unchanged(const struct entry *entry)
+{
+	struct file_identity identity;
+
+	if (!entry->object.elf || entry->file_system == FILE_SYSTEM_FOREIGN)
+		return true;
+	return elf_file_fd(entry->object.elf) >= 0 && !mapped_file_identify(elf_file_fd(entry->object.elf), &identity) && !memcmp(&identity, &entry->identity, sizeof(identity));
+}
+
+/* What the mapping itself leads to. */
+static uint32_t met_located(struct object_table *table, const struct mapped_region *region)
+{
+	CLEANUP(closep) int path_fd = proxy_locate(table->proxy, region);
+	struct file_identity identity;
+	int err = path_fd < 0 ? path_fd : mapped_file_identify(path_fd, &identity);
+
+	return err ? met_unreadable(table, region->path, err) : met_file(table, region->tgid, path_fd, &identity, region->path);
+}
+
 uint32_t object_table_met(struct object_table *table, const struct mapped_region *region)
 {
-	CLEANUP(closep) int path_fd = -1;
-	struct file_identity identity;
 	uint32_t object;
-	int err;
 
 	if (!strcmp(region->path, "[vdso]"))
 		return met_vdso(table);
@@ -480,9 +499,12 @@ uint32_t object_table_met(struct object_table *table, const struct mapped_region
 		settle_path(table, &table->entries[object], &table->entries[object].identity, region->path);
 		return object;
 	}
-	path_fd = proxy_locate(table->proxy, region);
-	err = path_fd < 0 ? path_fd : mapped_file_identify(path_fd, &identity);
-	return err ? met_unreadable(table, region->path, err) : met_file(table, region->tgid, path_fd, &identity, region->path);
+	object = region_cache_find(&table->regions, region);
+	if (object != OBJECT_NONE && is_unchanged(&table->entries[object]))
+		return object;
+	object = met_located(table, region);
+	region_cache_keep(&table->regions, region, object);
+	return object;
 }
 
 uint32_t object_table_find(struct object_table *table, const char *path)
@@ -555,6 +577,7 @@ int object_table_sweep(struct object_table *table, object_forgotten_fn fn, void 
 	if (!idle)
 		return -ENOMEM;
 	table->nr_left = 0;
+	region_cache_forget(&table->regions);
 	for (uint32_t i = 0; i < table->nr_entries; i++) {
 		struct entry *entry = &table->entries[i];
 

@@ -251,14 +251,18 @@ static int end_all(struct process *process, uint64_t time_ns)
 	return 0;
 }
 
-static void sift_down(struct process *process, uint32_t i)
+/* In its place. Those of one reading of /proc come in order: then nothing is moved. */
+static int put_live(struct process *process, const struct process_mapping *mapping)
 {
-	for (; i > 0 && process->live[i - 1].start_pc > process->live[i].start_pc; i--) {
-		struct process_mapping mapping = process->live[i];
+	struct process_mapping mine = *mapping;
+	uint32_t i = mappings_upper_bound(process->live, process->nr_live, mine.start_pc), nr_behind = process->nr_live - i;
+	int err = append(&process->live, &process->nr_live, &process->live_capacity, &mine);
 
-		process->live[i] = process->live[i - 1];
-		process->live[i - 1] = mapping;
-	}
+	if (err)
+		return err;
+	memmove(&process->live[i + 1], &process->live[i], nr_behind * sizeof(mine));
+	process->live[i] = mine;
+	return 0;
 }
 
 static int insert_live(struct process *process, const struct process_mapping *mapping)
@@ -266,16 +270,14 @@ static int insert_live(struct process *process, const struct process_mapping *ma
 	struct process_mapping mine = *mapping;
 	int err = 0;
 
-	if (process->nr_live == MAX_LIVE) {
+	if (process->nr_live >= MAX_LIVE) { /* one more, when a mapping was cut in two */
 		err = end_all(process, mapping->from_ns);
 		mine.generation = process->generation;
 	}
 	if (!err)
-		err = append(&process->live, &process->nr_live, &process->live_capacity, &mine);
-	if (!err) {
+		err = put_live(process, &mine);
+	if (!err)
 		object_table_map(process->objects, mapping->object);
-		sift_down(process, process->nr_live - 1);
-	}
 	return err;
 }
 
@@ -320,35 +322,53 @@ static int share_live(struct process *process)
 	return 0;
 }
 
-/* What a new mapping covers is no longer there: live mappings are ended, and their uncovered parts go on. */
+static void remove_live(struct process *process, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		object_table_unmap(process->objects, process->live[i].object);
+	memmove(&process->live[first], &process->live[end], (process->nr_live - end) * sizeof(*process->live));
+	process->nr_live -= end - first;
+}
+
+/* The parts of a mapping that a new one leaves uncovered: their number. */
+static uint32_t uncovered(const struct process_mapping *old, uint64_t start_pc, uint64_t end_pc, struct process_mapping *rests)
+{
+	uint32_t nr = 0;
+
+	if (old->start_pc < start_pc) {
+		rests[nr] = *old;
+		rests[nr++].end_pc = start_pc;
+	}
+	if (old->end_pc > end_pc) {
+		rests[nr] = *old;
+		rests[nr].file_off += end_pc - old->start_pc;
+		rests[nr++].start_pc = end_pc;
+	}
+	return nr;
+}
+
+/* What a new mapping covers is no longer there: live mappings are ended, and their uncovered parts go on. They are moved together, however many they are. */
 static int cut_out(struct process *process, uint64_t start_pc, uint64_t end_pc, uint64_t time_ns)
 {
-	for (uint32_t i = 0; i < process->nr_live; i++) {
-		struct process_mapping old = process->live[i], rest = old;
-		int err;
+	uint32_t first = mappings_upper_bound(process->live, process->nr_live, start_pc), end, nr_rests = 0;
+	struct process_mapping rests[2]; /* before the first, and behind the last */
+	int err = 0;
 
-		if (old.end_pc <= start_pc || old.start_pc >= end_pc)
-			continue;
-		next_generation(process);
-		memmove(&process->live[i], &process->live[i + 1], (--process->nr_live - i) * sizeof(old));
-		i--;
-		err = end_mapping(process, old, time_ns);
-		if (!err && old.start_pc < start_pc) {
-			rest.end_pc = start_pc;
-			err = insert_live(process, &rest);
-			i++; /* it stands where the old one stood */
-		}
-		if (!err && old.end_pc > end_pc) {
-			rest = old;
-			rest.file_off += end_pc - old.start_pc;
-			rest.start_pc = end_pc;
-			err = insert_live(process, &rest);
-		}
-		object_table_unmap(process->objects, old.object);
-		if (err)
-			return err;
+	if (first && process->live[first - 1].end_pc > start_pc)
+		first--;
+	for (end = first; !err && end < process->nr_live && process->live[end].start_pc < end_pc; end++) {
+		nr_rests += uncovered(&process->live[end], start_pc, end_pc, rests + nr_rests);
+		err = end_mapping(process, process->live[end], time_ns);
 	}
-	return 0;
+	if (err || end == first)
+		return err;
+	next_generation(process);
+	for (uint32_t i = 0; i < nr_rests; i++)
+		object_table_map(process->objects, rests[i].object);
+	remove_live(process, first, end);
+	for (uint32_t i = 0; !err && i < nr_rests; i++)
+		err = put_live(process, &rests[i]);
+	return err;
 }
 
 /* Where the file's addresses stand: elf_vaddr = pc - load_bias. */
@@ -495,7 +515,7 @@ static int scan_thread(struct process_table *table, uint32_t tgid, uint64_t tid,
 		return -ENOMEM;
 	from_ns = process->nr_live || process->nr_past || process->nr_shared ? time_ns : 0; /* was there before; nobody asks for earlier times than the first reading */
 	err = end_all(process, time_ns);
-	while (!err && getline(&line, &capacity, file) > 0) {
+	while (!err && process->nr_live < MAX_LIVE && getline(&line, &capacity, file) > 0) { /* those behind them would end them */
 		struct mapping_event event;
 
 		nr++;
@@ -539,28 +559,6 @@ int process_table_scan(struct process_table *table, uint32_t tgid, uint64_t time
 	if (nr < 0)
 		return diag_errno(diag, -nr, "cannot read /proc/%" PRIu32 "/maps: %s", tgid, strerror(-nr));
 	return 0;
-}
-
-int process_table_scan_all(struct process_table *table, uint64_t time_ns, struct diag *diag)
-{
-	CLEANUP(closedirp) DIR *proc = opendir("/proc");
-	const struct dirent *entry;
-	int nr = 0;
-
-	if (!proc)
-		return diag_errno(diag, errno, "cannot read /proc: %s", strerror(errno));
-	while ((entry = readdir(proc))) {
-		uint64_t tgid;
-		int err;
-
-		if (number_u64(entry->d_name, UINT32_MAX, &tgid))
-			continue;
-		err = process_table_scan(table, (uint32_t)tgid, time_ns, NULL);
-		if (err == -ENOMEM)
-			return err;
-		nr += !err; /* else it has ended, or is not ours to see */
-	}
-	return nr;
 }
 
 void process_table_renew(struct process_table *table, uint32_t tgid)
@@ -668,40 +666,76 @@ static uint32_t nr_of_shared(const struct process *process)
 	return nr;
 }
 
-int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct process_mapping **ret_mappings, uint32_t *ret_nr,
-		     uint32_t *ret_generation)
+static uint64_t smaller(uint64_t a, uint64_t b)
 {
-	const struct process *process = find_process(table, tgid);
-	struct process_mapping *found;
-	uint32_t nr = 0, nr_kept = 0, nr_shared = process ? nr_of_shared(process) : 0;
+	return a < b ? a : b;
+}
 
-	if (!process || process->nr_live + process->nr_past + nr_shared == 0)
-		return -ENOENT;
-	found = calloc(process->nr_live + process->nr_past + nr_shared, sizeof(*found));
-	if (!found)
-		return -ENOMEM;
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Was it there then? Narrows the times of which that is as true. */
+static bool is_there(const struct process_mapping *mapping, uint64_t time_ns, struct mappings_at *then)
+{
+	if (mapping->from_ns > time_ns) {
+		then->until_ns = smaller(then->until_ns, mapping->from_ns - 1);
+		return false;
+	}
+	if (mapping->until_ns < time_ns) {
+		then->from_ns = larger(then->from_ns, mapping->until_ns + 1);
+		return false;
+	}
+	then->from_ns = larger(then->from_ns, mapping->from_ns);
+	then->until_ns = smaller(then->until_ns, mapping->until_ns);
+	return true;
+}
+
+/* Those that were there, in no order, and some of which may overlap at a moment of change: there is room for all. */
+static void collect_at(const struct process *process, uint64_t time_ns, struct mappings_at *then)
+{
 	for (uint32_t i = 0; i < process->nr_live; i++) {
-		if (process->live[i].from_ns <= time_ns)
-			found[nr++] = process->live[i];
+		if (is_there(&process->live[i], time_ns, then))
+			then->list[then->nr++] = process->live[i];
 	}
 	for (uint32_t i = 0; i < process->nr_past; i++) {
-		if (process->past[i].from_ns <= time_ns && time_ns <= process->past[i].until_ns)
-			found[nr++] = process->past[i];
+		if (is_there(&process->past[i], time_ns, then))
+			then->list[then->nr++] = process->past[i];
 	}
-	for (uint32_t i = 0; i < process->nr_shared; i++)
-		nr += shared_mappings_at(&process->shared[i], time_ns, found + nr);
-	qsort(found, nr, sizeof(*found), compare_starts);
-	for (uint32_t i = 0; i < nr; i++) {
-		if (!nr_kept || found[i].start_pc >= found[nr_kept - 1].end_pc)
-			found[nr_kept++] = found[i];
+	for (uint32_t i = 0; i < process->nr_shared; i++) {
+		for (uint32_t j = 0; j < process->shared[i].set->nr; j++) {
+			struct process_mapping mapping = shared_mapping_at(&process->shared[i], j);
+
+			if (is_there(&mapping, time_ns, then))
+				then->list[then->nr++] = mapping;
+		}
 	}
-	*ret_generation = 0;
+}
+
+int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct mappings_at *ret_mappings)
+{
+	const struct process *process = find_process(table, tgid);
+	uint32_t nr = process ? process->nr_live + process->nr_past + nr_of_shared(process) : 0, nr_kept = 0;
+	struct mappings_at then = { .until_ns = UINT64_MAX };
+
+	if (!nr)
+		return -ENOENT;
+	then.list = calloc(nr, sizeof(*then.list));
+	if (!then.list)
+		return -ENOMEM;
+	collect_at(process, time_ns, &then);
+	qsort(then.list, then.nr, sizeof(*then.list), compare_starts);
+	for (uint32_t i = 0; i < then.nr; i++) {
+		if (!nr_kept || then.list[i].start_pc >= then.list[nr_kept - 1].end_pc)
+			then.list[nr_kept++] = then.list[i];
+	}
+	then.nr = nr_kept;
 	for (uint32_t i = 0; i < nr_kept; i++) { /* each time began with a mapping that was new then */
-		if (*ret_generation < found[i].generation)
-			*ret_generation = found[i].generation;
+		if (then.generation < then.list[i].generation)
+			then.generation = then.list[i].generation;
 	}
-	*ret_mappings = found;
-	*ret_nr = nr_kept;
+	*ret_mappings = then;
 	return 0;
 }
 

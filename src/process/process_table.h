@@ -34,8 +34,6 @@ void process_table_free(struct process_table *table);
 
 /* Reads the executable mappings from /proc/TGID. 0; -ENOENT when it is gone; -EACCES. Kernel threads have no mappings. */
 MUST_CHECK int process_table_scan(struct process_table *table, uint32_t tgid, uint64_t time_ns, struct diag *diag);
-/* Calls scan for every process in /proc. The number of them, or a negative errno. */
-MUST_CHECK int process_table_scan_all(struct process_table *table, uint64_t time_ns, struct diag *diag);
 
 /* Side-band events. Each returns 0 or -ENOMEM. */
 MUST_CHECK int process_table_mmap(struct process_table *table, const struct mapping_event *event);
@@ -55,9 +53,15 @@ MUST_CHECK int process_table_living(const struct process_table *table, process_c
 
 /* What stood at `pc` of `tgid` at `time_ns`; NULL when nothing known did. What came by a fork may have the parent's times and generation. Borrowed until the table's next change. */
 const struct process_mapping *process_table_find(const struct process_table *table, uint32_t tgid, uint64_t time_ns, uint64_t pc);
-/* All that was mapped then, sorted by start_pc: *ret_mappings is for the caller to free. *ret_generation: of then; 0: nothing was. 0; -ENOENT: nothing is known of it; -ENOMEM. */
-MUST_CHECK int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct process_mapping **ret_mappings, uint32_t *ret_nr,
-				uint32_t *ret_generation);
+/* All that was mapped at a time, sorted by start_pc. */
+struct mappings_at {
+	struct process_mapping *list; /* for the caller to free */
+	uint32_t nr;
+	uint32_t generation;          /* of then; 0: nothing was */
+	uint64_t from_ns, until_ns;   /* the same was mapped at all times between, as far as is known until the table changes */
+};
+/* 0; -ENOENT: nothing is known of it; -ENOMEM. */
+MUST_CHECK int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct mappings_at *ret_mappings);
 /* When a pc of `tgid` first meant another file than with that generation, CLOCK_MONOTONIC; UINT64_MAX: it has not, or the process has ended. */
 uint64_t process_table_generation_end(const struct process_table *table, uint32_t tgid, uint32_t generation);
 const struct object_table *process_table_objects(const struct process_table *table); /* borrowed, grows with the process table */

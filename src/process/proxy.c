@@ -94,11 +94,11 @@ struct proxy_counts proxy_counts(const struct proxy *proxy)
 
 /* --- asking ---------------------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t cpu_ns(const struct proxy *proxy)
+uint64_t proxy_cpu_ns(const struct proxy *proxy)
 {
 	clockid_t clock;
 
-	return clock_getcpuclockid(proxy->helper.pid, &clock) ? 0 : clock_of_ns(clock);
+	return !proxy || !proxy->helper.pid || clock_getcpuclockid(proxy->helper.pid, &clock) ? 0 : clock_of_ns(clock);
 }
 
 /* Does it want a CPU? Then it is not a stranger who keeps it, unless it has had it for all the time (copying). */
@@ -118,9 +118,9 @@ static bool is_runnable(const struct proxy *proxy)
 static int wait_for_answer(struct proxy *proxy, uint64_t max_ns)
 {
 	struct pollfd wait = { .fd = proxy->helper.socket, .events = POLLIN };
-	uint64_t from_ns = clock_ns(), from_cpu_ns = cpu_ns(proxy), passed_ns = 0;
+	uint64_t from_ns = clock_ns(), from_cpu_ns = proxy_cpu_ns(proxy), passed_ns = 0;
 
-	while (passed_ns < max_ns || (passed_ns < BUSY_NS && cpu_ns(proxy) - from_cpu_ns < max_ns && is_runnable(proxy))) {
+	while (passed_ns < max_ns || (passed_ns < BUSY_NS && proxy_cpu_ns(proxy) - from_cpu_ns < max_ns && is_runnable(proxy))) {
 		uint64_t left_ns = passed_ns < max_ns ? max_ns - passed_ns : STEP_NS;
 
 		if (poll(&wait, 1, (int)(left_ns / NS_PER_MS) + 1) > 0)
@@ -305,8 +305,8 @@ static ssize_t read_piece(struct proxy *proxy, enum proxy_kind kind, uint32_t tg
 	return (ssize_t)proxy->message.answer.data_bytes;
 }
 
-/* May it be looked at here? Many questions are about root's processes, and our user's, and asking the proxy takes some 20 us. With no proxy nobody is asked. */
-static bool is_trusted(struct proxy *proxy, uint32_t tgid)
+/* Many questions are about root's processes, and our user's, and asking the proxy takes some 20 us. With no proxy nobody is asked. */
+bool proxy_trusts(struct proxy *proxy, uint32_t tgid)
 {
 	return !proxy || trusted_is(&proxy->trusted, tgid);
 }
@@ -314,11 +314,11 @@ static bool is_trusted(struct proxy *proxy, uint32_t tgid)
 /* Memory that stays a trusted process's, whatever that becomes: it is one before and after this is opened. -EPERM: it is none. */
 static int open_trusted_memory(struct proxy *proxy, uint32_t tgid)
 {
-	CLEANUP(closep) int fd = is_trusted(proxy, tgid) ? process_memory_open(tgid) : -EPERM;
+	CLEANUP(closep) int fd = proxy_trusts(proxy, tgid) ? process_memory_open(tgid) : -EPERM;
 
 	if (fd < 0)
 		return fd;
-	return is_trusted(proxy, tgid) ? MOVE_FD(fd) : -EPERM;
+	return proxy_trusts(proxy, tgid) ? MOVE_FD(fd) : -EPERM;
 }
 
 int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size)
@@ -359,8 +359,8 @@ size_t proxy_read_memory_some(struct proxy *proxy, uint32_t tgid, uint64_t from,
 int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file)
 {
 	const struct proxy_request request = { .kind = PROXY_MAPS, .tgid = tgid, .tid = tid, .max_copy_bytes = MAPS_BYTES_MAX };
-	CLEANUP(closep) int maps_fd = is_trusted(proxy, tgid) ? proxy_open_maps(tgid, tid) : -1;
-	bool is_here = !proxy || (maps_fd >= 0 && is_trusted(proxy, tgid)); /* as of memory */
+	CLEANUP(closep) int maps_fd = proxy_trusts(proxy, tgid) ? proxy_open_maps(tgid, tid) : -1;
+	bool is_here = !proxy || (maps_fd >= 0 && proxy_trusts(proxy, tgid)); /* as of memory */
 	CLEANUP(closep) int fd = ask_for_copy(is_here ? NULL : proxy, &request, is_here ? maps_fd : -1, NULL);
 
 	if (fd < 0)

@@ -54,6 +54,9 @@ struct proxy_counts {
 	uint32_t tgid, uid; /* of whom was waited for longest at a time; tgid 0: of no process's */
 };
 struct proxy_counts proxy_counts(const struct proxy *proxy); /* of NULL: none */
+/* Is the process root's or our user's? These do not keep us waiting on purpose: their memory is read here. Without a proxy all are. */
+bool proxy_trusts(struct proxy *proxy, uint32_t tgid);
+uint64_t proxy_cpu_ns(const struct proxy *proxy); /* of the helper that works now; 0: there is none */
 
 /* For main, by sonde_is_worker: is this process a proxy? Then it has done its work when this returns. */
 bool serve_as_proxy(int argc, char **argv, int *ret_code);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "process/stranger.h"
 
 #define SYS_PIDFD_OPEN 434 /* as old headers have not */
 
@@ -31,26 +32,33 @@ void trusted_done(struct trusted *trusted)
 		closep(&trusted->processes[i].fd);
 }
 
-/* 0; -ESRCH: it has ended, and its number may be another's. */
-static int ask(int fd, bool *ret_is_trusted)
+/* As stranger_uid has it. */
+static uint32_t uid_of(const struct pidfd_info *info)
+{
+	bool is_one = info->mask & INFO_IDS && info->uid == info->effective_uid && info->uid == info->saved_uid && info->uid == info->file_uid;
+
+	return is_one ? info->uid : STRANGER_NOBODY;
+}
+
+/* STRANGER_GONE: it has ended, and its number may be another's. */
+static uint32_t ask(const struct trusted_process *process)
 {
 	struct pidfd_info info = { .mask = INFO_IDS };
 
-	*ret_is_trusted = false;
-	if (ioctl(fd, PIDFD_GET_INFO, &info))
-		return -errno;
-	*ret_is_trusted = info.mask & INFO_IDS && info.uid == info.effective_uid && info.uid == info.saved_uid && info.uid == info.file_uid && (!info.uid || info.uid == geteuid());
-	return 0;
+	if (!ioctl(process->fd, PIDFD_GET_INFO, &info))
+		return uid_of(&info);
+	return errno == ESRCH ? STRANGER_GONE : stranger_uid(process->tgid);
 }
 
 bool trusted_is(struct trusted *trusted, uint32_t tgid)
 {
 	struct trusted_process *process = &trusted->processes[tgid % TRUSTED_MAX];
-	bool is_trusted = false;
+	uint32_t uid = process->fd >= 0 && process->tgid == tgid ? ask(process) : STRANGER_GONE;
 
-	if (process->fd >= 0 && process->tgid == tgid && ask(process->fd, &is_trusted) != -ESRCH)
-		return is_trusted;
-	closep(&process->fd);
-	*process = (struct trusted_process){ .tgid = tgid, .fd = (int)syscall(SYS_PIDFD_OPEN, tgid, 0) };
-	return process->fd >= 0 && !ask(process->fd, &is_trusted) && is_trusted;
+	if (uid == STRANGER_GONE) {
+		closep(&process->fd);
+		*process = (struct trusted_process){ .tgid = tgid, .fd = (int)syscall(SYS_PIDFD_OPEN, tgid, 0) };
+		uid = process->fd >= 0 ? ask(process) : STRANGER_GONE;
+	}
+	return uid == 0 || uid == geteuid();
 }

@@ -82,15 +82,15 @@ static void tell(struct auditor *auditor, const struct sonde_raw_record *record,
 /* Unwinds by libdw, and puts what was walked beside it. */
 static int unwind_both(struct auditor *auditor, const struct sonde_raw_record *record, const struct audited *stack)
 {
-	CLEANUP(freep) struct process_mapping *mappings = NULL;
-	uint32_t nr_mappings = 0, generation = 0;
-	int err = stack->frames ? process_table_at(auditor->processes, record->tgid, record->time_ns, &mappings, &nr_mappings, &generation) : -ENOENT;
+	struct mappings_at then = { 0 };
+	int err = stack->frames ? process_table_at(auditor->processes, record->tgid, record->time_ns, &then) : -ENOENT;
+	CLEANUP(freep) struct process_mapping *mappings = then.list;
 
 	if (!err)
-		err = unwind(auditor, record, generation, mappings, nr_mappings);
+		err = unwind(auditor, record, then.generation, mappings, then.nr);
 	for (uint32_t i = 0; !err && i < stack->nr_frames && i < AUDIT_MAX_FRAMES; i++) {
 		const struct place *place = place_at(stack->places, stack->frames[i]);
-		uint64_t pc = place_pc(place, mappings, nr_mappings);
+		uint64_t pc = place_pc(place, mappings, then.nr);
 
 		auditor->walked[i] = pc | (place->is_return ? SONDE_FRAME_RETURN : 0);
 		err = pc ? 0 : -ENOENT;

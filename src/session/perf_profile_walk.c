@@ -111,24 +111,25 @@ bool perf_walk_can(const struct perf_data_sample *sample)
 
 static int know_process(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns)
 {
-	uint32_t nr = 0, generation = 0;
+	struct mappings_at then = { 0 };
 	int err;
 
 	if (walk->is_known && walk->process.tgid == tgid)
 		return 0;
 	free(MOVE(walk->mappings));
 	free(MOVE(walk->told));
-	err = process_table_at(walk->processes, tgid, time_ns, &walk->mappings, &nr, &generation);
+	err = process_table_at(walk->processes, tgid, time_ns, &then);
 	if (err && err != -ENOENT)
 		return err;
-	walk->told = calloc(nr + 1, sizeof(*walk->told));
+	walk->mappings = then.list;
+	walk->told = calloc(then.nr + 1, sizeof(*walk->told));
 	if (!walk->told)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < nr; i++) {
+	for (uint32_t i = 0; i < then.nr; i++) {
 		walk->told[i] = (struct sonde_mapping){ .start_pc = walk->mappings[i].start_pc, .end_pc = walk->mappings[i].end_pc };
 		table_keeper_fill(walk->keeper, walk->mappings[i].object, walk->mappings[i].load_bias, &walk->told[i]);
 	}
-	walk->process = (struct raw_process){ .tgid = tgid, .generation = generation, .mappings = walk->told, .nr_mappings = nr };
+	walk->process = (struct raw_process){ .tgid = tgid, .generation = then.generation, .mappings = walk->told, .nr_mappings = then.nr };
 	walk->is_known = true;
 	return 0;
 }

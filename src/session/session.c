@@ -146,8 +146,10 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	err = make_takers(session);
 	if (!err)
 		err = restrict_tracker(session);
-	if (!err)
+	if (!err) {
+		tracker_stops_by(session->tracker, session->stop_fd);
 		err = tracker_scan(session->tracker, &session->diag);
+	}
 	return err ? session_fail_setup(session, err) : 0;
 }
 

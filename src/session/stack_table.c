@@ -210,17 +210,18 @@ int stack_table_add_later(struct stack_table *table, const struct stack *stack, 
 			  const struct stack **ret_stack)
 {
 	CLEANUP(freep) uint64_t *frames = calloc(SONDE_MAX_USER_FRAMES, sizeof(*frames));
-	CLEANUP(freep) struct process_mapping *mappings = NULL;
 	const uint64_t key[] = { stack->hash, origin->time_ns };
 	struct raw_stack later = { .frames = frames, .hash = hash_bytes(key, sizeof(key), 0), .stop = stack->stop };
-	uint32_t nr_mappings, generation, i = 0;
+	struct mappings_at then = { 0 };
 	struct stack *made;
-	int err = frames ? process_table_at(processes, origin->tgid, origin->known_ns, &mappings, &nr_mappings, &generation) : -ENOMEM;
+	uint32_t i = 0;
+	int err = frames ? process_table_at(processes, origin->tgid, origin->known_ns, &then) : -ENOMEM;
+	CLEANUP(freep) struct process_mapping *mappings = then.list;
 
 	*ret_stack = stack;
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	later.nr_frames = (uint16_t)pcs_of(table, stack, mappings, nr_mappings, frames);
+	later.nr_frames = (uint16_t)pcs_of(table, stack, mappings, then.nr, frames);
 	later.nr_walked = later.nr_frames + stack->is_cut;
 	if (later.nr_frames < stack->nr)
 		later.stop = SONDE_STOP_STALE;

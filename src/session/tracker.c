@@ -10,11 +10,14 @@
 #include "base/u64_map.h"
 #include "collect/sideband.h"
 #include "session/account_common.h"
+#include "session/process_scan.h"
 #include "session/runtime_keeper.h"
 #include "session/table_keeper.h"
 
 #define PRUNE_NS  2000000000u /* what was mapped longer ago is asked for by nobody */
 #define RESCAN_NS 1000000000u /* at most this often after losses */
+#define SCAN_NS 1000000000u   /* of one user, as process_scan has it; twice as much of all */
+#define NEXT_SCAN_NS 100000000u /* when samples wait already */
 #define LACKING_BYTES_MAX (1u << 20)
 #define ASKED_NS 200000000u   /* of the start, for what strangers' files have in them */
 #define ASKED_STEP_NS 10000000u
@@ -33,6 +36,11 @@ struct tracker {
 	struct table_cache *cache;     /* or NULL */
 	struct sonde_mapping *scratch; /* of the process that is being told */
 	uint32_t scratch_capacity;
+	struct raw_process known;      /* what scratch has, the last that was asked for; tgid 0: nothing */
+	uint64_t known_from_ns, known_until_ns; /* when that was mapped */
+	uint64_t nr_known;             /* that were */
+	struct process_scan_left left;
+	int stop_fd;
 	struct u64_map only;           /* tgids */
 	bool has_only, follows_children;
 	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
@@ -64,6 +72,7 @@ int tracker_new(const struct table_store_options *store, struct account *account
 
 	if (!tracker)
 		return -ENOMEM;
+	tracker->stop_fd = -1;
 	tracker->account = account;
 	tracker->parser = parser;
 	tracker->proxy = proxy;
@@ -133,6 +142,11 @@ int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgi
 			return err;
 	}
 	return 0;
+}
+
+void tracker_stops_by(struct tracker *tracker, int stop_fd)
+{
+	tracker->stop_fd = stop_fd;
 }
 
 static bool is_followed(const struct tracker *tracker, uint32_t tgid)
@@ -237,8 +251,7 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 	if (err)
 		return err;
 	if (nr_mappings > SONDE_MAX_MAPPINGS && !tracker->has_too_many) {
-		account_note(tracker->account, "process %u maps %u pieces of code, of which the first %d are known: other stacks end there", tgid, nr_mappings,
-			     SONDE_MAX_MAPPINGS);
+		account_note(tracker->account, "process %u maps more than %d pieces of code, of which the first are known: other stacks end there", tgid, SONDE_MAX_MAPPINGS);
 		tracker->has_too_many = true;
 	}
 	return set_process(tracker, process);
@@ -248,6 +261,7 @@ static int tell_all(void *arg)
 {
 	struct tracker *tracker = arg;
 
+	tracker->known = (struct raw_process){ 0 }; /* some of its tables may be others */
 	return process_table_changes(tracker->processes, tell_kernel, tracker);
 }
 
@@ -400,14 +414,22 @@ static int scan_only(struct tracker *tracker, uint64_t now, struct diag *diag)
 	return 0;
 }
 
+static int scan_all(struct tracker *tracker, bool is_first, uint64_t now, struct diag *diag)
+{
+	const uint64_t user_ns = is_first ? SCAN_NS : NEXT_SCAN_NS;
+
+	return process_scan_run(&(struct process_scan){ tracker->processes, tracker->proxy, tracker->stop_fd, user_ns, 2 * user_ns }, now, &tracker->left, diag);
+}
+
 int tracker_scan(struct tracker *tracker, struct diag *diag)
 {
 	bool is_first = !tracker->scanned_ns;
 	uint64_t now = tracker->scanned_ns = tracker->known_ns = clock_ns();
-	int err = tracker->has_only ? scan_only(tracker, now, diag) : process_table_scan_all(tracker->processes, now, diag);
+	int err = tracker->has_only ? scan_only(tracker, now, diag) : scan_all(tracker, is_first, now, diag);
 
 	tracker->has_losses = false;
-	err = err < 0 ? err : load_all(tracker, diag);
+	if (!err)
+		err = load_all(tracker, diag);
 	if (!err && is_first)
 		err = expect_interpreters(tracker, diag) ?: await_asked(tracker, diag);
 	if (!err)
@@ -538,6 +560,7 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 {
 	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
 
+	tracker->known = (struct raw_process){ 0 };
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the processes: %s", strerror(-err));
 	end_leaderless(tracker);
@@ -569,18 +592,32 @@ int tracker_fd(const struct tracker *tracker)
 	return sideband_fd(tracker->sideband);
 }
 
-int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct raw_process *ret_process)
+/* Writes tracker->scratch and tracker->known. */
+static int know_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
 {
-	CLEANUP(freep) struct process_mapping *mappings = NULL;
-	uint32_t nr = 0, generation = 0;
-	int err = process_table_at(tracker->processes, tgid, time_ns, &mappings, &nr, &generation);
+	struct mappings_at then = { .from_ns = time_ns, .until_ns = time_ns };
+	int err = process_table_at(tracker->processes, tgid, time_ns, &then);
+	CLEANUP(freep) struct process_mapping *mappings = then.list;
 
 	if (err && err != -ENOENT)
 		return err;
-	err = meet_mapped(tracker, mappings, nr);
+	err = meet_mapped(tracker, mappings, then.nr); /* which may tell the kernel */
 	if (!err)
-		err = fill_mappings(tracker, tgid, mappings, nr);
-	*ret_process = (struct raw_process){ .tgid = tgid, .generation = generation, .mappings = tracker->scratch, .nr_mappings = nr };
+		err = fill_mappings(tracker, tgid, mappings, then.nr);
+	if (err)
+		return err;
+	tracker->known_from_ns = then.from_ns;
+	tracker->known_until_ns = then.until_ns;
+	tracker->known = (struct raw_process){ .tgid = tgid, .generation = then.generation, .mappings = tracker->scratch, .nr_mappings = then.nr, .serial = ++tracker->nr_known };
+	return 0;
+}
+
+int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct raw_process *ret_process)
+{
+	bool is_known = tracker->known.tgid == tgid && time_ns >= tracker->known_from_ns && time_ns <= tracker->known_until_ns;
+	int err = is_known ? 0 : know_process(tracker, tgid, time_ns);
+
+	*ret_process = tracker->known;
 	return err;
 }
 
@@ -615,6 +652,7 @@ int tracker_prune(struct tracker *tracker, uint64_t now_ns)
 	if (now_ns - tracker->pruned_ns <= PRUNE_NS)
 		return 0;
 	tracker->pruned_ns = now_ns;
+	tracker->known = (struct raw_process){ 0 };
 	process_table_prune(tracker->processes, now_ns - PRUNE_NS);
 	return sweep(tracker);
 }
@@ -625,6 +663,7 @@ void tracker_account(const struct tracker *tracker, struct account *account)
 
 	account_processes(account, tracker->processes);
 	account_proxy(account, tracker->proxy);
+	process_scan_account(&tracker->left, account);
 	if (object_table_nr_lost(objects))
 		account_note(account, "%u files that are not there any more have no names: [file+0x...]", object_table_nr_lost(objects));
 	table_keeper_account(tracker->keeper, account);

@@ -30,13 +30,16 @@ MUST_CHECK int tracker_use_runtimes(struct tracker *tracker, struct sampler *sam
 struct runtime_keeper *tracker_runtimes(const struct tracker *tracker); /* borrowed */
 /* Keeps to these processes, and to the children they have from now on when `children` says so; else all. Before tracker_scan. */
 MUST_CHECK int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children);
+/* Reading what runs does not go on when this descriptor (base/stop_fd) has been told. Borrowed for the tracker's life. */
+void tracker_stops_by(struct tracker *tracker, int stop_fd);
 /* Reads what runs already. */
 MUST_CHECK int tracker_scan(struct tracker *tracker, struct diag *diag);
 /* Takes in what has happened since, and looks at one of the files that were not looked at yet, which takes its time. */
 MUST_CHECK int tracker_read(struct tracker *tracker, struct diag *diag);
 bool tracker_has_more(const struct tracker *tracker); /* such files */
 int tracker_fd(const struct tracker *tracker); /* readable when something has happened; for epoll, borrowed */
-/* What the process had mapped at that time, with the tables; borrowed until the tracker's next call. None when it is not known. 0 or -ENOMEM. */
+/* What the process had mapped at that time, with the tables; borrowed until the tracker's next call. None when it is not known. It is made once for all that ask for the same between two
+ * tracker_read: a process may have thousands of threads and of mappings. 0 or -ENOMEM. */
 MUST_CHECK int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct raw_process *ret_process);
 /* The kernel side did not know the process at that time. Was it told before that? Then it had reason not to believe it (a program was replaced just then), and is
  * told again with the next tracker_read. */

@@ -22,6 +22,7 @@ struct raw_walk {
 	const struct table_store *store;
 	uint64_t hash_seed;
 	__u32 process[SONDE_CHUNK_WORDS];
+	uint64_t process_serial;               /* of the mappings there */
 	uint64_t frames[SONDE_MAX_USER_FRAMES];
 	const struct sonde_raw_record *record; /* of the walk that is under way */
 	raw_code_fn code;
@@ -91,8 +92,10 @@ static void enter(struct raw_walk *walk, const struct sonde_raw_record *record, 
 	uint32_t nr = process->nr_mappings < SONDE_MAX_MAPPINGS ? process->nr_mappings : SONDE_MAX_MAPPINGS;
 	struct walk *w = &walk->walk;
 
-	if (nr)
+	if (nr && (!process->serial || process->serial != walk->process_serial)) {
 		memcpy(walk->process, process->mappings, nr * sizeof(*process->mappings));
+		walk->process_serial = process->serial;
+	}
 	memcpy(w->regs, record->regs, sizeof(w->regs));
 	w->pc = record->regs[SONDE_REG_PC];
 	w->sp = record->regs[WALK_REG_SP];

@@ -14,6 +14,7 @@ struct raw_process {
 	uint32_t tgid, generation;            /* 0: not known */
 	const struct sonde_mapping *mappings; /* sorted by start_pc; the first SONDE_MAX_MAPPINGS are used */
 	uint32_t nr_mappings;                 /* 0: the process is not known */
+	uint64_t serial;                      /* these same mappings had it in an earlier walk, or none had; 0: it is not known whether */
 };
 
 struct raw_stack { /* as a struct sonde_stack_record would tell of it */

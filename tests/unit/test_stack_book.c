@@ -552,13 +552,13 @@ static void test_mapping_changed_under_a_hash(void **state)
 {
 	const uint64_t native[] = { 0x7010, 0x1020 | SONDE_FRAME_RETURN, 0x7020 | SONDE_FRAME_RETURN }, elsewhere[] = { 0x1010 };
 	struct sonde_sample_record sample = { .type = SONDE_RECORD_SAMPLE, .user_stack = 7, .tgid = TGID, .user_side = SONDE_SIDE_STORED, .time_ns = 15 };
-	struct process_mapping *mappings;
-	uint32_t nr;
+	struct mappings_at then;
 
 	map_file("/nothing/program", 0x7000, 1);
 	map_file("/nothing/a", 0x1000, 2);
-	assert_int_equal(process_table_at(processes, TGID, 15, &mappings, &nr, &sample.generation), 0);
-	free(mappings);
+	assert_int_equal(process_table_at(processes, TGID, 15, &then), 0);
+	sample.generation = then.generation;
+	free(then.list);
 	map_file("/nothing/b", 0x1000, 20);
 	send_stack_of(TGID, sample.generation, 7, SONDE_STOP_COMPLETE, 3, native);
 	assert_int_equal(stack_book_record(book, &sample), 0);

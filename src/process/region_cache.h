@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region_cache: which file the mappings of a process were found to be of, for the moment in which it is asked about the next ones: a process may map the same file thousands of times, and to look at one of
+ * its mappings is a question to the proxy. One thread. */
+#pragma once
+#include "process/object_table.h"
+
+#define REGION_CACHE_SLOTS 256
+
+struct region_cache { /* begins as zeros */
+	struct cached_region {
+		uint64_t key, end_ns;
+		uint32_t object;
+	} slots[REGION_CACHE_SLOTS];
+};
+
+/* What was found for the process, device, inode and path less than 100 ms ago, or OBJECT_NONE: none was, or the inode is not known. */
+uint32_t region_cache_find(const struct region_cache *cache, const struct mapped_region *region);
+void region_cache_keep(struct region_cache *cache, const struct mapped_region *region, uint32_t object);
+/* Before a number becomes another file's. */
+void region_cache_forget(struct region_cache *cache);

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Processes of many mappings, of somebody without rights, beside root's sonde. Counted in questions to its proxy and in processor time against the same with few mappings, not in seconds."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Background, check, check_equal, family, fresh_folder, need_bpf, run_tests, scratch, test # noqa: E402
+
+# As nobody: so many mappings of a file, to be run, and so many threads that sleep. Not so fast that the tests beside this one lose events of the kernel.
+MAPS = """
+import ctypes, os, sys, threading, time
+file, nr_mappings, nr_threads = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2]), int(sys.argv[3])
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+mmap = ctypes.CDLL(None).mmap
+mmap.argtypes, mmap.restype = [ctypes.c_size_t] * 6, ctypes.c_size_t
+for i in range(nr_mappings):
+    if i % 100 == 99:
+        time.sleep(0.01)
+    if mmap(0, 4096, 5, 2, file, 0) == 2**64 - 1:
+        sys.exit("no more mappings")
+threading.stack_size(1 << 16)
+forever = threading.Lock()
+forever.acquire()
+for _ in range(nr_threads):
+    threading.Thread(target=forever.acquire, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+class Neighbour:
+	def __init__(self, path, nr_mappings, nr_threads=0):
+		self.process = subprocess.Popen([sys.executable, "-c", MAPS, path, str(nr_mappings), str(nr_threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+	def __enter__(self):
+		check_equal(self.process.stdout.readline(), b"ready\n", "the neighbour")
+		return self
+
+	def __exit__(self, *exc):
+		self.process.stdin.close()
+		self.process.wait(timeout=60)
+		self.process.stdout.close()
+
+
+def questions_to_proxy(pid):
+	"""How often it waited for one; None: it was given up, as it was late with an answer."""
+	for one in family(pid):
+		with open("/proc/%d/cmdline" % one, "rb") as command, open("/proc/%d/status" % one, encoding="utf-8") as status:
+			if command.read().startswith(b"sonde-proxy\0"):
+				return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read(), re.MULTILINE).group(1))
+	return None
+
+
+def questions_for(path, nr_mappings):
+	with Neighbour(path, nr_mappings), Background("profile", "-o", scratch("mappings.json"), 30) as sonde:
+		sonde.wait_line("Sampling", timeout=120)
+		return questions_to_proxy(sonde.process.pid)
+
+
+@test
+def mappings_of_no_elf_file():
+	"""What the file is, is asked once, not once for each of them."""
+	need_bpf()
+	path = os.path.join(fresh_folder("mappings"), "text")
+	with open(path, "w", encoding="utf-8") as file:
+		file.write("no ELF file\n")
+	os.chmod(path, 0o644)
+	nr = next(filter(None, (questions_for(path, 15000) for _ in range(5))), None)
+	check(nr is not None, "each proxy was given up")
+	check(nr < 5000, "%d questions to the proxy for 15,000 mappings of one file" % nr)
+	return "%d questions" % nr
+
+
+def user_seconds(nr_mappings, nr_threads):
+	report = scratch("mappings.json")
+	with Neighbour(sys.executable, nr_mappings, nr_threads), Background("wall", "-o", report, 2) as background:
+		background.wait_line("Measuring", timeout=120)
+		result = background.finish(timeout=240)
+	check(result.code == 0, result)
+	with open(report, encoding="utf-8") as file:
+		return json.load(file)["account"]["cpu_user_ns"] / 1e9
+
+
+@test
+def threads_of_many_mappings():
+	"""Their costs add up: they are not multiplied."""
+	need_bpf()
+	few, many = user_seconds(1, 2500), user_seconds(15000, 2500)
+	check(many < 3 * few + 0.3, "%.2f s of processor time for 2,500 threads and 15,000 mappings, %.2f for one mapping" % (many, few))
+	return "%.2f and %.2f s" % (many, few)
+
+
+if __name__ == "__main__":
+	run_tests(seconds=240)
