@@ -182,7 +182,7 @@ static int answer_of_file(uint32_t kind, struct wire_fds *fds, const void *body,
 	return answer_names(elf, has_fetched ? fds->fds[1] : -1, body, size, to);
 }
 
-static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
+static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
 {
 	int err = kind == PARSER_JIT ? answer_jit(fds, body, size, to) : answer_of_file(kind, fds, body, size, diag, to);
 
@@ -193,5 +193,5 @@ bool sonde_is_worker(int argc, char **argv, int *ret_code)
 {
 	if (argc == 3 && !strcmp(argv[0], WORKER_NAME) && !strcmp(argv[2], PARSER_FOR_CODE))
 		code_listing_preload();
-	return serve_as_worker(argc, argv, answer, ret_code) || serve_as_proxy(argc, argv, ret_code) || serve_as_fetcher(argc, argv, ret_code);
+	return serve_as_worker(argc, argv, answer, NULL, ret_code) || serve_as_proxy(argc, argv, ret_code) || serve_as_fetcher(argc, argv, ret_code);
 }
