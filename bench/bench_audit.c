@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /* bench_audit PID [SAMPLES]: stops a thread (ptrace) again and again, takes its registers and 16 KiB of its stack, and unwinds them by libdw
- * as `--audit` does. Prints what the first and the later ones cost, how the stacks ended, and the memory that is kept. */
+ * as `--audit` does. Prints what the first and the later ones cost, how the stacks ended, and the memory that is kept; and then what each costs us, and the worker, when it is asked about
+ * alone, as `--audit` does it. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <poll.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
+
+#include <sonde/sonde.h>
 
 #include "audit/audit.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "process/process_table.h"
+#include "session/audit_pool.h"
+#include "session/parser_private.h"
 
 #define MAX_MODULES 4096
 #define MAX_SAMPLES 100000u
@@ -26,7 +33,11 @@ static struct {
 	uint8_t stack[SONDE_RAW_MAX_BYTES];
 } raw;
 static struct audit_stack stack;
-static double costs_us[MAX_SAMPLES];
+static double costs_us[MAX_SAMPLES], own_us[MAX_SAMPLES];
+static struct audit_question_module question_modules[MAX_MODULES];
+static uint32_t files[WIRE_MAX_FDS], nr_files;
+static uint32_t nr_answered;
+static struct account account;
 
 static int take_modules(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
 {
@@ -74,12 +85,10 @@ static bool stop_and_take(pid_t pid)
 	return !ptrace(PTRACE_CONT, pid, NULL, NULL) && taken;
 }
 
+/* CPU time: others may run meanwhile. */
 static double now_us(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+	return (double)clock_of_ns(CLOCK_THREAD_CPUTIME_ID) / 1e3;
 }
 
 static int by_value(const void *a, const void *b)
@@ -89,22 +98,76 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void take_answer(void *arg, const struct audit_batch *batch, struct reader *answers, enum audit_reason reason)
+{
+	nr_answered += answers != NULL;
+}
+
+static struct audit_pool *begin_pool(void)
+{
+	struct audit_pool *pool = NULL;
+
+	for (uint32_t i = 0; i < process.nr_modules; i++) {
+		uint32_t at = 0;
+
+		question_modules[i] = (struct audit_question_module){ modules[i].start_pc, modules[i].end_pc, modules[i].load_bias, modules[i].object, 0 };
+		while (at < nr_files && files[at] != modules[i].object)
+			at++;
+		if (modules[i].elf && at == nr_files && nr_files < ARRAY_SIZE(files))
+			files[nr_files++] = modules[i].object;
+	}
+	return audit_pool_new(&(struct audit_pool_options){ .program = PARSER_PROGRAM, .kind = PARSER_AUDIT, .max_cpu_ns = NS_PER_S, .objects = process_table_objects(processes),
+							    .account = &account, .done = take_answer },
+			      NULL, &pool) ?
+		       NULL :
+		       pool;
+}
+
+/* Our own CPU time for a stack that a worker unwinds. */
+static double ask_pool(struct audit_pool *pool)
+{
+	double begin_us = now_us();
+	const struct audit_request request = { .record = &raw.head, .generation = process.generation, .modules = question_modules, .nr_modules = process.nr_modules, .files = files,
+					       .nr_files = nr_files };
+	bool is_busy = true;
+
+	if (audit_pool_add(pool, &request))
+		return 0;
+	while (!audit_pool_step(pool, &is_busy) && is_busy)
+		poll(NULL, 0, 1);
+	return now_us() - begin_us;
+}
+
+static void print_pool(struct audit_pool *pool, uint32_t nr)
+{
+	struct rusage usage;
+
+	audit_pool_free(pool); /* its worker ends, and counts */
+	getrusage(RUSAGE_CHILDREN, &usage);
+	qsort(own_us, nr, sizeof(*own_us), by_value);
+	printf("by a worker: %u answers; of our own CPU median %.1f, 99 %% %.0f us; of the worker's, with its start, %.1f us a stack\n", nr_answered, own_us[nr / 2],
+	       own_us[nr * 99 / 100],
+	       ((double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)) / nr);
+}
+
 static int run(pid_t pid, uint32_t nr_samples)
 {
 	static const char *const names[] = { "root", "copy", "no CFI", "libdw", "frames", "32-bit" };
 	CLEANUP(audit_freep) struct audit *audit = NULL;
 	uint32_t ends[ARRAY_SIZE(names)] = { 0 }, nr = 0;
+	struct audit_pool *pool = begin_pool();
 	uint64_t nr_frames = 0;
 	size_t before = mallinfo2().uordblks;
 
-	if (audit_new(NULL, &audit) || ptrace(PTRACE_SEIZE, pid, NULL, NULL))
+	if (!pool || audit_new(NULL, &audit) || ptrace(PTRACE_SEIZE, pid, NULL, NULL))
 		return 1;
 	while (nr < nr_samples && stop_and_take(pid)) {
 		double start = now_us();
 
 		if (audit_unwind(audit, &raw.head, &process, &stack))
 			return 1;
-		costs_us[nr++] = now_us() - start;
+		costs_us[nr] = now_us() - start;
+		own_us[nr++] = ask_pool(pool);
 		ends[stack.end]++;
 		nr_frames += stack.nr_frames;
 		usleep(2000 + nr * 7919 % 3000);
@@ -118,13 +181,17 @@ static int run(pid_t pid, uint32_t nr_samples)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		printf(ends[i] ? " %s %u" : "", names[i], ends[i]);
 	printf("\n");
+	print_pool(pool, nr);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	uint64_t pid, nr_samples = 500;
+	int code;
 
+	if (sonde_is_worker(argc, argv, &code))
+		return code;
 	if (argc < 2 || number_u64(argv[1], INT32_MAX, &pid) || (argc > 2 && number_u64(argv[2], MAX_SAMPLES, &nr_samples))) {
 		fprintf(stderr, "usage: bench_audit PID [SAMPLES]\n");
 		return 2;

@@ -8,7 +8,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 
-#define WIRE_MAX_FDS 8u
+#define WIRE_MAX_FDS 32u
 
 struct wire_header {
 	uint64_t body_bytes;

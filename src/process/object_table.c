@@ -18,7 +18,7 @@
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
 #define VDSO_BYTES_MAX (64u << 10)
 #define MAX_SAME_ID 4 /* files of one size and build id that are not the same: where somebody has made so many nobody reads more of them to compare */
-#define SECTION_BYTES_MAX (32u << 20) /* of all open files' section headers and names, most of which have few KiB. What is more is forgotten: only audits ask for it */
+#define SECTION_BYTES_MAX (32u << 20) /* of all open files' section headers and names, most of which have few KiB. What is more is forgotten: whoever parses files has opened them himself */
 #define SAME_BYTES_MAX (32u << 20) /* larger files are not compared: each copy is a file of its own */
 
 struct entry {

@@ -3,17 +3,16 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "session/background.h"
 #include "session/file_budget.h"
+#include "session/file_fd.h"
 #include "session/file_owner.h"
 #include "session/parser_private.h"
 #include "unwind/table_image.h"
 #include "worker/read_owner.h"
 
-#define PROGRAM "/proc/self/exe"
 #define MAX_WORKER_BYTES ((uint64_t)1 << 30) /* of its own; mapped files do not count */
 #define MAX_TABLE_CPU_NS 10000000000u
 #define MAX_NAMES_CPU_NS 30000000000u
@@ -51,7 +50,7 @@ static int new_for(const char *word, struct diag *diag, struct parser **ret_pars
 	parser->names = file_budget_new(name_limits);
 	if (!parser->owners || !parser->tables || !parser->names)
 		return -ENOMEM;
-	err = worker_new_for(PROGRAM, word, MAX_WORKER_BYTES, diag, &parser->worker);
+	err = worker_new_for(PARSER_PROGRAM, word, MAX_WORKER_BYTES, diag, &parser->worker);
 	if (!err)
 		*ret_parser = MOVE(parser);
 	return err;
@@ -76,7 +75,7 @@ int parser_ready(struct parser *parser, struct diag *diag)
 
 int parser_use_background(struct parser *parser)
 {
-	parser->background = background_new(PROGRAM, MAX_WORKER_BYTES);
+	parser->background = background_new(PARSER_PROGRAM, MAX_WORKER_BYTES);
 	return parser->background ? 0 : -ENOMEM;
 }
 
@@ -112,21 +111,6 @@ void parser_free(struct parser *parser)
 	free(parser);
 }
 
-/* A descriptor of the file's bytes, for those that stand in memory only (the vdso) too. *ret_own: to be closed, -1 when it is the file's. */
-static int fd_of(const struct elf_file *elf, int *ret_own)
-{
-	int fd = elf_file_fd(elf);
-	uint64_t size = elf_file_size(elf);
-
-	if (fd >= 0)
-		return fd;
-	fd = memfd_create("elf", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*ret_own = fd;
-	return write(fd, elf_file_bytes(elf), size) == (ssize_t)size ? fd : -EIO;
-}
-
 /* What the file's owner has left for it. -EDQUOT: nothing. */
 static int limit(struct file_budget *budget, const struct file_owner *owner, struct worker_question *question, struct diag *diag)
 {
@@ -159,7 +143,7 @@ static int choose_worker(struct parser *parser, const struct worker_question *qu
 	*ret_worker = parser->worker;
 	if (read_owner_of(question->fds, question->nr_fds) == READ_OWNER_OURS)
 		return 0;
-	err = parser->strangers ? 0 : worker_new_for(PROGRAM, parser->word, MAX_WORKER_BYTES, diag, &parser->strangers);
+	err = parser->strangers ? 0 : worker_new_for(PARSER_PROGRAM, parser->word, MAX_WORKER_BYTES, diag, &parser->strangers);
 	if (err)
 		return err;
 	if (parser->nice)
@@ -188,7 +172,7 @@ static int ask_now(struct parser *parser, struct file_budget *budget, int file_f
 static int ask(struct parser *parser, struct file_budget *budget, const struct elf_file *elf, int fetched, struct worker_question *question, struct diag *diag, struct buffer *answer)
 {
 	CLEANUP(closep) int own = -1;
-	int fds[] = { fd_of(elf, &own), fetched };
+	int fds[] = { file_fd_of(elf, &own), fetched };
 
 	if (fds[0] < 0)
 		return diag_errno(diag, -fds[0], "it cannot be handed on: %s", strerror(-fds[0]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What parser.c (questions) and parser_serve.c (the worker's answers) share. The descriptors of the files come with each question. */
+/* What parser.c and audit_pool.c (questions) and parser_serve.c (the worker's answers) share. The descriptors of the files come with each question. */
 #pragma once
 #include <stdint.h>
 
@@ -10,8 +10,10 @@ enum parser_kind {
 	PARSER_CODE,  /* struct code_question, the path with its NUL; the answer is symbolize/code_listing.h's */
 	PARSER_RUNTIMES, /* no body; the answer is a struct file_runtimes */
 	PARSER_WANTS, /* as PARSER_NAMES without addresses; the answer is a byte: would a debug file tell more? */
+	PARSER_AUDIT, /* of the auditor's own workers: audit/audit_question.h */
 };
 
+#define PARSER_PROGRAM "/proc/self/exe"
 #define PARSER_FOR_CODE "code" /* the word of a worker that is asked PARSER_CODE */
 
 struct names_question {

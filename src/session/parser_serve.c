@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The worker's side: reads one file, answers, and keeps nothing of it. */
+/* The worker's side: reads one file, answers, and keeps nothing of it. But one that is asked for the audit keeps what it has read. */
 #include <errno.h>
 #include <string.h>
 
 #include <sonde/sonde.h>
 
 #include "abi/unwind.h"
+#include "audit/audit_serve.h"
 #include "base/reader.h"
 #include "debuginfod/fetch_serve.h"
 #include "process/proxy.h"
@@ -182,16 +183,29 @@ static int answer_of_file(uint32_t kind, struct wire_fds *fds, const void *body,
 	return answer_names(elf, has_fetched ? fds->fds[1] : -1, body, size, to);
 }
 
-static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
+static int answer_any(struct audit_server **audit, uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
 {
-	int err = kind == PARSER_JIT ? answer_jit(fds, body, size, to) : answer_of_file(kind, fds, body, size, diag, to);
+	switch (kind) {
+	case PARSER_JIT:
+		return answer_jit(fds, body, size, to);
+	case PARSER_AUDIT:
+		return audit_serve(audit, fds, body, size, diag, to);
+	}
+	return answer_of_file(kind, fds, body, size, diag, to);
+}
+
+static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
+{
+	int err = answer_any(arg, kind, fds, body, size, diag, to);
 
 	return err == -ENOMEM ? diag_errno(diag, ENOBUFS, "reading it takes more memory than is given for it") : err;
 }
 
 bool sonde_is_worker(int argc, char **argv, int *ret_code)
 {
+	CLEANUP(audit_server_freep) struct audit_server *audit = NULL;
+
 	if (argc == 3 && !strcmp(argv[0], WORKER_NAME) && !strcmp(argv[2], PARSER_FOR_CODE))
 		code_listing_preload();
-	return serve_as_worker(argc, argv, answer, ret_code) || serve_as_proxy(argc, argv, ret_code) || serve_as_fetcher(argc, argv, ret_code);
+	return serve_as_worker(argc, argv, answer, &audit, ret_code) || serve_as_proxy(argc, argv, ret_code) || serve_as_fetcher(argc, argv, ret_code);
 }

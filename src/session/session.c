@@ -302,6 +302,28 @@ static void tell_progress(struct sonde_session *session, uint64_t now)
 	session->options.progress(session->options.progress_arg, now - session->start_ns, nr_observed(session));
 }
 
+/* Until something has come, or for so long; what is audited goes on meanwhile. */
+static int await(struct sonde_session *session, int max_ms)
+{
+	uint64_t end_ns = clock_ns() + (uint64_t)max_ms * NS_PER_MS;
+	int64_t left_ms = max_ms;
+	bool is_busy;
+	int nr;
+
+	do {
+		struct epoll_event events[8];
+		int err = auditor_step(session->auditor, &is_busy);
+
+		if (err)
+			return err;
+		nr = epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), is_busy && left_ms ? 1 : (int)left_ms);
+		if (nr < 0 && errno != EINTR)
+			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
+		left_ms = (int64_t)(end_ns - clock_ns()) / (int64_t)NS_PER_MS;
+	} while (!nr && is_busy && left_ms > 0);
+	return 0;
+}
+
 static int sample(struct sonde_session *session)
 {
 	uint64_t end_ns = UINT64_MAX;
@@ -311,12 +333,11 @@ static int sample(struct sonde_session *session)
 		end_ns = session->start_ns + session->options.duration_ns;
 
 	while (!err && !is_over(session, end_ns)) {
-		struct epoll_event events[8];
 		uint64_t now = clock_ns(), left_ns = end_ns > now ? end_ns - now : 0;
-		int timeout_ms = tracker_has_more(session->tracker) ? 0 : (int)((left_ns < FOLLOW_STEP_NS ? left_ns : FOLLOW_STEP_NS) / NS_PER_MS) + 1;
 
-		if (epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), timeout_ms) < 0 && errno != EINTR)
-			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
+		err = await(session, tracker_has_more(session->tracker) ? 0 : (int)((left_ns < FOLLOW_STEP_NS ? left_ns : FOLLOW_STEP_NS) / NS_PER_MS) + 1);
+		if (err)
+			return err;
 		follow_cpus(&session->cpus, session->sampler, session->tracker, profile_account(session->profile));
 		err = collect(session, FOLLOW_STEP_RECORDS);
 		if (!err)
@@ -416,6 +437,7 @@ static void set_nice(struct sonde_session *session, int nice)
 	session->nice = nice;
 	priority_set(0, nice);
 	parser_set_nice(session->parser, nice);
+	auditor_set_nice(session->auditor, nice);
 	proxy_set_nice(session->proxy, nice);
 }
 
@@ -450,6 +472,8 @@ static int run(struct sonde_session *session)
 	set_nice(session, session->nice_before);
 	if (!err)
 		err = collect(session, UINT64_MAX); /* nothing is added any more */
+	if (!err)
+		err = auditor_finish(session->auditor);
 	if (!err)
 		wait_for_debug_files(session, end_ns);
 	if (!err)

@@ -8,11 +8,14 @@ uint32_t read_owner_join(uint32_t owner, int fd)
 {
 	struct stat st;
 
-	if (fstat(fd, &st))
-		return READ_OWNER_MANY;
-	if (!st.st_uid || st.st_uid == geteuid() || st.st_uid == owner)
+	return fstat(fd, &st) ? READ_OWNER_MANY : read_owner_join_uid(owner, st.st_uid);
+}
+
+uint32_t read_owner_join_uid(uint32_t owner, uint32_t uid)
+{
+	if (!uid || uid == geteuid() || uid == owner)
 		return owner;
-	return owner == READ_OWNER_OURS ? st.st_uid : READ_OWNER_MANY;
+	return owner == READ_OWNER_OURS ? uid : READ_OWNER_MANY;
 }
 
 uint32_t read_owner_of(const int *fds, uint32_t nr_fds)

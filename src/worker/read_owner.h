@@ -10,6 +10,7 @@
 
 /* Of the file beside the owner of those before it. */
 uint32_t read_owner_join(uint32_t owner, int fd);
+uint32_t read_owner_join_uid(uint32_t owner, uint32_t uid); /* of which is known whose it is */
 uint32_t read_owner_of(const int *fds, uint32_t nr_fds);
 /* May a worker that has read the one's files be asked about the other's? */
 bool read_owner_may_read(uint32_t has_read, uint32_t asked);

@@ -49,7 +49,7 @@ static int send_answer(int status, const char *text, const struct buffer *answer
 }
 
 /* 0, or what ends the worker. */
-static int answer_one(serve_fn fn)
+static int answer_one(serve_fn fn, void *arg)
 {
 	CLEANUP(wire_fds_close) struct wire_fds fds = { .nr = 0 };
 	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(MAX_ANSWER_BYTES);
@@ -66,7 +66,7 @@ static int answer_one(serve_fn fn)
 	err = receive_all(body, header.body_bytes, NULL);
 	if (err)
 		return err;
-	err = fn(header.kind, &fds, body, header.body_bytes, &diag, &answer);
+	err = fn(arg, header.kind, &fds, body, header.body_bytes, &diag, &answer);
 	return send_answer(err ? err : answer.err, diag.text, &answer);
 }
 
@@ -82,7 +82,7 @@ static int start(uint64_t max_bytes)
 	return err ? err : send_err;
 }
 
-bool serve_as_worker(int argc, char **argv, serve_fn fn, int *ret_code)
+bool serve_as_worker(int argc, char **argv, serve_fn fn, void *arg, int *ret_code)
 {
 	uint64_t max_bytes;
 	int err;
@@ -94,7 +94,7 @@ bool serve_as_worker(int argc, char **argv, serve_fn fn, int *ret_code)
 	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* fixed: what a large file took is given back after its answer */
 	err = start(max_bytes);
 	while (!err) {
-		err = answer_one(fn);
+		err = answer_one(fn, arg);
 		malloc_trim(1u << 20);
 	}
 	*ret_code = err != -EPIPE; /* the owner has closed */

@@ -405,9 +405,13 @@ static int copy_fds(struct exchange *exchange, const struct worker_question *que
 int worker_begin(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)
 {
 	struct exchange *exchange = &worker->exchange;
-	uint32_t owner = read_owner_of(question->fds, question->nr_fds);
+	uint32_t owner = question->has_earlier ? worker->has_read : READ_OWNER_OURS;
 	int err;
 
+	for (uint32_t i = 0; i < question->nr_fds; i++)
+		owner = read_owner_join(owner, question->fds[i]);
+	if (question->has_earlier && owner == READ_OWNER_MANY)
+		return diag_errno(diag, EPERM, "its files are of several users");
 	if (!read_owner_may_read(worker->has_read, owner))
 		end(worker);
 	err = worker_start(worker, diag);

@@ -3,6 +3,7 @@
  * a question (sandbox.h); when it crashes, or takes too long, that question has no answer and the next one goes to a new worker. What
  * it answers is a stranger's text: to be checked like any other. One thread. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct worker_question {
 	uint32_t kind;          /* as the serve_fn takes it */
 	const int *fds;         /* that it may read; they stay the caller's */
 	uint32_t nr_fds;        /* up to WIRE_MAX_FDS */
+	bool has_earlier;       /* it still has the files of earlier questions, too */
 	const void *body;
 	size_t body_bytes;
 	uint64_t max_cpu_ns;    /* then it is ended; so it is after three times as much has passed */
@@ -41,7 +43,7 @@ MUST_CHECK int worker_ready(struct worker *worker, struct diag *diag);
 void worker_set_nice(struct worker *worker, int nice); /* of the process, when there is one */
 /* Starts it, if there is none, and does not wait. 0; -ELOOP as worker_ready; as spawn_helper. */
 MUST_CHECK int worker_start(struct worker *worker, struct diag *diag);
-/* Asks, and waits for the answer, which is appended. Files of one user alone, and root's before them: for another's, a new worker is started. 0; as worker_ready; -ETIMEDOUT; -ETIME: it hangs; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the
+/* Asks, and waits for the answer, which is appended. Files of one user alone, and root's before them: for another's, a new worker is started; with has_earlier it is not asked: -EPERM. 0; as worker_ready; -ETIMEDOUT; -ETIME: it hangs; -ECHILD: it has crashed; -EFBIG: there is no room for the answer; or what the
  * serve_fn gave, but for what this header has a meaning for (-EBADMSG), and -ENOMEM (-ENOBUFS): these are our own. */
 MUST_CHECK int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer);
 /* The same in steps, of a worker that is asked nothing else: the body and `answer` stay the caller's, and in place until the end. */

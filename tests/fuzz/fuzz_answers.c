@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/audit_question.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "check_table.h"
@@ -159,9 +160,34 @@ static void use_code(const uint8_t *data, size_t size)
 	}
 }
 
+/* The last bytes say how many stacks were asked about. */
+static void use_audit(const uint8_t *data, size_t size)
+{
+	struct audit_stack stack, first = { .nr_frames = 0 };
+	struct reader answers;
+	uint32_t nr_stacks;
+
+	if (size < sizeof(nr_stacks))
+		return;
+	memcpy(&nr_stacks, data + size - sizeof(nr_stacks), sizeof(nr_stacks));
+	if (audit_answers_open(data, size - sizeof(nr_stacks), nr_stacks, &answers))
+		return;
+	for (uint32_t i = 0; i < nr_stacks; i++) {
+		struct audit_finding finding;
+
+		audit_answers_next(&answers, &stack);
+		check_that(stack.nr_frames <= AUDIT_MAX_FRAMES && stack.end <= AUDIT_END_COMPAT);
+		first = i ? first : stack;
+		finding = audit_compare(first.frames, first.nr_frames, SONDE_STOP_COMPLETE, &stack);
+		check_that(finding.verdict != AUDIT_NOT_COMPARABLE || finding.reason < AUDIT_REASON_COUNT);
+		check_that(finding.verdict != AUDIT_DIFFERS || (i && (finding.frame < first.nr_frames || finding.frame < stack.nr_frames)));
+	}
+	check_that(!answers.bad && !reader_left(&answers));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const uses[])(const uint8_t *bytes, size_t size) = { use_runtimes, use_table, use_names, use_code };
+	static void (*const uses[])(const uint8_t *bytes, size_t size) = { use_runtimes, use_table, use_names, use_code, use_audit };
 
 	if (size && data[0] < ARRAY_SIZE(uses))
 		uses[data[0]](data + 1, size - 1);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* answer_dump KIND FILE: a worker's answer about an ELF file on stdout, as tests/fuzz/fuzz_answers.c takes it: 0, what runtimes are in it; 1, its unwind table; 2, the names of the
- * addresses that stand on stdin (hexadecimal, one a line); 3, the code of the first of them. */
+ * addresses that stand on stdin (hexadecimal, one a line); 3, the code of the first of them; 4, what libdw says of a stack that ends at each of
+ * them, of whose memory nothing is there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "audit/audit_question.h"
 #include "base/number.h"
 #include "runtime/file_runtimes.h"
 #include "symbolize/code_listing.h"
@@ -60,6 +62,25 @@ static int dump_names(const struct elf_file *elf, const char *path, struct buffe
 	return err;
 }
 
+static int dump_audit(const struct elf_file *elf, struct buffer *to)
+{
+	CLEANUP(audit_freep) struct audit *audit = NULL;
+	const struct audit_module module = { .end_pc = UINT32_MAX, .elf = elf };
+	const struct audit_process process = { .tgid = 1, .modules = &module, .nr_modules = 1 };
+	struct sonde_raw_record record = { .type = SONDE_RECORD_RAW };
+	struct audit_stack stack;
+	uint32_t nr_stacks = 0;
+	int err = audit_new(NULL, &audit);
+
+	while (!err && next_address(&record.regs[SONDE_REG_PC])) {
+		err = audit_unwind(audit, &record, &process, &stack);
+		audit_answers_append(to, &stack);
+		nr_stacks++;
+	}
+	buffer_append(to, &nr_stacks, sizeof(nr_stacks));
+	return err;
+}
+
 static int dump(uint8_t kind, const struct elf_file *elf, const char *path, struct diag *diag, struct buffer *to)
 {
 	struct code_question question = { 0 };
@@ -71,6 +92,8 @@ static int dump(uint8_t kind, const struct elf_file *elf, const char *path, stru
 		return dump_table(elf, diag, to);
 	case 2:
 		return dump_names(elf, path, to);
+	case 4:
+		return dump_audit(elf, to);
 	}
 	code_listing_preload();
 	return next_address(&question.elf_vaddr) ? code_listing_write(elf, path, &question, diag, to) : -ENODATA;
@@ -83,7 +106,7 @@ int main(int argc, char **argv)
 	struct diag diag = { 0 };
 	uint64_t kind;
 
-	if (argc != 3 || number_u64(argv[1], 3, &kind) || elf_file_open_fd(open(argv[2], O_RDONLY | O_CLOEXEC), &diag, &elf) ||
+	if (argc != 3 || number_u64(argv[1], 4, &kind) || elf_file_open_fd(open(argv[2], O_RDONLY | O_CLOEXEC), &diag, &elf) ||
 	    dump((uint8_t)kind, elf, argv[2], &diag, &answer)) {
 		fprintf(stderr, "answer_dump: %s\n", diag.text);
 		return 1;

@@ -19,6 +19,13 @@ RUST = "_RC0IIIC0DG1C0C0IC0IC0G17h_C00IC0" # asks for 2^60 lifetimes where nothi
 CXX = "_ZN1AcvT_I" + 40 * "N1AcvT_I" + "i" + 41 * "EE" + "v" # arguments that are read twice, each of them 40 deep
 SPIN = "volatile int stop; void spin(int on) __asm__(\"%s\"); void spin(int on) { while (!stop && on) ; }\n"
 NAMES = b"\0.shstrtab\0.debug_frame\0.text\0"
+DEEP = r"""
+__asm__(".text; .globl spin; .type spin, @function; spin: begin: testl %edi, %edi; jnz 1f; ret; 1: movl $400, %eax;"
+	"deep: subq $8, %rsp; decl %eax; jz 2f; call deep; 2: jmp 2b; end: .size spin, end - spin;"
+	".section .eh_frame, \"a\", @unwind; cie: .long cie_end - cie_start; cie_start: .long 0; .byte 1; .asciz \"zR\"; .uleb128 1; .sleb128 -8; .byte 16; .uleb128 1; .byte 0x1b;"
+	".byte 0x0c, 7, 8, 0x90, 1; .balign 8, 0; cie_end: .long fde_end - fde_start; fde_start: .long fde_start - cie; .long begin - .; .long end - begin; .uleb128 0;"
+	".fill 4000000, 2, 0x100e; .balign 8, 0; fde_end: .long 0; .text");
+""" # 400 frames, at each of which four million instructions tell where its caller is
 LOADED = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)
 MAPS = """
 import mmap, os, sys
@@ -133,7 +140,7 @@ class Report:
 @test
 def holes_cost_nothing():
 	with Nobody(MAPS, *his_files("holes", 40, 256 << 20)):
-		result = Report("1")
+		result = Report("-I", "1") # nothing else need run meanwhile
 	check(result.cpu_seconds < 15, "%.1f s of CPU for 40 holes" % result.cpu_seconds)
 	return "%.1f s of CPU" % result.cpu_seconds
 
@@ -175,6 +182,20 @@ def rust_name():
 @test
 def cxx_name():
 	return names_of(CXX)
+
+
+@test
+def audited_frames_that_take_long():
+	"""libdw takes some milliseconds for each of them, and reads them twice: when it did so in sonde, the recording did not come to its end."""
+	with Nobody(SPINS, his(compiled("deep.so", DEEP, "-shared", "-fPIC", "-nostdlib")), "spin") as process:
+		result = Report("-F", "199", "--audit-every", "1", "6")
+	account = result.report["account"]
+	refused = account["audit_not_comparable"]
+	check(refused["no_answer"] + refused["not_asked"] > 0, "none of his stacks was tried: %s" % account)
+	check(not refused["not_asked"] or "audit: process %d (" % process.pid in result.text and "deep.so): reading it takes more than 1 s" in result.text, result.text)
+	check_equal(account["audited"], account["audit_agreed"] + account["audit_differed"] + sum(refused.values()), "audited stacks")
+	check(result.seconds < 60, "a recording of 6 s took %.1f s" % result.seconds)
+	return "%.1f s, %d of %d stacks agree" % (result.seconds, account["audit_agreed"], account["audited"])
 
 
 def beside_hung(program):

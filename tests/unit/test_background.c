@@ -23,7 +23,7 @@ enum { HELLO, SPIN, SLEEP };
 
 static const struct file_owner anna = { .uid = 1000, .is_local = true }, ben = { .uid = 1001, .is_local = true };
 
-static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
+static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
 {
 	volatile bool forever = true;
 	uint32_t word = 0;
@@ -175,5 +175,5 @@ int main(int argc, char **argv)
 	};
 	int code;
 
-	return serve_as_worker(argc, argv, answer, &code) ? code : cmocka_run_group_tests(tests, NULL, NULL);
+	return serve_as_worker(argc, argv, answer, NULL, &code) ? code : cmocka_run_group_tests(tests, NULL, NULL);
 }

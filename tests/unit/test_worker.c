@@ -105,7 +105,7 @@ static int do_forbidden(const struct call *call)
 	return syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]) < 0 ? -errno : 0;
 }
 
-static int answer(uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
+static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
 {
 	volatile bool forever = true;
 
@@ -261,6 +261,33 @@ static int give_another_user_s(void *arg, const char *path)
 	return owned_by(54321);
 }
 
+/* One that still has its files answers for more of that user's and of root's, and stays the same; another's are refused. */
+static void test_keeps_one_user_s_files(void **state)
+{
+	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
+	const uid_t uids[] = { 0, 12345, 0, 12345 };
+	struct worker_question question = { .kind = COUNT, .nr_fds = 1, .has_earlier = true, .max_cpu_ns = 1000000000 };
+
+	if (geteuid() != 0) {
+		print_message("SKIPPED: only root can give files away\n");
+		skip();
+	}
+	for (uint32_t i = 0; i < ARRAY_SIZE(uids); i++) {
+		CLEANUP(closep) int fd = owned_by(uids[i]);
+		uint32_t nr;
+
+		question.fds = &fd;
+		to.size = 0;
+		assert_int_equal(worker_ask(worker, &question, NULL, &to), 0);
+		memcpy(&nr, to.data, sizeof(nr));
+		assert_int_equal(nr, i + 1);
+	}
+	question.fds = (int[]){ owned_by(54321) };
+	assert_int_equal(worker_ask(worker, &question, NULL, &to), -EPERM);
+	close(question.fds[0]);
+	assert_int_equal(ask_about(0, NULL), 1); /* who does not say that it has them gets a new one */
+}
+
 /* Whoever has read one user's files is not asked about another's, and not about root's either. */
 static void test_reads_one_user_s_files(void **state)
 {
@@ -370,6 +397,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_descriptor, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_opens_by_its_owner_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reads_one_user_s_files, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_keeps_one_user_s_files, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_signals, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ends_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_is_shut_in, set_up, tear_down),
@@ -379,5 +407,5 @@ int main(int argc, char **argv)
 	};
 	int code;
 
-	return serve_as_worker(argc, argv, answer, &code) ? code : cmocka_run_group_tests(tests, NULL, NULL);
+	return serve_as_worker(argc, argv, answer, NULL, &code) ? code : cmocka_run_group_tests(tests, NULL, NULL);
 }
