@@ -276,6 +276,7 @@ static void write_frame(struct svg *svg, uint32_t node, uint32_t height)
 		buffer_text(svg->buffer, "</text>");
 	}
 	buffer_text(svg->buffer, "</g>\n");
+	buffer_settle(svg->buffer);
 }
 
 /* Of the account what one must know to judge the picture: what was sampled, what is missing. */

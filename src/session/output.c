@@ -261,13 +261,3 @@ int output_stream_finish(struct output_stream *stream, struct diag *diag)
 
 	return err ? cannot_write(diag, -err, stream->path) : 0;
 }
-
-int output_write(const char *path, const void *bytes, size_t size, struct diag *diag)
-{
-	CLEANUP(output_stream_freep) struct output_stream *stream = NULL;
-	int err = output_stream_open(path, diag, &stream);
-
-	if (!err)
-		err = output_stream_write(stream, bytes, size, diag);
-	return err ? err : output_stream_finish(stream, diag);
-}

@@ -106,6 +106,7 @@ int sonde_profile_diff(struct sonde_profile *after, const struct sonde_profile *
 	}
 	profile_file_forget(after);
 	after->profile = diff.profile;
+	after->nr_bytes += before->nr_bytes;
 	after->diff = diff; /* with the same profile */
 	after->nr_told_notes = profile_account(diff.profile)->nr_notes; /* its own note is for readers of its files */
 	return 0;

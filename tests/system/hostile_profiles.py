@@ -190,12 +190,23 @@ def one_place_with_many_lines():
 
 @test
 def a_report_larger_than_its_file():
-	"""Each frame of a few bits has a name of 4,000 bytes: the report stops at the ceiling, and nothing of it is left."""
-	report = scratch("names.folded")
-	cost = Cost("convert", pprof("names.pb", deep_samples(200), (b"f" * 4000, *leaf_names(200))), report)
-	check_cheap(cost, 1)
-	check("the folded report" in cost.said and "--memory" in cost.said and not os.path.exists(report), cost)
-	return str(cost)
+	"""Each frame of a few bits has a name of 4,000 bytes: the report stops at a GiB."""
+	path, room = pprof("names.pb", deep_samples(200), (b"f" * 4000, *leaf_names(200))), 1 << 30
+	costs = [Cost("convert", "--memory", 64, path, "/dev/null", "--format", name) for name in ("folded", "text", "jsonl")]
+	for cost in costs:
+		check_cheap(cost, 1, mib=200)
+		check("report is larger than %d bytes" % room in cost.said, cost)
+	return str(costs[0])
+
+
+@test
+def a_report_leaves_as_it_is_made():
+	"""With memory for a third of it."""
+	path = pprof("long.pb", deep_samples(12), (b"f" * 2000, *leaf_names(12)))
+	for name in ("folded", "text", "jsonl", "perf"):
+		cost = Cost("convert", "--memory", 64, path, scratch("long"), "--format", name)
+		check_cheap(cost, 0, mib=200)
+		check(os.path.getsize(scratch("long")) > 180 << 20, lambda: "%d bytes as %s" % (os.path.getsize(scratch("long")), name))
 
 
 @test
