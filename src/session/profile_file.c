@@ -224,6 +224,7 @@ int sonde_profile_read(struct sonde_profile *profile, const char *path, const st
 		profile_free(MOVE(profile->profile));
 		return fail(profile, SONDE_EXIT_FAILED, err, "read", path);
 	}
+	profile_close(profile->profile);
 	return 0;
 }
 
