@@ -158,6 +158,56 @@ static void test_link_to_a_descriptor(void **state)
 	check_content(file, "report");
 }
 
+/* A file that has lost its name (stdout of a program that keeps what it gets to itself): the report is written into it, the link stays, and so does what somebody has put where the name was. */
+static void test_link_to_a_lost_file(void **state)
+{
+	const char *file = in_folder("file"), *link = in_folder("stdout"), *other = in_folder("file (deleted)");
+	CLEANUP(closep) int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	char descriptor[64], got[64] = "";
+	struct stat st;
+
+	assert_int_equal(write(fd, "what was there", 14), 14);
+	assert_int_equal(unlink(file), 0);
+	snprintf(descriptor, sizeof(descriptor), "/proc/self/fd/%d", fd);
+	assert_int_equal(symlink(descriptor, link), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(output_check(link, NULL), 0);
+		assert_int_equal(output_write(link, i ? "report" : "first", i ? 6 : 5, NULL), 0);
+		assert_int_equal(lstat(link, &st), 0);
+		assert_true(S_ISLNK(st.st_mode));
+		assert_int_equal(pread(fd, got, sizeof(got) - 1, 0), i ? 6 : 5);
+		put_file(other, "other");
+	}
+	assert_string_equal(got, "report");
+	check_content(other, "other");
+	assert_int_equal(nr_entries(), 2);
+}
+
+/* Where everybody may put a FIFO, another user's is no place for a report. */
+static void test_fifo_of_a_stranger(void **state)
+{
+	const char *path = in_folder("fifo"), *link = in_folder("link");
+	CLEANUP(closep) int fd = -1;
+
+	if (geteuid()) {
+		print_message("not run: it takes another user's FIFO\n");
+		return;
+	}
+	assert_int_equal(mkfifo(path, 0666), 0);
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_equal(symlink("fifo", link), 0);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(output_write(path, "one", 3, NULL), 0); /* the folder is ours: somebody wanted it so */
+	assert_int_equal(chmod(folder, 01777), 0);
+	assert_int_equal(output_write(path, "two", 3, NULL), -EACCES);
+	assert_int_equal(output_write(link, "two", 3, NULL), -EACCES);
+	setenv("SUDO_UID", "12345", 1);
+	setenv("SUDO_GID", "12345", 1);
+	assert_int_equal(output_write(path, "two", 3, NULL), 0);
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+}
+
 static void check_refused(const char *path, int err)
 {
 	struct diag diag = { 0 };
@@ -404,7 +454,7 @@ static void test_confined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_refused), test(test_piece_by_piece),
+		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_link_to_a_lost_file), test(test_fifo_of_a_stranger), test(test_refused), test(test_piece_by_piece),
 		test(test_no_rights), test(test_devices), test(test_fifo), test(test_whose), test(test_long_report), test(test_full_disk), test(test_confined),
 	};
 
