@@ -188,6 +188,70 @@ def one_place_with_many_lines():
 	return "; ".join(map(str, costs))
 
 
+LONG = b"x" * ((1 << 20) - 16)
+
+
+def function(place, name, file=0):
+	return message(5, number(1, place) + number(2, name) + number(4, file) + number(5, place))
+
+
+def location(place, name, address=0, mapping=0):
+	return message(4, number(1, place) + number(2, mapping) + number(3, address) + (message(4, number(1, name)) if name else b""))
+
+
+def one_sample(places, labels=b""):
+	return message(2, message(1, b"".join(map(varint, places))) + message(2, varint(1)) + labels)
+
+
+@test
+def a_long_text_that_all_name():
+	"""A MiB of text stands once, and a few bytes name it."""
+	nr = 20000
+	functions = b"".join(function(i + 1, 3, 4) + location(i + 1, i + 1) for i in range(nr))
+	nameless = message(3, number(1, 1) + number(5, 3)) + b"".join(location(i + 1, 0, i + 1, 1) for i in range(nr))
+	threads = b"".join(one_sample([1], message(3, number(1, 3) + number(2, 4)) + message(3, number(1, 5) + number(3, i + 1))) for i in range(nr))
+	files = {
+		"comments": pprof("comments.pb", message(13, b"\x03" * 20 * nr) + function(1, 3) + location(1, 1) + one_sample([1]), (LONG,)),
+		"sources": pprof("sources.pb", functions + one_sample([1]), (b"f", LONG + b".py")),
+		"paths": pprof("paths.pb", nameless + one_sample([1]), (LONG,)),
+		"threads": pprof("threads.pb", function(1, 3) + location(1, 1) + threads, (b"comm", LONG, b"tid")),
+	}
+	costs = [Cost("diff", files[name], files[name]) for name in files] + [Cost("convert", path, scratch("report"), "--format", to) for path in files.values() for to in ("folded", "svg")]
+	for cost in costs:
+		check_cheap(cost, 0, mib=300)
+		check(cost.seconds < 2, cost)
+		check("longer than 65536 bytes" in cost.said, cost)
+
+
+@test
+def names_that_are_never_found_again():
+	"""A NUL in a name is a question mark in the profile; functions of one name in many files are told apart by the files."""
+	path = scratch("nul.folded")
+	with open(path, "wb") as file:
+		file.write(b"p;a;b 1\n" * 9000 + b"p;a\0b 1\n" * 60000)
+	cost = Cost("show", path)
+	check_cheap(cost, 0, mib=300)
+	check(cost.seconds < 2, cost)
+	costs = []
+	for nr in (15000, 30000):
+		body = b"".join(function(i + 1, 3, 4 + i) + location(i + 1, i + 1) + one_sample([i + 1]) for i in range(nr))
+		path = pprof("files.pb", body, (b"f", *(b"f%d.py" % i for i in range(nr))))
+		costs.append(Cost("diff", path, path))
+		check_cheap(costs[-1], 0, mib=300)
+	check(costs[-1].seconds < 3, costs[-1])
+
+
+@test
+def long_texts_that_are_alike():
+	"""Two that differ at their ends, one of which each stack begins with: sorting does not read them each time."""
+	leaves = b"".join(function(i + 3, 5 + i) + location(i + 3, i + 3) + one_sample([i + 3, 1 + i % 2]) for i in range(20000))
+	path = pprof("alike.json", function(1, 3) + function(2, 4) + location(1, 1) + location(2, 2) + leaves, (LONG[:60000] + b"a", LONG[:60000] + b"b", *leaf_names(20000)))
+	for name in ("text", "folded", "svg"):
+		cost = Cost("convert", path, "/dev/null", "--format", name)
+		check(cost.code in (0, 1) and cost.seconds < 5 and cost.mib < 300, cost)
+	return str(cost)
+
+
 @test
 def a_report_larger_than_its_file():
 	"""Each frame of a few bits has a name of 4,000 bytes: the report stops at a GiB."""
