@@ -312,6 +312,40 @@ def many_histograms():
 	return "%.2f s, %.2f s" % (of_stack[-1].seconds, whole[-1].seconds)
 
 
+EVIL = "a\x1b[31m\u009b2J\u202eb\nlost: 0\r\u2028c;d"
+DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def evil(name):
+	"""A profile that has the same text wherever it may have one."""
+	histogram = {"name": EVIL, "key": EVIL, "unit": EVIL, "scale": "log2", "sum": 5, "slots": [{"low": 4, "high": 8, "count": 1}]}
+	whose = {"comm": EVIL, "pid": 1, "tid": 1, "user_stack": 0, "kernel_stack": 1}
+	path = scratch(name)
+	with open(path, "w", encoding="utf-8") as file:
+		json.dump({"format": "sonde-profile", "version": 2, "account": {"command_line": EVIL, "event": EVIL, "event_unit": EVIL, "host": EVIL, "kernel": EVIL, "nr_cpus": 4,
+			"period": 3, "start_unix_ns": 10 ** 18, "notes": [EVIL], "runtimes": [{"name": EVIL, "version": EVIL, "nr_processes": 1}]},
+			"mappings": [{"path": "/" + EVIL, "build_id": EVIL, "start": "0x1000", "end": "0x9000", "file_offset": "0x0"}],
+			"functions": [{"name": EVIL, "system_name": EVIL, "file": EVIL + ".py", "line": 1}],
+			"frames": [{"kind": kind, "function": 0, "mapping": mapping, "pc": pc, "line": 3} for kind, mapping, pc in (("native", 0, 4100), ("python", None, 0), ("kernel", None, 4100))],
+			"stacks": [[0, 1], [2]], "value_types": [{"type": EVIL, "unit": EVIL}, {"type": "x", "unit": EVIL}],
+			"samples": [{**whose, "cpu": 0, "values": [3, 4], "labels": [[EVIL, EVIL], [EVIL, 5, EVIL]]}], "histograms": [histogram, {**histogram, **whose}]}, file)
+	return path
+
+
+@test
+def no_text_drives_a_terminal():
+	path = evil("e\x1b[31m\nlost: 0\u009b.json")
+	runs = [("show", path, *view) for view in ((), ("--top",), ("--tree",), ("--by", "file"), ("--by", "process"), ("--by", "thread"), ("--callers", EVIL), ("--callees", EVIL),
+		("--annotate", EVIL), ("--value", EVIL), ("--value", EVIL + "!"), ("--callers", EVIL + "!"), ("--by", EVIL), ("--from", EVIL))]
+	runs += [("convert", path, "-", "--format", name) for name in FORMATS if name not in ("pprof", "otlp")]
+	runs += [("diff", path, path), ("convert", path, scratch(EVIL)), ("convert", path, scratch(EVIL + "/x.html"))]
+	for run in runs:
+		done = subprocess.run([SONDE, *run], capture_output=True, check=False)
+		for text in (done.stdout, done.stderr):
+			text = text.decode()
+			check(not DRIVES.search(text) and "\nlost: 0" not in text, lambda: "%r: %r" % (run[:4], text[-2000:]))
+
+
 @test
 def reports_do_not_depend_on_the_key():
 	"""Each run has another key: the same bytes come out."""
