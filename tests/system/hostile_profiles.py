@@ -242,6 +242,25 @@ def names_that_are_never_found_again():
 
 
 @test
+def a_resource_of_many_attributes():
+	"""OTLP: all are attributes of each of its samples."""
+	texts = b"".join(message(5, text) for text in (b"", b"samples", b"count", b"f"))
+	first = message(1, b"") + message(2, b"") + message(3, b"") + message(6, b"") + message(7, b"")
+	dictionary = message(2, first + texts + message(3, number(1, 3)) + message(2, message(3, number(1, 1))) + message(7, message(1, b"\x01")))
+	costs = []
+	for nr in (8000, 16000):
+		attributes = b"".join(message(1, message(1, b"k%d" % i) + message(2, message(1, b"v"))) for i in range(nr))
+		samples = b"".join(message(2, number(1, 1) + message(4, varint(1)) + message(5, struct.pack("<Q", 1 << 60 | i))) for i in range(nr))
+		path = scratch("resource.otlp")
+		with open(path, "wb") as file:
+			file.write(dictionary + message(1, message(1, attributes) + message(2, message(2, message(1, number(1, 1) + number(2, 2)) + samples))))
+		costs.append(Cost("show", path))
+		check_cheap(costs[-1], 0, mib=300)
+		check("labels are left out" in costs[-1].said and costs[-1].seconds < 2, costs[-1])
+	return str(costs[-1])
+
+
+@test
 def long_texts_that_are_alike():
 	"""Two that differ at their ends, one of which each stack begins with: sorting does not read them each time."""
 	leaves = b"".join(function(i + 3, 5 + i) + location(i + 3, i + 3) + one_sample([i + 3, 1 + i % 2]) for i in range(20000))
