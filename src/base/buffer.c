@@ -50,6 +50,15 @@ void *buffer_reserve(struct buffer *buffer, size_t size)
 	return room;
 }
 
+void buffer_give(struct buffer *buffer)
+{
+	if (buffer->err || !buffer->size)
+		return;
+	buffer->err = buffer->take(buffer->taker, buffer->data, buffer->size);
+	buffer->max -= buffer->size;
+	buffer->size = 0;
+}
+
 void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
 {
 	void *room = buffer_reserve(buffer, size);

@@ -57,17 +57,17 @@ static size_t bytes_of(const struct ruleset *rules)
 	return rules->scopes ? sizeof(*rules) : rules->net ? offsetof(struct ruleset, scopes) : offsetof(struct ruleset, net);
 }
 
-/* Where an output is written: the folder in which a file takes its place, or the device or FIFO itself. */
+/* Where an output is written: the folder in which a file takes its place; or the device, the FIFO, or the file that has lost its name, itself. */
 static bool place_of(const char *output, char place[PATH_MAX])
 {
-	bool is_there = realpath(output, place);
-	struct stat st;
+	struct stat st, named;
+	bool is_there = !stat(output, &st), is_named = realpath(output, place) && !stat(place, &named) && is_there && named.st_dev == st.st_dev && named.st_ino == st.st_ino;
 	char *slash;
 
-	if (is_there && !stat(place, &st) && !S_ISREG(st.st_mode))
-		return false;
-	if (!is_there)
+	if (!is_named)
 		snprintf(place, PATH_MAX, "%s", output);
+	if (is_there && (!is_named || !S_ISREG(st.st_mode)))
+		return false;
 	slash = strrchr(place, '/');
 	if (slash)
 		slash[slash == place] = '\0';

@@ -13,6 +13,15 @@ void interned_done(struct interned *list)
 	u64_map_done(&list->index);
 }
 
+void interned_close(struct interned *list)
+{
+	u64_map_done(&list->index);
+	list->max = list->nr;
+	if (list->nr)
+		array_shrink(&list->entries, (size_t)list->nr * list->entry_bytes);
+	list->capacity = list->nr;
+}
+
 static uint32_t find(const struct interned *list, uint64_t hash, const void *key)
 {
 	uint32_t cursor = 0, *found;

@@ -28,6 +28,8 @@ uint32_t interned_find(const struct interned *list, const void *key);
 uint32_t interned_add(struct interned *list, const void *entry);
 /* Adds an entry under a hash of the caller's, who looks by himself (u64_map_each of `index`). Its number, or INTERNED_NONE. */
 uint32_t interned_append(struct interned *list, uint64_t hash, const void *entry);
+/* Nothing is found by its key or added any more, and the room for that is given back. */
+void interned_close(struct interned *list);
 
 /* Borrowed and, but for its key, writable until the next entry is added. */
 static inline void *interned_at(const struct interned *list, uint32_t number)

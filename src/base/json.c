@@ -8,6 +8,7 @@
 
 static void begin_element(struct json *json)
 {
+	buffer_settle(json->buffer);
 	if (json->comma)
 		buffer_append(json->buffer, ",", 1);
 	json->comma = true;

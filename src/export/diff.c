@@ -17,8 +17,10 @@ enum { BEFORE, AFTER, NR_BEFORE, NR_AFTER, NR_VALUES }; /* of the new profile wh
 
 struct merge {
 	struct profile *to;
-	struct u64_map by_name; /* of names and kinds: location of `to` */
+	struct u64_map by_name; /* hash of what a frame is by: location of `to` */
 	const struct profile *from;
+	uint32_t *strings;            /* of `from`, in `to`, plus one */
+	uint64_t *hashes;             /* by string of `from`: of its base name; 0: not asked for yet */
 	uint32_t *locations, *stacks; /* of `from`, in `to`, plus one */
 	uint32_t value, samples;      /* numbers of the values of `from`; PROFILE_NONE: it does not say how many samples there were */
 };
@@ -27,6 +29,8 @@ static void merge_done(struct merge *merge)
 {
 	profile_free(merge->to);
 	u64_map_done(&merge->by_name);
+	free(merge->strings);
+	free(merge->hashes);
 	free(merge->locations);
 	free(merge->stacks);
 }
@@ -39,10 +43,25 @@ static const char *text_of_value(const struct profile *profile, uint32_t value, 
 	return profile_string_text(profile, unit ? types[value].unit : types[value].type);
 }
 
-/* The string of `from` in `to`. */
+/* The string of `from` in `to`. PROFILE_NONE: no memory. */
 static uint32_t copy_string(const struct merge *merge, uint32_t string)
 {
-	return profile_string(merge->to, profile_string_text(merge->from, string));
+	uint32_t *known = &merge->strings[string];
+
+	if (!*known)
+		*known = profile_string(merge->to, profile_string_text(merge->from, string)) + 1; /* PROFILE_NONE: 0 again */
+	return *known - 1;
+}
+
+/* Of the name (a string of `to`), the kind and the source of a frame. */
+static uint64_t hash_of(const struct merge *merge, const struct profile_location *location, uint32_t name)
+{
+	const char *source = frame_source(merge->from, location);
+	uint64_t *hash = &merge->hashes[*source ? profile_function_at(merge->from, location->function)->file : PROFILE_EMPTY_STRING];
+
+	if (!*hash)
+		*hash = hash_bytes(source, strlen(source), 0) | 1;
+	return hash_bytes(&(uint64_t){ (uint64_t)location->kind << 32 | name }, sizeof(uint64_t), *hash);
 }
 
 /* PROFILE_NONE: there is none yet. */
@@ -67,7 +86,7 @@ static uint32_t add_location(struct merge *merge, const struct profile_location 
 	struct profile_function named = { .name = copy_string(merge, function->name), .system_name = copy_string(merge, function->system_name),
 					  .file = copy_string(merge, function->file), .line = function->line };
 	struct profile_location frame = { .mapping = PROFILE_NONE, .kind = location->kind };
-	uint64_t key = (uint64_t)location->kind << 32 | named.name;
+	uint64_t key = hash_of(merge, location, named.name);
 	uint32_t number = find_named(merge, key, location, named.name);
 
 	if (number != PROFILE_NONE)
@@ -131,6 +150,8 @@ static int copy_profile(struct merge *merge, const struct profile *from, const c
 {
 	int err = 0;
 
+	free(merge->strings);
+	free(merge->hashes);
 	free(merge->locations);
 	free(merge->stacks);
 	merge->from = from;
@@ -138,9 +159,11 @@ static int copy_profile(struct merge *merge, const struct profile *from, const c
 	merge->samples = profile_find_value(from, "samples");
 	if (merge->samples != PROFILE_NONE && strcmp(text_of_value(from, merge->samples, true), "count") != 0)
 		merge->samples = PROFILE_NONE;
+	merge->strings = calloc(profile_nr_strings(from), sizeof(*merge->strings));
+	merge->hashes = calloc(profile_nr_strings(from), sizeof(*merge->hashes));
 	merge->locations = calloc((size_t)profile_nr_locations(from) + 1, sizeof(*merge->locations));
 	merge->stacks = calloc((size_t)profile_nr_stacks(from) + 1, sizeof(*merge->stacks));
-	if (!merge->locations || !merge->stacks)
+	if (!merge->strings || !merge->hashes || !merge->locations || !merge->stacks)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < profile_nr_samples(from); i++)
 		err = copy_sample(merge, profile_sample_at(from, i), side);

@@ -10,6 +10,7 @@
 #include "export/show_text.h"
 
 #define BAR_COLUMNS 18
+#define UNIT_COLUMNS 16
 #define TAIL_PERCENT 99
 #define KEY_BYTES 512
 
@@ -188,6 +189,15 @@ static void write_rows(const struct diff_histogram *pair, struct buffer *buffer)
 	}
 }
 
+static void write_heading(const char *unit, struct buffer *buffer)
+{
+	size_t from = buffer->size, size;
+
+	show_name(buffer, unit);
+	size = buffer->size - from;
+	buffer_printf(buffer, "%*s %8s %*s %8s\n", size < UNIT_COLUMNS ? (int)(UNIT_COLUMNS - size) : 0, "", "BEFORE", BAR_COLUMNS + 2, "", "AFTER");
+}
+
 void show_diff_histogram(const struct diff_histogram *pair, const struct profile *profile, struct buffer *buffer)
 {
 	const char *unit = profile_string_text(profile, pair->unit);
@@ -205,7 +215,7 @@ void show_diff_histogram(const struct diff_histogram *pair, const struct profile
 	}
 	if (has_both) {
 		write_tail(pair, unit, buffer);
-		buffer_printf(buffer, "%-16s %8s %*s %8s\n", unit, "BEFORE", BAR_COLUMNS + 2, "", "AFTER");
+		write_heading(unit, buffer);
 		write_rows(pair, buffer);
 	} else {
 		histogram_print(buffer, &pair->histograms[pair->has[AFTER] && histogram_count(&pair->histograms[AFTER]) ? AFTER : BEFORE], "");

@@ -133,6 +133,7 @@ int export_write(const struct profile *profile, enum export_format format, const
 {
 	uint32_t nr_types, shown = profile_shown_value(profile);
 	const struct profile_value_type *types = profile_value_types(profile, &nr_types);
+	size_t max = buffer->max;
 	int err;
 
 	if (needs_sum(format) && types[shown].fold != VALUE_SUM)
@@ -142,7 +143,7 @@ int export_write(const struct profile *profile, enum export_format format, const
 	if (!err)
 		err = buffer->err;
 	if (err == -EFBIG)
-		return diag_errno(diag, EFBIG, "the %s report is larger than %zu bytes", names[format], buffer->max);
+		return diag_errno(diag, EFBIG, "the %s report is larger than %zu bytes", names[format], max);
 	if (err == -E2BIG)
 		return diag_errno(diag, E2BIG, "the %s format has an entry for each sample, and there are too many samples: choose another format", names[format]);
 	return err ? diag_errno(diag, -err, "no memory for the %s report", names[format]) : 0;

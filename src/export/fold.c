@@ -10,6 +10,7 @@
 #include "export/diff.h"
 #include "export/frame_source.h"
 #include "export/frame_text.h"
+#include "export/text_ranks.h"
 
 #define ENTRY_KEY_BYTES offsetof(struct fold_entry, values)
 
@@ -18,6 +19,7 @@ struct folder {
 	const struct export_options *options;
 	bool by_tgid;
 	uint32_t *sources;     /* frame_sources */
+	uint32_t *name_ranks, *base_ranks; /* text_ranks */
 	uint32_t *first_alike; /* per stack: the first one that reads the same */
 	struct u64_map index;  /* of entries */
 	const struct profile_value_type *types;
@@ -187,16 +189,23 @@ static int order(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
+static uint32_t source_rank(const struct folder *folder, const struct frame_key *key)
+{
+	return key->source == PROFILE_NONE ? folder->base_ranks[PROFILE_EMPTY_STRING] : folder->base_ranks[profile_function_at(folder->profile, key->source)->file];
+}
+
 static int order_frames(const struct folder *folder, uint32_t a, uint32_t b)
 {
-	struct frame_key key_a = frame_key(folder, a), key_b = frame_key(folder, b);
+	struct frame_key key_a, key_b;
 	int by;
 
 	if (a == b)
 		return 0;
-	by = strcmp(profile_string_text(folder->profile, key_a.name), profile_string_text(folder->profile, key_b.name));
+	key_a = frame_key(folder, a);
+	key_b = frame_key(folder, b);
+	by = order(folder->name_ranks[key_a.name], folder->name_ranks[key_b.name]);
 	if (!by)
-		by = strcmp(frame_source(folder->profile, profile_location_at(folder->profile, a)), frame_source(folder->profile, profile_location_at(folder->profile, b)));
+		by = order(source_rank(folder, &key_a), source_rank(folder, &key_b));
 	if (!by)
 		by = order(key_a.off, key_b.off);
 	return by ? by : order(key_a.kind, key_b.kind);
@@ -229,7 +238,7 @@ static int order_entries(const void *left, const void *right, void *arg)
 	int by = value_a < value_b ? -1 : value_a > value_b;
 
 	if (!by)
-		by = strcmp(profile_string_text(folder->profile, a->comm), profile_string_text(folder->profile, b->comm));
+		by = order(folder->name_ranks[a->comm], folder->name_ranks[b->comm]);
 	if (!by)
 		by = order_stacks(folder, a->user_stack, b->user_stack);
 	if (!by)
@@ -243,6 +252,8 @@ static void folder_done(struct folder *folder)
 {
 	free(folder->first_alike);
 	free(folder->sources);
+	free(folder->name_ranks);
+	free(folder->base_ranks);
 	u64_map_done(&folder->index);
 	fold_done(&folder->fold);
 }
@@ -273,6 +284,10 @@ int fold_profile(const struct profile *profile, const struct export_options *opt
 		err = add_samples(&folder);
 	if (!err)
 		err = add_histograms(&folder);
+	folder.name_ranks = text_ranks(profile, false);
+	folder.base_ranks = text_ranks(profile, true);
+	if (!err && (!folder.name_ranks || !folder.base_ranks))
+		err = -ENOMEM;
 	if (err)
 		return err;
 	qsort_r(folder.fold.entries, folder.fold.nr_entries, sizeof(*folder.fold.entries), order_entries, &folder);

@@ -51,6 +51,7 @@ static void write_stack(struct lines *lines, uint32_t stack)
 
 		buffer_append(buffer, ",", lines->json.comma);
 		buffer_append(buffer, lines->frames.data + from, lines->ends[locations[i]] - from);
+		buffer_settle(buffer);
 		lines->json.comma = true;
 	}
 }

@@ -167,8 +167,10 @@ static int write_sample(struct script *script, struct buffer *entry, const struc
 		return entry->err;
 	if (script->counts && (uint64_t)value > (script->buffer->max - script->buffer->size) / entry->size)
 		return -EFBIG; /* before there is any of it */
-	for (int64_t i = 0; i < (script->counts ? value : 1) && !script->buffer->err; i++)
+	for (int64_t i = 0; i < (script->counts ? value : 1) && !script->buffer->err; i++) {
 		buffer_append(script->buffer, entry->data, entry->size);
+		buffer_settle(script->buffer);
+	}
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "export/formats.h"
 #include "export/frame_list.h"
 #include "export/svg_text.h"
+#include "export/text_ranks.h"
 #include "model/account_text.h"
 
 #define WIDTH	      1200
@@ -25,6 +26,8 @@
 #define HEAD_COLUMNS  160
 #define ALL_COLUMNS   4096
 #define ROOT	      0U
+#define NO_NAME	      "[no name]" /* of a process */
+#define NO_FUNCTION   "[unknown]" /* frame_entry_name */
 
 enum { KIND_PROCESS = FRAME_KIND_COUNT, KIND_THREAD, KIND_ALL };
 
@@ -35,6 +38,7 @@ struct svg {
 	struct call_nodes nodes;
 	uint32_t *sorted;	  /* nodes by parent, then by name; the root is not there */
 	uint32_t *depth;	  /* by node */
+	uint32_t *name_ranks, *base_ranks, unknown_rank, no_name_rank; /* text_ranks; and of what stands in place of no name */
 	int64_t *total, *before;  /* by node; `before` only of a difference, whose `total` is what it is after */
 	double *x;		  /* by node: left edge as a share of all */
 	uint32_t max_depth;
@@ -70,7 +74,7 @@ static struct shown shown_of(const struct svg *svg, uint32_t node)
 	if (frame >= nr_strings)
 		return (struct shown){ NULL, "", KIND_THREAD, frame - nr_strings };
 	name = profile_string_text(svg->profile, frame);
-	return (struct shown){ *name ? name : "[no name]", "", KIND_PROCESS, 0 };
+	return (struct shown){ *name ? name : NO_NAME, "", KIND_PROCESS, 0 };
 }
 
 static int add_sample(struct svg *svg, const struct profile_sample *sample, bool threads, uint32_t *ret_node)
@@ -119,24 +123,67 @@ static int add_samples(struct svg *svg, bool threads)
 	return err ? err : add_up(svg, leaves);
 }
 
+/* What siblings are sorted by: by name, as it is shown, then by source, thread and kind. */
+struct place {
+	uint32_t name, source, tid, kind;
+};
+
+static struct place place_of(const struct svg *svg, uint32_t node)
+{
+	uint32_t frame = svg->nodes.all[node].frame, nr_strings = profile_nr_strings(svg->profile);
+	struct place place = { .source = svg->base_ranks[PROFILE_EMPTY_STRING] };
+
+	if (frame < svg->frames.nr_entries) {
+		const struct frame_entry *entry = &svg->frames.entries[frame];
+
+		place.name = entry->name == PROFILE_EMPTY_STRING ? svg->unknown_rank : svg->name_ranks[entry->name];
+		if (entry->function != PROFILE_NONE)
+			place.source = svg->base_ranks[profile_function_at(svg->profile, entry->function)->file];
+		place.kind = entry->kind;
+	} else if (frame - svg->frames.nr_entries < nr_strings) {
+		frame -= svg->frames.nr_entries;
+		place.name = frame == PROFILE_EMPTY_STRING ? svg->no_name_rank : svg->name_ranks[frame];
+		place.kind = KIND_PROCESS;
+	} else {
+		place.tid = frame - svg->frames.nr_entries - nr_strings;
+		place.kind = KIND_THREAD;
+	}
+	return place;
+}
+
+static int order(uint32_t a, uint32_t b)
+{
+	return (a > b) - (a < b);
+}
+
 static int order_nodes(const void *left, const void *right, void *arg)
 {
 	const struct svg *svg = arg;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	struct shown shown_a, shown_b;
-	int by = 0;
+	int by = order(svg->nodes.all[a].parent, svg->nodes.all[b].parent);
+	struct place place_a, place_b;
 
-	if (svg->nodes.all[a].parent != svg->nodes.all[b].parent)
-		return svg->nodes.all[a].parent < svg->nodes.all[b].parent ? -1 : 1;
-	shown_a = shown_of(svg, a);
-	shown_b = shown_of(svg, b);
-	if (shown_a.name && shown_b.name)
-		by = strcmp(shown_a.name, shown_b.name);
+	if (by)
+		return by;
+	place_a = place_of(svg, a);
+	place_b = place_of(svg, b);
+	by = order(place_a.name, place_b.name);
 	if (!by)
-		by = strcmp(shown_a.source, shown_b.source);
+		by = order(place_a.source, place_b.source);
 	if (!by)
-		by = (shown_a.tid > shown_b.tid) - (shown_a.tid < shown_b.tid);
-	return by ? by : (int)shown_a.kind - (int)shown_b.kind;
+		by = order(place_a.tid, place_b.tid);
+	return by ? by : order(place_a.kind, place_b.kind);
+}
+
+static int find_ranks(struct svg *svg)
+{
+	svg->name_ranks = text_ranks(svg->profile, false);
+	svg->base_ranks = text_ranks(svg->profile, true);
+	if (!svg->name_ranks || !svg->base_ranks)
+		return -ENOMEM;
+	svg->unknown_rank = text_rank_of(svg->profile, svg->name_ranks, NO_FUNCTION);
+	svg->no_name_rank = text_rank_of(svg->profile, svg->name_ranks, NO_NAME);
+	return 0;
 }
 
 static double share(const struct svg *svg, uint32_t node)
@@ -276,6 +323,7 @@ static void write_frame(struct svg *svg, uint32_t node, uint32_t height)
 		buffer_text(svg->buffer, "</text>");
 	}
 	buffer_text(svg->buffer, "</g>\n");
+	buffer_settle(svg->buffer);
 }
 
 /* Of the account what one must know to judge the picture: what was sampled, what is missing. */
@@ -346,6 +394,8 @@ static void svg_done(struct svg *svg)
 	call_nodes_done(&svg->nodes);
 	buffer_done(&svg->name);
 	buffer_done(&svg->lines);
+	free(svg->name_ranks);
+	free(svg->base_ranks);
 	free(svg->sorted);
 	free(svg->depth);
 	free(svg->total);
@@ -367,6 +417,8 @@ int write_svg(const struct profile *profile, const struct export_options *option
 
 	if (!err)
 		err = add_samples(&svg, options->threads);
+	if (!err)
+		err = find_ranks(&svg);
 	if (!err)
 		err = lay_out(&svg);
 	if (!err)

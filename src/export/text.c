@@ -17,6 +17,7 @@ static void write_frame(struct buffer *buffer, const struct profile *profile, co
 	buffer_text(buffer, "    ");
 	frame_text(buffer, profile, location, options, ';');
 	buffer_text(buffer, "\n");
+	buffer_settle(buffer);
 }
 
 /* The waker's stacks stand in the order of a flame graph, whose leaf is its name: here its own leaf comes first. */
@@ -114,7 +115,7 @@ int write_text(const struct profile *profile, const struct export_options *optio
 	for (uint32_t i = 0; i < profile_account_of(profile)->nr_notes; i++)
 		buffer_printf(buffer, "WARNING: %s\n", profile_account_of(profile)->notes[i]);
 	buffer_text(buffer, "\n");
-	for (uint32_t i = 0; !err && i < fold.nr_entries; i++)
+	for (uint32_t i = 0; !err && !buffer->err && i < fold.nr_entries; i++)
 		err = write_entry(buffer, profile, &shown, &fold, &fold.entries[i]);
 	histogram_print_whole(buffer, profile);
 	return err;

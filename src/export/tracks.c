@@ -4,47 +4,55 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "export/text_ranks.h"
 
 static int order(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
 
+struct sorter {
+	const struct profile *profile;
+	const uint32_t *ranks; /* text_ranks; NULL: names do not count */
+};
+
 static int order_by_time(const void *left, const void *right, void *arg)
 {
+	const struct sorter *sorter = arg;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	int by = order(profile_sample_at(arg, a)->time_ns, profile_sample_at(arg, b)->time_ns);
+	int by = order(profile_sample_at(sorter->profile, a)->time_ns, profile_sample_at(sorter->profile, b)->time_ns);
 
 	return by ? by : order(a, b);
 }
 
 static int order_by_thread(const void *left, const void *right, void *arg)
 {
-	const struct profile_sample *a = profile_sample_at(arg, *(const uint32_t *)left), *b = profile_sample_at(arg, *(const uint32_t *)right);
+	const struct sorter *sorter = arg;
+	const struct profile_sample *a = profile_sample_at(sorter->profile, *(const uint32_t *)left), *b = profile_sample_at(sorter->profile, *(const uint32_t *)right);
 	int by = order(a->tgid, b->tgid);
 
 	if (!by)
 		by = order(a->tid, b->tid);
-	if (!by && a->comm != b->comm)
-		by = strcmp(profile_string_text(arg, a->comm), profile_string_text(arg, b->comm));
+	if (!by)
+		by = order(sorter->ranks[a->comm], sorter->ranks[b->comm]);
 	return by ? by : order_by_time(left, right, arg);
 }
 
-static uint32_t *sort_samples(const struct profile *profile, int (*compare)(const void *, const void *, void *))
+static uint32_t *sort_samples(struct sorter sorter, int (*compare)(const void *, const void *, void *))
 {
-	uint32_t nr = profile_nr_samples(profile), *samples = malloc(((size_t)nr + 1) * sizeof(*samples));
+	uint32_t nr = profile_nr_samples(sorter.profile), *samples = malloc(((size_t)nr + 1) * sizeof(*samples));
 
 	for (uint32_t i = 0; samples && i < nr; i++)
 		samples[i] = i;
 	if (samples)
-		qsort_r(samples, nr, sizeof(*samples), compare, (void *)profile);
+		qsort_r(samples, nr, sizeof(*samples), compare, &sorter);
 	return samples;
 }
 
 uint32_t *samples_by_time(const struct profile *profile)
 {
-	return sort_samples(profile, order_by_time);
+	return sort_samples((struct sorter){ .profile = profile }, order_by_time);
 }
 
 uint64_t first_time_ns(const struct profile *profile)
@@ -68,7 +76,8 @@ static bool is_of(const struct track *track, const struct profile_sample *sample
 int tracks_find(const struct profile *profile, struct tracks *ret_tracks)
 {
 	uint32_t nr_samples = profile_nr_samples(profile);
-	CLEANUP(tracks_done) struct tracks tracks = { .samples = sort_samples(profile, order_by_thread) };
+	CLEANUP(freep) uint32_t *ranks = text_ranks(profile, false);
+	CLEANUP(tracks_done) struct tracks tracks = { .samples = ranks ? sort_samples((struct sorter){ profile, ranks }, order_by_thread) : NULL };
 
 	tracks.all = calloc((size_t)nr_samples + 1, sizeof(*tracks.all));
 	if (!tracks.samples || !tracks.all)

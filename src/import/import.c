@@ -163,6 +163,7 @@ static void importer_done(struct importer *importer)
 {
 	buffer_done(&importer->text);
 	u64_map_done(&importer->names);
+	u64_map_done(&importer->nameless);
 	free(importer->frames);
 }
 

@@ -6,12 +6,25 @@
 
 #include "base/array.h"
 #include "base/number.h"
+#include "base/utf8.h"
 #include "model/wait_kind.h"
+
+size_t import_text_size(struct importer *importer, const char *text, size_t size)
+{
+	if (size <= IMPORT_TEXT_BYTES)
+		return size;
+	import_count(importer, IMPORT_LOSS_TEXTS, 1);
+	size = IMPORT_TEXT_BYTES;
+	for (int i = 1; i < UTF8_MAX_BYTES && ((uint8_t)text[size] & 0xc0) == 0x80; i++) /* no part of a character */
+		size--;
+	return size;
+}
 
 uint32_t import_string(struct importer *importer, const void *text, size_t size)
 {
 	char *nul;
 
+	size = import_text_size(importer, text, size);
 	importer->text.size = 0;
 	buffer_append(&importer->text, text, size);
 	if (importer->text.err)
@@ -86,10 +99,12 @@ static bool is_named(const struct profile *profile, uint32_t location, const cha
 
 uint32_t import_named(struct importer *importer, const char *name, size_t size, enum frame_kind kind)
 {
-	uint64_t hash = hash_bytes(name, size, kind);
-	uint32_t cursor = 0, *found, location;
+	uint32_t cursor = 0, *found, location, nr_before = profile_nr_locations(importer->profile);
 	struct profile_function function = { 0 };
+	uint64_t hash;
 
+	size = import_text_size(importer, name, size);
+	hash = hash_bytes(name, size, kind);
 	while ((found = u64_map_each(&importer->names, hash, &cursor))) {
 		if (is_named(importer->profile, *found, name, size, kind))
 			return *found;
@@ -101,6 +116,8 @@ uint32_t import_named(struct importer *importer, const char *name, size_t size, 
 	if (location == PROFILE_NONE)
 		return PROFILE_NONE;
 	location = profile_location(importer->profile, &(struct profile_location){ .mapping = PROFILE_NONE, .function = location, .kind = kind });
+	if (location < nr_before) /* a name with a NUL, which is another one by now, would come here each time */
+		return location;
 	return location == PROFILE_NONE || u64_map_add(&importer->names, hash, location) ? PROFILE_NONE : location;
 }
 
@@ -113,7 +130,7 @@ bool import_is_kernel_path(const char *path)
 	return (size > 3 && !strcmp(path + size - 3, ".ko")) || (size > 7 && strstr(path + size - 7, ".ko."));
 }
 
-uint32_t import_nameless(struct importer *importer, uint32_t path_string, bool is_kernel)
+static uint32_t make_nameless(struct importer *importer, uint32_t path_string, bool is_kernel)
 {
 	const char *path = profile_string_text(importer->profile, path_string), *slash = strrchr(path, '/');
 	struct profile_function function = { 0 };
@@ -128,6 +145,18 @@ uint32_t import_nameless(struct importer *importer, uint32_t path_string, bool i
 		snprintf(name, sizeof(name), "[%s]", *path ? path : "unknown");
 	function.name = function.system_name = import_string(importer, name, strlen(name));
 	return function.name == PROFILE_NONE ? PROFILE_NONE : profile_function(importer->profile, &function);
+}
+
+/* Many locations are of one path. */
+uint32_t import_nameless(struct importer *importer, uint32_t path_string, bool is_kernel)
+{
+	uint64_t key = (uint64_t)path_string << 1 | is_kernel;
+	const uint32_t *known = u64_map_find(&importer->nameless, key);
+	uint32_t function = known ? *known : make_nameless(importer, path_string, is_kernel);
+
+	if (!known && function != PROFILE_NONE && u64_map_add(&importer->nameless, key, function))
+		return PROFILE_NONE;
+	return function;
 }
 
 void import_kind_by_name(const struct importer *importer, struct profile_location *location)

@@ -8,12 +8,14 @@
 #include "import/import.h"
 
 #define IMPORT_MAX_FRAMES 16384 /* of a stack; the kernel side walks as many */
+#define IMPORT_TEXT_BYTES 65536 /* of a text: it may be named by each byte of the file, and something looks at it each time */
 #define IMPORT_MAX_LABELS 64    /* of a sample */
 #define IMPORT_MAX_VALUES 64    /* of a sample, of which PROFILE_MAX_VALUES are kept */
 #define IMPORT_NR_KNOWN_KEYS 16
 
 /* X(id, text): what is counted; the text follows the number */
 #define IMPORT_LOSS_LIST(X) \
+	X(TEXTS, "texts are longer than 65536 bytes: their ends are left out") \
 	X(FRAMES, "stacks are deeper than 16384 frames: their middle is left out") \
 	X(LABELS, "labels are left out: a sample keeps 64") \
 	X(VALUES, "kinds of values are left out: a profile keeps 4") \
@@ -39,6 +41,7 @@ struct importer {
 	struct profile_label labels[IMPORT_MAX_LABELS]; /* of the sample under construction */
 	uint32_t nr_labels;
 	struct u64_map names;        /* of text formats: from a frame's hash to its location */
+	struct u64_map nameless;     /* from a path (string), and whether it is the kernel's, to the function that stands for what has no name there */
 	uint64_t budget;             /* how many frames may still be pushed */
 	uint64_t losses[IMPORT_LOSS_COUNT];
 	struct { uint32_t key, field; } fields[IMPORT_NR_KNOWN_KEYS]; /* what keys of labels (strings) mean, at their number's remainder; what was not asked for yet is "", which means nothing */
@@ -52,6 +55,8 @@ MUST_CHECK int read_perf_script(struct importer *importer);
 MUST_CHECK int read_otlp(struct importer *importer);
 MUST_CHECK int read_otlp_json(struct importer *importer);
 
+/* How much of a text is kept; counts what is not. */
+size_t import_text_size(struct importer *importer, const char *text, size_t size);
 /* A text of the file as a string of the profile; NULs become '?'. PROFILE_NONE: no memory. */
 uint32_t import_string(struct importer *importer, const void *text, size_t size);
 /* What a frame without address and mapping is by the name of its source file: one that an interpreter runs, else FRAME_NATIVE. */

@@ -72,6 +72,7 @@ static uint32_t read_string(struct json_import *in)
 	json_read_text(&in->r, &in->text);
 	if (in->r.bad || in->text.err)
 		return PROFILE_EMPTY_STRING;
+	in->text.data[import_text_size(in->importer, in->text.data, in->text.size)] = '\0';
 	string = profile_string(in->importer->profile, in->text.data);
 	if (string == PROFILE_NONE)
 		in->text.err = -ENOMEM;

@@ -16,6 +16,8 @@ enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLES, PROFILE_TIME, PROFILE_DURATION,
 enum { KEY_VALUE_KEY = 1, KEY_VALUE_VALUE, KEY_VALUE_KEY_PLACE };
 enum { SAMPLE_STACK = 1, SAMPLE_TIMES = 5 };
 
+#define MAX_RESOURCE_LABELS (2 * IMPORT_MAX_LABELS) /* each sample is offered all of them: fields of ours may stand anywhere among them */
+
 struct sample_fields { /* the fields of one sample, whichever version wrote it */
 	uint64_t stack;
 	struct protobuf_field attributes, values, times;
@@ -61,6 +63,10 @@ static int read_key_value(struct otlp_reader *reader, struct reader message)
 		return otlp_bad(reader, message.end, "an attribute is cut off");
 	if (err || label.key == PROFILE_NONE)
 		return err;
+	if (reader->resource.nr == MAX_RESOURCE_LABELS) {
+		import_count(reader->importer, IMPORT_LOSS_LABELS, 1);
+		return 0;
+	}
 	at = otlp_add(&reader->resource, sizeof(*at));
 	if (!at)
 		return -ENOMEM;

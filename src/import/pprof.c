@@ -80,15 +80,15 @@ static int read_value_type(struct pprof_reader *reader, struct reader message, s
 static void note_comment(struct importer *importer, const char *text)
 {
 	struct account *account = profile_account(importer->profile);
-	const char *comma = strstr(text, ", Linux ");
+	const char *comma;
 
-	if (!strncmp(text, "sonde ", 6) && !*account->command_line) {
+	if (account->nr_notes == MAX_COMMENTS) { /* not looked at: a byte of the file names a long text */
+		import_count(importer, IMPORT_LOSS_COMMENTS, 1);
+	} else if (!strncmp(text, "sonde ", 6) && !*account->command_line) {
 		snprintf(account->command_line, sizeof(account->command_line), "%s", text + 6);
-	} else if (!strncmp(text, "host: ", 6) && comma) {
+	} else if (!strncmp(text, "host: ", 6) && !*account->kernel && (comma = strstr(text, ", Linux "))) {
 		snprintf(account->host, sizeof(account->host), "%.*s", (int)(comma - text - 6), text + 6);
 		snprintf(account->kernel, sizeof(account->kernel), "%s", comma + 8);
-	} else if (account->nr_notes == MAX_COMMENTS) {
-		import_count(importer, IMPORT_LOSS_COMMENTS, 1);
 	} else {
 		account_note(account, "%s", text + (strncmp(text, "warning: ", 9) ? 0 : 9));
 	}

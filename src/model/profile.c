@@ -127,6 +127,18 @@ void profile_free(struct profile *profile)
 	free(profile);
 }
 
+void profile_close(struct profile *profile)
+{
+	interned_close(&profile->strings);
+	interned_close(&profile->stacks);
+	interned_close(&profile->labels);
+	interned_close(&profile->mappings);
+	interned_close(&profile->functions);
+	interned_close(&profile->locations);
+	interned_close(&profile->samples);
+	interned_close(&profile->histograms);
+}
+
 uint32_t profile_string(struct profile *profile, const char *text)
 {
 	return blob_intern(profile, &profile->strings, text, strlen(text), 1);

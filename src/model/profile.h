@@ -117,6 +117,8 @@ static inline bool frame_is_interpreted(uint32_t kind)
 struct profile;
 struct profile *profile_new(void); /* NULL: no memory */
 void profile_free(struct profile *profile);
+/* Nothing is added any more: the memory that finds equal entries is given back. Adding is "no memory" then. */
+void profile_close(struct profile *profile);
 static inline void profile_freep(struct profile **profile)
 {
 	profile_free(*profile);

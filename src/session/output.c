@@ -32,31 +32,33 @@ static int directory_of(const char *path, char *to, size_t size)
 	return 0;
 }
 
-/* Is there something at `path` that is no regular file (a device, a FIFO), to be written through? */
-static bool is_special(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && !S_ISREG(st.st_mode);
-}
-
 /* The file that a symbolic link leads to: a report takes its place, not the link's (/dev/stdout, where stdout is a file). The kernel follows the
- * link, so that its protection of links in /tmp holds. `path` itself where the link leads nowhere. */
+ * link, so that its protection of links in /tmp holds. `path` itself where the link leads nowhere; NULL where it leads to a file that has lost its name, or to one of another name space: that of
+ * another file may stand there by now. */
 static const char *follow(const char *path, char to[PATH_MAX])
 {
 	CLEANUP(closep) int fd = open(path, O_PATH | O_CLOEXEC);
-	struct stat link, file;
+	struct stat link, file, named;
 	char self[64];
 	ssize_t size;
 
-	if (fd < 0 || lstat(path, &link) || !S_ISLNK(link.st_mode))
+	if (fd < 0 || fstat(fd, &file) || lstat(path, &link) || !S_ISLNK(link.st_mode))
 		return path;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	size = readlink(self, to, PATH_MAX - 1);
 	if (size <= 0)
 		return path;
 	to[size] = '\0';
-	return stat(to, &file) || !S_ISREG(file.st_mode) ? path : to;
+	return !stat(to, &named) && named.st_dev == file.st_dev && named.st_ino == file.st_ino ? to : NULL;
+}
+
+/* Is there something at `path` to be written through: no regular file (a device, a FIFO), or one whose place nothing can take? */
+static bool is_special(const char *path)
+{
+	char target[PATH_MAX];
+	struct stat st;
+
+	return !stat(path, &st) && (!S_ISREG(st.st_mode) || !follow(path, target));
 }
 
 /* A closed stdout is found out before the run, not after it. */
@@ -67,22 +69,42 @@ static bool can_write_to_stdout(void)
 	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
 }
 
+/* Who has asked for the report: by sudo another one than we are. False: nobody else. */
+static bool by_sudo(uint64_t *ret_uid, uint64_t *ret_gid)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+
+	return !geteuid() && uid && gid && !number_u64(uid, UINT32_MAX - 1, ret_uid) && !number_u64(gid, UINT32_MAX - 1, ret_gid);
+}
+
+/* In a folder where everybody may put things (/tmp), somebody else's FIFO is where he waits for reports; fs.protected_fifos tells them apart likewise. */
+static bool is_trap(int fd, const char *path)
+{
+	char directory[PATH_MAX];
+	struct stat fifo, folder;
+	uint64_t uid = geteuid(), gid;
+
+	if (fstat(fd, &fifo) || !S_ISFIFO(fifo.st_mode) || directory_of(path, directory, sizeof(directory)) || stat(directory, &folder))
+		return false;
+	(void)by_sudo(&uid, &gid);
+	return (folder.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) && fifo.st_uid != geteuid() && fifo.st_uid != uid && fifo.st_uid != folder.st_uid;
+}
+
 /* A FIFO that nobody reads is refused, not waited for. */
 static int open_special(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+	CLEANUP(closep) int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_TRUNC);
 
-	if (fd >= 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	if (fd < 0 || fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK))
+		return -errno;
+	return is_trap(fd, path) ? -EACCES : MOVE_FD(fd);
 }
 
 int output_check(const char *path, struct diag *diag)
 {
 	char directory[PATH_MAX], target[PATH_MAX];
 	CLEANUP(closep) int fd = -1;
+	const char *name;
 	struct stat st;
 	int err;
 
@@ -94,7 +116,8 @@ int output_check(const char *path, struct diag *diag)
 		return cannot_write(diag, EISDIR, path);
 	if (is_special(path))
 		return access(path, W_OK) ? cannot_write(diag, errno, path) : 0;
-	err = directory_of(follow(path, target), directory, sizeof(directory));
+	name = follow(path, target);
+	err = name ? directory_of(name, directory, sizeof(directory)) : -ESTALE;
 	if (err)
 		return cannot_write(diag, -err, path);
 	fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -135,14 +158,6 @@ static int name_file(int fd, const char *path)
 	return 0;
 }
 
-/* Who has asked for the report: by sudo another one than we are. False: nobody else. */
-static bool by_sudo(uint64_t *ret_uid, uint64_t *ret_gid)
-{
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
-
-	return !geteuid() && uid && gid && !number_u64(uid, UINT32_MAX - 1, ret_uid) && !number_u64(gid, UINT32_MAX - 1, ret_gid);
-}
-
 /* A report holds addresses of the kernel, and paths and command lines of all users: it is for whoever asked for it. A file of theirs keeps its owner and mode; one that somebody else has put there does not. */
 static int give_owner(int fd, const char *target)
 {
@@ -175,7 +190,8 @@ static int open_passing(struct output_stream *stream)
 		stream->passing[0] = '\0';
 		return -ENAMETOOLONG;
 	}
-	fd = open(stream->passing, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	unlink(stream->passing); /* an earlier process's of our number, that was killed here; or somebody's, who would read along */
+	fd = open(stream->passing, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		stream->passing[0] = '\0';
 	return fd < 0 ? -errno : fd;
@@ -185,17 +201,19 @@ static int open_passing(struct output_stream *stream)
 static int open_any(struct output_stream *stream, const char *path)
 {
 	char followed[PATH_MAX];
+	const char *name;
 	int fd;
 
 	if (!strcmp(path, "-")) {
 		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 		return fd < 0 ? -errno : fd;
 	}
-	if (is_special(path)) {
-		fd = open_special(path);
-		return fd < 0 ? -errno : fd;
-	}
-	if ((size_t)snprintf(stream->target, sizeof(stream->target), "%s", follow(path, followed)) >= sizeof(stream->target))
+	if (is_special(path))
+		return open_special(path);
+	name = follow(path, followed);
+	if (!name)
+		return -ESTALE; /* since it was asked */
+	if ((size_t)snprintf(stream->target, sizeof(stream->target), "%s", name) >= sizeof(stream->target))
 		return -ENAMETOOLONG;
 	if (!stream->target[0])
 		return -ENOENT;
@@ -260,14 +278,4 @@ int output_stream_finish(struct output_stream *stream, struct diag *diag)
 	int err = finish(stream);
 
 	return err ? cannot_write(diag, -err, stream->path) : 0;
-}
-
-int output_write(const char *path, const void *bytes, size_t size, struct diag *diag)
-{
-	CLEANUP(output_stream_freep) struct output_stream *stream = NULL;
-	int err = output_stream_open(path, diag, &stream);
-
-	if (!err)
-		err = output_stream_write(stream, bytes, size, diag);
-	return err ? err : output_stream_finish(stream, diag);
 }

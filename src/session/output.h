@@ -8,9 +8,7 @@
 
 /* Can `path` be written? Finds out without leaving anything behind. "-" is stdout. 0 or a negative errno. */
 MUST_CHECK int output_check(const char *path, struct diag *diag);
-MUST_CHECK int output_write(const char *path, const void *bytes, size_t size, struct diag *diag);
 
-/* The same, piece by piece. */
 struct output_stream;
 MUST_CHECK int output_stream_open(const char *path, struct diag *diag, struct output_stream **ret_stream);
 void output_stream_free(struct output_stream *stream); /* takes NULL. A regular file that was not finished is not there */

@@ -14,13 +14,16 @@
 #include "import/perf_data.h"
 #include "session/output.h"
 #include "session/perf_profile.h"
+#include "session/report_file.h"
 
 #define DEFAULT_MAX_BYTES ((uint64_t)4 << 30)
-#define REPORT_BYTES_MAX  ((size_t)4 << 30)
 #define STEP_BYTES	  ((size_t)256 << 10)
 /* gzip packs zeros a thousandfold: so far a small file may grow, profiles pack less */
 #define UNPACKED_TIMES	  64
 #define UNPACKED_ANYHOW	  ((size_t)256 << 20)
+/* So much larger than its file a report may be, as names are written once in the file and for each frame in the report: of 1.28 million stacks jsonl is 85 times the packed pprof. */
+#define REPORT_TIMES	  256
+#define REPORT_ANYHOW	  ((size_t)1 << 30)
 
 struct sonde_profile *sonde_profile_new(void)
 {
@@ -118,7 +121,10 @@ static int read_head(int fd, char *to, size_t size, struct diag *diag)
 static int import_perf_data(struct sonde_profile *profile, const struct perf_data_source *source, const struct sonde_read_options *options)
 {
 	const struct perf_profile_options how = { .lines = !options->no_lines, .timestamps = options->timestamps };
+	struct stat st;
 
+	if (source->fd >= 0 && !fstat(source->fd, &st))
+		profile->nr_bytes = (uint64_t)st.st_size; /* of a pipe 0 */
 	return perf_profile_read(source, &how, profile->profile, &profile->diag);
 }
 
@@ -158,6 +164,7 @@ static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, con
 	enum import_format format;
 	int err = 0;
 
+	profile->nr_bytes = bytes->size;
 	if (import_is_gzip(bytes->data, bytes->size))
 		err = unpack(bytes, &profile->diag);
 	if (!err && options->format)
@@ -219,6 +226,7 @@ int sonde_profile_read(struct sonde_profile *profile, const char *path, const st
 		profile_free(MOVE(profile->profile));
 		return fail(profile, SONDE_EXIT_FAILED, err, "read", path);
 	}
+	profile_close(profile->profile);
 	return 0;
 }
 
@@ -296,9 +304,13 @@ int profile_file_show_value(struct sonde_profile *profile, const char *type)
 	return diag_errno(&profile->diag, EINVAL, "the profile has no values of type '%.60s'; it has:%s", type, there.data ? there.data : " none");
 }
 
+static size_t report_bytes_max(const struct sonde_profile *profile)
+{
+	return profile->nr_bytes > REPORT_ANYHOW / REPORT_TIMES ? profile->nr_bytes * REPORT_TIMES : REPORT_ANYHOW;
+}
+
 static int write_report(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options)
 {
-	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(REPORT_BYTES_MAX);
 	const struct export_options export = {
 		.delimited = options->delimited,
 		.annotate = options->annotate,
@@ -320,9 +332,7 @@ static int write_report(struct sonde_profile *profile, const char *path, const s
 		return diag_errno(&profile->diag, EINVAL, "%s holds one value for each stack, not a difference; html, svg, pprof, json, jsonl and folded hold both",
 				  export_format_name(format));
 	}
-	err = export_write(profile->profile, format, &export, &buffer, &profile->diag);
-	if (!err)
-		err = output_write(path, buffer.data ? buffer.data : "", buffer.size, &profile->diag);
+	err = report_file_write(profile->profile, format, &export, path, report_bytes_max(profile), &profile->diag);
 	if (err)
 		profile->exit_code = err == -EINVAL ? SONDE_EXIT_USAGE : SONDE_EXIT_FAILED;
 	return err;

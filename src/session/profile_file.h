@@ -15,6 +15,7 @@ struct sonde_profile {
 	int exit_code;
 	struct diff diff;        /* of sonde_profile_diff; its profile is the one above */
 	struct buffer text;      /* what sonde_profile_show gave */
+	uint64_t nr_bytes;       /* of the files that it was read from; 0: of a stream that is not kept */
 	bool histograms_alone;   /* it will never have samples */
 	uint32_t nr_told_notes;  /* of the account: those that sonde_profile_warning gave, and those that the file had itself */
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "session/output.h"
+#include "session/report_file.h"
 #include "session/session.h"
 
 #define REPORT_BYTES_MAX ((size_t)4 << 30)
@@ -43,16 +44,6 @@ bool session_wants_lines(const struct sonde_session *session)
 	return session->options.lines;
 }
 
-static int write_output(struct sonde_session *session, const struct output *output)
-{
-	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(REPORT_BYTES_MAX);
-	int err = export_write(session->profile, output->format, &session->export, &buffer, &session->diag);
-
-	if (err)
-		return diag_errno(&session->diag, -err, "cannot make the report for %s: %s", output->path, strerror(-err));
-	return output_write(output->path, buffer.data, buffer.size, &session->diag);
-}
-
 int sonde_session_write(struct sonde_session *session)
 {
 	int first_err = 0;
@@ -60,9 +51,10 @@ int sonde_session_write(struct sonde_session *session)
 	if (!session)
 		return -EINVAL;
 	for (uint32_t i = 0; i < session->nr_outputs; i++) {
-		int err = write_output(session, &session->outputs[i]);
+		struct output *output = &session->outputs[i];
+		int err = report_file_write(session->profile, output->format, &session->export, output->path, REPORT_BYTES_MAX, &session->diag);
 
-		session->outputs[i].is_written = !err;
+		output->is_written = !err;
 		if (err && !first_err) {
 			first_err = err;
 			session->exit_code = SONDE_EXIT_FAILED;

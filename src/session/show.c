@@ -105,7 +105,9 @@ int sonde_profile_diff(struct sonde_profile *after, const struct sonde_profile *
 		return diag_errno(&after->diag, -err, "no memory for the difference");
 	}
 	profile_file_forget(after);
+	profile_close(diff.profile);
 	after->profile = diff.profile;
+	after->nr_bytes += before->nr_bytes;
 	after->diff = diff; /* with the same profile */
 	after->nr_told_notes = profile_account(diff.profile)->nr_notes; /* its own note is for readers of its files */
 	return 0;

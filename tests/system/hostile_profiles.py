@@ -188,14 +188,108 @@ def one_place_with_many_lines():
 	return "; ".join(map(str, costs))
 
 
+LONG = b"x" * ((1 << 20) - 16)
+
+
+def function(place, name, file=0):
+	return message(5, number(1, place) + number(2, name) + number(4, file) + number(5, place))
+
+
+def location(place, name, address=0, mapping=0):
+	return message(4, number(1, place) + number(2, mapping) + number(3, address) + (message(4, number(1, name)) if name else b""))
+
+
+def one_sample(places, labels=b""):
+	return message(2, message(1, b"".join(map(varint, places))) + message(2, varint(1)) + labels)
+
+
+@test
+def a_long_text_that_all_name():
+	"""A MiB of text stands once, and a few bytes name it."""
+	nr = 20000
+	functions = b"".join(function(i + 1, 3, 4) + location(i + 1, i + 1) for i in range(nr))
+	nameless = message(3, number(1, 1) + number(5, 3)) + b"".join(location(i + 1, 0, i + 1, 1) for i in range(nr))
+	threads = b"".join(one_sample([1], message(3, number(1, 3) + number(2, 4)) + message(3, number(1, 5) + number(3, i + 1))) for i in range(nr))
+	files = {
+		"comments": pprof("comments.pb", message(13, b"\x03" * 20 * nr) + function(1, 3) + location(1, 1) + one_sample([1]), (LONG,)),
+		"sources": pprof("sources.pb", functions + one_sample([1]), (b"f", LONG + b".py")),
+		"paths": pprof("paths.pb", nameless + one_sample([1]), (LONG,)),
+		"threads": pprof("threads.pb", function(1, 3) + location(1, 1) + threads, (b"comm", LONG, b"tid")),
+	}
+	costs = [Cost("diff", files[name], files[name]) for name in files] + [Cost("convert", path, scratch("report"), "--format", to) for path in files.values() for to in ("folded", "svg")]
+	for cost in costs:
+		check_cheap(cost, 0, mib=300)
+		check(cost.seconds < 2, cost)
+		check("longer than 65536 bytes" in cost.said, cost)
+
+
+@test
+def names_that_are_never_found_again():
+	"""A NUL in a name is a question mark in the profile; functions of one name in many files are told apart by the files."""
+	path = scratch("nul.folded")
+	with open(path, "wb") as file:
+		file.write(b"p;a;b 1\n" * 9000 + b"p;a\0b 1\n" * 60000)
+	cost = Cost("show", path)
+	check_cheap(cost, 0, mib=300)
+	check(cost.seconds < 2, cost)
+	costs = []
+	for nr in (15000, 30000):
+		body = b"".join(function(i + 1, 3, 4 + i) + location(i + 1, i + 1) + one_sample([i + 1]) for i in range(nr))
+		path = pprof("files.pb", body, (b"f", *(b"f%d.py" % i for i in range(nr))))
+		costs.append(Cost("diff", path, path))
+		check_cheap(costs[-1], 0, mib=300)
+	check(costs[-1].seconds < 3, costs[-1])
+
+
+@test
+def a_resource_of_many_attributes():
+	"""OTLP: all are attributes of each of its samples."""
+	texts = b"".join(message(5, text) for text in (b"", b"samples", b"count", b"f"))
+	first = message(1, b"") + message(2, b"") + message(3, b"") + message(6, b"") + message(7, b"")
+	dictionary = message(2, first + texts + message(3, number(1, 3)) + message(2, message(3, number(1, 1))) + message(7, message(1, b"\x01")))
+	costs = []
+	for nr in (8000, 16000):
+		attributes = b"".join(message(1, message(1, b"k%d" % i) + message(2, message(1, b"v"))) for i in range(nr))
+		samples = b"".join(message(2, number(1, 1) + message(4, varint(1)) + message(5, struct.pack("<Q", 1 << 60 | i))) for i in range(nr))
+		path = scratch("resource.otlp")
+		with open(path, "wb") as file:
+			file.write(dictionary + message(1, message(1, attributes) + message(2, message(2, message(1, number(1, 1) + number(2, 2)) + samples))))
+		costs.append(Cost("show", path))
+		check_cheap(costs[-1], 0, mib=300)
+		check("labels are left out" in costs[-1].said and costs[-1].seconds < 2, costs[-1])
+	return str(costs[-1])
+
+
+@test
+def long_texts_that_are_alike():
+	"""Two that differ at their ends, one of which each stack begins with: sorting does not read them each time."""
+	leaves = b"".join(function(i + 3, 5 + i) + location(i + 3, i + 3) + one_sample([i + 3, 1 + i % 2]) for i in range(20000))
+	path = pprof("alike.json", function(1, 3) + function(2, 4) + location(1, 1) + location(2, 2) + leaves, (LONG[:60000] + b"a", LONG[:60000] + b"b", *leaf_names(20000)))
+	for name in ("text", "folded", "svg"):
+		cost = Cost("convert", path, "/dev/null", "--format", name)
+		check(cost.code in (0, 1) and cost.seconds < 5 and cost.mib < 300, cost)
+	return str(cost)
+
+
 @test
 def a_report_larger_than_its_file():
-	"""Each frame of a few bits has a name of 4,000 bytes: the report stops at the ceiling, and nothing of it is left."""
-	report = scratch("names.folded")
-	cost = Cost("convert", pprof("names.pb", deep_samples(200), (b"f" * 4000, *leaf_names(200))), report)
-	check_cheap(cost, 1)
-	check("the folded report" in cost.said and "--memory" in cost.said and not os.path.exists(report), cost)
-	return str(cost)
+	"""Each frame of a few bits has a name of 4,000 bytes: the report stops at a GiB."""
+	path, room = pprof("names.pb", deep_samples(200), (b"f" * 4000, *leaf_names(200))), 1 << 30
+	costs = [Cost("convert", "--memory", 64, path, "/dev/null", "--format", name) for name in ("folded", "text", "jsonl")]
+	for cost in costs:
+		check_cheap(cost, 1, mib=200)
+		check("report is larger than %d bytes" % room in cost.said, cost)
+	return str(costs[0])
+
+
+@test
+def a_report_leaves_as_it_is_made():
+	"""With memory for a third of it."""
+	path = pprof("long.pb", deep_samples(12), (b"f" * 2000, *leaf_names(12)))
+	for name in ("folded", "text", "jsonl", "perf"):
+		cost = Cost("convert", "--memory", 64, path, scratch("long"), "--format", name)
+		check_cheap(cost, 0, mib=200)
+		check(os.path.getsize(scratch("long")) > 180 << 20, lambda: "%d bytes as %s" % (os.path.getsize(scratch("long")), name))
 
 
 @test
@@ -235,6 +329,40 @@ def many_histograms():
 		check_cheap(large, 0)
 		check_linear(small, large)
 	return "%.2f s, %.2f s" % (of_stack[-1].seconds, whole[-1].seconds)
+
+
+EVIL = "a\x1b[31m\u009b2J\u202eb\nlost: 0\r\u2028c;d"
+DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def evil(name):
+	"""A profile that has the same text wherever it may have one."""
+	histogram = {"name": EVIL, "key": EVIL, "unit": EVIL, "scale": "log2", "sum": 5, "slots": [{"low": 4, "high": 8, "count": 1}]}
+	whose = {"comm": EVIL, "pid": 1, "tid": 1, "user_stack": 0, "kernel_stack": 1}
+	path = scratch(name)
+	with open(path, "w", encoding="utf-8") as file:
+		json.dump({"format": "sonde-profile", "version": 2, "account": {"command_line": EVIL, "event": EVIL, "event_unit": EVIL, "host": EVIL, "kernel": EVIL, "nr_cpus": 4,
+			"period": 3, "start_unix_ns": 10 ** 18, "notes": [EVIL], "runtimes": [{"name": EVIL, "version": EVIL, "nr_processes": 1}]},
+			"mappings": [{"path": "/" + EVIL, "build_id": EVIL, "start": "0x1000", "end": "0x9000", "file_offset": "0x0"}],
+			"functions": [{"name": EVIL, "system_name": EVIL, "file": EVIL + ".py", "line": 1}],
+			"frames": [{"kind": kind, "function": 0, "mapping": mapping, "pc": pc, "line": 3} for kind, mapping, pc in (("native", 0, 4100), ("python", None, 0), ("kernel", None, 4100))],
+			"stacks": [[0, 1], [2]], "value_types": [{"type": EVIL, "unit": EVIL}, {"type": "x", "unit": EVIL}],
+			"samples": [{**whose, "cpu": 0, "values": [3, 4], "labels": [[EVIL, EVIL], [EVIL, 5, EVIL]]}], "histograms": [histogram, {**histogram, **whose}]}, file)
+	return path
+
+
+@test
+def no_text_drives_a_terminal():
+	path = evil("e\x1b[31m\nlost: 0\u009b.json")
+	runs = [("show", path, *view) for view in ((), ("--top",), ("--tree",), ("--by", "file"), ("--by", "process"), ("--by", "thread"), ("--callers", EVIL), ("--callees", EVIL),
+		("--annotate", EVIL), ("--value", EVIL), ("--value", EVIL + "!"), ("--callers", EVIL + "!"), ("--by", EVIL), ("--from", EVIL))]
+	runs += [("convert", path, "-", "--format", name) for name in FORMATS if name not in ("pprof", "otlp")]
+	runs += [("diff", path, path), ("convert", path, scratch(EVIL)), ("convert", path, scratch(EVIL + "/x.html"))]
+	for run in runs:
+		done = subprocess.run([SONDE, *run], capture_output=True, check=False)
+		for text in (done.stdout, done.stderr):
+			text = text.decode()
+			check(not DRIVES.search(text) and "\nlost: 0" not in text, lambda: "%r: %r" % (run[:4], text[-2000:]))
 
 
 @test

@@ -19,6 +19,7 @@
 #include "export/show.h"
 #include "golden.h"
 #include "made_up_profile.h"
+#include "small_profile.h"
 
 /* With --wrap: the allocation that fails, counted down; negative: none. */
 static long fails_after = -1;
@@ -448,6 +449,79 @@ static void too_large_is_said(void **state)
 	}
 }
 
+/* A profile whose reports are longer than a window. */
+static void add_many(struct profile *profile)
+{
+	char names[64];
+
+	for (int i = 0; i < 3000; i++) {
+		snprintf(names, sizeof(names), "leaf_%d step_%d work_%d main", i, i % 7, i % 211);
+		small_add(profile, i % 3 ? "one" : "", 1 + i % 5, names, i % 2 ? "do_work entry" : NULL, 1 + i % 9);
+	}
+}
+
+static int collect(void *all, const void *bytes, size_t size)
+{
+	buffer_append(all, bytes, size);
+	return 0;
+}
+
+static int refuse(void *nr_calls, const void *bytes, size_t size)
+{
+	++*(int *)nr_calls;
+	return -ENOSPC;
+}
+
+/* The same bytes come, and no more of them than a window and a piece are kept. */
+static void what_leaves_as_it_is_made_is_the_same(void **state)
+{
+	static const enum export_format whole[] = { EXPORT_PPROF, EXPORT_OTLP_PROTOBUF, EXPORT_TOP };
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+
+	add_many(profile);
+	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
+		CLEANUP(buffer_done) struct buffer kept = BUFFER_INIT(MAX_BYTES);
+		CLEANUP(buffer_done) struct buffer all = BUFFER_INIT(MAX_BYTES);
+		CLEANUP(buffer_done) struct buffer window = BUFFER_INIT(MAX_BYTES);
+		const struct export_options options = { .threads = format % 2, .delimited = true };
+		bool is_whole = false;
+
+		for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
+			is_whole |= format == whole[i];
+		window.take = collect;
+		window.taker = &all;
+		write_ok(profile, format, &options, &kept);
+		write_ok(profile, format, &options, &window);
+		if (!is_whole)
+			assert_in_range(window.capacity, 1, 4 * BUFFER_WINDOW_BYTES);
+		buffer_give(&window);
+		assert_int_equal(all.size, kept.size);
+		assert_memory_equal(all.data, kept.data, kept.size);
+		assert_int_equal(window.max, MAX_BYTES - all.size);
+	}
+}
+
+/* Nothing is written past the end of the disk: not even tried again. */
+static void what_cannot_leave_ends_the_report(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
+	CLEANUP(buffer_done) struct buffer window = BUFFER_INIT(MAX_BYTES);
+	CLEANUP(buffer_done) struct buffer small = BUFFER_INIT(BUFFER_WINDOW_BYTES + 100);
+	CLEANUP(buffer_done) struct buffer all = BUFFER_INIT(MAX_BYTES);
+	struct diag diag = { 0 };
+	int nr_calls = 0;
+
+	add_many(profile);
+	window.take = refuse;
+	window.taker = &nr_calls;
+	assert_int_equal(export_write(profile, EXPORT_JSONL, &(struct export_options){ 0 }, &window, NULL), -ENOSPC);
+	assert_int_equal(nr_calls, 1);
+	small.take = collect;
+	small.taker = &all;
+	assert_int_equal(export_write(profile, EXPORT_JSONL, &(struct export_options){ 0 }, &small, &diag), -EFBIG); /* all of it counts */
+	assert_string_equal(diag.text, "the jsonl report is larger than 262244 bytes");
+}
+
 /* Whichever allocation fails: -ENOMEM, and nothing leaks. */
 static void check_no_memory(const struct profile *profile)
 {
@@ -539,6 +613,8 @@ int main(void)
 		cmocka_unit_test(equal_profiles_give_equal_bytes),
 		cmocka_unit_test(formats_have_names),
 		cmocka_unit_test(too_large_is_said),
+		cmocka_unit_test(what_leaves_as_it_is_made_is_the_same),
+		cmocka_unit_test(what_cannot_leave_ends_the_report),
 		cmocka_unit_test(every_allocation_may_fail),
 		cmocka_unit_test(every_allocation_of_a_difference_may_fail),
 		cmocka_unit_test(every_allocation_of_a_profile_may_fail),

@@ -68,9 +68,26 @@ static void hashes_of_the_caller(void **state)
 	assert_int_equal(sum, 1 + 3 + 5 + 7 + 9);
 }
 
+/* What is there stays; nothing comes to it. */
+static void closed(void **state)
+{
+	CLEANUP(interned_done) struct interned list = INTERNED_INIT(struct entry, KEY_BYTES, UINT64_MAX);
+	CLEANUP(interned_done) struct interned empty = INTERNED_INIT(struct entry, KEY_BYTES, UINT64_MAX);
+
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_int_equal(interned_add(&list, &(struct entry){ .a = i }), i);
+	interned_close(&list);
+	interned_close(&empty);
+	assert_int_equal(list.capacity, MANY);
+	assert_int_equal(interned_add(&list, &(struct entry){ .a = MANY }), INTERNED_NONE);
+	assert_int_equal(interned_add(&empty, &(struct entry){ .a = 1 }), INTERNED_NONE);
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_int_equal(at(&list, i)->a, i);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_stands_once), cmocka_unit_test(limits), cmocka_unit_test(hashes_of_the_caller) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_stands_once), cmocka_unit_test(limits), cmocka_unit_test(hashes_of_the_caller), cmocka_unit_test(closed) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,17 @@
 
 #include "base/confine.h"
 #include "session/output.h"
+#include "session/report_file.h"
+
+static int output_write(const char *path, const void *bytes, size_t size, struct diag *diag)
+{
+	CLEANUP(output_stream_freep) struct output_stream *stream = NULL;
+	int err = output_stream_open(path, diag, &stream);
+
+	if (!err)
+		err = output_stream_write(stream, bytes, size, diag);
+	return err ? err : output_stream_finish(stream, diag);
+}
 
 static char folder[64], paths[4][128];
 
@@ -145,6 +156,56 @@ static void test_link_to_a_descriptor(void **state)
 	assert_int_equal(lstat(link, &st), 0);
 	assert_true(S_ISLNK(st.st_mode));
 	check_content(file, "report");
+}
+
+/* A file that has lost its name (stdout of a program that keeps what it gets to itself): the report is written into it, the link stays, and so does what somebody has put where the name was. */
+static void test_link_to_a_lost_file(void **state)
+{
+	const char *file = in_folder("file"), *link = in_folder("stdout"), *other = in_folder("file (deleted)");
+	CLEANUP(closep) int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	char descriptor[64], got[64] = "";
+	struct stat st;
+
+	assert_int_equal(write(fd, "what was there", 14), 14);
+	assert_int_equal(unlink(file), 0);
+	snprintf(descriptor, sizeof(descriptor), "/proc/self/fd/%d", fd);
+	assert_int_equal(symlink(descriptor, link), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(output_check(link, NULL), 0);
+		assert_int_equal(output_write(link, i ? "report" : "first", i ? 6 : 5, NULL), 0);
+		assert_int_equal(lstat(link, &st), 0);
+		assert_true(S_ISLNK(st.st_mode));
+		assert_int_equal(pread(fd, got, sizeof(got) - 1, 0), i ? 6 : 5);
+		put_file(other, "other");
+	}
+	assert_string_equal(got, "report");
+	check_content(other, "other");
+	assert_int_equal(nr_entries(), 2);
+}
+
+/* Where everybody may put a FIFO, another user's is no place for a report. */
+static void test_fifo_of_a_stranger(void **state)
+{
+	const char *path = in_folder("fifo"), *link = in_folder("link");
+	CLEANUP(closep) int fd = -1;
+
+	if (geteuid()) {
+		print_message("not run: it takes another user's FIFO\n");
+		return;
+	}
+	assert_int_equal(mkfifo(path, 0666), 0);
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_equal(symlink("fifo", link), 0);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(output_write(path, "one", 3, NULL), 0); /* the folder is ours: somebody wanted it so */
+	assert_int_equal(chmod(folder, 01777), 0);
+	assert_int_equal(output_write(path, "two", 3, NULL), -EACCES);
+	assert_int_equal(output_write(link, "two", 3, NULL), -EACCES);
+	setenv("SUDO_UID", "12345", 1);
+	setenv("SUDO_GID", "12345", 1);
+	assert_int_equal(output_write(path, "two", 3, NULL), 0);
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
 }
 
 static void check_refused(const char *path, int err)
@@ -283,6 +344,55 @@ static void test_whose(void **state)
 	unsetenv("SUDO_GID");
 }
 
+/* Some MiB of folded stacks: frames of a long name. */
+static struct profile *long_profile(void)
+{
+	static char name[1000];
+	static uint32_t frames[4000];
+	struct profile *profile = profile_new();
+	struct profile_sample sample = { .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .values = { 1 } };
+	struct profile_function function = { 0 };
+	struct profile_location location = { .mapping = PROFILE_NONE };
+
+	memset(name, 'x', sizeof(name) - 1);
+	assert_non_null(profile);
+	function.name = profile_string(profile, name);
+	location.function = profile_function(profile, &function);
+	frames[0] = profile_location(profile, &location);
+	sample.user_stack = profile_stack(profile, frames, sizeof(frames) / sizeof(*frames));
+	assert_int_equal(profile_add(profile, &sample), 0);
+	return profile;
+}
+
+/* A report that is too large, or for which there is no room when much of it has been written, leaves what was there before; in a pipe stands what was written. */
+static void test_long_report(void **state)
+{
+	CLEANUP(profile_freep) struct profile *profile = long_profile();
+	const struct export_options options = { 0 };
+	const char *path = in_folder("report");
+	struct diag diag = { 0 };
+	struct stat st;
+
+	put_file(path, "before");
+	assert_int_equal(report_file_write(profile, EXPORT_FOLDED, &options, path, 3 << 20, &diag), -EFBIG);
+	assert_string_equal(diag.text, "the folded report is larger than 3145728 bytes");
+	check_content(path, "before");
+	assert_int_equal(report_file_write(profile, EXPORT_FOLDED, &options, "/dev/full", 8 << 20, NULL), -ENOSPC);
+	if (!geteuid() && !mount("sonde-test", folder, "tmpfs", 0, "size=1m")) {
+		put_file(path, "before");
+		diag.err = 0;
+		assert_int_equal(report_file_write(profile, EXPORT_FOLDED, &options, path, 8 << 20, &diag), -ENOSPC);
+		assert_non_null(strstr(diag.text, "cannot write"));
+		check_content(path, "before");
+		assert_int_equal(nr_entries(), 1);
+		assert_int_equal(umount(folder), 0);
+	}
+	assert_int_equal(report_file_write(profile, EXPORT_FOLDED, &options, path, 8 << 20, NULL), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, 4000 * 1000 + 2);
+	assert_int_equal(nr_entries(), 1);
+}
+
 static void test_full_disk(void **state)
 {
 	static char large[1 << 20];
@@ -347,8 +457,8 @@ static void test_confined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_refused), test(test_piece_by_piece),
-		test(test_no_rights), test(test_devices), test(test_fifo), test(test_whose), test(test_full_disk), test(test_confined),
+		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_link_to_a_lost_file), test(test_fifo_of_a_stranger), test(test_refused), test(test_piece_by_piece),
+		test(test_no_rights), test(test_devices), test(test_fifo), test(test_whose), test(test_long_report), test(test_full_disk), test(test_confined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
