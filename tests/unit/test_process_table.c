@@ -203,39 +203,6 @@ static void test_scattered_mappings(void **state)
 	assert_int_equal(at(7, 200000, 200000 * 2 * PAGE), 200000 * PAGE);
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-#define COVERED 16000u
-
-/* So many processes of so many mappings each, over all of which another is mapped then, again and again: the same number of events, however they are divided. */
-static uint64_t cover_ns(uint32_t first_tgid, uint32_t nr_processes, uint32_t nr_each)
-{
-	uint64_t from_ns = cpu_ns(), time_ns = 0;
-
-	for (uint32_t turn = 0; turn < 8; turn++) {
-		for (uint32_t i = 0; i < nr_processes * nr_each; i++)
-			map(first_tgid + i / nr_each, (i % nr_each + 1) * PAGE, (i % nr_each + 2) * PAGE, 0, ++time_ns);
-		for (uint32_t i = 0; i < nr_processes; i++)
-			map(first_tgid + i, PAGE, (nr_each + 1) * PAGE, 0, ++time_ns);
-	}
-	return cpu_ns() - from_ns;
-}
-
-/* One that covers thousands, and one of thousands, cost what they would in many processes, not their square. */
-static void test_cost_of_many_mappings(void **state)
-{
-	uint64_t apart_ns = cover_ns(1000, COVERED / 16, 16), together_ns = cover_ns(100000, 1, COVERED);
-
-	print_message("%.1f ms apart, %.1f ms together\n", (double)apart_ns / 1e6, (double)together_ns / 1e6);
-	assert_true(together_ns < 8 * apart_ns);
-}
-
 static void test_events_that_make_no_sense(void **state)
 {
 	map(7, 4 * PAGE, 4 * PAGE, 0, 1);
@@ -995,7 +962,6 @@ int main(void)
 		test(test_random_mappings),
 		test(test_endless_mappings),
 		test(test_scattered_mappings),
-		test(test_cost_of_many_mappings),
 		test(test_events_that_make_no_sense),
 		test(test_exec),
 		test(test_fork),
