@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* How long each single run of another process's BPF programs takes, seen from outside, with all that they tail-call: of a tick, from before its timer's function to behind it; of a switch or a wake-up, from a
- * program at the same tracepoint that was attached before to one that was attached afterwards, as they are run in that order. fentry would be simpler, and is not to be had where the kernel has no kprobes.
+ * program at the same tracepoint that was attached before to one that was attached afterwards, as they are run in that order. fentry would be simpler, and is refused (EPERM) by a kernel that we test on.
  *
  * Beside it, what the host took from the processors meanwhile: the time that its vCPUs waited, as KVM tells it in nanoseconds (Documentation/virt/kvm/x86/msr.rst, MSR_KVM_STEAL_TIME). That of all of them, as
  * a run may wait for a lock that is held on another. All of these run with interrupts shut, so nothing else of this machine can come between. */
