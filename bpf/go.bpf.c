@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "lib/runtime_program.h"
+#include "lib/walk_clock.h"
 
 static __always_inline struct go_label_walk *go_label_walk_of(__u32 number)
 {
@@ -52,12 +53,12 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 	if (!s)
 		return 0; /* the sampler had it */
 	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->go, sizeof(s->go));
-	if (known == KNOWN_WELL) {
+	if (known == KNOWN_TORN || (known == KNOWN_WELL && was_walk_slow(&s->walk, WALK_MORE_NS))) {
+		s->sample.labels_side = SONDE_SIDE_LOST;
+	} else if (known == KNOWN_WELL) {
 		result = go_labels(&s->walk, &s->go_labels, &s->go, tgid);
 		if (result != GO_LABELS_NONE)
 			s->sample.labels_side = result == GO_LABELS_FOUND ? send_labels(s) : SONDE_SIDE_LOST;
-	} else if (known == KNOWN_TORN) {
-		s->sample.labels_side = SONDE_SIDE_LOST;
 	}
 	return next_runtime(ctx, s);
 }

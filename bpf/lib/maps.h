@@ -101,10 +101,7 @@ static __always_inline const struct sonde_rule *rule_at(const struct walk *w, __
 	return bpf_map_lookup_elem(&rules, &number);
 }
 
-static __always_inline long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
-{
-	return bpf_probe_read_user(to, size, (const void *)from);
-}
+static __always_inline long read_user(struct walk *w, void *to, __u32 size, __u64 from); /* see lib/scratch.h */
 
 static __always_inline __u64 user_tls_base(const struct walk *w)
 {

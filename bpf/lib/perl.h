@@ -217,7 +217,7 @@ static __always_inline int perl_next_stackinfo(struct walk *w, struct runtime_wa
 
 /* Is the context that comes next the first one that a block pushed which runops runs by itself, of sort or of a regular expression? Its last operation has none to return to
  * either, but what it calls runs in the block's own activation. */
-static __always_inline int perl_is_in_block(const struct walk *w, const struct runtime_walk *r, __u32 left)
+static __always_inline int perl_is_in_block(struct walk *w, const struct runtime_walk *r, __u32 left)
 {
 	__u8 si_type = r->state[PERL_FLAGS] & PERL_TYPE_MASK, type;
 
@@ -227,7 +227,7 @@ static __always_inline int perl_is_in_block(const struct walk *w, const struct r
 }
 
 /* A context that has an activation of runops of its own ends a run. `left`: with it. */
-static __always_inline int perl_ends_run(const struct walk *w, const struct runtime_walk *r, __u8 type, __u64 retop, __u32 left)
+static __always_inline int perl_ends_run(struct walk *w, const struct runtime_walk *r, __u8 type, __u64 retop, __u32 left)
 {
 	__u8 kind = type & SONDE_PERL_CX_TYPE_MASK, si_type = r->state[PERL_FLAGS] & PERL_TYPE_MASK;
 

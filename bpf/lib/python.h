@@ -166,7 +166,7 @@ static __always_inline int python_push(struct walk *w, struct runtime_walk *r, c
 #define PYTHON_COPY_LINES 512
 _Static_assert(PYTHON_COPY_CODE + PYTHON_COPY_NAME + PYTHON_COPY_FILE + PYTHON_COPY_LINES == SONDE_CODE_BYTES, "room for all pieces");
 
-static __always_inline void python_copy_piece(const struct walk *w, struct sonde_code_record *copy, __u32 piece, __u32 off, __u32 size, __u64 from)
+static __always_inline void python_copy_piece(struct walk *w, struct sonde_code_record *copy, __u32 piece, __u32 off, __u32 size, __u64 from)
 {
 	copy->from[piece] = from;
 	copy->offs[piece] = off;
@@ -174,7 +174,7 @@ static __always_inline void python_copy_piece(const struct walk *w, struct sonde
 }
 
 /* Copies what the code is named by. 0, or -1: it cannot be read. */
-static __always_inline int python_copy(const struct walk *w, struct sonde_code_record *copy, const struct sonde_python *p, __u64 code)
+static __always_inline int python_copy(struct walk *w, struct sonde_code_record *copy, const struct sonde_python *p, __u64 code)
 {
 	const __u64 *words = (const __u64 *)copy->bytes;
 	__u64 name, file, lines;

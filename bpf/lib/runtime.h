@@ -47,7 +47,7 @@ static __always_inline int runtime_stop(struct runtime_walk *r, enum sonde_runti
 }
 
 /* Reads what a runtime's walk follows. 0, or -1: the walk ends there, marked. */
-static __always_inline int runtime_read(const struct walk *w, struct runtime_walk *r, void *to, __u32 size, __u64 from)
+static __always_inline int runtime_read(struct walk *w, struct runtime_walk *r, void *to, __u32 size, __u64 from)
 {
 	if (!read_user(w, to, size, from))
 		return 0;
@@ -58,7 +58,7 @@ static __always_inline int runtime_read(const struct walk *w, struct runtime_wal
 
 /* Has `size` bytes of user memory, less than the block's, in the block, with what lies below them on the same page. Gives where in it they begin, a multiple of 8, or -1: the walk ends
  * there, marked. */
-static __always_inline __s64 runtime_block(const struct walk *w, struct runtime_walk *r, __u64 from, __u32 size)
+static __always_inline __s64 runtime_block(struct walk *w, struct runtime_walk *r, __u64 from, __u32 size)
 {
 	__u64 off = from - r->block_start, below = sizeof(r->block) - size, in_page = from & (WALK_PAGE_BYTES - 1);
 
@@ -74,7 +74,7 @@ static __always_inline __s64 runtime_block(const struct walk *w, struct runtime_
 }
 
 /* The thread's state that `tls` leads to; 0: this thread has none, or it cannot be read: then the walk ends there, marked. */
-static __always_inline __u64 runtime_root(const struct walk *w, struct runtime_walk *r, const struct sonde_tls *tls)
+static __always_inline __u64 runtime_root(struct walk *w, struct runtime_walk *r, const struct sonde_tls *tls)
 {
 	__u64 root = 0;
 
@@ -124,6 +124,7 @@ WALK_FUNCTION __u32 runtime_search_few(WALK_REF ref, __u32 from, __u64 at)
 
 	if (!w)
 		return from;
+	w->nr_looks++; /* for the clock */
 #pragma clang loop unroll(disable)
 	for (int step = 0; step < RUNTIME_SEARCH_FEW; step++, from++) {
 		if (from + 1 >= runtime_nr_natives(w) || at < runtime_sp(w, from + 1))

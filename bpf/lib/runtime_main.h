@@ -13,7 +13,8 @@
 #include "walk_clock.h"
 
 #define RUNTIME_MAX_TURNS (4 * SONDE_MAX_RUNTIME_FRAMES) /* what is no frame takes one, too */
-#define RUNTIME_MANY 64 /* so often the clock is read: a stranger's memory may make each turn as long as turns can be */
+#define RUNTIME_MANY 64
+#define RUNTIME_READS 64 /* so many make a few turns of less */
 
 struct { /* by tgid */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -31,27 +32,34 @@ WALK_FUNCTION int runtime_turn(__u32 cpu)
 
 WALK_FUNCTION int runtime_few_turns(__u32 cpu)
 {
+	struct scratch *s = scratch_of(cpu);
+	__u32 nr_reads;
+
+	if (!s)
+		return RUNTIME_ENDED;
+	nr_reads = s->walk.nr_reads;
+	if (walk_asks_clock(&s->walk) && walk_is_late(&s->walk, bpf_ktime_get_ns(), WALK_ALL_NS)) {
+		runtime_stop(&s->runtime, SONDE_RUNTIME_STOP_DEPTH);
+		return RUNTIME_ENDED;
+	}
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < RUNTIME_FEW; turn++) {
 		if (runtime_turn(cpu) != RUNTIME_GOES_ON)
 			return RUNTIME_ENDED;
+		if (s->walk.nr_reads - nr_reads >= RUNTIME_READS)
+			break;
 	}
 	return RUNTIME_GOES_ON;
 }
 
 WALK_FUNCTION int runtime_many_turns(__u32 cpu)
 {
-	struct scratch *s = scratch_of(cpu);
-
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < RUNTIME_MANY; turn += RUNTIME_FEW) {
 		if (runtime_few_turns(cpu) != RUNTIME_GOES_ON)
 			return RUNTIME_ENDED;
 	}
-	if (!s || !walk_is_late(&s->walk, bpf_ktime_get_ns()))
-		return RUNTIME_GOES_ON;
-	runtime_stop(&s->runtime, SONDE_RUNTIME_STOP_DEPTH);
-	return RUNTIME_ENDED;
+	return RUNTIME_GOES_ON;
 }
 
 WALK_FUNCTION int runtime_all_turns(__u32 cpu)
@@ -59,7 +67,7 @@ WALK_FUNCTION int runtime_all_turns(__u32 cpu)
 	struct scratch *s = scratch_of(cpu);
 
 	if (s)
-		s->walk.clock_ns = 0; /* the native walk has had its own time */
+		s->walk.clock_cost = WALK_CLOCK_COST; /* where what came before has cost much the clock is read before the first turn */
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < RUNTIME_MAX_TURNS; turn += RUNTIME_MANY) {
 		if (runtime_many_turns(cpu) != RUNTIME_GOES_ON)

@@ -46,11 +46,19 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
+/* Whoever reads the clock wants to know how often. */
+static __always_inline long read_user(struct walk *w, void *to, __u32 size, __u64 from)
+{
+	w->nr_reads++;
+	return bpf_probe_read_user(to, size, (const void *)from);
+}
+
 /* What a sample begins with, and nothing of the one before. */
 static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 time_ns, __u64 tgid_tid)
 {
 	s->sample = (struct sonde_sample_record){ .type = SONDE_RECORD_SAMPLE, .cpu = cpu, .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid };
 	s->runtimes_left = 0;
+	s->walk.nr_looks = s->walk.nr_reads = 0;
 	s->runtime.nr_frames = 0;
 	s->runtime.known_hash = 0;
 	s->runtime.record.stop = 0;

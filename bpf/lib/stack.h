@@ -20,6 +20,7 @@
 #define SYS_EXECVEAT 322
 #define FEW_TURNS 4    /* 13 % less time at 34 frames than 1; 8 was no better */
 #define MANY_TURNS 512
+#define MANY_LOOKS 8 /* what so many frames with rows cost beside what is read for them */
 
 /* Where there may be thousands of events a second of a process that is not known yet, raw stacks leave room in the ring to the bodies of stacks that are, and the first one in a window wakes the reader. */
 #ifndef RAW_LEAVES_ROOM
@@ -123,16 +124,18 @@ static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 WALK_FUNCTION int walk_few(__u32 cpu)
 {
 	struct scratch *s = scratch_of(cpu);
+	__u32 nr_looks;
 
 	if (!s)
 		return WALK_ENDED;
-	if (walk_asks_clock(&s->walk) && walk_is_late(&s->walk, bpf_ktime_get_ns()))
+	nr_looks = s->walk.nr_looks;
+	if (walk_asks_clock(&s->walk) && walk_is_late(&s->walk, bpf_ktime_get_ns(), WALK_MAX_NS))
 		return walk_stop(&s->walk, SONDE_STOP_TOO_LONG);
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < FEW_TURNS; turn++) {
 		if (walk_step(&s->walk, s->stack.frames) != WALK_GOES_ON)
 			return WALK_ENDED;
-		if (s->walk.nr_looks >= s->walk.clock_looks)
+		if (s->walk.nr_looks != nr_looks) /* one frame without rows may cost much */
 			break;
 	}
 	return WALK_GOES_ON;
@@ -140,11 +143,15 @@ WALK_FUNCTION int walk_few(__u32 cpu)
 
 WALK_FUNCTION int walk_many(__u32 cpu)
 {
+	struct scratch *s = scratch_of(cpu);
+
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < MANY_TURNS; turn += FEW_TURNS) {
 		if (walk_few(cpu) != WALK_GOES_ON)
 			return WALK_ENDED;
 	}
+	if (s)
+		s->walk.nr_looks += MANY_LOOKS;
 	return WALK_GOES_ON;
 }
 
@@ -194,6 +201,14 @@ static __always_inline bool in_exec(const struct walk *w)
 	return w->syscall == SYS_EXECVE || w->syscall == SYS_EXECVEAT;
 }
 
+/* All ones, or 0: a long walk has had the time that a long copy takes. */
+WALK_FUNCTION __u64 long_copy_mask(__u32 cpu)
+{
+	struct scratch *s = scratch_of(cpu);
+
+	return s && !was_walk_slow(&s->walk, WALK_MORE_NS) ? -1ULL : 0;
+}
+
 /* How much of a stack is to be sent: all of it, as far as it may be just now. */
 static __always_inline __u32 choose_length(struct scratch *s, struct sonde_counters *count)
 {
@@ -201,6 +216,7 @@ static __always_inline __u32 choose_length(struct scratch *s, struct sonde_count
 	__u32 left = RAW_MORE_PAGES - s->nr_raw_pages, asked = raw_pages(s->raw.stack_start), length = raw_length(asked ? asked : RAW_UNKNOWN_PAGES);
 	__u32 best = length;
 
+	room &= long_copy_mask(s->walk.number);
 	for (int i = 0; i < RAW_LENGTHS - 1 && length > SONDE_RAW_MIN_PAGES && (length > left || length > room); i++)
 		length /= 2;
 	if (length > SONDE_RAW_MIN_PAGES)
@@ -280,6 +296,7 @@ static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde
 static __always_inline void enter_process(struct scratch *s, const struct sonde_sample_record *sample)
 {
 	s->walk.number = sample->cpu;
+	s->walk.event_ns = sample->time_ns;
 	walk_enter_process(&s->walk, sample->tgid);
 }
 

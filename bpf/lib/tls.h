@@ -14,7 +14,7 @@
 #define TLS_MIN_POINTER 0x400000 /* a TLSDESC that was not resolved to an offset leads to a pair: offsets from the thread pointer are negative (x86-64), or small (arm64) */
 
 /* TLS_READ: in *ret_value; TLS_NONE: it is 0; -1 */
-static __always_inline int tls_word(const struct walk *w, __u64 at, __u64 *ret_value)
+static __always_inline int tls_word(struct walk *w, __u64 at, __u64 *ret_value)
 {
 	if (read_user(w, ret_value, sizeof(*ret_value), at))
 		return -1;
@@ -22,7 +22,7 @@ static __always_inline int tls_word(const struct walk *w, __u64 at, __u64 *ret_v
 }
 
 /* `pair` is the address of {module, offset}. The number of the dtv's entries stands ahead of its first (glibc) or in it (musl): what a thread did not get to yet is not there. */
-static __always_inline int tls_read_module(const struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 pair, __u64 *ret)
+static __always_inline int tls_read_module(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 pair, __u64 *ret)
 {
 	__u64 module[2], dtv, nr, stride = tls->dtv_stride, block;
 	int err;
@@ -46,7 +46,7 @@ static __always_inline int tls_read_module(const struct walk *w, const struct so
 	return tls_word(w, block + module[1] + (__u64)tls->off, ret);
 }
 
-static __always_inline int tls_read_key(const struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 *ret)
+static __always_inline int tls_read_key(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 *ret)
 {
 	__u64 at = base + (__u64)(__s64)(__s32)tls->keys_off, table;
 	__u32 key, block = tls->key_block;
@@ -64,7 +64,7 @@ static __always_inline int tls_read_key(const struct walk *w, const struct sonde
 	return tls_word(w, block ? table + 16 * (__u64)(key % block) + 8 : table + 8 * (__u64)key, ret);
 }
 
-static __always_inline int tls_read_offset(const struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 *ret)
+static __always_inline int tls_read_offset(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 *ret)
 {
 	__u64 off;
 
@@ -76,7 +76,7 @@ static __always_inline int tls_read_offset(const struct walk *w, const struct so
 }
 
 /* The word of the variable. TLS_READ: it is not 0; TLS_NONE; -1: it cannot be read. *ret is set for the first alone. */
-static __always_inline int tls_read(const struct walk *w, const struct sonde_tls *tls, __u64 *ret)
+static __always_inline int tls_read(struct walk *w, const struct sonde_tls *tls, __u64 *ret)
 {
 	__u64 base = 0, value = 0;
 	int err;

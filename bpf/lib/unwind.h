@@ -4,7 +4,7 @@
  *
  *   const __u32 *chunk_at(const struct walk *w, __u32 pos)                   the words of the chunk that pos lies in, or NULL
  *   const struct sonde_rule *rule_at(const struct walk *w, __u32 number)     or NULL
- *   long read_user(const struct walk *w, void *to, __u32 size, __u64 from)   0, or not 0 when not all of it can be read
+ *   long read_user(struct walk *w, void *to, __u32 size, __u64 from)         0, or not 0 when not all of it can be read; counted in nr_reads where somebody reads the clock
  *   __u64 user_tls_base(const struct walk *w)                                the thread pointer (x86-64: fs base); 0: not known
  *
  * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
@@ -23,8 +23,7 @@
 #define WALK_MAX_FP_FRAME_BYTES (16u << 20) /* a frame pointer farther up than this is no frame pointer */
 #define WALK_MAX_SWITCHES 1024 /* from stack to stack, of Go */
 #define WALK_MAX_SIGNALS 16 /* handlers interrupted by handlers; more is a stack that leads to itself */
-#define WALK_MAX_NS 700000    /* from the first reading of the clock on; what comes before it and behind it is another 0.2 ms at most */
-#define WALK_CLOCK_LOOKS 512   /* so often the clock is read: an ordinary walk does not */
+#define WALK_CLOCK_COST 1024 /* in looks: when the clock is read first, by who reads it; then twice as often */
 #define WALK_MAX_LOOKS 16384 /* at code without rows, see struct walk: some 0.07 us each, and a frame takes 1,440 at most */
 
 /* DWARF register numbers: psABI figure 3.36; "DWARF for the Arm 64-bit Architecture" section 4.1. */
@@ -185,8 +184,9 @@ struct walk {
 	__u64 nr_walks;                    /* with this one */
 	__u32 nr_looks;                    /* instructions that were followed, lines hashed and words between sp and rbp asked */
 	__u32 number;                      /* of this walk, see WALK_REF */
-	__u64 clock_ns;                    /* when the clock was read first; 0: it was not. Whoever drives the walk reads it, see below */
-	__u32 clock_looks;                 /* as soon as there are as many, it is to be read */
+	__u64 event_ns;                    /* when the event was that the walk is of; for whoever drives it and reads the clock, see lib/walk_clock.h */
+	__u32 clock_cost;                  /* likewise: as soon as the walk has cost so much it is read */
+	__u32 nr_reads;                    /* likewise: of user memory */
 	struct walk_start start;
 	struct walk_trail trail;
 	struct walk_ahead ahead;
@@ -307,21 +307,33 @@ WALK_FUNCTION int walk_fill(WALK_REF ref, __u64 from)
 	return 0;
 }
 
+/* Where a word of the stack lies in the block, into which it is read where it is not. 0 or -1. */
+static __always_inline int walk_locate(struct walk *w, __u64 at, __u64 *ret_off)
+{
+	*ret_off = at - w->block_start;
+	if (*ret_off < w->block_limit)
+		return 0;
+	*ret_off = 0;
+	return walk_fill(ref_of(w), at);
+}
+
+static __always_inline __u64 walk_located(const struct walk *w, __u64 off)
+{
+	return w->block[off / 8 & (WALK_BLOCK_BYTES / 8 - 1)];
+}
+
 /* A word of the stack. 0 or -1. */
 static __always_inline int walk_peek(struct walk *w, __u64 at, __u64 *ret_word)
 {
-	__u64 off = at - w->block_start;
+	__u64 off;
 
-	if (off >= w->block_limit) {
-		if (walk_fill(ref_of(w), at))
-			return -1;
-		off = 0;
-	}
+	if (walk_locate(w, at, &off))
+		return -1;
 	if (off & 7) { /* a stack that is not aligned: rare enough to read it by itself */
 		walk_note_lost(w);
 		return read_user(w, ret_word, sizeof(*ret_word), at) ? -1 : 0;
 	}
-	*ret_word = w->block[off / 8 & (WALK_BLOCK_BYTES / 8 - 1)];
+	*ret_word = walk_located(w, off);
 	return 0;
 }
 
@@ -934,8 +946,8 @@ static __always_inline void walk_enter(struct walk *w)
 	w->nr_switches = 0;
 	w->nr_walks++;
 	w->nr_looks = 0;
-	w->clock_ns = 0;
-	w->clock_looks = WALK_CLOCK_LOOKS;
+	w->nr_reads = 0;
+	w->clock_cost = WALK_CLOCK_COST;
 	w->go_in_scheduler = 0;
 	w->go_g0_sp = 0;
 	w->exact = 1;

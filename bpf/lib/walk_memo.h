@@ -57,16 +57,16 @@ static __always_inline void walk_memo_fetch(const struct walk_memo *memo, struct
 	w->block_limit = size - 7;
 }
 
-/* Do the words stand where they stood? */
+/* Do the words stand where they stood? One that is not aligned as others are is not compared: such a stack is walked. */
 static __always_inline int walk_memo_same(const struct walk_memo *memo, struct walk *w)
 {
 #ifdef __clang__
 #pragma clang loop unroll(disable)
 #endif
 	for (__u32 i = 0; i < WALK_TRAIL_WORDS && i < memo->nr_words; i++) {
-		__u64 word;
+		__u64 off;
 
-		if (walk_peek(w, memo->at[i & (WALK_TRAIL_WORDS - 1)], &word) || word != memo->words[i & (WALK_TRAIL_WORDS - 1)])
+		if (walk_locate(w, memo->at[i & (WALK_TRAIL_WORDS - 1)], &off) || off & 7 || walk_located(w, off) != memo->words[i & (WALK_TRAIL_WORDS - 1)])
 			return 0;
 	}
 	return 1;

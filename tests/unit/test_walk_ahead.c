@@ -587,21 +587,23 @@ static void walk_many_frames(bool recursion)
 	host_walk(&w, frames);
 }
 
-/* A walk that looks at little code never asks for the clock; one that looks at much does again and again, and has its time from the first reading on. */
+/* A walk that costs little never asks for the clock; one that costs much does again and again, and has its time from the event on. */
 static void walks_have_their_time(void **state)
 {
-	w.clock_ns = 0;
-	w.clock_looks = WALK_CLOCK_LOOKS;
-	w.nr_looks = WALK_CLOCK_LOOKS - 1;
+	w.event_ns = 1000;
+	w.clock_cost = WALK_CLOCK_COST;
+	w.nr_reads = 0;
+	w.nr_looks = WALK_CLOCK_COST - 1;
 	assert_false(walk_asks_clock(&w));
 	for (uint32_t i = 0; i < 8; i++) {
-		w.nr_looks += WALK_CLOCK_LOOKS;
+		w.nr_looks += i % 2 ? 0 : WALK_CLOCK_COST / 2;
+		w.nr_reads += i % 2 ? WALK_CLOCK_COST / 2 / WALK_READ_LOOKS : 0;
 		assert_true(walk_asks_clock(&w));
-		assert_false(walk_is_late(&w, 1000 + i * (WALK_MAX_NS / 8)));
+		assert_false(walk_is_late(&w, 1000 + i * (WALK_MAX_NS / 8), WALK_MAX_NS));
 		assert_false(walk_asks_clock(&w));
 	}
-	assert_false(walk_is_late(&w, 1000 + WALK_MAX_NS));
-	assert_true(walk_is_late(&w, 1001 + WALK_MAX_NS));
+	assert_false(walk_is_late(&w, 1000 + WALK_MAX_NS, WALK_MAX_NS));
+	assert_true(walk_is_late(&w, 1001 + WALK_MAX_NS, WALK_MAX_NS));
 }
 
 /* However deep a stack is whose every frame has to be looked for in code, the walk ends, and says so. */
