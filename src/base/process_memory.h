@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_memory: what another process has in its memory, read without stopping it. Any thread. */
+/* process_memory: what another process has in its memory, read without stopping it; also what it may not read itself (PROT_NONE). Any thread. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -46,7 +46,7 @@ static int set_up(void **state)
 	if (!seeds || stack == MAP_FAILED)
 		return -1;
 	stack += PAGE;
-	if (mprotect(stack, NR_PAGES * PAGE, PROT_READ | PROT_WRITE))
+	if (mprotect(stack, NR_PAGES * PAGE, PROT_READ | PROT_WRITE) || munmap(stack - PAGE, PAGE) || munmap(stack + NR_PAGES * PAGE, PAGE))
 		return -1;
 	for (int i = 0; i < NR_PAGES * PAGE; i++)
 		stack[i] = (char)(i * 7 + i / PAGE);
@@ -58,7 +58,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	seeds_free(seeds);
-	return munmap(stack - PAGE, (NR_PAGES + 2) * PAGE);
+	return munmap(stack, NR_PAGES * PAGE);
 }
 
 static int send(uint64_t id, size_t sp)
