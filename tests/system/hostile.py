@@ -9,17 +9,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Background, check, check_equal, fresh_folder, need_bpf, run_tests, scratch, test # noqa: E402
+from neighbour import MAPS, Neighbour # noqa: E402
 
-MAPS = """
-import mmap, os, sys
-files = [os.open(os.path.join(sys.argv[1], name), os.O_RDONLY) for name in os.listdir(sys.argv[1])]
-os.setgroups([])
-os.setresgid(65534, 65534, 65534)
-os.setresuid(65534, 65534, 65534)
-kept = [mmap.mmap(file, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC) for file in files]
-print("ready", flush=True)
-sys.stdin.read()
-"""
 LOADED = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)
 
 
@@ -58,16 +49,9 @@ def status_of(pid, file, word):
 def beside(folder):
 	"""MiB that sonde has in memory at most, and MiB that it reads, while nobody maps the files in the folder."""
 	need_bpf()
-	with subprocess.Popen([sys.executable, "-c", MAPS, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as maps:
-		try:
-			check_equal(maps.stdout.readline(), b"ready\n", "the maps")
-			with Background("profile", "-o", scratch("hostile.json"), 30) as sonde:
-				sonde.wait_line("Sampling", timeout=120)
-				memory, read = status_of(sonde.process.pid, "status", "VmHWM") / 1024, status_of(sonde.process.pid, "io", "rchar") / 2**20
-		finally:
-			maps.stdin.close()
-			maps.wait(timeout=30)
-	return memory, read
+	with Neighbour(MAPS, *(os.path.join(folder, name) for name in os.listdir(folder))), Background("profile", "-o", scratch("hostile.json"), 30) as sonde:
+		sonde.wait_line("Sampling", timeout=120)
+		return status_of(sonde.process.pid, "status", "VmHWM") / 1024, status_of(sonde.process.pid, "io", "rchar") / 2**20
 
 
 @test

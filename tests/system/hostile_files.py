@@ -13,8 +13,8 @@ import time
 
 from harness import SONDE, check, check_equal, fresh_folder, need_bpf, run_tests, scratch, skip, test
 from hung_server import Server, compiled
+from neighbour import AS_NOBODY, MAPS, NOBODY, Neighbour
 
-NOBODY = 65534
 RUST = "_RC0IIIC0DG1C0C0IC0IC0G17h_C00IC0" # asks for 2^60 lifetimes where nothing is printed
 CXX = "_ZN1AcvT_I" + 40 * "N1AcvT_I" + "i" + 41 * "EE" + "v" # arguments that are read twice, each of them 40 deep
 SPIN = "volatile int stop; void spin(int on) __asm__(\"%s\"); void spin(int on) { while (!stop && on) ; }\n"
@@ -27,24 +27,12 @@ __asm__(".text; .globl spin; .type spin, @function; spin: begin: testl %edi, %ed
 	".fill 4000000, 2, 0x100e; .balign 8, 0; fde_end: .long 0; .text");
 """ # 400 frames, at each of which four million instructions tell where its caller is
 LOADED = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)
-MAPS = """
-import mmap, os, sys
-files = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
-os.setgroups([])
-os.setresgid(65534, 65534, 65534)
-os.setresuid(65534, 65534, 65534)
-kept = [mmap.mmap(file, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC) for file in files]
-print("ready", flush=True)
-sys.stdin.read()
-"""
 MAPS_ONE = MAPS.replace("sys.argv[1:]", "sys.argv[1:2]")
 SPINS = """
 import ctypes, os, sys
 spin = getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])
 spin(0)
-os.setgroups([])
-os.setresgid(65534, 65534, 65534)
-os.setresuid(65534, 65534, 65534)
+""" + AS_NOBODY + """
 print("ready", flush=True)
 spin(1)
 """
@@ -75,23 +63,6 @@ def slow_frames(nr):
 	"""Entries of 28 bytes, each of which has a program of 1,000 bytes run anew: two of these take turns where one is remembered."""
 	cie = struct.pack("<II", 1020, 0xffffffff) + b"\3\0\1\x78\x10" + (b"\x0c\7\x08\x90\1" + 600 * b"\x0e\x10")[:1011]
 	return cie + cie + b"".join(struct.pack("<IIQQI", 24, i, 4096, 2000, 0) for i in (0, 1024)) * (nr // 2)
-
-
-class Nobody:
-	"""A Python program that becomes user 65534 when it has opened what it is for."""
-
-	def __init__(self, program, *args):
-		self.argv = [sys.executable, "-c", program, *args]
-		self.process = None
-
-	def __enter__(self):
-		self.process = subprocess.Popen(self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-		check_equal(self.process.stdout.readline(), b"ready\n", "the program")
-		return self.process
-
-	def __exit__(self, *_):
-		self.process.kill()
-		self.process.communicate()
 
 
 def his(path):
@@ -139,7 +110,7 @@ class Report:
 
 @test
 def holes_cost_nothing():
-	with Nobody(MAPS, *his_files("holes", 40, 256 << 20)):
+	with Neighbour(MAPS, *his_files("holes", 40, 256 << 20)):
 		result = Report("-I", "1") # nothing else need run meanwhile
 	check(result.cpu_seconds < 15, "%.1f s of CPU for 40 holes" % result.cpu_seconds)
 	return "%.1f s of CPU" % result.cpu_seconds
@@ -150,8 +121,8 @@ def slow_tables():
 	"""Of which some are there at the start, and others come while it records."""
 	frames = slow_frames(400000)
 	paths = his_files("slow", 12, len(frames), frames)
-	late = Nobody(MAPS, *paths[6:])
-	with Nobody(MAPS, *paths[:6]):
+	late = Neighbour(MAPS, *paths[6:])
+	with Neighbour(MAPS, *paths[:6]):
 		try:
 			result = Report("-F", "499", "4", meanwhile=lambda: time.sleep(1.5) or late.__enter__())
 		finally:
@@ -167,7 +138,7 @@ def library_of(symbol, text=""):
 
 
 def names_of(symbol):
-	with Nobody(SPINS, library_of(symbol), symbol):
+	with Neighbour(SPINS, library_of(symbol), symbol):
 		result = Report("1")
 	check(result.cpu_seconds < 15, "%.1f s of CPU for one name" % result.cpu_seconds)
 	check(symbol in json.dumps(result.report), "the name as it was linked is not in the report")
@@ -187,7 +158,7 @@ def cxx_name():
 @test
 def audited_frames_that_take_long():
 	"""libdw takes some milliseconds for each of them, and reads them twice: when it did so in sonde, the recording did not come to its end."""
-	with Nobody(SPINS, his(compiled("deep.so", DEEP, "-shared", "-fPIC", "-nostdlib")), "spin") as process:
+	with Neighbour(SPINS, his(compiled("deep.so", DEEP, "-shared", "-fPIC", "-nostdlib")), "spin") as process:
 		result = Report("-F", "199", "--audit-every", "1", "6")
 	account = result.report["account"]
 	refused = account["audit_not_comparable"]
@@ -201,7 +172,7 @@ def audited_frames_that_take_long():
 def beside_hung(program):
 	"""The report of two processes of his, of which one does that with a file that does not come any more."""
 	library = library_of("spin", "".join("void f%d(void) {}\n" % i for i in range(4000)))
-	with Nobody(SPINS, library_of("other"), "other"), Server(library, "others", "last=8192") as server, Nobody(program, os.path.join(server.directory, "lib.so"), "spin"):
+	with Neighbour(SPINS, library_of("other"), "other"), Server(library, "others", "last=8192") as server, Neighbour(program, os.path.join(server.directory, "lib.so"), "spin"):
 		try:
 			server.process.send_signal(signal.SIGUSR1)
 			return Report("-F", "199", "2")

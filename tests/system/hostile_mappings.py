@@ -9,14 +9,13 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Background, check, check_equal, family, fresh_folder, need_bpf, run_tests, scratch, test # noqa: E402
+from neighbour import AS_NOBODY, Neighbour # noqa: E402
 
 # As nobody: so many mappings of a file, to be run, and so many threads that sleep. Not so fast that the tests beside this one lose events of the kernel.
 MAPS = """
 import ctypes, os, sys, threading, time
 file, nr_mappings, nr_threads = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2]), int(sys.argv[3])
-os.setgroups([])
-os.setresgid(65534, 65534, 65534)
-os.setresuid(65534, 65534, 65534)
+""" + AS_NOBODY + """
 mmap = ctypes.CDLL(None).mmap
 mmap.argtypes, mmap.restype = [ctypes.c_size_t] * 6, ctypes.c_size_t
 for i in range(nr_mappings):
@@ -35,20 +34,6 @@ os._exit(0)
 """
 
 
-class Neighbour:
-	def __init__(self, path, nr_mappings, nr_threads=0):
-		self.process = subprocess.Popen([sys.executable, "-c", MAPS, path, str(nr_mappings), str(nr_threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-	def __enter__(self):
-		check_equal(self.process.stdout.readline(), b"ready\n", "the neighbour")
-		return self
-
-	def __exit__(self, *exc):
-		self.process.stdin.close()
-		self.process.wait(timeout=60)
-		self.process.stdout.close()
-
-
 def questions_to_proxy(pid):
 	"""How often it waited for one; None: it was given up, as it was late with an answer."""
 	for one in family(pid):
@@ -59,7 +44,7 @@ def questions_to_proxy(pid):
 
 
 def questions_for(path, nr_mappings):
-	with Neighbour(path, nr_mappings), Background("profile", "-o", scratch("mappings.json"), 30) as sonde:
+	with Neighbour(MAPS, path, nr_mappings, 0), Background("profile", "-o", scratch("mappings.json"), 30) as sonde:
 		sonde.wait_line("Sampling", timeout=120)
 		return questions_to_proxy(sonde.process.pid)
 
@@ -80,7 +65,7 @@ def mappings_of_no_elf_file():
 
 def user_seconds(nr_mappings, nr_threads):
 	report = scratch("mappings.json")
-	with Neighbour(sys.executable, nr_mappings, nr_threads), Background("wall", "-o", report, 2) as background:
+	with Neighbour(MAPS, sys.executable, nr_mappings, nr_threads), Background("wall", "-o", report, 2) as background:
 		background.wait_line("Measuring", timeout=120)
 		result = background.finish(timeout=240)
 	check(result.code == 0, result)

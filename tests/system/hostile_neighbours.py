@@ -12,21 +12,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import Background, Program, build, chain_error, check, check_equal, check_exact, fresh_folder, need_bpf, parse_json, run_tests, scratch, sonde, test, total # noqa: E402
+from neighbour import AS_NOBODY, MAPS, NOBODY, Neighbour # noqa: E402
 
-NOBODY = 65534
-AS_NOBODY = """
-os.setgroups([])
-os.setresgid(65534, 65534, 65534)
-os.setresuid(65534, 65534, 65534)
-"""
-MAPS = """
-import mmap, os, sys
-files = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
-""" + AS_NOBODY + """
-kept = [mmap.mmap(file, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC) for file in files]
-print("ready", flush=True)
-sys.stdin.read()
-"""
 TEXT_VADDR = 0x2000000
 ADVANCES = 500 # rows of one FDE
 MAX_OF_FILE = 4096 # rules (src/unwind/rule_table.h)
@@ -75,22 +62,6 @@ def with_rules(path, nr_rules, first=0, owner=NOBODY):
 		file.write(sections)
 	os.chmod(path, 0o755)
 	os.chown(path, owner, owner)
-
-
-class Neighbour:
-	"""A program in Python that runs as nobody until its input ends."""
-
-	def __init__(self, program, *args):
-		self.process = subprocess.Popen([sys.executable, "-c", program, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-	def __enter__(self):
-		check_equal(self.process.stdout.readline(), b"ready\n", "the neighbour")
-		return self
-
-	def __exit__(self, *exc):
-		self.process.stdin.close()
-		self.process.wait(timeout=60)
-		self.process.stdout.close()
 
 
 def profiled(seconds, *args):

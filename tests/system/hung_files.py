@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 from harness import Background, build, check, check_equal, need_bpf, run_tests, scratch, skip, sonde, test
-from hung_server import NOBODY, READ, WRITE, Server, compiled
+from hung_server import READ, WRITE, Server, compiled
+from neighbour import NOBODY
 
 LIBRARY = "void spin(volatile int *stop) { while (!*stop) ; }\n"
 SPIN = "__attribute__((noinline)) static void known_work(volatile unsigned long *n) { for (;;) ++*n; }\nint main(void) { volatile unsigned long n = 0; known_work(&n); return 0; }\n"

@@ -11,13 +11,13 @@ import subprocess
 import sys
 
 from harness import CFLAGS, check, scratch, skip
+from neighbour import NOBODY
 
 # linux/fuse.h
 LOOKUP, GETATTR, SETATTR, OPEN, READ, WRITE, STATFS, RELEASE, FLUSH, INIT, OPENDIR, RELEASEDIR = 1, 3, 4, 14, 15, 16, 17, 18, 25, 26, 27, 29
 NO_ANSWER = (2, 36, 42) # FORGET, INTERRUPT, BATCH_FORGET
 KEEP_CACHE = 2
 ROOT, FILE = 1, 2
-NOBODY = 65534
 
 
 def attributes(node, size):
