@@ -4,5 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Is it root, our user, or who called us by sudo? */
+/* Is it root, or our user? */
+bool caller_is_us(uint32_t uid);
+/* Or who called us by sudo? */
 bool caller_is(uint32_t uid);

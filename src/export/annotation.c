@@ -7,6 +7,7 @@
 
 #include "base/interned.h"
 #include "base/number.h"
+#include "base/order.h"
 #include "export/frame_source.h"
 #include "export/functions.h"
 
@@ -149,11 +150,6 @@ static int find_wanted(struct annotator *annotator, const char *name, struct dia
 }
 
 /* --- in order ------------------------------------------------------------------------------------------------------------------------------ */
-
-static int order(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
 
 static int order_places(const void *a, const void *b, void *arg)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/u64_map.h"
 #include "export/diff.h"
 #include "export/frame_source.h"
@@ -182,11 +183,6 @@ static int add_samples(struct folder *folder)
 			err = add_entry(folder, &entry);
 	}
 	return err;
-}
-
-static int order(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
 }
 
 static uint32_t source_rank(const struct folder *folder, const struct frame_key *key)

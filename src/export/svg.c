@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/number.h"
+#include "base/order.h"
 #include "export/call_nodes.h"
 #include "export/formats.h"
 #include "export/frame_list.h"
@@ -149,11 +150,6 @@ static struct place place_of(const struct svg *svg, uint32_t node)
 		place.kind = KIND_THREAD;
 	}
 	return place;
-}
-
-static int order(uint32_t a, uint32_t b)
-{
-	return (a > b) - (a < b);
 }
 
 static int order_nodes(const void *left, const void *right, void *arg)

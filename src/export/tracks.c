@@ -5,12 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "export/text_ranks.h"
-
-static int order(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
 
 struct sorter {
 	const struct profile *profile;

@@ -225,18 +225,22 @@ static void count_failure(struct object_table *table, int err, const char *path)
 		table->first_hung = strdup(path);
 }
 
+static bool has_identity(int fd, const struct file_identity *identity)
+{
+	struct file_identity found;
+
+	return fd >= 0 && !mapped_file_identify(fd, &found) && !memcmp(&found, identity, sizeof(found));
+}
+
 /* The file by the path it was met under, in our root: negative when another one, or none, has it now. */
 static int find_again(struct object_table *table, struct entry *entry)
 {
 	CLEANUP(closep) int fd = -ENOENT;
-	struct file_identity identity;
 
 	if (entry->identity.inode && entry->object.path[0] == '/' && !entry->is_hung)
 		fd = proxy_find(table->proxy, entry->object.path);
 	entry->is_hung |= fd == -ETIMEDOUT;
-	if (fd >= 0 && (mapped_file_identify(fd, &identity) || memcmp(&identity, &entry->identity, sizeof(identity)) != 0))
-		return -ENOENT;
-	return MOVE_FD(fd);
+	return fd >= 0 && !has_identity(fd, &entry->identity) ? -ENOENT : MOVE_FD(fd);
 }
 
 /* As process `tgid` has it, 0: nobody. */
@@ -424,9 +428,8 @@ static int take_identity(struct object_table *table, uint32_t object, const stru
 static bool leads_to(struct object_table *table, const char *path, const struct file_identity *identity)
 {
 	CLEANUP(closep) int fd = path[0] == '/' ? proxy_find(table->proxy, path) : -ENOENT;
-	struct file_identity found;
 
-	return fd >= 0 && !mapped_file_identify(fd, &found) && !memcmp(&found, identity, sizeof(found));
+	return has_identity(fd, identity);
 }
 
 /* Somebody may have given everybody's file a name of his own, in his mounts: what is found under a name in our root has that name. `identity`: of the file with this path. */
@@ -471,11 +474,7 @@ static uint32_t met_file(struct object_table *table, uint32_t tgid, int path_fd,
 /* Is the object's own file what it was? What is none of our ELF files has nothing that could be looked at, nor has a copy. */
 static bool is_unchanged(const struct entry *entry)
 {
-	struct file_identity identity;
-
-	if (!entry->object.elf || entry->file_system == FILE_SYSTEM_FOREIGN)
-		return true;
-	return elf_file_fd(entry->object.elf) >= 0 && !mapped_file_identify(elf_file_fd(entry->object.elf), &identity) && !memcmp(&identity, &entry->identity, sizeof(identity));
+	return !entry->object.elf || entry->file_system == FILE_SYSTEM_FOREIGN || has_identity(elf_file_fd(entry->object.elf), &entry->identity);
 }
 
 /* What the mapping itself leads to. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/order.h"
 #include "base/u64_map.h"
 #include "process/jit_files.h"
 #include "process/maps_line.h"
@@ -664,16 +665,6 @@ static uint32_t nr_of_shared(const struct process *process)
 	for (uint32_t i = 0; i < process->nr_shared; i++)
 		nr += process->shared[i].set->nr;
 	return nr;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* Was it there then? Narrows the times of which that is as true. */

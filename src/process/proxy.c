@@ -60,8 +60,8 @@ int proxy_new(struct diag *diag, struct proxy **ret_proxy)
 	if (!proxy)
 		return -ENOMEM;
 	proxy->helper = (struct helper)HELPER_NONE;
-	proxy_budget_init(&proxy->budget);
 	trusted_init(&proxy->trusted);
+	proxy_budget_init(&proxy->budget, &proxy->trusted);
 	err = start(proxy, diag);
 	if (!err)
 		*ret_proxy = MOVE(proxy);

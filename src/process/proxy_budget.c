@@ -3,9 +3,10 @@
 
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
+#include "base/caller.h"
 #include "base/clock.h"
+#include "base/order.h"
 #include "process/stranger.h"
 
 #define TOTAL_NS (PROXY_TOTAL_MS * NS_PER_MS)
@@ -15,11 +16,11 @@
 #define MAX_OF_USER 4         /* then nothing of his is asked */
 #define MIB_SHIFT 20
 
-void proxy_budget_init(struct proxy_budget *budget)
+void proxy_budget_init(struct proxy_budget *budget, struct trusted *trusted)
 {
 	const struct proxy_allowance whole = { .left_ns = TOTAL_NS, .given_ns = clock_ns() };
 
-	*budget = (struct proxy_budget){ .strangers = whole, .ours = whole };
+	*budget = (struct proxy_budget){ .trusted = trusted, .strangers = whole, .ours = whole };
 }
 
 void proxy_budget_done(struct proxy_budget *budget)
@@ -39,18 +40,18 @@ static uint64_t left_ns(struct proxy_allowance *allowance)
 }
 
 /* Root's, ours, and what has no process any more, is nobody's: 0. */
-static uint32_t stranger_of(const struct proxy_request *request)
+static uint32_t stranger_of(const struct proxy_budget *budget, const struct proxy_request *request)
 {
-	uint32_t uid = request->tgid ? stranger_uid(request->tgid) : 0;
+	uint32_t uid = request->tgid ? trusted_uid(budget->trusted, request->tgid) : 0;
 
-	return uid == STRANGER_GONE || uid == geteuid() ? 0 : uid;
+	return uid == STRANGER_GONE || caller_is_us(uid) ? 0 : uid;
 }
 
 uint64_t proxy_budget_wait_ns(struct proxy_budget *budget, const struct proxy_request *request)
 {
 	uint64_t max = PROXY_DEADLINE_MS * NS_PER_MS, left = left_ns(&budget->strangers), ours = left_ns(&budget->ours);
 
-	if ((left < max || ours < max) && !stranger_of(request)) /* else it does not matter who it is */
+	if ((left < max || ours < max) && !stranger_of(budget, request)) /* else it does not matter who it is */
 		left = ours;
 	return left > max ? max : left > LEAST_NS ? left : LEAST_NS;
 }
@@ -78,7 +79,7 @@ static bool is_alike(const struct proxy_culprit *culprit, const struct proxy_req
 
 bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request *request)
 {
-	uint32_t nr = budget->counts.nr_timed_out, nr_of_user = 0, uid = nr ? stranger_of(request) : 0;
+	uint32_t nr = budget->counts.nr_timed_out, nr_of_user = 0, uid = nr ? stranger_of(budget, request) : 0;
 	bool is_known = false, has_many = nr >= PROXY_BUDGET_MAX_CULPRITS;
 
 	for (uint32_t i = 0; i < nr && i < PROXY_BUDGET_MAX_CULPRITS; i++) {
@@ -103,7 +104,7 @@ static void note_culprit(struct proxy_budget *budget, const struct proxy_request
 void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, const struct proxy_answer *answer)
 {
 	uint64_t cost_ns = waited_ns > FREE_NS ? waited_ns - FREE_NS : 0;
-	uint32_t uid = cost_ns || !answer ? stranger_of(request) : 0;
+	uint32_t uid = cost_ns || !answer ? stranger_of(budget, request) : 0;
 	struct proxy_allowance *allowance = uid ? &budget->strangers : &budget->ours;
 	bool is_charged = uid || !answer || answer->file_system == FILE_SYSTEM_FOREIGN;
 
@@ -119,11 +120,6 @@ void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request
 }
 
 /* --- copies ---------------------------------------------------------------------------------------------------------------------------- */
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 uint64_t proxy_budget_copies_left(const struct proxy_budget *budget, uint32_t uid)
 {

@@ -6,6 +6,7 @@
 #include "base/u64_map.h"
 #include "process/proxy.h"
 #include "process/proxy_message.h"
+#include "process/trusted.h"
 
 #define PROXY_BUDGET_MAX_CULPRITS 64
 
@@ -21,6 +22,7 @@ struct proxy_allowance {
 };
 
 struct proxy_budget {
+	struct trusted *trusted;
 	struct proxy_allowance strangers, ours; /* of waiting for strangers; for root's processes, and our user's: nobody can spend theirs */
 	uint64_t longest_ns;           /* that was waited for at a time: by it somebody is named */
 	struct proxy_culprit culprits[PROXY_BUDGET_MAX_CULPRITS]; /* the last of them */
@@ -29,7 +31,7 @@ struct proxy_budget {
 	uint64_t all_copied_mib;
 };
 
-void proxy_budget_init(struct proxy_budget *budget);
+void proxy_budget_init(struct proxy_budget *budget, struct trusted *trusted); /* by which it is told whose processes are: borrowed */
 void proxy_budget_done(struct proxy_budget *budget);
 /* May it be asked? Counts when not. */
 bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request *request);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-#define KEPT_NS (100 * NS_PER_MS) /* as long as it is believed whose a process is (process/proxy.c) */
+#define KEPT_NS (100 * NS_PER_MS)
 
 static uint64_t key_of(const struct mapped_region *region)
 {

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/caller.h"
 #include "base/cleanup.h"
 #include "process/stranger.h"
 
@@ -50,7 +51,7 @@ static uint32_t ask(const struct trusted_process *process)
 	return errno == ESRCH ? STRANGER_GONE : stranger_uid(process->tgid);
 }
 
-bool trusted_is(struct trusted *trusted, uint32_t tgid)
+uint32_t trusted_uid(struct trusted *trusted, uint32_t tgid)
 {
 	struct trusted_process *process = &trusted->processes[tgid % TRUSTED_MAX];
 	uint32_t uid = process->fd >= 0 && process->tgid == tgid ? ask(process) : STRANGER_GONE;
@@ -60,5 +61,10 @@ bool trusted_is(struct trusted *trusted, uint32_t tgid)
 		*process = (struct trusted_process){ .tgid = tgid, .fd = (int)syscall(SYS_PIDFD_OPEN, tgid, 0) };
 		uid = process->fd >= 0 ? ask(process) : STRANGER_GONE;
 	}
-	return uid == 0 || uid == geteuid();
+	return uid;
+}
+
+bool trusted_is(struct trusted *trusted, uint32_t tgid)
+{
+	return caller_is_us(trusted_uid(trusted, tgid));
 }

@@ -18,4 +18,5 @@ struct trusted {
 
 void trusted_init(struct trusted *trusted);
 void trusted_done(struct trusted *trusted);
+uint32_t trusted_uid(struct trusted *trusted, uint32_t tgid); /* as stranger_uid (process/stranger.h) */
 bool trusted_is(struct trusted *trusted, uint32_t tgid);

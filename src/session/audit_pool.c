@@ -24,7 +24,6 @@
 #define REST_NS NS_PER_S                   /* after a failure */
 #define USUAL_NS (500 * NS_PER_US)         /* of a stack, which is nobody's debt: most take a tenth of it */
 #define FAILURE_NS (100 * NS_PER_MS)       /* what one is charged at least */
-#define MAX_IDLE_NS (100 * NS_PER_MS)      /* as parser.c has it */
 
 static const struct file_budget_limits limits = { .owner_ns = 3 * NS_PER_S, .total_ns = 10 * NS_PER_S };
 
@@ -285,7 +284,7 @@ static int begin(struct audit_pool *pool, struct slot *slot, struct diag *diag)
 		return -EDQUOT;
 	if (left_ns < question.max_cpu_ns - usual_ns)
 		question.max_cpu_ns = left_ns + usual_ns;
-	question.max_idle_ns = slot->remote.is_local ? 0 : MAX_IDLE_NS;
+	question.max_idle_ns = file_owner_idle_ns(&slot->remote);
 	audit_batch_tell_files(batch, files.numbers, files.nr);
 	question.nr_fds = files.nr;
 	question.body = batch->question.data;

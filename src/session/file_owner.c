@@ -7,9 +7,11 @@
 #include <sys/sysmacros.h>
 
 #include "base/caller.h"
+#include "base/clock.h"
 #include "base/number.h"
 
 #define MAX_MOUNTS 16
+#define MAX_IDLE_NS (100 * NS_PER_MS) /* a disk answers */
 
 /* Of those without a device of their own; all other file systems may have a server. */
 static const char *const local_types[] = { "bcachefs", "btrfs", "overlay", "ramfs", "rootfs", "tmpfs", "zfs" };
@@ -100,6 +102,11 @@ struct file_owner file_owner_of(struct file_owners *owners, int fd)
 	owner.is_users = mount.is_users;
 	owner.is_trusted = !mount.is_users && caller_is(owner.uid);
 	return owner;
+}
+
+uint64_t file_owner_idle_ns(const struct file_owner *owner)
+{
+	return owner->is_local ? 0 : MAX_IDLE_NS;
 }
 
 bool file_owner_is_same(const struct file_owner *a, const struct file_owner *b)

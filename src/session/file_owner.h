@@ -19,5 +19,7 @@ struct file_owners *file_owners_new(void); /* NULL: no memory */
 void file_owners_free(struct file_owners *owners); /* takes NULL */
 /* -1: what stands in memory of ours. */
 struct file_owner file_owner_of(struct file_owners *owners, int fd);
+/* How long a worker that reads such a file may sleep before the file's server counts as hung (worker_question.max_idle_ns). */
+uint64_t file_owner_idle_ns(const struct file_owner *owner);
 /* Are both charged alike? */
 bool file_owner_is_same(const struct file_owner *a, const struct file_owner *b);

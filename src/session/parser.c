@@ -20,7 +20,6 @@
 #define MAX_RUNTIMES_CPU_NS 2000000000u
 #define MAX_JIT_CPU_NS 10000000000u
 #define MAX_STRANGERS_WANTS_CPU_NS 20000000u /* samples wait meanwhile */
-#define MAX_IDLE_NS (100 * NS_PER_MS)        /* of a worker whose file may have a server: a disk answers */
 #define QUESTION_BYTES_MAX ((size_t)512 << 20)
 
 /* What files of others than root and who called us may cost. Tables are read beside the recording, names when everybody waits for the report. */
@@ -122,7 +121,7 @@ static int limit(struct file_budget *budget, const struct file_owner *owner, str
 		question->max_cpu_ns = MAX_STRANGERS_WANTS_CPU_NS;
 	if (left < question->max_cpu_ns)
 		question->max_cpu_ns = left;
-	question->max_idle_ns = owner->is_local ? 0 : MAX_IDLE_NS;
+	question->max_idle_ns = file_owner_idle_ns(owner);
 	return 0;
 }
 

@@ -2,7 +2,8 @@
 #include "worker/read_owner.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "base/caller.h"
 
 uint32_t read_owner_join(uint32_t owner, int fd)
 {
@@ -13,7 +14,7 @@ uint32_t read_owner_join(uint32_t owner, int fd)
 
 uint32_t read_owner_join_uid(uint32_t owner, uint32_t uid)
 {
-	if (!uid || uid == geteuid() || uid == owner)
+	if (caller_is_us(uid) || uid == owner)
 		return owner;
 	return owner == READ_OWNER_OURS ? uid : READ_OWNER_MANY;
 }

@@ -227,10 +227,12 @@ static void waiting_has_a_budget(void **state)
 {
 	const struct proxy_request of_file = { .kind = PROXY_OPEN, .device = makedev(0, 7) }, of_disk = { .kind = PROXY_OPEN, .device = makedev(8, 1), .tgid = 1 };
 	const struct proxy_answer local = { .file_system = FILE_SYSTEM_LOCAL }, foreign = { .file_system = FILE_SYSTEM_FOREIGN };
+	CLEANUP(trusted_done) struct trusted trusted;
 	struct proxy_budget budget;
 	uint32_t nr = 0;
 
-	proxy_budget_init(&budget);
+	trusted_init(&trusted);
+	proxy_budget_init(&budget, &trusted);
 	for (int i = 0; i < 100; i++)
 		proxy_budget_charge(&budget, &of_disk, 50 * NS_PER_MS, &local);
 	while (nr < 100 && proxy_budget_wait_ns(&budget, &of_file) > 50 * NS_PER_MS) {
@@ -257,11 +259,13 @@ static void ours_is_not_spent_by_strangers(void **state)
 	CLEANUP(scene_done) struct scene scene;
 	const struct proxy_answer slow = { .file_system = FILE_SYSTEM_LOCAL };
 	struct proxy_request of_stranger = { .kind = PROXY_MEMORY };
+	CLEANUP(trusted_done) struct trusted trusted;
 	struct proxy_budget budget;
 
 	scene_init(&scene);
 	of_stranger.tgid = start_user(&scene, USER);
-	proxy_budget_init(&budget);
+	trusted_init(&trusted);
+	proxy_budget_init(&budget, &trusted);
 	for (int i = 0; i < 20; i++)
 		proxy_budget_charge(&budget, &of_stranger, 19 * NS_PER_MS, &slow);
 	assert_in_range(proxy_budget_wait_ns(&budget, &of_stranger), NS_PER_MS, 5 * NS_PER_MS);
@@ -273,9 +277,11 @@ static void ours_is_not_spent_by_strangers(void **state)
 
 static void copies_have_a_budget(void **state)
 {
+	CLEANUP(trusted_done) struct trusted trusted;
 	struct proxy_budget budget;
 
-	proxy_budget_init(&budget);
+	trusted_init(&trusted);
+	proxy_budget_init(&budget, &trusted);
 	assert_int_equal(proxy_budget_copies_left(&budget, USER), PROXY_COPIES_MAX);
 	proxy_budget_copied(&budget, USER, PROXY_COPIES_MAX - (1 << 20));
 	assert_int_equal(proxy_budget_copies_left(&budget, USER), 1 << 20);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order: which of two numbers comes first. */
+#pragma once
+#include <stdint.h>
+
+/* As a comparison for qsort(3): less than, equal to or greater than 0. */
+static inline int order(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static inline uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
