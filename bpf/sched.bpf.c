@@ -56,18 +56,45 @@ static __always_inline void take_seed(struct thread *thread)
 	thread->is = THREAD_OFF;
 }
 
+/* The thread's time is counted up to now. Gives up to when it was: the iterator may have moved that on. */
+static __always_inline __u64 count_up_to(struct thread *thread, __u64 now_ns)
+{
+	return __sync_lock_test_and_set(&thread->counted_ns, now_ns);
+}
+
+/* A wait that ends has its part before the border put into the window that ended there, unless the iterator was faster. Gives from when on it counts in this one. */
+static __always_inline __u64 cut_wait(struct thread *thread, __u64 from_ns, __u64 now_ns)
+{
+	__u64 window_ns = limits.window_ns, border_ns = WINDOW_BEGIN(window_ns);
+
+	if (from_ns >= border_ns || now_ns < border_ns || !is_cut_at(thread->since_ns, border_ns))
+		return from_ns;
+	thread->key.window = window_ns - 1;
+	thread->key.waker = 0;
+	add_cut(&thread->key, counted_ns(from_ns, border_ns));
+	return border_ns;
+}
+
+static __always_inline void wait_ended(struct thread *thread, __u64 now_ns)
+{
+	__u64 from_ns = cut_wait(thread, count_up_to(thread, now_ns), now_ns);
+
+	thread->key.waker = cfg.wake && thread->key.state != SONDE_WAIT_PREEMPTED ? thread->waker : 0;
+	thread->off_ns = counted_ns(from_ns, now_ns);
+	thread->whole_ns = counted_ns(thread->since_ns, now_ns);
+	thread->nr_short = now_ns - thread->since_ns < limits.min_off_ns ? thread->nr_short + 1 : 0;
+}
+
 static __always_inline void switched_in(struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
 {
 	if (thread->is == THREAD_OFF) {
-		thread->key.waker = cfg.wake && thread->key.state != SONDE_WAIT_PREEMPTED ? thread->waker : 0;
-		thread->off_ns = counted_ns(thread->since_ns, now_ns);
-		thread->nr_short = now_ns - thread->since_ns < limits.min_off_ns ? thread->nr_short + 1 : 0;
+		wait_ended(thread, now_ns);
 	} else if (thread->is != THREAD_LEFT_OUT) {
 		count->unseen += counted_ns(0, now_ns) != 0;
 	}
 	thread->waker = 0;
 	thread->is = THREAD_ON;
-	thread->since_ns = now_ns;
+	thread->since_ns = thread->counted_ns = now_ns;
 }
 
 /* It leaves a CPU, and was not seen to come there: no program is run when certain threads leave one (those of an init that must not be looked at). Since when it was there the scheduler's own account
@@ -82,23 +109,44 @@ static __always_inline void came_unseen(struct task_struct *task, struct thread 
 /* The wait before the thread's last time on a CPU: only behind that its part on a queue is known. */
 static __always_inline void add_last_wait(struct task_struct *task, struct thread *thread, struct sonde_wait_counters *count)
 {
-	if (!thread->off_ns)
+	__u64 whole_ns = thread->whole_ns ? __sync_lock_test_and_set(&thread->whole_ns, 0) : 0;
+
+	if (!whole_ns)
 		return;
-	add_wait(&thread->key, thread->off_ns, run_delay(task) - thread->run_delay, count);
-	thread->off_ns = 0;
+	thread->key.window = window_at(limits.window_ns, thread->since_ns);
+	add_wait(&thread->key, thread->off_ns, run_delay(task) - thread->run_delay - thread->cut_queued_ns, whole_ns, count);
 }
 
-/* With `wall`: the time on CPUs up to now. Each name that the thread had has a sum of its own. */
-static __always_inline void add_slice(struct task_struct *task, struct thread *thread, const __u64 *comm, __u64 now_ns, struct sonde_wait_counters *count)
+/* What it was on CPUs up to now, and is in no sum. */
+static __always_inline void flush_running(struct thread *thread)
+{
+	__u64 running_ns = thread->running_ns ? __sync_lock_test_and_set(&thread->running_ns, 0) : 0;
+
+	add_running(&thread->key, running_ns, thread->running_window);
+}
+
+/* With `wall`. Each name that the thread had has a sum of its own, in each window. */
+static __always_inline void flush_if_other(struct task_struct *task, struct thread *thread, const __u64 *comm)
 {
 	const __u64 *old = (const void *)thread->key.comm;
 
-	if (old[0] != comm[0] || old[1] != comm[1] || thread->key.tid != (__u32)task->pid) {
-		add_running(&thread->key, thread->running_ns, count);
-		thread->running_ns = 0;
+	if (old[0] != comm[0] || old[1] != comm[1] || thread->key.tid != (__u32)task->pid || thread->running_window != limits.window_ns)
+		flush_running(thread);
+}
+
+/* With `wall`: the time on CPUs up to now, under the name that stands in the key. */
+static __always_inline void add_slice(struct thread *thread, __u64 now_ns)
+{
+	__u64 window_ns = limits.window_ns, border_ns = WINDOW_BEGIN(window_ns), from_ns = count_up_to(thread, now_ns);
+
+	if (thread->is != THREAD_UNKNOWN && thread->is != THREAD_ON)
+		return;
+	if (from_ns < border_ns && now_ns >= border_ns) {
+		add_running(&thread->key, counted_ns(from_ns, border_ns), window_ns - 1);
+		from_ns = border_ns;
 	}
-	if (thread->is == THREAD_UNKNOWN || thread->is == THREAD_ON)
-		thread->running_ns += counted_ns(thread->since_ns, now_ns);
+	thread->running_ns += counted_ns(from_ns, now_ns);
+	thread->running_window = window_ns;
 }
 
 /* With `events`. NULL: the thread that leaves the CPU is none that was asked for, or the idle one. */
@@ -157,6 +205,7 @@ static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct scratch *s = scratch_of(cpu);
 	struct task_struct *task = (void *)ctx[1];
+	struct memos *memos = memos_of_window(&thread->memos);
 	const user_regs_t *regs;
 	bool has_user;
 
@@ -167,9 +216,9 @@ static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 
 	has_user = take_syscall(regs, s, cpu);
 	thread->key.syscall = syscall_of(s->syscall, s->compat);
 	if (cfg.kernel_stacks)
-		s->sample.kernel_side = kernel_side_by_memo(task, ctx, s, &thread->memos, count);
+		s->sample.kernel_side = kernel_side_by_memo(task, ctx, s, memos, count);
 	if (cfg.user_stacks && has_user)
-		s->sample.user_side = user_side_by_memo(task, regs, s, &thread->memos, count);
+		s->sample.user_side = user_side_by_memo(task, regs, s, memos, count);
 	return s->runtimes_left ? next_runtime(ctx, s) : end_switch(ctx, thread, s);
 }
 
@@ -205,6 +254,7 @@ static __always_inline void begin_wait(struct thread *thread, struct task_struct
 {
 	thread->run_delay = run_delay(task);
 	thread->exec_ns = task->se.sum_exec_runtime;
+	thread->cut_queued_ns = 0;
 	begin_key(&thread->key, task, state, comm);
 }
 
@@ -240,17 +290,17 @@ static __always_inline int switched_out(__u64 *ctx, struct leaving *leaving, __u
 	if (thread->is == THREAD_OFF)
 		came_unseen(task, thread, now_ns, count);
 	add_last_wait(task, thread, count);
-	if (cfg.wall && leaving->is_asked) {
-		add_slice(task, thread, leaving->comm, now_ns, count);
-	} else if (cfg.wall) { /* it was, up to now, under another name or elsewhere */
-		add_running(&thread->key, thread->running_ns, count);
-		thread->running_ns = 0;
-	}
+	if (cfg.wall && leaving->is_asked)
+		flush_if_other(task, thread, leaving->comm);
+	else if (cfg.wall) /* it was, up to now, under another name or elsewhere */
+		flush_running(thread);
 	if (leaving->is_asked)
 		begin_wait(thread, task, leaving->state, leaving->comm);
-	thread->since_ns = now_ns;
+	if (cfg.wall && leaving->is_asked)
+		add_slice(thread, now_ns);
+	thread->since_ns = thread->counted_ns = now_ns;
 	if (leaving->state & TASK_DEAD) {
-		add_running(&thread->key, thread->running_ns, count);
+		flush_running(thread);
 		thread->is = THREAD_GONE;
 		return without_wait(ctx, now_ns, leaving->is_asked);
 	}
@@ -333,7 +383,7 @@ int BPF_PROG(on_newtask, struct task_struct *task)
 	thread->key.tgid = task->tgid;
 	thread->key.tid = task->pid;
 	thread->key.syscall = SONDE_NO_SYSCALL;
-	thread->since_ns = bpf_ktime_get_ns();
+	thread->since_ns = thread->counted_ns = bpf_ktime_get_ns();
 	thread->is = cfg.wall && is_asked_for(task, SONDE_WAIT_PREEMPTED, thread->key.comm) ? THREAD_OFF : THREAD_LEFT_OUT;
 	return 0;
 }
@@ -346,7 +396,7 @@ int BPF_PROG(on_command, struct task_struct *task)
 	struct thread *thread = count && (__u32)task->tgid == cfg.command_tgid ? make_thread(task, true, count) : 0;
 
 	if (thread && !thread->since_ns)
-		thread->since_ns = bpf_ktime_get_ns();
+		thread->since_ns = thread->counted_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -413,7 +463,7 @@ static __always_inline void seed(struct task_struct *task, struct thread *thread
 SEC("iter/task")
 int list_threads(struct bpf_iter__task *ctx)
 {
-	struct sonde_wait_counters *count = wait_count();
+	struct sonde_wait_counters *count = iterator_count();
 	struct task_struct *task = ctx->task;
 	struct thread *thread;
 
@@ -427,50 +477,166 @@ int list_threads(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* A thread of which no switch was ever seen, and that was on a CPU at the start: it still is, or its switch away was hidden from us. */
-static __always_inline void end_unknown(struct task_struct *task, struct thread *thread, struct sonde_wait_counters *count)
-{
-	__u64 comm[SONDE_COMM_BYTES / 8];
-	__u16 state = task_state(task);
+/* What a thread has in the window that ends. */
+struct cutting {
+	struct task_struct *task;
+	struct thread *thread;
+	__u64 end_ns;
+	bool is_over; /* there are no switches any more */
+	struct sonde_wait_piece piece;
+};
 
-	read_comm(task, comm);
-	if (!is_asked_for(task, state, comm))
-		return;
-	begin_wait(thread, task, state, comm);
-	thread->is = THREAD_ON;
-	if (task->on_cpu)
-		return;
-	count->unseen++;
-	thread->key.syscall = SONDE_NO_SYSCALL;
-	if (cfg.wall)
-		thread->is = THREAD_OFF;
+static __always_inline void give(struct bpf_iter__task *ctx, struct cutting *cutting, struct sonde_wait_counters *count)
+{
+	count->waits += cutting->piece.key.what == SONDE_WAIT_OFF && cutting->piece.sum.nr_waits;
+	bpf_seq_write(ctx->meta->seq, &cutting->piece, sizeof(cutting->piece));
 }
 
-/* Run once at the end, when there are no switches any more: what has not ended is counted up to there. */
-SEC("iter/task")
-int end_threads(struct bpf_iter__task *ctx)
+/* The copy of the key is right when this succeeds: what it is of changes after these numbers alone. */
+static __always_inline bool claim(__u64 *number, __u64 from, __u64 to)
 {
-	__u64 comm[SONDE_COMM_BYTES / 8];
-	struct sonde_wait_counters *count = wait_count();
-	struct task_struct *task = ctx->task;
-	struct thread *thread;
+	return __sync_val_compare_and_swap(number, from, to) == from;
+}
 
-	if (!task || !count)
-		return 0;
-	thread = thread_of(task);
-	if (!thread || task->exit_state)
-		return 0;
-	take_seed(thread);
-	add_last_wait(task, thread, count);
-	if (thread->is == THREAD_UNKNOWN)
-		end_unknown(task, thread, count);
-	if (thread->is == THREAD_OFF)
-		add_wait(&thread->key, counted_ns(thread->since_ns, ~0ULL), run_delay(task) - thread->run_delay, count);
+/* The wait before the thread's time on its CPU. */
+static __always_inline void cut_last_wait(struct bpf_iter__task *ctx, struct cutting *cutting, struct sonde_wait_counters *count)
+{
+	struct thread *thread = cutting->thread;
+	struct sonde_wait_piece *piece = &cutting->piece;
+	__u64 whole_ns = thread->whole_ns, off_ns = thread->off_ns, queued_ns = run_delay(cutting->task) - thread->run_delay - thread->cut_queued_ns;
+
+	if (!whole_ns || thread->since_ns >= cutting->end_ns)
+		return;
+	piece->key = thread->key;
+	piece->goes_on = 0;
+	if (!claim(&thread->whole_ns, whole_ns, 0))
+		return;
+	if (!is_length_asked_for(whole_ns)) {
+		count->filtered_time++;
+		return;
+	}
+	piece->sum = (struct sonde_wait_sum){ .nr_waits = 1, .off_ns = off_ns, .queued_ns = queued_part(&piece->key, off_ns, queued_ns), .whole_ns = whole_ns,
+					      .min_ns = whole_ns, .max_ns = whole_ns };
+	give(ctx, cutting, count);
+}
+
+/* How long it has been on a CPU's queue just now, by the clock of the scheduler, which may lag. */
+static __always_inline __u64 queued_now(struct task_struct *task)
+{
+	__u64 since = bpf_core_field_exists(task->sched_info.last_queued) ? task->sched_info.last_queued : 0;
+	__u64 now = since && bpf_core_field_exists(task->se.cfs_rq) ? BPF_CORE_READ(task, se.cfs_rq, rq, clock) : 0;
+
+	return now > since ? now - since : 0;
+}
+
+/* A wait that goes on; *wait: where what is known of it stands. */
+static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutting *cutting, const struct sonde_wait_key *key, __u64 delay, struct sonde_wait_counters *count)
+{
+	struct thread *thread = cutting->thread;
+	struct sonde_wait_piece *piece = &cutting->piece;
+	__u64 from_ns = thread->counted_ns, since_ns = thread->since_ns, whole_ns = counted_ns(since_ns, cutting->end_ns), off_ns = counted_ns(from_ns, cutting->end_ns), queued_ns;
+	bool counts = cutting->is_over ? is_length_asked_for(whole_ns) : is_cut_at(since_ns, cutting->end_ns);
+
+	if (!off_ns)
+		return;
+	piece->key = *key;
+	piece->key.waker = 0;
+	piece->goes_on = !cutting->is_over;
+	piece->sum = (struct sonde_wait_sum){ 0 };
+	if (counts) {
+		queued_ns = queued_part(key, off_ns, run_delay(cutting->task) - delay - thread->cut_queued_ns + queued_now(cutting->task));
+		piece->sum = (struct sonde_wait_sum){ .nr_waits = cutting->is_over, .off_ns = off_ns, .queued_ns = queued_ns, .max_ns = whole_ns };
+		if (cutting->is_over)
+			piece->sum.whole_ns = piece->sum.min_ns = whole_ns;
+		if (!claim(&thread->counted_ns, from_ns, cutting->end_ns))
+			return;
+		thread->cut_queued_ns += queued_ns;
+	} else {
+		count->filtered_time += cutting->is_over;
+	}
+	if (counts || !cutting->is_over)
+		give(ctx, cutting, count);
+}
+
+/* With `wall`: what it was on CPUs, up to now when it is on one still. */
+static __always_inline void cut_running(struct bpf_iter__task *ctx, struct cutting *cutting, const struct sonde_wait_key *of, bool is_on, struct sonde_wait_counters *count)
+{
+	struct thread *thread = cutting->thread;
+	struct sonde_wait_piece *piece = &cutting->piece;
+	__u64 from_ns = thread->counted_ns, now_ns = is_on ? counted_ns(from_ns, cutting->end_ns) : 0, running_ns = thread->running_ns;
+
+	begin_running_key(&piece->key, of, 0);
+	piece->goes_on = 0;
+	if (now_ns && !claim(&thread->counted_ns, from_ns, cutting->end_ns))
+		now_ns = 0;
+	if (!running_ns || (!cutting->is_over && thread->running_window == limits.window_ns) || !claim(&thread->running_ns, running_ns, 0))
+		running_ns = 0;
+	piece->sum = (struct sonde_wait_sum){ .nr_waits = 1, .off_ns = now_ns + running_ns };
+	if (piece->sum.off_ns)
+		give(ctx, cutting, count);
+}
+
+/* A thread of which no switch was ever seen, and that was on a CPU at the start: it still is, or its switch away was hidden from us. */
+static __always_inline void cut_unknown(struct bpf_iter__task *ctx, struct cutting *cutting, __u64 *comm, struct sonde_wait_counters *count)
+{
+	struct task_struct *task = cutting->task;
+	struct sonde_wait_key key = { .syscall = SONDE_NO_SYSCALL };
+	__u16 state = task_state(task);
+
+	if (!is_asked_for(task, state, comm))
+		return;
+	begin_key(&key, task, state, comm);
+	if (task->on_cpu && cfg.wall)
+		cut_running(ctx, cutting, &key, true, count);
+	if (task->on_cpu)
+		return;
+	count->unseen += cutting->is_over;
+	if (cfg.wall)
+		cut_wait_of(ctx, cutting, &key, run_delay(task), count);
+}
+
+static __always_inline int cut_thread(struct bpf_iter__task *ctx, struct cutting *cutting, struct sonde_wait_counters *count)
+{
+	struct task_struct *task = cutting->task;
+	struct thread *thread = cutting->thread;
+	__u32 is = thread->is;
+	__u64 comm[SONDE_COMM_BYTES / 8];
+
 	read_comm(task, comm);
-	if (cfg.wall && thread->is == THREAD_ON && is_asked_for(task, SONDE_WAIT_PREEMPTED, comm))
-		thread->running_ns += counted_ns(thread->since_ns, ~0ULL);
-	add_running(&thread->key, thread->running_ns, count);
+	if (is == THREAD_UNKNOWN) {
+		cut_unknown(ctx, cutting, comm, count);
+		return 0;
+	}
+	if (is == THREAD_ON)
+		cut_last_wait(ctx, cutting, count);
+	if (is == THREAD_OFF)
+		cut_wait_of(ctx, cutting, &thread->key, thread->run_delay, count);
+	if (is == THREAD_SEEDED)
+		cut_wait_of(ctx, cutting, &thread->seed.key, thread->seed.run_delay, count);
+	if (cfg.wall)
+		cut_running(ctx, cutting, &thread->key, is == THREAD_ON && is_asked_for(task, SONDE_WAIT_PREEMPTED, comm), count);
 	return 0;
+}
+
+#define PIECES_MAX 3 /* of a thread */
+
+/* Gives what has not ended, and what is in no sum yet: at a border, while switches go on, and at the end. What was given is not taken back: there has to be room for it. */
+SEC("iter/task")
+int cut_threads(struct bpf_iter__task *ctx)
+{
+	struct sonde_wait_counters *count = iterator_count();
+	struct cutting cutting = { .task = ctx->task, .is_over = limits.end_ns != ~0ULL };
+	struct seq_file *seq = ctx->meta->seq;
+
+	if (!cutting.task || !count)
+		return 0;
+	cutting.thread = thread_of(cutting.task);
+	if (!cutting.thread || cutting.task->exit_state)
+		return 0;
+	if (seq->size - seq->count < PIECES_MAX * sizeof(cutting.piece))
+		return 1; /* again */
+	cutting.end_ns = cutting.is_over ? limits.end_ns : WINDOW_BEGIN(limits.window_ns);
+	return cut_thread(ctx, &cutting, count);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -146,7 +146,7 @@ static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, struct
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct memos *memos = memos_of(task);
+	struct memos *memos = memos_of_window(memos_of(task));
 	struct scratch *s = scratch_of(cpu);
 	const user_regs_t *regs;
 	bool has_user;

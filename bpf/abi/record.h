@@ -127,7 +127,13 @@ static inline __u32 sonde_frame_slot(__u32 i)
 	return i < SONDE_LEAF_FRAMES ? i : SONDE_LEAF_FRAMES + (i & (SONDE_ROOT_FRAMES - 1)); /* LEAF_FRAMES is a multiple of ROOT_FRAMES */
 }
 
-/* What the map `stacks` says of a hash. */
+/* Under which key the map `stacks` has a hash: each window of the recording is sent all bodies that its samples name. */
+static inline __u64 sonde_sent_key(__u64 hash, __u64 window)
+{
+	return hash ^ window * 0x9e3779b97f4a7c15ULL; /* odd: no two windows have the same keys */
+}
+
+/* What it says of it. */
 #define SONDE_STACK_SENDING 0 /* its body is on its way, and may find no room */
 #define SONDE_STACK_SENT 1    /* its body was sent */
 #define SONDE_STACK_SETTLED 2 /* it was sent raw, and user space found no more to it than the kernel had */

@@ -25,19 +25,42 @@ struct sonde_wait_key {
 	__u16 syscall;                       /* its number, or SONDE_NO_SYSCALL */
 	__u16 state;
 	__u8 what;                           /* enum sonde_wait_what */
-	__u8 pad[3];                         /* zero */
+	__u8 window;                         /* of a sum: the low byte of the number of the recording's window that it belongs to */
+	__u8 pad[2];                         /* zero */
 	__u32 generation;                    /* as in struct sonde_sample_record */
 	char comm[SONDE_COMM_BYTES];         /* of the thread, when it left the CPU */
 };
 _Static_assert(sizeof(struct sonde_wait_key) == 80, "layout changed: bump SONDE_ABI_VERSION");
 
 struct sonde_wait_sum {
-	__u64 nr_waits;
-	__u64 off_ns;                        /* all of it: blocked, and then runnable on a CPU's queue. RUNNING: on a CPU */
+	__u64 nr_waits;                      /* that ended in this window */
+	__u64 off_ns;                        /* in this window: blocked, and then runnable on a CPU's queue. RUNNING: on a CPU */
 	__u64 queued_ns;                     /* of it: runnable */
-	__u64 min_ns, max_ns;                /* of a wait's off_ns */
+	__u64 whole_ns;                      /* of the waits that ended, each from its begin on, which may lie in an earlier window */
+	__u64 min_ns;                        /* of one of them; 0: none ended */
+	__u64 max_ns;                        /* of one of them, or of one that goes on, up to here */
 };
-_Static_assert(sizeof(struct sonde_wait_sum) == 40, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_wait_sum) == 48, "layout changed: bump SONDE_ABI_VERSION");
+
+static inline void sonde_wait_sum_add(struct sonde_wait_sum *sum, const struct sonde_wait_sum *more)
+{
+	if (!sum->min_ns || (more->min_ns && more->min_ns < sum->min_ns))
+		sum->min_ns = more->min_ns;
+	if (more->max_ns > sum->max_ns)
+		sum->max_ns = more->max_ns;
+	sum->nr_waits += more->nr_waits;
+	sum->off_ns += more->off_ns;
+	sum->queued_ns += more->queued_ns;
+	sum->whole_ns += more->whole_ns;
+}
+
+/* What a thread has in a window that ends, and in no sum yet: from the iterator, at a border between two windows and at the end. */
+struct sonde_wait_piece {
+	struct sonde_wait_key key;
+	struct sonde_wait_sum sum;
+	__u64 goes_on;                       /* 1: the wait goes on in the next window, which will name these stacks, too */
+};
+_Static_assert(sizeof(struct sonde_wait_piece) == 136, "layout changed: bump SONDE_ABI_VERSION");
 
 /* With --hist: how many waits of a sum were so long. */
 struct sonde_wait_slot {
@@ -89,7 +112,8 @@ struct sonde_wakeup_record {
 };
 _Static_assert(sizeof(struct sonde_wakeup_record) == 32, "layout changed: bump SONDE_ABI_VERSION");
 
-/* One per CPU in the map `wait_counters`. */
+/* Two per CPU in the map `wait_counters`: of the events, and of the iterators. */
+#define SONDE_WAIT_COUNTERS 2
 struct sonde_wait_counters {
 	__u64 switches;                      /* that the program saw */
 	__u64 waits;                         /* that were added to a sum */

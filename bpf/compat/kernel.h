@@ -108,7 +108,10 @@ struct task_struct___state { /* before 5.14 */
 	long state;
 };
 
-struct seq_file;
+struct seq_file {
+	__u64 size, count; /* of its buffer, and of what stands in it */
+};
+
 struct bpf_iter_meta {
 	struct seq_file *seq;
 };

@@ -50,7 +50,14 @@ struct { /* counts what user space has told of processes: while it stands, all t
 	__type(value, __u64);
 } told SEC(".maps");
 
-struct { /* hashes of the stacks that were sent: SONDE_STACK_* */
+struct { /* the number of the recording's window: user space counts it up */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} window SEC(".maps");
+
+struct { /* hashes of the stacks that were sent, by sonde_sent_key: SONDE_STACK_* */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by the loader: --stack-storage-size */
 	__type(key, __u64);
@@ -94,6 +101,14 @@ static __always_inline __u32 told_serial(void)
 	volatile const __u64 *serial = bpf_map_lookup_elem(&told, &zero);
 
 	return serial ? *serial : 0;
+}
+
+static __always_inline __u64 window_number(void)
+{
+	__u32 zero = 0;
+	volatile const __u64 *number = bpf_map_lookup_elem(&window, &zero);
+
+	return number ? *number : 0;
 }
 
 static __always_inline const struct sonde_rule *rule_at(const struct walk *w, __u32 number)

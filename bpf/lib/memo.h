@@ -15,7 +15,24 @@ struct memos {
 	__u32 nr_hits;
 	__u32 fresh;                    /* the user's that was kept just now, from 1 on; 0: none */
 	__u64 waker;                    /* hash: as what it woke somebody up last, which was sent */
+	__u64 window;                   /* that they are of */
 };
+
+/* What was sent in an earlier window is to be sent again. */
+static __always_inline struct memos *memos_of_window(struct memos *memos)
+{
+	__u64 number = window_number();
+
+	if (memos && memos->window != number) {
+		memos->window = number;
+		memos->waker = 0;
+		for (int i = 0; i < KERNEL_MEMOS; i++)
+			memos->kernel.of[i].hash = 0;
+		for (int i = 0; i < WALK_MEMOS; i++)
+			memos->user[i].hash = 0;
+	}
+	return memos;
+}
 
 WALK_FUNCTION int user_memo_same(const struct walk_memo *memo, __u32 cpu)
 {

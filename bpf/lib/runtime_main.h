@@ -82,7 +82,7 @@ WALK_FUNCTION int runtime_all_turns(__u32 cpu)
 #define COPY_FRAMES 16 /* from the leaf: what lives for a moment does not call much; 0.1 us each in a stack that is new */
 #define COPY_MAX 8     /* of a stack: 1 us each */
 
-struct { /* what was copied, by a hash of process, code and cookie */
+struct { /* what was copied, by a hash of process, code, cookie and window */
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u64);
@@ -100,7 +100,7 @@ WALK_FUNCTION int copy_code(__u32 cpu, __u32 number)
 	if (!s)
 		return 0;
 	frame = &s->runtime.frames[number & (SONDE_MAX_RUNTIME_FRAMES - 1)];
-	key = hash_step(hash_step(s->walk.hash_begin, frame->code), frame->cookie);
+	key = sonde_sent_key(hash_step(hash_step(s->walk.hash_begin, frame->code), frame->cookie), window_number());
 	if (frame->flags & SONDE_RUNTIME_ENTRY || bpf_map_lookup_elem(&copied, &key) || RUNTIME_COPY(&s->walk, &s->code, &s->RUNTIME_KNOWN, frame->code))
 		return 0;
 	s->code.type = SONDE_RECORD_CODE;

@@ -32,7 +32,8 @@ static __always_inline void open_window(struct scratch *s, __u64 time_ns)
 
 static __always_inline bool is_sent(__u64 hash)
 {
-	const __u8 *state = bpf_map_lookup_elem(&stacks, &hash);
+	__u64 key = sonde_sent_key(hash, window_number());
+	const __u8 *state = bpf_map_lookup_elem(&stacks, &key);
 
 	return state && *state != SONDE_STACK_SENDING;
 }
@@ -40,20 +41,21 @@ static __always_inline bool is_sent(__u64 hash)
 /* Sends a body of `size` bytes, at most max_size, that was not sent yet. Where another CPU sends it just now both do, as the other's may find no room: who keeps the hash in mind does not ask again. */
 static __always_inline enum sonde_side send_body(const void *body, __u64 size, __u64 max_size, __u64 hash, __u64 flags)
 {
+	__u64 key = sonde_sent_key(hash, window_number());
 	__u8 sending = SONDE_STACK_SENDING, sent = SONDE_STACK_SENT;
 	long err;
 
-	err = bpf_map_update_elem(&stacks, &hash, &sending, BPF_NOEXIST);
+	err = bpf_map_update_elem(&stacks, &key, &sending, BPF_NOEXIST);
 	if (err && err != -17) /* EEXIST */
 		return err == -7 ? SONDE_SIDE_FULL : SONDE_SIDE_LOST; /* E2BIG; else EBUSY */
 	barrier_var(size);
 	if (size > max_size) /* never: for the verifier */
 		size = max_size;
 	if (bpf_ringbuf_output(&ring, (void *)body, size, flags)) {
-		bpf_map_delete_elem(&stacks, &hash);
+		bpf_map_delete_elem(&stacks, &key);
 		return SONDE_SIDE_LOST;
 	}
-	bpf_map_update_elem(&stacks, &hash, &sent, BPF_ANY); /* if not, it is sent again */
+	bpf_map_update_elem(&stacks, &key, &sent, BPF_ANY); /* if not, it is sent again */
 	return SONDE_SIDE_STORED;
 }
 

@@ -182,7 +182,8 @@ static __always_inline bool may_send_raw(struct scratch *s, __u64 time_ns)
 /* Has user space seen this stack, and found no more to it? */
 static __always_inline bool is_settled(__u64 hash)
 {
-	__u8 *state = bpf_map_lookup_elem(&stacks, &hash);
+	__u64 key = sonde_sent_key(hash, window_number());
+	__u8 *state = bpf_map_lookup_elem(&stacks, &key);
 
 	return state && *state == SONDE_STACK_SETTLED;
 }

@@ -39,8 +39,12 @@ struct thread {
 	__u64 since_ns;              /* that it `is` so; UNKNOWN: 0, or when the command began */
 	__u64 run_delay;             /* when it left the CPU */
 	__u64 exec_ns;               /* likewise: its time on CPUs in all of its life */
+	__u64 counted_ns;            /* up to when its time as it `is` now stands in a sum, or in one of the next two */
 	__u64 running_ns;            /* with `wall`: on CPUs, not in a sum yet */
-	__u64 off_ns;                /* when ON: of the wait before, which is to be added to its sum; 0: none */
+	__u64 running_window;        /* limits.window_ns when that was */
+	__u64 off_ns;                /* when ON: of the wait before, which is to be added to its sum */
+	__u64 whole_ns;              /* likewise, from its begin on; 0: there is none */
+	__u64 cut_queued_ns;         /* of the wait: its part on a queue that an earlier window has */
 	__u64 waker;                 /* hash; it outlives the switch: who wakes a thread may be faster than its switch away */
 	__u32 is;                    /* enum thread_is */
 	__u32 nr_short;              /* waits one after the other that were shorter than the minimum */

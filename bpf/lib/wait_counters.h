@@ -9,7 +9,7 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, SONDE_WAIT_COUNTERS);
 	__type(key, __u32);
 	__type(value, struct sonde_wait_counters);
 } wait_counters SEC(".maps");
@@ -19,4 +19,12 @@ static __always_inline struct sonde_wait_counters *wait_count(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&wait_counters, &zero);
+}
+
+/* Those of the iterators: a switch may come between. */
+static __always_inline struct sonde_wait_counters *iterator_count(void)
+{
+	__u32 one = 1;
+
+	return bpf_map_lookup_elem(&wait_counters, &one);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The sums of waits. A key has a thread in it, and only the CPU that switches that thread adds to it: nothing here is atomic. */
+/* The sums of waits. A key has a thread in it, and only the CPU that switches that thread adds to it: nothing here is atomic.
+ *
+ * A window ends at a time that user space has told a millisecond before. So whoever reads the clock first, and then where the window begins, knows of each moment which window it is in. Waits that go on
+ * over the border are cut there, by the iterator or by the switch that ends them: by whichever moves counted_ns over it. */
 #pragma once
 #include <linux/bpf.h>
 
@@ -27,12 +30,25 @@ struct slot_map { /* with --hist */
 	__type(value, __u64);
 } slots SEC(".maps"), odd_slots SEC(".maps");
 
-struct { /* where keys are put together, one per CPU */
+/* Where what is added is put together: the stack has no room for it. */
+struct making {
+	struct sonde_wait_slot slot;
+	struct sonde_wait_sum sum;
+};
+
+struct { /* one per CPU */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct sonde_wait_slot);
-} made_keys SEC(".maps");
+	__type(value, struct making);
+} makings SEC(".maps");
+
+static __always_inline struct making *making(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&makings, &zero);
+}
 
 /* Time counts from start_ns to end_ns, CLOCK_MONOTONIC; before they are set none does. User space sets them, and the minimum. */
 volatile struct {
@@ -40,7 +56,16 @@ volatile struct {
 	__u64 min_off_ns;
 	__u64 turn;       /* odd: of the odd maps */
 	__u64 is_thrifty; /* the minimum was raised to save time: the stacks of threads whose waits are shorter need not be taken */
-} limits = { ~0ULL, ~0ULL, 0, 0, 0 };
+	__u64 window_ns;  /* when the window begins, in units of 256 ns; the low byte is its number's. 0: it is the first */
+} limits = { ~0ULL, ~0ULL, 0, 0, 0, 0 };
+
+#define WINDOW_BEGIN(window_ns) ((window_ns) & ~0xffULL)
+
+/* Of which window a moment is. */
+static __always_inline __u8 window_at(__u64 window_ns, __u64 at_ns)
+{
+	return window_ns - (at_ns < WINDOW_BEGIN(window_ns));
+}
 
 /* How much of the time from `from_ns` to `to_ns` counts. */
 static __always_inline __u64 counted_ns(__u64 from_ns, __u64 to_ns)
@@ -54,21 +79,30 @@ static __always_inline __u64 counted_ns(__u64 from_ns, __u64 to_ns)
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
+/* A wait that was so long when a window ended counts there with what it has been up to then; else all of it counts in the window in which it ends. Nobody knows yet whether it will be too long. */
+static __always_inline bool is_cut_at(__u64 since_ns, __u64 border_ns)
+{
+	return !cfg.max_off_ns && counted_ns(since_ns, border_ns) >= limits.min_off_ns;
+}
+
+/* By the wait as a whole. */
+static __always_inline bool is_length_asked_for(__u64 whole_ns)
+{
+	return whole_ns >= limits.min_off_ns && (!cfg.max_off_ns || whole_ns <= cfg.max_off_ns);
+}
+
 static __always_inline bool is_odd(void)
 {
 	return limits.turn & 1;
 }
 
-static __always_inline void add_slot(const struct sonde_wait_key *key, __u64 off_ns, struct sonde_wait_counters *count)
+static __always_inline void add_slot(struct making *made, const struct sonde_wait_key *key, __u64 whole_ns, struct sonde_wait_counters *count)
 {
-	__u32 zero = 0;
-	struct sonde_wait_slot *slot = bpf_map_lookup_elem(&made_keys, &zero);
+	struct sonde_wait_slot *slot = &made->slot;
 	__u64 one = 1, *nr;
 
-	if (!slot)
-		return; /* there is always one */
 	slot->key = *key;
-	slot->slot = log2_slot(off_ns / 1000);
+	slot->slot = log2_slot(whole_ns / 1000);
 	nr = is_odd() ? bpf_map_lookup_elem(&odd_slots, slot) : bpf_map_lookup_elem(&slots, slot);
 	if (nr)
 		++*nr;
@@ -78,70 +112,92 @@ static __always_inline void add_slot(const struct sonde_wait_key *key, __u64 off
 		count->new_slots++;
 }
 
-/* The first wait of its key. By itself, for its stack. 0, or 1: there is no room. */
-static __noinline int new_sum(const struct sonde_wait_key *key, __u64 ns, __u64 queued_ns)
+/* The first one of its key. By itself, for its stack. 0, or 1: there is no room. */
+static __noinline int new_sum(const struct sonde_wait_key *key, const struct sonde_wait_sum *first)
 {
-	struct sonde_wait_sum first = { .nr_waits = 1, .off_ns = ns, .queued_ns = queued_ns, .min_ns = ns, .max_ns = ns };
 	struct sonde_wait_counters *count = wait_count();
 
 	if (!count)
 		return 1; /* there is always one */
-	if (is_odd() ? bpf_map_update_elem(&odd_sums, key, &first, BPF_NOEXIST) : bpf_map_update_elem(&sums, key, &first, BPF_NOEXIST)) {
+	if (is_odd() ? bpf_map_update_elem(&odd_sums, key, first, BPF_NOEXIST) : bpf_map_update_elem(&sums, key, first, BPF_NOEXIST)) {
 		count->sums_full++;
-		count->lost_ns += ns;
+		count->lost_ns += first->off_ns;
 		return 1;
 	}
 	count->new_sums++;
 	return 0;
 }
 
-static __always_inline void add_sum(const struct sonde_wait_key *key, __u64 ns, __u64 queued_ns, struct sonde_wait_counters *count)
+static __always_inline void add_sum(const struct sonde_wait_key *key, const struct sonde_wait_sum *more, struct sonde_wait_counters *count)
 {
 	struct sonde_wait_sum *sum = is_odd() ? bpf_map_lookup_elem(&odd_sums, key) : bpf_map_lookup_elem(&sums, key);
 
 	if (!sum) {
-		if (new_sum(key, ns, queued_ns))
+		if (new_sum(key, more))
 			return;
 	} else {
-		sum->nr_waits++;
-		sum->off_ns += ns;
-		sum->queued_ns += queued_ns;
-		if (ns < sum->min_ns)
-			sum->min_ns = ns;
-		if (ns > sum->max_ns)
-			sum->max_ns = ns;
+		sonde_wait_sum_add(sum, more);
 	}
-	count->waits += key->what == SONDE_WAIT_OFF;
+	count->waits += key->what == SONDE_WAIT_OFF && more->nr_waits;
+}
+
+static __always_inline void begin_running_key(struct sonde_wait_key *key, const struct sonde_wait_key *of, __u8 window)
+{
+	__builtin_memset(key, 0, sizeof(*key));
+	key->tgid = of->tgid;
+	key->tid = of->tid;
+	key->what = SONDE_WAIT_RUNNING;
+	key->window = window;
+	__builtin_memcpy(key->comm, of->comm, sizeof(key->comm));
 }
 
 /* The time of a thread on CPUs; in `of` stand its ids and its name. */
-static __always_inline void add_running(const struct sonde_wait_key *of, __u64 running_ns, struct sonde_wait_counters *count)
+static __noinline int add_running(const struct sonde_wait_key *of, __u64 running_ns, __u8 window)
 {
-	__u32 zero = 0;
-	struct sonde_wait_slot *made = bpf_map_lookup_elem(&made_keys, &zero);
+	struct sonde_wait_counters *count = wait_count();
+	struct making *made = making();
 
-	if (!made || !running_ns)
-		return;
-	__builtin_memset(&made->key, 0, sizeof(made->key));
-	made->key.tgid = of->tgid;
-	made->key.tid = of->tid;
-	made->key.what = SONDE_WAIT_RUNNING;
-	__builtin_memcpy(made->key.comm, of->comm, sizeof(made->key.comm));
-	add_sum(&made->key, running_ns, 0, count);
+	if (!made || !count || !of || !running_ns)
+		return 0;
+	begin_running_key(&made->slot.key, of, window);
+	made->sum = (struct sonde_wait_sum){ .nr_waits = 1, .off_ns = running_ns };
+	add_sum(&made->slot.key, &made->sum, count);
+	return 0;
 }
 
-/* A wait has ended, of the thread whose key this is. */
-static __always_inline void add_wait(const struct sonde_wait_key *key, __u64 off_ns, __u64 queued_ns, struct sonde_wait_counters *count)
+/* What of a wait is runnable. */
+static __always_inline __u64 queued_part(const struct sonde_wait_key *key, __u64 off_ns, __u64 queued_ns)
 {
-	if (!off_ns)
-		return;
-	if (off_ns < limits.min_off_ns || (cfg.max_off_ns && off_ns > cfg.max_off_ns)) {
+	return key->state == SONDE_WAIT_PREEMPTED || queued_ns > off_ns ? off_ns : queued_ns;
+}
+
+/* A wait has ended, of the thread whose key this is: off_ns of it in this window, whole_ns in all. */
+static __always_inline void add_wait(const struct sonde_wait_key *key, __u64 off_ns, __u64 queued_ns, __u64 whole_ns, struct sonde_wait_counters *count)
+{
+	struct making *made = making();
+
+	if (!made)
+		return; /* there is always one */
+	if (!is_length_asked_for(whole_ns)) {
 		count->filtered_time++;
 		return;
 	}
-	if (key->state == SONDE_WAIT_PREEMPTED || queued_ns > off_ns)
-		queued_ns = off_ns;
-	add_sum(key, off_ns, queued_ns, count);
+	made->sum = (struct sonde_wait_sum){ .nr_waits = 1, .off_ns = off_ns, .queued_ns = queued_part(key, off_ns, queued_ns), .whole_ns = whole_ns, .min_ns = whole_ns,
+					     .max_ns = whole_ns };
+	add_sum(key, &made->sum, count);
 	if (cfg.histograms)
-		add_slot(key, off_ns, count);
+		add_slot(made, key, whole_ns, count);
+}
+
+/* What of a wait that ends only now was before the border. Its part on a queue is not known yet: it counts behind. */
+static __noinline int add_cut(const struct sonde_wait_key *key, __u64 off_ns)
+{
+	struct sonde_wait_counters *count = wait_count();
+	struct making *made = making();
+
+	if (!made || !count || !key)
+		return 0;
+	made->sum = (struct sonde_wait_sum){ .off_ns = off_ns, .queued_ns = queued_part(key, off_ns, 0), .max_ns = off_ns };
+	add_sum(key, &made->sum, count);
+	return 0;
 }

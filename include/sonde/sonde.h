@@ -45,6 +45,15 @@ enum sonde_question {
 	SONDE_WALL,    /* both: all of their time, running, runnable and blocked */
 };
 
+/* A window that was named, and written to the outputs. */
+struct sonde_window {
+	size_t size;                /* sizeof(struct sonde_window) */
+	uint32_t number;            /* from 1 on */
+	uint64_t start_unix_ns, duration_ns;
+	uint64_t nr_samples;        /* or waits */
+	int err;                    /* negative errno: it could not be made, or not written to all outputs */
+};
+
 /* Zero means default. Lists and texts are borrowed until sonde_session_new returns. */
 struct sonde_profile_options {
 	size_t size;                /* sizeof(struct sonde_profile_options) */
@@ -88,6 +97,13 @@ struct sonde_profile_options {
 	bool histograms;            /* of the waits' durations, whole and per stack */
 	uint32_t max_overhead_percent; /* of the machine's time that the programs may take: then min_ns is raised; 0: no limit */
 	const char *events;         /* a file for each switch and wake-up (docs/formats.md); NULL: none */
+	/* windows: a profile after each `every_ns`, named and written to the outputs while the next one is recorded; 0: one for all. Paths of outputs have %n, the window's number, or %t, the time (UTC) at which
+	 * it began, in their names */
+	uint64_t every_ns;
+	uint32_t keep;              /* so many windows' files stay, older ones are removed; 0: all */
+	/* called from sonde_session_run for each window that was written; sonde_session_warning and _account tell of that one until the next. May be NULL */
+	void (*window)(void *arg, const struct sonde_window *window);
+	void *window_arg;
 };
 #define SONDE_STATE_PREEMPTED (-1)
 
@@ -116,6 +132,8 @@ __attribute__((warn_unused_result)) int sonde_session_add_output(struct sonde_se
 /* Writes all outputs, each whole or not at all. The first failure is returned, the others are tried. */
 __attribute__((warn_unused_result)) int sonde_session_write(struct sonde_session *session);
 
+/* What was recorded in all windows, as one line, newline-terminated; "" without windows. */
+const char *sonde_session_total(struct sonde_session *session);
 /* The account in words for stderr: one line each, newline-terminated. Where no output is stdout, the hottest functions come first. */
 const char *sonde_session_account(struct sonde_session *session);
 /* The next warning that has not been told (the event fell back, ...); NULL ends. The account leaves out those that were told. */

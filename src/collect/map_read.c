@@ -95,22 +95,38 @@ void map_settle(void)
 		usleep(10000);
 }
 
-int map_each_thread(const struct bpf_program *program, struct diag *diag)
+#define READ_BYTES 65536u
+
+/* Reads may end anywhere. */
+static int read_iterator(int fd, uint32_t nr_bytes, map_bytes_fn fn, void *arg)
+{
+	CLEANUP(freep) char *bytes = malloc(READ_BYTES);
+	size_t nr = 0, off;
+	ssize_t got;
+	int err = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	for (;;) {
+		got = read(fd, bytes + nr, READ_BYTES - nr);
+		if (!got || (got < 0 && errno != EAGAIN && errno != EINTR))
+			return got ? -errno : 0;
+		nr += got > 0 ? (size_t)got : 0;
+		for (off = 0; fn && err >= 0 && nr - off >= nr_bytes; off += nr_bytes)
+			err = fn(arg, bytes + off);
+		if (err < 0)
+			return err;
+		nr = fn ? nr - off : 0;
+		memmove(bytes, bytes + off, nr);
+	}
+}
+
+int map_each_thread(const struct bpf_program *program, uint32_t nr_bytes, map_bytes_fn fn, void *arg, struct diag *diag)
 {
 	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
-	char byte;
-	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -errno, err = 0;
-	ssize_t nr;
+	CLEANUP(closep) int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -errno;
+	int err = fd < 0 ? fd : read_iterator(fd, nr_bytes, fn, arg);
 
-	if (fd >= 0) {
-		do
-			nr = read(fd, &byte, sizeof(byte));
-		while (nr > 0 || (nr < 0 && (errno == EAGAIN || errno == EINTR)));
-		err = nr < 0 ? -errno : 0;
-		close(fd);
-	}
 	bpf_link__destroy(link);
-	if (fd < 0)
-		err = fd;
 	return err ? diag_errno(diag, -err, "cannot go through the threads: %s", strerror(-err)) : 0;
 }

@@ -235,7 +235,7 @@ int runq_programs_start(struct runq_programs *programs, struct diag *diag)
 	err = runq_bpf__attach(programs->skeleton);
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the scheduler: %s", strerror(-err));
-	return programs->what == RUNQ_WAITS ? map_each_thread(programs->skeleton->progs.on_thread, diag) : 0;
+	return programs->what == RUNQ_WAITS ? map_each_thread(programs->skeleton->progs.on_thread, 0, NULL, NULL, diag) : 0;
 }
 
 int runq_programs_follow_cpus(struct runq_programs *programs, const struct cpus *online, struct diag *diag)

@@ -36,6 +36,7 @@ struct sampler {
 	sampler_record_fn record_fn; /* of the reading that is under way */
 	void *record_arg;
 	uint64_t nr_left;            /* records it may still take */
+	uint64_t window;             /* number */
 	uint64_t max_bodies, nr_bodies; /* that the kernel side can remember to have sent, and those that came since it last forgot them */
 };
 
@@ -298,10 +299,21 @@ int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_f
 
 void sampler_settle(struct sampler *sampler, uint64_t hash)
 {
+	const uint64_t key = sonde_sent_key(hash, sampler->window);
 	const uint8_t settled = SONDE_STACK_SETTLED;
 
 	sampler->nr_bodies++;
-	bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.stacks), &hash, &settled, BPF_ANY); /* without room for it, it comes raw again */
+	bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.stacks), &key, &settled, BPF_ANY); /* without room for it, it comes raw again */
+}
+
+int sampler_next_window(struct sampler *sampler)
+{
+	const uint32_t zero = 0;
+	int err;
+
+	sampler->window++;
+	err = bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.window), &zero, &sampler->window, BPF_ANY);
+	return err ? err : sampler_renew_bodies(sampler);
 }
 
 static int forget(void *arg, const void *key, const void *value)

@@ -49,6 +49,8 @@ void sampler_settle(struct sampler *sampler, uint64_t hash);
 void sampler_load_runtime(struct sampler *sampler, enum sonde_runtime kind);
 MUST_CHECK int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid, const void *process, struct diag *diag);
 void sampler_unset_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid);
+/* A window of the recording has ended: what was sent in it is sent again. 0 or what bpf(2) gave. */
+MUST_CHECK int sampler_next_window(struct sampler *sampler);
 /* When the kernel side's memory of which bodies it sent is half full, makes it forget them: it sends them again. 0, -ENOMEM or what bpf(2) gave. */
 MUST_CHECK int sampler_renew_bodies(struct sampler *sampler);
 int sampler_wake_fd(const struct sampler *sampler); /* readable when the ring fills up; for epoll, borrowed */

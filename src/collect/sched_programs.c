@@ -20,6 +20,8 @@
 #include "waking.skel.h"
 
 #define FILLED_PART 4          /* of the room for sums: then they are taken */
+#define BORDER_LEAD_NS 1000000 /* so long before a window ends the programs are told, and more where that was too late */
+#define BORDER_MAX_LEAD_NS 1000000000
 #define OLDEST_KERNEL "5.12"   /* task storage for programs of tracing */
 #define ARGUMENTS_WITH_STATE 5 /* of sched_switch's handlers from Linux 5.18 on: data, preempt, prev, next, prev_state */
 
@@ -29,6 +31,7 @@ struct sched_programs {
 	struct waking_bpf *waking; /* NULL: nobody asked who wakes */
 	uint32_t nr_possible_cpus;
 	uint64_t max_sums, taken_sums, taken_slots;
+	uint32_t window;           /* number */
 	int stats_fd;              /* -1: the kernel keeps no account of the programs' time for us */
 };
 
@@ -72,7 +75,7 @@ static int set_sizes(const struct sched_programs *programs, const struct sched_o
 	bpf_program__set_autoload(skeleton->progs.on_command, config->command_tgid);
 	bpf_program__set_autoattach(skeleton->progs.on_switched, false); /* on_switch goes on to it */
 	bpf_program__set_autoattach(skeleton->progs.list_threads, false);
-	bpf_program__set_autoattach(skeleton->progs.end_threads, false);
+	bpf_program__set_autoattach(skeleton->progs.cut_threads, false);
 	return share_maps(skeleton->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: preallocate(programs->sampler, skeleton) ?:
 	       bpf_map__set_max_entries(skeleton->maps.sums, max_sums) ?: bpf_map__set_max_entries(skeleton->maps.odd_sums, max_sums) ?:
 	       bpf_map__set_max_entries(skeleton->maps.slots, max_slots) ?: bpf_map__set_max_entries(skeleton->maps.odd_slots, max_slots) ?:
@@ -163,21 +166,66 @@ int sched_programs_start(struct sched_programs *programs, struct diag *diag, uin
 		err = waking_bpf__attach(programs->waking);
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the scheduler: %s", strerror(-err));
-	err = map_each_thread(programs->skeleton->progs.list_threads, diag);
+	err = map_each_thread(programs->skeleton->progs.list_threads, 0, NULL, NULL, diag);
 	if (err)
 		return err;
 	*ret_start_ns = programs->skeleton->data->limits.start_ns = clock_ns();
 	return 0;
 }
 
-int sched_programs_stop(struct sched_programs *programs, struct diag *diag, uint64_t *ret_end_ns)
+static int take_piece(void *arg, const void *piece)
 {
+	const struct sched_sink *sink = arg;
+
+	return sink->piece(sink->arg, piece);
+}
+
+static int cut(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag)
+{
+	return map_each_thread(programs->skeleton->progs.cut_threads, sizeof(struct sonde_wait_piece), take_piece, (void *)sink, diag);
+}
+
+/* Tells the programs that the next window begins in a moment: *ret_border_ns. It was told in time when that is not over yet. */
+static bool tell_border(struct sched_programs *programs, uint64_t lead_ns, uint64_t *ret_border_ns)
+{
+	uint64_t border_ns = (clock_ns() + lead_ns) & ~UINT64_C(0xff);
+
+	programs->skeleton->data->limits.window_ns = border_ns | (programs->window & 0xff);
+	*ret_border_ns = border_ns;
+	return clock_ns() < border_ns;
+}
+
+int sched_programs_cut(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag, uint64_t *ret_border_ns)
+{
+	uint64_t lead_ns = BORDER_LEAD_NS, now_ns;
+	int err;
+
+	programs->window++;
+	while (!tell_border(programs, lead_ns, ret_border_ns) && lead_ns < BORDER_MAX_LEAD_NS)
+		lead_ns *= 2;
+	while ((now_ns = clock_ns()) < *ret_border_ns)
+		usleep((useconds_t)((*ret_border_ns - now_ns) / NS_PER_US + 1));
+	map_settle();
+	err = cut(programs, sink, diag);
+	return err ? err : sched_programs_take(programs, sink);
+}
+
+uint8_t sched_programs_window(const struct sched_programs *programs)
+{
+	return (uint8_t)programs->window;
+}
+
+int sched_programs_stop(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag, uint64_t *ret_end_ns)
+{
+	int err;
+
 	*ret_end_ns = programs->skeleton->data->limits.end_ns = clock_ns();
 	if (programs->waking)
 		waking_bpf__detach(programs->waking);
 	sched_bpf__detach(programs->skeleton);
 	map_settle();
-	return map_each_thread(programs->skeleton->progs.end_threads, diag);
+	err = cut(programs, sink, diag);
+	return err ? err : sched_programs_take(programs, sink);
 }
 
 static int take_sum(void *arg, const void *key, const void *value)
@@ -223,7 +271,15 @@ bool sched_programs_fill_up(const struct sched_programs *programs)
 
 void sched_programs_counters(const struct sched_programs *programs, struct sonde_wait_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.wait_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters, sizeof(*ret_counters) / sizeof(uint64_t));
+	struct sonde_wait_counters of_iterators;
+	const uint64_t *more = (const uint64_t *)&of_iterators;
+	uint64_t *words = (uint64_t *)ret_counters;
+	int fd = bpf_map__fd(programs->skeleton->maps.wait_counters);
+
+	map_sum_cpus(fd, 0, programs->nr_possible_cpus, words, sizeof(*ret_counters) / sizeof(*words));
+	map_sum_cpus(fd, 1, programs->nr_possible_cpus, (uint64_t *)&of_iterators, sizeof(of_iterators) / sizeof(*more));
+	for (size_t i = 0; i < sizeof(of_iterators) / sizeof(*more); i++)
+		words[i] += more[i];
 }
 
 uint64_t sched_programs_cost_ns(const struct sched_programs *programs)

@@ -21,15 +21,20 @@ MUST_CHECK int sched_programs_new(struct sampler *sampler, const struct sched_op
 void sched_programs_free(struct sched_programs *programs); /* takes NULL */
 /* From *ret_start_ns on (CLOCK_MONOTONIC) each wait counts; threads that are off the CPU then are seeded: their wait begins there. */
 MUST_CHECK int sched_programs_start(struct sched_programs *programs, struct diag *diag, uint64_t *ret_start_ns);
-/* The waits that have not ended are counted up to *ret_end_ns; nothing is added afterwards. */
-MUST_CHECK int sched_programs_stop(struct sched_programs *programs, struct diag *diag, uint64_t *ret_end_ns);
 struct sched_sink { /* a negative result ends the taking */
 	int (*sum)(void *arg, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum);
 	int (*slot)(void *arg, const struct sonde_wait_slot *slot, uint64_t nr_waits);
+	int (*piece)(void *arg, const struct sonde_wait_piece *piece); /* is of the window that ends, whatever its key says; its histogram is the taker's to make */
 	void *arg;
 };
-/* Gives what was added up so far to the sink, and the programs begin anew: at any time, and after the stop for the last one. So one key may come again. 0 or what the sink or bpf(2) gave. */
+/* Gives what was added up so far to the sink, and the programs begin anew: at any time while they run. So one key may come again. 0 or what the sink or bpf(2) gave. */
 MUST_CHECK int sched_programs_take(struct sched_programs *programs, const struct sched_sink *sink);
+/* Ends a window at *ret_border_ns (CLOCK_MONOTONIC), in about a millisecond, and begins the next: gives all that is of the old one, in pieces where a wait or a thread's time on its CPU goes on; what is of the new one already may
+ * be among it. 0 or what the sink or bpf(2) gave. */
+MUST_CHECK int sched_programs_cut(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag, uint64_t *ret_border_ns);
+uint8_t sched_programs_window(const struct sched_programs *programs); /* as keys have it: of the one that has begun */
+/* The waits that have not ended are counted up to *ret_end_ns; nothing is added afterwards. Gives all that there is. */
+MUST_CHECK int sched_programs_stop(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag, uint64_t *ret_end_ns);
 /* Is it time for that, as there will soon be no room? */
 bool sched_programs_fill_up(const struct sched_programs *programs);
 void sched_programs_counters(const struct sched_programs *programs, struct sonde_wait_counters *ret_counters); /* summed over the CPUs */

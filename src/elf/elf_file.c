@@ -14,9 +14,15 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
+struct elf_file *elf_file_share(struct elf_file *elf)
+{
+	__atomic_fetch_add(&elf->nr_sharers, 1, __ATOMIC_RELAXED);
+	return elf;
+}
+
 void elf_file_free(struct elf_file *elf)
 {
-	if (!elf)
+	if (!elf || __atomic_fetch_sub(&elf->nr_sharers, 1, __ATOMIC_ACQ_REL))
 		return;
 	closep(&elf->fd);
 	free(elf->segments);

@@ -36,6 +36,8 @@ struct elf_file;
 MUST_CHECK int elf_file_open_fd(int fd, struct diag *diag, struct elf_file **ret_elf);
 /* The same over bytes in memory (the vdso, fuzzing), borrowed until elf_file_free. */
 MUST_CHECK int elf_file_open_memory(const void *bytes, size_t size, struct diag *diag, struct elf_file **ret_elf);
+/* One more owner, who frees it as well; on any thread. Gives `elf`. */
+struct elf_file *elf_file_share(struct elf_file *elf);
 void elf_file_free(struct elf_file *elf); /* takes NULL */
 static inline void elf_file_freep(struct elf_file **elf)
 {

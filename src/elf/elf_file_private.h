@@ -7,6 +7,7 @@
 
 struct elf_file {
 	int fd;		      /* -1: in memory */
+	uint32_t nr_sharers;  /* owners beside the first; atomic */
 	const uint8_t *bytes; /* borrowed; NULL: in fd */
 	uint64_t size;
 	uint32_t owner;	      /* uid */

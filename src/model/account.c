@@ -20,6 +20,30 @@ static const char *const stop_marks[] = { SONDE_STOP_LIST(X) };
 static const char *const runtime_stop_marks[] = { SONDE_RUNTIME_STOP_LIST(X) };
 #undef X
 
+#define NR_COUNTS (sizeof(struct account_counts) / sizeof(uint64_t))
+
+void account_counts_add(struct account_counts *counts, const struct account_counts *more)
+{
+	uint64_t *to = (uint64_t *)counts;
+	const uint64_t *from = (const uint64_t *)more;
+
+	for (size_t i = 0; i < NR_COUNTS; i++)
+		to[i] += from[i];
+}
+
+struct account_counts account_counts_since(struct account_counts *told, const struct account_counts *now)
+{
+	struct account_counts since = { 0 };
+	uint64_t *new = (uint64_t *)&since, *old = (uint64_t *)told;
+	const uint64_t *all = (const uint64_t *)now;
+
+	for (size_t i = 0; i < NR_COUNTS; i++) {
+		new[i] = all[i] > old[i] ? all[i] - old[i] : 0;
+		old[i] += new[i];
+	}
+	return since;
+}
+
 void account_note(struct account *account, const char *fmt, ...)
 {
 	char *note;

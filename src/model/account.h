@@ -28,17 +28,8 @@ struct account_runtime {
 	uint32_t nr_processes;
 };
 
-struct account {
-	/* what was asked for */
-	char command_line[512];  /* sonde's own arguments, blanks between them */
-	char event[64];          /* as sampled: "cpu-clock" */
-	char event_unit[16];     /* "nanoseconds" for clocks, else "count" */
-	uint64_t freq_hz;        /* 0 when a period was asked for */
-	uint64_t period;         /* events per tick; 0 when the kernel varies it */
-	/* where and when */
-	char host[64], kernel[64];
-	uint64_t start_unix_ns, duration_ns;
-	uint32_t nr_cpus;        /* sampled */
+/* What is counted, all of it 64-bit numbers: of two windows the sums are those of both. */
+struct account_counts {
 	/* ticks = recorded + sum(filtered) + sum(dropped) */
 	uint64_t ticks, recorded;
 	uint64_t expected;       /* ticks that were due, by the time of clocks or by what the event has counted; 0: the kernel varies the period */
@@ -47,7 +38,6 @@ struct account {
 	uint64_t unscheduled_ns; /* others had the PMU, over all CPUs: nothing is due then */
 	uint64_t filtered[SONDE_FILTER_COUNT], dropped[SONDE_DROP_COUNT];
 	/* of waits: switches = waits + filtered + unseen + no_storage + sums_full, but for those under way at the end */
-	bool has_waits;          /* they were asked for */
 	struct account_waits waits;
 	/* of the recorded samples, or waits: user stacks by how they end, and sides that are missed */
 	uint64_t stopped[SONDE_STOP_COUNT];
@@ -60,21 +50,45 @@ struct account {
 	uint64_t runtime_stopped[SONDE_RUNTIME_STOP_COUNT], nr_frames_unnamed;
 	uint64_t runtime_missed; /* samples whose runtime stack was lost: no room, or its program was not loaded */
 	uint64_t labels_missed;  /* samples whose labels were lost: no room, or they could not be read */
-	struct account_runtime runtimes[ACCOUNT_MAX_RUNTIMES]; /* that were met */
-	uint32_t nr_runtimes, nr_runtimes_refused;
 	/* stacks that libdw unwound once more: audited = agreed + differed + sum(not comparable) */
 	uint64_t audited, audit_agreed, audit_differed, audit_not_comparable[AUDIT_REASON_COUNT];
 	/* own cost */
-	uint64_t cpu_user_ns, cpu_system_ns, max_rss_bytes, bpf_map_bytes;
+	uint64_t cpu_user_ns, cpu_system_ns;
+	uint64_t unwind_evicted, unwind_reloaded, unwind_cached; /* tables that made room for others, that came back, and that a file of the cache gave */
+};
+
+struct account {
+	/* what was asked for */
+	char command_line[512];  /* sonde's own arguments, blanks between them */
+	char event[64];          /* as sampled: "cpu-clock" */
+	char event_unit[16];     /* "nanoseconds" for clocks, else "count" */
+	uint64_t freq_hz;        /* 0 when a period was asked for */
+	uint64_t period;         /* events per tick; 0 when the kernel varies it */
+	/* where and when */
+	char host[64], kernel[64];
+	uint64_t start_unix_ns, duration_ns;
+	uint32_t nr_cpus;        /* sampled */
+	bool has_waits;          /* they were asked for */
+	union {
+		struct account_counts counts;
+		struct account_counts; /* by their names alone */
+	};
+	/* own cost, as it is at the end */
+	uint64_t max_rss_bytes, bpf_map_bytes;
 	uint64_t startup_ns;     /* from the session's start to the first moment that samples could be taken */
 	uint64_t unwind_rows, unwind_bytes;
-	uint64_t unwind_evicted, unwind_reloaded, unwind_cached; /* tables that made room for others, that came back, and that a file of the cache gave */
 	uint32_t nr_processes, nr_objects;
+	struct account_runtime runtimes[ACCOUNT_MAX_RUNTIMES]; /* that were met */
+	uint32_t nr_runtimes, nr_runtimes_refused;
 	/* warnings, in words for a person; what does not fit is counted */
 	char notes[ACCOUNT_MAX_NOTES][ACCOUNT_NOTE_BYTES];
 	uint32_t nr_notes, nr_notes_refused;
 };
 
+/* Adds what was counted. */
+void account_counts_add(struct account_counts *counts, const struct account_counts *more);
+/* Gives what has been counted since the last call, of numbers that grow: *told is what was given so far. What has become less counts as nothing new. */
+struct account_counts account_counts_since(struct account_counts *told, const struct account_counts *now);
 /* Control characters and what is not UTF-8 become '?'. */
 __attribute__((format(printf, 2, 3))) void account_note(struct account *account, const char *fmt, ...);
 /* `nr_processes` more processes of this runtime. Of runtimes that find no room the calls are counted. Texts become plain as in notes, and are cut to their room. */

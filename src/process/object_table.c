@@ -208,9 +208,9 @@ static uint32_t add_object(struct object_table *table, struct elf_file *elf, con
 
 	if (object == OBJECT_NONE)
 		return OBJECT_NONE;
-	table->entries[object] = (struct entry){ .object = { .elf = MOVE(owned), .path = MOVE(copy) }, .is_used = true };
-	count_sections(table, &table->entries[object]);
 	table->nr_met++;
+	table->entries[object] = (struct entry){ .object = { .elf = MOVE(owned), .path = MOVE(copy), .serial = table->nr_met }, .is_used = true };
+	count_sections(table, &table->entries[object]);
 	return object;
 }
 

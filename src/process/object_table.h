@@ -16,6 +16,7 @@ struct object {
 	struct elf_file *elf; /* NULL: not an ELF file of ours, or not to be read; owned by the table */
 	const char *path;     /* as the process saw it when it was first met, or by which it is found in our root, "[vdso]" */
 	uint64_t device;      /* that it was on when it was first met; 0: not known */
+	uint64_t serial;      /* no other file has had it; not 0 */
 };
 
 /* What a process maps, as the kernel tells of it. */

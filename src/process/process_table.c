@@ -770,6 +770,11 @@ void process_table_hold_object(const struct process_table *table, uint32_t objec
 	object_table_hold(table->objects, object);
 }
 
+void process_table_release_object(const struct process_table *table, uint32_t object)
+{
+	object_table_release(table->objects, object);
+}
+
 uint32_t process_table_expect_object(struct process_table *table, const char *path)
 {
 	uint32_t object = object_table_find(table->objects, path);

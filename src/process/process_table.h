@@ -65,8 +65,10 @@ MUST_CHECK int process_table_at(const struct process_table *table, uint32_t tgid
 /* When a pc of `tgid` first meant another file than with that generation, CLOCK_MONOTONIC; UINT64_MAX: it has not, or the process has ended. */
 uint64_t process_table_generation_end(const struct process_table *table, uint32_t tgid, uint32_t generation);
 const struct object_table *process_table_objects(const struct process_table *table); /* borrowed, grows with the process table */
-/* Keeps a file known for somebody who names it by its number, for the table's life. */
+/* Keeps a file known for somebody who names it by its number. */
 void process_table_hold_object(const struct process_table *table, uint32_t object);
+/* And back. */
+void process_table_release_object(const struct process_table *table, uint32_t object);
 /* The file that has this path in our root, kept known for the table's life before any process maps it. OBJECT_NONE: there is none, or no memory. */
 uint32_t process_table_expect_object(struct process_table *table, const char *path);
 /* As object_table_sweep. */

@@ -73,23 +73,80 @@ static void fill_event(const struct sonde_session *session, struct account *acco
 	account->events = total.count;
 }
 
-void session_fill_account(struct sonde_session *session)
+struct account *session_account(struct sonde_session *session)
 {
-	struct account *account = profile_account(session->profile);
-	struct rusage usage;
+	return session->profile ? profile_account(session->profile) : &session->account;
+}
+
+/* All that was counted up to now, in the windows that were closed, too. */
+static void fill_all(const struct sonde_session *session, const struct window *window, struct account *account)
+{
+	struct rusage usage = { 0 };
 
 	fill_counters(session, account);
 	fill_event(session, account);
-	account->start_unix_ns = session->start_ns + session->unix_offset_ns;
 	account->nr_cpus = session->sampling.no_ticks ? (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) : sampler_nr_cpus(session->sampler);
 	account->bpf_map_bytes = sampler_map_bytes(session->sampler);
 	if (session->waiting)
 		waiting_account(session->waiting, account);
 	tracker_account(session->tracker, account);
+	getrusage(RUSAGE_THREAD, &usage);
+	account->cpu_user_ns = session->cost_user_ns + timeval_ns(usage.ru_utime);
+	account->cpu_system_ns = session->cost_system_ns + timeval_ns(usage.ru_stime);
+	if (!getrusage(RUSAGE_SELF, &usage))
+		account->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	account->start_unix_ns = window->start_ns + window->unix_offset_ns;
+	account->duration_ns = window->end_ns - window->start_ns;
+}
+
+void session_account_window(struct sonde_session *session, const struct window *window, struct account *ret_account)
+{
+	*ret_account = session->account;
+	fill_all(session, window, ret_account);
+	ret_account->counts = account_counts_since(&session->told, &ret_account->counts);
+	session->account.nr_notes = session->account.nr_notes_refused = 0;
+}
+
+void session_account_cost(struct sonde_session *session)
+{
+	struct account *account = session_account(session);
+	struct rusage usage;
+
 	account->cpu_user_ns = session->cost_user_ns;
 	account->cpu_system_ns = session->cost_system_ns;
 	if (!getrusage(RUSAGE_SELF, &usage))
 		account->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+}
+
+static uint64_t nr_lost(const struct account_counts *counts)
+{
+	uint64_t nr = counts->waits.sums_full + counts->waits.no_storage;
+
+	for (int i = 0; i < SONDE_DROP_COUNT; i++)
+		nr += counts->dropped[i];
+	return nr;
+}
+
+const char *sonde_session_total(struct sonde_session *session)
+{
+	const struct window_totals *totals;
+
+	if (!session || !session->naming)
+		return "";
+	totals = &session->totals;
+	buffer_done(&session->account_text);
+	buffer_printf(&session->account_text, "total: %" PRIu32 " window%s, ", totals->nr, totals->nr == 1 ? "" : "s");
+	if (session->waiting)
+		buffer_printf(&session->account_text, "%" PRIu64 " waits", totals->counts.waits.waits);
+	else
+		buffer_printf(&session->account_text, "%" PRIu64 " samples", totals->counts.recorded);
+	buffer_printf(&session->account_text, ", %" PRIu64 " lost", nr_lost(&totals->counts));
+	if (totals->nr_in_haste)
+		buffer_printf(&session->account_text, ", %" PRIu32 " written in haste, with addresses for names", totals->nr_in_haste);
+	if (totals->nr_failed)
+		buffer_printf(&session->account_text, ", %" PRIu32 " not written", totals->nr_failed);
+	buffer_text(&session->account_text, "\n");
+	return session->account_text.data ? session->account_text.data : "";
 }
 
 /* BCC's words. A side of a sample that is missed counts as a stack trace. */
@@ -102,15 +159,6 @@ static void write_missed(const struct account *account, struct buffer *buffer)
 			      account->missed_full ? " Consider increasing --stack-storage-size." : "");
 }
 
-static bool writes_to_stdout(const struct sonde_session *session)
-{
-	for (uint32_t i = 0; i < session->nr_outputs; i++) {
-		if (!strcmp(session->outputs[i].path, "-"))
-			return true;
-	}
-	return false;
-}
-
 static void write_path(const char *path, struct buffer *buffer)
 {
 	buffer_text(buffer, "written: ");
@@ -120,18 +168,20 @@ static void write_path(const char *path, struct buffer *buffer)
 
 const char *sonde_session_account(struct sonde_session *session)
 {
+	const struct outputs *outputs;
 	const struct account *account;
 
 	if (!session || !session->profile)
 		return "";
+	outputs = &session->outputs;
 	account = profile_account_of(session->profile);
 	buffer_done(&session->account_text);
-	if (!writes_to_stdout(session) && export_write(session->profile, EXPORT_TOP, &session->export, &session->account_text, NULL))
+	if (!outputs_have_stdout(outputs) && export_write(session->profile, EXPORT_TOP, &outputs->export, &session->account_text, NULL))
 		buffer_done(&session->account_text); /* a look at the report is all that is missing then */
 	account_text(account, session->nr_told_notes, &session->account_text);
-	for (uint32_t i = 0; i < session->nr_outputs; i++) {
-		if (session->outputs[i].is_written && strcmp(session->outputs[i].path, "-"))
-			write_path(session->outputs[i].path, &session->account_text);
+	for (uint32_t i = 0; i < outputs->nr; i++) {
+		if (outputs->list[i].is_written && strcmp(outputs->list[i].path, "-"))
+			write_path(outputs->list[i].path, &session->account_text);
 	}
 	write_missed(account, &session->account_text);
 	return session->account_text.data ? session->account_text.data : "";

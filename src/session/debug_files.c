@@ -128,6 +128,12 @@ void debug_files_step(struct debug_files *files, const struct place_table *place
 	fetcher_step(files->fetcher, 0);
 }
 
+void debug_files_end_window(struct debug_files *files)
+{
+	if (files)
+		files->next_place = 0;
+}
+
 /* --- what has come --------------------------------------------------------------------------------------------------------------------- */
 
 static void note(const struct debug_files *files, struct account *account)
@@ -175,7 +181,7 @@ void debug_files_refuse(struct debug_files *files, const struct elf_file *elf)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
 
-	if (!caller_is(elf_file_owner(elf)))
+	if (!files || !caller_is(elf_file_owner(elf)))
 		return;
 	build_id_text(elf_file_build_id(elf), build_id);
 	fetcher_refuse(files->fetcher, build_id);

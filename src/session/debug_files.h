@@ -19,7 +19,9 @@ void debug_files_free(struct debug_files *files); /* takes NULL; so do the other
 void debug_files_want_lines(struct debug_files *files, bool lines);
 /* Looks at some of the places that are new, asks for what their files want, takes what has come. Takes some milliseconds. */
 void debug_files_step(struct debug_files *files, const struct place_table *places, const struct process_table *processes);
-/* The same for the rest, and waits for the answers until `end_ns`, or until is_stopped says so. Notes what is not there. */
+/* The next places are those of another table, as a window has ended. */
+void debug_files_end_window(struct debug_files *files);
+/* As debug_files_step for the rest, and waits for the answers until `end_ns`, or until is_stopped says so. Notes what is not there. */
 typedef bool (*debug_files_stopped_fn)(void *arg);
 void debug_files_wait(struct debug_files *files, const struct place_table *places, const struct process_table *processes, uint64_t end_ns,
 		      debug_files_stopped_fn is_stopped, void *arg, struct account *account);

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/u64_map.h"
-#include "session/wait_sides.h"
+#include "session/stack_sides.h"
 #include "session/wait_stack.h"
 
 #define MAX_PENDING (1u << 22)  /* events that wait for their order: 128 MiB */
@@ -34,7 +34,7 @@ struct causes {
 
 struct event_book {
 	struct event_file *file;
-	struct profile *profile;
+	struct profile *profile;     /* at the end */
 	struct sched_event *pending; /* those that wait for their order */
 	uint32_t nr_pending, max_pending;
 	uint64_t start_ns, oldest_ns, newest_ns; /* the latter two: of the pending ones */
@@ -45,7 +45,7 @@ struct event_book {
 	uint64_t nr_switches, nr_wakeups;
 };
 
-int event_book_new(const char *path, struct profile *profile, struct diag *diag, struct event_book **ret_book)
+int event_book_new(const char *path, struct diag *diag, struct event_book **ret_book)
 {
 	struct event_book *book = calloc(1, sizeof(*book));
 	int err = book ? event_file_new(path, diag, &book->file) : -ENOMEM;
@@ -54,7 +54,6 @@ int event_book_new(const char *path, struct profile *profile, struct diag *diag,
 		event_book_free(book);
 		return err;
 	}
-	book->profile = profile;
 	book->oldest_ns = UINT64_MAX;
 	*ret_book = book;
 	return 0;
@@ -80,10 +79,10 @@ void event_book_free(struct event_book *book)
 	free(book);
 }
 
-void event_book_begin(struct event_book *book, uint64_t start_ns)
+void event_book_begin(struct event_book *book, uint64_t start_ns, const char *command_line)
 {
 	book->start_ns = start_ns;
-	event_file_begin(book->file, start_ns, profile_account_of(book->profile)->command_line);
+	event_file_begin(book->file, start_ns, command_line);
 }
 
 /* --- threads ---------------------------------------------------------------------------------------------------------------------------- */
@@ -353,12 +352,13 @@ static int write_wakers(struct event_book *book, struct stack_maker *maker)
 	return err;
 }
 
-int event_book_end(struct event_book *book, struct stack_maker *maker, uint64_t end_ns, uint64_t unix_offset_ns, uint64_t nr_lost, struct diag *diag)
+int event_book_end(struct event_book *book, struct stack_maker *maker, struct profile *profile, const struct event_end *end, struct diag *diag)
 {
-	const struct event_totals totals = { .start_ns = book->start_ns, .end_ns = end_ns, .unix_offset_ns = unix_offset_ns, .nr_switches = book->nr_switches,
-					     .nr_wakeups = book->nr_wakeups, .nr_lost = nr_lost };
+	const struct event_totals totals = { .start_ns = book->start_ns, .end_ns = end->end_ns, .unix_offset_ns = end->unix_offset_ns, .nr_switches = book->nr_switches,
+					     .nr_wakeups = book->nr_wakeups, .nr_lost = end->nr_lost };
 	int err;
 
+	book->profile = profile;
 	write_until(book, UINT64_MAX);
 	for (uint32_t i = 0; i < book->nr_threads; i++)
 		event_file_thread(book->file, i, book->threads[i].tgid, book->threads[i].tid, book->threads[i].comm);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/jit_keeper.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>
@@ -9,7 +10,7 @@
 #include "base/u64_map.h"
 #include "process/proxy.h"
 
-#define MAX_KNOWN      4096		/* processes with code that is in no file */
+#define MAX_KNOWN      4096		/* processes with code that is in no file, in two windows */
 #define FIRST_DELAY_NS 1000000000u	/* until a process without files is asked again, and then twice as long each time */
 #define MAX_DELAY_NS   16000000000u
 
@@ -18,6 +19,7 @@ struct kept {
 	int pidfd;
 	uint64_t next_ns, delay_ns; /* UINT64_MAX: not any more */
 	struct jit_files files;
+	bool had_ended; /* when a window ended */
 };
 
 struct jit_keeper {
@@ -112,14 +114,40 @@ void jit_keeper_step(struct jit_keeper *keeper, const struct place_table *places
 			look_for_files(keeper, &keeper->kept[i], now_ns);
 }
 
-bool jit_keeper_take(struct jit_keeper *keeper, uint32_t tgid, struct jit_files *ret_files)
+bool jit_keeper_copy(const struct jit_keeper *keeper, uint32_t tgid, struct jit_files *ret_files)
 {
 	const uint32_t *number = u64_map_find(&keeper->by_tgid, tgid);
-	struct kept *kept = number ? &keeper->kept[*number] : NULL;
+	const struct kept *kept = number ? &keeper->kept[*number] : NULL;
 
 	if (!kept || !kept->files.nr || !has_ended(kept))
 		return false;
 	*ret_files = kept->files;
-	kept->files = (struct jit_files){ 0 };
+	for (uint32_t i = 0; i < ret_files->nr; i++)
+		ret_files->fds[i] = fcntl(kept->files.fds[i], F_DUPFD_CLOEXEC, 0);
 	return true;
+}
+
+static void forget(struct jit_keeper *keeper, uint32_t number)
+{
+	struct kept *kept = &keeper->kept[number];
+
+	u64_map_remove(&keeper->by_tgid, kept->tgid, number);
+	keeper->nr_held -= kept->files.nr != 0;
+	jit_files_done(&kept->files);
+	closep(&kept->pidfd);
+	*kept = keeper->kept[--keeper->nr_kept];
+	if (number < keeper->nr_kept)
+		*u64_map_find(&keeper->by_tgid, kept->tgid) = number;
+}
+
+void jit_keeper_end_window(struct jit_keeper *keeper)
+{
+	keeper->nr_places = 0;
+	for (uint32_t i = keeper->nr_kept; i-- > 0;) {
+		bool had_ended = keeper->kept[i].had_ended;
+
+		keeper->kept[i].had_ended = has_ended(&keeper->kept[i]);
+		if (had_ended)
+			forget(keeper, i);
+	}
 }

@@ -16,5 +16,7 @@ struct jit_keeper *jit_keeper_new(struct proxy *proxy, uint32_t own_tgid); /* th
 void jit_keeper_free(struct jit_keeper *keeper);
 /* Looks at the places that came since the last call, and now and then for files that were not there yet. */
 void jit_keeper_step(struct jit_keeper *keeper, const struct place_table *places, uint64_t now_ns);
-/* Of a process that has ended: hands its files over and returns true. Of one that lives nothing: it says itself what its files are by now. */
-bool jit_keeper_take(struct jit_keeper *keeper, uint32_t tgid, struct jit_files *ret_files);
+/* Of a process that has ended: gives its files, for the caller to close, and returns true. Of one that lives nothing: it says itself what its files are by now. */
+bool jit_keeper_copy(const struct jit_keeper *keeper, uint32_t tgid, struct jit_files *ret_files);
+/* The next places are those of another table, as a window has ended: processes that had ended when the one before did are forgotten. */
+void jit_keeper_end_window(struct jit_keeper *keeper);

@@ -58,6 +58,16 @@ size_t label_book_bytes(const struct label_book *book)
 	return book->labels.size + book->sets.size;
 }
 
+/* Its labels are to stand behind those that are there. */
+static int append_set(struct label_book *book, uint64_t hash, const struct label_set *set, const struct sonde_label *labels)
+{
+	buffer_append(&book->labels, labels, set->nr * sizeof(*labels));
+	buffer_append(&book->sets, set, sizeof(*set));
+	if (book->labels.err || book->sets.err)
+		return -ENOMEM;
+	return u64_map_add(&book->set_by_hash, hash, (uint32_t)(book->sets.size / sizeof(*set)) - 1);
+}
+
 int label_book_record(struct label_book *book, const struct sonde_labels_record *record, const struct stack_walker *walker)
 {
 	struct label_set set = { .first = (uint32_t)(book->labels.size / sizeof(struct sonde_label)), .nr = record->nr_labels, .nr_left = record->nr_left };
@@ -75,11 +85,16 @@ int label_book_record(struct label_book *book, const struct sonde_labels_record 
 		stack_owner_again(&((struct label_set *)book->sets.data + *known)->owner, &set.owner);
 		return 0;
 	}
-	buffer_append(&book->labels, labels, set.nr * sizeof(*labels));
-	buffer_append(&book->sets, &set, sizeof(set));
-	if (book->labels.err || book->sets.err)
-		return -ENOMEM;
-	return u64_map_add(&book->set_by_hash, record->hash, (uint32_t)(book->sets.size / sizeof(set)) - 1);
+	return append_set(book, record->hash, &set, labels);
+}
+
+int label_book_copy(struct label_book *book, const struct label_book *from, uint64_t hash)
+{
+	struct label_set set = *((const struct label_set *)from->sets.data + *u64_map_find(&from->set_by_hash, hash));
+	const struct sonde_label *labels = (const struct sonde_label *)from->labels.data + set.first;
+
+	set.first = (uint32_t)(book->labels.size / sizeof(struct sonde_label));
+	return append_set(book, hash, &set, labels);
 }
 
 const struct stack_owner *label_book_owner(const struct label_book *book, uint64_t hash)

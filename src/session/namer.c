@@ -5,24 +5,24 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "session/bpf_code.h"
+#include "session/runtime_marks.h"
 
 #define LOCATIONS_BYTES_MAX ((size_t)4 << 30)
 
-struct namer *namer_new(const struct place_table *places, const struct process_table *processes, const struct naming *naming, struct profile *profile)
+struct namer *namer_new(const struct place_table *places, struct place_files *files, const struct naming *naming, struct profile *profile)
 {
 	struct namer *namer = calloc(1, sizeof(*namer));
 
 	if (!namer)
 		return NULL;
 	namer->places = places;
-	namer->processes = processes;
+	namer->files = files;
 	namer->naming = naming;
 	namer->profile = profile;
-	if (!bpf_code_read(&namer->programs, &namer->nr_programs))
-		namer->symbolizer = symbolizer_new(&(struct symbolizer_options){ .programs = namer->programs, .nr_programs = namer->nr_programs });
+	namer->symbolizer = kernel_names_symbolizer(naming->kernel);
 	namer->locations = BUFFER_INIT(LOCATIONS_BYTES_MAX);
-	if (!namer->symbolizer) {
+	namer->named = calloc(place_nr(places) + 1, sizeof(*namer->named));
+	if (!namer->named) {
 		namer_free(namer);
 		return NULL;
 	}
@@ -33,11 +33,14 @@ void namer_free(struct namer *namer)
 {
 	if (!namer)
 		return;
-	symbolizer_free(namer->symbolizer);
-	free(namer->programs);
 	free(namer->named);
 	buffer_done(&namer->locations);
 	free(namer);
+}
+
+uint32_t namer_nr_skipped(const struct namer *namer)
+{
+	return namer->nr_skipped;
 }
 
 static const char *base_name(const char *path)
@@ -49,7 +52,9 @@ static const char *base_name(const char *path)
 
 static const struct object *object_of(const struct namer *namer, const struct place *place)
 {
-	return place->object == OBJECT_NONE ? NULL : object_table_at(process_table_objects(namer->processes), place->object);
+	const struct place_file *file = place_files_file(namer->files, place->object);
+
+	return file ? &file->object : NULL;
 }
 
 /* The name for a place that no symbol covers. */
@@ -100,7 +105,7 @@ static bool is_too_late(const struct namer *namer, const struct symbol_name *nam
 	const struct kernel_code *program = symbolizer_program(namer->symbolizer, name->start);
 
 	if (!program) /* loaded since we asked for them */
-		return namer->nr_programs && strncmp(name->name, "bpf_prog_", 9) == 0;
+		return kernel_names_know_programs(namer->naming->kernel) && strncmp(name->name, "bpf_prog_", 9) == 0;
 	return program->since_ns > place->first_ns;
 }
 
@@ -219,13 +224,14 @@ bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t caller
 	const struct place *at = place_at(namer->places, place);
 	bool is_made = !at->in_elf && caller != PLACE_NO_MEMORY;
 	struct runtime_site site = { .is_made = is_made, .has_frames = has_frames };
+	const struct place_file *file;
 	char text[256];
 
 	if (is_made)
 		at = place_at(namer->places, caller);
-	site.object = at->object;
 	site.elf_vaddr = at->elf_vaddr - at->is_return;
-	if (!namer->naming->runtimes || !at->in_elf || !runtime_keeper_mark(namer->naming->runtimes, &site, text, sizeof(text)))
+	file = at->in_elf ? place_files_file(namer->files, at->object) : NULL;
+	if (!file || !runtime_marks_of(file->images, file->nr_images, &site, text, sizeof(text)))
 		return false;
 	*ret_mark = add_special(namer, text, FRAME_MARK);
 	return true;
@@ -234,8 +240,9 @@ bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t caller
 bool namer_is_loop(const struct namer *namer, uint32_t place)
 {
 	const struct place *at = place_at(namer->places, place);
+	const struct place_file *file = at->in_elf ? place_files_file(namer->files, at->object) : NULL;
 
-	return namer->naming->runtimes && at->in_elf && runtime_keeper_is_loop(namer->naming->runtimes, at->object, at->elf_vaddr - at->is_return);
+	return file && runtime_marks_is_loop(file->images, file->nr_images, at->elf_vaddr - at->is_return);
 }
 
 uint32_t namer_missed(struct namer *namer, bool kernel)

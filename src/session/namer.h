@@ -6,28 +6,27 @@
 
 #include "abi/reason.h"
 #include "model/profile.h"
-#include "session/debug_files.h"
-#include "session/jit_keeper.h"
+#include "session/kernel_names.h"
+#include "session/name_cache.h"
 #include "session/parser.h"
-#include "session/place.h"
-#include "session/runtime_keeper.h"
+#include "session/place_files.h"
 
 struct naming { /* all borrowed */
 	struct parser *parser; /* reads files; NULL: what stands in files has no names */
 	struct proxy *proxy;   /* opens files that strangers name */
 	bool lines;            /* also source lines and inlined functions */
 	const char *vmlinux;   /* the kernel's file with debug info; NULL: is looked for */
-	struct debug_files *debug_files; /* that were fetched; NULL: none */
-	struct jit_keeper *jit_keeper;   /* of ended processes' files; NULL: none are kept */
-	const struct runtime_keeper *runtimes; /* NULL: none */
-	uint32_t own_tgid;     /* of the process that we started; 0: none */
+	struct name_cache *cache;    /* NULL: none */
+	struct kernel_names *kernel;
+	const bool *in_haste;  /* atomic; when it is true no more files are read. NULL: never */
 };
 
 struct namer;
 /* Borrows all four for its life. NULL: no memory. */
-struct namer *namer_new(const struct place_table *places, const struct process_table *processes, const struct naming *naming, struct profile *profile);
-/* Looks up the names of the places in files that are new since the last call, a file at a time, and of JIT code, a process at a time. 0 or -ENOMEM. Before namer_locations is asked of them. */
+struct namer *namer_new(const struct place_table *places, struct place_files *files, const struct naming *naming, struct profile *profile);
+/* Looks up the names of the places in files, a file at a time, and of JIT code, a process at a time. 0 or -ENOMEM. Once, before namer_locations is asked. */
 MUST_CHECK int namer_read_files(struct namer *namer);
+uint32_t namer_nr_skipped(const struct namer *namer); /* files that were not read in haste */
 void namer_free(struct namer *namer);
 /* The locations of a place: functions that were inlined there, innermost first, and the one that the code belongs to. Borrowed until the next call. NULL: no memory. */
 const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *ret_nr);
@@ -35,7 +34,7 @@ const uint32_t *namer_locations(struct namer *namer, uint32_t place, uint32_t *r
 uint32_t namer_mark(struct namer *namer, enum sonde_stop stop, uint32_t last_place); /* the outermost frame that was found */
 uint32_t namer_no_natives(struct namer *namer); /* the mark for native frames that belong between what stands here */
 uint32_t namer_cut(struct namer *namer); /* the mark for frames that were left out between the two ends of a stack */
-/* Are frames of the interpreter that the code there belongs to missing in the stack (runtime_keeper_mark)? Code in no file belongs to what calls it: a JIT's code does to its interpreter, whatever is known of the process.
+/* Are frames of the interpreter that the code there belongs to missing in the stack (runtime_marks_of)? Code in no file belongs to what calls it: a JIT's code does to its interpreter, whatever is known of the process.
  * `caller`: the frame's, or PLACE_NO_MEMORY. Then the mark that stands for what it runs; or PROFILE_NONE. */
 bool namer_has_runtime_mark(struct namer *namer, uint32_t place, uint32_t caller, bool has_frames, uint32_t *ret_mark);
 /* Is the code there an interpreter's loop? */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "process/jit_files.h"
 #include "session/debug_askers.h"
 #include "session/kernel_lines.h"
 #include "session/namer_private.h"
@@ -30,7 +29,8 @@ static int by_source(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static int take_answers(struct namer *namer, const struct asked *asked, struct name_answers *answers)
+/* key: whose addresses they are, for later windows; NULL: they may be others' then. */
+static int take_answers(struct namer *namer, const struct asked *asked, struct name_cache_key *key, struct name_answers *answers)
 {
 	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
 		struct symbol_name names[NAME_ANSWERS_MAX];
@@ -38,7 +38,28 @@ static int take_answers(struct namer *namer, const struct asked *asked, struct n
 
 		if (nr && namer_add(namer, asked[i].place, names, nr))
 			return -ENOMEM;
+		if (!key || !namer->naming->cache)
+			continue;
+		key->address = asked[i].address;
+		name_cache_add(namer->naming->cache, key, names, nr);
 	}
+	return 0;
+}
+
+/* Takes what is known from an earlier window; *ret_nr are left, which stand first. */
+static int take_known(struct namer *namer, struct name_cache_key key, struct asked *asked, uint32_t nr, uint32_t *ret_nr)
+{
+	struct symbol_name names[NAME_ANSWERS_MAX];
+	uint32_t nr_names, nr_left = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		key.address = asked[i].address;
+		if (!namer->naming->cache || !name_cache_find(namer->naming->cache, &key, names, NAME_ANSWERS_MAX, &nr_names))
+			asked[nr_left++] = asked[i];
+		else if (nr_names && namer_add(namer, asked[i].place, names, nr_names))
+			return -ENOMEM;
+	}
+	*ret_nr = nr_left;
 	return 0;
 }
 
@@ -50,20 +71,19 @@ static int ask_names(const struct namer *namer, const struct parser_names *quest
 }
 
 /* With the debug file that was fetched, if there is one; when that does harm, without. */
-static int ask_with_fetched(struct namer *namer, struct parser_names *question, struct diag *diag, struct buffer *bytes, struct name_answers *ret_answers)
+static int ask_with_fetched(struct namer *namer, struct place_file *file, struct parser_names *question, struct diag *diag, struct buffer *bytes, struct name_answers *ret_answers)
 {
-	struct debug_files *files = namer->naming->debug_files;
 	struct diag refusal = { 0 };
 	int err;
 
-	question->fetched_fd = debug_files_fd(files, question->elf);
+	question->fetched_fd = file->fetched_fd;
 	question->has_fetched = question->fetched_fd >= 0;
 	if (!question->has_fetched)
 		return ask_names(namer, question, diag, bytes, ret_answers);
 	err = ask_names(namer, question, &refusal, bytes, ret_answers);
 	if (err == -ENODATA || (!err && !ret_answers->nr_refused))
 		return err;
-	debug_files_refuse(files, question->elf);
+	file->is_refused = true;
 	account_note(profile_account(namer->profile), "the debug file that debuginfod gave for %s is not used: %s", question->path,
 		     refusal.text[0] ? refusal.text : "it is damaged, or another file's");
 	if (!err)
@@ -73,61 +93,83 @@ static int ask_with_fetched(struct namer *namer, struct parser_names *question, 
 	return ask_names(namer, question, diag, bytes, ret_answers);
 }
 
-/* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
-static int read_file(struct namer *namer, const struct debug_askers *askers, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
+static uint64_t *addresses_of(const struct asked *asked, uint32_t nr)
 {
-	const struct object *object = object_table_at(process_table_objects(namer->processes), asked->source);
+	uint64_t *addresses = calloc(nr, sizeof(*addresses));
+
+	for (uint32_t i = 0; addresses && i < nr; i++)
+		addresses[i] = asked[i].address;
+	return addresses;
+}
+
+/* No time is left for files. */
+static bool is_skipped(struct namer *namer)
+{
+	bool is_in_haste = namer->naming->in_haste && __atomic_load_n(namer->naming->in_haste, __ATOMIC_RELAXED);
+
+	namer->nr_skipped += is_in_haste;
+	return is_in_haste;
+}
+
+/* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
+static int read_file(struct namer *namer, struct asked *asked, uint32_t nr)
+{
+	struct place_file *file = place_files_file(namer->files, asked->source);
+	struct account *account = profile_account(namer->profile);
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
+	CLEANUP(freep) uint64_t *addresses = NULL;
+	struct name_cache_key key = { .file = file->object.serial, .fetched = file->fetched_fd >= 0 };
+	struct parser_names question = { .elf = file->object.elf, .path = file->object.path, .lines = namer->naming->lines, .open = debug_asker_open };
 	struct debug_asker asker;
-	struct parser_names question = { .elf = object->elf, .path = object->path, .elf_vaddrs = addresses, .nr = nr, .lines = namer->naming->lines,
-					 .open = debug_asker_open, .open_arg = &asker };
 	struct name_answers answers;
 	struct diag diag = { 0 };
-	int err;
+	int err = take_known(namer, key, asked, nr, &question.nr);
 
-	if (!object->elf) /* was closed, and is not to be found again */
-		return 0;
-	debug_asker_init(&asker, namer->naming->proxy, debug_askers_of(askers, asked->source) ?: place_at(namer->places, asked->place)->tgid, object);
-	err = ask_with_fetched(namer, &question, &diag, &bytes, &answers);
-	if (err && err != -ENODATA && (err != -EDQUOT || diag.text[0]))
-		account_note(profile_account(namer->profile), "names of %s refused: %s", object->path, diag.text[0] ? diag.text : strerror(-err));
+	if (err || !question.nr || !question.elf || is_skipped(namer)) /* no ELF file: was closed, and is not to be found again */
+		return err;
+	question.elf_vaddrs = addresses = addresses_of(asked, question.nr);
+	if (!addresses)
+		return -ENOMEM;
+	question.open_arg = &asker;
+	debug_asker_init(&asker, namer->naming->proxy, file->asker ? file->asker : place_at(namer->places, asked->place)->tgid, &file->object);
+	err = ask_with_fetched(namer, file, &question, &diag, &bytes, &answers);
+	if (err == -ECANCELED)
+		namer->nr_skipped++;
+	else if (err && err != -ENODATA && (err != -EDQUOT || diag.text[0]))
+		account_note(account, "names of %s refused: %s", file->object.path, diag.text[0] ? diag.text : strerror(-err));
 	if (err)
 		return 0;
 	if (answers.nr_missing)
-		account_note(profile_account(namer->profile), "%u .dwo files with the inlined functions of %s are not to be had", answers.nr_missing, object->path);
+		account_note(account, "%u .dwo files with the inlined functions of %s are not to be had", answers.nr_missing, file->object.path);
 	if (answers.nr_packed)
-		account_note(profile_account(namer->profile), "no lines of %s: they are compressed, and not by zlib, or take too much memory", object->path);
+		account_note(account, "no lines of %s: they are compressed, and not by zlib, or take too much memory", file->object.path);
 	if (answers.nr_cut)
-		account_note(profile_account(namer->profile), "lines of %s are not complete: %u units are damaged or too large", object->path, answers.nr_cut);
-	return take_answers(namer, asked, &answers);
+		account_note(account, "lines of %s are not complete: %u units are damaged or too large", file->object.path, answers.nr_cut);
+	return take_answers(namer, asked, &key, &answers);
 }
 
 /* The same for the JIT code of one process. */
-static int read_jit(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
+static int read_jit(struct namer *namer, const struct asked *asked, uint32_t nr)
 {
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
-	CLEANUP(jit_files_done) struct jit_files files;
+	CLEANUP(freep) uint64_t *addresses = addresses_of(asked, nr);
+	const struct jit_files *files = place_files_jit(namer->files, asked->source);
 	struct account *account = profile_account(namer->profile);
-	const char *ended_dump = process_table_ended_dump(namer->processes, asked->source);
-	struct jit_keeper *keeper = namer->naming->jit_keeper;
-	bool is_ours = asked->source == namer->naming->own_tgid;
 	struct name_answers answers;
 	struct diag diag = { 0 };
 	int err;
 
-	if (!keeper || !jit_keeper_take(keeper, asked->source, &files)) {
-		jit_files_open(namer->naming->proxy, asked->source, is_ours, &files);
-		if (ended_dump)
-			jit_files_add_dump(&files, namer->naming->proxy, asked->source, is_ours, ended_dump);
-	}
-	if (files.nr_refused)
-		account_note(account, "%u files with names of the JIT code of process %u are not read: %s", files.nr_refused, asked->source, strerror(-files.refusal));
-	if (!files.nr)
+	if (!addresses)
+		return -ENOMEM;
+	if (files->nr_refused)
+		account_note(account, "%u files with names of the JIT code of process %u are not read: %s", files->nr_refused, asked->source, strerror(-files->refusal));
+	if (!files->nr || is_skipped(namer))
 		return 0;
-	err = parser_jit(namer->naming->parser, files.fds, files.nr, addresses, nr, &diag, &bytes);
+	err = parser_jit(namer->naming->parser, files->fds, files->nr, addresses, nr, &diag, &bytes);
 	if (!err)
 		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
-	if (err == -EDQUOT && !diag.text[0])
+	namer->nr_skipped += err == -ECANCELED;
+	if (err == -ECANCELED || (err == -EDQUOT && !diag.text[0]))
 		return 0;
 	if (err) {
 		account_note(account, "names of the JIT code of process %u refused: %s", asked->source, diag.text[0] ? diag.text : strerror(-err));
@@ -135,7 +177,7 @@ static int read_jit(struct namer *namer, const struct asked *asked, const uint64
 	}
 	if (answers.nr_refused)
 		account_note(account, "%u names of the JIT code of process %u make no sense, or are too many", answers.nr_refused, asked->source);
-	return take_answers(namer, asked, &answers);
+	return take_answers(namer, asked, NULL, &answers);
 }
 
 /* The function that the code belongs to keeps the name that the running kernel gives it. What it calls a module's, or where it knows another
@@ -155,21 +197,30 @@ static int take_kernel_answers(struct namer *namer, const struct kernel_lines *l
 		names[nr - 1] = outermost;
 		if (namer_add(namer, asked[i].place, names, nr))
 			return -ENOMEM;
+		if (namer->naming->cache)
+			name_cache_add(namer->naming->cache, &(struct name_cache_key){ .address = asked[i].address }, names, nr);
 	}
 	return 0;
 }
 
 /* Source lines and inlined functions of the kernel, if there is a vmlinux for it. */
-static int read_kernel(struct namer *namer, const struct asked *asked, const uint64_t *addresses, uint32_t nr)
+static int read_kernel(struct namer *namer, struct asked *asked, uint32_t nr)
 {
+	CLEANUP(freep) uint64_t *addresses = NULL;
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
 	CLEANUP(kernel_lines_freep) struct kernel_lines *lines = NULL;
 	struct account *account = profile_account(namer->profile);
 	struct debug_asker asker = { .proxy = namer->naming->proxy };
 	struct name_answers answers;
 	struct diag diag = { 0 };
-	int err = kernel_lines_open(namer->naming->vmlinux, &diag, &lines);
+	int err = take_known(namer, (struct name_cache_key){ 0 }, asked, nr, &nr);
 
+	if (err || !nr || is_skipped(namer))
+		return err;
+	addresses = addresses_of(asked, nr);
+	if (!addresses)
+		return -ENOMEM;
+	err = kernel_lines_open(namer->naming->vmlinux, &diag, &lines);
 	if (err) {
 		if (diag.text[0])
 			account_note(account, "no source lines of the kernel: %s", diag.text);
@@ -178,6 +229,9 @@ static int read_kernel(struct namer *namer, const struct asked *asked, const uin
 	err = kernel_lines_ask(lines, namer->naming->parser, addresses, nr, debug_asker_open, &asker, &diag, &bytes);
 	if (!err)
 		err = name_answers_open(bytes.data, bytes.size, nr, &answers);
+	namer->nr_skipped += err == -ECANCELED;
+	if (err == -ECANCELED)
+		return 0;
 	if (err) {
 		account_note(account, "no source lines of the kernel: %s refused: %s", kernel_lines_path(lines), diag.text[0] ? diag.text : strerror(-err));
 		return 0;
@@ -185,76 +239,32 @@ static int read_kernel(struct namer *namer, const struct asked *asked, const uin
 	return take_kernel_answers(namer, lines, asked, &answers);
 }
 
-static int read_source(struct namer *namer, const struct debug_askers *askers, const struct asked *asked, uint32_t nr)
+static int read_source(struct namer *namer, struct asked *asked, uint32_t nr)
 {
-	CLEANUP(freep) uint64_t *addresses = calloc(nr, sizeof(*addresses));
-
-	if (!addresses)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < nr; i++)
-		addresses[i] = asked[i].address;
 	if (asked->in_elf)
-		return read_file(namer, askers, asked, addresses, nr);
-	return asked->source ? read_jit(namer, asked, addresses, nr) : read_kernel(namer, asked, addresses, nr);
-}
-
-/* Room for the names of places that are new. */
-static int make_room(struct namer *namer, uint32_t nr_places)
-{
-	struct named *named = realloc(namer->named, (nr_places + 1) * sizeof(*named));
-
-	if (!named)
-		return -ENOMEM;
-	namer->named = named;
-	memset(named + namer->nr_read, 0, (nr_places + 1 - namer->nr_read) * sizeof(*named));
-	return 0;
-}
-
-struct sources {
-	const struct asked *asked; /* sorted */
-	uint32_t nr;
-};
-
-static bool is_asked(void *arg, uint32_t object)
-{
-	const struct sources *sources = arg;
-	uint32_t low = 0, high = sources->nr;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (sources->asked[middle].in_elf && sources->asked[middle].source < object)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < sources->nr && sources->asked[low].in_elf && sources->asked[low].source == object;
+		return read_file(namer, asked, nr);
+	return asked->source ? read_jit(namer, asked, nr) : read_kernel(namer, asked, nr);
 }
 
 int namer_read_files(struct namer *namer)
 {
-	CLEANUP(debug_askers_freep) struct debug_askers *askers = NULL;
 	uint32_t nr_places = place_nr(namer->places), nr = 0, next;
-	CLEANUP(freep) struct asked *asked = calloc(nr_places - namer->nr_read + 1, sizeof(*asked));
+	CLEANUP(freep) struct asked *asked = calloc(nr_places + 1, sizeof(*asked));
 
-	if (!asked || make_room(namer, nr_places))
+	if (!asked)
 		return -ENOMEM;
-	for (uint32_t i = namer->nr_read; namer->naming->parser && i < nr_places; i++) {
+	for (uint32_t i = 0; namer->naming->parser && i < nr_places; i++) {
 		const struct place *place = place_at(namer->places, i);
 
 		if (place->tgid || namer->naming->lines) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
 			asked[nr++] = (struct asked){ .in_elf = place->in_elf, .source = place->in_elf ? place->object : place->tgid, .place = i,
 						      .address = namer_code(namer, place) };
 	}
-	namer->nr_read = nr_places;
 	qsort(asked, nr, sizeof(*asked), by_source);
-	askers = debug_askers_new(namer->processes, is_asked, &(struct sources){ .asked = asked, .nr = nr });
-	if (!askers)
-		return -ENOMEM;
 	for (uint32_t first = 0; first < nr; first = next) {
 		for (next = first; next < nr && asked[next].in_elf == asked[first].in_elf && asked[next].source == asked[first].source; next++)
 			;
-		if (read_source(namer, askers, asked + first, next - first))
+		if (read_source(namer, asked + first, next - first))
 			return -ENOMEM;
 	}
 	return 0;

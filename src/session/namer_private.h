@@ -12,16 +12,14 @@ struct named {
 
 struct namer {
 	const struct place_table *places;
-	const struct process_table *processes;
+	struct place_files *files;
 	const struct naming *naming;
 	struct profile *profile;
-	struct symbolizer *symbolizer;
-	struct kernel_code *programs; /* BPF's */
-	uint32_t nr_programs;
+	struct symbolizer *symbolizer; /* of the kernel's names, borrowed */
 	struct named *named;          /* by place */
-	uint32_t nr_read;             /* places whose files were read */
 	struct buffer locations;      /* uint32_t each */
 	bool kernel_hidden;           /* said once */
+	uint32_t nr_skipped;
 };
 
 /* The name of a place in the kernel. 0 or as the symbolizer says. */

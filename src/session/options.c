@@ -7,6 +7,7 @@
 
 #include "abi/unwind.h"
 #include "abi/wait.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/sized.h"
 #include "base/small_file.h"
@@ -15,6 +16,7 @@
 
 #define MAX_RATE_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 #define MAX_STACK_STORAGE (1u << 26)
+#define MIN_WINDOW_NS NS_PER_S
 #define MIN_CLOCK_PERIOD_NS 10000 /* what the kernel makes of a shorter one: perf_swevent_start_hrtimer, kernel/events/core.c */
 
 /* 0 when the kernel does not say. */
@@ -39,7 +41,7 @@ static int check_rate(struct sonde_session *session)
 		return diag_errno(&session->diag, EINVAL, "this kernel samples at up to %" PRIu64 " Hertz; to allow more: sudo sysctl kernel.perf_event_max_sample_rate=%" PRIu64,
 				  max_hz, o->freq_hz);
 	if (session->event.is_clock && o->period && o->period < MIN_CLOCK_PERIOD_NS) {
-		account_note(profile_account(session->profile), "the kernel samples a clock every %d ns at most: that is the period", MIN_CLOCK_PERIOD_NS);
+		account_note(session_account(session), "the kernel samples a clock every %d ns at most: that is the period", MIN_CLOCK_PERIOD_NS);
 		o->period = MIN_CLOCK_PERIOD_NS;
 	}
 	if (o->period >> 63)
@@ -61,7 +63,7 @@ static int check_whose(struct sonde_session *session)
 	const struct sonde_profile_options *o = &session->options;
 	const struct whose whose = { .tgids = o->tgids, .tids = o->tids, .nr_tgids = o->nr_tgids, .nr_tids = o->nr_tids, .comm = o->comm, .cgroup = o->cgroup,
 				     .has_command = o->command != NULL };
-	int err = whose_resolve(&whose, profile_account(session->profile), &session->diag, &session->sampling.config, &session->targets);
+	int err = whose_resolve(&whose, session_account(session), &session->diag, &session->sampling.config, &session->targets);
 
 	if (err && err != -EINVAL)
 		session_fail(session, err == -EOPNOTSUPP ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED, err);
@@ -81,6 +83,21 @@ static int check_storage(struct sonde_session *session)
 		session->options.unwind_bytes = SONDE_DEFAULT_UNWIND_BYTES;
 	if (session->options.unwind_bytes < SONDE_CHUNK_BYTES)
 		return diag_errno(&session->diag, EINVAL, "unwind tables and mappings need %u bytes at least", SONDE_CHUNK_BYTES);
+	return 0;
+}
+
+static int check_windows(struct sonde_session *session)
+{
+	const struct sonde_profile_options *o = &session->options;
+
+	if (o->every_ns && o->every_ns < MIN_WINDOW_NS)
+		return diag_errno(&session->diag, EINVAL, "a window is a second long at least");
+	if (o->every_ns && o->events)
+		return diag_errno(&session->diag, EINVAL, "the file of events is one for the whole recording: --events and --every exclude each other");
+	if (o->keep && !o->every_ns)
+		return diag_errno(&session->diag, EINVAL, "to keep so many windows there have to be some: --keep needs --every");
+	session->outputs.has_windows = o->every_ns;
+	session->outputs.keep = o->keep;
 	return 0;
 }
 
@@ -130,7 +147,7 @@ static void fill_sampling(struct sonde_session *session)
 	session->sampling.freq_hz = o->freq_hz;
 	session->sampling.period = o->period;
 	session->sampling.cpu = o->cpu;
-	session->export = (struct export_options){
+	session->outputs.export = (struct export_options){
 		.delimited = o->delimited,
 		.annotate = o->annotate,
 		.offsets = o->offsets,
@@ -155,6 +172,8 @@ int session_take_options(struct sonde_session *session, const struct sonde_profi
 		err = check_storage(session);
 	if (!err)
 		err = check_waits(session);
+	if (!err)
+		err = check_windows(session);
 	if (!err)
 		err = check_whose(session);
 	if (!err)

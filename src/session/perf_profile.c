@@ -186,13 +186,16 @@ static int open_all(struct perf_import *import, const struct perf_data_source *s
 
 static int make_profile(struct perf_import *import)
 {
+	CLEANUP(kernel_names_freep) struct kernel_names *kernel = kernel_names_new();
 	struct perf_naming naming = {
-		.naming = { .parser = import->parser, .proxy = import->proxy, .lines = import->options.lines },
+		.naming = { .parser = import->parser, .proxy = import->proxy, .lines = import->options.lines, .kernel = kernel },
 		.kernel_base = import->kernel_base,
 		.unix_offset_ns = import->info->has_clock ? import->info->unix_offset_ns : 0,
 	};
 	const char *why;
 
+	if (!kernel)
+		return -ENOMEM;
 	naming.has_kernel = perf_import_has_kernel(import, &why);
 	if (!naming.has_kernel && perf_book_has_kernel(import->book))
 		account_note(import->account, "functions of the recorded kernel have no names: %s", why);

@@ -250,19 +250,29 @@ static int tell_sample(struct teller *teller, const struct perf_sample *from)
 	return err ? err : profile_add(teller->profile, &sample);
 }
 
+/* One namer for the program's places and one for the kernel's. */
+static int make_namers(struct teller *teller, struct place_files **files, struct place_files **kernel_files)
+{
+	const struct place_files_parts parts = { .processes = teller->book->processes, .proxy = teller->naming->naming.proxy };
+
+	*files = place_files_new(&parts, teller->book->places);
+	*kernel_files = place_files_new(&parts, teller->book->kernel_places);
+	if (!*files || !*kernel_files)
+		return -ENOMEM;
+	teller->namer = namer_new(teller->book->places, *files, &teller->naming->naming, teller->profile);
+	teller->kernel_namer = namer_new(teller->book->kernel_places, *kernel_files, &teller->naming->naming, teller->profile);
+	return teller->namer && teller->kernel_namer ? 0 : -ENOMEM;
+}
+
 int perf_book_profile(struct perf_book *book, const struct perf_naming *naming, struct profile *profile)
 {
-	struct teller teller = {
-		.book = book,
-		.naming = naming,
-		.namer = namer_new(book->places, book->processes, &naming->naming, profile),
-		.kernel_namer = namer_new(book->kernel_places, book->processes, &naming->naming, profile),
-		.profile = profile,
-		.locations = BUFFER_INIT((size_t)256 << 20),
-	};
+	struct place_files *files = NULL, *kernel_files = NULL;
+	struct teller teller = { .book = book, .naming = naming, .profile = profile, .locations = BUFFER_INIT((size_t)256 << 20) };
 	const struct perf_sample *samples = (const struct perf_sample *)book->samples.data;
-	int err = teller.namer && teller.kernel_namer ? namer_read_files(teller.namer) : -ENOMEM;
+	int err = make_namers(&teller, &files, &kernel_files);
 
+	if (!err)
+		err = namer_read_files(teller.namer);
 	if (!err && naming->has_kernel)
 		err = namer_read_files(teller.kernel_namer);
 	for (size_t i = 0; !err && i < book->samples.size / sizeof(*samples); i++)
@@ -270,5 +280,7 @@ int perf_book_profile(struct perf_book *book, const struct perf_naming *naming, 
 	buffer_done(&teller.locations);
 	namer_free(teller.namer);
 	namer_free(teller.kernel_namer);
+	place_files_free(files);
+	place_files_free(kernel_files);
 	return err;
 }

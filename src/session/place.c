@@ -86,6 +86,19 @@ uint32_t place_user(struct place_table *table, const struct process_table *proce
 	return enter(table, processes, &place);
 }
 
+uint32_t place_copy(struct place_table *table, const struct process_table *processes, const struct place *place)
+{
+	return enter(table, processes, place);
+}
+
+void place_table_release(const struct place_table *table, const struct process_table *processes)
+{
+	for (uint32_t i = 0; i < place_nr(table); i++) {
+		if (place_at(table, i)->object != OBJECT_NONE)
+			process_table_release_object(processes, place_at(table, i)->object);
+	}
+}
+
 uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return, uint64_t time_ns)
 {
 	return enter(table, NULL, &(struct place){ .pc = kaddr, .object = OBJECT_NONE, .is_return = is_return, .first_ns = time_ns });

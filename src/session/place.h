@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place: where a frame stands, without its name: in a file, in a process's anonymous memory, or in the kernel. Each place is one, however many
- * stacks and, for files, processes go through it. One thread. */
+ * stacks and, for files, processes go through it. One thread adds; any may read when nothing is added any more. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,10 +22,14 @@ struct place {
 
 struct place_table;
 struct place_table *place_table_new(void); /* NULL: no memory */
-void place_table_free(struct place_table *table);
+void place_table_free(struct place_table *table); /* takes NULL */
+/* Before that: the files of the places need not be known any more. */
+void place_table_release(const struct place_table *table, const struct process_table *processes);
 /* Its number; PLACE_NO_MEMORY. `frame` is as abi/record.h has it. */
 uint32_t place_user(struct place_table *table, const struct process_table *processes, uint32_t tgid, uint64_t time_ns, uint64_t frame);
 uint32_t place_kernel(struct place_table *table, uint64_t kaddr, bool is_return, uint64_t time_ns);
+/* That of another table. */
+uint32_t place_copy(struct place_table *table, const struct process_table *processes, const struct place *place);
 const struct place *place_at(const struct place_table *table, uint32_t place); /* borrowed until the next one is added */
 /* Where it stands in a process with these mappings: places know where they were first met. 0: the file is not mapped there. */
 uint64_t place_pc(const struct place *place, const struct process_mapping *mappings, uint32_t nr_mappings);

@@ -11,12 +11,25 @@
 #include "base/file_limit.h"
 #include "export/frame_text.h"
 #include "session/follow.h"
+#include "session/namer.h"
+#include "session/stack_maker.h"
 
 #define MAX_FILES 64 /* new ones that are looked at in one reading: the others wait for the next */
 #define WAITS_BYTES_MAX ((size_t)64 << 20)
 
-struct prev_stacks {
+#define CACHE_BYTES ((size_t)8 << 20)
+
+/* The names of what one reading has brought. */
+struct named_stacks {
+	const struct stack_store *store;
+	struct place_files *files;
 	struct profile *profile;   /* only for its names and stacks: there are no samples */
+	struct namer *namer;
+	struct stack_maker *maker;
+};
+
+struct prev_stacks {
+	struct account account;
 	struct parser *parser;
 	struct proxy *proxy;
 	struct sampler *sampler;
@@ -25,7 +38,7 @@ struct prev_stacks {
 	struct raw_stacks *raws;
 	struct stack_book *book;
 	struct naming naming;
-	struct stack_maker *maker; /* of the book; NULL: not yet */
+	struct named_stacks named; /* of the reading that is under way */
 	struct buffer waits;       /* struct sonde_slow_record each: of the reading that is under way */
 };
 
@@ -44,18 +57,20 @@ static int set_up(struct prev_stacks *stacks, struct diag *diag)
 {
 	int err;
 
-	stacks->profile = profile_new();
-	stacks->book = stacks->profile ? stack_book_new(false, stacks->profile) : NULL;
-	if (!stacks->book)
+	stacks->book = stack_book_new(false, &stacks->account);
+	stacks->naming.cache = name_cache_new(CACHE_BYTES);
+	stacks->naming.kernel = kernel_names_new();
+	if (!stacks->book || !stacks->naming.cache || !stacks->naming.kernel)
 		return -ENOMEM;
 	err = load(stacks, diag);
 	if (!err)
-		err = follow_new(&(struct follow_options){ .sampler = stacks->sampler, .parser = stacks->parser, .proxy = stacks->proxy, .account = profile_account(stacks->profile),
+		err = follow_new(&(struct follow_options){ .sampler = stacks->sampler, .parser = stacks->parser, .proxy = stacks->proxy, .account = &stacks->account,
 							   .unwind_bytes = SONDE_DEFAULT_UNWIND_BYTES }, diag, &stacks->tracker);
 	if (err)
 		return err;
 	stacks->raws = raw_stacks_new(stacks->tracker, stacks->sampler, NULL, NULL);
-	stacks->naming = (struct naming){ .parser = stacks->parser, .proxy = stacks->proxy, .runtimes = tracker_runtimes(stacks->tracker) };
+	stacks->naming.parser = stacks->parser;
+	stacks->naming.proxy = stacks->proxy;
 	return stacks->raws ? 0 : -ENOMEM;
 }
 
@@ -75,17 +90,41 @@ int prev_stacks_new(struct diag *diag, struct prev_stacks **ret_stacks)
 	return err;
 }
 
+/* What could not be read is told with all the rest. */
+static void take_notes(struct account *to, const struct account *from)
+{
+	for (uint32_t i = 0; i < from->nr_notes; i++)
+		account_note(to, "%s", from->notes[i]);
+}
+
+static void forget_names(struct prev_stacks *stacks)
+{
+	struct named_stacks *named = &stacks->named;
+
+	if (named->profile)
+		take_notes(&stacks->account, profile_account_of(named->profile));
+	stack_maker_free(named->maker);
+	namer_free(named->namer);
+	profile_free(named->profile);
+	place_files_free(named->files);
+	if (named->store)
+		stack_book_done(stacks->book, named->store, tracker_processes(stacks->tracker));
+	*named = (struct named_stacks){ 0 };
+}
+
 void prev_stacks_free(struct prev_stacks *stacks)
 {
 	if (!stacks)
 		return;
+	forget_names(stacks);
+	stack_book_free(stacks->book, stacks->tracker ? tracker_processes(stacks->tracker) : NULL);
 	raw_stacks_free(stacks->raws);
-	stack_book_free(stacks->book);
 	tracker_free(stacks->tracker);
 	parser_free(stacks->parser);
 	proxy_free(stacks->proxy);
 	sampler_free(stacks->sampler);
-	profile_free(stacks->profile);
+	name_cache_free(stacks->naming.cache);
+	kernel_names_free(stacks->naming.kernel);
 	buffer_done(&stacks->waits);
 	free(stacks);
 }
@@ -116,6 +155,61 @@ static int take_record(void *arg, const void *record)
 	return stacks->waits.err;
 }
 
+static struct stack_sides sides_of(const struct sonde_slow_record *record)
+{
+	return (struct stack_sides){
+		.user_stack = record->user_stack,
+		.kernel_stack = record->kernel_stack,
+		.runtime_stack = record->runtime_stack,
+		.tgid = record->wait.prev.tgid,
+		.generation = record->generation,
+		.user_generation = record->generation,
+		.user_side = record->user_side,
+		.kernel_side = record->kernel_side,
+		.runtime_side = record->runtime_side,
+		.at_event = 1,
+	};
+}
+
+/* What has come is a window of its own. */
+static int close_window(struct prev_stacks *stacks, struct closed_window *ret_window)
+{
+	const struct process_table *processes = tracker_processes(stacks->tracker);
+	const struct sonde_slow_record *waits = (const struct sonde_slow_record *)stacks->waits.data;
+	int err = stack_book_cut(stacks->book, UINT64_MAX);
+
+	for (size_t i = 0; !err && i < stacks->waits.size / sizeof(*waits); i++) {
+		const struct stack_sides sides = sides_of(&waits[i]);
+
+		err = stack_book_keep(stacks->book, &sides, 0, processes);
+	}
+	if (!err)
+		err = stack_book_close(stacks->book, processes, ret_window);
+	return err ? err : sampler_next_window(stacks->sampler);
+}
+
+static int name_window(struct prev_stacks *stacks)
+{
+	const struct place_files_parts parts = { .processes = tracker_processes(stacks->tracker), .proxy = stacks->proxy, .runtimes = tracker_runtimes(stacks->tracker) };
+	struct named_stacks *named = &stacks->named;
+	struct closed_window window;
+	int err = close_window(stacks, &window);
+
+	if (err)
+		return err;
+	samples_free(window.samples); /* there are none */
+	named->store = window.store;
+	named->files = place_files_new(&parts, stack_table_places(window.store->stacks));
+	named->profile = profile_new();
+	if (!named->files || !named->profile || kernel_names_refresh(stacks->naming.kernel))
+		return -ENOMEM;
+	named->namer = namer_new(stack_table_places(window.store->stacks), named->files, &stacks->naming, named->profile);
+	err = named->namer ? namer_read_files(named->namer) : -ENOMEM;
+	if (!err)
+		named->maker = stack_maker_new(window.store, named->namer, named->profile);
+	return err ? err : named->maker ? 0 : -ENOMEM;
+}
+
 static int collect(struct prev_stacks *stacks, uint64_t max_records, struct diag *diag)
 {
 	const struct follow_parts parts = { stacks->sampler, stacks->tracker, stacks->raws, stacks->book };
@@ -124,13 +218,11 @@ static int collect(struct prev_stacks *stacks, uint64_t max_records, struct diag
 	int err;
 
 	stacks->waits.size = 0;
-	do {
+	do
 		err = follow_read(&parts, max_records, take_record, stacks, diag);
-		if (!err && stack_book_has_room(stacks->book))
-			err = sampler_renew_bodies(stacks->sampler);
-	} while (!err && tracker_has_more(stacks->tracker) && ++nr < MAX_FILES);
+	while (!err && tracker_has_more(stacks->tracker) && ++nr < MAX_FILES);
 	if (!err && stacks->waits.size) /* before what it was mapped from may be pruned */
-		err = stack_book_read_names(stacks->book, tracker_processes(stacks->tracker), &stacks->naming, &stacks->maker);
+		err = name_window(stacks);
 	return err ? err : tracker_prune(stacks->tracker, now_ns);
 }
 
@@ -140,6 +232,7 @@ int prev_stacks_read(struct prev_stacks *stacks, uint64_t max_records, prev_stac
 
 	for (size_t off = 0; !err && off < stacks->waits.size; off += sizeof(struct sonde_slow_record))
 		err = fn(arg, (const void *)(stacks->waits.data + off));
+	forget_names(stacks);
 	return err;
 }
 
@@ -161,34 +254,23 @@ static void print_stack(const struct profile *profile, uint32_t stack, struct bu
 
 int prev_stacks_print(struct prev_stacks *stacks, const struct sonde_slow_record *record, struct buffer *lines)
 {
-	const struct stack_sides sides = {
-		.user_stack = record->user_stack,
-		.kernel_stack = record->kernel_stack,
-		.runtime_stack = record->runtime_stack,
-		.tgid = record->wait.prev.tgid,
-		.generation = record->generation,
-		.user_generation = record->generation,
-		.user_side = record->user_side,
-		.kernel_side = record->kernel_side,
-		.runtime_side = record->runtime_side,
-		.at_event = 1,
-	};
+	const struct stack_sides sides = sides_of(record);
 	struct profile_sample sample = { 0 };
-	int err = stack_maker_sample(stacks->maker, &sides, 1, &sample);
+	int err = stack_maker_sample(stacks->named.maker, &sides, 1, &sample);
 
 	if (err)
 		return err;
-	print_stack(stacks->profile, sample.kernel_stack, lines);
-	print_stack(stacks->profile, sample.user_stack, lines);
+	print_stack(stacks->named.profile, sample.kernel_stack, lines);
+	print_stack(stacks->named.profile, sample.user_stack, lines);
 	return lines->err;
 }
 
 void prev_stacks_follow_cpus(struct prev_stacks *stacks)
 {
-	follow_cpus(&stacks->cpus, stacks->sampler, stacks->tracker, profile_account(stacks->profile));
+	follow_cpus(&stacks->cpus, stacks->sampler, stacks->tracker, &stacks->account);
 }
 
 const struct account *prev_stacks_account(const struct prev_stacks *stacks)
 {
-	return profile_account_of(stacks->profile);
+	return &stacks->account;
 }

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/interned.h"
+#include "base/texts.h"
 #include "runtime/runtime.h"
 
 #define ITEMS_BYTES_MAX ((size_t)1 << 30)
@@ -25,7 +26,9 @@ struct frame_key {
 /* A frame, or a mark: that has no code, and is no process's. */
 struct named_frame {
 	struct frame_key key;
-	uint32_t location;
+	uint32_t name, file; /* of `texts` */
+	uint32_t start_line, line, kind;
+	bool is_named;       /* it will not be asked for again */
 };
 
 /* A frame that has no name yet. */
@@ -46,6 +49,7 @@ struct runtime_book {
 	struct buffer stacks; /* struct kept_stack each */
 	struct u64_map stack_by_hash;
 	struct interned frames; /* of struct named_frame */
+	struct texts texts;
 	struct unnamed_frame unnamed[UNNAMED_MAX]; /* a ring */
 	uint32_t nr_unnamed, next_asked;           /* in it, ever; the next one to ask for */
 	struct sonde_code_record copies[COPIES_MAX]; /* a ring */
@@ -60,6 +64,7 @@ struct runtime_book *runtime_book_new(void)
 		return NULL;
 	book->items = book->stacks = BUFFER_INIT(ITEMS_BYTES_MAX);
 	book->frames = INTERNED_INIT(struct named_frame, sizeof(struct frame_key), ITEMS_BYTES_MAX);
+	book->texts = TEXTS_INIT(ITEMS_BYTES_MAX);
 	return book;
 }
 
@@ -71,6 +76,7 @@ void runtime_book_free(struct runtime_book *book)
 	buffer_done(&book->stacks);
 	u64_map_done(&book->stack_by_hash);
 	interned_done(&book->frames);
+	texts_done(&book->texts);
 	free(book);
 }
 
@@ -85,20 +91,21 @@ static uint32_t frame_kind_of(uint8_t runtime)
 	return runtime < SONDE_RUNTIME_COUNT ? kinds[runtime] : FRAME_NATIVE;
 }
 
-static uint32_t add_location(struct profile *profile, const struct runtime_function *named, uint32_t kind)
+/* 0 or -ENOMEM. */
+static int set_name(struct runtime_book *book, struct named_frame *frame, const char *name, const char *file)
 {
-	struct profile_function function = {
-		.name = profile_string(profile, named->name),
-		.system_name = PROFILE_EMPTY_STRING,
-		.file = profile_string(profile, named->file),
-		.line = named->start_line,
-	};
-	struct profile_location location = { .mapping = PROFILE_NONE, .kind = kind, .line = named->line };
+	frame->name = texts_add(&book->texts, name);
+	frame->file = texts_add(&book->texts, file);
+	return frame->name == TEXTS_NONE || frame->file == TEXTS_NONE ? -ENOMEM : 0;
+}
 
-	if (function.name == PROFILE_NONE || function.file == PROFILE_NONE)
-		return PROFILE_NONE;
-	location.function = profile_function(profile, &function);
-	return location.function == PROFILE_NONE ? PROFILE_NONE : profile_location(profile, &location);
+static int set_answer(struct runtime_book *book, struct named_frame *frame, const struct runtime_function *function, enum runtime_answer answer, uint8_t runtime)
+{
+	frame->start_line = function->start_line;
+	frame->line = function->line;
+	frame->kind = answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(runtime);
+	frame->is_named = answer != RUNTIME_NOT_YET;
+	return set_name(book, frame, function->name, function->file);
 }
 
 void runtime_book_code(struct runtime_book *book, const struct sonde_code_record *record)
@@ -123,40 +130,62 @@ static void ask_again_later(struct runtime_book *book, const struct frame_key *k
 										  .nr_left = ASKED_FOR_MAX };
 }
 
+/* Under the name that it has in the other book. Its number; INTERNED_NONE: no memory. */
+static uint32_t copy_frame(struct runtime_book *book, const struct runtime_book *from, const struct named_frame *frame)
+{
+	struct named_frame copy = *frame;
+
+	if (set_name(book, &copy, texts_at(&from->texts, frame->name), texts_at(&from->texts, frame->file)))
+		return INTERNED_NONE;
+	return interned_add(&book->frames, &copy);
+}
+
+/* NULL: the other book does not know its name. */
+static const struct named_frame *named_before(const struct runtime_book *before, const struct frame_key *key)
+{
+	uint32_t number = before ? interned_find(&before->frames, key) : INTERNED_NONE;
+	const struct named_frame *frame = number == INTERNED_NONE ? NULL : interned_at(&before->frames, number);
+
+	return frame && frame->is_named ? frame : NULL;
+}
+
 /* The number of a frame; INTERNED_NONE: no memory. */
 static uint32_t name_frame(struct runtime_book *book, const struct sonde_runtime_record *record, const struct sonde_runtime_frame *frame, const struct stack_walker *walker,
-			   struct profile *profile)
+			   const struct runtime_book *before)
 {
 	struct named_frame fresh = { .key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = record->tgid,
 					      .runtime = frame->runtime, .generation = record->generation } };
 	uint32_t number = interned_find(&book->frames, &fresh.key);
+	const struct named_frame *known;
 	struct runtime_function function;
 	enum runtime_answer answer;
 
 	if (number != INTERNED_NONE)
 		return number;
+	known = named_before(before, &fresh.key);
+	if (known)
+		return copy_frame(book, before, known);
 	answer = walker->describe(walker->arg, record->tgid, record->generation, frame, copy_of(book, &fresh.key), false, &function);
-	fresh.location = add_location(profile, &function, answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(frame->runtime));
-	number = fresh.location == PROFILE_NONE ? INTERNED_NONE : interned_add(&book->frames, &fresh);
+	if (set_answer(book, &fresh, &function, answer, frame->runtime))
+		return INTERNED_NONE;
+	number = interned_add(&book->frames, &fresh);
 	if (number != INTERNED_NONE && answer == RUNTIME_NOT_YET)
 		ask_again_later(book, &fresh.key, frame, number);
 	return number;
 }
 
 /* Asks for one name again. */
-static int ask_again(struct runtime_book *book, struct unnamed_frame *unnamed, const struct stack_walker *walker, struct profile *profile)
+static int ask_again(struct runtime_book *book, struct unnamed_frame *unnamed, const struct stack_walker *walker)
 {
 	struct named_frame *named = interned_at(&book->frames, unnamed->number);
 	struct runtime_function function;
 	enum runtime_answer answer = walker->describe(walker->arg, unnamed->tgid, unnamed->generation, &unnamed->frame, NULL, true, &function);
 
 	unnamed->nr_left = answer == RUNTIME_NOT_YET ? unnamed->nr_left - 1 : 0;
-	if (answer == RUNTIME_NAMED || answer == RUNTIME_MARK)
-		named->location = add_location(profile, &function, answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(unnamed->frame.runtime));
-	return named->location == PROFILE_NONE ? -ENOMEM : 0;
+	return answer == RUNTIME_NAMED || answer == RUNTIME_MARK ? set_answer(book, named, &function, answer, unnamed->frame.runtime) : 0;
 }
 
-int runtime_book_ask_again(struct runtime_book *book, const struct stack_walker *walker, struct profile *profile)
+int runtime_book_ask_again(struct runtime_book *book, const struct stack_walker *walker)
 {
 	uint32_t nr = book->nr_unnamed < UNNAMED_MAX ? book->nr_unnamed : UNNAMED_MAX, nr_skipped = 0, nr_asked = 0;
 	int err = 0;
@@ -167,7 +196,7 @@ int runtime_book_ask_again(struct runtime_book *book, const struct stack_walker 
 		nr_skipped = unnamed->nr_left ? 0 : nr_skipped + 1;
 		if (!unnamed->nr_left)
 			continue;
-		err = ask_again(book, unnamed, walker, profile);
+		err = ask_again(book, unnamed, walker);
 		nr_asked++;
 	}
 	return err;
@@ -188,32 +217,39 @@ static void append_item(struct runtime_book *book, uint32_t frame, uint32_t nati
 }
 
 /* The mark that stands for the frames that are not there. */
-static int append_stop(struct runtime_book *book, const struct sonde_runtime_record *record, struct profile *profile)
+static int append_stop(struct runtime_book *book, const struct sonde_runtime_record *record)
 {
 	const struct runtime *runtime = runtime_of(record->stopped_runtime);
 	const char *mark = runtime_stop_mark(record->stop), *hole = strstr(mark, "%s");
-	struct named_frame fresh = { .key = { .where = record->stop, .runtime = record->stopped_runtime } };
-	struct runtime_function named = { .name = "" };
+	struct named_frame fresh = { .key = { .where = record->stop, .runtime = record->stopped_runtime }, .kind = FRAME_MARK, .is_named = true };
+	char name[RUNTIME_NAME_BYTES];
 	uint32_t number;
 
-	snprintf(named.name, sizeof(named.name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark, hole && runtime ? runtime->name : "", hole ? hole + 2 : "");
-	fresh.location = add_location(profile, &named, FRAME_MARK);
-	number = fresh.location == PROFILE_NONE ? INTERNED_NONE : interned_add(&book->frames, &fresh);
+	snprintf(name, sizeof(name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark, hole && runtime ? runtime->name : "", hole ? hole + 2 : "");
+	number = set_name(book, &fresh, name, "") ? INTERNED_NONE : interned_add(&book->frames, &fresh);
 	append_item(book, number, 0);
 	return number == INTERNED_NONE ? -ENOMEM : 0;
 }
 
-int runtime_book_record(struct runtime_book *book, const struct sonde_runtime_record *record, const struct stack_walker *walker, struct profile *profile)
+/* Its items stand last. 0 or -ENOMEM. */
+static int append_stack(struct runtime_book *book, uint64_t hash, struct kept_stack *stack)
+{
+	uint32_t number = (uint32_t)(book->stacks.size / sizeof(*stack));
+
+	stack->nr = (uint32_t)(book->items.size / sizeof(struct runtime_item)) - stack->first;
+	buffer_append(&book->stacks, stack, sizeof(*stack));
+	return book->items.err || book->stacks.err ? -ENOMEM : u64_map_add(&book->stack_by_hash, hash, number);
+}
+
+int runtime_book_record(struct runtime_book *book, const struct sonde_runtime_record *record, const struct stack_walker *walker, const struct runtime_book *before)
 {
 	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
-	uint32_t number = (uint32_t)(book->stacks.size / sizeof(struct kept_stack));
 	struct kept_stack stack = {
 		.first = (uint32_t)(book->items.size / sizeof(struct runtime_item)),
 		.stop = record->stop,
 		.owner = { .tgid = record->tgid, .generation = record->generation, .check = hash_bytes(frames, record->nr_frames * sizeof(*frames), record->stop) },
 	};
 	const uint32_t *known = u64_map_find(&book->stack_by_hash, record->hash);
-	int err = 0;
 
 	if (record->fault)
 		walker->touch(walker->arg, record->tgid, record->fault);
@@ -223,24 +259,40 @@ int runtime_book_record(struct runtime_book *book, const struct sonde_runtime_re
 	}
 	for (uint32_t i = 0; i < record->nr_frames; i++) {
 		bool is_entry = frames[i].flags & SONDE_RUNTIME_ENTRY;
-		uint32_t frame = is_entry ? RUNTIME_ITEM_ENTRY : name_frame(book, record, &frames[i], walker, profile);
+		uint32_t frame = is_entry ? RUNTIME_ITEM_ENTRY : name_frame(book, record, &frames[i], walker, before);
 
 		if (frame == INTERNED_NONE && !is_entry)
 			return -ENOMEM;
 		append_item(book, frame, is_entry ? native_of(frames[i].where) : 0);
 	}
-	if (record->stop != SONDE_RUNTIME_STOP_COMPLETE && record->stop < SONDE_RUNTIME_STOP_COUNT)
-		err = append_stop(book, record, profile);
-	stack.nr = (uint32_t)(book->items.size / sizeof(struct runtime_item)) - stack.first;
-	buffer_append(&book->stacks, &stack, sizeof(stack));
-	if (err || book->items.err || book->stacks.err)
+	if (record->stop != SONDE_RUNTIME_STOP_COMPLETE && record->stop < SONDE_RUNTIME_STOP_COUNT && append_stop(book, record))
 		return -ENOMEM;
-	return u64_map_add(&book->stack_by_hash, record->hash, number);
+	return append_stack(book, record->hash, &stack);
+}
+
+int runtime_book_copy(struct runtime_book *book, const struct runtime_book *from, uint64_t hash)
+{
+	struct kept_stack stack = *((const struct kept_stack *)from->stacks.data + *u64_map_find(&from->stack_by_hash, hash));
+	const struct runtime_item *items = (const struct runtime_item *)from->items.data + stack.first;
+	uint32_t nr = stack.nr;
+
+	stack.first = (uint32_t)(book->items.size / sizeof(*items));
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t frame = items[i].frame;
+
+		if (frame != RUNTIME_ITEM_ENTRY) {
+			frame = copy_frame(book, from, interned_at(&from->frames, frame));
+			if (frame == INTERNED_NONE)
+				return -ENOMEM;
+		}
+		append_item(book, frame, items[i].native);
+	}
+	return append_stack(book, hash, &stack);
 }
 
 size_t runtime_book_bytes(const struct runtime_book *book)
 {
-	return book->items.size + book->stacks.size + interned_bytes(&book->frames);
+	return book->items.size + book->stacks.size + interned_bytes(&book->frames) + book->texts.bytes.size;
 }
 
 bool runtime_book_find(const struct runtime_book *book, uint64_t hash, struct runtime_stack *ret_stack)
@@ -254,7 +306,15 @@ bool runtime_book_find(const struct runtime_book *book, uint64_t hash, struct ru
 	return true;
 }
 
-uint32_t runtime_book_location(const struct runtime_book *book, uint32_t frame)
+uint32_t runtime_book_nr_frames(const struct runtime_book *book)
 {
-	return ((const struct named_frame *)interned_at(&book->frames, frame))->location;
+	return book->frames.nr;
+}
+
+struct runtime_frame runtime_book_frame(const struct runtime_book *book, uint32_t frame)
+{
+	const struct named_frame *named = interned_at(&book->frames, frame);
+
+	return (struct runtime_frame){ .name = texts_at(&book->texts, named->name), .file = texts_at(&book->texts, named->file), .start_line = named->start_line, .line = named->line,
+				       .kind = named->kind };
 }

@@ -7,6 +7,7 @@
 
 #include "base/u64_map.h"
 #include "process/proxy.h"
+#include "session/runtime_marks.h"
 
 #define BAD_FRAMES 8   /* the first ones of a runtime, and none that is good: then it is given up */
 #define MAX_RETRIES 200
@@ -433,13 +434,6 @@ bool runtime_keeper_load(struct runtime_keeper *keeper)
 
 /* --- names ----------------------------------------------------------------------------------------------------------------------------- */
 
-static void unsupported_text(const struct runtime_image *image, char *to, size_t size)
-{
-	char version[32];
-
-	snprintf(to, size, "[unsupported %s: %s]", version_of(image, version, sizeof(version)), image->reason);
-}
-
 /* Takes note of what a frame led to. After enough that is nothing, and no function ever, the layout is another than we know. */
 static void judge(struct runtime_keeper *keeper, struct kept_image *kept, const char *path, int err)
 {
@@ -499,7 +493,7 @@ static int describe_placed(struct runtime_keeper *keeper, const struct placed *p
 		judge(keeper, kept, object_table_at(process_table_objects(keeper->processes), placed->object)->path, err);
 	if (kept->image.is_supported)
 		return err;
-	unsupported_text(&kept->image, ret_function->name, sizeof(ret_function->name));
+	runtime_marks_unsupported(&kept->image, ret_function->name, sizeof(ret_function->name));
 	return 1;
 }
 
@@ -528,41 +522,14 @@ void runtime_keeper_touch(const struct runtime_keeper *keeper, uint32_t tgid, ui
 	proxy_read_memory_some(keeper->proxy, tgid, pc, &byte, sizeof(byte));
 }
 
-static bool is_loop(const struct runtime_image *image, uint64_t elf_vaddr)
-{
-	for (uint32_t i = 0; i < image->nr_loops; i++) {
-		if (elf_vaddr - image->loops[i].start_pc < image->loops[i].end_pc - image->loops[i].start_pc)
-			return true;
-	}
-	return false;
-}
-
-bool runtime_keeper_is_loop(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr)
+uint32_t runtime_keeper_nr_images(const struct runtime_keeper *keeper, uint32_t object)
 {
 	const struct kept_file *file = file_of(keeper, object);
 
-	for (uint32_t i = 0; file && i < file->nr_images; i++) {
-		if (is_loop(&file->images[i].image, elf_vaddr))
-			return true;
-	}
-	return false;
+	return file ? file->nr_images : 0;
 }
 
-bool runtime_keeper_mark(const struct runtime_keeper *keeper, const struct runtime_site *site, char *to, size_t size)
+const struct runtime_image *runtime_keeper_image(const struct runtime_keeper *keeper, uint32_t object, uint32_t i)
 {
-	const struct kept_file *file = file_of(keeper, site->object);
-
-	for (uint32_t i = 0; file && i < file->nr_images; i++) {
-		const struct runtime_image *image = &file->images[i].image;
-		bool runs = site->is_made ? image->nr_loops > 0 : is_loop(image, site->elf_vaddr);
-
-		if (image->is_supported ? site->has_frames || !runs : site->has_frames && !runs)
-			continue;
-		if (image->is_supported)
-			snprintf(to, size, RUNTIME_NOT_KNOWN, runtime_of(image->runtime)->name);
-		else
-			unsupported_text(image, to, size);
-		return true;
-	}
-	return false;
+	return &file_of(keeper, object)->images[i].image;
 }

@@ -42,15 +42,6 @@ enum runtime_answer runtime_keeper_describe(struct runtime_keeper *keeper, uint3
 					    const struct sonde_code_record *copy, bool is_again, struct runtime_function *ret_function);
 /* The interpreter stumbled over memory that is not there: looks at it, so that the kernel brings it back and the next sample finds it. */
 void runtime_keeper_touch(const struct runtime_keeper *keeper, uint32_t tgid, uint64_t pc);
-/* Where a frame stands. */
-struct runtime_site {
-	uint64_t elf_vaddr;
-	uint32_t object;
-	bool is_made;    /* it is in memory of no file, and called from there */
-	bool has_frames; /* its stack has frames of a runtime, or at least the word that there are none */
-};
-#define RUNTIME_NOT_KNOWN "[%s: frames not known]" /* what it ran was not looked at: the process was not known yet, or the thread was not on a CPU */
-bool runtime_keeper_is_loop(const struct runtime_keeper *keeper, uint32_t object, uint64_t elf_vaddr);
-/* Are frames of an interpreter missing in a stack with this frame? When it is not supported, its whole file stands for it: where its loop is, is known as little as the rest. Else when
- * that is its loop, or what it made, and the stack has none at all. Then the mark that stands for them: "[unsupported python 3.99: ...]", "[python: frames not known]". */
-bool runtime_keeper_mark(const struct runtime_keeper *keeper, const struct runtime_site *site, char *to, size_t size);
+/* What is known of the interpreters in a file, as runtime_marks is asked; an image is borrowed until the next call. */
+uint32_t runtime_keeper_nr_images(const struct runtime_keeper *keeper, uint32_t object);
+const struct runtime_image *runtime_keeper_image(const struct runtime_keeper *keeper, uint32_t object, uint32_t i);

@@ -50,7 +50,7 @@ void seeds_free(struct seeds *seeds)
 	free(seeds);
 }
 
-static uint64_t id_of_registers(uint64_t id)
+uint64_t seeds_id_of_registers(uint64_t id)
 {
 	return ~id;
 }
@@ -97,7 +97,7 @@ int seeds_take(struct seeds *seeds, const struct sonde_seed_record *record, seed
 	err = keep(seeds, record->id);
 	if (!err)
 		err = fn(arg, raw);
-	raw->id = id_of_registers(record->id);
+	raw->id = seeds_id_of_registers(record->id);
 	raw->stack_bytes = 0;
 	return err ? err : fn(arg, raw);
 }
@@ -119,7 +119,7 @@ uint64_t seeds_stack(struct seeds *seeds, uint64_t id, uint64_t end_ns)
 	if (!seed || seed->read_ns <= end_ns)
 		return id;
 	seeds->nr_late++;
-	return id_of_registers(id);
+	return seeds_id_of_registers(id);
 }
 
 uint32_t seeds_nr(const struct seeds *seeds)

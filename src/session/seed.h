@@ -22,5 +22,6 @@ int seeds_read_on(struct seeds *seeds, uint64_t id, uint32_t tgid, uint64_t from
 /* The raw record that tells the stack of a wait that began with that seed and ended at `end_ns` (CLOCK_MONOTONIC), or earlier than it really did: that of the registers alone when the thread may
  * have run before its memory was read. */
 uint64_t seeds_stack(struct seeds *seeds, uint64_t id, uint64_t end_ns);
+uint64_t seeds_id_of_registers(uint64_t id); /* the one that seeds_stack gives then */
 uint32_t seeds_nr(const struct seeds *seeds);
 uint32_t seeds_nr_late(const struct seeds *seeds); /* of them those of which seeds_stack said so */

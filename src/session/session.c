@@ -46,7 +46,7 @@ static int open_events(struct sonde_session *session)
 		err = sampler_open_events(session->sampler, &session->sampling, &session->diag);
 	if (err)
 		return session_fail_setup(session, err);
-	account_note(profile_account(session->profile), "this machine does not have the event '%s': sampling cpu-clock instead", wanted);
+	account_note(session_account(session), "this machine does not have the event '%s': sampling cpu-clock instead", wanted);
 	return 0;
 }
 
@@ -72,7 +72,7 @@ static void open_debug_files(struct sonde_session *session)
 	int err = debug_files_new(session->parser, session->proxy, &diag, &session->debug_files);
 
 	if (err)
-		account_note(profile_account(session->profile), "debuginfod is not asked: %s", diag.text[0] ? diag.text : strerror(-err));
+		account_note(session_account(session), "debuginfod is not asked: %s", diag.text[0] ? diag.text : strerror(-err));
 }
 
 static int make_command(struct sonde_session *session, char *const *command)
@@ -98,6 +98,11 @@ static int load(struct sonde_session *session)
 	if (err)
 		return session_fail_setup(session, err);
 	open_debug_files(session);
+	if (session->options.every_ns)
+		err = naming_thread_new(&(struct naming_thread_options){ .options = &session->options, .outputs = &session->outputs, .vmlinux = session->vmlinux }, &session->diag,
+					&session->naming);
+	if (err)
+		return session_fail_setup(session, err);
 	session->jit_keeper = jit_keeper_new(session->proxy, session->command ? command_tgid(session->command) : 0);
 	if (!session->jit_keeper)
 		return session_fail_setup(session, -ENOMEM);
@@ -107,7 +112,7 @@ static int load(struct sonde_session *session)
 /* What takes in what the kernel side sends. */
 static int make_takers(struct sonde_session *session)
 {
-	struct account *account = profile_account(session->profile);
+	struct account *account = &session->account;
 	int err = follow_new(&(struct follow_options){ .sampler = session->sampler, .parser = session->parser, .proxy = session->proxy, .account = account,
 						       .unwind_bytes = session->options.unwind_bytes, .no_cache = session->options.no_unwind_cache },
 			     &session->diag, &session->tracker);
@@ -123,7 +128,7 @@ static int make_takers(struct sonde_session *session)
 	session->raws = raw_stacks_new(session->tracker, session->sampler, session->auditor, session->seeds);
 	if (!session->raws)
 		return -ENOMEM;
-	return session_asks_for_waits(session) ? waiting_new(&session->options, &(struct waiting_parts){ session->sampler, session->book, session->seeds, session->profile },
+	return session_asks_for_waits(session) ? waiting_new(&session->options, &(struct waiting_parts){ session->sampler, session->book, session->seeds },
 							     &session->diag, &session->waiting) :
 						 0;
 }
@@ -176,17 +181,14 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	session->new_ns = clock_ns();
 	session_begin_cost(session);
 	session->account_text = BUFFER_INIT(1 << 20);
-	session->profile = profile_new();
-	if (!session->profile)
-		return session_fail_setup(session, -ENOMEM);
 	err = session_take_options(session, options);
 	if (err)
 		return session_fail(session, SONDE_EXIT_USAGE, err);
 	options = &session->options; /* the caller's may be smaller */
-	session->book = stack_book_new(session->options.timestamps, session->profile);
+	session->book = stack_book_new(session->options.timestamps, &session->account);
 	if (!session->book)
 		return session_fail_setup(session, -ENOMEM);
-	account_begin(profile_account(session->profile), options->command_line);
+	account_begin(&session->account, options->command_line);
 	session->vmlinux = options->vmlinux ? strdup(options->vmlinux) : NULL;
 	if (options->vmlinux && !session->vmlinux)
 		return session_fail_setup(session, -ENOMEM);
@@ -203,7 +205,9 @@ void sonde_session_free(struct sonde_session *session)
 {
 	if (!session)
 		return;
+	naming_thread_free(session->naming);
 	waiting_free(session->waiting);
+	stack_book_free(session->book, session->tracker ? tracker_processes(session->tracker) : NULL);
 	raw_stacks_free(session->raws);
 	seeds_free(session->seeds);
 	auditor_free(session->auditor);
@@ -213,12 +217,10 @@ void sonde_session_free(struct sonde_session *session)
 	parser_free(session->parser);
 	proxy_free(session->proxy);
 	sampler_free(session->sampler);
-	stack_book_free(session->book);
 	profile_free(session->profile);
 	command_free(session->command);
 	targets_done(&session->targets);
-	for (uint32_t i = 0; i < session->nr_outputs; i++)
-		free(session->outputs[i].path);
+	outputs_done(&session->outputs);
 	free(session->vmlinux);
 	buffer_done(&session->account_text);
 	closep(&session->stop_fd);
@@ -256,6 +258,13 @@ static int collect(struct sonde_session *session, uint64_t max_records)
 	return follow_read(&parts, max_records, take_record, session, &session->diag);
 }
 
+#define MANY_RECORDS (16 * FOLLOW_STEP_RECORDS)
+
+int session_collect(struct sonde_session *session)
+{
+	return collect(session, MANY_RECORDS);
+}
+
 static int wait_on(struct sonde_session *session, int fd)
 {
 	struct epoll_event interest = { .events = EPOLLIN };
@@ -279,12 +288,14 @@ static bool is_over(struct sonde_session *session, uint64_t end_ns)
 	return targets_ended(&session->targets) || (session->command && command_ended(session->command, &status));
 }
 
+#define STACKS_BYTES ((size_t)256 << 20) /* of one window: then no more are made room for, and what comes beyond that is missed */
+
 /* Room for stacks that have not come yet, up to what is kept of them. */
 static int make_room(struct sonde_session *session)
 {
 	int err = 0;
 
-	if (session->renews_bodies && stack_book_has_room(session->book) && (!session->waiting || waiting_has_room(session->waiting)))
+	if (session->renews_bodies && stack_book_bytes(session->book) < STACKS_BYTES)
 		err = sampler_renew_bodies(session->sampler);
 	return err ? diag_errno(&session->diag, -err, "cannot make room for more stacks: %s", strerror(-err)) : 0;
 }
@@ -324,6 +335,19 @@ static int await(struct sonde_session *session, int max_ms)
 	return 0;
 }
 
+static const struct place_table *open_places(const struct sonde_session *session)
+{
+	return stack_table_places(stack_book_store(session->book)->stacks);
+}
+
+/* The next thing that time brings: the end, or a window's. */
+static uint64_t next_ns(const struct sonde_session *session, uint64_t end_ns)
+{
+	uint64_t window_ns = session->naming ? session->window_ns + session->options.every_ns : UINT64_MAX;
+
+	return window_ns < end_ns ? window_ns : end_ns;
+}
+
 static int sample(struct sonde_session *session)
 {
 	uint64_t end_ns = UINT64_MAX;
@@ -333,20 +357,23 @@ static int sample(struct sonde_session *session)
 		end_ns = session->start_ns + session->options.duration_ns;
 
 	while (!err && !is_over(session, end_ns)) {
-		uint64_t now = clock_ns(), left_ns = end_ns > now ? end_ns - now : 0;
+		uint64_t now = clock_ns(), until_ns = next_ns(session, end_ns), left_ns = until_ns > now ? until_ns - now : 0;
 
 		err = await(session, tracker_has_more(session->tracker) ? 0 : (int)((left_ns < FOLLOW_STEP_NS ? left_ns : FOLLOW_STEP_NS) / NS_PER_MS) + 1);
 		if (err)
 			return err;
-		follow_cpus(&session->cpus, session->sampler, session->tracker, profile_account(session->profile));
+		follow_cpus(&session->cpus, session->sampler, session->tracker, session_account(session));
 		err = collect(session, FOLLOW_STEP_RECORDS);
 		if (!err)
 			err = make_room(session);
 		if (!err && session->waiting)
 			err = waiting_step(session->waiting, now);
-		debug_files_step(session->debug_files, stack_book_places(session->book), tracker_processes(session->tracker));
-		jit_keeper_step(session->jit_keeper, stack_book_places(session->book), now);
+		debug_files_step(session->debug_files, open_places(session), tracker_processes(session->tracker));
+		jit_keeper_step(session->jit_keeper, open_places(session), now);
 		tell_progress(session, now);
+		session_take_named(session);
+		if (!err && session_window_is_over(session, now))
+			err = session_end_window(session);
 		if (!err)
 			err = tracker_prune(session->tracker, now);
 	}
@@ -365,8 +392,8 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 {
 	int64_t timeout_ns = session->options.debuginfod_timeout_ns;
 
-	debug_files_wait(session->debug_files, stack_book_places(session->book), tracker_processes(session->tracker), end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0),
-			 is_stopped_again, session, profile_account(session->profile));
+	debug_files_wait(session->debug_files, open_places(session), tracker_processes(session->tracker), end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0),
+			 is_stopped_again, session, session_account(session));
 }
 
 /* From now on it counts. */
@@ -377,10 +404,11 @@ static int start(struct sonde_session *session)
 
 	session->start_ns = clock_ns();
 	if (!err && session->waiting)
-		err = waiting_start(session->waiting, &session->diag, &start_ns);
+		err = waiting_start(session->waiting, session->account.command_line, &session->diag, &start_ns);
 	if (!err && session->waiting)
 		session->start_ns = start_ns;
-	profile_account(session->profile)->startup_ns = session->start_ns - session->new_ns;
+	session->window_ns = session->start_ns;
+	session->account.startup_ns = session->start_ns - session->new_ns;
 	return err;
 }
 
@@ -397,36 +425,47 @@ static int stop(struct sonde_session *session, uint64_t *ret_end_ns)
 	return err;
 }
 
-/* A failure costs the file, not the report. */
-static void write_events(struct sonde_session *session, struct stack_maker *maker)
+/* All that was recorded, or the last window of it. */
+static int close_last(struct sonde_session *session, uint64_t end_ns, struct window **ret_window)
 {
-	struct diag diag = { 0 };
-	int err = waiting_write_events(session->waiting, maker, session->start_ns + profile_account_of(session->profile)->duration_ns, session->unix_offset_ns, &diag);
+	const struct process_table *processes = tracker_processes(session->tracker);
+	int err = stack_book_give_up(session->book, processes);
 
 	if (!err)
-		return;
-	account_note(profile_account(session->profile), "the events were not written: %s", diag.text[0] ? diag.text : strerror(-err));
-	session_fail(session, SONDE_EXIT_FAILED, err);
+		err = stack_book_cut(session->book, UINT64_MAX);
+	if (!err)
+		err = session_close_window(session, end_ns, ret_window);
+	if (err || !session->waiting)
+		return err;
+	(*ret_window)->events = waiting_events(session->waiting);
+	(*ret_window)->events_lost = waiting_events_lost(session->waiting);
+	return 0;
 }
 
-/* The observations as a profile. */
-static int make_profile(struct sonde_session *session, const struct naming *naming)
+/* The observations as a profile, by the readers of files that the recording had. */
+static int make_profile(struct sonde_session *session, struct window *window)
 {
-	struct stack_maker *maker;
-	int err = stack_book_read_names(session->book, tracker_processes(session->tracker), naming, &maker);
+	CLEANUP(kernel_names_freep) struct kernel_names *kernel = kernel_names_new();
+	const struct naming naming = { .parser = session->parser, .proxy = session->proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux, .kernel = kernel };
+	uint32_t nr_skipped;
+	int err = kernel ? window_profile(window, &session->options, &naming, &session->profile, &nr_skipped) : -ENOMEM;
 
-	if (err)
-		return err;
-	if (session->waiting)
-		write_events(session, maker);
-	switch (session->options.question) {
-	case SONDE_ON_CPU:
-		return stack_book_profile(session->book, session->unix_offset_ns);
-	case SONDE_OFF_CPU:
-	case SONDE_WALL:
-		return waiting_profile(session->waiting, maker);
-	}
-	return -EINVAL;
+	if (!err && window->events_err)
+		session_fail(session, SONDE_EXIT_FAILED, window->events_err);
+	return err;
+}
+
+static int name_last(struct sonde_session *session, uint64_t end_ns)
+{
+	struct window *window = NULL;
+	int err = close_last(session, end_ns, &window);
+
+	if (err || session->naming)
+		return err ? err : session_finish_windows(session, window, is_stopped_again);
+	err = make_profile(session, window);
+	stack_book_done(session->book, window->store, tracker_processes(session->tracker));
+	window_free(window);
+	return err;
 }
 
 /* While it lasts: what new processes have mapped is to be known before they are gone, and thousands of switches a second want the CPU as well. */
@@ -443,16 +482,16 @@ static void set_nice(struct sonde_session *session, int nice)
 
 static int run(struct sonde_session *session)
 {
-	const struct naming naming = { .parser = session->parser, .proxy = session->proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux,
-				       .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
-				       .runtimes = tracker_runtimes(session->tracker),
-				       .own_tgid = session->command ? command_tgid(session->command) : 0 };
 	uint64_t end_ns;
 	int err = wait_on(session, tracker_fd(session->tracker)), stop_err;
 
 	if (!err)
 		err = wait_on(session, sampler_wake_fd(session->sampler));
-	debug_files_want_lines(session->debug_files, naming.lines);
+	if (!err && session->naming) {
+		naming_thread_want_lines(session->naming, session_wants_lines(session));
+		err = wait_on(session, naming_thread_fd(session->naming));
+	}
+	debug_files_want_lines(session->debug_files, session_wants_lines(session));
 	set_nice(session, session->nice_before - HURRY);
 	if (!err)
 		err = start(session);
@@ -465,8 +504,6 @@ static int run(struct sonde_session *session)
 		err = sample(session);
 	stop_err = stop(session, &end_ns);
 	err = err ? err : stop_err;
-	profile_account(session->profile)->duration_ns = end_ns - session->start_ns;
-	session->unix_offset_ns = clock_unix_offset_ns();
 	if (session->command)
 		command_stop(session->command);
 	set_nice(session, session->nice_before);
@@ -477,7 +514,7 @@ static int run(struct sonde_session *session)
 	if (!err)
 		wait_for_debug_files(session, end_ns);
 	if (!err)
-		err = make_profile(session, &naming);
+		err = name_last(session, end_ns);
 	return err ? session_fail_setup(session, err) : 0;
 }
 
@@ -497,7 +534,8 @@ int sonde_session_run(struct sonde_session *session)
 	session_end_cost(session);
 	if (err)
 		return err;
-	session_fill_account(session);
+	if (!session->naming)
+		session_account_cost(session);
 	if (!nr_observed(session))
 		session_fail(session, SONDE_EXIT_NO_SAMPLES, 0);
 	return 0;
@@ -510,7 +548,7 @@ bool sonde_session_command_status(const struct sonde_session *session, int *ret_
 
 const char *sonde_session_warning(struct sonde_session *session)
 {
-	const struct account *account = session && session->profile ? profile_account_of(session->profile) : NULL;
+	const struct account *account = session ? session_account(session) : NULL;
 
 	return account && session->nr_told_notes < account->nr_notes ? account->notes[session->nr_told_notes++] : NULL;
 }

@@ -12,38 +12,37 @@
 #include "base/diag.h"
 #include "base/event.h"
 #include "collect/sampler.h"
-#include "export/export.h"
 #include "model/profile.h"
 #include "process/proxy.h"
 #include "session/debug_files.h"
 #include "session/follow.h"
 #include "session/jit_keeper.h"
+#include "session/naming_thread.h"
+#include "session/outputs.h"
 #include "session/raw_stacks.h"
 #include "session/stack_book.h"
 #include "session/target.h"
 #include "session/tracker.h"
 #include "session/waiting.h"
+#include "session/window.h"
 
-#define MAX_OUTPUTS 16
-
-struct output {
-	char *path;
-	enum export_format format;
-	bool is_written;
+/* Of the windows that were named. */
+struct window_totals {
+	uint32_t nr, nr_failed, nr_in_haste;
+	struct account_counts counts;
 };
 
 struct sonde_session {
 	struct sonde_profile_options options; /* with the defaults filled in; texts and lists are not kept */
 	struct sampler_options sampling;
 	struct event event;
-	struct export_options export;
+	struct outputs outputs;
 	struct diag diag;
 	int exit_code;
 	bool renews_bodies;                   /* the kernel side may forget which stacks it sent, so that more come */
 	bool is_ready;                        /* all was made, and nothing sampled yet */
 	uint64_t cost_user_ns, cost_system_ns; /* of the threads in the library's functions; less the start of one that has not returned */
 	uint64_t new_ns, start_ns;            /* CLOCK_MONOTONIC */
-	uint64_t unix_offset_ns;              /* of CLOCK_REALTIME to it, at the end */
 	uint64_t looked_ns;                   /* when the targets and the command were last looked for */
 	uint64_t shown_ns;                    /* when the progress was last told */
 	struct follow_cpus cpus;
@@ -61,10 +60,15 @@ struct sonde_session {
 	struct waiting *waiting;              /* NULL: waits are not asked for */
 	struct seeds *seeds;                  /* NULL: what waits is not asked for */
 	struct stack_book *book;
-	struct profile *profile;
+	struct account account;               /* of the recording, up to the last window: the notes are those that came since, the counts those of all windows */
+	struct account_counts told;           /* that windows have */
+	uint64_t window_ns;                   /* when the open window began */
+	uint32_t nr_windows;                  /* that were closed */
+	struct naming_thread *naming;         /* NULL: there is one window, which is named when the recording is over */
+	struct profile *profile;              /* of the last window that was named; NULL: there is none yet */
+	struct window_totals totals;          /* of those that were named */
+	struct diag totals_failure;           /* the first of them */
 	char *vmlinux;                        /* NULL: not given */
-	struct output outputs[MAX_OUTPUTS];
-	uint32_t nr_outputs;
 	struct buffer account_text;
 	uint32_t nr_told_notes;               /* of the account: those that sonde_session_warning gave */
 	int stop_fd, epoll_fd;
@@ -85,5 +89,19 @@ bool session_wants_lines(const struct sonde_session *session);
 /* What a function of the library takes of its thread's time: begun, and later ended. */
 void session_begin_cost(struct sonde_session *session);
 void session_end_cost(struct sonde_session *session);
-/* Fills in what the account says of the run as a whole, once the cost has ended. */
-void session_fill_account(struct sonde_session *session);
+/* What the account says of a window that has ended. */
+void session_account_window(struct sonde_session *session, const struct window *window, struct account *ret_account);
+/* The recording's own cost, when it has ended and its only window is named. */
+void session_account_cost(struct sonde_session *session);
+/* The account that warnings go to, and come from. */
+struct account *session_account(struct sonde_session *session);
+/* Closes the window that ends at a time, which was told to the book and to the waiting; all that was sent before has come. *ret_window is the caller's. 0 or -ENOMEM. */
+MUST_CHECK int session_close_window(struct sonde_session *session, uint64_t end_ns, struct window **ret_window);
+/* Takes in what has come, until there is no more or a great deal. 0 or a negative errno. */
+MUST_CHECK int session_collect(struct sonde_session *session);
+/* With `every_ns`. Whether the open window is to end now; ends it; and takes those that are named. */
+bool session_window_is_over(const struct sonde_session *session, uint64_t now_ns);
+MUST_CHECK int session_end_window(struct sonde_session *session);
+void session_take_named(struct sonde_session *session);
+/* Hands over the last one, and waits for all. `is_stopped`: another stop has come: names are not waited for. */
+MUST_CHECK int session_finish_windows(struct sonde_session *session, struct window *last, bool (*is_stopped)(void *arg));

@@ -6,86 +6,102 @@
 
 #include "abi/record.h"
 #include "base/buffer.h"
-#include "base/interned.h"
-#include "session/label_book.h"
-#include "session/runtime_book.h"
 
 #define PENDING_BYTES_MAX (256u << 20)
 #define RAW_WAIT_NS 1000000000u /* a thread that has not gone on to its program by then has ended, or sleeps */
-#define STACKS_BYTES ((size_t)256 << 20) /* then no more are made room for: what comes beyond that is missed */
-#define SAMPLES_BYTES_MAX ((size_t)4 << 30)
+#define USED_BYTES_MAX ((size_t)1 << 30)
 
-/* Equal samples but for their number. Zeroed before it is filled: it is hashed and compared whole. */
-struct sample_key {
-	struct stack_sides sides; /* its tgid is the sample's */
-	uint32_t tid, cpu;
-	uint64_t time_ns; /* CLOCK_MONOTONIC; 0: those of all times are one */
-	char comm[SONDE_COMM_BYTES];
-};
-
-struct sample {
-	struct sample_key key;
-	uint64_t count;
-	uint64_t newest_ns;
-	bool is_used;        /* it stands in the list `used` */
+/* A store, and who needs it still. */
+struct kept_store {
+	struct stack_store *store;
+	struct kept_store *next;
+	bool is_read;           /* its window is being named */
 };
 
 struct stack_book {
 	struct buffer pending;      /* records of this reading, and samples that wait for their raw stacks; each at a multiple of 8 */
-	struct interned samples;    /* of struct sample */
-	struct buffer used;         /* uint32_t each: samples that came since the walker was told what was used */
 	struct buffer waiting;      /* samples whose raw stacks have not come yet */
+	struct buffer used;         /* struct used each: samples that came since the walker was told what was used */
+	struct samples *samples;    /* of the open window */
+	struct samples *cut;        /* of the one that was cut and is not closed yet; NULL: there is none */
+	uint64_t border_ns;         /* between the two; 0: there is none */
+	struct kept_store *stores;  /* the youngest first: the open window's, the one before, those that are being named */
+	struct stack_store *next;   /* of the next window, while one is cut: what goes on is in it already; NULL: it is not made yet */
 	uint64_t newest_ns;         /* of the samples that waited */
-	struct stack_table *table;
-	struct runtime_book *runtimes;
-	struct label_book *labels;
-	struct profile *profile;
-	struct namer *namer;        /* both at the end, when names are there */
-	struct stack_maker *maker;
 	uint64_t nr_samples;
+	struct account *account;
 	bool with_times;
 };
 
-struct stack_book *stack_book_new(bool with_times, struct profile *profile)
-{
-	struct stack_book *book = calloc(1, sizeof(*book));
+struct used {
+	struct samples *samples;
+	uint32_t number;
+};
 
-	if (!book)
-		return NULL;
-	book->with_times = with_times;
-	book->pending = book->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
-	book->samples = INTERNED_INIT(struct sample, sizeof(struct sample_key), SAMPLES_BYTES_MAX);
-	book->used = BUFFER_INIT(SAMPLES_BYTES_MAX);
-	book->profile = profile;
-	book->table = stack_table_new();
-	book->runtimes = runtime_book_new();
-	book->labels = label_book_new();
-	if (!book->table || !book->runtimes || !book->labels) {
-		stack_book_free(book);
-		return NULL;
-	}
-	return book;
+static int push_store(struct stack_book *book, struct stack_store *store)
+{
+	struct kept_store *kept = store ? calloc(1, sizeof(*kept)) : NULL;
+
+	if (!kept)
+		return -ENOMEM;
+	*kept = (struct kept_store){ .store = store, .next = book->stores };
+	book->stores = kept;
+	return 0;
 }
 
-void stack_book_free(struct stack_book *book)
+struct stack_book *stack_book_new(bool with_times, struct account *account)
 {
+	struct stack_book *book = calloc(1, sizeof(*book));
+	struct stack_store *store = stack_store_new();
+
+	if (book) {
+		book->with_times = with_times;
+		book->pending = book->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
+		book->used = BUFFER_INIT(USED_BYTES_MAX);
+		book->account = account;
+		book->samples = samples_new();
+	}
+	if (book && book->samples && !push_store(book, store))
+		return book;
+	stack_store_free(store, NULL);
+	stack_book_free(book, NULL);
+	return NULL;
+}
+
+void stack_book_free(struct stack_book *book, const struct process_table *processes)
+{
+	struct kept_store *next;
+
 	if (!book)
 		return;
+	for (struct kept_store *kept = book->stores; kept; kept = next) {
+		next = kept->next;
+		stack_store_free(kept->store, processes);
+		free(kept);
+	}
+	stack_store_free(book->next, processes);
 	buffer_done(&book->pending);
 	buffer_done(&book->waiting);
-	interned_done(&book->samples);
 	buffer_done(&book->used);
-	stack_maker_free(book->maker);
-	namer_free(book->namer);
-	stack_table_free(book->table);
-	runtime_book_free(book->runtimes);
-	label_book_free(book->labels);
+	samples_free(book->samples);
+	samples_free(book->cut);
 	free(book);
 }
 
-bool stack_book_has_room(const struct stack_book *book)
+static struct stack_store *open_store(const struct stack_book *book)
 {
-	return stack_table_bytes(book->table) + runtime_book_bytes(book->runtimes) + label_book_bytes(book->labels) < STACKS_BYTES;
+	return book->stores->store;
+}
+
+/* NULL: this is the first. */
+static struct stack_store *store_before(const struct stack_book *book)
+{
+	return book->stores->next ? book->stores->next->store : NULL;
+}
+
+size_t stack_book_bytes(const struct stack_book *book)
+{
+	return stack_store_bytes(open_store(book)) + samples_bytes(book->samples);
 }
 
 uint64_t stack_book_nr_samples(const struct stack_book *book)
@@ -93,36 +109,30 @@ uint64_t stack_book_nr_samples(const struct stack_book *book)
 	return book->nr_samples;
 }
 
-const struct place_table *stack_book_places(const struct stack_book *book)
+const struct stack_store *stack_book_store(const struct stack_book *book)
 {
-	return stack_table_places(book->table);
+	return open_store(book);
 }
 
-static struct sample *sample_at(const struct stack_book *book, uint32_t i)
+static int note_use(struct stack_book *book, struct samples *samples, uint32_t number, uint64_t time_ns)
 {
-	return interned_at(&book->samples, i);
-}
+	const struct used used = { .samples = samples, .number = number };
 
-static int note_use(struct stack_book *book, uint32_t number, uint64_t time_ns)
-{
-	struct sample *sample = sample_at(book, number);
-
-	if (sample->newest_ns < time_ns)
-		sample->newest_ns = time_ns;
-	if (!sample->is_used)
-		buffer_append(&book->used, &number, sizeof(number));
-	sample->is_used = true;
+	if (samples_use(samples, number, time_ns))
+		buffer_append(&book->used, &used, sizeof(used));
 	return book->used.err;
 }
 
-static int add_sample(struct stack_book *book, const struct sonde_sample_record *record, uint32_t user_generation)
+/* Of the window that its time lies in. */
+static int add_sample(struct stack_book *book, const struct sonde_sample_record *record, uint32_t user_generation, const struct process_table *processes)
 {
-	struct sample sample = { 0 };
-	struct sample_key *key = &sample.key;
+	struct samples *samples = book->cut && record->time_ns < book->border_ns ? book->cut : book->samples;
+	struct sample_key key = { 0 };
 	uint32_t number;
+	int err;
 
 	/* without a body the hash says nothing: a full store must not make every sample one of its own */
-	key->sides = (struct stack_sides){
+	key.sides = (struct stack_sides){
 		.user_stack = record->user_side == SONDE_SIDE_STORED ? record->user_stack : 0,
 		.kernel_stack = record->kernel_side == SONDE_SIDE_STORED ? record->kernel_stack : 0,
 		.runtime_stack = record->runtime_side == SONDE_SIDE_STORED ? record->runtime_stack : 0,
@@ -135,17 +145,17 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 		.runtime_side = record->runtime_side,
 		.labels_side = record->labels_side,
 	};
-	key->tid = record->tid;
-	key->cpu = record->cpu;
-	key->time_ns = book->with_times ? record->time_ns : 0;
-	memcpy(key->comm, record->comm, sizeof(key->comm));
-	key->comm[sizeof(key->comm) - 1] = '\0';
+	key.tid = record->tid;
+	key.cpu = record->cpu;
+	key.time_ns = book->with_times ? record->time_ns : 0;
+	memcpy(key.comm, record->comm, sizeof(key.comm));
+	key.comm[sizeof(key.comm) - 1] = '\0';
 	book->nr_samples++;
-	number = interned_add(&book->samples, &sample);
-	if (number == INTERNED_NONE)
+	number = samples_add(samples, &key);
+	if (number == SAMPLES_NO_MEMORY)
 		return -ENOMEM;
-	sample_at(book, number)->count++;
-	return note_use(book, number, record->time_ns);
+	err = samples_at(samples, number)->count > 1 ? 0 : stack_store_keep(open_store(book), store_before(book), &key.sides, processes);
+	return err ? err : note_use(book, samples, number, record->time_ns);
 }
 
 /* How many bytes a record is long. */
@@ -164,6 +174,8 @@ static size_t record_bytes(const void *record)
 		return sizeof(*runtime) + runtime->nr_frames * sizeof(struct sonde_runtime_frame);
 	if (labels->type == SONDE_RECORD_LABELS)
 		return sizeof(*labels) + labels->nr_labels * sizeof(struct sonde_label);
+	if (stack->type == SONDE_RECORD_WAKER)
+		return sizeof(struct sonde_waker_record);
 	return stack->type == SONDE_RECORD_CODE ? sizeof(struct sonde_code_record) : sizeof(struct sonde_sample_record);
 }
 
@@ -184,7 +196,7 @@ static int resolve_stack(struct stack_book *book, const struct sonde_stack_recor
 					 .stop = record->stop };
 	struct stack *made;
 
-	return stack_table_add(book->table, &origin, &stack, processes, &made);
+	return stack_table_add(open_store(book)->stacks, &origin, &stack, processes, &made);
 }
 
 static int resolve_raw(struct stack_book *book, const struct sonde_raw_record *record, const struct process_table *processes, const struct stack_walker *walker)
@@ -196,22 +208,23 @@ static int resolve_raw(struct stack_book *book, const struct sonde_raw_record *r
 
 	origin.generation = err ? 0 : stack.generation;
 	if (!err)
-		err = stack_table_add(book->table, &origin, &stack, processes, &made);
+		err = stack_table_add(open_store(book)->stacks, &origin, &stack, processes, &made);
 	if (err)
 		return err;
 	if (stack_owner_is(&made->owner, origin.tgid, origin.generation))
-		return stack_table_add_raw(book->table, record->id, made);
-	profile_account(book->profile)->missed_collided++; /* the sample finds none */
+		return stack_table_add_raw(open_store(book)->stacks, record->id, made);
+	book->account->missed_collided++; /* the sample finds none */
 	return 0;
 }
 
 static int resolve_audit(struct stack_book *book, const struct sonde_raw_record *record, const struct stack_walker *walker)
 {
-	const struct stack *stack = stack_table_find(book->table, record->id);
+	const struct stack_table *stacks = open_store(book)->stacks;
+	const struct stack *stack = stack_table_find(stacks, record->id);
 
 	if (stack && stack->owner.tgid != record->tgid)
 		stack = NULL;
-	return walker->check(walker->arg, record, stack_table_places(book->table), stack ? stack_table_frames(book->table, stack) : NULL, stack ? stack->nr : 0,
+	return walker->check(walker->arg, record, stack_table_places(stacks), stack ? stack_table_frames(stacks, stack) : NULL, stack ? stack->nr : 0,
 			     stack ? stack->stop : SONDE_STOP_COMPLETE);
 }
 
@@ -219,29 +232,39 @@ static int resolve_audit(struct stack_book *book, const struct sonde_raw_record 
 static int resolve_stored(struct stack_book *book, const struct sonde_sample_record *record, const struct process_table *processes)
 {
 	const uint64_t end_ns = record->generation ? process_table_generation_end(processes, record->tgid, record->generation) : UINT64_MAX;
-	const struct stack *stack = record->time_ns >= end_ns && record->user_side == SONDE_SIDE_STORED ? stack_table_find(book->table, record->user_stack) : NULL;
+	const struct stack_sides sides = { .user_stack = record->user_stack, .user_side = record->user_side };
 	struct sonde_sample_record sample = *record;
-	int err = 0;
+	const struct stack *stack;
+	int err;
 
+	if (record->time_ns < end_ns || record->user_side != SONDE_SIDE_STORED)
+		return add_sample(book, record, record->generation, processes);
+	err = stack_store_keep(open_store(book), store_before(book), &sides, processes);
+	stack = err ? NULL : stack_table_find(open_store(book)->stacks, record->user_stack);
 	if (stack && stack_owner_is(&stack->owner, record->tgid, record->generation)) {
 		const struct stack_origin origin = { .tgid = record->tgid, .generation = record->generation, .time_ns = record->time_ns, .known_ns = end_ns - 1 };
 
-		err = stack_table_add_later(book->table, stack, &origin, processes, &stack);
+		err = stack_table_add_later(open_store(book)->stacks, stack, &origin, processes, &stack);
 		sample.user_stack = stack->hash;
 	}
-	return err ? err : add_sample(book, &sample, sample.generation);
+	return err ? err : add_sample(book, &sample, sample.generation, processes);
 }
 
 /* A sample whose stack came raw: by now it has a hash. */
-static int resolve_raw_sample(struct stack_book *book, const struct sonde_sample_record *record)
+static int resolve_raw_sample(struct stack_book *book, const struct sonde_sample_record *record, const struct process_table *processes)
 {
-	const struct stack *stack = stack_table_find_raw(book->table, record->user_stack);
+	const struct stack_sides sides = { .user_stack = record->user_stack, .user_side = SONDE_SIDE_RAW };
 	struct sonde_sample_record sample = *record;
+	const struct stack *stack;
+	int err = stack_store_keep(open_store(book), store_before(book), &sides, processes);
 
+	if (err)
+		return err;
+	stack = stack_table_find_raw(open_store(book)->stacks, record->user_stack);
 	if (record->time_ns > book->newest_ns)
 		book->newest_ns = record->time_ns;
 	if (stack && stack->owner.tgid != record->tgid) {
-		profile_account(book->profile)->missed_collided++;
+		book->account->missed_collided++;
 		stack = NULL;
 	}
 	if (!stack && book->newest_ns - record->time_ns < RAW_WAIT_NS) { /* one that the thread itself has to send */
@@ -251,19 +274,20 @@ static int resolve_raw_sample(struct stack_book *book, const struct sonde_sample
 	sample.user_side = stack ? SONDE_SIDE_STORED : SONDE_SIDE_LOST;
 	if (stack) {
 		sample.user_stack = stack->hash;
-		stack_table_forget_raw(book->table, record->user_stack);
+		stack_table_forget_raw(open_store(book)->stacks, record->user_stack);
 	}
-	return add_sample(book, &sample, stack ? stack->owner.generation : 0);
+	return add_sample(book, &sample, stack ? stack->owner.generation : 0, processes);
 }
 
 /* Which files a stack came to, and which one's table it ended without. */
 static int tell_stack_used(struct stack_book *book, const struct stack *stack, uint64_t time_ns, const struct stack_walker *walker)
 {
-	const uint32_t *frames = stack_table_frames(book->table, stack);
+	const struct stack_table *stacks = open_store(book)->stacks;
+	const uint32_t *frames = stack_table_frames(stacks, stack);
 	uint32_t object = OBJECT_NONE;
 
 	for (uint32_t i = 0; i < stack->nr; i++) {
-		object = place_at(stack_table_places(book->table), frames[i])->object;
+		object = place_at(stack_table_places(stacks), frames[i])->object;
 		if (object != OBJECT_NONE)
 			walker->used(walker->arg, object, time_ns);
 	}
@@ -273,19 +297,42 @@ static int tell_stack_used(struct stack_book *book, const struct stack *stack, u
 /* Of all stacks that were sampled since. */
 static int tell_used(struct stack_book *book, const struct stack_walker *walker)
 {
-	const uint32_t *used = (const uint32_t *)book->used.data;
+	const struct used *used = (const struct used *)book->used.data;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < book->used.size / sizeof(*used); i++) {
-		struct sample *sample = sample_at(book, used[i]);
-		const struct stack *stack = sample->key.sides.user_side == SONDE_SIDE_STORED ? stack_table_find(book->table, sample->key.sides.user_stack) : NULL;
+		const struct sample *sample = samples_told(used[i].samples, used[i].number);
+		const struct stack *stack = sample->key.sides.user_side == SONDE_SIDE_STORED ? stack_table_find(open_store(book)->stacks, sample->key.sides.user_stack) : NULL;
 
-		sample->is_used = false;
 		if (stack && walker->used)
 			err = tell_stack_used(book, stack, sample->newest_ns, walker);
 	}
 	book->used.size = 0;
 	return err;
+}
+
+static int resolve(struct stack_book *book, const void *record, const struct process_table *processes, const struct stack_walker *walker)
+{
+	const struct stack_store *store = open_store(book), *before = store_before(book);
+
+	switch (*(const uint32_t *)record) {
+	case SONDE_RECORD_STACK:
+		return resolve_stack(book, record, processes);
+	case SONDE_RECORD_RUNTIME:
+		return runtime_book_record(store->runtimes, record, walker, before ? before->runtimes : NULL);
+	case SONDE_RECORD_CODE:
+		runtime_book_code(store->runtimes, record);
+		return 0;
+	case SONDE_RECORD_LABELS:
+		return label_book_record(store->labels, record, walker);
+	case SONDE_RECORD_WAKER:
+		return waker_book_record(store->wakers, record);
+	case SONDE_RECORD_RAW:
+		return ((const struct sonde_raw_record *)record)->use == SONDE_RAW_AUDIT ? resolve_audit(book, record, walker) : resolve_raw(book, record, processes, walker);
+	default:
+		return ((const struct sonde_sample_record *)record)->user_side == SONDE_SIDE_RAW ? resolve_raw_sample(book, record, processes) :
+												   resolve_stored(book, record, processes);
+	}
 }
 
 int stack_book_resolve(struct stack_book *book, const struct process_table *processes, const struct stack_walker *walker)
@@ -294,96 +341,101 @@ int stack_book_resolve(struct stack_book *book, const struct process_table *proc
 
 	for (size_t off = 0; !err && off < book->pending.size;) {
 		const void *record = book->pending.data + off;
-		uint32_t type = *(const uint32_t *)record;
 
-		if (type == SONDE_RECORD_STACK)
-			err = resolve_stack(book, record, processes);
-		else if (type == SONDE_RECORD_RUNTIME)
-			err = runtime_book_record(book->runtimes, record, walker, book->profile);
-		else if (type == SONDE_RECORD_CODE)
-			runtime_book_code(book->runtimes, record);
-		else if (type == SONDE_RECORD_LABELS)
-			err = label_book_record(book->labels, record, walker);
-		else if (type == SONDE_RECORD_RAW)
-			err = ((const struct sonde_raw_record *)record)->use == SONDE_RAW_AUDIT ? resolve_audit(book, record, walker) :
-												  resolve_raw(book, record, processes, walker);
-		else if (((const struct sonde_sample_record *)record)->user_side == SONDE_SIDE_RAW)
-			err = resolve_raw_sample(book, record);
-		else
-			err = resolve_stored(book, record, processes);
+		err = resolve(book, record, processes, walker);
 		off += (record_bytes(record) + 7) / 8 * 8;
 	}
 	if (!err)
 		err = tell_used(book, walker);
 	if (!err)
-		err = runtime_book_ask_again(book->runtimes, walker, book->profile);
+		err = runtime_book_ask_again(open_store(book)->runtimes, walker);
 	book->pending.size = 0;
 	buffer_append(&book->pending, book->waiting.data, book->waiting.size);
 	book->waiting.size = 0;
 	return err ? err : book->pending.err;
 }
 
-/* Samples whose stacks came raw, but not any more in time. */
-static int give_up_waiting(struct stack_book *book)
+int stack_book_give_up(struct stack_book *book, const struct process_table *processes)
 {
 	int err = 0;
 
 	book->newest_ns = UINT64_MAX;
 	for (size_t off = 0; !err && off < book->pending.size; off += sizeof(struct sonde_sample_record))
-		err = resolve_raw_sample(book, (const void *)(book->pending.data + off));
-	book->pending.size = 0;
+		err = resolve_raw_sample(book, (const void *)(book->pending.data + off), processes);
+	book->pending.size = book->used.size = 0;
 	return err;
 }
 
-static int profile_of_sample(struct stack_book *book, const struct sample *from, uint64_t unix_offset_ns)
-{
-	struct profile_sample sample = {
-		.tgid = from->key.sides.tgid,
-		.tid = from->key.tid,
-		.cpu = from->key.cpu,
-		.comm = profile_string(book->profile, from->key.comm),
-		.time_ns = from->key.time_ns ? from->key.time_ns + unix_offset_ns : 0,
-		.values = { from->count > INT64_MAX ? INT64_MAX : (int64_t)from->count },
-	};
-	int err = sample.comm == PROFILE_NONE ? -ENOMEM : stack_maker_sample(book->maker, &from->key.sides, from->count, &sample);
+/* --- windows ----------------------------------------------------------------------------------------------------------------------------- */
 
-	return err ? err : profile_add(book->profile, &sample);
+int stack_book_cut(struct stack_book *book, uint64_t border_ns)
+{
+	struct samples *samples = samples_new();
+
+	book->next = samples ? stack_store_new() : NULL;
+	if (!book->next) {
+		samples_free(samples);
+		return -ENOMEM;
+	}
+	book->cut = book->samples;
+	book->samples = samples;
+	book->border_ns = border_ns;
+	return 0;
 }
 
-uint32_t stack_book_nr_different(const struct stack_book *book)
+int stack_book_keep(struct stack_book *book, const struct stack_sides *sides, uint64_t waker, const struct process_table *processes)
 {
-	return book->samples.nr;
+	int err = stack_store_keep(open_store(book), store_before(book), sides, processes);
+
+	return err ? err : stack_store_keep_waker(open_store(book), store_before(book), waker, processes);
 }
 
-struct stack_sample stack_book_sample(const struct stack_book *book, uint32_t number)
+int stack_book_keep_on(struct stack_book *book, const struct stack_sides *sides, uint64_t waker, const struct process_table *processes)
 {
-	const struct sample *sample = sample_at(book, number);
+	int err = stack_store_keep(book->next, open_store(book), sides, processes);
 
-	return (struct stack_sample){ .sides = &sample->key.sides, .tgid = sample->key.sides.tgid, .tid = sample->key.tid, .cpu = sample->key.cpu, .comm = sample->key.comm,
-				      .count = sample->count };
+	return err ? err : stack_store_keep_waker(book->next, open_store(book), waker, processes);
 }
 
-int stack_book_read_names(struct stack_book *book, const struct process_table *processes, const struct naming *naming, struct stack_maker **ret_maker)
+/* Those that nobody names any more. */
+static void sweep(struct stack_book *book, const struct process_table *processes)
 {
-	int err = give_up_waiting(book);
+	struct kept_store **link = book->stores->next ? &book->stores->next->next : &book->stores->next, *kept;
 
-	if (err)
-		return err;
-	if (!book->namer)
-		book->namer = namer_new(stack_table_places(book->table), processes, naming, book->profile);
-	if (book->namer && !book->maker)
-		book->maker = stack_maker_new(book->table, book->runtimes, book->labels, book->namer, book->profile);
-	err = book->maker ? namer_read_files(book->namer) : -ENOMEM;
-	if (!err)
-		*ret_maker = book->maker;
-	return err;
+	while ((kept = *link)) {
+		if (kept->is_read) {
+			link = &kept->next;
+			continue;
+		}
+		*link = kept->next;
+		stack_store_free(kept->store, processes);
+		free(kept);
+	}
 }
 
-int stack_book_profile(struct stack_book *book, uint64_t unix_offset_ns)
+int stack_book_close(struct stack_book *book, const struct process_table *processes, struct closed_window *ret_window)
 {
+	struct kept_store *closed = book->stores;
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < stack_book_nr_different(book); i++)
-		err = profile_of_sample(book, sample_at(book, i), unix_offset_ns);
-	return err;
+	for (uint32_t i = 0; !err && i < samples_nr(book->samples); i++)
+		err = stack_store_keep(book->next, closed->store, &samples_at(book->samples, i)->key.sides, processes);
+	if (!err)
+		err = push_store(book, book->next);
+	if (err)
+		return err;
+	*ret_window = (struct closed_window){ .store = closed->store, .samples = MOVE(book->cut) };
+	book->next = NULL;
+	closed->is_read = true;
+	sweep(book, processes);
+	return 0;
+}
+
+void stack_book_done(struct stack_book *book, const struct stack_store *store, const struct process_table *processes)
+{
+	for (struct kept_store *kept = book->stores; kept; kept = kept->next) {
+		if (kept->store == store)
+			kept->is_read = false;
+	}
+	sweep(book, processes);
 }

@@ -12,31 +12,55 @@
 #define STACK_BYTES_MAX (16u << 20) /* of one stack in the profile */
 
 struct stack_maker {
-	struct stack_table *table;
-	const struct runtime_book *runtimes;
-	const struct label_book *labels;
+	const struct stack_store *store;
 	struct namer *namer;
 	struct profile *profile;
+	uint32_t *made;        /* stack of the store, by its number -> stack of the profile; PROFILE_NONE: not yet */
+	uint32_t *locations;   /* frame of what an interpreter runs, by its number -> location of the profile; PROFILE_NONE: not yet */
 	struct u64_map merged; /* hash of a user stack and its runtime stack -> stack of the profile */
 	struct u64_map waited; /* kernel stack of the profile -> the same without the scheduler's functions */
 };
 
-struct stack_maker *stack_maker_new(struct stack_table *table, const struct runtime_book *runtimes, const struct label_book *labels, struct namer *namer, struct profile *profile)
+static uint32_t *nones(uint32_t nr)
+{
+	uint32_t *numbers = calloc((size_t)nr + 1, sizeof(*numbers));
+
+	if (numbers)
+		memset(numbers, 0xff, nr * sizeof(*numbers)); /* PROFILE_NONE each */
+	return numbers;
+}
+
+struct stack_maker *stack_maker_new(const struct stack_store *store, struct namer *namer, struct profile *profile)
 {
 	struct stack_maker *maker = calloc(1, sizeof(*maker));
 
-	if (maker)
-		*maker = (struct stack_maker){ .table = table, .runtimes = runtimes, .labels = labels, .namer = namer, .profile = profile };
-	return maker;
+	if (!maker)
+		return NULL;
+	maker->store = store;
+	maker->namer = namer;
+	maker->profile = profile;
+	maker->made = nones(stack_table_nr(store->stacks));
+	maker->locations = nones(runtime_book_nr_frames(store->runtimes));
+	if (maker->made && maker->locations)
+		return maker;
+	stack_maker_free(maker);
+	return NULL;
 }
 
 void stack_maker_free(struct stack_maker *maker)
 {
 	if (!maker)
 		return;
+	free(maker->made);
+	free(maker->locations);
 	u64_map_done(&maker->merged);
 	u64_map_done(&maker->waited);
 	free(maker);
+}
+
+const struct stack_store *stack_maker_store(const struct stack_maker *maker)
+{
+	return maker->store;
 }
 
 /* A stack that is put together. */
@@ -83,7 +107,7 @@ static bool is_trampoline(const struct making *making, uint32_t location)
 static int append_native(void *arg, uint32_t number)
 {
 	struct making *making = arg;
-	const uint32_t *frames = stack_table_frames(making->maker->table, making->stack), *of_frame;
+	const uint32_t *frames = stack_table_frames(making->maker->store->stacks, making->stack), *of_frame;
 	uint32_t nr, mark, caller = number + 1 < making->stack->nr ? frames[number + 1] : PLACE_NO_MEMORY;
 	int err = making->stack->is_cut && number == SONDE_LEAF_FRAMES ? append_location(making, namer_cut(making->maker->namer)) : 0;
 
@@ -106,7 +130,7 @@ static bool is_loop(void *arg, uint32_t number)
 {
 	const struct making *making = arg;
 
-	return namer_is_loop(making->maker->namer, stack_table_frames(making->maker->table, making->stack)[number]);
+	return namer_is_loop(making->maker->namer, stack_table_frames(making->maker->store->stacks, making->stack)[number]);
 }
 
 /* A mark, when the stack was not walked to the root, or something follows that does not stand on it. */
@@ -114,18 +138,35 @@ static int append_end(void *arg, bool has_more)
 {
 	struct making *making = arg;
 	const struct stack *stack = making->stack;
-	const uint32_t *frames = stack_table_frames(making->maker->table, stack);
+	const uint32_t *frames = stack_table_frames(making->maker->store->stacks, stack);
 
 	if (stack->stop == SONDE_STOP_COMPLETE)
 		return has_more ? append_location(making, namer_no_natives(making->maker->namer)) : 0;
 	return append_location(making, namer_mark(making->maker->namer, stack->stop, stack->nr ? frames[stack->nr - 1] : PLACE_NO_MEMORY));
 }
 
+/* The location of a frame; PROFILE_NONE: no memory. */
+static uint32_t location_of(const struct stack_maker *maker, uint32_t number)
+{
+	const struct runtime_frame frame = runtime_book_frame(maker->store->runtimes, number);
+	struct profile_function function = { .name = profile_string(maker->profile, frame.name), .system_name = PROFILE_EMPTY_STRING, .file = profile_string(maker->profile, frame.file),
+					     .line = frame.start_line };
+	struct profile_location location = { .mapping = PROFILE_NONE, .kind = frame.kind, .line = frame.line };
+
+	if (function.name == PROFILE_NONE || function.file == PROFILE_NONE)
+		return PROFILE_NONE;
+	location.function = profile_function(maker->profile, &function);
+	return location.function == PROFILE_NONE ? PROFILE_NONE : profile_location(maker->profile, &location);
+}
+
 static int append_item(void *arg, uint32_t frame)
 {
 	struct making *making = arg;
+	uint32_t *location = &making->maker->locations[frame];
 
-	return append_location(making, runtime_book_location(making->maker->runtimes, frame));
+	if (*location == PROFILE_NONE)
+		*location = location_of(making->maker, frame);
+	return append_location(making, *location);
 }
 
 /* How many frames at the leaf are those of a BPF program and of how it is called from a tracepoint. How many there are depends on who else listens. */
@@ -163,13 +204,12 @@ static int make_stack(const struct stack_maker *maker, const struct stack *stack
 	return err ? err : *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-static int profile_of_native(const struct stack_maker *maker, struct stack *stack, bool at_event, uint32_t *ret_stack)
+static int profile_of_native(const struct stack_maker *maker, const struct stack *stack, bool at_event, uint32_t *ret_stack)
 {
-	int err = 0;
+	uint32_t *made = &maker->made[stack_table_number(maker->store->stacks, stack)];
+	int err = *made == PROFILE_NONE ? make_stack(maker, stack, NULL, at_event, made) : 0;
 
-	if (stack->profile_stack == PROFILE_NONE)
-		err = make_stack(maker, stack, NULL, at_event, &stack->profile_stack);
-	*ret_stack = stack->profile_stack;
+	*ret_stack = *made;
 	return err;
 }
 
@@ -186,13 +226,13 @@ static bool is_of(const struct stack_maker *maker, const struct stack_owner *own
 /* False: its body was lost, or is not this one's. */
 static bool find_runtime(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count, struct runtime_stack *ret_runtime)
 {
-	if (!runtime_book_find(maker->runtimes, sides->runtime_stack, ret_runtime))
+	if (!runtime_book_find(maker->store->runtimes, sides->runtime_stack, ret_runtime))
 		return false;
 	return is_of(maker, &ret_runtime->owner, sides->tgid, sides->generation, count);
 }
 
 /* The same with a runtime stack, each pair of them once. */
-static int profile_of_both(struct stack_maker *maker, struct stack *stack, const struct stack_sides *sides, uint64_t count, uint32_t *ret_stack)
+static int profile_of_both(struct stack_maker *maker, const struct stack *stack, const struct stack_sides *sides, uint64_t count, uint32_t *ret_stack)
 {
 	const uint64_t both[] = { stack->hash, sides->runtime_stack };
 	uint64_t key = hash_bytes(both, sizeof(both), 0);
@@ -229,28 +269,28 @@ static int profile_of_missed(const struct stack_maker *maker, uint8_t side, bool
 }
 
 /* One that is that process's; NULL: it is not known, or is another's. */
-static struct stack *if_of(const struct stack_maker *maker, struct stack *stack, uint32_t tgid, uint32_t generation, uint64_t count)
+static const struct stack *if_of(const struct stack_maker *maker, const struct stack *stack, uint32_t tgid, uint32_t generation, uint64_t count)
 {
 	return stack && is_of(maker, &stack->owner, tgid, generation, count) ? stack : NULL;
 }
 
 /* A stack that came raw is named by its record's id, and its process was not known when it was taken. */
-static struct stack *find_user(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count)
+static const struct stack *find_user(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count)
 {
-	struct stack *stack;
+	const struct stack *stack;
 
 	if (sides->user_side == SONDE_SIDE_RAW) {
-		stack = stack_table_find_raw(maker->table, sides->user_stack);
+		stack = stack_table_find_raw(maker->store->stacks, sides->user_stack);
 		return stack ? if_of(maker, stack, sides->tgid, stack->owner.generation, count) : NULL;
 	}
-	stack = sides->user_side == SONDE_SIDE_STORED ? stack_table_find(maker->table, sides->user_stack) : NULL;
+	stack = sides->user_side == SONDE_SIDE_STORED ? stack_table_find(maker->store->stacks, sides->user_stack) : NULL;
 	return if_of(maker, stack, sides->tgid, sides->user_generation, count);
 }
 
 static int profile_of_user(struct stack_maker *maker, const struct stack_sides *sides, uint64_t count, uint32_t *ret_stack)
 {
 	struct account *account = profile_account(maker->profile);
-	struct stack *stack = find_user(maker, sides, count);
+	const struct stack *stack = find_user(maker, sides, count);
 
 	if (sides->runtime_side == SONDE_SIDE_FULL || sides->runtime_side == SONDE_SIDE_LOST || (!stack && sides->runtime_side == SONDE_SIDE_STORED))
 		account->runtime_missed += count;
@@ -263,7 +303,7 @@ static int profile_of_user(struct stack_maker *maker, const struct stack_sides *
 
 static int profile_of_kernel(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count, uint32_t *ret_stack)
 {
-	struct stack *stack = sides->kernel_side == SONDE_SIDE_STORED ? stack_table_find(maker->table, sides->kernel_stack) : NULL;
+	const struct stack *stack = sides->kernel_side == SONDE_SIDE_STORED ? stack_table_find(maker->store->stacks, sides->kernel_stack) : NULL;
 
 	stack = if_of(maker, stack, 0, 0, count);
 	return stack ? profile_of_native(maker, stack, sides->at_event, ret_stack) : profile_of_missed(maker, sides->kernel_side, true, count, ret_stack);
@@ -272,11 +312,11 @@ static int profile_of_kernel(const struct stack_maker *maker, const struct stack
 /* The number in the profile; PROFILE_NONE: no memory. */
 static uint32_t profile_of_labels(const struct stack_maker *maker, const struct stack_sides *sides, uint64_t count)
 {
-	const struct stack_owner *owner = sides->labels_side == SONDE_SIDE_STORED ? label_book_owner(maker->labels, sides->labels) : NULL;
+	const struct stack_owner *owner = sides->labels_side == SONDE_SIDE_STORED ? label_book_owner(maker->store->labels, sides->labels) : NULL;
 	uint32_t labels = PROFILE_NO_LABELS;
 
 	if (owner && is_of(maker, owner, sides->tgid, sides->generation, count))
-		labels = label_book_labels(maker->labels, sides->labels, maker->profile);
+		labels = label_book_labels(maker->store->labels, sides->labels, maker->profile);
 	if (sides->labels_side != SONDE_SIDE_NONE && labels == PROFILE_NO_LABELS)
 		profile_account(maker->profile)->labels_missed += count;
 	return labels;

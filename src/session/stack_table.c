@@ -6,7 +6,6 @@
 
 #include "base/buffer.h"
 #include "base/u64_map.h"
-#include "model/profile.h"
 
 #define FRAMES_BYTES_MAX ((size_t)4 << 30)
 
@@ -59,6 +58,16 @@ struct stack *stack_table_find(const struct stack_table *table, uint64_t hash)
 	return number ? stack_at(table, *number) : NULL;
 }
 
+uint32_t stack_table_number(const struct stack_table *table, const struct stack *stack)
+{
+	return (uint32_t)(stack - stack_at(table, 0));
+}
+
+uint32_t stack_table_nr(const struct stack_table *table)
+{
+	return (uint32_t)(table->stacks.size / sizeof(struct stack));
+}
+
 const uint32_t *stack_table_frames(const struct stack_table *table, const struct stack *stack)
 {
 	return (const uint32_t *)table->frames.data + stack->first;
@@ -66,7 +75,7 @@ const uint32_t *stack_table_frames(const struct stack_table *table, const struct
 
 int stack_table_add_raw(struct stack_table *table, uint64_t id, const struct stack *stack)
 {
-	return u64_map_add(&table->raws, id, (uint32_t)(stack - stack_at(table, 0)));
+	return u64_map_add(&table->raws, id, stack_table_number(table, stack));
 }
 
 struct stack *stack_table_find_raw(const struct stack_table *table, uint64_t id)
@@ -147,6 +156,21 @@ static int share_frames(struct stack_table *table, struct stack *stack, uint32_t
 	return u64_map_add(&table->by_frames, hash, number);
 }
 
+/* Its frames stand last. */
+static int append_stack(struct stack_table *table, struct stack *stack, struct stack **ret_stack)
+{
+	uint32_t number = stack_table_nr(table);
+	int err;
+
+	if (table->frames.err || share_frames(table, stack, number))
+		return -ENOMEM;
+	buffer_append(&table->stacks, stack, sizeof(*stack));
+	err = table->stacks.err ? -ENOMEM : u64_map_add(&table->by_hash, stack->hash, number);
+	if (!err)
+		*ret_stack = stack_at(table, number);
+	return err;
+}
+
 int stack_table_add(struct stack_table *table, const struct stack_origin *origin, const struct raw_stack *from, const struct process_table *processes,
 		    struct stack **ret_stack)
 {
@@ -154,13 +178,10 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 		.hash = from->hash,
 		.owner = { .tgid = origin->tgid, .generation = origin->generation, .check = check_of(origin, from) },
 		.first = (uint32_t)(table->frames.size / sizeof(uint32_t)),
-		.profile_stack = PROFILE_NONE,
 		.is_cut = from->nr_walked > from->nr_frames,
 		.stop = (uint8_t)from->stop,
 	};
-	uint32_t number = (uint32_t)(table->stacks.size / sizeof(stack));
 	struct stack *known = stack_table_find(table, from->hash);
-	int err;
 
 	if (known) { /* sent again: the same */
 		stack_owner_again(&known->owner, &stack.owner);
@@ -183,13 +204,23 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 		stack.nr++;
 	}
 	stack.is_cut = stack.is_cut && stack.nr > SONDE_LEAF_FRAMES;
-	if (table->frames.err || share_frames(table, &stack, number))
-		return -ENOMEM;
-	buffer_append(&table->stacks, &stack, sizeof(stack));
-	err = table->stacks.err ? -ENOMEM : u64_map_add(&table->by_hash, from->hash, number);
-	if (!err)
-		*ret_stack = stack_at(table, number);
-	return err;
+	return append_stack(table, &stack, ret_stack);
+}
+
+int stack_table_copy(struct stack_table *table, const struct stack_table *from, const struct stack *stack, const struct process_table *processes, struct stack **ret_stack)
+{
+	const uint32_t *frames = stack_table_frames(from, stack);
+	struct stack copy = *stack;
+
+	copy.first = (uint32_t)(table->frames.size / sizeof(uint32_t));
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		uint32_t place = place_copy(table->places, processes, place_at(from->places, frames[i]));
+
+		if (place == PLACE_NO_MEMORY)
+			return -ENOMEM;
+		buffer_append(&table->frames, &place, sizeof(place));
+	}
+	return append_stack(table, &copy, ret_stack);
 }
 
 /* Its frames as the kernel side has them: pcs, leaf first, the root end where it would stand behind one frame that is left out. Gives how many are known: up to the first that was not mapped. */

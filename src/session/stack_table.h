@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_table: the stacks that have come, by their hashes, each once, with their frames looked up in the process table. One thread. */
+/* stack_table: the stacks that have come, by their hashes, each once, with their frames looked up in the process table. One thread adds; any may read when nothing is added any more. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,6 @@ struct stack {
 	uint64_t hash;
 	struct stack_owner owner;
 	uint32_t first, nr;     /* of the table's frames */
-	uint32_t profile_stack; /* what it became in the profile, for who makes one; PROFILE_NONE: not yet */
 	uint8_t stop;           /* enum sonde_stop */
 	bool is_cut;            /* frames were left out behind the first SONDE_LEAF_FRAMES */
 };
@@ -39,6 +38,11 @@ MUST_CHECK int stack_table_add(struct stack_table *table, const struct stack_ori
 MUST_CHECK int stack_table_add_later(struct stack_table *table, const struct stack *stack, const struct stack_origin *origin, const struct process_table *processes,
 				     const struct stack **ret_stack);
 struct stack *stack_table_find(const struct stack_table *table, uint64_t hash); /* borrowed likewise; NULL: it has not come */
+/* Stacks are numbered from 0 in the order in which they came. */
+uint32_t stack_table_number(const struct stack_table *table, const struct stack *stack);
+uint32_t stack_table_nr(const struct stack_table *table);
+/* Adds a stack of another table, with its places. 0 or -ENOMEM. */
+MUST_CHECK int stack_table_copy(struct stack_table *table, const struct stack_table *from, const struct stack *stack, const struct process_table *processes, struct stack **ret_stack);
 const uint32_t *stack_table_frames(const struct stack_table *table, const struct stack *stack); /* numbers of places, leaf first; borrowed likewise */
 /* The raw record of that id was walked, and is that stack. 0 or -ENOMEM. */
 MUST_CHECK int stack_table_add_raw(struct stack_table *table, uint64_t id, const struct stack *stack);

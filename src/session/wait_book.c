@@ -4,14 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/interned.h"
-#include "session/wait_sides.h"
+#include "session/stack_sides.h"
 #include "session/wait_stack.h"
 
-#define WAKERS_BYTES ((size_t)128 << 20) /* then no more are made room for */
-#define WAKERS_BYTES_MAX ((size_t)1 << 30)
 #define SUMS_BYTES_MAX ((size_t)4 << 30)
 
 /* What became of a sum in the profile: its histogram belongs to that. */
@@ -20,18 +17,11 @@ struct kept_sum {
 	struct profile_histogram histogram; /* an empty one */
 };
 
-struct waker {
-	struct sonde_wait_key key;
-	bool is_disputed; /* another one has its hash */
-};
-
 struct wait_book {
 	struct wait_book_options options;
 	struct profile *profile;
-	struct buffer wakers; /* struct waker each */
-	struct u64_map waker_by_hash;
 	struct interned sums; /* of struct kept_sum, for histograms */
-	uint64_t off_ns;      /* of these */
+	uint64_t whole_ns;    /* of these */
 	struct profile_histogram whole; /* an empty one */
 	struct wait_kinds kinds;
 };
@@ -60,7 +50,6 @@ struct wait_book *wait_book_new(const struct wait_book_options *options, struct 
 		return NULL;
 	book->options = *options;
 	book->profile = profile;
-	book->wakers = BUFFER_INIT(WAKERS_BYTES_MAX);
 	book->sums = INTERNED_INIT(struct kept_sum, sizeof(struct sonde_wait_key), SUMS_BYTES_MAX);
 	book->whole = (struct profile_histogram){ .name = profile_string(profile, WAIT_BOOK_HISTOGRAM), .unit = profile_string(profile, "us"), .user_stack = PROFILE_NONE,
 						  .kernel_stack = PROFILE_NONE };
@@ -76,32 +65,9 @@ void wait_book_free(struct wait_book *book)
 {
 	if (!book)
 		return;
-	buffer_done(&book->wakers);
-	u64_map_done(&book->waker_by_hash);
 	wait_kinds_done(&book->kinds);
 	interned_done(&book->sums);
 	free(book);
-}
-
-int wait_book_waker(struct wait_book *book, const struct sonde_waker_record *record)
-{
-	uint32_t number = (uint32_t)(book->wakers.size / sizeof(struct waker));
-	const uint32_t *known = u64_map_find(&book->waker_by_hash, record->hash);
-	const struct waker waker = { .key = record->waker };
-
-	if (known) { /* sent again: the same */
-		struct waker *before = (struct waker *)book->wakers.data + *known;
-
-		before->is_disputed |= memcmp(&before->key, &waker.key, sizeof(waker.key)) != 0;
-		return 0;
-	}
-	buffer_append(&book->wakers, &waker, sizeof(waker));
-	return book->wakers.err ? -ENOMEM : u64_map_add(&book->waker_by_hash, record->hash, number);
-}
-
-bool wait_book_has_room(const struct wait_book *book)
-{
-	return book->wakers.size < WAKERS_BYTES;
 }
 
 static uint32_t comm_of(const struct wait_book *book, const struct sonde_wait_key *key)
@@ -116,8 +82,7 @@ static uint32_t comm_of(const struct wait_book *book, const struct sonde_wait_ke
 /* Puts the stacks of who ended the wait behind those of the wait: as the leaf end, where a flame graph goes on upwards. */
 static int join_waker(const struct wait_book *book, struct stack_maker *maker, uint64_t hash, uint64_t count, struct profile_sample *sample)
 {
-	const uint32_t *number = u64_map_find(&book->waker_by_hash, hash);
-	const struct waker *known = number ? (const struct waker *)book->wakers.data + *number : NULL;
+	const struct waker *known = waker_book_find(stack_maker_store(maker)->wakers, hash);
 	const struct sonde_wait_key *key = known && !known->is_disputed ? &known->key : NULL;
 	struct profile_sample waker = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .comm = PROFILE_NONE };
 	struct stack_sides sides;
@@ -151,8 +116,8 @@ static int keep_sum(struct wait_book *book, const struct sonde_wait_key *key, co
 	struct kept_sum kept = { .key = *key, .histogram = book->whole };
 	struct profile_histogram whole = book->whole;
 
-	whole.histogram.sum = (book->off_ns + sum->off_ns) / NS_PER_US - book->off_ns / NS_PER_US; /* so that all together lack less than one */
-	book->off_ns += sum->off_ns;
+	whole.histogram.sum = (book->whole_ns + sum->whole_ns) / NS_PER_US - book->whole_ns / NS_PER_US; /* so that all together lack less than one */
+	book->whole_ns += sum->whole_ns;
 	kept.histogram.user_stack = sample->user_stack;
 	kept.histogram.kernel_stack = sample->kernel_stack;
 	kept.histogram.comm = sample->comm;
@@ -160,28 +125,31 @@ static int keep_sum(struct wait_book *book, const struct sonde_wait_key *key, co
 	kept.histogram.tid = sample->tid;
 	if (interned_add(&book->sums, &kept) == INTERNED_NONE)
 		return -ENOMEM;
-	kept.histogram.histogram.sum = (sum->off_ns + NS_PER_US / 2) / NS_PER_US;
+	kept.histogram.histogram.sum = (sum->whole_ns + NS_PER_US / 2) / NS_PER_US;
 	return profile_histogram(book->profile, &whole) == PROFILE_NONE || profile_histogram(book->profile, &kept.histogram) == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-int wait_book_slot(struct wait_book *book, const struct sonde_wait_slot *slot, uint64_t nr_waits)
+int wait_book_slot(struct wait_book *book, const struct wait_slot_entry *entry)
 {
+	const struct sonde_wait_slot *slot = &entry->slot;
 	uint32_t kept = interned_find(&book->sums, &slot->key);
 	struct profile_histogram whole = book->whole, of_stack;
 	uint64_t number = slot->slot < HISTOGRAM_SLOTS ? slot->slot : HISTOGRAM_SLOTS - 1;
 
-	whole.histogram.slots[number] = nr_waits;
+	whole.histogram.slots[number] = entry->nr_waits;
 	if (profile_histogram(book->profile, &whole) == PROFILE_NONE)
 		return -ENOMEM;
 	if (kept == INTERNED_NONE)
 		return 0;
 	of_stack = ((const struct kept_sum *)interned_at(&book->sums, kept))->histogram;
-	of_stack.histogram.slots[number] = nr_waits;
+	of_stack.histogram.slots[number] = entry->nr_waits;
 	return profile_histogram(book->profile, &of_stack) == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struct sonde_wait_key *key, uint64_t user_stack, const struct sonde_wait_sum *sum)
+int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struct wait_entry *entry)
 {
+	const struct sonde_wait_key *key = &entry->key;
+	const struct sonde_wait_sum *sum = &entry->sum;
 	struct profile_sample sample = {
 		.tgid = key->tgid,
 		.tid = key->tid,
@@ -191,7 +159,7 @@ int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struc
 			    [WAIT_VALUE_LONGEST] = value_of(sum->max_ns) },
 	};
 	enum wait_kind kind;
-	int err = sample.comm == PROFILE_NONE ? -ENOMEM : wait_stack_make(&book->kinds, maker, book->profile, key, user_stack, sum->nr_waits, &sample, &kind);
+	int err = sample.comm == PROFILE_NONE ? -ENOMEM : wait_stack_make(&book->kinds, maker, book->profile, key, entry->user_stack, sum->nr_waits, &sample, &kind);
 
 	if (err)
 		return err;

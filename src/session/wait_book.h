@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "model/profile.h"
 #include "session/stack_maker.h"
+#include "session/wait_sums.h"
 
 /* The values of a sample of waits. */
 enum wait_value { WAIT_VALUE_WAITS, WAIT_VALUE_BLOCKED, WAIT_VALUE_SHORTEST, WAIT_VALUE_LONGEST, WAIT_VALUE_COUNT };
@@ -25,10 +26,11 @@ struct wait_book;
 /* Sets the profile's value types, which is borrowed for the book's life. NULL: no memory. */
 struct wait_book *wait_book_new(const struct wait_book_options *options, struct profile *profile);
 void wait_book_free(struct wait_book *book); /* takes NULL */
-/* Copied. 0 or -ENOMEM. */
-MUST_CHECK int wait_book_waker(struct wait_book *book, const struct sonde_waker_record *record);
-bool wait_book_has_room(const struct wait_book *book); /* for more wakers, without end */
-/* After all stacks and wakers have come: adds the sum to the profile. `user_stack` takes the place of the key's: of a thread that waited when the recording began, user space found it. 0 or -ENOMEM. */
-MUST_CHECK int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struct sonde_wait_key *key, uint64_t user_stack, const struct sonde_wait_sum *sum);
+static inline void wait_book_freep(struct wait_book **book)
+{
+	wait_book_free(*book);
+}
+/* After all stacks and wakers have come: adds the sum to the profile. 0 or -ENOMEM. */
+MUST_CHECK int wait_book_sum(struct wait_book *book, struct stack_maker *maker, const struct wait_entry *entry);
 /* After all sums: so many of its waits were so long. One whose sum is not known counts in the whole histogram alone. 0 or -ENOMEM. */
-MUST_CHECK int wait_book_slot(struct wait_book *book, const struct sonde_wait_slot *slot, uint64_t nr_waits);
+MUST_CHECK int wait_book_slot(struct wait_book *book, const struct wait_slot_entry *entry);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "session/wait_sides.h"
+#include "session/stack_sides.h"
 
 #define STACK_BYTES_MAX (16u << 20)
 

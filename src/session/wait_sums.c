@@ -6,20 +6,10 @@
 
 #include "base/interned.h"
 
-#define MAX_BYTES (128u << 20) /* of sums, about a million; and of slots */
-
-struct kept_sum {
-	struct sonde_wait_key key;
-	struct sonde_wait_sum sum;
-};
-
-struct kept_slot {
-	struct sonde_wait_slot slot;
-	uint64_t nr_waits;
-};
+#define MAX_BYTES (256u << 20) /* of sums, about two million; and of slots */
 
 struct wait_sums {
-	struct interned sums, slots; /* of struct kept_sum and kept_slot */
+	struct interned sums, slots; /* of struct wait_entry and wait_slot_entry */
 };
 
 struct wait_sums *wait_sums_new(void)
@@ -28,8 +18,8 @@ struct wait_sums *wait_sums_new(void)
 
 	if (!sums)
 		return NULL;
-	sums->sums = INTERNED_INIT(struct kept_sum, sizeof(struct sonde_wait_key), MAX_BYTES * 2); /* what is taken at once comes on top */
-	sums->slots = INTERNED_INIT(struct kept_slot, sizeof(struct sonde_wait_slot), MAX_BYTES * 2);
+	sums->sums = INTERNED_INIT(struct wait_entry, sizeof(struct sonde_wait_key), MAX_BYTES);
+	sums->slots = INTERNED_INIT(struct wait_slot_entry, sizeof(struct sonde_wait_slot), MAX_BYTES);
 	return sums;
 }
 
@@ -42,57 +32,57 @@ void wait_sums_free(struct wait_sums *sums)
 	free(sums);
 }
 
-bool wait_sums_have_room(const struct wait_sums *sums)
+size_t wait_sums_bytes(const struct wait_sums *sums)
 {
-	return interned_bytes(&sums->sums) < MAX_BYTES && interned_bytes(&sums->slots) < MAX_BYTES;
+	return interned_bytes(&sums->sums) + interned_bytes(&sums->slots);
 }
 
-static int take_sum(void *arg, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum)
+int wait_sums_add(struct wait_sums *sums, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum)
 {
-	struct wait_sums *sums = arg;
-	uint32_t number = interned_add(&sums->sums, &(struct kept_sum){ .key = *key });
-	struct kept_sum *kept;
+	struct wait_entry entry = { .key = *key, .user_stack = key->user_stack }, *known;
+	uint32_t number;
 
+	entry.key.window = 0;
+	number = interned_add(&sums->sums, &entry);
 	if (number == INTERNED_NONE)
 		return -ENOMEM;
-	kept = interned_at(&sums->sums, number);
-	if (!kept->sum.nr_waits || sum->min_ns < kept->sum.min_ns)
-		kept->sum.min_ns = sum->min_ns;
-	if (sum->max_ns > kept->sum.max_ns)
-		kept->sum.max_ns = sum->max_ns;
-	kept->sum.nr_waits += sum->nr_waits;
-	kept->sum.off_ns += sum->off_ns;
-	kept->sum.queued_ns += sum->queued_ns;
+	known = interned_at(&sums->sums, number);
+	if (!known->sum.nr_waits && !known->sum.off_ns)
+		known->sum = *sum;
+	else
+		sonde_wait_sum_add(&known->sum, sum);
 	return 0;
 }
 
-static int take_slot(void *arg, const struct sonde_wait_slot *slot, uint64_t nr_waits)
+int wait_sums_add_slot(struct wait_sums *sums, const struct sonde_wait_slot *slot, uint64_t nr_waits)
 {
-	struct wait_sums *sums = arg;
-	uint32_t number = interned_add(&sums->slots, &(struct kept_slot){ .slot = *slot });
+	struct wait_slot_entry entry = { .slot = *slot };
+	uint32_t number;
 
+	entry.slot.key.window = 0;
+	number = interned_add(&sums->slots, &entry);
 	if (number == INTERNED_NONE)
 		return -ENOMEM;
-	((struct kept_slot *)interned_at(&sums->slots, number))->nr_waits += nr_waits;
+	((struct wait_slot_entry *)interned_at(&sums->slots, number))->nr_waits += nr_waits;
 	return 0;
 }
 
-int wait_sums_take(struct wait_sums *sums, struct sched_programs *programs)
+uint32_t wait_sums_nr(const struct wait_sums *sums)
 {
-	const struct sched_sink sink = { .sum = take_sum, .slot = take_slot, .arg = sums };
-
-	return sched_programs_take(programs, &sink);
+	return sums->sums.nr;
 }
 
-int wait_sums_give(const struct wait_sums *sums, const struct sched_sink *sink)
+struct wait_entry *wait_sums_at(const struct wait_sums *sums, uint32_t i)
 {
-	const struct kept_sum *sum = (const void *)sums->sums.entries;
-	const struct kept_slot *slot = (const void *)sums->slots.entries;
-	int err = 0;
+	return interned_at(&sums->sums, i);
+}
 
-	for (uint32_t i = 0; err >= 0 && i < sums->sums.nr; i++)
-		err = sink->sum(sink->arg, &sum[i].key, &sum[i].sum);
-	for (uint32_t i = 0; err >= 0 && i < sums->slots.nr; i++)
-		err = sink->slot(sink->arg, &slot[i].slot, slot[i].nr_waits);
-	return err;
+uint32_t wait_sums_nr_slots(const struct wait_sums *sums)
+{
+	return sums->slots.nr;
+}
+
+const struct wait_slot_entry *wait_sums_slot_at(const struct wait_sums *sums, uint32_t i)
+{
+	return interned_at(&sums->slots, i);
 }

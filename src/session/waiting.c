@@ -6,38 +6,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session/event_book.h"
+#include "base/clock.h"
+#include "model/histogram.h"
 #include "session/overhead.h"
-#include "session/wait_book.h"
-#include "session/wait_sums.h"
-#include "session/wall.h"
 
 #define SUMS_PER_STACK 4 /* threads that wait with the same stack */
+#define SUMS_BYTES (128u << 20) /* then the programs' sums stay where they are, and what finds no room there is counted */
 
 struct waiting {
 	struct sched_programs *programs;
-	struct wait_sums *sums;
+	struct wait_sums *sums;    /* of the open window */
+	struct wait_sums *cut;     /* of the one that was cut and is not closed yet; NULL: there is none */
 	struct waiting_parts parts;
-	struct wait_book *book;    /* one of the two */
-	struct wall *wall;
 	struct event_book *events; /* NULL: not asked for */
-	uint64_t start_ns;
-	struct stack_maker *maker; /* while the profile is filled */
+	uint64_t begin_ns, border_ns; /* of the window that is closed next, and its end */
+	bool histograms;
 	struct overhead overhead;
 };
-
-static int make_book(struct waiting *waiting, const struct sonde_profile_options *options)
-{
-	const struct wait_book_options kept = { .show_count = options->count_waits, .kernel_stacks = !options->user_only, .wake = options->wake,
-					      .histograms = options->histograms };
-
-	if (options->question == SONDE_WALL)
-		waiting->wall = wall_new(!options->user_only, waiting->parts.profile);
-	else
-		waiting->book = wait_book_new(&kept, waiting->parts.profile);
-	waiting->sums = wait_sums_new();
-	return waiting->sums && (waiting->wall || waiting->book) ? 0 : -ENOMEM;
-}
 
 int waiting_new(const struct sonde_profile_options *options, const struct waiting_parts *parts, struct diag *diag, struct waiting **ret_waiting)
 {
@@ -49,9 +34,11 @@ int waiting_new(const struct sonde_profile_options *options, const struct waitin
 		return -ENOMEM;
 	waiting->overhead = (struct overhead){ .max_percent = options->max_overhead_percent, .nr_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), .min_ns = options->min_ns };
 	waiting->parts = *parts;
-	err = make_book(waiting, options);
+	waiting->histograms = options->histograms;
+	waiting->sums = wait_sums_new();
+	err = waiting->sums ? 0 : -ENOMEM;
 	if (!err && options->events)
-		err = event_book_new(options->events, parts->profile, diag, &waiting->events);
+		err = event_book_new(options->events, diag, &waiting->events);
 	if (!err)
 		err = sched_programs_new(parts->sampler, &sched, diag, &waiting->programs);
 	if (err)
@@ -67,42 +54,139 @@ void waiting_free(struct waiting *waiting)
 		return;
 	sched_programs_free(waiting->programs);
 	wait_sums_free(waiting->sums);
-	wait_book_free(waiting->book);
-	wall_free(waiting->wall);
+	wait_sums_free(waiting->cut);
 	event_book_free(waiting->events);
 	free(waiting);
 }
 
-int waiting_start(struct waiting *waiting, struct diag *diag, uint64_t *ret_start_ns)
+int waiting_start(struct waiting *waiting, const char *command_line, struct diag *diag, uint64_t *ret_start_ns)
 {
-	int err = sched_programs_start(waiting->programs, diag, &waiting->start_ns);
+	int err = sched_programs_start(waiting->programs, diag, ret_start_ns);
 
 	if (err)
 		return err;
-	*ret_start_ns = waiting->overhead.looked_ns = waiting->start_ns;
+	waiting->begin_ns = waiting->overhead.looked_ns = *ret_start_ns;
 	if (waiting->events)
-		event_book_begin(waiting->events, waiting->start_ns);
+		event_book_begin(waiting->events, *ret_start_ns, command_line);
 	return 0;
 }
 
-int waiting_stop(struct waiting *waiting, struct diag *diag, uint64_t *ret_end_ns)
+/* --- sums -------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Those of the window that a key is of. */
+static struct wait_sums *sums_of(const struct waiting *waiting, const struct sonde_wait_key *key)
 {
-	return sched_programs_stop(waiting->programs, diag, ret_end_ns);
+	return waiting->cut && key->window != sched_programs_window(waiting->programs) ? waiting->cut : waiting->sums;
+}
+
+static int take_sum(void *arg, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum)
+{
+	return wait_sums_add(sums_of(arg, key), key, sum);
+}
+
+static int take_slot(void *arg, const struct sonde_wait_slot *slot, uint64_t nr_waits)
+{
+	return wait_sums_add_slot(sums_of(arg, &slot->key), slot, nr_waits);
+}
+
+static int take_piece(void *arg, const struct sonde_wait_piece *piece)
+{
+	static const struct sonde_wait_sum nothing_yet = { 0 };
+	const struct waiting *waiting = arg;
+	struct wait_sums *sums = waiting->cut ?: waiting->sums;
+	struct sonde_wait_slot slot = { .key = piece->key, .slot = histogram_slot(HISTOGRAM_LOG2, piece->sum.whole_ns / NS_PER_US) };
+	int err = piece->sum.off_ns || piece->sum.nr_waits ? wait_sums_add(sums, &piece->key, &piece->sum) : 0;
+
+	if (!err && waiting->histograms && piece->key.what == SONDE_WAIT_OFF && piece->sum.nr_waits)
+		err = wait_sums_add_slot(sums, &slot, piece->sum.nr_waits);
+	return !err && piece->goes_on ? wait_sums_add(waiting->sums, &piece->key, &nothing_yet) : err;
+}
+
+static struct sched_sink sink_of(struct waiting *waiting)
+{
+	return (struct sched_sink){ .sum = take_sum, .slot = take_slot, .piece = take_piece, .arg = waiting };
 }
 
 int waiting_step(struct waiting *waiting, uint64_t now_ns)
 {
-	int err = wait_sums_have_room(waiting->sums) && sched_programs_fill_up(waiting->programs) ? wait_sums_take(waiting->sums, waiting->programs) : 0;
+	const struct sched_sink sink = sink_of(waiting);
+	int err = waiting_bytes(waiting) < SUMS_BYTES && sched_programs_fill_up(waiting->programs) ? sched_programs_take(waiting->programs, &sink) : 0;
 
 	if (err || !waiting->overhead.max_percent || !overhead_look(&waiting->overhead, now_ns, sched_programs_cost_ns(waiting->programs)))
 		return err;
 	return sched_programs_set_min(waiting->programs, waiting->overhead.min_ns);
 }
 
-bool waiting_has_room(const struct waiting *waiting)
+size_t waiting_bytes(const struct waiting *waiting)
 {
-	return !waiting->book || wait_book_has_room(waiting->book);
+	return wait_sums_bytes(waiting->sums);
 }
+
+int waiting_cut(struct waiting *waiting, struct diag *diag, uint64_t *ret_border_ns)
+{
+	const struct sched_sink sink = sink_of(waiting);
+	struct wait_sums *sums = wait_sums_new();
+	int err;
+
+	if (!sums)
+		return -ENOMEM;
+	waiting->cut = waiting->sums;
+	waiting->sums = sums;
+	err = sched_programs_cut(waiting->programs, &sink, diag, &waiting->border_ns);
+	*ret_border_ns = waiting->border_ns;
+	return err;
+}
+
+int waiting_stop(struct waiting *waiting, struct diag *diag, uint64_t *ret_end_ns)
+{
+	const struct sched_sink sink = sink_of(waiting);
+	int err = sched_programs_stop(waiting->programs, &sink, diag, ret_end_ns);
+
+	waiting->cut = waiting->sums;
+	waiting->sums = wait_sums_new();
+	return err ? err : waiting->sums ? 0 : -ENOMEM;
+}
+
+/* The first wait of a thread that was off the CPU at the start has a stack that was read afterwards: when the wait ended, or went on, tells whether it is the right one. */
+static void choose_seed(const struct waiting *waiting, struct wait_entry *entry)
+{
+	if (entry->key.user_side == SONDE_SIDE_RAW)
+		entry->user_stack = seeds_stack(waiting->parts.seeds, entry->key.user_stack, waiting->begin_ns + entry->sum.off_ns);
+}
+
+/* What is made of a wait that goes on may be named by either. */
+static int keep_on(const struct waiting *waiting, const struct wait_entry *entry, const struct process_table *processes)
+{
+	struct stack_sides sides = wait_sides(&entry->key);
+	int err = stack_book_keep_on(waiting->parts.book, &sides, entry->key.waker, processes);
+
+	if (err || entry->key.user_side != SONDE_SIDE_RAW)
+		return err;
+	sides.user_stack = seeds_id_of_registers(entry->key.user_stack);
+	return stack_book_keep_on(waiting->parts.book, &sides, 0, processes);
+}
+
+int waiting_close(struct waiting *waiting, const struct process_table *processes, struct wait_sums **ret_sums)
+{
+	struct wait_sums *cut = waiting->cut;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < wait_sums_nr(cut); i++) {
+		struct wait_entry *entry = wait_sums_at(cut, i);
+		struct stack_sides sides = wait_sides(&entry->key);
+
+		choose_seed(waiting, entry);
+		sides.user_stack = entry->user_stack;
+		err = stack_book_keep(waiting->parts.book, &sides, entry->key.waker, processes);
+	}
+	for (uint32_t i = 0; !err && i < wait_sums_nr(waiting->sums); i++)
+		err = keep_on(waiting, wait_sums_at(waiting->sums, i), processes);
+	waiting->begin_ns = waiting->border_ns;
+	*ret_sums = MOVE(waiting->cut);
+	return err;
+}
+
+/* --- records ----------------------------------------------------------------------------------------------------------------------------- */
 
 bool waiting_is_for(uint32_t record_type)
 {
@@ -121,10 +205,12 @@ int waiting_record(struct waiting *waiting, const void *record)
 
 	if (type == SONDE_RECORD_SEED)
 		return seeds_take(waiting->parts.seeds, record, take_raw, waiting->parts.book);
-	if (type == SONDE_RECORD_WAKER && waiting->book)
-		err = wait_book_waker(waiting->book, record);
+	if (type == SONDE_RECORD_WAKER)
+		err = stack_book_record(waiting->parts.book, record);
 	return err || !waiting->events ? err : event_book_record(waiting->events, record);
 }
+
+/* --- numbers ----------------------------------------------------------------------------------------------------------------------------- */
 
 uint64_t waiting_nr_waits(const struct waiting *waiting)
 {
@@ -134,50 +220,17 @@ uint64_t waiting_nr_waits(const struct waiting *waiting)
 	return counters.waits;
 }
 
-/* The first wait of a thread that was off the CPU at the start has a stack that was read afterwards: the wait's end tells whether it is the right one. */
-static uint64_t user_stack_of(const struct waiting *waiting, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum)
+struct event_book *waiting_events(const struct waiting *waiting)
 {
-	if (key->user_side != SONDE_SIDE_RAW)
-		return key->user_stack;
-	return seeds_stack(waiting->parts.seeds, key->user_stack, waiting->start_ns + sum->off_ns);
+	return waiting->events;
 }
 
-static int add_sum(void *arg, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum)
-{
-	const struct waiting *waiting = arg;
-	uint64_t user_stack = user_stack_of(waiting, key, sum);
-
-	if (waiting->wall)
-		return wall_sum(waiting->wall, waiting->maker, key, user_stack, sum);
-	return key->what == SONDE_WAIT_OFF ? wait_book_sum(waiting->book, waiting->maker, key, user_stack, sum) : 0;
-}
-
-static int add_slot(void *arg, const struct sonde_wait_slot *slot, uint64_t nr_waits)
-{
-	const struct waiting *waiting = arg;
-
-	return waiting->book && slot->key.what == SONDE_WAIT_OFF ? wait_book_slot(waiting->book, slot, nr_waits) : 0;
-}
-
-int waiting_profile(struct waiting *waiting, struct stack_maker *maker)
-{
-	const struct sched_sink sink = { .sum = add_sum, .slot = add_slot, .arg = waiting };
-	int err = wait_sums_take(waiting->sums, waiting->programs);
-
-	waiting->maker = maker;
-	if (!err)
-		err = wait_sums_give(waiting->sums, &sink);
-	return err || !waiting->wall ? err : wall_finish(waiting->wall, maker, waiting->parts.book);
-}
-
-int waiting_write_events(struct waiting *waiting, struct stack_maker *maker, uint64_t end_ns, uint64_t unix_offset_ns, struct diag *diag)
+uint64_t waiting_events_lost(const struct waiting *waiting)
 {
 	struct sonde_wait_counters counters;
 
-	if (!waiting->events)
-		return 0;
 	sched_programs_counters(waiting->programs, &counters);
-	return event_book_end(waiting->events, maker, end_ns, unix_offset_ns, counters.events_lost, diag);
+	return counters.events_lost;
 }
 
 static void note_overhead(const struct overhead *overhead, struct account *account)

@@ -14,7 +14,7 @@ struct wall {
 	struct wall_table *table;
 	struct wait_kinds kinds;
 	struct stack_maker *maker;     /* while the time on CPUs is shared */
-	const struct stack_book *book;
+	const struct samples *samples;
 };
 
 struct wall *wall_new(bool kernel_stacks, struct profile *profile)
@@ -76,8 +76,10 @@ static int add(struct wall *wall, const struct wall_thread *thread, const struct
 	return err ? err : profile_add(wall->profile, &sample);
 }
 
-int wall_sum(struct wall *wall, struct stack_maker *maker, const struct sonde_wait_key *key, uint64_t user_stack, const struct sonde_wait_sum *sum)
+int wall_sum(struct wall *wall, struct stack_maker *maker, const struct wait_entry *entry)
 {
+	const struct sonde_wait_key *key = &entry->key;
+	const struct sonde_wait_sum *sum = &entry->sum;
 	const struct wall_thread thread = thread_of(key->tgid, key->tid, key->comm);
 	uint64_t queued_ns = sum->queued_ns < sum->off_ns ? sum->queued_ns : sum->off_ns;
 	struct profile_sample stacks = { 0 };
@@ -87,7 +89,7 @@ int wall_sum(struct wall *wall, struct stack_maker *maker, const struct sonde_wa
 
 	if (key->what == SONDE_WAIT_RUNNING)
 		return wall_table_ran(wall->table, &thread, sum->off_ns);
-	err = wait_stack_make(&wall->kinds, maker, wall->profile, key, user_stack, sum->nr_waits, &stacks, &kind);
+	err = wait_stack_make(&wall->kinds, maker, wall->profile, key, entry->user_stack, sum->nr_waits, &stacks, &kind);
 	if (err)
 		return err;
 	snprintf(root, sizeof(root), WALL_BLOCKED, wait_kind_name(kind));
@@ -99,29 +101,29 @@ static int add_share(void *arg, const struct wall_thread *thread, uint32_t numbe
 {
 	struct wall *wall = arg;
 	struct profile_sample stacks = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE };
-	struct stack_sample sample;
+	const struct sample *sample;
 	int err;
 
 	if (number == WALL_NOT_SAMPLED) {
 		err = wait_stack_root(wall->profile, WALL_NO_SAMPLE, &stacks);
 	} else {
-		sample = stack_book_sample(wall->book, number);
-		err = stack_maker_sample(wall->maker, sample.sides, sample.count, &stacks);
+		sample = samples_at(wall->samples, number);
+		err = stack_maker_sample(wall->maker, &sample->key.sides, sample->count, &stacks);
 	}
 	return err ? err : add(wall, thread, &stacks, WALL_ON_CPU, running_ns);
 }
 
-int wall_finish(struct wall *wall, struct stack_maker *maker, const struct stack_book *book)
+int wall_finish(struct wall *wall, struct stack_maker *maker, const struct samples *samples)
 {
 	int err = 0;
 
 	wall->maker = maker;
-	wall->book = book;
-	for (uint32_t i = 0; !err && i < stack_book_nr_different(book); i++) {
-		const struct stack_sample sample = stack_book_sample(book, i);
-		const struct wall_thread thread = thread_of(sample.tgid, sample.tid, sample.comm);
+	wall->samples = samples;
+	for (uint32_t i = 0; !err && i < samples_nr(samples); i++) {
+		const struct sample *sample = samples_at(samples, i);
+		const struct wall_thread thread = thread_of(sample->key.sides.tgid, sample->key.tid, sample->key.comm);
 
-		err = wall_table_sampled(wall->table, &thread, i, sample.count);
+		err = wall_table_sampled(wall->table, &thread, i, sample->count);
 	}
 	return err ? err : wall_table_shares(wall->table, add_share, wall);
 }

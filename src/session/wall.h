@@ -8,7 +8,9 @@
 #include "abi/wait.h"
 #include "base/cleanup.h"
 #include "model/profile.h"
-#include "session/stack_book.h"
+#include "session/samples.h"
+#include "session/stack_maker.h"
+#include "session/wait_sums.h"
 
 #define WALL_ON_CPU "[on-cpu]"
 #define WALL_RUNNABLE "[runnable]"
@@ -19,7 +21,11 @@ struct wall;
 /* Sets the profile's value type, which is borrowed for the wall's life. kernel_stacks: the report has them. NULL: no memory. */
 struct wall *wall_new(bool kernel_stacks, struct profile *profile);
 void wall_free(struct wall *wall); /* takes NULL */
-/* After all stacks have come: adds a sum to the profile; those of the time on CPUs are kept. `user_stack` stands for that of the key. 0 or -ENOMEM. */
-MUST_CHECK int wall_sum(struct wall *wall, struct stack_maker *maker, const struct sonde_wait_key *key, uint64_t user_stack, const struct sonde_wait_sum *sum);
-/* After all sums: adds the time on CPUs, shared among the samples of the book. Once. 0 or -ENOMEM. */
-MUST_CHECK int wall_finish(struct wall *wall, struct stack_maker *maker, const struct stack_book *book);
+static inline void wall_freep(struct wall **wall)
+{
+	wall_free(*wall);
+}
+/* After all stacks have come: adds a sum to the profile; those of the time on CPUs are kept. 0 or -ENOMEM. */
+MUST_CHECK int wall_sum(struct wall *wall, struct stack_maker *maker, const struct wait_entry *entry);
+/* After all sums: adds the time on CPUs, shared among the samples. Once. 0 or -ENOMEM. */
+MUST_CHECK int wall_finish(struct wall *wall, struct stack_maker *maker, const struct samples *samples);

@@ -449,6 +449,10 @@ int worker_poll(struct worker *worker, int wait_ms, struct diag *diag)
 	struct exchange *exchange = &worker->exchange;
 	int err = 0;
 
+	if (exchange->question.is_cancelled && __atomic_load_n(exchange->question.is_cancelled, __ATOMIC_RELAXED)) {
+		worker_cancel(worker);
+		return -ECANCELED;
+	}
 	if (!worker->is_ready) {
 		err = await_ready(worker, wait_ms, diag);
 		if (err && err != -EINPROGRESS)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waker_book: who ended waits, by the hashes that keys of waits name them by. One thread adds; any may read when nothing is added any more. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/wait.h"
+#include "base/cleanup.h"
+
+struct waker {
+	struct sonde_wait_key key;
+	bool is_disputed; /* another one has its hash */
+};
+
+struct waker_book;
+struct waker_book *waker_book_new(void); /* NULL: no memory */
+void waker_book_free(struct waker_book *book); /* takes NULL */
+/* Copied. 0 or -ENOMEM. */
+MUST_CHECK int waker_book_record(struct waker_book *book, const struct sonde_waker_record *record);
+/* Adds that of another book. 0 or -ENOMEM. */
+MUST_CHECK int waker_book_copy(struct waker_book *book, uint64_t hash, const struct waker *waker);
+size_t waker_book_bytes(const struct waker_book *book);
+const struct waker *waker_book_find(const struct waker_book *book, uint64_t hash); /* borrowed until the next is added; NULL: it has not come */

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A recording's windows: how one ends and becomes a profile, while the next is recorded. docs/internals/windows.md */
+#include <errno.h>
+#include <poll.h>
+
+#include "base/clock.h"
+#include "session/session.h"
+
+#define WINDOW_BYTES ((size_t)64 << 20) /* then it ends before its time */
+#define WAIT_MS 50
+
+int session_close_window(struct sonde_session *session, uint64_t end_ns, struct window **ret_window)
+{
+	const struct process_table *processes = tracker_processes(session->tracker);
+	const struct place_files_parts parts = { .processes = processes, .proxy = session->proxy, .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
+						 .runtimes = tracker_runtimes(session->tracker), .own_tgid = session->command ? command_tgid(session->command) : 0 };
+	CLEANUP(window_freep) struct window *window = calloc(1, sizeof(*window));
+	struct closed_window closed;
+	int err = window ? 0 : -ENOMEM;
+
+	if (!err && session->waiting)
+		err = waiting_close(session->waiting, processes, &window->sums);
+	if (!err)
+		err = stack_book_close(session->book, processes, &closed);
+	if (err)
+		return err;
+	window->number = ++session->nr_windows;
+	window->start_ns = session->window_ns;
+	window->end_ns = session->window_ns = end_ns;
+	window->unix_offset_ns = clock_unix_offset_ns();
+	window->store = closed.store;
+	window->samples = closed.samples;
+	window->files = place_files_new(&parts, stack_table_places(closed.store->stacks));
+	if (!window->files)
+		return -ENOMEM;
+	session_account_window(session, window, &window->account);
+	debug_files_end_window(session->debug_files);
+	jit_keeper_end_window(session->jit_keeper);
+	*ret_window = MOVE(window);
+	return sampler_next_window(session->sampler);
+}
+
+/* --- one after the other ----------------------------------------------------------------------------------------------------------------- */
+
+bool session_window_is_over(const struct sonde_session *session, uint64_t now_ns)
+{
+	size_t bytes;
+
+	if (!session->naming)
+		return false;
+	bytes = stack_book_bytes(session->book) + (session->waiting ? waiting_bytes(session->waiting) : 0);
+	return now_ns - session->window_ns >= session->options.every_ns || bytes >= WINDOW_BYTES;
+}
+
+int session_end_window(struct sonde_session *session)
+{
+	struct window *window;
+	uint64_t border_ns = clock_ns();
+	int err;
+
+	session_take_named(session);
+	if (naming_thread_nr(session->naming) == NAMING_THREAD_MAX) { /* the window goes on until there is room */
+		naming_thread_hurry(session->naming);
+		return 0;
+	}
+	err = session->waiting ? waiting_cut(session->waiting, &session->diag, &border_ns) : 0;
+	if (!err)
+		err = stack_book_cut(session->book, border_ns);
+	if (!err)
+		err = session_collect(session);
+	if (!err)
+		err = session_close_window(session, border_ns, &window);
+	if (!err)
+		naming_thread_give(session->naming, window);
+	return err;
+}
+
+static void take(struct sonde_session *session, struct named_window *named)
+{
+	const struct window *window = named->window;
+	struct window_totals *totals = &session->totals;
+	struct sonde_window told = { .size = sizeof(told), .number = window->number, .start_unix_ns = window->start_ns + window->unix_offset_ns,
+				     .duration_ns = window->end_ns - window->start_ns, .err = named->err };
+
+	stack_book_done(session->book, window->store, tracker_processes(session->tracker));
+	place_files_refuse(window->files, session->debug_files);
+	totals->nr++;
+	totals->nr_failed += named->err != 0;
+	totals->nr_in_haste += named->nr_skipped != 0;
+	if (named->err && !session->totals_failure.text[0])
+		session->totals_failure = named->diag;
+	if (named->profile) {
+		account_counts_add(&totals->counts, &profile_account_of(named->profile)->counts);
+		profile_free(session->profile);
+		session->profile = named->profile;
+		session->nr_told_notes = 0;
+		told.nr_samples = session->waiting ? profile_account_of(named->profile)->waits.waits : profile_account_of(named->profile)->recorded;
+	}
+	window_free(named->window);
+	if (session->options.window)
+		session->options.window(session->options.window_arg, &told);
+}
+
+void session_take_named(struct sonde_session *session)
+{
+	struct named_window named;
+
+	while (session->naming && naming_thread_take(session->naming, &named))
+		take(session, &named);
+}
+
+/* Until it has so few. */
+static void wait_for_room(struct sonde_session *session, uint32_t max, bool (*is_stopped)(void *arg))
+{
+	struct pollfd done = { .fd = naming_thread_fd(session->naming), .events = POLLIN };
+
+	while (session_take_named(session), naming_thread_nr(session->naming) > max) {
+		if (is_stopped(session))
+			naming_thread_hurry(session->naming);
+		poll(&done, 1, WAIT_MS);
+	}
+}
+
+int session_finish_windows(struct sonde_session *session, struct window *last, bool (*is_stopped)(void *arg))
+{
+	wait_for_room(session, NAMING_THREAD_MAX - 1, is_stopped);
+	naming_thread_give(session->naming, last);
+	wait_for_room(session, 0, is_stopped);
+	if (!session->totals.nr_failed)
+		return 0;
+	session->diag = session->totals_failure;
+	return session_fail(session, SONDE_EXIT_FAILED, -EIO);
+}
