@@ -101,9 +101,9 @@ static __always_inline void switched_in(struct thread *thread, __u64 now_ns, str
  * says. */
 static __always_inline void came_unseen(struct task_struct *task, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
 {
-	__u64 running_ns = task->se.sum_exec_runtime - thread->exec_ns;
+	__u64 running_ns = task->se.sum_exec_runtime - thread->exec_ns, came_ns = running_ns < now_ns - thread->since_ns ? now_ns - running_ns : thread->since_ns;
 
-	switched_in(thread, running_ns < now_ns - thread->since_ns ? now_ns - running_ns : thread->since_ns, count);
+	switched_in(thread, came_ns > thread->counted_ns ? came_ns : thread->counted_ns, count); /* its wait may have been cut meanwhile */
 }
 
 /* The wait before the thread's last time on a CPU: only behind that its part on a queue is known. */
@@ -126,11 +126,11 @@ static __always_inline void flush_running(struct thread *thread)
 }
 
 /* With `wall`. Each name that the thread had has a sum of its own, in each window. */
-static __always_inline void flush_if_other(struct task_struct *task, struct thread *thread, const __u64 *comm)
+static __always_inline void flush_if_other(struct task_struct *task, struct thread *thread, const __u64 *comm, __u64 now_ns)
 {
 	const __u64 *old = (const void *)thread->key.comm;
 
-	if (old[0] != comm[0] || old[1] != comm[1] || thread->key.tid != (__u32)task->pid || thread->running_window != limits.window_ns)
+	if (old[0] != comm[0] || old[1] != comm[1] || thread->key.tid != (__u32)task->pid || thread->running_window != window_at(limits.window_ns, now_ns))
 		flush_running(thread);
 }
 
@@ -146,7 +146,7 @@ static __always_inline void add_slice(struct thread *thread, __u64 now_ns)
 		from_ns = border_ns;
 	}
 	thread->running_ns += counted_ns(from_ns, now_ns);
-	thread->running_window = window_ns;
+	thread->running_window = window_at(window_ns, now_ns);
 }
 
 /* With `events`. NULL: the thread that leaves the CPU is none that was asked for, or the idle one. */
@@ -291,7 +291,7 @@ static __always_inline int switched_out(__u64 *ctx, struct leaving *leaving, __u
 		came_unseen(task, thread, now_ns, count);
 	add_last_wait(task, thread, count);
 	if (cfg.wall && leaving->is_asked)
-		flush_if_other(task, thread, leaving->comm);
+		flush_if_other(task, thread, leaving->comm, now_ns);
 	else if (cfg.wall) /* it was, up to now, under another name or elsewhere */
 		flush_running(thread);
 	if (leaving->is_asked)
@@ -505,7 +505,7 @@ static __always_inline void cut_last_wait(struct bpf_iter__task *ctx, struct cut
 	struct sonde_wait_piece *piece = &cutting->piece;
 	__u64 whole_ns = thread->whole_ns, off_ns = thread->off_ns, queued_ns = run_delay(cutting->task) - thread->run_delay - thread->cut_queued_ns;
 
-	if (!whole_ns || thread->since_ns >= cutting->end_ns)
+	if (!whole_ns || (!cutting->is_over && thread->since_ns >= cutting->end_ns)) /* it ended behind the border */
 		return;
 	piece->key = thread->key;
 	piece->goes_on = 0;
@@ -569,7 +569,7 @@ static __always_inline void cut_running(struct bpf_iter__task *ctx, struct cutti
 	piece->goes_on = 0;
 	if (now_ns && !claim(&thread->counted_ns, from_ns, cutting->end_ns))
 		now_ns = 0;
-	if (!running_ns || (!cutting->is_over && thread->running_window == limits.window_ns) || !claim(&thread->running_ns, running_ns, 0))
+	if (!running_ns || (!cutting->is_over && thread->running_window == (__u8)limits.window_ns) || !claim(&thread->running_ns, running_ns, 0))
 		running_ns = 0;
 	piece->sum = (struct sonde_wait_sum){ .nr_waits = 1, .off_ns = now_ns + running_ns };
 	if (piece->sum.off_ns)

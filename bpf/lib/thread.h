@@ -41,7 +41,7 @@ struct thread {
 	__u64 exec_ns;               /* likewise: its time on CPUs in all of its life */
 	__u64 counted_ns;            /* up to when its time as it `is` now stands in a sum, or in one of the next two */
 	__u64 running_ns;            /* with `wall`: on CPUs, not in a sum yet */
-	__u64 running_window;        /* limits.window_ns when that was */
+	__u64 running_window;        /* the window that that was in */
 	__u64 off_ns;                /* when ON: of the wait before, which is to be added to its sum */
 	__u64 whole_ns;              /* likewise, from its begin on; 0: there is none */
 	__u64 cut_queued_ns;         /* of the wait: its part on a queue that an earlier window has */

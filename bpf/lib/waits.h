@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The sums of waits. A key has a thread in it, and only the CPU that switches that thread adds to it: nothing here is atomic.
  *
- * A window ends at a time that user space has told a millisecond before. So whoever reads the clock first, and then where the window begins, knows of each moment which window it is in. Waits that go on
+ * A window ends at a time that user space has told before. So whoever reads the clock first, and then where the window begins, knows of each moment which window it is in. Waits that go on
  * over the border are cut there, by the iterator or by the switch that ends them: by whichever moves counted_ns over it. */
 #pragma once
 #include <linux/bpf.h>

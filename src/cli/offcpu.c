@@ -36,6 +36,7 @@ static const char *value_at(uint32_t i)
 static const struct option_spec options[] = {
 	{ .group = "What is measured", .metavar = "DURATION", .kind = OPTION_NUMBER, FIELD(recording.duration_s), .min = 1, .max = RECORDING_MAX_DURATION_S,
 	  .help = "seconds; without it until Ctrl-C or the end of what is measured" },
+	RECORDING_WINDOW_OPTIONS(struct offcpu_arguments, recording),
 	{ .letter = 'm', .name = "min", .metavar = "US", .kind = OPTION_NUMBER, FIELD(min_us), .max = MAX_TIME_US,
 	  .help = "leave out waits that are shorter, in microseconds; 1" },
 	{ .letter = 'M', .name = "max", .metavar = "US", .kind = OPTION_NUMBER, FIELD(max_us), .min = 1, .max = MAX_TIME_US, .help = "leave out waits that are longer" },

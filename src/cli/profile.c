@@ -28,6 +28,7 @@ struct profile_arguments {
 static const struct option_spec options[] = {
 	{ .group = "What is sampled", .metavar = "DURATION", .kind = OPTION_NUMBER, FIELD(recording.duration_s), .min = 1, .max = RECORDING_MAX_DURATION_S,
 	  .help = "seconds; without it until Ctrl-C or the end of what is sampled" },
+	RECORDING_WINDOW_OPTIONS(struct profile_arguments, recording),
 	{ .letter = 'F', .name = "frequency", .metavar = "HZ", .kind = OPTION_NUMBER, FIELD(freq_hz), .min = 1, .max = RECORDING_MAX_FREQ_HZ,
 	  .help = "samples per second and CPU; 49 unless -c is given" },
 	{ .letter = 'c', .name = "count", .metavar = "N", .kind = OPTION_NUMBER, FIELD(period), .min = 1, .max = INT64_MAX,
@@ -67,6 +68,7 @@ static const struct verb_example examples[] = {
 	{ "sonde profile -K", "only kernel stacks" },
 	{ "sonde profile -o x.html 10", "a flame graph for the browser" },
 	{ "sonde profile -o x.pb.gz -- make", "a command from its start to its end" },
+	{ "sonde profile --every 60 --keep 10 -o cpu-%n.pb.gz", "a file each minute, the last ten of them" },
 	{ NULL, NULL },
 };
 

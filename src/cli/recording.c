@@ -72,6 +72,8 @@ struct sonde_profile_options recording_options(const struct recording *recording
 	return (struct sonde_profile_options){
 		.size = sizeof(struct sonde_profile_options),
 		.duration_ns = recording->duration_s * NS_PER_S,
+		.every_ns = recording->every_s * NS_PER_S,
+		.keep = (uint32_t)recording->keep,
 		.tgids = recording->whose.tgids.nr ? recording->whose.tgids.ids : NULL,
 		.tids = recording->whose.tids.nr ? recording->whose.tids.ids : NULL,
 		.nr_tgids = recording->whose.tgids.nr,
@@ -168,6 +170,17 @@ static void stop(void *session)
 	sonde_session_stop(session);
 }
 
+/* Beside its reports. */
+static void print_window(void *arg, const struct sonde_window *window)
+{
+	struct sonde_session *const *session = arg;
+
+	output_progress_done();
+	print_warnings(*session);
+	if (window->err)
+		output_say("window %" PRIu32 " was not written: %s", window->number, strerror(-window->err));
+}
+
 static int take_profile(const struct verb *verb, const struct recording *recording, const struct recording_words *words, struct sonde_session *session)
 {
 	int err = add_outputs(recording, session);
@@ -183,7 +196,7 @@ static int take_profile(const struct verb *verb, const struct recording *recordi
 	if (err < 0)
 		return session_failed(verb, session, err);
 	err = sonde_session_write(session);
-	output_talk(sonde_session_account(session));
+	output_talk(recording->every_s ? sonde_session_total(session) : sonde_session_account(session));
 	if (err < 0)
 		return session_failed(verb, session, err);
 	if (sonde_session_exit_code(session) == SONDE_EXIT_NO_SAMPLES)
@@ -197,6 +210,8 @@ int recording_run(const struct verb *verb, const struct recording *recording, co
 	struct sonde_session *session = NULL;
 	int err, code;
 
+	shown.window = print_window;
+	shown.window_arg = &session;
 	if (output_progress_wanted())
 		shown.progress = options->question == SONDE_OFF_CPU ? show_waits : show_progress;
 	err = sonde_session_new(&shown, &session);

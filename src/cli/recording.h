@@ -10,6 +10,7 @@
 struct recording {
 	struct whose whose;
 	uint64_t duration_s;              /* 0: not given, as below */
+	uint64_t every_s, keep;
 	bool user_only, kernel_only;
 	uint64_t stack_storage, unwind_mib;
 	bool no_unwind_cache;
@@ -30,6 +31,12 @@ struct recording {
 #define RECORDING_DEFAULT_TIMEOUT UINT64_MAX
 
 /* Rows of an option table; `type` is that of the verb's arguments, `field` its struct recording. */
+#define RECORDING_WINDOW_OPTIONS(type, field) \
+	{ .name = "every", .metavar = "SECONDS", .kind = OPTION_NUMBER, .offset = offsetof(type, field.every_s), .min = 1, .max = RECORDING_MAX_DURATION_S, \
+	  .help = "a report after so many seconds each, while the recording goes on: on standard output one after the other, or in files that -o names with %n (number) or %t (UTC time), as cpu-%n.pb.gz" }, \
+	{ .name = "keep", .metavar = "N", .kind = OPTION_NUMBER, .offset = offsetof(type, field.keep), .min = 1, .max = UINT32_MAX, \
+	  .help = "with --every: remove the oldest reports' files when there are more than N" }
+
 #define RECORDING_STACK_OPTIONS(type, field) \
 	{ .letter = 'U', .name = "user-stacks-only", .kind = OPTION_FLAG, .offset = offsetof(type, field.user_only), .help = "user stacks, no kernel frames" }, \
 	{ .letter = 'K', .name = "kernel-stacks-only", .kind = OPTION_FLAG, .offset = offsetof(type, field.kernel_only), .excludes = "user-stacks-only", \

@@ -13,6 +13,7 @@ struct wall_arguments {
 static const struct option_spec options[] = {
 	{ .group = "What is measured", .metavar = "DURATION", .kind = OPTION_NUMBER, FIELD(recording.duration_s), .min = 1, .max = RECORDING_MAX_DURATION_S,
 	  .help = "seconds; without it until Ctrl-C or the end of what is measured" },
+	RECORDING_WINDOW_OPTIONS(struct wall_arguments, recording),
 	{ .letter = 'F', .name = "frequency", .metavar = "HZ", .kind = OPTION_NUMBER, FIELD(freq_hz), .min = 1, .max = RECORDING_MAX_FREQ_HZ,
 	  .help = "samples per second and CPU, among whose stacks the time on CPUs is shared; 49" },
 	RECORDING_STACK_OPTIONS(struct wall_arguments, recording),

@@ -20,8 +20,6 @@
 #include "waking.skel.h"
 
 #define FILLED_PART 4          /* of the room for sums: then they are taken */
-#define BORDER_LEAD_NS 1000000 /* so long before a window ends the programs are told, and more where that was too late */
-#define BORDER_MAX_LEAD_NS 1000000000
 #define OLDEST_KERNEL "5.12"   /* task storage for programs of tracing */
 #define ARGUMENTS_WITH_STATE 5 /* of sched_switch's handlers from Linux 5.18 on: data, preempt, prev, next, prev_state */
 
@@ -31,7 +29,8 @@ struct sched_programs {
 	struct waking_bpf *waking; /* NULL: nobody asked who wakes */
 	uint32_t nr_possible_cpus;
 	uint64_t max_sums, taken_sums, taken_slots;
-	uint32_t window;           /* number */
+	uint32_t window;           /* number of the one that begins at border_ns */
+	uint64_t border_ns, cut_ns; /* that were told last, and cut at last */
 	int stats_fd;              /* -1: the kernel keeps no account of the programs' time for us */
 };
 
@@ -185,26 +184,21 @@ static int cut(struct sched_programs *programs, const struct sched_sink *sink, s
 	return map_each_thread(programs->skeleton->progs.cut_threads, sizeof(struct sonde_wait_piece), take_piece, (void *)sink, diag);
 }
 
-/* Tells the programs that the next window begins in a moment: *ret_border_ns. It was told in time when that is not over yet. */
-static bool tell_border(struct sched_programs *programs, uint64_t lead_ns, uint64_t *ret_border_ns)
+bool sched_programs_tell_border(struct sched_programs *programs, uint64_t *border_ns)
 {
-	uint64_t border_ns = (clock_ns() + lead_ns) & ~UINT64_C(0xff);
-
-	programs->skeleton->data->limits.window_ns = border_ns | (programs->window & 0xff);
-	*ret_border_ns = border_ns;
-	return clock_ns() < border_ns;
+	*border_ns &= ~UINT64_C(0xff);
+	if (programs->border_ns <= programs->cut_ns)
+		programs->window++;
+	programs->border_ns = *border_ns;
+	programs->skeleton->data->limits.window_ns = *border_ns | (programs->window & 0xff);
+	return clock_ns() < *border_ns;
 }
 
-int sched_programs_cut(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag, uint64_t *ret_border_ns)
+int sched_programs_cut(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag)
 {
-	uint64_t lead_ns = BORDER_LEAD_NS, now_ns;
 	int err;
 
-	programs->window++;
-	while (!tell_border(programs, lead_ns, ret_border_ns) && lead_ns < BORDER_MAX_LEAD_NS)
-		lead_ns *= 2;
-	while ((now_ns = clock_ns()) < *ret_border_ns)
-		usleep((useconds_t)((*ret_border_ns - now_ns) / NS_PER_US + 1));
+	programs->cut_ns = programs->border_ns;
 	map_settle();
 	err = cut(programs, sink, diag);
 	return err ? err : sched_programs_take(programs, sink);

@@ -29,10 +29,11 @@ struct sched_sink { /* a negative result ends the taking */
 };
 /* Gives what was added up so far to the sink, and the programs begin anew: at any time while they run. So one key may come again. 0 or what the sink or bpf(2) gave. */
 MUST_CHECK int sched_programs_take(struct sched_programs *programs, const struct sched_sink *sink);
-/* Ends a window at *ret_border_ns (CLOCK_MONOTONIC), in about a millisecond, and begins the next: gives all that is of the old one, in pieces where a wait or a thread's time on its CPU goes on; what is of the new one already may
- * be among it. 0 or what the sink or bpf(2) gave. */
-MUST_CHECK int sched_programs_cut(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag, uint64_t *ret_border_ns);
-uint8_t sched_programs_window(const struct sched_programs *programs); /* as keys have it: of the one that has begun */
+/* The window ends at that time (CLOCK_MONOTONIC; cut to 256 ns): to be told before. False: it was too late, another is to be told; what happened meanwhile may stand in either window. */
+bool sched_programs_tell_border(struct sched_programs *programs, uint64_t *border_ns);
+/* After that time: gives all that is of the old window, in pieces where a wait or a thread's time on its CPU goes on; what is of the new one already may be among it. 0 or what the sink or bpf(2) gave. */
+MUST_CHECK int sched_programs_cut(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag);
+uint8_t sched_programs_window(const struct sched_programs *programs); /* as keys have it: of the one that begins at the last border */
 /* The waits that have not ended are counted up to *ret_end_ns; nothing is added afterwards. Gives all that there is. */
 MUST_CHECK int sched_programs_stop(struct sched_programs *programs, const struct sched_sink *sink, struct diag *diag, uint64_t *ret_end_ns);
 /* Is it time for that, as there will soon be no room? */

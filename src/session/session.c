@@ -340,14 +340,6 @@ static const struct place_table *open_places(const struct sonde_session *session
 	return stack_table_places(stack_book_store(session->book)->stacks);
 }
 
-/* The next thing that time brings: the end, or a window's. */
-static uint64_t next_ns(const struct sonde_session *session, uint64_t end_ns)
-{
-	uint64_t window_ns = session->naming ? session->window_ns + session->options.every_ns : UINT64_MAX;
-
-	return window_ns < end_ns ? window_ns : end_ns;
-}
-
 static int sample(struct sonde_session *session)
 {
 	uint64_t end_ns = UINT64_MAX;
@@ -357,7 +349,7 @@ static int sample(struct sonde_session *session)
 		end_ns = session->start_ns + session->options.duration_ns;
 
 	while (!err && !is_over(session, end_ns)) {
-		uint64_t now = clock_ns(), until_ns = next_ns(session, end_ns), left_ns = until_ns > now ? until_ns - now : 0;
+		uint64_t now = clock_ns(), border_ns = session_next_border(session), until_ns = border_ns < end_ns ? border_ns : end_ns, left_ns = until_ns > now ? until_ns - now : 0;
 
 		err = await(session, tracker_has_more(session->tracker) ? 0 : (int)((left_ns < FOLLOW_STEP_NS ? left_ns : FOLLOW_STEP_NS) / NS_PER_MS) + 1);
 		if (err)
@@ -371,9 +363,8 @@ static int sample(struct sonde_session *session)
 		debug_files_step(session->debug_files, open_places(session), tracker_processes(session->tracker));
 		jit_keeper_step(session->jit_keeper, open_places(session), now);
 		tell_progress(session, now);
-		session_take_named(session);
-		if (!err && session_window_is_over(session, now))
-			err = session_end_window(session);
+		if (!err)
+			err = session_step_windows(session, now);
 		if (!err)
 			err = tracker_prune(session->tracker, now);
 	}

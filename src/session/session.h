@@ -63,6 +63,7 @@ struct sonde_session {
 	struct account account;               /* of the recording, up to the last window: the notes are those that came since, the counts those of all windows */
 	struct account_counts told;           /* that windows have */
 	uint64_t window_ns;                   /* when the open window began */
+	uint64_t border_ns;                   /* when it ends; 0: not told yet */
 	uint32_t nr_windows;                  /* that were closed */
 	struct naming_thread *naming;         /* NULL: there is one window, which is named when the recording is over */
 	struct profile *profile;              /* of the last window that was named; NULL: there is none yet */
@@ -99,9 +100,8 @@ struct account *session_account(struct sonde_session *session);
 MUST_CHECK int session_close_window(struct sonde_session *session, uint64_t end_ns, struct window **ret_window);
 /* Takes in what has come, until there is no more or a great deal. 0 or a negative errno. */
 MUST_CHECK int session_collect(struct sonde_session *session);
-/* With `every_ns`. Whether the open window is to end now; ends it; and takes those that are named. */
-bool session_window_is_over(const struct sonde_session *session, uint64_t now_ns);
-MUST_CHECK int session_end_window(struct sonde_session *session);
-void session_take_named(struct sonde_session *session);
+/* With `every_ns`, from time to time: takes the windows that are named, and ends the open one when its time has come. 0 or a negative errno. */
+MUST_CHECK int session_step_windows(struct sonde_session *session, uint64_t now_ns);
+uint64_t session_next_border(const struct sonde_session *session); /* when that is to be called at the latest; UINT64_MAX: no matter */
 /* Hands over the last one, and waits for all. `is_stopped`: another stop has come: names are not waited for. */
 MUST_CHECK int session_finish_windows(struct sonde_session *session, struct window *last, bool (*is_stopped)(void *arg));

@@ -76,7 +76,7 @@ int waiting_start(struct waiting *waiting, const char *command_line, struct diag
 /* Those of the window that a key is of. */
 static struct wait_sums *sums_of(const struct waiting *waiting, const struct sonde_wait_key *key)
 {
-	return waiting->cut && key->window != sched_programs_window(waiting->programs) ? waiting->cut : waiting->sums;
+	return waiting->cut && key->window != sched_programs_window(waiting->programs) ? waiting->cut : waiting->sums; /* before the cut there is one window alone */
 }
 
 static int take_sum(void *arg, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum)
@@ -122,19 +122,24 @@ size_t waiting_bytes(const struct waiting *waiting)
 	return wait_sums_bytes(waiting->sums);
 }
 
-int waiting_cut(struct waiting *waiting, struct diag *diag, uint64_t *ret_border_ns)
+bool waiting_tell_border(struct waiting *waiting, uint64_t *border_ns)
+{
+	bool is_in_time = sched_programs_tell_border(waiting->programs, border_ns);
+
+	waiting->border_ns = *border_ns;
+	return is_in_time;
+}
+
+int waiting_cut(struct waiting *waiting, struct diag *diag)
 {
 	const struct sched_sink sink = sink_of(waiting);
 	struct wait_sums *sums = wait_sums_new();
-	int err;
 
 	if (!sums)
 		return -ENOMEM;
 	waiting->cut = waiting->sums;
 	waiting->sums = sums;
-	err = sched_programs_cut(waiting->programs, &sink, diag, &waiting->border_ns);
-	*ret_border_ns = waiting->border_ns;
-	return err;
+	return sched_programs_cut(waiting->programs, &sink, diag);
 }
 
 int waiting_stop(struct waiting *waiting, struct diag *diag, uint64_t *ret_end_ns)

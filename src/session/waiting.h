@@ -35,8 +35,10 @@ MUST_CHECK int waiting_step(struct waiting *waiting, uint64_t now_ns);
 uint64_t waiting_nr_waits(const struct waiting *waiting); /* that were added to a sum so far */
 size_t waiting_bytes(const struct waiting *waiting); /* of the open window's sums */
 
-/* As sched_programs_cut: the window ends there; and as sched_programs_stop: there are no others. */
-MUST_CHECK int waiting_cut(struct waiting *waiting, struct diag *diag, uint64_t *ret_border_ns);
+/* As sched_programs_tell_border. */
+bool waiting_tell_border(struct waiting *waiting, uint64_t *border_ns);
+/* As sched_programs_cut: the window has ended there; and as sched_programs_stop: there are no others. */
+MUST_CHECK int waiting_cut(struct waiting *waiting, struct diag *diag);
 MUST_CHECK int waiting_stop(struct waiting *waiting, struct diag *diag, uint64_t *ret_end_ns);
 /* After all that was sent before the border has come, and before the book's window is closed: the sums of the window that was cut, for the caller to free. 0 or -ENOMEM. */
 MUST_CHECK int waiting_close(struct waiting *waiting, const struct process_table *processes, struct wait_sums **ret_sums);

@@ -8,6 +8,8 @@
 
 #define WINDOW_BYTES ((size_t)64 << 20) /* then it ends before its time */
 #define WAIT_MS 50
+#define AHEAD_NS (2 * (uint64_t)FOLLOW_STEP_NS) /* so long before a window ends it is said when: who counts in the kernel has to know */
+#define LEAD_NS 20000000u /* and so long at least: longer than a thread of ours is kept from its CPU between two instructions */
 
 int session_close_window(struct sonde_session *session, uint64_t end_ns, struct window **ret_window)
 {
@@ -42,39 +44,6 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 
 /* --- one after the other ----------------------------------------------------------------------------------------------------------------- */
 
-bool session_window_is_over(const struct sonde_session *session, uint64_t now_ns)
-{
-	size_t bytes;
-
-	if (!session->naming)
-		return false;
-	bytes = stack_book_bytes(session->book) + (session->waiting ? waiting_bytes(session->waiting) : 0);
-	return now_ns - session->window_ns >= session->options.every_ns || bytes >= WINDOW_BYTES;
-}
-
-int session_end_window(struct sonde_session *session)
-{
-	struct window *window;
-	uint64_t border_ns = clock_ns();
-	int err;
-
-	session_take_named(session);
-	if (naming_thread_nr(session->naming) == NAMING_THREAD_MAX) { /* the window goes on until there is room */
-		naming_thread_hurry(session->naming);
-		return 0;
-	}
-	err = session->waiting ? waiting_cut(session->waiting, &session->diag, &border_ns) : 0;
-	if (!err)
-		err = stack_book_cut(session->book, border_ns);
-	if (!err)
-		err = session_collect(session);
-	if (!err)
-		err = session_close_window(session, border_ns, &window);
-	if (!err)
-		naming_thread_give(session->naming, window);
-	return err;
-}
-
 static void take(struct sonde_session *session, struct named_window *named)
 {
 	const struct window *window = named->window;
@@ -101,7 +70,7 @@ static void take(struct sonde_session *session, struct named_window *named)
 		session->options.window(session->options.window_arg, &told);
 }
 
-void session_take_named(struct sonde_session *session)
+static void take_named(struct sonde_session *session)
 {
 	struct named_window named;
 
@@ -109,12 +78,77 @@ void session_take_named(struct sonde_session *session)
 		take(session, &named);
 }
 
+static bool is_full(const struct sonde_session *session)
+{
+	return stack_book_bytes(session->book) + (session->waiting ? waiting_bytes(session->waiting) : 0) >= WINDOW_BYTES;
+}
+
+/* The window ends at that time, or a little later. */
+static void tell_border(struct sonde_session *session, uint64_t border_ns)
+{
+	uint64_t lead_ns = LEAD_NS;
+
+	session->border_ns = border_ns;
+	while (session->waiting && !waiting_tell_border(session->waiting, &session->border_ns)) {
+		session->border_ns = clock_ns() + lead_ns;
+		lead_ns *= 2;
+	}
+}
+
+static int end_window(struct sonde_session *session)
+{
+	uint64_t border_ns = session->border_ns;
+	struct window *window;
+	int err = session->waiting ? waiting_cut(session->waiting, &session->diag) : 0;
+
+	if (!err)
+		err = stack_book_cut(session->book, border_ns);
+	if (!err)
+		err = session_collect(session);
+	if (!err)
+		err = session_close_window(session, border_ns, &window);
+	session->border_ns = 0;
+	if (!err)
+		naming_thread_give(session->naming, window);
+	return err;
+}
+
+/* Is it time to say when the window ends? */
+static bool is_due(const struct sonde_session *session, uint64_t now_ns)
+{
+	return now_ns + AHEAD_NS - session->window_ns >= session->options.every_ns || is_full(session);
+}
+
+int session_step_windows(struct sonde_session *session, uint64_t now_ns)
+{
+	uint64_t border_ns = session->window_ns + session->options.every_ns;
+
+	take_named(session);
+	if (session->border_ns)
+		return now_ns < session->border_ns ? 0 : end_window(session);
+	if (!session->naming || !is_due(session, now_ns))
+		return 0;
+	if (naming_thread_nr(session->naming) == NAMING_THREAD_MAX) { /* the window goes on until there is room */
+		naming_thread_hurry(session->naming);
+		return 0;
+	}
+	tell_border(session, border_ns > now_ns + LEAD_NS && !is_full(session) ? border_ns : now_ns + LEAD_NS);
+	return 0;
+}
+
+uint64_t session_next_border(const struct sonde_session *session)
+{
+	if (!session->naming)
+		return UINT64_MAX;
+	return session->border_ns ? session->border_ns : session->window_ns + session->options.every_ns - AHEAD_NS;
+}
+
 /* Until it has so few. */
 static void wait_for_room(struct sonde_session *session, uint32_t max, bool (*is_stopped)(void *arg))
 {
 	struct pollfd done = { .fd = naming_thread_fd(session->naming), .events = POLLIN };
 
-	while (session_take_named(session), naming_thread_nr(session->naming) > max) {
+	while (take_named(session), naming_thread_nr(session->naming) > max) {
 		if (is_stopped(session))
 			naming_thread_hurry(session->naming);
 		poll(&done, 1, WAIT_MS);
