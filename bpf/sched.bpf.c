@@ -75,14 +75,20 @@ static __always_inline __u64 cut_wait(struct thread *thread, __u64 from_ns, __u6
 	return border_ns;
 }
 
-static __always_inline void wait_ended(struct thread *thread, __u64 now_ns)
+/* Verified by itself, as it is done at two places. */
+WALK_FUNCTION int wait_ended(struct thread *thread, __u64 now_ns)
 {
-	__u64 from_ns = cut_wait(thread, count_up_to(thread, now_ns), now_ns);
+	__u64 from_ns;
+
+	if (!thread)
+		return 0;
+	from_ns = cut_wait(thread, count_up_to(thread, now_ns), now_ns);
 
 	thread->key.waker = cfg.wake && thread->key.state != SONDE_WAIT_PREEMPTED ? thread->waker : 0;
 	thread->off_ns = counted_ns(from_ns, now_ns);
 	thread->whole_ns = counted_ns(thread->since_ns, now_ns);
 	thread->nr_short = now_ns - thread->since_ns < limits.min_off_ns ? thread->nr_short + 1 : 0;
+	return 0;
 }
 
 static __always_inline void switched_in(struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
@@ -334,7 +340,7 @@ int on_switch(__u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct sonde_wait_counters *count = wait_count();
-	struct leaving leaving;
+	struct leaving leaving = { 0 };
 	struct thread *coming;
 	__u64 now_ns;
 

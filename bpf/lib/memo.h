@@ -19,18 +19,25 @@ struct memos {
 };
 
 /* What was sent in an earlier window is to be sent again. */
-static __always_inline struct memos *memos_of_window(struct memos *memos)
+WALK_FUNCTION int forget_earlier(struct memos *memos)
 {
 	__u64 number = window_number();
 
-	if (memos && memos->window != number) {
-		memos->window = number;
-		memos->waker = 0;
-		for (int i = 0; i < KERNEL_MEMOS; i++)
-			memos->kernel.of[i].hash = 0;
-		for (int i = 0; i < WALK_MEMOS; i++)
-			memos->user[i].hash = 0;
-	}
+	if (!memos || memos->window == number)
+		return 0;
+	memos->window = number;
+	memos->waker = 0;
+	for (int i = 0; i < KERNEL_MEMOS; i++)
+		memos->kernel.of[i].hash = 0;
+	for (int i = 0; i < WALK_MEMOS; i++)
+		memos->user[i].hash = 0;
+	return 0;
+}
+
+static __always_inline struct memos *memos_of_window(struct memos *memos)
+{
+	if (memos)
+		forget_earlier(memos);
 	return memos;
 }
 

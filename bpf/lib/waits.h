@@ -152,7 +152,7 @@ static __always_inline void begin_running_key(struct sonde_wait_key *key, const 
 }
 
 /* The time of a thread on CPUs; in `of` stand its ids and its name. */
-static __noinline int add_running(const struct sonde_wait_key *of, __u64 running_ns, __u8 window)
+WALK_FUNCTION int add_running(const struct sonde_wait_key *of, __u64 running_ns, __u8 window)
 {
 	struct sonde_wait_counters *count = wait_count();
 	struct making *made = making();
@@ -190,7 +190,7 @@ static __always_inline void add_wait(const struct sonde_wait_key *key, __u64 off
 }
 
 /* What of a wait that ends only now was before the border. Its part on a queue is not known yet: it counts behind. */
-static __noinline int add_cut(const struct sonde_wait_key *key, __u64 off_ns)
+WALK_FUNCTION int add_cut(const struct sonde_wait_key *key, __u64 off_ns)
 {
 	struct sonde_wait_counters *count = wait_count();
 	struct making *made = making();

@@ -31,9 +31,9 @@ int sonde_session_write(struct sonde_session *session)
 {
 	int err;
 
-	if (!session || !session->profile)
+	if (!session)
 		return -EINVAL;
-	err = session->naming ? 0 : outputs_write(&session->outputs, session->profile, NULL, &session->diag);
+	err = session->naming || !session->profile ? 0 : outputs_write(&session->outputs, session->profile, NULL, &session->diag);
 	if (err)
 		session->exit_code = SONDE_EXIT_FAILED;
 	return err;

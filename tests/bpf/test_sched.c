@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "collect/sched_programs.h"
 #include "need_bpf.h"
 
@@ -49,9 +50,19 @@ static int take_slot(void *arg, const struct sonde_wait_slot *slot, uint64_t nr_
 	return 0;
 }
 
+static int take_piece(void *arg, const struct sonde_wait_piece *piece)
+{
+	return piece->sum.nr_waits || piece->sum.off_ns ? take_sum(arg, &piece->key, &piece->sum) : 0;
+}
+
+static struct sched_sink sink_of(struct seen *seen)
+{
+	return (struct sched_sink){ .sum = take_sum, .slot = take_slot, .piece = take_piece, .arg = seen };
+}
+
 static void take(struct seen *seen)
 {
-	const struct sched_sink sink = { .sum = take_sum, .slot = take_slot, .arg = seen };
+	const struct sched_sink sink = sink_of(seen);
 
 	assert_int_equal(sched_programs_take(seen->programs, &sink), 0);
 }
@@ -79,6 +90,7 @@ static void nap(uint64_t ns)
 /* Forked children of this program would be left out as its helpers: they are named. */
 static void record(struct sampler_options *options, void (*work)(void *arg), void *arg, struct seen *seen)
 {
+	const struct sched_sink sink = sink_of(seen);
 	struct diag diag = { 0 };
 	struct sampler *sampler;
 
@@ -92,9 +104,8 @@ static void record(struct sampler_options *options, void (*work)(void *arg), voi
 	    sched_programs_start(seen->programs, &diag, &seen->start_ns))
 		fail_msg("%s", diag.text);
 	work(arg);
-	assert_int_equal(sched_programs_stop(seen->programs, &diag, &seen->end_ns), 0);
+	assert_int_equal(sched_programs_stop(seen->programs, &sink, &diag, &seen->end_ns), 0);
 	assert_int_equal(sampler_read(sampler, UINT64_MAX, take_record, seen), 0);
-	take(seen);
 	sched_programs_counters(seen->programs, &seen->counters);
 	sched_programs_free(seen->programs);
 	sampler_free(sampler);
@@ -282,6 +293,136 @@ static void every_thread(void **state)
 	assert_true(nr_whole > 10);
 }
 
+#define NR_WINDOWS 24
+#define WINDOW_NS (20 * MS)
+#define MAX_THREADS 2048
+
+/* A thread's time by window. */
+struct lived {
+	uint32_t tid;
+	uint64_t ns[NR_WINDOWS + 1];
+};
+
+static struct {
+	struct lived threads[MAX_THREADS];
+	uint32_t nr;
+	uint64_t begin_ns[NR_WINDOWS + 2]; /* of each window, and the end of the last */
+	uint32_t window;                   /* that is open */
+} cut;
+
+static int note_time(uint32_t window, const struct sonde_wait_key *key, uint64_t ns)
+{
+	uint32_t i = 0;
+
+	while (i < cut.nr && cut.threads[i].tid != key->tid)
+		i++;
+	assert_true(i < MAX_THREADS && window <= NR_WINDOWS);
+	if (i == cut.nr)
+		cut.threads[cut.nr++] = (struct lived){ .tid = key->tid };
+	cut.threads[i].ns[window] += ns;
+	return 0;
+}
+
+static int note_sum(void *arg, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum)
+{
+	return note_time(key->window, key, sum->off_ns);
+}
+
+static int note_piece(void *arg, const struct sonde_wait_piece *piece)
+{
+	return note_time(cut.window, &piece->key, piece->sum.off_ns);
+}
+
+/* Threads that go on and off their CPUs all the time, whenever the border comes. */
+static void *passes_on(void *arg)
+{
+	const int *fds = arg;
+	char byte;
+
+	while (read(fds[0], &byte, 1) == 1 && write(fds[1], &byte, 1) == 1)
+		;
+	return NULL;
+}
+
+static void passes_round(void)
+{
+	int there[2], back[2], of_thread[2], of_main[2];
+	pthread_t thread;
+
+	if (pipe(there) || pipe(back))
+		_exit(1);
+	of_thread[0] = there[0];
+	of_thread[1] = back[1];
+	of_main[0] = back[0];
+	of_main[1] = there[1];
+	if (pthread_create(&thread, NULL, passes_on, of_thread) || write(there[1], "x", 1) != 1)
+		_exit(1);
+	passes_on(of_main);
+}
+
+static void cut_windows(void *arg)
+{
+	const struct sched_sink sink = { .sum = note_sum, .slot = take_slot, .piece = note_piece };
+	const struct child *child = arg;
+	struct diag diag = { 0 };
+
+	assert_int_equal(write(child->go, "g", 1), 1);
+	cut.begin_ns[0] = seen.start_ns;
+	for (uint32_t i = 1; i <= NR_WINDOWS; i++) {
+		uint64_t border_ns = clock_ns() + WINDOW_NS;
+
+		assert_true(sched_programs_tell_border(seen.programs, &border_ns));
+		nap(border_ns + MS - clock_ns());
+		assert_int_equal(sched_programs_cut(seen.programs, &sink, &diag), 0);
+		cut.begin_ns[i] = border_ns;
+		cut.window++;
+	}
+}
+
+/* How many windows of a thread, which it was there before and after, have all of its time, and how many have not. */
+static void count_whole(uint32_t *ret_nr_whole, uint32_t *ret_nr_other)
+{
+	*ret_nr_whole = *ret_nr_other = 0;
+	for (uint32_t i = 0; i < cut.nr; i++) {
+		const struct lived *thread = &cut.threads[i];
+
+		for (uint32_t w = 1; w + 1 < NR_WINDOWS; w++) {
+			uint64_t ns = cut.begin_ns[w + 1] - cut.begin_ns[w];
+
+			if (!thread->ns[w - 1] || !thread->ns[w + 1])
+				continue;
+			*ret_nr_whole += thread->ns[w] == ns;
+			*ret_nr_other += thread->ns[w] != ns;
+			if (thread->ns[w] != ns)
+				print_message("thread %u, window %u: %lld ns off\n", thread->tid, w, (long long)(thread->ns[w] - ns));
+		}
+	}
+}
+
+static void record_windows(bool of_child, uint32_t *ret_nr_whole, uint32_t *ret_nr_other)
+{
+	struct child child = start(passes_round);
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = of_child, .config = { .wall = 1, .filter_tgid = of_child } };
+
+	memset(&cut, 0, sizeof(cut));
+	record(&options, cut_windows, &child, &seen);
+	kill(child.pid, SIGKILL);
+	waitpid(child.pid, NULL, 0);
+	count_whole(ret_nr_whole, ret_nr_other);
+}
+
+/* Waits and times on a CPU that go on over a border are cut there: each nanosecond stands in one window. */
+static void windows_have_every_nanosecond(void **state)
+{
+	uint32_t nr_whole, nr_other;
+
+	record_windows(true, &nr_whole, &nr_other);
+	assert_int_equal(nr_other, 0);
+	assert_true(nr_whole >= 2 * (NR_WINDOWS - 4));
+	record_windows(false, &nr_whole, &nr_other);
+	assert_true(nr_whole > 99 * nr_other); /* whose switches are hidden from us (docs/internals/waiting.md) */
+}
+
 static int to_main[2];
 
 static void *writes_main(void *arg)
@@ -374,6 +515,7 @@ int main(void)
 		cmocka_unit_test(a_sleeper),
 		cmocka_unit_test(every_nanosecond),
 		cmocka_unit_test(every_thread),
+		cmocka_unit_test(windows_have_every_nanosecond),
 		cmocka_unit_test(wakers),
 		cmocka_unit_test(events),
 	};

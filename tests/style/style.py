@@ -235,7 +235,7 @@ def check_headers(tree, folder=ROOT):
 			commands = [["gcc", "-std=c11", "-Wextra", "-pedantic", "-Iinclude"], ["g++", "-x", "c++", "-std=c++17", "-Wextra", "-pedantic", "-Iinclude"]]
 		for command in commands:
 			language = [] if "-x" in command else ["-x", "c"]
-			made = subprocess.run([*command, "-Wall", "-Wno-unused-function", "-Wno-unused-parameter", "-Werror", "-fsyntax-only", *language, "-include", path,
+			made = subprocess.run([*command, "-fms-extensions", "-Wall", "-Wno-unused-function", "-Wno-unused-parameter", "-Werror", "-fsyntax-only", *language, "-include", path,
 				"/dev/null"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, text=True)
 			if made.returncode:
 				complaints.append("%s does not compile alone:\n%s" % (path, made.stderr[:600]))

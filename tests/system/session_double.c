@@ -161,6 +161,11 @@ int sonde_session_write(struct sonde_session *session)
 	return err;
 }
 
+const char *sonde_session_total(struct sonde_session *session)
+{
+	return "total: 1 window\n";
+}
+
 const char *sonde_session_account(struct sonde_session *session)
 {
 	return "double: the account\n";

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "session/event_book.h"
-#include "session/stack_book.h"
+#include "closed_window.h"
 
 #define TGID 0x7ffffff0u /* nobody's */
 #define START_NS 1000000u
@@ -24,6 +24,7 @@ static struct profile *profile;
 static struct stack_book *stacks;
 static struct process_table *processes;
 static struct event_book *book;
+static struct account account;
 static char folder[64], path[96];
 static char text[1 << 20]; /* of the file */
 
@@ -36,19 +37,18 @@ static int set_up(void **state)
 		return -1;
 	snprintf(path, sizeof(path), "%s/events", folder);
 	profile = profile_new();
-	stacks = stack_book_new(false, profile);
+	stacks = stack_book_new(false, &account);
 	processes = process_table_new(NULL);
-	if (!profile || !stacks || !processes || event_book_new(path, profile, &diag, &book))
+	if (!profile || !stacks || !processes || event_book_new(path, &diag, &book))
 		return -1;
-	snprintf(profile_account(profile)->command_line, sizeof(profile_account(profile)->command_line), "sonde offcpu");
-	event_book_begin(book, START_NS);
+	event_book_begin(book, START_NS, "sonde offcpu");
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	event_book_free(book);
-	stack_book_free(stacks);
+	stack_book_free(stacks, processes);
 	process_table_free(processes);
 	profile_free(profile);
 	unlink(path);
@@ -102,12 +102,14 @@ static void finish(void)
 	const struct stack_walker walker = { 0 };
 	CLEANUP(fclosep) FILE *file = NULL;
 	struct diag diag = { 0 };
-	struct stack_maker *maker;
+	const struct event_end end = { .end_ns = START_NS + 5000, .unix_offset_ns = 100, .nr_lost = 3 };
+	struct closed closed;
 
 	assert_int_equal(stack_book_resolve(stacks, processes, &walker), 0);
-	assert_int_equal(stack_book_read_names(stacks, processes, &(struct naming){ 0 }, &maker), 0);
+	close_book(&closed, stacks, processes, &account);
 	assert_int_not_equal(access(path, F_OK), 0);
-	assert_int_equal(event_book_end(book, maker, START_NS + 5000, 100, 3, &diag), 0);
+	assert_int_equal(event_book_end(book, closed_maker(&closed, profile), profile, &end, &diag), 0);
+	closed_done(&closed);
 	file = fopen(path, "re");
 	assert_non_null(file);
 	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
@@ -251,7 +253,7 @@ static void test_refused(void **state)
 	struct event_book *other;
 	struct diag diag = { 0 };
 
-	assert_int_equal(event_book_new("/nowhere/at/all", profile, &diag, &other), -ENOENT);
+	assert_int_equal(event_book_new("/nowhere/at/all", &diag, &other), -ENOENT);
 	assert_non_null(strstr(diag.text, "/nowhere/at/all"));
 }
 
@@ -259,16 +261,17 @@ static void test_refused(void **state)
 static void test_full_disk(void **state)
 {
 	struct event_book *full;
-	struct stack_maker *maker;
+	struct closed closed;
 	struct diag diag = { 0 };
 	const struct sonde_wakeup_record record = { .type = SONDE_RECORD_WAKEUP, .time_ns = START_NS, .tgid = TGID, .tid = 5 };
 
-	assert_int_equal(event_book_new("/dev/full", profile, &diag, &full), 0);
-	event_book_begin(full, START_NS);
+	assert_int_equal(event_book_new("/dev/full", &diag, &full), 0);
+	event_book_begin(full, START_NS, "");
 	for (uint32_t i = 0; i < 100000; i++)
 		assert_int_equal(event_book_record(full, &record), 0);
-	assert_int_equal(stack_book_read_names(stacks, processes, &(struct naming){ 0 }, &maker), 0);
-	assert_int_equal(event_book_end(full, maker, START_NS, 0, 0, &diag), -ENOSPC);
+	close_book(&closed, stacks, processes, &account);
+	assert_int_equal(event_book_end(full, closed_maker(&closed, profile), profile, &(struct event_end){ .end_ns = START_NS }, &diag), -ENOSPC);
+	closed_done(&closed);
 	assert_string_equal(diag.text, "cannot write /dev/full: No space left on device");
 	event_book_free(full);
 }

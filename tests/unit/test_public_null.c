@@ -25,6 +25,7 @@ static void sessions(void **state)
 	assert_int_equal(sonde_session_add_output(NULL, "-", "text"), -EINVAL);
 	assert_int_equal(sonde_session_write(NULL), -EINVAL);
 	assert_string_equal(sonde_session_account(NULL), "");
+	assert_string_equal(sonde_session_total(NULL), "");
 	assert_null(sonde_session_warning(NULL));
 	assert_false(sonde_session_command_status(NULL, &status));
 	sonde_session_stop(NULL);

@@ -11,25 +11,27 @@
 #include <string.h>
 
 #include "abi/record.h"
-#include "session/stack_book.h"
+#include "closed_window.h"
 
 #define TGID 0x7ffffff0u /* nobody's */
 
 static struct stack_book *book;
 static struct process_table *processes;
-static struct profile *profile;
+static struct profile *profile;  /* when it is finished */
+static struct account account;   /* of the recording */
 
 static int set_up(void **state)
 {
-	profile = profile_new();
-	book = stack_book_new(false, profile);
+	account = (struct account){ 0 };
+	profile = NULL;
+	book = stack_book_new(false, &account);
 	processes = process_table_new(NULL);
-	return !book || !processes || !profile;
+	return !book || !processes;
 }
 
 static int tear_down(void **state)
 {
-	stack_book_free(book);
+	stack_book_free(book, processes);
 	process_table_free(processes);
 	profile_free(profile);
 	return 0;
@@ -132,11 +134,14 @@ static void send_raw(uint64_t id)
 
 static void finish(void)
 {
-	struct stack_maker *maker;
+	const struct sonde_profile_options options = { .question = SONDE_ON_CPU };
+	struct closed closed;
+	uint32_t nr_skipped;
 
 	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
-	assert_int_equal(stack_book_read_names(book, processes, &(struct naming){ 0 }, &maker), 0);
-	assert_int_equal(stack_book_profile(book, 0), 0);
+	close_book(&closed, book, processes, &account);
+	assert_int_equal(window_profile(&closed.window, &options, &closed.naming, &profile, &nr_skipped), 0);
+	closed_done(&closed);
 }
 
 /* The names of a stack's functions, leaf first, blanks between them. */
@@ -221,7 +226,7 @@ static void test_equal_samples_are_one(void **state)
 
 static void test_missed_sides(void **state)
 {
-	struct account *account = profile_account(profile);
+	const struct account *of;
 
 	for (uint64_t i = 0; i < 10; i++)
 		send_sample(SONDE_SIDE_FULL, i, SONDE_SIDE_NONE, 0); /* whatever hash it is sent with: one sample */
@@ -229,15 +234,16 @@ static void test_missed_sides(void **state)
 	send_sample(SONDE_SIDE_NONE, 0, SONDE_SIDE_FULL, 0);
 	send_sample(SONDE_SIDE_STORED, 4711, SONDE_SIDE_NONE, 0); /* a body that never came */
 	finish();
+	of = profile_account_of(profile);
 	check_user(0, PROFILE_MISSED_USER);
 	assert_int_equal(profile_sample_at(profile, 0)->values[0], 11); /* and the one whose body never came */
 	assert_string_equal(names_of(profile_sample_at(profile, 1)->kernel_stack), PROFILE_MISSED_KERNEL);
 	check_user(2, NULL);
-	assert_int_equal(account->missed_user, 12);
-	assert_int_equal(account->missed_kernel, 2);
-	assert_int_equal(account->missed_full, 11);
+	assert_int_equal(of->missed_user, 12);
+	assert_int_equal(of->missed_kernel, 2);
+	assert_int_equal(of->missed_full, 11);
 	for (int stop = 0; stop < SONDE_STOP_COUNT; stop++)
-		assert_int_equal(account->stopped[stop], 0);
+		assert_int_equal(of->stopped[stop], 0);
 	assert_int_equal(profile_location_at(profile, *profile_stack_at(profile, profile_sample_at(profile, 0)->user_stack, &(uint32_t){ 0 }))->kind, FRAME_MISSED);
 }
 
@@ -368,7 +374,7 @@ static void test_nothing(void **state)
 {
 	finish();
 	assert_int_equal(profile_nr_samples(profile), 0);
-	stack_book_free(NULL);
+	stack_book_free(NULL, NULL);
 }
 
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -469,8 +475,6 @@ static void test_runs_without_place(void **state)
 /* A hash that two have: what a sample shows is its own process's, or it is missed and counted. */
 static void test_hash_of_two_processes(void **state)
 {
-	const struct account *account = profile_account(profile);
-
 	send_stack_of(TGID, 3, 77, SONDE_STOP_COMPLETE, 3, frames);
 	send_stack_of(TGID + 1, 4, 77, SONDE_STOP_COMPLETE, 2, frames);
 	send_stack_of(TGID, 5, 77, SONDE_STOP_COMPLETE, 2, frames); /* the same number, another program */
@@ -485,10 +489,10 @@ static void test_hash_of_two_processes(void **state)
 	check_user(1, PROFILE_MISSED_USER);
 	check_user(2, PROFILE_MISSED_USER); /* two samples */
 	assert_string_equal(names_of(profile_sample_at(profile, 3)->kernel_stack), PROFILE_MISSED_KERNEL);
-	assert_int_equal(account->missed_collided, 4);
-	assert_int_equal(account->missed_user, 3);
-	assert_int_equal(account->missed_kernel, 1);
-	assert_int_equal(account->stopped[SONDE_STOP_COMPLETE], 1);
+	assert_int_equal(profile_account_of(profile)->missed_collided, 4);
+	assert_int_equal(profile_account_of(profile)->missed_user, 3);
+	assert_int_equal(profile_account_of(profile)->missed_kernel, 1);
+	assert_int_equal(profile_account_of(profile)->stopped[SONDE_STOP_COMPLETE], 1);
 }
 
 static void test_hash_of_two_stacks(void **state)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "session/stack_book.h"
+#include "closed_window.h"
 #include "session/wait_book.h"
 #include "session/wait_stack.h"
 
@@ -18,6 +18,8 @@
 
 static struct stack_book *stacks;
 static struct stack_maker *maker;
+static struct closed closed;
+static struct account account;
 static struct wait_book *book;
 static struct process_table *processes;
 static struct profile *profile;
@@ -25,7 +27,7 @@ static struct profile *profile;
 static int set_up(void **state)
 {
 	profile = profile_new();
-	stacks = stack_book_new(false, profile);
+	stacks = stack_book_new(false, &account);
 	processes = process_table_new(NULL);
 	return !stacks || !processes || !profile;
 }
@@ -34,7 +36,8 @@ static int tear_down(void **state)
 {
 	wait_book_free(book);
 	book = NULL;
-	stack_book_free(stacks);
+	closed_done(&closed);
+	stack_book_free(stacks, processes);
 	process_table_free(processes);
 	profile_free(profile);
 	return 0;
@@ -55,7 +58,6 @@ static void send_stack(uint32_t tgid, uint64_t hash, uint64_t first)
 static void begin(const struct wait_book_options *options)
 {
 	static const struct stack_walker nobody;
-	static const struct naming nothing; /* whoever names frames keeps it */
 
 	send_stack(TGID, 1, 0x1000);
 	send_stack(TGID, 2, 0x2000);
@@ -64,7 +66,8 @@ static void begin(const struct wait_book_options *options)
 	assert_int_equal(stack_book_resolve(stacks, processes, &nobody), 0);
 	book = wait_book_new(options, profile);
 	assert_non_null(book);
-	assert_int_equal(stack_book_read_names(stacks, processes, &nothing, &maker), 0);
+	close_book(&closed, stacks, processes, &account);
+	maker = closed_maker(&closed, profile);
 }
 
 static struct sonde_wait_key key_of(uint64_t user_stack, uint64_t kernel_stack, int syscall)
@@ -76,9 +79,10 @@ static struct sonde_wait_key key_of(uint64_t user_stack, uint64_t kernel_stack, 
 
 static void add(const struct sonde_wait_key *key, uint64_t nr_waits, uint64_t off_ns, uint64_t min_ns, uint64_t max_ns)
 {
-	const struct sonde_wait_sum sum = { .nr_waits = nr_waits, .off_ns = off_ns, .min_ns = min_ns, .max_ns = max_ns };
+	const struct wait_entry entry = { .key = *key, .user_stack = key->user_stack,
+					  .sum = { .nr_waits = nr_waits, .off_ns = off_ns, .whole_ns = off_ns, .min_ns = min_ns, .max_ns = max_ns } };
 
-	assert_int_equal(wait_book_sum(book, maker, key, key->user_stack, &sum), 0);
+	assert_int_equal(wait_book_sum(book, maker, &entry), 0);
 }
 
 /* Leaf first; an address stands for a frame without a name, by its last four digits. */
@@ -182,7 +186,7 @@ static void test_without_kernel_stacks(void **state)
 
 static void send_waker(uint64_t hash, const struct sonde_wait_key *key)
 {
-	assert_int_equal(wait_book_waker(book, &(struct sonde_waker_record){ .type = SONDE_RECORD_WAKER, .hash = hash, .waker = *key }), 0);
+	assert_int_equal(waker_book_record(closed.window.store->wakers, &(struct sonde_waker_record){ .type = SONDE_RECORD_WAKER, .hash = hash, .waker = *key }), 0);
 }
 
 /* Root first, as flame graphs and folded lines have it: the wait's frames, the mark, the waker's from its leaf to its root, its name. */
@@ -266,10 +270,10 @@ static void test_histograms(void **state)
 	begin(&(struct wait_book_options){ .kernel_stacks = true, .histograms = true });
 	add(&key, 3, 29600, 9000, 11000); /* what each lacks to whole microseconds does not add up */
 	add(&other, 1, 5700, 5700, 5700);
-	assert_int_equal(wait_book_slot(book, &(struct sonde_wait_slot){ .key = key, .slot = 3 }, 3), 0);
-	assert_int_equal(wait_book_slot(book, &(struct sonde_wait_slot){ .key = other, .slot = 2 }, 1), 0);
+	assert_int_equal(wait_book_slot(book, &(struct wait_slot_entry){ .slot = { .key = key, .slot = 3 }, .nr_waits = 3 }), 0);
+	assert_int_equal(wait_book_slot(book, &(struct wait_slot_entry){ .slot = { .key = other, .slot = 2 }, .nr_waits = 1 }), 0);
 	key.waker = 5; /* a sum that found no room */
-	assert_int_equal(wait_book_slot(book, &(struct sonde_wait_slot){ .key = key, .slot = 200 }, 1), 0);
+	assert_int_equal(wait_book_slot(book, &(struct wait_slot_entry){ .slot = { .key = key, .slot = 200 }, .nr_waits = 1 }), 0);
 	assert_int_equal(profile_nr_histograms(profile), 3);
 	whole = profile_histogram_at(profile, 0);
 	of_stack = profile_histogram_at(profile, 1);

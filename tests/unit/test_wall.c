@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "closed_window.h"
 #include "session/wall.h"
 
 #define TGID 0x7ffffff0u /* nobody's */
@@ -20,12 +21,14 @@ static struct profile *profile;
 static struct stack_book *book;
 static struct process_table *processes;
 static struct stack_maker *maker;
+static struct closed closed;
+static struct account account;
 static struct wall *wall;
 
 static void begin(bool kernel_stacks)
 {
 	profile = profile_new();
-	book = stack_book_new(false, profile);
+	book = stack_book_new(false, &account);
 	processes = process_table_new(NULL);
 	wall = wall_new(kernel_stacks, profile);
 	assert_true(profile && book && processes && wall);
@@ -40,7 +43,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	wall_free(wall);
-	stack_book_free(book);
+	closed_done(&closed);
+	stack_book_free(book, processes);
 	process_table_free(processes);
 	profile_free(profile);
 	return 0;
@@ -68,13 +72,13 @@ static void send_sample(uint32_t tid, const char *comm, enum sonde_side kernel_s
 /* The stacks are all there. */
 static void resolve(void)
 {
-	static const struct naming nothing; /* whoever names frames keeps it */
 	const struct stack_walker walker = { 0 };
 
 	send_stack(TGID, USER);
 	send_stack(0, KERNEL);
 	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
-	assert_int_equal(stack_book_read_names(book, processes, &nothing, &maker), 0);
+	close_book(&closed, book, processes, &account);
+	maker = closed_maker(&closed, profile);
 }
 
 static void send_sum(enum sonde_wait_what what, uint32_t tid, const char *comm, uint16_t wait_state, uint64_t off_ns, uint64_t queued_ns)
@@ -87,7 +91,7 @@ static void send_sum(enum sonde_wait_what what, uint32_t tid, const char *comm, 
 		key.kernel_stack = KERNEL;
 		key.user_side = key.kernel_side = SONDE_SIDE_STORED;
 	}
-	assert_int_equal(wall_sum(wall, maker, &key, key.user_stack, &(struct sonde_wait_sum){ .nr_waits = 3, .off_ns = off_ns, .queued_ns = queued_ns }), 0);
+	assert_int_equal(wall_sum(wall, maker, &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 3, .off_ns = off_ns, .queued_ns = queued_ns } }), 0);
 }
 
 static void append_names(uint32_t stack, char *to, size_t size)
@@ -141,7 +145,7 @@ static void test_parts(void **state)
 	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 100, 1); /* the same stacks with another waker */
 	send_sum(SONDE_WAIT_OFF, 5, "one", 0, 500, 500);
 	send_sum(SONDE_WAIT_OFF, 6, "two", 2, 50, 90); /* it cannot have been longer on a queue than off the CPU */
-	assert_int_equal(wall_finish(wall, maker, book), 0);
+	assert_int_equal(wall_finish(wall, maker, closed.window.samples), 0);
 	check_time("one/5;[on-cpu];[unknown]", 1000);
 	check_time("one/5;[on-cpu];[unknown];[unknown]_[k]", 2000);
 	check_time("one/5;[blocked: other];[unknown];[unknown]_[k]", 990 + 99);
@@ -159,7 +163,7 @@ static void test_without_kernel_stacks(void **state)
 	resolve();
 	send_sum(SONDE_WAIT_RUNNING, 5, "one", 0, 3000, 0);
 	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 1000, 0);
-	assert_int_equal(wall_finish(wall, maker, book), 0);
+	assert_int_equal(wall_finish(wall, maker, closed.window.samples), 0);
 	check_time("one/5;[on-cpu];[unknown]", 3000);
 	check_time("one/5;[blocked: other];[unknown]", 1000);
 }
@@ -170,12 +174,12 @@ static void test_one_side(void **state)
 	struct sonde_wait_key key = { .tgid = TGID, .tid = 5, .kernel_stack = KERNEL, .kernel_side = SONDE_SIDE_STORED, .state = 1, .syscall = SONDE_NO_SYSCALL, .comm = "k" };
 
 	resolve();
-	assert_int_equal(wall_sum(wall, maker, &key, key.user_stack, &(struct sonde_wait_sum){ .nr_waits = 1, .off_ns = 10 }), 0);
+	assert_int_equal(wall_sum(wall, maker, &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 1, .off_ns = 10 } }), 0);
 	key.user_side = SONDE_SIDE_FULL;
-	assert_int_equal(wall_sum(wall, maker, &key, key.user_stack, &(struct sonde_wait_sum){ .nr_waits = 1, .off_ns = 20 }), 0);
+	assert_int_equal(wall_sum(wall, maker, &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 1, .off_ns = 20 } }), 0);
 	key.user_side = SONDE_SIDE_STORED; /* that it had before the recording was found elsewhere */
-	assert_int_equal(wall_sum(wall, maker, &key, USER, &(struct sonde_wait_sum){ .nr_waits = 1, .off_ns = 30 }), 0);
-	assert_int_equal(wall_finish(wall, maker, book), 0);
+	assert_int_equal(wall_sum(wall, maker, &(struct wait_entry){ .key = key, .user_stack = USER, .sum = { .nr_waits = 1, .off_ns = 30 } }), 0);
+	assert_int_equal(wall_finish(wall, maker, closed.window.samples), 0);
 	check_time("k/5;[blocked: other];[unknown];[unknown]_[k]", 30);
 	check_time("k/5;[blocked: other];[unknown]_[k]", 10);
 	check_time("k/5;[blocked: other];" PROFILE_MISSED_USER ";[unknown]_[k]", 20);
