@@ -68,7 +68,7 @@ static const struct verb_example examples[] = {
 	{ "sonde profile -K", "only kernel stacks" },
 	{ "sonde profile -o x.html 10", "a flame graph for the browser" },
 	{ "sonde profile -o x.pb.gz -- make", "a command from its start to its end" },
-	{ "sonde profile --every 60 --keep 10 -o cpu-%n.pb.gz", "a file each minute, the last ten of them" },
+	{ "sonde profile --every 60 -o %t.pb.gz", "a file each minute" },
 	{ NULL, NULL },
 };
 

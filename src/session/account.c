@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/plain_text.h"
 #include "model/account_text.h"
 #include "session/session.h"
@@ -99,11 +100,37 @@ static void fill_all(const struct sonde_session *session, const struct window *w
 	account->duration_ns = window->end_ns - window->start_ns;
 }
 
+static bool was_noted(const struct sonde_session *session, uint64_t note)
+{
+	for (uint32_t i = 0; i < session->nr_noted; i++) {
+		if (session->noted[i] == note)
+			return true;
+	}
+	return false;
+}
+
+/* What is so for all of the recording is said once. */
+static void drop_old_notes(struct sonde_session *session, struct account *account)
+{
+	uint64_t noted[ACCOUNT_MAX_NOTES];
+	uint32_t nr = 0, nr_noted = account->nr_notes;
+
+	for (uint32_t i = 0; i < nr_noted; i++) {
+		noted[i] = hash_bytes(account->notes[i], strlen(account->notes[i]), 0);
+		if (!was_noted(session, noted[i]))
+			memmove(account->notes[nr++], account->notes[i], sizeof(account->notes[i]));
+	}
+	account->nr_notes = nr;
+	memcpy(session->noted, noted, sizeof(noted));
+	session->nr_noted = nr_noted;
+}
+
 void session_account_window(struct sonde_session *session, const struct window *window, struct account *ret_account)
 {
 	*ret_account = session->account;
 	fill_all(session, window, ret_account);
 	ret_account->counts = account_counts_since(&session->told, &ret_account->counts);
+	drop_old_notes(session, ret_account);
 	session->account.nr_notes = session->account.nr_notes_refused = 0;
 }
 

@@ -62,6 +62,8 @@ struct sonde_session {
 	struct stack_book *book;
 	struct account account;               /* of the recording, up to the last window: the notes are those that came since, the counts those of all windows */
 	struct account_counts told;           /* that windows have */
+	uint64_t noted[ACCOUNT_MAX_NOTES];    /* hashes of the notes that the window before has, or would have if they had been new */
+	uint32_t nr_noted;
 	uint64_t window_ns;                   /* when the open window began */
 	uint64_t border_ns;                   /* when it ends; 0: not told yet */
 	uint32_t nr_windows;                  /* that were closed */

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--every: windows add up to the recording, each is whole in itself, and none keeps the next one waiting."""
+import collections
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import Background, Program, check, check_equal, entry_error, fresh_folder, need_bpf, parse_folded, run_tests, scratch, sonde, test # noqa: E402
+
+NS = 10**9
+
+
+class Window:
+	"""One file of a window. rows: (tid, user frames root to leaf, values)."""
+
+	def __init__(self, path):
+		with open(path, encoding="utf-8") as file:
+			report = json.load(file)
+		names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
+		self.number = int(re.search(r"(\d+)\.json$", path).group(1))
+		self.account = report["account"]
+		self.ns = int(self.account["duration_ns"])
+		self.begin_ns = int(self.account["start_unix_ns"])
+		self.types = [kind["type"] for kind in report["value_types"]]
+		self.rows = [(sample["tid"], [] if sample["user_stack"] is None else [names[frame] for frame in report["stacks"][sample["user_stack"]]][::-1],
+			      [int(value) for value in sample["values"]]) for sample in report["samples"]]
+
+	def of(self, value, tid=None):
+		at = self.types.index(value)
+		return sum(values[at] for row_tid, _, values in self.rows if tid in (None, row_tid))
+
+
+def total_of(text):
+	"""(windows, samples or waits, lost) of the last line."""
+	return tuple(int(number) for number in re.search(r"^total: (\d+) windows?, (\d+) (?:samples|waits), (\d+) lost", text, re.M).groups())
+
+
+def record(*args, timeout=90):
+	folder = fresh_folder("windows")
+	result = sonde(*args[:1], "--every", 1, "-o", os.path.join(folder, "w-%n.json"), *args[1:], timeout=timeout)
+	windows = sorted((Window(path) for path in glob.glob(os.path.join(folder, "*.json"))), key=lambda window: window.number)
+	check_equal([window.number for window in windows], list(range(1, len(windows) + 1)), "windows")
+	return windows, result
+
+
+def check_seamless(windows, seconds):
+	for before, after in zip(windows, windows[1:]):
+		check(abs(before.begin_ns + before.ns - after.begin_ns) < NS // 1000, lambda: "window %d ends at %d, the next begins at %d" % (before.number, before.begin_ns + before.ns, after.begin_ns)) # pylint: disable=cell-var-from-loop
+	for window in windows[:-1]:
+		check(window.ns >= 0.99 * NS, lambda: "window %d is %d ns long" % (window.number, window.ns)) # pylint: disable=cell-var-from-loop
+	check(sum(window.ns for window in windows) >= 0.99 * seconds * NS, lambda: "%s ns in all" % [window.ns for window in windows])
+
+
+@test
+def samples_add_up():
+	"""What the windows have is what the kernel side has recorded, and each names its stacks itself."""
+	need_bpf()
+	with Program("chain") as program:
+		windows, result = record("profile", "-F", 999, "-p", program.pid, 5)
+		check_seamless(windows, 5)
+		check_equal(total_of(result.err), (len(windows), sum(window.of("samples") for window in windows), 0), "windows, samples and lost")
+		check_equal(sum(int(window.account["recorded"]) for window in windows), sum(window.of("samples") for window in windows), "recorded")
+		for window in windows:
+			check_equal(int(window.account["ticks"]), int(window.account["recorded"]) + sum(map(int, window.account["filtered"].values())), "ticks of window %d" % window.number)
+			wrong = [frames for _, frames, _ in window.rows if "main" not in frames or entry_error(frames)]
+			check(not wrong and window.rows, lambda: "window %d: %s" % (window.number, wrong[:3])) # pylint: disable=cell-var-from-loop
+
+
+@test
+def each_nanosecond_is_in_one_window():
+	need_bpf()
+	with Program("shares", "spin", "half", "sleep", "lock", "pipe") as program:
+		tids = {int(tid) for tid in os.listdir("/proc/%d/task" % program.pid)}
+		windows, result = record("wall", "-p", program.pid, 5)
+	check_seamless(windows, 5)
+	for window in windows:
+		for tid in tids:
+			check_equal((window.number, tid, window.of("wall", tid)), (window.number, tid, window.ns), "window, thread and its time")
+	check_equal(total_of(result.err)[2], 0, "lost")
+
+
+NAPS_MS = 700
+
+
+def naps(nr, ms):
+	"""A program whose waits are known: it sleeps so often and so long."""
+	return ["sh", "-c", "i=0; while [ $i -lt %d ]; do sleep %s; i=$((i+1)); done" % (nr, ms / 1000)]
+
+
+def sleeps(window):
+	"""(waits, ns) in `sleep`."""
+	rows = [values for _, frames, values in window.rows if "__nanosleep" in frames or "clock_nanosleep" in frames]
+	return sum(values[0] for values in rows), sum(values[1] for values in rows)
+
+
+@test
+def a_wait_counts_where_it_ends():
+	"""Its time is divided: each window has what lies in it, its stack, too."""
+	need_bpf()
+	windows, _ = record("offcpu", "--min", 100000, "--", *naps(6, NAPS_MS))
+	got = [sleeps(window) for window in windows]
+	check_equal(sum(waits for waits, _ in got), 6, "waits of %s" % got)
+	check(6 * NAPS_MS * 1e6 <= sum(ns for _, ns in got) < 6 * NAPS_MS * 1e6 * 1.2, lambda: "%s" % got)
+	check(all(0.9 * NS < ns <= window.ns for (_, ns), window in list(zip(got, windows))[:-1]), lambda: "a sleeper sleeps all the time: %s" % got)
+
+
+@test
+def a_long_wait_is_in_all_windows():
+	"""It began before all of them; its stack was sent in the first alone."""
+	need_bpf()
+	with subprocess.Popen(["sleep", "60"]) as sleeper:
+		time.sleep(0.3)
+		windows, _ = record("offcpu", "-p", sleeper.pid, 5)
+		sleeper.kill()
+	for window in windows:
+		waits, ns = sleeps(window)
+		check_equal((window.number, waits, ns), (window.number, int(window is windows[-1]), window.ns), "window, waits that ended and ns")
+
+
+@test
+def a_limit_is_for_the_whole_wait():
+	"""--min: what crosses it in a later window counts there with all its time; --max: nobody knows before the wait ends."""
+	need_bpf()
+	windows, _ = record("offcpu", "--min", 1500000, "--", *naps(2, 2500))
+	got = [sleeps(window) for window in windows]
+	check_equal(sum(waits for waits, _ in got), 2, "waits of %s" % got)
+	check_equal(got[0], (0, 0), "a second is not enough: %s" % got)
+	check(got[1][1] > 1.4 * NS and sum(ns for _, ns in got) >= 2 * 2.5 * NS, lambda: "all of its time: %s" % got)
+	windows, _ = record("offcpu", "--min", 200000, "--max", 1000000, "--", *naps(4, NAPS_MS))
+	got = [sleeps(window) for window in windows]
+	check_equal(sum(waits for waits, _ in got), 4, "waits of %s" % got)
+	check(all(ns >= waits * NAPS_MS * 1e6 for waits, ns in got), lambda: "whole waits: %s" % got)
+
+
+@test
+def names_that_take_long_delay_names_alone():
+	"""The process that reads files stands still: the windows go on, two wait for it, the oldest is written without."""
+	need_bpf()
+	folder = fresh_folder("late")
+	with Program("chain") as program, Background("profile", "-F", 499, "--every", 1, "-o", os.path.join(folder, "w-%n.json"), "-p", program.pid, 7) as recording:
+		deadline = time.monotonic() + 20
+		while len(readers_of(recording.process.pid)) < 2 and time.monotonic() < deadline:
+			time.sleep(0.01)
+		os.kill(readers_of(recording.process.pid)[-1], signal.SIGSTOP)
+		result = recording.finish(60)
+	windows = sorted((Window(path) for path in glob.glob(os.path.join(folder, "*.json"))), key=lambda window: window.number)
+	_, samples, lost = total_of(result.err)
+	check_equal((sum(window.of("samples") for window in windows), lost), (samples, 0), "samples and lost")
+	check_seamless(windows, 7)
+	check("1 written in haste" in result.err, lambda: result.err)
+	check(all(any(re.match(r"\[chain\+0x", frame) for frame in frames) for _, frames, _ in windows[0].rows), lambda: "addresses: %s" % windows[0].rows[:3])
+	check("names came too late" in json.dumps(windows[0].account), lambda: windows[0].account)
+	for window in windows[2:]:
+		check(all("main" in frames for _, frames, _ in window.rows), lambda: "window %d: %s" % (window.number, window.rows[:3])) # pylint: disable=cell-var-from-loop
+
+
+def readers_of(pid):
+	"""The processes without rights that read files for sonde, in the order in which they began."""
+	found = []
+	for path in glob.glob("/proc/[0-9]*/stat"):
+		try:
+			with open(path, encoding="utf-8", errors="replace") as file:
+				fields = file.read().rpartition(")")[2].split()
+			with open(os.path.dirname(path) + "/cmdline", "rb") as file:
+				words = file.read().split(b"\0")
+		except OSError:
+			continue
+		if int(fields[1]) == pid and b"worker" in b" ".join(words[:2]):
+			found.append((int(fields[19]), int(path.split("/")[2])))
+	return [child for _, child in sorted(found)]
+
+
+@test
+def reports_on_standard_output():
+	need_bpf()
+	with Program("chain") as program:
+		text = sonde("profile", "--every", 1, "-p", program.pid, 3).out
+		folded = sonde("profile", "-f", "--every", 1, "-p", program.pid, 3).out
+		lines = sonde("profile", "--format", "jsonl", "--every", 1, "-p", program.pid, 3).out
+	check(3 <= len(re.findall(r"^\[\d\d:\d\d:\d\d\]$", text, re.M)) <= 4, lambda: text[:2000])
+	parts = folded.split("\n\n")
+	check(3 <= len(parts) <= 4 and all(parse_folded(part) for part in parts), lambda: folded[:2000])
+	kinds = collections.Counter(next(iter(json.loads(line))) for line in lines.splitlines())
+	check(len(kinds) >= 1 and all(json.loads(line) for line in lines.splitlines()), lambda: kinds)
+
+
+@test
+def ctrl_c_writes_the_last_one():
+	need_bpf()
+	folder = fresh_folder("stopped")
+	with Program("chain") as program, Background("profile", "-F", 199, "--every", 2, "-o", os.path.join(folder, "%n.json"), "-p", program.pid) as recording:
+		deadline = time.monotonic() + 30
+		while not os.path.exists(os.path.join(folder, "1.json")) and time.monotonic() < deadline:
+			time.sleep(0.05)
+		time.sleep(0.5)
+		recording.send(signal.SIGINT)
+		result = recording.finish(30)
+	windows = [Window(path) for path in glob.glob(os.path.join(folder, "*.json"))]
+	check_equal(total_of(result.err)[:2], (len(windows), sum(window.of("samples") for window in windows)), "windows and samples")
+	check(2 <= len(windows) <= 3 and min(window.ns for window in windows) < 1.9 * NS, lambda: [window.ns for window in windows])
+
+
+@test
+def old_files_are_removed():
+	need_bpf()
+	folder = fresh_folder("kept")
+	with open(os.path.join(folder, "w-0.folded"), "w", encoding="utf-8") as file:
+		file.write("not ours\n")
+	with Program("chain") as program:
+		result = sonde("profile", "--every", 1, "--keep", 2, "-o", os.path.join(folder, "w-%n.folded"), "-o", os.path.join(folder, "%t.top"), "-p", program.pid, 5)
+	nr = total_of(result.err)[0]
+	names = sorted(os.listdir(folder))
+	check_equal([name for name in names if name.startswith("w-")], ["w-0.folded", "w-%d.folded" % (nr - 1), "w-%d.folded" % nr], "files by number")
+	times = [name for name in names if not name.startswith("w-")]
+	check(len(times) == 2 and all(re.fullmatch(r"\d{8}T\d{6}Z\.top", name) for name in times), lambda: names)
+
+
+@test
+def what_makes_no_sense_is_refused():
+	for args, text in [
+		(["--every", 1, "-o", scratch("x.json")], "needs %n"),
+		(["--every", 1, "-o", scratch("x-%q.json")], "needs %n"),
+		(["--every", 1, "-o", "-", "--format", "html"], "report after report"),
+		(["--keep", 2], "--every"),
+	]:
+		check(text in sonde("profile", *args, 1, want=2).err, lambda: "%s: %s" % (args, text)) # pylint: disable=cell-var-from-loop
+	check("--every" in sonde("offcpu", "--every", 1, "--events", scratch("events"), "-o", scratch("x-%n.json"), 1, want=2).err, "--events with --every")
+
+
+run_tests()
