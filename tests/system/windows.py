@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, entry_error, fresh_folder, need_bpf, parse_folded, run_tests, scratch, sonde, test # noqa: E402
+from harness import Background, Program, check, check_equal, fresh_folder, need_bpf, parse_folded, run_tests, scratch, sonde, test # noqa: E402
 
 NS = 10**9
 
@@ -63,13 +63,14 @@ def samples_add_up():
 	"""What the windows have is what the kernel side has recorded, and each names its stacks itself."""
 	need_bpf()
 	with Program("chain") as program:
+		chain = next(iter(program.chains.values()))
 		windows, result = record("profile", "-F", 999, "-p", program.pid, 5)
 		check_seamless(windows, 5)
 		check_equal(total_of(result.err), (len(windows), sum(window.of("samples") for window in windows), 0), "windows, samples and lost")
 		check_equal(sum(int(window.account["recorded"]) for window in windows), sum(window.of("samples") for window in windows), "recorded")
 		for window in windows:
 			check_equal(int(window.account["ticks"]), int(window.account["recorded"]) + sum(map(int, window.account["filtered"].values())), "ticks of window %d" % window.number)
-			wrong = [frames for _, frames, _ in window.rows if "main" not in frames or entry_error(frames)]
+			wrong = [frames for _, frames, _ in window.rows if frames[-len(chain):] != chain]
 			check(not wrong and window.rows, lambda: "window %d: %s" % (window.number, wrong[:3])) # pylint: disable=cell-var-from-loop
 
 
