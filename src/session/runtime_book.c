@@ -77,9 +77,9 @@ void runtime_book_free(struct runtime_book *book)
 static uint32_t frame_kind_of(uint8_t runtime)
 {
 	static const uint8_t kinds[SONDE_RUNTIME_COUNT] = {
-		[SONDE_RUNTIME_PYTHON] = FRAME_PYTHON,
-		[SONDE_RUNTIME_PHP] = FRAME_PHP,
-		[SONDE_RUNTIME_PERL] = FRAME_PERL,
+#define X(id, ...) [SONDE_RUNTIME_##id] = FRAME_##id,
+		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+#undef X
 	};
 
 	return runtime < SONDE_RUNTIME_COUNT ? kinds[runtime] : FRAME_NATIVE;
@@ -190,13 +190,12 @@ static void append_item(struct runtime_book *book, uint32_t frame, uint32_t nati
 /* The mark that stands for the frames that are not there. */
 static int append_stop(struct runtime_book *book, const struct sonde_runtime_record *record, struct profile *profile)
 {
-	const struct runtime *runtime = runtime_of(record->stopped_runtime);
 	const char *mark = runtime_stop_mark(record->stop), *hole = strstr(mark, "%s");
 	struct named_frame fresh = { .key = { .where = record->stop, .runtime = record->stopped_runtime } };
 	struct runtime_function named = { .name = "" };
 	uint32_t number;
 
-	snprintf(named.name, sizeof(named.name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark, hole && runtime ? runtime->name : "", hole ? hole + 2 : "");
+	snprintf(named.name, sizeof(named.name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark, hole ? runtime_name(record->stopped_runtime) : "", hole ? hole + 2 : "");
 	fresh.location = add_location(profile, &named, FRAME_MARK);
 	number = fresh.location == PROFILE_NONE ? INTERNED_NONE : interned_add(&book->frames, &fresh);
 	append_item(book, number, 0);
