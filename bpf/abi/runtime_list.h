@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The runtimes, one line each: docs/internals/adding-a-runtime.md. All else follows from this list and from the names of folders and files: the numbers, BPF objects and kinds of frames, what formats call
- * them, and what is built (meson and tools/runtimes_list.py read these lines, so each is one line, which begins with X or LABELS and has constants alone).
+/* The runtimes, one line each: docs/internals/adding-a-runtime.md. All else follows from this list and from the names of folders and files: the numbers, BPF objects and kinds of
+ * frames, what formats call them, and what is built. bpf/meson.build and tools/runtimes_list.py read it, too, so each stands on one line, of constants alone.
  *
  *   X        one whose frames stand among the native ones (enum frame_kind, FRAME_id)
  *   LABELS   one whose frames are native; its program tells what the thread's work is labelled with. Has id and name alone

@@ -214,7 +214,8 @@ static __always_inline int runtime_is_whole(const struct walk *w, const struct r
 	return w->nr_frames <= SONDE_LEAF_FRAMES && (!is_cut || r->nr_here != RUNTIME_ALL_HERE);
 }
 
-/* How many activations at the leaf have no run, of a runtime that knows how many there can be; -1: the first run has no activation yet. Of stacks that are whole and do not pair nobody knows which belong together. */
+/* How many activations at the leaf have no run, of a runtime that knows how many there can be; -1: the first run has no activation yet. Of stacks that are whole and do not pair nobody
+ * knows which belong together. */
 static __always_inline __s32 runtime_ahead_between(const struct walk *w, const struct runtime_walk *r, __s32 nr_ahead)
 {
 	if (!runtime_is_whole(w, r))
@@ -226,8 +227,9 @@ static __always_inline __s32 runtime_ahead_between(const struct walk *w, const s
 	return nr_ahead >= r->min_ahead && nr_ahead <= r->max_ahead ? nr_ahead : RUNTIME_NOT_PAIRED;
 }
 
-/* How much farther out than its number among the runs an entry's activation is. Where the runtime does not say how many there can be they are counted from the root end: at the leaf the interpreter may be about to enter its loop or have just
- * left it. Where one of the stacks does not reach the root that is possible only when there are more activations than runs; else they are counted from the leaf. */
+/* How much farther out than its number among the runs an entry's activation is. Where the runtime does not say how many there can be they are counted from the root end: at the leaf the
+ * interpreter may be about to enter its loop or have just left it. Where one of the stacks does not reach the root that is possible only when there are more activations than runs; else
+ * they are counted from the leaf. */
 static __always_inline __s32 runtime_ahead(const struct walk *w, const struct runtime_walk *r, __s32 nr_ahead)
 {
 	if (r->pairing == RUNTIME_PAIR_BETWEEN)

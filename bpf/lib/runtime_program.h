@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs of all runtimes share (lib/runtime_main.h has the rest of those with frames): each is tail-called with the native walk done, adds what its interpreter runs to the
- * scratch's runtime walk, and goes on to the next. */
+/* What the programs of all runtimes share: each is tail-called with the native walk done, adds what its interpreter runs to the scratch's runtime walk, and goes on to the next.
+ * lib/runtime_main.h is the rest of those that have frames. */
 #pragma once
 #include "scratch.h"
 #include "send.h"

@@ -73,7 +73,7 @@ def check_paths(tree):
 			if is_document(path) or match.group(1) not in OTHERS_HAVE and re.search(r"\w\.(c|h|cc|py|sh|md|mjs)$", match.group(0))]
 		if is_document(path):
 			found += [(match.group(0), ("src/", "bpf/")) for text in quoted(line) for match in part.finditer(text)]
-		complaints += ["%s:%d: there is no %s" % (path, number, name) for name, starts in found for each in of_each_runtime(name, tree)
+		complaints += ["%s:%d: there is no %s" % (path, number, each) for name, starts in found for each in of_each_runtime(name, tree)
 			for one in spelled_out(each) if not is_there(one, known, starts) and one not in FOREIGN_PATHS]
 	return complaints
 
