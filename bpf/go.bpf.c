@@ -12,11 +12,11 @@
 #include "lib/runtime_program.h"
 #include "lib/walk_clock.h"
 
-static __always_inline struct go_label_walk *go_label_walk_of(__u32 number)
+static __always_inline struct label_walk *label_walk_of(__u32 number)
 {
 	struct scratch *s = scratch_of(number);
 
-	return s ? &s->go_labels : 0;
+	return s ? &s->labels : 0;
 }
 
 #include "lib/go_labels.h"
@@ -27,10 +27,11 @@ struct { /* by tgid */
 	__type(key, __u32);
 	__type(value, struct sonde_go);
 } runtime_processes SEC(".maps");
+_Static_assert(sizeof(struct sonde_go) <= sizeof(union sonde_runtime_known), "no room");
 
 static __always_inline enum sonde_side send_labels(struct scratch *s)
 {
-	struct go_label_walk *g = &s->go_labels;
+	struct label_walk *g = &s->labels;
 	__u32 nr = g->record.nr_labels;
 
 	if (nr > SONDE_MAX_LABELS) /* never: for the verifier */
@@ -47,16 +48,18 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
 	struct scratch *s = scratch_of(cpu);
+	const struct sonde_go *go;
 	enum known known;
 	int result;
 
 	if (!s)
 		return 0; /* the sampler had it */
-	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->go, sizeof(s->go));
+	go = (const struct sonde_go *)&s->known;
+	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->known, sizeof(*go));
 	if (known == KNOWN_TORN || (known == KNOWN_WELL && was_walk_slow(&s->walk, WALK_MORE_NS))) {
 		s->sample.labels_side = SONDE_SIDE_LOST;
 	} else if (known == KNOWN_WELL) {
-		result = go_labels(&s->walk, &s->go_labels, &s->go, tgid);
+		result = go_labels(&s->walk, &s->labels, go, tgid);
 		if (result != GO_LABELS_NONE)
 			s->sample.labels_side = result == GO_LABELS_FOUND ? send_labels(s) : SONDE_SIDE_LOST;
 	}

@@ -14,7 +14,6 @@
 
 #define RUNTIME_KIND SONDE_RUNTIME_PERL
 #define RUNTIME_STRUCT struct sonde_perl
-#define RUNTIME_KNOWN perl
 #define RUNTIME_ENTER perl_enter
 #define RUNTIME_STEP perl_step
 #define RUNTIME_LOOPS(known) (known)->loops

@@ -14,8 +14,8 @@
 
 #define RUNTIME_KIND SONDE_RUNTIME_PHP
 #define RUNTIME_STRUCT struct sonde_php
-#define RUNTIME_KNOWN php
 #define RUNTIME_ENTER php_enter
 #define RUNTIME_STEP php_step
 #define RUNTIME_LOOPS(known) (known)->loops
+#define RUNTIME_PAIRING RUNTIME_PAIR_BETWEEN
 #include "lib/runtime_main.h"

@@ -14,9 +14,9 @@
 
 #define RUNTIME_KIND SONDE_RUNTIME_PYTHON
 #define RUNTIME_STRUCT struct sonde_python
-#define RUNTIME_KNOWN python
 #define RUNTIME_ENTER python_enter
 #define RUNTIME_STEP python_step
 #define RUNTIME_LOOPS(known) ((known)->kind == SONDE_PYTHON_FRAMES ? (known)->loops : 0)
 #define RUNTIME_COPY python_copy
+#define RUNTIME_PAIRING RUNTIME_PAIR_ONE
 #include "lib/runtime_main.h"

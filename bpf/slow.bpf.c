@@ -66,7 +66,7 @@ int on_slow(__u64 *ctx)
 	if (take_regs(cpu)) {
 		enter_process(s, &s->sample);
 		s->sample.user_side = user_side(s, &s->sample, count, 0);
-		s->runtimes_left = s->walk.runtimes & ~(1u << SONDE_RUNTIME_GO); /* which tells labels: nobody asks for them */
+		s->runtimes_left = s->walk.runtimes & ~(__u32)SONDE_RUNTIMES_WITH_LABELS; /* which nobody asks for */
 	}
 	return s->runtimes_left ? next_runtime(ctx, s) : send_slow(s);
 }

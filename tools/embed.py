@@ -5,19 +5,25 @@
 Usage: embed.py PAGE.html OUTPUT.c DEPENDENCIES.d
 
 In the page, a line `@style NAME@` or `@script NAME@` is replaced by that file as an inline element, @hashes style@ and @hashes script@
-by their hashes for the content security policy, and `@data@` is where the profile goes: the page is cut in two there.
+by their hashes for the content security policy, and `@data@` is where the profile goes: the page is cut in two there. In a script `@runtimes@` is what the page shows of SONDE_RUNTIME_LIST.
 """
 import base64
 import hashlib
+import json
 import pathlib
 import re
 import sys
 
+import runtimes_list
 
-def inline(page, folder, tag, hashes, used):
+
+HEADER = pathlib.Path(__file__).resolve().parent.parent / runtimes_list.LIST
+
+
+def inline(page, folder, tag, hashes, used, kinds):
     def element(match):
         used.append(folder / match.group(1))
-        text = used[-1].read_text(encoding="utf-8")
+        text = used[-1].read_text(encoding="utf-8").replace("@runtimes@", kinds)
         if f"</{tag}" in text.lower() or "<!--" in text:
             sys.exit(f"{match.group(1)} would end its element")
         hashes.append("'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'")
@@ -34,10 +40,11 @@ def c_array(name, data):
 
 def main():
     source, output, dependencies = (pathlib.Path(argument) for argument in sys.argv[1:4])
-    page, used = source.read_text(encoding="utf-8"), []
+    page, used = source.read_text(encoding="utf-8"), [HEADER]
+    kinds = json.dumps(runtimes_list.kinds_for_page(HEADER.read_text(encoding="utf-8")))
     for tag in ("style", "script"):
         hashes = []
-        page = inline(page, source.parent, tag, hashes, used)
+        page = inline(page, source.parent, tag, hashes, used, kinds)
         page = page.replace(f"@hashes {tag}@", " ".join(hashes))
     before, after = page.encode().split(b"@data@")
     output.write_text('#include "export/assets/page.h"\n\n' + c_array("page_before_data", before) + c_array("page_after_data", after),

@@ -5,9 +5,17 @@
  * loop (a native frame) runs, then an element with SONDE_RUNTIME_ENTRY that says which native frame that is. User space puts each run in the place of its
  * native frame. */
 #pragma once
+#include "runtime_list.h"
 #include "types.h"
 
-enum sonde_runtime { SONDE_RUNTIME_NONE, SONDE_RUNTIME_PYTHON, SONDE_RUNTIME_PHP, SONDE_RUNTIME_PERL, SONDE_RUNTIME_GO, SONDE_RUNTIME_COUNT };
+#define X(id, ...) SONDE_RUNTIME_##id,
+enum sonde_runtime { SONDE_RUNTIME_NONE, SONDE_RUNTIME_LIST(X, X) SONDE_RUNTIME_COUNT };
+#undef X
+_Static_assert(SONDE_RUNTIME_COUNT <= 32, "a process's runtimes are bits of a __u32");
+
+#define X(id, ...) | 1u << SONDE_RUNTIME_##id
+enum { SONDE_RUNTIMES_WITH_LABELS = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X) }; /* bits 1 << enum sonde_runtime */
+#undef X
 
 #define SONDE_MAX_RUNTIME_FRAMES 2048 /* with the entries; a power of two; of a deeper stack the leaf end is kept */
 
@@ -17,7 +25,7 @@ enum sonde_runtime { SONDE_RUNTIME_NONE, SONDE_RUNTIME_PYTHON, SONDE_RUNTIME_PHP
 
 struct sonde_runtime_frame {
 	__u64 code;    /* user address of what is run: a code object, a function, a CV */
-	__u64 where;   /* the place in it, in the runtime's own unit (abi/python.h, php.h, perl.h) */
+	__u64 where;   /* the place in it, in the runtime's own unit (abi/NAME.h) */
 	__u32 cookie;  /* tells the code from what stands at the same address later, in the runtime's own way */
 	__u8 runtime;  /* enum sonde_runtime */
 	__u8 flags;
@@ -64,10 +72,16 @@ struct sonde_code_range {
 	__u64 start_pc, end_pc; /* both 0: none */
 };
 
-/* The first member of every runtime's struct of what is known of a process (struct sonde_python, _php, _perl, _go): values of the runtime's map, by tgid. */
+/* The first member of every runtime's struct of what is known of a process (struct sonde_NAME in abi/NAME.h): values of the runtime's map, by tgid. */
 struct sonde_runtime_process {
 	__u32 generation; /* that of the process's struct sonde_process, or it is of another program */
 	__u32 serial;     /* of this value: no other has had it. Its memory may be given to another one while it is read */
 	__u64 load_bias;  /* of the file that holds the runtime: for user space, which finds there what it names frames by. `place` fills it */
 	struct sonde_tls root;
+};
+
+/* What is known of a process: room for any runtime's struct. */
+union sonde_runtime_known {
+	struct sonde_runtime_process process;
+	__u64 words[26];
 };

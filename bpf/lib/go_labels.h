@@ -5,14 +5,14 @@
  *
  * Compiles for BPF and for the host, as lib/unwind.h does, with its accessors and:
  *
- *   struct go_label_walk *go_label_walk_of(WALK_REF ref)   what belongs to a native walk, or NULL
+ *   struct label_walk *label_walk_of(WALK_REF ref)   what belongs to a native walk, or NULL
  *
  * The order of a map's buckets is another one in each map, so equal sets must not depend on it: the hash is a sum over the labels, and of more than SONDE_MAX_LABELS those
  * with the least keys are kept. */
 #pragma once
 #include "../abi/go.h"
 #include "../abi/record.h"
-#include "go_label_walk.h"
+#include "label_walk.h"
 #include "unwind.h"
 
 #define GO_LABELS_NONE 0  /* no goroutine, or it has none */
@@ -22,6 +22,8 @@
 /* struct hmap: count, {flags, B, noverflow, hash0}, buckets, oldbuckets. A bucket: tophash[8], keys[8], values[8] (strings: pointer, length), overflow. */
 #define GO_MAP_WORDS 4
 #define GO_MAP_SAME_SIZE 8 /* flag: the old buckets are as many as the new ones */
+#define GO_BUCKET_WORDS LABEL_BUFFER_WORDS
+#define GO_BUCKET_BYTES (8 * GO_BUCKET_WORDS)
 #define GO_BUCKET_CELLS 8
 #define GO_BUCKET_KEYS 1
 #define GO_BUCKET_TEXTS (GO_BUCKET_KEYS + 2 * GO_BUCKET_CELLS)
@@ -35,7 +37,7 @@
 #define GO_TEXT_WORDS (SONDE_LABEL_TEXT_BYTES / 8)
 
 /* A string's first bytes, the rest of its field zero. */
-static __always_inline int go_text(struct walk *w, struct go_label_walk *g, char *to, __u32 max, __u64 from, __u64 bytes)
+static __always_inline int go_text(struct walk *w, struct label_walk *g, char *to, __u32 max, __u64 from, __u64 bytes)
 {
 	__u32 size = bytes < max ? bytes : max;
 	__u64 *words = (__u64 *)to;
@@ -64,7 +66,7 @@ static __always_inline __u64 go_label_hash(const struct sonde_label *label)
 }
 
 /* Both below SONDE_MAX_LABELS + 1. As Go compares strings: by bytes. */
-static __always_inline int go_label_before(const struct go_label_walk *g, __u32 a, __u32 b)
+static __always_inline int go_label_before(const struct label_walk *g, __u32 a, __u32 b)
 {
 	const __u64 *key_a = (const __u64 *)g->labels[a].key, *key_b = (const __u64 *)g->labels[b].key;
 
@@ -76,7 +78,7 @@ static __always_inline int go_label_before(const struct go_label_walk *g, __u32 
 }
 
 /* The last label takes the place of the one with the greatest key, if that is greater than its own. */
-static __always_inline void go_label_replace(struct go_label_walk *g)
+static __always_inline void go_label_replace(struct label_walk *g)
 {
 	__u32 greatest = SONDE_MAX_LABELS;
 
@@ -94,7 +96,7 @@ static __always_inline void go_label_replace(struct go_label_walk *g)
 WALK_FUNCTION int go_label_take(WALK_REF ref, __u32 key, __u32 text)
 {
 	struct walk *w = walk_of(ref);
-	struct go_label_walk *g = go_label_walk_of(ref);
+	struct label_walk *g = label_walk_of(ref);
 	struct sonde_label *label;
 	__u64 key_bytes, text_bytes;
 	__u32 i;
@@ -124,7 +126,7 @@ WALK_FUNCTION int go_label_take(WALK_REF ref, __u32 key, __u32 text)
 	return 0;
 }
 
-static __always_inline int go_read_list(struct walk *w, struct go_label_walk *g, __u64 list)
+static __always_inline int go_read_list(struct walk *w, struct label_walk *g, __u64 list)
 {
 	__u64 nr;
 	__u32 nr_taken;
@@ -144,7 +146,7 @@ static __always_inline int go_read_list(struct walk *w, struct go_label_walk *g,
 }
 
 /* The address of the next bucket, 0: that was the last. */
-static __always_inline __u64 go_next_bucket(struct go_label_walk *g)
+static __always_inline __u64 go_next_bucket(struct label_walk *g)
 {
 	__u32 i = g->next_bucket;
 
@@ -160,7 +162,7 @@ static __always_inline __u64 go_next_bucket(struct go_label_walk *g)
 WALK_FUNCTION int go_read_bucket(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
-	struct go_label_walk *g = go_label_walk_of(ref);
+	struct label_walk *g = label_walk_of(ref);
 	__u64 at;
 
 	if (!w || !g)
@@ -176,7 +178,7 @@ WALK_FUNCTION int go_read_bucket(WALK_REF ref)
 	return WALK_GOES_ON;
 }
 
-static __always_inline int go_read_map(struct walk *w, struct go_label_walk *g, __u64 variable)
+static __always_inline int go_read_map(struct walk *w, struct label_walk *g, __u64 variable)
 {
 	__u64 map, nr;
 	__u32 shift;
@@ -207,7 +209,7 @@ static __always_inline int go_read_map(struct walk *w, struct go_label_walk *g, 
 	return GO_LABELS_FOUND;
 }
 
-static __always_inline void go_hash_labels(struct go_label_walk *g, __u64 hash_begin)
+static __always_inline void go_hash_labels(struct label_walk *g, __u64 hash_begin)
 {
 	__u64 sum = 0;
 
@@ -219,7 +221,7 @@ static __always_inline void go_hash_labels(struct go_label_walk *g, __u64 hash_b
 }
 
 /* GO_LABELS_FOUND: g->record and g->labels are filled, but for record.time_ns. */
-static __always_inline int go_labels(struct walk *w, struct go_label_walk *g, const struct sonde_go *go, __u32 tgid)
+static __always_inline int go_labels(struct walk *w, struct label_walk *g, const struct sonde_go *go, __u32 tgid)
 {
 	__u64 tls = user_tls_base(w), word;
 	int result;

@@ -115,10 +115,10 @@ static __always_inline int kernel_side_by_memo(struct task_struct *task, __u64 *
 	return unwind_kernel_side(ctx, s, memos, size, count);
 }
 
-/* Has the memo been found true, or made, just now? Labels are the goroutine's: with Go it has to be asked each time. */
+/* Has the memo been found true, or made, just now? Labels may be other ones each time: whose runtime tells them is asked each time. */
 static __always_inline void note_told(struct walk_memo *memo, const struct scratch *s)
 {
-	memo->told = s->walk.runtimes & 1u << SONDE_RUNTIME_GO ? 0 : s->told;
+	memo->told = s->walk.runtimes & SONDE_RUNTIMES_WITH_LABELS ? 0 : s->told;
 	memo->exec = s->exec;
 }
 
@@ -156,7 +156,7 @@ WALK_FUNCTION int begin_user_side(struct memos *memos, __u32 cpu)
 		s->sample.user_stack = find_slowly(memos, s);
 		if (s->sample.user_stack && !is_checked(memos, count)) {
 			s->sample.generation = s->walk.generation;
-			s->runtimes_left = s->walk.runtimes & 1u << SONDE_RUNTIME_GO;
+			s->runtimes_left = s->walk.runtimes & SONDE_RUNTIMES_WITH_LABELS;
 			return SONDE_SIDE_STORED;
 		}
 	}

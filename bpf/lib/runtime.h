@@ -2,7 +2,7 @@
 /* What the walks of all runtimes share: where their frames go, and how runs are paired with the native frames of the interpreter's loop. Compiles for BPF and
  * for the host, as lib/unwind.h does, with its accessors.
  *
- * A runtime's own header (lib/python.h, ...) has the steps: each takes one frame down and moves to the one that called it. */
+ * A runtime's own header (lib/NAME.h) has the steps: each takes one frame down and moves to the one that called it. */
 #pragma once
 #include "../abi/record.h"
 #include "../abi/runtime.h"
@@ -14,6 +14,13 @@
 #define RUNTIME_ALL_HERE (~0u)
 #define RUNTIME_TO_COUNT (~0ULL - 2) /* `where` of an entry until runtime_pair_one */
 #define RUNTIME_MAX_LOOPS 2048 /* a power of two: activations of the interpreter's loop that can be paired by counting; as many as native frames are kept */
+
+/* How the entries of a runtime are paired that are paired by counting, where there are more activations of its loop than runs. */
+enum runtime_pairing {
+	RUNTIME_PAIR_ALL,     /* those too many are at the leaf */
+	RUNTIME_PAIR_ONE,     /* of more than one too many, the outer ones are those of another interpreter in this thread, or their runs were not read */
+	RUNTIME_PAIR_BETWEEN, /* the runtime says how many there can be: min_ahead, max_ahead */
+};
 
 struct runtime_walk {
 	__u64 cursor;        /* what the next step is about: address of the next frame */
@@ -29,9 +36,10 @@ struct runtime_walk {
 	__u32 next_native;   /* the native frame that the search for the next entry begins with */
 	__u32 nr_loops;
 	__u64 leaf_pc;       /* in the innermost activation of the loop; where there is none, of the thread */
-	__s32 min_ahead, max_ahead; /* PHP: so many more activations than runs there can be */
+	__s32 min_ahead, max_ahead; /* RUNTIME_PAIR_BETWEEN: so many more activations than runs there can be */
 	__u8 runtime;        /* enum sonde_runtime: that walks now */
-	__u8 pad[7];
+	__u8 pairing;        /* enum runtime_pairing */
+	__u8 pad[6];
 	struct sonde_code_range ranges[SONDE_MAX_LOOPS];
 	__u16 loops[RUNTIME_MAX_LOOPS]; /* numbers of the native frames that stand in these ranges, leaf first */
 	__u64 known_hash;                   /* of a body that was sent; 0: none was looked for */
@@ -206,8 +214,9 @@ static __always_inline int runtime_is_whole(const struct walk *w, const struct r
 	return w->nr_frames <= SONDE_LEAF_FRAMES && (!is_cut || r->nr_here != RUNTIME_ALL_HERE);
 }
 
-/* How many of PHP's activations at the leaf have no run; -1: the first run has no activation yet. Of stacks that are whole and do not pair nobody knows which belong together. */
-static __always_inline __s32 runtime_ahead_of_php(const struct walk *w, const struct runtime_walk *r, __s32 nr_ahead)
+/* How many activations at the leaf have no run, of a runtime that knows how many there can be; -1: the first run has no activation yet. Of stacks that are whole and do not pair nobody
+ * knows which belong together. */
+static __always_inline __s32 runtime_ahead_between(const struct walk *w, const struct runtime_walk *r, __s32 nr_ahead)
 {
 	if (!runtime_is_whole(w, r))
 		return 0;
@@ -218,14 +227,15 @@ static __always_inline __s32 runtime_ahead_of_php(const struct walk *w, const st
 	return nr_ahead >= r->min_ahead && nr_ahead <= r->max_ahead ? nr_ahead : RUNTIME_NOT_PAIRED;
 }
 
-/* How much farther out than its number among the runs an entry's activation is. Others than PHP: they are counted from the root end: at the leaf the interpreter may be about to enter its loop or have just
- * left it. Where one of the stacks does not reach the root that is possible only when there are more activations than runs; else they are counted from the leaf. */
+/* How much farther out than its number among the runs an entry's activation is. Where the runtime does not say how many there can be they are counted from the root end: at the leaf the
+ * interpreter may be about to enter its loop or have just left it. Where one of the stacks does not reach the root that is possible only when there are more activations than runs; else
+ * they are counted from the leaf. */
 static __always_inline __s32 runtime_ahead(const struct walk *w, const struct runtime_walk *r, __s32 nr_ahead)
 {
-	if (r->runtime == SONDE_RUNTIME_PHP)
-		return runtime_ahead_of_php(w, r, nr_ahead);
-	if (r->runtime == SONDE_RUNTIME_PYTHON && nr_ahead > 1)
-		return 0; /* the outer ones are those of another interpreter in this thread, or their runs were not read */
+	if (r->pairing == RUNTIME_PAIR_BETWEEN)
+		return runtime_ahead_between(w, r, nr_ahead);
+	if (r->pairing == RUNTIME_PAIR_ONE && nr_ahead > 1)
+		return 0;
 	if ((w->stop == SONDE_STOP_COMPLETE && runtime_is_whole(w, r)) || (nr_ahead > 0 && w->nr_frames <= SONDE_LEAF_FRAMES))
 		return nr_ahead;
 	return 0;

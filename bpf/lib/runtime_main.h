@@ -3,15 +3,18 @@
  *
  *   RUNTIME_KIND                  its enum sonde_runtime
  *   RUNTIME_STRUCT                what is known of a process
- *   RUNTIME_KNOWN                 the member of struct scratch that holds it
  *   RUNTIME_ENTER, RUNTIME_STEP   its steps (docs/internals/adding-a-runtime.md)
  *   RUNTIME_LOOPS(known)          the ranges for entries that are paired by counting, or 0
+ *   RUNTIME_PAIRING               how these are paired: an enum runtime_pairing; not defined: as most are
  *   RUNTIME_COPY                  copies what code is named by; not defined: it lives long enough
  */
 #pragma once
 #include "runtime_program.h"
 #include "walk_clock.h"
 
+#ifndef RUNTIME_PAIRING
+#define RUNTIME_PAIRING RUNTIME_PAIR_ALL
+#endif
 #define RUNTIME_MAX_TURNS (4 * SONDE_MAX_RUNTIME_FRAMES) /* what is no frame takes one, too */
 #define RUNTIME_MANY 64
 #define RUNTIME_READS 64 /* so many make a few turns of less */
@@ -22,12 +25,18 @@ struct { /* by tgid */
 	__type(key, __u32);
 	__type(value, RUNTIME_STRUCT);
 } runtime_processes SEC(".maps");
+_Static_assert(sizeof(RUNTIME_STRUCT) <= sizeof(union sonde_runtime_known), "no room");
+
+static __always_inline const RUNTIME_STRUCT *known_of(const struct scratch *s)
+{
+	return (const RUNTIME_STRUCT *)&s->known;
+}
 
 WALK_FUNCTION int runtime_turn(__u32 cpu)
 {
 	struct scratch *s = scratch_of(cpu);
 
-	return s ? RUNTIME_STEP(&s->walk, &s->runtime, &s->RUNTIME_KNOWN) : RUNTIME_ENDED;
+	return s ? RUNTIME_STEP(&s->walk, &s->runtime, known_of(s)) : RUNTIME_ENDED;
 }
 
 WALK_FUNCTION int runtime_few_turns(__u32 cpu)
@@ -101,7 +110,7 @@ WALK_FUNCTION int copy_code(__u32 cpu, __u32 number)
 		return 0;
 	frame = &s->runtime.frames[number & (SONDE_MAX_RUNTIME_FRAMES - 1)];
 	key = sonde_sent_key(hash_step(hash_step(s->walk.hash_begin, frame->code), frame->cookie), window_number());
-	if (frame->flags & SONDE_RUNTIME_ENTRY || bpf_map_lookup_elem(&copied, &key) || RUNTIME_COPY(&s->walk, &s->code, &s->RUNTIME_KNOWN, frame->code))
+	if (frame->flags & SONDE_RUNTIME_ENTRY || bpf_map_lookup_elem(&copied, &key) || RUNTIME_COPY(&s->walk, &s->code, known_of(s), frame->code))
 		return 0;
 	s->code.type = SONDE_RECORD_CODE;
 	s->code.tgid = s->sample.tgid;
@@ -146,17 +155,17 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 
 	if (!s)
 		return 0; /* the sampler had it */
-	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->RUNTIME_KNOWN, sizeof(s->RUNTIME_KNOWN));
+	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->known, sizeof(RUNTIME_STRUCT));
 	if (known == KNOWN_WELL) {
-		begin_runtime(s, RUNTIME_KIND, RUNTIME_LOOPS(&s->RUNTIME_KNOWN));
-		if (RUNTIME_ENTER(&s->walk, &s->runtime, &s->RUNTIME_KNOWN) == RUNTIME_GOES_ON)
+		begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIRING, RUNTIME_LOOPS(known_of(s)));
+		if (RUNTIME_ENTER(&s->walk, &s->runtime, known_of(s)) == RUNTIME_GOES_ON)
 			runtime_all_turns(cpu);
 		end_runtime(s);
 #ifdef RUNTIME_COPY
 		copy_codes(cpu);
 #endif
 	} else if (known == KNOWN_TORN) {
-		begin_runtime(s, RUNTIME_KIND, 0);
+		begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIRING, 0);
 		runtime_stop(&s->runtime, SONDE_RUNTIME_STOP_TORN);
 		end_runtime(s);
 	}

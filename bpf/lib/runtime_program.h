@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs of all runtimes share (bpf/python.bpf.c is the example): each is tail-called with the native walk done, adds what its interpreter runs to the
- * scratch's runtime walk, and goes on to the next. */
+/* What the programs of all runtimes share: each is tail-called with the native walk done, adds what its interpreter runs to the scratch's runtime walk, and goes on to the next.
+ * lib/runtime_main.h is the rest of those that have frames. */
 #pragma once
 #include "scratch.h"
 #include "send.h"
@@ -106,13 +106,14 @@ WALK_FUNCTION int settle(__u32 cpu, __u32 from)
 }
 
 /* Before a runtime's first step. `loops`: SONDE_MAX_LOOPS ranges, NULL: its entries are not paired by counting. */
-static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime kind, const struct sonde_code_range *loops)
+static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime kind, enum runtime_pairing pairing, const struct sonde_code_range *loops)
 {
 	struct runtime_walk *r = &s->runtime;
 
 	if (!r->nr_frames)
 		r->record.hash = hash_step(s->walk.hash_begin, SONDE_RECORD_RUNTIME);
 	r->runtime = kind;
+	r->pairing = pairing;
 	r->first_frame = r->nr_frames;
 	r->nr_entries = 0;
 	r->next_native = 0;

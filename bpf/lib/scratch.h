@@ -2,11 +2,7 @@
 /* The working memory of a sample, one per CPU. One perf_event program never interrupts another on the same CPU (the kernel's bpf_prog_active), so one is enough, and what one
  * program leaves in it the one that it tail-calls finds. */
 #pragma once
-#include "../abi/go.h"
-#include "../abi/perl.h"
-#include "../abi/php.h"
-#include "../abi/python.h"
-#include "go_label_walk.h"
+#include "label_walk.h"
 #include "maps.h"
 #include "runtime.h"
 #include "unwind.h"
@@ -28,15 +24,10 @@ struct scratch {
 		struct sonde_stack_record header;
 		__u64 frames[SONDE_MAX_USER_FRAMES];
 	} stack;
-	union { /* what is known of the process: of the runtime that walks now */
-		struct sonde_python python;
-		struct sonde_php php;
-		struct sonde_perl perl;
-		struct sonde_go go;
-	};
+	union sonde_runtime_known known; /* of the process: to the runtime that walks now */
 	struct runtime_walk runtime;
 	struct sonde_code_record code;
-	struct go_label_walk go_labels;
+	struct label_walk labels;
 };
 
 struct {

@@ -8,10 +8,7 @@
 
 #include "base/hold_signals.h"
 #include "collect/share_maps.h"
-#include "go.skel.h"
-#include "perl.skel.h"
-#include "php.skel.h"
-#include "python.skel.h"
+#include "runtimes.skel.h"
 
 #define MAX_TRIGGERS 3
 
@@ -36,10 +33,9 @@ static const struct {
 	const char *name;
 	const void *(*bytes)(size_t *ret_size);
 } objects[SONDE_RUNTIME_COUNT] = {
-	[SONDE_RUNTIME_PYTHON] = { "python", python_bpf__elf_bytes },
-	[SONDE_RUNTIME_PERL] = { "perl", perl_bpf__elf_bytes },
-	[SONDE_RUNTIME_PHP] = { "php", php_bpf__elf_bytes },
-	[SONDE_RUNTIME_GO] = { "go", go_bpf__elf_bytes },
+#define X(id, name, ...) [SONDE_RUNTIME_##id] = { #name, name##_bpf__elf_bytes },
+	SONDE_RUNTIME_LIST(X, X)
+#undef X
 };
 
 struct runtime_programs *runtime_programs_new(const struct sonde_config *config)

@@ -187,8 +187,10 @@ static const struct profile_location *frame_location(const struct firefox *firef
 
 static uint32_t category(uint32_t kind)
 {
+#define X(id, ...) [FRAME_##id] = FIREFOX_##id,
 	static const enum firefox_category categories[] = { [FRAME_NATIVE] = FIREFOX_USER, [FRAME_KERNEL] = FIREFOX_KERNEL, [FRAME_MISSED] = FIREFOX_OTHER, [FRAME_MARK] = FIREFOX_OTHER,
-					       [FRAME_PYTHON] = FIREFOX_PYTHON, [FRAME_PHP] = FIREFOX_PHP, [FRAME_PERL] = FIREFOX_PERL };
+					       SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
+#undef X
 
 	return categories[kind];
 }

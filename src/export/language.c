@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const char c[] = "C", cxx[] = "C++", rust[] = "Rust", go[] = "Go", fortran[] = "Fortran", assembly[] = "assembly", native[] = "native", kernel[] = "kernel",
-	python[] = "Python", php[] = "PHP", perl[] = "Perl", jit[] = "JIT or anonymous", unknown[] = "not known";
+	jit[] = "JIT or anonymous", unknown[] = "not known";
 
 static const struct {
 	const char *suffix, *language;
@@ -43,12 +43,11 @@ const char *language_of(const struct profile *profile, uint32_t number)
 	switch (location->kind) {
 	case FRAME_KERNEL:
 		return kernel;
-	case FRAME_PYTHON:
-		return python;
-	case FRAME_PHP:
-		return php;
-	case FRAME_PERL:
-		return perl;
+#define X(id, name, shown, ...) \
+	case FRAME_##id: \
+		return shown;
+	SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+#undef X
 	case FRAME_NATIVE:
 		break;
 	default:

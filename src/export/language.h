@@ -4,5 +4,5 @@
 #pragma once
 #include "model/profile.h"
 
-/* "C", "C++", "Rust", "Go", "native", "JIT or anonymous", "kernel", "Python", "PHP", "Perl", "not known". Constant texts: the same language is the same pointer. */
+/* "C", "C++", "Rust", "Go", "native", "JIT or anonymous", "kernel", "not known", or as SONDE_RUNTIME_LIST shows it. Constant texts: the same language is the same pointer. */
 const char *language_of(const struct profile *profile, uint32_t location);

@@ -129,9 +129,10 @@ static void write_mappings(struct otlp *otlp)
 
 static enum otlp_string frame_type(uint32_t kind)
 {
+#define X(id, ...) [FRAME_##id] = OTLP_STRING_##id,
 	static const enum otlp_string types[] = { [FRAME_NATIVE] = OTLP_STRING_NATIVE, [FRAME_KERNEL] = OTLP_STRING_KERNEL, [FRAME_MISSED] = OTLP_STRING_ABORT,
-						  [FRAME_MARK] = OTLP_STRING_ABORT,    [FRAME_PYTHON] = OTLP_STRING_PYTHON, [FRAME_PHP] = OTLP_STRING_PHP,
-						  [FRAME_PERL] = OTLP_STRING_PERL };
+						  [FRAME_MARK] = OTLP_STRING_ABORT, SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
+#undef X
 
 	return types[kind];
 }

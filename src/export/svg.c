@@ -243,8 +243,14 @@ static void write_difference_colour(struct svg *svg, uint32_t node)
 		buffer_text(svg->buffer, "rgb(240,240,240)");
 }
 
+#define NUMBERS(...) { __VA_ARGS__ }
+
 static void write_colour(struct svg *svg, uint32_t node, struct shown shown)
 {
+#define X(id, name, shown, otlp, files, firefox, svg, ...) [FRAME_##id] = NUMBERS svg,
+	static const uint8_t colours[FRAME_KIND_COUNT][6] = { SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) }; /* red, how far it varies, green, blue */
+#undef X
+	const uint8_t *of = frame_is_interpreted(shown.kind) ? colours[shown.kind] : NULL;
 	double a = vary(shown.name ? shown.name : "", 0), b = vary(shown.name ? shown.name : "", 8);
 
 	if (shown.kind == FRAME_MARK || shown.kind == FRAME_MISSED)
@@ -255,12 +261,8 @@ static void write_colour(struct svg *svg, uint32_t node, struct shown shown)
 		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(205 + 50 * a), (int)(60 + 140 * b), (int)(40 * a));
 	else if (shown.kind == FRAME_KERNEL)
 		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(110 + 40 * a), (int)(170 + 50 * b), (int)(215 + 30 * a));
-	else if (shown.kind == FRAME_PYTHON)
-		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(90 + 50 * a), (int)(180 + 45 * b), (int)(80 + 40 * a));
-	else if (shown.kind == FRAME_PHP)
-		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(180 + 30 * a), (int)(130 + 40 * b), (int)(210 + 35 * a));
-	else if (shown.kind == FRAME_PERL)
-		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(40 + 50 * a), (int)(175 + 40 * b), (int)(170 + 40 * a));
+	else if (frame_is_interpreted(shown.kind))
+		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(of[0] + of[1] * a), (int)(of[2] + of[3] * b), (int)(of[4] + of[5] * a));
 	else
 		buffer_printf(svg->buffer, "rgb(%d,%d,%d)", (int)(205 + 25 * a), (int)(205 + 25 * a), (int)(200 + 20 * a));
 }

@@ -71,22 +71,37 @@ enum frame_kind import_kind_of(const char *name, size_t size)
 	return FRAME_NATIVE;
 }
 
+/* Is it what the pattern says: "*END", "BEGIN*" or the whole? */
+static bool is_like(const char *file, size_t size, const char *pattern, size_t length)
+{
+	if (*pattern == '*')
+		return size >= length && !memcmp(file + size - (length - 1), pattern + 1, length - 1);
+	if (pattern[length - 1] == '*')
+		return size >= length && !memcmp(file, pattern, length - 1);
+	return size == length && !memcmp(file, pattern, length);
+}
+
 enum frame_kind import_kind_of_file(const char *file, size_t size)
 {
 	static const struct {
-		const char *suffix;
+		const char *files; /* between spaces */
 		enum frame_kind kind;
-	} suffixes[] = { { ".py", FRAME_PYTHON }, { ".php", FRAME_PHP }, { ".pl", FRAME_PERL }, { ".pm", FRAME_PERL } };
+	} languages[] = {
+#define X(id, name, shown, otlp, files, ...) { files, FRAME_##id },
+		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+#undef X
+	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
-		size_t suffix = strlen(suffixes[i].suffix);
+	for (size_t i = 0; i < ARRAY_SIZE(languages); i++) {
+		for (const char *at = languages[i].files; *at; at += *at == ' ') {
+			const char *end = strchrnul(at, ' ');
 
-		if (size > suffix && !memcmp(file + size - suffix, suffixes[i].suffix, suffix))
-			return suffixes[i].kind;
+			if (is_like(file, size, at, (size_t)(end - at)))
+				return languages[i].kind;
+			at = end;
+		}
 	}
-	if (size > 7 && !memcmp(file, "<frozen", 7)) /* Python's own modules, and what it runs from elsewhere than a file */
-		return FRAME_PYTHON;
-	return is_text(file, size, "<string>") || is_text(file, size, "<stdin>") ? FRAME_PYTHON : FRAME_NATIVE;
+	return FRAME_NATIVE;
 }
 
 static bool is_named(const struct profile *profile, uint32_t location, const char *name, size_t size, enum frame_kind kind)

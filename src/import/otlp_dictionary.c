@@ -185,7 +185,9 @@ static enum frame_kind interpreted_kind(const char *type)
 	static const struct {
 		const char *type;
 		enum frame_kind kind;
-	} types[] = { { "cpython", FRAME_PYTHON }, { "php", FRAME_PHP }, { "perl", FRAME_PERL } };
+#define X(id, name, shown, otlp, ...) { otlp, FRAME_##id },
+	} types[] = { SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
+#undef X
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (!strcmp(type, types[i].type))

@@ -44,9 +44,9 @@ const char *frame_kind_name(enum frame_kind kind)
 		[FRAME_KERNEL] = "kernel",
 		[FRAME_MISSED] = "missed",
 		[FRAME_MARK] = "mark",
-		[FRAME_PYTHON] = "python",
-		[FRAME_PHP] = "php",
-		[FRAME_PERL] = "perl",
+#define X(id, name, ...) [FRAME_##id] = #name,
+		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+#undef X
 	};
 
 	return names[kind];

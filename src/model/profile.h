@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/runtime_list.h"
 #include "base/cleanup.h"
 #include "model/account.h"
 #include "model/histogram.h"
@@ -32,9 +33,9 @@ enum frame_kind {
 	FRAME_MISSED, /* the whole side is not known: the only frame of its stack */
 	FRAME_MARK,   /* says what is not there: at the root end why the stack goes no further ([truncated]), elsewhere what was left out */
 	/* What an interpreter runs: between native frames, in place of those of its loop. No mapping, pc and elf_vaddr 0, is_inlined 0; function and line. */
-	FRAME_PYTHON,
-	FRAME_PHP,
-	FRAME_PERL,
+#define X(id, ...) FRAME_##id,
+	SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+#undef X
 	FRAME_KIND_COUNT,
 };
 
@@ -107,11 +108,11 @@ static inline bool histogram_has_stack(const struct profile_histogram *histogram
 const char *value_fold_name(enum value_fold fold); /* "sum", "min", "max" */
 /* 0 changes no fold of values that are not negative. Sums that would overflow stay at the limit. */
 int64_t value_fold(uint32_t fold, int64_t a, int64_t b);
-const char *frame_kind_name(enum frame_kind kind); /* "native", "kernel", "missed", "mark", "python", "php", "perl" */
+const char *frame_kind_name(enum frame_kind kind); /* "native", "kernel", "missed", "mark", or as in SONDE_RUNTIME_LIST */
 /* Does an interpreter run it? */
 static inline bool frame_is_interpreted(uint32_t kind)
 {
-	return kind == FRAME_PYTHON || kind == FRAME_PHP || kind == FRAME_PERL;
+	return kind > FRAME_MARK && kind < FRAME_KIND_COUNT;
 }
 
 struct profile;

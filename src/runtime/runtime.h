@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runtime: what user space knows of a language's interpreter: whether a file holds one and how its data are laid out, what the kernel side needs to know to walk its stacks, and
- * what the frames that come back are called. One folder per runtime, one struct runtime each (runtimes.c lists them). docs/internals/adding-a-runtime.md. */
+ * what the frames that come back are called. One folder per runtime of SONDE_RUNTIME_LIST, one struct runtime each. docs/internals/adding-a-runtime.md. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "abi/go.h"
-#include "abi/perl.h"
-#include "abi/php.h"
-#include "abi/python.h"
 #include "abi/runtime.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
 #include "elf/elf_file.h"
 #include "runtime/libc_facts.h"
-#include "runtime/python/python_layout.h"
+
+#define RUNTIME_NAMING_WORDS 6
 
 /* What a file tells of the runtime in it: made by the worker that reads the file, so it is plain bytes, and nothing in it is believed before
  * runtime_image_is_sound. All addresses are as linked. */
@@ -26,15 +23,15 @@ struct runtime_image {
 	char reason[120];       /* ends with a NUL; "" when is_supported */
 	uint32_t nr_loops;
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* the interpreter's loop, as far as its frames are paired by counting or a mark is to stand beside them */
-	union {                 /* what the kernel is told of each process, but with addresses as linked and without what the process or its libc adds */
-		struct sonde_runtime_process process;
-		struct sonde_python python;
-		struct sonde_php php;
-		struct sonde_perl perl;
-		struct sonde_go go;
-	};
-	struct python_layout python_layout; /* what Python's frames are named by */
+	union sonde_runtime_known known; /* what the kernel is told of each process, but with addresses as linked and without what the process or its libc adds */
+	uint64_t naming[RUNTIME_NAMING_WORDS]; /* what frames are named by besides: the runtime's own */
 };
+
+/* One of the two as the runtime's own struct. */
+#define RUNTIME_OWN(type, member) ({ \
+	_Static_assert(sizeof(type) <= sizeof(member), "no room"); \
+	(type *)&(member); \
+})
 
 /* Reads `size` bytes of a process's memory: 0, or a negative errno: -EFAULT when not all of it is there, -ESRCH when the process has ended, -ENODATA when that is not in a copy. */
 typedef int (*runtime_memory_fn)(void *arg, uint64_t from, void *to, size_t size);
@@ -64,8 +61,6 @@ enum runtime_answer {
 };
 
 struct runtime {
-	enum sonde_runtime kind;
-	const char *name;       /* "python" */
 	/* Does the file hold this runtime? Run in the worker: reads the file alone. 0: *ret_image is filled, supported or not; -ENOENT: it does not; -ENOMEM. */
 	int (*examine)(const struct elf_file *elf, struct runtime_image *ret_image);
 	/* Could `examine` have made this supported image? What came from the worker is asked about once (runtime_image_is_sound), and then believed: each number that becomes a place in memory
@@ -81,12 +76,18 @@ struct runtime {
 	 * -EBADMSG: it is nothing that this runtime would have put there; -EFAULT, -ESRCH, -ENODATA. NULL: it has no frames. A line that is not in a copy is 0. */
 	int (*describe)(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
 			struct runtime_function *ret_function);
+	/* The native code that the runtime makes for each function so that perf can see it is called this, then NAME:FILE as `describe` has them. NULL: it makes none. */
+	const char *trampoline;
 };
 
-extern const struct runtime runtime_python, runtime_php, runtime_perl, runtime_go;
+#define X(id, name, ...) extern const struct runtime runtime_##name;
+SONDE_RUNTIME_LIST(X, X)
+#undef X
 
-/* NULL: there is none of that number. */
+/* NULL, "": there is none of that number. */
 const struct runtime *runtime_of(uint32_t kind);
+const struct runtime *runtime_of_frame(uint32_t frame_kind);
+const char *runtime_name(uint32_t kind); /* as in SONDE_RUNTIME_LIST */
 /* Is it one that runtimes_examine could have made of some file? Whoever made it may be hostile. */
 bool runtime_image_is_sound(const struct runtime_image *image);
 /* The runtimes that a file holds, up to `max`: their number, or -ENOMEM. In the worker. */

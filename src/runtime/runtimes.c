@@ -3,19 +3,42 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "model/profile.h"
 #include "runtime/runtime.h"
 #include "runtime/tls_access.h"
 
 static const struct runtime *const runtimes[SONDE_RUNTIME_COUNT] = {
-	[SONDE_RUNTIME_PYTHON] = &runtime_python,
-	[SONDE_RUNTIME_PHP] = &runtime_php,
-	[SONDE_RUNTIME_PERL] = &runtime_perl,
-	[SONDE_RUNTIME_GO] = &runtime_go,
+#define X(id, name, ...) [SONDE_RUNTIME_##id] = &runtime_##name,
+	SONDE_RUNTIME_LIST(X, X)
+#undef X
 };
 
 const struct runtime *runtime_of(uint32_t kind)
 {
 	return kind < SONDE_RUNTIME_COUNT ? runtimes[kind] : NULL;
+}
+
+const struct runtime *runtime_of_frame(uint32_t frame_kind)
+{
+	static const struct runtime *const of_frames[FRAME_KIND_COUNT] = {
+#define X(id, name, ...) [FRAME_##id] = &runtime_##name,
+		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+#undef X
+	};
+
+	return frame_kind < FRAME_KIND_COUNT ? of_frames[frame_kind] : NULL;
+}
+
+const char *runtime_name(uint32_t kind)
+{
+	static const char *const names[SONDE_RUNTIME_COUNT] = {
+		[SONDE_RUNTIME_NONE] = "",
+#define X(id, name, ...) [SONDE_RUNTIME_##id] = #name,
+		SONDE_RUNTIME_LIST(X, X)
+#undef X
+	};
+
+	return kind < SONDE_RUNTIME_COUNT ? names[kind] : "";
 }
 
 /* A symbol's size is a stranger's word: a range that wraps around would hold everything. */
@@ -59,7 +82,7 @@ static bool is_reason_plain(const struct runtime_image *image)
 bool runtime_image_is_sound(const struct runtime_image *image)
 {
 	const struct runtime *runtime = runtime_of(image->runtime);
-	const struct sonde_runtime_process *process = &image->process;
+	const struct sonde_runtime_process *process = &image->known.process;
 
 	if (!runtime || image->is_supported > 1 || !are_loops_sound(image) || !is_reason_plain(image) || image->is_supported != !image->reason[0])
 		return false;

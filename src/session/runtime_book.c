@@ -83,9 +83,9 @@ void runtime_book_free(struct runtime_book *book)
 static uint32_t frame_kind_of(uint8_t runtime)
 {
 	static const uint8_t kinds[SONDE_RUNTIME_COUNT] = {
-		[SONDE_RUNTIME_PYTHON] = FRAME_PYTHON,
-		[SONDE_RUNTIME_PHP] = FRAME_PHP,
-		[SONDE_RUNTIME_PERL] = FRAME_PERL,
+#define X(id, ...) [SONDE_RUNTIME_##id] = FRAME_##id,
+		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+#undef X
 	};
 
 	return runtime < SONDE_RUNTIME_COUNT ? kinds[runtime] : FRAME_NATIVE;
@@ -219,13 +219,12 @@ static void append_item(struct runtime_book *book, uint32_t frame, uint32_t nati
 /* The mark that stands for the frames that are not there. */
 static int append_stop(struct runtime_book *book, const struct sonde_runtime_record *record)
 {
-	const struct runtime *runtime = runtime_of(record->stopped_runtime);
 	const char *mark = runtime_stop_mark(record->stop), *hole = strstr(mark, "%s");
 	struct named_frame fresh = { .key = { .where = record->stop, .runtime = record->stopped_runtime }, .kind = FRAME_MARK, .is_named = true };
 	char name[RUNTIME_NAME_BYTES];
 	uint32_t number;
 
-	snprintf(name, sizeof(name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark, hole && runtime ? runtime->name : "", hole ? hole + 2 : "");
+	snprintf(name, sizeof(name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark, hole ? runtime_name(record->stopped_runtime) : "", hole ? hole + 2 : "");
 	number = set_name(book, &fresh, name, "") ? INTERNED_NONE : interned_add(&book->frames, &fresh);
 	append_item(book, number, 0);
 	return number == INTERNED_NONE ? -ENOMEM : 0;

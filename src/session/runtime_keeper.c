@@ -27,14 +27,6 @@ struct kept_file {
 	struct kept_image *images; /* owned; NULL: none, as with nearly all */
 };
 
-union known {
-	struct sonde_runtime_process process;
-	struct sonde_python python;
-	struct sonde_php php;
-	struct sonde_perl perl;
-	struct sonde_go go;
-};
-
 enum placing { PLACING_NONE, PLACING_DONE, PLACING_WAITS, PLACING_FAILED };
 
 /* An interpreter in a process. */
@@ -43,7 +35,7 @@ struct placed {
 	bool is_counted; /* in the account */
 	uint32_t object, image; /* the image's number in the file */
 	struct sonde_code_range compiled; /* what it has made; both 0: nothing */
-	union known known;
+	union sonde_runtime_known known;
 };
 
 struct kept_process {
@@ -112,7 +104,7 @@ static const struct kept_file *file_of(const struct runtime_keeper *keeper, uint
 
 static const char *version_of(const struct runtime_image *image, char *to, size_t size)
 {
-	snprintf(to, size, "%s %u.%u", runtime_of(image->runtime)->name, image->version[0], image->version[1]);
+	snprintf(to, size, "%s %u.%u", runtime_name(image->runtime), image->version[0], image->version[1]);
 	return to;
 }
 
@@ -267,7 +259,7 @@ static void note_placed(struct runtime_keeper *keeper, struct placed *placed, co
 	if (keeper->cache && file->elf && runtime_of(image->runtime)->describe) /* of what has no frames, none are lost at first */
 		table_cache_note_interpreter(keeper->cache, file->elf, file->path);
 	snprintf(version, sizeof(version), "%u.%u.%u", image->version[0], image->version[1], image->version[2]);
-	account_runtime(keeper->account, runtime_of(image->runtime)->name, version, 1);
+	account_runtime(keeper->account, runtime_name(image->runtime), version, 1);
 	placed->is_counted = true;
 }
 
@@ -306,7 +298,7 @@ static void place(struct runtime_keeper *keeper, struct kept_process *process, s
 	struct diag diag = { 0 };
 	int err;
 
-	placed->known = (union known){ 0 };
+	placed->known = (union sonde_runtime_known){ 0 };
 	err = runtime_of(kept->image.runtime)->place(&kept->image, load_bias, libc, &memory, &diag, &placed->known);
 	placed->known.process.generation = process->generation;
 	placed->known.process.serial = ++keeper->serial;

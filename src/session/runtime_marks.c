@@ -23,7 +23,7 @@ bool runtime_marks_is_loop(const struct runtime_image *images, uint32_t nr_image
 
 void runtime_marks_unsupported(const struct runtime_image *image, char *to, size_t size)
 {
-	snprintf(to, size, "[unsupported %s %u.%u: %s]", runtime_of(image->runtime)->name, image->version[0], image->version[1], image->reason);
+	snprintf(to, size, "[unsupported %s %u.%u: %s]", runtime_name(image->runtime), image->version[0], image->version[1], image->reason);
 }
 
 bool runtime_marks_of(const struct runtime_image *images, uint32_t nr_images, const struct runtime_site *site, char *to, size_t size)
@@ -35,7 +35,7 @@ bool runtime_marks_of(const struct runtime_image *images, uint32_t nr_images, co
 		if (image->is_supported ? site->has_frames || !runs : site->has_frames && !runs)
 			continue;
 		if (image->is_supported)
-			snprintf(to, size, RUNTIME_NOT_KNOWN, runtime_of(image->runtime)->name);
+			snprintf(to, size, RUNTIME_NOT_KNOWN, runtime_name(image->runtime));
 		else
 			runtime_marks_unsupported(image, to, size);
 		return true;

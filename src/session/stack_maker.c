@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/u64_map.h"
+#include "runtime/runtime.h"
 #include "session/stack_merge.h"
 
 #define STACK_BYTES_MAX (16u << 20) /* of one stack in the profile */
@@ -85,23 +86,26 @@ static const struct profile_function *function_of(const struct stack_maker *make
 	return profile_function_at(maker->profile, profile_location_at(maker->profile, location)->function);
 }
 
-/* Is that native frame code by which CPython shows perf the Python frame before it (`python -X perf`: code of its own for each function, whose name is "py::NAME:FILE")? */
+/* Is that native frame code by which a runtime shows perf the frame before it? */
 static bool is_trampoline(const struct making *making, uint32_t location)
 {
 	const struct stack_maker *maker = making->maker;
 	size_t nr = making->locations.size / sizeof(uint32_t), length;
 	uint32_t before = nr ? ((const uint32_t *)making->locations.data)[nr - 1] : PROFILE_NONE;
+	const struct runtime *runtime = before == PROFILE_NONE ? NULL : runtime_of_frame(profile_location_at(maker->profile, before)->kind);
 	const struct profile_function *shown;
 	const char *name, *shown_name;
 
-	if (before == PROFILE_NONE || profile_location_at(maker->profile, before)->kind != FRAME_PYTHON)
+	if (!runtime || !runtime->trampoline)
 		return false;
 	name = profile_string_text(maker->profile, function_of(maker, location)->name);
+	if (strncmp(name, runtime->trampoline, strlen(runtime->trampoline)) != 0)
+		return false;
+	name += strlen(runtime->trampoline);
 	shown = function_of(maker, before);
 	shown_name = profile_string_text(maker->profile, shown->name);
 	length = strlen(shown_name);
-	return strncmp(name, "py::", 4) == 0 && strncmp(name + 4, shown_name, length) == 0 && name[4 + length] == ':' &&
-	       strcmp(name + 4 + length + 1, profile_string_text(maker->profile, shown->file)) == 0;
+	return strncmp(name, shown_name, length) == 0 && name[length] == ':' && strcmp(name + length + 1, profile_string_text(maker->profile, shown->file)) == 0;
 }
 
 static int append_native(void *arg, uint32_t number)

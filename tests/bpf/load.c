@@ -8,14 +8,12 @@
 
 #include "abi/config.h"
 #include "abi/runq.h"
+#include "abi/runtime_list.h"
 #include "base/cpus.h"
-#include "go.skel.h"
 #include "need_bpf.h"
-#include "perl.skel.h"
-#include "php.skel.h"
 #include "profile.skel.h"
-#include "python.skel.h"
 #include "runq.skel.h"
+#include "runtimes.skel.h"
 #include "sched.skel.h"
 #include "slow.skel.h"
 #include "waking.skel.h"
@@ -186,8 +184,9 @@ static bool check_run_queue(bool stacks)
 int main(void)
 {
 	static const struct part scheduler[] = { { "sched", sched_bpf__elf_bytes }, { "waking", waking_bpf__elf_bytes }, { "slow", slow_bpf__elf_bytes } };
-	static const struct part runtimes[] = { { "python", python_bpf__elf_bytes }, { "perl", perl_bpf__elf_bytes }, { "php", php_bpf__elf_bytes },
-			{ "go", go_bpf__elf_bytes } };
+#define X(id, name, ...) { #name, name##_bpf__elf_bytes },
+	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X) };
+#undef X
 	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	struct profile_bpf *skeleton;
 	bool good;

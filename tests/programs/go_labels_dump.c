@@ -16,8 +16,8 @@
 
 #include "../unit/walk_host.h"
 
-struct go_label_walk;
-static struct go_label_walk *go_label_walk_of(struct walk *w);
+struct label_walk;
+static struct label_walk *label_walk_of(struct walk *w);
 #include "lib/go_labels.h"
 #include "base/number.h"
 #include "elf/go_pclntab.h"
@@ -25,11 +25,11 @@ static struct go_label_walk *go_label_walk_of(struct walk *w);
 
 #define MAX_FRAMES 64
 
-static struct go_label_walk labels;
+static struct label_walk labels;
 static struct walk native;
 static pid_t pid;
 
-static struct go_label_walk *go_label_walk_of(struct walk *w)
+static struct label_walk *label_walk_of(struct walk *w)
 {
 	return &labels;
 }

@@ -10,13 +10,13 @@ import sys
 
 from tree import ROOT, read_tree
 
-sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tools")]
+from runtimes_list import LIST, runtimes # noqa: E402
 from tap import check, run_tests, test # noqa: E402
 
 SELF = "tests/style/docs.py"
-TESTS_OF_TEXTS = (SELF, "tests/style/style.py") # have made-up names
+TESTS_OF_TEXTS = (SELF, "tests/style/style.py", "tests/style/runtimes.py") # have made-up names
 OTHERS_HAVE = ("include", "tools") # comments in sources name files of the kernel
-EXAMPLE = {"docs/internals/adding-a-runtime.md": "lang"} # names of what does not exist yet have this word in them
 ENDINGS = ("", ".c", ".h", ".py", "/")
 # Of others: names in their sources and programs, a package of Go, musl's
 FOREIGN = {"bpf_find_vma", "bpf_rdonly_cast", "bpf_trace_run4", "cpu_atom", "cpu_core", "default_sample_type", "make_fcontext", "protected_hardlinks", "rq_clock_skip_update", "uw_install_context",
@@ -39,6 +39,11 @@ def quoted(line):
 
 def folders_of(tree):
 	return {path[:match.start() + 1] for path in tree for match in re.finditer("/", path)}
+
+
+def of_each_runtime(name, tree):
+	"""NAME stands for each language whose frames are no native ones."""
+	return [name.replace("NAME", runtime["name"]) for runtime in runtimes(tree[LIST]) if runtime["how"] == "X"] if "NAME" in name else [name]
 
 
 def spelled_out(path):
@@ -68,8 +73,8 @@ def check_paths(tree):
 			if is_document(path) or match.group(1) not in OTHERS_HAVE and re.search(r"\w\.(c|h|cc|py|sh|md|mjs)$", match.group(0))]
 		if is_document(path):
 			found += [(match.group(0), ("src/", "bpf/")) for text in quoted(line) for match in part.finditer(text)]
-		complaints += ["%s:%d: there is no %s" % (path, number, name) for name, starts in found for one in spelled_out(name)
-			if not is_there(one, known, starts) and one not in FOREIGN_PATHS and not (path in EXAMPLE and EXAMPLE[path] in one)]
+		complaints += ["%s:%d: there is no %s" % (path, number, each) for name, starts in found for each in of_each_runtime(name, tree)
+			for one in spelled_out(each) if not is_there(one, known, starts) and one not in FOREIGN_PATHS]
 	return complaints
 
 
@@ -83,8 +88,8 @@ def check_names(tree):
 	"""What begins as ours do, and in backquotes each name of several words, stands in the sources, or is a file's."""
 	there = {word for path, text in tree.items() if not is_document(path) and path != SELF for word in re.findall(r"\w+", text + " " + os.path.basename(path))}
 	return ["%s:%d: nothing is called %s" % (path, number, name) for path, number, line in lines_of(tree, is_document)
-		for name in re.findall(r"\b(?:sonde|SONDE)_\w*\w\b(?!\*)", line) + [name for text in quoted(line) for name in re.findall(r"(?<![\w<])[a-z]\w*_\w+(?![\w*<])", text)]
-		if name not in there | FOREIGN and not (path in EXAMPLE and EXAMPLE[path] in name) and not line.startswith(".TH ")] # a page's title is its name in capitals
+		for name in re.findall(r"\b(?:sonde|SONDE)_\w*\w\b(?!\*)", line) + [name for text in quoted(line) for name in re.findall(r"(?<![\w<])(?:[a-z]|NAME)\w*_\w+(?![\w*<])", text)]
+		if not set(of_each_runtime(name, tree)) <= there | FOREIGN and not line.startswith(".TH ")] # a page's title is its name in capitals
 
 
 def check_options(tree):
@@ -124,10 +129,13 @@ def options():
 
 
 CLEAN = {
+	LIST: "#define SONDE_RUNTIME_LIST(X, LABELS) \\\n\tX(B, b, 1, 1, 1, 1, 1, 1) \\\n\tLABELS(D, d)\n\n",
+	"docs/e.md": "`src/base/NAME.c`, `NAME_new`\n",
 	"docs/a.md": "`src/base/b.c`, base/gone, `base/b`, src/{base,elf}/b.h, src/*/b.c, `b_new`, `b_new(1)`, `sonde --deep`, [b](b.md#x), [c](https://c.org/d)\n",
 	"docs/b.md": "# x\n", "man/a.in": "src/base\n", "src/base/b.c": "/* docs/b.md */ int b_new(void); x = { .name = \"deep\" };", "src/base/b.h": "", "src/elf/b.h": "",
 }
 FAULTS = [
+	(check_paths, "docs/e.md", "`src/NAME/NAME.c`"), (check_names, "docs/e.md", "`NAME_old`"), (check_names, "docs/e.md", "struct sonde_NAME"),
 	(check_paths, "docs/a.md", "src/base/c.c"), (check_paths, "docs/a.md", "(src/c/)"), (check_paths, "docs/a.md", "`base/c`"), (check_paths, "README.md", "src/{base,c}/b.h"),
 	(check_paths, "man/a.in", "src/*/c.c"), (check_paths, "src/base/b.h", "/* see docs/c.md */"), (check_links, "docs/a.md", "[c](c.md)"), (check_names, "docs/a.md", "`c_new()`"),
 	(check_names, "docs/a.md", "`struct c_d`"), (check_names, "man/a.in", ".B sonde_c"), (check_names, "README.md", "x = SONDE_C;"), (check_options, "docs/a.md", "sonde --wide"), (check_options, "man/a.in", ".B \\-\\-wide"),

@@ -13,8 +13,8 @@
 
 #include "walk_host.h"
 
-struct go_label_walk;
-static struct go_label_walk *go_label_walk_of(struct walk *w);
+struct label_walk;
+static struct label_walk *label_walk_of(struct walk *w);
 #include "lib/go_labels.h"
 #include "runtime/go/go_offsets.h"
 #include "session/label_book.h"
@@ -40,9 +40,9 @@ static uint8_t memory[0x10000];
 static uint64_t next_text, unreadable;
 static uint32_t nr_reads, faulty_read;
 static struct walk w;
-static struct go_label_walk g;
+static struct label_walk g;
 
-static struct go_label_walk *go_label_walk_of(struct walk *walk)
+static struct label_walk *label_walk_of(struct walk *walk)
 {
 	return &g;
 }

@@ -291,7 +291,7 @@ static struct profile *of_frames(const struct profile_location *frames, const ch
 {
 	struct profile *profile = profile_new();
 	struct profile_sample sample = { .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .values = { 1 } };
-	uint32_t locations[8];
+	uint32_t locations[16];
 
 	assert_true(profile && nr <= ARRAY_SIZE(locations));
 	for (uint32_t i = 0; i < nr; i++) {
@@ -326,10 +326,11 @@ static void check_kinds(const struct profile *profile, const uint32_t *kinds, ui
 static void test_what_interpreters_run(void **state)
 {
 	static const struct profile_location frames[] = { { .kind = FRAME_PERL, .line = 7 }, { .kind = FRAME_PYTHON, .line = 3 }, { .kind = FRAME_PYTHON }, { .kind = FRAME_PHP },
-							  { .kind = FRAME_NATIVE, .pc = 0x1000 }, { .kind = FRAME_NATIVE }, { .kind = FRAME_PHP } };
-	static const char *const files[] = { "/lib/A.pm", "/a b.py", "<frozen os>", "a.php", "a.py", "a.rb", "a.inc" };
-	static const uint32_t all[] = { FRAME_PERL, FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP, FRAME_NATIVE, FRAME_NATIVE, FRAME_PHP };
-	static const uint32_t sure[] = { FRAME_PERL, FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP, FRAME_NATIVE, FRAME_NATIVE, FRAME_NATIVE };
+							  { .kind = FRAME_NATIVE, .pc = 0x1000 }, { .kind = FRAME_NATIVE }, { .kind = FRAME_PHP },
+							  { .kind = FRAME_PYTHON }, { .kind = FRAME_NATIVE }, { .kind = FRAME_NATIVE } };
+	static const char *const files[] = { "/lib/A.pm", "/a b.py", "<frozen os>", "a.php", "a.py", "a.rb", "a.inc", "<stdin>", ".py", "<frozen" };
+	static const uint32_t all[] = { FRAME_PERL, FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP, FRAME_NATIVE, FRAME_NATIVE, FRAME_PHP, FRAME_PYTHON, FRAME_NATIVE, FRAME_NATIVE };
+	static const uint32_t sure[] = { FRAME_PERL, FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP, FRAME_NATIVE, FRAME_NATIVE, FRAME_NATIVE, FRAME_PYTHON, FRAME_NATIVE, FRAME_NATIVE };
 	static const struct {
 		enum export_format format;
 		const uint32_t *kinds;

@@ -200,6 +200,7 @@ static void walk_php(void)
 {
 	memset(&r, 0, sizeof(r));
 	r.runtime = SONDE_RUNTIME_PHP;
+	r.pairing = RUNTIME_PAIR_BETWEEN;
 	r.leaf_pc = w.pc;
 	if (php_enter(&w, &r, &php) != RUNTIME_GOES_ON)
 		return;
@@ -408,13 +409,13 @@ static void test_damage(void **state)
 	frame = r.frames[0];
 	assert_true(runtime_image_is_sound(&image));
 	other = image;
-	other.php.op_array_filename = 0xfff0; /* as a worker that was taken over might say: such an image is not used at all */
+	RUNTIME_OWN(struct sonde_php, other.known)->op_array_filename = 0xfff0; /* as a worker that was taken over might say: such an image is not used at all */
 	assert_false(runtime_image_is_sound(&other));
 	other = image;
-	other.php.op_array_line_start = SONDE_PHP_OP_ARRAY_BYTES - 3;
+	RUNTIME_OWN(struct sonde_php, other.known)->op_array_line_start = SONDE_PHP_OP_ARRAY_BYTES - 3;
 	assert_false(runtime_image_is_sound(&other));
 	other = image;
-	other.php.process.root.kind = SONDE_TLS_KEY + 1;
+	other.known.process.root.kind = SONDE_TLS_KEY + 1;
 	assert_false(runtime_image_is_sound(&other));
 	other = image;
 	other.nr_loops = SONDE_MAX_LOOPS + 1;
@@ -426,7 +427,7 @@ static void test_damage(void **state)
 	frame.code = 8;
 	assert_int_equal(php_describe(&image, &php, &memory, &frame, &function), -EFAULT);
 	other = image;
-	other.php.process.root.pc = php.loops[0].start_pc; /* instructions */
+	other.known.process.root.pc = php.loops[0].start_pc; /* instructions */
 	assert_int_equal(runtime_php.place(&other, 0, NULL, &memory, &diag, &damaged), -EOPNOTSUPP);
 	assert_non_null(strstr(diag.text, "not laid out"));
 	damaged = php;

@@ -303,7 +303,7 @@ static int open_of_sleeper(struct scene *scene)
 	fd = open(path, O_RDONLY);
 	assert_true(read(fd, number, sizeof(number) - 1) > 0);
 	scene->sleeper = atoi(number);
-	snprintf(path, sizeof(path), "/proc/%d/fd/0", scene->sleeper);
+	snprintf(path, sizeof(path), "/proc/%d/fd/3", scene->sleeper); /* which it has from its birth on */
 	return open(path, O_PATH | O_CLOEXEC);
 }
 
@@ -323,7 +323,7 @@ static void what_foreigners_serve_is_copied(void **state)
 		skip();
 	}
 	run("mkdir -p %s.lower %s.upper %s.work %s.all && printf '%s' > %s.lower/file && truncate -s 8M %s.lower/file && unshare -m sh -c '"
-	    "mount -t overlay -o lowerdir=%s.lower,upperdir=%s.upper,workdir=%s.work over %s.all && (sleep 60 < %s.all/file & echo $! > %s.all.pid)'",
+	    "mount -t overlay -o lowerdir=%s.lower,upperdir=%s.upper,workdir=%s.work over %s.all && exec 3< %s.all/file && (sleep 60 & echo $! > %s.all.pid)'",
 	    scene.path, scene.path, scene.path, scene.path, TEXT, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path);
 	path_fd = open_of_sleeper(&scene);
 	copy_fd = proxy_open(scene.proxy, start_user(&scene, USER), path_fd, 1, &kind);

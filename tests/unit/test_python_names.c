@@ -100,7 +100,7 @@ static void child_stop(struct child *child)
 /* The layout, with the type's address told by the program: half as linked, half as load bias. */
 static void child_know(struct child *child, unsigned int minor, uint64_t code_type)
 {
-	struct python_layout *layout = &child->image.python_layout;
+	struct python_layout *layout = RUNTIME_OWN(struct python_layout, child->image.naming);
 
 	*layout = (struct python_layout){ .code_type_off = 8, .unicode_length = 16, .unicode_state = 32, .bytes_size = 16, .bytes_data = 32, .code_type = code_type & 0xfffff };
 	child->process.process.load_bias = code_type & ~0xfffffULL;
@@ -147,7 +147,7 @@ static void assert_text(const char *text, const char *hex, const char *what, con
 /* What must not be named: neither by what stands there, nor when it can not be read. */
 static void check_refusals(struct child *child, const struct sonde_runtime_frame *frame)
 {
-	struct python_layout *layout = &child->image.python_layout;
+	struct python_layout *layout = RUNTIME_OWN(struct python_layout, child->image.naming);
 	struct sonde_runtime_frame other = *frame;
 	struct runtime_function function;
 	unsigned int nr_reads = child->nr_reads;
@@ -180,7 +180,7 @@ static void check_refusals(struct child *child, const struct sonde_runtime_frame
 /* Which frame it is; its line is the last one. False: the program has told all. */
 static bool check_frame(struct child *child, char **line, size_t *size, struct sonde_runtime_frame *frame)
 {
-	const struct python_layout *layout = &child->image.python_layout;
+	const struct python_layout *layout = RUNTIME_OWN(const struct python_layout, child->image.naming);
 	struct runtime_function function = { 0 };
 	uint32_t start_line, in_line;
 	struct sonde_python_code code = { 0 };
@@ -323,6 +323,7 @@ static int random_read(void *arg, uint64_t from, void *to, size_t size)
 static void random_memory(void **state)
 {
 	struct runtime_image image = { 0 };
+	struct python_layout *layout = RUNTIME_OWN(struct python_layout, image.naming);
 	struct sonde_python process = { 0 };
 	struct random_memory bytes = { .seed = 1 };
 	uint32_t nr_named_so = 0;
@@ -334,17 +335,17 @@ static void random_memory(void **state)
 		struct child child = { 0 };
 
 		child_know(&child, 6 + round % 9, 0);
-		image.python_layout = child.image.python_layout;
+		*layout = *RUNTIME_OWN(struct python_layout, child.image.naming);
 		if (round & 1)
-			random_read(&bytes, 0, &image.python_layout, sizeof(image.python_layout));
-		image.python_layout.code_type = 0;
+			random_read(&bytes, 0, layout, sizeof(*layout));
+		layout->code_type = 0;
 		for (int i = 0; i < 8; i++)
-			((uint16_t *)&image.python_layout)[i] &= 0x1ff;
-		image.python_layout.code_argcount = image.python_layout.code_kwonlyargcount = image.python_layout.code_flags = image.python_layout.code_firstlineno;
-		image.python_layout.code_linetable = image.python_layout.code_firstlineno + 8;
-		bytes.cookie_off = image.python_layout.code_firstlineno;
-		image.python_layout.code_name = image.python_layout.code_qualname = image.python_layout.code_filename = image.python_layout.code_linetable;
-		image.python_layout.code_version = 0;
+			((uint16_t *)layout)[i] &= 0x1ff;
+		layout->code_argcount = layout->code_kwonlyargcount = layout->code_flags = layout->code_firstlineno;
+		layout->code_linetable = layout->code_firstlineno + 8;
+		bytes.cookie_off = layout->code_firstlineno;
+		layout->code_name = layout->code_qualname = layout->code_filename = layout->code_linetable;
+		layout->code_version = 0;
 		frame.cookie = sonde_python_cookie(&(struct sonde_python_code){ .linetable = RANDOM_TABLE, .name = RANDOM_TABLE, .filename = RANDOM_TABLE });
 		if (python_describe(&image, &process, &memory, &frame, &function) == 0) {
 			assert_true(function.name[0] && strnlen(function.name, sizeof(function.name)) < sizeof(function.name));

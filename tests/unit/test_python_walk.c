@@ -26,6 +26,7 @@
 #include "elf/dynamic_symbol.h"
 #include "process/process_table.h"
 #include "runtime/libc_facts.h"
+#include "runtime/python/python_layout.h"
 #include "runtime/runtime.h"
 #include "unwind/unwind_table.h"
 #include "walk_host.h"
@@ -308,6 +309,7 @@ static void walk_thread(pid_t tid)
 
 	memset(&r, 0, sizeof(r));
 	r.runtime = SONDE_RUNTIME_PYTHON;
+	r.pairing = RUNTIME_PAIR_ONE;
 	nr_reads = 0;
 	if (python_enter(&w, &r, &python) != RUNTIME_GOES_ON)
 		return;
@@ -318,7 +320,7 @@ static void walk_thread(pid_t tid)
 /* ASCII only. */
 static void read_name(uint64_t code, char *to)
 {
-	const struct python_layout *layout = &image.python_layout;
+	const struct python_layout *layout = RUNTIME_OWN(const struct python_layout, image.naming);
 	uint64_t name = 0, length = 0;
 
 	memset(to, 0, MAX_NAME);
@@ -502,7 +504,7 @@ static void test_other_files(void **state)
 
 static bool is_harmless(const struct runtime_image *found)
 {
-	const struct sonde_python *p = &found->python;
+	const struct sonde_python *p = RUNTIME_OWN(const struct sonde_python, found->known);
 
 	if (!found->is_supported)
 		return found->reason[0];

@@ -26,6 +26,7 @@ static void begin(const char *natives, enum sonde_stop stop)
 	memset(&w, 0, sizeof(w));
 	memset(&r, 0, sizeof(r));
 	r.runtime = SONDE_RUNTIME_PHP;
+	r.pairing = RUNTIME_PAIR_BETWEEN;
 	r.nr_here = RUNTIME_ALL_HERE;
 	r.min_ahead = -1;
 	r.max_ahead = 1;

@@ -25,6 +25,7 @@ static long host_output(void *ring, void *bytes, uint64_t size, uint64_t flags);
 #define bpf_ringbuf_output host_output
 #undef BPF_CORE_READ
 #define BPF_CORE_READ(task, ...) ((void)(task), 0) /* no task is looked at */
+#include "../../bpf/abi/python.h"
 #include "../../bpf/lib/runtime_program.h"
 
 #define HASH 0x1234

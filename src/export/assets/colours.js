@@ -3,19 +3,18 @@
 'use strict';
 
 // Label; hue, saturation, lightness when light and when dark; how far hue and lightness vary with the name.
+const RUNTIMES = @runtimes@; // of SONDE_RUNTIME_LIST
 const KINDS = {
 	all: { light: [35, 10, 86], dark: [260, 5, 25], vary: [0, 0] },
 	process: { label: 'process', light: [40, 16, 81], dark: [250, 8, 31], vary: [0, 2] },
 	thread: { label: 'thread', light: [40, 14, 87], dark: [250, 7, 26], vary: [0, 2] },
 	native: { label: 'native', light: [31, 84, 73], dark: [24, 50, 36], vary: [12, 4] },
 	kernel: { label: 'kernel', light: [208, 58, 78], dark: [210, 42, 38], vary: [10, 4] },
-	python: { label: 'Python', light: [120, 42, 72], dark: [130, 30, 32], vary: [10, 4] },
-	php: { label: 'PHP', light: [265, 60, 83], dark: [265, 34, 42], vary: [8, 4] },
-	perl: { label: 'Perl', light: [178, 46, 70], dark: [180, 40, 30], vary: [8, 4] },
+	...RUNTIMES,
 	missed: { label: 'missed stack', light: [340, 45, 84], dark: [338, 30, 33], vary: [0, 0], striped: true },
 	mark: { label: 'cut stack', light: [340, 45, 84], dark: [338, 30, 33], vary: [0, 0], striped: true },
 };
-const INTERPRETED = ['python', 'php', 'perl']; // kinds whose names alone say little: their source file stands behind
+const INTERPRETED = Object.keys(RUNTIMES); // kinds whose names alone say little: their source file stands behind
 const FALLBACK_HUES = [150, 265, 95, 180, 300, 55]; // of kinds that this page does not know by name
 
 const THEMES = {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "abi/go.h"
 #include "runtime/go/go_offsets.h"
 #include "runtime/runtime.h"
 
@@ -19,12 +20,14 @@ static bool is_known(const struct go_version *version)
 
 static void set_go(struct runtime_image *image, const struct go_version *version, const struct go_label_offsets *offsets)
 {
+	struct sonde_go *go = RUNTIME_OWN(struct sonde_go, image->known);
+
 	image->is_supported = 1;
-	image->go.process.root.kind = SONDE_TLS_STATIC;
-	image->go.process.root.off = offsets->tls_off;
-	image->go.m_curg = offsets->m_curg;
-	image->go.g_labels = offsets->g_labels;
-	image->go.labels = version->minor < GO_LIST ? SONDE_GO_LABELS_MAP : SONDE_GO_LABELS_LIST;
+	go->process.root.kind = SONDE_TLS_STATIC;
+	go->process.root.off = offsets->tls_off;
+	go->m_curg = offsets->m_curg;
+	go->g_labels = offsets->g_labels;
+	go->labels = version->minor < GO_LIST ? SONDE_GO_LABELS_MAP : SONDE_GO_LABELS_LIST;
 }
 
 static uint8_t byte_of(uint32_t number)
@@ -69,13 +72,13 @@ static int examine(const struct elf_file *elf, struct runtime_image *ret_image)
 static bool is_sound(const struct runtime_image *image)
 {
 	const struct go_version version = { .major = image->version[0], .minor = image->version[1] };
-	const struct sonde_go *go = &image->go;
+	const struct sonde_go *go = RUNTIME_OWN(const struct sonde_go, image->known);
 	struct runtime_image made = { 0 };
 
 	if (!is_known(&version) || go->m_curg > GO_MAX_OFF || go->g_labels > GO_MAX_OFF || go->process.root.off != (int32_t)go->process.root.off)
 		return false;
 	set_go(&made, &version, &(struct go_label_offsets){ .tls_off = (int32_t)go->process.root.off, .m_curg = go->m_curg, .g_labels = go->g_labels });
-	return !memcmp(go, &made.go, sizeof(*go));
+	return !memcmp(go, &made.known, sizeof(*go));
 }
 
 static int place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
@@ -83,8 +86,8 @@ static int place(const struct runtime_image *image, uint64_t load_bias, const st
 {
 	if (!image->is_supported)
 		return diag_errno(diag, EOPNOTSUPP, "%s", image->reason);
-	memcpy(ret_process, &image->go, sizeof(image->go)); /* all of it counts from the thread pointer or a struct's begin */
+	memcpy(ret_process, &image->known, sizeof(struct sonde_go)); /* all of it counts from the thread pointer or a struct's begin */
 	return 0;
 }
 
-const struct runtime runtime_go = { .kind = SONDE_RUNTIME_GO, .name = "go", .examine = examine, .is_sound = is_sound, .place = place };
+const struct runtime runtime_go = { .examine = examine, .is_sound = is_sound, .place = place };

@@ -83,7 +83,7 @@ static void take_row(const struct perl_row *row, const struct sonde_code_range l
 static int fill(const struct elf_file *elf, struct runtime_image *image)
 {
 	const struct perl_row *row = perl_row_of(image->version[1]);
-	struct sonde_perl *perl = &image->perl;
+	struct sonde_perl *perl = RUNTIME_OWN(struct sonde_perl, image->known);
 
 	if (!row)
 		return unsupported(image, image->version[1] % 2 ? "a development version" : "no layout of this version is known");
@@ -101,12 +101,12 @@ static int fill(const struct elf_file *elf, struct runtime_image *image)
 static bool is_sound(const struct runtime_image *image)
 {
 	const struct perl_row *row = perl_row_of(image->version[1]);
-	struct sonde_perl made = image->perl;
+	struct sonde_perl made = *RUNTIME_OWN(const struct sonde_perl, image->known);
 
 	if (!row || image->version[0] != PERL_MAJOR || !image->nr_loops)
 		return false;
 	take_row(row, image->loops, &made);
-	return !memcmp(&made, &image->perl, sizeof(made));
+	return !memcmp(&made, &image->known, sizeof(made));
 }
 
 static int examine(const struct elf_file *elf, struct runtime_image *ret_image)
@@ -130,9 +130,9 @@ static uint64_t placed(uint64_t elf_vaddr, uint64_t load_bias)
 static int place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
 		 void *ret_process)
 {
-	struct sonde_perl perl = image->perl;
+	struct sonde_perl perl = *RUNTIME_OWN(const struct sonde_perl, image->known);
 
-	if (perl.process.root.kind != SONDE_TLS_NONE && tls_access_place(&image->perl.process.root, load_bias, libc, &perl.process.root))
+	if (perl.process.root.kind != SONDE_TLS_NONE && tls_access_place(&image->known.process.root, load_bias, libc, &perl.process.root))
 		return diag_errno(diag, EOPNOTSUPP, "where its C library keeps a thread's data is not known");
 	perl.process.load_bias = load_bias;
 	perl.op_pc = placed(perl.op_pc, load_bias);
@@ -148,8 +148,6 @@ static int place(const struct runtime_image *image, uint64_t load_bias, const st
 }
 
 const struct runtime runtime_perl = {
-	.kind = SONDE_RUNTIME_PERL,
-	.name = "perl",
 	.examine = examine,
 	.is_sound = is_sound,
 	.place = place,

@@ -29,7 +29,7 @@ __attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_imag
 
 static void image_fill(struct runtime_image *image, const struct php_layout *layout, uint64_t executor_globals, uint16_t machine)
 {
-	struct sonde_php *php = &image->php;
+	struct sonde_php *php = RUNTIME_OWN(struct sonde_php, image->known);
 
 	php->process.root.kind = SONDE_TLS_GLOBAL;
 	php->process.root.pc = executor_globals + layout->current_execute_data;
@@ -80,13 +80,13 @@ static bool php_is_sound(const struct runtime_image *image)
 {
 	const struct php_layout *layout = php_layout_of(image->version[0], image->version[1]);
 	struct runtime_image made = { .nr_loops = image->nr_loops };
-	const struct sonde_php *php = &image->php;
+	const struct sonde_php *php = RUNTIME_OWN(const struct sonde_php, image->known);
 
 	if (!layout || !image->nr_loops)
 		return false;
 	memcpy(made.loops, image->loops, sizeof(made.loops));
 	image_fill(&made, layout, php->process.root.pc - layout->current_execute_data, php->opline_reg == OPLINE_REG_X86 ? EM_X86_64 : EM_AARCH64);
-	return !memcmp(php, &made.php, sizeof(*php));
+	return !memcmp(php, &made.known, sizeof(*php));
 }
 
 /* Is there a stack of PHP's? 0: there is, or PHP runs nothing now. */
@@ -115,7 +115,7 @@ static int check_stack(const struct sonde_php *php, const struct runtime_memory 
 static int php_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
 		     void *ret_process)
 {
-	struct sonde_php php = image->php;
+	struct sonde_php php = *RUNTIME_OWN(const struct sonde_php, image->known);
 	int err = 0;
 
 	php.process.root.pc += load_bias;
@@ -154,8 +154,6 @@ static bool php_owns_code(const struct runtime_image *image, const struct runtim
 }
 
 const struct runtime runtime_php = {
-	.kind = SONDE_RUNTIME_PHP,
-	.name = "php",
 	.examine = php_examine,
 	.is_sound = php_is_sound,
 	.place = php_place,

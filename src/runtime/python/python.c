@@ -119,8 +119,8 @@ static int check_sizes(const struct elf_file *elf, struct runtime_image *image, 
 		unsupported(image, "its code objects have %llu bytes, not %u: built with other structs (a debug build, or patched)", (unsigned long long)size, table->code_basicsize);
 		return -EOPNOTSUPP;
 	}
-	image->python_layout.code_type = type.elf_vaddr;
-	image->python.code_type = type.elf_vaddr;
+	RUNTIME_OWN(struct python_layout, image->naming)->code_type = type.elf_vaddr;
+	RUNTIME_OWN(struct sonde_python, image->known)->code_type = type.elf_vaddr;
 	return 0;
 }
 
@@ -195,12 +195,12 @@ static uint64_t compared_key(const struct elf_file *elf, uint64_t runtime_vaddr)
 /* Where a thread's PyThreadState is: by the code of the functions that return it, or for the key by the table, when the function is not that simple. */
 static int find_roots(const struct elf_file *elf, struct runtime_image *image, const struct python_table *table, uint64_t runtime_vaddr)
 {
-	struct sonde_tls *root = &image->python.process.root;
+	struct sonde_tls *root = &image->known.process.root, *current = &RUNTIME_OWN(struct sonde_python, image->known)->current;
 
 	if (table->minor < 12) /* arm64: thread_id is not the thread pointer, leads_to finds nothing */
-		find_current(elf, table, runtime_vaddr, &image->python.current);
-	else if (tls_access_decode(elf, "_PyThreadState_GetCurrent", &image->python.current))
-		image->python.current = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
+		find_current(elf, table, runtime_vaddr, current);
+	else if (tls_access_decode(elf, "_PyThreadState_GetCurrent", current))
+		*current = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
 	if (tls_access_decode(elf, "PyGILState_GetThisThreadState", root)) {
 		*root = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
 		if (table->runtime_key && runtime_vaddr && leads_to(elf, "PyGILState_GetThisThreadState", runtime_vaddr, table->runtime_key - KEY_IN_TSS))
@@ -241,8 +241,8 @@ static int python_examine(const struct elf_file *elf, struct runtime_image *ret_
 	find_version(elf, image.version);
 	runtime_vaddr = find_runtime(elf);
 	if (find_table(elf, &image, runtime_vaddr, &table) == 0) {
-		image.python = table.python;
-		image.python_layout = table.layout;
+		*RUNTIME_OWN(struct sonde_python, image.known) = table.python;
+		*RUNTIME_OWN(struct python_layout, image.naming) = table.layout;
 		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0 && needs_cold_parts(&table.python, &loop)) {
 			nr = python_loops_find(elf, image.loops);
 			if (nr < 0)
@@ -257,10 +257,10 @@ static int python_examine(const struct elf_file *elf, struct runtime_image *ret_
 static bool python_is_sound(const struct runtime_image *image)
 {
 	static const struct sonde_code_range none[SONDE_MAX_LOOPS];
-	const struct sonde_python *python = &image->python;
+	const struct sonde_python *python = RUNTIME_OWN(const struct sonde_python, image->known);
 
 	return image->version[0] == 3 && python->process.root.kind != SONDE_TLS_NONE && tls_access_is_sound(&python->current) &&
-	       !memcmp(python->loops, none, sizeof(none)) && python_tables_have(image->version[1], python, &image->python_layout);
+	       !memcmp(python->loops, none, sizeof(none)) && python_tables_have(image->version[1], python, RUNTIME_OWN(const struct python_layout, image->naming));
 }
 
 /* The self-test of the layout: is a code object's type where the process must have it? */
@@ -295,7 +295,7 @@ static int place_tls(struct sonde_tls *tls, uint64_t load_bias, const struct lib
 static int python_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
 			void *ret_process)
 {
-	struct sonde_python python = image->python;
+	struct sonde_python python = *RUNTIME_OWN(const struct sonde_python, image->known);
 	int err = place_tls(&python.process.root, load_bias, libc);
 
 	if (!err)
@@ -309,7 +309,7 @@ static int python_place(const struct runtime_image *image, uint64_t load_bias, c
 		python.loops[i].start_pc = image->loops[i].start_pc + load_bias;
 		python.loops[i].end_pc = image->loops[i].end_pc + load_bias;
 	}
-	err = check_process(&python, &image->python_layout, memory, diag);
+	err = check_process(&python, RUNTIME_OWN(const struct python_layout, image->naming), memory, diag);
 	if (err)
 		return err;
 	memcpy(ret_process, &python, sizeof(python));
@@ -317,10 +317,9 @@ static int python_place(const struct runtime_image *image, uint64_t load_bias, c
 }
 
 const struct runtime runtime_python = {
-	.kind = SONDE_RUNTIME_PYTHON,
-	.name = "python",
 	.examine = python_examine,
 	.is_sound = python_is_sound,
 	.place = python_place,
 	.describe = python_describe,
+	.trampoline = "py::", /* python -X perf */
 };

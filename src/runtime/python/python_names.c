@@ -138,7 +138,7 @@ static int line_of(const struct python_layout *layout, const struct runtime_memo
  * references reaches into the bits above 32 (3.14 has flags above 48). Free-threaded ones begin with the thread's id. */
 static int code_check(const struct runtime_image *image, const struct sonde_python *python, const struct sonde_runtime_frame *frame, const struct code *code)
 {
-	const struct python_layout *layout = &image->python_layout;
+	const struct python_layout *layout = RUNTIME_OWN(const struct python_layout, image->naming);
 
 	if (layout->code_type && code->type != layout->code_type + python->process.load_bias)
 		return -EBADMSG;
@@ -150,7 +150,7 @@ static int code_check(const struct runtime_image *image, const struct sonde_pyth
 int python_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
 		    struct runtime_function *ret_function)
 {
-	const struct python_layout *layout = &image->python_layout;
+	const struct python_layout *layout = RUNTIME_OWN(const struct python_layout, image->naming);
 	const struct sonde_python *python = process;
 	struct runtime_function function;
 	struct code code;

@@ -5,6 +5,8 @@
  * The line is the one that the interpreter has for the place (f_lineno, tracebacks). Where the interpreter has none (None: code that the compiler added at the end of a block), it is
  * 0; but a frame that was only just entered, at an instruction before the first that has a line, or before any (f_lasti of -1), is on the first line of its code. */
 #pragma once
+#include "abi/python.h"
+#include "runtime/python/python_layout.h"
 #include "runtime/runtime.h"
 
 /* As struct runtime's `describe`. By process->load_bias the type of the object is checked. */

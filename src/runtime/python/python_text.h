@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* python_text: the text of a CPython str object in a process's memory. */
 #pragma once
+#include "runtime/python/python_layout.h"
 #include "runtime/runtime.h"
 
 #define PYTHON_PAGE_BYTES 4096

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The working memory of lib/go_labels.h. */
+/* The working memory of a runtime that tells labels. */
 #pragma once
 #include "../abi/record.h"
 
-#define GO_BUCKET_BYTES 272
-#define GO_BUCKET_WORDS (GO_BUCKET_BYTES / 8)
+#define LABEL_BUFFER_WORDS 34
 
-struct go_label_walk {
+struct label_walk {
 	struct sonde_labels_record record;                /* sent with the first record.nr_labels of: */
 	struct sonde_label labels[SONDE_MAX_LABELS + 1];  /* the last one: where there are more, for the next */
 	__u64 hashes[SONDE_MAX_LABELS + 1];               /* of each */
-	__u64 buffer[GO_BUCKET_WORDS];                    /* a bucket, or the list */
+	__u64 buffer[LABEL_BUFFER_WORDS];                 /* a bucket, or the list */
 	__u64 buckets, old_buckets;
 	__u64 overflow;                                   /* the bucket that goes on with the last one; 0: none does */
 	__u32 nr_buckets, nr_old_buckets;
