@@ -18,6 +18,7 @@
 #include "collect/load_failure.h"
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
+#include "collect/record.h"
 #include "collect/runtime_programs.h"
 #include "collect/target_map.h"
 #include "profile.skel.h"
@@ -108,56 +109,13 @@ int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object
 	return runtime_programs_add(sampler->runtimes, object, tracepoint, last);
 }
 
-/* Of a record of fixed size; 0: the type is none of these. */
-static size_t fixed_size(uint32_t type)
-{
-	switch (type) {
-	case SONDE_RECORD_SAMPLE: return sizeof(struct sonde_sample_record);
-	case SONDE_RECORD_WAKER: return sizeof(struct sonde_waker_record);
-	case SONDE_RECORD_SEED: return sizeof(struct sonde_seed_record);
-	case SONDE_RECORD_SWITCH: return sizeof(struct sonde_switch_record);
-	case SONDE_RECORD_WAKEUP: return sizeof(struct sonde_wakeup_record);
-	case SONDE_RECORD_SLOW: return sizeof(struct sonde_slow_record);
-	case SONDE_RECORD_CODE: return sizeof(struct sonde_code_record);
-	}
-	return 0;
-}
-
-static bool is_whole(const void *record, size_t size)
-{
-	const struct sonde_stack_record *stack = record;
-	const struct sonde_raw_record *raw = record;
-	const struct sonde_runtime_record *runtime = record;
-	const struct sonde_labels_record *labels = record;
-
-	if (size < sizeof(stack->type))
-		return false;
-	if (fixed_size(stack->type))
-		return size == fixed_size(stack->type);
-	if (stack->type == SONDE_RECORD_STACK)
-		return size >= sizeof(*stack) && size == sizeof(*stack) + stack->nr_frames * sizeof(uint64_t);
-	if (stack->type == SONDE_RECORD_RAW)
-		return size >= sizeof(*raw) && size == sizeof(*raw) + raw->stack_bytes;
-	if (stack->type == SONDE_RECORD_RUNTIME)
-		return size >= sizeof(*runtime) && size == sizeof(*runtime) + runtime->nr_frames * sizeof(struct sonde_runtime_frame);
-	return stack->type == SONDE_RECORD_LABELS && size >= sizeof(*labels) && size == sizeof(*labels) + labels->nr_labels * sizeof(struct sonde_label);
-}
-
-/* Of a kind that is sent once for each hash. */
-static bool is_body(const void *record)
-{
-	uint32_t type = *(const uint32_t *)record;
-
-	return type == SONDE_RECORD_STACK || type == SONDE_RECORD_RUNTIME || type == SONDE_RECORD_LABELS || type == SONDE_RECORD_WAKER;
-}
-
 /* libbpf goes on until the ring is empty or this is negative; the record counts as taken either way. */
 static int on_record(void *arg, void *record, size_t size)
 {
 	struct sampler *sampler = arg;
-	int err = is_whole(record, size) ? sampler->record_fn(sampler->record_arg, record) : -EBADMSG;
+	int err = record_is_whole(record, size) ? sampler->record_fn(sampler->record_arg, record) : -EBADMSG;
 
-	sampler->nr_bodies += !err && is_body(record);
+	sampler->nr_bodies += !err && record_is_body(record);
 	return err ? err : --sampler->nr_left ? 0 : -ECANCELED;
 }
 

@@ -6,6 +6,7 @@
 
 #include "abi/record.h"
 #include "base/buffer.h"
+#include "collect/record.h"
 
 #define PENDING_BYTES_MAX (256u << 20)
 #define RAW_WAIT_NS 1000000000u /* a thread that has not gone on to its program by then has ended, or sleeps */
@@ -158,27 +159,6 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 	return err ? err : note_use(book, samples, number, record->time_ns);
 }
 
-/* How many bytes a record is long. */
-static size_t record_bytes(const void *record)
-{
-	const struct sonde_stack_record *stack = record;
-	const struct sonde_raw_record *raw = record;
-	const struct sonde_runtime_record *runtime = record;
-	const struct sonde_labels_record *labels = record;
-
-	if (stack->type == SONDE_RECORD_STACK)
-		return sizeof(*stack) + stack->nr_frames * sizeof(uint64_t);
-	if (raw->type == SONDE_RECORD_RAW)
-		return sizeof(*raw) + raw->stack_bytes;
-	if (runtime->type == SONDE_RECORD_RUNTIME)
-		return sizeof(*runtime) + runtime->nr_frames * sizeof(struct sonde_runtime_frame);
-	if (labels->type == SONDE_RECORD_LABELS)
-		return sizeof(*labels) + labels->nr_labels * sizeof(struct sonde_label);
-	if (stack->type == SONDE_RECORD_WAKER)
-		return sizeof(struct sonde_waker_record);
-	return stack->type == SONDE_RECORD_CODE ? sizeof(struct sonde_code_record) : sizeof(struct sonde_sample_record);
-}
-
 int stack_book_record(struct stack_book *book, const void *record)
 {
 	static const char zero[8];
@@ -329,9 +309,11 @@ static int resolve(struct stack_book *book, const void *record, const struct pro
 		return waker_book_record(store->wakers, record);
 	case SONDE_RECORD_RAW:
 		return ((const struct sonde_raw_record *)record)->use == SONDE_RAW_AUDIT ? resolve_audit(book, record, walker) : resolve_raw(book, record, processes, walker);
-	default:
+	case SONDE_RECORD_SAMPLE:
 		return ((const struct sonde_sample_record *)record)->user_side == SONDE_SIDE_RAW ? resolve_raw_sample(book, record, processes) :
 												   resolve_stored(book, record, processes);
+	default:
+		return -EBADMSG;
 	}
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stack_sides: what the kernel side says of a moment of a thread: the stacks and labels by their hashes, and whose they are. */
 #pragma once
+#include <stdint.h>
+
 #include "abi/wait.h"
 
 struct stack_sides {

@@ -151,4 +151,4 @@ def nothing_grows():
 	check(len([name for name in os.listdir(folder) if name.endswith(".pb.gz")]) <= 8, lambda: os.listdir(folder))
 
 
-run_tests()
+run_tests(3 * SECONDS + 120)

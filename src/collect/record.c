@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/record.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "abi/record.h"
+#include "abi/runq.h"
+#include "abi/wait.h"
+#include "base/cleanup.h"
+
+struct kind {
+	uint32_t bytes;                         /* 0: there is no such type */
+	uint32_t count_at, count_bytes, item_bytes; /* of what follows it: where its number stands, and how long each is; 0: nothing does */
+	bool is_body;
+};
+
+#define FOLLOWED_BY(type, count, item) .bytes = sizeof(type), .count_at = offsetof(type, count), .count_bytes = sizeof(((type *)0)->count), .item_bytes = (item)
+
+static const struct kind kinds[] = {
+	[SONDE_RECORD_SAMPLE] = { .bytes = sizeof(struct sonde_sample_record) },
+	[SONDE_RECORD_STACK] = { FOLLOWED_BY(struct sonde_stack_record, nr_frames, sizeof(uint64_t)), .is_body = true },
+	[SONDE_RECORD_RAW] = { FOLLOWED_BY(struct sonde_raw_record, stack_bytes, 1) },
+	[SONDE_RECORD_RUNTIME] = { FOLLOWED_BY(struct sonde_runtime_record, nr_frames, sizeof(struct sonde_runtime_frame)), .is_body = true },
+	[SONDE_RECORD_LABELS] = { FOLLOWED_BY(struct sonde_labels_record, nr_labels, sizeof(struct sonde_label)), .is_body = true },
+	[SONDE_RECORD_CODE] = { .bytes = sizeof(struct sonde_code_record) },
+	[SONDE_RECORD_WAKER] = { .bytes = sizeof(struct sonde_waker_record), .is_body = true },
+	[SONDE_RECORD_SEED] = { .bytes = sizeof(struct sonde_seed_record) },
+	[SONDE_RECORD_SWITCH] = { .bytes = sizeof(struct sonde_switch_record) },
+	[SONDE_RECORD_WAKEUP] = { .bytes = sizeof(struct sonde_wakeup_record) },
+	[SONDE_RECORD_SLOW] = { .bytes = sizeof(struct sonde_slow_record) },
+};
+
+static const struct kind *kind_of(const void *record)
+{
+	uint32_t type = *(const uint32_t *)record;
+
+	return type < ARRAY_SIZE(kinds) ? &kinds[type] : &kinds[0];
+}
+
+size_t record_bytes(const void *record)
+{
+	const struct kind *kind = kind_of(record);
+	uint32_t count = 0; /* little-endian, as all that we run on */
+
+	memcpy(&count, (const char *)record + kind->count_at, kind->count_bytes);
+	return kind->bytes + (size_t)count * kind->item_bytes;
+}
+
+bool record_is_whole(const void *record, size_t size)
+{
+	return size >= sizeof(uint32_t) && kind_of(record)->bytes && size >= kind_of(record)->bytes && size == record_bytes(record);
+}
+
+bool record_is_body(const void *record)
+{
+	return kind_of(record)->is_body;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is of one window and what of the next: samples, bodies, counts; and names that are kept over both. */
+#include "closed_window.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "session/name_cache.h"
+
+#define TGID 0x7ffffff0u /* nobody's */
+#define HASH 77u
+
+static struct stack_book *book;
+static struct process_table *processes;
+static struct account account;
+
+static int set_up(void **state)
+{
+	account = (struct account){ 0 };
+	book = stack_book_new(false, &account);
+	processes = process_table_new(NULL);
+	return !book || !processes;
+}
+
+static int tear_down(void **state)
+{
+	stack_book_free(book, processes);
+	process_table_free(processes);
+	return 0;
+}
+
+static void send_stack(uint64_t hash)
+{
+	const struct {
+		struct sonde_stack_record header;
+		uint64_t frames[2];
+	} record = { .header = { .type = SONDE_RECORD_STACK, .tgid = TGID, .hash = hash, .nr_walked = 2, .nr_frames = 2, .stop = SONDE_STOP_COMPLETE }, .frames = { hash, hash + 1 } };
+
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
+static void send_sample(enum sonde_side side, uint64_t stack, uint64_t time_ns)
+{
+	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE, .time_ns = time_ns, .user_stack = stack, .tgid = TGID, .tid = TGID, .user_side = (uint8_t)side };
+
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
+static int walk(void *arg, const struct sonde_raw_record *record, struct raw_stack *ret_stack)
+{
+	static const uint64_t frames[] = { 1, 2, 3 };
+
+	*ret_stack = (struct raw_stack){ .frames = frames, .hash = 4711, .nr_walked = 3, .nr_frames = 3 };
+	return 0;
+}
+
+static void resolve(void)
+{
+	const struct stack_walker walker = { .walk = walk };
+
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+}
+
+static void send_raw(uint64_t id)
+{
+	const struct sonde_raw_record record = { .type = SONDE_RECORD_RAW, .tgid = TGID, .id = id };
+
+	assert_int_equal(stack_book_record(book, &record), 0);
+}
+
+static struct closed_window end_window(uint64_t border_ns)
+{
+	struct closed_window window;
+
+	assert_int_equal(stack_book_cut(book, border_ns), 0);
+	resolve();
+	assert_int_equal(stack_book_close(book, processes, &window), 0);
+	return window;
+}
+
+/* Is over with that window, whose samples were so many. */
+static void check_window(struct closed_window window, uint64_t nr_samples, bool has_stack)
+{
+	assert_int_equal(samples_count(window.samples), nr_samples);
+	assert_int_equal(stack_table_find(window.store->stacks, HASH) != NULL, has_stack);
+	samples_free(window.samples);
+	stack_book_done(book, window.store, processes);
+}
+
+/* By their time, whenever they come. */
+static void samples_are_of_the_window_that_they_were_taken_in(void **state)
+{
+	struct closed_window first, second;
+
+	send_stack(HASH);
+	send_sample(SONDE_SIDE_STORED, HASH, 10);
+	resolve();
+	send_sample(SONDE_SIDE_STORED, HASH, 101); /* of the next one: it comes while this one is cut */
+	send_sample(SONDE_SIDE_STORED, HASH, 99);
+	first = end_window(100);
+	send_sample(SONDE_SIDE_STORED, HASH, 98); /* too late: it counts once all the same */
+	resolve();
+	second = end_window(200);
+	check_window(first, 2, true);
+	check_window(second, 2, true);
+}
+
+/* What was sent just before the border is in both; two windows later nobody may name it any more, and it is gone. */
+static void bodies_go_on_as_long_as_they_are_named(void **state)
+{
+	send_stack(HASH);
+	send_sample(SONDE_SIDE_STORED, HASH, 10);
+	resolve();
+	check_window(end_window(100), 1, true);
+	send_sample(SONDE_SIDE_STORED, HASH, 110); /* had its border been seen, the body would have come again */
+	resolve();
+	check_window(end_window(200), 1, true);
+	check_window(end_window(300), 0, false);
+	send_sample(SONDE_SIDE_STORED, HASH, 310);
+	resolve();
+	check_window(end_window(400), 1, false);
+}
+
+/* A wait that goes on over many windows is named in each of them. */
+static void what_goes_on_is_kept(void **state)
+{
+	const struct stack_sides sides = { .user_stack = HASH, .user_side = SONDE_SIDE_STORED, .tgid = TGID };
+
+	send_stack(HASH);
+	resolve();
+	for (uint64_t i = 1; i < 8; i++) {
+		struct closed_window window;
+
+		assert_int_equal(stack_book_cut(book, i * 100), 0);
+		assert_int_equal(stack_book_keep(book, &sides, 0, processes), 0);
+		assert_int_equal(stack_book_keep_on(book, &sides, 0, processes), 0);
+		assert_int_equal(stack_book_close(book, processes, &window), 0);
+		check_window(window, 0, true);
+	}
+}
+
+/* A sample that waits for the thread to send its stack is not lost at the border, and not counted twice. */
+static void raw_samples_wait_over_the_border(void **state)
+{
+	struct closed_window second;
+
+	send_sample(SONDE_SIDE_RAW, 5, 10);
+	resolve();
+	check_window(end_window(100), 0, false);
+	send_raw(5);
+	resolve();
+	second = end_window(200);
+	assert_int_equal(samples_at(second.samples, 0)->key.sides.user_side, SONDE_SIDE_STORED);
+	assert_non_null(stack_table_find(second.store->stacks, 4711));
+	check_window(second, 1, false);
+}
+
+/* One that came before it is known afterwards, too. */
+static void raw_stacks_are_found_behind_the_border(void **state)
+{
+	struct closed_window second;
+
+	send_raw(5);
+	resolve();
+	check_window(end_window(100), 0, false);
+	send_sample(SONDE_SIDE_RAW, 5, 110);
+	resolve();
+	second = end_window(200);
+	assert_int_equal(samples_at(second.samples, 0)->key.sides.user_side, SONDE_SIDE_STORED);
+	check_window(second, 1, false);
+}
+
+static void stores_that_are_read_stay(void **state)
+{
+	struct closed_window windows[5];
+
+	for (uint64_t i = 0; i < 5; i++) {
+		send_stack(HASH + i);
+		resolve();
+		windows[i] = end_window((i + 1) * 100);
+	}
+	for (uint64_t i = 0; i < 5; i++) {
+		assert_non_null(stack_table_find(windows[i].store->stacks, HASH + i));
+		samples_free(windows[i].samples);
+		stack_book_done(book, windows[i].store, processes);
+	}
+}
+
+static void counts_are_differences(void **state)
+{
+	struct account_counts told = { 0 }, all = { .ticks = 10, .nr_frames_unnamed = 3 }, since = account_counts_since(&told, &all), sum = since;
+
+	assert_int_equal(since.ticks, 10);
+	all.ticks = 25;
+	all.nr_frames_unnamed = 1; /* two have their names after all */
+	since = account_counts_since(&told, &all);
+	assert_int_equal(since.ticks, 15);
+	assert_int_equal(since.nr_frames_unnamed, 0);
+	account_counts_add(&sum, &since);
+	all.nr_frames_unnamed = 4;
+	since = account_counts_since(&told, &all);
+	assert_int_equal(since.nr_frames_unnamed, 1); /* of what was told */
+	account_counts_add(&sum, &since);
+	assert_int_equal(sum.ticks, 25);
+	assert_int_equal(sum.nr_frames_unnamed, 4);
+}
+
+#define CACHE_BYTES (1u << 20)
+
+static struct name_cache_key key_of(uint64_t address)
+{
+	return (struct name_cache_key){ .file = 3, .address = address };
+}
+
+static void add_name(struct name_cache *cache, uint64_t address)
+{
+	char text[64];
+	const struct symbol_name names[] = { { .name = text, .system_name = "inner", .file = "x.c", .start = address, .line = 7, .start_line = 5 }, { .name = "outer", .system_name = "", .file = "" } };
+	const struct name_cache_key key = key_of(address);
+
+	snprintf(text, sizeof(text), "function_%llu", (unsigned long long)address);
+	name_cache_add(cache, &key, names, 2);
+}
+
+/* What is asked for stays, what is not goes, and all of it has a limit. */
+static void names_are_kept_up_to_a_limit(void **state)
+{
+	struct name_cache *cache = name_cache_new(CACHE_BYTES);
+	const struct name_cache_key wanted = key_of(1), other = { .file = 4, .address = 1 }, fetched = { .file = 3, .fetched = 1, .address = 1 }, old = key_of(2);
+	struct symbol_name names[4];
+	uint32_t nr;
+
+	assert_non_null(cache);
+	add_name(cache, 1);
+	add_name(cache, 2);
+	for (uint64_t i = 3; i < 100000; i++) {
+		add_name(cache, i);
+		assert_true(name_cache_find(cache, &wanted, names, 4, &nr));
+		assert_true(name_cache_bytes(cache) <= 2 * CACHE_BYTES);
+	}
+	assert_int_equal(nr, 2);
+	assert_string_equal(names[0].name, "function_1");
+	assert_string_equal(names[0].file, "x.c");
+	assert_int_equal(names[0].line, 7);
+	assert_string_equal(names[1].name, "outer");
+	assert_false(name_cache_find(cache, &old, names, 4, &nr));
+	assert_false(name_cache_find(cache, &other, names, 4, &nr));
+	assert_false(name_cache_find(cache, &fetched, names, 4, &nr));
+	name_cache_add(cache, &other, NULL, 0); /* that it has none is known as well */
+	assert_true(name_cache_find(cache, &other, names, 4, &nr));
+	assert_int_equal(nr, 0);
+	name_cache_free(cache);
+}
+
+#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(samples_are_of_the_window_that_they_were_taken_in), test(bodies_go_on_as_long_as_they_are_named), test(what_goes_on_is_kept),
+		test(raw_samples_wait_over_the_border), test(raw_stacks_are_found_behind_the_border), test(stores_that_are_read_stay),
+		cmocka_unit_test(counts_are_differences), cmocka_unit_test(names_are_kept_up_to_a_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
