@@ -40,7 +40,7 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 {
 	struct sonde_counters counters;
 
-	sampler_counters(session->sampler, &counters);
+	sampler_counters(session->engine.sampler, &counters);
 	account->ticks = counters.ticks;
 	account->recorded = counters.recorded;
 	account->late = counters.raws;
@@ -53,7 +53,7 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 
 static void fill_event(const struct sonde_session *session, struct account *account)
 {
-	struct cpu_events_total total = sampler_events(session->sampler);
+	struct cpu_events_total total = sampler_events(session->engine.sampler);
 
 	if (session->sampling.no_ticks) {
 		snprintf(account->event, sizeof(account->event), "%s", OFF_CPU_EVENT);
@@ -86,11 +86,11 @@ static void fill_all(const struct sonde_session *session, const struct window *w
 
 	fill_counters(session, account);
 	fill_event(session, account);
-	account->nr_cpus = session->sampling.no_ticks ? (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) : sampler_nr_cpus(session->sampler);
-	account->bpf_map_bytes = sampler_map_bytes(session->sampler);
+	account->nr_cpus = session->sampling.no_ticks ? (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) : sampler_nr_cpus(session->engine.sampler);
+	account->bpf_map_bytes = sampler_map_bytes(session->engine.sampler);
 	if (session->waiting)
 		waiting_account(session->waiting, account);
-	tracker_account(session->tracker, account);
+	tracker_account(session->engine.tracker, account);
 	getrusage(RUSAGE_THREAD, &usage);
 	account->cpu_user_ns = session->cost_user_ns + timeval_ns(usage.ru_utime);
 	account->cpu_system_ns = session->cost_system_ns + timeval_ns(usage.ru_stime);

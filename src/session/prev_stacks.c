@@ -8,9 +8,8 @@
 #include <sonde/sonde.h>
 
 #include "base/clock.h"
-#include "base/file_limit.h"
 #include "export/frame_text.h"
-#include "session/follow.h"
+#include "session/engine.h"
 #include "session/namer.h"
 #include "session/stack_maker.h"
 
@@ -30,48 +29,20 @@ struct named_stacks {
 
 struct prev_stacks {
 	struct account account;
-	struct parser *parser;
-	struct proxy *proxy;
-	struct sampler *sampler;
-	struct tracker *tracker;
-	struct follow_cpus cpus;
-	struct raw_stacks *raws;
-	struct stack_book *book;
+	struct engine engine;
 	struct naming naming;
 	struct named_stacks named; /* of the reading that is under way */
 	struct buffer waits;       /* struct sonde_slow_record each: of the reading that is under way */
 };
 
-static int load(struct prev_stacks *stacks, struct diag *diag)
-{
-	const struct sampler_options sampling = { .config = { .user_stacks = 1, .kernel_stacks = 1 }, .stack_storage = SONDE_DEFAULT_STACK_STORAGE, .cpu = -1, .no_ticks = true };
-	int err = parser_new(diag, &stacks->parser); /* it gets ready while the kernel side is loaded */
-
-	if (err)
-		return err;
-	file_limit_raise();
-	return sampler_new(&sampling, diag, &stacks->sampler) ?: parser_ready(stacks->parser, diag) ?: proxy_new(diag, &stacks->proxy);
-}
-
 static int set_up(struct prev_stacks *stacks, struct diag *diag)
 {
-	int err;
+	const struct sampler_options sampling = { .config = { .user_stacks = 1, .kernel_stacks = 1 }, .stack_storage = SONDE_DEFAULT_STACK_STORAGE, .cpu = -1, .no_ticks = true };
+	int err = engine_init(&stacks->engine, &(struct engine_options){ .sampling = &sampling, .account = &stacks->account, .unwind_bytes = SONDE_DEFAULT_UNWIND_BYTES, .renews_bodies = true },
+			      diag);
 
-	stacks->book = stack_book_new(false, &stacks->account);
-	stacks->naming.cache = name_cache_new(CACHE_BYTES);
-	stacks->naming.kernel = kernel_names_new();
-	if (!stacks->book || !stacks->naming.cache || !stacks->naming.kernel)
-		return -ENOMEM;
-	err = load(stacks, diag);
-	if (!err)
-		err = follow_new(&(struct follow_options){ .sampler = stacks->sampler, .parser = stacks->parser, .proxy = stacks->proxy, .account = &stacks->account,
-							   .unwind_bytes = SONDE_DEFAULT_UNWIND_BYTES }, diag, &stacks->tracker);
-	if (err)
-		return err;
-	stacks->raws = raw_stacks_new(stacks->tracker, stacks->sampler, NULL, NULL);
-	stacks->naming.parser = stacks->parser;
-	stacks->naming.proxy = stacks->proxy;
-	return stacks->raws ? 0 : -ENOMEM;
+	stacks->naming = (struct naming){ .parser = stacks->engine.parser, .proxy = stacks->engine.proxy, .cache = name_cache_new(CACHE_BYTES), .kernel = kernel_names_new() };
+	return err ? err : stacks->naming.cache && stacks->naming.kernel ? 0 : -ENOMEM;
 }
 
 int prev_stacks_new(struct diag *diag, struct prev_stacks **ret_stacks)
@@ -108,7 +79,7 @@ static void forget_names(struct prev_stacks *stacks)
 	profile_free(named->profile);
 	place_files_free(named->files);
 	if (named->store)
-		stack_book_done(stacks->book, named->store, tracker_processes(stacks->tracker));
+		engine_forget_window(&stacks->engine, named->store);
 	*named = (struct named_stacks){ 0 };
 }
 
@@ -117,12 +88,7 @@ void prev_stacks_free(struct prev_stacks *stacks)
 	if (!stacks)
 		return;
 	forget_names(stacks);
-	stack_book_free(stacks->book, stacks->tracker ? tracker_processes(stacks->tracker) : NULL);
-	raw_stacks_free(stacks->raws);
-	tracker_free(stacks->tracker);
-	parser_free(stacks->parser);
-	proxy_free(stacks->proxy);
-	sampler_free(stacks->sampler);
+	engine_done(&stacks->engine);
 	name_cache_free(stacks->naming.cache);
 	kernel_names_free(stacks->naming.kernel);
 	buffer_done(&stacks->waits);
@@ -131,18 +97,18 @@ void prev_stacks_free(struct prev_stacks *stacks)
 
 struct sampler *prev_stacks_sampler(const struct prev_stacks *stacks)
 {
-	return stacks->sampler;
+	return stacks->engine.sampler;
 }
 
 int prev_stacks_start(struct prev_stacks *stacks, struct diag *diag)
 {
-	return tracker_scan(stacks->tracker, diag);
+	return tracker_scan(stacks->engine.tracker, diag);
 }
 
 void prev_stacks_fds(const struct prev_stacks *stacks, int fds[PREV_STACKS_FDS])
 {
-	fds[0] = sampler_wake_fd(stacks->sampler);
-	fds[1] = tracker_fd(stacks->tracker);
+	fds[0] = sampler_wake_fd(stacks->engine.sampler);
+	fds[1] = tracker_fd(stacks->engine.tracker);
 }
 
 static int take_record(void *arg, const void *record)
@@ -150,7 +116,7 @@ static int take_record(void *arg, const void *record)
 	struct prev_stacks *stacks = arg;
 
 	if (*(const uint32_t *)record != SONDE_RECORD_SLOW)
-		return stack_book_record(stacks->book, record);
+		return stack_book_record(stacks->engine.book, record);
 	buffer_append(&stacks->waits, record, sizeof(struct sonde_slow_record));
 	return stacks->waits.err;
 }
@@ -174,23 +140,23 @@ static struct stack_sides sides_of(const struct sonde_slow_record *record)
 /* What has come is a window of its own. */
 static int close_window(struct prev_stacks *stacks, struct closed_window *ret_window)
 {
-	const struct process_table *processes = tracker_processes(stacks->tracker);
+	const struct process_table *processes = tracker_processes(stacks->engine.tracker);
 	const struct sonde_slow_record *waits = (const struct sonde_slow_record *)stacks->waits.data;
-	int err = stack_book_cut(stacks->book, UINT64_MAX);
+	int err = stack_book_cut(stacks->engine.book, UINT64_MAX);
 
 	for (size_t i = 0; !err && i < stacks->waits.size / sizeof(*waits); i++) {
 		const struct stack_sides sides = sides_of(&waits[i]);
 
-		err = stack_book_keep(stacks->book, &sides, 0, processes);
+		err = stack_book_keep(stacks->engine.book, &sides, 0, processes);
 	}
 	if (!err)
-		err = stack_book_close(stacks->book, processes, ret_window);
-	return err ? err : sampler_next_window(stacks->sampler);
+		err = engine_close_window(&stacks->engine, ret_window);
+	return err;
 }
 
 static int name_window(struct prev_stacks *stacks)
 {
-	const struct place_files_parts parts = { .processes = tracker_processes(stacks->tracker), .proxy = stacks->proxy, .runtimes = tracker_runtimes(stacks->tracker) };
+	const struct place_files_parts parts = { .processes = tracker_processes(stacks->engine.tracker), .proxy = stacks->engine.proxy, .runtimes = tracker_runtimes(stacks->engine.tracker) };
 	struct named_stacks *named = &stacks->named;
 	struct closed_window window;
 	int err = close_window(stacks, &window);
@@ -212,18 +178,17 @@ static int name_window(struct prev_stacks *stacks)
 
 static int collect(struct prev_stacks *stacks, uint64_t max_records, struct diag *diag)
 {
-	const struct follow_parts parts = { stacks->sampler, stacks->tracker, stacks->raws, stacks->book };
 	uint64_t now_ns = clock_ns();
 	uint32_t nr = 0;
 	int err;
 
 	stacks->waits.size = 0;
 	do
-		err = follow_read(&parts, max_records, take_record, stacks, diag);
-	while (!err && tracker_has_more(stacks->tracker) && ++nr < MAX_FILES);
+		err = engine_read(&stacks->engine, max_records, take_record, stacks, diag);
+	while (!err && tracker_has_more(stacks->engine.tracker) && ++nr < MAX_FILES);
 	if (!err && stacks->waits.size) /* before what it was mapped from may be pruned */
 		err = name_window(stacks);
-	return err ? err : tracker_prune(stacks->tracker, now_ns);
+	return err ? err : engine_step(&stacks->engine, now_ns, diag);
 }
 
 int prev_stacks_read(struct prev_stacks *stacks, uint64_t max_records, prev_stacks_fn fn, void *arg, struct diag *diag)
@@ -267,7 +232,7 @@ int prev_stacks_print(struct prev_stacks *stacks, const struct sonde_slow_record
 
 void prev_stacks_follow_cpus(struct prev_stacks *stacks)
 {
-	follow_cpus(&stacks->cpus, stacks->sampler, stacks->tracker, &stacks->account);
+	engine_follow_cpus(&stacks->engine);
 }
 
 const struct account *prev_stacks_account(const struct prev_stacks *stacks)

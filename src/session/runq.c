@@ -12,7 +12,7 @@
 #include "base/stop_fd.h"
 #include "session/account_common.h"
 #include "session/failure.h"
-#include "session/follow.h"
+#include "session/engine.h"
 #include "session/prev_stacks.h"
 #include "session/profile_file.h"
 #include "session/runq_report.h"
@@ -258,7 +258,7 @@ static int follow_online(struct sonde_runq *runq, uint64_t now)
 {
 	CLEANUP(cpus_done) struct cpus online = { 0 };
 
-	if (now - runq->looked_ns < FOLLOW_STEP_NS || cpus_read("online", NULL, &online))
+	if (now - runq->looked_ns < ENGINE_STEP_NS || cpus_read("online", NULL, &online))
 		return 0;
 	runq->looked_ns = now;
 	if (runq->stacks)
@@ -274,10 +274,10 @@ static int run_intervals(struct sonde_runq *runq, uint64_t start_ns)
 	int err = tell(runq);
 
 	while (!err) {
-		uint64_t now = clock_ns(), step_ns = now + FOLLOW_STEP_NS;
+		uint64_t now = clock_ns(), step_ns = now + ENGINE_STEP_NS;
 		bool end = is_end(runq, o->interval_ns && next_ns < step_ns ? next_ns : step_ns);
 
-		err = follow_online(runq, now) ?: take_waits(runq, FOLLOW_STEP_RECORDS);
+		err = follow_online(runq, now) ?: take_waits(runq, ENGINE_STEP_RECORDS);
 		if (!err)
 			err = tell(runq);
 		if (err || end)

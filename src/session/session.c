@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 
 #include "base/clock.h"
-#include "base/file_limit.h"
 #include "base/priority.h"
 #include "base/stop_fd.h"
 #include "session/account_common.h"
@@ -28,7 +27,7 @@ static int open_events(struct sonde_session *session)
 {
 	struct diag diag = { 0 };
 	char wanted[sizeof(session->event.name)];
-	int err = sampler_open_events(session->sampler, &session->sampling, &diag);
+	int err = sampler_open_events(session->engine.sampler, &session->sampling, &diag);
 
 	if (!err)
 		return 0;
@@ -43,7 +42,7 @@ static int open_events(struct sonde_session *session)
 	memcpy(wanted, session->event.name, sizeof(wanted));
 	err = event_parse("cpu-clock", &session->diag, &session->event);
 	if (!err)
-		err = sampler_open_events(session->sampler, &session->sampling, &session->diag);
+		err = sampler_open_events(session->engine.sampler, &session->sampling, &session->diag);
 	if (err)
 		return session_fail_setup(session, err);
 	account_note(session_account(session), "this machine does not have the event '%s': sampling cpu-clock instead", wanted);
@@ -59,17 +58,17 @@ static int restrict_tracker(struct sonde_session *session)
 		return -ENOMEM;
 	if (session->command) {
 		tgid = command_tgid(session->command);
-		return tracker_only(session->tracker, &tgid, 1, true);
+		return tracker_only(session->engine.tracker, &tgid, 1, true);
 	}
 	for (uint32_t i = 0; i < session->targets.nr; i++)
 		tgids[nr++] = session->targets.list[i].tgid;
-	return nr ? tracker_only(session->tracker, tgids, nr, false) : 0;
+	return nr ? tracker_only(session->engine.tracker, tgids, nr, false) : 0;
 }
 
 static void open_debug_files(struct sonde_session *session)
 {
 	struct diag diag = { 0 };
-	int err = debug_files_new(session->parser, session->proxy, &diag, &session->debug_files);
+	int err = debug_files_new(session->engine.parser, session->engine.proxy, &diag, &session->debug_files);
 
 	if (err)
 		account_note(session_account(session), "debuginfod is not asked: %s", diag.text[0] ? diag.text : strerror(-err));
@@ -82,55 +81,34 @@ static int make_command(struct sonde_session *session, char *const *command)
 	return err ? session_fail(session, SONDE_EXIT_FAILED, err) : 0;
 }
 
-/* The kernel side, and those that work beside it. */
+/* What every measurement needs, and who works beside it. */
 static int load(struct sonde_session *session)
 {
-	int err = parser_new(&session->diag, &session->parser); /* it gets ready while the kernel side is loaded */
+	const struct engine_options options = { .sampling = &session->sampling, .account = &session->account, .unwind_bytes = session->options.unwind_bytes,
+						.audit_every = session->options.audit_every, .no_cache = session->options.no_unwind_cache, .timestamps = session->options.timestamps,
+						.seeds = session_asks_for_waits(session), .renews_bodies = session->renews_bodies };
+	int err = engine_init(&session->engine, &options, &session->diag);
 
-	if (err)
-		return session_fail_setup(session, err);
-	file_limit_raise(); /* after the fork: the command keeps its own */
-	err = sampler_new(&session->sampling, &session->diag, &session->sampler);
-	if (!err)
-		err = parser_ready(session->parser, &session->diag);
-	if (!err)
-		err = proxy_new(&session->diag, &session->proxy);
-	if (err)
-		return session_fail_setup(session, err);
-	open_debug_files(session);
-	if (session->options.every_ns)
+	if (!err && session->options.every_ns)
 		err = naming_thread_new(&(struct naming_thread_options){ .options = &session->options, .outputs = &session->outputs, .vmlinux = session->vmlinux }, &session->diag,
 					&session->naming);
 	if (err)
 		return session_fail_setup(session, err);
-	session->jit_keeper = jit_keeper_new(session->proxy, session->command ? command_tgid(session->command) : 0);
-	if (!session->jit_keeper)
-		return session_fail_setup(session, -ENOMEM);
-	return session->sampling.no_ticks ? 0 : open_events(session);
+	open_debug_files(session);
+	session->jit_keeper = jit_keeper_new(session->engine.proxy, session->command ? command_tgid(session->command) : 0);
+	return session->jit_keeper ? 0 : session_fail_setup(session, -ENOMEM);
 }
 
-/* What takes in what the kernel side sends. */
-static int make_takers(struct sonde_session *session)
+/* What is measured. */
+static int load_measurement(struct sonde_session *session)
 {
-	struct account *account = &session->account;
-	int err = follow_new(&(struct follow_options){ .sampler = session->sampler, .parser = session->parser, .proxy = session->proxy, .account = account,
-						       .unwind_bytes = session->options.unwind_bytes, .no_cache = session->options.no_unwind_cache },
-			     &session->diag, &session->tracker);
+	const struct engine *engine = &session->engine;
+	int err = session->sampling.no_ticks ? 0 : open_events(session);
 
-	if (!err && session->options.audit_every)
-		err = auditor_new(tracker_processes(session->tracker), account, &session->diag, &session->auditor);
-	if (!err && session_asks_for_waits(session)) {
-		session->seeds = seeds_new(session->proxy);
-		err = session->seeds ? 0 : -ENOMEM;
-	}
-	if (err)
+	if (err || !session_asks_for_waits(session))
 		return err;
-	session->raws = raw_stacks_new(session->tracker, session->sampler, session->auditor, session->seeds);
-	if (!session->raws)
-		return -ENOMEM;
-	return session_asks_for_waits(session) ? waiting_new(&session->options, &(struct waiting_parts){ session->sampler, session->book, session->seeds },
-							     &session->diag, &session->waiting) :
-						 0;
+	err = waiting_new(&session->options, &(struct waiting_parts){ engine->sampler, engine->book, engine->seeds }, &session->diag, &session->waiting);
+	return err ? session_fail_setup(session, err) : 0;
 }
 
 /* Loads the kernel side, then reads what runs. */
@@ -144,16 +122,14 @@ static int set_up(struct sonde_session *session, const struct sonde_profile_opti
 	session->sampling.nr_targets = options->nr_tgids ? options->nr_tgids : options->nr_tids;
 	if (session->command)
 		session->sampling.config.command_tgid = command_tgid(session->command);
-	err = load(session);
+	err = load(session) ?: load_measurement(session);
 	session->sampling.targets = NULL; /* the caller's */
 	if (err)
 		return err;
-	err = make_takers(session);
-	if (!err)
-		err = restrict_tracker(session);
+	err = restrict_tracker(session);
 	if (!err) {
-		tracker_stops_by(session->tracker, session->stop_fd);
-		err = tracker_scan(session->tracker, &session->diag);
+		tracker_stops_by(session->engine.tracker, session->stop_fd);
+		err = tracker_scan(session->engine.tracker, &session->diag);
 	}
 	return err ? session_fail_setup(session, err) : 0;
 }
@@ -185,9 +161,6 @@ int sonde_session_new(const struct sonde_profile_options *options, struct sonde_
 	if (err)
 		return session_fail(session, SONDE_EXIT_USAGE, err);
 	options = &session->options; /* the caller's may be smaller */
-	session->book = stack_book_new(session->options.timestamps, &session->account);
-	if (!session->book)
-		return session_fail_setup(session, -ENOMEM);
 	account_begin(&session->account, options->command_line);
 	session->vmlinux = options->vmlinux ? strdup(options->vmlinux) : NULL;
 	if (options->vmlinux && !session->vmlinux)
@@ -207,16 +180,9 @@ void sonde_session_free(struct sonde_session *session)
 		return;
 	naming_thread_free(session->naming);
 	waiting_free(session->waiting);
-	stack_book_free(session->book, session->tracker ? tracker_processes(session->tracker) : NULL);
-	raw_stacks_free(session->raws);
-	seeds_free(session->seeds);
-	auditor_free(session->auditor);
-	tracker_free(session->tracker);
 	debug_files_free(session->debug_files);
 	jit_keeper_free(session->jit_keeper);
-	parser_free(session->parser);
-	proxy_free(session->proxy);
-	sampler_free(session->sampler);
+	engine_done(&session->engine);
 	profile_free(session->profile);
 	command_free(session->command);
 	targets_done(&session->targets);
@@ -248,17 +214,15 @@ static int take_record(void *arg, const void *record)
 {
 	struct sonde_session *session = arg;
 
-	return waiting_is_for(*(const uint32_t *)record) ? waiting_record(session->waiting, record) : stack_book_record(session->book, record);
+	return waiting_is_for(*(const uint32_t *)record) ? waiting_record(session->waiting, record) : stack_book_record(session->engine.book, record);
 }
 
 static int collect(struct sonde_session *session, uint64_t max_records)
 {
-	const struct follow_parts parts = { session->sampler, session->tracker, session->raws, session->book };
-
-	return follow_read(&parts, max_records, take_record, session, &session->diag);
+	return engine_read(&session->engine, max_records, take_record, session, &session->diag);
 }
 
-#define MANY_RECORDS (16 * FOLLOW_STEP_RECORDS)
+#define MANY_RECORDS (16 * ENGINE_STEP_RECORDS)
 
 int session_collect(struct sonde_session *session)
 {
@@ -274,7 +238,7 @@ static int wait_on(struct sonde_session *session, int fd)
 	return 0;
 }
 
-/* Looks at what costs a look into /proc once per FOLLOW_STEP_NS only. */
+/* Looks at what costs a look into /proc once per ENGINE_STEP_NS only. */
 static bool is_over(struct sonde_session *session, uint64_t end_ns)
 {
 	uint64_t now = clock_ns();
@@ -282,27 +246,15 @@ static bool is_over(struct sonde_session *session, uint64_t end_ns)
 
 	if (stop_fd_take(session->stop_fd) || now >= end_ns)
 		return true;
-	if (now - session->looked_ns < FOLLOW_STEP_NS)
+	if (now - session->looked_ns < ENGINE_STEP_NS)
 		return false;
 	session->looked_ns = now;
 	return targets_ended(&session->targets) || (session->command && command_ended(session->command, &status));
 }
 
-#define STACKS_BYTES ((size_t)256 << 20) /* of one window: then no more are made room for, and what comes beyond that is missed */
-
-/* Room for stacks that have not come yet, up to what is kept of them. */
-static int make_room(struct sonde_session *session)
-{
-	int err = 0;
-
-	if (session->renews_bodies && stack_book_bytes(session->book) < STACKS_BYTES)
-		err = sampler_renew_bodies(session->sampler);
-	return err ? diag_errno(&session->diag, -err, "cannot make room for more stacks: %s", strerror(-err)) : 0;
-}
-
 static uint64_t nr_observed(const struct sonde_session *session)
 {
-	return (session->waiting ? waiting_nr_waits(session->waiting) : 0) + (session->sampling.no_ticks ? 0 : stack_book_nr_samples(session->book));
+	return (session->waiting ? waiting_nr_waits(session->waiting) : 0) + (session->sampling.no_ticks ? 0 : stack_book_nr_samples(session->engine.book));
 }
 
 static void tell_progress(struct sonde_session *session, uint64_t now)
@@ -323,7 +275,7 @@ static int await(struct sonde_session *session, int max_ms)
 
 	do {
 		struct epoll_event events[8];
-		int err = auditor_step(session->auditor, &is_busy);
+		int err = auditor_step(session->engine.auditor, &is_busy);
 
 		if (err)
 			return err;
@@ -337,7 +289,7 @@ static int await(struct sonde_session *session, int max_ms)
 
 static const struct place_table *open_places(const struct sonde_session *session)
 {
-	return stack_table_places(stack_book_store(session->book)->stacks);
+	return stack_table_places(stack_book_store(session->engine.book)->stacks);
 }
 
 static int sample(struct sonde_session *session)
@@ -351,22 +303,20 @@ static int sample(struct sonde_session *session)
 	while (!err && !is_over(session, end_ns)) {
 		uint64_t now = clock_ns(), border_ns = session_next_border(session), until_ns = border_ns < end_ns ? border_ns : end_ns, left_ns = until_ns > now ? until_ns - now : 0;
 
-		err = await(session, tracker_has_more(session->tracker) ? 0 : (int)((left_ns < FOLLOW_STEP_NS ? left_ns : FOLLOW_STEP_NS) / NS_PER_MS) + 1);
+		err = await(session, tracker_has_more(session->engine.tracker) ? 0 : (int)((left_ns < ENGINE_STEP_NS ? left_ns : ENGINE_STEP_NS) / NS_PER_MS) + 1);
 		if (err)
 			return err;
-		follow_cpus(&session->cpus, session->sampler, session->tracker, session_account(session));
-		err = collect(session, FOLLOW_STEP_RECORDS);
-		if (!err)
-			err = make_room(session);
+		engine_follow_cpus(&session->engine);
+		err = collect(session, ENGINE_STEP_RECORDS);
 		if (!err && session->waiting)
 			err = waiting_step(session->waiting, now);
-		debug_files_step(session->debug_files, open_places(session), tracker_processes(session->tracker));
+		debug_files_step(session->debug_files, open_places(session), tracker_processes(session->engine.tracker));
 		jit_keeper_step(session->jit_keeper, open_places(session), now);
 		tell_progress(session, now);
 		if (!err)
 			err = session_step_windows(session, now);
 		if (!err)
-			err = tracker_prune(session->tracker, now);
+			err = engine_step(&session->engine, now, &session->diag);
 	}
 	return err;
 }
@@ -383,7 +333,7 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 {
 	int64_t timeout_ns = session->options.debuginfod_timeout_ns;
 
-	debug_files_wait(session->debug_files, open_places(session), tracker_processes(session->tracker), end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0),
+	debug_files_wait(session->debug_files, open_places(session), tracker_processes(session->engine.tracker), end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0),
 			 is_stopped_again, session, session_account(session));
 }
 
@@ -391,7 +341,7 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 static int start(struct sonde_session *session)
 {
 	uint64_t start_ns;
-	int err = sampler_start(session->sampler, &session->diag);
+	int err = sampler_start(session->engine.sampler, &session->diag);
 
 	session->start_ns = clock_ns();
 	if (!err && session->waiting)
@@ -410,7 +360,7 @@ static int stop(struct sonde_session *session, uint64_t *ret_end_ns)
 
 	if (session->waiting)
 		err = waiting_stop(session->waiting, &session->diag, ret_end_ns);
-	sampler_stop(session->sampler);
+	sampler_stop(session->engine.sampler);
 	if (err || !session->waiting)
 		*ret_end_ns = clock_ns();
 	return err;
@@ -419,11 +369,11 @@ static int stop(struct sonde_session *session, uint64_t *ret_end_ns)
 /* All that was recorded, or the last window of it. */
 static int close_last(struct sonde_session *session, uint64_t end_ns, struct window **ret_window)
 {
-	const struct process_table *processes = tracker_processes(session->tracker);
-	int err = stack_book_give_up(session->book, processes);
+	const struct process_table *processes = tracker_processes(session->engine.tracker);
+	int err = stack_book_give_up(session->engine.book, processes);
 
 	if (!err)
-		err = stack_book_cut(session->book, UINT64_MAX);
+		err = stack_book_cut(session->engine.book, UINT64_MAX);
 	if (!err)
 		err = session_close_window(session, end_ns, ret_window);
 	if (err || !session->waiting)
@@ -437,7 +387,7 @@ static int close_last(struct sonde_session *session, uint64_t end_ns, struct win
 static int make_profile(struct sonde_session *session, struct window *window)
 {
 	CLEANUP(kernel_names_freep) struct kernel_names *kernel = kernel_names_new();
-	const struct naming naming = { .parser = session->parser, .proxy = session->proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux, .kernel = kernel };
+	const struct naming naming = { .parser = session->engine.parser, .proxy = session->engine.proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux, .kernel = kernel };
 	uint32_t nr_skipped;
 	int err = kernel ? window_profile(window, &session->options, &naming, &session->profile, &nr_skipped) : -ENOMEM;
 
@@ -454,7 +404,7 @@ static int name_last(struct sonde_session *session, uint64_t end_ns)
 	if (err || session->naming)
 		return err ? err : session_finish_windows(session, window, is_stopped_again);
 	err = make_profile(session, window);
-	stack_book_done(session->book, window->store, tracker_processes(session->tracker));
+	engine_forget_window(&session->engine, window->store);
 	window_free(window);
 	return err;
 }
@@ -466,18 +416,16 @@ static void set_nice(struct sonde_session *session, int nice)
 		return;
 	session->nice = nice;
 	priority_set(0, nice);
-	parser_set_nice(session->parser, nice);
-	auditor_set_nice(session->auditor, nice);
-	proxy_set_nice(session->proxy, nice);
+	engine_set_nice(&session->engine, nice);
 }
 
 static int run(struct sonde_session *session)
 {
 	uint64_t end_ns;
-	int err = wait_on(session, tracker_fd(session->tracker)), stop_err;
+	int err = wait_on(session, tracker_fd(session->engine.tracker)), stop_err;
 
 	if (!err)
-		err = wait_on(session, sampler_wake_fd(session->sampler));
+		err = wait_on(session, sampler_wake_fd(session->engine.sampler));
 	if (!err && session->naming) {
 		naming_thread_want_lines(session->naming, session_wants_lines(session));
 		err = wait_on(session, naming_thread_fd(session->naming));
@@ -501,7 +449,7 @@ static int run(struct sonde_session *session)
 	if (!err)
 		err = collect(session, UINT64_MAX); /* nothing is added any more */
 	if (!err)
-		err = auditor_finish(session->auditor);
+		err = auditor_finish(session->engine.auditor);
 	if (!err)
 		wait_for_debug_files(session, end_ns);
 	if (!err)

@@ -11,18 +11,13 @@
 #include "base/command.h"
 #include "base/diag.h"
 #include "base/event.h"
-#include "collect/sampler.h"
 #include "model/profile.h"
-#include "process/proxy.h"
 #include "session/debug_files.h"
-#include "session/follow.h"
+#include "session/engine.h"
 #include "session/jit_keeper.h"
 #include "session/naming_thread.h"
 #include "session/outputs.h"
-#include "session/raw_stacks.h"
-#include "session/stack_book.h"
 #include "session/target.h"
-#include "session/tracker.h"
 #include "session/waiting.h"
 #include "session/window.h"
 
@@ -39,27 +34,19 @@ struct sonde_session {
 	struct outputs outputs;
 	struct diag diag;
 	int exit_code;
-	bool renews_bodies;                   /* the kernel side may forget which stacks it sent, so that more come */
+	bool renews_bodies;                   /* as of the engine */
 	bool is_ready;                        /* all was made, and nothing sampled yet */
 	uint64_t cost_user_ns, cost_system_ns; /* of the threads in the library's functions; less the start of one that has not returned */
 	uint64_t new_ns, start_ns;            /* CLOCK_MONOTONIC */
 	uint64_t looked_ns;                   /* when the targets and the command were last looked for */
 	uint64_t shown_ns;                    /* when the progress was last told */
-	struct follow_cpus cpus;
 	int nice, nice_before;                /* of our thread, and what it was before the run */
 	struct targets targets;
 	struct command *command;
-	struct parser *parser;
-	struct proxy *proxy;
 	struct debug_files *debug_files;      /* NULL: none are fetched */
 	struct jit_keeper *jit_keeper;
-	struct sampler *sampler;
-	struct tracker *tracker;
-	struct auditor *auditor;              /* NULL: nothing is audited */
-	struct raw_stacks *raws;
+	struct engine engine;
 	struct waiting *waiting;              /* NULL: waits are not asked for */
-	struct seeds *seeds;                  /* NULL: what waits is not asked for */
-	struct stack_book *book;
 	struct account account;               /* of the recording, up to the last window: the notes are those that came since, the counts those of all windows */
 	struct account_counts told;           /* that windows have */
 	uint64_t noted[ACCOUNT_MAX_NOTES];    /* hashes of the notes that the window before has, or would have if they had been new */

@@ -8,14 +8,14 @@
 
 #define WINDOW_BYTES ((size_t)64 << 20) /* then it ends before its time */
 #define WAIT_MS 50
-#define AHEAD_NS (2 * (uint64_t)FOLLOW_STEP_NS) /* so long before a window ends it is said when: who counts in the kernel has to know */
+#define AHEAD_NS (2 * (uint64_t)ENGINE_STEP_NS) /* so long before a window ends it is said when: who counts in the kernel has to know */
 #define LEAD_NS 20000000u /* and so long at least: longer than a thread of ours is kept from its CPU between two instructions */
 
 int session_close_window(struct sonde_session *session, uint64_t end_ns, struct window **ret_window)
 {
-	const struct process_table *processes = tracker_processes(session->tracker);
-	const struct place_files_parts parts = { .processes = processes, .proxy = session->proxy, .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
-						 .runtimes = tracker_runtimes(session->tracker), .own_tgid = session->command ? command_tgid(session->command) : 0 };
+	const struct process_table *processes = tracker_processes(session->engine.tracker);
+	const struct place_files_parts parts = { .processes = processes, .proxy = session->engine.proxy, .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
+						 .runtimes = tracker_runtimes(session->engine.tracker), .own_tgid = session->command ? command_tgid(session->command) : 0 };
 	CLEANUP(window_freep) struct window *window = calloc(1, sizeof(*window));
 	struct closed_window closed;
 	int err = window ? 0 : -ENOMEM;
@@ -23,7 +23,7 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 	if (!err && session->waiting)
 		err = waiting_close(session->waiting, processes, &window->sums);
 	if (!err)
-		err = stack_book_close(session->book, processes, &closed);
+		err = engine_close_window(&session->engine, &closed);
 	if (err)
 		return err;
 	window->number = ++session->nr_windows;
@@ -39,7 +39,7 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 	debug_files_end_window(session->debug_files);
 	jit_keeper_end_window(session->jit_keeper);
 	*ret_window = MOVE(window);
-	return sampler_next_window(session->sampler);
+	return 0;
 }
 
 /* --- one after the other ----------------------------------------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static void take(struct sonde_session *session, struct named_window *named)
 	struct sonde_window told = { .size = sizeof(told), .number = window->number, .start_unix_ns = window->start_ns + window->unix_offset_ns,
 				     .duration_ns = window->end_ns - window->start_ns, .err = named->err };
 
-	stack_book_done(session->book, window->store, tracker_processes(session->tracker));
+	engine_forget_window(&session->engine, window->store);
 	place_files_refuse(window->files, session->debug_files);
 	totals->nr++;
 	totals->nr_failed += named->err != 0;
@@ -80,7 +80,7 @@ static void take_named(struct sonde_session *session)
 
 static bool is_full(const struct sonde_session *session)
 {
-	return stack_book_bytes(session->book) + (session->waiting ? waiting_bytes(session->waiting) : 0) >= WINDOW_BYTES;
+	return stack_book_bytes(session->engine.book) + (session->waiting ? waiting_bytes(session->waiting) : 0) >= WINDOW_BYTES;
 }
 
 /* The window ends at that time, or a little later. */
@@ -102,7 +102,7 @@ static int end_window(struct sonde_session *session)
 	int err = session->waiting ? waiting_cut(session->waiting, &session->diag) : 0;
 
 	if (!err)
-		err = stack_book_cut(session->book, border_ns);
+		err = stack_book_cut(session->engine.book, border_ns);
 	if (!err)
 		err = session_collect(session);
 	if (!err)
