@@ -231,9 +231,7 @@ static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 
 /* With --max-overhead: the thread's last waits were all too short to count, and its stacks were taken in vain. Should this one be longer, it has none. */
 static __always_inline int leave_stacks_out(const __u64 *ctx, struct thread *thread, __u64 now_ns)
 {
-	thread->key.user_stack = thread->key.kernel_stack = thread->key.runtime_stack = thread->key.labels = 0;
-	thread->key.user_side = thread->key.kernel_side = SONDE_SIDE_LOST;
-	thread->key.runtime_side = thread->key.labels_side = SONDE_SIDE_NONE;
+	thread->key.ids = (struct sonde_stack_ids){ .user_side = SONDE_SIDE_LOST, .kernel_side = SONDE_SIDE_LOST };
 	thread->key.syscall = SONDE_NO_SYSCALL;
 	if (cfg.events)
 		send_switch(ctx, thread, now_ns);
@@ -458,10 +456,7 @@ static __always_inline void seed(struct task_struct *task, struct thread *thread
 	seed->exec_ns = task->se.sum_exec_runtime;
 	begin_key(&seed->key, task, state, comm);
 	seed->key.syscall = syscall;
-	seed->key.user_stack = s->sample.user_stack;
-	seed->key.kernel_stack = s->sample.kernel_stack;
-	seed->key.user_side = s->sample.user_side;
-	seed->key.kernel_side = s->sample.kernel_side;
+	seed->key.ids = s->sample.ids;
 	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_SEEDED : THREAD_LEFT_OUT); /* else it has had a CPU meanwhile, and what was found is of a wait that is over */
 }
 

@@ -29,13 +29,7 @@ static __always_inline int send_slow(struct scratch *s)
 		return 0; /* there are always some */
 	send_runtime(s);
 	record->type = SONDE_RECORD_SLOW;
-	record->generation = s->sample.generation;
-	record->user_stack = s->sample.user_stack;
-	record->kernel_stack = s->sample.kernel_stack;
-	record->runtime_stack = s->sample.runtime_stack;
-	record->user_side = s->sample.user_side;
-	record->kernel_side = s->sample.kernel_side;
-	record->runtime_side = s->sample.runtime_side;
+	record->ids = s->sample.ids;
 	if (bpf_ringbuf_output(&ring, record, sizeof(*record), wake_flag()))
 		count->lost++;
 	else

@@ -35,16 +35,28 @@ enum sonde_side {
 	SONDE_SIDE_RAW,    /* user side: what stands for the hash is the id of a raw record, which user space walks */
 };
 
+/* What names the stacks and labels of a thread at a moment: in samples, waits, wakers. */
+struct sonde_stack_ids {
+	__u64 user_stack, kernel_stack;     /* hashes; they name a stack when the side is STORED */
+	__u64 runtime_stack, labels;        /* likewise */
+	__u8 user_side, kernel_side;        /* enum sonde_side */
+	__u8 runtime_side, labels_side;
+	__u32 generation;                   /* of the process that the user side's stacks are of, as struct sonde_process has it; 0: it was not known */
+};
+
+/* By that name, or its members by theirs (-fms-extensions). */
+#define SONDE_STACK_IDS \
+	union { \
+		struct sonde_stack_ids ids; \
+		struct sonde_stack_ids; \
+	}
+
 struct sonde_sample_record {
 	__u32 type;                         /* SONDE_RECORD_SAMPLE */
 	__u32 cpu;
 	__u64 time_ns;                      /* CLOCK_MONOTONIC */
-	__u64 user_stack, kernel_stack;     /* hashes; they name a stack when the side is STORED */
-	__u64 runtime_stack, labels;        /* likewise */
+	SONDE_STACK_IDS;
 	__u32 tgid, tid;                    /* as seen from the root PID namespace */
-	__u8 user_side, kernel_side;        /* enum sonde_side */
-	__u8 runtime_side, labels_side;
-	__u32 generation;                   /* of the process that the user side's stacks are of, as struct sonde_process has it; 0: it was not known */
 	char comm[SONDE_COMM_BYTES];        /* of the thread */
 };
 _Static_assert(sizeof(struct sonde_sample_record) == 80, "layout changed: bump SONDE_ABI_VERSION");

@@ -57,11 +57,9 @@ struct sonde_runq_record {
 /* The same with the stacks of `prev`, in the ring where their bodies are. */
 struct sonde_slow_record {
 	__u32 type;                          /* SONDE_RECORD_SLOW */
-	__u32 generation;                    /* as in struct sonde_sample_record, of `prev` */
+	__u32 pad;                           /* zero */
 	struct sonde_runq_record wait;
-	__u64 user_stack, kernel_stack, runtime_stack; /* hashes, as in struct sonde_sample_record */
-	__u8 user_side, kernel_side, runtime_side;     /* enum sonde_side */
-	__u8 pad_end[5];                     /* zero */
+	SONDE_STACK_IDS;                     /* without labels */
 };
 
 /* One per CPU. */

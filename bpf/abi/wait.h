@@ -16,18 +16,14 @@ enum sonde_wait_what {
 
 /* Equal waits but for their times. Zeroed before it is filled: it is a key of a hash map. */
 struct sonde_wait_key {
-	__u64 user_stack, kernel_stack;      /* hashes as in struct sonde_sample_record */
-	__u64 runtime_stack, labels;
+	SONDE_STACK_IDS;
 	__u64 waker;                         /* hash of a SONDE_RECORD_WAKER; 0: not asked for, or nobody woke it (preempted, still waiting at the end) */
 	__u32 tgid, tid;
-	__u8 user_side, kernel_side;         /* enum sonde_side */
-	__u8 runtime_side, labels_side;
 	__u16 syscall;                       /* its number, or SONDE_NO_SYSCALL */
 	__u16 state;
 	__u8 what;                           /* enum sonde_wait_what */
 	__u8 window;                         /* of a sum: the low byte of the number of the recording's window that it belongs to */
 	__u8 pad[2];                         /* zero */
-	__u32 generation;                    /* as in struct sonde_sample_record */
 	char comm[SONDE_COMM_BYTES];         /* of the thread, when it left the CPU */
 };
 _Static_assert(sizeof(struct sonde_wait_key) == 80, "layout changed: bump SONDE_ABI_VERSION");

@@ -55,7 +55,7 @@ struct { /* the number of the recording's window: user space counts it up */
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
-} window SEC(".maps");
+} window_nr SEC(".maps");
 
 struct { /* hashes of the stacks that were sent, by sonde_sent_key: SONDE_STACK_* */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -106,7 +106,7 @@ static __always_inline __u32 told_serial(void)
 static __always_inline __u64 window_number(void)
 {
 	__u32 zero = 0;
-	volatile const __u64 *number = bpf_map_lookup_elem(&window, &zero);
+	volatile const __u64 *number = bpf_map_lookup_elem(&window_nr, &zero);
 
 	return number ? *number : 0;
 }

@@ -119,15 +119,7 @@ static __always_inline void take_sides(struct sonde_wait_key *key, struct scratc
 	if (count)
 		count->runtimes_missed++;
 	send_runtime(s);
-	key->user_stack = s->sample.user_stack;
-	key->kernel_stack = s->sample.kernel_stack;
-	key->runtime_stack = s->sample.runtime_stack;
-	key->labels = s->sample.labels;
-	key->user_side = s->sample.user_side;
-	key->kernel_side = s->sample.kernel_side;
-	key->runtime_side = s->sample.runtime_side;
-	key->labels_side = s->sample.labels_side;
-	key->generation = s->sample.generation;
+	key->ids = s->sample.ids;
 }
 
 /* Is what happens to a thread that has storage to be told of? It has that whatever its name and cgroup are, as these may change. */

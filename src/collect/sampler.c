@@ -270,7 +270,7 @@ int sampler_next_window(struct sampler *sampler)
 	int err;
 
 	sampler->window++;
-	err = bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.window), &zero, &sampler->window, BPF_ANY);
+	err = bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.window_nr), &zero, &sampler->window, BPF_ANY);
 	return err ? err : sampler_renew_bodies(sampler);
 }
 

@@ -167,17 +167,11 @@ static int add_cause(struct causes *causes, const struct cause *cause, uint64_t 
 	return 0;
 }
 
-/* Without a body the hash says nothing. */
 static struct sonde_wait_key stacks_of(const struct sonde_wait_key *from)
 {
-	struct sonde_wait_key key = { .user_side = from->user_side, .kernel_side = from->kernel_side, .runtime_side = from->runtime_side };
+	struct sonde_wait_key key = { .ids = known_ids(&from->ids) };
 
-	if (key.user_side == SONDE_SIDE_STORED || key.user_side == SONDE_SIDE_RAW)
-		key.user_stack = from->user_stack;
-	if (key.kernel_side == SONDE_SIDE_STORED)
-		key.kernel_stack = from->kernel_stack;
-	if (key.runtime_side == SONDE_SIDE_STORED)
-		key.runtime_stack = from->runtime_stack;
+	key.labels = key.labels_side = key.generation = 0;
 	if (key.user_stack || key.runtime_stack) {
 		key.tgid = from->tgid;
 		key.generation = from->generation;

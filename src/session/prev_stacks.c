@@ -123,18 +123,7 @@ static int take_record(void *arg, const void *record)
 
 static struct stack_sides sides_of(const struct sonde_slow_record *record)
 {
-	return (struct stack_sides){
-		.user_stack = record->user_stack,
-		.kernel_stack = record->kernel_stack,
-		.runtime_stack = record->runtime_stack,
-		.tgid = record->wait.prev.tgid,
-		.generation = record->generation,
-		.user_generation = record->generation,
-		.user_side = record->user_side,
-		.kernel_side = record->kernel_side,
-		.runtime_side = record->runtime_side,
-		.at_event = 1,
-	};
+	return (struct stack_sides){ .ids = record->ids, .tgid = record->wait.prev.tgid, .user_generation = record->generation, .at_event = 1 };
 }
 
 /* What has come is a window of its own. */

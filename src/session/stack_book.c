@@ -132,20 +132,7 @@ static int add_sample(struct stack_book *book, const struct sonde_sample_record 
 	uint32_t number;
 	int err;
 
-	/* without a body the hash says nothing: a full store must not make every sample one of its own */
-	key.sides = (struct stack_sides){
-		.user_stack = record->user_side == SONDE_SIDE_STORED ? record->user_stack : 0,
-		.kernel_stack = record->kernel_side == SONDE_SIDE_STORED ? record->kernel_stack : 0,
-		.runtime_stack = record->runtime_side == SONDE_SIDE_STORED ? record->runtime_stack : 0,
-		.labels = record->labels_side == SONDE_SIDE_STORED ? record->labels : 0,
-		.tgid = record->tgid,
-		.generation = record->generation,
-		.user_generation = user_generation,
-		.user_side = record->user_side,
-		.kernel_side = record->kernel_side,
-		.runtime_side = record->runtime_side,
-		.labels_side = record->labels_side,
-	};
+	key.sides = (struct stack_sides){ .ids = known_ids(&record->ids), .tgid = record->tgid, .user_generation = user_generation };
 	key.tid = record->tid;
 	key.cpu = record->cpu;
 	key.time_ns = book->with_times ? record->time_ns : 0;

@@ -64,15 +64,15 @@ static long host_delete(void *map, const void *key)
 	return 0;
 }
 
-static uint64_t number; /* of the window */
+static uint64_t window_is; /* its number */
 
 static void *host_lookup(void *map, const void *key)
 {
 	static uint8_t state;
 	void *to;
 
-	if (map == &window)
-		return &number;
+	if (map == &window_nr)
+		return &window_is;
 	if (map == &stacks) {
 		state = (uint8_t)sending.state;
 		return sending.state < 0 ? NULL : &state;
