@@ -106,8 +106,10 @@ static __always_inline int end_waking(struct task_struct *task, struct thread *t
 	__u32 zero = 0;
 	struct sonde_waker_record *waker = bpf_map_lookup_elem(&wakers, &zero);
 
-	if (!thread || !waker)
+	if (!thread || !waker) {
+		scratch_leave(s);
 		return 0;
+	}
 	__builtin_memset(waker, 0, sizeof(*waker));
 	waker->waker.tgid = s->sample.tgid;
 	waker->waker.tid = s->sample.tid;
@@ -124,6 +126,7 @@ static __always_inline int end_waking(struct task_struct *task, struct thread *t
 		set_time(s);
 		send_wakeup(task, waker->hash, s);
 	}
+	scratch_leave(s);
 	return 0;
 }
 
@@ -136,37 +139,42 @@ static __always_inline struct memos *memos_of(struct task_struct *task)
 SEC("tp_btf/sched_waking")
 int on_woken(__u64 *ctx)
 {
-	struct scratch *s = scratch_of(bpf_get_smp_processor_id());
+	struct scratch *s = scratch_of_run(ctx);
 	struct task_struct *task = (void *)ctx[0];
 
 	return s ? end_waking(task, thread_of(task), memos_of(bpf_get_current_task_btf()), s) : 0;
 }
 
-static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, struct sonde_wait_counters *count)
+/* By itself, for the 512 bytes of stack that all calls have together. */
+static __noinline struct scratch *take_scratch(const void *ctx)
+{
+	return scratch_take(ctx);
+}
+
+static __always_inline int take_stacks(__u64 *ctx, struct sonde_wait_counters *count)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 cpu = bpf_get_smp_processor_id();
 	struct memos *memos = memos_of(task);
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = take_scratch(ctx);
 	const user_regs_t *regs;
 	bool has_user;
 
 	if (!s)
 		return 0; /* there is always one */
 	regs = user_regs_of(task);
-	has_user = take_syscall(regs, s, cpu);
+	has_user = take_syscall(regs, s);
 	if (in_interrupt(task, ctx, s, has_user)) {
-		begin_sample(s, cpu, 0, 0);
+		begin_sample(s, 0, 0);
 		has_user = false;
 	} else {
-		begin_sample(s, cpu, 0, (__u64)task->tgid << 32 | (__u32)task->pid);
+		begin_sample(s, 0, (__u64)task->tgid << 32 | (__u32)task->pid);
 		read_comm(task, (void *)s->sample.comm);
 	}
 	if (cfg.kernel_stacks)
 		s->sample.kernel_side = kernel_side_by_memo(task, ctx, s, memos, count);
 	if (cfg.user_stacks && has_user)
 		s->sample.user_side = user_side_by_memo(task, regs, s, memos, count);
-	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread, memos, s);
+	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread_of((void *)ctx[0]), memos, s); /* asked for anew: likewise */
 }
 
 SEC("tp_btf/sched_waking")
@@ -175,7 +183,7 @@ int on_waking(__u64 *ctx)
 	struct sonde_wait_counters *count = wait_count();
 	struct thread *thread = thread_of((void *)ctx[0]);
 
-	return thread && thread->is != THREAD_LEFT_OUT && is_event_of((void *)ctx[0]) && count ? take_stacks(ctx, thread, count) : 0;
+	return thread && thread->is != THREAD_LEFT_OUT && is_event_of((void *)ctx[0]) && count ? take_stacks(ctx, count) : 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -69,6 +69,12 @@ struct {
 	__type(value, struct sonde_counters);
 } counters SEC(".maps");
 
+/* What several triggers count together: one may strike in the middle of another's addition. */
+static __always_inline void count_more(__u64 *count, __u64 more)
+{
+	__sync_fetch_and_add(count, more);
+}
+
 struct { /* tgid -> when it was forked or replaced its program: what was known of that id before is of another */
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192); /* more than come to life between two readings of the side-band */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The working memory of a sample, one per CPU. One perf_event program never interrupts another on the same CPU (the kernel's bpf_prog_active), so one is enough, and what one
- * program leaves in it the one that it tail-calls finds. */
+/* The working memory of a sample: as many on each CPU as programs can be at work there at a time (docs/internals/triggers.md). A tick strikes while another trigger's program walks; where the kernel may be
+ * preempted, so does another thread's. Whoever begins takes the first that nobody has, and what one program leaves in it the one that it tail-calls finds: it is told by where their context stands, which is
+ * on the stack in use, so that no two have the same at a time. */
 #pragma once
 #include "../abi/go.h"
 #include "../abi/perl.h"
@@ -11,7 +12,11 @@
 #include "runtime.h"
 #include "unwind.h"
 
+#define SCRATCH_MAX_LEVELS 8
+
 struct scratch {
+	__u64 run;                /* address of the context that it was taken for; 0: nobody has it */
+	__u64 nr_users;           /* who has it, and who is just finding out that somebody does */
 	struct walk walk;
 	__u64 window_ns;
 	__u32 nr_raws, nr_raw_pages, nr_wakes; /* since then */
@@ -41,7 +46,7 @@ struct scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set by the loader: one per possible CPU */
+	__uint(max_entries, 1); /* set by the loader: for each possible CPU one, and as many as cfg.more_levels says */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
@@ -54,9 +59,9 @@ static __always_inline long read_user(struct walk *w, void *to, __u32 size, __u6
 }
 
 /* What a sample begins with, and nothing of the one before. */
-static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 time_ns, __u64 tgid_tid)
+static __always_inline void begin_sample(struct scratch *s, __u64 time_ns, __u64 tgid_tid)
 {
-	s->sample = (struct sonde_sample_record){ .type = SONDE_RECORD_SAMPLE, .cpu = cpu, .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid };
+	s->sample = (struct sonde_sample_record){ .type = SONDE_RECORD_SAMPLE, .cpu = bpf_get_smp_processor_id(), .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid };
 	s->runtimes_left = 0;
 	s->walk.nr_looks = s->walk.nr_reads = 0;
 	s->runtime.nr_frames = 0;
@@ -65,12 +70,62 @@ static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 tim
 	s->runtime.record.fault = 0;
 }
 
-static __always_inline struct scratch *scratch_of(__u32 cpu)
+static __always_inline struct scratch *scratch_of(__u32 slot)
 {
-	return bpf_map_lookup_elem(&scratches, &cpu);
+	return bpf_map_lookup_elem(&scratches, &slot);
 }
 
-/* Each CPU has its walk; the number is the CPU's. */
+/* Of the first level; the others are behind it. */
+static __always_inline __u32 first_slot(void)
+{
+	return bpf_get_smp_processor_id() * (1 + cfg.more_levels);
+}
+
+/* For the run of a program that has this context. NULL: all of this CPU's are taken; else scratch_leave has to be called at each of its ends. Adds and looks, as exchanges came with Linux 5.12: whoever is alone
+ * behind that has it, and a thread that is preempted in between at worst keeps others from it. */
+static __always_inline struct scratch *scratch_take(const void *ctx)
+{
+	__u32 slot = first_slot();
+
+#pragma clang loop unroll(disable)
+	for (__u32 level = 0; level < SCRATCH_MAX_LEVELS && level <= cfg.more_levels; level++, slot++) {
+		struct scratch *s = scratch_of(slot);
+
+		if (!s)
+			break;
+		__sync_fetch_and_add(&s->nr_users, 1);
+		if (*(volatile __u64 *)&s->nr_users == 1) {
+			*(const void *volatile *)&s->run = ctx;
+			s->walk.number = slot;
+			return s;
+		}
+		__sync_fetch_and_add(&s->nr_users, -1);
+	}
+	return 0;
+}
+
+static __always_inline void scratch_leave(struct scratch *s)
+{
+	*(volatile __u64 *)&s->run = 0;
+	__sync_fetch_and_add(&s->nr_users, -1);
+}
+
+/* What the program has taken that went on to this one; NULL: none. */
+static __always_inline struct scratch *scratch_of_run(const void *ctx)
+{
+	__u32 slot = first_slot();
+
+#pragma clang loop unroll(disable)
+	for (__u32 level = 0; level < SCRATCH_MAX_LEVELS && level <= cfg.more_levels; level++, slot++) {
+		struct scratch *s = scratch_of(slot);
+
+		if (s && s->run == (__u64)ctx)
+			return s;
+	}
+	return 0;
+}
+
+/* The number of a walk is that of its memory. */
 static __always_inline struct walk *walk_of(__u32 number)
 {
 	struct scratch *s = scratch_of(number);

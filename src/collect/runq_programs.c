@@ -138,7 +138,7 @@ static int load_slow(struct runq_programs *programs, struct sampler *sampler, st
 	memcpy((void *)&programs->slow->rodata->cfg, sampler_config(sampler), sizeof(programs->slow->rodata->cfg));
 	bpf_program__set_autoattach(programs->slow->progs.on_slow, false); /* the program of the waits goes on to it */
 	bpf_program__set_autoattach(programs->slow->progs.on_slow_end, false);
-	err = share_maps(programs->slow->obj, sampler_object(sampler), SHARE_SCRATCHES) ?: share_maps(programs->slow->obj, programs->skeleton->obj, SHARE_SCRATCHES) ?: slow_bpf__load(programs->slow) ?:
+	err = share_maps(programs->slow->obj, sampler_object(sampler), SHARE_NO_MORE) ?: share_maps(programs->slow->obj, programs->skeleton->obj, SHARE_NO_MORE) ?: slow_bpf__load(programs->slow) ?:
 	      sampler_add_trigger(sampler, programs->slow->obj, "sched_switch", programs->slow->progs.on_slow_end);
 	if (err)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the programs that take stacks (%s)", strerror(-err));

@@ -130,7 +130,7 @@ static int load_for(const struct runtime_programs *programs, struct trigger *tri
 	if (!object)
 		return -errno;
 	program = bpf_object__find_program_by_name(object, "walk_runtime");
-	err = set_kind(trigger, program) ?: set_knobs(programs, object) ?: share_maps(object, trigger->object, SHARE_SCRATCHES | SHARE_TRIGGER) ?:
+	err = set_kind(trigger, program) ?: set_knobs(programs, object) ?: share_maps(object, trigger->object, SHARE_TRIGGER) ?:
 	      share_processes(programs, trigger, kind, object) ?: bpf_object__load(object);
 	if (err)
 		bpf_object__close(object);

@@ -89,7 +89,7 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	       bpf_map__set_max_entries(skeleton->maps.ring, bytes) ?:
 	       bpf_map__set_max_entries(skeleton->maps.rules, SAMPLER_MAX_RULES) ?:
 	       bpf_map__set_max_entries(skeleton->maps.stacks, (uint32_t)options->stack_storage) ?:
-	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus);
+	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus * (1u + options->config.more_levels));
 }
 
 const struct sonde_config *sampler_config(const struct sampler *sampler)

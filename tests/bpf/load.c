@@ -46,7 +46,7 @@ static struct profile_bpf *open_full(uint32_t nr_cpus)
 		return NULL;
 	memcpy((void *)&skeleton->rodata->cfg,
 	       &(struct sonde_config){ .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1,
-				       .kernel_stacks = 1, .comm = "test" },
+				       .kernel_stacks = 1, .more_levels = 3, .comm = "test" },
 	       sizeof(struct sonde_config));
 	if (bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) || bpf_map__set_max_entries(skeleton->maps.rules, 1024) ||
 	    bpf_map__set_max_entries(skeleton->maps.stacks, 1024) || bpf_map__set_max_entries(skeleton->maps.scratches, nr_cpus)) {
@@ -135,7 +135,7 @@ static bool check_runtime(const struct part *part, const char *tracepoint)
 /* All of what is asked for, as this kernel has it. */
 static bool check_scheduler(const struct part *part)
 {
-	struct sonde_config all = { .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1,
+	struct sonde_config all = { .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1, .more_levels = 1,
 				    .command_tgid = 1, .comm = "test", .max_off_ns = 1, .state = 1, .wake = 1, .histograms = 1, .wall = 1, .events = 1, .has_prev_state = 1 };
 	bool good = false;
 
