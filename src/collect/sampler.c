@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "abi/event.h"
 #include "abi/record.h"
 #include "abi/runq.h"
 #include "abi/wait.h"
@@ -20,6 +21,7 @@
 #include "collect/object_cost.h"
 #include "collect/runtime_programs.h"
 #include "collect/target_map.h"
+#include "collect/trigger.h"
 #include "profile.skel.h"
 
 #define RING_BYTES_PER_CPU (1u << 20) /* raw stacks of a tenth of a second, while a large file's table is built */
@@ -102,9 +104,9 @@ const struct bpf_object *sampler_object(const struct sampler *sampler)
 	return sampler->skeleton->obj;
 }
 
-int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const char *tracepoint, const struct bpf_program *last)
+int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const struct trigger *trigger, const struct bpf_program *last)
 {
-	return runtime_programs_add(sampler->runtimes, object, tracepoint, last);
+	return runtime_programs_add(sampler->runtimes, object, trigger, last);
 }
 
 /* Of a record of fixed size; 0: the type is none of these. */
@@ -118,6 +120,7 @@ static size_t fixed_size(uint32_t type)
 	case SONDE_RECORD_WAKEUP: return sizeof(struct sonde_wakeup_record);
 	case SONDE_RECORD_SLOW: return sizeof(struct sonde_slow_record);
 	case SONDE_RECORD_CODE: return sizeof(struct sonde_code_record);
+	case SONDE_RECORD_EVENT: return sizeof(struct sonde_event_record);
 	}
 	return 0;
 }
@@ -212,7 +215,7 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 	sampler->runtimes = runtime_programs_new(sampler_config(sampler));
 	if (!sampler->runtimes)
 		return -ENOMEM;
-	err = options->no_ticks ? 0 : runtime_programs_add(sampler->runtimes, sampler->skeleton->obj, NULL, sampler->skeleton->progs.on_sample);
+	err = options->no_ticks ? 0 : runtime_programs_add(sampler->runtimes, sampler->skeleton->obj, &(struct trigger){ .kind = TRIGGER_PERF_EVENT }, sampler->skeleton->progs.on_sample);
 	return err ? err : target_map_fill(sampler->skeleton->maps.targets, options->targets, options->nr_targets, diag);
 }
 

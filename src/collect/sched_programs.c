@@ -16,6 +16,7 @@
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
 #include "collect/share_maps.h"
+#include "collect/trigger.h"
 #include "sched.skel.h"
 #include "waking.skel.h"
 
@@ -93,7 +94,7 @@ static int load(struct sched_programs *programs, const struct sched_options *opt
 	err = sched_bpf__load(programs->skeleton);
 	if (err)
 		return load_failed(err, can_make_maps, OLDEST_KERNEL, diag);
-	err = sampler_add_trigger(programs->sampler, programs->skeleton->obj, "sched_switch", programs->skeleton->progs.on_switched);
+	err = sampler_add_trigger(programs->sampler, programs->skeleton->obj, &(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_switch" }, programs->skeleton->progs.on_switched);
 	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
 }
 
@@ -111,7 +112,7 @@ static int load_waking(struct sched_programs *programs, struct diag *diag)
 	memcpy((void *)&programs->waking->rodata->cfg, config, sizeof(*config));
 	bpf_program__set_autoattach(programs->waking->progs.on_woken, false); /* on_waking goes on to it */
 	err = share_maps(programs->waking->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: share_maps(programs->waking->obj, programs->skeleton->obj, SHARE_NO_MORE) ?:
-	      waking_bpf__load(programs->waking) ?: sampler_add_trigger(programs->sampler, programs->waking->obj, "sched_waking", programs->waking->progs.on_woken);
+	      waking_bpf__load(programs->waking) ?: sampler_add_trigger(programs->sampler, programs->waking->obj, &(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_waking" }, programs->waking->progs.on_woken);
 	return err ? load_failed(err, can_make_maps, OLDEST_KERNEL, diag) : 0;
 }
 

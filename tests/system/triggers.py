@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Triggers of every kind that this kernel has (src/collect/trigger.h), driven by tests/programs/trial.c: each time that one strikes is counted, and has exactly the stack that the program says;
+while ticks at 10 kHz strike in the middle of its programs, and are as right."""
+import os
+import re
+import subprocess
+
+from harness import Failure, build, check, entry_error, need_bpf, parse_folded, run_tests, test
+
+TRIAL = os.environ.get("TRIAL") or os.path.join(os.path.dirname(os.environ.get("SONDE", "build/sonde")), "tests", "system", "trial")
+HZ, LEVELS = 10000, 3
+TURNS = 6000
+GETPPID = {"x86_64": 110, "aarch64": 173}[os.uname().machine]
+OWN = {"main", "all_ways", "deep", "probed", "sorts", "compare", "in_thread"}
+
+
+class Report:
+	"""What a trial prints: .counters: name -> counter -> number; .stacks."""
+
+	def __init__(self, text):
+		head, _, folded = text.partition("\n\n")
+		self.counters = {line.split()[0]: {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", line.partition(" ")[2])} for line in head.splitlines()}
+		self.stacks = parse_folded(folded)
+
+	def of(self, name):
+		return [stack for stack in self.stacks if stack.comm == name]
+
+
+def start(*argv):
+	return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def end(process):
+	out, err = process.communicate("\n", timeout=60)
+	check(process.returncode == 0, lambda: "exit %d: %s%s" % (process.returncode, err, out[:1000]))
+	return out
+
+
+def read_until(process, word):
+	for line in process.stdout:
+		if line.startswith(word):
+			return line
+	raise Failure("it ended before it said %r: %s" % (word, process.stderr.read()))
+
+
+def record(triggers, levels):
+	"""The report, the ways that the program went with how often, and what it says of its semaphore."""
+	need_bpf()
+	path = build("hits")
+	hits = start(path, str(TURNS))
+	try:
+		pid = int(read_until(hits, "pid").split()[1])
+		read_until(hits, "ready")
+		trial = start(TRIAL, str(pid), str(HZ), str(levels), *[trigger.format(path=path) for trigger in triggers])
+		try:
+			read_until(trial, "attached")
+			out = end(hits)
+			report = Report(end(trial))
+		finally:
+			trial.kill()
+			trial.communicate()
+	finally:
+		hits.kill()
+		hits.communicate()
+	ways = {tuple(way.split(";")): int(count) for count, way in re.findall(r"^way (\d+) (\S+)$", out, re.MULTILINE)}
+	check(len(ways) == 5, lambda: out)
+	return report, ways, int(re.search(r"^semaphore (\d+)$", out, re.MULTILINE).group(1))
+
+
+def own(stack):
+	"""Without the C library's frames."""
+	return tuple(frame for frame in stack.user if frame in OWN)
+
+
+def is_whole(stack):
+	"""From the thread's begin on, and nothing in between is unknown."""
+	names = [frame for frame in stack.user if frame.startswith("[")]
+	first = stack.user.index("main") if "main" in stack.user else stack.user.index("in_thread") if "in_thread" in stack.user else None
+	return not names and first is not None and not entry_error(stack.user[:first], "main" in stack.user)
+
+
+def check_hits(report, number, ways, leaf):
+	"""`leaf`: what comes behind the way's `probed`, "-": it is not there any more. """
+	name = "hit%d" % number
+	seen, wrong = {}, []
+	for stack in report.of(name):
+		way = own(stack)
+		last = stack.user[-1] if stack.user else ""
+		if not is_whole(stack) or (leaf == "-" and way[-1:] == ("probed",)) or (leaf not in ("", "-") and last != leaf) or (leaf == "" and last != "probed"):
+			wrong.append(stack)
+			continue
+		way += ("probed",) if leaf == "-" else ()
+		seen[way] = seen.get(way, 0) + stack.count
+	count = report.counters[name]
+	check(not wrong and seen == ways, lambda: "%s: %s instead of %s; wrong:\n%s" % (name, seen, ways, "\n".join(map(str, wrong[:20]))))
+	check(count["recorded"] == sum(ways.values()) and count["hits"] == count["recorded"] + count["filtered"] and not count["no_scratch"] and not count["ring_full"] and not count["left_out"],
+		lambda: "%s: %s, and %d times it struck" % (name, count, sum(ways.values())))
+
+
+def inside(stacks):
+	"""How many struck while the trigger's program was at work."""
+	return sum(stack.count for stack in stacks if any("_on_event" in frame for frame in stack.kernel))
+
+
+def check_ticks(report, ways, at_least=200):
+	"""Each is on one of the ways, or above or below it."""
+	stacks, whole, count = report.of("tick"), 0, report.counters["tick"]
+	check(count["hits"] == count["recorded"] + count["filtered"] and not count["no_scratch"] and not count["ring_full"], lambda: "ticks: %s" % count)
+	check(inside(stacks) >= 20, lambda: "%d ticks struck in the middle of the trigger's program" % inside(stacks))
+	for stack in stacks:
+		if not own(stack):
+			continue
+		way = own(stack)
+		check(is_whole(stack) and any(way == known[:len(way)] for known in ways), lambda: "a tick on no way: %s" % stack) # pylint: disable=cell-var-from-loop
+		whole += stack.count
+	check(whole >= at_least, lambda: "%d ticks: %s" % (whole, report.counters["tick"]))
+	return "%d ticks, %d of them in the middle of the trigger's program" % (whole, inside(stacks))
+
+
+def all_right(triggers, leaves, levels=LEVELS):
+	report, ways, semaphore = record(triggers, levels)
+	for number, leaf in enumerate(leaves):
+		check_hits(report, number, ways, leaf)
+	return report, ways, semaphore
+
+
+@test
+def uprobe_under_ticks():
+	report, ways, _ = all_right(["uprobe,{path},probed"], [""])
+	return "%d hits, %s" % (sum(ways.values()), check_ticks(report, ways))
+
+
+@test
+def without_levels():
+	"""What finds no working memory is lost by name, and spoils nothing that is in use."""
+	report, ways, _ = all_right(["uprobe,{path},probed"], [""], levels=0)
+	count = report.counters["tick"]
+	check(count["no_scratch"] >= 20 and count["hits"] == count["recorded"] + count["filtered"] + count["no_scratch"], lambda: str(count))
+	return "%d hits, %d of %d ticks found no memory" % (sum(ways.values()), count["no_scratch"], count["hits"])
+
+
+@test
+def uretprobe_under_ticks():
+	report, ways, _ = all_right(["uretprobe,{path},probed"], ["-"])
+	return "%d hits, %s" % (sum(ways.values()), check_ticks(report, ways))
+
+
+@test
+def usdt_with_semaphore():
+	report, ways, semaphore = all_right(["usdt,{path},hits,point"], [""])
+	check(semaphore == 1, "the semaphore was %d" % semaphore)
+	return "%d hits, %s" % (sum(ways.values()), check_ticks(report, ways))
+
+
+@test
+def system_calls():
+	report, ways, _ = all_right(["sys_enter,%d" % GETPPID, "sys_exit,%d" % GETPPID], ["syscall", "syscall"])
+	return "%d hits, %s" % (sum(ways.values()), check_ticks(report, ways))
+
+
+if __name__ == "__main__":
+	run_tests()
