@@ -122,4 +122,7 @@ static __always_inline __u64 user_tls_base(const struct walk *w)
 
 /* Kernels before 5.12 take nothing but numbers in global functions. */
 #define WALK_BY_NUMBER
+#define WALK_PUT_ASIDE
 #define WALK_FUNCTION __attribute__((noinline))
+
+WALK_FUNCTION __u64 user_return(__u32 number); /* see lib/scratch.h */

@@ -133,6 +133,26 @@ static __always_inline struct walk *walk_of(__u32 number)
 	return s ? &s->walk : 0;
 }
 
+#define MAX_PUT_ASIDE 16 /* of a thread, from the leaf; the kernel has up to 64 (MAX_URETPROBE_DEPTH in kernel/events/uprobes.c) */
+
+/* See lib/unwind.h: by where the stack pointer was when the function was entered. */
+WALK_FUNCTION __u64 user_return(__u32 number)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	const struct walk *w = walk_of(number);
+	struct return_instance *put;
+
+	if (!w || !bpf_core_field_exists(task->utask))
+		return 0;
+	put = BPF_CORE_READ(task, utask, return_instances);
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MAX_PUT_ASIDE && put; i++, put = BPF_CORE_READ(put, next)) {
+		if (BPF_CORE_READ(put, stack) == w->sp - WALK_RETURN_BYTES)
+			return BPF_CORE_READ(put, orig_ret_vaddr);
+	}
+	return 0;
+}
+
 static __always_inline struct runtime_walk *runtime_walk_of(__u32 number)
 {
 	struct scratch *s = scratch_of(number);

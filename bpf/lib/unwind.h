@@ -7,6 +7,9 @@
  *   long read_user(struct walk *w, void *to, __u32 size, __u64 from)         0, or not 0 when not all of it can be read; counted in nr_reads where somebody reads the clock
  *   __u64 user_tls_base(const struct walk *w)                                the thread pointer (x86-64: fs base); 0: not known
  *
+ * and, where the kernel's uretprobes may have put return addresses aside, WALK_PUT_ASIDE and
+ *   WALK_FUNCTION __u64 user_return(WALK_REF ref)                            that of the frame whose caller the walk stands at; 0: it was not
+ *
  * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
  * once per way to them (210,000 instructions that were looked at became 6,000).
  *
@@ -32,12 +35,14 @@
 #define WALK_REG_BX 19 /* no rule says where it is, see walk_needs_bx */
 #define WALK_REG_BP 29
 #define WALK_SP_KNOWN 0 /* by a frame record: it stands at the low end of its frame, the caller's sp is somewhere above */
+#define WALK_RETURN_BYTES 0 /* of stack that a call takes */
 #define WALK_REG_RA 30
 #define WALK_REG_SP 31
 #else
 #define WALK_NR_REGS 16
 #define WALK_REG_BX 3
 #define WALK_SP_KNOWN 1 /* behind saved rbp and return address */
+#define WALK_RETURN_BYTES 8
 #define WALK_REG_BP 6
 #define WALK_REG_SP 7
 #endif
@@ -883,16 +888,31 @@ WALK_FUNCTION int walk_compiled(WALK_REF ref, __u32 number)
 	return walk_rule(w, rule); /* a return address or not: see walk_uncalled */
 }
 
-/* The current frame is no caller: the one before it is the outermost. */
+#ifndef WALK_PUT_ASIDE
+#define user_return(ref) 0
+#endif
+
+/* The current frame is no caller: the one before it is the outermost; unless the kernel has put the return address aside for a uretprobe, and one in a page of its own stands there. */
 WALK_FUNCTION int walk_no_caller(WALK_REF ref, __u32 number)
 {
 	struct walk *w = walk_of(ref);
+	__u64 pc;
 
-	if (w) {
+	if (!w)
+		return WALK_ENDED;
+	if (number != WALK_NO_MAPPING) {
 		w->nr_frames--;
-		w->stop = number == WALK_ROOT ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_CALL;
+		return walk_stop(w, number == WALK_ROOT ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_CALL);
 	}
-	return WALK_ENDED;
+	if (w->exact)
+		return walk_stop(w, SONDE_STOP_NO_MAPPING);
+	w->nr_frames--; /* what leads to no code was no return address */
+	pc = user_return(ref);
+	if (!pc)
+		return walk_stop(w, SONDE_STOP_NO_MAPPING);
+	w->pc = pc;
+	walk_note_lost(w);
+	return WALK_GOES_ON;
 }
 
 /* Moves from `frame`, the current one, to its caller. */
@@ -907,13 +927,9 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	if (number >= SONDE_MAX_RULES) {
 		if (number == WALK_NOT_LOADED)
 			return walk_stop(w, SONDE_STOP_NOT_LOADED);
-		if (number == WALK_NO_MAPPING) {
-			w->nr_frames -= !w->exact; /* what leads to no code was no return address */
-			return walk_stop(w, SONDE_STOP_NO_MAPPING);
-		}
 		if (number >= WALK_COMPILED)
 			return walk_compiled(ref_of(w), number - WALK_COMPILED);
-		if (number > WALK_NOT_LOADED)
+		if (number > WALK_NOT_LOADED || number == WALK_NO_MAPPING)
 			return walk_no_caller(ref_of(w), number);
 		return walk_frame_pointer(ref_of(w), 1);
 	}

@@ -7,8 +7,11 @@
 #include <sys/utsname.h>
 
 #include "abi/config.h"
+#include "abi/event.h"
 #include "abi/runq.h"
 #include "base/cpus.h"
+#include "collect/trigger.h"
+#include "event.skel.h"
 #include "go.skel.h"
 #include "need_bpf.h"
 #include "perl.skel.h"
@@ -20,7 +23,7 @@
 #include "slow.skel.h"
 #include "waking.skel.h"
 
-#define MAX_INSTRUCTIONS 100000u
+#define MAX_INSTRUCTIONS 102000u
 #define MAX_RUNTIME_INSTRUCTIONS 60000u /* of one runtime's */
 #define MAX_PROGRAMS 8
 #define LOG_BYTES 65536
@@ -132,6 +135,24 @@ static bool check_runtime(const struct part *part, const char *tracepoint)
 	return good;
 }
 
+/* A trigger's own program, as several kinds of it have it. */
+static bool check_event(const struct trigger *trigger)
+{
+	struct event_bpf *skeleton = event_bpf__open();
+	bool good = false;
+
+	if (skeleton) {
+		memcpy((void *)&skeleton->rodata->cfg,
+		       &(struct sonde_config){ .version = SONDE_ABI_VERSION, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1, .more_levels = 3, .comm = "test" },
+		       sizeof(struct sonde_config));
+		memcpy((void *)&skeleton->rodata->event_cfg, &(struct sonde_event_config){ .syscall = 1, .in_user = trigger_is_in_user(trigger) }, sizeof(struct sonde_event_config));
+		good = !bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) && !trigger_set_program(trigger, skeleton->progs.on_event, NULL) &&
+		       !trigger_set_program(trigger, skeleton->progs.on_event_end, NULL) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
+	}
+	event_bpf__destroy(skeleton);
+	return good;
+}
+
 /* All of what is asked for, as this kernel has it. */
 static bool check_scheduler(const struct part *part)
 {
@@ -188,6 +209,7 @@ int main(void)
 	static const struct part scheduler[] = { { "sched", sched_bpf__elf_bytes }, { "waking", waking_bpf__elf_bytes }, { "slow", slow_bpf__elf_bytes } };
 	static const struct part runtimes[] = { { "python", python_bpf__elf_bytes }, { "perl", perl_bpf__elf_bytes }, { "php", php_bpf__elf_bytes },
 			{ "go", go_bpf__elf_bytes } };
+	static const struct trigger triggers[] = { { .kind = TRIGGER_UPROBE }, { .kind = TRIGGER_SYS_ENTER }, { .kind = TRIGGER_TP_BTF, .name = "sched_switch" } };
 	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	struct profile_bpf *skeleton;
 	bool good;
@@ -217,5 +239,7 @@ int main(void)
 		if (has_task_storage())
 			good = check_runtime(&runtimes[i], "sched_switch") && check_runtime(&runtimes[i], "sched_waking") && good;
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(triggers); i++)
+		good = check_event(&triggers[i]) && good;
 	return !good;
 }
