@@ -69,28 +69,30 @@ static __always_inline bool is_filtered(struct sonde_event_counters *count, stru
 
 	if (!is_idle && (event_cfg.syscall == SONDE_EVENT_ANY_SYSCALL || event_cfg.syscall == current_syscall()) && is_wanted(task, tgid_tid >> 32, tgid_tid, comm))
 		return false;
-	count_more(&count->filtered[is_idle ? SONDE_FILTER_IDLE : SONDE_FILTER_TARGET], 1);
+	count_one(&count->filtered[is_idle ? SONDE_FILTER_IDLE : SONDE_FILTER_TARGET]);
 	return true;
 }
 
 static __always_inline int send_event(struct scratch *s)
 {
 	struct sonde_event_counters *count = event_count();
-	struct sonde_event_record record = { .type = SONDE_RECORD_EVENT, .trigger = event_cfg.trigger };
+	struct sonde_event_record *record;
 	__u32 zero = 0;
 	struct sonde_counters *shared = bpf_map_lookup_elem(&counters, &zero);
 
 	if (shared && s->runtimes_left)
-		count_more(&shared->runtimes_missed, 1);
+		count_one(&shared->runtimes_missed);
 	send_runtime(s);
-	record.sample = s->sample;
+	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	if (record) {
+		record->type = SONDE_RECORD_EVENT;
+		record->trigger = event_cfg.trigger;
+		record->sample = s->sample;
+		bpf_ringbuf_submit(record, wake_flag());
+	}
 	scratch_leave(s);
-	if (!count)
-		return 0; /* there is always one */
-	if (bpf_ringbuf_output(&ring, &record, sizeof(record), wake_flag()))
-		count_more(&count->dropped[SONDE_DROP_RING_FULL], 1);
-	else
-		count_more(&count->recorded, 1);
+	if (count)
+		count_one(record ? &count->recorded : &count->dropped[SONDE_DROP_RING_FULL]);
 	return 0;
 }
 
@@ -117,13 +119,13 @@ int on_event(void *ctx)
 	shared = bpf_map_lookup_elem(&counters, &zero);
 	if (!count || !shared)
 		return 0; /* there are always some */
-	count_more(&count->hits, 1);
+	count_one(&count->hits);
 	bpf_get_current_comm(comm, sizeof(comm));
 	if (is_filtered(count, task, tgid_tid, comm))
 		return 0;
 	s = scratch_take(ctx);
 	if (!s) {
-		count_more(&count->dropped[SONDE_DROP_NO_SCRATCH], 1);
+		count_one(&count->dropped[SONDE_DROP_NO_SCRATCH]);
 		return 0;
 	}
 	begin_sample(s, bpf_ktime_get_ns(), tgid_tid);

@@ -55,7 +55,7 @@ static __always_inline int send_sample(struct scratch *s)
 	if (!count)
 		return 0; /* there is always one */
 	if (s->runtimes_left)
-		count_more(&count->runtimes_missed, 1);
+		count_one(&count->runtimes_missed);
 	send_runtime(s);
 	if (bpf_ringbuf_output(&ring, &s->sample, sizeof(s->sample), wake_flag()))
 		count->dropped[SONDE_DROP_RING_FULL]++;

@@ -205,7 +205,7 @@ static __always_inline bool would_be_raw(struct scratch *s, __u64 hash)
 	set_time(s);
 	if (may_send_raw(s, s->sample.time_ns))
 		return true;
-	count_more(&sent->raws_refused, 1);
+	count_one(&sent->raws_refused);
 	return false;
 }
 

@@ -15,9 +15,9 @@
 #define SCRATCH_MAX_LEVELS 8
 
 struct scratch {
+	struct walk walk;         /* at the begin: its address need not be kept beside this one's */
 	__u64 run;                /* address of the context that it was taken for; 0: nobody has it */
 	__u64 nr_users;           /* who has it, and who is just finding out that somebody does */
-	struct walk walk;
 	__u64 window_ns;
 	__u32 nr_raws, nr_raw_pages, nr_wakes; /* since then */
 	__u32 nr_walked;          /* user stacks, for the audit */
@@ -136,13 +136,12 @@ static __always_inline struct walk *walk_of(__u32 number)
 #define MAX_PUT_ASIDE 16 /* of a thread, from the leaf; the kernel has up to 64 (MAX_URETPROBE_DEPTH in kernel/events/uprobes.c) */
 
 /* See lib/unwind.h: by where the stack pointer was when the function was entered. */
-WALK_FUNCTION __u64 user_return(__u32 number)
+static __always_inline __u64 user_return(const struct walk *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	const struct walk *w = walk_of(number);
 	struct return_instance *put;
 
-	if (!w || !bpf_core_field_exists(task->utask))
+	if (!bpf_core_field_exists(task->utask))
 		return 0;
 	put = BPF_CORE_READ(task, utask, return_instances);
 #pragma clang loop unroll(disable)

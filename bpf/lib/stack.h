@@ -221,7 +221,8 @@ static __always_inline __u32 choose_length(struct scratch *s, struct sonde_count
 		length /= 2;
 	if (length > SONDE_RAW_MIN_PAGES)
 		s->nr_raw_pages += length;
-	count_more(&count->raws_cut, length < best);
+	if (length < best)
+		count_one(&count->raws_cut);
 	s->raw.is_cut = !asked || asked > length;
 	return length;
 }
@@ -272,10 +273,11 @@ static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde
 			length = early ? choose_length(s, count) : 0;
 			if (early ? send_raw(s->walk.number, length, raw_flag(s, length, stop)) : retry(&s->raw))
 				return SONDE_SIDE_LOST;
-			count_more(&count->raws, 1);
+			count_one(&count->raws);
 			return SONDE_SIDE_RAW;
 		}
-		count_more(&count->raws_refused, early);
+		if (early)
+			count_one(&count->raws_refused);
 	}
 	s->stack.header.tgid = sample->tgid;
 	s->stack.header.generation = sample->generation;

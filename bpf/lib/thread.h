@@ -113,7 +113,7 @@ static __always_inline void take_sides(struct sonde_wait_key *key, struct scratc
 	struct sonde_counters *count = s->runtimes_left ? bpf_map_lookup_elem(&counters, &zero) : 0;
 
 	if (count)
-		count_more(&count->runtimes_missed, 1);
+		count_one(&count->runtimes_missed);
 	send_runtime(s);
 	key->user_stack = s->sample.user_stack;
 	key->kernel_stack = s->sample.kernel_stack;

@@ -8,7 +8,7 @@
  *   __u64 user_tls_base(const struct walk *w)                                the thread pointer (x86-64: fs base); 0: not known
  *
  * and, where the kernel's uretprobes may have put return addresses aside, WALK_PUT_ASIDE and
- *   WALK_FUNCTION __u64 user_return(WALK_REF ref)                            that of the frame whose caller the walk stands at; 0: it was not
+ *   __u64 user_return(const struct walk *w)                                  that of the frame whose caller the walk stands at; 0: it was not
  *
  * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
  * once per way to them (210,000 instructions that were looked at became 6,000).
@@ -888,32 +888,7 @@ WALK_FUNCTION int walk_compiled(WALK_REF ref, __u32 number)
 	return walk_rule(w, rule); /* a return address or not: see walk_uncalled */
 }
 
-#ifndef WALK_PUT_ASIDE
-#define user_return(ref) 0
-#endif
-
-/* The current frame is no caller: the one before it is the outermost; unless the kernel has put the return address aside for a uretprobe, and one in a page of its own stands there. */
-WALK_FUNCTION int walk_no_caller(WALK_REF ref, __u32 number)
-{
-	struct walk *w = walk_of(ref);
-	__u64 pc;
-
-	if (!w)
-		return WALK_ENDED;
-	if (number != WALK_NO_MAPPING) {
-		w->nr_frames--;
-		return walk_stop(w, number == WALK_ROOT ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_CALL);
-	}
-	if (w->exact)
-		return walk_stop(w, SONDE_STOP_NO_MAPPING);
-	w->nr_frames--; /* what leads to no code was no return address */
-	pc = user_return(ref);
-	if (!pc)
-		return walk_stop(w, SONDE_STOP_NO_MAPPING);
-	w->pc = pc;
-	walk_note_lost(w);
-	return WALK_GOES_ON;
-}
+#include "walk_no_caller.h"
 
 /* Moves from `frame`, the current one, to its caller. */
 static __always_inline int walk_caller(struct walk *w, __u64 frame)

@@ -23,7 +23,7 @@
 #include "slow.skel.h"
 #include "waking.skel.h"
 
-#define MAX_INSTRUCTIONS 102000u
+#define MAX_INSTRUCTIONS 100000u
 #define MAX_RUNTIME_INSTRUCTIONS 60000u /* of one runtime's */
 #define MAX_PROGRAMS 8
 #define LOG_BYTES 65536

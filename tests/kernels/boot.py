@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from guest import Guest, image # noqa: E402
 from harness import ( # noqa: E402
 	SONDE, Failure, Skip, build, chain_error, check, check_exact, entry_error, find_tool, need_bpf, parse_chains, parse_folded, run_tests, skip, test, total)
+from trials import TRIAL, Report, check_hits, inside, ways_of # noqa: E402
 
 KERNELS = {"5.10": ("debian-security", "bullseye-security"), "6.1": ("debian", "bookworm"), "6.12": ("debian", "trixie")}
 DEPTH = 30
@@ -62,6 +63,38 @@ kill $!
 sleep 1
 step wall /sonde wall -f -p $! 2
 kill $!
+trial() { # NAME TRIGGER...: both are told by a line that it is time
+	name=$1
+	shift
+	rm -f /hits.out /trial.out
+	/hits 300 < /hits.in > /hits.out &
+	exec 3> /hits.in
+	wait_for ready /hits.out
+	/trial $(sed -n 's/^pid //p' /hits.out) 1000 3 "$@" < /trial.in > /trial.out 2> /trial.err &
+	trial=$!
+	exec 4> /trial.in
+	while ! grep -q attached /trial.out && kill -0 $trial; do
+		sleep 0.1
+	done
+	echo >&3
+	wait_for semaphore /hits.out
+	echo >&4
+	wait $trial
+	exec 3>&- 4>&-
+	step ${name}_ways cat /hits.out
+	step $name cat /trial.out
+	step ${name}_err cat /trial.err
+}
+mkfifo /hits.in /trial.in
+trial uprobe uprobe,/hits,probed
+trial uretprobe uretprobe,/hits,probed
+trial usdt usdt,/hits,hits,point
+trial sys_enter sys_enter,110
+trial sys_exit sys_exit,110
+trial kprobe kprobe,__x64_sys_getppid
+trial kretprobe kretprobe,__x64_sys_getppid
+trial fentry fentry,__task_pid_nr_ns
+trial fexit fexit,__task_pid_nr_ns
 step forked /sonde profile -f -a -F 199 -- /children 2
 step executed /sonde profile -f -a -F 199 -- /children 2 /chain 0.1 %d
 sleep 100 &
@@ -111,6 +144,7 @@ def guest(release):
 		try:
 			programs = {"sonde": SONDE, "chain-static": build("chain", "static"), "chain": build("chain"), "shares-static": build("shares", "static"), "children": build("children"),
 				"syscalls": build("syscalls"), "io_workers-static": build("io_workers", "static"), "perl": find_tool("perl") or skip("no perl"),
+				"hits": build("hits", "static"), "trial": TRIAL,
 				"test_verifier": os.path.join(os.path.dirname(SONDE), "tests", "bpf", "test_verifier"), "setpriv": find_tool("setpriv") or skip("no setpriv")}
 			booted[release] = Guest(image(*KERNELS[release]), programs, SCRIPT)
 		except Skip as reason:
@@ -233,6 +267,23 @@ def perl(release):
 	known = [stack for stack in stacks if not is_marked(stack)]
 	share = check_exact(known, error_of, minimum=0.9, at_least=50)
 	return "%.2f %% of %d samples" % (share * 100, total(known))
+
+
+LEAVES = {"uprobe": "", "uretprobe": "-", "usdt": "", "sys_enter": "syscall", "sys_exit": "syscall", "kprobe": "syscall", "kretprobe": "syscall", "fentry": "syscall", "fexit": "syscall"}
+
+
+def triggers(release):
+	"""Each kind that the kernel has: every hit is counted, and has the stack that the program says. Ticks strike beside; before Linux 6.0 not in the middle of a uprobe's or kprobe's program."""
+	notes = []
+	for name, leaf in LEAVES.items():
+		out = guest(release).step(name, 0).out
+		check(out.startswith("attached\n"), lambda: "%s: %s" % (name, guest(release).step(name + "_err"))) # pylint: disable=cell-var-from-loop
+		report, ways = Report(out.partition("\n")[2]), ways_of(guest(release).step(name + "_ways").out)
+		others = report.counters["hit0"]["recorded"] - sum(ways.values()) if name in ("fentry", "fexit") else 0 # that function is called elsewhere, too
+		check_hits(report, 0, ways, leaf, others)
+		inside_it = inside(report.of("tick"))
+		notes.append("%s %d%s" % (name, sum(ways.values()), ", %d ticks in the middle" % inside_it if inside_it else ""))
+	return "; ".join(notes)
 
 
 def verifier(release):
@@ -369,6 +420,6 @@ def chosen():
 
 
 for one in chosen():
-	for each in (exact, syscalls, io_workers, command, deep, perl, verifier, forked, executed, run_queue, all_time, waits, late_cpu, late_queue, ends, doctor, without_type_information, limited):
+	for each in (exact, syscalls, io_workers, command, deep, perl, triggers, verifier, forked, executed, run_queue, all_time, waits, late_cpu, late_queue, ends, doctor, without_type_information, limited):
 		register(one, each)
 run_tests(seconds=500) # the first of each kernel fetches and boots it
