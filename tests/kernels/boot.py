@@ -17,6 +17,8 @@ KERNELS = {"5.10": ("debian-security", "bullseye-security"), "6.1": ("debian", "
 DEPTH = 30
 DEEP = 10000
 ROOT_FRAMES = 128
+TRIGGERS = (("uprobe,/hits,probed", ""), ("uretprobe,/hits,probed", "-"), ("usdt,/hits,hits,point", ""), ("sys_enter,110", "syscall"), ("sys_exit,110", "syscall"),
+	("kprobe,__x64_sys_getppid", "syscall"), ("kretprobe,__x64_sys_getppid", "syscall"), ("fentry,__task_pid_nr_ns", "syscall"), ("fexit,__task_pid_nr_ns", "syscall"))
 COUNTED_AS_LOCKED = "5.10" # memory of maps, up to that release
 SCRIPT = """
 /chain-static 200 %d > /chain.out &
@@ -63,38 +65,24 @@ kill $!
 sleep 1
 step wall /sonde wall -f -p $! 2
 kill $!
-trial() { # NAME TRIGGER...: both are told by a line that it is time
-	name=$1
-	shift
-	rm -f /hits.out /trial.out
-	/hits 300 < /hits.in > /hits.out &
-	exec 3> /hits.in
-	wait_for ready /hits.out
-	/trial $(sed -n 's/^pid //p' /hits.out) 1000 3 "$@" < /trial.in > /trial.out 2> /trial.err &
-	trial=$!
-	exec 4> /trial.in
-	while ! grep -q attached /trial.out && kill -0 $trial; do
-		sleep 0.1
-	done
-	echo >&3
-	wait_for semaphore /hits.out
-	echo >&4
-	wait $trial
-	exec 3>&- 4>&-
-	step ${name}_ways cat /hits.out
-	step $name cat /trial.out
-	step ${name}_err cat /trial.err
-}
 mkfifo /hits.in /trial.in
-trial uprobe uprobe,/hits,probed
-trial uretprobe uretprobe,/hits,probed
-trial usdt usdt,/hits,hits,point
-trial sys_enter sys_enter,110
-trial sys_exit sys_exit,110
-trial kprobe kprobe,__x64_sys_getppid
-trial kretprobe kretprobe,__x64_sys_getppid
-trial fentry fentry,__task_pid_nr_ns
-trial fexit fexit,__task_pid_nr_ns
+/hits 300 < /hits.in > /hits.out &
+exec 3> /hits.in
+wait_for ready /hits.out
+/trial $(sed -n 's/^pid //p' /hits.out) 1000 3 %s < /trial.in > /trial.out 2> /trial.err &
+trial=$!
+exec 4> /trial.in
+while ! grep -q attached /trial.out && kill -0 $trial; do
+	sleep 0.1
+done
+echo >&3
+wait_for semaphore /hits.out
+echo >&4
+wait $trial
+exec 3>&- 4>&-
+step ways cat /hits.out
+step trial cat /trial.out
+step trial_err cat /trial.err
 step forked /sonde profile -f -a -F 199 -- /children 2
 step executed /sonde profile -f -a -F 199 -- /children 2 /chain 0.1 %d
 sleep 100 &
@@ -132,7 +120,7 @@ step late_len cat /late_len.out
 mount -t tmpfs none /sys/kernel/btf
 step no_btf /sonde profile -f 1
 step no_btf_doctor /sonde doctor
-""" % (DEPTH, DEPTH, DEEP, DEPTH, DEPTH, DEPTH, DEPTH)
+""" % (DEPTH, DEPTH, DEEP, DEPTH, " ".join(trigger for trigger, _ in TRIGGERS), DEPTH, DEPTH, DEPTH)
 booted = {}
 again = set() # of the kernels, those that were booted twice
 
@@ -269,21 +257,13 @@ def perl(release):
 	return "%.2f %% of %d samples" % (share * 100, total(known))
 
 
-LEAVES = {"uprobe": "", "uretprobe": "-", "usdt": "", "sys_enter": "syscall", "sys_exit": "syscall", "kprobe": "syscall", "kretprobe": "syscall", "fentry": "syscall", "fexit": "syscall"}
-
-
 def triggers(release):
-	"""Each kind that the kernel has: every hit is counted, and has the stack that the program says. Ticks strike beside; before Linux 6.0 not in the middle of a uprobe's or kprobe's program."""
-	notes = []
-	for name, leaf in LEAVES.items():
-		out = guest(release).step(name, 0).out
-		check(out.startswith("attached\n"), lambda: "%s: %s" % (name, guest(release).step(name + "_err"))) # pylint: disable=cell-var-from-loop
-		report, ways = Report(out.partition("\n")[2]), ways_of(guest(release).step(name + "_ways").out)
-		others = report.counters["hit0"]["recorded"] - sum(ways.values()) if name in ("fentry", "fexit") else 0 # that function is called elsewhere, too
-		check_hits(report, 0, ways, leaf, others)
-		inside_it = inside(report.of("tick"))
-		notes.append("%s %d%s" % (name, sum(ways.values()), ", %d ticks in the middle" % inside_it if inside_it else ""))
-	return "; ".join(notes)
+	"""Of every kind at once: each hit is counted, and has the stack that the program says."""
+	out = guest(release).step("trial", 0).out
+	check(out.startswith("attached\n"), lambda: str(guest(release).step("trial_err")))
+	report, ways = Report(out.partition("\n")[2]), ways_of(guest(release).step("ways").out)
+	missed = sum(check_hits(report, number, ways, leaf, elsewhere=trigger.startswith("f"), max_missed=sum(ways.values()) // 100) for number, (trigger, leaf) in enumerate(TRIGGERS))
+	return "%d hits each, %d stacks missed, %d ticks in the middle of such a program" % (sum(ways.values()), missed, inside(report.of("tick")))
 
 
 def verifier(release):

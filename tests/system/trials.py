@@ -38,12 +38,16 @@ def ways_of(text):
 	return {tuple(way.split(";")): int(count) for count, way in re.findall(r"^way (\d+) (\S+)$", text, re.MULTILINE)}
 
 
-def check_hits(report, number, ways, leaf, others=0):
-	"""`leaf`: what comes behind the way's `probed`, "-": it is not there any more. `others`: so often it struck elsewhere in the process."""
+def check_hits(report, number, ways, leaf, elsewhere=False, max_missed=0):
+	"""`leaf`: what comes behind the way's `probed`, "-": it is not there any more. `elsewhere`: the trigger strikes at other places of the process, too. max_missed: so many stacks may be missed, marked."""
 	name = "hit%d" % number
-	seen, wrong = {}, []
+	seen, wrong, nr_missed, nr_elsewhere = {}, [], 0, 0
 	for stack in report.of(name):
-		if others and "probed" not in stack.user:
+		if stack.user == ["[Missed User Stack]"]:
+			nr_missed += stack.count
+			continue
+		if elsewhere and stack.user[-1:] != [leaf]:
+			nr_elsewhere += stack.count
 			continue
 		way = own(stack)
 		last = stack.user[-1] if stack.user else ""
@@ -53,9 +57,10 @@ def check_hits(report, number, ways, leaf, others=0):
 		way += ("probed",) if leaf == "-" else ()
 		seen[way] = seen.get(way, 0) + stack.count
 	count = report.counters[name]
-	check(not wrong and seen == ways, lambda: "%s: %s instead of %s; wrong:\n%s" % (name, seen, ways, "\n".join(map(str, wrong[:20]))))
-	check(count["recorded"] == sum(ways.values()) + others and count["hits"] == count["recorded"] + count["filtered"] and not count["no_scratch"] and not count["ring_full"] and not count["left_out"],
+	check(not wrong and nr_missed <= max_missed and (seen == ways or (nr_missed == sum(ways.values()) - sum(seen.values()) and not set(seen) - set(ways))), lambda: "%s: %s instead of %s; %d missed; wrong:\n%s" % (name, seen, ways, nr_missed, "\n".join(map(str, wrong[:20]))))
+	check(count["recorded"] == sum(ways.values()) + nr_elsewhere and count["hits"] == count["recorded"] + count["filtered"] and not count["no_scratch"] and not count["ring_full"] and not count["left_out"],
 		lambda: "%s: %s, and %d times it struck" % (name, count, sum(ways.values())))
+	return nr_missed
 
 
 def inside(stacks):
