@@ -15,6 +15,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#define SCRATCH_NESTS
 #include "abi/config.h"
 #include "abi/unwind.h"
 #include "lib/filter.h"

@@ -16,6 +16,7 @@
 #define RAW_LEAVES_ROOM 1
 #define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
 #define TASKS_ARE_TYPED
+#define SCRATCH_NESTS
 #include "abi/wait.h"
 #include "lib/comm.h"
 #include "lib/filter.h"

@@ -12,6 +12,7 @@
 
 #define RAW_LEAVES_ROOM 1
 #define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
+#define SCRATCH_NESTS
 #include "lib/event_regs.h"
 #include "lib/maps.h"
 #include "lib/runq_maps.h"

@@ -81,6 +81,17 @@ static __always_inline __u32 first_slot(void)
 	return bpf_get_smp_processor_id() * (1 + cfg.more_levels);
 }
 
+/* Where SCRATCH_NESTS is defined, whoever strikes between the reading and the writing leaves all as it was before the writing, as nobody there can be preempted (but for the one who goes through the threads, and is alone in
+ * that). Elsewhere it is one instruction. */
+static __always_inline void scratch_add(struct scratch *s, __u64 nr)
+{
+#ifdef SCRATCH_NESTS
+	*(volatile __u64 *)&s->nr_users += nr;
+#else
+	__sync_fetch_and_add(&s->nr_users, nr);
+#endif
+}
+
 /* For the run of a program that has this context. NULL: all of this CPU's are taken; else scratch_leave has to be called at each of its ends. Adds and looks, as exchanges came with Linux 5.12: whoever is alone
  * behind that has it, and a thread that is preempted in between at worst keeps others from it. */
 static __always_inline struct scratch *scratch_take(const void *ctx)
@@ -93,13 +104,13 @@ static __always_inline struct scratch *scratch_take(const void *ctx)
 
 		if (!s)
 			break;
-		__sync_fetch_and_add(&s->nr_users, 1);
+		scratch_add(s, 1);
 		if (*(volatile __u64 *)&s->nr_users == 1) {
 			*(const void *volatile *)&s->run = ctx;
 			s->walk.number = slot;
 			return s;
 		}
-		__sync_fetch_and_add(&s->nr_users, -1);
+		scratch_add(s, -1);
 	}
 	return 0;
 }
@@ -107,7 +118,7 @@ static __always_inline struct scratch *scratch_take(const void *ctx)
 static __always_inline void scratch_leave(struct scratch *s)
 {
 	*(volatile __u64 *)&s->run = 0;
-	__sync_fetch_and_add(&s->nr_users, -1);
+	scratch_add(s, -1);
 }
 
 /* What the program has taken that went on to this one; NULL: none. */
