@@ -128,5 +128,19 @@ def python_at_a_uprobe():
 	return "%d hits, %d ticks, %d of them in the middle of the trigger's program" % (TURNS, report.counters["tick"]["recorded"], inside(report.of("tick")))
 
 
+@test
+def what_is_not_there():
+	"""Is refused, with the reason and what to do."""
+	need_bpf()
+	path = build("hits")
+	asked = [("uprobe,%s,nothing" % path, "no uprobe 'nothing' in %s" % path), ("usdt,%s,hits,nothing" % path, "no USDT probe 'nothing' in"), ("tp_btf,nothing", "no tracepoint at 'nothing'")]
+	if not os.path.exists("/sys/bus/event_source/devices/kprobe"):
+		asked.append(("kprobe,do_exit", "no kprobes (CONFIG_KPROBES): ask for a tracepoint"))
+	for trigger, words in asked:
+		trial = start(TRIAL, str(os.getpid()), "0", "0", trigger)
+		err = trial.communicate("\n", timeout=60)[1]
+		check(trial.returncode == 1 and words in err, lambda: "%s: exit %d, %s" % (trigger, trial.returncode, err)) # pylint: disable=cell-var-from-loop
+
+
 if __name__ == "__main__":
 	run_tests()
