@@ -46,14 +46,14 @@ static __always_inline enum sonde_side send_labels(struct scratch *s)
 SEC("perf_event")
 int walk_runtime(struct bpf_perf_event_data *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
-	struct scratch *s = scratch_of(cpu);
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct scratch *s = scratch_of_run(ctx);
 	const struct sonde_go *go;
 	enum known known;
 	int result;
 
 	if (!s)
-		return 0; /* the sampler had it */
+		return 0; /* who goes on to here has it */
 	go = (const struct sonde_go *)&s->known;
 	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->known, sizeof(*go));
 	if (known == KNOWN_TORN || (known == KNOWN_WELL && was_walk_slow(&s->walk, WALK_MORE_NS))) {

@@ -3,7 +3,7 @@
  *
  * A stack's body is sent when its hash is new to the map `stacks`, before the sample that names it. A user stack of a process or a file that is not known
  * yet is sent raw, and walked in user space. Nothing is lost without a
- * name: every way out adds to a counter, which needs no atomics (see lib/scratch.h).
+ * name: every way out adds to a counter. Those that ticks alone count need no atomics: no perf event's program strikes in the middle of another's (the kernel's bpf_prog_active).
  *
  * What interpreters of the process run is found by programs of their own, to which this one goes on at its end (lib/send.h). */
 #include <stdbool.h>
@@ -15,6 +15,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#define SCRATCH_NESTS
 #include "abi/config.h"
 #include "abi/unwind.h"
 #include "lib/filter.h"
@@ -27,9 +28,9 @@
 #include "lib/user_regs.h"
 
 /* Puts the user registers into the walk; 0: there are none. Its copy of them would be too much for the 512 bytes that on_tick and the walk have together. */
-WALK_FUNCTION int take_regs(struct bpf_perf_event_data *ctx, __u32 cpu)
+WALK_FUNCTION int take_regs(struct bpf_perf_event_data *ctx, __u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	return s && tick_regs(ctx, (void *)bpf_get_current_task(), &s->walk, &s->raw);
 }
@@ -55,12 +56,13 @@ static __always_inline int send_sample(struct scratch *s)
 	if (!count)
 		return 0; /* there is always one */
 	if (s->runtimes_left)
-		count->runtimes_missed++;
+		count_one(&count->runtimes_missed);
 	send_runtime(s);
 	if (bpf_ringbuf_output(&ring, &s->sample, sizeof(s->sample), wake_flag()))
 		count->dropped[SONDE_DROP_RING_FULL]++;
 	else
 		count->recorded++;
+	scratch_leave(s);
 	return 0;
 }
 
@@ -68,16 +70,16 @@ static __always_inline int send_sample(struct scratch *s)
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
-	struct scratch *s = scratch_of(bpf_get_smp_processor_id());
+	struct scratch *s = scratch_of_run(ctx);
 
 	return s ? send_sample(s) : 0;
 }
 
 static __always_inline int take_sample(struct bpf_perf_event_data *ctx, bool can_retry)
 {
-	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
+	__u32 zero = 0;
 	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
-	struct scratch *s = bpf_map_lookup_elem(&scratches, &cpu);
+	struct scratch *s;
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u64 tgid_tid = bpf_get_current_pid_tgid();
 	char comm[SONDE_COMM_BYTES] = {};
@@ -88,15 +90,16 @@ static __always_inline int take_sample(struct bpf_perf_event_data *ctx, bool can
 	bpf_get_current_comm(comm, sizeof(comm));
 	if (is_filtered(count, task, tgid_tid, comm))
 		return 0;
+	s = scratch_take(ctx);
 	if (!s) {
 		count->dropped[SONDE_DROP_NO_SCRATCH]++;
 		return 0;
 	}
-	begin_sample(s, cpu, bpf_ktime_get_ns(), tgid_tid);
+	begin_sample(s, bpf_ktime_get_ns(), tgid_tid);
 	__builtin_memcpy(s->sample.comm, comm, sizeof(comm));
 	if (cfg.kernel_stacks && !user_mode(ctx))
 		s->sample.kernel_side = kernel_side(s, get_kernel_stack(ctx, s), 0, s->sample.time_ns, &s->sample.kernel_stack);
-	if (cfg.user_stacks && take_regs(ctx, cpu)) {
+	if (cfg.user_stacks && take_regs(ctx, s->walk.number)) {
 		enter_process(s, &s->sample);
 		s->sample.user_side = user_side(s, &s->sample, count, can_retry ? retry_later : 0);
 		s->runtimes_left = s->walk.runtimes;

@@ -16,6 +16,7 @@
 #define RAW_LEAVES_ROOM 1
 #define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
 #define TASKS_ARE_TYPED
+#define SCRATCH_NESTS
 #include "abi/wait.h"
 #include "lib/comm.h"
 #include "lib/filter.h"
@@ -27,8 +28,6 @@
 #include "lib/waits.h"
 
 #define MANY_SHORT 4 /* then the next one is taken for short as well */
-
-const volatile __u32 nr_cpus = 0; /* possible ones; set by the loader */
 
 volatile __u32 own_tgid; /* whose threads are left out, as the root PID namespace has it */
 
@@ -193,6 +192,7 @@ static __always_inline int end_switch(const __u64 *ctx, struct thread *thread, s
 	end_memo(&thread->memos, s);
 	if (cfg.events)
 		send_switch(ctx, thread, s->sample.time_ns);
+	scratch_leave(s);
 	return 0;
 }
 
@@ -200,16 +200,19 @@ static __always_inline int end_switch(const __u64 *ctx, struct thread *thread, s
 SEC("tp_btf/sched_switch")
 int on_switched(__u64 *ctx)
 {
-	struct scratch *s = scratch_of(bpf_get_smp_processor_id());
+	struct scratch *s = scratch_of_run(ctx);
 	struct thread *thread = thread_of((void *)ctx[1]);
 
-	return s && thread ? end_switch(ctx, thread, s) : 0;
+	if (s && thread)
+		return end_switch(ctx, thread, s);
+	if (s)
+		scratch_leave(s); /* its storage is always there */
+	return 0;
 }
 
 static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_take(ctx);
 	struct task_struct *task = (void *)ctx[1];
 	struct memos *memos = memos_of_window(&thread->memos);
 	const user_regs_t *regs;
@@ -217,9 +220,9 @@ static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 
 
 	if (!s)
 		return 0; /* there is always one */
-	begin_sample(s, cpu, now_ns, (__u64)thread->key.tgid << 32 | thread->key.tid);
+	begin_sample(s, now_ns, (__u64)thread->key.tgid << 32 | thread->key.tid);
 	regs = user_regs_of(task);
-	has_user = take_syscall(regs, s, cpu);
+	has_user = take_syscall(regs, s);
 	thread->key.syscall = syscall_of(s->syscall, s->compat);
 	if (cfg.kernel_stacks)
 		s->sample.kernel_side = kernel_side_by_memo(task, ctx, s, memos, count);
@@ -273,7 +276,7 @@ static __always_inline int without_wait(const __u64 *ctx, __u64 now_ns, bool is_
 /* The thread that leaves the CPU; NULL: none that was ever asked for. */
 struct leaving {
 	struct thread *thread;
-	__u64 comm[SONDE_COMM_BYTES / 8];
+	__u64 *comm; /* stands among what is put together: the stack has no room for it */
 	__u16 state;
 	bool is_asked;
 };
@@ -322,10 +325,12 @@ static __always_inline int switched_out(__u64 *ctx, struct leaving *leaving, __u
 static __always_inline struct thread *look_at_leaving(const __u64 *ctx, struct leaving *leaving)
 {
 	struct task_struct *task = (void *)ctx[1];
+	struct making *made = making();
 
-	leaving->thread = task->pid ? thread_of(task) : 0;
+	leaving->thread = task->pid && made ? thread_of(task) : 0;
 	if (!leaving->thread)
 		return 0;
+	leaving->comm = made->comm;
 	take_seed(leaving->thread);
 	leaving->state = switch_state(ctx);
 	read_comm(task, leaving->comm);
@@ -432,9 +437,9 @@ static __noinline int take_regs_of(struct task_struct *task, struct scratch *s)
 }
 
 /* The wait of a thread that is off the CPU when the recording begins, unless it has got one meanwhile. */
-static __always_inline void seed(struct task_struct *task, struct thread *thread)
+static __always_inline void seed(const void *ctx, struct task_struct *task, struct thread *thread)
 {
-	struct scratch *s = scratch_of(nr_cpus); /* that of no CPU: switches go on */
+	struct scratch *s = scratch_take(ctx); /* switches go on */
 	struct seeded *seed = &thread->seed;
 	__u64 comm[SONDE_COMM_BYTES / 8];
 	__u16 state = task_state(task), syscall = SONDE_NO_SYSCALL;
@@ -443,7 +448,7 @@ static __always_inline void seed(struct task_struct *task, struct thread *thread
 	if (!s)
 		return;
 	read_comm(task, comm);
-	begin_sample(s, nr_cpus, now_ns, (__u64)task->tgid << 32 | (__u32)task->pid);
+	begin_sample(s, now_ns, (__u64)task->tgid << 32 | (__u32)task->pid);
 	if (cfg.kernel_stacks)
 		s->sample.kernel_side = kernel_side(s, bpf_get_task_stack(task, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0), 0, now_ns, &s->sample.kernel_stack);
 	if (take_regs_of(task, s)) {
@@ -457,6 +462,7 @@ static __always_inline void seed(struct task_struct *task, struct thread *thread
 	begin_key(&seed->key, task, state, comm);
 	seed->key.syscall = syscall;
 	seed->key.ids = s->sample.ids;
+	scratch_leave(s);
 	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_SEEDED : THREAD_LEFT_OUT); /* else it has had a CPU meanwhile, and what was found is of a wait that is over */
 }
 
@@ -474,7 +480,7 @@ int list_threads(struct bpf_iter__task *ctx)
 	thread = make_thread(task, is_target(task->tgid, task->pid), count);
 	if (!thread || task->on_cpu || thread->is != THREAD_UNKNOWN)
 		return 0;
-	seed(task, thread);
+	seed(ctx, task, thread);
 	return 0;
 }
 

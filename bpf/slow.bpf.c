@@ -12,6 +12,7 @@
 
 #define RAW_LEAVES_ROOM 1
 #define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
+#define SCRATCH_NESTS
 #include "lib/event_regs.h"
 #include "lib/maps.h"
 #include "lib/runq_maps.h"
@@ -25,8 +26,10 @@ static __always_inline int send_slow(struct scratch *s)
 	struct sonde_slow_record *record = bpf_map_lookup_elem(&slow, &zero);
 	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
 
-	if (!record || !count)
-		return 0; /* there are always some */
+	if (!record || !count) { /* there are always some */
+		scratch_leave(s);
+		return 0;
+	}
 	send_runtime(s);
 	record->type = SONDE_RECORD_SLOW;
 	record->ids = s->sample.ids;
@@ -34,6 +37,7 @@ static __always_inline int send_slow(struct scratch *s)
 		count->lost++;
 	else
 		count->sent++;
+	scratch_leave(s);
 	return 0;
 }
 
@@ -41,7 +45,7 @@ static __always_inline int send_slow(struct scratch *s)
 SEC("tp_btf/sched_switch")
 int on_slow_end(__u64 *ctx)
 {
-	struct scratch *s = scratch_of(bpf_get_smp_processor_id());
+	struct scratch *s = scratch_of_run(ctx);
 
 	return s ? send_slow(s) : 0;
 }
@@ -49,15 +53,15 @@ int on_slow_end(__u64 *ctx)
 SEC("tp_btf/sched_switch")
 int on_slow(__u64 *ctx)
 {
-	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
+	__u32 zero = 0;
 	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = count ? scratch_take(ctx) : 0;
 
 	if (!count || !s)
 		return 0; /* there are always some */
-	begin_sample(s, cpu, bpf_ktime_get_ns(), bpf_get_current_pid_tgid());
+	begin_sample(s, bpf_ktime_get_ns(), bpf_get_current_pid_tgid());
 	s->sample.kernel_side = kernel_side(s, get_kernel_stack(ctx, s), SONDE_TRACEPOINT_FRAMES, s->sample.time_ns, &s->sample.kernel_stack);
-	if (take_regs(cpu)) {
+	if (take_regs(s->walk.number)) {
 		enter_process(s, &s->sample);
 		s->sample.user_side = user_side(s, &s->sample, count, 0);
 		s->runtimes_left = s->walk.runtimes & ~(__u32)SONDE_RUNTIMES_WITH_LABELS; /* which nobody asks for */

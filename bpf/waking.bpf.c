@@ -14,6 +14,7 @@
 #define RAW_LEAVES_ROOM 1
 #define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
 #define TASKS_ARE_TYPED
+#define SCRATCH_NESTS
 #include "abi/wait.h"
 #include "lib/comm.h"
 #include "lib/filter.h"
@@ -38,7 +39,7 @@ extern const void asm_exc_page_fault __ksym __weak;
 /* Has an interrupt struck the current thread? Then it has nothing to do with what is woken up. Interrupts have a stack of their own, but on x86-64 not those that strike in user code: they left no number of
  * a system call behind, as faults do. FRED says which of the two it was; without it faults come by the entry code of page faults, whose return address stands below the registers. A kernel whose stacks are
  * larger (64 KiB pages) keeps the registers farther up. */
-static __always_inline bool in_interrupt(struct task_struct *task, __u64 *ctx, struct scratch *s, bool has_user)
+static __noinline bool in_interrupt(struct task_struct *task, __u64 *ctx, struct scratch *s, bool has_user)
 {
 	__u64 low = as_number(s, task->stack), off = as_number(s, ctx) - low;
 #ifndef SONDE_ARM64
@@ -75,14 +76,17 @@ static __always_inline __u64 hash_waker(const struct sonde_wait_key *waker)
 
 static __always_inline void send_wakeup(struct task_struct *task, __u64 hash, struct scratch *s)
 {
-	struct sonde_wakeup_record record = { .type = SONDE_RECORD_WAKEUP, .cpu = s->sample.cpu, .time_ns = s->sample.time_ns, .tgid = task->tgid, .tid = task->pid, .waker = hash };
+	struct sonde_wakeup_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 	struct sonde_wait_counters *count;
 
-	if (!bpf_ringbuf_output(&ring, &record, sizeof(record), wake_flag()))
+	if (!record) {
+		count = wait_count();
+		if (count)
+			count->events_lost++;
 		return;
-	count = wait_count();
-	if (count)
-		count->events_lost++;
+	}
+	*record = (struct sonde_wakeup_record){ .type = SONDE_RECORD_WAKEUP, .cpu = s->sample.cpu, .time_ns = s->sample.time_ns, .tgid = task->tgid, .tid = task->pid, .waker = hash };
+	bpf_ringbuf_submit(record, wake_flag());
 }
 
 /* Unless it was sent before. */
@@ -106,8 +110,10 @@ static __always_inline int end_waking(struct task_struct *task, struct thread *t
 	__u32 zero = 0;
 	struct sonde_waker_record *waker = bpf_map_lookup_elem(&wakers, &zero);
 
-	if (!thread || !waker)
+	if (!thread || !waker) {
+		scratch_leave(s);
 		return 0;
+	}
 	__builtin_memset(waker, 0, sizeof(*waker));
 	waker->waker.tgid = s->sample.tgid;
 	waker->waker.tid = s->sample.tid;
@@ -124,6 +130,7 @@ static __always_inline int end_waking(struct task_struct *task, struct thread *t
 		set_time(s);
 		send_wakeup(task, waker->hash, s);
 	}
+	scratch_leave(s);
 	return 0;
 }
 
@@ -136,37 +143,42 @@ static __always_inline struct memos *memos_of(struct task_struct *task)
 SEC("tp_btf/sched_waking")
 int on_woken(__u64 *ctx)
 {
-	struct scratch *s = scratch_of(bpf_get_smp_processor_id());
+	struct scratch *s = scratch_of_run(ctx);
 	struct task_struct *task = (void *)ctx[0];
 
 	return s ? end_waking(task, thread_of(task), memos_of(bpf_get_current_task_btf()), s) : 0;
 }
 
-static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, struct sonde_wait_counters *count)
+/* By itself, for the 512 bytes of stack that all calls have together. */
+static __noinline struct scratch *take_scratch(const void *ctx)
+{
+	return scratch_take(ctx);
+}
+
+static __always_inline int take_stacks(__u64 *ctx, struct sonde_wait_counters *count)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 cpu = bpf_get_smp_processor_id();
 	struct memos *memos = memos_of_window(memos_of(task));
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = take_scratch(ctx);
 	const user_regs_t *regs;
 	bool has_user;
 
 	if (!s)
 		return 0; /* there is always one */
 	regs = user_regs_of(task);
-	has_user = take_syscall(regs, s, cpu);
+	has_user = take_syscall(regs, s);
 	if (in_interrupt(task, ctx, s, has_user)) {
-		begin_sample(s, cpu, 0, 0);
+		begin_sample(s, 0, 0);
 		has_user = false;
 	} else {
-		begin_sample(s, cpu, 0, (__u64)task->tgid << 32 | (__u32)task->pid);
+		begin_sample(s, 0, (__u64)task->tgid << 32 | (__u32)task->pid);
 		read_comm(task, (void *)s->sample.comm);
 	}
 	if (cfg.kernel_stacks)
 		s->sample.kernel_side = kernel_side_by_memo(task, ctx, s, memos, count);
 	if (cfg.user_stacks && has_user)
 		s->sample.user_side = user_side_by_memo(task, regs, s, memos, count);
-	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread, memos, s);
+	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread_of((void *)ctx[0]), memos, s); /* asked for anew: likewise */
 }
 
 SEC("tp_btf/sched_waking")
@@ -175,7 +187,7 @@ int on_waking(__u64 *ctx)
 	struct sonde_wait_counters *count = wait_count();
 	struct thread *thread = thread_of((void *)ctx[0]);
 
-	return thread && thread->is != THREAD_LEFT_OUT && is_event_of((void *)ctx[0]) && count ? take_stacks(ctx, thread, count) : 0;
+	return thread && thread->is != THREAD_LEFT_OUT && is_event_of((void *)ctx[0]) && count ? take_stacks(ctx, count) : 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -12,7 +12,7 @@ struct sonde_config {
 	__u8 user_stacks, kernel_stacks;    /* collect this side */
 	__u8 include_idle;
 	__u8 filter_cgroup;                 /* only threads in the cgroup `cgroup_id` or below it */
-	__u8 pad;
+	__u8 more_levels;                   /* of working memory on each CPU: how many programs may be at work there while one is */
 	__u32 audit_every;                  /* send this one of so many walked stacks to be checked; 0: none */
 	char comm[SONDE_COMM_BYTES];
 	__u32 cgroup_level;                 /* of that cgroup: 0 is the root */

@@ -24,7 +24,7 @@
 
 enum sonde_record_type { SONDE_RECORD_SAMPLE = 1, SONDE_RECORD_STACK = 2, SONDE_RECORD_RAW = 3, SONDE_RECORD_RUNTIME = 4, SONDE_RECORD_LABELS = 5,
 	SONDE_RECORD_WAKER = 6, SONDE_RECORD_SEED = 7, SONDE_RECORD_SWITCH = 8, SONDE_RECORD_WAKEUP = 9 /* abi/wait.h */,
-	SONDE_RECORD_SLOW = 10 /* abi/runq.h */, SONDE_RECORD_CODE = 11 };
+	SONDE_RECORD_SLOW = 10 /* abi/runq.h */, SONDE_RECORD_CODE = 11, SONDE_RECORD_EVENT = 12 /* abi/event.h */ };
 
 /* What became of one side (user or kernel) of a sample. */
 enum sonde_side {

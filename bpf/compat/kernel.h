@@ -81,6 +81,16 @@ struct mm_struct {
 	unsigned long start_stack; /* of a process's first thread: where argc stands */
 };
 
+struct return_instance {
+	unsigned long stack;          /* user address: where the stack pointer was when the function was entered */
+	unsigned long orig_ret_vaddr; /* where it returns to */
+	struct return_instance *next; /* of the thread, the outer ones */
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances; /* the innermost */
+};
+
 struct task_struct {
 	void *stack; /* its low end */
 	unsigned int flags; /* PF_* */
@@ -101,6 +111,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	char comm[16];
 	struct thread_struct thread;
+	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	unsigned int kasan_depth; /* with CONFIG_KASAN alone */
 };
 

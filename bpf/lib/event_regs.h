@@ -37,9 +37,9 @@ static __always_inline void enter_known_regs(struct walk *w, struct sonde_raw_re
 }
 
 /* Where they have to be: into memory that is free before a stack is taken. */
-WALK_FUNCTION int copy_regs(__u32 cpu)
+WALK_FUNCTION int copy_regs(__u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	const user_regs_t *copy;
 	const void *at;
 
@@ -55,16 +55,16 @@ WALK_FUNCTION int copy_regs(__u32 cpu)
 }
 
 /* Puts them into the walk; 0: it has no user side. */
-WALK_FUNCTION int take_regs(__u32 cpu)
+WALK_FUNCTION int take_regs(__u32 slot)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	const user_regs_t *regs;
 
 	if (!s || task->flags & PF_KTHREAD || !task->mm) /* as user_regs, but by the verifier's knowledge of what a task is */
 		return 0;
 	if (!HAS_KNOWN_REGS)
-		return copy_regs(cpu);
+		return copy_regs(slot);
 	regs = user_regs_of(task);
 	if (!regs)
 		return 0;

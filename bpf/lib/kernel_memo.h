@@ -78,9 +78,9 @@ static __always_inline bool kernel_memo_same(const struct kernel_memo *memo, str
 }
 
 /* The hash of the remembered stack that the current one is, of which there are `size` bytes; 0: it is none of them. */
-WALK_FUNCTION __u64 kernel_memo_find(const struct kernel_memos *memos, __u32 cpu, __u64 size)
+WALK_FUNCTION __u64 kernel_memo_find(const struct kernel_memos *memos, __u32 slot, __u64 size)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u64 longest;
 
 	if (!s || !memos)
@@ -97,9 +97,9 @@ WALK_FUNCTION __u64 kernel_memo_find(const struct kernel_memos *memos, __u32 cpu
 }
 
 /* Keeps the word if it looks like an address of code. By itself, so that it is proved once. 0, or 1: there are too many. */
-WALK_FUNCTION int kernel_memo_add(struct kernel_memo *memo, __u32 cpu, __u32 i)
+WALK_FUNCTION int kernel_memo_add(struct kernel_memo *memo, __u32 slot, __u32 i)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u64 word;
 	__u32 nr;
 
@@ -119,9 +119,9 @@ WALK_FUNCTION int kernel_memo_add(struct kernel_memo *memo, __u32 cpu, __u32 i)
 }
 
 /* Keeps a stack that was unwound, if it can be kept. */
-WALK_FUNCTION int kernel_memo_keep(struct kernel_memo *memo, __u32 cpu, __u64 size, __u64 hash)
+WALK_FUNCTION int kernel_memo_keep(struct kernel_memo *memo, __u32 slot, __u64 size, __u64 hash)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	if (!s || !memo)
 		return 0;
@@ -133,7 +133,7 @@ WALK_FUNCTION int kernel_memo_keep(struct kernel_memo *memo, __u32 cpu, __u64 si
 	for (__u32 i = 0; i < WALK_BLOCK_BYTES / 8; i++) {
 		if (i >= size / 8)
 			break;
-		if (kernel_memo_add(memo, cpu, i))
+		if (kernel_memo_add(memo, slot, i))
 			return 0;
 	}
 	memo->syscall = s->syscall;
@@ -142,9 +142,9 @@ WALK_FUNCTION int kernel_memo_keep(struct kernel_memo *memo, __u32 cpu, __u64 si
 }
 
 /* Keeps the i-th word if it still stands there. */
-WALK_FUNCTION int kernel_memo_retain(struct kernel_memo *memo, __u32 cpu, __u32 i)
+WALK_FUNCTION int kernel_memo_retain(struct kernel_memo *memo, __u32 slot, __u32 i)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u32 off, word, nr;
 
 	if (!s || !memo)
@@ -162,9 +162,9 @@ WALK_FUNCTION int kernel_memo_retain(struct kernel_memo *memo, __u32 cpu, __u32 
 }
 
 /* The stack is the remembered one, but words differ: they were none of it. */
-WALK_FUNCTION int kernel_memo_prune(struct kernel_memo *memo, __u32 cpu)
+WALK_FUNCTION int kernel_memo_prune(struct kernel_memo *memo, __u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u64 size;
 
 	if (!s || !memo)
@@ -178,7 +178,7 @@ WALK_FUNCTION int kernel_memo_prune(struct kernel_memo *memo, __u32 cpu)
 	for (__u32 i = 0; i < KERNEL_MEMO_WORDS; i++) {
 		if (i >= memo->nr_words)
 			break;
-		kernel_memo_retain(memo, cpu, i);
+		kernel_memo_retain(memo, slot, i);
 	}
 	memo->nr_words = memo->nr_kept;
 	memo->syscall = s->syscall;

@@ -76,6 +76,12 @@ struct {
 	__type(value, struct sonde_counters);
 } counters SEC(".maps");
 
+/* What several triggers count together: one may strike in the middle of another's addition. (Compilers make another instruction of adding 0, which Linux 5.10 does not have.) */
+static __always_inline void count_one(__u64 *count)
+{
+	__sync_fetch_and_add(count, 1);
+}
+
 struct { /* tgid -> when it was forked or replaced its program: what was known of that id before is of another */
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192); /* more than come to life between two readings of the side-band */
@@ -131,4 +137,7 @@ static __always_inline __u64 user_tls_base(const struct walk *w)
 
 /* Kernels before 5.12 take nothing but numbers in global functions. */
 #define WALK_BY_NUMBER
+#define WALK_PUT_ASIDE
 #define WALK_FUNCTION __attribute__((noinline))
+
+static __always_inline __u64 user_return(const struct walk *w); /* see lib/scratch.h */

@@ -41,9 +41,9 @@ static __always_inline struct memos *memos_of_window(struct memos *memos)
 	return memos;
 }
 
-WALK_FUNCTION int user_memo_same(const struct walk_memo *memo, __u32 cpu)
+WALK_FUNCTION int user_memo_same(const struct walk_memo *memo, __u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	if (!s || !memo || !walk_memo_fits(memo, &s->walk))
 		return 0;
@@ -51,9 +51,9 @@ WALK_FUNCTION int user_memo_same(const struct walk_memo *memo, __u32 cpu)
 	return walk_memo_same(memo, &s->walk);
 }
 
-WALK_FUNCTION int user_memo_keep(struct walk_memo *memo, __u32 cpu, __u64 hash)
+WALK_FUNCTION int user_memo_keep(struct walk_memo *memo, __u32 slot, __u64 hash)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	if (s && memo)
 		walk_memo_keep(memo, &s->walk, s->raw.regs, hash);
@@ -80,11 +80,11 @@ static __always_inline bool is_checked(struct memos *memos, struct sonde_wait_co
 static __always_inline void learn_kernel_stack(struct scratch *s, struct memos *memos, __u64 size)
 {
 	if (memos->kernel.of[0].hash == s->sample.kernel_stack) {
-		kernel_memo_prune(&memos->kernel.of[0], s->sample.cpu);
+		kernel_memo_prune(&memos->kernel.of[0], s->walk.number);
 	} else if (memos->kernel.of[1].hash == s->sample.kernel_stack) {
-		kernel_memo_prune(&memos->kernel.of[1], s->sample.cpu);
+		kernel_memo_prune(&memos->kernel.of[1], s->walk.number);
 	} else {
-		kernel_memo_keep(&memos->kernel.of[memos->next_kernel & (KERNEL_MEMOS - 1)], s->sample.cpu, size, s->sample.kernel_stack);
+		kernel_memo_keep(&memos->kernel.of[memos->next_kernel & (KERNEL_MEMOS - 1)], s->walk.number, size, s->sample.kernel_stack);
 		memos->next_kernel++;
 	}
 }
@@ -107,7 +107,7 @@ static __noinline int unwind_kernel_side(__u64 *ctx, struct scratch *s, struct m
 /* memos: NULL: nothing is remembered of this thread. Gives enum sonde_side. */
 static __always_inline int kernel_side_by_memo(struct task_struct *task, __u64 *ctx, struct scratch *s, struct memos *memos, struct sonde_wait_counters *count)
 {
-	__u64 size = memos ? kernel_stack_bytes(task, ctx, s) : 0, known = size ? kernel_memo_find(&memos->kernel, s->sample.cpu, size) : 0;
+	__u64 size = memos ? kernel_stack_bytes(task, ctx, s) : 0, known = size ? kernel_memo_find(&memos->kernel, s->walk.number, size) : 0;
 
 	s->sample.kernel_stack = known;
 	if (known && !is_checked(memos, count))
@@ -125,7 +125,7 @@ static __always_inline void note_told(struct walk_memo *memo, const struct scrat
 static __always_inline __u64 find_slowly(struct memos *memos, const struct scratch *s)
 {
 	for (int i = 0; i < WALK_MEMOS; i++) {
-		if (user_memo_same(&memos->user[i], s->sample.cpu)) {
+		if (user_memo_same(&memos->user[i], s->walk.number)) {
 			note_told(&memos->user[i], s);
 			return memos->user[i].hash;
 		}
@@ -136,10 +136,10 @@ static __always_inline __u64 find_slowly(struct memos *memos, const struct scrat
 #define USER_SIDE_WALKS (-1) /* no enum sonde_side */
 
 /* The stack is not known by a look at it, or it is to be checked: then user_stack is its hash. Gives enum sonde_side, or USER_SIDE_WALKS: the walk stands at its begin. */
-WALK_FUNCTION int begin_user_side(struct memos *memos, __u32 cpu)
+WALK_FUNCTION int begin_user_side(struct memos *memos, __u32 slot)
 {
 	struct sonde_wait_counters *count = wait_count();
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	if (!count || !s)
 		return SONDE_SIDE_NONE; /* there are always some */
@@ -149,7 +149,7 @@ WALK_FUNCTION int begin_user_side(struct memos *memos, __u32 cpu)
 #ifdef SONDE_ARM64
 	s->number = __sync_fetch_and_add(&s->number, 0); /* nothing that is read below was read before */
 #endif
-	if (!take_regs(cpu))
+	if (!take_regs(slot))
 		return SONDE_SIDE_NONE;
 	enter_process(s, &s->sample);
 	if (memos && !s->sample.user_stack) {
@@ -165,12 +165,12 @@ WALK_FUNCTION int begin_user_side(struct memos *memos, __u32 cpu)
 }
 
 /* Behind the walk. What interpreters the process has are asked afterwards, but for those of a stack that is known to be none of theirs. */
-WALK_FUNCTION int end_user_side(struct memos *memos, __u32 cpu)
+WALK_FUNCTION int end_user_side(struct memos *memos, __u32 slot)
 {
 	__u32 zero = 0, i;
 	struct sonde_counters *sent = bpf_map_lookup_elem(&counters, &zero);
 	struct sonde_wait_counters *count = wait_count();
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	enum sonde_side side;
 	__u64 known;
 
@@ -185,20 +185,20 @@ WALK_FUNCTION int end_user_side(struct memos *memos, __u32 cpu)
 	if (!known && memos && side == SONDE_SIDE_STORED) {
 		i = memos->next_user++ & (WALK_MEMOS - 1);
 		note_told(&memos->user[i], s);
-		user_memo_keep(&memos->user[i], cpu, s->sample.user_stack);
+		user_memo_keep(&memos->user[i], slot, s->sample.user_stack);
 		memos->fresh = i + 1;
 	}
 	return side;
 }
 
-static __always_inline int walk_user_side(struct memos *memos, __u32 cpu)
+static __always_inline int walk_user_side(struct memos *memos, __u32 slot)
 {
-	int side = begin_user_side(memos, cpu);
+	int side = begin_user_side(memos, slot);
 
 	if (side != USER_SIDE_WALKS)
 		return side;
-	walk_all(cpu);
-	return end_user_side(memos, cpu);
+	walk_all(slot);
+	return end_user_side(memos, slot);
 }
 
 /* By what is to be seen without calls, of a process that has run the same program since and of which user space has told nothing since. */
@@ -229,14 +229,14 @@ static __always_inline bool would_be_raw(struct scratch *s, __u64 hash)
 	set_time(s);
 	if (may_send_raw(s, s->sample.time_ns))
 		return true;
-	sent->raws_refused++;
+	count_one(&sent->raws_refused);
 	return false;
 }
 
 /* The hash of a memo that fits, if the stack's words are the same, too, and it is not one that has to be sent; else 0. */
-WALK_FUNCTION __u64 user_memo_hash(const struct walk_memo *memo, __u32 cpu)
+WALK_FUNCTION __u64 user_memo_hash(const struct walk_memo *memo, __u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u32 size;
 
 	if (!s || !memo)
@@ -256,7 +256,7 @@ static __always_inline __u64 find_by_regs(const struct memos *memos, struct scra
 	for (int i = 0; i < WALK_MEMOS; i++) {
 		if (user_memo_fits(&memos->user[i], regs, s->told, s->exec)) {
 			s->sample.generation = memos->user[i].generation;
-			return user_memo_hash(&memos->user[i], s->sample.cpu);
+			return user_memo_hash(&memos->user[i], s->walk.number);
 		}
 	}
 	return 0;
@@ -270,7 +270,7 @@ static __always_inline int user_side_by_memo(struct task_struct *task, const use
 	s->exec = task->self_exec_id;
 	known = memos && regs ? find_by_regs(memos, s, regs) : 0;
 	s->sample.user_stack = known;
-	return known && !is_checked(memos, count) ? SONDE_SIDE_STORED : walk_user_side(memos, s->sample.cpu);
+	return known && !is_checked(memos, count) ? SONDE_SIDE_STORED : walk_user_side(memos, s->walk.number);
 }
 
 /* The interpreters have been asked. */

@@ -32,16 +32,16 @@ static __always_inline const RUNTIME_STRUCT *known_of(const struct scratch *s)
 	return (const RUNTIME_STRUCT *)&s->known;
 }
 
-WALK_FUNCTION int runtime_turn(__u32 cpu)
+WALK_FUNCTION int runtime_turn(__u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	return s ? RUNTIME_STEP(&s->walk, &s->runtime, known_of(s)) : RUNTIME_ENDED;
 }
 
-WALK_FUNCTION int runtime_few_turns(__u32 cpu)
+WALK_FUNCTION int runtime_few_turns(__u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u32 nr_reads;
 
 	if (!s)
@@ -53,7 +53,7 @@ WALK_FUNCTION int runtime_few_turns(__u32 cpu)
 	}
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < RUNTIME_FEW; turn++) {
-		if (runtime_turn(cpu) != RUNTIME_GOES_ON)
+		if (runtime_turn(slot) != RUNTIME_GOES_ON)
 			return RUNTIME_ENDED;
 		if (s->walk.nr_reads - nr_reads >= RUNTIME_READS)
 			break;
@@ -61,25 +61,25 @@ WALK_FUNCTION int runtime_few_turns(__u32 cpu)
 	return RUNTIME_GOES_ON;
 }
 
-WALK_FUNCTION int runtime_many_turns(__u32 cpu)
+WALK_FUNCTION int runtime_many_turns(__u32 slot)
 {
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < RUNTIME_MANY; turn += RUNTIME_FEW) {
-		if (runtime_few_turns(cpu) != RUNTIME_GOES_ON)
+		if (runtime_few_turns(slot) != RUNTIME_GOES_ON)
 			return RUNTIME_ENDED;
 	}
 	return RUNTIME_GOES_ON;
 }
 
-WALK_FUNCTION int runtime_all_turns(__u32 cpu)
+WALK_FUNCTION int runtime_all_turns(__u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	if (s)
 		s->walk.clock_cost = WALK_CLOCK_COST; /* where what came before has cost much the clock is read before the first turn */
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < RUNTIME_MAX_TURNS; turn += RUNTIME_MANY) {
-		if (runtime_many_turns(cpu) != RUNTIME_GOES_ON)
+		if (runtime_many_turns(slot) != RUNTIME_GOES_ON)
 			return 0;
 	}
 	if (s)
@@ -99,9 +99,9 @@ struct { /* what was copied, by a hash of process, code, cookie and window */
 } copied SEC(".maps");
 
 /* Of one frame. 1: it was sent. */
-WALK_FUNCTION int copy_code(__u32 cpu, __u32 number)
+WALK_FUNCTION int copy_code(__u32 slot, __u32 number)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	const struct sonde_runtime_frame *frame;
 	__u8 sent = 1;
 	__u64 key;
@@ -125,9 +125,9 @@ WALK_FUNCTION int copy_code(__u32 cpu, __u32 number)
 }
 
 /* Of the frames at the leaf of a stack that is new. */
-WALK_FUNCTION int copy_codes(__u32 cpu)
+WALK_FUNCTION int copy_codes(__u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u32 nr = 0;
 
 	if (!s)
@@ -140,7 +140,7 @@ WALK_FUNCTION int copy_codes(__u32 cpu)
 	for (__u32 step = 0; step < COPY_FRAMES && nr < COPY_MAX; step++) {
 		if (s->runtime.first_frame + step >= s->runtime.nr_frames)
 			break;
-		nr += copy_code(cpu, s->runtime.first_frame + step);
+		nr += copy_code(slot, s->runtime.first_frame + step);
 	}
 	return 0;
 }
@@ -149,20 +149,20 @@ WALK_FUNCTION int copy_codes(__u32 cpu)
 SEC("perf_event")
 int walk_runtime(struct bpf_perf_event_data *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
-	struct scratch *s = scratch_of(cpu);
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct scratch *s = scratch_of_run(ctx);
 	enum known known;
 
 	if (!s)
-		return 0; /* the sampler had it */
+		return 0; /* who goes on to here has it */
 	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->known, sizeof(RUNTIME_STRUCT));
 	if (known == KNOWN_WELL) {
 		begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIRING, RUNTIME_LOOPS(known_of(s)));
 		if (RUNTIME_ENTER(&s->walk, &s->runtime, known_of(s)) == RUNTIME_GOES_ON)
-			runtime_all_turns(cpu);
+			runtime_all_turns(s->walk.number);
 		end_runtime(s);
 #ifdef RUNTIME_COPY
-		copy_codes(cpu);
+		copy_codes(s->walk.number);
 #endif
 	} else if (known == KNOWN_TORN) {
 		begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIRING, 0);

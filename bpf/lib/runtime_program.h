@@ -32,9 +32,9 @@ static __always_inline enum known copy_known(void *map, __u32 tgid, __u32 genera
 }
 
 /* One loop within another, as the native walk's: each is proved once. */
-WALK_FUNCTION int look_at_few_natives(__u32 cpu, __u32 from)
+WALK_FUNCTION int look_at_few_natives(__u32 slot, __u32 from)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	if (!s)
 		return RUNTIME_ENDED;
@@ -50,20 +50,20 @@ WALK_FUNCTION int look_at_few_natives(__u32 cpu, __u32 from)
 	return RUNTIME_GOES_ON;
 }
 
-WALK_FUNCTION int look_at_natives(__u32 cpu)
+WALK_FUNCTION int look_at_natives(__u32 slot)
 {
 #pragma clang loop unroll(disable)
 	for (__u32 from = 0; from < SONDE_LEAF_FRAMES; from += RUNTIME_FEW) {
-		if (look_at_few_natives(cpu, from) != RUNTIME_GOES_ON)
+		if (look_at_few_natives(slot, from) != RUNTIME_GOES_ON)
 			break;
 	}
 	return 0;
 }
 
 /* Pairs the entries that are paired by counting, and hashes. Gives the number of entries so far. */
-WALK_FUNCTION __u32 settle_few(__u32 cpu, __u32 from, __u32 nr_entries)
+WALK_FUNCTION __u32 settle_few(__u32 slot, __u32 from, __u32 nr_entries)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	struct runtime_walk *r;
 
 	if (!s)
@@ -88,9 +88,9 @@ WALK_FUNCTION __u32 settle_few(__u32 cpu, __u32 from, __u32 nr_entries)
 	return nr_entries;
 }
 
-WALK_FUNCTION int settle(__u32 cpu, __u32 from)
+WALK_FUNCTION int settle(__u32 slot, __u32 from)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u32 nr_entries = 0;
 
 	if (!s)
@@ -99,7 +99,7 @@ WALK_FUNCTION int settle(__u32 cpu, __u32 from)
 	for (int turn = 0; turn < SONDE_MAX_RUNTIME_FRAMES / RUNTIME_FEW; turn++) {
 		if (from >= s->runtime.nr_frames)
 			break;
-		nr_entries = settle_few(cpu, from, nr_entries);
+		nr_entries = settle_few(slot, from, nr_entries);
 		from += RUNTIME_FEW;
 	}
 	return 0;
@@ -125,12 +125,12 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 		return;
 	for (int i = 0; i < SONDE_MAX_LOOPS; i++)
 		r->ranges[i] = loops[i];
-	look_at_natives(s->sample.cpu);
+	look_at_natives(s->walk.number);
 }
 
 /* After its last. */
 static __always_inline void end_runtime(struct scratch *s)
 {
-	settle(s->sample.cpu, s->runtime.first_frame);
+	settle(s->walk.number, s->runtime.first_frame);
 	s->runtime.record.hash = hash_step(s->runtime.record.hash, s->runtime.record.stop);
 }

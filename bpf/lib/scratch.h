@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The working memory of a sample, one per CPU. One perf_event program never interrupts another on the same CPU (the kernel's bpf_prog_active), so one is enough, and what one
- * program leaves in it the one that it tail-calls finds. */
+/* The working memory of a sample: as many on each CPU as programs can be at work there at a time (docs/internals/triggers.md). A tick strikes while another trigger's program walks; where the kernel may be
+ * preempted, so does another thread's. Whoever begins takes the first that nobody has, and what one program leaves in it the one that it tail-calls finds: it is told by where their context stands, which is
+ * on the stack in use, so that no two have the same at a time. */
 #pragma once
 #include "label_walk.h"
 #include "maps.h"
 #include "runtime.h"
 #include "unwind.h"
 
+#define SCRATCH_MAX_LEVELS 8
+
 struct scratch {
-	struct walk walk;
+	struct walk walk;         /* at the begin: its address need not be kept beside this one's */
+	__u64 run;                /* address of the context that it was taken for; 0: nobody has it */
+	__u64 nr_users;           /* who has it, and who is just finding out that somebody does */
 	__u64 window_ns;
 	__u32 nr_raws, nr_raw_pages, nr_wakes; /* since then */
 	__u32 nr_walked;          /* user stacks, for the audit */
@@ -32,7 +37,7 @@ struct scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set by the loader: one per possible CPU */
+	__uint(max_entries, 1); /* set by the loader: for each possible CPU one, and as many as cfg.more_levels says */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
@@ -45,9 +50,9 @@ static __always_inline long read_user(struct walk *w, void *to, __u32 size, __u6
 }
 
 /* What a sample begins with, and nothing of the one before. */
-static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 time_ns, __u64 tgid_tid)
+static __always_inline void begin_sample(struct scratch *s, __u64 time_ns, __u64 tgid_tid)
 {
-	s->sample = (struct sonde_sample_record){ .type = SONDE_RECORD_SAMPLE, .cpu = cpu, .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid };
+	s->sample = (struct sonde_sample_record){ .type = SONDE_RECORD_SAMPLE, .cpu = bpf_get_smp_processor_id(), .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid };
 	s->runtimes_left = 0;
 	s->walk.nr_looks = s->walk.nr_reads = 0;
 	s->runtime.nr_frames = 0;
@@ -56,17 +61,97 @@ static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 tim
 	s->runtime.record.fault = 0;
 }
 
-static __always_inline struct scratch *scratch_of(__u32 cpu)
+static __always_inline struct scratch *scratch_of(__u32 slot)
 {
-	return bpf_map_lookup_elem(&scratches, &cpu);
+	return bpf_map_lookup_elem(&scratches, &slot);
 }
 
-/* Each CPU has its walk; the number is the CPU's. */
+/* Of the first level; the others are behind it. */
+static __always_inline __u32 first_slot(void)
+{
+	return bpf_get_smp_processor_id() * (1 + cfg.more_levels);
+}
+
+/* Where SCRATCH_NESTS is defined, whoever strikes between the reading and the writing leaves all as it was before the writing, as nobody there can be preempted (but for the one who goes through the threads, and is alone in
+ * that). Elsewhere it is one instruction. */
+static __always_inline void scratch_add(struct scratch *s, __u64 nr)
+{
+#ifdef SCRATCH_NESTS
+	*(volatile __u64 *)&s->nr_users += nr;
+#else
+	__sync_fetch_and_add(&s->nr_users, nr);
+#endif
+}
+
+/* For the run of a program that has this context. NULL: all of this CPU's are taken; else scratch_leave has to be called at each of its ends. Adds and looks, as exchanges came with Linux 5.12: whoever is alone
+ * behind that has it, and a thread that is preempted in between at worst keeps others from it. */
+static __always_inline struct scratch *scratch_take(const void *ctx)
+{
+	__u32 slot = first_slot();
+
+#pragma clang loop unroll(disable)
+	for (__u32 level = 0; level < SCRATCH_MAX_LEVELS && level <= cfg.more_levels; level++, slot++) {
+		struct scratch *s = scratch_of(slot);
+
+		if (!s)
+			break;
+		scratch_add(s, 1);
+		if (*(volatile __u64 *)&s->nr_users == 1) {
+			*(const void *volatile *)&s->run = ctx;
+			s->walk.number = slot;
+			return s;
+		}
+		scratch_add(s, -1);
+	}
+	return 0;
+}
+
+static __always_inline void scratch_leave(struct scratch *s)
+{
+	*(volatile __u64 *)&s->run = 0;
+	scratch_add(s, -1);
+}
+
+/* What the program has taken that went on to this one; NULL: none. */
+static __always_inline struct scratch *scratch_of_run(const void *ctx)
+{
+	__u32 slot = first_slot();
+
+#pragma clang loop unroll(disable)
+	for (__u32 level = 0; level < SCRATCH_MAX_LEVELS && level <= cfg.more_levels; level++, slot++) {
+		struct scratch *s = scratch_of(slot);
+
+		if (s && s->run == (__u64)ctx)
+			return s;
+	}
+	return 0;
+}
+
+/* The number of a walk is that of its memory. */
 static __always_inline struct walk *walk_of(__u32 number)
 {
 	struct scratch *s = scratch_of(number);
 
 	return s ? &s->walk : 0;
+}
+
+#define MAX_PUT_ASIDE 16 /* of a thread, from the leaf; the kernel has up to 64 (MAX_URETPROBE_DEPTH in kernel/events/uprobes.c) */
+
+/* See lib/unwind.h: by where the stack pointer was when the function was entered. */
+static __always_inline __u64 user_return(const struct walk *w)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct return_instance *put;
+
+	if (!bpf_core_field_exists(task->utask))
+		return 0;
+	put = BPF_CORE_READ(task, utask, return_instances);
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MAX_PUT_ASIDE && put; i++, put = BPF_CORE_READ(put, next)) {
+		if (BPF_CORE_READ(put, stack) == w->sp - WALK_RETURN_BYTES)
+			return BPF_CORE_READ(put, orig_ret_vaddr);
+	}
+	return 0;
 }
 
 static __always_inline struct runtime_walk *runtime_walk_of(__u32 number)

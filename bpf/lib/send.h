@@ -83,7 +83,7 @@ static __always_inline void send_runtime(struct scratch *s)
 	s->sample.runtime_side = send_body(&r->record, sizeof(r->record) + r->nr_frames * sizeof(r->frames[0]), sizeof(r->record) + sizeof(r->frames), r->record.hash, flags);
 }
 
-/* Goes on to the program of the next runtime and, when there is none, to the trigger's last program. Comes back only when that is not there. */
+/* Goes on to the program of the next runtime and, when there is none, to the trigger's last program. Comes back only when that is not there any more, as nobody reads what it would send. */
 static __always_inline int next_runtime(void *ctx, struct scratch *s)
 {
 	__u32 left = s->runtimes_left;
@@ -97,5 +97,6 @@ static __always_inline int next_runtime(void *ctx, struct scratch *s)
 		}
 	}
 	bpf_tail_call(ctx, &runtime_programs, SONDE_RUNTIME_NONE);
+	scratch_leave(s);
 	return 0;
 }

@@ -43,9 +43,9 @@ static __always_inline long get_kernel_stack(void *ctx, struct scratch *s)
 }
 
 /* Of the frames from number `from` to `nr`. Verified by itself: where it was part of its callers, Linux 6.1 looked at three times as many instructions. */
-WALK_FUNCTION __u64 hash_kernel_stack(__u32 cpu, __u32 from, __u32 nr)
+WALK_FUNCTION __u64 hash_kernel_stack(__u32 slot, __u32 from, __u32 nr)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u64 hash = cfg.hash_seed;
 
 	if (!s)
@@ -62,7 +62,7 @@ static __always_inline enum sonde_side kernel_side(struct scratch *s, long size,
 
 	if (size <= 0)
 		return SONDE_SIDE_LOST;
-	hash = hash_kernel_stack(s->sample.cpu, nr_own, size / sizeof(__u64));
+	hash = hash_kernel_stack(s->walk.number, nr_own, size / sizeof(__u64));
 	s->stack.header.tgid = 0;
 	s->stack.header.generation = 0;
 	s->stack.header.hash = hash;
@@ -121,9 +121,9 @@ static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 
 /* The walk's loop is three loops, of functions that the verifier proves once each and that take numbers alone: so it needs neither bpf_loop (Linux 5.17) nor tail calls, which
  * end after 33, and is the same on all kernels. */
-WALK_FUNCTION int walk_few(__u32 cpu)
+WALK_FUNCTION int walk_few(__u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 	__u32 nr_looks;
 
 	if (!s)
@@ -141,13 +141,13 @@ WALK_FUNCTION int walk_few(__u32 cpu)
 	return WALK_GOES_ON;
 }
 
-WALK_FUNCTION int walk_many(__u32 cpu)
+WALK_FUNCTION int walk_many(__u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < MANY_TURNS; turn += FEW_TURNS) {
-		if (walk_few(cpu) != WALK_GOES_ON)
+		if (walk_few(slot) != WALK_GOES_ON)
 			return WALK_ENDED;
 	}
 	if (s)
@@ -155,18 +155,18 @@ WALK_FUNCTION int walk_many(__u32 cpu)
 	return WALK_GOES_ON;
 }
 
-static __always_inline void walk_all(__u32 cpu)
+static __always_inline void walk_all(__u32 slot)
 {
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < WALK_MAX_TURNS; turn += MANY_TURNS) {
-		if (walk_many(cpu) != WALK_GOES_ON)
+		if (walk_many(slot) != WALK_GOES_ON)
 			break;
 	}
 }
 
-WALK_FUNCTION __u64 hash_walk(__u32 cpu)
+WALK_FUNCTION __u64 hash_walk(__u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	return s ? walk_hash(&s->walk, s->stack.frames) : 0;
 }
@@ -189,9 +189,9 @@ static __always_inline bool is_settled(__u64 hash)
 }
 
 /* Sends what stands in s->raw with the stack behind it, as much as there is room for. 0, or not 0: it was not possible. */
-WALK_FUNCTION int send_raw(__u32 cpu, __u32 nr_pages, __u64 flags)
+WALK_FUNCTION int send_raw(__u32 slot, __u32 nr_pages, __u64 flags)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	return !s || send_copy(&s->raw, nr_pages, flags);
 }
@@ -203,9 +203,9 @@ static __always_inline bool in_exec(const struct walk *w)
 }
 
 /* All ones, or 0: a long walk has had the time that a long copy takes. */
-WALK_FUNCTION __u64 long_copy_mask(__u32 cpu)
+WALK_FUNCTION __u64 long_copy_mask(__u32 slot)
 {
-	struct scratch *s = scratch_of(cpu);
+	struct scratch *s = scratch_of(slot);
 
 	return s && !was_walk_slow(&s->walk, WALK_MORE_NS) ? -1ULL : 0;
 }
@@ -222,7 +222,8 @@ static __always_inline __u32 choose_length(struct scratch *s, struct sonde_count
 		length /= 2;
 	if (length > SONDE_RAW_MIN_PAGES)
 		s->nr_raw_pages += length;
-	count->raws_cut += length < best;
+	if (length < best)
+		count_one(&count->raws_cut);
 	s->raw.is_cut = !asked || asked > length;
 	return length;
 }
@@ -261,7 +262,7 @@ static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde
 	__u32 nr_walked = s->walk.nr_frames, length;
 	enum sonde_stop stop = s->walk.stop;
 	bool early = is_early(stop);
-	__u64 hash = hash_walk(sample->cpu);
+	__u64 hash = hash_walk(s->walk.number);
 	enum sonde_side side;
 
 	sample->user_stack = hash;
@@ -271,12 +272,13 @@ static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde
 			sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
 			begin_raw(s, sample, hash, SONDE_RAW_WALK, stop);
 			length = early ? choose_length(s, count) : 0;
-			if (early ? send_raw(sample->cpu, length, raw_flag(s, length, stop)) : retry(&s->raw))
+			if (early ? send_raw(s->walk.number, length, raw_flag(s, length, stop)) : retry(&s->raw))
 				return SONDE_SIDE_LOST;
-			count->raws++;
+			count_one(&count->raws);
 			return SONDE_SIDE_RAW;
 		}
-		count->raws_refused += early;
+		if (early)
+			count_one(&count->raws_refused);
 	}
 	s->stack.header.tgid = sample->tgid;
 	s->stack.header.generation = sample->generation;
@@ -288,15 +290,14 @@ static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde
 	side = send_stack(s, sample->time_ns);
 	if (cfg.audit_every && side == SONDE_SIDE_STORED && ++s->nr_walked % cfg.audit_every == 0 && may_send_raw(s, sample->time_ns)) {
 		begin_raw(s, sample, hash, SONDE_RAW_AUDIT, stop);
-		send_raw(sample->cpu, SONDE_RAW_MIN_PAGES, wake_flag()); /* if not, one less is audited */
+		send_raw(s->walk.number, SONDE_RAW_MIN_PAGES, wake_flag()); /* if not, one less is audited */
 	}
 	return side;
 }
 
-/* The walk is about the process now; its number is the CPU's. */
+/* The walk is about the process now. */
 static __always_inline void enter_process(struct scratch *s, const struct sonde_sample_record *sample)
 {
-	s->walk.number = sample->cpu;
 	s->walk.event_ns = sample->time_ns;
 	walk_enter_process(&s->walk, sample->tgid);
 }
@@ -316,7 +317,7 @@ static __always_inline void end_walk(struct walk *w, const struct sonde_sample_r
 static __always_inline enum sonde_side user_side(struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count, retry_fn retry)
 {
 	walk_enter(&s->walk);
-	walk_all(sample->cpu);
+	walk_all(s->walk.number);
 	end_walk(&s->walk, sample);
 	return send_user(s, sample, count, retry);
 }

@@ -94,7 +94,7 @@ static __always_inline __u16 syscall_of(__u64 syscall, bool compat)
 }
 
 /* Which system call the current thread is in. regs: NULL: they have to be copied. False: it has no user side. */
-static __always_inline bool take_syscall(const user_regs_t *regs, struct scratch *s, __u32 cpu)
+static __always_inline bool take_syscall(const user_regs_t *regs, struct scratch *s)
 {
 	s->syscall = NO_SYSCALL;
 	s->compat = 0;
@@ -103,7 +103,7 @@ static __always_inline bool take_syscall(const user_regs_t *regs, struct scratch
 		s->compat = !is_64_bit(regs);
 		return true;
 	}
-	if (!take_regs(cpu))
+	if (!take_regs(s->walk.number))
 		return false;
 	s->syscall = s->walk.syscall;
 	s->compat = s->walk.compat;
@@ -117,7 +117,7 @@ static __always_inline void take_sides(struct sonde_wait_key *key, struct scratc
 	struct sonde_counters *count = s->runtimes_left ? bpf_map_lookup_elem(&counters, &zero) : 0;
 
 	if (count)
-		count->runtimes_missed++;
+		count_one(&count->runtimes_missed);
 	send_runtime(s);
 	key->ids = s->sample.ids;
 }

@@ -7,6 +7,9 @@
  *   long read_user(struct walk *w, void *to, __u32 size, __u64 from)         0, or not 0 when not all of it can be read; counted in nr_reads where somebody reads the clock
  *   __u64 user_tls_base(const struct walk *w)                                the thread pointer (x86-64: fs base); 0: not known
  *
+ * and, where the kernel's uretprobes may have put return addresses aside, WALK_PUT_ASIDE and
+ *   __u64 user_return(const struct walk *w)                                  that of the frame whose caller the walk stands at; 0: it was not
+ *
  * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
  * once per way to them (210,000 instructions that were looked at became 6,000).
  *
@@ -32,12 +35,14 @@
 #define WALK_REG_BX 19 /* no rule says where it is, see walk_needs_bx */
 #define WALK_REG_BP 29
 #define WALK_SP_KNOWN 0 /* by a frame record: it stands at the low end of its frame, the caller's sp is somewhere above */
+#define WALK_RETURN_BYTES 0 /* of stack that a call takes */
 #define WALK_REG_RA 30
 #define WALK_REG_SP 31
 #else
 #define WALK_NR_REGS 16
 #define WALK_REG_BX 3
 #define WALK_SP_KNOWN 1 /* behind saved rbp and return address */
+#define WALK_RETURN_BYTES 8
 #define WALK_REG_BP 6
 #define WALK_REG_SP 7
 #endif
@@ -701,22 +706,17 @@ WALK_FUNCTION int walk_skips(WALK_REF ref)
 	return 0;
 }
 
-/* Where no row stands: the chain of saved frame pointers, each link checked. `is_trusted`: all of the code there is without rows, so it has another way to find its
- * callers, which can only be the frame pointer. In a gap of a file with rows it is but a guess, unless the call says that the function keeps it. */
-WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
+#define WALK_ON 8          /* from walk_begin_link: the chain of saved frame pointers is to be gone on with */
+#define WALK_ON_IS_SURE 9 /* and the code ahead says that the frame has its place in it */
+
+/* Where no row stands. What the code there says comes before the chain of saved frame pointers: walk_link. In two parts, for the 512 bytes of stack that the programs' functions have together. */
+WALK_FUNCTION int walk_begin_link(WALK_REF ref, int is_trusted)
 {
 	struct walk *w = walk_of(ref);
-	struct walk_cached *cached;
-	__u64 bp, pc, frame;
 	int frameless = 0, ahead = AHEAD_UNKNOWN;
 
 	if (!w)
 		return WALK_ENDED;
-	walk_note_lost(w); /* code decides */
-	if (w->nr_looks >= WALK_MAX_LOOKS)
-		return walk_stop(w, SONDE_STOP_TOO_LONG);
-	if (walk_is_sigreturn(ref_of(w)))
-		return walk_signal(ref_of(w));
 	if (w->follows_bx) /* frames without rules do not say where they keep it */
 		w->follows_bx = WALK_BX_LOST;
 	if (!w->bp && walk_is_entry(ref_of(w)))
@@ -734,20 +734,32 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 		return WALK_GOES_ON;
 	if (!w->bp && is_linked(w) && walk_is_outermost(ref_of(w))) /* the ABI's mark of that frame; elsewhere rbp may be any number */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
+	return ahead == AHEAD_LINKED ? WALK_ON_IS_SURE : WALK_ON;
+}
+
+/* The chain of saved frame pointers, each link checked. */
+WALK_FUNCTION int walk_link(WALK_REF ref, int is_trusted, int is_sure)
+{
+	struct walk *w = walk_of(ref);
+	struct walk_cached *cached;
+	__u64 bp, pc, frame;
+
+	if (!w)
+		return WALK_ENDED;
 	if (w->bp & 7 || w->bp < w->sp || w->bp - w->sp > WALK_MAX_FP_FRAME_BYTES)
 		return walk_stop(w, SONDE_STOP_NO_ROW);
 	if (walk_peek(w, w->bp, &bp) || walk_peek(w, w->bp + 8, &pc))
 		return walk_stop(w, SONDE_STOP_READ_FAULT);
 	pc = code_pc(pc);
 	if (!pc)
-		return walk_stop(w, is_linked(w) && (ahead == AHEAD_LINKED || walk_is_outermost(ref_of(w))) ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_ROW);
+		return walk_stop(w, is_linked(w) && (is_sure || walk_is_outermost(ref_of(w))) ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_ROW);
 	frame = pc | SONDE_FRAME_RETURN;
 	cached = walk_cached(w, frame);
 	if (cached->frame != frame || cached->serial != w->serial || cached->rule >= SONDE_MAX_RULES) { /* else it was a return address before, and still is */
 		if (!walk_is_return(ref_of(w), pc))
 			return walk_stop(w, SONDE_STOP_NO_ROW);
 	}
-	if ((!is_trusted && !walk_is_link(w, pc)) || (ahead != AHEAD_LINKED && walk_skips(ref_of(w))))
+	if ((!is_trusted && !walk_is_link(w, pc)) || (!is_sure && walk_skips(ref_of(w))))
 		return walk_stop(w, SONDE_STOP_NO_ROW);
 	w->sp = w->bp + 16;
 	w->bp = bp;
@@ -757,6 +769,21 @@ WALK_FUNCTION int walk_frame_pointer(WALK_REF ref, int is_trusted)
 	if (!WALK_SP_KNOWN)
 		w->lost_sp_frame = w->nr_frames;
 	return WALK_GOES_ON;
+}
+
+/* `is_trusted`: all of the code there is without rows, so it has another way to find its callers, which can only be the frame pointer. In a gap of a file with rows it is but a guess, unless the call says that
+ * the function keeps it. */
+static __always_inline int walk_frame_pointer(struct walk *w, int is_trusted)
+{
+	int begun;
+
+	walk_note_lost(w); /* code decides */
+	if (w->nr_looks >= WALK_MAX_LOOKS)
+		return walk_stop(w, SONDE_STOP_TOO_LONG);
+	if (walk_is_sigreturn(ref_of(w)))
+		return walk_signal(ref_of(w));
+	begun = walk_begin_link(ref_of(w), is_trusted);
+	return begun < WALK_ON ? begun : walk_link(ref_of(w), is_trusted, begun == WALK_ON_IS_SURE);
 }
 
 static __always_inline int walk_cfa(struct walk *w, const struct sonde_rule *rule, __u64 *ret_cfa)
@@ -883,22 +910,13 @@ WALK_FUNCTION int walk_compiled(WALK_REF ref, __u32 number)
 	return walk_rule(w, rule); /* a return address or not: see walk_uncalled */
 }
 
-/* The current frame is no caller: the one before it is the outermost. */
-WALK_FUNCTION int walk_no_caller(WALK_REF ref, __u32 number)
-{
-	struct walk *w = walk_of(ref);
-
-	if (w) {
-		w->nr_frames--;
-		w->stop = number == WALK_ROOT ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_CALL;
-	}
-	return WALK_ENDED;
-}
+#include "walk_no_caller.h"
 
 /* Moves from `frame`, the current one, to its caller. */
 static __always_inline int walk_caller(struct walk *w, __u64 frame)
 {
 	const struct sonde_rule *rule;
+	int is_trusted = 1;
 	__u32 number;
 
 	if (w->compat)
@@ -907,32 +925,27 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	if (number >= SONDE_MAX_RULES) {
 		if (number == WALK_NOT_LOADED)
 			return walk_stop(w, SONDE_STOP_NOT_LOADED);
-		if (number == WALK_NO_MAPPING) {
-			w->nr_frames -= !w->exact; /* what leads to no code was no return address */
-			return walk_stop(w, SONDE_STOP_NO_MAPPING);
-		}
 		if (number >= WALK_COMPILED)
 			return walk_compiled(ref_of(w), number - WALK_COMPILED);
-		if (number > WALK_NOT_LOADED)
+		if (number > WALK_NOT_LOADED || number == WALK_NO_MAPPING)
 			return walk_no_caller(ref_of(w), number);
-		return walk_frame_pointer(ref_of(w), 1);
+	} else {
+		rule = rule_at(w, number);
+		if (!rule)
+			return walk_stop(w, SONDE_STOP_TABLE);
+		if (rule->kind == SONDE_RULE_KIND_STEP)
+			return walk_rule(w, rule);
+		if (rule->kind == SONDE_RULE_KIND_END)
+			return walk_stop(w, SONDE_STOP_COMPLETE);
+		if (rule->kind == SONDE_RULE_KIND_SIGNAL)
+			return walk_signal(ref_of(w));
+		if (rule->kind == SONDE_RULE_KIND_SWITCH)
+			return walk_switch(ref_of(w), number);
+		if (rule->kind != SONDE_RULE_KIND_NONE && rule->kind != SONDE_RULE_KIND_WIDE)
+			return walk_stop(w, SONDE_STOP_BAD_RULE);
+		is_trusted = rule->kind == SONDE_RULE_KIND_WIDE;
 	}
-	rule = rule_at(w, number);
-	if (!rule)
-		return walk_stop(w, SONDE_STOP_TABLE);
-	if (rule->kind == SONDE_RULE_KIND_STEP)
-		return walk_rule(w, rule);
-	if (rule->kind == SONDE_RULE_KIND_NONE)
-		return walk_frame_pointer(ref_of(w), 0);
-	if (rule->kind == SONDE_RULE_KIND_WIDE)
-		return walk_frame_pointer(ref_of(w), 1);
-	if (rule->kind == SONDE_RULE_KIND_END)
-		return walk_stop(w, SONDE_STOP_COMPLETE);
-	if (rule->kind == SONDE_RULE_KIND_SIGNAL)
-		return walk_signal(ref_of(w));
-	if (rule->kind == SONDE_RULE_KIND_SWITCH)
-		return walk_switch(ref_of(w), number);
-	return walk_stop(w, SONDE_STOP_BAD_RULE);
+	return walk_frame_pointer(w, is_trusted);
 }
 
 /* To be called when the registers and the process stand in the walk, before its first turn. */

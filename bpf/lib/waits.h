@@ -34,6 +34,7 @@ struct slot_map { /* with --hist */
 struct making {
 	struct sonde_wait_slot slot;
 	struct sonde_wait_sum sum;
+	__u64 comm[SONDE_COMM_BYTES / 8]; /* of the thread that leaves the CPU */
 };
 
 struct { /* one per CPU */

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "abi/event.h"
 #include "abi/record.h"
 #include "abi/runq.h"
 #include "abi/wait.h"
@@ -28,6 +29,7 @@ static const struct kind kinds[] = {
 	[SONDE_RECORD_SEED] = { .bytes = sizeof(struct sonde_seed_record) },
 	[SONDE_RECORD_SWITCH] = { .bytes = sizeof(struct sonde_switch_record) },
 	[SONDE_RECORD_WAKEUP] = { .bytes = sizeof(struct sonde_wakeup_record) },
+	[SONDE_RECORD_EVENT] = { .bytes = sizeof(struct sonde_event_record) },
 	[SONDE_RECORD_SLOW] = { .bytes = sizeof(struct sonde_slow_record) },
 };
 

@@ -15,6 +15,7 @@
 #include "collect/map_read.h"
 #include "collect/share_maps.h"
 #include "collect/target_map.h"
+#include "collect/trigger.h"
 #include "runq.skel.h"
 #include "slow.skel.h"
 
@@ -138,8 +139,8 @@ static int load_slow(struct runq_programs *programs, struct sampler *sampler, st
 	memcpy((void *)&programs->slow->rodata->cfg, sampler_config(sampler), sizeof(programs->slow->rodata->cfg));
 	bpf_program__set_autoattach(programs->slow->progs.on_slow, false); /* the program of the waits goes on to it */
 	bpf_program__set_autoattach(programs->slow->progs.on_slow_end, false);
-	err = share_maps(programs->slow->obj, sampler_object(sampler), SHARE_SCRATCHES) ?: share_maps(programs->slow->obj, programs->skeleton->obj, SHARE_SCRATCHES) ?: slow_bpf__load(programs->slow) ?:
-	      sampler_add_trigger(sampler, programs->slow->obj, "sched_switch", programs->slow->progs.on_slow_end);
+	err = share_maps(programs->slow->obj, sampler_object(sampler), SHARE_NO_MORE) ?: share_maps(programs->slow->obj, programs->skeleton->obj, SHARE_NO_MORE) ?: slow_bpf__load(programs->slow) ?:
+	      sampler_add_trigger(sampler, programs->slow->obj, &(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_switch" }, programs->slow->progs.on_slow_end);
 	if (err)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the programs that take stacks (%s)", strerror(-err));
 	fd = bpf_program__fd(programs->slow->progs.on_slow);

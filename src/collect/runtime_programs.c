@@ -10,18 +10,16 @@
 #include "collect/share_maps.h"
 #include "runtimes.skel.h"
 
-#define MAX_TRIGGERS 3
-
-struct trigger {
+struct users { /* a trigger's programs, which go on to those of the runtimes */
 	const struct bpf_object *object;
-	const char *tracepoint; /* NULL: perf events */
+	struct trigger trigger;
 	struct bpf_object *programs[SONDE_RUNTIME_COUNT];
 };
 
 struct runtime_programs {
 	struct sonde_config config;
-	struct trigger triggers[MAX_TRIGGERS];
-	uint32_t nr_triggers;
+	struct users *users;
+	uint32_t nr_users;
 	struct {
 		bool is_loaded;
 		int processes_fd; /* of the first trigger's program: the others share it */
@@ -49,9 +47,9 @@ struct runtime_programs *runtime_programs_new(const struct sonde_config *config)
 
 static void unload(struct runtime_programs *programs, enum sonde_runtime kind)
 {
-	for (uint32_t i = 0; i < programs->nr_triggers; i++) {
-		bpf_object__close(programs->triggers[i].programs[kind]);
-		programs->triggers[i].programs[kind] = NULL;
+	for (uint32_t i = 0; i < programs->nr_users; i++) {
+		bpf_object__close(programs->users[i].programs[kind]);
+		programs->users[i].programs[kind] = NULL;
 	}
 	programs->kinds[kind].is_loaded = false;
 }
@@ -62,25 +60,27 @@ void runtime_programs_free(struct runtime_programs *programs)
 		return;
 	for (int kind = 0; kind < SONDE_RUNTIME_COUNT; kind++)
 		unload(programs, kind);
+	free(programs->users);
 	free(programs);
 }
 
-static int set_entry(const struct trigger *trigger, uint32_t entry, const struct bpf_program *program)
+static int set_entry(const struct users *users, uint32_t entry, const struct bpf_program *program)
 {
 	int fd = bpf_program__fd(program);
 
-	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(trigger->object, "runtime_programs"), &entry, &fd, BPF_ANY);
+	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(users->object, "runtime_programs"), &entry, &fd, BPF_ANY);
 }
 
-int runtime_programs_add(struct runtime_programs *programs, const struct bpf_object *object, const char *tracepoint, const struct bpf_program *last)
+int runtime_programs_add(struct runtime_programs *programs, const struct bpf_object *object, const struct trigger *trigger, const struct bpf_program *last)
 {
-	struct trigger *trigger = &programs->triggers[programs->nr_triggers];
+	struct users *users = reallocarray(programs->users, programs->nr_users + 1, sizeof(*users));
 
-	if (programs->nr_triggers == MAX_TRIGGERS)
-		return -E2BIG;
-	*trigger = (struct trigger){ .object = object, .tracepoint = tracepoint };
-	programs->nr_triggers++;
-	return set_entry(trigger, SONDE_RUNTIME_NONE, last);
+	if (!users)
+		return -ENOMEM;
+	programs->users = users;
+	users += programs->nr_users++;
+	*users = (struct users){ .object = object, .trigger = *trigger };
+	return set_entry(users, SONDE_RUNTIME_NONE, last);
 }
 
 static int set_knobs(const struct runtime_programs *programs, struct bpf_object *object)
@@ -97,24 +97,14 @@ static int set_knobs(const struct runtime_programs *programs, struct bpf_object 
 }
 
 /* What is known of processes is one for all triggers. */
-static int share_processes(const struct runtime_programs *programs, const struct trigger *trigger, enum sonde_runtime kind, const struct bpf_object *object)
+static int share_processes(const struct runtime_programs *programs, const struct users *users, enum sonde_runtime kind, const struct bpf_object *object)
 {
-	if (trigger == programs->triggers)
+	if (users == programs->users)
 		return 0;
 	return bpf_map__reuse_fd(bpf_object__find_map_by_name(object, "runtime_processes"), programs->kinds[kind].processes_fd);
 }
 
-/* A program that is gone on to must be of the kind of the one that goes. */
-static int set_kind(const struct trigger *trigger, struct bpf_program *program)
-{
-	if (!trigger->tracepoint)
-		return 0;
-	bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
-	bpf_program__set_expected_attach_type(program, BPF_TRACE_RAW_TP);
-	return bpf_program__set_attach_target(program, 0, trigger->tracepoint);
-}
-
-static int load_for(const struct runtime_programs *programs, struct trigger *trigger, enum sonde_runtime kind)
+static int load_for(const struct runtime_programs *programs, struct users *users, enum sonde_runtime kind)
 {
 	HOLD_SIGNALS();
 	size_t size = 0;
@@ -126,12 +116,12 @@ static int load_for(const struct runtime_programs *programs, struct trigger *tri
 	if (!object)
 		return -errno;
 	program = bpf_object__find_program_by_name(object, "walk_runtime");
-	err = set_kind(trigger, program) ?: set_knobs(programs, object) ?: share_maps(object, trigger->object, SHARE_SCRATCHES | SHARE_TRIGGER) ?:
-	      share_processes(programs, trigger, kind, object) ?: bpf_object__load(object);
+	err = trigger_set_program(&users->trigger, program, NULL) ?: set_knobs(programs, object) ?: share_maps(object, users->object, SHARE_TRIGGER) ?:
+	      share_processes(programs, users, kind, object) ?: bpf_object__load(object);
 	if (err)
 		bpf_object__close(object);
 	else
-		trigger->programs[kind] = object;
+		users->programs[kind] = object;
 	return err;
 }
 
@@ -140,13 +130,13 @@ static int load(struct runtime_programs *programs, enum sonde_runtime kind)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < programs->nr_triggers; i++) {
-		err = load_for(programs, &programs->triggers[i], kind);
+	for (uint32_t i = 0; !err && i < programs->nr_users; i++) {
+		err = load_for(programs, &programs->users[i], kind);
 		if (!err && !i)
-			programs->kinds[kind].processes_fd = bpf_object__find_map_fd_by_name(programs->triggers[i].programs[kind], "runtime_processes");
+			programs->kinds[kind].processes_fd = bpf_object__find_map_fd_by_name(programs->users[i].programs[kind], "runtime_processes");
 	}
-	for (uint32_t i = 0; !err && i < programs->nr_triggers; i++)
-		err = set_entry(&programs->triggers[i], kind, bpf_object__find_program_by_name(programs->triggers[i].programs[kind], "walk_runtime"));
+	for (uint32_t i = 0; !err && i < programs->nr_users; i++)
+		err = set_entry(&programs->users[i], kind, bpf_object__find_program_by_name(programs->users[i].programs[kind], "walk_runtime"));
 	if (err)
 		unload(programs, kind);
 	return err;

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "abi/event.h"
 #include "abi/record.h"
 #include "abi/runq.h"
 #include "abi/wait.h"
@@ -21,6 +22,7 @@
 #include "collect/record.h"
 #include "collect/runtime_programs.h"
 #include "collect/target_map.h"
+#include "collect/trigger.h"
 #include "profile.skel.h"
 
 #define RING_BYTES_PER_CPU (1u << 20) /* raw stacks of a tenth of a second, while a large file's table is built */
@@ -91,7 +93,7 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	       bpf_map__set_max_entries(skeleton->maps.ring, bytes) ?:
 	       bpf_map__set_max_entries(skeleton->maps.rules, SAMPLER_MAX_RULES) ?:
 	       bpf_map__set_max_entries(skeleton->maps.stacks, (uint32_t)options->stack_storage) ?:
-	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus);
+	       bpf_map__set_max_entries(skeleton->maps.scratches, nr_possible_cpus * (1u + options->config.more_levels));
 }
 
 const struct sonde_config *sampler_config(const struct sampler *sampler)
@@ -104,9 +106,9 @@ const struct bpf_object *sampler_object(const struct sampler *sampler)
 	return sampler->skeleton->obj;
 }
 
-int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const char *tracepoint, const struct bpf_program *last)
+int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const struct trigger *trigger, const struct bpf_program *last)
 {
-	return runtime_programs_add(sampler->runtimes, object, tracepoint, last);
+	return runtime_programs_add(sampler->runtimes, object, trigger, last);
 }
 
 /* libbpf goes on until the ring is empty or this is negative; the record counts as taken either way. */
@@ -171,7 +173,7 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 	sampler->runtimes = runtime_programs_new(sampler_config(sampler));
 	if (!sampler->runtimes)
 		return -ENOMEM;
-	err = options->no_ticks ? 0 : runtime_programs_add(sampler->runtimes, sampler->skeleton->obj, NULL, sampler->skeleton->progs.on_sample);
+	err = options->no_ticks ? 0 : runtime_programs_add(sampler->runtimes, sampler->skeleton->obj, &(struct trigger){ .kind = TRIGGER_PERF_EVENT }, sampler->skeleton->progs.on_sample);
 	return err ? err : target_map_fill(sampler->skeleton->maps.targets, options->targets, options->nr_targets, diag);
 }
 

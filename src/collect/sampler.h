@@ -31,6 +31,7 @@ struct sampler_fds { /* of the maps that the unwinder fills; borrowed until samp
 struct bpf_object;
 struct bpf_program;
 struct sampler;
+struct trigger;
 /* Loads the programs. 0; -EPERM; -EOPNOTSUPP: this kernel cannot (diag says what is missing). */
 MUST_CHECK int sampler_new(const struct sampler_options *options, struct diag *diag, struct sampler **ret_sampler);
 void sampler_free(struct sampler *sampler);
@@ -65,4 +66,4 @@ uint64_t sampler_map_bytes(const struct sampler *sampler); /* kernel memory of a
 /* For programs of other triggers: the knobs, and the object whose maps they share by their names, both borrowed for the sampler's life; and as runtime_programs_add. */
 const struct sonde_config *sampler_config(const struct sampler *sampler);
 const struct bpf_object *sampler_object(const struct sampler *sampler);
-MUST_CHECK int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const char *tracepoint, const struct bpf_program *last);
+MUST_CHECK int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const struct trigger *trigger, const struct bpf_program *last);

@@ -16,6 +16,7 @@
 #include "collect/map_read.h"
 #include "collect/object_cost.h"
 #include "collect/share_maps.h"
+#include "collect/trigger.h"
 #include "sched.skel.h"
 #include "waking.skel.h"
 
@@ -69,7 +70,6 @@ static int set_sizes(const struct sched_programs *programs, const struct sched_o
 
 	memcpy((void *)&skeleton->rodata->cfg, config, sizeof(*config));
 	skeleton->rodata->cfg.has_prev_state = has_state;
-	skeleton->rodata->nr_cpus = programs->nr_possible_cpus;
 	skeleton->data->limits.min_off_ns = config->min_off_ns;
 	bpf_program__set_autoload(skeleton->progs.on_command, config->command_tgid);
 	bpf_program__set_autoattach(skeleton->progs.on_switched, false); /* on_switch goes on to it */
@@ -77,8 +77,7 @@ static int set_sizes(const struct sched_programs *programs, const struct sched_o
 	bpf_program__set_autoattach(skeleton->progs.cut_threads, false);
 	return share_maps(skeleton->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: preallocate(programs->sampler, skeleton) ?:
 	       bpf_map__set_max_entries(skeleton->maps.sums, max_sums) ?: bpf_map__set_max_entries(skeleton->maps.odd_sums, max_sums) ?:
-	       bpf_map__set_max_entries(skeleton->maps.slots, max_slots) ?: bpf_map__set_max_entries(skeleton->maps.odd_slots, max_slots) ?:
-	       bpf_map__set_max_entries(skeleton->maps.scratches, programs->nr_possible_cpus + 1) /* one for the iterator */;
+	       bpf_map__set_max_entries(skeleton->maps.slots, max_slots) ?: bpf_map__set_max_entries(skeleton->maps.odd_slots, max_slots);
 }
 
 static int load(struct sched_programs *programs, const struct sched_options *options, struct diag *diag)
@@ -97,7 +96,7 @@ static int load(struct sched_programs *programs, const struct sched_options *opt
 	err = sched_bpf__load(programs->skeleton);
 	if (err)
 		return load_failed(err, can_make_maps, OLDEST_KERNEL, diag);
-	err = sampler_add_trigger(programs->sampler, programs->skeleton->obj, "sched_switch", programs->skeleton->progs.on_switched);
+	err = sampler_add_trigger(programs->sampler, programs->skeleton->obj, &(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_switch" }, programs->skeleton->progs.on_switched);
 	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
 }
 
@@ -114,8 +113,8 @@ static int load_waking(struct sched_programs *programs, struct diag *diag)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
 	memcpy((void *)&programs->waking->rodata->cfg, config, sizeof(*config));
 	bpf_program__set_autoattach(programs->waking->progs.on_woken, false); /* on_waking goes on to it */
-	err = share_maps(programs->waking->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: share_maps(programs->waking->obj, programs->skeleton->obj, SHARE_SCRATCHES) ?:
-	      waking_bpf__load(programs->waking) ?: sampler_add_trigger(programs->sampler, programs->waking->obj, "sched_waking", programs->waking->progs.on_woken);
+	err = share_maps(programs->waking->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: share_maps(programs->waking->obj, programs->skeleton->obj, SHARE_NO_MORE) ?:
+	      waking_bpf__load(programs->waking) ?: sampler_add_trigger(programs->sampler, programs->waking->obj, &(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_waking" }, programs->waking->progs.on_woken);
 	return err ? load_failed(err, can_make_maps, OLDEST_KERNEL, diag) : 0;
 }
 

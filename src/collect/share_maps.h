@@ -8,8 +8,7 @@
 /* Beside the maps that are always shared. */
 enum share_what {
 	SHARE_NO_MORE,
-	SHARE_SCRATCHES = 1, /* the working memory: not where one's programs may strike while the other's run, as a tick does while a switch is looked at */
-	SHARE_TRIGGER = 2,   /* the list of programs that it goes on to: each trigger has its own */
+	SHARE_TRIGGER, /* the list of programs that it goes on to: each trigger has its own */
 };
 
 /* Before the object is loaded: its maps become those of the same name of `other`, which is. 0 or what libbpf gave. */

@@ -141,6 +141,7 @@ static void fill_sampling(struct sonde_session *session)
 	if (session_asks_for_waits(session))
 		fill_waits(o, config);
 	session->sampling.no_ticks = o->question == SONDE_OFF_CPU;
+	config->more_levels = session_asks_for_waits(session); /* a tick strikes while a switch is looked at, a switch while the threads are gone through at the start */
 	session->sampling.config.audit_every = o->audit_every;
 	session->sampling.stack_storage = o->stack_storage;
 	session->sampling.event = &session->event;

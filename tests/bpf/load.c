@@ -7,9 +7,12 @@
 #include <sys/utsname.h>
 
 #include "abi/config.h"
+#include "abi/event.h"
 #include "abi/runq.h"
 #include "abi/runtime_list.h"
 #include "base/cpus.h"
+#include "collect/trigger.h"
+#include "event.skel.h"
 #include "need_bpf.h"
 #include "profile.skel.h"
 #include "runq.skel.h"
@@ -44,7 +47,7 @@ static struct profile_bpf *open_full(uint32_t nr_cpus)
 		return NULL;
 	memcpy((void *)&skeleton->rodata->cfg,
 	       &(struct sonde_config){ .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1,
-				       .kernel_stacks = 1, .comm = "test" },
+				       .kernel_stacks = 1, .more_levels = 3, .comm = "test" },
 	       sizeof(struct sonde_config));
 	if (bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) || bpf_map__set_max_entries(skeleton->maps.rules, 1024) ||
 	    bpf_map__set_max_entries(skeleton->maps.stacks, 1024) || bpf_map__set_max_entries(skeleton->maps.scratches, nr_cpus)) {
@@ -130,10 +133,28 @@ static bool check_runtime(const struct part *part, const char *tracepoint)
 	return good;
 }
 
+/* A trigger's own program, as several kinds of it have it. */
+static bool check_event(const struct trigger *trigger)
+{
+	struct event_bpf *skeleton = event_bpf__open();
+	bool good = false;
+
+	if (skeleton) {
+		memcpy((void *)&skeleton->rodata->cfg,
+		       &(struct sonde_config){ .version = SONDE_ABI_VERSION, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1, .more_levels = 3, .comm = "test" },
+		       sizeof(struct sonde_config));
+		memcpy((void *)&skeleton->rodata->event_cfg, &(struct sonde_event_config){ .syscall = 1, .in_user = trigger_is_in_user(trigger) }, sizeof(struct sonde_event_config));
+		good = !bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) && !trigger_set_program(trigger, skeleton->progs.on_event, NULL) &&
+		       !trigger_set_program(trigger, skeleton->progs.on_event_end, NULL) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
+	}
+	event_bpf__destroy(skeleton);
+	return good;
+}
+
 /* All of what is asked for, as this kernel has it. */
 static bool check_scheduler(const struct part *part)
 {
-	struct sonde_config all = { .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1,
+	struct sonde_config all = { .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1, .more_levels = 1,
 				    .command_tgid = 1, .comm = "test", .max_off_ns = 1, .state = 1, .wake = 1, .histograms = 1, .wall = 1, .events = 1, .has_prev_state = 1 };
 	bool good = false;
 
@@ -187,6 +208,7 @@ int main(void)
 #define X(id, name, ...) { #name, name##_bpf__elf_bytes },
 	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X) };
 #undef X
+	static const struct trigger triggers[] = { { .kind = TRIGGER_UPROBE }, { .kind = TRIGGER_SYS_ENTER }, { .kind = TRIGGER_TP_BTF, .name = "sched_switch" } };
 	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	struct profile_bpf *skeleton;
 	bool good;
@@ -216,5 +238,7 @@ int main(void)
 		if (has_task_storage())
 			good = check_runtime(&runtimes[i], "sched_switch") && check_runtime(&runtimes[i], "sched_waking") && good;
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(triggers); i++)
+		good = check_event(&triggers[i]) && good;
 	return !good;
 }

@@ -98,6 +98,7 @@ static void record(struct sampler_options *options, void (*work)(void *arg), voi
 	options->stack_storage = 1024;
 	options->no_ticks = true;
 	options->config.state = -1;
+	options->config.more_levels = 1;
 	options->config.kernel_stacks = options->config.user_stacks = 1;
 	memset(seen, 0, sizeof(*seen));
 	if (sampler_new(options, &diag, &sampler) || sched_programs_new(sampler, &(struct sched_options){ .max_sums = MAX_SUMS }, &diag, &seen->programs) ||

@@ -11,11 +11,14 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from guest import Guest, image # noqa: E402
 from harness import ( # noqa: E402
 	SONDE, Failure, Skip, build, chain_error, check, check_exact, entry_error, find_tool, need_bpf, parse_chains, parse_folded, run_tests, skip, test, total)
+from trials import TRIAL, Report, check_hits, inside, ways_of # noqa: E402
 
 KERNELS = {"5.10": ("debian-security", "bullseye-security"), "6.1": ("debian", "bookworm"), "6.12": ("debian", "trixie")}
 DEPTH = 30
 DEEP = 10000
 ROOT_FRAMES = 128
+TRIGGERS = (("uprobe,/hits,probed", ""), ("uretprobe,/hits,probed", "-"), ("usdt,/hits,hits,point", ""), ("sys_enter,110", "syscall"), ("sys_exit,110", "syscall"),
+	("kprobe,__x64_sys_getppid", "syscall"), ("kretprobe,__x64_sys_getppid", "syscall"), ("fentry,__task_pid_nr_ns", "syscall"), ("fexit,__task_pid_nr_ns", "syscall"))
 COUNTED_AS_LOCKED = "5.10" # memory of maps, up to that release
 SCRIPT = """
 /chain-static 200 %d > /chain.out &
@@ -62,6 +65,24 @@ kill $!
 sleep 1
 step wall /sonde wall -f -p $! 2
 kill $!
+mkfifo /hits.in /trial.in
+/hits 300 < /hits.in > /hits.out &
+exec 3> /hits.in
+wait_for ready /hits.out
+/trial $(sed -n 's/^pid //p' /hits.out) 1000 3 %s < /trial.in > /trial.out 2> /trial.err &
+trial=$!
+exec 4> /trial.in
+while ! grep -q attached /trial.out && kill -0 $trial; do
+	sleep 0.1
+done
+echo >&3
+wait_for semaphore /hits.out
+echo >&4
+wait $trial
+exec 3>&- 4>&-
+step ways cat /hits.out
+step trial cat /trial.out
+step trial_err cat /trial.err
 step forked /sonde profile -f -a -F 199 -- /children 2
 step executed /sonde profile -f -a -F 199 -- /children 2 /chain 0.1 %d
 sleep 100 &
@@ -99,7 +120,7 @@ step late_len cat /late_len.out
 mount -t tmpfs none /sys/kernel/btf
 step no_btf /sonde profile -f 1
 step no_btf_doctor /sonde doctor
-""" % (DEPTH, DEPTH, DEEP, DEPTH, DEPTH, DEPTH, DEPTH)
+""" % (DEPTH, DEPTH, DEEP, DEPTH, " ".join(trigger for trigger, _ in TRIGGERS), DEPTH, DEPTH, DEPTH)
 booted = {}
 again = set() # of the kernels, those that were booted twice
 
@@ -111,6 +132,7 @@ def guest(release):
 		try:
 			programs = {"sonde": SONDE, "chain-static": build("chain", "static"), "chain": build("chain"), "shares-static": build("shares", "static"), "children": build("children"),
 				"syscalls": build("syscalls"), "io_workers-static": build("io_workers", "static"), "perl": find_tool("perl") or skip("no perl"),
+				"hits": build("hits", "static"), "trial": TRIAL,
 				"test_verifier": os.path.join(os.path.dirname(SONDE), "tests", "bpf", "test_verifier"), "setpriv": find_tool("setpriv") or skip("no setpriv")}
 			booted[release] = Guest(image(*KERNELS[release]), programs, SCRIPT)
 		except Skip as reason:
@@ -233,6 +255,15 @@ def perl(release):
 	known = [stack for stack in stacks if not is_marked(stack)]
 	share = check_exact(known, error_of, minimum=0.9, at_least=50)
 	return "%.2f %% of %d samples" % (share * 100, total(known))
+
+
+def triggers(release):
+	"""Of every kind at once: each hit is counted, and has the stack that the program says."""
+	out = guest(release).step("trial", 0).out
+	check(out.startswith("attached\n"), lambda: str(guest(release).step("trial_err")))
+	report, ways = Report(out.partition("\n")[2]), ways_of(guest(release).step("ways").out)
+	missed = sum(check_hits(report, number, ways, leaf, elsewhere=trigger.startswith("f"), max_missed=sum(ways.values()) // 100) for number, (trigger, leaf) in enumerate(TRIGGERS))
+	return "%d hits each, %d stacks missed, %d ticks in the middle of such a program" % (sum(ways.values()), missed, inside(report.of("tick")))
 
 
 def verifier(release):
@@ -369,6 +400,6 @@ def chosen():
 
 
 for one in chosen():
-	for each in (exact, syscalls, io_workers, command, deep, perl, verifier, forked, executed, run_queue, all_time, waits, late_cpu, late_queue, ends, doctor, without_type_information, limited):
+	for each in (exact, syscalls, io_workers, command, deep, perl, triggers, verifier, forked, executed, run_queue, all_time, waits, late_cpu, late_queue, ends, doctor, without_type_information, limited):
 		register(one, each)
 run_tests(seconds=500) # the first of each kernel fetches and boots it

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "abi/event.h"
 #include "abi/record.h"
 #include "abi/runq.h"
 #include "abi/wait.h"
@@ -21,7 +22,7 @@ static void records_of_one_size(void **state)
 		{ SONDE_RECORD_SAMPLE, sizeof(struct sonde_sample_record) }, { SONDE_RECORD_WAKER, sizeof(struct sonde_waker_record) },
 		{ SONDE_RECORD_SEED, sizeof(struct sonde_seed_record) },     { SONDE_RECORD_SWITCH, sizeof(struct sonde_switch_record) },
 		{ SONDE_RECORD_WAKEUP, sizeof(struct sonde_wakeup_record) }, { SONDE_RECORD_SLOW, sizeof(struct sonde_slow_record) },
-		{ SONDE_RECORD_CODE, sizeof(struct sonde_code_record) },
+		{ SONDE_RECORD_CODE, sizeof(struct sonde_code_record) },	     { SONDE_RECORD_EVENT, sizeof(struct sonde_event_record) },
 	};
 	uint64_t record[512] = { 0 };
 
@@ -58,7 +59,7 @@ static void records_with_more_behind_them(void **state)
 static void what_is_not_known_is_refused(void **state)
 {
 	uint64_t record[512] = { 0 };
-	const uint32_t types[] = { 0, SONDE_RECORD_CODE + 1, 4711, UINT32_MAX };
+	const uint32_t types[] = { 0, SONDE_RECORD_EVENT + 1, 4711, UINT32_MAX };
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		*(uint32_t *)record = types[i];

@@ -20,6 +20,7 @@ static long host_read(void *to, uint32_t size, const void *from);
 
 #define bpf_map_lookup_elem host_lookup
 #define bpf_ktime_get_ns host_now
+#define bpf_get_smp_processor_id() 0
 #define bpf_probe_read_kernel host_read
 #define bpf_task_pt_regs(task) 0
 #define __builtin_preserve_access_index(expression) (expression)
@@ -64,7 +65,9 @@ static void seed_one(bool meanwhile)
 
 	gets_cpu = meanwhile;
 	memset(&waiting, 0, sizeof(waiting));
-	seed(&task, &waiting);
+	seed(&task, &task, &waiting);
+	assert_int_equal(scratch.run, 0); /* given back */
+	assert_int_equal(scratch.nr_users, 0);
 	take_seed(&waiting);
 }
 

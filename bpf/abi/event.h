@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What bpf/event.bpf.c counts and sends: a record for each time that a trigger strikes, whatever it is. */
+#pragma once
+#include "record.h"
+#include "types.h"
+
+struct sonde_event_config {
+	__u32 trigger;                       /* whose records these are: the caller's number */
+	__u32 syscall;                       /* only at this one, by the number of 64-bit code; SONDE_EVENT_ANY_SYSCALL: at any trigger */
+	__u8 in_user;                        /* it strikes in user code, at an instruction: there is no kernel stack */
+	__u8 nr_own_frames;                  /* of the kernel stack: as SONDE_TRACEPOINT_FRAMES */
+	__u8 pad[6];                         /* zero */
+};
+_Static_assert(sizeof(struct sonde_event_config) == 16, "layout changed: bump SONDE_ABI_VERSION");
+#define SONDE_EVENT_ANY_SYSCALL (~0u)
+
+/* One per CPU. hits = recorded + sum(filtered) + sum(dropped) */
+struct sonde_event_counters {
+	__u64 hits;
+	__u64 recorded;
+	__u64 filtered[SONDE_FILTER_COUNT];
+	__u64 dropped[SONDE_DROP_COUNT];
+};
+
+struct sonde_event_record {
+	__u32 type;                          /* SONDE_RECORD_EVENT */
+	__u32 trigger;                       /* as in struct sonde_event_config */
+	struct sonde_sample_record sample;   /* its type is SONDE_RECORD_SAMPLE */
+};
+_Static_assert(sizeof(struct sonde_event_record) == 88, "layout changed: bump SONDE_ABI_VERSION");

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A trigger of any kind (src/collect/trigger.h): runs when it strikes, counts that, takes the current thread's stacks as the sampler does (bpf/profile.bpf.c), whose maps this one shares, and sends a record.
+ *
+ * Other programs may strike in the middle, and where this one may be preempted the same trigger in another thread on the same CPU: so working memory is taken by level (lib/scratch.h), and each count is one
+ * atomic addition. */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/usdt.bpf.h> /* the maps by which libbpf attaches USDT probes */
+
+#include "abi/event.h"
+#include "lib/filter.h"
+#include "lib/maps.h"
+#include "lib/scratch.h"
+#include "lib/send.h"
+#include "lib/stack.h"
+#include "lib/user_regs.h"
+
+const volatile struct sonde_event_config event_cfg = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sonde_event_counters);
+} event_counters SEC(".maps");
+
+static __always_inline struct sonde_event_counters *event_count(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&event_counters, &zero);
+}
+
+/* Which system call the current thread is in, by 64-bit code's numbers. */
+WALK_FUNCTION __u64 current_syscall(void)
+{
+	const void *at = saved_regs((void *)bpf_get_current_task());
+	user_regs_t saved;
+
+	if (bpf_probe_read_kernel(&saved, sizeof(saved), at) || !is_64_bit(&saved))
+		return NO_SYSCALL;
+	return saved_syscall(at, &saved);
+}
+
+/* Puts the user registers into the walk; 0: there are none. By itself, as copying them takes much of the stack. */
+WALK_FUNCTION int take_regs(__u32 slot)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct scratch *s = scratch_of(slot);
+
+	if (!s || !user_regs(task, saved_regs(task), &s->walk, &s->raw))
+		return 0;
+	if (event_cfg.in_user) {
+		s->walk.in_syscall = 0;
+		s->walk.syscall = NO_SYSCALL;
+	}
+	return 1;
+}
+
+static __always_inline bool is_filtered(struct sonde_event_counters *count, struct task_struct *task, __u64 tgid_tid, const char *comm)
+{
+	bool is_idle = !tgid_tid && !cfg.include_idle;
+
+	if (!is_idle && (event_cfg.syscall == SONDE_EVENT_ANY_SYSCALL || event_cfg.syscall == current_syscall()) && is_wanted(task, tgid_tid >> 32, tgid_tid, comm))
+		return false;
+	count_one(&count->filtered[is_idle ? SONDE_FILTER_IDLE : SONDE_FILTER_TARGET]);
+	return true;
+}
+
+static __always_inline int send_event(struct scratch *s)
+{
+	struct sonde_event_counters *count = event_count();
+	struct sonde_event_record *record;
+	__u32 zero = 0;
+	struct sonde_counters *shared = bpf_map_lookup_elem(&counters, &zero);
+
+	if (shared && s->runtimes_left)
+		count_one(&shared->runtimes_missed);
+	send_runtime(s);
+	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	if (record) {
+		record->type = SONDE_RECORD_EVENT;
+		record->trigger = event_cfg.trigger;
+		record->sample = s->sample;
+		bpf_ringbuf_submit(record, wake_flag());
+	}
+	scratch_leave(s);
+	if (count)
+		count_one(record ? &count->recorded : &count->dropped[SONDE_DROP_RING_FULL]);
+	return 0;
+}
+
+/* Behind the programs of the runtimes. */
+SEC("kprobe")
+int on_event_end(void *ctx)
+{
+	struct scratch *s = scratch_of_run(ctx);
+
+	return s ? send_event(s) : 0;
+}
+
+SEC("kprobe")
+int on_event(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct sonde_event_counters *count = event_count();
+	__u64 tgid_tid = bpf_get_current_pid_tgid();
+	char comm[SONDE_COMM_BYTES] = {};
+	struct sonde_counters *shared;
+	struct scratch *s;
+	__u32 zero = 0;
+
+	shared = bpf_map_lookup_elem(&counters, &zero);
+	if (!count || !shared)
+		return 0; /* there are always some */
+	count_one(&count->hits);
+	bpf_get_current_comm(comm, sizeof(comm));
+	if (is_filtered(count, task, tgid_tid, comm))
+		return 0;
+	s = scratch_take(ctx);
+	if (!s) {
+		count_one(&count->dropped[SONDE_DROP_NO_SCRATCH]);
+		return 0;
+	}
+	begin_sample(s, bpf_ktime_get_ns(), tgid_tid);
+	__builtin_memcpy(s->sample.comm, comm, sizeof(comm));
+	if (cfg.kernel_stacks && !event_cfg.in_user)
+		s->sample.kernel_side = kernel_side(s, get_kernel_stack(ctx, s), event_cfg.nr_own_frames, s->sample.time_ns, &s->sample.kernel_stack);
+	if (cfg.user_stacks && take_regs(s->walk.number)) {
+		enter_process(s, &s->sample);
+		s->sample.user_side = user_side(s, &s->sample, shared, 0);
+		s->runtimes_left = s->walk.runtimes;
+	}
+	return s->runtimes_left ? next_runtime(ctx, s) : send_event(s);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

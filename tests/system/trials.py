@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests/programs/trial.c reports of tests/programs/hits.c, and what of it has to be true."""
+import os
+import re
+
+from harness import check, entry_error, parse_folded
+
+TRIAL = os.environ.get("TRIAL") or os.path.join(os.path.dirname(os.environ.get("SONDE", "build/sonde")), "tests", "system", "trial")
+OWN = {"main", "all_ways", "deep", "probed", "sorts", "compare", "in_thread"}
+
+
+class Report:
+	"""What a trial prints: .counters: name -> counter -> number; .stacks."""
+
+	def __init__(self, text):
+		head, _, folded = text.partition("\n\n")
+		self.counters = {line.split()[0]: {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", line.partition(" ")[2])} for line in head.splitlines()}
+		self.stacks = parse_folded(folded)
+
+	def of(self, name):
+		return [stack for stack in self.stacks if stack.comm == name]
+
+
+def own(stack):
+	"""Without the C library's frames."""
+	return tuple(frame for frame in stack.user if frame in OWN)
+
+
+def is_whole(stack):
+	"""From the thread's begin on, and nothing in between is unknown."""
+	names = [frame for frame in stack.user[:-1] if frame.startswith("[")] # the leaf may be in the kernel's page for probes
+	first = stack.user.index("main") if "main" in stack.user else stack.user.index("in_thread") if "in_thread" in stack.user else None
+	return not names and first is not None and not entry_error(stack.user[:first], "main" in stack.user)
+
+
+def ways_of(text):
+	"""What the program says: how often it went each way."""
+	return {tuple(way.split(";")): int(count) for count, way in re.findall(r"^way (\d+) (\S+)$", text, re.MULTILINE)}
+
+
+def check_hits(report, number, ways, leaf, elsewhere=False, max_missed=0):
+	"""`leaf`: what comes behind the way's `probed`, "-": it is not there any more. `elsewhere`: the trigger strikes at other places of the process, too. max_missed: so many stacks may be missed, marked."""
+	name = "hit%d" % number
+	seen, wrong, nr_missed, nr_elsewhere = {}, [], 0, 0
+	for stack in report.of(name):
+		if any(frame.startswith("[Missed ") for frame in stack.user):
+			nr_missed += stack.count
+			continue
+		if elsewhere and stack.user[-1:] != [leaf]:
+			nr_elsewhere += stack.count
+			continue
+		way = own(stack)
+		last = stack.user[-1] if stack.user else ""
+		if not is_whole(stack) or (leaf == "-" and way[-1:] == ("probed",)) or (leaf not in ("", "-") and last != leaf) or (leaf == "" and last != "probed"):
+			wrong.append(stack)
+			continue
+		way += ("probed",) if leaf == "-" else ()
+		seen[way] = seen.get(way, 0) + stack.count
+	count = report.counters[name]
+	check(not wrong and nr_missed <= max_missed and (seen == ways or (nr_missed == sum(ways.values()) - sum(seen.values()) and not set(seen) - set(ways))), lambda: "%s: %s instead of %s; %d missed; wrong:\n%s" % (name, seen, ways, nr_missed, "\n".join(map(str, wrong[:20]))))
+	check(count["recorded"] == sum(ways.values()) + nr_elsewhere and count["hits"] == count["recorded"] + count["filtered"] and not count["no_scratch"] and not count["ring_full"] and not count["left_out"],
+		lambda: "%s: %s, and %d times it struck" % (name, count, sum(ways.values())))
+	return nr_missed
+
+
+def inside(stacks):
+	"""How many struck while the trigger's program was at work."""
+	return sum(stack.count for stack in stacks if any("_on_event" in frame for frame in stack.kernel))
+
+
+def check_ticks(report, ways, at_least=200):
+	"""Each is on one of the ways, or above or below it."""
+	stacks, whole, count = report.of("tick"), 0, report.counters["tick"]
+	check(count["hits"] == count["recorded"] + count["filtered"] and not count["no_scratch"] and not count["ring_full"], lambda: "ticks: %s" % count)
+	check(inside(stacks) >= 20, lambda: "%d ticks struck in the middle of the trigger's program" % inside(stacks))
+	for stack in stacks:
+		if not own(stack):
+			continue
+		way = own(stack)
+		if stack.user[0].startswith("[no ") and any("probe" in frame for frame in stack.kernel): # the kernel is just about to take a return address away, or to give it back: it is marked
+			continue
+		check(is_whole(stack) and any(way == known[:len(way)] for known in ways), lambda: "a tick on no way: %s" % stack) # pylint: disable=cell-var-from-loop
+		whole += stack.count
+	check(whole >= at_least, lambda: "%d ticks: %s" % (whole, report.counters["tick"]))
+	return "%d ticks, %d of them in the middle of the trigger's program" % (whole, inside(stacks))
