@@ -365,9 +365,11 @@ int BPF_PROG(on_birth, struct task_struct *parent, struct task_struct *child)
 SEC("iter/task")
 int on_thread(struct bpf_iter__task *ctx)
 {
+	struct task_struct *task = ctx->task; /* read once: Linux 6.1 believes what was asked of no other */
+
 	own_tgid = bpf_get_current_pid_tgid() >> 32;
-	if (ctx->task)
-		bpf_task_storage_get(&threads, ctx->task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (task)
+		bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	return 0;
 }
 

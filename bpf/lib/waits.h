@@ -198,7 +198,8 @@ WALK_FUNCTION int add_cut(const struct sonde_wait_key *key, __u64 off_ns)
 
 	if (!made || !count || !key)
 		return 0;
+	made->slot.key = *key; /* Linux 6.1 takes no argument's memory for a map's key */
 	made->sum = (struct sonde_wait_sum){ .off_ns = off_ns, .queued_ns = queued_part(key, off_ns, 0), .max_ns = off_ns };
-	add_sum(key, &made->sum, count);
+	add_sum(&made->slot.key, &made->sum, count);
 	return 0;
 }
