@@ -93,6 +93,7 @@ static void tell_border(struct sonde_session *session, uint64_t border_ns)
 		session->border_ns = clock_ns() + lead_ns;
 		lead_ns *= 2;
 	}
+	stack_book_tell_border(session->book, session->border_ns);
 }
 
 static int end_window(struct sonde_session *session)
