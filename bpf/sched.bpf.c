@@ -75,6 +75,11 @@ static __always_inline __u64 cut_wait(struct thread *thread, __u64 from_ns, __u6
 	return border_ns;
 }
 
+static __always_inline __u64 waker_of(const struct sonde_wait_key *key, const struct thread *thread)
+{
+	return cfg.wake && key->state != SONDE_WAIT_PREEMPTED ? thread->waker : 0;
+}
+
 /* Verified by itself, as it is done at two places. */
 WALK_FUNCTION int wait_ended(struct thread *thread, __u64 now_ns)
 {
@@ -84,7 +89,7 @@ WALK_FUNCTION int wait_ended(struct thread *thread, __u64 now_ns)
 		return 0;
 	from_ns = cut_wait(thread, count_up_to(thread, now_ns), now_ns);
 
-	thread->key.waker = cfg.wake && thread->key.state != SONDE_WAIT_PREEMPTED ? thread->waker : 0;
+	thread->key.waker = waker_of(&thread->key, thread);
 	thread->off_ns = counted_ns(from_ns, now_ns);
 	thread->whole_ns = counted_ns(thread->since_ns, now_ns);
 	thread->nr_short = now_ns - thread->since_ns < limits.min_off_ns ? thread->nr_short + 1 : 0;
@@ -548,6 +553,7 @@ static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutti
 	piece->key = *key;
 	piece->key.waker = 0;
 	piece->goes_on = !cutting->is_over;
+	piece->waker = waker_of(key, thread);
 	piece->sum = (struct sonde_wait_sum){ 0 };
 	if (counts) {
 		queued_ns = queued_part(key, off_ns, run_delay(cutting->task) - delay - thread->cut_queued_ns + queued_now(cutting->task));

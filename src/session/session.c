@@ -354,7 +354,7 @@ static int sample(struct sonde_session *session)
 		err = await(session, tracker_has_more(session->tracker) ? 0 : (int)((left_ns < FOLLOW_STEP_NS ? left_ns : FOLLOW_STEP_NS) / NS_PER_MS) + 1);
 		if (err)
 			return err;
-		follow_cpus(&session->cpus, session->sampler, session->tracker, session_account(session));
+		follow_cpus(&session->cpus, session->sampler, session->tracker, &session->account);
 		err = collect(session, FOLLOW_STEP_RECORDS);
 		if (!err)
 			err = make_room(session);
@@ -384,7 +384,7 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 	int64_t timeout_ns = session->options.debuginfod_timeout_ns;
 
 	debug_files_wait(session->debug_files, open_places(session), tracker_processes(session->tracker), end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0),
-			 is_stopped_again, session, session_account(session));
+			 is_stopped_again, session, &session->account);
 }
 
 /* From now on it counts. */

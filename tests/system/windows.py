@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -85,6 +86,48 @@ def each_nanosecond_is_in_one_window():
 		for tid in tids:
 			check_equal((window.number, tid, window.of("wall", tid)), (window.number, tid, window.ns), "window, thread and its time")
 	check_equal(total_of(result.err)[2], 0, "lost")
+
+
+def read_text(path):
+	with open(path, encoding="utf-8") as file:
+		return file.read()
+
+
+WOKEN_NOT_RUN = r'''
+import os, signal, sys, threading, time
+def at(priority, cpu):
+	os.sched_setaffinity(0, [cpu])
+	if priority:
+		os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+read, write = os.pipe()
+cpu = max(os.sched_getaffinity(0))
+if not os.fork():
+	at(1, cpu)
+	os.read(read, 1)
+	os._exit(0)
+time.sleep(0.5)
+if not os.fork():
+	at(2, cpu)
+	end = time.monotonic() + 3.5
+	while time.monotonic() < end:
+		pass
+	os._exit(0)
+time.sleep(0.2)
+at(3, cpu)
+os.write(write, b"x")
+os.wait()
+os.wait()
+'''
+
+
+@test
+def a_waker_is_known_windows_later():
+	"""The thread that it woke had no CPU for three windows: where its wait ends, so does who ended it."""
+	need_bpf()
+	folder = fresh_folder("woken")
+	sonde("offcpu", "--wake", "--min", 2000000, "--every", 1, "-o", os.path.join(folder, "%n.folded"), "--", sys.executable, "-c", WOKEN_NOT_RUN)
+	text = "".join(read_text(path) for path in glob.glob(os.path.join(folder, "*")))
+	check(re.search(r"pipe_read;.*;--;.*pipe_write", text) and "[waker not known]" not in text, lambda: text)
 
 
 NAPS_MS = 700
@@ -206,6 +249,17 @@ def ctrl_c_writes_the_last_one():
 	windows = [Window(path) for path in glob.glob(os.path.join(folder, "*.json"))]
 	check_equal(total_of(result.err)[:2], (len(windows), sum(window.of("samples") for window in windows)), "windows and samples")
 	check(2 <= len(windows) <= 3 and min(window.ns for window in windows) < 1.9 * NS, lambda: [window.ns for window in windows])
+
+
+@test
+def what_was_noted_is_told():
+	"""A server of debug files that does not answer: a window says so, as the report of a recording without windows does."""
+	need_bpf()
+	folder = fresh_folder("noted")
+	with socket.create_server(("127.0.0.1", 0)) as server:
+		env = {**os.environ, "DEBUGINFOD_URLS": "http://127.0.0.1:%d" % server.getsockname()[1], "XDG_CACHE_HOME": folder, "HOME": folder}
+		result = sonde("profile", "--every", 1, "--debuginfod-timeout", 1, "-o", os.path.join(folder, "%n.json"), 2, "--", "sh", "-c", "while :; do :; done", env=env)
+	check("had not come from the debuginfod servers in time" in result.err, lambda: result.err)
 
 
 @test
