@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Names in files: of programs and libraries, of JIT code, and the kernel's lines. A question for each file, process or kernel, to the worker that reads strangers' bytes. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/clock.h"
 #include "session/debug_askers.h"
 #include "session/kernel_lines.h"
 #include "session/namer_private.h"
@@ -111,6 +114,16 @@ static bool is_skipped(struct namer *namer)
 	return is_in_haste;
 }
 
+/* As far as the kernel knows without asking the file system; 0: it does not. */
+static int64_t written_ns(const struct elf_file *elf)
+{
+	struct statx status;
+
+	if (!elf || elf_file_fd(elf) < 0 || statx(elf_file_fd(elf), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MTIME, &status))
+		return 0;
+	return status.stx_mtime.tv_sec * (int64_t)NS_PER_S + status.stx_mtime.tv_nsec;
+}
+
 /* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
 static int read_file(struct namer *namer, struct asked *asked, uint32_t nr)
 {
@@ -118,7 +131,7 @@ static int read_file(struct namer *namer, struct asked *asked, uint32_t nr)
 	struct account *account = profile_account(namer->profile);
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
 	CLEANUP(freep) uint64_t *addresses = NULL;
-	struct name_cache_key key = { .file = file->object.serial, .fetched = file->fetched_fd >= 0 };
+	struct name_cache_key key = { .file = file->object.serial, .written_ns = written_ns(file->object.elf), .fetched = file->fetched_fd >= 0 };
 	struct parser_names question = { .elf = file->object.elf, .path = file->object.path, .lines = namer->naming->lines, .open = debug_asker_open };
 	struct debug_asker asker;
 	struct name_answers answers;

@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, fresh_folder, need_bpf, parse_folded, run_tests, scratch, sonde, test # noqa: E402
+from harness import Background, Program, check, check_equal, compile_one, fresh_folder, need_bpf, parse_folded, run_tests, scratch, sonde, test # noqa: E402
 
 NS = 10**9
 
@@ -249,6 +249,40 @@ def ctrl_c_writes_the_last_one():
 	windows = [Window(path) for path in glob.glob(os.path.join(folder, "*.json"))]
 	check_equal(total_of(result.err)[:2], (len(windows), sum(window.of("samples") for window in windows)), "windows and samples")
 	check(2 <= len(windows) <= 3 and min(window.ns for window in windows) < 1.9 * NS, lambda: [window.ns for window in windows])
+
+
+REWRITTEN = r"""
+import _ctypes, ctypes, sys, time
+def run(name, seconds):
+	with open("%s.so" % name, "rb") as source, open("plugin.so", "r+b") as plugin: # in place
+		plugin.write(source.read())
+		plugin.truncate()
+	library = ctypes.CDLL("./plugin.so")
+	end = time.monotonic() + seconds
+	while time.monotonic() < end:
+		library[name]()
+	_ctypes.dlclose(library._handle)
+open("plugin.so", "wb").close()
+run("after", 0.6)
+run("early", 0.9)
+run("after", 3.2)
+"""
+
+
+@test
+def a_file_written_anew_has_its_new_names():
+	"""A plugin that is overwritten in place: what an earlier window found in the file is not what stands there now."""
+	need_bpf()
+	folder = fresh_folder("anew")
+	for name in ("early", "after"):
+		path = os.path.join(folder, name)
+		with open(path + ".c", "w", encoding="utf-8") as file:
+			file.write("void %s(void) { for (volatile int i = 0; i < 10000000; i++) ; }\n" % name)
+		compile_one(["gcc", "-O1", "-shared", "-fPIC", "-Wl,--build-id", "-o", path + ".so", path + ".c"])
+	sonde("profile", "-F", 199, "--every", 1, "-o", os.path.join(folder, "%n.folded"), "--", sys.executable, "-c", REWRITTEN, cwd=folder)
+	paths = sorted(glob.glob(os.path.join(folder, "*.folded")), key=os.path.getmtime)
+	names = [set(re.findall(r";(early|after)\b", read_text(path))) for path in paths]
+	check_equal(set().union(*names[3:]), {"after"}, "names in %s" % names)
 
 
 @test
