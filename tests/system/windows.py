@@ -312,6 +312,26 @@ def old_files_are_removed():
 
 
 @test
+def what_is_not_ours_is_not_removed():
+	"""A link through which a window was written, and a file that somebody has put in the place of one."""
+	need_bpf()
+	folder = fresh_folder("others")
+	link, replaced = (os.path.join(folder, "w-%d.folded" % nr) for nr in (1, 2))
+	with open(os.path.join(folder, "elsewhere"), "w", encoding="utf-8"):
+		os.symlink("elsewhere", link)
+	with Program("chain") as program, Background("profile", "--every", 1, "--keep", 1, "-o", os.path.join(folder, "w-%n.folded"), "-p", program.pid, 6) as recording:
+		deadline = time.monotonic() + 20
+		while not os.path.exists(replaced) and time.monotonic() < deadline:
+			time.sleep(0.02)
+		with open(replaced + ".new", "w", encoding="utf-8") as file:
+			file.write("not sonde's")
+		os.rename(replaced + ".new", replaced)
+		recording.finish(30)
+	check(os.path.islink(link) and read_text(replaced) == "not sonde's", lambda: "%s" % os.listdir(folder))
+	check_equal(len(os.listdir(folder)), 4, "files: the link, what it leads to, the one that was replaced, and the last: %s" % os.listdir(folder))
+
+
+@test
 def what_makes_no_sense_is_refused():
 	for args, text in [
 		(["--every", 1, "-o", scratch("x.json")], "needs %n"),
