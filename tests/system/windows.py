@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, compile_one, fresh_folder, need_bpf, parse_folded, run_tests, scratch, sonde, test # noqa: E402
+from harness import Background, Program, check, check_equal, compile_one, fresh_folder, need_bpf, parse_folded, run_tests, scratch, skip, sonde, test # noqa: E402
 
 NS = 10**9
 
@@ -283,6 +283,58 @@ def a_file_written_anew_has_its_new_names():
 	paths = sorted(glob.glob(os.path.join(folder, "*.folded")), key=os.path.getmtime)
 	names = [set(re.findall(r";(early|after)\b", read_text(path))) for path in paths]
 	check_equal(set().union(*names[3:]), {"after"}, "names in %s" % names)
+
+
+DEBUG_FILES = "/usr/lib/debug"
+
+
+def stripped_program(folder, name):
+	"""A program that runs in `hidden` for so many seconds; its path, and that of its debug file. A test may move that."""
+	path = os.path.join(folder, name)
+	with open(path + ".c", "w", encoding="utf-8") as file:
+		file.write("#include <time.h>\n#include <stdlib.h>\n__attribute__((noinline)) static void hidden(time_t end) { while (time(0) < end) ; }\n"
+			   "int main(int argc, char **argv) { hidden(time(0) + atoi(argv[1])); }\n")
+	compile_one(["gcc", "-O1", "-g", "-Wl,--build-id", "-o", path, path + ".c"])
+	for command in (["objcopy", "--only-keep-debug", path, path + ".debug"], ["strip", path], ["objcopy", "--add-gnu-debuglink=%s.debug" % name, path]):
+		subprocess.run(command, cwd=folder, check=True)
+	return path, path + ".debug"
+
+
+def record_script(folder, script):
+	"""The text of each window, folded, as a shell runs the script."""
+	sonde("profile", "-F", 199, "--every", 1, "-o", os.path.join(folder, "%n.folded"), "--", "sh", "-c", script, cwd=folder)
+	return [read_text(path) for path in sorted(glob.glob(os.path.join(folder, "*.folded")), key=os.path.getmtime)]
+
+
+@test
+def a_name_that_was_not_to_be_had_is_looked_for_again():
+	"""The first process that runs the program has ended when its window is named, so nobody's debug file is read; the next one lives."""
+	need_bpf()
+	folder = fresh_folder("ended")
+	stripped_program(folder, "program")
+	texts = record_script(folder, "timeout 0.3 ./program 9; sleep 1.2; ./program 3")
+	check("[program+0x" in texts[0] and "[program+0x" not in texts[2] and ";hidden" in texts[2], lambda: "%s" % texts)
+
+
+@test
+def a_strangers_debug_file_does_not_name_what_others_run():
+	"""A user in mounts of his own runs a program of ours with a debug file that he made; in later windows we run it."""
+	need_bpf()
+	folder = fresh_folder("stranger")
+	os.chmod(folder, 0o755)
+	program, debug = stripped_program(folder, "program")
+	forged = os.path.join(folder, "forged")
+	build_id = re.search(r"Build ID: ([0-9a-f]+)", subprocess.run(["readelf", "-n", program], check=True, stdout=subprocess.PIPE, text=True).stdout).group(1)
+	os.makedirs(os.path.join(forged, ".build-id", build_id[:2]))
+	subprocess.run(["objcopy", "--redefine-sym", "hidden=forged", debug, os.path.join(forged, ".build-id", build_id[:2], build_id[2:] + ".debug")], check=True)
+	os.remove(debug)
+	mounts = "mount --bind %s %s" % (forged, DEBUG_FILES)
+	stranger = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "unshare", "-Urm", "sh", "-c", mounts]
+	if not os.path.isdir(DEBUG_FILES) or subprocess.run(stranger, stderr=subprocess.DEVNULL, check=False).returncode:
+		skip("there is no %s, or no user may have mounts of his own" % DEBUG_FILES)
+	texts = record_script(folder, "%s; ./program 3" % " ".join([*stranger[:-1], "'%s && exec %s 2'" % (mounts, program)]))
+	check("forged" in texts[0], lambda: "the stranger's own: %s" % texts)
+	check("forged" not in texts[-2] and "[program+0x" in texts[-2], lambda: "%s" % texts[-2])
 
 
 @test
