@@ -332,8 +332,8 @@ def a_strangers_debug_file_does_not_name_what_others_run():
 	stranger = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "unshare", "-Urm", "sh", "-c", mounts]
 	if not os.path.isdir(DEBUG_FILES) or subprocess.run(stranger, stderr=subprocess.DEVNULL, check=False).returncode:
 		skip("there is no %s, or no user may have mounts of his own" % DEBUG_FILES)
-	texts = record_script(folder, "%s; ./program 3" % " ".join([*stranger[:-1], "'%s && exec %s 2'" % (mounts, program)]))
-	check("forged" in texts[0], lambda: "the stranger's own: %s" % texts)
+	texts = record_script(folder, "%s; ./program 3" % " ".join([*stranger[:-1], "'%s && exec %s 3'" % (mounts, program)]))
+	check(any("forged" in text for text in texts[:-2]), lambda: "the stranger's own: %s" % texts)
 	check("forged" not in texts[-2] and "[program+0x" in texts[-2], lambda: "%s" % texts[-2])
 
 
