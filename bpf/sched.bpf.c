@@ -74,6 +74,11 @@ static __always_inline __u64 cut_wait(struct thread *thread, __u64 from_ns, __u6
 	return border_ns;
 }
 
+static __always_inline __u64 waker_of(const struct sonde_wait_key *key, const struct thread *thread)
+{
+	return cfg.wake && key->state != SONDE_WAIT_PREEMPTED ? thread->waker : 0;
+}
+
 /* Verified by itself, as it is done at two places. */
 WALK_FUNCTION int wait_ended(struct thread *thread, __u64 now_ns)
 {
@@ -83,7 +88,7 @@ WALK_FUNCTION int wait_ended(struct thread *thread, __u64 now_ns)
 		return 0;
 	from_ns = cut_wait(thread, count_up_to(thread, now_ns), now_ns);
 
-	thread->key.waker = cfg.wake && thread->key.state != SONDE_WAIT_PREEMPTED ? thread->waker : 0;
+	thread->key.waker = waker_of(&thread->key, thread);
 	thread->off_ns = counted_ns(from_ns, now_ns);
 	thread->whole_ns = counted_ns(thread->since_ns, now_ns);
 	thread->nr_short = now_ns - thread->since_ns < limits.min_off_ns ? thread->nr_short + 1 : 0;
@@ -527,16 +532,17 @@ static __always_inline void cut_last_wait(struct bpf_iter__task *ctx, struct cut
 	give(ctx, cutting, count);
 }
 
-/* How long it has been on a CPU's queue just now, by the clock of the scheduler, which may lag. */
-static __always_inline __u64 queued_now(struct task_struct *task)
+/* How long it had been on a CPU's queue then, by the clock of the scheduler, which may lag. */
+static __always_inline __u64 queued_at(struct task_struct *task, __u64 then_ns)
 {
 	__u64 since = bpf_core_field_exists(task->sched_info.last_queued) ? task->sched_info.last_queued : 0;
 	__u64 now = since && bpf_core_field_exists(task->se.cfs_rq) ? BPF_CORE_READ(task, se.cfs_rq, rq, clock) : 0;
+	__u64 late_ns = bpf_ktime_get_ns() - then_ns;
 
-	return now > since ? now - since : 0;
+	return now > since + late_ns ? now - since - late_ns : 0;
 }
 
-/* A wait that goes on; *wait: where what is known of it stands. */
+/* A wait that goes on. */
 static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutting *cutting, const struct sonde_wait_key *key, __u64 delay, struct sonde_wait_counters *count)
 {
 	struct thread *thread = cutting->thread;
@@ -549,9 +555,10 @@ static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutti
 	piece->key = *key;
 	piece->key.waker = 0;
 	piece->goes_on = !cutting->is_over;
+	piece->waker = waker_of(key, thread);
 	piece->sum = (struct sonde_wait_sum){ 0 };
 	if (counts) {
-		queued_ns = queued_part(key, off_ns, run_delay(cutting->task) - delay - thread->cut_queued_ns + queued_now(cutting->task));
+		queued_ns = queued_part(key, off_ns, run_delay(cutting->task) - delay - thread->cut_queued_ns + queued_at(cutting->task, cutting->end_ns));
 		piece->sum = (struct sonde_wait_sum){ .nr_waits = cutting->is_over, .off_ns = off_ns, .queued_ns = queued_ns, .max_ns = whole_ns };
 		if (cutting->is_over)
 			piece->sum.whole_ns = piece->sum.min_ns = whole_ns;

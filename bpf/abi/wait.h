@@ -55,8 +55,9 @@ struct sonde_wait_piece {
 	struct sonde_wait_key key;
 	struct sonde_wait_sum sum;
 	__u64 goes_on;                       /* 1: the wait goes on in the next window, which will name these stacks, too */
+	__u64 waker;                         /* and who ends it, when that is known: it is woken, and on a CPU's queue; 0: not yet */
 };
-_Static_assert(sizeof(struct sonde_wait_piece) == 136, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_wait_piece) == 144, "layout changed: bump SONDE_ABI_VERSION");
 
 /* With --hist: how many waits of a sum were so long. */
 struct sonde_wait_slot {

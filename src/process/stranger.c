@@ -206,7 +206,7 @@ uint32_t stranger_rank(uint32_t tgid, uint32_t owner)
 		return STRANGER_GONE_RANK;
 	if (stranger_sees_our_files(fd))
 		return STRANGER_OUR_RANK;
-	return in_our_namespace(fd, "user") ? 3 : stranger.uid == owner ? 2 : 1;
+	return in_our_namespace(fd, "user") ? 3 : stranger.uid == owner ? 2 : STRANGER_OWN_RANK;
 }
 
 /* The calling thread's. What is permitted to us stays permitted: nobody else's code runs in the thread. */

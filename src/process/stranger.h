@@ -35,6 +35,7 @@ uint32_t stranger_file_uid(uint32_t tgid);
 bool stranger_sees_our_files(int proc_fd);
 /* How good a word its mounts are on the files of user `owner`: the greatest where they are ours, then where only root can have made them, then where that user made them. STRANGER_GONE_RANK: it is gone. */
 #define STRANGER_GONE_RANK 0
+#define STRANGER_OWN_RANK  1 /* anybody's, who made them himself */
 #define STRANGER_OUR_RANK  4
 uint32_t stranger_rank(uint32_t tgid, uint32_t owner);
 

@@ -86,3 +86,8 @@ uint32_t debug_askers_of(const struct debug_askers *askers, uint32_t object)
 {
 	return askers->best[object].tgid;
 }
+
+uint32_t debug_askers_rank(const struct debug_askers *askers, uint32_t object)
+{
+	return askers->best[object].rank;
+}

@@ -28,3 +28,4 @@ static inline void debug_askers_freep(struct debug_askers **askers)
 }
 /* 0: nobody that lives has the file. */
 uint32_t debug_askers_of(const struct debug_askers *askers, uint32_t object);
+uint32_t debug_askers_rank(const struct debug_askers *askers, uint32_t object); /* how good its word is: stranger_rank */

@@ -10,7 +10,9 @@
 /* Whose names. */
 struct name_cache_key {
 	uint64_t file;    /* a number that no two files have; 0: the kernel */
+	int64_t written_ns; /* when it was written to last: what is written in place is the same file */
 	uint64_t fetched; /* 1: with a debug file that was fetched */
+	uint64_t rank;    /* how good the word is of the process whose debug files it was looked up in: stranger_rank; of the kernel 0 */
 	uint64_t address; /* as linked; in the kernel as it runs */
 };
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Names in files: of programs and libraries, of JIT code, and the kernel's lines. A question for each file, process or kernel, to the worker that reads strangers' bytes. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/clock.h"
+#include "process/stranger.h"
 #include "session/debug_askers.h"
 #include "session/kernel_lines.h"
 #include "session/namer_private.h"
@@ -46,6 +50,18 @@ static int take_answers(struct namer *namer, const struct asked *asked, struct n
 	return 0;
 }
 
+/* Found by a process whose word is as good, or better: who has no debug files, or made them himself, does not speak for the others. */
+static bool find_known(struct name_cache *cache, struct name_cache_key key, struct symbol_name *names, uint32_t *ret_nr)
+{
+	uint64_t rank = key.rank;
+
+	for (key.rank = STRANGER_OUR_RANK; key.rank > rank; key.rank--) {
+		if (name_cache_find(cache, &key, names, NAME_ANSWERS_MAX, ret_nr))
+			return true;
+	}
+	return name_cache_find(cache, &key, names, NAME_ANSWERS_MAX, ret_nr);
+}
+
 /* Takes what is known from an earlier window; *ret_nr are left, which stand first. */
 static int take_known(struct namer *namer, struct name_cache_key key, struct asked *asked, uint32_t nr, uint32_t *ret_nr)
 {
@@ -54,7 +70,7 @@ static int take_known(struct namer *namer, struct name_cache_key key, struct ask
 
 	for (uint32_t i = 0; i < nr; i++) {
 		key.address = asked[i].address;
-		if (!namer->naming->cache || !name_cache_find(namer->naming->cache, &key, names, NAME_ANSWERS_MAX, &nr_names))
+		if (!namer->naming->cache || !find_known(namer->naming->cache, key, names, &nr_names))
 			asked[nr_left++] = asked[i];
 		else if (nr_names && namer_add(namer, asked[i].place, names, nr_names))
 			return -ENOMEM;
@@ -111,6 +127,24 @@ static bool is_skipped(struct namer *namer)
 	return is_in_haste;
 }
 
+/* As far as the kernel knows without asking the file system; 0: it does not. */
+static int64_t written_ns(const struct elf_file *elf)
+{
+	struct statx status;
+
+	if (!elf || elf_file_fd(elf) < 0 || statx(elf_file_fd(elf), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MTIME, &status))
+		return 0;
+	return status.stx_mtime.tv_sec * (int64_t)NS_PER_S + status.stx_mtime.tv_nsec;
+}
+
+/* Are its names for later windows? Not those of whom nobody else believes; nor when the process whose debug files they may stand in has ended meanwhile, and they were not to be had. */
+static bool is_kept(const struct place_file *file)
+{
+	if (!file->asker)
+		return true;
+	return file->asker_rank > STRANGER_OWN_RANK && stranger_rank(file->asker, elf_file_owner(file->object.elf)) == file->asker_rank;
+}
+
 /* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
 static int read_file(struct namer *namer, struct asked *asked, uint32_t nr)
 {
@@ -118,7 +152,7 @@ static int read_file(struct namer *namer, struct asked *asked, uint32_t nr)
 	struct account *account = profile_account(namer->profile);
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
 	CLEANUP(freep) uint64_t *addresses = NULL;
-	struct name_cache_key key = { .file = file->object.serial, .fetched = file->fetched_fd >= 0 };
+	struct name_cache_key key = { .file = file->object.serial, .written_ns = written_ns(file->object.elf), .fetched = file->fetched_fd >= 0, .rank = file->asker_rank };
 	struct parser_names question = { .elf = file->object.elf, .path = file->object.path, .lines = namer->naming->lines, .open = debug_asker_open };
 	struct debug_asker asker;
 	struct name_answers answers;
@@ -145,7 +179,7 @@ static int read_file(struct namer *namer, struct asked *asked, uint32_t nr)
 		account_note(account, "no lines of %s: they are compressed, and not by zlib, or take too much memory", file->object.path);
 	if (answers.nr_cut)
 		account_note(account, "lines of %s are not complete: %u units are damaged or too large", file->object.path, answers.nr_cut);
-	return take_answers(namer, asked, &key, &answers);
+	return take_answers(namer, asked, is_kept(file) ? &key : NULL, &answers);
 }
 
 /* The same for the JIT code of one process. */

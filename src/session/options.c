@@ -92,6 +92,8 @@ static int check_windows(struct sonde_session *session)
 
 	if (o->every_ns && o->every_ns < MIN_WINDOW_NS)
 		return diag_errno(&session->diag, EINVAL, "a window is a second long at least");
+	if (o->every_ns > UINT64_MAX / 4)
+		return diag_errno(&session->diag, EINVAL, "a window of that length never ends");
 	if (o->every_ns && o->events)
 		return diag_errno(&session->diag, EINVAL, "the file of events is one for the whole recording: --events and --every exclude each other");
 	if (o->keep && !o->every_ns)

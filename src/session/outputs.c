@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -20,6 +22,8 @@
 struct kept_output {
 	char *path;
 	uint32_t window;
+	dev_t device; /* of the file that we made, which somebody may have put another one in the place of */
+	ino_t inode;
 };
 
 void outputs_done(struct outputs *outputs)
@@ -159,14 +163,26 @@ static int write_heading(enum export_format format, const struct output_window *
 
 static int keep(struct outputs *outputs, const char *path, uint32_t window)
 {
-	struct kept_output kept = { .path = strdup(path), .window = window };
+	struct kept_output kept;
+	struct stat status;
 
+	if (lstat(path, &status) || !S_ISREG(status.st_mode)) /* a FIFO or a link was there before us, and stays */
+		return 0;
+	kept = (struct kept_output){ .path = strdup(path), .window = window, .device = status.st_dev, .inode = status.st_ino };
 	if (!kept.path || !array_grow(&outputs->kept, outputs->nr_kept, &outputs->max_kept, sizeof(kept), 16, MAX_KEPT)) {
 		free(kept.path);
 		return -ENOMEM;
 	}
 	outputs->kept[outputs->nr_kept++] = kept;
 	return 0;
+}
+
+static void remove_kept(const struct kept_output *kept)
+{
+	struct stat status;
+
+	if (!lstat(kept->path, &status) && status.st_dev == kept->device && status.st_ino == kept->inode)
+		unlink(kept->path);
 }
 
 /* Removes the files of windows that are too old. */
@@ -181,7 +197,7 @@ static void prune(struct outputs *outputs, uint32_t window)
 			outputs->kept[nr++] = kept;
 			continue;
 		}
-		unlink(kept.path);
+		remove_kept(&kept);
 		free(kept.path);
 	}
 	outputs->nr_kept = nr;

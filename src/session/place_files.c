@@ -126,8 +126,10 @@ static int find_askers(struct place_files *files, const struct process_table *pr
 	for (uint32_t i = 0; askers && i < nr; i++) {
 		struct place_file *file = place_files_file(files, i);
 
-		if (file)
-			file->asker = debug_askers_of(askers, i);
+		if (!file)
+			continue;
+		file->asker = debug_askers_of(askers, i);
+		file->asker_rank = debug_askers_rank(askers, i);
 	}
 	return !askers;
 }

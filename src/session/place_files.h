@@ -25,6 +25,7 @@ struct place_files_parts { /* borrowed for the call; all but `processes` may be 
 struct place_file {
 	struct object object;                  /* path and elf are the list's */
 	uint32_t asker;                        /* the process in whose root its debug files are looked for; 0: nobody that lives has it */
+	uint32_t asker_rank;                   /* how good its word is: stranger_rank */
 	int fetched_fd;                        /* of the debug file that was fetched; -1: none */
 	bool is_refused;                       /* that is of no use: set by who reads it */
 	struct runtime_image *images;          /* of the interpreters in it */

@@ -29,6 +29,7 @@ struct named_frame {
 	uint32_t name, file; /* of `texts` */
 	uint32_t start_line, line, kind;
 	bool is_named;       /* it will not be asked for again */
+	bool is_unasked;     /* nor was it asked for in this book: it is copied from another one, which had no name either */
 };
 
 /* A frame that has no name yet. */
@@ -135,6 +136,7 @@ static uint32_t copy_frame(struct runtime_book *book, const struct runtime_book 
 {
 	struct named_frame copy = *frame;
 
+	copy.is_unasked = !frame->is_named;
 	if (set_name(book, &copy, texts_at(&from->texts, frame->name), texts_at(&from->texts, frame->file)))
 		return INTERNED_NONE;
 	return interned_add(&book->frames, &copy);
@@ -149,13 +151,22 @@ static const struct named_frame *named_before(const struct runtime_book *before,
 	return frame && frame->is_named ? frame : NULL;
 }
 
+/* INTERNED_NONE: it is to be asked for. */
+static uint32_t asked_frame(const struct runtime_book *book, const struct frame_key *key)
+{
+	uint32_t number = interned_find(&book->frames, key);
+	const struct named_frame *frame = number == INTERNED_NONE ? NULL : interned_at(&book->frames, number);
+
+	return frame && !frame->is_unasked ? number : INTERNED_NONE;
+}
+
 /* The number of a frame; INTERNED_NONE: no memory. */
 static uint32_t name_frame(struct runtime_book *book, const struct sonde_runtime_record *record, const struct sonde_runtime_frame *frame, const struct stack_walker *walker,
 			   const struct runtime_book *before)
 {
 	struct named_frame fresh = { .key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = record->tgid,
 					      .runtime = frame->runtime, .generation = record->generation } };
-	uint32_t number = interned_find(&book->frames, &fresh.key);
+	uint32_t number = asked_frame(book, &fresh.key);
 	const struct named_frame *known;
 	struct runtime_function function;
 	enum runtime_answer answer;
@@ -169,7 +180,10 @@ static uint32_t name_frame(struct runtime_book *book, const struct sonde_runtime
 	if (set_answer(book, &fresh, &function, answer, frame->runtime))
 		return INTERNED_NONE;
 	number = interned_add(&book->frames, &fresh);
-	if (number != INTERNED_NONE && answer == RUNTIME_NOT_YET)
+	if (number == INTERNED_NONE)
+		return number;
+	*(struct named_frame *)interned_at(&book->frames, number) = fresh; /* also of the stacks that were copied */
+	if (answer == RUNTIME_NOT_YET)
 		ask_again_later(book, &fresh.key, frame, number);
 	return number;
 }

@@ -334,7 +334,7 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 	int64_t timeout_ns = session->options.debuginfod_timeout_ns;
 
 	debug_files_wait(session->debug_files, open_places(session), tracker_processes(session->engine.tracker), end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0),
-			 is_stopped_again, session, session_account(session));
+			 is_stopped_again, session, &session->account);
 }
 
 /* From now on it counts. */

@@ -21,14 +21,14 @@ struct kept_store {
 
 struct stack_book {
 	struct buffer pending;      /* records of this reading, and samples that wait for their raw stacks; each at a multiple of 8 */
-	struct buffer waiting;      /* samples whose raw stacks have not come yet */
+	struct buffer waiting;      /* samples whose raw stacks have not come yet, or whose window has not begun yet */
 	struct buffer used;         /* struct used each: samples that came since the walker was told what was used */
 	struct samples *samples;    /* of the open window */
 	struct samples *cut;        /* of the one that was cut and is not closed yet; NULL: there is none */
-	uint64_t border_ns;         /* between the two; 0: there is none */
+	uint64_t border_ns;         /* between the two, or at which it will be cut; UINT64_MAX: that is not told yet */
 	struct kept_store *stores;  /* the youngest first: the open window's, the one before, those that are being named */
 	struct stack_store *next;   /* of the next window, while one is cut: what goes on is in it already; NULL: it is not made yet */
-	uint64_t newest_ns;         /* of the samples that waited */
+	uint64_t newest_ns;         /* of the samples that waited, and of the borders */
 	uint64_t nr_samples;
 	struct account *account;
 	bool with_times;
@@ -57,6 +57,7 @@ struct stack_book *stack_book_new(bool with_times, struct account *account)
 
 	if (book) {
 		book->with_times = with_times;
+		book->border_ns = UINT64_MAX;
 		book->pending = book->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
 		book->used = BUFFER_INIT(USED_BYTES_MAX);
 		book->account = account;
@@ -246,6 +247,15 @@ static int resolve_raw_sample(struct stack_book *book, const struct sonde_sample
 	return add_sample(book, &sample, stack ? stack->owner.generation : 0, processes);
 }
 
+static int resolve_sample(struct stack_book *book, const struct sonde_sample_record *record, const struct process_table *processes)
+{
+	if (!book->cut && record->time_ns >= book->border_ns) { /* of the window behind the border, which has not begun */
+		buffer_append(&book->waiting, record, sizeof(*record));
+		return book->waiting.err;
+	}
+	return record->user_side == SONDE_SIDE_RAW ? resolve_raw_sample(book, record, processes) : resolve_stored(book, record, processes);
+}
+
 /* Which files a stack came to, and which one's table it ended without. */
 static int tell_stack_used(struct stack_book *book, const struct stack *stack, uint64_t time_ns, const struct stack_walker *walker)
 {
@@ -297,8 +307,7 @@ static int resolve(struct stack_book *book, const void *record, const struct pro
 	case SONDE_RECORD_RAW:
 		return ((const struct sonde_raw_record *)record)->use == SONDE_RAW_AUDIT ? resolve_audit(book, record, walker) : resolve_raw(book, record, processes, walker);
 	case SONDE_RECORD_SAMPLE:
-		return ((const struct sonde_sample_record *)record)->user_side == SONDE_SIDE_RAW ? resolve_raw_sample(book, record, processes) :
-												   resolve_stored(book, record, processes);
+		return resolve_sample(book, record, processes);
 	default:
 		return -EBADMSG;
 	}
@@ -328,14 +337,19 @@ int stack_book_give_up(struct stack_book *book, const struct process_table *proc
 {
 	int err = 0;
 
-	book->newest_ns = UINT64_MAX;
+	book->newest_ns = book->border_ns = UINT64_MAX;
 	for (size_t off = 0; !err && off < book->pending.size; off += sizeof(struct sonde_sample_record))
-		err = resolve_raw_sample(book, (const void *)(book->pending.data + off), processes);
+		err = resolve_sample(book, (const void *)(book->pending.data + off), processes);
 	book->pending.size = book->used.size = 0;
 	return err;
 }
 
 /* --- windows ----------------------------------------------------------------------------------------------------------------------------- */
+
+void stack_book_tell_border(struct stack_book *book, uint64_t border_ns)
+{
+	book->border_ns = border_ns;
+}
 
 int stack_book_cut(struct stack_book *book, uint64_t border_ns)
 {
@@ -349,6 +363,8 @@ int stack_book_cut(struct stack_book *book, uint64_t border_ns)
 	book->cut = book->samples;
 	book->samples = samples;
 	book->border_ns = border_ns;
+	if (border_ns != UINT64_MAX && border_ns > book->newest_ns) /* who waits longer than RAW_WAIT_NS outlives the bodies that it names */
+		book->newest_ns = border_ns;
 	return 0;
 }
 
@@ -395,6 +411,7 @@ int stack_book_close(struct stack_book *book, const struct process_table *proces
 		return err;
 	*ret_window = (struct closed_window){ .store = closed->store, .samples = MOVE(book->cut) };
 	book->next = NULL;
+	book->border_ns = UINT64_MAX;
 	closed->is_read = true;
 	sweep(book, processes);
 	return 0;

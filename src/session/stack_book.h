@@ -25,6 +25,8 @@ size_t stack_book_bytes(const struct stack_book *book); /* of the open window's 
 uint64_t stack_book_nr_samples(const struct stack_book *book); /* of all windows */
 const struct stack_store *stack_book_store(const struct stack_book *book); /* of the open window; borrowed until it is closed */
 
+/* The window will end: samples from that time on (CLOCK_MONOTONIC) wait until it is cut. */
+void stack_book_tell_border(struct stack_book *book, uint64_t border_ns);
 /* The window ends: samples from that time on (CLOCK_MONOTONIC) are of the next one. 0 or -ENOMEM. */
 MUST_CHECK int stack_book_cut(struct stack_book *book, uint64_t border_ns);
 /* No more will come at all: samples that wait for their raw stacks have none. 0 or -ENOMEM. */

@@ -89,9 +89,18 @@ static int take_slot(void *arg, const struct sonde_wait_slot *slot, uint64_t nr_
 	return wait_sums_add_slot(sums_of(arg, &slot->key), slot, nr_waits);
 }
 
-static int take_piece(void *arg, const struct sonde_wait_piece *piece)
+/* What the next window has of a wait that goes on: the key under which it may end there, so that what that names is kept. */
+static int begin_next(const struct waiting *waiting, const struct sonde_wait_piece *piece)
 {
 	static const struct sonde_wait_sum nothing_yet = { 0 };
+	struct sonde_wait_key key = piece->key;
+
+	key.waker = piece->waker;
+	return wait_sums_add(waiting->sums, &key, &nothing_yet);
+}
+
+static int take_piece(void *arg, const struct sonde_wait_piece *piece)
+{
 	const struct waiting *waiting = arg;
 	struct wait_sums *sums = waiting->cut ?: waiting->sums;
 	struct sonde_wait_slot slot = { .key = piece->key, .slot = histogram_slot(HISTOGRAM_LOG2, piece->sum.whole_ns / NS_PER_US) };
@@ -99,7 +108,7 @@ static int take_piece(void *arg, const struct sonde_wait_piece *piece)
 
 	if (!err && waiting->histograms && piece->key.what == SONDE_WAIT_OFF && piece->sum.nr_waits)
 		err = wait_sums_add_slot(sums, &slot, piece->sum.nr_waits);
-	return !err && piece->goes_on ? wait_sums_add(waiting->sums, &piece->key, &nothing_yet) : err;
+	return !err && piece->goes_on ? begin_next(waiting, piece) : err;
 }
 
 static struct sched_sink sink_of(struct waiting *waiting)

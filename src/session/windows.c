@@ -66,6 +66,8 @@ static void take(struct sonde_session *session, struct named_window *named)
 		told.nr_samples = session->waiting ? profile_account_of(named->profile)->waits.waits : profile_account_of(named->profile)->recorded;
 	}
 	window_free(named->window);
+	if (named->err == -EPIPE) /* whoever read the reports has ended */
+		sonde_session_stop(session);
 	if (session->options.window)
 		session->options.window(session->options.window_arg, &told);
 }
@@ -93,6 +95,7 @@ static void tell_border(struct sonde_session *session, uint64_t border_ns)
 		session->border_ns = clock_ns() + lead_ns;
 		lead_ns *= 2;
 	}
+	stack_book_tell_border(session->engine.book, session->border_ns);
 }
 
 static int end_window(struct sonde_session *session)

@@ -430,6 +430,32 @@ static void test_names_come_later(void **state)
 	hidden = 0;
 }
 
+/* So it is in a window whose first samples came before its body was sent again. */
+static void test_names_come_in_a_later_window(void **state)
+{
+	const uint64_t native[] = { 0x1000 };
+	const struct sonde_runtime_frame only[] = { FRAME('b'), ENTRY(0) };
+	struct closed_window first;
+
+	hidden = 'b';
+	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, only); /* its sample: at 0 */
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	assert_int_equal(stack_book_cut(book, 0), 0);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, only); /* of the next window, with the bodies of this one */
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	assert_int_equal(stack_book_close(book, processes, &first), 0);
+	stack_book_done(book, first.store, processes);
+	samples_free(first.samples);
+	send_runtime(7, 70, SONDE_RUNTIME_STOP_COMPLETE, 2, only);
+	send_runtime(7, 71, SONDE_RUNTIME_STOP_COMPLETE, 3, (const struct sonde_runtime_frame[]){ FRAME('b'), FRAME('c'), ENTRY(0) });
+	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	hidden = 0;
+	finish();
+	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "b");
+	assert_string_equal(names_of(profile_sample_at(profile, 1)->user_stack), "b c");
+}
+
 /* A copy that came before names its own code, and no other at the same address. */
 static void test_names_by_copies(void **state)
 {
@@ -698,7 +724,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_complete), test(test_sample_before_body), test(test_equal_samples_are_one), test(test_missed_sides), test(test_stop_marks),
 		test(test_places), test(test_kernel_stack), test(test_deep_and_empty), test(test_raw), test(test_raw_comes_later),
-		test(test_cut), test(test_nothing), test(test_runs_take_their_places), test(test_names_come_later), test(test_names_by_copies), test(test_runs_without_place), test(test_lost_runtime_stacks_are_counted),
+		test(test_cut), test(test_nothing), test(test_runs_take_their_places), test(test_names_come_later), test(test_names_come_in_a_later_window), test(test_names_by_copies), test(test_runs_without_place), test(test_lost_runtime_stacks_are_counted),
 		test(test_hash_of_two_processes), test(test_hash_of_two_stacks), test(test_raw_hash_of_two_processes), test(test_mapping_changed_under_a_hash), test(test_runtime_hash_of_two),
 		test(test_labels), test(test_lost_labels_are_counted),
 	};

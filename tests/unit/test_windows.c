@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "session/name_cache.h"
 
 #define TGID 0x7ffffff0u /* nobody's */
@@ -103,6 +104,46 @@ static void samples_are_of_the_window_that_they_were_taken_in(void **state)
 	second = end_window(200);
 	check_window(first, 2, true);
 	check_window(second, 2, true);
+}
+
+/* Also those that are read behind the border, but before the window is cut: then they wait for the next one. */
+static void samples_wait_for_their_window(void **state)
+{
+	struct closed_window first;
+
+	send_stack(HASH);
+	stack_book_tell_border(book, 100);
+	send_sample(SONDE_SIDE_STORED, HASH, 99);
+	send_sample(SONDE_SIDE_STORED, HASH, 100);
+	resolve();
+	send_sample(SONDE_SIDE_STORED, HASH, 105);
+	resolve();
+	first = end_window(100);
+	send_sample(SONDE_SIDE_STORED, HASH, 106);
+	resolve();
+	check_window(first, 1, true);
+	stack_book_tell_border(book, 200);
+	send_sample(SONDE_SIDE_STORED, HASH, 201); /* and where the recording ends before the window is cut, it has them all */
+	resolve();
+	assert_int_equal(stack_book_give_up(book, processes), 0);
+	check_window(end_window(UINT64_MAX), 4, true);
+}
+
+/* A thread that is asked for its stack, and sleeps in the kernel for hours: what else was found of it has gone by then. */
+static void a_raw_stack_is_not_waited_for_longer_than_its_bodies_are_kept(void **state)
+{
+	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE, .time_ns = 10, .user_stack = 5, .kernel_stack = HASH, .tgid = TGID, .tid = TGID,
+						    .user_side = SONDE_SIDE_RAW, .kernel_side = SONDE_SIDE_STORED };
+	struct closed_window window;
+
+	send_stack(HASH);
+	assert_int_equal(stack_book_record(book, &record), 0);
+	resolve();
+	check_window(end_window(NS_PER_S), 0, true);
+	window = end_window(2 * NS_PER_S);
+	assert_int_equal(samples_nr(window.samples), 1);
+	assert_int_equal(samples_at(window.samples, 0)->key.sides.user_side, SONDE_SIDE_LOST);
+	check_window(window, 1, true);
 }
 
 /* What was sent just before the border is in both; two windows later nobody may name it any more, and it is gone. */
@@ -257,7 +298,8 @@ static void names_are_kept_up_to_a_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(samples_are_of_the_window_that_they_were_taken_in), test(bodies_go_on_as_long_as_they_are_named), test(what_goes_on_is_kept),
+		test(samples_are_of_the_window_that_they_were_taken_in), test(samples_wait_for_their_window),
+		test(a_raw_stack_is_not_waited_for_longer_than_its_bodies_are_kept), test(bodies_go_on_as_long_as_they_are_named), test(what_goes_on_is_kept),
 		test(raw_samples_wait_over_the_border), test(raw_stacks_are_found_behind_the_border), test(stores_that_are_read_stay),
 		cmocka_unit_test(counts_are_differences), cmocka_unit_test(names_are_kept_up_to_a_limit),
 	};
