@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-#define CACHE_BYTES ((size_t)32 << 20) /* of names */
+#define CACHE_BYTES ((size_t)8 << 20) /* of names */
 
 struct naming_thread {
 	struct naming_thread_options options;
