@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """loads.py: the programs that the oldest kernel (boot.py --one) has no use for, on the one of Debian 12: it believes less than newer ones, rounds stacks up, and is what most people have."""
 import os
-import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -25,11 +24,9 @@ def all_programs_load():
 	need_bpf()
 	guest = Guest(image(*SUITE), {"sonde": SONDE, "test_verifier": os.path.join(os.path.dirname(SONDE), "tests", "bpf", "test_verifier")}, SCRIPT)
 	check(guest.release.startswith(RELEASE + "."), "this is Linux %s" % guest.release)
-	for name in ("offcpu", "wake", "wall", "runq", "slower"):
+	for name in ("verifier", "offcpu", "wake", "wall", "runq", "slower"):
 		step = guest.step(name)
 		check(step.code == 0 and "cannot load" not in str(step), lambda: "%s: %s" % (name, step)) # pylint: disable=cell-var-from-loop
-	verifier = str(guest.step("verifier"))
-	check("does not load" not in verifier and len(re.findall("instructions verified", verifier)) > 40, verifier)
 
 
 run_tests(280)
