@@ -16,7 +16,8 @@ static void *work(void *arg)
 int main(int argc, char **argv)
 {
 	unsigned int self = (unsigned int)getpid();
-	struct sonde_profile_options options = { .size = sizeof(options), .freq_hz = 99, .duration_ns = 2000000000, .tgids = &self, .nr_tgids = 1, .cpu = -1 };
+	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = 99 };
+	struct sonde_session_options options = { .size = sizeof(options), .sampling = &sampling, .duration_ns = 2000000000, .tgids = &self, .nr_tgids = 1 };
 	struct sonde_session *session = NULL;
 	pthread_t worker;
 	int code;

@@ -83,33 +83,36 @@ static int check(void *all, char *const *command, struct diag *diag)
 	return recording_check(&arguments->recording, diag);
 }
 
-static struct sonde_profile_options to_options(const struct offcpu_arguments *arguments, const char *command_line)
+static struct sonde_wait_options to_options(const struct offcpu_arguments *arguments)
 {
-	struct sonde_profile_options of_library = recording_options(&arguments->recording, command_line);
-
-	of_library.question = SONDE_OFF_CPU;
-	of_library.min_ns = arguments->min_us * NS_PER_US;
-	of_library.max_ns = arguments->max_us * NS_PER_US;
-	of_library.state = arguments->state == ANY_STATE ? 0 : arguments->state ? (int32_t)arguments->state : SONDE_STATE_PREEMPTED;
-	of_library.user_threads_only = arguments->user_threads_only;
-	of_library.kernel_threads_only = arguments->kernel_threads_only;
-	of_library.wake = arguments->wake;
-	of_library.max_overhead_percent = (uint32_t)arguments->max_overhead;
-	of_library.histograms = arguments->histograms;
-	of_library.count_waits = !strcmp(arguments->value, value_at(OFFCPU_VALUE_COUNT));
-	return of_library;
+	return (struct sonde_wait_options){
+		.size = sizeof(struct sonde_wait_options),
+		.min_ns = arguments->min_us * NS_PER_US,
+		.max_ns = arguments->max_us * NS_PER_US,
+		.state = arguments->state == ANY_STATE ? 0 : arguments->state ? (int32_t)arguments->state : SONDE_STATE_PREEMPTED,
+		.user_threads_only = arguments->user_threads_only,
+		.kernel_threads_only = arguments->kernel_threads_only,
+		.wake = arguments->wake,
+		.count_waits = !strcmp(arguments->value, value_at(OFFCPU_VALUE_COUNT)),
+		.histograms = arguments->histograms,
+		.max_overhead_percent = (uint32_t)arguments->max_overhead,
+		.events = arguments->recording.events,
+	};
 }
 
 static int offcpu_run(void *all, const char *command_line)
 {
 	const struct offcpu_arguments *arguments = all;
-	const struct sonde_profile_options of_library = to_options(arguments, command_line);
+	const struct sonde_wait_options waits = to_options(arguments);
+	struct sonde_session_options of_library = recording_options(&arguments->recording, command_line);
 	const struct recording_words words = {
 		.measuring = "Tracing off-CPU time (us) of",
 		.threads = arguments->user_threads_only ? "user" : arguments->kernel_threads_only ? "kernel" : NULL,
 		.no_samples = "no wait of what was asked for was seen",
 	};
 
+	of_library.mode = SONDE_OFF_CPU;
+	of_library.waits = &waits;
 	return recording_run(&offcpu_verb, &arguments->recording, &of_library, &words);
 }
 

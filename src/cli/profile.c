@@ -82,22 +82,17 @@ static int check(void *all, char *const *command, struct diag *diag)
 	return err || arguments->cpu == ALL_CPUS ? err : machine_check_cpu(arguments->cpu, diag);
 }
 
-static struct sonde_profile_options to_options(const struct profile_arguments *arguments, const char *command_line)
+static struct sonde_session_options to_options(const struct profile_arguments *arguments, const char *command_line, const struct sonde_sampling_options *sampling)
 {
-	struct sonde_profile_options of_library = recording_options(&arguments->recording, command_line);
+	struct sonde_session_options of_library = recording_options(&arguments->recording, command_line);
 
-	of_library.event = arguments->event;
-	of_library.no_fallback = arguments->no_fallback;
-	of_library.freq_hz = arguments->freq_hz;
-	of_library.period = arguments->period;
-	of_library.cpu = arguments->cpu == ALL_CPUS ? -1 : (int64_t)arguments->cpu;
-	of_library.idle = arguments->idle;
+	of_library.sampling = sampling;
 	of_library.audit_every = (uint32_t)(arguments->audit && !arguments->audit_every ? AUDIT_EVERY : arguments->audit_every);
 	of_library.timestamps = arguments->timestamps;
 	return of_library;
 }
 
-static int record(const struct profile_arguments *arguments, const struct sonde_profile_options *of_library)
+static int record(const struct profile_arguments *arguments, const struct sonde_session_options *of_library)
 {
 	char measuring[64], cpu[32];
 
@@ -114,7 +109,17 @@ static int record(const struct profile_arguments *arguments, const struct sonde_
 static int profile_run(void *all, const char *command_line)
 {
 	const struct profile_arguments *arguments = all;
-	const struct sonde_profile_options of_library = to_options(arguments, command_line);
+	const uint32_t cpu = (uint32_t)arguments->cpu;
+	const struct sonde_sampling_options sampling = {
+		.size = sizeof(sampling),
+		.event = arguments->event,
+		.no_fallback = arguments->no_fallback,
+		.freq_hz = arguments->freq_hz,
+		.period = arguments->period,
+		.cpu = arguments->cpu == ALL_CPUS ? NULL : &cpu,
+		.idle = arguments->idle,
+	};
+	const struct sonde_session_options of_library = to_options(arguments, command_line, &sampling);
 
 	return arguments->ebpf ? output_result_text(sonde_profile_source(&of_library)) : record(arguments, &of_library);
 }

@@ -67,10 +67,10 @@ static int64_t timeout_ns(uint64_t timeout_s)
 	return timeout_s ? (int64_t)(timeout_s * NS_PER_S) : -1;
 }
 
-struct sonde_profile_options recording_options(const struct recording *recording, const char *command_line)
+struct sonde_session_options recording_options(const struct recording *recording, const char *command_line)
 {
-	return (struct sonde_profile_options){
-		.size = sizeof(struct sonde_profile_options),
+	return (struct sonde_session_options){
+		.size = sizeof(struct sonde_session_options),
 		.duration_ns = recording->duration_s * NS_PER_S,
 		.every_ns = recording->every_s * NS_PER_S,
 		.keep = (uint32_t)recording->keep,
@@ -80,7 +80,6 @@ struct sonde_profile_options recording_options(const struct recording *recording
 		.nr_tids = recording->whose.tids.nr,
 		.comm = recording->whose.comm,
 		.cgroup = recording->whose.cgroup,
-		.cpu = -1,
 		.user_only = recording->user_only,
 		.kernel_only = recording->kernel_only,
 		.stack_storage = recording->stack_storage,
@@ -96,7 +95,6 @@ struct sonde_profile_options recording_options(const struct recording *recording
 		.no_lines = recording->no_lines,
 		.debuginfod_timeout_ns = timeout_ns(recording->debuginfod_timeout_s),
 		.vmlinux = recording->vmlinux,
-		.events = recording->events,
 	};
 }
 
@@ -204,16 +202,16 @@ static int take_profile(const struct verb *verb, const struct recording *recordi
 	return report_code(session);
 }
 
-int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_profile_options *options, const struct recording_words *words)
+int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_session_options *options, const struct recording_words *words)
 {
-	struct sonde_profile_options shown = *options;
+	struct sonde_session_options shown = *options;
 	struct sonde_session *session = NULL;
 	int err, code;
 
 	shown.window = print_window;
-	shown.window_arg = &session;
+	shown.arg = &session;
 	if (output_progress_wanted())
-		shown.progress = options->question == SONDE_OFF_CPU ? show_waits : show_progress;
+		shown.progress = options->mode == SONDE_OFF_CPU ? show_waits : show_progress;
 	err = sonde_session_new(&shown, &session);
 	code = err < 0 ? session_failed(verb, session, err) : take_profile(verb, recording, words, session);
 	signals_done();

@@ -75,7 +75,7 @@ struct recording {
 /* What the table cannot say: formats, suffixes, lengths. 0; -EINVAL with a line. */
 MUST_CHECK int recording_check(const struct recording *recording, struct diag *diag);
 /* The library's options for it; what is the verb's own is left to it. Borrows the recording and the line. */
-struct sonde_profile_options recording_options(const struct recording *recording, const char *command_line);
+struct sonde_session_options recording_options(const struct recording *recording, const char *command_line);
 
 /* What a verb says of its recording. */
 struct recording_words {
@@ -84,4 +84,4 @@ struct recording_words {
 	const char *no_samples;       /* nothing was observed: "nothing of what was asked for ran on a CPU" */
 };
 /* Takes the profile and writes it. The exit code. */
-int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_profile_options *options, const struct recording_words *words);
+int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_session_options *options, const struct recording_words *words);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <sonde/runq.h>
+#include <sonde/sonde.h>
 
 #include "base/clock.h"
 #include "cli/output.h"
@@ -148,40 +148,41 @@ static void print_header(void *arg)
 	buffer_done(&header);
 }
 
-static struct sonde_runq_options to_options(const struct runq_arguments *arguments, const char *command_line)
+/* Of all intervals; 0: without end, or as good as. */
+static uint64_t duration_ns(const struct runq_arguments *arguments)
+{
+	uint64_t interval_ns = arguments->interval_s * NS_PER_S;
+
+	return interval_ns && arguments->nr_intervals <= UINT64_MAX / interval_ns ? interval_ns * arguments->nr_intervals : 0;
+}
+
+static struct sonde_session_options to_options(const struct runq_arguments *arguments, const char *command_line, const struct sonde_runq_options *runq)
 {
 	const struct whose *whose = &arguments->whose;
 
-	return (struct sonde_runq_options){
-		.size = sizeof(struct sonde_runq_options),
-		.question = arguments->length ? SONDE_RUNQ_LENGTH : arguments->on_cpu ? SONDE_RUNQ_ON_CPU : SONDE_RUNQ_LATENCY,
-		.by = arguments->by,
-		.milliseconds = arguments->milliseconds,
+	return (struct sonde_session_options){
+		.size = sizeof(struct sonde_session_options),
+		.command_line = command_line,
+		.mode = SONDE_RUN_QUEUE,
+		.runq = runq,
+		.duration_ns = duration_ns(arguments),
 		.tgids = whose->tgids.nr ? whose->tgids.ids : NULL,
 		.tids = whose->tids.nr ? whose->tids.ids : NULL,
 		.nr_tgids = whose->tgids.nr,
 		.nr_tids = whose->tids.nr,
 		.comm = whose->comm,
 		.cgroup = whose->cgroup,
-		.interval_ns = arguments->interval_s * NS_PER_S,
-		.nr_intervals = arguments->nr_intervals,
-		.timestamps = arguments->timestamps,
-		.quiet = arguments->outputs.nr != 0,
-		.slower = arguments->slower_us != NOT_GIVEN,
-		.slower_ns = arguments->slower_us != NOT_GIVEN ? arguments->slower_us * NS_PER_US : 0,
-		.histogram = arguments->histogram,
-		.stacks = arguments->stacks,
+		.every_ns = arguments->interval_s * NS_PER_S,
 		.started = print_header,
 		.text = print,
 		.arg = (void *)(uintptr_t)arguments,
-		.command_line = command_line,
 	};
 }
 
-static int failed(const struct sonde_runq *runq, int err)
+static int failed(const struct sonde_session *session, int err)
 {
-	const char *text = runq ? sonde_runq_error(runq) : NULL;
-	int code = runq ? sonde_runq_exit_code(runq) : SONDE_EXIT_FAILED;
+	const char *text = session ? sonde_session_error(session) : NULL;
+	int code = session ? sonde_session_exit_code(session) : SONDE_EXIT_FAILED;
 
 	if (err == -EPIPE)
 		return SONDE_EXIT_FAILED; /* has been said */
@@ -191,42 +192,64 @@ static int failed(const struct sonde_runq *runq, int err)
 	return code;
 }
 
-static void stop(void *runq)
+static void stop(void *session)
 {
-	sonde_runq_stop(runq);
+	sonde_session_stop(session);
 }
 
-static int measure(const struct runq_arguments *arguments, struct sonde_runq *runq)
+static int add_outputs(const struct runq_arguments *arguments, struct sonde_session *session)
 {
-	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->format };
-	const struct option_texts *outputs = &arguments->outputs;
-	int err, code = profile_try_outputs(&runq_verb, sonde_runq_profile(runq), outputs, arguments->format);
+	int err = 0;
 
-	if (code)
-		return code;
-	signals_stop(stop, runq);
-	err = sonde_runq_run(runq);
-	signals_report();
+	for (uint32_t i = 0; !err && i < arguments->outputs.nr; i++) {
+		const char *path = arguments->outputs.texts[i];
+
+		err = sonde_session_add_output(session, path, arguments->format || strcmp(path, "-") != 0 ? arguments->format : "text");
+	}
+	return err;
+}
+
+static int measure(const struct runq_arguments *arguments, struct sonde_session *session)
+{
+	int err = add_outputs(arguments, session);
+
 	if (err)
-		return failed(runq, err);
-	if (outputs->nr)
-		code = profile_write_all(&runq_verb, sonde_runq_profile(runq), outputs, &write);
-	output_talk(sonde_runq_account(runq));
-	if (!code && sonde_runq_exit_code(runq) == SONDE_EXIT_NO_SAMPLES)
+		return failed(session, err);
+	signals_stop(stop, session);
+	err = sonde_session_run(session);
+	signals_report();
+	if (!err)
+		err = sonde_session_write(session);
+	if (err)
+		return failed(session, err);
+	output_talk(sonde_session_account(session));
+	if (sonde_session_exit_code(session) == SONDE_EXIT_NO_SAMPLES)
 		output_say("no samples: %s", arguments->on_cpu ? "nothing of what was asked for left a CPU" : "nothing of what was asked for came onto a CPU");
-	return code ? code : sonde_runq_exit_code(runq);
+	return sonde_session_exit_code(session);
 }
 
 static int runq_run(void *all, const char *command_line)
 {
 	const struct runq_arguments *arguments = all;
-	const struct sonde_runq_options of_library = to_options(arguments, command_line);
-	struct sonde_runq *runq = NULL;
-	int err = sonde_runq_new(&of_library, &runq), code;
+	const struct sonde_runq_options runq = {
+		.size = sizeof(runq),
+		.what = arguments->length ? SONDE_RUNQ_LENGTH : arguments->on_cpu ? SONDE_RUNQ_ON_CPU : SONDE_RUNQ_LATENCY,
+		.by = arguments->by,
+		.milliseconds = arguments->milliseconds,
+		.timestamps = arguments->timestamps,
+		.quiet = arguments->outputs.nr != 0,
+		.slower = arguments->slower_us != NOT_GIVEN,
+		.slower_ns = arguments->slower_us != NOT_GIVEN ? arguments->slower_us * NS_PER_US : 0,
+		.histogram = arguments->histogram,
+		.stacks = arguments->stacks,
+	};
+	const struct sonde_session_options of_library = to_options(arguments, command_line, &runq);
+	struct sonde_session *session = NULL;
+	int err = sonde_session_new(&of_library, &session), code;
 
-	code = err ? failed(runq, err) : measure(arguments, runq);
+	code = err ? failed(session, err) : measure(arguments, session);
 	signals_done();
-	sonde_runq_free(runq);
+	sonde_session_free(session);
 	return code;
 }
 

@@ -44,10 +44,13 @@ static int check(void *all, char *const *command, struct diag *diag)
 static int wall_run(void *all, const char *command_line)
 {
 	const struct wall_arguments *arguments = all;
-	struct sonde_profile_options of_library = recording_options(&arguments->recording, command_line);
+	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = arguments->freq_hz };
+	const struct sonde_wait_options waits = { .size = sizeof(waits), .events = arguments->recording.events };
+	struct sonde_session_options of_library = recording_options(&arguments->recording, command_line);
 
-	of_library.question = SONDE_WALL;
-	of_library.freq_hz = arguments->freq_hz;
+	of_library.mode = SONDE_WALL;
+	of_library.sampling = &sampling;
+	of_library.waits = &waits;
 	return recording_run(&wall_verb, &arguments->recording, &of_library,
 			     &(struct recording_words){ .measuring = "Measuring all time (us) of", .no_samples = "nothing of what was asked for was seen" });
 }

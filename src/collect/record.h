@@ -8,3 +8,4 @@
 bool record_is_whole(const void *record, size_t size);
 size_t record_bytes(const void *record); /* of one that is whole */
 bool record_is_body(const void *record); /* is it of a kind that is sent once for each hash? */
+bool record_is_stacks(const void *record); /* is it the sampler's own: a sample or what one names? All else is of the measurement that has loaded what sends it */

@@ -20,7 +20,7 @@ static uint64_t sum(const uint64_t *counts, size_t nr_counts)
 	return total;
 }
 
-static void write_notes(const struct account *account, uint32_t first_note, struct buffer *buffer)
+void account_text_notes(const struct account *account, uint32_t first_note, struct buffer *buffer)
 {
 	for (uint32_t i = first_note; i < account->nr_notes; i++)
 		buffer_printf(buffer, "warning: %s\n", account->notes[i]);
@@ -208,7 +208,7 @@ static void write_cost(const struct account *account, struct buffer *buffer)
 
 void account_text(const struct account *account, uint32_t first_note, struct buffer *buffer)
 {
-	write_notes(account, first_note, buffer);
+	account_text_notes(account, first_note, buffer);
 	if (!account->nr_cpus) /* of a file that says nothing of the run */
 		return;
 	write_run(account, buffer);
@@ -231,5 +231,5 @@ void account_text_run(const struct account *account, struct buffer *buffer)
 		write_stacks(account, buffer);
 		write_runtimes(account, buffer);
 	}
-	write_notes(account, 0, buffer);
+	account_text_notes(account, 0, buffer);
 }

@@ -3,15 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/plain_text.h"
 #include "model/account_text.h"
 #include "session/session.h"
-
-#define OFF_CPU_EVENT "sched:sched_switch" /* perf's name */
 
 static uint64_t timeval_ns(struct timeval time)
 {
@@ -51,29 +48,6 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 	memcpy(account->dropped, counters.dropped, sizeof(account->dropped));
 }
 
-static void fill_event(const struct sonde_session *session, struct account *account)
-{
-	struct cpu_events_total total = sampler_events(session->engine.sampler);
-
-	if (session->sampling.no_ticks) {
-		snprintf(account->event, sizeof(account->event), "%s", OFF_CPU_EVENT);
-		snprintf(account->event_unit, sizeof(account->event_unit), "count");
-		account->period = 1;
-		return;
-	}
-	snprintf(account->event, sizeof(account->event), "%s", session->event.name);
-	snprintf(account->event_unit, sizeof(account->event_unit), "%s", session->event.is_clock ? "nanoseconds" : "count");
-	account->freq_hz = session->options.freq_hz;
-	account->period = session->options.period;
-	if (session->options.freq_hz && session->event.is_clock) /* the kernel's clocks keep a rate as a fixed period */
-		account->period = NS_PER_S / session->options.freq_hz;
-	account->expected = total.expected;
-	account->throttled = total.nr_throttled;
-	account->throttled_ns = total.throttled_ns;
-	account->unscheduled_ns = total.unscheduled_ns;
-	account->events = total.count;
-}
-
 struct account *session_account(struct sonde_session *session)
 {
 	return session->profile ? profile_account(session->profile) : &session->account;
@@ -85,11 +59,9 @@ static void fill_all(const struct sonde_session *session, const struct window *w
 	struct rusage usage = { 0 };
 
 	fill_counters(session, account);
-	fill_event(session, account);
-	account->nr_cpus = session->sampling.no_ticks ? (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) : sampler_nr_cpus(session->engine.sampler);
 	account->bpf_map_bytes = sampler_map_bytes(session->engine.sampler);
-	if (session->waiting)
-		waiting_account(session->waiting, account);
+	if (session->measurement->type->account)
+		session->measurement->type->account(session->measurement, account);
 	tracker_account(session->engine.tracker, account);
 	getrusage(RUSAGE_THREAD, &usage);
 	account->cpu_user_ns = session->cost_user_ns + timeval_ns(usage.ru_utime);
@@ -158,12 +130,12 @@ const char *sonde_session_total(struct sonde_session *session)
 {
 	const struct window_totals *totals;
 
-	if (!session || !session->naming)
+	if (!session || !session->naming || session->measurement->prints_windows)
 		return "";
 	totals = &session->totals;
 	buffer_done(&session->account_text);
 	buffer_printf(&session->account_text, "total: %" PRIu32 " window%s, ", totals->nr, totals->nr == 1 ? "" : "s");
-	if (session->waiting)
+	if (session->options.mode != SONDE_ON_CPU)
 		buffer_printf(&session->account_text, "%" PRIu64 " waits", totals->counts.waits.waits);
 	else
 		buffer_printf(&session->account_text, "%" PRIu64 " samples", totals->counts.recorded);
@@ -203,9 +175,14 @@ const char *sonde_session_account(struct sonde_session *session)
 	outputs = &session->outputs;
 	account = profile_account_of(session->profile);
 	buffer_done(&session->account_text);
-	if (!outputs_have_stdout(outputs) && export_write(session->profile, EXPORT_TOP, &outputs->export, &session->account_text, NULL))
+	if (session->measurement->has_stacks && !outputs_have_stdout(outputs) && export_write(session->profile, EXPORT_TOP, &outputs->export, &session->account_text, NULL))
 		buffer_done(&session->account_text); /* a look at the report is all that is missing then */
-	account_text(account, session->nr_told_notes, &session->account_text);
+	if (session->measurement->type->summary) {
+		account_text_notes(account, session->nr_told_notes, &session->account_text);
+		session->measurement->type->summary(session->measurement, &session->account_text);
+	} else {
+		account_text(account, session->nr_told_notes, &session->account_text);
+	}
 	for (uint32_t i = 0; i < outputs->nr; i++) {
 		if (outputs->list[i].is_written && strcmp(outputs->list[i].path, "-"))
 			write_path(outputs->list[i].path, &session->account_text);

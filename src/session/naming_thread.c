@@ -36,7 +36,7 @@ static int make_profile(struct naming_thread *thread, struct named_window *named
 				       .kernel = thread->kernel, .in_haste = &thread->in_haste };
 	int err = kernel_names_refresh(thread->kernel);
 
-	return err ? err : window_profile(named->window, thread->options.options, &naming, &named->profile, &named->nr_skipped);
+	return err ? err : measurement_profile(thread->options.measurement, named->window, &naming, &named->profile, &named->nr_skipped);
 }
 
 static uint64_t timeval_ns(struct timeval time)
@@ -67,7 +67,8 @@ static void name(struct naming_thread *thread, struct named_window *named)
 	if (named->nr_skipped)
 		account_note(profile_account(named->profile), "names came too late: %u files were not read for this window, what stands there has addresses", named->nr_skipped);
 	add_cost(thread, profile_account(named->profile));
-	named->err = outputs_write(thread->options.outputs, named->profile, &of_output, &named->diag);
+	if (thread->options.outputs)
+		named->err = outputs_write(thread->options.outputs, named->profile, &of_output, &named->diag);
 }
 
 static void *run(void *arg)

@@ -5,14 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "session/measurement.h"
 #include "session/outputs.h"
 #include "session/window.h"
 
 #define NAMING_THREAD_MAX 2 /* windows that it may have at a time */
 
 struct naming_thread_options { /* borrowed for the thread's life */
-	const struct sonde_profile_options *options;
-	struct outputs *outputs;
+	struct measurement *measurement;
+	struct outputs *outputs;    /* NULL: the measurement tells itself what is in a window */
 	const char *vmlinux;
 };
 

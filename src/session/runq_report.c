@@ -90,14 +90,14 @@ static void key_text(const struct runq_report *report, const struct runq_part *p
 		buffer_printf(key, "comm %.*s", SONDE_COMM_BYTES, part->key.comm);
 		break;
 	}
-	if (report->options->question == SONDE_RUNQ_LENGTH)
+	if (report->options->what == SONDE_RUNQ_LENGTH)
 		buffer_printf(key, "%s%s", key->size ? ", " : "", lengths[part->length]);
 	buffer_append(key, "", 0);
 }
 
 static uint64_t unit_ns(const struct sonde_runq_options *options)
 {
-	if (options->question == SONDE_RUNQ_LENGTH)
+	if (options->what == SONDE_RUNQ_LENGTH)
 		return 1;
 	return options->milliseconds ? NS_PER_MS : NS_PER_US;
 }
@@ -116,7 +116,7 @@ static int take_part(void *arg, const struct runq_part *from)
 	}
 	part = &report->parts[report->nr];
 	*part = (struct part){ .key = key.data, .order = report->nr++ };
-	part->histogram.scale = report->options->question == SONDE_RUNQ_LENGTH ? HISTOGRAM_LINEAR : HISTOGRAM_LOG2;
+	part->histogram.scale = report->options->what == SONDE_RUNQ_LENGTH ? HISTOGRAM_LINEAR : HISTOGRAM_LOG2;
 	part->histogram.sum = (from->histogram->sum + unit_ns(report->options) / 2) / unit_ns(report->options);
 	memcpy(part->histogram.slots, from->histogram->slots, sizeof(part->histogram.slots));
 	return 0;
@@ -136,11 +136,11 @@ static int put_parts(struct runq_report *report, struct profile *profile)
 {
 	static const char *const names[] = { [SONDE_RUNQ_LATENCY] = "run queue latency", [SONDE_RUNQ_ON_CPU] = "time on CPU", [SONDE_RUNQ_LENGTH] = "run queue length" };
 	const struct sonde_runq_options *options = report->options;
-	const char *unit = options->question == SONDE_RUNQ_LENGTH ? "threads" : options->milliseconds ? "ms" : "us";
+	const char *unit = options->what == SONDE_RUNQ_LENGTH ? "threads" : options->milliseconds ? "ms" : "us";
 
 	for (uint32_t i = 0; i < report->nr; i++) {
 		const struct profile_histogram histogram = {
-			.name = profile_string(profile, names[options->question]),
+			.name = profile_string(profile, names[options->what]),
 			.unit = profile_string(profile, unit),
 			.key = profile_string(profile, report->parts[i].key ? report->parts[i].key : ""),
 			.user_stack = PROFILE_NONE,

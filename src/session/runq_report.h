@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runq_report: what the programs of `runq` counted, as histograms with names, and waits as lines. One thread. */
 #pragma once
-#include <sonde/runq.h>
+#include <sonde/sonde.h>
 
 #include "base/buffer.h"
 #include "collect/runq_programs.h"

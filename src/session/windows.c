@@ -20,8 +20,8 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 	struct closed_window closed;
 	int err = window ? 0 : -ENOMEM;
 
-	if (!err && session->waiting)
-		err = waiting_close(session->waiting, processes, &window->sums);
+	if (!err && session->measurement->type->close)
+		err = session->measurement->type->close(session->measurement, processes, window);
 	if (!err)
 		err = engine_close_window(&session->engine, &closed);
 	if (err)
@@ -44,6 +44,16 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 
 /* --- one after the other ----------------------------------------------------------------------------------------------------------------- */
 
+/* Of one that was told: what could not be read is said with all the rest. */
+static void take_notes(struct sonde_session *session, struct named_window *named)
+{
+	const struct account *account = named->profile ? profile_account_of(named->profile) : &named->window->account;
+
+	for (uint32_t i = 0; i < account->nr_notes; i++)
+		account_note(&session->account, "%s", account->notes[i]);
+	profile_free(named->profile);
+}
+
 static void take(struct sonde_session *session, struct named_window *named)
 {
 	const struct window *window = named->window;
@@ -56,20 +66,24 @@ static void take(struct sonde_session *session, struct named_window *named)
 	totals->nr++;
 	totals->nr_failed += named->err != 0;
 	totals->nr_in_haste += named->nr_skipped != 0;
-	if (named->err && !session->totals_failure.text[0])
+	if (named->err && !totals->err) {
+		totals->err = named->err;
 		session->totals_failure = named->diag;
-	if (named->profile) {
+	}
+	if (session->measurement->prints_windows) {
+		take_notes(session, named);
+	} else if (named->profile) {
 		account_counts_add(&totals->counts, &profile_account_of(named->profile)->counts);
 		profile_free(session->profile);
 		session->profile = named->profile;
 		session->nr_told_notes = 0;
-		told.nr_samples = session->waiting ? profile_account_of(named->profile)->waits.waits : profile_account_of(named->profile)->recorded;
+		told.nr_samples = profile_account_of(named->profile)->has_waits ? profile_account_of(named->profile)->waits.waits : profile_account_of(named->profile)->recorded;
 	}
 	window_free(named->window);
-	if (named->err == -EPIPE) /* whoever read the reports has ended */
+	if (named->err == -EPIPE || (named->err && session->measurement->prints_windows)) /* whoever read the reports has ended */
 		sonde_session_stop(session);
-	if (session->options.window)
-		session->options.window(session->options.window_arg, &told);
+	if (session->options.window && !session->measurement->prints_windows)
+		session->options.window(session->options.arg, &told);
 }
 
 static void take_named(struct sonde_session *session)
@@ -82,16 +96,19 @@ static void take_named(struct sonde_session *session)
 
 static bool is_full(const struct sonde_session *session)
 {
-	return stack_book_bytes(session->engine.book) + (session->waiting ? waiting_bytes(session->waiting) : 0) >= WINDOW_BYTES;
+	const struct measurement *measurement = session->measurement;
+
+	return stack_book_bytes(session->engine.book) + (measurement->type->window_bytes ? measurement->type->window_bytes(measurement) : 0) >= WINDOW_BYTES;
 }
 
 /* The window ends at that time, or a little later. */
 static void tell_border(struct sonde_session *session, uint64_t border_ns)
 {
+	struct measurement *measurement = session->measurement;
 	uint64_t lead_ns = LEAD_NS;
 
 	session->border_ns = border_ns;
-	while (session->waiting && !waiting_tell_border(session->waiting, &session->border_ns)) {
+	while (measurement->type->tell_border && !measurement->type->tell_border(measurement, &session->border_ns)) {
 		session->border_ns = clock_ns() + lead_ns;
 		lead_ns *= 2;
 	}
@@ -101,8 +118,9 @@ static void tell_border(struct sonde_session *session, uint64_t border_ns)
 static int end_window(struct sonde_session *session)
 {
 	uint64_t border_ns = session->border_ns;
+	struct measurement *measurement = session->measurement;
 	struct window *window;
-	int err = session->waiting ? waiting_cut(session->waiting, &session->diag) : 0;
+	int err = measurement->type->cut ? measurement->type->cut(measurement, &session->diag) : 0;
 
 	if (!err)
 		err = stack_book_cut(session->engine.book, border_ns);
@@ -119,12 +137,17 @@ static int end_window(struct sonde_session *session)
 /* Is it time to say when the window ends? */
 static bool is_due(const struct sonde_session *session, uint64_t now_ns)
 {
+	const struct measurement *measurement = session->measurement;
+
+	if (measurement->type->is_due)
+		return measurement->type->is_due(measurement);
 	return now_ns + AHEAD_NS - session->window_ns >= session->options.every_ns || is_full(session);
 }
 
 int session_step_windows(struct sonde_session *session, uint64_t now_ns)
 {
 	uint64_t border_ns = session->window_ns + session->options.every_ns;
+	bool is_at_once = session->measurement->type->is_due != NULL;
 
 	take_named(session);
 	if (session->border_ns)
@@ -132,18 +155,23 @@ int session_step_windows(struct sonde_session *session, uint64_t now_ns)
 	if (!session->naming || !is_due(session, now_ns))
 		return 0;
 	if (naming_thread_nr(session->naming) == NAMING_THREAD_MAX) { /* the window goes on until there is room */
-		naming_thread_hurry(session->naming);
+		if (!is_at_once || is_full(session))
+			naming_thread_hurry(session->naming);
 		return 0;
 	}
-	tell_border(session, border_ns > now_ns + LEAD_NS && !is_full(session) ? border_ns : now_ns + LEAD_NS);
+	tell_border(session, border_ns > now_ns + LEAD_NS && !is_at_once && !is_full(session) ? border_ns : now_ns + LEAD_NS);
 	return 0;
 }
 
 uint64_t session_next_border(const struct sonde_session *session)
 {
-	if (!session->naming)
-		return UINT64_MAX;
-	return session->border_ns ? session->border_ns : session->window_ns + session->options.every_ns - AHEAD_NS;
+	uint64_t border_ns = UINT64_MAX;
+
+	if (session->border_ns)
+		border_ns = session->border_ns;
+	else if (session->naming && !session->measurement->type->is_due)
+		border_ns = session->window_ns + session->options.every_ns - AHEAD_NS;
+	return border_ns < session->interval_ns ? border_ns : session->interval_ns;
 }
 
 /* Until it has so few. */
@@ -166,5 +194,5 @@ int session_finish_windows(struct sonde_session *session, struct window *last, b
 	if (!session->totals.nr_failed)
 		return 0;
 	session->diag = session->totals_failure;
-	return session_fail(session, SONDE_EXIT_FAILED, -EIO);
+	return session_fail(session, SONDE_EXIT_FAILED, session->totals.err);
 }

@@ -120,7 +120,8 @@ static int compare(const struct state *before)
 static void *profile_self(void *path)
 {
 	unsigned int self = (unsigned int)getpid();
-	struct sonde_profile_options options = { .size = sizeof(options), .tgids = &self, .nr_tgids = 1, .cpu = -1, .freq_hz = 99, .duration_ns = 1000000000 };
+	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = 99 };
+	struct sonde_session_options options = { .size = sizeof(options), .tgids = &self, .nr_tgids = 1, .sampling = &sampling, .duration_ns = 1000000000 };
 	struct sonde_session *session = NULL;
 
 	if (sonde_session_new(&options, &session) || sonde_session_add_output(session, path, NULL) || sonde_session_run(session) || sonde_session_write(session))
@@ -159,7 +160,8 @@ static void give_back(const bool taken[MAX_FDS])
 static int try_with_few(const char *path, int nr)
 {
 	unsigned int self = (unsigned int)getpid();
-	struct sonde_profile_options options = { .size = sizeof(options), .tgids = &self, .nr_tgids = 1, .cpu = -1, .freq_hz = 99, .duration_ns = 20000000 };
+	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = 99 };
+	struct sonde_session_options options = { .size = sizeof(options), .tgids = &self, .nr_tgids = 1, .sampling = &sampling, .duration_ns = 20000000 };
 	struct sonde_session *session = NULL;
 	bool taken[MAX_FDS] = { false };
 	int err;

@@ -20,6 +20,7 @@
 #include "collect/event_programs.h"
 #include "export/export.h"
 #include "session/engine.h"
+#include "session/measurement.h"
 #include "session/window.h"
 
 #define MAX_TRIGGERS 16
@@ -182,7 +183,7 @@ static int close_window(struct trial *trial, struct window *window)
 
 static int report(struct trial *trial, struct diag *diag)
 {
-	const struct sonde_profile_options how = { .question = SONDE_ON_CPU };
+	struct measurement measurement = { .type = &sampling_measurement };
 	const struct export_options options = { .annotate = true };
 	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_REPORT_BYTES);
 	CLEANUP(kernel_names_freep) struct kernel_names *kernel = kernel_names_new();
@@ -194,7 +195,7 @@ static int report(struct trial *trial, struct diag *diag)
 
 	print_counters(trial);
 	if (!err)
-		err = window_profile(window, &how, &naming, &profile, &nr_skipped) ?: export_write(profile, EXPORT_FOLDED, &options, &buffer, diag);
+		err = measurement_profile(&measurement, window, &naming, &profile, &nr_skipped) ?: export_write(profile, EXPORT_FOLDED, &options, &buffer, diag);
 	if (!err && buffer.size && fwrite(buffer.data, buffer.size, 1, stdout) != 1)
 		err = -EIO;
 	return err;

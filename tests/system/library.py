@@ -114,7 +114,7 @@ def verbs():
 def manual_pages():
 	for verb in filter(lambda verb: verb != "help", verbs()):
 		installed("man/man1/sonde-%s.1" % verb)
-	pages = {name: installed("man/man3/" + name) for name in ("libsonde.3", "sonde_counters.3", "sonde_runq.3")}
+	pages = {name: installed("man/man3/" + name) for name in ("libsonde.3", "sonde_counters.3")}
 	described = set()
 	for name, path in pages.items():
 		if find_tool("groff"):

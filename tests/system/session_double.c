@@ -57,22 +57,24 @@ static void ids(struct buffer *buffer, const char *name, const uint32_t *list, u
 		buffer_printf(buffer, "%s%" PRIu32 "%s", i ? "," : name, list[i], i + 1 == nr ? "\n" : "");
 }
 
-static void report(struct buffer *b, const struct sonde_profile_options *o)
+static void report(struct buffer *b, const struct sonde_session_options *o)
 {
+	const struct sonde_sampling_options *sampling = o->sampling;
+
 	buffer_printf(b, "command_line=%s\nfreq=%" PRIu64 " period=%" PRIu64 " duration=%" PRIu64 " cpu=%" PRId64 " storage=%" PRIu64 " unwind=%" PRIu64 " audit=%" PRIu32 " debuginfod_timeout=%" PRId64 "\n",
-		      o->command_line, o->freq_hz, o->period, o->duration_ns, o->cpu, o->stack_storage, o->unwind_bytes, o->audit_every, o->debuginfod_timeout_ns);
-	buffer_printf(b, "flags=%s%s%s%s%s%s%s%s%s\n", o->no_fallback ? " no_fallback" : "", o->idle ? " idle" : "",
+		      o->command_line, sampling->freq_hz, sampling->period, o->duration_ns, sampling->cpu ? (int64_t)*sampling->cpu : -1, o->stack_storage, o->unwind_bytes, o->audit_every, o->debuginfod_timeout_ns);
+	buffer_printf(b, "flags=%s%s%s%s%s%s%s%s%s\n", sampling->no_fallback ? " no_fallback" : "", sampling->idle ? " idle" : "",
 		      o->user_only ? " user_only" : "", o->kernel_only ? " kernel_only" : "", o->delimited ? " delimited" : "",
 		      o->annotate ? " annotate" : "", o->offsets ? " offsets" : "", o->threads ? " threads" : "",
 		      o->no_unwind_cache ? " no_unwind_cache" : "");
-	buffer_printf(b, "event=%s comm=%s cgroup=%s\n", o->event ? o->event : "", o->comm ? o->comm : "", o->cgroup ? o->cgroup : "");
+	buffer_printf(b, "event=%s comm=%s cgroup=%s\n", sampling->event ? sampling->event : "", o->comm ? o->comm : "", o->cgroup ? o->cgroup : "");
 	ids(b, "tgids=", o->tgids, o->nr_tgids);
 	ids(b, "tids=", o->tids, o->nr_tids);
 	for (char *const *word = o->command; word && *word; word++)
 		buffer_printf(b, "command=%s\n", *word);
 }
 
-int sonde_session_new(const struct sonde_profile_options *options, struct sonde_session **ret_session)
+int sonde_session_new(const struct sonde_session_options *options, struct sonde_session **ret_session)
 {
 	struct sonde_session *session = calloc(1, sizeof(*session));
 
@@ -176,7 +178,7 @@ const char *sonde_session_warning(struct sonde_session *session)
 	return NULL;
 }
 
-const char *sonde_profile_source(const struct sonde_profile_options *options)
+const char *sonde_profile_source(const struct sonde_session_options *options)
 {
 	return "/* the source */\n";
 }

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include <sonde/counter.h>
-#include <sonde/runq.h>
 #include <sonde/sonde.h>
 
 #define STRANGE_ERRNO 4095
@@ -51,13 +50,6 @@ static void profiles(void **state)
 
 static void run_queues(void **state)
 {
-	assert_string_equal(sonde_runq_error(NULL), strerror(ENOMEM));
-	assert_int_equal(sonde_runq_exit_code(NULL), SONDE_EXIT_FAILED);
-	assert_int_equal(sonde_runq_run(NULL), -EINVAL);
-	assert_null(sonde_runq_profile(NULL));
-	assert_string_equal(sonde_runq_account(NULL), "");
-	sonde_runq_stop(NULL);
-	sonde_runq_free(NULL);
 }
 
 static void take_overflow(void *arg, const struct sonde_overflow *overflow)
@@ -93,7 +85,7 @@ static void counters(void **state)
 /* Refused for its options, before anything is loaded. */
 static void a_session_that_was_not_made(void **state)
 {
-	const struct sonde_profile_options options = { .size = sizeof(options), .cpu = -1, .freq_hz = 1, .period = 1 };
+	const struct sonde_session_options options = { .size = sizeof(options), .user_only = true, .kernel_only = true };
 	struct sonde_session *session;
 	int status;
 
@@ -108,22 +100,6 @@ static void a_session_that_was_not_made(void **state)
 	assert_false(sonde_session_command_status(session, &status));
 	assert_int_equal(sonde_session_exit_code(session), SONDE_EXIT_USAGE);
 	sonde_session_free(session);
-}
-
-static void a_run_queue_that_was_not_made(void **state)
-{
-	const struct sonde_runq_options options = { .size = sizeof(options) };
-	struct sonde_runq *runq;
-
-	assert_int_equal(sonde_runq_new(&options, &runq), -EINVAL);
-	errno = STRANGE_ERRNO;
-	sonde_runq_stop(runq);
-	assert_int_equal(errno, STRANGE_ERRNO);
-	assert_int_equal(sonde_runq_run(runq), -EINVAL);
-	assert_null(sonde_runq_profile(runq));
-	assert_string_equal(sonde_runq_account(runq), "");
-	assert_int_equal(sonde_runq_exit_code(runq), SONDE_EXIT_USAGE);
-	sonde_runq_free(runq);
 }
 
 static void a_profile_of_nothing(void **state)
@@ -145,7 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sessions), cmocka_unit_test(profiles), cmocka_unit_test(run_queues), cmocka_unit_test(counters), cmocka_unit_test(a_session_that_was_not_made),
-		cmocka_unit_test(a_run_queue_that_was_not_made), cmocka_unit_test(a_profile_of_nothing),
+		cmocka_unit_test(a_profile_of_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include <sonde/runq.h>
 #include <sonde/sonde.h>
 
 #define FOLDED "main;work 3\n"
@@ -35,19 +34,24 @@ static int use_session(const void *options, char *ret_error, size_t error_bytes)
 	return err;
 }
 
+static int no_text(void *arg, const char *lines)
+{
+	return 0;
+}
+
+static int use_sampling(const void *options, char *ret_error, size_t error_bytes)
+{
+	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .sampling = options }, ret_error, error_bytes);
+}
+
+static int use_waits(const void *options, char *ret_error, size_t error_bytes)
+{
+	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .mode = SONDE_OFF_CPU, .waits = options }, ret_error, error_bytes);
+}
+
 static int use_runq(const void *options, char *ret_error, size_t error_bytes)
 {
-	struct sonde_runq *runq;
-	int err = sonde_runq_new(options, &runq);
-
-	assert_int_equal(sonde_runq_run(runq), -EINVAL);
-	assert_string_equal(sonde_runq_account(runq), "");
-	sonde_runq_stop(runq);
-	snprintf(ret_error, error_bytes, "%s", sonde_runq_error(runq));
-	if (err && sonde_runq_exit_code(runq) != SONDE_EXIT_USAGE)
-		err = -ENOTSUP;
-	sonde_runq_free(runq);
-	return err;
+	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .mode = SONDE_RUN_QUEUE, .runq = options, .text = no_text }, ret_error, error_bytes);
 }
 
 static int use_profile(int (*use)(struct sonde_profile *profile, const void *options), const void *options, char *ret_error, size_t error_bytes)
@@ -128,20 +132,20 @@ static void check_sizes(use_fn use, const void *known, size_t bytes, size_t smal
 	check(use, known, bytes, bytes, SIZE_MAX, 0, -E2BIG, "this version of the library");
 }
 
-static int no_text(void *arg, const char *lines)
-{
-	return 0;
-}
-
 static void sizes(void **state)
 {
-	const struct sonde_profile_options profile = { .cpu = -1, .freq_hz = 1, .period = 1 }; /* refused for what they say, so nothing is loaded */
-	const struct sonde_runq_options runq = { .text = no_text, .question = SONDE_RUNQ_LENGTH, .by = SONDE_RUNQ_BY_TID };
+	/* refused for what they say, so nothing is loaded */
+	const struct sonde_session_options session = { .user_only = true, .kernel_only = true };
+	const struct sonde_sampling_options sampling = { .freq_hz = 1, .period = 1 };
+	const struct sonde_wait_options waits = { .min_ns = 2, .max_ns = 1 };
+	const struct sonde_runq_options runq = { .what = SONDE_RUNQ_LENGTH, .by = SONDE_RUNQ_BY_TID };
 	const struct sonde_read_options read = { .max_bytes = 1 << 20 };
 	const struct sonde_write_options write = { .threads = false };
 	const struct sonde_show_options shown = { .view = SONDE_VIEW_TOP };
 
-	check_sizes(use_session, &profile, sizeof(profile), offsetof(struct sonde_profile_options, duration_ns), -EINVAL, "exclude each other");
+	check_sizes(use_session, &session, sizeof(session), offsetof(struct sonde_session_options, stack_storage), -EINVAL, "exclude each other");
+	check_sizes(use_sampling, &sampling, sizeof(sampling), offsetof(struct sonde_sampling_options, cpu), -EINVAL, "exclude each other");
+	check_sizes(use_waits, &waits, sizeof(waits), offsetof(struct sonde_wait_options, state), -EINVAL, "no wait is at least");
 	check_sizes(use_runq, &runq, sizeof(runq), sizeof(runq), -EINVAL, "a histogram for each CPU, or one for all");
 	check_sizes(use_read, &read, sizeof(read), offsetof(struct sonde_read_options, no_lines), 0, "");
 	check_sizes(use_write, &write, sizeof(write), offsetof(struct sonde_write_options, value), 0, "");

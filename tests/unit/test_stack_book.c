@@ -12,6 +12,7 @@
 
 #include "abi/record.h"
 #include "closed_window.h"
+#include "session/measurement.h"
 
 #define TGID 0x7ffffff0u /* nobody's */
 
@@ -134,13 +135,13 @@ static void send_raw(uint64_t id)
 
 static void finish(void)
 {
-	const struct sonde_profile_options options = { .question = SONDE_ON_CPU };
+	struct measurement measurement = { .type = &sampling_measurement };
 	struct closed closed;
 	uint32_t nr_skipped;
 
 	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
 	close_book(&closed, book, processes, &account);
-	assert_int_equal(window_profile(&closed.window, &options, &closed.naming, &profile, &nr_skipped), 0);
+	assert_int_equal(measurement_profile(&measurement, &closed.window, &closed.naming, &profile, &nr_skipped), 0);
 	closed_done(&closed);
 }
 

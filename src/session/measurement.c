@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/measurement.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int measurement_new(const struct measurement_parts *parts, struct sampler_options *sampling, struct diag *diag, struct measurement **ret_measurement)
+{
+	static const struct measurement_type *const types[] = {
+		[SONDE_ON_CPU] = &sampling_measurement, [SONDE_OFF_CPU] = &waiting_measurement, [SONDE_WALL] = &wall_measurement, [SONDE_RUN_QUEUE] = &runq_measurement,
+	};
+	const struct measurement_type *type = (unsigned int)parts->options->mode < ARRAY_SIZE(types) ? types[parts->options->mode] : NULL;
+	struct measurement *measurement;
+
+	if (!type)
+		return diag_errno(diag, EINVAL, "there is no such mode");
+	measurement = calloc(1, type->bytes);
+	if (!measurement)
+		return -ENOMEM;
+	measurement->type = type;
+	measurement->parts = *parts;
+	measurement->needs_engine = measurement->has_stacks = true;
+	*ret_measurement = measurement;
+	return type->init(measurement, sampling, diag);
+}
+
+void measurement_free(struct measurement *measurement)
+{
+	if (!measurement)
+		return;
+	if (measurement->type->done)
+		measurement->type->done(measurement);
+	free(measurement);
+}
+
+static int add_all(struct measurement *measurement, struct window *window, struct namer *namer, struct profile *profile)
+{
+	struct stack_maker *maker;
+	int err = namer_read_files(namer);
+
+	if (err)
+		return err;
+	maker = stack_maker_new(window->store, namer, profile);
+	err = maker ? measurement->type->profile(measurement, window, maker, profile) : -ENOMEM;
+	stack_maker_free(maker);
+	return err;
+}
+
+int measurement_profile(struct measurement *measurement, struct window *window, const struct naming *naming, struct profile **ret_profile, uint32_t *ret_nr_skipped)
+{
+	CLEANUP(profile_freep) struct profile *profile = profile_new();
+	struct namer *namer = profile ? namer_new(stack_table_places(window->store->stacks), window->files, naming, profile) : NULL;
+	int err = namer ? 0 : -ENOMEM;
+
+	if (!err) {
+		*profile_account(profile) = window->account;
+		err = add_all(measurement, window, namer, profile);
+		*ret_nr_skipped = namer_nr_skipped(namer);
+	}
+	namer_free(namer);
+	if (!err)
+		*ret_profile = MOVE(profile);
+	return err;
+}
