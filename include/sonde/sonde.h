@@ -98,9 +98,9 @@ struct sonde_profile_options {
 	uint32_t max_overhead_percent; /* of the machine's time that the programs may take: then min_ns is raised; 0: no limit */
 	const char *events;         /* a file for each switch and wake-up (docs/formats.md); NULL: none */
 	/* windows: a profile after each `every_ns`, named and written to the outputs while the next one is recorded; 0: one for all. Paths of outputs have %n, the window's number, or %t, the time (UTC) at which
-	 * it began, in their names */
+	 * it began, in their files' names (20261123T164128Z; the number is behind it, 20261123T164128Z-7, when an earlier window has that second, or a later one); %% is a percent sign */
 	uint64_t every_ns;
-	uint32_t keep;              /* so many windows' files stay, older ones are removed; 0: all */
+	uint32_t keep;              /* so many files of each output stay, older ones are removed; 0: all */
 	/* called from sonde_session_run for each window that was written; sonde_session_warning and _account tell of that one until the next. May be NULL */
 	void (*window)(void *arg, const struct sonde_window *window);
 	void *window_arg;
