@@ -122,7 +122,8 @@ int sonde_session_exit_code(const struct sonde_session *session); /* enum sonde_
 
 /* Samples until the duration, the targets' end, or a stop; then resolves names. While it samples, the calling thread has ten nice steps before others, where it may. Once; -EINVAL for a session that ran already, or could not be made. */
 __attribute__((warn_unused_result)) int sonde_session_run(struct sonde_session *session);
-void sonde_session_stop(struct sonde_session *session); /* async-signal-safe, any thread, at any time after _new */
+/* Async-signal-safe, any thread, at any time after _new. Once more: names get a second more, then the report has addresses where there are none, and the account says so. */
+void sonde_session_stop(struct sonde_session *session);
 /* The command's wait status when it has ended: true and *ret_status as of waitpid(2). */
 bool sonde_session_command_status(const struct sonde_session *session, int *ret_status);
 

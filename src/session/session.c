@@ -13,6 +13,7 @@
 #include "session/account_common.h"
 
 #define PROGRESS_NS (NS_PER_S / 5) /* the progress is told no more often */
+#define HASTE_NS NS_PER_S /* so long names are looked up after a second stop */
 #define HURRY 10 /* so much lower is our nice value while we observe: ten times the weight of others */
 
 extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
@@ -206,8 +207,13 @@ int sonde_session_exit_code(const struct sonde_session *session)
 
 void sonde_session_stop(struct sonde_session *session)
 {
-	if (session)
-		stop_fd_tell(session->stop_fd);
+	uint64_t never = 0;
+
+	if (!session)
+		return;
+	if (__atomic_fetch_add(&session->nr_stops, 1, __ATOMIC_RELAXED))
+		__atomic_compare_exchange_n(&session->haste_ns, &never, clock_ns() + HASTE_NS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	stop_fd_tell(session->stop_fd);
 }
 
 static int take_record(void *arg, const void *record)
@@ -325,7 +331,7 @@ static bool is_stopped_again(void *arg)
 {
 	const struct sonde_session *session = arg;
 
-	return stop_fd_take(session->stop_fd);
+	return stop_fd_told(session->stop_fd);
 }
 
 /* For all debug files together, from the end of sampling. */
@@ -387,7 +393,7 @@ static int close_last(struct sonde_session *session, uint64_t end_ns, struct win
 static int make_profile(struct sonde_session *session, struct window *window)
 {
 	CLEANUP(kernel_names_freep) struct kernel_names *kernel = kernel_names_new();
-	const struct naming naming = { .parser = session->engine.parser, .proxy = session->engine.proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux, .kernel = kernel };
+	const struct naming naming = { .parser = session->engine.parser, .proxy = session->engine.proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux, .kernel = kernel, .haste_ns = &session->haste_ns };
 	uint32_t nr_skipped;
 	int err = kernel ? window_profile(window, &session->options, &naming, &session->profile, &nr_skipped) : -ENOMEM;
 
@@ -402,7 +408,7 @@ static int name_last(struct sonde_session *session, uint64_t end_ns)
 	int err = close_last(session, end_ns, &window);
 
 	if (err || session->naming)
-		return err ? err : session_finish_windows(session, window, is_stopped_again);
+		return err ? err : session_finish_windows(session, window);
 	err = make_profile(session, window);
 	engine_forget_window(&session->engine, window->store);
 	window_free(window);
@@ -450,6 +456,7 @@ static int run(struct sonde_session *session)
 		err = collect(session, UINT64_MAX); /* nothing is added any more */
 	if (!err)
 		err = auditor_finish(session->engine.auditor);
+	parser_cancel_by(session->engine.parser, &session->haste_ns);
 	if (!err)
 		wait_for_debug_files(session, end_ns);
 	if (!err)

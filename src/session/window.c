@@ -135,6 +135,8 @@ int window_profile(struct window *window, const struct sonde_profile_options *op
 		*profile_account(profile) = window->account;
 		err = make(window, &making, namer);
 		*ret_nr_skipped = namer_nr_skipped(namer);
+		if (*ret_nr_skipped)
+			account_note(profile_account(profile), "names came too late: %u files were not read, what stands there has addresses", *ret_nr_skipped);
 	}
 	namer_free(namer);
 	if (!err)
