@@ -137,9 +137,9 @@ struct sonde_session_options {
 	bool delimited, annotate;   /* a line (of folded stacks: a frame) between kernel and user frames; _[k] behind the kernel's */
 	bool offsets, threads;      /* function+offset, and a stack for each address; the threads of a process apart */
 	/* windows: a profile after each `every_ns`, named and written to the outputs while the next one is recorded; 0: one for all. Paths of outputs have %n, the window's number, or %t, the time (UTC) at which
-	 * it began, in their names */
+	 * it began, in their files' names (20261123T164128Z; the number is behind it, 20261123T164128Z-7, when an earlier window has that second, or a later one); %% is a percent sign */
 	uint64_t every_ns;
-	uint32_t keep;              /* so many windows' files stay, older ones are removed; 0: all */
+	uint32_t keep;              /* so many files of each output stay, older ones are removed; 0: all */
 	/* Called from sonde_session_run, each may be NULL. `started`: measuring has begun. `progress`: at most five times a second. `window`: for each window that was written; sonde_session_warning and
 	 * _account tell of that one until the next. `text`: lines, as they come, of what is told at once (SONDE_RUN_QUEUE needs it); from any thread, one at a time; not 0 ends the run, which gives it back. */
 	void (*started)(void *arg);
@@ -164,7 +164,8 @@ int sonde_session_exit_code(const struct sonde_session *session); /* enum sonde_
 
 /* Measures until the duration, the targets' end, or a stop; then resolves names. While it measures stacks, the calling thread has ten nice steps before others, where it may. Once; -EINVAL for a session that ran already, or could not be made. */
 __attribute__((warn_unused_result)) int sonde_session_run(struct sonde_session *session);
-void sonde_session_stop(struct sonde_session *session); /* async-signal-safe, any thread, at any time after _new */
+/* Async-signal-safe, any thread, at any time after _new. Once more: names get a second more, then the report has addresses where there are none, and the account says so. */
+void sonde_session_stop(struct sonde_session *session);
 /* The command's wait status when it has ended: true and *ret_status as of waitpid(2). */
 bool sonde_session_command_status(const struct sonde_session *session, int *ret_status);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clock: times in nanoseconds; the clock that the kernel side stamps with. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -26,6 +27,14 @@ static inline uint64_t clock_of_ns(clockid_t clock)
 static inline uint64_t clock_ns(void)
 {
 	return clock_of_ns(CLOCK_MONOTONIC);
+}
+
+/* Has the time come? *at_ns may be written by any thread and by signal handlers; it is 0, or at_ns NULL: never. */
+static inline bool clock_is_past(const uint64_t *at_ns)
+{
+	uint64_t ns = at_ns ? __atomic_load_n(at_ns, __ATOMIC_RELAXED) : 0;
+
+	return ns && clock_ns() >= ns;
 }
 
 /* What makes its times those since 1970, as the two clocks stand now: of a few readings the one with the least time between, as others may run in the middle of one. */

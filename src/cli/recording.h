@@ -33,9 +33,9 @@ struct recording {
 /* Rows of an option table; `type` is that of the verb's arguments, `field` its struct recording. */
 #define RECORDING_WINDOW_OPTIONS(type, field) \
 	{ .name = "every", .metavar = "SECONDS", .kind = OPTION_NUMBER, .offset = offsetof(type, field.every_s), .min = 1, .max = RECORDING_MAX_DURATION_S, \
-	  .help = "a report after so many seconds each, while the recording goes on: on standard output one after the other, or in files that -o names with %n (number) or %t (UTC time), as cpu-%n.pb.gz" }, \
+	  .help = "a report after so many seconds each, while the recording goes on: on standard output one after the other, or in files that -o names with %n (number) or %t (UTC time; a second window of one second has its number behind it), as cpu-%n.pb.gz; %% is a percent sign" }, \
 	{ .name = "keep", .metavar = "N", .kind = OPTION_NUMBER, .offset = offsetof(type, field.keep), .min = 1, .max = UINT32_MAX, \
-	  .help = "with --every: remove the oldest reports' files when there are more than N" }
+	  .help = "with --every: remove the oldest files of an -o when there are more than N" }
 
 #define RECORDING_STACK_OPTIONS(type, field) \
 	{ .letter = 'U', .name = "user-stacks-only", .kind = OPTION_FLAG, .offset = offsetof(type, field.user_only), .help = "user stacks, no kernel frames" }, \

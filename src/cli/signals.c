@@ -4,34 +4,57 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+
+#define SAME_WISH_NS (300 * NS_PER_MS) /* a second signal within that of the first, as long as it is measured and named, is nobody's second one */
 
 static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 /* A signal handler reaches nothing but statics. */
 static void (*_Atomic stop_fn)(void *arg);
 static void *_Atomic stop_arg;
-static atomic_uint nr_signals; /* 0: measuring, 1: to be reported, 2: told so */
+static atomic_uint nr_signals; /* 0: measuring, 1: to be reported, 2: in haste */
+static atomic_bool is_reporting;
+static _Atomic uint64_t first_ns;
 
 static void on_pipe(int signal)
 {
 }
 
+static void call_stop(void)
+{
+	void (*stop)(void *arg) = atomic_load(&stop_fn);
+
+	if (stop)
+		stop(atomic_load(&stop_arg));
+}
+
+/* timeout(1) signals its child, and then the group that it is in; a terminal that is closed sends SIGHUP behind a Ctrl-C. */
+static bool is_same_wish(void)
+{
+	return atomic_load(&nr_signals) == 1 && !atomic_load(&is_reporting) && clock_ns() - atomic_load(&first_ns) < SAME_WISH_NS;
+}
+
 static void on_end(int signal)
 {
-	static const char text[] = "sonde: the report is being written; once more ends without it\n";
-	void (*stop)(void *arg) = atomic_load(&stop_fn);
+	static const char text[] = "sonde: the report is being written with the names that there are; once more ends without it\n";
 	int saved = errno;
 
+	if (is_same_wish())
+		return;
 	switch (atomic_fetch_add(&nr_signals, 1)) {
 	case 0:
-		if (stop)
-			stop(atomic_load(&stop_arg));
+		atomic_store(&first_ns, clock_ns());
+		call_stop();
 		break;
 	case 1:
+		call_stop();
 		if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
 			break; /* nobody listens */
 		break;
@@ -64,6 +87,7 @@ void signals_stop(void (*stop)(void *arg), void *arg)
 	atomic_store(&stop_arg, arg);
 	atomic_store(&stop_fn, stop);
 	atomic_store(&nr_signals, 0);
+	atomic_store(&is_reporting, false);
 	for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++)
 		handle(end_signals[i], on_end);
 }
@@ -73,6 +97,7 @@ void signals_report(void)
 	unsigned int measuring = 0;
 
 	atomic_compare_exchange_strong(&nr_signals, &measuring, 1);
+	atomic_store(&is_reporting, true);
 }
 
 void signals_done(void)

@@ -112,11 +112,11 @@ static void look_at(struct debug_files *files, const struct place *place, const 
 		return; /* no memory: then without */
 }
 
-static void look(struct debug_files *files, const struct place_table *places, const struct process_table *processes, uint64_t end_ns)
+static void look(struct debug_files *files, const struct place_table *places, const struct process_table *processes, uint64_t end_ns, debug_files_stopped_fn is_stopped, void *arg)
 {
 	uint32_t nr = place_nr(places);
 
-	while (files->next_place < nr && clock_ns() < end_ns)
+	while (files->next_place < nr && clock_ns() < end_ns && !(is_stopped && is_stopped(arg)))
 		look_at(files, place_at(places, files->next_place++), processes);
 }
 
@@ -124,7 +124,7 @@ void debug_files_step(struct debug_files *files, const struct place_table *place
 {
 	if (!files)
 		return;
-	look(files, places, processes, clock_ns() + STEP_NS);
+	look(files, places, processes, clock_ns() + STEP_NS, NULL, NULL);
 	fetcher_step(files->fetcher, 0);
 }
 
@@ -155,7 +155,7 @@ void debug_files_wait(struct debug_files *files, const struct place_table *place
 
 	if (!files)
 		return;
-	look(files, places, processes, end_ns > now + STEP_NS ? end_ns : now + STEP_NS); /* what is in the cache needs no waiting */
+	look(files, places, processes, end_ns > now + STEP_NS ? end_ns : now + STEP_NS, is_stopped, arg); /* what is in the cache needs no waiting */
 	fetcher_step(files->fetcher, 0);
 	while (fetcher_counts(files->fetcher).nr_open && (now = clock_ns()) < end_ns && !is_stopped(arg)) {
 		uint64_t left_ms = (end_ns - now) / NS_PER_MS + 1;

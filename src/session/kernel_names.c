@@ -2,21 +2,19 @@
 #include "session/kernel_names.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
-#include "base/small_file.h"
 #include "session/bpf_code.h"
+#include "session/kernel_modules.h"
 
-#define MODULES_PATH "/proc/modules"
-#define MODULES_ROOM (256u << 10) /* four times what a desktop has */
+#define MODULES_LIST   "/proc/modules"
+#define MODULES_FOLDER "/sys/module"
 
 struct kernel_names {
 	struct symbolizer *symbolizer;
 	struct kernel_code *programs; /* BPF's, borrowed by it */
 	uint32_t nr_programs;
-	uint64_t modules;             /* hash of their list */
+	uint64_t modules;             /* kernel_modules_hash of them */
 };
 
 struct kernel_names *kernel_names_new(void)
@@ -37,26 +35,6 @@ void kernel_names_free(struct kernel_names *names)
 	symbolizer_free(names->symbolizer);
 	free(names->programs);
 	free(names);
-}
-
-/* Of their names and addresses: how many use each of them changes all the time. */
-static uint64_t hash_modules(void)
-{
-	CLEANUP(freep) char *text = malloc(MODULES_ROOM);
-	uint64_t hash = 0;
-
-	if (!text || small_file_read(AT_FDCWD, MODULES_PATH, text, MODULES_ROOM))
-		return 0;
-	for (char *line = text; *line;) {
-		size_t length = strcspn(line, "\n"), name = strcspn(line, " ");
-		const char *address = memmem(line, length, " 0x", 3);
-
-		hash = hash_bytes(line, name < length ? name : length, hash);
-		if (address)
-			hash = hash_bytes(address, length - (size_t)(address - line), hash);
-		line += length + (line[length] == '\n');
-	}
-	return hash;
 }
 
 /* Their times are known to some microseconds. */
@@ -80,7 +58,7 @@ int kernel_names_refresh(struct kernel_names *names)
 {
 	CLEANUP(freep) struct kernel_code *programs = NULL;
 	struct symbolizer *symbolizer;
-	uint64_t modules = hash_modules();
+	uint64_t modules = kernel_modules_hash(MODULES_LIST, MODULES_FOLDER);
 	uint32_t nr = 0;
 
 	if (bpf_code_read(&programs, &nr))

@@ -56,6 +56,8 @@ int measurement_profile(struct measurement *measurement, struct window *window, 
 		*profile_account(profile) = window->account;
 		err = add_all(measurement, window, namer, profile);
 		*ret_nr_skipped = namer_nr_skipped(namer);
+		if (*ret_nr_skipped)
+			account_note(profile_account(profile), "names came too late: %u files were not read, what stands there has addresses", *ret_nr_skipped);
 	}
 	namer_free(namer);
 	if (!err)

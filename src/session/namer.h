@@ -18,7 +18,7 @@ struct naming { /* all borrowed */
 	const char *vmlinux;   /* the kernel's file with debug info; NULL: is looked for */
 	struct name_cache *cache;    /* NULL: none */
 	struct kernel_names *kernel;
-	const bool *in_haste;  /* atomic; when it is true no more files are read. NULL: never */
+	const uint64_t *haste_ns; /* from then on no more files are read (clock_is_past) */
 };
 
 struct namer;

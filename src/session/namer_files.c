@@ -121,7 +121,7 @@ static uint64_t *addresses_of(const struct asked *asked, uint32_t nr)
 /* No time is left for files. */
 static bool is_skipped(struct namer *namer)
 {
-	bool is_in_haste = namer->naming->in_haste && __atomic_load_n(namer->naming->in_haste, __ATOMIC_RELAXED);
+	bool is_in_haste = clock_is_past(namer->naming->haste_ns);
 
 	namer->nr_skipped += is_in_haste;
 	return is_in_haste;

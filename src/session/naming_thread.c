@@ -11,6 +11,7 @@
 #include "base/clock.h"
 
 #define CACHE_BYTES ((size_t)8 << 20) /* of names */
+#define NOW_NS 1u /* it has long passed */
 
 struct naming_thread {
 	struct naming_thread_options options;
@@ -22,7 +23,7 @@ struct naming_thread {
 	bool is_started, lines;
 	int done_fd;
 	uint64_t cost_user_ns, cost_system_ns; /* of the thread, as an account has it already */
-	bool in_haste;              /* atomic: of the first one of the queue */
+	uint64_t haste_ns;          /* of the first one of the queue: clock_is_past */
 	pthread_mutex_t lock;       /* of what follows */
 	pthread_cond_t has_changed;
 	struct named_window queue[NAMING_THREAD_MAX]; /* the oldest first */
@@ -33,7 +34,7 @@ struct naming_thread {
 static int make_profile(struct naming_thread *thread, struct named_window *named)
 {
 	const struct naming naming = { .parser = thread->parser, .proxy = thread->proxy, .lines = thread->lines, .vmlinux = thread->options.vmlinux, .cache = thread->cache,
-				       .kernel = thread->kernel, .in_haste = &thread->in_haste };
+				       .kernel = thread->kernel, .haste_ns = &thread->haste_ns };
 	int err = kernel_names_refresh(thread->kernel);
 
 	return err ? err : measurement_profile(thread->options.measurement, named->window, &naming, &named->profile, &named->nr_skipped);
@@ -64,8 +65,6 @@ static void name(struct naming_thread *thread, struct named_window *named)
 	named->err = make_profile(thread, named);
 	if (named->err)
 		return;
-	if (named->nr_skipped)
-		account_note(profile_account(named->profile), "names came too late: %u files were not read for this window, what stands there has addresses", named->nr_skipped);
 	add_cost(thread, profile_account(named->profile));
 	if (thread->options.outputs)
 		named->err = outputs_write(thread->options.outputs, named->profile, &of_output, &named->diag);
@@ -88,7 +87,7 @@ static void *run(void *arg)
 		name(thread, &named);
 		pthread_mutex_lock(&thread->lock);
 		thread->queue[thread->nr_done++] = named;
-		__atomic_store_n(&thread->in_haste, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&thread->haste_ns, 0, __ATOMIC_RELAXED);
 		eventfd_write(thread->done_fd, 1);
 	}
 	pthread_mutex_unlock(&thread->lock);
@@ -126,7 +125,7 @@ int naming_thread_new(const struct naming_thread_options *options, struct diag *
 	if (!err && (!thread->cache || !thread->kernel))
 		err = -ENOMEM;
 	if (!err) {
-		parser_cancel_by(thread->parser, &thread->in_haste);
+		parser_cancel_by(thread->parser, &thread->haste_ns);
 		err = start(thread);
 	}
 	if (err)
@@ -147,7 +146,7 @@ static void end(struct naming_thread *thread)
 	thread->is_ending = true;
 	pthread_cond_signal(&thread->has_changed);
 	pthread_mutex_unlock(&thread->lock);
-	__atomic_store_n(&thread->in_haste, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread->haste_ns, NOW_NS, __ATOMIC_RELAXED);
 	pthread_join(thread->thread, NULL);
 }
 
@@ -193,7 +192,7 @@ void naming_thread_hurry(struct naming_thread *thread)
 {
 	pthread_mutex_lock(&thread->lock);
 	if (thread->nr_done < thread->nr)
-		__atomic_store_n(&thread->in_haste, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&thread->haste_ns, NOW_NS, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&thread->lock);
 }
 

@@ -2,7 +2,6 @@
 #include "session/outputs.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "session/output.h"
+#include "session/output_pattern.h"
 #include "session/report_file.h"
 
 #define REPORT_BYTES_MAX ((size_t)4 << 30)
@@ -21,7 +21,7 @@
 
 struct kept_output {
 	char *path;
-	uint32_t window;
+	const struct output *output;
 	dev_t device; /* of the file that we made, which somebody may have put another one in the place of */
 	ino_t inode;
 };
@@ -40,65 +40,31 @@ static bool is_stdout(const struct output *output)
 	return !strcmp(output->path, "-");
 }
 
-/* --- patterns ---------------------------------------------------------------------------------------------------------------------------- */
-
-static const char *time_text(uint64_t unix_ns, char text[TIME_BYTES])
-{
-	time_t seconds = (time_t)(unix_ns / NS_PER_S);
-	struct tm tm;
-
-	text[0] = '\0';
-	if (gmtime_r(&seconds, &tm))
-		strftime(text, TIME_BYTES, "%Y%m%dT%H%M%SZ", &tm);
-	return text;
-}
-
-/* 0; -EINVAL: it is none that tells one window from another; -ENAMETOOLONG. */
-static int expand(const char *pattern, const struct output_window *window, char path[PATH_MAX])
-{
-	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(PATH_MAX - 1);
-	bool is_pattern = false;
-	char time[TIME_BYTES];
-
-	for (const char *at = pattern; *at; at++) {
-		if (*at != '%') {
-			buffer_append(&text, at, 1);
-			continue;
-		}
-		at++;
-		if (*at == 'n')
-			buffer_printf(&text, "%" PRIu32, window->number);
-		else if (*at == 't')
-			buffer_text(&text, time_text(window->start_unix_ns, time));
-		else if (*at == '%')
-			buffer_append(&text, at, 1);
-		else
-			return -EINVAL;
-		is_pattern |= *at != '%';
-	}
-	if (text.err || !is_pattern)
-		return text.err ? -ENAMETOOLONG : -EINVAL;
-	memcpy(path, text.data, text.size + 1);
-	return 0;
-}
-
 /* What goes to stdout, report after report, is to be told apart there. */
 static bool has_many_reports(enum export_format format)
 {
 	return format == EXPORT_TEXT || format == EXPORT_FOLDED || format == EXPORT_JSONL;
 }
 
-static int check_windows(const struct output *output, struct diag *diag)
+static int check_windows(const struct outputs *outputs, const struct output *output, struct diag *diag)
 {
+	const struct output_words first = { .number = 1, .time = "19700101T000000Z" };
 	char path[PATH_MAX];
 	int err;
 
 	if (is_stdout(output))
 		return has_many_reports(output->format) ? 0 : diag_errno(diag, EINVAL, "report after report on standard output is for text, folded and jsonl: give %s a file with -o FILE-%%n",
 									  export_format_name(output->format));
-	err = expand(output->path, &(struct output_window){ .number = 1 }, path);
-	if (err == -EINVAL)
-		return diag_errno(diag, EINVAL, "each window has a file of its own: '%.200s' needs %%n (its number) or %%t (its time) in its name; a percent sign is %%%%", output->path);
+	err = output_pattern_check(output->path, diag);
+	for (uint32_t i = 0; !err && i < outputs->nr; i++) {
+		const char *other = outputs->list[i].path;
+
+		if (!is_stdout(&outputs->list[i]) && output_pattern_meet(output->path, other))
+			return diag_errno(diag, EINVAL, "'%.200s' and '%.200s' may name the same file: let them begin or end differently", other, output->path);
+	}
+	if (err)
+		return err;
+	err = output_pattern_path(output->path, &first, path);
 	return err ? diag_errno(diag, -err, "cannot write %.200s: %s", output->path, strerror(-err)) : output_check(path, diag);
 }
 
@@ -117,7 +83,7 @@ int outputs_add(struct outputs *outputs, const char *path, const char *format, s
 	output->path = strdup(path);
 	if (!output->path)
 		return -ENOMEM;
-	err = outputs->has_windows ? check_windows(output, diag) : output_check(path, diag);
+	err = outputs->has_windows ? check_windows(outputs, output, diag) : output_check(path, diag);
 	if (err)
 		free(MOVE(output->path));
 	else
@@ -161,14 +127,14 @@ static int write_heading(enum export_format format, const struct output_window *
 	return err ? diag_errno(diag, -err, "cannot write standard output: %s", strerror(-err)) : 0;
 }
 
-static int keep(struct outputs *outputs, const char *path, uint32_t window)
+static int keep(struct outputs *outputs, const struct output *output, const char *path)
 {
 	struct kept_output kept;
 	struct stat status;
 
 	if (lstat(path, &status) || !S_ISREG(status.st_mode)) /* a FIFO or a link was there before us, and stays */
 		return 0;
-	kept = (struct kept_output){ .path = strdup(path), .window = window, .device = status.st_dev, .inode = status.st_ino };
+	kept = (struct kept_output){ .path = strdup(path), .output = output, .device = status.st_dev, .inode = status.st_ino };
 	if (!kept.path || !array_grow(&outputs->kept, outputs->nr_kept, &outputs->max_kept, sizeof(kept), 16, MAX_KEPT)) {
 		free(kept.path);
 		return -ENOMEM;
@@ -185,54 +151,61 @@ static void remove_kept(const struct kept_output *kept)
 		unlink(kept->path);
 }
 
-/* Removes the files of windows that are too old. */
-static void prune(struct outputs *outputs, uint32_t window)
+/* Of each output the newest files stay: a window that could not be written has none, and costs none. */
+static void prune(struct outputs *outputs)
 {
-	uint32_t nr = 0;
+	uint32_t nr_newer[OUTPUTS_MAX] = { 0 }, nr = 0;
 
-	for (uint32_t i = 0; i < outputs->nr_kept; i++) {
-		struct kept_output kept = outputs->kept[i];
+	for (uint32_t i = outputs->nr_kept; i-- > 0;) {
+		struct kept_output *kept = &outputs->kept[i];
 
-		if (window - kept.window < outputs->keep) {
-			outputs->kept[nr++] = kept;
+		if (nr_newer[kept->output - outputs->list]++ < outputs->keep)
 			continue;
-		}
-		remove_kept(&kept);
-		free(kept.path);
+		remove_kept(kept);
+		free(MOVE(kept->path));
+	}
+	for (uint32_t i = 0; i < outputs->nr_kept; i++) {
+		if (outputs->kept[i].path)
+			outputs->kept[nr++] = outputs->kept[i];
 	}
 	outputs->nr_kept = nr;
 }
 
-static int write_one(struct outputs *outputs, const struct output *output, const struct profile *profile, const struct output_window *window, struct diag *diag)
+/* `words`: NULL without windows. */
+static int write_one(struct outputs *outputs, const struct output *output, const struct profile *profile, const struct output_words *words, struct diag *diag)
 {
 	char path[PATH_MAX];
-	int err;
+	int err = words ? output_pattern_path(output->path, words, path) : 0;
 
-	if (!window)
-		return report_file_write(profile, output->format, &outputs->export, output->path, REPORT_BYTES_MAX, diag);
-	if (is_stdout(output)) {
-		err = write_heading(output->format, window, diag);
-		return err ? err : report_file_write(profile, output->format, &outputs->export, output->path, REPORT_BYTES_MAX, diag);
-	}
-	err = expand(output->path, window, path);
 	if (err)
 		return diag_errno(diag, -err, "cannot write %.200s: %s", output->path, strerror(-err));
-	err = report_file_write(profile, output->format, &outputs->export, path, REPORT_BYTES_MAX, diag);
-	return err || !outputs->keep ? err : keep(outputs, path, window->number);
+	err = report_file_write(profile, output->format, &outputs->export, words ? path : output->path, REPORT_BYTES_MAX, diag);
+	return err || !words || !outputs->keep ? err : keep(outputs, output, path);
+}
+
+static int write_to_stdout(struct outputs *outputs, const struct output *output, const struct profile *profile, const struct output_window *window, struct diag *diag)
+{
+	int err = window ? write_heading(output->format, window, diag) : 0;
+
+	return err ? err : report_file_write(profile, output->format, &outputs->export, output->path, REPORT_BYTES_MAX, diag);
 }
 
 int outputs_write(struct outputs *outputs, const struct profile *profile, const struct output_window *window, struct diag *diag)
 {
+	struct output_words words = { 0 };
 	int first_err = 0;
 
+	if (window)
+		words = output_words_of(window->number, window->start_unix_ns, &outputs->newest_s);
 	for (uint32_t i = 0; i < outputs->nr; i++) {
-		int err = write_one(outputs, &outputs->list[i], profile, window, diag);
+		struct output *output = &outputs->list[i];
+		int err = is_stdout(output) ? write_to_stdout(outputs, output, profile, window, diag) : write_one(outputs, output, profile, window ? &words : NULL, diag);
 
-		outputs->list[i].is_written = !err;
+		output->is_written = !err;
 		if (err && !first_err)
 			first_err = err;
 	}
 	if (window && outputs->keep)
-		prune(outputs, window->number);
+		prune(outputs);
 	return first_err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs: where a session's profiles go. With windows a path is a pattern: %n is the window's number, %t the time at which it began (UTC, 20261123T164128Z), %% a percent sign. One thread at a time. */
+/* outputs: where a session's profiles go. With windows a path is a pattern (output_pattern.h). One thread at a time. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,8 @@ struct outputs {
 	uint32_t nr;
 	struct export_options export;
 	bool has_windows;
-	uint32_t keep;                /* of windows, so many files stay; 0: all */
+	uint32_t keep;                /* of each output so many files stay; 0: all */
+	uint64_t newest_s;            /* of the windows that were written: output_words_of */
 	struct kept_output *kept;
 	uint32_t nr_kept, max_kept;
 };

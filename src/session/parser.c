@@ -34,7 +34,7 @@ struct parser {
 	struct file_owners *owners;
 	struct file_budget *tables, *names;
 	struct background *background; /* NULL: all questions are waited for */
-	const bool *is_cancelled;
+	const uint64_t *cancel_ns;
 };
 
 static int new_for(const char *word, struct diag *diag, struct parser **ret_parser)
@@ -90,9 +90,9 @@ void parser_forget(struct parser *parser, uint32_t object)
 		background_forget(parser->background, object);
 }
 
-void parser_cancel_by(struct parser *parser, const bool *is_cancelled)
+void parser_cancel_by(struct parser *parser, const uint64_t *cancel_ns)
 {
-	parser->is_cancelled = is_cancelled;
+	parser->cancel_ns = cancel_ns;
 }
 
 void parser_set_nice(struct parser *parser, int nice)
@@ -168,7 +168,7 @@ static int ask_now(struct parser *parser, struct file_budget *budget, int file_f
 		err = choose_worker(parser, question, diag, &worker);
 	if (err)
 		return err;
-	question->is_cancelled = parser->is_cancelled;
+	question->cancel_ns = parser->cancel_ns;
 	err = worker_ask(worker, question, diag, answer);
 	charge(parser, budget, &owner, err, worker_cost_ns(worker));
 	return err;

@@ -25,8 +25,8 @@ MUST_CHECK int parser_ready(struct parser *parser, struct diag *diag);
 MUST_CHECK int parser_use_background(struct parser *parser);
 bool parser_may_wait(struct parser *parser); /* has waiting for such files not taken too much of the run? */
 void parser_forget(struct parser *parser, uint32_t object); /* its number may be another file's */
-/* Questions are given up, with -ECANCELED, while this is true: any thread may set it. Borrowed for the parser's life. */
-void parser_cancel_by(struct parser *parser, const bool *is_cancelled);
+/* Questions that are waited for are given up from then on (clock_is_past), with -ECANCELED. Borrowed for the parser's life. */
+void parser_cancel_by(struct parser *parser, const uint64_t *cancel_ns);
 void parser_set_nice(struct parser *parser, int nice); /* of the worker */
 void parser_free(struct parser *parser); /* takes NULL */
 static inline void parser_freep(struct parser **parser)

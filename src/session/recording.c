@@ -137,7 +137,7 @@ static bool is_stopped_again(void *arg)
 {
 	const struct sonde_session *session = arg;
 
-	return stop_fd_take(session->stop_fd);
+	return stop_fd_told(session->stop_fd) || __atomic_load_n(&session->haste_ns, __ATOMIC_RELAXED);
 }
 
 /* For all debug files together, from the end of the recording. */
@@ -163,7 +163,7 @@ static int close_last(struct sonde_session *session, uint64_t end_ns, struct win
 static int make_profile(struct sonde_session *session, struct window *window)
 {
 	CLEANUP(kernel_names_freep) struct kernel_names *kernel = kernel_names_new();
-	const struct naming naming = { .parser = session->engine.parser, .proxy = session->engine.proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux, .kernel = kernel };
+	const struct naming naming = { .parser = session->engine.parser, .proxy = session->engine.proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux, .kernel = kernel, .haste_ns = &session->haste_ns };
 	uint32_t nr_skipped;
 	int err = kernel ? measurement_profile(session->measurement, window, &naming, &session->profile, &nr_skipped) : -ENOMEM;
 
@@ -181,10 +181,11 @@ int session_name_last(struct sonde_session *session, uint64_t end_ns)
 		err = auditor_finish(session->engine.auditor);
 	if (err)
 		return err;
+	parser_cancel_by(session->engine.parser, &session->haste_ns);
 	wait_for_debug_files(session, end_ns);
 	err = close_last(session, end_ns, &window);
 	if (err || session->naming)
-		return err ? err : session_finish_windows(session, window, is_stopped_again);
+		return err ? err : session_finish_windows(session, window);
 	err = make_profile(session, window);
 	engine_forget_window(&session->engine, window->store);
 	window_free(window);

@@ -12,6 +12,7 @@
 #include "base/stop_fd.h"
 
 #define PROGRESS_NS (NS_PER_S / 5) /* the progress is told no more often */
+#define HASTE_NS NS_PER_S /* so long names are looked up after a second stop */
 #define HURRY 10 /* so much lower is our nice value while we observe: ten times the weight of others */
 
 extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
@@ -118,8 +119,13 @@ int sonde_session_exit_code(const struct sonde_session *session)
 
 void sonde_session_stop(struct sonde_session *session)
 {
-	if (session)
-		stop_fd_tell(session->stop_fd);
+	uint64_t never = 0;
+
+	if (!session)
+		return;
+	if (__atomic_fetch_add(&session->nr_stops, 1, __ATOMIC_RELAXED))
+		__atomic_compare_exchange_n(&session->haste_ns, &never, clock_ns() + HASTE_NS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	stop_fd_tell(session->stop_fd);
 }
 
 static int wait_on(struct sonde_session *session, int fd)

@@ -62,6 +62,8 @@ struct sonde_session {
 	struct buffer account_text;
 	uint32_t nr_told_notes;               /* of the account: those that sonde_session_warning gave */
 	int stop_fd, epoll_fd;
+	uint32_t nr_stops;                    /* atomic: that were asked for */
+	uint64_t haste_ns;                    /* from then on names are not waited for: clock_is_past */
 };
 
 /* Remembers a failure with its exit code; gives `err` back. The first stands. */
@@ -97,5 +99,5 @@ MUST_CHECK int session_name_last(struct sonde_session *session, uint64_t end_ns)
 /* With a naming thread, from time to time: takes the windows that are named, and ends the open one when its time has come. 0 or a negative errno. */
 MUST_CHECK int session_step_windows(struct sonde_session *session, uint64_t now_ns);
 uint64_t session_next_border(const struct sonde_session *session); /* when the loop is to turn at the latest; UINT64_MAX: no matter */
-/* Hands over the last one, and waits for all. `is_stopped`: another stop has come: names are not waited for. */
-MUST_CHECK int session_finish_windows(struct sonde_session *session, struct window *last, bool (*is_stopped)(void *arg));
+/* Hands over the last one, and waits for all. */
+MUST_CHECK int session_finish_windows(struct sonde_session *session, struct window *last);

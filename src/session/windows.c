@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include "base/clock.h"
+#include "base/stop_fd.h"
 #include "session/session.h"
 
 #define WINDOW_BYTES ((size_t)64 << 20) /* then it ends before its time */
@@ -81,7 +82,7 @@ static void take(struct sonde_session *session, struct named_window *named)
 	}
 	window_free(named->window);
 	if (named->err == -EPIPE || (named->err && session->measurement->prints_windows)) /* whoever read the reports has ended */
-		sonde_session_stop(session);
+		stop_fd_tell(session->stop_fd);
 	if (session->options.window && !session->measurement->prints_windows)
 		session->options.window(session->options.arg, &told);
 }
@@ -175,22 +176,22 @@ uint64_t session_next_border(const struct sonde_session *session)
 }
 
 /* Until it has so few. */
-static void wait_for_room(struct sonde_session *session, uint32_t max, bool (*is_stopped)(void *arg))
+static void wait_for_room(struct sonde_session *session, uint32_t max)
 {
 	struct pollfd done = { .fd = naming_thread_fd(session->naming), .events = POLLIN };
 
 	while (take_named(session), naming_thread_nr(session->naming) > max) {
-		if (is_stopped(session))
+		if (clock_is_past(&session->haste_ns))
 			naming_thread_hurry(session->naming);
 		poll(&done, 1, WAIT_MS);
 	}
 }
 
-int session_finish_windows(struct sonde_session *session, struct window *last, bool (*is_stopped)(void *arg))
+int session_finish_windows(struct sonde_session *session, struct window *last)
 {
-	wait_for_room(session, NAMING_THREAD_MAX - 1, is_stopped);
+	wait_for_room(session, NAMING_THREAD_MAX - 1);
 	naming_thread_give(session->naming, last);
-	wait_for_room(session, 0, is_stopped);
+	wait_for_room(session, 0);
 	if (!session->totals.nr_failed)
 		return 0;
 	session->diag = session->totals_failure;

@@ -408,6 +408,8 @@ int worker_begin(struct worker *worker, const struct worker_question *question, 
 	uint32_t owner = question->has_earlier ? worker->has_read : READ_OWNER_OURS;
 	int err;
 
+	if (clock_is_past(question->cancel_ns))
+		return -ECANCELED;
 	for (uint32_t i = 0; i < question->nr_fds; i++)
 		owner = read_owner_join(owner, question->fds[i]);
 	if (question->has_earlier && owner == READ_OWNER_MANY)
@@ -449,7 +451,7 @@ int worker_poll(struct worker *worker, int wait_ms, struct diag *diag)
 	struct exchange *exchange = &worker->exchange;
 	int err = 0;
 
-	if (exchange->question.is_cancelled && __atomic_load_n(exchange->question.is_cancelled, __ATOMIC_RELAXED)) {
+	if (clock_is_past(exchange->question.cancel_ns)) {
 		worker_cancel(worker);
 		return -ECANCELED;
 	}
@@ -473,10 +475,8 @@ int worker_poll(struct worker *worker, int wait_ms, struct diag *diag)
 
 int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)
 {
-	int err = worker_ready(worker, diag);
+	int err = worker_begin(worker, question, diag, answer);
 
-	if (!err)
-		err = worker_begin(worker, question, diag, answer);
 	if (err)
 		return err;
 	do

@@ -25,7 +25,7 @@ struct worker_question {
 	size_t body_bytes;
 	uint64_t max_cpu_ns;    /* then it is ended; so it is after three times as much has passed */
 	uint64_t max_idle_ns;   /* so long it may sleep, and use no CPU, before its file's file system counts as hung; 0: for as long as it likes */
-	const bool *is_cancelled; /* atomic; when it is true the question is given up: -ECANCELED. NULL: never */
+	const uint64_t *cancel_ns; /* from then on the question is given up, or not asked: -ECANCELED (clock_is_past) */
 	worker_open_fn open;    /* NULL: it opens nothing */
 	void *open_arg;
 };
