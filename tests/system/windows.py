@@ -251,6 +251,28 @@ def ctrl_c_writes_the_last_one():
 	check(2 <= len(windows) <= 3 and min(window.ns for window in windows) < 1.9 * NS, lambda: [window.ns for window in windows])
 
 
+@test
+def the_second_ctrl_c_waits_for_no_names():
+	"""Who reads files stands still: the report comes all the same, with addresses, and says why."""
+	need_bpf()
+	for every, report in (([], "one.json"), (["--every", 60], "%n.json")):
+		folder = fresh_folder("hurried")
+		with Program("chain") as program, Background("profile", "-F", 199, *every, "-o", os.path.join(folder, report), "-p", program.pid) as recording:
+			time.sleep(2)
+			for reader in readers_of(recording.process.pid):
+				os.kill(reader, signal.SIGSTOP)
+			recording.send(signal.SIGINT)
+			time.sleep(1)
+			recording.send(signal.SIGINT)
+			began = time.monotonic()
+			result = recording.finish(60)
+			took = time.monotonic() - began
+		with open(glob.glob(os.path.join(folder, "*.json"))[0], encoding="utf-8") as file:
+			text = file.read()
+		check("names came too late" in text and "[chain+0x" in text, lambda: result.err) # pylint: disable=cell-var-from-loop
+		check(took < 5, lambda: "%.1f s after the second: %s" % (took, result.err)) # pylint: disable=cell-var-from-loop
+
+
 REWRITTEN = r"""
 import _ctypes, ctypes, sys, time
 def run(name, seconds):
