@@ -44,6 +44,7 @@ enum sonde_mode {
 	SONDE_OFF_CPU,   /* where they wait, and for how long: by the scheduler's events */
 	SONDE_WALL,      /* both: all of their time, running, runnable and blocked */
 	SONDE_RUN_QUEUE, /* how long they wait for a CPU, how long they stay on it, how many of them wait */
+	SONDE_COUNT,     /* events, by counters: no stacks, no profile */
 };
 
 /* A window that was named, and written to the outputs. */
@@ -107,6 +108,8 @@ struct sonde_runq_options { /* SONDE_RUN_QUEUE */
 	bool stacks;                /* with slower: below each line the stacks of the thread that had the CPU, leaf first */
 };
 
+struct sonde_counter_options;
+
 /* Zero means default. Lists and texts are borrowed until sonde_session_new returns. */
 struct sonde_session_options {
 	size_t size;                /* sizeof(struct sonde_session_options) */
@@ -115,13 +118,14 @@ struct sonde_session_options {
 	const struct sonde_sampling_options *sampling; /* those that are not of the mode are left alone */
 	const struct sonde_wait_options *waits;
 	const struct sonde_runq_options *runq;
+	const struct sonde_counter_options *counters; /* SONDE_COUNT; <sonde/counter.h>. Whose events they are is said below: nobody is all that runs, and with a command and no CPUs the command, from its execve(2) on */
 	uint64_t duration_ns;       /* 0: until stopped or until the targets have ended */
 	/* whose */
 	const uint32_t *tgids, *tids; /* not both */
 	uint32_t nr_tgids, nr_tids;
 	const char *comm;           /* thread's or its process's name: up to 15 bytes, as the kernel keeps it */
 	const char *cgroup;         /* only what runs in this cgroup v2 or below it: its path, with or without the mount point, or its id in digits */
-	char *const *command;       /* NULL, or argv to start when measuring has begun; its children are followed. Not of SONDE_RUN_QUEUE */
+	char *const *command;       /* NULL, or argv to start when measuring has begun; its children are followed. Not of SONDE_RUN_QUEUE; of SONDE_COUNT also beside processes, threads or a cgroup: it says how long */
 	/* of stacks */
 	bool user_only, kernel_only;
 	uint64_t stack_storage;     /* of different stacks no more than so many; 0: as many as come, up to 256 MiB of them, SONDE_DEFAULT_STACK_STORAGE within a tenth of a second */
@@ -141,7 +145,7 @@ struct sonde_session_options {
 	uint64_t every_ns;
 	uint32_t keep;              /* so many files of each output stay, older ones are removed; 0: all */
 	/* Called from sonde_session_run, each may be NULL. `started`: measuring has begun. `progress`: at most five times a second. `window`: for each window that was written; sonde_session_warning and
-	 * _account tell of that one until the next. `text`: lines, as they come, of what is told at once (SONDE_RUN_QUEUE needs it); from any thread, one at a time; not 0 ends the run, which gives it back. */
+	 * _account tell of that one until the next. With SONDE_COUNT for each interval, the last or only one, too, when its counts are to be read. `text`: lines, as they come, of what is told at once (SONDE_RUN_QUEUE needs it); from any thread, one at a time; not 0 ends the run, which gives it back. */
 	void (*started)(void *arg);
 	void (*progress)(void *arg, uint64_t elapsed_ns, uint64_t nr_samples);
 	void (*window)(void *arg, const struct sonde_window *window);
@@ -154,6 +158,7 @@ struct sonde_session_options {
 bool sonde_is_worker(int argc, char **argv, int *ret_code);
 
 struct sonde_session;
+struct sonde_counters;
 
 /* Checks the options, loads the kernel side and gets everything ready; nothing is measured yet. On failure *ret_session is still set (unless
  * -ENOMEM: then it is NULL) so that the reason can be asked for. */
@@ -168,6 +173,9 @@ __attribute__((warn_unused_result)) int sonde_session_run(struct sonde_session *
 void sonde_session_stop(struct sonde_session *session);
 /* The command's wait status when it has ended: true and *ret_status as of waitpid(2). */
 bool sonde_session_command_status(const struct sonde_session *session, int *ret_status);
+bool sonde_session_command_goes_on(const struct sonde_session *session); /* when the run had ended: it was asked to end, and did not within a second; a warning has its process id */
+/* SONDE_COUNT: the set, also of a session that could not be made, as some of it may be there; NULL: none. It lives as long as the session; to be read and asked, the session starts and stops it. */
+struct sonde_counters *sonde_session_counters(struct sonde_session *session);
 
 /* Remembers an output: "-" is stdout. Its format comes from `format` ("text", "folded", ...) or, when NULL, the path's suffix. -EINVAL for
  * an unknown one; what can be known of a path that cannot be written is refused here, before anything starts. */

@@ -114,6 +114,11 @@ uint32_t command_tgid(const struct command *command)
 	return (uint32_t)command->pid;
 }
 
+const char *command_name(const struct command *command)
+{
+	return command->name;
+}
+
 /* Waits for the end of a child that never became the program. */
 static void reap(struct command *command)
 {

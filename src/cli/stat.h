@@ -2,6 +2,7 @@
 /* stat: what the files of this verb share. */
 #pragma once
 #include <sonde/counter.h>
+#include <sonde/sonde.h>
 
 #include "base/buffer.h"
 #include "base/cpus.h"
@@ -29,7 +30,7 @@ struct stat_event {
 };
 
 struct stat_report {
-	struct sonde_counters *set;     /* the last run's */
+	struct sonde_counters *set;     /* the last run's session's */
 	struct stat_event *events;
 	uint32_t nr;
 	uint32_t nr_runs;
@@ -73,7 +74,7 @@ static inline bool stat_is_of_command(const struct stat_arguments *arguments)
 	return arguments->command && !stat_is_whole(arguments) && !arguments->whose.tgids.nr && !arguments->whose.tids.nr;
 }
 
-/* Opens what is asked for into the report; `command_tgid`: of the command that waits to begin, 0: none. An exit code; what is missing has been said when nothing is left. */
-MUST_CHECK int stat_open(const struct stat_arguments *arguments, uint32_t command_tgid, struct stat_report *report);
+/* A session with what is asked for, and its set into the report; `window`, `arg`: its callback. An exit code; what is missing has been said when nothing is left. *ret_session is the caller's also then. */
+MUST_CHECK int stat_open(const struct stat_arguments *arguments, struct stat_report *report, void (*window)(void *arg, const struct sonde_window *window), void *arg, struct sonde_session **ret_session);
 /* Counts, prints; the exit code. */
 int stat_count(const struct stat_arguments *arguments);

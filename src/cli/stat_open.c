@@ -5,6 +5,7 @@
 
 #include <sonde/sonde.h>
 
+#include "base/clock.h"
 #include "cli/output.h"
 #include "cli/stat.h"
 #include "cli/verbs.h"
@@ -30,31 +31,46 @@ static uint32_t take_kinds(const struct stat_arguments *arguments, struct buffer
 	return found;
 }
 
-static int open_set(const struct stat_arguments *arguments, uint32_t command_tgid, struct sonde_counters **ret_set)
+static struct sonde_session_options to_options(const struct stat_arguments *arguments, const struct sonde_counter_options *counters)
 {
-	bool is_whole = stat_is_whole(arguments), counts_child = stat_is_of_command(arguments);
+	const struct whose *whose = &arguments->whose;
+
+	return (struct sonde_session_options){
+		.size = sizeof(struct sonde_session_options),
+		.mode = SONDE_COUNT,
+		.counters = counters,
+		.duration_ns = arguments->duration_s * NS_PER_S,
+		.every_ns = arguments->interval_ms * NS_PER_MS,
+		.tids = whose->tids.ids,
+		.nr_tids = whose->tids.nr,
+		.tgids = whose->tgids.ids,
+		.nr_tgids = whose->tgids.nr,
+		.cgroup = whose->cgroup,
+		.command = arguments->command,
+	};
+}
+
+static int open_session(const struct stat_arguments *arguments, void (*window)(void *arg, const struct sonde_window *window), void *arg, struct sonde_session **ret_session)
+{
 	struct buffer names = BUFFER_INIT(1 << 20);
-	struct sonde_counter_options options = {
-		.size = sizeof(options),
+	struct sonde_counter_options counters = {
+		.size = sizeof(counters),
 		.kinds = take_kinds(arguments, &names),
-		.tids = counts_child ? &command_tgid : arguments->whose.tids.ids,
-		.nr_tids = counts_child ? 1 : arguments->whose.tids.nr,
-		.tgids = arguments->whose.tgids.ids,
-		.nr_tgids = arguments->whose.tgids.nr,
-		.cgroup = arguments->whose.cgroup,
 		.cpus = arguments->cpus.ids,
 		.nr_cpus = arguments->cpus.nr,
 		.all_cpus = arguments->all_cpus,
-		.flags = (counts_child ? SONDE_COUNTER_ON_EXEC : 0) | (arguments->no_inherit ? SONDE_COUNTER_NO_INHERIT : 0) |
-			 (arguments->user_only ? SONDE_COUNTER_NO_KERNEL : 0) | (arguments->kernel_only ? SONDE_COUNTER_NO_USER : 0) |
-			 (arguments->group ? SONDE_COUNTER_GROUP : 0),
+		.flags = (arguments->no_inherit ? SONDE_COUNTER_NO_INHERIT : 0) | (arguments->user_only ? SONDE_COUNTER_NO_KERNEL : 0) |
+			 (arguments->kernel_only ? SONDE_COUNTER_NO_USER : 0) | (arguments->group ? SONDE_COUNTER_GROUP : 0),
 	};
+	struct sonde_session_options options = to_options(arguments, &counters);
 	int err;
 
-	if (!names.size && !options.kinds)
-		buffer_printf(&names, "%s,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses", is_whole ? "cpu-clock" : "task-clock");
-	options.names = names.size ? names.data : NULL;
-	err = names.err ? names.err : sonde_counters_new(&options, ret_set);
+	if (!names.size && !counters.kinds)
+		buffer_printf(&names, "%s,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses", stat_is_whole(arguments) ? "cpu-clock" : "task-clock");
+	counters.names = names.size ? names.data : NULL;
+	options.window = window;
+	options.arg = arg;
+	err = names.err ? names.err : sonde_session_new(&options, ret_session);
 	buffer_done(&names);
 	return err;
 }
@@ -85,20 +101,32 @@ static void say_reasons(const struct sonde_counters *set)
 		output_say("so it is for %u more of the events", nr_denied - 1);
 }
 
-static int failed(const struct sonde_counters *set, int err)
+/* Of a set that failed as a whole, or that there is none of. */
+static int failed_whole(const struct sonde_session *session, int err)
 {
-	const char *text = set ? sonde_counters_error(set) : NULL;
+	const char *text = session ? sonde_session_error(session) : NULL;
+	int code = session ? sonde_session_exit_code(session) : SONDE_EXIT_FAILED;
 
-	if (err == -EINVAL && (!set || !sonde_counters_nr(set)))
-		return output_usage(&stat_verb, text ? text : strerror(-err));
-	say_reasons(set);
+	if (!text || !*text)
+		text = strerror(-err);
+	if (err == -EINVAL || code == SONDE_EXIT_USAGE)
+		return output_usage(&stat_verb, text);
+	output_say("%s", text);
+	return code;
+}
+
+static int failed(struct sonde_session *session, int err)
+{
+	const struct sonde_counters *set = sonde_session_counters(session);
+
 	if (!set || !sonde_counters_nr(set))
-		output_say("%s", text && *text ? text : strerror(-err));
+		return failed_whole(session, err);
+	say_reasons(set);
 	if (err == -EACCES || err == -EPERM || has_error(set, -EACCES)) /* a right is what there can be done about it */
 		return SONDE_EXIT_NOT_PERMITTED;
 	if (err == -EOPNOTSUPP)
 		return SONDE_EXIT_KERNEL_CANNOT;
-	return set && sonde_counters_nr(set) && err != -ESRCH && err != -EMFILE ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED;
+	return err != -ESRCH && err != -EMFILE ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED;
 }
 
 /* Once, not before each run. */
@@ -114,12 +142,13 @@ static void say_user_only(struct stat_report *report)
 		output_say("what happens in the kernel may not be counted (kernel.perf_event_paranoid): counting user space only");
 }
 
-int stat_open(const struct stat_arguments *arguments, uint32_t command_tgid, struct stat_report *report)
+int stat_open(const struct stat_arguments *arguments, struct stat_report *report, void (*window)(void *arg, const struct sonde_window *window), void *arg, struct sonde_session **ret_session)
 {
-	int err = open_set(arguments, command_tgid, &report->set);
+	int err = open_session(arguments, window, arg, ret_session);
 
-	if (!sonde_counters_has_any(report->set))
-		return failed(report->set, err);
+	if (err)
+		return failed(*ret_session, err);
+	report->set = sonde_session_counters(*ret_session);
 	say_user_only(report);
 	return SONDE_EXIT_REPORT;
 }

@@ -4,16 +4,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int measurement_new(const struct measurement_parts *parts, struct sampler_options *sampling, struct diag *diag, struct measurement **ret_measurement)
+const struct measurement_type *measurement_type_of(enum sonde_mode mode)
 {
 	static const struct measurement_type *const types[] = {
 		[SONDE_ON_CPU] = &sampling_measurement, [SONDE_OFF_CPU] = &waiting_measurement, [SONDE_WALL] = &wall_measurement, [SONDE_RUN_QUEUE] = &runq_measurement,
+		[SONDE_COUNT] = &counting_measurement,
 	};
-	const struct measurement_type *type = (unsigned int)parts->options->mode < ARRAY_SIZE(types) ? types[parts->options->mode] : NULL;
+
+	return (unsigned int)mode < ARRAY_SIZE(types) ? types[mode] : NULL;
+}
+
+int measurement_new(const struct measurement_parts *parts, struct sampler_options *sampling, struct diag *diag, struct measurement **ret_measurement)
+{
+	const struct measurement_type *type = measurement_type_of(parts->options->mode);
 	struct measurement *measurement;
 
-	if (!type)
-		return diag_errno(diag, EINVAL, "there is no such mode");
 	measurement = calloc(1, type->bytes);
 	if (!measurement)
 		return -ENOMEM;

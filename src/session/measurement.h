@@ -32,18 +32,21 @@ struct measurement {
 	bool watches_all;      /* among them those of threads that were not asked for */
 	bool needs_seeds;      /* threads that wait at the start are told of (engine.h) */
 	bool prints_windows;   /* `profile` tells what is in a window, as soon as it may: nothing is written to the outputs */
-	bool has_stacks, has_histograms; /* in the profile */
+	bool has_stacks, has_histograms; /* in the profile; neither: there is none */
+	bool takes_whole_command; /* also what it does when it is to end counts: its end comes before `stop` */
 };
 
 struct measurement_type {
 	size_t bytes;          /* of its struct, zeros but for what stands above */
+	bool finds_whose;      /* by the session's options itself: no filter is made of them. The processes and threads exist */
 
 	/* Checks its options; says in `sampling`, which has what all have in common, what it wants of the engine. 0, -ENOMEM; -EINVAL: the caller's mistake. */
 	int (*init)(struct measurement *measurement, struct sampler_options *sampling, struct diag *diag);
 	void (*done)(struct measurement *measurement); /* also after a failure; NULL: nothing */
 
-	/* Loads what triggers it; the engine is there. `targets`: whose, if tgids or tids were asked for; borrowed for the call. 0; -EPERM; -EOPNOTSUPP. */
-	int (*load)(struct measurement *measurement, const struct targets *targets, struct diag *diag);
+	/* Loads what triggers it; the engine is there. `targets`: whose, if tgids or tids were asked for; borrowed for the call. `command_tgid`: of the command, which waits to begin; 0: there is none. 0; -EPERM;
+	 * -EOPNOTSUPP. */
+	int (*load)(struct measurement *measurement, const struct targets *targets, uint32_t command_tgid, struct diag *diag);
 	/* From *ret_start_ns (CLOCK_MONOTONIC; the session has filled it in) on it counts. */
 	int (*start)(struct measurement *measurement, struct diag *diag, uint64_t *ret_start_ns);
 	/* A record that came through the ring and that is not the stack_book's: abi/record.h. Copied. NULL: there are none. */
@@ -74,10 +77,15 @@ struct measurement_type {
 	void (*summary)(const struct measurement *measurement, struct buffer *lines); /* in words, in place of the account's; NULL: these do */
 };
 
+/* NULL: there is no such mode. */
+const struct measurement_type *measurement_type_of(enum sonde_mode mode);
 /* Makes the one of the mode. 0; as init. */
 MUST_CHECK int measurement_new(const struct measurement_parts *parts, struct sampler_options *sampling, struct diag *diag, struct measurement **ret_measurement);
 void measurement_free(struct measurement *measurement); /* takes NULL */
 /* What there is to a window, with names. In any thread, one at a time. *ret_nr_skipped: files that were not read in haste. 0 or -ENOMEM, or what `profile` gave. */
 MUST_CHECK int measurement_profile(struct measurement *measurement, struct window *window, const struct naming *naming, struct profile **ret_profile, uint32_t *ret_nr_skipped);
 
-extern const struct measurement_type sampling_measurement, waiting_measurement, wall_measurement, runq_measurement;
+/* NULL: it has none, or counts nothing. */
+struct sonde_counters *counting_set(struct measurement *measurement);
+
+extern const struct measurement_type sampling_measurement, waiting_measurement, wall_measurement, runq_measurement, counting_measurement;

@@ -15,8 +15,10 @@
 #define MAX_STACK_STORAGE (1u << 26)
 #define MIN_WINDOW_NS NS_PER_S
 
-static int check_sides(struct sonde_session *session)
+static int check_mode(struct sonde_session *session)
 {
+	if (!measurement_type_of(session->options.mode))
+		return diag_errno(&session->diag, EINVAL, "there is no such mode");
 	if (session->options.user_only && session->options.kernel_only)
 		return diag_errno(&session->diag, EINVAL, "user stacks only and kernel stacks only exclude each other");
 	if (session->options.lines && session->options.no_lines)
@@ -29,7 +31,9 @@ static int check_whose(struct sonde_session *session)
 	const struct sonde_session_options *o = &session->options;
 	const struct whose whose = { .tgids = o->tgids, .tids = o->tids, .nr_tgids = o->nr_tgids, .nr_tids = o->nr_tids, .comm = o->comm, .cgroup = o->cgroup,
 				     .has_command = o->command != NULL };
-	int err = whose_resolve(&whose, session_account(session), &session->diag, &session->sampling.config, &session->targets);
+	const struct measurement_type *type = measurement_type_of(o->mode);
+	int err = type->finds_whose ? whose_find(&whose, &session->diag, &session->targets) :
+				      whose_resolve(&whose, session_account(session), &session->diag, &session->sampling.config, &session->targets);
 
 	if (err && err != -EINVAL)
 		session_fail(session, err == -EOPNOTSUPP ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED, err);
@@ -112,7 +116,7 @@ int session_take_options(struct sonde_session *session, const struct sonde_sessi
 	if (!err)
 		err = keep_texts(session);
 	if (!err)
-		err = check_sides(session);
+		err = check_mode(session);
 	if (!err)
 		err = check_storage(session);
 	if (!err)

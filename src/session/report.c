@@ -15,6 +15,8 @@ int sonde_session_add_output(struct sonde_session *session, const char *path, co
 	err = outputs_add(&session->outputs, path, format, &session->diag);
 	if (err)
 		return session_fail(session, err == -EINVAL ? SONDE_EXIT_USAGE : SONDE_EXIT_FAILED, err);
+	if (session->measurement && !session->measurement->has_stacks && !session->measurement->has_histograms)
+		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "counts are no profile: they are read (sonde_session_counters)"));
 	output = &session->outputs.list[session->outputs.nr - 1];
 	if (!session->measurement || !session->measurement->has_histograms || export_format_has_histograms(output->format))
 		return 0;

@@ -131,7 +131,7 @@ static int load_programs(struct runq *runq, const uint32_t *ids, uint32_t nr_ids
 	return runq_programs_new(&options, diag, &runq->programs);
 }
 
-static int load(struct measurement *measurement, const struct targets *targets, struct diag *diag)
+static int load(struct measurement *measurement, const struct targets *targets, uint32_t command_tgid, struct diag *diag)
 {
 	CLEANUP(freep) uint32_t *ids = calloc(targets->nr ?: 1, sizeof(*ids));
 

@@ -14,7 +14,7 @@ static int init(struct measurement *measurement, struct sampler_options *samplin
 	return ticks_init(&((struct sampling *)measurement)->ticks, &measurement->parts, sampling, diag);
 }
 
-static int load(struct measurement *measurement, const struct targets *targets, struct diag *diag)
+static int load(struct measurement *measurement, const struct targets *targets, uint32_t command_tgid, struct diag *diag)
 {
 	return ticks_open(&((struct sampling *)measurement)->ticks, &measurement->parts, diag);
 }

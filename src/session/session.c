@@ -4,8 +4,12 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/pidfd.h>
 
 #include "base/clock.h"
 #include "base/priority.h"
@@ -13,7 +17,12 @@
 
 #define PROGRESS_NS (NS_PER_S / 5) /* the progress is told no more often */
 #define HASTE_NS NS_PER_S /* so long names are looked up after a second stop */
+#define COMMAND_END_MS 1000 /* so long a command may have an end of its own */
 #define HURRY 10 /* so much lower is our nice value while we observe: ten times the weight of others */
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL /* linux/pidfd.h, as of Linux 6.9 */
+#endif
 
 extern const char profile_bpf_source[]; /* made by tools/amalgamate.py */
 
@@ -34,7 +43,7 @@ static int set_up(struct sonde_session *session)
 		return err;
 	err = measurement->needs_engine ? session_load_engine(session) : 0;
 	if (!err)
-		err = measurement->type->load(measurement, &session->targets, &session->diag);
+		err = measurement->type->load(measurement, &session->targets, session->command ? command_tgid(session->command) : 0, &session->diag);
 	if (!err && measurement->needs_engine)
 		err = session_scan(session);
 	return err ? session_fail_setup(session, err) : 0;
@@ -57,6 +66,7 @@ static void forget_borrowed(struct sonde_session_options *options)
 	options->sampling = NULL;
 	options->waits = NULL;
 	options->runq = NULL;
+	options->counters = NULL;
 	options->tgids = options->tids = NULL;
 	options->comm = options->cgroup = options->vmlinux = options->command_line = NULL;
 	options->command = NULL;
@@ -70,7 +80,7 @@ int sonde_session_new(const struct sonde_session_options *options, struct sonde_
 	*ret_session = session;
 	if (!session)
 		return -ENOMEM;
-	session->stop_fd = session->epoll_fd = -1;
+	session->stop_fd = session->epoll_fd = session->watched_fd = -1;
 	session->new_ns = clock_ns();
 	session_begin_cost(session);
 	session->account_text = BUFFER_INIT(1 << 20);
@@ -104,6 +114,7 @@ void sonde_session_free(struct sonde_session *session)
 	buffer_done(&session->account_text);
 	closep(&session->stop_fd);
 	closep(&session->epoll_fd);
+	closep(&session->watched_fd);
 	free(session);
 }
 
@@ -137,18 +148,50 @@ static int wait_on(struct sonde_session *session, int fd)
 	return 0;
 }
 
-/* Looks at what costs a look into /proc once per ENGINE_STEP_NS only. */
+static bool is_readable(int fd)
+{
+	return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0) > 0;
+}
+
+static void watch(struct sonde_session *session, uint32_t id, unsigned int flags)
+{
+	struct epoll_event interest = { .events = EPOLLIN | EPOLLONESHOT }; /* it may be a process whose threads live on */
+
+	if (session->watched == id)
+		return;
+	closep(&session->watched_fd);
+	session->watched = id;
+	session->watched_fd = pidfd_open((pid_t)id, flags);
+	if (session->watched_fd >= 0 && epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, session->watched_fd, &interest))
+		return; /* then it is looked for from time to time */
+}
+
+static bool have_ended(struct sonde_session *session)
+{
+	const struct target *living;
+	int status;
+
+	if (session->command) {
+		watch(session, command_tgid(session->command), 0);
+		return command_ended(session->command, &status);
+	}
+	living = targets_living(&session->targets);
+	if (living)
+		watch(session, living->tid ? living->tid : living->tgid, living->tid ? PIDFD_THREAD : 0);
+	return !living && session->targets.nr;
+}
+
+/* Looks at what costs a look into /proc once per ENGINE_STEP_NS only, and when there is something to be seen. */
 static bool is_over(struct sonde_session *session)
 {
 	uint64_t now = clock_ns();
-	int status;
 
 	if (stop_fd_take(session->stop_fd) || now >= session->end_ns)
 		return true;
-	if (now - session->looked_ns < ENGINE_STEP_NS)
+	if (now - session->looked_ns < ENGINE_STEP_NS && !is_readable(session->watched_fd))
 		return false;
 	session->looked_ns = now;
-	return targets_ended(&session->targets) || (session->command && command_ended(session->command, &status));
+	return have_ended(session);
 }
 
 static uint64_t nr_observed(const struct sonde_session *session)
@@ -164,25 +207,36 @@ static void tell_progress(struct sonde_session *session, uint64_t now)
 	session->options.progress(session->options.arg, now - session->start_ns, nr_observed(session));
 }
 
-/* Until something has come, or for so long; what is audited goes on meanwhile. */
-static int await(struct sonde_session *session, int max_ms)
+/* Has something come? 1, 0, or a negative errno. */
+static int wait_ns(const struct sonde_session *session, uint64_t max_ns)
 {
-	uint64_t end_ns = clock_ns() + (uint64_t)max_ms * NS_PER_MS;
-	int64_t left_ms = max_ms;
+	const struct timespec max = { .tv_sec = (time_t)(max_ns / NS_PER_S), .tv_nsec = (long)(max_ns % NS_PER_S) };
+	struct epoll_event events[8];
+	int nr = ppoll(&(struct pollfd){ .fd = session->epoll_fd, .events = POLLIN }, 1, &max, NULL);
+
+	if (nr > 0)
+		nr = epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), 0); /* what comes once has come */
+	return nr < 0 ? -errno : nr;
+}
+
+/* Until something has come, or for so long; what is audited goes on meanwhile. */
+static int await(struct sonde_session *session, uint64_t max_ns)
+{
+	uint64_t now_ns = clock_ns(), end_ns = now_ns + max_ns;
 	bool is_busy;
 	int nr;
 
 	do {
-		struct epoll_event events[8];
 		int err = auditor_step(session->engine.auditor, &is_busy);
+		uint64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
 
 		if (err)
 			return err;
-		nr = epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), is_busy && left_ms ? 1 : (int)left_ms);
-		if (nr < 0 && errno != EINTR)
-			return diag_errno(&session->diag, errno, "cannot wait for the kernel: %s", strerror(errno));
-		left_ms = (int64_t)(end_ns - clock_ns()) / (int64_t)NS_PER_MS;
-	} while (!nr && is_busy && left_ms > 0);
+		nr = wait_ns(session, is_busy && left_ns > NS_PER_MS ? NS_PER_MS : left_ns);
+		if (nr < 0 && nr != -EINTR)
+			return diag_errno(&session->diag, -nr, "cannot wait for the kernel: %s", strerror(-nr));
+		now_ns = clock_ns();
+	} while (!nr && is_busy && now_ns < end_ns);
 	return 0;
 }
 
@@ -219,7 +273,7 @@ static int measure(struct sonde_session *session)
 		uint64_t now = clock_ns(), border_ns = session_next_border(session), until_ns = border_ns < session->end_ns ? border_ns : session->end_ns, left_ns = until_ns > now ? until_ns - now : 0;
 		bool has_more = session->measurement->needs_engine && tracker_has_more(session->engine.tracker);
 
-		err = await(session, has_more ? 0 : (int)((left_ns < ENGINE_STEP_NS ? left_ns : ENGINE_STEP_NS) / NS_PER_MS) + 1);
+		err = await(session, has_more ? 0 : left_ns < ENGINE_STEP_NS ? left_ns : ENGINE_STEP_NS);
 		if (!err)
 			err = step(session, now);
 	}
@@ -245,16 +299,41 @@ static int start(struct sonde_session *session)
 	return err;
 }
 
+/* After Ctrl-C: the terminal has sent it to the command as well, which may do what it does then. */
+static void let_end(struct sonde_session *session)
+{
+	struct pollfd waits[] = { { .fd = session->watched_fd, .events = POLLIN }, { .fd = session->stop_fd, .events = POLLIN } };
+
+	if (session->watched_fd >= 0)
+		poll(waits, ARRAY_SIZE(waits), COMMAND_END_MS);
+}
+
+static void end_command(struct sonde_session *session)
+{
+	if (!session->command)
+		return;
+	if (session->measurement->takes_whole_command && __atomic_load_n(&session->nr_stops, __ATOMIC_RELAXED))
+		let_end(session);
+	session->command_goes_on = !command_stop(session->command);
+	if (session->command_goes_on)
+		account_note(&session->account, "'%s' goes on, with the process id %" PRIu32, command_name(session->command), command_tgid(session->command));
+}
+
 /* *ret_end_ns: nothing that was after it counts. */
 static int stop(struct sonde_session *session, uint64_t *ret_end_ns)
 {
 	struct measurement *measurement = session->measurement;
 	uint64_t end_ns = 0;
-	int err = measurement->type->stop ? measurement->type->stop(measurement, &session->diag, &end_ns) : 0;
+	int err;
 
+	if (measurement->takes_whole_command)
+		end_command(session);
+	err = measurement->type->stop ? measurement->type->stop(measurement, &session->diag, &end_ns) : 0;
 	if (measurement->needs_engine)
 		sampler_stop(session->engine.sampler);
 	*ret_end_ns = !err && end_ns ? end_ns : clock_ns();
+	if (!measurement->takes_whole_command)
+		end_command(session);
 	return err;
 }
 
@@ -315,8 +394,6 @@ static int run(struct sonde_session *session)
 	err = observe(session);
 	stop_err = stop(session, &end_ns);
 	err = err ? err : stop_err;
-	if (session->command)
-		command_stop(session->command);
 	set_nice(session, session->nice_before);
 	if (!err)
 		err = make_profile(session, end_ns);
@@ -349,6 +426,16 @@ int sonde_session_run(struct sonde_session *session)
 bool sonde_session_command_status(const struct sonde_session *session, int *ret_status)
 {
 	return session && session->command && command_ended(session->command, ret_status);
+}
+
+bool sonde_session_command_goes_on(const struct sonde_session *session)
+{
+	return session && session->command_goes_on;
+}
+
+struct sonde_counters *sonde_session_counters(struct sonde_session *session)
+{
+	return session && session->measurement ? counting_set(session->measurement) : NULL;
 }
 
 const char *sonde_session_warning(struct sonde_session *session)

@@ -38,10 +38,13 @@ struct sonde_session {
 	uint64_t cost_user_ns, cost_system_ns; /* of the threads in the library's functions; less the start of one that has not returned */
 	uint64_t new_ns, start_ns, end_ns;    /* CLOCK_MONOTONIC; it ends at the latest then */
 	uint64_t looked_ns;                   /* when the targets and the command were last looked for */
+	uint32_t watched;                     /* the command, or one of the targets that live: the loop wakes when it ends; 0: none */
+	int watched_fd;                       /* of it; -1: the kernel does not tell */
 	uint64_t shown_ns;                    /* when the progress was last told */
 	int nice, nice_before;                /* of our thread, and what it was before the run */
 	struct targets targets;
 	struct command *command;
+	bool command_goes_on;                 /* at the end, though it was asked to end */
 	struct debug_files *debug_files;      /* NULL: none are fetched */
 	struct jit_keeper *jit_keeper;
 	struct engine engine;                 /* zeros: the measurement needs none */

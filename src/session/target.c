@@ -73,13 +73,13 @@ int targets_of_tids(const uint32_t *tids, uint32_t nr, struct diag *diag, struct
 	return find(tids, nr, true, diag, ret_targets);
 }
 
-bool targets_ended(const struct targets *targets)
+const struct target *targets_living(const struct targets *targets)
 {
 	for (uint32_t i = 0; i < targets->nr; i++) {
 		const struct target *target = &targets->list[i];
 
 		if (tgid_of(target->tid ? target->tid : target->tgid, target->tid) == target->tgid)
-			return false;
+			return target;
 	}
-	return targets->nr > 0;
+	return NULL;
 }

@@ -20,5 +20,5 @@ void targets_done(struct targets *targets);
 /* 0; -ESRCH: one is not there; -EINVAL: one of `tgids` is a thread (diag names -L). */
 MUST_CHECK int targets_of_tgids(const uint32_t *tgids, uint32_t nr, struct diag *diag, struct targets *ret_targets);
 MUST_CHECK int targets_of_tids(const uint32_t *tids, uint32_t nr, struct diag *diag, struct targets *ret_targets);
-/* Have all of them ended? False without any. A zombie has ended. */
-bool targets_ended(const struct targets *targets);
+/* One that has not ended, as a zombie has; NULL: all have, or there are none. */
+const struct target *targets_living(const struct targets *targets);

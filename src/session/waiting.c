@@ -113,7 +113,7 @@ static void done(struct measurement *measurement)
 	event_book_free(waiting->events);
 }
 
-static int load(struct measurement *measurement, const struct targets *targets, struct diag *diag)
+static int load(struct measurement *measurement, const struct targets *targets, uint32_t command_tgid, struct diag *diag)
 {
 	struct waiting *waiting = waiting_of(measurement);
 	const struct sched_options sched = { .max_sums = measurement->parts.options->stack_storage * SUMS_PER_STACK, .tells_cost = waiting->overhead.max_percent != 0 };
@@ -123,9 +123,9 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	return err ?: sched_programs_new(measurement->parts.engine->sampler, &sched, diag, &waiting->programs);
 }
 
-static int load_wall(struct measurement *measurement, const struct targets *targets, struct diag *diag)
+static int load_wall(struct measurement *measurement, const struct targets *targets, uint32_t command_tgid, struct diag *diag)
 {
-	return ticks_open(&waiting_of(measurement)->ticks, &measurement->parts, diag) ?: load(measurement, targets, diag);
+	return ticks_open(&waiting_of(measurement)->ticks, &measurement->parts, diag) ?: load(measurement, targets, command_tgid, diag);
 }
 
 static int start(struct measurement *measurement, struct diag *diag, uint64_t *ret_start_ns)

@@ -17,6 +17,15 @@ static bool in_root_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) || st.st_ino == ROOT_PID_NAMESPACE;
 }
 
+int whose_find(const struct whose *whose, struct diag *diag, struct targets *ret_targets)
+{
+	if (whose->nr_tgids && whose->nr_tids)
+		return diag_errno(diag, EINVAL, "process ids and thread ids exclude each other");
+	if (whose->nr_tgids)
+		return targets_of_tgids(whose->tgids, whose->nr_tgids, diag, ret_targets);
+	return whose->nr_tids ? targets_of_tids(whose->tids, whose->nr_tids, diag, ret_targets) : 0;
+}
+
 static int find_targets(const struct whose *whose, struct account *account, struct diag *diag, struct targets *ret_targets)
 {
 	if (!in_root_pid_namespace()) {
@@ -24,11 +33,9 @@ static int find_targets(const struct whose *whose, struct account *account, stru
 			return diag_errno(diag, EXDEV, "process ids of a container mean others to the kernel: run sonde in the host's pid namespace");
 		account_note(account, "run in a container's pid namespace: processes are not told apart rightly; run sonde in the host's");
 	}
-	if (!!whose->nr_tgids + !!whose->nr_tids + whose->has_command > 1)
+	if (whose->has_command && (whose->nr_tgids || whose->nr_tids))
 		return diag_errno(diag, EINVAL, "process ids, thread ids and a command exclude each other");
-	if (whose->nr_tgids)
-		return targets_of_tgids(whose->tgids, whose->nr_tgids, diag, ret_targets);
-	return whose->nr_tids ? targets_of_tids(whose->tids, whose->nr_tids, diag, ret_targets) : 0;
+	return whose_find(whose, diag, ret_targets);
 }
 
 static int set_comm(const char *comm, struct diag *diag, struct sonde_config *config)

@@ -14,6 +14,8 @@ struct whose { /* borrowed for the call */
 	bool has_command;
 };
 
+/* The processes or threads that were named, by the ids of our own pid namespace. 0; -EINVAL; as targets_of_tgids. */
+MUST_CHECK int whose_find(const struct whose *whose, struct diag *diag, struct targets *ret_targets);
 /* Fills in the filters of `config`, and the processes or threads that were named. 0 or a negative errno; -EINVAL is the caller's mistake, -EOPNOTSUPP means that this kernel or
  * machine cannot. */
 MUST_CHECK int whose_resolve(const struct whose *whose, struct account *account, struct diag *diag, struct sonde_config *config, struct targets *ret_targets);

@@ -178,6 +178,16 @@ const char *sonde_session_warning(struct sonde_session *session)
 	return NULL;
 }
 
+bool sonde_session_command_goes_on(const struct sonde_session *session)
+{
+	return false;
+}
+
+struct sonde_counters *sonde_session_counters(struct sonde_session *session)
+{
+	return NULL;
+}
+
 const char *sonde_profile_source(const struct sonde_session_options *options)
 {
 	return "/* the source */\n";

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """sonde stat: what is counted of programs that do as much as they are told, by itself and beside perf stat on the same command."""
+import errno
 import json
 import os
 import re
@@ -374,6 +375,15 @@ def library_probe():
 		skip("this kernel has no uprobes")
 	with open(path, encoding="ascii") as file:
 		check_equal(library("probe", file.read().strip())["value"], 77, "calls")
+
+
+@test
+def library_session():
+	"""A session that counts: intervals without a gap, the last one by the stop."""
+	values = library("session", "task-clock", 5)
+	check_equal((values["intervals"], values["falls"], values["gaps"], values["outputs"], values["names"]), (6, 0, 0, errno.EINVAL, errno.EINVAL), str(values))
+	check(values["ns"] >= 5 * 50e6 and 0 < values["value"] <= 2 * values["ns"] * os.cpu_count(), str(values))
+	return "%(value)d ns in %(ns)d" % values
 
 
 @test

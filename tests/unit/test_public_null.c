@@ -27,6 +27,8 @@ static void sessions(void **state)
 	assert_string_equal(sonde_session_total(NULL), "");
 	assert_null(sonde_session_warning(NULL));
 	assert_false(sonde_session_command_status(NULL, &status));
+	assert_false(sonde_session_command_goes_on(NULL));
+	assert_null(sonde_session_counters(NULL));
 	sonde_session_stop(NULL);
 	sonde_session_free(NULL);
 }

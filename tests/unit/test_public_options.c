@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <sonde/counter.h>
 #include <sonde/sonde.h>
 
 #define FOLDED "main;work 3\n"
@@ -52,6 +53,11 @@ static int use_waits(const void *options, char *ret_error, size_t error_bytes)
 static int use_runq(const void *options, char *ret_error, size_t error_bytes)
 {
 	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .mode = SONDE_RUN_QUEUE, .runq = options, .text = no_text }, ret_error, error_bytes);
+}
+
+static int use_counters(const void *options, char *ret_error, size_t error_bytes)
+{
+	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .mode = SONDE_COUNT, .counters = options }, ret_error, error_bytes);
 }
 
 static int use_profile(int (*use)(struct sonde_profile *profile, const void *options), const void *options, char *ret_error, size_t error_bytes)
@@ -139,6 +145,7 @@ static void sizes(void **state)
 	const struct sonde_sampling_options sampling = { .freq_hz = 1, .period = 1 };
 	const struct sonde_wait_options waits = { .min_ns = 2, .max_ns = 1 };
 	const struct sonde_runq_options runq = { .what = SONDE_RUNQ_LENGTH, .by = SONDE_RUNQ_BY_TID };
+	const struct sonde_counter_options counters = { .cgroup = "/" };
 	const struct sonde_read_options read = { .max_bytes = 1 << 20 };
 	const struct sonde_write_options write = { .threads = false };
 	const struct sonde_show_options shown = { .view = SONDE_VIEW_TOP };
@@ -147,6 +154,7 @@ static void sizes(void **state)
 	check_sizes(use_sampling, &sampling, sizeof(sampling), offsetof(struct sonde_sampling_options, cpu), -EINVAL, "exclude each other");
 	check_sizes(use_waits, &waits, sizeof(waits), offsetof(struct sonde_wait_options, state), -EINVAL, "no wait is at least");
 	check_sizes(use_runq, &runq, sizeof(runq), sizeof(runq), -EINVAL, "a histogram for each CPU, or one for all");
+	check_sizes(use_counters, &counters, sizeof(counters), offsetof(struct sonde_counter_options, cpus), -EINVAL, "stands in the session's options");
 	check_sizes(use_read, &read, sizeof(read), offsetof(struct sonde_read_options, no_lines), 0, "");
 	check_sizes(use_write, &write, sizeof(write), offsetof(struct sonde_write_options, value), 0, "");
 	check_sizes(use_show, &shown, sizeof(shown), offsetof(struct sonde_show_options, width), 0, "");

@@ -72,15 +72,15 @@ static void test_processes(void **state)
 	assert_int_equal(targets.nr, 2);
 	assert_int_equal(targets.list[1].tgid, child.pid);
 	assert_int_equal(targets.list[1].tid, 0);
-	assert_false(targets_ended(&targets));
+	assert_non_null(targets_living(&targets));
 	targets_done(&targets);
-	assert_false(targets_ended(&targets)); /* none were asked for */
+	assert_null(targets_living(&targets)); /* none were asked for */
 	assert_int_equal(targets_of_tgids(ids + 1, 1, NULL, &targets), 0);
-	assert_false(targets_ended(&targets));
+	assert_non_null(targets_living(&targets));
 	end_child(child.pid);
-	assert_true(targets_ended(&targets)); /* as a zombie, too */
+	assert_null(targets_living(&targets)); /* as a zombie, too */
 	waitpid(child.pid, NULL, 0);
-	assert_true(targets_ended(&targets));
+	assert_null(targets_living(&targets));
 }
 
 static void test_threads(void **state)
@@ -94,13 +94,13 @@ static void test_threads(void **state)
 	assert_int_equal(targets.list[0].tgid, child.pid);
 	assert_int_equal(targets.list[0].tid, child.second_tid);
 	assert_int_equal(targets.list[1].tid, child.pid);
-	assert_false(targets_ended(&targets));
+	assert_non_null(targets_living(&targets));
 	assert_int_equal(targets_of_tgids(ids, 1, &diag, &targets), -EINVAL); /* a thread's id where a process's is wanted */
 	assert_non_null(strstr(diag.text, "-L"));
 	assert_int_equal(targets.nr, 2); /* as it was */
 	end_child(child.pid);
 	waitpid(child.pid, NULL, 0);
-	assert_true(targets_ended(&targets));
+	assert_null(targets_living(&targets));
 }
 
 static void test_missing(void **state)
@@ -154,9 +154,9 @@ static void test_first_thread_ended(void **state)
 	id = (uint32_t)pid;
 	assert_int_equal(targets_of_tids(&id, 1, NULL, &targets), -ESRCH);
 	assert_int_equal(targets_of_tgids(&id, 1, NULL, &targets), 0);
-	assert_false(targets_ended(&targets));
+	assert_non_null(targets_living(&targets));
 	end_child(pid);
-	assert_true(targets_ended(&targets));
+	assert_null(targets_living(&targets));
 	waitpid(pid, NULL, 0);
 	close(tell[0]);
 	close(tell[1]);
