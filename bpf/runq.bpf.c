@@ -26,6 +26,7 @@
 const volatile struct sonde_runq_config runq_cfg = {};
 
 volatile __u32 own_tgid; /* whose threads are left out, as the root PID namespace has it */
+const volatile __u64 own_since_ns = 0; /* CLOCK_MONOTONIC: with stacks, so are the processes that it has started since: they read files for names */
 
 struct thread {
 	__u64 queued_ns; /* since when it waits, or waited: CLOCK_MONOTONIC; 0: it has not yet */
@@ -90,7 +91,7 @@ static __always_inline bool is_asked_for(struct task_struct *task)
 {
 	char comm[SONDE_COMM_BYTES] = {};
 
-	if (task->tgid == (int)own_tgid || (runq_cfg.stacks && task->real_parent->tgid == (int)own_tgid)) /* whose child reads files for the stacks' names */
+	if (task->tgid == (int)own_tgid || (runq_cfg.stacks && task->real_parent->tgid == (int)own_tgid && task->group_leader->start_time >= own_since_ns))
 		return false;
 	if (cfg.filter_comm)
 		bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);

@@ -64,6 +64,7 @@ static int choose(struct runq_programs *programs, const struct runq_programs_opt
 	skeleton->rodata->cfg.ring_wake_bytes = RING_BYTES / 2;
 	memcpy((void *)&skeleton->rodata->runq_cfg, &options->runq, sizeof(options->runq));
 	skeleton->bss->own_tgid = (uint32_t)getpid();
+	skeleton->rodata->own_since_ns = options->own_since_ns;
 	return bpf_map__set_autocreate(skeleton->maps.threads, waits) ?: bpf_map__set_autocreate(skeleton->maps.slow, options->runq.stacks) ?:
 	       bpf_map__set_autocreate(skeleton->maps.slow_programs, options->runq.stacks) ?: bpf_map__set_autocreate(skeleton->maps.waits, !options->runq.stacks) ?:
 	       bpf_map__set_max_entries(skeleton->maps.waits, RING_BYTES);

@@ -20,6 +20,7 @@ struct runq_programs_options { /* borrowed for the call */
 	const uint32_t *targets;      /* tgids or tids, as config.filter_tgid or filter_tid says */
 	uint32_t nr_targets;
 	uint64_t freq_hz;             /* of lengths */
+	uint64_t own_since_ns;        /* CLOCK_MONOTONIC; with runq.stacks: of processes that we have started since then nothing is counted */
 	struct sampler *sampler;      /* with runq.stacks: its maps are shared, and the waits come through its ring, as SONDE_RECORD_SLOW; borrowed for the programs' life */
 };
 
@@ -28,9 +29,9 @@ struct runq_programs;
 MUST_CHECK int runq_programs_new(const struct runq_programs_options *options, struct diag *diag, struct runq_programs **ret_programs);
 void runq_programs_free(struct runq_programs *programs); /* takes NULL */
 MUST_CHECK int runq_programs_start(struct runq_programs *programs, struct diag *diag);
-/* Nothing is counted any more when this returns. */
 /* As cpu_events_follow, of the ticks of lengths. */
 MUST_CHECK int runq_programs_follow_cpus(struct runq_programs *programs, const struct cpus *online, struct diag *diag);
+/* Nothing is counted any more when this returns. */
 void runq_programs_stop(struct runq_programs *programs);
 
 struct runq_part {

@@ -102,6 +102,8 @@ void session_account_window(struct sonde_session *session, const struct window *
 	*ret_account = session->account;
 	fill_all(session, window, ret_account);
 	ret_account->counts = account_counts_since(&session->told, &ret_account->counts);
+	if (session->measurement->prints_windows) /* there is one report, at the end: they gather for it */
+		return;
 	drop_old_notes(session, ret_account);
 	session->account.nr_notes = session->account.nr_notes_refused = 0;
 }

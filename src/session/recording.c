@@ -184,8 +184,12 @@ int session_name_last(struct sonde_session *session, uint64_t end_ns)
 	parser_cancel_by(session->engine.parser, &session->haste_ns);
 	wait_for_debug_files(session, end_ns);
 	err = close_last(session, end_ns, &window);
-	if (err || session->naming)
-		return err ? err : session_finish_windows(session, window);
+	if (err)
+		return err;
+	if (session->measurement->prints_windows)
+		tracker_account(session->engine.tracker, &session->account);
+	if (session->naming)
+		return session_finish_windows(session, window);
 	err = make_profile(session, window);
 	engine_forget_window(&session->engine, window->store);
 	window_free(window);

@@ -19,6 +19,7 @@ struct runq {
 	struct measurement base;
 	struct sonde_runq_options options;
 	struct sonde_config filters;
+	uint64_t new_ns;             /* what we start since then works for us */
 	struct profile *profile;     /* of the histograms */
 	struct runq_report *report;
 	struct runq_programs *programs;
@@ -93,6 +94,7 @@ static int init(struct measurement *measurement, struct sampler_options *samplin
 	measurement->has_histograms = true;
 	measurement->watches_all = measurement->prints_windows = true;
 	runq->filters = sampling->config;
+	runq->new_ns = clock_ns();
 	sampling->config = (struct sonde_config){ .user_stacks = 1, .kernel_stacks = 1 };
 	runq->profile = profile_new();
 	runq->report = runq->profile ? runq_report_new(o, runq->profile) : NULL;
@@ -120,6 +122,7 @@ static int load_programs(struct runq *runq, const uint32_t *ids, uint32_t nr_ids
 		.what = whats[o->what],
 		.each_cpu = o->by == SONDE_RUNQ_BY_CPU,
 		.config = runq->filters,
+		.own_since_ns = runq->new_ns,
 		.runq = { .slower_ns = o->slower ? o->slower_ns : SONDE_RUNQ_NONE_SLOWER, .unit_ns = o->milliseconds ? NS_PER_MS : NS_PER_US,
 			  .histogram = !o->slower || o->histogram, .stacks = o->stacks, .key = o->by < ARRAY_SIZE(keys) ? keys[o->by] : SONDE_RUNQ_KEY_NONE },
 		.targets = ids,
@@ -328,8 +331,10 @@ static void note_losses(const struct runq *runq, struct account *account)
 	if (count.lost)
 		account_note(account, "%" PRIu64 " of %" PRIu64 " waits found no room in the ring buffer and are not told: they came too fast", (uint64_t)count.lost,
 			     (uint64_t)(count.lost + count.sent));
+	if (runq_report_is_full(runq->report))
+		account_note(account, "the profile has room for %d histograms: what was counted later stands in [others]", RUNQ_REPORT_MAX_HISTOGRAMS);
 	if (runq->nr_untold)
-		account_note(account, "%" PRIu64 " waits are not told: names could not be looked up as fast as they came", runq->nr_untold);
+		account_note(account, "%" PRIu64 " waits are not told: they came faster than names could be looked up and lines written", runq->nr_untold);
 }
 
 static int finish(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile)

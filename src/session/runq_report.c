@@ -132,6 +132,16 @@ static int by_sum(const void *a, const void *b)
 	return left->order < right->order ? -1 : left->order > right->order;
 }
 
+static bool is_full(const struct profile *profile)
+{
+	return profile_nr_histograms(profile) >= RUNQ_REPORT_MAX_HISTOGRAMS;
+}
+
+bool runq_report_is_full(const struct runq_report *report)
+{
+	return is_full(report->profile);
+}
+
 static int put_parts(struct runq_report *report, struct profile *profile)
 {
 	static const char *const names[] = { [SONDE_RUNQ_LATENCY] = "run queue latency", [SONDE_RUNQ_ON_CPU] = "time on CPU", [SONDE_RUNQ_LENGTH] = "run queue length" };
@@ -142,7 +152,7 @@ static int put_parts(struct runq_report *report, struct profile *profile)
 		const struct profile_histogram histogram = {
 			.name = profile_string(profile, names[options->what]),
 			.unit = profile_string(profile, unit),
-			.key = profile_string(profile, report->parts[i].key ? report->parts[i].key : ""),
+			.key = profile_string(profile, is_full(profile) ? "[others]" : report->parts[i].key ? report->parts[i].key : ""),
 			.user_stack = PROFILE_NONE,
 			.kernel_stack = PROFILE_NONE,
 			.histogram = report->parts[i].histogram,

@@ -45,13 +45,14 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 
 /* --- one after the other ----------------------------------------------------------------------------------------------------------------- */
 
-/* Of one that was told: what could not be read is said with all the rest. */
+/* Of one that was printed: what could not be named is said with all the rest, at the end. */
 static void take_notes(struct sonde_session *session, struct named_window *named)
 {
-	const struct account *account = named->profile ? profile_account_of(named->profile) : &named->window->account;
+	const struct account *account = named->profile ? profile_account_of(named->profile) : &named->window->account, *before = &named->window->account;
 
-	for (uint32_t i = 0; i < account->nr_notes; i++)
+	for (uint32_t i = before->nr_notes; i < account->nr_notes; i++)
 		account_note(&session->account, "%s", account->notes[i]);
+	session->account.nr_notes_refused += account->nr_notes_refused - before->nr_notes_refused;
 	profile_free(named->profile);
 }
 

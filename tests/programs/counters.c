@@ -7,7 +7,6 @@
  *   lost       the same with room for some dozen of them: those that found none are counted
  *   bpf        the same by a BPF program that counts in a map
  *   probe      how often a function of this program was called 77 times, by the PMU for probes, whose number EVENT is
- *   session    EVENT of this whole process, by a session that is stopped after ROUNDS intervals of 50 ms; what is refused
  *   threads    eight threads with counters of their own, and one that all of them use */
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -19,7 +18,6 @@
 #include <unistd.h>
 
 #include <sonde/counter.h>
-#include <sonde/sonde.h>
 
 #define TURNS 3000000
 
@@ -306,56 +304,13 @@ static void run_threads(const char *event)
 	sonde_counters_free(shared);
 }
 
-struct intervals {
-	struct sonde_session *session;
-	uint64_t nr, ns, last_value;
-	int falls, gaps;       /* of the value; between an interval and the one before it */
-	uint64_t end_unix_ns;
-};
-
-static void take_interval(void *arg, const struct sonde_window *window)
-{
-	struct intervals *intervals = arg;
-	struct sonde_count count;
-
-	CHECK(sonde_counters_read(sonde_session_counters(intervals->session), &count, 1));
-	intervals->falls += count.value < intervals->last_value;
-	intervals->gaps += intervals->nr && window->start_unix_ns != intervals->end_unix_ns;
-	intervals->last_value = count.value;
-	intervals->end_unix_ns = window->start_unix_ns + window->duration_ns;
-	intervals->ns += window->duration_ns;
-	if (++intervals->nr == (uint64_t)rounds)
-		sonde_session_stop(intervals->session);
-	loop(NULL);
-}
-
-static void run_session(const char *event)
-{
-	const struct sonde_counter_options counters = { .size = sizeof(counters), .names = event };
-	struct intervals intervals = { 0 };
-	const uint32_t own = (uint32_t)getpid();
-	struct sonde_session_options options = { .size = sizeof(options), .mode = SONDE_COUNT, .counters = &counters, .tgids = &own, .nr_tgids = 1, .every_ns = 50000000,
-						 .window = take_interval, .arg = &intervals };
-	struct sonde_session *refused;
-
-	CHECK(sonde_session_new(&options, &intervals.session));
-	printf("outputs %d\n", -sonde_session_add_output(intervals.session, "-", "text"));
-	CHECK(sonde_session_run(intervals.session));
-	printf("intervals %llu\nns %llu\nvalue %llu\nfalls %d\ngaps %d\n", (unsigned long long)intervals.nr, (unsigned long long)intervals.ns, (unsigned long long)intervals.last_value,
-	       intervals.falls, intervals.gaps);
-	sonde_session_free(intervals.session);
-	options.comm = "name";
-	printf("names %d\n", -sonde_session_new(&options, &refused));
-	sonde_session_free(refused);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *what;
 		void (*run)(const char *event);
 	} runs[] = { { "counts", run_counts }, { "group", run_group }, { "crowd", run_crowd }, { "overflows", run_overflows }, { "lost", run_lost }, { "bpf", run_bpf }, { "probe", run_probe },
-		    { "session", run_session }, { "threads", run_threads } };
+		    { "threads", run_threads } };
 
 	if (argc == 5) {
 		rounds = atol(argv[3]);

@@ -176,6 +176,28 @@ def stacks_of_the_hog():
 
 
 @test
+def what_could_not_be_named_is_told():
+	"""Early in a long recording of stacks: names of a JIT that make no sense, of a process that has ended long before the end."""
+	with Contend("crowd"), Background("runq", "--slower", 100, "--stacks", "6", "1") as recording:
+		with Program("jitted", "map") as program:
+			with open("/tmp/perf-%d.map" % program.pid, "a", encoding="ascii") as file:
+				file.write("".join("zzzz this is no map %d\n" % i for i in range(100)))
+			os.sched_setaffinity(program.pid, {0})
+			time.sleep(2)
+		result = recording.finish(30)
+	check_equal(len(re.findall(r"names of the JIT code of process %d make no sense" % program.pid, result.err)), 1, result.err)
+
+
+@test
+def children_of_who_becomes_sonde():
+	"""They are no readers of ours: with stacks they count as without."""
+	script = "%s 4 crowd >/dev/null & exec %s runq --slower 1 %%s -n crowd 2 1" % (build("contend"), SONDE)
+	for option in ("", "--stacks"):
+		result = run(["sh", "-c", script % option], timeout=60)
+		check(len(parse_waits(result.out)) >= 10, lambda: "%s: %s" % (option, result)) # pylint: disable=cell-var-from-loop
+
+
+@test
 def stacks_of_the_preempted():
 	"""Threads that spin and are preempted, and among them one of Python, whose functions stand there."""
 	script = scratch("spins.py")

@@ -323,10 +323,14 @@ def users():
 
 # --- the library on this kernel -----------------------------------------------------------------------------------------------------
 
-def library(what, event="task-clock", rounds=1):
-	result = run([COUNTERS, what, event, rounds, 100000])
-	check(result.code == 0, lambda: "%s %s: %s" % (what, event, result))
+def values_of(*command):
+	result = run(command)
+	check(result.code == 0, lambda: "%s: %s" % (command, result))
 	return {name: int(value) for name, _, value in (line.partition(" ") for line in result.out.splitlines())}
+
+
+def library(what, event="task-clock", rounds=1):
+	return values_of(COUNTERS, what, event, rounds, 100000)
 
 
 @test
@@ -380,7 +384,7 @@ def library_probe():
 @test
 def library_session():
 	"""A session that counts: intervals without a gap, the last one by the stop."""
-	values = library("session", "task-clock", 5)
+	values = values_of(os.path.join(os.path.dirname(COUNTERS), "count_session"), "task-clock", 5)
 	check_equal((values["intervals"], values["falls"], values["gaps"], values["outputs"], values["names"]), (6, 0, 0, errno.EINVAL, errno.EINVAL), str(values))
 	check(values["ns"] >= 5 * 50e6 and 0 < values["value"] <= 2 * values["ns"] * os.cpu_count(), str(values))
 	return "%(value)d ns in %(ns)d" % values
