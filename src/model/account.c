@@ -46,21 +46,18 @@ struct account_counts account_counts_since(struct account_counts *told, const st
 
 void account_note(struct account *account, const char *fmt, ...)
 {
-	char note[ACCOUNT_NOTE_BYTES];
+	char *note;
 	va_list args;
 
+	if (account->nr_notes == ACCOUNT_MAX_NOTES) {
+		account->nr_notes_refused++;
+		return;
+	}
+	note = account->notes[account->nr_notes++];
 	va_start(args, fmt);
-	vsnprintf(note, sizeof(note), fmt, args);
+	vsnprintf(note, ACCOUNT_NOTE_BYTES, fmt, args);
 	va_end(args);
 	plain_make(note);
-	for (uint32_t i = 0; i < account->nr_notes; i++) {
-		if (!strcmp(account->notes[i], note))
-			return;
-	}
-	if (account->nr_notes == ACCOUNT_MAX_NOTES)
-		account->nr_notes_refused++;
-	else
-		memcpy(account->notes[account->nr_notes++], note, sizeof(note));
 }
 
 void account_runtime(struct account *account, const char *name, const char *version, uint32_t nr_processes)

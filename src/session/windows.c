@@ -2,6 +2,7 @@
 /* A recording's windows: how one ends and becomes a profile, while the next is recorded. docs/internals/windows.md */
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/stop_fd.h"
@@ -45,13 +46,24 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 
 /* --- one after the other ----------------------------------------------------------------------------------------------------------------- */
 
+static bool has_note(const struct account *account, const char *note)
+{
+	for (uint32_t i = 0; i < account->nr_notes; i++) {
+		if (!strcmp(account->notes[i], note))
+			return true;
+	}
+	return false;
+}
+
 /* Of one that was printed: what could not be named is said with all the rest, at the end. */
 static void take_notes(struct sonde_session *session, struct named_window *named)
 {
 	const struct account *account = named->profile ? profile_account_of(named->profile) : &named->window->account, *before = &named->window->account;
 
-	for (uint32_t i = before->nr_notes; i < account->nr_notes; i++)
-		account_note(&session->account, "%s", account->notes[i]);
+	for (uint32_t i = before->nr_notes; i < account->nr_notes; i++) {
+		if (!has_note(&session->account, account->notes[i]))
+			account_note(&session->account, "%s", account->notes[i]);
+	}
 	session->account.nr_notes_refused += account->nr_notes_refused - before->nr_notes_refused;
 	profile_free(named->profile);
 }
