@@ -111,7 +111,7 @@ void command_free(struct command *command)
 
 uint32_t command_tgid(const struct command *command)
 {
-	return (uint32_t)command->pid;
+	return command ? (uint32_t)command->pid : 0;
 }
 
 const char *command_name(const struct command *command)

@@ -12,7 +12,7 @@ struct command;
 MUST_CHECK int command_new(char *const *argv, struct diag *diag, struct command **ret_command);
 /* Ends the child when it was never released; else lets it be. */
 void command_free(struct command *command);
-uint32_t command_tgid(const struct command *command);
+uint32_t command_tgid(const struct command *command); /* 0 of NULL */
 const char *command_name(const struct command *command); /* its first word */
 /* Lets it exec. 0, what exec gave (-ENOENT: there is no such program), or -EIO when it was killed before. */
 MUST_CHECK int command_release(struct command *command, struct diag *diag);

@@ -2,10 +2,11 @@
 #include "base/stop_fd.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "base/readable.h"
 
 int stop_fd_new(void)
 {
@@ -33,7 +34,5 @@ bool stop_fd_take(int fd)
 
 bool stop_fd_told(int fd)
 {
-	struct pollfd told = { .fd = fd, .events = POLLIN };
-
-	return poll(&told, 1, 0) > 0;
+	return fd_is_readable(fd);
 }

@@ -59,7 +59,6 @@ static int check_storage(struct sonde_session *session)
 static int check_windows(struct sonde_session *session)
 {
 	const struct sonde_session_options *o = &session->options;
-
 	bool has_intervals = session->measurement->type->interval;
 
 	if (o->every_ns && o->every_ns < MIN_WINDOW_NS && !has_intervals)

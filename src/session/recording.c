@@ -30,8 +30,7 @@ static void fill_targets(struct sonde_session *session)
 		return;
 	session->sampling.targets = o->nr_tgids ? o->tgids : o->tids;
 	session->sampling.nr_targets = o->nr_tgids ? o->nr_tgids : o->nr_tids;
-	if (session->command)
-		session->sampling.config.command_tgid = command_tgid(session->command);
+	session->sampling.config.command_tgid = command_tgid(session->command);
 }
 
 static int start_naming(struct sonde_session *session)
@@ -56,7 +55,7 @@ int session_load_engine(struct sonde_session *session)
 	if (err)
 		return err;
 	open_debug_files(session);
-	session->jit_keeper = jit_keeper_new(session->engine.proxy, session->command ? command_tgid(session->command) : 0);
+	session->jit_keeper = jit_keeper_new(session->engine.proxy, command_tgid(session->command));
 	return session->jit_keeper ? 0 : -ENOMEM;
 }
 

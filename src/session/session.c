@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The only place that knows all stages. A sample's way: sampler -> stack_book (frames placed by the process table) -> profile -> export. The
- * order at the start is what makes nothing fall between: side-band open, /proc read, sampling on. */
+/* A session's life, the same for all measurements: made, started, the loop with its ends, stopped. What those that take stacks have beside it is in recording.c. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/priority.h"
+#include "base/readable.h"
 #include "base/stop_fd.h"
 
 #define PROGRESS_NS (NS_PER_S / 5) /* the progress is told no more often */
@@ -43,7 +43,7 @@ static int set_up(struct sonde_session *session)
 		return err;
 	err = measurement->needs_engine ? session_load_engine(session) : 0;
 	if (!err)
-		err = measurement->type->load(measurement, &session->targets, session->command ? command_tgid(session->command) : 0, &session->diag);
+		err = measurement->type->load(measurement, &session->targets, command_tgid(session->command), &session->diag);
 	if (!err && measurement->needs_engine)
 		err = session_scan(session);
 	return err ? session_fail_setup(session, err) : 0;
@@ -148,11 +148,6 @@ static int wait_on(struct sonde_session *session, int fd)
 	return 0;
 }
 
-static bool is_readable(int fd)
-{
-	return poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0) > 0;
-}
-
 static void watch(struct sonde_session *session, uint32_t id, unsigned int flags)
 {
 	struct epoll_event interest = { .events = EPOLLIN | EPOLLONESHOT }; /* it may be a process whose threads live on */
@@ -188,7 +183,7 @@ static bool is_over(struct sonde_session *session)
 
 	if (stop_fd_take(session->stop_fd) || now >= session->end_ns)
 		return true;
-	if (now - session->looked_ns < ENGINE_STEP_NS && !is_readable(session->watched_fd))
+	if (now - session->looked_ns < ENGINE_STEP_NS && !fd_is_readable(session->watched_fd))
 		return false;
 	session->looked_ns = now;
 	return have_ended(session);

@@ -17,7 +17,7 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 {
 	const struct process_table *processes = tracker_processes(session->engine.tracker);
 	const struct place_files_parts parts = { .processes = processes, .proxy = session->engine.proxy, .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
-						 .runtimes = tracker_runtimes(session->engine.tracker), .own_tgid = session->command ? command_tgid(session->command) : 0 };
+						 .runtimes = tracker_runtimes(session->engine.tracker), .own_tgid = command_tgid(session->command) };
 	CLEANUP(window_freep) struct window *window = calloc(1, sizeof(*window));
 	struct closed_window closed;
 	int err = window ? 0 : -ENOMEM;

@@ -8,15 +8,7 @@
 #include <sonde/counter.h>
 #include <sonde/sonde.h>
 
-#define CHECK(err) check(err, __LINE__)
-
-static void check(int err, int line)
-{
-	if (!err)
-		return;
-	printf("failed line %d: %s\n", line, strerror(-err));
-	exit(1);
-}
+#include "checked.h"
 
 static void work(void)
 {

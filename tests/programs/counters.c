@@ -19,19 +19,11 @@
 
 #include <sonde/counter.h>
 
+#include "checked.h"
+
 #define TURNS 3000000
 
 static long rounds = 1, period = 100000;
-
-#define CHECK(err) check(err, __LINE__)
-
-static void check(int err, int line)
-{
-	if (!err)
-		return;
-	printf("failed line %d: %s\n", line, strerror(-err));
-	exit(1);
-}
 
 /* Ten instructions or so a turn, and a page touched in each thousandth. */
 __attribute__((noinline)) static int loop(void *arg)
