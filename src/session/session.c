@@ -297,10 +297,12 @@ static int start(struct sonde_session *session)
 /* After Ctrl-C: the terminal has sent it to the command as well, which may do what it does then. */
 static void let_end(struct sonde_session *session)
 {
-	struct pollfd waits[] = { { .fd = session->watched_fd, .events = POLLIN }, { .fd = session->stop_fd, .events = POLLIN } };
+	struct pollfd waits[] = { { .events = POLLIN }, { .fd = session->stop_fd, .events = POLLIN } };
 
-	if (session->watched_fd >= 0)
-		poll(waits, ARRAY_SIZE(waits), COMMAND_END_MS);
+	if (have_ended(session)) /* nobody has looked yet when the stop came at once */
+		return;
+	waits[0].fd = session->watched_fd;
+	poll(waits, ARRAY_SIZE(waits), COMMAND_END_MS);
 }
 
 static void end_command(struct sonde_session *session)

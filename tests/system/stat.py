@@ -284,6 +284,8 @@ def commands_may_end_by_themselves():
 	result = sonde("stat", "-e", "page-faults", "--", "sh", "-c", script, want=7)
 	check_equal(result.out, "my own end\n", str(result))
 	check("seconds user" in result.err, str(result))
+	for _ in range(20): # the stop may come before anybody has looked at the command
+		sonde("stat", "-e", "page-faults", "--", "sh", "-c", "trap 'exit 7' INT; kill -INT $PPID; sleep 0.03; kill -INT $$; exec sleep 60", want=7)
 	result = sonde("stat", "-e", "page-faults", "-o", "-", "--", "sh", "-c", "trap '' TERM INT; kill -INT $PPID; sleep 4", want=0)
 	check(re.search(r"'sh' goes on, with the process id \d+", result.err) and "seconds elapsed" in result.out and "seconds user" not in result.out, str(result))
 
