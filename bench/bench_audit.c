@@ -19,8 +19,8 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "process/process_table.h"
-#include "session/audit_pool.h"
-#include "session/parser_private.h"
+#include "parse/audit_pool.h"
+#include "parse/parser_private.h"
 
 #define MAX_MODULES 4096
 #define MAX_SAMPLES 100000u

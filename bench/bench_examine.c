@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "session/parser.h"
+#include "parse/parser.h"
 #include "sonde/sonde.h"
 
 #define PASSES 7

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "elf/dwarf_lines.h"
+#include "dwarf/dwarf_lines.h"
 
 #define MAX_FRAMES 64
 

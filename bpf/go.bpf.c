@@ -10,7 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "lib/runtime_program.h"
-#include "lib/walk_clock.h"
+#include "walk/walk_clock.h"
 
 static __always_inline struct label_walk *label_walk_of(__u32 number)
 {
@@ -19,7 +19,7 @@ static __always_inline struct label_walk *label_walk_of(__u32 number)
 	return s ? &s->labels : 0;
 }
 
-#include "lib/go_labels.h"
+#include "runtimes/go_labels.h"
 
 struct { /* by tgid */
 	__uint(type, BPF_MAP_TYPE_HASH);

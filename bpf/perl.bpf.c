@@ -10,7 +10,7 @@
 
 #include "lib/scratch.h"
 
-#include "lib/perl.h"
+#include "runtimes/perl.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_PERL
 #define RUNTIME_STRUCT struct sonde_perl

@@ -10,7 +10,7 @@
 
 #include "lib/scratch.h"
 
-#include "lib/php.h"
+#include "runtimes/php.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_PHP
 #define RUNTIME_STRUCT struct sonde_php

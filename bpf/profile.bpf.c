@@ -24,7 +24,7 @@
 #include "lib/scratch.h"
 #include "lib/send.h"
 #include "lib/stack.h"
-#include "lib/unwind.h"
+#include "walk/unwind.h"
 #include "lib/user_regs.h"
 
 /* Puts the user registers into the walk; 0: there are none. Its copy of them would be too much for the 512 bytes that on_tick and the walk have together. */

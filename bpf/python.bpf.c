@@ -10,7 +10,7 @@
 
 #include "lib/scratch.h"
 
-#include "lib/python.h"
+#include "runtimes/python.h"
 
 #define RUNTIME_KIND SONDE_RUNTIME_PYTHON
 #define RUNTIME_STRUCT struct sonde_python

@@ -47,7 +47,7 @@ def main():
         page = inline(page, source.parent, tag, hashes, used, kinds)
         page = page.replace(f"@hashes {tag}@", " ".join(hashes))
     before, after = page.encode().split(b"@data@")
-    output.write_text('#include "export/assets/page.h"\n\n' + c_array("page_before_data", before) + c_array("page_after_data", after),
+    output.write_text('#include "page/assets/page.h"\n\n' + c_array("page_before_data", before) + c_array("page_after_data", after),
                       encoding="utf-8")
     dependencies.write_text(f"{output}: {' '.join(str(path) for path in used)}\n", encoding="utf-8")
 

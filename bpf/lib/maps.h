@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The maps that all triggers share, and the accessors that lib/unwind.h asks for. Sizes that depend on the machine or the command
+/* The maps that all triggers share, and the accessors that walk/unwind.h asks for. Sizes that depend on the machine or the command
  * line are set by the loader. */
 #pragma once
 #include <linux/bpf.h>

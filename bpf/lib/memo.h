@@ -4,7 +4,7 @@
 #include "kernel_memo.h"
 #include "stack.h"
 #include "wait_counters.h"
-#include "walk_memo.h"
+#include "../walk/walk_memo.h"
 
 #define MEMO_CHECK 1024
 

@@ -10,7 +10,7 @@
 #include "../abi/record.h"
 #include "../compat/kernel.h"
 #include "maps.h"
-#include "unwind.h"
+#include "../walk/unwind.h"
 
 #define RAW_UNKNOWN_PAGES 16
 #define RAW_LENGTHS 7

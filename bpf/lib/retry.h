@@ -8,7 +8,7 @@
 
 #include "../abi/record.h"
 #include "maps.h"
-#include "unwind.h"
+#include "../walk/unwind.h"
 #include "user_regs.h"
 
 #define RETRIES 64     /* at a time; a power of two */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The maps that bpf/runq.bpf.c and bpf/slow.bpf.c share. */
 #pragma once
-#include "abi/runq.h"
+#include "../abi/runq.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

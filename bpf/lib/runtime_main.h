@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "runtime_program.h"
-#include "walk_clock.h"
+#include "../walk/walk_clock.h"
 
 #ifndef RUNTIME_PAIRING
 #define RUNTIME_PAIRING RUNTIME_PAIR_ALL

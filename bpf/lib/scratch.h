@@ -3,10 +3,10 @@
  * preempted, so does another thread's. Whoever begins takes the first that nobody has, and what one program leaves in it the one that it tail-calls finds: it is told by where their context stands, which is
  * on the stack in use, so that no two have the same at a time. */
 #pragma once
-#include "label_walk.h"
+#include "../runtimes/label_walk.h"
 #include "maps.h"
-#include "runtime.h"
-#include "unwind.h"
+#include "../runtimes/runtime.h"
+#include "../walk/unwind.h"
 
 #define SCRATCH_MAX_LEVELS 8
 
@@ -137,7 +137,7 @@ static __always_inline struct walk *walk_of(__u32 number)
 
 #define MAX_PUT_ASIDE 16 /* of a thread, from the leaf; the kernel has up to 64 (MAX_URETPROBE_DEPTH in kernel/events/uprobes.c) */
 
-/* See lib/unwind.h: by where the stack pointer was when the function was entered. */
+/* See walk/unwind.h: by where the stack pointer was when the function was entered. */
 static __always_inline __u64 user_return(const struct walk *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

@@ -12,9 +12,9 @@
 #include "raw_copy.h"
 #include "scratch.h"
 #include "send.h"
-#include "unwind.h"
+#include "../walk/unwind.h"
 #include "user_regs.h"
-#include "walk_clock.h"
+#include "../walk/walk_clock.h"
 
 #define SYS_EXECVE 59            /* asm/unistd_64.h */
 #define SYS_EXECVEAT 322

@@ -10,7 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "../compat/kernel.h"
-#include "unwind.h"
+#include "../walk/unwind.h"
 
 #define NO_SYSCALL (~0ULL)
 

@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/reader.h"
-#include "base/wire.h"
+#include "codec/wire.h"
 
 /* `nr_modules` modules and `nr_stacks` records (struct sonde_raw_record, each with its stack) follow, each at a multiple of 8. */
 struct audit_question {

@@ -5,7 +5,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "base/wire.h"
+#include "codec/wire.h"
 
 #define AUDIT_SERVE_MAX_FILES 256u /* its owner begins a new worker before there are more */
 

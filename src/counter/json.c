@@ -2,7 +2,7 @@
 /* A set's counts as sonde stat writes them. */
 #include <errno.h>
 
-#include "base/count_json.h"
+#include "codec/count_json.h"
 #include "counter/set.h"
 
 #define MAX_BYTES (1u << 24) /* 1,024 events with names and reasons of which each byte is escaped need a quarter */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "elf/dynamic_symbol.h"
 
 #define MAX_PHDRS 4096u /* as elf_open.c */
 #define MAX_ENTRIES 4096u

@@ -10,21 +10,6 @@
 #define MAX_CHAIN 4096u       /* symbols in one bucket: linkers aim at a handful */
 #define MAX_SCANNED (1u << 20) /* without a hash table */
 
-int elf_file_read_vaddr(const struct elf_file *elf, uint64_t elf_vaddr, void *to, size_t size)
-{
-	for (uint32_t i = 0; i < elf_file_nr_segments(elf); i++) {
-		const struct elf_segment *segment = elf_file_segment(elf, i);
-		uint64_t off = elf_vaddr - segment->vaddr;
-
-		if (elf_vaddr < segment->vaddr || off >= segment->file_size || size > segment->file_size - off)
-			continue;
-		if (segment->file_off > UINT64_MAX - off)
-			return -EBADMSG;
-		return elf_file_read_at(elf, segment->file_off + off, to, size);
-	}
-	return -EFAULT;
-}
-
 struct search {
 	const struct elf_file *elf;
 	struct dynamic_section section;

@@ -14,5 +14,3 @@ struct dynamic_symbol {
 
 /* Versions of a symbol are not told apart: the first that is defined. 0; -ENOENT: the file does not define it; -EBADMSG. */
 MUST_CHECK int dynamic_symbol_find(const struct elf_file *elf, const char *name, struct dynamic_symbol *ret_symbol);
-/* Reads what stands at an address as linked, in the file: 0; -EFAULT: not in the file (.bss); -EBADMSG. */
-MUST_CHECK int elf_file_read_vaddr(const struct elf_file *elf, uint64_t elf_vaddr, void *to, size_t size);

@@ -77,6 +77,8 @@ MUST_CHECK int elf_file_read_section(const struct elf_file *elf, const struct el
 				     struct diag *diag, void **ret_bytes, size_t *ret_size);
 /* Reads `size` bytes at `file_off` into `to`: 0; -EBADMSG when they are not all there. */
 MUST_CHECK int elf_file_read_at(const struct elf_file *elf, uint64_t file_off, void *to, size_t size);
+/* Reads what stands at an address as linked, in the file: 0; -EFAULT: not in the file (.bss); -EBADMSG. */
+MUST_CHECK int elf_file_read_vaddr(const struct elf_file *elf, uint64_t elf_vaddr, void *to, size_t size);
 
 /* Lower-case hexadecimal, NUL-terminated; "" for none. `to` holds 2 * BUILD_ID_MAX + 1. */
 void build_id_text(const struct build_id *id, char *to);

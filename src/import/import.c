@@ -5,11 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/json_read.h"
-#include "base/protobuf_read.h"
+#include "codec/json_read.h"
+#include "codec/protobuf_read.h"
 #include "import/importer.h"
-#include "import/otlp_json.h"
-#include "import/perf_data.h"
+#include "perfdata/perf_data.h"
 
 #define TEXT_BYTES	((size_t)1 << 20) /* of one name, label or comment */
 #define BUDGET_PER_BYTE 64

@@ -31,7 +31,7 @@ MUST_CHECK int import_format_by_name(const char *name, struct diag *diag, enum i
 MUST_CHECK int import_detect(const void *bytes, size_t size, struct diag *diag, enum import_format *ret_format);
 bool import_is_gzip(const void *bytes, size_t size);
 
-/* Not for IMPORT_PERF_DATA, which takes more than the file: session/perf_profile.h.
+/* Not for IMPORT_PERF_DATA, which takes more than the file: replay/perf_profile.h.
  * Reads all of it into an empty profile. What the file says and a profile cannot hold is counted in the notes of its account, behind the first *ret_nr_own, which the file had
  * itself. 0; -EBADMSG: malformed or cut off, and diag says where; -EFBIG: past a limit; -ENOMEM. The profile is of no use then. */
 MUST_CHECK int import_read(const void *bytes, size_t size, enum import_format format, struct profile *profile, struct diag *diag, uint32_t *ret_nr_own);

@@ -54,6 +54,8 @@ MUST_CHECK int read_json(struct importer *importer);
 MUST_CHECK int read_perf_script(struct importer *importer);
 MUST_CHECK int read_otlp(struct importer *importer);
 MUST_CHECK int read_otlp_json(struct importer *importer);
+/* Is it OTLP's JSON, where a value that begins with `bracket` stands under this key in the outermost object? */
+bool otlp_json_is(const char *key, char bracket);
 
 /* How much of a text is kept; counts what is not. */
 size_t import_text_size(struct importer *importer, const char *text, size_t size);

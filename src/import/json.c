@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/json_read.h"
+#include "codec/json_read.h"
 #include "import/importer.h"
 #include "import/json_account.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_account: the account of sonde's JSON back into an account. Errors are the reader's and the buffers'. */
 #pragma once
-#include "base/json_read.h"
+#include "codec/json_read.h"
 #include "model/account.h"
 
 /* An object begins at the reader. `key` and `text` are for its use. */

@@ -2,7 +2,7 @@
 /* What the files of the OTLP reader share: OpenTelemetry's profiles (opentelemetry-proto, profiles/v1development) from version 1.8 on. What samples name stands in a
  * dictionary behind them, so that is read first. */
 #pragma once
-#include "base/protobuf_read.h"
+#include "codec/protobuf_read.h"
 #include "import/importer.h"
 
 struct otlp_mapping {

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json_read.h"
-#include "base/protobuf.h"
+#include "codec/json_read.h"
+#include "codec/protobuf.h"
 
 #define KEY_BYTES     ((size_t)1 << 20)
 #define OUT_PER_BYTE  4 /* "0," becomes a time of 8 bytes, all else fewer than it was */

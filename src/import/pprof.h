@@ -2,7 +2,7 @@
 /* What the files of the pprof reader share. The fields stand in any order, so the message is gone through several times: sizes and texts, then what the samples
  * name, then the samples. */
 #pragma once
-#include "base/protobuf_read.h"
+#include "codec/protobuf_read.h"
 #include "import/id_table.h"
 #include "import/importer.h"
 

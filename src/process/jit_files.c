@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "process/maps_line.h"
-#include "process/stranger.h"
+#include "proxy/stranger.h"
 
 static void add(struct jit_files *files, int fd)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jit_files: the files in which a process's JIT compilers say what they called their code: /tmp/perf-PID.map in its root, under the number
  * that it has in its own pid namespace, and jit-PID.dump wherever it is: its writer maps a page of it executable, so that a
- * profiler meets it (Linux tools/perf/Documentation/jitdump-specification.txt). Opened as the process's own (process/opener.h). */
+ * profiler meets it (Linux tools/perf/Documentation/jitdump-specification.txt). Opened as the process's own (proxy/opener.h). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process/proxy.h"
+#include "proxy/proxy.h"
 
 #define JIT_FILES_MAX		 8 /* of a process */
 #define JIT_FILES_MAX_MAP_BYTES	 ((uint64_t)1 << 30)

@@ -2,7 +2,8 @@
 /* mapping_set: the mappings that a process and those that it forked have in common, kept once however many they are. Immutable and reference counted. Its files count as mapped as long as one of
  * those processes lives and has them still, and are held as long as the set is. One thread. */
 #pragma once
-#include "process/process_table.h"
+#include "process/mapping.h"
+#include "process/object_table.h"
 
 struct mapping_set {
 	struct object_table *objects; /* borrowed */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* maps_line: a line of /proc/PID/maps, "start-end perms offset device inode path" (proc_pid_maps(5)). */
 #pragma once
-#include "process/process_table.h"
+#include <stdbool.h>
+
+#include "process/mapping.h"
 
 /* Fills the places and the path, which points into `line` (whose line break and \012 escapes are undone). False: not executable, or not
  * such a line. */

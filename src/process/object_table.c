@@ -9,10 +9,10 @@
 #include <sys/resource.h>
 
 #include "base/u64_map.h"
-#include "process/mapped_file.h"
-#include "process/proxy.h"
 #include "process/region_cache.h"
-#include "process/stranger.h"
+#include "proxy/mapped_file.h"
+#include "proxy/proxy.h"
+#include "proxy/stranger.h"
 
 #define MAX_OBJECTS (1u << 20)
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
@@ -498,8 +498,7 @@ uint32_t object_table_met(struct object_table *table, const struct mapped_region
 		settle_path(table, &table->entries[object], &table->entries[object].identity, region->path);
 		return object;
 	}
-	object = region_cache_find(&table->regions, region);
-	if (object != OBJECT_NONE && is_unchanged(&table->entries[object]))
+	if (region_cache_find(&table->regions, region, &object) && object != OBJECT_NONE && is_unchanged(&table->entries[object]))
 		return object;
 	object = met_located(table, region);
 	region_cache_keep(&table->regions, region, object);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
+#include "proxy/mapped_region.h"
 
 #define OBJECT_NONE UINT32_MAX
 
@@ -17,14 +18,6 @@ struct object {
 	const char *path;     /* as the process saw it when it was first met, or by which it is found in our root, "[vdso]" */
 	uint64_t device;      /* that it was on when it was first met; 0: not known */
 	uint64_t serial;      /* no other file has had it; not 0 */
-};
-
-/* What a process maps, as the kernel tells of it. */
-struct mapped_region { /* borrowed for the call */
-	uint32_t tgid;
-	uint64_t start_pc, end_pc;
-	uint64_t device, inode; /* 0: not known */
-	const char *path;
 };
 
 struct object_table;

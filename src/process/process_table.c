@@ -10,9 +10,9 @@
 #include "base/order.h"
 #include "base/u64_map.h"
 #include "process/jit_files.h"
-#include "process/maps_line.h"
 #include "process/mapping_set.h"
-#include "process/proxy.h"
+#include "process/maps_line.h"
+#include "proxy/proxy.h"
 
 /* Of one process. What is more is forgotten, the oldest first: a process may map for ever, and is not to end the run. */
 #define MAX_LIVE (1u << 14)

@@ -15,12 +15,15 @@ static uint64_t key_of(const struct mapped_region *region)
 	return hash_bytes(region->path, strlen(region->path), hash_bytes(numbers, sizeof(numbers), 0));
 }
 
-uint32_t region_cache_find(const struct region_cache *cache, const struct mapped_region *region)
+bool region_cache_find(const struct region_cache *cache, const struct mapped_region *region, uint32_t *ret_object)
 {
 	uint64_t key = key_of(region);
 	const struct cached_region *slot = &cache->slots[key % REGION_CACHE_SLOTS];
 
-	return region->inode && slot->key == key && clock_ns() < slot->end_ns ? slot->object : OBJECT_NONE;
+	if (!region->inode || slot->key != key || clock_ns() >= slot->end_ns)
+		return false;
+	*ret_object = slot->object;
+	return true;
 }
 
 void region_cache_keep(struct region_cache *cache, const struct mapped_region *region, uint32_t object)

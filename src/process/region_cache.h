@@ -2,7 +2,10 @@
 /* region_cache: which file the mappings of a process were found to be of, for the moment in which it is asked about the next ones: a process may map the same file thousands of times, and to look at one of
  * its mappings is a question to the proxy. One thread. */
 #pragma once
-#include "process/object_table.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proxy/mapped_region.h"
 
 #define REGION_CACHE_SLOTS 256
 
@@ -13,8 +16,8 @@ struct region_cache { /* begins as zeros */
 	} slots[REGION_CACHE_SLOTS];
 };
 
-/* What was found for the process, device, inode and path less than 100 ms ago, or OBJECT_NONE: none was, or the inode is not known. */
-uint32_t region_cache_find(const struct region_cache *cache, const struct mapped_region *region);
+/* What was found for the process, device, inode and path less than 100 ms ago. False: nothing was, or the inode is not known. */
+bool region_cache_find(const struct region_cache *cache, const struct mapped_region *region, uint32_t *ret_object);
 void region_cache_keep(struct region_cache *cache, const struct mapped_region *region, uint32_t object);
 /* Before a number becomes another file's. */
 void region_cache_forget(struct region_cache *cache);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The measurement of events by counters: a set (sonde/counter.h) that is opened, started and stopped with the session. No programs, no stacks, no profile: who asks for it reads the set, at the end of each interval and
  * of the run. */
+#include "session/counting.h"
+
 #include <errno.h>
 
 #include "base/clock.h"
 #include "base/file_limit.h"
 #include "base/sized.h"
-#include "session/measurement.h"
+#include "engine/measurement.h"
 #include "sonde/counter.h"
 
 struct counting {

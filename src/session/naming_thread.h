@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "session/measurement.h"
-#include "session/outputs.h"
-#include "session/window.h"
+#include "engine/measurement.h"
+#include "engine/window.h"
+#include "output/outputs.h"
 
 #define NAMING_THREAD_MAX 2 /* windows that it may have at a time */
 

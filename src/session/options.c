@@ -8,9 +8,10 @@
 #include "abi/unwind.h"
 #include "base/clock.h"
 #include "base/sized.h"
-#include "session/account_common.h"
+#include "session/modes.h"
 #include "session/session.h"
 #include "session/whose.h"
+#include "track/account_common.h"
 
 #define MAX_STACK_STORAGE (1u << 26)
 #define MIN_WINDOW_NS NS_PER_S
@@ -98,7 +99,7 @@ static int make_measurement(struct sonde_session *session)
 {
 	const struct measurement_parts parts = { .options = &session->options, .engine = &session->engine, .account = &session->account };
 
-	return measurement_new(&parts, &session->sampling, &session->diag, &session->measurement);
+	return measurement_new(measurement_type_of(session->options.mode), &parts, &session->sampling, &session->diag, &session->measurement);
 }
 
 static int keep_texts(struct sonde_session *session)

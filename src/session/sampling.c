@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The measurement of what runs on the CPUs: its samples are all that there is to it. */
+#include "session/sampling.h"
+
 #include <errno.h>
 
-#include "session/ticks.h"
+#include "engine/ticks.h"
 
 struct sampling {
 	struct measurement base;

@@ -14,6 +14,7 @@
 #include "base/priority.h"
 #include "base/readable.h"
 #include "base/stop_fd.h"
+#include "session/counting.h"
 
 #define PROGRESS_NS (NS_PER_S / 5) /* the progress is told no more often */
 #define HASTE_NS NS_PER_S /* so long names are looked up after a second stop */

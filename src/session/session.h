@@ -10,15 +10,15 @@
 #include "base/buffer.h"
 #include "base/command.h"
 #include "base/diag.h"
+#include "engine/engine.h"
+#include "engine/measurement.h"
+#include "engine/target.h"
+#include "engine/window.h"
 #include "model/profile.h"
-#include "session/debug_files.h"
-#include "session/engine.h"
-#include "session/jit_keeper.h"
-#include "session/measurement.h"
+#include "naming/debug_files.h"
+#include "naming/jit_keeper.h"
+#include "output/outputs.h"
 #include "session/naming_thread.h"
-#include "session/outputs.h"
-#include "session/target.h"
-#include "session/window.h"
 
 /* Of the windows that were named. */
 struct window_totals {

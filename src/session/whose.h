@@ -4,8 +4,8 @@
 #include "abi/config.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "engine/target.h"
 #include "model/account.h"
-#include "session/target.h"
 
 struct whose { /* borrowed for the call */
 	const uint32_t *tgids, *tids;

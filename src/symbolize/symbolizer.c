@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/u64_map.h"
-#include "elf/go_pclntab.h"
 #include "elf/symbols.h"
+#include "pclntab/go_pclntab.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/demangle.h"
 #include "symbolize/kallsyms.h"

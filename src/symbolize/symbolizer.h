@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "elf/dwarf_lines.h"
+#include "dwarf/dwarf_lines.h"
 #include "elf/elf_file.h"
 #include "symbolize/jit_names.h"
 

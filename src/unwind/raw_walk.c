@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-/* What bpf/lib/unwind.h asks for; defined below, where the walk's type is known. */
+/* What bpf/walk/unwind.h asks for; defined below, where the walk's type is known. */
 struct walk;
 static const __u32 *chunk_at(const struct walk *w, __u32 pos);
 static const struct sonde_rule *rule_at(const struct walk *w, __u32 number);
 static long read_user(const struct walk *w, void *to, __u32 size, __u64 from);
 static __u64 user_tls_base(const struct walk *w);
 #define WALK_FUNCTION static
-#include "lib/unwind.h"
+#include "walk/unwind.h"
 
 #define PROCESS_CHUNK 0xffffu /* no chunk of the pool: our own, with the mappings of the process */
 #define PROCESS_POS (PROCESS_CHUNK << SONDE_CHUNK_SHIFT)

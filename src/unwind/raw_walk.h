@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* raw_walk: walks a stack that the kernel side sent raw, by the steps that the kernel side walks with itself (bpf/lib/unwind.h) over the same tables. One
+/* raw_walk: walks a stack that the kernel side sent raw, by the steps that the kernel side walks with itself (bpf/walk/unwind.h) over the same tables. One
  * thread. */
 #pragma once
 #include <stdint.h>

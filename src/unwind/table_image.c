@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/reader.h"
 #include "base/hash.h"
+#include "base/reader.h"
 
 extern const uint64_t table_compiler; /* made by tools/source_hash.py of what makes tables out of files: changes with it */
 

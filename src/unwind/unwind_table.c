@@ -4,10 +4,10 @@
 #include <elf.h>
 #include <errno.h>
 
-#include "elf/cfi.h"
-#include "elf/code_rows.h"
-#include "elf/go_pclntab.h"
-#include "elf/greenlet_rows.h"
+#include "cfi/cfi.h"
+#include "cfi/code_rows.h"
+#include "cfi/greenlet_rows.h"
+#include "pclntab/go_pclntab.h"
 #include "unwind/spans.h"
 
 struct builder {

@@ -8,7 +8,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
-#include "base/wire.h"
+#include "codec/wire.h"
 
 #define WORKER_NAME "sonde-worker" /* argv[0] of a worker */
 

@@ -15,7 +15,7 @@
 #include "base/priority.h"
 #include "base/small_file.h"
 #include "base/spawn.h"
-#include "base/wire.h"
+#include "codec/wire.h"
 #include "worker/opening.h"
 #include "worker/read_owner.h"
 #include "worker/serve.h"

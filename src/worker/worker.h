@@ -10,11 +10,9 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "worker/opening.h"
 
 struct worker;
-
-/* A path that the worker wants to read: a descriptor, which is then closed here, or a negative errno. */
-typedef int (*worker_open_fn)(void *arg, const char *path);
 
 struct worker_question {
 	uint32_t kind;          /* as the serve_fn takes it */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check_table.h"
-#include "elf/cfi.h"
+#include "cfi/cfi.h"
 #include "../unit/elf_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

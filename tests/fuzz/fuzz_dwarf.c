@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
-#include "elf/dwarf_lines.h"
+#include "dwarf/dwarf_lines.h"
 
 #define MAX_FRAMES    8
 #define MAX_QUESTIONS 256

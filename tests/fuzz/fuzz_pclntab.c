@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check_table.h"
-#include "elf/go_pclntab.h"
+#include "pclntab/go_pclntab.h"
 #include "../unit/go_programs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

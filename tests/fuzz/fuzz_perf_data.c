@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "import/perf_data.h"
+#include "perfdata/perf_data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "dwarf_value.h"
-#include "elf/go_pclntab.h"
+#include "pclntab/go_pclntab.h"
 #include "unwind/unwind_table.h"
 
 #define WINDOW_PIECES 64

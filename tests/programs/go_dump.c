@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "elf/go_pclntab.h"
+#include "pclntab/go_pclntab.h"
 
 #define MAX_FRAMES 64
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* go_labels_dump PID TIMES: the labels of a Go program's threads, read by the kernel side's code (bpf/lib/go_labels.h) while each is stopped by ptrace: so many times, a line
+/* go_labels_dump PID TIMES: the labels of a Go program's threads, read by the kernel side's code (bpf/runtimes/go_labels.h) while each is stopped by ptrace: so many times, a line
  * "FUNCTION KEY=VALUE,..." for each thread that runs a goroutine's function of package main: sorted, "-" for none, "+N" behind those that N were left out of. The innermost
  * such function that is not main.leaf or main.work, by the chain of frame pointers. `FUNCTION lost` when they cannot be read. */
 #include <dirent.h>
@@ -18,9 +18,9 @@
 
 struct label_walk;
 static struct label_walk *label_walk_of(struct walk *w);
-#include "lib/go_labels.h"
+#include "runtimes/go_labels.h"
 #include "base/number.h"
-#include "elf/go_pclntab.h"
+#include "pclntab/go_pclntab.h"
 #include "runtime/runtime.h"
 
 #define MAX_FRAMES 64

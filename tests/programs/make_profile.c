@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/number.h"
-#include "export/export.h"
+#include "output/export.h"
 #include "made_up_profile.h"
 
 #define MAX_FILE_BYTES ((size_t)1 << 30)

@@ -6,9 +6,9 @@
 
 #include <sonde/sonde.h>
 
-#include "export/export.h"
+#include "output/export.h"
 #include "model/account_text.h"
-#include "session/perf_profile.h"
+#include "replay/perf_profile.h"
 
 static int dump(const struct perf_data_source *source, const struct perf_profile_options *options, const char *format_name)
 {

@@ -18,10 +18,11 @@
 #include "base/number.h"
 #include "base/clock.h"
 #include "collect/event_programs.h"
-#include "export/export.h"
-#include "session/engine.h"
-#include "session/measurement.h"
-#include "session/window.h"
+#include "output/export.h"
+#include "engine/engine.h"
+#include "engine/measurement.h"
+#include "engine/window.h"
+#include "session/sampling.h"
 
 #define MAX_TRIGGERS 16
 #define MAX_WORDS 4

@@ -14,7 +14,7 @@ from tap import check, run_tests, test  # noqa: E402
 
 ENGLISH = {"go"} # of such a name only what leads to its files and constants counts. Go's tables of functions and stack switches are formats of native code: of src/elf and the unwinder
 NATIVE = ("bpf/NAME.bpf.c", "bpf/abi/NAME.h", "src/runtime/NAME/NAME.c", "src/runtime/NAME/meson.build", "docs/internals/NAME.md", "tests/system/NAME.py")
-INTERPRETED = NATIVE + ("bpf/lib/NAME.h", "tests/unit/test_NAME_walk.c", "tests/matrix/NAME.py")
+INTERPRETED = NATIVE + ("bpf/runtimes/NAME.h", "tests/unit/test_NAME_walk.c", "tests/matrix/NAME.py")
 
 
 def is_looked_at(path):
@@ -31,7 +31,7 @@ def code_of(path, text):
 
 def pattern_of(runtime):
 	identifier, name = re.escape(runtime["id"]), re.escape(runtime["name"])
-	exact = r"\b(?:SONDE_RUNTIME|FRAME)_%s\b|\b(?:sonde|runtime)_%s\b|\b(?:abi|lib|runtime)/%s[./]|\b%s(?:_bpf|\.skel|\.bpf)\b|[\"']%s[\"']" % (identifier, name, name, name, name)
+	exact = r"\b(?:SONDE_RUNTIME|FRAME)_%s\b|\b(?:sonde|runtime)_%s\b|\b(?:abi|runtimes?)/%s[./]|\b%s(?:_bpf|\.skel|\.bpf)\b|[\"']%s[\"']" % (identifier, name, name, name, name)
 	if runtime["name"] in ENGLISH:
 		return re.compile(exact)
 	called = "|".join(sorted({re.escape(runtime[key].lower()) for key in ("id", "name", "shown", "otlp") if key in runtime}))
@@ -97,14 +97,14 @@ HEAD = "#define SONDE_RUNTIME_LIST(X, LABELS) \\\n"
 LINE = '\tX(%s, %s, "Perl", "perl", "*.pl", "blue", (40, 50, 175, 40, 170, 40), (178, 46, 70, 180, 40, 30, 8, 4)) \\\n'
 CLEAN = {
 	LIST: HEAD + LINE % ("PERL", "perl") + "\tLABELS(GO, go)\n\n",
-	"src/session/a.c": '/* as perl does */ int go_on(int to_go); x = "to go"; // Perl\n', "src/runtime/perl/a.c": "perl();", "bpf/lib/perl.h": "x = SONDE_RUNTIME_PERL;", "tests/unit/a.c": "FRAME_PERL",
+	"src/session/a.c": '/* as perl does */ int go_on(int to_go); x = "to go"; // Perl\n', "src/runtime/perl/a.c": "perl();", "bpf/runtimes/perl.h": "x = SONDE_RUNTIME_PERL;", "tests/unit/a.c": "FRAME_PERL",
 	"docs/a.md": "`perl`", "meson.build": "perl = find_program('perl5') # 'perl'\n",
 	**{path.replace("NAME", name): "" for path in INTERPRETED for name in ("perl", "go")},
 }
 FAULTS = [
 	(check_names, {"src/model/a.h": "enum kind { FRAME_PERL };"}), (check_names, {"src/session/a.c": "case FRAME_GO:"}), (check_names, {"bpf/lib/scratch.h": '#include "../abi/go.h"\n'}),
 	(check_names, {"bpf/lib/scratch.h": "struct sonde_go go;"}), (check_names, {"src/collect/a.c": '#include "perl.skel.h"\n'}), (check_names, {"src/collect/a.c": "go_bpf__elf_bytes" "(go_bpf)"}),
-	(check_names, {"src/runtime/runtimes.c": "&runtime_go,"}), (check_names, {"src/export/assets/a.js": "const KINDS = { perl: 1 };"}), (check_names, {"src/export/a.c": 'x = "perl";'}),
+	(check_names, {"src/runtime/runtimes.c": "&runtime_go,"}), (check_names, {"src/page/assets/a.js": "const KINDS = { perl: 1 };"}), (check_names, {"src/export/a.c": 'x = "perl";'}),
 	(check_names, {"src/export/a.c": "static bool is_perl_frame;"}), (check_names, {"bpf/meson.build": "foreach name : ['go', 'profile']\n"}), (check_names, {"src/runtime/meson.build": "files('perl/a.c')\n"}),
 	(check_names, {"tests/bpf/load.c": '#include "go.skel.h"\n'}), (check_files, {LIST: HEAD + LINE % ("TOY", "toy") + "\n"}), (check_files, {LIST: HEAD + "\tLABELS(TOY, toy)\n\n"}),
 	(check_list, {LIST: HEAD + LINE % ("PERL", "perl5") + "\n"}), (check_list, {LIST: HEAD + LINE % ("PERL", "perl") * 2 + "\n"}),

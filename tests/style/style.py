@@ -34,36 +34,65 @@ def is_c(path, *folders):
 
 # --- who may include whom --------------------------------------------------------------------------------------------------------
 
-STAGE = {"base", "model", "elf", "abi"}
-EDGES = { # a folder includes itself and these
+COMMON = {"base", "codec", "model", "elf", "abi"}
+EDGES = { # a folder includes itself and these: those above it in this list, never one below, so there is no circle of folders
 	"abi": set(),
-	"bpf": {"abi"},
-	"base": set(),
-	"model": {"base", "abi"},
-	"elf": {"base", "abi"},
-	"collect": STAGE | {"skeleton"},
-	"process": STAGE,
-	"unwind": STAGE | {"bpf"}, # the step functions are one text for the kernel and the host
-	"symbolize": STAGE,
-	"runtime": STAGE,
-	"audit": STAGE,
-	"worker": {"base"},
-	"counter": {"base", "sonde"},
-	"debuginfod": {"base"},
-	"import": STAGE,
-	"export": STAGE,
-	"session": STAGE | {"collect", "process", "unwind", "symbolize", "audit", "runtime", "import", "export", "worker", "debuginfod", "sonde", "skeleton"},
-	"cli": {"sonde", "base", "tui", "web"},
+	"compat": {"abi"},
+	"walk": {"abi"},
+	"runtimes": {"abi", "walk"},
+	"lib": {"abi", "compat", "walk", "runtimes"},
+	"bpf": {"abi", "compat", "walk", "runtimes", "lib"},
 	"sonde": set(),
+
+	"base": set(),
+	"codec": {"base"},
+	"model": {"base", "abi"},
+	"elf": {"base"},
+	"cfi": {"base", "elf", "abi"},
+	"pclntab": {"base", "elf", "cfi", "abi"},
+	"dwarf": {"base", "elf"},
+
+	# stages: none includes another
+	"runtime": COMMON | {"cfi", "pclntab"},
+	"unwind": COMMON | {"cfi", "pclntab", "walk"}, # the step functions are one text for the kernel and the host
+	"proxy": COMMON,
+	"process": COMMON | {"proxy"},
+	"collect": COMMON | {"skeleton"},
+	"symbolize": COMMON | {"pclntab", "dwarf"},
+	"audit": COMMON,
+	"worker": {"base", "codec"},
+	"counter": {"base", "codec", "sonde"},
+	"debuginfod": {"base"},
+	"frames": COMMON,
+	"formats": COMMON | {"frames"},
+	"show": COMMON | {"frames"},
+	"page": COMMON | {"frames", "formats", "show"},
+	"perfdata": COMMON,
+	"import": COMMON | {"perfdata"},
+
+	# what stages are put together to
+	"parse": COMMON | {"worker", "proxy", "process", "unwind", "runtime", "symbolize", "audit", "debuginfod", "sonde"},
+	"track": COMMON | {"collect", "proxy", "process", "unwind", "runtime", "parse"},
+	"naming": COMMON | {"debuginfod", "proxy", "process", "symbolize", "parse", "track"},
+	"stacks": COMMON | {"collect", "process", "runtime", "unwind", "naming"},
+	"replay": COMMON | {"perfdata", "process", "symbolize", "unwind", "parse", "track", "naming"},
+	"output": COMMON | {"frames", "formats", "show", "page", "import", "perfdata", "proxy", "symbolize", "parse", "replay", "sonde"},
+	"engine": COMMON | {"collect", "audit", "proxy", "process", "parse", "track", "naming", "stacks", "sonde"},
+	"offcpu": COMMON | {"collect", "frames", "show", "stacks", "output", "engine", "sonde"},
+	"session": COMMON | {"collect", "process", "naming", "stacks", "track", "output", "engine", "offcpu", "sonde", "skeleton"},
+
+	"cli": {"sonde", "base", "codec"},
+	"stat": {"sonde", "base", "codec", "cli"},
+	"doctor": {"sonde", "base", "codec", "cli"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
-	r"bpf/": {"bpf", "collect", "unwind", "session", "cli"}, # cli: doctor tries BPF by itself
-	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "symbolize", "audit"},
-	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbolize", "export", "import"},
+	r"bpf/": {"compat", "lib", "bpf", "collect", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
+	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "dwarf", "symbolize", "audit"},
+	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbolize", "formats", "import", "perfdata"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"(seccomp|linux/seccomp)\.h": {"worker"},
 	r"capstone/.*": {"symbolize"},
-	r"linux/bpf\.h": {"bpf", "collect", "unwind", "session", "cli"},
+	r"linux/bpf\.h": {"compat", "lib", "bpf", "collect", "unwind", "naming", "doctor"},
 }
 
 
@@ -71,7 +100,7 @@ def layer_of(path):
 	"""The layer of a file of the tree, None for those without rules (tests, bench)."""
 	parts = path.split("/")
 	if path.startswith("bpf/"):
-		return "abi" if parts[1] == "abi" else "bpf"
+		return parts[1] if len(parts) > 2 else "bpf"
 	if path.startswith("include/sonde/"):
 		return "sonde"
 	return parts[1] if path.startswith("src/") and len(parts) > 2 else None
@@ -107,9 +136,50 @@ def check_layers(tree):
 	return complaints
 
 
+def check_order(edges):
+	"""A layer includes only layers that stand above it."""
+	names = list(edges)
+	return ["%s stands above %s, which it includes" % (layer, target) for layer in names for target in edges[layer] if target in names[names.index(layer):]]
+
+
+def module_of(path):
+	return path.rsplit(".", 1)[0]
+
+
+def includes_of(tree):
+	"""{module: modules that it includes}: a header and its .c are one."""
+	modules = {}
+	for path, text in tree.items():
+		if not is_c(path, "src", "bpf", "include"):
+			continue
+		for included in re.findall(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', text, re.MULTILINE):
+			near = os.path.normpath(os.path.join(os.path.dirname(path), included))
+			found = next((candidate for candidate in (near, "src/" + included, "bpf/" + included, "include/" + included) if candidate in tree), None)
+			modules.setdefault(module_of(path), set()).update({module_of(found)} if found else ())
+	return modules
+
+
+def reached_from(modules, start):
+	seen, open_ends = set(), [start]
+	while open_ends:
+		new = modules.get(open_ends.pop(), set()) - seen
+		seen |= new
+		open_ends += new
+	return seen
+
+
+def check_circles(tree):
+	"""No modules include each other but the parts of one, whose names begin with the same word."""
+	modules = includes_of(tree)
+	reached = {module: reached_from(modules, module) for module in modules}
+	first_word = {module: re.match(r"(.*/)?[a-z0-9]+", module).group(0) for module in modules} # import.c and importer.c, dwarf_lines.c and dwarf_private.h
+	return ["%s and %s include each other" % (one, other) for one in sorted(modules) for other in sorted(reached[one])
+		if one < other and one in reached.get(other, ()) and not first_word[other].startswith(first_word[one])]
+
+
 # --- sizes ------------------------------------------------------------------------------------------------------------------------
 
-MAX_FILE, MEDIAN_FILE = 1000, 250
+MAX_FILE, MEDIAN_FILE, MAX_FOLDER = 1000, 250, 4000
 MAX_FUNCTION, MOST_FUNCTION, MEDIAN_FUNCTION = 100, 60, 20
 
 
@@ -128,6 +198,10 @@ def check_sizes(tree, folder=ROOT):
 	product = [path for path in sources if is_c(path, "src", "bpf", "include")]
 	lines = {path: text.count("\n") for path, text in tree.items() if path in sources or path.endswith((".py", ".js"))}
 	complaints = ["%s: %d lines, the hard stop is %d" % (path, nr, MAX_FILE) for path, nr in lines.items() if nr > MAX_FILE]
+	folders = {}
+	for path in product:
+		folders[os.path.dirname(path)] = folders.get(os.path.dirname(path), 0) + lines[path]
+	complaints += ["%s: %d lines, the hard stop is %d" % (name, nr, MAX_FOLDER) for name, nr in folders.items() if nr > MAX_FOLDER]
 	functions = functions_of(sources, folder)
 	complaints += ["%s: %s has %d lines, the hard stop is %d" % (path, name, nr, MAX_FUNCTION) for path, name, nr in functions if nr > MAX_FUNCTION]
 	mine = [nr for path, _, nr in functions if path in product]
@@ -163,7 +237,7 @@ def check_banned(tree):
 		complaints += matches(path, code, BANNED, "banned")
 		if path != "src/base/number.c":
 			complaints += matches(path, code, NUMBERS, "use base/number.h")
-		if layer_of(path) not in ("cli", "bpf", "abi", "sonde", "tui"):
+		if path.startswith("src/") and layer_of(path) not in ("cli", "stat", "doctor"):
 			complaints += matches(path, code, TALK, "a stage neither prints nor ends the process")
 			complaints += matches(path, code, END, "a stage does not end the process") if not re.search(r"\bv?fork\s*\(", code) else []
 	return complaints
@@ -224,10 +298,10 @@ def check_null(tree):
 
 def check_headers(tree, folder=ROOT):
 	"""Each header compiles alone: those of the host with gcc, those of the kernel side with clang for BPF, the public ones as C++ too. But
-	not bpf/lib: its steps take what reads memory from whoever includes them, the kernel's programs or a test on the host."""
+	not bpf/lib, bpf/walk and bpf/runtimes: their steps take what reads memory from whoever includes them, the kernel's programs or a test on the host."""
 	complaints = []
-	for path in (path for path in tree if path.endswith(".h") and is_c(path, "src", "bpf", "include") and not path.startswith("bpf/lib/")):
-		if layer_of(path) == "bpf":
+	for path in (path for path in tree if path.endswith(".h") and is_c(path, "src", "bpf", "include") and layer_of(path) not in ("lib", "walk", "runtimes")):
+		if path.startswith("bpf/") and layer_of(path) != "abi":
 			commands = [["clang", "-target", "bpf", "-mcpu=v3", "-O2", "-D__TARGET_ARCH_x86", "-Ibpf", "-idirafter", "/usr/include/x86_64-linux-gnu"]]
 		else:
 			commands = [["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-Wextra", "-Isrc", "-Ibpf", "-Iinclude", "-I" + BUILD + "/bpf"]]
@@ -262,6 +336,12 @@ def none(complaints):
 @test
 def layers():
 	none(check_layers(TREE))
+	none(check_order(EDGES))
+
+
+@test
+def circles():
+	none(check_circles(TREE))
 
 
 @test
@@ -305,13 +385,16 @@ def no_mutable_globals():
 
 
 FAULTS = [
-	(check_layers, {"src/base/a.h": "", "src/export/b.h": "", "src/symbolize/a.c": '#include "export/b.h"\n'}),
+	(check_layers, {"src/base/a.h": "", "src/formats/b.h": "", "src/symbolize/a.c": '#include "formats/b.h"\n'}),
 	(check_layers, {"src/model/a.h": "", "src/base/a.c": ' # include "model/a.h"\n'}),
 	(check_layers, {"src/session/a.h": "", "src/cli/a.c": '#include "session/a.h"\n'}),
 	(check_layers, {"src/collect/a.h": "", "bpf/lib/a.h": '#include "collect/a.h"\n'}),
 	(check_layers, {"src/base/a.c": "#include <zlib.h>\n"}),
 	(check_layers, {"src/process/a.c": "#include <bpf/libbpf.h>\n"}),
 	(check_layers, {"src/nowhere/a.c": ""}),
+	(check_layers, {"bpf/lib/a.h": "", "bpf/walk/b.h": '#include "../lib/a.h"\n'}),
+	(check_order, {"model": {"base"}, "base": set()}),
+	(check_circles, {"src/elf/a.h": '#include "elf/b.h"\n', "src/elf/b.h": "", "src/elf/b.c": '#include "elf/c.h"\n', "src/elf/c.h": '#include "elf/a.h"\n'}),
 	(check_banned, {"src/base/a.c": "int x = atoi(text);\n"}),
 	(check_banned, {"src/elf/a.c": "word = strtok_r(text, space, &rest);\n"}),
 	(check_banned, {"src/elf/a.c": "x = strtoul (text, 0, 0);\n"}),
@@ -323,6 +406,7 @@ FAULTS = [
 	(check_licences, {"bpf/a.bpf.c": "// SPDX-License-Identifier: Apache-2.0\n"}),
 	(check_sizes, {"src/base/long.c": "int f(void)\n{\n" + "\t;\n" * 101 + "\treturn 0;\n}\n"}),
 	(check_sizes, {"src/base/big.h": "int x;\n" * 1001}),
+	(check_sizes, {"src/base/many%d.h" % i: "int x;\n" * 810 for i in range(5)}),
 	(check_sizes, {"src/base/many.c": "".join("int f%d(void)\n{\n%s\treturn 0;\n}\n" % (i, "\t;\n" * 25) for i in range(5))}),
 	(check_symbol_map, {"include/sonde/a.h": "int sonde_a(int);\n", SYMBOL_MAP: "V {\nglobal:\nlocal:\n\t*;\n};\n"}),
 	(check_symbol_map, {"include/sonde/a.h": "int sonde_b(int);\n", SYMBOL_MAP: "V {\nglobal:\n\tsonde_b;\nlocal:\n\t*;\n};\n"}), # hidden
@@ -345,7 +429,7 @@ CLEAN = {
 def checkers_see_faults():
 	for number, (checker, tree) in enumerate(FAULTS):
 		check(complaints_about(checker, tree), "%s says nothing about fault %d: %r" % (checker.__name__, number, list(tree)))
-	for checker in (check_layers, check_banned, check_words, check_licences, check_symbol_map, check_null, check_sizes, check_headers):
+	for checker in (check_layers, check_circles, check_banned, check_words, check_licences, check_symbol_map, check_null, check_sizes, check_headers):
 		none(complaints_about(checker, CLEAN))
 	check(globals_of("static int state; int next(void)\n{\n\treturn state++;\n}\n"), "a mutable global is not seen")
 	none(globals_of('extern int a, b; static int *const both[] = {&a, &b};\nint *pick(int i)\n{\n\treturn both[i];\n}\n'))

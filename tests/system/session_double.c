@@ -19,7 +19,7 @@
 
 #include "base/buffer.h"
 #include "base/number.h"
-#include "export/export.h"
+#include "output/export.h"
 
 struct sonde_session {
 	struct buffer report;

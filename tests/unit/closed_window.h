@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "session/stack_book.h"
-#include "session/stack_maker.h"
-#include "session/window.h"
+#include "stacks/stack_book.h"
+#include "stacks/stack_maker.h"
+#include "engine/window.h"
 
 struct closed {
 	struct window window;

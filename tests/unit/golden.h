@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "export/export.h"
+#include "output/export.h"
 
 #define MAX_BYTES ((size_t)1 << 24)
 

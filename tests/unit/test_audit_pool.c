@@ -15,7 +15,7 @@
 
 #include "audit/audit_serve.h"
 #include "base/clock.h"
-#include "session/audit_pool.h"
+#include "parse/audit_pool.h"
 #include "worker/serve.h"
 
 enum { GOOD = 1000, CRASH = 2000, SPIN = 3000, WRONG = 4000, SHORT = 5000, HUNDRED = 100 }; /* tgids: each and the hundred behind it */

@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "session/background.h"
-#include "session/file_budget.h"
+#include "parse/background.h"
+#include "parse/file_budget.h"
 #include "worker/serve.h"
 
 enum { HELLO, SPIN, SLEEP };

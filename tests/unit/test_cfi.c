@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "elf/cfi.h"
+#include "cfi/cfi.h"
 #include "elf_image.h"
 
 #define SECTION_VADDR 0x9000u

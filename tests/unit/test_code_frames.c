@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "elf/code_frames.h"
+#include "cfi/code_frames.h"
 
 #define MAX_ROWS 20000
 

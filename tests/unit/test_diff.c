@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "export/diff.h"
-#include "export/export.h"
+#include "show/diff.h"
+#include "output/export.h"
 #include "small_profile.h"
 
 static struct profile *made(void)

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "elf/dwarf_lines.h"
+#include "dwarf/dwarf_lines.h"
 #include "symbolize/symbolizer.h"
 
 #define NR_ADDRESSES 1500

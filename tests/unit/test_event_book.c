@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session/event_book.h"
+#include "offcpu/event_book.h"
 #include "closed_window.h"
 
 #define TGID 0x7ffffff0u /* nobody's */

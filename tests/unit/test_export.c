@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "base/protobuf.h"
+#include "codec/protobuf.h"
 #include "base/reader.h"
-#include "export/diff.h"
-#include "export/export.h"
-#include "export/show.h"
+#include "show/diff.h"
+#include "output/export.h"
+#include "show/show.h"
 #include "golden.h"
 #include "made_up_profile.h"
 #include "small_profile.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Go's labels: as the kernel side reads them (bpf/lib/go_labels.h), on the host, in memory made by hand; what a file tells of them (runtime/go); and what they are in a
- * profile (session/label_book). Real programs: tests/system/go_labels.py. */
+/* Go's labels: as the kernel side reads them (bpf/runtimes/go_labels.h), on the host, in memory made by hand; what a file tells of them (runtime/go); and what they are in a
+ * profile (stacks/label_book). Real programs: tests/system/go_labels.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +15,9 @@
 
 struct label_walk;
 static struct label_walk *label_walk_of(struct walk *w);
-#include "lib/go_labels.h"
+#include "runtimes/go_labels.h"
 #include "runtime/go/go_offsets.h"
-#include "session/label_book.h"
+#include "stacks/label_book.h"
 
 #define BASE	 0xc000000000ULL
 #define TLS_BASE (BASE + 0x100)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "elf/go_pclntab.h"
+#include "pclntab/go_pclntab.h"
 #include "go_programs.h"
 
 static struct bytes image;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk through Go's stacks (bpf/lib/walk_go.h), on the host, in a process made by hand: a thread's own stack (g0), a goroutine's, and the structs that
+/* The kernel side's walk through Go's stacks (bpf/walk/walk_go.h), on the host, in a process made by hand: a thread's own stack (g0), a goroutine's, and the structs that
  * lead from one to the other. Real programs: tests/system/go.py. */
 #include <setjmp.h>
 #include <stdarg.h>

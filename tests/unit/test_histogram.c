@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "export/histogram_text.h"
+#include "show/histogram_text.h"
 #include "model/profile.h"
 
 /* Each value lies in its slot's range, and ranges meet without a gap. */

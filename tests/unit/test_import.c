@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base/protobuf.h"
-#include "export/export.h"
+#include "codec/protobuf.h"
+#include "output/export.h"
 #include "import/gunzip.h"
 #include "import/import.h"
 #include "made_up_profile.h"

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "export/inlines.h"
+#include "frames/inlines.h"
 
 #define MAX_FRAMES 24
 #define NR_STACKS  3000

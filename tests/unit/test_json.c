@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "codec/json.h"
 #include "base/utf8.h"
 
 static void nesting_and_commas(void **state)

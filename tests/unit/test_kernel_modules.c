@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "session/kernel_modules.h"
+#include "naming/kernel_modules.h"
 
 #define ONE "alpha 4096 2 beta,gamma, Live 0xffffffffc0100000\n"
 #define TWO "delta 8192 0 - Live 0xffffffffc0200000 (O)\n"

@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "process/jit_files.h"
-#include "process/opener.h"
+#include "proxy/opener.h"
 #include "shell.h"
 
 #define MAX_BYTES 1000

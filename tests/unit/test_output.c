@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #include "base/confine.h"
-#include "session/output.h"
-#include "session/report_file.h"
+#include "output/output.h"
+#include "output/report_file.h"
 
 static int output_write(const char *path, const void *bytes, size_t size, struct diag *diag)
 {

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "session/output_pattern.h"
-#include "session/outputs.h"
+#include "output/output_pattern.h"
+#include "output/outputs.h"
 #include "small_profile.h"
 
 #define BEGIN_S 1795452088u /* 2026-11-23 16:41:28 UTC */

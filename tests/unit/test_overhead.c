@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "session/overhead.h"
+#include "engine/overhead.h"
 
 #define S 1000000000ull
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
-#include "import/perf_data.h"
+#include "perfdata/perf_data.h"
 
 enum { MMAP2 = 10, COMM = 3, FORK = 7, SAMPLE = 9, LOST = 2, ATTR = 64, ROUND = 68, AUXTRACE = 71 };
 #define TYPES (1u << 16 | 1u << 0 | 1u << 1 | 1u << 2) /* identifier, ip, tid, time */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The walk of Perl's stack (bpf/lib/perl.h) and the names of its frames, on the host, over a perl that is stopped. Oracle: what the script says of itself by caller() (tests/programs/
+/* The walk of Perl's stack (bpf/runtimes/perl.h) and the names of its frames, on the host, over a perl that is stopped. Oracle: what the script says of itself by caller() (tests/programs/
  * perl_stacks.pl). That each activation of runops is one run is held against the native stack. Arguments: the script, then the perl and what it is started by. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static struct runtime_walk *runtime_walk_of(WALK_REF ref)
 	return &runtime;
 }
 
-#include "lib/perl.h"
+#include "runtimes/perl.h"
 
 #define MAX_OBJECTS 64
 #define MAX_TEXT 65536

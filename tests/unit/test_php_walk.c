@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PHP's stacks as the kernel side walks them (bpf/lib/php.h) and as user space names them, in a php that is stopped again and again in a known stack, against what it said of
+/* PHP's stacks as the kernel side walks them (bpf/runtimes/php.h) and as user space names them, in a php that is stopped again and again in a known stack, against what it said of
  * itself. Arguments: the script, then for each PHP its program and, where that lives in a root directory of its own, "@ROOT" behind it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@
 
 struct runtime_walk;
 static struct runtime_walk *runtime_walk_of(struct walk *walk);
-#include "lib/php.h"
+#include "runtimes/php.h"
 
 #include "elf/dynamic_symbol.h"
 #include "runtime/php/php_private.h"

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/stop_fd.h"
-#include "session/process_scan.h"
+#include "track/process_scan.h"
 
 #define USER 12347
 #define OTHER 12348

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "base/protobuf.h"
+#include "codec/protobuf.h"
 #include "base/reader.h"
 
 /* The examples of protobuf.dev's page "Encoding": field 1 is 150, field 2 is "testing", field 3 is a message of the first. */

@@ -20,8 +20,8 @@
 
 #include "base/clock.h"
 #include "process/object_table.h"
-#include "process/proxy.h"
-#include "process/proxy_budget.h"
+#include "proxy/proxy.h"
+#include "proxy/proxy_budget.h"
 #include "shell.h"
 
 #define USER 12345

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk of CPython's frames (lib/python.h), compiled for the host, in stopped processes of every CPython that is found here. Oracle: what the program itself
+/* The kernel side's walk of CPython's frames (runtimes/python.h), compiled for the host, in stopped processes of every CPython that is found here. Oracle: what the program itself
  * printed of its threads' stacks by sys._current_frames(). Where the entries stand is checked against the native walk of the same threads. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@
 #include "runtime/runtime.h"
 #include "unwind/unwind_table.h"
 #include "walk_host.h"
-#include "lib/python.h"
+#include "runtimes/python.h"
 
 #define MAX_THREADS 32
 #define MAX_EXPECTED 400

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which activation of the interpreter's loop runs which run (bpf/lib/runtime.h). In the made-up native stacks the loop's frames are 'L', the leaf is the first; runs are told apart
+/* Which activation of the interpreter's loop runs which run (bpf/runtimes/runtime.h). In the made-up native stacks the loop's frames are 'L', the leaf is the first; runs are told apart
  * by number. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "walk_host.h"
 
-#include "lib/runtime.h"
+#include "runtimes/runtime.h"
 
 #define LOOP_PC 0x1000
 #define NATIVE_BYTES 0x100 /* of the stack, per frame */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "session/seed.h"
+#include "engine/seed.h"
 
 #define PAGE 4096
 #define NR_PAGES 8

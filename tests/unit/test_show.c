@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "export/annotation.h"
-#include "export/diff.h"
-#include "export/show.h"
+#include "show/annotation.h"
+#include "show/diff.h"
+#include "show/show.h"
 #include "small_profile.h"
 #include "symbolize/code_listing.h"
 

@@ -12,7 +12,8 @@
 
 #include "abi/record.h"
 #include "closed_window.h"
-#include "session/measurement.h"
+#include "engine/measurement.h"
+#include "session/sampling.h"
 
 #define TGID 0x7ffffff0u /* nobody's */
 

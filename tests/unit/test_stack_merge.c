@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "session/stack_merge.h"
+#include "stacks/stack_merge.h"
 
 #define ENTRY(at) { RUNTIME_ITEM_ENTRY, at }
 #define MERGED(natives, ...) merged(natives, sizeof((struct runtime_item[]){ __VA_ARGS__ }) / sizeof(struct runtime_item), (struct runtime_item[]){ __VA_ARGS__ })

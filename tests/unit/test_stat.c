@@ -12,7 +12,7 @@
 
 #include <linux/perf_event.h>
 
-#include "cli/stat.h"
+#include "stat/stat.h"
 
 #define HARDWARE(name, what, value) EVENT(name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##what, value)
 #define SOFTWARE(name, what, value) EVENT(name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##what, value)

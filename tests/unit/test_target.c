@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "session/target.h"
+#include "engine/target.h"
 
 #define NO_SUCH_ID 0x7ffffff0u
 

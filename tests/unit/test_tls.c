@@ -24,7 +24,7 @@
 #include "runtime/tls_code.h"
 #include "walk_host.h"
 
-#include "lib/tls.h"
+#include "runtimes/tls.h"
 
 #define CODE_PC 0x1000
 

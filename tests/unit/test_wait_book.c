@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 
 #include "closed_window.h"
-#include "session/wait_book.h"
-#include "session/wait_stack.h"
+#include "offcpu/wait_book.h"
+#include "offcpu/wait_stack.h"
 
 #define TGID 0x7ffffff0u /* nobody's */
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "walk_host.h"
-#include "lib/walk_clock.h"
+#include "walk/walk_clock.h"
 
 #define CODE_PC     0x500000ULL
 #define CODE_BYTES  0x2000ULL

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is remembered of a walk (bpf/lib/walk_memo.h): a hit has to mean that the walk would find the same. Each register and each word of the stack is changed once, and where the walk then finds another stack there must be
+/* What is remembered of a walk (bpf/walk/walk_memo.h): a hit has to mean that the walk would find the same. Each register and each word of the stack is changed once, and where the walk then finds another stack there must be
  * no hit. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #define WALK_REMEMBERS
 #include "walk_host.h"
 
-#include "lib/walk_memo.h"
+#include "walk/walk_memo.h"
 
 #define STACK_PC    0x7ffe00000000ULL
 #define STACK_WORDS 1024 /* two pages */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "closed_window.h"
-#include "session/wall.h"
+#include "offcpu/wall.h"
 
 #define TGID 0x7ffffff0u /* nobody's */
 #define USER 77u

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "session/wall_table.h"
+#include "offcpu/wall_table.h"
 
 #define MAX_SHARES 4096
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "session/name_cache.h"
+#include "naming/name_cache.h"
 
 #define TGID 0x7ffffff0u /* nobody's */
 #define HASH 77u

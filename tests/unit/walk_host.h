@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel side's walk (bpf/lib/unwind.h) compiled for the host: chunks, rules and user memory are what the test gives. */
+/* The kernel side's walk (bpf/walk/unwind.h) compiled for the host: chunks, rules and user memory are what the test gives. */
 #pragma once
 #include <linux/types.h>
 #include <stdint.h>
@@ -46,7 +46,7 @@ static inline __u64 user_tls_base(const struct walk *w)
 }
 
 #define WALK_FUNCTION static __attribute__((noinline, unused))
-#include "lib/unwind.h"
+#include "walk/unwind.h"
 
 /* The whole walk, as profile.bpf.c does it, from the registers in `w`. */
 static inline void host_walk(struct walk *w, __u64 *frames)

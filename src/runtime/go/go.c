@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Go: its frames are native ones (elf/go_pclntab.h); what is read of its runtime is the labels of runtime/pprof. */
+/* Go: its frames are native ones (pclntab/go_pclntab.h); what is read of its runtime is the labels of runtime/pprof. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

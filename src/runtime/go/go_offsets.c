@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "elf/go_rows.h"
+#include "pclntab/go_rows.h"
 
 #define INFO_MAGIC "\xff Go buildinf:"
 #define INFO_MAGIC_BYTES 14

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
-#include "elf/go_pclntab.h"
+#include "pclntab/go_pclntab.h"
 
 #define GO_VERSION_BYTES 64
 

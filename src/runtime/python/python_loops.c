@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/cfi.h"
+#include "cfi/cfi.h"
 #include "elf/dynamic_symbol.h"
 
 #define MAX_PART_BYTES ((uint64_t)256 << 10)

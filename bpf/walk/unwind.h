@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The native walk: from one frame of a user stack to its caller, by the rows of abi/unwind.h, else by validated frame pointers. What it needs of whoever includes it stands in walk_state.h.
+ *
+ * Cost: the stack is read in blocks of WALK_BLOCK_BYTES, so that most frames cost no read at all; what to do at a frame is remembered in a cache by its
+ * pc; where that misses, the mapping of the last frame is tried first, and finding the row is one look into an index and about six steps. */
+#pragma once
+#include "walk_frame_pointer.h"
+#include "walk_go.h"
+#include "walk_no_caller.h"
+#include "walk_rule.h"
+
+/* From code that an interpreter made, which runs on its loop's frame, to the loop's caller. Pieces of it that move sp for themselves find something else there, which is hardly ever a return address. */
+WALK_FUNCTION int walk_compiled(WALK_REF ref, __u32 number)
+{
+	struct walk *w = walk_of(ref);
+	const struct sonde_rule *rule;
+
+	if (!w)
+		return WALK_ENDED;
+	rule = rule_at(w, number);
+	if (!rule || rule->kind != SONDE_RULE_KIND_STEP)
+		return walk_stop(w, SONDE_STOP_TABLE);
+	return walk_rule(w, rule); /* a return address or not: see walk_uncalled */
+}
+
+/* Moves from `frame`, the current one, to its caller. */
+static __always_inline int walk_caller(struct walk *w, __u64 frame)
+{
+	const struct sonde_rule *rule;
+	int is_trusted = 1;
+	__u32 number;
+
+	if (w->compat)
+		return walk_stop(w, SONDE_STOP_COMPAT);
+	number = walk_lookup(w, frame);
+	if (number >= SONDE_MAX_RULES) {
+		if (number == WALK_NOT_LOADED)
+			return walk_stop(w, SONDE_STOP_NOT_LOADED);
+		if (number >= WALK_COMPILED)
+			return walk_compiled(ref_of(w), number - WALK_COMPILED);
+		if (number > WALK_NOT_LOADED || number == WALK_NO_MAPPING)
+			return walk_no_caller(ref_of(w), number);
+	} else {
+		rule = rule_at(w, number);
+		if (!rule)
+			return walk_stop(w, SONDE_STOP_TABLE);
+		if (rule->kind == SONDE_RULE_KIND_STEP)
+			return walk_rule(w, rule);
+		if (rule->kind == SONDE_RULE_KIND_END)
+			return walk_stop(w, SONDE_STOP_COMPLETE);
+		if (rule->kind == SONDE_RULE_KIND_SIGNAL)
+			return walk_signal(ref_of(w));
+		if (rule->kind == SONDE_RULE_KIND_SWITCH)
+			return walk_switch(ref_of(w), number);
+		if (rule->kind != SONDE_RULE_KIND_NONE && rule->kind != SONDE_RULE_KIND_WIDE)
+			return walk_stop(w, SONDE_STOP_BAD_RULE);
+		is_trusted = rule->kind == SONDE_RULE_KIND_WIDE;
+	}
+	return walk_frame_pointer(w, is_trusted);
+}
+
+/* To be called when the registers and the process stand in the walk, before its first turn. */
+static __always_inline void walk_enter(struct walk *w)
+{
+	w->mapping.start_pc = w->mapping.end_pc = 0;
+	w->block_limit = 0;
+	w->nr_frames = 0;
+	w->linked_frame = w->lost_sp_frame = ~0u;
+	w->nr_signals = 0;
+	w->nr_switches = 0;
+	w->nr_walks++;
+	w->nr_looks = 0;
+	w->nr_reads = 0;
+	w->clock_cost = WALK_CLOCK_COST;
+	w->go_in_scheduler = 0;
+	w->go_g0_sp = 0;
+	w->exact = 1;
+	w->stop = SONDE_STOP_DEPTH; /* unless the walk says otherwise */
+	walk_note_begin(w);
+	walk_begin(w);
+}
+
+/* One turn of the walk: takes the current frame down into frames[SONDE_MAX_USER_FRAMES], then moves to its caller. */
+static __always_inline int walk_step(struct walk *w, __u64 *frames)
+{
+	__u64 frame = w->exact ? w->pc : w->pc | SONDE_FRAME_RETURN;
+	__u32 i = w->nr_frames, slot = sonde_frame_slot(i) & (SONDE_MAX_USER_FRAMES - 1);
+
+	if (!w->process_pos)
+		return walk_stop(w, SONDE_STOP_NO_PROCESS); /* and no frame: nobody knows here when its pc comes to mean another file */
+	if (i >= SONDE_MAX_WALKED_FRAMES)
+		return walk_stop(w, SONDE_STOP_DEPTH);
+	frames[slot] = frame;
+	w->sps[slot] = w->sp;
+	w->nr_frames = i + 1;
+	if (i < SONDE_LEAF_FRAMES)
+		w->hash = hash_step(w->hash, frame);
+	return walk_caller(w, frame);
+}
+
+/* The turns that a walk takes at most: twice, when it has to begin again. */
+#define WALK_MAX_TURNS (2 * SONDE_MAX_WALKED_FRAMES)
+
+/* To be called after its last turn: the hash of the frames that are kept and of what the walk ended with. Recursions of different depth that are cut are one stack. */
+static __always_inline __u64 walk_hash(const struct walk *w, const __u64 *frames)
+{
+	__u32 nr = w->nr_frames > SONDE_LEAF_FRAMES ? w->nr_frames - SONDE_LEAF_FRAMES : 0;
+	__u64 hash = w->hash;
+
+	for (__u32 i = 0; i < SONDE_ROOT_FRAMES && i < nr; i++)
+		hash = hash_step(hash, frames[SONDE_LEAF_FRAMES + ((w->nr_frames - 1 - i) & (SONDE_ROOT_FRAMES - 1))]);
+	return hash_step(hash, w->stop);
+}
+
+/* May user space come farther than the kernel did? */
+static __always_inline int is_early(enum sonde_stop stop)
+{
+	return stop == SONDE_STOP_NO_PROCESS || stop == SONDE_STOP_NO_MAPPING || stop == SONDE_STOP_NOT_LOADED;
+}

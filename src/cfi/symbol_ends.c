@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where symbols end that the file gives no size. What call frame information says is sure; then what the instructions say; a guess is only what
+ * the symbols around leave open. */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "cfi/cfi.h"
+#include "cfi/code_end.h"
+#include "elf/symbol_list.h"
+#include "elf/symbols.h"
+
+#define MAX_FDES       ((size_t)8 << 20)
+#define MAX_CODE_BYTES 4096u /* looked at of a routine that nothing else bounds */
+
+struct code_range {
+	uint64_t start, end;
+};
+
+struct ends {
+	struct symbol_list *list;
+	const struct elf_file *elf;
+	struct buffer fdes; /* of struct code_range, ascending; read at the first question */
+	bool fdes_read;
+	uint64_t fde_start; /* of the one being walked */
+	bool in_fde;
+	bool hides_locals; /* local names were taken away: what follows a symbol need not have one */
+};
+
+static void ends_done(struct ends *ends)
+{
+	buffer_done(&ends->fdes);
+}
+
+static int take_row(void *arg, uint64_t vaddr, const struct sonde_rule *rule)
+{
+	struct ends *ends = arg;
+	struct code_range fde = { .start = ends->fde_start, .end = vaddr };
+
+	if (rule) {
+		if (!ends->in_fde)
+			ends->fde_start = vaddr;
+		ends->in_fde = true;
+		return 0;
+	}
+	ends->in_fde = false;
+	if (fde.start < fde.end)
+		buffer_append(&ends->fdes, &fde, sizeof(fde));
+	return ends->fdes.err;
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct code_range *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Damaged ones: what was read of them serves. */
+static void read_fdes(struct ends *ends)
+{
+	struct cfi_section section;
+	struct cfi_stats stats;
+
+	ends->fdes_read = true;
+	if (cfi_section_read(ends->elf, CFI_EH_FRAME, NULL, &section))
+		return;
+	if (!cfi_walk(&section, take_row, ends, &stats, NULL) && ends->fdes.size)
+		qsort(ends->fdes.data, ends->fdes.size / sizeof(struct code_range), sizeof(struct code_range), compare_ranges);
+	else
+		ends->fdes.size = 0;
+	cfi_section_done(&section);
+}
+
+/* The end of the FDE that covers an address; else 0 and in *ret_next the start of the next one. */
+static uint64_t fde_end(struct ends *ends, uint64_t vaddr, uint64_t *ret_next)
+{
+	const struct code_range *fdes;
+	size_t lo = 0, hi, nr;
+
+	if (!ends->fdes_read)
+		read_fdes(ends);
+	fdes = (const struct code_range *)ends->fdes.data;
+	hi = nr = ends->fdes.size / sizeof(*fdes);
+	while (lo < hi) { /* how many start at or below vaddr */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (fdes[mid].start <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	*ret_next = lo < nr ? fdes[lo].start : UINT64_MAX;
+	return lo && vaddr < fdes[lo - 1].end ? fdes[lo - 1].end : 0;
+}
+
+/* How far the instructions go on from `start`, up to `end`. */
+static uint64_t end_by_code(const struct ends *ends, uint64_t start, uint64_t end)
+{
+	uint8_t code[MAX_CODE_BYTES];
+	size_t size = end - start < sizeof(code) ? end - start : sizeof(code);
+
+	for (uint32_t i = 0; i < elf_file_nr_segments(ends->elf); i++) {
+		const struct elf_segment *segment = elf_file_segment(ends->elf, i);
+
+		if (!(segment->flags & PF_X) || start < segment->vaddr || start - segment->vaddr >= segment->file_size)
+			continue;
+		if (size > segment->file_size - (start - segment->vaddr))
+			size = segment->file_size - (start - segment->vaddr);
+		if (elf_file_read_at(ends->elf, segment->file_off + (start - segment->vaddr), code, size))
+			return start;
+		return start + code_end_find(elf_file_machine(ends->elf), code, size);
+	}
+	return start;
+}
+
+/* The end of a symbol that the file gives no size: `next_start` is where the next one starts, `cover` the greatest end of the sized
+ * ones that start before it. Its start when it has no extent at all. */
+static uint64_t guess_end(struct ends *ends, const struct raw_symbol *symbol, uint64_t next_start, uint64_t cover)
+{
+	uint64_t end, next_fde, covering;
+
+	if (symbol->start < cover && symbol->is_label)
+		return symbol->start; /* a place in the function around it */
+	if (__builtin_add_overflow(symbol->start, SYMBOL_MAX_GUESSED_BYTES, &end))
+		end = UINT64_MAX;
+	covering = fde_end(ends, symbol->start, &next_fde);
+	if (covering)
+		end = covering;
+	else if (next_fde < end)
+		end = next_fde;
+	if (next_start < end)
+		end = next_start;
+	if (symbol->start < cover && cover < end)
+		end = cover;
+	if (symbol->section_end && symbol->section_end < end)
+		end = symbol->section_end;
+	if (end <= symbol->start)
+		return symbol->start;
+	return covering || !ends->hides_locals ? end : end_by_code(ends, symbol->start, end);
+}
+
+/* The symbols [first, next) have one start, the best last. Gives each an end; what a better one covers as far, and labels (like
+ * __start_text) beside a symbol with a size, stay with an empty extent. `group_end` is the greatest end among them. */
+static void settle_group(struct ends *ends, size_t first, size_t next, uint64_t group_end, uint64_t cover)
+{
+	struct symbol_list *list = ends->list;
+	uint64_t start = list->symbols[first].start, end = start;
+	uint64_t next_start = next < list->nr ? list->symbols[next].start : UINT64_MAX;
+
+	for (size_t i = next; i-- > first;) {
+		struct raw_symbol *symbol = &list->symbols[i];
+
+		if (symbol->end == start && !(symbol->is_label && group_end > start))
+			symbol->end = group_end > start ? group_end : guess_end(ends, symbol, next_start, cover);
+		if (symbol->end > end)
+			end = symbol->end;
+		else
+			symbol->end = start;
+	}
+}
+
+int symbol_list_settle(struct symbol_list *list, const struct elf_file *elf)
+{
+	CLEANUP(ends_done)
+	struct ends ends = { .list = list, .elf = elf, .fdes = BUFFER_INIT(MAX_FDES * sizeof(struct code_range)), .hides_locals = true };
+	uint64_t cover = 0;
+	size_t next;
+
+	for (size_t i = 0; i < list->nr && ends.hides_locals; i++)
+		ends.hides_locals = list->symbols[i].rank != SYMBOL_LOCAL;
+	for (size_t first = 0; first < list->nr; first = next) {
+		uint64_t group_end = 0;
+
+		for (next = first; next < list->nr && list->symbols[next].start == list->symbols[first].start; next++)
+			group_end = list->symbols[next].end > group_end ? list->symbols[next].end : group_end;
+		settle_group(&ends, first, next, group_end, cover);
+		cover = group_end > cover ? group_end : cover;
+	}
+	return ends.fdes.err == -ENOMEM ? -ENOMEM : 0;
+}

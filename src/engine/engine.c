@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpus.h"
+#include "base/file_limit.h"
+
+#define STACKS_BYTES ((size_t)256 << 20) /* of one window: then no more are made room for, and what comes beyond that is missed */
+
+/* --- making it --------------------------------------------------------------------------------------------------------------------------- */
+
+/* The kernel side, and the processes that work beside it. */
+static int load(struct engine *engine, const struct engine_options *options, struct diag *diag)
+{
+	int err = parser_new(diag, &engine->parser); /* it gets ready while the kernel side is loaded */
+
+	if (err)
+		return err;
+	file_limit_raise(); /* after the fork: a command keeps its own */
+	return sampler_new(options->sampling, diag, &engine->sampler) ?: parser_ready(engine->parser, diag) ?: proxy_new(diag, &engine->proxy);
+}
+
+/* Without one, every start compiles all tables: slower, no worse. */
+static void open_cache(struct engine *engine)
+{
+	struct table_cache *cache;
+	struct diag diag = { 0 };
+	int err = table_cache_open(NULL, TABLE_CACHE_MAX_BYTES, &diag, &cache);
+
+	if (!err)
+		tracker_use_cache(engine->tracker, cache);
+	else if (err == -EPERM) /* somebody should know; that there is no place for one is no news */
+		account_note(engine->account, "%s", diag.text);
+}
+
+/* A tracker with all that the kernel's unwinder is to know: tables from disk, and interpreters. */
+static int make_tracker(struct engine *engine, const struct engine_options *options, struct diag *diag)
+{
+	const struct sampler_fds fds = sampler_fds(engine->sampler);
+	const struct table_store_options store = { .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes, .told_fd = fds.told,
+						   .max_rules = SAMPLER_MAX_RULES, .max_bytes = options->unwind_bytes };
+	int err = tracker_new(&store, engine->account, engine->parser, engine->proxy, diag, &engine->tracker);
+
+	if (!err)
+		err = parser_use_background(engine->parser);
+	if (err)
+		return err;
+	if (!options->no_cache)
+		open_cache(engine);
+	return tracker_use_runtimes(engine->tracker, engine->sampler);
+}
+
+int engine_init(struct engine *engine, const struct engine_options *options, struct diag *diag)
+{
+	int err;
+
+	engine->account = options->account;
+	engine->renews_bodies = options->renews_bodies;
+	engine->book = stack_book_new(options->timestamps, options->account);
+	if (!engine->book)
+		return -ENOMEM;
+	err = load(engine, options, diag);
+	if (!err)
+		err = make_tracker(engine, options, diag);
+	if (!err && options->audit_every)
+		err = auditor_new(tracker_processes(engine->tracker), engine->account, diag, &engine->auditor);
+	if (err)
+		return err;
+	engine->seeds = options->seeds ? seeds_new(engine->proxy) : NULL;
+	engine->raws = raw_stacks_new(engine->tracker, engine->sampler, engine->auditor, engine->seeds);
+	return engine->raws && (engine->seeds || !options->seeds) ? 0 : -ENOMEM;
+}
+
+void engine_done(struct engine *engine)
+{
+	stack_book_free(engine->book, engine_processes(engine));
+	raw_stacks_free(engine->raws);
+	seeds_free(engine->seeds);
+	auditor_free(engine->auditor);
+	tracker_free(engine->tracker);
+	parser_free(engine->parser);
+	proxy_free(engine->proxy);
+	sampler_free(engine->sampler);
+	*engine = (struct engine){ 0 };
+}
+
+const struct process_table *engine_processes(const struct engine *engine)
+{
+	return engine->tracker ? tracker_processes(engine->tracker) : NULL;
+}
+
+void engine_set_nice(struct engine *engine, int nice)
+{
+	parser_set_nice(engine->parser, nice);
+	auditor_set_nice(engine->auditor, nice);
+	proxy_set_nice(engine->proxy, nice);
+}
+
+/* --- while it runs ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Records first, so that every mapping they need is among the side-band events read after them. */
+int engine_read(struct engine *engine, uint64_t max_records, sampler_record_fn take, void *arg, struct diag *diag)
+{
+	const struct stack_walker walker = raw_stacks_walker(engine->raws);
+	int err = sampler_read(engine->sampler, max_records, take, arg);
+
+	if (err)
+		return diag_errno(diag, -err, "cannot read the samples: %s", strerror(-err));
+	err = tracker_read(engine->tracker, diag);
+	if (err)
+		return err;
+	err = stack_book_resolve(engine->book, tracker_processes(engine->tracker), &walker);
+	return err ? diag_errno(diag, -err, "cannot keep the stacks: %s", strerror(-err)) : 0;
+}
+
+void engine_follow_cpus(struct engine *engine)
+{
+	CLEANUP(cpus_done) struct cpus online = { 0 };
+	uint64_t now = clock_ns();
+	struct diag diag = { 0 };
+	int err, nr_new;
+
+	if (now - engine->looked_ns < ENGINE_STEP_NS || engine->has_failed_cpus || cpus_read("online", NULL, &online))
+		return;
+	engine->looked_ns = now;
+	nr_new = tracker_follow_cpus(engine->tracker, &online, &diag);
+	err = nr_new < 0 ? nr_new : sampler_follow_cpus(engine->sampler, &online, &diag);
+	if (nr_new > 0)
+		account_note(engine->account, "%d CPU%s came online while sonde ran: followed since then, the first tenth of a second may be missing", nr_new, nr_new > 1 ? "s" : "");
+	if (err)
+		account_note(engine->account, "CPUs that come online are not followed any more: %s", diag.text[0] ? diag.text : strerror(-err));
+	engine->has_failed_cpus = err < 0;
+}
+
+int engine_step(struct engine *engine, uint64_t now_ns, struct diag *diag)
+{
+	int err = 0;
+
+	if (engine->renews_bodies && stack_book_bytes(engine->book) < STACKS_BYTES)
+		err = sampler_renew_bodies(engine->sampler);
+	if (err)
+		return diag_errno(diag, -err, "cannot make room for more stacks: %s", strerror(-err));
+	return tracker_prune(engine->tracker, now_ns);
+}
+
+/* --- windows ----------------------------------------------------------------------------------------------------------------------------- */
+
+int engine_close_window(struct engine *engine, struct closed_window *ret_window)
+{
+	int err = stack_book_close(engine->book, tracker_processes(engine->tracker), ret_window);
+
+	return err ? err : sampler_next_window(engine->sampler);
+}
+
+void engine_forget_window(struct engine *engine, const struct stack_store *store)
+{
+	stack_book_done(engine->book, store, tracker_processes(engine->tracker));
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/window.h"
+
+void window_free(struct window *window)
+{
+	if (!window)
+		return;
+	samples_free(window->samples);
+	wait_sums_free(window->sums);
+	place_files_free(window->files);
+	buffer_done(&window->waits);
+	free(window);
+}

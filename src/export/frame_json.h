@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* frame_json: all that is known of a frame, as keys of an object of JSON lines. */
-#pragma once
-#include "base/json.h"
-#include "model/profile.h"
-
-void write_frame_keys(struct json *json, const struct profile *profile, uint32_t location);

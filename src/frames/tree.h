@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tree: a profile's stacks as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes of equal names
+ * are one. A frame is (name, file, kind): the same name in two files are two. */
+#pragma once
+#include "model/profile.h"
+
+/* Continues enum frame_kind. */
+enum { TREE_ALL = FRAME_KIND_COUNT, TREE_PROCESS, TREE_THREAD };
+
+struct tree_frame {
+	uint32_t name; /* a string; of TREE_THREAD: the tid */
+	uint32_t path; /* a string: frame_path; "" without one */
+	uint32_t kind; /* enum frame_kind or one of the above */
+	uint32_t start_line; /* frame_start_line */
+};
+
+struct tree_source { /* of a frame, where one of its locations knows it */
+	uint32_t file; /* a string: of the source, "" when not known */
+	uint32_t line; /* of the function's first line, 0 when not known */
+};
+
+struct tree_node {
+	uint32_t parent, frame;		/* the parent's number is smaller; the root, 0, is its own */
+	uint32_t min_line, max_line;	/* of the locations that are one here; 0: not known */
+};
+
+struct tree {
+	struct tree_frame *frames;
+	struct tree_source *sources; /* one per frame */
+	struct tree_node *nodes;
+	uint32_t *leaves; /* per sample of the profile: its node */
+	uint32_t nr_frames, nr_nodes;
+};
+
+/* 0 or -ENOMEM. */
+MUST_CHECK int tree_build(const struct profile *profile, bool threads, struct tree *ret_tree);
+void tree_done(struct tree *tree);

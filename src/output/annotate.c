@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A function's source and instructions. Paths come from a stranger's profile: only regular files are read, as the user who asks, and a file's code only when
+ * it has the build id of the one that was sampled. The source is text; the code is read by the worker. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "frames/frame_text.h"
+#include "output/profile_file.h"
+#include "parse/parser.h"
+#include "proxy/proxy.h"
+#include "show/annotation.h"
+#include "symbolize/debug_file.h"
+
+#define MAX_PLACES	  10
+#define MAX_SOURCE_BYTES  ((off_t)64 << 20)
+#define MAX_ANSWER_BYTES  ((size_t)512 << 20)
+#define GUESS_BYTES	  16 /* behind the last address where the function's end is not known */
+
+struct annotator {
+	const struct annotation *annotation;
+	const struct show_options *options;
+	struct parser *parser; /* NULL: not started yet */
+	struct proxy *proxy;
+	uint32_t owner; /* of the file whose code is read */
+	struct buffer *buffer;
+};
+
+static void annotator_done(struct annotator *annotator)
+{
+	parser_free(annotator->parser);
+	proxy_free(annotator->proxy);
+}
+
+static const char *text_of(const struct annotator *annotator, uint32_t string)
+{
+	return profile_string_text(annotator->annotation->profile, string);
+}
+
+/* A descriptor or a negative errno. */
+static int open_file(const char *path, struct stat *st, struct diag *diag)
+{
+	int fd = file_open_regular(path, st);
+
+	if (fd < 0)
+		return diag_errno(diag, -fd, "%s", fd == -ENOEXEC ? "it is no regular file" : strerror(-fd));
+	return fd;
+}
+
+/* --- source ------------------------------------------------------------------------------------------------------------------------------- */
+
+static int read_source(const char *path, struct buffer *text, struct stat *st, struct diag *diag)
+{
+	CLEANUP(closep) int fd = open_file(path, st, diag);
+	ssize_t got = 1;
+
+	if (fd < 0)
+		return fd;
+	if (st->st_size > MAX_SOURCE_BYTES)
+		return diag_errno(diag, EFBIG, "it is larger than any source");
+	while (got > 0 && text->size < (size_t)st->st_size) {
+		size_t want = (size_t)st->st_size - text->size;
+		char *room = buffer_reserve(text, want);
+
+		if (!room)
+			return -ENOMEM;
+		got = read(fd, room, want);
+		text->size -= want - (got > 0 ? (size_t)got : 0);
+	}
+	return got < 0 ? diag_errno(diag, errno, "%s", strerror(errno)) : 0;
+}
+
+/* lines[0..nr) are of one file. */
+static int show_file(const struct annotator *annotator, const struct annotated_line *lines, uint32_t nr)
+{
+	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT((size_t)MAX_SOURCE_BYTES + 1);
+	uint64_t start_ns = profile_account_of(annotator->annotation->profile)->start_unix_ns;
+	const char *path = text_of(annotator, lines->file);
+	struct diag diag = { 0 };
+	struct stat st;
+	int err = read_source(path, &text, &st, &diag);
+
+	if (err == -ENOMEM)
+		return err;
+	buffer_text(annotator->buffer, "source: ");
+	plain_text(annotator->buffer, path, ';');
+	if (err)
+		buffer_printf(annotator->buffer, ": not here (%s)", diag.text);
+	else if (start_ns && st.st_mtime > 0 && (uint64_t)st.st_mtime > start_ns / NS_PER_S)
+		buffer_text(annotator->buffer, ": changed since the profile was taken: lines may have moved");
+	buffer_text(annotator->buffer, "\n");
+	show_source(annotator->annotation, lines, nr, text.data ? text.data : "", err ? 0 : text.size, annotator->options, annotator->buffer);
+	return 0;
+}
+
+static int show_lines(const struct annotator *annotator, uint32_t place)
+{
+	const struct annotation *annotation = annotator->annotation;
+	uint32_t from = 0, to;
+	int err = 0;
+
+	while (from < annotation->nr_lines && annotation->lines[from].place < place)
+		from++;
+	if (from == annotation->nr_lines || annotation->lines[from].place > place)
+		buffer_text(annotator->buffer, "source: the profile has no lines of this function\n");
+	for (; !err && from < annotation->nr_lines && annotation->lines[from].place == place; from = to) {
+		for (to = from; to < annotation->nr_lines && annotation->lines[to].place == place && annotation->lines[to].file == annotation->lines[from].file; to++)
+			;
+		err = show_file(annotator, &annotation->lines[from], to - from);
+	}
+	return err;
+}
+
+/* --- code --------------------------------------------------------------------------------------------------------------------------------- */
+
+static int open_for_worker(void *arg, const char *path)
+{
+	const struct annotator *annotator = arg;
+
+	return proxy_open_debug(annotator->proxy, 0, &(struct debugged){ .owner = annotator->owner }, path, DEBUG_FILE_MAX_BYTES);
+}
+
+/* The file that was sampled, if it is still there. 0, or the reason in `diag`. */
+static int open_sampled(const struct annotator *annotator, const struct annotated_place *place, struct diag *diag, struct elf_file **ret_elf)
+{
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	const char *path = text_of(annotator, place->path), *build_id = text_of(annotator, place->build_id);
+	char here[2 * BUILD_ID_MAX + 1];
+	struct stat st;
+	int fd, err;
+
+	if (place->kind == FRAME_KERNEL)
+		return diag_errno(diag, ENOENT, "the kernel's code is in no file");
+	if (frame_is_interpreted(place->kind))
+		return diag_errno(diag, ENOENT, "an interpreter runs it: it has no instructions of its own");
+	if (place->kind != FRAME_NATIVE)
+		return diag_errno(diag, ENOENT, "it is no function");
+	if (!place->has_mapping || *path != '/')
+		return diag_errno(diag, ENOENT, "it is in no file: made at run time, or the kernel's");
+	if (!*build_id)
+		return diag_errno(diag, ENOENT, "the profile has no build id of the file, so whether the one here is the same is not known");
+	fd = open_file(path, &st, diag);
+	if (fd < 0)
+		return fd;
+	err = elf_file_open_fd(fd, diag, &elf);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	build_id_text(elf_file_build_id(elf), here);
+	if (strcmp(here, build_id) != 0)
+		return diag_errno(diag, ESTALE, "the file here is another one: its build id is %s", *here ? here : "missing");
+	*ret_elf = MOVE(elf);
+	return 0;
+}
+
+static void freep_listing(struct shown_instruction **instructions)
+{
+	free(*instructions);
+}
+
+/* Ascending, as linked. Those that only the place in the file is known of are found by its headers; where that fails they keep 0. */
+static void link_addresses(const struct elf_file *elf, struct annotated_address *addresses, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t elf_vaddr = 0;
+
+		if (!addresses[i].is_file_off)
+			continue;
+		if (elf_file_off_to_vaddr(elf, addresses[i].elf_vaddr, &elf_vaddr))
+			elf_vaddr = 0;
+		addresses[i].elf_vaddr = elf_vaddr;
+		addresses[i].is_file_off = 0;
+	}
+}
+
+/* The call that a return address is behind may be a function's last instruction. */
+static uint64_t inside(const struct annotated_address *address)
+{
+	return address->elf_vaddr - (address->class == ADDRESS_CALL);
+}
+
+static int read_listing(const struct code_listing *answer, struct shown_instruction **ret_instructions, uint32_t *ret_nr)
+{
+	CLEANUP(freep_listing) struct shown_instruction *instructions = NULL;
+	struct code_listing listing = *answer;
+	struct code_line line;
+	uint32_t nr = 0;
+
+	while (code_listing_next(&listing, &line))
+		nr++;
+	if (listing.lines.bad)
+		return -EBADMSG;
+	instructions = calloc((size_t)nr + 1, sizeof(*instructions));
+	if (!instructions)
+		return -ENOMEM;
+	listing = *answer;
+	for (uint32_t i = 0; i < nr && code_listing_next(&listing, &line); i++)
+		instructions[i] = (struct shown_instruction){ .elf_vaddr = line.elf_vaddr, .nr_bytes = line.nr_bytes, .text = line.text };
+	*ret_instructions = MOVE(instructions);
+	*ret_nr = nr;
+	return 0;
+}
+
+static int ask(struct annotator *annotator, const struct elf_file *elf, const char *path, const struct code_question *question, struct diag *diag, struct buffer *answer)
+{
+	int err = annotator->parser ? 0 : parser_new_for_code(diag, &annotator->parser);
+
+	if (!err && !annotator->proxy)
+		err = parser_ready(annotator->parser, diag) ?: proxy_new(diag, &annotator->proxy);
+	annotator->owner = elf_file_owner(elf);
+	return err ? err : parser_code(annotator->parser, elf, path, question, open_for_worker, annotator, diag, answer);
+}
+
+/* One stretch of code: the function around the first address, and how many of the addresses stand in it. */
+static int show_stretch(struct annotator *annotator, const struct elf_file *elf, const struct annotated_place *place, const struct annotated_address *addresses, uint32_t nr,
+			uint32_t *ret_nr, struct diag *diag)
+{
+	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(MAX_ANSWER_BYTES);
+	CLEANUP(freep_listing) struct shown_instruction *instructions = NULL;
+	struct code_question question = { .elf_vaddr = inside(addresses) };
+	struct code_listing listing;
+	uint32_t nr_instructions, nr_here = 0, nr_left;
+	int err;
+
+	if (addresses->function_off && addresses->function_off <= addresses->elf_vaddr) {
+		question.guess_start = addresses->elf_vaddr - addresses->function_off;
+		question.guess_end = addresses[nr - 1].elf_vaddr + GUESS_BYTES;
+	}
+	err = ask(annotator, elf, text_of(annotator, place->path), &question, diag, &answer);
+	if (!err)
+		err = code_listing_open(answer.data, answer.size, &listing);
+	if (!err)
+		err = read_listing(&listing, &instructions, &nr_instructions);
+	if (err)
+		return diag_errno(diag, -err, "what was read of it is not sound");
+	while (nr_here < nr && inside(&addresses[nr_here]) < listing.end)
+		nr_here++;
+	*ret_nr = nr_here ? nr_here : 1; /* never none, whatever the worker says */
+	nr_left = annotation_give(addresses, *ret_nr, instructions, nr_instructions);
+	buffer_printf(annotator->buffer, "code: 0x%" PRIx64 " to 0x%" PRIx64 "%s%s\n", listing.start, listing.end,
+		      listing.is_guess ? ", which no symbol covers: where it ends is not known" : "", listing.is_cut ? ", of which the first MiB is shown" : "");
+	show_instructions(instructions, nr_instructions, place->total, annotator->options, annotator->buffer);
+	if (nr_left)
+		buffer_printf(annotator->buffer, "%" PRIu32 " sampled addresses are at none of these instructions\n", nr_left);
+	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct annotated_address *left = a, *right = b;
+
+	return (inside(left) > inside(right)) - (inside(left) < inside(right));
+}
+
+static int show_code(struct annotator *annotator, const struct annotated_place *place, const struct annotated_address *sampled, uint32_t nr, struct diag *diag)
+{
+	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
+	CLEANUP(freep) struct annotated_address *addresses = NULL;
+	uint32_t nr_here = 0;
+	int err = open_sampled(annotator, place, diag, &elf);
+
+	if (err)
+		return err;
+	if (!nr)
+		return diag_errno(diag, ENODATA, "the profile has no addresses of it");
+	addresses = calloc(nr, sizeof(*addresses));
+	if (!addresses)
+		return -ENOMEM;
+	memcpy(addresses, sampled, nr * sizeof(*addresses));
+	link_addresses(elf, addresses, nr);
+	qsort(addresses, nr, sizeof(*addresses), by_address);
+	for (uint32_t i = 0; !err && i < nr; i += nr_here)
+		err = show_stretch(annotator, elf, place, &addresses[i], nr - i, &nr_here, diag);
+	return err;
+}
+
+static int show_one(struct annotator *annotator, uint32_t number)
+{
+	const struct annotation *annotation = annotator->annotation;
+	uint32_t from = 0, to;
+	struct diag diag = { 0 };
+	int err;
+
+	show_place(annotation, number, annotator->options, annotator->buffer);
+	err = show_lines(annotator, number);
+	if (err)
+		return err;
+	while (from < annotation->nr_addresses && annotation->addresses[from].place < number)
+		from++;
+	for (to = from; to < annotation->nr_addresses && annotation->addresses[to].place == number; to++)
+		;
+	err = show_code(annotator, &annotation->places[number], annotation->addresses + from, to - from, &diag);
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		buffer_text(annotator->buffer, "code: not shown: ");
+		plain_text(annotator->buffer, diag.err ? diag.text : strerror(-err), ';');
+		buffer_text(annotator->buffer, "\n");
+	}
+	return 0;
+}
+
+int annotate_function(const struct profile *profile, const char *function, const struct show_options *options, struct diag *diag, struct buffer *buffer)
+{
+	CLEANUP(annotation_done) struct annotation annotation = { 0 };
+	CLEANUP(annotator_done) struct annotator annotator = { .annotation = &annotation, .options = options, .buffer = buffer };
+	int err = annotation_make(profile, function, diag, &annotation);
+
+	for (uint32_t i = 0; !err && i < annotation.nr_places && i < MAX_PLACES; i++) {
+		buffer_text(buffer, i ? "\n" : "");
+		err = show_one(&annotator, i);
+	}
+	if (!err && annotation.nr_places > MAX_PLACES)
+		buffer_printf(buffer, "\n%" PRIu32 " more functions or files are not shown\n", annotation.nr_places - MAX_PLACES);
+	return err;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A profile from a file, and to files. */
+#include "output/profile_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/sized.h"
+#include "import/gunzip.h"
+#include "import/import.h"
+#include "output/export.h"
+#include "output/output.h"
+#include "output/report_file.h"
+#include "perfdata/perf_data.h"
+#include "replay/perf_profile.h"
+
+#define DEFAULT_MAX_BYTES ((uint64_t)4 << 30)
+#define STEP_BYTES	  ((size_t)256 << 10)
+/* gzip packs zeros a thousandfold: so far a small file may grow, profiles pack less */
+#define UNPACKED_TIMES	  64
+#define UNPACKED_ANYHOW	  ((size_t)256 << 20)
+/* So much larger than its file a report may be, as names are written once in the file and for each frame in the report: of 1.28 million stacks jsonl is 85 times the packed pprof. */
+#define REPORT_TIMES	  256
+#define REPORT_ANYHOW	  ((size_t)1 << 30)
+
+struct sonde_profile *sonde_profile_new(void)
+{
+	return calloc(1, sizeof(struct sonde_profile));
+}
+
+void profile_file_forget(struct sonde_profile *profile)
+{
+	profile_free(MOVE(profile->profile));
+	profile->diff.profile = NULL; /* the one above */
+	diff_done(&profile->diff);
+	buffer_done(&profile->text);
+	profile->nr_told_notes = 0;
+}
+
+void sonde_profile_free(struct sonde_profile *profile)
+{
+	if (!profile)
+		return;
+	profile_file_forget(profile);
+	free(profile);
+}
+
+const char *sonde_profile_error(const struct sonde_profile *profile)
+{
+	return profile ? profile->diag.text : strerror(ENOMEM);
+}
+
+int sonde_profile_exit_code(const struct sonde_profile *profile)
+{
+	return profile ? profile->exit_code : SONDE_EXIT_FAILED;
+}
+
+/* Says which file it is about; gives `err` back. */
+static int fail(struct sonde_profile *profile, enum sonde_exit code, int err, const char *verb, const char *path)
+{
+	struct diag cause = profile->diag;
+	const char *shown = strcmp(path, "-") ? path : "standard input";
+
+	if (!cause.err)
+		snprintf(cause.text, sizeof(cause.text), "%s", strerror(-err));
+	snprintf(profile->diag.text, sizeof(profile->diag.text), "cannot %s %.200s: %.280s", verb, shown, cause.text);
+	profile->diag.err = -err;
+	profile->exit_code = code;
+	return err;
+}
+
+/* Appends what there is up to the end; the buffer's limit bounds it. */
+static int read_all(int fd, struct buffer *buffer, struct diag *diag)
+{
+	size_t had = buffer->size;
+	struct stat st;
+	ssize_t size;
+
+	if (fstat(fd, &st))
+		return diag_errno(diag, errno, "%s", strerror(errno));
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size < buffer->max && buffer_reserve(buffer, (size_t)st.st_size + 1))
+		buffer->size = had; /* room for all of it at once */
+	do {
+		size_t left = buffer->max - buffer->size, want = left < STEP_BYTES ? left : STEP_BYTES;
+		char beyond, *room = want ? buffer_reserve(buffer, want) : &beyond;
+
+		if (!room)
+			return diag_errno(diag, ENOMEM, "no memory for what it holds");
+		size = read(fd, room, want ? want : 1);
+		buffer->size -= want;
+		if (size > 0 && !want)
+			return diag_errno(diag, EFBIG, "it is larger than %zu bytes", buffer->max);
+		if (size > 0)
+			buffer->size += (size_t)size;
+	} while (size > 0 || (size < 0 && errno == EINTR));
+	return size < 0 ? diag_errno(diag, errno, "%s", strerror(errno)) : 0;
+}
+
+/* As many of the first bytes as there are. The number of them or a negative errno. */
+static int read_head(int fd, char *to, size_t size, struct diag *diag)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t got = read(fd, to + done, size - done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return diag_errno(diag, errno, "%s", strerror(errno));
+		if (!got)
+			break;
+		done += (size_t)got;
+	}
+	return (int)done;
+}
+
+/* Of perf's recordings there may be more than memory holds, so these are read as they come. */
+static int import_perf_data(struct sonde_profile *profile, const struct perf_data_source *source, const struct sonde_read_options *options)
+{
+	const struct perf_profile_options how = { .lines = !options->no_lines, .timestamps = options->timestamps };
+	struct stat st;
+
+	if (source->fd >= 0 && !fstat(source->fd, &st))
+		profile->nr_bytes = (uint64_t)st.st_size; /* of a pipe 0 */
+	return perf_profile_read(source, &how, profile->profile, &profile->diag);
+}
+
+/* What is packed takes the place of the bytes. */
+static int unpack(struct buffer *bytes, struct diag *diag)
+{
+	size_t max = bytes->size > UNPACKED_ANYHOW / UNPACKED_TIMES ? bytes->size * UNPACKED_TIMES : UNPACKED_ANYHOW;
+	CLEANUP(buffer_done) struct buffer unpacked = BUFFER_INIT(max < bytes->max ? max : bytes->max);
+	struct buffer packed = *bytes;
+	struct diag cause = { 0 };
+	int err = gunzip(bytes->data, bytes->size, &unpacked, &cause);
+
+	if (err == -EFBIG && unpacked.max < bytes->max)
+		return diag_errno(diag, EFBIG, "it unpacks to more than %d times its size: if that is right, let gunzip unpack it first", UNPACKED_TIMES);
+	if (err)
+		return diag_errno(diag, -err, "%s", cause.text);
+	unpacked.max = bytes->max;
+	*bytes = unpacked;
+	unpacked = packed;
+	return 0;
+}
+
+static int take_read_options(struct sonde_profile *profile, const struct sonde_read_options *options, struct sonde_read_options *ret_options)
+{
+	enum import_format format;
+	int err = sized_options(ret_options, sizeof(*ret_options), options, &profile->diag);
+
+	if (!err && ret_options->format)
+		err = import_format_by_name(ret_options->format, &profile->diag, &format);
+	if (err)
+		profile->exit_code = SONDE_EXIT_USAGE;
+	return err;
+}
+
+static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, const struct sonde_read_options *options)
+{
+	enum import_format format;
+	int err = 0;
+
+	profile->nr_bytes = bytes->size;
+	if (import_is_gzip(bytes->data, bytes->size))
+		err = unpack(bytes, &profile->diag);
+	if (!err && options->format)
+		err = import_format_by_name(options->format, &profile->diag, &format);
+	else if (!err)
+		err = import_detect(bytes->data, bytes->size, &profile->diag, &format);
+	if (!err && format == IMPORT_PERF_DATA)
+		return import_perf_data(profile, &(struct perf_data_source){ .bytes = bytes->data, .nr_bytes = bytes->size, .fd = -1 }, options);
+	if (!err && options->on_bytes)
+		options->on_bytes(options->on_bytes_arg);
+	return err ? err : import_read(bytes->data, bytes->size, format, profile->profile, &profile->diag, &profile->nr_told_notes);
+}
+
+/* From where `fd` stands. */
+static int import_fd(struct sonde_profile *profile, int fd, const struct sonde_read_options *options)
+{
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES);
+	enum import_format format;
+	char head[sizeof(uint64_t)];
+	int nr = read_head(fd, head, sizeof(head), &profile->diag), err;
+
+	if (nr < 0)
+		return nr;
+	if (perf_data_is(head, (size_t)nr) && (!options->format || !strcmp(options->format, import_format_name(IMPORT_PERF_DATA))))
+		return import_perf_data(profile, &(struct perf_data_source){ .bytes = head, .nr_bytes = sizeof(head), .fd = fd }, options);
+	/* no format begins with a zero: /dev/zero and holes of files are not worth reading */
+	if (nr && !*head && !options->format)
+		return import_detect(head, (size_t)nr, &profile->diag, &format);
+	buffer_append(&bytes, head, (size_t)nr);
+	err = bytes.err ? bytes.err : read_all(fd, &bytes, &profile->diag);
+	return err ? err : import_bytes(profile, &bytes, options);
+}
+
+static int import_path(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
+{
+	CLEANUP(closep) int fd = -1;
+
+	if (!strcmp(path, "-"))
+		return import_fd(profile, STDIN_FILENO, options);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? diag_errno(&profile->diag, errno, "%s", strerror(errno)) : import_fd(profile, fd, options);
+}
+
+int sonde_profile_read(struct sonde_profile *profile, const char *path, const struct sonde_read_options *options)
+{
+	struct sonde_read_options known;
+	int err;
+
+	if (!profile)
+		return -EINVAL;
+	profile->diag.err = 0;
+	err = take_read_options(profile, options, &known);
+	if (err)
+		return err;
+	profile_file_forget(profile);
+	profile->profile = profile_new();
+	err = profile->profile ? import_path(profile, path, &known) : -ENOMEM;
+	if (err) {
+		profile_free(MOVE(profile->profile));
+		return fail(profile, SONDE_EXIT_FAILED, err, "read", path);
+	}
+	profile_close(profile->profile);
+	return 0;
+}
+
+const char *sonde_profile_warning(struct sonde_profile *profile)
+{
+	const struct account *account = profile && profile->profile ? profile_account_of(profile->profile) : NULL;
+
+	return account && profile->nr_told_notes < account->nr_notes ? account->notes[profile->nr_told_notes++] : NULL;
+}
+
+uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile)
+{
+	return profile && profile->profile ? profile_nr_samples(profile->profile) : 0;
+}
+
+uint64_t sonde_profile_nr_histograms(const struct sonde_profile *profile)
+{
+	return profile && profile->profile ? profile_nr_histograms(profile->profile) : 0;
+}
+
+static int choose_format(const char *path, const char *name, struct diag *diag, enum export_format *ret_format)
+{
+	if (!name && !strcmp(path, "-"))
+		name = "text";
+	return name ? export_format_by_name(name, diag, ret_format) : export_format_by_path(path, diag, ret_format);
+}
+
+/* A file without what was asked for would be worse than none. */
+static int check_histograms(struct sonde_profile *profile, enum export_format format)
+{
+	bool alone = profile->histograms_alone || (profile->profile && !profile_nr_samples(profile->profile) && profile_nr_histograms(profile->profile));
+
+	if (!alone || export_format_has_histograms(format))
+		return 0;
+	profile->exit_code = SONDE_EXIT_USAGE;
+	return diag_errno(&profile->diag, EINVAL, "%s holds stacks, and here are histograms alone; text, json, jsonl, html and top hold them", export_format_name(format));
+}
+
+int sonde_profile_check_output(struct sonde_profile *profile, const char *path, const char *format)
+{
+	enum export_format chosen;
+	int err;
+
+	if (!profile)
+		return -EINVAL;
+	profile->diag.err = 0;
+	err = choose_format(path, format, &profile->diag, &chosen);
+	if (err) {
+		profile->exit_code = SONDE_EXIT_USAGE;
+		return err;
+	}
+	err = check_histograms(profile, chosen);
+	if (err)
+		return err;
+	err = output_check(path, &profile->diag);
+	if (err)
+		profile->exit_code = SONDE_EXIT_FAILED;
+	return err;
+}
+
+int profile_file_show_value(struct sonde_profile *profile, const char *type)
+{
+	CLEANUP(buffer_done) struct buffer there = BUFFER_INIT(1024);
+	struct profile_value_type types[PROFILE_MAX_VALUES];
+	uint32_t nr_types, found = profile_find_value(profile->profile, type);
+
+	memcpy(types, profile_value_types(profile->profile, &nr_types), sizeof(types));
+	if (found != PROFILE_NONE) {
+		profile_set_value_types(profile->profile, types, nr_types, found);
+		return 0;
+	}
+	for (uint32_t i = 0; i < nr_types; i++)
+		buffer_printf(&there, " %.60s", profile_string_text(profile->profile, types[i].type));
+	profile->exit_code = SONDE_EXIT_USAGE;
+	return diag_errno(&profile->diag, EINVAL, "the profile has no values of type '%.60s'; it has:%s", type, there.data ? there.data : " none");
+}
+
+static size_t report_bytes_max(const struct sonde_profile *profile)
+{
+	return profile->nr_bytes > REPORT_ANYHOW / REPORT_TIMES ? profile->nr_bytes * REPORT_TIMES : REPORT_ANYHOW;
+}
+
+static int write_report(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options)
+{
+	const struct export_options export = {
+		.delimited = options->delimited,
+		.annotate = options->annotate,
+		.offsets = options->offsets,
+		.threads = options->threads,
+	};
+	enum export_format format;
+	int err = choose_format(path, options->format, &profile->diag, &format);
+
+	if (err) {
+		profile->exit_code = SONDE_EXIT_USAGE;
+		return err;
+	}
+	err = check_histograms(profile, format);
+	if (err)
+		return err;
+	if (profile->diff.rows && profile_nr_samples(profile->profile) && !diff_format_carries(export_format_name(format))) {
+		profile->exit_code = SONDE_EXIT_USAGE;
+		return diag_errno(&profile->diag, EINVAL, "%s holds one value for each stack, not a difference; html, svg, pprof, json, jsonl and folded hold both",
+				  export_format_name(format));
+	}
+	err = report_file_write(profile->profile, format, &export, path, report_bytes_max(profile), &profile->diag);
+	if (err)
+		profile->exit_code = err == -EINVAL ? SONDE_EXIT_USAGE : SONDE_EXIT_FAILED;
+	return err;
+}
+
+int sonde_profile_write(struct sonde_profile *profile, const char *path, const struct sonde_write_options *options)
+{
+	struct sonde_write_options known;
+	int err;
+
+	if (!profile)
+		return -EINVAL;
+	profile->diag.err = 0;
+	err = sized_options(&known, sizeof(known), options, &profile->diag);
+	if (!err && !profile->profile)
+		err = diag_errno(&profile->diag, EINVAL, "nothing was read that could be written");
+	if (err) {
+		profile->exit_code = SONDE_EXIT_USAGE;
+		return err;
+	}
+	if (known.value)
+		err = profile_file_show_value(profile, known.value);
+	return err ? err : write_report(profile, path, &known);
+}
+
+const char *sonde_read_format_name(uint32_t i, const char **ret_text)
+{
+	if (i >= IMPORT_FORMAT_COUNT)
+		return NULL;
+	*ret_text = import_format_text((enum import_format)i);
+	return import_format_name((enum import_format)i);
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Lines and inlined calls. An address's entry in the inline tree names the function that was inlined there, and an address in its caller, which has an entry of its
+ * own, or none: then the caller is the function that the code belongs to (Go's src/runtime/symtabinl.go). */
+#include <errno.h>
+#include <string.h>
+
+#include "pclntab/go_pclntab_private.h"
+
+#define MAX_DEPTH 256 /* of inlined calls in each other; what is deeper goes in circles */
+
+struct inlined_call {
+	uint32_t name, start_line;
+	uint64_t parent_vaddr; /* where the call stands in its caller */
+};
+
+/* Of runtime.inlinedCall: 16 bytes since 1.20; before, 20, without the first line. */
+static bool read_call(const struct go_pclntab *table, const struct go_function *function, uint32_t index, struct inlined_call *ret_call)
+{
+	bool is_new = table->layout == GO_LAYOUT_120;
+	uint32_t words[5], entry_bytes = is_new ? 16 : 20;
+	uint64_t file_off, size, vaddr = table->go_func_vaddr + function->inline_tree + (uint64_t)index * entry_bytes;
+
+	if (go_file_off(table->elf, vaddr, &file_off, &size) || size < entry_bytes || elf_file_read_at(table->elf, file_off, words, entry_bytes))
+		return false;
+	ret_call->name = words[is_new ? 1 : 3];
+	ret_call->start_line = is_new ? words[3] : 0;
+	ret_call->parent_vaddr = function->start_vaddr + words[is_new ? 2 : 4];
+	return true;
+}
+
+/* The file of an address: its number in the compilation unit leads through the units' table to the name. */
+static const char *file_at(const struct go_pclntab *table, const struct go_function *function, uint64_t elf_vaddr)
+{
+	int32_t number = go_pcvalue_at(table, function, function->pcfile, elf_vaddr, -1);
+	struct reader r;
+	uint32_t off;
+
+	if (number < 0)
+		return "";
+	r = go_reader_at(table, table->units, ((uint64_t)function->unit + (uint32_t)number) * 4);
+	off = reader_u32(&r);
+	return r.bad || off == UINT32_MAX ? "" : go_text(table, table->files, off);
+}
+
+static struct go_frame frame_at(const struct go_pclntab *table, const struct go_function *function, uint64_t elf_vaddr)
+{
+	int32_t line = go_pcvalue_at(table, function, function->pcln, elf_vaddr, 0);
+
+	return (struct go_frame){
+		.name = function->name,
+		.file = file_at(table, function, elf_vaddr),
+		.line = line > 0 ? (uint32_t)line : 0,
+		.start_line = function->start_line,
+		.start_vaddr = function->start_vaddr,
+	};
+}
+
+int go_pclntab_frames(const struct go_pclntab *table, uint64_t elf_vaddr, struct go_frame *frames, uint32_t max_frames, uint32_t *ret_nr)
+{
+	bool has_tree = table->go_func_vaddr;
+	struct go_function function;
+	uint32_t nr = 0, depth = 0;
+
+	if (!max_frames || go_pclntab_find(table, elf_vaddr, &function) || !function.name[0])
+		return -ENOENT;
+	if (function.inline_tree == UINT32_MAX || !function.inline_index)
+		has_tree = false;
+	for (; has_tree && depth < MAX_DEPTH; depth++) {
+		int32_t index = go_pcvalue_at(table, &function, function.inline_index, elf_vaddr, -1);
+		struct inlined_call call;
+		const char *name;
+
+		if (index < 0 || !read_call(table, &function, (uint32_t)index, &call))
+			break;
+		name = go_text(table, table->names, call.name);
+		if (!name[0] || call.parent_vaddr >= function.end_vaddr)
+			break;
+		if (nr + 1 < max_frames) {
+			frames[nr] = frame_at(table, &function, elf_vaddr);
+			frames[nr].name = name;
+			frames[nr++].start_line = call.start_line;
+		}
+		elf_vaddr = call.parent_vaddr;
+	}
+	if (depth == MAX_DEPTH)
+		nr = 0;
+	frames[nr++] = frame_at(table, &function, elf_vaddr);
+	*ret_nr = nr;
+	return 0;
+}

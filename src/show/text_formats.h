@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writers of texts for people. As in formats/formats.h, but they obey the options. */
+#pragma once
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "frames/export_options.h"
+#include "model/profile.h"
+
+MUST_CHECK int write_text(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_top(const struct profile *profile, const struct export_options *options, struct buffer *buffer);
+MUST_CHECK int write_folded(const struct profile *profile, const struct export_options *options, struct buffer *buffer);

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stacks/stack_table.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/u64_map.h"
+
+#define FRAMES_BYTES_MAX ((size_t)4 << 30)
+
+struct stack_table {
+	struct buffer frames;     /* uint32_t each: numbers of places, leaf first */
+	struct buffer stacks;     /* struct stack each */
+	struct u64_map by_hash;
+	struct u64_map by_frames; /* hash of the frames -> a stack that has them: processes that run the same program do */
+	struct u64_map raws;      /* id of a raw record -> its stack */
+	struct place_table *places;
+};
+
+struct stack_table *stack_table_new(void)
+{
+	struct stack_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	table->frames = table->stacks = BUFFER_INIT(FRAMES_BYTES_MAX);
+	table->places = place_table_new();
+	if (!table->places) {
+		free(table);
+		return NULL;
+	}
+	return table;
+}
+
+void stack_table_free(struct stack_table *table)
+{
+	if (!table)
+		return;
+	buffer_done(&table->frames);
+	buffer_done(&table->stacks);
+	u64_map_done(&table->by_hash);
+	u64_map_done(&table->by_frames);
+	u64_map_done(&table->raws);
+	place_table_free(table->places);
+	free(table);
+}
+
+static struct stack *stack_at(const struct stack_table *table, uint32_t i)
+{
+	return (struct stack *)table->stacks.data + i;
+}
+
+struct stack *stack_table_find(const struct stack_table *table, uint64_t hash)
+{
+	const uint32_t *number = u64_map_find(&table->by_hash, hash);
+
+	return number ? stack_at(table, *number) : NULL;
+}
+
+uint32_t stack_table_number(const struct stack_table *table, const struct stack *stack)
+{
+	return (uint32_t)(stack - stack_at(table, 0));
+}
+
+uint32_t stack_table_nr(const struct stack_table *table)
+{
+	return (uint32_t)(table->stacks.size / sizeof(struct stack));
+}
+
+const uint32_t *stack_table_frames(const struct stack_table *table, const struct stack *stack)
+{
+	return (const uint32_t *)table->frames.data + stack->first;
+}
+
+int stack_table_add_raw(struct stack_table *table, uint64_t id, const struct stack *stack)
+{
+	return u64_map_add(&table->raws, id, stack_table_number(table, stack));
+}
+
+struct stack *stack_table_find_raw(const struct stack_table *table, uint64_t id)
+{
+	const uint32_t *number = u64_map_find(&table->raws, id);
+
+	return number ? stack_at(table, *number) : NULL;
+}
+
+void stack_table_forget_raw(struct stack_table *table, uint64_t id)
+{
+	const uint32_t *number = u64_map_find(&table->raws, id);
+
+	if (number)
+		u64_map_remove(&table->raws, id, *number);
+}
+
+size_t stack_table_bytes(const struct stack_table *table)
+{
+	return table->frames.size + table->stacks.size;
+}
+
+const struct place_table *stack_table_places(const struct stack_table *table)
+{
+	return table->places;
+}
+
+/* Is what stood at `pc` when the stack was walked what the walk was told stands there? The process may have mapped another file since. */
+static bool is_stale(const struct process_table *processes, const struct stack_origin *origin, uint64_t frame)
+{
+	uint64_t pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63);
+	const struct process_mapping *told, *now;
+
+	if (!origin->known_ns || origin->known_ns >= origin->time_ns)
+		return false;
+	told = process_table_find(processes, origin->tgid, origin->known_ns, pc);
+	now = process_table_find(processes, origin->tgid, origin->time_ns, pc);
+	return told && now && (told->object != now->object || told->load_bias != now->load_bias);
+}
+
+/* The number of the place of the i-th kept frame, root end unrolled. */
+static uint64_t kept_frame(const struct raw_stack *from, uint32_t i)
+{
+	if (from->nr_walked > from->nr_frames && i >= SONDE_LEAF_FRAMES)
+		i = sonde_frame_slot(from->nr_walked - from->nr_frames + i);
+	return from->frames[i];
+}
+
+/* Of what the hash is of, too. */
+static uint64_t check_of(const struct stack_origin *origin, const struct raw_stack *from)
+{
+	uint64_t check = (uint64_t)from->stop;
+
+	for (uint32_t i = origin->tgid ? 0 : SONDE_TRACEPOINT_FRAMES; i < from->nr_frames; i++) {
+		uint64_t frame = kept_frame(from, i);
+
+		check = hash_bytes(&frame, sizeof(frame), check);
+	}
+	return check;
+}
+
+/* The frames of the stack, which stand last, are kept once. */
+static int share_frames(struct stack_table *table, struct stack *stack, uint32_t number)
+{
+	const uint32_t *frames = stack_table_frames(table, stack), *same;
+	uint64_t hash = hash_bytes(frames, stack->nr * sizeof(*frames), 0);
+	uint32_t cursor = 0;
+
+	while ((same = u64_map_each(&table->by_frames, hash, &cursor))) {
+		const struct stack *other = stack_at(table, *same);
+
+		if (other->nr == stack->nr && !memcmp(stack_table_frames(table, other), frames, stack->nr * sizeof(*frames))) {
+			table->frames.size = stack->first * sizeof(*frames);
+			stack->first = other->first;
+			return 0;
+		}
+	}
+	return u64_map_add(&table->by_frames, hash, number);
+}
+
+/* Its frames stand last. */
+static int append_stack(struct stack_table *table, struct stack *stack, struct stack **ret_stack)
+{
+	uint32_t number = stack_table_nr(table);
+	int err;
+
+	if (table->frames.err || share_frames(table, stack, number))
+		return -ENOMEM;
+	buffer_append(&table->stacks, stack, sizeof(*stack));
+	err = table->stacks.err ? -ENOMEM : u64_map_add(&table->by_hash, stack->hash, number);
+	if (!err)
+		*ret_stack = stack_at(table, number);
+	return err;
+}
+
+int stack_table_add(struct stack_table *table, const struct stack_origin *origin, const struct raw_stack *from, const struct process_table *processes,
+		    struct stack **ret_stack)
+{
+	struct stack stack = {
+		.hash = from->hash,
+		.owner = { .tgid = origin->tgid, .generation = origin->generation, .check = check_of(origin, from) },
+		.first = (uint32_t)(table->frames.size / sizeof(uint32_t)),
+		.is_cut = from->nr_walked > from->nr_frames,
+		.stop = (uint8_t)from->stop,
+	};
+	struct stack *known = stack_table_find(table, from->hash);
+
+	if (known) { /* sent again: the same */
+		stack_owner_again(&known->owner, &stack.owner);
+		*ret_stack = known;
+		return 0;
+	}
+	while (stack.nr < from->nr_frames) {
+		uint64_t frame = kept_frame(from, stack.nr);
+		uint32_t place;
+
+		if (is_stale(processes, origin, frame)) { /* where its rows led cannot be believed; and what it is called depends on when, which the hash does not */
+			stack.stop = SONDE_STOP_STALE;
+			break;
+		}
+		place = origin->tgid ? place_user(table->places, processes, origin->tgid, origin->time_ns, frame) :
+				       place_kernel(table->places, frame, stack.nr > 0, origin->time_ns);
+		if (place == PLACE_NO_MEMORY)
+			return -ENOMEM;
+		buffer_append(&table->frames, &place, sizeof(place));
+		stack.nr++;
+	}
+	stack.is_cut = stack.is_cut && stack.nr > SONDE_LEAF_FRAMES;
+	return append_stack(table, &stack, ret_stack);
+}
+
+int stack_table_copy(struct stack_table *table, const struct stack_table *from, const struct stack *stack, const struct process_table *processes, struct stack **ret_stack)
+{
+	const uint32_t *frames = stack_table_frames(from, stack);
+	struct stack copy = *stack;
+
+	copy.first = (uint32_t)(table->frames.size / sizeof(uint32_t));
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		uint32_t place = place_copy(table->places, processes, place_at(from->places, frames[i]));
+
+		if (place == PLACE_NO_MEMORY)
+			return -ENOMEM;
+		buffer_append(&table->frames, &place, sizeof(place));
+	}
+	return append_stack(table, &copy, ret_stack);
+}
+
+/* Its frames as the kernel side has them: pcs, leaf first, the root end where it would stand behind one frame that is left out. Gives how many are known: up to the first that was not mapped. */
+static uint32_t pcs_of(const struct stack_table *table, const struct stack *stack, const struct process_mapping *mappings, uint32_t nr_mappings, uint64_t *ret_frames)
+{
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		const struct place *place = place_at(table->places, stack_table_frames(table, stack)[i]);
+		uint64_t pc = place_pc(place, mappings, nr_mappings);
+
+		if (!pc)
+			return i;
+		ret_frames[stack->is_cut && i >= SONDE_LEAF_FRAMES ? sonde_frame_slot(i + 1) : i] = pc | (place->is_return ? SONDE_FRAME_RETURN : 0);
+	}
+	return stack->nr;
+}
+
+int stack_table_add_later(struct stack_table *table, const struct stack *stack, const struct stack_origin *origin, const struct process_table *processes,
+			  const struct stack **ret_stack)
+{
+	CLEANUP(freep) uint64_t *frames = calloc(SONDE_MAX_USER_FRAMES, sizeof(*frames));
+	const uint64_t key[] = { stack->hash, origin->time_ns };
+	struct raw_stack later = { .frames = frames, .hash = hash_bytes(key, sizeof(key), 0), .stop = stack->stop };
+	struct mappings_at then = { 0 };
+	struct stack *made;
+	uint32_t i = 0;
+	int err = frames ? process_table_at(processes, origin->tgid, origin->known_ns, &then) : -ENOMEM;
+	CLEANUP(freep) struct process_mapping *mappings = then.list;
+
+	*ret_stack = stack;
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	later.nr_frames = (uint16_t)pcs_of(table, stack, mappings, then.nr, frames);
+	later.nr_walked = later.nr_frames + stack->is_cut;
+	if (later.nr_frames < stack->nr)
+		later.stop = SONDE_STOP_STALE;
+	while (i < later.nr_frames && !is_stale(processes, origin, kept_frame(&later, i)))
+		i++;
+	if (i == stack->nr)
+		return 0;
+	err = stack_table_add(table, origin, &later, processes, &made);
+	if (!err)
+		*ret_stack = made;
+	return err;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "track/runtime_marks.h"
+
+#include <stdio.h>
+
+static bool is_loop(const struct runtime_image *image, uint64_t elf_vaddr)
+{
+	for (uint32_t i = 0; i < image->nr_loops; i++) {
+		if (elf_vaddr - image->loops[i].start_pc < image->loops[i].end_pc - image->loops[i].start_pc)
+			return true;
+	}
+	return false;
+}
+
+bool runtime_marks_is_loop(const struct runtime_image *images, uint32_t nr_images, uint64_t elf_vaddr)
+{
+	for (uint32_t i = 0; i < nr_images; i++) {
+		if (is_loop(&images[i], elf_vaddr))
+			return true;
+	}
+	return false;
+}
+
+void runtime_marks_unsupported(const struct runtime_image *image, char *to, size_t size)
+{
+	snprintf(to, size, "[unsupported %s %u.%u: %s]", runtime_name(image->runtime), image->version[0], image->version[1], image->reason);
+}
+
+bool runtime_marks_of(const struct runtime_image *images, uint32_t nr_images, const struct runtime_site *site, char *to, size_t size)
+{
+	for (uint32_t i = 0; i < nr_images; i++) {
+		const struct runtime_image *image = &images[i];
+		bool runs = site->is_made ? image->nr_loops > 0 : is_loop(image, site->elf_vaddr);
+
+		if (image->is_supported ? site->has_frames || !runs : site->has_frames && !runs)
+			continue;
+		if (image->is_supported)
+			snprintf(to, size, RUNTIME_NOT_KNOWN, runtime_name(image->runtime));
+		else
+			runtime_marks_unsupported(image, to, size);
+		return true;
+	}
+	return false;
+}

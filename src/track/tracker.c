@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "track/tracker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/u64_map.h"
+#include "collect/sideband.h"
+#include "track/account_common.h"
+#include "track/process_scan.h"
+#include "track/runtime_keeper.h"
+#include "track/table_keeper.h"
+
+#define PRUNE_NS  2000000000u /* what was mapped longer ago is asked for by nobody */
+#define RESCAN_NS 1000000000u /* at most this often after losses */
+#define SCAN_NS 1000000000u   /* of one user, as process_scan has it; twice as much of all */
+#define NEXT_SCAN_NS 100000000u /* when samples wait already */
+#define LACKING_BYTES_MAX (1u << 20)
+#define ASKED_NS 200000000u   /* of the start, for what strangers' files have in them */
+#define ASKED_STEP_NS 10000000u
+#define ASKED_AT_ONCE 128u
+#define MANY_FILES 64         /* that nobody maps any more are not left for the next tracker_prune */
+
+struct tracker {
+	struct sideband *sideband;
+	struct process_table *processes;
+	struct table_store *store;
+	struct account *account;
+	struct parser *parser;
+	struct proxy *proxy;
+	struct table_keeper *keeper;
+	struct runtime_keeper *runtimes; /* or NULL */
+	struct table_cache *cache;     /* or NULL */
+	struct sonde_mapping *scratch; /* of the process that is being told */
+	uint32_t scratch_capacity;
+	struct raw_process known;      /* what scratch has, the last that was asked for; tgid 0: nothing */
+	uint64_t known_from_ns, known_until_ns; /* when that was mapped */
+	uint64_t nr_known;             /* that were */
+	struct process_scan_left left;
+	int stop_fd;
+	struct u64_map only;           /* tgids */
+	bool has_only, follows_children;
+	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
+	struct u64_map asked;          /* objects that are being read: to be met again */
+	uint32_t next_asked;           /* the slot of them that is looked at next */
+	uint64_t asked_ns;             /* when that was done last */
+	struct u64_map unmet;          /* objects that a process maps, and that were not looked at yet */
+	struct buffer lacking;         /* uint32_t each: tgids for whose mappings there was no room */
+	bool has_yielded;              /* tables for them: what finds no room now gets none */
+	bool processes_full;           /* said once */
+	uint64_t pruned_ns;
+	uint64_t scanned_ns;           /* when /proc was last read */
+	uint64_t known_ns;             /* what happened up to then is in the process table */
+	bool has_losses;               /* side-band records were lost since */
+	bool has_too_many;             /* said once that a process has more mappings than the kernel side takes */
+};
+
+static int tell_all(void *arg);
+
+static void tracker_freep(struct tracker **tracker)
+{
+	tracker_free(*tracker);
+}
+
+int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct proxy *proxy, struct diag *diag, struct tracker **ret_tracker)
+{
+	CLEANUP(tracker_freep) struct tracker *tracker = calloc(1, sizeof(*tracker));
+	int err;
+
+	if (!tracker)
+		return -ENOMEM;
+	tracker->stop_fd = -1;
+	tracker->account = account;
+	tracker->parser = parser;
+	tracker->proxy = proxy;
+	tracker->lacking = BUFFER_INIT(LACKING_BYTES_MAX);
+	tracker->pruned_ns = clock_ns();
+	tracker->processes = process_table_new(proxy);
+	if (!tracker->processes)
+		return -ENOMEM;
+	err = sideband_new(diag, &tracker->sideband);
+	if (!err)
+		err = table_store_new(store, diag, &tracker->store);
+	if (err)
+		return err;
+	tracker->keeper = table_keeper_new(tracker->store, tracker->processes, account, parser, tell_all, tracker);
+	if (!tracker->keeper)
+		return -ENOMEM;
+	*ret_tracker = MOVE(tracker);
+	return 0;
+}
+
+void tracker_free(struct tracker *tracker)
+{
+	if (!tracker)
+		return;
+	sideband_free(tracker->sideband);
+	runtime_keeper_free(tracker->runtimes);
+	table_keeper_free(tracker->keeper);
+	table_cache_free(tracker->cache);
+	table_store_free(tracker->store);
+	process_table_free(tracker->processes);
+	u64_map_done(&tracker->only);
+	u64_map_done(&tracker->leaderless);
+	u64_map_done(&tracker->unmet);
+	u64_map_done(&tracker->asked);
+	buffer_done(&tracker->lacking);
+	free(tracker->scratch);
+	free(tracker);
+}
+
+void tracker_use_cache(struct tracker *tracker, struct table_cache *cache)
+{
+	tracker->cache = cache;
+	table_keeper_use_cache(tracker->keeper, cache);
+}
+
+int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler)
+{
+	tracker->runtimes = runtime_keeper_new(sampler, tracker->parser, tracker->proxy, tracker->processes, tracker->account);
+	if (tracker->runtimes)
+		runtime_keeper_use_cache(tracker->runtimes, tracker->cache);
+	return tracker->runtimes ? 0 : -ENOMEM;
+}
+
+struct runtime_keeper *tracker_runtimes(const struct tracker *tracker)
+{
+	return tracker->runtimes;
+}
+
+int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children)
+{
+	tracker->has_only = true;
+	tracker->follows_children = children;
+	for (uint32_t i = 0; i < nr_tgids; i++) {
+		int err = u64_map_add(&tracker->only, tgids[i], 1);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void tracker_stops_by(struct tracker *tracker, int stop_fd)
+{
+	tracker->stop_fd = stop_fd;
+}
+
+static bool is_followed(const struct tracker *tracker, uint32_t tgid)
+{
+	return !tracker->has_only || u64_map_find(&tracker->only, tgid);
+}
+
+/* Writes tracker->scratch. That there is no room is no failure: what is not known is walked as far as that goes, and marked. */
+static int set_process(struct tracker *tracker, struct sonde_process process)
+{
+	int err;
+
+	process.known_ns = tracker->known_ns;
+	err = table_store_set_process(tracker->store, &process, tracker->scratch);
+	if (err != -ENOSPC)
+		return err;
+	if (!tracker->has_yielded) {
+		buffer_append(&tracker->lacking, &process.tgid, sizeof(process.tgid));
+		return tracker->lacking.err == -ENOMEM ? -ENOMEM : 0;
+	}
+	if (!tracker->processes_full)
+		account_note(tracker->account, "no room for the mappings of more processes: from process %u on some stacks have their first frame only", process.tgid);
+	tracker->processes_full = true;
+	return 0;
+}
+
+/* What is in a file, and its table. *ret_asked: not yet. */
+static int look_into(struct tracker *tracker, uint32_t object, bool *ret_asked)
+{
+	int err = tracker->runtimes ? runtime_keeper_meet(tracker->runtimes, object) : 0;
+	bool is_asked = err == -EINPROGRESS;
+
+	if (!err || is_asked)
+		err = table_keeper_meet(tracker->keeper, object);
+	*ret_asked = is_asked || table_keeper_is_asked(tracker->keeper, object);
+	return err;
+}
+
+/* The same; what is being read is met again later. */
+static int meet(struct tracker *tracker, uint32_t object)
+{
+	bool is_asked;
+	int err = look_into(tracker, object, &is_asked);
+
+	return err || !is_asked || u64_map_find(&tracker->asked, object) ? err : u64_map_add(&tracker->asked, object, 1);
+}
+
+static int meet_mapped(struct tracker *tracker, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < nr_mappings; i++)
+		err = meet(tracker, mappings[i].object);
+	return err;
+}
+
+/* Writes tracker->scratch: the mappings with the tables of their files. */
+static int fill_mappings(struct tracker *tracker, uint32_t tgid, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	struct sonde_code_range loop;
+	uint32_t object;
+
+	if (nr_mappings > tracker->scratch_capacity) {
+		struct sonde_mapping *scratch = reallocarray(tracker->scratch, nr_mappings, sizeof(*scratch));
+
+		if (!scratch)
+			return -ENOMEM;
+		tracker->scratch = scratch;
+		tracker->scratch_capacity = nr_mappings;
+	}
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		tracker->scratch[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
+		table_keeper_fill(tracker->keeper, mappings[i].object, mappings[i].load_bias, &tracker->scratch[i]);
+		if (tracker->runtimes && runtime_keeper_compiled(tracker->runtimes, tgid, mappings[i].start_pc, &object, &loop))
+			table_keeper_fill_compiled(tracker->keeper, object, &loop, &tracker->scratch[i]);
+	}
+	return 0;
+}
+
+static int note_unmet(struct tracker *tracker, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		uint32_t object = mappings[i].object;
+		int err = table_keeper_is_met(tracker->keeper, object) || u64_map_find(&tracker->unmet, object) ? 0 : u64_map_add(&tracker->unmet, object, 1);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
+{
+	struct tracker *tracker = arg;
+	struct sonde_process process = { .tgid = tgid, .generation = generation, .nr_mappings = nr_mappings };
+	int err = tracker->runtimes ? runtime_keeper_tell(tracker->runtimes, tgid, generation, mappings, nr_mappings, &process.runtimes) : 0;
+
+	if (!err)
+		err = note_unmet(tracker, mappings, nr_mappings);
+	if (!err)
+		err = fill_mappings(tracker, tgid, mappings, nr_mappings);
+	if (err)
+		return err;
+	if (nr_mappings > SONDE_MAX_MAPPINGS && !tracker->has_too_many) {
+		account_note(tracker->account, "process %u maps more than %d pieces of code, of which the first are known: other stacks end there", tgid, SONDE_MAX_MAPPINGS);
+		tracker->has_too_many = true;
+	}
+	return set_process(tracker, process);
+}
+
+static int tell_all(void *arg)
+{
+	struct tracker *tracker = arg;
+
+	tracker->known = (struct raw_process){ 0 }; /* some of its tables may be others */
+	return process_table_changes(tracker->processes, tell_kernel, tracker);
+}
+
+/* Tables are less than processes: without its mappings nothing of a process can be walked. */
+static int help_lacking(struct tracker *tracker)
+{
+	const uint32_t *tgids;
+	int err;
+
+	if (!tracker->lacking.size)
+		return 0;
+	err = table_keeper_yield(tracker->keeper);
+	tgids = (const uint32_t *)tracker->lacking.data; /* there may be more now */
+	for (size_t i = 0; i < tracker->lacking.size / sizeof(*tgids); i++)
+		process_table_renew(tracker->processes, tgids[i]);
+	tracker->has_yielded = true;
+	if (!err)
+		err = tell_all(tracker);
+	tracker->has_yielded = false;
+	tracker->lacking.size = 0;
+	return err;
+}
+
+static int tell_changes(struct tracker *tracker, struct diag *diag)
+{
+	int err = tell_all(tracker);
+
+	if (!err && tracker->runtimes && runtime_keeper_load(tracker->runtimes))
+		err = tell_all(tracker);
+	if (!err)
+		err = table_keeper_settle(tracker->keeper);
+	if (!err)
+		err = help_lacking(tracker);
+	return err ? diag_errno(diag, -err, "cannot tell the kernel what is mapped: %s", strerror(-err)) : 0;
+}
+
+static bool is_object(void *arg, uint32_t object)
+{
+	return object == *(const uint32_t *)arg;
+}
+
+/* Looks at one file that was not looked at yet, and tells those that map it. */
+static int meet_next(struct tracker *tracker, struct diag *diag)
+{
+	const struct u64_slot *slot = tracker->unmet.slots;
+	uint32_t object;
+	int err;
+
+	if (!tracker->unmet.nr_used)
+		return 0;
+	while (!slot->used)
+		slot++;
+	object = (uint32_t)slot->key;
+	u64_map_remove(&tracker->unmet, object, 1);
+	process_table_renew_objects(tracker->processes, is_object, &object);
+	err = meet(tracker, object);
+	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : tell_changes(tracker, diag);
+}
+
+/* Those whose answers have come; some of them at a time, as there may be as many as strangers like. */
+static int meet_asked(struct tracker *tracker, struct diag *diag)
+{
+	for (uint32_t i = 0; i < ASKED_AT_ONCE && i < tracker->asked.nr_slots; i++) {
+		const struct u64_slot *slot = &tracker->asked.slots[tracker->next_asked % tracker->asked.nr_slots];
+		uint32_t object = (uint32_t)slot->key;
+		bool is_asked = true;
+		int err = slot->used ? look_into(tracker, object, &is_asked) : 0;
+
+		if (err)
+			return diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err));
+		if (is_asked) {
+			tracker->next_asked++;
+			continue;
+		}
+		u64_map_remove(&tracker->asked, object, 1); /* another may have its slot now */
+		process_table_renew_objects(tracker->processes, is_object, &object);
+	}
+	return 0;
+}
+
+/* At the start some are worth a little patience: stacks that come to their code before end there. */
+static int await_asked(struct tracker *tracker, struct diag *diag)
+{
+	uint64_t end_ns = clock_ns() + ASKED_NS;
+	int err = 0;
+
+	while (!err && tracker->asked.nr_used && parser_may_wait(tracker->parser) && clock_ns() < end_ns)
+		err = meet_asked(tracker, diag);
+	return err;
+}
+
+bool tracker_has_more(const struct tracker *tracker)
+{
+	return tracker->unmet.nr_used > 0;
+}
+
+/* Loads the tables of all files met so far before any process is told of: their chunks are then made visible together. */
+static int load_all(struct tracker *tracker, struct diag *diag)
+{
+	const struct object_table *objects = process_table_objects(tracker->processes);
+
+	for (uint32_t object = 0; object < object_table_nr(objects); object++) {
+		int err = object_table_is_mapped(objects, object) ? meet(tracker, object) : 0;
+
+		if (err)
+			return diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err));
+	}
+	return 0;
+}
+
+/* One that an earlier recording met: its table and its program are there before a process runs it. */
+static int expect_interpreter(void *arg, const char *path)
+{
+	struct tracker *tracker = arg;
+	uint32_t object = process_table_expect_object(tracker->processes, path);
+	int err = meet(tracker, object);
+
+	if (!err)
+		runtime_keeper_expect(tracker->runtimes, object);
+	return err;
+}
+
+/* Where processes may come to run them. */
+static int expect_interpreters(struct tracker *tracker, struct diag *diag)
+{
+	int err;
+
+	if (!tracker->cache || !tracker->runtimes || (tracker->has_only && !tracker->follows_children))
+		return 0;
+	err = table_cache_interpreters(tracker->cache, expect_interpreter, tracker);
+	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : 0;
+}
+
+/* Reads the processes asked for. One that has ended has nothing to see; one that may not be read is sampled all the same. */
+static int scan_only(struct tracker *tracker, uint64_t now, struct diag *diag)
+{
+	for (uint32_t i = 0; i < tracker->only.nr_slots; i++) {
+		uint32_t tgid = (uint32_t)tracker->only.slots[i].key;
+		struct diag cause = { 0 };
+		int err;
+
+		if (!tracker->only.slots[i].used)
+			continue;
+		err = process_table_scan(tracker->processes, tgid, now, &cause);
+		if (err == -EACCES || err == -EPERM)
+			account_note(tracker->account, "%s: user stacks of process %u end at their innermost frame", cause.text, tgid);
+		else if (err && err != -ENOENT && err != -ESRCH)
+			return diag_errno(diag, -err, "%s", cause.text);
+	}
+	return 0;
+}
+
+static int scan_all(struct tracker *tracker, bool is_first, uint64_t now, struct diag *diag)
+{
+	const uint64_t user_ns = is_first ? SCAN_NS : NEXT_SCAN_NS;
+
+	return process_scan_run(&(struct process_scan){ tracker->processes, tracker->proxy, tracker->stop_fd, user_ns, 2 * user_ns }, now, &tracker->left, diag);
+}
+
+int tracker_scan(struct tracker *tracker, struct diag *diag)
+{
+	bool is_first = !tracker->scanned_ns;
+	uint64_t now = tracker->scanned_ns = tracker->known_ns = clock_ns();
+	int err = tracker->has_only ? scan_only(tracker, now, diag) : scan_all(tracker, is_first, now, diag);
+
+	tracker->has_losses = false;
+	if (!err)
+		err = load_all(tracker, diag);
+	if (!err && is_first)
+		err = expect_interpreters(tracker, diag) ?: await_asked(tracker, diag);
+	if (!err)
+		err = tell_changes(tracker, diag);
+	while (!err && tracker->runtimes && runtime_keeper_load(tracker->runtimes))
+		err = tell_changes(tracker, diag);
+	return err;
+}
+
+/* Has the process other threads than its first, which ends? Then it goes on. */
+static bool has_threads(uint32_t tgid)
+{
+	char path[64];
+	CLEANUP(closedirp) DIR *dir = NULL;
+	uint32_t nr = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	dir = opendir(path);
+	while (dir && nr < 4 && readdir(dir)) /* ".", "..", the first thread */
+		nr++;
+	return nr > 3;
+}
+
+static void end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
+{
+	process_table_exit(tracker->processes, tgid, time_ns);
+	u64_map_remove(&tracker->leaderless, tgid, 1);
+	if (tracker->follows_children)
+		u64_map_remove(&tracker->only, tgid, 1);
+}
+
+/* When a process ends as a whole, its first thread's end may be seen before the others are gone: so those that had some left are looked after. */
+static int on_first_thread_exit(struct tracker *tracker, const struct sideband_event *event)
+{
+	if (!has_threads(event->tgid)) {
+		end_process(tracker, event->tgid, event->time_ns);
+		return 0;
+	}
+	return u64_map_find(&tracker->leaderless, event->tgid) ? 0 : u64_map_add(&tracker->leaderless, event->tgid, 1);
+}
+
+static void end_leaderless(struct tracker *tracker)
+{
+	for (uint32_t i = 0; i < tracker->leaderless.nr_slots;) {
+		const struct u64_slot *slot = &tracker->leaderless.slots[i];
+
+		if (slot->used && !has_threads((uint32_t)slot->key)) {
+			end_process(tracker, (uint32_t)slot->key, clock_ns());
+			i = 0; /* removing moves others */
+		} else {
+			i++;
+		}
+	}
+}
+
+static int on_fork(struct tracker *tracker, const struct sideband_event *event)
+{
+	if (event->tgid == event->parent_tgid) /* a thread */
+		return 0;
+	u64_map_remove(&tracker->leaderless, event->tgid, 1); /* the id of one that has ended, used again */
+	if (tracker->has_only) {
+		int err;
+
+		if (!tracker->follows_children || !is_followed(tracker, event->parent_tgid))
+			return 0;
+		err = u64_map_add(&tracker->only, event->tgid, 1);
+		if (err)
+			return err;
+	}
+	return process_table_fork(tracker->processes, event->parent_tgid, event->tgid, event->time_ns);
+}
+
+static int on_event(void *arg, const struct sideband_event *event)
+{
+	struct tracker *tracker = arg;
+
+	if (event->type == SIDEBAND_LOST) {
+		tracker->account->lost_sideband += event->nr_lost;
+		tracker->has_losses = true;
+		return 0;
+	}
+	if (event->type == SIDEBAND_FORK)
+		return on_fork(tracker, event);
+	if (!is_followed(tracker, event->tgid))
+		return 0;
+	switch (event->type) {
+	case SIDEBAND_EXEC:
+		u64_map_remove(&tracker->leaderless, event->tgid, 1); /* its one thread is the first now */
+		return process_table_exec(tracker->processes, event->tgid, event->time_ns);
+	case SIDEBAND_EXIT:
+		return event->tid == event->tgid ? on_first_thread_exit(tracker, event) : 0;
+	case SIDEBAND_MMAP:
+		return process_table_mmap(tracker->processes, &(struct mapping_event){
+								      .tgid = event->tgid,
+								      .start_pc = event->start_pc,
+								      .size_bytes = event->size_bytes,
+								      .file_off = event->file_off,
+								      .time_ns = event->time_ns,
+								      .device = event->device,
+								      .inode = event->inode,
+								      .path = event->path,
+							      });
+	default:
+		return 0;
+	}
+}
+
+static void forget(void *arg, uint32_t object)
+{
+	struct tracker *tracker = arg;
+
+	u64_map_remove(&tracker->unmet, object, 1);
+	u64_map_remove(&tracker->asked, object, 1);
+	table_keeper_forget(tracker->keeper, object);
+	if (tracker->runtimes)
+		runtime_keeper_forget(tracker->runtimes, object);
+}
+
+/* When the kernel has been told of all changes. */
+static int sweep(struct tracker *tracker)
+{
+	int err = process_table_sweep(tracker->processes, forget, tracker);
+
+	return err ? err : table_keeper_trim(tracker->keeper);
+}
+
+int tracker_read(struct tracker *tracker, struct diag *diag)
+{
+	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
+
+	tracker->known = (struct raw_process){ 0 };
+	if (err)
+		return diag_errno(diag, -err, "cannot follow the processes: %s", strerror(-err));
+	end_leaderless(tracker);
+	if (tracker->runtimes)
+		runtime_keeper_retry(tracker->runtimes);
+	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
+		return tracker_scan(tracker, diag); /* what was lost cannot be known but by looking */
+	if (clock_ns() - tracker->asked_ns > ASKED_STEP_NS) {
+		err = meet_asked(tracker, diag);
+		tracker->asked_ns = clock_ns();
+	}
+	if (!err)
+		err = tell_changes(tracker, diag);
+	if (!err)
+		err = meet_next(tracker, diag);
+	return err || object_table_nr_left(process_table_objects(tracker->processes)) < MANY_FILES ? err : sweep(tracker);
+}
+
+int tracker_follow_cpus(struct tracker *tracker, const struct cpus *online, struct diag *diag)
+{
+	int nr_new = sideband_follow(tracker->sideband, online, diag);
+	int err = nr_new > 0 ? tracker_scan(tracker, diag) : 0; /* what happened there before it was listened to cannot be known but by looking */
+
+	return err < 0 ? err : nr_new;
+}
+
+int tracker_fd(const struct tracker *tracker)
+{
+	return sideband_fd(tracker->sideband);
+}
+
+/* Writes tracker->scratch and tracker->known. */
+static int know_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
+{
+	struct mappings_at then = { .from_ns = time_ns, .until_ns = time_ns };
+	int err = process_table_at(tracker->processes, tgid, time_ns, &then);
+	CLEANUP(freep) struct process_mapping *mappings = then.list;
+
+	if (err && err != -ENOENT)
+		return err;
+	err = meet_mapped(tracker, mappings, then.nr); /* which may tell the kernel */
+	if (!err)
+		err = fill_mappings(tracker, tgid, mappings, then.nr);
+	if (err)
+		return err;
+	tracker->known_from_ns = then.from_ns;
+	tracker->known_until_ns = then.until_ns;
+	tracker->known = (struct raw_process){ .tgid = tgid, .generation = then.generation, .mappings = tracker->scratch, .nr_mappings = then.nr, .serial = ++tracker->nr_known };
+	return 0;
+}
+
+int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct raw_process *ret_process)
+{
+	bool is_known = tracker->known.tgid == tgid && time_ns >= tracker->known_from_ns && time_ns <= tracker->known_until_ns;
+	int err = is_known ? 0 : know_process(tracker, tgid, time_ns);
+
+	*ret_process = tracker->known;
+	return err;
+}
+
+void tracker_disbelieved(struct tracker *tracker, uint32_t tgid, uint64_t time_ns)
+{
+	if (table_store_known_ns(tracker->store, tgid) < time_ns)
+		process_table_renew(tracker->processes, tgid);
+}
+
+const struct table_store *tracker_tables(const struct tracker *tracker)
+{
+	return tracker->store;
+}
+
+const struct process_table *tracker_processes(const struct tracker *tracker)
+{
+	return tracker->processes;
+}
+
+void tracker_used(struct tracker *tracker, uint32_t object, uint64_t time_ns)
+{
+	table_keeper_used(tracker->keeper, object, time_ns);
+}
+
+int tracker_need(struct tracker *tracker, uint32_t object, uint64_t time_ns, bool *ret_loaded)
+{
+	return table_keeper_need(tracker->keeper, object, time_ns, ret_loaded);
+}
+
+int tracker_prune(struct tracker *tracker, uint64_t now_ns)
+{
+	if (now_ns - tracker->pruned_ns <= PRUNE_NS)
+		return 0;
+	tracker->pruned_ns = now_ns;
+	tracker->known = (struct raw_process){ 0 };
+	process_table_prune(tracker->processes, now_ns - PRUNE_NS);
+	return sweep(tracker);
+}
+
+void tracker_account(const struct tracker *tracker, struct account *account)
+{
+	const struct object_table *objects = process_table_objects(tracker->processes);
+
+	account_processes(account, tracker->processes);
+	account_proxy(account, tracker->proxy);
+	process_scan_account(&tracker->left, account);
+	if (object_table_nr_lost(objects))
+		account_note(account, "%u files that are not there any more have no names: [file+0x...]", object_table_nr_lost(objects));
+	table_keeper_account(tracker->keeper, account);
+	account->bpf_map_bytes += table_store_bytes(tracker->store);
+}
