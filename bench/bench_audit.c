@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench_audit PID [SAMPLES]: stops a thread (ptrace) again and again, takes its registers and 16 KiB of its stack, and unwinds them by libdw
- * as `--audit` does. Prints what the first and the later ones cost, how the stacks ended, and the memory that is kept; and then what each costs us, and the worker, when it is asked about
- * alone, as `--audit` does it. */
+/* bench_audit PID [SAMPLES]: stops a thread (ptrace) again and again, takes its registers and 16 KiB of its stack, and unwinds them by
+ * libdw as `--audit` does. Prints what the first and the later ones cost, how the stacks ended, and the memory that is kept; and then what
+ * each costs us, and the worker, when it is asked about alone, as `--audit` does it. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -29,12 +29,12 @@ static struct process_table *processes;
 static struct audit_module modules[MAX_MODULES];
 static struct audit_process process = { .modules = modules };
 static struct {
-	struct sonde_raw_record head;
-	uint8_t stack[SONDE_RAW_MAX_BYTES];
+	struct sonde_deferred_record head;
+	uint8_t stack[SONDE_DEFERRED_MAX_BYTES];
 } raw;
 static struct audit_stack stack;
 static double costs_us[MAX_SAMPLES], own_us[MAX_SAMPLES];
-static struct audit_question_module question_modules[MAX_MODULES];
+static struct audit_message_module request_modules[MAX_MODULES];
 static uint32_t files[WIRE_MAX_FDS], nr_files;
 static uint32_t nr_answered;
 static struct account account;
@@ -45,7 +45,8 @@ static int take_modules(void *arg, uint32_t tgid, uint32_t generation, const str
 	process.generation = generation;
 	process.nr_modules = nr < MAX_MODULES ? nr : MAX_MODULES;
 	for (uint32_t i = 0; i < process.nr_modules; i++) {
-		modules[i] = (struct audit_module){ mappings[i].start_pc, mappings[i].end_pc, mappings[i].load_bias, NULL, mappings[i].object };
+		modules[i] =
+		    (struct audit_module){ mappings[i].start_pc, mappings[i].end_pc, mappings[i].load_bias, NULL, mappings[i].object };
 		if (mappings[i].object != OBJECT_NONE)
 			modules[i].elf = object_table_at(process_table_objects(processes), mappings[i].object)->elf;
 	}
@@ -61,10 +62,11 @@ static bool take_record(pid_t pid)
 
 	if (ptrace(PTRACE_GETREGS, pid, NULL, &r))
 		return false;
-	raw.head = (struct sonde_raw_record){
-		.type = SONDE_RECORD_RAW,
+	raw.head = (struct sonde_deferred_record){
+		.type = SONDE_RECORD_DEFERRED,
 		.tgid = (uint32_t)pid,
-		.regs = { r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip },
+		.regs = { r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15,
+			  r.rip },
 		.compat = r.cs == 0x23,
 	};
 	raw.head.stack_start = r.rsp - SONDE_RED_ZONE_BYTES;
@@ -110,24 +112,33 @@ static struct audit_pool *begin_pool(void)
 	for (uint32_t i = 0; i < process.nr_modules; i++) {
 		uint32_t at = 0;
 
-		question_modules[i] = (struct audit_question_module){ modules[i].start_pc, modules[i].end_pc, modules[i].load_bias, modules[i].object, 0 };
+		request_modules[i] =
+		    (struct audit_message_module){ modules[i].start_pc, modules[i].end_pc, modules[i].load_bias, modules[i].object, 0 };
 		while (at < nr_files && files[at] != modules[i].object)
 			at++;
 		if (modules[i].elf && at == nr_files && nr_files < ARRAY_SIZE(files))
 			files[nr_files++] = modules[i].object;
 	}
-	return audit_pool_new(&(struct audit_pool_options){ .program = PARSER_PROGRAM, .kind = PARSER_AUDIT, .max_cpu_ns = NS_PER_S, .objects = process_table_objects(processes),
-							    .account = &account, .done = take_answer },
-			      NULL, &pool) ?
-		       NULL :
-		       pool;
+	return audit_pool_new(&(struct audit_pool_options){ .program = PARSER_PROGRAM,
+							    .kind = PARSER_AUDIT,
+							    .max_cpu_ns = NS_PER_S,
+							    .objects = process_table_objects(processes),
+							    .account = &account,
+							    .done = take_answer },
+			      NULL, &pool)
+		   ? NULL
+		   : pool;
 }
 
 /* Our own CPU time for a stack that a worker unwinds. */
 static double ask_pool(struct audit_pool *pool)
 {
 	double begin_us = now_us();
-	const struct audit_request request = { .record = &raw.head, .generation = process.generation, .modules = question_modules, .nr_modules = process.nr_modules, .files = files,
+	const struct audit_request request = { .record = &raw.head,
+					       .generation = process.generation,
+					       .modules = request_modules,
+					       .nr_modules = process.nr_modules,
+					       .files = files,
 					       .nr_files = nr_files };
 	bool is_busy = true;
 
@@ -145,9 +156,10 @@ static void print_pool(struct audit_pool *pool, uint32_t nr)
 	audit_pool_free(pool); /* its worker ends, and counts */
 	getrusage(RUSAGE_CHILDREN, &usage);
 	qsort(own_us, nr, sizeof(*own_us), by_value);
-	printf("by a worker: %u answers; of our own CPU median %.1f, 99 %% %.0f us; of the worker's, with its start, %.1f us a stack\n", nr_answered, own_us[nr / 2],
-	       own_us[nr * 99 / 100],
-	       ((double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)) / nr);
+	printf("by a worker: %u answers; of our own CPU median %.1f, 99 %% %.0f us; of the worker's, with its start, %.1f us a stack\n",
+	       nr_answered, own_us[nr / 2], own_us[nr * 99 / 100],
+	       ((double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)) /
+		   nr);
 }
 
 static int run(pid_t pid, uint32_t nr_samples)
@@ -176,8 +188,8 @@ static int run(pid_t pid, uint32_t nr_samples)
 		return 1;
 	printf("%u stacks, %.1f frames; first %.0f us", nr, (double)nr_frames / nr, costs_us[0]);
 	qsort(costs_us, nr, sizeof(*costs_us), by_value);
-	printf("; min %.1f, median %.1f, 99 %% %.0f, max %.0f us; %.1f MiB kept; ends:", costs_us[0], costs_us[nr / 2], costs_us[nr * 99 / 100], costs_us[nr - 1],
-	       (double)(mallinfo2().uordblks - before) / (1 << 20));
+	printf("; min %.1f, median %.1f, 99 %% %.0f, max %.0f us; %.1f MiB kept; ends:", costs_us[0], costs_us[nr / 2],
+	       costs_us[nr * 99 / 100], costs_us[nr - 1], (double)(mallinfo2().uordblks - before) / (1 << 20));
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		printf(ends[i] ? " %s %u" : "", names[i], ends[i]);
 	printf("\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the cache of unwind tables spares: a file's table compiled, and the same read from a cache in a new directory below $TMPDIR. Best of the passes; the page
- * cache is warm. Only files that the cache takes: root's, on a local file system. */
+/* What the cache of unwind tables spares: a file's table compiled, and the same read from a cache in a new directory below $TMPDIR. Best of
+ * the passes; the page cache is warm. Only files that the cache takes: root's, on a local file system. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>

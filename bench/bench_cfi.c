@@ -63,7 +63,8 @@ int main(int argc, char **argv)
 {
 	int failed = 0;
 
-	printf("%10s %8s %6s %6s %5s %9s %9s %8s %8s  file\n", "rows", "blocks", "rules", "unsup", "bad", "best ms", "median ms", "Mrows/s", "B/row");
+	printf("%10s %8s %6s %6s %5s %9s %9s %8s %8s  file\n", "rows", "blocks", "rules", "unsup", "bad", "best ms", "median ms", "Mrows/s",
+	       "B/row");
 	for (int i = 1; i < argc; i++) {
 		struct figures passes[PASSES + 1];
 		const struct figures *median = &passes[1 + PASSES / 2];
@@ -77,8 +78,8 @@ int main(int argc, char **argv)
 		}
 		qsort(passes + 1, PASSES, sizeof(passes[0]), by_ns);
 		printf("%10" PRIu32 " %8" PRIu32 " %6" PRIu32 " %6" PRIu32 " %5" PRIu32 " %9.2f %9.2f %8.1f %8.2f  %s\n", median->nr_rows,
-		       median->nr_blocks, median->nr_rules, median->nr_unsupported, median->nr_bad_fdes, (double)passes[1].ns / 1e6, (double)median->ns / 1e6,
-		       (double)median->nr_rows * 1e3 / (double)passes[1].ns,
+		       median->nr_blocks, median->nr_rules, median->nr_unsupported, median->nr_bad_fdes, (double)passes[1].ns / 1e6,
+		       (double)median->ns / 1e6, (double)median->nr_rows * 1e3 / (double)passes[1].ns,
 		       (median->nr_rows * 4.0 + median->nr_blocks * 8.0) / median->nr_rows, argv[i]);
 	}
 	return failed;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What it costs to open, read and close all software events of the calling thread: by the library, and by the bare system calls, in turn. bench_counters ROUNDS: the medians. */
+/* What it costs to open, read and close all software events of the calling thread: by the library, and by the bare system calls, in turn.
+ * bench_counters ROUNDS: the medians. */
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -27,7 +28,9 @@ static uint64_t now_ns(void)
 
 static int by_library(struct times *times)
 {
-	const struct sonde_counter_options options = { .size = sizeof(options), .kinds = SONDE_EVENTS_SOFTWARE, .flags = SONDE_COUNTER_ENABLED };
+	const struct sonde_counter_options options = { .size = sizeof(options),
+						       .kinds = SONDE_EVENTS_SOFTWARE,
+						       .flags = SONDE_COUNTER_ENABLED };
 	struct sonde_count counts[NR_EVENTS];
 	struct sonde_counters *counters = NULL;
 	uint64_t began = now_ns(), opened, done;
@@ -44,14 +47,20 @@ static int by_library(struct times *times)
 
 static int by_system_calls(struct times *times)
 {
-	static const uint64_t configs[NR_EVENTS] = { PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_CONTEXT_SWITCHES,
-						     PERF_COUNT_SW_CPU_MIGRATIONS, PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_ALIGNMENT_FAULTS,
+	static const uint64_t configs[NR_EVENTS] = { PERF_COUNT_SW_CPU_CLOCK,	    PERF_COUNT_SW_TASK_CLOCK,
+						     PERF_COUNT_SW_PAGE_FAULTS,	    PERF_COUNT_SW_CONTEXT_SWITCHES,
+						     PERF_COUNT_SW_CPU_MIGRATIONS,  PERF_COUNT_SW_PAGE_FAULTS_MIN,
+						     PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_ALIGNMENT_FAULTS,
 						     PERF_COUNT_SW_EMULATION_FAULTS };
 	uint64_t began = now_ns(), opened, done, values[3];
 	int fds[NR_EVENTS], err = 0;
 
 	for (int i = 0; i < NR_EVENTS; i++) {
-		struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = configs[i], .inherit = 1, .exclude_hv = 1,
+		struct perf_event_attr attr = { .size = sizeof(attr),
+						.type = PERF_TYPE_SOFTWARE,
+						.config = configs[i],
+						.inherit = 1,
+						.exclude_hv = 1,
 						.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING };
 
 		fds[i] = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -94,8 +103,9 @@ int main(int argc, char **argv)
 		if (by_library(&ours[i]) || by_system_calls(&bare[i]))
 			return 1;
 	}
-	printf("%.1f %.1f %.1f %.1f %.1f %.1f\n", median_us(ours, nr, offsetof(struct times, open_ns)), median_us(ours, nr, offsetof(struct times, read_ns)),
-	       median_us(ours, nr, offsetof(struct times, close_ns)), median_us(bare, nr, offsetof(struct times, open_ns)), median_us(bare, nr, offsetof(struct times, read_ns)),
+	printf("%.1f %.1f %.1f %.1f %.1f %.1f\n", median_us(ours, nr, offsetof(struct times, open_ns)),
+	       median_us(ours, nr, offsetof(struct times, read_ns)), median_us(ours, nr, offsetof(struct times, close_ns)),
+	       median_us(bare, nr, offsetof(struct times, open_ns)), median_us(bare, nr, offsetof(struct times, read_ns)),
 	       median_us(bare, nr, offsetof(struct times, close_ns)));
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How long files take to be examined for interpreters, which each file that a process maps is: by a call, and with a question to the worker. Best of the passes; the page
- * cache is warm. */
+/* How long files take to be examined for interpreters, which each file that a process maps is: by a call, and with a question to the
+ * worker. Best of the passes; the page cache is warm. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -99,10 +99,12 @@ int main(int argc, char **argv)
 		asked += files[nr].worker_us;
 		nr_held += files[nr++].nr_images;
 	}
-	printf("  %" PRIu32 " files, %" PRIu32 " interpreters: %.0f us by calls, %.0f us by the worker, %.1f and %.1f us a file. The longest:\n", nr, nr_held, calls, asked,
-	       nr ? calls / nr : 0, nr ? asked / nr : 0);
+	printf("  %" PRIu32 " files, %" PRIu32
+	       " interpreters: %.0f us by calls, %.0f us by the worker, %.1f and %.1f us a file. The longest:\n",
+	       nr, nr_held, calls, asked, nr ? calls / nr : 0, nr ? asked / nr : 0);
 	qsort(files, nr, sizeof(*files), by_call);
 	for (uint32_t i = 0; i < nr && i < NR_WORST; i++)
-		printf("%10.1f %10.1f  %s%s\n", files[i].call_us, files[i].worker_us, files[i].path, files[i].nr_images ? ", an interpreter" : "");
+		printf("%10.1f %10.1f  %s%s\n", files[i].call_us, files[i].worker_us, files[i].path,
+		       files[i].nr_images ? ", an interpreter" : "");
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* prove_cfi FILE...: the unwind tables of files against libdw at every address (tests/oracle/cfi_proof.h), a line per file, and the DWARF expressions that
- * occur in them. Exit status 1 when anything differs. ./test does the same with samples of large files. */
+/* prove_cfi FILE...: the unwind tables of files against libdw at every address (tests/oracle/cfi_proof.h), a line per file, and the DWARF
+ * expressions that occur in them. Exit status 1 when anything differs. ./test does the same with samples of large files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +38,8 @@ int main(int argc, char **argv)
 	uint64_t nr_pcs = 0, nr_differ = 0;
 	int failed = 0;
 
-	printf("%9s %6s %9s %9s %7s %6s %7s %5s %7s %7s %6s  file\n", "rows", "rules", "pieces", "pcs", "ends", "signal", "unsup", "go", "refused", "bx lost", "differ");
+	printf("%9s %6s %9s %9s %7s %6s %7s %5s %7s %7s %6s  file\n", "rows", "rules", "pieces", "pcs", "ends", "signal", "unsup", "go",
+	       "refused", "bx lost", "differ");
 	for (int i = 1; i < argc; i++) {
 		struct cfi_proof proof;
 		struct diag diag = { 0 };
@@ -48,16 +49,19 @@ int main(int argc, char **argv)
 			failed = 1;
 			continue;
 		}
-		printf("%9" PRIu32 " %6" PRIu32 " %9" PRIu32 " %9" PRIu32 " %7" PRIu32 " %6" PRIu32 " %7" PRIu32 " %5" PRIu32 " %7" PRIu32 " %7" PRIu32 " %6" PRIu32 "  %s\n",
-		       proof.nr_rows, proof.nr_rules, proof.nr_pieces, proof.nr_pcs, proof.nr_end, proof.nr_signal, proof.nr_unsupported, proof.nr_go, proof.nr_refused,
-		       proof.nr_bx_lost, proof.nr_differ, argv[i]);
+		printf("%9" PRIu32 " %6" PRIu32 " %9" PRIu32 " %9" PRIu32 " %7" PRIu32 " %6" PRIu32 " %7" PRIu32 " %5" PRIu32 " %7" PRIu32
+		       " %7" PRIu32 " %6" PRIu32 "  %s\n",
+		       proof.nr_rows, proof.nr_rules, proof.nr_pieces, proof.nr_pcs, proof.nr_end, proof.nr_signal, proof.nr_unsupported,
+		       proof.nr_go, proof.nr_refused, proof.nr_bx_lost, proof.nr_differ, argv[i]);
 		fflush(stdout);
 		nr_pcs += proof.nr_pcs;
 		nr_differ += proof.nr_differ;
 		for (uint32_t shape = 0; shape < proof.nr_shapes; shape++)
 			add_shape(&proof.shapes[shape]);
 	}
-	printf("%" PRIu64 " addresses, %" PRIu64 " differ\n\nexpressions, and the pieces that they hold in (of those, in rows that are not supported):\n", nr_pcs, nr_differ);
+	printf("%" PRIu64 " addresses, %" PRIu64
+	       " differ\n\nexpressions, and the pieces that they hold in (of those, in rows that are not supported):\n",
+	       nr_pcs, nr_differ);
 	for (uint32_t i = 0; i < nr_shapes; i++)
 		printf("%9" PRIu32 " %7" PRIu32 "  %s\n", shapes[i].nr_pieces, shapes[i].nr_unsupported, shapes[i].text);
 	return failed || nr_differ;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A trigger of any kind (src/collect/trigger.h): runs when it strikes, counts that, takes the current thread's stacks as the sampler does (bpf/profile.bpf.c), whose maps this one shares, and sends a record.
+/* A trigger of any kind (src/collect/trigger.h): runs when it strikes, counts that, takes the current thread's stacks as the sampler does
+ * (bpf/profile.bpf.c), whose maps this one shares, and sends a record.
  *
- * Other programs may strike in the middle, and where this one may be preempted the same trigger in another thread on the same CPU: so working memory is taken by level (lib/scratch.h), and each count is one
- * atomic addition. */
+ * Other programs may strike in the middle, and where this one may be preempted the same trigger in another thread on the same CPU: so
+ * working memory is taken by level (lib/scratch.h), and each count is one atomic addition. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -54,7 +55,7 @@ WALK_FUNCTION int take_regs(__u32 slot)
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct scratch *s = scratch_of(slot);
 
-	if (!s || !user_regs(task, saved_regs(task), &s->walk, &s->raw))
+	if (!s || !user_regs(task, saved_regs(task), &s->walk, &s->deferred))
 		return 0;
 	if (event_cfg.in_user) {
 		s->walk.in_syscall = 0;
@@ -67,7 +68,8 @@ static __always_inline bool is_filtered(struct sonde_event_counters *count, stru
 {
 	bool is_idle = !tgid_tid && !cfg.include_idle;
 
-	if (!is_idle && (event_cfg.syscall == SONDE_EVENT_ANY_SYSCALL || event_cfg.syscall == current_syscall()) && is_wanted(task, tgid_tid >> 32, tgid_tid, comm))
+	if (!is_idle && (event_cfg.syscall == SONDE_EVENT_ANY_SYSCALL || event_cfg.syscall == current_syscall()) &&
+	    is_wanted(task, tgid_tid >> 32, tgid_tid, comm))
 		return false;
 	count_one(&count->filtered[is_idle ? SONDE_FILTER_IDLE : SONDE_FILTER_TARGET]);
 	return true;
@@ -131,10 +133,11 @@ int on_event(void *ctx)
 	begin_sample(s, bpf_ktime_get_ns(), tgid_tid);
 	__builtin_memcpy(s->sample.comm, comm, sizeof(comm));
 	if (cfg.kernel_stacks && !event_cfg.in_user)
-		s->sample.kernel_side = kernel_side(s, get_kernel_stack(ctx, s), event_cfg.nr_own_frames, s->sample.time_ns, &s->sample.kernel_stack);
+		s->sample.kernel_state =
+		    kernel_state(s, get_kernel_stack(ctx, s), event_cfg.nr_own_frames, s->sample.time_ns, &s->sample.kernel_stack);
 	if (cfg.user_stacks && take_regs(s->walk.number)) {
 		enter_process(s, &s->sample);
-		s->sample.user_side = user_side(s, &s->sample, shared, 0);
+		s->sample.user_state = user_state(s, &s->sample, shared, 0);
 		s->runtimes_left = s->walk.runtimes;
 	}
 	return s->runtimes_left ? next_runtime(ctx, s) : send_event(s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The labels of the goroutine that the sampled thread works for. Tail-called by the sampler for processes that it is told of in its map. Go's frames are native ones: nothing is
- * added to them. */
+/* The labels of the goroutine that the sampled thread works for. Tail-called by the sampler for processes that it is told of in its map.
+ * Go's frames are native ones: nothing is added to them. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -29,18 +29,19 @@ struct { /* by tgid */
 } runtime_processes SEC(".maps");
 _Static_assert(sizeof(struct sonde_go) <= sizeof(union sonde_runtime_known), "no room");
 
-static __always_inline enum sonde_side send_labels(struct scratch *s)
+static __always_inline enum sonde_stack_state send_labels(struct scratch *s)
 {
 	struct label_walk *g = &s->labels;
 	__u32 nr = g->record.nr_labels;
 
 	if (nr > SONDE_MAX_LABELS) /* never: for the verifier */
-		return SONDE_SIDE_LOST;
+		return SONDE_STACK_LOST;
 	s->sample.labels = g->record.hash;
 	if (is_sent(g->record.hash))
-		return SONDE_SIDE_STORED;
+		return SONDE_STACK_STORED;
 	g->record.time_ns = s->sample.time_ns;
-	return send_body(&g->record, sizeof(g->record) + nr * sizeof(g->labels[0]), sizeof(g->record) + SONDE_MAX_LABELS * sizeof(g->labels[0]), g->record.hash, wake_flag());
+	return send_payload(&g->record, sizeof(g->record) + nr * sizeof(g->labels[0]),
+			    sizeof(g->record) + SONDE_MAX_LABELS * sizeof(g->labels[0]), g->record.hash, wake_flag());
 }
 
 SEC("perf_event")
@@ -57,11 +58,11 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 	go = (const struct sonde_go *)&s->known;
 	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->known, sizeof(*go));
 	if (known == KNOWN_TORN || (known == KNOWN_WELL && was_walk_slow(&s->walk, WALK_MORE_NS))) {
-		s->sample.labels_side = SONDE_SIDE_LOST;
+		s->sample.labels_state = SONDE_STACK_LOST;
 	} else if (known == KNOWN_WELL) {
 		result = go_labels(&s->walk, &s->labels, go, tgid);
 		if (result != GO_LABELS_NONE)
-			s->sample.labels_side = result == GO_LABELS_FOUND ? send_labels(s) : SONDE_SIDE_LOST;
+			s->sample.labels_state = result == GO_LABELS_FOUND ? send_labels(s) : SONDE_STACK_LOST;
 	}
 	return next_runtime(ctx, s);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The sampler: runs at every tick of a perf event, on every CPU that has one, and sends the sample with its user and kernel stack.
  *
- * A stack's body is sent when its hash is new to the map `stacks`, before the sample that names it. A user stack of a process or a file that is not known
- * yet is sent raw, and walked in user space. Nothing is lost without a
- * name: every way out adds to a counter. Those that ticks alone count need no atomics: no perf event's program strikes in the middle of another's (the kernel's bpf_prog_active).
+ * A stack's body is sent when its hash is new to the map `stacks`, before the sample that names it. A user stack of a process or a file
+ * that is not known yet is sent raw, and walked in user space. Nothing is lost without a name: every way out adds to a counter. Those that
+ * ticks alone count need no atomics: no perf event's program strikes in the middle of another's (the kernel's bpf_prog_active).
  *
  * What interpreters of the process run is found by programs of their own, to which this one goes on at its end (lib/send.h). */
 #include <stdbool.h>
@@ -27,12 +27,13 @@
 #include "walk/unwind.h"
 #include "lib/user_regs.h"
 
-/* Puts the user registers into the walk; 0: there are none. Its copy of them would be too much for the 512 bytes that on_tick and the walk have together. */
+/* Puts the user registers into the walk; 0: there are none. Its copy of them would be too much for the 512 bytes that on_tick and the walk
+ * have together. */
 WALK_FUNCTION int take_regs(struct bpf_perf_event_data *ctx, __u32 slot)
 {
 	struct scratch *s = scratch_of(slot);
 
-	return s && tick_regs(ctx, (void *)bpf_get_current_task(), &s->walk, &s->raw);
+	return s && tick_regs(ctx, (void *)bpf_get_current_task(), &s->walk, &s->deferred);
 }
 
 static __always_inline bool is_filtered(struct sonde_counters *count, struct task_struct *task, __u64 tgid_tid, const char *comm)
@@ -98,10 +99,10 @@ static __always_inline int take_sample(struct bpf_perf_event_data *ctx, bool can
 	begin_sample(s, bpf_ktime_get_ns(), tgid_tid);
 	__builtin_memcpy(s->sample.comm, comm, sizeof(comm));
 	if (cfg.kernel_stacks && !user_mode(ctx))
-		s->sample.kernel_side = kernel_side(s, get_kernel_stack(ctx, s), 0, s->sample.time_ns, &s->sample.kernel_stack);
+		s->sample.kernel_state = kernel_state(s, get_kernel_stack(ctx, s), 0, s->sample.time_ns, &s->sample.kernel_stack);
 	if (cfg.user_stacks && take_regs(ctx, s->walk.number)) {
 		enter_process(s, &s->sample);
-		s->sample.user_side = user_side(s, &s->sample, count, can_retry ? retry_later : 0);
+		s->sample.user_state = user_state(s, &s->sample, count, can_retry ? retry_later : 0);
 		s->runtimes_left = s->walk.runtimes;
 	}
 	return s->runtimes_left ? next_runtime(ctx, s) : send_sample(s);
@@ -120,8 +121,8 @@ int on_tick_retry(struct bpf_perf_event_data *ctx)
 	return take_sample(ctx, true);
 }
 
-/* A process comes to life, so what was known of its id is of another. For `-- command`: the children of a target are targets from their first instruction on, and no
- * longer than they live. */
+/* A process comes to life, so what was known of its id is of another. For `-- command`: the children of a target are targets from their
+ * first instruction on, and no longer than they live. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -131,7 +132,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (parent_tgid == child_tgid) /* a thread */
 		return 0;
-	bpf_map_update_elem(&born, &child_tgid, &start_ns, BPF_ANY);
+	bpf_map_update_elem(&start_times, &child_tgid, &start_ns, BPF_ANY);
 	if (cfg.command_tgid && bpf_map_lookup_elem(&targets, &parent_tgid))
 		bpf_map_update_elem(&targets, &child_tgid, &yes, BPF_ANY); /* holds more processes than can be told apart at once */
 	return 0;
@@ -144,7 +145,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	__u64 now = bpf_ktime_get_ns();
 	__u8 yes = 1;
 
-	bpf_map_update_elem(&born, &tgid, &now, BPF_ANY);
+	bpf_map_update_elem(&start_times, &tgid, &now, BPF_ANY);
 	if (cfg.command_tgid && cfg.command_tgid == tgid)
 		bpf_map_update_elem(&targets, &tgid, &yes, BPF_ANY);
 	return 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The run queue: how long threads wait from wake-up or preemption to running, how long they then stay on the CPU, and how many of them wait.
+/* The run queue: how long threads wait from wake-up or preemption to running, how long they then stay on the CPU, and how many of them
+ * wait.
  *
- * When a thread is woken up, or leaves its CPU and is still ready to run, the time is kept with it, and beside it how often it has been given a CPU (struct sched_info, the scheduler's own account): when it
- * is given one the next time the difference is its wait, and a time that is older than its last run is not believed. Of what was queued already at the start the scheduler's account says since when. */
+ * When a thread is woken up, or leaves its CPU and is still ready to run, the time is kept with it, and beside it how often it has been
+ * given a CPU (struct sched_info, the scheduler's own account): when it is given one the next time the difference is its wait, and a time
+ * that is older than its last run is not believed. Of what was queued already at the start the scheduler's account says since when. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -26,14 +28,16 @@
 const volatile struct sonde_runq_config runq_cfg = {};
 
 volatile __u32 own_tgid; /* whose threads are left out, as the root PID namespace has it */
-const volatile __u64 own_since_ns = 0; /* CLOCK_MONOTONIC: with stacks, so are the processes that it has started since: they read files for names */
+const volatile __u64 own_since_ns =
+    0; /* CLOCK_MONOTONIC: with stacks, so are the processes that it has started since: they read files for names */
 
 struct thread {
 	__u64 queued_ns; /* since when it waits, or waited: CLOCK_MONOTONIC; 0: it has not yet */
 	__u64 nr_runs;   /* how often it had been given a CPU by then */
 };
 
-struct { /* filled when a thread is born, and for those that are there: never in the midst of a switch, where memory must not be asked for */
+struct { /* filled when a thread is born, and for those that are there: never in the midst of a switch, where memory must not be asked for
+	  */
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
@@ -78,10 +82,10 @@ struct { /* and its program */
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
-} slow_programs SEC(".maps");
+} runqslower_programs SEC(".maps");
 
-/* The clock of the CPU's queue, by which the scheduler keeps its account, seen from a thread that is on it. The variable `runqueues` itself is known to BPF only where
- * the kernel is built with CONFIG_KALLSYMS_ALL; this way it needs CONFIG_FAIR_GROUP_SCHED. */
+/* The clock of the CPU's queue, by which the scheduler keeps its account, seen from a thread that is on it. The variable `runqueues` itself
+ * is known to BPF only where the kernel is built with CONFIG_KALLSYMS_ALL; this way it needs CONFIG_FAIR_GROUP_SCHED. */
 static __always_inline __u64 queue_clock(struct task_struct *task)
 {
 	return task->se.cfs_rq->rq->clock;
@@ -91,7 +95,8 @@ static __always_inline bool is_asked_for(struct task_struct *task)
 {
 	char comm[SONDE_COMM_BYTES] = {};
 
-	if (task->tgid == (int)own_tgid || (runq_cfg.stacks && task->real_parent->tgid == (int)own_tgid && task->group_leader->start_time >= own_since_ns))
+	if (task->tgid == (int)own_tgid ||
+	    (runq_cfg.stacks && task->real_parent->tgid == (int)own_tgid && task->group_leader->start_time >= own_since_ns))
 		return false;
 	if (cfg.filter_comm)
 		bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
@@ -190,22 +195,24 @@ static __always_inline void send_wait(struct sonde_runq_counters *count, struct 
 	struct sonde_runq_record record = {};
 
 	tell_wait(&record, prev, next, wait_ns);
-	if (bpf_ringbuf_output(&waits, &record, sizeof(record), bpf_ringbuf_query(&waits, BPF_RB_AVAIL_DATA) > cfg.ring_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&waits, &record, sizeof(record),
+			       bpf_ringbuf_query(&waits, BPF_RB_AVAIL_DATA) > cfg.ring_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
 		count->lost++;
 	else
 		count->sent++;
 }
 
 /* The stacks are another program's, which sends the wait with them. */
-static __always_inline void go_on_to_stacks(void *ctx, struct sonde_runq_counters *count, struct task_struct *prev, struct task_struct *next, __u64 wait_ns)
+static __always_inline void go_on_to_stacks(void *ctx, struct sonde_runq_counters *count, struct task_struct *prev,
+					    struct task_struct *next, __u64 wait_ns)
 {
 	__u32 zero = 0;
-	struct sonde_slow_record *record = bpf_map_lookup_elem(&slow, &zero);
+	struct sonde_runqslower_record *record = bpf_map_lookup_elem(&slow, &zero);
 
 	if (!record)
 		return; /* there is always one */
 	tell_wait(&record->wait, prev, next, wait_ns);
-	bpf_tail_call(ctx, &slow_programs, 0);
+	bpf_tail_call(ctx, &runqslower_programs, 0);
 	count->lost++; /* it is not there */
 }
 

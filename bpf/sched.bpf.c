@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Waiting: runs at every switch of threads on every CPU, and adds up how long each was on none. At its switch away a thread's stacks are taken, and kept with it; when it gets a CPU again the
- * time since then is added to the sum for that thread and these stacks. So a wait costs no record at all: sums are read at the end, stacks are sent once.
+/* Waiting: runs at every switch of threads on every CPU, and adds up how long each was on none. At its switch away a thread's stacks are
+ * taken, and kept with it; when it gets a CPU again the time since then is added to the sum for that thread and these stacks. So a wait
+ * costs no record at all: sums are read at the end, stacks are sent once.
  *
  * Stacks, raw stacks and interpreters' frames are taken as the sampler does (bpf/profile.bpf.c), whose maps this one shares. */
 #include <stdbool.h>
@@ -44,14 +45,15 @@ static __always_inline bool is_kept(struct task_struct *task, bool is_target_now
 	return tgid != own_tgid && parent != own_tgid;
 }
 
-/* What the iterator has found out of a thread that waits since before the start becomes true when nothing else was seen of it up to here. */
-static __always_inline void take_seed(struct thread *thread)
+/* What the iterator has found out of a thread that waits since before the start becomes true when nothing else was seen of it up to here.
+ */
+static __always_inline void take_initial_stack(struct thread *thread)
 {
 	if (thread->is != THREAD_SEEDED)
 		return;
-	thread->key = thread->seed.key;
-	thread->run_delay = thread->seed.run_delay;
-	thread->exec_ns = thread->seed.exec_ns;
+	thread->key = thread->initial_stack.key;
+	thread->run_delay = thread->initial_stack.run_delay;
+	thread->exec_ns = thread->initial_stack.exec_ns;
 	thread->is = THREAD_OFF;
 }
 
@@ -61,7 +63,8 @@ static __always_inline __u64 count_up_to(struct thread *thread, __u64 now_ns)
 	return __sync_lock_test_and_set(&thread->counted_ns, now_ns);
 }
 
-/* A wait that ends has its part before the border put into the window that ended there, unless the iterator was faster. Gives from when on it counts in this one. */
+/* A wait that ends has its part before the border put into the window that ended there, unless the iterator was faster. Gives from when on
+ * it counts in this one. */
 static __always_inline __u64 cut_wait(struct thread *thread, __u64 from_ns, __u64 now_ns)
 {
 	__u64 window_ns = limits.window_ns, border_ns = WINDOW_BEGIN(window_ns);
@@ -107,11 +110,12 @@ static __always_inline void switched_in(struct thread *thread, __u64 now_ns, str
 	thread->since_ns = thread->counted_ns = now_ns;
 }
 
-/* It leaves a CPU, and was not seen to come there: no program is run when certain threads leave one (those of an init that must not be looked at). Since when it was there the scheduler's own account
- * says. */
+/* It leaves a CPU, and was not seen to come there: no program is run when certain threads leave one (those of an init that must not be
+ * looked at). Since when it was there the scheduler's own account says. */
 static __always_inline void came_unseen(struct task_struct *task, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
 {
-	__u64 running_ns = task->se.sum_exec_runtime - thread->exec_ns, came_ns = running_ns < now_ns - thread->since_ns ? now_ns - running_ns : thread->since_ns;
+	__u64 running_ns = task->se.sum_exec_runtime - thread->exec_ns,
+	      came_ns = running_ns < now_ns - thread->since_ns ? now_ns - running_ns : thread->since_ns;
 
 	switched_in(thread, came_ns > thread->counted_ns ? came_ns : thread->counted_ns, count); /* its wait may have been cut meanwhile */
 }
@@ -140,7 +144,8 @@ static __always_inline void flush_if_other(struct task_struct *task, struct thre
 {
 	const __u64 *old = (const void *)thread->key.comm;
 
-	if (old[0] != comm[0] || old[1] != comm[1] || thread->key.tid != (__u32)task->pid || thread->running_window != window_at(limits.window_ns, now_ns))
+	if (old[0] != comm[0] || old[1] != comm[1] || thread->key.tid != (__u32)task->pid ||
+	    thread->running_window != window_at(limits.window_ns, now_ns))
 		flush_running(thread);
 }
 
@@ -193,8 +198,8 @@ static __always_inline void send_switch(const __u64 *ctx, const struct thread *t
 
 static __always_inline int end_switch(const __u64 *ctx, struct thread *thread, struct scratch *s)
 {
-	take_sides(&thread->key, s);
-	end_memo(&thread->memos, s);
+	take_ids(&thread->key, s);
+	end_stack_cache(&thread->cache, s);
 	if (cfg.events)
 		send_switch(ctx, thread, s->sample.time_ns);
 	scratch_leave(s);
@@ -219,7 +224,7 @@ static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 
 {
 	struct scratch *s = scratch_take(ctx);
 	struct task_struct *task = (void *)ctx[1];
-	struct memos *memos = memos_of_window(&thread->memos);
+	struct cache *cache = caches_of_window(&thread->cache);
 	const user_regs_t *regs;
 	bool has_user;
 
@@ -230,16 +235,17 @@ static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 
 	has_user = take_syscall(regs, s);
 	thread->key.syscall = syscall_of(s->syscall, s->compat);
 	if (cfg.kernel_stacks)
-		s->sample.kernel_side = kernel_side_by_memo(task, ctx, s, memos, count);
+		s->sample.kernel_state = kernel_stack_by_cache(task, ctx, s, cache, count);
 	if (cfg.user_stacks && has_user)
-		s->sample.user_side = user_side_by_memo(task, regs, s, memos, count);
+		s->sample.user_state = user_stack_by_cache(task, regs, s, cache, count);
 	return s->runtimes_left ? next_runtime(ctx, s) : end_switch(ctx, thread, s);
 }
 
-/* With --max-overhead: the thread's last waits were all too short to count, and its stacks were taken in vain. Should this one be longer, it has none. */
+/* With --max-overhead: the thread's last waits were all too short to count, and its stacks were taken in vain. Should this one be longer,
+ * it has none. */
 static __always_inline int leave_stacks_out(const __u64 *ctx, struct thread *thread, __u64 now_ns)
 {
-	thread->key.ids = (struct sonde_stack_ids){ .user_side = SONDE_SIDE_LOST, .kernel_side = SONDE_SIDE_LOST };
+	thread->key.ids = (struct sonde_stack_ids){ .user_state = SONDE_STACK_LOST, .kernel_state = SONDE_STACK_LOST };
 	thread->key.syscall = SONDE_NO_SYSCALL;
 	if (cfg.events)
 		send_switch(ctx, thread, now_ns);
@@ -270,7 +276,8 @@ static __always_inline void begin_wait(struct thread *thread, struct task_struct
 	begin_key(&thread->key, task, state, comm);
 }
 
-/* What the thread that leaves the CPU waits for is of no interest; it is an event if the switch is, for its own sake or that of the next one. */
+/* What the thread that leaves the CPU waits for is of no interest; it is an event if the switch is, for its own sake or that of the next
+ * one. */
 static __always_inline int without_wait(const __u64 *ctx, __u64 now_ns, bool is_event)
 {
 	if (cfg.events && (is_event || (thread_of((void *)ctx[2]) && is_event_of((void *)ctx[2]))))
@@ -336,7 +343,7 @@ static __always_inline struct thread *look_at_leaving(const __u64 *ctx, struct l
 	if (!leaving->thread)
 		return 0;
 	leaving->comm = made->comm;
-	take_seed(leaving->thread);
+	take_initial_stack(leaving->thread);
 	leaving->state = switch_state(ctx);
 	read_comm(task, leaving->comm);
 	leaving->is_asked = is_asked_for(task, leaving->state, leaving->comm);
@@ -357,7 +364,7 @@ int on_switch(__u64 *ctx)
 	count->switches++;
 	coming = next->pid ? thread_of(next) : 0;
 	if (coming)
-		take_seed(coming);
+		take_initial_stack(coming);
 	if (!look_at_leaving(ctx, &leaving)) {
 		count->filtered_target += prev->pid != 0;
 		if (!coming)
@@ -376,7 +383,8 @@ static __always_inline struct thread *make_thread(struct task_struct *task, bool
 	if (!is_kept(task, is_target_now))
 		return 0;
 	if (cfg.wake || cfg.events)
-		bpf_task_storage_get(&waker_memos, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE); /* without it, its stacks are walked each time */
+		bpf_task_storage_get(&waker_caches, task, 0,
+				     BPF_LOCAL_STORAGE_GET_F_CREATE); /* without it, its stacks are walked each time */
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread)
 		count->no_storage++;
@@ -415,37 +423,37 @@ int BPF_PROG(on_command, struct task_struct *task)
 }
 
 /* Its user stack is walked in user space, which can wait for its pages. */
-static __always_inline enum sonde_side send_seed(struct scratch *s, __u64 id)
+static __always_inline enum sonde_stack_state send_initial_stack(struct scratch *s, __u64 id)
 {
-	struct sonde_seed_record *seed = bpf_ringbuf_reserve(&ring, sizeof(*seed), 0);
+	struct sonde_initial_stack_record *initial_stack = bpf_ringbuf_reserve(&ring, sizeof(*initial_stack), 0);
 
-	if (!seed)
-		return SONDE_SIDE_LOST;
-	__builtin_memset(seed, 0, sizeof(*seed));
-	seed->type = SONDE_RECORD_SEED;
-	seed->tgid = s->sample.tgid;
-	seed->tid = s->sample.tid;
-	seed->time_ns = s->sample.time_ns;
-	seed->id = id;
+	if (!initial_stack)
+		return SONDE_STACK_LOST;
+	__builtin_memset(initial_stack, 0, sizeof(*initial_stack));
+	initial_stack->type = SONDE_RECORD_INITIAL_STACK;
+	initial_stack->tgid = s->sample.tgid;
+	initial_stack->tid = s->sample.tid;
+	initial_stack->time_ns = s->sample.time_ns;
+	initial_stack->id = id;
 	for (int i = 0; i < SONDE_NR_REGS; i++)
-		seed->regs[i] = s->raw.regs[i];
-	seed->compat = s->raw.compat;
-	seed->in_syscall = 1;
-	bpf_ringbuf_submit(seed, 0);
-	return SONDE_SIDE_RAW;
+		initial_stack->regs[i] = s->deferred.regs[i];
+	initial_stack->compat = s->deferred.compat;
+	initial_stack->in_syscall = 1;
+	bpf_ringbuf_submit(initial_stack, 0);
+	return SONDE_STACK_DEFERRED;
 }
 
 /* By itself, for its copy of the registers. */
 static __noinline int take_regs_of(struct task_struct *task, struct scratch *s)
 {
-	return user_regs(task, saved_regs_of(task), &s->walk, &s->raw);
+	return user_regs(task, saved_regs_of(task), &s->walk, &s->deferred);
 }
 
 /* The wait of a thread that is off the CPU when the recording begins, unless it has got one meanwhile. */
-static __always_inline void seed(const void *ctx, struct task_struct *task, struct thread *thread)
+static __always_inline void initial_stack(const void *ctx, struct task_struct *task, struct thread *thread)
 {
 	struct scratch *s = scratch_take(ctx); /* switches go on */
-	struct seeded *seed = &thread->seed;
+	struct seeded *initial_stack = &thread->initial_stack;
 	__u64 comm[SONDE_COMM_BYTES / 8];
 	__u16 state = task_state(task), syscall = SONDE_NO_SYSCALL;
 	__u64 now_ns = bpf_ktime_get_ns();
@@ -455,20 +463,23 @@ static __always_inline void seed(const void *ctx, struct task_struct *task, stru
 	read_comm(task, comm);
 	begin_sample(s, now_ns, (__u64)task->tgid << 32 | (__u32)task->pid);
 	if (cfg.kernel_stacks)
-		s->sample.kernel_side = kernel_side(s, bpf_get_task_stack(task, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0), 0, now_ns, &s->sample.kernel_stack);
+		s->sample.kernel_state =
+		    kernel_state(s, bpf_get_task_stack(task, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0), 0, now_ns,
+				 &s->sample.kernel_stack);
 	if (take_regs_of(task, s)) {
 		syscall = syscall_of(s->walk.syscall, s->walk.compat);
-		s->sample.user_stack = hash_step(hash_step(hash_step(cfg.hash_seed, SONDE_RECORD_SEED), now_ns), s->sample.tid);
+		s->sample.user_stack = hash_step(hash_step(hash_step(cfg.hash_seed, SONDE_RECORD_INITIAL_STACK), now_ns), s->sample.tid);
 		if (cfg.user_stacks)
-			s->sample.user_side = send_seed(s, s->sample.user_stack);
+			s->sample.user_state = send_initial_stack(s, s->sample.user_stack);
 	}
-	seed->run_delay = run_delay(task);
-	seed->exec_ns = task->se.sum_exec_runtime;
-	begin_key(&seed->key, task, state, comm);
-	seed->key.syscall = syscall;
-	seed->key.ids = s->sample.ids;
+	initial_stack->run_delay = run_delay(task);
+	initial_stack->exec_ns = task->se.sum_exec_runtime;
+	begin_key(&initial_stack->key, task, state, comm);
+	initial_stack->key.syscall = syscall;
+	initial_stack->key.ids = s->sample.ids;
 	scratch_leave(s);
-	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_SEEDED : THREAD_LEFT_OUT); /* else it has had a CPU meanwhile, and what was found is of a wait that is over */
+	/* else it has had a CPU meanwhile, and what was found is of a wait that is over */
+	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_SEEDED : THREAD_LEFT_OUT);
 }
 
 /* Run once at the start, by the reader itself. */
@@ -485,7 +496,7 @@ int list_threads(struct bpf_iter__task *ctx)
 	thread = make_thread(task, is_target(task->tgid, task->pid), count);
 	if (!thread || task->on_cpu || thread->is != THREAD_UNKNOWN)
 		return 0;
-	seed(ctx, task, thread);
+	initial_stack(ctx, task, thread);
 	return 0;
 }
 
@@ -515,7 +526,8 @@ static __always_inline void cut_last_wait(struct bpf_iter__task *ctx, struct cut
 {
 	struct thread *thread = cutting->thread;
 	struct sonde_wait_piece *piece = &cutting->piece;
-	__u64 whole_ns = thread->whole_ns, off_ns = thread->off_ns, queued_ns = run_delay(cutting->task) - thread->run_delay - thread->cut_queued_ns;
+	__u64 whole_ns = thread->whole_ns, off_ns = thread->off_ns,
+	      queued_ns = run_delay(cutting->task) - thread->run_delay - thread->cut_queued_ns;
 
 	if (!whole_ns || (!cutting->is_over && thread->since_ns >= cutting->end_ns)) /* it ended behind the border */
 		return;
@@ -527,8 +539,12 @@ static __always_inline void cut_last_wait(struct bpf_iter__task *ctx, struct cut
 		count->filtered_time++;
 		return;
 	}
-	piece->sum = (struct sonde_wait_sum){ .nr_waits = 1, .off_ns = off_ns, .queued_ns = queued_part(&piece->key, off_ns, queued_ns), .whole_ns = whole_ns,
-					      .min_ns = whole_ns, .max_ns = whole_ns };
+	piece->sum = (struct sonde_wait_sum){ .nr_waits = 1,
+					      .off_ns = off_ns,
+					      .queued_ns = queued_part(&piece->key, off_ns, queued_ns),
+					      .whole_ns = whole_ns,
+					      .min_ns = whole_ns,
+					      .max_ns = whole_ns };
 	give(ctx, cutting, count);
 }
 
@@ -543,11 +559,13 @@ static __always_inline __u64 queued_at(struct task_struct *task, __u64 then_ns)
 }
 
 /* A wait that goes on. */
-static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutting *cutting, const struct sonde_wait_key *key, __u64 delay, struct sonde_wait_counters *count)
+static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutting *cutting, const struct sonde_wait_key *key, __u64 delay,
+					struct sonde_wait_counters *count)
 {
 	struct thread *thread = cutting->thread;
 	struct sonde_wait_piece *piece = &cutting->piece;
-	__u64 from_ns = thread->counted_ns, since_ns = thread->since_ns, whole_ns = counted_ns(since_ns, cutting->end_ns), off_ns = counted_ns(from_ns, cutting->end_ns), queued_ns;
+	__u64 from_ns = thread->counted_ns, since_ns = thread->since_ns, whole_ns = counted_ns(since_ns, cutting->end_ns),
+	      off_ns = counted_ns(from_ns, cutting->end_ns), queued_ns;
 	bool counts = cutting->is_over ? is_length_asked_for(whole_ns) : is_cut_at(since_ns, cutting->end_ns);
 
 	if (!off_ns)
@@ -558,8 +576,10 @@ static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutti
 	piece->waker = waker_of(key, thread);
 	piece->sum = (struct sonde_wait_sum){ 0 };
 	if (counts) {
-		queued_ns = queued_part(key, off_ns, run_delay(cutting->task) - delay - thread->cut_queued_ns + queued_at(cutting->task, cutting->end_ns));
-		piece->sum = (struct sonde_wait_sum){ .nr_waits = cutting->is_over, .off_ns = off_ns, .queued_ns = queued_ns, .max_ns = whole_ns };
+		queued_ns = queued_part(
+		    key, off_ns, run_delay(cutting->task) - delay - thread->cut_queued_ns + queued_at(cutting->task, cutting->end_ns));
+		piece->sum =
+		    (struct sonde_wait_sum){ .nr_waits = cutting->is_over, .off_ns = off_ns, .queued_ns = queued_ns, .max_ns = whole_ns };
 		if (cutting->is_over)
 			piece->sum.whole_ns = piece->sum.min_ns = whole_ns;
 		if (!claim(&thread->counted_ns, from_ns, cutting->end_ns))
@@ -573,7 +593,8 @@ static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutti
 }
 
 /* With `wall`: what it was on CPUs, up to now when it is on one still. */
-static __always_inline void cut_running(struct bpf_iter__task *ctx, struct cutting *cutting, const struct sonde_wait_key *of, bool is_on, struct sonde_wait_counters *count)
+static __always_inline void cut_running(struct bpf_iter__task *ctx, struct cutting *cutting, const struct sonde_wait_key *of, bool is_on,
+					struct sonde_wait_counters *count)
 {
 	struct thread *thread = cutting->thread;
 	struct sonde_wait_piece *piece = &cutting->piece;
@@ -583,7 +604,8 @@ static __always_inline void cut_running(struct bpf_iter__task *ctx, struct cutti
 	piece->goes_on = 0;
 	if (now_ns && !claim(&thread->counted_ns, from_ns, cutting->end_ns))
 		now_ns = 0;
-	if (!running_ns || (!cutting->is_over && thread->running_window == (__u8)limits.window_ns) || !claim(&thread->running_ns, running_ns, 0))
+	if (!running_ns || (!cutting->is_over && thread->running_window == (__u8)limits.window_ns) ||
+	    !claim(&thread->running_ns, running_ns, 0))
 		running_ns = 0;
 	piece->sum = (struct sonde_wait_sum){ .nr_waits = 1, .off_ns = now_ns + running_ns };
 	if (piece->sum.off_ns)
@@ -626,7 +648,7 @@ static __always_inline int cut_thread(struct bpf_iter__task *ctx, struct cutting
 	if (is == THREAD_OFF)
 		cut_wait_of(ctx, cutting, &thread->key, thread->run_delay, count);
 	if (is == THREAD_SEEDED)
-		cut_wait_of(ctx, cutting, &thread->seed.key, thread->seed.run_delay, count);
+		cut_wait_of(ctx, cutting, &thread->initial_stack.key, thread->initial_stack.run_delay, count);
 	if (cfg.wall)
 		cut_running(ctx, cutting, &thread->key, is == THREAD_ON && is_asked_for(task, SONDE_WAIT_PREEMPTED, comm), count);
 	return 0;
@@ -634,7 +656,8 @@ static __always_inline int cut_thread(struct bpf_iter__task *ctx, struct cutting
 
 #define PIECES_MAX 3 /* of a thread */
 
-/* Gives what has not ended, and what is in no sum yet: at a border, while switches go on, and at the end. What was given is not taken back: there has to be room for it. */
+/* Gives what has not ended, and what is in no sum yet: at a border, while switches go on, and at the end. What was given is not taken back:
+ * there has to be room for it. */
 SEC("iter/task")
 int cut_threads(struct bpf_iter__task *ctx)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Who ends a wait: runs when a thread wakes another up, in the one that does. Its stacks are taken as those of a switch (bpf/sched.bpf.c), and what was found is left with the thread that is woken
- * up. A waker is sent once. */
+/* Who ends a wait: runs when a thread wakes another up, in the one that does. Its stacks are taken as those of a switch (bpf/sched.bpf.c),
+ * and what was found is left with the thread that is woken up. A waker is sent once. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -36,8 +36,9 @@ struct { /* where wakers are put together, one per CPU */
 
 extern const void asm_exc_page_fault __ksym __weak;
 
-/* Has an interrupt struck the current thread? Then it has nothing to do with what is woken up. Interrupts have a stack of their own, but on x86-64 not those that strike in user code: they left no number of
- * a system call behind, as faults do. FRED says which of the two it was; without it faults come by the entry code of page faults, whose return address stands below the registers. A kernel whose stacks are
+/* Has an interrupt struck the current thread? Then it has nothing to do with what is woken up. Interrupts have a stack of their own, but on
+ * x86-64 not those that strike in user code: they left no number of a system call behind, as faults do. FRED says which of the two it was;
+ * without it faults come by the entry code of page faults, whose return address stands below the registers. A kernel whose stacks are
  * larger (64 KiB pages) keeps the registers farther up. */
 static __noinline bool in_interrupt(struct task_struct *task, __u64 *ctx, struct scratch *s, bool has_user)
 {
@@ -47,7 +48,8 @@ static __noinline bool in_interrupt(struct task_struct *task, __u64 *ctx, struct
 	const void *regs;
 #endif
 
-	if (off >= stack_bytes(task) && off >= as_number(s, saved_regs_of(task)) - low) /* the arguments stand on the stack that is in use */
+	if (off >= stack_bytes(task) &&
+	    off >= as_number(s, saved_regs_of(task)) - low) /* the arguments stand on the stack that is in use */
 		return true;
 #ifdef SONDE_ARM64
 	return false;
@@ -85,27 +87,32 @@ static __always_inline void send_wakeup(struct task_struct *task, __u64 hash, st
 			count->events_lost++;
 		return;
 	}
-	*record = (struct sonde_wakeup_record){ .type = SONDE_RECORD_WAKEUP, .cpu = s->sample.cpu, .time_ns = s->sample.time_ns, .tgid = task->tgid, .tid = task->pid, .waker = hash };
+	*record = (struct sonde_wakeup_record){ .type = SONDE_RECORD_WAKEUP,
+						.cpu = s->sample.cpu,
+						.time_ns = s->sample.time_ns,
+						.tgid = task->tgid,
+						.tid = task->pid,
+						.waker = hash };
 	bpf_ringbuf_submit(record, wake_flag());
 }
 
 /* Unless it was sent before. */
-static __always_inline void send_waker(struct sonde_waker_record *waker, struct memos *memos, struct scratch *s)
+static __always_inline void send_waker(struct sonde_waker_record *waker, struct cache *cache, struct scratch *s)
 {
-	enum sonde_side side = SONDE_SIDE_STORED;
+	enum sonde_stack_state state = SONDE_STACK_STORED;
 
 	if (!is_sent(waker->hash)) {
 		set_time(s);
 		waker->type = SONDE_RECORD_WAKER;
 		waker->time_ns = s->sample.time_ns;
-		side = send_body(waker, sizeof(*waker), sizeof(*waker), waker->hash, wake_flag());
+		state = send_payload(waker, sizeof(*waker), sizeof(*waker), waker->hash, wake_flag());
 	}
-	if (memos && side == SONDE_SIDE_STORED)
-		memos->waker = waker->hash;
+	if (cache && state == SONDE_STACK_STORED)
+		cache->waker = waker->hash;
 }
 
 /* What was found is the waker of the task. */
-static __always_inline int end_waking(struct task_struct *task, struct thread *thread, struct memos *memos, struct scratch *s)
+static __always_inline int end_waking(struct task_struct *task, struct thread *thread, struct cache *cache, struct scratch *s)
 {
 	__u32 zero = 0;
 	struct sonde_waker_record *waker = bpf_map_lookup_elem(&wakers, &zero);
@@ -119,13 +126,13 @@ static __always_inline int end_waking(struct task_struct *task, struct thread *t
 	waker->waker.tid = s->sample.tid;
 	waker->waker.syscall = SONDE_NO_SYSCALL;
 	__builtin_memcpy(waker->waker.comm, s->sample.comm, sizeof(waker->waker.comm));
-	take_sides(&waker->waker, s);
-	if (memos)
-		end_memo(memos, s);
+	take_ids(&waker->waker, s);
+	if (cache)
+		end_stack_cache(cache, s);
 	waker->hash = hash_waker(&waker->waker);
 	thread->waker = waker->hash;
-	if (!memos || memos->waker != waker->hash)
-		send_waker(waker, memos, s);
+	if (!cache || cache->waker != waker->hash)
+		send_waker(waker, cache, s);
 	if (cfg.events) {
 		set_time(s);
 		send_wakeup(task, waker->hash, s);
@@ -134,9 +141,9 @@ static __always_inline int end_waking(struct task_struct *task, struct thread *t
 	return 0;
 }
 
-static __always_inline struct memos *memos_of(struct task_struct *task)
+static __always_inline struct cache *caches_of(struct task_struct *task)
 {
-	return bpf_task_storage_get(&waker_memos, task, 0, 0);
+	return bpf_task_storage_get(&waker_caches, task, 0, 0);
 }
 
 /* Behind the programs of the runtimes. */
@@ -146,7 +153,7 @@ int on_woken(__u64 *ctx)
 	struct scratch *s = scratch_of_run(ctx);
 	struct task_struct *task = (void *)ctx[0];
 
-	return s ? end_waking(task, thread_of(task), memos_of(bpf_get_current_task_btf()), s) : 0;
+	return s ? end_waking(task, thread_of(task), caches_of(bpf_get_current_task_btf()), s) : 0;
 }
 
 /* By itself, for the 512 bytes of stack that all calls have together. */
@@ -158,7 +165,7 @@ static __noinline struct scratch *take_scratch(const void *ctx)
 static __always_inline int take_stacks(__u64 *ctx, struct sonde_wait_counters *count)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct memos *memos = memos_of_window(memos_of(task));
+	struct cache *cache = caches_of_window(caches_of(task));
 	struct scratch *s = take_scratch(ctx);
 	const user_regs_t *regs;
 	bool has_user;
@@ -175,10 +182,11 @@ static __always_inline int take_stacks(__u64 *ctx, struct sonde_wait_counters *c
 		read_comm(task, (void *)s->sample.comm);
 	}
 	if (cfg.kernel_stacks)
-		s->sample.kernel_side = kernel_side_by_memo(task, ctx, s, memos, count);
+		s->sample.kernel_state = kernel_stack_by_cache(task, ctx, s, cache, count);
 	if (cfg.user_stacks && has_user)
-		s->sample.user_side = user_side_by_memo(task, regs, s, memos, count);
-	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread_of((void *)ctx[0]), memos, s); /* asked for anew: likewise */
+		s->sample.user_state = user_stack_by_cache(task, regs, s, cache, count);
+	/* asked for anew: likewise */
+	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread_of((void *)ctx[0]), cache, s);
 }
 
 SEC("tp_btf/sched_waking")

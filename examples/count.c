@@ -21,7 +21,9 @@ static void work(void)
 
 int main(int argc, char **argv)
 {
-	struct sonde_counter_options options = { .size = sizeof(options), .names = argc > 1 ? argv[1] : "task-clock,page-faults,context-switches,instructions,cycles" };
+	struct sonde_counter_options options = { .size = sizeof(options),
+						 .names =
+						     argc > 1 ? argv[1] : "task-clock,page-faults,context-switches,instructions,cycles" };
 	struct sonde_count counts[MAX_EVENTS];
 	struct sonde_counters *counters = NULL;
 	int err = sonde_counters_new(&options, &counters); /* some events may be missing: each of them has its reason */

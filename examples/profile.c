@@ -17,7 +17,9 @@ int main(int argc, char **argv)
 {
 	unsigned int self = (unsigned int)getpid();
 	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = 99 };
-	struct sonde_session_options options = { .size = sizeof(options), .sampling = &sampling, .duration_ns = 2000000000, .tgids = &self, .nr_tgids = 1 };
+	struct sonde_session_options options = {
+		.size = sizeof(options), .sampling = &sampling, .duration_ns = 2000000000, .tgids = &self, .nr_tgids = 1
+	};
 	struct sonde_session *session = NULL;
 	pthread_t worker;
 	int code;
@@ -26,7 +28,8 @@ int main(int argc, char **argv)
 		return code;
 	if (argc != 2 || pthread_create(&worker, NULL, work, NULL))
 		return SONDE_EXIT_USAGE;
-	if (sonde_session_new(&options, &session) || sonde_session_add_output(session, argv[1], NULL) || sonde_session_run(session) || sonde_session_write(session))
+	if (sonde_session_new(&options, &session) || sonde_session_add_output(session, argv[1], NULL) || sonde_session_run(session) ||
+	    sonde_session_write(session))
 		fprintf(stderr, "profile: %s\n", sonde_session_error(session));
 	else
 		fputs(sonde_session_account(session), stderr);

@@ -26,9 +26,13 @@ SAME(SONDE_PHP_STRING_TEXT, zend_string, val);
 SAME(SONDE_PHP_CLASS_NAME, zend_class_entry, name);
 _Static_assert(offsetof(zend_function, type) == 0 && sizeof(((zend_function *)0)->type) == 1, "type");
 _Static_assert(sizeof(zend_op) == SONDE_PHP_OP_BYTES, "zend_op");
-_Static_assert(ZEND_CALL_TOP == SONDE_PHP_CALL_TOP && ZEND_CALL_CODE == SONDE_PHP_CALL_CODE && ZEND_CALL_GENERATOR == SONDE_PHP_CALL_GENERATOR, "call info");
-_Static_assert(ZEND_INTERNAL_FUNCTION == SONDE_PHP_INTERNAL && ZEND_USER_FUNCTION == SONDE_PHP_USER && ZEND_EVAL_CODE == SONDE_PHP_EVAL, "types of functions");
-_Static_assert(ZEND_GENERATOR_CURRENTLY_RUNNING == SONDE_PHP_GENERATOR_RUNS && sizeof(((zend_generator *)0)->flags) == 1, "flags of generators");
+_Static_assert(ZEND_CALL_TOP == SONDE_PHP_CALL_TOP && ZEND_CALL_CODE == SONDE_PHP_CALL_CODE &&
+		   ZEND_CALL_GENERATOR == SONDE_PHP_CALL_GENERATOR,
+	       "call info");
+_Static_assert(ZEND_INTERNAL_FUNCTION == SONDE_PHP_INTERNAL && ZEND_USER_FUNCTION == SONDE_PHP_USER && ZEND_EVAL_CODE == SONDE_PHP_EVAL,
+	       "types of functions");
+_Static_assert(ZEND_GENERATOR_CURRENTLY_RUNNING == SONDE_PHP_GENERATOR_RUNS && sizeof(((zend_generator *)0)->flags) == 1,
+	       "flags of generators");
 _Static_assert(IS_OBJECT == SONDE_PHP_IS_OBJECT, "IS_OBJECT");
 
 int main(void)
@@ -36,9 +40,9 @@ int main(void)
 #ifdef ZTS
 	printf("ZTS: ");
 #endif
-	printf("{ %d, %d, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu },\n", PHP_MAJOR_VERSION, PHP_MINOR_VERSION, offsetof(zend_executor_globals, current_execute_data),
-	       offsetof(zend_op_array, last), offsetof(zend_op_array, opcodes), offsetof(zend_op_array, filename), offsetof(zend_op_array, line_start),
-	       offsetof(zend_generator, execute_data), offsetof(zend_generator, node.parent), offsetof(zend_generator, execute_fake),
-	       offsetof(zend_generator, flags));
+	printf("{ %d, %d, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu, %zu },\n", PHP_MAJOR_VERSION, PHP_MINOR_VERSION,
+	       offsetof(zend_executor_globals, current_execute_data), offsetof(zend_op_array, last), offsetof(zend_op_array, opcodes),
+	       offsetof(zend_op_array, filename), offsetof(zend_op_array, line_start), offsetof(zend_generator, execute_data),
+	       offsetof(zend_generator, node.parent), offsetof(zend_generator, execute_fake), offsetof(zend_generator, flags));
 	return 0;
 }

@@ -12,7 +12,8 @@ COLUMNS = ("shown", "otlp", "files", "firefox", "svg", "page")
 def runtimes(text):
     """Of each: how it is listed (X or LABELS), id, name, and for X all columns."""
     listed = []
-    for line in text.split("#define SONDE_RUNTIME_LIST(X, LABELS) \\\n")[1].split("\n\n")[0].splitlines():
+    lines = text.split("#define SONDE_RUNTIME_LIST(X, LABELS) \\\n")[1].split("\n\n")[0]
+    for line in re.sub(r" \\\n\t +", " ", lines).splitlines():
         how, identifier, name, rest = LINE.fullmatch(line).groups()
         columns = ast.literal_eval(f"[{rest or ''}]")
         listed.append({"how": how, "id": identifier, "name": name, **dict(zip(COLUMNS, columns, strict=how == "X"))})

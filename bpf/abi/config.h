@@ -28,6 +28,7 @@ struct sonde_config {
 	__u8 events;                        /* send each switch and wake-up */
 	__u8 has_prev_state;                /* this kernel's sched_switch has the argument prev_state (Linux 5.18) */
 	__u8 wait_pad;
-	__u32 command_tgid;                 /* a target from its exec on, and its children, too: before, it is a part of ourselves that waits to become the command; 0: none */
+	__u32 command_tgid; /* a target from its exec on, and its children, too: before, it is a part of ourselves that waits to become the
+			       command; 0: none */
 };
 _Static_assert(sizeof(struct sonde_config) == 88, "layout changed: bump SONDE_ABI_VERSION");

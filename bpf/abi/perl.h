@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the kernel side knows of a Perl process, and what its frames say.
  *
- * Code and files of Perl can be gone a moment later (string evals, closures), and each instance of a closure has a CV of its own. So a frame names what lasts, and carries what
+ * Code and files of Perl can be gone a moment later (string evals, closures), and each instance of a closure has a CV of its own. So a
+ * frame names what lasts, and carries what
  * does not:
  *
- *   code    where the sub's name stands: its GV; with SONDE_PERL_CODE_CV, its CV (CvNAMED: the name is in the CV itself, such a CV is no closure); or one of SONDE_PERL_CODE_*
- *   where   bits 0 to 47: cop_file, the address of the file's name (without threads cop_filegv, a GV), or SONDE_PERL_FILE_*; from bit 48 on: the low 16 bits of the line
- *   cookie  bits 0 to 3: bits 16 to 19 of the line; bits 4 to 23: of an anonymous sub, the line of its first statement; bits 24 to 31: SONDE_PERL_CHECK of the file's name
+ *   code    where the sub's name stands: its GV; with SONDE_PERL_CODE_CV, its CV (CvNAMED: the name is in the CV itself, such a CV is no
+ *           closure); or one of SONDE_PERL_CODE_*
+ *   where   bits 0 to 47: cop_file, the address of the file's name (without threads cop_filegv, a GV), or SONDE_PERL_FILE_*; from bit 48
+ *           on: the low 16 bits of the line
+ *   cookie  bits 0 to 3: bits 16 to 19 of the line; bits 4 to 23: of an anonymous sub, the line of its first statement; bits 24 to 31:
+ *           SONDE_PERL_CHECK of the file's name
  *
  * A line is 0 when it is not known or is 1 << 20 or more.
  *
- * Struct layouts (cop.h, cv.h, sv.h, op.h of 5.32, 5.36, 5.40 and 5.42; tools/perl_layout.c asserts them) have not changed since 5.32 but for the places in the interpreter. */
+ * Struct layouts (cop.h, cv.h, sv.h, op.h of 5.32, 5.36, 5.40 and 5.42; tools/perl_layout.c asserts them) have not changed since 5.32 but
+ * for the places in the interpreter. */
 #pragma once
 #include "runtime.h"
 
@@ -20,7 +25,8 @@
 #define SONDE_PERL_CODE_CV 1      /* a bit */
 
 #define SONDE_PERL_FILE_UNKNOWN 0
-#define SONDE_PERL_FILE_EVAL 1    /* "(eval 12)", for any number: it counts evals, and each has a text of its own at an address of its own */
+/* "(eval 12)", for any number: it counts evals, and each has a text of its own at an address of its own */
+#define SONDE_PERL_FILE_EVAL 1
 
 #define SONDE_PERL_FILE_MASK ((1ULL << 48) - 1)
 #define SONDE_PERL_MAX_LINE ((1U << 20) - 1)
@@ -80,7 +86,8 @@
 struct sonde_perl {
 	struct sonde_runtime_process process; /* root: the thread's struct interpreter; kind NONE: built without threads */
 	__u64 op_pc, curcop_pc, curstackinfo_pc, top_env_pc; /* without threads: addresses of PL_op, ... */
-	__u16 interpreter_op, interpreter_curcop, interpreter_curstackinfo, interpreter_top_env; /* with: byte offsets in struct interpreter; top_env 0: not known */
+	__u16 interpreter_op, interpreter_curcop, interpreter_curstackinfo,
+	    interpreter_top_env;  /* with: byte offsets in struct interpreter; top_env 0: not known */
 	__u16 op_nextstate;       /* number of this operation; the next one is OP_DBSTATE */
 	__u16 pad[3];             /* zero */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* Perl_runops_standard, Perl_runops_debug */

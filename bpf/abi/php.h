@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel side knows of a PHP process. A frame's `code` is the zend_function; `where` is the line (0: not known) with flags above; `cookie` is php_cookie
- * below.
+/* What the kernel side knows of a PHP process. A frame's `code` is the zend_function; `where` is the line (0: not known) with flags above;
+ * `cookie` is php_cookie below.
  *
- * The layouts here are the same from PHP 7.4 to 8.5 (Zend/zend_compile.h, zend_types.h; tools/php_layout.c asserts them for the headers of a version); the others are in struct
- * sonde_php. */
+ * The layouts here are the same from PHP 7.4 to 8.5 (Zend/zend_compile.h, zend_types.h; tools/php_layout.c asserts them for the headers of
+ * a version); the others are in struct sonde_php. */
 #pragma once
 #include "runtime.h"
 

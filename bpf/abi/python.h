@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel side knows of a CPython process. A frame's `code` is the PyCodeObject (or PyFrameObject's f_code); `where` is the byte offset of the instruction from the first one
- * of the code, as co_lines() counts; `cookie` is sonde_python_cookie: code that exec() or eval() made is freed at once, and what is made next may stand at the same address. From 3.12 on
- * code objects are numbered (co_version), so the cookie is that of one object; before, it tells by where all that belongs to it stands. */
+/* What the kernel side knows of a CPython process. A frame's `code` is the PyCodeObject (or PyFrameObject's f_code); `where` is the byte
+ * offset of the instruction from the first one of the code, as co_lines() counts; `cookie` is sonde_python_cookie: code that exec() or
+ * eval() made is freed at once, and what is made next may stand at the same address. From 3.12 on code objects are numbered (co_version),
+ * so the cookie is that of one object; before, it tells by where all that belongs to it stands. */
 #pragma once
 #include "runtime.h"
 
 enum sonde_python_kind {
-	SONDE_PYTHON_FRAMES,      /* up to 3.10: PyFrameObject, each with an activation of the loop of its own (3.10: and its CFrame on the native stack) */
-	SONDE_PYTHON_CFRAMES,     /* 3.11: _PyInterpreterFrame; a run ends where is_entry is set, its _PyCFrame is on the native stack */
-	SONDE_PYTHON_SHIMS,       /* 3.12 and newer: a run ends in a shim frame that is itself on the native stack */
+	SONDE_PYTHON_FRAMES,  /* up to 3.10: PyFrameObject, each with an activation of the loop of its own (3.10: and its CFrame on the
+				 native stack) */
+	SONDE_PYTHON_CFRAMES, /* 3.11: _PyInterpreterFrame; a run ends where is_entry is set, its _PyCFrame is on the native stack */
+	SONDE_PYTHON_SHIMS,   /* 3.12 and newer: a run ends in a shim frame that is itself on the native stack */
 };
 
 enum sonde_python_position { /* of a frame is */
@@ -21,9 +23,11 @@ enum sonde_python_position { /* of a frame is */
 #define SONDE_PYTHON_MAX_BYTES 504    /* of each struct so many are read, so that all offsets lie in them */
 
 struct sonde_python { /* byte offsets */
-	struct sonde_runtime_process process; /* root: the PyThreadState that PyGILState_GetThisThreadState gives: also while the thread does not hold the GIL */
-	struct sonde_tls current; /* the PyThreadState that runs, asked first, because it is right for subinterpreters too: up to 3.11 GLOBAL, of the thread that holds the GIL, which is
-				   * this one when its thread_id is the thread pointer; 3.12 and newer: the thread's own, 0 when it does not hold the GIL */
+	struct sonde_runtime_process
+	    process; /* root: the PyThreadState that PyGILState_GetThisThreadState gives: also while the thread does not hold the GIL */
+	struct sonde_tls current; /* the PyThreadState that runs, asked first, because it is right for subinterpreters too: up to 3.11
+				   * GLOBAL, of the thread that holds the GIL, which is this one when its thread_id is the thread
+				   * pointer; 3.12 and newer: the thread's own, 0 when it does not hold the GIL */
 	__u64 code_type;          /* PyCode_Type, what the type of every code object is; 0: not known */
 	__u16 tstate_frame;       /* in PyThreadState: frame, cframe or current_frame */
 	__u16 tstate_cframe;      /* likewise; NONE: there are no cframes */
@@ -49,7 +53,8 @@ struct sonde_python { /* byte offsets */
 	__u8 shim_owner;          /* a frame with this owner or a greater one is a shim */
 	__u8 code_tags;           /* bits of a code pointer that are no part of it: 3 with _PyStackRef, else 0 */
 	__u16 pad[2];             /* zero */
-	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of _PyEval_EvalFrameDefault: what FRAMES are paired by when there are no cframes */
+	struct sonde_code_range
+	    loops[SONDE_MAX_LOOPS]; /* of _PyEval_EvalFrameDefault: what FRAMES are paired by when there are no cframes */
 };
 _Static_assert(sizeof(struct sonde_python) == 48 + 32 + 8 + 48 + 8 + 64, "layout changed: bump SONDE_ABI_VERSION");
 

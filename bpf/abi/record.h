@@ -12,8 +12,9 @@
 #define SONDE_MAX_USER_FRAMES (SONDE_LEAF_FRAMES + SONDE_ROOT_FRAMES)
 #define SONDE_MAX_WALKED_FRAMES 16384 /* 20 ns each, in an interrupt: then it is enough */
 #define SONDE_MAX_KERNEL_FRAMES 127 /* kernel.perf_event_max_stack's default */
-/* The leaf frames of a kernel stack that is taken at a tracepoint: the program itself, who calls it, which is done at two places, by whether anybody has the kernel take programs' time, and who
- * calls that, but only while others listen, too. The stack's hash leaves them out. */
+/* The leaf frames of a kernel stack that is taken at a tracepoint: the program itself, who calls it, which is done at two places, by
+ * whether anybody has the kernel take programs' time, and who calls that, but only while others listen, too. The stack's hash leaves them
+ * out. */
 #define SONDE_TRACEPOINT_FRAMES 3
 #define SONDE_COMM_BYTES 16         /* TASK_COMM_LEN, with its NUL */
 
@@ -22,26 +23,37 @@
  * are below 2^57, so the bit is free. Kernel stacks do not use it: there all but the leaf are return addresses. */
 #define SONDE_FRAME_RETURN (1ULL << 63)
 
-enum sonde_record_type { SONDE_RECORD_SAMPLE = 1, SONDE_RECORD_STACK = 2, SONDE_RECORD_RAW = 3, SONDE_RECORD_RUNTIME = 4, SONDE_RECORD_LABELS = 5,
-	SONDE_RECORD_WAKER = 6, SONDE_RECORD_SEED = 7, SONDE_RECORD_SWITCH = 8, SONDE_RECORD_WAKEUP = 9 /* abi/wait.h */,
-	SONDE_RECORD_SLOW = 10 /* abi/runq.h */, SONDE_RECORD_CODE = 11, SONDE_RECORD_EVENT = 12 /* abi/event.h */ };
+enum sonde_record_type {
+	SONDE_RECORD_SAMPLE = 1,
+	SONDE_RECORD_STACK = 2,
+	SONDE_RECORD_DEFERRED = 3,
+	SONDE_RECORD_RUNTIME = 4,
+	SONDE_RECORD_LABELS = 5,
+	SONDE_RECORD_WAKER = 6,
+	SONDE_RECORD_INITIAL_STACK = 7,
+	SONDE_RECORD_SWITCH = 8,
+	SONDE_RECORD_WAKEUP = 9 /* abi/wait.h */,
+	SONDE_RECORD_RUNQSLOWER = 10 /* abi/runq.h */,
+	SONDE_RECORD_CODE = 11,
+	SONDE_RECORD_EVENT = 12 /* abi/event.h */
+};
 
 /* What became of one side (user or kernel) of a sample. */
-enum sonde_side {
-	SONDE_SIDE_NONE,   /* does not exist here, or was not asked for */
-	SONDE_SIDE_STORED, /* the hash names its stack */
-	SONDE_SIDE_FULL,   /* missed: the stack store is full */
-	SONDE_SIDE_LOST,   /* missed: no room in the ring buffer for the body, or it could not be read */
-	SONDE_SIDE_RAW,    /* user side: what stands for the hash is the id of a raw record, which user space walks */
+enum sonde_stack_state {
+	SONDE_STACK_NONE,   /* does not exist here, or was not asked for */
+	SONDE_STACK_STORED, /* the hash names its stack */
+	SONDE_STACK_FULL,   /* missed: the stack store is full */
+	SONDE_STACK_LOST,   /* missed: no room in the ring buffer for the body, or it could not be read */
+	SONDE_STACK_DEFERRED,    /* user side: what stands for the hash is the id of a raw record, which user space walks */
 };
 
 /* What names the stacks and labels of a thread at a moment: in samples, waits, wakers. */
 struct sonde_stack_ids {
 	__u64 user_stack, kernel_stack;     /* hashes; they name a stack when the side is STORED */
 	__u64 runtime_stack, labels;        /* likewise */
-	__u8 user_side, kernel_side;        /* enum sonde_side */
-	__u8 runtime_side, labels_side;
-	__u32 generation;                   /* of the process that the user side's stacks are of, as struct sonde_process has it; 0: it was not known */
+	__u8 user_state, kernel_state;        /* enum sonde_stack_state */
+	__u8 runtime_state, labels_state;
+	__u32 generation; /* of the process that the user side's stacks are of, as struct sonde_process has it; 0: it was not known */
 };
 
 /* By that name, or its members by theirs (-fms-extensions). */
@@ -85,12 +97,12 @@ struct sonde_runtime_record {
 	__u16 nr_frames;
 	__u8 stop;                          /* enum sonde_runtime_stop */
 	__u8 stopped_runtime;               /* enum sonde_runtime: of which `stop` tells */
-	__u32 generation;                   /* that of the process's struct sonde_process: after an exec the same addresses are other functions */
+	__u32 generation; /* that of the process's struct sonde_process: after an exec the same addresses are other functions */
 }; /* struct sonde_runtime_frame frames[nr_frames] follow, leaf first */
 _Static_assert(sizeof(struct sonde_runtime_record) == 40, "layout changed: bump SONDE_ABI_VERSION");
 
-/* What code is named by, copied while it ran: when user space comes to look, it may be gone (Python's exec() and eval()). Before the body of the first stack that has it. Which pieces there
- * are is the runtime's own; one that could not be read has no bytes. */
+/* What code is named by, copied while it ran: when user space comes to look, it may be gone (Python's exec() and eval()). Before the body
+ * of the first stack that has it. Which pieces there are is the runtime's own; one that could not be read has no bytes. */
 #define SONDE_CODE_PIECES 4
 #define SONDE_CODE_BYTES 1088
 
@@ -158,48 +170,50 @@ static inline __u64 sonde_sent_key(__u64 hash, __u64 window)
 #define SONDE_NR_REGS 17 /* psABI figure 3.36 */
 #define SONDE_REG_PC 16
 #endif
-#define SONDE_RAW_PAGE_BYTES 4096
-#define SONDE_RAW_MAX_PAGES 256
-#define SONDE_RAW_MIN_PAGES 4
-#define SONDE_RAW_MAX_BYTES (SONDE_RAW_MAX_PAGES * SONDE_RAW_PAGE_BYTES)
+#define SONDE_DEFERRED_PAGE_BYTES 4096
+#define SONDE_DEFERRED_MAX_PAGES 256
+#define SONDE_DEFERRED_MIN_PAGES 4
+#define SONDE_DEFERRED_MAX_BYTES (SONDE_DEFERRED_MAX_PAGES * SONDE_DEFERRED_PAGE_BYTES)
 #define SONDE_RED_ZONE_BYTES 128 /* below the stack pointer, a function's own: psABI 3.2.2. In an epilogue rules name places there */
 
-enum sonde_raw_use {
-	SONDE_RAW_WALK,  /* the kernel could not walk this stack to its end, user space may: `id` stands in the sample */
-	SONDE_RAW_AUDIT, /* it could, and user space is to check it: `id` is the hash of what it found */
-	SONDE_RAW_SEED,  /* made in user space, of a SONDE_RECORD_SEED: what is not in it may be read in the process's memory */
+enum sonde_deferred_use {
+	SONDE_DEFERRED_WALK,	/* the kernel could not walk this stack to its end, user space may: `id` stands in the sample */
+	SONDE_DEFERRED_AUDIT,	/* it could, and user space is to check it: `id` is the hash of what it found */
+	SONDE_DEFERRED_INITIAL, /* made in user space, of a SONDE_RECORD_INITIAL_STACK: what is not in it may be read in the process's
+				   memory */
 };
 
 /* A thread's user registers and the top of its stack as they were at a sample. */
-struct sonde_raw_record {
-	__u32 type;                         /* SONDE_RECORD_RAW */
+struct sonde_deferred_record {
+	__u32 type;                         /* SONDE_RECORD_DEFERRED */
 	__u32 tgid;
 	__u64 time_ns;                      /* CLOCK_MONOTONIC */
 	__u64 id;
 	__u64 hash;                         /* of the stack as far as the kernel came */
 	__u64 hash_begin;                   /* what that began with */
 	__u64 regs[SONDE_NR_REGS];
-	__u64 absent[SONDE_RAW_MAX_PAGES / 64]; /* a bit for each page, from stack_start on: it was not in memory, and is zero here */
-	__u64 stack_start;                  /* user address of the first byte; normally the red zone below the stack pointer is there, too */
-	__u32 stack_bytes;                  /* SONDE_RAW_MAX_BYTES at most */
-	__u8 use;                           /* enum sonde_raw_use */
+	__u64 absent[SONDE_DEFERRED_MAX_PAGES / 64]; /* a bit for each page, from stack_start on: it was not in memory, and is zero here */
+	__u64 stack_start; /* user address of the first byte; normally the red zone below the stack pointer is there, too */
+	__u32 stack_bytes;                  /* SONDE_DEFERRED_MAX_BYTES at most */
+	__u8 use;                           /* enum sonde_deferred_use */
 	__u8 compat;                        /* 32-bit code */
 	__u8 stop;                          /* enum sonde_stop of the walk in the kernel */
 	__u8 in_syscall;                    /* pc is behind a system call's instruction, or where a fault struck */
 	__u8 is_cut;                        /* the stack may go on behind what was copied */
 	__u8 pad[7];                        /* zero */
 }; /* stack_bytes of user memory follow */
-_Static_assert(sizeof(struct sonde_raw_record) == 64 + 8 * (SONDE_NR_REGS + SONDE_RAW_MAX_PAGES / 64), "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_deferred_record) == 64 + 8 * (SONDE_NR_REGS + SONDE_DEFERRED_MAX_PAGES / 64),
+	       "layout changed: bump SONDE_ABI_VERSION");
 
 /* Are these bytes of the stack, `off` from its begin, in the record? */
-static inline int sonde_raw_has(const struct sonde_raw_record *raw, __u64 off, __u64 size)
+static inline int sonde_deferred_has(const struct sonde_deferred_record *deferred, __u64 off, __u64 size)
 {
-	__u64 page = off / SONDE_RAW_PAGE_BYTES;
+	__u64 page = off / SONDE_DEFERRED_PAGE_BYTES;
 
-	if (off >= raw->stack_bytes || size > raw->stack_bytes - off)
+	if (off >= deferred->stack_bytes || size > deferred->stack_bytes - off)
 		return 0;
-	for (; page * SONDE_RAW_PAGE_BYTES < off + size && page < SONDE_RAW_MAX_PAGES; page++) {
-		if (raw->absent[page / 64] >> page % 64 & 1)
+	for (; page * SONDE_DEFERRED_PAGE_BYTES < off + size && page < SONDE_DEFERRED_MAX_PAGES; page++) {
+		if (deferred->absent[page / 64] >> page % 64 & 1)
 			return 0;
 	}
 	return 1;
@@ -211,8 +225,8 @@ struct sonde_counters {
 	__u64 recorded;
 	__u64 filtered[SONDE_FILTER_COUNT];
 	__u64 dropped[SONDE_DROP_COUNT];
-	__u64 raws;                         /* raw records that were sent to be walked */
-	__u64 raws_refused;                 /* and those that were not, for want of room or by the limit of so many in a while */
-	__u64 raws_cut;                     /* of those that were sent, those that are shorter than their stacks, for the same reasons */
+	__u64 deferred;                         /* raw records that were sent to be walked */
+	__u64 deferred_refused;                 /* and those that were not, for want of room or by the limit of so many in a while */
+	__u64 deferred_cut;		    /* of those that were sent, those that are shorter than their stacks, for the same reasons */
 	__u64 runtimes_missed;              /* samples without what their interpreters ran, as the program for that was not loaded */
 };

@@ -14,7 +14,7 @@ struct sonde_runq_config {
 	__u32 unit_ns;                       /* of the slots: 1000 or 1000000 */
 	__u8 histogram;                      /* 0: nothing is counted, for --slower alone */
 	__u8 key;                            /* enum sonde_runq_key_kind: a histogram for each */
-	__u8 stacks;                         /* those of who left the CPU go with each wait that is sent (bpf/slow.bpf.c) */
+	__u8 stacks;                         /* those of who left the CPU go with each wait that is sent (bpf/runqslower.bpf.c) */
 	__u8 pad[1];                         /* zero */
 };
 #define SONDE_RUNQ_NONE_SLOWER (~0ULL)
@@ -55,8 +55,8 @@ struct sonde_runq_record {
 };
 
 /* The same with the stacks of `prev`, in the ring where their bodies are. */
-struct sonde_slow_record {
-	__u32 type;                          /* SONDE_RECORD_SLOW */
+struct sonde_runqslower_record {
+	__u32 type;                          /* SONDE_RECORD_RUNQSLOWER */
 	__u32 pad;                           /* zero */
 	struct sonde_runq_record wait;
 	SONDE_STACK_IDS;                     /* without labels */
@@ -68,7 +68,8 @@ struct sonde_runq_counters {
 	__u64 filtered;                      /* of threads that were not asked for */
 	__u64 counted;
 	__u64 no_time;                       /* waits whose begin nobody knows */
-	__u64 by_account;                    /* waits that were under way at the start, or of whose begin no program was told: by the scheduler's account, on their last CPU */
+	__u64 by_account; /* waits that were under way at the start, or of whose begin no program was told: by the scheduler's account, on
+			     their last CPU */
 	__u64 keys_full;                     /* values that found no room under a key */
 	__u64 sent, lost;                    /* records, and those that found no room in the ring */
 };

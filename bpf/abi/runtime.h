@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What an interpreter runs, as the kernel side finds it and user space names it.
  *
- * A runtime stack is sent beside the native one, as a body of its own that is sent once. It consists of *runs*, leaf first: the frames that one activation of the interpreter's
- * loop (a native frame) runs, then an element with SONDE_RUNTIME_ENTRY that says which native frame that is. User space puts each run in the place of its
- * native frame. */
+ * A runtime stack is sent beside the native one, as a body of its own that is sent once. It consists of *runs*, leaf first: the frames that
+ * one activation of the interpreter's loop (a native frame) runs, then an element with SONDE_RUNTIME_ENTRY that says which native frame
+ * that is. User space puts each run in the place of its native frame. */
 #pragma once
 #include "runtime_list.h"
 #include "types.h"
@@ -33,7 +33,8 @@ struct sonde_runtime_frame {
 };
 _Static_assert(sizeof(struct sonde_runtime_frame) == 24, "layout changed: bump SONDE_ABI_VERSION");
 
-/* Why a runtime stack ends where it does. COMPLETE: all frames are there. The texts are the marks that stand for what is missing; %s is the runtime's name. */
+/* Why a runtime stack ends where it does. COMPLETE: all frames are there. The texts are the marks that stand for what is missing; %s is the
+ * runtime's name. */
 #define SONDE_RUNTIME_STOP_LIST(X) \
 	X(COMPLETE, "complete", "") \
 	X(DEPTH, "truncated", "[%s: frames left out]") \
@@ -47,19 +48,22 @@ enum sonde_runtime_stop { SONDE_RUNTIME_STOP_LIST(X) SONDE_RUNTIME_STOP_COUNT };
 /* Where a thread keeps the pointer to its interpreter's state. All pcs are absolute, with the load bias in them. */
 enum sonde_tls_kind {
 	SONDE_TLS_NONE,
-	SONDE_TLS_GLOBAL,    /* no thread: the word at `pc` */
-	SONDE_TLS_STATIC,    /* the word at thread pointer + off (local exec) */
-	SONDE_TLS_OFFSET,    /* at thread pointer + *(s64 *)pc + off (initial exec: pc is a GOT entry; TLSDESC that was resolved to it: its second word) */
-	SONDE_TLS_MODULE,    /* pc is a GOT pair {module, offset} (general and local dynamic): at dtv[module] + offset + off */
-	SONDE_TLS_KEY,       /* pc holds a u32 key of pthread_key_create: its value */
+	SONDE_TLS_GLOBAL, /* no thread: the word at `pc` */
+	SONDE_TLS_STATIC, /* the word at thread pointer + off (local exec) */
+	SONDE_TLS_OFFSET, /* at thread pointer + *(s64 *)pc + off (initial exec: pc is a GOT entry; TLSDESC that was resolved to it: its
+			     second word) */
+	SONDE_TLS_MODULE, /* pc is a GOT pair {module, offset} (general and local dynamic): at dtv[module] + offset + off */
+	SONDE_TLS_KEY,	  /* pc holds a u32 key of pthread_key_create: its value */
 };
 
 struct sonde_tls {
 	__u64 pc;
 	__s64 off;
-	__u32 dtv_off;       /* MODULE: of the pointer to the dtv in what the thread pointer points to; entries are 16 bytes with glibc, 8 with musl: dtv_stride */
-	__u32 keys_off;      /* KEY: of the table of values there (glibc: of pointers to tables of key_block entries; musl: the pointer to the table) */
-	__u16 key_block;     /* KEY: entries of a table, each of 16 bytes, its value at 8 (glibc); 0: a single table of 8-byte values (musl) */
+	__u32 dtv_off;	 /* MODULE: of the pointer to the dtv in what the thread pointer points to; entries are 16 bytes with glibc, 8 with
+			    musl: dtv_stride */
+	__u32 keys_off;	 /* KEY: of the table of values there (glibc: of pointers to tables of key_block entries; musl: the pointer to the
+			    table) */
+	__u16 key_block; /* KEY: entries of a table, each of 16 bytes, its value at 8 (glibc); 0: a single table of 8-byte values (musl) */
 	__u8 dtv_stride;
 	__u8 kind;           /* enum sonde_tls_kind */
 	__u32 pad;           /* zero */
@@ -72,11 +76,13 @@ struct sonde_code_range {
 	__u64 start_pc, end_pc; /* both 0: none */
 };
 
-/* The first member of every runtime's struct of what is known of a process (struct sonde_NAME in abi/NAME.h): values of the runtime's map, by tgid. */
+/* The first member of every runtime's struct of what is known of a process (struct sonde_NAME in abi/NAME.h): values of the runtime's map,
+ * by tgid. */
 struct sonde_runtime_process {
 	__u32 generation; /* that of the process's struct sonde_process, or it is of another program */
 	__u32 serial;     /* of this value: no other has had it. Its memory may be given to another one while it is read */
-	__u64 load_bias;  /* of the file that holds the runtime: for user space, which finds there what it names frames by. `place` fills it */
+	__u64
+	    load_bias; /* of the file that holds the runtime: for user space, which finds there what it names frames by. `place` fills it */
 	struct sonde_tls root;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs of the scheduler's events (bpf/sched.bpf.c, bpf/waking.bpf.c) keep of the time that threads are not on a CPU: sums per thread and stack, in the kernel. */
+/* What the programs of the scheduler's events (bpf/sched.bpf.c, bpf/waking.bpf.c) keep of the time that threads are not on a CPU: sums per
+ * thread and stack, in the kernel. */
 #pragma once
 #include "record.h"
 #include "types.h"
@@ -10,14 +11,15 @@
 
 /* What kind of time a sum is of. */
 enum sonde_wait_what {
-	SONDE_WAIT_OFF,     /* from the moment that the thread left the CPU up to its being on one again; its stack is the one that it left with */
+	SONDE_WAIT_OFF, /* from the moment that the thread left the CPU up to its being on one again; its stack is the one that it left with
+			 */
 	SONDE_WAIT_RUNNING, /* the thread's time on CPUs, for `wall`: no stacks */
 };
 
 /* Equal waits but for their times. Zeroed before it is filled: it is a key of a hash map. */
 struct sonde_wait_key {
 	SONDE_STACK_IDS;
-	__u64 waker;                         /* hash of a SONDE_RECORD_WAKER; 0: not asked for, or nobody woke it (preempted, still waiting at the end) */
+	__u64 waker; /* hash of a SONDE_RECORD_WAKER; 0: not asked for, or nobody woke it (preempted, still waiting at the end) */
 	__u32 tgid, tid;
 	__u16 syscall;                       /* its number, or SONDE_NO_SYSCALL */
 	__u16 state;
@@ -71,23 +73,24 @@ struct sonde_waker_record {
 	__u32 pad;                           /* zero */
 	__u64 hash;
 	__u64 time_ns;                       /* CLOCK_MONOTONIC */
-	struct sonde_wait_key waker;         /* the thread that woke it up, with its stacks there; tgid and tid 0: an interrupt did (then there is the kernel's stack alone) */
+	struct sonde_wait_key waker; /* the thread that woke it up, with its stacks there; tgid and tid 0: an interrupt did (then there is
+					the kernel's stack alone) */
 };
 _Static_assert(sizeof(struct sonde_waker_record) == 104, "layout changed: bump SONDE_ABI_VERSION");
 
 /* A thread that was not on a CPU when the recording began: what user space needs to walk its user stack. */
-struct sonde_seed_record {
-	__u32 type;                          /* SONDE_RECORD_SEED */
+struct sonde_initial_stack_record {
+	__u32 type;                          /* SONDE_RECORD_INITIAL_STACK */
 	__u32 tgid, tid;
 	__u32 pad;                           /* zero */
 	__u64 time_ns;                       /* CLOCK_MONOTONIC */
-	__u64 id;                            /* stands as user_stack in the key of its first wait, whose user_side is SONDE_SIDE_RAW, as with raw records */
+	__u64 id; /* stands as user_stack in the key of its first wait, whose user_side is SONDE_STACK_DEFERRED, as with raw records */
 	__u64 regs[SONDE_NR_REGS];           /* by DWARF number; callee-saved ones as well: the entry code saves all of them */
 	__u8 compat;                         /* 32-bit code */
 	__u8 in_syscall;
 	__u8 tail_pad[6];                    /* zero */
 };
-_Static_assert(sizeof(struct sonde_seed_record) == 40 + 8 * SONDE_NR_REGS, "layout changed: bump SONDE_ABI_VERSION");
+_Static_assert(sizeof(struct sonde_initial_stack_record) == 40 + 8 * SONDE_NR_REGS, "layout changed: bump SONDE_ABI_VERSION");
 
 /* With --events: each switch and each wake-up, as it happens. */
 struct sonde_switch_record {
@@ -122,6 +125,7 @@ struct sonde_wait_counters {
 	__u64 sums_full;                     /* waits that found no room in the map of sums */
 	__u64 lost_ns;                       /* off_ns of those waits */
 	__u64 slots_full;                    /* likewise, in the map of histograms */
-	__u64 memo_hits, memo_checks, memo_wrong; /* stacks that were known to be the same; of them those walked all the same, and those that then were not the same */
+	__u64 stack_cache_hits, stack_cache_checks, stack_cache_wrong; /* stacks that were known to be the same; of them those walked all
+									  the same, and those that then were not the same */
 	__u64 events_lost;                   /* switch and wake-up records that found no room in the ring */
 };

@@ -17,23 +17,23 @@ static __always_inline const user_regs_t *user_regs_of(struct task_struct *task)
 	if (!HAS_KNOWN_REGS || task->flags & PF_KTHREAD || !task->mm)
 		return 0;
 	regs = (const void *)bpf_task_pt_regs(task);
-	return has_user_side(regs) ? regs : 0;
+	return has_user_stack(regs) ? regs : 0;
 }
 
 /* One after the other: not all at once by way of the stack. */
-static __always_inline void enter_known_regs(struct walk *w, struct sonde_raw_record *raw, const user_regs_t *regs)
+static __always_inline void enter_known_regs(struct walk *w, struct sonde_deferred_record *deferred, const user_regs_t *regs)
 {
 	w->in_syscall = 1;
 #pragma clang loop unroll(full)
 	for (int i = 0; i < WALK_NR_REGS; i++) {
-		raw->regs[i] = w->regs[i] = user_reg(regs, i);
+		deferred->regs[i] = w->regs[i] = user_reg(regs, i);
 		barrier();
 	}
-	raw->regs[SONDE_REG_PC] = w->pc = USER_PC(regs);
+	deferred->regs[SONDE_REG_PC] = w->pc = USER_PC(regs);
 	w->sp = USER_SP(regs);
 	w->bp = USER_BP(regs);
-	raw->stack_start = w->sp - SONDE_RED_ZONE_BYTES;
-	raw->compat = w->compat = !is_64_bit(regs);
+	deferred->stack_start = w->sp - SONDE_RED_ZONE_BYTES;
+	deferred->compat = w->compat = !is_64_bit(regs);
 }
 
 /* Where they have to be: into memory that is free before a stack is taken. */
@@ -47,9 +47,9 @@ WALK_FUNCTION int copy_regs(__u32 slot)
 		return 0;
 	at = saved_regs((void *)bpf_get_current_task_btf());
 	copy = (const void *)s->stack.frames;
-	if (bpf_probe_read_kernel(s->stack.frames, sizeof(*copy), at) || !has_user_side(copy))
+	if (bpf_probe_read_kernel(s->stack.frames, sizeof(*copy), at) || !has_user_stack(copy))
 		return 0;
-	enter_known_regs(&s->walk, &s->raw, copy);
+	enter_known_regs(&s->walk, &s->deferred, copy);
 	s->walk.syscall = saved_syscall(at, copy);
 	return 1;
 }
@@ -68,7 +68,7 @@ WALK_FUNCTION int take_regs(__u32 slot)
 	regs = user_regs_of(task);
 	if (!regs)
 		return 0;
-	enter_known_regs(&s->walk, &s->raw, regs);
+	enter_known_regs(&s->walk, &s->deferred, regs);
 	s->walk.syscall = known_syscall(regs);
 	return 1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose: is a thread, the current one or another, among those that were asked for? With TASKS_ARE_TYPED the verifier knows what a task is: then nothing is read by a call. */
+/* Whose: is a thread, the current one or another, among those that were asked for? With TASKS_ARE_TYPED the verifier knows what a task is:
+ * then nothing is read by a call. */
 #pragma once
 #include <stdbool.h>
 

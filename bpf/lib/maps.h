@@ -48,7 +48,7 @@ struct { /* counts what user space has told of processes: while it stands, all t
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
-} told SEC(".maps");
+} table_generation SEC(".maps");
 
 struct { /* the number of the recording's window: user space counts it up */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -76,7 +76,8 @@ struct {
 	__type(value, struct sonde_counters);
 } counters SEC(".maps");
 
-/* What several triggers count together: one may strike in the middle of another's addition. (Compilers make another instruction of adding 0, which Linux 5.10 does not have.) */
+/* What several triggers count together: one may strike in the middle of another's addition. (Compilers make another instruction of adding
+ * 0, which Linux 5.10 does not have.) */
 static __always_inline void count_one(__u64 *count)
 {
 	__sync_fetch_and_add(count, 1);
@@ -87,7 +88,7 @@ struct { /* tgid -> when it was forked or replaced its program: what was known o
 	__uint(max_entries, 8192); /* more than come to life between two readings of the side-band */
 	__type(key, __u32);
 	__type(value, __u64);
-} born SEC(".maps");
+} start_times SEC(".maps");
 
 struct walk;
 
@@ -101,10 +102,10 @@ static __always_inline const __u32 *chunk_at(const struct walk *w, __u32 pos)
 	return bpf_map_lookup_elem(inner, &zero);
 }
 
-static __always_inline __u32 told_serial(void)
+static __always_inline __u32 table_generation_now(void)
 {
 	__u32 zero = 0;
-	volatile const __u64 *serial = bpf_map_lookup_elem(&told, &zero);
+	volatile const __u64 *serial = bpf_map_lookup_elem(&table_generation, &zero);
 
 	return serial ? *serial : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stacks whose pages are not in memory: an interrupt cannot wait for them, the thread itself can, on its way back to its program (bpf_task_work, Linux 6.18). Its
- * registers and its stack are as they were then, so what is sent from there is the same raw record, only later. */
+/* Stacks whose pages are not in memory: an interrupt cannot wait for them, the thread itself can, on its way back to its program
+ * (bpf_task_work, Linux 6.18). Its registers and its stack are as they were then, so what is sent from there is the same raw record, only
+ * later. */
 #pragma once
 #include <linux/bpf.h>
 
@@ -24,7 +25,7 @@ struct bpf_task_work { /* known to the kernel by its name */
 struct retry {
 	struct bpf_task_work work;
 	__u32 is_taken, pad;
-	struct sonde_raw_record header;
+	struct sonde_deferred_record header;
 	__u8 bytes[RETRY_PAGES * WALK_PAGE_BYTES]; /* behind the header. Not in the ring: who reads it would wait for a disk */
 };
 
@@ -49,11 +50,12 @@ static int on_resume(struct bpf_map *map, void *key, void *value)
 		retry->is_taken = 0;
 		return 0;
 	}
-	raw_take_regs(&retry->header, &regs);
+	deferred_take_regs(&retry->header, &regs);
 	retry->header.stack_start &= -(__u64)WALK_PAGE_BYTES;
 	retry->header.is_cut = 1;
 	for (__u32 page = 0; page < RETRY_PAGES; page++) {
-		if (bpf_copy_from_user(retry->bytes + page * WALK_PAGE_BYTES, WALK_PAGE_BYTES, (const void *)(retry->header.stack_start + page * WALK_PAGE_BYTES)))
+		if (bpf_copy_from_user(retry->bytes + page * WALK_PAGE_BYTES, WALK_PAGE_BYTES,
+				       (const void *)(retry->header.stack_start + page * WALK_PAGE_BYTES)))
 			absent |= 1ull << page;
 	}
 	retry->header.absent[0] = absent;
@@ -64,7 +66,7 @@ static int on_resume(struct bpf_map *map, void *key, void *value)
 }
 
 /* Has the current thread send the record that `header` begins. 0, or not 0: it is not possible. */
-static __always_inline int retry_later(const struct sonde_raw_record *header)
+static __always_inline int retry_later(const struct sonde_deferred_record *header)
 {
 	__u32 number = bpf_get_current_pid_tgid() & (RETRIES - 1);
 	struct retry *retry = bpf_map_lookup_elem(&retries, &number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The maps that bpf/runq.bpf.c and bpf/slow.bpf.c share. */
+/* The maps that bpf/runq.bpf.c and bpf/runqslower.bpf.c share. */
 #pragma once
 #include "../abi/runq.h"
 
@@ -10,9 +10,9 @@ struct {
 	__type(value, struct sonde_runq_counters);
 } runq_counters SEC(".maps");
 
-struct { /* with `stacks`: the wait that is on its way to bpf/slow.bpf.c */
+struct { /* with `stacks`: the wait that is on its way to bpf/runqslower.bpf.c */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct sonde_slow_record);
+	__type(value, struct sonde_runqslower_record);
 } slow SEC(".maps");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The program of a runtime that has frames: tail-called by the sampler for the processes that stand in its map. Whoever includes this defines, before, which it is:
+/* The program of a runtime that has frames: tail-called by the sampler for the processes that stand in its map. Whoever includes this
+ * defines, before, which it is:
  *
  *   RUNTIME_KIND                  its enum sonde_runtime
  *   RUNTIME_STRUCT                what is known of a process
@@ -110,7 +111,8 @@ WALK_FUNCTION int copy_code(__u32 slot, __u32 number)
 		return 0;
 	frame = &s->runtime.frames[number & (SONDE_MAX_RUNTIME_FRAMES - 1)];
 	key = sonde_sent_key(hash_step(hash_step(s->walk.hash_begin, frame->code), frame->cookie), window_number());
-	if (frame->flags & SONDE_RUNTIME_ENTRY || bpf_map_lookup_elem(&copied, &key) || RUNTIME_COPY(&s->walk, &s->code, known_of(s), frame->code))
+	if (frame->flags & SONDE_RUNTIME_ENTRY || bpf_map_lookup_elem(&copied, &key) ||
+	    RUNTIME_COPY(&s->walk, &s->code, known_of(s), frame->code))
 		return 0;
 	s->code.type = SONDE_RECORD_CODE;
 	s->code.tgid = s->sample.tgid;

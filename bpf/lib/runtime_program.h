@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs of all runtimes share: each is tail-called with the native walk done, adds what its interpreter runs to the scratch's runtime walk, and goes on to the next.
- * lib/runtime_main.h is the rest of those that have frames. */
+/* What the programs of all runtimes share: each is tail-called with the native walk done, adds what its interpreter runs to the scratch's
+ * runtime walk, and goes on to the next. lib/runtime_main.h is the rest of those that have frames. */
 #pragma once
 #include "scratch.h"
 #include "send.h"
@@ -14,8 +14,9 @@ enum known {
 	KNOWN_TORN, /* it is of the program before, or of the next, or both */
 };
 
-/* Copies what is known of the current process, of `size` bytes beginning with a struct sonde_runtime_process. User space may change it meanwhile: then the memory is given to another process's at once. So it is
- * true only when the map still leads to the same memory afterwards, and that to the same value. Nothing was copied where user space has nothing to tell yet. */
+/* Copies what is known of the current process, of `size` bytes beginning with a struct sonde_runtime_process. User space may change it
+ * meanwhile: then the memory is given to another process's at once. So it is true only when the map still leads to the same memory
+ * afterwards, and that to the same value. Nothing was copied where user space has nothing to tell yet. */
 static __always_inline enum known copy_known(void *map, __u32 tgid, __u32 generation, void *to, __u32 size)
 {
 	volatile const struct sonde_runtime_process *known = bpf_map_lookup_elem(map, &tgid), *again;
@@ -83,7 +84,8 @@ WALK_FUNCTION __u32 settle_few(__u32 slot, __u32 from, __u32 nr_entries)
 				runtime_pair_one(&s->walk, r, frame, nr_entries);
 			nr_entries++;
 		}
-		r->record.hash = hash_step(hash_step(hash_step(r->record.hash, frame->code), frame->where), (__u64)frame->cookie << 32 | frame->runtime << 8 | frame->flags);
+		r->record.hash = hash_step(hash_step(hash_step(r->record.hash, frame->code), frame->where),
+					   (__u64)frame->cookie << 32 | frame->runtime << 8 | frame->flags);
 	}
 	return nr_entries;
 }
@@ -106,7 +108,8 @@ WALK_FUNCTION int settle(__u32 slot, __u32 from)
 }
 
 /* Before a runtime's first step. `loops`: SONDE_MAX_LOOPS ranges, NULL: its entries are not paired by counting. */
-static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime kind, enum runtime_pairing pairing, const struct sonde_code_range *loops)
+static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime kind, enum runtime_pairing pairing,
+					  const struct sonde_code_range *loops)
 {
 	struct runtime_walk *r = &s->runtime;
 
@@ -121,7 +124,7 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 	r->nr_here = RUNTIME_ALL_HERE;
 	r->leaf_pc = s->walk.start.pc;
 	barrier_var(loops); /* it is the pointer that is compared: Linux 5.10 does not infer it from what it was chosen by */
-	if (!loops || s->sample.user_side == SONDE_SIDE_RAW) /* then these are not all of the frames that user space will find */
+	if (!loops || s->sample.user_state == SONDE_STACK_DEFERRED) /* then these are not all of the frames that user space will find */
 		return;
 	for (int i = 0; i < SONDE_MAX_LOOPS; i++)
 		r->ranges[i] = loops[i];

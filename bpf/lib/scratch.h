@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The working memory of a sample: as many on each CPU as programs can be at work there at a time (docs/internals/triggers.md). A tick strikes while another trigger's program walks; where the kernel may be
- * preempted, so does another thread's. Whoever begins takes the first that nobody has, and what one program leaves in it the one that it tail-calls finds: it is told by where their context stands, which is
- * on the stack in use, so that no two have the same at a time. */
+/* The working memory of a sample: as many on each CPU as programs can be at work there at a time (docs/internals/triggers.md). A tick
+ * strikes while another trigger's program walks; where the kernel may be preempted, so does another thread's. Whoever begins takes the
+ * first that nobody has, and what one program leaves in it the one that it tail-calls finds: it is told by where their context stands,
+ * which is on the stack in use, so that no two have the same at a time. */
 #pragma once
 #include "../runtimes/label_walk.h"
 #include "maps.h"
@@ -15,16 +16,16 @@ struct scratch {
 	__u64 run;                /* address of the context that it was taken for; 0: nobody has it */
 	__u64 nr_users;           /* who has it, and who is just finding out that somebody does */
 	__u64 window_ns;
-	__u32 nr_raws, nr_raw_pages, nr_wakes; /* since then */
+	__u32 nr_deferred, nr_deferred_pages, nr_wakes; /* since then */
 	__u32 nr_walked;          /* user stacks, for the audit */
 	__u64 stack_at;           /* where the event's arguments stand, on the kernel stack in use */
 	__u64 syscall;            /* that the current thread is in, or NO_SYSCALL */
 	__u64 number;
 	__u32 compat;             /* it is in 32-bit code */
-	__u32 told, exec;         /* told_serial() before the process was looked up, and the thread's self_exec_id */
+	__u32 table_generation, exec;         /* table_generation_now() before the process was looked up, and the thread's self_exec_id */
 	__u32 runtimes_left;      /* bits as in struct sonde_process: whose programs have not run yet */
 	struct sonde_sample_record sample;
-	struct sonde_raw_record raw; /* from the walk's begin on it has the registers that it began with */
+	struct sonde_deferred_record deferred; /* from the walk's begin on it has the registers that it began with */
 	struct {
 		struct sonde_stack_record header;
 		__u64 frames[SONDE_MAX_USER_FRAMES];
@@ -52,7 +53,9 @@ static __always_inline long read_user(struct walk *w, void *to, __u32 size, __u6
 /* What a sample begins with, and nothing of the one before. */
 static __always_inline void begin_sample(struct scratch *s, __u64 time_ns, __u64 tgid_tid)
 {
-	s->sample = (struct sonde_sample_record){ .type = SONDE_RECORD_SAMPLE, .cpu = bpf_get_smp_processor_id(), .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid };
+	s->sample = (struct sonde_sample_record){
+		.type = SONDE_RECORD_SAMPLE, .cpu = bpf_get_smp_processor_id(), .time_ns = time_ns, .tgid = tgid_tid >> 32, .tid = tgid_tid
+	};
 	s->runtimes_left = 0;
 	s->walk.nr_looks = s->walk.nr_reads = 0;
 	s->runtime.nr_frames = 0;
@@ -72,8 +75,8 @@ static __always_inline __u32 first_slot(void)
 	return bpf_get_smp_processor_id() * (1 + cfg.more_levels);
 }
 
-/* Where SCRATCH_NESTS is defined, whoever strikes between the reading and the writing leaves all as it was before the writing, as nobody there can be preempted (but for the one who goes through the threads, and is alone in
- * that). Elsewhere it is one instruction. */
+/* Where SCRATCH_NESTS is defined, whoever strikes between the reading and the writing leaves all as it was before the writing, as nobody
+ * there can be preempted (but for the one who goes through the threads, and is alone in that). Elsewhere it is one instruction. */
 static __always_inline void scratch_add(struct scratch *s, __u64 nr)
 {
 #ifdef SCRATCH_NESTS
@@ -83,8 +86,9 @@ static __always_inline void scratch_add(struct scratch *s, __u64 nr)
 #endif
 }
 
-/* For the run of a program that has this context. NULL: all of this CPU's are taken; else scratch_leave has to be called at each of its ends. Adds and looks, as exchanges came with Linux 5.12: whoever is alone
- * behind that has it, and a thread that is preempted in between at worst keeps others from it. */
+/* For the run of a program that has this context. NULL: all of this CPU's are taken; else scratch_leave has to be called at each of its
+ * ends. Adds and looks, as exchanges came with Linux 5.12: whoever is alone behind that has it, and a thread that is preempted in between
+ * at worst keeps others from it. */
 static __always_inline struct scratch *scratch_take(const void *ctx)
 {
 	__u32 slot = first_slot();

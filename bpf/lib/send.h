@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a sample leaves the kernel: bodies of stacks that are new, then the sample itself; in between, the programs of the process's runtimes, each of which ends with
- * next_runtime. */
+/* How a sample leaves the kernel: bodies of stacks that are new, then the sample itself; in between, the programs of the process's
+ * runtimes, each of which ends with next_runtime. */
 #pragma once
 #include "maps.h"
 #include "scratch.h"
@@ -10,7 +10,8 @@
 #define RAW_MORE_PAGES 1024  /* and so much more of the stacks that are longer than the shortest copy: 40 MiB a second */
 #define WAKE_MAX 64          /* and so many times the reader is woken for a runtime stack: 5 us each */
 
-struct { /* the runtimes' programs, by enum sonde_runtime; loaded when the first process needs them. As SONDE_RUNTIME_NONE: the one that comes after all of them */
+struct { /* the runtimes' programs, by enum sonde_runtime; loaded when the first process needs them. As SONDE_RUNTIME_NONE: the one that
+	    comes after all of them */
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, SONDE_RUNTIME_COUNT);
 	__uint(key_size, sizeof(__u32));
@@ -26,7 +27,7 @@ static __always_inline void open_window(struct scratch *s, __u64 time_ns)
 {
 	if (time_ns - s->window_ns > WINDOW_NS) {
 		s->window_ns = time_ns;
-		s->nr_raws = s->nr_raw_pages = s->nr_wakes = 0;
+		s->nr_deferred = s->nr_deferred_pages = s->nr_wakes = 0;
 	}
 }
 
@@ -39,8 +40,9 @@ WALK_FUNCTION int is_sent(__u64 hash)
 	return state && *state != SONDE_STACK_SENDING;
 }
 
-/* Sends a body of `size` bytes, at most max_size, that was not sent yet. Where another CPU sends it just now both do, as the other's may find no room: who keeps the hash in mind does not ask again. */
-static __always_inline enum sonde_side send_body(const void *body, __u64 size, __u64 max_size, __u64 hash, __u64 flags)
+/* Sends a body of `size` bytes, at most max_size, that was not sent yet. Where another CPU sends it just now both do, as the other's may
+ * find no room: who keeps the hash in mind does not ask again. */
+static __always_inline enum sonde_stack_state send_payload(const void *payload, __u64 size, __u64 max_size, __u64 hash, __u64 flags)
 {
 	__u64 key = sonde_sent_key(hash, window_number());
 	__u8 sending = SONDE_STACK_SENDING, sent = SONDE_STACK_SENT;
@@ -48,19 +50,20 @@ static __always_inline enum sonde_side send_body(const void *body, __u64 size, _
 
 	err = bpf_map_update_elem(&stacks, &key, &sending, BPF_NOEXIST);
 	if (err && err != -17) /* EEXIST */
-		return err == -7 ? SONDE_SIDE_FULL : SONDE_SIDE_LOST; /* E2BIG; else EBUSY */
+		return err == -7 ? SONDE_STACK_FULL : SONDE_STACK_LOST; /* E2BIG; else EBUSY */
 	barrier_var(size);
 	if (size > max_size) /* never: for the verifier */
 		size = max_size;
-	if (bpf_ringbuf_output(&ring, (void *)body, size, flags)) {
+	if (bpf_ringbuf_output(&ring, (void *)payload, size, flags)) {
 		bpf_map_delete_elem(&stacks, &key);
-		return SONDE_SIDE_LOST;
+		return SONDE_STACK_LOST;
 	}
 	bpf_map_update_elem(&stacks, &key, &sent, BPF_ANY); /* if not, it is sent again */
-	return SONDE_SIDE_STORED;
+	return SONDE_STACK_STORED;
 }
 
-/* What the interpreters run, when any of them runs something. The reader is woken for a new one: what is run may soon be no more, and its name with it. */
+/* What the interpreters run, when any of them runs something. The reader is woken for a new one: what is run may soon be no more, and its
+ * name with it. */
 static __always_inline void send_runtime(struct scratch *s)
 {
 	struct runtime_walk *r = &s->runtime;
@@ -69,7 +72,7 @@ static __always_inline void send_runtime(struct scratch *s)
 	if (!r->nr_frames && !r->record.stop)
 		return;
 	s->sample.runtime_stack = r->record.hash;
-	s->sample.runtime_side = SONDE_SIDE_STORED;
+	s->sample.runtime_state = SONDE_STACK_STORED;
 	if (r->record.hash == r->known_hash || is_sent(r->record.hash))
 		return;
 	open_window(s, s->sample.time_ns);
@@ -80,10 +83,12 @@ static __always_inline void send_runtime(struct scratch *s)
 	r->record.generation = s->walk.generation;
 	r->record.time_ns = s->sample.time_ns;
 	r->record.nr_frames = r->nr_frames;
-	s->sample.runtime_side = send_body(&r->record, sizeof(r->record) + r->nr_frames * sizeof(r->frames[0]), sizeof(r->record) + sizeof(r->frames), r->record.hash, flags);
+	s->sample.runtime_state = send_payload(&r->record, sizeof(r->record) + r->nr_frames * sizeof(r->frames[0]),
+					       sizeof(r->record) + sizeof(r->frames), r->record.hash, flags);
 }
 
-/* Goes on to the program of the next runtime and, when there is none, to the trigger's last program. Comes back only when that is not there any more, as nobody reads what it would send. */
+/* Goes on to the program of the next runtime and, when there is none, to the trigger's last program. Comes back only when that is not there
+ * any more, as nobody reads what it would send. */
 static __always_inline int next_runtime(void *ctx, struct scratch *s)
 {
 	__u32 left = s->runtimes_left;

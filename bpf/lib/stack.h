@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The stacks of the current thread, as all triggers take and send them: the native walk with what it needs to know of the process, the kernel's stack, and raw stacks where user space may
- * come farther. */
+/* The stacks of the current thread, as all triggers take and send them: the native walk with what it needs to know of the process, the
+ * kernel's stack, and raw stacks where user space may come farther. */
 #pragma once
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "maps.h"
-#include "raw_copy.h"
+#include "deferred_copy.h"
 #include "scratch.h"
 #include "send.h"
 #include "../walk/unwind.h"
@@ -22,19 +22,21 @@
 #define MANY_TURNS 512
 #define MANY_LOOKS 8 /* what so many frames with rows cost beside what is read for them */
 
-/* Where there may be thousands of events a second of a process that is not known yet, raw stacks leave room in the ring to the bodies of stacks that are, and the first one in a window wakes the reader. */
+/* Where there may be thousands of events a second of a process that is not known yet, raw stacks leave room in the ring to the bodies of
+ * stacks that are, and the first one in a window wakes the reader. */
 #ifndef RAW_LEAVES_ROOM
 #define RAW_LEAVES_ROOM 0
 #endif
 
 /* Sends the body in s->stack, unless one with that hash was sent. */
-static __always_inline enum sonde_side send_stack(struct scratch *s, __u64 time_ns)
+static __always_inline enum sonde_stack_state send_stack(struct scratch *s, __u64 time_ns)
 {
 	if (is_sent(s->stack.header.hash))
-		return SONDE_SIDE_STORED;
+		return SONDE_STACK_STORED;
 	s->stack.header.type = SONDE_RECORD_STACK;
 	s->stack.header.time_ns = time_ns;
-	return send_body(&s->stack, sizeof(s->stack.header) + s->stack.header.nr_frames * sizeof(__u64), sizeof(s->stack), s->stack.header.hash, wake_flag());
+	return send_payload(&s->stack, sizeof(s->stack.header) + s->stack.header.nr_frames * sizeof(__u64), sizeof(s->stack),
+			    s->stack.header.hash, wake_flag());
 }
 
 static __always_inline long get_kernel_stack(void *ctx, struct scratch *s)
@@ -42,7 +44,8 @@ static __always_inline long get_kernel_stack(void *ctx, struct scratch *s)
 	return bpf_get_stack(ctx, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
 }
 
-/* Of the frames from number `from` to `nr`. Verified by itself: where it was part of its callers, Linux 6.1 looked at three times as many instructions. */
+/* Of the frames from number `from` to `nr`. Verified by itself: where it was part of its callers, Linux 6.1 looked at three times as many
+ * instructions. */
 WALK_FUNCTION __u64 hash_kernel_stack(__u32 slot, __u32 from, __u32 nr)
 {
 	struct scratch *s = scratch_of(slot);
@@ -55,13 +58,14 @@ WALK_FUNCTION __u64 hash_kernel_stack(__u32 slot, __u32 from, __u32 nr)
 	return hash;
 }
 
-/* The kernel's stack that stands in s->stack.frames: `size` bytes, as bpf_get_stack gives them. What tells it from others begins behind nr_own frames. */
-static __always_inline enum sonde_side kernel_side(struct scratch *s, long size, __u32 nr_own, __u64 time_ns, __u64 *ret_hash)
+/* The kernel's stack that stands in s->stack.frames: `size` bytes, as bpf_get_stack gives them. What tells it from others begins behind
+ * nr_own frames. */
+static __always_inline enum sonde_stack_state kernel_state(struct scratch *s, long size, __u32 nr_own, __u64 time_ns, __u64 *ret_hash)
 {
 	__u64 hash;
 
 	if (size <= 0)
-		return SONDE_SIDE_LOST;
+		return SONDE_STACK_LOST;
 	hash = hash_kernel_stack(s->walk.number, nr_own, size / sizeof(__u64));
 	s->stack.header.tgid = 0;
 	s->stack.header.generation = 0;
@@ -87,7 +91,7 @@ static __always_inline void walk_enter_unknown(struct walk *w, __u32 tgid)
 static __always_inline bool walk_find_process(struct walk *w, __u32 tgid)
 {
 	__u32 *pos = bpf_map_lookup_elem(&processes, &tgid);
-	__u64 *born_ns = bpf_map_lookup_elem(&born, &tgid);
+	__u64 *process_start_ns = bpf_map_lookup_elem(&start_times, &tgid);
 	const __u32 *words;
 
 	w->process_pos = 0;
@@ -100,7 +104,7 @@ static __always_inline bool walk_find_process(struct walk *w, __u32 tgid)
 	if (!words || CHUNK_WORD(words, *pos) != tgid)
 		return false;
 	w->known_ns = CHUNK_U64(words, *pos + 4);
-	if (born_ns && *born_ns > w->known_ns) /* that was another program, or another process */
+	if (process_start_ns && *process_start_ns > w->known_ns) /* that was another program, or another process */
 		return false;
 	w->nr_mappings = CHUNK_WORD(words, *pos + 1);
 	w->generation = CHUNK_WORD(words, *pos + 2);
@@ -119,8 +123,8 @@ static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 		walk_enter_unknown(w, tgid);
 }
 
-/* The walk's loop is three loops, of functions that the verifier proves once each and that take numbers alone: so it needs neither bpf_loop (Linux 5.17) nor tail calls, which
- * end after 33, and is the same on all kernels. */
+/* The walk's loop is three loops, of functions that the verifier proves once each and that take numbers alone: so it needs neither bpf_loop
+ * (Linux 5.17) nor tail calls, which end after 33, and is the same on all kernels. */
 WALK_FUNCTION int walk_few(__u32 slot)
 {
 	struct scratch *s = scratch_of(slot);
@@ -171,12 +175,12 @@ WALK_FUNCTION __u64 hash_walk(__u32 slot)
 	return s ? walk_hash(&s->walk, s->stack.frames) : 0;
 }
 
-static __always_inline bool may_send_raw(struct scratch *s, __u64 time_ns)
+static __always_inline bool may_send_deferred(struct scratch *s, __u64 time_ns)
 {
 	open_window(s, time_ns);
 	if (RAW_LEAVES_ROOM && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= 3ull * cfg.ring_wake_bytes / 2) /* three quarters */
 		return false;
-	return s->nr_raws < RAW_MAX;
+	return s->nr_deferred < RAW_MAX;
 }
 
 /* Has user space seen this stack, and found no more to it? */
@@ -189,11 +193,11 @@ static __always_inline bool is_settled(__u64 hash)
 }
 
 /* Sends what stands in s->raw with the stack behind it, as much as there is room for. 0, or not 0: it was not possible. */
-WALK_FUNCTION int send_raw(__u32 slot, __u32 nr_pages, __u64 flags)
+WALK_FUNCTION int send_deferred(__u32 slot, __u32 nr_pages, __u64 flags)
 {
 	struct scratch *s = scratch_of(slot);
 
-	return !s || send_copy(&s->raw, nr_pages, flags);
+	return !s || send_copy(&s->deferred, nr_pages, flags);
 }
 
 /* While a program is replaced there are the registers of the old one, but not its memory. */
@@ -213,72 +217,79 @@ WALK_FUNCTION __u64 long_copy_mask(__u32 slot)
 /* How much of a stack is to be sent: all of it, as far as it may be just now. */
 static __always_inline __u32 choose_length(struct scratch *s, struct sonde_counters *count)
 {
-	__u64 used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA), room = used < cfg.ring_wake_bytes ? (cfg.ring_wake_bytes - used) / WALK_PAGE_BYTES : 0; /* the second half is for those who need less */
-	__u32 left = RAW_MORE_PAGES - s->nr_raw_pages, asked = raw_pages(s->raw.stack_start), length = raw_length(asked ? asked : RAW_UNKNOWN_PAGES);
+	/* the second half is for those who need less */
+	__u64 used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA),
+	      room = used < cfg.ring_wake_bytes ? (cfg.ring_wake_bytes - used) / WALK_PAGE_BYTES : 0;
+	__u32 left = RAW_MORE_PAGES - s->nr_deferred_pages, asked = raw_pages(s->deferred.stack_start),
+	      length = deferred_length(asked ? asked : RAW_UNKNOWN_PAGES);
 	__u32 best = length;
 
 	room &= long_copy_mask(s->walk.number);
-	for (int i = 0; i < RAW_LENGTHS - 1 && length > SONDE_RAW_MIN_PAGES && (length > left || length > room); i++)
+	for (int i = 0; i < RAW_LENGTHS - 1 && length > SONDE_DEFERRED_MIN_PAGES && (length > left || length > room); i++)
 		length /= 2;
-	if (length > SONDE_RAW_MIN_PAGES)
-		s->nr_raw_pages += length;
+	if (length > SONDE_DEFERRED_MIN_PAGES)
+		s->nr_deferred_pages += length;
 	if (length < best)
-		count_one(&count->raws_cut);
-	s->raw.is_cut = !asked || asked > length;
+		count_one(&count->deferred_cut);
+	s->deferred.is_cut = !asked || asked > length;
 	return length;
 }
 
 /* The reader is woken where it has a table to load, and for what takes much room. */
 static __always_inline __u64 raw_flag(const struct scratch *s, __u32 length, enum sonde_stop stop)
 {
-	return stop == SONDE_STOP_NOT_LOADED || length > SONDE_RAW_MIN_PAGES || (RAW_LEAVES_ROOM && s->nr_raws == 1) ? BPF_RB_FORCE_WAKEUP : wake_flag();
+	return stop == SONDE_STOP_NOT_LOADED || length > SONDE_DEFERRED_MIN_PAGES || (RAW_LEAVES_ROOM && s->nr_deferred == 1)
+		   ? BPF_RB_FORCE_WAKEUP
+		   : wake_flag();
 }
 
-/* What send_raw does not know. */
-static __always_inline void begin_raw(struct scratch *s, const struct sonde_sample_record *sample, __u64 hash, enum sonde_raw_use use, enum sonde_stop stop)
+/* What send_deferred does not know. */
+static __always_inline void begin_deferred(struct scratch *s, const struct sonde_sample_record *sample, __u64 hash,
+					   enum sonde_deferred_use use, enum sonde_stop stop)
 {
-	struct sonde_raw_record *raw = &s->raw;
+	struct sonde_deferred_record *deferred = &s->deferred;
 
-	s->nr_raws++;
-	raw->type = SONDE_RECORD_RAW;
-	raw->tgid = sample->tgid;
-	raw->time_ns = sample->time_ns;
-	raw->id = sample->user_stack;
-	raw->hash = hash;
-	raw->hash_begin = s->walk.hash_begin;
-	raw->use = use;
-	raw->stop = stop;
-	raw->in_syscall = s->walk.in_syscall;
-	raw->stack_start &= -(__u64)WALK_PAGE_BYTES;
-	raw->is_cut = 1;
+	s->nr_deferred++;
+	deferred->type = SONDE_RECORD_DEFERRED;
+	deferred->tgid = sample->tgid;
+	deferred->time_ns = sample->time_ns;
+	deferred->id = sample->user_stack;
+	deferred->hash = hash;
+	deferred->hash_begin = s->walk.hash_begin;
+	deferred->use = use;
+	deferred->stop = stop;
+	deferred->in_syscall = s->walk.in_syscall;
+	deferred->stack_start &= -(__u64)WALK_PAGE_BYTES;
+	deferred->is_cut = 1;
 }
 
 /* Has the current thread send the record that `header` begins, later. 0, or not 0: it is not possible. NULL: nothing can do that. */
-typedef int (*retry_fn)(const struct sonde_raw_record *header);
+typedef int (*retry_fn)(const struct sonde_deferred_record *header);
 
 /* Sends what the walk has found or, when user space may find more, the stack itself. */
-static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count, retry_fn retry)
+static __always_inline enum sonde_stack_state send_user(struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count,
+							retry_fn retry)
 {
 	__u32 nr_walked = s->walk.nr_frames, length;
 	enum sonde_stop stop = s->walk.stop;
 	bool early = is_early(stop);
 	__u64 hash = hash_walk(s->walk.number);
-	enum sonde_side side;
+	enum sonde_stack_state state;
 
 	sample->user_stack = hash;
 	sample->generation = s->walk.generation;
 	if ((early || (retry && stop == SONDE_STOP_READ_FAULT)) && !is_settled(hash)) {
-		if (may_send_raw(s, sample->time_ns)) {
+		if (may_send_deferred(s, sample->time_ns)) {
 			sample->user_stack = hash_step(hash_step(hash, sample->time_ns), sample->cpu);
-			begin_raw(s, sample, hash, SONDE_RAW_WALK, stop);
+			begin_deferred(s, sample, hash, SONDE_DEFERRED_WALK, stop);
 			length = early ? choose_length(s, count) : 0;
-			if (early ? send_raw(s->walk.number, length, raw_flag(s, length, stop)) : retry(&s->raw))
-				return SONDE_SIDE_LOST;
-			count_one(&count->raws);
-			return SONDE_SIDE_RAW;
+			if (early ? send_deferred(s->walk.number, length, raw_flag(s, length, stop)) : retry(&s->deferred))
+				return SONDE_STACK_LOST;
+			count_one(&count->deferred);
+			return SONDE_STACK_DEFERRED;
 		}
 		if (early)
-			count_one(&count->raws_refused);
+			count_one(&count->deferred_refused);
 	}
 	s->stack.header.tgid = sample->tgid;
 	s->stack.header.generation = sample->generation;
@@ -287,12 +298,13 @@ static __always_inline enum sonde_side send_user(struct scratch *s, struct sonde
 	s->stack.header.nr_walked = nr_walked;
 	s->stack.header.nr_frames = nr_walked < SONDE_MAX_USER_FRAMES ? nr_walked : SONDE_MAX_USER_FRAMES;
 	s->stack.header.stop = stop;
-	side = send_stack(s, sample->time_ns);
-	if (cfg.audit_every && side == SONDE_SIDE_STORED && ++s->nr_walked % cfg.audit_every == 0 && may_send_raw(s, sample->time_ns)) {
-		begin_raw(s, sample, hash, SONDE_RAW_AUDIT, stop);
-		send_raw(s->walk.number, SONDE_RAW_MIN_PAGES, wake_flag()); /* if not, one less is audited */
+	state = send_stack(s, sample->time_ns);
+	if (cfg.audit_every && state == SONDE_STACK_STORED && ++s->nr_walked % cfg.audit_every == 0 &&
+	    may_send_deferred(s, sample->time_ns)) {
+		begin_deferred(s, sample, hash, SONDE_DEFERRED_AUDIT, stop);
+		send_deferred(s->walk.number, SONDE_DEFERRED_MIN_PAGES, wake_flag()); /* if not, one less is audited */
 	}
-	return side;
+	return state;
 }
 
 /* The walk is about the process now. */
@@ -314,7 +326,8 @@ static __always_inline void end_walk(struct walk *w, const struct sonde_sample_r
 }
 
 /* The user side of the current thread, whose registers and process stand in the walk. */
-static __always_inline enum sonde_side user_side(struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count, retry_fn retry)
+static __always_inline enum sonde_stack_state user_state(struct scratch *s, struct sonde_sample_record *sample,
+							 struct sonde_counters *count, retry_fn retry)
 {
 	walk_enter(&s->walk);
 	walk_all(s->walk.number);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the scheduler's programs remember of each thread, from one switch to the next. It is made when a thread is born, or by the iterator that goes through all of them at the start, never at a
- * switch: there the queue's lock is held, and an allocation that wakes somebody would wait for it for ever. Threads that are left out for good have none. */
+/* What the scheduler's programs remember of each thread, from one switch to the next. It is made when a thread is born, or by the iterator
+ * that goes through all of them at the start, never at a switch: there the queue's lock is held, and an allocation that wakes somebody
+ * would wait for it for ever. Threads that are left out for good have none. */
 #pragma once
 #include <stdbool.h>
 
@@ -15,7 +16,7 @@
 #include "event_regs.h"
 #include "filter.h"
 #include "knobs.h"
-#include "memo.h"
+#include "user_stack_cache.h"
 #include "scratch.h"
 #include "send.h"
 #include "task_state.h"
@@ -29,7 +30,8 @@ enum thread_is {
 	THREAD_SEEDED,   /* as OFF, but no switch of it was seen yet: what is known of its wait stands in `seed` */
 };
 
-/* What was found of a thread that was not on a CPU at the start. Written by the iterator alone, before it makes the thread SEEDED: until then nobody looks at it. */
+/* What was found of a thread that was not on a CPU at the start. Written by the iterator alone, before it makes the thread SEEDED: until
+ * then nobody looks at it. */
 struct seeded {
 	struct sonde_wait_key key;
 	__u64 run_delay, exec_ns;
@@ -49,8 +51,8 @@ struct thread {
 	__u32 is;                    /* enum thread_is */
 	__u32 nr_short;              /* waits one after the other that were shorter than the minimum */
 	struct sonde_wait_key key;   /* of the wait */
-	struct seeded seed;
-	struct memos memos;          /* of its stacks at switches */
+	struct seeded initial_stack;
+	struct cache cache;          /* of its stacks at switches */
 };
 
 struct {
@@ -64,8 +66,8 @@ struct { /* with `wake`: of its stacks where it wakes others up */
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct memos);
-} waker_memos SEC(".maps");
+	__type(value, struct cache);
+} waker_caches SEC(".maps");
 
 static __always_inline struct thread *thread_of(struct task_struct *task)
 {
@@ -82,7 +84,8 @@ static __always_inline __u16 switch_state(const __u64 *ctx)
 	return task_state((void *)ctx[1]);
 }
 
-/* How long it was on CPUs' queues in all of its life, ready to run: by the scheduler's own account, which adds the time of a wait when the thread gets its CPU, just behind the event. */
+/* How long it was on CPUs' queues in all of its life, ready to run: by the scheduler's own account, which adds the time of a wait when the
+ * thread gets its CPU, just behind the event. */
 static __always_inline __u64 run_delay(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
@@ -111,7 +114,7 @@ static __always_inline bool take_syscall(const user_regs_t *regs, struct scratch
 }
 
 /* What was found of the stacks becomes a part of a key. */
-static __always_inline void take_sides(struct sonde_wait_key *key, struct scratch *s)
+static __always_inline void take_ids(struct sonde_wait_key *key, struct scratch *s)
 {
 	__u32 zero = 0;
 	struct sonde_counters *count = s->runtimes_left ? bpf_map_lookup_elem(&counters, &zero) : 0;

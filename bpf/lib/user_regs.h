@@ -25,9 +25,9 @@ static __always_inline bool user_mode(const struct bpf_perf_event_data *ctx)
 	return is_user(&ctx->regs);
 }
 
-static __always_inline void enter_regs(struct walk *w, struct sonde_raw_record *raw, const user_regs_t *regs)
+static __always_inline void enter_regs(struct walk *w, struct sonde_deferred_record *raw, const user_regs_t *regs)
 {
-	raw_take_regs(raw, regs);
+	deferred_take_regs(raw, regs);
 	for (int i = 0; i < WALK_NR_REGS; i++)
 		w->regs[i] = raw->regs[i];
 	w->pc = raw->regs[SONDE_REG_PC];
@@ -36,15 +36,16 @@ static __always_inline void enter_regs(struct walk *w, struct sonde_raw_record *
 	w->compat = raw->compat;
 }
 
-/* Puts the user registers that the kernel saved at `at` when the thread entered it into the walk, and into the head of a raw record. False: they are none of a user's. */
-static __always_inline bool saved_user_regs(const void *at, struct walk *w, struct sonde_raw_record *raw)
+/* Puts the user registers that the kernel saved at `at` when the thread entered it into the walk, and into the head of a raw record. False:
+ * they are none of a user's. */
+static __always_inline bool saved_user_regs(const void *at, struct walk *w, struct sonde_deferred_record *raw)
 {
 	user_regs_t saved;
 
 	w->in_syscall = 1;
 	if (bpf_probe_read_kernel(&saved, sizeof(saved), at))
 		return false;
-	if (!has_user_side(&saved))
+	if (!has_user_stack(&saved))
 		return false;
 	enter_regs(w, raw, &saved);
 	w->syscall = saved_syscall(at, &saved);
@@ -52,7 +53,7 @@ static __always_inline bool saved_user_regs(const void *at, struct walk *w, stru
 }
 
 /* The same where the thread may be one of the kernel, or exiting: without memory. False: it has no user side now. */
-static __always_inline bool user_regs(struct task_struct *task, const void *at, struct walk *w, struct sonde_raw_record *raw)
+static __always_inline bool user_regs(struct task_struct *task, const void *at, struct walk *w, struct sonde_deferred_record *raw)
 {
 	if (BPF_CORE_READ(task, flags) & PF_KTHREAD || !BPF_CORE_READ(task, mm))
 		return false;
@@ -60,7 +61,8 @@ static __always_inline bool user_regs(struct task_struct *task, const void *at, 
 }
 
 /* The same at a tick, which may have struck in user code. */
-static __always_inline bool tick_regs(struct bpf_perf_event_data *ctx, struct task_struct *task, struct walk *w, struct sonde_raw_record *raw)
+static __always_inline bool tick_regs(struct bpf_perf_event_data *ctx, struct task_struct *task, struct walk *w,
+				      struct sonde_deferred_record *raw)
 {
 	if (!user_mode(ctx))
 		return user_regs(task, saved_regs(task), w, raw);

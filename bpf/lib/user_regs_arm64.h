@@ -13,8 +13,9 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return !(regs->pstate & PSTATE_MODE);
 }
 
-/* Does the thread that left these behind go back to user code? Those of the kernel's workers say that they are the kernel's: copy_thread() in arch/arm64/kernel/process.c. */
-static __always_inline bool has_user_side(const user_regs_t *regs)
+/* Does the thread that left these behind go back to user code? Those of the kernel's workers say that they are the kernel's: copy_thread()
+ * in arch/arm64/kernel/process.c. */
+static __always_inline bool has_user_stack(const user_regs_t *regs)
 {
 	return is_user(regs);
 }
@@ -25,7 +26,7 @@ static __always_inline bool is_64_bit(const user_regs_t *regs)
 }
 
 /* Registers into a raw record, and where its stack begins. */
-static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const user_regs_t *regs)
+static __always_inline void deferred_take_regs(struct sonde_deferred_record *raw, const user_regs_t *regs)
 {
 	for (int i = 0; i < WALK_REG_SP; i++)
 		raw->regs[i] = regs->regs[i];

@@ -10,14 +10,15 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return regs->cs & 3;
 }
 
-/* Does the thread that left these behind go back to user code? Workers of the kernel (io_uring's, vhost's) are copies of a user's thread with nowhere to go: copy_thread() in arch/x86/kernel/process.c
- * writes 0 to both, or to all (Linux 5.12). */
-static __always_inline bool has_user_side(const user_regs_t *regs)
+/* Does the thread that left these behind go back to user code? Workers of the kernel (io_uring's, vhost's) are copies of a user's thread
+ * with nowhere to go: copy_thread() in arch/x86/kernel/process.c writes 0 to both, or to all (Linux 5.12). */
+static __always_inline bool has_user_stack(const user_regs_t *regs)
 {
 	return is_user(regs) && regs->rip | regs->rsp;
 }
 
-/* A processor with FRED says in the upper bits of ss how it came to the kernel, elsewhere they are 0: struct fred_ss in arch/x86/include/asm/ptrace.h, EVENT_TYPE_EXTINT in asm/trapnr.h (Linux 6.9). */
+/* A processor with FRED says in the upper bits of ss how it came to the kernel, elsewhere they are 0: struct fred_ss in
+ * arch/x86/include/asm/ptrace.h, EVENT_TYPE_EXTINT in asm/trapnr.h (Linux 6.9). */
 #define FRED_INTERRUPT 0
 
 static __always_inline bool is_fred(__u64 ss)
@@ -36,7 +37,7 @@ static __always_inline bool is_64_bit(const user_regs_t *regs)
 }
 
 /* Registers into a raw record, and where its stack begins. */
-static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const user_regs_t *regs)
+static __always_inline void deferred_take_regs(struct sonde_deferred_record *raw, const user_regs_t *regs)
 {
 	raw->regs[0] = regs->rax;
 	raw->regs[1] = regs->rdx;
@@ -59,11 +60,13 @@ static __always_inline void raw_take_regs(struct sonde_raw_record *raw, const us
 	raw->compat = !is_64_bit(regs);
 }
 
-/* What the entry code saved of the current thread: at the far end of the kernel stack. Where to the bpf_task_pt_regs (Linux 5.15) is not there: arch/x86/include/asm/page_64_types.h of 5.10 makes
- * the stack twice as large for KASAN, whose kernels are known by a field of theirs; TOP_OF_KERNEL_STACK_PADDING is 0 (asm/thread_info.h). */
+/* What the entry code saved of the current thread: at the far end of the kernel stack. Where to the bpf_task_pt_regs (Linux 5.15) is not
+ * there: arch/x86/include/asm/page_64_types.h of 5.10 makes the stack twice as large for KASAN, whose kernels are known by a field of
+ * theirs; TOP_OF_KERNEL_STACK_PADDING is 0 (asm/thread_info.h). */
 static __always_inline const void *regs_at_stack_end(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, stack) + (bpf_core_field_exists(task->kasan_depth) ? 2 * KERNEL_STACK_BYTES : KERNEL_STACK_BYTES) - sizeof(user_regs_t);
+	return BPF_CORE_READ(task, stack) + (bpf_core_field_exists(task->kasan_depth) ? 2 * KERNEL_STACK_BYTES : KERNEL_STACK_BYTES) -
+	       sizeof(user_regs_t);
 }
 
 static __always_inline const void *saved_regs(struct task_struct *task)

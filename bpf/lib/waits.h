@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The sums of waits. A key has a thread in it, and only the CPU that switches that thread adds to it: nothing here is atomic.
  *
- * A window ends at a time that user space has told before. So whoever reads the clock first, and then where the window begins, knows of each moment which window it is in. Waits that go on
- * over the border are cut there, by the iterator or by the switch that ends them: by whichever moves counted_ns over it. */
+ * A window ends at a time that user space has told before. So whoever reads the clock first, and then where the window begins, knows of
+ * each moment which window it is in. Waits that go on over the border are cut there, by the iterator or by the switch that ends them: by
+ * whichever moves counted_ns over it. */
 #pragma once
 #include <linux/bpf.h>
 
@@ -80,7 +81,8 @@ static __always_inline __u64 counted_ns(__u64 from_ns, __u64 to_ns)
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-/* A wait that was so long when a window ended counts there with what it has been up to then; else all of it counts in the window in which it ends. Nobody knows yet whether it will be too long. */
+/* A wait that was so long when a window ended counts there with what it has been up to then; else all of it counts in the window in which
+ * it ends. Nobody knows yet whether it will be too long. */
 static __always_inline bool is_cut_at(__u64 since_ns, __u64 border_ns)
 {
 	return !cfg.max_off_ns && counted_ns(since_ns, border_ns) >= limits.min_off_ns;
@@ -97,7 +99,8 @@ static __always_inline bool is_odd(void)
 	return limits.turn & 1;
 }
 
-static __always_inline void add_slot(struct making *made, const struct sonde_wait_key *key, __u64 whole_ns, struct sonde_wait_counters *count)
+static __always_inline void add_slot(struct making *made, const struct sonde_wait_key *key, __u64 whole_ns,
+				     struct sonde_wait_counters *count)
 {
 	struct sonde_wait_slot *slot = &made->slot;
 	__u64 one = 1, *nr;
@@ -173,7 +176,8 @@ static __always_inline __u64 queued_part(const struct sonde_wait_key *key, __u64
 }
 
 /* A wait has ended, of the thread whose key this is: off_ns of it in this window, whole_ns in all. */
-static __always_inline void add_wait(const struct sonde_wait_key *key, __u64 off_ns, __u64 queued_ns, __u64 whole_ns, struct sonde_wait_counters *count)
+static __always_inline void add_wait(const struct sonde_wait_key *key, __u64 off_ns, __u64 queued_ns, __u64 whole_ns,
+				     struct sonde_wait_counters *count)
 {
 	struct making *made = making();
 
@@ -183,7 +187,11 @@ static __always_inline void add_wait(const struct sonde_wait_key *key, __u64 off
 		count->filtered_time++;
 		return;
 	}
-	made->sum = (struct sonde_wait_sum){ .nr_waits = 1, .off_ns = off_ns, .queued_ns = queued_part(key, off_ns, queued_ns), .whole_ns = whole_ns, .min_ns = whole_ns,
+	made->sum = (struct sonde_wait_sum){ .nr_waits = 1,
+					     .off_ns = off_ns,
+					     .queued_ns = queued_part(key, off_ns, queued_ns),
+					     .whole_ns = whole_ns,
+					     .min_ns = whole_ns,
 					     .max_ns = whole_ns };
 	add_sum(key, &made->sum, count);
 	if (cfg.histograms)

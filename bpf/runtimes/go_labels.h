@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The labels that a Go program has given to the goroutine a thread works for (runtime/pprof.Do, SetGoroutineLabels). As Go's own profiler has it (runtime.sigprof), these are
- * m.curg's: also in a system call, in C, and on g0. A goroutine's labels do not change once they are its own: it is given others. Facts: Go's src/runtime/runtime2.go,
+/* The labels that a Go program has given to the goroutine a thread works for (runtime/pprof.Do, SetGoroutineLabels). As Go's own profiler
+ * has it (runtime.sigprof), these are
+ * m.curg's: also in a system call, in C, and on g0. A goroutine's labels do not change once they are its own: it is given others. Facts:
+ * Go's src/runtime/runtime2.go,
  * src/runtime/map.go, src/runtime/pprof/label.go, 1.16 to 1.27.
  *
  * Compiles for BPF and for the host, as walk/unwind.h does, with its accessors and:
  *
  *   struct label_walk *label_walk_of(WALK_REF ref)   what belongs to a native walk, or NULL
  *
- * The order of a map's buckets is another one in each map, so equal sets must not depend on it: the hash is a sum over the labels, and of more than SONDE_MAX_LABELS those
+ * The order of a map's buckets is another one in each map, so equal sets must not depend on it: the hash is a sum over the labels, and of
+ * more than SONDE_MAX_LABELS those
  * with the least keys are kept. */
 #pragma once
 #include "../abi/go.h"
@@ -19,7 +22,8 @@
 #define GO_LABELS_FOUND 1
 #define GO_LABELS_LOST 2  /* not readable, or no labels stand there */
 
-/* struct hmap: count, {flags, B, noverflow, hash0}, buckets, oldbuckets. A bucket: tophash[8], keys[8], values[8] (strings: pointer, length), overflow. */
+/* struct hmap: count, {flags, B, noverflow, hash0}, buckets, oldbuckets. A bucket: tophash[8], keys[8], values[8] (strings: pointer,
+ * length), overflow. */
 #define GO_MAP_WORDS 4
 #define GO_MAP_SAME_SIZE 8 /* flag: the old buckets are as many as the new ones */
 #define GO_BUCKET_WORDS LABEL_BUFFER_WORDS
@@ -217,7 +221,8 @@ static __always_inline void go_hash_labels(struct label_walk *g, __u64 hash_begi
 		if (i < g->record.nr_labels)
 			sum += g->hashes[i];
 	}
-	g->record.hash = hash_step(hash_step(hash_step(hash_begin, SONDE_RECORD_LABELS), sum), g->record.nr_labels | (__u64)g->record.nr_left << 32);
+	g->record.hash =
+	    hash_step(hash_step(hash_step(hash_begin, SONDE_RECORD_LABELS), sum), g->record.nr_labels | (__u64)g->record.nr_left << 32);
 }
 
 /* GO_LABELS_FOUND: g->record and g->labels are filled, but for record.time_ns. */

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Perl's stack: the context stack of PL_curstackinfo from its top down, then that of the one before (si_prev), to the one of the main program, as pp_caller goes. Contexts of
- * subs, formats, string evals and files that are being required are frames; `eval {}` is a block like any other. PL_curcop says where the leaf is; a context's blk_oldcop, where
+/* Perl's stack: the context stack of PL_curstackinfo from its top down, then that of the one before (si_prev), to the one of the main
+ * program, as pp_caller goes. Contexts of
+ * subs, formats, string evals and files that are being required are frames; `eval {}` is a block like any other. PL_curcop says where the
+ * leaf is; a context's blk_oldcop, where
  * its caller is.
  *
- * Runs: what C calls (call_sv, sort, a MULTICALL of List::Util) has no op to return to (retop is NULL), and each such context has an activation of runops of its own. So has
+ * Runs: what C calls (call_sv, sort, a MULTICALL of List::Util) has no op to return to (retop is NULL), and each such context has an
+ * activation of runops of its own. So has
  * the main program, whose OP_ENTER pushed the very first context. Three things are told by more:
  *
  * - A block of sort is no sub: its context is of no kind. It has an activation, but no frame, as for caller().
- * - sort and MULTICALL push the context once and run it many times. Between two runs PL_op is NULL: there is no activation, and the sub does not run.
- * - The first `eval` in code that C called without catching errors itself starts runops anew (S_docatch), to have a place to jump to, and this activation then runs all that
- *   follows, also behind the eval's end. Its JMPENV, of the chain from PL_top_env on, lies in S_docatch's native frame: between two activations of runops, where there is
- *   otherwise none but that of call_sv with G_EVAL (which pushed a context of its own to catch errors). The run then has two activations, of which the inner one gets all frames and
+ * - sort and MULTICALL push the context once and run it many times. Between two runs PL_op is NULL: there is no activation, and the sub
+ * does not run.
+ * - The first `eval` in code that C called without catching errors itself starts runops anew (S_docatch), to have a place to jump to, and
+ * this activation then runs all that
+ *   follows, also behind the eval's end. Its JMPENV, of the chain from PL_top_env on, lies in S_docatch's native frame: between two
+ *   activations of runops, where there is
+ *   otherwise none but that of call_sv with G_EVAL (which pushed a context of its own to catch errors). The run then has two activations,
+ *   of which the inner one gets all frames and
  *   the outer one none.
  *
- * Cost: four reads for each frame (CV, its body, COP, file name; one more for an anonymous sub), and one for each four contexts. They are made here because in a string eval or a
+ * Cost: four reads for each frame (CV, its body, COP, file name; one more for an anonymous sub), and one for each four contexts. They are
+ * made here because in a string eval or a
  * closure all of it may be gone a moment later. */
 #pragma once
 #include "../abi/perl.h"
@@ -138,7 +146,8 @@ static __always_inline int perl_push_sub(struct walk *w, struct runtime_walk *r,
 	return perl_push(w, r, p, name, start_line);
 }
 
-/* A run has ended, and the entry of one activation was pushed. Were there two? That of a run that has not begun is not among the native frames. Asked where the next context is at hand, if there is one. The large part, once for each run. */
+/* A run has ended, and the entry of one activation was pushed. Were there two? That of a run that has not begun is not among the native
+ * frames. Asked where the next context is at hand, if there is one. The large part, once for each run. */
 WALK_FUNCTION int perl_is_run_twice(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -169,7 +178,8 @@ static __always_inline int perl_context(struct walk *w, struct runtime_walk *r)
 
 	if (first == PERL_NO_BLOCK || i < first) {
 		first = left > PERL_BLOCK_CONTEXTS ? left - PERL_BLOCK_CONTEXTS : 0;
-		if (runtime_read(w, r, r->buffer, PERL_BLOCK_CONTEXTS * SONDE_PERL_CX_BYTES, r->state[PERL_CXSTACK] + (__u64)first * SONDE_PERL_CX_BYTES))
+		if (runtime_read(w, r, r->buffer, PERL_BLOCK_CONTEXTS * SONDE_PERL_CX_BYTES,
+				 r->state[PERL_CXSTACK] + (__u64)first * SONDE_PERL_CX_BYTES))
 			return -1;
 		r->state[PERL_CX] = (__u64)first << 32 | left;
 	}
@@ -215,13 +225,14 @@ static __always_inline int perl_next_stackinfo(struct walk *w, struct runtime_wa
 	return perl_stackinfo(w, r, prev);
 }
 
-/* Is the context that comes next the first one that a block pushed which runops runs by itself, of sort or of a regular expression? Its last operation has none to return to
- * either, but what it calls runs in the block's own activation. */
+/* Is the context that comes next the first one that a block pushed which runops runs by itself, of sort or of a regular expression? Its
+ * last operation has none to return to either, but what it calls runs in the block's own activation. */
 static __always_inline int perl_is_in_block(struct walk *w, const struct runtime_walk *r, __u32 left)
 {
 	__u8 si_type = r->state[PERL_FLAGS] & PERL_TYPE_MASK, type;
 
-	if (left != 2 || (si_type != SONDE_PERL_SI_IS_SORT && si_type != SONDE_PERL_SI_IS_MULTICALL) || read_user(w, &type, 1, r->state[PERL_CXSTACK]))
+	if (left != 2 || (si_type != SONDE_PERL_SI_IS_SORT && si_type != SONDE_PERL_SI_IS_MULTICALL) ||
+	    read_user(w, &type, 1, r->state[PERL_CXSTACK]))
 		return 0;
 	return si_type == SONDE_PERL_SI_IS_SORT ? (type & SONDE_PERL_CX_TYPE_MASK) == SONDE_PERL_CX_NULL : type & SONDE_PERL_CX_SUB_RE;
 }
@@ -252,14 +263,16 @@ static __always_inline int perl_step(struct walk *w, struct runtime_walk *r, con
 	retop = left ? perl_cx_u64(r, i, SONDE_PERL_CX_RETOP) : 1;
 	if (flags & PERL_RUN_ENDED) {
 		r->state[PERL_FLAGS] = flags & ~(__u64)PERL_RUN_ENDED;
-		if (!(type & SONDE_PERL_CX_EVAL_BLOCK && (type & SONDE_PERL_CX_TYPE_MASK) == SONDE_PERL_CX_EVAL && !retop) && perl_is_run_twice(ref_of(w)))
+		if (!(type & SONDE_PERL_CX_EVAL_BLOCK && (type & SONDE_PERL_CX_TYPE_MASK) == SONDE_PERL_CX_EVAL && !retop) &&
+		    perl_is_run_twice(ref_of(w)))
 			return runtime_entry(r);
 	}
 	if (!left)
 		return perl_next_stackinfo(w, r);
 	r->state[PERL_CX]--;
 	r->state[PERL_FLAGS] &= ~(__u64)PERL_IS_TOP;
-	if (flags & PERL_IS_TOP && flags & PERL_OP_IS_NULL && left == 1 && (si_type == SONDE_PERL_SI_IS_SORT || si_type == SONDE_PERL_SI_IS_MULTICALL)) {
+	if (flags & PERL_IS_TOP && flags & PERL_OP_IS_NULL && left == 1 &&
+	    (si_type == SONDE_PERL_SI_IS_SORT || si_type == SONDE_PERL_SI_IS_MULTICALL)) {
 		r->state[PERL_COP] = perl_cx_u64(r, i, SONDE_PERL_CX_OLDCOP);
 		return RUNTIME_GOES_ON;
 	}

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* PHP's stack: EG(current_execute_data) and on by prev_execute_data, as debug_backtrace goes (Zend/zend_builtin_functions.c). Frames of PHP code and of functions written in C
- * are taken down alike. A run ends at PHP code that was called from C (ZEND_CALL_TOP): only then did execute_ex begin anew. Two things are no frames: copies of the caller that
- * stand in while C calls PHP out of turn, and a generator's placeholder (below).
+/* PHP's stack: EG(current_execute_data) and on by prev_execute_data, as debug_backtrace goes (Zend/zend_builtin_functions.c). Frames of PHP
+ * code and of functions written in C are taken down alike. A run ends at PHP code that was called from C (ZEND_CALL_TOP): only then did
+ * execute_ex begin anew. Two things are no frames: copies of the caller that stand in while C calls PHP out of turn, and a generator's
+ * placeholder (below).
  *
- * A generator that has delegated by `yield from` does not run itself: the innermost one does, and in place of those around it stands the execute_fake of the outermost, which was
- * resumed. node.parent leads from that one inwards, but the stack goes outwards, so they are collected first. They have no native frame.
+ * A generator that has delegated by `yield from` does not run itself: the innermost one does, and in place of those around it stands the
+ * execute_fake of the outermost, which was resumed. node.parent leads from that one inwards, but the stack goes outwards, so they are
+ * collected first. They have no native frame.
  *
- * Cost: three reads per frame of PHP code (execute_data, zend_op_array, the opline's line), two per other. The line must be read here: evaluated code may be gone a moment later. */
+ * Cost: three reads per frame of PHP code (execute_data, zend_op_array, the opline's line), two per other. The line must be read here:
+ * evaluated code may be gone a moment later. */
 #pragma once
 #include "../abi/php.h"
 #include "runtime.h"
@@ -44,8 +47,9 @@ static __always_inline int php_in_compiled_code(const struct runtime_walk *r, co
 	return r->leaf_pc - php->compiled.start_pc < php->compiled.end_pc - php->compiled.start_pc;
 }
 
-/* The line of a frame of PHP code; 0: not known. Its opline is saved before what may call, warn or throw; between that it is in a register, of which a C function may have made
- * another use: it is taken for what it is when it is one of the function's instructions. Compiled code keeps neither up to date. */
+/* The line of a frame of PHP code; 0: not known. Its opline is saved before what may call, warn or throw; between that it is in a register,
+ * of which a C function may have made another use: it is taken for what it is when it is one of the function's instructions. Compiled code
+ * keeps neither up to date. */
 static __always_inline __u32 php_line(struct walk *w, const struct runtime_walk *r, const struct sonde_php *php, __u64 opline)
 {
 	__u64 opcodes = php_fn_u64(r, php->op_array_opcodes), bytes = (__u64)php_fn_u32(r, php->op_array_last) * SONDE_PHP_OP_BYTES;
@@ -75,7 +79,8 @@ static __always_inline int php_is_in_loop(const struct runtime_walk *r)
 	return r->nr_loops && !r->loops[0];
 }
 
-/* May the leaf, which C called, be a destructor that has not begun, and the innermost activation that of code that has ended and called it? */
+/* May the leaf, which C called, be a destructor that has not begun, and the innermost activation that of code that has ended and called it?
+ */
 static __always_inline int php_may_be_called_by_ended(const struct walk *w, const struct runtime_walk *r, const struct sonde_php *php)
 {
 	__u64 opline = r->buffer[SONDE_PHP_EX_OPLINE / 8];
@@ -85,15 +90,16 @@ static __always_inline int php_may_be_called_by_ended(const struct walk *w, cons
 	return (r->state[PHP_ENDED_PREV] && r->state[PHP_ENDED_PREV] == r->cursor) || opline == php_fn_u64(r, php->op_array_opcodes);
 }
 
-/* Is the leaf, in the buffer, a generator that is being resumed? It is on the stack before it is linked to who resumes it, with the callers of the last time until then, and runs afterwards
- * (zend_generator_resume). */
+/* Is the leaf, in the buffer, a generator that is being resumed? It is on the stack before it is linked to who resumes it, with the callers
+ * of the last time until then, and runs afterwards (zend_generator_resume). */
 static __always_inline int php_is_being_resumed(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
 {
 	__u8 flags;
 
 	if (!((__u32)r->buffer[(SONDE_PHP_EX_THIS + 8) / 8] & SONDE_PHP_CALL_GENERATOR) || php_is_in_loop(r))
 		return 0;
-	return runtime_read(w, r, &flags, sizeof(flags), r->buffer[SONDE_PHP_EX_RETURN / 8] + php->generator_flags) || !(flags & SONDE_PHP_GENERATOR_RUNS);
+	return runtime_read(w, r, &flags, sizeof(flags), r->buffer[SONDE_PHP_EX_RETURN / 8] + php->generator_flags) ||
+	       !(flags & SONDE_PHP_GENERATOR_RUNS);
 }
 
 /* Takes the frame whose execute_data stands in the buffer. */
@@ -111,7 +117,8 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 	if (!r->state[PHP_IS_LEAF] && !r->nr_entries && !is_delegate && r->min_ahead < 0) /* what has called runs */
 		r->min_ahead = 0;
 	if (type == SONDE_PHP_INTERNAL) {
-		if (r->state[PHP_IS_LEAF] && r->state[PHP_RUNNING] == php_frame_reg(w, php) && php_is_in_loop(r)) /* back in C from what it called */
+		if (r->state[PHP_IS_LEAF] && r->state[PHP_RUNNING] == php_frame_reg(w, php) &&
+		    php_is_in_loop(r)) /* back in C from what it called */
 			r->max_ahead = 1;
 		r->state[PHP_IS_LEAF] = 0;
 		if (name)
@@ -138,8 +145,8 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 	return info & SONDE_PHP_CALL_TOP && !is_delegate ? runtime_entry(r) : RUNTIME_GOES_ON;
 }
 
-/* Finds the generators from `generator` on inwards that have delegated, up to the one that runs or `max`: their number, 0 when one cannot be read; the execute_data of the last
- * PHP_NR_KEPT are kept in the buffer. */
+/* Finds the generators from `generator` on inwards that have delegated, up to the one that runs or `max`: their number, 0 when one cannot
+ * be read; the execute_data of the last PHP_NR_KEPT are kept in the buffer. */
 WALK_FUNCTION __u32 php_find_delegates(WALK_REF ref, __u64 generator, __u32 execute_data_off, __u32 max)
 {
 	struct walk *w = walk_of(ref);
@@ -189,18 +196,21 @@ static __always_inline __u64 php_next_delegate(struct walk *w, struct runtime_wa
 	return r->buffer[PHP_KEPT + (number & (PHP_NR_KEPT - 1))];
 }
 
-/* All frames were taken. What C called without PHP around it (a callback written in C, at the end of a request) has no native frame to take the place of. */
+/* All frames were taken. What C called without PHP around it (a callback written in C, at the end of a request) has no native frame to take
+ * the place of. */
 static __always_inline int php_end(struct runtime_walk *r)
 {
 	__u32 last = r->nr_frames - 1;
 
-	if (r->nr_frames > r->first_frame && !(r->frames[last & (SONDE_MAX_RUNTIME_FRAMES - 1)].flags & SONDE_RUNTIME_ENTRY) && runtime_entry(r))
+	if (r->nr_frames > r->first_frame && !(r->frames[last & (SONDE_MAX_RUNTIME_FRAMES - 1)].flags & SONDE_RUNTIME_ENTRY) &&
+	    runtime_entry(r))
 		return RUNTIME_ENDED;
 	return runtime_stop(r, SONDE_RUNTIME_STOP_COMPLETE);
 }
 
-/* Says how the activations at the leaf may stand for the runs. PHP code that C calls is on PHP's stack before it runs, and has left it when it frees its variables: then its execute_data, which is still in
- * its register, leads to what is the leaf now; also while it is being made. When the loop is just begun or left the register is not its own. Where C uses it for something else that cannot be seen. */
+/* Says how the activations at the leaf may stand for the runs. PHP code that C calls is on PHP's stack before it runs, and has left it when
+ * it frees its variables: then its execute_data, which is still in its register, leads to what is the leaf now; also while it is being
+ * made. When the loop is just begun or left the register is not its own. Where C uses it for something else that cannot be seen. */
 static __always_inline void php_look_ahead(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
 {
 	__u64 ex = php_frame_reg(w, php);
@@ -208,7 +218,8 @@ static __always_inline void php_look_ahead(struct walk *w, struct runtime_walk *
 	r->min_ahead = -1;
 	r->max_ahead = ex != r->cursor && php_is_in_loop(r);
 	r->state[PHP_ENDED_PREV] = 0;
-	if (!ex || ex == r->cursor || ex & 7 || read_user(w, &r->buffer[PHP_EX], SONDE_PHP_EX_BYTES, ex) || !(r->buffer[(SONDE_PHP_EX_THIS + 8) / 8] & SONDE_PHP_CALL_TOP))
+	if (!ex || ex == r->cursor || ex & 7 || read_user(w, &r->buffer[PHP_EX], SONDE_PHP_EX_BYTES, ex) ||
+	    !(r->buffer[(SONDE_PHP_EX_THIS + 8) / 8] & SONDE_PHP_CALL_TOP))
 		return;
 	r->state[PHP_ENDED_PREV] = r->buffer[SONDE_PHP_EX_PREV / 8];
 	if (r->state[PHP_ENDED_PREV] == r->cursor) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The walk of CPython's frames, 3.6 and newer, as abi/python.h describes them. Facts: Include/internal/pycore_frame.h, Python/ceval.c.
  *
- * A run ends with the frame that its activation of the loop was entered with. What the activation keeps on the native stack tells where that is: up to 3.9 nothing, each frame
- * has an activation of its own, so they are paired by counting; 3.10 a CFrame for each frame; 3.11 a _PyCFrame for each run; 3.12 and newer the shim frame below the run.
+ * A run ends with the frame that its activation of the loop was entered with. What the activation keeps on the native stack tells where
+ * that is: up to 3.9 nothing, each frame has an activation of its own, so they are paired by counting; 3.10 a CFrame for each frame; 3.11 a
+ * _PyCFrame for each run; 3.12 and newer the shim frame below the run.
  *
- * Cost: for each frame a read of user memory for its code, and for several frames one for themselves, since those of 3.11 and newer lie beside each other (callers below); one for
- * each of the chain of cframes. */
+ * Cost: for each frame a read of user memory for its code, and for several frames one for themselves, since those of 3.11 and newer lie
+ * beside each other (callers below); one for each of the chain of cframes. */
 #pragma once
 #include "../abi/python.h"
 #include "runtime.h"
@@ -37,7 +38,8 @@ static __always_inline __u8 python_u8(const __u64 *words, __u32 off)
 }
 
 /* Reads the cframe of the next run, and its frame where it leads to one. */
-static __always_inline int python_cframe(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 cframe, __u64 *ret_previous, __u64 *ret_frame)
+static __always_inline int python_cframe(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 cframe,
+					 __u64 *ret_previous, __u64 *ret_frame)
 {
 	if (runtime_read(w, r, r->buffer, 24, cframe))
 		return -1;
@@ -88,7 +90,8 @@ static __always_inline int python_enter(struct walk *w, struct runtime_walk *r, 
 	return r->cursor ? RUNTIME_GOES_ON : RUNTIME_ENDED;
 }
 
-/* Does no loop hold this cframe? root_cframe is in the PyThreadState, that of a greenlet, which replaces it, in the outermost frame of its native stack. */
+/* Does no loop hold this cframe? root_cframe is in the PyThreadState, that of a greenlet, which replaces it, in the outermost frame of its
+ * native stack. */
 static __always_inline int python_is_root(const struct walk *w, const struct runtime_walk *r, __u64 cframe)
 {
 	if (cframe - r->state[PYTHON_TSTATE] < PYTHON_TSTATE_BYTES)
@@ -96,7 +99,8 @@ static __always_inline int python_is_root(const struct walk *w, const struct run
 	return w->stop == SONDE_STOP_COMPLETE && w->nr_frames <= SONDE_LEAF_FRAMES && cframe >= runtime_sp(w, w->nr_frames - 1);
 }
 
-/* Behind the last frame: all runs have ended, and of the cframes only that one is left, or the walk met the interpreter while it went from one frame to another. */
+/* Behind the last frame: all runs have ended, and of the cframes only that one is left, or the walk met the interpreter while it went from
+ * one frame to another. */
 static __always_inline int python_end(const struct walk *w, struct runtime_walk *r)
 {
 	__u64 cframe = r->state[PYTHON_CFRAME];
@@ -122,7 +126,8 @@ static __always_inline int python_run_ends(struct walk *w, struct runtime_walk *
 }
 
 /* The byte offset of a frame's instruction from the first one of its code. What has not run one yet is before it. */
-static __always_inline __u64 python_where(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code, __u64 position, __u32 tlbc)
+static __always_inline __u64 python_where(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code, __u64 position,
+					  __u32 tlbc)
 {
 	__u64 start = code + p->code_code;
 
@@ -131,13 +136,16 @@ static __always_inline __u64 python_where(struct walk *w, struct runtime_walk *r
 
 		return lasti < 0 ? 0 : (__u64)lasti << (p->position == SONDE_PYTHON_UNITS);
 	}
-	if (tlbc && (read_user(w, &start, sizeof(start), code + p->code_tlbc) || read_user(w, &start, sizeof(start), start + 8 + 8 * (__u64)tlbc)))
+	if (tlbc &&
+	    (read_user(w, &start, sizeof(start), code + p->code_tlbc) || read_user(w, &start, sizeof(start), start + 8 + 8 * (__u64)tlbc)))
 		return 0;
 	return position - start < (1u << 30) ? position - start : 0;
 }
 
-/* Takes a code object down. Entered with __init__ of a class runs a frame of the interpreter's own (_Py_InitCleanup), which is nobody's: it is left out. */
-static __always_inline int python_push(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code, __u64 position, __u32 tlbc)
+/* Takes a code object down. Entered with __init__ of a class runs a frame of the interpreter's own (_Py_InitCleanup), which is nobody's: it
+ * is left out. */
+static __always_inline int python_push(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code, __u64 position,
+				       __u32 tlbc)
 {
 	struct sonde_python_code read;
 
@@ -147,7 +155,8 @@ static __always_inline int python_push(struct walk *w, struct runtime_walk *r, c
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
 	read.flags = python_u32(r->buffer, p->code_flags);
 	read.firstlineno = python_u32(r->buffer, p->code_firstlineno);
-	if (p->kind == SONDE_PYTHON_SHIMS && !read.firstlineno && (read.flags & (PYTHON_CO_OPTIMIZED | PYTHON_CO_NEWLOCALS)) == PYTHON_CO_OPTIMIZED)
+	if (p->kind == SONDE_PYTHON_SHIMS && !read.firstlineno &&
+	    (read.flags & (PYTHON_CO_OPTIMIZED | PYTHON_CO_NEWLOCALS)) == PYTHON_CO_OPTIMIZED)
 		return RUNTIME_GOES_ON;
 	read.argcount = python_u32(r->buffer, p->code_argcount);
 	read.kwonlyargcount = python_u32(r->buffer, p->code_kwonlyargcount);
@@ -166,7 +175,8 @@ static __always_inline int python_push(struct walk *w, struct runtime_walk *r, c
 #define PYTHON_COPY_LINES 512
 _Static_assert(PYTHON_COPY_CODE + PYTHON_COPY_NAME + PYTHON_COPY_FILE + PYTHON_COPY_LINES == SONDE_CODE_BYTES, "room for all pieces");
 
-static __always_inline void python_copy_piece(struct walk *w, struct sonde_code_record *copy, __u32 piece, __u32 off, __u32 size, __u64 from)
+static __always_inline void python_copy_piece(struct walk *w, struct sonde_code_record *copy, __u32 piece, __u32 off, __u32 size,
+					      __u64 from)
 {
 	copy->from[piece] = from;
 	copy->offs[piece] = off;
@@ -206,7 +216,8 @@ static __always_inline int python_step(struct walk *w, struct runtime_walk *r, c
 		return RUNTIME_ENDED;
 	r->cursor = python_u64(r->block, at + p->frame_back);
 	code = python_u64(r->block, at + p->frame_code) & ~(__u64)p->code_tags;
-	position = p->position == SONDE_PYTHON_ADDRESS ? python_u64(r->block, at + p->frame_position) : python_u32(r->block, at + p->frame_position);
+	position = p->position == SONDE_PYTHON_ADDRESS ? python_u64(r->block, at + p->frame_position)
+						       : python_u32(r->block, at + p->frame_position);
 	if (p->frame_owner != SONDE_PYTHON_NONE)
 		owner = python_u8(r->block, at + p->frame_owner);
 	if (p->frame_tlbc != SONDE_PYTHON_NONE)

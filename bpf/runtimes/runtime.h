@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the walks of all runtimes share: where their frames go, and how runs are paired with the native frames of the interpreter's loop. Compiles for BPF and
- * for the host, as walk/unwind.h does, with its accessors.
+/* What the walks of all runtimes share: where their frames go, and how runs are paired with the native frames of the interpreter's loop.
+ * Compiles for BPF and for the host, as walk/unwind.h does, with its accessors.
  *
  * A runtime's own header (lib/NAME.h) has the steps: each takes one frame down and moves to the one that called it. */
 #pragma once
@@ -13,12 +13,14 @@
 #define RUNTIME_ENDED 1
 #define RUNTIME_ALL_HERE (~0u)
 #define RUNTIME_TO_COUNT (~0ULL - 2) /* `where` of an entry until runtime_pair_one */
-#define RUNTIME_MAX_LOOPS 2048 /* a power of two: activations of the interpreter's loop that can be paired by counting; as many as native frames are kept */
+#define RUNTIME_MAX_LOOPS \
+	2048 /* a power of two: activations of the interpreter's loop that can be paired by counting; as many as native frames are kept */
 
 /* How the entries of a runtime are paired that are paired by counting, where there are more activations of its loop than runs. */
 enum runtime_pairing {
-	RUNTIME_PAIR_ALL,     /* those too many are at the leaf */
-	RUNTIME_PAIR_ONE,     /* of more than one too many, the outer ones are those of another interpreter in this thread, or their runs were not read */
+	RUNTIME_PAIR_ALL, /* those too many are at the leaf */
+	RUNTIME_PAIR_ONE, /* of more than one too many, the outer ones are those of another interpreter in this thread, or their runs were
+			     not read */
 	RUNTIME_PAIR_BETWEEN, /* the runtime says how many there can be: min_ahead, max_ahead */
 };
 
@@ -32,7 +34,7 @@ struct runtime_walk {
 	__u32 nr_frames;     /* in `frames`, with the entries */
 	__u32 first_frame;   /* of the runtime that walks now */
 	__u32 nr_entries;    /* likewise */
-	__u32 nr_here;       /* of them: on the native stack that was walked, the others are on other ones; RUNTIME_ALL_HERE: it was not said */
+	__u32 nr_here; /* of them: on the native stack that was walked, the others are on other ones; RUNTIME_ALL_HERE: it was not said */
 	__u32 next_native;   /* the native frame that the search for the next entry begins with */
 	__u32 nr_loops;
 	__u64 leaf_pc;       /* in the innermost activation of the loop; where there is none, of the thread */
@@ -64,8 +66,8 @@ static __always_inline int runtime_read(struct walk *w, struct runtime_walk *r, 
 	return -1;
 }
 
-/* Has `size` bytes of user memory, less than the block's, in the block, with what lies below them on the same page. Gives where in it they begin, a multiple of 8, or -1: the walk ends
- * there, marked. */
+/* Has `size` bytes of user memory, less than the block's, in the block, with what lies below them on the same page. Gives where in it they
+ * begin, a multiple of 8, or -1: the walk ends there, marked. */
 static __always_inline __s64 runtime_block(struct walk *w, struct runtime_walk *r, __u64 from, __u32 size)
 {
 	__u64 off = from - r->block_start, below = sizeof(r->block) - size, in_page = from & (WALK_PAGE_BYTES - 1);
@@ -154,7 +156,8 @@ WALK_FUNCTION __u32 runtime_search(WALK_REF ref, __u32 from, __u64 at)
 	return from;
 }
 
-/* Ends a run whose native frame holds the address `at` of the thread's native stack: the interpreter keeps something of the run in its own frame there. */
+/* Ends a run whose native frame holds the address `at` of the thread's native stack: the interpreter keeps something of the run in its own
+ * frame there. */
 static __always_inline int runtime_entry_at(struct walk *w, struct runtime_walk *r, __u64 at)
 {
 	__u32 i = runtime_search(ref_of(w), r->next_native, at);
@@ -163,7 +166,8 @@ static __always_inline int runtime_entry_at(struct walk *w, struct runtime_walk 
 	if (!r->nr_entries && at < runtime_sp(w, 0)) { /* its frame is gone, it has just ended */
 		native = SONDE_RUNTIME_AT_LEAF;
 	} else if (i < runtime_nr_natives(w) && at >= runtime_sp(w, i) &&
-		   (i + 1 < runtime_nr_natives(w) || (w->stop == SONDE_STOP_COMPLETE && w->nr_frames <= SONDE_LEAF_FRAMES))) { /* of the last kept one the end is not known */
+		   (i + 1 < runtime_nr_natives(w) || (w->stop == SONDE_STOP_COMPLETE &&
+						      w->nr_frames <= SONDE_LEAF_FRAMES))) { /* of the last kept one the end is not known */
 		native = i;
 		r->next_native = i + 1;
 	}
@@ -214,8 +218,8 @@ static __always_inline int runtime_is_whole(const struct walk *w, const struct r
 	return w->nr_frames <= SONDE_LEAF_FRAMES && (!is_cut || r->nr_here != RUNTIME_ALL_HERE);
 }
 
-/* How many activations at the leaf have no run, of a runtime that knows how many there can be; -1: the first run has no activation yet. Of stacks that are whole and do not pair nobody
- * knows which belong together. */
+/* How many activations at the leaf have no run, of a runtime that knows how many there can be; -1: the first run has no activation yet. Of
+ * stacks that are whole and do not pair nobody knows which belong together. */
 static __always_inline __s32 runtime_ahead_between(const struct walk *w, const struct runtime_walk *r, __s32 nr_ahead)
 {
 	if (!runtime_is_whole(w, r))
@@ -227,9 +231,9 @@ static __always_inline __s32 runtime_ahead_between(const struct walk *w, const s
 	return nr_ahead >= r->min_ahead && nr_ahead <= r->max_ahead ? nr_ahead : RUNTIME_NOT_PAIRED;
 }
 
-/* How much farther out than its number among the runs an entry's activation is. Where the runtime does not say how many there can be they are counted from the root end: at the leaf the
- * interpreter may be about to enter its loop or have just left it. Where one of the stacks does not reach the root that is possible only when there are more activations than runs; else
- * they are counted from the leaf. */
+/* How much farther out than its number among the runs an entry's activation is. Where the runtime does not say how many there can be they
+ * are counted from the root end: at the leaf the interpreter may be about to enter its loop or have just left it. Where one of the stacks
+ * does not reach the root that is possible only when there are more activations than runs; else they are counted from the leaf. */
 static __always_inline __s32 runtime_ahead(const struct walk *w, const struct runtime_walk *r, __s32 nr_ahead)
 {
 	if (r->pairing == RUNTIME_PAIR_BETWEEN)
@@ -242,7 +246,8 @@ static __always_inline __s32 runtime_ahead(const struct walk *w, const struct ru
 }
 
 /* Pairs the entry that is the `number`th of its runtime. */
-static __always_inline void runtime_pair_one(const struct walk *w, const struct runtime_walk *r, struct sonde_runtime_frame *entry, __u32 number)
+static __always_inline void runtime_pair_one(const struct walk *w, const struct runtime_walk *r, struct sonde_runtime_frame *entry,
+					     __u32 number)
 {
 	__u32 nr_here = r->nr_here < r->nr_entries ? r->nr_here : r->nr_entries;
 	__s32 ahead = runtime_ahead(w, r, (__s32)(r->nr_loops - nr_here)), at = (__s32)number + ahead;

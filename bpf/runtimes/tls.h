@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads a thread's variable as abi/runtime.h describes it, for the thread whose stack is walked. Compiles for BPF and for the host: whoever includes this gives, before,
- * read_user and user_tls_base as walk/unwind.h asks for them. Layouts: "ELF Handling For Thread-Local Storage", glibc's nptl/descr.h and sysdeps/generic/dl-dtv.h, musl's
- * src/internal/pthread_impl.h. */
+/* Reads a thread's variable as abi/runtime.h describes it, for the thread whose stack is walked. Compiles for BPF and for the host: whoever
+ * includes this gives, before, read_user and user_tls_base as walk/unwind.h asks for them. Layouts: "ELF Handling For Thread-Local
+ * Storage", glibc's nptl/descr.h and sysdeps/generic/dl-dtv.h, musl's src/internal/pthread_impl.h. */
 #pragma once
 #include "../abi/runtime.h"
 
@@ -11,7 +11,9 @@
 #define TLS_MAX_KEYS 1024	 /* PTHREAD_KEYS_MAX of glibc; musl has 128 */
 #define TLS_MUSL_MAX_KEYS 128
 #define TLS_MAX_MODULES (1u << 20)
-#define TLS_MIN_POINTER 0x400000 /* a TLSDESC that was not resolved to an offset leads to a pair: offsets from the thread pointer are negative (x86-64), or small (arm64) */
+#define TLS_MIN_POINTER \
+	0x400000 /* a TLSDESC that was not resolved to an offset leads to a pair: offsets from the thread pointer are negative (x86-64), \
+		    or small (arm64) */
 
 /* TLS_READ: in *ret_value; TLS_NONE: it is 0; -1 */
 static __always_inline int tls_word(struct walk *w, __u64 at, __u64 *ret_value)
@@ -21,7 +23,8 @@ static __always_inline int tls_word(struct walk *w, __u64 at, __u64 *ret_value)
 	return *ret_value ? TLS_READ : TLS_NONE;
 }
 
-/* `pair` is the address of {module, offset}. The number of the dtv's entries stands ahead of its first (glibc) or in it (musl): what a thread did not get to yet is not there. */
+/* `pair` is the address of {module, offset}. The number of the dtv's entries stands ahead of its first (glibc) or in it (musl): what a
+ * thread did not get to yet is not there. */
 static __always_inline int tls_read_module(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 pair, __u64 *ret)
 {
 	__u64 module[2], dtv, nr, stride = tls->dtv_stride, block;

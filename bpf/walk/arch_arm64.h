@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The walk's part that knows arm64: calls, leaf functions without rows, signal frames, signed return addresses. Instructions: Arm ARM DDI 0487,
- * section C6.2. */
+/* The walk's part that knows arm64: calls, leaf functions without rows, signal frames, signed return addresses. Instructions: Arm ARM DDI
+ * 0487, section C6.2. */
 #pragma once
 #include "walk_code.h"
 
-/* Pointer authentication keeps its code in the bits above the address: 48 bits, as user addresses have unless a program asks for more. Kernels with 39 or 42 bits
- * have some of it below: such an address is in no mapping, and the walk ends with a mark. */
+/* Pointer authentication keeps its code in the bits above the address: 48 bits, as user addresses have unless a program asks for more.
+ * Kernels with 39 or 42 bits have some of it below: such an address is in no mapping, and the walk ends with a mark. */
 #define WALK_ADDRESS_BITS 48
 
 static __always_inline __u64 code_pc(__u64 word)
@@ -43,8 +43,8 @@ WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc)
 #define WALK_MAX_LEAF_BYTES (1u << 20) /* a function is not longer */
 #define WALK_MAX_FRAMELESS_BYTES 1024
 
-/* How far behind the begin of the function that was called `pc` stands: by the BL before `ret`. WALK_MAX_LEAF_BYTES: there is none, or it does not lead to
- * code before pc. */
+/* How far behind the begin of the function that was called `pc` stands: by the BL before `ret`. WALK_MAX_LEAF_BYTES: there is none, or it
+ * does not lead to code before pc. */
 WALK_FUNCTION __u32 walk_called_distance(WALK_REF ref, __u64 ret, __u64 pc)
 {
 	struct walk *w = walk_of(ref);
@@ -84,9 +84,9 @@ static __always_inline int walk_moved_by_link(struct walk *w, __u64 ret)
 	return WALK_FRAMELESS;
 }
 
-static __always_inline int walk_ahead(struct walk *w)
+static __always_inline int walk_emulate(struct walk *w)
 {
-	return AHEAD_UNKNOWN;
+	return EMULATE_UNKNOWN;
 }
 
 /* Wherever frame records are kept x29 is nothing else. */
@@ -103,9 +103,9 @@ static __always_inline int walk_returns_at_once(WALK_REF ref)
 	return 0;
 }
 
-/* In code without rows the innermost function may have no frame record, or not yet, or no more: then its return address is in x30, and sp is not known. The next
- * instruction can tell (the record's store, a function's begin, ret). Else x30 and the record's return address are compared by the functions that their calls lead
- * to: of two that begin before pc, the nearer one is the one that pc is in. */
+/* In code without rows the innermost function may have no frame record, or not yet, or no more: then its return address is in x30, and sp
+ * is not known. The next instruction can tell (the record's store, a function's begin, ret). Else x30 and the record's return address are
+ * compared by the functions that their calls lead to: of two that begin before pc, the nearer one is the one that pc is in. */
 WALK_FUNCTION int walk_frameless(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -132,8 +132,8 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 	return WALK_FRAMELESS;
 }
 
-/* struct rt_sigframe at sp behind the handler's return address (arch/arm64/kernel/signal.c): struct siginfo (128 bytes), struct ucontext, in it at 176 its
- * struct sigcontext: fault_address, regs[31], sp, pc (uapi/asm/sigcontext.h). */
+/* struct rt_sigframe at sp behind the handler's return address (arch/arm64/kernel/signal.c): struct siginfo (128 bytes), struct ucontext,
+ * in it at 176 its struct sigcontext: fault_address, regs[31], sp, pc (uapi/asm/sigcontext.h). */
 #define SIGNAL_REGS_OFF (128 + 176 + 8)
 #define SIGNAL_NR_REGS 33
 

@@ -8,7 +8,8 @@ static __always_inline __u64 code_pc(__u64 word)
 	return word;
 }
 
-/* Who makes a stack by hand and pushes 0 before its first function (Ruby's fibers) does so where its pages end. A 0 elsewhere is what somebody has left there. */
+/* Who makes a stack by hand and pushes 0 before its first function (Ruby's fibers) does so where its pages end. A 0 elsewhere is what
+ * somebody has left there. */
 static __always_inline int is_stack_top(__u64 cfa)
 {
 	return !(cfa & (WALK_PAGE_BYTES - 1));
@@ -55,8 +56,8 @@ static __always_inline int is_endbr64(const __u8 *code)
 	return code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
 }
 
-/* How far behind the begin of the function that was called `pc` stands: by the direct call (E8 rel32) before `ret`. WALK_MAX_LEAF_BYTES: there is none, or it does not
- * lead to code before pc. */
+/* How far behind the begin of the function that was called `pc` stands: by the direct call (E8 rel32) before `ret`. WALK_MAX_LEAF_BYTES:
+ * there is none, or it does not lead to code before pc. */
 WALK_FUNCTION __u32 walk_called_distance(WALK_REF ref, __u64 ret, __u64 pc)
 {
 	struct walk *w = walk_of(ref);
@@ -87,7 +88,8 @@ static __always_inline int is_at_return_address(const __u8 *code)
 	return is_ret(code) || is_stub_jump(code) || is_endbr64(code) || (is_push_bp(code) && is_mov_bp_sp(code + 1));
 }
 
-/* Does what may be a return address stand at sp, or above one word of locals, where the function's frame, if it has one, has locals only? */
+/* Does what may be a return address stand at sp, or above one word of locals, where the function's frame, if it has one, has locals only?
+ */
 WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -111,8 +113,8 @@ WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
 #define WALK_UNROLLED
 #endif
 
-/* Does the function set up its frame only behind pc? Code that tests something first (V8's functions) comes to it within a few instructions; what ends a function, or
- * leaves it, must not stand between. */
+/* Does the function set up its frame only behind pc? Code that tests something first (V8's functions) comes to it within a few
+ * instructions; what ends a function, or leaves it, must not stand between. */
 WALK_FUNCTION int walk_is_before_prologue(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -141,7 +143,8 @@ WALK_FUNCTION int walk_is_behind_epilogue(WALK_REF ref)
 		return 0;
 	WALK_UNROLLED
 	for (__u32 i = 0; i < sizeof(code) - 3; i++) {
-		if (code[i] == 0x48 && ((code[i + 1] == 0x8b && code[i + 2] == 0xe5) || (code[i + 1] == 0x89 && code[i + 2] == 0xec)) && code[i + 3] == 0x5d)
+		if (code[i] == 0x48 && ((code[i + 1] == 0x8b && code[i + 2] == 0xe5) || (code[i + 1] == 0x89 && code[i + 2] == 0xec)) &&
+		    code[i + 3] == 0x5d)
 			is_behind = 1;
 		else if (code[i + 3] == 0xc3 || code[i + 3] == 0xc2)
 			is_behind = 0;
@@ -151,9 +154,10 @@ WALK_FUNCTION int walk_is_behind_epilogue(WALK_REF ref)
 
 #define WALK_MAX_FRAMELESS_BYTES 1024
 
-/* In code without rows the innermost function may have no frame of its own, or not yet, or no more: then its return address is at sp, and the frame pointer would
- * leave its caller out. The next instruction can tell (mov rbp,rsp; ret). Else the return address at sp and the one that the frame pointer leads to are compared by
- * the functions that their calls lead to: of two that begin before pc, the nearer one is the one that pc is in. 0: it has a frame. */
+/* In code without rows the innermost function may have no frame of its own, or not yet, or no more: then its return address is at sp, and
+ * the frame pointer would leave its caller out. The next instruction can tell (mov rbp,rsp; ret). Else the return address at sp and the one
+ * that the frame pointer leads to are compared by the functions that their calls lead to: of two that begin before pc, the nearer one is
+ * the one that pc is in. 0: it has a frame. */
 WALK_FUNCTION int walk_frameless(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -196,15 +200,16 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 	return WALK_FRAMELESS;
 }
 
-/* In memory without rows a function without a frame pointer that is behind its call says itself where its return address is, when nothing is left to do but
- * to go there: add $N,%rsp; ret (CPython 3.12's and 3.13's Python/asm_trampoline.S). 0: it does not, or there is none. */
+/* In memory without rows a function without a frame pointer that is behind its call says itself where its return address is, when nothing
+ * is left to do but to go there: add $N,%rsp; ret (CPython 3.12's and 3.13's Python/asm_trampoline.S). 0: it does not, or there is none. */
 WALK_FUNCTION int walk_returns_at_once(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
 	__u8 code[8] = {};
 	__u64 ret;
 
-	if (!w || read_user(w, code, 5, w->pc) || code[0] != 0x48 || code[1] != 0x83 || code[2] != 0xc4 || code[3] & 0x87 || code[4] != 0xc3)
+	if (!w || read_user(w, code, 5, w->pc) || code[0] != 0x48 || code[1] != 0x83 || code[2] != 0xc4 || code[3] & 0x87 ||
+	    code[4] != 0xc3)
 		return 0;
 	if (walk_peek(w, w->sp + code[3], &ret) || !walk_is_return(ref_of(w), ret))
 		return 0;
@@ -287,8 +292,8 @@ static __always_inline int is_last_call(const __u8 *code)
 	return code[0] == 0xe8 && code[5] == 0xf4;
 }
 
-/* Is the last thing that the code does a call that does not return? What boost's contexts, and PHP's, return to begins with it behind xor %rdi,%rdi; glibc's __start_context has it behind 20 bytes. To look
- * for it everywhere would take the verifier too long. */
+/* Is the last thing that the code does a call that does not return? What boost's contexts, and PHP's, return to begins with it behind xor
+ * %rdi,%rdi; glibc's __start_context has it behind 20 bytes. To look for it everywhere would take the verifier too long. */
 WALK_FUNCTION int walk_ends_process(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The native walk: from one frame of a user stack to its caller, by the rows of abi/unwind.h, else by validated frame pointers. What it needs of whoever includes it stands in walk_state.h.
+/* The native walk: from one frame of a user stack to its caller, by the rows of abi/unwind.h, else by validated frame pointers. What it
+ * needs of whoever includes it stands in walk_state.h.
  *
- * Cost: the stack is read in blocks of WALK_BLOCK_BYTES, so that most frames cost no read at all; what to do at a frame is remembered in a cache by its
- * pc; where that misses, the mapping of the last frame is tried first, and finding the row is one look into an index and about six steps. */
+ * Cost: the stack is read in blocks of WALK_BLOCK_BYTES, so that most frames cost no read at all; what to do at a frame is remembered in a
+ * cache by its pc; where that misses, the mapping of the last frame is tried first, and finding the row is one look into an index and about
+ * six steps. */
 #pragma once
 #include "walk_frame_pointer.h"
 #include "walk_go.h"
 #include "walk_no_caller.h"
 #include "walk_rule.h"
 
-/* From code that an interpreter made, which runs on its loop's frame, to the loop's caller. Pieces of it that move sp for themselves find something else there, which is hardly ever a return address. */
+/* From code that an interpreter made, which runs on its loop's frame, to the loop's caller. Pieces of it that move sp for themselves find
+ * something else there, which is hardly ever a return address. */
 WALK_FUNCTION int walk_compiled(WALK_REF ref, __u32 number)
 {
 	struct walk *w = walk_of(ref);
@@ -101,7 +104,8 @@ static __always_inline int walk_step(struct walk *w, __u64 *frames)
 /* The turns that a walk takes at most: twice, when it has to begin again. */
 #define WALK_MAX_TURNS (2 * SONDE_MAX_WALKED_FRAMES)
 
-/* To be called after its last turn: the hash of the frames that are kept and of what the walk ended with. Recursions of different depth that are cut are one stack. */
+/* To be called after its last turn: the hash of the frames that are kept and of what the walk ended with. Recursions of different depth
+ * that are cut are one stack. */
 static __always_inline __u64 walk_hash(const struct walk *w, const __u64 *frames)
 {
 	__u32 nr = w->nr_frames > SONDE_LEAF_FRAMES ? w->nr_frames - SONDE_LEAF_FRAMES : 0;

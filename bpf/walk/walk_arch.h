@@ -5,5 +5,5 @@
 #include "arch_arm64.h"
 #else
 #include "arch_x86.h"
-#include "ahead_x86.h"
+#include "emulate_x86.h"
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How long the walks of one event may take together, the native one and those of the interpreters. They are an interrupt's, or hold the run queue's lock, and a stranger's stack may make each of their steps as
- * long as steps can be. So the clock is read when a walk has cost much, by what it did: ordinary ones do not come to that, and a slow processor (an emulated one) has all frames of those that do not. */
+/* How long the walks of one event may take together, the native one and those of the interpreters. They are an interrupt's, or hold the run
+ * queue's lock, and a stranger's stack may make each of their steps as long as steps can be. So the clock is read when a walk has cost
+ * much, by what it did: ordinary ones do not come to that, and a slow processor (an emulated one) has all frames of those that do not. */
 #pragma once
 #include "unwind.h"
 
 #define WALK_MAX_NS 650000     /* from the event on */
 #define WALK_ALL_NS 800000     /* likewise, with what interpreters run */
 #define WALK_MORE_NS 350000    /* likewise: behind a longer walk there is no long copy of the stack, and no labels */
-#define WALK_READ_LOOKS 2      /* a read of user memory counts as so many: 0.1 us, or 0.5 where a page is not there. 10,000 frames of 32 bytes do not come to the clock */
+#define WALK_READ_LOOKS \
+	2 /* a read of user memory counts as so many: 0.1 us, or 0.5 where a page is not there. 10,000 frames of 32 bytes do not come to \
+	     the clock */
 
 static __always_inline __u32 walk_cost(const struct walk *w)
 {

@@ -7,8 +7,8 @@
 #define WALK_MAX_ARGUMENT_BYTES (4u << 20)
 #define WALK_MAX_AUXV_TYPE 63
 
-/* Is sp what a process begins with (psABI section 3.4.1: argc, the arguments, 0, the environment)? Then nothing has called. The kernel puts the strings above it in
- * order, so that the environment begins behind the NUL of the last argument. */
+/* Is sp what a process begins with (psABI section 3.4.1: argc, the arguments, 0, the environment)? Then nothing has called. The kernel puts
+ * the strings above it in order, so that the environment begins behind the NUL of the last argument. */
 WALK_FUNCTION int walk_is_entry(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -30,8 +30,8 @@ WALK_FUNCTION int walk_is_entry(WALK_REF ref)
 
 #define WALK_LINK (1ULL << 62) /* in the cache, beside a return address: what walk_link_of says */
 
-/* Can the frame at w->pc, in a gap of a file that has rows, be the one that `ret` called, and be linked by its frame pointer? Else that is what a caller left there, and
- * frames between them would be left out. */
+/* Can the frame at w->pc, in a gap of a file that has rows, be the one that `ret` called, and be linked by its frame pointer? Else that is
+ * what a caller left there, and frames between them would be left out. */
 static __always_inline int walk_is_link(struct walk *w, __u64 ret)
 {
 	__u64 key = ret | SONDE_FRAME_RETURN | WALK_LINK, link;
@@ -55,8 +55,8 @@ static __always_inline int walk_is_link(struct walk *w, __u64 ret)
 #define WALK_FEW_WORDS 16
 #define WALK_MAX_SKIPPED_BYTES (8 * WALK_FEW_WORDS * 8)
 
-/* May the word of the stack be the return address of the function at pc, which then has not set its frame pointer? `linked` bytes before pc begins the function that the frame
- * pointer says pc to be in: one that begins nearer, or nobody knows where, may be it as well. */
+/* May the word of the stack be the return address of the function at pc, which then has not set its frame pointer? `linked` bytes before pc
+ * begins the function that the frame pointer says pc to be in: one that begins nearer, or nobody knows where, may be it as well. */
 WALK_FUNCTION int walk_may_return(WALK_REF ref, __u64 at, __u32 linked)
 {
 	struct walk *w = walk_of(ref);
@@ -65,13 +65,15 @@ WALK_FUNCTION int walk_may_return(WALK_REF ref, __u64 at, __u32 linked)
 
 	if (w)
 		w->nr_looks++;
-	if (!w || walk_peek(w, at, &word) || walk_find_mapping(w, word - 1) || !walk_after_call(ref_of(w), word)) /* not walk_is_return: 5.10 to 6.18 allow 8 frames */
+	if (!w || walk_peek(w, at, &word) || walk_find_mapping(w, word - 1) ||
+	    !walk_after_call(ref_of(w), word)) /* not walk_is_return: 5.10 to 6.18 allow 8 frames */
 		return 0;
 	distance = walk_called_distance(ref_of(w), word, w->pc);
 	if (distance == WALK_MAX_LEAF_BYTES)
 		return linked == WALK_MAX_LEAF_BYTES;
 	link = walk_link_of(ref_of(w), word);
-	return distance <= linked && (link == WALK_LINK_ANY || link == WALK_LINK_NONE); /* else it has set it, and this is what an earlier call left there */
+	/* else it has set it, and this is what an earlier call left there */
+	return distance <= linked && (link == WALK_LINK_ANY || link == WALK_LINK_NONE);
 }
 
 /* The same of the words from `at` on, below the frame pointer. */
@@ -86,7 +88,8 @@ WALK_FUNCTION int walk_few_may_return(WALK_REF ref, __u64 at, __u32 linked)
 	return 0;
 }
 
-/* A frame pointer that the current function has not set is an older function's, and what was called since would be left out. Its own return address then stands below it. */
+/* A frame pointer that the current function has not set is an older function's, and what was called since would be left out. Its own return
+ * address then stands below it. */
 WALK_FUNCTION int walk_skips(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -106,11 +109,12 @@ WALK_FUNCTION int walk_skips(WALK_REF ref)
 #define WALK_ON 8          /* from walk_begin_link: the chain of saved frame pointers is to be gone on with */
 #define WALK_ON_IS_SURE 9 /* and the code ahead says that the frame has its place in it */
 
-/* Where no row stands. What the code there says comes before the chain of saved frame pointers: walk_link. In two parts, for the 512 bytes of stack that the programs' functions have together. */
+/* Where no row stands. What the code there says comes before the chain of saved frame pointers: walk_link. In two parts, for the 512 bytes
+ * of stack that the programs' functions have together. */
 WALK_FUNCTION int walk_begin_link(WALK_REF ref, int is_trusted)
 {
 	struct walk *w = walk_of(ref);
-	int frameless = 0, ahead = AHEAD_UNKNOWN;
+	int frameless = 0, emulation = EMULATE_UNKNOWN;
 
 	if (!w)
 		return WALK_ENDED;
@@ -118,12 +122,12 @@ WALK_FUNCTION int walk_begin_link(WALK_REF ref, int is_trusted)
 		w->follows_bx = WALK_BX_LOST;
 	if (!w->bp && walk_is_entry(ref_of(w)))
 		return walk_stop(w, SONDE_STOP_COMPLETE);
-	ahead = walk_ahead(w);
-	if (ahead == AHEAD_MOVED)
+	emulation = walk_emulate(w);
+	if (emulation == EMULATE_MOVED)
 		return WALK_GOES_ON;
-	if (ahead == AHEAD_WRONG)
+	if (emulation == EMULATE_WRONG)
 		return walk_stop(w, SONDE_STOP_NO_ROW);
-	if (w->exact && ahead != AHEAD_LINKED)
+	if (w->exact && emulation != EMULATE_LINKED)
 		frameless = walk_frameless(ref_of(w));
 	if (frameless)
 		return frameless == WALK_FRAMELESS ? WALK_GOES_ON : walk_stop(w, SONDE_STOP_NO_ROW);
@@ -131,7 +135,7 @@ WALK_FUNCTION int walk_begin_link(WALK_REF ref, int is_trusted)
 		return WALK_GOES_ON;
 	if (!w->bp && is_linked(w) && walk_is_outermost(ref_of(w))) /* the ABI's mark of that frame; elsewhere rbp may be any number */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
-	return ahead == AHEAD_LINKED ? WALK_ON_IS_SURE : WALK_ON;
+	return emulation == EMULATE_LINKED ? WALK_ON_IS_SURE : WALK_ON;
 }
 
 /* The chain of saved frame pointers, each link checked. */
@@ -152,7 +156,8 @@ WALK_FUNCTION int walk_link(WALK_REF ref, int is_trusted, int is_sure)
 		return walk_stop(w, is_linked(w) && (is_sure || walk_is_outermost(ref_of(w))) ? SONDE_STOP_COMPLETE : SONDE_STOP_NO_ROW);
 	frame = pc | SONDE_FRAME_RETURN;
 	cached = walk_cached(w, frame);
-	if (cached->frame != frame || cached->serial != w->serial || cached->rule >= SONDE_MAX_RULES) { /* else it was a return address before, and still is */
+	/* else it was a return address before, and still is */
+	if (cached->frame != frame || cached->serial != w->serial || cached->rule >= SONDE_MAX_RULES) {
 		if (!walk_is_return(ref_of(w), pc))
 			return walk_stop(w, SONDE_STOP_NO_ROW);
 	}
@@ -168,8 +173,8 @@ WALK_FUNCTION int walk_link(WALK_REF ref, int is_trusted, int is_sure)
 	return WALK_GOES_ON;
 }
 
-/* `is_trusted`: all of the code there is without rows, so it has another way to find its callers, which can only be the frame pointer. In a gap of a file with rows it is but a guess, unless the call says that
- * the function keeps it. */
+/* `is_trusted`: all of the code there is without rows, so it has another way to find its callers, which can only be the frame pointer. In a
+ * gap of a file with rows it is but a guess, unless the call says that the function keeps it. */
 static __always_inline int walk_frame_pointer(struct walk *w, int is_trusted)
 {
 	int begun;

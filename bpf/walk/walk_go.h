@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The walk through the places where a Go program goes from one stack to another: from the thread's own (g0) to a goroutine's and, where C called Go, back. Facts: Go's src/runtime/asm_amd64.s and src/runtime/runtime2.go (struct g, struct m), 1.16 to 1.27; offsets that differ between these
- * versions stand in the rule, where user space has put what the program's code says. A chain of pointers that is not what it should be ends the stack
- * with a mark: its words cannot be read, or what they lead to is no code behind a call. */
+/* The walk through the places where a Go program goes from one stack to another: from the thread's own (g0) to a goroutine's and, where C
+ * called Go, back. Facts: Go's src/runtime/asm_amd64.s and src/runtime/runtime2.go (struct g, struct m), 1.16 to 1.27; offsets that differ
+ * between these versions stand in the rule, where user space has put what the program's code says. A chain of pointers that is not what it
+ * should be ends the stack with a mark: its words cannot be read, or what they lead to is no code behind a call. */
 #pragma once
 #include "walk_rule.h"
 
@@ -49,8 +50,8 @@ static __always_inline int go_curg(struct walk *w, const struct sonde_rule *rule
 	return go_word(w, *ret_g + GO_G_SCHED_SP, ret_sp);
 }
 
-/* What runtime.morestack and runtime.mcall call on g0 does not return: the goroutine goes on at g.sched. Until the scheduler has taken it from the thread it is the
- * caller; behind that m.curg is none, or the one that the scheduler has chosen. */
+/* What runtime.morestack and runtime.mcall call on g0 does not return: the goroutine goes on at g.sched. Until the scheduler has taken it
+ * from the thread it is the caller; behind that m.curg is none, or the one that the scheduler has chosen. */
 static __always_inline int walk_left_goroutine(struct walk *w, const struct sonde_rule *rule)
 {
 	__u64 g, sp, pc, bp, caller;

@@ -7,7 +7,8 @@
 #define user_return(w) 0
 #endif
 
-/* The current frame is no caller: the one before it is the outermost; unless the kernel has put the return address aside for a uretprobe, and one in a page of its own stands there. */
+/* The current frame is no caller: the one before it is the outermost; unless the kernel has put the return address aside for a uretprobe,
+ * and one in a page of its own stands there. */
 WALK_FUNCTION int walk_no_caller(WALK_REF ref, __u32 number)
 {
 	struct walk *w = walk_of(ref);

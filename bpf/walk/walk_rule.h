@@ -7,7 +7,8 @@ static __always_inline int walk_cfa(struct walk *w, const struct sonde_rule *rul
 {
 	__u64 off = (__u64)(__s64)rule->cfa_off, word;
 
-	if (is_sp_lost(w) && (rule->cfa_kind == SONDE_CFA_SP || rule->cfa_kind == SONDE_CFA_DEREF_SP || rule->cfa_kind == SONDE_CFA_DEREF_TWICE))
+	if (is_sp_lost(w) &&
+	    (rule->cfa_kind == SONDE_CFA_SP || rule->cfa_kind == SONDE_CFA_DEREF_SP || rule->cfa_kind == SONDE_CFA_DEREF_TWICE))
 		return walk_stop(w, SONDE_STOP_BAD_RULE);
 	switch (rule->cfa_kind) {
 	case SONDE_CFA_SP:
@@ -76,7 +77,8 @@ static __always_inline int walk_return_address(struct walk *w, const struct sond
 	return WALK_GOES_ON;
 }
 
-/* OCaml's functions call C on another stack, which may lie above theirs: what runs there says so by calling its frame a signal's; they, by keeping their stack in rbx. */
+/* OCaml's functions call C on another stack, which may lie above theirs: what runs there says so by calling its frame a signal's; they, by
+ * keeping their stack in rbx. */
 static __always_inline int walk_may_leave_stack(const struct sonde_rule *rule)
 {
 	return rule->is_signal || rule->cfa_kind == SONDE_CFA_REG;
@@ -90,7 +92,8 @@ static __always_inline int walk_rule(struct walk *w, const struct sonde_rule *ru
 		return WALK_GOES_ON;
 	if (walk_cfa(w, rule, &cfa))
 		return WALK_ENDED;
-	if (cfa <= w->sp && !walk_may_leave_stack(rule) && !(cfa == w->sp && rule->ra_kind == SONDE_RA_REG)) /* a leaf may have no frame at all */
+	if (cfa <= w->sp && !walk_may_leave_stack(rule) &&
+	    !(cfa == w->sp && rule->ra_kind == SONDE_RA_REG)) /* a leaf may have no frame at all */
 		return walk_stop(w, SONDE_STOP_NO_PROGRESS);
 	if (rule->bp_kind == SONDE_BP_CFA || rule->bp_kind == SONDE_BP_BP) {
 		if (walk_word(w, (rule->bp_kind == SONDE_BP_CFA ? cfa : w->bp) + (__u64)(__s64)rule->bp_off, &bp))

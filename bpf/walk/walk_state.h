@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the walk knows of a thread while it goes up its stack. Compiles for BPF and for the host: whoever includes the walk gives, before, the three accessors
+/* What the walk knows of a thread while it goes up its stack. Compiles for BPF and for the host: whoever includes the walk gives, before,
+ * the three accessors
  *
  *   const __u32 *chunk_at(const struct walk *w, __u32 pos)                   the words of the chunk that pos lies in, or NULL
  *   const struct sonde_rule *rule_at(const struct walk *w, __u32 number)     or NULL
- *   long read_user(struct walk *w, void *to, __u32 size, __u64 from)         0, or not 0 when not all of it can be read; counted in nr_reads where somebody reads the clock
+ *   long read_user(struct walk *w, void *to, __u32 size, __u64 from)         0, or not 0 when not all of it can be read; counted in
+ *   nr_reads where somebody reads the clock
  *   __u64 user_tls_base(const struct walk *w)                                the thread pointer (x86-64: fs base); 0: not known
  *
  * and, where the kernel's uretprobes may have put return addresses aside, WALK_PUT_ASIDE and
- *   __u64 user_return(const struct walk *w)                                  that of the frame whose caller the walk stands at; 0: it was not
+ *   __u64 user_return(const struct walk *w)                                  that of the frame whose caller the walk stands at; 0: it was
+ *   not
  *
  * and WALK_FUNCTION, the storage class of the larger steps: for BPF they are global functions, which the verifier proves once each and not
  * once per way to them (210,000 instructions that were looked at became 6,000). */
@@ -59,7 +62,8 @@ struct walk_cached {
 	__u32 rule;   /* or WALK_NO_TABLE, WALK_NOT_LOADED, WALK_ROOT, WALK_NO_CALL, WALK_COMPILED; with WALK_LINK what walk_link_of says */
 };
 
-/* Code without rows may be written anew at any time, without a word to anybody: what it said of a frame holds as long as the lines of memory that were looked at are the same. */
+/* Code without rows may be written anew at any time, without a word to anybody: what it said of a frame holds as long as the lines of
+ * memory that were looked at are the same. */
 #define WALK_CODE_SHIFT 10
 #define WALK_CODES (1u << WALK_CODE_SHIFT)
 #define WALK_LINE_BYTES 128
@@ -71,7 +75,7 @@ struct walk_code {
 	__u64 far_pc;
 	__u64 walk;  /* the last one that saw the lines to be the same: for its thread, which stands still, they are */
 	__u32 serial;
-	__u32 found; /* AHEAD_FOUND or 0 */
+	__u32 found; /* EMULATE_FOUND or 0 */
 };
 
 /* Where a walk was when it last knew all registers: at the leaf, or where a signal struck. */
@@ -95,57 +99,58 @@ enum walk_exact {
 	WALK_EXACT_PC, /* one that was interrupted, but of the registers only sp and bp are known */
 };
 
-/* What is known of the registers before an instruction that the function comes to, see walk/ahead_x86.h. */
-struct walk_ahead_state {
+/* What is known of the registers before an instruction that the function comes to, see walk/emulate_x86.h. */
+struct walk_emulate_state {
 	__u64 pc;
 	__s64 sp;         /* bytes above sp at the begin, or above rbp: see is_from_bp */
 	__s64 bp;         /* likewise, what it points to or was loaded from: see bp_is */
-	__s64 saved_bp;   /* likewise, where this code itself has put rbp, or AHEAD_NOT_SAVED */
+	__s64 saved_bp;   /* likewise, where this code itself has put rbp, or EMULATE_NOT_SAVED */
 	__s64 held_ret;   /* likewise, where what is in the register `held` was popped from */
 	__u64 lines[2];   /* as in struct walk_code, of the way up to here */
 	__u8 is_sp_known;
 	__u8 is_from_bp;
-	__u8 bp_is;       /* enum walk_ahead_bp */
+	__u8 bp_is;       /* enum walk_emulate_bp */
 	__u8 has_raised;  /* the instruction before gave up a part of the stack */
 	__u8 is_unsure;   /* something was pushed behind a call */
 	__u8 has_left;    /* jumped when it had given up its frame and restored rbp */
 	__u8 is_behind_call; /* and nothing of the stack was given up since */
 	__u8 has_jumped;  /* behind a call, which perhaps does not return */
-	__u8 held;        /* number of the register that was popped last, and since then only rsp was written; AHEAD_HELD_AGAIN: then it was pushed again; AHEAD_HELD_NONE */
+	__u8 held; /* number of the register that was popped last, and since then only rsp was written; EMULATE_HELD_AGAIN: then it was
+		      pushed again; EMULATE_HELD_NONE */
 };
 
-enum walk_ahead_bp {
-	AHEAD_BP_KEPT,  /* as at the begin */
-	AHEAD_BP_FRAME, /* points into the stack */
-	AHEAD_BP_SLOT,  /* was loaded from the stack */
-	AHEAD_BP_LINK,  /* was loaded from where it pointed to at the begin */
-	AHEAD_BP_ANY,
+enum walk_emulate_bp {
+	EMULATE_BP_KEPT,  /* as at the begin */
+	EMULATE_BP_FRAME, /* points into the stack */
+	EMULATE_BP_SLOT,  /* was loaded from the stack */
+	EMULATE_BP_LINK,  /* was loaded from where it pointed to at the begin */
+	EMULATE_BP_ANY,
 };
 
-#define AHEAD_EXITS 16 /* a power of two */
-#define AHEAD_SEEN_BITS 8192
+#define EMULATE_EXITS 16 /* a power of two */
+#define EMULATE_SEEN_BITS 8192
 
-struct walk_ahead {
-	struct walk_ahead_state now;
-	struct walk_ahead_state exits[AHEAD_EXITS]; /* where conditional jumps lead that were not taken; pc 0: none */
+struct walk_emulate {
+	struct walk_emulate_state now;
+	struct walk_emulate_state exits[EMULATE_EXITS]; /* where conditional jumps lead that were not taken; pc 0: none */
 	__u64 exit_bits;                            /* a bit for the low bits of each that was ever there */
 	__u64 looked[2];                            /* as in struct walk_code, of all that was read */
 	__u64 far_pc;                               /* likewise; 0: nothing far away was */
 	__u64 line[WALK_LINE_BYTES / 8];
-	__u64 seen[2][AHEAD_SEEN_BITS / 64];        /* a bit for each instruction, by the low bits of its address: by is_unsure */
+	__u64 seen[2][EMULATE_SEEN_BITS / 64];        /* a bit for each instruction, by the low bits of its address: by is_unsure */
 	__u32 result;
-	__s64 deepest;                     /* what sp was, see ahead_fits */
+	__s64 deepest;                     /* what sp was, see emulate_fits */
 	__u32 op;                          /* of the instruction; 0x100, 0x200, 0x300 and up: behind 0f, 0f 38, 0f 3a */
 	__s32 disp, imm;
 	__u8 code[16];
 	__u32 at;                          /* of the next byte in it */
 	__u64 farthest;                    /* of the exits, how far it leads */
-	__u32 picked;                      /* of the exits; AHEAD_EXITS: none */
+	__u32 picked;                      /* of the exits; EMULATE_EXITS: none */
 	__u8 rex, modrm, sib, has_modrm, is_vector, is_short;
 	__u8 has_called;
 };
 
-/* What has decided a walk so far, see walk/walk_memo.h. */
+/* What has decided a walk so far, see walk/stack_cache.h. */
 #define WALK_TRAIL_WORDS 64 /* a power of two */
 struct walk_trail {
 	__u64 at[WALK_TRAIL_WORDS], words[WALK_TRAIL_WORDS]; /* of the stack */
@@ -177,7 +182,8 @@ struct walk {
 	__u8 follows_bx;                   /* enum walk_bx */
 	__u32 nr_signals;                  /* signal frames so far */
 	__u32 nr_switches;                 /* likewise, of Go's stacks */
-	__u32 linked_frame;                /* the number of the last frame that a frame pointer led to: only there a zero proves the root, elsewhere bp may be any register */
+	__u32 linked_frame; /* the number of the last frame that a frame pointer led to: only there a zero proves the root, elsewhere bp may
+			       be any register */
 	__u32 lost_sp_frame;               /* arm64: likewise, of the last frame whose sp is not known */
 	__u32 go_in_scheduler;             /* Go's scheduler is among the frames so far */
 	__u32 pad;
@@ -185,22 +191,23 @@ struct walk {
 	__u64 nr_walks;                    /* with this one */
 	__u32 nr_looks;                    /* instructions that were followed, lines hashed and words between sp and rbp asked */
 	__u32 number;                      /* of this walk, see WALK_REF */
-	__u64 event_ns;                    /* when the event was that the walk is of; for whoever drives it and reads the clock, see walk/walk_clock.h */
+	__u64 event_ns; /* when the event was that the walk is of; for whoever drives it and reads the clock, see walk/walk_clock.h */
 	__u32 clock_cost;                  /* likewise: as soon as the walk has cost so much it is read */
 	__u32 nr_reads;                    /* likewise: of user memory */
 	struct walk_start start;
 	struct walk_trail trail;
-	struct walk_ahead ahead;
+	struct walk_emulate emulation;
 	__u64 block[WALK_BLOCK_BYTES / 8];
 	struct walk_cached cache[WALK_CACHE_ENTRIES]; /* by frame; outlives the walk */
 	struct walk_code codes[WALK_CODES];           /* likewise */
-	__u64 sps[SONDE_MAX_USER_FRAMES];             /* of the frames, as sonde_frame_slot has them: where a runtime's frames belong is told by them */
+	__u64 sps[SONDE_MAX_USER_FRAMES]; /* of the frames, as sonde_frame_slot has them: where a runtime's frames belong is told by them */
 };
 
 #define WALK_GOES_ON 0
 #define WALK_ENDED 1
 
-/* How the larger steps are told which walk: by its number where WALK_BY_NUMBER is defined. Then whoever includes this gives walk_of, NULL: there is no such walk. */
+/* How the larger steps are told which walk: by its number where WALK_BY_NUMBER is defined. Then whoever includes this gives walk_of, NULL:
+ * there is no such walk. */
 #ifdef WALK_BY_NUMBER
 #define WALK_REF __u32
 static __always_inline struct walk *walk_of(__u32 number);
@@ -235,11 +242,11 @@ static __always_inline __u64 hash_step(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* What the hashes of a process's stacks begin with. `life`: of one whose generation is not known, 0: something that no other that has had its tgid has; else 0. Of known ones no two begin alike: each step is
- * one to one in its word. */
-static __always_inline __u64 hash_process(__u64 seed, __u32 tgid, __u32 generation, __u64 life)
+/* What the hashes of a process's stacks begin with. `life`: of one whose generation is not known, 0: something that no other that has had
+ * its tgid has; else 0. Of known ones no two begin alike: each step is one to one in its word. */
+static __always_inline __u64 hash_process(__u64 initial_stack, __u32 tgid, __u32 generation, __u64 life)
 {
-	return hash_step(hash_step(hash_step(seed, (__u64)generation << 32 | tgid), life), seed);
+	return hash_step(hash_step(hash_step(initial_stack, (__u64)generation << 32 | tgid), life), initial_stack);
 }
 
 #ifdef WALK_REMEMBERS
@@ -299,7 +306,8 @@ static __always_inline void walk_begin(struct walk *w)
 	w->follows_bx = WALK_BX_LEFT;
 }
 
-/* A frame asks for rbx, which the way up to here did not keep: go it once more, and keep it. So rare that all others need not pay for it. */
+/* A frame asks for rbx, which the way up to here did not keep: go it once more, and keep it. So rare that all others need not pay for it.
+ */
 WALK_FUNCTION int walk_again_with_bx(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);

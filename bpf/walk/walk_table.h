@@ -105,8 +105,9 @@ WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc);
 WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref);
 WALK_FUNCTION int walk_ends_process(WALK_REF ref);
 
-/* What is at w->pc, a return address that stands behind no call, where `found` is the rule before it: rules end stacks and lead out of handlers without a call. A stack that was made by hand begins with the
- * address of code that ends the process (makecontext's __start_context). Else it is a word that somebody else has left there. */
+/* What is at w->pc, a return address that stands behind no call, where `found` is the rule before it: rules end stacks and lead out of
+ * handlers without a call. A stack that was made by hand begins with the address of code that ends the process (makecontext's
+ * __start_context). Else it is a word that somebody else has left there. */
 static __always_inline __u32 walk_uncalled(struct walk *w, __u32 found)
 {
 	const struct sonde_rule *rule = found < SONDE_MAX_RULES ? rule_at(w, found) : 0;

@@ -15,7 +15,7 @@ struct audit {
 	struct audit_processes processes;
 	Elf64_Ehdr machine; /* an ELF file that consists of this alone tells libdw the machine */
 	/* of the unwinding at hand */
-	const struct sonde_raw_record *record;
+	const struct sonde_deferred_record *record;
 	const struct audit_process *process;
 	const struct elf_file *wanted; /* the file of the module that libdw is asked about */
 	struct audit_stack *stack;
@@ -27,7 +27,7 @@ struct audit {
 	uint64_t last_word;   /* of the current step: the return address is what libdw reads last */
 };
 
-/* --- what libdw asks for ----------------------------------------------------------------------------------------------------------------- */
+/* --- what libdw asks for -------------------------------------------------------------------------------------------------------------- */
 
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name, Elf **ret_elf)
 {
@@ -52,7 +52,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *ret_word, void *a
 	uint64_t off = at - audit->record->stack_start;
 
 	audit->any_read = true;
-	audit->last_read_failed = !sonde_raw_has(audit->record, off, sizeof(*ret_word));
+	audit->last_read_failed = !sonde_deferred_has(audit->record, off, sizeof(*ret_word));
 	audit->a_read_failed |= audit->last_read_failed;
 	if (audit->last_read_failed)
 		return false;
@@ -89,7 +89,7 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.set_initial_registers = set_registers,
 };
 
-/* --- frames ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- frames --------------------------------------------------------------------------------------------------------------------------- */
 
 enum found { FOUND_NOTHING, FOUND_RULE, FOUND_SIGNAL, FOUND_ROOT };
 
@@ -192,11 +192,12 @@ static enum audit_end end_of_step(const struct audit *audit)
 	return audit->a_read_failed ? AUDIT_END_COPY : AUDIT_END_LIBDW; /* a register can have been lost with a read long before */
 }
 
-int audit_unwind(struct audit *audit, const struct sonde_raw_record *record, const struct audit_process *process, struct audit_stack *ret_stack)
+int audit_unwind(struct audit *audit, const struct sonde_deferred_record *record, const struct audit_process *process,
+		 struct audit_stack *ret_stack)
 {
 	int err;
 
-	if (record->stack_bytes > SONDE_RAW_MAX_BYTES)
+	if (record->stack_bytes > SONDE_DEFERRED_MAX_BYTES)
 		return -EINVAL;
 	ret_stack->nr_frames = 0;
 	ret_stack->end = AUDIT_END_COMPAT;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit: a stack that the kernel side walked, unwound once more by an implementation that shares nothing with it: elfutils' libdw, from the thread's registers and a
- * copy of the top of its stack; and what a comparison of the two says. libdw parses files of strangers here, so this is off unless asked for. Files are opened with
- * their own descriptors and kept, and so is what libdw knows of a few processes, all within bounds. One thread. */
+/* audit: a stack that the kernel side walked, unwound once more by an implementation that shares nothing with it: elfutils' libdw, from the
+ * thread's registers and a copy of the top of its stack; and what a comparison of the two says. libdw parses files of strangers here, so
+ * this is off unless asked for. Files are opened with their own descriptors and kept, and so is what libdw knows of a few processes, all
+ * within bounds. One thread. */
 #pragma once
 #include <stdint.h>
 
@@ -59,9 +60,10 @@ static inline void audit_freep(struct audit **audit)
 	audit_free(*audit);
 }
 
-/* Unwinds by libdw; its frame pointer fallback does not count, so the stack ends where call frame information does. 0; -EINVAL: more stack than a record can have;
- * -ENOMEM. The caller has checked that the record is followed by stack_bytes. */
-MUST_CHECK int audit_unwind(struct audit *audit, const struct sonde_raw_record *record, const struct audit_process *process, struct audit_stack *ret_stack);
+/* Unwinds by libdw; its frame pointer fallback does not count, so the stack ends where call frame information does. 0; -EINVAL: more stack
+ * than a record can have; -ENOMEM. The caller has checked that the record is followed by stack_bytes. */
+MUST_CHECK int audit_unwind(struct audit *audit, const struct sonde_deferred_record *record, const struct audit_process *process,
+			    struct audit_stack *ret_stack);
 
 /* The stack that the kernel side walked, beside that of libdw. What only one of the two could see is no disagreement: where libdw's
  * sight ends (the copy, a file without call frame information), the frames up to there count, if they are two at least. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "audit/audit.h"
 
-#define MIN_FRAMES 2 /* that libdw must have seen of a stack it could not see to its end: the innermost function is given, its caller is found */
+#define MIN_FRAMES \
+	2 /* that libdw must have seen of a stack it could not see to its end: the innermost function is given, its caller is found */
 
 static struct audit_finding not_comparable(enum audit_reason reason)
 {
@@ -44,7 +45,8 @@ struct audit_finding audit_compare(const uint64_t *walked, uint32_t nr_walked, e
 	if (by_libdw->end == AUDIT_END_ROOT) {
 		if (nr < nr_walked)
 			return differs(nr);
-		return stop == SONDE_STOP_COMPLETE ? (struct audit_finding){ .verdict = AUDIT_AGREES } : not_comparable(AUDIT_REASON_MARKED);
+		return stop == SONDE_STOP_COMPLETE ? (struct audit_finding){ .verdict = AUDIT_AGREES }
+						   : not_comparable(AUDIT_REASON_MARKED);
 	}
 	return nr >= MIN_FRAMES ? (struct audit_finding){ .verdict = AUDIT_AGREES } : not_comparable(reason_of(by_libdw->end));
 }

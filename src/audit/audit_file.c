@@ -35,7 +35,8 @@ static uint64_t section_bytes(Elf_Scn *section)
 	return section && gelf_getshdr(section, &header) ? header.sh_size : UINT64_MAX;
 }
 
-/* What libdw will read to memory for .eh_frame, found the way libdw looks for it: by section names, else, by PT_GNU_EH_FRAME, the whole file. */
+/* What libdw will read to memory for .eh_frame, found the way libdw looks for it: by section names, else, by PT_GNU_EH_FRAME, the whole
+ * file. */
 static uint64_t eh_frame_bytes(Elf *handle, uint64_t file_size)
 {
 	uint64_t bytes = 0;

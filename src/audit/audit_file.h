@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit_file: libelf's handles of the files that libdw was asked about, one per file however many processes map it. A handle reads with pread, from a
- * descriptor of its own, or from a copy of the bytes: it does not depend on the elf_file it came from. One thread. */
+/* audit_file: libelf's handles of the files that libdw was asked about, one per file however many processes map it. A handle reads with
+ * pread, from a descriptor of its own, or from a copy of the bytes: it does not depend on the elf_file it came from. One thread. */
 #pragma once
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>

@@ -19,7 +19,8 @@ static bool is_same_file(const struct audit_module *a, const struct audit_module
 	return a->object == b->object && a->load_bias == b->load_bias;
 }
 
-/* How many entries from `i` on are one module of libdw's: those of one file, and anonymous memory between them. *ret_end is set to its end. */
+/* How many entries from `i` on are one module of libdw's: those of one file, and anonymous memory between them. *ret_end is set to its end.
+ */
 static uint32_t run_of(const struct audit_process *process, uint32_t i, uint64_t *ret_end)
 {
 	const struct audit_module *first = &process->modules[i];

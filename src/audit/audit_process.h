@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit_process: what libdw knows of the processes that were audited last: their modules, and the call frame information of these as far as it was needed. One
- * thread. */
+/* audit_process: what libdw knows of the processes that were audited last: their modules, and the call frame information of these as far as
+ * it was needed. One thread. */
 #pragma once
 #include "audit/audit.h"
 #include "audit/audit_file.h"

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "audit/audit_question.h"
+#include "audit/audit_message.h"
 #include "base/u64_map.h"
 
 struct audit_server {
@@ -38,9 +38,9 @@ static int begin(struct audit_server **server, struct diag *diag)
 }
 
 /* One that is no ELF file has its number, too. */
-static int keep_files(struct audit_server *server, const struct audit_question *question, struct wire_fds *fds)
+static int keep_files(struct audit_server *server, const struct audit_message *request, struct wire_fds *fds)
 {
-	if (question->nr_files != fds->nr || fds->nr > AUDIT_SERVE_MAX_FILES - server->nr_files)
+	if (request->nr_files != fds->nr || fds->nr > AUDIT_SERVE_MAX_FILES - server->nr_files)
 		return -EBADMSG;
 	while (fds->nr) {
 		struct elf_file *elf = NULL;
@@ -51,7 +51,7 @@ static int keep_files(struct audit_server *server, const struct audit_question *
 			close(fds->fds[fds->nr - 1]);
 		fds->nr--;
 		server->files[server->nr_files] = elf;
-		if (u64_map_add(&server->by_object, question->files[fds->nr], server->nr_files++))
+		if (u64_map_add(&server->by_object, request->files[fds->nr], server->nr_files++))
 			return -ENOMEM;
 	}
 	return 0;
@@ -67,20 +67,21 @@ static const struct elf_file *file_of(const struct audit_server *server, uint32_
 static int read_modules(const struct audit_server *server, struct reader *reader, struct audit_module *modules, uint32_t nr_modules)
 {
 	for (uint32_t i = 0; i < nr_modules; i++) {
-		struct audit_question_module module;
+		struct audit_message_module module;
 
 		reader_copy(reader, &module, sizeof(module));
-		modules[i] = (struct audit_module){ module.start_pc, module.end_pc, module.load_bias, file_of(server, module.object), module.object };
+		modules[i] = (struct audit_module){ module.start_pc, module.end_pc, module.load_bias, file_of(server, module.object),
+						    module.object };
 	}
 	return reader->bad ? -EBADMSG : 0;
 }
 
 /* A record with its stack, in place: the question is aligned. NULL: there is none. */
-static const struct sonde_raw_record *next_record(struct reader *reader)
+static const struct sonde_deferred_record *next_record(struct reader *reader)
 {
-	const struct sonde_raw_record *record = (const void *)reader->pos;
+	const struct sonde_deferred_record *record = (const void *)reader->pos;
 
-	if (reader_left(reader) < sizeof(*record) || record->stack_bytes > SONDE_RAW_MAX_BYTES)
+	if (reader_left(reader) < sizeof(*record) || record->stack_bytes > SONDE_DEFERRED_MAX_BYTES)
 		return NULL;
 	reader_skip(reader, sizeof(*record) + (record->stack_bytes + 7) / 8 * 8);
 	return reader->bad ? NULL : record;
@@ -91,21 +92,23 @@ int audit_serve(struct audit_server **server, struct wire_fds *fds, const void *
 	struct reader reader = reader_of(body, size);
 	CLEANUP(freep) struct audit_module *modules = NULL;
 	struct audit_process process;
-	struct audit_question question;
+	struct audit_message request;
 	int err = *server ? 0 : begin(server, diag);
 
-	reader_copy(&reader, &question, sizeof(question));
-	if (!err && (reader.bad || question.nr_modules > reader_left(&reader) / sizeof(struct audit_question_module)))
+	reader_copy(&reader, &request, sizeof(request));
+	if (!err && (reader.bad || request.nr_modules > reader_left(&reader) / sizeof(struct audit_message_module)))
 		err = -EBADMSG;
 	if (!err)
-		err = keep_files(*server, &question, fds);
+		err = keep_files(*server, &request, fds);
 	if (err)
 		return err;
-	modules = calloc(question.nr_modules + 1u, sizeof(*modules));
-	err = modules ? read_modules(*server, &reader, modules, question.nr_modules) : -ENOMEM;
-	process = (struct audit_process){ .tgid = question.tgid, .generation = question.generation, .modules = modules, .nr_modules = question.nr_modules };
-	for (uint32_t i = 0; !err && i < question.nr_stacks; i++) {
-		const struct sonde_raw_record *record = next_record(&reader);
+	modules = calloc(request.nr_modules + 1u, sizeof(*modules));
+	err = modules ? read_modules(*server, &reader, modules, request.nr_modules) : -ENOMEM;
+	process = (struct audit_process){
+		.tgid = request.tgid, .generation = request.generation, .modules = modules, .nr_modules = request.nr_modules
+	};
+	for (uint32_t i = 0; !err && i < request.nr_stacks; i++) {
+		const struct sonde_deferred_record *record = next_record(&reader);
 
 		err = record ? audit_unwind((*server)->audit, record, &process, &(*server)->stack) : -EBADMSG;
 		if (!err)

@@ -21,8 +21,8 @@ static inline uint32_t array_count_at_most(const uint64_t *values, uint32_t nr, 
 	return lo;
 }
 
-/* Makes room for one more item behind the `nr` that *array_ptr, a pointer to allocated memory or NULL, has: `first` at the beginning, then twice as many, never more than
- * `limit`. False: no memory, or the limit; the array stays as it was. */
+/* Makes room for one more item behind the `nr` that *array_ptr, a pointer to allocated memory or NULL, has: `first` at the beginning, then
+ * twice as many, never more than `limit`. False: no memory, or the limit; the array stays as it was. */
 static inline bool array_grow(void *array_ptr, uint32_t nr, uint32_t *max, size_t item_bytes, uint32_t first, uint32_t limit)
 {
 	uint64_t bigger = *max ? (uint64_t)*max * 2 : first;

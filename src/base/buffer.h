@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buffer: bytes that grow up to a maximum. A failed append is sticky, so writers may check once at the end. A buffer with a taker is a window on what is written: what is settled leaves it.
- * One thread. */
+/* buffer: bytes that grow up to a maximum. A failed append is sticky, so writers may check once at the end. A buffer with a taker is a
+ * window on what is written: what is settled leaves it. One thread. */
 #pragma once
 #include <stdarg.h>
 #include <stddef.h>

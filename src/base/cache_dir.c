@@ -77,7 +77,8 @@ static int list_files(struct cache_dir *dir, struct buffer *to)
 
 		if (fstatat(dir->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
-		if (has_suffix(entry->d_name, strlen(entry->d_name), dir->options.passing) && now_s - st.st_mtim.tv_sec > dir->options.passing_s)
+		if (has_suffix(entry->d_name, strlen(entry->d_name), dir->options.passing) &&
+		    now_s - st.st_mtim.tv_sec > dir->options.passing_s)
 			unlinkat(dir->fd, entry->d_name, 0);
 		if (!has_suffix(entry->d_name, strlen(entry->d_name), dir->options.suffix))
 			continue;

@@ -41,7 +41,8 @@ static int depth_of(const char *path)
 	return depth;
 }
 
-/* In a cgroup namespace paths begin at its root. kthreadd never leaves the root of all, so its path from there says how deep that is. -EXDEV: kthreadd cannot be seen from here. */
+/* In a cgroup namespace paths begin at its root. kthreadd never leaves the root of all, so its path from there says how deep that is.
+ * -EXDEV: kthreadd cannot be seen from here. */
 static int namespace_level(uint32_t *ret_level)
 {
 	char path[32], line[PATH_MAX];
@@ -94,7 +95,8 @@ static bool parse_mount(char *line, char **ret_root, char **ret_point)
 	return true;
 }
 
-/* The mount point of cgroup v2 that shows most of the tree or, with a path, the one that the path is below. -ENOENT: there is none; -EXDEV: here it is, but not how deep. */
+/* The mount point of cgroup v2 that shows most of the tree or, with a path, the one that the path is below. -ENOENT: there is none; -EXDEV:
+ * here it is, but not how deep. */
 static int find_mount(const char *path, struct mount *ret_mount)
 {
 	CLEANUP(fclosep) FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -198,7 +200,9 @@ static int open_by_id(uint64_t id, const struct mount *mount, struct diag *diag,
 	if (found < 0)
 		return diag_errno(diag, -found, "the cgroup with the id %" PRIu64 " cannot be opened: %s", id, strerror(-found));
 	if (!found)
-		return diag_errno(diag, ENOENT, "there is no cgroup with the id %" PRIu64 " ('ls -id %.100s/*' shows ids; a name of digits alone is written /%" PRIu64 ")",
+		return diag_errno(diag, ENOENT,
+				  "there is no cgroup with the id %" PRIu64
+				  " ('ls -id %.100s/*' shows ids; a name of digits alone is written /%" PRIu64 ")",
 				  id, mount->point, id);
 	*ret_fd = wanted.fd;
 	return 0;
@@ -220,11 +224,14 @@ static int open_by_path(const char *text, const struct mount *mount, struct diag
 		err = below;
 	switch (err) {
 	case -EXDEV:
-		return diag_errno(diag, EINVAL, "'%.200s' is a cgroup of version 1: those of version 2 are below %.100s", text, mount->point);
+		return diag_errno(diag, EINVAL, "'%.200s' is a cgroup of version 1: those of version 2 are below %.100s", text,
+				  mount->point);
 	case -ENOTDIR:
 		return diag_errno(diag, EINVAL, "'%.200s' is a file: a cgroup is a directory", text);
 	case -ENOENT:
-		return diag_errno(diag, ENOENT, "there is no cgroup '%.200s': give a path below %.100s, such as stands in /proc/PID/cgroup, or an id", text, mount->point);
+		return diag_errno(diag, ENOENT,
+				  "there is no cgroup '%.200s': give a path below %.100s, such as stands in /proc/PID/cgroup, or an id",
+				  text, mount->point);
 	default:
 		return diag_errno(diag, -err, "cannot open the cgroup '%.200s': %s", text, strerror(-err));
 	}
@@ -242,7 +249,8 @@ int cgroup_open(const char *text, struct diag *diag, int *ret_fd)
 	if (err && err != -ENOENT && err != -EXDEV)
 		return diag_errno(diag, -err, "cannot read /proc/self/mountinfo: %s", strerror(-err));
 	if (err == -ENOENT)
-		return diag_errno(diag, EOPNOTSUPP, "cgroup version 2 is not mounted here: mount -t cgroup2 none DIRECTORY, then it is found");
+		return diag_errno(diag, EOPNOTSUPP,
+				  "cgroup version 2 is not mounted here: mount -t cgroup2 none DIRECTORY, then it is found");
 	return number_u64(text, UINT64_MAX, &id) ? open_by_path(text, &mount, diag, ret_fd) : open_by_id(id, &mount, diag, ret_fd);
 }
 
@@ -262,7 +270,9 @@ int cgroup_find(const char *text, struct diag *diag, struct cgroup *ret_cgroup)
 	path[length > 0 ? length : 0] = '\0';
 	err = find_mount(path, &mount);
 	if (err == -EXDEV)
-		return diag_errno(diag, EXDEV, "in a container the place of a cgroup in the whole tree cannot be told: run sonde in the host's pid namespace");
+		return diag_errno(
+		    diag, EXDEV,
+		    "in a container the place of a cgroup in the whole tree cannot be told: run sonde in the host's pid namespace");
 	if (err || fstat(fd, &st))
 		return diag_errno(diag, ENOENT, "the cgroup '%.200s' has just been removed", text);
 	ret_cgroup->id = st.st_ino;
@@ -307,7 +317,8 @@ static int add_path(void *arg, const char *path, const struct cgroup *cgroup)
 		paths->paths[*known] = copy;
 		return 0;
 	}
-	if (!array_grow(&paths->paths, paths->nr, &paths->max, sizeof(*paths->paths), 64, MAX_CGROUPS) || u64_map_add(&paths->by_id, cgroup->id, paths->nr)) {
+	if (!array_grow(&paths->paths, paths->nr, &paths->max, sizeof(*paths->paths), 64, MAX_CGROUPS) ||
+	    u64_map_add(&paths->by_id, cgroup->id, paths->nr)) {
 		free(copy);
 		return -ENOMEM;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cgroup: cgroups (v2) by path and by id. A cgroup's id is its directory's inode number, and a path here is what stands in /proc/PID/cgroup: without the mount point. */
+/* cgroup: cgroups (v2) by path and by id. A cgroup's id is its directory's inode number, and a path here is what stands in
+ * /proc/PID/cgroup: without the mount point. */
 #pragma once
 #include <stdint.h>
 
@@ -11,8 +12,8 @@ struct cgroup {
 	uint32_t level; /* in the whole tree, also where we see a part of it: 0 is the root */
 };
 
-/* Opens its directory: by its path, with or without the mount point, or its id in digits. 0; -ENOENT: there is none; -EOPNOTSUPP: no cgroup v2 here; -EINVAL; diag says
- * what to do. */
+/* Opens its directory: by its path, with or without the mount point, or its id in digits. 0; -ENOENT: there is none; -EOPNOTSUPP: no cgroup
+ * v2 here; -EINVAL; diag says what to do. */
 MUST_CHECK int cgroup_open(const char *text, struct diag *diag, int *ret_fd);
 /* The same, for the kernel side. -EXDEV: from this namespace it cannot be told how deep it is. */
 MUST_CHECK int cgroup_find(const char *text, struct diag *diag, struct cgroup *ret_cgroup);

@@ -37,7 +37,8 @@ static inline bool clock_is_past(const uint64_t *at_ns)
 	return ns && clock_ns() >= ns;
 }
 
-/* What makes its times those since 1970, as the two clocks stand now: of a few readings the one with the least time between, as others may run in the middle of one. */
+/* What makes its times those since 1970, as the two clocks stand now: of a few readings the one with the least time between, as others may
+ * run in the middle of one. */
 static inline uint64_t clock_unix_offset_ns(void)
 {
 	uint64_t least_ns = UINT64_MAX, offset_ns = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command: the program behind `--`: forked first, so that its pid can be told to the kernel, and let go when sampling has begun. One thread. */
+/* command: the program behind `--`: forked first, so that its pid can be told to the kernel, and let go when sampling has begun. One
+ * thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -57,11 +57,13 @@ static size_t bytes_of(const struct ruleset *rules)
 	return rules->scopes ? sizeof(*rules) : rules->net ? offsetof(struct ruleset, scopes) : offsetof(struct ruleset, net);
 }
 
-/* Where an output is written: the folder in which a file takes its place; or the device, the FIFO, or the file that has lost its name, itself. */
+/* Where an output is written: the folder in which a file takes its place; or the device, the FIFO, or the file that has lost its name,
+ * itself. */
 static bool place_of(const char *output, char place[PATH_MAX])
 {
 	struct stat st, named;
-	bool is_there = !stat(output, &st), is_named = realpath(output, place) && !stat(place, &named) && is_there && named.st_dev == st.st_dev && named.st_ino == st.st_ino;
+	bool is_there = !stat(output, &st), is_named = realpath(output, place) && !stat(place, &named) && is_there &&
+						       named.st_dev == st.st_dev && named.st_ino == st.st_ino;
 	char *slash;
 
 	if (!is_named)

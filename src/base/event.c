@@ -69,9 +69,12 @@ static bool cache_event_at(size_t i, struct event *event)
 			for (unsigned int result = 0; result < ARRAY_SIZE(cache_results); result++) {
 				if (!(caches[cache].ops >> op & 1) || i--)
 					continue;
-				*event = (struct event){ .type = PERF_TYPE_HW_CACHE, .kind = EVENT_CACHE, .config = cache | op << 8 | result << 16 };
+				*event = (struct event){ .type = PERF_TYPE_HW_CACHE,
+							 .kind = EVENT_CACHE,
+							 .config = cache | op << 8 | result << 16 };
 				snprintf(event->name, sizeof(event->name), "%s-%s", caches[cache].name, cache_ops[op].names[result]);
-				snprintf(event->json, sizeof(event->json), "%s_%s_%s", caches[cache].json, cache_ops[op].json, cache_results[result]);
+				snprintf(event->json, sizeof(event->json), "%s_%s_%s", caches[cache].json, cache_ops[op].json,
+					 cache_results[result]);
 				return true;
 			}
 		}
@@ -148,7 +151,9 @@ int event_parse(const char *name, struct diag *diag, struct event *ret_event)
 	memcpy(stem, name, stem_size);
 	stem[stem_size] = '\0';
 	if (parse_stem(stem, &event) || (colon && parse_modifier(colon + 1, &event)))
-		return diag_errno(diag, EINVAL, "no such event: '%s' (perf's names: cpu-clock, cycles, page-faults, ..., rNNN; :u or :k behind it)", name);
+		return diag_errno(diag, EINVAL,
+				  "no such event: '%s' (perf's names: cpu-clock, cycles, page-faults, ..., rNNN; :u or :k behind it)",
+				  name);
 	snprintf(event.name, sizeof(event.name), "%s", name);
 	*ret_event = event;
 	return 0;

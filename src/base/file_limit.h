@@ -3,7 +3,8 @@
 #pragma once
 #include <sys/resource.h>
 
-/* As many as may be asked for. Where that fails it stays as it is; who opens files finds out. A program that was started before keeps its own. */
+/* As many as may be asked for. Where that fails it stays as it is; who opens files finds out. A program that was started before keeps its
+ * own. */
 static inline void file_limit_raise(void)
 {
 	struct rlimit limit;

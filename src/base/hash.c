@@ -36,7 +36,8 @@ static inline void sip_word(struct sip *s, uint64_t word)
 
 uint64_t siphash13(const uint64_t key[2], uint64_t first, const void *bytes, uint64_t size)
 {
-	struct sip s = { key[0] ^ 0x736f6d6570736575ULL, key[1] ^ 0x646f72616e646f6dULL, key[0] ^ 0x6c7967656e657261ULL, key[1] ^ 0x7465646279746573ULL };
+	struct sip s = { key[0] ^ 0x736f6d6570736575ULL, key[1] ^ 0x646f72616e646f6dULL, key[0] ^ 0x6c7967656e657261ULL,
+			 key[1] ^ 0x7465646279746573ULL };
 	uint64_t word, last = (size + sizeof(first)) << 56;
 	const uint8_t *at = bytes;
 

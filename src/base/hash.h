@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash: 64-bit hashes of bytes. What strangers choose (names, stacks, paths) is hashed under a key that each process has of its own, so that nobody can make a file whose entries all fall
- * together. Nothing that is written anywhere, neither a value nor an order, may come of a keyed hash. Any thread. */
+/* hash: 64-bit hashes of bytes. What strangers choose (names, stacks, paths) is hashed under a key that each process has of its own, so
+ * that nobody can make a file whose entries all fall together. Nothing that is written anywhere, neither a value nor an order, may come of
+ * a keyed hash. Any thread. */
 #pragma once
 #include <stdint.h>
 

@@ -40,7 +40,8 @@ uint32_t interned_find(const struct interned *list, const void *key)
 
 uint32_t interned_append(struct interned *list, uint64_t hash, const void *entry)
 {
-	if (list->nr == list->max || !array_grow(&list->entries, list->nr, &list->capacity, list->entry_bytes, FIRST, INTERNED_NONE) || u64_map_add(&list->index, hash, list->nr))
+	if (list->nr == list->max || !array_grow(&list->entries, list->nr, &list->capacity, list->entry_bytes, FIRST, INTERNED_NONE) ||
+	    u64_map_add(&list->index, hash, list->nr))
 		return INTERNED_NONE;
 	memcpy(interned_at(list, list->nr), entry, list->entry_bytes);
 	return list->nr++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interned: a growing list of entries of one size in which each stands once. Equal are those whose first bytes, the key, are: padding in a key has to be zero. One thread. */
+/* interned: a growing list of entries of one size in which each stands once. Equal are those whose first bytes, the key, are: padding in a
+ * key has to be zero. One thread. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +16,8 @@ struct interned {
 };
 
 /* An empty list of `type`, each with so many bytes of key; all of them together take at most `max`. */
-#define INTERNED_INIT(type, key, max_bytes) ((struct interned){ .entry_bytes = sizeof(type), .key_bytes = (uint32_t)(key), .max = interned_max((max_bytes), sizeof(type)) })
+#define INTERNED_INIT(type, key, max_bytes) \
+	((struct interned){ .entry_bytes = sizeof(type), .key_bytes = (uint32_t)(key), .max = interned_max((max_bytes), sizeof(type)) })
 static inline uint32_t interned_max(uint64_t max_bytes, uint64_t entry_bytes)
 {
 	return max_bytes / entry_bytes < INTERNED_NONE ? (uint32_t)(max_bytes / entry_bytes) : INTERNED_NONE - 1;

@@ -26,5 +26,6 @@ struct perf_ring_reading {
 
 struct perf_ring_reading perf_ring_begin(const struct perf_ring *ring); /* of one that is not mapped: there is nothing */
 bool perf_ring_next(const struct perf_ring_reading *reading, struct perf_event_header *ret_header); /* false: that was all */
-void perf_ring_take(struct perf_ring_reading *reading, const struct perf_event_header *header, void *to, size_t size); /* so many bytes of the record, header first, and on to the next one */
+void perf_ring_take(struct perf_ring_reading *reading, const struct perf_event_header *header, void *to,
+		    size_t size);			     /* so many bytes of the record, header first, and on to the next one */
 void perf_ring_end(const struct perf_ring_reading *reading); /* gives the room back of all that were taken */

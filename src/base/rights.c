@@ -32,5 +32,6 @@ int rights_give_up(void)
 		return -errno;
 	if (syscall(SYS_capset, &header, none))
 		return -errno;
-	return prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0; /* the signal is forgotten when the user changes */
+	/* the signal is forgotten when the user changes */
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
 }

@@ -10,7 +10,8 @@
 
 #define SIZED_MAX_BYTES 4096 /* no version of any of them will be larger */
 
-/* Copies what the caller gave; what it does not know yet is zero. 0; -EINVAL: the size is no size; -E2BIG: there is something that we do not know. */
+/* Copies what the caller gave; what it does not know yet is zero. 0; -EINVAL: the size is no size; -E2BIG: there is something that we do
+ * not know. */
 MUST_CHECK static inline int sized_copy(void *ours, size_t our_bytes, const void *theirs)
 {
 	size_t their_bytes;

@@ -56,7 +56,8 @@ static char **environment_of(char *const *envp, char *libraries)
 	return marked;
 }
 
-/* Signals are for the program: Ctrl-C, the terminal's end and supervisors reach all of its processes, but its helpers have names to find for the report, and end when it does. */
+/* Signals are for the program: Ctrl-C, the terminal's end and supervisors reach all of its processes, but its helpers have names to find
+ * for the report, and end when it does. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
 	sigset_t all;
@@ -93,7 +94,8 @@ static int spawn(const struct spawn_options *options, int socket, pid_t *ret_pid
 		return err;
 	err = posix_spawnattr_init(&attributes);
 	if (!err) {
-		err = set_actions(&actions, socket) ?: set_attributes(&attributes) ?: posix_spawn(ret_pid, options->program, &actions, &attributes, options->argv, envp);
+		err = set_actions(&actions, socket) ?: set_attributes(&attributes) ?:
+			posix_spawn(ret_pid, options->program, &actions, &attributes, options->argv, envp);
 		posix_spawnattr_destroy(&attributes);
 	}
 	posix_spawn_file_actions_destroy(&actions);
@@ -136,7 +138,9 @@ int spawn_helper(const struct spawn_options *options, struct diag *diag, struct 
 	int pair[2], err;
 
 	if (spawn_is_helper())
-		return diag_errno(diag, ELOOP, "this process is a helper of sonde (" MARK " is set) and may start none: main must ask sonde_is_worker first, and return its code when it says so");
+		return diag_errno(diag, ELOOP,
+				  "this process is a helper of sonde (" MARK
+				  " is set) and may start none: main must ask sonde_is_worker first, and return its code when it says so");
 	if (socketpair(AF_UNIX, options->socket_type | SOCK_CLOEXEC, 0, pair))
 		return diag_errno(diag, errno, "a socket cannot be made: %s", strerror(errno));
 	helper.socket = pair[0];
@@ -179,7 +183,8 @@ static void *reap(void *arg)
 	return NULL;
 }
 
-/* Leaves it to a thread to see its end, whenever that comes: neither we nor our process's end wait for it, and it does not stay as a zombie. Without a thread it does, until we end. */
+/* Leaves it to a thread to see its end, whenever that comes: neither we nor our process's end wait for it, and it does not stay as a
+ * zombie. Without a thread it does, until we end. */
 static void leave_to_reaper(int pid_fd)
 {
 	HOLD_SIGNALS(); /* they are for the program's own threads */

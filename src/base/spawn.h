@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spawn: starts the program that uses the library once more, as a helper with a task of its own. Its main has to ask sonde_is_worker first. One that does not would do
- * again what made its parent start a helper, and so on without end; so helpers carry a mark, and nobody who has it may start one. */
+/* spawn: starts the program that uses the library once more, as a helper with a task of its own. Its main has to ask sonde_is_worker first.
+ * One that does not would do again what made its parent start a helper, and so on without end; so helpers carry a mark, and nobody who has
+ * it may start one. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -28,8 +29,9 @@ struct helper {
 MUST_CHECK int spawn_helper(const struct spawn_options *options, struct diag *diag, struct helper *ret_helper);
 /* Has it ended by itself? Also where the program, waiting for any child, has seen that before us. */
 bool spawn_has_ended(const struct helper *helper);
-/* Ends it, if it has not ended, and closes what is ours; then there is none. One that does not end within SPAWN_END_MS, as the kernel waits for a file system in its name, is
- * left to a thread that reaps it. The signal that ended it, ours or another; 0: it has exited, or nobody knows. */
+/* Ends it, if it has not ended, and closes what is ours; then there is none. One that does not end within SPAWN_END_MS, as the kernel waits
+ * for a file system in its name, is left to a thread that reaps it. The signal that ended it, ours or another; 0: it has exited, or nobody
+ * knows. */
 int spawn_end(struct helper *helper);
 void spawn_leave(struct helper *helper); /* the same, without waiting at all */
 /* Does this process, or one that it comes from, carry the mark? */

@@ -15,7 +15,7 @@ int stop_fd_new(void)
 	return fd < 0 ? -errno : fd;
 }
 
-void stop_fd_tell(int fd)
+void stop_fd_set(int fd)
 {
 	const uint64_t one = 1;
 	int saved = errno;
@@ -32,7 +32,7 @@ bool stop_fd_take(int fd)
 	return read(fd, &count, sizeof(count)) == sizeof(count);
 }
 
-bool stop_fd_told(int fd)
+bool stop_fd_is_set(int fd)
 {
 	return fd_is_readable(fd);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* texts: strings that stand once however often they are added, known by where they stand. One thread adds; any may read when nothing is added any more. */
+/* texts: strings that stand once however often they are added, known by where they stand. One thread adds; any may read when nothing is
+ * added any more. */
 #pragma once
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The slot where a key is looked for first. Multiply-shift (Dietzfelbinger, 1996) by 128 random bits, plus 64: whatever two keys there are, chance alone lets them fall together. The last
- * step parts keys that count up, which would stand in few long rows. */
+/* The slot where a key is looked for first. Multiply-shift (Dietzfelbinger, 1996) by 128 random bits, plus 64: whatever two keys there are,
+ * chance alone lets them fall together. The last step parts keys that count up, which would stand in few long rows. */
 static uint32_t home_of(const struct u64_map *map, uint64_t key)
 {
 	uint64_t x = (uint64_t)((unsigned __int128)map->multiplier[0] * key >> 64) + map->multiplier[1] * key + map->summand;

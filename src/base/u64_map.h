@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* u64_map: a hash table from 64-bit keys to 32-bit values, open addressing, at most half full. Keys may be anything, also what strangers choose: where they stand depends on random numbers of
- * the process (base/hash.h), and so does the order of the slots, of which no output may come. Several values may stand under one key (index structures whose keys are hashes compare the
- * entry itself): u64_map_each walks them. One thread. */
+/* u64_map: a hash table from 64-bit keys to 32-bit values, open addressing, at most half full. Keys may be anything, also what strangers
+ * choose: where they stand depends on random numbers of the process (base/hash.h), and so does the order of the slots, of which no output
+ * may come. Several values may stand under one key (index structures whose keys are hashes compare the entry itself): u64_map_each walks
+ * them. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

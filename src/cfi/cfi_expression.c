@@ -75,7 +75,8 @@ struct cfi_cfa cfi_cfa_of_expression(const struct cfi_machine *machine, struct r
 		cfa.form = CFI_CFA_PLT;
 		return cfa;
 	}
-	if ((cfi_part_of(machine, cfa.reg) != CFI_PART_SP && cfi_part_of(machine, cfa.reg) != CFI_PART_BP) || reader_u8(&expression) != DW_OP_deref)
+	if ((cfi_part_of(machine, cfa.reg) != CFI_PART_SP && cfi_part_of(machine, cfa.reg) != CFI_PART_BP) ||
+	    reader_u8(&expression) != DW_OP_deref)
 		return other;
 	cfa.form = CFI_CFA_DEREF;
 	cfa.add = read_addend(&expression);

@@ -52,7 +52,8 @@ struct cfi_where {
 enum cfi_cfa_form { CFI_CFA_REGISTER, CFI_CFA_DEREF, CFI_CFA_DEREF_TWICE, CFI_CFA_PLT, CFI_CFA_OTHER };
 
 struct cfi_cfa {
-	int64_t off, add; /* REGISTER: reg + off; DEREF: *(reg + off) + add; DEREF_TWICE: *(*(sp + off) + reg) + add; PLT: sp + off, `reg` is the threshold */
+	int64_t off, add; /* REGISTER: reg + off; DEREF: *(reg + off) + add; DEREF_TWICE: *(*(sp + off) + reg) + add; PLT: sp + off, `reg`
+			     is the threshold */
 	uint64_t reg;
 	enum cfi_cfa_form form;
 };
@@ -82,7 +83,8 @@ struct cfi_cie {
 	bool is_signal;		    /* 'S' */
 	bool is_readable;	    /* an FDE's range can be read */
 	bool is_usable;		    /* and its program be run */
-	bool is_foreign;	    /* its return address stands in another column than the machine's: a function for one callee (arm64's libc has one) */
+	bool is_foreign; /* its return address stands in another column than the machine's: a function for one callee (arm64's libc has one)
+			  */
 };
 
 /* One program under way: a CIE's (no `row`) or an FDE's. */
@@ -102,15 +104,16 @@ struct cfi_run {
 	struct cfi_state remembered[CFI_MAX_REMEMBERED];
 };
 
-/* A CIE's program starts from nothing but what the psABI says: the CFA is the caller's sp, and rbp and rbx (x29; x30 is the return address) are
- * callee-saved, so that unmentioned means untouched (x86-64: section 3.2.1). */
+/* A CIE's program starts from nothing but what the psABI says: the CFA is the caller's sp, and rbp and rbx (x29; x30 is the return address)
+ * are callee-saved, so that unmentioned means untouched (x86-64: section 3.2.1). */
 struct cfi_state cfi_state_at_start(const struct cfi_machine *machine);
 void cfi_state_set_cfa(struct cfi_state *state, const struct cfi_machine *machine, const struct cfi_cfa *cfa);
 /* False: nothing changed yet, the offset waits for a register. DWARF wants a register and an offset to be there before half of
  * them is defined anew; gcc's unwinder keeps them through an expression, and hand-written code relies on it (libgcrypt). */
 MUST_CHECK bool cfi_state_set_cfa_off(struct cfi_state *state, const struct cfi_machine *machine, int64_t off);
 /* These are true when the part is one that matters; `off` is 0 where the kind has none. */
-MUST_CHECK bool cfi_state_set_where(struct cfi_state *state, const struct cfi_machine *machine, enum cfi_part part, enum cfi_where_kind kind, int64_t off);
+MUST_CHECK bool cfi_state_set_where(struct cfi_state *state, const struct cfi_machine *machine, enum cfi_part part,
+				    enum cfi_where_kind kind, int64_t off);
 MUST_CHECK bool cfi_state_restore(struct cfi_state *state, const struct cfi_state *initial, enum cfi_part part);
 struct sonde_rule cfi_state_rule(const struct cfi_state *state);
 

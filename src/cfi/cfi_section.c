@@ -28,8 +28,8 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 	return !bytes[0] && !memcmp(bytes, bytes + 1, size - 1);
 }
 
-/* A hole in the file ends a section: no linker leaves one there, and a stranger's file has it for nothing. Bytes up to it, or not far behind it: a page of each MiB is looked at (lseek(2)
- * would change what all have who share the file's description). */
+/* A hole in the file ends a section: no linker leaves one there, and a stranger's file has it for nothing. Bytes up to it, or not far
+ * behind it: a page of each MiB is looked at (lseek(2) would change what all have who share the file's description). */
 static uint64_t size_to_hole(const struct elf_file *elf, const struct elf_section *section)
 {
 	uint8_t page[PAGE_BYTES];

@@ -33,7 +33,9 @@ const struct cfi_machine *cfi_machine_of(uint16_t elf_machine)
 struct cfi_state cfi_state_at_start(const struct cfi_machine *machine)
 {
 	return (struct cfi_state){
-		.rule = { .kind = SONDE_RULE_KIND_STEP, .bp_kind = SONDE_BP_SAME, .ra_kind = machine->is_ra_register ? SONDE_RA_REG : SONDE_RA_CFA,
+		.rule = { .kind = SONDE_RULE_KIND_STEP,
+			  .bp_kind = SONDE_BP_SAME,
+			  .ra_kind = machine->is_ra_register ? SONDE_RA_REG : SONDE_RA_CFA,
 			  .ra_off = (int16_t)(machine->is_ra_register ? machine->ra_column : 0) },
 		.unfit = CFI_UNFIT_CFA | (machine->is_ra_register ? 0 : CFI_UNFIT_RA),
 	};
@@ -133,7 +135,8 @@ static void set_bp(struct cfi_state *state, enum cfi_where_kind kind, int64_t of
 
 static void set_ra(struct cfi_state *state, const struct cfi_machine *machine, enum cfi_where_kind kind, int64_t off)
 {
-	bool is_untouched = kind == CFI_SAME && machine->is_ra_register, is_register = is_untouched || (kind == CFI_IN_REG && off < (int64_t)machine->nr_regs);
+	bool is_untouched = kind == CFI_SAME && machine->is_ra_register,
+	     is_register = is_untouched || (kind == CFI_IN_REG && off < (int64_t)machine->nr_regs);
 
 	state->ra_is_undefined = kind == CFI_UNDEFINED;
 	state->ra_sp_off = kind == CFI_AT_SP ? off : 0;
@@ -153,7 +156,8 @@ static void set_bx(struct cfi_state *state, enum cfi_where_kind kind, int64_t of
 		state->rule.rbx_off = SONDE_RBX_LOST;
 }
 
-bool cfi_state_set_where(struct cfi_state *state, const struct cfi_machine *machine, enum cfi_part part, enum cfi_where_kind kind, int64_t off)
+bool cfi_state_set_where(struct cfi_state *state, const struct cfi_machine *machine, enum cfi_part part, enum cfi_where_kind kind,
+			 int64_t off)
 {
 	switch (part) {
 	case CFI_PART_BP:
@@ -201,8 +205,9 @@ bool cfi_state_restore(struct cfi_state *state, const struct cfi_state *initial,
 	return true;
 }
 
-/* The kernel's rt_sigframe: struct ucontext at sp, whose registers stand at 40, rsp the 15th and rip the 16th (arch/x86/include/asm/sigframe.h); on arm64, what the
- * vdso says: x29 leads to a frame record, and the CFA is that record itself. That a frame is a signal's does not say this: OCaml's own frames are, too. */
+/* The kernel's rt_sigframe: struct ucontext at sp, whose registers stand at 40, rsp the 15th and rip the 16th
+ * (arch/x86/include/asm/sigframe.h); on arm64, what the vdso says: x29 leads to a frame record, and the CFA is that record itself. That a
+ * frame is a signal's does not say this: OCaml's own frames are, too. */
 static bool is_sigframe(const struct cfi_state *state)
 {
 	const struct sonde_rule *rule = &state->rule;
@@ -211,7 +216,8 @@ static bool is_sigframe(const struct cfi_state *state)
 		return false;
 	if (rule->cfa_kind == SONDE_CFA_DEREF_SP)
 		return rule->cfa_off == 40 + 15 * 8 && !rule->cfa_add && state->ra_sp_off == 40 + 16 * 8;
-	return rule->cfa_kind == SONDE_CFA_BP && !rule->cfa_off && rule->bp_kind == SONDE_BP_CFA && !rule->bp_off && rule->ra_kind == SONDE_RA_CFA && rule->ra_off == 8;
+	return rule->cfa_kind == SONDE_CFA_BP && !rule->cfa_off && rule->bp_kind == SONDE_BP_CFA && !rule->bp_off &&
+	       rule->ra_kind == SONDE_RA_CFA && rule->ra_off == 8;
 }
 
 struct sonde_rule cfi_state_rule(const struct cfi_state *state)

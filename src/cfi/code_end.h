@@ -6,6 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first `size` bytes of a routine; `machine` EM_X86_64 or EM_AARCH64. How many of them belong to it, 0 for another machine or when the first
- * instruction is not known. */
+/* The first `size` bytes of a routine; `machine` EM_X86_64 or EM_AARCH64. How many of them belong to it, 0 for another machine or when the
+ * first instruction is not known. */
 size_t code_end_find(uint16_t machine, const uint8_t *code, size_t size);

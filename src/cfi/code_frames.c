@@ -156,7 +156,8 @@ static void note_target(struct code_frames *f, int64_t off)
 
 static bool is_other(const struct code_frames *f, int64_t off)
 {
-	return off && !f->function.is_sized && f->function.is_other && f->function.is_other(f->function.arg, f->function.vaddr + (uint64_t)off);
+	return off && !f->function.is_sized && f->function.is_other &&
+	       f->function.is_other(f->function.arg, f->function.vaddr + (uint64_t)off);
 }
 
 /* Control leaves the function, or it is not known where it goes. A thread's first one has nowhere to go. */
@@ -204,7 +205,8 @@ static bool is_padding(const struct code_frames *f, uint32_t off)
 	struct x86_code code;
 
 	while (off < f->function.size && (f->function.vaddr + off) & 15) {
-		if (!x86_code_read(f->function.code + off, f->function.size - off, &code) || !(code.op == 0x90 || code.op == 0x11f || code.op == 0xcc))
+		if (!x86_code_read(f->function.code + off, f->function.size - off, &code) ||
+		    !(code.op == 0x90 || code.op == 0x11f || code.op == 0xcc))
 			return false;
 		off += code.size;
 	}
@@ -247,7 +249,9 @@ static bool follow(struct code_frames *f, const struct x86_code *code, struct co
 	if (is_call(code)) {
 		bool is_known = code->op == 0xe8 || code_state_code(state, code, &target);
 
-		if (is_known && (target == next || (f->function.is_sized && target > 0 && target < (int64_t)f->function.size))) /* a way to read pc, or code that shares the frame */
+		if (is_known &&
+		    (target == next || (f->function.is_sized && target > 0 &&
+					target < (int64_t)f->function.size))) /* a way to read pc, or code that shares the frame */
 			f->is_contradicted = true;
 		else if (is_known)
 			note_target(f, target);
@@ -327,7 +331,8 @@ static void run(struct code_frames *f, uint32_t off)
 static int read_once(struct code_frames *f, bool is_doubtful)
 {
 	struct code_state begin;
-	uint64_t end = f->nr_steps + 256 * (uint64_t)f->function.size + MAX_STATES; /* each way is gone a few times at most: less and less is known */
+	/* each way is gone a few times at most: less and less is known */
+	uint64_t end = f->nr_steps + 256 * (uint64_t)f->function.size + MAX_STATES;
 
 	f->nr_states = 0;
 	f->nr_todo = 0;
@@ -369,8 +374,8 @@ bool code_frames_is_start(const uint8_t *code, size_t size)
 	for (size_t at = 0; x86_code_read(code + at, size - at, &insn); at += insn.size) {
 		if (is_call(&insn)) {
 			code_state_call(&state, true);
-			return state.regs[X86_CODE_BP].kind == CODE_ZERO && state.regs[X86_CODE_SP].kind == CODE_ALIGNED && !state.slots[0].value.kind &&
-			       code_state_rule(&state, false).kind == SONDE_RULE_KIND_UNSUPPORTED;
+			return state.regs[X86_CODE_BP].kind == CODE_ZERO && state.regs[X86_CODE_SP].kind == CODE_ALIGNED &&
+			       !state.slots[0].value.kind && code_state_rule(&state, false).kind == SONDE_RULE_KIND_UNSUPPORTED;
 		}
 		if (moves_control(&insn) || !code_state_step(&state, &insn, (int64_t)(at + insn.size), 0, &is_changed))
 			return false;

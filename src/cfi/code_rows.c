@@ -141,7 +141,8 @@ static int append_symbols(struct walk *walk, const char *table)
 		Elf64_Sym symbol;
 
 		memcpy(&symbol, (const uint8_t *)bytes + at, sizeof(symbol));
-		if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || !symbol.st_size || symbol.st_size > UINT32_MAX || !gap_of(walk, symbol.st_value))
+		if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || !symbol.st_size ||
+		    symbol.st_size > UINT32_MAX || !gap_of(walk, symbol.st_value))
 			continue;
 		err = append(walk, &(struct function){ .vaddr = symbol.st_value,
 						       .size = (uint32_t)symbol.st_size,
@@ -256,12 +257,13 @@ static bool keeps_sp(void *arg, uint64_t vaddr)
 	uint8_t code[PEEK_BYTES];
 
 	if (known->vaddr != vaddr)
-		*known = (struct known_call){ .vaddr = vaddr, .keeps_sp = code_frames_is_plain(walk->frames, code, peek(walk, vaddr, code, sizeof(code))) };
+		*known = (struct known_call){ .vaddr = vaddr,
+					      .keeps_sp = code_frames_is_plain(walk->frames, code, peek(walk, vaddr, code, sizeof(code))) };
 	return known->keeps_sp;
 }
 
-/* Is the entry point where a program starts? Every ELF file may have one; a library's may be a function that others call. What cannot be loaded as a library says so, and
- * so does code that treats its stack as nobody's (dynamic linkers are libraries, too). */
+/* Is the entry point where a program starts? Every ELF file may have one; a library's may be a function that others call. What cannot be
+ * loaded as a library says so, and so does code that treats its stack as nobody's (dynamic linkers are libraries, too). */
 static bool is_start(struct walk *walk, uint64_t entry)
 {
 	struct dynamic_section dynamic;
@@ -292,8 +294,14 @@ static int find_functions(struct walk *walk)
 static int read_function(struct walk *walk, struct function *function, cfi_row_fn row, void *arg, struct cfi_stats *stats)
 {
 	const struct code_gap *gap = gap_of(walk, function->vaddr);
-	uint64_t left = gap ? gap->end_vaddr - function->vaddr : MAX_UNSIZED_BYTES, size = function->size ? function->size : MAX_UNSIZED_BYTES;
-	struct code_function code = { .vaddr = function->vaddr, .is_sized = function->size, .is_start = function->is_start, .is_other = is_function, .keeps_sp = keeps_sp, .arg = walk };
+	uint64_t left = gap ? gap->end_vaddr - function->vaddr : MAX_UNSIZED_BYTES,
+		 size = function->size ? function->size : MAX_UNSIZED_BYTES;
+	struct code_function code = { .vaddr = function->vaddr,
+				      .is_sized = function->size,
+				      .is_start = function->is_start,
+				      .is_other = is_function,
+				      .keeps_sp = keeps_sp,
+				      .arg = walk };
 	const uint64_t *targets;
 	size_t nr_targets;
 	uint64_t nr_rows;
@@ -326,7 +334,8 @@ static int read_function(struct walk *walk, struct function *function, cfi_row_f
 	return err;
 }
 
-int code_rows_walk(const struct elf_file *elf, const struct code_gap *gaps, size_t nr_gaps, cfi_row_fn row, void *arg, struct cfi_stats *ret_stats)
+int code_rows_walk(const struct elf_file *elf, const struct code_gap *gaps, size_t nr_gaps, cfi_row_fn row, void *arg,
+		   struct cfi_stats *ret_stats)
 {
 	CLEANUP(walk_done) struct walk walk = { .elf = elf, .gaps = gaps, .nr_gaps = nr_gaps };
 	struct cfi_stats stats = { 0 };

@@ -34,8 +34,8 @@ static bool is_on_stack(struct code_value value)
 
 bool code_state_is_at_begin(const struct code_state *state)
 {
-	return !state->is_outermost && is_equal(state->regs[X86_CODE_SP], (struct code_value){ CODE_CFA, -8 }) && state->regs[X86_CODE_BP].kind == CODE_BP &&
-	       state->regs[X86_CODE_BX].kind == CODE_BX;
+	return !state->is_outermost && is_equal(state->regs[X86_CODE_SP], (struct code_value){ CODE_CFA, -8 }) &&
+	       state->regs[X86_CODE_BP].kind == CODE_BP && state->regs[X86_CODE_BX].kind == CODE_BX;
 }
 
 static void drop_slot(struct code_state *state, size_t i)
@@ -51,7 +51,8 @@ bool code_state_meet(struct code_state *state, const struct code_state *other)
 
 	if (state->is_outermost != other->is_outermost)
 		return false;
-	if (sp.kind == CODE_CFA && other_sp.kind == CODE_CFA && sp.off != other_sp.off && !(is_on_stack(bp) && is_equal(bp, other->regs[X86_CODE_BP])))
+	if (sp.kind == CODE_CFA && other_sp.kind == CODE_CFA && sp.off != other_sp.off &&
+	    !(is_on_stack(bp) && is_equal(bp, other->regs[X86_CODE_BP])))
 		return false; /* else sp may be anywhere: the frame pointer tells */
 	for (size_t i = 0; i < 16; i++) {
 		if (!is_equal(state->regs[i], other->regs[i]))
@@ -61,7 +62,8 @@ bool code_state_meet(struct code_state *state, const struct code_state *other)
 		bool is_there = false;
 
 		for (size_t j = 0; j < CODE_NR_SLOTS && !is_there; j++)
-			is_there = is_equal(state->slots[i].at, other->slots[j].at) && is_equal(state->slots[i].value, other->slots[j].value);
+			is_there =
+			    is_equal(state->slots[i].at, other->slots[j].at) && is_equal(state->slots[i].value, other->slots[j].value);
 		if (is_there)
 			i++;
 		else
@@ -318,12 +320,14 @@ static void step_one_byte(struct step *s)
 		number(s, op == 0xb0);
 	} else if (!code->has_modrm) {
 		if (op >= 0xb8 && op <= 0xbf)
-			set_reg(s, (uint8_t)((op & 7) | (code->rex & 1) << 3), code->imm > 0 ? place(s, code->imm - (int64_t)s->vaddr) : nothing);
+			set_reg(s, (uint8_t)((op & 7) | (code->rex & 1) << 3),
+				code->imm > 0 ? place(s, code->imm - (int64_t)s->vaddr) : nothing);
 		else if (op >= 0xb0 && op <= 0xb7)
 			lose(s, byte_reg(s, (uint8_t)((op & 7) | (code->rex & 1) << 3)));
 		else if (op >= 0x90 && op <= 0x97 && (op > 0x90 || code->rex & 1))
 			lose(s, (uint8_t)((op & 7) | (code->rex & 1) << 3));
-		if (op != 0x90 && op != 0x3c && op != 0x3d && op != 0xa8 && op != 0xa9) { /* string operations, sign extensions, ports: all that they may write */
+		/* string operations, sign extensions, ports: all that they may write */
+		if (op != 0x90 && op != 0x3c && op != 0x3d && op != 0xa8 && op != 0xa9) {
 			lose(s, X86_CODE_AX);
 			lose(s, X86_CODE_CX);
 			lose(s, X86_CODE_DX);
@@ -368,13 +372,15 @@ static void step_two_bytes(struct step *s)
 	if (op == 0x7e) {
 		if (!code->is_rep)
 			lose_rm(s, false);
-	} else if (op == 0x2c || op == 0x2d || op == 0x50 || op == 0xc5 || op == 0xd7 || (code->is_vector && (op == 0x78 || op == 0x79 || op == 0x93))) {
+	} else if (op == 0x2c || op == 0x2d || op == 0x50 || op == 0xc5 || op == 0xd7 ||
+		   (code->is_vector && (op == 0x78 || op == 0x79 || op == 0x93))) {
 		lose(s, x86_code_reg(code));
-	} else if (code->is_vector || (op >= 0x10 && op <= 0x17) || (op >= 0x28 && op <= 0x2f) || (op >= 0x51 && op <= 0x7f) || op == 0xc2 || op == 0xc3 || op == 0xc4 ||
-		   op == 0xc6 || op >= 0xd0 || op == 0x0d || (op >= 0x18 && op <= 0x1d) || op == 0x1f || op == 0xa3 || op == 0x20 || op == 0x22) {
+	} else if (code->is_vector || (op >= 0x10 && op <= 0x17) || (op >= 0x28 && op <= 0x2f) || (op >= 0x51 && op <= 0x7f) ||
+		   op == 0xc2 || op == 0xc3 || op == 0xc4 || op == 0xc6 || op >= 0xd0 || op == 0x0d || (op >= 0x18 && op <= 0x1d) ||
+		   op == 0x1f || op == 0xa3 || op == 0x20 || op == 0x22) {
 		return;
-	} else if (op == 0x1e || op == 0xba || op == 0xae || op == 0x00 || (op >= 0x90 && op <= 0x9f) || op == 0xa4 || op == 0xa5 || op == 0xac || op == 0xad || op == 0xab ||
-		   op == 0xb3 || op == 0xbb) {
+	} else if (op == 0x1e || op == 0xba || op == 0xae || op == 0x00 || (op >= 0x90 && op <= 0x9f) || op == 0xa4 || op == 0xa5 ||
+		   op == 0xac || op == 0xad || op == 0xab || op == 0xb3 || op == 0xbb) {
 		lose_rm(s, op >= 0x90 && op <= 0x9f);
 	} else if (op >= 0xc8 && op <= 0xcf) {
 		lose(s, (uint8_t)((op & 7) | (code->rex & 1) << 3));

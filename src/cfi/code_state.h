@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_state: what is known of registers and stack before one instruction of a function, and what an instruction makes of it. Private to code_frames. */
+/* code_state: what is known of registers and stack before one instruction of a function, and what an instruction makes of it. Private to
+ * code_frames. */
 #pragma once
 #include "cfi/cfi.h"
 #include "cfi/x86_code.h"

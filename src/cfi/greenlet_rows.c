@@ -16,7 +16,8 @@
 static const char *const switches[] = { "slp_switch", "g_switchstack" };
 #define MAX_TEXT_BYTES ((size_t)4 << 20)
 #define MOVE_BYTES 6
-/* Called by the one that starts a greenlet, and is the outermost function of it, too, where there is no function for that yet: before 2.0. */
+/* Called by the one that starts a greenlet, and is the outermost function of it, too, where there is no function for that yet: before 2.0.
+ */
 #define STUB "g_initialstub"
 
 static bool defines_module(const struct elf_file *elf)
@@ -63,7 +64,8 @@ static int give_row(uint64_t start_vaddr, uint64_t end_vaddr, enum sonde_rule_ki
 /* add %r,%rsp; add %r,%rbp: nobody else moves both. */
 static bool moves_stack(const uint8_t *code)
 {
-	return (code[0] & 0xfb) == 0x48 && code[1] == 0x01 && (code[2] & 0xc7) == 0xc4 && code[3] == code[0] && code[4] == 0x01 && code[5] == (code[2] | 1);
+	return (code[0] & 0xfb) == 0x48 && code[1] == 0x01 && (code[2] & 0xc7) == 0xc4 && code[3] == code[0] && code[4] == 0x01 &&
+	       code[5] == (code[2] | 1);
 }
 
 /* slp_switch has no name in files without local symbols, but it is where the stack is moved. */
@@ -83,7 +85,8 @@ static int give_move(const struct elf_file *elf, cfi_row_fn row, void *arg)
 		const uint8_t *code = (const uint8_t *)bytes + at;
 
 		if (moves_stack(code))
-			return give_row(text->vaddr + at, text->vaddr + at + code_end_find(EM_X86_64, code, size - at), SONDE_RULE_KIND_UNSUPPORTED, row, arg);
+			return give_row(text->vaddr + at, text->vaddr + at + code_end_find(EM_X86_64, code, size - at),
+					SONDE_RULE_KIND_UNSUPPORTED, row, arg);
 	}
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* greenlet_rows: unwind rules for the functions of Python's greenlet module that begin and switch stacks. They copy pieces of stacks to and from the heap, so what stands in memory behind the
- * frame that began a greenlet is another greenlet's, often even frames that are intact: call frame information leads into them, and nothing there tells. Only who knows these functions does. */
+/* greenlet_rows: unwind rules for the functions of Python's greenlet module that begin and switch stacks. They copy pieces of stacks to and
+ * from the heap, so what stands in memory behind the frame that began a greenlet is another greenlet's, often even frames that are intact:
+ * call frame information leads into them, and nothing there tells. Only who knows these functions does. */
 #pragma once
 #include "cfi/cfi.h"
 

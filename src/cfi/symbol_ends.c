@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where symbols end that the file gives no size. What call frame information says is sure; then what the instructions say; a guess is only what
- * the symbols around leave open. */
+/* Where symbols end that the file gives no size. What call frame information says is sure; then what the instructions say; a guess is only
+ * what the symbols around leave open. */
 #include <elf.h>
 #include <errno.h>
 #include <string.h>

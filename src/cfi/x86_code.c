@@ -59,7 +59,8 @@ static void read_two_bytes(struct x86 *x, uint8_t op)
 			return;
 	}
 	read_modrm(x);
-	if ((op >= 0x70 && op <= 0x73) || op == 0xc2 || (op >= 0xc4 && op <= 0xc6) || (!x->code.is_vector && (op == 0xa4 || op == 0xac || op == 0xba)))
+	if ((op >= 0x70 && op <= 0x73) || op == 0xc2 || (op >= 0xc4 && op <= 0xc6) ||
+	    (!x->code.is_vector && (op == 0xa4 || op == 0xac || op == 0xba)))
 		read_imm8(x);
 }
 
@@ -112,8 +113,8 @@ static bool read_without_modrm(struct x86 *x, uint8_t op)
 			read_imm8(x);
 		else
 			read_imm(x);
-	} else if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3) || op == 0xeb || op == 0x6a || op == 0xa8 || (op >= 0xb0 && op <= 0xb7) || op == 0xcd ||
-		   (op >= 0xe4 && op <= 0xe7)) {
+	} else if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3) || op == 0xeb || op == 0x6a || op == 0xa8 ||
+		   (op >= 0xb0 && op <= 0xb7) || op == 0xcd || (op >= 0xe4 && op <= 0xe7)) {
 		read_imm8(x);
 	} else if (op == 0x68 || op == 0xa9) {
 		read_imm(x);
@@ -133,9 +134,9 @@ static bool read_without_modrm(struct x86 *x, uint8_t op)
 	} else if (op == 0x60 || op == 0x61 || op == 0x82 || op == 0x9a || op == 0xce || (op >= 0xd4 && op <= 0xd6) || op == 0xea) {
 		reader_fail(&x->r);
 	} else {
-		return (op >= 0x50 && op <= 0x5f) || (op >= 0x6c && op <= 0x6f) || (op >= 0x90 && op <= 0x9f) || (op >= 0xa4 && op <= 0xaf) || op == 0xc3 || op == 0xc9 ||
-		       op == 0xcb || op == 0xcc || op == 0xcf || op == 0xd7 || (op >= 0xec && op <= 0xef) || op == 0xf1 || op == 0xf4 || op == 0xf5 ||
-		       (op >= 0xf8 && op <= 0xfd);
+		return (op >= 0x50 && op <= 0x5f) || (op >= 0x6c && op <= 0x6f) || (op >= 0x90 && op <= 0x9f) ||
+		       (op >= 0xa4 && op <= 0xaf) || op == 0xc3 || op == 0xc9 || op == 0xcb || op == 0xcc || op == 0xcf || op == 0xd7 ||
+		       (op >= 0xec && op <= 0xef) || op == 0xf1 || op == 0xf4 || op == 0xf5 || (op >= 0xf8 && op <= 0xfd);
 	}
 	return true;
 }
@@ -146,7 +147,8 @@ static void read_one_byte(struct x86 *x, uint8_t op)
 	if (read_without_modrm(x, op))
 		return;
 	read_modrm(x);
-	if (op == 0x6b || op == 0x80 || op == 0x83 || op == 0xc0 || op == 0xc1 || op == 0xc6 || (op == 0xf6 && x86_code_extension(&x->code) < 2))
+	if (op == 0x6b || op == 0x80 || op == 0x83 || op == 0xc0 || op == 0xc1 || op == 0xc6 ||
+	    (op == 0xf6 && x86_code_extension(&x->code) < 2))
 		read_imm8(x);
 	else if (op == 0x69 || op == 0x81 || op == 0xc7 || (op == 0xf7 && x86_code_extension(&x->code) < 2))
 		read_imm(x);
@@ -163,7 +165,8 @@ static uint8_t read_prefixes(struct x86 *x)
 			x->code.is_32_address = true;
 		else if (byte == 0xf3)
 			x->code.is_rep = true;
-		else if (byte != 0xf2 && byte != 0xf0 && byte != 0x2e && byte != 0x36 && byte != 0x3e && byte != 0x26 && byte != 0x64 && byte != 0x65)
+		else if (byte != 0xf2 && byte != 0xf0 && byte != 0x2e && byte != 0x36 && byte != 0x3e && byte != 0x26 && byte != 0x64 &&
+			 byte != 0x65)
 			return byte;
 	}
 }
@@ -193,7 +196,8 @@ bool x86_code_read(const uint8_t *code, size_t size, struct x86_code *ret_code)
 
 bool x86_code_is_branch(const struct x86_code *code)
 {
-	return (code->op >= 0x70 && code->op <= 0x7f) || (code->op >= 0xe0 && code->op <= 0xe3) || (code->op >= 0x180 && code->op <= 0x18f && !code->is_vector);
+	return (code->op >= 0x70 && code->op <= 0x7f) || (code->op >= 0xe0 && code->op <= 0xe3) ||
+	       (code->op >= 0x180 && code->op <= 0x18f && !code->is_vector);
 }
 
 bool x86_code_is_end(const struct x86_code *code)
@@ -202,5 +206,6 @@ bool x86_code_is_end(const struct x86_code *code)
 
 	if (op == 0xff) /* a jump to where a register says */
 		return x86_code_extension(code) == 4 || x86_code_extension(code) == 5;
-	return op == 0xe9 || op == 0xeb || op == 0xc3 || op == 0xcb || op == 0xcf || op == 0xf4 || op == 0xcc || op == 0xc2 || op == 0xca || (op == 0x10b && !code->is_vector);
+	return op == 0xe9 || op == 0xeb || op == 0xc3 || op == 0xcb || op == 0xcf || op == 0xf4 || op == 0xcc || op == 0xc2 || op == 0xca ||
+	       (op == 0x10b && !code->is_vector);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* x86_code: takes apart one instruction of x86-64, whichever: its opcode, its operands, where it ends. Instruction formats: Intel SDM volume 2, chapter 2 and appendix A. */
+/* x86_code: takes apart one instruction of x86-64, whichever: its opcode, its operands, where it ends. Instruction formats: Intel SDM
+ * volume 2, chapter 2 and appendix A. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -7,10 +8,20 @@
 
 #include "base/cleanup.h"
 
-enum { X86_CODE_AX, X86_CODE_CX, X86_CODE_DX, X86_CODE_BX, X86_CODE_SP, X86_CODE_BP, X86_CODE_SI, X86_CODE_DI }; /* as instructions number them */
+enum {
+	X86_CODE_AX,
+	X86_CODE_CX,
+	X86_CODE_DX,
+	X86_CODE_BX,
+	X86_CODE_SP,
+	X86_CODE_BP,
+	X86_CODE_SI,
+	X86_CODE_DI
+}; /* as instructions number them */
 
 struct x86_code {
-	uint32_t op;      /* with the map that it is in: 0x100, 0x200, 0x300 and up behind 0f, 0f 38, 0f 3a, and what VEX and EVEX have for them */
+	uint32_t
+	    op; /* with the map that it is in: 0x100, 0x200, 0x300 and up behind 0f, 0f 38, 0f 3a, and what VEX and EVEX have for them */
 	uint8_t size;
 	uint8_t modrm, sib, rex;
 	uint8_t vvvv;     /* of VEX and EVEX: the other register */

@@ -76,7 +76,9 @@ static void bash_files(const struct verb *verb, struct buffer *buffer)
 {
 	for (size_t i = 0; i < verb->nr_options; i++) {
 		if (!verb->options[i].name && verb->options[i].values == OPTION_VALUES_FILE) {
-			buffer_printf(buffer, "\t%s:[!-]*|%s:) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;\n", verb->name, verb->name);
+			buffer_printf(buffer,
+				      "\t%s:[!-]*|%s:) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;\n",
+				      verb->name, verb->name);
 			return;
 		}
 	}

@@ -20,19 +20,52 @@ struct convert_arguments {
 };
 
 static const struct option_spec options[] = {
-	{ .group = "What is read", .metavar = "INPUT", .kind = OPTION_TEXT, FIELD(input), .values = OPTION_VALUES_FILE,
+	{ .group = "What is read",
+	  .metavar = "INPUT",
+	  .kind = OPTION_TEXT,
+	  FIELD(input),
+	  .values = OPTION_VALUES_FILE,
 	  .help = "the profile, gzipped or not; - is standard input. Its format is found out by what stands in it" },
-	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of INPUT, whatever it looks like" },
-	{ .name = "no-lines", .kind = OPTION_FLAG, FIELD(no_lines), .help = "of perf.data: do not look up source lines and inlined functions" },
-	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "of perf.data: keep the time of each sample, for the formats that can carry it" },
+	{ .name = "from",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(from),
+	  .value_name = profile_read_format_at,
+	  .help = "the format of INPUT, whatever it looks like" },
+	{ .name = "no-lines",
+	  .kind = OPTION_FLAG,
+	  FIELD(no_lines),
+	  .help = "of perf.data: do not look up source lines and inlined functions" },
+	{ .name = "timestamps",
+	  .kind = OPTION_FLAG,
+	  FIELD(timestamps),
+	  .help = "of perf.data: keep the time of each sample, for the formats that can carry it" },
 	PROFILE_MEMORY_OPTION(struct convert_arguments, memory_mib),
-	{ .group = "How it is written", .metavar = "OUTPUT", .kind = OPTION_TEXT, FIELD(output), .values = OPTION_VALUES_FILE,
+	{ .group = "How it is written",
+	  .metavar = "OUTPUT",
+	  .kind = OPTION_TEXT,
+	  FIELD(output),
+	  .values = OPTION_VALUES_FILE,
 	  .help = "the file to write, in the format that its suffix names; - is standard output, which it is without this, too" },
-	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
+	{ .letter = 'o',
+	  .name = "output",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXTS,
+	  FIELD(outputs),
+	  .values = OPTION_VALUES_FILE,
 	  .help = "the same; may be repeated" },
-	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = profile_write_format_at, .help = "write in this format, whatever the suffix says" },
-	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value),
-	  .help = "which of several values is shown by formats with room for one, such as alloc_space, count or time; the one that INPUT says" },
+	{ .name = "format",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(format),
+	  .value_name = profile_write_format_at,
+	  .help = "write in this format, whatever the suffix says" },
+	{ .name = "value",
+	  .metavar = "TYPE",
+	  .kind = OPTION_TEXT,
+	  FIELD(value),
+	  .help = "which of several values is shown by formats with room for one, such as alloc_space, count or time; the one that INPUT "
+		  "says" },
 	{ .letter = 'd', .name = "delimited", .kind = OPTION_FLAG, FIELD(delimited), .help = "a line between kernel and user frames" },
 	{ .letter = 'a', .name = "annotations", .kind = OPTION_FLAG, FIELD(annotate), .help = "add _[k] to kernel frames" },
 	{ .name = "offsets", .kind = OPTION_FLAG, FIELD(offsets), .help = "function+offset, and a stack of its own for every address" },
@@ -51,7 +84,10 @@ static const struct verb_example examples[] = {
 /* An exit code. */
 static int convert(struct sonde_profile *profile, const struct convert_arguments *arguments)
 {
-	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .no_lines = arguments->no_lines, .timestamps = arguments->timestamps,
+	const struct sonde_read_options read = { .size = sizeof(read),
+						 .format = arguments->from,
+						 .no_lines = arguments->no_lines,
+						 .timestamps = arguments->timestamps,
 						 .on_bytes = profile_confine_reading };
 	const struct sonde_write_options write = {
 		.size = sizeof(write),
@@ -104,7 +140,8 @@ static int convert_run(void *all, const char *command_line)
 const struct verb convert_verb = {
 	.name = "convert",
 	.summary = "a profile from one file format to others",
-	.description = "Reads a profile, of sonde or of another profiler, and writes it in other formats. What a format holds and others cannot is counted and "
+	.description = "Reads a profile, of sonde or of another profiler, and writes it in other formats. What a format holds and others "
+		       "cannot is counted and "
 		       "told on standard error.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),

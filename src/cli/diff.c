@@ -18,17 +18,47 @@ struct diff_arguments {
 };
 
 static const struct option_spec options[] = {
-	{ .group = "What is compared", .metavar = "BEFORE", .kind = OPTION_TEXT, FIELD(before), .values = OPTION_VALUES_FILE,
+	{ .group = "What is compared",
+	  .metavar = "BEFORE",
+	  .kind = OPTION_TEXT,
+	  FIELD(before),
+	  .values = OPTION_VALUES_FILE,
 	  .help = "a profile, in any format that is read; - is standard input" },
 	{ .metavar = "AFTER", .kind = OPTION_TEXT, FIELD(after), .values = OPTION_VALUES_FILE, .help = "another one" },
-	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of both, whatever they look like" },
-	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is compared, such as alloc_space, count or time; the one that AFTER says" },
+	{ .name = "from",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(from),
+	  .value_name = profile_read_format_at,
+	  .help = "the format of both, whatever they look like" },
+	{ .name = "value",
+	  .metavar = "TYPE",
+	  .kind = OPTION_TEXT,
+	  FIELD(value),
+	  .help = "which of several values is compared, such as alloc_space, count or time; the one that AFTER says" },
 	PROFILE_MEMORY_OPTION(struct diff_arguments, memory_mib),
-	{ .group = "How it is shown", .letter = 'n', .name = "lines", .metavar = "N", .kind = OPTION_NUMBER, FIELD(max_lines), .min = 1, .max = UINT32_MAX,
+	{ .group = "How it is shown",
+	  .letter = 'n',
+	  .name = "lines",
+	  .metavar = "N",
+	  .kind = OPTION_NUMBER,
+	  FIELD(max_lines),
+	  .min = 1,
+	  .max = UINT32_MAX,
 	  .help = "so many functions in the table; 40" },
-	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
+	{ .letter = 'o',
+	  .name = "output",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXTS,
+	  FIELD(outputs),
+	  .values = OPTION_VALUES_FILE,
 	  .help = "write a profile of both, in the format that the suffix names, instead of the table; may be repeated" },
-	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = profile_write_format_at, .help = "write in this format, whatever the suffix says" },
+	{ .name = "format",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(format),
+	  .value_name = profile_write_format_at,
+	  .help = "write in this format, whatever the suffix says" },
 };
 
 static const struct verb_example examples[] = {
@@ -39,7 +69,10 @@ static const struct verb_example examples[] = {
 
 static int print_table(struct sonde_profile *profile, uint64_t max_lines)
 {
-	const struct sonde_show_options show = { .size = sizeof(show), .view = SONDE_VIEW_CHANGES, .max_lines = (uint32_t)max_lines, .width = terminal_width(),
+	const struct sonde_show_options show = { .size = sizeof(show),
+						 .view = SONDE_VIEW_CHANGES,
+						 .max_lines = (uint32_t)max_lines,
+						 .width = terminal_width(),
 						 .colour = output_colour(STDOUT_FILENO) };
 	const char *text;
 	int err = sonde_profile_show(profile, &show, &text);
@@ -50,7 +83,10 @@ static int print_table(struct sonde_profile *profile, uint64_t max_lines)
 /* Reads both; `after` becomes the difference. An exit code. */
 static int compare(struct sonde_profile *before, struct sonde_profile *after, const struct diff_arguments *arguments)
 {
-	struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .on_bytes = profile_confine_reading, .on_bytes_arg = (void *)(uintptr_t)arguments->after };
+	struct sonde_read_options read = { .size = sizeof(read),
+					   .format = arguments->from,
+					   .on_bytes = profile_confine_reading,
+					   .on_bytes_arg = (void *)(uintptr_t)arguments->after };
 	const struct sonde_write_options write = { .size = sizeof(write), .format = arguments->format };
 	int code = profile_try_outputs(&diff_verb, after, &arguments->outputs, arguments->format), err;
 
@@ -68,7 +104,8 @@ static int compare(struct sonde_profile *before, struct sonde_profile *after, co
 	err = sonde_profile_diff(after, before, arguments->value);
 	if (err)
 		return profile_failed(&diff_verb, after, err);
-	return arguments->outputs.nr ? profile_write_all(&diff_verb, after, &arguments->outputs, &write) : print_table(after, arguments->max_lines);
+	return arguments->outputs.nr ? profile_write_all(&diff_verb, after, &arguments->outputs, &write)
+				     : print_table(after, arguments->max_lines);
 }
 
 static int check(void *all, char *const *command, struct diag *diag)
@@ -100,9 +137,12 @@ static int diff_run(void *all, const char *command_line)
 const struct verb diff_verb = {
 	.name = "diff",
 	.summary = "what changed between two profiles",
-	.description = "Compares two profiles by shares of their totals, so that they need not be of the same length. The table has the change of each function, self "
-		       "and total, in points of percent, the greatest first; what is within two standard deviations of the noise of counts has a ~. Stacks are "
-		       "matched by the names in them: addresses differ between builds. Histograms stand side by side, with what became of their tails.",
+	.description = "Compares two profiles by shares of their totals, so that they need not be of the same length. The table has the "
+		       "change of each function, self "
+		       "and total, in points of percent, the greatest first; what is within two standard deviations of the noise of counts "
+		       "has a ~. Stacks are "
+		       "matched by the names in them: addresses differ between builds. Histograms stand side by side, with what became of "
+		       "their tails.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,

@@ -34,28 +34,68 @@ static const char *value_at(uint32_t i)
 #define FIELD(field) .offset = offsetof(struct offcpu_arguments, field)
 
 static const struct option_spec options[] = {
-	{ .group = "What is measured", .metavar = "DURATION", .kind = OPTION_NUMBER, FIELD(recording.duration_s), .min = 1, .max = RECORDING_MAX_DURATION_S,
+	{ .group = "What is measured",
+	  .metavar = "DURATION",
+	  .kind = OPTION_NUMBER,
+	  FIELD(recording.duration_s),
+	  .min = 1,
+	  .max = RECORDING_MAX_DURATION_S,
 	  .help = "seconds; without it until Ctrl-C or the end of what is measured" },
 	RECORDING_WINDOW_OPTIONS(struct offcpu_arguments, recording),
-	{ .letter = 'm', .name = "min", .metavar = "US", .kind = OPTION_NUMBER, FIELD(min_us), .max = MAX_TIME_US,
+	{ .letter = 'm',
+	  .name = "min",
+	  .metavar = "US",
+	  .kind = OPTION_NUMBER,
+	  FIELD(min_us),
+	  .max = MAX_TIME_US,
 	  .help = "leave out waits that are shorter, in microseconds; 1" },
-	{ .letter = 'M', .name = "max", .metavar = "US", .kind = OPTION_NUMBER, FIELD(max_us), .min = 1, .max = MAX_TIME_US, .help = "leave out waits that are longer" },
-	{ .name = "state", .metavar = "STATE", .kind = OPTION_NUMBER, FIELD(state), .max = MAX_STATE,
-	  .help = "only waits in one of these states, the kernel's bits: 1 interruptible, 2 uninterruptible, 4 stopped, 8 traced; 0 is for threads that were preempted" },
+	{ .letter = 'M',
+	  .name = "max",
+	  .metavar = "US",
+	  .kind = OPTION_NUMBER,
+	  FIELD(max_us),
+	  .min = 1,
+	  .max = MAX_TIME_US,
+	  .help = "leave out waits that are longer" },
+	{ .name = "state",
+	  .metavar = "STATE",
+	  .kind = OPTION_NUMBER,
+	  FIELD(state),
+	  .max = MAX_STATE,
+	  .help = "only waits in one of these states, the kernel's bits: 1 interruptible, 2 uninterruptible, 4 stopped, 8 traced; 0 is for "
+		  "threads that were preempted" },
 	{ .name = "wake", .kind = OPTION_FLAG, FIELD(wake), .help = "also who ended the wait, with the stacks there" },
-	{ .name = "max-overhead", .metavar = "PCT", .kind = OPTION_NUMBER, FIELD(max_overhead), .min = 1, .max = 100,
-	  .help = "leave out longer and longer waits, beginning with --min, while our programs take more than so much of the machine's time" },
-	{ .name = "hist", .kind = OPTION_FLAG, FIELD(histograms), .help = "also how the durations of the waits are distributed, whole and of each stack" },
+	{ .name = "max-overhead",
+	  .metavar = "PCT",
+	  .kind = OPTION_NUMBER,
+	  FIELD(max_overhead),
+	  .min = 1,
+	  .max = 100,
+	  .help =
+	      "leave out longer and longer waits, beginning with --min, while our programs take more than so much of the machine's time" },
+	{ .name = "hist",
+	  .kind = OPTION_FLAG,
+	  FIELD(histograms),
+	  .help = "also how the durations of the waits are distributed, whole and of each stack" },
 	RECORDING_STACK_OPTIONS(struct offcpu_arguments, recording),
 
-	WHOSE_OPTIONS(struct offcpu_arguments, recording.whose),
+	TARGET_OPTIONS(struct offcpu_arguments, recording.targets),
 	{ .letter = 'u', .name = "user-threads-only", .kind = OPTION_FLAG, FIELD(user_threads_only), .help = "no threads of the kernel" },
-	{ .letter = 'k', .name = "kernel-threads-only", .kind = OPTION_FLAG, FIELD(kernel_threads_only), .excludes = "user-threads-only",
-	  .instead = "leave both out to see the threads of programs and of the kernel", .help = "only threads of the kernel" },
+	{ .letter = 'k',
+	  .name = "kernel-threads-only",
+	  .kind = OPTION_FLAG,
+	  FIELD(kernel_threads_only),
+	  .excludes = "user-threads-only",
+	  .instead = "leave both out to see the threads of programs and of the kernel",
+	  .help = "only threads of the kernel" },
 
 	RECORDING_OUTPUT_OPTIONS(struct offcpu_arguments, recording),
 	RECORDING_EVENTS_OPTION(struct offcpu_arguments, recording),
-	{ .name = "value", .metavar = "WHAT", .kind = OPTION_TEXT, FIELD(value), .value_name = value_at,
+	{ .name = "value",
+	  .metavar = "WHAT",
+	  .kind = OPTION_TEXT,
+	  FIELD(value),
+	  .value_name = value_at,
 	  .help = "what formats with one number per stack show: time (default; text and folded in microseconds), or count of the waits" },
 };
 
@@ -77,7 +117,8 @@ static int check(void *all, char *const *command, struct diag *diag)
 
 	arguments->recording.command = command;
 	if (arguments->max_us && arguments->max_us < arguments->min_us)
-		return diag_errno(diag, EINVAL, "no wait is at least %" PRIu64 " us and at most %" PRIu64 " us long: --max is below --min", arguments->min_us, arguments->max_us);
+		return diag_errno(diag, EINVAL, "no wait is at least %" PRIu64 " us and at most %" PRIu64 " us long: --max is below --min",
+				  arguments->min_us, arguments->max_us);
 	if (strcmp(arguments->value, value_at(OFFCPU_VALUE_TIME)) != 0 && strcmp(arguments->value, value_at(OFFCPU_VALUE_COUNT)) != 0)
 		return diag_errno(diag, EINVAL, "there is no value '%.60s': --value takes time or count", arguments->value);
 	return recording_check(&arguments->recording, diag);
@@ -116,13 +157,17 @@ static int offcpu_run(void *all, const char *command_line)
 	return recording_run(&offcpu_verb, &arguments->recording, &of_library, &words);
 }
 
-static const struct offcpu_arguments defaults = { .min_us = 1, .state = ANY_STATE, .value = "time", .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT };
+static const struct offcpu_arguments defaults = {
+	.min_us = 1, .state = ANY_STATE, .value = "time", .recording.debuginfod_timeout_s = RECORDING_DEFAULT_TIMEOUT
+};
 
 const struct verb offcpu_verb = {
 	.name = "offcpu",
 	.summary = "what threads wait for, and how long",
-	.description = "Adds up, in the kernel, the time that threads are not on a CPU, by the stack with which they left it: of the kernel and of every program, "
-		       "without frame pointers. The leaf names the kind of wait: [futex], [sleep], [disk], [pipe], [socket], [epoll], [preempted] and others. Waits that "
+	.description = "Adds up, in the kernel, the time that threads are not on a CPU, by the stack with which they left it: of the "
+		       "kernel and of every program, "
+		       "without frame pointers. The leaf names the kind of wait: [futex], [sleep], [disk], [pipe], [socket], [epoll], "
+		       "[preempted] and others. Waits that "
 		       "were under way at the start or are at the end count with what is between the two.\n\n"
 		       "The options are those of BCC's offcputime, and more.",
 	.options = options,

@@ -52,8 +52,9 @@ static int add_ids(const struct option_spec *spec, const char *label, const char
 
 		snprintf(text, sizeof(text), "%.*s", length < sizeof(text) ? (int)length : (int)sizeof(text), at);
 		if (length >= sizeof(text) || number_u64(text, spec->max, &id) < 0 || id < spec->min)
-			return diag_errno(diag, EINVAL, "%s needs ids from %" PRIu64 " to %" PRIu64 " with commas between them, not '%.60s'",
-					  label, spec->min, spec->max, value);
+			return diag_errno(diag, EINVAL,
+					  "%s needs ids from %" PRIu64 " to %" PRIu64 " with commas between them, not '%.60s'", label,
+					  spec->min, spec->max, value);
 		err = add_id(label, (uint32_t)id, ids, diag);
 		if (err || !at[length])
 			return err;

@@ -26,33 +26,75 @@ struct profile_arguments {
 #define FIELD(field) .offset = offsetof(struct profile_arguments, field)
 
 static const struct option_spec options[] = {
-	{ .group = "What is sampled", .metavar = "DURATION", .kind = OPTION_NUMBER, FIELD(recording.duration_s), .min = 1, .max = RECORDING_MAX_DURATION_S,
+	{ .group = "What is sampled",
+	  .metavar = "DURATION",
+	  .kind = OPTION_NUMBER,
+	  FIELD(recording.duration_s),
+	  .min = 1,
+	  .max = RECORDING_MAX_DURATION_S,
 	  .help = "seconds; without it until Ctrl-C or the end of what is sampled" },
 	RECORDING_WINDOW_OPTIONS(struct profile_arguments, recording),
-	{ .letter = 'F', .name = "frequency", .metavar = "HZ", .kind = OPTION_NUMBER, FIELD(freq_hz), .min = 1, .max = RECORDING_MAX_FREQ_HZ,
+	{ .letter = 'F',
+	  .name = "frequency",
+	  .metavar = "HZ",
+	  .kind = OPTION_NUMBER,
+	  FIELD(freq_hz),
+	  .min = 1,
+	  .max = RECORDING_MAX_FREQ_HZ,
 	  .help = "samples per second and CPU; 49 unless -c is given" },
-	{ .letter = 'c', .name = "count", .metavar = "N", .kind = OPTION_NUMBER, FIELD(period), .min = 1, .max = INT64_MAX,
-	  .excludes = "frequency", .instead = "give the rate (-F) or the number of events between two samples (-c)",
+	{ .letter = 'c',
+	  .name = "count",
+	  .metavar = "N",
+	  .kind = OPTION_NUMBER,
+	  FIELD(period),
+	  .min = 1,
+	  .max = INT64_MAX,
+	  .excludes = "frequency",
+	  .instead = "give the rate (-F) or the number of events between two samples (-c)",
 	  .help = "sample every N events instead; one event of cpu-clock is a nanosecond" },
-	{ .letter = 'e', .name = "event", .metavar = "EVENT", .kind = OPTION_TEXT, FIELD(event),
+	{ .letter = 'e',
+	  .name = "event",
+	  .metavar = "EVENT",
+	  .kind = OPTION_TEXT,
+	  FIELD(event),
 	  .help = "what drives the sampling, by perf's names: cpu-clock (default), cycles, instructions, page-faults and others" },
-	{ .name = "no-fallback", .kind = OPTION_FLAG, FIELD(no_fallback),
+	{ .name = "no-fallback",
+	  .kind = OPTION_FLAG,
+	  FIELD(no_fallback),
 	  .help = "refuse an event that this machine lacks; otherwise cpu-clock takes its place, with a warning" },
 	{ .letter = 'I', .name = "include-idle", .kind = OPTION_FLAG, FIELD(idle), .help = "also CPUs that do nothing" },
 	RECORDING_STACK_OPTIONS(struct profile_arguments, recording),
 
-	WHOSE_OPTIONS(struct profile_arguments, recording.whose),
-	{ .letter = 'C', .name = "cpu", .metavar = "CPU", .kind = OPTION_NUMBER, FIELD(cpu), .max = INT32_MAX,
+	TARGET_OPTIONS(struct profile_arguments, recording.targets),
+	{ .letter = 'C',
+	  .name = "cpu",
+	  .metavar = "CPU",
+	  .kind = OPTION_NUMBER,
+	  FIELD(cpu),
+	  .max = INT32_MAX,
 	  .help = "only what runs on this CPU; the first is 0" },
 
 	RECORDING_OUTPUT_OPTIONS(struct profile_arguments, recording),
-	{ .name = "timestamps", .kind = OPTION_FLAG, FIELD(timestamps), .help = "record the time of each sample, for the formats that can carry it" },
+	{ .name = "timestamps",
+	  .kind = OPTION_FLAG,
+	  FIELD(timestamps),
+	  .help = "record the time of each sample, for the formats that can carry it" },
 
-	{ .group = "For the curious", .name = "audit", .kind = OPTION_FLAG, FIELD(audit),
+	{ .group = "For the curious",
+	  .name = "audit",
+	  .kind = OPTION_FLAG,
+	  FIELD(audit),
 	  .help = "unwind one of every 1000 user stacks once more, by libdw, and say how many agree" },
-	{ .name = "audit-every", .metavar = "N", .kind = OPTION_NUMBER, FIELD(audit_every), .min = 1, .max = UINT32_MAX,
+	{ .name = "audit-every",
+	  .metavar = "N",
+	  .kind = OPTION_NUMBER,
+	  FIELD(audit_every),
+	  .min = 1,
+	  .max = UINT32_MAX,
 	  .help = "audit one of every N user stacks instead" },
-	{ .name = "ebpf", .kind = OPTION_FLAG, FIELD(ebpf),
+	{ .name = "ebpf",
+	  .kind = OPTION_FLAG,
+	  FIELD(ebpf),
 	  .help = "print the source of the BPF programs that this command line would load, and end" },
 };
 
@@ -82,7 +124,8 @@ static int check(void *all, char *const *command, struct diag *diag)
 	return err || arguments->cpu == ALL_CPUS ? err : machine_check_cpu(arguments->cpu, diag);
 }
 
-static struct sonde_session_options to_options(const struct profile_arguments *arguments, const char *command_line, const struct sonde_sampling_options *sampling)
+static struct sonde_session_options to_options(const struct profile_arguments *arguments, const char *command_line,
+					       const struct sonde_sampling_options *sampling)
 {
 	struct sonde_session_options of_library = recording_options(&arguments->recording, command_line);
 
@@ -99,7 +142,8 @@ static int record(const struct profile_arguments *arguments, const struct sonde_
 	if (arguments->period)
 		snprintf(measuring, sizeof(measuring), "Sampling at every %" PRIu64 " events of", arguments->period);
 	else
-		snprintf(measuring, sizeof(measuring), "Sampling at %" PRIu64 " Hertz of", arguments->freq_hz ? arguments->freq_hz : SONDE_DEFAULT_FREQ_HZ);
+		snprintf(measuring, sizeof(measuring), "Sampling at %" PRIu64 " Hertz of",
+			 arguments->freq_hz ? arguments->freq_hz : SONDE_DEFAULT_FREQ_HZ);
 	snprintf(cpu, sizeof(cpu), "CPU#%" PRIu64, arguments->cpu);
 	return recording_run(&profile_verb, &arguments->recording, of_library,
 			     &(struct recording_words){ .measuring = measuring, .place = arguments->cpu == ALL_CPUS ? NULL : cpu,

@@ -47,7 +47,8 @@ static int check_suffix(const char *path, struct diag *diag)
 		return 0;
 	for (uint32_t i = 0; sonde_format_name(i, &suffixes, &text); i++)
 		buffer_printf(&known, "%s%s", i ? " " : "", suffixes);
-	return diag_errno(diag, EINVAL, "the suffix of '%.80s' names no format: use one of %s, or --format", path, known.data ? known.data : "");
+	return diag_errno(diag, EINVAL, "the suffix of '%.80s' names no format: use one of %s, or --format", path,
+			  known.data ? known.data : "");
 }
 
 int profile_check_outputs(const struct option_texts *outputs, const char *format, struct diag *diag)
@@ -84,19 +85,22 @@ int profile_try_outputs(const struct verb *verb, struct sonde_profile *profile, 
 	return err ? profile_failed(verb, profile, err) : SONDE_EXIT_REPORT;
 }
 
-int profile_write_all(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs, const struct sonde_write_options *options)
+int profile_write_all(const struct verb *verb, struct sonde_profile *profile, const struct option_texts *outputs,
+		      const struct sonde_write_options *options)
 {
 	int code = SONDE_EXIT_REPORT;
 
 	for (uint32_t i = 0; i < outputs->nr; i++) {
-		int err = sonde_profile_write(profile, outputs->texts[i], options), failure = err ? profile_failed(verb, profile, err) : SONDE_EXIT_REPORT;
+		int err = sonde_profile_write(profile, outputs->texts[i], options),
+		    failure = err ? profile_failed(verb, profile, err) : SONDE_EXIT_REPORT;
 
 		code = code ? code : failure;
 	}
 	return code;
 }
 
-/* The limit is on what is mapped to be written, and not on what pages of it are there: no memory is refused by it that was not asked for. */
+/* The limit is on what is mapped to be written, and not on what pages of it are there: no memory is refused by it that was not asked for.
+ */
 static void limit_memory(uint64_t mib)
 {
 #ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as memory */
@@ -121,7 +125,8 @@ static bool is_perf_data(const char *path)
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	char head[8];
 
-	return fd >= 0 && pread(fd, head, sizeof(head), 0) == sizeof(head) && (!memcmp(head, "PERFILE2", sizeof(head)) || !memcmp(head, "2ELIFREP", sizeof(head)));
+	return fd >= 0 && pread(fd, head, sizeof(head), 0) == sizeof(head) &&
+	       (!memcmp(head, "PERFILE2", sizeof(head)) || !memcmp(head, "2ELIFREP", sizeof(head)));
 }
 
 void profile_confine_reading(void *next)

@@ -30,10 +30,12 @@ static const char *format_of(const struct recording *recording, const char *path
 static int check_events(const struct recording *recording, struct diag *diag)
 {
 	if (!strcmp(recording->events, "-") && !recording->outputs.nr)
-		return diag_errno(diag, EINVAL, "--events - writes to standard output, and so does the report: give the report a file with -o FILE");
+		return diag_errno(diag, EINVAL,
+				  "--events - writes to standard output, and so does the report: give the report a file with -o FILE");
 	for (uint32_t i = 0; i < recording->outputs.nr; i++) {
 		if (!strcmp(recording->events, recording->outputs.texts[i]))
-			return diag_errno(diag, EINVAL, "--events and -o both name '%.80s': give each a file of its own", recording->events);
+			return diag_errno(diag, EINVAL, "--events and -o both name '%.80s': give each a file of its own",
+					  recording->events);
 	}
 	return 0;
 }
@@ -41,7 +43,7 @@ static int check_events(const struct recording *recording, struct diag *diag)
 int recording_check(const struct recording *recording, struct diag *diag)
 {
 	const char *format = recording->format || !recording->folded ? recording->format : "folded";
-	int err = whose_check(&recording->whose, recording->command, diag);
+	int err = target_options_check(&recording->targets, recording->command, diag);
 
 	if (!err)
 		err = profile_check_outputs(&recording->outputs, format, diag);
@@ -74,12 +76,12 @@ struct sonde_session_options recording_options(const struct recording *recording
 		.duration_ns = recording->duration_s * NS_PER_S,
 		.every_ns = recording->every_s * NS_PER_S,
 		.keep = (uint32_t)recording->keep,
-		.tgids = recording->whose.tgids.nr ? recording->whose.tgids.ids : NULL,
-		.tids = recording->whose.tids.nr ? recording->whose.tids.ids : NULL,
-		.nr_tgids = recording->whose.tgids.nr,
-		.nr_tids = recording->whose.tids.nr,
-		.comm = recording->whose.comm,
-		.cgroup = recording->whose.cgroup,
+		.tgids = recording->targets.tgids.nr ? recording->targets.tgids.ids : NULL,
+		.tids = recording->targets.tids.nr ? recording->targets.tids.ids : NULL,
+		.nr_tgids = recording->targets.tgids.nr,
+		.nr_tids = recording->targets.tids.nr,
+		.comm = recording->targets.comm,
+		.cgroup = recording->targets.cgroup,
 		.user_only = recording->user_only,
 		.kernel_only = recording->kernel_only,
 		.stack_storage = recording->stack_storage,
@@ -140,7 +142,7 @@ static void print_header(const struct recording *recording, const struct recordi
 	if (recording->folded)
 		return;
 	buffer_printf(&header, "%s ", words->measuring);
-	whose_text(&recording->whose, recording->command, &header);
+	target_options_text(&recording->targets, recording->command, &header);
 	if (words->threads)
 		buffer_printf(&header, " (%s threads)", words->threads);
 	buffer_printf(&header, " by %s stack", recording->user_only ? "user" : recording->kernel_only ? "kernel" : "user + kernel");
@@ -179,7 +181,8 @@ static void print_window(void *arg, const struct sonde_window *window)
 		output_say("window %" PRIu32 " was not written: %s", window->number, strerror(-window->err));
 }
 
-static int take_profile(const struct verb *verb, const struct recording *recording, const struct recording_words *words, struct sonde_session *session)
+static int take_profile(const struct verb *verb, const struct recording *recording, const struct recording_words *words,
+			struct sonde_session *session)
 {
 	int err = add_outputs(recording, session);
 
@@ -202,7 +205,8 @@ static int take_profile(const struct verb *verb, const struct recording *recordi
 	return report_code(session);
 }
 
-int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_session_options *options, const struct recording_words *words)
+int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_session_options *options,
+		  const struct recording_words *words)
 {
 	struct sonde_session_options shown = *options;
 	struct sonde_session *session = NULL;

@@ -9,8 +9,8 @@
 #include "cli/output.h"
 #include "cli/profile_files.h"
 #include "cli/signals.h"
+#include "cli/target_options.h"
 #include "cli/verbs.h"
-#include "cli/whose.h"
 
 #define MAX_INTERVAL_S 999999999 /* 31 years */
 #define MAX_INTERVALS UINT32_MAX
@@ -18,7 +18,7 @@
 #define NOT_GIVEN     UINT64_MAX
 
 struct runq_arguments {
-	struct whose whose;
+	struct target_options targets;
 	struct option_texts outputs;
 	const char *format;
 	uint64_t interval_s, nr_intervals; /* 0: not given */
@@ -38,29 +38,67 @@ static const char *by_at(uint32_t i)
 #define FIELD(field) .offset = offsetof(struct runq_arguments, field)
 
 static const struct option_spec options[] = {
-	{ .group = "What is measured", .metavar = "INTERVAL", .kind = OPTION_NUMBER, FIELD(interval_s), .min = 1, .max = MAX_INTERVAL_S,
+	{ .group = "What is measured",
+	  .metavar = "INTERVAL",
+	  .kind = OPTION_NUMBER,
+	  FIELD(interval_s),
+	  .min = 1,
+	  .max = MAX_INTERVAL_S,
 	  .help = "seconds between two reports; without it one, at Ctrl-C or at the end of what is measured" },
 	{ .metavar = "COUNT", .kind = OPTION_NUMBER, FIELD(nr_intervals), .min = 1, .max = MAX_INTERVALS, .help = "so many intervals" },
-	{ .name = "slower", .metavar = "US", .kind = OPTION_NUMBER, FIELD(slower_us), .min = 1, .max = MAX_SLOWER_US, .instead_of_none = "10000",
-	  .help = "instead of a histogram each wait that is longer, as a line when it ends, with the thread that had the CPU before (PREV); in microseconds, 10000 if no number is "
+	{ .name = "slower",
+	  .metavar = "US",
+	  .kind = OPTION_NUMBER,
+	  FIELD(slower_us),
+	  .min = 1,
+	  .max = MAX_SLOWER_US,
+	  .instead_of_none = "10000",
+	  .help = "instead of a histogram each wait that is longer, as a line when it ends, with the thread that had the CPU before "
+		  "(PREV); in microseconds, 10000 if no number is "
 		  "given. PID is the thread's id, as with runqslower; PRIO is nice, or 1 to 99 in real time" },
-	{ .name = "stacks", .kind = OPTION_FLAG, FIELD(stacks),
-	  .help = "with --slower: below each line the stack of that other thread where it left the CPU, the kernel's part and its own, leaf first" },
+	{ .name = "stacks",
+	  .kind = OPTION_FLAG,
+	  FIELD(stacks),
+	  .help = "with --slower: below each line the stack of that other thread where it left the CPU, the kernel's part and its own, "
+		  "leaf first" },
 	{ .name = "hist", .kind = OPTION_FLAG, FIELD(histogram), .help = "with --slower: the histogram, too, at the end" },
-	{ .name = "oncpu", .kind = OPTION_FLAG, FIELD(on_cpu), .excludes = "slower", .instead = "--slower is about waiting for a CPU",
+	{ .name = "oncpu",
+	  .kind = OPTION_FLAG,
+	  FIELD(on_cpu),
+	  .excludes = "slower",
+	  .instead = "--slower is about waiting for a CPU",
 	  .help = "how long threads stay on the CPU at a time, instead" },
-	{ .name = "len", .kind = OPTION_FLAG, FIELD(length), .excludes = "oncpu", .instead = "one at a time",
+	{ .name = "len",
+	  .kind = OPTION_FLAG,
+	  FIELD(length),
+	  .excludes = "oncpu",
+	  .instead = "one at a time",
 	  .help = "how many threads wait on a CPU's queue, looked at 99 times a second, instead" },
 
-	WHOSE_OPTIONS(struct runq_arguments, whose),
+	TARGET_OPTIONS(struct runq_arguments, targets),
 
-	{ .group = "How it is shown", .name = "by", .metavar = "WHAT", .kind = OPTION_TEXT, FIELD(by_text), .value_name = by_at,
+	{ .group = "How it is shown",
+	  .name = "by",
+	  .metavar = "WHAT",
+	  .kind = OPTION_TEXT,
+	  FIELD(by_text),
+	  .value_name = by_at,
 	  .help = "a histogram for each pid, tid, cpu, cgroup or comm, the one with the most time last" },
 	{ .letter = 'm', .name = "ms", .kind = OPTION_FLAG, FIELD(milliseconds), .help = "milliseconds instead of microseconds" },
 	{ .letter = 'T', .name = "timestamp", .kind = OPTION_FLAG, FIELD(timestamps), .help = "the time before each report" },
-	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
-	  .help = "write the histograms of all intervals together to FILE, in the format that its suffix names, instead of reports; - is standard output; may be repeated" },
-	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = profile_write_format_at,
+	{ .letter = 'o',
+	  .name = "output",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXTS,
+	  FIELD(outputs),
+	  .values = OPTION_VALUES_FILE,
+	  .help = "write the histograms of all intervals together to FILE, in the format that its suffix names, instead of reports; - is "
+		  "standard output; may be repeated" },
+	{ .name = "format",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(format),
+	  .value_name = profile_write_format_at,
 	  .help = "write in this format, whatever the suffix says" },
 };
 
@@ -106,7 +144,8 @@ static int check_slower(const struct runq_arguments *arguments, struct diag *dia
 		return diag_errno(diag, EINVAL, "--hist is for --slower: without that there is a histogram anyway");
 	if (arguments->stacks && !slower)
 		return diag_errno(diag, EINVAL, "--stacks is for --slower: they are those of the thread that had the CPU in each wait");
-	if (slower && !arguments->histogram && (arguments->by_text || arguments->milliseconds || arguments->timestamps || arguments->outputs.nr))
+	if (slower && !arguments->histogram &&
+	    (arguments->by_text || arguments->milliseconds || arguments->timestamps || arguments->outputs.nr))
 		return diag_errno(diag, EINVAL, "%s is about histograms: add --hist, or leave --slower out",
 				  arguments->by_text ? "--by" : arguments->milliseconds ? "--ms" : arguments->timestamps ? "-T" : "-o");
 	if (slower && writes_to_stdout(arguments))
@@ -122,7 +161,7 @@ static int check(void *all, char *const *command, struct diag *diag)
 	if (!err && arguments->format && !arguments->outputs.nr)
 		return diag_errno(diag, EINVAL, "--format is for -o: say where to write");
 	if (!err)
-		err = whose_check(&arguments->whose, command, diag);
+		err = target_options_check(&arguments->targets, command, diag);
 	if (!err)
 		err = profile_check_outputs(&arguments->outputs, arguments->format, diag);
 	return err || !arguments->by_text ? err : parse_by(arguments, diag);
@@ -141,8 +180,11 @@ static void print_header(void *arg)
 
 	if (arguments->slower_us != NOT_GIVEN)
 		return;
-	buffer_printf(&header, "Tracing %s of ", arguments->length ? "run queue length" : arguments->on_cpu ? "time on CPU" : "run queue latency");
-	whose_text(&arguments->whose, NULL, &header);
+	buffer_printf(&header, "Tracing %s of ",
+		      arguments->length	  ? "run queue length"
+		      : arguments->on_cpu ? "time on CPU"
+					  : "run queue latency");
+	target_options_text(&arguments->targets, NULL, &header);
 	buffer_text(&header, "... Hit Ctrl-C to end.\n");
 	output_talk(header.data);
 	buffer_done(&header);
@@ -156,9 +198,10 @@ static uint64_t duration_ns(const struct runq_arguments *arguments)
 	return interval_ns && arguments->nr_intervals <= UINT64_MAX / interval_ns ? interval_ns * arguments->nr_intervals : 0;
 }
 
-static struct sonde_session_options to_options(const struct runq_arguments *arguments, const char *command_line, const struct sonde_runq_options *runq)
+static struct sonde_session_options to_options(const struct runq_arguments *arguments, const char *command_line,
+					       const struct sonde_runq_options *runq)
 {
-	const struct whose *whose = &arguments->whose;
+	const struct target_options *targets = &arguments->targets;
 
 	return (struct sonde_session_options){
 		.size = sizeof(struct sonde_session_options),
@@ -166,12 +209,12 @@ static struct sonde_session_options to_options(const struct runq_arguments *argu
 		.mode = SONDE_RUN_QUEUE,
 		.runq = runq,
 		.duration_ns = duration_ns(arguments),
-		.tgids = whose->tgids.nr ? whose->tgids.ids : NULL,
-		.tids = whose->tids.nr ? whose->tids.ids : NULL,
-		.nr_tgids = whose->tgids.nr,
-		.nr_tids = whose->tids.nr,
-		.comm = whose->comm,
-		.cgroup = whose->cgroup,
+		.tgids = targets->tgids.nr ? targets->tgids.ids : NULL,
+		.tids = targets->tids.nr ? targets->tids.ids : NULL,
+		.nr_tgids = targets->tgids.nr,
+		.nr_tids = targets->tids.nr,
+		.comm = targets->comm,
+		.cgroup = targets->cgroup,
 		.every_ns = arguments->interval_s * NS_PER_S,
 		.started = print_header,
 		.text = print,
@@ -224,7 +267,8 @@ static int measure(const struct runq_arguments *arguments, struct sonde_session 
 		return failed(session, err);
 	output_talk(sonde_session_account(session));
 	if (sonde_session_exit_code(session) == SONDE_EXIT_NO_SAMPLES)
-		output_say("no samples: %s", arguments->on_cpu ? "nothing of what was asked for left a CPU" : "nothing of what was asked for came onto a CPU");
+		output_say("no samples: %s", arguments->on_cpu ? "nothing of what was asked for left a CPU"
+							       : "nothing of what was asked for came onto a CPU");
 	return sonde_session_exit_code(session);
 }
 
@@ -258,9 +302,11 @@ static const struct runq_arguments defaults = { .slower_us = NOT_GIVEN };
 const struct verb runq_verb = {
 	.name = "runq",
 	.summary = "how long threads wait for a CPU",
-	.description = "Prints histograms of the time from a thread's wake-up, or from its being preempted, to its running: what it waits because others have the CPU, and "
+	.description = "Prints histograms of the time from a thread's wake-up, or from its being preempted, to its running: what it waits "
+		       "because others have the CPU, and "
 		       "until an idle CPU is awake.\n\n"
-		       "The options are those of BCC's runqlat, runqslower, runqlen and cpudist, as far as the verbs of sonde do not have others for the same.",
+		       "The options are those of BCC's runqlat, runqslower, runqlen and cpudist, as far as the verbs of sonde do not have "
+		       "others for the same.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,

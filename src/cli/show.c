@@ -31,20 +31,57 @@ static const char *table_at(uint32_t i)
 }
 
 static const struct option_spec options[] = {
-	{ .group = "What is read", .metavar = "FILE", .kind = OPTION_TEXT, FIELD(input), .values = OPTION_VALUES_FILE,
+	{ .group = "What is read",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXT,
+	  FIELD(input),
+	  .values = OPTION_VALUES_FILE,
 	  .help = "the profile, in any format that is read, gzipped or not; - is standard input" },
-	{ .name = "from", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(from), .value_name = profile_read_format_at, .help = "the format of FILE, whatever it looks like" },
-	{ .name = "value", .metavar = "TYPE", .kind = OPTION_TEXT, FIELD(value), .help = "which of several values is shown, such as alloc_space, count or time; the one that FILE says" },
+	{ .name = "from",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(from),
+	  .value_name = profile_read_format_at,
+	  .help = "the format of FILE, whatever it looks like" },
+	{ .name = "value",
+	  .metavar = "TYPE",
+	  .kind = OPTION_TEXT,
+	  FIELD(value),
+	  .help = "which of several values is shown, such as alloc_space, count or time; the one that FILE says" },
 	PROFILE_MEMORY_OPTION(struct show_arguments, memory_mib),
-	{ .group = "What is shown", .name = "top", .kind = OPTION_FLAG, FIELD(top), .help = "the functions, those that took most themselves (self) first" },
+	{ .group = "What is shown",
+	  .name = "top",
+	  .kind = OPTION_FLAG,
+	  FIELD(top),
+	  .help = "the functions, those that took most themselves (self) first" },
 	{ .name = "tree", .kind = OPTION_FLAG, FIELD(tree), .help = "the call tree, root first; a function that calls itself is one line" },
 	{ .name = "callers", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(callers), .help = "the tree of those who call FUNC" },
 	{ .name = "callees", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(callees), .help = "the tree of what FUNC calls" },
-	{ .name = "by", .metavar = "WHAT", .kind = OPTION_TEXT, FIELD(by), .value_name = table_at, .help = "a table by process, thread, cpu, file or language" },
-	{ .name = "annotate", .metavar = "FUNC", .kind = OPTION_TEXT, FIELD(annotate),
-	  .help = "source lines and instructions of FUNC, or of all functions with that in their names, with their shares; from files of this machine" },
-	{ .letter = 'n', .name = "lines", .metavar = "N", .kind = OPTION_NUMBER, FIELD(max_lines), .min = 1, .max = MAX_LINES, .help = "so many lines of a table or tree" },
-	{ .name = "min", .metavar = "PERCENT", .kind = OPTION_TEXT, FIELD(min), .help = "leave out branches of a tree below this share; 0.5" },
+	{ .name = "by",
+	  .metavar = "WHAT",
+	  .kind = OPTION_TEXT,
+	  FIELD(by),
+	  .value_name = table_at,
+	  .help = "a table by process, thread, cpu, file or language" },
+	{ .name = "annotate",
+	  .metavar = "FUNC",
+	  .kind = OPTION_TEXT,
+	  FIELD(annotate),
+	  .help = "source lines and instructions of FUNC, or of all functions with that in their names, with their shares; from files of "
+		  "this machine" },
+	{ .letter = 'n',
+	  .name = "lines",
+	  .metavar = "N",
+	  .kind = OPTION_NUMBER,
+	  FIELD(max_lines),
+	  .min = 1,
+	  .max = MAX_LINES,
+	  .help = "so many lines of a table or tree" },
+	{ .name = "min",
+	  .metavar = "PERCENT",
+	  .kind = OPTION_TEXT,
+	  FIELD(min),
+	  .help = "leave out branches of a tree below this share; 0.5" },
 };
 
 static const struct verb_example examples[] = {
@@ -122,7 +159,9 @@ static int check(void *all, char *const *command, struct diag *diag)
 /* An exit code. */
 static int show(struct sonde_profile *profile, const struct show_arguments *arguments)
 {
-	const struct sonde_read_options read = { .size = sizeof(read), .format = arguments->from, .on_bytes = arguments->annotate ? NULL : profile_confine_reading };
+	const struct sonde_read_options read = { .size = sizeof(read),
+						 .format = arguments->from,
+						 .on_bytes = arguments->annotate ? NULL : profile_confine_reading };
 	const char *text;
 	int err = profile_read(profile, arguments->input, &read), code;
 
@@ -149,7 +188,8 @@ static int show_run(void *all, const char *command_line)
 const struct verb show_verb = {
 	.name = "show",
 	.summary = "a profile in the terminal",
-	.description = "Reads a profile, of sonde or of another profiler, and shows it as text: by default what was recorded and lost, the processes and the hottest "
+	.description = "Reads a profile, of sonde or of another profiler, and shows it as text: by default what was recorded and lost, the "
+		       "processes and the hottest "
 		       "functions. Shares are of all samples. On a terminal lines end at its width; into a pipe names are written whole.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),

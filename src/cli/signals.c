@@ -12,7 +12,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define SAME_WISH_NS (300 * NS_PER_MS) /* a second signal within that of the first, as long as it is measured and named, is nobody's second one */
+#define SAME_WISH_NS \
+	(300 * NS_PER_MS) /* a second signal within that of the first, as long as it is measured and named, is nobody's second one */
 
 static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json: a streaming writer, which settles its buffer. The caller opens and closes in pairs; commas are set here. Any bytes make valid JSON (RFC 8259): what is not
- * UTF-8 becomes U+FFFD. Errors are the buffer's. */
+/* json: a streaming writer, which settles its buffer. The caller opens and closes in pairs; commas are set here. Any bytes make valid JSON
+ * (RFC 8259): what is not UTF-8 becomes U+FFFD. Errors are the buffer's. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_read: a reader of JSON (RFC 8259) that makes no tree: the caller walks through the text, taking what it knows and skipping the rest, so a file takes no memory
- * beyond itself. A place can be kept and gone back to (it is a value: copy the struct, but for `text`). A failure is sticky. One thread. */
+/* json_read: a reader of JSON (RFC 8259) that makes no tree: the caller walks through the text, taking what it knows and skipping the rest,
+ * so a file takes no memory beyond itself. A place can be kept and gone back to (it is a value: copy the struct, but for `text`). A failure
+ * is sticky. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +28,8 @@ bool json_next(struct json_reader *r);
 /* The same for objects; the key is put into `ret_key`, NUL-terminated (NULs in it become '?'). */
 bool json_next_key(struct json_reader *r, struct buffer *ret_key);
 void json_skip(struct json_reader *r); /* a value of any kind */
-/* A text replaces what is in the buffer, as UTF-8; halves of surrogate pairs become U+FFFD. Without room for it the reader has failed, too. */
+/* A text replaces what is in the buffer, as UTF-8; halves of surrogate pairs become U+FFFD. Without room for it the reader has failed, too.
+ */
 void json_read_text(struct json_reader *r, struct buffer *ret_text);
 /* Whole numbers, also in quotes, there also in hexadecimal ("0x1f"). 0 when failed. */
 uint64_t json_read_u64(struct json_reader *r);

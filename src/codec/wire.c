@@ -65,7 +65,9 @@ ssize_t wire_receive(int fd, void *bytes, size_t size, struct wire_fds *fds, int
 {
 	struct iovec part = { .iov_base = bytes, .iov_len = size };
 	union control control;
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes) };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
+	};
 	ssize_t got;
 
 	do

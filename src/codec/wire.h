@@ -11,7 +11,7 @@
 #define WIRE_MAX_FDS 32u
 
 struct wire_header {
-	uint64_t body_bytes;
+	uint64_t payload_bytes;
 	int32_t status;  /* of an answer: 0 or a negative errno, and the body is its text */
 	uint32_t kind;   /* of a question */
 };
@@ -22,7 +22,8 @@ struct wire_fds {
 };
 void wire_fds_close(struct wire_fds *fds);
 
-/* Both give the number of bytes that went, or a negative errno; -EAGAIN: none can go now (MSG_DONTWAIT in flags); receiving: -EPIPE: the other side has closed. */
+/* Both give the number of bytes that went, or a negative errno; -EAGAIN: none can go now (MSG_DONTWAIT in flags); receiving: -EPIPE: the
+ * other side has closed. */
 MUST_CHECK ssize_t wire_send(int fd, const void *bytes, size_t size, const struct wire_fds *fds, int flags);
 /* `fds` NULL: descriptors that come are closed. */
 MUST_CHECK ssize_t wire_receive(int fd, void *bytes, size_t size, struct wire_fds *fds, int flags);

@@ -11,7 +11,9 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-#define RING_PAGES 4 /* a power of two. Half a thousand words: with 1,000 timer interrupts a second, as many as there are in a quarter of a second at most */
+#define RING_PAGES \
+	4 /* a power of two. Half a thousand words: with 1,000 timer interrupts a second, as many as there are in a quarter of a second at \
+	     most */
 
 /* PERF_RECORD_THROTTLE and _UNTHROTTLE: sample ids are not asked for. */
 struct throttle_record {
@@ -24,7 +26,7 @@ struct reading {
 	uint64_t count, enabled_ns, running_ns;
 };
 
-/* --- one CPU ----------------------------------------------------------------------------------------------------------------------------------- */
+/* --- one CPU -------------------------------------------------------------------------------------------------------------------------- */
 
 static void set_throttled(struct cpu_events *events, struct cpu_event *event, bool is_throttled, uint64_t time_ns)
 {
@@ -90,7 +92,8 @@ static int open_one(struct cpu_events *events, uint32_t cpu, struct diag *diag)
 		return -ENOMEM;
 	fd = (int)syscall(SYS_perf_event_open, &options->attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
-		return diag_errno(errno == ENODEV && events->nr ? NULL : diag, errno, "cannot open the event '%s' on CPU %u: %s", options->name, cpu, strerror(errno));
+		return diag_errno(errno == ENODEV && events->nr ? NULL : diag, errno, "cannot open the event '%s' on CPU %u: %s",
+				  options->name, cpu, strerror(errno));
 	event = &events->list[events->nr++];
 	*event = (struct cpu_event){ .cpu = cpu, .fd = fd };
 	if (perf_ring_map(fd, RING_PAGES * (size_t)sysconf(_SC_PAGESIZE), &event->ring))
@@ -102,7 +105,7 @@ static int open_one(struct cpu_events *events, uint32_t cpu, struct diag *diag)
 	return 0;
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct cpu_events *events, uint32_t cpu)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_events: one perf event on each CPU, which runs a BPF program; also on CPUs that come later. Beside it a small ring, in which the kernel says when it holds
- * the event back. One thread. */
+/* cpu_events: one perf event on each CPU, which runs a BPF program; also on CPUs that come later. Beside it a small ring, in which the
+ * kernel says when it holds the event back. One thread. */
 #pragma once
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -51,8 +51,8 @@ struct cpu_events {
 MUST_CHECK int cpu_events_open(const struct cpu_events_options *options, struct diag *diag, struct cpu_events *ret_events);
 MUST_CHECK int cpu_events_enable(struct cpu_events *events, struct diag *diag);
 void cpu_events_disable(struct cpu_events *events);
-/* Opens and enables the event on CPUs that are new in `online`, and closes those of CPUs that are no more in it; takes in what the kernel has said in the rings. Each
- * quarter of a second, or more often. 0 or -errno. */
+/* Opens and enables the event on CPUs that are new in `online`, and closes those of CPUs that are no more in it; takes in what the kernel
+ * has said in the rings. Each quarter of a second, or more often. 0 or -errno. */
 MUST_CHECK int cpu_events_follow(struct cpu_events *events, const struct cpus *online, struct diag *diag);
 struct cpu_events_total cpu_events_total(const struct cpu_events *events);
 void cpu_events_close(struct cpu_events *events);

@@ -20,21 +20,27 @@ struct event_programs {
 	uint32_t nr_possible_cpus;
 };
 
-static int set_up(const struct event_programs *programs, const struct sampler *sampler, const struct event_options *options, struct diag *diag)
+static int set_up(const struct event_programs *programs, const struct sampler *sampler, const struct event_options *options,
+		  struct diag *diag)
 {
 	const struct trigger *trigger = &programs->trigger;
 	struct event_bpf *skeleton = programs->skeleton;
 	bool is_usdt = trigger->kind == TRIGGER_USDT;
-	int err = trigger_set_program(trigger, skeleton->progs.on_event, diag) ?: trigger_set_program(trigger, skeleton->progs.on_event_end, diag);
+	int err = trigger_set_program(trigger, skeleton->progs.on_event, diag)
+		      ?: trigger_set_program(trigger, skeleton->progs.on_event_end, diag);
 
 	if (err)
 		return err;
 	memcpy((void *)&skeleton->rodata->cfg, sampler_config(sampler), sizeof(skeleton->rodata->cfg));
 	memcpy((void *)&skeleton->rodata->event_cfg,
-	       &(struct sonde_event_config){ .trigger = options->number, .syscall = options->syscall, .in_user = trigger_is_in_user(trigger), .nr_own_frames = trigger_nr_own_frames(trigger) },
+	       &(struct sonde_event_config){ .trigger = options->number,
+					     .syscall = options->syscall,
+					     .in_user = trigger_is_in_user(trigger),
+					     .nr_own_frames = trigger_nr_own_frames(trigger) },
 	       sizeof(skeleton->rodata->event_cfg));
-	err = share_maps(skeleton->obj, sampler_object(sampler), SHARE_NO_MORE) ?: bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_specs, is_usdt) ?:
-	      bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_ip_to_spec_id, is_usdt);
+	err = share_maps(skeleton->obj, sampler_object(sampler), SHARE_NO_MORE) ?:
+		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_specs, is_usdt) ?:
+		bpf_map__set_autocreate(skeleton->maps.__bpf_usdt_ip_to_spec_id, is_usdt);
 	return err ? diag_errno(diag, -err, "cannot size the BPF maps: %s", strerror(-err)) : 0;
 }
 
@@ -51,7 +57,8 @@ static int load(struct event_programs *programs, struct sampler *sampler, const 
 		return err;
 	err = event_bpf__load(programs->skeleton);
 	if (err == -ESRCH)
-		return diag_errno(diag, ENOENT, "this kernel has no '%s': /sys/kernel/btf/vmlinux does not have that name", programs->trigger.name);
+		return diag_errno(diag, ENOENT, "this kernel has no '%s': /sys/kernel/btf/vmlinux does not have that name",
+				  programs->trigger.name);
 	if (err)
 		return load_failed(err, can_make_maps, "5.10", diag);
 	err = sampler_add_trigger(sampler, programs->skeleton->obj, &programs->trigger, programs->skeleton->progs.on_event_end);
@@ -63,7 +70,8 @@ static void event_programs_freep(struct event_programs **programs)
 	event_programs_free(*programs);
 }
 
-int event_programs_new(struct sampler *sampler, const struct event_options *options, struct diag *diag, struct event_programs **ret_programs)
+int event_programs_new(struct sampler *sampler, const struct event_options *options, struct diag *diag,
+		       struct event_programs **ret_programs)
 {
 	CLEANUP(event_programs_freep) struct event_programs *programs = calloc(1, sizeof(*programs));
 	HOLD_SIGNALS();
@@ -101,7 +109,8 @@ void event_programs_stop(struct event_programs *programs)
 
 void event_programs_counters(const struct event_programs *programs, struct sonde_event_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.event_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters, sizeof(*ret_counters) / sizeof(uint64_t));
+	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.event_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
+		     sizeof(*ret_counters) / sizeof(uint64_t));
 }
 
 uint64_t event_programs_nr_left_out(const struct event_programs *programs)

@@ -20,7 +20,8 @@ static bool can_make_map(uint32_t nr_pages)
 	return fd >= 0;
 }
 
-/* Asked without making anything: of type information that is none the kernel says so (EINVAL) only after it has looked at who asks (EPERM). */
+/* Asked without making anything: of type information that is none the kernel says so (EINVAL) only after it has looked at who asks (EPERM).
+ */
 static bool may_use_bpf(void)
 {
 	CLEANUP(closep) int fd = bpf_btf_load("", 1, NULL);
@@ -30,7 +31,8 @@ static bool may_use_bpf(void)
 
 bool load_can_make_maps(void)
 {
-	return can_make_map(1) || may_use_bpf(); /* where maps count as locked memory there may be none left: others of this user have it, or runs that have just ended */
+	/* where maps count as locked memory there may be none left: others of this user have it, or runs that have just ended */
+	return can_make_map(1) || may_use_bpf();
 }
 
 int load_check_descriptors(struct diag *diag)
@@ -50,7 +52,9 @@ int load_failed(int err, bool can_make_maps, const char *oldest_kernel, struct d
 	struct utsname kernel = { .release = "?" };
 
 	if (err == -EPERM && can_make_maps && !can_make_map(4096))
-		return diag_errno(diag, ENOMEM, "the limit of locked memory is too low for BPF maps, and this process may not raise it: ulimit -l unlimited");
+		return diag_errno(
+		    diag, ENOMEM,
+		    "the limit of locked memory is too low for BPF maps, and this process may not raise it: ulimit -l unlimited");
 	if (err == -EPERM || (err == -EACCES && !can_make_maps)) /* EACCES is also the verifier's no */
 		return diag_errno(diag, EPERM, "the kernel does not permit BPF programs to this user");
 	if (err == -ENOMEM)
@@ -58,6 +62,7 @@ int load_failed(int err, bool can_make_maps, const char *oldest_kernel, struct d
 	if (access("/sys/kernel/btf/vmlinux", F_OK))
 		return diag_errno(diag, EOPNOTSUPP, "this kernel is built without type information of itself (CONFIG_DEBUG_INFO_BTF)");
 	uname(&kernel);
-	return diag_errno(diag, EOPNOTSUPP, "this kernel (%s; %s or newer is needed) cannot load our BPF programs (%s): 'sonde doctor' says what it lacks",
+	return diag_errno(diag, EOPNOTSUPP,
+			  "this kernel (%s; %s or newer is needed) cannot load our BPF programs (%s): 'sonde doctor' says what it lacks",
 			  kernel.release, oldest_kernel, strerror(-err));
 }

@@ -42,7 +42,8 @@ static int read_batches(int map_fd, batch_fn next, uint32_t key_bytes, uint32_t 
 		if (err && err != -ENOENT)
 			return err;
 		for (uint32_t i = 0; i < nr && result >= 0; i++)
-			result = fn(arg, (const char *)batch.keys + (size_t)i * key_bytes, (const char *)batch.values + (size_t)i * value_bytes);
+			result =
+			    fn(arg, (const char *)batch.keys + (size_t)i * key_bytes, (const char *)batch.values + (size_t)i * value_bytes);
 		in = out;
 		is_first = false;
 	} while (!err && result >= 0);
@@ -70,7 +71,8 @@ void map_sum_cpus(int map_fd, uint32_t key, uint32_t nr_possible_cpus, uint64_t 
 		ret_words[i % nr_words] += of_cpus[i];
 }
 
-/* An event is put onto a CPU by a call that the CPU answers when its interrupts are on: then no switch of threads is under way there that was before. One that is made `disabled` would need no call. */
+/* An event is put onto a CPU by a call that the CPU answers when its interrupts are on: then no switch of threads is under way there that
+ * was before. One that is made `disabled` would need no call. */
 static int call_cpu(uint32_t cpu)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };

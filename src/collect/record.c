@@ -13,24 +13,28 @@
 struct kind {
 	uint32_t bytes;                         /* 0: there is no such type */
 	uint32_t count_at, count_bytes, item_bytes; /* of what follows it: where its number stands, and how long each is; 0: nothing does */
-	bool is_body, is_stacks;
+	bool is_payload, is_stacks;
 };
 
-#define FOLLOWED_BY(type, count, item) .bytes = sizeof(type), .count_at = offsetof(type, count), .count_bytes = sizeof(((type *)0)->count), .item_bytes = (item)
+#define FOLLOWED_BY(type, count, item) \
+	.bytes = sizeof(type), .count_at = offsetof(type, count), .count_bytes = sizeof(((type *)0)->count), .item_bytes = (item)
 
 static const struct kind kinds[] = {
 	[SONDE_RECORD_SAMPLE] = { .bytes = sizeof(struct sonde_sample_record), .is_stacks = true },
-	[SONDE_RECORD_STACK] = { FOLLOWED_BY(struct sonde_stack_record, nr_frames, sizeof(uint64_t)), .is_body = true, .is_stacks = true },
-	[SONDE_RECORD_RAW] = { FOLLOWED_BY(struct sonde_raw_record, stack_bytes, 1), .is_stacks = true },
-	[SONDE_RECORD_RUNTIME] = { FOLLOWED_BY(struct sonde_runtime_record, nr_frames, sizeof(struct sonde_runtime_frame)), .is_body = true, .is_stacks = true },
-	[SONDE_RECORD_LABELS] = { FOLLOWED_BY(struct sonde_labels_record, nr_labels, sizeof(struct sonde_label)), .is_body = true, .is_stacks = true },
+	[SONDE_RECORD_STACK] = { FOLLOWED_BY(struct sonde_stack_record, nr_frames, sizeof(uint64_t)), .is_payload = true,
+				 .is_stacks = true },
+	[SONDE_RECORD_DEFERRED] = { FOLLOWED_BY(struct sonde_deferred_record, stack_bytes, 1), .is_stacks = true },
+	[SONDE_RECORD_RUNTIME] = { FOLLOWED_BY(struct sonde_runtime_record, nr_frames, sizeof(struct sonde_runtime_frame)),
+				   .is_payload = true, .is_stacks = true },
+	[SONDE_RECORD_LABELS] = { FOLLOWED_BY(struct sonde_labels_record, nr_labels, sizeof(struct sonde_label)), .is_payload = true,
+				  .is_stacks = true },
 	[SONDE_RECORD_CODE] = { .bytes = sizeof(struct sonde_code_record), .is_stacks = true },
-	[SONDE_RECORD_WAKER] = { .bytes = sizeof(struct sonde_waker_record), .is_body = true },
-	[SONDE_RECORD_SEED] = { .bytes = sizeof(struct sonde_seed_record) },
+	[SONDE_RECORD_WAKER] = { .bytes = sizeof(struct sonde_waker_record), .is_payload = true },
+	[SONDE_RECORD_INITIAL_STACK] = { .bytes = sizeof(struct sonde_initial_stack_record) },
 	[SONDE_RECORD_SWITCH] = { .bytes = sizeof(struct sonde_switch_record) },
 	[SONDE_RECORD_WAKEUP] = { .bytes = sizeof(struct sonde_wakeup_record) },
 	[SONDE_RECORD_EVENT] = { .bytes = sizeof(struct sonde_event_record) },
-	[SONDE_RECORD_SLOW] = { .bytes = sizeof(struct sonde_slow_record) },
+	[SONDE_RECORD_RUNQSLOWER] = { .bytes = sizeof(struct sonde_runqslower_record) },
 };
 
 static const struct kind *kind_of(const void *record)
@@ -54,9 +58,9 @@ bool record_is_whole(const void *record, size_t size)
 	return size >= sizeof(uint32_t) && kind_of(record)->bytes && size >= kind_of(record)->bytes && size == record_bytes(record);
 }
 
-bool record_is_body(const void *record)
+bool record_is_payload(const void *record)
 {
-	return kind_of(record)->is_body;
+	return kind_of(record)->is_payload;
 }
 
 bool record_is_stacks(const void *record)

@@ -17,14 +17,14 @@
 #include "collect/target_map.h"
 #include "collect/trigger.h"
 #include "runq.skel.h"
-#include "slow.skel.h"
+#include "runqslower.skel.h"
 
 #define RING_BYTES (1u << 20)
 #define WORDS_OF(type) (sizeof(type) / sizeof(uint64_t))
 
 struct runq_programs {
 	struct runq_bpf *skeleton;
-	struct slow_bpf *slow;             /* NULL: stacks are not asked for */
+	struct runqslower_bpf *runqslower;             /* NULL: stacks are not asked for */
 	enum runq_what what;
 	bool each_cpu;
 	uint64_t freq_hz;
@@ -65,9 +65,11 @@ static int choose(struct runq_programs *programs, const struct runq_programs_opt
 	memcpy((void *)&skeleton->rodata->runq_cfg, &options->runq, sizeof(options->runq));
 	skeleton->bss->own_tgid = (uint32_t)getpid();
 	skeleton->rodata->own_since_ns = options->own_since_ns;
-	return bpf_map__set_autocreate(skeleton->maps.threads, waits) ?: bpf_map__set_autocreate(skeleton->maps.slow, options->runq.stacks) ?:
-	       bpf_map__set_autocreate(skeleton->maps.slow_programs, options->runq.stacks) ?: bpf_map__set_autocreate(skeleton->maps.waits, !options->runq.stacks) ?:
-	       bpf_map__set_max_entries(skeleton->maps.waits, RING_BYTES);
+	return bpf_map__set_autocreate(skeleton->maps.threads, waits) ?:
+		bpf_map__set_autocreate(skeleton->maps.slow, options->runq.stacks) ?:
+		bpf_map__set_autocreate(skeleton->maps.runqslower_programs, options->runq.stacks) ?:
+		bpf_map__set_autocreate(skeleton->maps.waits, !options->runq.stacks) ?:
+		bpf_map__set_max_entries(skeleton->maps.waits, RING_BYTES);
 }
 
 static bool has_type(const struct btf *btf, const char *name, const char *member)
@@ -98,7 +100,8 @@ static const char *what_is_missing(void)
 
 static int new_keyed(void)
 {
-	return bpf_map_create(BPF_MAP_TYPE_HASH, "keyed", sizeof(struct sonde_runq_key), sizeof(struct sonde_runq_histogram), SONDE_RUNQ_MAX_KEYS, NULL);
+	return bpf_map_create(BPF_MAP_TYPE_HASH, "keyed", sizeof(struct sonde_runq_key), sizeof(struct sonde_runq_histogram),
+			      SONDE_RUNQ_MAX_KEYS, NULL);
 }
 
 /* Puts an empty map where values are counted by key; the kernel returns when nobody writes to the old one any more. */
@@ -129,23 +132,26 @@ static int load(struct runq_programs *programs, const struct runq_programs_optio
 }
 
 /* What takes the stacks, beside the sampler's programs. */
-static int load_slow(struct runq_programs *programs, struct sampler *sampler, struct diag *diag)
+static int load_runqslower(struct runq_programs *programs, struct sampler *sampler, struct diag *diag)
 {
+	const struct trigger trigger = { .kind = TRIGGER_TP_BTF, .name = "sched_switch" };
 	uint32_t zero = 0;
 	int err, fd;
 
-	programs->slow = slow_bpf__open();
-	if (!programs->slow)
+	programs->runqslower = runqslower_bpf__open();
+	if (!programs->runqslower)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
-	memcpy((void *)&programs->slow->rodata->cfg, sampler_config(sampler), sizeof(programs->slow->rodata->cfg));
-	bpf_program__set_autoattach(programs->slow->progs.on_slow, false); /* the program of the waits goes on to it */
-	bpf_program__set_autoattach(programs->slow->progs.on_slow_end, false);
-	err = share_maps(programs->slow->obj, sampler_object(sampler), SHARE_NO_MORE) ?: share_maps(programs->slow->obj, programs->skeleton->obj, SHARE_NO_MORE) ?: slow_bpf__load(programs->slow) ?:
-	      sampler_add_trigger(sampler, programs->slow->obj, &(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_switch" }, programs->slow->progs.on_slow_end);
+	memcpy((void *)&programs->runqslower->rodata->cfg, sampler_config(sampler), sizeof(programs->runqslower->rodata->cfg));
+	bpf_program__set_autoattach(programs->runqslower->progs.on_runqslower, false); /* the program of the waits goes on to it */
+	bpf_program__set_autoattach(programs->runqslower->progs.on_runqslower_end, false);
+	err = share_maps(programs->runqslower->obj, sampler_object(sampler), SHARE_NO_MORE) ?:
+		share_maps(programs->runqslower->obj, programs->skeleton->obj, SHARE_NO_MORE) ?:
+		runqslower_bpf__load(programs->runqslower) ?:
+		sampler_add_trigger(sampler, programs->runqslower->obj, &trigger, programs->runqslower->progs.on_runqslower_end);
 	if (err)
 		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the programs that take stacks (%s)", strerror(-err));
-	fd = bpf_program__fd(programs->slow->progs.on_slow);
-	err = bpf_map_update_elem(bpf_map__fd(programs->skeleton->maps.slow_programs), &zero, &fd, BPF_ANY);
+	fd = bpf_program__fd(programs->runqslower->progs.on_runqslower);
+	err = bpf_map_update_elem(bpf_map__fd(programs->skeleton->maps.runqslower_programs), &zero, &fd, BPF_ANY);
 	return err ? diag_errno(diag, -err, "cannot set up the programs that take stacks: %s", strerror(-err)) : 0;
 }
 
@@ -163,7 +169,7 @@ static int set_up(struct runq_programs *programs, const struct runq_programs_opt
 	if (options->runq.slower_ns == SONDE_RUNQ_NONE_SLOWER)
 		return 0;
 	if (options->runq.stacks)
-		return load_slow(programs, options->sampler, diag);
+		return load_runqslower(programs, options->sampler, diag);
 	programs->ring = ring_buffer__new(bpf_map__fd(programs->skeleton->maps.waits), on_wait, programs, NULL);
 	return programs->ring ? 0 : diag_errno(diag, errno, "cannot map the ring buffer: %s", strerror(errno));
 }
@@ -206,7 +212,7 @@ void runq_programs_free(struct runq_programs *programs)
 	ring_buffer__free(programs->ring);
 	if (programs->keyed_fd >= 0)
 		close(programs->keyed_fd);
-	slow_bpf__destroy(programs->slow);
+	runqslower_bpf__destroy(programs->runqslower);
 	runq_bpf__destroy(programs->skeleton);
 	free(programs->seen);
 	free(programs);
@@ -216,7 +222,11 @@ void runq_programs_free(struct runq_programs *programs)
 static int start_ticks(struct runq_programs *programs, struct diag *diag)
 {
 	const struct cpu_events_options events = {
-		.attr = { .size = sizeof(events.attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .freq = 1, .sample_freq = programs->freq_hz },
+		.attr = { .size = sizeof(events.attr),
+			  .type = PERF_TYPE_SOFTWARE,
+			  .config = PERF_COUNT_SW_CPU_CLOCK,
+			  .freq = 1,
+			  .sample_freq = programs->freq_hz },
 		.name = "cpu-clock",
 		.cpu = CPU_EVENTS_ALL,
 		.program_fd = bpf_program__fd(programs->skeleton->progs.on_length),
@@ -277,7 +287,8 @@ static int take_keyed(struct runq_programs *programs, const struct taker *taker)
 		close(fresh);
 		return err;
 	}
-	err = map_read(programs->keyed_fd, sizeof(struct sonde_runq_key), sizeof(struct sonde_runq_histogram), take_key, (void *)(uintptr_t)taker);
+	err = map_read(programs->keyed_fd, sizeof(struct sonde_runq_key), sizeof(struct sonde_runq_histogram), take_key,
+		       (void *)(uintptr_t)taker);
 	close(programs->keyed_fd);
 	programs->keyed_fd = fresh;
 	return err;
@@ -354,5 +365,6 @@ int runq_programs_wake_fd(const struct runq_programs *programs)
 
 void runq_programs_counters(const struct runq_programs *programs, struct sonde_runq_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.runq_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters, WORDS_OF(*ret_counters));
+	map_sum_cpus(bpf_map__fd(programs->skeleton->maps.runq_counters), 0, programs->nr_possible_cpus, (uint64_t *)ret_counters,
+		     WORDS_OF(*ret_counters));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runq_programs: the kernel side of `runq` (bpf/runq.bpf.c): histograms of waits for a CPU, of stays on it, or of queue lengths. One thread. */
+/* runq_programs: the kernel side of `runq` (bpf/runq.bpf.c): histograms of waits for a CPU, of stays on it, or of queue lengths. One
+ * thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,8 +21,9 @@ struct runq_programs_options { /* borrowed for the call */
 	const uint32_t *targets;      /* tgids or tids, as config.filter_tgid or filter_tid says */
 	uint32_t nr_targets;
 	uint64_t freq_hz;             /* of lengths */
-	uint64_t own_since_ns;        /* CLOCK_MONOTONIC; with runq.stacks: of processes that we have started since then nothing is counted */
-	struct sampler *sampler;      /* with runq.stacks: its maps are shared, and the waits come through its ring, as SONDE_RECORD_SLOW; borrowed for the programs' life */
+	uint64_t own_since_ns;	 /* CLOCK_MONOTONIC; with runq.stacks: of processes that we have started since then nothing is counted */
+	struct sampler *sampler; /* with runq.stacks: its maps are shared, and the waits come through its ring, as SONDE_RECORD_RUNQSLOWER;
+				    borrowed for the programs' life */
 };
 
 struct runq_programs;

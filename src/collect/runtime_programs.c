@@ -71,7 +71,8 @@ static int set_entry(const struct users *users, uint32_t entry, const struct bpf
 	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(users->object, "runtime_programs"), &entry, &fd, BPF_ANY);
 }
 
-int runtime_programs_add(struct runtime_programs *programs, const struct bpf_object *object, const struct trigger *trigger, const struct bpf_program *last)
+int runtime_programs_add(struct runtime_programs *programs, const struct bpf_object *object, const struct trigger *trigger,
+			 const struct bpf_program *last)
 {
 	struct users *users = reallocarray(programs->users, programs->nr_users + 1, sizeof(*users));
 
@@ -88,7 +89,8 @@ static int set_knobs(const struct runtime_programs *programs, struct bpf_object 
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, object) {
-		int err = bpf_map__is_internal(map) ? bpf_map__set_initial_value(map, &programs->config, sizeof(programs->config)) : 0; /* .rodata holds nothing else, or this fails */
+		/* .rodata holds nothing else, or this fails */
+		int err = bpf_map__is_internal(map) ? bpf_map__set_initial_value(map, &programs->config, sizeof(programs->config)) : 0;
 
 		if (err)
 			return err;
@@ -97,7 +99,8 @@ static int set_knobs(const struct runtime_programs *programs, struct bpf_object 
 }
 
 /* What is known of processes is one for all triggers. */
-static int share_processes(const struct runtime_programs *programs, const struct users *users, enum sonde_runtime kind, const struct bpf_object *object)
+static int share_processes(const struct runtime_programs *programs, const struct users *users, enum sonde_runtime kind,
+			   const struct bpf_object *object)
 {
 	if (users == programs->users)
 		return 0;
@@ -116,8 +119,9 @@ static int load_for(const struct runtime_programs *programs, struct users *users
 	if (!object)
 		return -errno;
 	program = bpf_object__find_program_by_name(object, "walk_runtime");
-	err = trigger_set_program(&users->trigger, program, NULL) ?: set_knobs(programs, object) ?: share_maps(object, users->object, SHARE_TRIGGER) ?:
-	      share_processes(programs, users, kind, object) ?: bpf_object__load(object);
+	err = trigger_set_program(&users->trigger, program, NULL) ?: set_knobs(programs, object) ?:
+		share_maps(object, users->object, SHARE_TRIGGER) ?: share_processes(programs, users, kind, object) ?:
+		bpf_object__load(object);
 	if (err)
 		bpf_object__close(object);
 	else
@@ -133,10 +137,12 @@ static int load(struct runtime_programs *programs, enum sonde_runtime kind)
 	for (uint32_t i = 0; !err && i < programs->nr_users; i++) {
 		err = load_for(programs, &programs->users[i], kind);
 		if (!err && !i)
-			programs->kinds[kind].processes_fd = bpf_object__find_map_fd_by_name(programs->users[i].programs[kind], "runtime_processes");
+			programs->kinds[kind].processes_fd =
+			    bpf_object__find_map_fd_by_name(programs->users[i].programs[kind], "runtime_processes");
 	}
 	for (uint32_t i = 0; !err && i < programs->nr_users; i++)
-		err = set_entry(&programs->users[i], kind, bpf_object__find_program_by_name(programs->users[i].programs[kind], "walk_runtime"));
+		err = set_entry(&programs->users[i], kind,
+				bpf_object__find_program_by_name(programs->users[i].programs[kind], "walk_runtime"));
 	if (err)
 		unload(programs, kind);
 	return err;
@@ -157,7 +163,8 @@ int runtime_programs_set(struct runtime_programs *programs, enum sonde_runtime k
 	if (!programs->kinds[kind].is_loaded && !programs->kinds[kind].err)
 		return -EAGAIN;
 	if (programs->kinds[kind].err)
-		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the program for %s (%s)", objects[kind].name, strerror(-programs->kinds[kind].err));
+		return diag_errno(diag, EOPNOTSUPP, "this kernel cannot load the program for %s (%s)", objects[kind].name,
+				  strerror(-programs->kinds[kind].err));
 	return bpf_map_update_elem(programs->kinds[kind].processes_fd, &tgid, process, BPF_ANY);
 }
 

@@ -40,7 +40,8 @@ struct sampler {
 	void *record_arg;
 	uint64_t nr_left;            /* records it may still take */
 	uint64_t window;             /* number */
-	uint64_t max_bodies, nr_bodies; /* that the kernel side can remember to have sent, and those that came since it last forgot them */
+	uint64_t max_payloads,
+	    nr_payloads; /* that the kernel side can remember to have sent, and those that came since it last forgot them */
 };
 
 static uint32_t ring_bytes(uint32_t nr_cpus)
@@ -80,7 +81,8 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	uint32_t bytes = ring_bytes(nr_possible_cpus);
 
 	memcpy((void *)&skeleton->rodata->cfg, &options->config, sizeof(options->config));
-	if (getrandom((void *)&skeleton->rodata->cfg.hash_seed, sizeof(skeleton->rodata->cfg.hash_seed), 0) != sizeof(skeleton->rodata->cfg.hash_seed))
+	if (getrandom((void *)&skeleton->rodata->cfg.hash_seed, sizeof(skeleton->rodata->cfg.hash_seed), 0) !=
+	    sizeof(skeleton->rodata->cfg.hash_seed))
 		return -errno;
 	skeleton->rodata->cfg.version = SONDE_ABI_VERSION;
 	skeleton->rodata->cfg.ring_wake_bytes = bytes / 2;
@@ -106,7 +108,8 @@ const struct bpf_object *sampler_object(const struct sampler *sampler)
 	return sampler->skeleton->obj;
 }
 
-int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const struct trigger *trigger, const struct bpf_program *last)
+int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const struct trigger *trigger,
+			const struct bpf_program *last)
 {
 	return runtime_programs_add(sampler->runtimes, object, trigger, last);
 }
@@ -117,7 +120,7 @@ static int on_record(void *arg, void *record, size_t size)
 	struct sampler *sampler = arg;
 	int err = record_is_whole(record, size) ? sampler->record_fn(sampler->record_arg, record) : -EBADMSG;
 
-	sampler->nr_bodies += !err && record_is_body(record);
+	sampler->nr_payloads += !err && record_is_payload(record);
 	return err ? err : --sampler->nr_left ? 0 : -ECANCELED;
 }
 
@@ -173,7 +176,9 @@ static int load(struct sampler *sampler, const struct sampler_options *options, 
 	sampler->runtimes = runtime_programs_new(sampler_config(sampler));
 	if (!sampler->runtimes)
 		return -ENOMEM;
-	err = options->no_ticks ? 0 : runtime_programs_add(sampler->runtimes, sampler->skeleton->obj, &(struct trigger){ .kind = TRIGGER_PERF_EVENT }, sampler->skeleton->progs.on_sample);
+	err = options->no_ticks ? 0
+				: runtime_programs_add(sampler->runtimes, sampler->skeleton->obj,
+						       &(struct trigger){ .kind = TRIGGER_PERF_EVENT }, sampler->skeleton->progs.on_sample);
 	return err ? err : target_map_fill(sampler->skeleton->maps.targets, options->targets, options->nr_targets, diag);
 }
 
@@ -192,7 +197,7 @@ int sampler_new(const struct sampler_options *options, struct diag *diag, struct
 	err = cpus_nr_possible(diag, &sampler->nr_possible_cpus);
 	if (err)
 		return err;
-	sampler->max_bodies = options->stack_storage;
+	sampler->max_payloads = options->stack_storage;
 	libbpf_set_print(NULL); /* its warnings are our messages */
 	err = load(sampler, options, diag);
 	if (err)
@@ -216,7 +221,11 @@ int sampler_open_events(struct sampler *sampler, const struct sampler_options *o
 {
 	const struct event *event = options->event;
 	struct cpu_events_options events = {
-		.attr = { .size = sizeof(events.attr), .type = event->type, .config = event->config, .exclude_user = event->exclude_user, .exclude_kernel = event->exclude_kernel },
+		.attr = { .size = sizeof(events.attr),
+			  .type = event->type,
+			  .config = event->config,
+			  .exclude_user = event->exclude_user,
+			  .exclude_kernel = event->exclude_kernel },
 		.name = event->name,
 		.cpu = options->cpu,
 		.program_fd = bpf_program__fd(tick_program(sampler)),
@@ -262,8 +271,9 @@ void sampler_settle(struct sampler *sampler, uint64_t hash)
 	const uint64_t key = sonde_sent_key(hash, sampler->window);
 	const uint8_t settled = SONDE_STACK_SETTLED;
 
-	sampler->nr_bodies++;
-	bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.stacks), &key, &settled, BPF_ANY); /* without room for it, it comes raw again */
+	sampler->nr_payloads++;
+	/* without room for it, it comes raw again */
+	bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.stacks), &key, &settled, BPF_ANY);
 }
 
 int sampler_next_window(struct sampler *sampler)
@@ -273,7 +283,7 @@ int sampler_next_window(struct sampler *sampler)
 
 	sampler->window++;
 	err = bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.window_nr), &zero, &sampler->window, BPF_ANY);
-	return err ? err : sampler_renew_bodies(sampler);
+	return err ? err : sampler_renew_payloads(sampler);
 }
 
 static int forget(void *arg, const void *key, const void *value)
@@ -281,11 +291,11 @@ static int forget(void *arg, const void *key, const void *value)
 	return 0;
 }
 
-int sampler_renew_bodies(struct sampler *sampler)
+int sampler_renew_payloads(struct sampler *sampler)
 {
-	if (sampler->nr_bodies < sampler->max_bodies / 2)
+	if (sampler->nr_payloads < sampler->max_payloads / 2)
 		return 0;
-	sampler->nr_bodies = 0;
+	sampler->nr_payloads = 0;
 	return map_take(bpf_map__fd(sampler->skeleton->maps.stacks), sizeof(uint64_t), sizeof(uint8_t), forget, NULL);
 }
 
@@ -300,7 +310,7 @@ struct sampler_fds sampler_fds(const struct sampler *sampler)
 		.chunks = bpf_map__fd(sampler->skeleton->maps.chunks),
 		.rules = bpf_map__fd(sampler->skeleton->maps.rules),
 		.processes = bpf_map__fd(sampler->skeleton->maps.processes),
-		.told = bpf_map__fd(sampler->skeleton->maps.told),
+		.table_generation = bpf_map__fd(sampler->skeleton->maps.table_generation),
 	};
 }
 
@@ -311,7 +321,8 @@ uint32_t sampler_nr_cpus(const struct sampler *sampler)
 
 void sampler_counters(const struct sampler *sampler, struct sonde_counters *ret_counters)
 {
-	map_sum_cpus(bpf_map__fd(sampler->skeleton->maps.counters), 0, sampler->nr_possible_cpus, (uint64_t *)ret_counters, sizeof(*ret_counters) / sizeof(uint64_t));
+	map_sum_cpus(bpf_map__fd(sampler->skeleton->maps.counters), 0, sampler->nr_possible_cpus, (uint64_t *)ret_counters,
+		     sizeof(*ret_counters) / sizeof(uint64_t));
 }
 
 struct cpu_events_total sampler_events(const struct sampler *sampler)

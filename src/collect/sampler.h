@@ -25,7 +25,7 @@ struct sampler_options { /* borrowed for the call */
 };
 
 struct sampler_fds { /* of the maps that the unwinder fills; borrowed until sampler_free */
-	int chunks, rules, processes, told;
+	int chunks, rules, processes, table_generation;
 };
 
 struct bpf_object;
@@ -35,12 +35,14 @@ struct trigger;
 /* Loads the programs. 0; -EPERM; -EOPNOTSUPP: this kernel cannot (diag says what is missing). */
 MUST_CHECK int sampler_new(const struct sampler_options *options, struct diag *diag, struct sampler **ret_sampler);
 void sampler_free(struct sampler *sampler);
-/* Opens the events, disabled. -ENOENT, -EOPNOTSUPP, -ENODEV or -EINVAL: this machine does not have this event. May be tried again with another. */
+/* Opens the events, disabled. -ENOENT, -EOPNOTSUPP, -ENODEV or -EINVAL: this machine does not have this event. May be tried again with
+ * another. */
 MUST_CHECK int sampler_open_events(struct sampler *sampler, const struct sampler_options *options, struct diag *diag);
 MUST_CHECK int sampler_start(struct sampler *sampler, struct diag *diag);
 void sampler_stop(struct sampler *sampler);
 
-/* A record of any type (abi/record.h, abi/wait.h, abi/runq.h), whole and of a known type. Borrowed for the call. A negative result ends the reading. */
+/* A record of any type (abi/record.h, abi/wait.h, abi/runq.h), whole and of a known type. Borrowed for the call. A negative result ends the
+ * reading. */
 typedef int (*sampler_record_fn)(void *arg, const void *record);
 /* Calls `fn` for the records that are there, up to max_records: at the highest rates there would always be one more. 0 or what fn gave. */
 MUST_CHECK int sampler_read(struct sampler *sampler, uint64_t max_records, sampler_record_fn fn, void *arg);
@@ -52,8 +54,9 @@ MUST_CHECK int sampler_set_runtime(struct sampler *sampler, enum sonde_runtime k
 void sampler_unset_runtime(struct sampler *sampler, enum sonde_runtime kind, uint32_t tgid);
 /* A window of the recording has ended: what was sent in it is sent again. 0 or what bpf(2) gave. */
 MUST_CHECK int sampler_next_window(struct sampler *sampler);
-/* When the kernel side's memory of which bodies it sent is half full, makes it forget them: it sends them again. 0, -ENOMEM or what bpf(2) gave. */
-MUST_CHECK int sampler_renew_bodies(struct sampler *sampler);
+/* When the kernel side's memory of which bodies it sent is half full, makes it forget them: it sends them again. 0, -ENOMEM or what bpf(2)
+ * gave. */
+MUST_CHECK int sampler_renew_payloads(struct sampler *sampler);
 int sampler_wake_fd(const struct sampler *sampler); /* readable when the ring fills up; for epoll, borrowed */
 
 struct sampler_fds sampler_fds(const struct sampler *sampler);
@@ -63,7 +66,9 @@ struct cpu_events_total sampler_events(const struct sampler *sampler);
 /* As cpu_events_follow. */
 MUST_CHECK int sampler_follow_cpus(struct sampler *sampler, const struct cpus *online, struct diag *diag);
 uint64_t sampler_map_bytes(const struct sampler *sampler); /* kernel memory of all maps, chunks not included */
-/* For programs of other triggers: the knobs, and the object whose maps they share by their names, both borrowed for the sampler's life; and as runtime_programs_add. */
+/* For programs of other triggers: the knobs, and the object whose maps they share by their names, both borrowed for the sampler's life; and
+ * as runtime_programs_add. */
 const struct sonde_config *sampler_config(const struct sampler *sampler);
 const struct bpf_object *sampler_object(const struct sampler *sampler);
-MUST_CHECK int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const struct trigger *trigger, const struct bpf_program *last);
+MUST_CHECK int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object, const struct trigger *trigger,
+				   const struct bpf_program *last);

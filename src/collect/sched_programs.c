@@ -96,12 +96,15 @@ static int load(struct sched_programs *programs, const struct sched_options *opt
 	err = sched_bpf__load(programs->skeleton);
 	if (err)
 		return load_failed(err, can_make_maps, OLDEST_KERNEL, diag);
-	err = sampler_add_trigger(programs->sampler, programs->skeleton->obj, &(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_switch" }, programs->skeleton->progs.on_switched);
+	err =
+	    sampler_add_trigger(programs->sampler, programs->skeleton->obj,
+				&(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_switch" }, programs->skeleton->progs.on_switched);
 	return err ? diag_errno(diag, -err, "cannot set up the programs of the interpreters: %s", strerror(-err)) : 0;
 }
 
 static int load_waking(struct sched_programs *programs, struct diag *diag)
 {
+	const struct trigger waking = { .kind = TRIGGER_TP_BTF, .name = "sched_waking" };
 	const struct sonde_config *config = (const struct sonde_config *)&programs->skeleton->rodata->cfg;
 	bool can_make_maps = load_can_make_maps();
 	int err;
@@ -113,8 +116,9 @@ static int load_waking(struct sched_programs *programs, struct diag *diag)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
 	memcpy((void *)&programs->waking->rodata->cfg, config, sizeof(*config));
 	bpf_program__set_autoattach(programs->waking->progs.on_woken, false); /* on_waking goes on to it */
-	err = share_maps(programs->waking->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: share_maps(programs->waking->obj, programs->skeleton->obj, SHARE_NO_MORE) ?:
-	      waking_bpf__load(programs->waking) ?: sampler_add_trigger(programs->sampler, programs->waking->obj, &(struct trigger){ .kind = TRIGGER_TP_BTF, .name = "sched_waking" }, programs->waking->progs.on_woken);
+	err = share_maps(programs->waking->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?:
+		share_maps(programs->waking->obj, programs->skeleton->obj, SHARE_NO_MORE) ?: waking_bpf__load(programs->waking) ?:
+		sampler_add_trigger(programs->sampler, programs->waking->obj, &waking, programs->waking->progs.on_woken);
 	return err ? load_failed(err, can_make_maps, OLDEST_KERNEL, diag) : 0;
 }
 
@@ -123,7 +127,8 @@ static void sched_programs_freep(struct sched_programs **programs)
 	sched_programs_free(*programs);
 }
 
-int sched_programs_new(struct sampler *sampler, const struct sched_options *options, struct diag *diag, struct sched_programs **ret_programs)
+int sched_programs_new(struct sampler *sampler, const struct sched_options *options, struct diag *diag,
+		       struct sched_programs **ret_programs)
 {
 	CLEANUP(sched_programs_freep) struct sched_programs *programs = calloc(1, sizeof(*programs));
 	HOLD_SIGNALS();
@@ -183,7 +188,7 @@ static int cut(struct sched_programs *programs, const struct sched_sink *sink, s
 	return map_each_thread(programs->skeleton->progs.cut_threads, sizeof(struct sonde_wait_piece), take_piece, (void *)sink, diag);
 }
 
-bool sched_programs_tell_border(struct sched_programs *programs, uint64_t *border_ns)
+bool sched_programs_set_border(struct sched_programs *programs, uint64_t *border_ns)
 {
 	*border_ns &= ~UINT64_C(0xff);
 	if (programs->border_ns <= programs->cut_ns)
@@ -259,7 +264,8 @@ bool sched_programs_fill_up(const struct sched_programs *programs)
 	struct sonde_wait_counters counters;
 
 	sched_programs_counters(programs, &counters);
-	return counters.new_sums - programs->taken_sums > programs->max_sums / FILLED_PART || counters.new_slots - programs->taken_slots > programs->max_sums / FILLED_PART;
+	return counters.new_sums - programs->taken_sums > programs->max_sums / FILLED_PART ||
+	       counters.new_slots - programs->taken_slots > programs->max_sums / FILLED_PART;
 }
 
 void sched_programs_counters(const struct sched_programs *programs, struct sonde_wait_counters *ret_counters)
@@ -291,5 +297,6 @@ int sched_programs_set_min(struct sched_programs *programs, uint64_t min_off_ns)
 
 uint64_t sched_programs_map_bytes(const struct sched_programs *programs)
 {
-	return object_map_bytes(programs->skeleton->obj, sampler_object(programs->sampler)); /* those of the wakers are shared but for what is as good as nothing */
+	/* those of the wakers are shared but for what is as good as nothing */
+	return object_map_bytes(programs->skeleton->obj, sampler_object(programs->sampler));
 }

@@ -314,8 +314,8 @@ static int tell(struct sideband *sideband, uint64_t limit_ns, sideband_event_fn 
 	return err ? err : keep_from(sideband, i);
 }
 
-/* While the rings are read one after the other, a process may go on from a CPU that was read to one that was not: then what it did later is here
- * and what it did before is not. So only what is older than the reading is told, and the rest after another one. */
+/* While the rings are read one after the other, a process may go on from a CPU that was read to one that was not: then what it did later is
+ * here and what it did before is not. So only what is older than the reading is told, and the rest after another one. */
 int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg, uint64_t *ret_known_ns)
 {
 	size_t nr_left = 1;

@@ -25,12 +25,14 @@ struct sideband_event {
 struct sideband;
 /* Opens it for all processes on all online CPUs; events are there from now on. */
 MUST_CHECK int sideband_new(struct diag *diag, struct sideband **ret_sideband);
-/* Opens it on CPUs that are new in `online`, and closes it on those that are no more in it, without losing what came there. How many it was opened on, or a negative errno. */
+/* Opens it on CPUs that are new in `online`, and closes it on those that are no more in it, without losing what came there. How many it was
+ * opened on, or a negative errno. */
 MUST_CHECK int sideband_follow(struct sideband *sideband, const struct cpus *online, struct diag *diag);
 void sideband_free(struct sideband *sideband);
 int sideband_fd(const struct sideband *sideband); /* readable as soon as there is an event; for epoll, borrowed */
 
 /* The event and its path are borrowed for the call. A negative result ends the reading. */
 typedef int (*sideband_event_fn)(void *arg, const struct sideband_event *event);
-/* Calls `fn` for all events that are there, in the order of their time. *ret_known_ns: all that happened up to then has been told. 0, -ENOMEM or what fn gave. */
+/* Calls `fn` for all events that are there, in the order of their time. *ret_known_ns: all that happened up to then has been told. 0,
+ * -ENOMEM or what fn gave. */
 MUST_CHECK int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg, uint64_t *ret_known_ns);

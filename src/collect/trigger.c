@@ -20,7 +20,8 @@ static const struct kind {
 	uint8_t nr_own_frames;
 } kinds[] = {
 	[TRIGGER_PERF_EVENT] = { "perf event", .type = BPF_PROG_TYPE_PERF_EVENT },
-	[TRIGGER_TP_BTF] = { "tracepoint", .type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_RAW_TP, .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
+	[TRIGGER_TP_BTF] = { "tracepoint", .type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_RAW_TP,
+			     .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
 	[TRIGGER_RAW_TRACEPOINT] = { "raw tracepoint", .type = BPF_PROG_TYPE_RAW_TRACEPOINT, .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
 	[TRIGGER_SYS_ENTER] = { "system call", "sys_enter", BPF_PROG_TYPE_RAW_TRACEPOINT, .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
 	[TRIGGER_SYS_EXIT] = { "system call's end", "sys_exit", BPF_PROG_TYPE_RAW_TRACEPOINT, .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
@@ -29,8 +30,10 @@ static const struct kind {
 	[TRIGGER_USDT] = { "USDT probe", .type = BPF_PROG_TYPE_KPROBE, .is_in_user = true },
 	[TRIGGER_KPROBE] = { "kprobe", .type = BPF_PROG_TYPE_KPROBE },
 	[TRIGGER_KRETPROBE] = { "kretprobe", .type = BPF_PROG_TYPE_KPROBE },
-	[TRIGGER_FENTRY] = { "fentry", .type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FENTRY, .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
-	[TRIGGER_FEXIT] = { "fexit", .type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FEXIT, .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
+	[TRIGGER_FENTRY] = { "fentry", .type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FENTRY,
+			     .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
+	[TRIGGER_FEXIT] = { "fexit", .type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_FEXIT,
+			    .nr_own_frames = SONDE_TRACEPOINT_FRAMES },
 };
 
 bool trigger_is_in_user(const struct trigger *trigger)
@@ -52,9 +55,12 @@ static bool is_of_kprobes(enum trigger_kind kind)
 static int check_kernel(const struct trigger *trigger, struct diag *diag)
 {
 	if (is_of_kprobes(trigger->kind) && access(EVENT_SOURCES "kprobe/type", F_OK))
-		return diag_errno(diag, EOPNOTSUPP, "this kernel has no kprobes (CONFIG_KPROBES): ask for a tracepoint, or for another kernel");
+		return diag_errno(diag, EOPNOTSUPP,
+				  "this kernel has no kprobes (CONFIG_KPROBES): ask for a tracepoint, or for another kernel");
 	if (kinds[trigger->kind].is_in_user && access(EVENT_SOURCES "uprobe/type", F_OK))
-		return diag_errno(diag, EOPNOTSUPP, "this kernel has no uprobes (CONFIG_UPROBE_EVENTS): ask for a system call or a tracepoint, or for another kernel");
+		return diag_errno(
+		    diag, EOPNOTSUPP,
+		    "this kernel has no uprobes (CONFIG_UPROBE_EVENTS): ask for a system call or a tracepoint, or for another kernel");
 	return 0;
 }
 
@@ -71,7 +77,8 @@ int trigger_set_program(const struct trigger *trigger, struct bpf_program *progr
 		return 0;
 	err = bpf_program__set_attach_target(program, 0, trigger->name);
 	if (err == -ENOENT || err == -ESRCH)
-		return diag_errno(diag, ENOENT, "this kernel has no %s at '%s': /sys/kernel/btf/vmlinux does not have that name", kind->text, trigger->name);
+		return diag_errno(diag, ENOENT, "this kernel has no %s at '%s': /sys/kernel/btf/vmlinux does not have that name",
+				  kind->text, trigger->name);
 	return err ? diag_errno(diag, -err, "%s at '%s': %s", kind->text, trigger->name, strerror(-err)) : 0;
 }
 
@@ -102,7 +109,8 @@ static struct bpf_link *attach(const struct trigger *trigger, const struct bpf_p
 
 int trigger_attach(const struct trigger *trigger, const struct bpf_program *program, struct diag *diag, struct bpf_link **ret_link)
 {
-	const char *text = kinds[trigger->kind].text, *name = trigger->name ? trigger->name : "", *path = trigger->path ? trigger->path : "the kernel";
+	const char *text = kinds[trigger->kind].text, *name = trigger->name ? trigger->name : "",
+		   *path = trigger->path ? trigger->path : "the kernel";
 	struct bpf_link *link = attach(trigger, program);
 	int err = link ? 0 : errno;
 

@@ -39,7 +39,10 @@ struct trigger { /* texts are borrowed as long as the trigger is in use */
 bool trigger_is_in_user(const struct trigger *trigger);
 /* Of the kernel stack's frames, how many at the leaf end are what runs the program. */
 uint8_t trigger_nr_own_frames(const struct trigger *trigger);
-/* Before the program is loaded: has it be one of that trigger, to be attached or gone on to. 0; -EOPNOTSUPP: this kernel does not have that kind; or what libbpf gave: diag says what to do. */
+/* Before the program is loaded: has it be one of that trigger, to be attached or gone on to. 0; -EOPNOTSUPP: this kernel does not have that
+ * kind; or what libbpf gave: diag says what to do. */
 MUST_CHECK int trigger_set_program(const struct trigger *trigger, struct bpf_program *program, struct diag *diag);
-/* From now on the program runs, until the link is destroyed. 0; -ENOENT: there is no such place; -EINVAL: TRIGGER_PERF_EVENT; or what libbpf gave: diag says what to do. */
-MUST_CHECK int trigger_attach(const struct trigger *trigger, const struct bpf_program *program, struct diag *diag, struct bpf_link **ret_link);
+/* From now on the program runs, until the link is destroyed. 0; -ENOENT: there is no such place; -EINVAL: TRIGGER_PERF_EVENT; or what
+ * libbpf gave: diag says what to do. */
+MUST_CHECK int trigger_attach(const struct trigger *trigger, const struct bpf_program *program, struct diag *diag,
+			      struct bpf_link **ret_link);

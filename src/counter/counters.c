@@ -19,7 +19,8 @@ static int check_options(const struct sonde_counter_options *options, struct dia
 	if (options->flags & SONDE_COUNTER_ENABLED && options->flags & SONDE_COUNTER_ON_EXEC)
 		return diag_errno(diag, EINVAL, "a set counts from its opening on, or from an exec on, not both");
 	if (ring && (ring < page_bytes || ring > MAX_RING_BYTES || ring & (ring - 1)))
-		return diag_errno(diag, EINVAL, "memory for overflows: want a power of two, from %u to %u bytes", page_bytes, MAX_RING_BYTES);
+		return diag_errno(diag, EINVAL, "memory for overflows: want a power of two, from %u to %u bytes", page_bytes,
+				  MAX_RING_BYTES);
 	if (options->max_callers > MAX_CALLERS)
 		return diag_errno(diag, EINVAL, "the kernel records at most %u callers", MAX_CALLERS);
 	return 0;
@@ -50,7 +51,8 @@ static void find_leaders(struct sonde_counters *set)
 		set->counters[i].leader = first;
 		/* one reading for all of it: not of what was inherited, says the kernel */
 		if (first != i)
-			set->counters[first].reads_group = (set->flags | set->counters[first].spec.event.flags) & SONDE_COUNTER_NO_INHERIT || set->places.whole;
+			set->counters[first].reads_group =
+			    (set->flags | set->counters[first].spec.event.flags) & SONDE_COUNTER_NO_INHERIT || set->targets.whole;
 	}
 }
 
@@ -91,7 +93,7 @@ static int fill(struct sonde_counters *set, const struct sonde_counter_options *
 	set->flags = options->flags;
 	set->max_callers = options->max_callers;
 	set->rings.bytes = options->ring_bytes;
-	err = places_fill(&set->places, options, need_per_cpu(set, options), &set->diag);
+	err = targets_fill(&set->targets, options, need_per_cpu(set, options), &set->diag);
 	if (err) {
 		forget(set);
 		return err;
@@ -116,7 +118,7 @@ int sonde_counters_new(const struct sonde_counter_options *given, struct sonde_c
 	*ret_counters = NULL;
 	if (!set)
 		return -ENOMEM;
-	set->places = (struct places)PLACES_INIT;
+	set->targets = (struct targets)TARGETS_INIT;
 	if (pthread_mutex_init(&set->lock, NULL))
 		return -ENOMEM;
 	err = sized_options(&options, sizeof(options), given, &set->diag);
@@ -155,7 +157,7 @@ void sonde_counters_free(struct sonde_counters *set)
 		counter_close(&set->counters[i]);
 		spec_done(&set->counters[i].spec);
 	}
-	places_done(&set->places);
+	targets_done(&set->targets);
 	pthread_mutex_destroy(&set->lock);
 	free(set->counters);
 	free(set->now);

@@ -84,8 +84,8 @@ static DIR *open_dir(int dir_fd, const char *path)
 	return dir;
 }
 
-/* What stands in a directory, each between `before` and `after`; with `folders` only those, else what has no dot: an alias's unit and scale have files
- * beside it. */
+/* What stands in a directory, each between `before` and `after`; with `folders` only those, else what has no dot: an alias's unit and scale
+ * have files beside it. */
 static int add_dir(struct sonde_names *names, int dir_fd, const char *path, const char *before, const char *after, bool folders)
 {
 	CLEANUP(closedirp) DIR *dir = open_dir(dir_fd, path);

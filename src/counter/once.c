@@ -30,7 +30,8 @@ static int tell(const struct sonde_counters *counters, int result, char *error, 
 	return result;
 }
 
-int sonde_count_function(const char *event, int (*function)(void *arg), void *arg, struct sonde_count *ret_count, char *error, size_t error_bytes)
+int sonde_count_function(const char *event, int (*function)(void *arg), void *arg, struct sonde_count *ret_count, char *error,
+			 size_t error_bytes)
 {
 	const struct sonde_counter_options options = { .size = sizeof(options), .names = event, .flags = SONDE_COUNTER_SCALE };
 	CLEANUP(counters_freep) struct sonde_counters *counters = NULL;
@@ -41,7 +42,8 @@ int sonde_count_function(const char *event, int (*function)(void *arg), void *ar
 	return tell(counters, err ? err : count_around(counters, function, arg, ret_count), error, error_bytes);
 }
 
-int sonde_count_function_config(uint32_t type, uint64_t config, int (*function)(void *arg), void *arg, struct sonde_count *ret_count, char *error, size_t error_bytes)
+int sonde_count_function_config(uint32_t type, uint64_t config, int (*function)(void *arg), void *arg, struct sonde_count *ret_count,
+				char *error, size_t error_bytes)
 {
 	CLEANUP(counters_freep) struct sonde_counters *counters = NULL;
 	int err = sonde_counters_open(type, config, 0, -1, SONDE_COUNTER_SCALE, &counters);

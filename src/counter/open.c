@@ -27,10 +27,11 @@ static struct perf_event_attr attr_of(const struct sonde_counters *set, const st
 		.config = event->config | kind,
 		.config1 = event->config1,
 		.config2 = event->config2,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | (counter->reads_group ? PERF_FORMAT_GROUP : 0),
+		.read_format =
+		    PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | (counter->reads_group ? PERF_FORMAT_GROUP : 0),
 		.disabled = is_leader && !(flags & SONDE_COUNTER_ENABLED), /* members follow their leader */
 		.enable_on_exec = is_leader && flags & SONDE_COUNTER_ON_EXEC,
-		.inherit = !(flags & SONDE_COUNTER_NO_INHERIT) && !set->places.whole,
+		.inherit = !(flags & SONDE_COUNTER_NO_INHERIT) && !set->targets.whole,
 		.pinned = is_leader && flags & SONDE_COUNTER_PINNED,
 		.exclusive = is_leader && flags & SONDE_COUNTER_EXCLUSIVE,
 		.exclude_hv = !(flags & SONDE_COUNTER_HYPERVISOR) && !counter->without_excludes,
@@ -52,27 +53,28 @@ static struct perf_event_attr attr_of(const struct sonde_counters *set, const st
 	return attr;
 }
 
-static int perf_event_open(struct perf_event_attr *attr, struct place place, int group_fd, bool is_cgroup)
+static int perf_event_open(struct perf_event_attr *attr, struct target target, int group_fd, bool is_cgroup)
 {
-	return (int)syscall(SYS_perf_event_open, attr, place.pid, place.cpu, group_fd, PERF_FLAG_FD_CLOEXEC | (is_cgroup ? PERF_FLAG_PID_CGROUP : 0));
+	return (int)syscall(SYS_perf_event_open, attr, target.pid, target.cpu, group_fd,
+			    PERF_FLAG_FD_CLOEXEC | (is_cgroup ? PERF_FLAG_PID_CGROUP : 0));
 }
 
 /* One descriptor. PMUs outside of the cores know no modes, and refuse to leave one out. A negative errno. */
-static int open_place(const struct sonde_counters *set, struct counter *counter, struct place place, uint32_t type, int group_fd)
+static int open_target(const struct sonde_counters *set, struct counter *counter, struct target target, uint32_t type, int group_fd)
 {
 	struct perf_event_attr attr = attr_of(set, counter, group_fd < 0, type);
-	int fd = perf_event_open(&attr, place, group_fd, set->places.cgroup_fd >= 0);
+	int fd = perf_event_open(&attr, target, group_fd, set->targets.cgroup_fd >= 0);
 	int err = fd < 0 ? -errno : 0;
 
 	if (err == -EINVAL && attr.read_format & PERF_FORMAT_LOST) {
 		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-		fd = perf_event_open(&attr, place, group_fd, set->places.cgroup_fd >= 0);
+		fd = perf_event_open(&attr, target, group_fd, set->targets.cgroup_fd >= 0);
 		err = fd < 0 ? -errno : 0;
 		counter->without_lost = !err;
 	}
 	if ((err == -EINVAL || err == -EOPNOTSUPP) && attr.exclude_hv && !attr.exclude_user && !attr.exclude_kernel) {
 		attr.exclude_hv = 0;
-		fd = perf_event_open(&attr, place, group_fd, set->places.cgroup_fd >= 0);
+		fd = perf_event_open(&attr, target, group_fd, set->targets.cgroup_fd >= 0);
 		counter->without_excludes = fd >= 0;
 	}
 	if (fd >= 0)
@@ -86,10 +88,11 @@ static bool is_of_kernel_alone(const struct counter *counter)
 	const struct sonde_event *event = &counter->spec.event;
 
 	return event->type == PERF_TYPE_SOFTWARE &&
-	       (event->config == PERF_COUNT_SW_CONTEXT_SWITCHES || event->config == PERF_COUNT_SW_CPU_MIGRATIONS || event->config == PERF_COUNT_SW_CGROUP_SWITCHES);
+	       (event->config == PERF_COUNT_SW_CONTEXT_SWITCHES || event->config == PERF_COUNT_SW_CPU_MIGRATIONS ||
+		event->config == PERF_COUNT_SW_CGROUP_SWITCHES);
 }
 
-/* --- reasons ----------------------------------------------------------------------------------------------------------------------------------- */
+/* --- reasons -------------------------------------------------------------------------------------------------------------------------- */
 
 static bool is_of_cores(const struct counter *counter)
 {
@@ -101,7 +104,7 @@ static bool is_of_cores(const struct counter *counter)
 /* Of user space alone something would be left to count, for whoever may not count the kernel. */
 static bool has_user_part(const struct sonde_counters *set, const struct counter *counter)
 {
-	return !set->places.whole && !(flags_of(set, counter) & (SONDE_COUNTER_NO_USER | SONDE_COUNTER_NO_KERNEL));
+	return !set->targets.whole && !(flags_of(set, counter) & (SONDE_COUNTER_NO_USER | SONDE_COUNTER_NO_KERNEL));
 }
 
 static int not_permitted(const struct sonde_counters *set, const struct counter *counter, int err, struct diag *diag)
@@ -110,8 +113,10 @@ static int not_permitted(const struct sonde_counters *set, const struct counter 
 	char level[16] = "?";
 	int unread = small_file_read(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", level, sizeof(level));
 
-	return diag_errno(diag, err, "'%s'%s is not permitted (kernel.perf_event_paranoid is %s): run as root, or give CAP_PERFMON to the program%s", counter->spec.event.name,
-			  is_kernel ? " happens in the kernel, and counting that" : "", unread ? "not to be read" : level, may_count_user ? "; user space alone (:u) may be permitted" : "");
+	return diag_errno(diag, err,
+			  "'%s'%s is not permitted (kernel.perf_event_paranoid is %s): run as root, or give CAP_PERFMON to the program%s",
+			  counter->spec.event.name, is_kernel ? " happens in the kernel, and counting that" : "",
+			  unread ? "not to be read" : level, may_count_user ? "; user space alone (:u) may be permitted" : "");
 }
 
 static int say_why(const struct sonde_counters *set, const struct counter *counter, int err, struct diag *diag)
@@ -127,21 +132,32 @@ static int say_why(const struct sonde_counters *set, const struct counter *count
 	case ENXIO:
 	case EOPNOTSUPP:
 		if (counter->spec.is_sum)
-			return diag_errno(diag, err, "not all kinds of cores of this machine count '%s': name the PMU of one that does, as in %s/%s/", name, counter->spec.pmu.name, name);
+			return diag_errno(diag, err,
+					  "not all kinds of cores of this machine count '%s': name the PMU of one that does, as in %s/%s/",
+					  name, counter->spec.pmu.name, name);
 		if (is_of_cores(counter))
-			return diag_errno(diag, err, "the processors of this machine do not count '%s' (in a virtual machine: are not let)", name);
-		return diag_errno(diag, err, "this kernel does not count '%s' here%s", name,
-				  set->places.cgroup_fd >= 0 ? " (nothing is counted of cgroups of version 2 where /proc/cgroups has a hierarchy other than 0 for perf_event)" : "");
+			return diag_errno(diag, err, "the processors of this machine do not count '%s' (in a virtual machine: are not let)",
+					  name);
+		return diag_errno(
+		    diag, err, "this kernel does not count '%s' here%s", name,
+		    set->targets.cgroup_fd >= 0
+			? " (nothing is counted of cgroups of version 2 where /proc/cgroups has a hierarchy other than 0 for perf_event)"
+			: "");
 	case EINVAL:
 		if (counter->spec.is_sum)
-			return diag_errno(diag, err, "this kernel does not count '%s' on all kinds of cores together: name the PMU of one and an event that it has (" PMU_DEVICES "/%s/events)",
+			return diag_errno(diag, err,
+					  "this kernel does not count '%s' on all kinds of cores together: name the PMU of one and an "
+					  "event that it has (" PMU_DEVICES "/%s/events)",
 					  name, counter->spec.pmu.name);
 		return diag_errno(diag, err, "the kernel refuses '%s' with these options%s", name,
-				  is_of_cores(counter) || counter->spec.event.type == PERF_TYPE_SOFTWARE ? "" : ": not all PMUs count threads, or user space alone");
+				  is_of_cores(counter) || counter->spec.event.type == PERF_TYPE_SOFTWARE
+				      ? ""
+				      : ": not all PMUs count threads, or user space alone");
 	case ESRCH:
 		return diag_errno(diag, err, "what '%s' is to be counted for has ended, or never was", name);
 	case EMFILE:
-		return diag_errno(diag, err, "too many open files for '%s': ulimit -n %u, or more", name, 2 * set->nr * set->places.nr + 64);
+		return diag_errno(diag, err, "too many open files for '%s': ulimit -n %u, or more", name,
+				  2 * set->nr * set->targets.nr + 64);
 	case EBUSY:
 		return diag_errno(diag, err, "another program has the PMU of '%s' for itself", name);
 	default:
@@ -149,28 +165,29 @@ static int say_why(const struct sonde_counters *set, const struct counter *count
 	}
 }
 
-/* --- places ------------------------------------------------------------------------------------------------------------------------------------ */
+/* --- places --------------------------------------------------------------------------------------------------------------------------- */
 
 /* PMUs outside of the cores are counted on CPUs of their own choice, for the machine as a whole. */
-static int masked_places(const struct sonde_counters *set, const struct counter *counter, struct places *ret_places, struct diag *diag)
+static int masked_targets(const struct sonde_counters *set, const struct counter *counter, struct targets *ret_targets, struct diag *diag)
 {
 	const struct cpus *mask = &counter->spec.pmu.mask;
-	struct places places = PLACES_INIT;
+	struct targets targets = TARGETS_INIT;
 
-	if (!set->places.whole || set->places.cgroup_fd >= 0)
-		return diag_errno(diag, EINVAL, "'%s' is counted for the whole machine only, not for processes: ask for all CPUs", counter->spec.event.name);
-	places.list = calloc(mask->nr, sizeof(*places.list));
-	if (!places.list)
+	if (!set->targets.whole || set->targets.cgroup_fd >= 0)
+		return diag_errno(diag, EINVAL, "'%s' is counted for the whole machine only, not for processes: ask for all CPUs",
+				  counter->spec.event.name);
+	targets.list = calloc(mask->nr, sizeof(*targets.list));
+	if (!targets.list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < mask->nr; i++) {
-		for (uint32_t k = 0; k < set->places.nr; k++) {
-			if (set->places.list[k].cpu == (int32_t)mask->ids[i])
-				places.list[places.nr++] = set->places.list[k];
+		for (uint32_t k = 0; k < set->targets.nr; k++) {
+			if (set->targets.list[k].cpu == (int32_t)mask->ids[i])
+				targets.list[targets.nr++] = set->targets.list[k];
 		}
 	}
-	places.whole = places.may_vanish = true;
-	*ret_places = places;
-	return places.nr ? 0 : diag_errno(diag, ENODEV, "'%s' is not counted on these CPUs", counter->spec.event.name);
+	targets.whole = targets.may_vanish = true;
+	*ret_targets = targets;
+	return targets.nr ? 0 : diag_errno(diag, ENODEV, "'%s' is not counted on these CPUs", counter->spec.event.name);
 }
 
 void counter_close(struct counter *counter)
@@ -183,13 +200,14 @@ void counter_close(struct counter *counter)
 }
 
 /* A PMU of some of the cores counts on no other CPU. */
-static bool is_elsewhere(const struct counter *counter, struct place place, int err)
+static bool is_elsewhere(const struct counter *counter, struct target target, int err)
 {
-	return err == -ENOENT && place.cpu >= 0 && counter->spec.pmu.is_of_cores;
+	return err == -ENOENT && target.cpu >= 0 && counter->spec.pmu.is_of_cores;
 }
 
 /* On each unit at one of the places; *gone is set to why, where one of them is not there. 0; a negative errno with its reason. */
-static int open_units(const struct sonde_counters *set, struct counter *counter, const struct places *places, uint32_t at, int *gone, struct diag *diag)
+static int open_units(const struct sonde_counters *set, struct counter *counter, const struct targets *targets, uint32_t at, int *gone,
+		      struct diag *diag)
 {
 	const struct counter *leader = &set->counters[counter->leader];
 	const struct pmu *pmu = &counter->spec.pmu;
@@ -201,11 +219,11 @@ static int open_units(const struct sonde_counters *set, struct counter *counter,
 		counter->fds[counter->nr_fds++] = -1;
 		if (leader != counter && group_fd < 0)
 			continue; /* where its leader is not, it is not */
-		fd = open_place(set, counter, places->list[at], pmu->types[i], group_fd);
+		fd = open_target(set, counter, targets->list[at], pmu->types[i], group_fd);
 		nr_tried++;
-		if (is_elsewhere(counter, places->list[at], fd))
+		if (is_elsewhere(counter, targets->list[at], fd))
 			nr_elsewhere++;
-		else if (fd < 0 && (!places->may_vanish || (fd != -ESRCH && fd != -ENODEV)))
+		else if (fd < 0 && (!targets->may_vanish || (fd != -ESRCH && fd != -ENODEV)))
 			return say_why(set, counter, -fd, diag);
 		*gone = fd < 0 ? fd : *gone;
 		counter->fds[counter->nr_fds - 1] = fd < 0 ? -1 : fd;
@@ -215,15 +233,15 @@ static int open_units(const struct sonde_counters *set, struct counter *counter,
 }
 
 /* 0; a negative errno with its reason, or of the last place when all of them are gone. */
-static int open_places(const struct sonde_counters *set, struct counter *counter, const struct places *places, struct diag *diag)
+static int open_targets(const struct sonde_counters *set, struct counter *counter, const struct targets *targets, struct diag *diag)
 {
 	int err = 0, gone = -ESRCH;
 
-	counter->fds = calloc((size_t)places->nr * counter->spec.pmu.nr_types, sizeof(*counter->fds));
+	counter->fds = calloc((size_t)targets->nr * counter->spec.pmu.nr_types, sizeof(*counter->fds));
 	if (!counter->fds)
 		return -ENOMEM;
-	for (uint32_t i = 0; !err && i < places->nr; i++)
-		err = open_units(set, counter, places, i, &gone, diag);
+	for (uint32_t i = 0; !err && i < targets->nr; i++)
+		err = open_units(set, counter, targets, i, &gone, diag);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < counter->nr_fds; i++) {
@@ -233,7 +251,7 @@ static int open_places(const struct sonde_counters *set, struct counter *counter
 	return say_why(set, counter, -gone, diag);
 }
 
-static int add_rings(struct sonde_counters *set, uint32_t i, const struct places *places, struct diag *diag)
+static int add_rings(struct sonde_counters *set, uint32_t i, const struct targets *targets, struct diag *diag)
 {
 	struct counter *counter = &set->counters[i];
 	uint32_t nr_before = set->rings.nr;
@@ -243,7 +261,7 @@ static int add_rings(struct sonde_counters *set, uint32_t i, const struct places
 		return 0;
 	for (uint32_t k = 0; !err && k < counter->nr_fds; k++) {
 		if (counter->fds[k] >= 0)
-			err = rings_add(&set->rings, i, counter->fds[k], places->list[k / counter->spec.pmu.nr_types], diag);
+			err = rings_add(&set->rings, i, counter->fds[k], targets->list[k / counter->spec.pmu.nr_types], diag);
 	}
 	if (err)
 		rings_cut(&set->rings, nr_before);
@@ -253,27 +271,30 @@ static int add_rings(struct sonde_counters *set, uint32_t i, const struct places
 static int open_with_leader(struct sonde_counters *set, uint32_t i, struct diag *diag)
 {
 	struct counter *counter = &set->counters[i], *leader = &set->counters[counter->leader];
-	CLEANUP(places_done) struct places masked = PLACES_INIT;
-	const struct places *places = counter->spec.pmu.mask.nr ? &masked : &set->places;
+	CLEANUP(targets_done) struct targets masked = TARGETS_INIT;
+	const struct targets *targets = counter->spec.pmu.mask.nr ? &masked : &set->targets;
 	int err = 0;
 
 	if (is_of_kernel_alone(counter) && flags_of(set, counter) & SONDE_COUNTER_NO_KERNEL)
-		return diag_errno(diag, EOPNOTSUPP, "'%s' happens in the kernel, and what happens there is not counted", counter->spec.event.name);
+		return diag_errno(diag, EOPNOTSUPP, "'%s' happens in the kernel, and what happens there is not counted",
+				  counter->spec.event.name);
 	if (leader != counter && leader->spec.err)
 		return diag_errno(diag, -leader->spec.err, "the first of its group, '%s', cannot be had", leader->spec.event.name);
 	if (counter->spec.pmu.mask.nr)
-		err = masked_places(set, counter, &masked, diag);
-	if (!err && leader != counter && leader->nr_fds != places->nr * counter->spec.pmu.nr_types)
-		err = diag_errno(diag, EINVAL, "'%s' and '%s' are of different PMUs: they cannot be one group", leader->spec.event.name, counter->spec.event.name);
+		err = masked_targets(set, counter, &masked, diag);
+	if (!err && leader != counter && leader->nr_fds != targets->nr * counter->spec.pmu.nr_types)
+		err = diag_errno(diag, EINVAL, "'%s' and '%s' are of different PMUs: they cannot be one group", leader->spec.event.name,
+				 counter->spec.event.name);
 	if (!err)
-		err = open_places(set, counter, places, diag);
-	return err ? err : add_rings(set, i, places, diag);
+		err = open_targets(set, counter, targets, diag);
+	return err ? err : add_rings(set, i, targets, diag);
 }
 
 /* As perf does it. Tracepoints are in the kernel, most of them: of user space alone there would be a 0 that says nothing. */
 static bool may_fall_back(const struct sonde_counters *set, const struct counter *counter)
 {
-	return has_user_part(set, counter) && !(set->flags & SONDE_COUNTER_NO_FALLBACK) && !is_of_kernel_alone(counter) && counter->spec.event.type != PERF_TYPE_TRACEPOINT;
+	return has_user_part(set, counter) && !(set->flags & SONDE_COUNTER_NO_FALLBACK) && !is_of_kernel_alone(counter) &&
+	       counter->spec.event.type != PERF_TYPE_TRACEPOINT;
 }
 
 int counter_open(struct sonde_counters *set, uint32_t i)

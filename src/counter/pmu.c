@@ -72,7 +72,8 @@ static int compare_types(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* PMUs of cores say on which of them they are; a machine whose cores are all the same has one, on x86 by another sign. 1: it is; 0; a negative errno. */
+/* PMUs of cores say on which of them they are; a machine whose cores are all the same has one, on x86 by another sign. 1: it is; 0; a
+ * negative errno. */
 static int is_of_cores(const char *pmu)
 {
 	char path[512];
@@ -173,7 +174,7 @@ int pmu_of_type(uint32_t type, struct diag *diag, struct pmu *ret_pmu)
 	return diag_errno(diag, ENOENT, "this machine has no PMU of the number %u", type);
 }
 
-/* --- terms ------------------------------------------------------------------------------------------------------------------------------- */
+/* --- terms ---------------------------------------------------------------------------------------------------------------------------- */
 
 struct terms {
 	const struct pmu *pmu;
@@ -242,8 +243,11 @@ static int put_field(struct terms *terms, const char *name, uint64_t value)
 		return err;
 	err = spread(format, value, terms->event->config);
 	if (err == -ERANGE)
-		return diag_errno(terms->diag, EINVAL, "%s=%#llx does not fit: the PMU '%s' has %s for it", name, (unsigned long long)value, terms->pmu->name, format);
-	return err ? diag_errno(terms->diag, -err, "the PMU '%s' describes '%s' in a way that is not known: %.60s", terms->pmu->name, name, format) : 0;
+		return diag_errno(terms->diag, EINVAL, "%s=%#llx does not fit: the PMU '%s' has %s for it", name, (unsigned long long)value,
+				  terms->pmu->name, format);
+	return err ? diag_errno(terms->diag, -err, "the PMU '%s' describes '%s' in a way that is not known: %.60s", terms->pmu->name, name,
+				format)
+		   : 0;
 }
 
 static int parse_terms(struct terms *terms, const char *text);
@@ -258,8 +262,10 @@ static int read_unit(struct terms *terms, const char *alias)
 	if (!read_file(terms->pmu->name, file, text, sizeof(text)))
 		snprintf(terms->event->unit, sizeof(terms->event->unit), "%.*s", (int)sizeof(terms->event->unit) - 1, text);
 	snprintf(file, sizeof(file), "events/%s.scale", alias);
-	if (!read_file(terms->pmu->name, file, text, sizeof(text)) && (sscanf(text, "%lf%n", &terms->event->unit_scale, &length) != 1 || text[length]))
-		return diag_errno(terms->diag, EBADMSG, "the scale of '%s' of the PMU '%s' is no number: '%s'", alias, terms->pmu->name, text);
+	if (!read_file(terms->pmu->name, file, text, sizeof(text)) &&
+	    (sscanf(text, "%lf%n", &terms->event->unit_scale, &length) != 1 || text[length]))
+		return diag_errno(terms->diag, EBADMSG, "the scale of '%s' of the PMU '%s' is no number: '%s'", alias, terms->pmu->name,
+				  text);
 	return 0;
 }
 
@@ -307,7 +313,9 @@ static int put_term(struct terms *terms, char *term)
 	if (!is_name(term))
 		return diag_errno(terms->diag, EINVAL, "'%.60s' is no field of an event", term);
 	if (equals && !strcmp(equals + 1, "?") && terms->in_alias)
-		return is_given(terms->all, term) ? 0 : diag_errno(terms->diag, EINVAL, "this event wants to be told '%s': write %s=N behind it", term, term);
+		return is_given(terms->all, term)
+			   ? 0
+			   : diag_errno(terms->diag, EINVAL, "this event wants to be told '%s': write %s=N behind it", term, term);
 	if (equals && parse_value(equals + 1, &value))
 		return diag_errno(terms->diag, EINVAL, "'%.60s=%.60s': want a number", term, equals + 1);
 	err = equals ? put_field(terms, term, value) : put_word(terms, term);

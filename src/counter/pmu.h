@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pmu: performance monitoring units as the kernel describes them in /sys/bus/event_source/devices: their numbers, the fields of their events, the aliases of
- * those, and on which CPUs they count. Linux: Documentation/ABI/testing/sysfs-bus-event_source-devices-*. Plain values; any thread. */
+/* pmu: performance monitoring units as the kernel describes them in /sys/bus/event_source/devices: their numbers, the fields of their
+ * events, the aliases of those, and on which CPUs they count. Linux: Documentation/ABI/testing/sysfs-bus-event_source-devices-*. Plain
+ * values; any thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +37,6 @@ MUST_CHECK int pmu_find(const char *name, struct diag *diag, struct pmu *ret_pmu
 MUST_CHECK int pmu_find_kinds(struct diag *diag, struct pmu *ret_pmu);
 /* By its number; -ENOENT: none has it. */
 MUST_CHECK int pmu_of_type(uint32_t type, struct diag *diag, struct pmu *ret_pmu);
-/* What stands between the slashes: "event=0x3c,umask=1", "cache-misses", "config=7". -EINVAL: it makes no sense; -ENOENT: the PMU has no such field or alias. */
+/* What stands between the slashes: "event=0x3c,umask=1", "cache-misses", "config=7". -EINVAL: it makes no sense; -ENOENT: the PMU has no
+ * such field or alias. */
 MUST_CHECK int pmu_parse(const struct pmu *pmu, const char *terms, struct diag *diag, struct pmu_event *ret_event);

@@ -40,7 +40,7 @@ int sonde_counters_stop(struct sonde_counters *set)
 	return control(set, PERF_EVENT_IOC_DISABLE, "stopped");
 }
 
-/* --- reading ----------------------------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------------------------------------- */
 
 /* Each value is followed by the number of lost overflows where the leader reads them. */
 struct raw_group {
@@ -57,15 +57,15 @@ static int read_whole(int fd, void *raw, size_t size)
 	return nr == 0 ? -EBUSY : (size_t)nr == size ? 0 : -EIO;
 }
 
-static int read_alone(const struct counter *counter, uint32_t place, uint64_t raw[4])
+static int read_alone(const struct counter *counter, uint32_t target, uint64_t raw[4])
 {
-	return read_whole(counter->fds[place], raw, (counter->reads_lost ? 4 : 3) * sizeof(*raw));
+	return read_whole(counter->fds[target], raw, (counter->reads_lost ? 4 : 3) * sizeof(*raw));
 }
 
-static int add_alone(const struct counter *counter, uint32_t place, struct reading *sum)
+static int add_alone(const struct counter *counter, uint32_t target, struct reading *sum)
 {
 	uint64_t raw[4];
-	int err = read_alone(counter, place, raw);
+	int err = read_alone(counter, target, raw);
 
 	if (err)
 		return err;
@@ -75,35 +75,35 @@ static int add_alone(const struct counter *counter, uint32_t place, struct readi
 	return 0;
 }
 
-static bool is_member_at(const struct sonde_counters *set, uint32_t i, uint32_t leader, uint32_t place)
+static bool is_member_at(const struct sonde_counters *set, uint32_t i, uint32_t leader, uint32_t target)
 {
 	const struct counter *counter = &set->counters[i];
 
-	return counter->leader == leader && counter->fds && counter->fds[place] >= 0;
+	return counter->leader == leader && counter->fds && counter->fds[target] >= 0;
 }
 
-static int read_group(const struct sonde_counters *set, uint32_t leader, uint32_t place, struct raw_group *raw)
+static int read_group(const struct sonde_counters *set, uint32_t leader, uint32_t target, struct raw_group *raw)
 {
 	uint32_t nr = 0, words = set->counters[leader].reads_lost ? 2 : 1;
 	int err;
 
 	for (uint32_t i = leader; i < set->nr; i++)
-		nr += is_member_at(set, i, leader, place);
-	err = read_whole(set->counters[leader].fds[place], raw, offsetof(struct raw_group, values) + nr * words * sizeof(*raw->values));
+		nr += is_member_at(set, i, leader, target);
+	err = read_whole(set->counters[leader].fds[target], raw, offsetof(struct raw_group, values) + nr * words * sizeof(*raw->values));
 	return err || raw->nr == nr ? err : -EIO;
 }
 
 /* The members stand in the order in which they were opened. */
-static int add_group(struct sonde_counters *set, uint32_t leader, uint32_t place)
+static int add_group(struct sonde_counters *set, uint32_t leader, uint32_t target)
 {
 	struct raw_group raw;
 	uint32_t at = 0, words = set->counters[leader].reads_lost ? 2 : 1;
-	int err = read_group(set, leader, place, &raw);
+	int err = read_group(set, leader, target, &raw);
 
 	if (err)
 		return err;
 	for (uint32_t i = leader; i < set->nr; i++) {
-		if (!is_member_at(set, i, leader, place))
+		if (!is_member_at(set, i, leader, target))
 			continue;
 		set->now[i].value += raw.values[words * at++];
 		set->now[i].enabled_ns += raw.enabled_ns;
@@ -117,15 +117,15 @@ static bool is_read_by_leader(const struct sonde_counters *set, uint32_t i)
 	return set->counters[i].leader != i && set->counters[set->counters[i].leader].reads_group;
 }
 
-/* A counter of a thread on one CPU, or on one kind of cores, is enabled also while the thread runs on another: all of them together are many times the thread's time. Of some
- * CPUs nothing tells how long it was there without being counted. */
-static void mend_time(const struct places *places, const struct spec *spec, struct reading *reading)
+/* A counter of a thread on one CPU, or on one kind of cores, is enabled also while the thread runs on another: all of them together are
+ * many times the thread's time. Of some CPUs nothing tells how long it was there without being counted. */
+static void mend_time(const struct targets *targets, const struct spec *spec, struct reading *reading)
 {
-	if (places->is_split && places->nr_all)
-		reading->enabled_ns /= places->nr_all;
-	else if (!places->is_split && !places->whole && spec->is_sum)
+	if (targets->is_split && targets->nr_all)
+		reading->enabled_ns /= targets->nr_all;
+	else if (!targets->is_split && !targets->whole && spec->is_sum)
 		reading->enabled_ns /= spec->pmu.nr_types;
-	if ((places->is_split && !places->nr_all) || ((places->is_split || spec->is_sum) && reading->enabled_ns < reading->running_ns))
+	if ((targets->is_split && !targets->nr_all) || ((targets->is_split || spec->is_sum) && reading->enabled_ns < reading->running_ns))
 		reading->enabled_ns = reading->running_ns;
 }
 
@@ -149,7 +149,7 @@ static void read_counters(struct sonde_counters *set)
 		}
 	}
 	for (uint32_t i = 0; i < set->nr; i++)
-		mend_time(&set->places, &set->counters[i].spec, &set->now[i]);
+		mend_time(&set->targets, &set->counters[i].spec, &set->now[i]);
 }
 
 /* The first error of a counter that is open. */
@@ -193,7 +193,9 @@ void sonde_count_scale(struct sonde_count *count)
 
 static struct sonde_count count_of(const struct reading *now, const struct reading *base, bool scale)
 {
-	struct sonde_count count = { .value = now->value - base->value, .enabled_ns = now->enabled_ns - base->enabled_ns, .running_ns = now->running_ns - base->running_ns };
+	struct sonde_count count = { .value = now->value - base->value,
+				     .enabled_ns = now->enabled_ns - base->enabled_ns,
+				     .running_ns = now->running_ns - base->running_ns };
 
 	if (now->err)
 		return (struct sonde_count){ .err = now->err };
@@ -211,28 +213,30 @@ int sonde_counters_read(struct sonde_counters *set, struct sonde_count *ret_coun
 	pthread_mutex_lock(&set->lock);
 	read_counters(set);
 	for (uint32_t i = 0; i < nr; i++)
-		ret_counts[i] = i < set->nr ? count_of(&set->now[i], &set->base[i], set->flags & SONDE_COUNTER_SCALE) : (struct sonde_count){ .err = -EINVAL };
+		ret_counts[i] = i < set->nr ? count_of(&set->now[i], &set->base[i], set->flags & SONDE_COUNTER_SCALE)
+					    : (struct sonde_count){ .err = -EINVAL };
 	err = nr > set->nr ? counters_fail(set, -EINVAL, "the set has %u events, not %u", set->nr, nr) : first_error(set);
 	pthread_mutex_unlock(&set->lock);
 	return err;
 }
 
-/* --- overflows --------------------------------------------------------------------------------------------------------------------------------- */
+/* --- overflows ------------------------------------------------------------------------------------------------------------------------ */
 
 /* A counter's lost overflows at one place. A pinned one that has no room on the PMU tells nothing. */
-static int add_lost(const struct sonde_counters *set, uint32_t i, uint32_t place, uint64_t *sum)
+static int add_lost(const struct sonde_counters *set, uint32_t i, uint32_t target, uint64_t *sum)
 {
 	const struct counter *counter = &set->counters[i];
 	struct raw_group group;
 	uint64_t alone[4];
-	int err = counter->reads_group ? read_group(set, i, place, &group) : read_alone(counter, place, alone);
+	int err = counter->reads_group ? read_group(set, i, target, &group) : read_alone(counter, target, alone);
 
 	if (!err)
 		*sum += counter->reads_group ? group.values[1] : alone[3];
 	return err == -EBUSY ? 0 : err;
 }
 
-/* How many there are that have not been told of. The records of the rings tell of some only when the next one comes, so they are asked for nothing where counters know it. */
+/* How many there are that have not been told of. The records of the rings tell of some only when the next one comes, so they are asked for
+ * nothing where counters know it. */
 static int count_lost(struct sonde_counters *set, uint64_t *ret_nr)
 {
 	bool reads_lost = false;
@@ -255,11 +259,15 @@ static int count_lost(struct sonde_counters *set, uint64_t *ret_nr)
 
 static int fail_overflows(struct sonde_counters *set, int err)
 {
-	return counters_fail(set, err, "%s", err == -ENODATA ? "no overflows are recorded: that takes events with a period or a frequency, and memory for them" :
-					     err == -ESRCH ? "all that was counted has ended" : strerror(-err));
+	return counters_fail(set, err, "%s",
+			     err == -ENODATA
+				 ? "no overflows are recorded: that takes events with a period or a frequency, and memory for them"
+			     : err == -ESRCH ? "all that was counted has ended"
+					     : strerror(-err));
 }
 
-int sonde_counters_overflows(struct sonde_counters *set, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg, uint64_t *ret_nr_lost)
+int sonde_counters_overflows(struct sonde_counters *set, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg,
+			     uint64_t *ret_nr_lost)
 {
 	uint64_t nr_lost = 0;
 	int err;
@@ -353,7 +361,8 @@ static int attach(struct sonde_counters *set, uint32_t i, int program_fd)
 		if (counter->fds[k] < 0)
 			continue;
 		if (ioctl(counter->fds[k], PERF_EVENT_IOC_SET_BPF, program_fd))
-			return counters_fail(set, -errno, "the program cannot be attached to '%s': %s", counter->spec.event.name, strerror(errno));
+			return counters_fail(set, -errno, "the program cannot be attached to '%s': %s", counter->spec.event.name,
+					     strerror(errno));
 		if (counter->spec.event.type == PERF_TYPE_TRACEPOINT)
 			break;
 	}

@@ -36,40 +36,42 @@ void rings_attr(struct perf_event_attr *attr, uint32_t max_callers)
 	attr->wakeup_events = 1;
 }
 
-static struct ring *find(const struct rings *rings, struct place place)
+static struct ring *find(const struct rings *rings, struct target target)
 {
 	for (uint32_t i = 0; i < rings->nr; i++) {
-		struct place other = rings->list[i].place;
+		struct target other = rings->list[i].target;
 
-		if (other.cpu == place.cpu && (place.cpu >= 0 || other.pid == place.pid))
+		if (other.cpu == target.cpu && (target.cpu >= 0 || other.pid == target.pid))
 			return &rings->list[i];
 	}
 	return NULL;
 }
 
-static int make(struct rings *rings, int fd, struct place place, struct diag *diag)
+static int make(struct rings *rings, int fd, struct target target, struct diag *diag)
 {
 	struct perf_ring records;
 	int err;
 
-	if (!array_grow(&rings->list, rings->nr, &rings->max, sizeof(*rings->list), 8, PLACES_MAX))
+	if (!array_grow(&rings->list, rings->nr, &rings->max, sizeof(*rings->list), 8, TARGETS_MAX))
 		return -ENOMEM;
 	err = perf_ring_map(fd, rings->bytes, &records);
 	if (err)
 		return diag_errno(diag, -err, "no memory for overflows: %s%s", strerror(-err),
-				  err == -EPERM ? "; kernel.perf_event_mlock_kb limits it for users" : err == -EINVAL ? "; it must be a power of two of pages" : "");
-	rings->list[rings->nr++] = (struct ring){ .records = records, .place = place, .fd = fd };
+				  err == -EPERM	   ? "; kernel.perf_event_mlock_kb limits it for users"
+				  : err == -EINVAL ? "; it must be a power of two of pages"
+						   : "");
+	rings->list[rings->nr++] = (struct ring){ .records = records, .target = target, .fd = fd };
 	return 0;
 }
 
-int rings_add(struct rings *rings, uint32_t counter, int fd, struct place place, struct diag *diag)
+int rings_add(struct rings *rings, uint32_t counter, int fd, struct target target, struct diag *diag)
 {
-	const struct ring *ring = find(rings, place);
+	const struct ring *ring = find(rings, target);
 	uint64_t id;
 	int err = 0;
 
 	if (!ring)
-		err = make(rings, fd, place, diag);
+		err = make(rings, fd, target, diag);
 	else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd))
 		err = diag_errno(diag, errno, "its overflows cannot be recorded with the others': %s", strerror(errno));
 	if (err)
@@ -125,8 +127,8 @@ static uint64_t lost_of(const uint8_t *record, size_t size)
 	return reader_u64(&r);
 }
 
-static void read_ring(struct rings *rings, struct ring *ring, uint8_t *record, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg,
-		      uint64_t *nr_lost)
+static void read_ring(struct rings *rings, struct ring *ring, uint8_t *record,
+		      void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg, uint64_t *nr_lost)
 {
 	struct perf_ring_reading reading = perf_ring_begin(&ring->records);
 	struct perf_event_header header;

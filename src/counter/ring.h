@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring: memory shared with the kernel, in which it records overflows: one per CPU, or per thread where threads are counted on any CPU. One thread at a time. */
+/* ring: memory shared with the kernel, in which it records overflows: one per CPU, or per thread where threads are counted on any CPU. One
+ * thread at a time. */
 #pragma once
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -10,11 +11,11 @@
 #include "base/diag.h"
 #include "base/perf_ring.h"
 #include "base/u64_map.h"
-#include "counter/places.h"
+#include "counter/targets.h"
 
 struct ring {
 	struct perf_ring records;
-	struct place place;
+	struct target target;
 	int fd;            /* of the counter that it was made for; borrowed */
 	bool is_over;      /* its threads have ended */
 };
@@ -30,9 +31,10 @@ void rings_done(struct rings *rings);
 /* The attributes of a counter whose overflows are to be recorded. */
 void rings_attr(struct perf_event_attr *attr, uint32_t max_callers);
 /* Has a counter's overflows recorded in the place's ring, which is made when there is none. */
-MUST_CHECK int rings_add(struct rings *rings, uint32_t counter, int fd, struct place place, struct diag *diag);
+MUST_CHECK int rings_add(struct rings *rings, uint32_t counter, int fd, struct target target, struct diag *diag);
 /* Takes those away that were made since there were `nr`: their counter is about to be closed. */
 void rings_cut(struct rings *rings, uint32_t nr);
 /* Hands on what is there. 0; -ENOMEM. */
-MUST_CHECK int rings_read(struct rings *rings, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg, uint64_t *nr_lost);
+MUST_CHECK int rings_read(struct rings *rings, void (*callback)(void *arg, const struct sonde_overflow *overflow), void *arg,
+			  uint64_t *nr_lost);
 bool rings_have_data(const struct rings *rings);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set: the inside of struct sonde_counters, for the files of this folder. What is set here before sonde_counters_new returns does not change afterwards, but what the
- * lock is for. */
+/* set: the inside of struct sonde_counters, for the files of this folder. What is set here before sonde_counters_new returns does not
+ * change afterwards, but what the lock is for. */
 #pragma once
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,9 +10,9 @@
 #include <sonde/counter.h>
 
 #include "base/diag.h"
-#include "counter/places.h"
 #include "counter/ring.h"
 #include "counter/spec.h"
+#include "counter/targets.h"
 
 struct reading {
 	uint64_t value, enabled_ns, running_ns;
@@ -36,7 +36,7 @@ struct sonde_counters {
 	uint32_t nr;
 	uint64_t flags;
 	uint32_t max_callers;
-	struct places places;
+	struct targets targets;
 	struct diag diag;        /* why it could not be opened as it was asked for */
 	const char *_Atomic error; /* of the last call that failed since; NULL: none */
 	pthread_mutex_t lock;    /* for what follows */

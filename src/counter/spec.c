@@ -8,8 +8,10 @@
 #include "counter/tracefs.h"
 
 #define FIRST_DYNAMIC_TYPE (PERF_TYPE_BREAKPOINT + 1) /* PMUs above it have got their numbers at boot */
-#define EVENT_FLAGS (SONDE_COUNTER_ENABLED | SONDE_COUNTER_ON_EXEC | SONDE_COUNTER_NO_INHERIT | SONDE_COUNTER_HYPERVISOR | SONDE_COUNTER_NO_USER | \
-		     SONDE_COUNTER_NO_KERNEL | SONDE_COUNTER_NO_HOST | SONDE_COUNTER_NO_GUEST | SONDE_COUNTER_NO_IDLE | SONDE_COUNTER_PINNED | SONDE_COUNTER_EXCLUSIVE)
+#define EVENT_FLAGS \
+	(SONDE_COUNTER_ENABLED | SONDE_COUNTER_ON_EXEC | SONDE_COUNTER_NO_INHERIT | SONDE_COUNTER_HYPERVISOR | SONDE_COUNTER_NO_USER | \
+	 SONDE_COUNTER_NO_KERNEL | SONDE_COUNTER_NO_HOST | SONDE_COUNTER_NO_GUEST | SONDE_COUNTER_NO_IDLE | SONDE_COUNTER_PINNED | \
+	 SONDE_COUNTER_EXCLUSIVE)
 
 void spec_done(struct spec *spec)
 {
@@ -19,12 +21,14 @@ void spec_done(struct spec *spec)
 /* u, k and h name what is counted, so the others are not; G and H likewise. */
 static int parse_modifiers(const char *text, uint64_t *flags)
 {
-	bool user = strchr(text, 'u'), kernel = strchr(text, 'k'), hypervisor = strchr(text, 'h'), guest = strchr(text, 'G'), host = strchr(text, 'H');
+	bool user = strchr(text, 'u'), kernel = strchr(text, 'k'), hypervisor = strchr(text, 'h'), guest = strchr(text, 'G'),
+	     host = strchr(text, 'H');
 
 	if (!*text || strspn(text, "ukhGHIDe") != strlen(text))
 		return -EINVAL;
 	if (user || kernel || hypervisor)
-		*flags |= (user ? 0 : SONDE_COUNTER_NO_USER) | (kernel ? 0 : SONDE_COUNTER_NO_KERNEL) | (hypervisor ? SONDE_COUNTER_HYPERVISOR : 0);
+		*flags |= (user ? 0 : SONDE_COUNTER_NO_USER) | (kernel ? 0 : SONDE_COUNTER_NO_KERNEL) |
+			  (hypervisor ? SONDE_COUNTER_HYPERVISOR : 0);
 	if (guest != host)
 		*flags |= guest ? SONDE_COUNTER_NO_HOST : SONDE_COUNTER_NO_GUEST;
 	*flags |= (strchr(text, 'I') ? SONDE_COUNTER_NO_IDLE : 0) | (strchr(text, 'D') ? SONDE_COUNTER_PINNED : 0) |
@@ -147,7 +151,9 @@ static int parse_tracepoint(char *stem, struct diag *diag, struct spec *spec)
 
 static int no_such_event(const char *text, struct diag *diag)
 {
-	return diag_errno(diag, EINVAL, "no such event: '%.100s' (perf's names: cycles, page-faults, LLC-load-misses, rNNN, pmu/terms/, subsystem:tracepoint; :u or :k behind it)",
+	return diag_errno(diag, EINVAL,
+			  "no such event: '%.100s' (perf's names: cycles, page-faults, LLC-load-misses, rNNN, pmu/terms/, "
+			  "subsystem:tracepoint; :u or :k behind it)",
 			  text);
 }
 
@@ -200,7 +206,8 @@ int spec_parse(const char *text, const char *modifiers, struct diag *diag, struc
 
 	if (!stem)
 		return -ENOMEM;
-	if (!*text || (size_t)snprintf(spec.event.name, sizeof(spec.event.name), "%s%s%s", text, *modifiers ? ":" : "", modifiers) >= sizeof(spec.event.name))
+	if (!*text || (size_t)snprintf(spec.event.name, sizeof(spec.event.name), "%s%s%s", text, *modifiers ? ":" : "", modifiers) >=
+			  sizeof(spec.event.name))
 		return no_such_event(text, diag);
 	err = parse_stem(stem, &reason, &spec);
 	if (*modifiers && parse_modifiers(modifiers, &spec.event.flags))
@@ -245,7 +252,8 @@ int spec_of(const struct sonde_event *event, struct diag *diag, struct spec *ret
 	if (!memchr(event->name, '\0', sizeof(event->name)))
 		return diag_errno(diag, EINVAL, "the name of an event does not end");
 	if (event->flags & ~(uint64_t)EVENT_FLAGS || (event->period && event->freq_hz))
-		return diag_errno(diag, EINVAL, "'%s': %s", event->name, event->period && event->freq_hz ? "a period and a frequency exclude each other" : "unknown flags");
+		return diag_errno(diag, EINVAL, "'%s': %s", event->name,
+				  event->period && event->freq_hz ? "a period and a frequency exclude each other" : "unknown flags");
 	name_event(&spec);
 	err = event->type >= FIRST_DYNAMIC_TYPE ? pmu_of_type(event->type, &reason, &spec.pmu) : 0;
 	err = forgive(err, diag, &reason, &spec);

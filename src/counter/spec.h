@@ -14,7 +14,8 @@
 struct spec {
 	struct sonde_event event;
 	struct pmu pmu;         /* nr_types: 1 but for several units; its mask says where it can be counted */
-	bool is_sum;            /* of all kinds of cores: event.type is what all processors have in common, and pmu.types are the PMUs of the kinds of cores that count it */
+	bool is_sum; /* of all kinds of cores: event.type is what all processors have in common, and pmu.types are the PMUs of the kinds of
+			cores that count it */
 	char json[32], unit[24];
 	double unit_scale;
 	int err;                /* why this machine has it not: a negative errno, or 0 */
@@ -28,12 +29,14 @@ struct spec_list {
 };
 
 void spec_done(struct spec *spec);
-/* One event as sonde_event_parse has it; `modifiers` are those of its group, or "". 0, also when this machine has it not (spec->err); -EINVAL: it makes no sense; -ENOMEM. */
+/* One event as sonde_event_parse has it; `modifiers` are those of its group, or "". 0, also when this machine has it not (spec->err);
+ * -EINVAL: it makes no sense; -ENOMEM. */
 MUST_CHECK int spec_parse(const char *text, const char *modifiers, struct diag *diag, struct spec *ret_spec);
 /* By what a caller filled in; its PMU's mask is looked up. The same results. */
 MUST_CHECK int spec_of(const struct sonde_event *event, struct diag *diag, struct spec *ret_spec);
 
-/* Where the cores are of several kinds, events that all processors have are counted on each of them (Linux 5.13): this says so in those specs. 0; -ENOMEM. */
+/* Where the cores are of several kinds, events that all processors have are counted on each of them (Linux 5.13): this says so in those
+ * specs. 0; -ENOMEM. */
 MUST_CHECK int spec_sum_kinds(struct spec *specs, uint32_t nr);
 
 void spec_list_done(struct spec_list *list);

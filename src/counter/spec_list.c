@@ -101,7 +101,8 @@ static int add_text_list(struct spec_list *list, const char *text, struct diag *
 			err = add_group(list, &text, diag);
 			end = text;
 		} else {
-			err = *end == '{' || *end == '}' ? diag_errno(diag, EINVAL, "a brace where none can be: '%.60s'", text) : add_names(list, text, end, 0, "", diag);
+			err = *end == '{' || *end == '}' ? diag_errno(diag, EINVAL, "a brace where none can be: '%.60s'", text)
+							 : add_names(list, text, end, 0, "", diag);
 		}
 		if (err || !*end)
 			return err;
@@ -141,7 +142,9 @@ static int add_events(struct spec_list *list, const struct sonde_event *events, 
 
 static int add_kinds(struct spec_list *list, uint32_t kinds, struct diag *diag)
 {
-	static const uint32_t bits[] = { [EVENT_HARDWARE] = SONDE_EVENTS_HARDWARE, [EVENT_SOFTWARE] = SONDE_EVENTS_SOFTWARE, [EVENT_CACHE] = SONDE_EVENTS_CACHE };
+	static const uint32_t bits[] = {
+		[EVENT_HARDWARE] = SONDE_EVENTS_HARDWARE, [EVENT_SOFTWARE] = SONDE_EVENTS_SOFTWARE, [EVENT_CACHE] = SONDE_EVENTS_CACHE
+	};
 	struct event event;
 	int err = 0;
 

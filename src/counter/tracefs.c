@@ -11,10 +11,10 @@
 #include "base/number.h"
 #include "base/small_file.h"
 
-static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+static const char *const targets[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 
 /* The directory, when it is not just an empty one to mount on. */
-static int open_place(const char *path, int *ret_fd)
+static int open_target(const char *path, int *ret_fd)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -44,8 +44,8 @@ int tracefs_open(struct diag *diag, int *ret_fd)
 	bool is_mounted = false;
 	int err = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		err = open_place(places[i], ret_fd);
+	for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
+		err = open_target(targets[i], ret_fd);
 		if (!err)
 			return 0;
 		is_mounted |= i == 0 && (err == -EACCES || err == -EPERM); /* debugfs above the other place is closed to all but root */
@@ -54,9 +54,10 @@ int tracefs_open(struct diag *diag, int *ret_fd)
 	if (!err)
 		return 0;
 	if (is_mounted)
-		return diag_errno(diag, EACCES, "tracefs may not be read (%s): run as root", places[0]);
+		return diag_errno(diag, EACCES, "tracefs may not be read (%s): run as root", targets[0]);
 	if (err == -EPERM)
-		return diag_errno(diag, EPERM, "tracefs is not mounted, and mounting it needs CAP_SYS_ADMIN: sudo mount -t tracefs none %s", places[0]);
+		return diag_errno(diag, EPERM, "tracefs is not mounted, and mounting it needs CAP_SYS_ADMIN: sudo mount -t tracefs none %s",
+				  targets[0]);
 	if (err == -ENODEV)
 		return diag_errno(diag, ENODEV, "this kernel has no tracepoints for perf events (CONFIG_EVENT_TRACING)");
 	return diag_errno(diag, -err, "tracefs is not mounted, and cannot be: %s", strerror(-err));
@@ -78,5 +79,7 @@ int tracefs_id(const char *subsystem, const char *name, struct diag *diag, uint6
 		return diag_errno(diag, ENOENT, "this kernel has no tracepoint '%s:%s'", subsystem, name);
 	if (err)
 		return diag_errno(diag, -err, "the number of '%s:%s' cannot be read from tracefs: %s", subsystem, name, strerror(-err));
-	return number_u64(text, UINT64_MAX, ret_id) ? diag_errno(diag, EBADMSG, "the number of '%s:%s' makes no sense: '%s'", subsystem, name, text) : 0;
+	return number_u64(text, UINT64_MAX, ret_id)
+		   ? diag_errno(diag, EBADMSG, "the number of '%s:%s' makes no sense: '%s'", subsystem, name, text)
+		   : 0;
 }

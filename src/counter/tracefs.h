@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tracefs: where the kernel lists its tracepoints and their numbers. Where it is not mounted we mount it for ourselves: a mount that has no place in any
- * directory tree, that nobody else sees, and that is gone with its descriptor. */
+/* tracefs: where the kernel lists its tracepoints and their numbers. Where it is not mounted we mount it for ourselves: a mount that has no
+ * place in any directory tree, that nobody else sees, and that is gone with its descriptor. */
 #pragma once
 #include <stdint.h>
 

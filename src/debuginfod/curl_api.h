@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* curl_api: what we use of libcurl, loaded when it is needed: linked, it and the thirty libraries behind it would cost every start of the program. The numbers
- * and layouts are those of its ABI 4 (unchanged since 2006; curl/curl.h, curl/multi.h). One thread. */
+/* curl_api: what we use of libcurl, loaded when it is needed: linked, it and the thirty libraries behind it would cost every start of the
+ * program. The numbers and layouts are those of its ABI 4 (unchanged since 2006; curl/curl.h, curl/multi.h). One thread. */
 #pragma once
 #include <stddef.h>
 

@@ -33,8 +33,13 @@ bool debug_cache_is_build_id(const char *text)
 
 int debug_cache_open(const char *path, const char *servers, uint64_t max_bytes, struct diag *diag, struct debug_cache **ret_cache)
 {
-	const struct cache_dir_options options = { .path = path, .folder = "debuginfo", .what = "debug files", .suffix = SUFFIX, .passing = MISSING,
-						   .passing_s = DEBUG_CACHE_MISSING_S, .max_bytes = max_bytes };
+	const struct cache_dir_options options = { .path = path,
+						   .folder = "debuginfo",
+						   .what = "debug files",
+						   .suffix = SUFFIX,
+						   .passing = MISSING,
+						   .passing_s = DEBUG_CACHE_MISSING_S,
+						   .max_bytes = max_bytes };
 	CLEANUP(debug_cache_freep) struct debug_cache *cache = calloc(1, sizeof(*cache));
 	int err = cache ? cache_dir_open(&options, diag, &cache->dir) : -ENOMEM;
 

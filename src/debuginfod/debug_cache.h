@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* debug_cache: debug files that servers gave, and which ones they do not have, in a directory of our own. A file is in it whole or not at all. One
- * thread; several programs may use a directory at once. Build ids are lower-case hexadecimal texts (debug_cache_is_build_id). */
+/* debug_cache: debug files that servers gave, and which ones they do not have, in a directory of our own. A file is in it whole or not at
+ * all. One thread; several programs may use a directory at once. Build ids are lower-case hexadecimal texts (debug_cache_is_build_id). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,9 +13,10 @@
 
 struct debug_cache;
 /* The directory, which is made. Beyond max_bytes, the files that were not used longest go. `path` NULL: $SONDE_CACHE_DIR/debuginfo; else
- * /var/cache/sonde/debuginfo for root and $XDG_CACHE_HOME/sonde/debuginfo for others. `servers`: what is missing is missing there only. 0; -EPERM: it
- * is not ours alone; or what the system gave. */
-MUST_CHECK int debug_cache_open(const char *path, const char *servers, uint64_t max_bytes, struct diag *diag, struct debug_cache **ret_cache);
+ * /var/cache/sonde/debuginfo for root and $XDG_CACHE_HOME/sonde/debuginfo for others. `servers`: what is missing is missing there only. 0;
+ * -EPERM: it is not ours alone; or what the system gave. */
+MUST_CHECK int debug_cache_open(const char *path, const char *servers, uint64_t max_bytes, struct diag *diag,
+				struct debug_cache **ret_cache);
 void debug_cache_free(struct debug_cache *cache); /* takes NULL */
 static inline void debug_cache_freep(struct debug_cache **cache)
 {

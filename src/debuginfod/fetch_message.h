@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process that fetches (fetch_serve.c) and its owner (fetcher.c) say to each other over a SOCK_SEQPACKET socket: one struct, one message. With a
- * question comes the descriptor of the file that is to be filled. */
+/* What the process that fetches (fetch_serve.c) and its owner (fetcher.c) say to each other over a SOCK_SEQPACKET socket: one struct, one
+ * message. With a question comes the descriptor of the file that is to be filled. */
 #pragma once
 #include <stdint.h>
 
@@ -10,7 +10,7 @@
 #define FETCH_TEXT_BYTES 200u
 #define FETCH_READY UINT32_MAX        /* the number of the first answer: it has started, or why not */
 
-struct fetch_question {
+struct fetch_request {
 	uint32_t number;
 	char build_id[FETCH_ID_CHARS + 1];
 	char pad[3];

@@ -54,7 +54,7 @@ static int send_answer(const struct fetch_answer *answer)
 	return sent < 0 ? -errno : 0;
 }
 
-/* --- one transfer ---------------------------------------------------------------------------------------------------------------------- */
+/* --- one transfer --------------------------------------------------------------------------------------------------------------------- */
 
 static size_t take_bytes(char *bytes, size_t size, size_t nr, void *arg)
 {
@@ -107,11 +107,14 @@ static int set_options(struct server *server, struct transfer *transfer)
 	long protocols = CURL_PROTOCOL_HTTP | CURL_PROTOCOL_HTTPS;
 
 	return set(easy, CURL_PROTOCOLS, protocols) || set(easy, CURL_REDIR_PROTOCOLS, protocols) || set(easy, CURL_FOLLOWLOCATION, 1L) ||
-	       set(easy, CURL_MAXREDIRS, MAX_REDIRECTS) || set(easy, CURL_NOSIGNAL, 1L) || set(easy, CURL_FAILONERROR, 1L) ||
-	       set(easy, CURL_CONNECTTIMEOUT_MS, CONNECT_MS) || set(easy, CURL_LOW_SPEED_LIMIT, STALL_BYTES_PER_S) ||
-	       set(easy, CURL_LOW_SPEED_TIME, server->stall_s) || set(easy, CURL_MAXFILESIZE_LARGE, (int64_t)server->max_bytes) ||
-	       set(easy, CURL_USERAGENT, "sonde/" SONDE_VERSION) || set(easy, CURL_WRITEFUNCTION, take_bytes) ||
-	       set(easy, CURL_WRITEDATA, transfer) || set(easy, CURL_PRIVATE, transfer) || set(easy, CURL_ERRORBUFFER, transfer->error) ? -EIO : 0;
+		       set(easy, CURL_MAXREDIRS, MAX_REDIRECTS) || set(easy, CURL_NOSIGNAL, 1L) || set(easy, CURL_FAILONERROR, 1L) ||
+		       set(easy, CURL_CONNECTTIMEOUT_MS, CONNECT_MS) || set(easy, CURL_LOW_SPEED_LIMIT, STALL_BYTES_PER_S) ||
+		       set(easy, CURL_LOW_SPEED_TIME, server->stall_s) || set(easy, CURL_MAXFILESIZE_LARGE, (int64_t)server->max_bytes) ||
+		       set(easy, CURL_USERAGENT, "sonde/" SONDE_VERSION) || set(easy, CURL_WRITEFUNCTION, take_bytes) ||
+		       set(easy, CURL_WRITEDATA, transfer) || set(easy, CURL_PRIVATE, transfer) ||
+		       set(easy, CURL_ERRORBUFFER, transfer->error)
+		   ? -EIO
+		   : 0;
 }
 
 static int start(struct server *server, struct transfer *transfer, const char *url)
@@ -163,7 +166,8 @@ static void note_failure(struct server *server, struct transfer *transfer, int r
 	const char *text = transfer->error[0] ? transfer->error : server->curl.easy_strerror(result);
 
 	if (!transfer->failed && transfer->is_large)
-		snprintf(transfer->text, sizeof(transfer->text), "it is larger than %llu MiB", (unsigned long long)(server->max_bytes >> 20));
+		snprintf(transfer->text, sizeof(transfer->text), "it is larger than %llu MiB",
+			 (unsigned long long)(server->max_bytes >> 20));
 	else if (!transfer->failed)
 		snprintf(transfer->text, sizeof(transfer->text), "%.199s", result ? text : "an empty answer");
 	transfer->failed = true;
@@ -187,7 +191,7 @@ static int end_transfer(struct server *server, const struct curl_message *messag
 	return ask_next(server, transfer);
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------------------------------------------------------------------ */
 
 /* A descriptor that comes with the message; -1: none. */
 static int fd_of(struct msghdr *message)
@@ -210,14 +214,14 @@ static struct transfer *find_free(struct server *server)
 }
 
 /* 0; -EAGAIN: there is none now; else what ends the process. */
-static int take_question(struct server *server)
+static int take_request(struct server *server)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control;
-	struct fetch_question question;
-	struct iovec part = { .iov_base = &question, .iov_len = sizeof(question) };
+	struct fetch_request request;
+	struct iovec part = { .iov_base = &request, .iov_len = sizeof(request) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control) };
 	struct transfer *transfer = find_free(server);
 	ssize_t got = transfer ? recvmsg(SPAWN_SOCKET, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) : -1;
@@ -226,12 +230,12 @@ static int take_question(struct server *server)
 		return -EAGAIN; /* the owner does not ask so much at once */
 	if (got < 0)
 		return errno == EINTR ? 0 : -errno;
-	if (got != (ssize_t)sizeof(question))
+	if (got != (ssize_t)sizeof(request))
 		return got ? -EBADMSG : -EPIPE;
-	*transfer = (struct transfer){ .server = server, .fd = fd_of(&message), .number = question.number, .rest = server->urls };
+	*transfer = (struct transfer){ .server = server, .fd = fd_of(&message), .number = request.number, .rest = server->urls };
 	if (transfer->fd < 0)
 		return -EBADMSG;
-	memcpy(transfer->build_id, question.build_id, FETCH_ID_CHARS);
+	memcpy(transfer->build_id, request.build_id, FETCH_ID_CHARS);
 	return ask_next(server, transfer);
 }
 
@@ -246,13 +250,13 @@ static int step(struct server *server)
 	while (!err && (message = server->curl.multi_info_read(server->multi, &left)))
 		err = message->kind == CURL_MESSAGE_DONE ? end_transfer(server, message) : 0;
 	while (!err)
-		err = take_question(server);
+		err = take_request(server);
 	if (err != -EAGAIN)
 		return err;
 	return server->curl.multi_poll(server->multi, &wait, 1, LOOK_MS, NULL) ? -EIO : 0;
 }
 
-/* --- the process ----------------------------------------------------------------------------------------------------------------------- */
+/* --- the process ---------------------------------------------------------------------------------------------------------------------- */
 
 static int set_up(struct server *server)
 {

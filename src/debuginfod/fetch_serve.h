@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fetch_serve: the side of the process that fetches debug files: one that was started so (by fetcher.h) goes on until its owner closes the socket. It
- * has the network, but no user, no capabilities, and no file of ours but those whose descriptors it is given. */
+/* fetch_serve: the side of the process that fetches debug files: one that was started so (by fetcher.h) goes on until its owner closes the
+ * socket. It has the network, but no user, no capabilities, and no file of ours but those whose descriptors it is given. */
 #pragma once
 #include <stdbool.h>
 

@@ -41,8 +41,8 @@ struct fetcher {
 };
 
 /* What tells the process how to reach the servers; of our environment it gets nothing else. */
-static const char *const passed_on[] = { "DEBUGINFOD_TIMEOUT", "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
-					 "SSL_CERT_FILE", "SSL_CERT_DIR" };
+static const char *const passed_on[] = { "DEBUGINFOD_TIMEOUT", "http_proxy", "https_proxy", "HTTPS_PROXY",   "all_proxy",
+					 "ALL_PROXY",	       "no_proxy",   "NO_PROXY",    "SSL_CERT_FILE", "SSL_CERT_DIR" };
 
 static void fetcher_freep(struct fetcher **fetcher)
 {
@@ -68,7 +68,7 @@ int fetcher_new(const struct fetcher_options *options, struct diag *diag, struct
 	return err;
 }
 
-/* --- answers --------------------------------------------------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------------------------------------------------------------------- */
 
 static void fail(struct fetcher *fetcher, struct wanted *wanted, const char *text)
 {
@@ -132,7 +132,8 @@ static void take_answer(struct fetcher *fetcher, struct fetch_answer *answer)
 		if (answer->status == -ELIBACC)
 			give_up(fetcher, "libcurl is not installed (libcurl.so.4; Debian's package libcurl4)");
 		else if (answer->status)
-			give_up(fetcher, answer->status == -ELIBBAD ? "libcurl is older than 7.66" : "the process that fetches them cannot be shut in");
+			give_up(fetcher, answer->status == -ELIBBAD ? "libcurl is older than 7.66"
+								    : "the process that fetches them cannot be shut in");
 		return;
 	}
 	if (answer->number >= fetcher->nr || wanted->state != WANTED_ASKED)
@@ -160,7 +161,8 @@ static void take_answers(struct fetcher *fetcher)
 			take_answer(fetcher, &answer);
 		else if (got < 0 && errno == EAGAIN)
 			return;
-		else if (got >= 0 || (errno != EINTR && errno != ECONNRESET)) /* reset: it ended with questions unread; what it had answered comes next */
+		else if (got >= 0 || (errno != EINTR &&
+				      errno != ECONNRESET)) /* reset: it ended with questions unread; what it had answered comes next */
 			give_up(fetcher, "the process that fetches them has ended");
 	}
 }
@@ -181,7 +183,7 @@ void fetcher_free(struct fetcher *fetcher)
 	free(fetcher);
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------------------------------------------------------------------ */
 
 static int start(struct fetcher *fetcher, struct diag *diag)
 {
@@ -199,27 +201,29 @@ static int start(struct fetcher *fetcher, struct diag *diag)
 			nr++;
 	}
 	envp[nr] = NULL;
-	err = spawn_helper(&(struct spawn_options){ .program = fetcher->program, .argv = argv, .envp = envp, .socket_type = SOCK_SEQPACKET }, diag, &fetcher->helper);
+	err =
+	    spawn_helper(&(struct spawn_options){ .program = fetcher->program, .argv = argv, .envp = envp, .socket_type = SOCK_SEQPACKET },
+			 diag, &fetcher->helper);
 	for (size_t i = 0; i < nr; i++)
 		free(envp[i]);
 	return err;
 }
 
 /* With the descriptor of the file that is to be filled. 0 or a negative errno. */
-static int send_question(const struct fetcher *fetcher, uint32_t number)
+static int send_request(const struct fetcher *fetcher, uint32_t number)
 {
 	const struct wanted *wanted = &fetcher->wanted[number];
-	struct fetch_question question = { .number = number };
+	struct fetch_request request = { .number = number };
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control = { 0 };
-	struct iovec part = { .iov_base = &question, .iov_len = sizeof(question) };
+	struct iovec part = { .iov_base = &request, .iov_len = sizeof(request) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control) };
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	ssize_t sent;
 
-	memcpy(question.build_id, wanted->build_id, sizeof(question.build_id));
+	memcpy(request.build_id, wanted->build_id, sizeof(request.build_id));
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
 	header->cmsg_len = CMSG_LEN(sizeof(int));
@@ -244,7 +248,7 @@ static void ask(struct fetcher *fetcher, uint32_t number)
 		fail(fetcher, wanted, "no file can be made in the cache");
 		return;
 	}
-	err = send_question(fetcher, number);
+	err = send_request(fetcher, number);
 	if (err) {
 		fail(fetcher, wanted, strerror(-err));
 		return;
@@ -280,7 +284,7 @@ void fetcher_step(struct fetcher *fetcher, int timeout_ms)
 	}
 }
 
-/* --- what is wanted -------------------------------------------------------------------------------------------------------------------- */
+/* --- what is wanted ------------------------------------------------------------------------------------------------------------------- */
 
 static struct wanted *find(const struct fetcher *fetcher, const char *build_id)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fetcher: debug files by build id from debuginfod servers. What is not in the cache is fetched in the background by a process without rights
- * (fetch_serve.h), which is started when the first file is wanted from a server. Nothing here waits but fetcher_step, as long as it is told to. One thread. */
+/* fetcher: debug files by build id from debuginfod servers. What is not in the cache is fetched in the background by a process without
+ * rights (fetch_serve.h), which is started when the first file is wanted from a server. Nothing here waits but fetcher_step, as long as it
+ * is told to. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -15,7 +15,12 @@ struct doctor_arguments {
 };
 
 static const struct option_spec options[] = {
-	{ .group = "Options", .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, .offset = offsetof(struct doctor_arguments, format), .value_name = plain_format_at,
+	{ .group = "Options",
+	  .name = "format",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  .offset = offsetof(struct doctor_arguments, format),
+	  .value_name = plain_format_at,
 	  .help = "text, or json: the same for programs" },
 };
 
@@ -62,10 +67,11 @@ static const struct verb_example examples[] = {
 const struct verb doctor_verb = {
 	.name = "doctor",
 	.summary = "what this kernel and this process allow",
-	.description = "Tries everything that sonde needs from the kernel, each on its own and by doing it: program types, map types, helpers, "
-		       "events, access. Then says for each verb whether it works, works with less (what) or cannot (why), and the "
-		       "command that helps.\n\n"
-		       "Ends with exit code 0 when profile works or works with less, 3 when it is not permitted, 4 when this kernel cannot.",
+	.description =
+	    "Tries everything that sonde needs from the kernel, each on its own and by doing it: program types, map types, helpers, "
+	    "events, access. Then says for each verb whether it works, works with less (what) or cannot (why), and the "
+	    "command that helps.\n\n"
+	    "Ends with exit code 0 when profile works or works with less, 3 when it is not permitted, 4 when this kernel cannot.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,

@@ -54,7 +54,8 @@ bool doctor_may_use_bpf(void); /* whether or not there is memory for it */
 
 /* doctor_sched.c */
 void doctor_task_storage(const struct doctor_check *check, struct doctor_finding *finding);
-void doctor_iterator(const struct doctor_check *check, struct doctor_finding *finding); /* check->path: the kernel's name for what it goes through */
+void doctor_iterator(const struct doctor_check *check,
+		     struct doctor_finding *finding); /* check->path: the kernel's name for what it goes through */
 void doctor_task_field(const struct doctor_check *check, struct doctor_finding *finding);
 
 /* doctor_event.c */

@@ -83,7 +83,8 @@ bool doctor_may_use_bpf(void)
 /* Kernels before 5.11 take the memory of maps from the limit of locked memory. libbpf raises that where it may. */
 void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding)
 {
-	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 4096, check->number << 8, NULL); /* one value may not be that large */
+	/* one value may not be that large */
+	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 4096, check->number << 8, NULL);
 	struct rlimit limit;
 
 	if (fd == -EPERM && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_max < (rlim_t)check->number << 20)
@@ -150,8 +151,8 @@ static int load_ring_helper(uint32_t helper, char *log)
 	if (map_fd < 0)
 		return map_fd;
 	if (helper == BPF_FUNC_ringbuf_query) {
-		const struct bpf_insn query[] = { LOAD_MAP(BPF_REG_1, map_fd), SET(BPF_REG_2, BPF_RB_AVAIL_DATA), CALL(BPF_FUNC_ringbuf_query),
-						  SET(BPF_REG_0, 0), EXIT };
+		const struct bpf_insn query[] = { LOAD_MAP(BPF_REG_1, map_fd), SET(BPF_REG_2, BPF_RB_AVAIL_DATA),
+						  CALL(BPF_FUNC_ringbuf_query), SET(BPF_REG_0, 0), EXIT };
 
 		return load(BPF_PROG_TYPE_PERF_EVENT, query, ARRAY_SIZE(query), log);
 	}

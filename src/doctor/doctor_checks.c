@@ -15,25 +15,50 @@
 	{ .id = "capability." name_, .group = "Capabilities", .title = #capability, .probe = doctor_capability, .number = capability }
 #define MAP(name_, type) { .id = "map." name_, .group = "BPF maps", .title = name_, .probe = doctor_map, .number = type }
 #define HELPER(name_, function) \
-	{ .id = "helper." name_, .group = "BPF helpers (in a perf_event program)", .title = name_, .probe = doctor_helper, .number = function }
+	{ .id = "helper." name_, \
+	  .group = "BPF helpers (in a perf_event program)", \
+	  .title = name_, \
+	  .probe = doctor_helper, \
+	  .number = function }
 #define SETTING(id_, group_, title_, path_) { .id = id_, .group = group_, .title = title_, .probe = doctor_setting, .path = path_ }
 
 static const struct doctor_check checks[] = {
 	{ .id = "kernel.release", .group = "Kernel", .title = "release", .probe = doctor_release },
-	{ .id = "kernel.btf", .group = "Kernel", .title = "type information (BTF)", .probe = doctor_btf, .path = "/sys/kernel/btf/vmlinux" },
+	{ .id = "kernel.btf",
+	  .group = "Kernel",
+	  .title = "type information (BTF)",
+	  .probe = doctor_btf,
+	  .path = "/sys/kernel/btf/vmlinux" },
 	SETTING("kernel.lockdown", "Kernel", "lockdown", "/sys/kernel/security/lockdown"),
 	{ .id = "kernel.cgroups", .group = "Kernel", .title = "cgroups", .probe = doctor_cgroups },
-	{ .id = "kernel.sched_info", .group = "Kernel", .title = "time on run queues per thread", .probe = doctor_task_field, .path = "sched_info" },
+	{ .id = "kernel.sched_info",
+	  .group = "Kernel",
+	  .title = "time on run queues per thread",
+	  .probe = doctor_task_field,
+	  .path = "sched_info" },
 	{ .id = "kernel.tracefs", .group = "Kernel", .title = "tracefs", .probe = doctor_present, .path = "/sys/kernel/tracing/events" },
-	{ .id = "kernel.kprobes", .group = "Kernel", .title = "kprobes", .probe = doctor_present,
+	{ .id = "kernel.kprobes",
+	  .group = "Kernel",
+	  .title = "kprobes",
+	  .probe = doctor_present,
 	  .path = "/sys/bus/event_source/devices/kprobe" },
 
 	{ .id = "program.perf_event", .group = "BPF programs", .title = "perf_event", .probe = doctor_perf_program },
-	{ .id = "program.tp_btf", .group = "BPF programs", .title = "tp_btf (typed tracepoint)", .probe = doctor_tracing_program,
+	{ .id = "program.tp_btf",
+	  .group = "BPF programs",
+	  .title = "tp_btf (typed tracepoint)",
+	  .probe = doctor_tracing_program,
 	  .path = "sched_process_exit" },
-	{ .id = "program.raw_tracepoint", .group = "BPF programs", .title = "raw_tracepoint", .probe = doctor_raw_program,
+	{ .id = "program.raw_tracepoint",
+	  .group = "BPF programs",
+	  .title = "raw_tracepoint",
+	  .probe = doctor_raw_program,
 	  .path = "sched_process_exit" },
-	{ .id = "program.sched_switch", .group = "BPF programs", .title = "tp_btf on sched_switch", .probe = doctor_tracing_program, .path = "sched_switch" },
+	{ .id = "program.sched_switch",
+	  .group = "BPF programs",
+	  .title = "tp_btf on sched_switch",
+	  .probe = doctor_tracing_program,
+	  .path = "sched_switch" },
 	{ .id = "program.iter_task", .group = "BPF programs", .title = "iterator of threads", .probe = doctor_iterator, .path = "task" },
 	MAP("hash", BPF_MAP_TYPE_HASH),
 	MAP("array", BPF_MAP_TYPE_ARRAY),
@@ -61,7 +86,10 @@ static const struct doctor_check checks[] = {
 	CAPABILITY("sys_admin", CAP_SYS_ADMIN),
 	CAPABILITY("sys_resource", CAP_SYS_RESOURCE),
 
-	{ .id = "access.kallsyms", .group = "Access", .title = "addresses of kernel functions", .probe = doctor_kallsyms,
+	{ .id = "access.kallsyms",
+	  .group = "Access",
+	  .title = "addresses of kernel functions",
+	  .probe = doctor_kallsyms,
 	  .path = "/proc/kallsyms" },
 	{ .id = "access.processes", .group = "Access", .title = "processes of other users", .probe = doctor_other_processes },
 	{ .id = "access.map_files", .group = "Access", .title = "files by their mapping", .probe = doctor_map_files },

@@ -81,7 +81,8 @@ static void opinion_lines(const struct doctor_opinion *opinion, bool colour, str
 	const char *shade = opinion->verdict == DOCTOR_WORKS ? "\033[32m" : opinion->verdict == DOCTOR_LESS ? "\033[33m" : "\033[31m";
 	uint32_t nr_lines = 0;
 
-	buffer_printf(buffer, "  %-12s%s%s%s\n", opinion->verb, colour ? shade : "", verdict_text(opinion->verdict), colour ? "\033[0m" : "");
+	buffer_printf(buffer, "  %-12s%s%s%s\n", opinion->verb, colour ? shade : "", verdict_text(opinion->verdict),
+		      colour ? "\033[0m" : "");
 	for (uint32_t i = 0; i < opinion->nr_missing; i++) {
 		if (opinion->verdict > DOCTOR_LESS && !opinion->missing[i].fatal)
 			continue; /* when it cannot, what would only be less is noise */

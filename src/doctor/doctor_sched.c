@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the scheduler's programs need beside the sampler's: memory for each thread, an iterator of threads, and the scheduler's own account. */
+/* What the scheduler's programs need beside the sampler's: memory for each thread, an iterator of threads, and the scheduler's own account.
+ */
 #include "doctor/doctor.h"
 
 #include <string.h>
@@ -43,7 +44,8 @@ static int make_storage(void)
 	CLEANUP(btf_freep) struct btf *btf = btf__new_empty();
 	int id = btf ? btf__add_int(btf, "int", 4, BTF_INT_SIGNED) : -ENOMEM;
 	int err = id < 0 ? id : btf__load_into_kernel(btf);
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC, .btf_key_type_id = (uint32_t)id, .btf_value_type_id = (uint32_t)id);
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC, .btf_key_type_id = (uint32_t)id,
+		    .btf_value_type_id = (uint32_t)id);
 
 	if (err)
 		return err;
@@ -56,9 +58,13 @@ void doctor_task_storage(const struct doctor_check *check, struct doctor_finding
 {
 	CLEANUP(closep) int map_fd = make_storage();
 	const struct bpf_insn insns[] = { INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1, 8, 0), /* the thread that leaves the CPU */
-					  INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map_fd), INSN(0, 0, 0, 0, 0),
-					  SET(BPF_REG_3, 0), SET(BPF_REG_4, 0), INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_task_storage_get),
-					  SET(BPF_REG_0, 0), INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0) };
+					  INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map_fd),
+					  INSN(0, 0, 0, 0, 0),
+					  SET(BPF_REG_3, 0),
+					  SET(BPF_REG_4, 0),
+					  INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_task_storage_get),
+					  SET(BPF_REG_0, 0),
+					  INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0) };
 	CLEANUP(closep) int fd = map_fd < 0 ? map_fd : load("sched_switch", BPF_TRACE_RAW_TP, insns, ARRAY_SIZE(insns));
 
 	say_fd(finding, fd);

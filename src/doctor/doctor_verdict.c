@@ -156,8 +156,8 @@ static void fix_capabilities(struct doctor_opinion *opinion)
 	else if (doctor_no_new_privs() || length <= 0)
 		snprintf(opinion->fix, sizeof(opinion->fix), "as root: sonde %s", opinion->verb);
 	else
-		snprintf(opinion->fix, sizeof(opinion->fix), "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore+ep %s",
-			 program);
+		snprintf(opinion->fix, sizeof(opinion->fix),
+			 "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore+ep %s", program);
 }
 
 /* The worst first. */

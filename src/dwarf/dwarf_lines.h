@@ -21,7 +21,8 @@ struct dwarf_frame {
 struct dwarf_lines_counts {
 	uint32_t nr_missing_dwo; /* units of split DWARF whose .dwo was not found: lines, but no functions */
 	uint32_t nr_cut;	 /* units of which a part was left out, for being too large or too deep */
-	uint32_t nr_packed;	 /* 1: compressed in a way that is not known (zstd, by this libelf), or too large for it unpacked: no lines at all */
+	uint32_t
+	    nr_packed; /* 1: compressed in a way that is not known (zstd, by this libelf), or too large for it unpacked: no lines at all */
 };
 
 /* What may be held at a time; 0: as the compiler has it. The answers are the same with any. */
@@ -33,9 +34,10 @@ struct dwarf_lines_limits {
 /* `elf` carries .debug_info (the program or its debug file) and is borrowed until dwarf_lines_free. `debug_dir` is where dwz's common files
  * are looked for, /usr/lib/debug when NULL. `limits` may be NULL. 0, also where the lines cannot be unpacked, which is counted; -ENODATA:
  * there is no .debug_info; -EBADMSG: libdw refuses it; -ENOMEM. */
-MUST_CHECK int dwarf_lines_open_limited(const struct elf_file *elf, const char *debug_dir, const struct dwarf_lines_limits *limits, struct diag *diag,
-					struct dwarf_lines **ret_lines);
-static inline MUST_CHECK int dwarf_lines_open(const struct elf_file *elf, const char *debug_dir, struct diag *diag, struct dwarf_lines **ret_lines)
+MUST_CHECK int dwarf_lines_open_limited(const struct elf_file *elf, const char *debug_dir, const struct dwarf_lines_limits *limits,
+					struct diag *diag, struct dwarf_lines **ret_lines);
+static inline MUST_CHECK int dwarf_lines_open(const struct elf_file *elf, const char *debug_dir, struct diag *diag,
+					      struct dwarf_lines **ret_lines)
 {
 	return dwarf_lines_open_limited(elf, debug_dir, NULL, diag, ret_lines);
 }

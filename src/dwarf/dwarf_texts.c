@@ -93,9 +93,9 @@ int dwarf_path(struct dwarf_lines *lines, const char *folder, const char *betwee
 {
 	size_t length = 0, folder_length = folder ? strlen(folder) : 0;
 	const char *first = *name == '/' || !*between ? name : between;
-	bool is_whole =
-	    *first == '/' || !folder_length ||
-	    (*folder != '/' && strncmp(first, folder, folder_length) == 0 && (first[folder_length] == '/' || (first == between && !first[folder_length])));
+	bool is_whole = *first == '/' || !folder_length ||
+			(*folder != '/' && strncmp(first, folder, folder_length) == 0 &&
+			 (first[folder_length] == '/' || (first == between && !first[folder_length])));
 	char plain[DWARF_MAX_NAME];
 
 	if (!is_whole && !add_folder(plain, &length, folder))

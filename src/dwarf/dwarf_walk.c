@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One pass over a unit's DIEs, for the ranges of its functions and of what was inlined into them. Most DIEs are types and variables, of which
- * only the size is wanted: what an abbreviation says is turned into steps over the DIE's bytes once per unit. libdw, which looks at the
- * abbreviation again for each question about each DIE, takes three times as long. It still reads the abbreviations, and ranges that are lists. */
+/* One pass over a unit's DIEs, for the ranges of its functions and of what was inlined into them. Most DIEs are types and variables, of
+ * which only the size is wanted: what an abbreviation says is turned into steps over the DIE's bytes once per unit. libdw, which looks at
+ * the abbreviation again for each question about each DIE, takes three times as long. It still reads the abbreviations, and ranges that are
+ * lists. */
 #include <dwarf.h>
 #include <errno.h>
 #include <gelf.h>
@@ -145,7 +146,8 @@ static bool step_of(const struct walk *walk, unsigned int number, struct step *r
 
 static uint8_t use_of(const struct step *step, unsigned int name, unsigned int form)
 {
-	bool is_number = (step->kind == STEP_FIXED && step->nr_bytes >= 1 && step->nr_bytes <= 8) || form == DW_FORM_udata || form == DW_FORM_ref_udata;
+	bool is_number =
+	    (step->kind == STEP_FIXED && step->nr_bytes >= 1 && step->nr_bytes <= 8) || form == DW_FORM_udata || form == DW_FORM_ref_udata;
 
 	switch (name) {
 	case DW_AT_sibling:
@@ -153,9 +155,10 @@ static uint8_t use_of(const struct step *step, unsigned int name, unsigned int f
 	case DW_AT_low_pc:
 		return form == DW_FORM_addr ? USE_LOW : USE_NONE;
 	case DW_AT_high_pc:
-		return form == DW_FORM_data1 || form == DW_FORM_data2 || form == DW_FORM_data4 || form == DW_FORM_data8 || form == DW_FORM_udata ?
-			   USE_HIGH :
-			   USE_NONE;
+		return form == DW_FORM_data1 || form == DW_FORM_data2 || form == DW_FORM_data4 || form == DW_FORM_data8 ||
+			       form == DW_FORM_udata
+			   ? USE_HIGH
+			   : USE_NONE;
 	default:
 		return USE_NONE;
 	}
@@ -301,7 +304,8 @@ static int add_node(struct walk *walk, const struct shape *shape, Dwarf_Off offs
 }
 
 /* A DIE whose abbreviation is known. Children of it that are wanted have *node around them. */
-static int visit(struct walk *walk, const struct shape *shape, Dwarf_Off offset, const uint64_t used[USE_COUNT], uint32_t *node, bool *ret_enter)
+static int visit(struct walk *walk, const struct shape *shape, Dwarf_Off offset, const uint64_t used[USE_COUNT], uint32_t *node,
+		 bool *ret_enter)
 {
 	*ret_enter = shape->role != ROLE_OTHER && !(shape->role == ROLE_FUNCTION && shape->is_declaration);
 	if (!*ret_enter || shape->role == ROLE_SCOPE)
@@ -386,7 +390,8 @@ static const uint8_t *end_of_section(Dwarf *dwarf, const uint8_t *within)
 		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_PROGBITS)
 			continue;
 		data = elf_getdata(section, NULL);
-		if (data && data->d_buf && (uintptr_t)within >= (uintptr_t)data->d_buf && (uintptr_t)within - (uintptr_t)data->d_buf < data->d_size)
+		if (data && data->d_buf && (uintptr_t)within >= (uintptr_t)data->d_buf &&
+		    (uintptr_t)within - (uintptr_t)data->d_buf < data->d_size)
 			return (const uint8_t *)data->d_buf + data->d_size;
 	}
 	return NULL;

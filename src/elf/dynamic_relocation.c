@@ -64,7 +64,8 @@ static int take(const struct search *search, const Elf64_Rela *relocation, struc
 	return 0;
 }
 
-static int find_in(const struct search *search, uint64_t first, uint64_t elf_vaddr, uint64_t size, struct dynamic_relocation *ret_relocation)
+static int find_in(const struct search *search, uint64_t first, uint64_t elf_vaddr, uint64_t size,
+		   struct dynamic_relocation *ret_relocation)
 {
 	uint64_t nr = size / sizeof(Elf64_Rela);
 
@@ -75,7 +76,8 @@ static int find_in(const struct search *search, uint64_t first, uint64_t elf_vad
 		if (*search->budget < nr_now)
 			return -EFBIG;
 		*search->budget -= (uint32_t)nr_now;
-		if (elf_file_read_vaddr(search->elf, elf_vaddr + first * sizeof(relocations[0]), relocations, nr_now * sizeof(relocations[0])))
+		if (elf_file_read_vaddr(search->elf, elf_vaddr + first * sizeof(relocations[0]), relocations,
+					nr_now * sizeof(relocations[0])))
 			return -EBADMSG;
 		for (uint64_t i = 0; i < nr_now; i++) {
 			int wanted = is_wanted(search, &relocations[i]);
@@ -93,7 +95,8 @@ static int find(const struct search *search, struct dynamic_relocation *ret_relo
 	const struct dynamic_section *section = search->section;
 	int err = find_in(search, 0, section->plt_relocations, section->plt_relocations_bytes, ret_relocation);
 
-	return err == -ENOENT ? find_in(search, section->nr_relative, section->relocations, section->relocations_bytes, ret_relocation) : err;
+	return err == -ENOENT ? find_in(search, section->nr_relative, section->relocations, section->relocations_bytes, ret_relocation)
+			      : err;
 }
 
 int dynamic_relocation_find(const struct elf_file *elf, const struct dynamic_section *section, uint64_t slot, uint32_t *budget,
@@ -104,10 +107,12 @@ int dynamic_relocation_find(const struct elf_file *elf, const struct dynamic_sec
 	return find(&search, ret_relocation);
 }
 
-int dynamic_relocation_find_symbol(const struct elf_file *elf, const struct dynamic_section *section, const char *name, const uint32_t *types, uint32_t nr_types,
-				   uint32_t *budget, struct dynamic_relocation *ret_relocation)
+int dynamic_relocation_find_symbol(const struct elf_file *elf, const struct dynamic_section *section, const char *name,
+				   const uint32_t *types, uint32_t nr_types, uint32_t *budget, struct dynamic_relocation *ret_relocation)
 {
-	const struct search search = { .elf = elf, .section = section, .name = name, .types = types, .nr_types = nr_types, .budget = budget };
+	const struct search search = {
+		.elf = elf, .section = section, .name = name, .types = types, .nr_types = nr_types, .budget = budget
+	};
 
 	return find(&search, ret_relocation);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dynamic_relocation: what the dynamic linker writes into a slot of a file (gABI chapter 4 "Relocation", with addends as x86-64 and arm64 have them). Hostile input: capped. */
+/* dynamic_relocation: what the dynamic linker writes into a slot of a file (gABI chapter 4 "Relocation", with addends as x86-64 and arm64
+ * have them). Hostile input: capped. */
 #pragma once
 #include "elf/dynamic_section.h"
 
@@ -19,5 +20,6 @@ struct dynamic_relocation {
 MUST_CHECK int dynamic_relocation_find(const struct elf_file *elf, const struct dynamic_section *section, uint64_t slot, uint32_t *budget,
 				       struct dynamic_relocation *ret_relocation);
 /* The first of one of these types that names symbol `name`. The same results. */
-MUST_CHECK int dynamic_relocation_find_symbol(const struct elf_file *elf, const struct dynamic_section *section, const char *name, const uint32_t *types,
-					      uint32_t nr_types, uint32_t *budget, struct dynamic_relocation *ret_relocation);
+MUST_CHECK int dynamic_relocation_find_symbol(const struct elf_file *elf, const struct dynamic_section *section, const char *name,
+					      const uint32_t *types, uint32_t nr_types, uint32_t *budget,
+					      struct dynamic_relocation *ret_relocation);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dynamic_section: what the dynamic linker is told of a file (gABI chapter 5), by the program header: files without section headers have it too. Hostile input: capped and
- * checked. */
+/* dynamic_section: what the dynamic linker is told of a file (gABI chapter 5), by the program header: files without section headers have it
+ * too. Hostile input: capped and checked. */
 #pragma once
 #include <elf.h>
 #include <stdint.h>

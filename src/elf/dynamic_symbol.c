@@ -35,7 +35,8 @@ static int try_symbol(const struct search *search, uint64_t i)
 	err = dynamic_section_is_name(search->elf, &search->section, symbol.st_name, search->name);
 	if (err <= 0)
 		return err ? err : -ENOENT;
-	*search->ret_symbol = (struct dynamic_symbol){ .elf_vaddr = symbol.st_value, .size_bytes = symbol.st_size, .type = ELF64_ST_TYPE(symbol.st_info) };
+	*search->ret_symbol =
+	    (struct dynamic_symbol){ .elf_vaddr = symbol.st_value, .size_bytes = symbol.st_size, .type = ELF64_ST_TYPE(symbol.st_info) };
 	return 0;
 }
 
@@ -48,7 +49,8 @@ static uint32_t gnu_hash_of(const char *name)
 	return hash;
 }
 
-/* A bucket holds the number of its first symbol, the others follow it; the word of each in the chain is its hash, whose lowest bit is set in the last one's. */
+/* A bucket holds the number of its first symbol, the others follow it; the word of each in the chain is its hash, whose lowest bit is set
+ * in the last one's. */
 static int find_by_gnu_hash(const struct search *search)
 {
 	uint32_t hash = gnu_hash_of(search->name), i, word;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dynamic_symbol: a single exported symbol by its name, by the file's hash table (DT_GNU_HASH, DT_HASH): a handful of reads, where reading all symbols of a file takes
- * milliseconds. Layouts: gABI chapter 5; GNU hash sections as binutils write them. */
+/* dynamic_symbol: a single exported symbol by its name, by the file's hash table (DT_GNU_HASH, DT_HASH): a handful of reads, where reading
+ * all symbols of a file takes milliseconds. Layouts: gABI chapter 5; GNU hash sections as binutils write them. */
 #pragma once
 #include <stdint.h>
 

@@ -48,7 +48,8 @@ uint16_t elf_file_machine(const struct elf_file *elf); /* EM_X86_64, ... */
 uint16_t elf_file_type(const struct elf_file *elf);    /* ET_EXEC, ET_DYN, ... */
 uint64_t elf_file_entry(const struct elf_file *elf);   /* the elf_vaddr where a program starts, 0: nowhere */
 uint64_t elf_file_size(const struct elf_file *elf);
-/* For another library that is to read the same bytes: the descriptor, -1 for an ELF file in memory, and those bytes, NULL for a file. Borrowed. */
+/* For another library that is to read the same bytes: the descriptor, -1 for an ELF file in memory, and those bytes, NULL for a file.
+ * Borrowed. */
 int elf_file_fd(const struct elf_file *elf);
 const void *elf_file_bytes(const struct elf_file *elf);
 /* The uid of the file's owner when it was opened; 0 for one in memory. */

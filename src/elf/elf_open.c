@@ -9,7 +9,7 @@
 #include "elf/elf_file_private.h"
 
 #define MAX_SEGMENTS   256u		    /* kept for each file; what is linked has a dozen */
-#define MAX_SECTIONS   4096u		    /* these and their names are kept for each file: 300 KiB at most. What is linked has some dozens */
+#define MAX_SECTIONS   4096u /* these and their names are kept for each file: 300 KiB at most. What is linked has some dozens */
 #define MAX_NAME_BYTES ((size_t)64 << 10)
 #define MAX_NOTES      64u		    /* note sections and segments that are looked at */
 #define MAX_NOTE_BYTES ((uint64_t)64 << 10) /* the build id stands among the first notes */

@@ -87,7 +87,8 @@ static void add_slot(struct plt *plt, const Elf64_Rela *rela, bool is_dynsym)
 		slot.resolver_vaddr = (uint64_t)rela->r_addend;
 		if (!slot.resolver_vaddr)
 			return;
-	} else if (type == (is_arm ? R_AARCH64_JUMP_SLOT : R_X86_64_JUMP_SLOT) || type == (is_arm ? R_AARCH64_GLOB_DAT : R_X86_64_GLOB_DAT)) {
+	} else if (type == (is_arm ? R_AARCH64_JUMP_SLOT : R_X86_64_JUMP_SLOT) ||
+		   type == (is_arm ? R_AARCH64_GLOB_DAT : R_X86_64_GLOB_DAT)) {
 		if (!is_dynsym || sym >= plt->nr_syms || plt->syms[sym].st_name >= plt->names->strings_size ||
 		    plt->names->strings[plt->syms[sym].st_name] == '\0')
 			return;
@@ -100,7 +101,8 @@ static void add_slot(struct plt *plt, const Elf64_Rela *rela, bool is_dynsym)
 
 static int read_slots(struct plt *plt, const struct elf_section *section)
 {
-	bool is_dynsym = plt->dynsym && section->link < elf_file_nr_sections(plt->elf) && elf_file_section(plt->elf, section->link) == plt->dynsym;
+	bool is_dynsym =
+	    plt->dynsym && section->link < elf_file_nr_sections(plt->elf) && elf_file_section(plt->elf, section->link) == plt->dynsym;
 	CLEANUP(freep) void *bytes = NULL;
 	size_t size;
 	int err;

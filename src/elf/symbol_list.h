@@ -28,7 +28,8 @@ struct symbol_list {
 };
 
 void symbol_list_done(struct symbol_list *list);
-/* The first symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). 0; -ENODATA: there is none, or no function in it; -EBADMSG; -EFBIG; -ENOMEM. */
+/* The first symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). 0; -ENODATA: there is none, or no function in it; -EBADMSG; -EFBIG; -ENOMEM.
+ */
 MUST_CHECK int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32_t type, struct diag *diag);
 /* Sorts by start, of one start the best alias last, and adds the stubs. 0 or -ENOMEM; a damaged PLT counts as none. */
 MUST_CHECK int symbol_list_add_plt(struct symbol_list *list, const struct elf_file *elf);

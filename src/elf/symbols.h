@@ -24,7 +24,8 @@ struct symbol_table;
 /* 0; -ENODATA when the file has no function symbols; -EBADMSG; -EFBIG; -ENOMEM. Borrows `elf` for the call. */
 MUST_CHECK int symbol_table_read(const struct elf_file *elf, struct diag *diag, struct symbol_table **ret_table);
 /* The same by the .symtab of `debug`, the file that the symbols of `elf` were moved to. -ENODATA: it has none. */
-MUST_CHECK int symbol_table_read_debug(const struct elf_file *elf, const struct elf_file *debug, struct diag *diag, struct symbol_table **ret_table);
+MUST_CHECK int symbol_table_read_debug(const struct elf_file *elf, const struct elf_file *debug, struct diag *diag,
+				       struct symbol_table **ret_table);
 void symbol_table_free(struct symbol_table *table); /* takes NULL */
 static inline void symbol_table_freep(struct symbol_table **table)
 {

@@ -26,7 +26,7 @@ struct auditor {
 	struct audit_stack by_libdw; /* of the one whose answer has come */
 };
 
-/* --- findings --------------------------------------------------------------------------------------------------------------------------- */
+/* --- findings ------------------------------------------------------------------------------------------------------------------------- */
 
 static void count(struct account *account, const struct audit_finding *finding)
 {
@@ -46,15 +46,19 @@ static void count_not_comparable(struct auditor *auditor, enum audit_reason reas
 static void tell(struct auditor *auditor, const struct audit_batch *batch, const uint64_t *walked, uint32_t nr_walked, uint32_t frame)
 {
 	uint32_t last = frame && frame <= nr_walked ? frame - 1 : 0; /* whose caller it is about */
-	const struct audit_question_module *module;
+	const struct audit_message_module *module;
 	uint64_t pc;
 
 	if (!nr_walked || auditor->nr_told++ >= MAX_TOLD)
 		return;
 	pc = walked[last] & ~SONDE_FRAME_RETURN;
 	module = audit_batch_module(batch, walked[last] & SONDE_FRAME_RETURN ? pc - 1 : pc);
-	account_note(auditor->account, "audit: process %" PRIu32 ": the caller of %s+%#" PRIx64 " (frame %" PRIu32 "): walked %#" PRIx64 ", libdw %#" PRIx64, batch->tgid,
-		     !module || module->object == OBJECT_NONE ? "" : object_table_at(process_table_objects(auditor->processes), module->object)->path,
+	account_note(auditor->account,
+		     "audit: process %" PRIu32 ": the caller of %s+%#" PRIx64 " (frame %" PRIu32 "): walked %#" PRIx64 ", libdw %#" PRIx64,
+		     batch->tgid,
+		     !module || module->object == OBJECT_NONE
+			 ? ""
+			 : object_table_at(process_table_objects(auditor->processes), module->object)->path,
 		     module ? pc - module->load_bias : pc, last, frame < nr_walked ? walked[frame] : 0,
 		     frame < auditor->by_libdw.nr_frames ? auditor->by_libdw.frames[frame] : 0);
 }
@@ -92,13 +96,18 @@ static void take(void *arg, const struct audit_batch *batch, struct reader *answ
 	}
 }
 
-/* --- questions -------------------------------------------------------------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------------------------------------------------------------------ */
 
 int auditor_new(const struct process_table *processes, struct account *account, struct diag *diag, struct auditor **ret_auditor)
 {
 	struct auditor *auditor = calloc(1, sizeof(*auditor));
-	const struct audit_pool_options options = { .program = PARSER_PROGRAM, .kind = PARSER_AUDIT, .max_cpu_ns = MAX_CPU_NS, .objects = process_table_objects(processes),
-						    .account = account, .done = take, .arg = auditor };
+	const struct audit_pool_options options = { .program = PARSER_PROGRAM,
+						    .kind = PARSER_AUDIT,
+						    .max_cpu_ns = MAX_CPU_NS,
+						    .objects = process_table_objects(processes),
+						    .account = account,
+						    .done = take,
+						    .arg = auditor };
 	int err = auditor ? audit_pool_new(&options, diag, &auditor->pool) : -ENOMEM;
 
 	if (err) {
@@ -131,8 +140,10 @@ static int take_modules(struct auditor *auditor, const struct process_mapping *m
 {
 	auditor->modules.size = 0;
 	for (uint32_t i = 0; i < nr_mappings; i++) {
-		const struct audit_question_module module = { .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc, .load_bias = mappings[i].load_bias,
-							      .object = mappings[i].object };
+		const struct audit_message_module module = { .start_pc = mappings[i].start_pc,
+							     .end_pc = mappings[i].end_pc,
+							     .load_bias = mappings[i].load_bias,
+							     .object = mappings[i].object };
 
 		buffer_append(&auditor->modules, &module, sizeof(module));
 	}
@@ -140,42 +151,47 @@ static int take_modules(struct auditor *auditor, const struct process_mapping *m
 }
 
 /* A file that a frame stands in, once. Where more come together than a question may have, libdw's sight ends at the others. */
-static void take_file(struct auditor *auditor, const struct place *place, struct audit_request *request)
+static void take_file(struct auditor *auditor, const struct location *location, struct audit_request *request)
 {
 	uint32_t i = request->nr_files;
 
-	if (!place->in_elf)
+	if (!location->in_elf)
 		return;
-	while (i && auditor->files[i - 1] != place->object)
+	while (i && auditor->files[i - 1] != location->object)
 		i--;
 	if (!i && request->nr_files < WIRE_MAX_FDS)
-		auditor->files[request->nr_files++] = place->object;
+		auditor->files[request->nr_files++] = location->object;
 }
 
 /* The pcs of what was walked, and the files that they stand in. 0; -ENOENT: a file is not mapped any more. */
-static int take_walked(struct auditor *auditor, const struct audited *stack, const struct process_mapping *mappings, uint32_t nr_mappings, struct audit_request *request)
+static int take_walked(struct auditor *auditor, const struct audited *stack, const struct process_mapping *mappings, uint32_t nr_mappings,
+		       struct audit_request *request)
 {
 	request->walked = auditor->walked;
 	request->files = auditor->files;
 	for (uint32_t i = 0; i < stack->nr_frames && i < AUDIT_MAX_FRAMES; i++) {
-		const struct place *place = place_at(stack->places, stack->frames[i]);
-		uint64_t pc = place_pc(place, mappings, nr_mappings);
+		const struct location *location = location_at(stack->locations, stack->frames[i]);
+		uint64_t pc = location_pc(location, mappings, nr_mappings);
 
 		if (!pc)
 			return -ENOENT;
-		auditor->walked[request->nr_walked++] = pc | (place->is_return ? SONDE_FRAME_RETURN : 0);
-		take_file(auditor, place, request);
+		auditor->walked[request->nr_walked++] = pc | (location->is_return ? SONDE_FRAME_RETURN : 0);
+		take_file(auditor, location, request);
 	}
 	return 0;
 }
 
 /* 0; -ENOENT: the stack, or what its process had mapped, is not there; -ENOMEM; as audit_pool_add. */
-static int ask(struct auditor *auditor, const struct sonde_raw_record *record, const struct audited *stack)
+static int ask(struct auditor *auditor, const struct sonde_deferred_record *record, const struct audited *stack)
 {
 	struct mappings_at then = { 0 };
 	int err = stack->frames ? process_table_at(auditor->processes, record->tgid, record->time_ns, &then) : -ENOENT;
 	CLEANUP(freep) struct process_mapping *mappings = then.list;
-	struct audit_request request = { .record = record, .generation = then.generation, .nr_modules = then.nr, .switch_frame = stack->switch_frame, .stop = stack->stop };
+	struct audit_request request = { .record = record,
+					 .generation = then.generation,
+					 .nr_modules = then.nr,
+					 .switch_frame = stack->switch_frame,
+					 .stop = stack->stop };
 
 	if (!err)
 		err = take_modules(auditor, mappings, then.nr);
@@ -185,7 +201,7 @@ static int ask(struct auditor *auditor, const struct sonde_raw_record *record, c
 	return err ? err : audit_pool_add(auditor->pool, &request);
 }
 
-int auditor_check(struct auditor *auditor, const struct sonde_raw_record *record, const struct audited *stack)
+int auditor_check(struct auditor *auditor, const struct sonde_deferred_record *record, const struct audited *stack)
 {
 	int err = ask(auditor, record, stack);
 	bool is_busy;

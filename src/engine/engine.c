@@ -10,7 +10,7 @@
 
 #define STACKS_BYTES ((size_t)256 << 20) /* of one window: then no more are made room for, and what comes beyond that is missed */
 
-/* --- making it --------------------------------------------------------------------------------------------------------------------------- */
+/* --- making it ------------------------------------------------------------------------------------------------------------------------ */
 
 /* The kernel side, and the processes that work beside it. */
 static int load(struct engine *engine, const struct engine_options *options, struct diag *diag)
@@ -20,7 +20,8 @@ static int load(struct engine *engine, const struct engine_options *options, str
 	if (err)
 		return err;
 	file_limit_raise(); /* after the fork: a command keeps its own */
-	return sampler_new(options->sampling, diag, &engine->sampler) ?: parser_ready(engine->parser, diag) ?: proxy_new(diag, &engine->proxy);
+	return sampler_new(options->sampling, diag, &engine->sampler) ?: parser_ready(engine->parser, diag) ?:
+		proxy_new(diag, &engine->proxy);
 }
 
 /* Without one, every start compiles all tables: slower, no worse. */
@@ -40,8 +41,12 @@ static void open_cache(struct engine *engine)
 static int make_tracker(struct engine *engine, const struct engine_options *options, struct diag *diag)
 {
 	const struct sampler_fds fds = sampler_fds(engine->sampler);
-	const struct table_store_options store = { .chunks_fd = fds.chunks, .rules_fd = fds.rules, .processes_fd = fds.processes, .told_fd = fds.told,
-						   .max_rules = SAMPLER_MAX_RULES, .max_bytes = options->unwind_bytes };
+	const struct table_store_options store = { .chunks_fd = fds.chunks,
+						   .rules_fd = fds.rules,
+						   .processes_fd = fds.processes,
+						   .table_generation_fd = fds.table_generation,
+						   .max_rules = SAMPLER_MAX_RULES,
+						   .max_bytes = options->unwind_bytes };
 	int err = tracker_new(&store, engine->account, engine->parser, engine->proxy, diag, &engine->tracker);
 
 	if (!err)
@@ -58,9 +63,9 @@ int engine_init(struct engine *engine, const struct engine_options *options, str
 	int err;
 
 	engine->account = options->account;
-	engine->renews_bodies = options->renews_bodies;
-	engine->book = stack_book_new(options->timestamps, options->account);
-	if (!engine->book)
+	engine->renews_payloads = options->renews_payloads;
+	engine->recorder = stack_recorder_new(options->timestamps, options->account);
+	if (!engine->recorder)
 		return -ENOMEM;
 	err = load(engine, options, diag);
 	if (!err)
@@ -69,16 +74,16 @@ int engine_init(struct engine *engine, const struct engine_options *options, str
 		err = auditor_new(tracker_processes(engine->tracker), engine->account, diag, &engine->auditor);
 	if (err)
 		return err;
-	engine->seeds = options->seeds ? seeds_new(engine->proxy) : NULL;
-	engine->raws = raw_stacks_new(engine->tracker, engine->sampler, engine->auditor, engine->seeds);
-	return engine->raws && (engine->seeds || !options->seeds) ? 0 : -ENOMEM;
+	engine->initial_stacks = options->initial_stacks ? initial_stacks_new(engine->proxy) : NULL;
+	engine->deferred = deferred_stacks_new(engine->tracker, engine->sampler, engine->auditor, engine->initial_stacks);
+	return engine->deferred && (engine->initial_stacks || !options->initial_stacks) ? 0 : -ENOMEM;
 }
 
 void engine_done(struct engine *engine)
 {
-	stack_book_free(engine->book, engine_processes(engine));
-	raw_stacks_free(engine->raws);
-	seeds_free(engine->seeds);
+	stack_recorder_free(engine->recorder, engine_processes(engine));
+	deferred_stacks_free(engine->deferred);
+	initial_stacks_free(engine->initial_stacks);
 	auditor_free(engine->auditor);
 	tracker_free(engine->tracker);
 	parser_free(engine->parser);
@@ -99,12 +104,12 @@ void engine_set_nice(struct engine *engine, int nice)
 	proxy_set_nice(engine->proxy, nice);
 }
 
-/* --- while it runs ----------------------------------------------------------------------------------------------------------------------- */
+/* --- while it runs -------------------------------------------------------------------------------------------------------------------- */
 
 /* Records first, so that every mapping they need is among the side-band events read after them. */
 int engine_read(struct engine *engine, uint64_t max_records, sampler_record_fn take, void *arg, struct diag *diag)
 {
-	const struct stack_walker walker = raw_stacks_walker(engine->raws);
+	const struct stack_walker walker = deferred_stacks_walker(engine->deferred);
 	int err = sampler_read(engine->sampler, max_records, take, arg);
 
 	if (err)
@@ -112,7 +117,7 @@ int engine_read(struct engine *engine, uint64_t max_records, sampler_record_fn t
 	err = tracker_read(engine->tracker, diag);
 	if (err)
 		return err;
-	err = stack_book_resolve(engine->book, tracker_processes(engine->tracker), &walker);
+	err = stack_recorder_resolve(engine->recorder, tracker_processes(engine->tracker), &walker);
 	return err ? diag_errno(diag, -err, "cannot keep the stacks: %s", strerror(-err)) : 0;
 }
 
@@ -129,9 +134,12 @@ void engine_follow_cpus(struct engine *engine)
 	nr_new = tracker_follow_cpus(engine->tracker, &online, &diag);
 	err = nr_new < 0 ? nr_new : sampler_follow_cpus(engine->sampler, &online, &diag);
 	if (nr_new > 0)
-		account_note(engine->account, "%d CPU%s came online while sonde ran: followed since then, the first tenth of a second may be missing", nr_new, nr_new > 1 ? "s" : "");
+		account_note(engine->account,
+			     "%d CPU%s came online while sonde ran: followed since then, the first tenth of a second may be missing",
+			     nr_new, nr_new > 1 ? "s" : "");
 	if (err)
-		account_note(engine->account, "CPUs that come online are not followed any more: %s", diag.text[0] ? diag.text : strerror(-err));
+		account_note(engine->account, "CPUs that come online are not followed any more: %s",
+			     diag.text[0] ? diag.text : strerror(-err));
 	engine->has_failed_cpus = err < 0;
 }
 
@@ -139,23 +147,23 @@ int engine_step(struct engine *engine, uint64_t now_ns, struct diag *diag)
 {
 	int err = 0;
 
-	if (engine->renews_bodies && stack_book_bytes(engine->book) < STACKS_BYTES)
-		err = sampler_renew_bodies(engine->sampler);
+	if (engine->renews_payloads && stack_recorder_bytes(engine->recorder) < STACKS_BYTES)
+		err = sampler_renew_payloads(engine->sampler);
 	if (err)
 		return diag_errno(diag, -err, "cannot make room for more stacks: %s", strerror(-err));
 	return tracker_prune(engine->tracker, now_ns);
 }
 
-/* --- windows ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- windows -------------------------------------------------------------------------------------------------------------------------- */
 
 int engine_close_window(struct engine *engine, struct closed_window *ret_window)
 {
-	int err = stack_book_close(engine->book, tracker_processes(engine->tracker), ret_window);
+	int err = stack_recorder_close(engine->recorder, tracker_processes(engine->tracker), ret_window);
 
 	return err ? err : sampler_next_window(engine->sampler);
 }
 
 void engine_forget_window(struct engine *engine, const struct stack_store *store)
 {
-	stack_book_done(engine->book, store, tracker_processes(engine->tracker));
+	stack_recorder_done(engine->recorder, store, tracker_processes(engine->tracker));
 }

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int measurement_new(const struct measurement_type *type, const struct measurement_parts *parts, struct sampler_options *sampling, struct diag *diag, struct measurement **ret_measurement)
+int measurement_new(const struct measurement_type *type, const struct measurement_parts *parts, struct sampler_options *sampling,
+		    struct diag *diag, struct measurement **ret_measurement)
 {
 	struct measurement *measurement = calloc(1, type->bytes);
 
@@ -26,33 +27,36 @@ void measurement_free(struct measurement *measurement)
 	free(measurement);
 }
 
-static int add_all(struct measurement *measurement, struct window *window, struct namer *namer, struct profile *profile)
+static int add_all(struct measurement *measurement, struct window *window, struct resolver *resolver, struct profile *profile)
 {
-	struct stack_maker *maker;
-	int err = namer_read_files(namer);
+	struct stack_builder *builder;
+	int err = resolver_read_files(resolver);
 
 	if (err)
 		return err;
-	maker = stack_maker_new(window->store, namer, profile);
-	err = maker ? measurement->type->profile(measurement, window, maker, profile) : -ENOMEM;
-	stack_maker_free(maker);
+	builder = stack_builder_new(window->store, resolver, profile);
+	err = builder ? measurement->type->profile(measurement, window, builder, profile) : -ENOMEM;
+	stack_builder_free(builder);
 	return err;
 }
 
-int measurement_profile(struct measurement *measurement, struct window *window, const struct naming *naming, struct profile **ret_profile, uint32_t *ret_nr_skipped)
+int measurement_profile(struct measurement *measurement, struct window *window, const struct naming *naming, struct profile **ret_profile,
+			uint32_t *ret_nr_skipped)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	struct namer *namer = profile ? namer_new(stack_table_places(window->store->stacks), window->files, naming, profile) : NULL;
-	int err = namer ? 0 : -ENOMEM;
+	struct resolver *resolver =
+	    profile ? resolver_new(stack_table_locations(window->store->stacks), window->files, naming, profile) : NULL;
+	int err = resolver ? 0 : -ENOMEM;
 
 	if (!err) {
 		*profile_account(profile) = window->account;
-		err = add_all(measurement, window, namer, profile);
-		*ret_nr_skipped = namer_nr_skipped(namer);
+		err = add_all(measurement, window, resolver, profile);
+		*ret_nr_skipped = resolver_nr_skipped(resolver);
 		if (*ret_nr_skipped)
-			account_note(profile_account(profile), "names came too late: %u files were not read, what stands there has addresses", *ret_nr_skipped);
+			account_note(profile_account(profile),
+				     "names came too late: %u files were not read, what stands there has addresses", *ret_nr_skipped);
 	}
-	namer_free(namer);
+	resolver_free(resolver);
 	if (!err)
 		*ret_profile = MOVE(profile);
 	return err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overhead: keeps what BPF programs cost below a share of the machine's time: where they cost more, shorter waits are to be left out. Knows neither the programs nor the clock. */
+/* overhead: keeps what BPF programs cost below a share of the machine's time: where they cost more, shorter waits are to be left out. Knows
+ * neither the programs nor the clock. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@ void targets_done(struct targets *targets)
 	*targets = (struct targets){ 0 };
 }
 
-/* The process that a process or thread id belongs to; 0: there is no such id, or it has ended. A process whose first thread has ended lives on in
- * the others. */
+/* The process that a process or thread id belongs to; 0: there is no such id, or it has ended. A process whose first thread has ended lives
+ * on in the others. */
 static uint32_t tgid_of(uint32_t id, bool is_thread)
 {
 	char path[64], line[256], state = '?';
@@ -54,8 +54,10 @@ static int find(const uint32_t *ids, uint32_t nr, bool threads, struct diag *dia
 			return diag_errno(diag, ESRCH, "there is no %s %" PRIu32 " (has it ended? 'ps -eLf' lists what runs)",
 					  threads ? "thread" : "process", ids[i]);
 		if (!threads && tgid != ids[i])
-			return diag_errno(diag, EINVAL, "%" PRIu32 " is a thread of process %" PRIu32 ": use -L %" PRIu32 " for the thread, or -p %" PRIu32
-					  " for the process", ids[i], tgid, ids[i], tgid);
+			return diag_errno(diag, EINVAL,
+					  "%" PRIu32 " is a thread of process %" PRIu32 ": use -L %" PRIu32
+					  " for the thread, or -p %" PRIu32 " for the process",
+					  ids[i], tgid, ids[i], tgid);
 		targets.list[targets.nr++] = (struct target){ .tgid = tgid, .tid = threads ? ids[i] : 0 };
 	}
 	*ret_targets = targets;

@@ -34,7 +34,10 @@ static int check_rate(struct ticks *ticks, struct account *account, struct diag 
 	if (!o->freq_hz && !o->period)
 		o->freq_hz = SONDE_DEFAULT_FREQ_HZ;
 	if (max_hz && o->freq_hz > max_hz)
-		return diag_errno(diag, EINVAL, "this kernel samples at up to %" PRIu64 " Hertz; to allow more: sudo sysctl kernel.perf_event_max_sample_rate=%" PRIu64, max_hz, o->freq_hz);
+		return diag_errno(diag, EINVAL,
+				  "this kernel samples at up to %" PRIu64
+				  " Hertz; to allow more: sudo sysctl kernel.perf_event_max_sample_rate=%" PRIu64,
+				  max_hz, o->freq_hz);
 	if (ticks->event.is_clock && o->period && o->period < MIN_CLOCK_PERIOD_NS) {
 		account_note(account, "the kernel samples a clock every %d ns at most: that is the period", MIN_CLOCK_PERIOD_NS);
 		o->period = MIN_CLOCK_PERIOD_NS;
@@ -100,7 +103,8 @@ void ticks_account(const struct ticks *ticks, const struct sampler *sampler, str
 	snprintf(account->event, sizeof(account->event), "%s", ticks->event.name);
 	snprintf(account->event_unit, sizeof(account->event_unit), "%s", ticks->event.is_clock ? "nanoseconds" : "count");
 	account->freq_hz = o->freq_hz;
-	account->period = o->freq_hz && ticks->event.is_clock ? NS_PER_S / o->freq_hz : o->period; /* the kernel's clocks keep a rate as a fixed period */
+	/* the kernel's clocks keep a rate as a fixed period */
+	account->period = o->freq_hz && ticks->event.is_clock ? NS_PER_S / o->freq_hz : o->period;
 	account->expected = total.expected;
 	account->throttled = total.nr_throttled;
 	account->throttled_ns = total.throttled_ns;

@@ -7,7 +7,7 @@ void window_free(struct window *window)
 		return;
 	samples_free(window->samples);
 	wait_sums_free(window->sums);
-	place_files_free(window->files);
+	location_files_free(window->files);
 	buffer_done(&window->waits);
 	free(window);
 }

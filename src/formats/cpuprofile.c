@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* V8's CPU profile (the DevTools protocol's Profiler.Profile). It knows one thread: ours stand below the root by name, one after the other on the time
- * line. Only where there is but one thread, with time stamps, its samples stand where they were taken. */
+/* V8's CPU profile (the DevTools protocol's Profiler.Profile). It knows one thread: ours stand below the root by name, one after the other
+ * on the time line. Only where there is but one thread, with time stamps, its samples stand where they were taken. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -37,7 +37,8 @@ static int add_nodes(struct v8 *v8)
 	int err = 0;
 
 	v8->leaf = malloc(((size_t)nr_samples + 1) * sizeof(*v8->leaf));
-	if (!v8->leaf || call_nodes_add(&v8->nodes, PROFILE_NONE, root_frame) != ROOT || call_nodes_add(&v8->nodes, ROOT, root_frame + 1) != IDLE)
+	if (!v8->leaf || call_nodes_add(&v8->nodes, PROFILE_NONE, root_frame) != ROOT ||
+	    call_nodes_add(&v8->nodes, ROOT, root_frame + 1) != IDLE)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < v8->tracks.nr && !err; i++) {
 		const struct track *track = &v8->tracks.all[i];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The Firefox Profiler's processed format, version 48 (its docs-developer/CHANGELOG-formats.md and src/types/profile.js): the last in which every thread
- * has its own tables; the profiler upgrades it on loading. Without time stamps all samples stand at the profile's start, with their weights. */
+/* The Firefox Profiler's processed format, version 48 (its docs-developer/CHANGELOG-formats.md and src/types/profile.js): the last in which
+ * every thread has its own tables; the profiler upgrades it on loading. Without time stamps all samples stand at the profile's start, with
+ * their weights. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,9 @@ static int64_t interval_ns(const struct firefox *firefox)
 
 	for (uint32_t i = 0; i < firefox->tracks.nr; i++) {
 		if (firefox->tracks.all[i].is_timed)
-			return firefox->scale.is_time ? (int64_t)firefox->scale.factor : account->freq_hz ? (int64_t)(1000000000 / account->freq_hz) : 1000000;
+			return firefox->scale.is_time ? (int64_t)firefox->scale.factor
+			       : account->freq_hz     ? (int64_t)(1000000000 / account->freq_hz)
+						      : 1000000;
 	}
 	return account->duration_ns ? (int64_t)account->duration_ns : 1000000;
 }
@@ -72,7 +75,8 @@ static void write_meta(struct firefox *firefox)
 	json_close(json, '}');
 }
 
-/* Breakpad's id of an ELF file: the first 16 bytes of the build id as a GUID, whose first three fields are little-endian, and an age of 0. */
+/* Breakpad's id of an ELF file: the first 16 bytes of the build id as a GUID, whose first three fields are little-endian, and an age of 0.
+ */
 static void breakpad_id(const char *build_id, char id[34])
 {
 	static const uint8_t places[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -90,7 +94,8 @@ static void breakpad_id(const char *build_id, char id[34])
 
 static void write_lib(struct firefox *firefox, const struct profile_mapping *mapping)
 {
-	const char *path = profile_string_text(firefox->profile, mapping->path), *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *path = profile_string_text(firefox->profile, mapping->path), *slash = strrchr(path, '/'),
+		   *name = slash ? slash + 1 : path;
 	const char *build_id = profile_string_text(firefox->profile, mapping->build_id);
 	struct json *json = &firefox->json;
 	char id[34];

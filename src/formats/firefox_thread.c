@@ -87,7 +87,8 @@ static uint32_t symbol_of(const struct firefox *firefox, uint32_t chain)
 	while ((outer = inlines_outer(&firefox->inlines, chain)) != PROFILE_NONE)
 		chain = outer;
 	symbol = inlines_location(&firefox->inlines, chain);
-	if (profile_location_at(firefox->profile, symbol)->is_inlined || lib_of(firefox, location) == PROFILE_NONE || lib_of(firefox, location) != lib_of(firefox, symbol))
+	if (profile_location_at(firefox->profile, symbol)->is_inlined || lib_of(firefox, location) == PROFILE_NONE ||
+	    lib_of(firefox, location) != lib_of(firefox, symbol))
 		return PROFILE_NONE;
 	return symbol;
 }
@@ -188,8 +189,11 @@ static const struct profile_location *frame_location(const struct firefox *firef
 static uint32_t category(uint32_t kind)
 {
 #define X(id, ...) [FRAME_##id] = FIREFOX_##id,
-	static const enum firefox_category categories[] = { [FRAME_NATIVE] = FIREFOX_USER, [FRAME_KERNEL] = FIREFOX_KERNEL, [FRAME_MISSED] = FIREFOX_OTHER, [FRAME_MARK] = FIREFOX_OTHER,
-					       SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
+	static const enum firefox_category categories[] = { [FRAME_NATIVE] = FIREFOX_USER,
+							    [FRAME_KERNEL] = FIREFOX_KERNEL,
+							    [FRAME_MISSED] = FIREFOX_OTHER,
+							    [FRAME_MARK] = FIREFOX_OTHER,
+							    SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
 #undef X
 
 	return categories[kind];
@@ -199,7 +203,9 @@ static void frame_address(struct firefox *firefox, uint32_t row)
 {
 	const struct profile_location *location = frame_location(firefox, row);
 
-	json_fixed(&firefox->json, location->mapping == PROFILE_NONE || location->elf_vaddr > JSON_MAX_NUMBER ? NO_ADDRESS : (int64_t)location->elf_vaddr, 0);
+	json_fixed(&firefox->json,
+		   location->mapping == PROFILE_NONE || location->elf_vaddr > JSON_MAX_NUMBER ? NO_ADDRESS : (int64_t)location->elf_vaddr,
+		   0);
 }
 
 static void frame_depth(struct firefox *firefox, uint32_t row)
@@ -218,7 +224,9 @@ static void frame_category(struct firefox *firefox, uint32_t row)
 
 static void frame_function(struct firefox *firefox, uint32_t row)
 {
-	json_u64(&firefox->json, firefox->functions.number[firefox->frames.of_location[inlines_location(&firefox->inlines, firefox->chains.used[row])]] - 1);
+	json_u64(&firefox->json,
+		 firefox->functions.number[firefox->frames.of_location[inlines_location(&firefox->inlines, firefox->chains.used[row])]] -
+		     1);
 }
 
 static void frame_symbol(struct firefox *firefox, uint32_t row)
@@ -239,9 +247,10 @@ static void frame_line(struct firefox *firefox, uint32_t row)
 static void write_frame_table(struct firefox *firefox)
 {
 	static const struct column columns[] = {
-		{ "address", frame_address },	     { "inlineDepth", frame_depth }, { "category", frame_category }, { "subcategory", cell_zero },
-		{ "func", frame_function },	     { "nativeSymbol", frame_symbol }, { "innerWindowID", cell_zero }, { "implementation", cell_null },
-		{ "line", frame_line },		     { "column", cell_null },
+		{ "address", frame_address },	{ "inlineDepth", frame_depth },	 { "category", frame_category },
+		{ "subcategory", cell_zero },	{ "func", frame_function },	 { "nativeSymbol", frame_symbol },
+		{ "innerWindowID", cell_zero }, { "implementation", cell_null }, { "line", frame_line },
+		{ "column", cell_null },
 	};
 
 	write_table(firefox, "frameTable", columns, ARRAY_SIZE(columns), firefox->chains.nr);
@@ -282,8 +291,9 @@ static void function_line(struct firefox *firefox, uint32_t row)
 static void write_function_table(struct firefox *firefox)
 {
 	static const struct column columns[] = {
-		{ "name", function_name },     { "isJS", cell_false },		{ "relevantForJS", cell_false }, { "resource", function_resource },
-		{ "fileName", function_file }, { "lineNumber", function_line }, { "columnNumber", cell_null },
+		{ "name", function_name },	   { "isJS", cell_false },	  { "relevantForJS", cell_false },
+		{ "resource", function_resource }, { "fileName", function_file }, { "lineNumber", function_line },
+		{ "columnNumber", cell_null },
 	};
 
 	write_table(firefox, "funcTable", columns, ARRAY_SIZE(columns), firefox->functions.nr);
@@ -346,7 +356,9 @@ static void stack_category(struct firefox *firefox, uint32_t row)
 
 static void write_tables(struct firefox *firefox)
 {
-	static const struct column resources[] = { { "lib", resource_lib }, { "name", resource_name }, { "host", cell_null }, { "type", resource_type } };
+	static const struct column resources[] = {
+		{ "lib", resource_lib }, { "name", resource_name }, { "host", cell_null }, { "type", resource_type }
+	};
 	static const struct column symbols[] = {
 		{ "libIndex", symbol_lib }, { "address", symbol_address }, { "name", symbol_name }, { "functionSize", cell_null },
 	};
@@ -410,7 +422,8 @@ static void write_strings(struct firefox *firefox)
 	json_key(&firefox->json, "stringArray");
 	json_open(&firefox->json, '[');
 	for (uint32_t i = 0; i < firefox->strings.nr; i++)
-		json_text(&firefox->json, firefox->strings.used[i] ? profile_string_text(firefox->profile, firefox->strings.used[i]) : "[unknown]");
+		json_text(&firefox->json,
+			  firefox->strings.used[i] ? profile_string_text(firefox->profile, firefox->strings.used[i]) : "[unknown]");
 	json_close(&firefox->json, ']');
 }
 

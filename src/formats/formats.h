@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writers of formats for machines. Each returns 0 or -ENOMEM; the buffer's own sticky error is checked by export_write. They write everything, whatever the options. */
+/* The writers of formats for machines. Each returns 0 or -ENOMEM; the buffer's own sticky error is checked by export_write. They write
+ * everything, whatever the options. */
 #pragma once
 #include "base/buffer.h"
 #include "base/cleanup.h"

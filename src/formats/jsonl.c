@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One JSON object per line: the account, then each sample with its whole stack, then the histograms, so that a line needs no other. What a location reads is written
- * once and copied. */
+/* One JSON object per line: the account, then each sample with its whole stack, then the histograms, so that a line needs no other. What a
+ * location reads is written once and copied. */
 #include <errno.h>
 #include <stdlib.h>
 

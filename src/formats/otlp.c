@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* OpenTelemetry's profiles (opentelemetry-proto 1.10 and newer, ProfilesData; collectors take the same message as a request): a resource per process, in it
- * a profile per value type. */
+/* OpenTelemetry's profiles (opentelemetry-proto 1.10 and newer, ProfilesData; collectors take the same message as a request): a resource
+ * per process, in it a profile per value type. */
 #include "formats/otlp.h"
 
 #include <string.h>
@@ -134,7 +134,8 @@ struct process {
 static void write_profile(struct otlp *otlp, struct process process, uint32_t type)
 {
 	const struct account *account = profile_account_of(otlp->profile);
-	uint32_t nr_types, comment = otlp_text_attribute(otlp, otlp_string(otlp, OTLP_STRING_COMMENT), otlp_string(otlp, OTLP_STRING_ACCOUNT));
+	uint32_t nr_types,
+	    comment = otlp_text_attribute(otlp, otlp_string(otlp, OTLP_STRING_COMMENT), otlp_string(otlp, OTLP_STRING_ACCOUNT));
 	const struct profile_value_type *types = profile_sum_types(otlp->profile, &nr_types);
 	uint64_t period = tick_period(otlp->profile);
 	struct otlp_sink *sink = &otlp->sink;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlp: what the two halves of the writer share; otlp.c has resources, profiles and samples, otlp_dictionary.c the tables that they point into. */
+/* otlp: what the two halves of the writer share; otlp.c has resources, profiles and samples, otlp_dictionary.c the tables that they point
+ * into. */
 #pragma once
 #include "base/interned.h"
 #include "formats/otlp_sink.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ProfilesDictionary of opentelemetry-proto 1.10 and newer (opentelemetry/proto/profiles/v1development/profiles.proto). The first element of each table is
- * empty, so our entries' numbers + 1 are the indices (of locations: what inlines says); strings have the empty one themselves. */
+/* ProfilesDictionary of opentelemetry-proto 1.10 and newer (opentelemetry/proto/profiles/v1development/profiles.proto). The first element
+ * of each table is empty, so our entries' numbers + 1 are the indices (of locations: what inlines says); strings have the empty one
+ * themselves. */
 #include <errno.h>
 #include <string.h>
 
@@ -121,7 +122,8 @@ static void write_mappings(struct otlp *otlp)
 		otlp_u64(sink, file_offset, mapping->file_off);
 		otlp_u32(sink, filename, mapping->path);
 		if (mapping->build_id != PROFILE_EMPTY_STRING)
-			write_attribute_index(sink, mapping_attributes, otlp_text_attribute(otlp, otlp_string(otlp, OTLP_STRING_BUILD_ID), mapping->build_id));
+			write_attribute_index(sink, mapping_attributes,
+					      otlp_text_attribute(otlp, otlp_string(otlp, OTLP_STRING_BUILD_ID), mapping->build_id));
 		otlp_end(sink);
 	}
 	otlp_list_end(sink);
@@ -130,8 +132,11 @@ static void write_mappings(struct otlp *otlp)
 static enum otlp_string frame_type(uint32_t kind)
 {
 #define X(id, ...) [FRAME_##id] = OTLP_STRING_##id,
-	static const enum otlp_string types[] = { [FRAME_NATIVE] = OTLP_STRING_NATIVE, [FRAME_KERNEL] = OTLP_STRING_KERNEL, [FRAME_MISSED] = OTLP_STRING_ABORT,
-						  [FRAME_MARK] = OTLP_STRING_ABORT, SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
+	static const enum otlp_string types[] = { [FRAME_NATIVE] = OTLP_STRING_NATIVE,
+						  [FRAME_KERNEL] = OTLP_STRING_KERNEL,
+						  [FRAME_MISSED] = OTLP_STRING_ABORT,
+						  [FRAME_MARK] = OTLP_STRING_ABORT,
+						  SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) };
 #undef X
 
 	return types[kind];
@@ -168,7 +173,8 @@ static void write_locations(struct otlp *otlp)
 		otlp_u32(sink, mapping_index, location->mapping == PROFILE_NONE ? 0 : location->mapping + 1);
 		otlp_u64(sink, address, location->pc);
 		write_lines(otlp, i);
-		write_attribute_index(sink, location_attributes, otlp_text_attribute(otlp, key, otlp_string(otlp, frame_type(location->kind))));
+		write_attribute_index(sink, location_attributes,
+				      otlp_text_attribute(otlp, key, otlp_string(otlp, frame_type(location->kind))));
 		otlp_end(sink);
 	}
 	otlp_list_end(sink);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlp_sink: one message, written as protobuf or as JSON (OTLP's: lowerCamelCase, 64-bit numbers as strings). Fields that are 0 or "" are left out, as proto3 has
- * it. Errors are the buffer's. */
+/* otlp_sink: one message, written as protobuf or as JSON (OTLP's: lowerCamelCase, 64-bit numbers as strings). Fields that are 0 or "" are
+ * left out, as proto3 has it. Errors are the buffer's. */
 #pragma once
 #include "codec/json.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `perf script --header --ns` prints (tools/perf/builtin-script.c), which many tools read. One entry per sample: readers count entries. What a
- * location reads is written once and copied. */
+/* What `perf script --header --ns` prints (tools/perf/builtin-script.c), which many tools read. One entry per sample: readers count
+ * entries. What a location reads is written once and copied. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -63,7 +63,8 @@ static void write_kernel_name(struct buffer *line, const struct profile_location
 	plain_text(line, name[module] ? name + module : KERNEL_DSO, ';');
 }
 
-/* Without an address, as perf prints what it has none of; with the source file where a program's stands, since readers show that. Many of them read no blank there. */
+/* Without an address, as perf prints what it has none of; with the source file where a program's stands, since readers show that. Many of
+ * them read no blank there. */
 static void write_interpreted(struct buffer *line, const struct profile *profile, const struct profile_location *location)
 {
 	const char *name = profile_string_text(profile, profile_function_at(profile, location->function)->name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pprof's profile.proto, gzipped. Our entries' numbers + 1 are its ids (of locations: what inlines says), and our string 0 is its empty one: nothing is looked up. */
+/* pprof's profile.proto, gzipped. Our entries' numbers + 1 are its ids (of locations: what inlines says), and our string 0 is its empty
+ * one: nothing is looked up. */
 #include <string.h>
 
 #include "codec/protobuf.h"
@@ -122,7 +123,8 @@ static void write_mappings(struct pprof *pprof)
 		write_mapping(pprof, nr_mappings + 1, &kernel);
 }
 
-/* 0: none. An address outside of its mapping would make pprof's arithmetic wrap; but what is the kernel's must be seen, also where no address is known. */
+/* 0: none. An address outside of its mapping would make pprof's arithmetic wrap; but what is the kernel's must be seen, also where no
+ * address is known. */
 static uint32_t mapping_id(const struct profile *profile, const struct profile_location *location)
 {
 	const struct profile_mapping *mapping;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* speedscope's own format (its file-format-schema.json): a profile per thread and value type, over common frames. With time stamps, samples of a
- * clock stand where they were taken, with empty stacks between them. */
+/* speedscope's own format (its file-format-schema.json): a profile per thread and value type, over common frames. With time stamps, samples
+ * of a clock stand where they were taken, with empty stacks between them. */
 #include <string.h>
 
 #include "codec/json.h"

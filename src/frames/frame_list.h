@@ -5,7 +5,8 @@
 
 struct frame_entry {
 	uint32_t name, path; /* strings; frame_path; "" when frames are by name */
-	uint32_t function;   /* when frames are by name, PROFILE_NONE or, of those that show their source file, one with a file of that name */
+	uint32_t
+	    function; /* when frames are by name, PROFILE_NONE or, of those that show their source file, one with a file of that name */
 	uint32_t kind;	     /* enum frame_kind */
 };
 

@@ -52,7 +52,8 @@ uint32_t *frame_sources(const struct profile *profile)
 	CLEANUP(u64_map_done) struct u64_map index = { 0 };
 	uint32_t nr_functions = profile_nr_functions(profile);
 	CLEANUP(freep) uint32_t *sources = calloc((size_t)nr_functions + 1, sizeof(*sources));
-	CLEANUP(freep) uint32_t *of_file = calloc((size_t)profile_nr_strings(profile), sizeof(*of_file)); /* by string: the same, plus one */
+	/* by string: the same, plus one */
+	CLEANUP(freep) uint32_t *of_file = calloc((size_t)profile_nr_strings(profile), sizeof(*of_file));
 
 	for (uint32_t i = 0; sources && of_file && i < nr_functions; i++) {
 		uint32_t *source = &of_file[profile_function_at(profile, i)->file];

@@ -34,7 +34,9 @@ static int find_rows(const struct profile *profile, struct functions *functions)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_locations; i++) {
 		const struct profile_location *location = profile_location_at(profile, i);
-		struct function_row row = { .name = profile_function_at(profile, location->function)->name, .path = frame_path(profile, location), .kind = location->kind,
+		struct function_row row = { .name = profile_function_at(profile, location->function)->name,
+					    .path = frame_path(profile, location),
+					    .kind = location->kind,
 					    .start_line = frame_start_line(profile, location) };
 
 		functions->of_location[i] = interned_add(&rows, &row);

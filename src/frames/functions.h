@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* functions: a profile's functions as tables for people count them, (name, file, kind): what each took itself (self) and with what it
- * called (total); folded as the value is (sums, mostly). A sample counts once in the total of a function however often that is on its stack. */
+ * called (total); folded as the value is (sums, mostly). A sample counts once in the total of a function however often that is on its
+ * stack. */
 #pragma once
 #include "model/profile.h"
 

@@ -36,12 +36,14 @@ bool inlines_begins(const struct inlines *inlines, const uint32_t *chains, uint3
 /* Marks and what interpreters ran may stand between an inlined function and the one that it is in. */
 static bool is_in_next(const struct profile *profile, const uint32_t *locations)
 {
-	const struct profile_location *inner = profile_location_at(profile, locations[0]), *outer = profile_location_at(profile, locations[1]);
+	const struct profile_location *inner = profile_location_at(profile, locations[0]),
+				      *outer = profile_location_at(profile, locations[1]);
 
 	return inner->is_inlined && outer->pc == inner->pc && outer->kind == inner->kind;
 }
 
-/* From the root: a chain goes on from the one that it is in. Of the waker's frames, which stand the other way round, each is a chain of its own. */
+/* From the root: a chain goes on from the one that it is in. Of the waker's frames, which stand the other way round, each is a chain of its
+ * own. */
 static int find_chains(struct inlines *inlines, const struct profile *profile, uint32_t stack)
 {
 	uint32_t nr, nr_waker, *chains = inlines->of_frames + inlines->first[stack];

@@ -3,14 +3,15 @@
 
 #include <string.h>
 
-static const char c[] = "C", cxx[] = "C++", rust[] = "Rust", go[] = "Go", fortran[] = "Fortran", assembly[] = "assembly", native[] = "native", kernel[] = "kernel",
-	jit[] = "JIT or anonymous", unknown[] = "not known";
+static const char c[] = "C", cxx[] = "C++", rust[] = "Rust", go[] = "Go", fortran[] = "Fortran", assembly[] = "assembly",
+		  native[] = "native", kernel[] = "kernel", jit[] = "JIT or anonymous", unknown[] = "not known";
 
 static const struct {
 	const char *suffix, *language;
 } suffixes[] = {
-	{ ".c", c }, { ".h", c }, { ".cc", cxx }, { ".cpp", cxx }, { ".cxx", cxx }, { ".hpp", cxx }, { ".hh", cxx }, { ".C", cxx }, { ".rs", rust },
-	{ ".go", go }, { ".s", assembly }, { ".S", assembly }, { ".asm", assembly }, { ".f90", fortran }, { ".f", fortran },
+	{ ".c", c },	    { ".h", c },	{ ".cc", cxx },	      { ".cpp", cxx },	   { ".cxx", cxx },
+	{ ".hpp", cxx },    { ".hh", cxx },	{ ".C", cxx },	      { ".rs", rust },	   { ".go", go },
+	{ ".s", assembly }, { ".S", assembly }, { ".asm", assembly }, { ".f90", fortran }, { ".f", fortran },
 };
 
 /* Itanium C++ ABI "_Z"; Rust's old mangling is that with a hash of 16 digits at the end, its new one "_R". */
@@ -22,7 +23,10 @@ static const char *by_mangling(const char *name)
 		return rust;
 	if (name[0] != '_' || name[1] != 'Z')
 		return native;
-	return size > 20 && !memcmp(name + size - 20, "17h", 3) && name[size - 1] == 'E' && strspn(name + size - 17, "0123456789abcdef") == 16 ? rust : cxx;
+	return size > 20 && !memcmp(name + size - 20, "17h", 3) && name[size - 1] == 'E' &&
+		       strspn(name + size - 17, "0123456789abcdef") == 16
+		   ? rust
+		   : cxx;
 }
 
 static const char *of_native(const struct profile *profile, const struct profile_function *function)
@@ -53,7 +57,8 @@ const char *language_of(const struct profile *profile, uint32_t number)
 	default:
 		return unknown;
 	}
-	if (location->mapping == PROFILE_NONE && location->pc && *profile_string_text(profile, profile_function_at(profile, location->function)->file) == '\0')
+	if (location->mapping == PROFILE_NONE && location->pc &&
+	    *profile_string_text(profile, profile_function_at(profile, location->function)->file) == '\0')
 		return jit;
 	return of_native(profile, profile_function_at(profile, location->function));
 }

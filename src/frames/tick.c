@@ -34,7 +34,10 @@ uint64_t tick_period(const struct profile *profile)
 struct value_scale value_scale_of(const struct profile *profile, uint32_t type)
 {
 	static const struct value_scale times[] = {
-		{ "nanoseconds", 1, true }, { "microseconds", 1000, true }, { "milliseconds", 1000000, true }, { "seconds", 1000000000, true },
+		{ "nanoseconds", 1, true },
+		{ "microseconds", 1000, true },
+		{ "milliseconds", 1000000, true },
+		{ "seconds", 1000000000, true },
 	};
 	const struct account *account = profile_account_of(profile);
 	uint32_t nr_types;

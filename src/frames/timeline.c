@@ -11,7 +11,8 @@ struct step timeline_step(struct timeline *timeline, const struct profile_sample
 	if (step.weight < 0)
 		step.weight = 0;
 	if (timeline->is_timed && timeline->scale.is_time) {
-		if (!__builtin_sub_overflow((int64_t)(sample->time_ns - timeline->first_ns), timeline->at, &gap_ns) && gap_ns > step.weight / 2)
+		if (!__builtin_sub_overflow((int64_t)(sample->time_ns - timeline->first_ns), timeline->at, &gap_ns) &&
+		    gap_ns > step.weight / 2)
 			step.gap = gap_ns;
 	}
 	timeline->at = number_sum(number_sum(timeline->at, step.gap), step.weight);

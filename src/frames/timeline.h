@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline: samples one after the other, as wide as what they stand for; where they have their time and are those of a clock, at their time. For
- * formats that have widths and no times. */
+/* timeline: samples one after the other, as wide as what they stand for; where they have their time and are those of a clock, at their
+ * time. For formats that have widths and no times. */
 #pragma once
 #include "frames/tick.h"
 

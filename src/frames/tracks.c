@@ -25,7 +25,8 @@ static int order_by_time(const void *left, const void *right, void *arg)
 static int order_by_thread(const void *left, const void *right, void *arg)
 {
 	const struct sorter *sorter = arg;
-	const struct profile_sample *a = profile_sample_at(sorter->profile, *(const uint32_t *)left), *b = profile_sample_at(sorter->profile, *(const uint32_t *)right);
+	const struct profile_sample *a = profile_sample_at(sorter->profile, *(const uint32_t *)left),
+				    *b = profile_sample_at(sorter->profile, *(const uint32_t *)right);
 	int by = order(a->tgid, b->tgid);
 
 	if (!by)
@@ -73,7 +74,8 @@ int tracks_find(const struct profile *profile, struct tracks *ret_tracks)
 {
 	uint32_t nr_samples = profile_nr_samples(profile);
 	CLEANUP(freep) uint32_t *ranks = text_ranks(profile, false);
-	CLEANUP(tracks_done) struct tracks tracks = { .samples = ranks ? sort_samples((struct sorter){ profile, ranks }, order_by_thread) : NULL };
+	CLEANUP(tracks_done)
+	struct tracks tracks = { .samples = ranks ? sort_samples((struct sorter){ profile, ranks }, order_by_thread) : NULL };
 
 	tracks.all = calloc((size_t)nr_samples + 1, sizeof(*tracks.all));
 	if (!tracks.samples || !tracks.all)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree: a profile's stacks as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes of equal names
- * are one. A frame is (name, file, kind): the same name in two files are two. */
+/* tree: a profile's stacks as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes of equal
+ * names are one. A frame is (name, file, kind): the same name in two files are two. */
 #pragma once
 #include "model/profile.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One line per stack, root first, and a number: sonde's, stackcollapse's, py-spy's, async-profiler's. What the first frame is, the file does not say: it is the thread's name when
- * all first frames of the file could be names of threads; else it is a frame as the others. */
+/* One line per stack, root first, and a number: sonde's, stackcollapse's, py-spy's, async-profiler's. What the first frame is, the file
+ * does not say: it is the thread's name when all first frames of the file could be names of threads; else it is a frame as the others. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -96,7 +96,9 @@ static bool begins(const char *text, size_t size, const char *with)
 /* Where programs begin, and what no thread is called. */
 static bool could_be_comm(const char *text, size_t size)
 {
-	static const char *const frames[] = { "_start", "main", "all", "root", "clone", "clone3", "__clone3", "start_thread", "__libc_start_main", "<module>", "[unknown]" };
+	static const char *const frames[] = {
+		"_start", "main", "all", "root", "clone", "clone3", "__clone3", "start_thread", "__libc_start_main", "<module>", "[unknown]"
+	};
 	uint32_t tgid, tid;
 
 	for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {

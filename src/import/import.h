@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import: file formats to a profile. What is read is written by strangers: lengths and counts are checked against what is there, nothing takes more than
- * linear time, and what grows has a limit with an error or a count that tells. One thread. */
+/* import: file formats to a profile. What is read is written by strangers: lengths and counts are checked against what is there, nothing
+ * takes more than linear time, and what grows has a limit with an error or a count that tells. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +32,8 @@ MUST_CHECK int import_detect(const void *bytes, size_t size, struct diag *diag, 
 bool import_is_gzip(const void *bytes, size_t size);
 
 /* Not for IMPORT_PERF_DATA, which takes more than the file: replay/perf_profile.h.
- * Reads all of it into an empty profile. What the file says and a profile cannot hold is counted in the notes of its account, behind the first *ret_nr_own, which the file had
- * itself. 0; -EBADMSG: malformed or cut off, and diag says where; -EFBIG: past a limit; -ENOMEM. The profile is of no use then. */
-MUST_CHECK int import_read(const void *bytes, size_t size, enum import_format format, struct profile *profile, struct diag *diag, uint32_t *ret_nr_own);
+ * Reads all of it into an empty profile. What the file says and a profile cannot hold is counted in the notes of its account, behind the
+ * first *ret_nr_own, which the file had itself. 0; -EBADMSG: malformed or cut off, and diag says where; -EFBIG: past a limit; -ENOMEM. The
+ * profile is of no use then. */
+MUST_CHECK int import_read(const void *bytes, size_t size, enum import_format format, struct profile *profile, struct diag *diag,
+			   uint32_t *ret_nr_own);

@@ -130,7 +130,8 @@ uint32_t import_named(struct importer *importer, const char *name, size_t size, 
 	location = profile_function(importer->profile, &function);
 	if (location == PROFILE_NONE)
 		return PROFILE_NONE;
-	location = profile_location(importer->profile, &(struct profile_location){ .mapping = PROFILE_NONE, .function = location, .kind = kind });
+	location =
+	    profile_location(importer->profile, &(struct profile_location){ .mapping = PROFILE_NONE, .function = location, .kind = kind });
 	if (location < nr_before) /* a name with a NUL, which is another one by now, would come here each time */
 		return location;
 	return location == PROFILE_NONE || u64_map_add(&importer->names, hash, location) ? PROFILE_NONE : location;
@@ -273,7 +274,9 @@ static uint32_t count_kernel_side(const struct importer *importer)
 
 struct profile_sample import_blank(void)
 {
-	return (struct profile_sample){ .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .comm = PROFILE_EMPTY_STRING };
+	return (struct profile_sample){
+		.user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .comm = PROFILE_EMPTY_STRING
+	};
 }
 
 int import_end_stack(struct importer *importer, struct profile_sample *sample)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* importer: what the readers of all formats share: texts, the stack under construction, which of its frames are the kernel's, what labels mean, and the count of what
- * a profile cannot hold. */
+/* importer: what the readers of all formats share: texts, the stack under construction, which of its frames are the kernel's, what labels
+ * mean, and the count of what a profile cannot hold. */
 #pragma once
 #include "base/buffer.h"
 #include "base/reader.h"
@@ -41,10 +41,14 @@ struct importer {
 	struct profile_label labels[IMPORT_MAX_LABELS]; /* of the sample under construction */
 	uint32_t nr_labels;
 	struct u64_map names;        /* of text formats: from a frame's hash to its location */
-	struct u64_map nameless;     /* from a path (string), and whether it is the kernel's, to the function that stands for what has no name there */
+	struct u64_map
+	    nameless; /* from a path (string), and whether it is the kernel's, to the function that stands for what has no name there */
 	uint64_t budget;             /* how many frames may still be pushed */
 	uint64_t losses[IMPORT_LOSS_COUNT];
-	struct { uint32_t key, field; } fields[IMPORT_NR_KNOWN_KEYS]; /* what keys of labels (strings) mean, at their number's remainder; what was not asked for yet is "", which means nothing */
+	struct {
+		uint32_t key, field;
+	} fields[IMPORT_NR_KNOWN_KEYS]; /* what keys of labels (strings) mean, at their number's remainder; what was not asked for yet is
+					   "", which means nothing */
 };
 
 /* The readers, one per format: all of importer->bytes into importer->profile. 0, -EBADMSG, -EFBIG or -ENOMEM. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde's own JSON (docs/formats.md), version 1 and 2. The lists may stand in any order: first it is found where each begins, then they are read in the order in which they name
- * each other. */
+/* sonde's own JSON (docs/formats.md), version 1 and 2. The lists may stand in any order: first it is found where each begins, then they are
+ * read in the order in which they name each other. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +12,18 @@
 #define JSON_VERSION 2
 #define KEY_BYTES    ((size_t)1 << 20)
 
-enum section { SECTION_MAPPINGS, SECTION_FUNCTIONS, SECTION_FRAMES, SECTION_STACKS, SECTION_VALUE_TYPES, SECTION_SAMPLES, SECTION_ACCOUNT, SECTION_SHOWN, SECTION_HISTOGRAMS, SECTION_COUNT };
+enum section {
+	SECTION_MAPPINGS,
+	SECTION_FUNCTIONS,
+	SECTION_FRAMES,
+	SECTION_STACKS,
+	SECTION_VALUE_TYPES,
+	SECTION_SAMPLES,
+	SECTION_ACCOUNT,
+	SECTION_SHOWN,
+	SECTION_HISTOGRAMS,
+	SECTION_COUNT
+};
 
 struct number_list { /* the profile's numbers, by the place in the file's list */
 	uint32_t *numbers;
@@ -354,7 +365,8 @@ static int read_histogram(struct json_import *in)
 		else if (is_key(in, "unit"))
 			entry.unit = read_string(in);
 		else if (is_key(in, "scale"))
-			entry.histogram.scale = read_word(in, scale_word, HISTOGRAM_SCALE_COUNT, "the scale of a histogram is log2 or linear");
+			entry.histogram.scale =
+			    read_word(in, scale_word, HISTOGRAM_SCALE_COUNT, "the scale of a histogram is log2 or linear");
 		else if (is_key(in, "sum"))
 			entry.histogram.sum = json_read_u64(&in->r);
 		else if (is_key(in, "comm"))
@@ -414,7 +426,8 @@ static int read_section(struct json_import *in, enum section section, int (*read
 
 static int find_sections(struct json_import *in)
 {
-	static const char *const keys[] = { "mappings", "functions", "frames", "stacks", "value_types", "samples", "account", "shown_value", "histograms" };
+	static const char *const keys[] = { "mappings", "functions", "frames",	    "stacks",	 "value_types",
+					    "samples",	"account",   "shown_value", "histograms" };
 
 	for (json_enter(&in->r, '{'); !in->key.err && json_next_key(&in->r, &in->key);) {
 		for (int i = 0; i < SECTION_COUNT; i++) {
@@ -428,7 +441,8 @@ static int find_sections(struct json_import *in)
 	}
 	json_end(&in->r);
 	if (!in->r.bad && (!in->version || in->version > JSON_VERSION))
-		return diag_errno(in->importer->diag, EBADMSG, "its JSON is of version %llu, this sonde reads up to %d", (unsigned long long)in->version, JSON_VERSION);
+		return diag_errno(in->importer->diag, EBADMSG, "its JSON is of version %llu, this sonde reads up to %d",
+				  (unsigned long long)in->version, JSON_VERSION);
 	return verdict(in);
 }
 

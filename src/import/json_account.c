@@ -19,12 +19,46 @@ static const struct number_field {
 	bool is_u32;
 } number_fields[] = {
 #define NUMBER(field) { #field, offsetof(struct account, field), sizeof(((struct account *)NULL)->field) == 4 }
-	NUMBER(freq_hz), NUMBER(period), NUMBER(start_unix_ns), NUMBER(duration_ns), NUMBER(nr_cpus), NUMBER(expected), NUMBER(events), NUMBER(throttled), NUMBER(throttled_ns), NUMBER(unscheduled_ns), NUMBER(ticks), NUMBER(recorded),
-	NUMBER(missed_user), NUMBER(missed_kernel), NUMBER(missed_full), NUMBER(missed_collided), NUMBER(late), NUMBER(late_refused), NUMBER(late_cut), NUMBER(lost_sideband),
+	NUMBER(freq_hz),
+	NUMBER(period),
+	NUMBER(start_unix_ns),
+	NUMBER(duration_ns),
+	NUMBER(nr_cpus),
+	NUMBER(expected),
+	NUMBER(events),
+	NUMBER(throttled),
+	NUMBER(throttled_ns),
+	NUMBER(unscheduled_ns),
+	NUMBER(ticks),
+	NUMBER(recorded),
+	NUMBER(missed_user),
+	NUMBER(missed_kernel),
+	NUMBER(missed_full),
+	NUMBER(missed_collided),
+	NUMBER(late),
+	NUMBER(late_refused),
+	NUMBER(late_cut),
+	NUMBER(lost_sideband),
 	NUMBER(audited),
-	NUMBER(audit_agreed), NUMBER(audit_differed), NUMBER(cpu_user_ns), NUMBER(cpu_system_ns), NUMBER(max_rss_bytes), NUMBER(bpf_map_bytes), NUMBER(startup_ns),
-	NUMBER(unwind_rows), NUMBER(unwind_bytes), NUMBER(unwind_evicted), NUMBER(unwind_reloaded), NUMBER(unwind_cached), NUMBER(nr_processes), NUMBER(nr_objects),
-	NUMBER(nr_notes_refused), NUMBER(runtime_missed), NUMBER(labels_missed), NUMBER(nr_frames_unnamed), NUMBER(nr_runtimes_refused),
+	NUMBER(audit_agreed),
+	NUMBER(audit_differed),
+	NUMBER(cpu_user_ns),
+	NUMBER(cpu_system_ns),
+	NUMBER(max_rss_bytes),
+	NUMBER(bpf_map_bytes),
+	NUMBER(startup_ns),
+	NUMBER(unwind_rows),
+	NUMBER(unwind_bytes),
+	NUMBER(unwind_evicted),
+	NUMBER(unwind_reloaded),
+	NUMBER(unwind_cached),
+	NUMBER(nr_processes),
+	NUMBER(nr_objects),
+	NUMBER(nr_notes_refused),
+	NUMBER(runtime_missed),
+	NUMBER(labels_missed),
+	NUMBER(nr_frames_unnamed),
+	NUMBER(nr_runtimes_refused),
 #undef NUMBER
 };
 
@@ -135,7 +169,8 @@ static void take_runtimes(const struct in *in, struct account *account)
 			}
 		}
 		if (!in->r->bad)
-			account_runtime(account, runtime.name, runtime.version, nr_processes > UINT32_MAX ? UINT32_MAX : (uint32_t)nr_processes);
+			account_runtime(account, runtime.name, runtime.version,
+					nr_processes > UINT32_MAX ? UINT32_MAX : (uint32_t)nr_processes);
 	}
 }
 

@@ -40,7 +40,8 @@ int otlp_bad(struct otlp_reader *reader, const void *at, const char *why)
 int otlp_string_at(struct otlp_reader *reader, uint64_t place, uint32_t *ret_string)
 {
 	if (place >= reader->strings.nr)
-		return diag_errno(reader->importer->diag, EBADMSG, "bad OTLP: it names text %llu of %u", (unsigned long long)place, reader->strings.nr);
+		return diag_errno(reader->importer->diag, EBADMSG, "bad OTLP: it names text %llu of %u", (unsigned long long)place,
+				  reader->strings.nr);
 	*ret_string = ((const uint32_t *)reader->strings.items)[place];
 	return 0;
 }
@@ -105,8 +106,8 @@ static bool split_sample(struct reader message, bool is_json, struct sample_fiel
 		else if (field.number == SAMPLE_TIMES)
 			ret_fields->times = field;
 	}
-	if (!is_json &&
-	    (third.type == PROTOBUF_BYTES || fourth.type == PROTOBUF_VARINT || (fourth.type == PROTOBUF_USED_UP && ret_fields->times.type == PROTOBUF_USED_UP))) {
+	if (!is_json && (third.type == PROTOBUF_BYTES || fourth.type == PROTOBUF_VARINT ||
+			 (fourth.type == PROTOBUF_USED_UP && ret_fields->times.type == PROTOBUF_USED_UP))) {
 		ret_fields->values = second;
 		ret_fields->attributes = third;
 	} else {
@@ -132,7 +133,8 @@ static int push_stack(struct otlp_reader *reader, uint64_t stack)
 			if (place >= reader->locations.nr)
 				return otlp_bad(reader, message.pos, "a stack names a location that is not there");
 			for (uint32_t i = 0; !err && i < locations[place].nr_lines; i++)
-				err = import_push(reader->importer, ((const uint32_t *)reader->lines.items)[locations[place].first_line + i]);
+				err =
+				    import_push(reader->importer, ((const uint32_t *)reader->lines.items)[locations[place].first_line + i]);
 		}
 		if (field.bytes.bad)
 			return otlp_bad(reader, message.pos, "a stack is cut off");
@@ -168,7 +170,8 @@ static int add_values(struct otlp_reader *reader, struct sample_fields *fields, 
 	if (fields->times.type == PROTOBUF_USED_UP) {
 		while (protobuf_next_varint(&fields->values, &value))
 			sample->values[column] = number_sum(sample->values[column], (int64_t)value);
-		return fields->values.bytes.bad ? otlp_bad(reader, fields->values.bytes.end, "a sample's values are cut off") : import_end(reader->importer, sample);
+		return fields->values.bytes.bad ? otlp_bad(reader, fields->values.bytes.end, "a sample's values are cut off")
+						: import_end(reader->importer, sample);
 	}
 	while (!err && protobuf_next_fixed64(&fields->times, &time_ns)) {
 		value = 1;

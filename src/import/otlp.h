@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the OTLP reader share: OpenTelemetry's profiles (opentelemetry-proto, profiles/v1development) from version 1.8 on. What samples name stands in a
- * dictionary behind them, so that is read first. */
+/* What the files of the OTLP reader share: OpenTelemetry's profiles (opentelemetry-proto, profiles/v1development) from version 1.8 on. What
+ * samples name stands in a dictionary behind them, so that is read first. */
 #pragma once
 #include "codec/protobuf_read.h"
 #include "import/importer.h"

@@ -237,7 +237,8 @@ static int read_location(struct otlp_reader *reader, struct reader message)
 		return otlp_bad(reader, message.end, "a location names a mapping that is not there");
 	mapping = (const struct otlp_mapping *)reader->mappings.items + head.mapping;
 	location.pc = head.address;
-	if (mapping->is_kernel || !strcmp(profile_string_text(reader->importer->profile, head.type), "kernel") || (head.address >= PROFILE_KERNEL_KADDR && !mapping->path))
+	if (mapping->is_kernel || !strcmp(profile_string_text(reader->importer->profile, head.type), "kernel") ||
+	    (head.address >= PROFILE_KERNEL_KADDR && !mapping->path))
 		location.kind = FRAME_KERNEL;
 	else
 		location.mapping = mapping->number;
@@ -269,7 +270,8 @@ static int read_stack(struct otlp_reader *reader, struct reader message)
 	return at ? 0 : -ENOMEM;
 }
 
-static int each_entry(struct otlp_reader *reader, struct reader message, uint32_t table, int (*read)(struct otlp_reader *reader, struct reader message))
+static int each_entry(struct otlp_reader *reader, struct reader message, uint32_t table,
+		      int (*read)(struct otlp_reader *reader, struct reader message))
 {
 	struct protobuf_field field;
 	int err = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* OTLP's JSON into its protocol buffers, which read_otlp reads: what a profile is made of stands once. Numbers of fields are those of opentelemetry-proto 1.10. */
+/* OTLP's JSON into its protocol buffers, which read_otlp reads: what a profile is made of stands once. Numbers of fields are those of
+ * opentelemetry-proto 1.10. */
 #include "import/otlp_json.h"
 
 #include <ctype.h>
@@ -45,34 +46,54 @@ static const struct field sample[] = {
 	{ "timestampsUnixNano", 5, KIND_FIXED64, NULL }, { 0 },
 };
 static const struct field profile[] = {
-	{ "sampleType", 1, KIND_MESSAGE, value_type },	{ "samples", 2, KIND_MESSAGE, sample },	   { "sample", 2, KIND_MESSAGE, sample }, /* before 1.9 */
-	{ "timeUnixNano", 3, KIND_NUMBER, NULL },	{ "durationNano", 4, KIND_NUMBER, NULL },
-	{ "periodType", 5, KIND_MESSAGE, value_type },	{ "period", 6, KIND_NUMBER, NULL },	   { 0 },
+	{ "sampleType", 1, KIND_MESSAGE, value_type },
+	{ "samples", 2, KIND_MESSAGE, sample },
+	{ "sample", 2, KIND_MESSAGE, sample }, /* before 1.9 */
+	{ "timeUnixNano", 3, KIND_NUMBER, NULL },
+	{ "durationNano", 4, KIND_NUMBER, NULL },
+	{ "periodType", 5, KIND_MESSAGE, value_type },
+	{ "period", 6, KIND_NUMBER, NULL },
+	{ 0 },
 };
 static const struct field scope_profiles[] = { { "profiles", 2, KIND_MESSAGE, profile }, { 0 } };
-static const struct field resource_profiles[] = { { "resource", 1, KIND_MESSAGE, resource }, { "scopeProfiles", 2, KIND_MESSAGE, scope_profiles }, { 0 } };
+static const struct field resource_profiles[] = { { "resource", 1, KIND_MESSAGE, resource },
+						  { "scopeProfiles", 2, KIND_MESSAGE, scope_profiles },
+						  { 0 } };
 static const struct field mapping[] = {
 	{ "memoryStart", 1, KIND_NUMBER, NULL }, { "memoryLimit", 2, KIND_NUMBER, NULL }, { "fileOffset", 3, KIND_NUMBER, NULL },
 	{ "filenameStrindex", 4, KIND_NUMBER, NULL }, { "attributeIndices", 5, KIND_NUMBER, NULL }, { 0 },
 };
-static const struct field line[] = { { "functionIndex", 1, KIND_NUMBER, NULL }, { "line", 2, KIND_NUMBER, NULL }, { "column", 3, KIND_NUMBER, NULL }, { 0 } };
+static const struct field line[] = {
+	{ "functionIndex", 1, KIND_NUMBER, NULL }, { "line", 2, KIND_NUMBER, NULL }, { "column", 3, KIND_NUMBER, NULL }, { 0 }
+};
 static const struct field location[] = {
-	{ "mappingIndex", 1, KIND_NUMBER, NULL }, { "address", 2, KIND_NUMBER, NULL }, { "lines", 3, KIND_MESSAGE, line }, { "line", 3, KIND_MESSAGE, line }, /* before 1.9 */
+	{ "mappingIndex", 1, KIND_NUMBER, NULL },     { "address", 2, KIND_NUMBER, NULL },
+	{ "lines", 3, KIND_MESSAGE, line },	      { "line", 3, KIND_MESSAGE, line }, /* before 1.9 */
 	{ "attributeIndices", 4, KIND_NUMBER, NULL }, { 0 },
 };
 static const struct field function[] = {
-	{ "nameStrindex", 1, KIND_NUMBER, NULL }, { "systemNameStrindex", 2, KIND_NUMBER, NULL }, { "filenameStrindex", 3, KIND_NUMBER, NULL },
-	{ "startLine", 4, KIND_NUMBER, NULL }, { 0 },
+	{ "nameStrindex", 1, KIND_NUMBER, NULL },
+	{ "systemNameStrindex", 2, KIND_NUMBER, NULL },
+	{ "filenameStrindex", 3, KIND_NUMBER, NULL },
+	{ "startLine", 4, KIND_NUMBER, NULL },
+	{ 0 },
 };
 static const struct field attribute[] = {
 	{ "keyStrindex", 1, KIND_NUMBER, NULL }, { "value", 2, KIND_MESSAGE, any_value }, { "unitStrindex", 3, KIND_NUMBER, NULL }, { 0 },
 };
 static const struct field stack[] = { { "locationIndices", 1, KIND_NUMBER, NULL }, { 0 } };
 static const struct field dictionary[] = {
-	{ "mappingTable", 1, KIND_MESSAGE, mapping },	{ "locationTable", 2, KIND_MESSAGE, location },	  { "functionTable", 3, KIND_MESSAGE, function },
-	{ "stringTable", 5, KIND_TEXT, NULL },		{ "attributeTable", 6, KIND_MESSAGE, attribute }, { "stackTable", 7, KIND_MESSAGE, stack }, { 0 },
+	{ "mappingTable", 1, KIND_MESSAGE, mapping },
+	{ "locationTable", 2, KIND_MESSAGE, location },
+	{ "functionTable", 3, KIND_MESSAGE, function },
+	{ "stringTable", 5, KIND_TEXT, NULL },
+	{ "attributeTable", 6, KIND_MESSAGE, attribute },
+	{ "stackTable", 7, KIND_MESSAGE, stack },
+	{ 0 },
 };
-static const struct field file[] = { { "resourceProfiles", 1, KIND_MESSAGE, resource_profiles }, { "dictionary", 2, KIND_MESSAGE, dictionary }, { 0 } };
+static const struct field file[] = { { "resourceProfiles", 1, KIND_MESSAGE, resource_profiles },
+				     { "dictionary", 2, KIND_MESSAGE, dictionary },
+				     { 0 } };
 
 struct transcoder {
 	struct json_reader r;
@@ -217,7 +238,8 @@ bool otlp_json_is(const char *key, char bracket)
 
 static int transcode(struct importer *importer, struct buffer *out)
 {
-	CLEANUP(transcoder_done) struct transcoder t = { .r = json_reader_of(importer->bytes, importer->size), .text = BUFFER_INIT(KEY_BYTES), .out = out };
+	CLEANUP(transcoder_done)
+	struct transcoder t = { .r = json_reader_of(importer->bytes, importer->size), .text = BUFFER_INIT(KEY_BYTES), .out = out };
 
 	read_message(&t, file);
 	json_end(&t.r);

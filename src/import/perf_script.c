@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `perf script` prints: a line for each sample ("comm pid/tid [cpu] time: period event:", of which -F leaves out what it likes), its frames below it, leaf first, each line
- * indented ("address function+0x12 (file)"), and an empty line. */
+/* What `perf script` prints: a line for each sample ("comm pid/tid [cpu] time: period event:", of which -F leaves out what it likes), its
+ * frames below it, leaf first, each line indented ("address function+0x12 (file)"), and an empty line. */
 #include <errno.h>
 #include <string.h>
 
@@ -108,7 +108,8 @@ static bool take_cpu(struct span word, struct header *header)
 	const char *pos = word.pos + 1;
 	uint64_t cpu;
 
-	if (size_of(word) < 3 || *word.pos != '[' || word.end[-1] != ']' || !take_digits(&pos, word.end, INT32_MAX, &cpu) || pos != word.end - 1)
+	if (size_of(word) < 3 || *word.pos != '[' || word.end[-1] != ']' || !take_digits(&pos, word.end, INT32_MAX, &cpu) ||
+	    pos != word.end - 1)
 		return false;
 	header->cpu = (uint32_t)cpu;
 	return true;
@@ -245,7 +246,8 @@ static bool take_source(struct span line, struct frame *frame)
 static enum frame_kind kind_of(const struct frame *frame)
 {
 	struct span dso = frame->dso;
-	bool is_kernel = size_of(dso) > 7 && (!memcmp(dso.pos, "[kernel", 7) || (size_of(dso) > 13 && !memcmp(dso.pos, "[guest.kernel", 13)));
+	bool is_kernel =
+	    size_of(dso) > 7 && (!memcmp(dso.pos, "[kernel", 7) || (size_of(dso) > 13 && !memcmp(dso.pos, "[guest.kernel", 13)));
 
 	if (size_of(dso) > 3 && memmem(dso.end - (size_of(dso) > 7 ? 7 : 3), size_of(dso) > 7 ? 7 : 3, ".ko", 3))
 		is_kernel = true;
@@ -259,20 +261,24 @@ static enum frame_kind kind_of(const struct frame *frame)
 /* Where no function is known, the file is named instead. */
 static uint32_t frame_name(struct importer *importer, const struct frame *frame)
 {
-	const char *slash = size_of(frame->dso) ? memrchr(frame->dso.pos, '/', size_of(frame->dso)) : NULL, *base = slash ? slash + 1 : frame->dso.pos;
+	const char *slash = size_of(frame->dso) ? memrchr(frame->dso.pos, '/', size_of(frame->dso)) : NULL,
+		   *base = slash ? slash + 1 : frame->dso.pos;
 	char name[256];
 
 	if (size_of(frame->name) && !is(frame->name, "[unknown]"))
 		return import_string(importer, frame->name.pos, size_of(frame->name));
 	if (!size_of(frame->dso) || *base == '[' || base == frame->dso.end)
-		return import_string(importer, is(frame->dso, "[kernel.kallsyms]") ? "[kernel]" : "[unknown]", is(frame->dso, "[kernel.kallsyms]") ? 8 : 9);
+		return import_string(importer, is(frame->dso, "[kernel.kallsyms]") ? "[kernel]" : "[unknown]",
+				     is(frame->dso, "[kernel.kallsyms]") ? 8 : 9);
 	snprintf(name, sizeof(name), "[%.*s]", (int)(frame->dso.end - base < 250 ? frame->dso.end - base : 250), base);
 	return import_string(importer, name, strlen(name));
 }
 
 static int make_location(struct importer *importer, const struct frame *frame, uint32_t *ret_location)
 {
-	struct profile_location location = { .pc = frame->pc, .function_off = frame->off, .mapping = PROFILE_NONE, .kind = kind_of(frame), .line = frame->line };
+	struct profile_location location = {
+		.pc = frame->pc, .function_off = frame->off, .mapping = PROFILE_NONE, .kind = kind_of(frame), .line = frame->line
+	};
 	struct profile_mapping mapping = { 0 };
 	struct profile_function function = { 0 };
 
@@ -281,7 +287,8 @@ static int make_location(struct importer *importer, const struct frame *frame, u
 		function.file = import_string(importer, frame->file.pos, size_of(frame->file));
 	else if (frame_is_interpreted(location.kind))
 		function.file = import_string(importer, frame->dso.pos, size_of(frame->dso));
-	location.function = function.name == PROFILE_NONE || function.file == PROFILE_NONE ? PROFILE_NONE : profile_function(importer->profile, &function);
+	location.function =
+	    function.name == PROFILE_NONE || function.file == PROFILE_NONE ? PROFILE_NONE : profile_function(importer->profile, &function);
 	if (location.function == PROFILE_NONE)
 		return -ENOMEM;
 	if (location.kind == FRAME_NATIVE && size_of(frame->dso) && *frame->dso.pos != '[' && !is(frame->dso, "inlined")) {
@@ -359,7 +366,8 @@ static bool is_nameless(const struct header *header)
 	const char *pos = header->comm.pos + 1;
 	uint64_t tid;
 
-	return size_of(header->comm) > 1 && *header->comm.pos == ':' && take_digits(&pos, header->comm.end, INT32_MAX, &tid) && pos == header->comm.end && tid == header->tid;
+	return size_of(header->comm) > 1 && *header->comm.pos == ':' && take_digits(&pos, header->comm.end, INT32_MAX, &tid) &&
+	       pos == header->comm.end && tid == header->tid;
 }
 
 static int begin_sample(struct script *script, const struct header *header)
@@ -371,7 +379,8 @@ static int begin_sample(struct script *script, const struct header *header)
 	script->sample = import_blank();
 	script->in_sample = true;
 	import_begin(script->importer);
-	script->sample.comm = is_nameless(header) ? PROFILE_EMPTY_STRING : import_string(script->importer, header->comm.pos, size_of(header->comm));
+	script->sample.comm =
+	    is_nameless(header) ? PROFILE_EMPTY_STRING : import_string(script->importer, header->comm.pos, size_of(header->comm));
 	if (script->sample.comm == PROFILE_NONE)
 		return -ENOMEM;
 	script->sample.tgid = (uint32_t)header->tgid;
@@ -426,7 +435,8 @@ static int settle(struct script *script)
 	types[0].unit = profile_string(profile, "count");
 	types[1].type = profile_string(profile, *event ? event : "period");
 	types[1].unit = profile_string(profile, clock ? "nanoseconds" : "count");
-	if (types[0].type == PROFILE_NONE || types[0].unit == PROFILE_NONE || types[1].type == PROFILE_NONE || types[1].unit == PROFILE_NONE)
+	if (types[0].type == PROFILE_NONE || types[0].unit == PROFILE_NONE || types[1].type == PROFILE_NONE ||
+	    types[1].unit == PROFILE_NONE)
 		return -ENOMEM;
 	profile_set_value_types(profile, types, script->has_periods ? 2 : 1, 0);
 	if (script->from_boot)

@@ -14,7 +14,8 @@ int pprof_bad(struct pprof_reader *reader, const void *at, const char *why)
 int pprof_string(struct pprof_reader *reader, const struct protobuf_field *field, uint32_t *ret_string)
 {
 	if (field->type != PROTOBUF_VARINT || field->value >= reader->nr_strings)
-		return diag_errno(reader->importer->diag, EBADMSG, "bad pprof: it names text %llu of %u", (unsigned long long)field->value, reader->nr_strings);
+		return diag_errno(reader->importer->diag, EBADMSG, "bad pprof: it names text %llu of %u", (unsigned long long)field->value,
+				  reader->nr_strings);
 	*ret_string = reader->strings[field->value];
 	return 0;
 }
@@ -37,7 +38,8 @@ static int find_fields(struct pprof_reader *reader)
 }
 
 /* Calls `take` for the fields of this number, in their part of the file. */
-static int each_field(struct pprof_reader *reader, uint32_t number, int (*take)(struct pprof_reader *reader, const struct protobuf_field *field))
+static int each_field(struct pprof_reader *reader, uint32_t number,
+		      int (*take)(struct pprof_reader *reader, const struct protobuf_field *field))
 {
 	struct reader message = { .pos = reader->first[number], .end = reader->behind[number] };
 	struct protobuf_field field;

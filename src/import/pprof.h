@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the pprof reader share. The fields stand in any order, so the message is gone through several times: sizes and texts, then what the samples
- * name, then the samples. */
+/* What the files of the pprof reader share. The fields stand in any order, so the message is gone through several times: sizes and texts,
+ * then what the samples name, then the samples. */
 #pragma once
 #include "codec/protobuf_read.h"
-#include "import/id_table.h"
+#include "base/id_table.h"
 #include "import/importer.h"
 
 /* Field numbers of google/pprof, proto/profile.proto. */

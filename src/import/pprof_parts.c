@@ -96,7 +96,8 @@ static int add_line(struct pprof_reader *reader, const struct profile_location *
 	return reader->lines[reader->nr_lines++] == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* profile.proto knows no kinds: a function alone, without address and mapping, is one that an interpreter runs when its source file says so. */
+/* profile.proto knows no kinds: a function alone, without address and mapping, is one that an interpreter runs when its source file says
+ * so. */
 static void take_interpreted(const struct profile *profile, struct profile_location *location)
 {
 	const char *file = profile_string_text(profile, profile_function_at(profile, location->function)->file);
@@ -172,7 +173,8 @@ int pprof_read_location(struct pprof_reader *reader, struct reader message)
 	}
 	location.pc = head.address;
 	if ((mapping && mapping->is_kernel) ||
-	    (head.address >= PROFILE_KERNEL_KADDR && (!mapping || strcmp(profile_string_text(reader->importer->profile, mapping->path), VSYSCALL) != 0)))
+	    (head.address >= PROFILE_KERNEL_KADDR &&
+	     (!mapping || strcmp(profile_string_text(reader->importer->profile, mapping->path), VSYSCALL) != 0)))
 		location.kind = FRAME_KERNEL;
 	if (location.kind == FRAME_KERNEL)
 		location.mapping = PROFILE_NONE;
@@ -185,7 +187,8 @@ int pprof_read_location(struct pprof_reader *reader, struct reader message)
 	}
 	if (!err && !head.nr_lines) {
 		location.is_inlined = 0;
-		location.function = import_nameless(reader->importer, mapping ? mapping->path : PROFILE_EMPTY_STRING, location.kind == FRAME_KERNEL);
+		location.function =
+		    import_nameless(reader->importer, mapping ? mapping->path : PROFILE_EMPTY_STRING, location.kind == FRAME_KERNEL);
 		err = add_line(reader, &location);
 	}
 	at->nr_lines = reader->nr_lines - at->first_line;
@@ -202,7 +205,8 @@ static int push_locations(struct pprof_reader *reader, struct protobuf_field fie
 		const struct pprof_location *at;
 
 		if (!id_table_find(&reader->locations, id, &number))
-			return pprof_bad(reader, field.bytes.pos ? (const void *)field.bytes.pos : reader->importer->bytes, "a sample names a location that is not there");
+			return pprof_bad(reader, field.bytes.pos ? (const void *)field.bytes.pos : reader->importer->bytes,
+					 "a sample names a location that is not there");
 		at = &reader->location_list[number];
 		for (uint32_t i = 0; !err && i < at->nr_lines; i++)
 			err = import_push(reader->importer, reader->lines[at->first_line + i]);
@@ -234,7 +238,8 @@ static int read_label(struct pprof_reader *reader, struct reader message, struct
 		return pprof_bad(reader, message.end, "a label is cut off");
 	if (err)
 		return err;
-	if (label.is_number && !label.number && label.unit == PROFILE_EMPTY_STRING) /* an empty text, or a 0 that google/pprof takes for none, too */
+	if (label.is_number && !label.number &&
+	    label.unit == PROFILE_EMPTY_STRING) /* an empty text, or a 0 that google/pprof takes for none, too */
 		return 0;
 	if (!label.is_number)
 		label.number = 0, label.unit = PROFILE_EMPTY_STRING;
@@ -248,7 +253,8 @@ static int read_values(struct pprof_reader *reader, struct protobuf_field field,
 
 	while (protobuf_next_varint(&field, &value)) {
 		if (*nr_values == reader->nr_types)
-			return pprof_bad(reader, field.bytes.end ? (const void *)field.bytes.end : reader->importer->bytes, "a sample has more values than there are kinds");
+			return pprof_bad(reader, field.bytes.end ? (const void *)field.bytes.end : reader->importer->bytes,
+					 "a sample has more values than there are kinds");
 		values[(*nr_values)++] = (int64_t)value;
 	}
 	return field.bytes.bad ? pprof_bad(reader, field.bytes.end, "a sample's values are cut off") : 0;

@@ -31,10 +31,10 @@ void account_counts_add(struct account_counts *counts, const struct account_coun
 		to[i] += from[i];
 }
 
-struct account_counts account_counts_since(struct account_counts *told, const struct account_counts *now)
+struct account_counts account_counts_since(struct account_counts *reported, const struct account_counts *now)
 {
 	struct account_counts since = { 0 };
-	uint64_t *new = (uint64_t *)&since, *old = (uint64_t *)told;
+	uint64_t *new = (uint64_t *)&since, *old = (uint64_t *)reported;
 	const uint64_t *all = (const uint64_t *)now;
 
 	for (size_t i = 0; i < NR_COUNTS; i++) {

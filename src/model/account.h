@@ -14,8 +14,9 @@
 
 /* As in struct sonde_wait_counters (abi/wait.h). */
 #define ACCOUNT_WAIT_LIST(X) \
-	X(switches) X(waits) X(filtered_target) X(filtered_time) X(unseen) X(no_storage) X(sums_full) X(lost_ns) X(slots_full) X(memo_hits) X(memo_checks) X(memo_wrong) \
-	X(events_lost)
+	X(switches) \
+	X(waits) X(filtered_target) X(filtered_time) X(unseen) X(no_storage) X(sums_full) X(lost_ns) X(slots_full) X(stack_cache_hits) \
+	    X(stack_cache_checks) X(stack_cache_wrong) X(events_lost)
 
 struct account_waits {
 #define X(field) uint64_t field;
@@ -32,9 +33,11 @@ struct account_runtime {
 struct account_counts {
 	/* ticks = recorded + sum(filtered) + sum(dropped) */
 	uint64_t ticks, recorded;
-	uint64_t expected;       /* ticks that were due, by the time of clocks or by what the event has counted; 0: the kernel varies the period */
+	uint64_t
+	    expected; /* ticks that were due, by the time of clocks or by what the event has counted; 0: the kernel varies the period */
 	uint64_t events;         /* that it has counted */
-	uint64_t throttled, throttled_ns; /* how often, and how long over all CPUs, the kernel held the event back as there were too many ticks: they are due with clocks alone */
+	uint64_t throttled, throttled_ns; /* how often, and how long over all CPUs, the kernel held the event back as there were too many
+					     ticks: they are due with clocks alone */
 	uint64_t unscheduled_ns; /* others had the PMU, over all CPUs: nothing is due then */
 	uint64_t filtered[SONDE_FILTER_COUNT], dropped[SONDE_DROP_COUNT];
 	/* of waits: switches = waits + filtered + unseen + no_storage + sums_full, but for those under way at the end */
@@ -42,7 +45,8 @@ struct account_counts {
 	/* of the recorded samples, or waits: user stacks by how they end, and sides that are missed */
 	uint64_t stopped[SONDE_STOP_COUNT];
 	uint64_t missed_user, missed_kernel;
-	uint64_t late, late_refused, late_cut; /* user stacks that came raw and were walked in user space; those for which there was no room, or no room for all of them */
+	uint64_t late, late_refused, late_cut; /* user stacks that came raw and were walked in user space; those for which there was no
+						  room, or no room for all of them */
 	uint64_t missed_full;    /* those of the two above for which the stack store was full */
 	uint64_t missed_collided; /* and those, with runtime stacks, labels and wakers, whose hash another stack has, too */
 	uint64_t lost_sideband;  /* mapping and process events that the kernel could not deliver */
@@ -54,7 +58,8 @@ struct account_counts {
 	uint64_t audited, audit_agreed, audit_differed, audit_not_comparable[AUDIT_REASON_COUNT];
 	/* own cost */
 	uint64_t cpu_user_ns, cpu_system_ns;
-	uint64_t unwind_evicted, unwind_reloaded, unwind_cached; /* tables that made room for others, that came back, and that a file of the cache gave */
+	uint64_t unwind_evicted, unwind_reloaded,
+	    unwind_cached; /* tables that made room for others, that came back, and that a file of the cache gave */
 };
 
 struct account {
@@ -87,11 +92,13 @@ struct account {
 
 /* Adds what was counted. */
 void account_counts_add(struct account_counts *counts, const struct account_counts *more);
-/* Gives what has been counted since the last call, of numbers that grow: *told is what was given so far. What has become less counts as nothing new. */
-struct account_counts account_counts_since(struct account_counts *told, const struct account_counts *now);
+/* Gives what has been counted since the last call, of numbers that grow: *told is what was given so far. What has become less counts as
+ * nothing new. */
+struct account_counts account_counts_since(struct account_counts *reported, const struct account_counts *now);
 /* Control characters and what is not UTF-8 become '?'. */
 __attribute__((format(printf, 2, 3))) void account_note(struct account *account, const char *fmt, ...);
-/* `nr_processes` more processes of this runtime. Of runtimes that find no room the calls are counted. Texts become plain as in notes, and are cut to their room. */
+/* `nr_processes` more processes of this runtime. Of runtimes that find no room the calls are counted. Texts become plain as in notes, and
+ * are cut to their room. */
 void account_runtime(struct account *account, const char *name, const char *version, uint32_t nr_processes);
 /* Names and texts of the reasons (abi/reason.h), for reports: "ring_full", "no room in the ring buffer for the sample". */
 const char *filter_name(enum sonde_filter filter);

@@ -67,40 +67,54 @@ static void write_waits(const struct account *account, struct buffer *buffer)
 
 	if (!account->has_waits)
 		return;
-	buffer_printf(buffer, "waits: %" PRIu64 " of %" PRIu64 " switches; %" PRIu64 " filtered, %" PRIu64 " too short or too long, %" PRIu64 " of threads not seen before\n",
+	buffer_printf(buffer,
+		      "waits: %" PRIu64 " of %" PRIu64 " switches; %" PRIu64 " filtered, %" PRIu64 " too short or too long, %" PRIu64
+		      " of threads not seen before\n",
 		      waits->waits, waits->switches, waits->filtered_target, waits->filtered_time, waits->unseen);
 	if (waits->sums_full)
-		buffer_printf(buffer, "lost: %" PRIu64 " waits of %.3f s in all: no room for more different ones. Consider increasing --stack-storage-size.\n", waits->sums_full,
-			      (double)waits->lost_ns / SECOND_NS);
+		buffer_printf(buffer,
+			      "lost: %" PRIu64
+			      " waits of %.3f s in all: no room for more different ones. Consider increasing --stack-storage-size.\n",
+			      waits->sums_full, (double)waits->lost_ns / SECOND_NS);
 	if (waits->slots_full)
-		buffer_printf(buffer, "lost: %" PRIu64 " waits in the histograms: no room for more different ones. Consider increasing --stack-storage-size.\n",
+		buffer_printf(buffer,
+			      "lost: %" PRIu64
+			      " waits in the histograms: no room for more different ones. Consider increasing --stack-storage-size.\n",
 			      waits->slots_full);
 	if (waits->no_storage)
 		buffer_printf(buffer, "lost: %" PRIu64 " waits: no memory for what is to be remembered of a thread\n", waits->no_storage);
 	if (waits->events_lost)
-		buffer_printf(buffer, "lost: %" PRIu64 " switches and wake-ups of the events' file: no room in the ring buffer\n", waits->events_lost);
-	if (waits->memo_wrong)
-		buffer_printf(buffer, "stacks taken for the same: %" PRIu64 " of %" PRIu64 " that were walked all the same were not\n", waits->memo_wrong, waits->memo_checks);
+		buffer_printf(buffer, "lost: %" PRIu64 " switches and wake-ups of the events' file: no room in the ring buffer\n",
+			      waits->events_lost);
+	if (waits->stack_cache_wrong)
+		buffer_printf(buffer, "stacks taken for the same: %" PRIu64 " of %" PRIu64 " that were walked all the same were not\n",
+			      waits->stack_cache_wrong, waits->stack_cache_checks);
 }
 
-/* Of the ticks that were due. Those of clocks are late, and are put together, where an idle or a busy CPU, or the host, does not let them through. */
+/* Of the ticks that were due. Those of clocks are late, and are put together, where an idle or a busy CPU, or the host, does not let them
+ * through. */
 static void write_skipped(const struct account *account, struct buffer *buffer)
 {
 	bool is_clock = !strcmp(account->event_unit, "nanoseconds");
 
 	if (account->expected > account->ticks)
-		buffer_printf(buffer, "skipped: %" PRIu64 " of %" PRIu64 " expected ticks never came%s\n", account->expected - account->ticks, account->expected,
-			      is_clock ? ": held back by the kernel or the host, or while another BPF program ran" : ": another BPF program ran, or too many came at once");
+		buffer_printf(buffer, "skipped: %" PRIu64 " of %" PRIu64 " expected ticks never came%s\n",
+			      account->expected - account->ticks, account->expected,
+			      is_clock ? ": held back by the kernel or the host, or while another BPF program ran"
+				       : ": another BPF program ran, or too many came at once");
 	if (account->events && !account->period && !is_clock) {
 		buffer_printf(buffer, "counted: %" PRIu64 " ", account->events);
 		plain_text(buffer, account->event, ';');
 		buffer_text(buffer, "; how many ticks were due for them is not known, as the kernel varies the period\n");
 	}
 	if (account->throttled)
-		buffer_printf(buffer, "throttled: %" PRIu64 " times the kernel held the event back, for %.3f s over all CPUs: more ticks than kernel.perf_event_max_sample_rate allows\n",
+		buffer_printf(buffer,
+			      "throttled: %" PRIu64 " times the kernel held the event back, for %.3f s over all CPUs: more ticks than "
+						    "kernel.perf_event_max_sample_rate allows\n",
 			      account->throttled, (double)account->throttled_ns / SECOND_NS);
 	if (account->unscheduled_ns)
-		buffer_printf(buffer, "not counted: for %.3f s over all CPUs others had the PMU\n", (double)account->unscheduled_ns / SECOND_NS);
+		buffer_printf(buffer, "not counted: for %.3f s over all CPUs others had the PMU\n",
+			      (double)account->unscheduled_ns / SECOND_NS);
 }
 
 static void write_samples(const struct account *account, struct buffer *buffer)
@@ -139,7 +153,9 @@ static void write_stacks(const struct account *account, struct buffer *buffer)
 		buffer_printf(buffer, ", %" PRIu64 " of them not whole for want of room", account->late_cut);
 	buffer_text(buffer, "\n");
 	if (account->missed_collided)
-		buffer_printf(buffer, "missed: %" PRIu64 " stacks whose hash another one had, too: nobody knows which of the two they were\n", account->missed_collided);
+		buffer_printf(buffer,
+			      "missed: %" PRIu64 " stacks whose hash another one had, too: nobody knows which of the two they were\n",
+			      account->missed_collided);
 }
 
 /* Only where there is something to tell: most runs meet no interpreter. */
@@ -150,8 +166,8 @@ static void write_runtimes(const struct account *account, struct buffer *buffer)
 	for (uint32_t i = 0; i < account->nr_runtimes; i++) {
 		const struct account_runtime *runtime = &account->runtimes[i];
 
-		buffer_printf(buffer, "%s%s%s%s (%" PRIu32 " process%s)", between, runtime->name, *runtime->version ? " " : "", runtime->version, runtime->nr_processes,
-			      runtime->nr_processes == 1 ? "" : "es");
+		buffer_printf(buffer, "%s%s%s%s (%" PRIu32 " process%s)", between, runtime->name, *runtime->version ? " " : "",
+			      runtime->version, runtime->nr_processes, runtime->nr_processes == 1 ? "" : "es");
 		between = ", ";
 	}
 	if (account->nr_runtimes_refused)
@@ -181,8 +197,9 @@ static void write_audit(const struct account *account, struct buffer *buffer)
 
 	if (!account->audited)
 		return;
-	buffer_printf(buffer, "audit: %" PRIu64 " of %" PRIu64 " stacks agree with libdw, %" PRIu64 " not comparable", account->audit_agreed,
-		      account->audit_agreed + account->audit_differed, sum(account->audit_not_comparable, AUDIT_REASON_COUNT));
+	buffer_printf(buffer, "audit: %" PRIu64 " of %" PRIu64 " stacks agree with libdw, %" PRIu64 " not comparable",
+		      account->audit_agreed, account->audit_agreed + account->audit_differed,
+		      sum(account->audit_not_comparable, AUDIT_REASON_COUNT));
 	for (int i = 0; i < AUDIT_REASON_COUNT; i++) {
 		if (!account->audit_not_comparable[i])
 			continue;
@@ -197,12 +214,13 @@ static void write_cost(const struct account *account, struct buffer *buffer)
 	buffer_printf(buffer, "own cost: %.2f s user, %.2f s system, %.1f MiB memory, %.1f MiB BPF maps, first sample after %.0f ms\n",
 		      (double)account->cpu_user_ns / SECOND_NS, (double)account->cpu_system_ns / SECOND_NS,
 		      (double)account->max_rss_bytes / MIB, (double)account->bpf_map_bytes / MIB, (double)account->startup_ns / 1e6);
-	buffer_printf(buffer, "unwind tables: %" PRIu64 " rows in %.1f MiB, %" PRIu32 " files of %" PRIu32 " processes", account->unwind_rows,
-		      (double)account->unwind_bytes / MIB, account->nr_objects, account->nr_processes);
+	buffer_printf(buffer, "unwind tables: %" PRIu64 " rows in %.1f MiB, %" PRIu32 " files of %" PRIu32 " processes",
+		      account->unwind_rows, (double)account->unwind_bytes / MIB, account->nr_objects, account->nr_processes);
 	if (account->unwind_cached)
 		buffer_printf(buffer, "; %" PRIu64 " from the cache", account->unwind_cached);
 	if (account->unwind_evicted)
-		buffer_printf(buffer, "; %" PRIu64 " made room for others, %" PRIu64 " came back", account->unwind_evicted, account->unwind_reloaded);
+		buffer_printf(buffer, "; %" PRIu64 " made room for others, %" PRIu64 " came back", account->unwind_evicted,
+			      account->unwind_reloaded);
 	buffer_text(buffer, "\n");
 }
 

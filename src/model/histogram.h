@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* histogram: how many values fell into each of 64 half-open ranges, and their sum. A struct of zeros is an empty one, of powers of two. Counts and sums that
- * would overflow stay at the limit. */
+/* histogram: how many values fell into each of 64 half-open ranges, and their sum. A struct of zeros is an empty one, of powers of two.
+ * Counts and sums that would overflow stay at the limit. */
 #pragma once
 #include <stdint.h>
 

@@ -238,7 +238,8 @@ uint32_t profile_nr_of_waker(const struct profile *profile, uint32_t stack)
 	for (uint32_t i = 1; i < nr_locations; i++) {
 		const struct profile_location *at = profile_location_at(profile, locations[i]);
 
-		if (at->kind == FRAME_MARK && !strcmp(profile_string_text(profile, profile_function_at(profile, at->function)->name), PROFILE_WAKER))
+		if (at->kind == FRAME_MARK &&
+		    !strcmp(profile_string_text(profile, profile_function_at(profile, at->function)->name), PROFILE_WAKER))
 			return i + 1;
 	}
 	return 0;
@@ -311,7 +312,8 @@ uint32_t profile_find_value(const struct profile *profile, const char *name)
 			return i;
 	}
 	for (uint32_t i = 0; i < profile->nr_value_types; i++) {
-		if (profile->value_types[i].fold == VALUE_SUM && is_unit_of(profile_string_text(profile, profile->value_types[i].unit), name))
+		if (profile->value_types[i].fold == VALUE_SUM &&
+		    is_unit_of(profile_string_text(profile, profile->value_types[i].unit), name))
 			return i;
 	}
 	return PROFILE_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile: what was observed, dictionary-coded: strings, functions, mappings, locations, stacks, samples, histograms. The one currency
- * between the stages: every verb makes one, every format consumes one. Entries are numbered from 0 in the order they came, equal entries are
- * one (a location: all of its fields equal). Everything lives until profile_free. One thread. */
+ * between the stages: every verb makes one, every format consumes one. Entries are numbered from 0 in the order they came, equal entries
+ * are one (a location: all of its fields equal). Everything lives until profile_free. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,17 +22,22 @@
 
 #define PROFILE_KERNEL_KADDR (1ULL << 63) /* from here on addresses are the kernel's, but for the page [vsyscall] */
 
-#define PROFILE_NO_NATIVES "[native frames not known]" /* the name of the mark before frames of an interpreter whose place among native frames is not known */
+#define PROFILE_NO_NATIVES \
+	"[native frames not known]" /* the name of the mark before frames of an interpreter whose place among native frames is not known \
+				     */
 #define PROFILE_CUT "[frames left out]" /* the name of the mark between the two ends of a stack that is too deep to be kept whole */
 
-#define PROFILE_WAKER "--" /* the name of the mark between the stacks of a wait and, beyond its leaf end, those of who ended it: from their leaf on, then a mark with the thread's name */
+#define PROFILE_WAKER \
+	"--" /* the name of the mark between the stacks of a wait and, beyond its leaf end, those of who ended it: from their leaf on, \
+		then a mark with the thread's name */
 
 enum frame_kind {
 	FRAME_NATIVE,
 	FRAME_KERNEL,
 	FRAME_MISSED, /* the whole side is not known: the only frame of its stack */
 	FRAME_MARK,   /* says what is not there: at the root end why the stack goes no further ([truncated]), elsewhere what was left out */
-	/* What an interpreter runs: between native frames, in place of those of its loop. No mapping, pc and elf_vaddr 0, is_inlined 0; function and line. */
+/* What an interpreter runs: between native frames, in place of those of its loop. No mapping, pc and elf_vaddr 0, is_inlined 0; function
+ * and line. */
 #define X(id, ...) FRAME_##id,
 	SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
 #undef X
@@ -58,7 +63,8 @@ struct profile_location {
 	uint32_t function;     /* always there: a name in brackets where no symbol was found */
 	uint32_t kind;         /* enum frame_kind */
 	uint32_t line;         /* of the source, where the function is at pc or, for a caller, calls from; 0: not known */
-	uint32_t is_inlined;   /* 1: into the function of the next location of the stack, which has the same pc (of a waker's frames: of the one before); else 0 */
+	uint32_t is_inlined;   /* 1: into the function of the next location of the stack, which has the same pc (of a waker's frames: of the
+				  one before); else 0 */
 };
 
 /* What becomes of the values of samples that are counted together. */
@@ -132,11 +138,12 @@ uint32_t profile_function(struct profile *profile, const struct profile_function
 uint32_t profile_location(struct profile *profile, const struct profile_location *location);
 uint32_t profile_stack(struct profile *profile, const uint32_t *locations, uint32_t nr_locations); /* leaf first */
 uint32_t profile_labels(struct profile *profile, const struct profile_label *labels, uint32_t nr_labels); /* in the order given */
-uint32_t profile_histogram(struct profile *profile, const struct profile_histogram *histogram); /* what it counted is added to the equal one */
+uint32_t profile_histogram(struct profile *profile,
+			   const struct profile_histogram *histogram); /* what it counted is added to the equal one */
 /* Folds the sample's values into those of the equal sample or makes one: the value types must be set before. 0 or -ENOMEM. */
 MUST_CHECK int profile_add(struct profile *profile, const struct profile_sample *sample);
-/* What the values are, 1 to PROFILE_MAX_VALUES, those that are no sums behind those that are; a new profile has one, samples in count. `shown` is the number of the one
- * that formats with room for one value write. */
+/* What the values are, 1 to PROFILE_MAX_VALUES, those that are no sums behind those that are; a new profile has one, samples in count.
+ * `shown` is the number of the one that formats with room for one value write. */
 void profile_set_value_types(struct profile *profile, const struct profile_value_type *types, uint32_t nr_types, uint32_t shown);
 
 /* Readers. Borrowed until the next call that adds an entry of the same kind; the number must be a valid one. */
@@ -145,7 +152,9 @@ const struct profile_mapping *profile_mapping_at(const struct profile *profile, 
 const struct profile_function *profile_function_at(const struct profile *profile, uint32_t function);
 const struct profile_location *profile_location_at(const struct profile *profile, uint32_t location);
 const uint32_t *profile_stack_at(const struct profile *profile, uint32_t stack, uint32_t *ret_nr_locations);
-uint32_t profile_nr_of_waker(const struct profile *profile, uint32_t stack); /* how many frames at its leaf end are those of who ended the wait, with the mark behind them */
+uint32_t
+profile_nr_of_waker(const struct profile *profile,
+		    uint32_t stack); /* how many frames at its leaf end are those of who ended the wait, with the mark behind them */
 const struct profile_sample *profile_sample_at(const struct profile *profile, uint32_t sample);
 int64_t *profile_sample_values(struct profile *profile, uint32_t sample); /* PROFILE_MAX_VALUES of them, to be changed */
 const struct profile_histogram *profile_histogram_at(const struct profile *profile, uint32_t histogram);

@@ -54,7 +54,8 @@ enum wait_kind wait_kind_of(const struct wait_facts *facts)
 		return wait_rule_of_syscall(facts->syscall) == WAIT_KIND_YIELD ? WAIT_KIND_YIELD : WAIT_KIND_PREEMPTED;
 	if (kind == WAIT_KIND_COUNT)
 		kind = kind_of_stack(facts, WAIT_RULE_SURE);
-	if (kind == WAIT_KIND_DISK && kind_of_stack(facts, WAIT_RULE_AROUND) == WAIT_KIND_PAGE_FAULT) /* the program touched memory: it knows of no disk */
+	if (kind == WAIT_KIND_DISK &&
+	    kind_of_stack(facts, WAIT_RULE_AROUND) == WAIT_KIND_PAGE_FAULT) /* the program touched memory: it knows of no disk */
 		return WAIT_KIND_PAGE_FAULT;
 	if (kind == WAIT_KIND_COUNT)
 		kind = wait_rule_of_syscall(facts->syscall);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait_kind: what a thread waits for, by name, told from its state, its system call and the functions of the kernel's stack. The rules stand in wait_rules.c. */
+/* wait_kind: what a thread waits for, by name, told from its state, its system call and the functions of the kernel's stack. The rules
+ * stand in wait_rules.c. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

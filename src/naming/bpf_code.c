@@ -44,7 +44,9 @@ static void add_program(struct buffer *code, uint64_t ahead_ns, int fd)
 	if (bpf_obj_get_info_by_fd(fd, &info, &info_size))
 		return;
 	for (uint32_t i = 0; i < MAX_FUNCTIONS && starts[i] && sizes[i]; i++) {
-		function = (struct kernel_code){ .start = starts[i], .size_bytes = sizes[i], .since_ns = info.load_time - (info.load_time > ahead_ns ? ahead_ns : 0) };
+		function = (struct kernel_code){ .start = starts[i],
+						 .size_bytes = sizes[i],
+						 .since_ns = info.load_time - (info.load_time > ahead_ns ? ahead_ns : 0) };
 		buffer_append(code, &function, sizeof(function));
 	}
 }

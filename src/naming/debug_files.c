@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/number.h"
 #include "debuginfod/fetcher.h"
-#include "naming/debug_askers.h"
+#include "naming/debug_roots.h"
 #include "symbolize/debug_file.h"
 
 #define PROGRAM "/proc/self/exe"
@@ -22,7 +22,7 @@ struct debug_files {
 	struct fetcher *fetcher;
 	struct proxy *proxy;
 	bool lines;
-	uint32_t next_place; /* that is to be looked at */
+	uint32_t next_location; /* that is to be looked at */
 	struct buffer seen;  /* a byte for each object */
 };
 
@@ -69,7 +69,7 @@ void debug_files_want_lines(struct debug_files *files, bool lines)
 		files->lines = lines;
 }
 
-/* --- what is wanted -------------------------------------------------------------------------------------------------------------------- */
+/* --- what is wanted ------------------------------------------------------------------------------------------------------------------- */
 
 /* Was the object looked at before? From now on it was. */
 static bool was_seen(struct debug_files *files, uint32_t object)
@@ -89,80 +89,90 @@ static bool was_seen(struct debug_files *files, uint32_t object)
 	return seen;
 }
 
-static void look_at(struct debug_files *files, const struct place *place, const struct process_table *processes)
+static void look_at(struct debug_files *files, const struct location *location, const struct process_table *processes)
 {
 	struct debug_asker asker;
 	char build_id[2 * BUILD_ID_MAX + 1];
 	const struct object *object;
 	bool wants = false;
 
-	if (!place->tgid || !place->in_elf || place->object == OBJECT_NONE || was_seen(files, place->object))
+	if (!location->tgid || !location->in_elf || location->object == OBJECT_NONE || was_seen(files, location->object))
 		return;
-	object = object_table_at(process_table_objects(processes), place->object);
-	debug_asker_init(&asker, files->proxy, place->tgid, object);
+	object = object_table_at(process_table_objects(processes), location->object);
+	debug_asker_init(&asker, files->proxy, location->tgid, object);
 	if (!object->elf || elf_file_fd(object->elf) < 0) /* the vdso */
 		return;
 	build_id_text(elf_file_build_id(object->elf), build_id);
 	if (fetcher_knows(files->fetcher, build_id))
 		return;
-	if (parser_wants_debug(files->parser, &(struct parser_names){ .elf = object->elf, .path = object->path, .lines = files->lines, .open = debug_asker_open,
-								      .open_arg = &asker }, &wants) || !wants)
+	if (parser_wants_debug(
+		files->parser,
+		&(struct parser_names){
+		    .elf = object->elf, .path = object->path, .lines = files->lines, .open = debug_asker_open, .open_arg = &asker },
+		&wants) ||
+	    !wants)
 		return;
 	if (fetcher_want(files->fetcher, build_id))
 		return; /* no memory: then without */
 }
 
-static void look(struct debug_files *files, const struct place_table *places, const struct process_table *processes, uint64_t end_ns, debug_files_stopped_fn is_stopped, void *arg)
+static void look(struct debug_files *files, const struct location_table *locations, const struct process_table *processes, uint64_t end_ns,
+		 debug_files_stopped_fn is_stopped, void *arg)
 {
-	uint32_t nr = place_nr(places);
+	uint32_t nr = location_nr(locations);
 
-	while (files->next_place < nr && clock_ns() < end_ns && !(is_stopped && is_stopped(arg)))
-		look_at(files, place_at(places, files->next_place++), processes);
+	while (files->next_location < nr && clock_ns() < end_ns && !(is_stopped && is_stopped(arg)))
+		look_at(files, location_at(locations, files->next_location++), processes);
 }
 
-void debug_files_step(struct debug_files *files, const struct place_table *places, const struct process_table *processes)
+void debug_files_step(struct debug_files *files, const struct location_table *locations, const struct process_table *processes)
 {
 	if (!files)
 		return;
-	look(files, places, processes, clock_ns() + STEP_NS, NULL, NULL);
+	look(files, locations, processes, clock_ns() + STEP_NS, NULL, NULL);
 	fetcher_step(files->fetcher, 0);
 }
 
 void debug_files_end_window(struct debug_files *files)
 {
 	if (files)
-		files->next_place = 0;
+		files->next_location = 0;
 }
 
-/* --- what has come --------------------------------------------------------------------------------------------------------------------- */
+/* --- what has come -------------------------------------------------------------------------------------------------------------------- */
 
 static void note(const struct debug_files *files, struct account *account)
 {
 	struct fetcher_counts counts = fetcher_counts(files->fetcher);
 
 	if (counts.nr_open)
-		account_note(account, "%u debug files had not come from the debuginfod servers in time: names or lines are missing (--debuginfod-timeout)", counts.nr_open);
+		account_note(
+		    account,
+		    "%u debug files had not come from the debuginfod servers in time: names or lines are missing (--debuginfod-timeout)",
+		    counts.nr_open);
 	if (counts.nr_failed)
 		account_note(account, "%u debug files could not be fetched by debuginfod: %s", counts.nr_failed, counts.failure);
 	if (counts.nr_refused)
-		account_note(account, "%u debug files were not asked for: one profile fetches up to %u", counts.nr_refused, FETCHER_MAX_FILES);
+		account_note(account, "%u debug files were not asked for: one profile fetches up to %u", counts.nr_refused,
+			     FETCHER_MAX_FILES);
 }
 
-void debug_files_wait(struct debug_files *files, const struct place_table *places, const struct process_table *processes, uint64_t end_ns,
-		      debug_files_stopped_fn is_stopped, void *arg, struct account *account)
+void debug_files_wait(struct debug_files *files, const struct location_table *locations, const struct process_table *processes,
+		      uint64_t end_ns, debug_files_stopped_fn is_stopped, void *arg, struct account *account)
 {
 	uint64_t now = clock_ns();
 
 	if (!files)
 		return;
-	look(files, places, processes, end_ns > now + STEP_NS ? end_ns : now + STEP_NS, is_stopped, arg); /* what is in the cache needs no waiting */
+	/* what is in the cache needs no waiting */
+	look(files, locations, processes, end_ns > now + STEP_NS ? end_ns : now + STEP_NS, is_stopped, arg);
 	fetcher_step(files->fetcher, 0);
 	while (fetcher_counts(files->fetcher).nr_open && (now = clock_ns()) < end_ns && !is_stopped(arg)) {
 		uint64_t left_ms = (end_ns - now) / NS_PER_MS + 1;
 
 		fetcher_step(files->fetcher, (int)(left_ms < WAIT_MS ? left_ms : WAIT_MS));
 	}
-	if (files->next_place < place_nr(places))
+	if (files->next_location < location_nr(locations))
 		account_note(account, "there was no time to look which of all files want a debug file (--debuginfod-timeout)");
 	note(files, account);
 }

@@ -87,7 +87,8 @@ static int check(const struct kernel_lines *lines, const struct build_id *wanted
 	if (!wanted->size)
 		return diag_errno(diag, ENODATA, "%s is not used: the kernel does not tell its build id", lines->path);
 	if (id->size != wanted->size || memcmp(id->bytes, wanted->bytes, id->size))
-		return diag_errno(diag, ESTALE, "%s is not used: it is of another kernel, its build id differs from that of " NOTES_PATH, lines->path);
+		return diag_errno(diag, ESTALE, "%s is not used: it is of another kernel, its build id differs from that of " NOTES_PATH,
+				  lines->path);
 	if (!elf_file_find_section(lines->elf, ".debug_info"))
 		return diag_errno(diag, ENODATA, "%s is not used: it has no debug info", lines->path);
 	return 0;
@@ -102,7 +103,9 @@ static int find_shift(struct kernel_lines *lines, struct diag *diag)
 		return diag_errno(diag, EBADMSG, "%s is not used: it does not tell where " BASE_SYMBOL " is", lines->path);
 	err = find_in_kernel(BASE_SYMBOL, &kaddr);
 	if (err)
-		return diag_errno(diag, EACCES, "%s is not used: the kernel does not tell where it is (CAP_SYSLOG, or kernel.kptr_restrict=0)", lines->path);
+		return diag_errno(diag, EACCES,
+				  "%s is not used: the kernel does not tell where it is (CAP_SYSLOG, or kernel.kptr_restrict=0)",
+				  lines->path);
 	lines->shift = kaddr - elf_vaddr;
 	return 0;
 }
@@ -134,7 +137,7 @@ static int open_one(const char *path, const struct build_id *wanted, struct diag
 /* The places that perf has for it. A file that is not ours does not hide the ones behind it, but is told when there is none. */
 static int look_for(const struct build_id *wanted, struct diag *diag, struct kernel_lines **ret_lines)
 {
-	static const char *const places[][2] = { { "/usr/lib/debug/boot/vmlinux-", "" }, { "/usr/lib/debug/lib/modules/", "/vmlinux" },
+	static const char *const locations[][2] = { { "/usr/lib/debug/boot/vmlinux-", "" }, { "/usr/lib/debug/lib/modules/", "/vmlinux" },
 						 { "/lib/modules/", "/build/vmlinux" }, { "/boot/vmlinux-", "" } };
 	char path[PATH_MAX], hex[2 * BUILD_ID_MAX + 1];
 	struct diag first = { 0 };
@@ -144,11 +147,11 @@ static int look_for(const struct build_id *wanted, struct diag *diag, struct ker
 	if (uname(&system))
 		return -errno;
 	build_id_text(wanted, hex);
-	for (uint32_t i = 0; i <= ARRAY_SIZE(places); i++) {
+	for (uint32_t i = 0; i <= ARRAY_SIZE(locations); i++) {
 		struct diag why = { 0 };
 
-		if (i < ARRAY_SIZE(places))
-			snprintf(path, sizeof(path), "%s%s%s", places[i][0], system.release, places[i][1]);
+		if (i < ARRAY_SIZE(locations))
+			snprintf(path, sizeof(path), "%s%s%s", locations[i][0], system.release, locations[i][1]);
 		else
 			snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + (wanted->size ? 2 : 0));
 		err = open_one(path, wanted, &why, ret_lines);
@@ -187,16 +190,16 @@ uint64_t kernel_lines_kaddr(const struct kernel_lines *lines, uint64_t elf_vaddr
 	return elf_vaddr + lines->shift;
 }
 
-int kernel_lines_ask(const struct kernel_lines *lines, struct parser *parser, const uint64_t *kaddrs, uint32_t nr, worker_open_fn open, void *open_arg,
-		     struct diag *diag, struct buffer *answers)
+int kernel_lines_ask(const struct kernel_lines *lines, struct parser *parser, const uint64_t *kaddrs, uint32_t nr, worker_open_fn open,
+		     void *open_arg, struct diag *diag, struct buffer *answers)
 {
 	CLEANUP(freep) uint64_t *elf_vaddrs = calloc(nr + 1, sizeof(*elf_vaddrs));
-	struct parser_names question = { .elf = lines->elf, .path = lines->path, .elf_vaddrs = elf_vaddrs, .nr = nr, .lines = true,
+	struct parser_names request = { .elf = lines->elf, .path = lines->path, .elf_vaddrs = elf_vaddrs, .nr = nr, .lines = true,
 					 .open = open, .open_arg = open_arg };
 
 	if (!elf_vaddrs)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++)
 		elf_vaddrs[i] = kaddrs[i] - lines->shift;
-	return parser_names(parser, &question, diag, answers);
+	return parser_names(parser, &request, diag, answers);
 }

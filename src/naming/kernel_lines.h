@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_lines: the vmlinux with debug info of the kernel that runs, where its source lines and inlined functions are looked up. Only one whose
- * build id is that of /sys/kernel/notes; and moved to where the kernel really is (KASLR). Modules have none. One thread. */
+/* kernel_lines: the vmlinux with debug info of the kernel that runs, where its source lines and inlined functions are looked up. Only one
+ * whose build id is that of /sys/kernel/notes; and moved to where the kernel really is (KASLR). Modules have none. One thread. */
 #pragma once
 #include <stdint.h>
 
@@ -22,5 +22,5 @@ const char *kernel_lines_path(const struct kernel_lines *lines);
 /* Where a function that stands at `elf_vaddr` in the file is in the kernel. */
 uint64_t kernel_lines_kaddr(const struct kernel_lines *lines, uint64_t elf_vaddr);
 /* As parser_names, for addresses in the kernel. The starts in the answers are those in the file. */
-MUST_CHECK int kernel_lines_ask(const struct kernel_lines *lines, struct parser *parser, const uint64_t *kaddrs, uint32_t nr, worker_open_fn open, void *open_arg,
-				struct diag *diag, struct buffer *answers);
+MUST_CHECK int kernel_lines_ask(const struct kernel_lines *lines, struct parser *parser, const uint64_t *kaddrs, uint32_t nr,
+				worker_open_fn open, void *open_arg, struct diag *diag, struct buffer *answers);

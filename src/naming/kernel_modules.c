@@ -21,7 +21,8 @@ static bool is_passing(int field)
 	return field == FIELD_USERS || field == FIELD_DEPENDENTS;
 }
 
-/* By the number of its directory, which is never given twice (fs/kernfs/dir.c, kernfs_ino), a module is told from one of the same name, size and address before it. */
+/* By the number of its directory, which is never given twice (fs/kernfs/dir.c, kernfs_ino), a module is told from one of the same name,
+ * size and address before it. */
 static uint64_t hash_directory(int folder_fd, const char *name, size_t length, uint64_t hash)
 {
 	char path[256];

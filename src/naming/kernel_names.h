@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_names: the names of the running kernel's functions, read when they are asked for first, and again when its modules or BPF programs have changed since. One thread. */
+/* kernel_names: the names of the running kernel's functions, read when they are asked for first, and again when its modules or BPF programs
+ * have changed since. One thread. */
 #pragma once
 #include "base/cleanup.h"
 #include "symbolize/symbolizer.h"

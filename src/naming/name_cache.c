@@ -28,13 +28,15 @@ struct part {
 };
 
 struct name_cache {
-	size_t max_bytes; /* of a part: when it is full it becomes the older one, and what is not asked for until the next is full goes with it */
+	size_t max_bytes; /* of a part: when it is full it becomes the older one, and what is not asked for until the next is full goes with
+			     it */
 	struct part now, older;
 };
 
 static struct part empty_part(size_t max_bytes)
 {
-	return (struct part){ .addresses = INTERNED_INIT(struct cached, sizeof(struct name_cache_key), 2 * max_bytes), .names = BUFFER_INIT(2 * max_bytes),
+	return (struct part){ .addresses = INTERNED_INIT(struct cached, sizeof(struct name_cache_key), 2 * max_bytes),
+			      .names = BUFFER_INIT(2 * max_bytes),
 			      .texts = TEXTS_INIT(2 * max_bytes) };
 }
 
@@ -76,7 +78,8 @@ size_t name_cache_bytes(const struct name_cache *cache)
 	return part_bytes(&cache->now) + part_bytes(&cache->older);
 }
 
-static bool find_in(const struct part *part, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr)
+static bool find_in(const struct part *part, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names,
+		    uint32_t *ret_nr)
 {
 	uint32_t number = interned_find(&part->addresses, key);
 	const struct cached *cached;
@@ -88,16 +91,24 @@ static bool find_in(const struct part *part, const struct name_cache_key *key, s
 	for (uint32_t i = 0; i < *ret_nr; i++) {
 		const struct cached_name *name = (const struct cached_name *)part->names.data + cached->first + i;
 
-		names[i] = (struct symbol_name){ .name = texts_at(&part->texts, name->name), .system_name = texts_at(&part->texts, name->system_name),
-						 .file = texts_at(&part->texts, name->file), .start = name->start, .line = name->line, .start_line = name->start_line };
+		names[i] = (struct symbol_name){ .name = texts_at(&part->texts, name->name),
+						 .system_name = texts_at(&part->texts, name->system_name),
+						 .file = texts_at(&part->texts, name->file),
+						 .start = name->start,
+						 .line = name->line,
+						 .start_line = name->start_line };
 	}
 	return true;
 }
 
 static bool add_name(struct part *part, const struct symbol_name *name)
 {
-	const struct cached_name cached = { .start = name->start, .line = name->line, .start_line = name->start_line, .name = texts_add(&part->texts, name->name),
-					    .system_name = texts_add(&part->texts, name->system_name), .file = texts_add(&part->texts, name->file) };
+	const struct cached_name cached = { .start = name->start,
+					    .line = name->line,
+					    .start_line = name->start_line,
+					    .name = texts_add(&part->texts, name->name),
+					    .system_name = texts_add(&part->texts, name->system_name),
+					    .file = texts_add(&part->texts, name->file) };
 
 	if (cached.name == TEXTS_NONE || cached.system_name == TEXTS_NONE || cached.file == TEXTS_NONE)
 		return false;
@@ -122,7 +133,8 @@ void name_cache_add(struct name_cache *cache, const struct name_cache_key *key, 
 	interned_add(&cache->now.addresses, &cached);
 }
 
-bool name_cache_find(struct name_cache *cache, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr)
+bool name_cache_find(struct name_cache *cache, const struct name_cache_key *key, struct symbol_name *names, uint32_t max_names,
+		     uint32_t *ret_nr)
 {
 	if (find_in(&cache->now, key, names, max_names, ret_nr))
 		return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of the run queue: histograms, a report after each interval, or each long wait as a line, with the stacks of the thread that had the CPU below it. */
+/* The measurement of the run queue: histograms, a report after each interval, or each long wait as a line, with the stacks of the thread
+ * that had the CPU below it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -26,7 +27,7 @@ struct runq {
 	struct runq_programs *programs;
 	struct buffer lines;
 	int text_err;                /* atomic: what the caller gave for lines: it is not called again */
-	struct buffer waits;         /* with stacks: struct sonde_slow_record each, of the open window */
+	struct buffer waits;         /* with stacks: struct sonde_runqslower_record each, of the open window */
 	uint64_t nr_untold;          /* that found no room there */
 	uint64_t unix_offset_ns;
 	uint64_t looked_ns;          /* at the list of CPUs */
@@ -42,14 +43,15 @@ static const struct runq *const_runq_of(const struct measurement *measurement)
 	return (const struct runq *)measurement;
 }
 
-/* --- making it --------------------------------------------------------------------------------------------------------------------------- */
+/* --- making it ------------------------------------------------------------------------------------------------------------------------ */
 
 static int check_slower(const struct sonde_runq_options *o, struct diag *diag)
 {
 	if (o->slower && o->what != SONDE_RUNQ_LATENCY)
 		return diag_errno(diag, EINVAL, "waits longer than a limit are told of run queue latency alone");
 	if (o->slower && o->by && !o->histogram)
-		return diag_errno(diag, EINVAL, "a histogram for each of something is one of --hist: waits are told with all that there is to them");
+		return diag_errno(diag, EINVAL,
+				  "a histogram for each of something is one of --hist: waits are told with all that there is to them");
 	if (o->histogram && !o->slower)
 		return diag_errno(diag, EINVAL, "there is a histogram anyway");
 	if (o->stacks && !o->slower)
@@ -115,17 +117,24 @@ static void done(struct measurement *measurement)
 
 static int load_programs(struct runq *runq, const uint32_t *ids, uint32_t nr_ids, struct diag *diag)
 {
-	static const enum runq_what whats[] = { [SONDE_RUNQ_LATENCY] = RUNQ_WAITS, [SONDE_RUNQ_ON_CPU] = RUNQ_STAYS, [SONDE_RUNQ_LENGTH] = RUNQ_LENGTHS };
-	static const enum sonde_runq_key_kind keys[] = { [SONDE_RUNQ_BY_PID] = SONDE_RUNQ_KEY_TGID, [SONDE_RUNQ_BY_TID] = SONDE_RUNQ_KEY_TID,
-							 [SONDE_RUNQ_BY_CGROUP] = SONDE_RUNQ_KEY_CGROUP, [SONDE_RUNQ_BY_COMM] = SONDE_RUNQ_KEY_COMM };
+	static const enum runq_what whats[] = {
+		[SONDE_RUNQ_LATENCY] = RUNQ_WAITS, [SONDE_RUNQ_ON_CPU] = RUNQ_STAYS, [SONDE_RUNQ_LENGTH] = RUNQ_LENGTHS
+	};
+	static const enum sonde_runq_key_kind keys[] = { [SONDE_RUNQ_BY_PID] = SONDE_RUNQ_KEY_TGID,
+							 [SONDE_RUNQ_BY_TID] = SONDE_RUNQ_KEY_TID,
+							 [SONDE_RUNQ_BY_CGROUP] = SONDE_RUNQ_KEY_CGROUP,
+							 [SONDE_RUNQ_BY_COMM] = SONDE_RUNQ_KEY_COMM };
 	const struct sonde_runq_options *o = &runq->options;
 	const struct runq_programs_options options = {
 		.what = whats[o->what],
 		.each_cpu = o->by == SONDE_RUNQ_BY_CPU,
 		.config = runq->filters,
 		.own_since_ns = runq->new_ns,
-		.runq = { .slower_ns = o->slower ? o->slower_ns : SONDE_RUNQ_NONE_SLOWER, .unit_ns = o->milliseconds ? NS_PER_MS : NS_PER_US,
-			  .histogram = !o->slower || o->histogram, .stacks = o->stacks, .key = o->by < ARRAY_SIZE(keys) ? keys[o->by] : SONDE_RUNQ_KEY_NONE },
+		.runq = { .slower_ns = o->slower ? o->slower_ns : SONDE_RUNQ_NONE_SLOWER,
+			  .unit_ns = o->milliseconds ? NS_PER_MS : NS_PER_US,
+			  .histogram = !o->slower || o->histogram,
+			  .stacks = o->stacks,
+			  .key = o->by < ARRAY_SIZE(keys) ? keys[o->by] : SONDE_RUNQ_KEY_NONE },
 		.targets = ids,
 		.nr_targets = nr_ids,
 		.freq_hz = SONDE_RUNQ_LENGTH_HZ,
@@ -146,7 +155,7 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	return load_programs(runq_of(measurement), ids, targets->nr, diag);
 }
 
-/* --- lines ------------------------------------------------------------------------------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------------------------------------------------------------- */
 
 /* Hands over what has gathered: with stacks in the thread that names them, before and behind that in the session's. */
 static int tell(struct runq *runq, struct buffer *lines)
@@ -224,23 +233,24 @@ static int interval(struct measurement *measurement, uint64_t border_ns)
 	return runq->options.slower ? 0 : report(runq);
 }
 
-/* --- the other thread's stacks ----------------------------------------------------------------------------------------------------------- */
+/* --- the other thread's stacks -------------------------------------------------------------------------------------------------------- */
 
 static int take_record(struct measurement *measurement, const void *record)
 {
 	struct runq *runq = runq_of(measurement);
 
-	if (runq->waits.size + sizeof(struct sonde_slow_record) > WAITS_BYTES_MAX) {
+	if (runq->waits.size + sizeof(struct sonde_runqslower_record) > WAITS_BYTES_MAX) {
 		runq->nr_untold++;
 		return 0;
 	}
-	buffer_append(&runq->waits, record, sizeof(struct sonde_slow_record));
+	buffer_append(&runq->waits, record, sizeof(struct sonde_runqslower_record));
 	return runq->waits.err;
 }
 
-static struct stack_sides sides_of(const struct sonde_slow_record *record)
+static struct stack_ids ids_of(const struct sonde_runqslower_record *record)
 {
-	return (struct stack_sides){ .ids = record->ids, .tgid = record->wait.prev.tgid, .user_generation = record->generation, .at_event = 1 };
+	return (
+	    struct stack_ids){ .ids = record->ids, .tgid = record->wait.prev.tgid, .user_generation = record->generation, .at_event = 1 };
 }
 
 static bool is_due(const struct measurement *measurement)
@@ -256,13 +266,13 @@ static size_t window_bytes(const struct measurement *measurement)
 static int close_window(struct measurement *measurement, const struct process_table *processes, struct window *window)
 {
 	struct runq *runq = runq_of(measurement);
-	const struct sonde_slow_record *waits = (const struct sonde_slow_record *)runq->waits.data;
+	const struct sonde_runqslower_record *waits = (const struct sonde_runqslower_record *)runq->waits.data;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < runq->waits.size / sizeof(*waits); i++) {
-		const struct stack_sides sides = sides_of(&waits[i]);
+		const struct stack_ids ids = ids_of(&waits[i]);
 
-		err = stack_book_keep(measurement->parts.engine->book, &sides, 0, processes);
+		err = stack_recorder_keep(measurement->parts.engine->recorder, &ids, 0, processes);
 	}
 	window->waits = runq->waits;
 	runq->waits = BUFFER_INIT(WAITS_BYTES_MAX);
@@ -285,11 +295,12 @@ static void print_stack(const struct profile *profile, uint32_t stack, struct bu
 	}
 }
 
-static int print_wait(struct runq *runq, const struct sonde_slow_record *record, struct stack_maker *maker, const struct profile *profile, struct buffer *lines)
+static int print_wait(struct runq *runq, const struct sonde_runqslower_record *record, struct stack_builder *builder,
+		      const struct profile *profile, struct buffer *lines)
 {
-	const struct stack_sides sides = sides_of(record);
+	const struct stack_ids ids = ids_of(record);
 	struct profile_sample sample = { 0 };
-	int err = stack_maker_sample(maker, &sides, 1, &sample);
+	int err = stack_builder_sample(builder, &ids, 1, &sample);
 
 	if (err)
 		return err;
@@ -300,24 +311,25 @@ static int print_wait(struct runq *runq, const struct sonde_slow_record *record,
 }
 
 /* Only its names and stacks are wanted of the profile: there are no samples in it. */
-static int print_window(struct measurement *measurement, struct window *window, struct stack_maker *maker, struct profile *profile)
+static int print_window(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
 {
 	CLEANUP(buffer_done) struct buffer lines = BUFFER_INIT(LINES_BYTES_MAX);
-	const struct sonde_slow_record *waits = (const struct sonde_slow_record *)window->waits.data;
+	const struct sonde_runqslower_record *waits = (const struct sonde_runqslower_record *)window->waits.data;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < window->waits.size / sizeof(*waits); i++)
-		err = print_wait(runq_of(measurement), &waits[i], maker, profile, &lines);
+		err = print_wait(runq_of(measurement), &waits[i], builder, profile, &lines);
 	return err ? err : tell(runq_of(measurement), &lines);
 }
 
-/* --- the end ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------------------------------------------------------- */
 
 static int stop(struct measurement *measurement, struct diag *diag, uint64_t *ret_end_ns)
 {
 	runq_programs_stop(runq_of(measurement)->programs);
 	*ret_end_ns = clock_ns();
-	return runq_programs_waits(runq_of(measurement)->programs, take_wait, measurement) ?: tell(runq_of(measurement), &runq_of(measurement)->lines);
+	return runq_programs_waits(runq_of(measurement)->programs, take_wait, measurement)
+		   ?: tell(runq_of(measurement), &runq_of(measurement)->lines);
 }
 
 static void note_losses(const struct runq *runq, struct account *account)
@@ -326,16 +338,23 @@ static void note_losses(const struct runq *runq, struct account *account)
 
 	runq_programs_counters(runq->programs, &count);
 	if (count.no_time)
-		account_note(account, "%" PRIu64 " waits are not counted: no program was told when they began, and the scheduler keeps no time of them", (uint64_t)count.no_time);
+		account_note(account,
+			     "%" PRIu64
+			     " waits are not counted: no program was told when they began, and the scheduler keeps no time of them",
+			     (uint64_t)count.no_time);
 	if (count.keys_full)
-		account_note(account, "%" PRIu64 " values are not counted: there is room for %d histograms in an interval", (uint64_t)count.keys_full, SONDE_RUNQ_MAX_KEYS);
+		account_note(account, "%" PRIu64 " values are not counted: there is room for %d histograms in an interval",
+			     (uint64_t)count.keys_full, SONDE_RUNQ_MAX_KEYS);
 	if (count.lost)
-		account_note(account, "%" PRIu64 " of %" PRIu64 " waits found no room in the ring buffer and are not told: they came too fast", (uint64_t)count.lost,
-			     (uint64_t)(count.lost + count.sent));
+		account_note(account,
+			     "%" PRIu64 " of %" PRIu64 " waits found no room in the ring buffer and are not told: they came too fast",
+			     (uint64_t)count.lost, (uint64_t)(count.lost + count.sent));
 	if (runq_report_is_full(runq->report))
-		account_note(account, "the profile has room for %d histograms: what was counted later stands in [others]", RUNQ_REPORT_MAX_HISTOGRAMS);
+		account_note(account, "the profile has room for %d histograms: what was counted later stands in [others]",
+			     RUNQ_REPORT_MAX_HISTOGRAMS);
 	if (runq->nr_untold)
-		account_note(account, "%" PRIu64 " waits are not told: they came faster than names could be looked up and lines written", runq->nr_untold);
+		account_note(account, "%" PRIu64 " waits are not told: they came faster than names could be looked up and lines written",
+			     runq->nr_untold);
 }
 
 static int finish(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile)
@@ -368,10 +387,12 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 	struct sonde_runq_counters count;
 
 	runq_programs_counters(runq->programs, &count);
-	buffer_printf(lines, "%s: %" PRIu64 " counted, %" PRIu64 " filtered, %" PRIu64 " not known", runq->options.what == SONDE_RUNQ_LENGTH ? "ticks" : "switches",
-		      (uint64_t)count.counted, (uint64_t)count.filtered, (uint64_t)(count.no_time + count.keys_full));
+	buffer_printf(lines, "%s: %" PRIu64 " counted, %" PRIu64 " filtered, %" PRIu64 " not known",
+		      runq->options.what == SONDE_RUNQ_LENGTH ? "ticks" : "switches", (uint64_t)count.counted, (uint64_t)count.filtered,
+		      (uint64_t)(count.no_time + count.keys_full));
 	if (runq->options.slower)
-		buffer_printf(lines, "; %" PRIu64 " waits told, %" PRIu64 " lost", (uint64_t)count.sent - runq->nr_untold, (uint64_t)count.lost + runq->nr_untold);
+		buffer_printf(lines, "; %" PRIu64 " waits told, %" PRIu64 " lost", (uint64_t)count.sent - runq->nr_untold,
+			      (uint64_t)count.lost + runq->nr_untold);
 	if (count.by_account)
 		buffer_printf(lines, "; %" PRIu64 " by the scheduler's account, as their begin was not seen", (uint64_t)count.by_account);
 	buffer_text(lines, "\n");

@@ -74,8 +74,8 @@ static void key_text(const struct runq_report *report, const struct runq_part *p
 		break;
 	case SONDE_RUNQ_BY_PID:
 	case SONDE_RUNQ_BY_TID:
-		buffer_printf(key, "%s %" PRIu64 " (%.*s)", report->options->by == SONDE_RUNQ_BY_PID ? "pid" : "tid", (uint64_t)part->key.id, SONDE_COMM_BYTES,
-			      part->histogram->comm);
+		buffer_printf(key, "%s %" PRIu64 " (%.*s)", report->options->by == SONDE_RUNQ_BY_PID ? "pid" : "tid",
+			      (uint64_t)part->key.id, SONDE_COMM_BYTES, part->histogram->comm);
 		break;
 	case SONDE_RUNQ_BY_CPU:
 		buffer_printf(key, "cpu %" PRIu32, part->cpu);
@@ -144,7 +144,9 @@ bool runq_report_is_full(const struct runq_report *report)
 
 static int put_parts(struct runq_report *report, struct profile *profile)
 {
-	static const char *const names[] = { [SONDE_RUNQ_LATENCY] = "run queue latency", [SONDE_RUNQ_ON_CPU] = "time on CPU", [SONDE_RUNQ_LENGTH] = "run queue length" };
+	static const char *const names[] = {
+		[SONDE_RUNQ_LATENCY] = "run queue latency", [SONDE_RUNQ_ON_CPU] = "time on CPU", [SONDE_RUNQ_LENGTH] = "run queue length"
+	};
 	const struct sonde_runq_options *options = report->options;
 	const char *unit = options->what == SONDE_RUNQ_LENGTH ? "threads" : options->milliseconds ? "ms" : "us";
 
@@ -211,7 +213,8 @@ void runq_report_time(struct buffer *lines, uint64_t unix_ns)
 void runq_report_waits_heading(struct buffer *lines, uint64_t slower_ns)
 {
 	buffer_printf(lines, "Tracing run queue latency higher than %" PRIu64 " us\n", slower_ns / NS_PER_US);
-	buffer_printf(lines, WAIT_COLUMNS, "TIME", "COMM", "PID", "LAT(us)", "PREV", "PREV-TID", "CPU", "CLASS", "PRIO", "PREV-CLASS", "PREV-PRIO");
+	buffer_printf(lines, WAIT_COLUMNS, "TIME", "COMM", "PID", "LAT(us)", "PREV", "PREV-TID", "CPU", "CLASS", "PRIO", "PREV-CLASS",
+		      "PREV-PRIO");
 }
 
 /* A name of 15 bytes at most that cannot break the line or a terminal. */
@@ -254,6 +257,7 @@ void runq_report_wait(struct buffer *lines, const struct sonde_runq_record *reco
 	snprintf(prev_tid, sizeof(prev_tid), "%" PRIu32, (uint32_t)record->prev.tid);
 	snprintf(wait, sizeof(wait), "%" PRIu64, (uint64_t)record->wait_ns / NS_PER_US);
 	snprintf(cpu, sizeof(cpu), "%" PRIu32, (uint32_t)record->cpu);
-	buffer_printf(lines, WAIT_COLUMNS, when.data ? when.data : "", comm, tid, wait, prev_comm, prev_tid, cpu, class, priority, prev_class, prev_priority);
+	buffer_printf(lines, WAIT_COLUMNS, when.data ? when.data : "", comm, tid, wait, prev_comm, prev_tid, cpu, class, priority,
+		      prev_class, prev_priority);
 	buffer_done(&when);
 }

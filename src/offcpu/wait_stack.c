@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "stacks/stack_sides.h"
+#include "stacks/stack_ids.h"
 
 #define STACK_BYTES_MAX (16u << 20)
 
@@ -61,7 +61,8 @@ static int finish(struct joining *joining, uint32_t *ret_stack)
 	uint32_t stack = PROFILE_NONE;
 
 	if (!err)
-		stack = profile_stack(joining->profile, (const uint32_t *)joining->locations.data, (uint32_t)(joining->locations.size / sizeof(stack)));
+		stack = profile_stack(joining->profile, (const uint32_t *)joining->locations.data,
+				      (uint32_t)(joining->locations.size / sizeof(stack)));
 	buffer_done(&joining->locations);
 	if (stack != PROFILE_NONE)
 		*ret_stack = stack;
@@ -97,7 +98,8 @@ static const char *name_at(const void *arg, uint32_t i)
 
 	if (i >= names->nr)
 		return NULL;
-	return profile_string_text(names->profile, profile_function_at(names->profile, profile_location_at(names->profile, names->locations[i])->function)->name);
+	return profile_string_text(
+	    names->profile, profile_function_at(names->profile, profile_location_at(names->profile, names->locations[i])->function)->name);
 }
 
 static enum wait_kind find_kind(const struct profile *profile, const struct sonde_wait_key *key, uint32_t kernel_stack)
@@ -106,7 +108,8 @@ static enum wait_kind find_kind(const struct profile *profile, const struct sond
 
 	if (kernel_stack != PROFILE_NONE)
 		names.locations = profile_stack_at(profile, kernel_stack, &names.nr);
-	return wait_kind_of(&(struct wait_facts){ .state = key->state, .syscall = key->syscall, .function_at = name_at, .functions = &names });
+	return wait_kind_of(
+	    &(struct wait_facts){ .state = key->state, .syscall = key->syscall, .function_at = name_at, .functions = &names });
 }
 
 void wait_kinds_done(struct wait_kinds *kinds)
@@ -114,7 +117,8 @@ void wait_kinds_done(struct wait_kinds *kinds)
 	u64_map_done(&kinds->by_facts);
 }
 
-static int kind_of(struct wait_kinds *kinds, const struct profile *profile, const struct sonde_wait_key *key, uint32_t kernel_stack, enum wait_kind *ret_kind)
+static int kind_of(struct wait_kinds *kinds, const struct profile *profile, const struct sonde_wait_key *key, uint32_t kernel_stack,
+		   enum wait_kind *ret_kind)
 {
 	uint64_t facts = (uint64_t)kernel_stack << 32 | (uint64_t)key->syscall << 16 | key->state;
 	const uint32_t *known = u64_map_find(&kinds->by_facts, facts);
@@ -123,17 +127,18 @@ static int kind_of(struct wait_kinds *kinds, const struct profile *profile, cons
 	return known ? 0 : u64_map_add(&kinds->by_facts, facts, *ret_kind);
 }
 
-int wait_stack_make(struct wait_kinds *kinds, struct stack_maker *maker, const struct profile *profile, const struct sonde_wait_key *key, uint64_t user_stack, uint64_t nr_waits,
-		    struct profile_sample *sample, enum wait_kind *ret_kind)
+int wait_stack_make(struct wait_kinds *kinds, struct stack_builder *builder, const struct profile *profile,
+		    const struct sonde_wait_key *key, uint64_t user_stack, uint64_t nr_waits, struct profile_sample *sample,
+		    enum wait_kind *ret_kind)
 {
-	struct stack_sides sides = wait_sides(key);
+	struct stack_ids ids = wait_ids(key);
 	int err;
 
-	sides.user_stack = user_stack;
-	err = stack_maker_sample(maker, &sides, nr_waits, sample);
+	ids.user_stack = user_stack;
+	err = stack_builder_sample(builder, &ids, nr_waits, sample);
 	if (!err)
 		err = kind_of(kinds, profile, key, sample->kernel_stack, ret_kind);
-	return err ? err : stack_maker_drop_scheduler(maker, &sample->kernel_stack);
+	return err ? err : stack_builder_drop_scheduler(builder, &sample->kernel_stack);
 }
 
 int wait_stack_root(struct profile *profile, const char *text, struct profile_sample *sample)
@@ -164,7 +169,9 @@ int wait_stack_join(struct profile *profile, const struct profile_sample *waker,
 	struct joining joining = { .profile = profile, .locations = BUFFER_INIT(STACK_BYTES_MAX) };
 	uint32_t *stack = leaf_stack(profile, sample);
 
-	append_mark(&joining, !waker ? WAIT_STACK_NO_WAKER : !waker->tgid && !waker->tid ? WAIT_STACK_INTERRUPT : profile_string_text(profile, waker->comm));
+	append_mark(&joining, !waker			    ? WAIT_STACK_NO_WAKER
+			      : !waker->tgid && !waker->tid ? WAIT_STACK_INTERRUPT
+							    : profile_string_text(profile, waker->comm));
 	if (waker) {
 		append_stack(&joining, waker->user_stack, true);
 		append_stack(&joining, waker->kernel_stack, true);

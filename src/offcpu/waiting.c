@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of how long threads are off the CPU, and with ticks beside, of all of their time: the scheduler's programs from their start to the sums of each window, and what they send beside the stacks. */
+/* The measurement of how long threads are off the CPU, and with ticks beside, of all of their time: the scheduler's programs from their
+ * start to the sums of each window, and what they send beside the stacks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 #include "engine/overhead.h"
 #include "engine/ticks.h"
 #include "model/histogram.h"
-#include "offcpu/event_book.h"
+#include "offcpu/event_log.h"
 #include "offcpu/offcpu.h"
-#include "offcpu/wait_book.h"
+#include "offcpu/wait_samples.h"
 #include "offcpu/wall.h"
 #include "stacks/wait_sums.h"
 
@@ -28,7 +29,7 @@ struct waiting {
 	struct sched_programs *programs;
 	struct wait_sums *sums;    /* of the open window */
 	struct wait_sums *cut;     /* of the one that was cut and is not closed yet; NULL: there is none */
-	struct event_book *events; /* NULL: not asked for */
+	struct event_log *events; /* NULL: not asked for */
 	uint64_t begin_ns, border_ns; /* of the window that is closed next, and its end */
 	struct overhead overhead;
 };
@@ -43,7 +44,7 @@ static const struct waiting *const_waiting_of(const struct measurement *measurem
 	return (const struct waiting *)measurement;
 }
 
-/* --- making it --------------------------------------------------------------------------------------------------------------------------- */
+/* --- making it ------------------------------------------------------------------------------------------------------------------------ */
 
 static int check(const struct sonde_wait_options *o, bool is_wall, struct diag *diag)
 {
@@ -83,13 +84,16 @@ static int init_as(struct measurement *measurement, bool is_wall, struct sampler
 	int err = sized_options(o, sizeof(*o), common->waits, diag) ?: check(o, is_wall, diag);
 
 	if (!err && common->every_ns && o->events)
-		err = diag_errno(diag, EINVAL, "the file of events is one for the whole recording: --events and --every exclude each other");
+		err =
+		    diag_errno(diag, EINVAL, "the file of events is one for the whole recording: --events and --every exclude each other");
 	if (err)
 		return err;
 	fill(o, is_wall, sampling);
-	waiting->overhead = (struct overhead){ .max_percent = o->max_overhead_percent, .nr_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), .min_ns = o->min_ns };
+	waiting->overhead = (struct overhead){ .max_percent = o->max_overhead_percent,
+					       .nr_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+					       .min_ns = o->min_ns };
 	waiting->sums = wait_sums_new();
-	measurement->needs_seeds = true;
+	measurement->needs_initial_stacks = true;
 	measurement->has_histograms = o->histograms;
 	return waiting->sums ? 0 : -ENOMEM;
 }
@@ -101,7 +105,8 @@ static int init(struct measurement *measurement, struct sampler_options *samplin
 
 static int init_wall(struct measurement *measurement, struct sampler_options *sampling, struct diag *diag)
 {
-	return init_as(measurement, true, sampling, diag) ?: ticks_init(&waiting_of(measurement)->ticks, &measurement->parts, sampling, diag);
+	return init_as(measurement, true, sampling, diag)
+		   ?: ticks_init(&waiting_of(measurement)->ticks, &measurement->parts, sampling, diag);
 }
 
 static void done(struct measurement *measurement)
@@ -111,14 +116,15 @@ static void done(struct measurement *measurement)
 	sched_programs_free(waiting->programs);
 	wait_sums_free(waiting->sums);
 	wait_sums_free(waiting->cut);
-	event_book_free(waiting->events);
+	event_log_free(waiting->events);
 }
 
 static int load(struct measurement *measurement, const struct targets *targets, uint32_t command_tgid, struct diag *diag)
 {
 	struct waiting *waiting = waiting_of(measurement);
-	const struct sched_options sched = { .max_sums = measurement->parts.options->stack_storage * SUMS_PER_STACK, .tells_cost = waiting->overhead.max_percent != 0 };
-	int err = waiting->options.events ? event_book_new(waiting->options.events, diag, &waiting->events) : 0;
+	const struct sched_options sched = { .max_sums = measurement->parts.options->stack_storage * SUMS_PER_STACK,
+					     .tells_cost = waiting->overhead.max_percent != 0 };
+	int err = waiting->options.events ? event_log_new(waiting->options.events, diag, &waiting->events) : 0;
 
 	waiting->options.events = NULL;
 	return err ?: sched_programs_new(measurement->parts.engine->sampler, &sched, diag, &waiting->programs);
@@ -138,16 +144,17 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 		return err;
 	waiting->begin_ns = waiting->overhead.looked_ns = *ret_start_ns;
 	if (waiting->events)
-		event_book_begin(waiting->events, *ret_start_ns, measurement->parts.account->command_line);
+		event_log_begin(waiting->events, *ret_start_ns, measurement->parts.account->command_line);
 	return 0;
 }
 
-/* --- sums -------------------------------------------------------------------------------------------------------------------------------- */
+/* --- sums ----------------------------------------------------------------------------------------------------------------------------- */
 
 /* Those of the window that a key is of. */
 static struct wait_sums *sums_of(const struct waiting *waiting, const struct sonde_wait_key *key)
 {
-	return waiting->cut && key->window != sched_programs_window(waiting->programs) ? waiting->cut : waiting->sums; /* before the cut there is one window alone */
+	/* before the cut there is one window alone */
+	return waiting->cut && key->window != sched_programs_window(waiting->programs) ? waiting->cut : waiting->sums;
 }
 
 static int take_sum(void *arg, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum)
@@ -191,7 +198,9 @@ static int step(struct measurement *measurement, uint64_t now_ns, struct diag *d
 {
 	struct waiting *waiting = waiting_of(measurement);
 	const struct sched_sink sink = sink_of(waiting);
-	int err = wait_sums_bytes(waiting->sums) < SUMS_BYTES && sched_programs_fill_up(waiting->programs) ? sched_programs_take(waiting->programs, &sink) : 0;
+	int err = wait_sums_bytes(waiting->sums) < SUMS_BYTES && sched_programs_fill_up(waiting->programs)
+		      ? sched_programs_take(waiting->programs, &sink)
+		      : 0;
 
 	if (err || !waiting->overhead.max_percent || !overhead_look(&waiting->overhead, now_ns, sched_programs_cost_ns(waiting->programs)))
 		return err;
@@ -203,10 +212,10 @@ static size_t window_bytes(const struct measurement *measurement)
 	return wait_sums_bytes(const_waiting_of(measurement)->sums);
 }
 
-static bool tell_border(struct measurement *measurement, uint64_t *border_ns)
+static bool set_border(struct measurement *measurement, uint64_t *border_ns)
 {
 	struct waiting *waiting = waiting_of(measurement);
-	bool is_in_time = sched_programs_tell_border(waiting->programs, border_ns);
+	bool is_in_time = sched_programs_set_border(waiting->programs, border_ns);
 
 	waiting->border_ns = *border_ns;
 	return is_in_time;
@@ -236,23 +245,25 @@ static int stop(struct measurement *measurement, struct diag *diag, uint64_t *re
 	return err ? err : waiting->sums ? 0 : -ENOMEM;
 }
 
-/* The first wait of a thread that was off the CPU at the start has a stack that was read afterwards: when the wait ended, or went on, tells whether it is the right one. */
+/* The first wait of a thread that was off the CPU at the start has a stack that was read afterwards: when the wait ended, or went on, tells
+ * whether it is the right one. */
 static void choose_seed(const struct waiting *waiting, struct wait_entry *entry)
 {
-	if (entry->key.user_side == SONDE_SIDE_RAW)
-		entry->user_stack = seeds_stack(waiting->base.parts.engine->seeds, entry->key.user_stack, waiting->begin_ns + entry->sum.off_ns);
+	if (entry->key.user_state == SONDE_STACK_DEFERRED)
+		entry->user_stack = initial_stacks_stack(waiting->base.parts.engine->initial_stacks, entry->key.user_stack,
+							 waiting->begin_ns + entry->sum.off_ns);
 }
 
 /* What is made of a wait that goes on may be named by either. */
 static int keep_on(const struct waiting *waiting, const struct wait_entry *entry, const struct process_table *processes)
 {
-	struct stack_sides sides = wait_sides(&entry->key);
-	int err = stack_book_keep_on(waiting->base.parts.engine->book, &sides, entry->key.waker, processes);
+	struct stack_ids ids = wait_ids(&entry->key);
+	int err = stack_recorder_keep_on(waiting->base.parts.engine->recorder, &ids, entry->key.waker, processes);
 
-	if (err || entry->key.user_side != SONDE_SIDE_RAW)
+	if (err || entry->key.user_state != SONDE_STACK_DEFERRED)
 		return err;
-	sides.user_stack = seeds_id_of_registers(entry->key.user_stack);
-	return stack_book_keep_on(waiting->base.parts.engine->book, &sides, 0, processes);
+	ids.user_stack = initial_stacks_id_of_registers(entry->key.user_stack);
+	return stack_recorder_keep_on(waiting->base.parts.engine->recorder, &ids, 0, processes);
 }
 
 static int close_window(struct measurement *measurement, const struct process_table *processes, struct window *window)
@@ -263,11 +274,11 @@ static int close_window(struct measurement *measurement, const struct process_ta
 
 	for (uint32_t i = 0; !err && i < wait_sums_nr(cut); i++) {
 		struct wait_entry *entry = wait_sums_at(cut, i);
-		struct stack_sides sides = wait_sides(&entry->key);
+		struct stack_ids ids = wait_ids(&entry->key);
 
 		choose_seed(waiting, entry);
-		sides.user_stack = entry->user_stack;
-		err = stack_book_keep(waiting->base.parts.engine->book, &sides, entry->key.waker, processes);
+		ids.user_stack = entry->user_stack;
+		err = stack_recorder_keep(waiting->base.parts.engine->recorder, &ids, entry->key.waker, processes);
 	}
 	for (uint32_t i = 0; !err && i < wait_sums_nr(waiting->sums); i++)
 		err = keep_on(waiting, wait_sums_at(waiting->sums, i), processes);
@@ -276,11 +287,11 @@ static int close_window(struct measurement *measurement, const struct process_ta
 	return err;
 }
 
-/* --- records ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- records -------------------------------------------------------------------------------------------------------------------------- */
 
-static int take_raw(void *arg, const struct sonde_raw_record *record)
+static int take_deferred(void *arg, const struct sonde_deferred_record *record)
 {
-	return stack_book_record(arg, record);
+	return stack_recorder_record(arg, record);
 }
 
 static int take_record(struct measurement *measurement, const void *record)
@@ -290,14 +301,14 @@ static int take_record(struct measurement *measurement, const void *record)
 	uint32_t type = *(const uint32_t *)record;
 	int err = 0;
 
-	if (type == SONDE_RECORD_SEED)
-		return seeds_take(engine->seeds, record, take_raw, engine->book);
+	if (type == SONDE_RECORD_INITIAL_STACK)
+		return initial_stacks_take(engine->initial_stacks, record, take_deferred, engine->recorder);
 	if (type == SONDE_RECORD_WAKER)
-		err = stack_book_record(engine->book, record);
-	return err || !waiting->events ? err : event_book_record(waiting->events, record);
+		err = stack_recorder_record(engine->recorder, record);
+	return err || !waiting->events ? err : event_log_record(waiting->events, record);
 }
 
-/* --- the profile ------------------------------------------------------------------------------------------------------------------------- */
+/* --- the profile ---------------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t events_lost(const struct waiting *waiting)
 {
@@ -308,14 +319,17 @@ static uint64_t events_lost(const struct waiting *waiting)
 }
 
 /* A failure costs the file, not the report. */
-static void write_events(const struct waiting *waiting, struct window *window, struct stack_maker *maker, struct profile *profile)
+static void write_events(const struct waiting *waiting, struct window *window, struct stack_builder *builder, struct profile *profile)
 {
-	const struct event_end end = { .end_ns = window->end_ns, .unix_offset_ns = window->unix_offset_ns, .nr_lost = events_lost(waiting) };
+	const struct event_end end = { .end_ns = window->end_ns,
+				       .unix_offset_ns = window->unix_offset_ns,
+				       .nr_lost = events_lost(waiting) };
 	struct diag diag = { 0 };
 
-	window->events_err = event_book_end(waiting->events, maker, profile, &end, &diag);
+	window->events_err = event_log_end(waiting->events, builder, profile, &end, &diag);
 	if (window->events_err)
-		account_note(profile_account(profile), "the events were not written: %s", diag.text[0] ? diag.text : strerror(-window->events_err));
+		account_note(profile_account(profile), "the events were not written: %s",
+			     diag.text[0] ? diag.text : strerror(-window->events_err));
 }
 
 /* One that has begun, and has nothing in this window yet. */
@@ -324,28 +338,30 @@ static bool is_empty(const struct wait_entry *entry)
 	return !entry->sum.off_ns && !entry->sum.nr_waits;
 }
 
-static int make_profile(struct measurement *measurement, struct window *window, struct stack_maker *maker, struct profile *profile)
+static int make_profile(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
 {
 	const struct waiting *waiting = waiting_of(measurement);
-	const struct wait_book_options kept = { .show_count = waiting->options.count_waits, .kernel_stacks = !measurement->parts.options->user_only, .wake = waiting->options.wake,
-					       .histograms = waiting->options.histograms };
-	CLEANUP(wait_book_freep) struct wait_book *book = wait_book_new(&kept, profile);
+	const struct wait_samples_options kept = { .show_count = waiting->options.count_waits,
+						   .kernel_stacks = !measurement->parts.options->user_only,
+						   .wake = waiting->options.wake,
+						   .histograms = waiting->options.histograms };
+	CLEANUP(wait_samples_freep) struct wait_samples *samples = wait_samples_new(&kept, profile);
 	const struct wait_sums *sums = window->sums;
-	int err = book ? 0 : -ENOMEM;
+	int err = samples ? 0 : -ENOMEM;
 
 	if (!err && waiting->events)
-		write_events(waiting, window, maker, profile);
+		write_events(waiting, window, builder, profile);
 	for (uint32_t i = 0; !err && i < wait_sums_nr(sums); i++) {
 		const struct wait_entry *entry = wait_sums_at(sums, i);
 
-		err = entry->key.what != SONDE_WAIT_OFF || is_empty(entry) ? 0 : wait_book_sum(book, maker, entry);
+		err = entry->key.what != SONDE_WAIT_OFF || is_empty(entry) ? 0 : wait_samples_sum(samples, builder, entry);
 	}
 	for (uint32_t i = 0; !err && i < wait_sums_nr_slots(sums); i++)
-		err = wait_book_slot(book, wait_sums_slot_at(sums, i));
+		err = wait_samples_slot(samples, wait_sums_slot_at(sums, i));
 	return err;
 }
 
-static int make_wall(struct measurement *measurement, struct window *window, struct stack_maker *maker, struct profile *profile)
+static int make_wall(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
 {
 	CLEANUP(wall_freep) struct wall *wall = wall_new(!measurement->parts.options->user_only, profile);
 	const struct waiting *waiting = waiting_of(measurement);
@@ -353,13 +369,13 @@ static int make_wall(struct measurement *measurement, struct window *window, str
 	int err = wall ? 0 : -ENOMEM;
 
 	if (!err && waiting->events)
-		write_events(waiting, window, maker, profile);
+		write_events(waiting, window, builder, profile);
 	for (uint32_t i = 0; !err && i < wait_sums_nr(sums); i++)
-		err = is_empty(wait_sums_at(sums, i)) ? 0 : wall_sum(wall, maker, wait_sums_at(sums, i));
-	return err ? err : wall_finish(wall, maker, window->samples);
+		err = is_empty(wait_sums_at(sums, i)) ? 0 : wall_sum(wall, builder, wait_sums_at(sums, i));
+	return err ? err : wall_finish(wall, builder, window->samples);
 }
 
-/* --- numbers ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t nr_waits(const struct measurement *measurement)
 {
@@ -371,22 +387,26 @@ static uint64_t nr_waits(const struct measurement *measurement)
 
 static uint64_t nr_of_wall(const struct measurement *measurement)
 {
-	return nr_waits(measurement) + stack_book_nr_samples(measurement->parts.engine->book);
+	return nr_waits(measurement) + stack_recorder_nr_samples(measurement->parts.engine->recorder);
 }
 
 static void note_overhead(const struct overhead *overhead, struct account *account)
 {
 	if (overhead->nr_raised)
-		account_note(account, "the programs took up to %.1f %% of the machine's time, more than --max-overhead %" PRIu32 ": in the end waits shorter than %" PRIu64 " us were left out",
+		account_note(account,
+			     "the programs took up to %.1f %% of the machine's time, more than --max-overhead %" PRIu32
+			     ": in the end waits shorter than %" PRIu64 " us were left out",
 			     overhead->worst_percent, overhead->max_percent, overhead->min_ns / 1000);
 	if (overhead->is_at_end)
-		account_note(account, "the programs still cost more than --max-overhead %" PRIu32 ": what is left is the price of seeing each switch of threads",
+		account_note(account,
+			     "the programs still cost more than --max-overhead %" PRIu32
+			     ": what is left is the price of seeing each switch of threads",
 			     overhead->max_percent);
 }
 
 static void account_waits(const struct waiting *waiting, struct account *account)
 {
-	const struct seeds *seeds = waiting->base.parts.engine->seeds;
+	const struct initial_stacks *initial_stacks = waiting->base.parts.engine->initial_stacks;
 	struct sonde_wait_counters counters;
 
 	sched_programs_counters(waiting->programs, &counters);
@@ -396,9 +416,12 @@ static void account_waits(const struct waiting *waiting, struct account *account
 #undef X
 	account->bpf_map_bytes += sched_programs_map_bytes(waiting->programs);
 	note_overhead(&waiting->overhead, account);
-	if (seeds_nr_late(seeds))
-		account_note(account, "%" PRIu32 " of %" PRIu32 " threads that waited at the start ran on before their stacks could be read: of that wait only the leaf is known",
-			     seeds_nr_late(seeds), seeds_nr(seeds));
+	if (initial_stacks_nr_late(initial_stacks))
+		account_note(
+		    account,
+		    "%" PRIu32 " of %" PRIu32
+		    " threads that waited at the start ran on before their stacks could be read: of that wait only the leaf is known",
+		    initial_stacks_nr_late(initial_stacks), initial_stacks_nr(initial_stacks));
 }
 
 static void account(const struct measurement *measurement, struct account *account)
@@ -425,7 +448,7 @@ const struct measurement_type waiting_measurement = {
 	.record = take_record,
 	.step = step,
 	.stop = stop,
-	.tell_border = tell_border,
+	.set_border = set_border,
 	.cut = cut,
 	.close = close_window,
 	.window_bytes = window_bytes,
@@ -443,7 +466,7 @@ const struct measurement_type wall_measurement = {
 	.record = take_record,
 	.step = step,
 	.stop = stop,
-	.tell_border = tell_border,
+	.set_border = set_border,
 	.cut = cut,
 	.close = close_window,
 	.window_bytes = window_bytes,

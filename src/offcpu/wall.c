@@ -13,13 +13,15 @@ struct wall {
 	struct profile *profile;
 	struct wall_table *table;
 	struct wait_kinds kinds;
-	struct stack_maker *maker;     /* while the time on CPUs is shared */
+	struct stack_builder *builder;     /* while the time on CPUs is shared */
 	const struct samples *samples;
 };
 
 struct wall *wall_new(bool kernel_stacks, struct profile *profile)
 {
-	const struct profile_value_type type = { .type = profile_string(profile, "wall"), .unit = profile_string(profile, "nanoseconds"), .fold = VALUE_SUM };
+	const struct profile_value_type type = { .type = profile_string(profile, "wall"),
+						 .unit = profile_string(profile, "nanoseconds"),
+						 .fold = VALUE_SUM };
 	struct wall *wall;
 
 	if (type.type == PROFILE_NONE || type.unit == PROFILE_NONE)
@@ -76,7 +78,7 @@ static int add(struct wall *wall, const struct wall_thread *thread, const struct
 	return err ? err : profile_add(wall->profile, &sample);
 }
 
-int wall_sum(struct wall *wall, struct stack_maker *maker, const struct wait_entry *entry)
+int wall_sum(struct wall *wall, struct stack_builder *builder, const struct wait_entry *entry)
 {
 	const struct sonde_wait_key *key = &entry->key;
 	const struct sonde_wait_sum *sum = &entry->sum;
@@ -89,7 +91,7 @@ int wall_sum(struct wall *wall, struct stack_maker *maker, const struct wait_ent
 
 	if (key->what == SONDE_WAIT_RUNNING)
 		return wall_table_ran(wall->table, &thread, sum->off_ns);
-	err = wait_stack_make(&wall->kinds, maker, wall->profile, key, entry->user_stack, sum->nr_waits, &stacks, &kind);
+	err = wait_stack_make(&wall->kinds, builder, wall->profile, key, entry->user_stack, sum->nr_waits, &stacks, &kind);
 	if (err)
 		return err;
 	snprintf(root, sizeof(root), WALL_BLOCKED, wait_kind_name(kind));
@@ -108,20 +110,20 @@ static int add_share(void *arg, const struct wall_thread *thread, uint32_t numbe
 		err = wait_stack_root(wall->profile, WALL_NO_SAMPLE, &stacks);
 	} else {
 		sample = samples_at(wall->samples, number);
-		err = stack_maker_sample(wall->maker, &sample->key.sides, sample->count, &stacks);
+		err = stack_builder_sample(wall->builder, &sample->key.ids, sample->count, &stacks);
 	}
 	return err ? err : add(wall, thread, &stacks, WALL_ON_CPU, running_ns);
 }
 
-int wall_finish(struct wall *wall, struct stack_maker *maker, const struct samples *samples)
+int wall_finish(struct wall *wall, struct stack_builder *builder, const struct samples *samples)
 {
 	int err = 0;
 
-	wall->maker = maker;
+	wall->builder = builder;
 	wall->samples = samples;
 	for (uint32_t i = 0; !err && i < samples_nr(samples); i++) {
 		const struct sample *sample = samples_at(samples, i);
-		const struct wall_thread thread = thread_of(sample->key.sides.tgid, sample->key.tid, sample->key.comm);
+		const struct wall_thread thread = thread_of(sample->key.ids.tgid, sample->key.tid, sample->key.comm);
 
 		err = wall_table_sampled(wall->table, &thread, i, sample->count);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A function's source and instructions. Paths come from a stranger's profile: only regular files are read, as the user who asks, and a file's code only when
- * it has the build id of the one that was sampled. The source is text; the code is read by the worker. */
+/* A function's source and instructions. Paths come from a stranger's profile: only regular files are read, as the user who asks, and a
+ * file's code only when it has the build id of the one that was sampled. The source is text; the code is read by the worker. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static int open_file(const char *path, struct stat *st, struct diag *diag)
 	return fd;
 }
 
-/* --- source ------------------------------------------------------------------------------------------------------------------------------- */
+/* --- source --------------------------------------------------------------------------------------------------------------------------- */
 
 static int read_source(const char *path, struct buffer *text, struct stat *st, struct diag *diag)
 {
@@ -92,7 +92,8 @@ static int show_file(const struct annotator *annotator, const struct annotated_l
 	else if (start_ns && st.st_mtime > 0 && (uint64_t)st.st_mtime > start_ns / NS_PER_S)
 		buffer_text(annotator->buffer, ": changed since the profile was taken: lines may have moved");
 	buffer_text(annotator->buffer, "\n");
-	show_source(annotator->annotation, lines, nr, text.data ? text.data : "", err ? 0 : text.size, annotator->options, annotator->buffer);
+	show_source(annotator->annotation, lines, nr, text.data ? text.data : "", err ? 0 : text.size, annotator->options,
+		    annotator->buffer);
 	return 0;
 }
 
@@ -107,14 +108,16 @@ static int show_lines(const struct annotator *annotator, uint32_t place)
 	if (from == annotation->nr_lines || annotation->lines[from].place > place)
 		buffer_text(annotator->buffer, "source: the profile has no lines of this function\n");
 	for (; !err && from < annotation->nr_lines && annotation->lines[from].place == place; from = to) {
-		for (to = from; to < annotation->nr_lines && annotation->lines[to].place == place && annotation->lines[to].file == annotation->lines[from].file; to++)
+		for (to = from; to < annotation->nr_lines && annotation->lines[to].place == place &&
+				annotation->lines[to].file == annotation->lines[from].file;
+		     to++)
 			;
 		err = show_file(annotator, &annotation->lines[from], to - from);
 	}
 	return err;
 }
 
-/* --- code --------------------------------------------------------------------------------------------------------------------------------- */
+/* --- code ----------------------------------------------------------------------------------------------------------------------------- */
 
 static int open_for_worker(void *arg, const char *path)
 {
@@ -124,7 +127,8 @@ static int open_for_worker(void *arg, const char *path)
 }
 
 /* The file that was sampled, if it is still there. 0, or the reason in `diag`. */
-static int open_sampled(const struct annotator *annotator, const struct annotated_place *place, struct diag *diag, struct elf_file **ret_elf)
+static int open_sampled(const struct annotator *annotator, const struct annotated_place *place, struct diag *diag,
+			struct elf_file **ret_elf)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	const char *path = text_of(annotator, place->path), *build_id = text_of(annotator, place->build_id);
@@ -141,7 +145,8 @@ static int open_sampled(const struct annotator *annotator, const struct annotate
 	if (!place->has_mapping || *path != '/')
 		return diag_errno(diag, ENOENT, "it is in no file: made at run time, or the kernel's");
 	if (!*build_id)
-		return diag_errno(diag, ENOENT, "the profile has no build id of the file, so whether the one here is the same is not known");
+		return diag_errno(diag, ENOENT,
+				  "the profile has no build id of the file, so whether the one here is the same is not known");
 	fd = open_file(path, &st, diag);
 	if (fd < 0)
 		return fd;
@@ -205,32 +210,33 @@ static int read_listing(const struct code_listing *answer, struct shown_instruct
 	return 0;
 }
 
-static int ask(struct annotator *annotator, const struct elf_file *elf, const char *path, const struct code_question *question, struct diag *diag, struct buffer *answer)
+static int ask(struct annotator *annotator, const struct elf_file *elf, const char *path, const struct code_request *request,
+	       struct diag *diag, struct buffer *answer)
 {
 	int err = annotator->parser ? 0 : parser_new_for_code(diag, &annotator->parser);
 
 	if (!err && !annotator->proxy)
 		err = parser_ready(annotator->parser, diag) ?: proxy_new(diag, &annotator->proxy);
 	annotator->owner = elf_file_owner(elf);
-	return err ? err : parser_code(annotator->parser, elf, path, question, open_for_worker, annotator, diag, answer);
+	return err ? err : parser_code(annotator->parser, elf, path, request, open_for_worker, annotator, diag, answer);
 }
 
 /* One stretch of code: the function around the first address, and how many of the addresses stand in it. */
-static int show_stretch(struct annotator *annotator, const struct elf_file *elf, const struct annotated_place *place, const struct annotated_address *addresses, uint32_t nr,
-			uint32_t *ret_nr, struct diag *diag)
+static int show_stretch(struct annotator *annotator, const struct elf_file *elf, const struct annotated_place *place,
+			const struct annotated_address *addresses, uint32_t nr, uint32_t *ret_nr, struct diag *diag)
 {
 	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(MAX_ANSWER_BYTES);
 	CLEANUP(freep_listing) struct shown_instruction *instructions = NULL;
-	struct code_question question = { .elf_vaddr = inside(addresses) };
+	struct code_request request = { .elf_vaddr = inside(addresses) };
 	struct code_listing listing;
 	uint32_t nr_instructions, nr_here = 0, nr_left;
 	int err;
 
 	if (addresses->function_off && addresses->function_off <= addresses->elf_vaddr) {
-		question.guess_start = addresses->elf_vaddr - addresses->function_off;
-		question.guess_end = addresses[nr - 1].elf_vaddr + GUESS_BYTES;
+		request.guess_start = addresses->elf_vaddr - addresses->function_off;
+		request.guess_end = addresses[nr - 1].elf_vaddr + GUESS_BYTES;
 	}
-	err = ask(annotator, elf, text_of(annotator, place->path), &question, diag, &answer);
+	err = ask(annotator, elf, text_of(annotator, place->path), &request, diag, &answer);
 	if (!err)
 		err = code_listing_open(answer.data, answer.size, &listing);
 	if (!err)
@@ -242,7 +248,8 @@ static int show_stretch(struct annotator *annotator, const struct elf_file *elf,
 	*ret_nr = nr_here ? nr_here : 1; /* never none, whatever the worker says */
 	nr_left = annotation_give(addresses, *ret_nr, instructions, nr_instructions);
 	buffer_printf(annotator->buffer, "code: 0x%" PRIx64 " to 0x%" PRIx64 "%s%s\n", listing.start, listing.end,
-		      listing.is_guess ? ", which no symbol covers: where it ends is not known" : "", listing.is_cut ? ", of which the first MiB is shown" : "");
+		      listing.is_guess ? ", which no symbol covers: where it ends is not known" : "",
+		      listing.is_cut ? ", of which the first MiB is shown" : "");
 	show_instructions(instructions, nr_instructions, place->total, annotator->options, annotator->buffer);
 	if (nr_left)
 		buffer_printf(annotator->buffer, "%" PRIu32 " sampled addresses are at none of these instructions\n", nr_left);
@@ -256,7 +263,8 @@ static int by_address(const void *a, const void *b)
 	return (inside(left) > inside(right)) - (inside(left) < inside(right));
 }
 
-static int show_code(struct annotator *annotator, const struct annotated_place *place, const struct annotated_address *sampled, uint32_t nr, struct diag *diag)
+static int show_code(struct annotator *annotator, const struct annotated_place *place, const struct annotated_address *sampled, uint32_t nr,
+		     struct diag *diag)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	CLEANUP(freep) struct annotated_address *addresses = NULL;
@@ -304,7 +312,8 @@ static int show_one(struct annotator *annotator, uint32_t number)
 	return 0;
 }
 
-int annotate_function(const struct profile *profile, const char *function, const struct show_options *options, struct diag *diag, struct buffer *buffer)
+int annotate_function(const struct profile *profile, const char *function, const struct show_options *options, struct diag *diag,
+		      struct buffer *buffer)
 {
 	CLEANUP(annotation_done) struct annotation annotation = { 0 };
 	CLEANUP(annotator_done) struct annotator annotator = { .annotation = &annotation, .options = options, .buffer = buffer };

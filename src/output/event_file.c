@@ -51,12 +51,13 @@ void event_file_free(struct event_file *file)
 	free(file);
 }
 
-/* --- lines ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- lines ---------------------------------------------------------------------------------------------------------------------------- */
 
 static void flush(struct event_file *file)
 {
 	if (!file->err)
-		file->err = file->lines.err ? file->lines.err : output_stream_write(file->stream, file->lines.data, file->lines.size, &file->diag);
+		file->err =
+		    file->lines.err ? file->lines.err : output_stream_write(file->stream, file->lines.data, file->lines.size, &file->diag);
 	file->lines.size = 0;
 }
 
@@ -127,7 +128,7 @@ void event_file_thread(struct event_file *file, uint32_t number, uint32_t tgid, 
 	close_line(file);
 }
 
-/* --- stacks ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- stacks --------------------------------------------------------------------------------------------------------------------------- */
 
 static void use_stack(struct event_file *file, uint32_t stack)
 {

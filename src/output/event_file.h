@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_file: the file of switches and wake-ups, as JSON lines (docs/formats.md), written while they happen. A failure is kept until event_file_end: the recording goes on without the file. One
- * thread. */
+/* event_file: the file of switches and wake-ups, as JSON lines (docs/formats.md), written while they happen. A failure is kept until
+ * event_file_end: the recording goes on without the file. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -122,14 +122,18 @@ int export_write(const struct profile *profile, enum export_format format, const
 	int err;
 
 	if (needs_sum(format) && types[shown].fold != VALUE_SUM)
-		return diag_errno(diag, EINVAL, "'%.60s' is no sum, and the %s format shows parts of one: choose another value, or text, folded, json or jsonl",
-				  profile_string_text(profile, types[shown].type), names[format]);
+		return diag_errno(
+		    diag, EINVAL,
+		    "'%.60s' is no sum, and the %s format shows parts of one: choose another value, or text, folded, json or jsonl",
+		    profile_string_text(profile, types[shown].type), names[format]);
 	err = writers[format](profile, options, buffer);
 	if (!err)
 		err = buffer->err;
 	if (err == -EFBIG)
 		return diag_errno(diag, EFBIG, "the %s report is larger than %zu bytes", names[format], max);
 	if (err == -E2BIG)
-		return diag_errno(diag, E2BIG, "the %s format has an entry for each sample, and there are too many samples: choose another format", names[format]);
+		return diag_errno(diag, E2BIG,
+				  "the %s format has an entry for each sample, and there are too many samples: choose another format",
+				  names[format]);
 	return err ? diag_errno(diag, -err, "no memory for the %s report", names[format]) : 0;
 }

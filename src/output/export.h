@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export: a profile to a file format. Writers fill a buffer and settle it as they go, where the format allows it (docs/internals/formats.md); what becomes of the bytes is the caller's business. */
+/* export: a profile to a file format. Writers fill a buffer and settle it as they go, where the format allows it
+ * (docs/internals/formats.md); what becomes of the bytes is the caller's business. */
 #pragma once
 #include <stdbool.h>
 

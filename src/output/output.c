@@ -32,9 +32,9 @@ static int directory_of(const char *path, char *to, size_t size)
 	return 0;
 }
 
-/* The file that a symbolic link leads to: a report takes its place, not the link's (/dev/stdout, where stdout is a file). The kernel follows the
- * link, so that its protection of links in /tmp holds. `path` itself where the link leads nowhere; NULL where it leads to a file that has lost its name, or to one of another name space: that of
- * another file may stand there by now. */
+/* The file that a symbolic link leads to: a report takes its place, not the link's (/dev/stdout, where stdout is a file). The kernel
+ * follows the link, so that its protection of links in /tmp holds. `path` itself where the link leads nowhere; NULL where it leads to a
+ * file that has lost its name, or to one of another name space: that of another file may stand there by now. */
 static const char *follow(const char *path, char to[PATH_MAX])
 {
 	CLEANUP(closep) int fd = open(path, O_PATH | O_CLOEXEC);
@@ -77,7 +77,8 @@ static bool by_sudo(uint64_t *ret_uid, uint64_t *ret_gid)
 	return !geteuid() && uid && gid && !number_u64(uid, UINT32_MAX - 1, ret_uid) && !number_u64(gid, UINT32_MAX - 1, ret_gid);
 }
 
-/* In a folder where everybody may put things (/tmp), somebody else's FIFO is where he waits for reports; fs.protected_fifos tells them apart likewise. */
+/* In a folder where everybody may put things (/tmp), somebody else's FIFO is where he waits for reports; fs.protected_fifos tells them
+ * apart likewise. */
 static bool is_trap(int fd, const char *path)
 {
 	char directory[PATH_MAX];
@@ -87,7 +88,8 @@ static bool is_trap(int fd, const char *path)
 	if (fstat(fd, &fifo) || !S_ISFIFO(fifo.st_mode) || directory_of(path, directory, sizeof(directory)) || stat(directory, &folder))
 		return false;
 	(void)by_sudo(&uid, &gid);
-	return (folder.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) && fifo.st_uid != geteuid() && fifo.st_uid != uid && fifo.st_uid != folder.st_uid;
+	return (folder.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) && fifo.st_uid != geteuid() && fifo.st_uid != uid &&
+	       fifo.st_uid != folder.st_uid;
 }
 
 /* A FIFO that nobody reads is refused, not waited for. */
@@ -158,7 +160,8 @@ static int name_file(int fd, const char *path)
 	return 0;
 }
 
-/* A report holds addresses of the kernel, and paths and command lines of all users: it is for whoever asked for it. A file of theirs keeps its owner and mode; one that somebody else has put there does not. */
+/* A report holds addresses of the kernel, and paths and command lines of all users: it is for whoever asked for it. A file of theirs keeps
+ * its owner and mode; one that somebody else has put there does not. */
 static int give_owner(int fd, const char *target)
 {
 	uint64_t uid = geteuid(), gid = getegid();
@@ -256,7 +259,8 @@ int output_stream_write(struct output_stream *stream, const void *bytes, size_t 
 static int finish(struct output_stream *stream)
 {
 	if (stream->target[0])
-		(void)give_owner(stream->fd, stream->target); /* not on file systems without owners; then it stays ours, and closed to others */
+		(void)give_owner(stream->fd,
+				 stream->target); /* not on file systems without owners; then it stays ours, and closed to others */
 	if (stream->target[0] && !stream->passing[0]) {
 		int err = name_file(stream->fd, stream->target);
 

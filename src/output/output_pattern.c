@@ -52,9 +52,14 @@ int output_pattern_check(const char *pattern, struct diag *diag)
 			break;
 	}
 	if (!is_known)
-		return diag_errno(diag, EINVAL, "each window has a file of its own: '%.200s' needs %%n (its number) or %%t (its time) in its name; a percent sign is %%%%", pattern);
+		return diag_errno(diag, EINVAL,
+				  "each window has a file of its own: '%.200s' needs %%n (its number) or %%t (its time) in its name; a "
+				  "percent sign is %%%%",
+				  pattern);
 	if (hole < name)
-		return diag_errno(diag, EINVAL, "'%.200s' has %%n or %%t in a directory's name: they are for the file's; no directories are made", pattern);
+		return diag_errno(diag, EINVAL,
+				  "'%.200s' has %%n or %%t in a directory's name: they are for the file's; no directories are made",
+				  pattern);
 	return 0;
 }
 
@@ -81,7 +86,7 @@ int output_pattern_path(const char *pattern, const struct output_words *words, c
 	return 0;
 }
 
-/* --- two of them ------------------------------------------------------------------------------------------------------------------------- */
+/* --- two of them ---------------------------------------------------------------------------------------------------------------------- */
 
 static bool find_directory(const char *pattern, struct stat *ret_status)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output_pattern: a path that names a file for each window: in the file's name %n is the window's number and %t the time at which it began (UTC, 20261123T164128Z); %% is a percent sign everywhere.
- * A window that does not begin in a later second than all before it (the one before was full, or the clock was set back) has its number behind the time, 20261123T164128Z-7: no two have one name. Stateless, any thread. */
+/* output_pattern: a path that names a file for each window: in the file's name %n is the window's number and %t the time at which it began
+ * (UTC, 20261123T164128Z); %% is a percent sign everywhere. A window that does not begin in a later second than all before it (the one
+ * before was full, or the clock was set back) has its number behind the time, 20261123T164128Z-7: no two have one name. Stateless, any
+ * thread. */
 #pragma once
 #include <limits.h>
 #include <stdbool.h>

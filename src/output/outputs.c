@@ -53,14 +53,19 @@ static int check_windows(const struct outputs *outputs, const struct output *out
 	int err;
 
 	if (is_stdout(output))
-		return has_many_reports(output->format) ? 0 : diag_errno(diag, EINVAL, "report after report on standard output is for text, folded and jsonl: give %s a file with -o FILE-%%n",
-									  export_format_name(output->format));
+		return has_many_reports(output->format)
+			   ? 0
+			   : diag_errno(
+				 diag, EINVAL,
+				 "report after report on standard output is for text, folded and jsonl: give %s a file with -o FILE-%%n",
+				 export_format_name(output->format));
 	err = output_pattern_check(output->path, diag);
 	for (uint32_t i = 0; !err && i < outputs->nr; i++) {
 		const char *other = outputs->list[i].path;
 
 		if (!is_stdout(&outputs->list[i]) && output_pattern_meet(output->path, other))
-			return diag_errno(diag, EINVAL, "'%.200s' and '%.200s' may name the same file: let them begin or end differently", other, output->path);
+			return diag_errno(diag, EINVAL, "'%.200s' and '%.200s' may name the same file: let them begin or end differently",
+					  other, output->path);
 	}
 	if (err)
 		return err;
@@ -68,7 +73,7 @@ static int check_windows(const struct outputs *outputs, const struct output *out
 	return err ? diag_errno(diag, -err, "cannot write %.200s: %s", output->path, strerror(-err)) : output_check(path, diag);
 }
 
-/* --- adding ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- adding --------------------------------------------------------------------------------------------------------------------------- */
 
 int outputs_add(struct outputs *outputs, const char *path, const char *format, struct diag *diag)
 {
@@ -109,7 +114,7 @@ bool outputs_have_stdout(const struct outputs *outputs)
 	return false;
 }
 
-/* --- writing ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------------------------------------- */
 
 /* A line of its own before a report as text, an empty one between folded ones: a line of JSON says itself where a profile begins. */
 static int write_heading(enum export_format format, const struct output_window *window, struct diag *diag)
@@ -172,7 +177,8 @@ static void prune(struct outputs *outputs)
 }
 
 /* `words`: NULL without windows. */
-static int write_one(struct outputs *outputs, const struct output *output, const struct profile *profile, const struct output_words *words, struct diag *diag)
+static int write_one(struct outputs *outputs, const struct output *output, const struct profile *profile, const struct output_words *words,
+		     struct diag *diag)
 {
 	char path[PATH_MAX];
 	int err = words ? output_pattern_path(output->path, words, path) : 0;
@@ -183,7 +189,8 @@ static int write_one(struct outputs *outputs, const struct output *output, const
 	return err || !words || !outputs->keep ? err : keep(outputs, output, path);
 }
 
-static int write_to_stdout(struct outputs *outputs, const struct output *output, const struct profile *profile, const struct output_window *window, struct diag *diag)
+static int write_to_stdout(struct outputs *outputs, const struct output *output, const struct profile *profile,
+			   const struct output_window *window, struct diag *diag)
 {
 	int err = window ? write_heading(output->format, window, diag) : 0;
 
@@ -199,7 +206,8 @@ int outputs_write(struct outputs *outputs, const struct profile *profile, const 
 		words = output_words_of(window->number, window->start_unix_ns, &outputs->newest_s);
 	for (uint32_t i = 0; i < outputs->nr; i++) {
 		struct output *output = &outputs->list[i];
-		int err = is_stdout(output) ? write_to_stdout(outputs, output, profile, window, diag) : write_one(outputs, output, profile, window ? &words : NULL, diag);
+		int err = is_stdout(output) ? write_to_stdout(outputs, output, profile, window, diag)
+					    : write_one(outputs, output, profile, window ? &words : NULL, diag);
 
 		output->is_written = !err;
 		if (err && !first_err)

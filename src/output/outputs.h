@@ -35,9 +35,11 @@ struct output_window {
 };
 
 void outputs_done(struct outputs *outputs);
-/* "-" is stdout; the format by its name, or NULL: by the path's suffix. 0; -EINVAL: the format is not known, or the path is no pattern for windows; or it cannot be written. */
+/* "-" is stdout; the format by its name, or NULL: by the path's suffix. 0; -EINVAL: the format is not known, or the path is no pattern for
+ * windows; or it cannot be written. */
 MUST_CHECK int outputs_add(struct outputs *outputs, const char *path, const char *format, struct diag *diag);
-/* Writes all, each whole or not at all, and removes what is too old. `window`: NULL without windows. The first failure is returned, the others are tried. */
+/* Writes all, each whole or not at all, and removes what is too old. `window`: NULL without windows. The first failure is returned, the
+ * others are tried. */
 MUST_CHECK int outputs_write(struct outputs *outputs, const struct profile *profile, const struct output_window *window, struct diag *diag);
 bool outputs_want_lines(const struct outputs *outputs); /* does any format show them? */
 bool outputs_have_stdout(const struct outputs *outputs);

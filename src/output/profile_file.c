@@ -21,7 +21,8 @@
 /* gzip packs zeros a thousandfold: so far a small file may grow, profiles pack less */
 #define UNPACKED_TIMES	  64
 #define UNPACKED_ANYHOW	  ((size_t)256 << 20)
-/* So much larger than its file a report may be, as names are written once in the file and for each frame in the report: of 1.28 million stacks jsonl is 85 times the packed pprof. */
+/* So much larger than its file a report may be, as names are written once in the file and for each frame in the report: of 1.28 million
+ * stacks jsonl is 85 times the packed pprof. */
 #define REPORT_TIMES	  256
 #define REPORT_ANYHOW	  ((size_t)1 << 30)
 
@@ -36,7 +37,7 @@ void profile_file_forget(struct sonde_profile *profile)
 	profile->diff.profile = NULL; /* the one above */
 	diff_done(&profile->diff);
 	buffer_done(&profile->text);
-	profile->nr_told_notes = 0;
+	profile->nr_reported_notes = 0;
 }
 
 void sonde_profile_free(struct sonde_profile *profile)
@@ -138,7 +139,8 @@ static int unpack(struct buffer *bytes, struct diag *diag)
 	int err = gunzip(bytes->data, bytes->size, &unpacked, &cause);
 
 	if (err == -EFBIG && unpacked.max < bytes->max)
-		return diag_errno(diag, EFBIG, "it unpacks to more than %d times its size: if that is right, let gunzip unpack it first", UNPACKED_TIMES);
+		return diag_errno(diag, EFBIG, "it unpacks to more than %d times its size: if that is right, let gunzip unpack it first",
+				  UNPACKED_TIMES);
 	if (err)
 		return diag_errno(diag, -err, "%s", cause.text);
 	unpacked.max = bytes->max;
@@ -147,7 +149,8 @@ static int unpack(struct buffer *bytes, struct diag *diag)
 	return 0;
 }
 
-static int take_read_options(struct sonde_profile *profile, const struct sonde_read_options *options, struct sonde_read_options *ret_options)
+static int take_read_options(struct sonde_profile *profile, const struct sonde_read_options *options,
+			     struct sonde_read_options *ret_options)
 {
 	enum import_format format;
 	int err = sized_options(ret_options, sizeof(*ret_options), options, &profile->diag);
@@ -172,10 +175,11 @@ static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, con
 	else if (!err)
 		err = import_detect(bytes->data, bytes->size, &profile->diag, &format);
 	if (!err && format == IMPORT_PERF_DATA)
-		return import_perf_data(profile, &(struct perf_data_source){ .bytes = bytes->data, .nr_bytes = bytes->size, .fd = -1 }, options);
+		return import_perf_data(profile, &(struct perf_data_source){ .bytes = bytes->data, .nr_bytes = bytes->size, .fd = -1 },
+					options);
 	if (!err && options->on_bytes)
 		options->on_bytes(options->on_bytes_arg);
-	return err ? err : import_read(bytes->data, bytes->size, format, profile->profile, &profile->diag, &profile->nr_told_notes);
+	return err ? err : import_read(bytes->data, bytes->size, format, profile->profile, &profile->diag, &profile->nr_reported_notes);
 }
 
 /* From where `fd` stands. */
@@ -234,7 +238,7 @@ const char *sonde_profile_warning(struct sonde_profile *profile)
 {
 	const struct account *account = profile && profile->profile ? profile_account_of(profile->profile) : NULL;
 
-	return account && profile->nr_told_notes < account->nr_notes ? account->notes[profile->nr_told_notes++] : NULL;
+	return account && profile->nr_reported_notes < account->nr_notes ? account->notes[profile->nr_reported_notes++] : NULL;
 }
 
 uint64_t sonde_profile_nr_samples(const struct sonde_profile *profile)
@@ -257,12 +261,15 @@ static int choose_format(const char *path, const char *name, struct diag *diag, 
 /* A file without what was asked for would be worse than none. */
 static int check_histograms(struct sonde_profile *profile, enum export_format format)
 {
-	bool alone = profile->histograms_alone || (profile->profile && !profile_nr_samples(profile->profile) && profile_nr_histograms(profile->profile));
+	bool alone = profile->histograms_alone ||
+		     (profile->profile && !profile_nr_samples(profile->profile) && profile_nr_histograms(profile->profile));
 
 	if (!alone || export_format_has_histograms(format))
 		return 0;
 	profile->exit_code = SONDE_EXIT_USAGE;
-	return diag_errno(&profile->diag, EINVAL, "%s holds stacks, and here are histograms alone; text, json, jsonl, html and top hold them", export_format_name(format));
+	return diag_errno(&profile->diag, EINVAL,
+			  "%s holds stacks, and here are histograms alone; text, json, jsonl, html and top hold them",
+			  export_format_name(format));
 }
 
 int sonde_profile_check_output(struct sonde_profile *profile, const char *path, const char *format)
@@ -301,7 +308,8 @@ int profile_file_show_value(struct sonde_profile *profile, const char *type)
 	for (uint32_t i = 0; i < nr_types; i++)
 		buffer_printf(&there, " %.60s", profile_string_text(profile->profile, types[i].type));
 	profile->exit_code = SONDE_EXIT_USAGE;
-	return diag_errno(&profile->diag, EINVAL, "the profile has no values of type '%.60s'; it has:%s", type, there.data ? there.data : " none");
+	return diag_errno(&profile->diag, EINVAL, "the profile has no values of type '%.60s'; it has:%s", type,
+			  there.data ? there.data : " none");
 }
 
 static size_t report_bytes_max(const struct sonde_profile *profile)
@@ -329,7 +337,8 @@ static int write_report(struct sonde_profile *profile, const char *path, const s
 		return err;
 	if (profile->diff.rows && profile_nr_samples(profile->profile) && !diff_format_carries(export_format_name(format))) {
 		profile->exit_code = SONDE_EXIT_USAGE;
-		return diag_errno(&profile->diag, EINVAL, "%s holds one value for each stack, not a difference; html, svg, pprof, json, jsonl and folded hold both",
+		return diag_errno(&profile->diag, EINVAL,
+				  "%s holds one value for each stack, not a difference; html, svg, pprof, json, jsonl and folded hold both",
 				  export_format_name(format));
 	}
 	err = report_file_write(profile->profile, format, &export, path, report_bytes_max(profile), &profile->diag);

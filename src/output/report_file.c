@@ -20,7 +20,8 @@ static int take(void *arg, const void *bytes, size_t size)
 	return output_stream_write(taker->stream, bytes, size, taker->diag);
 }
 
-int report_file_write(const struct profile *profile, enum export_format format, const struct export_options *options, const char *path, size_t max_bytes, struct diag *diag)
+int report_file_write(const struct profile *profile, enum export_format format, const struct export_options *options, const char *path,
+		      size_t max_bytes, struct diag *diag)
 {
 	CLEANUP(taker_done) struct taker taker = { .diag = diag };
 	CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(max_bytes);

@@ -77,7 +77,9 @@ int sonde_profile_show(struct sonde_profile *profile, const struct sonde_show_op
 		return err;
 	buffer_done(&profile->text);
 	profile->text = BUFFER_INIT(TEXT_BYTES_MAX);
-	show = (struct show_options){ .width = known.width, .max_lines = known.max_lines, .min_percent = known.min_percent, .colour = known.colour };
+	show = (struct show_options){
+		.width = known.width, .max_lines = known.max_lines, .min_percent = known.min_percent, .colour = known.colour
+	};
 	err = show_view(profile, &known, &show);
 	if (!err)
 		err = profile->text.err;
@@ -109,6 +111,6 @@ int sonde_profile_diff(struct sonde_profile *after, const struct sonde_profile *
 	after->profile = diff.profile;
 	after->nr_bytes += before->nr_bytes;
 	after->diff = diff; /* with the same profile */
-	after->nr_told_notes = profile_account(diff.profile)->nr_notes; /* its own note is for readers of its files */
+	after->nr_reported_notes = profile_account(diff.profile)->nr_notes; /* its own note is for readers of its files */
 	return 0;
 }

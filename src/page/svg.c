@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A flame graph as one static picture: the root below, callees above, siblings by name, as users of FlameGraph know it. No script: a title over each frame.
- * Frames are by name: all > process name > (thread >) user frames > kernel frames. */
+/* A flame graph as one static picture: the root below, callees above, siblings by name, as users of FlameGraph know it. No script: a title
+ * over each frame. Frames are by name: all > process name > (thread >) user frames > kernel frames. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -69,8 +69,8 @@ static struct shown shown_of(const struct svg *svg, uint32_t node)
 	if (node == ROOT)
 		return (struct shown){ "all", "", KIND_ALL, 0 };
 	if (frame < svg->frames.nr_entries)
-		return (struct shown){ frame_entry_name(svg->profile, &svg->frames.entries[frame]), frame_entry_source(svg->profile, &svg->frames.entries[frame]),
-				       svg->frames.entries[frame].kind, 0 };
+		return (struct shown){ frame_entry_name(svg->profile, &svg->frames.entries[frame]),
+				       frame_entry_source(svg->profile, &svg->frames.entries[frame]), svg->frames.entries[frame].kind, 0 };
 	frame -= svg->frames.nr_entries;
 	if (frame >= nr_strings)
 		return (struct shown){ NULL, "", KIND_THREAD, frame - nr_strings };
@@ -248,7 +248,8 @@ static void write_difference_colour(struct svg *svg, uint32_t node)
 static void write_colour(struct svg *svg, uint32_t node, struct shown shown)
 {
 #define X(id, name, shown, otlp, files, firefox, svg, ...) [FRAME_##id] = NUMBERS svg,
-	static const uint8_t colours[FRAME_KIND_COUNT][6] = { SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME) }; /* red, how far it varies, green, blue */
+	static const uint8_t colours[FRAME_KIND_COUNT][6] = { SONDE_RUNTIME_LIST(
+	    X, SONDE_NO_RUNTIME) }; /* red, how far it varies, green, blue */
 #undef X
 	const uint8_t *of = frame_is_interpreted(shown.kind) ? colours[shown.kind] : NULL;
 	double a = vary(shown.name ? shown.name : "", 0), b = vary(shown.name ? shown.name : "", 8);
@@ -287,7 +288,8 @@ static void write_name(struct svg *svg, struct shown shown, uint32_t max_columns
 static void write_title(struct svg *svg, uint32_t node, struct shown shown)
 {
 	uint32_t nr_types;
-	const struct profile_value_type *type = &profile_value_types(svg->profile, &nr_types)[svg->is_difference ? 1 : profile_shown_value(svg->profile)];
+	const struct profile_value_type *type =
+	    &profile_value_types(svg->profile, &nr_types)[svg->is_difference ? 1 : profile_shown_value(svg->profile)];
 	const char *unit = profile_string_text(svg->profile, type->unit);
 
 	buffer_text(svg->buffer, "<title>");
@@ -295,7 +297,8 @@ static void write_title(struct svg *svg, uint32_t node, struct shown shown)
 	buffer_text(svg->buffer, " (");
 	svg_number(svg->buffer, svg->total[node]);
 	buffer_text(svg->buffer, " ");
-	svg_text(svg->buffer, strcmp(unit, "count") || svg->is_difference ? unit : profile_string_text(svg->profile, type->type), HEAD_COLUMNS);
+	svg_text(svg->buffer, strcmp(unit, "count") || svg->is_difference ? unit : profile_string_text(svg->profile, type->type),
+		 HEAD_COLUMNS);
 	buffer_printf(svg->buffer, ", %.2f%%", 100 * share(svg, node));
 	if (svg->is_difference) {
 		buffer_text(svg->buffer, "; before ");
@@ -312,7 +315,8 @@ static void write_frame(struct svg *svg, uint32_t node, uint32_t height)
 
 	buffer_text(svg->buffer, "<g>");
 	write_title(svg, node, shown);
-	buffer_printf(svg->buffer, "<rect x=\"%.1f\" y=\"%" PRIu32 "\" width=\"%.1f\" height=\"%d\" fill=\"", x, y, width, FRAME_HEIGHT - 1);
+	buffer_printf(svg->buffer, "<rect x=\"%.1f\" y=\"%" PRIu32 "\" width=\"%.1f\" height=\"%d\" fill=\"", x, y, width,
+		      FRAME_HEIGHT - 1);
 	write_colour(svg, node, shown);
 	buffer_text(svg->buffer, "\"/>");
 	if (width >= TEXT_PIXELS) {
@@ -339,7 +343,8 @@ static int find_lines(struct svg *svg)
 		for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
 			if (strncmp(line, shown[i], strlen(shown[i])))
 				continue;
-			buffer_printf(&svg->lines, "<text x=\"%d\" y=\"%" PRIu32 "\">", MARGIN, TITLE_HEIGHT + svg->nr_lines++ * LINE_HEIGHT);
+			buffer_printf(&svg->lines, "<text x=\"%d\" y=\"%" PRIu32 "\">", MARGIN,
+				      TITLE_HEIGHT + svg->nr_lines++ * LINE_HEIGHT);
 			svg_text(&svg->lines, line, HEAD_COLUMNS);
 			buffer_text(&svg->lines, "</text>\n");
 		}
@@ -349,15 +354,18 @@ static int find_lines(struct svg *svg)
 
 static void write_head(struct svg *svg, uint32_t height)
 {
-	buffer_printf(svg->buffer,
-		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%" PRIu32 "\" viewBox=\"0 0 %d %" PRIu32 "\">\n"
-		      "<style>text { font: 12px Verdana, \"DejaVu Sans\", sans-serif; pointer-events: none } .title { font-size: 17px; text-anchor: middle } "
-		      "g:hover > rect { stroke: black; stroke-width: .6 }</style>\n"
-		      "<defs><pattern id=\"unknown\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-		      "<rect width=\"6\" height=\"6\" fill=\"#ddd\"/><rect width=\"3\" height=\"6\" fill=\"#c4c4c4\"/></pattern></defs>\n"
-		      "<rect width=\"100%%\" height=\"100%%\" fill=\"#fdfcfa\"/>\n<text class=\"title\" x=\"%d\" y=\"20\">%s</text>\n",
-		      WIDTH, height, WIDTH, height, WIDTH / 2, svg->is_difference ? "Differential flame graph: red grew, blue shrank" : "Flame graph");
+	buffer_printf(
+	    svg->buffer,
+	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+	    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%" PRIu32 "\" viewBox=\"0 0 %d %" PRIu32 "\">\n"
+	    "<style>text { font: 12px Verdana, \"DejaVu Sans\", sans-serif; pointer-events: none } .title { font-size: 17px; text-anchor: "
+	    "middle } "
+	    "g:hover > rect { stroke: black; stroke-width: .6 }</style>\n"
+	    "<defs><pattern id=\"unknown\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+	    "<rect width=\"6\" height=\"6\" fill=\"#ddd\"/><rect width=\"3\" height=\"6\" fill=\"#c4c4c4\"/></pattern></defs>\n"
+	    "<rect width=\"100%%\" height=\"100%%\" fill=\"#fdfcfa\"/>\n<text class=\"title\" x=\"%d\" y=\"20\">%s</text>\n",
+	    WIDTH, height, WIDTH, height, WIDTH / 2,
+	    svg->is_difference ? "Differential flame graph: red grew, blue shrank" : "Flame graph");
 	buffer_append(svg->buffer, svg->lines.data, svg->lines.size);
 }
 
@@ -373,8 +381,9 @@ static void write_frames(struct svg *svg, uint32_t height)
 			nr_narrow++;
 	}
 	if (nr_narrow)
-		buffer_printf(svg->buffer, "<text x=\"%d\" y=\"%" PRIu32 "\">%" PRIu32 " frames narrower than %.1f pixels are not drawn</text>\n", MARGIN,
-			      TITLE_HEIGHT + svg->nr_lines * LINE_HEIGHT, nr_narrow, MIN_PIXELS);
+		buffer_printf(svg->buffer,
+			      "<text x=\"%d\" y=\"%" PRIu32 "\">%" PRIu32 " frames narrower than %.1f pixels are not drawn</text>\n",
+			      MARGIN, TITLE_HEIGHT + svg->nr_lines * LINE_HEIGHT, nr_narrow, MIN_PIXELS);
 }
 
 static bool is_difference(const struct profile *profile)

@@ -104,7 +104,8 @@ static void write_frames(struct writer *writer)
 
 	json_key(writer->json, "frames");
 	json_open(writer->json, '{');
-	COLUMN(writer, "name", tree->nr_frames, tree->frames[i].kind == TREE_THREAD ? tree->frames[i].name : writer->numbers[tree->frames[i].name] - 1);
+	COLUMN(writer, "name", tree->nr_frames,
+	       tree->frames[i].kind == TREE_THREAD ? tree->frames[i].name : writer->numbers[tree->frames[i].name] - 1);
 	COLUMN(writer, "path", tree->nr_frames, writer->numbers[tree->frames[i].path] - 1);
 	COLUMN(writer, "kind", tree->nr_frames, tree->frames[i].kind);
 	COLUMN(writer, "file", tree->nr_frames, writer->numbers[tree->sources[i].file] - 1);

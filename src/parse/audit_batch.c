@@ -6,25 +6,25 @@
 
 #define BATCH_BYTES_MAX ((size_t)256 << 20) /* its owner has a closer bound */
 
-static const struct audit_question_module *modules_of(const struct audit_batch *batch)
+static const struct audit_message_module *modules_of(const struct audit_batch *batch)
 {
-	return (const void *)(batch->question.data + sizeof(struct audit_question));
+	return (const void *)(batch->request.data + sizeof(struct audit_message));
 }
 
 struct audit_batch *audit_batch_new(const struct audit_request *first)
 {
 	struct audit_batch *batch = calloc(1, sizeof(*batch));
-	struct audit_question question = { .tgid = first->record->tgid, .generation = first->generation, .nr_modules = first->nr_modules };
+	struct audit_message request = { .tgid = first->record->tgid, .generation = first->generation, .nr_modules = first->nr_modules };
 
 	if (!batch)
 		return NULL;
-	batch->tgid = question.tgid;
-	batch->generation = question.generation;
-	batch->nr_modules = question.nr_modules;
-	batch->question = batch->walked = BUFFER_INIT(BATCH_BYTES_MAX);
-	buffer_append(&batch->question, &question, sizeof(question));
-	buffer_append(&batch->question, first->modules, first->nr_modules * sizeof(*first->modules));
-	if (batch->question.err) {
+	batch->tgid = request.tgid;
+	batch->generation = request.generation;
+	batch->nr_modules = request.nr_modules;
+	batch->request = batch->walked = BUFFER_INIT(BATCH_BYTES_MAX);
+	buffer_append(&batch->request, &request, sizeof(request));
+	buffer_append(&batch->request, first->modules, first->nr_modules * sizeof(*first->modules));
+	if (batch->request.err) {
 		audit_batch_free(batch);
 		return NULL;
 	}
@@ -35,7 +35,7 @@ void audit_batch_free(struct audit_batch *batch)
 {
 	if (!batch)
 		return;
-	buffer_done(&batch->question);
+	buffer_done(&batch->request);
 	buffer_done(&batch->walked);
 	free(batch);
 }
@@ -70,14 +70,16 @@ bool audit_batch_takes(const struct audit_batch *batch, const struct audit_reque
 int audit_batch_add(struct audit_batch *batch, const struct audit_request *request)
 {
 	static const char zero[8];
-	const struct audit_walked walked = { .nr_frames = request->nr_walked, .switch_frame = request->switch_frame, .stop = request->stop };
+	const struct audit_walked walked = { .nr_frames = request->nr_walked,
+					     .switch_frame = request->switch_frame,
+					     .stop = request->stop };
 	size_t record_bytes = sizeof(*request->record) + request->record->stack_bytes;
 
-	buffer_append(&batch->question, request->record, record_bytes);
-	buffer_append(&batch->question, zero, -record_bytes % sizeof(zero));
+	buffer_append(&batch->request, request->record, record_bytes);
+	buffer_append(&batch->request, zero, -record_bytes % sizeof(zero));
 	buffer_append(&batch->walked, &walked, sizeof(walked));
 	buffer_append(&batch->walked, request->walked, request->nr_walked * sizeof(*request->walked));
-	if (batch->question.err || batch->walked.err)
+	if (batch->request.err || batch->walked.err)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < request->nr_files; i++) {
 		if (!has_file(batch, request->files[i]))
@@ -89,27 +91,28 @@ int audit_batch_add(struct audit_batch *batch, const struct audit_request *reque
 
 size_t audit_request_bytes(const struct audit_request *request)
 {
-	return sizeof(struct audit_batch) + sizeof(struct audit_question) + request->nr_modules * sizeof(*request->modules) + sizeof(*request->record) + request->record->stack_bytes +
-	       sizeof(struct audit_walked) + request->nr_walked * sizeof(*request->walked) + 8;
+	return sizeof(struct audit_batch) + sizeof(struct audit_message) + request->nr_modules * sizeof(*request->modules) +
+	       sizeof(*request->record) + request->record->stack_bytes + sizeof(struct audit_walked) +
+	       request->nr_walked * sizeof(*request->walked) + 8;
 }
 
 size_t audit_batch_bytes(const struct audit_batch *batch)
 {
-	return sizeof(*batch) + batch->question.capacity + batch->walked.capacity;
+	return sizeof(*batch) + batch->request.capacity + batch->walked.capacity;
 }
 
 void audit_batch_tell_files(struct audit_batch *batch, const uint32_t *files, uint32_t nr_files)
 {
-	struct audit_question *question = (void *)batch->question.data;
+	struct audit_message *request = (void *)batch->request.data;
 
-	question->nr_stacks = batch->nr_stacks;
-	question->nr_files = nr_files;
-	memcpy(question->files, files, nr_files * sizeof(*files));
+	request->nr_stacks = batch->nr_stacks;
+	request->nr_files = nr_files;
+	memcpy(request->files, files, nr_files * sizeof(*files));
 }
 
-const struct audit_question_module *audit_batch_module(const struct audit_batch *batch, uint64_t pc)
+const struct audit_message_module *audit_batch_module(const struct audit_batch *batch, uint64_t pc)
 {
-	const struct audit_question_module *modules = modules_of(batch);
+	const struct audit_message_module *modules = modules_of(batch);
 	uint32_t i = 0;
 
 	while (i < batch->nr_modules && modules[i].end_pc <= pc)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit_batch: stacks of one process that a worker is asked about at once: the question (audit/audit_question.h), and beside it what was walked. One thread. */
+/* audit_batch: stacks of one process that a worker is asked about at once: the question (audit/audit_message.h), and beside it what was
+ * walked. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "audit/audit_question.h"
+#include "audit/audit_message.h"
 
 #define AUDIT_BATCH_STACKS 32u
 
 /* One of them; borrowed. */
 struct audit_request {
-	const struct sonde_raw_record *record;
+	const struct sonde_deferred_record *record;
 	uint32_t generation;  /* of its process then */
-	const struct audit_question_module *modules; /* of all that was mapped then, sorted by start_pc */
+	const struct audit_message_module *modules; /* of all that was mapped then, sorted by start_pc */
 	uint32_t nr_modules;
 	const uint32_t *files; /* numbers of those that it goes through, different ones */
 	uint32_t nr_files;     /* WIRE_MAX_FDS at most */
@@ -32,7 +33,7 @@ struct audit_batch {
 	struct audit_batch *next;
 	uint32_t tgid, generation, nr_modules, nr_stacks;
 	uint32_t files[WIRE_MAX_FDS], nr_files; /* that its stacks go through */
-	struct buffer question;
+	struct buffer request;
 	struct buffer walked; /* struct audit_walked of each stack */
 };
 
@@ -45,4 +46,4 @@ size_t audit_request_bytes(const struct audit_request *request); /* at most so m
 size_t audit_batch_bytes(const struct audit_batch *batch);
 /* The question: these files are new to who is asked. */
 void audit_batch_tell_files(struct audit_batch *batch, const uint32_t *files, uint32_t nr_files);
-const struct audit_question_module *audit_batch_module(const struct audit_batch *batch, uint64_t pc); /* NULL: none */
+const struct audit_message_module *audit_batch_module(const struct audit_batch *batch, uint64_t pc); /* NULL: none */

@@ -116,7 +116,7 @@ void audit_pool_set_nice(struct audit_pool *pool, int nice)
 	}
 }
 
-/* --- who is asked, and who is not ------------------------------------------------------------------------------------------------------- */
+/* --- who is asked, and who is not ----------------------------------------------------------------------------------------------------- */
 
 static bool has_failed(const struct audit_pool *pool, uint32_t tgid, uint32_t generation)
 {
@@ -172,14 +172,15 @@ static struct slot *slot_of(struct audit_pool *pool, uint32_t owner, uint64_t no
 	return found;
 }
 
-/* --- a question and its answers --------------------------------------------------------------------------------------------------------- */
+/* --- a question and its answers ------------------------------------------------------------------------------------------------------- */
 
 static void tell(struct audit_pool *pool, const struct slot *slot, int err, const struct diag *diag)
 {
 	const char *path = slot->culprit != OBJECT_NONE ? object_table_at(pool->options.objects, slot->culprit)->path : "";
 
 	if (pool->nr_told++ < MAX_TOLD)
-		account_note(pool->options.account, "audit: process %" PRIu32 " (%s): %s", slot->first->tgid, path, diag->text[0] ? diag->text : strerror(-err));
+		account_note(pool->options.account, "audit: process %" PRIu32 " (%s): %s", slot->first->tgid, path,
+			     diag->text[0] ? diag->text : strerror(-err));
 }
 
 /* The worker is gone, or what it says is of no use. */
@@ -266,7 +267,9 @@ static int begin(struct audit_pool *pool, struct slot *slot, struct diag *diag)
 {
 	CLEANUP(close_own) struct new_files files = { .nr = 0 };
 	struct audit_batch *batch = slot->first;
-	struct worker_question question = { .kind = pool->options.kind, .fds = files.fds, .has_earlier = true, .max_cpu_ns = pool->options.max_cpu_ns };
+	struct worker_request request = {
+		.kind = pool->options.kind, .fds = files.fds, .has_earlier = true, .max_cpu_ns = pool->options.max_cpu_ns
+	};
 	uint64_t left_ns, usual_ns = batch->nr_stacks * USUAL_NS;
 	int err;
 
@@ -282,16 +285,16 @@ static int begin(struct audit_pool *pool, struct slot *slot, struct diag *diag)
 	left_ns = file_budget_left(pool->budget, &slot->charged, diag);
 	if (!left_ns || !file_budget_left(pool->budget, &slot->remote, diag))
 		return -EDQUOT;
-	if (left_ns < question.max_cpu_ns - usual_ns)
-		question.max_cpu_ns = left_ns + usual_ns;
-	question.max_idle_ns = file_owner_idle_ns(&slot->remote);
+	if (left_ns < request.max_cpu_ns - usual_ns)
+		request.max_cpu_ns = left_ns + usual_ns;
+	request.max_idle_ns = file_owner_idle_ns(&slot->remote);
 	audit_batch_tell_files(batch, files.numbers, files.nr);
-	question.nr_fds = files.nr;
-	question.body = batch->question.data;
-	question.body_bytes = batch->question.size;
+	request.nr_fds = files.nr;
+	request.body = batch->request.data;
+	request.payload_bytes = batch->request.size;
 	slot->answers.size = 0;
 	slot->answers.max = batch->nr_stacks * AUDIT_ANSWER_MAX_BYTES;
-	err = worker_begin(slot->worker, &question, diag, &slot->answers);
+	err = worker_begin(slot->worker, &request, diag, &slot->answers);
 	if (!err && !slot->has.nr_used && pool->nice)
 		worker_set_nice(slot->worker, pool->nice);
 	slot->is_asked = !err;
@@ -379,7 +382,7 @@ int audit_pool_finish(struct audit_pool *pool, uint64_t max_ns)
 	return err;
 }
 
-/* --- what is to be asked ---------------------------------------------------------------------------------------------------------------- */
+/* --- what is to be asked -------------------------------------------------------------------------------------------------------------- */
 
 static struct audit_batch *batch_for(struct slot *slot, const struct audit_request *request)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit_pool: the workers that unwind by libdw, and what waits for them. They keep the files that they have read, so each has those of one user alone, and root's: one for stacks that go
- * through files of root (or of our own user) only, and a few for those that go through another's, which change hands when they are idle. Nobody waits for them but at the end. What an
- * owner's files take beyond the usual is charged to him (file_budget.h). One thread. */
+/* audit_pool: the workers that unwind by libdw, and what waits for them. They keep the files that they have read, so each has those of one
+ * user alone, and root's: one for stacks that go through files of root (or of our own user) only, and a few for those that go through
+ * another's, which change hands when they are idle. Nobody waits for them but at the end. What an owner's files take beyond the usual is
+ * charged to him (file_budget.h). One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,7 +34,8 @@ static inline void audit_pool_freep(struct audit_pool **pool)
 	audit_pool_free(*pool);
 }
 void audit_pool_set_nice(struct audit_pool *pool, int nice); /* of the workers */
-/* Has the stack audited. The files must be known as long as the pool. 0; -EAGAIN: there is no room, AUDIT_REASON_NO_ANSWER; -EPERM: AUDIT_REASON_NOT_ASKED; -ENOMEM. */
+/* Has the stack audited. The files must be known as long as the pool. 0; -EAGAIN: there is no room, AUDIT_REASON_NO_ANSWER; -EPERM:
+ * AUDIT_REASON_NOT_ASKED; -ENOMEM. */
 MUST_CHECK int audit_pool_add(struct audit_pool *pool, const struct audit_request *request);
 bool audit_pool_is_crowded(const struct audit_pool *pool); /* half of the room is taken: time for a step */
 /* Takes the answers that are there, and asks on. *ret_is_busy: it is to be called again soon. 0 or -ENOMEM. */

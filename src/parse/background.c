@@ -60,7 +60,8 @@ static uint32_t find(const struct background *background, uint32_t object, uint3
 {
 	uint32_t i = 0;
 
-	while (i < NR_WORKERS && !(background->slots[i].is_asked && background->slots[i].object == object && background->slots[i].kind == kind))
+	while (i < NR_WORKERS &&
+	       !(background->slots[i].is_asked && background->slots[i].object == object && background->slots[i].kind == kind))
 		i++;
 	return i;
 }
@@ -70,7 +71,8 @@ bool background_has(const struct background *background, uint32_t object, uint32
 	return find(background, object, kind) < NR_WORKERS;
 }
 
-/* A slot for his next question: the worker that has read his files before, or else one that is free. NULL: he has one on its way, or all have. */
+/* A slot for his next question: the worker that has read his files before, or else one that is free. NULL: he has one on its way, or all
+ * have. */
 static struct slot *find_free(struct background *background, const struct file_owner *owner)
 {
 	struct slot *found = NULL;
@@ -87,7 +89,7 @@ static struct slot *find_free(struct background *background, const struct file_o
 	return found;
 }
 
-static int begin(struct background *background, struct slot *slot, const struct background_question *asked, struct diag *diag)
+static int begin(struct background *background, struct slot *slot, const struct background_request *asked, struct diag *diag)
 {
 	int err = 0;
 
@@ -99,9 +101,9 @@ static int begin(struct background *background, struct slot *slot, const struct 
 		return err;
 	slot->owner = asked->owner;
 	slot->object = asked->object;
-	slot->kind = asked->question.kind;
+	slot->kind = asked->request.kind;
 	slot->answer = BUFFER_INIT(asked->max_answer_bytes);
-	err = worker_begin(slot->worker, &asked->question, diag, &slot->answer);
+	err = worker_begin(slot->worker, &asked->request, diag, &slot->answer);
 	slot->is_asked = !err;
 	return err;
 }
@@ -134,9 +136,9 @@ static int wait_for(struct background *background, struct slot *slot, struct dia
 	return err;
 }
 
-int background_ask(struct background *background, struct background_question *asked, struct diag *diag, struct buffer *answer)
+int background_ask(struct background *background, struct background_request *asked, struct diag *diag, struct buffer *answer)
 {
-	uint32_t number = find(background, asked->object, asked->question.kind);
+	uint32_t number = find(background, asked->object, asked->request.kind);
 	struct slot *slot = &background->slots[number];
 	int err;
 

@@ -22,7 +22,7 @@ struct file_budget {
 	uint64_t total_ns;
 	uint64_t hung[MAX_HUNG]; /* devices */
 	bool has_hung_users;     /* one that a user may have mounted */
-	bool has_told_hung;
+	bool has_reported_hung;
 };
 
 struct file_budget *file_budget_new(struct file_budget_limits limits)
@@ -69,9 +69,9 @@ uint64_t file_budget_left(struct file_budget *budget, const struct file_owner *o
 	uint64_t left;
 
 	if (is_hung(budget, owner)) {
-		if (!budget->has_told_hung)
+		if (!budget->has_reported_hung)
 			diag_errno(diag, EDQUOT, "its file system does not answer");
-		budget->has_told_hung = true;
+		budget->has_reported_hung = true;
 		return 0;
 	}
 	if (owner->is_trusted)
@@ -82,8 +82,9 @@ uint64_t file_budget_left(struct file_budget *budget, const struct file_owner *o
 		left = budget->limits.total_ns - budget->total_ns;
 	if (!left && !cost->is_told) {
 		cost->is_told = true;
-		diag_errno(diag, EDQUOT, "reading files of user %" PRIu32 " has taken %.1f s, and of all users %.1f s: it and his others are not read", owner->uid,
-			   (double)cost->cpu_ns / (double)NS_PER_S, (double)budget->total_ns / (double)NS_PER_S);
+		diag_errno(diag, EDQUOT,
+			   "reading files of user %" PRIu32 " has taken %.1f s, and of all users %.1f s: it and his others are not read",
+			   owner->uid, (double)cost->cpu_ns / (double)NS_PER_S, (double)budget->total_ns / (double)NS_PER_S);
 	}
 	return left;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_budget: how much CPU time the files of each user may take to be read in one run, and which file systems have left us waiting. One thread. */
+/* file_budget: how much CPU time the files of each user may take to be read in one run, and which file systems have left us waiting. One
+ * thread. */
 #pragma once
 #include "base/diag.h"
 #include "parse/file_owner.h"

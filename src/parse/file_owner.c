@@ -94,7 +94,8 @@ struct file_owner file_owner_of(struct file_owners *owners, int fd)
 		return (struct file_owner){ .is_trusted = true, .is_local = true };
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID | STATX_MNT_ID, &st))
 		return owner;
-	if (!st.stx_dev_major && fcntl(fd, F_GET_SEALS) < 0) /* neither on a disk nor in memory: such are the copies, too, that the proxy makes of what users serve, and they belong to whom they are charged to */
+	if (!st.stx_dev_major && fcntl(fd, F_GET_SEALS) < 0) /* neither on a disk nor in memory: such are the copies, too, that the proxy
+								makes of what users serve, and they belong to whom they are charged to */
 		mount = st.stx_mask & STATX_MNT_ID ? find_mount(owners, st.stx_mnt_id) : (struct mount){ .is_users = true };
 	owner.device = makedev(st.stx_dev_major, st.stx_dev_minor);
 	owner.uid = st.stx_uid;

@@ -20,9 +20,10 @@
 #define MAX_RUNTIMES_CPU_NS 2000000000u
 #define MAX_JIT_CPU_NS 10000000000u
 #define MAX_STRANGERS_WANTS_CPU_NS 20000000u /* samples wait meanwhile */
-#define QUESTION_BYTES_MAX ((size_t)512 << 20)
+#define REQUEST_BYTES_MAX ((size_t)512 << 20)
 
-/* What files of others than root and who called us may cost. Tables are read beside the recording, names when everybody waits for the report. */
+/* What files of others than root and who called us may cost. Tables are read beside the recording, names when everybody waits for the
+ * report. */
 static const struct file_budget_limits table_limits = { .owner_ns = 10 * NS_PER_S, .total_ns = 30 * NS_PER_S };
 static const struct file_budget_limits name_limits = { .owner_ns = 3 * NS_PER_S, .total_ns = 6 * NS_PER_S };
 
@@ -117,17 +118,17 @@ void parser_free(struct parser *parser)
 }
 
 /* What the file's owner has left for it. -EDQUOT: nothing. */
-static int limit(struct file_budget *budget, const struct file_owner *owner, struct worker_question *question, struct diag *diag)
+static int limit(struct file_budget *budget, const struct file_owner *owner, struct worker_request *request, struct diag *diag)
 {
 	uint64_t left = file_budget_left(budget, owner, diag);
 
 	if (!left)
 		return -EDQUOT;
-	if (question->kind == PARSER_WANTS && !owner->is_trusted)
-		question->max_cpu_ns = MAX_STRANGERS_WANTS_CPU_NS;
-	if (left < question->max_cpu_ns)
-		question->max_cpu_ns = left;
-	question->max_idle_ns = file_owner_idle_ns(owner);
+	if (request->kind == PARSER_WANTS && !owner->is_trusted)
+		request->max_cpu_ns = MAX_STRANGERS_WANTS_CPU_NS;
+	if (left < request->max_cpu_ns)
+		request->max_cpu_ns = left;
+	request->max_idle_ns = file_owner_idle_ns(owner);
 	return 0;
 }
 
@@ -141,12 +142,12 @@ static void charge(struct parser *parser, struct file_budget *budget, const stru
 }
 
 /* Who may read the files. One worker for all would have to be started anew whenever a stranger's file comes between two of root's. */
-static int choose_worker(struct parser *parser, const struct worker_question *question, struct diag *diag, struct worker **ret_worker)
+static int choose_worker(struct parser *parser, const struct worker_request *request, struct diag *diag, struct worker **ret_worker)
 {
 	int err;
 
 	*ret_worker = parser->worker;
-	if (read_owner_of(question->fds, question->nr_fds) == READ_OWNER_OURS)
+	if (read_owner_of(request->fds, request->nr_fds) == READ_OWNER_OURS)
 		return 0;
 	err = parser->strangers ? 0 : worker_new_for(PARSER_PROGRAM, parser->word, MAX_WORKER_BYTES, diag, &parser->strangers);
 	if (err)
@@ -158,44 +159,47 @@ static int choose_worker(struct parser *parser, const struct worker_question *qu
 }
 
 /* Waits for the answer. `file_fd`: the file that is charged, -1 when it stands in memory of ours. */
-static int ask_now(struct parser *parser, struct file_budget *budget, int file_fd, struct worker_question *question, struct diag *diag, struct buffer *answer)
+static int ask_now(struct parser *parser, struct file_budget *budget, int file_fd, struct worker_request *request, struct diag *diag,
+		   struct buffer *answer)
 {
 	struct file_owner owner = file_owner_of(parser->owners, file_fd);
 	struct worker *worker;
-	int err = limit(budget, &owner, question, diag);
+	int err = limit(budget, &owner, request, diag);
 
 	if (!err)
-		err = choose_worker(parser, question, diag, &worker);
+		err = choose_worker(parser, request, diag, &worker);
 	if (err)
 		return err;
-	question->cancel_ns = parser->cancel_ns;
-	err = worker_ask(worker, question, diag, answer);
+	request->cancel_ns = parser->cancel_ns;
+	err = worker_ask(worker, request, diag, answer);
 	charge(parser, budget, &owner, err, worker_cost_ns(worker));
 	return err;
 }
 
 /* `fetched`: a second descriptor that goes with the file's; -1: none. */
-static int ask(struct parser *parser, struct file_budget *budget, const struct elf_file *elf, int fetched, struct worker_question *question, struct diag *diag, struct buffer *answer)
+static int ask(struct parser *parser, struct file_budget *budget, const struct elf_file *elf, int fetched, struct worker_request *request,
+	       struct diag *diag, struct buffer *answer)
 {
 	CLEANUP(closep) int own = -1;
 	int fds[] = { file_fd_of(elf, &own), fetched };
 
 	if (fds[0] < 0)
 		return diag_errno(diag, -fds[0], "it cannot be handed on: %s", strerror(-fds[0]));
-	question->fds = fds;
-	question->nr_fds = fetched < 0 ? 1 : 2;
-	return ask_now(parser, budget, elf_file_fd(elf), question, diag, answer);
+	request->fds = fds;
+	request->nr_fds = fetched < 0 ? 1 : 2;
+	return ask_now(parser, budget, elf_file_fd(elf), request, diag, answer);
 }
 
 /* Begins the question, unless it is on its way. */
-static int ask_background(struct parser *parser, const struct elf_file *elf, struct background_question *asked, struct diag *diag, struct buffer *answer)
+static int ask_background(struct parser *parser, const struct elf_file *elf, struct background_request *asked, struct diag *diag,
+			  struct buffer *answer)
 {
 	int fd = elf_file_fd(elf), err = 0;
 
-	asked->question.fds = &fd;
-	asked->question.nr_fds = 1;
-	if (!background_has(parser->background, asked->object, asked->question.kind))
-		err = limit(parser->tables, &asked->owner, &asked->question, diag);
+	asked->request.fds = &fd;
+	asked->request.nr_fds = 1;
+	if (!background_has(parser->background, asked->object, asked->request.kind))
+		err = limit(parser->tables, &asked->owner, &asked->request, diag);
 	if (!err)
 		err = background_ask(parser->background, asked, diag, answer);
 	if (err != -EINPROGRESS)
@@ -204,19 +208,25 @@ static int ask_background(struct parser *parser, const struct elf_file *elf, str
 }
 
 /* Of a file that processes run: when it is a stranger's, the answer comes when it is asked for again. */
-static int ask_of_mapped(struct parser *parser, uint32_t object, const struct elf_file *elf, struct worker_question question, struct diag *diag, struct buffer *answer)
+static int ask_of_mapped(struct parser *parser, uint32_t object, const struct elf_file *elf, struct worker_request request,
+			 struct diag *diag, struct buffer *answer)
 {
-	struct background_question asked = { .object = object, .owner = file_owner_of(parser->owners, elf_file_fd(elf)), .question = question, .max_answer_bytes = answer->max };
+	struct background_request asked = { .object = object,
+					    .owner = file_owner_of(parser->owners, elf_file_fd(elf)),
+					    .request = request,
+					    .max_answer_bytes = answer->max };
 
 	if (parser->background && !(asked.owner.is_trusted && asked.owner.is_local))
 		return ask_background(parser, elf, &asked, diag, answer);
-	return ask(parser, parser->tables, elf, -1, &question, diag, answer);
+	return ask(parser, parser->tables, elf, -1, &request, diag, answer);
 }
 
-int parser_table(struct parser *parser, uint32_t object, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table)
+int parser_table(struct parser *parser, uint32_t object, const struct elf_file *elf, struct rule_table *rules, struct diag *diag,
+		 struct unwind_table **ret_table)
 {
 	CLEANUP(buffer_done) struct buffer image = BUFFER_INIT(TABLE_IMAGE_BYTES_MAX);
-	int err = ask_of_mapped(parser, object, elf, (struct worker_question){ .kind = PARSER_TABLE, .max_cpu_ns = MAX_TABLE_CPU_NS }, diag, &image);
+	int err = ask_of_mapped(parser, object, elf, (struct worker_request){ .kind = PARSER_TABLE, .max_cpu_ns = MAX_TABLE_CPU_NS }, diag,
+				&image);
 
 	if (err)
 		return err;
@@ -224,49 +234,56 @@ int parser_table(struct parser *parser, uint32_t object, const struct elf_file *
 	return err == -EBADMSG ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : err;
 }
 
-int parser_runtimes(struct parser *parser, uint32_t object, const struct elf_file *elf, struct diag *diag, struct file_runtimes *ret_runtimes)
+int parser_runtimes(struct parser *parser, uint32_t object, const struct elf_file *elf, struct diag *diag,
+		    struct file_runtimes *ret_runtimes)
 {
 	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(sizeof(*ret_runtimes));
-	int err = ask_of_mapped(parser, object, elf, (struct worker_question){ .kind = PARSER_RUNTIMES, .max_cpu_ns = MAX_RUNTIMES_CPU_NS }, diag, &answer);
+	int err = ask_of_mapped(parser, object, elf, (struct worker_request){ .kind = PARSER_RUNTIMES, .max_cpu_ns = MAX_RUNTIMES_CPU_NS },
+				diag, &answer);
 
 	if (err)
 		return err;
-	return file_runtimes_read(answer.data, answer.size, ret_runtimes) ? diag_errno(diag, EBADMSG, "what was read of it is not sound") : 0;
+	return file_runtimes_read(answer.data, answer.size, ret_runtimes) ? diag_errno(diag, EBADMSG, "what was read of it is not sound")
+									  : 0;
 }
 
 /* The addresses behind their header, as PARSER_NAMES and PARSER_JIT have them. */
-static void append_addresses(struct buffer *body, struct names_question header, const uint64_t *addresses)
+static void append_addresses(struct buffer *body, struct names_request header, const uint64_t *addresses)
 {
 	buffer_append(body, &header, sizeof(header));
 	buffer_append(body, addresses, header.nr_addresses * sizeof(*addresses));
 }
 
-static int ask_names(struct parser *parser, struct worker_question question, const struct parser_names *names, struct diag *diag, struct buffer *answers)
+static int ask_names(struct parser *parser, struct worker_request request, const struct parser_names *names, struct diag *diag,
+		     struct buffer *answers)
 {
-	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(QUESTION_BYTES_MAX);
-	struct names_question header = { .nr_addresses = names->nr, .lines = names->lines, .path_bytes = names->path ? strlen(names->path) + 1 : 0 };
+	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(REQUEST_BYTES_MAX);
+	struct names_request header = { .nr_addresses = names->nr,
+					.lines = names->lines,
+					.path_bytes = names->path ? strlen(names->path) + 1 : 0 };
 
 	append_addresses(&body, header, names->elf_vaddrs);
 	if (names->path)
 		buffer_append(&body, names->path, header.path_bytes);
 	if (body.err)
 		return body.err;
-	question.open = names->open;
-	question.open_arg = names->open_arg;
-	question.body = body.data;
-	question.body_bytes = body.size;
-	return ask(parser, parser->names, names->elf, question.kind == PARSER_NAMES && names->has_fetched ? names->fetched_fd : -1, &question, diag, answers);
+	request.open = names->open;
+	request.open_arg = names->open_arg;
+	request.body = body.data;
+	request.payload_bytes = body.size;
+	return ask(parser, parser->names, names->elf, request.kind == PARSER_NAMES && names->has_fetched ? names->fetched_fd : -1, &request,
+		   diag, answers);
 }
 
 int parser_names(struct parser *parser, const struct parser_names *names, struct diag *diag, struct buffer *answers)
 {
-	return ask_names(parser, (struct worker_question){ .kind = PARSER_NAMES, .max_cpu_ns = MAX_NAMES_CPU_NS }, names, diag, answers);
+	return ask_names(parser, (struct worker_request){ .kind = PARSER_NAMES, .max_cpu_ns = MAX_NAMES_CPU_NS }, names, diag, answers);
 }
 
 int parser_wants_debug(struct parser *parser, const struct parser_names *file, bool *ret_wants)
 {
 	CLEANUP(buffer_done) struct buffer answer = BUFFER_INIT(64);
-	int err = ask_names(parser, (struct worker_question){ .kind = PARSER_WANTS, .max_cpu_ns = MAX_WANTS_CPU_NS }, file, NULL, &answer);
+	int err = ask_names(parser, (struct worker_request){ .kind = PARSER_WANTS, .max_cpu_ns = MAX_WANTS_CPU_NS }, file, NULL, &answer);
 
 	if (err)
 		return err;
@@ -276,30 +293,31 @@ int parser_wants_debug(struct parser *parser, const struct parser_names *file, b
 	return 0;
 }
 
-int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag, struct buffer *answers)
+int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag,
+	       struct buffer *answers)
 {
-	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(QUESTION_BYTES_MAX);
-	struct worker_question question = { .kind = PARSER_JIT, .fds = fds, .nr_fds = nr_fds, .max_cpu_ns = MAX_JIT_CPU_NS };
+	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(REQUEST_BYTES_MAX);
+	struct worker_request request = { .kind = PARSER_JIT, .fds = fds, .nr_fds = nr_fds, .max_cpu_ns = MAX_JIT_CPU_NS };
 
-	append_addresses(&body, (struct names_question){ .nr_addresses = nr }, pcs);
+	append_addresses(&body, (struct names_request){ .nr_addresses = nr }, pcs);
 	if (body.err)
 		return body.err;
-	question.body = body.data;
-	question.body_bytes = body.size;
-	return ask_now(parser, parser->names, nr_fds ? fds[0] : -1, &question, diag, answers);
+	request.body = body.data;
+	request.payload_bytes = body.size;
+	return ask_now(parser, parser->names, nr_fds ? fds[0] : -1, &request, diag, answers);
 }
 
-int parser_code(struct parser *parser, const struct elf_file *elf, const char *path, const struct code_question *code, worker_open_fn open_file, void *open_arg,
-		struct diag *diag, struct buffer *answer)
+int parser_code(struct parser *parser, const struct elf_file *elf, const char *path, const struct code_request *code,
+		worker_open_fn open_file, void *open_arg, struct diag *diag, struct buffer *answer)
 {
-	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(QUESTION_BYTES_MAX);
-	struct worker_question question = { .kind = PARSER_CODE, .max_cpu_ns = MAX_NAMES_CPU_NS, .open = open_file, .open_arg = open_arg };
+	CLEANUP(buffer_done) struct buffer body = BUFFER_INIT(REQUEST_BYTES_MAX);
+	struct worker_request request = { .kind = PARSER_CODE, .max_cpu_ns = MAX_NAMES_CPU_NS, .open = open_file, .open_arg = open_arg };
 
 	buffer_append(&body, code, sizeof(*code));
 	buffer_append(&body, path, strlen(path) + 1);
 	if (body.err)
 		return body.err;
-	question.body = body.data;
-	question.body_bytes = body.size;
-	return ask(parser, parser->names, elf, -1, &question, diag, answer);
+	request.body = body.data;
+	request.payload_bytes = body.size;
+	return ask(parser, parser->names, elf, -1, &request, diag, answer);
 }

@@ -18,10 +18,11 @@
 struct parser;
 MUST_CHECK int parser_new(struct diag *diag, struct parser **ret_parser); /* starts the worker: this program once more */
 MUST_CHECK int parser_new_for_code(struct diag *diag, struct parser **ret_parser); /* one that parser_code is asked of, too */
-/* Waits until the worker has started. 0; -ELOOP: this program's main does not ask sonde_is_worker, so nothing will ever be read. Other failures may pass. */
+/* Waits until the worker has started. 0; -ELOOP: this program's main does not ask sonde_is_worker, so nothing will ever be read. Other
+ * failures may pass. */
 MUST_CHECK int parser_ready(struct parser *parser, struct diag *diag);
-/* From now on nobody waits for the tables and runtimes of files that are neither root's nor of who called us: parser_table and parser_runtimes give -EINPROGRESS, and the answer when
- * they are asked again. 0 or -ENOMEM. */
+/* From now on nobody waits for the tables and runtimes of files that are neither root's nor of who called us: parser_table and
+ * parser_runtimes give -EINPROGRESS, and the answer when they are asked again. 0 or -ENOMEM. */
 MUST_CHECK int parser_use_background(struct parser *parser);
 bool parser_may_wait(struct parser *parser); /* has waiting for such files not taken too much of the run? */
 void parser_forget(struct parser *parser, uint32_t object); /* its number may be another file's */
@@ -34,12 +35,15 @@ static inline void parser_freep(struct parser **parser)
 	parser_free(*parser);
 }
 
-/* As unwind_table_build, which the worker calls. `object`: the file's number. Further: -ECHILD, -ETIMEDOUT, -ENOBUFS when it crashed, took too long or too much memory; -ETIME: its
- * file system hangs; `diag` tells. -EDQUOT: its owner's files have cost too much; `diag` tells the first time. -EINPROGRESS: see above. */
-MUST_CHECK int parser_table(struct parser *parser, uint32_t object, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
+/* As unwind_table_build, which the worker calls. `object`: the file's number. Further: -ECHILD, -ETIMEDOUT, -ENOBUFS when it crashed, took
+ * too long or too much memory; -ETIME: its file system hangs; `diag` tells. -EDQUOT: its owner's files have cost too much; `diag` tells the
+ * first time. -EINPROGRESS: see above. */
+MUST_CHECK int parser_table(struct parser *parser, uint32_t object, const struct elf_file *elf, struct rule_table *rules, struct diag *diag,
+			    struct unwind_table **ret_table);
 
 /* What languages' interpreters, or which C library, a file holds. 0 or as parser_table. */
-MUST_CHECK int parser_runtimes(struct parser *parser, uint32_t object, const struct elf_file *elf, struct diag *diag, struct file_runtimes *ret_runtimes);
+MUST_CHECK int parser_runtimes(struct parser *parser, uint32_t object, const struct elf_file *elf, struct diag *diag,
+			       struct file_runtimes *ret_runtimes);
 
 struct parser_names {
 	const struct elf_file *elf;
@@ -49,15 +53,19 @@ struct parser_names {
 	bool lines;                  /* also source lines and inlined functions */
 	worker_open_fn open;         /* opens debug files */
 	void *open_arg;
-	bool has_fetched;            /* a debug file from elsewhere: it is used when its build id is this file's, else refused (name_answers.nr_refused is 1) */
+	bool has_fetched; /* a debug file from elsewhere: it is used when its build id is this file's, else refused (name_answers.nr_refused
+			     is 1) */
 	int fetched_fd;              /* stays the caller's */
 };
 /* Appends the answers to these addresses (symbolize/name_answers.h). 0; -ENODATA: the file has no names; or as parser_table. */
-MUST_CHECK int parser_names(struct parser *parser, const struct parser_names *question, struct diag *diag, struct buffer *answers);
+MUST_CHECK int parser_names(struct parser *parser, const struct parser_names *request, struct diag *diag, struct buffer *answers);
 /* Would a debug file from elsewhere tell more (symbolizer_wants_debug)? No addresses are looked at. 0 or as parser_table. */
 MUST_CHECK int parser_wants_debug(struct parser *parser, const struct parser_names *file, bool *ret_wants);
-/* The same as parser_names for code that a JIT compiler made, by the files in which it names it (symbolize/jit_names.h). The descriptors stay the caller's. */
-MUST_CHECK int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag, struct buffer *answers);
-/* Appends the instructions of the function that has an address (symbolize/code_listing.h). `open` as of parser_names. 0 or as code_listing_write, further as parser_table. */
-MUST_CHECK int parser_code(struct parser *parser, const struct elf_file *elf, const char *path, const struct code_question *code, worker_open_fn open, void *open_arg,
-			   struct diag *diag, struct buffer *answer);
+/* The same as parser_names for code that a JIT compiler made, by the files in which it names it (symbolize/jit_names.h). The descriptors
+ * stay the caller's. */
+MUST_CHECK int parser_jit(struct parser *parser, const int *fds, uint32_t nr_fds, const uint64_t *pcs, uint32_t nr, struct diag *diag,
+			  struct buffer *answers);
+/* Appends the instructions of the function that has an address (symbolize/code_listing.h). `open` as of parser_names. 0 or as
+ * code_listing_write, further as parser_table. */
+MUST_CHECK int parser_code(struct parser *parser, const struct elf_file *elf, const char *path, const struct code_request *code,
+			   worker_open_fn open, void *open_arg, struct diag *diag, struct buffer *answer);

@@ -37,7 +37,8 @@ static int answer_table(const struct elf_file *elf, struct diag *diag, struct bu
 	return err ? err : table_image_make(table, rules, &(struct table_key){ 0 }, to);
 }
 
-static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *elf, const char *path, struct reader *addresses, struct name_writer *writer)
+static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *elf, const char *path, struct reader *addresses,
+			 struct name_writer *writer)
 {
 	while (reader_left(addresses)) {
 		struct symbol_name names[NAME_ANSWERS_MAX];
@@ -52,13 +53,14 @@ static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *e
 }
 
 /* What a question says of a file's names, its addresses and its path (NULL: none). 0 or -EBADMSG. */
-static int read_question(const void *body, size_t size, struct names_question *ret_question, struct reader *ret_addresses, const char **ret_path)
+static int read_request(const void *body, size_t size, struct names_request *ret_request, struct reader *ret_addresses,
+			const char **ret_path)
 {
 	struct reader reader = reader_of(body, size);
 
-	reader_copy(&reader, ret_question, sizeof(*ret_question));
-	*ret_addresses = reader_sub(&reader, ret_question->nr_addresses * sizeof(uint64_t));
-	*ret_path = ret_question->path_bytes ? reader_text(&reader) : NULL;
+	reader_copy(&reader, ret_request, sizeof(*ret_request));
+	*ret_addresses = reader_sub(&reader, ret_request->nr_addresses * sizeof(uint64_t));
+	*ret_path = ret_request->path_bytes ? reader_text(&reader) : NULL;
 	return reader.bad ? -EBADMSG : 0;
 }
 
@@ -68,18 +70,18 @@ static int answer_names(const struct elf_file *elf, int fetched, const void *bod
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
 	CLEANUP(name_writer_done) struct name_writer writer;
-	struct names_question question;
+	struct names_request request;
 	struct dwarf_lines_counts lines;
 	struct reader addresses;
 	const char *path;
-	int err = read_question(body, size, &question, &addresses, &path);
+	int err = read_request(body, size, &request, &addresses, &path);
 
 	name_writer_init(&writer);
 	if (fetched >= 0 && debug_file_take(elf, fetched, &debug))
 		writer.nr_refused = 1;
 	if (err)
 		return err;
-	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = question.lines, .fetched = debug });
+	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = request.lines, .fetched = debug });
 	if (!symbolizer)
 		return -ENOMEM;
 	err = look_up_names(symbolizer, elf, path, &addresses, &writer);
@@ -93,26 +95,26 @@ static int answer_names(const struct elf_file *elf, int fetched, const void *bod
 static int answer_code(const struct elf_file *elf, const void *body, size_t size, struct diag *diag, struct buffer *to)
 {
 	struct reader reader = reader_of(body, size);
-	struct code_question question;
+	struct code_request request;
 	const char *path;
 
-	reader_copy(&reader, &question, sizeof(question));
+	reader_copy(&reader, &request, sizeof(request));
 	path = reader_text(&reader);
-	return reader.bad ? -EBADMSG : code_listing_write(elf, path, &question, diag, to);
+	return reader.bad ? -EBADMSG : code_listing_write(elf, path, &request, diag, to);
 }
 
 static int answer_wants(const struct elf_file *elf, const void *body, size_t size, struct buffer *to)
 {
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
-	struct names_question question;
+	struct names_request request;
 	struct reader addresses;
 	const char *path;
 	uint8_t wants;
-	int err = read_question(body, size, &question, &addresses, &path);
+	int err = read_request(body, size, &request, &addresses, &path);
 
 	if (err)
 		return err;
-	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = question.lines });
+	symbolizer = symbolizer_new(&(struct symbolizer_options){ .lines = request.lines });
 	if (!symbolizer)
 		return -ENOMEM;
 	wants = symbolizer_wants_debug(symbolizer, elf, path);
@@ -141,11 +143,11 @@ static int answer_jit(const struct wire_fds *fds, const void *body, size_t size,
 	CLEANUP(jit_names_freep) struct jit_names *jit = jit_names_new();
 	CLEANUP(name_writer_done) struct name_writer writer;
 	struct reader reader = reader_of(body, size);
-	struct names_question question;
+	struct names_request request;
 	int err = symbolizer && jit ? read_jit(jit, fds) : -ENOMEM;
 
 	name_writer_init(&writer);
-	reader_copy(&reader, &question, sizeof(question));
+	reader_copy(&reader, &request, sizeof(request));
 	while (!err && reader_left(&reader)) {
 		struct symbol_name name;
 
@@ -183,7 +185,8 @@ static int answer_of_file(uint32_t kind, struct wire_fds *fds, const void *body,
 	return answer_names(elf, has_fetched ? fds->fds[1] : -1, body, size, to);
 }
 
-static int answer_any(struct audit_server **audit, uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
+static int answer_any(struct audit_server **audit, uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag,
+		      struct buffer *to)
 {
 	switch (kind) {
 	case PARSER_JIT:
@@ -207,5 +210,6 @@ bool sonde_is_worker(int argc, char **argv, int *ret_code)
 
 	if (argc == 3 && !strcmp(argv[0], WORKER_NAME) && !strcmp(argv[2], PARSER_FOR_CODE))
 		code_listing_preload();
-	return serve_as_worker(argc, argv, answer, &audit, ret_code) || serve_as_proxy(argc, argv, ret_code) || serve_as_fetcher(argc, argv, ret_code);
+	return serve_as_worker(argc, argv, answer, &audit, ret_code) || serve_as_proxy(argc, argv, ret_code) ||
+	       serve_as_fetcher(argc, argv, ret_code);
 }

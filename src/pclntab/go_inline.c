@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lines and inlined calls. An address's entry in the inline tree names the function that was inlined there, and an address in its caller, which has an entry of its
- * own, or none: then the caller is the function that the code belongs to (Go's src/runtime/symtabinl.go). */
+/* Lines and inlined calls. An address's entry in the inline tree names the function that was inlined there, and an address in its caller,
+ * which has an entry of its own, or none: then the caller is the function that the code belongs to (Go's src/runtime/symtabinl.go). */
 #include <errno.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ static bool read_call(const struct go_pclntab *table, const struct go_function *
 	uint32_t words[5], entry_bytes = is_new ? 16 : 20;
 	uint64_t file_off, size, vaddr = table->go_func_vaddr + function->inline_tree + (uint64_t)index * entry_bytes;
 
-	if (go_file_off(table->elf, vaddr, &file_off, &size) || size < entry_bytes || elf_file_read_at(table->elf, file_off, words, entry_bytes))
+	if (go_file_off(table->elf, vaddr, &file_off, &size) || size < entry_bytes ||
+	    elf_file_read_at(table->elf, file_off, words, entry_bytes))
 		return false;
 	ret_call->name = words[is_new ? 1 : 3];
 	ret_call->start_line = is_new ? words[3] : 0;

@@ -11,7 +11,8 @@
 #define TABLE_ALIGN	8
 #define MIN_TABLE_BYTES 72 /* the header */
 
-/* struct moduledata in words (src/runtime/symtab.go, 1.18 to 1.27). go:func.* stands before the coverage counters were added, and behind. */
+/* struct moduledata in words (src/runtime/symtab.go, 1.18 to 1.27). go:func.* stands before the coverage counters were added, and behind.
+ */
 enum { MODULE_HEADER = 0, MODULE_MIN_PC = 20, MODULE_MAX_PC = 21, MODULE_TEXT = 22, MODULE_END_TEXT = 23, MODULE_GO_FUNC_118 = 38,
        MODULE_GO_FUNC_120 = 40, MODULE_NR_WORDS = 41 };
 
@@ -124,7 +125,8 @@ static void search_data(const struct elf_file *elf, struct search *search)
 static bool is_module(const struct go_pclntab *table, const uint64_t *words)
 {
 	return words[MODULE_HEADER] == table->vaddr && words[MODULE_TEXT] && words[MODULE_TEXT] < words[MODULE_END_TEXT] &&
-	       words[MODULE_MIN_PC] >= words[MODULE_TEXT] && words[MODULE_MIN_PC] < words[MODULE_MAX_PC] && words[MODULE_MAX_PC] <= words[MODULE_END_TEXT];
+	       words[MODULE_MIN_PC] >= words[MODULE_TEXT] && words[MODULE_MIN_PC] < words[MODULE_MAX_PC] &&
+	       words[MODULE_MAX_PC] <= words[MODULE_END_TEXT];
 }
 
 int go_module_read(struct go_pclntab *table, uint64_t *ret_text_vaddr, uint64_t *ret_go_func_vaddr)
@@ -150,14 +152,16 @@ int go_module_read(struct go_pclntab *table, uint64_t *ret_text_vaddr, uint64_t 
 	return -ENODATA;
 }
 
-/* A header begins with the magic number, two bytes of 0, 1 and 8; `size` bytes of the file follow from it on, and some of them are in `bytes`. */
+/* A header begins with the magic number, two bytes of 0, 1 and 8; `size` bytes of the file follow from it on, and some of them are in
+ * `bytes`. */
 static bool is_header(const uint8_t *bytes, size_t nr_bytes, uint64_t size)
 {
 	static const uint8_t rest[] = { 0xff, 0xff, 0xff, 0, 0, 1, 8 };
 	struct reader r = reader_of(bytes, nr_bytes);
 	uint64_t nr_functions;
 
-	if (nr_bytes < MIN_TABLE_BYTES || (bytes[0] != 0xfa && bytes[0] != 0xf0 && bytes[0] != 0xf1) || memcmp(bytes + 1, rest, sizeof(rest)))
+	if (nr_bytes < MIN_TABLE_BYTES || (bytes[0] != 0xfa && bytes[0] != 0xf0 && bytes[0] != 0xf1) ||
+	    memcmp(bytes + 1, rest, sizeof(rest)))
 		return false;
 	reader_skip(&r, 8);
 	nr_functions = reader_u64(&r);
@@ -176,7 +180,8 @@ static bool search_segment(const struct elf_file *elf, const struct elf_segment 
 {
 	for (uint64_t off = 0; off < segment->file_size; off += WINDOW_BYTES) {
 		uint64_t left = segment->file_size - off;
-		size_t size = left < WINDOW_BYTES + MIN_TABLE_BYTES ? (size_t)left : WINDOW_BYTES + MIN_TABLE_BYTES; /* one that begins at the end is seen whole */
+		/* one that begins at the end is seen whole */
+		size_t size = left < WINDOW_BYTES + MIN_TABLE_BYTES ? (size_t)left : WINDOW_BYTES + MIN_TABLE_BYTES;
 
 		if (elf_file_read_at(elf, segment->file_off + off, window, size))
 			return false;
@@ -205,7 +210,8 @@ static int search_table(const struct elf_file *elf, struct elf_section *ret_sect
 	return -ENODATA;
 }
 
-/* Without section headers anything may be Go's; a linker may have put the table into a section with others (ld into .data.rel.ro, of PIE before 1.26). */
+/* Without section headers anything may be Go's; a linker may have put the table into a section with others (ld into .data.rel.ro, of PIE
+ * before 1.26). */
 static bool may_be_go(const struct elf_file *elf)
 {
 	return !elf_file_nr_sections(elf) || elf_file_find_section(elf, ".go.buildinfo") || elf_file_find_section(elf, ".note.go.buildid");

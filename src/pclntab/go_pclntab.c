@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The header and the functions. Entries are read where they stand when they are asked for: nothing is built but the check that they are in order. */
+/* The header and the functions. Entries are read where they stand when they are asked for: nothing is built but the check that they are in
+ * order. */
 #include "pclntab/go_pclntab.h"
 
 #include <elf.h>
@@ -210,7 +211,8 @@ int go_pclntab_find(const struct go_pclntab *table, uint64_t elf_vaddr, struct g
 	}
 	if (!lo || lo > table->nr_functions || !go_pclntab_function(table, lo - 1, ret_function))
 		return -ENOENT;
-	if (elf_vaddr + 1 == ret_function->end_vaddr && lo < table->nr_functions && go_pclntab_function(table, lo, &next) && go_is_signal_return(next.name))
+	if (elf_vaddr + 1 == ret_function->end_vaddr && lo < table->nr_functions && go_pclntab_function(table, lo, &next) &&
+	    go_is_signal_return(next.name))
 		*ret_function = next;
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_pclntab: the table of functions, frame sizes, files, lines and inlined calls that every Go program carries (section .gopclntab), stripped ones too.
- * Go 1.16 and later; no inlined calls of 1.16 and 1.17. The bytes are a stranger's: one pass checks the functions' order, later reads are
- * bounded, and no question costs more than the bytes of one function. Layouts: Go's src/runtime/symtab.go, src/runtime/runtime2.go (_func),
- * src/internal/abi/symtab.go, of the versions named. Immutable once read; any thread may ask. */
+/* go_pclntab: the table of functions, frame sizes, files, lines and inlined calls that every Go program carries (section .gopclntab),
+ * stripped ones too. Go 1.16 and later; no inlined calls of 1.16 and 1.17. The bytes are a stranger's: one pass checks the functions'
+ * order, later reads are bounded, and no question costs more than the bytes of one function. Layouts: Go's src/runtime/symtab.go,
+ * src/runtime/runtime2.go (_func), src/internal/abi/symtab.go, of the versions named. Immutable once read; any thread may ask. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,8 +47,9 @@ uint32_t go_pclntab_nr_functions(const struct go_pclntab *table);
 MUST_CHECK bool go_pclntab_function(const struct go_pclntab *table, uint32_t i, struct go_function *ret_function);
 /* The function at an address. 0; -ENOENT: none, or damaged. */
 MUST_CHECK int go_pclntab_find(const struct go_pclntab *table, uint64_t elf_vaddr, struct go_function *ret_function);
-/* Who stands at an address, the innermost inlined function first, the function of the code last: 1 to max_frames of them. Where there are more, the
- * outermost is kept. 0 or -ENOENT. */
-MUST_CHECK int go_pclntab_frames(const struct go_pclntab *table, uint64_t elf_vaddr, struct go_frame *frames, uint32_t max_frames, uint32_t *ret_nr);
+/* Who stands at an address, the innermost inlined function first, the function of the code last: 1 to max_frames of them. Where there are
+ * more, the outermost is kept. 0 or -ENOENT. */
+MUST_CHECK int go_pclntab_frames(const struct go_pclntab *table, uint64_t elf_vaddr, struct go_frame *frames, uint32_t max_frames,
+				 uint32_t *ret_nr);
 /* The unwind rules of all functions, as cfi_walk gives them (no stats of damage: a damaged function has no rows). 0 or what `row` gave. */
 MUST_CHECK int go_pclntab_walk(const struct go_pclntab *table, cfi_row_fn row, void *arg, struct cfi_stats *ret_stats);

@@ -43,7 +43,8 @@ struct go_pcvalue go_pcvalue_of(const struct go_pclntab *table, const struct go_
 /* The next piece: from *ret_start up to values->vaddr. False: that was the last, or the rest is damaged. */
 MUST_CHECK bool go_pcvalue_next(struct go_pcvalue *values, uint64_t *ret_start);
 /* The value at an address; `fallback` when there is none. */
-int32_t go_pcvalue_at(const struct go_pclntab *table, const struct go_function *function, uint32_t table_off, uint64_t elf_vaddr, int32_t fallback);
+int32_t go_pcvalue_at(const struct go_pclntab *table, const struct go_function *function, uint32_t table_off, uint64_t elf_vaddr,
+		      int32_t fallback);
 
 /* "" when it does not end within the bytes. */
 const char *go_text(const struct go_pclntab *table, size_t part, uint64_t off);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pairs of varints: a zigzag difference of the value, a difference of the address; a value difference of 0 that is not the first ends them (Go's
- * src/runtime/symtab.go, step). */
+/* Pairs of varints: a zigzag difference of the value, a difference of the address; a value difference of 0 that is not the first ends them
+ * (Go's src/runtime/symtab.go, step). */
 #include "pclntab/go_pclntab_private.h"
 
 struct go_pcvalue go_pcvalue_of(const struct go_pclntab *table, const struct go_function *function, uint32_t table_off)
@@ -34,7 +34,8 @@ bool go_pcvalue_next(struct go_pcvalue *values, uint64_t *ret_start)
 	return true;
 }
 
-int32_t go_pcvalue_at(const struct go_pclntab *table, const struct go_function *function, uint32_t table_off, uint64_t elf_vaddr, int32_t fallback)
+int32_t go_pcvalue_at(const struct go_pclntab *table, const struct go_function *function, uint32_t table_off, uint64_t elf_vaddr,
+		      int32_t fallback)
 {
 	struct go_pcvalue values = go_pcvalue_of(table, function, table_off);
 	uint64_t start;

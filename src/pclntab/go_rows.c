@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Unwind rules of Go's functions. The table of frame sizes (pcsp) gives the CFA: Go's own tracebacks and stack copying stand on it, so it is exact at every
- * instruction but where code writes the stack pointer; those functions are few, and go_switch.c knows them. */
+/* Unwind rules of Go's functions. The table of frame sizes (pcsp) gives the CFA: Go's own tracebacks and stack copying stand on it, so it
+ * is exact at every instruction but where code writes the stack pointer; those functions are few, and go_switch.c knows them. */
 #include <errno.h>
 #include <string.h>
 
@@ -120,7 +120,8 @@ static int walk_function(struct walk *walk, struct go_code *code)
 	return walk->row(walk->arg, end, NULL);
 }
 
-/* The kernel puts the begin of this function down as a signal handler's return address, and a return address is looked up by the byte before it. */
+/* The kernel puts the begin of this function down as a signal handler's return address, and a return address is looked up by the byte
+ * before it. */
 static int walk_signal_return(struct walk *walk, const struct go_function *function)
 {
 	static const struct sonde_rule rule = { .kind = SONDE_RULE_KIND_SIGNAL };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the code of a Go function tells that its frame sizes do not: where rbp is saved, and where it leaves its stack. Sequences of instructions are those of Go's
- * assembler (src/cmd/internal/obj/x86/obj6.go) and of src/runtime/asm_amd64.s, 1.16 to 1.27; where one is not met, there is no rule, and the stack ends
- * in a mark. Encodings: Intel SDM volume 2. */
+/* What the code of a Go function tells that its frame sizes do not: where rbp is saved, and where it leaves its stack. Sequences of
+ * instructions are those of Go's assembler (src/cmd/internal/obj/x86/obj6.go) and of src/runtime/asm_amd64.s, 1.16 to 1.27; where one is
+ * not met, there is no rule, and the stack ends in a mark. Encodings: Intel SDM volume 2. */
 #include <string.h>
 
 #include "pclntab/go_rows.h"
@@ -29,7 +29,8 @@ static int32_t i32_at(const struct go_code *code, uint32_t at)
 	return value;
 }
 
-/* The length of a `mov REG, off(%rsp)` (`opcode` 0x89) or `mov off(%rsp), REG` (0x8b) of one of the first eight registers. 0: none is here. */
+/* The length of a `mov REG, off(%rsp)` (`opcode` 0x89) or `mov off(%rsp), REG` (0x8b) of one of the first eight registers. 0: none is here.
+ */
 static uint32_t stack_move_at(const struct go_code *code, uint32_t at, uint8_t opcode, uint8_t reg, int32_t *ret_off)
 {
 	const uint8_t *b = code->bytes + at;
@@ -83,7 +84,8 @@ static uint32_t find_bytes(const struct go_code *code, uint32_t at, const char *
 	return at;
 }
 
-/* mov %fs:off32,%REG; or, where the linker has relaxed an access through the GOT, mov $off32,%rcx; mov %fs:(%rcx),%REG. Then cmp off32(%rbx),%rax: m.curg. */
+/* mov %fs:off32,%REG; or, where the linker has relaxed an access through the GOT, mov $off32,%rcx; mov %fs:(%rcx),%REG. Then cmp
+ * off32(%rbx),%rax: m.curg. */
 void go_thread_read_systemstack(const struct go_code *code, struct go_thread *thread)
 {
 	uint32_t at = find_bytes(code, 0, "\x64\x48\x8b\x04\x25", 5), curg = find_bytes(code, 0, "\x48\x3b\x83", 3);
@@ -113,8 +115,8 @@ void go_thread_read_morestack(const struct go_code *code, struct go_thread *thre
 		thread->sched_bp = code->bytes[at + 3];
 }
 
-/* Two ways: push %rbp; mov %rsp,%rbp; sub $N,%rsp (1.21 and later), or sub $N,%rsp; mov %rbp,N-8(%rsp); lea N-8(%rsp),%rbp. Both leave the caller's rbp at CFA - 16 and
- * rbp pointing at it. Assembly that keeps C's registers (PUSH_REGS_HOST_TO_ABI0) may have it elsewhere. */
+/* Two ways: push %rbp; mov %rsp,%rbp; sub $N,%rsp (1.21 and later), or sub $N,%rsp; mov %rbp,N-8(%rsp); lea N-8(%rsp),%rbp. Both leave the
+ * caller's rbp at CFA - 16 and rbp pointing at it. Assembly that keeps C's registers (PUSH_REGS_HOST_TO_ABI0) may have it elsewhere. */
 void go_code_find_frame(struct go_code *code, uint64_t first_vaddr, uint64_t end_vaddr, int32_t delta)
 {
 	uint64_t first = first_vaddr - code->function.start_vaddr, last = end_vaddr - code->function.start_vaddr - 1;
@@ -167,7 +169,9 @@ struct sonde_rule go_code_rule(const struct go_code *code, uint64_t vaddr, int32
 	struct sonde_rule rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = delta + 8, .ra_off = -8 };
 
 	if (code->is_switching && delta > 0 && vaddr >= code->bp_set_from)
-		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_BY_BP, .cfa_off = 16, .bp_kind = SONDE_BP_CFA };
+		return (struct sonde_rule){
+			.kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_BY_BP, .cfa_off = 16, .bp_kind = SONDE_BP_CFA
+		};
 	if (code->has_switch_kind) {
 		rule = (struct sonde_rule){ .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = (uint8_t)code->switch_kind, .cfa_off = delta + 8 };
 		if (delta > 0 && vaddr >= code->bp_saved_from && code->bp_off == -16)
@@ -189,7 +193,7 @@ static void except(struct go_code *code, uint64_t from, uint64_t to, struct sond
 {
 	if (code->nr_exceptions < GO_MAX_EXCEPTIONS && from < to)
 		code->exceptions[code->nr_exceptions++] =
-			(struct go_exception){ .from = code->function.start_vaddr + from, .to = code->function.start_vaddr + to, .rule = rule };
+		    (struct go_exception){ .from = code->function.start_vaddr + from, .to = code->function.start_vaddr + to, .rule = rule };
 }
 
 static void except_all(struct go_code *code, enum sonde_rule_kind kind)
@@ -227,7 +231,8 @@ static void except_epilogues(struct go_code *code)
 			to += 4;
 		else if (has_bytes(code, to, "\x48\x81\xc4", 3))
 			to += 7;
-		except(code, at + size, to, (struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = off + 16, .ra_off = -8, .rbx_off = SONDE_RBX_LOST });
+		except(code, at + size, to,
+		       (struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = off + 16, .ra_off = -8, .rbx_off = SONDE_RBX_LOST });
 	}
 }
 
@@ -237,7 +242,8 @@ static void except_by_frame(struct go_code *code)
 	uint32_t size, at = find_sp_write(code, 0, &size);
 
 	if (code->bp_set_from == UINT64_MAX) {
-		except(code, at < code->nr ? at + size : 0, function_size(code), (struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED });
+		except(code, at < code->nr ? at + size : 0, function_size(code),
+		       (struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED });
 		return;
 	}
 	code->is_switching = true;
@@ -282,7 +288,10 @@ static struct sonde_rule left_goroutine_rule(const struct go_thread *thread, enu
 {
 	if (!thread->is_known || !thread->sched_bp)
 		return (struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED };
-	return (struct sonde_rule){ .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = (uint8_t)kind, .tls_off = thread->tls_off, .curg_off = thread->curg_off,
+	return (struct sonde_rule){ .kind = SONDE_RULE_KIND_SWITCH,
+				    .cfa_kind = (uint8_t)kind,
+				    .tls_off = thread->tls_off,
+				    .curg_off = thread->curg_off,
 				    .sched_bp = thread->sched_bp };
 }
 
@@ -293,7 +302,8 @@ static void except_mcall(struct go_code *code, const struct go_thread *thread)
 	struct sonde_rule unsupported = { .kind = SONDE_RULE_KIND_UNSUPPORTED };
 
 	except(code, at + size, push + 1u, unsupported);
-	except(code, push < code->nr ? push + 1u : 0, function_size(code), push < code->nr ? left_goroutine_rule(thread, SONDE_SWITCH_MCALL) : unsupported);
+	except(code, push < code->nr ? push + 1u : 0, function_size(code),
+	       push < code->nr ? left_goroutine_rule(thread, SONDE_SWITCH_MCALL) : unsupported);
 }
 
 /* From a move of `reg` to the stack, at or behind `at`, to the next mov %rsi,%rsp. */
@@ -314,8 +324,8 @@ static uint32_t except_call(struct go_code *code, uint32_t at, uint8_t reg, stru
 	return end + 3;
 }
 
-/* It keeps g (rdi) and how deep the goroutine's stack was (rdi, too) on the stack that it calls C on; or, when it was called on such a stack already, 0 and
- * the old rsp (rdx). The goroutine's stack may be another one when C comes back. */
+/* It keeps g (rdi) and how deep the goroutine's stack was (rdi, too) on the stack that it calls C on; or, when it was called on such a
+ * stack already, 0 and the old rsp (rdx). The goroutine's stack may be another one when C comes back. */
 static void except_asmcgocall(struct go_code *code)
 {
 	struct sonde_rule rule = switch_rule(code, SONDE_SWITCH_ASMCGOCALL);
@@ -427,7 +437,8 @@ static void except_special(struct go_code *code, enum special special, const str
 	}
 }
 
-/* The compiler makes functions of the same names that translate between calling conventions. They have no flags; all did not before 1.17. */
+/* The compiler makes functions of the same names that translate between calling conventions. They have no flags; all did not before 1.17.
+ */
 static bool may_be_special(const struct go_code *code, enum special special)
 {
 	return code->function.flags || special == INJECTED || special == SCHEDULER || !code->has_flags;

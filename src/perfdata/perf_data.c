@@ -56,7 +56,7 @@ static int read_whole(struct perf_data *data, uint64_t pos, void *to, size_t siz
 	return 0;
 }
 
-/* --- events ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- events --------------------------------------------------------------------------------------------------------------------------- */
 
 int perf_data_add_event(struct perf_data *data, struct reader r, struct reader ids)
 {
@@ -116,7 +116,8 @@ static int read_events(struct perf_data *data, uint64_t entry_bytes, uint64_t of
 {
 	uint8_t entry[LARGEST_ATTR_BYTES];
 
-	if (entry_bytes < SMALLEST_ATTR_BYTES + 16 || entry_bytes > sizeof(entry) || size / entry_bytes > PERF_DATA_MAX_EVENTS || !(size / entry_bytes))
+	if (entry_bytes < SMALLEST_ATTR_BYTES + 16 || entry_bytes > sizeof(entry) || size / entry_bytes > PERF_DATA_MAX_EVENTS ||
+	    !(size / entry_bytes))
 		return -EBADMSG;
 	for (uint64_t i = 0; i < size / entry_bytes; i++) {
 		int err = read_whole(data, off + i * entry_bytes, entry, entry_bytes);
@@ -129,7 +130,7 @@ static int read_events(struct perf_data *data, uint64_t entry_bytes, uint64_t of
 	return 0;
 }
 
-/* --- the header -------------------------------------------------------------------------------------------------------------------------- */
+/* --- the header ----------------------------------------------------------------------------------------------------------------------- */
 
 static int open_file(struct perf_data *data, struct diag *diag)
 {
@@ -150,7 +151,8 @@ static int open_file(struct perf_data *data, struct diag *diag)
 	if (!err)
 		err = read_events(data, entry_bytes, events_off, events_bytes);
 	if (err)
-		return diag_errno(diag, -err, err == -ENOMEM ? "no memory" : "the perf.data file is damaged: its header does not tell the events");
+		return diag_errno(diag, -err,
+				  err == -ENOMEM ? "no memory" : "the perf.data file is damaged: its header does not tell the events");
 	if (!data->data_bytes) { /* perf writes it at its end */
 		data->data_bytes = UINT64_MAX;
 		data->info.is_cut = true;
@@ -224,7 +226,7 @@ const struct perf_data_info *perf_data_info(const struct perf_data *data)
 	return &data->info;
 }
 
-/* --- the records ------------------------------------------------------------------------------------------------------------------------- */
+/* --- the records ---------------------------------------------------------------------------------------------------------------------- */
 
 /* A stream's event: its attribute is as long as it says, and its ids follow. */
 static int take_attr(struct perf_data *data, struct reader body)
@@ -285,7 +287,8 @@ static int take_record(struct perf_data *data, struct feed *feed, const uint8_t 
 	uint64_t time_ns;
 
 	if (header.type >= TYPE_USER_FIRST)
-		return take_user_record(data, feed, reader_of(bytes + RECORD_HEADER_BYTES, header.size - RECORD_HEADER_BYTES), header, diag);
+		return take_user_record(data, feed, reader_of(bytes + RECORD_HEADER_BYTES, header.size - RECORD_HEADER_BYTES), header,
+					diag);
 	time_ns = perf_data_time(data, bytes, header);
 	return time_ns ? perf_data_order_put(data, bytes, header, time_ns) : perf_data_deliver(data, bytes, header, 0);
 }
@@ -358,7 +361,8 @@ static int read_records(struct perf_data *data, struct diag *diag)
 			left -= (uint64_t)got;
 		err = perf_data_take(data, &data->feed, bytes, (size_t)got, diag);
 	}
-	if ((left && left != UINT64_MAX) || data->feed.done < data->feed.bytes.size || data->feed.skip || data->unpacked.done < data->unpacked.bytes.size)
+	if ((left && left != UINT64_MAX) || data->feed.done < data->feed.bytes.size || data->feed.skip ||
+	    data->unpacked.done < data->unpacked.bytes.size)
 		data->info.is_cut = true;
 	return err;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perf_data: reads what `perf record` writes (linux: tools/perf/Documentation/perf.data-file-format.txt, include/uapi/linux/perf_event.h), from a file or a stream
- * (`perf record -o -`), record by record in the order of time. Nothing in it is believed: lengths and counts are checked against what is there, and what waits
- * for its turn is capped. One thread. */
+/* perf_data: reads what `perf record` writes (linux: tools/perf/Documentation/perf.data-file-format.txt, include/uapi/linux/perf_event.h),
+ * from a file or a stream
+ * (`perf record -o -`), record by record in the order of time. Nothing in it is believed: lengths and counts are checked against what is
+ * there, and what waits for its turn is capped. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,8 +53,24 @@ struct perf_data_info { /* "" and 0: the recording does not tell */
 	uint64_t nr_unknown_event;       /* samples of no event of the recording */
 };
 
-enum perf_data_kind { PERF_DATA_SAMPLE, PERF_DATA_MMAP, PERF_DATA_COMM, PERF_DATA_FORK, PERF_DATA_EXIT, PERF_DATA_LOST, PERF_DATA_LOST_SAMPLES, PERF_DATA_THROTTLE };
-enum perf_data_mode { PERF_DATA_MODE_UNKNOWN, PERF_DATA_MODE_KERNEL, PERF_DATA_MODE_USER, PERF_DATA_MODE_HV, PERF_DATA_MODE_GUEST_KERNEL, PERF_DATA_MODE_GUEST_USER };
+enum perf_data_kind {
+	PERF_DATA_SAMPLE,
+	PERF_DATA_MMAP,
+	PERF_DATA_COMM,
+	PERF_DATA_FORK,
+	PERF_DATA_EXIT,
+	PERF_DATA_LOST,
+	PERF_DATA_LOST_SAMPLES,
+	PERF_DATA_THROTTLE
+};
+enum perf_data_mode {
+	PERF_DATA_MODE_UNKNOWN,
+	PERF_DATA_MODE_KERNEL,
+	PERF_DATA_MODE_USER,
+	PERF_DATA_MODE_HV,
+	PERF_DATA_MODE_GUEST_KERNEL,
+	PERF_DATA_MODE_GUEST_USER
+};
 
 /* In these call chains values from here on say of what mode the following frames are (PERF_CONTEXT_MAX). */
 #define PERF_DATA_CONTEXT_MAX ((uint64_t)-4095)
@@ -67,7 +84,8 @@ struct perf_data_sample {
 	bool has_ip, has_period;
 	const uint8_t *callchain;    /* nr_callchain words of eight bytes */
 	uint64_t nr_callchain;
-	uint64_t regs_abi, regs_mask; /* 0: no registers; 1: of 32-bit code; 2: of 64-bit code. Bits by the machine's own order (asm/perf_regs.h) */
+	uint64_t regs_abi,
+	    regs_mask; /* 0: no registers; 1: of 32-bit code; 2: of 64-bit code. Bits by the machine's own order (asm/perf_regs.h) */
 	const uint8_t *regs;         /* a word for each bit of the mask */
 	const uint8_t *stack;        /* from the stack pointer on */
 	uint32_t stack_bytes;
@@ -112,8 +130,8 @@ static inline uint64_t perf_data_word(const uint8_t *words, uint64_t i)
 bool perf_data_is(const void *bytes, size_t size);
 
 struct perf_data;
-/* Reads the header, in a file also the events and what stands behind the records. Borrows the source for its life. 0; -ENOEXEC: not perf's; -EBADMSG: damaged;
- * -ENOTSUP: of a machine of the other byte order; -ESPIPE: a file that came through a pipe; -ENOMEM. */
+/* Reads the header, in a file also the events and what stands behind the records. Borrows the source for its life. 0; -ENOEXEC: not perf's;
+ * -EBADMSG: damaged; -ENOTSUP: of a machine of the other byte order; -ESPIPE: a file that came through a pipe; -ENOMEM. */
 MUST_CHECK int perf_data_open(const struct perf_data_source *source, struct diag *diag, struct perf_data **ret_data);
 void perf_data_free(struct perf_data *data); /* takes NULL */
 static inline void perf_data_freep(struct perf_data **data)

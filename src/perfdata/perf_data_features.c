@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What perf tells of the recording: host, machine, events' names, build ids (tools/perf/util/header.h, HEADER_*). A feature that is damaged is not told. */
+/* What perf tells of the recording: host, machine, events' names, build ids (tools/perf/util/header.h, HEADER_*). A feature that is damaged
+ * is not told. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* perf reads the buffers of the CPUs in rounds: within one, a CPU's records come after another's, whatever their times. What is older than all of the round before
- * last can be told; the rest waits. That is sorted once per round: n log n in all. */
+/* perf reads the buffers of the CPUs in rounds: within one, a CPU's records come after another's, whatever their times. What is older than
+ * all of the round before last can be told; the rest waits. That is sorted once per round: n log n in all. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -44,10 +44,10 @@ static int tell(struct perf_data *data, const struct entry *entry)
 	struct order *order = &data->order;
 	const uint8_t *bytes = (const uint8_t *)order->bytes.data + entry->off;
 
-	if (entry->time_ns < order->told_ns)
+	if (entry->time_ns < order->delivered_ns)
 		data->info.nr_disordered++;
 	else
-		order->told_ns = entry->time_ns;
+		order->delivered_ns = entry->time_ns;
 	return perf_data_deliver(data, bytes, header_at(bytes), entry->time_ns);
 }
 

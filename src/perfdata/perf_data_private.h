@@ -68,7 +68,7 @@ struct perf_header {
 struct order { /* records that wait for their turn */
 	struct buffer bytes, entries;
 	uint64_t newest_ns, round_ns; /* of all; of the last round before this one */
-	uint64_t told_ns;             /* of the last that was delivered */
+	uint64_t delivered_ns;             /* of the last that was delivered */
 	uint64_t nr;                  /* all that came */
 };
 

@@ -15,7 +15,7 @@ static struct reader body_of(const uint8_t *bytes, struct perf_header header)
 	return reader_of(bytes + RECORD_HEADER_BYTES, header.size - RECORD_HEADER_BYTES);
 }
 
-/* --- what stands in all samples before the rest, and behind all other records ---------------------------------------------------------------- */
+/* --- what stands in all samples before the rest, and behind all other records --------------------------------------------------------- */
 
 struct identity {
 	uint64_t time_ns, id;
@@ -23,8 +23,10 @@ struct identity {
 	bool has_id;
 };
 
-/* Which event it is of: NULL when it is of none. Events of one recording that differ in what their samples hold have their id first or, in other records, last. */
-static const struct perf_data_event *event_of(const struct perf_data *data, const uint8_t *bytes, struct perf_header header, uint32_t *ret_number)
+/* Which event it is of: NULL when it is of none. Events of one recording that differ in what their samples hold have their id first or, in
+ * other records, last. */
+static const struct perf_data_event *event_of(const struct perf_data *data, const uint8_t *bytes, struct perf_header header,
+					      uint32_t *ret_number)
 {
 	struct reader r = body_of(bytes, header);
 	const struct perf_data_event *first = data->events;
@@ -54,7 +56,8 @@ static struct identity trailer_of(const struct perf_data_event *event, struct re
 {
 	uint64_t types = event->sample_type;
 	struct identity found = { .cpu = PERF_DATA_NO_CPU };
-	size_t size = 8u * (unsigned)__builtin_popcountll(types & (SAMPLE_TID | SAMPLE_TIME | SAMPLE_ID | SAMPLE_STREAM_ID | SAMPLE_CPU | SAMPLE_IDENTIFIER));
+	size_t size = 8u * (unsigned)__builtin_popcountll(
+			       types & (SAMPLE_TID | SAMPLE_TIME | SAMPLE_ID | SAMPLE_STREAM_ID | SAMPLE_CPU | SAMPLE_IDENTIFIER));
 
 	if (!(event->flags & ATTR_SAMPLE_ID_ALL) || reader_left(&r) < size)
 		return found;
@@ -87,7 +90,7 @@ uint64_t perf_data_time(const struct perf_data *data, const uint8_t *bytes, stru
 	return time_ns == UINT64_MAX ? 0 : time_ns;
 }
 
-/* --- samples ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- samples -------------------------------------------------------------------------------------------------------------------------- */
 
 static void skip_counts(struct reader *r, uint64_t format)
 {
@@ -183,7 +186,7 @@ static bool take_sample(struct reader *r, const struct perf_data_event *event, s
 	return !r->bad;
 }
 
-/* --- what processes do ---------------------------------------------------------------------------------------------------------------------- */
+/* --- what processes do ---------------------------------------------------------------------------------------------------------------- */
 
 static bool take_mmap(struct reader *r, struct perf_header header, struct perf_data_record *record)
 {

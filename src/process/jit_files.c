@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "process/maps_line.h"
-#include "proxy/stranger.h"
+#include "proxy/credentials.h"
 
 static void add(struct jit_files *files, int fd)
 {
@@ -23,15 +23,15 @@ static void add(struct jit_files *files, int fd)
 /* What the process calls itself, and so its files: the outer number when it has ended, as then they are looked for in our root. */
 static uint32_t number_in_names(uint32_t tgid)
 {
-	CLEANUP(stranger_done) struct stranger stranger = { 0 };
+	CLEANUP(credentials_done) struct credentials credentials = { 0 };
 	CLEANUP(closep) int fd = -1;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || stranger_read(fd, &stranger) || !stranger.has_root || !stranger.inner_tgid)
+	if (fd < 0 || credentials_read(fd, &credentials) || !credentials.has_root || !credentials.inner_tgid)
 		return tgid;
-	return stranger.inner_tgid;
+	return credentials.inner_tgid;
 }
 
 /* jit-PID.dump */

@@ -19,8 +19,8 @@ struct jit_files {
 	int refusal;	     /* why the last one was not: negative errno */
 };
 
-/* Of a process that has ended, the perf map alone; a jitdump of it, whose path the caller saw mapped, is added by jit_files_add_dump. `is_ours`: see
- * proxy_open_own. Fills ret_files in any case. */
+/* Of a process that has ended, the perf map alone; a jitdump of it, whose path the caller saw mapped, is added by jit_files_add_dump.
+ * `is_ours`: see proxy_open_own. Fills ret_files in any case. */
 void jit_files_open(struct proxy *proxy, uint32_t tgid, bool is_ours, struct jit_files *ret_files);
 /* Nothing happens when the path is not that of a jitdump of the process. */
 void jit_files_add_dump(struct jit_files *files, struct proxy *proxy, uint32_t tgid, bool is_ours, const char *path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mapping_set: the mappings that a process and those that it forked have in common, kept once however many they are. Immutable and reference counted. Its files count as mapped as long as one of
- * those processes lives and has them still, and are held as long as the set is. One thread. */
+/* mapping_set: the mappings that a process and those that it forked have in common, kept once however many they are. Immutable and
+ * reference counted. Its files count as mapped as long as one of those processes lives and has them still, and are held as long as the set
+ * is. One thread. */
 #pragma once
 #include "process/mapping.h"
 #include "process/object_table.h"

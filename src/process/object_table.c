@@ -10,15 +10,18 @@
 
 #include "base/u64_map.h"
 #include "process/region_cache.h"
+#include "proxy/credentials.h"
 #include "proxy/mapped_file.h"
 #include "proxy/proxy.h"
-#include "proxy/stranger.h"
 
 #define MAX_OBJECTS (1u << 20)
 #define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
 #define VDSO_BYTES_MAX (64u << 10)
-#define MAX_SAME_ID 4 /* files of one size and build id that are not the same: where somebody has made so many nobody reads more of them to compare */
-#define SECTION_BYTES_MAX (32u << 20) /* of all open files' section headers and names, most of which have few KiB. What is more is forgotten: whoever parses files has opened them himself */
+#define MAX_SAME_ID \
+	4 /* files of one size and build id that are not the same: where somebody has made so many nobody reads more of them to compare */
+#define SECTION_BYTES_MAX \
+	(32u << 20) /* of all open files' section headers and names, most of which have few KiB. What is more is forgotten: whoever parses \
+		       files has opened them himself */
 #define SAME_BYTES_MAX (32u << 20) /* larger files are not compared: each copy is a file of its own */
 
 struct entry {
@@ -209,7 +212,8 @@ static uint32_t add_object(struct object_table *table, struct elf_file *elf, con
 	if (object == OBJECT_NONE)
 		return OBJECT_NONE;
 	table->nr_met++;
-	table->entries[object] = (struct entry){ .object = { .elf = MOVE(owned), .path = MOVE(copy), .serial = table->nr_met }, .is_used = true };
+	table->entries[object] =
+	    (struct entry){ .object = { .elf = MOVE(owned), .path = MOVE(copy), .serial = table->nr_met }, .is_used = true };
 	count_sections(table, &table->entries[object]);
 	return object;
 }
@@ -244,7 +248,8 @@ static int find_again(struct object_table *table, struct entry *entry)
 }
 
 /* As process `tgid` has it, 0: nobody. */
-static int open_elf(struct object_table *table, uint32_t tgid, int path_fd, uint64_t device, enum file_system_kind *ret_kind, struct elf_file **ret_elf)
+static int open_elf(struct object_table *table, uint32_t tgid, int path_fd, uint64_t device, enum file_system_kind *ret_kind,
+		    struct elf_file **ret_elf)
 {
 	CLEANUP(closep) int fd = proxy_open(table->proxy, tgid, path_fd, device, ret_kind);
 	int err = fd < 0 ? fd : elf_file_open_fd(fd, NULL, ret_elf);
@@ -274,7 +279,8 @@ const struct object *object_table_at(const struct object_table *table, uint32_t 
 	return &entry->object;
 }
 
-/* Does it do for a copy of a file that is this owner's and on such a file system? His it must be, as he may write other bytes into it later. */
+/* Does it do for a copy of a file that is this owner's and on such a file system? His it must be, as he may write other bytes into it
+ * later. */
 static bool may_have_copies(const struct entry *entry, uint32_t owner, enum file_system_kind kind)
 {
 	return kind != FILE_SYSTEM_NETWORK && entry->file_system == kind && entry->owner == owner;
@@ -307,7 +313,7 @@ static uint32_t add_unopened(struct object_table *table, uint32_t tgid, const ch
 	if (object == OBJECT_NONE)
 		return OBJECT_NONE;
 	table->entries[object].file_system = FILE_SYSTEM_FOREIGN;
-	table->entries[object].owner = stranger_file_uid(tgid);
+	table->entries[object].owner = credentials_file_uid(tgid);
 	return object;
 }
 
@@ -392,8 +398,8 @@ static uint64_t inode_key(const struct object_table *table, uint64_t device, uin
 	return hash_bytes(both, sizeof(both), table->seed);
 }
 
-/* The object whose file is open here and is the very one: while it is open nobody else gets its inode. File systems that show other numbers than the kernel tells (btrfs, whose inodes are unique in a
- * subvolume only, and overlayfs) are never found so. */
+/* The object whose file is open here and is the very one: while it is open nobody else gets its inode. File systems that show other numbers
+ * than the kernel tells (btrfs, whose inodes are unique in a subvolume only, and overlayfs) are never found so. */
 static uint32_t find_open(const struct object_table *table, const struct mapped_region *region)
 {
 	uint64_t key = inode_key(table, region->device, region->inode);
@@ -404,9 +410,11 @@ static uint32_t find_open(const struct object_table *table, const struct mapped_
 		const struct entry *entry = &table->entries[*object];
 		struct file_identity identity;
 
-		if (!entry->object.elf || elf_file_fd(entry->object.elf) < 0 || entry->identity.device != region->device || entry->identity.inode != region->inode)
+		if (!entry->object.elf || elf_file_fd(entry->object.elf) < 0 || entry->identity.device != region->device ||
+		    entry->identity.inode != region->inode)
 			continue;
-		if (!mapped_file_identify(elf_file_fd(entry->object.elf), &identity) && !memcmp(&identity, &entry->identity, sizeof(identity)))
+		if (!mapped_file_identify(elf_file_fd(entry->object.elf), &identity) &&
+		    !memcmp(&identity, &entry->identity, sizeof(identity)))
 			return *object;
 	}
 	return OBJECT_NONE;
@@ -432,7 +440,8 @@ static bool leads_to(struct object_table *table, const char *path, const struct 
 	return has_identity(fd, identity);
 }
 
-/* Somebody may have given everybody's file a name of his own, in his mounts: what is found under a name in our root has that name. `identity`: of the file with this path. */
+/* Somebody may have given everybody's file a name of his own, in his mounts: what is found under a name in our root has that name.
+ * `identity`: of the file with this path. */
 static void settle_path(struct object_table *table, struct entry *entry, const struct file_identity *identity, const char *path)
 {
 	char *copy;
@@ -450,7 +459,7 @@ static void settle_path(struct object_table *table, struct entry *entry, const s
 /* A copy in memory of what somebody serves is the file only for whom it was made: nobody knows whose the device's number is by now. */
 static bool stands_for(const struct entry *entry, uint32_t tgid)
 {
-	return entry->file_system != FILE_SYSTEM_FOREIGN || entry->owner == stranger_file_uid(tgid);
+	return entry->file_system != FILE_SYSTEM_FOREIGN || entry->owner == credentials_file_uid(tgid);
 }
 
 /* What process `tgid`, 0: nobody, maps. */
@@ -474,7 +483,8 @@ static uint32_t met_file(struct object_table *table, uint32_t tgid, int path_fd,
 /* Is the object's own file what it was? What is none of our ELF files has nothing that could be looked at, nor has a copy. */
 static bool is_unchanged(const struct entry *entry)
 {
-	return !entry->object.elf || entry->file_system == FILE_SYSTEM_FOREIGN || has_identity(elf_file_fd(entry->object.elf), &entry->identity);
+	return !entry->object.elf || entry->file_system == FILE_SYSTEM_FOREIGN ||
+	       has_identity(elf_file_fd(entry->object.elf), &entry->identity);
 }
 
 /* What the mapping itself leads to. */

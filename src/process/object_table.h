@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object_table: the files that processes map, by number. The same file (by device, inode, owner, size and time of change, or a copy of the same owner's with the same build id and the same bytes) has one number
- * however many processes map it under whatever paths. It is known as long as somebody refers to it: then its number may be another's. A file is opened while a process
- * that maps it lives. Of those that nobody maps any more but somebody still asks for, only the youngest stay open, and those that could not be found
- * again by their path; the others are opened again when they are asked for. One thread. */
+/* object_table: the files that processes map, by number. The same file (by device, inode, owner, size and time of change, or a copy of the
+ * same owner's with the same build id and the same bytes) has one number however many processes map it under whatever paths. It is known as
+ * long as somebody refers to it: then its number may be another's. A file is opened while a process that maps it lives. Of those that
+ * nobody maps any more but somebody still asks for, only the youngest stay open, and those that could not be found again by their path; the
+ * others are opened again when they are asked for. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,8 +25,9 @@ struct object_table;
 struct proxy;
 struct object_table *object_table_new(struct proxy *proxy); /* which finds and opens the files, borrowed; NULL: none. NULL: no memory */
 void object_table_free(struct object_table *table);
-/* The file of a mapping. Its path is where it is looked for when the mapping itself cannot be opened (the process has ended, no CAP_CHECKPOINT_RESTORE); what is found there must
- * have the mapping's inode, or it is another file that has the name now, or has it outside of a container. OBJECT_NONE: no memory. */
+/* The file of a mapping. Its path is where it is looked for when the mapping itself cannot be opened (the process has ended, no
+ * CAP_CHECKPOINT_RESTORE); what is found there must have the mapping's inode, or it is another file that has the name now, or has it
+ * outside of a container. OBJECT_NONE: no memory. */
 uint32_t object_table_met(struct object_table *table, const struct mapped_region *region);
 /* The file that has this path in our root, whoever maps it. OBJECT_NONE: there is none, or no memory. */
 uint32_t object_table_find(struct object_table *table, const char *path);
@@ -43,7 +45,8 @@ MUST_CHECK int object_table_sweep(struct object_table *table, object_forgotten_f
 uint32_t object_table_nr_left(const struct object_table *table); /* files whose last mapping ended since the last sweep */
 uint32_t object_table_nr(const struct object_table *table);     /* numbers are below it; of those not in use, the path is "" */
 uint32_t object_table_nr_met(const struct object_table *table); /* with those that are forgotten */
-/* How many could not be opened because the process's limit of descriptors was reached, and how many that were closed could not be opened again. */
+/* How many could not be opened because the process's limit of descriptors was reached, and how many that were closed could not be opened
+ * again. */
 uint32_t object_table_nr_refused(const struct object_table *table);
 uint32_t object_table_nr_lost(const struct object_table *table);
 /* How many files were left unread because their file system did not answer (FUSE, NFS), and the path of the first, "" for none. */

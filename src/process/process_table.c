@@ -28,7 +28,8 @@ struct process {
 	bool alive, changed;
 	struct process_mapping *live;      /* sorted by start_pc, not overlapping; until_ns UINT64_MAX */
 	struct process_mapping *past;      /* in the order of their ends */
-	struct shared_mappings *shared;    /* room for MAX_SHARED, or NULL; in the order of their begins; the last may be live: then nr_live is 0 */
+	struct shared_mappings
+	    *shared; /* room for MAX_SHARED, or NULL; in the order of their begins; the last may be live: then nr_live is 0 */
 	uint32_t nr_shared;
 	uint32_t nr_live, nr_past, live_capacity, past_capacity;
 	uint32_t rescan_at;                /* nr_live at which /proc is read again */
@@ -151,7 +152,9 @@ static struct process *enter_process(struct process_table *table, uint32_t tgid)
 		if (u64_map_add(&table->by_tgid, tgid, table->nr_processes))
 			return NULL;
 		process = &table->processes[table->nr_processes++];
-		*process = (struct process){ .tgid = tgid, .rescan_at = MIN_RESCAN, .objects = table->objects, .last_generation = &table->last_generation };
+		*process = (struct process){
+			.tgid = tgid, .rescan_at = MIN_RESCAN, .objects = table->objects, .last_generation = &table->last_generation
+		};
 		next_generation(process);
 	}
 	table->nr_alive += !process->alive;
@@ -219,7 +222,7 @@ static int share(struct process *process, struct mapping_set *set, uint64_t from
 	if (process->nr_shared == MAX_SHARED)
 		forget_shared(process, 1);
 	process->shared[process->nr_shared++] =
-		(struct shared_mappings){ .set = mapping_set_ref(set), .from_ns = from_ns, .until_ns = UINT64_MAX, .generation = generation };
+	    (struct shared_mappings){ .set = mapping_set_ref(set), .from_ns = from_ns, .until_ns = UINT64_MAX, .generation = generation };
 	mapping_set_live(set);
 	return 0;
 }
@@ -348,7 +351,8 @@ static uint32_t uncovered(const struct process_mapping *old, uint64_t start_pc, 
 	return nr;
 }
 
-/* What a new mapping covers is no longer there: live mappings are ended, and their uncovered parts go on. They are moved together, however many they are. */
+/* What a new mapping covers is no longer there: live mappings are ended, and their uncovered parts go on. They are moved together, however
+ * many they are. */
 static int cut_out(struct process *process, uint64_t start_pc, uint64_t end_pc, uint64_t time_ns)
 {
 	uint32_t first = mappings_upper_bound(process->live, process->nr_live, start_pc), end, nr_rests = 0;
@@ -408,7 +412,8 @@ static int add_mapping(struct process_table *table, struct process *process, con
 	if (mapping.end_pc <= mapping.start_pc)
 		return 0;
 	if (is_file(event->path)) {
-		mapping.object = object_table_met(table->objects, &(struct mapped_region){ event->tgid, mapping.start_pc, mapping.end_pc, event->device, event->inode, event->path });
+		mapping.object = object_table_met(table->objects, &(struct mapped_region){ event->tgid, mapping.start_pc, mapping.end_pc,
+											   event->device, event->inode, event->path });
 		if (mapping.object != OBJECT_NONE && object_table_at(table->objects, mapping.object)->elf)
 			mapping.load_bias = load_bias(object_table_at(table->objects, mapping.object)->elf, &mapping);
 	}
@@ -514,7 +519,8 @@ static int scan_thread(struct process_table *table, uint32_t tgid, uint64_t tid,
 	process = enter_process(table, tgid);
 	if (!process)
 		return -ENOMEM;
-	from_ns = process->nr_live || process->nr_past || process->nr_shared ? time_ns : 0; /* was there before; nobody asks for earlier times than the first reading */
+	/* was there before; nobody asks for earlier times than the first reading */
+	from_ns = process->nr_live || process->nr_past || process->nr_shared ? time_ns : 0;
 	err = end_all(process, time_ns);
 	while (!err && process->nr_live < MAX_LIVE && getline(&line, &capacity, file) > 0) { /* those behind them would end them */
 		struct mapping_event event;

@@ -13,7 +13,8 @@
 
 struct process_table;
 
-struct process_table *process_table_new(struct proxy *proxy); /* which asks the processes and their file servers, borrowed; NULL: none. NULL: no memory */
+struct process_table *
+process_table_new(struct proxy *proxy); /* which asks the processes and their file servers, borrowed; NULL: none. NULL: no memory */
 void process_table_free(struct process_table *table);
 
 /* Reads the executable mappings from /proc/TGID. 0; -ENOENT when it is gone; -EACCES. Kernel threads have no mappings. */
@@ -29,13 +30,15 @@ void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t tim
 void process_table_renew(struct process_table *table, uint32_t tgid);
 /* Those whose live mappings changed since the last call, for the unwinder: calls `fn` with the live mappings sorted by start_pc (nr 0: it
  * has exited or has none). */
-typedef int (*process_changed_fn)(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings);
+typedef int (*process_changed_fn)(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings,
+				  uint32_t nr_mappings);
 MUST_CHECK int process_table_changes(struct process_table *table, process_changed_fn fn, void *arg);
 
 /* Calls `fn` with the live mappings of each process that lives, until it does not give 0. */
 MUST_CHECK int process_table_living(const struct process_table *table, process_changed_fn fn, void *arg);
 
-/* What stood at `pc` of `tgid` at `time_ns`; NULL when nothing known did. What came by a fork may have the parent's times and generation. Borrowed until the table's next change. */
+/* What stood at `pc` of `tgid` at `time_ns`; NULL when nothing known did. What came by a fork may have the parent's times and generation.
+ * Borrowed until the table's next change. */
 const struct process_mapping *process_table_find(const struct process_table *table, uint32_t tgid, uint64_t time_ns, uint64_t pc);
 /* All that was mapped at a time, sorted by start_pc. */
 struct mappings_at {
@@ -46,14 +49,16 @@ struct mappings_at {
 };
 /* 0; -ENOENT: nothing is known of it; -ENOMEM. */
 MUST_CHECK int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t time_ns, struct mappings_at *ret_mappings);
-/* When a pc of `tgid` first meant another file than with that generation, CLOCK_MONOTONIC; UINT64_MAX: it has not, or the process has ended. */
+/* When a pc of `tgid` first meant another file than with that generation, CLOCK_MONOTONIC; UINT64_MAX: it has not, or the process has
+ * ended. */
 uint64_t process_table_generation_end(const struct process_table *table, uint32_t tgid, uint32_t generation);
 const struct object_table *process_table_objects(const struct process_table *table); /* borrowed, grows with the process table */
 /* Keeps a file known for somebody who names it by its number. */
 void process_table_hold_object(const struct process_table *table, uint32_t object);
 /* And back. */
 void process_table_release_object(const struct process_table *table, uint32_t object);
-/* The file that has this path in our root, kept known for the table's life before any process maps it. OBJECT_NONE: there is none, or no memory. */
+/* The file that has this path in our root, kept known for the table's life before any process maps it. OBJECT_NONE: there is none, or no
+ * memory. */
 uint32_t process_table_expect_object(struct process_table *table, const char *path);
 /* As object_table_sweep. */
 MUST_CHECK int process_table_sweep(struct process_table *table, object_forgotten_fn fn, void *arg);

@@ -31,7 +31,8 @@ void region_cache_keep(struct region_cache *cache, const struct mapped_region *r
 	uint64_t key = key_of(region);
 
 	if (region->inode)
-		cache->slots[key % REGION_CACHE_SLOTS] = (struct cached_region){ .key = key, .end_ns = clock_ns() + KEPT_NS, .object = object };
+		cache->slots[key % REGION_CACHE_SLOTS] =
+		    (struct cached_region){ .key = key, .end_ns = clock_ns() + KEPT_NS, .object = object };
 }
 
 void region_cache_forget(struct region_cache *cache)

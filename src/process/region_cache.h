@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region_cache: which file the mappings of a process were found to be of, for the moment in which it is asked about the next ones: a process may map the same file thousands of times, and to look at one of
- * its mappings is a question to the proxy. One thread. */
+/* region_cache: which file the mappings of a process were found to be of, for the moment in which it is asked about the next ones: a
+ * process may map the same file thousands of times, and to look at one of its mappings is a question to the proxy. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

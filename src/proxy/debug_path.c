@@ -31,6 +31,6 @@ bool debug_path_is_one(const char *path, const char *of)
 {
 	size_t size = strlen(path);
 
-	return debug_path_is_below_prefix(path) || has_suffix(path, size, ".dwo") || has_suffix(path, size, ".dwp") || has_suffix(path, directory_size(path), "/.dwz") ||
-	       (of && is_beside(path, of));
+	return debug_path_is_below_prefix(path) || has_suffix(path, size, ".dwo") || has_suffix(path, size, ".dwp") ||
+	       has_suffix(path, directory_size(path), "/.dwz") || (of && is_beside(path, of));
 }

@@ -30,7 +30,8 @@ struct mount {
 
 static bool is_network(uint32_t magic)
 {
-	static const uint32_t magics[] = { NFS_SUPER_MAGIC, V9FS_MAGIC, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, CEPH_MAGIC, LUSTRE_MAGIC, CIFS_MAGIC, SMB2_MAGIC };
+	static const uint32_t magics[] = { NFS_SUPER_MAGIC, V9FS_MAGIC,	  AFS_SUPER_MAGIC, CODA_SUPER_MAGIC,
+					   CEPH_MAGIC,	    LUSTRE_MAGIC, CIFS_MAGIC,	   SMB2_MAGIC };
 	bool found = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
@@ -44,13 +45,15 @@ static bool parse_mount(const char *line, struct mount *ret_mount)
 	const char *type = strstr(line, " - ");
 	unsigned int major, minor;
 
-	if (!type || sscanf(line, "%" SCNu64 " %*u %u:%u", &ret_mount->id, &major, &minor) != 3 || sscanf(type, " - %31s", ret_mount->type) != 1) /* NOLINT: numbers of the kernel */
+	if (!type || sscanf(line, "%" SCNu64 " %*u %u:%u", &ret_mount->id, &major, &minor) != 3 ||
+	    sscanf(type, " - %31s", ret_mount->type) != 1) /* NOLINT: numbers of the kernel */
 		return false;
 	ret_mount->device = makedev(major, minor);
 	return true;
 }
 
-static bool find_mount(const char *path, bool (*is_it)(const struct mount *mount, uint64_t wanted), uint64_t wanted, struct mount *ret_mount)
+static bool find_mount(const char *path, bool (*is_it)(const struct mount *mount, uint64_t wanted), uint64_t wanted,
+		       struct mount *ret_mount)
 {
 	CLEANUP(fclosep) FILE *file = fopen(path, "re");
 	CLEANUP(freep) char *line = NULL;
@@ -81,7 +84,8 @@ static bool is_ours(uint32_t tgid, int fd, struct mount *ret_mount)
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) || !(status.stx_mask & STATX_MNT_ID))
 		return false;
-	if (find_mount(own, has_device, makedev(status.stx_dev_major, status.stx_dev_minor), ret_mount) || find_mount(own, has_id, status.stx_mnt_id, ret_mount))
+	if (find_mount(own, has_device, makedev(status.stx_dev_major, status.stx_dev_minor), ret_mount) ||
+	    find_mount(own, has_id, status.stx_mnt_id, ret_mount))
 		return true;
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mountinfo", tgid);
 	return tgid && find_mount(path, has_id, status.stx_mnt_id, ret_mount) && find_mount(own, has_device, ret_mount->device, ret_mount);

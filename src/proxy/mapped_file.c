@@ -38,8 +38,8 @@ static int with_inode(int fd, uint64_t inode)
 	return MOVE_FD(own);
 }
 
-/* Does the mapping still show what the event told of? The address may have been used again since. The inode need not agree: file systems on top of others
- * have two for one file, but then the name does. */
+/* Does the mapping still show what the event told of? The address may have been used again since. The inode need not agree: file systems on
+ * top of others have two for one file, but then the name does. */
 static bool is_same_mapping(int fd, const char *link, uint64_t inode, const char *path)
 {
 	const char *name = strrchr(path, '/'), *target_name;
@@ -113,7 +113,8 @@ bool mapped_file_is_same(const struct elf_file *a, const struct elf_file *b)
 	for (uint64_t off = 0; off < size && is_same; off += COMPARED_BYTES) {
 		size_t nr = size - off < COMPARED_BYTES ? (size_t)(size - off) : COMPARED_BYTES;
 
-		is_same = read_whole(a, off, parts, nr) && read_whole(b, off, parts + COMPARED_BYTES, nr) && !memcmp(parts, parts + COMPARED_BYTES, nr);
+		is_same = read_whole(a, off, parts, nr) && read_whole(b, off, parts + COMPARED_BYTES, nr) &&
+			  !memcmp(parts, parts + COMPARED_BYTES, nr);
 	}
 	return is_same;
 }

@@ -14,15 +14,15 @@
 #include <sys/vfs.h>
 
 #include "base/caller.h"
+#include "proxy/credentials.h"
 #include "proxy/debug_path.h"
 #include "proxy/file_system.h"
-#include "proxy/stranger.h"
 
 struct job { /* one opening */
 	bool is_zombie;
 	int result;	   /* a descriptor or negative errno */
 
-	struct stranger as;
+	struct credentials as;
 	uint32_t tgid;	   /* 0: nobody's */
 	int proc_fd;	   /* whose root; -1: ours */
 	uint32_t owner;	   /* beside root: of the file that is opened or, for a debug file, of the one that it is for */
@@ -36,7 +36,7 @@ static void job_free(struct job *job)
 {
 	if (!job)
 		return;
-	stranger_done(&job->as);
+	credentials_done(&job->as);
 	closep(&job->proc_fd);
 	free(job);
 }
@@ -62,7 +62,8 @@ static struct job *job_new(const char *path, uint64_t max_bytes)
 
 static int open_root(const struct job *job)
 {
-	int fd = job->proc_fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : openat(job->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd =
+	    job->proc_fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : openat(job->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -104,8 +105,8 @@ static bool is_wanted(const struct job *job, int fd)
 	return !job->is_debug || (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG));
 }
 
-/* What stands there is looked at before it is opened for reading, as opening alone sets off some devices; then the same inode is opened, whoever
- * renames meanwhile. */
+/* What stands there is looked at before it is opened for reading, as opening alone sets off some devices; then the same inode is opened,
+ * whoever renames meanwhile. */
 static int open_as_stranger(struct job *job)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (job->is_debug ? 0 : O_NOFOLLOW),
@@ -118,7 +119,7 @@ static int open_as_stranger(struct job *job)
 
 	if (root_fd < 0)
 		return root_fd;
-	err = stranger_become(&job->as);
+	err = credentials_become(&job->as);
 	if (err)
 		return err;
 	path_fd = (int)syscall(SYS_openat2, root_fd, job->path, &how, sizeof(how));
@@ -156,7 +157,7 @@ static int run(struct job *job)
 }
 
 /* Who asks: the process's directory in /proc in job->proc_fd, -1 when it is gone; and as whom. */
-static int find_stranger(struct job *job, uint32_t tgid)
+static int find_credentials(struct job *job, uint32_t tgid)
 {
 	char path[32];
 	int err = -ESRCH;
@@ -165,7 +166,7 @@ static int find_stranger(struct job *job, uint32_t tgid)
 	snprintf(path, sizeof(path), "/proc/%u", tgid);
 	job->proc_fd = tgid ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (job->proc_fd >= 0)
-		err = stranger_read(job->proc_fd, &job->as);
+		err = credentials_read(job->proc_fd, &job->as);
 	if (!err && job->as.has_root)
 		return 0;
 	job->is_zombie = !err;
@@ -192,7 +193,7 @@ static int open_as_nobody(const struct debugged *of, const char *path, uint64_t 
 
 	if (!job)
 		return -ENOMEM;
-	stranger_init_nobody(&job->as);
+	credentials_init_nobody(&job->as);
 	return run(job);
 }
 
@@ -209,12 +210,12 @@ int opener_open_debug(uint32_t tgid, const struct debugged *of, const char *path
 
 	if (!job)
 		return is_path(path) ? -ENOMEM : -EINVAL;
-	fd = find_stranger(job, tgid);
+	fd = find_credentials(job, tgid);
 	if (fd == -ESRCH && is_below_prefix)
 		return open_as_nobody(of, path, max_bytes);
 	if (!fd)
 		fd = run(job);
-	if (fd >= 0 || fd == -ESRCH || !is_below_prefix || stranger_sees_our_files(job->proc_fd))
+	if (fd >= 0 || fd == -ESRCH || !is_below_prefix || credentials_see_our_files(job->proc_fd))
 		return fd;
 	in_ours = open_as_nobody(of, path, max_bytes);
 	return in_ours >= 0 ? in_ours : fd;
@@ -231,11 +232,11 @@ static int become_of_the_gone(struct job *job, bool is_ours)
 	if (job->is_zombie)
 		return 0;
 	if (!is_ours) {
-		stranger_init_nobody(&job->as);
+		credentials_init_nobody(&job->as);
 		return 0;
 	}
 	self_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return self_fd < 0 ? -errno : stranger_read(self_fd, &job->as);
+	return self_fd < 0 ? -errno : credentials_read(self_fd, &job->as);
 }
 
 int opener_open_own(uint32_t tgid, bool is_ours, const char *path, uint64_t max_bytes)
@@ -245,7 +246,7 @@ int opener_open_own(uint32_t tgid, bool is_ours, const char *path, uint64_t max_
 
 	if (!job)
 		return is_path(path) ? -ENOMEM : -EINVAL;
-	err = find_stranger(job, tgid);
+	err = find_credentials(job, tgid);
 	if (!err)
 		job->owner = job->as.uid;
 	else if (err == -ESRCH)

@@ -17,10 +17,10 @@
 #include "base/small_file.h"
 #include "base/spawn.h"
 #include "codec/wire.h"
+#include "proxy/credentials.h"
 #include "proxy/debug_path.h"
 #include "proxy/proxy_budget.h"
 #include "proxy/proxy_message.h"
-#include "proxy/stranger.h"
 #include "proxy/trusted.h"
 
 #define PROGRAM "/proc/self/exe"
@@ -42,7 +42,8 @@ struct proxy {
 static int start(struct proxy *proxy, struct diag *diag)
 {
 	char *argv[] = { PROXY_NAME, NULL };
-	int err = spawn_helper(&(struct spawn_options){ .program = PROGRAM, .argv = argv, .socket_type = SOCK_SEQPACKET }, diag, &proxy->helper);
+	int err =
+	    spawn_helper(&(struct spawn_options){ .program = PROGRAM, .argv = argv, .socket_type = SOCK_SEQPACKET }, diag, &proxy->helper);
 
 	proxy->is_ready = false;
 	proxy->delay_ns = 0;
@@ -91,7 +92,7 @@ struct proxy_counts proxy_counts(const struct proxy *proxy)
 	return proxy ? proxy->budget.counts : (struct proxy_counts){ 0 };
 }
 
-/* --- asking ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------------------------------------------------------------------- */
 
 uint64_t proxy_cpu_ns(const struct proxy *proxy)
 {
@@ -136,7 +137,10 @@ static int receive(struct proxy *proxy, uint64_t max_ns, struct wire_fds *ret_fd
 
 	if (done < 0)
 		return (int)done;
-	return (size_t)done < sizeof(proxy->message.answer) || proxy->message.answer.data_bytes != (size_t)done - sizeof(proxy->message.answer) ? -EPROTO : 0;
+	return (size_t)done < sizeof(proxy->message.answer) ||
+		       proxy->message.answer.data_bytes != (size_t)done - sizeof(proxy->message.answer)
+		   ? -EPROTO
+		   : 0;
 }
 
 /* Nobody can keep it from that. */
@@ -161,7 +165,8 @@ static uint64_t waited_ns(struct proxy *proxy, uint64_t from_ns)
 	if (waited < NS_PER_MS) /* it is not worth a look */
 		return waited;
 	snprintf(path, sizeof(path), "/proc/%d/schedstat", proxy->helper.pid);
-	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) || sscanf(text, "%" SCNu64 " %" SCNu64, &run_ns, &delay_ns) != 2) /* NOLINT: numbers of the kernel */
+	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) ||
+	    sscanf(text, "%" SCNu64 " %" SCNu64, &run_ns, &delay_ns) != 2) /* NOLINT: numbers of the kernel */
 		return waited;
 	proxy->delay_ns = delay_ns;
 	return delay_ns > before_ns ? (delay_ns - before_ns < waited ? waited - (delay_ns - before_ns) : 0) : waited;
@@ -195,7 +200,8 @@ static int ask(struct proxy *proxy, const struct proxy_request *request, struct 
 		return err;
 	from_ns = clock_ns();
 	err = exchange(proxy, request, fds, &given);
-	proxy_budget_charge(&proxy->budget, request, waited_ns(proxy, from_ns), err ? NULL : &proxy->message.answer); /* what ends it would end the next one, too */
+	/* what ends it would end the next one, too */
+	proxy_budget_charge(&proxy->budget, request, waited_ns(proxy, from_ns), err ? NULL : &proxy->message.answer);
 	if (err) {
 		spawn_leave(&proxy->helper);
 		return -ETIMEDOUT;
@@ -206,7 +212,8 @@ static int ask(struct proxy *proxy, const struct proxy_request *request, struct 
 }
 
 /* Without a proxy it is done here. *ret_kind may be NULL. */
-static int ask_or_do(struct proxy *proxy, const struct proxy_request *request, struct proxy_fds fds, enum file_system_kind *ret_kind, int *ret_fd)
+static int ask_or_do(struct proxy *proxy, const struct proxy_request *request, struct proxy_fds fds, enum file_system_kind *ret_kind,
+		     int *ret_fd)
 {
 	struct proxy_message here;
 	const struct proxy_message *message = proxy ? &proxy->message : &here;
@@ -252,7 +259,7 @@ static int ask_for_copy(struct proxy *proxy, const struct proxy_request *request
 /* Of whoever it is charged to. */
 static int ask_for_owned_copy(struct proxy *proxy, struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
 {
-	uint32_t uid = stranger_file_uid(request->tgid);
+	uint32_t uid = credentials_file_uid(request->tgid);
 	CLEANUP(closep) int fd = -EFBIG;
 	struct stat st;
 
@@ -287,7 +294,7 @@ static bool set_path(struct proxy_request *request, const char *path)
 	return true;
 }
 
-/* --- what is asked --------------------------------------------------------------------------------------------------------------------- */
+/* --- what is asked -------------------------------------------------------------------------------------------------------------------- */
 
 /* One message of it. The number of bytes, or a negative errno. */
 static ssize_t read_piece(struct proxy *proxy, enum proxy_kind kind, uint32_t tgid, uint64_t from, void *to, size_t size)
@@ -372,7 +379,9 @@ int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file
 
 int proxy_locate(struct proxy *proxy, const struct mapped_region *region)
 {
-	struct proxy_request request = { .kind = PROXY_LOCATE, .tgid = region->tgid, .from = region->start_pc, .to = region->end_pc, .inode = region->inode };
+	struct proxy_request request = {
+		.kind = PROXY_LOCATE, .tgid = region->tgid, .from = region->start_pc, .to = region->end_pc, .inode = region->inode
+	};
 
 	return set_path(&request, region->path) ? ask_for_fd(proxy, &request, -1, NULL) : -ENAMETOOLONG;
 }
@@ -393,7 +402,9 @@ int proxy_open(struct proxy *proxy, uint32_t tgid, int path_fd, uint64_t device,
 
 int proxy_open_debug(struct proxy *proxy, uint32_t tgid, const struct debugged *of, const char *path, uint64_t max_bytes)
 {
-	struct proxy_request request = { .kind = PROXY_OPEN_DEBUG, .tgid = tgid, .max_bytes = max_bytes, .device = of->device, .owner = of->owner };
+	struct proxy_request request = {
+		.kind = PROXY_OPEN_DEBUG, .tgid = tgid, .max_bytes = max_bytes, .device = of->device, .owner = of->owner
+	};
 
 	if (path[0] == '/' && !debug_path_is_one(path, of->path))
 		return -EPERM;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proxy: does for us what another process or its file server can keep waiting for ever: reading its memory (a page of it may be a FUSE file's), the files of /proc that take the
- * lock of its memory, finding and opening the files that it maps or names. It is a process of ours with our rights. What does not come back within PROXY_DEADLINE_MS is
- * given up: the process is killed and left (the kernel may keep it until the file server ends, but not us), a new one is started, and what did not answer is not asked again: that
- * process's memory, what that process names, or that device; after four times nothing of a user whose processes' memory or mapped files these were (root's excepted). Waiting for strangers
- * has a budget: PROXY_TOTAL_MS together, in vain or not, then two milliseconds each time; root's processes, and our user's, have one of their own. One thread. */
+/* proxy: does for us what another process or its file server can keep waiting for ever: reading its memory (a page of it may be a FUSE
+ * file's), the files of /proc that take the lock of its memory, finding and opening the files that it maps or names. It is a process of
+ * ours with our rights. What does not come back within PROXY_DEADLINE_MS is given up: the process is killed and left (the kernel may keep
+ * it until the file server ends, but not us), a new one is started, and what did not answer is not asked again: that process's memory, what
+ * that process names, or that device; after four times nothing of a user whose processes' memory or mapped files these were (root's
+ * excepted). Waiting for strangers has a budget: PROXY_TOTAL_MS together, in vain or not, then two milliseconds each time; root's
+ * processes, and our user's, have one of their own. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,8 +31,9 @@ static inline void proxy_freep(struct proxy **proxy)
 }
 void proxy_set_nice(struct proxy *proxy, int nice); /* of the process, when there is one; takes NULL */
 
-/* All of these: -ETIMEDOUT: it was waited for in vain; -EBUSY: not tried, as the like of it was waited for in vain before. A proxy of NULL: it is done here, for as
- * long as it takes; so is the reading of the memory and maps of root's processes and of our user's. Whom a file belongs to is by the process that maps or names it. */
+/* All of these: -ETIMEDOUT: it was waited for in vain; -EBUSY: not tried, as the like of it was waited for in vain before. A proxy of NULL:
+ * it is done here, for as long as it takes; so is the reading of the memory and maps of root's processes and of our user's. Whom a file
+ * belongs to is by the process that maps or names it. */
 
 /* As process_memory_read and process_memory_read_some (base/process_memory.h). */
 MUST_CHECK int proxy_read_memory(struct proxy *proxy, uint32_t tgid, uint64_t from, void *to, size_t size);
@@ -41,8 +44,8 @@ MUST_CHECK int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE
 /* As mapped_file_locate and mapped_file_find (proxy/mapped_file.h): a descriptor of O_PATH, whose closing waits for nobody. */
 MUST_CHECK int proxy_locate(struct proxy *proxy, const struct mapped_region *region);
 MUST_CHECK int proxy_find(struct proxy *proxy, const char *path);
-/* A descriptor for reading, of process `tgid`'s (0: nobody's) file on that device: of one on a foreign file system, of a copy in memory that has its bytes as they are now; it belongs to the
- * process's user. -EFBIG: copies would take more than PROXY_COPIES_MAX. */
+/* A descriptor for reading, of process `tgid`'s (0: nobody's) file on that device: of one on a foreign file system, of a copy in memory
+ * that has its bytes as they are now; it belongs to the process's user. -EFBIG: copies would take more than PROXY_COPIES_MAX. */
 MUST_CHECK int proxy_open(struct proxy *proxy, uint32_t tgid, int path_fd, uint64_t device, enum file_system_kind *ret_kind);
 /* As opener_open_debug and opener_open_own (proxy/opener.h); copies likewise. A debug file is one of the file `of`, as the paths go
  * (proxy/debug_path.h), for who asks may be in a stranger's hands; else -EPERM. */

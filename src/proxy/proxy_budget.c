@@ -7,7 +7,7 @@
 #include "base/caller.h"
 #include "base/clock.h"
 #include "base/order.h"
-#include "proxy/stranger.h"
+#include "proxy/credentials.h"
 
 #define TOTAL_NS (PROXY_TOTAL_MS * NS_PER_MS)
 #define LEAST_NS (2 * NS_PER_MS)
@@ -40,23 +40,23 @@ static uint64_t left_ns(struct proxy_allowance *allowance)
 }
 
 /* Root's, ours, and what has no process any more, is nobody's: 0. */
-static uint32_t stranger_of(const struct proxy_budget *budget, const struct proxy_request *request)
+static uint32_t credentials_of(const struct proxy_budget *budget, const struct proxy_request *request)
 {
 	uint32_t uid = request->tgid ? trusted_uid(budget->trusted, request->tgid) : 0;
 
-	return uid == STRANGER_GONE || caller_is_us(uid) ? 0 : uid;
+	return uid == CREDENTIALS_GONE || caller_is_us(uid) ? 0 : uid;
 }
 
 uint64_t proxy_budget_wait_ns(struct proxy_budget *budget, const struct proxy_request *request)
 {
 	uint64_t max = PROXY_DEADLINE_MS * NS_PER_MS, left = left_ns(&budget->strangers), ours = left_ns(&budget->ours);
 
-	if ((left < max || ours < max) && !stranger_of(budget, request)) /* else it does not matter who it is */
+	if ((left < max || ours < max) && !credentials_of(budget, request)) /* else it does not matter who it is */
 		left = ours;
 	return left > max ? max : left > LEAST_NS ? left : LEAST_NS;
 }
 
-/* --- who is not asked again ------------------------------------------------------------------------------------------------------------ */
+/* --- who is not asked again ----------------------------------------------------------------------------------------------------------- */
 
 /* A disk answers: what is on one that was opened in vain is told by its process, or everybody's files would go unread. */
 static bool is_of_device(const struct proxy_request *request)
@@ -79,7 +79,7 @@ static bool is_alike(const struct proxy_culprit *culprit, const struct proxy_req
 
 bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request *request)
 {
-	uint32_t nr = budget->counts.nr_timed_out, nr_of_user = 0, uid = nr ? stranger_of(budget, request) : 0;
+	uint32_t nr = budget->counts.nr_timed_out, nr_of_user = 0, uid = nr ? credentials_of(budget, request) : 0;
 	bool is_known = false, has_many = nr >= PROXY_BUDGET_MAX_CULPRITS;
 
 	for (uint32_t i = 0; i < nr && i < PROXY_BUDGET_MAX_CULPRITS; i++) {
@@ -96,15 +96,17 @@ bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request
 
 static void note_culprit(struct proxy_budget *budget, const struct proxy_request *request, uint32_t uid)
 {
-	budget->culprits[budget->counts.nr_timed_out++ % PROXY_BUDGET_MAX_CULPRITS] =
-		(struct proxy_culprit){ .kind = request->kind, .tgid = request->tgid, .uid = uid, .device = is_of_device(request) ? request->device : 0 };
+	budget->culprits[budget->counts.nr_timed_out++ % PROXY_BUDGET_MAX_CULPRITS] = (struct proxy_culprit){
+		.kind = request->kind, .tgid = request->tgid, .uid = uid, .device = is_of_device(request) ? request->device : 0
+	};
 }
 
 /* What root's processes are waited for may have to come from a disk, unless it is a file that users serve. */
-void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, const struct proxy_answer *answer)
+void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns,
+			 const struct proxy_answer *answer)
 {
 	uint64_t cost_ns = waited_ns > FREE_NS ? waited_ns - FREE_NS : 0;
-	uint32_t uid = cost_ns || !answer ? stranger_of(budget, request) : 0;
+	uint32_t uid = cost_ns || !answer ? credentials_of(budget, request) : 0;
 	struct proxy_allowance *allowance = uid ? &budget->strangers : &budget->ours;
 	bool is_charged = uid || !answer || answer->file_system == FILE_SYSTEM_FOREIGN;
 
@@ -119,7 +121,7 @@ void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request
 		note_culprit(budget, request, uid);
 }
 
-/* --- copies ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- copies --------------------------------------------------------------------------------------------------------------------------- */
 
 uint64_t proxy_budget_copies_left(const struct proxy_budget *budget, uint32_t uid)
 {

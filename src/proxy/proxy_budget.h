@@ -23,7 +23,8 @@ struct proxy_allowance {
 
 struct proxy_budget {
 	struct trusted *trusted;
-	struct proxy_allowance strangers, ours; /* of waiting for strangers; for root's processes, and our user's: nobody can spend theirs */
+	struct proxy_allowance strangers,
+	    ours;		       /* of waiting for strangers; for root's processes, and our user's: nobody can spend theirs */
 	uint64_t longest_ns;           /* that was waited for at a time: by it somebody is named */
 	struct proxy_culprit culprits[PROXY_BUDGET_MAX_CULPRITS]; /* the last of them */
 	struct proxy_counts counts;
@@ -38,7 +39,8 @@ bool proxy_budget_allows(struct proxy_budget *budget, const struct proxy_request
 /* How long the answer may take. */
 uint64_t proxy_budget_wait_ns(struct proxy_budget *budget, const struct proxy_request *request);
 /* It took so long, for an answer or in vain (NULL). */
-void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns, const struct proxy_answer *answer);
+void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns,
+			 const struct proxy_answer *answer);
 /* How many bytes of the user's files may be copied; and that some were. */
 uint64_t proxy_budget_copies_left(const struct proxy_budget *budget, uint32_t uid);
 void proxy_budget_copied(struct proxy_budget *budget, uint32_t uid, uint64_t bytes);

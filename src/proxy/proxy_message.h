@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What proxy.c and proxy_serve.c share: a request is a message, with descriptors where it says so; its answer another with the bytes that were read, or a descriptor. */
+/* What proxy.c and proxy_serve.c share: a request is a message, with descriptors where it says so; its answer another with the bytes that
+ * were read, or a descriptor. */
 #pragma once
 #include <limits.h>
 #include <stddef.h>
@@ -25,7 +26,8 @@ struct proxy_request {
 };
 
 struct proxy_answer {
-	int32_t err;             /* a negative errno; 0: what was asked for comes with it, or is in the copy. -EXDEV: it is on a foreign file system, and is to be copied */
+	int32_t err; /* a negative errno; 0: what was asked for comes with it, or is in the copy. -EXDEV: it is on a foreign file system,
+			and is to be copied */
 	uint32_t file_system;    /* PROXY_OPEN: enum file_system_kind */
 	uint64_t data_bytes;     /* that follow */
 };

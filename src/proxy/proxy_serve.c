@@ -20,7 +20,7 @@
 
 #define PIECE_BYTES ((size_t)256 << 10)
 
-/* --- copies ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- copies --------------------------------------------------------------------------------------------------------------------------- */
 
 /* The bytes from `at` to `end`, or up to the file's end. */
 static int copy_bytes(int from_fd, int to_fd, uint64_t at, uint64_t end)
@@ -69,7 +69,7 @@ static int copy_file(int from_fd, int to_fd, uint64_t max_bytes)
 	return ftruncate(to_fd, st.st_size) ? -errno : copy_data(from_fd, to_fd, (uint64_t)st.st_size);
 }
 
-/* --- requests -------------------------------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------------------------------------- */
 
 static int read_memory(const struct proxy_request *request, struct proxy_message *message)
 {
@@ -159,10 +159,13 @@ static int perform(const struct proxy_request *request, struct proxy_fds fds, st
 	case PROXY_OPEN:
 		return give(request, open_found(fds.file), fds.copy, answer, ret_fd);
 	case PROXY_OPEN_DEBUG:
-		return give(request, opener_open_debug(request->tgid, &(struct debugged){ .device = request->device, .owner = request->owner }, request->path, request->max_bytes), fds.copy,
-			    answer, ret_fd);
+		return give(request,
+			    opener_open_debug(request->tgid, &(struct debugged){ .device = request->device, .owner = request->owner },
+					      request->path, request->max_bytes),
+			    fds.copy, answer, ret_fd);
 	case PROXY_OPEN_OWN:
-		return give(request, opener_open_own(request->tgid, request->is_ours, request->path, request->max_bytes), fds.copy, answer, ret_fd);
+		return give(request, opener_open_own(request->tgid, request->is_ours, request->path, request->max_bytes), fds.copy, answer,
+			    ret_fd);
 	}
 	return -EINVAL;
 }

@@ -8,7 +8,7 @@
 
 #include "base/caller.h"
 #include "base/cleanup.h"
-#include "proxy/stranger.h"
+#include "proxy/credentials.h"
 
 #define SYS_PIDFD_OPEN 434 /* as old headers have not */
 
@@ -33,33 +33,34 @@ void trusted_done(struct trusted *trusted)
 		closep(&trusted->processes[i].fd);
 }
 
-/* As stranger_uid has it. */
+/* As credentials_uid has it. */
 static uint32_t uid_of(const struct pidfd_info *info)
 {
-	bool is_one = info->mask & INFO_IDS && info->uid == info->effective_uid && info->uid == info->saved_uid && info->uid == info->file_uid;
+	bool is_one =
+	    info->mask & INFO_IDS && info->uid == info->effective_uid && info->uid == info->saved_uid && info->uid == info->file_uid;
 
-	return is_one ? info->uid : STRANGER_NOBODY;
+	return is_one ? info->uid : CREDENTIALS_NOBODY;
 }
 
-/* STRANGER_GONE: it has ended, and its number may be another's. */
+/* CREDENTIALS_GONE: it has ended, and its number may be another's. */
 static uint32_t ask(const struct trusted_process *process)
 {
 	struct pidfd_info info = { .mask = INFO_IDS };
 
 	if (!ioctl(process->fd, PIDFD_GET_INFO, &info))
 		return uid_of(&info);
-	return errno == ESRCH ? STRANGER_GONE : stranger_uid(process->tgid);
+	return errno == ESRCH ? CREDENTIALS_GONE : credentials_uid(process->tgid);
 }
 
 uint32_t trusted_uid(struct trusted *trusted, uint32_t tgid)
 {
 	struct trusted_process *process = &trusted->processes[tgid % TRUSTED_MAX];
-	uint32_t uid = process->fd >= 0 && process->tgid == tgid ? ask(process) : STRANGER_GONE;
+	uint32_t uid = process->fd >= 0 && process->tgid == tgid ? ask(process) : CREDENTIALS_GONE;
 
-	if (uid == STRANGER_GONE) {
+	if (uid == CREDENTIALS_GONE) {
 		closep(&process->fd);
 		*process = (struct trusted_process){ .tgid = tgid, .fd = (int)syscall(SYS_PIDFD_OPEN, tgid, 0) };
-		uid = process->fd >= 0 ? ask(process) : STRANGER_GONE;
+		uid = process->fd >= 0 ? ask(process) : CREDENTIALS_GONE;
 	}
 	return uid;
 }

@@ -19,7 +19,7 @@ static void perf_import_freep(struct perf_import **import)
 	if (!it)
 		return;
 	perf_walk_free(it->walk);
-	perf_book_free(it->book);
+	perf_stacks_free(it->stacks);
 	process_table_free(it->processes);
 	perf_files_free(it->files);
 	parser_free(it->parser);
@@ -29,7 +29,7 @@ static void perf_import_freep(struct perf_import **import)
 	free(it);
 }
 
-/* --- what processes do ---------------------------------------------------------------------------------------------------------------------- */
+/* --- what processes do ---------------------------------------------------------------------------------------------------------------- */
 
 static int set_comm(struct perf_import *import, uint32_t tid, uint32_t comm)
 {
@@ -75,7 +75,8 @@ static int take_mmap(struct perf_import *import, const struct perf_data_record *
 
 	if (record->mode == PERF_DATA_MODE_KERNEL || record->tgid == KERNEL_TGID)
 		take_kernel_mapping(import, mmap);
-	if (record->tgid == KERNEL_TGID || record->mode != PERF_DATA_MODE_USER || !mmap->is_code || mmap->size_bytes > UINT64_MAX - mmap->start_pc)
+	if (record->tgid == KERNEL_TGID || record->mode != PERF_DATA_MODE_USER || !mmap->is_code ||
+	    mmap->size_bytes > UINT64_MAX - mmap->start_pc)
 		return 0;
 	if (mmap->path[0] == '/' && mmap->path[1] != '/') {
 		err = perf_files_find(import->files, mmap, &file);
@@ -141,7 +142,7 @@ static int take_record(void *arg, const struct perf_data_record *record)
 	return 0;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------------------------------------------------------ */
 
 /* When a file was last written to. A stream is of now. */
 static int64_t recorded_ns(const struct perf_data_source *source)
@@ -177,8 +178,8 @@ static int open_all(struct perf_import *import, const struct perf_data_source *s
 		return err;
 	import->processes = process_table_new(import->proxy);
 	import->files = perf_files_new(import->info, recorded_ns(source));
-	import->book = import->processes ? perf_book_new(import->processes) : NULL;
-	if (!import->files || !import->book)
+	import->stacks = import->processes ? perf_stacks_new(import->processes) : NULL;
+	if (!import->files || !import->stacks)
 		return -ENOMEM;
 	err = perf_walk_new(import->processes, import->account, import->parser, diag, &import->walk);
 	return err ? err : set_comm(import, 0, profile_string(import->profile, "swapper"));
@@ -197,12 +198,13 @@ static int make_profile(struct perf_import *import)
 	if (!kernel)
 		return -ENOMEM;
 	naming.has_kernel = perf_import_has_kernel(import, &why);
-	if (!naming.has_kernel && perf_book_has_kernel(import->book))
+	if (!naming.has_kernel && perf_stacks_has_kernel(import->stacks))
 		account_note(import->account, "functions of the recorded kernel have no names: %s", why);
-	return perf_book_profile(import->book, &naming, import->profile);
+	return perf_stacks_profile(import->stacks, &naming, import->profile);
 }
 
-int perf_profile_read(const struct perf_data_source *source, const struct perf_profile_options *options, struct profile *profile, struct diag *diag)
+int perf_profile_read(const struct perf_data_source *source, const struct perf_profile_options *options, struct profile *profile,
+		      struct diag *diag)
 {
 	CLEANUP(perf_import_freep) struct perf_import *import = calloc(1, sizeof(*import));
 	int err;

@@ -26,7 +26,8 @@ static void read_kernel_id(struct build_id *ret_id)
 	r = reader_of(bytes, fread(bytes, 1, NOTES_BYTES_MAX, file));
 	while (reader_left(&r) >= 12) {
 		uint32_t name_bytes = reader_u32(&r), id_bytes = reader_u32(&r), type = reader_u32(&r);
-		struct reader name = reader_sub(&r, (size_t)(name_bytes + 3ull) / 4 * 4), id = reader_sub(&r, (size_t)(id_bytes + 3ull) / 4 * 4);
+		struct reader name = reader_sub(&r, (size_t)(name_bytes + 3ull) / 4 * 4),
+			      id = reader_sub(&r, (size_t)(id_bytes + 3ull) / 4 * 4);
 
 		if (type != NOTE_GNU_BUILD_ID || name_bytes != 4 || memcmp(name.pos, "GNU", 4) || id.bad || id_bytes > BUILD_ID_MAX)
 			continue;
@@ -54,7 +55,8 @@ bool perf_import_is_same_kernel(struct perf_import *import)
 	struct utsname name;
 
 	read_kernel_id(&own);
-	if (!perf_files_are_ours(import->files) || uname(&name) || (import->info->kernel[0] && strncmp(import->info->kernel, name.release, sizeof(import->info->kernel) - 1)))
+	if (!perf_files_are_ours(import->files) || uname(&name) ||
+	    (import->info->kernel[0] && strncmp(import->info->kernel, name.release, sizeof(import->info->kernel) - 1)))
 		return false;
 	return !recorded || !own.size || (recorded->size >= own.size && !memcmp(recorded->bytes, own.bytes, own.size));
 }
@@ -79,23 +81,30 @@ static void note_reading(const struct perf_import *import)
 	if (info->is_cut)
 		account_note(account, "the recording ends before its end (was perf killed, or is the disk full?): what is whole was read");
 	if (info->nr_disordered)
-		account_note(account, "%" PRIu64 " records of perf came too late for their turn: mappings may have been known too late", info->nr_disordered);
+		account_note(account, "%" PRIu64 " records of perf came too late for their turn: mappings may have been known too late",
+			     info->nr_disordered);
 	if (info->nr_refused)
 		account_note(account, "%" PRIu64 " records of perf make no sense and are left out", info->nr_refused);
 	if (info->nr_unknown_event)
 		account_note(account, "%" PRIu64 " samples are of no event of the recording and are left out", info->nr_unknown_event);
 	if (import->nr_lost)
-		account_note(account, "%" PRIu64 " records did not find room in perf's buffers: samples, or what processes did", import->nr_lost);
+		account_note(account, "%" PRIu64 " records did not find room in perf's buffers: samples, or what processes did",
+			     import->nr_lost);
 	if (import->nr_throttled)
 		account_note(account, "the kernel throttled the event %" PRIu64 " times: samples are missing there", import->nr_throttled);
 	if (import->nr_no_column)
-		account_note(account, "%" PRIu64 " samples of further events are left out: a profile has room for %d", import->nr_no_column, PROFILE_MAX_VALUES);
+		account_note(account, "%" PRIu64 " samples of further events are left out: a profile has room for %d", import->nr_no_column,
+			     PROFILE_MAX_VALUES);
 	if (import->nr_guest)
 		account_note(account, "%" PRIu64 " samples are of virtual machines: their stacks have no frames", import->nr_guest);
 	if (import->nr_bad_chain)
-		account_note(account, "%" PRIu64 " call chains of frame pointers lead to what is no code: they are marked, and end there", import->nr_bad_chain);
+		account_note(account, "%" PRIu64 " call chains of frame pointers lead to what is no code: they are marked, and end there",
+			     import->nr_bad_chain);
 	if (import->has_unwalkable)
-		account_note(account, "stacks that were recorded as memory are not walked: they lack registers, or are of another kind of machine (%s)", info->arch);
+		account_note(
+		    account,
+		    "stacks that were recorded as memory are not walked: they lack registers, or are of another kind of machine (%s)",
+		    info->arch);
 }
 
 static void note_files(const struct perf_import *import)
@@ -104,8 +113,10 @@ static void note_files(const struct perf_import *import)
 	uint32_t nr_changed, nr = perf_files_nr_missing(import->files, &nr_changed, &path);
 
 	if (nr)
-		account_note(import->account, "%u files of the recording are not to be had (%u have been replaced): they have no names, and nothing is walked in them: %s%s", nr,
-			     nr_changed, path, nr > 1 ? ", ..." : "");
+		account_note(import->account,
+			     "%u files of the recording are not to be had (%u have been replaced): they have no names, and nothing is "
+			     "walked in them: %s%s",
+			     nr, nr_changed, path, nr > 1 ? ", ..." : "");
 }
 
 void perf_import_account(struct perf_import *import)
@@ -119,7 +130,8 @@ void perf_import_account(struct perf_import *import)
 		if (import->column_of[i] == PROFILE_MAX_VALUES || account->event[0])
 			continue;
 		snprintf(account->event, sizeof(account->event), "%.63s", event->name);
-		snprintf(account->event_unit, sizeof(account->event_unit), "%s", event->type == 1 && event->config <= 1 ? "nanoseconds" : "count");
+		snprintf(account->event_unit, sizeof(account->event_unit), "%s",
+			 event->type == 1 && event->config <= 1 ? "nanoseconds" : "count");
 		*(event->is_freq ? &account->freq_hz : &account->period) = event->period_or_freq;
 	}
 	snprintf(account->command_line, sizeof(account->command_line), "%s", info->command_line);
@@ -135,7 +147,8 @@ void perf_import_account(struct perf_import *import)
 	account_processes(account, import->processes);
 	account_proxy(account, import->proxy);
 	if (import->options.timestamps && !info->has_clock)
-		account_note(account, "the recording does not tell the time of day (perf record -k CLOCK_MONOTONIC does): its times count from the machine's start");
+		account_note(account, "the recording does not tell the time of day (perf record -k CLOCK_MONOTONIC does): its times count "
+				      "from the machine's start");
 	note_reading(import);
 	note_files(import);
 }

@@ -130,7 +130,8 @@ static int check_file(const struct perf_files *files, const char *path, const st
 		return is_id(id, elf_file_build_id(elf)) ? 0 : -ESTALE;
 	}
 	/* not the time of status: a hard link changes that, and perf's own cache makes them */
-	if (!inode || !files->is_ours || st.st_ino != inode || (files->recorded_ns && (int64_t)clock_timespec_ns(st.st_mtim) > files->recorded_ns))
+	if (!inode || !files->is_ours || st.st_ino != inode ||
+	    (files->recorded_ns && (int64_t)clock_timespec_ns(st.st_mtim) > files->recorded_ns))
 		return -ESTALE;
 	return 0;
 }
@@ -175,12 +176,16 @@ static int look_for(struct perf_files *files, struct known_file *file)
 
 static bool is_same(const struct known_file *file, const struct perf_data_mmap *mmap, const struct build_id *id)
 {
-	return file->inode == mmap->inode && file->id.size == id->size && !memcmp(file->id.bytes, id->bytes, id->size) && !strcmp(file->recorded_path, mmap->path);
+	return file->inode == mmap->inode && file->id.size == id->size && !memcmp(file->id.bytes, id->bytes, id->size) &&
+	       !strcmp(file->recorded_path, mmap->path);
 }
 
 int perf_files_find(struct perf_files *files, const struct perf_data_mmap *mmap, struct perf_file *ret_file)
 {
-	const struct build_id none = { 0 }, *told = perf_files_build_id(files, mmap->path), *id = mmap->build_id.size ? &mmap->build_id : told ? told : &none;
+	const struct build_id none = { 0 }, *recorded = perf_files_build_id(files, mmap->path),
+			      *id = mmap->build_id.size ? &mmap->build_id
+				    : recorded		? recorded
+							: &none;
 	uint64_t key = hash_bytes(mmap->path, strlen(mmap->path), mmap->inode);
 	uint32_t cursor = 0, *known, number = (uint32_t)(files->files.size / sizeof(struct known_file));
 	struct known_file file = { .id = *id, .inode = mmap->inode };

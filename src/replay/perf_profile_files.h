@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perf_profile_files: which file on this machine is the one that a recording tells of, if there is one: its build id says so or, where the recording has none for it,
- * its inode, on the machine of the recording, when it was not changed since. One thread. */
+/* perf_profile_files: which file on this machine is the one that a recording tells of, if there is one: its build id says so or, where the
+ * recording has none for it, its inode, on the machine of the recording, when it was not changed since. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +21,7 @@ struct perf_file {
 MUST_CHECK int perf_files_find(struct perf_files *files, const struct perf_data_mmap *mmap, struct perf_file *ret_file);
 /* The build id that the recording has for a path: NULL when it has none. */
 const struct build_id *perf_files_build_id(struct perf_files *files, const char *path);
-/* How many files are not to be had, and of these, how many have their path taken by another file now; the path of the first, "" for none. */
+/* How many files are not to be had, and of these, how many have their path taken by another file now; the path of the first, "" for none.
+ */
 uint32_t perf_files_nr_missing(const struct perf_files *files, uint32_t *ret_nr_changed, const char **ret_path);
 bool perf_files_are_ours(const struct perf_files *files); /* was it recorded on this machine, as far as it tells? */

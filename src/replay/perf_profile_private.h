@@ -3,11 +3,12 @@
 #pragma once
 #include "base/u64_map.h"
 #include "replay/perf_profile.h"
-#include "replay/perf_profile_book.h"
 #include "replay/perf_profile_files.h"
+#include "replay/perf_profile_stacks.h"
 #include "replay/perf_profile_walk.h"
 
-/* Processes of a recording have this bit in their number, which no living process has: what /proc, perf maps and roots say of these is not asked. */
+/* Processes of a recording have this bit in their number, which no living process has: what /proc, perf maps and roots say of these is not
+ * asked. */
 #define RECORDED_TGID (1u << 30)
 
 #define PERF_MAX_CHAIN 8192 /* frames; a record has room for as many */
@@ -21,7 +22,7 @@ struct perf_import {
 	struct process_table *processes;
 	struct perf_files *files;
 	struct perf_walk *walk;
-	struct perf_book *book;
+	struct perf_stacks *stacks;
 	struct profile *profile;
 	struct account *account;
 	struct u64_map comm_by_tid;          /* -> string of the profile */

@@ -10,7 +10,7 @@
 #define TASK_CLOCK 1
 #define DUMMY 9 /* only there for what processes do */
 
-/* --- values -------------------------------------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------------------------------------- */
 
 static bool is_dummy(const struct perf_data_event *event)
 {
@@ -32,7 +32,8 @@ int perf_import_columns(struct perf_import *import)
 		nr_events += !is_dummy(&info->events[i]);
 	import->counts_samples = nr_events <= 1;
 	if (import->counts_samples)
-		types[nr++] = (struct profile_value_type){ .type = profile_string(import->profile, "samples"), .unit = profile_string(import->profile, "count") };
+		types[nr++] = (struct profile_value_type){ .type = profile_string(import->profile, "samples"),
+							   .unit = profile_string(import->profile, "count") };
 	for (uint32_t i = 0; i < info->nr_events; i++) {
 		const struct perf_data_event *event = &info->events[i];
 
@@ -40,7 +41,8 @@ int perf_import_columns(struct perf_import *import)
 		if (nr == PROFILE_MAX_VALUES || is_dummy(event))
 			continue;
 		import->column_of[i] = (uint8_t)nr;
-		types[nr++] = (struct profile_value_type){ .type = profile_string(import->profile, event->name), .unit = profile_string(import->profile, unit_of(event)) };
+		types[nr++] = (struct profile_value_type){ .type = profile_string(import->profile, event->name),
+							   .unit = profile_string(import->profile, unit_of(event)) };
 	}
 	for (uint32_t i = 0; i < nr; i++) {
 		if (types[i].type == PROFILE_NONE || types[i].unit == PROFILE_NONE)
@@ -60,7 +62,7 @@ static uint64_t weight_of(const struct perf_data_event *event, const struct perf
 	return event->is_freq ? 1 : event->period_or_freq;
 }
 
-/* --- stacks -------------------------------------------------------------------------------------------------------------------------------- */
+/* --- stacks --------------------------------------------------------------------------------------------------------------------------- */
 
 struct chain { /* of one side, in import->frames */
 	uint32_t first, nr;
@@ -68,7 +70,8 @@ struct chain { /* of one side, in import->frames */
 };
 
 /* Takes the call chain apart at its marks. Each side's first frame was interrupted; the others are return addresses. */
-static void take_chain(struct perf_import *import, const struct perf_data_sample *sample, enum perf_data_mode mode, struct chain *kernel, struct chain *user)
+static void take_chain(struct perf_import *import, const struct perf_data_sample *sample, enum perf_data_mode mode, struct chain *kernel,
+		       struct chain *user)
 {
 	struct chain *side = mode == PERF_DATA_MODE_KERNEL ? kernel : mode == PERF_DATA_MODE_USER ? user : NULL;
 	uint32_t nr = 0;
@@ -100,11 +103,11 @@ static void take_chain(struct perf_import *import, const struct perf_data_sample
 
 static int add_kernel(struct perf_import *import, const struct chain *chain, uint32_t *ret_stack)
 {
-	return chain->nr ? perf_book_kernel(import->book, import->frames + chain->first, chain->nr, ret_stack) : 0;
+	return chain->nr ? perf_stacks_kernel(import->stacks, import->frames + chain->first, chain->nr, ret_stack) : 0;
 }
 
-static int add_user(struct perf_import *import, const struct perf_data_record *record, const struct perf_data_event *event, const struct chain *chain, uint32_t nr_all,
-		    uint32_t *ret_stack)
+static int add_user(struct perf_import *import, const struct perf_data_record *record, const struct perf_data_event *event,
+		    const struct chain *chain, uint32_t nr_all, uint32_t *ret_stack)
 {
 	uint32_t tgid = record->tgid | RECORDED_TGID, max_stack = event->max_stack ? event->max_stack : DEFAULT_MAX_STACK;
 	const struct perf_data_sample *sample = &record->sample;
@@ -112,12 +115,14 @@ static int add_user(struct perf_import *import, const struct perf_data_record *r
 	int err;
 
 	if (perf_walk_can(sample)) {
-		struct raw_stack stack;
+		struct deferred_stack stack;
 
 		err = perf_walk_run(import->walk, tgid, record->time_ns, sample, event->stack_bytes, &stack);
 		import->account->late++;
 		import->account->stopped[err ? SONDE_STOP_COMPLETE : stack.stop] += !err;
-		return err ? err : perf_book_user(import->book, tgid, record->time_ns, stack.frames, stack.nr_frames, stack.nr_walked, stack.stop, ret_stack);
+		return err ? err
+			   : perf_stacks_user(import->stacks, tgid, record->time_ns, stack.frames, stack.nr_frames, stack.nr_walked,
+					      stack.stop, ret_stack);
 	}
 	import->has_unwalkable |= sample->stack_bytes > 0;
 	if (!chain->nr)
@@ -125,10 +130,12 @@ static int add_user(struct perf_import *import, const struct perf_data_record *r
 	if (chain->is_broken)
 		stop = SONDE_STOP_NO_MAPPING;
 	import->account->stopped[stop]++;
-	return perf_book_user(import->book, tgid, record->time_ns, import->frames + chain->first, chain->nr, chain->nr, stop, ret_stack);
+	return perf_stacks_user(import->stacks, tgid, record->time_ns, import->frames + chain->first, chain->nr, chain->nr, stop,
+				ret_stack);
 }
 
-static int add_stacks(struct perf_import *import, const struct perf_data_record *record, const struct perf_data_event *event, struct perf_sample *to)
+static int add_stacks(struct perf_import *import, const struct perf_data_record *record, const struct perf_data_event *event,
+		      struct perf_sample *to)
 {
 	const struct perf_data_sample *sample = &record->sample;
 	struct chain kernel = { 0 }, user = { 0 };
@@ -145,7 +152,7 @@ static int add_stacks(struct perf_import *import, const struct perf_data_record 
 	return err ? err : add_user(import, record, event, &user, sample->nr_callchain ? kernel.nr + user.nr : 0, &to->user_stack);
 }
 
-/* --- a sample ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- a sample ------------------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t comm_of(const struct perf_import *import, const struct perf_data_record *record)
 {
@@ -189,5 +196,5 @@ int perf_import_sample(struct perf_import *import, const struct perf_data_record
 		sample.values[0] = 1;
 	sample.values[column] = weight > INT64_MAX ? INT64_MAX : (int64_t)weight;
 	err = add_stacks(import, record, event, &sample);
-	return err ? err : perf_book_add(import->book, &sample);
+	return err ? err : perf_stacks_add(import->stacks, &sample);
 }

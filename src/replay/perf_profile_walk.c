@@ -3,15 +3,16 @@
 
 #include <errno.h>
 
-#include "track/table_keeper.h"
+#include "track/table_loader.h"
 
 #define MAX_TABLE_BYTES ((uint64_t)1 << 30)
 #define MAX_NEEDED_TABLES 64 /* that one stack asks for, one after the other */
-#define RECORD_WORDS ((sizeof(struct sonde_raw_record) + 65536) / 8)
+#define RECORD_WORDS ((sizeof(struct sonde_deferred_record) + 65536) / 8)
 #define NO_REG (-1)
 #define REG_OF_PC SONDE_REG_PC
 
-/* The DWARF number of each register of perf's (arch/x86/include/uapi/asm/perf_regs.h, psABI figure 3.36; arch/arm64: the numbers are the same). */
+/* The DWARF number of each register of perf's (arch/x86/include/uapi/asm/perf_regs.h, psABI figure 3.36; arch/arm64: the numbers are the
+ * same). */
 static int dwarf_register(uint32_t bit)
 {
 #ifdef SONDE_ARM64
@@ -27,11 +28,11 @@ static int dwarf_register(uint32_t bit)
 struct perf_walk {
 	struct process_table *processes;
 	struct table_store *store;
-	struct table_keeper *keeper;
-	struct raw_walk *walk;
+	struct table_loader *loader;
+	struct deferred_walk *walk;
 	struct process_mapping *mappings; /* of `process`, as they were at the last walk */
-	struct sonde_mapping *told;
-	struct raw_process process;
+	struct sonde_mapping *kernel_mappings;
+	struct deferred_process process;
 	bool is_known;                  /* they hold for process.tgid */
 	uint64_t record[RECORD_WORDS];
 };
@@ -54,9 +55,15 @@ static void perf_walk_freep(struct perf_walk **walk)
 	perf_walk_free(*walk);
 }
 
-int perf_walk_new(struct process_table *processes, struct account *account, struct parser *parser, struct diag *diag, struct perf_walk **ret_walk)
+int perf_walk_new(struct process_table *processes, struct account *account, struct parser *parser, struct diag *diag,
+		  struct perf_walk **ret_walk)
 {
-	const struct table_store_options options = { .chunks_fd = -1, .rules_fd = -1, .processes_fd = -1, .told_fd = -1, .max_rules = SONDE_MAX_RULES, .max_bytes = MAX_TABLE_BYTES };
+	const struct table_store_options options = { .chunks_fd = -1,
+						     .rules_fd = -1,
+						     .processes_fd = -1,
+						     .table_generation_fd = -1,
+						     .max_rules = SONDE_MAX_RULES,
+						     .max_bytes = MAX_TABLE_BYTES };
 	CLEANUP(perf_walk_freep) struct perf_walk *walk = calloc(1, sizeof(*walk));
 	int err;
 
@@ -66,9 +73,9 @@ int perf_walk_new(struct process_table *processes, struct account *account, stru
 	err = table_store_new(&options, diag, &walk->store);
 	if (err)
 		return err;
-	walk->walk = raw_walk_new(walk->store, 0);
-	walk->keeper = table_keeper_new(walk->store, processes, account, parser, tell_all, walk);
-	if (!walk->walk || !walk->keeper)
+	walk->walk = deferred_walk_new(walk->store, 0);
+	walk->loader = table_loader_new(walk->store, processes, account, parser, tell_all, walk);
+	if (!walk->walk || !walk->loader)
 		return -ENOMEM;
 	*ret_walk = MOVE(walk);
 	return 0;
@@ -78,11 +85,11 @@ void perf_walk_free(struct perf_walk *walk)
 {
 	if (!walk)
 		return;
-	raw_walk_free(walk->walk);
-	table_keeper_free(walk->keeper);
+	deferred_walk_free(walk->walk);
+	table_loader_free(walk->loader);
 	table_store_free(walk->store);
 	free(walk->mappings);
-	free(walk->told);
+	free(walk->kernel_mappings);
 	free(walk);
 }
 
@@ -107,7 +114,7 @@ bool perf_walk_can(const struct perf_data_sample *sample)
 	return sample->stack && sample->regs && (sample->regs_mask & needed) == needed && sample->stack_bytes <= 65536;
 }
 
-/* --- what was mapped ------------------------------------------------------------------------------------------------------------------------- */
+/* --- what was mapped ------------------------------------------------------------------------------------------------------------------ */
 
 static int know_process(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns)
 {
@@ -117,19 +124,22 @@ static int know_process(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns)
 	if (walk->is_known && walk->process.tgid == tgid)
 		return 0;
 	free(MOVE(walk->mappings));
-	free(MOVE(walk->told));
+	free(MOVE(walk->kernel_mappings));
 	err = process_table_at(walk->processes, tgid, time_ns, &then);
 	if (err && err != -ENOENT)
 		return err;
 	walk->mappings = then.list;
-	walk->told = calloc(then.nr + 1, sizeof(*walk->told));
-	if (!walk->told)
+	walk->kernel_mappings = calloc(then.nr + 1, sizeof(*walk->kernel_mappings));
+	if (!walk->kernel_mappings)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < then.nr; i++) {
-		walk->told[i] = (struct sonde_mapping){ .start_pc = walk->mappings[i].start_pc, .end_pc = walk->mappings[i].end_pc };
-		table_keeper_fill(walk->keeper, walk->mappings[i].object, walk->mappings[i].load_bias, &walk->told[i]);
+		walk->kernel_mappings[i] =
+		    (struct sonde_mapping){ .start_pc = walk->mappings[i].start_pc, .end_pc = walk->mappings[i].end_pc };
+		table_loader_fill(walk->loader, walk->mappings[i].object, walk->mappings[i].load_bias, &walk->kernel_mappings[i]);
 	}
-	walk->process = (struct raw_process){ .tgid = tgid, .generation = then.generation, .mappings = walk->told, .nr_mappings = then.nr };
+	walk->process = (struct deferred_process){
+		.tgid = tgid, .generation = then.generation, .mappings = walk->kernel_mappings, .nr_mappings = then.nr
+	};
 	walk->is_known = true;
 	return 0;
 }
@@ -154,7 +164,8 @@ static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 {
 	const struct perf_walk *walk = arg;
 	const struct process_mapping *mapping = mapping_at(walk, pc);
-	const struct object *object = mapping && mapping->object != OBJECT_NONE ? object_table_at(process_table_objects(walk->processes), mapping->object) : NULL;
+	const struct object *object =
+	    mapping && mapping->object != OBJECT_NONE ? object_table_at(process_table_objects(walk->processes), mapping->object) : NULL;
 
 	if (!object || !object->elf || mapping->end_pc - pc < size)
 		return -EFAULT;
@@ -162,7 +173,7 @@ static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 }
 
 /* Has the table on which the walk ended be loaded. *ret_again: it is there now, or there is none. */
-static int need_table(struct perf_walk *walk, const struct raw_stack *stack, uint64_t time_ns, bool *ret_again)
+static int need_table(struct perf_walk *walk, const struct deferred_stack *stack, uint64_t time_ns, bool *ret_again)
 {
 	const struct process_mapping *mapping = mapping_at(walk, stack->last_pc - (stack->nr_walked > 1));
 	int err;
@@ -170,25 +181,25 @@ static int need_table(struct perf_walk *walk, const struct raw_stack *stack, uin
 	*ret_again = false;
 	if (stack->stop != SONDE_STOP_NOT_LOADED || !mapping || mapping->object == OBJECT_NONE)
 		return 0;
-	if (table_keeper_is_met(walk->keeper, mapping->object)) {
-		err = table_keeper_need(walk->keeper, mapping->object, time_ns, ret_again);
+	if (table_loader_is_met(walk->loader, mapping->object)) {
+		err = table_loader_need(walk->loader, mapping->object, time_ns, ret_again);
 	} else {
-		err = table_keeper_meet(walk->keeper, mapping->object);
+		err = table_loader_meet(walk->loader, mapping->object);
 		*ret_again = true;
 	}
 	walk->is_known = false;
 	return err;
 }
 
-/* --- a stack ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- a stack -------------------------------------------------------------------------------------------------------------------------- */
 
 static void fill_record(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns, const struct perf_data_sample *sample)
 {
-	struct sonde_raw_record *record = (struct sonde_raw_record *)walk->record;
+	struct sonde_deferred_record *record = (struct sonde_deferred_record *)walk->record;
 	uint32_t nr = 0;
 
 	memset(record, 0, sizeof(*record));
-	record->type = SONDE_RECORD_RAW;
+	record->type = SONDE_RECORD_DEFERRED;
 	record->tgid = tgid;
 	record->time_ns = time_ns;
 	for (uint32_t bit = 0; bit < 64; bit++) {
@@ -208,9 +219,10 @@ static void fill_record(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns,
 	memcpy(record + 1, sample->stack, sample->stack_bytes);
 }
 
-int perf_walk_run(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns, const struct perf_data_sample *sample, uint32_t asked_bytes, struct raw_stack *ret_stack)
+int perf_walk_run(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns, const struct perf_data_sample *sample, uint32_t asked_bytes,
+		  struct deferred_stack *ret_stack)
 {
-	const struct sonde_raw_record *record = (const struct sonde_raw_record *)walk->record;
+	const struct sonde_deferred_record *record = (const struct sonde_deferred_record *)walk->record;
 	bool again = true;
 
 	fill_record(walk, tgid, time_ns, sample);
@@ -219,7 +231,7 @@ int perf_walk_run(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns, const
 
 		if (err)
 			return err;
-		raw_walk_run(walk->walk, record, &walk->process, read_code, walk, ret_stack);
+		deferred_walk_run(walk->walk, record, &walk->process, read_code, walk, ret_stack);
 		err = need_table(walk, ret_stack, time_ns, &again);
 		if (err)
 			return err;

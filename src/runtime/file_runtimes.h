@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_runtimes: which languages' interpreters, or which C library, a file holds, as bytes from the process that reads files to the one that may not. Whoever made the bytes may be
- * hostile: all is checked when they are read. */
+/* file_runtimes: which languages' interpreters, or which C library, a file holds, as bytes from the process that reads files to the one
+ * that may not. Whoever made the bytes may be hostile: all is checked when they are read. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

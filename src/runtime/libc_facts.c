@@ -10,13 +10,15 @@
 
 #define THREAD_DB(name) "_thread_db_" name
 
-/* glibc. Beside what is asked for the kernel side relies on struct pthread_key_data {seq, data} and on dtv_t {pointer, to be freed}, with the number of entries before the first. */
+/* glibc. Beside what is asked for the kernel side relies on struct pthread_key_data {seq, data} and on dtv_t {pointer, to be freed}, with
+ * the number of entries before the first. */
 #define GLIBC_KEY_BYTES 16
 #define GLIBC_KEY_VALUE 8
 #define GLIBC_DTV_BYTES 16
 
-/* musl 1.2.3, src/internal/pthread_impl.h: struct pthread {self, dtv, prev, next, sysinfo, canary, u32 tid, errno_val, detach_state, cancel, 3 bytes, map_base, map_size, stack,
- * stack_size, guard_size, result, cancelbuf, tsd, ...} at the thread pointer of x86-64. That of arm64 has dtv as its last member, ahead of the thread pointer. */
+/* musl 1.2.3, src/internal/pthread_impl.h: struct pthread {self, dtv, prev, next, sysinfo, canary, u32 tid, errno_val, detach_state,
+ * cancel, 3 bytes, map_base, map_size, stack, stack_size, guard_size, result, cancelbuf, tsd, ...} at the thread pointer of x86-64. That of
+ * arm64 has dtv as its last member, ahead of the thread pointer. */
 #define MUSL_DTV 8
 #define MUSL_KEYS 128
 #define MUSL_DTV_BYTES 8
@@ -31,7 +33,8 @@ static int read_table(const struct elf_file *elf, const char *name, void *to, si
 {
 	struct dynamic_symbol symbol;
 
-	if (dynamic_symbol_find(elf, name, &symbol) && symbol_value(elf, name, NULL, &symbol.elf_vaddr)) /* before 2.34 they are not exported */
+	if (dynamic_symbol_find(elf, name, &symbol) &&
+	    symbol_value(elf, name, NULL, &symbol.elf_vaddr)) /* before 2.34 they are not exported */
 		return -ENOENT;
 	return elf_file_read_vaddr(elf, symbol.elf_vaddr, to, size) ? -ENOENT : 0;
 }
@@ -47,15 +50,19 @@ static int read_glibc(const struct elf_file *elf, struct libc_facts *facts)
 	struct field dtvp, dtv, pointer, specific, values, value;
 	uint32_t key_bytes, thread_bytes = 0;
 
-	if (read_field(elf, THREAD_DB("pthread_dtvp"), &dtvp) || read_field(elf, THREAD_DB("dtv_dtv"), &dtv) || read_field(elf, THREAD_DB("dtv_t_pointer_val"), &pointer))
+	if (read_field(elf, THREAD_DB("pthread_dtvp"), &dtvp) || read_field(elf, THREAD_DB("dtv_dtv"), &dtv) ||
+	    read_field(elf, THREAD_DB("dtv_t_pointer_val"), &pointer))
 		return -ENOENT;
-	if (read_field(elf, THREAD_DB("pthread_specific"), &specific) || read_field(elf, THREAD_DB("pthread_key_data_level2_data"), &values) ||
-	    read_field(elf, THREAD_DB("pthread_key_data_data"), &value) || read_table(elf, THREAD_DB("sizeof_pthread_key_data"), &key_bytes, sizeof(key_bytes)))
+	if (read_field(elf, THREAD_DB("pthread_specific"), &specific) ||
+	    read_field(elf, THREAD_DB("pthread_key_data_level2_data"), &values) ||
+	    read_field(elf, THREAD_DB("pthread_key_data_data"), &value) ||
+	    read_table(elf, THREAD_DB("sizeof_pthread_key_data"), &key_bytes, sizeof(key_bytes)))
 		return -ENOENT;
-	if (elf_file_machine(elf) == EM_AARCH64 && read_table(elf, THREAD_DB("sizeof_pthread"), &thread_bytes, sizeof(thread_bytes))) /* struct pthread lies below the thread pointer */
+	if (elf_file_machine(elf) == EM_AARCH64 && read_table(elf, THREAD_DB("sizeof_pthread"), &thread_bytes,
+							      sizeof(thread_bytes))) /* struct pthread lies below the thread pointer */
 		return -ENOENT;
-	if (dtv.nr_bits != GLIBC_DTV_BYTES * 8 || dtv.off || pointer.off || key_bytes != GLIBC_KEY_BYTES || value.off != GLIBC_KEY_VALUE || values.off || !values.nr ||
-	    values.nr > UINT16_MAX)
+	if (dtv.nr_bits != GLIBC_DTV_BYTES * 8 || dtv.off || pointer.off || key_bytes != GLIBC_KEY_BYTES || value.off != GLIBC_KEY_VALUE ||
+	    values.off || !values.nr || values.nr > UINT16_MAX)
 		return -ENOENT;
 	facts->dtv_off = dtvp.off - thread_bytes;
 	facts->dtv_stride = GLIBC_DTV_BYTES;
@@ -74,8 +81,8 @@ static int defines(const struct elf_file *elf, const char *name)
 /* The one library that is the dynamic linker too. */
 static int read_musl(const struct elf_file *elf, struct libc_facts *facts)
 {
-	if (elf_file_machine(elf) != EM_X86_64 || !defines(elf, "__libc_start_main") || !defines(elf, "__tls_get_addr") || !defines(elf, "dlopen") ||
-	    defines(elf, "gnu_get_libc_version"))
+	if (elf_file_machine(elf) != EM_X86_64 || !defines(elf, "__libc_start_main") || !defines(elf, "__tls_get_addr") ||
+	    !defines(elf, "dlopen") || defines(elf, "gnu_get_libc_version"))
 		return -ENOENT;
 	facts->dtv_off = MUSL_DTV;
 	facts->dtv_stride = MUSL_DTV_BYTES;

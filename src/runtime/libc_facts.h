@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libc_facts: where a C library keeps what belongs to a thread, relative to its thread pointer. By glibc's description of itself for debuggers, the
- * _thread_db_* tables (nptl_db/structs.def: each is {u32 bits, u32 elements, u32 offset}; exported by libc.so.6 from 2.34 on, in the .symtab of libpthread.so.0 before); of
- * musl, which has none, by constants (src/internal/pthread_impl.h). */
+/* libc_facts: where a C library keeps what belongs to a thread, relative to its thread pointer. By glibc's description of itself for
+ * debuggers, the _thread_db_* tables (nptl_db/structs.def: each is {u32 bits, u32 elements, u32 offset}; exported by libc.so.6 from 2.34
+ * on, in the .symtab of libpthread.so.0 before); of musl, which has none, by constants (src/internal/pthread_impl.h). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -59,7 +59,8 @@ static bool are_loops_sound(const struct runtime_image *image)
 	if (image->nr_loops > SONDE_MAX_LOOPS)
 		return false;
 	for (uint32_t i = 0; i < SONDE_MAX_LOOPS; i++) {
-		bool is_one = image->loops[i].start_pc < image->loops[i].end_pc, is_none = !image->loops[i].start_pc && !image->loops[i].end_pc;
+		bool is_one = image->loops[i].start_pc < image->loops[i].end_pc,
+		     is_none = !image->loops[i].start_pc && !image->loops[i].end_pc;
 
 		if (i < image->nr_loops ? !is_one : !is_none)
 			return false;
@@ -84,11 +85,13 @@ bool runtime_image_is_sound(const struct runtime_image *image)
 	const struct runtime *runtime = runtime_of(image->runtime);
 	const struct sonde_runtime_process *process = &image->known.process;
 
-	if (!runtime || image->is_supported > 1 || !are_loops_sound(image) || !is_reason_plain(image) || image->is_supported != !image->reason[0])
+	if (!runtime || image->is_supported > 1 || !are_loops_sound(image) || !is_reason_plain(image) ||
+	    image->is_supported != !image->reason[0])
 		return false;
 	if (!image->is_supported)
 		return true; /* nothing else of it is used */
-	return !process->generation && !process->serial && !process->load_bias && tls_access_is_sound(&process->root) && runtime->is_sound(image);
+	return !process->generation && !process->serial && !process->load_bias && tls_access_is_sound(&process->root) &&
+	       runtime->is_sound(image);
 }
 
 int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_images, uint32_t max)

@@ -68,7 +68,8 @@ static struct value resolve(struct follower *f, struct value value)
 {
 	struct dynamic_relocation relocation;
 
-	if (value.kind != WORD || find_relocation(f, value.pc, &relocation) || relocation.type != R_X86_64_GLOB_DAT || !relocation.symbol_elf_vaddr)
+	if (value.kind != WORD || find_relocation(f, value.pc, &relocation) || relocation.type != R_X86_64_GLOB_DAT ||
+	    !relocation.symbol_elf_vaddr)
 		return unknown;
 	return (struct value){ .kind = ADDRESS, .pc = relocation.symbol_elf_vaddr, .off = value.off };
 }
@@ -90,7 +91,9 @@ static struct value add(struct value a, struct value b)
 		return a;
 	}
 	if (a.kind == POINTER && b.kind == WORD)
-		return (struct value){ .kind = VARIABLE, .tls_kind = SONDE_TLS_OFFSET, .pc = b.pc, .off = (int64_t)((uint64_t)a.off + (uint64_t)b.off) };
+		return (struct value){
+			.kind = VARIABLE, .tls_kind = SONDE_TLS_OFFSET, .pc = b.pc, .off = (int64_t)((uint64_t)a.off + (uint64_t)b.off)
+		};
 	return unknown;
 }
 
@@ -254,7 +257,8 @@ static void set_byte_register(struct follower *f, const struct x86_instruction *
 }
 
 /* add, or, adc, sbb, and, sub, xor, cmp; `to` X86_NONE: memory. */
-static void calculate(struct follower *f, const struct x86_instruction *i, uint8_t operation, uint8_t to, struct value other, bool is_itself)
+static void calculate(struct follower *f, const struct x86_instruction *i, uint8_t operation, uint8_t to, struct value other,
+		      bool is_itself)
 {
 	if (operation == 7)
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tls_code: follows a short function of x86-64 from its first instruction to its last, with what is known of each register, to tell which thread's variable it returns. All ways
- * through are followed; calls and jumps too, into the file itself and, through the stubs of the PLT, to __tls_get_addr and pthread_getspecific. */
+/* tls_code: follows a short function of x86-64 from its first instruction to its last, with what is known of each register, to tell which
+ * thread's variable it returns. All ways through are followed; calls and jumps too, into the file itself and, through the stubs of the PLT,
+ * to __tls_get_addr and pthread_getspecific. */
 #pragma once
 #include "abi/runtime.h"
 #include "base/cleanup.h"

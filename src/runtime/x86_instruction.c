@@ -27,8 +27,8 @@ static enum shape shape_of_two_bytes(uint8_t opcode)
 		return SHAPE_NONE;
 	if (opcode >> 4 == 8)
 		return SHAPE_REL32;
-	if (opcode == 0x1e || opcode == 0x1f || opcode >> 4 == 4 || opcode >> 4 == 9 || opcode == 0xaf || opcode == 0xb6 || opcode == 0xb7 || opcode == 0xbe ||
-	    opcode == 0xbf)
+	if (opcode == 0x1e || opcode == 0x1f || opcode >> 4 == 4 || opcode >> 4 == 9 || opcode == 0xaf || opcode == 0xb6 ||
+	    opcode == 0xb7 || opcode == 0xbe || opcode == 0xbf)
 		return SHAPE_MODRM;
 	return SHAPE_UNKNOWN;
 }
@@ -167,9 +167,9 @@ static uint8_t read_prefixes(struct reader *r, struct x86_instruction *i, uint8_
 
 static bool is_of_bytes(uint16_t opcode)
 {
-	return (opcode < 0x40 && (opcode & 7) < 6 && !(opcode & 1)) || opcode == 0x80 || opcode == 0x84 || opcode == 0x86 || opcode == 0x88 || opcode == 0x8a ||
-	       (opcode & 0xf8) == 0xb0 || opcode == 0xc0 || opcode == 0xc6 || opcode == 0xd0 || opcode == 0xd2 || opcode == 0xf6 || opcode == 0xfe ||
-	       opcode >> 4 == 0x0f9;
+	return (opcode < 0x40 && (opcode & 7) < 6 && !(opcode & 1)) || opcode == 0x80 || opcode == 0x84 || opcode == 0x86 ||
+	       opcode == 0x88 || opcode == 0x8a || (opcode & 0xf8) == 0xb0 || opcode == 0xc0 || opcode == 0xc6 || opcode == 0xd0 ||
+	       opcode == 0xd2 || opcode == 0xf6 || opcode == 0xfe || opcode >> 4 == 0x0f9;
 }
 
 int x86_instruction_decode(const uint8_t *bytes, size_t size, struct x86_instruction *ret_instruction)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* x86_instruction: takes apart the x86-64 instructions that short functions are made of (Intel SDM volume 2, chapter 2 and appendix A): integer, no vectors. */
+/* x86_instruction: takes apart the x86-64 instructions that short functions are made of (Intel SDM volume 2, chapter 2 and appendix A):
+ * integer, no vectors. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -40,10 +40,10 @@ static void fill_counters(const struct sonde_session *session, struct account *a
 	sampler_counters(session->engine.sampler, &counters);
 	account->ticks = counters.ticks;
 	account->recorded = counters.recorded;
-	account->late = counters.raws;
+	account->late = counters.deferred;
 	account->runtime_missed += counters.runtimes_missed;
-	account->late_refused = counters.raws_refused;
-	account->late_cut = counters.raws_cut;
+	account->late_refused = counters.deferred_refused;
+	account->late_cut = counters.deferred_cut;
 	memcpy(account->filtered, counters.filtered, sizeof(account->filtered));
 	memcpy(account->dropped, counters.dropped, sizeof(account->dropped));
 }
@@ -101,7 +101,7 @@ void session_account_window(struct sonde_session *session, const struct window *
 {
 	*ret_account = session->account;
 	fill_all(session, window, ret_account);
-	ret_account->counts = account_counts_since(&session->told, &ret_account->counts);
+	ret_account->counts = account_counts_since(&session->reported, &ret_account->counts);
 	if (session->measurement->prints_windows) /* there is one report, at the end: they gather for it */
 		return;
 	drop_old_notes(session, ret_account);
@@ -177,13 +177,14 @@ const char *sonde_session_account(struct sonde_session *session)
 	outputs = &session->outputs;
 	account = profile_account_of(session->profile);
 	buffer_done(&session->account_text);
-	if (session->measurement->has_stacks && !outputs_have_stdout(outputs) && export_write(session->profile, EXPORT_TOP, &outputs->export, &session->account_text, NULL))
+	if (session->measurement->has_stacks && !outputs_have_stdout(outputs) &&
+	    export_write(session->profile, EXPORT_TOP, &outputs->export, &session->account_text, NULL))
 		buffer_done(&session->account_text); /* a look at the report is all that is missing then */
 	if (session->measurement->type->summary) {
-		account_text_notes(account, session->nr_told_notes, &session->account_text);
+		account_text_notes(account, session->nr_reported_notes, &session->account_text);
 		session->measurement->type->summary(session->measurement, &session->account_text);
 	} else {
-		account_text(account, session->nr_told_notes, &session->account_text);
+		account_text(account, session->nr_reported_notes, &session->account_text);
 	}
 	for (uint32_t i = 0; i < outputs->nr; i++) {
 		if (outputs->list[i].is_written && strcmp(outputs->list[i].path, "-"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of events by counters: a set (sonde/counter.h) that is opened, started and stopped with the session. No programs, no stacks, no profile: who asks for it reads the set, at the end of each interval and
- * of the run. */
+/* The measurement of events by counters: a set (sonde/counter.h) that is opened, started and stopped with the session. No programs, no
+ * stacks, no profile: who asks for it reads the set, at the end of each interval and of the run. */
 #include "session/counting.h"
 
 #include <errno.h>
@@ -37,7 +37,8 @@ static int init(struct measurement *measurement, struct sampler_options *samplin
 		return diag_errno(diag, EINVAL, "counters know processes, threads and cgroups, no names");
 	if (counters.nr_tids || counters.nr_tgids || counters.cgroup)
 		return diag_errno(diag, EINVAL, "whose events are counted stands in the session's options");
-	counting_of(measurement)->is_of_command = common->command && !common->nr_tgids && !common->nr_tids && !common->cgroup && !counters.nr_cpus && !counters.all_cpus;
+	counting_of(measurement)->is_of_command =
+	    common->command && !common->nr_tgids && !common->nr_tids && !common->cgroup && !counters.nr_cpus && !counters.all_cpus;
 	measurement->needs_engine = measurement->has_stacks = false;
 	measurement->takes_whole_command = true;
 	return 0;
@@ -48,7 +49,7 @@ static void done(struct measurement *measurement)
 	sonde_counters_free(counting_of(measurement)->set);
 }
 
-static void say_whose(const struct counting *counting, const uint32_t *command_tgid, struct sonde_counter_options *counters)
+static void say_targets(const struct counting *counting, const uint32_t *command_tgid, struct sonde_counter_options *counters)
 {
 	const struct sonde_session_options *common = counting->base.parts.options;
 
@@ -71,7 +72,7 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 	if (err)
 		return err;
 	file_limit_raise();
-	say_whose(counting, &command_tgid, &counters);
+	say_targets(counting, &command_tgid, &counters);
 	err = sonde_counters_new(&counters, &counting->set);
 	if (sonde_counters_has_any(counting->set))
 		return 0;
@@ -91,7 +92,9 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 static void tell(struct counting *counting, uint64_t end_ns)
 {
 	const struct sonde_session_options *options = counting->base.parts.options;
-	const struct sonde_window window = { .size = sizeof(window), .number = ++counting->nr_intervals, .start_unix_ns = counting->last_ns + counting->unix_offset_ns,
+	const struct sonde_window window = { .size = sizeof(window),
+					     .number = ++counting->nr_intervals,
+					     .start_unix_ns = counting->last_ns + counting->unix_offset_ns,
 					     .duration_ns = end_ns - counting->last_ns };
 
 	counting->last_ns = end_ns;
@@ -133,7 +136,7 @@ struct sonde_counters *counting_set(struct measurement *measurement)
 
 const struct measurement_type counting_measurement = {
 	.bytes = sizeof(struct counting),
-	.finds_whose = true,
+	.finds_targets = true,
 	.init = init,
 	.done = done,
 	.load = load,

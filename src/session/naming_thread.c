@@ -33,8 +33,13 @@ struct naming_thread {
 
 static int make_profile(struct naming_thread *thread, struct named_window *named)
 {
-	const struct naming naming = { .parser = thread->parser, .proxy = thread->proxy, .lines = thread->lines, .vmlinux = thread->options.vmlinux, .cache = thread->cache,
-				       .kernel = thread->kernel, .haste_ns = &thread->haste_ns };
+	const struct naming naming = { .parser = thread->parser,
+				       .proxy = thread->proxy,
+				       .lines = thread->lines,
+				       .vmlinux = thread->options.vmlinux,
+				       .cache = thread->cache,
+				       .kernel = thread->kernel,
+				       .haste_ns = &thread->haste_ns };
 	int err = kernel_names_refresh(thread->kernel);
 
 	return err ? err : measurement_profile(thread->options.measurement, named->window, &naming, &named->profile, &named->nr_skipped);
@@ -119,7 +124,9 @@ int naming_thread_new(const struct naming_thread_options *options, struct diag *
 	pthread_mutex_init(&thread->lock, NULL);
 	pthread_cond_init(&thread->has_changed, NULL);
 	thread->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = thread->done_fd < 0 ? diag_errno(diag, errno, "no more descriptors: %s", strerror(errno)) : parser_new(diag, &thread->parser) ?: proxy_new(diag, &thread->proxy);
+	err = thread->done_fd < 0 ? diag_errno(diag, errno, "no more descriptors: %s", strerror(errno)) :
+		parser_new(diag, &thread->parser) ?:
+		proxy_new(diag, &thread->proxy);
 	thread->cache = name_cache_new(CACHE_BYTES);
 	thread->kernel = kernel_names_new();
 	if (!err && (!thread->cache || !thread->kernel))

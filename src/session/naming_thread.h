@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming_thread: makes the profiles of closed windows and writes them, beside the thread that records: a file that takes half a minute to read delays names, not samples. Its readers of strangers' files
- * are its own. One thread calls these. */
+/* naming_thread: makes the profiles of closed windows and writes them, beside the thread that records: a file that takes half a minute to
+ * read delays names, not samples. Its readers of strangers' files are its own. One thread calls these. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

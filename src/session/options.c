@@ -10,7 +10,7 @@
 #include "base/sized.h"
 #include "session/modes.h"
 #include "session/session.h"
-#include "session/whose.h"
+#include "session/target_filter.h"
 #include "track/account_common.h"
 
 #define MAX_STACK_STORAGE (1u << 26)
@@ -27,14 +27,20 @@ static int check_mode(struct sonde_session *session)
 	return 0;
 }
 
-static int check_whose(struct sonde_session *session)
+static int check_targets(struct sonde_session *session)
 {
 	const struct sonde_session_options *o = &session->options;
-	const struct whose whose = { .tgids = o->tgids, .tids = o->tids, .nr_tgids = o->nr_tgids, .nr_tids = o->nr_tids, .comm = o->comm, .cgroup = o->cgroup,
-				     .has_command = o->command != NULL };
+	const struct target_filter filter = { .tgids = o->tgids,
+					      .tids = o->tids,
+					      .nr_tgids = o->nr_tgids,
+					      .nr_tids = o->nr_tids,
+					      .comm = o->comm,
+					      .cgroup = o->cgroup,
+					      .has_command = o->command != NULL };
 	const struct measurement_type *type = measurement_type_of(o->mode);
-	int err = type->finds_whose ? whose_find(&whose, &session->diag, &session->targets) :
-				      whose_resolve(&whose, session_account(session), &session->diag, &session->sampling.config, &session->targets);
+	int err = type->finds_targets ? target_filter_find(&filter, &session->diag, &session->targets)
+				      : target_filter_resolve(&filter, session_account(session), &session->diag, &session->sampling.config,
+							      &session->targets);
 
 	if (err && err != -EINVAL)
 		session_fail(session, err == -EOPNOTSUPP ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED, err);
@@ -43,7 +49,7 @@ static int check_whose(struct sonde_session *session)
 
 static int check_storage(struct sonde_session *session)
 {
-	session->renews_bodies = !session->options.stack_storage;
+	session->renews_payloads = !session->options.stack_storage;
 	if (!session->options.stack_storage)
 		session->options.stack_storage = SONDE_DEFAULT_STACK_STORAGE;
 	if (session->options.stack_storage > MAX_STACK_STORAGE)
@@ -99,7 +105,8 @@ static int make_measurement(struct sonde_session *session)
 {
 	const struct measurement_parts parts = { .options = &session->options, .engine = &session->engine, .account = &session->account };
 
-	return measurement_new(measurement_type_of(session->options.mode), &parts, &session->sampling, &session->diag, &session->measurement);
+	return measurement_new(measurement_type_of(session->options.mode), &parts, &session->sampling, &session->diag,
+			       &session->measurement);
 }
 
 static int keep_texts(struct sonde_session *session)
@@ -120,7 +127,7 @@ int session_take_options(struct sonde_session *session, const struct sonde_sessi
 	if (!err)
 		err = check_storage(session);
 	if (!err)
-		err = check_whose(session);
+		err = check_targets(session);
 	if (err)
 		return err;
 	fill_sampling(session);

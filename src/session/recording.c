@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a session has beside its measurement when that takes stacks: the engine, who looks for debug files and for what JITs write, and the way from what was recorded to a profile with names. A stack's way: sampler ->
- * stack_book (frames placed by the process table) -> window -> profile -> export. The order at the start is what makes nothing fall between: side-band open, triggers loaded, /proc read, counting on. */
+/* What a session has beside its measurement when that takes stacks: the engine, who looks for debug files and for what JITs write, and the
+ * way from what was recorded to a profile with names. A stack's way: sampler -> stack_recorder (frames placed by the process table) ->
+ * window -> profile -> export. The order at the start is what makes nothing fall between: side-band open, triggers loaded, /proc read,
+ * counting on. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@
 
 #define MANY_RECORDS (16 * ENGINE_STEP_RECORDS)
 
-/* --- the start --------------------------------------------------------------------------------------------------------------------------- */
+/* --- the start ------------------------------------------------------------------------------------------------------------------------ */
 
 static void open_debug_files(struct sonde_session *session)
 {
@@ -35,7 +37,9 @@ static void fill_targets(struct sonde_session *session)
 
 static int start_naming(struct sonde_session *session)
 {
-	const struct naming_thread_options options = { .measurement = session->measurement, .outputs = session->measurement->prints_windows ? NULL : &session->outputs, .vmlinux = session->vmlinux };
+	const struct naming_thread_options options = { .measurement = session->measurement,
+						       .outputs = session->measurement->prints_windows ? NULL : &session->outputs,
+						       .vmlinux = session->vmlinux };
 	bool has_windows = session->measurement->prints_windows || session->options.every_ns;
 
 	return has_windows ? naming_thread_new(&options, &session->diag, &session->naming) : 0;
@@ -44,9 +48,14 @@ static int start_naming(struct sonde_session *session)
 int session_load_engine(struct sonde_session *session)
 {
 	const struct sonde_session_options *o = &session->options;
-	const struct engine_options options = { .sampling = &session->sampling, .account = &session->account, .unwind_bytes = o->unwind_bytes, .audit_every = o->audit_every,
-						.no_cache = o->no_unwind_cache, .timestamps = o->timestamps, .seeds = session->measurement->needs_seeds,
-						.renews_bodies = session->renews_bodies };
+	const struct engine_options options = { .sampling = &session->sampling,
+						.account = &session->account,
+						.unwind_bytes = o->unwind_bytes,
+						.audit_every = o->audit_every,
+						.no_cache = o->no_unwind_cache,
+						.timestamps = o->timestamps,
+						.initial_stacks = session->measurement->needs_initial_stacks,
+						.renews_payloads = session->renews_payloads };
 	int err;
 
 	fill_targets(session);
@@ -55,8 +64,8 @@ int session_load_engine(struct sonde_session *session)
 	if (err)
 		return err;
 	open_debug_files(session);
-	session->jit_keeper = jit_keeper_new(session->engine.proxy, command_tgid(session->command));
-	return session->jit_keeper ? 0 : -ENOMEM;
+	session->jit_file_cache = jit_file_cache_new(session->engine.proxy, command_tgid(session->command));
+	return session->jit_file_cache ? 0 : -ENOMEM;
 }
 
 static int restrict_tracker(struct sonde_session *session)
@@ -92,14 +101,15 @@ void session_want_lines(struct sonde_session *session)
 	debug_files_want_lines(session->debug_files, session_wants_lines(session));
 }
 
-/* --- while it runs ----------------------------------------------------------------------------------------------------------------------- */
+/* --- while it runs -------------------------------------------------------------------------------------------------------------------- */
 
 static int take_record(void *arg, const void *record)
 {
 	struct sonde_session *session = arg;
 	const struct measurement_type *type = session->measurement->type;
 
-	return record_is_stacks(record) || !type->record ? stack_book_record(session->engine.book, record) : type->record(session->measurement, record);
+	return record_is_stacks(record) || !type->record ? stack_recorder_record(session->engine.recorder, record)
+							 : type->record(session->measurement, record);
 }
 
 static int collect(struct sonde_session *session, uint64_t max_records)
@@ -118,25 +128,25 @@ int session_read(struct sonde_session *session)
 	return collect(session, ENGINE_STEP_RECORDS);
 }
 
-static const struct place_table *open_places(const struct sonde_session *session)
+static const struct location_table *open_locations(const struct sonde_session *session)
 {
-	return stack_table_places(stack_book_store(session->engine.book)->stacks);
+	return stack_table_locations(stack_recorder_store(session->engine.recorder)->stacks);
 }
 
 int session_step_engine(struct sonde_session *session, uint64_t now_ns)
 {
-	debug_files_step(session->debug_files, open_places(session), tracker_processes(session->engine.tracker));
-	jit_keeper_step(session->jit_keeper, open_places(session), now_ns);
+	debug_files_step(session->debug_files, open_locations(session), tracker_processes(session->engine.tracker));
+	jit_file_cache_step(session->jit_file_cache, open_locations(session), now_ns);
 	return session_step_windows(session, now_ns) ?: engine_step(&session->engine, now_ns, &session->diag);
 }
 
-/* --- the end ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------------------------------------------------------------------- */
 
 static bool is_stopped_again(void *arg)
 {
 	const struct sonde_session *session = arg;
 
-	return stop_fd_told(session->stop_fd) || __atomic_load_n(&session->haste_ns, __ATOMIC_RELAXED);
+	return stop_fd_is_set(session->stop_fd) || __atomic_load_n(&session->haste_ns, __ATOMIC_RELAXED);
 }
 
 /* For all debug files together, from the end of the recording. */
@@ -144,17 +154,17 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 {
 	int64_t timeout_ns = session->options.debuginfod_timeout_ns;
 
-	debug_files_wait(session->debug_files, open_places(session), tracker_processes(session->engine.tracker), end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0),
-			 is_stopped_again, session, &session->account);
+	debug_files_wait(session->debug_files, open_locations(session), tracker_processes(session->engine.tracker),
+			 end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0), is_stopped_again, session, &session->account);
 }
 
 /* All that was recorded, or the last window of it. */
 static int close_last(struct sonde_session *session, uint64_t end_ns, struct window **ret_window)
 {
-	int err = stack_book_give_up(session->engine.book, tracker_processes(session->engine.tracker));
+	int err = stack_recorder_give_up(session->engine.recorder, tracker_processes(session->engine.tracker));
 
 	if (!err)
-		err = stack_book_cut(session->engine.book, UINT64_MAX);
+		err = stack_recorder_cut(session->engine.recorder, UINT64_MAX);
 	return err ? err : session_close_window(session, end_ns, ret_window);
 }
 
@@ -162,7 +172,12 @@ static int close_last(struct sonde_session *session, uint64_t end_ns, struct win
 static int make_profile(struct sonde_session *session, struct window *window)
 {
 	CLEANUP(kernel_names_freep) struct kernel_names *kernel = kernel_names_new();
-	const struct naming naming = { .parser = session->engine.parser, .proxy = session->engine.proxy, .lines = session_wants_lines(session), .vmlinux = session->vmlinux, .kernel = kernel, .haste_ns = &session->haste_ns };
+	const struct naming naming = { .parser = session->engine.parser,
+				       .proxy = session->engine.proxy,
+				       .lines = session_wants_lines(session),
+				       .vmlinux = session->vmlinux,
+				       .kernel = kernel,
+				       .haste_ns = &session->haste_ns };
 	uint32_t nr_skipped;
 	int err = kernel ? measurement_profile(session->measurement, window, &naming, &session->profile, &nr_skipped) : -ENOMEM;
 

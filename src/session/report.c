@@ -16,14 +16,18 @@ int sonde_session_add_output(struct sonde_session *session, const char *path, co
 	if (err)
 		return session_fail(session, err == -EINVAL ? SONDE_EXIT_USAGE : SONDE_EXIT_FAILED, err);
 	if (session->measurement && !session->measurement->has_stacks && !session->measurement->has_histograms)
-		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "counts are no profile: they are read (sonde_session_counters)"));
+		return session_fail(session, SONDE_EXIT_USAGE,
+				    diag_errno(&session->diag, EINVAL, "counts are no profile: they are read (sonde_session_counters)"));
 	output = &session->outputs.list[session->outputs.nr - 1];
 	if (!session->measurement || !session->measurement->has_histograms || export_format_has_histograms(output->format))
 		return 0;
 	if (!session->measurement->has_stacks)
-		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "%s holds stacks, and here are histograms alone; text, json, jsonl, html and top hold them",
-									   export_format_name(output->format)));
-	account_note(session_account(session), "there are no histograms in %.200s: %s holds stacks alone; text, json, jsonl, html and top hold both", path,
+		return session_fail(session, SONDE_EXIT_USAGE,
+				    diag_errno(&session->diag, EINVAL,
+					       "%s holds stacks, and here are histograms alone; text, json, jsonl, html and top hold them",
+					       export_format_name(output->format)));
+	account_note(session_account(session),
+		     "there are no histograms in %.200s: %s holds stacks alone; text, json, jsonl, html and top hold both", path,
 		     export_format_name(output->format));
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A session's life, the same for all measurements: made, started, the loop with its ends, stopped. What those that take stacks have beside it is in recording.c. */
+/* A session's life, the same for all measurements: made, started, the loop with its ends, stopped. What those that take stacks have beside
+ * it is in recording.c. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -105,7 +106,7 @@ void sonde_session_free(struct sonde_session *session)
 	naming_thread_free(session->naming);
 	measurement_free(session->measurement);
 	debug_files_free(session->debug_files);
-	jit_keeper_free(session->jit_keeper);
+	jit_file_cache_free(session->jit_file_cache);
 	engine_done(&session->engine);
 	profile_free(session->profile);
 	command_free(session->command);
@@ -137,7 +138,7 @@ void sonde_session_stop(struct sonde_session *session)
 		return;
 	if (__atomic_fetch_add(&session->nr_stops, 1, __ATOMIC_RELAXED))
 		__atomic_compare_exchange_n(&session->haste_ns, &never, clock_ns() + HASTE_NS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	stop_fd_tell(session->stop_fd);
+	stop_fd_set(session->stop_fd);
 }
 
 static int wait_on(struct sonde_session *session, int fd)
@@ -195,7 +196,7 @@ static uint64_t nr_observed(const struct sonde_session *session)
 	return session->measurement->type->nr(session->measurement);
 }
 
-static void tell_progress(struct sonde_session *session, uint64_t now)
+static void show_progress(struct sonde_session *session, uint64_t now)
 {
 	if (!session->options.progress || now - session->shown_ns < PROGRESS_NS)
 		return;
@@ -237,7 +238,7 @@ static int await(struct sonde_session *session, uint64_t max_ns)
 }
 
 /* The reports of the intervals but for the last one, whose end is the run's. */
-static int tell_intervals(struct sonde_session *session)
+static int report_intervals(struct sonde_session *session)
 {
 	int err = 0;
 
@@ -255,10 +256,10 @@ static int step(struct sonde_session *session, uint64_t now_ns)
 
 	if (!err && measurement->type->step)
 		err = measurement->type->step(measurement, now_ns, &session->diag);
-	tell_progress(session, now_ns);
+	show_progress(session, now_ns);
 	if (!err && measurement->needs_engine)
 		err = session_step_engine(session, now_ns);
-	return err ? err : tell_intervals(session);
+	return err ? err : report_intervals(session);
 }
 
 static int measure(struct sonde_session *session)
@@ -266,7 +267,9 @@ static int measure(struct sonde_session *session)
 	int err = 0;
 
 	while (!err && !is_over(session)) {
-		uint64_t now = clock_ns(), border_ns = session_next_border(session), until_ns = border_ns < session->end_ns ? border_ns : session->end_ns, left_ns = until_ns > now ? until_ns - now : 0;
+		uint64_t now = clock_ns(), border_ns = session_next_border(session),
+			 until_ns = border_ns < session->end_ns ? border_ns : session->end_ns,
+			 left_ns = until_ns > now ? until_ns - now : 0;
 		bool has_more = session->measurement->needs_engine && tracker_has_more(session->engine.tracker);
 
 		err = await(session, has_more ? 0 : left_ns < ENGINE_STEP_NS ? left_ns : ENGINE_STEP_NS);
@@ -287,7 +290,8 @@ static int start(struct sonde_session *session)
 	if (!err && measurement->type->start)
 		err = measurement->type->start(measurement, &session->diag, &session->start_ns);
 	session->window_ns = session->start_ns;
-	session->end_ns = o->duration_ns && o->duration_ns < UINT64_MAX - session->start_ns ? session->start_ns + o->duration_ns : UINT64_MAX;
+	session->end_ns =
+	    o->duration_ns && o->duration_ns < UINT64_MAX - session->start_ns ? session->start_ns + o->duration_ns : UINT64_MAX;
 	session->interval_ns = measurement->type->interval && o->every_ns ? session->start_ns + o->every_ns : UINT64_MAX;
 	session->account.startup_ns = session->start_ns - session->new_ns;
 	if (!err && o->started)
@@ -314,7 +318,8 @@ static void end_command(struct sonde_session *session)
 		let_end(session);
 	session->command_goes_on = !command_stop(session->command);
 	if (session->command_goes_on)
-		account_note(&session->account, "'%s' goes on, with the process id %" PRIu32, command_name(session->command), command_tgid(session->command));
+		account_note(&session->account, "'%s' goes on, with the process id %" PRIu32, command_name(session->command),
+			     command_tgid(session->command));
 }
 
 /* *ret_end_ns: nothing that was after it counts. */
@@ -335,7 +340,8 @@ static int stop(struct sonde_session *session, uint64_t *ret_end_ns)
 	return err;
 }
 
-/* While it lasts: what new processes have mapped is to be known before they are gone, and thousands of switches a second want the CPU as well. */
+/* While it lasts: what new processes have mapped is to be known before they are gone, and thousands of switches a second want the CPU as
+ * well. */
 static void set_nice(struct sonde_session *session, int nice)
 {
 	if (nice == session->nice)
@@ -377,7 +383,8 @@ static int make_profile(struct sonde_session *session, uint64_t end_ns)
 	struct measurement *measurement = session->measurement;
 	int err = measurement->needs_engine ? session_name_last(session, end_ns) : 0;
 
-	return err || !measurement->type->finish ? err : measurement->type->finish(measurement, session->start_ns, end_ns, &session->profile);
+	return err || !measurement->type->finish ? err
+						 : measurement->type->finish(measurement, session->start_ns, end_ns, &session->profile);
 }
 
 static int run(struct sonde_session *session)
@@ -405,7 +412,8 @@ int sonde_session_run(struct sonde_session *session)
 	if (!session)
 		return -EINVAL;
 	if (!session->is_ready)
-		return session_fail(session, SONDE_EXIT_USAGE, diag_errno(&session->diag, EINVAL, "a session runs once, and only when it could be made"));
+		return session_fail(session, SONDE_EXIT_USAGE,
+				    diag_errno(&session->diag, EINVAL, "a session runs once, and only when it could be made"));
 	session->is_ready = false;
 	session_begin_cost(session);
 	session->nice_before = session->nice = priority_nice();
@@ -440,7 +448,7 @@ const char *sonde_session_warning(struct sonde_session *session)
 {
 	const struct account *account = session ? session_account(session) : NULL;
 
-	return account && session->nr_told_notes < account->nr_notes ? account->notes[session->nr_told_notes++] : NULL;
+	return account && session->nr_reported_notes < account->nr_notes ? account->notes[session->nr_reported_notes++] : NULL;
 }
 
 const char *sonde_profile_source(const struct sonde_session_options *options)

@@ -16,7 +16,7 @@
 #include "engine/window.h"
 #include "model/profile.h"
 #include "naming/debug_files.h"
-#include "naming/jit_keeper.h"
+#include "naming/jit_file_cache.h"
 #include "output/outputs.h"
 #include "session/naming_thread.h"
 
@@ -33,7 +33,7 @@ struct sonde_session {
 	struct outputs outputs;
 	struct diag diag;
 	int exit_code;
-	bool renews_bodies;                   /* as of the engine */
+	bool renews_payloads;                   /* as of the engine */
 	bool is_ready;                        /* all was made, and nothing sampled yet */
 	uint64_t cost_user_ns, cost_system_ns; /* of the threads in the library's functions; less the start of one that has not returned */
 	uint64_t new_ns, start_ns, end_ns;    /* CLOCK_MONOTONIC; it ends at the latest then */
@@ -46,11 +46,12 @@ struct sonde_session {
 	struct command *command;
 	bool command_goes_on;                 /* at the end, though it was asked to end */
 	struct debug_files *debug_files;      /* NULL: none are fetched */
-	struct jit_keeper *jit_keeper;
+	struct jit_file_cache *jit_file_cache;
 	struct engine engine;                 /* zeros: the measurement needs none */
 	struct measurement *measurement;
-	struct account account;               /* of the recording, up to the last window: the notes are those that came since, the counts those of all windows */
-	struct account_counts told;           /* that windows have */
+	struct account
+	    account; /* of the recording, up to the last window: the notes are those that came since, the counts those of all windows */
+	struct account_counts reported;           /* that windows have */
 	uint64_t noted[ACCOUNT_MAX_NOTES];    /* hashes of the notes that the window before has, or would have if they had been new */
 	uint32_t nr_noted;
 	uint64_t window_ns;                   /* when the open window began */
@@ -63,7 +64,7 @@ struct sonde_session {
 	struct diag totals_failure;           /* the first of them */
 	char *vmlinux;                        /* NULL: not given */
 	struct buffer account_text;
-	uint32_t nr_told_notes;               /* of the account: those that sonde_session_warning gave */
+	uint32_t nr_reported_notes;               /* of the account: those that sonde_session_warning gave */
 	int stop_fd, epoll_fd;
 	uint32_t nr_stops;                    /* atomic: that were asked for */
 	uint64_t haste_ns;                    /* from then on names are not waited for: clock_is_past */
@@ -86,10 +87,12 @@ void session_account_window(struct sonde_session *session, const struct window *
 void session_account_cost(struct sonde_session *session);
 /* The account that warnings go to, and come from. */
 struct account *session_account(struct sonde_session *session);
-/* Closes the window that ends at a time, which was told to the book and to the measurement; all that was sent before has come. *ret_window is the caller's. 0 or -ENOMEM. */
+/* Closes the window that ends at a time, which was told to the book and to the measurement; all that was sent before has come. *ret_window
+ * is the caller's. 0 or -ENOMEM. */
 MUST_CHECK int session_close_window(struct sonde_session *session, uint64_t end_ns, struct window **ret_window);
 
-/* Of a measurement that needs the engine (recording.c): loads it, and all that works beside it; then, with the triggers loaded, reads what runs. 0 or a negative errno. */
+/* Of a measurement that needs the engine (recording.c): loads it, and all that works beside it; then, with the triggers loaded, reads what
+ * runs. 0 or a negative errno. */
 MUST_CHECK int session_load_engine(struct sonde_session *session);
 MUST_CHECK int session_scan(struct sonde_session *session);
 void session_want_lines(struct sonde_session *session); /* source lines, if an output has them; before it starts */
@@ -99,7 +102,8 @@ MUST_CHECK int session_step_engine(struct sonde_session *session, uint64_t now_n
 /* All that was recorded, or its last window, becomes a profile, or goes where those before it went. 0 or a negative errno. */
 MUST_CHECK int session_name_last(struct sonde_session *session, uint64_t end_ns);
 
-/* With a naming thread, from time to time: takes the windows that are named, and ends the open one when its time has come. 0 or a negative errno. */
+/* With a naming thread, from time to time: takes the windows that are named, and ends the open one when its time has come. 0 or a negative
+ * errno. */
 MUST_CHECK int session_step_windows(struct sonde_session *session, uint64_t now_ns);
 uint64_t session_next_border(const struct sonde_session *session); /* when the loop is to turn at the latest; UINT64_MAX: no matter */
 /* Hands over the last one, and waits for all. */

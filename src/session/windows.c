@@ -10,14 +10,18 @@
 
 #define WINDOW_BYTES ((size_t)64 << 20) /* then it ends before its time */
 #define WAIT_MS 50
-#define AHEAD_NS (2 * (uint64_t)ENGINE_STEP_NS) /* so long before a window ends it is said when: who counts in the kernel has to know */
+#define ANNOUNCE_NS (2 * (uint64_t)ENGINE_STEP_NS) /* so long before a window ends it is said when: who counts in the kernel has to know */
 #define LEAD_NS 20000000u /* and so long at least: longer than a thread of ours is kept from its CPU between two instructions */
 
 int session_close_window(struct sonde_session *session, uint64_t end_ns, struct window **ret_window)
 {
 	const struct process_table *processes = tracker_processes(session->engine.tracker);
-	const struct place_files_parts parts = { .processes = processes, .proxy = session->engine.proxy, .debug_files = session->debug_files, .jit_keeper = session->jit_keeper,
-						 .runtimes = tracker_runtimes(session->engine.tracker), .own_tgid = command_tgid(session->command) };
+	const struct location_files_parts parts = { .processes = processes,
+						    .proxy = session->engine.proxy,
+						    .debug_files = session->debug_files,
+						    .jit_file_cache = session->jit_file_cache,
+						    .runtimes = tracker_runtimes(session->engine.tracker),
+						    .own_tgid = command_tgid(session->command) };
 	CLEANUP(window_freep) struct window *window = calloc(1, sizeof(*window));
 	struct closed_window closed;
 	int err = window ? 0 : -ENOMEM;
@@ -34,17 +38,17 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 	window->unix_offset_ns = clock_unix_offset_ns();
 	window->store = closed.store;
 	window->samples = closed.samples;
-	window->files = place_files_new(&parts, stack_table_places(closed.store->stacks));
+	window->files = location_files_new(&parts, stack_table_locations(closed.store->stacks));
 	if (!window->files)
 		return -ENOMEM;
 	session_account_window(session, window, &window->account);
 	debug_files_end_window(session->debug_files);
-	jit_keeper_end_window(session->jit_keeper);
+	jit_file_cache_end_window(session->jit_file_cache);
 	*ret_window = MOVE(window);
 	return 0;
 }
 
-/* --- one after the other ----------------------------------------------------------------------------------------------------------------- */
+/* --- one after the other -------------------------------------------------------------------------------------------------------------- */
 
 static bool has_note(const struct account *account, const char *note)
 {
@@ -58,7 +62,8 @@ static bool has_note(const struct account *account, const char *note)
 /* Of one that was printed: what could not be named is said with all the rest, at the end. */
 static void take_notes(struct sonde_session *session, struct named_window *named)
 {
-	const struct account *account = named->profile ? profile_account_of(named->profile) : &named->window->account, *before = &named->window->account;
+	const struct account *account = named->profile ? profile_account_of(named->profile) : &named->window->account,
+			     *before = &named->window->account;
 
 	for (uint32_t i = before->nr_notes; i < account->nr_notes; i++) {
 		if (!has_note(&session->account, account->notes[i]))
@@ -72,11 +77,14 @@ static void take(struct sonde_session *session, struct named_window *named)
 {
 	const struct window *window = named->window;
 	struct window_totals *totals = &session->totals;
-	struct sonde_window told = { .size = sizeof(told), .number = window->number, .start_unix_ns = window->start_ns + window->unix_offset_ns,
-				     .duration_ns = window->end_ns - window->start_ns, .err = named->err };
+	struct sonde_window info = { .size = sizeof(info),
+				     .number = window->number,
+				     .start_unix_ns = window->start_ns + window->unix_offset_ns,
+				     .duration_ns = window->end_ns - window->start_ns,
+				     .err = named->err };
 
 	engine_forget_window(&session->engine, window->store);
-	place_files_refuse(window->files, session->debug_files);
+	location_files_refuse(window->files, session->debug_files);
 	totals->nr++;
 	totals->nr_failed += named->err != 0;
 	totals->nr_in_haste += named->nr_skipped != 0;
@@ -90,14 +98,15 @@ static void take(struct sonde_session *session, struct named_window *named)
 		account_counts_add(&totals->counts, &profile_account_of(named->profile)->counts);
 		profile_free(session->profile);
 		session->profile = named->profile;
-		session->nr_told_notes = 0;
-		told.nr_samples = profile_account_of(named->profile)->has_waits ? profile_account_of(named->profile)->waits.waits : profile_account_of(named->profile)->recorded;
+		session->nr_reported_notes = 0;
+		info.nr_samples = profile_account_of(named->profile)->has_waits ? profile_account_of(named->profile)->waits.waits
+										: profile_account_of(named->profile)->recorded;
 	}
 	window_free(named->window);
 	if (named->err == -EPIPE || (named->err && session->measurement->prints_windows)) /* whoever read the reports has ended */
-		stop_fd_tell(session->stop_fd);
+		stop_fd_set(session->stop_fd);
 	if (session->options.window && !session->measurement->prints_windows)
-		session->options.window(session->options.arg, &told);
+		session->options.window(session->options.arg, &info);
 }
 
 static void take_named(struct sonde_session *session)
@@ -112,21 +121,23 @@ static bool is_full(const struct sonde_session *session)
 {
 	const struct measurement *measurement = session->measurement;
 
-	return stack_book_bytes(session->engine.book) + (measurement->type->window_bytes ? measurement->type->window_bytes(measurement) : 0) >= WINDOW_BYTES;
+	return stack_recorder_bytes(session->engine.recorder) +
+		   (measurement->type->window_bytes ? measurement->type->window_bytes(measurement) : 0) >=
+	       WINDOW_BYTES;
 }
 
 /* The window ends at that time, or a little later. */
-static void tell_border(struct sonde_session *session, uint64_t border_ns)
+static void set_border(struct sonde_session *session, uint64_t border_ns)
 {
 	struct measurement *measurement = session->measurement;
 	uint64_t lead_ns = LEAD_NS;
 
 	session->border_ns = border_ns;
-	while (measurement->type->tell_border && !measurement->type->tell_border(measurement, &session->border_ns)) {
+	while (measurement->type->set_border && !measurement->type->set_border(measurement, &session->border_ns)) {
 		session->border_ns = clock_ns() + lead_ns;
 		lead_ns *= 2;
 	}
-	stack_book_tell_border(session->engine.book, session->border_ns);
+	stack_recorder_set_border(session->engine.recorder, session->border_ns);
 }
 
 static int end_window(struct sonde_session *session)
@@ -137,7 +148,7 @@ static int end_window(struct sonde_session *session)
 	int err = measurement->type->cut ? measurement->type->cut(measurement, &session->diag) : 0;
 
 	if (!err)
-		err = stack_book_cut(session->engine.book, border_ns);
+		err = stack_recorder_cut(session->engine.recorder, border_ns);
 	if (!err)
 		err = session_collect(session);
 	if (!err)
@@ -155,7 +166,7 @@ static bool is_due(const struct sonde_session *session, uint64_t now_ns)
 
 	if (measurement->type->is_due)
 		return measurement->type->is_due(measurement);
-	return now_ns + AHEAD_NS - session->window_ns >= session->options.every_ns || is_full(session);
+	return now_ns + ANNOUNCE_NS - session->window_ns >= session->options.every_ns || is_full(session);
 }
 
 int session_step_windows(struct sonde_session *session, uint64_t now_ns)
@@ -173,7 +184,7 @@ int session_step_windows(struct sonde_session *session, uint64_t now_ns)
 			naming_thread_hurry(session->naming);
 		return 0;
 	}
-	tell_border(session, border_ns > now_ns + LEAD_NS && !is_at_once && !is_full(session) ? border_ns : now_ns + LEAD_NS);
+	set_border(session, border_ns > now_ns + LEAD_NS && !is_at_once && !is_full(session) ? border_ns : now_ns + LEAD_NS);
 	return 0;
 }
 
@@ -184,7 +195,7 @@ uint64_t session_next_border(const struct sonde_session *session)
 	if (session->border_ns)
 		border_ns = session->border_ns;
 	else if (session->naming && !session->measurement->type->is_due)
-		border_ns = session->window_ns + session->options.every_ns - AHEAD_NS;
+		border_ns = session->window_ns + session->options.every_ns - ANNOUNCE_NS;
 	return border_ns < session->interval_ns ? border_ns : session->interval_ns;
 }
 

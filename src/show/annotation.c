@@ -30,8 +30,10 @@ static void annotator_done(struct annotator *annotator)
 
 static uint32_t find_place(struct annotator *annotator, const struct profile_location *location)
 {
-	struct annotated_place place = { .name = profile_function_at(annotator->profile, location->function)->name, .kind = location->kind,
-					 .path = frame_path(annotator->profile, location), .start_line = frame_start_line(annotator->profile, location) };
+	struct annotated_place place = { .name = profile_function_at(annotator->profile, location->function)->name,
+					 .kind = location->kind,
+					 .path = frame_path(annotator->profile, location),
+					 .start_line = frame_start_line(annotator->profile, location) };
 
 	if (location->mapping != PROFILE_NONE) {
 		const struct profile_mapping *mapping = profile_mapping_at(annotator->profile, location->mapping);
@@ -72,8 +74,12 @@ static int count_frame(struct annotator *annotator, uint32_t number, const struc
 {
 	const struct profile_location *location = profile_location_at(annotator->profile, whole_stack_at(stack, i));
 	uint32_t place_number = find_place(annotator, location), found;
-	struct annotated_address address = { .place = place_number, .elf_vaddr = location->elf_vaddr, .class = class_of(annotator, stack, i) };
-	struct annotated_line line = { .place = place_number, .line = location->line, .file = profile_function_at(annotator->profile, location->function)->file };
+	struct annotated_address address = { .place = place_number,
+					     .elf_vaddr = location->elf_vaddr,
+					     .class = class_of(annotator, stack, i) };
+	struct annotated_line line = { .place = place_number,
+				       .line = location->line,
+				       .file = profile_function_at(annotator->profile, location->function)->file };
 	struct annotated_place *place;
 	struct annotated_address *at;
 	struct annotated_line *on;
@@ -149,7 +155,7 @@ static int find_wanted(struct annotator *annotator, const char *name, struct dia
 	return is_found ? 0 : diag_errno(diag, ENOENT, "no function in it is called '%.200s', or anything with that in it", name);
 }
 
-/* --- in order ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- in order ------------------------------------------------------------------------------------------------------------------------- */
 
 static int order_places(const void *a, const void *b, void *arg)
 {
@@ -212,11 +218,17 @@ static int sort(struct annotator *annotator, struct annotation *annotation)
 
 int annotation_make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation)
 {
-	CLEANUP(annotator_done) struct annotator annotator = { .profile = profile, .places = INTERNED_INIT(struct annotated_place, offsetof(struct annotated_place, last_sample), LIST_BYTES_MAX),
-							       .addresses = INTERNED_INIT(struct annotated_address, offsetof(struct annotated_address, last_sample), LIST_BYTES_MAX),
-							       .lines = INTERNED_INIT(struct annotated_line, offsetof(struct annotated_line, last_sample), LIST_BYTES_MAX) };
+	CLEANUP(annotator_done)
+	struct annotator annotator = {
+		.profile = profile,
+		.places = INTERNED_INIT(struct annotated_place, offsetof(struct annotated_place, last_sample), LIST_BYTES_MAX),
+		.addresses = INTERNED_INIT(struct annotated_address, offsetof(struct annotated_address, last_sample), LIST_BYTES_MAX),
+		.lines = INTERNED_INIT(struct annotated_line, offsetof(struct annotated_line, last_sample), LIST_BYTES_MAX)
+	};
 	CLEANUP(annotation_done) struct annotation annotation = { .profile = profile };
-	int err = profile_shown_fold(profile) == VALUE_SUM ? 0 : diag_errno(diag, EINVAL, "the value is no sum, of which lines could have shares (--value names another)");
+	int err = profile_shown_fold(profile) == VALUE_SUM
+		      ? 0
+		      : diag_errno(diag, EINVAL, "the value is no sum, of which lines could have shares (--value names another)");
 
 	if (!err)
 		err = find_wanted(&annotator, function, diag);
@@ -267,7 +279,8 @@ static bool is_system_call(const struct shown_instruction *instruction)
 	return !strncmp(instruction->text, "syscall", 7) || !strncmp(instruction->text, "svc", 3) || !strncmp(instruction->text, "int ", 4);
 }
 
-uint32_t annotation_give(const struct annotated_address *addresses, uint32_t nr, struct shown_instruction *instructions, uint32_t nr_instructions)
+uint32_t annotation_give(const struct annotated_address *addresses, uint32_t nr, struct shown_instruction *instructions,
+			 uint32_t nr_instructions)
 {
 	uint32_t nr_left = 0;
 
@@ -275,7 +288,8 @@ uint32_t annotation_give(const struct annotated_address *addresses, uint32_t nr,
 		uint32_t at = instruction_at(instructions, nr_instructions, addresses[i].elf_vaddr);
 		uint32_t before = instruction_at(instructions, nr_instructions, addresses[i].elf_vaddr - 1);
 
-		if (addresses[i].class == ADDRESS_CALL || (addresses[i].class == ADDRESS_ENTRY && before != PROFILE_NONE && is_system_call(&instructions[before])))
+		if (addresses[i].class == ADDRESS_CALL ||
+		    (addresses[i].class == ADDRESS_ENTRY && before != PROFILE_NONE && is_system_call(&instructions[before])))
 			at = before;
 		if (at == PROFILE_NONE) {
 			nr_left++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* annotation: where inside of a function its samples are: by address and by source line. A place is the function in one file (path and build id; of what an interpreter runs path and first line): programs that have
- * it in common have it at other addresses. */
+/* annotation: where inside of a function its samples are: by address and by source line. A place is the function in one file (path and
+ * build id; of what an interpreter runs path and first line): programs that have it in common have it at other addresses. */
 #pragma once
 #include "base/diag.h"
 #include "show/show.h"
@@ -43,15 +43,16 @@ struct annotation {
 	int64_t all;
 };
 
-/* Of the functions of that name (as shown or as linked), or, when there are none, of those whose name contains it. 0; -ENOENT: none (diag); -ENOMEM. */
+/* Of the functions of that name (as shown or as linked), or, when there are none, of those whose name contains it. 0; -ENOENT: none (diag);
+ * -ENOMEM. */
 MUST_CHECK int annotation_make(const struct profile *profile, const char *function, struct diag *diag, struct annotation *ret_annotation);
 void annotation_done(struct annotation *annotation);
 
 /* What is written for each: the heading, source lines, instructions. Shares are of the function's total. */
 void show_place(const struct annotation *annotation, uint32_t place, const struct show_options *options, struct buffer *buffer);
 /* One file's text with the shares of lines[0..nr): around those that have samples. `text` may hold anything. */
-void show_source(const struct annotation *annotation, const struct annotated_line *lines, uint32_t nr, const char *text, size_t size, const struct show_options *options,
-		 struct buffer *buffer);
+void show_source(const struct annotation *annotation, const struct annotated_line *lines, uint32_t nr, const char *text, size_t size,
+		 const struct show_options *options, struct buffer *buffer);
 
 struct shown_instruction {
 	uint64_t elf_vaddr;
@@ -59,7 +60,9 @@ struct shown_instruction {
 	const char *text; /* a stranger's */
 	int64_t self, total;
 };
-/* Gives the place's addresses [0..nr) to the instructions, which are ascending and without gaps: an interrupted one its own, a return address to the
- * call before it. How many addresses found none. */
-uint32_t annotation_give(const struct annotated_address *addresses, uint32_t nr, struct shown_instruction *instructions, uint32_t nr_instructions);
-void show_instructions(const struct shown_instruction *instructions, uint32_t nr, int64_t total, const struct show_options *options, struct buffer *buffer);
+/* Gives the place's addresses [0..nr) to the instructions, which are ascending and without gaps: an interrupted one its own, a return
+ * address to the call before it. How many addresses found none. */
+uint32_t annotation_give(const struct annotated_address *addresses, uint32_t nr, struct shown_instruction *instructions,
+			 uint32_t nr_instructions);
+void show_instructions(const struct shown_instruction *instructions, uint32_t nr, int64_t total, const struct show_options *options,
+		       struct buffer *buffer);

@@ -73,18 +73,22 @@ static uint32_t find_named(const struct merge *merge, uint64_t hash, const struc
 	while ((found = u64_map_each(&merge->by_name, hash, &cursor))) {
 		const struct profile_location *at = profile_location_at(merge->to, *found);
 
-		if (at->kind == wanted->kind && profile_function_at(merge->to, at->function)->name == name && !strcmp(frame_source(merge->to, at), source))
+		if (at->kind == wanted->kind && profile_function_at(merge->to, at->function)->name == name &&
+		    !strcmp(frame_source(merge->to, at), source))
 			return *found;
 	}
 	return PROFILE_NONE;
 }
 
-/* A frame is its name, and what stands behind that (frame_source); what is known of its file is of the first one that had it. PROFILE_NONE: no memory. */
+/* A frame is its name, and what stands behind that (frame_source); what is known of its file is of the first one that had it. PROFILE_NONE:
+ * no memory. */
 static uint32_t add_location(struct merge *merge, const struct profile_location *location)
 {
 	const struct profile_function *function = profile_function_at(merge->from, location->function);
-	struct profile_function named = { .name = copy_string(merge, function->name), .system_name = copy_string(merge, function->system_name),
-					  .file = copy_string(merge, function->file), .line = function->line };
+	struct profile_function named = { .name = copy_string(merge, function->name),
+					  .system_name = copy_string(merge, function->system_name),
+					  .file = copy_string(merge, function->file),
+					  .line = function->line };
 	struct profile_location frame = { .mapping = PROFILE_NONE, .kind = location->kind };
 	uint64_t key = hash_of(merge, location, named.name);
 	uint32_t number = find_named(merge, key, location, named.name);
@@ -170,7 +174,7 @@ static int copy_profile(struct merge *merge, const struct profile *from, const c
 	return err;
 }
 
-/* --- the table ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------------------------------------------------ */
 
 static double change(const struct diff *diff, const int64_t values[2])
 {
@@ -207,7 +211,12 @@ static int fill_rows(struct diff *diff, const struct profile *raw)
 	for (uint32_t i = 0; i < before.nr; i++) {
 		const struct function_row *b = &before.rows[i], *a = &after.rows[i];
 
-		diff->rows[i] = (struct diff_row){ .name = b->name, .path = b->path, .kind = b->kind, .start_line = b->start_line, .self = { b->self, a->self }, .total = { b->total, a->total } };
+		diff->rows[i] = (struct diff_row){ .name = b->name,
+						   .path = b->path,
+						   .kind = b->kind,
+						   .start_line = b->start_line,
+						   .self = { b->self, a->self },
+						   .total = { b->total, a->total } };
 	}
 	return 0;
 }
@@ -222,14 +231,15 @@ bool diff_is_noise(const struct diff *diff, const int64_t values[2])
 	double variance = 0, by = change(diff, values);
 
 	for (int side = 0; side < 2; side++) {
-		double nr_all = (double)diff->all[side] / diff->units_per_sample[side], nr = (double)values[side] / diff->units_per_sample[side];
+		double nr_all = (double)diff->all[side] / diff->units_per_sample[side],
+		       nr = (double)values[side] / diff->units_per_sample[side];
 
 		variance += fabs(nr) / (nr_all * nr_all); /* of a count it is the count (Poisson) */
 	}
 	return by * by <= SIGMAS * SIGMAS * variance;
 }
 
-/* --- the same total ----------------------------------------------------------------------------------------------------------------------- */
+/* --- the same total ------------------------------------------------------------------------------------------------------------------- */
 
 static void sum_up(const struct profile *profile, int64_t sums[NR_VALUES])
 {
@@ -254,7 +264,8 @@ static void stretch(struct profile *profile, int side, int64_t old_all, int64_t 
 
 static int settle(struct merge *merge, struct diff *diff)
 {
-	struct profile_value_type types[2] = { { .type = profile_string(merge->to, "before"), .unit = profile_string(merge->to, diff->unit) },
+	struct profile_value_type types[2] = { { .type = profile_string(merge->to, "before"),
+						 .unit = profile_string(merge->to, diff->unit) },
 					       { .type = profile_string(merge->to, "after") } };
 	int64_t greater = diff->all[0] > diff->all[1] ? diff->all[0] : diff->all[1];
 
@@ -269,8 +280,9 @@ static int settle(struct merge *merge, struct diff *diff)
 		values[NR_BEFORE] = values[NR_AFTER] = 0;
 	}
 	profile_set_value_types(merge->to, types, 2, AFTER);
-	account_note(profile_account(merge->to), "a difference: before %" PRId64 ", after %" PRId64 " %.40s (%.40s); both are shown as shares of %" PRId64, diff->all[0],
-		     diff->all[1], diff->unit, diff->type, greater);
+	account_note(profile_account(merge->to),
+		     "a difference: before %" PRId64 ", after %" PRId64 " %.40s (%.40s); both are shown as shares of %" PRId64,
+		     diff->all[0], diff->all[1], diff->unit, diff->type, greater);
 	return 0;
 }
 
@@ -283,18 +295,23 @@ static int check_values(const struct profile *before, const struct profile *afte
 		uint32_t nr_sums, found = profile_find_value(both[side], value);
 
 		if (found == PROFILE_NONE)
-			return diag_errno(diag, ENODATA, "the profile %s has no values of type '%.60s' (--value names another)", names[side], value);
+			return diag_errno(diag, ENODATA, "the profile %s has no values of type '%.60s' (--value names another)",
+					  names[side], value);
 		profile_sum_types(both[side], &nr_sums);
 		if (found >= nr_sums)
-			return diag_errno(diag, EINVAL, "'%.60s' is no sum, of which functions could have shares (--value names another)", value);
+			return diag_errno(diag, EINVAL, "'%.60s' is no sum, of which functions could have shares (--value names another)",
+					  value);
 	}
-	if (strcmp(text_of_value(before, profile_find_value(before, value), true), text_of_value(after, profile_find_value(after, value), true)) != 0)
-		return diag_errno(diag, EINVAL, "the values '%.60s' are in %.60s before and in %.60s after", value, text_of_value(before, profile_find_value(before, value), true),
+	if (strcmp(text_of_value(before, profile_find_value(before, value), true),
+		   text_of_value(after, profile_find_value(after, value), true)) != 0)
+		return diag_errno(diag, EINVAL, "the values '%.60s' are in %.60s before and in %.60s after", value,
+				  text_of_value(before, profile_find_value(before, value), true),
 				  text_of_value(after, profile_find_value(after, value), true));
 	return 0;
 }
 
-static int make(struct merge *merge, const struct profile *before, const struct profile *after, const char *value, struct diag *diag, struct diff *diff)
+static int make(struct merge *merge, const struct profile *before, const struct profile *after, const char *value, struct diag *diag,
+		struct diff *diff)
 {
 	int64_t sums[NR_VALUES] = { 0 };
 	struct profile_value_type unnamed[NR_VALUES] = { 0 };
@@ -370,7 +387,8 @@ bool diff_is(const struct profile *profile)
 	uint32_t nr_types;
 	const struct profile_value_type *types = profile_value_types(profile, &nr_types);
 
-	return nr_types == 2 && !strcmp(profile_string_text(profile, types[0].type), "before") && !strcmp(profile_string_text(profile, types[1].type), "after");
+	return nr_types == 2 && !strcmp(profile_string_text(profile, types[0].type), "before") &&
+	       !strcmp(profile_string_text(profile, types[1].type), "after");
 }
 
 bool diff_format_carries(const char *format)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff: two profiles as one, with the values "before" and "after". Stacks are matched by the names of their processes and functions, as two builds have other
- * addresses; what differs between runs (pids, CPUs, times, labels) is left out. */
+/* diff: two profiles as one, with the values "before" and "after". Stacks are matched by the names of their processes and functions, as two
+ * builds have other addresses; what differs between runs (pids, CPUs, times, labels) is left out. */
 #pragma once
 #include "model/profile.h"
 #include "show/diff_histogram.h"
@@ -19,13 +19,15 @@ struct diff {
 	int64_t all[2];          /* raw totals */
 	double units_per_sample[2]; /* of the value that is compared; 0: how many samples there were is not known */
 	char type[64], unit[64]; /* of the value */
-	struct diff_histogram *histograms; /* of both; where one of the profiles has no samples, that is all, and `all` and rows are empty */
+	struct diff_histogram
+	    *histograms; /* of both; where one of the profiles has no samples, that is all, and `all` and rows are empty */
 	uint32_t nr_histograms;
 };
 
-/* `value`: the type of the values to compare; NULL: what `after` shows. 0; -ENODATA: one of them has no such values, or they sum up to nothing, and they have no histograms;
- * -EINVAL: the units differ; -ENOMEM. */
-MUST_CHECK int diff_make(const struct profile *before, const struct profile *after, const char *value, struct diag *diag, struct diff *ret_diff);
+/* `value`: the type of the values to compare; NULL: what `after` shows. 0; -ENODATA: one of them has no such values, or they sum up to
+ * nothing, and they have no histograms; -EINVAL: the units differ; -ENOMEM. */
+MUST_CHECK int diff_make(const struct profile *before, const struct profile *after, const char *value, struct diag *diag,
+			 struct diff *ret_diff);
 void diff_done(struct diff *diff); /* all zero is done */
 /* Is it a profile made here, or like one: exactly two values, "before" and "after"? */
 bool diff_is(const struct profile *profile);

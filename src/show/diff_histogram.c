@@ -26,10 +26,13 @@ bool diff_has_histograms(const struct profile *profile)
 }
 
 /* The pair that a histogram is one side of. NULL: no memory. */
-static struct diff_histogram *pair_of(struct interned *pairs, const struct profile *from, const struct profile_histogram *at, struct profile *to)
+static struct diff_histogram *pair_of(struct interned *pairs, const struct profile *from, const struct profile_histogram *at,
+				      struct profile *to)
 {
-	struct diff_histogram wanted = { .name = profile_string(to, profile_string_text(from, at->name)), .key = profile_string(to, profile_string_text(from, at->key)),
-					 .unit = profile_string(to, profile_string_text(from, at->unit)), .scale = at->histogram.scale };
+	struct diff_histogram wanted = { .name = profile_string(to, profile_string_text(from, at->name)),
+					 .key = profile_string(to, profile_string_text(from, at->key)),
+					 .unit = profile_string(to, profile_string_text(from, at->unit)),
+					 .scale = at->histogram.scale };
 	uint32_t number;
 
 	if (wanted.name == PROFILE_NONE || wanted.key == PROFILE_NONE || wanted.unit == PROFILE_NONE)
@@ -56,9 +59,11 @@ static int add_side(const struct profile *from, struct profile *to, int side, st
 	return 0;
 }
 
-int diff_histograms(const struct profile *before, const struct profile *after, struct profile *to, struct diff_histogram **ret_pairs, uint32_t *ret_nr)
+int diff_histograms(const struct profile *before, const struct profile *after, struct profile *to, struct diff_histogram **ret_pairs,
+		    uint32_t *ret_nr)
 {
-	CLEANUP(interned_done) struct interned pairs = INTERNED_INIT(struct diff_histogram, offsetof(struct diff_histogram, has), UINT64_MAX);
+	CLEANUP(interned_done)
+	struct interned pairs = INTERNED_INIT(struct diff_histogram, offsetof(struct diff_histogram, has), UINT64_MAX);
 	int err = add_side(before, to, BEFORE, &pairs);
 
 	if (!err)
@@ -73,7 +78,11 @@ int diff_histograms(const struct profile *before, const struct profile *after, s
 static int keep_side(struct profile *profile, const struct diff_histogram *pair, int side)
 {
 	static const char *const names[] = { "before", "after" };
-	struct profile_histogram kept = { .name = pair->name, .unit = pair->unit, .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .histogram = pair->histograms[side] };
+	struct profile_histogram kept = { .name = pair->name,
+					  .unit = pair->unit,
+					  .user_stack = PROFILE_NONE,
+					  .kernel_stack = PROFILE_NONE,
+					  .histogram = pair->histograms[side] };
 	const char *key = profile_string_text(profile, pair->key);
 	char text[KEY_BYTES];
 
@@ -149,7 +158,8 @@ static void write_beyond(const struct diff_histogram *pair, int side, const char
 
 	for (uint32_t slot = end + 1; slot < HISTOGRAM_SLOTS; slot++)
 		nr += histogram->slots[slot];
-	buffer_printf(buffer, "%" PRIu64 " of %" PRIu64 " (%.2f %%) %s not below ", nr, count, 100.0 * (double)nr / (double)count, side ? "are" : "were");
+	buffer_printf(buffer, "%" PRIu64 " of %" PRIu64 " (%.2f %%) %s not below ", nr, count, 100.0 * (double)nr / (double)count,
+		      side ? "are" : "were");
 	write_high(histogram, end, unit, buffer);
 }
 
@@ -180,7 +190,8 @@ static void write_tail(const struct diff_histogram *pair, const char *unit, stru
 static void write_rows(const struct diff_histogram *pair, struct buffer *buffer)
 {
 	const struct histogram *before = &pair->histograms[BEFORE], *after = &pair->histograms[AFTER];
-	uint32_t first[2] = { histogram_first(before), histogram_first(after) }, last[2] = { histogram_last(before), histogram_last(after) };
+	uint32_t first[2] = { histogram_first(before), histogram_first(after) },
+		 last[2] = { histogram_last(before), histogram_last(after) };
 
 	for (uint32_t slot = first[0] < first[1] ? first[0] : first[1]; slot <= (last[0] > last[1] ? last[0] : last[1]); slot++) {
 		histogram_row(buffer, before, slot, BAR_COLUMNS);
@@ -195,7 +206,8 @@ static void write_heading(const char *unit, struct buffer *buffer)
 
 	show_name(buffer, unit);
 	size = buffer->size - from;
-	buffer_printf(buffer, "%*s %8s %*s %8s\n", size < UNIT_COLUMNS ? (int)(UNIT_COLUMNS - size) : 0, "", "BEFORE", BAR_COLUMNS + 2, "", "AFTER");
+	buffer_printf(buffer, "%*s %8s %*s %8s\n", size < UNIT_COLUMNS ? (int)(UNIT_COLUMNS - size) : 0, "", "BEFORE", BAR_COLUMNS + 2, "",
+		      "AFTER");
 }
 
 void show_diff_histogram(const struct diff_histogram *pair, const struct profile *profile, struct buffer *buffer)
@@ -218,6 +230,7 @@ void show_diff_histogram(const struct diff_histogram *pair, const struct profile
 		write_heading(unit, buffer);
 		write_rows(pair, buffer);
 	} else {
-		histogram_print(buffer, &pair->histograms[pair->has[AFTER] && histogram_count(&pair->histograms[AFTER]) ? AFTER : BEFORE], "");
+		histogram_print(buffer, &pair->histograms[pair->has[AFTER] && histogram_count(&pair->histograms[AFTER]) ? AFTER : BEFORE],
+				"");
 	}
 }

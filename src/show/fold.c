@@ -133,7 +133,8 @@ static int add_entry(struct folder *folder, const struct fold_entry *entry)
 }
 
 /* What of a sample, or of what belongs to one, makes the entry. */
-static struct fold_entry entry_of(const struct folder *folder, uint32_t user_stack, uint32_t kernel_stack, uint32_t comm, uint32_t tgid, uint32_t tid)
+static struct fold_entry entry_of(const struct folder *folder, uint32_t user_stack, uint32_t kernel_stack, uint32_t comm, uint32_t tgid,
+				  uint32_t tid)
 {
 	return (struct fold_entry){
 		.user_stack = user_stack == PROFILE_NONE ? PROFILE_NONE : folder->first_alike[user_stack],
@@ -156,7 +157,8 @@ static int add_histograms(struct folder *folder)
 	for (uint32_t i = nr; i-- > 0;) {
 		const struct profile_histogram *at = profile_histogram_at(folder->profile, i);
 		struct fold_entry wanted = entry_of(folder, at->user_stack, at->kernel_stack, at->comm, at->tgid, at->tid);
-		struct fold_entry *entry = histogram_has_stack(at) ? find_entry(folder, hash_bytes(&wanted, ENTRY_KEY_BYTES, 0), &wanted) : NULL;
+		struct fold_entry *entry =
+		    histogram_has_stack(at) ? find_entry(folder, hash_bytes(&wanted, ENTRY_KEY_BYTES, 0), &wanted) : NULL;
 
 		folder->fold.next_histogram[i] = entry ? entry->first_histogram : PROFILE_NONE;
 		if (entry)
@@ -176,7 +178,8 @@ static int add_samples(struct folder *folder)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_samples && !err; i++) {
 		const struct profile_sample *sample = profile_sample_at(folder->profile, i);
-		struct fold_entry entry = entry_of(folder, sample->user_stack, sample->kernel_stack, sample->comm, sample->tgid, sample->tid);
+		struct fold_entry entry =
+		    entry_of(folder, sample->user_stack, sample->kernel_stack, sample->comm, sample->tgid, sample->tid);
 
 		memcpy(entry.values, sample->values, sizeof(entry.values));
 		if (entry.values[folder->fold.shown] || (is_diff && entry.values[0]))
@@ -187,7 +190,8 @@ static int add_samples(struct folder *folder)
 
 static uint32_t source_rank(const struct folder *folder, const struct frame_key *key)
 {
-	return key->source == PROFILE_NONE ? folder->base_ranks[PROFILE_EMPTY_STRING] : folder->base_ranks[profile_function_at(folder->profile, key->source)->file];
+	return key->source == PROFILE_NONE ? folder->base_ranks[PROFILE_EMPTY_STRING]
+					   : folder->base_ranks[profile_function_at(folder->profile, key->source)->file];
 }
 
 static int order_frames(const struct folder *folder, uint32_t a, uint32_t b)
@@ -270,11 +274,15 @@ int64_t fold_number(const struct fold *fold, const struct fold_entry *entry)
 
 int fold_profile(const struct profile *profile, const struct export_options *options, bool by_tgid, struct fold *ret_fold)
 {
-	CLEANUP(folder_done) struct folder folder = { .profile = profile, .options = options, .by_tgid = by_tgid, .fold = { .shown = profile_shown_value(profile), .divisor = 1 } };
+	CLEANUP(folder_done)
+	struct folder folder = {
+		.profile = profile, .options = options, .by_tgid = by_tgid, .fold = { .shown = profile_shown_value(profile), .divisor = 1 }
+	};
 	int err = find_all_alike(&folder);
 
 	folder.types = profile_value_types(profile, &folder.nr_types);
-	if ((fold_is_of_waits(profile) || profile_account_of(profile)->has_waits) && !strcmp(profile_string_text(profile, folder.types[folder.fold.shown].unit), "nanoseconds"))
+	if ((fold_is_of_waits(profile) || profile_account_of(profile)->has_waits) &&
+	    !strcmp(profile_string_text(profile, folder.types[folder.fold.shown].unit), "nanoseconds"))
 		folder.fold.divisor = 1000;
 	if (!err)
 		err = add_samples(&folder);

@@ -13,11 +13,13 @@ struct fold_entry {
 };
 
 struct fold {
-	struct fold_entry *entries; /* ascending by the value that the profile shows, then by text: the same profile gives the same order whatever its numbering */
+	struct fold_entry *entries; /* ascending by the value that the profile shows, then by text: the same profile gives the same order
+				       whatever its numbering */
 	uint32_t nr_entries;
 	uint32_t *next_histogram; /* by number of the profile's histograms: another one of the same entry, or PROFILE_NONE */
 	uint32_t shown;  /* the number of the value that the profile shows */
-	int64_t divisor; /* what is printed of it is divided by that: nanoseconds of waits, and of all time (`wall`), are printed in microseconds, as offcputime does */
+	int64_t divisor; /* what is printed of it is divided by that: nanoseconds of waits, and of all time (`wall`), are printed in
+			    microseconds, as offcputime does */
 };
 
 /* Has the profile a shortest or a longest beside its sums? */

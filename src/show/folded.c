@@ -16,7 +16,8 @@ static void separate(struct buffer *buffer, bool *begun)
 	*begun = true;
 }
 
-static void write_side(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t stack, bool *begun)
+static void write_side(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t stack,
+		       bool *begun)
 {
 	const uint32_t *locations;
 	uint32_t nr_locations;
@@ -31,7 +32,8 @@ static void write_side(struct buffer *buffer, const struct profile *profile, con
 	}
 }
 
-static void write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options, const struct fold_entry *entry)
+static void write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options,
+			const struct fold_entry *entry)
 {
 	bool begun = entry->comm != PROFILE_EMPTY_STRING;
 

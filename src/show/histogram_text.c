@@ -92,7 +92,8 @@ void histogram_heading(struct buffer *buffer, const char *name, const char *key,
 	buffer_text(buffer, "\n");
 }
 
-void histogram_print_one(struct buffer *buffer, const struct profile *profile, const struct profile_histogram *histogram, const char *indent)
+void histogram_print_one(struct buffer *buffer, const struct profile *profile, const struct profile_histogram *histogram,
+			 const char *indent)
 {
 	buffer_text(buffer, indent);
 	histogram_heading(buffer, profile_string_text(profile, histogram->name), profile_string_text(profile, histogram->key),

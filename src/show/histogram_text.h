@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* histogram_text: a histogram as rows for people: half-open range, count, and a bar that is as wide as the row's share of the fullest one. */
+/* histogram_text: a histogram as rows for people: half-open range, count, and a bar that is as wide as the row's share of the fullest one.
+ */
 #pragma once
 #include "base/buffer.h"
 #include "model/histogram.h"
@@ -20,6 +21,7 @@ void histogram_print(struct buffer *buffer, const struct histogram *histogram, c
 /* "run queue latency, pid 185 (us): 12 in all, average 34.5" and a line's end; without what is "". */
 void histogram_heading(struct buffer *buffer, const char *name, const char *key, const char *unit, const struct histogram *histogram);
 /* Heading and rows, each behind `indent`. */
-void histogram_print_one(struct buffer *buffer, const struct profile *profile, const struct profile_histogram *histogram, const char *indent);
+void histogram_print_one(struct buffer *buffer, const struct profile *profile, const struct profile_histogram *histogram,
+			 const char *indent);
 /* Heading and rows of the profile's histograms that belong to no stack, a blank line after each. */
 void histogram_print_whole(struct buffer *buffer, const struct profile *profile);

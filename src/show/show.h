@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show: a profile as tables for a person at a terminal, of the value that it shows. Shares are of all samples. Names are strangers': control characters and
- * what turns the writing direction become '?', and where there is a width, what does not fit ends in an ellipsis. Each
- * function appends to the buffer and gives 0 or a negative errno; the buffer's own sticky error is the caller's to check. */
+/* show: a profile as tables for a person at a terminal, of the value that it shows. Shares are of all samples. Names are strangers':
+ * control characters and what turns the writing direction become '?', and where there is a width, what does not fit ends in an ellipsis.
+ * Each function appends to the buffer and gives 0 or a negative errno; the buffer's own sticky error is the caller's to check. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +38,8 @@ MUST_CHECK int show_top(const struct profile *profile, const struct show_options
 /* The call tree, root first; a function that calls itself directly is one node, which says how deep. */
 MUST_CHECK int show_tree(const struct profile *profile, const struct show_options *options, struct buffer *buffer);
 /* The tree of those who call the functions of that name, or of what they call. -ENOENT: there is none (diag). */
-MUST_CHECK int show_callers(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer, struct diag *diag);
-MUST_CHECK int show_callees(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer, struct diag *diag);
+MUST_CHECK int show_callers(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer,
+			    struct diag *diag);
+MUST_CHECK int show_callees(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer,
+			    struct diag *diag);
 MUST_CHECK int show_table(const struct profile *profile, enum show_by by, const struct show_options *options, struct buffer *buffer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables by process, thread, CPU, file, language. A sample belongs to one process, thread and CPU; and to a file or a language as self by its
- * innermost frame, as total by any. */
+/* Tables by process, thread, CPU, file, language. A sample belongs to one process, thread and CPU; and to a file or a language as self by
+ * its innermost frame, as total by any. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -92,7 +92,9 @@ static uint32_t group_of_location(struct grouping *grouping, uint32_t location)
 		group.key[0] = 0;
 		group.language = language_of(grouping->profile, location);
 	} else if (row->path == PROFILE_EMPTY_STRING) {
-		group.language = row->kind == FRAME_KERNEL ? "[kernel]" : row->kind == FRAME_NATIVE || frame_is_interpreted(row->kind) ? "[no file]" : "[not known]";
+		group.language = row->kind == FRAME_KERNEL					? "[kernel]"
+				 : row->kind == FRAME_NATIVE || frame_is_interpreted(row->kind) ? "[no file]"
+												: "[not known]";
 	}
 	number = interned_add(&grouping->groups, &group);
 	grouping->of_location[location] = number == PROFILE_NONE ? 0 : number + 1;
@@ -197,7 +199,8 @@ static void write_label(const struct grouping *grouping, const struct group *gro
 	}
 }
 
-static void write_group(const struct grouping *grouping, const struct group *group, const struct show_options *options, struct buffer *buffer)
+static void write_group(const struct grouping *grouping, const struct group *group, const struct show_options *options,
+			struct buffer *buffer)
 {
 	size_t from = buffer->size;
 
@@ -221,11 +224,13 @@ static void write_groups(struct grouping *grouping, uint32_t max_lines, const st
 
 	if (nr)
 		qsort(grouping->groups.entries, nr, sizeof(struct group), by_self);
-	snprintf(rest_heading, sizeof(rest_heading), "%s%s", headings[grouping->by], grouping->fold == VALUE_MIN ? "" : "  (hottest function)");
+	snprintf(rest_heading, sizeof(rest_heading), "%s%s", headings[grouping->by],
+		 grouping->fold == VALUE_MIN ? "" : "  (hottest function)");
 	if (is_by_frame(grouping))
 		show_parts_heading(buffer, grouping->profile, options, "SELF", "TOTAL", "SELF", rest_heading);
 	else
-		show_parts_heading(buffer, grouping->profile, options, grouping->fold == VALUE_SUM ? "SHARE" : "VALUE", NULL, "VALUE", rest_heading);
+		show_parts_heading(buffer, grouping->profile, options, grouping->fold == VALUE_SUM ? "SHARE" : "VALUE", NULL, "VALUE",
+				   rest_heading);
 	for (i = 0; i < nr && i < max_lines; i++)
 		write_group(grouping, group_at(grouping, i), options, buffer);
 	for (uint32_t k = i; k < nr; k++)
@@ -244,11 +249,16 @@ static void grouping_done(struct grouping *grouping)
 	free(grouping->of_location);
 }
 
-int show_groups(const struct profile *profile, enum show_by by, const struct functions *functions, uint32_t max_lines, const struct show_options *options,
-		struct buffer *buffer)
+int show_groups(const struct profile *profile, enum show_by by, const struct functions *functions, uint32_t max_lines,
+		const struct show_options *options, struct buffer *buffer)
 {
-	CLEANUP(grouping_done) struct grouping grouping = { .profile = profile, .functions = functions, .by = by, .fold = profile_shown_fold(profile), .groups = INTERNED_INIT(struct group, GROUP_KEY_BYTES, ROWS_BYTES_MAX),
-							    .pairs = BUFFER_INIT(ROWS_BYTES_MAX) };
+	CLEANUP(grouping_done)
+	struct grouping grouping = { .profile = profile,
+				     .functions = functions,
+				     .by = by,
+				     .fold = profile_shown_fold(profile),
+				     .groups = INTERNED_INIT(struct group, GROUP_KEY_BYTES, ROWS_BYTES_MAX),
+				     .pairs = BUFFER_INIT(ROWS_BYTES_MAX) };
 	int err = 0;
 
 	grouping.of_location = calloc((size_t)profile_nr_locations(profile) + 1, sizeof(*grouping.of_location));

@@ -28,7 +28,8 @@ void show_place(const struct annotation *annotation, uint32_t number, const stru
 		show_name(buffer, build_id);
 	}
 	show_line_end(buffer, options, from);
-	buffer_printf(buffer, "self %.2f %%, total %.2f %% of all; below, shares of this total\n", (double)place->self * all, (double)place->total * all);
+	buffer_printf(buffer, "self %.2f %%, total %.2f %% of all; below, shares of this total\n", (double)place->self * all,
+		      (double)place->total * all);
 }
 
 /* Nothing, where there is nothing. */
@@ -44,8 +45,8 @@ static void write_shares(int64_t self, int64_t total, int64_t all, const struct 
 		buffer_printf(buffer, "%10s", "");
 }
 
-static void write_source_line(uint32_t number, const struct annotated_line *line, int64_t all, const char *text, size_t size, const struct show_options *options,
-			      struct buffer *buffer)
+static void write_source_line(uint32_t number, const struct annotated_line *line, int64_t all, const char *text, size_t size,
+			      const struct show_options *options, struct buffer *buffer)
 {
 	char copy[MAX_LINE_BYTES + 1];
 	size_t from = buffer->size, nr = 0;
@@ -72,8 +73,8 @@ static bool is_near_line(const struct annotated_line *lines, uint32_t nr, uint32
 	return (next < nr && number + NEAR_LINES >= lines[next].line) || (next && number <= (uint64_t)lines[next - 1].line + NEAR_LINES);
 }
 
-void show_source(const struct annotation *annotation, const struct annotated_line *lines, uint32_t nr, const char *text, size_t size, const struct show_options *options,
-		 struct buffer *buffer)
+void show_source(const struct annotation *annotation, const struct annotated_line *lines, uint32_t nr, const char *text, size_t size,
+		 const struct show_options *options, struct buffer *buffer)
 {
 	int64_t all = nr ? annotation->places[lines[0].place].total : 0;
 	const char *end = text + size;
@@ -113,7 +114,8 @@ static bool is_near(const struct shown_instruction *instructions, uint32_t nr, u
 	return false;
 }
 
-void show_instructions(const struct shown_instruction *instructions, uint32_t nr, int64_t total, const struct show_options *options, struct buffer *buffer)
+void show_instructions(const struct shown_instruction *instructions, uint32_t nr, int64_t total, const struct show_options *options,
+		       struct buffer *buffer)
 {
 	uint32_t nr_left_out = 0;
 

@@ -14,7 +14,8 @@ static void write_side(const struct diff *diff, const int64_t values[2], const s
 	bool is_noise = before != after && diff_has_counts(diff) && diff_is_noise(diff, values);
 	const char *colour = is_noise || !options->colour ? "" : after > before ? "\033[31m" : "\033[34m";
 
-	buffer_printf(buffer, "%8.2f %% %7.2f %% %s%+8.2f%s%s ", before, after, colour, after - before, *colour ? "\033[0m" : "", is_noise ? "~" : " ");
+	buffer_printf(buffer, "%8.2f %% %7.2f %% %s%+8.2f%s%s ", before, after, colour, after - before, *colour ? "\033[0m" : "",
+		      is_noise ? "~" : " ");
 }
 
 static void write_row(const struct diff *diff, const struct diff_row *row, const struct show_options *options, struct buffer *buffer)
@@ -58,7 +59,8 @@ static void show_functions(const struct diff *diff, const struct show_options *o
 	if (nr < diff->nr_rows)
 		buffer_printf(buffer, "%" PRIu32 " of %" PRIu32 " functions (-n)\n", nr, diff->nr_rows);
 	if (!diff_has_counts(diff)) {
-		buffer_text(buffer, "shares of each profile's own total; how many samples they stand for is not known, so neither is what of the change is chance\n");
+		buffer_text(buffer, "shares of each profile's own total; how many samples they stand for is not known, so neither is what "
+				    "of the change is chance\n");
 		return;
 	}
 	for (uint32_t i = 0; i < diff->nr_rows; i++) {
@@ -67,8 +69,11 @@ static void show_functions(const struct diff *diff, const struct show_options *o
 		nr_noise += is_noise;
 		nr_changed += !is_noise;
 	}
-	buffer_text(buffer, "shares of each profile's own total, changes in points; ~ is within two standard deviations of the noise of counts\n");
-	buffer_printf(buffer, "%" PRIu32 " functions changed by more than that, %" PRIu32 " by less; of so many, one in twenty does so by chance\n", nr_changed, nr_noise);
+	buffer_text(buffer,
+		    "shares of each profile's own total, changes in points; ~ is within two standard deviations of the noise of counts\n");
+	buffer_printf(buffer,
+		      "%" PRIu32 " functions changed by more than that, %" PRIu32 " by less; of so many, one in twenty does so by chance\n",
+		      nr_changed, nr_noise);
 }
 
 void show_diff(const struct diff *diff, const struct show_options *options, struct buffer *buffer)

@@ -4,5 +4,5 @@
 #include "frames/functions.h"
 #include "show/show.h"
 
-MUST_CHECK int show_groups(const struct profile *profile, enum show_by by, const struct functions *functions, uint32_t max_lines, const struct show_options *options,
-			   struct buffer *buffer);
+MUST_CHECK int show_groups(const struct profile *profile, enum show_by by, const struct functions *functions, uint32_t max_lines,
+			   const struct show_options *options, struct buffer *buffer);

@@ -92,7 +92,7 @@ static const char *show_unit(const struct profile *profile)
 	return profile_string_text(profile, profile_value_types(profile, &nr_types)[profile_shown_value(profile)].unit);
 }
 
-/* --- parts -------------------------------------------------------------------------------------------------------------------------------- */
+/* --- parts ---------------------------------------------------------------------------------------------------------------------------- */
 
 void show_part(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t part, int64_t all)
 {
@@ -104,7 +104,8 @@ void show_part(struct buffer *buffer, const struct profile *profile, const struc
 		buffer_printf(buffer, "%*s", QUANTITY_COLUMNS, "-");
 }
 
-void show_parts(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t first, const int64_t *second, int64_t all)
+void show_parts(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t first,
+		const int64_t *second, int64_t all)
 {
 	show_part(buffer, profile, options, first, all);
 	if (second)
@@ -114,15 +115,15 @@ void show_parts(struct buffer *buffer, const struct profile *profile, const stru
 	buffer_text(buffer, "  ");
 }
 
-void show_parts_heading(struct buffer *buffer, const struct profile *profile, const struct show_options *options, const char *first, const char *second,
-			const char *quantity, const char *rest)
+void show_parts_heading(struct buffer *buffer, const struct profile *profile, const struct show_options *options, const char *first,
+			const char *second, const char *quantity, const char *rest)
 {
 	bool is_sum = profile_shown_fold(profile) == VALUE_SUM;
 	int columns = is_sum ? SHARE_COLUMNS : QUANTITY_COLUMNS;
 	char text[160];
 
-	snprintf(text, sizeof(text), "%*s%*s%*s  %s", columns, first, second ? columns : 0, second ? second : "", quantity && is_sum ? QUANTITY_COLUMNS : 0,
-		 quantity && is_sum ? quantity : "", rest);
+	snprintf(text, sizeof(text), "%*s%*s%*s  %s", columns, first, second ? columns : 0, second ? second : "",
+		 quantity && is_sum ? QUANTITY_COLUMNS : 0, quantity && is_sum ? quantity : "", rest);
 	show_heading(buffer, options, text);
 }
 
@@ -144,8 +145,8 @@ void show_dim(struct buffer *buffer, const struct show_options *options, const c
 /* Chinese, Japanese, Korean, and pictures take two (Unicode standard annex 11: wide, in blocks). */
 static uint32_t columns_of(uint32_t code)
 {
-	static const uint32_t wide[][2] = { { 0x1100, 0x115f }, { 0x2e80, 0xa4cf }, { 0xac00, 0xd7a3 }, { 0xf900, 0xfaff }, { 0xfe30, 0xfe6f },
-					    { 0xff00, 0xff60 }, { 0x1f300, 0x1faff }, { 0x20000, 0x3fffd } };
+	static const uint32_t wide[][2] = { { 0x1100, 0x115f }, { 0x2e80, 0xa4cf }, { 0xac00, 0xd7a3 },	  { 0xf900, 0xfaff },
+					    { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 }, { 0x1f300, 0x1faff }, { 0x20000, 0x3fffd } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(wide); i++) {
 		if (code >= wide[i][0] && code <= wide[i][1])

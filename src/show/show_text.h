@@ -9,10 +9,11 @@ void show_share(struct buffer *buffer, const struct show_options *options, int64
 /* The shown value of a part: its share of all; or itself, where the value is no sum. */
 void show_part(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t part, int64_t all);
 /* The parts of a row, then, where they are shares, the quantity of the first one. `second`: NULL: there is none. */
-void show_parts(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t first, const int64_t *second, int64_t all);
+void show_parts(struct buffer *buffer, const struct profile *profile, const struct show_options *options, int64_t first,
+		const int64_t *second, int64_t all);
 /* The heading of such rows: names of the parts and of the quantity (NULL: there is none), then the rest. */
-void show_parts_heading(struct buffer *buffer, const struct profile *profile, const struct show_options *options, const char *first, const char *second,
-			const char *quantity, const char *rest);
+void show_parts_heading(struct buffer *buffer, const struct profile *profile, const struct show_options *options, const char *first,
+			const char *second, const char *quantity, const char *rest);
 /* "12,345", "1.234 s", "12.3 MiB", by the value's unit; right-aligned to `columns`. */
 void show_quantity(struct buffer *buffer, const char *unit, int64_t value, int columns);
 /* Ends the line that began at `from`: cuts it at the width. Escapes for colour count no column. */

@@ -17,7 +17,8 @@
 #define SUMMARY_LINES 20
 #define SUMMARY_PROCESSES 10
 
-static void write_row(const struct profile *profile, const struct function_row *row, int64_t all, const struct show_options *options, struct buffer *buffer)
+static void write_row(const struct profile *profile, const struct function_row *row, int64_t all, const struct show_options *options,
+		      struct buffer *buffer)
 {
 	size_t from = buffer->size;
 	char room[FUNCTION_PLACE_BYTES];
@@ -38,8 +39,8 @@ static void write_rest(const struct profile *profile, uint32_t nr_shown, uint32_
 	buffer_text(buffer, "\n");
 }
 
-static int write_functions(const struct profile *profile, const struct functions *functions, uint32_t max_lines, const struct show_options *options,
-			   struct buffer *buffer)
+static int write_functions(const struct profile *profile, const struct functions *functions, uint32_t max_lines,
+			   const struct show_options *options, struct buffer *buffer)
 {
 	CLEANUP(freep) const struct function_row **sorted = functions_sorted(functions);
 	int64_t shown = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Call trees: root first, from a function to its callers, from a function to what it calls. One node per function in a row: direct recursion is
- * one node. A node that is the only branch of the one above stands below it; indentation grows at forks only, so that deep stacks stay on
- * the screen. Cost: the frames of all samples. */
+/* Call trees: root first, from a function to its callers, from a function to what it calls. One node per function in a row: direct
+ * recursion is one node. A node that is the only branch of the one above stands below it; indentation grows at forks only, so that deep
+ * stacks stay on the screen. Cost: the frames of all samples. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -77,7 +77,8 @@ static int descend(struct shown_tree *tree, uint32_t *node, uint32_t frame, int6
 }
 
 /* Frames from..to of the stack, `to` not among them; step 1 or -1. */
-static int descend_frames(struct shown_tree *tree, uint32_t *node, const struct whole_stack *stack, int64_t from, int64_t to, int step, int64_t value)
+static int descend_frames(struct shown_tree *tree, uint32_t *node, const struct whole_stack *stack, int64_t from, int64_t to, int step,
+			  int64_t value)
 {
 	uint32_t last = NONE, depth = 1;
 
@@ -103,8 +104,8 @@ static bool is_wanted(const struct shown_tree *tree, const struct whole_stack *s
 	return tree->is_wanted[tree->functions.of_location[whole_stack_at(stack, i)]];
 }
 
-/* From the root: everything. Callers: from the innermost frame of the function out, and self is the function's own all the way. Callees: from the
- * outermost frame of the function in. */
+/* From the root: everything. Callers: from the innermost frame of the function out, and self is the function's own all the way. Callees:
+ * from the outermost frame of the function in. */
 static int add_sample(struct shown_tree *tree, const struct profile_sample *sample)
 {
 	struct whole_stack stack = whole_stack_of(tree->profile, sample);
@@ -136,7 +137,7 @@ static int add_sample(struct shown_tree *tree, const struct profile_sample *samp
 	return err;
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------------------------------------------- */
 
 static void write_label(const struct shown_tree *tree, uint32_t number, struct buffer *buffer)
 {
@@ -250,7 +251,8 @@ static int write_nodes(struct shown_tree *tree, struct buffer *buffer)
 static void write_end(const struct shown_tree *tree, struct buffer *buffer)
 {
 	if (tree->nr_cut_nodes)
-		buffer_printf(buffer, "%" PRIu32 " branches below %.3g %% are not shown (--min 0 shows them)\n", tree->nr_cut_nodes, tree->min_percent);
+		buffer_printf(buffer, "%" PRIu32 " branches below %.3g %% are not shown (--min 0 shows them)\n", tree->nr_cut_nodes,
+			      tree->min_percent);
 	if (tree->nr_left_out)
 		buffer_printf(buffer, "%" PRIu32 " more lines are not shown (-n)\n", tree->nr_left_out);
 }
@@ -267,7 +269,8 @@ static int find_wanted(struct shown_tree *tree, const char *function, struct dia
 	for (uint32_t i = 0; function && i < profile_nr_locations(profile); i++) {
 		const struct profile_function *at = profile_function_at(profile, profile_location_at(profile, i)->function);
 
-		if (!strcmp(profile_string_text(profile, at->name), function) || !strcmp(profile_string_text(profile, at->system_name), function))
+		if (!strcmp(profile_string_text(profile, at->name), function) ||
+		    !strcmp(profile_string_text(profile, at->system_name), function))
 			is_found = tree->is_wanted[tree->functions.of_location[i]] = true;
 	}
 	return is_found || !function ? 0 : diag_errno(diag, ENOENT, "no function in it is called '%.200s'", function);
@@ -295,8 +298,8 @@ static int show(struct shown_tree *tree, const char *function, struct buffer *bu
 	return err;
 }
 
-static int show_direction(const struct profile *profile, enum direction direction, const char *function, const struct show_options *options, struct buffer *buffer,
-			  struct diag *diag)
+static int show_direction(const struct profile *profile, enum direction direction, const char *function, const struct show_options *options,
+			  struct buffer *buffer, struct diag *diag)
 {
 	CLEANUP(shown_tree_done) struct shown_tree tree = {
 		.profile = profile,
@@ -315,12 +318,14 @@ int show_tree(const struct profile *profile, const struct show_options *options,
 	return show_direction(profile, FROM_ROOT, NULL, options, buffer, NULL);
 }
 
-int show_callers(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer, struct diag *diag)
+int show_callers(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer,
+		 struct diag *diag)
 {
 	return show_direction(profile, TO_CALLERS, function, options, buffer, diag);
 }
 
-int show_callees(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer, struct diag *diag)
+int show_callees(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer,
+		 struct diag *diag)
 {
 	return show_direction(profile, TO_CALLEES, function, options, buffer, diag);
 }

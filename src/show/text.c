@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The layout of BCC's `profile` and `offcputime`, letter for letter; behind the number of a stack of waits stands what else is known of them. */
+/* The layout of BCC's `profile` and `offcputime`, letter for letter; behind the number of a stack of waits stands what else is known of
+ * them. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -42,7 +43,8 @@ static void write_side(struct buffer *buffer, const struct profile *profile, con
 }
 
 /* What waits have beside the number that stands before: "waits 5, shortest 3.900 ms, longest 4.200 ms". */
-static void write_other_values(struct buffer *buffer, const struct profile *profile, const struct fold *fold, const struct fold_entry *entry)
+static void write_other_values(struct buffer *buffer, const struct profile *profile, const struct fold *fold,
+			       const struct fold_entry *entry)
 {
 	const char *between = "  ";
 	uint32_t nr_types;
@@ -62,7 +64,8 @@ static void write_other_values(struct buffer *buffer, const struct profile *prof
 /* Those of the stacks that read alike are one. 0 or -ENOMEM. */
 static int write_histograms(struct buffer *buffer, const struct profile *profile, const struct fold *fold, uint32_t first)
 {
-	CLEANUP(interned_done) struct interned kinds = INTERNED_INIT(struct profile_histogram, offsetof(struct profile_histogram, histogram.slots), UINT64_MAX);
+	CLEANUP(interned_done)
+	struct interned kinds = INTERNED_INIT(struct profile_histogram, offsetof(struct profile_histogram, histogram.slots), UINT64_MAX);
 
 	for (uint32_t i = first; i != PROFILE_NONE; i = fold->next_histogram[i]) {
 		const struct profile_histogram *at = profile_histogram_at(profile, i);
@@ -79,7 +82,8 @@ static int write_histograms(struct buffer *buffer, const struct profile *profile
 	return 0;
 }
 
-static int write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options, const struct fold *fold, const struct fold_entry *entry)
+static int write_entry(struct buffer *buffer, const struct profile *profile, const struct export_options *options, const struct fold *fold,
+		       const struct fold_entry *entry)
 {
 	int err;
 

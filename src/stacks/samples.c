@@ -66,7 +66,7 @@ bool samples_use(struct samples *samples, uint32_t number, uint64_t time_ns)
 	return !was_used;
 }
 
-const struct sample *samples_told(struct samples *samples, uint32_t number)
+const struct sample *samples_report(struct samples *samples, uint32_t number)
 {
 	struct sample *sample = interned_at(&samples->list, number);
 

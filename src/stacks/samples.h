@@ -6,11 +6,11 @@
 
 #include "abi/record.h"
 #include "base/cleanup.h"
-#include "stacks/stack_sides.h"
+#include "stacks/stack_ids.h"
 
 /* Zeroed before it is filled: it is hashed and compared whole. */
 struct sample_key {
-	struct stack_sides sides; /* its tgid is the sample's */
+	struct stack_ids ids; /* its tgid is the sample's */
 	uint32_t tid, cpu;
 	uint64_t time_ns;         /* CLOCK_MONOTONIC; 0: those of all times are one */
 	char comm[SONDE_COMM_BYTES];
@@ -34,5 +34,5 @@ uint64_t samples_count(const struct samples *samples); /* of all */
 const struct sample *samples_at(const struct samples *samples, uint32_t number); /* borrowed until the next is added */
 /* The sample was met at that time. True: for the first time since it was told of. */
 bool samples_use(struct samples *samples, uint32_t number, uint64_t time_ns);
-const struct sample *samples_told(struct samples *samples, uint32_t number);
+const struct sample *samples_report(struct samples *samples, uint32_t number);
 size_t samples_bytes(const struct samples *samples);

@@ -36,11 +36,13 @@ static int give_items(const struct merge *merge, const struct runtime_item *item
 	return err;
 }
 
-/* One run, which belongs to the native frame that its end names. It may be empty: Perl code that is no frame, as a block of sort. One without a place is farther out than what is
- * there: the native stack ended early, was cut after the run had its place, or it is on another one, from which this one was switched to. A mark stands before it. */
+/* One run, which belongs to the native frame that its end names. It may be empty: Perl code that is no frame, as a block of sort. One
+ * without a place is farther out than what is there: the native stack ended early, was cut after the run had its place, or it is on another
+ * one, from which this one was switched to. A mark stands before it. */
 static int give_run(struct merge *merge, const struct runtime_item *items, uint32_t nr, uint32_t native)
 {
-	bool is_beyond = native >= merge->nr_natives && native != RUNTIME_ITEM_AT_LEAF, is_placed = native < merge->nr_natives && native >= merge->next;
+	bool is_beyond = native >= merge->nr_natives && native != RUNTIME_ITEM_AT_LEAF,
+	     is_placed = native < merge->nr_natives && native >= merge->next;
 	int err = is_placed ? give_natives(merge, native) : is_beyond ? give_rest(merge, true) : 0;
 
 	if (is_placed)
@@ -48,7 +50,8 @@ static int give_run(struct merge *merge, const struct runtime_item *items, uint3
 	return err ? err : give_items(merge, items, nr);
 }
 
-/* A run whose end was not found, and the mark behind it. It belongs to the next activation of the loop: what stands before that was called by the run's first frame. The mark alone is no run. */
+/* A run whose end was not found, and the mark behind it. It belongs to the next activation of the loop: what stands before that was called
+ * by the run's first frame. The mark alone is no run. */
 static int give_open_run(struct merge *merge, const struct runtime_item *items, uint32_t nr)
 {
 	uint32_t native = merge->next;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_owner: whose a body is that the kernel side has sent under a hash. Two bodies with one hash are so unlikely that the hash alone names them; that it is so is looked at whenever a body comes
- * again and whenever a sample names one, so that no stack is ever shown as another's. */
+/* stack_owner: whose a body is that the kernel side has sent under a hash. Two bodies with one hash are so unlikely that the hash alone
+ * names them; that it is so is looked at whenever a body comes again and whenever a sample names one, so that no stack is ever shown as
+ * another's. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +14,8 @@ struct stack_owner {
 	bool is_disputed;          /* two of this process have the hash: nobody knows which of them a sample means */
 };
 
-/* A body has come under a hash that is known. That of another process is told apart by the samples; of the same one it has to be the same. */
+/* A body has come under a hash that is known. That of another process is told apart by the samples; of the same one it has to be the same.
+ */
 static inline void stack_owner_again(struct stack_owner *known, const struct stack_owner *again)
 {
 	if (known->tgid == again->tgid && known->generation == again->generation && known->check != again->check)

@@ -11,9 +11,9 @@ struct stack_store *stack_store_new(void)
 	if (!store)
 		return NULL;
 	store->stacks = stack_table_new();
-	store->runtimes = runtime_book_new();
-	store->labels = label_book_new();
-	store->wakers = waker_book_new();
+	store->runtimes = runtime_stacks_new();
+	store->labels = label_table_new();
+	store->wakers = waker_table_new();
 	if (store->stacks && store->runtimes && store->labels && store->wakers)
 		return store;
 	stack_store_free(store, NULL);
@@ -25,17 +25,18 @@ void stack_store_free(struct stack_store *store, const struct process_table *pro
 	if (!store)
 		return;
 	if (processes)
-		place_table_release(stack_table_places(store->stacks), processes);
+		location_table_release(stack_table_locations(store->stacks), processes);
 	stack_table_free(store->stacks);
-	runtime_book_free(store->runtimes);
-	label_book_free(store->labels);
-	waker_book_free(store->wakers);
+	runtime_stacks_free(store->runtimes);
+	label_table_free(store->labels);
+	waker_table_free(store->wakers);
 	free(store);
 }
 
 size_t stack_store_bytes(const struct stack_store *store)
 {
-	return stack_table_bytes(store->stacks) + runtime_book_bytes(store->runtimes) + label_book_bytes(store->labels) + waker_book_bytes(store->wakers);
+	return stack_table_bytes(store->stacks) + runtime_stacks_bytes(store->runtimes) + label_table_bytes(store->labels) +
+	       waker_table_bytes(store->wakers);
 }
 
 static int keep_stack(struct stack_store *store, const struct stack_store *before, uint64_t hash, const struct process_table *processes)
@@ -47,9 +48,9 @@ static int keep_stack(struct stack_store *store, const struct stack_store *befor
 }
 
 /* Under the id of its raw record. */
-static int keep_raw(struct stack_store *store, const struct stack_store *before, uint64_t id, const struct process_table *processes)
+static int keep_deferred(struct stack_store *store, const struct stack_store *before, uint64_t id, const struct process_table *processes)
 {
-	const struct stack *stack = stack_table_find_raw(store->stacks, id) ? NULL : stack_table_find_raw(before->stacks, id);
+	const struct stack *stack = stack_table_find_deferred(store->stacks, id) ? NULL : stack_table_find_deferred(before->stacks, id);
 	struct stack *copy;
 	int err;
 
@@ -57,55 +58,60 @@ static int keep_raw(struct stack_store *store, const struct stack_store *before,
 		return 0;
 	copy = stack_table_find(store->stacks, stack->hash);
 	err = copy ? 0 : stack_table_copy(store->stacks, before->stacks, stack, processes, &copy);
-	return err ? err : stack_table_add_raw(store->stacks, id, copy);
+	return err ? err : stack_table_add_deferred(store->stacks, id, copy);
 }
 
 static int keep_runtime(struct stack_store *store, const struct stack_store *before, uint64_t hash)
 {
 	struct runtime_stack stack;
 
-	return runtime_book_find(store->runtimes, hash, &stack) || !runtime_book_find(before->runtimes, hash, &stack) ? 0 :
-															runtime_book_copy(store->runtimes, before->runtimes, hash);
+	return runtime_stacks_find(store->runtimes, hash, &stack) || !runtime_stacks_find(before->runtimes, hash, &stack)
+		   ? 0
+		   : runtime_stacks_copy(store->runtimes, before->runtimes, hash);
 }
 
 static int keep_labels(struct stack_store *store, const struct stack_store *before, uint64_t hash)
 {
-	return label_book_owner(store->labels, hash) || !label_book_owner(before->labels, hash) ? 0 : label_book_copy(store->labels, before->labels, hash);
+	return label_table_owner(store->labels, hash) || !label_table_owner(before->labels, hash)
+		   ? 0
+		   : label_table_copy(store->labels, before->labels, hash);
 }
 
-int stack_store_keep(struct stack_store *store, const struct stack_store *before, const struct stack_sides *sides, const struct process_table *processes)
+int stack_store_keep(struct stack_store *store, const struct stack_store *before, const struct stack_ids *ids,
+		     const struct process_table *processes)
 {
 	int err = 0;
 
 	if (!before)
 		return 0;
-	if (sides->user_side == SONDE_SIDE_STORED)
-		err = keep_stack(store, before, sides->user_stack, processes);
-	if (sides->user_side == SONDE_SIDE_RAW)
-		err = keep_raw(store, before, sides->user_stack, processes);
-	if (!err && sides->kernel_side == SONDE_SIDE_STORED)
-		err = keep_stack(store, before, sides->kernel_stack, processes);
-	if (!err && sides->runtime_side == SONDE_SIDE_STORED)
-		err = keep_runtime(store, before, sides->runtime_stack);
-	if (!err && sides->labels_side == SONDE_SIDE_STORED)
-		err = keep_labels(store, before, sides->labels);
+	if (ids->user_state == SONDE_STACK_STORED)
+		err = keep_stack(store, before, ids->user_stack, processes);
+	if (ids->user_state == SONDE_STACK_DEFERRED)
+		err = keep_deferred(store, before, ids->user_stack, processes);
+	if (!err && ids->kernel_state == SONDE_STACK_STORED)
+		err = keep_stack(store, before, ids->kernel_stack, processes);
+	if (!err && ids->runtime_state == SONDE_STACK_STORED)
+		err = keep_runtime(store, before, ids->runtime_stack);
+	if (!err && ids->labels_state == SONDE_STACK_STORED)
+		err = keep_labels(store, before, ids->labels);
 	return err;
 }
 
-int stack_store_keep_waker(struct stack_store *store, const struct stack_store *before, uint64_t hash, const struct process_table *processes)
+int stack_store_keep_waker(struct stack_store *store, const struct stack_store *before, uint64_t hash,
+			   const struct process_table *processes)
 {
-	const struct waker *waker = waker_book_find(store->wakers, hash);
-	struct stack_sides sides;
+	const struct waker *waker = waker_table_find(store->wakers, hash);
+	struct stack_ids ids;
 	int err = 0;
 
 	if (!hash || !before)
 		return 0;
 	if (!waker) {
-		waker = waker_book_find(before->wakers, hash);
-		err = waker ? waker_book_copy(store->wakers, hash, waker) : 0;
+		waker = waker_table_find(before->wakers, hash);
+		err = waker ? waker_table_copy(store->wakers, hash, waker) : 0;
 	}
 	if (err || !waker)
 		return err;
-	sides = wait_sides(&waker->key);
-	return stack_store_keep(store, before, &sides, processes);
+	ids = wait_ids(&waker->key);
+	return stack_store_keep(store, before, &ids, processes);
 }

@@ -14,8 +14,8 @@ struct stack_table {
 	struct buffer stacks;     /* struct stack each */
 	struct u64_map by_hash;
 	struct u64_map by_frames; /* hash of the frames -> a stack that has them: processes that run the same program do */
-	struct u64_map raws;      /* id of a raw record -> its stack */
-	struct place_table *places;
+	struct u64_map deferred;      /* id of a raw record -> its stack */
+	struct location_table *locations;
 };
 
 struct stack_table *stack_table_new(void)
@@ -25,8 +25,8 @@ struct stack_table *stack_table_new(void)
 	if (!table)
 		return NULL;
 	table->frames = table->stacks = BUFFER_INIT(FRAMES_BYTES_MAX);
-	table->places = place_table_new();
-	if (!table->places) {
+	table->locations = location_table_new();
+	if (!table->locations) {
 		free(table);
 		return NULL;
 	}
@@ -41,8 +41,8 @@ void stack_table_free(struct stack_table *table)
 	buffer_done(&table->stacks);
 	u64_map_done(&table->by_hash);
 	u64_map_done(&table->by_frames);
-	u64_map_done(&table->raws);
-	place_table_free(table->places);
+	u64_map_done(&table->deferred);
+	location_table_free(table->locations);
 	free(table);
 }
 
@@ -73,24 +73,24 @@ const uint32_t *stack_table_frames(const struct stack_table *table, const struct
 	return (const uint32_t *)table->frames.data + stack->first;
 }
 
-int stack_table_add_raw(struct stack_table *table, uint64_t id, const struct stack *stack)
+int stack_table_add_deferred(struct stack_table *table, uint64_t id, const struct stack *stack)
 {
-	return u64_map_add(&table->raws, id, stack_table_number(table, stack));
+	return u64_map_add(&table->deferred, id, stack_table_number(table, stack));
 }
 
-struct stack *stack_table_find_raw(const struct stack_table *table, uint64_t id)
+struct stack *stack_table_find_deferred(const struct stack_table *table, uint64_t id)
 {
-	const uint32_t *number = u64_map_find(&table->raws, id);
+	const uint32_t *number = u64_map_find(&table->deferred, id);
 
 	return number ? stack_at(table, *number) : NULL;
 }
 
-void stack_table_forget_raw(struct stack_table *table, uint64_t id)
+void stack_table_forget_deferred(struct stack_table *table, uint64_t id)
 {
-	const uint32_t *number = u64_map_find(&table->raws, id);
+	const uint32_t *number = u64_map_find(&table->deferred, id);
 
 	if (number)
-		u64_map_remove(&table->raws, id, *number);
+		u64_map_remove(&table->deferred, id, *number);
 }
 
 size_t stack_table_bytes(const struct stack_table *table)
@@ -98,26 +98,26 @@ size_t stack_table_bytes(const struct stack_table *table)
 	return table->frames.size + table->stacks.size;
 }
 
-const struct place_table *stack_table_places(const struct stack_table *table)
+const struct location_table *stack_table_locations(const struct stack_table *table)
 {
-	return table->places;
+	return table->locations;
 }
 
 /* Is what stood at `pc` when the stack was walked what the walk was told stands there? The process may have mapped another file since. */
 static bool is_stale(const struct process_table *processes, const struct stack_origin *origin, uint64_t frame)
 {
 	uint64_t pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63);
-	const struct process_mapping *told, *now;
+	const struct process_mapping *then, *now;
 
 	if (!origin->known_ns || origin->known_ns >= origin->time_ns)
 		return false;
-	told = process_table_find(processes, origin->tgid, origin->known_ns, pc);
+	then = process_table_find(processes, origin->tgid, origin->known_ns, pc);
 	now = process_table_find(processes, origin->tgid, origin->time_ns, pc);
-	return told && now && (told->object != now->object || told->load_bias != now->load_bias);
+	return then && now && (then->object != now->object || then->load_bias != now->load_bias);
 }
 
 /* The number of the place of the i-th kept frame, root end unrolled. */
-static uint64_t kept_frame(const struct raw_stack *from, uint32_t i)
+static uint64_t kept_frame(const struct deferred_stack *from, uint32_t i)
 {
 	if (from->nr_walked > from->nr_frames && i >= SONDE_LEAF_FRAMES)
 		i = sonde_frame_slot(from->nr_walked - from->nr_frames + i);
@@ -125,7 +125,7 @@ static uint64_t kept_frame(const struct raw_stack *from, uint32_t i)
 }
 
 /* Of what the hash is of, too. */
-static uint64_t check_of(const struct stack_origin *origin, const struct raw_stack *from)
+static uint64_t check_of(const struct stack_origin *origin, const struct deferred_stack *from)
 {
 	uint64_t check = (uint64_t)from->stop;
 
@@ -171,8 +171,8 @@ static int append_stack(struct stack_table *table, struct stack *stack, struct s
 	return err;
 }
 
-int stack_table_add(struct stack_table *table, const struct stack_origin *origin, const struct raw_stack *from, const struct process_table *processes,
-		    struct stack **ret_stack)
+int stack_table_add(struct stack_table *table, const struct stack_origin *origin, const struct deferred_stack *from,
+		    const struct process_table *processes, struct stack **ret_stack)
 {
 	struct stack stack = {
 		.hash = from->hash,
@@ -190,59 +190,64 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 	}
 	while (stack.nr < from->nr_frames) {
 		uint64_t frame = kept_frame(from, stack.nr);
-		uint32_t place;
+		uint32_t location;
 
-		if (is_stale(processes, origin, frame)) { /* where its rows led cannot be believed; and what it is called depends on when, which the hash does not */
+		/* where its rows led cannot be believed; and what it is called depends on when, which the hash does not */
+		if (is_stale(processes, origin, frame)) {
 			stack.stop = SONDE_STOP_STALE;
 			break;
 		}
-		place = origin->tgid ? place_user(table->places, processes, origin->tgid, origin->time_ns, frame) :
-				       place_kernel(table->places, frame, stack.nr > 0, origin->time_ns);
-		if (place == PLACE_NO_MEMORY)
+		location = origin->tgid ? location_user(table->locations, processes, origin->tgid, origin->time_ns, frame) :
+				       location_kernel(table->locations, frame, stack.nr > 0, origin->time_ns);
+		if (location == LOCATION_NO_MEMORY)
 			return -ENOMEM;
-		buffer_append(&table->frames, &place, sizeof(place));
+		buffer_append(&table->frames, &location, sizeof(location));
 		stack.nr++;
 	}
 	stack.is_cut = stack.is_cut && stack.nr > SONDE_LEAF_FRAMES;
 	return append_stack(table, &stack, ret_stack);
 }
 
-int stack_table_copy(struct stack_table *table, const struct stack_table *from, const struct stack *stack, const struct process_table *processes, struct stack **ret_stack)
+int stack_table_copy(struct stack_table *table, const struct stack_table *from, const struct stack *stack,
+		     const struct process_table *processes, struct stack **ret_stack)
 {
 	const uint32_t *frames = stack_table_frames(from, stack);
 	struct stack copy = *stack;
 
 	copy.first = (uint32_t)(table->frames.size / sizeof(uint32_t));
 	for (uint32_t i = 0; i < stack->nr; i++) {
-		uint32_t place = place_copy(table->places, processes, place_at(from->places, frames[i]));
+		uint32_t location = place_copy(table->locations, processes, location_at(from->locations, frames[i]));
 
-		if (place == PLACE_NO_MEMORY)
+		if (location == LOCATION_NO_MEMORY)
 			return -ENOMEM;
-		buffer_append(&table->frames, &place, sizeof(place));
+		buffer_append(&table->frames, &location, sizeof(location));
 	}
 	return append_stack(table, &copy, ret_stack);
 }
 
-/* Its frames as the kernel side has them: pcs, leaf first, the root end where it would stand behind one frame that is left out. Gives how many are known: up to the first that was not mapped. */
-static uint32_t pcs_of(const struct stack_table *table, const struct stack *stack, const struct process_mapping *mappings, uint32_t nr_mappings, uint64_t *ret_frames)
+/* Its frames as the kernel side has them: pcs, leaf first, the root end where it would stand behind one frame that is left out. Gives how
+ * many are known: up to the first that was not mapped. */
+static uint32_t pcs_of(const struct stack_table *table, const struct stack *stack, const struct process_mapping *mappings,
+		       uint32_t nr_mappings, uint64_t *ret_frames)
 {
 	for (uint32_t i = 0; i < stack->nr; i++) {
-		const struct place *place = place_at(table->places, stack_table_frames(table, stack)[i]);
-		uint64_t pc = place_pc(place, mappings, nr_mappings);
+		const struct location *location = location_at(table->locations, stack_table_frames(table, stack)[i]);
+		uint64_t pc = location_pc(location, mappings, nr_mappings);
 
 		if (!pc)
 			return i;
-		ret_frames[stack->is_cut && i >= SONDE_LEAF_FRAMES ? sonde_frame_slot(i + 1) : i] = pc | (place->is_return ? SONDE_FRAME_RETURN : 0);
+		ret_frames[stack->is_cut && i >= SONDE_LEAF_FRAMES ? sonde_frame_slot(i + 1) : i] =
+		    pc | (location->is_return ? SONDE_FRAME_RETURN : 0);
 	}
 	return stack->nr;
 }
 
-int stack_table_add_later(struct stack_table *table, const struct stack *stack, const struct stack_origin *origin, const struct process_table *processes,
-			  const struct stack **ret_stack)
+int stack_table_add_later(struct stack_table *table, const struct stack *stack, const struct stack_origin *origin,
+			  const struct process_table *processes, const struct stack **ret_stack)
 {
 	CLEANUP(freep) uint64_t *frames = calloc(SONDE_MAX_USER_FRAMES, sizeof(*frames));
 	const uint64_t key[] = { stack->hash, origin->time_ns };
-	struct raw_stack later = { .frames = frames, .hash = hash_bytes(key, sizeof(key), 0), .stop = stack->stop };
+	struct deferred_stack later = { .frames = frames, .hash = hash_bytes(key, sizeof(key), 0), .stop = stack->stop };
 	struct mappings_at then = { 0 };
 	struct stack *made;
 	uint32_t i = 0;

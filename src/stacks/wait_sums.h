@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait_sums: a window's sums of waits and their histograms, whatever number of times the programs were asked for them: what comes under a key that is known is added to it. One thread. */
+/* wait_sums: a window's sums of waits and their histograms, whatever number of times the programs were asked for them: what comes under a
+ * key that is known is added to it. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +20,8 @@ MUST_CHECK int wait_sums_add_slot(struct wait_sums *sums, const struct sonde_wai
 struct wait_entry {
 	struct sonde_wait_key key;
 	struct sonde_wait_sum sum; /* zeros: the wait goes on, and nothing of it counts yet */
-	uint64_t user_stack;       /* that of the key, or what stands for it: of a thread that waited when the recording began user space found it */
+	uint64_t
+	    user_stack; /* that of the key, or what stands for it: of a thread that waited when the recording began user space found it */
 };
 uint32_t wait_sums_nr(const struct wait_sums *sums);
 struct wait_entry *wait_sums_at(const struct wait_sums *sums, uint32_t i);

@@ -15,32 +15,92 @@
 #define MIN_INTERVAL_MS 1
 
 static const struct option_spec options[] = {
-	{ .group = "What is counted", .letter = 'e', .name = "event", .metavar = "EVENT[,EVENT...]", .kind = OPTION_TEXTS, FIELD(events),
-	  .help = "perf's names: cycles, page-faults, LLC-load-misses, rNNN, pmu/terms/, subsystem:tracepoint; :u or :k behind them; {a,b} is a group; or -e hardware, "
+	{ .group = "What is counted",
+	  .letter = 'e',
+	  .name = "event",
+	  .metavar = "EVENT[,EVENT...]",
+	  .kind = OPTION_TEXTS,
+	  FIELD(events),
+	  .help = "perf's names: cycles, page-faults, LLC-load-misses, rNNN, pmu/terms/, subsystem:tracepoint; :u or :k behind them; {a,b} "
+		  "is a group; or -e hardware, "
 		  "-e software, -e cache: all of these; may be repeated" },
 	{ .letter = 'U', .name = "user-only", .kind = OPTION_FLAG, FIELD(user_only), .help = "what happens in user space" },
-	{ .letter = 'K', .name = "kernel-only", .kind = OPTION_FLAG, FIELD(kernel_only), .excludes = "user-only", .instead = "leave both out to count both",
+	{ .letter = 'K',
+	  .name = "kernel-only",
+	  .kind = OPTION_FLAG,
+	  FIELD(kernel_only),
+	  .excludes = "user-only",
+	  .instead = "leave both out to count both",
 	  .help = "what happens in the kernel" },
 	{ .name = "group", .kind = OPTION_FLAG, FIELD(group), .help = "all events in one group: counted all at the same time or none" },
 	{ .letter = 'i', .name = "no-inherit", .kind = OPTION_FLAG, FIELD(no_inherit), .help = "not what the counted threads start" },
-	{ .name = "no-scale", .kind = OPTION_FLAG, FIELD(no_scale), .help = "as counted, also where more was asked for than can be counted at once; else such values are estimated" },
-	{ .metavar = "DURATION", .kind = OPTION_NUMBER, FIELD(duration_s), .min = 1, .max = MAX_SECONDS, .help = "for so many seconds; until Ctrl-C, or the end of what is counted" },
-	{ .letter = 'r', .name = "repeat", .metavar = "N", .kind = OPTION_NUMBER, FIELD(nr_runs), .min = 1, .max = UINT16_MAX,
+	{ .name = "no-scale",
+	  .kind = OPTION_FLAG,
+	  FIELD(no_scale),
+	  .help = "as counted, also where more was asked for than can be counted at once; else such values are estimated" },
+	{ .metavar = "DURATION",
+	  .kind = OPTION_NUMBER,
+	  FIELD(duration_s),
+	  .min = 1,
+	  .max = MAX_SECONDS,
+	  .help = "for so many seconds; until Ctrl-C, or the end of what is counted" },
+	{ .letter = 'r',
+	  .name = "repeat",
+	  .metavar = "N",
+	  .kind = OPTION_NUMBER,
+	  FIELD(nr_runs),
+	  .min = 1,
+	  .max = UINT16_MAX,
 	  .help = "run the command so often; means, and how far they are likely off" },
-	{ .letter = 'I', .name = "interval", .metavar = "MS", .kind = OPTION_NUMBER, FIELD(interval_ms), .min = MIN_INTERVAL_MS, .max = UINT32_MAX,
-	  .excludes = "repeat", .instead = "leave one out", .help = "also what was counted in each interval of so many milliseconds" },
+	{ .letter = 'I',
+	  .name = "interval",
+	  .metavar = "MS",
+	  .kind = OPTION_NUMBER,
+	  FIELD(interval_ms),
+	  .min = MIN_INTERVAL_MS,
+	  .max = UINT32_MAX,
+	  .excludes = "repeat",
+	  .instead = "leave one out",
+	  .help = "also what was counted in each interval of so many milliseconds" },
 
-	WHOSE_OPTIONS_IDS(struct stat_arguments, whose),
-	WHOSE_OPTION_CGROUP(struct stat_arguments, whose),
-	{ .letter = 'a', .name = "all-cpus", .kind = OPTION_FLAG, FIELD(all_cpus), .help = "everything that runs; so it is when nothing else is asked for" },
-	{ .letter = 'C', .name = "cpu", .metavar = "CPU[,CPU...]", .kind = OPTION_TEXT, FIELD(cpu_list), .excludes = "all-cpus", .instead = "leave one out",
+	TARGET_OPTIONS_IDS(struct stat_arguments, targets),
+	TARGET_OPTION_CGROUP(struct stat_arguments, targets),
+	{ .letter = 'a',
+	  .name = "all-cpus",
+	  .kind = OPTION_FLAG,
+	  FIELD(all_cpus),
+	  .help = "everything that runs; so it is when nothing else is asked for" },
+	{ .letter = 'C',
+	  .name = "cpu",
+	  .metavar = "CPU[,CPU...]",
+	  .kind = OPTION_TEXT,
+	  FIELD(cpu_list),
+	  .excludes = "all-cpus",
+	  .instead = "leave one out",
 	  .help = "only on these CPUs, such as 0,2-3" },
 
-	{ .group = "How it is written", .letter = 'x', .name = "field-separator", .metavar = "SEP", .kind = OPTION_TEXT, FIELD(separator),
+	{ .group = "How it is written",
+	  .letter = 'x',
+	  .name = "field-separator",
+	  .metavar = "SEP",
+	  .kind = OPTION_TEXT,
+	  FIELD(separator),
 	  .help = "fields with SEP between them, as of perf stat -x" },
-	{ .name = "format", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(format), .value_name = plain_format_at, .excludes = "field-separator", .instead = "leave one out",
-	  .help = "text, or json: one object, with a number for each event that has been counted, and all about all of them in \"events\"; without it what the suffix of FILE says" },
-	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(outputs), .values = OPTION_VALUES_FILE,
+	{ .name = "format",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(format),
+	  .value_name = plain_format_at,
+	  .excludes = "field-separator",
+	  .instead = "leave one out",
+	  .help = "text, or json: one object, with a number for each event that has been counted, and all about all of them in \"events\"; "
+		  "without it what the suffix of FILE says" },
+	{ .letter = 'o',
+	  .name = "output",
+	  .metavar = "FILE",
+	  .kind = OPTION_TEXTS,
+	  FIELD(outputs),
+	  .values = OPTION_VALUES_FILE,
 	  .help = "write to FILE; without it to standard output or, with a command, to standard error; - is standard output" },
 };
 
@@ -59,7 +119,8 @@ static int choose_cpus(struct stat_arguments *arguments, struct diag *diag)
 	int err = 0;
 
 	if (!arguments->cpu_list) {
-		arguments->all_cpus |= !arguments->command && !arguments->whose.tgids.nr && !arguments->whose.tids.nr && !arguments->whose.cgroup;
+		arguments->all_cpus |=
+		    !arguments->command && !arguments->targets.tgids.nr && !arguments->targets.tids.nr && !arguments->targets.cgroup;
 		return 0;
 	}
 	if (cpus_parse(arguments->cpu_list, &arguments->cpus))
@@ -74,22 +135,24 @@ static int choose_cpus(struct stat_arguments *arguments, struct diag *diag)
 static int check(void *all, char *const *command, struct diag *diag)
 {
 	struct stat_arguments *arguments = all;
-	int err = whose_check(&arguments->whose, NULL, diag); /* with others than its own processes a command says how long, as perf has it */
+	/* with others than its own processes a command says how long, as perf has it */
+	int err = target_options_check(&arguments->targets, NULL, diag);
 
 	arguments->command = command;
 	if (err)
 		return err;
-	if (arguments->all_cpus && (arguments->whose.tgids.nr || arguments->whose.tids.nr))
-		return diag_errno(diag, EINVAL, "-a is everything: leave -%c or -a out", arguments->whose.tgids.nr ? 'p' : 'L');
-	if (arguments->whose.cgroup && (arguments->whose.tgids.nr || arguments->whose.tids.nr))
-		return diag_errno(diag, EINVAL, "-G and -%c exclude each other", arguments->whose.tgids.nr ? 'p' : 'L');
+	if (arguments->all_cpus && (arguments->targets.tgids.nr || arguments->targets.tids.nr))
+		return diag_errno(diag, EINVAL, "-a is everything: leave -%c or -a out", arguments->targets.tgids.nr ? 'p' : 'L');
+	if (arguments->targets.cgroup && (arguments->targets.tgids.nr || arguments->targets.tids.nr))
+		return diag_errno(diag, EINVAL, "-G and -%c exclude each other", arguments->targets.tgids.nr ? 'p' : 'L');
 	if (arguments->outputs.nr > 1)
 		return diag_errno(diag, EINVAL, "-o is given twice: leave one out");
 	if (arguments->separator && !strcmp(arguments->separator, "\\t")) /* as perf has it: shells hand on no tabs */
 		arguments->separator = "\t";
 	if (arguments->nr_runs > 1 && !arguments->command)
 		return diag_errno(diag, EINVAL, "-r is for a command: write it behind --");
-	err = plain_format_choose(arguments->format, arguments->separator || !arguments->outputs.nr ? NULL : arguments->outputs.texts[0], diag, &arguments->json);
+	err = plain_format_choose(arguments->format, arguments->separator || !arguments->outputs.nr ? NULL : arguments->outputs.texts[0],
+				  diag, &arguments->json);
 	return err ? err : choose_cpus(arguments, diag);
 }
 
@@ -107,12 +170,17 @@ static const struct stat_arguments defaults = { .nr_runs = 1 };
 const struct verb stat_verb = {
 	.name = "stat",
 	.summary = "counts of processors and the kernel",
-	.description = "Counts events while a command runs, or of processes, threads, a cgroup, CPUs or the whole machine: cycles, instructions, cache misses, page faults, "
-		       "context switches, tracepoints, and what the PMUs of this machine have. Says of each event that cannot be counted why. With -p, -L, -G, -a or -C the command only says "
-		       "for how long.\n\n"
-		       "Options that perf stat has as well do what they do there, but -G is for all events. In JSON the names are those of perf-utils: what it calls a hit is an access of any kind, hit or miss, as the kernel counts it. "
-		       "time_enabled and time_running (nanoseconds) are those of the first counted event. \"events\" has all of them: name, value, enabled_ns and running_ns, scaled (the value is an estimate), user_only (the kernel's part "
-		       "may not be counted), error (why there is no value); with -r also nr_runs (in which it was counted) and deviation_percent.",
+	.description =
+	    "Counts events while a command runs, or of processes, threads, a cgroup, CPUs or the whole machine: cycles, instructions, "
+	    "cache misses, page faults, "
+	    "context switches, tracepoints, and what the PMUs of this machine have. Says of each event that cannot be counted why. With "
+	    "-p, -L, -G, -a or -C the command only says "
+	    "for how long.\n\n"
+	    "Options that perf stat has as well do what they do there, but -G is for all events. In JSON the names are those of "
+	    "perf-utils: what it calls a hit is an access of any kind, hit or miss, as the kernel counts it. "
+	    "time_enabled and time_running (nanoseconds) are those of the first counted event. \"events\" has all of them: name, value, "
+	    "enabled_ns and running_ns, scaled (the value is an estimate), user_only (the kernel's part "
+	    "may not be counted), error (why there is no value); with -r also nr_runs (in which it was counted) and deviation_percent.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,

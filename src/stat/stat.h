@@ -7,11 +7,11 @@
 #include "base/buffer.h"
 #include "base/cpus.h"
 #include "cli/option.h"
-#include "cli/whose.h"
+#include "cli/target_options.h"
 
 struct stat_arguments {
 	struct option_texts events, outputs;
-	struct whose whose;
+	struct target_options targets;
 	const char *cpu_list, *separator, *format;
 	struct cpus cpus;
 	bool all_cpus, no_inherit, group, no_scale, user_only, kernel_only;
@@ -26,7 +26,7 @@ struct stat_event {
 	struct sonde_count count;       /* times: means of the runs; scaled: in any of them; err: it was counted in none, and why */
 	uint32_t nr_runs, nr_counted;   /* it was counted in so many of so many */
 	uint64_t enabled_sum_ns, running_sum_ns;
-	double mean, squares;           /* of its value in the runs in which it was counted; the sum of squares of what they differ from the mean */
+	double mean, squares; /* of its value in the runs in which it was counted; the sum of squares of what they differ from the mean */
 };
 
 struct stat_report {
@@ -65,16 +65,18 @@ void stat_json(const struct stat_arguments *arguments, const struct stat_report 
 /* All that runs on the CPUs, or in a cgroup: also beside a command. */
 static inline bool stat_is_whole(const struct stat_arguments *arguments)
 {
-	return arguments->all_cpus || arguments->cpus.nr || arguments->whose.cgroup;
+	return arguments->all_cpus || arguments->cpus.nr || arguments->targets.cgroup;
 }
 
 /* The command itself, and not something else while it runs. */
 static inline bool stat_is_of_command(const struct stat_arguments *arguments)
 {
-	return arguments->command && !stat_is_whole(arguments) && !arguments->whose.tgids.nr && !arguments->whose.tids.nr;
+	return arguments->command && !stat_is_whole(arguments) && !arguments->targets.tgids.nr && !arguments->targets.tids.nr;
 }
 
-/* A session with what is asked for, and its set into the report; `window`, `arg`: its callback. An exit code; what is missing has been said when nothing is left. *ret_session is the caller's also then. */
-MUST_CHECK int stat_open(const struct stat_arguments *arguments, struct stat_report *report, void (*window)(void *arg, const struct sonde_window *window), void *arg, struct sonde_session **ret_session);
+/* A session with what is asked for, and its set into the report; `window`, `arg`: its callback. An exit code; what is missing has been said
+ * when nothing is left. *ret_session is the caller's also then. */
+MUST_CHECK int stat_open(const struct stat_arguments *arguments, struct stat_report *report,
+			 void (*window)(void *arg, const struct sonde_window *window), void *arg, struct sonde_session **ret_session);
 /* Counts, prints; the exit code. */
 int stat_count(const struct stat_arguments *arguments);

@@ -31,7 +31,7 @@ struct stat_run {
 	int out_fd;                  /* of -o; -1: none */
 	int status;                  /* the command's */
 	bool has_status;
-	bool told;
+	bool has_said;
 };
 
 static void stop(void *arg)
@@ -42,7 +42,7 @@ static void stop(void *arg)
 	sonde_session_stop(atomic_load(&run->session));
 }
 
-/* --- output ------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- output --------------------------------------------------------------------------------------------------------------------------- */
 
 static int open_output(struct stat_run *run)
 {
@@ -73,7 +73,8 @@ static int print(struct stat_run *run)
 	} else {
 		err = buffer.err ? buffer.err : file_write(run->out_fd < 0 ? STDERR_FILENO : run->out_fd, buffer.data, buffer.size);
 		if (err) {
-			output_say("cannot write %s: %s", run->out_fd < 0 ? "to standard error" : run->arguments->outputs.texts[0], strerror(-err));
+			output_say("cannot write %s: %s", run->out_fd < 0 ? "to standard error" : run->arguments->outputs.texts[0],
+				   strerror(-err));
 			code = SONDE_EXIT_FAILED;
 		}
 	}
@@ -81,18 +82,18 @@ static int print(struct stat_run *run)
 	return code;
 }
 
-/* --- counting ----------------------------------------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------------------------------------------- */
 
 /* Once, where the table does not say it. */
-static void tell_missing(struct stat_run *run)
+static void say_missing(struct stat_run *run)
 {
-	if (run->told || run->arguments->json || (!run->arguments->separator && !run->arguments->interval_ms))
+	if (run->has_said || run->arguments->json || (!run->arguments->separator && !run->arguments->interval_ms))
 		return;
 	for (uint32_t i = 0; i < run->report.nr; i++) {
 		if (run->report.events[i].info.err)
 			output_say("%s", run->report.events[i].info.error);
 	}
-	run->told = true;
+	run->has_said = true;
 }
 
 static int take_events(struct stat_run *run)
@@ -114,7 +115,7 @@ static int take_events(struct stat_run *run)
 		if (sonde_counters_info(report->set, i, &report->events[i].info))
 			return SONDE_EXIT_FAILED; /* never: every run has the same events */
 	}
-	tell_missing(run);
+	say_missing(run);
 	return SONDE_EXIT_REPORT;
 }
 

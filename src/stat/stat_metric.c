@@ -9,7 +9,9 @@
 
 #define PERCENT 100.0
 #define CACHE_RESULT_SHIFT 16
-#define WHAT_FLAGS (SONDE_COUNTER_HYPERVISOR | SONDE_COUNTER_NO_USER | SONDE_COUNTER_NO_KERNEL | SONDE_COUNTER_NO_HOST | SONDE_COUNTER_NO_GUEST | SONDE_COUNTER_NO_IDLE)
+#define WHAT_FLAGS \
+	(SONDE_COUNTER_HYPERVISOR | SONDE_COUNTER_NO_USER | SONDE_COUNTER_NO_KERNEL | SONDE_COUNTER_NO_HOST | SONDE_COUNTER_NO_GUEST | \
+	 SONDE_COUNTER_NO_IDLE)
 
 bool stat_is_counted(const struct stat_event *event)
 {
@@ -52,14 +54,16 @@ double stat_deviation(double mean, double squares, uint32_t nr_runs)
 }
 
 /* The event's neighbour: of the same group when it is there more than once. `flags`: those in which both must agree. */
-static const struct stat_event *find(const struct stat_report *report, const struct stat_event *beside, uint32_t type, uint64_t config, uint64_t flags)
+static const struct stat_event *find(const struct stat_report *report, const struct stat_event *beside, uint32_t type, uint64_t config,
+				     uint64_t flags)
 {
 	const struct stat_event *found = NULL;
 
 	for (uint32_t i = 0; i < report->nr; i++) {
 		const struct stat_event *event = &report->events[i];
 
-		if (event->info.type != type || event->info.config != config || (event->info.flags ^ beside->info.flags) & flags || !stat_is_counted(event))
+		if (event->info.type != type || event->info.config != config || (event->info.flags ^ beside->info.flags) & flags ||
+		    !stat_is_counted(event))
 			continue;
 		if (!found || (event->info.group == beside->info.group && found->info.group != beside->info.group))
 			found = event;
@@ -68,7 +72,8 @@ static const struct stat_event *find(const struct stat_report *report, const str
 }
 
 /* On the same kind of cores, whose PMU's number is in the upper half (cpu_core/instructions/). */
-static bool share_of(const struct stat_report *report, const struct stat_event *event, uint64_t config, double factor, const char *unit, struct stat_metric *metric)
+static bool share_of(const struct stat_report *report, const struct stat_event *event, uint64_t config, double factor, const char *unit,
+		     struct stat_metric *metric)
 {
 	uint64_t kind = event->info.config & ~(uint64_t)PERF_HW_EVENT_MASK;
 	const struct stat_event *whole = find(report, event, event->info.type, kind | config, WHAT_FLAGS);

@@ -33,7 +33,7 @@ static uint32_t take_kinds(const struct stat_arguments *arguments, struct buffer
 
 static struct sonde_session_options to_options(const struct stat_arguments *arguments, const struct sonde_counter_options *counters)
 {
-	const struct whose *whose = &arguments->whose;
+	const struct target_options *targets = &arguments->targets;
 
 	return (struct sonde_session_options){
 		.size = sizeof(struct sonde_session_options),
@@ -41,16 +41,17 @@ static struct sonde_session_options to_options(const struct stat_arguments *argu
 		.counters = counters,
 		.duration_ns = arguments->duration_s * NS_PER_S,
 		.every_ns = arguments->interval_ms * NS_PER_MS,
-		.tids = whose->tids.ids,
-		.nr_tids = whose->tids.nr,
-		.tgids = whose->tgids.ids,
-		.nr_tgids = whose->tgids.nr,
-		.cgroup = whose->cgroup,
+		.tids = targets->tids.ids,
+		.nr_tids = targets->tids.nr,
+		.tgids = targets->tgids.ids,
+		.nr_tgids = targets->tgids.nr,
+		.cgroup = targets->cgroup,
 		.command = arguments->command,
 	};
 }
 
-static int open_session(const struct stat_arguments *arguments, void (*window)(void *arg, const struct sonde_window *window), void *arg, struct sonde_session **ret_session)
+static int open_session(const struct stat_arguments *arguments, void (*window)(void *arg, const struct sonde_window *window), void *arg,
+			struct sonde_session **ret_session)
 {
 	struct buffer names = BUFFER_INIT(1 << 20);
 	struct sonde_counter_options counters = {
@@ -66,7 +67,8 @@ static int open_session(const struct stat_arguments *arguments, void (*window)(v
 	int err;
 
 	if (!names.size && !counters.kinds)
-		buffer_printf(&names, "%s,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses", stat_is_whole(arguments) ? "cpu-clock" : "task-clock");
+		buffer_printf(&names, "%s,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses",
+			      stat_is_whole(arguments) ? "cpu-clock" : "task-clock");
 	counters.names = names.size ? names.data : NULL;
 	options.window = window;
 	options.arg = arg;
@@ -142,7 +144,8 @@ static void say_user_only(struct stat_report *report)
 		output_say("what happens in the kernel may not be counted (kernel.perf_event_paranoid): counting user space only");
 }
 
-int stat_open(const struct stat_arguments *arguments, struct stat_report *report, void (*window)(void *arg, const struct sonde_window *window), void *arg, struct sonde_session **ret_session)
+int stat_open(const struct stat_arguments *arguments, struct stat_report *report,
+	      void (*window)(void *arg, const struct sonde_window *window), void *arg, struct sonde_session **ret_session)
 {
 	int err = open_session(arguments, window, arg, ret_session);
 

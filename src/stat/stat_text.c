@@ -44,7 +44,8 @@ static void add_value(const struct stat_event *event, struct buffer *buffer)
 		buffer_printf(buffer, "%*s %-5s", VALUE_COLUMNS, absence(event), "");
 }
 
-static void add_row(const struct stat_arguments *arguments, const struct stat_report *report, const struct stat_event *event, struct buffer *buffer)
+static void add_row(const struct stat_arguments *arguments, const struct stat_report *report, const struct stat_event *event,
+		    struct buffer *buffer)
 {
 	struct stat_metric metric;
 
@@ -74,10 +75,10 @@ static void add_target(const struct stat_arguments *arguments, const struct stat
 		buffer_printf(buffer, "'%s'", arguments->command[0]);
 	else if (arguments->all_cpus)
 		buffer_text(buffer, "the whole machine");
-	else if (!arguments->whose.tgids.nr && !arguments->whose.tids.nr && !arguments->whose.cgroup)
+	else if (!arguments->targets.tgids.nr && !arguments->targets.tids.nr && !arguments->targets.cgroup)
 		buffer_text(buffer, "all that ran");
 	else
-		whose_text(&arguments->whose, NULL, buffer);
+		target_options_text(&arguments->targets, NULL, buffer);
 	if (arguments->cpus.nr)
 		buffer_printf(buffer, " on CPU %s", arguments->cpu_list);
 	if (arguments->command && !is_of_command)
@@ -96,7 +97,8 @@ static void add_times(const struct stat_arguments *arguments, const struct stat_
 		buffer_printf(buffer, " (+- %5.2f%%)", stat_deviation(report->elapsed_s, report->elapsed_squares, report->nr_runs));
 	buffer_text(buffer, "\n\n");
 	if (stat_is_of_command(arguments) && !report->goes_on)
-		buffer_printf(buffer, "%*.9f seconds user\n%*.9f seconds system\n\n", VALUE_COLUMNS, report->user_s, VALUE_COLUMNS, report->system_s);
+		buffer_printf(buffer, "%*.9f seconds user\n%*.9f seconds system\n\n", VALUE_COLUMNS, report->user_s, VALUE_COLUMNS,
+			      report->system_s);
 }
 
 /* In intervals what cannot be counted has been told at the begin. */

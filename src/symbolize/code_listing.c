@@ -180,7 +180,8 @@ static int read_code(const struct elf_file *elf, uint64_t start, uint64_t size, 
 }
 
 /* Its own symbols, and where those do not know the address, the debug file's. */
-static int find_function(const struct elf_file *elf, const char *path, uint64_t elf_vaddr, struct symbol_table **table, struct symbol *ret_symbol)
+static int find_function(const struct elf_file *elf, const char *path, uint64_t elf_vaddr, struct symbol_table **table,
+			 struct symbol *ret_symbol)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
 	int err = symbol_table_read(elf, NULL, table);
@@ -194,19 +195,20 @@ static int find_function(const struct elf_file *elf, const char *path, uint64_t 
 	return err ? err : symbol_table_find(*table, elf_vaddr, ret_symbol);
 }
 
-int code_listing_write(const struct elf_file *elf, const char *path, const struct code_question *question, struct diag *diag, struct buffer *to)
+int code_listing_write(const struct elf_file *elf, const char *path, const struct code_request *request, struct diag *diag,
+		       struct buffer *to)
 {
 	CLEANUP(disassembler_done) struct disassembler disassembler = { 0 };
 	CLEANUP(symbol_table_freep) struct symbol_table *table = NULL;
 	CLEANUP(freep) uint8_t *code = NULL;
-	struct listing_header header = { .start = question->guess_start, .end = question->guess_end };
+	struct listing_header header = { .start = request->guess_start, .end = request->guess_end };
 	struct symbol symbol;
 	size_t size;
 	int err = disassembler_init(&disassembler, elf_file_machine(elf), diag);
 
 	if (err)
 		return err;
-	if (!find_function(elf, path, question->elf_vaddr, &table, &symbol)) {
+	if (!find_function(elf, path, request->elf_vaddr, &table, &symbol)) {
 		header.start = symbol.elf_vaddr;
 		header.end = symbol.elf_vaddr + symbol.size_bytes;
 	} else {
@@ -224,7 +226,7 @@ int code_listing_write(const struct elf_file *elf, const char *path, const struc
 	return to->err;
 }
 
-/* --- the other side ------------------------------------------------------------------------------------------------------------------------ */
+/* --- the other side ------------------------------------------------------------------------------------------------------------------- */
 
 int code_listing_open(const void *bytes, size_t size, struct code_listing *ret_listing)
 {
@@ -234,7 +236,11 @@ int code_listing_open(const void *bytes, size_t size, struct code_listing *ret_l
 	reader_copy(&reader, &header, sizeof(header));
 	if (reader.bad || header.end <= header.start)
 		return -EBADMSG;
-	*ret_listing = (struct code_listing){ .lines = reader, .start = header.start, .end = header.end, .is_guess = header.is_guess, .is_cut = header.is_cut,
+	*ret_listing = (struct code_listing){ .lines = reader,
+					      .start = header.start,
+					      .end = header.end,
+					      .is_guess = header.is_guess,
+					      .is_cut = header.is_cut,
 					      .next_vaddr = header.start };
 	return 0;
 }
@@ -248,7 +254,8 @@ bool code_listing_next(struct code_listing *listing, struct code_line *ret_line)
 	line.elf_vaddr = reader_u64(&listing->lines);
 	line.nr_bytes = reader_u32(&listing->lines);
 	line.text = reader_text(&listing->lines);
-	if (!listing->lines.bad && (line.elf_vaddr != listing->next_vaddr || !line.nr_bytes || line.nr_bytes > listing->end - line.elf_vaddr))
+	if (!listing->lines.bad &&
+	    (line.elf_vaddr != listing->next_vaddr || !line.nr_bytes || line.nr_bytes > listing->end - line.elf_vaddr))
 		reader_fail(&listing->lines);
 	if (listing->lines.bad)
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_listing: the instructions of one function of a file, as text, on their way out of the worker. Written there by capstone (loaded when it is needed: 77,000
- * relocations that nothing else should pay for); read on the other side like any stranger's bytes. */
+/* code_listing: the instructions of one function of a file, as text, on their way out of the worker. Written there by capstone (loaded when
+ * it is needed: 77,000 relocations that nothing else should pay for); read on the other side like any stranger's bytes. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #define CODE_LISTING_MAX_BYTES ((uint64_t)1 << 20) /* of code; what is beyond is left out, and is_cut says so */
 
-struct code_question {
+struct code_request {
 	uint64_t elf_vaddr;              /* in the function */
 	uint64_t guess_start, guess_end; /* what is listed where no symbol covers it; start 0: nothing */
 };
@@ -34,9 +34,10 @@ struct code_line {
 
 /* Loads the library, before the worker can open files no more. Whether it is there, code_listing_write says. */
 void code_listing_preload(void);
-/* Appends the listing. `path`: where a debug file is looked for; may be NULL. 0; -ENOENT: no symbol covers the address, or no code stands there; -ELIBACC: no
- * capstone; -EOPNOTSUPP: another machine; -ENOMEM. */
-MUST_CHECK int code_listing_write(const struct elf_file *elf, const char *path, const struct code_question *question, struct diag *diag, struct buffer *to);
+/* Appends the listing. `path`: where a debug file is looked for; may be NULL. 0; -ENOENT: no symbol covers the address, or no code stands
+ * there; -ELIBACC: no capstone; -EOPNOTSUPP: another machine; -ENOMEM. */
+MUST_CHECK int code_listing_write(const struct elf_file *elf, const char *path, const struct code_request *request, struct diag *diag,
+				  struct buffer *to);
 
 /* 0 or -EBADMSG. Borrows the bytes. */
 MUST_CHECK int code_listing_open(const void *bytes, size_t size, struct code_listing *ret_listing);

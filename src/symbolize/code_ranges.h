@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_ranges: pieces of code in the order in which they were written to memory. JITs reuse memory, so a later piece wins over an earlier one
- * where they overlap; what it leaves of the earlier one still counts. Immutable once made. */
+/* code_ranges: pieces of code in the order in which they were written to memory. JITs reuse memory, so a later piece wins over an earlier
+ * one where they overlap; what it leaves of the earlier one still counts. Immutable once made. */
 #pragma once
 #include <stdint.h>
 

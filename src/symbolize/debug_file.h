@@ -12,5 +12,6 @@
 /* `debug_dir` is /usr/lib/debug or like it; `path` is the program's, places beside it are tried only when it is absolute; may be NULL. 0
  * or -ENOENT. The caller frees the file. */
 MUST_CHECK int debug_file_open(const struct elf_file *elf, const char *path, const char *debug_dir, struct elf_file **ret_debug);
-/* The same of a file that somebody gave us for it: takes over `fd`, also when it fails. 0; -ENOENT: it is another file's; -ENODATA: nothing is in it; or as elf_file_open_fd. */
+/* The same of a file that somebody gave us for it: takes over `fd`, also when it fails. 0; -ENOENT: it is another file's; -ENODATA: nothing
+ * is in it; or as elf_file_open_fd. */
 MUST_CHECK int debug_file_take(const struct elf_file *elf, int fd, struct elf_file **ret_debug);

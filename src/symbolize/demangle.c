@@ -87,8 +87,8 @@ static int print_rust(struct output *output, const char *name)
 	return 1;
 }
 
-/* In a conversion operator's type libiberty reads the arguments of a template parameter ("T_I...") once to see what follows them, and once more: nested ones take 2^depth of
- * time before anything is printed. Real names have a few at most. */
+/* In a conversion operator's type libiberty reads the arguments of a template parameter ("T_I...") once to see what follows them, and once
+ * more: nested ones take 2^depth of time before anything is printed. Real names have a few at most. */
 static bool is_long_cxx(const char *name)
 {
 	uint32_t nr = 0;

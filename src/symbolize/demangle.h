@@ -10,6 +10,6 @@
 
 /* Whether the name looks mangled: a cheap first question. */
 bool demangle_is_candidate(const char *name);
-/* What stands behind a blank or an @ is kept: "_RNv... [module]", "_Z1fv@plt". NULL when `name` is not mangled, or above a cap, or there is no memory. The
- * caller frees it. */
+/* What stands behind a blank or an @ is kept: "_RNv... [module]", "_Z1fv@plt". NULL when `name` is not mangled, or above a cap, or there is
+ * no memory. The caller frees it. */
 char *demangle(const char *name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One pass over the records. Each piece of code refers to a function (name, lines), which a moved piece shares with the one it was; lines are kept
- * relative to the function's start, so that they move along. */
+/* One pass over the records. Each piece of code refers to a function (name, lines), which a moved piece shares with the one it was; lines
+ * are kept relative to the function's start, so that they move along. */
 #include "symbolize/jitdump.h"
 
 #include <errno.h>
@@ -96,7 +96,8 @@ static ssize_t look(struct build *build, uint64_t off, size_t max, const uint8_t
 		build->window_off = off;
 		build->window_size = 0;
 		while (build->window_size < WINDOW_BYTES) {
-			got = pread(build->fd, build->window + build->window_size, WINDOW_BYTES - build->window_size, (off_t)(off + build->window_size));
+			got = pread(build->fd, build->window + build->window_size, WINDOW_BYTES - build->window_size,
+				    (off_t)(off + build->window_size));
 			if (got < 0 && errno == EINTR)
 				continue;
 			if (got < 0)
@@ -159,7 +160,8 @@ static bool is_sound(const struct build *build, uint64_t start, uint64_t size)
 {
 	uint64_t end;
 
-	return size && size <= UINT32_MAX && !__builtin_add_overflow(start, size, &end) && nr_of(&build->pieces, sizeof(struct code_piece)) < JITDUMP_MAX_PIECES;
+	return size && size <= UINT32_MAX && !__builtin_add_overflow(start, size, &end) &&
+	       nr_of(&build->pieces, sizeof(struct code_piece)) < JITDUMP_MAX_PIECES;
 }
 
 static int compare_lines(const void *left, const void *right)
@@ -170,7 +172,8 @@ static int compare_lines(const void *left, const void *right)
 }
 
 /* The lines that came before their code. V8 writes their addresses as perf inject will find them, behind an ELF header (perf-jit.cc:
- * "Adjust the position addresses accordingly"); its names of JavaScript functions are "JS:*function file:line:column", and say which file is true. */
+ * "Adjust the position addresses accordingly"); its names of JavaScript functions are "JS:*function file:line:column", and say which file
+ * is true. */
 static void take_lines(struct build *build, uint64_t start, uint64_t size, const char *name, struct function *function)
 {
 	struct line *lines;
@@ -256,8 +259,8 @@ static bool is_text(const char *text)
 	return true;
 }
 
-/* One line; `window` begins with it. Its size in the file, 0 when it makes no sense or is cut off, negative errno. Erlang's begin with the last line of the code before
- * this one's, which says nothing of it. */
+/* One line; `window` begins with it. Its size in the file, 0 when it makes no sense or is cut off, negative errno. Erlang's begin with the
+ * last line of the code before this one's, which says nothing of it. */
 static ssize_t read_line(struct build *build, struct debug_info *info, const uint8_t *window, size_t size)
 {
 	struct reader entry = reader_of(window, size);
@@ -270,7 +273,8 @@ static ssize_t read_line(struct build *build, struct debug_info *info, const uin
 	reader_skip(&entry, 4); /* discriminator */
 	file = reader_text(&entry);
 	is_same = info->has_file && strcmp(file, "\xff") == 0;
-	if (entry.bad || (pc >= info->code_pc && pc - info->code_pc > UINT32_MAX) || line_number > INT32_MAX || (!is_same && !is_text(file)))
+	if (entry.bad || (pc >= info->code_pc && pc - info->code_pc > UINT32_MAX) || line_number > INT32_MAX ||
+	    (!is_same && !is_text(file)))
 		return 0;
 	if (!is_same && !keep_file(build, file, strlen(file), &info->file))
 		return build->text.err;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jitdump: names and source lines of code that a JIT compiler wrote (format: Linux tools/perf/Documentation/jitdump-specification.txt,
- * version 1, of our byte order). As in a perf map a later record wins over an earlier one where their code overlaps. A record that is cut off is one
- * that is still being written. Immutable once read; any thread may look up. The file is a stranger's: memory and work are bounded. */
+ * version 1, of our byte order). As in a perf map a later record wins over an earlier one where their code overlaps. A record that is cut
+ * off is one that is still being written. Immutable once read; any thread may look up. The file is a stranger's: memory and work are
+ * bounded. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,8 +18,8 @@
 #define JITDUMP_MAX_RECORDS ((uint32_t)8 << 20) /* of any kind: reading ends there */
 
 struct jitdump;
-/* By pread(2) alone; the descriptor is the caller's. 0; -EBADMSG: no jitdump (or of the other byte order); -ENODATA: no code in it; -ENOMEM; what read
- * gave. */
+/* By pread(2) alone; the descriptor is the caller's. 0; -EBADMSG: no jitdump (or of the other byte order); -ENODATA: no code in it;
+ * -ENOMEM; what read gave. */
 MUST_CHECK int jitdump_read_fd(int fd, struct jitdump **ret_dump);
 void jitdump_free(struct jitdump *dump); /* takes NULL */
 static inline void jitdump_freep(struct jitdump **dump)
@@ -36,4 +37,5 @@ struct jitdump_place {
 /* 0 or -ENOENT. */
 MUST_CHECK int jitdump_find(const struct jitdump *dump, uint64_t pc, struct jitdump_place *ret_place);
 uint32_t jitdump_size(const struct jitdump *dump);	 /* pieces of code */
-uint32_t jitdump_nr_refused(const struct jitdump *dump); /* records that made no sense or were too many; what follows one of impossible size is not read */
+uint32_t jitdump_nr_refused(
+    const struct jitdump *dump); /* records that made no sense or were too many; what follows one of impossible size is not read */

@@ -25,6 +25,7 @@ static inline void kallsyms_freep(struct kallsyms **kallsyms)
 /* "name" or "name [module]", borrowed from the kallsyms; among aliases always the same one: global before weak before local,
  * then the shorter, then the lesser. 0 or -ENOENT. */
 MUST_CHECK int kallsyms_find(const struct kallsyms *kallsyms, uint64_t kaddr, const char **ret_name, uint64_t *ret_start);
-/* Is it in what the kernel leaves out of the stack of a thread that waits: functions of its scheduler, of the ways to sleep and of locks (in_sched_functions of kernel/sched/core.c)? */
+/* Is it in what the kernel leaves out of the stack of a thread that waits: functions of its scheduler, of the ways to sleep and of locks
+ * (in_sched_functions of kernel/sched/core.c)? */
 bool kallsyms_is_scheduler(const struct kallsyms *kallsyms, uint64_t kaddr);
 uint32_t kallsyms_size(const struct kallsyms *kallsyms); /* entries: functions, and ends before gaps */

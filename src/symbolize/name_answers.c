@@ -7,7 +7,8 @@
 #include "base/reader.h"
 
 #define PART_BYTES_MAX ((size_t)1 << 30)
-#define NAMED_BYTES_MAX ((uint64_t)1 << 30) /* by all names together: a hostile one may name one long text, or parts of it, a million times */
+#define NAMED_BYTES_MAX \
+	((uint64_t)1 << 30) /* by all names together: a hostile one may name one long text, or parts of it, a million times */
 
 struct answers_header {
 	uint32_t nr_addresses, nr_names;
@@ -23,7 +24,9 @@ struct written_name {
 
 void name_writer_init(struct name_writer *writer)
 {
-	*writer = (struct name_writer){ .counts = BUFFER_INIT(PART_BYTES_MAX), .names = BUFFER_INIT(PART_BYTES_MAX), .texts = BUFFER_INIT(PART_BYTES_MAX) };
+	*writer = (struct name_writer){ .counts = BUFFER_INIT(PART_BYTES_MAX),
+					.names = BUFFER_INIT(PART_BYTES_MAX),
+					.texts = BUFFER_INIT(PART_BYTES_MAX) };
 	buffer_append(&writer->texts, "", 1);
 }
 
@@ -125,7 +128,8 @@ int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, str
 
 		if (name.name >= header.text_bytes || name.system_name >= header.text_bytes || name.file >= header.text_bytes)
 			return -EBADMSG;
-		named_bytes += strlen(answers.texts + name.name) + strlen(answers.texts + name.system_name) + strlen(answers.texts + name.file);
+		named_bytes +=
+		    strlen(answers.texts + name.name) + strlen(answers.texts + name.system_name) + strlen(answers.texts + name.file);
 		if (named_bytes > NAMED_BYTES_MAX)
 			return -EBADMSG;
 	}

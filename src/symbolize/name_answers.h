@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name_answers: the names of many addresses as bytes, from the process that reads files to the one that may not. Whoever made the bytes may be
- * hostile: all is checked when they are opened. Layout: a header, for each address the number of its names, the names, the
- * texts. One thread. */
+/* name_answers: the names of many addresses as bytes, from the process that reads files to the one that may not. Whoever made the bytes may
+ * be hostile: all is checked when they are opened. Layout: a header, for each address the number of its names, the names, the texts. One
+ * thread. */
 #pragma once
 #include <stdint.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The grammar: RFC 2603. What is walked, and how often, is libiberty's way (rust-demangle.c of binutils 2.40): back references are followed where text is printed, and only there. */
+/* The grammar: RFC 2603. What is walked, and how often, is libiberty's way (rust-demangle.c of binutils 2.40): back references are followed
+ * where text is printed, and only there. */
 #include "symbolize/rust_walk.h"
 
 #include <stdint.h>

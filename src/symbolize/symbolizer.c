@@ -218,7 +218,8 @@ uint64_t symbolizer_kernel_call(struct symbolizer *symbolizer, uint64_t kaddr)
 	return strncmp(name.name, "__pfx_", 6) == 0 || strncmp(name.name, "__cfi_", 6) == 0 ? kaddr : kaddr - 1;
 }
 
-/* The best table there is: the file's own .symtab, the debug file's, the fetched one's, the file's .dynsym and .gnu_debugdata. NULL: none. */
+/* The best table there is: the file's own .symtab, the debug file's, the fetched one's, the file's .dynsym and .gnu_debugdata. NULL: none.
+ */
 static struct symbol_table *read_object(const struct symbolizer *symbolizer, const struct elf_file *elf, const char *path)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
@@ -305,13 +306,15 @@ static bool has_section(const struct elf_file *elf, const char *name)
 bool symbolizer_wants_debug(const struct symbolizer *symbolizer, const struct elf_file *elf, const char *path)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
-	bool symbols = has_section(elf, ".symtab"), lines = !symbolizer->lines || has_section(elf, ".debug_info") || has_section(elf, ".zdebug_info");
+	bool symbols = has_section(elf, ".symtab"),
+	     lines = !symbolizer->lines || has_section(elf, ".debug_info") || has_section(elf, ".zdebug_info");
 
 	if ((symbols && lines) || has_section(elf, ".gopclntab") || has_section(elf, ".data.rel.ro.gopclntab"))
 		return false;
 	if (debug_file_open(elf, path, symbolizer->debug_dir, &debug))
 		return true;
-	return !(symbols || has_section(debug, ".symtab")) || !(lines || has_section(debug, ".debug_info") || has_section(debug, ".zdebug_info"));
+	return !(symbols || has_section(debug, ".symtab")) ||
+	       !(lines || has_section(debug, ".debug_info") || has_section(debug, ".zdebug_info"));
 }
 
 /* `symbol_err` says whether `symbol` is there; it names the function that the code belongs to, as it does without lines. */
@@ -399,14 +402,14 @@ struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbo
 
 int symbolizer_jit(struct symbolizer *symbolizer, const struct jit_names *jit, uint64_t pc, struct symbol_name *ret_name)
 {
-	struct jitdump_place place;
-	int err = jit_names_find(jit, pc, &place);
+	struct jitdump_place location;
+	int err = jit_names_find(jit, pc, &location);
 
 	if (!err)
-		err = answer(symbolizer, place.name, place.start, ret_name);
+		err = answer(symbolizer, location.name, location.start, ret_name);
 	if (err)
 		return err;
-	ret_name->file = place.file;
-	ret_name->line = place.line;
+	ret_name->file = location.file;
+	ret_name->line = location.line;
 	return 0;
 }

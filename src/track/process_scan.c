@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "base/stop_fd.h"
 #include "base/u64_map.h"
-#include "proxy/stranger.h"
+#include "proxy/credentials.h"
 
 #define FREE_NS NS_PER_MS     /* of each process: what has a thousand mappings takes less */
 #define MAX_LATER (1u << 22)  /* the kernel's PID_MAX_LIMIT */
@@ -42,7 +42,7 @@ static int scan_trusted(const struct process_scan *scan, DIR *proc, uint64_t tim
 	const struct dirent *entry;
 	int err = 0;
 
-	while (!err && (entry = readdir(proc)) && !stop_fd_told(scan->stop_fd)) {
+	while (!err && (entry = readdir(proc)) && !stop_fd_is_set(scan->stop_fd)) {
 		uint64_t tgid;
 
 		if (number_u64(entry->d_name, UINT32_MAX, &tgid))
@@ -88,13 +88,14 @@ static void leave_out(struct process_scan_left *left, uint32_t tgid, uint32_t ui
 	}
 }
 
-static int scan_stranger(const struct process_scan *scan, uint32_t tgid, uint64_t time_ns, struct strangers *strangers, struct process_scan_left *left)
+static int scan_credentials(const struct process_scan *scan, uint32_t tgid, uint64_t time_ns, struct strangers *strangers,
+			    struct process_scan_left *left)
 {
-	uint32_t uid = stranger_uid(tgid);
+	uint32_t uid = credentials_uid(tgid);
 	uint64_t from_ns, to_ns;
 	int err;
 
-	if (uid == STRANGER_GONE)
+	if (uid == CREDENTIALS_GONE)
 		return 0;
 	if (!has_left(scan, strangers, uid)) {
 		leave_out(left, tgid, uid);
@@ -115,14 +116,16 @@ int process_scan_run(const struct process_scan *scan, uint64_t time_ns, struct p
 	if (!proc)
 		return diag_errno(diag, errno, "cannot read /proc: %s", strerror(errno));
 	err = scan_trusted(scan, proc, time_ns, &later);
-	for (uint32_t i = 0; !err && i < later.nr && !stop_fd_told(scan->stop_fd); i++)
-		err = scan_stranger(scan, later.tgids[i], time_ns, &later, left);
+	for (uint32_t i = 0; !err && i < later.nr && !stop_fd_is_set(scan->stop_fd); i++)
+		err = scan_credentials(scan, later.tgids[i], time_ns, &later, left);
 	return err;
 }
 
 void process_scan_account(const struct process_scan_left *left, struct account *account)
 {
 	if (left->nr)
-		account_note(account, "%u times the mappings of a process were not read, first of process %u of user %u, as others of his, or of all users, have so many: its stacks end at their first frame",
+		account_note(account,
+			     "%u times the mappings of a process were not read, first of process %u of user %u, as others of his, or of "
+			     "all users, have so many: its stacks end at their first frame",
 			     left->nr, left->tgid, left->uid);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_scan: reads what all processes have mapped, root's and our user's first. Others may have so many mappings and so many processes as they like: what reading them may take is bounded for each
- * user, and for all of them together. One thread. */
+/* process_scan: reads what all processes have mapped, root's and our user's first. Others may have so many mappings and so many processes
+ * as they like: what reading them may take is bounded for each user, and for all of them together. One thread. */
 #pragma once
 #include "base/diag.h"
 #include "model/account.h"

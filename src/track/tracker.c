@@ -11,8 +11,8 @@
 #include "collect/sideband.h"
 #include "track/account_common.h"
 #include "track/process_scan.h"
-#include "track/runtime_keeper.h"
-#include "track/table_keeper.h"
+#include "track/runtime_loader.h"
+#include "track/table_loader.h"
 
 #define PRUNE_NS  2000000000u /* what was mapped longer ago is asked for by nobody */
 #define RESCAN_NS 1000000000u /* at most this often after losses */
@@ -31,12 +31,12 @@ struct tracker {
 	struct account *account;
 	struct parser *parser;
 	struct proxy *proxy;
-	struct table_keeper *keeper;
-	struct runtime_keeper *runtimes; /* or NULL */
+	struct table_loader *loader;
+	struct runtime_loader *runtimes; /* or NULL */
 	struct table_cache *cache;     /* or NULL */
 	struct sonde_mapping *scratch; /* of the process that is being told */
 	uint32_t scratch_capacity;
-	struct raw_process known;      /* what scratch has, the last that was asked for; tgid 0: nothing */
+	struct deferred_process known;      /* what scratch has, the last that was asked for; tgid 0: nothing */
 	uint64_t known_from_ns, known_until_ns; /* when that was mapped */
 	uint64_t nr_known;             /* that were */
 	struct process_scan_left left;
@@ -65,7 +65,8 @@ static void tracker_freep(struct tracker **tracker)
 	tracker_free(*tracker);
 }
 
-int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct proxy *proxy, struct diag *diag, struct tracker **ret_tracker)
+int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct proxy *proxy,
+		struct diag *diag, struct tracker **ret_tracker)
 {
 	CLEANUP(tracker_freep) struct tracker *tracker = calloc(1, sizeof(*tracker));
 	int err;
@@ -86,8 +87,8 @@ int tracker_new(const struct table_store_options *store, struct account *account
 		err = table_store_new(store, diag, &tracker->store);
 	if (err)
 		return err;
-	tracker->keeper = table_keeper_new(tracker->store, tracker->processes, account, parser, tell_all, tracker);
-	if (!tracker->keeper)
+	tracker->loader = table_loader_new(tracker->store, tracker->processes, account, parser, tell_all, tracker);
+	if (!tracker->loader)
 		return -ENOMEM;
 	*ret_tracker = MOVE(tracker);
 	return 0;
@@ -98,8 +99,8 @@ void tracker_free(struct tracker *tracker)
 	if (!tracker)
 		return;
 	sideband_free(tracker->sideband);
-	runtime_keeper_free(tracker->runtimes);
-	table_keeper_free(tracker->keeper);
+	runtime_loader_free(tracker->runtimes);
+	table_loader_free(tracker->loader);
 	table_cache_free(tracker->cache);
 	table_store_free(tracker->store);
 	process_table_free(tracker->processes);
@@ -115,18 +116,18 @@ void tracker_free(struct tracker *tracker)
 void tracker_use_cache(struct tracker *tracker, struct table_cache *cache)
 {
 	tracker->cache = cache;
-	table_keeper_use_cache(tracker->keeper, cache);
+	table_loader_use_cache(tracker->loader, cache);
 }
 
 int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler)
 {
-	tracker->runtimes = runtime_keeper_new(sampler, tracker->parser, tracker->proxy, tracker->processes, tracker->account);
+	tracker->runtimes = runtime_loader_new(sampler, tracker->parser, tracker->proxy, tracker->processes, tracker->account);
 	if (tracker->runtimes)
-		runtime_keeper_use_cache(tracker->runtimes, tracker->cache);
+		runtime_loader_use_cache(tracker->runtimes, tracker->cache);
 	return tracker->runtimes ? 0 : -ENOMEM;
 }
 
-struct runtime_keeper *tracker_runtimes(const struct tracker *tracker)
+struct runtime_loader *tracker_runtimes(const struct tracker *tracker)
 {
 	return tracker->runtimes;
 }
@@ -168,7 +169,9 @@ static int set_process(struct tracker *tracker, struct sonde_process process)
 		return tracker->lacking.err == -ENOMEM ? -ENOMEM : 0;
 	}
 	if (!tracker->processes_full)
-		account_note(tracker->account, "no room for the mappings of more processes: from process %u on some stacks have their first frame only", process.tgid);
+		account_note(tracker->account,
+			     "no room for the mappings of more processes: from process %u on some stacks have their first frame only",
+			     process.tgid);
 	tracker->processes_full = true;
 	return 0;
 }
@@ -176,12 +179,12 @@ static int set_process(struct tracker *tracker, struct sonde_process process)
 /* What is in a file, and its table. *ret_asked: not yet. */
 static int look_into(struct tracker *tracker, uint32_t object, bool *ret_asked)
 {
-	int err = tracker->runtimes ? runtime_keeper_meet(tracker->runtimes, object) : 0;
+	int err = tracker->runtimes ? runtime_loader_meet(tracker->runtimes, object) : 0;
 	bool is_asked = err == -EINPROGRESS;
 
 	if (!err || is_asked)
-		err = table_keeper_meet(tracker->keeper, object);
-	*ret_asked = is_asked || table_keeper_is_asked(tracker->keeper, object);
+		err = table_loader_meet(tracker->loader, object);
+	*ret_asked = is_asked || table_loader_is_asked(tracker->loader, object);
 	return err;
 }
 
@@ -219,9 +222,9 @@ static int fill_mappings(struct tracker *tracker, uint32_t tgid, const struct pr
 	}
 	for (uint32_t i = 0; i < nr_mappings; i++) {
 		tracker->scratch[i] = (struct sonde_mapping){ .start_pc = mappings[i].start_pc, .end_pc = mappings[i].end_pc };
-		table_keeper_fill(tracker->keeper, mappings[i].object, mappings[i].load_bias, &tracker->scratch[i]);
-		if (tracker->runtimes && runtime_keeper_compiled(tracker->runtimes, tgid, mappings[i].start_pc, &object, &loop))
-			table_keeper_fill_compiled(tracker->keeper, object, &loop, &tracker->scratch[i]);
+		table_loader_fill(tracker->loader, mappings[i].object, mappings[i].load_bias, &tracker->scratch[i]);
+		if (tracker->runtimes && runtime_loader_compiled(tracker->runtimes, tgid, mappings[i].start_pc, &object, &loop))
+			table_loader_fill_compiled(tracker->loader, object, &loop, &tracker->scratch[i]);
 	}
 	return 0;
 }
@@ -230,7 +233,9 @@ static int note_unmet(struct tracker *tracker, const struct process_mapping *map
 {
 	for (uint32_t i = 0; i < nr_mappings; i++) {
 		uint32_t object = mappings[i].object;
-		int err = table_keeper_is_met(tracker->keeper, object) || u64_map_find(&tracker->unmet, object) ? 0 : u64_map_add(&tracker->unmet, object, 1);
+		int err = table_loader_is_met(tracker->loader, object) || u64_map_find(&tracker->unmet, object)
+			      ? 0
+			      : u64_map_add(&tracker->unmet, object, 1);
 
 		if (err)
 			return err;
@@ -242,7 +247,8 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 {
 	struct tracker *tracker = arg;
 	struct sonde_process process = { .tgid = tgid, .generation = generation, .nr_mappings = nr_mappings };
-	int err = tracker->runtimes ? runtime_keeper_tell(tracker->runtimes, tgid, generation, mappings, nr_mappings, &process.runtimes) : 0;
+	int err =
+	    tracker->runtimes ? runtime_loader_tell(tracker->runtimes, tgid, generation, mappings, nr_mappings, &process.runtimes) : 0;
 
 	if (!err)
 		err = note_unmet(tracker, mappings, nr_mappings);
@@ -251,7 +257,9 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 	if (err)
 		return err;
 	if (nr_mappings > SONDE_MAX_MAPPINGS && !tracker->has_too_many) {
-		account_note(tracker->account, "process %u maps more than %d pieces of code, of which the first are known: other stacks end there", tgid, SONDE_MAX_MAPPINGS);
+		account_note(tracker->account,
+			     "process %u maps more than %d pieces of code, of which the first are known: other stacks end there", tgid,
+			     SONDE_MAX_MAPPINGS);
 		tracker->has_too_many = true;
 	}
 	return set_process(tracker, process);
@@ -261,7 +269,7 @@ static int tell_all(void *arg)
 {
 	struct tracker *tracker = arg;
 
-	tracker->known = (struct raw_process){ 0 }; /* some of its tables may be others */
+	tracker->known = (struct deferred_process){ 0 }; /* some of its tables may be others */
 	return process_table_changes(tracker->processes, tell_kernel, tracker);
 }
 
@@ -273,7 +281,7 @@ static int help_lacking(struct tracker *tracker)
 
 	if (!tracker->lacking.size)
 		return 0;
-	err = table_keeper_yield(tracker->keeper);
+	err = table_loader_yield(tracker->loader);
 	tgids = (const uint32_t *)tracker->lacking.data; /* there may be more now */
 	for (size_t i = 0; i < tracker->lacking.size / sizeof(*tgids); i++)
 		process_table_renew(tracker->processes, tgids[i]);
@@ -289,10 +297,10 @@ static int tell_changes(struct tracker *tracker, struct diag *diag)
 {
 	int err = tell_all(tracker);
 
-	if (!err && tracker->runtimes && runtime_keeper_load(tracker->runtimes))
+	if (!err && tracker->runtimes && runtime_loader_load(tracker->runtimes))
 		err = tell_all(tracker);
 	if (!err)
-		err = table_keeper_settle(tracker->keeper);
+		err = table_loader_settle(tracker->loader);
 	if (!err)
 		err = help_lacking(tracker);
 	return err ? diag_errno(diag, -err, "cannot tell the kernel what is mapped: %s", strerror(-err)) : 0;
@@ -380,7 +388,7 @@ static int expect_interpreter(void *arg, const char *path)
 	int err = meet(tracker, object);
 
 	if (!err)
-		runtime_keeper_expect(tracker->runtimes, object);
+		runtime_loader_expect(tracker->runtimes, object);
 	return err;
 }
 
@@ -418,7 +426,8 @@ static int scan_all(struct tracker *tracker, bool is_first, uint64_t now, struct
 {
 	const uint64_t user_ns = is_first ? SCAN_NS : NEXT_SCAN_NS;
 
-	return process_scan_run(&(struct process_scan){ tracker->processes, tracker->proxy, tracker->stop_fd, user_ns, 2 * user_ns }, now, &tracker->left, diag);
+	return process_scan_run(&(struct process_scan){ tracker->processes, tracker->proxy, tracker->stop_fd, user_ns, 2 * user_ns }, now,
+				&tracker->left, diag);
 }
 
 int tracker_scan(struct tracker *tracker, struct diag *diag)
@@ -434,7 +443,7 @@ int tracker_scan(struct tracker *tracker, struct diag *diag)
 		err = expect_interpreters(tracker, diag) ?: await_asked(tracker, diag);
 	if (!err)
 		err = tell_changes(tracker, diag);
-	while (!err && tracker->runtimes && runtime_keeper_load(tracker->runtimes))
+	while (!err && tracker->runtimes && runtime_loader_load(tracker->runtimes))
 		err = tell_changes(tracker, diag);
 	return err;
 }
@@ -461,7 +470,8 @@ static void end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns
 		u64_map_remove(&tracker->only, tgid, 1);
 }
 
-/* When a process ends as a whole, its first thread's end may be seen before the others are gone: so those that had some left are looked after. */
+/* When a process ends as a whole, its first thread's end may be seen before the others are gone: so those that had some left are looked
+ * after. */
 static int on_first_thread_exit(struct tracker *tracker, const struct sideband_event *event)
 {
 	if (!has_threads(event->tgid)) {
@@ -543,9 +553,9 @@ static void forget(void *arg, uint32_t object)
 
 	u64_map_remove(&tracker->unmet, object, 1);
 	u64_map_remove(&tracker->asked, object, 1);
-	table_keeper_forget(tracker->keeper, object);
+	table_loader_forget(tracker->loader, object);
 	if (tracker->runtimes)
-		runtime_keeper_forget(tracker->runtimes, object);
+		runtime_loader_forget(tracker->runtimes, object);
 }
 
 /* When the kernel has been told of all changes. */
@@ -553,19 +563,19 @@ static int sweep(struct tracker *tracker)
 {
 	int err = process_table_sweep(tracker->processes, forget, tracker);
 
-	return err ? err : table_keeper_trim(tracker->keeper);
+	return err ? err : table_loader_trim(tracker->loader);
 }
 
 int tracker_read(struct tracker *tracker, struct diag *diag)
 {
 	int err = sideband_read(tracker->sideband, on_event, tracker, &tracker->known_ns);
 
-	tracker->known = (struct raw_process){ 0 };
+	tracker->known = (struct deferred_process){ 0 };
 	if (err)
 		return diag_errno(diag, -err, "cannot follow the processes: %s", strerror(-err));
 	end_leaderless(tracker);
 	if (tracker->runtimes)
-		runtime_keeper_retry(tracker->runtimes);
+		runtime_loader_retry(tracker->runtimes);
 	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
 		return tracker_scan(tracker, diag); /* what was lost cannot be known but by looking */
 	if (clock_ns() - tracker->asked_ns > ASKED_STEP_NS) {
@@ -582,7 +592,8 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 int tracker_follow_cpus(struct tracker *tracker, const struct cpus *online, struct diag *diag)
 {
 	int nr_new = sideband_follow(tracker->sideband, online, diag);
-	int err = nr_new > 0 ? tracker_scan(tracker, diag) : 0; /* what happened there before it was listened to cannot be known but by looking */
+	/* what happened there before it was listened to cannot be known but by looking */
+	int err = nr_new > 0 ? tracker_scan(tracker, diag) : 0;
 
 	return err < 0 ? err : nr_new;
 }
@@ -608,11 +619,15 @@ static int know_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns
 		return err;
 	tracker->known_from_ns = then.from_ns;
 	tracker->known_until_ns = then.until_ns;
-	tracker->known = (struct raw_process){ .tgid = tgid, .generation = then.generation, .mappings = tracker->scratch, .nr_mappings = then.nr, .serial = ++tracker->nr_known };
+	tracker->known = (struct deferred_process){ .tgid = tgid,
+						    .generation = then.generation,
+						    .mappings = tracker->scratch,
+						    .nr_mappings = then.nr,
+						    .serial = ++tracker->nr_known };
 	return 0;
 }
 
-int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct raw_process *ret_process)
+int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct deferred_process *ret_process)
 {
 	bool is_known = tracker->known.tgid == tgid && time_ns >= tracker->known_from_ns && time_ns <= tracker->known_until_ns;
 	int err = is_known ? 0 : know_process(tracker, tgid, time_ns);
@@ -639,12 +654,12 @@ const struct process_table *tracker_processes(const struct tracker *tracker)
 
 void tracker_used(struct tracker *tracker, uint32_t object, uint64_t time_ns)
 {
-	table_keeper_used(tracker->keeper, object, time_ns);
+	table_loader_used(tracker->loader, object, time_ns);
 }
 
 int tracker_need(struct tracker *tracker, uint32_t object, uint64_t time_ns, bool *ret_loaded)
 {
-	return table_keeper_need(tracker->keeper, object, time_ns, ret_loaded);
+	return table_loader_need(tracker->loader, object, time_ns, ret_loaded);
 }
 
 int tracker_prune(struct tracker *tracker, uint64_t now_ns)
@@ -652,7 +667,7 @@ int tracker_prune(struct tracker *tracker, uint64_t now_ns)
 	if (now_ns - tracker->pruned_ns <= PRUNE_NS)
 		return 0;
 	tracker->pruned_ns = now_ns;
-	tracker->known = (struct raw_process){ 0 };
+	tracker->known = (struct deferred_process){ 0 };
 	process_table_prune(tracker->processes, now_ns - PRUNE_NS);
 	return sweep(tracker);
 }
@@ -666,6 +681,6 @@ void tracker_account(const struct tracker *tracker, struct account *account)
 	process_scan_account(&tracker->left, account);
 	if (object_table_nr_lost(objects))
 		account_note(account, "%u files that are not there any more have no names: [file+0x...]", object_table_nr_lost(objects));
-	table_keeper_account(tracker->keeper, account);
+	table_loader_account(tracker->loader, account);
 	account->bpf_map_bytes += table_store_bytes(tracker->store);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two bits for each unit of a chunk: given, and released but waiting. What is given back needs no memory to be remembered by and is one with its free neighbours
- * at once. A look for room costs 64 words per chunk at most, and none for chunks that are known to have no run as long as that. */
+/* Two bits for each unit of a chunk: given, and released but waiting. What is given back needs no memory to be remembered by and is one
+ * with its free neighbours at once. A look for room costs 64 words per chunk at most, and none for chunks that are known to have no run as
+ * long as that. */
 #include "unwind/chunk_pool.h"
 
 #include <bpf/bpf.h>
@@ -172,7 +173,8 @@ static int add_chunk(struct chunk_pool *pool)
 	return 0;
 }
 
-/* In this order: free words in one place, or in few; words that wait, when they are many; a new chunk; words that wait; whatever there is. */
+/* In this order: free words in one place, or in few; words that wait, when they are many; a new chunk; words that wait; whatever there is.
+ */
 static int make_room(struct chunk_pool *pool, uint32_t min_units, uint32_t max_units, struct run *ret_run)
 {
 	uint32_t part_units = max_units / 8 > PART_MIN_UNITS ? max_units / 8 : PART_MIN_UNITS;
@@ -226,7 +228,8 @@ int chunk_pool_alloc(struct chunk_pool *pool, uint32_t min_words, uint32_t max_w
 void chunk_pool_trim(struct chunk_pool *pool, struct chunk_place *place, uint32_t nr_words)
 {
 	struct chunk *chunk = &pool->chunks[place->pos >> SONDE_CHUNK_SHIFT];
-	uint32_t first = (place->pos & (SONDE_CHUNK_WORDS - 1)) / CHUNK_POOL_UNIT_WORDS, kept = units_of(nr_words), nr = units_of(place->nr_words);
+	uint32_t first = (place->pos & (SONDE_CHUNK_WORDS - 1)) / CHUNK_POOL_UNIT_WORDS, kept = units_of(nr_words),
+		 nr = units_of(place->nr_words);
 
 	if (kept >= nr)
 		return;

@@ -40,7 +40,8 @@ static bool allocate(struct rule_table *table)
 	table->loose = calloc(nr, sizeof(*table->loose));
 	table->is_loose = calloc(nr, sizeof(*table->is_loose));
 	table->slots = calloc((size_t)table->slot_mask + 1, sizeof(*table->slots));
-	return table->rules && table->refs && table->stamps && table->owners && table->free && table->loose && table->is_loose && table->slots;
+	return table->rules && table->refs && table->stamps && table->owners && table->free && table->loose && table->is_loose &&
+	       table->slots;
 }
 
 struct rule_table *rule_table_new(uint32_t max_rules)
@@ -90,7 +91,8 @@ void rule_table_free(struct rule_table *table)
 	free(table);
 }
 
-/* The slot that the rule stands in, or the empty one that it would. Multiply-shift, as in base/u64_map: it is asked for each row of a file. */
+/* The slot that the rule stands in, or the empty one that it would. Multiply-shift, as in base/u64_map: it is asked for each row of a file.
+ */
 static uint16_t *slot_of(const struct rule_table *table, const struct sonde_rule *rule)
 {
 	unsigned __int128 sum = 0;
@@ -201,7 +203,8 @@ struct rule_room rule_table_room(const struct rule_table *table, uint32_t uid)
 
 	if (!uid)
 		return (struct rule_room){ .of_user = of_all, .of_table = of_all };
-	return (struct rule_room){ .of_user = left_of(table->max_rules / 8 * 3, nr_of(table, uid)), .of_table = of_users < of_all ? of_users : of_all };
+	return (struct rule_room){ .of_user = left_of(table->max_rules / 8 * 3, nr_of(table, uid)),
+				   .of_table = of_users < of_all ? of_users : of_all };
 }
 
 /* Is this the first time that the rule is met with this stamp? */

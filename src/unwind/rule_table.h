@@ -19,11 +19,11 @@ static inline void rule_table_freep(struct rule_table **table)
 {
 	rule_table_free(*table);
 }
-/* The rule's number, the same for equal rules; a new one is `uid`'s. It stands until the next rule_table_settle and from then on as long as it is held.
- * SONDE_RULE_UNSUPPORTED (and counted) when the table is full. */
+/* The rule's number, the same for equal rules; a new one is `uid`'s. It stands until the next rule_table_settle and from then on as long as
+ * it is held. SONDE_RULE_UNSUPPORTED (and counted) when the table is full. */
 uint16_t rule_table_number(struct rule_table *table, const struct sonde_rule *rule, uint32_t uid);
-/* How many new ones there is room for. A user other than root has three eighths of the table, and all of them three quarters: root's files find the rest. What was
- * dropped counts until it is settled. */
+/* How many new ones there is room for. A user other than root has three eighths of the table, and all of them three quarters: root's files
+ * find the rest. What was dropped counts until it is settled. */
 struct rule_room {
 	uint32_t of_user;  /* by his share */
 	uint32_t of_table; /* by what others leave him */
@@ -32,7 +32,8 @@ struct rule_room rule_table_room(const struct rule_table *table, uint32_t uid);
 /* Takes or gives back one reference to each rule that stands in the rows, however often it does. */
 void rule_table_hold(struct rule_table *table, const struct sonde_row *rows, uint32_t nr_rows);
 void rule_table_drop(struct rule_table *table, const struct sonde_row *rows, uint32_t nr_rows);
-/* Frees the numbers of the rules that nobody holds. To be called when the kernel cannot be reading rows any more that were dropped before. */
+/* Frees the numbers of the rules that nobody holds. To be called when the kernel cannot be reading rows any more that were dropped before.
+ */
 void rule_table_settle(struct rule_table *table);
 bool rule_table_has_idle(const struct rule_table *table); /* are there such rules? */
 const struct sonde_rule *rule_table_rules(const struct rule_table *table, uint32_t *ret_nr); /* borrowed until the next number() */

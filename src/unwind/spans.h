@@ -32,8 +32,8 @@ void spans_done(struct spans *spans);
 /* A cfi_row_fn; `arg` is the spans. 0; -ENOMEM; -EFBIG when an FDE has more than 2^32 addresses. */
 int spans_take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *rule);
 
-/* Rows in order of address: of one FDE, or of a part of it, or a gap (one row, SONDE_RULE_NONE or SONDE_RULE_WIDE). The first holds from `from_vaddr`,
- * rows[1] and all later ones from base_vaddr + their off. Equal neighbours are possible from call to call. */
+/* Rows in order of address: of one FDE, or of a part of it, or a gap (one row, SONDE_RULE_NONE or SONDE_RULE_WIDE). The first holds from
+ * `from_vaddr`, rows[1] and all later ones from base_vaddr + their off. Equal neighbours are possible from call to call. */
 struct span_piece {
 	uint64_t base_vaddr, from_vaddr;
 	const struct span_row *rows;

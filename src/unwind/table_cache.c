@@ -36,8 +36,13 @@ static bool is_ours(const struct stat *st)
 
 int table_cache_open(const char *path, uint64_t max_bytes, struct diag *diag, struct table_cache **ret_cache)
 {
-	const struct cache_dir_options options = { .path = path, .folder = "unwind", .what = "unwind tables", .suffix = SUFFIX, .passing = TEMPORARY,
-						   .passing_s = TEMPORARY_AGE_S, .max_bytes = max_bytes };
+	const struct cache_dir_options options = { .path = path,
+						   .folder = "unwind",
+						   .what = "unwind tables",
+						   .suffix = SUFFIX,
+						   .passing = TEMPORARY,
+						   .passing_s = TEMPORARY_AGE_S,
+						   .max_bytes = max_bytes };
 	CLEANUP(table_cache_freep) struct table_cache *cache = calloc(1, sizeof(*cache));
 	int err = cache ? cache_dir_open(&options, diag, &cache->dir) : -ENOMEM;
 
@@ -54,7 +59,7 @@ void table_cache_free(struct table_cache *cache)
 	free(cache);
 }
 
-/* --- which files ----------------------------------------------------------------------------------------------------------------------- */
+/* --- which files ---------------------------------------------------------------------------------------------------------------------- */
 
 static bool key_of(const struct elf_file *elf, const char *path, struct table_key *key)
 {
@@ -62,7 +67,8 @@ static bool key_of(const struct elf_file *elf, const char *path, struct table_ke
 	int fd = elf_file_fd(elf);
 	struct stat st, here;
 
-	if (fd < 0 || elf_file_owner(elf) || id->size < MIN_BUILD_ID_BYTES || fstat(fd, &st) || st.st_uid != 0 || st.st_mode & (S_IWGRP | S_IWOTH))
+	if (fd < 0 || elf_file_owner(elf) || id->size < MIN_BUILD_ID_BYTES || fstat(fd, &st) || st.st_uid != 0 ||
+	    st.st_mode & (S_IWGRP | S_IWOTH))
 		return false;
 	if (path[0] != '/' || stat(path, &here) || here.st_dev != st.st_dev || here.st_ino != st.st_ino)
 		return false;
@@ -83,7 +89,7 @@ static void name_of(const struct table_key *key, char *to, size_t size)
 	snprintf(to, size, "%s.%016" PRIx64 SUFFIX, id, hash_stable(key, sizeof(*key), 0));
 }
 
-/* --- reading and writing ----------------------------------------------------------------------------------------------------------------- */
+/* --- reading and writing -------------------------------------------------------------------------------------------------------------- */
 
 static void *read_whole(int fd, size_t size)
 {
@@ -99,7 +105,8 @@ static void *read_whole(int fd, size_t size)
 	return MOVE(bytes);
 }
 
-int table_cache_load(struct table_cache *cache, const struct elf_file *elf, const char *path, struct rule_table *rules, struct unwind_table **ret_table)
+int table_cache_load(struct table_cache *cache, const struct elf_file *elf, const char *path, struct rule_table *rules,
+		     struct unwind_table **ret_table)
 {
 	CLEANUP(freep) void *bytes = NULL;
 	CLEANUP(closep) int fd = -1;
@@ -121,7 +128,8 @@ int table_cache_load(struct table_cache *cache, const struct elf_file *elf, cons
 	return err == -ENOMEM || err == -EXFULL || !err ? err : -ENOENT;
 }
 
-void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, const char *path, const struct rule_table *rules, const struct unwind_table *table)
+void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, const char *path, const struct rule_table *rules,
+		      const struct unwind_table *table)
 {
 	struct buffer image = BUFFER_INIT(TABLE_IMAGE_BYTES_MAX);
 	CLEANUP(closep) int fd = -1;
@@ -142,7 +150,7 @@ void table_cache_keep(struct table_cache *cache, const struct elf_file *elf, con
 	buffer_done(&image);
 }
 
-/* --- interpreters ------------------------------------------------------------------------------------------------------------------------ */
+/* --- interpreters --------------------------------------------------------------------------------------------------------------------- */
 
 struct link {
 	char name[64];
@@ -168,7 +176,8 @@ static uint32_t list_links(const struct table_cache *cache, struct link *links)
 		struct link link, *oldest = links;
 		struct stat st;
 
-		if (!strstr(entry->d_name, INTERPRETER) || strlen(entry->d_name) >= sizeof(link.name) || fstatat(cache->dir.fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		if (!strstr(entry->d_name, INTERPRETER) || strlen(entry->d_name) >= sizeof(link.name) ||
+		    fstatat(cache->dir.fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		snprintf(link.name, sizeof(link.name), "%s", entry->d_name);
 		link.noted = st.st_mtim;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A header, the rules, the index and the rows, in this order. In the image the rules are numbered in the order in which they stand in it, behind the fixed ones. */
+/* A header, the rules, the index and the rows, in this order. In the image the rules are numbered in the order in which they stand in it,
+ * behind the fixed ones. */
 #include "unwind/table_image.h"
 
 #include <errno.h>
@@ -36,7 +37,8 @@ static uint64_t checksum(const void *bytes, size_t size)
 }
 
 /* Numbers for the rules that stand in the rows, and the rules themselves behind each other. */
-static int append_rules(const struct unwind_table *table, const struct rule_table *rules, uint16_t *numbers, struct buffer *to, uint32_t *ret_nr)
+static int append_rules(const struct unwind_table *table, const struct rule_table *rules, uint16_t *numbers, struct buffer *to,
+			uint32_t *ret_nr)
 {
 	uint32_t nr_all, nr = 0;
 	const struct sonde_rule *all = rule_table_rules(rules, &nr_all);
@@ -90,16 +92,19 @@ int table_image_make(const struct unwind_table *table, const struct rule_table *
 	return 0;
 }
 
-/* Could a maker of tables have written it? What the walks take for a choice or a register's number is one; offsets in the stack may be any. */
+/* Could a maker of tables have written it? What the walks take for a choice or a register's number is one; offsets in the stack may be any.
+ */
 static bool is_rule_sound(const struct sonde_rule *rule)
 {
 	static const uint8_t none[sizeof(rule->pad)];
 
-	if (rule->bp_kind > SONDE_BP_UNDEFINED || rule->ra_kind > SONDE_RA_REG || rule->is_signal > 1 || memcmp(rule->pad, none, sizeof(none)))
+	if (rule->bp_kind > SONDE_BP_UNDEFINED || rule->ra_kind > SONDE_RA_REG || rule->is_signal > 1 ||
+	    memcmp(rule->pad, none, sizeof(none)))
 		return false;
 	if (rule->kind == SONDE_RULE_KIND_SWITCH)
 		return rule->cfa_kind <= SONDE_SWITCH_SCHEDULER;
-	if (rule->kind != SONDE_RULE_KIND_STEP || rule->cfa_kind > SONDE_CFA_DEREF_TWICE || (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg >= MAX_REGS))
+	if (rule->kind != SONDE_RULE_KIND_STEP || rule->cfa_kind > SONDE_CFA_DEREF_TWICE ||
+	    (rule->cfa_kind == SONDE_CFA_REG && rule->cfa_reg >= MAX_REGS))
 		return false;
 	return rule->ra_kind != SONDE_RA_REG || (rule->ra_off >= 0 && rule->ra_off < MAX_REGS);
 }
@@ -121,12 +126,14 @@ static bool read_header(const void *bytes, size_t size, const struct table_key *
 	return header->checksum == checksum(bytes, size);
 }
 
-/* What the kernel side relies on: the index is sound, rows are sorted in their block, the first stands at its begin, and the last ends the table. */
+/* What the kernel side relies on: the index is sound, rows are sorted in their block, the first stands at its begin, and the last ends the
+ * table. */
 static bool is_sound(const struct unwind_table *table, uint32_t nr_rules)
 {
 	uint32_t end = 1u << table->block_shift;
 
-	if (table->blocks[0] || table->blocks[table->nr_blocks] != table->nr_rows || table->rows[0].low || table->rows[table->nr_rows - 1].rule != SONDE_RULE_NONE)
+	if (table->blocks[0] || table->blocks[table->nr_blocks] != table->nr_rows || table->rows[0].low ||
+	    table->rows[table->nr_rows - 1].rule != SONDE_RULE_NONE)
 		return false;
 	for (uint32_t block = 0; block < table->nr_blocks; block++) {
 		uint32_t next = 0;
@@ -134,7 +141,8 @@ static bool is_sound(const struct unwind_table *table, uint32_t nr_rules)
 		if (table->blocks[block] > table->blocks[block + 1] || table->blocks[block + 1] > table->nr_rows)
 			return false;
 		for (uint32_t row = table->blocks[block]; row < table->blocks[block + 1]; row++) {
-			if (table->rows[row].low < next || table->rows[row].low >= end || table->rows[row].rule >= SONDE_RULE_FIRST_FREE + nr_rules)
+			if (table->rows[row].low < next || table->rows[row].low >= end ||
+			    table->rows[row].rule >= SONDE_RULE_FIRST_FREE + nr_rules)
 				return false;
 			next = table->rows[row].low + 1u;
 		}
@@ -161,7 +169,8 @@ static int number_rules(struct reader *reader, uint32_t nr_rules, struct rule_ta
 		reader_copy(reader, &rule, sizeof(rule));
 		if (!is_rule_sound(&rule))
 			return -EBADMSG;
-		numbers[SONDE_RULE_FIRST_FREE + i] = i < RULE_TABLE_MAX_OF_FILE ? rule_table_number(rules, &rule, uid) : SONDE_RULE_UNSUPPORTED;
+		numbers[SONDE_RULE_FIRST_FREE + i] =
+		    i < RULE_TABLE_MAX_OF_FILE ? rule_table_number(rules, &rule, uid) : SONDE_RULE_UNSUPPORTED;
 	}
 	return 0;
 }
@@ -175,7 +184,8 @@ static bool has_room(const struct rule_table *rules, uint32_t nr_rules, uint32_t
 	return nr <= room.of_user && nr <= room.of_table;
 }
 
-int table_image_read(const void *bytes, size_t size, const struct table_key *key, struct rule_table *rules, uint32_t uid, struct unwind_table **ret_table)
+int table_image_read(const void *bytes, size_t size, const struct table_key *key, struct rule_table *rules, uint32_t uid,
+		     struct unwind_table **ret_table)
 {
 	CLEANUP(unwind_table_freep) struct unwind_table *table = calloc(1, sizeof(*table));
 	CLEANUP(freep) uint16_t *numbers = calloc(SONDE_MAX_RULES, sizeof(*numbers));
@@ -188,8 +198,13 @@ int table_image_read(const void *bytes, size_t size, const struct table_key *key
 		return -EBADMSG;
 	if (!has_room(rules, header.nr_rules, uid))
 		return -EXFULL;
-	*table = (struct unwind_table){ .base_vaddr = header.base_vaddr, .nr_rows = header.nr_rows, .nr_blocks = header.nr_blocks, .block_shift = header.block_shift,
-					.nr_unsupported = header.nr_unsupported, .nr_bad_fdes = header.nr_bad_fdes, .nr_rules = header.nr_rules };
+	*table = (struct unwind_table){ .base_vaddr = header.base_vaddr,
+					.nr_rows = header.nr_rows,
+					.nr_blocks = header.nr_blocks,
+					.block_shift = header.block_shift,
+					.nr_unsupported = header.nr_unsupported,
+					.nr_bad_fdes = header.nr_bad_fdes,
+					.nr_rules = header.nr_rules };
 	table->blocks = calloc(table->nr_blocks + 1, sizeof(*table->blocks));
 	table->rows = malloc(table->nr_rows * sizeof(*table->rows));
 	if (!table->blocks || !table->rows)

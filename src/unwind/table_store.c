@@ -20,7 +20,7 @@ struct table_store {
 	struct rule_table *rules;
 	struct sonde_rule *kernel_rules;  /* the memory of the map `rules` */
 	size_t kernel_rules_bytes;
-	uint64_t *told;                   /* the memory of the map `told` */
+	uint64_t *generation;                   /* the memory of the map `told` */
 	uint64_t nr_settled;              /* of the pool, when rules were freed last */
 	bool has_dropped;                 /* rules, since */
 	struct u64_map process_pos;       /* tgid -> pos of its block */
@@ -85,7 +85,8 @@ int table_store_new(const struct table_store_options *options, struct diag *diag
 	store->rules = rule_table_new(options->max_rules);
 	if (!store->pool || !store->rules)
 		return -ENOMEM;
-	err = map_memory(options->rules_fd, store->kernel_rules_bytes, diag, (void **)&store->kernel_rules) ?: map_memory(options->told_fd, sizeof(*store->told), diag, (void **)&store->told);
+	err = map_memory(options->rules_fd, store->kernel_rules_bytes, diag, (void **)&store->kernel_rules)
+		  ?: map_memory(options->table_generation_fd, sizeof(*store->generation), diag, (void **)&store->generation);
 	if (err)
 		return err;
 	write_rules(store);
@@ -99,8 +100,8 @@ void table_store_free(struct table_store *store)
 		return;
 	if (store->kernel_rules)
 		munmap(store->kernel_rules, store->kernel_rules_bytes);
-	if (store->told)
-		munmap(store->told, sizeof(*store->told));
+	if (store->generation)
+		munmap(store->generation, sizeof(*store->generation));
 	chunk_pool_free(store->pool);
 	rule_table_free(store->rules);
 	u64_map_done(&store->process_pos);
@@ -181,7 +182,7 @@ struct row_copy {
 	struct table_store *store;
 	const struct unwind_table *table;
 	struct sonde_block *index;
-	struct table_place *place;
+	struct table_location *place;
 	uint32_t block;            /* the next */
 };
 
@@ -196,7 +197,7 @@ static void rows_of_block(const struct unwind_table *table, uint32_t block, uint
 
 static int add_part(struct row_copy *copy, uint32_t min_words, uint32_t max_words, struct chunk_place **ret_part)
 {
-	struct table_place *place = copy->place;
+	struct table_location *place = copy->place;
 	struct chunk_place *parts = reallocarray(place->parts, place->nr_parts + 1, sizeof(*parts));
 	int err;
 
@@ -210,7 +211,8 @@ static int add_part(struct row_copy *copy, uint32_t min_words, uint32_t max_word
 	return 0;
 }
 
-/* One part: as many blocks as have room in it. What is left of its last unit gets its last row: what is held for it can be told by the words alone. */
+/* One part: as many blocks as have room in it. What is left of its last unit gets its last row: what is held for it can be told by the
+ * words alone. */
 static int copy_blocks(struct row_copy *copy)
 {
 	const struct unwind_table *table = copy->table;
@@ -254,10 +256,10 @@ static int copy_index(struct row_copy *copy)
 	return 0;
 }
 
-void table_place_done(struct table_place *place)
+void table_location_done(struct table_location *place)
 {
 	free(place->parts);
-	*place = (struct table_place){ 0 };
+	*place = (struct table_location){ 0 };
 }
 
 static void drop_rows(struct table_store *store, const struct chunk_place *part)
@@ -266,19 +268,21 @@ static void drop_rows(struct table_store *store, const struct chunk_place *part)
 }
 
 /* Nobody has been told of it. */
-static void undo(struct table_store *store, struct table_place *place)
+static void undo(struct table_store *store, struct table_location *place)
 {
 	for (uint32_t i = 0; i < place->nr_parts; i++) { /* the index is what is missing */
 		drop_rows(store, &place->parts[i]);
 		chunk_pool_trim(store->pool, &place->parts[i], 0);
 	}
-	table_place_done(place);
+	table_location_done(place);
 }
 
-int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_place *ret_place)
+int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_location *ret_place)
 {
 	CLEANUP(freep) struct sonde_block *index = calloc(table->nr_blocks, sizeof(*index));
-	struct table_place place = { .base_vaddr = table->base_vaddr, .nr_rows = table->nr_rows, .block_shift = (uint16_t)table->block_shift };
+	struct table_location place = { .base_vaddr = table->base_vaddr,
+					.nr_rows = table->nr_rows,
+					.block_shift = (uint16_t)table->block_shift };
 	struct row_copy copy = { .store = store, .table = table, .index = index, .place = &place };
 	int err = index ? 0 : -ENOMEM;
 
@@ -300,9 +304,10 @@ int table_store_load(struct table_store *store, const struct unwind_table *table
 	return 0;
 }
 
-uint32_t table_store_find(const struct table_store *store, const struct table_place *place, uint64_t elf_vaddr, uint64_t *ret_end)
+uint32_t table_store_find(const struct table_store *store, const struct table_location *place, uint64_t elf_vaddr, uint64_t *ret_end)
 {
-	uint64_t rel = elf_vaddr - place->base_vaddr, block = rel >> place->block_shift, block_start = place->base_vaddr + (block << place->block_shift);
+	uint64_t rel = elf_vaddr - place->base_vaddr, block = rel >> place->block_shift,
+		 block_start = place->base_vaddr + (block << place->block_shift);
 	const struct sonde_block *entry;
 	const struct sonde_row *rows;
 	uint32_t i = 0;
@@ -319,7 +324,7 @@ uint32_t table_store_find(const struct table_store *store, const struct table_pl
 	return rows[i].rule;
 }
 
-void table_store_unload(struct table_store *store, struct table_place *place)
+void table_store_unload(struct table_store *store, struct table_location *place)
 {
 	for (uint32_t i = 0; i < place->nr_parts; i++) {
 		if (i + 1 < place->nr_parts) /* the last is the index */
@@ -329,7 +334,7 @@ void table_store_unload(struct table_store *store, struct table_place *place)
 	store->has_dropped |= place->nr_parts > 0;
 	store->table_words -= place->nr_words;
 	store->nr_rows -= place->nr_rows;
-	table_place_done(place);
+	table_location_done(place);
 }
 
 static uint32_t block_words(uint32_t nr_mappings)
@@ -389,6 +394,6 @@ int table_store_set_process(struct table_store *store, const struct sonde_proces
 		bpf_map_delete_elem(store->options.processes_fd, &known.tgid); /* may not be there */
 		forget_block(store, known.tgid);
 	}
-	__atomic_fetch_add(store->told, 1, __ATOMIC_SEQ_CST); /* behind what it tells of */
+	__atomic_fetch_add(store->generation, 1, __ATOMIC_SEQ_CST); /* behind what it tells of */
 	return err == -E2BIG ? -ENOSPC : err; /* the map `processes` is full */
 }

@@ -120,8 +120,8 @@ static int take_gap(void *arg, const struct span_piece *piece)
 	return open == UINT64_MAX ? 0 : add_gap(gaps, open, piece->from_vaddr);
 }
 
-/* Between the functions that were read off their code, code of another kind (an interpreter's builtins) stays what it was: its frame pointers are trusted. `start`, `end`: of all other rows;
- * in a file that has none all code is such. */
+/* Between the functions that were read off their code, code of another kind (an interpreter's builtins) stays what it was: its frame
+ * pointers are trusted. `start`, `end`: of all other rows; in a file that has none all code is such. */
 static int take_other_code(const struct gaps *gaps, uint64_t start, uint64_t end, struct spans *spans)
 {
 	static const struct sonde_rule wide = { .kind = SONDE_RULE_KIND_WIDE };
@@ -130,7 +130,8 @@ static int take_other_code(const struct gaps *gaps, uint64_t start, uint64_t end
 	for (size_t i = 0; !err && i < gaps->nr; i++) {
 		const struct code_gap *gap = &gaps->gaps[i];
 
-		if (start < end && (gap->start_vaddr < start || gap->end_vaddr > end || gap->end_vaddr - gap->start_vaddr < SONDE_WIDE_GAP_BYTES))
+		if (start < end &&
+		    (gap->start_vaddr < start || gap->end_vaddr > end || gap->end_vaddr - gap->start_vaddr < SONDE_WIDE_GAP_BYTES))
 			continue;
 		err = spans_take_row(spans, gap->start_vaddr, &wide);
 		if (!err)
@@ -161,8 +162,9 @@ static int collect_code(const struct elf_file *elf, struct spans *spans)
 	return err;
 }
 
-/* All sources are read, the earlier wins: greenlet's own rules contradict what its functions' CFI says; a program built without .eh_frame still has that of the C library's start code; a Go program's .debug_frame says less
- * than its .gopclntab, which knows where stacks end and switch. */
+/* All sources are read, the earlier wins: greenlet's own rules contradict what its functions' CFI says; a program built without .eh_frame
+ * still has that of the C library's start code; a Go program's .debug_frame says less than its .gopclntab, which knows where stacks end and
+ * switch. */
 static int collect(const struct elf_file *elf, struct spans *spans, struct cfi_stats *ret_stats, struct diag *diag)
 {
 	struct cfi_stats stats[3] = { 0 };
@@ -230,7 +232,8 @@ static int build_rows(struct spans *spans, struct unwind_table *table)
 	return 0;
 }
 
-int unwind_table_build_for(uint16_t machine, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table)
+int unwind_table_build_for(uint16_t machine, const struct elf_file *elf, struct rule_table *rules, struct diag *diag,
+			   struct unwind_table **ret_table)
 {
 	CLEANUP(spans_done) struct spans spans = { .rules = rules };
 	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL;

@@ -9,21 +9,23 @@
 #include "unwind/rule_table.h"
 
 struct unwind_table {
-	uint64_t base_vaddr;          /* elf_vaddr of rel 0, at a block's begin; the first row stands there, the last where the file's CFI ends */
+	uint64_t base_vaddr; /* elf_vaddr of rel 0, at a block's begin; the first row stands there, the last where the file's CFI ends */
 	struct sonde_row *rows;
 	uint32_t *blocks;             /* nr_blocks + 1 entries: the first row that starts in the block or behind it */
 	uint32_t nr_rows, nr_blocks, block_shift;
 	struct rule_table *rules;     /* borrowed for the table's life; NULL: it holds none */
 	uint32_t nr_unsupported, nr_bad_fdes;
-	uint32_t nr_rules;            /* that the file needs; what is above RULE_TABLE_MAX_OF_FILE is not supported. 0: not counted (unwind_table_build) */
+	uint32_t
+	    nr_rules; /* that the file needs; what is above RULE_TABLE_MAX_OF_FILE is not supported. 0: not counted (unwind_table_build) */
 };
 
-/* Borrows `elf` for the call, the rules for the table's life. Overlapping FDEs: the later in the section loses. Equal neighbours are one row. 0; -ENODATA when
- * the file has no CFI (or another machine's); -EBADMSG when it is damaged; -EFBIG when its addresses are more than SONDE_MAX_BLOCKS
- * of the largest blocks, 2 GiB. */
+/* Borrows `elf` for the call, the rules for the table's life. Overlapping FDEs: the later in the section loses. Equal neighbours are one
+ * row. 0; -ENODATA when the file has no CFI (or another machine's); -EBADMSG when it is damaged; -EFBIG when its addresses are more than
+ * SONDE_MAX_BLOCKS of the largest blocks, 2 GiB. */
 MUST_CHECK int unwind_table_build(const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
 /* The same for files of another machine than this one, EM_X86_64 or EM_AARCH64. */
-MUST_CHECK int unwind_table_build_for(uint16_t machine, const struct elf_file *elf, struct rule_table *rules, struct diag *diag, struct unwind_table **ret_table);
+MUST_CHECK int unwind_table_build_for(uint16_t machine, const struct elf_file *elf, struct rule_table *rules, struct diag *diag,
+				      struct unwind_table **ret_table);
 void unwind_table_free(struct unwind_table *table); /* takes NULL */
 static inline void unwind_table_freep(struct unwind_table **table)
 {

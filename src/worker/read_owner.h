@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read_owner: whose files a worker has read. What one user's file has made of a worker must neither see another's files nor answer for them, so a worker reads those of one user alone.
- * Root's, and our own user's, are no stranger's: who has read only such may read any. */
+/* read_owner: whose files a worker has read. What one user's file has made of a worker must neither see another's files nor answer for
+ * them, so a worker reads those of one user alone. Root's, and our own user's, are no stranger's: who has read only such may read any. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -20,16 +20,28 @@ static void filter_freep(scmp_filter_ctx *filter)
 		seccomp_release(*filter);
 }
 
-/* Reading what is open at a place that the call tells, memory, and the end. No call that moves a file's offset: its description is shared with whoever handed it on. */
+/* Reading what is open at a place that the call tells, memory, and the end. No call that moves a file's offset: its description is shared
+ * with whoever handed it on. */
 static const int allowed[] = {
-	SCMP_SYS(pread64), SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(getrandom),
-	SCMP_SYS(sysinfo), SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group),
+	SCMP_SYS(pread64), SCMP_SYS(close),	SCMP_SYS(fstat),   SCMP_SYS(newfstatat),      SCMP_SYS(munmap), SCMP_SYS(mremap),
+	SCMP_SYS(brk),	   SCMP_SYS(getrandom), SCMP_SYS(sysinfo), SCMP_SYS(restart_syscall), SCMP_SYS(exit),	SCMP_SYS(exit_group),
 };
 
 /* What libraries try, and can do without. */
 static const int refused[] = {
-	SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(statx),
-	SCMP_SYS(ioctl), SCMP_SYS(prlimit64), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(access),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(stat),
+	SCMP_SYS(lstat),
+	SCMP_SYS(statx),
+	SCMP_SYS(ioctl),
+	SCMP_SYS(prlimit64),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+	SCMP_SYS(sched_getaffinity),
 };
 
 struct condition { /* which argument of an allowed call must be what; what is compared has 64 bits, so dirt above 32 is refused */

@@ -42,10 +42,10 @@ static int receive_all(void *bytes, size_t size, struct wire_fds *fds)
 static int send_answer(int status, const char *text, const struct buffer *answer)
 {
 	const void *body = status ? (const void *)text : answer->data;
-	struct wire_header header = { .status = status, .body_bytes = status ? strlen(text) : answer->size };
+	struct wire_header header = { .status = status, .payload_bytes = status ? strlen(text) : answer->size };
 	int err = send_all(&header, sizeof(header), NULL);
 
-	return err ? err : send_all(body, header.body_bytes, NULL);
+	return err ? err : send_all(body, header.payload_bytes, NULL);
 }
 
 /* 0, or what ends the worker. */
@@ -58,15 +58,15 @@ static int answer_one(serve_fn fn, void *arg)
 	struct diag diag = { 0 };
 	int err = receive_all(&header, sizeof(header), &fds);
 
-	if (err || header.body_bytes > MAX_BODY_BYTES)
+	if (err || header.payload_bytes > MAX_BODY_BYTES)
 		return err ? err : -EFBIG;
-	body = malloc(header.body_bytes + 1);
+	body = malloc(header.payload_bytes + 1);
 	if (!body)
 		return -ENOMEM;
-	err = receive_all(body, header.body_bytes, NULL);
+	err = receive_all(body, header.payload_bytes, NULL);
 	if (err)
 		return err;
-	err = fn(arg, header.kind, &fds, body, header.body_bytes, &diag, &answer);
+	err = fn(arg, header.kind, &fds, body, header.payload_bytes, &diag, &answer);
 	return send_answer(err ? err : answer.err, diag.text, &answer);
 }
 

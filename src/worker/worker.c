@@ -27,13 +27,14 @@
 
 /* A question on its way and its answer. */
 struct exchange {
-	struct worker_question question; /* its descriptors are copies */
+	struct worker_request request; /* its descriptors are copies */
 	int fds[WIRE_MAX_FDS];
 	struct wire_header sending, receiving;
 	size_t sent, received;   /* with the headers */
 	uint64_t end_ns;         /* 0: it waits for the worker to be ready */
 	uint64_t begin_cpu_ns, spent_ns; /* CPU time, as it was looked at last */
-	uint64_t idle_ns, idle_cpu_ns; /* since when the worker has neither used its CPU nor moved a byte, and that clock then; 0: it has just done so */
+	uint64_t idle_ns,
+	    idle_cpu_ns; /* since when the worker has neither used its CPU nor moved a byte, and that clock then; 0: it has just done so */
 	struct buffer *answer;
 	size_t answer_at;        /* where in the buffer it begins */
 	char text[MAX_TEXT_BYTES + 1];
@@ -92,7 +93,8 @@ static int start(struct worker *worker, struct diag *diag)
 	char *argv[] = { WORKER_NAME, worker->memory, worker->word, NULL };
 
 	worker->readiness = (struct readiness){ .end_ns = clock_ns() + START_NS };
-	return spawn_helper(&(struct spawn_options){ .program = worker->program, .argv = argv, .socket_type = SOCK_STREAM }, diag, &worker->helper);
+	return spawn_helper(&(struct spawn_options){ .program = worker->program, .argv = argv, .socket_type = SOCK_STREAM }, diag,
+			    &worker->helper);
 }
 
 int worker_new(const char *program, uint64_t max_bytes, struct diag *diag, struct worker **ret_worker)
@@ -132,7 +134,10 @@ void worker_free(struct worker *worker)
 
 static int no_worker(const char *how, struct diag *diag)
 {
-	return diag_errno(diag, ELOOP, "the worker that reads files did not start%s%s: it is this program once more, whose main must ask sonde_is_worker first", how[0] ? ", but ended by: " : "", how);
+	return diag_errno(
+	    diag, ELOOP,
+	    "the worker that reads files did not start%s%s: it is this program once more, whose main must ask sonde_is_worker first",
+	    how[0] ? ", but ended by: " : "", how);
 }
 
 /* It has closed its socket, or said nothing for long, before it was ready. */
@@ -154,7 +159,8 @@ static int await_ready(struct worker *worker, int wait_ms, struct diag *diag)
 	ssize_t got = -EAGAIN;
 
 	if (poll(&wait, 1, wait_ms) > 0)
-		got = wire_receive(worker->helper.socket, (char *)&readiness->header + readiness->received, sizeof(readiness->header) - readiness->received, &readiness->fds, MSG_DONTWAIT);
+		got = wire_receive(worker->helper.socket, (char *)&readiness->header + readiness->received,
+				   sizeof(readiness->header) - readiness->received, &readiness->fds, MSG_DONTWAIT);
 	if (got > 0)
 		readiness->received += (size_t)got;
 	if ((got < 0 && got != -EAGAIN) || (got < 0 && clock_ns() > readiness->end_ns))
@@ -169,7 +175,8 @@ static int await_ready(struct worker *worker, int wait_ms, struct diag *diag)
 	if (worker->is_ready)
 		return 0;
 	end(worker);
-	return diag_errno(diag, -readiness->header.status, "the worker that reads files cannot be shut in: %s", strerror(-readiness->header.status));
+	return diag_errno(diag, -readiness->header.status, "the worker that reads files cannot be shut in: %s",
+			  strerror(-readiness->header.status));
 }
 
 int worker_start(struct worker *worker, struct diag *diag)
@@ -191,22 +198,23 @@ int worker_ready(struct worker *worker, struct diag *diag)
 	return err;
 }
 
-/* --- an exchange ----------------------------------------------------------------------------------------------------------------------- */
+/* --- an exchange ---------------------------------------------------------------------------------------------------------------------- */
 
 static int send_some(struct worker *worker, struct exchange *exchange)
 {
-	const struct worker_question *question = &exchange->question;
-	struct wire_fds fds = { .nr = question->nr_fds };
+	const struct worker_request *request = &exchange->request;
+	struct wire_fds fds = { .nr = request->nr_fds };
 	bool in_header = exchange->sent < sizeof(exchange->sending);
 	size_t at = exchange->sent - (in_header ? 0 : sizeof(exchange->sending));
 	ssize_t sent;
 
 	for (uint32_t i = 0; i < fds.nr; i++)
-		fds.fds[i] = question->fds[i];
+		fds.fds[i] = request->fds[i];
 	if (in_header)
-		sent = wire_send(worker->helper.socket, (char *)&exchange->sending + at, sizeof(exchange->sending) - at, at ? NULL : &fds, MSG_DONTWAIT);
+		sent = wire_send(worker->helper.socket, (char *)&exchange->sending + at, sizeof(exchange->sending) - at, at ? NULL : &fds,
+				 MSG_DONTWAIT);
 	else
-		sent = wire_send(worker->helper.socket, (const char *)question->body + at, question->body_bytes - at, NULL, MSG_DONTWAIT);
+		sent = wire_send(worker->helper.socket, (const char *)request->body + at, request->payload_bytes - at, NULL, MSG_DONTWAIT);
 	if (sent > 0)
 		exchange->sent += (size_t)sent;
 	return sent < 0 && sent != -EAGAIN ? (int)sent : 0;
@@ -214,18 +222,19 @@ static int send_some(struct worker *worker, struct exchange *exchange)
 
 static bool is_all_sent(const struct exchange *exchange)
 {
-	return exchange->sent == sizeof(exchange->sending) + exchange->question.body_bytes;
+	return exchange->sent == sizeof(exchange->sending) + exchange->request.payload_bytes;
 }
 
 static bool is_all_received(const struct exchange *exchange)
 {
-	return exchange->received >= sizeof(exchange->receiving) && exchange->received - sizeof(exchange->receiving) == exchange->receiving.body_bytes;
+	return exchange->received >= sizeof(exchange->receiving) &&
+	       exchange->received - sizeof(exchange->receiving) == exchange->receiving.payload_bytes;
 }
 
 /* Once the header is there: an answer needs room, a failure is a short text. */
 static int make_room(struct exchange *exchange)
 {
-	uint64_t size = exchange->receiving.body_bytes;
+	uint64_t size = exchange->receiving.payload_bytes;
 
 	if (exchange->receiving.status)
 		return size <= MAX_TEXT_BYTES && exchange->receiving.status < 0 && exchange->receiving.status > -4096 ? 0 : -EBADMSG;
@@ -244,9 +253,10 @@ static int receive_some(struct worker *worker, struct exchange *exchange)
 		got = wire_receive(worker->helper.socket, (char *)&exchange->receiving + at, header_bytes - at, NULL, MSG_DONTWAIT);
 	} else {
 		char *to = exchange->receiving.status ? exchange->text : exchange->answer->data + exchange->answer_at;
-		uint64_t left = exchange->receiving.body_bytes - (at - header_bytes);
+		uint64_t left = exchange->receiving.payload_bytes - (at - header_bytes);
 
-		got = wire_receive(worker->helper.socket, to + (at - header_bytes), left < PIECE_BYTES ? left : PIECE_BYTES, NULL, MSG_DONTWAIT);
+		got = wire_receive(worker->helper.socket, to + (at - header_bytes), left < PIECE_BYTES ? left : PIECE_BYTES, NULL,
+				   MSG_DONTWAIT);
 	}
 	if (got == -EAGAIN)
 		return 0;
@@ -268,7 +278,7 @@ static uint64_t look_at_cpu(const struct worker *worker, struct exchange *exchan
 
 static bool is_overdue(const struct worker *worker, struct exchange *exchange)
 {
-	return clock_ns() > exchange->end_ns || look_at_cpu(worker, exchange) > exchange->question.max_cpu_ns;
+	return clock_ns() > exchange->end_ns || look_at_cpu(worker, exchange) > exchange->request.max_cpu_ns;
 }
 
 /* Does the kernel wait for something in its name? Not when it only waits for a processor. */
@@ -287,26 +297,26 @@ static bool is_hung(const struct worker *worker, struct exchange *exchange, bool
 {
 	uint64_t now = clock_ns(), cpu = cpu_ns(worker);
 
-	if (!exchange->question.max_idle_ns)
+	if (!exchange->request.max_idle_ns)
 		return false;
 	if (has_moved || !exchange->idle_ns || cpu != exchange->idle_cpu_ns) {
 		exchange->idle_ns = now;
 		exchange->idle_cpu_ns = cpu;
 		return false;
 	}
-	return now - exchange->idle_ns > exchange->question.max_idle_ns && is_asleep(worker);
+	return now - exchange->idle_ns > exchange->request.max_idle_ns && is_asleep(worker);
 }
 
 /* What it opens by name it has read as well. */
 struct opening {
 	struct worker *worker;
-	const struct worker_question *question;
+	const struct worker_request *request;
 };
 
 static int open_file(void *arg, const char *path)
 {
 	const struct opening *opening = arg;
-	int fd = opening->question->open(opening->question->open_arg, path);
+	int fd = opening->request->open(opening->request->open_arg, path);
 
 	if (fd >= 0)
 		opening->worker->has_read = read_owner_join(opening->worker->has_read, fd);
@@ -315,7 +325,7 @@ static int open_file(void *arg, const char *path)
 
 static int step(struct worker *worker, struct exchange *exchange, int wait_ms)
 {
-	struct opening opening = { worker, &exchange->question };
+	struct opening opening = { worker, &exchange->request };
 	struct pollfd waits[] = {
 		{ .fd = worker->helper.socket, .events = (short)(is_all_sent(exchange) ? POLLIN : POLLIN | POLLOUT) },
 		{ .fd = worker->asked_fd, .events = POLLIN },
@@ -326,7 +336,7 @@ static int step(struct worker *worker, struct exchange *exchange, int wait_ms)
 	if (poll(waits, ARRAY_SIZE(waits), wait_ms) < 0 && errno != EINTR)
 		return -errno;
 	if (waits[1].revents & POLLIN)
-		opening_answer(worker->asked_fd, exchange->question.open ? open_file : NULL, &opening);
+		opening_answer(worker->asked_fd, exchange->request.open ? open_file : NULL, &opening);
 	if (!is_all_sent(exchange) && (waits[0].revents & POLLOUT))
 		err = send_some(worker, exchange);
 	if (!err && (waits[0].revents & (POLLIN | POLLHUP | POLLERR)))
@@ -350,7 +360,8 @@ static int give_up(struct worker *worker, const struct exchange *exchange, int e
 			return diag_errno(diag, ECHILD, "what reads it wanted more than it may, and was stopped");
 		return diag_errno(diag, ECHILD, "what reads it has crashed%s%s", signo ? ": " : "", signo ? strsignal(signo) : "");
 	case -ETIMEDOUT:
-		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %.3g s", (double)exchange->question.max_cpu_ns / (double)NS_PER_S);
+		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %.3g s",
+				  (double)exchange->request.max_cpu_ns / (double)NS_PER_S);
 	case -ETIME:
 		return diag_errno(diag, ETIME, "its file system does not answer");
 	}
@@ -363,8 +374,9 @@ void worker_set_nice(struct worker *worker, int nice)
 		priority_set(worker->helper.pid, nice);
 }
 
-/* What a worker says may be anything: it is not taken for what has befallen us, which ends more than a question, or for a question that goes on. */
-static int told_err(int status)
+/* What a worker says may be anything: it is not taken for what has befallen us, which ends more than a question, or for a question that
+ * goes on. */
+static int status_err(int status)
 {
 	switch (status) {
 	case -ENOMEM:
@@ -381,38 +393,38 @@ static int told_err(int status)
 
 static void close_copies(struct exchange *exchange)
 {
-	for (uint32_t i = 0; i < exchange->question.nr_fds; i++)
+	for (uint32_t i = 0; i < exchange->request.nr_fds; i++)
 		close(exchange->fds[i]);
-	exchange->question.nr_fds = 0;
+	exchange->request.nr_fds = 0;
 }
 
-static int copy_fds(struct exchange *exchange, const struct worker_question *question)
+static int copy_fds(struct exchange *exchange, const struct worker_request *request)
 {
-	exchange->question.nr_fds = 0;
-	exchange->question.fds = exchange->fds;
-	for (uint32_t i = 0; i < question->nr_fds; i++) {
-		int fd = fcntl(question->fds[i], F_DUPFD_CLOEXEC, 0), err = errno;
+	exchange->request.nr_fds = 0;
+	exchange->request.fds = exchange->fds;
+	for (uint32_t i = 0; i < request->nr_fds; i++) {
+		int fd = fcntl(request->fds[i], F_DUPFD_CLOEXEC, 0), err = errno;
 
 		if (fd < 0) {
 			close_copies(exchange);
 			return -err;
 		}
-		exchange->fds[exchange->question.nr_fds++] = fd;
+		exchange->fds[exchange->request.nr_fds++] = fd;
 	}
 	return 0;
 }
 
-int worker_begin(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)
+int worker_begin(struct worker *worker, const struct worker_request *request, struct diag *diag, struct buffer *answer)
 {
 	struct exchange *exchange = &worker->exchange;
-	uint32_t owner = question->has_earlier ? worker->has_read : READ_OWNER_OURS;
+	uint32_t owner = request->has_earlier ? worker->has_read : READ_OWNER_OURS;
 	int err;
 
-	if (clock_is_past(question->cancel_ns))
+	if (clock_is_past(request->cancel_ns))
 		return -ECANCELED;
-	for (uint32_t i = 0; i < question->nr_fds; i++)
-		owner = read_owner_join(owner, question->fds[i]);
-	if (question->has_earlier && owner == READ_OWNER_MANY)
+	for (uint32_t i = 0; i < request->nr_fds; i++)
+		owner = read_owner_join(owner, request->fds[i]);
+	if (request->has_earlier && owner == READ_OWNER_MANY)
 		return diag_errno(diag, EPERM, "its files are of several users");
 	if (!read_owner_may_read(worker->has_read, owner))
 		end(worker);
@@ -421,11 +433,11 @@ int worker_begin(struct worker *worker, const struct worker_question *question, 
 		return err;
 	worker->has_read = owner;
 	*exchange = (struct exchange){
-		.question = *question,
-		.sending = { .kind = question->kind, .body_bytes = question->body_bytes },
+		.request = *request,
+		.sending = { .kind = request->kind, .payload_bytes = request->payload_bytes },
 		.answer = answer,
 	};
-	err = copy_fds(exchange, question);
+	err = copy_fds(exchange, request);
 	if (err)
 		return diag_errno(diag, -err, "it cannot be handed on: %s", strerror(-err));
 	worker->is_asked = true;
@@ -435,7 +447,7 @@ int worker_begin(struct worker *worker, const struct worker_question *question, 
 /* The question's time runs from now. */
 static void begin_time(struct worker *worker, struct exchange *exchange)
 {
-	exchange->end_ns = clock_ns() + 3 * exchange->question.max_cpu_ns;
+	exchange->end_ns = clock_ns() + 3 * exchange->request.max_cpu_ns;
 	exchange->begin_cpu_ns = cpu_ns(worker);
 }
 
@@ -451,7 +463,7 @@ int worker_poll(struct worker *worker, int wait_ms, struct diag *diag)
 	struct exchange *exchange = &worker->exchange;
 	int err = 0;
 
-	if (clock_is_past(exchange->question.cancel_ns)) {
+	if (clock_is_past(exchange->request.cancel_ns)) {
 		worker_cancel(worker);
 		return -ECANCELED;
 	}
@@ -469,13 +481,13 @@ int worker_poll(struct worker *worker, int wait_ms, struct diag *diag)
 	end_exchange(worker);
 	if (err)
 		return give_up(worker, exchange, err, diag);
-	err = told_err(exchange->receiving.status);
+	err = status_err(exchange->receiving.status);
 	return err && exchange->text[0] ? diag_errno(diag, -err, "%s", exchange->text) : err;
 }
 
-int worker_ask(struct worker *worker, const struct worker_question *question, struct diag *diag, struct buffer *answer)
+int worker_ask(struct worker *worker, const struct worker_request *request, struct diag *diag, struct buffer *answer)
 {
-	int err = worker_begin(worker, question, diag, answer);
+	int err = worker_begin(worker, request, diag, answer);
 
 	if (err)
 		return err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the verifier has to do for our programs with everything switched on: start-up is a feature. Counted in instructions, because time says more
- * about the machine. */
+/* What the verifier has to do for our programs with everything switched on: start-up is a feature. Counted in instructions, because time
+ * says more about the machine. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "runq.skel.h"
 #include "runtimes.skel.h"
 #include "sched.skel.h"
-#include "slow.skel.h"
+#include "runqslower.skel.h"
 #include "waking.skel.h"
 
 #define MAX_INSTRUCTIONS 110000u /* Linux 6.1 takes most: 102,210 for the scheduler's */
@@ -46,8 +46,15 @@ static struct profile_bpf *open_full(uint32_t nr_cpus)
 	if (!skeleton)
 		return NULL;
 	memcpy((void *)&skeleton->rodata->cfg,
-	       &(struct sonde_config){ .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1,
-				       .kernel_stacks = 1, .more_levels = 3, .comm = "test" },
+	       &(struct sonde_config){ .version = SONDE_ABI_VERSION,
+				       .ring_wake_bytes = 1 << 19,
+				       .filter_tgid = 1,
+				       .filter_comm = 1,
+				       .filter_cgroup = 1,
+				       .user_stacks = 1,
+				       .kernel_stacks = 1,
+				       .more_levels = 3,
+				       .comm = "test" },
 	       sizeof(struct sonde_config));
 	if (bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) || bpf_map__set_max_entries(skeleton->maps.rules, 1024) ||
 	    bpf_map__set_max_entries(skeleton->maps.stacks, 1024) || bpf_map__set_max_entries(skeleton->maps.scratches, nr_cpus)) {
@@ -68,7 +75,8 @@ static unsigned long load(struct bpf_object *object)
 
 	bpf_object__for_each_program(program, object) {
 		logs[nr][0] = '\0';
-		if (nr == MAX_PROGRAMS || bpf_program__set_log_level(program, 4) || bpf_program__set_log_buf(program, logs[nr++], LOG_BYTES))
+		if (nr == MAX_PROGRAMS || bpf_program__set_log_level(program, 4) ||
+		    bpf_program__set_log_buf(program, logs[nr++], LOG_BYTES))
 			return 0;
 	}
 	err = bpf_object__load(object);
@@ -77,8 +85,9 @@ static unsigned long load(struct bpf_object *object)
 		unsigned long instructions = number_after(logs[nr], "processed ");
 
 		if (bpf_program__autoload(program))
-			printf("%s %s: %lu instructions verified in %lu us, stack %lu\n", bpf_object__name(object), bpf_program__name(program), instructions,
-			       number_after(logs[nr], "verification time "), number_after(logs[nr], "stack depth "));
+			printf("%s %s: %lu instructions verified in %lu us, stack %lu\n", bpf_object__name(object),
+			       bpf_program__name(program), instructions, number_after(logs[nr], "verification time "),
+			       number_after(logs[nr], "stack depth "));
 		if (err)
 			fprintf(stderr, "%s\n", logs[nr]);
 		sum += instructions;
@@ -141,10 +150,20 @@ static bool check_event(const struct trigger *trigger)
 
 	if (skeleton) {
 		memcpy((void *)&skeleton->rodata->cfg,
-		       &(struct sonde_config){ .version = SONDE_ABI_VERSION, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1, .more_levels = 3, .comm = "test" },
+		       &(struct sonde_config){ .version = SONDE_ABI_VERSION,
+					       .filter_tgid = 1,
+					       .filter_comm = 1,
+					       .filter_cgroup = 1,
+					       .user_stacks = 1,
+					       .kernel_stacks = 1,
+					       .more_levels = 3,
+					       .comm = "test" },
 		       sizeof(struct sonde_config));
-		memcpy((void *)&skeleton->rodata->event_cfg, &(struct sonde_event_config){ .syscall = 1, .in_user = trigger_is_in_user(trigger) }, sizeof(struct sonde_event_config));
-		good = !bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) && !trigger_set_program(trigger, skeleton->progs.on_event, NULL) &&
+		memcpy((void *)&skeleton->rodata->event_cfg,
+		       &(struct sonde_event_config){ .syscall = 1, .in_user = trigger_is_in_user(trigger) },
+		       sizeof(struct sonde_event_config));
+		good = !bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20) &&
+		       !trigger_set_program(trigger, skeleton->progs.on_event, NULL) &&
 		       !trigger_set_program(trigger, skeleton->progs.on_event_end, NULL) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
 	}
 	event_bpf__destroy(skeleton);
@@ -154,8 +173,23 @@ static bool check_event(const struct trigger *trigger)
 /* All of what is asked for, as this kernel has it. */
 static bool check_scheduler(const struct part *part)
 {
-	struct sonde_config all = { .version = SONDE_ABI_VERSION, .ring_wake_bytes = 1 << 19, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .user_stacks = 1, .kernel_stacks = 1, .more_levels = 1,
-				    .command_tgid = 1, .comm = "test", .max_off_ns = 1, .state = 1, .wake = 1, .histograms = 1, .wall = 1, .events = 1, .has_prev_state = 1 };
+	struct sonde_config all = { .version = SONDE_ABI_VERSION,
+				    .ring_wake_bytes = 1 << 19,
+				    .filter_tgid = 1,
+				    .filter_comm = 1,
+				    .filter_cgroup = 1,
+				    .user_stacks = 1,
+				    .kernel_stacks = 1,
+				    .more_levels = 1,
+				    .command_tgid = 1,
+				    .comm = "test",
+				    .max_off_ns = 1,
+				    .state = 1,
+				    .wake = 1,
+				    .histograms = 1,
+				    .wall = 1,
+				    .events = 1,
+				    .has_prev_state = 1 };
 	bool good = false;
 
 	for (int turn = 0; turn < 2 && !good; turn++, all.has_prev_state = 0) { /* Linux 5.18 has it */
@@ -188,15 +222,20 @@ static bool check_run_queue(bool stacks)
 	bool good = false;
 
 	if (skeleton) {
-		memcpy((void *)&skeleton->rodata->cfg, &(struct sonde_config){ .version = SONDE_ABI_VERSION, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .comm = "test" },
+		memcpy((void *)&skeleton->rodata->cfg,
+		       &(struct sonde_config){
+			   .version = SONDE_ABI_VERSION, .filter_tgid = 1, .filter_comm = 1, .filter_cgroup = 1, .comm = "test" },
 		       sizeof(struct sonde_config));
-		memcpy((void *)&skeleton->rodata->runq_cfg, &(struct sonde_runq_config){ .unit_ns = 1000, .histogram = 1, .key = SONDE_RUNQ_KEY_CGROUP, .stacks = stacks }, sizeof(struct sonde_runq_config));
+		memcpy((void *)&skeleton->rodata->runq_cfg,
+		       &(struct sonde_runq_config){ .unit_ns = 1000, .histogram = 1, .key = SONDE_RUNQ_KEY_CGROUP, .stacks = stacks },
+		       sizeof(struct sonde_runq_config));
 		bpf_program__set_autoload(skeleton->progs.on_wait_end, has_task_storage());
 		bpf_program__set_autoload(skeleton->progs.on_wakeup, has_task_storage());
 		bpf_program__set_autoload(skeleton->progs.on_wakeup_new, has_task_storage());
 		bpf_program__set_autoload(skeleton->progs.on_birth, has_task_storage());
 		bpf_program__set_autoload(skeleton->progs.on_thread, has_task_storage());
-		good = !bpf_map__set_autocreate(skeleton->maps.threads, has_task_storage()) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
+		good =
+		    !bpf_map__set_autocreate(skeleton->maps.threads, has_task_storage()) && is_good(load(skeleton->obj), MAX_INSTRUCTIONS);
 	}
 	runq_bpf__destroy(skeleton);
 	return good;
@@ -204,11 +243,15 @@ static bool check_run_queue(bool stacks)
 
 int main(void)
 {
-	static const struct part scheduler[] = { { "sched", sched_bpf__elf_bytes }, { "waking", waking_bpf__elf_bytes }, { "slow", slow_bpf__elf_bytes } };
+	static const struct part scheduler[] = { { "sched", sched_bpf__elf_bytes },
+						 { "waking", waking_bpf__elf_bytes },
+						 { "runqslower", runqslower_bpf__elf_bytes } };
 #define X(id, name, ...) { #name, name##_bpf__elf_bytes },
 	static const struct part runtimes[] = { SONDE_RUNTIME_LIST(X, X) };
 #undef X
-	static const struct trigger triggers[] = { { .kind = TRIGGER_UPROBE }, { .kind = TRIGGER_SYS_ENTER }, { .kind = TRIGGER_TP_BTF, .name = "sched_switch" } };
+	static const struct trigger triggers[] = { { .kind = TRIGGER_UPROBE },
+						   { .kind = TRIGGER_SYS_ENTER },
+						   { .kind = TRIGGER_TP_BTF, .name = "sched_switch" } };
 	CLEANUP(cpus_done) struct cpus possible = { 0 };
 	struct profile_bpf *skeleton;
 	bool good;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without the right to make BPF maps these tests fail, unless SONDE_TEST_NO_BPF=1 says that this machine cannot: then they are skipped (77). */
+/* Without the right to make BPF maps these tests fail, unless SONDE_TEST_NO_BPF=1 says that this machine cannot: then they are skipped
+ * (77). */
 #pragma once
 #include <bpf/bpf.h>
 #include <stdio.h>

@@ -60,12 +60,14 @@ static void every_tick_is_counted_once(void **state)
 static int set_up(void **state)
 {
 	struct event event;
-	struct sampler_options options = { .event = &event, .freq_hz = 2000, .cpu = -1, .stack_storage = 16, .config = { .include_idle = 1 } };
+	struct sampler_options options = {
+		.event = &event, .freq_hz = 2000, .cpu = -1, .stack_storage = 16, .config = { .include_idle = 1 }
+	};
 	struct diag diag = { 0 };
 	clock_t end = clock() + CLOCKS_PER_SEC / 5;
 
-	if (event_parse("cpu-clock", &diag, &event) || sampler_new(&options, &diag, &sampler) || sampler_open_events(sampler, &options, &diag) ||
-	    sampler_start(sampler, &diag)) {
+	if (event_parse("cpu-clock", &diag, &event) || sampler_new(&options, &diag, &sampler) ||
+	    sampler_open_events(sampler, &options, &diag) || sampler_start(sampler, &diag)) {
 		print_error("%s\n", diag.text);
 		return -1;
 	}

@@ -101,7 +101,8 @@ static void record(struct sampler_options *options, void (*work)(void *arg), voi
 	options->config.more_levels = 1;
 	options->config.kernel_stacks = options->config.user_stacks = 1;
 	memset(seen, 0, sizeof(*seen));
-	if (sampler_new(options, &diag, &sampler) || sched_programs_new(sampler, &(struct sched_options){ .max_sums = MAX_SUMS }, &diag, &seen->programs) ||
+	if (sampler_new(options, &diag, &sampler) ||
+	    sched_programs_new(sampler, &(struct sched_options){ .max_sums = MAX_SUMS }, &diag, &seen->programs) ||
 	    sched_programs_start(seen->programs, &diag, &seen->start_ns))
 		fail_msg("%s", diag.text);
 	work(arg);
@@ -154,13 +155,16 @@ static void sleeps(void)
 static void print(const struct seen *seen)
 {
 	for (uint32_t i = 0; i < seen->nr; i++)
-		fprintf(stderr, "%.16s %u/%u what %u state %#x syscall %u user %d kernel %d: %llu waits %llu us, queued %llu us\n", seen->keys[i].comm, seen->keys[i].tgid,
-			seen->keys[i].tid, seen->keys[i].what, seen->keys[i].state, seen->keys[i].syscall, seen->keys[i].user_side, seen->keys[i].kernel_side,
+		fprintf(stderr, "%.16s %u/%u what %u state %#x syscall %u user %d kernel %d: %llu waits %llu us, queued %llu us\n",
+			seen->keys[i].comm, seen->keys[i].tgid, seen->keys[i].tid, seen->keys[i].what, seen->keys[i].state,
+			seen->keys[i].syscall, seen->keys[i].user_state, seen->keys[i].kernel_state,
 			(unsigned long long)seen->sums[i].nr_waits, (unsigned long long)seen->sums[i].off_ns / 1000,
 			(unsigned long long)seen->sums[i].queued_ns / 1000);
-	fprintf(stderr, "switches %llu waits %llu target %llu time %llu unseen %llu storage %llu full %llu\n", (unsigned long long)seen->counters.switches,
-		(unsigned long long)seen->counters.waits, (unsigned long long)seen->counters.filtered_target, (unsigned long long)seen->counters.filtered_time,
-		(unsigned long long)seen->counters.unseen, (unsigned long long)seen->counters.no_storage, (unsigned long long)seen->counters.sums_full);
+	fprintf(stderr, "switches %llu waits %llu target %llu time %llu unseen %llu storage %llu full %llu\n",
+		(unsigned long long)seen->counters.switches, (unsigned long long)seen->counters.waits,
+		(unsigned long long)seen->counters.filtered_target, (unsigned long long)seen->counters.filtered_time,
+		(unsigned long long)seen->counters.unseen, (unsigned long long)seen->counters.no_storage,
+		(unsigned long long)seen->counters.sums_full);
 }
 
 static struct seen seen;
@@ -168,7 +172,9 @@ static struct seen seen;
 static void a_sleeper(void **state)
 {
 	struct child child = start(sleeps);
-	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = 1, .config = { .filter_tgid = 1 } };
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid },
+					   .nr_targets = 1,
+					   .config = { .filter_tgid = 1 } };
 	uint64_t nr = 0, nr_preempted = 0, off_ns = 0;
 
 	record(&options, let_go, &child, &seen);
@@ -235,7 +241,9 @@ static void let_live(void *arg)
 static void every_nanosecond(void **state)
 {
 	struct child child = start(lives_on);
-	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = 1, .config = { .filter_tgid = 1, .wall = 1 } };
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid },
+					   .nr_targets = 1,
+					   .config = { .filter_tgid = 1, .wall = 1 } };
 	uint64_t running_ns = 0, off_ns = 0, others_ns = 0;
 
 	record(&options, let_live, &child, &seen);
@@ -286,7 +294,8 @@ static void every_thread(void **state)
 	for (uint32_t i = 0; i < nr; i++) {
 		nr_whole += accounts[i].ns == seen.end_ns - seen.start_ns;
 		if (accounts[i].ns != seen.end_ns - seen.start_ns && getenv("SONDE_TEST_PRINT"))
-			fprintf(stderr, "%u: %lld us off\n", accounts[i].tid, (long long)(accounts[i].ns - seen.end_ns + seen.start_ns) / 1000);
+			fprintf(stderr, "%u: %lld us off\n", accounts[i].tid,
+				(long long)(accounts[i].ns - seen.end_ns + seen.start_ns) / 1000);
 		assert_true(accounts[i].ns <= seen.end_ns - seen.start_ns);
 	}
 	if (getenv("SONDE_TEST_PRINT"))
@@ -372,7 +381,7 @@ static void cut_windows(void *arg)
 	for (uint32_t i = 1; i <= NR_WINDOWS; i++) {
 		uint64_t border_ns = clock_ns() + WINDOW_NS;
 
-		assert_true(sched_programs_tell_border(seen.programs, &border_ns));
+		assert_true(sched_programs_set_border(seen.programs, &border_ns));
 		nap(border_ns + MS - clock_ns());
 		assert_int_equal(sched_programs_cut(seen.programs, &sink, &diag), 0);
 		cut.begin_ns[i] = border_ns;
@@ -403,7 +412,9 @@ static void count_whole(uint32_t *ret_nr_whole, uint32_t *ret_nr_other)
 static void record_windows(bool of_child, uint32_t *ret_nr_whole, uint32_t *ret_nr_other)
 {
 	struct child child = start(passes_round);
-	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = of_child, .config = { .wall = 1, .filter_tgid = of_child } };
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid },
+					   .nr_targets = of_child,
+					   .config = { .wall = 1, .filter_tgid = of_child } };
 
 	memset(&cut, 0, sizeof(cut));
 	record(&options, cut_windows, &child, &seen);
@@ -463,7 +474,9 @@ static const struct sonde_wait_key *waker_of(const struct sonde_wait_key *key)
 static void wakers(void **state)
 {
 	struct child child = start(is_woken);
-	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = 1, .config = { .filter_tgid = 1, .wake = 1 } };
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid },
+					   .nr_targets = 1,
+					   .config = { .filter_tgid = 1, .wake = 1 } };
 	uint64_t nr_reads = 0, nr_naps = 0;
 
 	record(&options, let_go, &child, &seen);
@@ -476,13 +489,13 @@ static void wakers(void **state)
 			assert_int_equal(key->waker, 0);
 		if (key->syscall == SYS_read && key->state && waker && waker->tgid == key->tgid) {
 			assert_int_not_equal(waker->tid, key->tid);
-			assert_int_equal(waker->kernel_side, SONDE_SIDE_STORED);
+			assert_int_equal(waker->kernel_state, SONDE_STACK_STORED);
 			nr_reads += seen.sums[i].nr_waits;
 		}
 		if (key->syscall == SYS_clock_nanosleep && key->state && key->waker) {
 			assert_non_null(waker);
 			assert_int_equal(waker->tid, 0);
-			assert_int_equal(waker->user_side, SONDE_SIDE_NONE);
+			assert_int_equal(waker->user_state, SONDE_STACK_NONE);
 			nr_naps += seen.sums[i].nr_waits;
 		}
 	}
@@ -495,7 +508,9 @@ static void wakers(void **state)
 static void events(void **state)
 {
 	struct child child = start(is_woken);
-	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid }, .nr_targets = 1, .config = { .filter_tgid = 1, .events = 1 } };
+	struct sampler_options options = { .targets = (uint32_t[]){ (uint32_t)child.pid },
+					   .nr_targets = 1,
+					   .config = { .filter_tgid = 1, .events = 1 } };
 	uint64_t nr_waits = 0, nr_blocked = 0;
 
 	record(&options, let_go, &child, &seen);

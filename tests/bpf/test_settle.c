@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* map_settle: who calls it while a program runs at a switch of threads comes back when that program has ended. The program takes long, and says when it begins and ends in memory that is read here without
- * asking the kernel. */
+/* map_settle: who calls it while a program runs at a switch of threads comes back when that program has ended. The program takes long, and
+ * says when it begins and ends in memory that is read here without asking the kernel. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,8 @@
 #define ENOUGH   20
 #define SECONDS  20
 
-#define INSN(op, dst, src, offset, value) ((struct bpf_insn){ .code = (op), .dst_reg = (dst), .src_reg = (src), .off = (offset), .imm = (value) })
+#define INSN(op, dst, src, offset, value) \
+	((struct bpf_insn){ .code = (op), .dst_reg = (dst), .src_reg = (src), .off = (offset), .imm = (value) })
 
 struct told {
 	volatile uint64_t nr_begun, nr_ended;

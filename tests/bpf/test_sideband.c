@@ -156,8 +156,9 @@ static void test_burst(void **state)
 	assert_int_equal(burst.nr_disordered, 0);
 }
 
-/* Read again and again while other CPUs write: time does not go back, within a reading or from one to the next. But for this: a writer that has taken its time
- * and is held up (an interrupt, a host that takes the CPU away) before its record is finished comes late; 2 of 60 runs here had one such record. */
+/* Read again and again while other CPUs write: time does not go back, within a reading or from one to the next. But for this: a writer that
+ * has taken its time and is held up (an interrupt, a host that takes the CPU away) before its record is finished comes late; 2 of 60 runs
+ * here had one such record. */
 static void test_order_across_readings(void **state)
 {
 	struct burst burst = { 0 };
@@ -206,7 +207,8 @@ static void test_refused_event(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { test(test_a_life), test(test_burst), test(test_order_across_readings), test(test_refused_event) };
+	const struct CMUnitTest tests[] = { test(test_a_life), test(test_burst), test(test_order_across_readings),
+					    test(test_refused_event) };
 
 	need_bpf();
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table store in real BPF maps: what it writes is read back as the kernel sees it, by the kernel side's own search compiled for the host, and
- * compared with unwind_table_find. */
+/* The table store in real BPF maps: what it writes is read back as the kernel sees it, by the kernel side's own search compiled for the
+ * host, and compared with unwind_table_find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static int set_up(void **state)
 	options.chunks_fd = make_chunks();
 	options.rules_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "rules", 4, sizeof(struct sonde_rule), NR_RULES, &mmapable);
 	options.processes_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "processes", 4, 4, 64, &lazy);
-	options.told_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "told", 4, 8, 1, &mmapable);
+	options.table_generation_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "told", 4, 8, 1, &mmapable);
 	options.max_bytes = MAX_BYTES;
 	memset(host_chunks, 0, sizeof(host_chunks));
 	seed = 1;
@@ -82,19 +82,22 @@ static int tear_down(void **state)
 	close(options.chunks_fd);
 	close(options.rules_fd);
 	close(options.processes_fd);
-	close(options.told_fd);
+	close(options.table_generation_fd);
 	return 0;
 }
 
 static uint16_t some_rule(void)
 {
-	return rule_table_number(table_store_rules(store), &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 8 * (int32_t)(prng() % 1000) }, 0);
+	return rule_table_number(table_store_rules(store),
+				 &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 8 * (int32_t)(prng() % 1000) }, 0);
 }
 
 /* A table of random rows, `most` apart at most. */
 static struct unwind_table make_table(uint32_t nr_rows, uint32_t most)
 {
-	struct unwind_table table = { .rows = calloc(nr_rows, sizeof(struct sonde_row)), .nr_rows = nr_rows, .block_shift = SONDE_MIN_BLOCK_SHIFT };
+	struct unwind_table table = { .rows = calloc(nr_rows, sizeof(struct sonde_row)),
+				      .nr_rows = nr_rows,
+				      .block_shift = SONDE_MIN_BLOCK_SHIFT };
 	uint32_t *rels = calloc(nr_rows, sizeof(*rels)), row = 0;
 
 	assert_true(table.rows && rels);
@@ -135,13 +138,14 @@ static void check_rel(struct walk *w, const struct unwind_table *table, uint64_t
 }
 
 /* Every row's first address and those beside it. */
-static void check_table(const struct unwind_table *table, const struct table_place *place)
+static void check_table(const struct unwind_table *table, const struct table_location *place)
 {
 	struct walk *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
 	assert_int_equal(place->base_vaddr, table->base_vaddr);
-	w->mapping = (struct sonde_mapping){ .index_pos = place->index_pos, .nr_blocks = place->nr_blocks, .block_shift = place->block_shift };
+	w->mapping =
+	    (struct sonde_mapping){ .index_pos = place->index_pos, .nr_blocks = place->nr_blocks, .block_shift = place->block_shift };
 	for (uint32_t block = 0; block < table->nr_blocks; block++) {
 		uint64_t start = (uint64_t)block << table->block_shift;
 
@@ -177,11 +181,13 @@ static void publish(void)
 /* From tables that share a chunk to those that need several. */
 static void test_tables(void **state)
 {
-	static const struct { uint32_t nr_rows, most; } kinds[] = { { 1, 1 }, { 2, 9000 }, { 300, 30 }, { 5000, 12 }, { 40000, 10 }, { 3000, 20000 },
-		{ 200000, 12 }, { 65530, 6 }, { 65533, 6 }, { 131070, 6 }, { 700, 100000 }, { 4096 * 3, 1 }, { 70000, 3000 } };
+	static const struct {
+		uint32_t nr_rows, most;
+	} kinds[] = { { 1, 1 },	    { 2, 9000 },  { 300, 30 },	 { 5000, 12 },	  { 40000, 10 },   { 3000, 20000 }, { 200000, 12 },
+		      { 65530, 6 }, { 65533, 6 }, { 131070, 6 }, { 700, 100000 }, { 4096 * 3, 1 }, { 70000, 3000 } };
 	enum { NR_TABLES = 3 * sizeof(kinds) / sizeof(kinds[0]) };
 	struct unwind_table tables[NR_TABLES];
-	struct table_place places[NR_TABLES];
+	struct table_location places[NR_TABLES];
 
 	for (uint32_t i = 0; i < NR_TABLES; i++) {
 		tables[i] = make_table(kinds[i % (NR_TABLES / 3)].nr_rows, kinds[i % (NR_TABLES / 3)].most);
@@ -192,7 +198,7 @@ static void test_tables(void **state)
 	for (uint32_t i = 0; i < NR_TABLES; i++) {
 		check_table(&tables[i], &places[i]);
 		free_table(&tables[i]);
-		table_place_done(&places[i]);
+		table_location_done(&places[i]);
 	}
 }
 
@@ -210,11 +216,13 @@ static void check_all_free(void)
 /* A table as the file has it, without what it needs to lie close: all but a twentieth is rows and index. */
 static void test_little_waste(void **state)
 {
-	static const struct { uint32_t nr_rows, most; } kinds[] = { { 300, 30 }, { 5000, 90 }, { 28000, 90 }, { 372000, 80 }, { 900000, 60 } };
+	static const struct {
+		uint32_t nr_rows, most;
+	} kinds[] = { { 300, 30 }, { 5000, 90 }, { 28000, 90 }, { 372000, 80 }, { 900000, 60 } };
 
 	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct unwind_table table = make_table(kinds[i].nr_rows, kinds[i].most);
-		struct table_place place;
+		struct table_location place;
 		uint64_t nr_words = table.nr_rows + table.nr_blocks * 2;
 
 		assert_int_equal(table_store_load(store, &table, &place), 0);
@@ -231,7 +239,7 @@ static void test_little_waste(void **state)
 static void test_crowded_block(void **state)
 {
 	struct unwind_table crowded = make_table(2, 1), plain = make_table(3000, 10);
-	struct table_place place;
+	struct table_location place;
 
 	rule_table_drop(crowded.rules, crowded.rows, crowded.nr_rows);
 	free(crowded.rows);
@@ -247,15 +255,16 @@ static void test_crowded_block(void **state)
 	check_table(&plain, &place);
 	free_table(&crowded);
 	free_table(&plain);
-	table_place_done(&place);
+	table_location_done(&place);
 }
 
-/* More than fits goes in and out at random; processes, too, whose blocks lie between. What is in is found whole, and at the end nothing is missing. */
+/* More than fits goes in and out at random; processes, too, whose blocks lie between. What is in is found whole, and at the end nothing is
+ * missing. */
 static void test_tables_come_and_go(void **state)
 {
 	enum { NR_TABLES = 24 };
 	struct unwind_table tables[NR_TABLES];
-	struct table_place places[NR_TABLES] = { 0 };
+	struct table_location places[NR_TABLES] = { 0 };
 	static struct sonde_mapping mappings[1600];
 	uint32_t nr_loads = 0, nr_full = 0, nr_parts = 0;
 
@@ -306,13 +315,13 @@ static void test_cap(void **state)
 {
 	struct unwind_table table = make_table(100000, 12);
 	struct sonde_mapping mappings[100] = { { 0 } };
-	struct table_place place, first;
+	struct table_location place, first;
 	uint32_t nr = 0, pos;
 	int err;
 
 	assert_int_equal(table_store_load(store, &table, &first), 0);
 	while (!(err = table_store_load(store, &table, &place)))
-		assert_true(nr++ < 1000 && (table_place_done(&place), true));
+		assert_true(nr++ < 1000 && (table_location_done(&place), true));
 	assert_int_equal(err, -ENOSPC);
 	assert_true(table_store_bytes(store) <= MAX_BYTES);
 	for (uint32_t tgid = 1; tgid <= 60; tgid++)
@@ -325,23 +334,24 @@ static void test_cap(void **state)
 	check_table(&table, &first);
 	assert_true(table_store_bytes(store) <= MAX_BYTES);
 	free_table(&table);
-	table_place_done(&first);
+	table_location_done(&first);
 }
 
 static uint64_t nr_told(void)
 {
 	uint64_t nr = 0;
 
-	assert_int_equal(bpf_map_lookup_elem(options.told_fd, &(uint32_t){ 0 }, &nr), 0);
+	assert_int_equal(bpf_map_lookup_elem(options.table_generation_fd, &(uint32_t){ 0 }, &nr), 0);
 	return nr;
 }
 
-/* What the kernel side remembers of walks is true while the number stands: each change of what is known of a process is another number, and nothing else is. */
+/* What the kernel side remembers of walks is true while the number stands: each change of what is known of a process is another number, and
+ * nothing else is. */
 static void test_told(void **state)
 {
 	struct sonde_mapping mappings[2] = { { 0 } };
 	struct unwind_table table = make_table(1000, 12);
-	struct table_place place;
+	struct table_location place;
 
 	assert_int_equal(nr_told(), 0);
 	assert_int_equal(set_process(7, 1, mappings, 2), 0);
@@ -443,13 +453,13 @@ static void test_rules_reach_the_kernel(void **state)
 	struct unwind_table table = make_table(10, 10);
 	struct sonde_rule rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_off = 4711 }, seen;
 	uint32_t number = rule_table_number(table_store_rules(store), &rule, 0);
-	struct table_place place;
+	struct table_location place;
 
 	assert_int_equal(table_store_load(store, &table, &place), 0);
 	assert_int_equal(bpf_map_lookup_elem(options.rules_fd, &number, &seen), 0);
 	assert_memory_equal(&seen, &rule, sizeof(rule));
 	free_table(&table);
-	table_place_done(&place);
+	table_location_done(&place);
 }
 
 #define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -457,8 +467,16 @@ static void test_rules_reach_the_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_tables), test(test_little_waste), test(test_crowded_block), test(test_tables_come_and_go), test(test_cap), test(test_told), test(test_processes_come_and_go), test(test_no_room_for_a_process),
-		test(test_too_many_mappings), test(test_rules_reach_the_kernel),
+		test(test_tables),
+		test(test_little_waste),
+		test(test_crowded_block),
+		test(test_tables_come_and_go),
+		test(test_cap),
+		test(test_told),
+		test(test_processes_come_and_go),
+		test(test_no_room_for_a_process),
+		test(test_too_many_mappings),
+		test(test_rules_reach_the_kernel),
 	};
 
 	need_bpf();

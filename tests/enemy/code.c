@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* code END_NS KINDS HABITS LIBRARY0 LIBRARY1: calls its own functions at random, and from them code that it made at run time, with `r` among its HABITS in place of what was there the moment before, with `e` elsewhere each time: functions of these KINDS (emit_function) in memory
- * without any table, which call each other, a loop of their own, or back into the program. With `l` it opens two libraries in turn, of which one comes to where the other was. */
+/* code END_NS KINDS HABITS LIBRARY0 LIBRARY1: calls its own functions at random, and from them code that it made at run time, with `r`
+ * among its HABITS in place of what was there the moment before, with `e` elsewhere each time: functions of these KINDS (emit_function) in
+ * memory without any table, which call each other, a loop of their own, or back into the program. With `l` it opens two libraries in turn,
+ * of which one comes to where the other was. */
 #include <alloca.h>
 #include <dlfcn.h>
 
@@ -53,7 +55,7 @@ static uint8_t *emit_loop(uint8_t *at)
 }
 
 /* What the function does: it loops, calls the next one directly, or calls back through a register. */
-static uint8_t *emit_body(const struct site *site, unsigned number, uint8_t *at)
+static uint8_t *emit_payload(const struct site *site, unsigned number, uint8_t *at)
 {
 	if (number + 1 < site->nr) {
 		int32_t off = (int32_t)(site->code + (size_t)(number + 1) * SLOT_BYTES - (at + 5));
@@ -88,43 +90,43 @@ static void emit_function(const struct site *site, unsigned number)
 	case 0: /* sub $n, %rsp */
 		room += 8;
 		EMIT(0x48, 0x83, 0xec, room);
-		at = emit_body(site, number, at);
+		at = emit_payload(site, number, at);
 		EMIT(0x48, 0x83, 0xc4, room, 0xc3);
 		break;
 	case 1: /* a frame pointer */
 		EMIT(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, room);
-		at = emit_body(site, number, at);
+		at = emit_payload(site, number, at);
 		EMIT(0xc9, 0xc3);
 		break;
 	case 2: /* pushes rbp, and leaves it */
 		EMIT(0x55, 0x48, 0x83, 0xec, room);
-		at = emit_body(site, number, at);
+		at = emit_payload(site, number, at);
 		EMIT(0x48, 0x83, 0xc4, room, 0x5d, 0xc3);
 		break;
 	case 3: /* the same, and its end is far away */
 		EMIT(0x55, 0x48, 0x83, 0xec, room);
-		at = emit_body(site, number, at);
+		at = emit_payload(site, number, at);
 		at = emit_long(at);
 		EMIT(0x48, 0x83, 0xc4, room, 0x5d, 0xc3);
 		break;
 	case 4: /* rbp is a number of its own */
 		EMIT(0x55, 0x31, 0xed);
-		at = emit_body(site, number, at);
+		at = emit_payload(site, number, at);
 		EMIT(0x5d, 0xc3);
 		break;
 	case 5: /* other registers */
 		EMIT(0x53, 0x41, 0x54, 0x41, 0x55);
-		at = emit_body(site, number, at);
+		at = emit_payload(site, number, at);
 		EMIT(0x41, 0x5d, 0x41, 0x5c, 0x5b, 0xc3);
 		break;
 	case 6: /* pushes rbp, and something for what it calls */
 		EMIT(0x55, 0x48, 0x83, 0xec, room);
-		at = emit_body(site, number, at);
+		at = emit_payload(site, number, at);
 		EMIT(0x50, 0x58, 0x48, 0x83, 0xc4, room, 0x5d, 0xc3);
 		break;
 	default: /* a frame pointer, and the end is far away */
 		EMIT(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, room);
-		at = emit_body(site, number, at);
+		at = emit_payload(site, number, at);
 		at = emit_long(at);
 		EMIT(0xc9, 0xc3);
 	}
@@ -156,7 +158,8 @@ ENEMY_KEPT static void call_code(unsigned depth)
 		for (unsigned i = 0; i < site->nr; i++) {
 			char name[27];
 
-			snprintf(name, sizeof(name), "@%llx+%x", (unsigned long long)(uintptr_t)site->code + i * SLOT_BYTES, SLOT_BYTES - 1);
+			snprintf(name, sizeof(name), "@%llx+%x", (unsigned long long)(uintptr_t)site->code + i * SLOT_BYTES,
+				 SLOT_BYTES - 1);
 			enemy_push('m', name);
 		}
 		((void (*)(void))(uintptr_t)site->code)();

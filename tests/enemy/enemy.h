@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs of the enemy suite log of themselves: when which thread's stack became another. Each process writes records into a file of its own in $SONDE_ENEMY_LOG, which is mapped and shared,
- * so that what is written stays when the process dies. tests/enemy/oracle.py reads them; what the letters mean stands there, too. */
+/* What the programs of the enemy suite log of themselves: when which thread's stack became another. Each process writes records into a file
+ * of its own in $SONDE_ENEMY_LOG, which is mapped and shared, so that what is written stays when the process dies. tests/enemy/oracle.py
+ * reads them; what the letters mean stands there, too. */
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +69,8 @@ ENEMY_KEPT static void enemy_note(char what, const char *name)
 	__atomic_store_n(&record->what, what, __ATOMIC_RELEASE);
 }
 
-/* The stack is as it was with one frame more, or from the next instructions on: how it is entered by code that cannot log ('m'), or by a function that does ('E'). */
+/* The stack is as it was with one frame more, or from the next instructions on: how it is entered by code that cannot log ('m'), or by a
+ * function that does ('E'). */
 static inline __attribute__((always_inline)) void enemy_push(char what, const char *name)
 {
 	if (enemy_depth < ENEMY_MAX_DEPTH)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ring END_NS: reads random numbers through workers of io_uring, which are threads of this process without a user side. Each read is asked for
- * in one of its functions. */
+/* ring END_NS: reads random numbers through workers of io_uring, which are threads of this process without a user side. Each read is asked
+ * for in one of its functions. */
 #include <linux/io_uring.h>
 
 #include "enemy.h"
@@ -21,7 +21,9 @@ ENEMY_KEPT static void ring_read(void)
 	unsigned *tail = number_at(submissions, params.sq_off.tail), at = *tail & *number_at(submissions, params.sq_off.ring_mask);
 
 	ENEMY_ENTER();
-	entries[at] = (struct io_uring_sqe){.opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = source, .addr = (uint64_t)(uintptr_t)room, .len = sizeof(room)};
+	entries[at] = (struct io_uring_sqe){
+		.opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = source, .addr = (uint64_t)(uintptr_t)room, .len = sizeof(room)
+	};
 	number_at(submissions, params.sq_off.array)[at] = at;
 	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
 	ENEMY_CALL();
@@ -60,7 +62,8 @@ int main(int argc, char **argv)
 		return 0; /* this kernel has none: nothing is logged */
 	submissions = mmap(NULL, params.sq_off.array + params.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
 	entries = mmap(NULL, params.sq_entries * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
-	completions = mmap(NULL, params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_CQ_RING);
+	completions = mmap(NULL, params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED,
+			   ring, IORING_OFF_CQ_RING);
 	enemy_begin();
 	ENEMY_ENTER();
 	while (!enemy_is_over()) {

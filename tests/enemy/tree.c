@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tree END_NS ALPHA GAMMA: a tree of processes that call their own functions at random, and in the middle of it fork, become another program, start threads, and give their children pids that neighbour
- * their own, differ from it in a bit or two, or belonged to one who died before. It is built twice, without position independence, with the functions' names alone different (PREFIX): so the same
- * address is another function in the other. Processes end at END_NS of CLOCK_MONOTONIC. */
+/* tree END_NS ALPHA GAMMA: a tree of processes that call their own functions at random, and in the middle of it fork, become another
+ * program, start threads, and give their children pids that neighbour their own, differ from it in a bit or two, or belonged to one who
+ * died before. It is built twice, without position independence, with the functions' names alone different (PREFIX): so the same address is
+ * another function in the other. Processes end at END_NS of CLOCK_MONOTONIC. */
 #include <alloca.h>
 #include <pthread.h>
 #include <linux/sched.h>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as the answer of a worker that is in a stranger's hands, to each kind of question (the first byte): through what the privileged side does with them. What follows a file's
- * runtimes is the memory of a process that a stranger owns, too. The seeds are genuine answers: answer_dump KIND FILE. */
+/* Any bytes as the answer of a worker that is in a stranger's hands, to each kind of question (the first byte): through what the privileged
+ * side does with them. What follows a file's runtimes is the memory of a process that a stranger owns, too. The seeds are genuine answers:
+ * answer_dump KIND FILE. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/audit_question.h"
+#include "audit/audit_message.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "check_table.h"
@@ -92,7 +93,9 @@ static void seal(char *image, size_t size)
 	static const char nothing[sizeof(uint64_t)];
 	const struct sonde_row end = { .rule = SONDE_RULE_NONE };
 	uint32_t blocks[2] = { 0, 1 };
-	struct unwind_table table = { .nr_rows = 1, .nr_blocks = 1, .block_shift = SONDE_MIN_BLOCK_SHIFT, .blocks = blocks, .rows = (struct sonde_row *)&end };
+	struct unwind_table table = {
+		.nr_rows = 1, .nr_blocks = 1, .block_shift = SONDE_MIN_BLOCK_SHIFT, .blocks = blocks, .rows = (struct sonde_row *)&end
+	};
 	CLEANUP(rule_table_freep) struct rule_table *rules = rule_table_new(16);
 	CLEANUP(buffer_done) struct buffer genuine = BUFFER_INIT(1 << 20);
 	uint64_t checksum;
@@ -155,7 +158,8 @@ static void use_code(const uint8_t *data, size_t size)
 		return;
 	next = listing.start;
 	while (code_listing_next(&listing, &line)) {
-		check_that(line.elf_vaddr == next && line.nr_bytes && line.elf_vaddr + line.nr_bytes <= listing.end && strlen(line.text) < size);
+		check_that(line.elf_vaddr == next && line.nr_bytes && line.elf_vaddr + line.nr_bytes <= listing.end &&
+			   strlen(line.text) < size);
 		next += line.nr_bytes;
 	}
 }

@@ -121,7 +121,8 @@ static void ask(struct dwarf_lines *lines, uint64_t elf_vaddr)
 		return;
 	check_that(nr >= 1 && nr <= MAX_FRAMES);
 	for (uint32_t i = 0; i < nr; i++)
-		check_that(frames[i].name && frames[i].file && strlen(frames[i].name) < 1u << 20 && frames[i].start_vaddr == frames[0].start_vaddr);
+		check_that(frames[i].name && frames[i].file && strlen(frames[i].name) < 1u << 20 &&
+			   frames[i].start_vaddr == frames[0].start_vaddr);
 	check_that(!dwarf_lines_find(lines, elf_vaddr, again, MAX_FRAMES, &nr_again) && nr_again == nr);
 	for (uint32_t i = 0; i < nr; i++) /* texts are kept once */
 		check_that(again[i].name == frames[i].name && again[i].file == frames[i].file && again[i].line == frames[i].line);

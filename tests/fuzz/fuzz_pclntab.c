@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as the .gopclntab of a Go program (the first one tells of which): its functions are in order, rows too, the table made of them is sound, and whoever stands at an
- * address has a name. Seeds: the programs of tests/unit/go_programs.h. */
+/* Any bytes as the .gopclntab of a Go program (the first one tells of which): its functions are in order, rows too, the table made of them
+ * is sound, and whoever stands at an address has a name. Seeds: the programs of tests/unit/go_programs.h. */
 #include <string.h>
 
 #include "check_table.h"

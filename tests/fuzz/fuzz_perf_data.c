@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as a recording of perf's: what is given out lies in the record that it came with, in the order of time, and means something. Read as a file (random access) and,
- * where the bytes are a stream, as a pipe too: both say the same. */
+/* Any bytes as a recording of perf's: what is given out lies in the record that it came with, in the order of time, and means something.
+ * Read as a file (random access) and, where the bytes are a stream, as a pipe too: both say the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (write(fds[1], data + head, size - head) != (ssize_t)(size - head))
 		abort();
 	close(fds[1]);
-	if (read_all(&(struct perf_data_source){ .bytes = data, .nr_bytes = head, .fd = fds[0] }, &piped) != err || piped.nr != whole.nr || piped.sum != whole.sum)
+	if (read_all(&(struct perf_data_source){ .bytes = data, .nr_bytes = head, .fd = fds[0] }, &piped) != err || piped.nr != whole.nr ||
+	    piped.sum != whole.sum)
 		abort();
 	close(fds[0]);
 	return 0;

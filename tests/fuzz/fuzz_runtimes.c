@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as an ELF file: which interpreters and which C library it holds. What is said of it must fit what the kernel side and the session take. */
+/* Any bytes as an ELF file: which interpreters and which C library it holds. What is said of it must fit what the kernel side and the
+ * session take. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

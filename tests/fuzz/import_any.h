@@ -24,7 +24,8 @@ static inline void check_stack(const struct profile *profile, uint32_t stack)
 		if (locations[i] >= profile_nr_locations(profile))
 			abort();
 		at = profile_location_at(profile, locations[i]);
-		if (at->function >= profile_nr_functions(profile) || (at->mapping != PROFILE_NONE && at->mapping >= profile_nr_mappings(profile)) || at->kind >= FRAME_KIND_COUNT)
+		if (at->function >= profile_nr_functions(profile) ||
+		    (at->mapping != PROFILE_NONE && at->mapping >= profile_nr_mappings(profile)) || at->kind >= FRAME_KIND_COUNT)
 			abort();
 	}
 }
@@ -36,8 +37,9 @@ static inline void check_histograms(const struct profile *profile)
 
 		check_stack(profile, at->user_stack);
 		check_stack(profile, at->kernel_stack);
-		if (at->name >= profile_nr_strings(profile) || at->key >= profile_nr_strings(profile) || at->unit >= profile_nr_strings(profile) ||
-		    at->comm >= profile_nr_strings(profile) || at->histogram.scale >= HISTOGRAM_SCALE_COUNT)
+		if (at->name >= profile_nr_strings(profile) || at->key >= profile_nr_strings(profile) ||
+		    at->unit >= profile_nr_strings(profile) || at->comm >= profile_nr_strings(profile) ||
+		    at->histogram.scale >= HISTOGRAM_SCALE_COUNT)
 			abort();
 		if (!histogram_has_stack(at) && (at->comm != PROFILE_EMPTY_STRING || at->tgid || at->tid))
 			abort();
@@ -75,7 +77,8 @@ static inline void check_profile(const struct profile *profile)
 		if (sample->comm >= profile_nr_strings(profile))
 			abort();
 		for (uint32_t k = 0; k < nr_labels; k++) {
-			if (labels[k].key >= profile_nr_strings(profile) || labels[k].text >= profile_nr_strings(profile) || labels[k].unit >= profile_nr_strings(profile))
+			if (labels[k].key >= profile_nr_strings(profile) || labels[k].text >= profile_nr_strings(profile) ||
+			    labels[k].unit >= profile_nr_strings(profile))
 				abort();
 		}
 	}

@@ -92,12 +92,13 @@ static struct dwarf_caller caller_by_rule(const struct dwarf_columns *columns, c
 	return caller;
 }
 
-/* rbx is looked at only where the rule claims to know it. To libdw it is undefined where it was not mentioned (its table of callee-saved registers has 0, which
- * is rax, where it means rbx: backends/x86_64_cfi.c up to 0.188 at least), and the psABI says that it is the same. */
+/* rbx is looked at only where the rule claims to know it. To libdw it is undefined where it was not mentioned (its table of callee-saved
+ * registers has 0, which is rax, where it means rbx: backends/x86_64_cfi.c up to 0.188 at least), and the psABI says that it is the same.
+ */
 static bool is_equal(const struct dwarf_caller *want, const struct dwarf_caller *got, bool has_bx)
 {
-	return want->cfa == got->cfa && want->sp == got->sp && want->pc == got->pc && want->has_bp == got->has_bp && (!want->has_bp || want->bp == got->bp) &&
-	       (!has_bx || (want->has_bx ? want->bx == got->bx : got->is_bx_same));
+	return want->cfa == got->cfa && want->sp == got->sp && want->pc == got->pc && want->has_bp == got->has_bp &&
+	       (!want->has_bp || want->bp == got->bp) && (!has_bx || (want->has_bx ? want->bx == got->bx : got->is_bx_same));
 }
 
 static bool agrees(struct prover *p, const struct sonde_rule *rule, const struct dwarf_caller *want, uint64_t pc)
@@ -105,7 +106,8 @@ static bool agrees(struct prover *p, const struct sonde_rule *rule, const struct
 	struct dwarf_caller got;
 	bool has_bx;
 
-	if (want->state == DWARF_NO_RULE && (rule->kind == SONDE_RULE_KIND_STEP || rule->kind == SONDE_RULE_KIND_END)) { /* read off the code: test_code_frames */
+	/* read off the code: test_code_frames */
+	if (want->state == DWARF_NO_RULE && (rule->kind == SONDE_RULE_KIND_STEP || rule->kind == SONDE_RULE_KIND_END)) {
 		p->proof.nr_none++;
 		return elf_file_machine(p->elf) == EM_X86_64;
 	}
@@ -138,8 +140,8 @@ static bool agrees(struct prover *p, const struct sonde_rule *rule, const struct
 	}
 }
 
-/* Where .gopclntab speaks it knows more than Go's .debug_frame: stacks' ends and changes, functions that have no FDE, and where rbp is saved. CFA and return address
- * have to be the same. */
+/* Where .gopclntab speaks it knows more than Go's .debug_frame: stacks' ends and changes, functions that have no FDE, and where rbp is
+ * saved. CFA and return address have to be the same. */
 static bool is_of_go(const struct prover *p, const struct sonde_rule *rule, const struct dwarf_caller *want, uint64_t pc)
 {
 	struct dwarf_caller got;
@@ -149,7 +151,8 @@ static bool is_of_go(const struct prover *p, const struct sonde_rule *rule, cons
 	if (rule->kind == SONDE_RULE_KIND_SWITCH || rule->kind == SONDE_RULE_KIND_END || want->state == DWARF_NO_RULE)
 		return true;
 	got = caller_by_rule(p->columns, rule, pc);
-	return rule->kind == SONDE_RULE_KIND_STEP && rule->bp_kind == SONDE_BP_CFA && want->cfa == got.cfa && want->sp == got.sp && want->pc == got.pc;
+	return rule->kind == SONDE_RULE_KIND_STEP && rule->bp_kind == SONDE_BP_CFA && want->cfa == got.cfa && want->sp == got.sp &&
+	       want->pc == got.pc;
 }
 
 static void tell(struct prover *p, uint64_t pc, uint16_t number, const struct sonde_rule *rule, const struct dwarf_caller *want)
@@ -159,9 +162,11 @@ static void tell(struct prover *p, uint64_t pc, uint16_t number, const struct so
 	if (p->proof.nr_differ > p->options->max_told || !p->options->tell)
 		return;
 	snprintf(text, sizeof(text),
-		 "differs at %#" PRIx64 ": rule %u (kind %u, CFA kind %u %+d, bp kind %u %+d, ra kind %u %+d, rbx %+d), libdw state %d, CFA %#" PRIx64 " pc %#" PRIx64 " bp %d %#" PRIx64 " rbx %d %#" PRIx64, pc,
-		 number, rule->kind, rule->cfa_kind, rule->cfa_off, rule->bp_kind, rule->bp_off, rule->ra_kind, rule->ra_off, rule->rbx_off, (int)want->state,
-		 want->cfa, want->pc, want->has_bp, want->bp, want->has_bx, want->bx);
+		 "differs at %#" PRIx64
+		 ": rule %u (kind %u, CFA kind %u %+d, bp kind %u %+d, ra kind %u %+d, rbx %+d), libdw state %d, CFA %#" PRIx64
+		 " pc %#" PRIx64 " bp %d %#" PRIx64 " rbx %d %#" PRIx64,
+		 pc, number, rule->kind, rule->cfa_kind, rule->cfa_off, rule->bp_kind, rule->bp_off, rule->ra_kind, rule->ra_off,
+		 rule->rbx_off, (int)want->state, want->cfa, want->pc, want->has_bp, want->bp, want->has_bx, want->bx);
 	p->options->tell(p->options->arg, text);
 }
 
@@ -210,7 +215,11 @@ static void count_shapes(struct prover *p, uint64_t pc, bool is_unsupported)
 	const struct {
 		const char *name;
 		int reg;
-	} parts[] = { { "CFA", NO_COLUMN }, { "bp", p->columns->bp }, { "ra", p->columns->ra }, { "sp", p->columns->sp }, { "rbx", p->columns->bx } };
+	} parts[] = { { "CFA", NO_COLUMN },
+		      { "bp", p->columns->bp },
+		      { "ra", p->columns->ra },
+		      { "sp", p->columns->sp },
+		      { "rbx", p->columns->bx } };
 	char text[80];
 
 	for (size_t part = 0; part < ARRAY_SIZE(parts); part++) {

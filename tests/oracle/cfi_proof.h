@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfi_proof: the unwind table of a file against libdw, by value: CFA, return address, frame pointer, stack pointer and rbx. The address range is cut where a row
- * of ours or of libdw's begins; in each piece both are constant, and it is compared at its first and its last address. So a proof without `max_pieces` is
- * one of every address that a row of ours covers; between our rows
- * libdw is asked every 16 bytes. Random addresses are looked up beside it. */
+/* cfi_proof: the unwind table of a file against libdw, by value: CFA, return address, frame pointer, stack pointer and rbx. The address
+ * range is cut where a row of ours or of libdw's begins; in each piece both are constant, and it is compared at its first and its last
+ * address. So a proof without `max_pieces` is one of every address that a row of ours covers; between our rows libdw is asked every 16
+ * bytes. Random addresses are looked up beside it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

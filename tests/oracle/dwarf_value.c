@@ -191,9 +191,12 @@ static void put_name(uint8_t atom, char *to, size_t size)
 	static const struct {
 		uint8_t atom;
 		const char *name;
-	} names[] = { { DW_OP_deref, "deref" }, { DW_OP_plus_uconst, "plus_uconst" }, { DW_OP_plus, "plus" },       { DW_OP_and, "and" },
-		      { DW_OP_shl, "shl" },     { DW_OP_ge, "ge" },		       { DW_OP_bregx, "bregx" },     { DW_OP_regx, "regx" },
-		      { DW_OP_mul, "mul" },     { DW_OP_call_frame_cfa, "cfa" },       { DW_OP_stack_value, "value" }, { DW_OP_minus, "minus" } };
+	} names[] = { { DW_OP_deref, "deref" },	      { DW_OP_plus_uconst, "plus_uconst" },
+		      { DW_OP_plus, "plus" },	      { DW_OP_and, "and" },
+		      { DW_OP_shl, "shl" },	      { DW_OP_ge, "ge" },
+		      { DW_OP_bregx, "bregx" },	      { DW_OP_regx, "regx" },
+		      { DW_OP_mul, "mul" },	      { DW_OP_call_frame_cfa, "cfa" },
+		      { DW_OP_stack_value, "value" }, { DW_OP_minus, "minus" } };
 
 	if (atom >= DW_OP_breg0 && atom <= DW_OP_breg31) {
 		snprintf(to, size, "breg%d", atom - DW_OP_breg0);
@@ -227,7 +230,8 @@ void dwarf_shape_at(Dwarf_CFI *cfi, uint64_t pc, int reg, char *to, size_t size)
 	if (dwarf_cfi_addrframe(cfi, pc, &frame))
 		return;
 	err = reg == NO_COLUMN ? dwarf_frame_cfa(frame, &ops, &nr) : dwarf_frame_register(frame, reg, memory, &ops, &nr);
-	if (err || !nr || (reg == NO_COLUMN && nr < 2) || (reg != NO_COLUMN && ops == memory && ops[0].atom == DW_OP_call_frame_cfa && nr <= 2))
+	if (err || !nr || (reg == NO_COLUMN && nr < 2) ||
+	    (reg != NO_COLUMN && ops == memory && ops[0].atom == DW_OP_call_frame_cfa && nr <= 2))
 		nr = 0; /* not known, the same, an offset from a register or from the CFA */
 	for (size_t i = 0; i < nr && used + 16 < size; i++) {
 		if (i)

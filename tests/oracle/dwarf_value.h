@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwarf_value: what libdw's rules say about the calling frame, evaluated on made-up registers and made-up memory, so that it does not matter how a
- * rule is written. x86-64 and arm64. */
+/* dwarf_value: what libdw's rules say about the calling frame, evaluated on made-up registers and made-up memory, so that it does not
+ * matter how a rule is written. x86-64 and arm64. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +36,6 @@ static inline uint64_t dwarf_memory_at(uint64_t at)
 void dwarf_make_registers(const struct dwarf_columns *columns, uint64_t pc, uint64_t *registers);
 struct dwarf_caller dwarf_caller_at(Dwarf_CFI *cfi, const struct dwarf_columns *columns, uint64_t pc);
 
-/* How the CFA (`reg` NO_COLUMN) or a register is written at `pc`, as a text of its operations without their operands: "breg7 deref plus_uconst". Empty: not by an
- * expression of more than one operation. */
+/* How the CFA (`reg` NO_COLUMN) or a register is written at `pc`, as a text of its operations without their operands: "breg7 deref
+ * plus_uconst". Empty: not by an expression of more than one operation. */
 void dwarf_shape_at(Dwarf_CFI *cfi, uint64_t pc, int reg, char *to, size_t size);

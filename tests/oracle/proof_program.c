@@ -68,5 +68,6 @@ int with_arguments(const char *format, ...)
 
 int main(int argc, char **argv)
 {
-	return many(argc, 1, 2, 3, 4, 5, 6) + of_variable_size(argc) + realigned_of_variable_size(argc) + with_arguments("%d %s", argc, argv[0]);
+	return many(argc, 1, 2, 3, 4, 5, 6) + of_variable_size(argc) + realigned_of_variable_size(argc) +
+	       with_arguments("%d %s", argc, argv[0]);
 }

@@ -72,7 +72,8 @@ static void load_table(struct known_file *file)
 		return;
 	for (uint32_t block = 0; block < table->nr_blocks; block++) {
 		for (uint32_t i = table->blocks[block]; i < table->blocks[block + 1]; i++)
-			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low, .rule = table->rows[i].rule };
+			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low,
+						     .rule = table->rows[i].rule };
 	}
 	host_table(rows, table->nr_rows - 1, rows[table->nr_rows - 1].rel, table->block_shift, &file->place);
 	file->base_vaddr = table->base_vaddr;
@@ -87,7 +88,8 @@ static void open_file(struct known_file *file, uint64_t start, uint64_t end)
 	int fd;
 
 	if (!strcmp(file->path, "[vdso]")) {
-		if (end - start > sizeof(vdso) || remote_read(vdso, end - start, start) || elf_file_open_memory(vdso, end - start, NULL, &file->elf))
+		if (end - start > sizeof(vdso) || remote_read(vdso, end - start, start) ||
+		    elf_file_open_memory(vdso, end - start, NULL, &file->elf))
 			return;
 	} else {
 		fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -153,8 +155,8 @@ bool remote_refresh(void)
 		uint64_t start, end, file_off;
 		char access[8], path[256] = "";
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %255s", &start, &end, access, &file_off, path) >= 4 && access[2] == 'x' &&
-		    strcmp(path, "[vsyscall]") != 0)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %255s", &start, &end, access, &file_off, path) >= 4 &&
+		    access[2] == 'x' && strcmp(path, "[vsyscall]") != 0)
 			add_mapping(start, end, file_off, path);
 	}
 	fclose(maps);
@@ -184,7 +186,8 @@ void remote_place(uint64_t pc, char *to, size_t size)
 		if (pc < mappings[i].start_pc || pc >= mappings[i].end_pc)
 			continue;
 		if (file_of[i] < nr_files && mappings[i].nr_blocks)
-			snprintf(to, size, "%s+%#" PRIx64, strrchr(files[file_of[i]].path, '/') ? strrchr(files[file_of[i]].path, '/') + 1 : files[file_of[i]].path,
+			snprintf(to, size, "%s+%#" PRIx64,
+				 strrchr(files[file_of[i]].path, '/') ? strrchr(files[file_of[i]].path, '/') + 1 : files[file_of[i]].path,
 				 (uint64_t)(pc - mappings[i].base_pc + files[file_of[i]].base_vaddr));
 		else
 			snprintf(to, size, "%s:%#" PRIx64, file_of[i] < nr_files ? files[file_of[i]].path : "?", pc);

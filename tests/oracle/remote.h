@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote: the kernel side's walk, compiled for the host, on the stack of a traced child: tables of the files that it has mapped, memory by process_vm_readv. One
- * child at a time. */
+/* remote: the kernel side's walk, compiled for the host, on the stack of a traced child: tables of the files that it has mapped, memory by
+ * process_vm_readv. One child at a time. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

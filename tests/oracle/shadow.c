@@ -23,8 +23,8 @@ static bool is_call(const uint8_t *code)
 {
 	int i = 0;
 
-	while (i < 4 && (code[i] == 0x66 || code[i] == 0x67 || code[i] == 0xf2 || code[i] == 0xf3 || code[i] == 0x2e || code[i] == 0x3e || code[i] == 0x64 ||
-			 code[i] == 0x65 || (code[i] & 0xf0) == 0x40))
+	while (i < 4 && (code[i] == 0x66 || code[i] == 0x67 || code[i] == 0xf2 || code[i] == 0xf3 || code[i] == 0x2e || code[i] == 0x3e ||
+			 code[i] == 0x64 || code[i] == 0x65 || (code[i] & 0xf0) == 0x40))
 		i++;
 	return code[i] == 0xe8 || (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10);
 }
@@ -51,7 +51,8 @@ static void leave_stack(struct shadow *shadow, uint64_t sp)
 		shadow->nr = nr;
 }
 
-void shadow_step(struct shadow *shadow, const struct user_regs_struct *before, const struct user_regs_struct *after, const uint8_t *code, uint64_t top)
+void shadow_step(struct shadow *shadow, const struct user_regs_struct *before, const struct user_regs_struct *after, const uint8_t *code,
+		 uint64_t top)
 {
 	uint32_t nr = 0;
 

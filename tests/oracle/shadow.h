@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shadow: the true chain of callers of a single-stepped thread, kept from the instructions that it executes: a call puts a return address on the stack, whatever
- * lifts the stack pointer above it (ret, longjmp, an unwinder that lands) ends that call, a signal interrupts. Knows nothing of tables or frame pointers. */
+/* shadow: the true chain of callers of a single-stepped thread, kept from the instructions that it executes: a call puts a return address
+ * on the stack, whatever lifts the stack pointer above it (ret, longjmp, an unwinder that lands) ends that call, a signal interrupts. Knows
+ * nothing of tables or frame pointers. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +22,8 @@ struct shadow {
 };
 
 /* One instruction was executed: `code` are the bytes that stood at before->rip, `top` is the word at after->rsp. */
-void shadow_step(struct shadow *shadow, const struct user_regs_struct *before, const struct user_regs_struct *after, const uint8_t *code, uint64_t top);
+void shadow_step(struct shadow *shadow, const struct user_regs_struct *before, const struct user_regs_struct *after, const uint8_t *code,
+		 uint64_t top);
 /* A signal's handler was entered in place of it. */
 void shadow_signal(struct shadow *shadow, const struct user_regs_struct *before, const struct user_regs_struct *after, uint64_t top);
 bool shadow_is_syscall(const uint8_t *code);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* step_oracle [--marked] [--except FILE] [--allow PER_THOUSAND] [--max STEPS] PROGRAM [ARGUMENT...]: runs a program instruction by instruction, keeps its true chain of callers (shadow.h), and compares the
- * unwinder's answer with it at each. Begins at the first instruction of the dynamic linker or, with --marked, between two int3 of the program (then the chain at the
+/* step_oracle [--marked] [--except FILE] [--allow PER_THOUSAND] [--max STEPS] PROGRAM [ARGUMENT...]: runs a program instruction by
+ * instruction, keeps its true chain of callers (shadow.h), and compares the
+ * unwinder's answer with it at each. Begins at the first instruction of the dynamic linker or, with --marked, between two int3 of the
+ * program (then the chain at the
  * first is taken from the unwinder, and only what happens on top of it is compared with the truth).
  *
  *   exact    every frame, and COMPLETE
  *   marked   the true leaf end, and a mark where it stops
- *   wrong    anything else: at the first few it tells where, with both chains. Those in FILE are counted apart, and may be 2 % of the instructions: libgcc, while it
+ *   wrong    anything else: at the first few it tells where, with both chains. Those in FILE are counted apart, and may be 2 % of the
+ *            instructions: libgcc, while it
  *            lands behind a catch, has put the target's rbp where its own frame had saved its caller's
  *
  * --allow: in code that has neither tables nor frame pointers the walk guesses at the leaf, see docs/internals/unwinding.md.
@@ -125,7 +128,8 @@ static int resume(struct oracle *o, int how, int number, int *ret_signal)
 
 static bool changes_mappings(const struct oracle *o)
 {
-	return shadow_is_syscall(o->code) && (o->before.rax == SYS_mmap || o->before.rax == SYS_mprotect || o->before.rax == SYS_munmap || o->before.rax == SYS_mremap);
+	return shadow_is_syscall(o->code) &&
+	       (o->before.rax == SYS_mmap || o->before.rax == SYS_mprotect || o->before.rax == SYS_munmap || o->before.rax == SYS_mremap);
 }
 
 static void take_step(struct oracle *o, bool is_handler)
@@ -257,8 +261,8 @@ static int start(struct oracle *o, char **argv)
 
 static void report(const struct oracle *o, const char *name)
 {
-	printf("%s: %" PRIu64 " instructions, %" PRIu64 " exact (%.3f %%), %" PRIu64 " marked, %" PRIu64 " wrong", name, o->nr_steps, o->nr_exact,
-	       o->nr_steps ? 100.0 * (double)o->nr_exact / (double)o->nr_steps : 0.0, o->nr_marked, o->nr_wrong);
+	printf("%s: %" PRIu64 " instructions, %" PRIu64 " exact (%.3f %%), %" PRIu64 " marked, %" PRIu64 " wrong", name, o->nr_steps,
+	       o->nr_exact, o->nr_steps ? 100.0 * (double)o->nr_exact / (double)o->nr_steps : 0.0, o->nr_marked, o->nr_wrong);
 	for (int i = 0; i < SONDE_STOP_COUNT; i++) {
 		if (o->nr_stops[i] && i != SONDE_STOP_COMPLETE)
 			printf(", stop %d: %" PRIu64, i, o->nr_stops[i]);
@@ -284,7 +288,8 @@ int main(int argc, char **argv)
 			o.max_steps = strtoull(argv[++at], NULL, 10);
 	}
 	if (at >= argc) {
-		fprintf(stderr, "usage: step_oracle [--marked] [--except FILE] [--allow PER_THOUSAND] [--max STEPS] PROGRAM [ARGUMENT...]\n");
+		fprintf(stderr,
+			"usage: step_oracle [--marked] [--except FILE] [--allow PER_THOUSAND] [--max STEPS] PROGRAM [ARGUMENT...]\n");
 		return 2;
 	}
 	err = start(&o, argv + at);

@@ -181,7 +181,8 @@ int main(int argc, char **argv)
 
 	atexit(at_exit);
 	callee = leaf;
-	sum += plain(5) + many(1, 2, 3, 4, 5, 6, 7, 8) + of_variable_size(3) + realigned(3) + realigned_of_variable_size(1, 2, 3, 4, 5, 6, 7, 8);
+	sum += plain(5) + many(1, 2, 3, 4, 5, 6, 7, 8) + of_variable_size(3) + realigned(3) +
+	       realigned_of_variable_size(1, 2, 3, 4, 5, 6, 7, 8);
 	callee = tail;
 	sum += early_out("text", 4) + tail(3) + of_variable_size(5) + realigned(7) + realigned_of_variable_size(8, 7, 6, 5, 4, 3, 2, 1);
 	callee = leaf;

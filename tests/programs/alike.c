@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* alike SECONDS: works in NAME_hot and waits in NAME_nap, by turns. Programs built of this with another NAME of the same length are the same bytes at the same addresses, but for the names. */
+/* alike SECONDS: works in NAME_hot and waits in NAME_nap, by turns. Programs built of this with another NAME of the same length are the
+ * same bytes at the same addresses, but for the names. */
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* answer_dump KIND FILE: a worker's answer about an ELF file on stdout, as tests/fuzz/fuzz_answers.c takes it: 0, what runtimes are in it; 1, its unwind table; 2, the names of the
- * addresses that stand on stdin (hexadecimal, one a line); 3, the code of the first of them; 4, what libdw says of a stack that ends at each of
- * them, of whose memory nothing is there. */
+/* answer_dump KIND FILE: a worker's answer about an ELF file on stdout, as tests/fuzz/fuzz_answers.c takes it: 0, what runtimes are in it;
+ * 1, its unwind table; 2, the names of the addresses that stand on stdin (hexadecimal, one a line); 3, the code of the first of them; 4,
+ * what libdw says of a stack that ends at each of them, of whose memory nothing is there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "audit/audit_question.h"
+#include "audit/audit_message.h"
 #include "base/number.h"
 #include "runtime/file_runtimes.h"
 #include "symbolize/code_listing.h"
@@ -53,7 +53,8 @@ static int dump_names(const struct elf_file *elf, const char *path, struct buffe
 		struct symbol_name names[NAME_ANSWERS_MAX];
 		uint32_t nr = 0;
 
-		name_writer_add(&writer, names, symbolizer_object(symbolizer, 0, elf, path, address, names, NAME_ANSWERS_MAX, &nr) ? 0 : nr);
+		name_writer_add(&writer, names,
+				symbolizer_object(symbolizer, 0, elf, path, address, names, NAME_ANSWERS_MAX, &nr) ? 0 : nr);
 	}
 	if (!err)
 		err = name_writer_end(&writer, to);
@@ -67,7 +68,7 @@ static int dump_audit(const struct elf_file *elf, struct buffer *to)
 	CLEANUP(audit_freep) struct audit *audit = NULL;
 	const struct audit_module module = { .end_pc = UINT32_MAX, .elf = elf };
 	const struct audit_process process = { .tgid = 1, .modules = &module, .nr_modules = 1 };
-	struct sonde_raw_record record = { .type = SONDE_RECORD_RAW };
+	struct sonde_deferred_record record = { .type = SONDE_RECORD_DEFERRED };
 	struct audit_stack stack;
 	uint32_t nr_stacks = 0;
 	int err = audit_new(NULL, &audit);
@@ -83,7 +84,7 @@ static int dump_audit(const struct elf_file *elf, struct buffer *to)
 
 static int dump(uint8_t kind, const struct elf_file *elf, const char *path, struct diag *diag, struct buffer *to)
 {
-	struct code_question question = { 0 };
+	struct code_request request = { 0 };
 
 	switch (kind) {
 	case 0:
@@ -96,7 +97,7 @@ static int dump(uint8_t kind, const struct elf_file *elf, const char *path, stru
 		return dump_audit(elf, to);
 	}
 	code_listing_preload();
-	return next_address(&question.elf_vaddr) ? code_listing_write(elf, path, &question, diag, to) : -ENODATA;
+	return next_address(&request.elf_vaddr) ? code_listing_write(elf, path, &request, diag, to) : -ENODATA;
 }
 
 int main(int argc, char **argv)

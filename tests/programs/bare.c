@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bare SECONDS WHERE RBP: main > outer > bare_outer > bare_inner (> leaf), where the two in the middle are assembly without call frame information that does
- * not keep a frame pointer. WHERE is the time is spent: in `leaf`, which is C, or in bare_spin itself, which bare_inner calls. RBP is what stands in rbp there:
+/* bare SECONDS WHERE RBP: main > outer > bare_outer > bare_inner (> leaf), where the two in the middle are assembly without call frame
+ * information that does
+ * not keep a frame pointer. WHERE is the time is spent: in `leaf`, which is C, or in bare_spin itself, which bare_inner calls. RBP is what
+ * stands in rbp there:
  *   zero      0, as in the outermost frame
  *   number    no address
  *   kept      what the caller had there

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bpf_busy SECONDS [again]: runs a BPF program by BPF_PROG_TEST_RUN, so that it stands on this thread's kernel stack. SIGUSR1 unloads it; another one, which
- * was loaded before and never runs, stays. Prints the busy program's name as the kernel lists it: "bpf bpf_prog_TAG_NAME". `again`: loads others then, which never run either, until one of
- * them stands where the busy one was, and prints "taken 1", or "taken 0" when none does. */
+/* bpf_busy SECONDS [again]: runs a BPF program by BPF_PROG_TEST_RUN, so that it stands on this thread's kernel stack. SIGUSR1 unloads it;
+ * another one, which was loaded before and never runs, stays. Prints the busy program's name as the kernel lists it: "bpf
+ * bpf_prog_TAG_NAME". `again`: loads others then, which never run either, until one of them stands where the busy one was, and prints
+ * "taken 1", or "taken 0" when none does. */
 #include <linux/bpf.h>
 #include <sys/syscall.h>
 
@@ -27,7 +28,10 @@ static int bpf(int cmd, union bpf_attr *attr)
 static int load(const char *name)
 {
 	struct bpf_insn insns[NR_ADDS + 3] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0 } };
-	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insns = (unsigned long)insns, .insn_cnt = NR_ADDS + 3, .license = (unsigned long)"GPL" };
+	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+				.insns = (unsigned long)insns,
+				.insn_cnt = NR_ADDS + 3,
+				.license = (unsigned long)"GPL" };
 	int fd;
 
 	for (int i = 1; i <= NR_ADDS; i++)
@@ -98,7 +102,10 @@ int main(int argc, char **argv)
 	kaddr = ask(busy, &info);
 	known_ready();
 	while (!known_done && !unload) {
-		union bpf_attr attr = { .test = { .prog_fd = (unsigned)busy, .data_in = (unsigned long)packet, .data_size_in = sizeof(packet), .repeat = 20000 } };
+		union bpf_attr attr = { .test = { .prog_fd = (unsigned)busy,
+						  .data_in = (unsigned long)packet,
+						  .data_size_in = sizeof(packet),
+						  .repeat = 20000 } };
 
 		if (bpf(BPF_PROG_TEST_RUN, &attr) && !unload && !known_done) {
 			perror("BPF_PROG_TEST_RUN");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* contend SECONDS MODE: threads that want a CPU, in ways that are known beforehand.
- *   together   "hog" uses 5 ms of every 10 ms and "worker" 1 ms of every 3 ms, both in real time with one priority and on CPU 0: the worker waits for the hog
+ *   together   "hog" uses 5 ms of every 10 ms and "worker" 1 ms of every 3 ms, both in real time with one priority and on CPU 0: the worker
+ *              waits for the hog
  *   apart      the same on two CPUs: neither waits
  *   crowd      six threads "crowd" spin on CPU 0
- *   moved      four threads "moved" spin, two to a CPU, and are sent to the other CPU each few ms, some of them while they wait. They begin when a line comes in and, when
+ *   moved      four threads "moved" spin, two to a CPU, and are sent to the other CPU each few ms, some of them while they wait. They begin
+ *              when a line comes in and, when
  *              the time is over, end only when the input ends; "done" is said in between
  * Prints "tid NAME N" of each thread. */
 #define _GNU_SOURCE

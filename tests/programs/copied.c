@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* copied SECONDS: main calls copied_outer, that copied_middle, that copied_inner, which spins. None keeps a frame pointer. CFA is what the file says of copied_middle's frame: 256 is true; with 384, outer's
- * frame is taken for a part of it, and all else in the file is the same. */
+/* copied SECONDS: main calls copied_outer, that copied_middle, that copied_inner, which spins. None keeps a frame pointer. CFA is what the
+ * file says of copied_middle's frame: 256 is true; with 384, outer's frame is taken for a part of it, and all else in the file is the same.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,8 +10,9 @@
 #define TEXT(number) TEXT_OF(number)
 
 #define FUNCTION(name, size, cfa, body) \
-	__asm__(".text\n.p2align 6\n.globl " name "\n.type " name ",@function\n" name ":\n.cfi_startproc\nsub $" size ",%rsp\n.cfi_def_cfa_offset " cfa "\n" body \
-		"\nadd $" size ",%rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size " name ",.-" name "\n")
+	__asm__(".text\n.p2align 6\n.globl " name "\n.type " name ",@function\n" name ":\n.cfi_startproc\nsub $" size \
+		",%rsp\n.cfi_def_cfa_offset " cfa "\n" body "\nadd $" size ",%rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size " name \
+		",.-" name "\n")
 
 FUNCTION("copied_inner", "24", "32", "1: add $1,%rax\njmp 1b");
 FUNCTION("copied_middle", "248", TEXT(CFA), "call copied_inner");

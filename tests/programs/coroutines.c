@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* coroutines SECONDS burn|switch: main > scheduler gives the CPU in turn to three coroutines with stacks of their own. Each spins in its leaf
- * under a name of its own for the thread, then gives the CPU back; with `switch` it spins for next to nothing. */
+/* coroutines SECONDS burn|switch: main > scheduler gives the CPU in turn to three coroutines with stacks of their own. Each spins in its
+ * leaf under a name of its own for the thread, then gives the CPU back; with `switch` it spins for next to nothing. */
 #include <ucontext.h>
 
 #include "known.h"
@@ -28,7 +28,12 @@ static inline __attribute__((always_inline)) unsigned long spin(void)
 KNOWN static unsigned long red_leaf(void) { return spin(); }
 KNOWN static unsigned long green_leaf(void) { return spin(); }
 KNOWN static unsigned long blue_leaf(void) { return spin(); }
-KNOWN static unsigned long red_deep(unsigned n) { volatile char room[30]; room[n] = 1; return (n ? red_deep(n - 1) : red_leaf()) + (unsigned)room[n]; }
+KNOWN static unsigned long red_deep(unsigned n)
+{
+	volatile char room[30];
+	room[n] = 1;
+	return (n ? red_deep(n - 1) : red_leaf()) + (unsigned)room[n];
+}
 KNOWN static unsigned long green_deep(void) { volatile char room[300]; room[7] = 1; return green_leaf() + (unsigned)room[7]; }
 
 static void named(const char *name)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* count_session EVENT ROUNDS: EVENT of this whole process by a session of the library, which is stopped after ROUNDS intervals of 50 ms, and what such a session refuses. Prints "name value" lines. */
+/* count_session EVENT ROUNDS: EVENT of this whole process by a session of the library, which is stopped after ROUNDS intervals of 50 ms,
+ * and what such a session refuses. Prints "name value" lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,15 +47,21 @@ int main(int argc, char **argv)
 	const struct sonde_counter_options counters = { .size = sizeof(counters), .names = argc == 3 ? argv[1] : "" };
 	struct intervals intervals = { .max = argc == 3 ? strtoul(argv[2], NULL, 10) : 1 };
 	const uint32_t own = (uint32_t)getpid();
-	struct sonde_session_options options = { .size = sizeof(options), .mode = SONDE_COUNT, .counters = &counters, .tgids = &own, .nr_tgids = 1, .every_ns = 50000000,
-						 .window = take_interval, .arg = &intervals };
+	struct sonde_session_options options = { .size = sizeof(options),
+						 .mode = SONDE_COUNT,
+						 .counters = &counters,
+						 .tgids = &own,
+						 .nr_tgids = 1,
+						 .every_ns = 50000000,
+						 .window = take_interval,
+						 .arg = &intervals };
 	struct sonde_session *refused;
 
 	CHECK(sonde_session_new(&options, &intervals.session));
 	printf("outputs %d\n", -sonde_session_add_output(intervals.session, "-", "text"));
 	CHECK(sonde_session_run(intervals.session));
-	printf("intervals %llu\nns %llu\nvalue %llu\nfalls %d\ngaps %d\n", (unsigned long long)intervals.nr, (unsigned long long)intervals.ns, (unsigned long long)intervals.last_value,
-	       intervals.falls, intervals.gaps);
+	printf("intervals %llu\nns %llu\nvalue %llu\nfalls %d\ngaps %d\n", (unsigned long long)intervals.nr,
+	       (unsigned long long)intervals.ns, (unsigned long long)intervals.last_value, intervals.falls, intervals.gaps);
 	sonde_session_free(intervals.session);
 	options.comm = "name";
 	printf("names %d\n", -sonde_session_new(&options, &refused));

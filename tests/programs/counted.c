@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Does as much as it is told: counted SECONDS PAGES SLEEPS CHILDREN THREADS CPU_MS, then waits for SECONDS. Each of CHILDREN touches PAGES pages as well; THREADS run for CPU_MS of CPU time each. */
+/* Does as much as it is told: counted SECONDS PAGES SLEEPS CHILDREN THREADS CPU_MS, then waits for SECONDS. Each of CHILDREN touches PAGES
+ * pages as well; THREADS run for CPU_MS of CPU time each. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The library's counters on the kernel that is there: counters WHAT EVENT [ROUNDS PERIOD]. Prints "name value" lines that a test knows what to make of.
+/* The library's counters on the kernel that is there: counters WHAT EVENT [ROUNDS PERIOD]. Prints "name value" lines that a test knows what
+ * to make of.
  *   counts     EVENT around a known loop, alone and by the one-shot, and what a reset leaves
  *   group      three of EVENT as a group, read at one moment
  *   crowd      thirty of EVENT, more than a PMU can count at once, scaled
- *   overflows  each 100,000th (PERIODth) EVENT of the loop, run ROUNDS times: how many, how much they stand for, how many in the loop itself
+ *   overflows  each 100,000th (PERIODth) EVENT of the loop, run ROUNDS times: how many, how much they stand for, how many in the loop
+ *              itself
  *   lost       the same with room for some dozen of them: those that found none are counted
  *   bpf        the same by a BPF program that counts in a map
  *   probe      how often a function of this program was called 77 times, by the PMU for probes, whose number EVENT is
@@ -64,7 +66,8 @@ static void run_counts(const char *event)
 	loop(NULL);
 	CHECK(sonde_counters_stop(set));
 	CHECK(sonde_counters_read(set, &count, 1));
-	printf("value %llu\nenabled %llu\nrunning %llu\n", (unsigned long long)count.value, (unsigned long long)count.enabled_ns, (unsigned long long)count.running_ns);
+	printf("value %llu\nenabled %llu\nrunning %llu\n", (unsigned long long)count.value, (unsigned long long)count.enabled_ns,
+	       (unsigned long long)count.running_ns);
 	CHECK(sonde_counters_reset(set));
 	CHECK(sonde_counters_read(set, &count, 1));
 	printf("reset %llu\n", (unsigned long long)(count.value + count.enabled_ns + count.running_ns));
@@ -85,7 +88,8 @@ static void run_group(const char *event)
 	loop(NULL);
 	CHECK(sonde_counters_read(set, counts, 3)); /* while they count */
 	for (int i = 0; i < 3; i++)
-		printf("value%d %llu\nrunning%d %llu\n", i, (unsigned long long)counts[i].value, i, (unsigned long long)counts[i].running_ns);
+		printf("value%d %llu\nrunning%d %llu\n", i, (unsigned long long)counts[i].value, i,
+		       (unsigned long long)counts[i].running_ns);
 	sonde_counters_free(set);
 }
 
@@ -150,8 +154,8 @@ static void sample_loop(const char *event, uint32_t ring_bytes)
 	printf("wait %d\n", sonde_counters_wait(set, 0));
 	CHECK(sonde_counters_overflows(set, see, &seen, &nr_lost));
 	CHECK(sonde_counters_read(set, &count, 1));
-	printf("value %llu\nnr %lu\nevents %lu\nin_loop %lu\nlost %llu\nagain %d\n", (unsigned long long)count.value, seen.nr, seen.events, seen.nr_in_loop,
-	       (unsigned long long)nr_lost, sonde_counters_wait(set, 0));
+	printf("value %llu\nnr %lu\nevents %lu\nin_loop %lu\nlost %llu\nagain %d\n", (unsigned long long)count.value, seen.nr, seen.events,
+	       seen.nr_in_loop, (unsigned long long)nr_lost, sonde_counters_wait(set, 0));
 	sonde_counters_free(set);
 }
 
@@ -192,7 +196,9 @@ static int load_program(int map_fd, uint32_t type)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	union bpf_attr attr = { .prog_type = type, .insns = (uintptr_t)insns, .insn_cnt = sizeof(insns) / sizeof(*insns), .license = (uintptr_t) "GPL" };
+	union bpf_attr attr = {
+		.prog_type = type, .insns = (uintptr_t)insns, .insn_cnt = sizeof(insns) / sizeof(*insns), .license = (uintptr_t)"GPL"
+	};
 
 	return bpf(BPF_PROG_LOAD, &attr);
 }
@@ -241,7 +247,9 @@ static uint64_t offset_of(uint64_t pc)
 static void run_probe(const char *event)
 {
 	char path[512] = "";
-	struct sonde_event probe = { .size = sizeof(probe), .type = (uint32_t)atol(event), .config1 = (uintptr_t)path, .config2 = offset_of((uintptr_t)probed) };
+	struct sonde_event probe = {
+		.size = sizeof(probe), .type = (uint32_t)atol(event), .config1 = (uintptr_t)path, .config2 = offset_of((uintptr_t)probed)
+	};
 	struct sonde_counter_options options = { .size = sizeof(options), .events = &probe, .nr_events = 1 };
 	struct sonde_counters *set = NULL;
 	struct sonde_count count;
@@ -301,8 +309,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *what;
 		void (*run)(const char *event);
-	} runs[] = { { "counts", run_counts }, { "group", run_group }, { "crowd", run_crowd }, { "overflows", run_overflows }, { "lost", run_lost }, { "bpf", run_bpf }, { "probe", run_probe },
-		    { "threads", run_threads } };
+	} runs[] = { { "counts", run_counts }, { "group", run_group }, { "crowd", run_crowd }, { "overflows", run_overflows },
+		     { "lost", run_lost },     { "bpf", run_bpf },     { "probe", run_probe }, { "threads", run_threads } };
 
 	if (argc == 5) {
 		rounds = atol(argv[3]);

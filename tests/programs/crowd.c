@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* crowd SECONDS: 200 threads that spin at the same time, each under its own name, each one frame deeper than the last, up to ten, then from the start. */
+/* crowd SECONDS: 200 threads that spin at the same time, each under its own name, each one frame deeper than the last, up to ten, then from
+ * the start. */
 #include <pthread.h>
 
 #include "known.h"

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program that has the library beside its own work: embedder FOLDED. Two profiles of itself, one after the other, then two at once by two threads; meanwhile a timer interrupts
+/* A program that has the library beside its own work: embedder FOLDED. Two profiles of itself, one after the other, then two at once by two
+ * threads; meanwhile a timer interrupts
  * their system calls, and whichever child ends is waited for. Nothing of the process may be
- * other afterwards than before: descriptors, children, threads, signals, the working directory, the mask of files, and nothing is written that it did not ask for.
- *   embedder FOLDED few    the same with one descriptor, two, three, ... to be had: a session that fails says why, and leaves nothing behind either */
+ * other afterwards than before: descriptors, children, threads, signals, the working directory, the mask of files, and nothing is written
+ * that it did not ask for.
+ *   embedder FOLDED few    the same with one descriptor, two, three, ... to be had: a session that fails says why, and leaves nothing
+ *   behind either */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -109,7 +112,8 @@ static int compare(const struct state *before)
 	}
 	nr += is_other("descriptors", after.nr_fds != before->nr_fds);
 	nr += is_other("threads", after.nr_tasks != before->nr_tasks);
-	nr += is_other("signals", memcmp(after.handlers, before->handlers, sizeof(after.handlers)) || memcmp(after.is_blocked, before->is_blocked, sizeof(after.is_blocked)));
+	nr += is_other("signals", memcmp(after.handlers, before->handlers, sizeof(after.handlers)) ||
+				      memcmp(after.is_blocked, before->is_blocked, sizeof(after.is_blocked)));
 	nr += is_other("mask", after.mask != before->mask);
 	nr += is_other("directory", strcmp(after.directory, before->directory));
 	nr += is_other("children", after.has_children);
@@ -121,10 +125,13 @@ static void *profile_self(void *path)
 {
 	unsigned int self = (unsigned int)getpid();
 	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = 99 };
-	struct sonde_session_options options = { .size = sizeof(options), .tgids = &self, .nr_tgids = 1, .sampling = &sampling, .duration_ns = 1000000000 };
+	struct sonde_session_options options = {
+		.size = sizeof(options), .tgids = &self, .nr_tgids = 1, .sampling = &sampling, .duration_ns = 1000000000
+	};
 	struct sonde_session *session = NULL;
 
-	if (sonde_session_new(&options, &session) || sonde_session_add_output(session, path, NULL) || sonde_session_run(session) || sonde_session_write(session))
+	if (sonde_session_new(&options, &session) || sonde_session_add_output(session, path, NULL) || sonde_session_run(session) ||
+	    sonde_session_write(session))
 		printf("failed: %s\n", sonde_session_error(session));
 	else if (sonde_session_run(session) != -EINVAL)
 		puts("a session ran twice");
@@ -161,7 +168,9 @@ static int try_with_few(const char *path, int nr)
 {
 	unsigned int self = (unsigned int)getpid();
 	const struct sonde_sampling_options sampling = { .size = sizeof(sampling), .freq_hz = 99 };
-	struct sonde_session_options options = { .size = sizeof(options), .tgids = &self, .nr_tgids = 1, .sampling = &sampling, .duration_ns = 20000000 };
+	struct sonde_session_options options = {
+		.size = sizeof(options), .tgids = &self, .nr_tgids = 1, .sampling = &sampling, .duration_ns = 20000000
+	};
 	struct sonde_session *session = NULL;
 	bool taken[MAX_FDS] = { false };
 	int err;
@@ -216,7 +225,8 @@ int main(int argc, char **argv)
 
 	if (sonde_is_worker(argc, argv, &code))
 		return code;
-	if (argc < 2 || sigaction(SIGALRM, &interrupt, NULL) || sigaction(SIGCHLD, &reap, NULL) || pthread_create(&worker, NULL, embedder_work, NULL))
+	if (argc < 2 || sigaction(SIGALRM, &interrupt, NULL) || sigaction(SIGCHLD, &reap, NULL) ||
+	    pthread_create(&worker, NULL, embedder_work, NULL))
 		return 2;
 	take_state(&before);
 	if (argc > 2)

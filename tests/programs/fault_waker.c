@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fault_waker SECONDS: main > touches reads pages that are not there, of memory that the thread "handler" fills (userfaultfd): each page fault wakes that thread up. Ends with exit code 3 where there is no
- * userfaultfd. */
+/* fault_waker SECONDS: main > touches reads pages that are not there, of memory that the thread "handler" fills (userfaultfd): each page
+ * fault wakes that thread up. Ends with exit code 3 where there is no userfaultfd. */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -27,7 +27,9 @@ static void *handler(void *arg)
 	for (;;) {
 		poll(&wait, 1, -1);
 		if (read(fault_fd, &message, sizeof(message)) == sizeof(message)) {
-			struct uffdio_copy copy = {.dst = message.arg.pagefault.address & -(unsigned long)PAGE, .src = (unsigned long)page, .len = PAGE};
+			struct uffdio_copy copy = { .dst = message.arg.pagefault.address & -(unsigned long)PAGE,
+						    .src = (unsigned long)page,
+						    .len = PAGE };
 
 			ioctl(fault_fd, UFFDIO_COPY, &copy);
 		}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program that uses the library and whose main does not ask sonde_is_worker. It reads `recording.data`, a recording of perf's, for which sonde starts it once more; so it does the
- * same again. Each process tells its generation and what it got. Shut in by fuses; without them it does nothing and exits with 77. */
+/* A program that uses the library and whose main does not ask sonde_is_worker. It reads `recording.data`, a recording of perf's, for which
+ * sonde starts it once more; so it does the same again. Each process tells its generation and what it got. Shut in by fuses; without them
+ * it does nothing and exits with 77. */
 #include <stdio.h>
 
 #include <sonde/sonde.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuses: for programs that deliberately do what could start processes without end. Two fuses: a user of its own who may have a few processes only, and a count of generations
- * in a limit that every process hands on, whatever it does to its environment. */
+/* fuses: for programs that deliberately do what could start processes without end. Two fuses: a user of its own who may have a few
+ * processes only, and a count of generations in a limit that every process hands on, whatever it does to its environment. */
 #pragma once
 #include <errno.h>
 #include <grp.h>

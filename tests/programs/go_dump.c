@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* go_dump FILE lines: for each address on stdin, as hexadecimal digits, the functions there, innermost first: "name file:line", apart by tabs.
- * go_dump FILE rows: the unwind rules of all functions, "address step CFA-OFFSET", "address switch KIND", or "address end|signal|unsupported|none". */
+/* go_dump FILE lines: for each address on stdin, as hexadecimal digits, the functions there, innermost first: "name file:line", apart by
+ * tabs. go_dump FILE rows: the unwind rules of all functions, "address step CFA-OFFSET", "address switch KIND", or "address
+ * end|signal|unsupported|none". */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

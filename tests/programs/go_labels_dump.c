@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* go_labels_dump PID TIMES: the labels of a Go program's threads, read by the kernel side's code (bpf/runtimes/go_labels.h) while each is stopped by ptrace: so many times, a line
- * "FUNCTION KEY=VALUE,..." for each thread that runs a goroutine's function of package main: sorted, "-" for none, "+N" behind those that N were left out of. The innermost
- * such function that is not main.leaf or main.work, by the chain of frame pointers. `FUNCTION lost` when they cannot be read. */
+/* go_labels_dump PID TIMES: the labels of a Go program's threads, read by the kernel side's code (bpf/runtimes/go_labels.h) while each is
+ * stopped by ptrace: so many times, a line "FUNCTION KEY=VALUE,..." for each thread that runs a goroutine's function of package main:
+ * sorted, "-" for none, "+N" behind those that N were left out of. The innermost such function that is not main.leaf or main.work, by the
+ * chain of frame pointers. `FUNCTION lost` when they cannot be read. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -84,7 +85,8 @@ static void print_labels(const char *function, const struct sonde_go *go)
 	for (uint32_t i = 0; i < labels.record.nr_labels; i++) {
 		const struct sonde_label *label = &labels.labels[i];
 
-		printf("%s%.*s=%.*s", i ? "," : "", (int)shown(label->key_bytes, sizeof(label->key)), label->key, (int)shown(label->text_bytes, sizeof(label->text)), label->text);
+		printf("%s%.*s=%.*s", i ? "," : "", (int)shown(label->key_bytes, sizeof(label->key)), label->key,
+		       (int)shown(label->text_bytes, sizeof(label->text)), label->text);
 	}
 	if (labels.record.nr_left)
 		printf("+%u", labels.record.nr_left);
@@ -98,7 +100,8 @@ static void look_at(pid_t tid, const struct go_pclntab *table, const struct sond
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
 		return;
-	if (!ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) && !ptrace(PTRACE_GETREGS, tid, NULL, &regs)) {
+	if (!ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) &&
+	    !ptrace(PTRACE_GETREGS, tid, NULL, &regs)) {
 		const char *function = function_of(table, &regs);
 
 		host_tls_base = regs.fs_base;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hits NR: when a line comes on standard input, comes NR times to probed() in each of several ways: by recursion of several depths, from libc's qsort, from two threads. There it makes a system call (getppid) and
+/* hits NR: when a line comes on standard input, comes NR times to probed() in each of several ways: by recursion of several depths, from
+ * libc's qsort, from two threads. There it makes a system call (getppid) and
  * passes a USDT probe, hits:point, with a semaphore. Prints each way, root to leaf, and how often it was gone:
  *   way COUNT main;deep;deep;probed
  * then "semaphore N", what it was in between, and waits for the end of its input. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Programs whose memory or files keep those waiting who look at them. FILE is on a file system whose server takes what it is asked, and never answers; says "ready" when it is.
- * hung code FILE            maps the file's first page as code, and spins
- * hung data FILE CODE {START SIZE OFF}...  maps pieces of another program's file CODE as its loader would, the last piece, its data, from FILE; sleeps
- * hung stack FILE           has its stack in the file, and sleeps
- * hung lock FILE            writes a page of it and maps another over it: the kernel waits for the page to be written, and has locked the process's memory
- * hung names                runs code in no file, and its perf map is a FIFO that nobody writes */
+/* Programs whose memory or files keep those waiting who look at them. FILE is on a file system whose server takes what it is asked, and
+ * never answers; says "ready" when it is. hung code FILE            maps the file's first page as code, and spins hung data FILE CODE
+ * {START SIZE OFF}...  maps pieces of another program's file CODE as its loader would, the last piece, its data, from FILE; sleeps hung
+ * stack FILE           has its stack in the file, and sleeps hung lock FILE            writes a page of it and maps another over it: the
+ * kernel waits for the page to be written, and has locked the process's memory hung names                runs code in no file, and its perf
+ * map is a FIFO that nobody writes */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -51,7 +51,8 @@ static void run_as_data(char **arguments, int nr)
 		bool is_last = i + 6 > nr;
 		uintptr_t start = strtoul(arguments[2 + i], NULL, 0);
 
-		map((void *)start, strtoul(arguments[3 + i], NULL, 0), is_last ? PROT_READ | PROT_WRITE : PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, is_last ? arguments[0] : arguments[1],
+		map((void *)start, strtoul(arguments[3 + i], NULL, 0), is_last ? PROT_READ | PROT_WRITE : PROT_READ | PROT_EXEC,
+		    MAP_PRIVATE | MAP_FIXED, is_last ? arguments[0] : arguments[1],
 		    is_last ? 0 : (off_t)strtoul(arguments[4 + i], NULL, 0));
 	}
 	sleep_for_ever();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* io_workers SECONDS: main > asks > submits, which waits for what io_uring's thread hands on to io_uring's workers, who read /dev/urandom: threads of this process that never were in its code.
- * Without liburing. */
+/* io_workers SECONDS: main > asks > submits, which waits for what io_uring's thread hands on to io_uring's workers, who read /dev/urandom:
+ * threads of this process that never were in its code. Without liburing. */
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <sys/mman.h>
@@ -54,7 +54,9 @@ static void ask(struct ring *ring, int from)
 {
 	unsigned tail = *ring->tail, i = tail & *ring->mask;
 
-	ring->asked[i] = (struct io_uring_sqe){ .opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = from, .addr = (unsigned long)block, .len = sizeof(block) };
+	ring->asked[i] = (struct io_uring_sqe){
+		.opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = from, .addr = (unsigned long)block, .len = sizeof(block)
+	};
 	ring->slots[i] = i;
 	__atomic_store_n(ring->tail, tail + 1, __ATOMIC_RELEASE);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jitted SECONDS DIR|map: writes two functions to memory as a JIT compiler does, the first of which calls the second, which spins. Says their names and
- * lines in DIR/jit-PID.dump (Linux tools/perf/Documentation/jitdump-specification.txt), or their names in /tmp/perf-PID.map. */
+/* jitted SECONDS DIR|map: writes two functions to memory as a JIT compiler does, the first of which calls the second, which spins. Says
+ * their names and lines in DIR/jit-PID.dump (Linux tools/perf/Documentation/jitdump-specification.txt), or their names in
+ * /tmp/perf-PID.map. */
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -73,7 +74,8 @@ static void put_header(FILE *file)
 	put_u64(file, 0);
 }
 
-static void put_function(FILE *file, const unsigned char *code, size_t size, uint64_t index, const char *name, const struct line *lines, unsigned nr_lines)
+static void put_function(FILE *file, const unsigned char *code, size_t size, uint64_t index, const char *name, const struct line *lines,
+			 unsigned nr_lines)
 {
 	static const char source[] = "/made/up/source.jit";
 
@@ -126,7 +128,8 @@ static void write_map(const unsigned char *code)
 		perror(path);
 		exit(1);
 	}
-	fprintf(file, "%lx %zx jit_outer\n%lx %zx jit_inner\n", (unsigned long)(code + OUTER), sizeof(outer_code), (unsigned long)(code + INNER), sizeof(inner_code));
+	fprintf(file, "%lx %zx jit_outer\n%lx %zx jit_inner\n", (unsigned long)(code + OUTER), sizeof(outer_code),
+		(unsigned long)(code + INNER), sizeof(inner_code));
 	fclose(file);
 }
 

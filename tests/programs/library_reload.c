@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `reload` opens, by COLOUR (red, blue) one of two libraries of the same size, with functions of other sizes and frames at the same addresses. */
+/* What `reload` opens, by COLOUR (red, blue) one of two libraries of the same size, with functions of other sizes and frames at the same
+ * addresses. */
 #include "known.h"
 
 #define NAMED2(colour, name) colour##_##name

@@ -47,7 +47,8 @@ int main(int argc, char **argv)
 		std::printf("%s: %s\n", std::strerror(-err), sonde_profile_error(task.profile.get()));
 		return 1;
 	}
-	std::printf("sonde %s: %llu samples in %s\n%s", sonde_version(), static_cast<unsigned long long>(sonde_profile_nr_samples(task.profile.get())),
-		    count.value ? "some time" : "no time", text);
+	std::printf("sonde %s: %llu samples in %s\n%s", sonde_version(),
+		    static_cast<unsigned long long>(sonde_profile_nr_samples(task.profile.get())), count.value ? "some time" : "no time",
+		    text);
 	return 0;
 }

@@ -22,7 +22,8 @@ struct place { /* what a location is made of; name NULL ends a list */
 #define NATIVE(name, where, pc) { name, where, pc, (pc) & 0xf, FRAME_NATIVE, 0, NULL, 0, 0, 0 }
 #define KERNEL(name, pc) { name, NULL, "", KERNEL_KADDR + (pc), (pc) & 0xff, FRAME_KERNEL, 0, NULL, 0, 0, 0 }
 #define MARK(name, kind) { name, NULL, "", 0, 0, kind, 0, NULL, 0, 0, 0 }
-#define SOURCE(name, pc, off, file, line, start_line, is_inlined) { name, WORKER, pc, off, FRAME_NATIVE, 0, file, line, start_line, is_inlined }
+#define SOURCE(name, pc, off, file, line, start_line, is_inlined) \
+	{ name, WORKER, pc, off, FRAME_NATIVE, 0, file, line, start_line, is_inlined }
 #define RUN(name, file, line, start_line, kind) { name, NULL, "", 0, 0, kind, 0, file, line, start_line, 0 }
 #define PYTHON(name, file, line, start_line) RUN(name, file, line, start_line, FRAME_PYTHON)
 #define END { NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, 0, 0 }
@@ -87,43 +88,63 @@ static const struct place reads[] = { NATIVE("__read", LIBC, LIBC_PC + 0x9a7c1),
 				      NATIVE("main", WORKER, 0x40130e), END };
 static const struct place kernel_read[] = { KERNEL("copy_user_generic", 0x10), KERNEL("vfs_read", 0x1121), KERNEL("ksys_read", 0x2132),
 					    KERNEL("do_syscall_64", 0x3143), KERNEL("entry_SYSCALL_64_after_hwframe", 0x4154), END };
-static const struct place kernel_thread[] = { KERNEL("worker_thread", 0x5165), KERNEL("kthread", 0x6176), KERNEL("ret_from_fork", 0x7187), END };
+static const struct place kernel_thread[] = { KERNEL("worker_thread", 0x5165), KERNEL("kthread", 0x6176), KERNEL("ret_from_fork", 0x7187),
+					      END };
 static const struct place kernel_module[] = { KERNEL("ext4_readpage [ext4]", 0x40001234), KERNEL("kthread", 0x6176), END };
 static const struct place missed_user[] = { MARK(PROFILE_MISSED_USER, FRAME_MISSED), END };
 static const struct place missed_kernel[] = { MARK(PROFILE_MISSED_KERNEL, FRAME_MISSED), END };
 static const struct place truncated[] = { NATIVE("recurse(int)", WORKER, 0x401508), NATIVE("recurse(int)", WORKER, 0x401518),
 					  MARK("[truncated]", FRAME_MARK), END };
 static const struct place no_symbols[] = { { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500abc, 0, FRAME_NATIVE, 0, NULL, 0, 0, 0 },
-					   { "[unknown]", NULL, "", 0x7f12345678, 0, FRAME_NATIVE, 0, NULL, 0, 0, 0 }, /* JIT code without a map */
-					   { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500def, 0, FRAME_NATIVE, 0, NULL, 0, 0, 0 }, END };
-static const struct place hostile[] = { NATIVE("<script>alert(1)</script>", WORKER, 0x402001), NATIVE("</script><!--", WORKER, 0x402012),
-					NATIVE("a;b", WORKER, 0x402023), NATIVE("new\nline\ttab", WORKER, 0x402034),
-					NATIVE("\"quotes\" & 'more' \\", WORKER, 0x402045), NATIVE("bad \xff\xc3( utf8 \xe2\x82", WORKER, 0x402056),
+					   { "[unknown]", NULL, "", 0x7f12345678, 0, FRAME_NATIVE, 0, NULL, 0, 0,
+					     0 }, /* JIT code without a map */
+					   { "[libfoo.so]", "/opt/libfoo.so", "", LIBC_PC + 0x500def, 0, FRAME_NATIVE, 0, NULL, 0, 0, 0 },
+					   END };
+static const struct place hostile[] = { NATIVE("<script>alert(1)</script>", WORKER, 0x402001),
+					NATIVE("</script><!--", WORKER, 0x402012),
+					NATIVE("a;b", WORKER, 0x402023),
+					NATIVE("new\nline\ttab", WORKER, 0x402034),
+					NATIVE("\"quotes\" & 'more' \\", WORKER, 0x402045),
+					NATIVE("bad \xff\xc3( utf8 \xe2\x82", WORKER, 0x402056),
 					NATIVE("\x1b[31mred\x07\xc2\x9b", WORKER, 0x402067),
 					NATIVE("line\xe2\x80\xa8separator \xe2\x80\xaeturned", WORKER, 0x402078),
 					NATIVE("gr\xc3\xbc\xc3\x9f \xe6\xbc\xa2 \xf0\x9f\x94\xa5", WORKER, 0x402089),
-					NATIVE(long_name, WORKER, 0x40209a), NATIVE("", WORKER, 0x4020ab), END };
+					NATIVE(long_name, WORKER, 0x40209a),
+					NATIVE("", WORKER, 0x4020ab),
+					END };
 static const struct place outside[] = { { "stray", WORKER, 0x403001, 1, FRAME_NATIVE, -1, NULL, 0, 0, 0 },
 					{ "stray", WORKER, 0x403012, 2, FRAME_NATIVE, 1, NULL, 0, 0, 0 }, END };
 
 /* Two functions that were inlined into a third, and into the same one at another place. */
-static const struct place inlined[] = { SOURCE("main.square", 0x404123, 0, "/src/math.go", 11, 10, 1), SOURCE("main.norm", 0x404123, 0, "/src/math.go", 21, 20, 1),
+static const struct place inlined[] = { SOURCE("main.square", 0x404123, 0, "/src/math.go", 11, 10, 1),
+					SOURCE("main.norm", 0x404123, 0, "/src/math.go", 21, 20, 1),
 					SOURCE("main.shade", 0x404123, 0x23, "/src/shade.go", 33, 30, 0),
 					SOURCE("main.main", 0x404256, 0x56, "/src/shade.go", 45, 40, 0), END };
 static const struct place inlined_elsewhere[] = { SOURCE("main.square", 0x404189, 0, "/src/math.go", 12, 10, 1),
 						  SOURCE("main.shade", 0x404189, 0x89, "/src/shade.go", 35, 30, 0),
 						  SOURCE("main.main", 0x404256, 0x56, "/src/shade.go", 45, 40, 0), END };
 
-/* What interpreters run, between native frames: functions of one name in two files and at two first lines, files whose names say no language, and a part that was left out. */
-static const struct place python[] = { NATIVE("bisect", LIBC, LIBC_PC + 0x3311), PYTHON("find", "/srv/app/models.py", 14, 12), PYTHON("find", "/srv/app/models.py", 44, 42),
-				       NATIVE("list_sort", WORKER, 0x405123), PYTHON("<module>", "/srv/app/views/__init__.py", 3, 1),
+/* What interpreters run, between native frames: functions of one name in two files and at two first lines, files whose names say no
+ * language, and a part that was left out. */
+static const struct place python[] = { NATIVE("bisect", LIBC, LIBC_PC + 0x3311),
+				       PYTHON("find", "/srv/app/models.py", 14, 12),
+				       PYTHON("find", "/srv/app/models.py", 44, 42),
+				       NATIVE("list_sort", WORKER, 0x405123),
+				       PYTHON("<module>", "/srv/app/views/__init__.py", 3, 1),
 				       PYTHON("<lambda>", "<string>", 241, 233),
-				       MARK("[python: frames left out]", FRAME_MARK), PYTHON("<module>", "/srv/app/main.py", 9, 1), NATIVE("Py_RunMain", WORKER, 0x405234), END };
+				       MARK("[python: frames left out]", FRAME_MARK),
+				       PYTHON("<module>", "/srv/app/main.py", 9, 1),
+				       NATIVE("Py_RunMain", WORKER, 0x405234),
+				       END };
 static const struct place python_elsewhere[] = { PYTHON("find", "/srv/app/models.py", 15, 12), PYTHON("<module>", "/srv/old/main.py", 0, 1),
 						 NATIVE("Py_RunMain", WORKER, 0x405234), END };
-static const struct place other_runtimes[] = { RUN("App\\Http\\Kernel::handle", "/var/www/index;1.php", 20, 18, FRAME_PHP), RUN("{main}", "", 0, 0, FRAME_PHP),
-					       NATIVE("php_execute_scripts", WORKER, 0x405345), RUN("List::Util::first", "/usr/share/perl/List/Util.pm", 7, 5, FRAME_PERL),
-					       RUN("<b>main</b>", "run.pl", 3, 0, FRAME_PERL), NATIVE("perl_run", WORKER, 0x405456), END };
+static const struct place other_runtimes[] = { RUN("App\\Http\\Kernel::handle", "/var/www/index;1.php", 20, 18, FRAME_PHP),
+					       RUN("{main}", "", 0, 0, FRAME_PHP),
+					       NATIVE("php_execute_scripts", WORKER, 0x405345),
+					       RUN("List::Util::first", "/usr/share/perl/List/Util.pm", 7, 5, FRAME_PERL),
+					       RUN("<b>main</b>", "run.pl", 3, 0, FRAME_PERL),
+					       NATIVE("perl_run", WORKER, 0x405456),
+					       END };
 
 static const struct made_up_sample samples[] = {
 	{ "worker", spin, NULL, 100, 100, 0, 30 },
@@ -225,7 +246,9 @@ struct profile *made_up_profile(void)
 	account_note(profile_account(profile), "the event \"cycles\" is not there; sampled cpu-clock <b>instead</b>");
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
 		const struct made_up_sample *from = &samples[i];
-		struct profile_sample sample = { .tgid = from->tgid, .tid = from->tid, .cpu = from->cpu, .values = { (int64_t)from->count } };
+		struct profile_sample sample = {
+			.tgid = from->tgid, .tid = from->tid, .cpu = from->cpu, .values = { (int64_t)from->count }
+		};
 
 		sample.user_stack = add_stack(profile, from->user);
 		sample.kernel_stack = add_stack(profile, from->kernel);
@@ -259,9 +282,11 @@ static uint32_t draw_branch(uint64_t *seed)
 
 static uint32_t big_user_stack(struct profile *profile, uint64_t *seed, uint32_t program)
 {
-	static const char *const verbs[] = { "parse", "eval", "lookup", "insert", "copy", "scan", "visit", "emit", "hash", "merge", "sort" };
-	static const char *const nouns[] = { "expression", "node", "tuple", "row", "page", "token", "buffer", "list", "index", "request", "path",
-					     "value", "table" };
+	static const char *const verbs[] = {
+		"parse", "eval", "lookup", "insert", "copy", "scan", "visit", "emit", "hash", "merge", "sort"
+	};
+	static const char *const nouns[] = { "expression", "node",  "tuple",   "row",  "page",	"token", "buffer",
+					     "list",	   "index", "request", "path", "value", "table" };
 	uint32_t locations[MAX_FRAMES], nr_frames = 6 + draw(seed, 30), at = program * 7919;
 
 	for (uint32_t i = 1; i <= nr_frames; i++) {
@@ -397,7 +422,8 @@ struct profile *made_up_threads_profile(void)
 {
 	static const struct made_up_sample threads[] = { { "gopher", inlined, NULL, 700, 700, 1, 1 },
 							 { "worker 2", reads, kernel_read, 700, 701, 0, 1 },
-							 { "deep", truncated, NULL, 300, 300, 0, 1 }, { "python3", python, kernel_read, 800, 800, 0, 1 } };
+							 { "deep", truncated, NULL, 300, 300, 0, 1 },
+							 { "python3", python, kernel_read, 800, 800, 0, 1 } };
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
 
 	if (!profile)
@@ -423,17 +449,22 @@ struct profile *made_up_threads_profile(void)
 struct profile *made_up_heap_profile(void)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	static const char *const names[][2] = { { "alloc_objects", "count" }, { "alloc_space", "bytes" }, { "inuse_space", "bytes" }, { "delay", "microseconds" } };
+	static const char *const names[][2] = {
+		{ "alloc_objects", "count" }, { "alloc_space", "bytes" }, { "inuse_space", "bytes" }, { "delay", "microseconds" }
+	};
 	struct profile_value_type types[ARRAY_SIZE(names)];
 
 	if (!profile)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		types[i] = (struct profile_value_type){ .type = profile_string(profile, names[i][0]), .unit = profile_string(profile, names[i][1]) };
+		types[i] = (struct profile_value_type){ .type = profile_string(profile, names[i][0]),
+							.unit = profile_string(profile, names[i][1]) };
 	profile_set_value_types(profile, types, ARRAY_SIZE(types), 2);
 	fill_account(profile_account(profile));
 	for (uint32_t i = 0; i < 3; i++) {
-		struct profile_sample sample = { .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .values = { 7, 7LL << (20 + i), 3LL << 53, -5 } };
+		struct profile_sample sample = { .kernel_stack = PROFILE_NONE,
+						 .cpu = PROFILE_NONE,
+						 .values = { 7, 7LL << (20 + i), 3LL << 53, -5 } };
 
 		sample.user_stack = add_stack(profile, i ? inlined : hostile);
 		sample.comm = profile_string(profile, i < 2 ? "heap" : "other heap");
@@ -444,12 +475,18 @@ struct profile *made_up_heap_profile(void)
 	return MOVE(profile);
 }
 
-static const struct place locks[] = { NATIVE("__lll_lock_wait", LIBC, LIBC_PC + 0x8a001), NATIVE("produce", WORKER, 0x406105), NATIVE("main", WORKER, 0x401306), END };
-static const struct place locks_elsewhere[] = { NATIVE("__lll_lock_wait", LIBC, LIBC_PC + 0x8a001), NATIVE("produce", WORKER, 0x406205), NATIVE("main", WORKER, 0x401306), END };
-static const struct place sleeps[] = { NATIVE("clock_nanosleep", LIBC, LIBC_PC + 0x8b001), NATIVE("produce", WORKER, 0x406305), NATIVE("main", WORKER, 0x401306), END };
-static const struct place kernel_futex[] = { MARK("[futex]", FRAME_MARK), KERNEL("futex_wait_queue", 0x8010), KERNEL("do_futex", 0x8121), KERNEL("do_syscall_64", 0x3143), END };
-static const struct place kernel_sleep[] = { MARK("[sleep]", FRAME_MARK), KERNEL("do_nanosleep", 0x9010), KERNEL("do_syscall_64", 0x3143), END };
-static const struct place preempted[] = { MARK("[preempted]", FRAME_MARK), NATIVE("spin", WORKER, 0x401104), NATIVE("main", WORKER, 0x401306), END };
+static const struct place locks[] = { NATIVE("__lll_lock_wait", LIBC, LIBC_PC + 0x8a001), NATIVE("produce", WORKER, 0x406105),
+				      NATIVE("main", WORKER, 0x401306), END };
+static const struct place locks_elsewhere[] = { NATIVE("__lll_lock_wait", LIBC, LIBC_PC + 0x8a001), NATIVE("produce", WORKER, 0x406205),
+						NATIVE("main", WORKER, 0x401306), END };
+static const struct place sleeps[] = { NATIVE("clock_nanosleep", LIBC, LIBC_PC + 0x8b001), NATIVE("produce", WORKER, 0x406305),
+				       NATIVE("main", WORKER, 0x401306), END };
+static const struct place kernel_futex[] = { MARK("[futex]", FRAME_MARK), KERNEL("futex_wait_queue", 0x8010), KERNEL("do_futex", 0x8121),
+					     KERNEL("do_syscall_64", 0x3143), END };
+static const struct place kernel_sleep[] = { MARK("[sleep]", FRAME_MARK), KERNEL("do_nanosleep", 0x9010), KERNEL("do_syscall_64", 0x3143),
+					     END };
+static const struct place preempted[] = { MARK("[preempted]", FRAME_MARK), NATIVE("spin", WORKER, 0x401104),
+					  NATIVE("main", WORKER, 0x401306), END };
 
 static const struct made_up_wait {
 	struct made_up_sample of; /* its count is of no use */

@@ -15,5 +15,6 @@ struct profile *made_up_diff_profile(uint32_t nr_stacks);
 struct profile *made_up_threads_profile(void);
 /* Four values, of which the third is shown; labels; no threads, no times: as a heap profile of another tool. */
 struct profile *made_up_heap_profile(void);
-/* Waits: count, time, shortest, longest; marks say what was waited for; histograms of all, of a process, of each stack, and one of another scale. */
+/* Waits: count, time, shortest, longest; marks say what was waited for; histograms of all, of a process, of each stack, and one of another
+ * scale. */
 struct profile *made_up_waits_profile(void);

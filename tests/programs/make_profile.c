@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* make_profile DIRECTORY [threads | heap | STACKS [timed|diff]]: writes a made-up profile in every format (profile.text, profile.pprof, ...) as input for foreign
- * readers: the small hostile one, or one of about that many stacks, with times or as a difference, or one of the others. It needs no BPF and no rights. */
+/* make_profile DIRECTORY [threads | heap | STACKS [timed|diff]]: writes a made-up profile in every format (profile.text, profile.pprof,
+ * ...) as input for foreign readers: the small hostile one, or one of about that many stacks, with times or as a difference, or one of the
+ * others. It needs no BPF and no rights. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

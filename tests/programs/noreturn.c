@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* noreturn SECONDS KIND: main > outer > dies_KIND > spin, where the call of `spin` is the last instruction of dies_KIND, so that its return address is the begin of something else, which has
+/* noreturn SECONDS KIND: main > outer > dies_KIND > spin, where the call of `spin` is the last instruction of dies_KIND, so that its return
+ * address is the begin of something else, which has
  * another frame or none. To be built without call frame information and in the order in which it stands here. KIND is what follows:
  *   leaf      a function without a frame
  *   branchy   one that sets up its frame behind a test
@@ -55,42 +56,42 @@ KNOWN static void stir(void)
 }
 
 /* Of `bytes` that stay as they were. */
-#define DIES(name, bytes)                                                                                                                                      \
-	KNOWN __attribute__((noreturn)) static void dies_##name(void)                                                                                          \
-	{                                                                                                                                                      \
-		volatile char room[bytes];                                                                                                                     \
-                                                                                                                                                               \
-		known_enter("dies_" #name);                                                                                                                    \
-		sink = (uintptr_t)&room[never];                                                                                                                \
-		die();                                                                                                                                         \
+#define DIES(name, bytes) \
+	KNOWN __attribute__((noreturn)) static void dies_##name(void) \
+	{ \
+		volatile char room[bytes]; \
+\
+		known_enter("dies_" #name); \
+		sink = (uintptr_t)&room[never]; \
+		die(); \
 	}
 
 /* The same, in a cold part: the hot one goes on where nobody comes to. */
-#define DIES_COLD(name, bytes)                                                                                                                                 \
-	KNOWN static unsigned long dies_##name(unsigned is_dying)                                                                                              \
-	{                                                                                                                                                      \
-		volatile char room[bytes];                                                                                                                     \
-                                                                                                                                                               \
-		room[never] = 1;                                                                                                                               \
-		if (UNLIKELY(is_dying)) {                                                                                                                      \
-			known_enter("dies_" #name ".cold");                                                                                                     \
-			warn();                                                                                                                                \
-			die();                                                                                                                                 \
-		}                                                                                                                                              \
-		sink += is_dying;                                                                                                                              \
-		return (unsigned long)room[never] + sink;                                                                                                      \
+#define DIES_COLD(name, bytes) \
+	KNOWN static unsigned long dies_##name(unsigned is_dying) \
+	{ \
+		volatile char room[bytes]; \
+\
+		room[never] = 1; \
+		if (UNLIKELY(is_dying)) { \
+			known_enter("dies_" #name ".cold"); \
+			warn(); \
+			die(); \
+		} \
+		sink += is_dying; \
+		return (unsigned long)room[never] + sink; \
 	}
 
-#define WARNS(name, bytes, make_room)                                                                                                                          \
-	KNOWN static unsigned long after_##name(unsigned long n)                                                                                               \
-	{                                                                                                                                                      \
-		volatile char *room = make_room(bytes);                                                                                                        \
-                                                                                                                                                               \
-		room[never] = 1;                                                                                                                               \
-		if (UNLIKELY(n == 77))                                                                                                                         \
-			warn();                                                                                                                                \
-		sink += n;                                                                                                                                     \
-		return (unsigned long)room[never] + n;                                                                                                         \
+#define WARNS(name, bytes, make_room) \
+	KNOWN static unsigned long after_##name(unsigned long n) \
+	{ \
+		volatile char *room = make_room(bytes); \
+\
+		room[never] = 1; \
+		if (UNLIKELY(n == 77)) \
+			warn(); \
+		sink += n; \
+		return (unsigned long)room[never] + n; \
 	}
 #define FIXED(bytes) (char[bytes]){0}
 #define BY_SIZE(bytes) alloca((bytes) + n)
@@ -142,7 +143,8 @@ KNOWN static unsigned long outer(char kind)
 	if (kind == 'p')
 		dies_pushes();
 	sink = kind == 'c' ? dies_cold(1) : kind == 'n' ? dies_narrow(1) : dies_framed(1);
-	sink = after_leaf(never) + after_branchy(never) + after_pushes(never) + after_cold(never) + after_narrow(never) + after_framed(never);
+	sink =
+	    after_leaf(never) + after_branchy(never) + after_pushes(never) + after_cold(never) + after_narrow(never) + after_framed(never);
 	return (unsigned long)room[7];
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* paths DEPTH: sleeps once at the end of each of the 2^DEPTH ways through `left` and `right`, which call each other: so many different stacks, one after the other. */
+/* paths DEPTH: sleeps once at the end of each of the 2^DEPTH ways through `left` and `right`, which call each other: so many different
+ * stacks, one after the other. */
 #include <stdlib.h>
 #include <time.h>
 

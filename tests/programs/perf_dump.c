@@ -34,7 +34,8 @@ static int dump(const struct perf_data_source *source, const struct perf_profile
 
 int main(int argc, char **argv)
 {
-	struct perf_profile_options options = { .lines = argc > 3 && !strcmp(argv[3], "lines"), .timestamps = argc > 3 && !strcmp(argv[3], "times") };
+	struct perf_profile_options options = { .lines = argc > 3 && !strcmp(argv[3], "lines"),
+						.timestamps = argc > 3 && !strcmp(argv[3], "times") };
 	CLEANUP(closep) int fd = -1;
 	int code;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* python_lines: for each line "FORM FIRST_LINE TABLE CODE_BYTES" of stdin (FORM: enum python_lines; TABLE: hexadecimal, or "-" for none) a line of "OFFSET:LINE" with each offset of
- * an instruction (they are even) whose line is not that of the one before; "-" for no line. */
+/* python_lines: for each line "FORM FIRST_LINE TABLE CODE_BYTES" of stdin (FORM: enum python_lines; TABLE: hexadecimal, or "-" for none) a
+ * line of "OFFSET:LINE" with each offset of an instruction (they are even) whose line is not that of the one before; "-" for no line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,7 +61,8 @@ int main(void)
 		CLEANUP(freep) uint8_t *table = malloc(size);
 		struct code code = { .table = table };
 
-		if (!hex || !table || sscanf(text, "%u %" SCNu32 " %s %" SCNu32, &code.form, &code.first_line, hex, &code.code_bytes) != 4) {
+		if (!hex || !table ||
+		    sscanf(text, "%u %" SCNu32 " %s %" SCNu32, &code.form, &code.first_line, hex, &code.code_bytes) != 4) {
 			fprintf(stderr, "python_lines: bad line: %.80s\n", text);
 			return 1;
 		}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* remap SECONDS WAY LIBRARY: main > remap_runs > code that changes its place, or its bytes, without a library's help. The thread's name says where it is: "file" in the library's own code, "copy" where
+/* remap SECONDS WAY LIBRARY: main > remap_runs > code that changes its place, or its bytes, without a library's help. The thread's name
+ * says where it is: "file" in the library's own code, "copy" where
  * that is in another place or memory, "code" in code made here, which has a frame pointer and no tables. Ways:
  *   unmapped   the library is closed, memory is mapped in its place, and made executable when it is filled
- *   fixed      the library's code is copied out, memory is mapped over it, filled with the copy and made executable, as those do that want large pages
+ *   fixed      the library's code is copied out, memory is mapped over it, filled with the copy and made executable, as those do that want
+ *              large pages
  *   moved      the same, but the copy is moved over it by mremap
  *   away       the library's code is moved to where nothing was
  *   strange    code that is none of the library's is moved over it by mremap */
@@ -20,7 +22,8 @@ typedef unsigned long (*entry_fn)(unsigned long n, volatile sig_atomic_t *done);
 static volatile unsigned long sink;
 
 /* push %rbp; mov %rsp,%rbp; sub $200,%rsp; 1: mov (%rsi),%eax; test %eax,%eax; je 1b; leave; ret */
-static const unsigned char spin[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x81, 0xec, 0xc8, 0, 0, 0, 0x8b, 0x06, 0x85, 0xc0, 0x74, 0xfa, 0xc9, 0xc3};
+static const unsigned char spin[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x81, 0xec, 0xc8, 0,   0,
+				      0,    0x8b, 0x06, 0x85, 0xc0, 0x74, 0xfa, 0xc9, 0xc3 };
 
 struct text {
 	char *start;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rewrites SECONDS: as a JIT compiler that puts its code where other code was: two functions, of which the first calls the second, which spins; every 10 ms the first is
- * written anew with a smaller or a larger frame. Its call stays where it is. In the larger frame stands a return address where the smaller one has its own: that of an older caller. */
+/* rewrites SECONDS: as a JIT compiler that puts its code where other code was: two functions, of which the first calls the second, which
+ * spins; every 10 ms the first is written anew with a smaller or a larger frame. Its call stays where it is. In the larger frame stands a
+ * return address where the smaller one has its own: that of an older caller. */
 #include <stdint.h>
 #include <sys/mman.h>
 #include <time.h>

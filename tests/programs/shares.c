@@ -8,8 +8,10 @@
  *   brief   starts threads `mayfly` one after the other, each of which spins for 5 ms of its CPU time and sleeps 5 ms
  * At the end each says what it was, by the clocks:
  *   time COMM TID BORN BEGAN ENDED JOINED RUNNING QUEUED TURNS AWAY RESTS
- * in nanoseconds of CLOCK_MONOTONIC: just before it was made, when it began and ended itself, just after it was seen to have ended. From BEGAN to ENDED: RUNNING is its CPU time, without what
- * a host took from it meanwhile; QUEUED how long it stood in a queue of the scheduler, TURNS how often it came onto a CPU; AWAY how long its calls that wait took, without what it was queued in them. RESTS: how often it slept. */
+ * in nanoseconds of CLOCK_MONOTONIC: just before it was made, when it began and ended itself, just after it was seen to have ended. From
+ * BEGAN to ENDED: RUNNING is its CPU time, without what
+ * a host took from it meanwhile; QUEUED how long it stood in a queue of the scheduler, TURNS how often it came onto a CPU; AWAY how long
+ * its calls that wait took, without what it was queued in them. RESTS: how often it slept. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -96,9 +98,10 @@ static void been_away(struct moment since)
 static void join(const struct job *job)
 {
 	pthread_join(job->thread, NULL);
-	printf("time %s %d %lld %lld %lld %lld %lld %lld %lld %lld %d\n", job->name, job->tid, (long long)job->born, (long long)job->began.at, (long long)job->ended.at,
-	       (long long)now(CLOCK_MONOTONIC), (long long)job->running, (long long)(job->ended.queued - job->began.queued),
-	       (long long)(job->ended.turns - job->began.turns), (long long)job->away, job->nr_rests);
+	printf("time %s %d %lld %lld %lld %lld %lld %lld %lld %lld %d\n", job->name, job->tid, (long long)job->born,
+	       (long long)job->began.at, (long long)job->ended.at, (long long)now(CLOCK_MONOTONIC), (long long)job->running,
+	       (long long)(job->ended.queued - job->began.queued), (long long)(job->ended.turns - job->began.turns), (long long)job->away,
+	       job->nr_rests);
 }
 
 static void rest(int64_t ns)
@@ -227,8 +230,9 @@ static void end_all(struct job *jobs, int nr)
 
 int main(int argc, char **argv)
 {
-	static const struct job kinds[] = { { .work = spin, .name = "spin" }, { .work = half, .name = "half" }, { .work = sleeper, .name = "sleep" },
-					      { .work = locker, .name = "lock" }, { .work = piper, .name = "pipe" }, { .work = brief, .name = "brief" } };
+	static const struct job kinds[] = { { .work = spin, .name = "spin" },	  { .work = half, .name = "half" },
+					    { .work = sleeper, .name = "sleep" }, { .work = locker, .name = "lock" },
+					    { .work = piper, .name = "pipe" },	  { .work = brief, .name = "brief" } };
 	static struct job jobs[16];
 	int nr = argc > 2 && argc < 16 ? argc - 2 : 0;
 	sigset_t alarm;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* slow_walks SECONDS KIND WAY [FRAMES]: a thread whose stack is made to take a profiler as long as a stack can.
  * KIND:
- *   rows   frames with rows, each on pages of its own with a page behind it that is not there, called from code whose pages are not in memory
+ *   rows   frames with rows, each on pages of its own with a page behind it that is not there, called from code whose pages are not in
+ *          memory
  *   code   frames in code without rows, each in another function of 340 instructions
- *   words  frames in code without rows, linked by frame pointers; between them words that may be return addresses, behind calls that lead to where no page is
+ *   words  frames in code without rows, linked by frame pointers; between them words that may be return addresses, behind calls that lead
+ *          to where no page is
  * WAY:
  *   spin   in its program, on a CPU
- *   fresh  the same, each time with another return address at the leaf: no stack is known from before; they end in no mapping, and the thread pointer says that 1 MiB of the stack is in use
+ *   fresh  the same, each time with another return address at the leaf: no stack is known from before; they end in no mapping, and the
+ *          thread pointer says that 1 MiB of the stack is in use
  *   sleep  in nanosleep, as often as it can
  *   wake   it wakes another process, as often as it can
  * Built as a shared library, for interpreters: slow_walk(kind, way, frames) and slow_walk_now() do not return. */
@@ -32,7 +35,8 @@ struct call {
 	unsigned long long number, args[3];
 };
 
-/* What each kind begins with: `sp` leads to rbp and the return address, to which `step` is added again and again, up to fresh_bytes. `call`: the system call that it makes without end; NULL: none. */
+/* What each kind begins with: `sp` leads to rbp and the return address, to which `step` is added again and again, up to fresh_bytes.
+ * `call`: the system call that it makes without end; NULL: none. */
 void slow_leaf(unsigned long long sp, const struct call *call, unsigned long long fresh_bytes, unsigned long long step);
 
 /* The calls that the frames with rows have made, on pages of their own. */
@@ -155,7 +159,8 @@ static unsigned long long make_code(int nr, unsigned long long end)
 static unsigned long long make_words(int nr, unsigned long long end)
 {
 	unsigned long long frame_bytes = (NR_WORDS + 2) * 8;
-	unsigned char *code = memory(4 * PAGE), *stack = memory((unsigned long long)(nr + 2) * frame_bytes), *begin = code + PAGE, *ret = begin + 256, *word = code + 3 * PAGE;
+	unsigned char *code = memory(4 * PAGE), *stack = memory((unsigned long long)(nr + 2) * frame_bytes), *begin = code + PAGE,
+		      *ret = begin + 256, *word = code + 3 * PAGE;
 
 	memcpy(begin, "\x55\x48\x89\xe5", 4); /* push rbp; mov rbp,rsp */
 	put_call(ret, begin);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde stat without the rest of sonde, for machines that we cross-compile little for: stat_alone [ARGUMENT...]. A stand-in for the session takes a set and a command, and looks each millisecond: what is tried is what
- * counts and what prints. */
+/* sonde stat without the rest of sonde, for machines that we cross-compile little for: stat_alone [ARGUMENT...]. A stand-in for the session
+ * takes a set and a command, and looks each millisecond: what is tried is what counts and what prints. */
 #include <sonde/counter.h>
 #include <sonde/sonde.h>
 
@@ -61,7 +61,9 @@ void sonde_session_free(struct sonde_session *session)
 static void tell(struct sonde_session *session)
 {
 	uint64_t now_ns = clock_ns();
-	const struct sonde_window window = { .size = sizeof(window), .number = ++session->nr_intervals, .duration_ns = now_ns - session->last_ns };
+	const struct sonde_window window = { .size = sizeof(window),
+					     .number = ++session->nr_intervals,
+					     .duration_ns = now_ns - session->last_ns };
 
 	session->last_ns = now_ns;
 	session->options.window(session->options.arg, &window);

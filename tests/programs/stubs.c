@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* stubs SECONDS [lazy]: main > outer > stub_loop calls 32 functions of a library through its procedure linkage table, which do next to nothing,
- * so that a good part of the time is spent in the table itself. With `lazy` each call is bound anew: before each round the slots of the
- * global offset table get back what they had at the start, and the dynamic linker's resolver runs again. */
+/* stubs SECONDS [lazy]: main > outer > stub_loop calls 32 functions of a library through its procedure linkage table, which do next to
+ * nothing, so that a good part of the time is spent in the table itself. With `lazy` each call is bound anew: before each round the slots
+ * of the global offset table get back what they had at the start, and the dynamic linker's resolver runs again. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* swaps SECONDS THREADS: threads that sleep 4 ms in turn as body > red > red_leaf and body > blue > blue_leaf: whose stacks differ in nothing but the functions. A stack of which one part was read
- * earlier than the other has the leaf of one under the other. */
+/* swaps SECONDS THREADS: threads that sleep 4 ms in turn as body > red > red_leaf and body > blue > blue_leaf: whose stacks differ in
+ * nothing but the functions. A stack of which one part was read earlier than the other has the leaf of one under the other. */
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* switcher SECONDS: main > scheduler gives the CPU in turn to coroutines whose stacks are made by hand, and differ in what their first function would return to: 0 where the pages end, 0 elsewhere, code that
- * ends the process, and the midst of a function, as what a stack's former owner may have left. Each spins in its leaf under a name of its own for the thread. */
+/* switcher SECONDS: main > scheduler gives the CPU in turn to coroutines whose stacks are made by hand, and differ in what their first
+ * function would return to: 0 where the pages end, 0 elsewhere, code that ends the process, and the midst of a function, as what a stack's
+ * former owner may have left. Each spins in its leaf under a name of its own for the thread. */
 #include <sys/mman.h>
 
 #include "known.h"
@@ -15,12 +16,15 @@ static volatile unsigned long sink;
 /* Puts callee-saved registers and sp away, and goes on where that was done on the other stack. */
 void switch_stacks(void **ret_from, void *to);
 __asm__(".text\n.p2align 4\n.globl switch_stacks\n.type switch_stacks,@function\nswitch_stacks:\n.cfi_startproc\n"
-	"push %rbp\n.cfi_adjust_cfa_offset 8\npush %rbx\n.cfi_adjust_cfa_offset 8\npush %r12\n.cfi_adjust_cfa_offset 8\npush %r13\n.cfi_adjust_cfa_offset 8\n"
+	"push %rbp\n.cfi_adjust_cfa_offset 8\npush %rbx\n.cfi_adjust_cfa_offset 8\npush %r12\n.cfi_adjust_cfa_offset 8\npush "
+	"%r13\n.cfi_adjust_cfa_offset 8\n"
 	"push %r14\n.cfi_adjust_cfa_offset 8\npush %r15\n.cfi_adjust_cfa_offset 8\n"
 	"mov %rsp,(%rdi)\nmov %rsi,%rsp\n"
-	"pop %r15\n.cfi_adjust_cfa_offset -8\npop %r14\n.cfi_adjust_cfa_offset -8\npop %r13\n.cfi_adjust_cfa_offset -8\npop %r12\n.cfi_adjust_cfa_offset -8\n"
+	"pop %r15\n.cfi_adjust_cfa_offset -8\npop %r14\n.cfi_adjust_cfa_offset -8\npop %r13\n.cfi_adjust_cfa_offset -8\npop "
+	"%r12\n.cfi_adjust_cfa_offset -8\n"
 	"pop %rbx\n.cfi_adjust_cfa_offset -8\npop %rbp\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size switch_stacks,.-switch_stacks\n"
-	".p2align 4\n.globl leave_process\n.type leave_process,@function\nleave_process:\nxor %rdi,%rdi\ncall _exit@plt\nhlt\n.size leave_process,.-leave_process\n");
+	".p2align 4\n.globl leave_process\n.type leave_process,@function\nleave_process:\nxor %rdi,%rdi\ncall _exit@plt\nhlt\n.size "
+	"leave_process,.-leave_process\n");
 void leave_process(void);
 
 static inline __attribute__((always_inline)) unsigned long spin(void)
@@ -80,7 +84,8 @@ static int prepare(unsigned i, void (*body)(void), void *ret, unsigned nr_below)
 int main(int argc, char **argv)
 {
 	ENTER();
-	if (argc < 2 || prepare(0, top, NULL, 1) || prepare(1, low, NULL, 3) || prepare(2, end, (void *)leave_process, 1) || prepare(3, midst, (char *)scheduler + 9, 1))
+	if (argc < 2 || prepare(0, top, NULL, 1) || prepare(1, low, NULL, 3) || prepare(2, end, (void *)leave_process, 1) ||
+	    prepare(3, midst, (char *)scheduler + 9, 1))
 		return 2;
 	prctl(PR_SET_NAME, "scheduler");
 	known_start(argv[1]);

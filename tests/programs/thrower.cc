@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* thrower SECONDS: main > throw_loop calls itself down 20 deep() to thrower, which throws; throw_loop catches. Every fourth deep() has something to
- * destroy on the way. A good part of the time is spent in the unwinder of the language. */
+/* thrower SECONDS: main > throw_loop calls itself down 20 deep() to thrower, which throws; throw_loop catches. Every fourth deep() has
+ * something to destroy on the way. A good part of the time is spent in the unwinder of the language. */
 #include "known.h"
 
 static volatile unsigned long sink;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Variables of a thread, one per model that they are reached by, and functions that return them: once per library and way of compiling, each with names that begin with MODELS. */
+/* Variables of a thread, one per model that they are reached by, and functions that return them: once per library and way of compiling,
+ * each with names that begin with MODELS. */
 #include <pthread.h>
 #include <stdint.h>
 

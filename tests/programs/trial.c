@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* trial PID HZ LEVELS TRIGGER...: a measurement that takes a stack each time that one of these triggers strikes in process PID, and at HZ ticks a second beside (0: none), with so many levels of working memory
- * more than one. Says "attached" when it has begun, ends when something comes on its standard input, and prints the stacks, folded: of ticks under the name `tick`, of the first trigger `hit0` and so on.
+/* trial PID HZ LEVELS TRIGGER...: a measurement that takes a stack each time that one of these triggers strikes in process PID, and at HZ
+ * ticks a second beside (0: none), with so many levels of working memory
+ * more than one. Says "attached" when it has begun, ends when something comes on its standard input, and prints the stacks, folded: of
+ * ticks under the name `tick`, of the first trigger `hit0` and so on.
  * Before them comes a line of counters for each trigger and the ticks, and an empty one.
- *   uprobe,FILE,FUNCTION[+OFFSET]  uretprobe,FILE,FUNCTION  usdt,FILE,PROVIDER,NAME  sys_enter,NUMBER  sys_exit,NUMBER  tp_btf,NAME  raw_tp,NAME
+ *   uprobe,FILE,FUNCTION[+OFFSET]  uretprobe,FILE,FUNCTION  usdt,FILE,PROVIDER,NAME  sys_enter,NUMBER  sys_exit,NUMBER  tp_btf,NAME
+ *                                  raw_tp,NAME
  *   kprobe,FUNCTION  kretprobe,FUNCTION  fentry,FUNCTION  fexit,FUNCTION */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,8 +48,10 @@ static const struct {
 	const char *name;
 	enum trigger_kind kind;
 } kinds[] = {
-	{ "uprobe", TRIGGER_UPROBE }, { "uretprobe", TRIGGER_URETPROBE }, { "usdt", TRIGGER_USDT }, { "sys_enter", TRIGGER_SYS_ENTER }, { "sys_exit", TRIGGER_SYS_EXIT }, { "tp_btf", TRIGGER_TP_BTF },
-	{ "raw_tp", TRIGGER_RAW_TRACEPOINT }, { "kprobe", TRIGGER_KPROBE }, { "kretprobe", TRIGGER_KRETPROBE }, { "fentry", TRIGGER_FENTRY }, { "fexit", TRIGGER_FEXIT },
+	{ "uprobe", TRIGGER_UPROBE },	      { "uretprobe", TRIGGER_URETPROBE }, { "usdt", TRIGGER_USDT },
+	{ "sys_enter", TRIGGER_SYS_ENTER },   { "sys_exit", TRIGGER_SYS_EXIT },	  { "tp_btf", TRIGGER_TP_BTF },
+	{ "raw_tp", TRIGGER_RAW_TRACEPOINT }, { "kprobe", TRIGGER_KPROBE },	  { "kretprobe", TRIGGER_KRETPROBE },
+	{ "fentry", TRIGGER_FENTRY },	      { "fexit", TRIGGER_FEXIT },
 };
 
 static bool parse_kind(const char *name, enum trigger_kind *ret_kind)
@@ -89,12 +94,17 @@ static bool parse_trigger(char *text, int tgid, struct trigger *trigger, uint32_
 
 static int set_up(struct trial *trial, struct diag *diag)
 {
-	const struct engine_options options = { .sampling = &trial->sampling, .account = &trial->account, .unwind_bytes = SONDE_DEFAULT_UNWIND_BYTES, .renews_bodies = true };
+	const struct engine_options options = { .sampling = &trial->sampling,
+						.account = &trial->account,
+						.unwind_bytes = SONDE_DEFAULT_UNWIND_BYTES,
+						.renews_payloads = true };
 	struct engine *engine = &trial->engine;
 	int err = engine_init(engine, &options, diag);
 
 	for (uint32_t i = 0; i < trial->nr_triggers && !err; i++)
-		err = event_programs_new(engine->sampler, &(struct event_options){ .trigger = &trial->triggers[i], .number = i, .syscall = trial->syscalls[i] }, diag, &trial->programs[i]);
+		err = event_programs_new(
+		    engine->sampler, &(struct event_options){ .trigger = &trial->triggers[i], .number = i, .syscall = trial->syscalls[i] },
+		    diag, &trial->programs[i]);
 	if (!err && !trial->sampling.no_ticks)
 		err = sampler_open_events(engine->sampler, &trial->sampling, diag);
 	return err ?: tracker_only(engine->tracker, trial->sampling.targets, 1, false) ?: tracker_scan(engine->tracker, diag);
@@ -107,14 +117,14 @@ static int take_record(void *arg, const void *record)
 	struct sonde_sample_record sample;
 
 	if (event->type != SONDE_RECORD_SAMPLE && event->type != SONDE_RECORD_EVENT)
-		return stack_book_record(trial->engine.book, record);
+		return stack_recorder_record(trial->engine.recorder, record);
 	sample = event->type == SONDE_RECORD_EVENT ? event->sample : *(const struct sonde_sample_record *)record;
 	memset(sample.comm, 0, sizeof(sample.comm));
 	if (event->type == SONDE_RECORD_EVENT)
 		snprintf(sample.comm, sizeof(sample.comm), "hit%" PRIu32, event->trigger);
 	else
 		memcpy(sample.comm, "tick", sizeof("tick"));
-	return stack_book_record(trial->engine.book, &sample);
+	return stack_recorder_record(trial->engine.recorder, &sample);
 }
 
 static int collect(struct trial *trial, struct diag *diag)
@@ -161,24 +171,32 @@ static void print_counters(const struct trial *trial)
 		struct sonde_event_counters count;
 
 		event_programs_counters(trial->programs[i], &count);
-		printf("hit%u hits %llu recorded %llu filtered %llu no_scratch %llu ring_full %llu left_out %llu\n", i, count.hits, count.recorded,
-		       count.filtered[SONDE_FILTER_TARGET] + count.filtered[SONDE_FILTER_IDLE], count.dropped[SONDE_DROP_NO_SCRATCH], count.dropped[SONDE_DROP_RING_FULL],
+		printf("hit%u hits %llu recorded %llu filtered %llu no_scratch %llu ring_full %llu left_out %llu\n", i, count.hits,
+		       count.recorded, count.filtered[SONDE_FILTER_TARGET] + count.filtered[SONDE_FILTER_IDLE],
+		       count.dropped[SONDE_DROP_NO_SCRATCH], count.dropped[SONDE_DROP_RING_FULL],
 		       (unsigned long long)event_programs_nr_left_out(trial->programs[i]));
 	}
 	sampler_counters(trial->engine.sampler, &ticks);
 	printf("tick hits %llu recorded %llu filtered %llu no_scratch %llu ring_full %llu left_out 0\n\n", ticks.ticks, ticks.recorded,
-	       ticks.filtered[SONDE_FILTER_TARGET] + ticks.filtered[SONDE_FILTER_IDLE], ticks.dropped[SONDE_DROP_NO_SCRATCH], ticks.dropped[SONDE_DROP_RING_FULL]);
+	       ticks.filtered[SONDE_FILTER_TARGET] + ticks.filtered[SONDE_FILTER_IDLE], ticks.dropped[SONDE_DROP_NO_SCRATCH],
+	       ticks.dropped[SONDE_DROP_RING_FULL]);
 }
 
 static int close_window(struct trial *trial, struct window *window)
 {
-	const struct place_files_parts parts = { .processes = engine_processes(&trial->engine), .proxy = trial->engine.proxy, .runtimes = tracker_runtimes(trial->engine.tracker) };
+	const struct location_files_parts parts = { .processes = engine_processes(&trial->engine),
+						    .proxy = trial->engine.proxy,
+						    .runtimes = tracker_runtimes(trial->engine.tracker) };
 	struct closed_window closed;
-	int err = stack_book_give_up(trial->engine.book, parts.processes) ?: stack_book_cut(trial->engine.book, UINT64_MAX) ?: engine_close_window(&trial->engine, &closed);
+	int err = stack_recorder_give_up(trial->engine.recorder, parts.processes) ?:
+		stack_recorder_cut(trial->engine.recorder, UINT64_MAX) ?: engine_close_window(&trial->engine, &closed);
 
 	if (err)
 		return err;
-	*window = (struct window){ .store = closed.store, .samples = closed.samples, .files = place_files_new(&parts, stack_table_places(closed.store->stacks)), .account = trial->account };
+	*window = (struct window){ .store = closed.store,
+				   .samples = closed.samples,
+				   .files = location_files_new(&parts, stack_table_locations(closed.store->stacks)),
+				   .account = trial->account };
 	return window->files ? 0 : -ENOMEM;
 }
 
@@ -196,7 +214,8 @@ static int report(struct trial *trial, struct diag *diag)
 
 	print_counters(trial);
 	if (!err)
-		err = measurement_profile(&measurement, window, &naming, &profile, &nr_skipped) ?: export_write(profile, EXPORT_FOLDED, &options, &buffer, diag);
+		err = measurement_profile(&measurement, window, &naming, &profile, &nr_skipped)
+			  ?: export_write(profile, EXPORT_FOLDED, &options, &buffer, diag);
 	if (!err && buffer.size && fwrite(buffer.data, buffer.size, 1, stdout) != 1)
 		err = -EIO;
 	return err;
@@ -211,7 +230,10 @@ static void done(struct trial *trial)
 
 int main(int argc, char **argv)
 {
-	struct trial trial = { .sampling = { .config = { .filter_tgid = 1, .user_stacks = 1, .kernel_stacks = 1 }, .cpu = -1, .stack_storage = SONDE_DEFAULT_STACK_STORAGE, .nr_targets = 1 } };
+	struct trial trial = { .sampling = { .config = { .filter_tgid = 1, .user_stacks = 1, .kernel_stacks = 1 },
+					     .cpu = -1,
+					     .stack_storage = SONDE_DEFAULT_STACK_STORAGE,
+					     .nr_targets = 1 } };
 	uint64_t tgid, hz, levels;
 	struct diag diag = { 0 };
 	uint32_t target;
@@ -219,7 +241,8 @@ int main(int argc, char **argv)
 
 	if (sonde_is_worker(argc, argv, &err))
 		return err;
-	if (argc < 5 || argc > 4 + MAX_TRIGGERS || number_u64(argv[1], UINT32_MAX, &tgid) || number_u64(argv[2], 100000, &hz) || number_u64(argv[3], 7, &levels))
+	if (argc < 5 || argc > 4 + MAX_TRIGGERS || number_u64(argv[1], UINT32_MAX, &tgid) || number_u64(argv[2], 100000, &hz) ||
+	    number_u64(argv[3], 7, &levels))
 		return 2;
 	target = (uint32_t)tgid;
 	trial.sampling.targets = &target;

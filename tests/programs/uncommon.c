@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* uncommon SECONDS: main, then functions whose frames have sizes that no other program's have: nothing of it can be unwound by rules that other files brought. */
+/* uncommon SECONDS: main, then functions whose frames have sizes that no other program's have: nothing of it can be unwound by rules that
+ * other files brought. */
 #include "known.h"
 
 static volatile unsigned long sink;

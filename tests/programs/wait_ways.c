@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait_ways: a process for each way to wait, all at once, for as many seconds as its argument says. Each has the way's name. On stdout: `way NAME KIND` for those that run, `without NAME` for
- * those that this kernel does not have. */
+/* wait_ways: a process for each way to wait, all at once, for as many seconds as its argument says. Each has the way's name. On stdout:
+ * `way NAME KIND` for those that run, `without NAME` for those that this kernel does not have. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,7 @@ static void *rest(void *unused)
 	return unused;
 }
 
-/* --- futex ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- futex ---------------------------------------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
@@ -181,7 +181,7 @@ static void way_futex_waitv(void)
 	ok((int)syscall(449, &waiter, 1, 0, NULL, CLOCK_MONOTONIC));
 }
 
-/* --- sleep ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- sleep ---------------------------------------------------------------------------------------------------------------------------- */
 
 static void way_nanosleep(void)
 {
@@ -202,7 +202,7 @@ static void way_cpu_sleep(void)
 	clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &(struct timespec){ LONG_S, 0 }, NULL);
 }
 
-/* --- pipe ------------------------------------------------------------------------------------------------------------------------------- */
+/* --- pipe ----------------------------------------------------------------------------------------------------------------------------- */
 
 static void fill(int fd)
 {
@@ -256,7 +256,7 @@ static void way_splice(void)
 	ok((int)splice(from[0], NULL, to[1], NULL, 100, 0));
 }
 
-/* --- socket ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- socket --------------------------------------------------------------------------------------------------------------------------- */
 
 static void hear(int fd)
 {
@@ -375,7 +375,7 @@ static void way_recvmmsg(void)
 	ok(recvmmsg(fds[0], &message, 1, 0, NULL));
 }
 
-/* --- epoll, poll, select ------------------------------------------------------------------------------------------------------------------ */
+/* --- epoll, poll, select -------------------------------------------------------------------------------------------------------------- */
 
 static void way_epoll(void)
 {
@@ -421,7 +421,7 @@ static void way_pselect(void)
 	pselect(fds[0] + 1, &set, NULL, NULL, NULL, NULL);
 }
 
-/* --- children, signals -------------------------------------------------------------------------------------------------------------------- */
+/* --- children, signals ---------------------------------------------------------------------------------------------------------------- */
 
 static int child(void)
 {
@@ -512,7 +512,7 @@ static void way_traced(void)
 	raise(SIGUSR1);
 }
 
-/* --- files that tell of something ----------------------------------------------------------------------------------------------------------- */
+/* --- files that tell of something ----------------------------------------------------------------------------------------------------- */
 
 static int open_tty(int *ret_slave)
 {
@@ -598,7 +598,7 @@ static void way_timerfd(void)
 	ok((int)read(ok(timerfd_create(CLOCK_MONOTONIC, 0)), &value, sizeof(value)));
 }
 
-/* --- locks of files --------------------------------------------------------------------------------------------------------------------------- */
+/* --- locks of files ------------------------------------------------------------------------------------------------------------------- */
 
 static void way_flock(void)
 {
@@ -630,7 +630,7 @@ static void way_lease(void)
 	ok(open(path("lease"), O_WRONLY));
 }
 
-/* --- between processes -------------------------------------------------------------------------------------------------------------------------- */
+/* --- between processes ---------------------------------------------------------------------------------------------------------------- */
 
 static void way_semop(void)
 {
@@ -698,7 +698,7 @@ static void way_mq_send(void)
 		ok(mq_send(id, "x", 1, 0));
 }
 
-/* --- others ---------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- others --------------------------------------------------------------------------------------------------------------------------- */
 
 static void way_io_uring(void)
 {
@@ -797,24 +797,72 @@ static const struct way {
 	const char *name, *kind;
 	void (*wait)(void);
 } ways[] = {
-	{ "futex", "futex", way_futex }, { "mutex", "futex", way_mutex }, { "pi_mutex", "futex", way_pi_mutex }, { "rwlock", "futex", way_rwlock },
-	{ "condition", "futex", way_condition }, { "join", "futex", way_join }, { "semaphore", "futex", way_semaphore }, { "barrier", "futex", way_barrier },
-	{ "futex_waitv", "futex", way_futex_waitv }, { "nanosleep", "sleep", way_nanosleep }, { "clock_sleep", "sleep", way_clock_sleep },
-	{ "cpu_sleep", "sleep", way_cpu_sleep }, { "pipe_read", "pipe", way_pipe_read }, { "pipe_write", "pipe", way_pipe_write }, { "fifo_open", "pipe", way_fifo_open },
-	{ "splice", "pipe", way_splice }, { "unix_stream", "socket", way_unix_stream }, { "unix_packet", "socket", way_unix_packet },
-	{ "unix_send", "socket", way_unix_send }, { "unix_accept", "socket", way_unix_accept }, { "unix_connect", "socket", way_unix_connect },
-	{ "tcp_accept", "socket", way_tcp_accept }, { "tcp_receive", "socket", way_tcp_receive }, { "tcp_send", "socket", way_tcp_send }, { "udp", "socket", way_udp },
-	{ "netlink", "socket", way_netlink }, { "recvmmsg", "socket", way_recvmmsg }, { "epoll", "epoll", way_epoll }, { "epoll_pwait2", "epoll", way_epoll_pwait2 },
-	{ "poll", "poll", way_poll }, { "ppoll", "poll", way_ppoll }, { "select", "select", way_select }, { "pselect", "select", way_pselect },
-	{ "wait4", "children", way_wait4 }, { "waitid", "children", way_waitid }, { "vfork", "vfork", way_vfork }, { "pause", "signal", way_pause },
-	{ "sigsuspend", "signal", way_sigsuspend }, { "sigwait", "signal", way_sigwait }, { "signalfd", "signal", way_signalfd }, { "stopped", "stopped", way_stopped },
-	{ "traced", "stopped", way_traced }, { "tty_read", "tty", way_tty_read }, { "tty_write", "tty", way_tty_write }, { "kernel_lock", "lock", way_kernel_lock },
-	{ "inotify", "inotify", way_inotify }, { "fanotify", "inotify", way_fanotify }, { "eventfd_read", "eventfd", way_eventfd_read },
-	{ "eventfd_write", "eventfd", way_eventfd_write }, { "timerfd", "timerfd", way_timerfd }, { "flock", "file lock", way_flock },
-	{ "fcntl_lock", "file lock", way_fcntl_lock }, { "lease", "file lock", way_lease }, { "semop", "semaphore", way_semop }, { "msgrcv", "message queue", way_msgrcv },
-	{ "msgsnd", "message queue", way_msgsnd }, { "mq_receive", "message queue", way_mq_receive }, { "mq_send", "message queue", way_mq_send },
-	{ "io_uring", "io_uring", way_io_uring }, { "aio", "aio", way_aio }, { "userfault", "page fault", way_userfault }, { "seccomp", "seccomp", way_seccomp },
-	{ "fsync", "disk", way_fsync }, { "membarrier", "rcu", way_membarrier }, { "busy", "preempted", way_busy }, { "yield", "yield", way_yield },
+	{ "futex", "futex", way_futex },
+	{ "mutex", "futex", way_mutex },
+	{ "pi_mutex", "futex", way_pi_mutex },
+	{ "rwlock", "futex", way_rwlock },
+	{ "condition", "futex", way_condition },
+	{ "join", "futex", way_join },
+	{ "semaphore", "futex", way_semaphore },
+	{ "barrier", "futex", way_barrier },
+	{ "futex_waitv", "futex", way_futex_waitv },
+	{ "nanosleep", "sleep", way_nanosleep },
+	{ "clock_sleep", "sleep", way_clock_sleep },
+	{ "cpu_sleep", "sleep", way_cpu_sleep },
+	{ "pipe_read", "pipe", way_pipe_read },
+	{ "pipe_write", "pipe", way_pipe_write },
+	{ "fifo_open", "pipe", way_fifo_open },
+	{ "splice", "pipe", way_splice },
+	{ "unix_stream", "socket", way_unix_stream },
+	{ "unix_packet", "socket", way_unix_packet },
+	{ "unix_send", "socket", way_unix_send },
+	{ "unix_accept", "socket", way_unix_accept },
+	{ "unix_connect", "socket", way_unix_connect },
+	{ "tcp_accept", "socket", way_tcp_accept },
+	{ "tcp_receive", "socket", way_tcp_receive },
+	{ "tcp_send", "socket", way_tcp_send },
+	{ "udp", "socket", way_udp },
+	{ "netlink", "socket", way_netlink },
+	{ "recvmmsg", "socket", way_recvmmsg },
+	{ "epoll", "epoll", way_epoll },
+	{ "epoll_pwait2", "epoll", way_epoll_pwait2 },
+	{ "poll", "poll", way_poll },
+	{ "ppoll", "poll", way_ppoll },
+	{ "select", "select", way_select },
+	{ "pselect", "select", way_pselect },
+	{ "wait4", "children", way_wait4 },
+	{ "waitid", "children", way_waitid },
+	{ "vfork", "vfork", way_vfork },
+	{ "pause", "signal", way_pause },
+	{ "sigsuspend", "signal", way_sigsuspend },
+	{ "sigwait", "signal", way_sigwait },
+	{ "signalfd", "signal", way_signalfd },
+	{ "stopped", "stopped", way_stopped },
+	{ "traced", "stopped", way_traced },
+	{ "tty_read", "tty", way_tty_read },
+	{ "tty_write", "tty", way_tty_write },
+	{ "kernel_lock", "lock", way_kernel_lock },
+	{ "inotify", "inotify", way_inotify },
+	{ "fanotify", "inotify", way_fanotify },
+	{ "eventfd_read", "eventfd", way_eventfd_read },
+	{ "eventfd_write", "eventfd", way_eventfd_write },
+	{ "timerfd", "timerfd", way_timerfd },
+	{ "flock", "file lock", way_flock },
+	{ "fcntl_lock", "file lock", way_fcntl_lock },
+	{ "lease", "file lock", way_lease },
+	{ "semop", "semaphore", way_semop },
+	{ "msgrcv", "message queue", way_msgrcv },
+	{ "msgsnd", "message queue", way_msgsnd },
+	{ "mq_receive", "message queue", way_mq_receive },
+	{ "mq_send", "message queue", way_mq_send },
+	{ "io_uring", "io_uring", way_io_uring },
+	{ "aio", "aio", way_aio },
+	{ "userfault", "page fault", way_userfault },
+	{ "seccomp", "seccomp", way_seccomp },
+	{ "fsync", "disk", way_fsync },
+	{ "membarrier", "rcu", way_membarrier },
+	{ "busy", "preempted", way_busy },
+	{ "yield", "yield", way_yield },
 };
 
 #define NR_WAYS (sizeof(ways) / sizeof(*ways))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waits: waits in known ways and says itself how long. One word tells what it does. On stdout: `log TID NAME FUNCTION NANOSECONDS WAITS` per thread and function that waited in it, as the
- * thread's own clock says. The functions that wait are called nap, take, hear, pause_here, ... and each stands on the stack when it does. */
+/* waits: waits in known ways and says itself how long. One word tells what it does. On stdout: `log TID NAME FUNCTION NANOSECONDS WAITS`
+ * per thread and function that waited in it, as the thread's own clock says. The functions that wait are called nap, take, hear,
+ * pause_here, ... and each stands on the stack when it does. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -80,11 +81,12 @@ KNOWN static void hear(int fd, struct log *log)
 	add(log, __func__, began_ns);
 }
 
-/* --- handover: a consumer works with the lock held, a producer sleeps most of that time and waits for the lock in the rest of it ------------------------------------------ */
+/* --- handover: a consumer works with the lock held, a producer sleeps most of that time and waits for the lock in the rest of it ------ */
 
 static struct {
 	pthread_mutex_t mutex;
-	atomic_int held, napping, handed; /* rounds so far: the consumer holds the lock; the producer is about to sleep; it has had the lock */
+	/* rounds so far: the consumer holds the lock; the producer is about to sleep; it has had the lock */
+	atomic_int held, napping, handed;
 	int rounds;
 } handover = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
@@ -157,7 +159,7 @@ static void hand_over(int rounds)
 	pthread_join(threads[1], NULL);
 }
 
-/* --- crowd: threads that sleep, hear of a pipe, or wait for a lock, each for itself --------------------------------------------------------------------------------- */
+/* --- crowd: threads that sleep, hear of a pipe, or wait for a lock, each for itself --------------------------------------------------- */
 
 struct member {
 	pthread_t thread, partner;
@@ -244,7 +246,7 @@ static void wait_in_a_crowd(int nr, int rounds)
 	}
 }
 
-/* --- lives ---------------------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- lives ---------------------------------------------------------------------------------------------------------------------------- */
 
 /* Under two names. */
 static void rename_itself(void)

@@ -214,6 +214,17 @@ def check_sizes(tree, folder=ROOT):
 	return complaints
 
 
+with open(os.path.join(ROOT, ".clang-format"), encoding="utf-8") as file:
+	FORMAT = dict(line.strip().split(": ", 1) for line in file)
+WIDTH, TAB = int(FORMAT["ColumnLimit"]), int(FORMAT["IndentWidth"])
+
+
+def check_width(tree):
+	"""No line of C is wider than .clang-format says."""
+	return ["%s:%d: %d columns, the limit is %d" % (path, number, len(line.expandtabs(TAB)), WIDTH) for path, text in tree.items()
+		if path.endswith((".c", ".h", ".cc")) for number, line in enumerate(text.splitlines(), 1) if len(line.expandtabs(TAB)) > WIDTH]
+
+
 # --- words ------------------------------------------------------------------------------------------------------------------------
 
 BANNED = r"\b(atoi|atol|atoll|atof|strcpy|stpcpy|strcat|strtok|strtok_r|gets|sprintf|vsprintf|alloca)\s*\("
@@ -350,6 +361,11 @@ def sizes():
 
 
 @test
+def width():
+	none(check_width(TREE))
+
+
+@test
 def banned_functions():
 	none(check_banned(TREE))
 
@@ -408,6 +424,7 @@ FAULTS = [
 	(check_sizes, {"src/base/big.h": "int x;\n" * 1001}),
 	(check_sizes, {"src/base/many%d.h" % i: "int x;\n" * 810 for i in range(5)}),
 	(check_sizes, {"src/base/many.c": "".join("int f%d(void)\n{\n%s\treturn 0;\n}\n" % (i, "\t;\n" * 25) for i in range(5))}),
+	(check_width, {"tests/unit/a.h": "\tint %s;\n" % ("x" * 128)}),
 	(check_symbol_map, {"include/sonde/a.h": "int sonde_a(int);\n", SYMBOL_MAP: "V {\nglobal:\nlocal:\n\t*;\n};\n"}),
 	(check_symbol_map, {"include/sonde/a.h": "int sonde_b(int);\n", SYMBOL_MAP: "V {\nglobal:\n\tsonde_b;\nlocal:\n\t*;\n};\n"}), # hidden
 	(check_symbol_map, {SYMBOL_MAP: "V {\nglobal:\n\tsonde_b;\nlocal:\n\t*;\n};\n"}),
@@ -429,7 +446,7 @@ CLEAN = {
 def checkers_see_faults():
 	for number, (checker, tree) in enumerate(FAULTS):
 		check(complaints_about(checker, tree), "%s says nothing about fault %d: %r" % (checker.__name__, number, list(tree)))
-	for checker in (check_layers, check_circles, check_banned, check_words, check_licences, check_symbol_map, check_null, check_sizes, check_headers):
+	for checker in (check_layers, check_circles, check_width, check_banned, check_words, check_licences, check_symbol_map, check_null, check_sizes, check_headers):
 		none(complaints_about(checker, CLEAN))
 	check(globals_of("static int state; int next(void)\n{\n\treturn state++;\n}\n"), "a mutable global is not seen")
 	none(globals_of('extern int a, b; static int *const both[] = {&a, &b};\nint *pick(int i)\n{\n\treturn both[i];\n}\n'))

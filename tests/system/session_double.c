@@ -32,7 +32,8 @@ struct sonde_session {
 };
 
 static const char *const formats[][2] = {
-	{ "text", ".txt" }, { "folded", ".folded .collapsed" }, { "json", ".json" }, { "pprof", ".pb.gz .pprof" }, { "html", ".html .htm" }, { "top", ".top" },
+	{ "text", ".txt" },	      { "folded", ".folded .collapsed" }, { "json", ".json" },
+	{ "pprof", ".pb.gz .pprof" }, { "html", ".html .htm" },		  { "top", ".top" },
 };
 
 static uint64_t asked(const char *name)
@@ -61,13 +62,17 @@ static void report(struct buffer *b, const struct sonde_session_options *o)
 {
 	const struct sonde_sampling_options *sampling = o->sampling;
 
-	buffer_printf(b, "command_line=%s\nfreq=%" PRIu64 " period=%" PRIu64 " duration=%" PRIu64 " cpu=%" PRId64 " storage=%" PRIu64 " unwind=%" PRIu64 " audit=%" PRIu32 " debuginfod_timeout=%" PRId64 "\n",
-		      o->command_line, sampling->freq_hz, sampling->period, o->duration_ns, sampling->cpu ? (int64_t)*sampling->cpu : -1, o->stack_storage, o->unwind_bytes, o->audit_every, o->debuginfod_timeout_ns);
+	buffer_printf(b,
+		      "command_line=%s\nfreq=%" PRIu64 " period=%" PRIu64 " duration=%" PRIu64 " cpu=%" PRId64 " storage=%" PRIu64
+		      " unwind=%" PRIu64 " audit=%" PRIu32 " debuginfod_timeout=%" PRId64 "\n",
+		      o->command_line, sampling->freq_hz, sampling->period, o->duration_ns, sampling->cpu ? (int64_t)*sampling->cpu : -1,
+		      o->stack_storage, o->unwind_bytes, o->audit_every, o->debuginfod_timeout_ns);
 	buffer_printf(b, "flags=%s%s%s%s%s%s%s%s%s\n", sampling->no_fallback ? " no_fallback" : "", sampling->idle ? " idle" : "",
 		      o->user_only ? " user_only" : "", o->kernel_only ? " kernel_only" : "", o->delimited ? " delimited" : "",
 		      o->annotate ? " annotate" : "", o->offsets ? " offsets" : "", o->threads ? " threads" : "",
 		      o->no_unwind_cache ? " no_unwind_cache" : "");
-	buffer_printf(b, "event=%s comm=%s cgroup=%s\n", sampling->event ? sampling->event : "", o->comm ? o->comm : "", o->cgroup ? o->cgroup : "");
+	buffer_printf(b, "event=%s comm=%s cgroup=%s\n", sampling->event ? sampling->event : "", o->comm ? o->comm : "",
+		      o->cgroup ? o->cgroup : "");
 	ids(b, "tgids=", o->tgids, o->nr_tgids);
 	ids(b, "tids=", o->tids, o->nr_tids);
 	for (char *const *word = o->command; word && *word; word++)
@@ -149,7 +154,8 @@ static int write_output(struct sonde_session *session, uint32_t i)
 
 int sonde_session_write(struct sonde_session *session)
 {
-	struct timespec pause = { .tv_sec = (time_t)(asked("DOUBLE_SLOW") / 1000), .tv_nsec = (long)(asked("DOUBLE_SLOW") % 1000) * 1000000 };
+	struct timespec pause = { .tv_sec = (time_t)(asked("DOUBLE_SLOW") / 1000),
+				  .tv_nsec = (long)(asked("DOUBLE_SLOW") % 1000) * 1000000 };
 	int err = 0;
 
 	if (getenv("DOUBLE_SLOW") && write(STDERR_FILENO, "double: writing\n", 16) < 0)

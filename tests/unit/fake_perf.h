@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_perf: a kernel that counts what a test tells it to, with PMUs, tracepoints and CPUs that are files below a temporary directory, in which every call may fail.
- * The linker sends the calls here (--wrap, tests/unit/meson.build), by the names that they have with _FILE_OFFSET_BITS=64, which meson sets. For files that include cmocka.h before. */
+/* fake_perf: a kernel that counts what a test tells it to, with PMUs, tracepoints and CPUs that are files below a temporary directory, in
+ * which every call may fail. The linker sends the calls here (--wrap, tests/unit/meson.build), by the names that they have with
+ * _FILE_OFFSET_BITS=64, which meson sets. For files that include cmocka.h before. */
 #pragma once
 #include <dirent.h>
 #include <errno.h>
@@ -99,7 +100,7 @@ static void fake_file(const char *path, const char *text)
 	fclose(file);
 }
 
-/* --- the calls ----------------------------------------------------------------------------------------------------------------------------------- */
+/* --- the calls ------------------------------------------------------------------------------------------------------------------------ */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t nr, size_t size);
@@ -236,7 +237,9 @@ long __wrap_syscall(long number, ...)
 	else if (fake_fails("syscall") || fake_mount_errno)
 		result = fake_error(fake_mount_errno ? fake_mount_errno : EIO);
 	else /* fsopen, fsconfig, fsmount of a tracefs */
-		result = number == SYS_fsconfig ? 0 : __real_open64(fake_path("/sys/kernel/own", (char[512]){ 0 }, 512), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		result = number == SYS_fsconfig
+			     ? 0
+			     : __real_open64(fake_path("/sys/kernel/own", (char[512]){ 0 }, 512), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	va_end(args);
 	return result;
 }
@@ -456,7 +459,7 @@ int __wrap_poll(struct pollfd *polls, nfds_t nr, int timeout_ms)
 	return fake_poll ? fake_poll(polls, nr) : 0;
 }
 
-/* --- the machine --------------------------------------------------------------------------------------------------------------------------------- */
+/* --- the machine ---------------------------------------------------------------------------------------------------------------------- */
 
 #define FAKE_DEVICES "/sys/bus/event_source/devices/"
 
@@ -511,7 +514,8 @@ static int fake_machine(void **state)
 	fake_file("/sys/kernel/tracing/current_tracer", "nop\n");
 	fake_file("/sys/kernel/own/events/net/net_dev_xmit/id", "9\n");
 	fake_file("/proc/sys/kernel/perf_event_paranoid", "2\n");
-	fake_file("/proc/self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n30 27 0:26 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
+	fake_file("/proc/self/mountinfo",
+		  "22 27 0:21 / /proc rw - proc proc rw\n30 27 0:26 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
 	fake_file("/sys/fs/cgroup/unified/a.slice/cgroup.procs", "");
 	for (const char *tid = "567"; *tid; tid++) {
 		snprintf(room, sizeof(room), "/proc/5/task/%c/comm", *tid);

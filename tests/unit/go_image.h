@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_image: Go programs made by hand, of the three layouts of .gopclntab: for the tests of what reads it, and the seeds of its fuzz target. */
+/* go_image: Go programs made by hand, of the three layouts of .gopclntab: for the tests of what reads it, and the seeds of its fuzz target.
+ */
 #pragma once
 #include <stdbool.h>
 
@@ -148,7 +149,8 @@ static inline void put_module(const struct made_program *program)
 /* Makes .gopclntab and what it needs beside it, in the go_* above. */
 static inline void go_make_parts(const struct made_program *program)
 {
-	struct bytes *all[] = { &go_names, &go_units, &go_files, &go_values, &go_entries, &go_index, &go_text, &go_table, &go_module, &go_tree };
+	struct bytes *all[] = { &go_names, &go_units, &go_files, &go_values, &go_entries,
+				&go_index, &go_text,  &go_table, &go_module, &go_tree };
 	const struct bytes *parts[] = { &go_names, &go_units, &go_files, &go_values, &go_index };
 	bool is_old = program->magic == 0xfffffffa;
 	uint64_t vaddr = GO_TEXT_VADDR, at = is_old ? 64 : 72, index_size = (program->nr_functions + 1u) * (is_old ? 16u : 8u);
@@ -207,8 +209,12 @@ static inline void go_make_image(struct bytes *image, const void *table, size_t 
 
 	for (size_t i = 0; i < 4; i++) {
 		off = (off + 15) & ~15ULL;
-		segments[i] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = i ? PF_R : PF_R | PF_X, .p_offset = off, .p_vaddr = sections[i].vaddr,
-					    .p_filesz = sections[i].size, .p_memsz = sections[i].size };
+		segments[i] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					    .p_flags = i ? PF_R : PF_R | PF_X,
+					    .p_offset = off,
+					    .p_vaddr = sections[i].vaddr,
+					    .p_filesz = sections[i].size,
+					    .p_memsz = sections[i].size };
 		off += sections[i].size;
 	}
 	image_make(image, segments, 4, sections, 4);

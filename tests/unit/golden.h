@@ -45,7 +45,8 @@ static inline void check_golden(const char *name, const void *bytes, size_t size
 		fail_msg("%s differs from what is written now; SONDE_GOLDEN_UPDATE=1 writes it anew, then see git diff", name);
 }
 
-static inline void write_ok(const struct profile *profile, enum export_format format, const struct export_options *options, struct buffer *buffer)
+static inline void write_ok(const struct profile *profile, enum export_format format, const struct export_options *options,
+			    struct buffer *buffer)
 {
 	struct diag diag = { 0 };
 

@@ -15,9 +15,16 @@ static inline uint32_t small_stack(struct profile *profile, const char *names, e
 	char *copy = names ? strdup(names) : NULL, *rest = copy;
 
 	for (char *name; names && nr < SMALL_MAX_FRAMES && (name = is_list ? strsep(&rest, " ") : nr ? NULL : copy); nr++) {
-		struct profile_function function = { .name = profile_string(profile, name), .system_name = profile_string(profile, name), .file = PROFILE_EMPTY_STRING };
-		struct profile_mapping mapping = { .start_pc = 0x1000, .end_pc = 0x2000, .path = profile_string(profile, "/opt/app"), .build_id = PROFILE_EMPTY_STRING };
-		struct profile_location location = { .function = profile_function(profile, &function), .kind = kind, .mapping = PROFILE_NONE, .pc = 0x1100 + function.name };
+		struct profile_function function = { .name = profile_string(profile, name),
+						     .system_name = profile_string(profile, name),
+						     .file = PROFILE_EMPTY_STRING };
+		struct profile_mapping mapping = {
+			.start_pc = 0x1000, .end_pc = 0x2000, .path = profile_string(profile, "/opt/app"), .build_id = PROFILE_EMPTY_STRING
+		};
+		struct profile_location location = { .function = profile_function(profile, &function),
+						     .kind = kind,
+						     .mapping = PROFILE_NONE,
+						     .pc = 0x1100 + function.name };
 
 		if (kind == FRAME_NATIVE)
 			location.mapping = profile_mapping(profile, &mapping);
@@ -29,7 +36,9 @@ static inline uint32_t small_stack(struct profile *profile, const char *names, e
 
 static inline void small_add(struct profile *profile, const char *comm, uint32_t tgid, const char *user, const char *kernel, int64_t value)
 {
-	struct profile_sample sample = { .tgid = tgid, .tid = tgid, .cpu = PROFILE_NONE, .comm = profile_string(profile, comm), .values = { value } };
+	struct profile_sample sample = {
+		.tgid = tgid, .tid = tgid, .cpu = PROFILE_NONE, .comm = profile_string(profile, comm), .values = { value }
+	};
 
 	sample.user_stack = small_stack(profile, user, FRAME_NATIVE);
 	sample.kernel_stack = small_stack(profile, kernel, FRAME_KERNEL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The audit on real stacks of this very program: the registers that a signal handler is given, a copy of the stack, and two oracles: return addresses that the
- * functions noted themselves, and glibc's backtrace(). Then damaged stacks, damaged files, and every verdict. */
+/* The audit on real stacks of this very program: the registers that a signal handler is given, a copy of the stack, and two oracles: return
+ * addresses that the functions noted themselves, and glibc's backtrace(). Then damaged stacks, damaged files, and every verdict. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,8 +32,8 @@ static struct audit *audit;
 static struct audit_module modules[MAX_MODULES];
 static struct audit_process process = { .modules = modules };
 static struct {
-	struct sonde_raw_record head;
-	uint8_t stack[SONDE_RAW_MAX_BYTES] __attribute__((aligned(8)));
+	struct sonde_deferred_record head;
+	uint8_t stack[SONDE_DEFERRED_MAX_BYTES] __attribute__((aligned(8)));
 } raw;
 static struct audit_stack stack;
 static uint64_t walked[AUDIT_MAX_FRAMES]; /* what backtrace() says, in our form */
@@ -66,7 +66,8 @@ static int set_up(void **state)
 {
 	processes = process_table_new(NULL);
 	backtrace((void *[8]){ 0 }, 8); /* loads libgcc_s, before a handler needs it */
-	if (!processes || process_table_scan(processes, (uint32_t)getpid(), 1, NULL) || process_table_changes(processes, take_modules, NULL))
+	if (!processes || process_table_scan(processes, (uint32_t)getpid(), 1, NULL) ||
+	    process_table_changes(processes, take_modules, NULL))
 		return -1;
 	return audit_new(NULL, &audit);
 }
@@ -88,7 +89,7 @@ static void take_record(const ucontext_t *context)
 	struct iovec local, remote;
 	ssize_t got;
 
-	raw.head = (struct sonde_raw_record){ .type = SONDE_RECORD_RAW, .tgid = (uint32_t)getpid(), .use = SONDE_RAW_AUDIT };
+	raw.head = (struct sonde_deferred_record){ .type = SONDE_RECORD_DEFERRED, .tgid = (uint32_t)getpid(), .use = SONDE_DEFERRED_AUDIT };
 	for (int i = 0; i < 16; i++)
 		raw.head.regs[i] = (uint64_t)context->uc_mcontext.gregs[numbers[i]];
 	raw.head.regs[SONDE_REG_PC] = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
@@ -170,7 +171,7 @@ static uint32_t assert_noted(void)
 
 #define NOTE() (noted[nr_noted++] = (uintptr_t)__builtin_return_address(0))
 
-/* --- functions with stacks of their own ------------------------------------------------------------------------------------------------ */
+/* --- functions with stacks of their own ----------------------------------------------------------------------------------------------- */
 
 __attribute__((noinline)) static int leaf(int depth)
 {
@@ -261,7 +262,7 @@ static void test_debug_frame(void **state)
 	assert_int_equal(stack.end, AUDIT_END_ROOT);
 }
 
-/* --- every instruction of a call into the vdso: single steps by the trap flag ----------------------------------------------------------- */
+/* --- every instruction of a call into the vdso: single steps by the trap flag --------------------------------------------------------- */
 
 static volatile uint32_t nr_steps, nr_good, nr_in_vdso; /* clock_gettime is declared not to call back */
 
@@ -314,7 +315,7 @@ static void test_every_instruction(void **state)
 	assert_true(nr_steps - nr_good <= 2);
 }
 
-/* --- stacks that are short or wrong ---------------------------------------------------------------------------------------------------- */
+/* --- stacks that are short or wrong --------------------------------------------------------------------------------------------------- */
 
 /* Everywhere: what a function left behind below its own frame may be equal. */
 static void replace_word(uint64_t from, uint64_t to)
@@ -413,20 +414,20 @@ static void test_absent_pages(void **state)
 	take_stack(12);
 	unwind();
 	assert_true(stack.nr_frames > 12);
-	for (uint32_t page = 0; page < SONDE_RAW_MAX_PAGES; page++)
+	for (uint32_t page = 0; page < SONDE_DEFERRED_MAX_PAGES; page++)
 		raw.head.absent[page / 64] |= 1ull << page % 64;
 	unwind();
 	assert_int_equal(stack.nr_frames, 1);
 	assert_int_equal(stack.end, AUDIT_END_COPY);
 	raw.head.absent[0] &= ~1ull;
-	raw.head.stack_bytes = 2 * SONDE_RAW_PAGE_BYTES;
-	assert_true(sonde_raw_has(&raw.head, SONDE_RAW_PAGE_BYTES - 8, 8));
-	assert_false(sonde_raw_has(&raw.head, SONDE_RAW_PAGE_BYTES - 8, 9));
-	assert_false(sonde_raw_has(&raw.head, SONDE_RAW_PAGE_BYTES, 1));
+	raw.head.stack_bytes = 2 * SONDE_DEFERRED_PAGE_BYTES;
+	assert_true(sonde_deferred_has(&raw.head, SONDE_DEFERRED_PAGE_BYTES - 8, 8));
+	assert_false(sonde_deferred_has(&raw.head, SONDE_DEFERRED_PAGE_BYTES - 8, 9));
+	assert_false(sonde_deferred_has(&raw.head, SONDE_DEFERRED_PAGE_BYTES, 1));
 	raw.head.absent[0] = 0;
-	assert_true(sonde_raw_has(&raw.head, 0, 2 * SONDE_RAW_PAGE_BYTES));
-	assert_false(sonde_raw_has(&raw.head, 1, 2 * SONDE_RAW_PAGE_BYTES));
-	assert_false(sonde_raw_has(&raw.head, UINT64_MAX - 3, 8));
+	assert_true(sonde_deferred_has(&raw.head, 0, 2 * SONDE_DEFERRED_PAGE_BYTES));
+	assert_false(sonde_deferred_has(&raw.head, 1, 2 * SONDE_DEFERRED_PAGE_BYTES));
+	assert_false(sonde_deferred_has(&raw.head, UINT64_MAX - 3, 8));
 }
 
 static void test_records(void **state)
@@ -437,7 +438,7 @@ static void test_records(void **state)
 	assert_int_equal(stack.nr_frames, 0);
 	assert_int_equal(compare(SONDE_STOP_COMPAT).reason, AUDIT_REASON_COMPAT);
 	raw.head.compat = 0;
-	raw.head.stack_bytes = SONDE_RAW_MAX_BYTES + 1;
+	raw.head.stack_bytes = SONDE_DEFERRED_MAX_BYTES + 1;
 	assert_int_equal(audit_unwind(audit, &raw.head, &process, &stack), -EINVAL);
 	raw.head.stack_bytes = 8;
 	raw.head.regs[7] = UINT64_MAX - 3; /* a stack that wraps around */
@@ -449,7 +450,7 @@ static void test_records(void **state)
 	assert_int_equal(stack.end, AUDIT_END_NO_CFI);
 }
 
-/* --- files that are damaged ------------------------------------------------------------------------------------------------------------ */
+/* --- files that are damaged ----------------------------------------------------------------------------------------------------------- */
 
 static uint32_t own_module(void)
 {
@@ -466,7 +467,9 @@ static void unwind_with(uint8_t *bytes, size_t size, uint32_t number, bool is_fi
 {
 	uint32_t own = own_module();
 	struct audit_module saved = modules[own];
-	struct audit_process other = { .tgid = 1000000 + number % 11, .generation = number, .modules = modules, .nr_modules = process.nr_modules };
+	struct audit_process other = {
+		.tgid = 1000000 + number % 11, .generation = number, .modules = modules, .nr_modules = process.nr_modules
+	};
 	struct elf_file *elf;
 	int fd = -1;
 
@@ -592,7 +595,7 @@ static void test_a_process_changes(void **state)
 	process = saved;
 }
 
-/* --- the verdicts ---------------------------------------------------------------------------------------------------------------------- */
+/* --- the verdicts --------------------------------------------------------------------------------------------------------------------- */
 
 #define ANY 99
 
@@ -646,10 +649,12 @@ static void test_verdicts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_functions),	 cmocka_unit_test(test_through_the_signal_frame), cmocka_unit_test(test_debug_frame),
-		cmocka_unit_test(test_every_instruction), cmocka_unit_test(test_damaged_stack),	      cmocka_unit_test(test_short_copy),
-		cmocka_unit_test(test_absent_pages), cmocka_unit_test(test_records),		 cmocka_unit_test(test_damaged_files),
-		cmocka_unit_test(test_verdicts),	 cmocka_unit_test(test_files_come_and_go),	      cmocka_unit_test(test_a_process_changes),
+		cmocka_unit_test(test_own_functions),	  cmocka_unit_test(test_through_the_signal_frame),
+		cmocka_unit_test(test_debug_frame),	  cmocka_unit_test(test_every_instruction),
+		cmocka_unit_test(test_damaged_stack),	  cmocka_unit_test(test_short_copy),
+		cmocka_unit_test(test_absent_pages),	  cmocka_unit_test(test_records),
+		cmocka_unit_test(test_damaged_files),	  cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_files_come_and_go), cmocka_unit_test(test_a_process_changes),
 		cmocka_unit_test(test_code_without_cfi), /* last: it takes the files from the modules */
 	};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The audit's workers: who is asked about whose files, and what is left of a worker that fails. This program is its own worker: the process that it is asked about tells it how to misbehave, and
- * the frames that it answers with say what it has been given so far. */
+/* The audit's workers: who is asked about whose files, and what is left of a worker that fails. This program is its own worker: the process
+ * that it is asked about tells it how to misbehave, and the frames that it answers with say what it has been given so far. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ enum { NR_QUESTIONS, NR_FILES, OWNERS, NR_FACTS }; /* frames of an answer; OWNER
 #define LONG_NS (10 * NS_PER_S)
 #define SHORT_NS (100 * NS_PER_MS)
 
-/* --- the worker's side ------------------------------------------------------------------------------------------------------------------ */
+/* --- the worker's side ---------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t facts[NR_FACTS];
 
@@ -43,10 +43,10 @@ static void take_files(const struct wire_fds *fds)
 
 static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *body, size_t size, struct diag *diag, struct buffer *to)
 {
-	const struct audit_question *question = body;
+	const struct audit_message *request = body;
 	struct audit_stack stack = { .nr_frames = NR_FACTS, .end = AUDIT_END_ROOT };
 	volatile bool forever = true;
-	uint32_t what = question->tgid - question->tgid % HUNDRED;
+	uint32_t what = request->tgid - request->tgid % HUNDRED;
 
 	facts[NR_QUESTIONS]++;
 	take_files(fds);
@@ -55,7 +55,7 @@ static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *bo
 	while (what == SPIN && forever)
 		;
 	memcpy(stack.frames, facts, sizeof(facts));
-	for (uint32_t i = what == SHORT; i < question->nr_stacks; i++) {
+	for (uint32_t i = what == SHORT; i < request->nr_stacks; i++) {
 		audit_answers_append(to, &stack);
 		if (what == WRONG)
 			to->data[to->size - NR_FACTS * sizeof(uint64_t) - 1] = 1; /* an end that there is not */
@@ -63,7 +63,7 @@ static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *bo
 	return 0;
 }
 
-/* --- the owner's side ------------------------------------------------------------------------------------------------------------------- */
+/* --- the owner's side ----------------------------------------------------------------------------------------------------------------- */
 
 struct scene {
 	struct object_table *objects;
@@ -77,8 +77,8 @@ struct scene {
 };
 
 static struct {
-	struct sonde_raw_record head;
-	uint8_t stack[SONDE_RAW_MIN_PAGES * SONDE_RAW_PAGE_BYTES];
+	struct sonde_deferred_record head;
+	uint8_t stack[SONDE_DEFERRED_MIN_PAGES * SONDE_DEFERRED_PAGE_BYTES];
 } record;
 
 static void take(void *arg, const struct audit_batch *batch, struct reader *answers, enum audit_reason reason)
@@ -103,8 +103,11 @@ static void take(void *arg, const struct audit_batch *batch, struct reader *answ
 /* An ELF file in the folder, given to that user where we may. */
 static uint32_t make_file(struct scene *scene, const char *name, uint32_t uid)
 {
-	const Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN, .e_machine = EM_X86_64,
-				    .e_version = EV_CURRENT, .e_ehsize = sizeof(header) };
+	const Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+				    .e_type = ET_DYN,
+				    .e_machine = EM_X86_64,
+				    .e_version = EV_CURRENT,
+				    .e_ehsize = sizeof(header) };
 	CLEANUP(closep) int fd = -1;
 	char path[64];
 	uint32_t object;
@@ -126,8 +129,12 @@ static void begin(struct scene *scene, uint64_t max_cpu_ns)
 	assert_non_null(scene->objects);
 	assert_non_null(mkdtemp(scene->folder));
 	scene->ours = make_file(scene, "ours", 0);
-	assert_int_equal(audit_pool_new(&(struct audit_pool_options){ .program = "/proc/self/exe", .max_cpu_ns = max_cpu_ns, .objects = scene->objects, .account = &scene->account,
-								      .done = take, .arg = scene },
+	assert_int_equal(audit_pool_new(&(struct audit_pool_options){ .program = "/proc/self/exe",
+								      .max_cpu_ns = max_cpu_ns,
+								      .objects = scene->objects,
+								      .account = &scene->account,
+								      .done = take,
+								      .arg = scene },
 					NULL, &scene->pool),
 			 0);
 }
@@ -155,14 +162,20 @@ static void end(struct scene *scene)
 
 static int add(struct scene *scene, uint32_t tgid, const uint32_t *files, uint32_t nr_files)
 {
-	const struct audit_question_module module = { .start_pc = 0x1000, .end_pc = 0x2000, .object = scene->ours };
+	const struct audit_message_module module = { .start_pc = 0x1000, .end_pc = 0x2000, .object = scene->ours };
 	const uint64_t walked[] = { 0x1000, 0x1100 };
 	int err;
 
-	record.head = (struct sonde_raw_record){ .type = SONDE_RECORD_RAW, .tgid = tgid, .stack_bytes = sizeof(record.stack) };
+	record.head = (struct sonde_deferred_record){ .type = SONDE_RECORD_DEFERRED, .tgid = tgid, .stack_bytes = sizeof(record.stack) };
 	scene->is_adding = true;
-	err = audit_pool_add(scene->pool, &(struct audit_request){ .record = &record.head, .generation = 1, .modules = &module, .nr_modules = 1, .files = files,
-								    .nr_files = nr_files, .walked = walked, .nr_walked = 2 });
+	err = audit_pool_add(scene->pool, &(struct audit_request){ .record = &record.head,
+								   .generation = 1,
+								   .modules = &module,
+								   .nr_modules = 1,
+								   .files = files,
+								   .nr_files = nr_files,
+								   .walked = walked,
+								   .nr_walked = 2 });
 	scene->is_adding = false;
 	return err;
 }

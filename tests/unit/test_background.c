@@ -36,12 +36,15 @@ static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *bo
 	return 0;
 }
 
-/* --- the owner's side ------------------------------------------------------------------------------------------------------------------- */
+/* --- the owner's side ----------------------------------------------------------------------------------------------------------------- */
 
-static int ask(struct background *background, uint32_t object, struct file_owner owner, uint32_t kind, uint64_t max_cpu_ns, uint64_t *ret_cost_ns)
+static int ask(struct background *background, uint32_t object, struct file_owner owner, uint32_t kind, uint64_t max_cpu_ns,
+	       uint64_t *ret_cost_ns)
 {
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(0);
-	struct background_question asked = { .object = object, .owner = owner, .question = { .kind = kind, .max_cpu_ns = max_cpu_ns }, .max_answer_bytes = 100 };
+	struct background_request asked = {
+		.object = object, .owner = owner, .request = { .kind = kind, .max_cpu_ns = max_cpu_ns }, .max_answer_bytes = 100
+	};
 	int err = background_ask(background, &asked, NULL, &to);
 
 	if (!err)
@@ -113,9 +116,16 @@ static void hanging_is_told_from_being_slow(void **state)
 	struct worker *worker;
 
 	assert_int_equal(worker_new("/proc/self/exe", 128u << 20, NULL, &worker), 0);
-	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = SLEEP, .max_cpu_ns = LONG_NS, .max_idle_ns = 100 * NS_PER_MS }, NULL, &to), -ETIME);
-	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = SPIN, .max_cpu_ns = 300 * NS_PER_MS, .max_idle_ns = 50 * NS_PER_MS }, NULL, &to), -ETIMEDOUT);
-	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = HELLO, .max_cpu_ns = LONG_NS, .max_idle_ns = 10 * NS_PER_S }, NULL, &to), 0);
+	assert_int_equal(
+	    worker_ask(worker, &(struct worker_request){ .kind = SLEEP, .max_cpu_ns = LONG_NS, .max_idle_ns = 100 * NS_PER_MS }, NULL, &to),
+	    -ETIME);
+	assert_int_equal(worker_ask(worker,
+				    &(struct worker_request){ .kind = SPIN, .max_cpu_ns = 300 * NS_PER_MS, .max_idle_ns = 50 * NS_PER_MS },
+				    NULL, &to),
+			 -ETIMEDOUT);
+	assert_int_equal(
+	    worker_ask(worker, &(struct worker_request){ .kind = HELLO, .max_cpu_ns = LONG_NS, .max_idle_ns = 10 * NS_PER_S }, NULL, &to),
+	    0);
 	worker_free(worker);
 }
 
@@ -142,7 +152,8 @@ static void everybody_pays_for_his_own(void **state)
 	file_budget_free(budget);
 }
 
-/* A FUSE server may say any uid and serve any number of file systems: one that hangs is enough. Of root's only the one that hangs is left alone. */
+/* A FUSE server may say any uid and serve any number of file systems: one that hangs is enough. Of root's only the one that hangs is left
+ * alone. */
 static void what_hangs_is_left_alone(void **state)
 {
 	const struct file_owner fuse = { .device = 7, .is_users = true }, other_fuse = { .device = 8, .is_users = true };

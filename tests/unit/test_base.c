@@ -147,7 +147,8 @@ static void hash_is_siphash(void **state)
 {
 	static const struct {
 		uint64_t size, hash;
-	} known[] = { { 0, 0xdb30eb0519197f1c }, { 1, 0x7e3b9c1d786388c6 }, { 7, 0x5cdea0ab79ea268c }, { 8, 0x23ea415e97f6f568 }, { 9, 0x391addb89fe147c7 }, { 63, 0xd2a3e4e3c2bebfed } };
+	} known[] = { { 0, 0xdb30eb0519197f1c }, { 1, 0x7e3b9c1d786388c6 }, { 7, 0x5cdea0ab79ea268c },
+		      { 8, 0x23ea415e97f6f568 }, { 9, 0x391addb89fe147c7 }, { 63, 0xd2a3e4e3c2bebfed } };
 	static const uint64_t zeros[2];
 	uint8_t bytes[64];
 
@@ -200,8 +201,9 @@ static void map_cannot_be_filled_against_it(void **state)
 /* What drives a terminal, ends a line or turns the writing direction, as it stands and in messages; all other text stays. */
 static void texts_are_made_plain(void **state)
 {
-	static const char *const hostile[] = { "\n", "\r", "\x1b", "\x7f", "\xc2\x80", "\xc2\x9b", "\xc2\x9f", "\xd8\x9c", "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xaa",
-						   "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9" };
+	static const char *const hostile[] = { "\n",	       "\r",	       "\x1b",	       "\x7f",	       "\xc2\x80",
+					       "\xc2\x9b",     "\xc2\x9f",     "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f",
+					       "\xe2\x80\xa8", "\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9" };
 	struct buffer buffer = BUFFER_INIT(1024);
 	char text[64];
 

@@ -176,7 +176,9 @@ static const struct program_case opcode_cases[] = {
 	{ "rbx", PROGRAM(0x41, 0x83, 3, 0x41, 0x0e, 16, 0x41, 0xc3), "0:sp+8 1:sp+8,bx=cfa-24 2:sp+16,bx=cfa-24 3:sp+16 40:. " },
 	{ "rbx by the long forms", PROGRAM(0x05, 3, 2, 0x41, 0x06, 3, 0x41, 0x11, 3, 0x7f, 0x41, 0x08, 3),
 	  "0:sp+8,bx=cfa-16 1:sp+8 2:sp+8,bx=cfa+8 3:sp+8 40:. " },
-	{ "rbx where no rule can say it", PROGRAM(0x07, 3, 0x41, 0x09, 3, 12, 0x41, 0x14, 3, 2, 0x41, 0x83, 0, 0x41, 0x10, 3, 2, 0x76, 0x68, 0x41, 0x83, 2, 0x41, 0x83, 0x80, 0x20),
+	{ "rbx where no rule can say it",
+	  PROGRAM(0x07, 3, 0x41, 0x09, 3, 12, 0x41, 0x14, 3, 2, 0x41, 0x83, 0, 0x41, 0x10, 3, 2, 0x76, 0x68, 0x41, 0x83, 2, 0x41, 0x83,
+		  0x80, 0x20),
 	  "0:sp+8,bx=lost 1:sp+8,bx=lost 2:sp+8,bx=lost 3:sp+8,bx=lost 4:sp+8,bx=lost 5:sp+8,bx=cfa-16 6:sp+8,bx=lost 40:. " },
 	{ "advance_loc1", PROGRAM(0x02, 3, 0x0e, 16), "0:sp+8 3:sp+16 40:. " },
 	{ "advance_loc2", PROGRAM(0x03, 3, 0, 0x0e, 16), "0:sp+8 3:sp+16 40:. " },
@@ -187,7 +189,8 @@ static const struct program_case opcode_cases[] = {
 	{ "remember, restore", PROGRAM(0x0a, 0x41, 0x0e, 16, 0x86, 2, 0x0a, 0x41, 0x0d, 6, 0x41, 0x0b, 0x41, 0x0b),
 	  "0:sp+8 1:sp+16,bp=cfa-16 2:bp+16,bp=cfa-16 3:sp+16,bp=cfa-16 4:sp+8 40:. " },
 	{ "remembered three deep, with everything in it",
-	  PROGRAM(0x0a, 0x41, 0x0e, 16, 0x86, 2, 0x0a, 0x41, 0x83, 3, 0x0f, 3, 0x76, 0x78, 0x06, 0x0a, 0x41, 0x07, 16, 0x41, 0x0b, 0x41, 0x0b, 0x41, 0x0b),
+	  PROGRAM(0x0a, 0x41, 0x0e, 16, 0x86, 2, 0x0a, 0x41, 0x83, 3, 0x0f, 3, 0x76, 0x78, 0x06, 0x0a, 0x41, 0x07, 16, 0x41, 0x0b, 0x41,
+		  0x0b, 0x41, 0x0b),
 	  "0:sp+8 1:sp+16,bp=cfa-16 2:*(bp-8)+0,bx=cfa-24,bp=cfa-16 3:end 4:*(bp-8)+0,bx=cfa-24,bp=cfa-16 5:sp+16,bp=cfa-16 6:sp+8 40:. " },
 	{ "restore rbp", PROGRAM(0x41, 0x86, 2, 0x41, 0xc6), "0:sp+8 1:sp+8,bp=cfa-16 2:sp+8 40:. " },
 	{ "restore ra", PROGRAM(0x07, 16, 0x41, 0xd0), "0:end 1:sp+8 40:. " },
@@ -348,10 +351,13 @@ static const struct {
 	{ "OCaml's caml_c_call", PROGRAM(1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03, 0x0c, 7, 8, 0x90, 1),
 	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x41, 0x0f, 5, 0x77, 0x10, 0x06, 0x23, 8), "0:sp+8,signal 1:*(sp+16)+8,signal 40:. " },
 	{ "OCaml's caml_runstack", PROGRAM(1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03, 0x0c, 7, 8, 0x90, 1),
-	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x41, 0x0f, 8, 0x77, 0x38, 0x06, 0x23, 0, 0x06, 0x23, 8, 0x41, 0x0f, 6, 0x77, 0x38, 0x06, 0x23, 24, 0x06),
+	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x41, 0x0f, 8, 0x77, 0x38, 0x06, 0x23, 0, 0x06, 0x23, 8, 0x41, 0x0f, 6, 0x77, 0x38, 0x06,
+		  0x23, 24, 0x06),
 	  "0:sp+8,signal 1:*(*(sp+56)+0)+8,signal 2:*(*(sp+56)+24)+0,signal 40:. " },
 	{ "the kernel's rt_sigframe", PROGRAM(1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03),
-	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 6, 3, 0x77, 0xf8, 0, 0x10, 7, 3, 0x77, 0xa0, 1, 0x10, 16, 3, 0x77, 0xa8, 1), "0:signal 40:. " },
+	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 6, 3, 0x77, 0xf8, 0, 0x10, 7, 3, 0x77, 0xa0, 1, 0x10,
+		  16, 3, 0x77, 0xa8, 1),
+	  "0:signal 40:. " },
 	{ "a return address elsewhere, but not in an rt_sigframe", PROGRAM(1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03),
 	  PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0, 0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 16, 3, 0x77, 0xb0, 1), "0:unsupported 40:. " },
 	{ "zRB", PROGRAM(1, 'z', 'R', 'B', 0, 1, 0x78, 16, 1, 0x03, 0x0c, 7, 8, 0x90, 1), PROGRAM(0, 0x10, 0, 0, 0x40, 0, 0, 0, 0),
@@ -400,10 +406,11 @@ static void every_cie_form_is_read(void **state)
 		assert_int_equal(walk(section_bytes.data, section_bytes.size, CFI_EH_FRAME, &given, &stats), 0);
 		if (strcmp(given.text, cie_cases[i].want ? cie_cases[i].want : "") != 0)
 			fail_msg("%s: got %s, want %s", cie_cases[i].name, given.text, cie_cases[i].want);
-		assert_int_equal(stats.nr_bad_fdes, !cie_cases[i].want || (strstr(cie_cases[i].want, "unsupported") &&
-									   strcmp(cie_cases[i].name, "no CFA at all") &&
-									   strcmp(cie_cases[i].name, "a return address elsewhere, but not in an rt_sigframe") &&
-									   strcmp(cie_cases[i].name, "return address in column 30")));
+		assert_int_equal(stats.nr_bad_fdes,
+				 !cie_cases[i].want ||
+				     (strstr(cie_cases[i].want, "unsupported") && strcmp(cie_cases[i].name, "no CFA at all") &&
+				      strcmp(cie_cases[i].name, "a return address elsewhere, but not in an rt_sigframe") &&
+				      strcmp(cie_cases[i].name, "return address in column 30")));
 	}
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The unwind tables of real files against libdw (tests/oracle/cfi_proof.h): small files at every address, of large ones windows all over them and random
- * addresses. bench/prove_cfi leaves nothing out. Arguments: files that the build made; others that this machine lacks are skipped loudly. */
+/* The unwind tables of real files against libdw (tests/oracle/cfi_proof.h): small files at every address, of large ones windows all over
+ * them and random addresses. bench/prove_cfi leaves nothing out. Arguments: files that the build made; others that this machine lacks are
+ * skipped loudly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,8 +34,9 @@ static void compare_file(const char *path)
 
 	if (cfi_prove(path, &options, &diag, &proof))
 		fail_msg("%s: %s", path, diag.text);
-	print_message("%-60s %6u pcs, %7u rows, %4u rules: %u step, %u none, %u end, %u signal, %u unsupported, %u differ\n", path, proof.nr_pcs, proof.nr_rows,
-		      proof.nr_rules, proof.nr_step, proof.nr_none, proof.nr_end, proof.nr_signal, proof.nr_unsupported, proof.nr_differ);
+	print_message("%-60s %6u pcs, %7u rows, %4u rules: %u step, %u none, %u end, %u signal, %u unsupported, %u differ\n", path,
+		      proof.nr_pcs, proof.nr_rows, proof.nr_rules, proof.nr_step, proof.nr_none, proof.nr_end, proof.nr_signal,
+		      proof.nr_unsupported, proof.nr_differ);
 	assert_int_equal(proof.nr_differ, 0);
 	assert_int_equal(proof.nr_bad_fdes, 0);
 	assert_true(proof.nr_pcs > 10000 && proof.nr_step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames read off code: of all functions of real libraries that have call frame information, it must say the same, wherever both say it in the same way; and of
- * functions made up here, what is known of them. */
+/* Frames read off code: of all functions of real libraries that have call frame information, it must say the same, wherever both say it in
+ * the same way; and of functions made up here, what is known of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,8 @@ struct comparison {
 	const struct elf_file *elf;
 	struct code_frames *frames;
 	struct rows cfi, by_sp, by_frame;
-	uint64_t nr_bytes, nr_derived, nr_same, nr_other, nr_wrong; /* bytes of code; other: known in another way, so that they cannot be compared */
+	uint64_t nr_bytes, nr_derived, nr_same, nr_other,
+	    nr_wrong; /* bytes of code; other: known in another way, so that they cannot be compared */
 	uint32_t nr_functions, nr_contradicted, nr_unproved;
 };
 
@@ -61,13 +62,14 @@ static const struct sonde_rule *rule_at(const struct rows *rows, uint64_t vaddr)
 
 static bool is_same_cfa(const struct sonde_rule *want, const struct sonde_rule *got)
 {
-	return want->cfa_kind == got->cfa_kind && want->cfa_off == got->cfa_off && want->cfa_reg == got->cfa_reg && want->cfa_add == got->cfa_add && want->ra_kind == got->ra_kind &&
-	       want->ra_off == got->ra_off;
+	return want->cfa_kind == got->cfa_kind && want->cfa_off == got->cfa_off && want->cfa_reg == got->cfa_reg &&
+	       want->cfa_add == got->cfa_add && want->ra_kind == got->ra_kind && want->ra_off == got->ra_off;
 }
 
 static bool is_same_bp(const struct sonde_rule *want, const struct sonde_rule *got)
 {
-	return got->bp_kind == SONDE_BP_UNDEFINED || (want->bp_kind == got->bp_kind && (want->bp_kind == SONDE_BP_SAME || want->bp_off == got->bp_off));
+	return got->bp_kind == SONDE_BP_UNDEFINED ||
+	       (want->bp_kind == got->bp_kind && (want->bp_kind == SONDE_BP_SAME || want->bp_off == got->bp_off));
 }
 
 static bool is_same_bx(const struct sonde_rule *want, const struct sonde_rule *got)
@@ -91,9 +93,10 @@ static void compare_piece(struct comparison *c, uint64_t start, uint64_t end)
 	}
 	c->nr_wrong += end - start;
 	if (c->nr_wrong < 4000)
-		printf("  0x%llx: cfi %u%+d r%u bp %u%+d bx %d, sp %u%+d bp %u%+d bx %d, frame %u%+d r%u bp %u%+d bx %d\n", (unsigned long long)start, want->cfa_kind, want->cfa_off,
-		       want->cfa_reg, want->bp_kind, want->bp_off, want->rbx_off, one->cfa_kind, one->cfa_off, one->bp_kind, one->bp_off, one->rbx_off, two->cfa_kind,
-		       two->cfa_off, two->cfa_reg, two->bp_kind, two->bp_off, two->rbx_off);
+		printf("  0x%llx: cfi %u%+d r%u bp %u%+d bx %d, sp %u%+d bp %u%+d bx %d, frame %u%+d r%u bp %u%+d bx %d\n",
+		       (unsigned long long)start, want->cfa_kind, want->cfa_off, want->cfa_reg, want->bp_kind, want->bp_off, want->rbx_off,
+		       one->cfa_kind, one->cfa_off, one->bp_kind, one->bp_off, one->rbx_off, two->cfa_kind, two->cfa_off, two->cfa_reg,
+		       two->bp_kind, two->bp_off, two->rbx_off);
 }
 
 static int compare_addresses(const void *a, const void *b)
@@ -182,13 +185,15 @@ static void compare_file(const char *path, uint32_t max_wrong)
 	assert_int_equal(cfi_section_read(elf, CFI_EH_FRAME, NULL, &section), 0);
 	assert_int_equal(cfi_walk(&section, take_cfi_row, &c, &stats, NULL), 0);
 	code_frames_free(c.frames);
-	printf("%-55s %6u functions (%u contradict, %u unproved), %9llu bytes, %5.1f %% known: same %llu, by other ways %llu, wrong %llu\n", path, c.nr_functions, c.nr_contradicted,
-	       c.nr_unproved, (unsigned long long)c.nr_bytes, 100.0 * (double)c.nr_derived / (double)(c.nr_bytes + !c.nr_bytes), (unsigned long long)c.nr_same,
+	printf("%-55s %6u functions (%u contradict, %u unproved), %9llu bytes, %5.1f %% known: same %llu, by other ways %llu, wrong %llu\n",
+	       path, c.nr_functions, c.nr_contradicted, c.nr_unproved, (unsigned long long)c.nr_bytes,
+	       100.0 * (double)c.nr_derived / (double)(c.nr_bytes + !c.nr_bytes), (unsigned long long)c.nr_same,
 	       (unsigned long long)c.nr_other, (unsigned long long)c.nr_wrong);
 	assert_true(c.nr_wrong * 1000 <= c.nr_bytes * max_wrong);
 }
 
-/* What differs are faults of the call frame information: glibc's __mpn_mul_1 pushes without saying so, OpenSSL's assembly says less than it does. */
+/* What differs are faults of the call frame information: glibc's __mpn_mul_1 pushes without saying so, OpenSSL's assembly says less than it
+ * does. */
 static void test_code_says_what_cfi_says(void **state)
 {
 	compare_file("/usr/lib/x86_64-linux-gnu/libstdc++.so.6", 0);
@@ -201,9 +206,11 @@ static void test_code_says_what_cfi_says(void **state)
 __asm__(".pushsection .rodata\n"
 	"with_frame: push %rbp; mov %rsp, %rbp; push %rbx; sub %rdi, %rsp; call . + 4096; mov -8(%rbp), %rbx; leave; ret\n"
 	"with_frame_end:\n"
-	"with_loop: push %rbx; mov $3, %ebx; sub $32, %rsp; 1: call . + 4096; dec %ebx; jnz 1b; test %eax, %eax; jz 2f; mov $1, %eax; 2: add $32, %rsp; pop %rbx; ret\n"
+	"with_loop: push %rbx; mov $3, %ebx; sub $32, %rsp; 1: call . + 4096; dec %ebx; jnz 1b; test %eax, %eax; jz 2f; mov $1, %eax; 2: "
+	"add $32, %rsp; pop %rbx; ret\n"
 	"with_loop_end:\n"
-	"aligned: lea 8(%rsp), %r10; and $-32, %rsp; push -8(%r10); push %rbp; mov %rsp, %rbp; push %r10; sub $64, %rsp; call . + 4096; mov -8(%rbp), %r10; leave; lea -8(%r10), %rsp; ret\n"
+	"aligned: lea 8(%rsp), %r10; and $-32, %rsp; push -8(%r10); push %rbp; mov %rsp, %rbp; push %r10; sub $64, %rsp; call . + 4096; "
+	"mov -8(%rbp), %r10; leave; lea -8(%r10), %rsp; ret\n"
 	"aligned_end:\n"
 	"two_depths: test %eax, %eax; jz 1f; push %rcx; 1: nop; ret\n"
 	"two_depths_end:\n"
@@ -213,9 +220,11 @@ __asm__(".pushsection .rodata\n"
 	"no_return_end:\n"
 	"rbx_lost: xor %ebx, %ebx; ret\n"
 	"rbx_lost_end:\n"
-	"start: xor %ebp, %ebp; mov (%rsp), %rdi; lea 8(%rsp), %rsi; and $-16, %rsp; push %rax; call *start(%rip); hlt; mov %rsp, %rdi; call . + 4096; ret\n"
+	"start: xor %ebp, %ebp; mov (%rsp), %rdi; lea 8(%rsp), %rsi; and $-16, %rsp; push %rax; call *start(%rip); hlt; mov %rsp, %rdi; "
+	"call . + 4096; ret\n"
 	"start_end:\n"
-	"clone: mov %rdi, (%rsi); mov $56, %eax; syscall; test %eax, %eax; jnz 1f; xor %ebp, %ebp; pop %rdi; call *%r9; mov %eax, %edi; mov $60, %eax; syscall; hlt; 1: ret\n"
+	"clone: mov %rdi, (%rsi); mov $56, %eax; syscall; test %eax, %eax; jnz 1f; xor %ebp, %ebp; pop %rdi; call *%r9; mov %eax, %edi; "
+	"mov $60, %eax; syscall; hlt; 1: ret\n"
 	"clone_end:\n"
 	"popper: mov %rbp, %r8; xor %ebp, %ebp; pop %r11; 1: dec %ecx; jnz 1b; mov %r8, %rbp; jmp *%r11\n"
 	"popper_end:\n"
@@ -241,7 +250,9 @@ static struct rows rows;
 static int read_made_up(const uint8_t *begin, const uint8_t *end, bool is_start)
 {
 	CLEANUP(code_frames_freep) struct code_frames *frames = code_frames_new();
-	const struct code_function function = { .code = begin, .size = (size_t)(end - begin), .vaddr = 0x1000, .is_sized = !is_start, .is_start = is_start };
+	const struct code_function function = {
+		.code = begin, .size = (size_t)(end - begin), .vaddr = 0x1000, .is_sized = !is_start, .is_start = is_start
+	};
 	struct cfi_stats stats = { 0 };
 	int verdict;
 

@@ -26,7 +26,7 @@ static void check_refused(const struct sonde_counter_options *options, int want,
 	assert_int_equal(nr_open_fds(), nr_fds);
 }
 
-/* --- what the kernel is asked for ------------------------------------------------------------------------------------------------------------------ */
+/* --- what the kernel is asked for ----------------------------------------------------------------------------------------------------- */
 
 static void test_one(void **state)
 {
@@ -36,7 +36,8 @@ static void test_one(void **state)
 	assert_int_equal(sonde_counters_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1, 0, &set), 0);
 	assert_int_equal(fake_nr, 1);
 	assert_true(event->attr.disabled && event->attr.exclude_hv && event->attr.inherit && !event->attr.enable_on_exec);
-	assert_false(event->attr.exclude_user || event->attr.exclude_kernel || event->attr.exclude_idle || event->attr.exclude_guest || event->attr.exclude_host);
+	assert_false(event->attr.exclude_user || event->attr.exclude_kernel || event->attr.exclude_idle || event->attr.exclude_guest ||
+		     event->attr.exclude_host);
 	assert_int_equal(event->attr.read_format, PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING);
 	assert_true(event->pid == 0 && event->cpu == -1 && event->group_fd == -1 && event->flags == PERF_FLAG_FD_CLOEXEC);
 	assert_string_equal(info_of(set, 0).name, "cycles");
@@ -55,9 +56,11 @@ static void check_flag(uint64_t flags, struct perf_event_attr want)
 	struct perf_event_attr *attr = &fake_events[fake_nr].attr;
 
 	assert_int_equal(sonde_counters_open(PERF_TYPE_SOFTWARE, 0, 0, -1, flags, &set), 0);
-	assert_true(attr->disabled == want.disabled && attr->enable_on_exec == want.enable_on_exec && attr->inherit == want.inherit && attr->exclude_hv == want.exclude_hv &&
-		    attr->exclude_user == want.exclude_user && attr->exclude_kernel == want.exclude_kernel && attr->exclude_host == want.exclude_host &&
-		    attr->exclude_guest == want.exclude_guest && attr->exclude_idle == want.exclude_idle && attr->pinned == want.pinned && attr->exclusive == want.exclusive);
+	assert_true(attr->disabled == want.disabled && attr->enable_on_exec == want.enable_on_exec && attr->inherit == want.inherit &&
+		    attr->exclude_hv == want.exclude_hv && attr->exclude_user == want.exclude_user &&
+		    attr->exclude_kernel == want.exclude_kernel && attr->exclude_host == want.exclude_host &&
+		    attr->exclude_guest == want.exclude_guest && attr->exclude_idle == want.exclude_idle && attr->pinned == want.pinned &&
+		    attr->exclusive == want.exclusive);
 	sonde_counters_free(set);
 }
 
@@ -79,7 +82,7 @@ static void test_flags(void **state)
 }
 
 /* Where is it opened: "pid/cpu" of each, in order. */
-static void check_places(const struct sonde_counter_options *options, const char *want, unsigned long flags)
+static void check_targets(const struct sonde_counter_options *options, const char *want, unsigned long flags)
 {
 	struct sonde_counters *set;
 	char text[256] = "";
@@ -88,32 +91,35 @@ static void check_places(const struct sonde_counter_options *options, const char
 	fake_nr = 0;
 	set = open_set(options, 0);
 	for (int i = 0; i < fake_nr; i++) {
-		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%d/%d", i ? " " : "", flags & PERF_FLAG_PID_CGROUP ? 0 : fake_events[i].pid, fake_events[i].cpu);
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%d/%d", i ? " " : "",
+					 flags & PERF_FLAG_PID_CGROUP ? 0 : fake_events[i].pid, fake_events[i].cpu);
 		assert_int_equal(fake_events[i].flags, flags | PERF_FLAG_FD_CLOEXEC);
-		assert_int_equal(fake_events[i].attr.inherit, fake_events[i].pid != -1 && !flags); /* the whole machine's has nobody to inherit it */
+		/* the whole machine's has nobody to inherit it */
+		assert_int_equal(fake_events[i].attr.inherit, fake_events[i].pid != -1 && !flags);
 	}
 	assert_string_equal(text, want);
 	sonde_counters_free(set);
 }
 
-static void test_places(void **state)
+static void test_targets(void **state)
 {
 	static const uint32_t tgids[] = { 5 }, tids[] = { 8, 9 }, twice[] = { 8, 9, 8 }, cpus[] = { 1, 3 };
 	char id[24];
 
-	check_places(SET(.names = "cs"), "0/-1", 0);
-	check_places(SET(.names = "cs", .all_cpus = true), "-1/0 -1/1 -1/2", 0);
-	check_places(SET(.names = "cs", .cpus = cpus, .nr_cpus = 2), "-1/1 -1/3", 0);
-	check_places(SET(.names = "cs", .tids = tids, .nr_tids = 2), "8/-1 9/-1", 0);
-	check_places(SET(.names = "cs", .tids = tids, .nr_tids = 1, .cpus = cpus, .nr_cpus = 2), "8/1 8/3", 0);
-	check_places(SET(.names = "cs", .cgroup = "a.slice"), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
-	check_places(SET(.names = "cs", .cgroup = "/a.slice", .cpus = cpus, .nr_cpus = 1), "0/1", PERF_FLAG_PID_CGROUP);
-	check_places(SET(.names = "cs", .cgroup = "/sys/fs/cgroup/unified/a.slice"), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
-	check_places(SET(.names = "cs", .cgroup = fake_cgroup_id(id)), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
+	check_targets(SET(.names = "cs"), "0/-1", 0);
+	check_targets(SET(.names = "cs", .all_cpus = true), "-1/0 -1/1 -1/2", 0);
+	check_targets(SET(.names = "cs", .cpus = cpus, .nr_cpus = 2), "-1/1 -1/3", 0);
+	check_targets(SET(.names = "cs", .tids = tids, .nr_tids = 2), "8/-1 9/-1", 0);
+	check_targets(SET(.names = "cs", .tids = tids, .nr_tids = 1, .cpus = cpus, .nr_cpus = 2), "8/1 8/3", 0);
+	check_targets(SET(.names = "cs", .cgroup = "a.slice"), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
+	check_targets(SET(.names = "cs", .cgroup = "/a.slice", .cpus = cpus, .nr_cpus = 1), "0/1", PERF_FLAG_PID_CGROUP);
+	check_targets(SET(.names = "cs", .cgroup = "/sys/fs/cgroup/unified/a.slice"), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
+	check_targets(SET(.names = "cs", .cgroup = fake_cgroup_id(id)), "0/0 0/1 0/2", PERF_FLAG_PID_CGROUP);
 	assert_int_equal(fake_events[0].cgroup_inode, strtoull(id, NULL, 10));
-	check_places(SET(.names = "cs", .tids = twice, .nr_tids = 3), "8/-1 9/-1", 0); /* each once */
+	check_targets(SET(.names = "cs", .tids = twice, .nr_tids = 3), "8/-1 9/-1", 0); /* each once */
 	fake_nr = 0;
-	sonde_counters_free(open_set(SET(.names = "cs", .tgids = (uint32_t[]){ 5, 5 }, .nr_tgids = 2, .tids = (uint32_t[]){ 6 }, .nr_tids = 1), 0));
+	sonde_counters_free(
+	    open_set(SET(.names = "cs", .tgids = (uint32_t[]){ 5, 5 }, .nr_tgids = 2, .tids = (uint32_t[]){ 6 }, .nr_tids = 1), 0));
 	assert_int_equal(fake_nr, 3); /* 6 is one of 5's */
 	fake_nr = 0;
 	sonde_counters_free(open_set(SET(.names = "cs", .tgids = tgids, .nr_tgids = 1), 0));
@@ -127,7 +133,11 @@ static void test_open_by_pid_and_cpu(void **state)
 		int32_t pid, cpu;
 		uint64_t flags;
 		int nr, first_pid, first_cpu;
-	} cases[] = { { 0, 2, 0, 1, 0, 2 }, { -1, 1, 0, 1, -1, 1 }, { -1, -1, 0, 3, -1, 0 }, { 5, -1, SONDE_COUNTER_ONE_THREAD, 1, 5, -1 }, { 5, -1, 0, 3, -2, -1 } };
+	} cases[] = { { 0, 2, 0, 1, 0, 2 },
+		      { -1, 1, 0, 1, -1, 1 },
+		      { -1, -1, 0, 3, -1, 0 },
+		      { 5, -1, SONDE_COUNTER_ONE_THREAD, 1, 5, -1 },
+		      { 5, -1, 0, 3, -2, -1 } };
 	struct sonde_counters *set;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -145,7 +155,7 @@ static void test_open_by_pid_and_cpu(void **state)
 	sonde_counters_free(set);
 }
 
-/* --- names --------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *text;
@@ -186,8 +196,10 @@ static void test_names(void **state)
 		char error[200] = "";
 		int err = sonde_event_parse(known[i].text, &event, error, sizeof(error));
 
-		if (err || event.type != known[i].type || event.config != known[i].config || event.config1 != known[i].config1 || event.flags != known[i].flags)
-			fail_msg("%s: %d %s: %u %#lx %#lx %#lx", known[i].text, err, error, event.type, event.config, event.config1, event.flags);
+		if (err || event.type != known[i].type || event.config != known[i].config || event.config1 != known[i].config1 ||
+		    event.flags != known[i].flags)
+			fail_msg("%s: %d %s: %u %#lx %#lx %#lx", known[i].text, err, error, event.type, event.config, event.config1,
+				 event.flags);
 		assert_string_equal(event.name, known[i].text);
 	}
 }
@@ -198,13 +210,29 @@ static void test_names_that_make_no_sense(void **state)
 		const char *text, *reason;
 		int err;
 	} bad[] = {
-		{ "", "no such event", -EINVAL }, { "cycels", "no such event", -EINVAL }, { "cycles:z", "no such event", -EINVAL }, { "cycles:", "no such event", -EINVAL },
-		{ ":u", "no such event", -EINVAL }, { "cpu/", "want pmu/terms/", -EINVAL }, { "cpu/event=1/x", "want pmu/terms/", -EINVAL }, { "cpu/event=x/", "want a number", -EINVAL },
-		{ "cpu/event=0x1000/", "does not fit", -EINVAL }, { "cpu/nothing/", "no event 'nothing'", -ENOENT }, { "cpu/nothing=1/", "no field 'nothing'", -ENOENT },
-		{ "cpu/of-core/", "wants to be told 'umask'", -EINVAL }, { "cpu/strange=1/", "in a way that is not known", -EINVAL }, { "gpu/x/", "no PMU 'gpu'", -ENOENT },
-		{ "../x/", "no name of a PMU", -EINVAL }, { "cpu/../type/", "no field of an event", -EINVAL }, { "cpu//", "no field of an event", -EINVAL },
-		{ "power/bad/", "is no number: 'many'", -EBADMSG }, { "sched:nothing", "no tracepoint 'sched:nothing'", -ENOENT }, { "broken/x/", "cannot read the PMU 'broken'", -EINVAL },
-		{ "sched:.", "no name of a tracepoint", -EINVAL }, { "sched:../x", "want pmu/terms/", -EINVAL }, { "sched:sched_switch:z", "no such event", -EINVAL },
+		{ "", "no such event", -EINVAL },
+		{ "cycels", "no such event", -EINVAL },
+		{ "cycles:z", "no such event", -EINVAL },
+		{ "cycles:", "no such event", -EINVAL },
+		{ ":u", "no such event", -EINVAL },
+		{ "cpu/", "want pmu/terms/", -EINVAL },
+		{ "cpu/event=1/x", "want pmu/terms/", -EINVAL },
+		{ "cpu/event=x/", "want a number", -EINVAL },
+		{ "cpu/event=0x1000/", "does not fit", -EINVAL },
+		{ "cpu/nothing/", "no event 'nothing'", -ENOENT },
+		{ "cpu/nothing=1/", "no field 'nothing'", -ENOENT },
+		{ "cpu/of-core/", "wants to be told 'umask'", -EINVAL },
+		{ "cpu/strange=1/", "in a way that is not known", -EINVAL },
+		{ "gpu/x/", "no PMU 'gpu'", -ENOENT },
+		{ "../x/", "no name of a PMU", -EINVAL },
+		{ "cpu/../type/", "no field of an event", -EINVAL },
+		{ "cpu//", "no field of an event", -EINVAL },
+		{ "power/bad/", "is no number: 'many'", -EBADMSG },
+		{ "sched:nothing", "no tracepoint 'sched:nothing'", -ENOENT },
+		{ "broken/x/", "cannot read the PMU 'broken'", -EINVAL },
+		{ "sched:.", "no name of a tracepoint", -EINVAL },
+		{ "sched:../x", "want pmu/terms/", -EINVAL },
+		{ "sched:sched_switch:z", "no such event", -EINVAL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -240,7 +268,7 @@ static void test_tracefs_elsewhere(void **state)
 	assert_int_equal(rename(there, here), 0);
 }
 
-/* --- sets ---------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- sets ----------------------------------------------------------------------------------------------------------------------------- */
 
 static void test_missing_events(void **state)
 {
@@ -290,7 +318,8 @@ static void test_refused(void **state)
 		uint64_t later[2];
 	} newer = { .options = { .size = sizeof(newer), .names = "cs" } };
 	struct sonde_counter_options older = { .size = offsetof(struct sonde_counter_options, flags), .names = "cs", .flags = ~0ull };
-	struct sonde_event twice = { .size = sizeof(twice), .period = 1, .freq_hz = 1 }, flagged = { .size = sizeof(flagged), .flags = SONDE_COUNTER_SCALE }, unsized = { 0 };
+	struct sonde_event twice = { .size = sizeof(twice), .period = 1, .freq_hz = 1 },
+			   flagged = { .size = sizeof(flagged), .flags = SONDE_COUNTER_SCALE }, unsized = { 0 };
 	struct sonde_event *mixed = calloc(2, sizeof(*mixed)); /* of which the second says that it is longer than all of it */
 
 	mixed[0] = (struct sonde_event){ .size = sizeof(*mixed), .type = 1 };
@@ -341,12 +370,14 @@ static void test_other_versions(void **state)
 	struct newer {
 		struct sonde_event event;
 		uint64_t later;
-	} newer[2] = { { .event = { .size = sizeof(*newer), .type = 1, .config = 2 } }, { .event = { .size = sizeof(*newer), .type = 1, .config = 3 } } };
+	} newer[2] = { { .event = { .size = sizeof(*newer), .type = 1, .config = 2 } },
+		       { .event = { .size = sizeof(*newer), .type = 1, .config = 3 } } };
 	struct {
 		struct sonde_counter_info info;
 		uint64_t later, behind;
 	} long_info = { .info = { .size = sizeof(long_info) - 8 }, .later = 7, .behind = 9 };
-	struct sonde_counter_info short_info = { .size = offsetof(struct sonde_counter_info, unit), .unit = "kept" }, no_info = { .size = 4 };
+	struct sonde_counter_info short_info = { .size = offsetof(struct sonde_counter_info, unit), .unit = "kept" },
+				  no_info = { .size = 4 };
 	struct sonde_counters *set;
 
 	for (int i = 0; i < 2; i++) {
@@ -361,7 +392,8 @@ static void test_other_versions(void **state)
 	assert_string_equal(short_info.unit, "kept");
 	assert_int_equal(short_info.size, offsetof(struct sonde_counter_info, unit));
 	assert_int_equal(sonde_counters_info(set, 1, &long_info.info), 0);
-	assert_true(long_info.info.config == 3 && long_info.later == 0 && long_info.behind == 9 && long_info.info.size == sizeof(long_info) - 8);
+	assert_true(long_info.info.config == 3 && long_info.later == 0 && long_info.behind == 9 &&
+		    long_info.info.size == sizeof(long_info) - 8);
 	assert_int_equal(sonde_counters_info(set, 1, &no_info), -EINVAL);
 	sonde_counters_free(set);
 	fake_nr = 0;
@@ -381,20 +413,23 @@ static void test_kinds(void **state)
 	sonde_counters_free(set);
 }
 
-/* --- groups -------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------------------------------------------------------- */
 
 static void test_group(void **state)
 {
-	static const struct sonde_event numbered[] = { { .size = sizeof(*numbered), .type = 1, .config = 2, .group = 1 }, { .size = sizeof(*numbered), .type = 1, .config = 3, .group = 1 },
+	static const struct sonde_event numbered[] = { { .size = sizeof(*numbered), .type = 1, .config = 2, .group = 1 },
+						       { .size = sizeof(*numbered), .type = 1, .config = 3, .group = 1 },
 						       { .size = sizeof(*numbered), .type = 1, .config = 4 } };
-	struct sonde_counters *set = open_set(SET(.names = "cs,{cycles,instructions}:u,{faults,migrations:k}", .flags = SONDE_COUNTER_NO_INHERIT), 0);
+	struct sonde_counters *set =
+	    open_set(SET(.names = "cs,{cycles,instructions}:u,{faults,migrations:k}", .flags = SONDE_COUNTER_NO_INHERIT), 0);
 	struct sonde_count counts[5];
 
 	assert_int_equal(fake_nr, 5);
-	assert_true(fake_events[0].group_fd == -1 && fake_events[1].group_fd == -1 && fake_events[2].group_fd == fake_events[1].fd && fake_events[3].group_fd == -1 &&
-		    fake_events[4].group_fd == fake_events[3].fd);
+	assert_true(fake_events[0].group_fd == -1 && fake_events[1].group_fd == -1 && fake_events[2].group_fd == fake_events[1].fd &&
+		    fake_events[3].group_fd == -1 && fake_events[4].group_fd == fake_events[3].fd);
 	assert_true(fake_events[1].attr.disabled && !fake_events[2].attr.disabled); /* it follows its leader */
-	assert_true(fake_events[1].attr.exclude_kernel && fake_events[2].attr.exclude_kernel && !fake_events[3].attr.exclude_kernel && fake_events[4].attr.exclude_user);
+	assert_true(fake_events[1].attr.exclude_kernel && fake_events[2].attr.exclude_kernel && !fake_events[3].attr.exclude_kernel &&
+		    fake_events[4].attr.exclude_user);
 	assert_true(fake_events[1].attr.read_format & PERF_FORMAT_GROUP && !(fake_events[2].attr.read_format & PERF_FORMAT_GROUP));
 	assert_string_equal(info_of(set, 2).name, "instructions:u");
 	assert_true(info_of(set, 0).flags == 0 && info_of(set, 2).flags == SONDE_COUNTER_NO_KERNEL);
@@ -403,7 +438,8 @@ static void test_group(void **state)
 	fake_events[1].enabled = fake_events[1].running = 7;
 	fake_events[2].value = 250;
 	assert_int_equal(sonde_counters_read(set, counts, 5), 0);
-	assert_true(counts[1].value == 100 && counts[2].value == 250 && counts[2].enabled_ns == 7 && counts[2].running_ns == 7 && counts[0].value == 0);
+	assert_true(counts[1].value == 100 && counts[2].value == 250 && counts[2].enabled_ns == 7 && counts[2].running_ns == 7 &&
+		    counts[0].value == 0);
 	assert_int_equal(sonde_counters_start(set), 0);
 	assert_true(fake_events[0].on && fake_events[1].on && fake_events[3].on);
 	fake_events[1].is_over = true;
@@ -447,7 +483,7 @@ static void test_group_with_missing(void **state)
 	sonde_counters_free(set);
 }
 
-/* --- values -------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------------------------------------- */
 
 static void test_values(void **state)
 {
@@ -460,13 +496,15 @@ static void test_values(void **state)
 	}
 	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
 	assert_true(counts[0].value == 30 && counts[0].enabled_ns == 300 && !counts[0].scaled);
-	assert_true(counts[1].scaled && counts[1].running_ns == 750 && counts[1].value == (uint64_t)((unsigned __int128)(UINT64_MAX / 8 * 3) * 4));
+	assert_true(counts[1].scaled && counts[1].running_ns == 750 &&
+		    counts[1].value == (uint64_t)((unsigned __int128)(UINT64_MAX / 8 * 3) * 4));
 	assert_int_equal(sonde_counters_reset(set), 0);
 	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
 	assert_true(!counts[0].value && !counts[0].enabled_ns && !counts[0].running_ns && !counts[1].value && !counts[1].scaled);
 	tell(&fake_events[4], UINT64_MAX / 8 + 5, 1100, 350);
 	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
-	assert_true(counts[1].value == 5 && counts[1].enabled_ns == 100 && counts[1].running_ns == 100); /* since then it was counted all the time */
+	/* since then it was counted all the time */
+	assert_true(counts[1].value == 5 && counts[1].enabled_ns == 100 && counts[1].running_ns == 100);
 	sonde_counters_free(set);
 	fake_nr = 0;
 	set = open_set(SET(.names = "cycles"), 0);
@@ -528,7 +566,8 @@ static void test_threads_per_cpu(void **state)
 {
 	static const uint32_t tids[] = { 8 }, cpus[] = { 0 };
 	struct sonde_event event = { .size = sizeof(event), .type = 1, .config = 2, .period = 1 };
-	struct sonde_counters *set = open_set(SET(.events = &event, .nr_events = 1, .tids = tids, .nr_tids = 1, .ring_bytes = 8192, .flags = SONDE_COUNTER_SCALE), 0);
+	struct sonde_counters *set = open_set(
+	    SET(.events = &event, .nr_events = 1, .tids = tids, .nr_tids = 1, .ring_bytes = 8192, .flags = SONDE_COUNTER_SCALE), 0);
 	struct sonde_count count;
 
 	assert_int_equal(fake_nr, 3);
@@ -560,7 +599,8 @@ static void test_uncore(void **state)
 	set = open_set(SET(.names = "power/energy-pkg/,uncore_imc/event=4/", .all_cpus = true), 0);
 	assert_int_equal(fake_nr, 1 + 4);
 	assert_true(fake_events[0].cpu == 0 && !fake_events[0].attr.exclude_hv);
-	assert_true(fake_events[1].attr.type == 30 && fake_events[2].attr.type == 31 && fake_events[3].attr.type == 30 && fake_events[3].cpu == 2);
+	assert_true(fake_events[1].attr.type == 30 && fake_events[2].attr.type == 31 && fake_events[3].attr.type == 30 &&
+		    fake_events[3].cpu == 2);
 	assert_string_equal(info_of(set, 0).unit, "Joules");
 	assert_true(info_of(set, 0).unit_scale == 2.5e-10 && info_of(set, 1).unit_scale == 1);
 	sonde_counters_free(set);
@@ -580,7 +620,7 @@ static void test_uncore(void **state)
 	sonde_counters_free(set);
 }
 
-/* --- cores of several kinds ---------------------------------------------------------------------------------------------------------------------- */
+/* --- cores of several kinds ----------------------------------------------------------------------------------------------------------- */
 
 #define ATOM (10ull << PERF_PMU_TYPE_SHIFT)
 #define CORE (4ull << PERF_PMU_TYPE_SHIFT)
@@ -588,7 +628,8 @@ static void test_uncore(void **state)
 /* As Linux does it: a counter of one kind of cores on a CPU of the other. */
 static int refuse_elsewhere(const struct perf_event_attr *attr, int pid, int cpu)
 {
-	uint64_t kind = attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ? attr->config >> PERF_PMU_TYPE_SHIFT : attr->type;
+	uint64_t kind =
+	    attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ? attr->config >> PERF_PMU_TYPE_SHIFT : attr->type;
 
 	if (attr->type == PERF_TYPE_SOFTWARE || cpu < 0)
 		return 0;
@@ -619,11 +660,14 @@ static void test_kinds_of_threads(void **state)
 	fake_kinds(2);
 	set = open_set(SET(.names = "{cycles,L1-dcache-loads:u},cs", .flags = SONDE_COUNTER_SCALE), 0);
 	assert_int_equal(fake_nr, 5);
-	assert_true(fake_events[0].attr.type == 0 && fake_events[0].attr.config == CORE && fake_events[1].attr.type == 0 && fake_events[1].attr.config == ATOM);
+	assert_true(fake_events[0].attr.type == 0 && fake_events[0].attr.config == CORE && fake_events[1].attr.type == 0 &&
+		    fake_events[1].attr.config == ATOM);
 	assert_true(fake_events[2].attr.type == 3 && fake_events[2].attr.config == CORE && fake_events[2].group_fd == fake_events[0].fd);
-	assert_true(fake_events[3].attr.config == ATOM && fake_events[3].group_fd == fake_events[1].fd && fake_events[3].attr.exclude_kernel);
+	assert_true(fake_events[3].attr.config == ATOM && fake_events[3].group_fd == fake_events[1].fd &&
+		    fake_events[3].attr.exclude_kernel);
 	assert_true(fake_events[4].attr.type == 1 && fake_events[4].attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES);
-	assert_true(info_of(set, 0).type == 0 && info_of(set, 0).config == 0 && info_of(set, 1).config == 0); /* for those who make metrics of it */
+	/* for those who make metrics of it */
+	assert_true(info_of(set, 0).type == 0 && info_of(set, 0).config == 0 && info_of(set, 1).config == 0);
 	assert_string_equal(info_of(set, 0).json_name, "cpu_cycles");
 	tell(&fake_events[0], 100, 1000, 700);
 	tell(&fake_events[1], 50, 1000, 300);
@@ -646,16 +690,18 @@ static void test_kinds_of_cpus(void **state)
 
 	fake_kinds(2);
 	fake_refuse = refuse_elsewhere;
-	check_places(SET(.names = "cycles", .all_cpus = true), "-1/0 -1/1 -1/2", 0);
-	check_places(SET(.names = "cpu_core/LLC-loads/,cpu_atom/cycles/:u,cpu_atom/cpu-cycles/", .all_cpus = true), "-1/0 -1/1 -1/2 -1/2", 0);
+	check_targets(SET(.names = "cycles", .all_cpus = true), "-1/0 -1/1 -1/2", 0);
+	check_targets(SET(.names = "cpu_core/LLC-loads/,cpu_atom/cycles/:u,cpu_atom/cpu-cycles/", .all_cpus = true), "-1/0 -1/1 -1/2 -1/2",
+		      0);
 	assert_true(fake_events[0].attr.type == 3 && fake_events[0].attr.config == (CORE | PERF_COUNT_HW_CACHE_LL));
 	assert_int_equal(sonde_event_parse("cpu_core/cycles/", &event, NULL, 0), 0);
-	check_places(SET(.events = &event, .nr_events = 1, .all_cpus = true), "-1/0 -1/1", 0); /* it is still of that kind alone */
+	check_targets(SET(.events = &event, .nr_events = 1, .all_cpus = true), "-1/0 -1/1", 0); /* it is still of that kind alone */
 	assert_true(fake_events[2].attr.type == 0 && fake_events[2].attr.config == ATOM && fake_events[2].attr.exclude_kernel);
 	assert_true(fake_events[3].attr.type == 10 && fake_events[3].attr.config == 0x3c);
 	fake_nr = 0;
 	set = open_set(SET(.names = "{cycles,instructions}", .all_cpus = true, .flags = SONDE_COUNTER_SCALE), 0);
-	assert_true(fake_nr == 6 && fake_events[5].attr.config == (ATOM | PERF_COUNT_HW_INSTRUCTIONS) && fake_events[5].group_fd == fake_events[2].fd);
+	assert_true(fake_nr == 6 && fake_events[5].attr.config == (ATOM | PERF_COUNT_HW_INSTRUCTIONS) &&
+		    fake_events[5].group_fd == fake_events[2].fd);
 	for (int i = 0; i < 6; i++)
 		tell(&fake_events[i], 10, 100, 50);
 	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
@@ -677,7 +723,8 @@ static void test_kinds_that_lack_it(void **state)
 	for (int i = 0; i < 2; i++) {
 		set = open_set(SET(.names = "branches,{cycles,branches},cpu_core/branches/", .all_cpus = i), -ENOENT);
 		assert_non_null(strstr(info_of(set, 0).error, "not all kinds of cores"));
-		assert_true(info_of(set, 0).err == -ENOENT && !info_of(set, 1).err && info_of(set, 2).err == -ENOENT && !info_of(set, 3).err);
+		assert_true(info_of(set, 0).err == -ENOENT && !info_of(set, 1).err && info_of(set, 2).err == -ENOENT &&
+			    !info_of(set, 3).err);
 		sonde_counters_free(set);
 	}
 	fake_refuse = refuse_kinds; /* before Linux 5.13 */
@@ -702,7 +749,7 @@ static void test_kinds_that_lack_it(void **state)
 	fake_kinds(0);
 }
 
-/* --- a function ---------------------------------------------------------------------------------------------------------------------------------- */
+/* --- a function ----------------------------------------------------------------------------------------------------------------------- */
 
 static int work(void *arg)
 {
@@ -727,7 +774,7 @@ static void test_function(void **state)
 	assert_int_equal(nr_open_fds(), nr_fds);
 }
 
-/* --- BPF, lists ---------------------------------------------------------------------------------------------------------------------------------- */
+/* --- BPF, lists ----------------------------------------------------------------------------------------------------------------------- */
 
 static void test_bpf(void **state)
 {
@@ -735,7 +782,8 @@ static void test_bpf(void **state)
 
 	assert_int_equal(sonde_counters_attach_bpf(set, 0, 77), 0);
 	assert_int_equal(sonde_counters_attach_bpf(set, 1, 78), 0);
-	assert_true(fake_events[0].bpf_fd == 77 && fake_events[1].bpf_fd == -1 && fake_events[3].bpf_fd == 78 && fake_events[5].bpf_fd == 78);
+	assert_true(fake_events[0].bpf_fd == 77 && fake_events[1].bpf_fd == -1 && fake_events[3].bpf_fd == 78 &&
+		    fake_events[5].bpf_fd == 78);
 	sonde_counters_free(set);
 }
 
@@ -792,7 +840,7 @@ static void test_lists(void **state)
 	sonde_names_free(NULL);
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------------------------------------------------------------------- */
 
 struct racer {
 	struct sonde_counters *set;
@@ -822,7 +870,8 @@ static void *race(void *arg)
 		}
 		err = err ? err : sonde_counters_read(racer->set, counts, 3);
 		for (int k = 0; k < 3; k++) /* of one moment each, whatever was reset between */
-			racer->nr_bad += counts[k].value != counts[k].enabled_ns || counts[k].value != counts[k].running_ns || counts[k].value > 1u << 30;
+			racer->nr_bad += counts[k].value != counts[k].enabled_ns || counts[k].value != counts[k].running_ns ||
+					 counts[k].value > 1u << 30;
 		if (i % 100 == 0 && !err)
 			err = sonde_list(SONDE_LIST_PMUS, NULL, &names);
 		sonde_names_free(names);
@@ -842,7 +891,8 @@ static void test_many_threads(void **state)
 		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
 	}
 	for (uint64_t i = 1; i <= 20000; i++) {
-		pthread_mutex_lock(&fake_lock); /* as the kernel does: value and times go on together, and a group's members with their leader */
+		/* as the kernel does: value and times go on together, and a group's members with their leader */
+		pthread_mutex_lock(&fake_lock);
 		for (int k = 0; k < 3; k++)
 			tell(&fake_events[k], i, i, i);
 		pthread_mutex_unlock(&fake_lock);
@@ -860,11 +910,32 @@ static void test_many_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_one), TEST(test_flags), TEST(test_places), TEST(test_open_by_pid_and_cpu), TEST(test_names), TEST(test_names_that_make_no_sense),
-		TEST(test_tracefs_elsewhere), TEST(test_missing_events), TEST(test_refused), TEST(test_other_versions), TEST(test_kinds), TEST(test_group),
-		TEST(test_group_with_missing), TEST(test_values), TEST(test_nothing_of_the_kernel), TEST(test_reset_that_fails), TEST(test_threads_that_end), TEST(test_threads_per_cpu), TEST(test_uncore),
-		TEST(test_kinds_of_threads), TEST(test_kinds_of_cpus), TEST(test_kinds_that_lack_it), TEST(test_function), TEST(test_bpf),
-		TEST(test_lists), TEST(test_many_threads),
+		TEST(test_one),
+		TEST(test_flags),
+		TEST(test_targets),
+		TEST(test_open_by_pid_and_cpu),
+		TEST(test_names),
+		TEST(test_names_that_make_no_sense),
+		TEST(test_tracefs_elsewhere),
+		TEST(test_missing_events),
+		TEST(test_refused),
+		TEST(test_other_versions),
+		TEST(test_kinds),
+		TEST(test_group),
+		TEST(test_group_with_missing),
+		TEST(test_values),
+		TEST(test_nothing_of_the_kernel),
+		TEST(test_reset_that_fails),
+		TEST(test_threads_that_end),
+		TEST(test_threads_per_cpu),
+		TEST(test_uncore),
+		TEST(test_kinds_of_threads),
+		TEST(test_kinds_of_cpus),
+		TEST(test_kinds_that_lack_it),
+		TEST(test_function),
+		TEST(test_bpf),
+		TEST(test_lists),
+		TEST(test_many_threads),
 	};
 
 	return cmocka_run_group_tests(tests, fake_machine, fake_machine_gone);

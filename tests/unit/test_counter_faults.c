@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Counters' overflows; and counters when every call to the kernel and every allocation fails once: no crash, no leak (ASan looks), no descriptor left, and what is said
- * is an error or the truth. */
+/* Counters' overflows; and counters when every call to the kernel and every allocation fails once: no crash, no leak (ASan looks), no
+ * descriptor left, and what is said is an error or the truth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define RING_BYTES 8192
 #define FIRST_ID 1000 /* of fake events */
 
-/* --- overflows ----------------------------------------------------------------------------------------------------------------------------------- */
+/* --- overflows ------------------------------------------------------------------------------------------------------------------------ */
 
 struct sample {
 	struct perf_event_header header;
@@ -37,8 +37,16 @@ static void put(struct fake_event *event, const void *record, size_t size)
 
 static void put_sample(struct fake_event *event, uint64_t id, uint64_t pc)
 {
-	struct sample sample = { .header = { .type = PERF_RECORD_SAMPLE, .size = sizeof(sample) }, .id = id, .pc = pc, .tgid = 1, .tid = 2, .time_ns = 3, .cpu = 4,
-				 .period = 5, .nr_callers = 3, .callers = { 6, 7, 8 } };
+	struct sample sample = { .header = { .type = PERF_RECORD_SAMPLE, .size = sizeof(sample) },
+				 .id = id,
+				 .pc = pc,
+				 .tgid = 1,
+				 .tid = 2,
+				 .time_ns = 3,
+				 .cpu = 4,
+				 .period = 5,
+				 .nr_callers = 3,
+				 .callers = { 6, 7, 8 } };
 
 	put(event, &sample, sizeof(sample));
 }
@@ -57,16 +65,23 @@ static void see(void *arg, const struct sonde_overflow *overflow)
 	seen->pcs += overflow->pc;
 	assert_in_range(overflow->event, 0, 1);
 	seen->events[overflow->event]++;
-	seen->nr_wrong += overflow->tgid != 1 || overflow->tid != 2 || overflow->time_ns != 3 || overflow->cpu != 4 || overflow->period != 5 || overflow->nr_callers != 3 ||
-			  overflow->callers[0] != 6 || overflow->callers[2] != 8;
+	seen->nr_wrong += overflow->tgid != 1 || overflow->tid != 2 || overflow->time_ns != 3 || overflow->cpu != 4 ||
+			  overflow->period != 5 || overflow->nr_callers != 3 || overflow->callers[0] != 6 || overflow->callers[2] != 8;
 }
 
 static struct sonde_counters *open_sampling(uint64_t flags)
 {
 	static const uint32_t tids[] = { 8 };
-	struct sonde_event events[2] = { { .size = sizeof(*events), .type = 1, .config = 2, .period = 3 }, { .size = sizeof(*events), .type = 0, .config = 0, .freq_hz = 99 } };
-	struct sonde_counter_options options = { .size = sizeof(options), .events = events, .nr_events = 2, .tids = tids, .nr_tids = 1, .flags = flags,
-						 .ring_bytes = RING_BYTES, .max_callers = 3 };
+	struct sonde_event events[2] = { { .size = sizeof(*events), .type = 1, .config = 2, .period = 3 },
+					 { .size = sizeof(*events), .type = 0, .config = 0, .freq_hz = 99 } };
+	struct sonde_counter_options options = { .size = sizeof(options),
+						 .events = events,
+						 .nr_events = 2,
+						 .tids = tids,
+						 .nr_tids = 1,
+						 .flags = flags,
+						 .ring_bytes = RING_BYTES,
+						 .max_callers = 3 };
 	struct sonde_counters *set = NULL;
 
 	assert_int_equal(sonde_counters_new(&options, &set), 0);
@@ -76,7 +91,8 @@ static struct sonde_counters *open_sampling(uint64_t flags)
 static void test_overflows(void **state)
 {
 	const struct perf_event_attr *attr = &fake_events[0].attr;
-	struct perf_event_header lost[3] = { { .type = PERF_RECORD_LOST, .size = sizeof(lost) } }, other = { .type = PERF_RECORD_THROTTLE, .size = sizeof(other) };
+	struct perf_event_header lost[3] = { { .type = PERF_RECORD_LOST, .size = sizeof(lost) } },
+				 other = { .type = PERF_RECORD_THROTTLE, .size = sizeof(other) };
 	struct sonde_counters *set = open_sampling(0);
 	struct seen seen = { 0 };
 	uint64_t nr_lost = 0;
@@ -144,8 +160,15 @@ static void test_lost_in_records(void **state)
 static void test_lost_in_groups(void **state)
 {
 	static const uint32_t tids[] = { 8 };
-	struct sonde_event events[3] = { { .size = sizeof(*events), .type = 0, .config = 0 }, { .size = sizeof(*events), .type = 1, .config = 2 }, { .size = sizeof(*events), .type = 0, .config = 1 } };
-	struct sonde_counter_options options = { .size = sizeof(options), .events = events, .nr_events = 3, .tids = tids, .nr_tids = 1, .ring_bytes = RING_BYTES,
+	struct sonde_event events[3] = { { .size = sizeof(*events), .type = 0, .config = 0 },
+					 { .size = sizeof(*events), .type = 1, .config = 2 },
+					 { .size = sizeof(*events), .type = 0, .config = 1 } };
+	struct sonde_counter_options options = { .size = sizeof(options),
+						 .events = events,
+						 .nr_events = 3,
+						 .tids = tids,
+						 .nr_tids = 1,
+						 .ring_bytes = RING_BYTES,
 						 .flags = SONDE_COUNTER_GROUP | SONDE_COUNTER_NO_INHERIT };
 
 	for (int leads = 0; leads < 2; leads++) {
@@ -224,7 +247,12 @@ static void test_wait_for_the_living(void **state)
 {
 	static const uint32_t tids[] = { 8, 9 };
 	struct sonde_event event = { .size = sizeof(event), .type = 1, .config = 2, .period = 3 };
-	struct sonde_counter_options options = { .size = sizeof(options), .events = &event, .nr_events = 1, .tids = tids, .nr_tids = 2, .flags = SONDE_COUNTER_NO_INHERIT,
+	struct sonde_counter_options options = { .size = sizeof(options),
+						 .events = &event,
+						 .nr_events = 1,
+						 .tids = tids,
+						 .nr_tids = 2,
+						 .flags = SONDE_COUNTER_NO_INHERIT,
 						 .ring_bytes = RING_BYTES };
 	struct sonde_counters *set = NULL;
 
@@ -235,7 +263,7 @@ static void test_wait_for_the_living(void **state)
 	sonde_counters_free(set);
 }
 
-/* --- faults --------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------------------------------------------------------------- */
 
 static int check_counts(struct sonde_counters *set)
 {
@@ -302,29 +330,36 @@ static int use_names(void)
 
 static int use_cgroup(void)
 {
-	return use_set(&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options), .cgroup = "a.slice", .names = "{cycles,instructions}" });
+	return use_set(&(struct sonde_counter_options){
+	    .size = sizeof(struct sonde_counter_options), .cgroup = "a.slice", .names = "{cycles,instructions}" });
 }
 
 static int use_cgroup_by_id(void)
 {
 	char id[24];
 
-	return use_set(&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options), .cgroup = fake_cgroup_id(id), .names = "cs" });
+	return use_set(
+	    &(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options), .cgroup = fake_cgroup_id(id), .names = "cs" });
 }
 
 static int use_uncore(void)
 {
 	struct sonde_event event = { .size = sizeof(event), .type = 21, .config = 2 };
 
-	return use_set(&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options), .all_cpus = true, .names = "uncore_imc/event=4/,power/energy-pkg/,cs",
-							.events = &event, .nr_events = 1 });
+	return use_set(&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options),
+							.all_cpus = true,
+							.names = "uncore_imc/event=4/,power/energy-pkg/,cs",
+							.events = &event,
+							.nr_events = 1 });
 }
 
 static int use_rings(void)
 {
-	struct sonde_event events[2] = { { .size = sizeof(*events), .type = 1, .config = 2, .period = 3 }, { .size = sizeof(*events), .type = 0, .config = 0, .freq_hz = 99 } };
+	struct sonde_event events[2] = { { .size = sizeof(*events), .type = 1, .config = 2, .period = 3 },
+					 { .size = sizeof(*events), .type = 0, .config = 0, .freq_hz = 99 } };
 
-	return use_set(&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options), .events = events, .nr_events = 2, .ring_bytes = RING_BYTES, .max_callers = 3 });
+	return use_set(&(struct sonde_counter_options){
+	    .size = sizeof(struct sonde_counter_options), .events = events, .nr_events = 2, .ring_bytes = RING_BYTES, .max_callers = 3 });
 }
 
 static int no_work(void *arg)
@@ -361,7 +396,8 @@ static int use_lists(void)
 	return err ? err : use_one_list(SONDE_LIST_TRACERS, NULL);
 }
 
-/* Fails the first call, the second, ... until all succeed. At least `at_least` calls there must have been, of which `forgiven` may fail without a trace. */
+/* Fails the first call, the second, ... until all succeed. At least `at_least` calls there must have been, of which `forgiven` may fail
+ * without a trace. */
 static void fail_each(int (*use)(void), int at_least, int forgiven)
 {
 	int nr_fds = nr_open_fds(), nr_unseen = 0, at = 0;
@@ -395,12 +431,14 @@ static void fail_each(int (*use)(void), int at_least, int forgiven)
 
 static void test_faults_of_names(void **state)
 {
-	fail_each(use_names, 60, 3); /* tracefs is looked for in a second place, and mounted; a PMU `cpu` that cannot be seen, where there are no others of cores */
+	/* tracefs is looked for in a second place, and mounted; a PMU `cpu` that cannot be seen, where there are no others of cores */
+	fail_each(use_names, 60, 3);
 }
 
 static void test_faults_of_cgroups(void **state)
 {
-	fail_each(use_cgroup, 15, 3); /* how deep the mount point is in the whole tree does not matter here (a file of two calls); `cpu` as above */
+	/* how deep the mount point is in the whole tree does not matter here (a file of two calls); `cpu` as above */
+	fail_each(use_cgroup, 15, 3);
 	fail_each(use_cgroup_by_id, 15, 2);
 }
 
@@ -416,7 +454,8 @@ static void test_faults_of_rings(void **state)
 
 static int use_kinds(void)
 {
-	return use_set(&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options), .names = "{cycles,instructions},cpu_atom/cycles/" });
+	return use_set(&(struct sonde_counter_options){ .size = sizeof(struct sonde_counter_options),
+							.names = "{cycles,instructions},cpu_atom/cycles/" });
 }
 
 static void test_faults_of_kinds(void **state)
@@ -458,8 +497,10 @@ static void test_faults_of_a_mount(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_overflows), TEST(test_lost_in_records), TEST(test_lost_in_groups), TEST(test_overflows_cut), TEST(test_wait_for_the_dead), TEST(test_wait_for_the_living), TEST(test_faults_of_names), TEST(test_faults_of_cgroups),
-		TEST(test_faults_of_uncore), TEST(test_faults_of_rings), TEST(test_faults_of_kinds), TEST(test_faults_of_functions), TEST(test_faults_of_lists), TEST(test_faults_of_a_mount),
+		TEST(test_overflows),	      TEST(test_lost_in_records),     TEST(test_lost_in_groups),  TEST(test_overflows_cut),
+		TEST(test_wait_for_the_dead), TEST(test_wait_for_the_living), TEST(test_faults_of_names), TEST(test_faults_of_cgroups),
+		TEST(test_faults_of_uncore),  TEST(test_faults_of_rings),     TEST(test_faults_of_kinds), TEST(test_faults_of_functions),
+		TEST(test_faults_of_lists),   TEST(test_faults_of_a_mount),
 	};
 
 	return cmocka_run_group_tests(tests, fake_machine, fake_machine_gone);

@@ -9,7 +9,7 @@
 
 #include "counter_sets.h"
 
-/* --- rights ------------------------------------------------------------------------------------------------------------------------------------ */
+/* --- rights --------------------------------------------------------------------------------------------------------------------------- */
 
 static int refuse_kernel(const struct perf_event_attr *attr, int pid, int cpu)
 {
@@ -56,12 +56,16 @@ static void test_falls_back_to_user_space(void **state)
 	fake_refuse = refuse_kernel;
 	set = open_set(SET(.names = "faults,faults:u,{task-clock,cpu-clock}"), 0);
 	assert_int_equal(fake_nr, 4);
-	assert_true(fake_events[0].attr.exclude_kernel && fake_events[2].attr.exclude_kernel && fake_events[3].group_fd == fake_events[2].fd);
-	assert_true(info_of(set, 0).is_user_only && !info_of(set, 1).is_user_only && info_of(set, 3).is_user_only); /* as it was asked for is no fallback */
+	assert_true(fake_events[0].attr.exclude_kernel && fake_events[2].attr.exclude_kernel &&
+		    fake_events[3].group_fd == fake_events[2].fd);
+	/* as it was asked for is no fallback */
+	assert_true(info_of(set, 0).is_user_only && !info_of(set, 1).is_user_only && info_of(set, 3).is_user_only);
 	assert_int_equal(info_of(set, 0).flags, 0);
 	sonde_counters_free(set);
-	set = open_set(SET(.names = "cs,faults:k,faults", .events = &tracepoint, .nr_events = 1), -EACCES); /* of these nothing happens in user space, or only that was asked for */
-	assert_true(info_of(set, 0).err == -EACCES && info_of(set, 1).err == -EACCES && !info_of(set, 2).err && info_of(set, 3).err == -EACCES);
+	/* of these nothing happens in user space, or only that was asked for */
+	set = open_set(SET(.names = "cs,faults:k,faults", .events = &tracepoint, .nr_events = 1), -EACCES);
+	assert_true(info_of(set, 0).err == -EACCES && info_of(set, 1).err == -EACCES && !info_of(set, 2).err &&
+		    info_of(set, 3).err == -EACCES);
 	assert_true(!info_of(set, 0).is_user_only && info_of(set, 2).is_user_only && sonde_counters_has_any(set));
 	sonde_counters_free(set);
 	set = open_set(SET(.names = "faults", .flags = SONDE_COUNTER_NO_FALLBACK), -EACCES);
@@ -104,13 +108,15 @@ static void test_reason_of_cgroups(void **state)
 
 static void test_reasons(void **state)
 {
-	check_reason(refuse_kernel, "cs", -EACCES, "'cs' happens in the kernel, and counting that is not permitted (kernel.perf_event_paranoid is 2): run as root, or give CAP_PERFMON to the program");
+	check_reason(refuse_kernel, "cs", -EACCES,
+		     "'cs' happens in the kernel, and counting that is not permitted (kernel.perf_event_paranoid is 2): run as root, or "
+		     "give CAP_PERFMON to the program");
 	check_reason(refuse_emfile, "faults", -EMFILE, "ulimit -n");
 	check_reason(refuse_ebusy, "faults", -EBUSY, "for itself");
 	check_reason(refuse_esrch, "faults", -ESRCH, "has ended");
 }
 
-/* --- words ------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------------------------------------------------------------------- */
 
 static void check_error(const struct sonde_counters *set, const char *text)
 {
@@ -173,11 +179,15 @@ static void test_json(void **state)
 	tell(&fake_events[0], 7, 100, 100);
 	assert_int_equal(sonde_counters_read(set, counts, 3), 0);
 	assert_int_equal(sonde_counters_json(set, counts, 200, &text), 0);
-	assert_string_equal(text, "{\"format\":\"sonde-counts\",\"version\":1,\"page_faults\":7,\"time_enabled\":100,\"time_running\":100,\"duration_ns\":200,\"events\":[\n"
-				  "{\"name\":\"page-faults\",\"value\":7,\"enabled_ns\":100,\"running_ns\":100,\"scaled\":false,\"user_only\":false,\"error\":null},\n"
-				  "{\"name\":\"cycles\",\"value\":null,\"enabled_ns\":0,\"running_ns\":0,\"scaled\":false,\"user_only\":false,"
-				  "\"error\":\"the processors of this machine do not count 'cycles' (in a virtual machine: are not let)\"},\n"
-				  "{\"name\":\"task-clock\",\"value\":null,\"enabled_ns\":0,\"running_ns\":0,\"scaled\":false,\"user_only\":false,\"error\":\"what it is counted for did not run\"}]}\n");
+	assert_string_equal(text,
+			    "{\"format\":\"sonde-counts\",\"version\":1,\"page_faults\":7,\"time_enabled\":100,\"time_running\":100,"
+			    "\"duration_ns\":200,\"events\":[\n"
+			    "{\"name\":\"page-faults\",\"value\":7,\"enabled_ns\":100,\"running_ns\":100,\"scaled\":false,\"user_only\":"
+			    "false,\"error\":null},\n"
+			    "{\"name\":\"cycles\",\"value\":null,\"enabled_ns\":0,\"running_ns\":0,\"scaled\":false,\"user_only\":false,"
+			    "\"error\":\"the processors of this machine do not count 'cycles' (in a virtual machine: are not let)\"},\n"
+			    "{\"name\":\"task-clock\",\"value\":null,\"enabled_ns\":0,\"running_ns\":0,\"scaled\":false,\"user_only\":"
+			    "false,\"error\":\"what it is counted for did not run\"}]}\n");
 	free(text);
 	sonde_counters_free(set);
 }
@@ -187,7 +197,8 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_falls_back_to_user_space), TEST(test_reasons), TEST(test_reasons_of_rights), TEST(test_reason_of_cgroups), TEST(test_each_failure_has_words), TEST(test_json),
+		TEST(test_falls_back_to_user_space), TEST(test_reasons), TEST(test_reasons_of_rights), TEST(test_reason_of_cgroups),
+		TEST(test_each_failure_has_words),   TEST(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, fake_machine, fake_machine_gone);

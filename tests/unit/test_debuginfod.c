@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The cache of debug files, and the owner's side of the process that fetches them: this program plays that process, and what it does wrong is in the build
- * ids. */
+/* The cache of debug files, and the owner's side of the process that fetches them: this program plays that process, and what it does wrong
+ * is in the build ids. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -48,7 +48,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* --- the process ----------------------------------------------------------------------------------------------------------------------- */
+/* --- the process ---------------------------------------------------------------------------------------------------------------------- */
 
 static int fetch_one(void)
 {
@@ -56,26 +56,26 @@ static int fetch_one(void)
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control;
-	struct fetch_question question;
-	struct iovec part = { .iov_base = &question, .iov_len = sizeof(question) };
+	struct fetch_request request;
+	struct iovec part = { .iov_base = &request, .iov_len = sizeof(request) };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control) };
 	struct fetch_answer answer = { .size = 5 };
 	int fd;
 
-	if (recvmsg(SPAWN_SOCKET, &message, 0) != (ssize_t)sizeof(question))
+	if (recvmsg(SPAWN_SOCKET, &message, 0) != (ssize_t)sizeof(request))
 		return -1;
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-	answer.number = question.number;
-	if (write(fd, "whole", 5) != 5 || !strcmp(question.build_id, DYING))
+	answer.number = request.number;
+	if (write(fd, "whole", 5) != 5 || !strcmp(request.build_id, DYING))
 		return -1;
 	close(fd);
-	if (!strcmp(question.build_id, SILENT))
+	if (!strcmp(request.build_id, SILENT))
 		return 0;
-	if (!strcmp(question.build_id, ABSENT))
+	if (!strcmp(request.build_id, ABSENT))
 		answer.status = -ENOENT;
-	if (!strcmp(question.build_id, LYING))
+	if (!strcmp(request.build_id, LYING))
 		answer.size = 6;
-	if (!strcmp(question.build_id, FAILING)) {
+	if (!strcmp(request.build_id, FAILING)) {
 		answer.status = -EIO;
 		memset(answer.text, 'x', sizeof(answer.text)); /* no NUL */
 	}
@@ -96,7 +96,7 @@ static int play_process(void)
 	return 0;
 }
 
-/* --- the cache ------------------------------------------------------------------------------------------------------------------------- */
+/* --- the cache ------------------------------------------------------------------------------------------------------------------------ */
 
 static struct debug_cache *open_cache(const char *servers, uint64_t max_bytes)
 {
@@ -193,13 +193,16 @@ static void cache_is_ours_alone(void **state)
 	assert_null(cache);
 }
 
-/* --- the owner ------------------------------------------------------------------------------------------------------------------------- */
+/* --- the owner ------------------------------------------------------------------------------------------------------------------------ */
 
 static struct fetcher *open_fetcher(void)
 {
 	struct fetcher *fetcher;
 
-	assert_int_equal(fetcher_new(&(struct fetcher_options){ .program = "/proc/self/exe", .cache_path = directory, .urls = "http://nowhere" }, NULL, &fetcher), 0);
+	assert_int_equal(
+	    fetcher_new(&(struct fetcher_options){ .program = "/proc/self/exe", .cache_path = directory, .urls = "http://nowhere" }, NULL,
+			&fetcher),
+	    0);
 	return fetcher;
 }
 

@@ -185,9 +185,14 @@ static void test_histograms(void **state)
 /* The longest alone are a matter of luck: where the last hundredth begins is, too, looked at. */
 static void test_tails(void **state)
 {
-	static const struct { uint64_t before, after; const char *says; } cases[] = { /* how many of 1000 are at 9 ms */
-		{ 0, 1, "the tail is longer: 1 of 1000 (0.10 %) are not below 32 us after, none was before\n" }, { 1, 0, "the tail is gone: 1 of 1000" },
-		{ 500, 1, "the tail is thinner, but not gone\n" }, { 1, 500, "the tail is thicker, but not longer\n" }, { 10, 9, "the tail is as long as before\n" },
+	static const struct { uint64_t before, after; const char *says;
+	} cases[] = {
+		/* how many of 1000 are at 9 ms */
+		{ 0, 1, "the tail is longer: 1 of 1000 (0.10 %) are not below 32 us after, none was before\n" },
+		{ 1, 0, "the tail is gone: 1 of 1000" },
+		{ 500, 1, "the tail is thinner, but not gone\n" },
+		{ 1, 500, "the tail is thicker, but not longer\n" },
+		{ 10, 9, "the tail is as long as before\n" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -53,8 +53,11 @@ static void make_content(void)
 	memset(&content, 0, sizeof(content));
 	for (uint32_t i = 1; i <= NR_CHAIN; i++) {
 		memcpy(content.strings + at, names[i - 1], strlen(names[i - 1]));
-		content.symbols[i] = (Elf64_Sym){ .st_name = (uint32_t)at, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = i == 3 ? SHN_UNDEF : 1,
-						  .st_value = i * 0x1000, .st_size = i };
+		content.symbols[i] = (Elf64_Sym){ .st_name = (uint32_t)at,
+						  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+						  .st_shndx = i == 3 ? SHN_UNDEF : 1,
+						  .st_value = i * 0x1000,
+						  .st_size = i };
 		at += strlen(names[i - 1]) + 1;
 		content.gnu.chain[i - 1] = (gnu_hash(names[i - 1]) & ~1u) | (i == NR_CHAIN);
 		content.sysv.chain[i] = i == NR_CHAIN ? 0 : i + 1;
@@ -219,8 +222,8 @@ static int is_defined_there(const struct symbols *symbols, const char *name, con
 	for (size_t i = 0; i < symbols->nr; i++) {
 		const Elf64_Sym *symbol = &symbols->symbols[i];
 
-		if (symbol->st_shndx && symbol->st_value == found->elf_vaddr && symbol->st_size == found->size_bytes && ELF64_ST_TYPE(symbol->st_info) == found->type &&
-		    !strcmp(symbols->names + symbol->st_name, name))
+		if (symbol->st_shndx && symbol->st_value == found->elf_vaddr && symbol->st_size == found->size_bytes &&
+		    ELF64_ST_TYPE(symbol->st_info) == found->type && !strcmp(symbols->names + symbol->st_name, name))
 			return 1;
 	}
 	return 0;
@@ -277,8 +280,11 @@ static void test_real_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_finds_by_each_table), cmocka_unit_test(test_refuses_broken_tables), cmocka_unit_test(test_refuses_chain_without_end),
-		cmocka_unit_test(test_reads_addresses),     cmocka_unit_test(test_real_files),
+		cmocka_unit_test(test_finds_by_each_table),
+		cmocka_unit_test(test_refuses_broken_tables),
+		cmocka_unit_test(test_refuses_chain_without_end),
+		cmocka_unit_test(test_reads_addresses),
+		cmocka_unit_test(test_real_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,8 @@
 #include "base/cpus.h"
 #include "base/event.h"
 
-#define CACHE(cache, op, result) (PERF_COUNT_HW_CACHE_##cache + PERF_COUNT_HW_CACHE_OP_##op * 256 + PERF_COUNT_HW_CACHE_RESULT_##result * 65536)
+#define CACHE(cache, op, result) \
+	(PERF_COUNT_HW_CACHE_##cache + PERF_COUNT_HW_CACHE_OP_##op * 256 + PERF_COUNT_HW_CACHE_RESULT_##result * 65536)
 
 static const struct {
 	const char *name;
@@ -21,18 +22,43 @@ static const struct {
 	uint64_t config;
 	bool is_clock;
 } known[] = {
-	{ "cpu-clock", 1, 0, true }, { "task-clock", 1, 1, true }, { "page-faults", 1, 2, false }, { "faults", 1, 2, false },
-	{ "context-switches", 1, 3, false }, { "cs", 1, 3, false }, { "cpu-migrations", 1, 4, false }, { "migrations", 1, 4, false },
-	{ "minor-faults", 1, 5, false }, { "major-faults", 1, 6, false }, { "alignment-faults", 1, 7, false }, { "emulation-faults", 1, 8, false },
-	{ "cycles", 0, 0, false }, { "cpu-cycles", 0, 0, false }, { "instructions", 0, 1, false }, { "cache-references", 0, 2, false },
-	{ "cache-misses", 0, 3, false }, { "branches", 0, 4, false }, { "branch-instructions", 0, 4, false }, { "branch-misses", 0, 5, false },
-	{ "bus-cycles", 0, 6, false }, { "stalled-cycles-frontend", 0, 7, false }, { "stalled-cycles-backend", 0, 8, false }, { "ref-cycles", 0, 9, false },
-	{ "L1-dcache-loads", 3, CACHE(L1D, READ, ACCESS), false }, { "L1-dcache-load-misses", 3, CACHE(L1D, READ, MISS), false },
-	{ "L1-icache-load-misses", 3, CACHE(L1I, READ, MISS), false }, { "LLC-loads", 3, CACHE(LL, READ, ACCESS), false },
-	{ "LLC-load-misses", 3, CACHE(LL, READ, MISS), false }, { "LLC-stores", 3, CACHE(LL, WRITE, ACCESS), false },
-	{ "LLC-store-misses", 3, CACHE(LL, WRITE, MISS), false }, { "dTLB-load-misses", 3, CACHE(DTLB, READ, MISS), false },
-	{ "iTLB-load-misses", 3, CACHE(ITLB, READ, MISS), false }, { "branch-load-misses", 3, CACHE(BPU, READ, MISS), false },
-	{ "node-load-misses", 3, CACHE(NODE, READ, MISS), false }, { "r1a8", 4, 0x1a8, false }, { "rFFFFFFFFFFFFFFFF", 4, UINT64_MAX, false },
+	{ "cpu-clock", 1, 0, true },
+	{ "task-clock", 1, 1, true },
+	{ "page-faults", 1, 2, false },
+	{ "faults", 1, 2, false },
+	{ "context-switches", 1, 3, false },
+	{ "cs", 1, 3, false },
+	{ "cpu-migrations", 1, 4, false },
+	{ "migrations", 1, 4, false },
+	{ "minor-faults", 1, 5, false },
+	{ "major-faults", 1, 6, false },
+	{ "alignment-faults", 1, 7, false },
+	{ "emulation-faults", 1, 8, false },
+	{ "cycles", 0, 0, false },
+	{ "cpu-cycles", 0, 0, false },
+	{ "instructions", 0, 1, false },
+	{ "cache-references", 0, 2, false },
+	{ "cache-misses", 0, 3, false },
+	{ "branches", 0, 4, false },
+	{ "branch-instructions", 0, 4, false },
+	{ "branch-misses", 0, 5, false },
+	{ "bus-cycles", 0, 6, false },
+	{ "stalled-cycles-frontend", 0, 7, false },
+	{ "stalled-cycles-backend", 0, 8, false },
+	{ "ref-cycles", 0, 9, false },
+	{ "L1-dcache-loads", 3, CACHE(L1D, READ, ACCESS), false },
+	{ "L1-dcache-load-misses", 3, CACHE(L1D, READ, MISS), false },
+	{ "L1-icache-load-misses", 3, CACHE(L1I, READ, MISS), false },
+	{ "LLC-loads", 3, CACHE(LL, READ, ACCESS), false },
+	{ "LLC-load-misses", 3, CACHE(LL, READ, MISS), false },
+	{ "LLC-stores", 3, CACHE(LL, WRITE, ACCESS), false },
+	{ "LLC-store-misses", 3, CACHE(LL, WRITE, MISS), false },
+	{ "dTLB-load-misses", 3, CACHE(DTLB, READ, MISS), false },
+	{ "iTLB-load-misses", 3, CACHE(ITLB, READ, MISS), false },
+	{ "branch-load-misses", 3, CACHE(BPU, READ, MISS), false },
+	{ "node-load-misses", 3, CACHE(NODE, READ, MISS), false },
+	{ "r1a8", 4, 0x1a8, false },
+	{ "rFFFFFFFFFFFFFFFF", 4, UINT64_MAX, false },
 	{ "r0", 4, 0, false },
 };
 
@@ -54,12 +80,45 @@ static void test_names(void **state)
 static void test_all_names(void **state)
 {
 	static const char *const in_json[] = {
-		"cpu_cycles", "instructions", "cache_refs", "cache_misses", "branch_instr", "branch_misses", "bus_cycles", "stalled_cycles_frontend",
-		"stalled_cycles_backend", "ref_cpu_cycles", "cpu_clock", "task_clock", "page_faults", "context_switches", "cpu_migrations", "minor_page_faults",
-		"major_page_faults", "alignment_faults", "emulation_faults", "l1_data_read_hit", "l1_data_read_miss", "l1_data_write_hit", "l1_instr_read_miss",
-		"last_level_read_hit", "last_level_read_miss", "last_level_write_hit", "last_level_write_miss", "data_tlb_read_hit", "data_tlb_read_miss",
-		"data_tlb_write_hit", "data_tlb_write_miss", "instr_tlb_read_hit", "instr_tlb_read_miss", "bpu_read_hit", "bpu_read_miss", "node_read_hit",
-		"node_read_miss", "node_write_hit", "node_write_miss",
+		"cpu_cycles",
+		"instructions",
+		"cache_refs",
+		"cache_misses",
+		"branch_instr",
+		"branch_misses",
+		"bus_cycles",
+		"stalled_cycles_frontend",
+		"stalled_cycles_backend",
+		"ref_cpu_cycles",
+		"cpu_clock",
+		"task_clock",
+		"page_faults",
+		"context_switches",
+		"cpu_migrations",
+		"minor_page_faults",
+		"major_page_faults",
+		"alignment_faults",
+		"emulation_faults",
+		"l1_data_read_hit",
+		"l1_data_read_miss",
+		"l1_data_write_hit",
+		"l1_instr_read_miss",
+		"last_level_read_hit",
+		"last_level_read_miss",
+		"last_level_write_hit",
+		"last_level_write_miss",
+		"data_tlb_read_hit",
+		"data_tlb_read_miss",
+		"data_tlb_write_hit",
+		"data_tlb_write_miss",
+		"instr_tlb_read_hit",
+		"instr_tlb_read_miss",
+		"bpu_read_hit",
+		"bpu_read_miss",
+		"node_read_hit",
+		"node_read_miss",
+		"node_write_hit",
+		"node_write_miss",
 	};
 	struct event event, same;
 	size_t nr = 0, nr_kinds[4] = { 0 };
@@ -101,8 +160,27 @@ static void test_modifiers(void **state)
 
 static void test_nonsense(void **state)
 {
-	static const char *const names[] = { "", ":", ":u", "cycles:", "cycles:x", "cycles:uk", "cycles:u:k", "cycles ", " cycles", "Cycles", "cycle", "r", "r:u",
-					     "rxyz", "r1x", "r-1", "r0x1", "r11111111111111111", "1a8", "cpu-clock\n", "cycles,instructions",
+	static const char *const names[] = { "",
+					     ":",
+					     ":u",
+					     "cycles:",
+					     "cycles:x",
+					     "cycles:uk",
+					     "cycles:u:k",
+					     "cycles ",
+					     " cycles",
+					     "Cycles",
+					     "cycle",
+					     "r",
+					     "r:u",
+					     "rxyz",
+					     "r1x",
+					     "r-1",
+					     "r0x1",
+					     "r11111111111111111",
+					     "1a8",
+					     "cpu-clock\n",
+					     "cycles,instructions",
 					     "an-event-whose-name-is-longer-than-any-that-there-is-and-does-not-fit-in" };
 	struct event before = { .name = "before" }, event = before;
 
@@ -138,8 +216,26 @@ static void test_cpu_lists(void **state)
 
 static void test_cpu_lists_that_make_no_sense(void **state)
 {
-	static const char *const lists[] = { "", "\n", "x", "-", "0-", "-3", "3-1", "0,", ",0", "0,,1", "0 1", "8192", "0-8192", "0-4294967296", "1-2-3", "+1",
-					     "00000000000000000001", "3,1", "1,1", "0-3,2" };
+	static const char *const lists[] = { "",
+					     "\n",
+					     "x",
+					     "-",
+					     "0-",
+					     "-3",
+					     "3-1",
+					     "0,",
+					     ",0",
+					     "0,,1",
+					     "0 1",
+					     "8192",
+					     "0-8192",
+					     "0-4294967296",
+					     "1-2-3",
+					     "+1",
+					     "00000000000000000001",
+					     "3,1",
+					     "1,1",
+					     "0-3,2" };
 	struct cpus cpus = { 0 };
 	struct diag diag = { 0 };
 

@@ -140,13 +140,18 @@ static void only_sums_are_added_up(void **state)
 		profile_set_value_types(profile, types, nr_types, i);
 		for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
 			CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
-			bool takes_all = format == EXPORT_TEXT || format == EXPORT_FOLDED || format == EXPORT_JSON || format == EXPORT_JSONL;
+			bool takes_all =
+			    format == EXPORT_TEXT || format == EXPORT_FOLDED || format == EXPORT_JSON || format == EXPORT_JSONL;
 			struct diag diag = { 0 };
 
-			assert_int_equal(export_write(profile, format, &(struct export_options){ 0 }, &buffer, &diag), i < 2 || takes_all ? 0 : -EINVAL);
+			assert_int_equal(export_write(profile, format, &(struct export_options){ 0 }, &buffer, &diag),
+					 i < 2 || takes_all ? 0 : -EINVAL);
 			assert_int_equal(!!strstr(diag.text, "is no sum"), i >= 2 && !takes_all);
 			if (format == EXPORT_FOLDED)
-				assert_non_null(strstr(buffer.data, i == 0 ? ";[futex] 6\n" : i == 1 ? ";[futex] 3084005\n" : i == 2 ? ";[futex] 5\n" : ";[futex] 3000000\n"));
+				assert_non_null(strstr(buffer.data, i == 0   ? ";[futex] 6\n"
+								    : i == 1 ? ";[futex] 3084005\n"
+								    : i == 2 ? ";[futex] 5\n"
+									     : ";[futex] 3000000\n"));
 		}
 	}
 	assert_int_equal(profile_find_value(profile, "samples"), PROFILE_NONE);
@@ -304,8 +309,8 @@ static struct profile *turned(const struct profile *from)
 	for (uint32_t i = profile_nr_samples(from); i-- > 0;) {
 		struct profile_sample sample = *profile_sample_at(from, i);
 
-		for (int side = 0; side < 2; side++) {
-			uint32_t *stack = side ? &sample.user_stack : &sample.kernel_stack, locations[64], nr_locations;
+		for (int state = 0; state < 2; state++) {
+			uint32_t *stack = state ? &sample.user_stack : &sample.kernel_stack, locations[64], nr_locations;
 			const uint32_t *old;
 
 			if (*stack == PROFILE_NONE)
@@ -372,8 +377,20 @@ static void one_side_needs_no_delimiter(void **state)
 static void an_empty_profile_is_a_report(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	static const char *const begins[] = { "\n", "", "{\"format\":\"sonde-profile\",\"version\":2,", "\x1f\x8b\x08", "<!doctype html>", "",
-					      "{\"record\":\"account\",", "{\"$schema\":", "{\"meta\":", "{\"nodes\":", "# ========\n", "{\n\"resourceProfiles\":", "\x12", "<?xml" };
+	static const char *const begins[] = { "\n",
+					      "",
+					      "{\"format\":\"sonde-profile\",\"version\":2,",
+					      "\x1f\x8b\x08",
+					      "<!doctype html>",
+					      "",
+					      "{\"record\":\"account\",",
+					      "{\"$schema\":",
+					      "{\"meta\":",
+					      "{\"nodes\":",
+					      "# ========\n",
+					      "{\n\"resourceProfiles\":",
+					      "\x12",
+					      "<?xml" };
 
 	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {
 		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
@@ -430,8 +447,9 @@ static void formats_have_names(void **state)
 	assert_int_equal(format, EXPORT_PPROF);
 	diag = (struct diag){ 0 };
 	assert_int_equal(export_format_by_name("pdf", &diag, &format), -EINVAL);
-	assert_string_equal(diag.text, "unknown format 'pdf'; there are: text folded json pprof html top jsonl speedscope firefox cpuprofile perf "
-				       "otlp-json otlp svg");
+	assert_string_equal(diag.text,
+			    "unknown format 'pdf'; there are: text folded json pprof html top jsonl speedscope firefox cpuprofile perf "
+			    "otlp-json otlp svg");
 	for (format = 0; format < EXPORT_FORMAT_COUNT; format++)
 		assert_int_equal(export_format_by_name(export_format_name(format), NULL, &format), 0);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The formats of other programs. The golden files lie in tests/golden/export; SONDE_GOLDEN_UPDATE=1 writes them anew, to be read as code. */
+/* The formats of other programs. The golden files lie in tests/golden/export; SONDE_GOLDEN_UPDATE=1 writes them anew, to be read as code.
+ */
 #include "golden.h"
 #include "made_up_profile.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Go's labels: as the kernel side reads them (bpf/runtimes/go_labels.h), on the host, in memory made by hand; what a file tells of them (runtime/go); and what they are in a
- * profile (stacks/label_book). Real programs: tests/system/go_labels.py. */
+/* Go's labels: as the kernel side reads them (bpf/runtimes/go_labels.h), on the host, in memory made by hand; what a file tells of them
+ * (runtime/go); and what they are in a profile (stacks/label_table). Real programs: tests/system/go_labels.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct label_walk;
 static struct label_walk *label_walk_of(struct walk *w);
 #include "runtimes/go_labels.h"
 #include "runtime/go/go_offsets.h"
-#include "stacks/label_book.h"
+#include "stacks/label_table.h"
 
 #define BASE	 0xc000000000ULL
 #define TLS_BASE (BASE + 0x100)
@@ -33,8 +33,12 @@ static struct label_walk *label_walk_of(struct walk *w);
 #define TEXTS	 (BASE + 0xa000)
 #define TGID	 77
 
-static const struct sonde_go list_form = { .process.root = { .kind = SONDE_TLS_STATIC, .off = -8 }, .m_curg = 184, .g_labels = 352, .labels = SONDE_GO_LABELS_LIST };
-static const struct sonde_go map_form = { .process.root = { .kind = SONDE_TLS_STATIC, .off = -8 }, .m_curg = 192, .g_labels = 344, .labels = SONDE_GO_LABELS_MAP };
+static const struct sonde_go list_form = {
+	.process.root = { .kind = SONDE_TLS_STATIC, .off = -8 }, .m_curg = 184, .g_labels = 352, .labels = SONDE_GO_LABELS_LIST
+};
+static const struct sonde_go map_form = {
+	.process.root = { .kind = SONDE_TLS_STATIC, .off = -8 }, .m_curg = 192, .g_labels = 344, .labels = SONDE_GO_LABELS_MAP
+};
 
 static uint8_t memory[0x10000];
 static uint64_t next_text, unreadable;
@@ -51,7 +55,8 @@ static long read_memory(void *to, __u32 size, __u64 from)
 {
 	uint64_t off = from - BASE;
 
-	if (++nr_reads == faulty_read || off >= sizeof(memory) || size > sizeof(memory) - off || (unreadable >= from && unreadable < from + size))
+	if (++nr_reads == faulty_read || off >= sizeof(memory) || size > sizeof(memory) - off ||
+	    (unreadable >= from && unreadable < from + size))
 		return -14;
 	memcpy(to, memory + off, size);
 	return 0;
@@ -340,8 +345,16 @@ static void versions(void **state)
 	static const struct {
 		const char *text;
 		uint32_t major, minor, patch;
-	} cases[] = { { "go1.22.12", 1, 22, 12 }, { "go1.9", 1, 9, 0 }, { "go1.24.3 X:boringcrypto", 1, 24, 3 }, { "devel go1.28-0123456 Mon", 1, 28, 0 }, { "go1.25rc2", 1, 25, 0 },
-		      { "devel +0123456789", 0, 0, 0 }, { "", 0, 0, 0 }, { "unknown", 0, 0, 0 }, { "go1", 1, 0, 0 }, { "go99999999999.1", 999999, 0, 0 } };
+	} cases[] = { { "go1.22.12", 1, 22, 12 },
+		      { "go1.9", 1, 9, 0 },
+		      { "go1.24.3 X:boringcrypto", 1, 24, 3 },
+		      { "devel go1.28-0123456 Mon", 1, 28, 0 },
+		      { "go1.25rc2", 1, 25, 0 },
+		      { "devel +0123456789", 0, 0, 0 },
+		      { "", 0, 0, 0 },
+		      { "unknown", 0, 0, 0 },
+		      { "go1", 1, 0, 0 },
+		      { "go99999999999.1", 999999, 0, 0 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct go_version version = { .major = 9 };
@@ -363,7 +376,9 @@ static void setter(void **state)
 	/* 1.18 and 1.20: cmpl; jne; mov %rax,0x168(%r14); jmp */
 	assert_int_equal(WRITTEN("\x83\x3d\x17\x61\x11\x00\x00\x75\x09\x49\x89\x86\x68\x01\x00\x00\xeb\x0f"), 0x168);
 	/* 1.26: mov %r14,(%rsp); mov 0x160(%r14),%rcx; call; mov %rax,(%r11); mov %rcx,8(%r11); mov (%rsp),%rcx; mov %rax,0x160(%rcx) */
-	assert_int_equal(WRITTEN("\x4c\x89\x34\x24\x49\x8b\x8e\x60\x01\x00\x00\xe8\x00\x00\x00\x00\x49\x89\x03\x49\x89\x4b\x08\x48\x8b\x0c\x24\x48\x89\x81\x60\x01\x00\x00\x5d\xc3"), 0x160);
+	assert_int_equal(WRITTEN("\x4c\x89\x34\x24\x49\x8b\x8e\x60\x01\x00\x00\xe8\x00\x00\x00\x00\x49\x89\x03\x49\x89\x4b\x08\x48\x8b\x0c"
+				 "\x24\x48\x89\x81\x60\x01\x00\x00\x5d\xc3"),
+			 0x160);
 	assert_int_equal(WRITTEN("\x48\x89\x81\x60\x01\x00\x00\x48\x89\x81\x68\x01\x00\x00"), 0); /* two */
 	assert_int_equal(WRITTEN("\x48\x89\x81\x61\x01\x00\x00"), 0);
 	assert_int_equal(WRITTEN("\x48\x89\x81\x60\x01\x01\x00"), 0);
@@ -410,57 +425,61 @@ static void check_label(const struct profile *profile, uint32_t labels, uint32_t
 	assert_int_equal(label[i].is_number, 0);
 }
 
-static void book(void **state)
+static void recorder(void **state)
 {
-	struct label_book *labels = label_book_new();
+	struct label_table *labels = label_table_new();
 	struct profile *profile = profile_new();
 	const struct profile_label *label;
 	uint32_t number, nr;
 
 	assert_non_null(labels);
 	assert_non_null(profile);
-	assert_int_equal(label_book_labels(labels, 1, profile), PROFILE_NO_LABELS);
+	assert_int_equal(label_table_labels(labels, 1, profile), PROFILE_NO_LABELS);
 	sent.record = (struct sonde_labels_record){ .hash = 1, .nr_labels = 3 };
 	set_label(0, "zone", "eu");
 	set_label(1, "a_key_that_is_longer_than_its_field", "0123456789012345678901234567890123456789012345678901234567890123456789");
-	set_label(2, "b", "0123456789012345678901234567890123456789012345678901234567890\xe2\x82\xac\xe2\x82\xac"); /* 61 bytes, then a whole € */
-	assert_int_equal(label_book_record(labels, &sent.record, &toucher), 0);
-	number = label_book_labels(labels, 1, profile);
-	check_label(profile, number, 0, "a_key_that_is_longer_than_its_fi…", "0123456789012345678901234567890123456789012345678901234567890123…");
+	/* 61 bytes, then a whole € */
+	set_label(2, "b", "0123456789012345678901234567890123456789012345678901234567890\xe2\x82\xac\xe2\x82\xac");
+	assert_int_equal(label_table_record(labels, &sent.record, &toucher), 0);
+	number = label_table_labels(labels, 1, profile);
+	check_label(profile, number, 0, "a_key_that_is_longer_than_its_fi…",
+		    "0123456789012345678901234567890123456789012345678901234567890123…");
 	check_label(profile, number, 1, "b", "0123456789012345678901234567890123456789012345678901234567890€…");
 	check_label(profile, number, 2, "zone", "eu");
-	assert_int_equal(label_book_labels(labels, 1, profile), number);
+	assert_int_equal(label_table_labels(labels, 1, profile), number);
 	set_label(0, "zone", "us"); /* a hash stands for one set */
-	assert_int_equal(label_book_record(labels, &sent.record, &toucher), 0);
-	assert_int_equal(label_book_labels(labels, 1, profile), number);
+	assert_int_equal(label_table_record(labels, &sent.record, &toucher), 0);
+	assert_int_equal(label_table_labels(labels, 1, profile), number);
 	sent.record = (struct sonde_labels_record){ .hash = 2, .nr_labels = 2, .nr_left = 5 };
 	set_label(0, "bad\xff", "one\ntwo\x1b");
 	sent.labels[0].text_bytes = 9; /* with a NUL in it */
 	set_label(1, "cut", "012345678901234567890123456789012345678901234567890123456789012€"); /* within a character */
-	assert_int_equal(label_book_record(labels, &sent.record, &toucher), 0);
-	number = label_book_labels(labels, 2, profile);
+	assert_int_equal(label_table_record(labels, &sent.record, &toucher), 0);
+	number = label_table_labels(labels, 2, profile);
 	check_label(profile, number, 0, "bad\xef\xbf\xbd", "one\xef\xbf\xbdtwo\xef\xbf\xbd\xef\xbf\xbd");
 	check_label(profile, number, 1, "cut", "012345678901234567890123456789012345678901234567890123456789012…");
 	label = profile_labels_at(profile, number, &nr);
 	assert_int_equal(nr, 3);
-	assert_string_equal(profile_string_text(profile, label[2].key), LABEL_BOOK_LEFT_KEY);
+	assert_string_equal(profile_string_text(profile, label[2].key), LABEL_TABLE_LEFT_KEY);
 	assert_int_equal(label[2].is_number, 1);
 	assert_int_equal(label[2].number, 5);
 	sent.record = (struct sonde_labels_record){ .hash = 3, .nr_labels = SONDE_MAX_LABELS + 1 };
-	assert_int_equal(label_book_record(labels, &sent.record, &toucher), -74); /* EBADMSG */
+	assert_int_equal(label_table_record(labels, &sent.record, &toucher), -74); /* EBADMSG */
 	assert_int_equal(touched_address, 0);
 	sent.record = (struct sonde_labels_record){ .hash = 4, .nr_left = 1, .tgid = 77, .fault = 0x1234 };
-	assert_int_equal(label_book_record(labels, &sent.record, &toucher), 0);
+	assert_int_equal(label_table_record(labels, &sent.record, &toucher), 0);
 	assert_true(touched_address == 0x1234 && touched_tgid == 77);
-	label_book_free(labels);
+	label_table_free(labels);
 	profile_free(profile);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sorted_list), cmocka_unit_test(nothing_there), cmocka_unit_test(each_fault), cmocka_unit_test(long_texts), cmocka_unit_test(one_bucket),
-		cmocka_unit_test(overflow_buckets), cmocka_unit_test(growing_map), cmocka_unit_test(versions), cmocka_unit_test(setter), cmocka_unit_test(book),
+		cmocka_unit_test(sorted_list), cmocka_unit_test(nothing_there), cmocka_unit_test(each_fault),
+		cmocka_unit_test(long_texts),  cmocka_unit_test(one_bucket),	cmocka_unit_test(overflow_buckets),
+		cmocka_unit_test(growing_map), cmocka_unit_test(versions),	cmocka_unit_test(setter),
+		cmocka_unit_test(recorder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

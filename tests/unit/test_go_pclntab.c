@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Go's own table, of programs made by hand: its functions, lines and inlined calls, and the unwind rules at every instruction that matters. Real programs are
- * compared with Go's tools in tests/system/go.py. */
+/* Go's own table, of programs made by hand: its functions, lines and inlined calls, and the unwind rules at every instruction that matters.
+ * Real programs are compared with Go's tools in tests/system/go.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -73,7 +73,8 @@ static int take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *ru
 		assert_true(start_vaddr > asked->last_vaddr);
 	asked->last_vaddr = start_vaddr;
 	if (!rule) {
-		if (asked->start_vaddr <= asked->vaddr && asked->vaddr < start_vaddr && !asked->is_covered) { /* the first that covers it wins */
+		/* the first that covers it wins */
+		if (asked->start_vaddr <= asked->vaddr && asked->vaddr < start_vaddr && !asked->is_covered) {
 			asked->is_covered = true;
 			asked->rule = asked->candidate;
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk through Go's stacks (bpf/walk/walk_go.h), on the host, in a process made by hand: a thread's own stack (g0), a goroutine's, and the structs that
- * lead from one to the other. Real programs: tests/system/go.py. */
+/* The kernel side's walk through Go's stacks (bpf/walk/walk_go.h), on the host, in a process made by hand: a thread's own stack (g0), a
+ * goroutine's, and the structs that lead from one to the other. Real programs: tests/system/go.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,12 +34,33 @@ static const struct sonde_rule function_rules[NR_FUNCTIONS] = {
 	[PLAIN] = { .kind = SONDE_RULE_KIND_STEP, .cfa_off = 32, .ra_off = -8, .bp_kind = SONDE_BP_CFA, .bp_off = -16 },
 	[END] = { .kind = SONDE_RULE_KIND_END },
 	[SYSTEMSTACK] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_BY_BP, .cfa_off = 16, .bp_kind = SONDE_BP_CFA },
-	[OLD_SYSTEMSTACK] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_TO_CURG, .cfa_off = 8, .tls_off = -8, .curg_off = CURG_OFF },
-	[MORESTACK] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_MORESTACK, .tls_off = -8, .curg_off = CURG_OFF, .sched_bp = SCHED_BP },
-	[ASMCGOCALL] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_ASMCGOCALL, .cfa_off = 16, .bp_kind = SONDE_BP_CFA, .g_slot = 8, .depth_slot = 0 },
-	[CGOCALLBACK] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_CGOCALLBACK, .cfa_off = 40, .bp_kind = SONDE_BP_CFA, .tls_off = -8 },
+	[OLD_SYSTEMSTACK] = { .kind = SONDE_RULE_KIND_SWITCH,
+			      .cfa_kind = SONDE_SWITCH_TO_CURG,
+			      .cfa_off = 8,
+			      .tls_off = -8,
+			      .curg_off = CURG_OFF },
+	[MORESTACK] = { .kind = SONDE_RULE_KIND_SWITCH,
+			.cfa_kind = SONDE_SWITCH_MORESTACK,
+			.tls_off = -8,
+			.curg_off = CURG_OFF,
+			.sched_bp = SCHED_BP },
+	[ASMCGOCALL] = { .kind = SONDE_RULE_KIND_SWITCH,
+			 .cfa_kind = SONDE_SWITCH_ASMCGOCALL,
+			 .cfa_off = 16,
+			 .bp_kind = SONDE_BP_CFA,
+			 .g_slot = 8,
+			 .depth_slot = 0 },
+	[CGOCALLBACK] = { .kind = SONDE_RULE_KIND_SWITCH,
+			  .cfa_kind = SONDE_SWITCH_CGOCALLBACK,
+			  .cfa_off = 40,
+			  .bp_kind = SONDE_BP_CFA,
+			  .tls_off = -8 },
 	[SIGPANIC] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_INJECTED, .cfa_off = 32, .bp_kind = SONDE_BP_CFA },
-	[MCALL] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_MCALL, .tls_off = -8, .curg_off = CURG_OFF, .sched_bp = SCHED_BP },
+	[MCALL] = { .kind = SONDE_RULE_KIND_SWITCH,
+		    .cfa_kind = SONDE_SWITCH_MCALL,
+		    .tls_off = -8,
+		    .curg_off = CURG_OFF,
+		    .sched_bp = SCHED_BP },
 	[SCHEDULER] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_SCHEDULER, .cfa_off = 32, .bp_kind = SONDE_BP_CFA },
 	[TURNING] = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = SONDE_SWITCH_BY_BP, .cfa_off = 16 },
 };
@@ -227,8 +248,8 @@ static void there_and_back(void **state)
 	put(GO_STACK + 0x600, 0);
 	put(GO_STACK + 0x608, PC(END));
 	walk_from(PC(PLAIN), GO_STACK + 0x100, 0);
-	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(CGOCALLBACK)), FRAME(PC(PLAIN)), FRAME(PC(ASMCGOCALL)), FRAME(PC(CGOCALLBACK)), FRAME(PC(PLAIN)),
-		    FRAME(PC(ASMCGOCALL)), FRAME(PC(END)));
+	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(CGOCALLBACK)), FRAME(PC(PLAIN)), FRAME(PC(ASMCGOCALL)), FRAME(PC(CGOCALLBACK)),
+		    FRAME(PC(PLAIN)), FRAME(PC(ASMCGOCALL)), FRAME(PC(END)));
 	walk_from(PC(PLAIN), GO_STACK + 0x100, 0); /* what the walk remembered of g0 is of the last one */
 	assert_int_equal(w.nr_frames, 8);
 	put(inner + 80, 0); /* called on g0 already: its rsp stands there as it is */
@@ -281,9 +302,9 @@ static void every_read_may_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_frame_pointer), cmocka_unit_test(by_goroutine), cmocka_unit_test(more_stack),	    cmocka_unit_test(machine_call),
-		cmocka_unit_test(there_and_back),
-		cmocka_unit_test(injected),	    cmocka_unit_test(no_way_out),   cmocka_unit_test(every_read_may_fail),
+		cmocka_unit_test(by_frame_pointer), cmocka_unit_test(by_goroutine),	   cmocka_unit_test(more_stack),
+		cmocka_unit_test(machine_call),	    cmocka_unit_test(there_and_back),	   cmocka_unit_test(injected),
+		cmocka_unit_test(no_way_out),	    cmocka_unit_test(every_read_may_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

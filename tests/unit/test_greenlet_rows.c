@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rules of the functions that begin and switch greenlets' stacks, in a library with its symbols and without those that are local (tests/programs/greenlet_like.c). */
+/* Rules of the functions that begin and switch greenlets' stacks, in a library with its symbols and without those that are local
+ * (tests/programs/greenlet_like.c). */
 #include "cfi/greenlet_rows.h"
 
 #include <fcntl.h>
@@ -46,7 +47,8 @@ static void check_kinds(const char *path)
 	for (int at_end = 0; at_end < 2; at_end++) {
 		assert_int_equal(kind_at(elf, table, "PyInit__greenlet", at_end), SONDE_RULE_KIND_STEP);
 		assert_int_equal(kind_at(elf, table, "_ZN8greenlet12UserGreenlet13g_initialstubEPv", at_end), SONDE_RULE_KIND_STEP);
-		assert_int_equal(kind_at(elf, table, "_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object", at_end), SONDE_RULE_KIND_END);
+		assert_int_equal(kind_at(elf, table, "_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object", at_end),
+				 SONDE_RULE_KIND_END);
 		assert_int_equal(kind_at(elf, table, "_ZN8greenlet8Greenlet13g_switchstackEv", at_end), SONDE_RULE_KIND_UNSUPPORTED);
 	}
 }

@@ -93,9 +93,18 @@ static void bounds_are_short(void **state)
 		enum histogram_scale scale;
 		uint64_t value;
 		const char *text;
-	} cases[] = { { HISTOGRAM_LOG2, 0, "[0, 2)" }, { HISTOGRAM_LOG2, 2, "[2, 4)" }, { HISTOGRAM_LOG2, 600, "[512, 1K)" }, { HISTOGRAM_LOG2, 8192, "[8K, 16K)" }, { HISTOGRAM_LOG2, 1 << 19, "[512K, 1M)" },
-		      { HISTOGRAM_LOG2, 1ULL << 30, "[1G, 2G)" }, { HISTOGRAM_LOG2, 1ULL << 40, "[1T, 2T)" }, { HISTOGRAM_LOG2, 1ULL << 50, "[1P, 2P)" },
-		      { HISTOGRAM_LOG2, 1ULL << 61, "[2E, 4E)" }, { HISTOGRAM_LOG2, 1ULL << 62, "[4E, 8E)" }, { HISTOGRAM_LOG2, UINT64_MAX, "[8E, ...)" }, { HISTOGRAM_LINEAR, 3, "[3, 4)" },
+	} cases[] = { { HISTOGRAM_LOG2, 0, "[0, 2)" },
+		      { HISTOGRAM_LOG2, 2, "[2, 4)" },
+		      { HISTOGRAM_LOG2, 600, "[512, 1K)" },
+		      { HISTOGRAM_LOG2, 8192, "[8K, 16K)" },
+		      { HISTOGRAM_LOG2, 1 << 19, "[512K, 1M)" },
+		      { HISTOGRAM_LOG2, 1ULL << 30, "[1G, 2G)" },
+		      { HISTOGRAM_LOG2, 1ULL << 40, "[1T, 2T)" },
+		      { HISTOGRAM_LOG2, 1ULL << 50, "[1P, 2P)" },
+		      { HISTOGRAM_LOG2, 1ULL << 61, "[2E, 4E)" },
+		      { HISTOGRAM_LOG2, 1ULL << 62, "[4E, 8E)" },
+		      { HISTOGRAM_LOG2, UINT64_MAX, "[8E, ...)" },
+		      { HISTOGRAM_LINEAR, 3, "[3, 4)" },
 		      { HISTOGRAM_LINEAR, 700, "[63, ...)" } };
 	char room[HISTOGRAM_RANGE_BYTES];
 

@@ -110,13 +110,17 @@ static void test_json_of_waits_is_checked(void **state)
 	static const struct {
 		const char *text, *says; /* NULL: it is read */
 	} cases[] = {
-		{ "\"value_types\":[{\"type\":\"a\",\"unit\":\"b\",\"fold\":\"sum\"},{\"type\":\"c\",\"unit\":\"b\",\"fold\":\"max\"}]", NULL },
+		{ "\"value_types\":[{\"type\":\"a\",\"unit\":\"b\",\"fold\":\"sum\"},{\"type\":\"c\",\"unit\":\"b\",\"fold\":\"max\"}]",
+		  NULL },
 		{ "\"value_types\":[{\"type\":\"a\",\"unit\":\"b\",\"fold\":\"mean\"}]", "values fold by sum, min or max" },
-		{ "\"value_types\":[{\"type\":\"a\",\"unit\":\"b\",\"fold\":\"min\"},{\"type\":\"c\",\"unit\":\"b\"}]", "that are sums stand before" },
+		{ "\"value_types\":[{\"type\":\"a\",\"unit\":\"b\",\"fold\":\"min\"},{\"type\":\"c\",\"unit\":\"b\"}]",
+		  "that are sums stand before" },
 		{ "\"histograms\":[{\"slots\":[{\"count\":3,\"high\":3,\"low\":2}],\"scale\":\"linear\",\"pid\":7}]", NULL },
-		{ "\"histograms\":[{\"slots\":[{\"low\":2,\"high\":3,\"count\":3}],\"scale\":\"log2\"}]", "a range is none of the histogram's" },
+		{ "\"histograms\":[{\"slots\":[{\"low\":2,\"high\":3,\"count\":3}],\"scale\":\"log2\"}]",
+		  "a range is none of the histogram's" },
 		{ "\"histograms\":[{\"slots\":[{\"low\":3,\"high\":4,\"count\":3}]}]", "a range is none of the histogram's" },
-		{ "\"histograms\":[{\"slots\":[{\"low\":2,\"high\":4,\"count\":3},{\"low\":2,\"high\":4,\"count\":3}]}]", "stands there twice" },
+		{ "\"histograms\":[{\"slots\":[{\"low\":2,\"high\":4,\"count\":3},{\"low\":2,\"high\":4,\"count\":3}]}]",
+		  "stands there twice" },
 		{ "\"histograms\":[{\"slots\":[{\"low\":\"0x8000000000000000\",\"high\":null,\"count\":3}]}]", NULL },
 		{ "\"histograms\":[{\"slots\":[{\"low\":2,\"high\":null,\"count\":3}]}]", "a range is none of the histogram's" },
 		{ "\"histograms\":[{\"scale\":\"log10\"}]", "the scale of a histogram is log2 or linear" },
@@ -152,7 +156,8 @@ static void test_pprof_keeps_stacks(void **state)
 /* What stands at the leaf end says what the kernel waited for: the side of the frames behind it is not lost. */
 static void test_marks_of_waits_keep_sides(void **state)
 {
-	static const enum export_format formats[] = { EXPORT_PPROF, EXPORT_OTLP_PROTOBUF, EXPORT_OTLP_JSON, EXPORT_PERF_SCRIPT, EXPORT_FOLDED };
+	static const enum export_format formats[] = { EXPORT_PPROF, EXPORT_OTLP_PROTOBUF, EXPORT_OTLP_JSON, EXPORT_PERF_SCRIPT,
+						      EXPORT_FOLDED };
 	CLEANUP(profile_freep) struct profile *profile = made_up_waits_profile();
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
@@ -232,13 +237,14 @@ static void test_folded_of_others(void **state)
 		const char *text, *again;
 	} cases[] = {
 		{ "sh;main;work 3\nsh;main 1\n", "sh;main 1\nsh;main;work 3\n" },
-		{ "_start;main;work 3\n", "_start;main;work 3\n" },                                /* no thread's name in front */
-		{ "<module> (a.py:1);f (a.py:2) 7\n", "<module> (a.py:1);f (a.py:2) 7\n" },         /* py-spy */
+		{ "_start;main;work 3\n", "_start;main;work 3\n" },			    /* no thread's name in front */
+		{ "<module> (a.py:1);f (a.py:2) 7\n", "<module> (a.py:1);f (a.py:2) 7\n" }, /* py-spy */
 		{ "java-12/34;java/lang/Thread.run;f_[j] 2\n", "java;java/lang/Thread.run;f_[j] 2\n" },
 		{ "sh;main;read_[k];vfs_[k] 2\n", "sh;main;-;read_[k];vfs_[k] 2\n" },
 		{ "sh;main;-;read 2\nsh;main;--;read 3\n", "sh;main;-;read_[k] 5\n" },
 		{ "# remark\n\nsh;a b c 2.5\nnonsense\n", "sh;a b c 2\n" },
-		{ "kworker/0:1;work_[k] 2\nmain;work 1\n", "main;work 1\nkworker/0:1;-;work_[k] 2\n" }, /* one has no name in front: so none has, that is a user's frame */
+		{ "kworker/0:1;work_[k] 2\nmain;work 1\n",
+		  "main;work 1\nkworker/0:1;-;work_[k] 2\n" }, /* one has no name in front: so none has, that is a user's frame */
 		{ "sh 9\n", "sh 9\n" },
 		{ "sh;a;;b 9\r\n", "sh;a;[unknown];b 9\n" },
 	};
@@ -257,14 +263,21 @@ static void test_folded_of_others(void **state)
 static void test_otlp_json(void **state)
 {
 	static const char text[] =
-		"{ \"dictionary\": {\"stringTable\": [\"\", \"samples\", \"count\", \"f\\u00fc\", \"m\", \"/bin/a\", \"cpu.logical_number\", \"thread.id\", \"x\"], \"linkTable\": [{}],"
-		" \"mappingTable\": [{}, {\"memoryStart\": \"4096\", \"memoryLimit\": 18446744073709551615, \"filenameStrindex\": 5}], \"functionTable\": [{}, {\"nameStrindex\": 3,"
-		" \"startLine\": \"7\"}, {\"nameStrindex\": 4}], \"location_table\": [{}, {\"mapping_index\": 1, \"address\": \"5000\", \"line\": [{\"functionIndex\": 1, \"line\": \"9\"}]},"
-		" {\"lines\": [{\"functionIndex\": 2}], \"address\": \"18446744071562067968\"}], \"stackTable\": [{}, {\"locationIndices\": [2, 1]}], \"attributeTable\": [{}, "
-		"{\"keyStrindex\": 6, \"value\": {\"intValue\": \"0\"}}, {\"keyStrindex\": 7, \"value\": {\"intValue\": 12}}, {\"keyStrindex\": 8, \"value\": {\"boolValue\": false}}]},"
-		" \"resourceProfiles\": [{\"future\": [{\"a\": [1.5e3]}], \"resource\": null, \"scopeProfiles\": [{\"profiles\": [{\"sampleType\": {\"typeStrindex\": 1,"
-		" \"unitStrindex\": 2}, \"timeUnixNano\": \"1700000000000000001\", \"profileId\": \"AAAA\", \"samples\": [{\"stackIndex\": 1, \"attributeIndices\": [1, 2, 3],"
-		" \"values\": [\"-3\", 5], \"timestampsUnixNano\": [\"1700000000000000005\", \"1700000000000000006\"]}]}]}]}]}";
+	    "{ \"dictionary\": {\"stringTable\": [\"\", \"samples\", \"count\", \"f\\u00fc\", \"m\", \"/bin/a\", \"cpu.logical_number\", "
+	    "\"thread.id\", \"x\"], \"linkTable\": [{}],"
+	    " \"mappingTable\": [{}, {\"memoryStart\": \"4096\", \"memoryLimit\": 18446744073709551615, \"filenameStrindex\": 5}], "
+	    "\"functionTable\": [{}, {\"nameStrindex\": 3,"
+	    " \"startLine\": \"7\"}, {\"nameStrindex\": 4}], \"location_table\": [{}, {\"mapping_index\": 1, \"address\": \"5000\", "
+	    "\"line\": [{\"functionIndex\": 1, \"line\": \"9\"}]},"
+	    " {\"lines\": [{\"functionIndex\": 2}], \"address\": \"18446744071562067968\"}], \"stackTable\": [{}, {\"locationIndices\": "
+	    "[2, 1]}], \"attributeTable\": [{}, "
+	    "{\"keyStrindex\": 6, \"value\": {\"intValue\": \"0\"}}, {\"keyStrindex\": 7, \"value\": {\"intValue\": 12}}, "
+	    "{\"keyStrindex\": 8, \"value\": {\"boolValue\": false}}]},"
+	    " \"resourceProfiles\": [{\"future\": [{\"a\": [1.5e3]}], \"resource\": null, \"scopeProfiles\": [{\"profiles\": "
+	    "[{\"sampleType\": {\"typeStrindex\": 1,"
+	    " \"unitStrindex\": 2}, \"timeUnixNano\": \"1700000000000000001\", \"profileId\": \"AAAA\", \"samples\": [{\"stackIndex\": 1, "
+	    "\"attributeIndices\": [1, 2, 3],"
+	    " \"values\": [\"-3\", 5], \"timestampsUnixNano\": [\"1700000000000000005\", \"1700000000000000006\"]}]}]}]}]}";
 	struct buffer whole = { .data = (char *)text, .size = sizeof(text) - 1 };
 	CLEANUP(profile_freep) struct profile *profile = read_back(&whole);
 	const struct profile_sample *sample = profile_sample_at(profile, 0);
@@ -295,7 +308,9 @@ static struct profile *of_frames(const struct profile_location *frames, const ch
 
 	assert_true(profile && nr <= ARRAY_SIZE(locations));
 	for (uint32_t i = 0; i < nr; i++) {
-		struct profile_function function = { .name = profile_string(profile, "f"), .system_name = profile_string(profile, "f"), .file = profile_string(profile, files[i]) };
+		struct profile_function function = { .name = profile_string(profile, "f"),
+						     .system_name = profile_string(profile, "f"),
+						     .file = profile_string(profile, files[i]) };
 		struct profile_location location = frames[i];
 
 		location.mapping = PROFILE_NONE;
@@ -325,16 +340,30 @@ static void check_kinds(const struct profile *profile, const uint32_t *kinds, ui
 /* Where a format says what runs a frame, that counts; pprof and perf say it by the source file, and only where there is no address. */
 static void test_what_interpreters_run(void **state)
 {
-	static const struct profile_location frames[] = { { .kind = FRAME_PERL, .line = 7 }, { .kind = FRAME_PYTHON, .line = 3 }, { .kind = FRAME_PYTHON }, { .kind = FRAME_PHP },
-							  { .kind = FRAME_NATIVE, .pc = 0x1000 }, { .kind = FRAME_NATIVE }, { .kind = FRAME_PHP },
-							  { .kind = FRAME_PYTHON }, { .kind = FRAME_NATIVE }, { .kind = FRAME_NATIVE } };
-	static const char *const files[] = { "/lib/A.pm", "/a b.py", "<frozen os>", "a.php", "a.py", "a.rb", "a.inc", "<stdin>", ".py", "<frozen" };
-	static const uint32_t all[] = { FRAME_PERL, FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP, FRAME_NATIVE, FRAME_NATIVE, FRAME_PHP, FRAME_PYTHON, FRAME_NATIVE, FRAME_NATIVE };
-	static const uint32_t sure[] = { FRAME_PERL, FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP, FRAME_NATIVE, FRAME_NATIVE, FRAME_NATIVE, FRAME_PYTHON, FRAME_NATIVE, FRAME_NATIVE };
+	static const struct profile_location frames[] = { { .kind = FRAME_PERL, .line = 7 },
+							  { .kind = FRAME_PYTHON, .line = 3 },
+							  { .kind = FRAME_PYTHON },
+							  { .kind = FRAME_PHP },
+							  { .kind = FRAME_NATIVE, .pc = 0x1000 },
+							  { .kind = FRAME_NATIVE },
+							  { .kind = FRAME_PHP },
+							  { .kind = FRAME_PYTHON },
+							  { .kind = FRAME_NATIVE },
+							  { .kind = FRAME_NATIVE } };
+	static const char *const files[] = { "/lib/A.pm", "/a b.py", "<frozen os>", "a.php", "a.py",
+					     "a.rb",	  "a.inc",   "<stdin>",	    ".py",   "<frozen" };
+	static const uint32_t all[] = { FRAME_PERL,   FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP,	FRAME_NATIVE,
+					FRAME_NATIVE, FRAME_PHP,    FRAME_PYTHON, FRAME_NATIVE, FRAME_NATIVE };
+	static const uint32_t sure[] = { FRAME_PERL,   FRAME_PYTHON, FRAME_PYTHON, FRAME_PHP,	 FRAME_NATIVE,
+					 FRAME_NATIVE, FRAME_NATIVE, FRAME_PYTHON, FRAME_NATIVE, FRAME_NATIVE };
 	static const struct {
 		enum export_format format;
 		const uint32_t *kinds;
-	} ways[] = { { EXPORT_JSON, all }, { EXPORT_OTLP_PROTOBUF, all }, { EXPORT_OTLP_JSON, all }, { EXPORT_PPROF, sure }, { EXPORT_PERF_SCRIPT, sure } };
+	} ways[] = { { EXPORT_JSON, all },
+		     { EXPORT_OTLP_PROTOBUF, all },
+		     { EXPORT_OTLP_JSON, all },
+		     { EXPORT_PPROF, sure },
+		     { EXPORT_PERF_SCRIPT, sure } };
 	CLEANUP(profile_freep) struct profile *profile = of_frames(frames, files, ARRAY_SIZE(frames));
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
@@ -346,16 +375,20 @@ static void test_what_interpreters_run(void **state)
 	}
 }
 
-/* As other profilers write it: the place in the code as address, a mapping, several functions. perf's own names of Python's functions are symbols. */
+/* As other profilers write it: the place in the code as address, a mapping, several functions. perf's own names of Python's functions are
+ * symbols. */
 static void test_interpreters_of_others(void **state)
 {
 	static const char otlp[] =
-		"{\"dictionary\": {\"stringTable\": [\"\", \"samples\", \"count\", \"f\", \"profile.frame.type\", \"cpython\", \"/bin/python3\"], \"linkTable\": [{}],"
-		" \"mappingTable\": [{}, {\"memoryLimit\": 4096, \"filenameStrindex\": 6}], \"functionTable\": [{}, {\"nameStrindex\": 3}],"
-		" \"locationTable\": [{}, {\"mappingIndex\": 1, \"address\": 77, \"lines\": [{\"functionIndex\": 1, \"line\": 2}, {\"functionIndex\": 1, \"line\": 9}],"
-		" \"attributeIndices\": [1]}], \"stackTable\": [{}, {\"locationIndices\": [1]}], \"attributeTable\": [{}, {\"keyStrindex\": 4, \"value\": {\"stringValue\": \"cpython\"}}]},"
-		" \"resourceProfiles\": [{\"scopeProfiles\": [{\"profiles\": [{\"sampleType\": {\"typeStrindex\": 1, \"unitStrindex\": 2},"
-		" \"samples\": [{\"stackIndex\": 1, \"values\": [5]}]}]}]}]}";
+	    "{\"dictionary\": {\"stringTable\": [\"\", \"samples\", \"count\", \"f\", \"profile.frame.type\", \"cpython\", "
+	    "\"/bin/python3\"], \"linkTable\": [{}],"
+	    " \"mappingTable\": [{}, {\"memoryLimit\": 4096, \"filenameStrindex\": 6}], \"functionTable\": [{}, {\"nameStrindex\": 3}],"
+	    " \"locationTable\": [{}, {\"mappingIndex\": 1, \"address\": 77, \"lines\": [{\"functionIndex\": 1, \"line\": 2}, "
+	    "{\"functionIndex\": 1, \"line\": 9}],"
+	    " \"attributeIndices\": [1]}], \"stackTable\": [{}, {\"locationIndices\": [1]}], \"attributeTable\": [{}, {\"keyStrindex\": 4, "
+	    "\"value\": {\"stringValue\": \"cpython\"}}]},"
+	    " \"resourceProfiles\": [{\"scopeProfiles\": [{\"profiles\": [{\"sampleType\": {\"typeStrindex\": 1, \"unitStrindex\": 2},"
+	    " \"samples\": [{\"stackIndex\": 1, \"values\": [5]}]}]}]}]}";
 	static const char perf[] = "python3 7 1.5: 1 cycles: \n\t7f00aa py::main:/a.py (/tmp/perf-7.map)\n\t40aa _start (/bin/python3)\n\n";
 	struct buffer texts[] = { { .data = (char *)otlp, .size = sizeof(otlp) - 1 }, { .data = (char *)perf, .size = sizeof(perf) - 1 } };
 	CLEANUP(profile_freep) struct profile *from_otlp = read_back(&texts[0]);
@@ -405,7 +438,8 @@ static void append_locations(struct buffer *message, int way)
 	protobuf_close(message, opened);
 }
 
-/* pprof whose samples have one stack, written in three ways, the first one twice; the last one's second value is `last` more than ten times the first. */
+/* pprof whose samples have one stack, written in three ways, the first one twice; the last one's second value is `last` more than ten times
+ * the first. */
 static struct buffer pprof_of_one_stack(uint64_t last)
 {
 	static const char *const strings[] = { "", "samples", "count", "cpu", "nanoseconds", "f", "g" };
@@ -534,7 +568,8 @@ static void test_damaged(void **state)
 static void test_gunzip(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
-	struct buffer packed = write_as(profile, EXPORT_PPROF), whole = BUFFER_INIT(MAX_BYTES), twice = BUFFER_INIT(MAX_BYTES), small = BUFFER_INIT(1000);
+	struct buffer packed = write_as(profile, EXPORT_PPROF), whole = BUFFER_INIT(MAX_BYTES), twice = BUFFER_INIT(MAX_BYTES),
+		      small = BUFFER_INIT(1000);
 	struct diag diag = { 0 };
 	size_t size = packed.size;
 
@@ -556,7 +591,13 @@ static void test_gunzip(void **state)
 
 static void test_detect(void **state)
 {
-	static const char *const refused[] = { "", "{}", "{\"format\":\"other\"}", "{\"a\":[1,2", "\x7f" "ELF\1\1", "\n\x0b\xff\xff\xff\xff" };
+	static const char *const refused[] = { "",
+					       "{}",
+					       "{\"format\":\"other\"}",
+					       "{\"a\":[1,2",
+					       "\x7f"
+					       "ELF\1\1",
+					       "\n\x0b\xff\xff\xff\xff" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		enum import_format format;
@@ -570,12 +611,23 @@ static void test_detect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json_keeps_waits), cmocka_unit_test(test_marks_of_waits_keep_sides), cmocka_unit_test(test_json_of_waits_is_checked),
-		cmocka_unit_test(test_json_is_all_of_it), cmocka_unit_test(test_pprof_keeps_stacks), cmocka_unit_test(test_folded_keeps_stacks),
-		cmocka_unit_test(test_pprof_settles),	  cmocka_unit_test(test_folded_of_others),   cmocka_unit_test(test_losses_are_told),
-		cmocka_unit_test(test_deep_stack),	  cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_gunzip),
-		cmocka_unit_test(test_detect), cmocka_unit_test(test_otlp_json), cmocka_unit_test(test_kernel_without_addresses),
-		cmocka_unit_test(test_what_interpreters_run), cmocka_unit_test(test_interpreters_of_others),
+		cmocka_unit_test(test_json_keeps_waits),
+		cmocka_unit_test(test_marks_of_waits_keep_sides),
+		cmocka_unit_test(test_json_of_waits_is_checked),
+		cmocka_unit_test(test_json_is_all_of_it),
+		cmocka_unit_test(test_pprof_keeps_stacks),
+		cmocka_unit_test(test_folded_keeps_stacks),
+		cmocka_unit_test(test_pprof_settles),
+		cmocka_unit_test(test_folded_of_others),
+		cmocka_unit_test(test_losses_are_told),
+		cmocka_unit_test(test_deep_stack),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_gunzip),
+		cmocka_unit_test(test_detect),
+		cmocka_unit_test(test_otlp_json),
+		cmocka_unit_test(test_kernel_without_addresses),
+		cmocka_unit_test(test_what_interpreters_run),
+		cmocka_unit_test(test_interpreters_of_others),
 		cmocka_unit_test(test_pprof_stacks_and_ticks),
 	};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chains of inlined functions: stacks of few locations, which are inlined here into one and there into another, with marks, interpreters' frames and wakers between them. */
+/* Chains of inlined functions: stacks of few locations, which are inlined here into one and there into another, with marks, interpreters'
+ * frames and wakers between them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +52,8 @@ static uint32_t any_stack(struct profile *profile)
 }
 
 /* A location of pprof that begins at the i-th frame of the stack has these frames and no others, one in the other. Returns how many. */
-static uint32_t check_chain(const struct profile *profile, const struct inlines *inlines, uint32_t chain, const uint32_t *locations, uint32_t nr)
+static uint32_t check_chain(const struct profile *profile, const struct inlines *inlines, uint32_t chain, const uint32_t *locations,
+			    uint32_t nr)
 {
 	uint32_t length = 0;
 
@@ -80,7 +82,8 @@ static void every_stack_comes_back(void **state)
 	assert_int_equal(inlines_find(profile, &inlines), 0);
 	for (uint32_t stack = 0; stack < profile_nr_stacks(profile); stack++) {
 		uint32_t nr, nr_chains, nr_waker = profile_nr_of_waker(profile, stack), next = 0;
-		const uint32_t *locations = profile_stack_at(profile, stack, &nr), *chains = inlines_of_stack(&inlines, profile, stack, &nr_chains);
+		const uint32_t *locations = profile_stack_at(profile, stack, &nr),
+			       *chains = inlines_of_stack(&inlines, profile, stack, &nr_chains);
 
 		assert_int_equal(nr_chains, nr);
 		for (uint32_t i = 0; i < nr; i++) {

@@ -87,7 +87,8 @@ static void closed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_stands_once), cmocka_unit_test(limits), cmocka_unit_test(hashes_of_the_caller), cmocka_unit_test(closed) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_stands_once), cmocka_unit_test(limits),
+					    cmocka_unit_test(hashes_of_the_caller), cmocka_unit_test(closed) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,10 +33,10 @@ static void header(struct buffer *to, uint32_t magic)
 	buffer_append(to, words, sizeof(words));
 }
 
-static void record(struct buffer *to, uint32_t id, uint32_t body_bytes)
+static void record(struct buffer *to, uint32_t id, uint32_t payload_bytes)
 {
 	u32(to, id);
-	u32(to, 16 + body_bytes);
+	u32(to, 16 + payload_bytes);
 	u64(to, 0);
 }
 
@@ -109,9 +109,9 @@ static void assert_place(const struct jitdump *dump, uint64_t pc, const char *na
 	assert_true(place.start == start && place.line == line);
 }
 
-#define START(bytes)                                                                                                                                            \
-	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT((size_t)16 << 20);                                                                              \
-	CLEANUP(jitdump_freep) struct jitdump *dump = NULL;                                                                                                    \
+#define START(bytes) \
+	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT((size_t)16 << 20); \
+	CLEANUP(jitdump_freep) struct jitdump *dump = NULL; \
 	header(&bytes, JITDUMP_MAGIC)
 
 static void names_and_lines(void **state)

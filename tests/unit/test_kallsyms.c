@@ -128,7 +128,8 @@ static void this_kernels_list_is_found_again(void **state)
 		uint64_t kaddr, start;
 		char type, want[512];
 
-		if (sscanf(line, "%lx %c %511s", &kaddr, &type, want) != 3 || !strchr("tTwW", type) || strstr(want, "text") || strstr(line, "[bpf]"))
+		if (sscanf(line, "%lx %c %511s", &kaddr, &type, want) != 3 || !strchr("tTwW", type) || strstr(want, "text") ||
+		    strstr(line, "[bpf]"))
 			continue;
 		assert_int_equal(kallsyms_find(kallsyms, kaddr, &name, &start), 0);
 		assert_true(start == kaddr);
@@ -155,8 +156,8 @@ static void the_scheduler_has_bounds(void **state)
 	static const struct {
 		uint64_t kaddr;
 		bool is_scheduler;
-	} want[] = { { 0xffffffff810000ff, false }, { 0xffffffff81000100, true }, { 0xffffffff810002ff, true }, { 0xffffffff81000300, false },
-		     { 0xffffffff81000400, true }, { 0xffffffff81000500, false } };
+	} want[] = { { 0xffffffff810000ff, false }, { 0xffffffff81000100, true }, { 0xffffffff810002ff, true },
+		     { 0xffffffff81000300, false }, { 0xffffffff81000400, true }, { 0xffffffff81000500, false } };
 	CLEANUP(kallsyms_freep) struct kallsyms *kallsyms = NULL, *without = NULL;
 
 	assert_int_equal(kallsyms_parse(text, sizeof(text) - 1, &kallsyms), 0);

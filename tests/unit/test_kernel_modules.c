@@ -94,7 +94,10 @@ static void what_is_not_there_has_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(what_makes_a_module_another_counts), test(who_uses_it_does_not), test(a_module_that_is_loaded_anew_counts), test(what_is_not_there_has_none),
+		test(what_makes_a_module_another_counts),
+		test(who_uses_it_does_not),
+		test(a_module_that_is_loaded_anew_counts),
+		test(what_is_not_there_has_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,9 @@ static int tear_down(void **state)
 
 static void map(uint32_t tgid, uint64_t start_pc, uint64_t end_pc, uint64_t time_ns)
 {
-	const struct mapping_event event = { .tgid = tgid, .start_pc = start_pc, .size_bytes = end_pc - start_pc, .time_ns = time_ns, .path = "//anon" };
+	const struct mapping_event event = {
+		.tgid = tgid, .start_pc = start_pc, .size_bytes = end_pc - start_pc, .time_ns = time_ns, .path = "//anon"
+	};
 
 	assert_int_equal(process_table_mmap(table, &event), 0);
 }
@@ -44,7 +46,8 @@ static uint64_t cpu_ns(void)
 
 #define COVERED 16000u
 
-/* So many processes of so many mappings each, over all of which another is mapped then, again and again: the same number of events, however they are divided. */
+/* So many processes of so many mappings each, over all of which another is mapped then, again and again: the same number of events, however
+ * they are divided. */
 static uint64_t cover_ns(uint32_t first_tgid, uint32_t nr_processes, uint32_t nr_each)
 {
 	uint64_t from_ns = cpu_ns(), time_ns = 0;

@@ -32,7 +32,7 @@
 /* A directory with files of several owners, and a process of another user. */
 struct scene {
 	char path[64];
-	pid_t stranger;
+	pid_t credentials;
 };
 
 enum { IN_OWN_ROOT = 1 };
@@ -73,19 +73,20 @@ static void scene_init(struct scene *scene, int flags)
 	}
 	strncpy(scene->path, "/tmp/test_opener.XXXXXX", sizeof(scene->path) - 1);
 	assert_non_null(mkdtemp(scene->path));
-	run("chmod 755 %s && cd %s && mkdir -m 700 closed && mkdir -m 777 tmp && printf '\\177ELF' | tee secret open group own closed/open > /dev/null && "
+	run("chmod 755 %s && cd %s && mkdir -m 700 closed && mkdir -m 777 tmp && printf '\\177ELF' | tee secret open group own closed/open "
+	    "> /dev/null && "
 	    "chmod 644 open closed/open && chmod 600 secret own && chmod 640 group && chgrp %d group && chown %d own",
 	    scene->path, scene->path, GROUP, USER);
-	scene->stranger = start_stranger(flags & IN_OWN_ROOT ? scene->path : NULL);
+	scene->credentials = start_stranger(flags & IN_OWN_ROOT ? scene->path : NULL);
 }
 
 static void end_stranger(struct scene *scene)
 {
-	if (scene->stranger > 0) {
-		kill(scene->stranger, SIGKILL);
-		waitpid(scene->stranger, NULL, 0);
+	if (scene->credentials > 0) {
+		kill(scene->credentials, SIGKILL);
+		waitpid(scene->credentials, NULL, 0);
 	}
-	scene->stranger = 0;
+	scene->credentials = 0;
 }
 
 static void scene_done(struct scene *scene)
@@ -120,7 +121,7 @@ static int try(struct scene *scene, const char *name)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", scene->path, name);
-	return closed(open_beside(scene, scene->stranger, path));
+	return closed(open_beside(scene, scene->credentials, path));
 }
 
 static int try_own(struct scene *scene, const char *name)
@@ -128,7 +129,7 @@ static int try_own(struct scene *scene, const char *name)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", scene->path, name);
-	return closed(opener_open_own((uint32_t)scene->stranger, false, path, MAX_BYTES));
+	return closed(opener_open_own((uint32_t)scene->credentials, false, path, MAX_BYTES));
 }
 
 static void the_process_s_rights_count(void **state)
@@ -164,8 +165,8 @@ static void root_without_capabilities_is_a_user(void **state)
 	scene_init(&scene, 0);
 	end_stranger(&scene);
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	scene.stranger = fork();
-	if (scene.stranger == 0) {
+	scene.credentials = fork();
+	if (scene.credentials == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (syscall(SYS_capset, &header, none) == 0 && write(ready[1], "x", 1) == 1)
 			pause();
@@ -183,7 +184,8 @@ static void only_regular_files(void **state)
 	CLEANUP(scene_done) struct scene scene = { 0 };
 
 	scene_init(&scene, 0);
-	run("cd %s && mkfifo -m 666 fifo && mknod -m 666 zero c 1 5 && ln -s loop loop && truncate -s 10G large && chmod 644 large && ln -s /proc/self/maps maps",
+	run("cd %s && mkfifo -m 666 fifo && mknod -m 666 zero c 1 5 && ln -s loop loop && truncate -s 10G large && chmod 644 large && ln "
+	    "-s /proc/self/maps maps",
 	    scene.path);
 	assert_int_equal(try(&scene, "fifo"), -ENOEXEC);
 	assert_int_equal(try(&scene, "zero"), -ENOEXEC);
@@ -192,7 +194,7 @@ static void only_regular_files(void **state)
 	assert_int_equal(try(&scene, "large"), -EFBIG);
 	assert_int_equal(try(&scene, "maps"), -ENOEXEC); /* "self" would be we */
 	assert_int_equal(try(&scene, "none"), -ENOENT);
-	assert_int_equal(open_beside(&scene, scene.stranger, "etc/passwd"), -EINVAL);
+	assert_int_equal(open_beside(&scene, scene.credentials, "etc/passwd"), -EINVAL);
 }
 
 static void only_a_process_s_own_files(void **state)
@@ -221,33 +223,51 @@ static void another_root_is_not_left(void **state)
 
 	scene_init(&scene, IN_OWN_ROOT);
 	run("cd %s && ln -s /etc etc && ln -s ../../../../etc up && ln -s /open absolute && ln -s /proc/self/cwd magic", scene.path);
-	assert_int_equal(closed(open_beside(&scene, scene.stranger, "/open")), 0);
-	assert_int_equal(closed(open_beside(&scene, scene.stranger, "/absolute")), 0);
-	assert_int_equal(open_beside(&scene, scene.stranger, "/secret"), -EACCES);
-	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/etc/passwd")));
-	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/up/passwd")));
-	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/../../../etc/passwd")));
-	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/magic/etc/passwd")));
-	assert_true(is_not_there(open_beside(&scene, scene.stranger, "/usr/lib/debug/../../../etc/passwd")));
+	assert_int_equal(closed(open_beside(&scene, scene.credentials, "/open")), 0);
+	assert_int_equal(closed(open_beside(&scene, scene.credentials, "/absolute")), 0);
+	assert_int_equal(open_beside(&scene, scene.credentials, "/secret"), -EACCES);
+	assert_true(is_not_there(open_beside(&scene, scene.credentials, "/etc/passwd")));
+	assert_true(is_not_there(open_beside(&scene, scene.credentials, "/up/passwd")));
+	assert_true(is_not_there(open_beside(&scene, scene.credentials, "/../../../etc/passwd")));
+	assert_true(is_not_there(open_beside(&scene, scene.credentials, "/magic/etc/passwd")));
+	assert_true(is_not_there(open_beside(&scene, scene.credentials, "/usr/lib/debug/../../../etc/passwd")));
 }
 
 static int try_debug(const struct scene *scene, const char *of, const char *path)
 {
-	return closed(proxy_open_debug(NULL, (uint32_t)scene->stranger, &(struct debugged){ .path = of, .owner = USER }, path, MAX_BYTES));
+	return closed(
+	    proxy_open_debug(NULL, (uint32_t)scene->credentials, &(struct debugged){ .path = of, .owner = USER }, path, MAX_BYTES));
 }
 
 /* Whoever asks names the path himself, and may be in a stranger's hands. All files here are readable, and ELF but for two. */
 static void only_debug_files(void **state)
 {
-	static const char *const given[] = { "/usr/lib/debug/.build-id/ab/cd.debug", "/lib/program.debug", "/lib/.debug/any", "/etc/unit.dwo", "/etc/unit.dwp", "/etc/.dwz/any" };
-	static const char *const refused[] = { "/etc/shadow", "/lib/../etc/shadow", "/lib/.debug/../../etc/shadow", "/usr/lib/debug/../../../etc/shadow", "/proc/1/environ",
-					       "/lib/deep/any", "/lib/.debug/deep/any", "/etc/.debug/any", "/dwo", "/etc/.dwz/../shadow" };
+	static const char *const given[] = { "/usr/lib/debug/.build-id/ab/cd.debug",
+					     "/lib/program.debug",
+					     "/lib/.debug/any",
+					     "/etc/unit.dwo",
+					     "/etc/unit.dwp",
+					     "/etc/.dwz/any" };
+	static const char *const refused[] = { "/etc/shadow",
+					       "/lib/../etc/shadow",
+					       "/lib/.debug/../../etc/shadow",
+					       "/usr/lib/debug/../../../etc/shadow",
+					       "/proc/1/environ",
+					       "/lib/deep/any",
+					       "/lib/.debug/deep/any",
+					       "/etc/.debug/any",
+					       "/dwo",
+					       "/etc/.dwz/../shadow" };
 	CLEANUP(scene_done) struct scene scene = { 0 };
 
 	scene_init(&scene, IN_OWN_ROOT);
-	run("cd %s && mkdir -p usr/lib/debug/.build-id/ab lib/.debug/deep lib/deep etc/.dwz etc/.debug proc/1 && for file in usr/lib/debug/.build-id/ab/cd.debug lib/program.debug lib/.debug/any "
-	    "etc/unit.dwo etc/unit.dwp etc/.dwz/any etc/shadow proc/1/environ lib/deep/any lib/.debug/deep/any etc/.debug/any dwo; do cp open $file; done; "
-	    "echo text > usr/lib/debug/text; echo text > etc/text.dwo; : > usr/lib/debug/empty; mkfifo -m 666 usr/lib/debug/fifo; chmod 755 .", scene.path);
+	run("cd %s && mkdir -p usr/lib/debug/.build-id/ab lib/.debug/deep lib/deep etc/.dwz etc/.debug proc/1 && for file in "
+	    "usr/lib/debug/.build-id/ab/cd.debug lib/program.debug lib/.debug/any "
+	    "etc/unit.dwo etc/unit.dwp etc/.dwz/any etc/shadow proc/1/environ lib/deep/any lib/.debug/deep/any etc/.debug/any dwo; do cp "
+	    "open $file; done; "
+	    "echo text > usr/lib/debug/text; echo text > etc/text.dwo; : > usr/lib/debug/empty; mkfifo -m 666 usr/lib/debug/fifo; chmod "
+	    "755 .",
+	    scene.path);
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		assert_int_equal(try_debug(&scene, "/lib/program", given[i]), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
@@ -268,8 +288,10 @@ static void debug_files_of_others_do_not_count(void **state)
 	uint32_t tgid;
 
 	scene_init(&scene, IN_OWN_ROOT);
-	tgid = (uint32_t)scene.stranger;
-	run("cd %s && mkdir lib && for name in root users others all; do cp open lib/$name; done && chown %d lib/users && chown 54321 lib/others && chmod 666 lib/all && chmod 755 .", scene.path, USER);
+	tgid = (uint32_t)scene.credentials;
+	run("cd %s && mkdir lib && for name in root users others all; do cp open lib/$name; done && chown %d lib/users && chown 54321 "
+	    "lib/others && chmod 666 lib/all && chmod 755 .",
+	    scene.path, USER);
 	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_root, "/lib/root", MAX_BYTES)), 0);
 	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_root, "/lib/users", MAX_BYTES)), -EPERM);
 	assert_int_equal(closed(proxy_open_debug(NULL, tgid, &of_user, "/lib/root", MAX_BYTES)), 0);
@@ -288,9 +310,9 @@ static void of_the_gone_only_debug_files(void **state)
 	pid_t gone;
 
 	scene_init(&scene, 0);
-	gone = scene.stranger;
+	gone = scene.credentials;
 	end_stranger(&scene);
-	scene.stranger = gone;
+	scene.credentials = gone;
 	assert_int_equal(try(&scene, "open"), -ESRCH);
 	assert_int_equal(try_own(&scene, "open"), 0); /* below /tmp, readable by all, and root's */
 	assert_int_equal(try_own(&scene, "secret"), -EACCES);
@@ -299,7 +321,7 @@ static void of_the_gone_only_debug_files(void **state)
 	assert_int_equal(open_beside(&scene, 0, "/usr/lib/debug/../../../etc/passwd"), -ESRCH);
 	assert_int_equal(open_beside(&scene, 0, "/usr/lib/debug/none/such"), -ENOENT);
 	assert_int_equal(opener_open_own((uint32_t)gone, false, "/etc/passwd", 1 << 20), -ESRCH);
-	scene.stranger = 0;
+	scene.credentials = 0;
 }
 
 static void what_we_started_is_ours(void **state)
@@ -309,7 +331,7 @@ static void what_we_started_is_ours(void **state)
 	pid_t gone;
 
 	scene_init(&scene, 0);
-	gone = scene.stranger;
+	gone = scene.credentials;
 	end_stranger(&scene);
 	snprintf(path, sizeof(path), "%s/secret", scene.path);
 	assert_int_equal(closed(opener_open_own((uint32_t)gone, true, path, MAX_BYTES)), 0);
@@ -321,16 +343,16 @@ static void jit_files_are_found(void **state)
 	struct jit_files files;
 
 	scene_init(&scene, IN_OWN_ROOT);
-	jit_files_open(NULL, (uint32_t)scene.stranger, false, &files);
+	jit_files_open(NULL, (uint32_t)scene.credentials, false, &files);
 	assert_int_equal(files.nr + files.nr_refused, 0);
-	run("echo 1000 10 name > %s/tmp/perf-%d.map", scene.path, scene.stranger);
-	run("echo x > %s/tmp/jit-%d.dump; chown %d %s/tmp/*", scene.path, scene.stranger, USER, scene.path);
-	jit_files_open(NULL, (uint32_t)scene.stranger, false, &files);
+	run("echo 1000 10 name > %s/tmp/perf-%d.map", scene.path, scene.credentials);
+	run("echo x > %s/tmp/jit-%d.dump; chown %d %s/tmp/*", scene.path, scene.credentials, USER, scene.path);
+	jit_files_open(NULL, (uint32_t)scene.credentials, false, &files);
 	assert_int_equal(files.nr, 1); /* a jitdump that nobody has mapped is none */
 	assert_int_equal(files.nr_refused, 0);
 	jit_files_done(&files);
 	run("chmod 600 %s/tmp/perf-*; chown 0 %s/tmp/perf-*", scene.path, scene.path);
-	jit_files_open(NULL, (uint32_t)scene.stranger, false, &files);
+	jit_files_open(NULL, (uint32_t)scene.credentials, false, &files);
 	assert_int_equal(files.nr, 0);
 	assert_int_equal(files.nr_refused, 1);
 	assert_int_equal(files.refusal, -EACCES);

@@ -31,12 +31,28 @@ static const char *colour_at(uint32_t i)
 static const struct option_spec options[] = {
 	{ .group = "First", .metavar = "SECONDS", .kind = OPTION_NUMBER, FIELD(seconds), .min = 1, .max = 100, .help = "how long" },
 	{ .letter = 'U', .name = "user", .kind = OPTION_FLAG, FIELD(up), .help = "user" },
-	{ .letter = 'K', .name = "kernel", .kind = OPTION_FLAG, FIELD(kernel), .excludes = "user", .instead = "leave both out", .help = "k" },
+	{ .letter = 'K',
+	  .name = "kernel",
+	  .kind = OPTION_FLAG,
+	  FIELD(kernel),
+	  .excludes = "user",
+	  .instead = "leave both out",
+	  .help = "k" },
 	{ .letter = 'f', .name = "fold", .kind = OPTION_FLAG, FIELD(fold), .help = "folded" },
-	{ .letter = 'F', .name = "frequency", .metavar = "HZ", .kind = OPTION_NUMBER, FIELD(freq), .min = 1, .max = UINT64_MAX,
+	{ .letter = 'F',
+	  .name = "frequency",
+	  .metavar = "HZ",
+	  .kind = OPTION_NUMBER,
+	  FIELD(freq),
+	  .min = 1,
+	  .max = UINT64_MAX,
 	  .help = "rate" },
 	{ .group = "Second", .letter = 'c', .name = "count", .metavar = "N", .kind = OPTION_NUMBER, FIELD(period), .max = 9, .help = "n" },
-	{ .name = "user-name", .metavar = "NAME", .kind = OPTION_TEXT, FIELD(name), .value_name = colour_at,
+	{ .name = "user-name",
+	  .metavar = "NAME",
+	  .kind = OPTION_TEXT,
+	  FIELD(name),
+	  .value_name = colour_at,
 	  .help = "a help that is so long that it does not fit into one line of eighty columns and has to be folded somewhere" },
 	{ .letter = 'o', .name = "output", .metavar = "FILE", .kind = OPTION_TEXTS, FIELD(files), .help = "file" },
 	{ .letter = 'p', .name = "pid", .metavar = "PID[,PID...]", .kind = OPTION_IDS, FIELD(ids), .min = 1, .max = 4194304, .help = "p" },
@@ -44,7 +60,11 @@ static const struct option_spec options[] = {
 };
 
 static const struct verb verb = {
-	.name = "test", .summary = "tests", .description = "One paragraph.\n\nAnother.", .options = options, .nr_options = ARRAY_SIZE(options),
+	.name = "test",
+	.summary = "tests",
+	.description = "One paragraph.\n\nAnother.",
+	.options = options,
+	.nr_options = ARRAY_SIZE(options),
 	.takes_command = true,
 };
 static const struct verb plain = { .name = "plain", .description = "x", .options = options, .nr_options = ARRAY_SIZE(options) };
@@ -87,7 +107,8 @@ static void refused(const char *line, const char *why)
 
 static void all_ways_to_write_a_value(void **state)
 {
-	for (const char *const *line = (const char *const[]){ "-F99", "-F 99", "--frequency=99", "--frequency 99", "--freq=99", "--fr 99", NULL };
+	for (const char *const *line =
+		 (const char *const[]){ "-F99", "-F 99", "--frequency=99", "--frequency 99", "--freq=99", "--fr 99", NULL };
 	     *line; line++) {
 		assert_int_equal(parse_as(&verb, *line), 0);
 		assert_int_equal(got.freq, 99);
@@ -137,7 +158,8 @@ static void numbers(void **state)
 	assert_int_equal(parse_as(&verb, "-F 18446744073709551615 -c 0"), 0);
 	assert_true(got.freq == UINT64_MAX);
 	assert_true(is_given("count"));
-	for (const char *const *value = (const char *const[]){ "0", "-5", "1e3", "abc", "18446744073709551616", "0x1", "1.5", "+1", "5s", NULL };
+	for (const char *const *value =
+		 (const char *const[]){ "0", "-5", "1e3", "abc", "18446744073709551616", "0x1", "1.5", "+1", "5s", NULL };
 	     *value; value++) {
 		char line[64];
 
@@ -158,8 +180,8 @@ static void ids(void **state)
 	assert_int_equal(got.ids.nr, 4);
 	assert_int_equal(got.ids.ids[2], 3);
 	assert_int_equal(got.ids.ids[3], 4194304);
-	for (const char *const *value = (const char *const[]){ "abc", "999999999999", ",", "1,,2", "1,", ",1", "0", "-1", "4194305", "1 ,2x",
-							       "99999999999999999999999999999999", NULL };
+	for (const char *const *value = (const char *const[]){ "abc", "999999999999", ",", "1,,2", "1,", ",1", "0", "-1", "4194305",
+							       "1 ,2x", "99999999999999999999999999999999", NULL };
 	     *value; value++) {
 		char line[64];
 

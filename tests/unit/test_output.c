@@ -158,7 +158,8 @@ static void test_link_to_a_descriptor(void **state)
 	check_content(file, "report");
 }
 
-/* A file that has lost its name (stdout of a program that keeps what it gets to itself): the report is written into it, the link stays, and so does what somebody has put where the name was. */
+/* A file that has lost its name (stdout of a program that keeps what it gets to itself): the report is written into it, the link stays, and
+ * so does what somebody has put where the name was. */
 static void test_link_to_a_lost_file(void **state)
 {
 	const char *file = in_folder("file"), *link = in_folder("stdout"), *other = in_folder("file (deleted)");
@@ -316,7 +317,7 @@ static void check_owner(const char *path, uid_t uid, mode_t mode)
 }
 
 /* What is in a report is for whoever asked for it. */
-static void test_whose(void **state)
+static void test_targets(void **state)
 {
 	const char *path = in_folder("report");
 	mode_t mask = umask(0);
@@ -364,7 +365,8 @@ static struct profile *long_profile(void)
 	return profile;
 }
 
-/* A report that is too large, or for which there is no room when much of it has been written, leaves what was there before; in a pipe stands what was written. */
+/* A report that is too large, or for which there is no room when much of it has been written, leaves what was there before; in a pipe
+ * stands what was written. */
 static void test_long_report(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = long_profile();
@@ -430,7 +432,8 @@ static int confined(const char *output, const char *other)
 	if (version >= 6 && (!kill(getppid(), 0) || errno != EPERM))
 		return 4;
 	confine_reading(&output, 1);
-	if (open(output, O_RDONLY) < 0 || output_write(output, "three", 5, NULL) || open(other, O_RDONLY) >= 0 || open(".", O_RDONLY | O_DIRECTORY) >= 0)
+	if (open(output, O_RDONLY) < 0 || output_write(output, "three", 5, NULL) || open(other, O_RDONLY) >= 0 ||
+	    open(".", O_RDONLY | O_DIRECTORY) >= 0)
 		return 5;
 	return execl("/bin/true", "true", NULL) && errno == EACCES ? 0 : 6;
 }
@@ -457,8 +460,21 @@ static void test_confined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(test_new_file), test(test_existing_file), test(test_symbolic_links), test(test_link_to_a_descriptor), test(test_link_to_a_lost_file), test(test_fifo_of_a_stranger), test(test_refused), test(test_piece_by_piece),
-		test(test_no_rights), test(test_devices), test(test_fifo), test(test_whose), test(test_long_report), test(test_full_disk), test(test_confined),
+		test(test_new_file),
+		test(test_existing_file),
+		test(test_symbolic_links),
+		test(test_link_to_a_descriptor),
+		test(test_link_to_a_lost_file),
+		test(test_fifo_of_a_stranger),
+		test(test_refused),
+		test(test_piece_by_piece),
+		test(test_no_rights),
+		test(test_devices),
+		test(test_fifo),
+		test(test_targets),
+		test(test_long_report),
+		test(test_full_disk),
+		test(test_confined),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,8 @@ static void windows_of_one_second_have_names_of_their_own(void **state)
 	for (uint32_t number = 1; number <= 3; number++)
 		assert_int_equal(write_window(number, BEGIN_S), 0);
 	assert_int_equal(write_window(4, BEGIN_S + 1), 0);
-	assert_true(is_there("20261123T164128Z.folded") && is_there("20261123T164128Z-2.folded") && is_there("20261123T164128Z-3.folded") && is_there("20261123T164129Z.folded"));
+	assert_true(is_there("20261123T164128Z.folded") && is_there("20261123T164128Z-2.folded") && is_there("20261123T164128Z-3.folded") &&
+		    is_there("20261123T164129Z.folded"));
 }
 
 /* And comes to where it was, again and again. */
@@ -112,7 +113,8 @@ static void signs_are_replaced_where_they_stand(void **state)
 
 static void what_is_no_pattern_is_refused(void **state)
 {
-	static const char *const wrong[] = { "x.json", "%%n.json", "%n-%q.json", "%n.json%", "%", "%n/x.json", "%t/%n.json", "./%t/x.json", "/nonexistent/%n.json" };
+	static const char *const wrong[] = { "x.json",	   "%%n.json",	  "%n-%q.json",		 "%n.json%", "%", "%n/x.json",
+					     "%t/%n.json", "./%t/x.json", "/nonexistent/%n.json" };
 
 	assert_int_equal(mkdir("1", 0700), 0); /* %n/x.json could be written, once */
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
@@ -127,10 +129,19 @@ static void two_patterns_for_one_file_are_refused(void **state)
 		const char *a, *b;
 		bool do_meet;
 	} pairs[] = {
-		{ "a-%n.json", "a-%n.json", true },    { "a-%n.json", "./a-%n.json", true },	   { "a%n1.json", "a1%n.json", true },
-		{ "a%n.json", "a%n1.json", true },     { "%t.json", "%t-2.json", true },	   { "a%%%n.json", "a%%%n.json", true },
-		{ "a-%n.json", "b-%n.json", false },   { "a-%n.json", "a-%n.folded", false }, { "a-%n.json", "a-%n.speedscope.json", false },
-		{ "cpu-%n.json", "cpu-x-%n.json", false }, { "a-%n.json", "other/a-%n.json", false }, { "%n.json", "%n%%.json", false }, { "%n.json", "%%%n.json", false },
+		{ "a-%n.json", "a-%n.json", true },
+		{ "a-%n.json", "./a-%n.json", true },
+		{ "a%n1.json", "a1%n.json", true },
+		{ "a%n.json", "a%n1.json", true },
+		{ "%t.json", "%t-2.json", true },
+		{ "a%%%n.json", "a%%%n.json", true },
+		{ "a-%n.json", "b-%n.json", false },
+		{ "a-%n.json", "a-%n.folded", false },
+		{ "a-%n.json", "a-%n.speedscope.json", false },
+		{ "cpu-%n.json", "cpu-x-%n.json", false },
+		{ "a-%n.json", "other/a-%n.json", false },
+		{ "%n.json", "%n%%.json", false },
+		{ "%n.json", "%%%n.json", false },
 	};
 
 	assert_int_equal(mkdir("other", 0700), 0);
@@ -147,7 +158,8 @@ static void two_patterns_for_one_file_are_refused(void **state)
 /* What two patterns come to is looked at for some hundreds of windows: who is told not to meet does not. */
 static void patterns_that_may_stand_together_never_meet(void **state)
 {
-	static const char *const patterns[] = { "%n.json", "%n1.json", "1%n.json", "%n-%n.json", "%t.json", "%t-%n.json", "%n%t.json", "2%t.json", "%tZ.json", "%n%%.json", "%%%n.json", "a%n.json", "%n.a.json" };
+	static const char *const patterns[] = { "%n.json",  "%n1.json", "1%n.json",  "%n-%n.json", "%t.json",  "%t-%n.json", "%n%t.json",
+						"2%t.json", "%tZ.json", "%n%%.json", "%%%n.json",  "a%n.json", "%n.a.json" };
 	char of_a[PATH_MAX], of_b[PATH_MAX];
 
 	for (size_t pair = 0; pair < ARRAY_SIZE(patterns) * ARRAY_SIZE(patterns); pair++) {
@@ -195,9 +207,14 @@ static void a_window_that_is_not_written_costs_no_other(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(windows_of_one_second_have_names_of_their_own), test(a_clock_that_is_set_back_overwrites_nothing), test(signs_are_replaced_where_they_stand),
-		test(what_is_no_pattern_is_refused), test(two_patterns_for_one_file_are_refused), test(patterns_that_may_stand_together_never_meet),
-		test(each_output_keeps_as_many), test(a_window_that_is_not_written_costs_no_other),
+		test(windows_of_one_second_have_names_of_their_own),
+		test(a_clock_that_is_set_back_overwrites_nothing),
+		test(signs_are_replaced_where_they_stand),
+		test(what_is_no_pattern_is_refused),
+		test(two_patterns_for_one_file_are_refused),
+		test(patterns_that_may_stand_together_never_meet),
+		test(each_output_keeps_as_many),
+		test(a_window_that_is_not_written_costs_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

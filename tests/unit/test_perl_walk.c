@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The walk of Perl's stack (bpf/runtimes/perl.h) and the names of its frames, on the host, over a perl that is stopped. Oracle: what the script says of itself by caller() (tests/programs/
- * perl_stacks.pl). That each activation of runops is one run is held against the native stack. Arguments: the script, then the perl and what it is started by. */
+/* The walk of Perl's stack (bpf/runtimes/perl.h) and the names of its frames, on the host, over a perl that is stopped. Oracle: what the
+ * script says of itself by caller() (tests/programs/ perl_stacks.pl). That each activation of runops is one run is held against the native
+ * stack. Arguments: the script, then the perl and what it is started by. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,7 +138,7 @@ static pid_t last_thread(void)
 	return last;
 }
 
-/* --- what is known of it ------------------------------------------------------------------------------------------------------------------ */
+/* --- what is known of it -------------------------------------------------------------------------------------------------------------- */
 
 static struct process_table *processes;
 static struct rule_table *rules;
@@ -157,7 +158,8 @@ static void load_table(const struct elf_file *elf, const struct process_mapping 
 	assert_non_null(rows);
 	for (uint32_t block = 0; block < table->nr_blocks; block++) {
 		for (uint32_t i = table->blocks[block]; i < table->blocks[block + 1]; i++)
-			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low, .rule = table->rows[i].rule };
+			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low,
+						     .rule = table->rows[i].rule };
 	}
 	host_table(rows, table->nr_rows - 1, rows[table->nr_rows - 1].rel, table->block_shift, place);
 	place->base_pc = mapping->load_bias + table->base_vaddr;
@@ -169,7 +171,8 @@ static int take_mappings(void *arg, uint32_t tgid, uint32_t generation, const st
 
 	assert_non_null(list);
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct object *object = mappings[i].object == OBJECT_NONE ? NULL : object_table_at(process_table_objects(processes), mappings[i].object);
+		const struct object *object =
+		    mappings[i].object == OBJECT_NONE ? NULL : object_table_at(process_table_objects(processes), mappings[i].object);
 		struct runtime_image found;
 		struct libc_facts facts;
 
@@ -249,7 +252,8 @@ static void find_loops(void)
 		uint64_t pc = frames[i] & ~SONDE_FRAME_RETURN;
 
 		for (int k = 0; k < SONDE_MAX_LOOPS; k++) {
-			if (pc - (frames[i] & SONDE_FRAME_RETURN ? 1 : 0) - perl.loops[k].start_pc < perl.loops[k].end_pc - perl.loops[k].start_pc)
+			if (pc - (frames[i] & SONDE_FRAME_RETURN ? 1 : 0) - perl.loops[k].start_pc <
+			    perl.loops[k].end_pc - perl.loops[k].start_pc)
 				runtime.loops[runtime.nr_loops++] = (uint16_t)i;
 		}
 	}

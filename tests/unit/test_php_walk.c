@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PHP's stacks as the kernel side walks them (bpf/runtimes/php.h) and as user space names them, in a php that is stopped again and again in a known stack, against what it said of
- * itself. Arguments: the script, then for each PHP its program and, where that lives in a root directory of its own, "@ROOT" behind it. */
+/* PHP's stacks as the kernel side walks them (bpf/runtimes/php.h) and as user space names them, in a php that is stopped again and again in
+ * a known stack, against what it said of itself. Arguments: the script, then for each PHP its program and, where that lives in a root
+ * directory of its own, "@ROOT" behind it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -308,15 +309,25 @@ static void check_case(const char *name, const char *const *options)
 }
 
 static const char *const cases[] = {
-	"plain", "c", "empty", "static", "magic", "closure", "arrow", "anonymous", "usort", "map", "call", "offset", "string", "get", "iterator", "destruct", "autoload", "generator",
-	"next", "delegate", "delegates", "include", "eval", "recursion", "mixed", "shutdown",
+	"plain", "c",	     "empty",	  "static",  "magic", "closure",   "arrow",    "anonymous", "usort",
+	"map",	 "call",     "offset",	  "string",  "get",   "iterator",  "destruct", "autoload",  "generator",
+	"next",	 "delegate", "delegates", "include", "eval",  "recursion", "mixed",    "shutdown",
 };
 static const char *const fiber_cases[] = { "fiber", "resumed", "fiber_generator" }; /* PHP 8.1 and newer */
 
 static const char *const jit_cases[] = { "plain", "c", "usort", "closure", "delegates", "include", "eval", "recursion", "mixed" };
 static const char *const no_options[] = { "-n", NULL };
 static const char *const jit_options[] = {
-	"-n", "-d", "zend_extension=opcache", "-d", "opcache.enable_cli=1", "-d", "opcache.jit=tracing", "-d", "opcache.jit_buffer_size=16M", NULL,
+	"-n",
+	"-d",
+	"zend_extension=opcache",
+	"-d",
+	"opcache.enable_cli=1",
+	"-d",
+	"opcache.jit=tracing",
+	"-d",
+	"opcache.jit_buffer_size=16M",
+	NULL,
 };
 
 static void test_stacks(void **state)
@@ -387,7 +398,8 @@ static void test_faults(void **state)
 			continue;
 		}
 		nr_marked++;
-		assert_true(r.nr_frames < nr_all && (r.record.stop == SONDE_RUNTIME_STOP_TORN || (r.record.stop == SONDE_RUNTIME_STOP_READ_FAULT && r.record.fault)));
+		assert_true(r.nr_frames < nr_all && (r.record.stop == SONDE_RUNTIME_STOP_TORN ||
+						     (r.record.stop == SONDE_RUNTIME_STOP_READ_FAULT && r.record.fault)));
 	}
 	assert_true(nr_marked > nr_all);
 	end_child();
@@ -409,7 +421,8 @@ static void test_damage(void **state)
 	frame = r.frames[0];
 	assert_true(runtime_image_is_sound(&image));
 	other = image;
-	RUNTIME_OWN(struct sonde_php, other.known)->op_array_filename = 0xfff0; /* as a worker that was taken over might say: such an image is not used at all */
+	/* as a worker that was taken over might say: such an image is not used at all */
+	RUNTIME_OWN(struct sonde_php, other.known)->op_array_filename = 0xfff0;
 	assert_false(runtime_image_is_sound(&other));
 	other = image;
 	RUNTIME_OWN(struct sonde_php, other.known)->op_array_line_start = SONDE_PHP_OP_ARRAY_BYTES - 3;

@@ -41,7 +41,8 @@ static void live_of_mappings(uid_t uid, uint32_t nr_mappings, int ready_fd)
 		if (mprotect(pages + 2 * i * page_bytes, page_bytes, PROT_READ | PROT_EXEC))
 			_exit(1);
 	}
-	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid) || prctl(PR_SET_PDEATHSIG, SIGKILL) || write(ready_fd, "x", 1) != 1)
+	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid) || prctl(PR_SET_PDEATHSIG, SIGKILL) ||
+	    write(ready_fd, "x", 1) != 1)
 		_exit(1);
 	for (;;)
 		pause();
@@ -102,7 +103,8 @@ static struct process_scan_left scan(const struct scene *scene, uint64_t user_ns
 
 static bool is_known(const struct scene *scene, pid_t pid)
 {
-	return process_table_find(scene->table, (uint32_t)pid, UINT64_MAX - 1, (uintptr_t)is_known) != NULL; /* they are forks of this program */
+	/* they are forks of this program */
+	return process_table_find(scene->table, (uint32_t)pid, UINT64_MAX - 1, (uintptr_t)is_known) != NULL;
 }
 
 static uint32_t nr_known(const struct scene *scene, const pid_t pids[NR_EACH])
@@ -145,7 +147,7 @@ static void a_stop_ends_it(void **state)
 	CLEANUP(scene_done) struct scene scene;
 
 	scene_init(&scene);
-	stop_fd_tell(stop_fd);
+	stop_fd_set(stop_fd);
 	assert_int_equal(scan(&scene, 1000 * NS_PER_S, stop_fd).nr, 0);
 	assert_int_equal(process_table_nr_processes(scene.table), 0);
 	assert_true(stop_fd_take(stop_fd)); /* for the loop that comes then */

@@ -111,7 +111,8 @@ static uint32_t generation_of(uint32_t tgid)
 
 /* --- overlaps ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Two intervals in all of their relations (Allen's thirteen): before, meets, overlaps, starts, during, finishes, equal and their inverses. */
+/* Two intervals in all of their relations (Allen's thirteen): before, meets, overlaps, starts, during, finishes, equal and their inverses.
+ */
 static void test_interval_relations(void **state)
 {
 	static const uint64_t news[13][2] = { { 1, 3 }, { 1, 4 }, { 1, 6 }, { 4, 6 }, { 5, 7 }, { 6, 8 }, { 4, 8 },
@@ -128,7 +129,8 @@ static void test_interval_relations(void **state)
 
 			assert_int_equal(at(tgid, 15, page * PAGE), old);
 			assert_int_equal(at(tgid, 25, page * PAGE), in_new ? new : old);
-			assert_int_equal(at(tgid, 25, page * PAGE + PAGE - 1), (in_new ? new : old) == UINT64_MAX ? UINT64_MAX : (in_new ? new : old) + PAGE - 1);
+			assert_int_equal(at(tgid, 25, page * PAGE + PAGE - 1),
+					 (in_new ? new : old) == UINT64_MAX ? UINT64_MAX : (in_new ? new : old) + PAGE - 1);
 			assert_int_equal(at(tgid, 5, page * PAGE), UINT64_MAX);
 		}
 	}
@@ -174,7 +176,8 @@ static void test_random_mappings(void **state)
 		}
 		for (uint32_t time = 0; time < ORACLE_TIMES; time++) {
 			for (uint64_t page = 0; page < ORACLE_PAGES; page++)
-				assert_int_equal(at(tgid, time * 2 + 3, page * PAGE + 5), oracle[time][page] == UINT64_MAX ? UINT64_MAX : oracle[time][page] + 5);
+				assert_int_equal(at(tgid, time * 2 + 3, page * PAGE + 5),
+						 oracle[time][page] == UINT64_MAX ? UINT64_MAX : oracle[time][page] + 5);
 		}
 		told = changes_of(tgid); /* checks that they are sorted and apart */
 		assert_true(told.nr <= ORACLE_PAGES);
@@ -249,7 +252,8 @@ static void test_fork(void **state)
 	assert_int_equal(at(56, 55, 4 * PAGE), UINT64_MAX);
 }
 
-/* Mappings that several processes share, and each changes, leaves by an exec or passes on: every process has had what it would have had of its own. */
+/* Mappings that several processes share, and each changes, leaves by an exec or passes on: every process has had what it would have had of
+ * its own. */
 static void test_any_forks(void **state)
 {
 	enum { NR = 6, TIMES = 40, CHECKED = 8 };
@@ -279,7 +283,8 @@ static void test_any_forks(void **state)
 		}
 		for (uint32_t time = TIMES - CHECKED; time < TIMES; time++) {
 			for (uint32_t i = 0; i < NR * ORACLE_PAGES; i++)
-				assert_int_equal(at(first + i / ORACLE_PAGES, time * 2 + 3, i % ORACLE_PAGES * PAGE), oracle[i / ORACLE_PAGES][time][i % ORACLE_PAGES]);
+				assert_int_equal(at(first + i / ORACLE_PAGES, time * 2 + 3, i % ORACLE_PAGES * PAGE),
+						 oracle[i / ORACLE_PAGES][time][i % ORACLE_PAGES]);
 		}
 		for (uint32_t i = 0; i < NR; i++)
 			changes_of(first + i); /* checks that they are sorted and apart */
@@ -374,10 +379,29 @@ static void test_maps_lines(void **state)
 static void test_hostile_maps_lines(void **state)
 {
 	static const char *const lines[] = {
-		"", "\n", " ", "-", "1000", "1000-", "1000-2000", "1000-2000 ", "1000-2000 r-x", "1000-2000 r-xp", "1000-2000 r-xp ", "1000-2000 r-xpp 0 0:0 0",
-		"1000-2000 r-xp x 0:0 0 /a", "g000-2000 r-xp 0 0:0 0 /a", "1000-z r-xp 0 0:0 0 /a", "2000-1000 r-xp 0 0:0 0 /a", "1000-1000 r-xp 0 0:0 0 /a",
-		"11111111111111111-2 r-xp 0 0:0 0 /a", "1000-2000 rw-p 0 0:0 0 /a", "ffffffffff600000-ffffffffff601000 --xp 0 00:00 0 [vsyscall]\n",
-		"1000 2000 r-xp 0 0:0 0 /a", "Size: 4 kB", "\xff\xfe\n",
+		"",
+		"\n",
+		" ",
+		"-",
+		"1000",
+		"1000-",
+		"1000-2000",
+		"1000-2000 ",
+		"1000-2000 r-x",
+		"1000-2000 r-xp",
+		"1000-2000 r-xp ",
+		"1000-2000 r-xpp 0 0:0 0",
+		"1000-2000 r-xp x 0:0 0 /a",
+		"g000-2000 r-xp 0 0:0 0 /a",
+		"1000-z r-xp 0 0:0 0 /a",
+		"2000-1000 r-xp 0 0:0 0 /a",
+		"1000-1000 r-xp 0 0:0 0 /a",
+		"11111111111111111-2 r-xp 0 0:0 0 /a",
+		"1000-2000 rw-p 0 0:0 0 /a",
+		"ffffffffff600000-ffffffffff601000 --xp 0 00:00 0 [vsyscall]\n",
+		"1000 2000 r-xp 0 0:0 0 /a",
+		"Size: 4 kB",
+		"\xff\xfe\n",
 	};
 	CLEANUP(freep) char *huge = malloc((1u << 20) + 100);
 	struct mapping_event event;
@@ -404,7 +428,9 @@ static void test_hostile_maps_lines(void **state)
 static uint32_t object_of(const char *path, uint64_t device, uint64_t inode)
 {
 	static uint64_t pc = 100 * PAGE;
-	const struct mapping_event event = { .tgid = 0x7ffffff0, .start_pc = pc, .size_bytes = PAGE, .time_ns = 1, .device = device, .inode = inode, .path = path };
+	const struct mapping_event event = {
+		.tgid = 0x7ffffff0, .start_pc = pc, .size_bytes = PAGE, .time_ns = 1, .device = device, .inode = inode, .path = path
+	};
 
 	assert_int_equal(process_table_mmap(table, &event), 0); /* of a process that is not there: found by its path alone */
 	pc += PAGE;
@@ -440,7 +466,8 @@ static void write_file(const char *path, const void *bytes, size_t size)
 static void write_elf(const char *path, const char *id, uint8_t filler)
 {
 	struct { Elf64_Nhdr header; char name[4], id[8]; } note = { { 4, 8, NT_GNU_BUILD_ID }, "GNU", { 0 } };
-	struct image_section sections[2] = { { ".note.gnu.build-id", SHT_NOTE, 0x300, &note, sizeof(note) }, { ".fill", SHT_PROGBITS, 0x400, &filler, 1 } };
+	struct image_section sections[2] = { { ".note.gnu.build-id", SHT_NOTE, 0x300, &note, sizeof(note) },
+					     { ".fill", SHT_PROGBITS, 0x400, &filler, 1 } };
 	struct bytes image = { 0 };
 
 	memcpy(note.id, id, strlen(id));
@@ -470,7 +497,8 @@ static void test_other_file_of_the_name(void **state)
 	assert_non_null(object(object_of_inode(path, st.st_ino))->elf);
 }
 
-/* Of many mappings of one file, of whatever kind, one is looked at: for a moment the others need not even be there. On a busy machine that may have passed. */
+/* Of many mappings of one file, of whatever kind, one is looked at: for a moment the others need not even be there. On a busy machine that
+ * may have passed. */
 static void test_located_once(void **state)
 {
 	const char *path = in_folder("text");
@@ -505,7 +533,8 @@ static void test_located_again(void **state)
 	assert_non_null(object(object_of_inode(path, st.st_ino))->elf);
 }
 
-/* What the kernel tells of a mapping is enough while the file is open here, also when process and name are gone. Not when it has been written to, or for another device's file of that number. */
+/* What the kernel tells of a mapping is enough while the file is open here, also when process and name are gone. Not when it has been
+ * written to, or for another device's file of that number. */
 static void test_open_file_without_a_name(void **state)
 {
 	const char *path = in_folder("gone");
@@ -562,7 +591,8 @@ static void test_same_build_id(void **state)
 	assert_int_equal(object_at(d), 2);
 }
 
-/* Whoever owns a file may write other bytes into it later: another user's stands for nobody's, nor do many of them keep an owner's copies apart. */
+/* Whoever owns a file may write other bytes into it later: another user's stands for nobody's, nor do many of them keep an owner's copies
+ * apart. */
 static void test_copies_of_other_owners(void **state)
 {
 	uint32_t roots, users;
@@ -790,7 +820,9 @@ static uint64_t pc_of(uint32_t slot)
 
 static void map_file(uint32_t i, uint32_t slot, int file, uint64_t now)
 {
-	const struct mapping_event event = { .tgid = FIRST_TGID + i, .start_pc = pc_of(slot), .size_bytes = PAGE, .time_ns = now, .path = file_paths[file] };
+	const struct mapping_event event = {
+		.tgid = FIRST_TGID + i, .start_pc = pc_of(slot), .size_bytes = PAGE, .time_ns = now, .path = file_paths[file]
+	};
 
 	assert_int_equal(process_table_mmap(table, &event), 0);
 	slots[i][slot].file = file + 1;
@@ -924,8 +956,12 @@ static void test_closed_file_that_changed(void **state)
 /* Long after its mappings; until another process has the number. */
 static void test_jitdump_of_the_ended(void **state)
 {
-	const struct mapping_event event = { .tgid = 7, .start_pc = PAGE, .size_bytes = PAGE, .time_ns = 10, .path = "/nowhere/jit-7.dump" };
-	const struct mapping_event others = { .tgid = 8, .start_pc = PAGE, .size_bytes = PAGE, .time_ns = 10, .path = "/nowhere/jit-7.dump" };
+	const struct mapping_event event = {
+		.tgid = 7, .start_pc = PAGE, .size_bytes = PAGE, .time_ns = 10, .path = "/nowhere/jit-7.dump"
+	};
+	const struct mapping_event others = {
+		.tgid = 8, .start_pc = PAGE, .size_bytes = PAGE, .time_ns = 10, .path = "/nowhere/jit-7.dump"
+	};
 
 	assert_int_equal(process_table_mmap(table, &event), 0);
 	assert_int_equal(process_table_mmap(table, &others), 0);

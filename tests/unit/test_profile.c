@@ -31,7 +31,8 @@ static void locations_differ_in_any_field(void **state)
 	struct profile_location location;
 
 	memset(&location, 0xff, sizeof(location)); /* the padding must not count */
-	location.pc = location.elf_vaddr = location.function_off = location.mapping = location.function = location.kind = location.line = location.is_inlined = 0;
+	location.pc = location.elf_vaddr = location.function_off = location.mapping = location.function = location.kind = location.line =
+	    location.is_inlined = 0;
 	assert_int_equal(profile_location(profile, &location), 0);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ 0 }), 0);
 	assert_int_equal(profile_location(profile, &(struct profile_location){ .pc = 1 }), 1);
@@ -66,7 +67,9 @@ static void stacks_are_one(void **state)
 static void equal_samples_fold(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	const struct profile_value_type types[] = { { .fold = VALUE_SUM }, { .fold = VALUE_SUM }, { .fold = VALUE_MIN }, { .fold = VALUE_MAX } };
+	const struct profile_value_type types[] = {
+		{ .fold = VALUE_SUM }, { .fold = VALUE_SUM }, { .fold = VALUE_MIN }, { .fold = VALUE_MAX }
+	};
 	static const int64_t waits[] = { 20, 7, 30 };
 	const int64_t *values;
 
@@ -87,9 +90,11 @@ static void equal_samples_fold(void **state)
 static void values_have_names(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
-	struct profile_value_type types[] = { { .type = profile_string(profile, "calls"), .unit = profile_string(profile, "count") },
-					      { .type = profile_string(profile, "delay"), .unit = profile_string(profile, "microseconds") },
-					      { .type = profile_string(profile, "longest"), .unit = profile_string(profile, "microseconds"), .fold = VALUE_MAX } };
+	struct profile_value_type types[] = {
+		{ .type = profile_string(profile, "calls"), .unit = profile_string(profile, "count") },
+		{ .type = profile_string(profile, "delay"), .unit = profile_string(profile, "microseconds") },
+		{ .type = profile_string(profile, "longest"), .unit = profile_string(profile, "microseconds"), .fold = VALUE_MAX }
+	};
 
 	profile_set_value_types(profile, types, 3, 0);
 	assert_int_equal(profile_find_value(profile, "count"), 0);
@@ -249,8 +254,9 @@ static void runtimes_are_counted(void **state)
 	account.runtime_stopped[SONDE_RUNTIME_STOP_TORN] = 2;
 	text.size = 0;
 	account_text_run(&account, &text);
-	assert_non_null(strstr(text.data, "runtimes: python 3.11.2 (4294967295 processes), python 3.12?.1 (1 process), no-room-for-thi (2 processes)\n"
-					  "runtime stacks: 7 complete, 2 torn\n"));
+	assert_non_null(strstr(text.data,
+			       "runtimes: python 3.11.2 (4294967295 processes), python 3.12?.1 (1 process), no-room-for-thi (2 processes)\n"
+			       "runtime stacks: 7 complete, 2 torn\n"));
 	for (uint32_t i = 0; i < ACCOUNT_MAX_RUNTIMES; i++)
 		account_runtime(&account, "php", (const char[]){ (char)('a' + i), '\0' }, 1);
 	assert_int_equal(account.nr_runtimes, ACCOUNT_MAX_RUNTIMES);
@@ -273,7 +279,13 @@ static void losses_are_told(void **state)
 {
 	struct account *account = calloc(1, sizeof(*account));
 
-	*account = (struct account){ .nr_cpus = 1, .event = "cycles", .event_unit = "count", .period = 1000, .expected = 100000, .ticks = 99999, .events = 100000500 };
+	*account = (struct account){ .nr_cpus = 1,
+				     .event = "cycles",
+				     .event_unit = "count",
+				     .period = 1000,
+				     .expected = 100000,
+				     .ticks = 99999,
+				     .events = 100000500 };
 	check_account(account, "\nskipped: 1 of 100000 expected ticks never came: another BPF program ran", "throttled");
 	check_account(account, NULL, "counted:");
 	account->ticks++;

@@ -225,7 +225,8 @@ static const struct proxy_request of_root = { .kind = PROXY_MEMORY, .tgid = 1 };
 /* Also what comes in the end, and of files that users serve whoever maps them. */
 static void waiting_has_a_budget(void **state)
 {
-	const struct proxy_request of_file = { .kind = PROXY_OPEN, .device = makedev(0, 7) }, of_disk = { .kind = PROXY_OPEN, .device = makedev(8, 1), .tgid = 1 };
+	const struct proxy_request of_file = { .kind = PROXY_OPEN, .device = makedev(0, 7) },
+				   of_disk = { .kind = PROXY_OPEN, .device = makedev(8, 1), .tgid = 1 };
 	const struct proxy_answer local = { .file_system = FILE_SYSTEM_LOCAL }, foreign = { .file_system = FILE_SYSTEM_FOREIGN };
 	CLEANUP(trusted_done) struct trusted trusted;
 	struct proxy_budget budget;
@@ -250,7 +251,8 @@ static void waiting_has_a_budget(void **state)
 	assert_false(proxy_budget_allows(&budget, &of_root));
 	assert_int_equal(budget.counts.nr_refused, 2);
 	proxy_budget_charge(&budget, &of_disk, 50 * NS_PER_MS, NULL);
-	assert_true(proxy_budget_allows(&budget, &(struct proxy_request){ .kind = PROXY_OPEN, .device = makedev(8, 1), .tgid = 2 })); /* others' files on that disk */
+	/* others' files on that disk */
+	assert_true(proxy_budget_allows(&budget, &(struct proxy_request){ .kind = PROXY_OPEN, .device = makedev(8, 1), .tgid = 2 }));
 	proxy_budget_done(&budget);
 }
 
@@ -258,20 +260,20 @@ static void ours_is_not_spent_by_strangers(void **state)
 {
 	CLEANUP(scene_done) struct scene scene;
 	const struct proxy_answer slow = { .file_system = FILE_SYSTEM_LOCAL };
-	struct proxy_request of_stranger = { .kind = PROXY_MEMORY };
+	struct proxy_request of_credentials = { .kind = PROXY_MEMORY };
 	CLEANUP(trusted_done) struct trusted trusted;
 	struct proxy_budget budget;
 
 	scene_init(&scene);
-	of_stranger.tgid = start_user(&scene, USER);
+	of_credentials.tgid = start_user(&scene, USER);
 	trusted_init(&trusted);
 	proxy_budget_init(&budget, &trusted);
 	for (int i = 0; i < 20; i++)
-		proxy_budget_charge(&budget, &of_stranger, 19 * NS_PER_MS, &slow);
-	assert_in_range(proxy_budget_wait_ns(&budget, &of_stranger), NS_PER_MS, 5 * NS_PER_MS);
+		proxy_budget_charge(&budget, &of_credentials, 19 * NS_PER_MS, &slow);
+	assert_in_range(proxy_budget_wait_ns(&budget, &of_credentials), NS_PER_MS, 5 * NS_PER_MS);
 	proxy_budget_charge(&budget, &of_root, 3 * NS_PER_MS, NULL);
 	assert_int_equal(proxy_budget_wait_ns(&budget, &of_root), PROXY_DEADLINE_MS * NS_PER_MS);
-	assert_int_equal(budget.counts.tgid, of_stranger.tgid); /* who took longest is named, and not whom it hit */
+	assert_int_equal(budget.counts.tgid, of_credentials.tgid); /* who took longest is named, and not whom it hit */
 	proxy_budget_done(&budget);
 }
 
@@ -323,8 +325,10 @@ static void what_foreigners_serve_is_copied(void **state)
 		skip();
 	}
 	run("mkdir -p %s.lower %s.upper %s.work %s.all && printf '%s' > %s.lower/file && truncate -s 8M %s.lower/file && unshare -m sh -c '"
-	    "mount -t overlay -o lowerdir=%s.lower,upperdir=%s.upper,workdir=%s.work over %s.all && exec 3< %s.all/file && (sleep 60 & echo $! > %s.all.pid)'",
-	    scene.path, scene.path, scene.path, scene.path, TEXT, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path);
+	    "mount -t overlay -o lowerdir=%s.lower,upperdir=%s.upper,workdir=%s.work over %s.all && exec 3< %s.all/file && (sleep 60 & "
+	    "echo $! > %s.all.pid)'",
+	    scene.path, scene.path, scene.path, scene.path, TEXT, scene.path, scene.path, scene.path, scene.path, scene.path, scene.path,
+	    scene.path, scene.path);
 	path_fd = open_of_sleeper(&scene);
 	copy_fd = proxy_open(scene.proxy, start_user(&scene, USER), path_fd, 1, &kind);
 	assert_true(copy_fd >= 0);

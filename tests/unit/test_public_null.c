@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the library's functions do with an object that -ENOMEM left NULL, and with one that could not be made. tests/style/style.py looks that no function is left out. */
+/* What the library's functions do with an object that -ENOMEM left NULL, and with one that could not be made. tests/style/style.py looks
+ * that no function is left out. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,7 +123,11 @@ static void a_profile_of_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sessions), cmocka_unit_test(profiles), cmocka_unit_test(run_queues), cmocka_unit_test(counters), cmocka_unit_test(a_session_that_was_not_made),
+		cmocka_unit_test(sessions),
+		cmocka_unit_test(profiles),
+		cmocka_unit_test(run_queues),
+		cmocka_unit_test(counters),
+		cmocka_unit_test(a_session_that_was_not_made),
 		cmocka_unit_test(a_profile_of_nothing),
 	};
 

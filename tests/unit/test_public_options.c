@@ -42,25 +42,34 @@ static int no_text(void *arg, const char *lines)
 
 static int use_sampling(const void *options, char *ret_error, size_t error_bytes)
 {
-	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .sampling = options }, ret_error, error_bytes);
+	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .sampling = options }, ret_error,
+			   error_bytes);
 }
 
 static int use_waits(const void *options, char *ret_error, size_t error_bytes)
 {
-	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .mode = SONDE_OFF_CPU, .waits = options }, ret_error, error_bytes);
+	return use_session(
+	    &(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .mode = SONDE_OFF_CPU, .waits = options },
+	    ret_error, error_bytes);
 }
 
 static int use_runq(const void *options, char *ret_error, size_t error_bytes)
 {
-	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .mode = SONDE_RUN_QUEUE, .runq = options, .text = no_text }, ret_error, error_bytes);
+	return use_session(
+	    &(struct sonde_session_options){
+		.size = sizeof(struct sonde_session_options), .mode = SONDE_RUN_QUEUE, .runq = options, .text = no_text },
+	    ret_error, error_bytes);
 }
 
 static int use_counters(const void *options, char *ret_error, size_t error_bytes)
 {
-	return use_session(&(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .mode = SONDE_COUNT, .counters = options }, ret_error, error_bytes);
+	return use_session(
+	    &(struct sonde_session_options){ .size = sizeof(struct sonde_session_options), .mode = SONDE_COUNT, .counters = options },
+	    ret_error, error_bytes);
 }
 
-static int use_profile(int (*use)(struct sonde_profile *profile, const void *options), const void *options, char *ret_error, size_t error_bytes)
+static int use_profile(int (*use)(struct sonde_profile *profile, const void *options), const void *options, char *ret_error,
+		       size_t error_bytes)
 {
 	struct sonde_profile *profile = sonde_profile_new();
 	int err;
@@ -109,7 +118,8 @@ static int use_show(const void *options, char *ret_error, size_t error_bytes)
 }
 
 /* `known` with another size: bytes are left out at its end, or more are there, of which the last is `last`. */
-static void check(use_fn use, const void *known, size_t known_bytes, size_t bytes, size_t said_bytes, unsigned char last, int err, const char *text)
+static void check(use_fn use, const void *known, size_t known_bytes, size_t bytes, size_t said_bytes, unsigned char last, int err,
+		  const char *text)
 {
 	unsigned char *given = calloc(1, bytes);
 	char error[512] = "";
@@ -150,11 +160,13 @@ static void sizes(void **state)
 	const struct sonde_write_options write = { .threads = false };
 	const struct sonde_show_options shown = { .view = SONDE_VIEW_TOP };
 
-	check_sizes(use_session, &session, sizeof(session), offsetof(struct sonde_session_options, stack_storage), -EINVAL, "exclude each other");
+	check_sizes(use_session, &session, sizeof(session), offsetof(struct sonde_session_options, stack_storage), -EINVAL,
+		    "exclude each other");
 	check_sizes(use_sampling, &sampling, sizeof(sampling), offsetof(struct sonde_sampling_options, cpu), -EINVAL, "exclude each other");
 	check_sizes(use_waits, &waits, sizeof(waits), offsetof(struct sonde_wait_options, state), -EINVAL, "no wait is at least");
 	check_sizes(use_runq, &runq, sizeof(runq), sizeof(runq), -EINVAL, "a histogram for each CPU, or one for all");
-	check_sizes(use_counters, &counters, sizeof(counters), offsetof(struct sonde_counter_options, cpus), -EINVAL, "stands in the session's options");
+	check_sizes(use_counters, &counters, sizeof(counters), offsetof(struct sonde_counter_options, cpus), -EINVAL,
+		    "stands in the session's options");
 	check_sizes(use_read, &read, sizeof(read), offsetof(struct sonde_read_options, no_lines), 0, "");
 	check_sizes(use_write, &write, sizeof(write), offsetof(struct sonde_write_options, value), 0, "");
 	check_sizes(use_show, &shown, sizeof(shown), offsetof(struct sonde_show_options, width), 0, "");
@@ -179,7 +191,9 @@ static void who_wants_a_sandbox_is_told(void **state)
 {
 	unsigned nr = 0;
 	const struct sonde_read_options as_folded = { .size = sizeof(as_folded), .on_bytes = count_one, .on_bytes_arg = &nr };
-	const struct sonde_read_options as_perf_data = { .size = sizeof(as_perf_data), .format = "perf-data", .on_bytes = count_one, .on_bytes_arg = &nr };
+	const struct sonde_read_options as_perf_data = {
+		.size = sizeof(as_perf_data), .format = "perf-data", .on_bytes = count_one, .on_bytes_arg = &nr
+	};
 	char error[512];
 
 	assert_int_equal(use_read(&as_folded, error, sizeof(error)), 0);
@@ -205,7 +219,8 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(sizes), cmocka_unit_test(none_are_all_zeros), cmocka_unit_test(who_wants_a_sandbox_is_told) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(sizes), cmocka_unit_test(none_are_all_zeros),
+					    cmocka_unit_test(who_wants_a_sandbox_is_told) };
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

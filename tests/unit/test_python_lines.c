@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CPython's line tables: those of one function as 3.6, 3.10 and 3.12 compiled it, with the lines that they told, and tables that no Python would write. Whole libraries are
- * compared in tests/system/python_lines.py. */
+/* CPython's line tables: those of one function as 3.6, 3.10 and 3.12 compiled it, with the lines that they told, and tables that no Python
+ * would write. Whole libraries are compared in tests/system/python_lines.py. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,16 +36,34 @@ static const struct table tables[] = {
 	{ PYTHON_LINES_310,
 	  "02020401020102ff04ff0c0302010a01060206020efe060208fe007f064c0a0202ff24ff",
 	  132,
-	  { { 0, 3 }, { 2, 4 }, { 6, 5 }, { 8, 4 }, { 10, 3 }, { 14, 6 }, { 26, 7 }, { 28, 8 }, { 38, 10 }, { 44, 12 }, { 50, 10 }, { 64, 12 }, { 70, 10 }, { 78, 213 }, { 84, 215 },
-	    { 94, 214 }, { 96, 213 } } },
+	  { { 0, 3 },
+	    { 2, 4 },
+	    { 6, 5 },
+	    { 8, 4 },
+	    { 10, 3 },
+	    { 14, 6 },
+	    { 26, 7 },
+	    { 28, 8 },
+	    { 38, 10 },
+	    { 44, 12 },
+	    { 50, 10 },
+	    { 64, 12 },
+	    { 70, 10 },
+	    { 78, 213 },
+	    { 84, 215 },
+	    { 94, 214 },
+	    { 96, 213 } } },
 	{ PYTHON_LINES_311,
-	  "f88000e0090ad9090a8831d80b0cf303010a0ef103020a0e8041f406000e1390318b58f20006051b8801f00205091bd80c0d901189468841f40800121790719318f60502111bd81516f203001213f00002111b8841f1"
-	  "0002111bf00906051bf05e06000a0bf0000205178861e30c15f003010917f703020517f100020517f9f2570602111bf8e4111690719318f60502111bd81516f203001213f00002111b8841f10002111bf9f2000211"
+	  "f88000e0090ad9090a8831d80b0cf303010a0ef103020a0e8041f406000e1390318b58f20006051b8801f00205091bd80c0d901189468841f408001217907193"
+	  "18f60502111bd81516f203001213f00002111b8841f1"
+	  "0002111bf00906051bf05e06000a0bf0000205178861e30c15f003010917f703020517f100020517f9f2570602111bf8e4111690719318f60502111bd81516f2"
+	  "03001213f00002111b8841f10002111bf9f2000211"
 	  "1bfaf75606020517f000020517fa",
 	  258,
-	  { { 0, NO },	  { 2, 1 },    { 4, 3 },    { 6, 4 },	 { 12, 5 },   { 14, 4 },   { 22, 3 },	{ 28, 6 },   { 56, 7 },	   { 58, 8 },	 { 68, 12 },  { 88, 10 },
-	    { 102, 11 },  { 104, 10 }, { 118, 6 },  { 120, 213 }, { 126, 215 }, { 134, 214 }, { 136, 213 }, { 156, NO }, { 160, 10 }, { 166, NO }, { 168, 12 }, { 188, 10 },
-	    { 202, 11 },  { 204, 10 }, { 218, NO }, { 222, 10 },  { 228, NO },	{ 234, 213 }, { 252, NO } } },
+	  { { 0, NO },	  { 2, 1 },	{ 4, 3 },     { 6, 4 },	   { 12, 5 },	{ 14, 4 },    { 22, 3 },   { 28, 6 },
+	    { 56, 7 },	  { 58, 8 },	{ 68, 12 },   { 88, 10 },  { 102, 11 }, { 104, 10 },  { 118, 6 },  { 120, 213 },
+	    { 126, 215 }, { 134, 214 }, { 136, 213 }, { 156, NO }, { 160, 10 }, { 166, NO },  { 168, 12 }, { 188, 10 },
+	    { 202, 11 },  { 204, 10 },	{ 218, NO },  { 222, 10 }, { 228, NO }, { 234, 213 }, { 252, NO } } },
 };
 
 static size_t unhex(const char *hex, uint8_t *bytes)
@@ -58,7 +76,8 @@ static size_t unhex(const char *hex, uint8_t *bytes)
 }
 
 /* The result of the last feeding; *ret_search is what it left. From memory of just that size, for the sanitizer. */
-static int search_in(enum python_lines form, uint32_t first_line, uint32_t off, const uint8_t *bytes, size_t size, size_t piece, struct python_line_search *ret_search)
+static int search_in(enum python_lines form, uint32_t first_line, uint32_t off, const uint8_t *bytes, size_t size, size_t piece,
+		     struct python_line_search *ret_search)
 {
 	CLEANUP(freep) uint8_t *copy = malloc(size + !size);
 	int result = 0;
@@ -120,7 +139,8 @@ static void each_form_of_entry(void **state)
 	assert_int_equal(line_of_hex(PYTHON_LINES_LNOTAB, 300, 4, "0280028004"), 300 - 256); /* the odd byte counts for nothing */
 	assert_int_equal(line_of_hex(PYTHON_LINES_310, 100, 0, "028004010201"), NO);
 	assert_int_equal(line_of_hex(PYTHON_LINES_310, 100, 2, "028004010201"), 101);
-	assert_int_equal(line_of_hex(PYTHON_LINES_310, 300, 2, "020100810281028004ff"), 300 + 1 - 127 - 127); /* a range in the middle of a line's way */
+	/* a range in the middle of a line's way */
+	assert_int_equal(line_of_hex(PYTHON_LINES_310, 300, 2, "020100810281028004ff"), 300 + 1 - 127 - 127);
 	assert_int_equal(line_of_hex(PYTHON_LINES_310, 300, 4, "020100810281028004ff"), NO);
 	assert_int_equal(line_of_hex(PYTHON_LINES_310, 300, 6, "020100810281028004ff"), 300 + 1 - 127 - 127 - 1);
 	assert_int_equal(line_of_hex(PYTHON_LINES_311, 10, 0, "8000"), 10);	     /* short */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_python_names PROGRAM [PYTHON...]: what frames of Python are called: the code objects of live processes, whose names, files and lines the program in them
- * (tests/programs/python_names.py) has told. Of /usr/bin/python3 and each Python that pyenv has, or of those that are named. */
+/* test_python_names PROGRAM [PYTHON...]: what frames of Python are called: the code objects of live processes, whose names, files and lines
+ * the program in them (tests/programs/python_names.py) has told. Of /usr/bin/python3 and each Python that pyenv has, or of those that are
+ * named. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -35,10 +36,14 @@ static const struct offsets {
 	uint16_t minor, argcount, kwonlyargcount, flags, firstlineno, filename, name, qualname, linetable, ascii_bytes, compact_bytes;
 	enum python_lines lines;
 } offsets[] = {
-	{ 6, 16, 20, 32, 36, 96, 104, 0, 112, 48, 72, PYTHON_LINES_LNOTAB },	{ 7, 16, 20, 32, 36, 96, 104, 0, 112, 48, 72, PYTHON_LINES_LNOTAB },
-	{ 8, 16, 24, 36, 40, 104, 112, 0, 120, 48, 72, PYTHON_LINES_LNOTAB },	{ 9, 16, 24, 36, 40, 104, 112, 0, 120, 48, 72, PYTHON_LINES_LNOTAB },
-	{ 10, 16, 24, 36, 40, 104, 112, 0, 120, 48, 72, PYTHON_LINES_310 },	{ 11, 56, 64, 48, 72, 112, 120, 128, 136, 48, 72, PYTHON_LINES_311 },
-	{ 12, 52, 60, 48, 68, 112, 120, 128, 136, 40, 56, PYTHON_LINES_311 },	{ 13, 52, 60, 48, 68, 112, 120, 128, 136, 40, 56, PYTHON_LINES_311 },
+	{ 6, 16, 20, 32, 36, 96, 104, 0, 112, 48, 72, PYTHON_LINES_LNOTAB },
+	{ 7, 16, 20, 32, 36, 96, 104, 0, 112, 48, 72, PYTHON_LINES_LNOTAB },
+	{ 8, 16, 24, 36, 40, 104, 112, 0, 120, 48, 72, PYTHON_LINES_LNOTAB },
+	{ 9, 16, 24, 36, 40, 104, 112, 0, 120, 48, 72, PYTHON_LINES_LNOTAB },
+	{ 10, 16, 24, 36, 40, 104, 112, 0, 120, 48, 72, PYTHON_LINES_310 },
+	{ 11, 56, 64, 48, 72, 112, 120, 128, 136, 48, 72, PYTHON_LINES_311 },
+	{ 12, 52, 60, 48, 68, 112, 120, 128, 136, 40, 56, PYTHON_LINES_311 },
+	{ 13, 52, 60, 48, 68, 112, 120, 128, 136, 40, 56, PYTHON_LINES_311 },
 	{ 14, 52, 60, 48, 68, 112, 120, 128, 136, 40, 56, PYTHON_LINES_311 },
 };
 
@@ -102,7 +107,12 @@ static void child_know(struct child *child, unsigned int minor, uint64_t code_ty
 {
 	struct python_layout *layout = RUNTIME_OWN(struct python_layout, child->image.naming);
 
-	*layout = (struct python_layout){ .code_type_off = 8, .unicode_length = 16, .unicode_state = 32, .bytes_size = 16, .bytes_data = 32, .code_type = code_type & 0xfffff };
+	*layout = (struct python_layout){ .code_type_off = 8,
+					  .unicode_length = 16,
+					  .unicode_state = 32,
+					  .bytes_size = 16,
+					  .bytes_data = 32,
+					  .code_type = code_type & 0xfffff };
 	child->process.process.load_bias = code_type & ~0xfffffULL;
 	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
 		const struct offsets *o = &offsets[i];
@@ -189,11 +199,14 @@ static bool check_frame(struct child *child, char **line, size_t *size, struct s
 	assert_true(getline(line, size, child->from) > 0);
 	if (strcmp(*line, "end\n") == 0)
 		return false;
-	assert_int_equal(sscanf(*line, "code %llx %x %llx %" SCNu32 " %" SCNu32 " %2047s %4095s", &frame->code, &frame->cookie, &frame->where, &start_line,
-				&in_line, name, file), 7);
+	assert_int_equal(sscanf(*line, "code %llx %x %llx %" SCNu32 " %" SCNu32 " %2047s %4095s", &frame->code, &frame->cookie,
+				&frame->where, &start_line, &in_line, name, file),
+			 7);
 	assert_int_equal(child_read(child, frame->code + layout->code_linetable, &code.linetable, sizeof(code.linetable)), 0);
 	assert_int_equal(child_read(child, frame->code + layout->code_filename, &code.filename, sizeof(code.filename)), 0);
-	assert_int_equal(child_read(child, frame->code + (layout->code_qualname ? layout->code_qualname : layout->code_name), &code.name, sizeof(code.name)), 0);
+	assert_int_equal(child_read(child, frame->code + (layout->code_qualname ? layout->code_qualname : layout->code_name), &code.name,
+				    sizeof(code.name)),
+			 0);
 	if (layout->code_version)
 		assert_int_equal(child_read(child, frame->code + layout->code_version, &code.version, sizeof(code.version)), 0);
 	frame->cookie ^= sonde_python_cookie(&code);
@@ -202,7 +215,8 @@ static bool check_frame(struct child *child, char **line, size_t *size, struct s
 	assert_text(function.name, name, "the name", *line);
 	assert_text(function.file, file, "the file", *line);
 	if (function.start_line != start_line || function.line != in_line)
-		fail_msg("%s %s: line %u of function at %u, not %u, %u at %llx", function.name, function.file, function.line, function.start_line, in_line, start_line, frame->where);
+		fail_msg("%s %s: line %u of function at %u, not %u, %u at %llx", function.name, function.file, function.line,
+			 function.start_line, in_line, start_line, frame->where);
 	return true;
 }
 
@@ -262,7 +276,9 @@ static int copy_read(void *arg, uint64_t from, void *to, size_t size)
 /* A free-threaded build's str, of a word `state` and with what stands behind it; once more at the page's end. */
 static void assert_free_threaded(uint32_t state, size_t header_bytes, const void *units, size_t size, const char *want)
 {
-	const struct python_layout layout = { .unicode_length = 32, .unicode_state = 48, .unicode_ascii_bytes = 56, .unicode_compact_bytes = 72 };
+	const struct python_layout layout = {
+		.unicode_length = 32, .unicode_state = 48, .unicode_ascii_bytes = 56, .unicode_compact_bytes = 72
+	};
 	uint8_t page[PYTHON_PAGE_BYTES] = { 0 };
 	struct runtime_memory memory = { copy_read, page };
 	size_t end = PYTHON_PAGE_BYTES - header_bytes - size;
@@ -312,7 +328,8 @@ static int random_read(void *arg, uint64_t from, void *to, size_t size)
 		words[3] = 0x60 | (4U << (*seed >> 28) % 3);
 		words[4] = 0x20 | (4U << (*seed >> 28) % 3);
 		words[5] = *seed * 0x9e3779b97f4a7c15;
-		memcpy((uint8_t *)to + i, &words[(*seed >> 10) % ARRAY_SIZE(words)], size - i < sizeof(uint64_t) ? size - i : sizeof(uint64_t));
+		memcpy((uint8_t *)to + i, &words[(*seed >> 10) % ARRAY_SIZE(words)],
+		       size - i < sizeof(uint64_t) ? size - i : sizeof(uint64_t));
 	}
 	if (from == RANDOM_CODE && memory->cookie_off + 2 * sizeof(uint64_t) <= size)
 		memcpy((uint8_t *)to + memory->cookie_off, (const uint64_t[]){ 0, RANDOM_TABLE }, 2 * sizeof(uint64_t));
@@ -346,7 +363,8 @@ static void random_memory(void **state)
 		bytes.cookie_off = layout->code_firstlineno;
 		layout->code_name = layout->code_qualname = layout->code_filename = layout->code_linetable;
 		layout->code_version = 0;
-		frame.cookie = sonde_python_cookie(&(struct sonde_python_code){ .linetable = RANDOM_TABLE, .name = RANDOM_TABLE, .filename = RANDOM_TABLE });
+		frame.cookie = sonde_python_cookie(
+		    &(struct sonde_python_code){ .linetable = RANDOM_TABLE, .name = RANDOM_TABLE, .filename = RANDOM_TABLE });
 		if (python_describe(&image, &process, &memory, &frame, &function) == 0) {
 			assert_true(function.name[0] && strnlen(function.name, sizeof(function.name)) < sizeof(function.name));
 			assert_true(strnlen(function.file, sizeof(function.file)) < sizeof(function.file));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk of CPython's frames (runtimes/python.h), compiled for the host, in stopped processes of every CPython that is found here. Oracle: what the program itself
- * printed of its threads' stacks by sys._current_frames(). Where the entries stand is checked against the native walk of the same threads. */
+/* The kernel side's walk of CPython's frames (runtimes/python.h), compiled for the host, in stopped processes of every CPython that is
+ * found here. Oracle: what the program itself printed of its threads' stacks by sys._current_frames(). Where the entries stand is checked
+ * against the native walk of the same threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,8 @@
 #define MAX_EXPECTED 400
 #define MAX_NAME 64
 
-/* Threads with a stack each; the last one, the main thread, prints all of them, then all spin on or sleep. "T tid" begins a thread, "name line" is a frame, leaf first. */
+/* Threads with a stack each; the last one, the main thread, prints all of them, then all spin on or sleep. "T tid" begins a thread, "name
+ * line" is a frame, leaf first. */
 static const char program[] =
 	"import sys, threading, time, os, functools\n"
 	"ready = []\n"
@@ -131,7 +133,7 @@ static __u64 frames[SONDE_MAX_USER_FRAMES];
 static struct runtime_walk r;
 static uint32_t nr_reads;
 
-/* --- the program ------------------------------------------------------------------------------------------------------------------------- */
+/* --- the program ---------------------------------------------------------------------------------------------------------------------- */
 
 /* `root` is where the program's path begins, "" or a directory to chroot to. */
 static void start_child(const char *root, const char *python)
@@ -191,7 +193,7 @@ static int read_memory(void *arg, uint64_t from, void *to, size_t size)
 	return read_child(to, (__u32)size, from) ? -EFAULT : 0;
 }
 
-/* --- tables of what is mapped there ------------------------------------------------------------------------------------------------------ */
+/* --- tables of what is mapped there --------------------------------------------------------------------------------------------------- */
 
 struct known_object {
 	struct sonde_mapping place;
@@ -221,7 +223,8 @@ static void load_object(uint32_t number)
 	assert_non_null(rows);
 	for (uint32_t block = 0; block < table->nr_blocks; block++) {
 		for (uint32_t i = table->blocks[block]; i < table->blocks[block + 1]; i++)
-			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low, .rule = table->rows[i].rule };
+			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low,
+						     .rule = table->rows[i].rule };
 	}
 	host_table(rows, table->nr_rows - 1, rows[table->nr_rows - 1].rel, table->block_shift, &known->place);
 	known->base_vaddr = table->base_vaddr;
@@ -291,7 +294,7 @@ static void free_tables(void)
 	rule_table_free(rules);
 }
 
-/* --- walks ------------------------------------------------------------------------------------------------------------------------------- */
+/* --- walks ---------------------------------------------------------------------------------------------------------------------------- */
 
 static void walk_thread(pid_t tid)
 {
@@ -356,7 +359,8 @@ static void check_thread(const struct expected *want)
 			assert_true(nr_entries == 1 || r.frames[i].where > last_native);
 			last_native = r.frames[i].where;
 			if (!is_loop(frames[last_native] & ~SONDE_FRAME_RETURN))
-				fail_msg("entry at native frame %llu, pc %llx", (unsigned long long)last_native, (unsigned long long)(frames[last_native] - load_bias));
+				fail_msg("entry at native frame %llu, pc %llx", (unsigned long long)last_native,
+					 (unsigned long long)(frames[last_native] - load_bias));
 			continue;
 		}
 		read_name(r.frames[i].code, name);
@@ -413,8 +417,8 @@ static void test_python(const char *root, const char *path)
 	}
 	for (uint32_t i = 0; i < nr_expected; i++) {
 		walk_thread((pid_t)expected[i].tid);
-		print_message("# %s%s %u.%u.%u thread %u: %u frames, %u native, %u reads\n", root, path, image.version[0], image.version[1], image.version[2], i, r.nr_frames,
-			      w.nr_frames, nr_reads);
+		print_message("# %s%s %u.%u.%u thread %u: %u frames, %u native, %u reads\n", root, path, image.version[0], image.version[1],
+			      image.version[2], i, r.nr_frames, w.nr_frames, nr_reads);
 		check_thread(&expected[i]);
 	}
 	free_tables();
@@ -508,10 +512,12 @@ static bool is_harmless(const struct runtime_image *found)
 
 	if (!found->is_supported)
 		return found->reason[0];
-	return p->frame_bytes <= SONDE_PYTHON_MAX_BYTES && p->code_bytes <= SONDE_PYTHON_MAX_BYTES && p->tstate_bytes <= SONDE_PYTHON_MAX_BYTES;
+	return p->frame_bytes <= SONDE_PYTHON_MAX_BYTES && p->code_bytes <= SONDE_PYTHON_MAX_BYTES &&
+	       p->tstate_bytes <= SONDE_PYTHON_MAX_BYTES;
 }
 
-/* The words that CPython 3.13 says of itself, each with bits turned over: refused with a reason, or nothing that reads beside the buffer. */
+/* The words that CPython 3.13 says of itself, each with bits turned over: refused with a reason, or nothing that reads beside the buffer.
+ */
 static void test_damaged_offsets(void **state)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
@@ -559,7 +565,8 @@ static long read_made_up(void *to, __u32 size, __u64 from)
 	return 0;
 }
 
-/* What lies in the block is read once, what does not lie in it whole is read anew; nothing outside of the page is asked for, but what is asked for itself. */
+/* What lies in the block is read once, what does not lie in it whole is read anew; nothing outside of the page is asked for, but what is
+ * asked for itself. */
 static void test_block(void **state)
 {
 	static const struct {
@@ -600,7 +607,8 @@ static void test_block(void **state)
 /* Nothing is there to be read, and that is said; a thread without a state is no fault. */
 static void test_root_that_is_not_there(void **state)
 {
-	const struct sonde_python gone = { .process.root = { .kind = SONDE_TLS_GLOBAL, .pc = MADE_UP_PC - 8 } }, none = { .process.root = { .kind = SONDE_TLS_NONE } };
+	const struct sonde_python gone = { .process.root = { .kind = SONDE_TLS_GLOBAL, .pc = MADE_UP_PC - 8 } },
+				  none = { .process.root = { .kind = SONDE_TLS_NONE } };
 
 	host_read = read_made_up;
 	made_up_bytes = 4096;

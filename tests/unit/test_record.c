@@ -19,10 +19,14 @@ static void records_of_one_size(void **state)
 		uint32_t type;
 		size_t bytes;
 	} known[] = {
-		{ SONDE_RECORD_SAMPLE, sizeof(struct sonde_sample_record) }, { SONDE_RECORD_WAKER, sizeof(struct sonde_waker_record) },
-		{ SONDE_RECORD_SEED, sizeof(struct sonde_seed_record) },     { SONDE_RECORD_SWITCH, sizeof(struct sonde_switch_record) },
-		{ SONDE_RECORD_WAKEUP, sizeof(struct sonde_wakeup_record) }, { SONDE_RECORD_SLOW, sizeof(struct sonde_slow_record) },
-		{ SONDE_RECORD_CODE, sizeof(struct sonde_code_record) },	     { SONDE_RECORD_EVENT, sizeof(struct sonde_event_record) },
+		{ SONDE_RECORD_SAMPLE, sizeof(struct sonde_sample_record) },
+		{ SONDE_RECORD_WAKER, sizeof(struct sonde_waker_record) },
+		{ SONDE_RECORD_INITIAL_STACK, sizeof(struct sonde_initial_stack_record) },
+		{ SONDE_RECORD_SWITCH, sizeof(struct sonde_switch_record) },
+		{ SONDE_RECORD_WAKEUP, sizeof(struct sonde_wakeup_record) },
+		{ SONDE_RECORD_RUNQSLOWER, sizeof(struct sonde_runqslower_record) },
+		{ SONDE_RECORD_CODE, sizeof(struct sonde_code_record) },
+		{ SONDE_RECORD_EVENT, sizeof(struct sonde_event_record) },
 	};
 	uint64_t record[512] = { 0 };
 
@@ -32,7 +36,7 @@ static void records_of_one_size(void **state)
 		assert_true(record_is_whole(record, known[i].bytes));
 		assert_false(record_is_whole(record, known[i].bytes - 1));
 		assert_false(record_is_whole(record, known[i].bytes + 8));
-		assert_int_equal(record_is_body(record), known[i].type == SONDE_RECORD_WAKER);
+		assert_int_equal(record_is_payload(record), known[i].type == SONDE_RECORD_WAKER);
 	}
 }
 
@@ -42,10 +46,10 @@ static void records_with_more_behind_them(void **state)
 		struct sonde_stack_record header;
 		uint64_t frames[3];
 	} stack = { .header = { .type = SONDE_RECORD_STACK, .nr_frames = 3 } };
-	struct sonde_raw_record raw = { .type = SONDE_RECORD_RAW, .stack_bytes = UINT32_MAX };
+	struct sonde_deferred_record raw = { .type = SONDE_RECORD_DEFERRED, .stack_bytes = UINT32_MAX };
 
 	assert_true(record_is_whole(&stack, sizeof(stack)));
-	assert_true(record_is_body(&stack));
+	assert_true(record_is_payload(&stack));
 	stack.header.nr_frames = 4;
 	assert_false(record_is_whole(&stack, sizeof(stack)));
 	assert_false(record_is_whole(&stack, sizeof(stack.header) - 1));
@@ -53,7 +57,7 @@ static void records_with_more_behind_them(void **state)
 	assert_int_equal(record_bytes(&raw), sizeof(raw) + UINT32_MAX);
 	raw.stack_bytes = 0;
 	assert_true(record_is_whole(&raw, sizeof(raw)));
-	assert_false(record_is_body(&raw));
+	assert_false(record_is_payload(&raw));
 }
 
 static void what_is_not_known_is_refused(void **state)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which activation of the interpreter's loop runs which run (bpf/runtimes/runtime.h). In the made-up native stacks the loop's frames are 'L', the leaf is the first; runs are told apart
- * by number. */
+/* Which activation of the interpreter's loop runs which run (bpf/runtimes/runtime.h). In the made-up native stacks the loop's frames are
+ * 'L', the leaf is the first; runs are told apart by number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,8 @@ static void begin(const char *natives, enum sonde_stop stop)
 	w.stop = stop;
 	w.nr_frames = (__u32)strlen(natives);
 	for (__u32 i = 0; i < w.nr_frames; i++) {
-		frames[i] = natives[i] == 'L' ? (LOOP_PC + 16) | SONDE_FRAME_RETURN : 0x9000; /* the call was the range's last instruction */
+		/* the call was the range's last instruction */
+		frames[i] = natives[i] == 'L' ? (LOOP_PC + 16) | SONDE_FRAME_RETURN : 0x9000;
 		w.sps[i] = 0x100000 + i * NATIVE_BYTES;
 		runtime_look_at_native(&r, frames, i);
 	}
@@ -168,7 +169,8 @@ static void test_by_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_from_the_root), cmocka_unit_test(test_from_the_leaf), cmocka_unit_test(test_what_does_not_pair), cmocka_unit_test(test_other_stacks), cmocka_unit_test(test_by_address),
+		cmocka_unit_test(test_from_the_root), cmocka_unit_test(test_from_the_leaf), cmocka_unit_test(test_what_does_not_pair),
+		cmocka_unit_test(test_other_stacks),  cmocka_unit_test(test_by_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

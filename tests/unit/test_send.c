@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel side does when another CPU, or user space, is at the same thing at that moment: bpf/lib/send.h and runtime_program.h for the host, with maps whose other side moves between two calls. */
+/* What the kernel side does when another CPU, or user space, is at the same thing at that moment: bpf/lib/send.h and runtime_program.h for
+ * the host, with maps whose other side moves between two calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -38,7 +39,7 @@ static struct {
 	int state;                  /* of HASH in `stacks`; -1: it is not there */
 	uint32_t nr_outputs, nr_in_ring;
 	bool is_full[MAX_CALLS];    /* of these outputs, there is no room */
-	enum sonde_side other_side; /* of the other CPU, which sends the same within the first output */
+	enum sonde_stack_state other_side; /* of the other CPU, which sends the same within the first output */
 	bool has_other;
 } sending;
 
@@ -85,9 +86,9 @@ static void *host_lookup(void *map, const void *key)
 	return to;
 }
 
-static enum sonde_side send_it(void)
+static enum sonde_stack_state send_it(void)
 {
-	return send_body(&body, sizeof(body), sizeof(body), HASH, 0);
+	return send_payload(&body, sizeof(body), sizeof(body), HASH, 0);
 }
 
 static long host_output(void *to, void *bytes, uint64_t size, uint64_t flags)
@@ -108,8 +109,8 @@ static void a_body_is_stored_only_when_it_is_in_the_ring(void **state)
 	memset(&sending, 0, sizeof(sending));
 	sending.state = -1;
 	sending.has_other = sending.is_full[0] = true;
-	assert_int_equal(send_it(), SONDE_SIDE_LOST);
-	assert_int_equal(sending.other_side, SONDE_SIDE_STORED);
+	assert_int_equal(send_it(), SONDE_STACK_LOST);
+	assert_int_equal(sending.other_side, SONDE_STACK_STORED);
 	assert_int_equal(sending.nr_in_ring, 1);
 }
 
@@ -118,9 +119,9 @@ static void a_body_that_found_no_room_is_sent_again(void **state)
 	memset(&sending, 0, sizeof(sending));
 	sending.state = -1;
 	sending.is_full[0] = true;
-	assert_int_equal(send_it(), SONDE_SIDE_LOST);
+	assert_int_equal(send_it(), SONDE_STACK_LOST);
 	assert_false(is_sent(HASH));
-	assert_int_equal(send_it(), SONDE_SIDE_STORED);
+	assert_int_equal(send_it(), SONDE_STACK_STORED);
 	assert_true(is_sent(HASH));
 	assert_int_equal(sending.nr_in_ring, 1);
 }
@@ -143,7 +144,8 @@ static enum known copy_with(void *first, void *second, uint32_t serial, struct s
 	return copy_known(NULL, 1, GENERATION, ret_copy, sizeof(*ret_copy));
 }
 
-/* User space replaces what is known of the process while it is copied: the map then leads elsewhere, or nowhere, or to the same memory with another process's value in it. */
+/* User space replaces what is known of the process while it is copied: the map then leads elsewhere, or nowhere, or to the same memory with
+ * another process's value in it. */
 static void what_changes_while_it_is_copied_is_torn(void **state)
 {
 	struct sonde_python one = { .process = { .generation = GENERATION, .serial = 1 }, .code_bytes = 11 }, other = one, copy = { 0 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tables of sonde show, against answers worked out by hand; what strangers' names do to a terminal; instructions and who they belong to. */
+/* The tables of sonde show, against answers worked out by hand; what strangers' names do to a terminal; instructions and who they belong
+ * to. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -79,7 +80,8 @@ static void test_tree(void **state)
 			    "   10.00 %    0.00 %    read  app\n"
 			    "   10.00 %   10.00 %    sys_read  kernel\n");
 	assert_int_equal(show_tree(profile, &cut, &buffer), 0);
-	assert_non_null(strstr(buffer.data, "- work  app\n   60.00 %   60.00 %      spin  app\n2 branches below 15 % are not shown (--min 0 shows them)\n"));
+	assert_non_null(strstr(
+	    buffer.data, "- work  app\n   60.00 %   60.00 %      spin  app\n2 branches below 15 % are not shown (--min 0 shows them)\n"));
 }
 
 static void test_callers_and_callees(void **state)
@@ -136,9 +138,13 @@ static void test_by(void **state)
 
 static uint32_t run_by(struct profile *profile, const char *name, const char *file, uint32_t start_line, uint32_t line, uint32_t kind)
 {
-	struct profile_function function = { .name = profile_string(profile, name), .system_name = profile_string(profile, name), .file = profile_string(profile, file),
+	struct profile_function function = { .name = profile_string(profile, name),
+					     .system_name = profile_string(profile, name),
+					     .file = profile_string(profile, file),
 					     .line = start_line };
-	struct profile_location location = { .function = profile_function(profile, &function), .mapping = PROFILE_NONE, .kind = kind, .line = line };
+	struct profile_location location = {
+		.function = profile_function(profile, &function), .mapping = PROFILE_NONE, .kind = kind, .line = line
+	};
 
 	return profile_location(profile, &location);
 }
@@ -147,10 +153,15 @@ static uint32_t run_by(struct profile *profile, const char *name, const char *fi
 static struct profile *of_python(void)
 {
 	struct profile *profile = ten();
-	const uint32_t frames[] = { run_by(profile, "get", "/app/a.py", 10, 12, FRAME_PYTHON), run_by(profile, "get", "/app/a.py", 10, 11, FRAME_PYTHON),
-				    run_by(profile, "get", "/app/a.py", 20, 22, FRAME_PYTHON), run_by(profile, "get", "/app/b.py", 10, 12, FRAME_PYTHON),
-				    run_by(profile, "[python: frames left out]", "", 0, 0, FRAME_MARK), run_by(profile, "{main}", "", 0, 0, FRAME_PHP) };
-	struct profile_sample sample = { .tgid = 40, .tid = 40, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .comm = profile_string(profile, "py") };
+	const uint32_t frames[] = { run_by(profile, "get", "/app/a.py", 10, 12, FRAME_PYTHON),
+				    run_by(profile, "get", "/app/a.py", 10, 11, FRAME_PYTHON),
+				    run_by(profile, "get", "/app/a.py", 20, 22, FRAME_PYTHON),
+				    run_by(profile, "get", "/app/b.py", 10, 12, FRAME_PYTHON),
+				    run_by(profile, "[python: frames left out]", "", 0, 0, FRAME_MARK),
+				    run_by(profile, "{main}", "", 0, 0, FRAME_PHP) };
+	struct profile_sample sample = {
+		.tgid = 40, .tid = 40, .kernel_stack = PROFILE_NONE, .cpu = PROFILE_NONE, .comm = profile_string(profile, "py")
+	};
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(frames); i++) {
 		sample.user_stack = profile_stack(profile, (const uint32_t[]){ frames[i], frames[4], frames[3] }, 3);
@@ -176,7 +187,11 @@ static void test_folds(void **state)
 	}
 	profile_set_value_types(profile, types, 4, 3);
 	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
-		struct profile_sample sample = { .tgid = 1, .tid = 1, .cpu = PROFILE_NONE, .kernel_stack = PROFILE_NONE, .values = { 1, waits[i].us, waits[i].us, waits[i].us } };
+		struct profile_sample sample = { .tgid = 1,
+						 .tid = 1,
+						 .cpu = PROFILE_NONE,
+						 .kernel_stack = PROFILE_NONE,
+						 .values = { 1, waits[i].us, waits[i].us, waits[i].us } };
 
 		sample.comm = profile_string(profile, "app");
 		sample.user_stack = small_stack(profile, waits[i].user, FRAME_NATIVE);
@@ -303,14 +318,19 @@ static void test_hostile_names(void **state)
 
 static void test_instructions_have_their_own(void **state)
 {
-	struct shown_instruction code[] = { { 0x10, 2, "nop", 0, 0 }, { 0x12, 5, "callq 0x40", 0, 0 }, { 0x17, 2, "syscall", 0, 0 }, { 0x19, 1, "retq", 0, 0 } };
+	struct shown_instruction code[] = {
+		{ 0x10, 2, "nop", 0, 0 }, { 0x12, 5, "callq 0x40", 0, 0 }, { 0x17, 2, "syscall", 0, 0 }, { 0x19, 1, "retq", 0, 0 }
+	};
 	const struct annotated_address addresses[] = {
-		{ .elf_vaddr = 0x12, .class = ADDRESS_LEAF, .self = 1, .total = 1 },   /* about to call */
-		{ .elf_vaddr = 0x17, .class = ADDRESS_CALL, .self = 0, .total = 20 },  /* returns to behind the call */
+		{ .elf_vaddr = 0x12, .class = ADDRESS_LEAF, .self = 1, .total = 1 },  /* about to call */
+		{ .elf_vaddr = 0x17, .class = ADDRESS_CALL, .self = 0, .total = 20 }, /* returns to behind the call */
 		{ .elf_vaddr = 0x17, .class = ADDRESS_LEAF, .self = 300, .total = 300 },
-		{ .elf_vaddr = 0x19, .class = ADDRESS_ENTRY, .self = 0, .total = 4000 }, /* in the kernel by the system call */
+		{ .elf_vaddr = 0x19, .class = ADDRESS_ENTRY, .self = 0, .total = 4000 },  /* in the kernel by the system call */
 		{ .elf_vaddr = 0x17, .class = ADDRESS_ENTRY, .self = 0, .total = 50000 }, /* in the kernel by an interrupt */
-		{ .elf_vaddr = 0x1a, .class = ADDRESS_CALL, .self = 0, .total = 600000 }, /* a call that does not return is the last instruction */
+		{ .elf_vaddr = 0x1a,
+		  .class = ADDRESS_CALL,
+		  .self = 0,
+		  .total = 600000 }, /* a call that does not return is the last instruction */
 		{ .elf_vaddr = 0x1b, .class = ADDRESS_LEAF, .self = 9, .total = 9 },
 		{ .elf_vaddr = 0x10, .class = ADDRESS_CALL, .self = 9, .total = 9 },
 	};
@@ -353,11 +373,11 @@ static struct buffer list_self(uint64_t elf_vaddr, int *ret_err)
 	struct buffer answer = BUFFER_INIT(1 << 20);
 	struct elf_file *elf = NULL;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct code_question question = { .elf_vaddr = elf_vaddr };
+	struct code_request request = { .elf_vaddr = elf_vaddr };
 
 	assert_int_equal(elf_file_open_fd(fd, NULL, &elf), 0);
 	code_listing_preload();
-	*ret_err = code_listing_write(elf, NULL, &question, NULL, &answer);
+	*ret_err = code_listing_write(elf, NULL, &request, NULL, &answer);
 	elf_file_free(elf);
 	return answer;
 }
@@ -404,7 +424,10 @@ int main(void)
 		cmocka_unit_test(test_top),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_callers_and_callees),
-		cmocka_unit_test(test_folds), cmocka_unit_test(test_by), cmocka_unit_test(test_interpreted), cmocka_unit_test(test_diff_of_interpreted),
+		cmocka_unit_test(test_folds),
+		cmocka_unit_test(test_by),
+		cmocka_unit_test(test_interpreted),
+		cmocka_unit_test(test_diff_of_interpreted),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_instructions_have_their_own),
 		cmocka_unit_test(test_source),

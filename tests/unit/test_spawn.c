@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* This program's main does not ask sonde_is_worker: started as a helper, it does once more what it did before, as the programs of forgetful users do. Once that brought a machine down,
- * so nothing of it is tried without fuses. */
+/* This program's main does not ask sonde_is_worker: started as a helper, it does once more what it did before, as the programs of forgetful
+ * users do. Once that brought a machine down, so nothing of it is tried without fuses. */
 #include <errno.h>
 #include <linux/sched.h>
 #include <setjmp.h>
@@ -36,7 +36,7 @@ struct report {
 	char text[256];
 };
 
-/* --- a forgetful program ---------------------------------------------------------------------------------------------------------------- */
+/* --- a forgetful program -------------------------------------------------------------------------------------------------------------- */
 
 static void report(uint32_t generation, int err, const char *text)
 {
@@ -56,7 +56,7 @@ static void use_worker(uint32_t generation, const char *word)
 
 	for (int i = 0; worker && i < 3; i++) { /* as often as it is asked, it is started once */
 		diag = (struct diag){ 0 };
-		err = worker_ask(worker, &(struct worker_question){ .max_cpu_ns = 1000000000 }, &diag, &answer);
+		err = worker_ask(worker, &(struct worker_request){ .max_cpu_ns = 1000000000 }, &diag, &answer);
 	}
 	report(generation, err, diag.text);
 }
@@ -66,7 +66,9 @@ static void use_fetcher(uint32_t generation)
 	char directory[] = "/tmp/sonde-spawn-XXXXXX", name[64];
 	struct fetcher *fetcher = NULL;
 
-	if (!mkdtemp(directory) || fetcher_new(&(struct fetcher_options){ .program = "/proc/self/exe", .cache_path = directory, .urls = "http://nowhere" }, NULL, &fetcher) ||
+	if (!mkdtemp(directory) ||
+	    fetcher_new(&(struct fetcher_options){ .program = "/proc/self/exe", .cache_path = directory, .urls = "http://nowhere" }, NULL,
+			&fetcher) ||
 	    fetcher_want(fetcher, BUILD_ID))
 		_exit(1);
 	for (int i = 0; fetcher_counts(fetcher).nr_open && i < 100; i++)
@@ -89,7 +91,7 @@ static int forget(uint32_t generation, const char *word)
 	return 0;
 }
 
-/* --- the test --------------------------------------------------------------------------------------------------------------------------- */
+/* --- the test ------------------------------------------------------------------------------------------------------------------------- */
 
 /* Everything that the program and its helpers tell, until the last of them has ended. */
 static size_t run_forgetful(const char *word, struct report *reports, size_t max)
@@ -178,7 +180,8 @@ static void ends_nobody_else(void **state)
 	pid_t pid, other;
 	int status;
 
-	assert_int_equal(spawn_helper(&(struct spawn_options){ .program = "/bin/true", .argv = argv, .socket_type = SOCK_STREAM }, NULL, &helper), 0);
+	assert_int_equal(
+	    spawn_helper(&(struct spawn_options){ .program = "/bin/true", .argv = argv, .socket_type = SOCK_STREAM }, NULL, &helper), 0);
 	pid = helper.pid;
 	assert_int_equal(waitpid(-1, &status, 0), pid);
 	other = fork_as(pid);
@@ -237,7 +240,9 @@ static void does_not_wait_for_ever(void **state)
 	uint64_t from_ns;
 	char ready;
 
-	assert_int_equal(spawn_helper(&(struct spawn_options){ .program = "/proc/self/exe", .argv = argv, .socket_type = SOCK_STREAM }, NULL, &helper), 0);
+	assert_int_equal(
+	    spawn_helper(&(struct spawn_options){ .program = "/proc/self/exe", .argv = argv, .socket_type = SOCK_STREAM }, NULL, &helper),
+	    0);
 	assert_int_equal(read(helper.socket, &ready, 1), 1);
 	pid = helper.pid;
 	tracer = fork_tracer(pid);

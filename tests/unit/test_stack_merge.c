@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where a run stands whose end was not found. Native frames are letters, leaf first, and 'L' is the interpreter's loop; frames of the runtime are digits, its mark is '!'. */
+/* Where a run stands whose end was not found. Native frames are letters, leaf first, and 'L' is the interpreter's loop; frames of the
+ * runtime are digits, its mark is '!'. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,9 @@
 #include "stacks/stack_merge.h"
 
 #define ENTRY(at) { RUNTIME_ITEM_ENTRY, at }
-#define MERGED(natives, ...) merged(natives, sizeof((struct runtime_item[]){ __VA_ARGS__ }) / sizeof(struct runtime_item), (struct runtime_item[]){ __VA_ARGS__ })
+#define MERGED(natives, ...) \
+	merged(natives, sizeof((struct runtime_item[]){ __VA_ARGS__ }) / sizeof(struct runtime_item), \
+	       (struct runtime_item[]){ __VA_ARGS__ })
 
 static const char *natives_shown;
 static char shown[64];

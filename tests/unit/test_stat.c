@@ -21,7 +21,11 @@
 #define LOADS(cache) (PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_READ << 8)
 #define MISSES(cache) (LOADS(cache) | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
 #define WITH_UNIT(name_, type_, config_, value, unit_, scale) \
-	{ .info = { .name = name_, .type = type_, .config = config_, .unit = unit_, .unit_scale = scale }, .count = { .enabled_ns = 100, .running_ns = 100 }, .nr_runs = 1, .nr_counted = 1, .mean = value }
+	{ .info = { .name = name_, .type = type_, .config = config_, .unit = unit_, .unit_scale = scale }, \
+	  .count = { .enabled_ns = 100, .running_ns = 100 }, \
+	  .nr_runs = 1, \
+	  .nr_counted = 1, \
+	  .mean = value }
 #define REPORT(events_) { .events = events_, .nr = ARRAY_SIZE(events_), .nr_runs = 1, .interval_s = 2, .elapsed_s = 2, .at_s = -1 }
 
 /* `unit` NULL: the event says nothing of another one. */
@@ -41,13 +45,21 @@ static void check_metric(const struct stat_report *report, uint32_t i, double va
 
 static void test_metrics(void **state)
 {
-	struct stat_event events[] = { CLOCK("task-clock", 5e8), HARDWARE("cycles", CPU_CYCLES, 2e9), HARDWARE("instructions", INSTRUCTIONS, 5e9),
-				       HARDWARE("cache-references", CACHE_REFERENCES, 8000), HARDWARE("cache-misses", CACHE_MISSES, 1000),
-				       HARDWARE("branches", BRANCH_INSTRUCTIONS, 4e6), HARDWARE("branch-misses", BRANCH_MISSES, 1e5),
-				       HARDWARE("stalled-cycles-frontend", STALLED_CYCLES_FRONTEND, 5e8), HARDWARE("stalled-cycles-backend", STALLED_CYCLES_BACKEND, 1e9),
-				       EVENT("L1-dcache-loads", PERF_TYPE_HW_CACHE, LOADS(L1D), 400), EVENT("L1-dcache-load-misses", PERF_TYPE_HW_CACHE, MISSES(L1D), 3),
-				       EVENT("LLC-load-misses", PERF_TYPE_HW_CACHE, MISSES(LL), 3), SOFTWARE("page-faults", PAGE_FAULTS, 30),
-				       EVENT("sched:sched_switch", PERF_TYPE_TRACEPOINT, 318, 2000), WITH_UNIT("power/energy-pkg/", 21, 2, 1e9, "Joules", 2.5e-10) };
+	struct stat_event events[] = { CLOCK("task-clock", 5e8),
+				       HARDWARE("cycles", CPU_CYCLES, 2e9),
+				       HARDWARE("instructions", INSTRUCTIONS, 5e9),
+				       HARDWARE("cache-references", CACHE_REFERENCES, 8000),
+				       HARDWARE("cache-misses", CACHE_MISSES, 1000),
+				       HARDWARE("branches", BRANCH_INSTRUCTIONS, 4e6),
+				       HARDWARE("branch-misses", BRANCH_MISSES, 1e5),
+				       HARDWARE("stalled-cycles-frontend", STALLED_CYCLES_FRONTEND, 5e8),
+				       HARDWARE("stalled-cycles-backend", STALLED_CYCLES_BACKEND, 1e9),
+				       EVENT("L1-dcache-loads", PERF_TYPE_HW_CACHE, LOADS(L1D), 400),
+				       EVENT("L1-dcache-load-misses", PERF_TYPE_HW_CACHE, MISSES(L1D), 3),
+				       EVENT("LLC-load-misses", PERF_TYPE_HW_CACHE, MISSES(LL), 3),
+				       SOFTWARE("page-faults", PAGE_FAULTS, 30),
+				       EVENT("sched:sched_switch", PERF_TYPE_TRACEPOINT, 318, 2000),
+				       WITH_UNIT("power/energy-pkg/", 21, 2, 1e9, "Joules", 2.5e-10) };
 	struct stat_report report = REPORT(events);
 
 	check_metric(&report, 0, 0.25, "CPUs utilized"); /* half a second in two */
@@ -100,11 +112,12 @@ static void test_no_metrics(void **state)
 /* A share is of what was counted in the same way: by modifiers first, then by groups. */
 static void test_neighbours(void **state)
 {
-	struct stat_event by_modifier[] = { HARDWARE("cycles:u", CPU_CYCLES, 100), HARDWARE("cycles:k", CPU_CYCLES, 1000), HARDWARE("instructions:u", INSTRUCTIONS, 300),
-					    HARDWARE("instructions:k", INSTRUCTIONS, 500), HARDWARE("instructions", INSTRUCTIONS, 800),
-					    CLOCK("task-clock:u", 50) };
-	struct stat_event by_group[] = { HARDWARE("cycles", CPU_CYCLES, 100), HARDWARE("instructions", INSTRUCTIONS, 300), HARDWARE("cycles", CPU_CYCLES, 400),
-					 HARDWARE("instructions", INSTRUCTIONS, 200), HARDWARE("instructions", INSTRUCTIONS, 50) };
+	struct stat_event by_modifier[] = { HARDWARE("cycles:u", CPU_CYCLES, 100),	   HARDWARE("cycles:k", CPU_CYCLES, 1000),
+					    HARDWARE("instructions:u", INSTRUCTIONS, 300), HARDWARE("instructions:k", INSTRUCTIONS, 500),
+					    HARDWARE("instructions", INSTRUCTIONS, 800),   CLOCK("task-clock:u", 50) };
+	struct stat_event by_group[] = { HARDWARE("cycles", CPU_CYCLES, 100), HARDWARE("instructions", INSTRUCTIONS, 300),
+					 HARDWARE("cycles", CPU_CYCLES, 400), HARDWARE("instructions", INSTRUCTIONS, 200),
+					 HARDWARE("instructions", INSTRUCTIONS, 50) };
 	struct stat_report modifiers = REPORT(by_modifier), groups = REPORT(by_group);
 
 	by_modifier[0].info.flags = by_modifier[2].info.flags = by_modifier[5].info.flags = SONDE_COUNTER_NO_KERNEL;
@@ -130,8 +143,8 @@ static void test_deviation(void **state)
 	assert_true(stat_deviation(0, 0, 3) == 0);
 }
 
-static void check_text(void (*write)(const struct stat_arguments *arguments, const struct stat_report *report, struct buffer *buffer), const struct stat_arguments *arguments,
-		       const struct stat_report *report, const char *want)
+static void check_text(void (*write)(const struct stat_arguments *arguments, const struct stat_report *report, struct buffer *buffer),
+		       const struct stat_arguments *arguments, const struct stat_report *report, const char *want)
 {
 	struct buffer buffer = BUFFER_INIT(1 << 16);
 
@@ -142,8 +155,9 @@ static void check_text(void (*write)(const struct stat_arguments *arguments, con
 }
 
 /* A clock, a value that was estimated, one with a unit, one that is missing, one that never had its turn. */
-#define SHOWN { CLOCK("task-clock", 5e8), HARDWARE("cycles", CPU_CYCLES, 2e9), WITH_UNIT("power/energy-pkg/", 21, 2, 4e9, "Joules", 2.5e-10), \
-		EVENT("no/x/", 0, 9, 0), HARDWARE("branches", BRANCH_INSTRUCTIONS, 7) }
+#define SHOWN \
+	{ CLOCK("task-clock", 5e8), HARDWARE("cycles", CPU_CYCLES, 2e9), WITH_UNIT("power/energy-pkg/", 21, 2, 4e9, "Joules", 2.5e-10), \
+	  EVENT("no/x/", 0, 9, 0), HARDWARE("branches", BRANCH_INSTRUCTIONS, 7) }
 
 static void fill_shown(struct stat_event *events)
 {
@@ -171,11 +185,12 @@ static void test_text(void **state)
 		   "     <not counted>       branches                       # the PMU never had room for it\n"
 		   "\n       2.000000000 seconds elapsed\n\n");
 	report.at_s = 1.5; /* an interval; what is missing was told at the begin */
-	check_text(stat_text, &arguments, &report,
-		   "     1.500000000             500.00 msec  task-clock                     #     0.250 CPUs utilized\n"
-		   "     1.500000000         2000000000       cycles                         #     4.000 GHz                      (25.00%)\n"
-		   "     1.500000000               1.00 Joules power/energy-pkg/\n"
-		   "     1.500000000      <not counted>       branches                       # the PMU never had room for it\n");
+	check_text(
+	    stat_text, &arguments, &report,
+	    "     1.500000000             500.00 msec  task-clock                     #     0.250 CPUs utilized\n"
+	    "     1.500000000         2000000000       cycles                         #     4.000 GHz                      (25.00%)\n"
+	    "     1.500000000               1.00 Joules power/energy-pkg/\n"
+	    "     1.500000000      <not counted>       branches                       # the PMU never had room for it\n");
 	report.at_s = -1;
 	report.nr = report.nr_runs = 3;
 	for (int i = 0; i < 3; i++)
@@ -188,7 +203,8 @@ static void test_text(void **state)
 	check_text(stat_text, &arguments, &report,
 		   "\n Counted for 'make' (3 runs):\n\n"
 		   "            500.00 msec  task-clock                     #     0.250 CPUs utilized            (+-  0.00%)\n"
-		   "        2000000000       cycles                         #     4.000 GHz                      (+-  5.00%) (in 2 of the runs) (25.00%)\n"
+		   "        2000000000       cycles                         #     4.000 GHz                      (+-  5.00%) (in 2 of the "
+		   "runs) (25.00%)\n"
 		   "              1.00 Joules power/energy-pkg/              (+-  0.00%)\n"
 		   "\n       2.000000000 seconds elapsed (+-  0.00%)\n\n"); /* what make used is not known yet */
 }
@@ -210,7 +226,8 @@ static void test_separated(void **state)
 	report.nr_runs = 3;
 	events[1].nr_counted = 3;
 	events[1].squares = 2e16;
-	check_text(stat_separated, &arguments, &report, "500.00;msec;task-clock;0.00%;100;100.00;0.250;CPUs utilized\n2000000000;;cycles;2.89%;50;25.00;4.000;GHz\n");
+	check_text(stat_separated, &arguments, &report,
+		   "500.00;msec;task-clock;0.00%;100;100.00;0.250;CPUs utilized\n2000000000;;cycles;2.89%;50;25.00;4.000;GHz\n");
 }
 
 static void test_json(void **state)
@@ -223,27 +240,36 @@ static void test_json(void **state)
 	report.at_s = 1.5; /* as one line */
 	report.nr = 2;
 	check_text(stat_json, &arguments, &report,
-		   "{\"format\":\"sonde-counts\",\"version\":1,\"task_clock\":500000000,\"cpu_cycles\":2000000000,\"time_enabled\":100,\"time_running\":100,\"at_ns\":1500000000,\"duration_ns\":2000000000,\"events\":["
-		   "{\"name\":\"task-clock\",\"value\":500000000,\"enabled_ns\":100,\"running_ns\":100,\"scaled\":false,\"user_only\":false,\"error\":null},"
-		   "{\"name\":\"cycles\",\"value\":2000000000,\"enabled_ns\":200,\"running_ns\":50,\"scaled\":true,\"user_only\":false,\"error\":null}]}\n");
+		   "{\"format\":\"sonde-counts\",\"version\":1,\"task_clock\":500000000,\"cpu_cycles\":2000000000,\"time_enabled\":100,"
+		   "\"time_running\":100,\"at_ns\":1500000000,\"duration_ns\":2000000000,\"events\":["
+		   "{\"name\":\"task-clock\",\"value\":500000000,\"enabled_ns\":100,\"running_ns\":100,\"scaled\":false,\"user_only\":"
+		   "false,\"error\":null},"
+		   "{\"name\":\"cycles\",\"value\":2000000000,\"enabled_ns\":200,\"running_ns\":50,\"scaled\":true,\"user_only\":false,"
+		   "\"error\":null}]}\n");
 	report.events += 3;
-	check_text(stat_json, &arguments, &report,
-		   "{\"format\":\"sonde-counts\",\"version\":1,\"at_ns\":1500000000,\"duration_ns\":2000000000,\"events\":["
-		   "{\"name\":\"no/x/\",\"value\":null,\"enabled_ns\":100,\"running_ns\":100,\"scaled\":false,\"user_only\":false,\"error\":\"no such PMU\"},"
-		   "{\"name\":\"branches\",\"value\":null,\"enabled_ns\":100,\"running_ns\":0,\"scaled\":false,\"user_only\":false,\"error\":\"the PMU never had room for it\"}]}\n");
+	check_text(
+	    stat_json, &arguments, &report,
+	    "{\"format\":\"sonde-counts\",\"version\":1,\"at_ns\":1500000000,\"duration_ns\":2000000000,\"events\":["
+	    "{\"name\":\"no/x/\",\"value\":null,\"enabled_ns\":100,\"running_ns\":100,\"scaled\":false,\"user_only\":false,\"error\":\"no "
+	    "such PMU\"},"
+	    "{\"name\":\"branches\",\"value\":null,\"enabled_ns\":100,\"running_ns\":0,\"scaled\":false,\"user_only\":false,\"error\":"
+	    "\"the PMU never had room for it\"}]}\n");
 	report.events[1].count.enabled_ns = 0;
 	report.events++;
 	report.nr = 1;
 	check_text(stat_json, &arguments, &report,
 		   "{\"format\":\"sonde-counts\",\"version\":1,\"at_ns\":1500000000,\"duration_ns\":2000000000,\"events\":["
-		   "{\"name\":\"branches\",\"value\":null,\"enabled_ns\":0,\"running_ns\":0,\"scaled\":false,\"user_only\":false,\"error\":\"what it is counted for did not run\"}]}\n");
+		   "{\"name\":\"branches\",\"value\":null,\"enabled_ns\":0,\"running_ns\":0,\"scaled\":false,\"user_only\":false,\"error\":"
+		   "\"what it is counted for did not run\"}]}\n");
 }
 
 /* A run in which an event had no turn is no run in which nothing happened; what was estimated once is an estimate. */
 static void test_runs(void **state)
 {
-	static const struct sonde_count runs[] = { { .value = 10, .enabled_ns = 200, .running_ns = 200 }, { .err = -EBUSY },
-						   { .value = 30, .enabled_ns = 100, .running_ns = 40, .scaled = true }, { .enabled_ns = 300 } };
+	static const struct sonde_count runs[] = { { .value = 10, .enabled_ns = 200, .running_ns = 200 },
+						   { .err = -EBUSY },
+						   { .value = 30, .enabled_ns = 100, .running_ns = 40, .scaled = true },
+						   { .enabled_ns = 300 } };
 	struct stat_event event = { .info = { .name = "cycles", .unit = "" } };
 
 	stat_add(&event, &runs[1]);
@@ -260,9 +286,9 @@ static void test_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_metrics), cmocka_unit_test(test_no_metrics), cmocka_unit_test(test_neighbours), cmocka_unit_test(test_deviation),
-		cmocka_unit_test(test_text), cmocka_unit_test(test_separated), cmocka_unit_test(test_json),
-		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_metrics),	  cmocka_unit_test(test_no_metrics), cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_deviation), cmocka_unit_test(test_text),	     cmocka_unit_test(test_separated),
+		cmocka_unit_test(test_json),	  cmocka_unit_test(test_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,8 +164,8 @@ static bool is_found(const struct place *place, const char *path)
 
 	snprintf(debug_dir, sizeof(debug_dir), "%s/debug", place->dir);
 	symbolizer = symbolizer_new(&options);
-	found =
-	    symbolizer_object(symbolizer, 1, place->elf, path, place->elf_vaddr, &name, 1, &nr) == 0 && strcmp(name.name, "plain_function") == 0;
+	found = symbolizer_object(symbolizer, 1, place->elf, path, place->elf_vaddr, &name, 1, &nr) == 0 &&
+		strcmp(name.name, "plain_function") == 0;
 	symbolizer_free(symbolizer);
 	return found;
 }
@@ -250,13 +250,15 @@ static void the_kernel_is_read_once(void **state)
 /* Their symbols have no sizes, and a program that is gone leaves a hole between others. */
 static void bpf_programs_end(void **state)
 {
-	static const char text[] = "ffffffffc0000000 t bpf_prog_1_a\t[bpf]\nffffffffc0000400 t bpf_prog_2_b\t[bpf]\nffffffffc0001000 t bpf_trampoline_7\t[bpf]\n";
+	static const char text[] =
+	    "ffffffffc0000000 t bpf_prog_1_a\t[bpf]\nffffffffc0000400 t bpf_prog_2_b\t[bpf]\nffffffffc0001000 t bpf_trampoline_7\t[bpf]\n";
 	static const struct kernel_code programs[] = { { 0xffffffffc0000000, 0x40, 0 }, { 0xffffffffc0000400, 0x20, 0 } };
 	static const struct {
 		uint64_t kaddr;
 		const char *name;
-	} cases[] = { { 0xffffffffc000003f, "bpf_prog_1_a [bpf]" }, { 0xffffffffc0000040, NULL }, { 0xffffffffc0000400, "bpf_prog_2_b [bpf]" },
-		      { 0xffffffffc0000420, NULL }, { 0xffffffffc0001fff, "bpf_trampoline_7 [bpf]" }, { 0xffffffffc0002000, NULL } };
+	} cases[] = { { 0xffffffffc000003f, "bpf_prog_1_a [bpf]" },	{ 0xffffffffc0000040, NULL },
+		      { 0xffffffffc0000400, "bpf_prog_2_b [bpf]" },	{ 0xffffffffc0000420, NULL },
+		      { 0xffffffffc0001fff, "bpf_trampoline_7 [bpf]" }, { 0xffffffffc0002000, NULL } };
 	CLEANUP(symbolizer_freep) struct symbolizer *symbolizer = NULL;
 	CLEANUP(closep) int fd = memfd_create("kallsyms", MFD_CLOEXEC);
 	struct symbolizer_options options = { .programs = programs, .nr_programs = ARRAY_SIZE(programs) };
@@ -276,8 +278,9 @@ static void bpf_programs_end(void **state)
 
 static void an_interrupted_instruction_is_no_call(void **state)
 {
-	static const char text[] = "ffffffff81000000 t ends_with_a_call\nffffffff81000020 t next\nffffffff81000040 t __pfx_padded\nffffffff81000050 t padded\n"
-				   "ffffffff81000060 t __cfi_checked\nffffffff81000070 t checked\n";
+	static const char text[] =
+	    "ffffffff81000000 t ends_with_a_call\nffffffff81000020 t next\nffffffff81000040 t __pfx_padded\nffffffff81000050 t padded\n"
+	    "ffffffff81000060 t __cfi_checked\nffffffff81000070 t checked\n";
 	static const uint64_t looked_for[][2] = { { 0xffffffff81000010, 0xffffffff8100000f }, { 0xffffffff81000020, 0xffffffff8100001f },
 						  { 0xffffffff81000050, 0xffffffff81000050 }, { 0xffffffff81000054, 0xffffffff81000053 },
 						  { 0xffffffff81000070, 0xffffffff81000070 }, { 0x1000, 0xfff } };

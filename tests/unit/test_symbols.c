@@ -458,16 +458,29 @@ static int read_stubs_of(uint32_t nr_sections)
 	const uint8_t jump[] = { 0xff, 0x25, 0x00, 0x10, 0x00, 0x00 }; /* through the slot 0x1000 behind it */
 	const Elf64_Rela slot = { .r_offset = 0x1006, .r_info = ELF64_R_INFO(0, R_X86_64_IRELATIVE), .r_addend = 0x100 };
 	Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-			      .e_type = ET_DYN, .e_machine = EM_X86_64, .e_shentsize = sizeof(Elf64_Shdr), .e_shoff = 1024, .e_shstrndx = 1 };
+			      .e_type = ET_DYN,
+			      .e_machine = EM_X86_64,
+			      .e_shentsize = sizeof(Elf64_Shdr),
+			      .e_shoff = 1024,
+			      .e_shstrndx = 1 };
 	Elf64_Shdr sections[20] = { [1] = { .sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = 512, .sh_size = 7 },
-				    [2] = { .sh_name = 6, .sh_type = SHT_RELA, .sh_flags = SHF_ALLOC, .sh_offset = 600, .sh_size = sizeof(slot), .sh_entsize = sizeof(slot) } };
+				    [2] = { .sh_name = 6,
+					    .sh_type = SHT_RELA,
+					    .sh_flags = SHF_ALLOC,
+					    .sh_offset = 600,
+					    .sh_size = sizeof(slot),
+					    .sh_entsize = sizeof(slot) } };
 	CLEANUP(plt_names_done) struct plt_names names = { .entries = BUFFER_INIT(0) };
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	CLEANUP(freep) char *bytes = calloc(1, size);
 
 	assert_non_null(bytes);
 	for (uint32_t i = 0; i < nr_sections; i++)
-		sections[3 + i] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_offset = content_off, .sh_size = plt_bytes };
+		sections[3 + i] = (Elf64_Shdr){ .sh_name = 1,
+						.sh_type = SHT_PROGBITS,
+						.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+						.sh_offset = content_off,
+						.sh_size = plt_bytes };
 	header.e_shnum = (Elf64_Half)(3 + nr_sections);
 	memcpy(bytes, &header, sizeof(header));
 	memcpy(bytes + 512, "\0.plt\0", 7);

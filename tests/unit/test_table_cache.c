@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The cache of unwind tables: what comes out is what went in, or nothing, whatever happens to the directory and its files. The tables are those of two libraries
- * of this machine. */
+/* The cache of unwind tables: what comes out is what went in, or nothing, whatever happens to the directory and its files. The tables are
+ * those of two libraries of this machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Threads' variables: how code gets at them, and whether the kernel side's header reads them as the threads do. The program and its libraries have variables of each model, see
- * tests/programs/tls_models.c; the witness is what the threads put there. */
+/* Threads' variables: how code gets at them, and whether the kernel side's header reads them as the threads do. The program and its
+ * libraries have variables of each model, see tests/programs/tls_models.c; the witness is what the threads put there. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,12 @@ static struct bytes image;
 
 static struct elf_file *open_code(const void *code, size_t size)
 {
-	const Elf64_Phdr phdr = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = IMAGE_CONTENT_OFF, .p_vaddr = CODE_PC, .p_filesz = size, .p_memsz = size };
+	const Elf64_Phdr phdr = { .p_type = PT_LOAD,
+				  .p_flags = PF_R | PF_X,
+				  .p_offset = IMAGE_CONTENT_OFF,
+				  .p_vaddr = CODE_PC,
+				  .p_filesz = size,
+				  .p_memsz = size };
 	const struct image_section section = { ".text", SHT_PROGBITS, CODE_PC, code, size };
 	struct elf_file *elf;
 
@@ -55,7 +60,8 @@ static const struct {
 } functions[] = {
 	{ CODE(LOAD_FS(0xe8), 0xc3), SONDE_TLS_STATIC, 0, -24 },
 	/* endbr64; push %rbp; mov %rsp,%rbp; sub $16,%rsp; mov; leave; ret */
-	{ CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, LOAD_FS(0xe8), 0xc9, 0xc3), SONDE_TLS_STATIC, 0, -24 },
+	{ CODE(0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, LOAD_FS(0xe8), 0xc9, 0xc3), SONDE_TLS_STATIC, 0,
+	  -24 },
 	/* lea -16(%rax),%rax; mov 8(%rax),%rax */
 	{ CODE(LOAD_TP, 0x48, 0x8d, 0x80, 0xf0, 0xff, 0xff, 0xff, 0x48, 0x8b, 0x40, 0x08, 0xc3), SONDE_TLS_STATIC, 0, -8 },
 	/* mov $-8,%rax; mov %fs:(%rax),%rax */
@@ -63,7 +69,8 @@ static const struct {
 	/* mov 0x100(%rip),%rax; mov %fs:(%rax),%rax */
 	{ CODE(0x48, 0x8b, 0x05, 0, 1, 0, 0, 0x64, 0x48, 0x8b, 0x00, 0xc3), SONDE_TLS_OFFSET, CODE_PC + 7 + 0x100, 0 },
 	/* mov 0x100(%rip),%r8; mov %fs:8(%r8),%r9; mov %r9,%rax */
-	{ CODE(0x4c, 0x8b, 0x05, 0, 1, 0, 0, 0x64, 0x4d, 0x8b, 0x48, 0x08, 0x4c, 0x89, 0xc8, 0xc3), SONDE_TLS_OFFSET, CODE_PC + 7 + 0x100, 8 },
+	{ CODE(0x4c, 0x8b, 0x05, 0, 1, 0, 0, 0x64, 0x4d, 0x8b, 0x48, 0x08, 0x4c, 0x89, 0xc8, 0xc3), SONDE_TLS_OFFSET, CODE_PC + 7 + 0x100,
+	  8 },
 	/* mov %fs:0,%rax; add 0x100(%rip),%rax; mov 16(%rax),%rax */
 	{ CODE(LOAD_TP, 0x48, 0x03, 0x05, 0, 1, 0, 0, 0x48, 0x8b, 0x40, 0x10, 0xc3), SONDE_TLS_OFFSET, CODE_PC + 16 + 0x100, 16 },
 	/* call 1f; ret; 1: ... */
@@ -77,16 +84,16 @@ static const struct {
 	/* a member of what it points to */
 	{ CODE(LOAD_FS(0xe8), 0x48, 0x8b, 0x40, 0x10, 0xc3), REFUSED, 0, 0 },
 	{ CODE(LOAD_FS(0xe8), 0x48, 0xff, 0xc0, 0xc3), REFUSED, 0, 0 }, /* inc %rax */
-	{ CODE(LOAD_FS(0xe8), 0xb0, 0x01, 0xc3), REFUSED, 0, 0 },       /* mov $1,%al */
+	{ CODE(LOAD_FS(0xe8), 0xb0, 0x01, 0xc3), REFUSED, 0, 0 },	/* mov $1,%al */
 	/* one half: mov %fs:-24,%eax */
 	{ CODE(0x64, 0x8b, 0x04, 0x25, 0xe8, 0xff, 0xff, 0xff, 0xc3), REFUSED, 0, 0 },
 	/* at an index */
 	{ CODE(0x64, 0x48, 0x8b, 0x04, 0xfd, 0xe8, 0xff, 0xff, 0xff, 0xc3), REFUSED, 0, 0 },
 	{ CODE(0x31, 0xc0, 0xc3), REFUSED, 0, 0 },
-	{ CODE(0xeb, 0xfe), REFUSED, 0, 0 },		      /* jumps to itself */
+	{ CODE(0xeb, 0xfe), REFUSED, 0, 0 },		       /* jumps to itself */
 	{ CODE(0xe8, 0xfb, 0xff, 0xff, 0xff), REFUSED, 0, 0 }, /* calls itself */
 	{ CODE(0x74, 0xfe), REFUSED, 0, 0 },
-	{ CODE(LOAD_FS(0xe8)), REFUSED, 0, 0 }, /* ends with the file */
+	{ CODE(LOAD_FS(0xe8)), REFUSED, 0, 0 },				/* ends with the file */
 	{ CODE(0xc5, 0xf8, 0x77, LOAD_FS(0xe8), 0xc3), REFUSED, 0, 0 }, /* vzeroupper: not known */
 };
 
@@ -97,7 +104,8 @@ static void test_code(void **state)
 		struct sonde_tls tls = { 0 };
 		int err = tls_code_follow(elf, CODE_PC, &tls);
 
-		if (err != (functions[i].kind == REFUSED ? -EOPNOTSUPP : 0) || tls.kind != functions[i].kind || tls.pc != functions[i].pc || tls.off != functions[i].off)
+		if (err != (functions[i].kind == REFUSED ? -EOPNOTSUPP : 0) || tls.kind != functions[i].kind || tls.pc != functions[i].pc ||
+		    tls.off != functions[i].off)
 			fail_msg("function %zu: %d, kind %d, pc %llx, off %lld", i, err, tls.kind, tls.pc, tls.off);
 	}
 }
@@ -140,7 +148,8 @@ static void test_perl(void **state)
 		if (fd < 0)
 			continue;
 		assert_int_equal(elf_file_open_fd(fd, NULL, &elf), 0);
-		if (elf_file_machine(elf) != EM_X86_64 || dynamic_symbol_find(elf, "PL_thr_key", &key)) /* linked to the library, or without threads */
+		if (elf_file_machine(elf) != EM_X86_64 ||
+		    dynamic_symbol_find(elf, "PL_thr_key", &key)) /* linked to the library, or without threads */
 			continue;
 		assert_int_equal(tls_access_decode(elf, "Perl_get_context", &tls), 0);
 		assert_int_equal(tls.kind, SONDE_TLS_KEY);
@@ -166,9 +175,13 @@ static const struct {
 	const char *name, *path;
 	uint8_t first_kind;
 } models[] = {
-	{ "program", NULL, SONDE_TLS_STATIC },	      { "plain", MODELS_PLAIN, SONDE_TLS_MODULE },     { "initial", MODELS_INITIAL_EXEC, SONDE_TLS_OFFSET },
-	{ "noplt", MODELS_NOPLT, SONDE_TLS_MODULE },   { "unoptimized", MODELS_UNOPTIMIZED, SONDE_TLS_MODULE },
-	{ "gnu2", MODELS_GNU2, SONDE_TLS_OFFSET },     { "gnu2large", MODELS_GNU2_LARGE, SONDE_TLS_OFFSET },
+	{ "program", NULL, SONDE_TLS_STATIC },
+	{ "plain", MODELS_PLAIN, SONDE_TLS_MODULE },
+	{ "initial", MODELS_INITIAL_EXEC, SONDE_TLS_OFFSET },
+	{ "noplt", MODELS_NOPLT, SONDE_TLS_MODULE },
+	{ "unoptimized", MODELS_UNOPTIMIZED, SONDE_TLS_MODULE },
+	{ "gnu2", MODELS_GNU2, SONDE_TLS_OFFSET },
+	{ "gnu2large", MODELS_GNU2_LARGE, SONDE_TLS_OFFSET },
 };
 
 #define NR_MODELS ARRAY_SIZE(models)
@@ -231,7 +244,8 @@ static struct sonde_tls access_of(size_t model, const char *what)
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s_%s", models[model].name, what);
-	assert_int_equal(elf_file_open_fd(open(models[model].path ? models[model].path : "/proc/self/exe", O_RDONLY | O_CLOEXEC), NULL, &elf), 0);
+	assert_int_equal(
+	    elf_file_open_fd(open(models[model].path ? models[model].path : "/proc/self/exe", O_RDONLY | O_CLOEXEC), NULL, &elf), 0);
 	assert_int_equal(dynamic_symbol_find(elf, name, &symbol), 0);
 	if (tls_access_decode(elf, name, &tls))
 		fail_msg("%s is not understood", name);
@@ -253,7 +267,8 @@ static void check_read(size_t thread, const struct sonde_tls *tls, void *want)
 
 static void check_model(size_t model)
 {
-	struct sonde_tls first = access_of(model, "get_first"), second = access_of(model, "get_second"), third = access_of(model, "get_third");
+	struct sonde_tls first = access_of(model, "get_first"), second = access_of(model, "get_second"),
+			 third = access_of(model, "get_third");
 
 	assert_int_equal(first.kind, models[model].first_kind);
 	for (size_t thread = 0; thread < NR_THREADS; thread++) {
@@ -265,7 +280,8 @@ static void check_model(size_t model)
 
 static void check_keys(size_t model)
 {
-	bool is_plain = strcmp(models[model].name, "unoptimized") != 0; /* else the argument goes through the stack, which is not followed */
+	/* else the argument goes through the stack, which is not followed */
+	bool is_plain = strcmp(models[model].name, "unoptimized") != 0;
 	struct sonde_tls key = access_of(model, "get_key"), tss = access_of(model, is_plain ? "get_tss" : "get_key");
 	struct {
 		int is_made;
@@ -374,7 +390,8 @@ static void test_unreadable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_code), cmocka_unit_test(test_any_code), cmocka_unit_test(test_perl), cmocka_unit_test(test_live), cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_code), cmocka_unit_test(test_any_code),	cmocka_unit_test(test_perl),
+		cmocka_unit_test(test_live), cmocka_unit_test(test_unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

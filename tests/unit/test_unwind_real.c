@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk on real stacks of this very program: its tables and those of the C library, the registers a signal handler is given.
- * Oracles: return addresses that the functions noted themselves, and glibc's backtrace(). */
+/* The kernel side's walk on real stacks of this very program: its tables and those of the C library, the registers a signal handler is
+ * given. Oracles: return addresses that the functions noted themselves, and glibc's backtrace(). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,8 @@ static int load_object(uint32_t number)
 	assert_non_null(rows);
 	for (uint32_t block = 0; block < table->nr_blocks; block++) {
 		for (uint32_t i = table->blocks[block]; i < table->blocks[block + 1]; i++)
-			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low, .rule = table->rows[i].rule };
+			rows[i] = (struct host_row){ .rel = ((uint64_t)block << table->block_shift) + table->rows[i].low,
+						     .rule = table->rows[i].rule };
 	}
 	host_table(rows, table->nr_rows - 1, rows[table->nr_rows - 1].rel, table->block_shift, &known->place);
 	known->base_vaddr = table->base_vaddr;
@@ -104,7 +105,8 @@ static int set_up(void **state)
 	host_read = read_own;
 	rules = rule_table_new(16384);
 	processes = process_table_new(NULL);
-	if (!rules || !processes || process_table_scan(processes, (uint32_t)getpid(), 1, NULL) || process_table_changes(processes, take_mappings, NULL))
+	if (!rules || !processes || process_table_scan(processes, (uint32_t)getpid(), 1, NULL) ||
+	    process_table_changes(processes, take_mappings, NULL))
 		return -1;
 	all = rule_table_rules(rules, &nr);
 	memcpy(host_rules, all, nr * sizeof(*all));
@@ -200,7 +202,7 @@ static void take_signals(bool handler_too)
 
 #define NOTE() (noted[nr_noted++] = (uintptr_t)__builtin_return_address(0))
 
-/* --- functions with stacks of their own ------------------------------------------------------------------------------------------------ */
+/* --- functions with stacks of their own ----------------------------------------------------------------------------------------------- */
 
 __attribute__((noinline)) static int leaf(int depth)
 {

@@ -410,8 +410,8 @@ static void rules_are_numbered_once(void **state)
 	rule_table_free(table);
 }
 
-/* Rules come and go with rows at random, beside a model of who holds what: a number that is held or not settled yet stands for its rule, equal rules have
- * one number, and what nobody holds makes room. */
+/* Rules come and go with rows at random, beside a model of who holds what: a number that is held or not settled yet stands for its rule,
+ * equal rules have one number, and what nobody holds makes room. */
 static void rules_come_and_go(void **state)
 {
 	enum { NR_KINDS = 60, ROOM = 40, NR_HOLDERS = 8, NR_ROWS = 5 };
@@ -469,7 +469,8 @@ static void users_have_shares(void **state)
 	for (int32_t i = 0; i < OF_USER; i++)
 		rows[i].rule = rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = i }, 1000);
 	rule_table_hold(table, rows, OF_USER);
-	rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 1 }, 1001); /* is there already: another's */
+	/* is there already: another's */
+	rule_table_number(table, &(struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_off = 1 }, 1001);
 	assert_int_equal(rule_table_room(table, 1000).of_user, 0);
 	assert_int_equal(rule_table_room(table, 1001).of_user, OF_USER);
 	assert_int_equal(rule_table_room(table, 1001).of_table, OF_USERS - OF_USER);

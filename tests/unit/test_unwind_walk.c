@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel side's walk on the host: made-up stacks for every kind of rule, the searches against linear ones, faults at every read. The walk of
- * real stacks is in test_unwind_real. */
+/* The kernel side's walk on the host: made-up stacks for every kind of rule, the searches against linear ones, faults at every read. The
+ * walk of real stacks is in test_unwind_real. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -216,7 +216,8 @@ static void test_cfa_in_rbx(void **state)
 		stack[51] = FUNCTION(3) + 1;
 		walk_from(FUNCTION(0), word_at(10), word_at(70));
 		if (cases[i].stop == SONDE_STOP_COMPLETE)
-			check_stack(cases[i].stop, FUNCTION(0), returned(FUNCTION(1) + 1), returned(FUNCTION(2) + 1), returned(FUNCTION(3) + 1));
+			check_stack(cases[i].stop, FUNCTION(0), returned(FUNCTION(1) + 1), returned(FUNCTION(2) + 1),
+				    returned(FUNCTION(3) + 1));
 		else
 			check_stack(cases[i].stop, FUNCTION(0), returned(FUNCTION(1) + 1), returned(FUNCTION(2) + 1));
 		assert_int_equal(w.hash, hash_of_frames(7));
@@ -285,7 +286,10 @@ static void test_saved_frame_pointers(void **state)
 		uint8_t kind;
 		int32_t off;
 		uint64_t want;
-	} cases[] = { { SONDE_BP_SAME, 0, STACK_PC + 60 * 8 }, { SONDE_BP_CFA, -24, 0x1234 }, { SONDE_BP_BP, 16, 0x5678 }, { SONDE_BP_UNDEFINED, 0, 0 } };
+	} cases[] = { { SONDE_BP_SAME, 0, STACK_PC + 60 * 8 },
+		      { SONDE_BP_CFA, -24, 0x1234 },
+		      { SONDE_BP_BP, 16, 0x5678 },
+		      { SONDE_BP_UNDEFINED, 0, 0 } };
 	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 32), END_RULE };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -360,8 +364,10 @@ static void test_signal_frame(void **state)
 
 static void test_stops(void **state)
 {
-	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8), { .kind = SONDE_RULE_KIND_UNSUPPORTED }, step(SONDE_CFA_SP, -8), step(99, 8),
-					    { .kind = 77 }, step(SONDE_CFA_SP, 0), step(SONDE_CFA_BP, 16) };
+	const struct sonde_rule rules[] = { step(SONDE_CFA_SP, 8),  { .kind = SONDE_RULE_KIND_UNSUPPORTED },
+					    step(SONDE_CFA_SP, -8), step(99, 8),
+					    { .kind = 77 },	    step(SONDE_CFA_SP, 0),
+					    step(SONDE_CFA_BP, 16) };
 
 	set_code(rules, 7);
 	walk_from(FUNCTION(1), word_at(10), 0);
@@ -494,7 +500,8 @@ static void put_direct_call(uint64_t ret, uint64_t target)
 static void test_frameless_leaf(void **state)
 {
 	const struct sonde_rule rules[] = { END_RULE };
-	static const uint8_t prologue[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0xf4, 0xc3 }; /* hlt: the code cannot be followed */
+	/* hlt: the code cannot be followed */
+	static const uint8_t prologue[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0xf4, 0xc3 };
 	const uint64_t leaf = JIT_PC + 0x40, other = JIT_PC + 0x20, in_mid = JIT_PC + 0x100, in_top = JIT_PC + 0x200;
 
 	set_code(rules, 1);
@@ -544,7 +551,9 @@ static void test_frameless_leaf(void **state)
 /* Instructions that stand where a function has no frame, whoever called it and however. */
 static void test_at_return_address(void **state)
 {
-	static const uint8_t codes[][8] = { { 0xc3 }, { 0xf3, 0xc3 }, { 0xff, 0x25, 1, 2, 3, 4 }, { 0xf3, 0x0f, 0x1e, 0xfa }, { 0x55, 0x48, 0x89, 0xe5 } };
+	static const uint8_t codes[][8] = {
+		{ 0xc3 }, { 0xf3, 0xc3 }, { 0xff, 0x25, 1, 2, 3, 4 }, { 0xf3, 0x0f, 0x1e, 0xfa }, { 0x55, 0x48, 0x89, 0xe5 }
+	};
 	const struct sonde_rule rules[] = { END_RULE };
 	const uint64_t leaf = JIT_PC + 0x40, in_mid = JIT_PC + 0x100, in_top = JIT_PC + 0x200;
 
@@ -646,7 +655,10 @@ static void check_kept(uint32_t first, uint32_t end)
 /* Of what is deeper than there is room for, the two ends are kept. */
 static void test_depth(void **state)
 {
-	const uint32_t depths[] = { SONDE_LEAF_FRAMES, SONDE_MAX_USER_FRAMES - 1, SONDE_MAX_USER_FRAMES, SONDE_MAX_USER_FRAMES + 1, 3333, SONDE_MAX_WALKED_FRAMES };
+	const uint32_t depths[] = {
+		SONDE_LEAF_FRAMES,	SONDE_MAX_USER_FRAMES - 1, SONDE_MAX_USER_FRAMES, SONDE_MAX_USER_FRAMES + 1, 3333,
+		SONDE_MAX_WALKED_FRAMES
+	};
 
 	for (uint32_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
 		uint32_t depth = depths[i], kept_from = depth > SONDE_MAX_USER_FRAMES ? depth - SONDE_ROOT_FRAMES : 0;
@@ -724,7 +736,8 @@ static void test_faults_at_every_read(void **state)
 	for (first_fault = 1; first_fault <= nr_all; first_fault++) {
 		nr_faults = UINT32_MAX;
 		walk_mixed_stack();
-		assert_true(w.stop == SONDE_STOP_COMPLETE ? w.nr_frames == nr_whole : w.nr_frames <= nr_whole); /* whole where rbp alone is left to decide */
+		/* whole where rbp alone is left to decide */
+		assert_true(w.stop == SONDE_STOP_COMPLETE ? w.nr_frames == nr_whole : w.nr_frames <= nr_whole);
 		assert_memory_equal(frames, whole, w.nr_frames * sizeof(*whole));
 		nr_faults = 1; /* a block that cannot be read whole is tried again shorter: then nothing may be missing */
 		walk_mixed_stack();
@@ -815,7 +828,8 @@ static void check_rel(uint32_t nr, uint64_t rel)
 	uint32_t got = walk_find_rule(&w, rel), want = find_linear(nr, rel);
 
 	if (got != want)
-		fail_msg("seed %llu, %u rows, rel %#llx: rule %u, should be %u", (unsigned long long)seed, nr, (unsigned long long)rel, got, want);
+		fail_msg("seed %llu, %u rows, rel %#llx: rule %u, should be %u", (unsigned long long)seed, nr, (unsigned long long)rel, got,
+			 want);
 }
 
 static void test_row_search(void **state)
@@ -868,8 +882,12 @@ static void test_mapping_search(void **state)
 		nr = table % 100 ? (uint32_t)(prng() % 20) : SONDE_MAX_MAPPINGS;
 		for (uint32_t i = 0; i < nr; i++) {
 			pc += prng() % 3 * 0x1000;
-			list[i] = (struct sonde_mapping){ .start_pc = pc, .end_pc = pc + (1 + prng() % 5) * 0x1000, .base_pc = prng(),
-							  .index_pos = (uint32_t)prng(), .nr_blocks = (uint16_t)prng(), .block_shift = (uint16_t)prng() };
+			list[i] = (struct sonde_mapping){ .start_pc = pc,
+							  .end_pc = pc + (1 + prng() % 5) * 0x1000,
+							  .base_pc = prng(),
+							  .index_pos = (uint32_t)prng(),
+							  .nr_blocks = (uint16_t)prng(),
+							  .block_shift = (uint16_t)prng() };
 			pc = list[i].end_pc;
 		}
 		host_reset();

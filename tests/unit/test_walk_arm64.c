@@ -27,7 +27,15 @@
 #define SIGNED(pc)  ((pc) | 0x002b000000000000ULL) /* as PACIASP leaves it */
 #define END_RULE    ((struct sonde_rule){ .kind = SONDE_RULE_KIND_END })
 
-enum { NOP = 0xd503201f, RET = 0xd65f03c0, PACIASP = 0xd503233f, BTI_C = 0xd503245f, BLR_X3 = 0xd63f0060, BLRAA_X3_SP = 0xd73f087f, STP_RECORD = 0xa9bf7bfd };
+enum {
+	NOP = 0xd503201f,
+	RET = 0xd65f03c0,
+	PACIASP = 0xd503233f,
+	BTI_C = 0xd503245f,
+	BLR_X3 = 0xd63f0060,
+	BLRAA_X3_SP = 0xd73f087f,
+	STP_RECORD = 0xa9bf7bfd
+};
 
 static __u64 stack[STACK_WORDS];
 static uint32_t code[JIT_BYTES / 4];
@@ -95,9 +103,15 @@ static void walk_from(uint64_t pc, uint64_t sp, uint64_t fp, uint64_t link)
 }
 
 /* A leaf, a function with a frame record of so many bytes, the end. */
-static const struct sonde_rule leaf_rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .ra_kind = SONDE_RA_REG, .ra_off = 30 };
-static const struct sonde_rule record_rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = 32, .ra_off = -24, .bp_kind = SONDE_BP_CFA, .bp_off = -32 };
-static const struct sonde_rule by_fp_rule = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_BP, .cfa_off = 16, .ra_off = -8, .bp_kind = SONDE_BP_CFA, .bp_off = -16 };
+static const struct sonde_rule leaf_rule = {
+	.kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .ra_kind = SONDE_RA_REG, .ra_off = 30
+};
+static const struct sonde_rule record_rule = {
+	.kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = 32, .ra_off = -24, .bp_kind = SONDE_BP_CFA, .bp_off = -32
+};
+static const struct sonde_rule by_fp_rule = {
+	.kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_BP, .cfa_off = 16, .ra_off = -8, .bp_kind = SONDE_BP_CFA, .bp_off = -16
+};
 
 static void test_link_register(void **state)
 {
@@ -289,9 +303,10 @@ static void test_entry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_link_register),	  cmocka_unit_test(test_no_progress),  cmocka_unit_test(test_other_registers),
-		cmocka_unit_test(test_signal_frame),	  cmocka_unit_test(test_frame_records), cmocka_unit_test(test_sp_behind_a_frame_record),
-		cmocka_unit_test(test_frameless_leaf),	  cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_link_register),	cmocka_unit_test(test_no_progress),
+		cmocka_unit_test(test_other_registers), cmocka_unit_test(test_signal_frame),
+		cmocka_unit_test(test_frame_records),	cmocka_unit_test(test_sp_behind_a_frame_record),
+		cmocka_unit_test(test_frameless_leaf),	cmocka_unit_test(test_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

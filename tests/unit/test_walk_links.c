@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frame pointers in code without rows, where it has to be seen whether they are kept at all; and where a signal handler ends in a library without rules for it. */
+/* Frame pointers in code without rows, where it has to be seen whether they are kept at all; and where a signal handler ends in a library
+ * without rules for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -95,10 +96,12 @@ static void check(enum sonde_stop stop, uint64_t pc, bool has_caller)
 		assert_int_equal(frames[1], IN_TOP | SONDE_FRAME_RETURN);
 }
 
-/* In a gap a link is believed only when the call may have led to a function that keeps a frame pointer: else the frames of those that do not would be left out. */
+/* In a gap a link is believed only when the call may have led to a function that keeps a frame pointer: else the frames of those that do
+ * not would be left out. */
 static void test_links_in_a_gap(void **state)
 {
-	static const uint8_t prologue[] = { 0x55, 0x90, 0x48, 0x89, 0xe5 }, stub[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 1, 2, 3, 4 };
+	static const uint8_t prologue[] = { 0x55, 0x90, 0x48, 0x89, 0xe5 },
+			     stub[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 1, 2, 3, 4 };
 
 	set_up(true);
 	stack[21] = IN_TOP;
@@ -162,7 +165,8 @@ static void test_end_of_a_handler(void **state)
 	}
 }
 
-/* A return address that a rule has found stands behind a call, or leads to code that ends the process. A 0 is the root where pages end only. */
+/* A return address that a rule has found stands behind a call, or leads to code that ends the process. A 0 is the root where pages end
+ * only. */
 static void test_return_addresses(void **state)
 {
 	static const uint8_t ends[] = { 0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4 }; /* xor %rdi,%rdi; call; hlt */
@@ -171,7 +175,8 @@ static void test_return_addresses(void **state)
 	const uint64_t leaf = CODE_PC + 0x100, ret = CODE_PC + 0x900;
 
 	set_up(true);
-	host_rules[SONDE_RULE_FIRST_FREE] = (struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = 8, .ra_off = -8 };
+	host_rules[SONDE_RULE_FIRST_FREE] =
+	    (struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = 8, .ra_off = -8 };
 	host_rules[SONDE_RULE_END] = (struct sonde_rule){ .kind = SONDE_RULE_KIND_END };
 	nr_host_rules = SONDE_RULE_FIRST_FREE + 1;
 	host_table(rows, 2, CODE_BYTES, SONDE_MIN_BLOCK_SHIFT, &file);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames whose caller stands on another stack, above or below: OCaml's change from its own stacks to the system's and back, by the rows that its call frame information has. */
+/* Frames whose caller stands on another stack, above or below: OCaml's change from its own stacks to the system's and back, by the rows
+ * that its call frame information has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +64,8 @@ static void set_up(const struct sonde_rule *change)
 	host_read = read_made_up;
 	for (uint32_t i = 0; i < 4; i++) {
 		rows[i] = (struct host_row){ .rel = i * 0x100, .rule = (uint16_t)RULE(i) };
-		host_rules[RULE(i)] = (struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = 8, .ra_off = -8 };
+		host_rules[RULE(i)] =
+		    (struct sonde_rule){ .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_SP, .cfa_off = 8, .ra_off = -8 };
 	}
 	host_rules[RULE(1)] = *change;
 	host_rules[RULE(3)] = (struct sonde_rule){ .kind = SONDE_RULE_KIND_END };
@@ -87,7 +89,9 @@ static void walk_from(uint64_t pc, uint64_t sp)
 
 static void a_signal_frame_leads_to_a_stack_below(void **state)
 {
-	const struct sonde_rule change = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_DEREF_SP, .cfa_off = 16, .cfa_add = 8, .ra_off = -8, .is_signal = 1 };
+	const struct sonde_rule change = {
+		.kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_DEREF_SP, .cfa_off = 16, .cfa_add = 8, .ra_off = -8, .is_signal = 1
+	};
 
 	set_up(&change);
 	stack[203] = word_at(20);
@@ -97,7 +101,9 @@ static void a_signal_frame_leads_to_a_stack_below(void **state)
 
 static void its_caller_may_have_called(void **state)
 {
-	const struct sonde_rule change = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_DEREF_SP, .cfa_off = 16, .cfa_add = 8, .ra_off = -8, .is_signal = 1 };
+	const struct sonde_rule change = {
+		.kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_DEREF_SP, .cfa_off = 16, .cfa_add = 8, .ra_off = -8, .is_signal = 1
+	};
 
 	set_up(&change);
 	stack[203] = word_at(20);
@@ -108,7 +114,9 @@ static void its_caller_may_have_called(void **state)
 
 static void other_frames_do_not(void **state)
 {
-	const struct sonde_rule change = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_DEREF_SP, .cfa_off = 16, .cfa_add = 8, .ra_off = -8 };
+	const struct sonde_rule change = {
+		.kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_DEREF_SP, .cfa_off = 16, .cfa_add = 8, .ra_off = -8
+	};
 
 	set_up(&change);
 	stack[203] = word_at(20);
@@ -118,7 +126,9 @@ static void other_frames_do_not(void **state)
 
 static void a_stack_that_leads_to_itself_is_marked(void **state)
 {
-	const struct sonde_rule change = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_DEREF_SP, .cfa_off = 16, .cfa_add = 8, .ra_off = -8, .is_signal = 1 };
+	const struct sonde_rule change = {
+		.kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_DEREF_SP, .cfa_off = 16, .cfa_add = 8, .ra_off = -8, .is_signal = 1
+	};
 
 	set_up(&change);
 	stack[203] = word_at(20);
@@ -130,7 +140,12 @@ static void a_stack_that_leads_to_itself_is_marked(void **state)
 
 static void a_fiber_leads_to_the_one_that_started_it(void **state)
 {
-	const struct sonde_rule change = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_DEREF_TWICE, .cfa_off = 16, .cfa_reg = 24, .cfa_add = 8, .ra_off = -8,
+	const struct sonde_rule change = { .kind = SONDE_RULE_KIND_STEP,
+					   .cfa_kind = SONDE_CFA_DEREF_TWICE,
+					   .cfa_off = 16,
+					   .cfa_reg = 24,
+					   .cfa_add = 8,
+					   .ra_off = -8,
 					   .is_signal = 1 };
 
 	set_up(&change);
@@ -145,7 +160,9 @@ static void a_fiber_leads_to_the_one_that_started_it(void **state)
 
 static void a_stack_kept_in_rbx(void **state)
 {
-	const struct sonde_rule change = { .kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_REG, .cfa_reg = WALK_REG_BX, .cfa_off = 8, .ra_off = -8 };
+	const struct sonde_rule change = {
+		.kind = SONDE_RULE_KIND_STEP, .cfa_kind = SONDE_CFA_REG, .cfa_reg = WALK_REG_BX, .cfa_off = 8, .ra_off = -8
+	};
 
 	set_up(&change);
 	put_call(FUNCTION(2) + 16);

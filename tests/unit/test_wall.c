@@ -18,9 +18,9 @@
 #define KERNEL 78u
 
 static struct profile *profile;
-static struct stack_book *book;
+static struct stack_recorder *recorder;
 static struct process_table *processes;
-static struct stack_maker *maker;
+static struct stack_builder *builder;
 static struct closed closed;
 static struct account account;
 static struct wall *wall;
@@ -28,10 +28,10 @@ static struct wall *wall;
 static void begin(bool kernel_stacks)
 {
 	profile = profile_new();
-	book = stack_book_new(false, &account);
+	recorder = stack_recorder_new(false, &account);
 	processes = process_table_new(NULL);
 	wall = wall_new(kernel_stacks, profile);
-	assert_true(profile && book && processes && wall);
+	assert_true(profile && recorder && processes && wall);
 }
 
 static int set_up(void **state)
@@ -44,7 +44,7 @@ static int tear_down(void **state)
 {
 	wall_free(wall);
 	closed_done(&closed);
-	stack_book_free(book, processes);
+	stack_recorder_free(recorder, processes);
 	process_table_free(processes);
 	profile_free(profile);
 	return 0;
@@ -55,18 +55,30 @@ static void send_stack(uint32_t tgid, uint64_t hash)
 	struct {
 		struct sonde_stack_record header;
 		uint64_t frames[1];
-	} record = { .header = { .type = SONDE_RECORD_STACK, .tgid = tgid, .hash = hash, .nr_walked = 1, .nr_frames = 1, .stop = SONDE_STOP_COMPLETE }, .frames = { hash } };
+	} record = { .header = { .type = SONDE_RECORD_STACK,
+				 .tgid = tgid,
+				 .hash = hash,
+				 .nr_walked = 1,
+				 .nr_frames = 1,
+				 .stop = SONDE_STOP_COMPLETE },
+		     .frames = { hash } };
 
-	assert_int_equal(stack_book_record(book, &record), 0);
+	assert_int_equal(stack_recorder_record(recorder, &record), 0);
 }
 
-static void send_sample(uint32_t tid, const char *comm, enum sonde_side kernel_side)
+static void send_sample(uint32_t tid, const char *comm, enum sonde_stack_state kernel_state)
 {
-	struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE, .cpu = 1, .user_stack = USER, .kernel_stack = KERNEL, .tgid = TGID, .tid = tid,
-					      .user_side = SONDE_SIDE_STORED, .kernel_side = (uint8_t)kernel_side };
+	struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE,
+					      .cpu = 1,
+					      .user_stack = USER,
+					      .kernel_stack = KERNEL,
+					      .tgid = TGID,
+					      .tid = tid,
+					      .user_state = SONDE_STACK_STORED,
+					      .kernel_state = (uint8_t)kernel_state };
 
 	snprintf(record.comm, sizeof(record.comm), "%s", comm);
-	assert_int_equal(stack_book_record(book, &record), 0);
+	assert_int_equal(stack_recorder_record(recorder, &record), 0);
 }
 
 /* The stacks are all there. */
@@ -76,9 +88,9 @@ static void resolve(void)
 
 	send_stack(TGID, USER);
 	send_stack(0, KERNEL);
-	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
-	close_book(&closed, book, processes, &account);
-	maker = closed_maker(&closed, profile);
+	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
+	close_recorder(&closed, recorder, processes, &account);
+	builder = closed_builder(&closed, profile);
 }
 
 static void send_sum(enum sonde_wait_what what, uint32_t tid, const char *comm, uint16_t wait_state, uint64_t off_ns, uint64_t queued_ns)
@@ -89,9 +101,13 @@ static void send_sum(enum sonde_wait_what what, uint32_t tid, const char *comm, 
 	if (what == SONDE_WAIT_OFF) {
 		key.user_stack = USER;
 		key.kernel_stack = KERNEL;
-		key.user_side = key.kernel_side = SONDE_SIDE_STORED;
+		key.user_state = key.kernel_state = SONDE_STACK_STORED;
 	}
-	assert_int_equal(wall_sum(wall, maker, &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 3, .off_ns = off_ns, .queued_ns = queued_ns } }), 0);
+	assert_int_equal(wall_sum(wall, builder,
+				  &(struct wait_entry){ .key = key,
+							.user_stack = key.user_stack,
+							.sum = { .nr_waits = 3, .off_ns = off_ns, .queued_ns = queued_ns } }),
+			 0);
 }
 
 static void append_names(uint32_t stack, char *to, size_t size)
@@ -104,7 +120,8 @@ static void append_names(uint32_t stack, char *to, size_t size)
 	for (uint32_t i = nr; i-- > 0;) {
 		const struct profile_location *location = profile_location_at(profile, locations[i]);
 
-		snprintf(to + strlen(to), size - strlen(to), ";%s%s", profile_string_text(profile, profile_function_at(profile, location->function)->name),
+		snprintf(to + strlen(to), size - strlen(to), ";%s%s",
+			 profile_string_text(profile, profile_function_at(profile, location->function)->name),
 			 location->kind == FRAME_KERNEL ? "_[k]" : "");
 	}
 }
@@ -135,9 +152,9 @@ static void test_parts(void **state)
 
 	assert_int_equal(nr, 1);
 	assert_string_equal(profile_string_text(profile, types[0].unit), "nanoseconds");
-	send_sample(5, "one", SONDE_SIDE_NONE);
-	send_sample(5, "one", SONDE_SIDE_STORED);
-	send_sample(5, "one", SONDE_SIDE_STORED);
+	send_sample(5, "one", SONDE_STACK_NONE);
+	send_sample(5, "one", SONDE_STACK_STORED);
+	send_sample(5, "one", SONDE_STACK_STORED);
 	resolve();
 	send_sum(SONDE_WAIT_RUNNING, 5, "one", 0, 3000, 0);
 	send_sum(SONDE_WAIT_RUNNING, 6, "two", 0, 7, 0);
@@ -145,7 +162,7 @@ static void test_parts(void **state)
 	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 100, 1); /* the same stacks with another waker */
 	send_sum(SONDE_WAIT_OFF, 5, "one", 0, 500, 500);
 	send_sum(SONDE_WAIT_OFF, 6, "two", 2, 50, 90); /* it cannot have been longer on a queue than off the CPU */
-	assert_int_equal(wall_finish(wall, maker, closed.window.samples), 0);
+	assert_int_equal(wall_finish(wall, builder, closed.window.samples), 0);
 	check_time("one/5;[on-cpu];[unknown]", 1000);
 	check_time("one/5;[on-cpu];[unknown];[unknown]_[k]", 2000);
 	check_time("one/5;[blocked: other];[unknown];[unknown]_[k]", 990 + 99);
@@ -159,11 +176,11 @@ static void test_without_kernel_stacks(void **state)
 {
 	tear_down(NULL);
 	begin(false);
-	send_sample(5, "one", SONDE_SIDE_STORED);
+	send_sample(5, "one", SONDE_STACK_STORED);
 	resolve();
 	send_sum(SONDE_WAIT_RUNNING, 5, "one", 0, 3000, 0);
 	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 1000, 0);
-	assert_int_equal(wall_finish(wall, maker, closed.window.samples), 0);
+	assert_int_equal(wall_finish(wall, builder, closed.window.samples), 0);
 	check_time("one/5;[on-cpu];[unknown]", 3000);
 	check_time("one/5;[blocked: other];[unknown]", 1000);
 }
@@ -171,15 +188,26 @@ static void test_without_kernel_stacks(void **state)
 /* A thread of the kernel has no user stack: the frame that says what its time was stands there alone. A side that was lost is told, too. */
 static void test_one_side(void **state)
 {
-	struct sonde_wait_key key = { .tgid = TGID, .tid = 5, .kernel_stack = KERNEL, .kernel_side = SONDE_SIDE_STORED, .state = 1, .syscall = SONDE_NO_SYSCALL, .comm = "k" };
+	struct sonde_wait_key key = { .tgid = TGID,
+				      .tid = 5,
+				      .kernel_stack = KERNEL,
+				      .kernel_state = SONDE_STACK_STORED,
+				      .state = 1,
+				      .syscall = SONDE_NO_SYSCALL,
+				      .comm = "k" };
 
 	resolve();
-	assert_int_equal(wall_sum(wall, maker, &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 1, .off_ns = 10 } }), 0);
-	key.user_side = SONDE_SIDE_FULL;
-	assert_int_equal(wall_sum(wall, maker, &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 1, .off_ns = 20 } }), 0);
-	key.user_side = SONDE_SIDE_STORED; /* that it had before the recording was found elsewhere */
-	assert_int_equal(wall_sum(wall, maker, &(struct wait_entry){ .key = key, .user_stack = USER, .sum = { .nr_waits = 1, .off_ns = 30 } }), 0);
-	assert_int_equal(wall_finish(wall, maker, closed.window.samples), 0);
+	assert_int_equal(wall_sum(wall, builder,
+				  &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 1, .off_ns = 10 } }),
+			 0);
+	key.user_state = SONDE_STACK_FULL;
+	assert_int_equal(wall_sum(wall, builder,
+				  &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 1, .off_ns = 20 } }),
+			 0);
+	key.user_state = SONDE_STACK_STORED; /* that it had before the recording was found elsewhere */
+	assert_int_equal(
+	    wall_sum(wall, builder, &(struct wait_entry){ .key = key, .user_stack = USER, .sum = { .nr_waits = 1, .off_ns = 30 } }), 0);
+	assert_int_equal(wall_finish(wall, builder, closed.window.samples), 0);
 	check_time("k/5;[blocked: other];[unknown];[unknown]_[k]", 30);
 	check_time("k/5;[blocked: other];[unknown]_[k]", 10);
 	check_time("k/5;[blocked: other];" PROFILE_MISSED_USER ";[unknown]_[k]", 20);

@@ -194,7 +194,8 @@ static void test_ends_when_told(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { test(test_in_proportion), test(test_nothing_is_lost_in_division), test(test_renamed), test(test_random), test(test_ends_when_told) };
+	const struct CMUnitTest tests[] = { test(test_in_proportion), test(test_nothing_is_lost_in_division), test(test_renamed),
+					    test(test_random), test(test_ends_when_told) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

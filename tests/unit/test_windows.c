@@ -11,21 +11,21 @@
 #define TGID 0x7ffffff0u /* nobody's */
 #define HASH 77u
 
-static struct stack_book *book;
+static struct stack_recorder *recorder;
 static struct process_table *processes;
 static struct account account;
 
 static int set_up(void **state)
 {
 	account = (struct account){ 0 };
-	book = stack_book_new(false, &account);
+	recorder = stack_recorder_new(false, &account);
 	processes = process_table_new(NULL);
-	return !book || !processes;
+	return !recorder || !processes;
 }
 
 static int tear_down(void **state)
 {
-	stack_book_free(book, processes);
+	stack_recorder_free(recorder, processes);
 	process_table_free(processes);
 	return 0;
 }
@@ -35,23 +35,34 @@ static void send_stack(uint64_t hash)
 	const struct {
 		struct sonde_stack_record header;
 		uint64_t frames[2];
-	} record = { .header = { .type = SONDE_RECORD_STACK, .tgid = TGID, .hash = hash, .nr_walked = 2, .nr_frames = 2, .stop = SONDE_STOP_COMPLETE }, .frames = { hash, hash + 1 } };
+	} record = { .header = { .type = SONDE_RECORD_STACK,
+				 .tgid = TGID,
+				 .hash = hash,
+				 .nr_walked = 2,
+				 .nr_frames = 2,
+				 .stop = SONDE_STOP_COMPLETE },
+		     .frames = { hash, hash + 1 } };
 
-	assert_int_equal(stack_book_record(book, &record), 0);
+	assert_int_equal(stack_recorder_record(recorder, &record), 0);
 }
 
-static void send_sample(enum sonde_side side, uint64_t stack, uint64_t time_ns)
+static void send_sample(enum sonde_stack_state state, uint64_t stack, uint64_t time_ns)
 {
-	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE, .time_ns = time_ns, .user_stack = stack, .tgid = TGID, .tid = TGID, .user_side = (uint8_t)side };
+	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE,
+						    .time_ns = time_ns,
+						    .user_stack = stack,
+						    .tgid = TGID,
+						    .tid = TGID,
+						    .user_state = (uint8_t)state };
 
-	assert_int_equal(stack_book_record(book, &record), 0);
+	assert_int_equal(stack_recorder_record(recorder, &record), 0);
 }
 
-static int walk(void *arg, const struct sonde_raw_record *record, struct raw_stack *ret_stack)
+static int walk(void *arg, const struct sonde_deferred_record *record, struct deferred_stack *ret_stack)
 {
 	static const uint64_t frames[] = { 1, 2, 3 };
 
-	*ret_stack = (struct raw_stack){ .frames = frames, .hash = 4711, .nr_walked = 3, .nr_frames = 3 };
+	*ret_stack = (struct deferred_stack){ .frames = frames, .hash = 4711, .nr_walked = 3, .nr_frames = 3 };
 	return 0;
 }
 
@@ -59,23 +70,23 @@ static void resolve(void)
 {
 	const struct stack_walker walker = { .walk = walk };
 
-	assert_int_equal(stack_book_resolve(book, processes, &walker), 0);
+	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 }
 
-static void send_raw(uint64_t id)
+static void send_deferred(uint64_t id)
 {
-	const struct sonde_raw_record record = { .type = SONDE_RECORD_RAW, .tgid = TGID, .id = id };
+	const struct sonde_deferred_record record = { .type = SONDE_RECORD_DEFERRED, .tgid = TGID, .id = id };
 
-	assert_int_equal(stack_book_record(book, &record), 0);
+	assert_int_equal(stack_recorder_record(recorder, &record), 0);
 }
 
 static struct closed_window end_window(uint64_t border_ns)
 {
 	struct closed_window window;
 
-	assert_int_equal(stack_book_cut(book, border_ns), 0);
+	assert_int_equal(stack_recorder_cut(recorder, border_ns), 0);
 	resolve();
-	assert_int_equal(stack_book_close(book, processes, &window), 0);
+	assert_int_equal(stack_recorder_close(recorder, processes, &window), 0);
 	return window;
 }
 
@@ -85,7 +96,7 @@ static void check_window(struct closed_window window, uint64_t nr_samples, bool 
 	assert_int_equal(samples_count(window.samples), nr_samples);
 	assert_int_equal(stack_table_find(window.store->stacks, HASH) != NULL, has_stack);
 	samples_free(window.samples);
-	stack_book_done(book, window.store, processes);
+	stack_recorder_done(recorder, window.store, processes);
 }
 
 /* By their time, whenever they come. */
@@ -94,12 +105,12 @@ static void samples_are_of_the_window_that_they_were_taken_in(void **state)
 	struct closed_window first, second;
 
 	send_stack(HASH);
-	send_sample(SONDE_SIDE_STORED, HASH, 10);
+	send_sample(SONDE_STACK_STORED, HASH, 10);
 	resolve();
-	send_sample(SONDE_SIDE_STORED, HASH, 101); /* of the next one: it comes while this one is cut */
-	send_sample(SONDE_SIDE_STORED, HASH, 99);
+	send_sample(SONDE_STACK_STORED, HASH, 101); /* of the next one: it comes while this one is cut */
+	send_sample(SONDE_STACK_STORED, HASH, 99);
 	first = end_window(100);
-	send_sample(SONDE_SIDE_STORED, HASH, 98); /* too late: it counts once all the same */
+	send_sample(SONDE_STACK_STORED, HASH, 98); /* too late: it counts once all the same */
 	resolve();
 	second = end_window(200);
 	check_window(first, 2, true);
@@ -112,37 +123,43 @@ static void samples_wait_for_their_window(void **state)
 	struct closed_window first;
 
 	send_stack(HASH);
-	stack_book_tell_border(book, 100);
-	send_sample(SONDE_SIDE_STORED, HASH, 99);
-	send_sample(SONDE_SIDE_STORED, HASH, 100);
+	stack_recorder_set_border(recorder, 100);
+	send_sample(SONDE_STACK_STORED, HASH, 99);
+	send_sample(SONDE_STACK_STORED, HASH, 100);
 	resolve();
-	send_sample(SONDE_SIDE_STORED, HASH, 105);
+	send_sample(SONDE_STACK_STORED, HASH, 105);
 	resolve();
 	first = end_window(100);
-	send_sample(SONDE_SIDE_STORED, HASH, 106);
+	send_sample(SONDE_STACK_STORED, HASH, 106);
 	resolve();
 	check_window(first, 1, true);
-	stack_book_tell_border(book, 200);
-	send_sample(SONDE_SIDE_STORED, HASH, 201); /* and where the recording ends before the window is cut, it has them all */
+	stack_recorder_set_border(recorder, 200);
+	send_sample(SONDE_STACK_STORED, HASH, 201); /* and where the recording ends before the window is cut, it has them all */
 	resolve();
-	assert_int_equal(stack_book_give_up(book, processes), 0);
+	assert_int_equal(stack_recorder_give_up(recorder, processes), 0);
 	check_window(end_window(UINT64_MAX), 4, true);
 }
 
 /* A thread that is asked for its stack, and sleeps in the kernel for hours: what else was found of it has gone by then. */
-static void a_raw_stack_is_not_waited_for_longer_than_its_bodies_are_kept(void **state)
+static void a_deferred_stack_is_not_waited_for_longer_than_its_bodies_are_kept(void **state)
 {
-	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE, .time_ns = 10, .user_stack = 5, .kernel_stack = HASH, .tgid = TGID, .tid = TGID,
-						    .user_side = SONDE_SIDE_RAW, .kernel_side = SONDE_SIDE_STORED };
+	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE,
+						    .time_ns = 10,
+						    .user_stack = 5,
+						    .kernel_stack = HASH,
+						    .tgid = TGID,
+						    .tid = TGID,
+						    .user_state = SONDE_STACK_DEFERRED,
+						    .kernel_state = SONDE_STACK_STORED };
 	struct closed_window window;
 
 	send_stack(HASH);
-	assert_int_equal(stack_book_record(book, &record), 0);
+	assert_int_equal(stack_recorder_record(recorder, &record), 0);
 	resolve();
 	check_window(end_window(NS_PER_S), 0, true);
 	window = end_window(2 * NS_PER_S);
 	assert_int_equal(samples_nr(window.samples), 1);
-	assert_int_equal(samples_at(window.samples, 0)->key.sides.user_side, SONDE_SIDE_LOST);
+	assert_int_equal(samples_at(window.samples, 0)->key.ids.user_state, SONDE_STACK_LOST);
 	check_window(window, 1, true);
 }
 
@@ -150,14 +167,14 @@ static void a_raw_stack_is_not_waited_for_longer_than_its_bodies_are_kept(void *
 static void bodies_go_on_as_long_as_they_are_named(void **state)
 {
 	send_stack(HASH);
-	send_sample(SONDE_SIDE_STORED, HASH, 10);
+	send_sample(SONDE_STACK_STORED, HASH, 10);
 	resolve();
 	check_window(end_window(100), 1, true);
-	send_sample(SONDE_SIDE_STORED, HASH, 110); /* had its border been seen, the body would have come again */
+	send_sample(SONDE_STACK_STORED, HASH, 110); /* had its border been seen, the body would have come again */
 	resolve();
 	check_window(end_window(200), 1, true);
 	check_window(end_window(300), 0, false);
-	send_sample(SONDE_SIDE_STORED, HASH, 310);
+	send_sample(SONDE_STACK_STORED, HASH, 310);
 	resolve();
 	check_window(end_window(400), 1, false);
 }
@@ -165,17 +182,17 @@ static void bodies_go_on_as_long_as_they_are_named(void **state)
 /* A wait that goes on over many windows is named in each of them. */
 static void what_goes_on_is_kept(void **state)
 {
-	const struct stack_sides sides = { .user_stack = HASH, .user_side = SONDE_SIDE_STORED, .tgid = TGID };
+	const struct stack_ids ids = { .user_stack = HASH, .user_state = SONDE_STACK_STORED, .tgid = TGID };
 
 	send_stack(HASH);
 	resolve();
 	for (uint64_t i = 1; i < 8; i++) {
 		struct closed_window window;
 
-		assert_int_equal(stack_book_cut(book, i * 100), 0);
-		assert_int_equal(stack_book_keep(book, &sides, 0, processes), 0);
-		assert_int_equal(stack_book_keep_on(book, &sides, 0, processes), 0);
-		assert_int_equal(stack_book_close(book, processes, &window), 0);
+		assert_int_equal(stack_recorder_cut(recorder, i * 100), 0);
+		assert_int_equal(stack_recorder_keep(recorder, &ids, 0, processes), 0);
+		assert_int_equal(stack_recorder_keep_on(recorder, &ids, 0, processes), 0);
+		assert_int_equal(stack_recorder_close(recorder, processes, &window), 0);
 		check_window(window, 0, true);
 	}
 }
@@ -185,29 +202,29 @@ static void raw_samples_wait_over_the_border(void **state)
 {
 	struct closed_window second;
 
-	send_sample(SONDE_SIDE_RAW, 5, 10);
+	send_sample(SONDE_STACK_DEFERRED, 5, 10);
 	resolve();
 	check_window(end_window(100), 0, false);
-	send_raw(5);
+	send_deferred(5);
 	resolve();
 	second = end_window(200);
-	assert_int_equal(samples_at(second.samples, 0)->key.sides.user_side, SONDE_SIDE_STORED);
+	assert_int_equal(samples_at(second.samples, 0)->key.ids.user_state, SONDE_STACK_STORED);
 	assert_non_null(stack_table_find(second.store->stacks, 4711));
 	check_window(second, 1, false);
 }
 
 /* One that came before it is known afterwards, too. */
-static void raw_stacks_are_found_behind_the_border(void **state)
+static void deferred_stacks_are_found_behind_the_border(void **state)
 {
 	struct closed_window second;
 
-	send_raw(5);
+	send_deferred(5);
 	resolve();
 	check_window(end_window(100), 0, false);
-	send_sample(SONDE_SIDE_RAW, 5, 110);
+	send_sample(SONDE_STACK_DEFERRED, 5, 110);
 	resolve();
 	second = end_window(200);
-	assert_int_equal(samples_at(second.samples, 0)->key.sides.user_side, SONDE_SIDE_STORED);
+	assert_int_equal(samples_at(second.samples, 0)->key.ids.user_state, SONDE_STACK_STORED);
 	check_window(second, 1, false);
 }
 
@@ -223,13 +240,14 @@ static void stores_that_are_read_stay(void **state)
 	for (uint64_t i = 0; i < 5; i++) {
 		assert_non_null(stack_table_find(windows[i].store->stacks, HASH + i));
 		samples_free(windows[i].samples);
-		stack_book_done(book, windows[i].store, processes);
+		stack_recorder_done(recorder, windows[i].store, processes);
 	}
 }
 
 static void counts_are_differences(void **state)
 {
-	struct account_counts told = { 0 }, all = { .ticks = 10, .nr_frames_unnamed = 3 }, since = account_counts_since(&told, &all), sum = since;
+	struct account_counts told = { 0 }, all = { .ticks = 10, .nr_frames_unnamed = 3 }, since = account_counts_since(&told, &all),
+			      sum = since;
 
 	assert_int_equal(since.ticks, 10);
 	all.ticks = 25;
@@ -256,7 +274,10 @@ static struct name_cache_key key_of(uint64_t address)
 static void add_name(struct name_cache *cache, uint64_t address)
 {
 	char text[64];
-	const struct symbol_name names[] = { { .name = text, .system_name = "inner", .file = "x.c", .start = address, .line = 7, .start_line = 5 }, { .name = "outer", .system_name = "", .file = "" } };
+	const struct symbol_name names[] = {
+		{ .name = text, .system_name = "inner", .file = "x.c", .start = address, .line = 7, .start_line = 5 },
+		{ .name = "outer", .system_name = "", .file = "" }
+	};
 	const struct name_cache_key key = key_of(address);
 
 	snprintf(text, sizeof(text), "function_%llu", (unsigned long long)address);
@@ -267,7 +288,8 @@ static void add_name(struct name_cache *cache, uint64_t address)
 static void names_are_kept_up_to_a_limit(void **state)
 {
 	struct name_cache *cache = name_cache_new(CACHE_BYTES);
-	const struct name_cache_key wanted = key_of(1), other = { .file = 4, .address = 1 }, fetched = { .file = 3, .fetched = 1, .address = 1 }, old = key_of(2);
+	const struct name_cache_key wanted = key_of(1), other = { .file = 4, .address = 1 },
+				    fetched = { .file = 3, .fetched = 1, .address = 1 }, old = key_of(2);
 	struct symbol_name names[4];
 	uint32_t nr;
 
@@ -298,10 +320,16 @@ static void names_are_kept_up_to_a_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(samples_are_of_the_window_that_they_were_taken_in), test(samples_wait_for_their_window),
-		test(a_raw_stack_is_not_waited_for_longer_than_its_bodies_are_kept), test(bodies_go_on_as_long_as_they_are_named), test(what_goes_on_is_kept),
-		test(raw_samples_wait_over_the_border), test(raw_stacks_are_found_behind_the_border), test(stores_that_are_read_stay),
-		cmocka_unit_test(counts_are_differences), cmocka_unit_test(names_are_kept_up_to_a_limit),
+		test(samples_are_of_the_window_that_they_were_taken_in),
+		test(samples_wait_for_their_window),
+		test(a_deferred_stack_is_not_waited_for_longer_than_its_bodies_are_kept),
+		test(bodies_go_on_as_long_as_they_are_named),
+		test(what_goes_on_is_kept),
+		test(raw_samples_wait_over_the_border),
+		test(deferred_stacks_are_found_behind_the_border),
+		test(stores_that_are_read_stay),
+		cmocka_unit_test(counts_are_differences),
+		cmocka_unit_test(names_are_kept_up_to_a_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,12 +23,29 @@
 #include "worker/serve.h"
 #include "worker/worker.h"
 
-enum { ECHO, READ_FD, COUNT, OPEN, WRITE_OPEN, CRASH, SPIN, HOARD, REFUSE, SOCKET, PTRACE, KILL, UNLINK, BIG, FORBIDDEN /* and the numbers behind: one of forbidden[] */ };
+enum {
+	ECHO,
+	READ_FD,
+	COUNT,
+	OPEN,
+	WRITE_OPEN,
+	CRASH,
+	SPIN,
+	HOARD,
+	REFUSE,
+	SOCKET,
+	PTRACE,
+	KILL,
+	UNLINK,
+	BIG,
+	FORBIDDEN /* and the numbers behind: one of forbidden[] */
+};
 
 static struct worker *worker;
 static uint32_t nr_counted; /* questions of that kind, on the worker's side: 1 says that it is a new one */
 
-/* What a worker must not do, whoever has it in his hands. A pointer is NULL: what is forbidden is forbidden before the kernel looks at it. */
+/* What a worker must not do, whoever has it in his hands. A pointer is NULL: what is forbidden is forbidden before the kernel looks at it.
+ */
 static const struct call {
 	const char *name;
 	long number, arguments[6];
@@ -66,7 +83,7 @@ static const struct call {
 #endif
 };
 
-/* --- the worker's side ------------------------------------------------------------------------------------------------------------------ */
+/* --- the worker's side ---------------------------------------------------------------------------------------------------------------- */
 
 static int read_to(int fd, struct buffer *to)
 {
@@ -150,12 +167,15 @@ static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *bo
 	return -ENOSYS;
 }
 
-/* --- the owner's ------------------------------------------------------------------------------------------------------------------------ */
+/* --- the owner's ---------------------------------------------------------------------------------------------------------------------- */
 
 static int ask(uint32_t kind, const char *text, worker_open_fn open_file, struct diag *diag, struct buffer *to)
 {
-	return worker_ask(worker, &(struct worker_question){ .kind = kind, .body = text, .body_bytes = text ? strlen(text) + 1 : 0, .max_cpu_ns = 2000000000, .open = open_file },
-			  diag, to);
+	return worker_ask(
+	    worker,
+	    &(struct worker_request){
+		.kind = kind, .body = text, .payload_bytes = text ? strlen(text) + 1 : 0, .max_cpu_ns = 2000000000, .open = open_file },
+	    diag, to);
 }
 
 /* That it answers, as nothing of before matters to it. */
@@ -210,7 +230,9 @@ static void test_descriptor(void **state)
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
 	CLEANUP(closep) int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = READ_FD, .fds = &fd, .nr_fds = 1, .max_cpu_ns = 1000000000 }, NULL, &to), 0);
+	assert_int_equal(
+	    worker_ask(worker, &(struct worker_request){ .kind = READ_FD, .fds = &fd, .nr_fds = 1, .max_cpu_ns = 1000000000 }, NULL, &to),
+	    0);
 	assert_non_null(strstr(to.data, "test_worker"));
 }
 
@@ -247,10 +269,16 @@ static uint32_t ask_about(uid_t uid, worker_open_fn open_file)
 	CLEANUP(closep) int fd = owned_by(uid);
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
 	const char path[] = "/of/another";
-	const struct worker_question question = { .kind = open_file ? OPEN : COUNT, .fds = &fd, .nr_fds = 1, .max_cpu_ns = 1000000000, .open = open_file, .body = path, .body_bytes = sizeof(path) };
+	const struct worker_request request = { .kind = open_file ? OPEN : COUNT,
+						.fds = &fd,
+						.nr_fds = 1,
+						.max_cpu_ns = 1000000000,
+						.open = open_file,
+						.body = path,
+						.payload_bytes = sizeof(path) };
 	uint32_t nr = 0;
 
-	assert_int_equal(worker_ask(worker, &question, NULL, &to), 0);
+	assert_int_equal(worker_ask(worker, &request, NULL, &to), 0);
 	if (!open_file)
 		memcpy(&nr, to.data, sizeof(nr));
 	return nr;
@@ -266,7 +294,7 @@ static void test_keeps_one_user_s_files(void **state)
 {
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
 	const uid_t uids[] = { 0, 12345, 0, 12345 };
-	struct worker_question question = { .kind = COUNT, .nr_fds = 1, .has_earlier = true, .max_cpu_ns = 1000000000 };
+	struct worker_request request = { .kind = COUNT, .nr_fds = 1, .has_earlier = true, .max_cpu_ns = 1000000000 };
 
 	if (geteuid() != 0) {
 		print_message("SKIPPED: only root can give files away\n");
@@ -276,15 +304,15 @@ static void test_keeps_one_user_s_files(void **state)
 		CLEANUP(closep) int fd = owned_by(uids[i]);
 		uint32_t nr;
 
-		question.fds = &fd;
+		request.fds = &fd;
 		to.size = 0;
-		assert_int_equal(worker_ask(worker, &question, NULL, &to), 0);
+		assert_int_equal(worker_ask(worker, &request, NULL, &to), 0);
 		memcpy(&nr, to.data, sizeof(nr));
 		assert_int_equal(nr, i + 1);
 	}
-	question.fds = (int[]){ owned_by(54321) };
-	assert_int_equal(worker_ask(worker, &question, NULL, &to), -EPERM);
-	close(question.fds[0]);
+	request.fds = (int[]){ owned_by(54321) };
+	assert_int_equal(worker_ask(worker, &request, NULL, &to), -EPERM);
+	close(request.fds[0]);
 	assert_int_equal(ask_about(0, NULL), 1); /* who does not say that it has them gets a new one */
 }
 
@@ -364,7 +392,9 @@ static void test_leaves_the_offset(void **state)
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
 	CLEANUP(closep) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	assert_int_equal(worker_ask(worker, &(struct worker_question){ .kind = READ_FD, .fds = &fd, .nr_fds = 1, .max_cpu_ns = 1000000000 }, NULL, &to), 0);
+	assert_int_equal(
+	    worker_ask(worker, &(struct worker_request){ .kind = READ_FD, .fds = &fd, .nr_fds = 1, .max_cpu_ns = 1000000000 }, NULL, &to),
+	    0);
 	assert_int_equal(to.size, 64);
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
 }
@@ -385,7 +415,7 @@ static void test_not_a_worker(void **state)
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(1 << 20);
 
 	assert_int_equal(worker_new("/bin/true", 1 << 20, &diag, &other), 0);
-	assert_int_equal(worker_ask(other, &(struct worker_question){ .kind = ECHO, .max_cpu_ns = 1000000000 }, &diag, &to), -ELOOP);
+	assert_int_equal(worker_ask(other, &(struct worker_request){ .kind = ECHO, .max_cpu_ns = 1000000000 }, &diag, &to), -ELOOP);
 	assert_non_null(strstr(diag.text, "sonde_is_worker"));
 	worker_free(other);
 }

@@ -102,7 +102,8 @@ struct host_row {
 	uint32_t rule;
 };
 
-/* A table as abi/unwind.h describes it, of rows that are sorted and begin at 0; up to `end_rel`. Goes on elsewhere where a chunk is full. */
+/* A table as abi/unwind.h describes it, of rows that are sorted and begin at 0; up to `end_rel`. Goes on elsewhere where a chunk is full.
+ */
 static inline void host_table(const struct host_row *rows, __u32 nr, uint64_t end_rel, __u32 shift, struct sonde_mapping *mapping)
 {
 	__u32 nr_blocks = (__u32)(end_rel >> shift) + 1, row = 0, index_pos = host_alloc(nr_blocks * 2), pos = host_alloc(2);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* How long each single run of another process's BPF programs takes, seen from outside, with all that they tail-call: of a tick, from before its timer's function to behind it; of a switch or a wake-up, from a
- * program at the same tracepoint that was attached before to one that was attached afterwards, as they are run in that order. fentry would be simpler, and is refused (EPERM) by a kernel that we test on.
+/* How long each single run of another process's BPF programs takes, seen from outside, with all that they tail-call: of a tick, from before
+ * its timer's function to behind it; of a switch or a wake-up, from a program at the same tracepoint that was attached before to one that
+ * was attached afterwards, as they are run in that order. fentry would be simpler, and is refused (EPERM) by a kernel that we test on.
  *
- * Beside it, what the host took from the processors meanwhile: the time that its vCPUs waited, as KVM tells it in nanoseconds (Documentation/virt/kvm/x86/msr.rst, MSR_KVM_STEAL_TIME). That of all of them, as
- * a run may wait for a lock that is held on another. All of these run with interrupts shut, so nothing else of this machine can come between. */
+ * Beside it, what the host took from the processors meanwhile: the time that its vCPUs waited, as KVM tells it in nanoseconds
+ * (Documentation/virt/kvm/x86/msr.rst, MSR_KVM_STEAL_TIME). That of all of them, as a run may wait for a lock that is held on another. All
+ * of these run with interrupts shut, so nothing else of this machine can come between. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -40,7 +42,8 @@ struct perf_event {
 
 extern const void perf_swevent_hrtimer __ksym;
 
-const volatile __s64 steal_off = 0; /* of the per-CPU struct kvm_steal_time, from the run queue, which is a per-CPU variable, too; 0: not known */
+const volatile __s64 steal_off =
+    0; /* of the per-CPU struct kvm_steal_time, from the run queue, which is a per-CPU variable, too; 0: not known */
 
 struct { /* where each CPU's is, 0: not known yet */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -129,7 +132,8 @@ static __always_inline int ends(__u32 kind)
 /* Is it the timer of an event that the watched process has opened? */
 static __always_inline bool is_tick(struct hrtimer *timer)
 {
-	struct perf_event *event = (void *)timer - __builtin_preserve_field_info(((struct perf_event *)0)->hw.hrtimer, BPF_FIELD_BYTE_OFFSET);
+	struct perf_event *event =
+	    (void *)timer - __builtin_preserve_field_info(((struct perf_event *)0)->hw.hrtimer, BPF_FIELD_BYTE_OFFSET);
 	__u32 zero = 0, *tgid = bpf_map_lookup_elem(&watched, &zero);
 
 	return tgid && *tgid && BPF_CORE_READ(timer, function) == &perf_swevent_hrtimer && BPF_CORE_READ(event, owner, tgid) == (int)*tgid;

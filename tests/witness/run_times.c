@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* run_times: how long each single run of a process's BPF programs takes. Says "ready", before which that process must not be started. Reads a line with its id when its programs are attached, says
- * "watching", and watches until its input ends. Then prints an object of JSON for each kind of run that there was: by the clock, and without what the host has stolen meanwhile, in steps of
- * RUN_TIMES_STEP_NS. */
+/* run_times: how long each single run of a process's BPF programs takes. Says "ready", before which that process must not be started. Reads
+ * a line with its id when its programs are attached, says "watching", and watches until its input ends. Then prints an object of JSON for
+ * each kind of run that there was: by the clock, and without what the host has stolen meanwhile, in steps of RUN_TIMES_STEP_NS. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -54,7 +54,8 @@ static int attach(struct bpf_program *program, struct bpf_link **ret_link)
 static int begin(struct run_times_bpf *skeleton)
 {
 	skeleton->rodata->steal_off = find_steal();
-	return run_times_bpf__load(skeleton) || attach(skeleton->progs.switch_begins, &skeleton->links.switch_begins) || attach(skeleton->progs.waking_begins, &skeleton->links.waking_begins);
+	return run_times_bpf__load(skeleton) || attach(skeleton->progs.switch_begins, &skeleton->links.switch_begins) ||
+	       attach(skeleton->progs.waking_begins, &skeleton->links.waking_begins);
 }
 
 /* Behind the programs of that process. */
@@ -100,7 +101,8 @@ static int print(const struct run_times_bpf *skeleton, uint32_t kind)
 		add(&sum, &times[cpu]);
 	if (!sum.runs)
 		return 0;
-	printf("{\"kind\": \"%s\", \"runs\": %llu, \"longest_ns\": %llu, \"longest_own_ns\": %llu, \"tgid\": %llu", kind_names[kind], sum.runs, sum.longest_ns, sum.longest_own_ns, sum.tgid);
+	printf("{\"kind\": \"%s\", \"runs\": %llu, \"longest_ns\": %llu, \"longest_own_ns\": %llu, \"tgid\": %llu", kind_names[kind],
+	       sum.runs, sum.longest_ns, sum.longest_own_ns, sum.tgid);
 	print_steps("by_clock", sum.by_clock);
 	print_steps("own", sum.own);
 	printf("}\n");

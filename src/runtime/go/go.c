@@ -75,14 +75,16 @@ static bool is_sound(const struct runtime_image *image)
 	const struct sonde_go *go = RUNTIME_OWN(const struct sonde_go, image->known);
 	struct runtime_image made = { 0 };
 
-	if (!is_known(&version) || go->m_curg > GO_MAX_OFF || go->g_labels > GO_MAX_OFF || go->process.root.off != (int32_t)go->process.root.off)
+	if (!is_known(&version) || go->m_curg > GO_MAX_OFF || go->g_labels > GO_MAX_OFF ||
+	    go->process.root.off != (int32_t)go->process.root.off)
 		return false;
-	set_go(&made, &version, &(struct go_label_offsets){ .tls_off = (int32_t)go->process.root.off, .m_curg = go->m_curg, .g_labels = go->g_labels });
+	set_go(&made, &version,
+	       &(struct go_label_offsets){ .tls_off = (int32_t)go->process.root.off, .m_curg = go->m_curg, .g_labels = go->g_labels });
 	return !memcmp(go, &made.known, sizeof(*go));
 }
 
-static int place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
-		 void *ret_process)
+static int place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory,
+		 struct diag *diag, void *ret_process)
 {
 	if (!image->is_supported)
 		return diag_errno(diag, EOPNOTSUPP, "%s", image->reason);

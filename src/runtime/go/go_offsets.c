@@ -70,8 +70,9 @@ static int read_far_text(const struct elf_file *elf, uint64_t file_off, char *te
 		if (file_off >= segment->file_off && file_off - segment->file_off < segment->file_size)
 			info_vaddr = segment->vaddr + (file_off - segment->file_off);
 	}
-	if (!info_vaddr || go_read_words(elf, info_vaddr + 16, &pointer, 1) || go_read_words(elf, pointer, string, 2) || string[1] >= GO_VERSION_BYTES ||
-	    go_file_off(elf, string[0], &text_off, &left) || elf_file_read_at(elf, text_off, text, (size_t)string[1]))
+	if (!info_vaddr || go_read_words(elf, info_vaddr + 16, &pointer, 1) || go_read_words(elf, pointer, string, 2) ||
+	    string[1] >= GO_VERSION_BYTES || go_file_off(elf, string[0], &text_off, &left) ||
+	    elf_file_read_at(elf, text_off, text, (size_t)string[1]))
 		return -EBADMSG;
 	return 0;
 }
@@ -128,8 +129,8 @@ void go_version_parse(struct go_version *version)
 	}
 }
 
-/* mov REG,off32(REG), the function's argument into g; g is in r14 or, up to 1.16, read from the thread, and may have been copied. The other ways to write it, with a garbage collector that listens,
- * lead there, too. */
+/* mov REG,off32(REG), the function's argument into g; g is in r14 or, up to 1.16, read from the thread, and may have been copied. The other
+ * ways to write it, with a garbage collector that listens, lead there, too. */
 uint32_t go_labels_written(const uint8_t *code, uint32_t nr)
 {
 	uint32_t found = 0;
@@ -155,7 +156,8 @@ static void read_code(const struct elf_file *elf, struct go_code *code, uint8_t 
 	code->bytes = bytes;
 	if (size > GO_CODE_BYTES)
 		size = GO_CODE_BYTES;
-	if (!go_file_off(elf, code->function.start_vaddr, &file_off, &left) && left >= size && !elf_file_read_at(elf, file_off, bytes, (size_t)size))
+	if (!go_file_off(elf, code->function.start_vaddr, &file_off, &left) && left >= size &&
+	    !elf_file_read_at(elf, file_off, bytes, (size_t)size))
 		code->nr = (uint32_t)size;
 }
 

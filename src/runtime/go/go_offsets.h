@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_offsets: what a Go program's file tells of the version it was built by and of where its runtime keeps a goroutine's labels. The offsets are read in the program's own code,
- * so they are right for every version whose code is understood. Formats: Go's src/debug/buildinfo, src/runtime/proflabel.go. */
+/* go_offsets: what a Go program's file tells of the version it was built by and of where its runtime keeps a goroutine's labels. The
+ * offsets are read in the program's own code, so they are right for every version whose code is understood. Formats: Go's
+ * src/debug/buildinfo, src/runtime/proflabel.go. */
 #pragma once
 #include <stdint.h>
 

@@ -26,7 +26,8 @@ static int read_version(const struct elf_file *elf, uint8_t version[3])
 	struct dynamic_symbol symbol;
 
 	for (int i = 0; i < 3; i++) {
-		if (dynamic_symbol_find(elf, names[i], &symbol) || symbol.type != STT_OBJECT || elf_file_read_vaddr(elf, symbol.elf_vaddr, &version[i], 1))
+		if (dynamic_symbol_find(elf, names[i], &symbol) || symbol.type != STT_OBJECT ||
+		    elf_file_read_vaddr(elf, symbol.elf_vaddr, &version[i], 1))
 			return -ENOENT;
 	}
 	return 0;
@@ -36,7 +37,8 @@ static void add_loop(const struct elf_file *elf, const char *name, struct runtim
 {
 	struct dynamic_symbol symbol;
 
-	if (dynamic_symbol_find(elf, name, &symbol) || symbol.type != STT_FUNC || !symbol.size_bytes || symbol.elf_vaddr > UINT64_MAX - symbol.size_bytes)
+	if (dynamic_symbol_find(elf, name, &symbol) || symbol.type != STT_FUNC || !symbol.size_bytes ||
+	    symbol.elf_vaddr > UINT64_MAX - symbol.size_bytes)
 		return;
 	image->loops[image->nr_loops++] = (struct sonde_code_range){ symbol.elf_vaddr, symbol.elf_vaddr + symbol.size_bytes };
 }
@@ -58,8 +60,8 @@ static int find_globals(const struct elf_file *elf, struct sonde_perl *perl)
 {
 	struct dynamic_symbol op, curcop, curstackinfo, top_env;
 
-	if (dynamic_symbol_find(elf, "PL_op", &op) || dynamic_symbol_find(elf, "PL_curcop", &curcop) || dynamic_symbol_find(elf, "PL_curstackinfo", &curstackinfo) ||
-	    dynamic_symbol_find(elf, "PL_top_env", &top_env))
+	if (dynamic_symbol_find(elf, "PL_op", &op) || dynamic_symbol_find(elf, "PL_curcop", &curcop) ||
+	    dynamic_symbol_find(elf, "PL_curstackinfo", &curstackinfo) || dynamic_symbol_find(elf, "PL_top_env", &top_env))
 		return -ENOENT;
 	perl->op_pc = op.elf_vaddr;
 	perl->curcop_pc = curcop.elf_vaddr;
@@ -127,8 +129,8 @@ static uint64_t placed(uint64_t elf_vaddr, uint64_t load_bias)
 	return elf_vaddr ? elf_vaddr + load_bias : 0;
 }
 
-static int place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
-		 void *ret_process)
+static int place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory,
+		 struct diag *diag, void *ret_process)
 {
 	struct sonde_perl perl = *RUNTIME_OWN(const struct sonde_perl, image->known);
 

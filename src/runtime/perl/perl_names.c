@@ -131,8 +131,9 @@ static uint32_t first_line(const struct names *names, uint64_t cv_at)
 	struct sv cv;
 	uint64_t start;
 
-	if (!op || read_sv(names, cv_at, SONDE_PERL_SVT_CV, &cv) || read_at(names, cv.any + SONDE_PERL_XPVCV_FLAGS, &flags, sizeof(flags)) ||
-	    flags & SONDE_PERL_CV_ISXSUB || read_u64(names, cv.any + SONDE_PERL_XPVCV_START, &start) || read_at(names, start + SONDE_PERL_OP_TYPE, words, sizeof(words)))
+	if (!op || read_sv(names, cv_at, SONDE_PERL_SVT_CV, &cv) ||
+	    read_at(names, cv.any + SONDE_PERL_XPVCV_FLAGS, &flags, sizeof(flags)) || flags & SONDE_PERL_CV_ISXSUB ||
+	    read_u64(names, cv.any + SONDE_PERL_XPVCV_START, &start) || read_at(names, start + SONDE_PERL_OP_TYPE, words, sizeof(words)))
 		return 0;
 	return (words[0] & SONDE_PERL_OP_TYPE_MASK) - op <= 1 && words[1] <= SONDE_PERL_MAX_LINE ? words[1] : 0;
 }
@@ -276,8 +277,8 @@ static int file_of(const struct names *names, const struct sonde_runtime_frame *
 	return err == -ESRCH ? err : 0;
 }
 
-int perl_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
-		  struct runtime_function *ret_function)
+int perl_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
+		  const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
 {
 	struct names names = { .image = image, .memory = memory, .perl = process };
 	struct runtime_function function;

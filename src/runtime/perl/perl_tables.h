@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perl_tables: what differs between versions of Perl, and where they all keep what frames are named by. Byte offsets in the struct named (gv.h, hv.h of 5.32 to 5.42);
- * tools/perl_layout.c makes the rows and asserts the rest. */
+/* perl_tables: what differs between versions of Perl, and where they all keep what frames are named by. Byte offsets in the struct named
+ * (gv.h, hv.h of 5.32 to 5.42); tools/perl_layout.c makes the rows and asserts the rest. */
 #pragma once
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PHP 7.4 to 8.5 without threads (NTS): php, php-fpm, libphp of Apache. Known by the symbols that it exports to its extensions; its only root is a global variable, so nothing
- * but the load bias makes processes differ. */
+/* PHP 7.4 to 8.5 without threads (NTS): php, php-fpm, libphp of Apache. Known by the symbols that it exports to its extensions; its only
+ * root is a global variable, so nothing but the load bias makes processes differ. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,7 +15,9 @@
 #define CHECK_TRIES 16  /* of a process that runs meanwhile */
 #define CHECK_FRAMES 16
 #define OPLINE_REG_X86 15
-#define MIN_HYBRID_BYTES 32768 /* of execute_ex: it has all of the interpreter's code in it, and what the JIT makes runs as a part of it; else it is a loop that calls, and so does what the JIT makes */
+#define MIN_HYBRID_BYTES \
+	32768 /* of execute_ex: it has all of the interpreter's code in it, and what the JIT makes runs as a part of it; else it is a loop \
+		 that calls, and so does what the JIT makes */
 
 __attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_image *image, const char *fmt, ...)
 {
@@ -63,7 +65,8 @@ static int php_examine(const struct elf_file *elf, struct runtime_image *ret_ima
 		return err;
 	layout = php_layout_of(image.version[0], image.version[1]);
 	if (dynamic_symbol_find(elf, "executor_globals", &globals))
-		unsupported(&image, dynamic_symbol_find(elf, "executor_globals_offset", &globals) ? "executor_globals is not exported" : "built for threads (ZTS)");
+		unsupported(&image, dynamic_symbol_find(elf, "executor_globals_offset", &globals) ? "executor_globals is not exported"
+												  : "built for threads (ZTS)");
 	else if (err)
 		unsupported(&image, "its version is not known");
 	else if (!layout)
@@ -85,7 +88,8 @@ static bool php_is_sound(const struct runtime_image *image)
 	if (!layout || !image->nr_loops)
 		return false;
 	memcpy(made.loops, image->loops, sizeof(made.loops));
-	image_fill(&made, layout, php->process.root.pc - layout->current_execute_data, php->opline_reg == OPLINE_REG_X86 ? EM_X86_64 : EM_AARCH64);
+	image_fill(&made, layout, php->process.root.pc - layout->current_execute_data,
+		   php->opline_reg == OPLINE_REG_X86 ? EM_X86_64 : EM_AARCH64);
 	return !memcmp(php, &made.known, sizeof(*php));
 }
 
@@ -112,8 +116,8 @@ static int check_stack(const struct sonde_php *php, const struct runtime_memory 
 	return err;
 }
 
-static int php_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
-		     void *ret_process)
+static int php_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc,
+		     const struct runtime_memory *memory, struct diag *diag, void *ret_process)
 {
 	struct sonde_php php = *RUNTIME_OWN(const struct sonde_php, image->known);
 	int err = 0;
@@ -136,8 +140,10 @@ static int php_place(const struct runtime_image *image, uint64_t load_bias, cons
 	return 0;
 }
 
-/* The last words of opcache's buffer for compiled code say up to where it is filled and, from PHP 8.1 on, where what each process has in it ends (dasm_ptr, ext/opcache/jit/zend_jit.c). */
-static bool php_owns_code(const struct runtime_image *image, const struct runtime_memory *memory, uint64_t start_pc, uint64_t end_pc, void *process)
+/* The last words of opcache's buffer for compiled code say up to where it is filled and, from PHP 8.1 on, where what each process has in it
+ * ends (dasm_ptr, ext/opcache/jit/zend_jit.c). */
+static bool php_owns_code(const struct runtime_image *image, const struct runtime_memory *memory, uint64_t start_pc, uint64_t end_pc,
+			  void *process)
 {
 	const struct sonde_code_range *loop = &image->loops[0];
 	struct sonde_php *php = process;

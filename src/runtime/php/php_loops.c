@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the code of execute_ex is. Compilers move what is rarely run out of a function, to a place that has an FDE of its own but, in a stripped file, no name: it is known by
- * the jumps that lead into it. The code is not decoded: whatever bytes look like a jump are counted. Such by accident lead anywhere, those of execute_ex to one place by
- * dozens. FDEs: LSB core, "Exception Frames". */
+/* Where the code of execute_ex is. Compilers move what is rarely run out of a function, to a place that has an FDE of its own but, in a
+ * stripped file, no name: it is known by the jumps that lead into it. The code is not decoded: whatever bytes look like a jump are counted.
+ * Such by accident lead anywhere, those of execute_ex to one place by dozens. FDEs: LSB core, "Exception Frames". */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,8 @@ static int index_read(const struct elf_file *elf, struct fde_index *ret_index)
 	uint8_t head[12];
 	uint32_t nr;
 
-	if (elf_file_eh_frame_hdr(elf, &file_off, &vaddr, &size) || size < sizeof(head) || elf_file_read_at(elf, file_off, head, sizeof(head)))
+	if (elf_file_eh_frame_hdr(elf, &file_off, &vaddr, &size) || size < sizeof(head) ||
+	    elf_file_read_at(elf, file_off, head, sizeof(head)))
 		return -ENOENT;
 	memcpy(&nr, head + 8, sizeof(nr));
 	if (head[0] != 1 || head[1] != PCREL_SDATA4 || head[2] != UDATA4 || head[3] != DATAREL_SDATA4 || !nr || nr > MAX_FDES ||
@@ -115,7 +116,8 @@ static size_t jump_at(uint16_t machine, const uint8_t *code, size_t left, uint64
 }
 
 /* How many jumps of the code lead into the middle of each FDE. The caller frees. */
-static int count_jumps(const struct elf_file *elf, const struct fde_index *index, const struct sonde_code_range *loop, uint32_t **ret_counts)
+static int count_jumps(const struct elf_file *elf, const struct fde_index *index, const struct sonde_code_range *loop,
+		       uint32_t **ret_counts)
 {
 	size_t size = (size_t)(loop->end_pc - loop->start_pc);
 	CLEANUP(freep) uint32_t *counts = calloc(index->nr, sizeof(*counts));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What PHP's functions are called, from the zend_function: "Class::method", as PHP writes closures; code outside of functions is "<main>" (the script), "<include FILE>" or
+/* What PHP's functions are called, from the zend_function: "Class::method", as PHP writes closures; code outside of functions is "<main>"
+ * (the script), "<include FILE>" or
  * "<eval>". */
 #include <errno.h>
 #include <stdbool.h>
@@ -63,7 +64,8 @@ struct function_words { /* of a zend_function */
 	uint8_t type;
 };
 
-static int read_function(const struct sonde_php *php, const struct runtime_memory *memory, uint64_t from, struct function_words *ret_function)
+static int read_function(const struct sonde_php *php, const struct runtime_memory *memory, uint64_t from,
+			 struct function_words *ret_function)
 {
 	struct function_words function = { 0 };
 	uint8_t bytes[SONDE_PHP_OP_ARRAY_BYTES];
@@ -119,8 +121,8 @@ static int name_function(const struct function_words *words, const struct runtim
 	return err;
 }
 
-int php_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
-		 struct runtime_function *ret_function)
+int php_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
+		 const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
 {
 	struct runtime_function function = { 0 };
 	const struct sonde_php *php = process;

@@ -23,5 +23,5 @@ MUST_CHECK int php_version_read(const struct elf_file *elf, uint8_t ret_version[
 /* The code of execute_ex, and the parts of it that the compiler put elsewhere: their number, at least 1; -ENOENT; -ENOMEM. */
 MUST_CHECK int php_loops_find(const struct elf_file *elf, struct sonde_code_range ret_loops[SONDE_MAX_LOOPS]);
 
-int php_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
-		 struct runtime_function *ret_function);
+int php_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
+		 const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CPython: is there one in a file, of what version, and how do the kernel and the names find their way in its data. docs/internals/python.md. */
+/* CPython: is there one in a file, of what version, and how do the kernel and the names find their way in its data.
+ * docs/internals/python.md. */
 #include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -40,12 +41,17 @@ static void find_version(const struct elf_file *elf, uint8_t *version)
 	static const struct {
 		const char *function;
 		uint8_t minor;
-	} came[] = { { "PyIter_Send", 10 }, { "PyFrame_GetCode", 9 }, { "PyCode_NewWithPosOnlyArgs", 8 }, { "PyThread_tss_create", 7 }, { "_PyEval_EvalFrameDefault", 6 } };
+	} came[] = { { "PyIter_Send", 10 },
+		     { "PyFrame_GetCode", 9 },
+		     { "PyCode_NewWithPosOnlyArgs", 8 },
+		     { "PyThread_tss_create", 7 },
+		     { "_PyEval_EvalFrameDefault", 6 } };
 	struct dynamic_symbol symbol;
 	uint32_t number;
 
 	version[0] = 3;
-	if (dynamic_symbol_find(elf, "Py_Version", &symbol) == 0 && elf_file_read_vaddr(elf, symbol.elf_vaddr, &number, sizeof(number)) == 0) {
+	if (dynamic_symbol_find(elf, "Py_Version", &symbol) == 0 &&
+	    elf_file_read_vaddr(elf, symbol.elf_vaddr, &number, sizeof(number)) == 0) {
 		version[0] = (uint8_t)(number >> 24);
 		version[1] = (uint8_t)(number >> 16);
 		version[2] = (uint8_t)(number >> 8);
@@ -111,12 +117,14 @@ static int check_sizes(const struct elf_file *elf, struct runtime_image *image, 
 	struct dynamic_symbol type;
 	uint64_t size;
 
-	if (dynamic_symbol_find(elf, "PyCode_Type", &type) || elf_file_read_vaddr(elf, type.elf_vaddr + table->type_basicsize, &size, sizeof(size))) {
+	if (dynamic_symbol_find(elf, "PyCode_Type", &type) ||
+	    elf_file_read_vaddr(elf, type.elf_vaddr + table->type_basicsize, &size, sizeof(size))) {
 		unsupported(image, "it does not tell the size of its code objects");
 		return -EOPNOTSUPP;
 	}
 	if (size != table->code_basicsize) {
-		unsupported(image, "its code objects have %llu bytes, not %u: built with other structs (a debug build, or patched)", (unsigned long long)size, table->code_basicsize);
+		unsupported(image, "its code objects have %llu bytes, not %u: built with other structs (a debug build, or patched)",
+			    (unsigned long long)size, table->code_basicsize);
 		return -EOPNOTSUPP;
 	}
 	RUNTIME_OWN(struct python_layout, image->naming)->code_type = type.elf_vaddr;
@@ -124,13 +132,15 @@ static int check_sizes(const struct elf_file *elf, struct runtime_image *image, 
 	return 0;
 }
 
-/* Do the first instructions of the function lead to what _PyRuntime holds there? They take its address by _PyRuntime's and the offset, or by its distance. */
+/* Do the first instructions of the function lead to what _PyRuntime holds there? They take its address by _PyRuntime's and the offset, or
+ * by its distance. */
 static bool leads_to(const struct elf_file *elf, const char *name, uint64_t runtime_vaddr, uint32_t off)
 {
 	struct dynamic_symbol function;
 	uint8_t code[64];
 
-	if (elf_file_machine(elf) != EM_X86_64 || dynamic_symbol_find(elf, name, &function) || elf_file_read_vaddr(elf, function.elf_vaddr, code, sizeof(code)))
+	if (elf_file_machine(elf) != EM_X86_64 || dynamic_symbol_find(elf, name, &function) ||
+	    elf_file_read_vaddr(elf, function.elf_vaddr, code, sizeof(code)))
 		return false;
 	for (uint32_t at = 0; at + 4 <= sizeof(code); at++) {
 		uint64_t next = function.elf_vaddr + at + 4, variable = runtime_vaddr + off;
@@ -143,8 +153,10 @@ static bool leads_to(const struct elf_file *elf, const char *name, uint64_t runt
 	return false;
 }
 
-/* Up to 3.11: the PyThreadState that holds the GIL, in struct _gilstate_runtime_state: tstate_current, up to some version getframe, autoInterpreterState, the key. */
-static void find_current(const struct elf_file *elf, const struct python_table *table, uint64_t runtime_vaddr, struct sonde_tls *ret_current)
+/* Up to 3.11: the PyThreadState that holds the GIL, in struct _gilstate_runtime_state: tstate_current, up to some version getframe,
+ * autoInterpreterState, the key. */
+static void find_current(const struct elf_file *elf, const struct python_table *table, uint64_t runtime_vaddr,
+			 struct sonde_tls *ret_current)
 {
 	static const uint32_t before_key[] = { 16, 24 };
 
@@ -163,7 +175,8 @@ static void find_current(const struct elf_file *elf, const struct python_table *
 
 #define MAX_RUNTIME_BYTES (1u << 20) /* of struct _PyRuntimeState: 317 KiB in 3.14 */
 
-/* The same without a table: `cmpl $0` of _is_initialized in _PyRuntime, whose address is then handed over in rdi (3.14 as a program that is not relocated). 0: not so. */
+/* The same without a table: `cmpl $0` of _is_initialized in _PyRuntime, whose address is then handed over in rdi (3.14 as a program that is
+ * not relocated). 0: not so. */
 static uint64_t compared_key(const struct elf_file *elf, uint64_t runtime_vaddr)
 {
 	struct dynamic_symbol function;
@@ -192,7 +205,8 @@ static uint64_t compared_key(const struct elf_file *elf, uint64_t runtime_vaddr)
 	return 0;
 }
 
-/* Where a thread's PyThreadState is: by the code of the functions that return it, or for the key by the table, when the function is not that simple. */
+/* Where a thread's PyThreadState is: by the code of the functions that return it, or for the key by the table, when the function is not
+ * that simple. */
 static int find_roots(const struct elf_file *elf, struct runtime_image *image, const struct python_table *table, uint64_t runtime_vaddr)
 {
 	struct sonde_tls *root = &image->known.process.root, *current = &RUNTIME_OWN(struct sonde_python, image->known)->current;
@@ -203,19 +217,22 @@ static int find_roots(const struct elf_file *elf, struct runtime_image *image, c
 		*current = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
 	if (tls_access_decode(elf, "PyGILState_GetThisThreadState", root)) {
 		*root = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
-		if (table->runtime_key && runtime_vaddr && leads_to(elf, "PyGILState_GetThisThreadState", runtime_vaddr, table->runtime_key - KEY_IN_TSS))
+		if (table->runtime_key && runtime_vaddr &&
+		    leads_to(elf, "PyGILState_GetThisThreadState", runtime_vaddr, table->runtime_key - KEY_IN_TSS))
 			*root = (struct sonde_tls){ .kind = SONDE_TLS_KEY, .pc = runtime_vaddr + table->runtime_key };
 		else if (runtime_vaddr && compared_key(elf, runtime_vaddr))
 			*root = (struct sonde_tls){ .kind = SONDE_TLS_KEY, .pc = compared_key(elf, runtime_vaddr) };
 	}
 	if (root->kind != SONDE_TLS_NONE)
 		return 0;
-	unsupported(image, "where its threads keep their state was not found"); /* `current` alone would lose those that do not hold the GIL, and nobody would know */
+	/* `current` alone would lose those that do not hold the GIL, and nobody would know */
+	unsupported(image, "where its threads keep their state was not found");
 	return -EOPNOTSUPP;
 }
 
-/* Up to 3.9 nothing else tells which native frame runs a frame, so cold parts of the loop count, too. Later they are where a mark is to stand, which matters when nearly all of the
- * loop is in one (Debian's 3.14 and 3.15: 1 KB of 80 has the symbol). Looking for them takes 30 ms. */
+/* Up to 3.9 nothing else tells which native frame runs a frame, so cold parts of the loop count, too. Later they are where a mark is to
+ * stand, which matters when nearly all of the loop is in one (Debian's 3.14 and 3.15: 1 KB of 80 has the symbol). Looking for them takes 30
+ * ms. */
 static bool needs_cold_parts(const struct sonde_python *python, const struct dynamic_symbol *loop)
 {
 	return (python->kind == SONDE_PYTHON_FRAMES && python->tstate_cframe == SONDE_PYTHON_NONE) || loop->size_bytes < MIN_LOOP_BYTES;
@@ -243,7 +260,8 @@ static int python_examine(const struct elf_file *elf, struct runtime_image *ret_
 	if (find_table(elf, &image, runtime_vaddr, &table) == 0) {
 		*RUNTIME_OWN(struct sonde_python, image.known) = table.python;
 		*RUNTIME_OWN(struct python_layout, image.naming) = table.layout;
-		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0 && needs_cold_parts(&table.python, &loop)) {
+		if (check_sizes(elf, &image, &table) == 0 && find_roots(elf, &image, &table, runtime_vaddr) == 0 &&
+		    needs_cold_parts(&table.python, &loop)) {
 			nr = python_loops_find(elf, image.loops);
 			if (nr < 0)
 				return nr;
@@ -260,11 +278,13 @@ static bool python_is_sound(const struct runtime_image *image)
 	const struct sonde_python *python = RUNTIME_OWN(const struct sonde_python, image->known);
 
 	return image->version[0] == 3 && python->process.root.kind != SONDE_TLS_NONE && tls_access_is_sound(&python->current) &&
-	       !memcmp(python->loops, none, sizeof(none)) && python_tables_have(image->version[1], python, RUNTIME_OWN(const struct python_layout, image->naming));
+	       !memcmp(python->loops, none, sizeof(none)) &&
+	       python_tables_have(image->version[1], python, RUNTIME_OWN(const struct python_layout, image->naming));
 }
 
 /* The self-test of the layout: is a code object's type where the process must have it? */
-static int check_process(const struct sonde_python *python, const struct python_layout *layout, const struct runtime_memory *memory, struct diag *diag)
+static int check_process(const struct sonde_python *python, const struct python_layout *layout, const struct runtime_memory *memory,
+			 struct diag *diag)
 {
 	uint64_t size_at = python->code_type + (layout->minor >= 13 ? layout->bytes_size : 16) + 16, size;
 	int err = memory->read(memory->arg, size_at, &size, sizeof(size));
@@ -292,8 +312,8 @@ static int place_tls(struct sonde_tls *tls, uint64_t load_bias, const struct lib
 	return 0;
 }
 
-static int python_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc, const struct runtime_memory *memory, struct diag *diag,
-			void *ret_process)
+static int python_place(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc,
+			const struct runtime_memory *memory, struct diag *diag, void *ret_process)
 {
 	struct sonde_python python = *RUNTIME_OWN(const struct sonde_python, image->known);
 	int err = place_tls(&python.process.root, load_bias, libc);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* python_layout: where CPython keeps what frames are named by: the part of a layout that the kernel side does not need. Byte offsets in the struct named; of each version from its own
- * headers (Include/cpython/code.h, unicodeobject.h, bytesobject.h), DWARF, or what 3.13 and newer say of themselves (Include/internal/pycore_debug_offsets.h). */
+/* python_layout: where CPython keeps what frames are named by: the part of a layout that the kernel side does not need. Byte offsets in the
+ * struct named; of each version from its own headers (Include/cpython/code.h, unicodeobject.h, bytesobject.h), DWARF, or what 3.13 and
+ * newer say of themselves (Include/internal/pycore_debug_offsets.h). */
 #pragma once
 #include <stdint.h>
 
@@ -17,10 +18,12 @@ struct python_layout {
 	uint16_t code_filename, code_name, code_qualname; /* pointers to str; qualname 0: there is none (before 3.11) */
 	uint16_t code_linetable; /* pointer to bytes: co_linetable or co_lnotab */
 	uint16_t code_version;   /* co_version; 0: there is none (before 3.12) */
-	uint16_t code_code;      /* where the instructions are (3.11: inside of the code object), or the pointer to the bytes that hold them (before) */
+	uint16_t code_code;	 /* where the instructions are (3.11: inside of the code object), or the pointer to the bytes that hold them
+				    (before) */
 	uint16_t code_tlbc;      /* free-threaded 3.14 and newer: co_tlbc; 0: there is none */
 	/* PyUnicodeObject */
-	uint16_t unicode_length, unicode_state, unicode_ascii_bytes, unicode_compact_bytes; /* the last two: sizes of PyASCIIObject, PyCompactUnicodeObject: data begin there */
+	uint16_t unicode_length, unicode_state, unicode_ascii_bytes,
+	    unicode_compact_bytes; /* the last two: sizes of PyASCIIObject, PyCompactUnicodeObject: data begin there */
 	/* PyBytesObject */
 	uint16_t bytes_size, bytes_data;
 	uint8_t lines;           /* enum python_lines */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Objects/lnotab_notes.txt of 3.6-3.10, Objects/locations.md of 3.11 and newer; the meaning at the edges is that of PyCode_Addr2Line in Objects/codeobject.c of each version. */
+/* Objects/lnotab_notes.txt of 3.6-3.10, Objects/locations.md of 3.11 and newer; the meaning at the edges is that of PyCode_Addr2Line in
+ * Objects/codeobject.c of each version. */
 #include "runtime/python/python_lines.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@
 
 void python_lines_start(struct python_line_search *search, enum python_lines form, uint32_t first_line, uint32_t code_off)
 {
-	*search = (struct python_line_search){ .form = (uint8_t)form, .code_off = code_off, .line = first_line, .range_line = PYTHON_NO_LINE };
+	*search =
+	    (struct python_line_search){ .form = (uint8_t)form, .code_off = code_off, .line = first_line, .range_line = PYTHON_NO_LINE };
 }
 
 /* The next range is known. */
@@ -67,7 +69,8 @@ static int entry_begin(struct python_line_search *search, uint8_t byte)
 	search->is_begun = true;
 	search->length = ((byte & 7U) + 1) * 2;
 	if (kind != KIND_NO_COLUMNS && kind != KIND_LONG)
-		return range(search, search->length, kind != KIND_NONE, kind >= KIND_ONE_LINE_0 && kind < KIND_NO_COLUMNS ? kind - KIND_ONE_LINE_0 : 0);
+		return range(search, search->length, kind != KIND_NONE,
+			     kind >= KIND_ONE_LINE_0 && kind < KIND_NO_COLUMNS ? kind - KIND_ONE_LINE_0 : 0);
 	search->in_number = true;
 	search->value = 0;
 	search->shift = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* python_lines: the line that a CPython code object's table has for an offset in its instructions. The table is fed in pieces of any size, so it need not be held; its bytes are a
- * stranger's. All three forms that python_layout.h names. */
+/* python_lines: the line that a CPython code object's table has for an offset in its instructions. The table is fed in pieces of any size,
+ * so it need not be held; its bytes are a stranger's. All three forms that python_layout.h names. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

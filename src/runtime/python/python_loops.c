@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The hot part is what the exported symbol covers. A cold part is found without a symbol: it is code with call frame information of its own whose jumps lead into the midst of
- * the hot part, where no other function can go to. The bytes are looked at at every offset, so a number or two of an instruction may look like such a jump: more are needed. */
+/* The hot part is what the exported symbol covers. A cold part is found without a symbol: it is code with call frame information of its own
+ * whose jumps lead into the midst of the hot part, where no other function can go to. The bytes are looked at at every offset, so a number
+ * or two of an instruction may look like such a jump: more are needed. */
 #include "runtime/python/python_loops.h"
 
 #include <elf.h>
@@ -59,7 +60,8 @@ static uint32_t count_jumps(const struct search *s, uint64_t vaddr, size_t size)
 	uint32_t nr = 0;
 
 	for (size_t i = 0; i < size; i++)
-		nr += is_arm64 ? jumps_arm64(s->code + i, size - i, vaddr + i, s->loops) : jumps_x86(s->code + i, size - i, vaddr + i, s->loops);
+		nr += is_arm64 ? jumps_arm64(s->code + i, size - i, vaddr + i, s->loops)
+			       : jumps_x86(s->code + i, size - i, vaddr + i, s->loops);
 	return nr;
 }
 
@@ -75,7 +77,8 @@ static int take_row(void *arg, uint64_t vaddr, const struct sonde_rule *rule)
 	}
 	s->start_vaddr = 0;
 	size = vaddr - start;
-	if (!start || vaddr <= start || size > MAX_PART_BYTES || s->nr == SONDE_MAX_LOOPS || (start < s->loops->end_pc && vaddr > s->loops->start_pc))
+	if (!start || vaddr <= start || size > MAX_PART_BYTES || s->nr == SONDE_MAX_LOOPS ||
+	    (start < s->loops->end_pc && vaddr > s->loops->start_pc))
 		return 0;
 	if (elf_file_read_vaddr(s->elf, start, s->code, (size_t)size) || count_jumps(s, start, (size_t)size) < MIN_JUMPS)
 		return 0;

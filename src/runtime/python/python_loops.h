@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* python_loops: the code of _PyEval_EvalFrameDefault, which compilers put into two places: what they think is rarely run stands in a part of its own ("cold"), that has a symbol only in files
- * that are not stripped. */
+/* python_loops: the code of _PyEval_EvalFrameDefault, which compilers put into two places: what they think is rarely run stands in a part
+ * of its own ("cold"), that has a symbol only in files that are not stripped. */
 #pragma once
 #include "abi/runtime.h"
 #include "base/cleanup.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Include/cpython/code.h (before 3.8: Include/code.h), Include/bytesobject.h. A code object does not change once it is made, so it needs no lock; whether it is the one that the
- * frame ran, its cookie tells. Five reads name a frame of usual size: the object, its name, its file's name, its table of lines, and the object again. */
+/* Include/cpython/code.h (before 3.8: Include/code.h), Include/bytesobject.h. A code object does not change once it is made, so it needs no
+ * lock; whether it is the one that the frame ran, its cookie tells. Five reads name a frame of usual size: the object, its name, its file's
+ * name, its table of lines, and the object again. */
 #include "runtime/python/python_names.h"
 
 #include <errno.h>
@@ -41,8 +42,9 @@ static uint64_t field(struct code_bytes *from, uint16_t off, size_t size)
 
 static size_t code_size(const struct python_layout *layout)
 {
-	const uint16_t words[] = { layout->code_type_off, layout->code_filename, layout->code_name, layout->code_qualname, layout->code_linetable, layout->code_version,
-				   layout->code_firstlineno, layout->code_flags, layout->code_argcount, layout->code_kwonlyargcount };
+	const uint16_t words[] = { layout->code_type_off,  layout->code_filename,      layout->code_name,	 layout->code_qualname,
+				   layout->code_linetable, layout->code_version,       layout->code_firstlineno, layout->code_flags,
+				   layout->code_argcount,  layout->code_kwonlyargcount };
 	size_t last = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
@@ -78,7 +80,8 @@ static int code_read(const struct python_layout *layout, const struct runtime_me
 }
 
 /* Feeds the search the table of lines at `object`. 0, also when the table is nonsense, which the search then knows. */
-static int search_table(const struct python_layout *layout, const struct runtime_memory *memory, uint64_t object, struct python_line_search *search)
+static int search_table(const struct python_layout *layout, const struct runtime_memory *memory, uint64_t object,
+			struct python_line_search *search)
 {
 	uint8_t bytes[MAX_BYTES_HEADER + TABLE_PIECE_BYTES];
 	struct reader header;
@@ -113,7 +116,8 @@ static int search_table(const struct python_layout *layout, const struct runtime
 }
 
 /* 0: none. */
-static int line_of(const struct python_layout *layout, const struct runtime_memory *memory, const struct code *code, uint64_t where, uint32_t start_line, uint32_t *ret_line)
+static int line_of(const struct python_layout *layout, const struct runtime_memory *memory, const struct code *code, uint64_t where,
+		   uint32_t start_line, uint32_t *ret_line)
 {
 	struct python_line_search search;
 	int32_t line;
@@ -134,9 +138,11 @@ static int line_of(const struct python_layout *layout, const struct runtime_memo
 	return 0;
 }
 
-/* Is it there, and the one that the frame ran? An object that was freed keeps its bytes but for the first word, where free memory has the address of the next (or 0): no count of
- * references reaches into the bits above 32 (3.14 has flags above 48). Free-threaded ones begin with the thread's id. */
-static int code_check(const struct runtime_image *image, const struct sonde_python *python, const struct sonde_runtime_frame *frame, const struct code *code)
+/* Is it there, and the one that the frame ran? An object that was freed keeps its bytes but for the first word, where free memory has the
+ * address of the next (or 0): no count of references reaches into the bits above 32 (3.14 has flags above 48). Free-threaded ones begin
+ * with the thread's id. */
+static int code_check(const struct runtime_image *image, const struct sonde_python *python, const struct sonde_runtime_frame *frame,
+		      const struct code *code)
 {
 	const struct python_layout *layout = RUNTIME_OWN(const struct python_layout, image->naming);
 
@@ -147,8 +153,8 @@ static int code_check(const struct runtime_image *image, const struct sonde_pyth
 	return layout->code_type_off == 8 && (!code->count || (uint16_t)(code->count >> 32)) ? -ESTALE : 0;
 }
 
-int python_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory, const struct sonde_runtime_frame *frame,
-		    struct runtime_function *ret_function)
+int python_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
+		    const struct sonde_runtime_frame *frame, struct runtime_function *ret_function)
 {
 	const struct python_layout *layout = RUNTIME_OWN(const struct python_layout, image->naming);
 	const struct sonde_python *python = process;

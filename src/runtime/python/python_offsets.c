@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What CPython 3.13 and newer say of themselves: struct _Py_DebugOffsets at the begin of _PyRuntime, initialised in the file. It is 64-bit words only, in an order that each minor
- * version has for itself (Include/internal/pycore_runtime.h of 3.13.0, pycore_debug_offsets.h of 3.14; 3.15.2 by its values). Their values are used, but only when they fit together. */
+/* What CPython 3.13 and newer say of themselves: struct _Py_DebugOffsets at the begin of _PyRuntime, initialised in the file. It is 64-bit
+ * words only, in an order that each minor version has for itself (Include/internal/pycore_runtime.h of 3.13.0, pycore_debug_offsets.h
+ * of 3.14; 3.15.2 by its values). Their values are used, but only when they fit together. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -20,7 +21,8 @@ struct order {
 	uint8_t thread, thread_frame, thread_id;
 	uint8_t frame;       /* size, previous, executable, instr_ptr, localsplus, owner */
 	uint8_t frame_tlbc;  /* 0: none */
-	uint8_t code;        /* size, filename, name, qualname, linetable, firstlineno, argcount, localsplusnames, localspluskinds, co_code_adaptive */
+	uint8_t
+	    code; /* size, filename, name, qualname, linetable, firstlineno, argcount, localsplusnames, localspluskinds, co_code_adaptive */
 	uint8_t code_tlbc;
 	uint8_t object;      /* size, ob_type */
 	uint8_t type;
@@ -29,11 +31,40 @@ struct order {
 };
 
 static const struct order orders[] = {
-	{ .minor = 13, .thread = 19, .thread_frame = 23, .thread_id = 24, .frame = 28, .code = 34, .object = 44, .type = 46, .bytes = 64, .unicode = 67 },
-	{ .minor = 14, .thread = 22, .thread_frame = 26, .thread_id = 27, .frame = 31, .frame_tlbc = 38, .code = 39, .code_tlbc = 49, .object = 50, .type = 52,
-	  .bytes = 74, .unicode = 77 },
-	{ .minor = 15, .thread = 22, .thread_frame = 26, .thread_id = 30, .frame = 39, .frame_tlbc = 46, .code = 47, .code_tlbc = 57, .object = 58, .type = 60,
-	  .bytes = 86, .unicode = 89 },
+	{ .minor = 13,
+	  .thread = 19,
+	  .thread_frame = 23,
+	  .thread_id = 24,
+	  .frame = 28,
+	  .code = 34,
+	  .object = 44,
+	  .type = 46,
+	  .bytes = 64,
+	  .unicode = 67 },
+	{ .minor = 14,
+	  .thread = 22,
+	  .thread_frame = 26,
+	  .thread_id = 27,
+	  .frame = 31,
+	  .frame_tlbc = 38,
+	  .code = 39,
+	  .code_tlbc = 49,
+	  .object = 50,
+	  .type = 52,
+	  .bytes = 74,
+	  .unicode = 77 },
+	{ .minor = 15,
+	  .thread = 22,
+	  .thread_frame = 26,
+	  .thread_id = 30,
+	  .frame = 39,
+	  .frame_tlbc = 46,
+	  .code = 47,
+	  .code_tlbc = 57,
+	  .object = 58,
+	  .type = 60,
+	  .bytes = 86,
+	  .unicode = 89 },
 };
 
 static const struct order *order_of(uint32_t minor)
@@ -45,7 +76,8 @@ static const struct order *order_of(uint32_t minor)
 	return NULL;
 }
 
-/* Word number `i`: the offset of a field of `field_bytes` in a struct whose size is word number `size`. NONE when it does not lie in there, or is not aligned. */
+/* Word number `i`: the offset of a field of `field_bytes` in a struct whose size is word number `size`. NONE when it does not lie in there,
+ * or is not aligned. */
 static uint16_t field(const struct words *words, uint32_t size, uint32_t i, uint32_t field_bytes)
 {
 	uint64_t value = words->at[i], limit = words->at[size];
@@ -103,16 +135,20 @@ bool python_offsets_fit(const struct python_table *table)
 	uint32_t head = layout->code_type_off + 8u;
 	bool has_tlbc = python->frame_tlbc != SONDE_PYTHON_NONE || python->code_tlbc != SONDE_PYTHON_NONE;
 
-	if (python->tstate_cframe != SONDE_PYTHON_NONE || python->cframe_frame != SONDE_PYTHON_NONE || python->cframe_previous != SONDE_PYTHON_NONE)
+	if (python->tstate_cframe != SONDE_PYTHON_NONE || python->cframe_frame != SONDE_PYTHON_NONE ||
+	    python->cframe_previous != SONDE_PYTHON_NONE)
 		return false;
-	/* what cannot be anywhere else: ob_type at the end of the head, the line number behind the counts of arguments, the text behind the string's head */
-	if (python->tstate_frame == SONDE_PYTHON_NONE || python->tstate_thread_id == SONDE_PYTHON_NONE || python->frame_code == SONDE_PYTHON_NONE ||
-	    python->frame_back == SONDE_PYTHON_NONE || python->frame_position == SONDE_PYTHON_NONE || python->frame_owner == SONDE_PYTHON_NONE ||
+	/* what cannot be anywhere else: ob_type at the end of the head, the line number behind the counts of arguments, the text behind the
+	 * string's head */
+	if (python->tstate_frame == SONDE_PYTHON_NONE || python->tstate_thread_id == SONDE_PYTHON_NONE ||
+	    python->frame_code == SONDE_PYTHON_NONE || python->frame_back == SONDE_PYTHON_NONE ||
+	    python->frame_position == SONDE_PYTHON_NONE || python->frame_owner == SONDE_PYTHON_NONE ||
 	    python->code_code == SONDE_PYTHON_NONE || layout->code_linetable == SONDE_PYTHON_NONE)
 		return false;
-	return head == (table->is_free_threaded ? 32 : 16) && python->code_firstlineno == python->code_argcount + 16 && layout->code_version == python->code_firstlineno + 24 &&
-	       layout->unicode_length == head && layout->bytes_size == head && layout->bytes_data == head + 16 && layout->unicode_ascii_bytes == head + 24 &&
-	       layout->unicode_compact_bytes == head + 40 && layout->code_name == layout->code_filename + 8 && layout->code_qualname == layout->code_name + 8 &&
+	return head == (table->is_free_threaded ? 32 : 16) && python->code_firstlineno == python->code_argcount + 16 &&
+	       layout->code_version == python->code_firstlineno + 24 && layout->unicode_length == head && layout->bytes_size == head &&
+	       layout->bytes_data == head + 16 && layout->unicode_ascii_bytes == head + 24 && layout->unicode_compact_bytes == head + 40 &&
+	       layout->code_name == layout->code_filename + 8 && layout->code_qualname == layout->code_name + 8 &&
 	       python->frame_back > python->frame_code && python->frame_owner > python->frame_position &&
 	       (!has_tlbc || (table->is_free_threaded && python->frame_tlbc > python->frame_position && python->code_tlbc > head));
 }
@@ -124,7 +160,8 @@ static bool are_of_size(const struct words *words, const struct order *o, const 
 	       (!table->is_free_threaded || !o->frame_tlbc || table->python.frame_tlbc != SONDE_PYTHON_NONE);
 }
 
-int python_offsets_read(const struct elf_file *elf, uint64_t runtime_vaddr, uint32_t minor, struct python_table *ret_table, char *reason, size_t reason_bytes)
+int python_offsets_read(const struct elf_file *elf, uint64_t runtime_vaddr, uint32_t minor, struct python_table *ret_table, char *reason,
+			size_t reason_bytes)
 {
 	struct python_table table = { .minor = (uint8_t)minor };
 	const struct order *o = order_of(minor);
@@ -133,7 +170,8 @@ int python_offsets_read(const struct elf_file *elf, uint64_t runtime_vaddr, uint
 	if (elf_file_read_vaddr(elf, runtime_vaddr, &words, sizeof(words)) || words.at[0] != COOKIE)
 		return -ENOENT;
 	if (!o || (words.at[1] >> 16 & 0xff) != minor || words.at[1] >> 24 != 3) {
-		snprintf(reason, reason_bytes, "its debug offsets are of version %u.%u", (uint32_t)(words.at[1] >> 24 & 0xff), (uint32_t)(words.at[1] >> 16 & 0xff));
+		snprintf(reason, reason_bytes, "its debug offsets are of version %u.%u", (uint32_t)(words.at[1] >> 24 & 0xff),
+			 (uint32_t)(words.at[1] >> 16 & 0xff));
 		return -EOPNOTSUPP;
 	}
 	table.is_free_threaded = words.at[2] == 1;

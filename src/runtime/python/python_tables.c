@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tables. Each was printed by tools/python_tables.py from the headers of the version that stands with it, for x86-64; the layouts of a minor version do not change with its
- * patches, and are the same with Py_DEBUG from 3.8 on (`--debug` prints the same). */
+/* The tables. Each was printed by tools/python_tables.py from the headers of the version that stands with it, for x86-64; the layouts of a
+ * minor version do not change with its patches, and are the same with Py_DEBUG from 3.8 on (`--debug` prints the same). */
 #include "runtime/python/python_tables.h"
 
 #include <string.h>
@@ -13,11 +13,13 @@ static const struct python_table tables[] = {
 		.type_basicsize = 32, .code_basicsize = 144, .runtime_key = 0,
 		.python = {
 			.tstate_frame = 24, .tstate_thread_id = 152, .tstate_cframe = NONE, .cframe_frame = NONE, .cframe_previous = NONE,
-			.frame_code = 32, .frame_back = 24, .frame_position = 120, .frame_owner = NONE, .code_firstlineno = 36, .code_flags = 32,
+			.frame_code = 32, .frame_back = 24, .frame_position = 120, .frame_owner = NONE, .code_firstlineno = 36,
+			.code_flags = 32,
 			.code_argcount = 16, .code_kwonlyargcount = 20, .code_code = 40,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 96, .code_name = 104, .code_qualname = 0, .code_linetable = 112, .code_version = 0,
+			.code_type_off = 8, .code_filename = 96, .code_name = 104, .code_qualname = 0, .code_linetable = 112,
+			.code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -27,11 +29,13 @@ static const struct python_table tables[] = {
 		.type_basicsize = 32, .code_basicsize = 144, .runtime_key = 1508,
 		.python = {
 			.tstate_frame = 24, .tstate_thread_id = 176, .tstate_cframe = NONE, .cframe_frame = NONE, .cframe_previous = NONE,
-			.frame_code = 32, .frame_back = 24, .frame_position = 104, .frame_owner = NONE, .code_firstlineno = 36, .code_flags = 32,
+			.frame_code = 32, .frame_back = 24, .frame_position = 104, .frame_owner = NONE, .code_firstlineno = 36,
+			.code_flags = 32,
 			.code_argcount = 16, .code_kwonlyargcount = 20, .code_code = 40,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 96, .code_name = 104, .code_qualname = 0, .code_linetable = 112, .code_version = 0,
+			.code_type_off = 8, .code_filename = 96, .code_name = 104, .code_qualname = 0, .code_linetable = 112,
+			.code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -41,11 +45,13 @@ static const struct python_table tables[] = {
 		.type_basicsize = 32, .code_basicsize = 176, .runtime_key = 1396,
 		.python = {
 			.tstate_frame = 24, .tstate_thread_id = 176, .tstate_cframe = NONE, .cframe_frame = NONE, .cframe_previous = NONE,
-			.frame_code = 32, .frame_back = 24, .frame_position = 104, .frame_owner = NONE, .code_firstlineno = 40, .code_flags = 36,
+			.frame_code = 32, .frame_back = 24, .frame_position = 104, .frame_owner = NONE, .code_firstlineno = 40,
+			.code_flags = 36,
 			.code_argcount = 16, .code_kwonlyargcount = 24, .code_code = 48,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120, .code_version = 0,
+			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120,
+			.code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -55,11 +61,13 @@ static const struct python_table tables[] = {
 		.type_basicsize = 32, .code_basicsize = 176, .runtime_key = 588,
 		.python = {
 			.tstate_frame = 24, .tstate_thread_id = 176, .tstate_cframe = NONE, .cframe_frame = NONE, .cframe_previous = NONE,
-			.frame_code = 32, .frame_back = 24, .frame_position = 104, .frame_owner = NONE, .code_firstlineno = 40, .code_flags = 36,
+			.frame_code = 32, .frame_back = 24, .frame_position = 104, .frame_owner = NONE, .code_firstlineno = 40,
+			.code_flags = 36,
 			.code_argcount = 16, .code_kwonlyargcount = 24, .code_code = 48,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120, .code_version = 0,
+			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120,
+			.code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -69,11 +77,13 @@ static const struct python_table tables[] = {
 		.type_basicsize = 32, .code_basicsize = 176, .runtime_key = 588,
 		.python = {
 			.tstate_frame = 24, .tstate_thread_id = 176, .tstate_cframe = 48, .cframe_frame = NONE, .cframe_previous = 8,
-			.frame_code = 32, .frame_back = 24, .frame_position = 96, .frame_owner = NONE, .code_firstlineno = 40, .code_flags = 36,
+			.frame_code = 32, .frame_back = 24, .frame_position = 96, .frame_owner = NONE, .code_firstlineno = 40,
+			.code_flags = 36,
 			.code_argcount = 16, .code_kwonlyargcount = 24, .code_code = 48,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120, .code_version = 0,
+			.code_type_off = 8, .code_filename = 104, .code_name = 112, .code_qualname = 0, .code_linetable = 120,
+			.code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -83,11 +93,13 @@ static const struct python_table tables[] = {
 		.type_basicsize = 32, .code_basicsize = 184, .runtime_key = 596,
 		.python = {
 			.tstate_frame = 56, .tstate_thread_id = 152, .tstate_cframe = 56, .cframe_frame = 8, .cframe_previous = 16,
-			.frame_code = 32, .frame_back = 48, .frame_position = 56, .frame_owner = 68, .code_firstlineno = 72, .code_flags = 48,
+			.frame_code = 32, .frame_back = 48, .frame_position = 56, .frame_owner = 68, .code_firstlineno = 72,
+			.code_flags = 48,
 			.code_argcount = 56, .code_kwonlyargcount = 64, .code_code = 184,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 112, .code_name = 120, .code_qualname = 128, .code_linetable = 136, .code_version = 0,
+			.code_type_off = 8, .code_filename = 112, .code_name = 120, .code_qualname = 128, .code_linetable = 136,
+			.code_version = 0,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 48, .unicode_compact_bytes = 72, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -101,7 +113,8 @@ static const struct python_table tables[] = {
 			.code_argcount = 52, .code_kwonlyargcount = 60, .code_code = 192,
 		},
 		.layout = {
-			.code_type_off = 8, .code_filename = 112, .code_name = 120, .code_qualname = 128, .code_linetable = 136, .code_version = 92,
+			.code_type_off = 8, .code_filename = 112, .code_name = 120, .code_qualname = 128, .code_linetable = 136,
+			.code_version = 92,
 			.unicode_length = 16, .unicode_state = 32, .unicode_ascii_bytes = 40, .unicode_compact_bytes = 56, .bytes_size = 16,
 			.bytes_data = 32,
 		},
@@ -151,8 +164,8 @@ static bool measure(struct python_table *table)
 	}
 	{
 		static const uint8_t sizes[] = { 8, 4, 4, 4, 4, 8, 8, 8, 4 };
-		code = END_OF(p->code_type_off, p->code_firstlineno, p->code_flags, p->code_argcount, p->code_kwonlyargcount, p->code_linetable, p->code_name, p->code_filename,
-			      p->code_version);
+		code = END_OF(p->code_type_off, p->code_firstlineno, p->code_flags, p->code_argcount, p->code_kwonlyargcount,
+			      p->code_linetable, p->code_name, p->code_filename, p->code_version);
 	}
 	if (tstate < 0 || frame < 0 || code < 0)
 		return false;
@@ -197,7 +210,9 @@ bool python_table_finish(struct python_table *table)
 bool python_tables_have(uint32_t minor, const struct sonde_python *python, const struct python_layout *layout)
 {
 	const struct python_table *known = python_table_of(minor);
-	struct python_table table = { .minor = (uint8_t)minor, .is_free_threaded = layout->code_type_off != 8, .python = *python, .layout = *layout };
+	struct python_table table = {
+		.minor = (uint8_t)minor, .is_free_threaded = layout->code_type_off != 8, .python = *python, .layout = *layout
+	};
 
 	if (known) {
 		table.python = known->python;
@@ -208,5 +223,6 @@ bool python_tables_have(uint32_t minor, const struct sonde_python *python, const
 	table.python.process = python->process; /* what files of one version differ in */
 	table.python.current = python->current;
 	table.python.code_type = table.layout.code_type = layout->code_type;
-	return python_table_finish(&table) && !memcmp(&table.python, python, sizeof(*python)) && !memcmp(&table.layout, layout, sizeof(*layout));
+	return python_table_finish(&table) && !memcmp(&table.python, python, sizeof(*python)) &&
+	       !memcmp(&table.layout, layout, sizeof(*layout));
 }

@@ -24,9 +24,10 @@ struct python_table {
 
 /* The table of a minor version from 3.6 to 3.12. NULL: there is none. */
 const struct python_table *python_table_of(uint32_t minor);
-/* Reads the debug offsets (3.13 and newer) at `runtime_vaddr`, where _PyRuntime begins. 0; -ENOENT: there are none; -EOPNOTSUPP: they are of another version, or make no sense:
- * `reason` says so. */
-MUST_CHECK int python_offsets_read(const struct elf_file *elf, uint64_t runtime_vaddr, uint32_t minor, struct python_table *ret_table, char *reason, size_t reason_bytes);
+/* Reads the debug offsets (3.13 and newer) at `runtime_vaddr`, where _PyRuntime begins. 0; -ENOENT: there are none; -EOPNOTSUPP: they are
+ * of another version, or make no sense: `reason` says so. */
+MUST_CHECK int python_offsets_read(const struct elf_file *elf, uint64_t runtime_vaddr, uint32_t minor, struct python_table *ret_table,
+				   char *reason, size_t reason_bytes);
 /* Do the offsets of such a version fit together? `is_free_threaded` is told, what python_table_finish fills in is not looked at. */
 bool python_offsets_fit(const struct python_table *table);
 /* Could a file of that version have these offsets? Nothing in them is believed. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Include/cpython/unicodeobject.h (3.6: Include/unicodeobject.h). A str is a PyASCIIObject with its bytes behind it, or a PyCompactUnicodeObject with code points of 1, 2 or 4
- * bytes behind it, or (of a derived class, or made by an old function of C) a PyUnicodeObject: that, with a pointer to them. */
+/* Include/cpython/unicodeobject.h (3.6: Include/unicodeobject.h). A str is a PyASCIIObject with its bytes behind it, or a
+ * PyCompactUnicodeObject with code points of 1, 2 or 4 bytes behind it, or (of a derived class, or made by an old function of C) a
+ * PyUnicodeObject: that, with a pointer to them. */
 #include "runtime/python/python_text.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@
 #define ELLIPSIS 0x2026
 #define ELLIPSIS_BYTES 3
 
-/* The word `state`: interned, 2 bits; kind, 3; compact; ascii. Free-threaded builds of 3.14 and newer have a byte for `interned`. In others the first byte holds a kind that is
- * not 0, so one that is below 4 tells. */
+/* The word `state`: interned, 2 bits; kind, 3; compact; ascii. Free-threaded builds of 3.14 and newer have a byte for `interned`. In others
+ * the first byte holds a kind that is not 0, so one that is below 4 tells. */
 #define INTERNED_BITS 2
 #define INTERNED_BYTE_BITS 8
 #define KIND_MASK 7
@@ -49,7 +50,8 @@ static unsigned int state_bits(uint32_t state)
 	return (state & 0xff) >> INTERNED_BITS ? state >> INTERNED_BITS : state >> INTERNED_BYTE_BITS;
 }
 
-static int read_str(const struct python_layout *layout, const struct runtime_memory *memory, uint64_t object, const uint8_t *bytes, size_t size, struct str *ret_str)
+static int read_str(const struct python_layout *layout, const struct runtime_memory *memory, uint64_t object, const uint8_t *bytes,
+		    size_t size, struct str *ret_str)
 {
 	struct reader length = reader_of(bytes, size), state = length;
 	struct str str;
@@ -60,7 +62,8 @@ static int read_str(const struct python_layout *layout, const struct runtime_mem
 	reader_skip(&state, layout->unicode_state);
 	bits = state_bits(reader_u32(&state));
 	str.kind = bits & KIND_MASK;
-	if (length.bad || state.bad || str.length > MAX_LENGTH || (str.kind != 1 && str.kind != 2 && str.kind != 4) || (bits & ASCII && str.kind != 1))
+	if (length.bad || state.bad || str.length > MAX_LENGTH || (str.kind != 1 && str.kind != 2 && str.kind != 4) ||
+	    (bits & ASCII && str.kind != 1))
 		return -EBADMSG;
 	str.units = object + (bits & ASCII ? layout->unicode_ascii_bytes : layout->unicode_compact_bytes);
 	if (!(bits & COMPACT)) {
@@ -113,7 +116,8 @@ int python_text_read(const struct python_layout *layout, const struct runtime_me
 	struct str str;
 	int err;
 
-	if (object < PYTHON_PAGE_BYTES || layout->unicode_ascii_bytes > layout->unicode_compact_bytes || layout->unicode_compact_bytes > MAX_HEADER_BYTES)
+	if (object < PYTHON_PAGE_BYTES || layout->unicode_ascii_bytes > layout->unicode_compact_bytes ||
+	    layout->unicode_compact_bytes > MAX_HEADER_BYTES)
 		return -EBADMSG;
 	err = python_read_ahead(memory, object, bytes, layout->unicode_ascii_bytes, layout->unicode_compact_bytes + AHEAD_BYTES, &got);
 	if (!err)

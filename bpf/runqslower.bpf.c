@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Where the other one was: a thread that waited long for a CPU gets it, and bpf/runq.bpf.c goes on to here, still in the thread that
+ * leaves. Its stacks are taken as those of a switch (bpf/sched.bpf.c), and the wait is sent behind them. */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define RAW_LEAVES_ROOM 1
+#define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
+#define SCRATCH_NESTS
+#include "lib/event_regs.h"
+#include "lib/maps.h"
+#include "lib/runq_maps.h"
+#include "lib/scratch.h"
+#include "lib/send.h"
+#include "lib/stack.h"
+
+static __always_inline int send_runqslower(struct scratch *s)
+{
+	__u32 zero = 0;
+	struct sonde_runqslower_record *record = bpf_map_lookup_elem(&slow, &zero);
+	struct sonde_runq_counters *count = bpf_map_lookup_elem(&runq_counters, &zero);
+
+	if (!record || !count) { /* there are always some */
+		scratch_leave(s);
+		return 0;
+	}
+	send_runtime(s);
+	record->type = SONDE_RECORD_RUNQSLOWER;
+	record->ids = s->sample.ids;
+	if (bpf_ringbuf_output(&ring, record, sizeof(*record), wake_flag()))
+		count->lost++;
+	else
+		count->sent++;
+	scratch_leave(s);
+	return 0;
+}
+
+/* Behind the programs of the runtimes. */
+SEC("tp_btf/sched_switch")
+int on_runqslower_end(__u64 *ctx)
+{
+	struct scratch *s = scratch_of_run(ctx);
+
+	return s ? send_runqslower(s) : 0;
+}
+
+SEC("tp_btf/sched_switch")
+int on_runqslower(__u64 *ctx)
+{
+	__u32 zero = 0;
+	struct sonde_counters *count = bpf_map_lookup_elem(&counters, &zero);
+	struct scratch *s = count ? scratch_take(ctx) : 0;
+
+	if (!count || !s)
+		return 0; /* there are always some */
+	begin_sample(s, bpf_ktime_get_ns(), bpf_get_current_pid_tgid());
+	s->sample.kernel_state =
+	    kernel_state(s, get_kernel_stack(ctx, s), SONDE_TRACEPOINT_FRAMES, s->sample.time_ns, &s->sample.kernel_stack);
+	if (take_regs(s->walk.number)) {
+		enter_process(s, &s->sample);
+		s->sample.user_state = user_state(s, &s->sample, count, 0);
+		s->runtimes_left = s->walk.runtimes & ~(__u32)SONDE_RUNTIMES_WITH_LABELS; /* which nobody asks for */
+	}
+	return s->runtimes_left ? next_runtime(ctx, s) : send_runqslower(s);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

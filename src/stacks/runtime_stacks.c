@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stacks/runtime_stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/interned.h"
+#include "base/texts.h"
+#include "runtime/runtime.h"
+
+#define ITEMS_BYTES_MAX ((size_t)1 << 30)
+#define COPIES_MAX 64       /* 8 of a stack at most, and other CPUs' between them */
+#define UNNAMED_MAX 1024    /* frames whose name is asked for again; then a new one takes the place of the oldest */
+#define ASKED_MAX \
+	128 /* times, a reading: about 0.1 ms; one frame all these times, since what is there for a moment in a thousand is more likely to \
+	       be met so */
+#define ASKED_FOR_MAX 16384 /* times for one frame: for 13 s when it is alone */
+
+/* What makes a frame the same as one before. Has no padding. */
+struct frame_key {
+	uint64_t code, where;
+	uint32_t cookie, tgid;
+	uint32_t runtime, generation;
+};
+
+/* A frame, or a mark: that has no code, and is no process's. */
+struct named_frame {
+	struct frame_key key;
+	uint32_t name, file; /* of `texts` */
+	uint32_t start_line, line, kind;
+	bool is_named;       /* it will not be asked for again */
+	bool is_unasked;     /* nor was it asked for in this book: it is copied from another one, which had no name either */
+};
+
+/* A frame that has no name yet. */
+struct unnamed_frame {
+	struct sonde_runtime_frame frame;
+	uint32_t number, tgid, generation;
+	uint32_t nr_left; /* how often it is asked for; 0: it has its name, or never will */
+};
+
+struct kept_stack {
+	uint32_t first, nr; /* of `items` */
+	uint8_t stop;
+	struct stack_owner owner;
+};
+
+struct runtime_stacks {
+	struct buffer items;  /* struct runtime_item each */
+	struct buffer stacks; /* struct kept_stack each */
+	struct u64_map stack_by_hash;
+	struct interned frames; /* of struct named_frame */
+	struct texts texts;
+	struct unnamed_frame unnamed[UNNAMED_MAX]; /* a ring */
+	uint32_t nr_unnamed, next_asked;           /* in it, ever; the next one to ask for */
+	struct sonde_code_record copies[COPIES_MAX]; /* a ring */
+	uint32_t nr_copies;                          /* in it, ever */
+};
+
+struct runtime_stacks *runtime_stacks_new(void)
+{
+	struct runtime_stacks *stacks = calloc(1, sizeof(*stacks));
+
+	if (!stacks)
+		return NULL;
+	stacks->items = stacks->stacks = BUFFER_INIT(ITEMS_BYTES_MAX);
+	stacks->frames = INTERNED_INIT(struct named_frame, sizeof(struct frame_key), ITEMS_BYTES_MAX);
+	stacks->texts = TEXTS_INIT(ITEMS_BYTES_MAX);
+	return stacks;
+}
+
+void runtime_stacks_free(struct runtime_stacks *stacks)
+{
+	if (!stacks)
+		return;
+	buffer_done(&stacks->items);
+	buffer_done(&stacks->stacks);
+	u64_map_done(&stacks->stack_by_hash);
+	interned_done(&stacks->frames);
+	texts_done(&stacks->texts);
+	free(stacks);
+}
+
+static uint32_t frame_kind_of(uint8_t runtime)
+{
+	static const uint8_t kinds[SONDE_RUNTIME_COUNT] = {
+#define X(id, ...) [SONDE_RUNTIME_##id] = FRAME_##id,
+		SONDE_RUNTIME_LIST(X, SONDE_NO_RUNTIME)
+#undef X
+	};
+
+	return runtime < SONDE_RUNTIME_COUNT ? kinds[runtime] : FRAME_NATIVE;
+}
+
+/* 0 or -ENOMEM. */
+static int set_name(struct runtime_stacks *stacks, struct named_frame *frame, const char *name, const char *file)
+{
+	frame->name = texts_add(&stacks->texts, name);
+	frame->file = texts_add(&stacks->texts, file);
+	return frame->name == TEXTS_NONE || frame->file == TEXTS_NONE ? -ENOMEM : 0;
+}
+
+static int set_answer(struct runtime_stacks *stacks, struct named_frame *frame, const struct runtime_function *function,
+		      enum runtime_answer answer, uint8_t runtime)
+{
+	frame->start_line = function->start_line;
+	frame->line = function->line;
+	frame->kind = answer == RUNTIME_MARK ? FRAME_MARK : frame_kind_of(runtime);
+	frame->is_named = answer != RUNTIME_NOT_YET;
+	return set_name(stacks, frame, function->name, function->file);
+}
+
+void runtime_stacks_code(struct runtime_stacks *stacks, const struct sonde_code_record *record)
+{
+	stacks->copies[stacks->nr_copies++ % COPIES_MAX] = *record;
+}
+
+static const struct sonde_code_record *copy_of(const struct runtime_stacks *stacks, const struct frame_key *key)
+{
+	for (uint32_t i = 0; i < COPIES_MAX && i < stacks->nr_copies; i++) {
+		const struct sonde_code_record *copy = &stacks->copies[i];
+
+		if (copy->code == key->code && copy->cookie == key->cookie && copy->tgid == key->tgid &&
+		    copy->generation == key->generation)
+			return copy;
+	}
+	return NULL;
+}
+
+static void ask_again_later(struct runtime_stacks *stacks, const struct frame_key *key, const struct sonde_runtime_frame *frame,
+			    uint32_t number)
+{
+	stacks->unnamed[stacks->nr_unnamed++ % UNNAMED_MAX] = (struct unnamed_frame){
+		.frame = *frame, .number = number, .tgid = key->tgid, .generation = key->generation, .nr_left = ASKED_FOR_MAX
+	};
+}
+
+/* Under the name that it has in the other book. Its number; INTERNED_NONE: no memory. */
+static uint32_t copy_frame(struct runtime_stacks *stacks, const struct runtime_stacks *from, const struct named_frame *frame)
+{
+	struct named_frame copy = *frame;
+
+	copy.is_unasked = !frame->is_named;
+	if (set_name(stacks, &copy, texts_at(&from->texts, frame->name), texts_at(&from->texts, frame->file)))
+		return INTERNED_NONE;
+	return interned_add(&stacks->frames, &copy);
+}
+
+/* NULL: the other book does not know its name. */
+static const struct named_frame *named_before(const struct runtime_stacks *before, const struct frame_key *key)
+{
+	uint32_t number = before ? interned_find(&before->frames, key) : INTERNED_NONE;
+	const struct named_frame *frame = number == INTERNED_NONE ? NULL : interned_at(&before->frames, number);
+
+	return frame && frame->is_named ? frame : NULL;
+}
+
+/* INTERNED_NONE: it is to be asked for. */
+static uint32_t asked_frame(const struct runtime_stacks *stacks, const struct frame_key *key)
+{
+	uint32_t number = interned_find(&stacks->frames, key);
+	const struct named_frame *frame = number == INTERNED_NONE ? NULL : interned_at(&stacks->frames, number);
+
+	return frame && !frame->is_unasked ? number : INTERNED_NONE;
+}
+
+/* The number of a frame; INTERNED_NONE: no memory. */
+static uint32_t name_frame(struct runtime_stacks *stacks, const struct sonde_runtime_record *record,
+			   const struct sonde_runtime_frame *frame, const struct stack_walker *walker, const struct runtime_stacks *before)
+{
+	struct named_frame fresh = { .key = { .code = frame->code, .where = frame->where, .cookie = frame->cookie, .tgid = record->tgid,
+					      .runtime = frame->runtime, .generation = record->generation } };
+	uint32_t number = asked_frame(stacks, &fresh.key);
+	const struct named_frame *known;
+	struct runtime_function function;
+	enum runtime_answer answer;
+
+	if (number != INTERNED_NONE)
+		return number;
+	known = named_before(before, &fresh.key);
+	if (known)
+		return copy_frame(stacks, before, known);
+	answer = walker->describe(walker->arg, record->tgid, record->generation, frame, copy_of(stacks, &fresh.key), false, &function);
+	if (set_answer(stacks, &fresh, &function, answer, frame->runtime))
+		return INTERNED_NONE;
+	number = interned_add(&stacks->frames, &fresh);
+	if (number == INTERNED_NONE)
+		return number;
+	*(struct named_frame *)interned_at(&stacks->frames, number) = fresh; /* also of the stacks that were copied */
+	if (answer == RUNTIME_NOT_YET)
+		ask_again_later(stacks, &fresh.key, frame, number);
+	return number;
+}
+
+/* Asks for one name again. */
+static int ask_again(struct runtime_stacks *stacks, struct unnamed_frame *unnamed, const struct stack_walker *walker)
+{
+	struct named_frame *named = interned_at(&stacks->frames, unnamed->number);
+	struct runtime_function function;
+	enum runtime_answer answer =
+	    walker->describe(walker->arg, unnamed->tgid, unnamed->generation, &unnamed->frame, NULL, true, &function);
+
+	unnamed->nr_left = answer == RUNTIME_NOT_YET ? unnamed->nr_left - 1 : 0;
+	return answer == RUNTIME_NAMED || answer == RUNTIME_MARK ? set_answer(stacks, named, &function, answer, unnamed->frame.runtime) : 0;
+}
+
+int runtime_stacks_ask_again(struct runtime_stacks *stacks, const struct stack_walker *walker)
+{
+	uint32_t nr = stacks->nr_unnamed < UNNAMED_MAX ? stacks->nr_unnamed : UNNAMED_MAX, nr_skipped = 0, nr_asked = 0;
+	int err = 0;
+
+	while (!err && nr_asked < ASKED_MAX && nr_skipped < nr) { /* skipped: since one that was asked for */
+		struct unnamed_frame *unnamed = &stacks->unnamed[stacks->next_asked++ % nr];
+
+		nr_skipped = unnamed->nr_left ? 0 : nr_skipped + 1;
+		if (!unnamed->nr_left)
+			continue;
+		err = ask_again(stacks, unnamed, walker);
+		nr_asked++;
+	}
+	return err;
+}
+
+static uint32_t native_of(uint64_t where)
+{
+	if (where == SONDE_RUNTIME_AT_LEAF)
+		return RUNTIME_ITEM_AT_LEAF;
+	return where < RUNTIME_ITEM_AT_LEAF ? (uint32_t)where : RUNTIME_ITEM_UNPLACED;
+}
+
+static void append_item(struct runtime_stacks *stacks, uint32_t frame, uint32_t native)
+{
+	const struct runtime_item item = { .frame = frame, .native = native };
+
+	buffer_append(&stacks->items, &item, sizeof(item));
+}
+
+/* The mark that stands for the frames that are not there. */
+static int append_stop(struct runtime_stacks *stacks, const struct sonde_runtime_record *record)
+{
+	const char *mark = runtime_stop_mark(record->stop), *hole = strstr(mark, "%s");
+	struct named_frame fresh = { .key = { .where = record->stop, .runtime = record->stopped_runtime },
+				     .kind = FRAME_MARK,
+				     .is_named = true };
+	char name[RUNTIME_NAME_BYTES];
+	uint32_t number;
+
+	snprintf(name, sizeof(name), "%.*s%s%s", hole ? (int)(hole - mark) : (int)strlen(mark), mark,
+		 hole ? runtime_name(record->stopped_runtime) : "", hole ? hole + 2 : "");
+	number = set_name(stacks, &fresh, name, "") ? INTERNED_NONE : interned_add(&stacks->frames, &fresh);
+	append_item(stacks, number, 0);
+	return number == INTERNED_NONE ? -ENOMEM : 0;
+}
+
+/* Its items stand last. 0 or -ENOMEM. */
+static int append_stack(struct runtime_stacks *stacks, uint64_t hash, struct kept_stack *stack)
+{
+	uint32_t number = (uint32_t)(stacks->stacks.size / sizeof(*stack));
+
+	stack->nr = (uint32_t)(stacks->items.size / sizeof(struct runtime_item)) - stack->first;
+	buffer_append(&stacks->stacks, stack, sizeof(*stack));
+	return stacks->items.err || stacks->stacks.err ? -ENOMEM : u64_map_add(&stacks->stack_by_hash, hash, number);
+}
+
+int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runtime_record *record, const struct stack_walker *walker,
+			  const struct runtime_stacks *before)
+{
+	const struct sonde_runtime_frame *frames = (const struct sonde_runtime_frame *)(record + 1);
+	struct kept_stack stack = {
+		.first = (uint32_t)(stacks->items.size / sizeof(struct runtime_item)),
+		.stop = record->stop,
+		.owner = { .tgid = record->tgid,
+			   .generation = record->generation,
+			   .check = hash_bytes(frames, record->nr_frames * sizeof(*frames), record->stop) },
+	};
+	const uint32_t *known = u64_map_find(&stacks->stack_by_hash, record->hash);
+
+	if (record->fault)
+		walker->touch(walker->arg, record->tgid, record->fault);
+	if (known) { /* sent again: the same */
+		stack_owner_again(&((struct kept_stack *)stacks->stacks.data + *known)->owner, &stack.owner);
+		return 0;
+	}
+	for (uint32_t i = 0; i < record->nr_frames; i++) {
+		bool is_entry = frames[i].flags & SONDE_RUNTIME_ENTRY;
+		uint32_t frame = is_entry ? RUNTIME_ITEM_ENTRY : name_frame(stacks, record, &frames[i], walker, before);
+
+		if (frame == INTERNED_NONE && !is_entry)
+			return -ENOMEM;
+		append_item(stacks, frame, is_entry ? native_of(frames[i].where) : 0);
+	}
+	if (record->stop != SONDE_RUNTIME_STOP_COMPLETE && record->stop < SONDE_RUNTIME_STOP_COUNT && append_stop(stacks, record))
+		return -ENOMEM;
+	return append_stack(stacks, record->hash, &stack);
+}
+
+int runtime_stacks_copy(struct runtime_stacks *stacks, const struct runtime_stacks *from, uint64_t hash)
+{
+	struct kept_stack stack = *((const struct kept_stack *)from->stacks.data + *u64_map_find(&from->stack_by_hash, hash));
+	const struct runtime_item *items = (const struct runtime_item *)from->items.data + stack.first;
+	uint32_t nr = stack.nr;
+
+	stack.first = (uint32_t)(stacks->items.size / sizeof(*items));
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t frame = items[i].frame;
+
+		if (frame != RUNTIME_ITEM_ENTRY) {
+			frame = copy_frame(stacks, from, interned_at(&from->frames, frame));
+			if (frame == INTERNED_NONE)
+				return -ENOMEM;
+		}
+		append_item(stacks, frame, items[i].native);
+	}
+	return append_stack(stacks, hash, &stack);
+}
+
+size_t runtime_stacks_bytes(const struct runtime_stacks *stacks)
+{
+	return stacks->items.size + stacks->stacks.size + interned_bytes(&stacks->frames) + stacks->texts.bytes.size;
+}
+
+bool runtime_stacks_find(const struct runtime_stacks *stacks, uint64_t hash, struct runtime_stack *ret_stack)
+{
+	const uint32_t *number = u64_map_find(&stacks->stack_by_hash, hash);
+	const struct kept_stack *stack = number ? (const struct kept_stack *)stacks->stacks.data + *number : NULL;
+
+	if (!stack)
+		return false;
+	*ret_stack = (struct runtime_stack){ .items = (const struct runtime_item *)stacks->items.data + stack->first,
+					     .nr = stack->nr,
+					     .stop = stack->stop,
+					     .owner = stack->owner };
+	return true;
+}
+
+uint32_t runtime_stacks_nr_frames(const struct runtime_stacks *stacks)
+{
+	return stacks->frames.nr;
+}
+
+struct runtime_frame runtime_stacks_frame(const struct runtime_stacks *stacks, uint32_t frame)
+{
+	const struct named_frame *named = interned_at(&stacks->frames, frame);
+
+	return (struct runtime_frame){ .name = texts_at(&stacks->texts, named->name),
+				       .file = texts_at(&stacks->texts, named->file),
+				       .start_line = named->start_line,
+				       .line = named->line,
+				       .kind = named->kind };
+}

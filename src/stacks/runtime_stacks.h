@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtime_stacks: the runtime stacks that the kernel side sent, with their frames named as soon as they come: what is run may be freed
+ * soon. What is run again and again (a closure that is made anew at each call) is not there at every moment: a frame whose name could not
+ * be read is asked for again at each reading, and then has its name in all stacks. One thread adds; any may read when nothing is added any
+ * more. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/record.h"
+#include "base/cleanup.h"
+#include "model/profile.h"
+#include "stacks/stack_owner.h"
+#include "stacks/stack_walker.h"
+
+#define RUNTIME_ITEM_ENTRY UINT32_MAX
+#define RUNTIME_ITEM_UNPLACED UINT32_MAX
+#define RUNTIME_ITEM_AT_LEAF (UINT32_MAX - 1)
+
+/* A frame or mark, or the end of a run. */
+struct runtime_item {
+	uint32_t frame;  /* runtime_stacks_frame; RUNTIME_ITEM_ENTRY: the end of a run */
+	uint32_t native; /* there: the number of its native frame, or one of the above */
+};
+
+struct runtime_stack {
+	const struct runtime_item *items; /* leaf first; borrowed until the next record */
+	uint32_t nr;
+	uint8_t stop;                     /* enum sonde_runtime_stop */
+	struct stack_owner owner;
+};
+
+struct runtime_stacks;
+struct runtime_stacks *runtime_stacks_new(void); /* NULL: no memory */
+void runtime_stacks_free(struct runtime_stacks *stacks); /* takes NULL */
+/* Keeps a copy of what code is named by, for the stack that comes next; of a few at a time. */
+void runtime_stacks_code(struct runtime_stacks *stacks, const struct sonde_code_record *record);
+/* Names the frames by `walker`, or as `before` has named them, and keeps the stack. `before`: NULL: there is none. 0 or -ENOMEM. */
+MUST_CHECK int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runtime_record *record,
+				     const struct stack_walker *walker, const struct runtime_stacks *before);
+/* Adds the stack with that hash of another book, which has it. 0 or -ENOMEM. */
+MUST_CHECK int runtime_stacks_copy(struct runtime_stacks *stacks, const struct runtime_stacks *from, uint64_t hash);
+/* Asks for names that could not be read, of a bounded number of frames. 0 or -ENOMEM. */
+MUST_CHECK int runtime_stacks_ask_again(struct runtime_stacks *stacks, const struct stack_walker *walker);
+size_t runtime_stacks_bytes(const struct runtime_stacks *stacks); /* of all stacks */
+bool runtime_stacks_find(const struct runtime_stacks *stacks, uint64_t hash, struct runtime_stack *ret_stack);
+struct runtime_frame { /* borrowed likewise */
+	const char *name, *file;
+	uint32_t start_line, line;
+	uint32_t kind; /* enum frame_kind */
+};
+uint32_t runtime_stacks_nr_frames(const struct runtime_stacks *stacks);
+struct runtime_frame runtime_stacks_frame(const struct runtime_stacks *stacks, uint32_t frame);

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stacks/stack_recorder.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "abi/record.h"
+#include "base/buffer.h"
+#include "collect/record.h"
+
+#define PENDING_BYTES_MAX (256u << 20)
+#define RAW_WAIT_NS 1000000000u /* a thread that has not gone on to its program by then has ended, or sleeps */
+#define USED_BYTES_MAX ((size_t)1 << 30)
+
+/* A store, and who needs it still. */
+struct kept_store {
+	struct stack_store *store;
+	struct kept_store *next;
+	bool is_read;           /* its window is being named */
+};
+
+struct stack_recorder {
+	struct buffer pending;      /* records of this reading, and samples that wait for their raw stacks; each at a multiple of 8 */
+	struct buffer waiting;      /* samples whose raw stacks have not come yet, or whose window has not begun yet */
+	struct buffer used;         /* struct used each: samples that came since the walker was told what was used */
+	struct samples *samples;    /* of the open window */
+	struct samples *cut;        /* of the one that was cut and is not closed yet; NULL: there is none */
+	uint64_t border_ns;         /* between the two, or at which it will be cut; UINT64_MAX: that is not told yet */
+	struct kept_store *stores;  /* the youngest first: the open window's, the one before, those that are being named */
+	struct stack_store *next;   /* of the next window, while one is cut: what goes on is in it already; NULL: it is not made yet */
+	uint64_t newest_ns;         /* of the samples that waited, and of the borders */
+	uint64_t nr_samples;
+	struct account *account;
+	bool with_times;
+};
+
+struct used {
+	struct samples *samples;
+	uint32_t number;
+};
+
+static int push_store(struct stack_recorder *recorder, struct stack_store *store)
+{
+	struct kept_store *kept = store ? calloc(1, sizeof(*kept)) : NULL;
+
+	if (!kept)
+		return -ENOMEM;
+	*kept = (struct kept_store){ .store = store, .next = recorder->stores };
+	recorder->stores = kept;
+	return 0;
+}
+
+struct stack_recorder *stack_recorder_new(bool with_times, struct account *account)
+{
+	struct stack_recorder *recorder = calloc(1, sizeof(*recorder));
+	struct stack_store *store = stack_store_new();
+
+	if (recorder) {
+		recorder->with_times = with_times;
+		recorder->border_ns = UINT64_MAX;
+		recorder->pending = recorder->waiting = BUFFER_INIT(PENDING_BYTES_MAX);
+		recorder->used = BUFFER_INIT(USED_BYTES_MAX);
+		recorder->account = account;
+		recorder->samples = samples_new();
+	}
+	if (recorder && recorder->samples && !push_store(recorder, store))
+		return recorder;
+	stack_store_free(store, NULL);
+	stack_recorder_free(recorder, NULL);
+	return NULL;
+}
+
+void stack_recorder_free(struct stack_recorder *recorder, const struct process_table *processes)
+{
+	struct kept_store *next;
+
+	if (!recorder)
+		return;
+	for (struct kept_store *kept = recorder->stores; kept; kept = next) {
+		next = kept->next;
+		stack_store_free(kept->store, processes);
+		free(kept);
+	}
+	stack_store_free(recorder->next, processes);
+	buffer_done(&recorder->pending);
+	buffer_done(&recorder->waiting);
+	buffer_done(&recorder->used);
+	samples_free(recorder->samples);
+	samples_free(recorder->cut);
+	free(recorder);
+}
+
+static struct stack_store *open_store(const struct stack_recorder *recorder)
+{
+	return recorder->stores->store;
+}
+
+/* NULL: this is the first. */
+static struct stack_store *store_before(const struct stack_recorder *recorder)
+{
+	return recorder->stores->next ? recorder->stores->next->store : NULL;
+}
+
+size_t stack_recorder_bytes(const struct stack_recorder *recorder)
+{
+	return stack_store_bytes(open_store(recorder)) + samples_bytes(recorder->samples);
+}
+
+uint64_t stack_recorder_nr_samples(const struct stack_recorder *recorder)
+{
+	return recorder->nr_samples;
+}
+
+const struct stack_store *stack_recorder_store(const struct stack_recorder *recorder)
+{
+	return open_store(recorder);
+}
+
+static int note_use(struct stack_recorder *recorder, struct samples *samples, uint32_t number, uint64_t time_ns)
+{
+	const struct used used = { .samples = samples, .number = number };
+
+	if (samples_use(samples, number, time_ns))
+		buffer_append(&recorder->used, &used, sizeof(used));
+	return recorder->used.err;
+}
+
+/* Of the window that its time lies in. */
+static int add_sample(struct stack_recorder *recorder, const struct sonde_sample_record *record, uint32_t user_generation,
+		      const struct process_table *processes)
+{
+	struct samples *samples = recorder->cut && record->time_ns < recorder->border_ns ? recorder->cut : recorder->samples;
+	struct sample_key key = { 0 };
+	uint32_t number;
+	int err;
+
+	key.ids = (struct stack_ids){ .ids = known_ids(&record->ids), .tgid = record->tgid, .user_generation = user_generation };
+	key.tid = record->tid;
+	key.cpu = record->cpu;
+	key.time_ns = recorder->with_times ? record->time_ns : 0;
+	memcpy(key.comm, record->comm, sizeof(key.comm));
+	key.comm[sizeof(key.comm) - 1] = '\0';
+	recorder->nr_samples++;
+	number = samples_add(samples, &key);
+	if (number == SAMPLES_NO_MEMORY)
+		return -ENOMEM;
+	err = samples_at(samples, number)->count > 1 ? 0
+						     : stack_store_keep(open_store(recorder), store_before(recorder), &key.ids, processes);
+	return err ? err : note_use(recorder, samples, number, record->time_ns);
+}
+
+int stack_recorder_record(struct stack_recorder *recorder, const void *record)
+{
+	static const char zero[8];
+	size_t size = record_bytes(record);
+
+	buffer_append(&recorder->pending, record, size);
+	buffer_append(&recorder->pending, zero, -size % sizeof(zero)); /* so that the next one is aligned */
+	return recorder->pending.err ? -ENOMEM : 0;
+}
+
+static int resolve_stack(struct stack_recorder *recorder, const struct sonde_stack_record *record, const struct process_table *processes)
+{
+	const struct stack_origin origin = {
+		.tgid = record->tgid, .generation = record->generation, .time_ns = record->time_ns, .known_ns = record->known_ns
+	};
+	const struct deferred_stack stack = { .frames = (const uint64_t *)(record + 1),
+					      .hash = record->hash,
+					      .nr_walked = record->nr_walked,
+					      .nr_frames = record->nr_frames,
+					      .stop = record->stop };
+	struct stack *made;
+
+	return stack_table_add(open_store(recorder)->stacks, &origin, &stack, processes, &made);
+}
+
+static int resolve_deferred(struct stack_recorder *recorder, const struct sonde_deferred_record *record,
+			    const struct process_table *processes, const struct stack_walker *walker)
+{
+	struct stack_origin origin = { .tgid = record->tgid, .time_ns = record->time_ns };
+	struct deferred_stack stack;
+	struct stack *made = NULL;
+	int err = walker->walk(walker->arg, record, &stack);
+
+	origin.generation = err ? 0 : stack.generation;
+	if (!err)
+		err = stack_table_add(open_store(recorder)->stacks, &origin, &stack, processes, &made);
+	if (err)
+		return err;
+	if (stack_owner_is(&made->owner, origin.tgid, origin.generation))
+		return stack_table_add_deferred(open_store(recorder)->stacks, record->id, made);
+	recorder->account->missed_collided++; /* the sample finds none */
+	return 0;
+}
+
+static int resolve_audit(struct stack_recorder *recorder, const struct sonde_deferred_record *record, const struct stack_walker *walker)
+{
+	const struct stack_table *stacks = open_store(recorder)->stacks;
+	const struct stack *stack = stack_table_find(stacks, record->id);
+
+	if (stack && stack->owner.tgid != record->tgid)
+		stack = NULL;
+	return walker->check(walker->arg, record, stack_table_locations(stacks), stack ? stack_table_frames(stacks, stack) : NULL,
+			     stack ? stack->nr : 0, stack ? stack->stop : SONDE_STOP_COMPLETE);
+}
+
+/* A sample whose stack has a hash. Until the kernel side is told that another file is mapped there, it goes on to give stacks through that
+ * the hashes that they had. */
+static int resolve_stored(struct stack_recorder *recorder, const struct sonde_sample_record *record, const struct process_table *processes)
+{
+	const uint64_t end_ns = record->generation ? process_table_generation_end(processes, record->tgid, record->generation) : UINT64_MAX;
+	const struct stack_ids ids = { .user_stack = record->user_stack, .user_state = record->user_state };
+	struct sonde_sample_record sample = *record;
+	const struct stack *stack;
+	int err;
+
+	if (record->time_ns < end_ns || record->user_state != SONDE_STACK_STORED)
+		return add_sample(recorder, record, record->generation, processes);
+	err = stack_store_keep(open_store(recorder), store_before(recorder), &ids, processes);
+	stack = err ? NULL : stack_table_find(open_store(recorder)->stacks, record->user_stack);
+	if (stack && stack_owner_is(&stack->owner, record->tgid, record->generation)) {
+		const struct stack_origin origin = {
+			.tgid = record->tgid, .generation = record->generation, .time_ns = record->time_ns, .known_ns = end_ns - 1
+		};
+
+		err = stack_table_add_later(open_store(recorder)->stacks, stack, &origin, processes, &stack);
+		sample.user_stack = stack->hash;
+	}
+	return err ? err : add_sample(recorder, &sample, sample.generation, processes);
+}
+
+/* A sample whose stack came raw: by now it has a hash. */
+static int resolve_deferred_sample(struct stack_recorder *recorder, const struct sonde_sample_record *record,
+				   const struct process_table *processes)
+{
+	const struct stack_ids ids = { .user_stack = record->user_stack, .user_state = SONDE_STACK_DEFERRED };
+	struct sonde_sample_record sample = *record;
+	const struct stack *stack;
+	int err = stack_store_keep(open_store(recorder), store_before(recorder), &ids, processes);
+
+	if (err)
+		return err;
+	stack = stack_table_find_deferred(open_store(recorder)->stacks, record->user_stack);
+	if (record->time_ns > recorder->newest_ns)
+		recorder->newest_ns = record->time_ns;
+	if (stack && stack->owner.tgid != record->tgid) {
+		recorder->account->missed_collided++;
+		stack = NULL;
+	}
+	if (!stack && recorder->newest_ns - record->time_ns < RAW_WAIT_NS) { /* one that the thread itself has to send */
+		buffer_append(&recorder->waiting, record, sizeof(*record));
+		return recorder->waiting.err;
+	}
+	sample.user_state = stack ? SONDE_STACK_STORED : SONDE_STACK_LOST;
+	if (stack) {
+		sample.user_stack = stack->hash;
+		stack_table_forget_deferred(open_store(recorder)->stacks, record->user_stack);
+	}
+	return add_sample(recorder, &sample, stack ? stack->owner.generation : 0, processes);
+}
+
+static int resolve_sample(struct stack_recorder *recorder, const struct sonde_sample_record *record, const struct process_table *processes)
+{
+	if (!recorder->cut && record->time_ns >= recorder->border_ns) { /* of the window behind the border, which has not begun */
+		buffer_append(&recorder->waiting, record, sizeof(*record));
+		return recorder->waiting.err;
+	}
+	return record->user_state == SONDE_STACK_DEFERRED ? resolve_deferred_sample(recorder, record, processes)
+							  : resolve_stored(recorder, record, processes);
+}
+
+/* Which files a stack came to, and which one's table it ended without. */
+static int tell_stack_used(struct stack_recorder *recorder, const struct stack *stack, uint64_t time_ns, const struct stack_walker *walker)
+{
+	const struct stack_table *stacks = open_store(recorder)->stacks;
+	const uint32_t *frames = stack_table_frames(stacks, stack);
+	uint32_t object = OBJECT_NONE;
+
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		object = location_at(stack_table_locations(stacks), frames[i])->object;
+		if (object != OBJECT_NONE)
+			walker->used(walker->arg, object, time_ns);
+	}
+	return stack->stop == SONDE_STOP_NOT_LOADED && object != OBJECT_NONE ? walker->need(walker->arg, object, time_ns) : 0;
+}
+
+/* Of all stacks that were sampled since. */
+static int tell_used(struct stack_recorder *recorder, const struct stack_walker *walker)
+{
+	const struct used *used = (const struct used *)recorder->used.data;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < recorder->used.size / sizeof(*used); i++) {
+		const struct sample *sample = samples_report(used[i].samples, used[i].number);
+		const struct stack *stack = sample->key.ids.user_state == SONDE_STACK_STORED
+						? stack_table_find(open_store(recorder)->stacks, sample->key.ids.user_stack)
+						: NULL;
+
+		if (stack && walker->used)
+			err = tell_stack_used(recorder, stack, sample->newest_ns, walker);
+	}
+	recorder->used.size = 0;
+	return err;
+}
+
+static int resolve(struct stack_recorder *recorder, const void *record, const struct process_table *processes,
+		   const struct stack_walker *walker)
+{
+	const struct stack_store *store = open_store(recorder), *before = store_before(recorder);
+
+	switch (*(const uint32_t *)record) {
+	case SONDE_RECORD_STACK:
+		return resolve_stack(recorder, record, processes);
+	case SONDE_RECORD_RUNTIME:
+		return runtime_stacks_record(store->runtimes, record, walker, before ? before->runtimes : NULL);
+	case SONDE_RECORD_CODE:
+		runtime_stacks_code(store->runtimes, record);
+		return 0;
+	case SONDE_RECORD_LABELS:
+		return label_table_record(store->labels, record, walker);
+	case SONDE_RECORD_WAKER:
+		return waker_table_record(store->wakers, record);
+	case SONDE_RECORD_DEFERRED:
+		return ((const struct sonde_deferred_record *)record)->use == SONDE_DEFERRED_AUDIT
+			   ? resolve_audit(recorder, record, walker)
+			   : resolve_deferred(recorder, record, processes, walker);
+	case SONDE_RECORD_SAMPLE:
+		return resolve_sample(recorder, record, processes);
+	default:
+		return -EBADMSG;
+	}
+}
+
+int stack_recorder_resolve(struct stack_recorder *recorder, const struct process_table *processes, const struct stack_walker *walker)
+{
+	int err = 0;
+
+	for (size_t off = 0; !err && off < recorder->pending.size;) {
+		const void *record = recorder->pending.data + off;
+
+		err = resolve(recorder, record, processes, walker);
+		off += (record_bytes(record) + 7) / 8 * 8;
+	}
+	if (!err)
+		err = tell_used(recorder, walker);
+	if (!err)
+		err = runtime_stacks_ask_again(open_store(recorder)->runtimes, walker);
+	recorder->pending.size = 0;
+	buffer_append(&recorder->pending, recorder->waiting.data, recorder->waiting.size);
+	recorder->waiting.size = 0;
+	return err ? err : recorder->pending.err;
+}
+
+int stack_recorder_give_up(struct stack_recorder *recorder, const struct process_table *processes)
+{
+	int err = 0;
+
+	recorder->newest_ns = recorder->border_ns = UINT64_MAX;
+	for (size_t off = 0; !err && off < recorder->pending.size; off += sizeof(struct sonde_sample_record))
+		err = resolve_sample(recorder, (const void *)(recorder->pending.data + off), processes);
+	recorder->pending.size = recorder->used.size = 0;
+	return err;
+}
+
+/* --- windows -------------------------------------------------------------------------------------------------------------------------- */
+
+void stack_recorder_set_border(struct stack_recorder *recorder, uint64_t border_ns)
+{
+	recorder->border_ns = border_ns;
+}
+
+int stack_recorder_cut(struct stack_recorder *recorder, uint64_t border_ns)
+{
+	struct samples *samples = samples_new();
+
+	recorder->next = samples ? stack_store_new() : NULL;
+	if (!recorder->next) {
+		samples_free(samples);
+		return -ENOMEM;
+	}
+	recorder->cut = recorder->samples;
+	recorder->samples = samples;
+	recorder->border_ns = border_ns;
+	if (border_ns != UINT64_MAX &&
+	    border_ns > recorder->newest_ns) /* who waits longer than RAW_WAIT_NS outlives the bodies that it names */
+		recorder->newest_ns = border_ns;
+	return 0;
+}
+
+int stack_recorder_keep(struct stack_recorder *recorder, const struct stack_ids *ids, uint64_t waker, const struct process_table *processes)
+{
+	int err = stack_store_keep(open_store(recorder), store_before(recorder), ids, processes);
+
+	return err ? err : stack_store_keep_waker(open_store(recorder), store_before(recorder), waker, processes);
+}
+
+int stack_recorder_keep_on(struct stack_recorder *recorder, const struct stack_ids *ids, uint64_t waker,
+			   const struct process_table *processes)
+{
+	int err = stack_store_keep(recorder->next, open_store(recorder), ids, processes);
+
+	return err ? err : stack_store_keep_waker(recorder->next, open_store(recorder), waker, processes);
+}
+
+/* Those that nobody names any more. */
+static void sweep(struct stack_recorder *recorder, const struct process_table *processes)
+{
+	struct kept_store **link = recorder->stores->next ? &recorder->stores->next->next : &recorder->stores->next, *kept;
+
+	while ((kept = *link)) {
+		if (kept->is_read) {
+			link = &kept->next;
+			continue;
+		}
+		*link = kept->next;
+		stack_store_free(kept->store, processes);
+		free(kept);
+	}
+}
+
+int stack_recorder_close(struct stack_recorder *recorder, const struct process_table *processes, struct closed_window *ret_window)
+{
+	struct kept_store *closed = recorder->stores;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < samples_nr(recorder->samples); i++)
+		err = stack_store_keep(recorder->next, closed->store, &samples_at(recorder->samples, i)->key.ids, processes);
+	if (!err)
+		err = push_store(recorder, recorder->next);
+	if (err)
+		return err;
+	*ret_window = (struct closed_window){ .store = closed->store, .samples = MOVE(recorder->cut) };
+	recorder->next = NULL;
+	recorder->border_ns = UINT64_MAX;
+	closed->is_read = true;
+	sweep(recorder, processes);
+	return 0;
+}
+
+void stack_recorder_done(struct stack_recorder *recorder, const struct stack_store *store, const struct process_table *processes)
+{
+	for (struct kept_store *kept = recorder->stores; kept; kept = kept->next) {
+		if (kept->store == store)
+			kept->is_read = false;
+	}
+	sweep(recorder, processes);
+}

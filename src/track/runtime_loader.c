@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "track/runtime_loader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/u64_map.h"
+#include "proxy/proxy.h"
+#include "track/runtime_marks.h"
+
+#define BAD_FRAMES 8   /* the first ones of a runtime, and none that is good: then it is given up */
+#define MAX_RETRIES 200
+
+/* An interpreter in a file. */
+struct kept_image {
+	struct runtime_image image;
+	uint32_t nr_good, nr_bad; /* frames by what was found where they lead to, until one is good */
+	bool is_refused;          /* said once: not of every process */
+};
+
+/* What a file holds. */
+struct kept_file {
+	bool is_examined;
+	struct libc_facts libc;
+	uint32_t nr_images;
+	struct kept_image *images; /* owned; NULL: none, as with nearly all */
+};
+
+enum placing { PLACING_NONE, PLACING_DONE, PLACING_WAITS, PLACING_FAILED };
+
+/* An interpreter in a process. */
+struct placed {
+	enum placing placing;
+	bool is_counted; /* in the account */
+	uint32_t object, image; /* the image's number in the file */
+	struct sonde_code_range compiled; /* what it has made; both 0: nothing */
+	union sonde_runtime_known known;
+};
+
+struct kept_process {
+	uint32_t tgid, generation;
+	uint32_t nr_retries;
+	struct placed placed[SONDE_RUNTIME_COUNT];
+};
+
+/* What is told of a process. */
+struct tell {
+	const struct process_mapping *mappings;
+	uint32_t nr_mappings;
+	struct libc_facts libc;
+};
+
+struct runtime_loader {
+	struct sampler *sampler;
+	struct parser *parser;
+	struct proxy *proxy;
+	struct process_table *processes;
+	struct account *account;
+	struct table_cache *cache;    /* or NULL */
+	struct kept_file *files;      /* by object */
+	uint32_t nr_files;
+	uint32_t serial;              /* of what the kernel side was told last */
+	uint32_t wanted;              /* bits: programs that are not loaded yet */
+	struct kept_process **kept;   /* those that run one */
+	uint32_t nr_kept, capacity;
+	struct u64_map by_tgid;       /* number in `kept` */
+};
+
+struct runtime_loader *runtime_loader_new(struct sampler *sampler, struct parser *parser, struct proxy *proxy,
+					  struct process_table *processes, struct account *account)
+{
+	struct runtime_loader *loader = calloc(1, sizeof(*loader));
+
+	if (loader)
+		*loader = (struct runtime_loader){
+			.sampler = sampler, .parser = parser, .proxy = proxy, .processes = processes, .account = account
+		};
+	return loader;
+}
+
+void runtime_loader_use_cache(struct runtime_loader *loader, struct table_cache *cache)
+{
+	loader->cache = cache;
+}
+
+void runtime_loader_free(struct runtime_loader *loader)
+{
+	if (!loader)
+		return;
+	for (uint32_t i = 0; i < loader->nr_files; i++)
+		free(loader->files[i].images);
+	for (uint32_t i = 0; i < loader->nr_kept; i++)
+		free(loader->kept[i]);
+	free(loader->files);
+	free(loader->kept);
+	u64_map_done(&loader->by_tgid);
+	free(loader);
+}
+
+/* --- files ---------------------------------------------------------------------------------------------------------------------------- */
+
+static const struct kept_file *file_of(const struct runtime_loader *loader, uint32_t object)
+{
+	return object < loader->nr_files && loader->files[object].is_examined ? &loader->files[object] : NULL;
+}
+
+static const char *version_of(const struct runtime_image *image, char *to, size_t size)
+{
+	snprintf(to, size, "%s %u.%u", runtime_name(image->runtime), image->version[0], image->version[1]);
+	return to;
+}
+
+static void note_unsupported(struct runtime_loader *loader, const struct runtime_image *image, const char *path)
+{
+	char version[32];
+
+	account_note(loader->account, "%s of %s is not supported: %s", version_of(image, version, sizeof(version)), path, image->reason);
+}
+
+static int take_images(struct runtime_loader *loader, struct kept_file *file, const struct file_runtimes *runtimes, const char *path)
+{
+	file->libc = runtimes->libc;
+	if (!runtimes->nr_images)
+		return 0;
+	file->images = calloc(runtimes->nr_images, sizeof(*file->images));
+	if (!file->images)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < runtimes->nr_images; i++) {
+		file->images[i].image = runtimes->images[i];
+		if (!runtimes->images[i].is_supported)
+			note_unsupported(loader, &runtimes->images[i], path);
+	}
+	file->nr_images = runtimes->nr_images;
+	return 0;
+}
+
+int runtime_loader_meet(struct runtime_loader *loader, uint32_t object)
+{
+	const struct object *of;
+	struct file_runtimes runtimes;
+	int err;
+
+	if (object == OBJECT_NONE || file_of(loader, object))
+		return 0;
+	if (object >= loader->nr_files) {
+		uint32_t nr = object + object / 2 + 64;
+		struct kept_file *files = reallocarray(loader->files, nr, sizeof(*files));
+
+		if (!files)
+			return -ENOMEM;
+		memset(files + loader->nr_files, 0, (nr - loader->nr_files) * sizeof(*files));
+		loader->files = files;
+		loader->nr_files = nr;
+	}
+	of = object_table_at(process_table_objects(loader->processes), object);
+	err = of->elf ? parser_runtimes(loader->parser, object, of->elf, NULL, &runtimes) : -ENODATA;
+	if (err == -EINPROGRESS)
+		return err;
+	loader->files[object].is_examined = true;
+	if (err) /* what cannot be read holds nothing that we know; its names say why */
+		return 0;
+	return take_images(loader, &loader->files[object], &runtimes, of->path);
+}
+
+void runtime_loader_forget(struct runtime_loader *loader, uint32_t object)
+{
+	if (object >= loader->nr_files)
+		return;
+	free(loader->files[object].images);
+	loader->files[object] = (struct kept_file){ 0 };
+}
+
+void runtime_loader_expect(struct runtime_loader *loader, uint32_t object)
+{
+	const struct kept_file *file = file_of(loader, object);
+
+	for (uint32_t i = 0; file && i < file->nr_images; i++)
+		loader->wanted |= file->images[i].image.is_supported ? 1u << file->images[i].image.runtime : 0;
+}
+
+/* --- processes ------------------------------------------------------------------------------------------------------------------------ */
+
+static struct kept_process *process_of(const struct runtime_loader *loader, uint32_t tgid)
+{
+	const uint32_t *number = u64_map_find(&loader->by_tgid, tgid);
+
+	return number ? loader->kept[*number] : NULL;
+}
+
+static int enter(struct runtime_loader *loader, uint32_t tgid, struct kept_process **ret_process)
+{
+	struct kept_process *process;
+
+	*ret_process = process_of(loader, tgid);
+	if (*ret_process)
+		return 0;
+	if (loader->nr_kept == loader->capacity) {
+		uint32_t capacity = loader->capacity * 2 + 16;
+		struct kept_process **kept = reallocarray(loader->kept, capacity, sizeof(*kept));
+
+		if (!kept)
+			return -ENOMEM;
+		loader->kept = kept;
+		loader->capacity = capacity;
+	}
+	process = calloc(1, sizeof(*process));
+	if (!process || u64_map_add(&loader->by_tgid, tgid, loader->nr_kept)) {
+		free(process);
+		return -ENOMEM;
+	}
+	process->tgid = tgid;
+	loader->kept[loader->nr_kept++] = process;
+	*ret_process = process;
+	return 0;
+}
+
+static void unset(struct runtime_loader *loader, struct kept_process *process, uint32_t kind)
+{
+	if (process->placed[kind].placing == PLACING_DONE && loader->sampler)
+		sampler_unset_runtime(loader->sampler, kind, process->tgid);
+	process->placed[kind].placing = PLACING_NONE;
+}
+
+static void leave(struct runtime_loader *loader, uint32_t tgid)
+{
+	struct kept_process *process = process_of(loader, tgid), *last;
+	uint32_t number;
+
+	if (!process)
+		return;
+	for (uint32_t kind = 0; kind < SONDE_RUNTIME_COUNT; kind++)
+		unset(loader, process, kind);
+	number = *u64_map_find(&loader->by_tgid, tgid);
+	last = loader->kept[--loader->nr_kept];
+	u64_map_remove(&loader->by_tgid, tgid, number);
+	if (last != process) {
+		*u64_map_find(&loader->by_tgid, last->tgid) = number;
+		loader->kept[number] = last;
+	}
+	free(process);
+}
+
+/* Of one process. */
+struct live_memory {
+	struct proxy *proxy;
+	uint32_t tgid;
+};
+
+static int read_memory(void *arg, uint64_t from, void *to, size_t size)
+{
+	const struct live_memory *live = arg;
+
+	return proxy_read_memory(live->proxy, live->tgid, from, to, size);
+}
+
+static void note_placed(struct runtime_loader *loader, struct placed *placed, const struct runtime_image *image)
+{
+	const struct object *file = object_table_at(process_table_objects(loader->processes), placed->object);
+	char version[16];
+
+	if (loader->cache && file->elf && runtime_of(image->runtime)->describe) /* of what has no frames, none are lost at first */
+		table_cache_note_interpreter(loader->cache, file->elf, file->path);
+	snprintf(version, sizeof(version), "%u.%u.%u", image->version[0], image->version[1], image->version[2]);
+	account_runtime(loader->account, runtime_name(image->runtime), version, 1);
+	placed->is_counted = true;
+}
+
+static void note_refused(struct runtime_loader *loader, const struct kept_process *process, struct kept_image *kept, const char *why)
+{
+	char version[32];
+
+	account_note(loader->account, "what %s runs in process %u is not shown: %s", version_of(&kept->image, version, sizeof(version)),
+		     process->tgid, why);
+	kept->is_refused = true;
+}
+
+/* Looks for code that the interpreter has made, in memory of no file. */
+static void find_code(const struct runtime_loader *loader, struct placed *placed, const struct runtime_image *image,
+		      const struct runtime_memory *memory, const struct tell *tell)
+{
+	const struct runtime *runtime = runtime_of(image->runtime);
+
+	placed->compiled = (struct sonde_code_range){ 0 };
+	for (uint32_t i = 0; runtime->owns_code && i < tell->nr_mappings; i++) {
+		const struct process_mapping *mapping = &tell->mappings[i];
+
+		if (mapping->object != OBJECT_NONE && object_table_at(process_table_objects(loader->processes), mapping->object)->elf)
+			continue;
+		if (!runtime->owns_code(image, memory, mapping->start_pc, mapping->end_pc, &placed->known))
+			continue;
+		placed->compiled = (struct sonde_code_range){ mapping->start_pc, mapping->end_pc };
+		break;
+	}
+}
+
+static void place(struct runtime_loader *loader, struct kept_process *process, struct kept_image *kept, uint64_t load_bias,
+		  const struct tell *tell)
+{
+	const struct libc_facts *libc = &tell->libc;
+	struct placed *placed = &process->placed[kept->image.runtime];
+	struct live_memory live = { loader->proxy, process->tgid };
+	const struct runtime_memory memory = { .read = read_memory, .arg = &live };
+	struct diag diag = { 0 };
+	int err;
+
+	placed->known = (union sonde_runtime_known){ 0 };
+	err = runtime_of(kept->image.runtime)->place(&kept->image, load_bias, libc, &memory, &diag, &placed->known);
+	placed->known.process.generation = process->generation;
+	placed->known.process.serial = ++loader->serial;
+	if (!err)
+		find_code(loader, placed, &kept->image, &memory, tell);
+	if (!err && loader->sampler) {
+		err = sampler_set_runtime(loader->sampler, kept->image.runtime, process->tgid, &placed->known, &diag);
+		loader->wanted |= err == -EAGAIN ? 1u << kept->image.runtime : 0;
+	}
+	/* the C library is mapped after the program */
+	placed->placing = !err ? PLACING_DONE : err == -EAGAIN || !libc->is_known ? PLACING_WAITS : PLACING_FAILED;
+	if (placed->placing == PLACING_DONE && !placed->is_counted)
+		note_placed(loader, placed, &kept->image);
+	if (placed->placing == PLACING_FAILED && !kept->is_refused)
+		note_refused(loader, process, kept, diag.text[0] ? diag.text : strerror(-err));
+}
+
+/* The interpreters of one file that the process maps. 0 or -ENOMEM. */
+static int location_file(struct runtime_loader *loader, uint32_t tgid, uint32_t generation, const struct process_mapping *mapping,
+			 const struct tell *tell, uint32_t *runtimes)
+{
+	const struct kept_file *file = file_of(loader, mapping->object);
+
+	for (uint32_t i = 0; file && i < file->nr_images; i++) {
+		struct kept_image *kept = &file->images[i];
+		uint32_t bit = 1u << kept->image.runtime;
+		struct kept_process *process;
+		int err;
+
+		if (!kept->image.is_supported || *runtimes & bit)
+			continue;
+		err = enter(loader, tgid, &process);
+		if (err)
+			return err;
+		process->generation = generation;
+		process->placed[kept->image.runtime].object = mapping->object;
+		process->placed[kept->image.runtime].image = i;
+		place(loader, process, kept, mapping->load_bias, tell);
+		*runtimes |= bit;
+	}
+	return 0;
+}
+
+int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings,
+			uint32_t nr_mappings, uint32_t *ret_runtimes)
+{
+	struct tell tell = { .mappings = mappings, .nr_mappings = nr_mappings };
+	struct kept_process *process;
+	uint32_t runtimes = 0;
+
+	*ret_runtimes = 0;
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		const struct kept_file *file = file_of(loader, mappings[i].object);
+
+		if (file && file->libc.is_known && !tell.libc.is_known)
+			tell.libc = file->libc;
+	}
+	for (uint32_t i = 0; i < nr_mappings; i++) {
+		int err = location_file(loader, tgid, generation, &mappings[i], &tell, &runtimes);
+
+		if (err)
+			return err;
+	}
+	if (!runtimes)
+		leave(loader, tgid);
+	process = process_of(loader, tgid);
+	for (uint32_t kind = 0; process && kind < SONDE_RUNTIME_COUNT; kind++) {
+		if (!(runtimes & 1u << kind))
+			unset(loader, process, kind);
+		if (process->placed[kind].placing == PLACING_DONE)
+			*ret_runtimes |= 1u << kind;
+	}
+	return 0;
+}
+
+bool runtime_loader_compiled(const struct runtime_loader *loader, uint32_t tgid, uint64_t start_pc, uint32_t *ret_object,
+			     struct sonde_code_range *ret_loop)
+{
+	const struct kept_process *process = process_of(loader, tgid);
+
+	for (uint32_t kind = 0; process && kind < SONDE_RUNTIME_COUNT; kind++) {
+		const struct placed *placed = &process->placed[kind];
+
+		if (placed->placing == PLACING_NONE || !placed->compiled.end_pc || placed->compiled.start_pc != start_pc)
+			continue;
+		*ret_object = placed->object;
+		*ret_loop = loader->files[placed->object].images[placed->image].image.loops[0];
+		return true;
+	}
+	return false;
+}
+
+static bool is_waiting(const struct kept_process *process)
+{
+	for (uint32_t kind = 0; kind < SONDE_RUNTIME_COUNT; kind++) {
+		if (process->placed[kind].placing == PLACING_WAITS)
+			return true;
+	}
+	return false;
+}
+
+void runtime_loader_retry(struct runtime_loader *loader)
+{
+	for (uint32_t i = 0; i < loader->nr_kept; i++) {
+		struct kept_process *process = loader->kept[i];
+
+		if (is_waiting(process) && process->nr_retries++ < MAX_RETRIES)
+			process_table_renew(loader->processes, process->tgid);
+	}
+}
+
+bool runtime_loader_load(struct runtime_loader *loader)
+{
+	uint32_t kind = 0;
+
+	if (!loader->wanted)
+		return false;
+	while (!(loader->wanted >> kind & 1))
+		kind++;
+	sampler_load_runtime(loader->sampler, kind);
+	loader->wanted &= ~(1u << kind);
+	for (uint32_t i = 0; i < loader->nr_kept; i++) {
+		if (is_waiting(loader->kept[i]))
+			process_table_renew(loader->processes, loader->kept[i]->tgid);
+	}
+	return true;
+}
+
+/* --- names ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* Takes note of what a frame led to. After enough that is nothing, and no function ever, the layout is another than we know. */
+static void judge(struct runtime_loader *loader, struct kept_image *kept, const char *path, int err)
+{
+	if (!err)
+		kept->nr_good++;
+	if (err != -EBADMSG || kept->nr_good || ++kept->nr_bad < BAD_FRAMES || !kept->image.is_supported)
+		return;
+	kept->image.is_supported = 0;
+	snprintf(kept->image.reason, sizeof(kept->image.reason), "its data are not laid out as in the versions that we know");
+	note_unsupported(loader, &kept->image, path);
+}
+
+/* What was copied, and nothing else: the rest may be another's by now. */
+static int read_copy(void *arg, uint64_t from, void *to, size_t size)
+{
+	const struct sonde_code_record *copy = arg;
+
+	for (uint32_t i = 0; i < SONDE_CODE_PIECES; i++) {
+		uint64_t off = from - copy->from[i];
+
+		if (off > copy->sizes[i] || size > copy->sizes[i] - off || copy->offs[i] > sizeof(copy->bytes) ||
+		    copy->sizes[i] > sizeof(copy->bytes) - copy->offs[i])
+			continue;
+		memcpy(to, copy->bytes + copy->offs[i] + off, size);
+		return 0;
+	}
+	return -ENODATA;
+}
+
+/* By the copy, which cannot be wrong; by the process's memory when that does not say all. */
+static int describe_supported(const struct runtime_image *image, const struct placed *placed, struct live_memory live,
+			      const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy,
+			      struct runtime_function *ret_function)
+{
+	const struct runtime_memory memory = { .read = read_memory, .arg = &live }, copied = { .read = read_copy, .arg = (void *)copy };
+	const struct runtime *runtime = runtime_of(frame->runtime);
+	int err = copy ? runtime->describe(image, &placed->known, &copied, frame, ret_function) : -ENODATA, live_err;
+
+	if (!err && ret_function->line)
+		return 0;
+	live_err = runtime->describe(image, &placed->known, &memory, frame, ret_function);
+	return err ? live_err : 0;
+}
+
+/* 0, or a negative errno, as struct runtime's `describe` says it; or 1: the runtime is not supported, so it is a mark. */
+static int describe_placed(struct runtime_loader *loader, const struct placed *placed, uint32_t tgid,
+			   const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy, bool is_again,
+			   struct runtime_function *ret_function)
+{
+	const struct runtime *runtime = runtime_of(frame->runtime);
+	struct kept_image *kept;
+	int err = -EAGAIN;
+
+	if (placed->placing != PLACING_DONE || !runtime->describe)
+		return err;
+	kept = &loader->files[placed->object].images[placed->image];
+	if (kept->image.is_supported)
+		err = describe_supported(&kept->image, placed, (struct live_memory){ loader->proxy, tgid }, frame, copy, ret_function);
+	if (!is_again || !err)
+		judge(loader, kept, object_table_at(process_table_objects(loader->processes), placed->object)->path, err);
+	if (kept->image.is_supported)
+		return err;
+	runtime_marks_unsupported(&kept->image, ret_function->name, sizeof(ret_function->name));
+	return 1;
+}
+
+enum runtime_answer runtime_loader_describe(struct runtime_loader *loader, uint32_t tgid, uint32_t generation,
+					    const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy, bool is_again,
+					    struct runtime_function *ret_function)
+{
+	const struct kept_process *process = runtime_of(frame->runtime) ? process_of(loader, tgid) : NULL;
+	int err;
+
+	*ret_function = (struct runtime_function){ 0 };
+	err = process ? describe_placed(loader, &process->placed[frame->runtime], tgid, frame, copy, is_again, ret_function) : -ESRCH;
+	if (err >= 0) {
+		loader->account->nr_frames_unnamed -= is_again;
+		return err ? RUNTIME_MARK : RUNTIME_NAMED;
+	}
+	*ret_function = (struct runtime_function){ 0 };
+	snprintf(ret_function->name, sizeof(ret_function->name), "[unknown]");
+	loader->account->nr_frames_unnamed += !is_again;
+	/* a generation ends with an exec, but with a mapping that was replaced, too */
+	return err == -ESRCH || process->generation != generation ? RUNTIME_NEVER : RUNTIME_NOT_YET;
+}
+
+void runtime_loader_touch(const struct runtime_loader *loader, uint32_t tgid, uint64_t pc)
+{
+	uint8_t byte;
+
+	proxy_read_memory_some(loader->proxy, tgid, pc, &byte, sizeof(byte));
+}
+
+uint32_t runtime_loader_nr_images(const struct runtime_loader *loader, uint32_t object)
+{
+	const struct kept_file *file = file_of(loader, object);
+
+	return file ? file->nr_images : 0;
+}
+
+const struct runtime_image *runtime_loader_image(const struct runtime_loader *loader, uint32_t object, uint32_t i)
+{
+	return &file_of(loader, object)->images[i].image;
+}
