@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A trigger of any kind (src/collect/trigger.h): runs when it strikes, counts that, takes the current thread's stacks as the sampler does
- * (bpf/profile.bpf.c), whose maps this one shares, and sends a record.
+/* The program of any trigger (src/collect/trigger.h): counts the hit, takes the current thread's stacks as the sampler does
+ * (bpf/profile.bpf.c), whose maps it shares, and sends a record.
  *
- * Other programs may strike in the middle, and where this one may be preempted the same trigger in another thread on the same CPU: so
- * working memory is taken by level (lib/scratch.h), and each count is one atomic addition. */
+ * Other programs may interrupt it. Where it may be preempted, the same trigger may run in another thread on the same CPU. So working memory
+ * has levels (lib/scratch.h), and each count is one atomic addition. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -12,7 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
-#include <bpf/usdt.bpf.h> /* the maps by which libbpf attaches USDT probes */
+#include <bpf/usdt.bpf.h> /* the maps with which libbpf attaches USDT probes */
 
 #include "abi/event.h"
 #include "lib/filter.h"
@@ -38,7 +38,7 @@ static __always_inline struct sonde_event_counters *event_count(void)
 	return bpf_map_lookup_elem(&event_counters, &zero);
 }
 
-/* Which system call the current thread is in, by 64-bit code's numbers. */
+/* The system call that the current thread is in, by the numbers of 64-bit code. */
 WALK_FUNCTION __u64 current_syscall(void)
 {
 	const void *at = saved_regs((void *)bpf_get_current_task());
@@ -49,7 +49,7 @@ WALK_FUNCTION __u64 current_syscall(void)
 	return saved_syscall(at, &saved);
 }
 
-/* Puts the user registers into the walk; 0: there are none. By itself, as copying them takes much of the stack. */
+/* Puts the user registers into the walk; 0: there are none. A function of its own, as the copy takes much of the stack. */
 WALK_FUNCTION int take_regs(__u32 slot)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -98,7 +98,7 @@ static __always_inline int send_event(struct scratch *s)
 	return 0;
 }
 
-/* Behind the programs of the runtimes. */
+/* Runs after the programs of the runtimes. */
 SEC("kprobe")
 int on_event_end(void *ctx)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The labels of the goroutine that the sampled thread works for. Tail-called by the sampler for processes that it is told of in its map.
- * Go's frames are native ones: nothing is added to them. */
+/* The labels of the goroutine that the sampled thread works for. The sampler tail-calls this for the processes in its map. Go's frames are
+ * native ones: nothing is added to them. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -34,7 +34,7 @@ static __always_inline enum sonde_stack_state send_labels(struct scratch *s)
 	struct label_walk *g = &s->labels;
 	__u32 nr = g->record.nr_labels;
 
-	if (nr > SONDE_MAX_LABELS) /* never: for the verifier */
+	if (nr > SONDE_MAX_LABELS) /* cannot happen: for the verifier */
 		return SONDE_STACK_LOST;
 	s->sample.labels = g->record.hash;
 	if (is_sent(g->record.hash))
@@ -54,7 +54,7 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 	int result;
 
 	if (!s)
-		return 0; /* who goes on to here has it */
+		return 0; /* cannot happen: the program before has taken it */
 	go = (const struct sonde_go *)&s->known;
 	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->known, sizeof(*go));
 	if (known == KNOWN_TORN || (known == KNOWN_WELL && was_walk_slow(&s->walk, WALK_MORE_NS))) {

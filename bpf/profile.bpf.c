@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The sampler: runs at every tick of a perf event, on every CPU that has one, and sends the sample with its user and kernel stack.
  *
- * A stack's body is sent when its hash is new to the map `stacks`, before the sample that names it. A user stack of a process or a file
- * that is not known yet is sent raw, and walked in user space. Nothing is lost without a name: every way out adds to a counter. Those that
- * ticks alone count need no atomics: no perf event's program strikes in the middle of another's (the kernel's bpf_prog_active).
+ * A stack's payload is sent when its hash is not in the map `stacks` yet, before the sample that refers to it. A user stack of a process or
+ * file that is not known yet is sent as a deferred stack, and walked in user space. Every loss is counted. Counters that only ticks change
+ * need no atomics: no perf event's program interrupts another's (the kernel's bpf_prog_active).
  *
- * What interpreters of the process run is found by programs of their own, to which this one goes on at its end (lib/send.h). */
+ * Programs of their own find what the process's interpreters run; this one goes on to them at its end (lib/send.h). */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -27,8 +27,8 @@
 #include "walk/unwind.h"
 #include "lib/user_regs.h"
 
-/* Puts the user registers into the walk; 0: there are none. Its copy of them would be too much for the 512 bytes that on_tick and the walk
- * have together. */
+/* Puts the user registers into the walk; 0: there are none. Its copy of them would exceed the 512 bytes of stack that on_tick and the walk
+ * share. */
 WALK_FUNCTION int take_regs(struct bpf_perf_event_data *ctx, __u32 slot)
 {
 	struct scratch *s = scratch_of(slot);
@@ -67,7 +67,7 @@ static __always_inline int send_sample(struct scratch *s)
 	return 0;
 }
 
-/* Behind the programs of the runtimes. */
+/* Runs after the programs of the runtimes. */
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
@@ -114,27 +114,27 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	return take_sample(ctx, false);
 }
 
-/* The same where the kernel has bpf_task_work. */
+/* The same for kernels with bpf_task_work. */
 SEC("perf_event")
 int on_tick_retry(struct bpf_perf_event_data *ctx)
 {
 	return take_sample(ctx, true);
 }
 
-/* A process comes to life, so what was known of its id is of another. For `-- command`: the children of a target are targets from their
- * first instruction on, and no longer than they live. */
+/* A process starts: what was known of its id belongs to another. For `-- command`: the children of a target are targets from their first
+ * instruction on, as long as they live. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tgid = parent->tgid, child_tgid = child->tgid;
-	__u64 start_ns = child->start_time; /* before the side-band tells of it: who has read that knows the child */
+	__u64 start_ns = child->start_time; /* earlier than the side-band's record of it, so a reader of that record knows the child */
 	__u8 yes = 1;
 
 	if (parent_tgid == child_tgid) /* a thread */
 		return 0;
 	bpf_map_update_elem(&start_times, &child_tgid, &start_ns, BPF_ANY);
 	if (cfg.command_tgid && bpf_map_lookup_elem(&targets, &parent_tgid))
-		bpf_map_update_elem(&targets, &child_tgid, &yes, BPF_ANY); /* holds more processes than can be told apart at once */
+		bpf_map_update_elem(&targets, &child_tgid, &yes, BPF_ANY); /* the map has room for more children than live at once */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What CPython runs in the thread that was sampled. */
+/* What CPython runs in the sampled thread. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>

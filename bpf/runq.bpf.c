@@ -2,9 +2,9 @@
 /* The run queue: how long threads wait from wake-up or preemption to running, how long they then stay on the CPU, and how many of them
  * wait.
  *
- * When a thread is woken up, or leaves its CPU and is still ready to run, the time is kept with it, and beside it how often it has been
- * given a CPU (struct sched_info, the scheduler's own account): when it is given one the next time the difference is its wait, and a time
- * that is older than its last run is not believed. Of what was queued already at the start the scheduler's account says since when. */
+ * When a thread is woken up, or leaves its CPU while still ready to run, the program stores the time and how often the thread has been
+ * given a CPU (struct sched_info, the scheduler's own account). When the thread is given a CPU the next time, the difference is its wait; a
+ * time older than its last run is ignored. For threads that were queued before the start, the scheduler's account says since when. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -27,24 +27,23 @@
 
 const volatile struct sonde_runq_config runq_cfg = {};
 
-volatile __u32 own_tgid; /* whose threads are left out, as the root PID namespace has it */
+volatile __u32 own_tgid; /* its threads are left out; as in the root PID namespace */
 const volatile __u64 own_since_ns =
-    0; /* CLOCK_MONOTONIC: with stacks, so are the processes that it has started since: they read files for names */
+    0; /* CLOCK_MONOTONIC: with stacks, processes that it has started since are left out as well: they read files for symbols */
 
 struct thread {
-	__u64 queued_ns; /* since when it waits, or waited: CLOCK_MONOTONIC; 0: it has not yet */
+	__u64 queued_ns; /* when its wait began, or its last one: CLOCK_MONOTONIC; 0: no wait yet */
 	__u64 nr_runs;   /* how often it had been given a CPU by then */
 };
 
-struct { /* filled when a thread is born, and for those that are there: never in the midst of a switch, where memory must not be asked for
-	  */
+struct { /* created when a thread starts, and for those that exist: never at a switch, where memory must not be allocated */
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-struct { /* the whole; of lengths by enum sonde_runq_length */
+struct { /* without keys, the whole; for lengths by enum sonde_runq_length */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, SONDE_RUNQ_LENGTH_COUNT);
 	__type(key, __u32);
@@ -53,19 +52,19 @@ struct { /* the whole; of lengths by enum sonde_runq_length */
 
 struct keyed {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* user space makes them, larger */
+	__uint(max_entries, 1); /* user space creates larger ones */
 	__uint(key_size, sizeof(struct sonde_runq_key));
 	__uint(value_size, sizeof(struct sonde_runq_histogram));
 };
 
-struct { /* the one in use: user space puts an empty one in its place, and then nobody writes to the old one any more */
+struct { /* the one in use: user space replaces it with an empty one; after that nobody writes to the old one */
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__array(values, struct keyed);
 } by_key SEC(".maps");
 
-struct { /* what a new key begins with: too large for the stack */
+struct { /* the first value of a new key: too large for the stack */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
@@ -77,15 +76,15 @@ struct {
 	__uint(max_entries, 1 << 20);
 } waits SEC(".maps");
 
-struct { /* and its program */
+struct { /* the program for the stacks */
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
 } runqslower_programs SEC(".maps");
 
-/* The clock of the CPU's queue, by which the scheduler keeps its account, seen from a thread that is on it. The variable `runqueues` itself
- * is known to BPF only where the kernel is built with CONFIG_KALLSYMS_ALL; this way it needs CONFIG_FAIR_GROUP_SCHED. */
+/* The clock of the CPU's queue, which the scheduler's account uses, found from a thread on that CPU. BPF can read the variable `runqueues`
+ * itself only in kernels with CONFIG_KALLSYMS_ALL; this way needs CONFIG_FAIR_GROUP_SCHED. */
 static __always_inline __u64 queue_clock(struct task_struct *task)
 {
 	return task->se.cfs_rq->rq->clock;
@@ -124,7 +123,7 @@ static __always_inline struct sonde_runq_key key_of(struct task_struct *task)
 	return key;
 }
 
-/* The histogram of the thread's key, a new one if need be. NULL: there is no room. */
+/* The histogram of the thread's key, created if necessary. NULL: there is no room. */
 static __always_inline struct sonde_runq_histogram *keyed_histogram(struct task_struct *task)
 {
 	struct sonde_runq_key key = key_of(task);
@@ -202,7 +201,7 @@ static __always_inline void send_wait(struct sonde_runq_counters *count, struct 
 		count->sent++;
 }
 
-/* The stacks are another program's, which sends the wait with them. */
+/* Goes on to the program that takes the stacks and sends the wait with them. */
 static __always_inline void go_on_to_stacks(void *ctx, struct sonde_runq_counters *count, struct task_struct *prev,
 					    struct task_struct *next, __u64 wait_ns)
 {
@@ -213,7 +212,7 @@ static __always_inline void go_on_to_stacks(void *ctx, struct sonde_runq_counter
 		return; /* there is always one */
 	tell_wait(&record->wait, prev, next, wait_ns);
 	bpf_tail_call(ctx, &runqslower_programs, 0);
-	count->lost++; /* it is not there */
+	count->lost++; /* the program is not loaded */
 }
 
 static __always_inline bool is_waiting(const struct thread *known, struct task_struct *task)
@@ -227,7 +226,7 @@ static __always_inline void begin_wait(struct thread *known, struct task_struct 
 	known->nr_runs = task->sched_info.pcount;
 }
 
-/* One that is on a CPU, and was about to leave it, just stays. */
+/* A thread that is on a CPU, and was only about to leave it, begins no wait. */
 static __always_inline int on_ready(struct task_struct *task)
 {
 	struct thread *known = task->on_cpu ? 0 : bpf_task_storage_get(&threads, task, 0, 0);
@@ -249,7 +248,7 @@ int BPF_PROG(on_wakeup_new, struct task_struct *task)
 	return on_ready(task);
 }
 
-/* It leaves the CPU, and would rather not. */
+/* The thread leaves the CPU while still ready to run. */
 static __always_inline void put_back(struct task_struct *prev)
 {
 	struct thread *known = bpf_task_storage_get(&threads, prev, 0, 0);
@@ -258,7 +257,7 @@ static __always_inline void put_back(struct task_struct *prev)
 		begin_wait(known, prev);
 }
 
-/* How long `next` has waited. False: nobody knows. */
+/* Returns in *ret_ns how long `next` has waited. False: not known. */
 static __always_inline bool wait_of(struct sonde_runq_counters *count, struct task_struct *next, __u64 *ret_ns)
 {
 	struct thread *known = bpf_task_storage_get(&threads, next, 0, 0);
@@ -287,7 +286,7 @@ int BPF_PROG(on_wait_end, bool preempt, struct task_struct *prev, struct task_st
 
 	if (prev->pid && (preempt || !task_state(prev)))
 		put_back(prev);
-	if (!next->pid || !count) /* the idle thread waits for nothing */
+	if (!next->pid || !count) /* the idle thread does not wait */
 		return 0;
 	count->events++;
 	if (!is_asked_for(next)) {
@@ -333,7 +332,7 @@ static __always_inline void add_length(__u32 which, __u32 running)
 	if (!h)
 		return;
 	slot = length < SONDE_RUNQ_SLOTS ? length : SONDE_RUNQ_SLOTS - 1;
-	barrier_var(slot); /* so that it is masked where the verifier of 5.10 looks */
+	barrier_var(slot); /* so that the mask is where the verifier of 5.10 looks */
 	h->slots[slot & (SONDE_RUNQ_SLOTS - 1)]++;
 	h->sum += length;
 }
@@ -362,7 +361,7 @@ int on_length(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/* Before it is ever queued. */
+/* Runs before the thread is first queued. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_birth, struct task_struct *parent, struct task_struct *child)
 {
@@ -373,7 +372,7 @@ int BPF_PROG(on_birth, struct task_struct *parent, struct task_struct *child)
 SEC("iter/task")
 int on_thread(struct bpf_iter__task *ctx)
 {
-	struct task_struct *task = ctx->task; /* read once: Linux 6.1 believes what was asked of no other */
+	struct task_struct *task = ctx->task; /* read once: Linux 6.1 applies a check only to the value that was checked */
 
 	own_tgid = bpf_get_current_pid_tgid() >> 32;
 	if (task)

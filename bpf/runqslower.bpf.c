@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Where the other one was: a thread that waited long for a CPU gets it, and bpf/runq.bpf.c goes on to here, still in the thread that
- * leaves. Its stacks are taken as those of a switch (bpf/sched.bpf.c), and the wait is sent behind them. */
+/* The stacks of the thread that had the CPU while another waited long for it. bpf/runq.bpf.c goes on to this program when the waiting
+ * thread gets the CPU, still in the thread that leaves. Its stacks are taken as those of a switch (bpf/sched.bpf.c), and the wait is sent
+ * behind them. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -41,7 +42,7 @@ static __always_inline int send_runqslower(struct scratch *s)
 	return 0;
 }
 
-/* Behind the programs of the runtimes. */
+/* Runs after the programs of the runtimes. */
 SEC("tp_btf/sched_switch")
 int on_runqslower_end(__u64 *ctx)
 {
@@ -65,7 +66,7 @@ int on_runqslower(__u64 *ctx)
 	if (take_regs(s->walk.number)) {
 		enter_process(s, &s->sample);
 		s->sample.user_state = user_state(s, &s->sample, count, 0);
-		s->runtimes_left = s->walk.runtimes & ~(__u32)SONDE_RUNTIMES_WITH_LABELS; /* which nobody asks for */
+		s->runtimes_left = s->walk.runtimes & ~(__u32)SONDE_RUNTIMES_WITH_LABELS; /* not requested */
 	}
 	return s->runtimes_left ? next_runtime(ctx, s) : send_runqslower(s);
 }

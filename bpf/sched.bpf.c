@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Waiting: runs at every switch of threads on every CPU, and adds up how long each was on none. At its switch away a thread's stacks are
- * taken, and kept with it; when it gets a CPU again the time since then is added to the sum for that thread and these stacks. So a wait
- * costs no record at all: sums are read at the end, stacks are sent once.
+/* Waiting: runs at every switch of threads on every CPU, and sums how long each thread was off the CPU. At a thread's switch away its
+ * stacks are taken, and kept with it. When it gets a CPU again, the time since then is added to the sum for that thread and these stacks.
+ * So a wait costs no record: user space reads the sums later, and stacks are sent once.
  *
- * Stacks, raw stacks and interpreters' frames are taken as the sampler does (bpf/profile.bpf.c), whose maps this one shares. */
+ * Stacks, deferred stacks and interpreters' frames are taken as the sampler does (bpf/profile.bpf.c), whose maps this one shares. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -28,11 +28,11 @@
 #include "lib/thread.h"
 #include "lib/waits.h"
 
-#define MANY_SHORT 4 /* then the next one is taken for short as well */
+#define MANY_SHORT 4 /* after so many short waits the next one is assumed to be short as well */
 
-volatile __u32 own_tgid; /* whose threads are left out, as the root PID namespace has it */
+volatile __u32 own_tgid; /* its threads are left out; as in the root PID namespace */
 
-/* Whose threads are looked at, for all of their lives. Children of this program that were not asked for are its helpers. */
+/* True if the thread is to be observed, for all of its life. Children of this program that were not requested are its helpers. */
 static __always_inline bool is_kept(struct task_struct *task, bool is_target_now)
 {
 	__u32 tgid = task->tgid, parent = task->real_parent->tgid;
@@ -45,8 +45,8 @@ static __always_inline bool is_kept(struct task_struct *task, bool is_target_now
 	return tgid != own_tgid && parent != own_tgid;
 }
 
-/* What the iterator has found out of a thread that waits since before the start becomes true when nothing else was seen of it up to here.
- */
+/* At the first switch of a thread that was off the CPU at the start: makes what the iterator found of its wait the thread's current
+ * wait. */
 static __always_inline void take_initial_stack(struct thread *thread)
 {
 	if (thread->is != THREAD_SEEDED)
@@ -57,14 +57,14 @@ static __always_inline void take_initial_stack(struct thread *thread)
 	thread->is = THREAD_OFF;
 }
 
-/* The thread's time is counted up to now. Gives up to when it was: the iterator may have moved that on. */
+/* Marks the thread's time as counted up to now. Returns until when it was counted before, which the iterator may have moved on. */
 static __always_inline __u64 count_up_to(struct thread *thread, __u64 now_ns)
 {
 	return __sync_lock_test_and_set(&thread->counted_ns, now_ns);
 }
 
-/* A wait that ends has its part before the border put into the window that ended there, unless the iterator was faster. Gives from when on
- * it counts in this one. */
+/* Adds the part before the border of a wait that ends to the window that ended there, unless the iterator was faster. Returns from when on
+ * the wait counts in this window. */
 static __always_inline __u64 cut_wait(struct thread *thread, __u64 from_ns, __u64 now_ns)
 {
 	__u64 window_ns = limits.window_ns, border_ns = WINDOW_BEGIN(window_ns);
@@ -82,7 +82,7 @@ static __always_inline __u64 waker_of(const struct sonde_wait_key *key, const st
 	return cfg.wake && key->state != SONDE_WAIT_PREEMPTED ? thread->waker : 0;
 }
 
-/* Verified by itself, as it is done at two places. */
+/* A function of its own, verified once, as it has two callers. */
 WALK_FUNCTION int wait_ended(struct thread *thread, __u64 now_ns)
 {
 	__u64 from_ns;
@@ -110,17 +110,17 @@ static __always_inline void switched_in(struct thread *thread, __u64 now_ns, str
 	thread->since_ns = thread->counted_ns = now_ns;
 }
 
-/* It leaves a CPU, and was not seen to come there: no program is run when certain threads leave one (those of an init that must not be
- * looked at). Since when it was there the scheduler's own account says. */
+/* The thread leaves a CPU, but was not seen to arrive there: no program runs when certain threads leave a CPU (those of an init that must
+ * not be observed). The scheduler's own account tells since when it was there. */
 static __always_inline void came_unseen(struct task_struct *task, struct thread *thread, __u64 now_ns, struct sonde_wait_counters *count)
 {
 	__u64 running_ns = task->se.sum_exec_runtime - thread->exec_ns,
 	      came_ns = running_ns < now_ns - thread->since_ns ? now_ns - running_ns : thread->since_ns;
 
-	switched_in(thread, came_ns > thread->counted_ns ? came_ns : thread->counted_ns, count); /* its wait may have been cut meanwhile */
+	switched_in(thread, came_ns > thread->counted_ns ? came_ns : thread->counted_ns, count); /* the iterator may have split its wait */
 }
 
-/* The wait before the thread's last time on a CPU: only behind that its part on a queue is known. */
+/* Adds the wait before the thread's last time on a CPU: only after that is its time on a queue known. */
 static __always_inline void add_last_wait(struct task_struct *task, struct thread *thread, struct sonde_wait_counters *count)
 {
 	__u64 whole_ns = thread->whole_ns ? __sync_lock_test_and_set(&thread->whole_ns, 0) : 0;
@@ -131,7 +131,7 @@ static __always_inline void add_last_wait(struct task_struct *task, struct threa
 	add_wait(&thread->key, thread->off_ns, run_delay(task) - thread->run_delay - thread->cut_queued_ns, whole_ns, count);
 }
 
-/* What it was on CPUs up to now, and is in no sum. */
+/* Adds the thread's time on CPUs that is in no sum yet. */
 static __always_inline void flush_running(struct thread *thread)
 {
 	__u64 running_ns = thread->running_ns ? __sync_lock_test_and_set(&thread->running_ns, 0) : 0;
@@ -139,7 +139,7 @@ static __always_inline void flush_running(struct thread *thread)
 	add_running(&thread->key, running_ns, thread->running_window);
 }
 
-/* With `wall`. Each name that the thread had has a sum of its own, in each window. */
+/* With `wall`. Each name of a thread has a sum of its own, in each window. */
 static __always_inline void flush_if_other(struct task_struct *task, struct thread *thread, const __u64 *comm, __u64 now_ns)
 {
 	const __u64 *old = (const void *)thread->key.comm;
@@ -149,7 +149,7 @@ static __always_inline void flush_if_other(struct task_struct *task, struct thre
 		flush_running(thread);
 }
 
-/* With `wall`: the time on CPUs up to now, under the name that stands in the key. */
+/* With `wall`: adds the time on CPUs up to now, for the name in the key. */
 static __always_inline void add_slice(struct thread *thread, __u64 now_ns)
 {
 	__u64 window_ns = limits.window_ns, border_ns = WINDOW_BEGIN(window_ns), from_ns = count_up_to(thread, now_ns);
@@ -164,7 +164,7 @@ static __always_inline void add_slice(struct thread *thread, __u64 now_ns)
 	thread->running_window = window_at(window_ns, now_ns);
 }
 
-/* With `events`. NULL: the thread that leaves the CPU is none that was asked for, or the idle one. */
+/* With `events`. NULL: the thread that leaves the CPU is not among the targets, or is the idle one. */
 static __always_inline void send_switch(const __u64 *ctx, const struct thread *thread, __u64 now_ns)
 {
 	struct sonde_switch_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -206,7 +206,7 @@ static __always_inline int end_switch(const __u64 *ctx, struct thread *thread, s
 	return 0;
 }
 
-/* Behind the programs of the runtimes. */
+/* Runs after the programs of the runtimes. */
 SEC("tp_btf/sched_switch")
 int on_switched(__u64 *ctx)
 {
@@ -216,7 +216,7 @@ int on_switched(__u64 *ctx)
 	if (s && thread)
 		return end_switch(ctx, thread, s);
 	if (s)
-		scratch_leave(s); /* its storage is always there */
+		scratch_leave(s); /* cannot happen: it has storage */
 	return 0;
 }
 
@@ -241,8 +241,8 @@ static __always_inline int take_stacks(__u64 *ctx, struct thread *thread, __u64 
 	return s->runtimes_left ? next_runtime(ctx, s) : end_switch(ctx, thread, s);
 }
 
-/* With --max-overhead: the thread's last waits were all too short to count, and its stacks were taken in vain. Should this one be longer,
- * it has none. */
+/* With --max-overhead: the thread's last waits were all too short to count, and its stacks were taken in vain. If this wait is longer, it
+ * has no stacks. */
 static __always_inline int leave_stacks_out(const __u64 *ctx, struct thread *thread, __u64 now_ns)
 {
 	thread->key.ids = (struct sonde_stack_ids){ .user_state = SONDE_STACK_LOST, .kernel_state = SONDE_STACK_LOST };
@@ -252,7 +252,7 @@ static __always_inline int leave_stacks_out(const __u64 *ctx, struct thread *thr
 	return 0;
 }
 
-/* By what the filters say of a thread that leaves a CPU, or stays away from one. */
+/* Applies the filters to a thread that leaves a CPU, or stays off one. */
 static __always_inline bool is_asked_for(struct task_struct *task, __u16 state, const void *comm)
 {
 	if ((cfg.state > 0 && !(state & cfg.state)) || (!cfg.state && state))
@@ -276,8 +276,7 @@ static __always_inline void begin_wait(struct thread *thread, struct task_struct
 	begin_key(&thread->key, task, state, comm);
 }
 
-/* What the thread that leaves the CPU waits for is of no interest; it is an event if the switch is, for its own sake or that of the next
- * one. */
+/* The wait of the thread that leaves the CPU is not recorded. The switch is still an event if one of its two threads is a target. */
 static __always_inline int without_wait(const __u64 *ctx, __u64 now_ns, bool is_event)
 {
 	if (cfg.events && (is_event || (thread_of((void *)ctx[2]) && is_event_of((void *)ctx[2]))))
@@ -285,15 +284,15 @@ static __always_inline int without_wait(const __u64 *ctx, __u64 now_ns, bool is_
 	return 0;
 }
 
-/* The thread that leaves the CPU; NULL: none that was ever asked for. */
+/* The thread that leaves the CPU; NULL: it never was a target. */
 struct leaving {
 	struct thread *thread;
-	__u64 *comm; /* stands among what is put together: the stack has no room for it */
+	__u64 *comm; /* in struct making: the stack has no room for it */
 	__u16 state;
 	bool is_asked;
 };
 
-/* Does it matter when the switch is? Where all that is known of both threads is that they are left out, it does not. */
+/* True if the time of the switch matters. If both threads are known only as excluded, it does not. */
 static __always_inline bool is_timed(const struct leaving *leaving, const struct thread *coming)
 {
 	if (cfg.wall || cfg.events || (coming && coming->is != THREAD_LEFT_OUT))
@@ -311,7 +310,7 @@ static __always_inline int switched_out(__u64 *ctx, struct leaving *leaving, __u
 	add_last_wait(task, thread, count);
 	if (cfg.wall && leaving->is_asked)
 		flush_if_other(task, thread, leaving->comm, now_ns);
-	else if (cfg.wall) /* it was, up to now, under another name or elsewhere */
+	else if (cfg.wall) /* until now it had another name or cgroup */
 		flush_running(thread);
 	if (leaving->is_asked)
 		begin_wait(thread, task, leaving->state, leaving->comm);
@@ -368,7 +367,7 @@ int on_switch(__u64 *ctx)
 	if (!look_at_leaving(ctx, &leaving)) {
 		count->filtered_target += prev->pid != 0;
 		if (!coming)
-			return 0; /* before it costs more */
+			return 0; /* before anything that costs more */
 	}
 	now_ns = is_timed(&leaving, coming) ? bpf_ktime_get_ns() : 0;
 	if (coming)
@@ -391,7 +390,7 @@ static __always_inline struct thread *make_thread(struct task_struct *task, bool
 	return thread;
 }
 
-/* A thread is born; current is the one that made it. Up to its first switch to a CPU it waits as one that was preempted. */
+/* A thread starts; current is its creator. Until its first switch to a CPU it waits like a preempted thread. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(on_newtask, struct task_struct *task)
 {
@@ -410,7 +409,7 @@ int BPF_PROG(on_newtask, struct task_struct *task)
 	return 0;
 }
 
-/* The command begins, on a CPU: no switch of it was seen yet. Later it is replaced, and goes on. */
+/* The command begins, on a CPU: no switch of it was seen yet. Its later execs change nothing. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_command, struct task_struct *task)
 {
@@ -422,7 +421,7 @@ int BPF_PROG(on_command, struct task_struct *task)
 	return 0;
 }
 
-/* Its user stack is walked in user space, which can wait for its pages. */
+/* Sends the registers: user space walks the user stack, as it can wait for the pages. */
 static __always_inline enum sonde_stack_state send_initial_stack(struct scratch *s, __u64 id)
 {
 	struct sonde_initial_stack_record *initial_stack = bpf_ringbuf_reserve(&ring, sizeof(*initial_stack), 0);
@@ -443,14 +442,14 @@ static __always_inline enum sonde_stack_state send_initial_stack(struct scratch 
 	return SONDE_STACK_DEFERRED;
 }
 
-/* By itself, for its copy of the registers. */
+/* A function of its own, for its copy of the registers. */
 static __noinline int take_regs_of(struct task_struct *task, struct scratch *s)
 {
 	return user_regs(task, saved_regs_of(task), &s->walk, &s->deferred);
 }
 
-/* The wait of a thread that is off the CPU when the recording begins, unless it has got one meanwhile. */
-static __always_inline void initial_stack(const void *ctx, struct task_struct *task, struct thread *thread)
+/* Describes the wait of a thread that is off the CPU when the recording begins, unless the thread has been given one meanwhile. */
+static __always_inline void add_initial_stack(const void *ctx, struct task_struct *task, struct thread *thread)
 {
 	struct scratch *s = scratch_take(ctx); /* switches go on */
 	struct seeded *initial_stack = &thread->initial_stack;
@@ -478,11 +477,11 @@ static __always_inline void initial_stack(const void *ctx, struct task_struct *t
 	initial_stack->key.syscall = syscall;
 	initial_stack->key.ids = s->sample.ids;
 	scratch_leave(s);
-	/* else it has had a CPU meanwhile, and what was found is of a wait that is over */
+	/* else it has had a CPU meanwhile, and the wait found is over */
 	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_SEEDED : THREAD_LEFT_OUT);
 }
 
-/* Run once at the start, by the reader itself. */
+/* Runs once at the start, called by the reader itself. */
 SEC("iter/task")
 int list_threads(struct bpf_iter__task *ctx)
 {
@@ -496,7 +495,7 @@ int list_threads(struct bpf_iter__task *ctx)
 	thread = make_thread(task, is_target(task->tgid, task->pid), count);
 	if (!thread || task->on_cpu || thread->is != THREAD_UNKNOWN)
 		return 0;
-	initial_stack(ctx, task, thread);
+	add_initial_stack(ctx, task, thread);
 	return 0;
 }
 
@@ -505,7 +504,7 @@ struct cutting {
 	struct task_struct *task;
 	struct thread *thread;
 	__u64 end_ns;
-	bool is_over; /* there are no switches any more */
+	bool is_over; /* there are no more switches */
 	struct sonde_wait_piece piece;
 };
 
@@ -515,13 +514,13 @@ static __always_inline void give(struct bpf_iter__task *ctx, struct cutting *cut
 	bpf_seq_write(ctx->meta->seq, &cutting->piece, sizeof(cutting->piece));
 }
 
-/* The copy of the key is right when this succeeds: what it is of changes after these numbers alone. */
+/* Moves *number from `from` to `to`. On success the caller's copy of the key is valid: a key changes only after these numbers. */
 static __always_inline bool claim(__u64 *number, __u64 from, __u64 to)
 {
 	return __sync_val_compare_and_swap(number, from, to) == from;
 }
 
-/* The wait before the thread's time on its CPU. */
+/* Writes the wait before the thread's time on its CPU. */
 static __always_inline void cut_last_wait(struct bpf_iter__task *ctx, struct cutting *cutting, struct sonde_wait_counters *count)
 {
 	struct thread *thread = cutting->thread;
@@ -548,7 +547,7 @@ static __always_inline void cut_last_wait(struct bpf_iter__task *ctx, struct cut
 	give(ctx, cutting, count);
 }
 
-/* How long it had been on a CPU's queue then, by the clock of the scheduler, which may lag. */
+/* How long the thread had been on a CPU's queue at then_ns, by the scheduler's clock, which may lag. */
 static __always_inline __u64 queued_at(struct task_struct *task, __u64 then_ns)
 {
 	__u64 since = bpf_core_field_exists(task->sched_info.last_queued) ? task->sched_info.last_queued : 0;
@@ -558,7 +557,7 @@ static __always_inline __u64 queued_at(struct task_struct *task, __u64 then_ns)
 	return now > since + late_ns ? now - since - late_ns : 0;
 }
 
-/* A wait that goes on. */
+/* Writes a wait that goes on. */
 static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutting *cutting, const struct sonde_wait_key *key, __u64 delay,
 					struct sonde_wait_counters *count)
 {
@@ -592,7 +591,7 @@ static __always_inline void cut_wait_of(struct bpf_iter__task *ctx, struct cutti
 		give(ctx, cutting, count);
 }
 
-/* With `wall`: what it was on CPUs, up to now when it is on one still. */
+/* With `wall`: writes the thread's time on CPUs, up to now if it is still on one. */
 static __always_inline void cut_running(struct bpf_iter__task *ctx, struct cutting *cutting, const struct sonde_wait_key *of, bool is_on,
 					struct sonde_wait_counters *count)
 {
@@ -612,7 +611,7 @@ static __always_inline void cut_running(struct bpf_iter__task *ctx, struct cutti
 		give(ctx, cutting, count);
 }
 
-/* A thread of which no switch was ever seen, and that was on a CPU at the start: it still is, or its switch away was hidden from us. */
+/* A thread without a switch so far, which was on a CPU at the start: it still is, or its switch away was hidden. */
 static __always_inline void cut_unknown(struct bpf_iter__task *ctx, struct cutting *cutting, __u64 *comm, struct sonde_wait_counters *count)
 {
 	struct task_struct *task = cutting->task;
@@ -654,10 +653,10 @@ static __always_inline int cut_thread(struct bpf_iter__task *ctx, struct cutting
 	return 0;
 }
 
-#define PIECES_MAX 3 /* of a thread */
+#define PIECES_MAX 3 /* per thread */
 
-/* Gives what has not ended, and what is in no sum yet: at a border, while switches go on, and at the end. What was given is not taken back:
- * there has to be room for it. */
+/* Writes waits that have not ended, and what is in no sum yet: at a border, while switches go on, and at the end. What was claimed cannot
+ * be given back, so there must be room for it. */
 SEC("iter/task")
 int cut_threads(struct bpf_iter__task *ctx)
 {
@@ -671,7 +670,7 @@ int cut_threads(struct bpf_iter__task *ctx)
 	if (!cutting.thread || cutting.task->exit_state)
 		return 0;
 	if (seq->size - seq->count < PIECES_MAX * sizeof(cutting.piece))
-		return 1; /* again */
+		return 1; /* call again */
 	cutting.end_ns = cutting.is_over ? limits.end_ns : WINDOW_BEGIN(limits.window_ns);
 	return cut_thread(ctx, &cutting, count);
 }

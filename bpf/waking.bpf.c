@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Who ends a wait: runs when a thread wakes another up, in the one that does. Its stacks are taken as those of a switch (bpf/sched.bpf.c),
- * and what was found is left with the thread that is woken up. A waker is sent once. */
+/* Who ends a wait: runs when a thread wakes another up, in the waker. The waker's stacks are taken as those of a switch (bpf/sched.bpf.c),
+ * and their hash is stored with the thread that is woken up. A waker is sent once. */
 #include <stdbool.h>
 
 #include <linux/bpf.h>
@@ -25,9 +25,9 @@
 #include "lib/thread.h"
 #include "lib/wait_counters.h"
 
-#define ENTRY_BYTES 64 /* more than the entry code of a fault is long */
+#define ENTRY_BYTES 64 /* longer than the entry code of a fault */
 
-struct { /* where wakers are put together, one per CPU */
+struct { /* working memory for wakers, one per CPU */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
@@ -36,10 +36,10 @@ struct { /* where wakers are put together, one per CPU */
 
 extern const void asm_exc_page_fault __ksym __weak;
 
-/* Has an interrupt struck the current thread? Then it has nothing to do with what is woken up. Interrupts have a stack of their own, but on
- * x86-64 not those that strike in user code: they left no number of a system call behind, as faults do. FRED says which of the two it was;
- * without it faults come by the entry code of page faults, whose return address stands below the registers. A kernel whose stacks are
- * larger (64 KiB pages) keeps the registers farther up. */
+/* True if an interrupt has struck the current thread, which then is not the waker. Interrupts have a stack of their own, except on x86-64
+ * when they strike in user code. Those leave no system call number, as faults do not. FRED tells the two apart. Without it faults enter by
+ * the entry code of page faults, whose return address is below the registers. A kernel with larger stacks (64 KiB pages) keeps the
+ * registers farther up. */
 static __noinline bool in_interrupt(struct task_struct *task, __u64 *ctx, struct scratch *s, bool has_user)
 {
 	__u64 low = as_number(s, task->stack), off = as_number(s, ctx) - low;
@@ -49,7 +49,7 @@ static __noinline bool in_interrupt(struct task_struct *task, __u64 *ctx, struct
 #endif
 
 	if (off >= stack_bytes(task) &&
-	    off >= as_number(s, saved_regs_of(task)) - low) /* the arguments stand on the stack that is in use */
+	    off >= as_number(s, saved_regs_of(task)) - low) /* the arguments are on the stack in use */
 		return true;
 #ifdef SONDE_ARM64
 	return false;
@@ -96,7 +96,7 @@ static __always_inline void send_wakeup(struct task_struct *task, __u64 hash, st
 	bpf_ringbuf_submit(record, wake_flag());
 }
 
-/* Unless it was sent before. */
+/* Sends the waker, unless it was sent before. */
 static __always_inline void send_waker(struct sonde_waker_record *waker, struct cache *cache, struct scratch *s)
 {
 	enum sonde_stack_state state = SONDE_STACK_STORED;
@@ -111,7 +111,7 @@ static __always_inline void send_waker(struct sonde_waker_record *waker, struct 
 		cache->waker = waker->hash;
 }
 
-/* What was found is the waker of the task. */
+/* Makes what was found the waker of the task. */
 static __always_inline int end_waking(struct task_struct *task, struct thread *thread, struct cache *cache, struct scratch *s)
 {
 	__u32 zero = 0;
@@ -146,7 +146,7 @@ static __always_inline struct cache *caches_of(struct task_struct *task)
 	return bpf_task_storage_get(&waker_caches, task, 0, 0);
 }
 
-/* Behind the programs of the runtimes. */
+/* Runs after the programs of the runtimes. */
 SEC("tp_btf/sched_waking")
 int on_woken(__u64 *ctx)
 {
@@ -156,7 +156,7 @@ int on_woken(__u64 *ctx)
 	return s ? end_waking(task, thread_of(task), caches_of(bpf_get_current_task_btf()), s) : 0;
 }
 
-/* By itself, for the 512 bytes of stack that all calls have together. */
+/* A function of its own, for the 512 bytes of stack that all calls share. */
 static __noinline struct scratch *take_scratch(const void *ctx)
 {
 	return scratch_take(ctx);
@@ -185,7 +185,7 @@ static __always_inline int take_stacks(__u64 *ctx, struct sonde_wait_counters *c
 		s->sample.kernel_state = kernel_stack_by_cache(task, ctx, s, cache, count);
 	if (cfg.user_stacks && has_user)
 		s->sample.user_state = user_stack_by_cache(task, regs, s, cache, count);
-	/* asked for anew: likewise */
+	/* looked up again: to save stack as well */
 	return s->runtimes_left ? next_runtime(ctx, s) : end_waking((void *)ctx[0], thread_of((void *)ctx[0]), cache, s);
 }
 

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 						     argc > 1 ? argv[1] : "task-clock,page-faults,context-switches,instructions,cycles" };
 	struct sonde_count counts[MAX_EVENTS];
 	struct sonde_counters *counters = NULL;
-	int err = sonde_counters_new(&options, &counters); /* some events may be missing: each of them has its reason */
+	int err = sonde_counters_new(&options, &counters); /* some events may be missing, each with its own reason */
 	uint32_t nr = sonde_counters_nr(counters);
 
 	if (err && !sonde_counters_has_any(counters)) {

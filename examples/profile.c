@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	pthread_t worker;
 	int code;
 
-	if (sonde_is_worker(argc, argv, &code)) /* first of all: sonde starts this program once more, to read files without rights */
+	if (sonde_is_worker(argc, argv, &code)) /* must be first: sonde starts this program once more, to read files without rights */
 		return code;
 	if (argc != 2 || pthread_create(&worker, NULL, work, NULL))
 		return SONDE_EXIT_USAGE;

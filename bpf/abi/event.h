@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What bpf/event.bpf.c counts and sends: a record for each time that a trigger strikes, whatever it is. */
+/* event: what bpf/event.bpf.c counts and sends: one record each time a trigger fires. */
 #pragma once
 #include "record.h"
 #include "types.h"
 
 struct sonde_event_config {
-	__u32 trigger;                       /* whose records these are: the caller's number */
-	__u32 syscall;                       /* only at this one, by the number of 64-bit code; SONDE_EVENT_ANY_SYSCALL: at any trigger */
-	__u8 in_user;                        /* it strikes in user code, at an instruction: there is no kernel stack */
-	__u8 nr_own_frames;                  /* of the kernel stack: as SONDE_TRACEPOINT_FRAMES */
+	__u32 trigger;                       /* which trigger the records belong to: the caller's number */
+	__u32 syscall;                       /* only this syscall, by the number of 64-bit code; SONDE_EVENT_ANY_SYSCALL: no restriction */
+	__u8 in_user;                        /* the trigger is an instruction of user code: there is no kernel stack */
+	__u8 nr_own_frames;                  /* of the kernel stack: like SONDE_TRACEPOINT_FRAMES */
 	__u8 pad[6];                         /* zero */
 };
 _Static_assert(sizeof(struct sonde_event_config) == 16, "layout changed: bump SONDE_ABI_VERSION");

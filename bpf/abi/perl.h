@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel side knows of a Perl process, and what its frames say.
+/* perl: what the kernel side knows about a Perl process, and what its frames contain.
  *
- * Code and files of Perl can be gone a moment later (string evals, closures), and each instance of a closure has a CV of its own. So a
- * frame names what lasts, and carries what
- * does not:
+ * Code and files of Perl may be freed a moment later (string evals, closures), and each instance of a closure has a CV of its own. So a
+ * frame refers to what lasts, and carries the rest:
  *
- *   code    where the sub's name stands: its GV; with SONDE_PERL_CODE_CV, its CV (CvNAMED: the name is in the CV itself, such a CV is no
+ *   code    the location of the sub's name: its GV; with SONDE_PERL_CODE_CV its CV (CvNAMED: the name is in the CV itself, which is then no
  *           closure); or one of SONDE_PERL_CODE_*
  *   where   bits 0 to 47: cop_file, the address of the file's name (without threads cop_filegv, a GV), or SONDE_PERL_FILE_*; from bit 48
  *           on: the low 16 bits of the line
- *   cookie  bits 0 to 3: bits 16 to 19 of the line; bits 4 to 23: of an anonymous sub, the line of its first statement; bits 24 to 31:
+ *   cookie  bits 0 to 3: bits 16 to 19 of the line; bits 4 to 23: for an anonymous sub, the line of its first statement; bits 24 to 31:
  *           SONDE_PERL_CHECK of the file's name
  *
- * A line is 0 when it is not known or is 1 << 20 or more.
+ * A line is 0 if it is not known or is 1 << 20 or more.
  *
- * Struct layouts (cop.h, cv.h, sv.h, op.h of 5.32, 5.36, 5.40 and 5.42; tools/perl_layout.c asserts them) have not changed since 5.32 but
- * for the places in the interpreter. */
+ * Struct layouts (cop.h, cv.h, sv.h, op.h of 5.32, 5.36, 5.40 and 5.42; tools/perl_layout.c asserts them) have not changed since 5.32,
+ * except for the offsets in the interpreter. */
 #pragma once
 #include "runtime.h"
 
@@ -25,13 +24,13 @@
 #define SONDE_PERL_CODE_CV 1      /* a bit */
 
 #define SONDE_PERL_FILE_UNKNOWN 0
-/* "(eval 12)", for any number: it counts evals, and each has a text of its own at an address of its own */
+/* "(eval 12)", for any number: Perl counts evals, and the text of each is at an address of its own */
 #define SONDE_PERL_FILE_EVAL 1
 
 #define SONDE_PERL_FILE_MASK ((1ULL << 48) - 1)
 #define SONDE_PERL_MAX_LINE ((1U << 20) - 1)
 
-/* Of the begin of a file's name, with zeros for what is behind its end. */
+/* Of the first bytes of a file's name, zero-padded. */
 #define SONDE_PERL_CHECK(text) ((__u32)((text) * 0x9e3779b97f4a7c15ULL >> 56))
 
 #define SONDE_PERL_SI_CXSTACK 8
@@ -54,9 +53,9 @@
 #define SONDE_PERL_CX_FORMAT 10
 #define SONDE_PERL_CX_EVAL 11
 #define SONDE_PERL_CX_EVAL_TEXT 0x20  /* CXp_REAL, of EVAL */
-#define SONDE_PERL_CX_EVAL_BLOCK 0x40 /* CXp_EVALBLOCK, of EVAL: and of what catches errors in C */
+#define SONDE_PERL_CX_EVAL_BLOCK 0x40 /* CXp_EVALBLOCK, of EVAL: also of C code that catches errors */
 #define SONDE_PERL_CX_SUB_RE 0x40     /* CXp_SUB_RE, of SUB: code in a regular expression */
-#define SONDE_PERL_CX_SUB_FAKE 0x80   /* CXp_SUB_RE_FAKE, likewise: of a sub that is there already */
+#define SONDE_PERL_CX_SUB_FAKE 0x80   /* CXp_SUB_RE_FAKE, likewise: of a sub that is already there */
 
 #define SONDE_PERL_OP_TYPE 32         /* a 9-bit number in struct op */
 #define SONDE_PERL_OP_TYPE_MASK 511
@@ -81,14 +80,14 @@
 #define SONDE_PERL_CV_NAMED 0x8000
 #define SONDE_PERL_CV_LEXICAL 0x10000
 
-#define SONDE_PERL_INTERPRETER_BYTES 256 /* so much from its begin holds op, curcop and curstackinfo */
+#define SONDE_PERL_INTERPRETER_BYTES 256 /* its first bytes, which hold op, curcop and curstackinfo */
 
 struct sonde_perl {
 	struct sonde_runtime_process process; /* root: the thread's struct interpreter; kind NONE: built without threads */
 	__u64 op_pc, curcop_pc, curstackinfo_pc, top_env_pc; /* without threads: addresses of PL_op, ... */
 	__u16 interpreter_op, interpreter_curcop, interpreter_curstackinfo,
-	    interpreter_top_env;  /* with: byte offsets in struct interpreter; top_env 0: not known */
-	__u16 op_nextstate;       /* number of this operation; the next one is OP_DBSTATE */
+	    interpreter_top_env;  /* with threads: byte offsets in struct interpreter; top_env 0: not known */
+	__u16 op_nextstate;       /* number of this operation; the next is OP_DBSTATE */
 	__u16 pad[3];             /* zero */
 	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* Perl_runops_standard, Perl_runops_debug */
 };

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel side knows of a PHP process. A frame's `code` is the zend_function; `where` is the line (0: not known) with flags above;
- * `cookie` is php_cookie below.
+/* php: what the kernel side knows about a PHP process. A frame's `code` is the zend_function; `where` is the line (0: not known) with flags
+ * above; `cookie` is php_cookie below.
  *
- * The layouts here are the same from PHP 7.4 to 8.5 (Zend/zend_compile.h, zend_types.h; tools/php_layout.c asserts them for the headers of
- * a version); the others are in struct sonde_php. */
+ * The layouts here are the same from PHP 7.4 to 8.5 (Zend/zend_compile.h, zend_types.h; tools/php_layout.c asserts them against the headers
+ * of a version). The other offsets are in struct sonde_php. */
 #pragma once
 #include "runtime.h"
 
 /* zend_execute_data */
 #define SONDE_PHP_EX_OPLINE 0
-#define SONDE_PHP_EX_RETURN 16    /* return_value; of a generator's code: the zend_generator */
+#define SONDE_PHP_EX_RETURN 16    /* return_value; in a generator's code: the zend_generator */
 #define SONDE_PHP_EX_FUNC 24
 #define SONDE_PHP_EX_THIS 32      /* a zval: value, u32 type_info, u32 number of arguments */
 #define SONDE_PHP_EX_PREV 48
-#define SONDE_PHP_EX_BYTES 56     /* so many from its begin on hold all of these */
+#define SONDE_PHP_EX_BYTES 56     /* its first bytes, which hold all of these */
 /* This.type_info */
 #define SONDE_PHP_TYPE_MASK 0xff
 #define SONDE_PHP_IS_OBJECT 8
 #define SONDE_PHP_CALL_CODE (1u << 16)  /* the code of a file or eval outside of functions */
-#define SONDE_PHP_CALL_TOP (1u << 17)   /* called from C: if it is PHP code, by an activation of execute_ex of its own */
+#define SONDE_PHP_CALL_TOP (1u << 17)   /* called from C: PHP code then has its own activation of execute_ex */
 #define SONDE_PHP_CALL_GENERATOR (1u << 24)
 /* zend_generator: flags is a byte */
 #define SONDE_PHP_GENERATOR_RUNS 1
@@ -40,12 +40,12 @@
 #define SONDE_PHP_LINE_MASK 0xffffffffULL /* of `where` */
 #define SONDE_PHP_WHERE_INCLUDED (1ULL << 32) /* a file's code, run by include or require */
 
-#define SONDE_PHP_OP_ARRAY_BYTES 192      /* of zend_op_array, that hold what is read of it */
+#define SONDE_PHP_OP_ARRAY_BYTES 192      /* first bytes of zend_op_array, which hold what is read of it */
 
 struct sonde_php { /* byte offsets */
 	struct sonde_runtime_process process; /* root: EG(current_execute_data), a global pointer */
-	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of execute_ex, with its cold part; and the next one */
-	struct sonde_code_range compiled; /* by opcache's JIT, which runs on execute_ex's frame; both 0: none */
+	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* of execute_ex, with its cold part; then `compiled` */
+	struct sonde_code_range compiled; /* JIT code of opcache, which runs on execute_ex's frame; both 0: none */
 	__u16 op_array_last;       /* in zend_op_array: number of opcodes */
 	__u16 op_array_opcodes;
 	__u16 op_array_filename;
@@ -54,11 +54,11 @@ struct sonde_php { /* byte offsets */
 	__u16 generator_parent;    /* node.parent */
 	__u16 generator_fake;      /* execute_fake */
 	__u16 generator_flags;
-	__u8 opline_reg;           /* DWARF numbers of the registers that execute_ex keeps the opline and the execute_data in; 0xff: none */
+	__u8 opline_reg;           /* DWARF numbers of the registers where execute_ex keeps the opline and the execute_data; 0xff: none */
 	__u8 frame_reg;
 };
 
-/* Of what makes functions at one address different: where their names are, and where they begin. */
+/* Tells functions at the same address apart: by where their names are, and where they begin. */
 static inline __u32 php_cookie(__u64 name, __u64 filename, __u32 line_start)
 {
 	__u64 hash = (name * 31 ^ filename) * 0x9e3779b97f4a7c15ULL;

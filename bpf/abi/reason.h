@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why a sample was left out, lost, or its user stack ended: one list each makes the enum, the counters, the report and the
- * manual page. Append only. The law that a system test checks: ticks = recorded + sum(filtered) + sum(dropped). */
+/* reason: why a sample was left out or lost, or why its user stack ended. Each list makes the enum, the counters, the report and the manual
+ * page. Append only. A system test checks: ticks = recorded + sum(filtered) + sum(dropped). */
 #pragma once
 
-/* Samples that were not asked for. */
+/* Samples that were not requested. */
 #define SONDE_FILTER_LIST(X) \
 	X(IDLE, "idle", "the CPU was idle") \
 	X(TARGET, "target", "another process or thread than asked for")
 
-/* Samples that were asked for and are lost whole. */
+/* Samples that were requested and are lost completely. */
 #define SONDE_DROP_LIST(X) \
 	X(NO_SCRATCH, "no_scratch", "no working memory for this CPU") \
 	X(RING_FULL, "ring_full", "no room in the ring buffer for the sample")
 
-/* Why a recorded sample's user stack ends where it does. COMPLETE alone means that the root was reached. The texts in brackets
- * are the frames that stand at the root end of such a stack; %s is the file's name. */
+/* Why a recorded sample's user stack ends where it does. Only COMPLETE means that the root was reached. The texts in brackets are the
+ * frames at the root end of such a stack; %s is the file's name. */
 #define SONDE_STOP_LIST(X) \
 	X(COMPLETE, "complete", "") \
 	X(DEPTH, "truncated", "[truncated]") \

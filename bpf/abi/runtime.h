@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an interpreter runs, as the kernel side finds it and user space names it.
+/* runtime: the frames of an interpreter, as the kernel side finds them and user space resolves them.
  *
- * A runtime stack is sent beside the native one, as a body of its own that is sent once. It consists of *runs*, leaf first: the frames that
- * one activation of the interpreter's loop (a native frame) runs, then an element with SONDE_RUNTIME_ENTRY that says which native frame
- * that is. User space puts each run in the place of its native frame. */
+ * A runtime stack is sent beside the native one, as a payload of its own, once. It consists of *runs*, leaf first: the frames of one
+ * activation of the interpreter's loop (a native frame), then an element with SONDE_RUNTIME_ENTRY that says which native frame that is.
+ * User space replaces that native frame with the run. */
 #pragma once
 #include "runtime_list.h"
 #include "types.h"
@@ -17,24 +17,24 @@ _Static_assert(SONDE_RUNTIME_COUNT <= 32, "a process's runtimes are bits of a __
 enum { SONDE_RUNTIMES_WITH_LABELS = 0 SONDE_RUNTIME_LIST(SONDE_NO_RUNTIME, X) }; /* bits 1 << enum sonde_runtime */
 #undef X
 
-#define SONDE_MAX_RUNTIME_FRAMES 2048 /* with the entries; a power of two; of a deeper stack the leaf end is kept */
+#define SONDE_MAX_RUNTIME_FRAMES 2048 /* including the entries; a power of two; of a deeper stack the leaf end is kept */
 
-#define SONDE_RUNTIME_ENTRY 1             /* flag: no frame, but the end of a run; `where` is the number of its native frame, leaf 0 */
+#define SONDE_RUNTIME_ENTRY 1             /* flag: not a frame but the end of a run; `where` is the number of its native frame, leaf 0 */
 #define SONDE_RUNTIME_UNPLACED (~0ULL)    /* instead: the native frame was not found */
-#define SONDE_RUNTIME_AT_LEAF (~0ULL - 1) /* instead: there is none yet, the interpreter is about to enter its loop, or has just left it */
+#define SONDE_RUNTIME_AT_LEAF (~0ULL - 1) /* instead: none yet, the interpreter is about to enter its loop, or has just left it */
 
 struct sonde_runtime_frame {
-	__u64 code;    /* user address of what is run: a code object, a function, a CV */
-	__u64 where;   /* the place in it, in the runtime's own unit (abi/NAME.h) */
-	__u32 cookie;  /* tells the code from what stands at the same address later, in the runtime's own way */
+	__u64 code;    /* user address of the code: a code object, a function, a CV */
+	__u64 where;   /* the position in it, in the runtime's own unit (abi/NAME.h) */
+	__u32 cookie;  /* tells the code from later code at the same address, in the runtime's own way */
 	__u8 runtime;  /* enum sonde_runtime */
 	__u8 flags;
 	__u16 pad;     /* zero */
 };
 _Static_assert(sizeof(struct sonde_runtime_frame) == 24, "layout changed: bump SONDE_ABI_VERSION");
 
-/* Why a runtime stack ends where it does. COMPLETE: all frames are there. The texts are the marks that stand for what is missing; %s is the
- * runtime's name. */
+/* Why a runtime stack ends where it does. COMPLETE: no frame is missing. The texts are the marks for what is missing; %s is the runtime's
+ * name. */
 #define SONDE_RUNTIME_STOP_LIST(X) \
 	X(COMPLETE, "complete", "") \
 	X(DEPTH, "truncated", "[%s: frames left out]") \
@@ -45,25 +45,27 @@ _Static_assert(sizeof(struct sonde_runtime_frame) == 24, "layout changed: bump S
 enum sonde_runtime_stop { SONDE_RUNTIME_STOP_LIST(X) SONDE_RUNTIME_STOP_COUNT };
 #undef X
 
-/* Where a thread keeps the pointer to its interpreter's state. All pcs are absolute, with the load bias in them. */
+/* Where a thread keeps the pointer to its interpreter's state. All pcs are absolute, including the load bias. */
 enum sonde_tls_kind {
 	SONDE_TLS_NONE,
-	SONDE_TLS_GLOBAL, /* no thread: the word at `pc` */
+	SONDE_TLS_GLOBAL, /* not per thread: the word at `pc` */
 	SONDE_TLS_STATIC, /* the word at thread pointer + off (local exec) */
-	SONDE_TLS_OFFSET, /* at thread pointer + *(s64 *)pc + off (initial exec: pc is a GOT entry; TLSDESC that was resolved to it: its
-			     second word) */
+	/* at thread pointer + *(s64 *)pc + off (initial exec: pc is a GOT entry; TLSDESC resolved to it: its second word) */
+	SONDE_TLS_OFFSET,
 	SONDE_TLS_MODULE, /* pc is a GOT pair {module, offset} (general and local dynamic): at dtv[module] + offset + off */
-	SONDE_TLS_KEY,	  /* pc holds a u32 key of pthread_key_create: its value */
+	SONDE_TLS_KEY,	  /* pc holds a u32 key of pthread_key_create: the key's value */
 };
 
 struct sonde_tls {
 	__u64 pc;
 	__s64 off;
-	__u32 dtv_off;	 /* MODULE: of the pointer to the dtv in what the thread pointer points to; entries are 16 bytes with glibc, 8 with
-			    musl: dtv_stride */
-	__u32 keys_off;	 /* KEY: of the table of values there (glibc: of pointers to tables of key_block entries; musl: the pointer to the
-			    table) */
-	__u16 key_block; /* KEY: entries of a table, each of 16 bytes, its value at 8 (glibc); 0: a single table of 8-byte values (musl) */
+	/* MODULE: offset of the dtv pointer from the thread pointer. Entries are 16 bytes with glibc, 8 with musl: dtv_stride. */
+	__u32 dtv_off;
+	/* KEY: likewise, of the table of values (glibc: of pointers to tables of key_block entries; musl: of the pointer to the
+	 * table). */
+	__u32 keys_off;
+	/* KEY: entries per table, each of 16 bytes with its value at 8 (glibc); 0: a single table of 8-byte values (musl). */
+	__u16 key_block;
 	__u8 dtv_stride;
 	__u8 kind;           /* enum sonde_tls_kind */
 	__u32 pad;           /* zero */
@@ -76,17 +78,17 @@ struct sonde_code_range {
 	__u64 start_pc, end_pc; /* both 0: none */
 };
 
-/* The first member of every runtime's struct of what is known of a process (struct sonde_NAME in abi/NAME.h): values of the runtime's map,
- * by tgid. */
+/* First member of every runtime's struct for a process (struct sonde_NAME in abi/NAME.h): the values of the runtime's map, keyed by
+ * tgid. */
 struct sonde_runtime_process {
-	__u32 generation; /* that of the process's struct sonde_process, or it is of another program */
-	__u32 serial;     /* of this value: no other has had it. Its memory may be given to another one while it is read */
-	__u64
-	    load_bias; /* of the file that holds the runtime: for user space, which finds there what it names frames by. `place` fills it */
+	__u32 generation; /* as in the process's struct sonde_process; if not, it is of another program */
+	__u32 serial;     /* of this value, unique: its memory may be reused while it is read */
+	/* Of the file that contains the runtime: for user space, which resolves frames with its data. Filled in by `place`. */
+	__u64 load_bias;
 	struct sonde_tls root;
 };
 
-/* What is known of a process: room for any runtime's struct. */
+/* A process's value: room for any runtime's struct. */
 union sonde_runtime_known {
 	struct sonde_runtime_process process;
 	__u64 words[26];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel's types that our programs touch, each with only the fields that they touch. CO-RE finds the real offsets in the running
- * kernel's BTF when a program is loaded, so the build needs no kernel headers and no vmlinux.h. Field names: linux/sched.h. */
+/* The kernel's types that the programs use, each with only the fields that they use. CO-RE finds the real offsets in the running kernel's
+ * BTF when a program is loaded, so the build needs no kernel headers and no vmlinux.h. Field names: linux/sched.h. */
 #pragma once
 #include "../abi/types.h"
 
@@ -18,10 +18,10 @@ struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
 };
 
-struct thread_struct { /* of a thread in user code: its thread pointer */
+struct thread_struct { /* the thread pointer of a thread in user code */
 #ifdef SONDE_ARM64
 	struct {
-		unsigned long tp_value; /* as the thread was last switched from */
+		unsigned long tp_value; /* as of the thread's last switch away */
 	} uw;
 #else
 	unsigned long fsbase;
@@ -38,7 +38,7 @@ struct cgroup {
 	struct cgroup *ancestors[]; /* by level, itself the last; Linux 6.1 */
 };
 
-struct cgroup___ids { /* before */
+struct cgroup___ids { /* before Linux 6.1 */
 	int level;
 	__u64 ancestor_ids[];
 };
@@ -48,10 +48,10 @@ struct css_set {
 };
 
 struct sched_info { /* the scheduler's own account, by the clock of struct rq; empty without CONFIG_SCHED_INFO */
-	unsigned long pcount;             /* times that it was given a CPU */
-	unsigned long long run_delay;     /* ns that it has waited on queues, all together */
-	unsigned long long last_arrival;  /* when it came onto the CPU */
-	unsigned long long last_queued;   /* when it began to wait, 0: it does not; anew when it is moved to another CPU's queue */
+	unsigned long pcount;             /* how often the thread was given a CPU */
+	unsigned long long run_delay;     /* ns on queues, in all */
+	unsigned long long last_arrival;  /* when the thread came onto the CPU */
+	unsigned long long last_queued;   /* when it began to wait; 0: it does not; set anew when it moves to another CPU's queue */
 };
 
 struct rq;
@@ -61,7 +61,7 @@ struct cfs_rq {
 	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
 };
 
-struct cfs_rq___queued { /* Linux 6.13: some that are queued sleep already, and are only taken off later */
+struct cfs_rq___queued { /* Linux 6.13: some queued threads sleep already, and are only dequeued later */
 	unsigned int h_nr_queued;
 	unsigned int h_nr_runnable;
 };
@@ -73,18 +73,18 @@ struct rq {
 };
 
 struct sched_entity {
-	__u64 sum_exec_runtime; /* ns that it was on CPUs, up to the last switch or tick */
-	struct cfs_rq *cfs_rq;  /* with CONFIG_FAIR_GROUP_SCHED: of the CPU that it is on, whatever its class */
+	__u64 sum_exec_runtime; /* ns on CPUs, up to the last switch or tick */
+	struct cfs_rq *cfs_rq;  /* with CONFIG_FAIR_GROUP_SCHED: the queue of the thread's CPU, whatever its class */
 };
 
 struct mm_struct {
-	unsigned long start_stack; /* of a process's first thread: where argc stands */
+	unsigned long start_stack; /* where argc is on the stack of the process's first thread */
 };
 
 struct return_instance {
-	unsigned long stack;          /* user address: where the stack pointer was when the function was entered */
-	unsigned long orig_ret_vaddr; /* where it returns to */
-	struct return_instance *next; /* of the thread, the outer ones */
+	unsigned long stack;          /* user address: the stack pointer at the function's entry */
+	unsigned long orig_ret_vaddr; /* the function's return address */
+	struct return_instance *next; /* the thread's next outer one */
 };
 
 struct uprobe_task {
@@ -103,7 +103,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct sched_info sched_info;
 	struct sched_entity se;
-	__u64 self_exec_id; /* grows with each exec */
+	__u64 self_exec_id; /* incremented by each exec */
 	__u64 start_time; /* CLOCK_MONOTONIC, ns */
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
@@ -112,7 +112,7 @@ struct task_struct {
 	char comm[16];
 	struct thread_struct thread;
 	struct uprobe_task *utask; /* with CONFIG_UPROBES */
-	unsigned int kasan_depth; /* with CONFIG_KASAN alone */
+	unsigned int kasan_depth; /* only with CONFIG_KASAN */
 };
 
 struct task_struct___state { /* before 5.14 */
@@ -120,7 +120,7 @@ struct task_struct___state { /* before 5.14 */
 };
 
 struct seq_file {
-	__u64 size, count; /* of its buffer, and of what stands in it */
+	__u64 size, count; /* size of the buffer, and bytes in it */
 };
 
 struct bpf_iter_meta {
@@ -135,6 +135,6 @@ struct bpf_iter__task {
 
 #define KERNEL_STACK_BYTES 16384 /* THREAD_SIZE of x86-64 without KASAN */
 #define TASK_DEAD 0x80            /* linux/sched.h: it will never run again */
-#define TASK_FREEZABLE 0x2000     /* linux/sched.h: no state, but what may be done in it; Linux 6.1 */
-#define PF_KTHREAD 0x00200000 /* linux/sched.h: a kernel thread, there is no user side */
+#define TASK_FREEZABLE 0x2000     /* linux/sched.h: not a state but a modifier of one; Linux 6.1 */
+#define PF_KTHREAD 0x00200000 /* linux/sched.h: a kernel thread, without a user side */
 #define USER_CS_64 0x33       /* __USER_CS, arch/x86/include/asm/segment.h; 32-bit code runs with 0x23 */

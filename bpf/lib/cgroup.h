@@ -15,8 +15,7 @@ static __always_inline __u64 cgroup_id(struct task_struct *task)
 	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 }
 
-/* Is the thread in the cgroup of this id, whose level is known, or below it? Each cgroup has the list of those above it, by level, and
- * itself at its end. */
+/* True if the thread is in the cgroup with this id and level, or below it. Each cgroup lists its ancestors by level, itself last. */
 static __always_inline bool in_cgroup(struct task_struct *task, __u32 level, __u64 id)
 {
 	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp), *above = 0;

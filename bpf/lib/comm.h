@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names of threads, where the verifier knows what a task is: without a call, which for a name takes as long as all the rest of a filter. */
+/* Names of threads, where the verifier knows the type of a task: read without a helper call, which takes as long as the rest of a
+ * filter. */
 #pragma once
 #include <linux/bpf.h>
 
@@ -8,13 +9,13 @@
 
 #define EACH_BYTE(value) ((value) * 0x0101010101010101ULL)
 
-/* The lowest bit that is set is that of the first byte that is zero; 0: there is none. Little-endian. */
+/* The lowest bit set belongs to the first byte that is zero; 0: no byte is. Little-endian. */
 static __always_inline __u64 zero_bytes(__u64 word)
 {
 	return (word - EACH_BYTE(1ULL)) & ~word & EACH_BYTE(0x80ULL);
 }
 
-/* What stands before the first zero byte. */
+/* The bytes before the first zero byte. */
 static __always_inline __u64 up_to_zero(__u64 word)
 {
 	__u64 zeros = zero_bytes(word);
@@ -22,7 +23,7 @@ static __always_inline __u64 up_to_zero(__u64 word)
 	return word & ((zeros & -zeros) - 1);
 }
 
-/* The thread's name, zeros behind it. (Up to Linux 5.16 there may be something else behind the kernel's.) */
+/* Reads the thread's name, padded with zeros. (Up to Linux 5.16 the kernel may leave other bytes behind the name.) */
 static __always_inline void read_comm(struct task_struct *task, __u64 *ret_words)
 {
 	const __u64 *words = (const void *)task->comm;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Raw stacks: a thread's registers and its stack as they are, for user space to walk. The copy is made right in the ring: its length is a
- * power of two, of which there are few, as what is reserved there has to be a constant. A page that is not in memory leaves a bit. */
+/* Deferred stacks: a thread's registers and a copy of its stack, for user space to walk. The copy is made directly in the ring buffer. Its
+ * length is one of a few powers of two, because a reservation there has to be a constant. A page that is not in memory sets a bit. */
 #pragma once
 #include <linux/bpf.h>
 
@@ -17,14 +17,14 @@
 #ifndef RAW_LONGEST /* pages */
 #define RAW_LONGEST SONDE_DEFERRED_MAX_PAGES
 #endif
-#define RAW_ROOT_BYTES (2 * WALK_PAGE_BYTES) /* arguments at the root, or what is known of a thread there */
+#define RAW_ROOT_BYTES (2 * WALK_PAGE_BYTES) /* for arguments at the root, or a thread's control block */
 
 _Static_assert(SONDE_DEFERRED_MIN_PAGES == 4 && SONDE_DEFERRED_MAX_PAGES == SONDE_DEFERRED_MIN_PAGES << (RAW_LENGTHS - 1) &&
 		   WALK_PAGE_BYTES == SONDE_DEFERRED_PAGE_BYTES,
 	       "send_copy has other ones");
 
-/* How many pages of a stack there are from `start` on, or 0: nobody can tell. A process's first stack ends where its arguments stand, and C
- * libraries have a thread's control block at the end of its stack. */
+/* Number of stack pages from `start` on; 0: unknown. A process's first stack ends at its arguments; C libraries keep a thread's control
+ * block at the end of its stack. */
 static __always_inline __u32 raw_pages(__u64 start)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -35,7 +35,7 @@ static __always_inline __u32 raw_pages(__u64 start)
 	return bytes <= 16ull * SONDE_DEFERRED_MAX_PAGES * WALK_PAGE_BYTES ? bytes / WALK_PAGE_BYTES : 0;
 }
 
-/* The shortest copy that has so many pages, or the longest there is here. */
+/* The shortest length with at least nr_pages pages, or the longest allowed here. */
 static __always_inline __u32 deferred_length(__u32 nr_pages)
 {
 	__u32 length = SONDE_DEFERRED_MIN_PAGES;
@@ -59,8 +59,8 @@ static __always_inline int send_pages(const struct sonde_deferred_record *header
 	for (__u32 word = 0; word < (nr_pages + 63) / 64; word++) {
 #pragma clang loop unroll(disable)
 		for (__u32 page = 0; page < (nr_pages < 64 ? nr_pages : 64);
-		     page++) { /* few instructions: the verifier goes through all turns */
-			/* the sign of an error */
+		     page++) { /* few instructions: the verifier follows every turn */
+			/* the sign bit of an error */
 			absent = absent >> 1 |
 				 ((__u64)bpf_probe_read_user((__u8 *)(deferred + 1) + off, WALK_PAGE_BYTES, (const void *)(from + off)) &
 				  1ull << 63);
@@ -74,7 +74,7 @@ static __always_inline int send_pages(const struct sonde_deferred_record *header
 	return 0;
 }
 
-/* Sends the header with that much of the stack behind it, one of deferred_length's. 0, or not 0: there is no room. */
+/* Sends the header and nr_pages pages of stack; nr_pages is a result of deferred_length. Returns 0; not 0: there is no room. */
 static __always_inline int send_copy(const struct sonde_deferred_record *header, __u32 nr_pages, __u64 flags)
 {
 	switch (nr_pages) {

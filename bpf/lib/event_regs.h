@@ -9,7 +9,7 @@
 #include "scratch.h"
 #include "user_regs.h"
 
-/* Where they need not be copied; NULL: it has no user side, or this kernel cannot. */
+/* The registers where the kernel saved them, without a copy. NULL: the thread has no user side, or this kernel does not give them. */
 static __always_inline const user_regs_t *user_regs_of(struct task_struct *task)
 {
 	const user_regs_t *regs;
@@ -20,7 +20,7 @@ static __always_inline const user_regs_t *user_regs_of(struct task_struct *task)
 	return has_user_stack(regs) ? regs : 0;
 }
 
-/* One after the other: not all at once by way of the stack. */
+/* One register at a time, so that the compiler does not collect them on the stack. */
 static __always_inline void enter_known_regs(struct walk *w, struct sonde_deferred_record *deferred, const user_regs_t *regs)
 {
 	w->in_syscall = 1;
@@ -36,7 +36,7 @@ static __always_inline void enter_known_regs(struct walk *w, struct sonde_deferr
 	deferred->compat = w->compat = !is_64_bit(regs);
 }
 
-/* Where they have to be: into memory that is free before a stack is taken. */
+/* Where the registers have to be copied: into memory that is free before a stack is taken. */
 WALK_FUNCTION int copy_regs(__u32 slot)
 {
 	struct scratch *s = scratch_of(slot);
@@ -54,14 +54,14 @@ WALK_FUNCTION int copy_regs(__u32 slot)
 	return 1;
 }
 
-/* Puts them into the walk; 0: it has no user side. */
+/* Puts the user registers into the walk; 0: the thread has no user side. */
 WALK_FUNCTION int take_regs(__u32 slot)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *s = scratch_of(slot);
 	const user_regs_t *regs;
 
-	if (!s || task->flags & PF_KTHREAD || !task->mm) /* as user_regs, but by the verifier's knowledge of what a task is */
+	if (!s || task->flags & PF_KTHREAD || !task->mm) /* as user_regs, but with a typed task */
 		return 0;
 	if (!HAS_KNOWN_REGS)
 		return copy_regs(slot);

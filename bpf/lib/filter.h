@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose: is a thread, the current one or another, among those that were asked for? With TASKS_ARE_TYPED the verifier knows what a task is:
- * then nothing is read by a call. */
+/* The targets filter: is a thread, the current one or another, among the requested ones? With TASKS_ARE_TYPED the verifier knows the type
+ * of a task; then nothing is read by a helper call. */
 #pragma once
 #include <stdbool.h>
 
@@ -14,7 +14,7 @@
 #include "comm.h"
 #include "knobs.h"
 
-struct { /* the tgids or tids asked for */
+struct { /* the tgids or tids requested */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC); /* few, but room for many children of a command */
 	__uint(max_entries, 65536);
@@ -29,7 +29,7 @@ static __always_inline bool is_target(__u32 tgid, __u32 tid)
 	return bpf_map_lookup_elem(&targets, &id);
 }
 
-/* `comm` has zeros behind the name. */
+/* `comm` is padded with zeros. */
 static __always_inline bool same_comm(const void *comm)
 {
 	const __u32 *words = comm;
@@ -56,12 +56,12 @@ static __always_inline bool is_comm(struct task_struct *task, const void *comm)
 	leader = BPF_CORE_READ(task, group_leader);
 	if (leader == task)
 		return false;
-	BPF_CORE_READ_STR_INTO(&of_leader, leader, comm); /* on failure "", which no filter is */
+	BPF_CORE_READ_STR_INTO(&of_leader, leader, comm); /* on failure "", which matches no filter */
 #endif
 	return same_comm(of_leader);
 }
 
-/* By what a thread may change; `comm` is its name. What nobody asked for costs nothing: cfg is constant. */
+/* Tests what a thread may change: its cgroup and its name, `comm`. Filters that are not set cost nothing: cfg is constant. */
 static __always_inline bool is_wanted_now(struct task_struct *task, const void *comm)
 {
 	if (cfg.filter_cgroup && !in_cgroup(task, cfg.cgroup_level, cfg.cgroup_id))
@@ -69,7 +69,7 @@ static __always_inline bool is_wanted_now(struct task_struct *task, const void *
 	return !cfg.filter_comm || is_comm(task, comm);
 }
 
-/* Of a thread that is not the idle one. */
+/* For a thread other than the idle one. */
 static __always_inline bool is_wanted(struct task_struct *task, __u32 tgid, __u32 tid, const void *comm)
 {
 	if ((cfg.filter_tgid || cfg.filter_tid) && !is_target(tgid, tid))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel's unwinder takes 1 to 2 us, and a thread's kernel stack is nearly always one that it had before. The stack is the same when
- * each of its return addresses stands where it stood, counted from the event's arguments on that stack: from the lowest one on, each
- * decides where the next one is. Which words are the return addresses the unwinder does not say. So all words that look like addresses of
- * code are remembered, the true ones are among them; and each time that the same stack is unwound with other words somewhere, these were
- * none, and are forgotten. Only the outermost frame, that of the entry code, stands elsewhere each time, where the kernel begins a system
- * call's stack at random. It is known by the one that it has called: what that code calls it calls at one place (and the thread's number of
- * the system call, which faults and interrupts have not, is compared as well). */
+/* A cache of a thread's kernel stacks. The kernel's unwinder takes 1 to 2 us, and a thread's kernel stack is nearly always one that it had
+ * before. The stack is the same when each of its return addresses is at the same offset, counted from the event's arguments on that stack:
+ * from the lowest one on, each decides where the next one is. The unwinder does not say which words are return addresses. So the cache
+ * keeps all words that look like code addresses; the true ones are among them. When the unwinder finds the same stack again though some of
+ * these words differ, those are no return addresses, and the cache drops them. Only the outermost frame, of the entry code, is at another
+ * offset each time: the kernel begins a system call's stack at random. Its callee identifies it, as the entry code calls each function at
+ * one place. (The thread's system call number is compared as well; faults and interrupts have none.) */
 #pragma once
 #include <linux/bpf.h>
 
@@ -19,11 +19,11 @@
 #define KERNEL_STACK_CACHE_WORDS 64 /* a power of two */
 
 struct kernel_stack_cache {
-	__u64 hash;                     /* 0: nothing is remembered */
+	__u64 hash;                     /* 0: the entry is empty */
 	__u64 syscall;
-	__u32 nr_words, nr_bytes;       /* that are read from the arguments on */
-	__u32 nr_kept, pad;             /* while some are forgotten */
-	__u32 words[KERNEL_STACK_CACHE_WORDS]; /* their low halves: the high one is that of all code */
+	__u32 nr_words, nr_bytes;       /* bytes read from the arguments on */
+	__u32 nr_kept, pad;             /* used while words are dropped */
+	__u32 words[KERNEL_STACK_CACHE_WORDS]; /* the low halves: all code has the same high half */
 	__u16 offs[KERNEL_STACK_CACHE_WORDS];  /* in words */
 };
 
@@ -35,7 +35,7 @@ struct kernel_stack_caches {
 #define KERNEL_CODE 0xffff800000000000ULL /* the image, and the modules beside it */
 #define KERNEL_CODE_MASK 0xffffffff00000000ULL
 #else
-#define KERNEL_CODE 0xffffffff80000000ULL /* the image, and the modules behind it. Small negative numbers are not, see below */
+#define KERNEL_CODE 0xffffffff80000000ULL /* the image, and the modules behind it; small negative numbers are excluded below */
 #define KERNEL_CODE_MASK 0xffffffff80000000ULL
 #endif
 #define KERNEL_CODE_END 0xffffffffff000000ULL
@@ -46,14 +46,14 @@ static __always_inline __u64 stack_bytes(struct task_struct *task)
 	return bpf_core_field_exists(task->kasan_depth) ? 2 * KERNEL_STACK_BYTES : KERNEL_STACK_BYTES;
 }
 
-/* An address that may be calculated with. */
+/* The address as a number that arithmetic is allowed on. */
 static __always_inline __u64 as_number(struct scratch *s, const void *address)
 {
 	*(const void *volatile *)&s->number = address;
 	return *(volatile __u64 *)&s->number;
 }
 
-/* How many bytes of stack there are from the arguments on; 0: more than are looked at, or it is not the thread's stack that is in use. */
+/* Number of stack bytes from the arguments on; 0: more than are compared, or the stack in use is not the thread's. */
 static __always_inline __u64 kernel_stack_bytes(struct task_struct *task, __u64 *ctx, struct scratch *s)
 {
 	__u64 size;
@@ -63,7 +63,7 @@ static __always_inline __u64 kernel_stack_bytes(struct task_struct *task, __u64 
 	return size <= WALK_BLOCK_BYTES ? size & ~7ULL : 0;
 }
 
-/* Is the stack, whose first nr_bytes stand in the walk's block, the remembered one? */
+/* True if the stack, whose first nr_bytes are in the walk's block, is the cached one. */
 static __always_inline bool kernel_stack_cache_same(const struct kernel_stack_cache *cached, struct scratch *s, __u64 nr_bytes)
 {
 	__u64 differs = 0;
@@ -79,7 +79,7 @@ static __always_inline bool kernel_stack_cache_same(const struct kernel_stack_ca
 	return !differs;
 }
 
-/* The hash of the remembered stack that the current one is, of which there are `size` bytes; 0: it is none of them. */
+/* The hash of the cached stack that equals the current one, which has `size` bytes; 0: a cache miss. */
 WALK_FUNCTION __u64 kernel_stack_cache_find(const struct kernel_stack_caches *cache, __u32 slot, __u64 size)
 {
 	struct scratch *s = scratch_of(slot);
@@ -98,7 +98,8 @@ WALK_FUNCTION __u64 kernel_stack_cache_find(const struct kernel_stack_caches *ca
 	return kernel_stack_cache_same(&cache->of[1], s, size) ? cache->of[1].hash : 0;
 }
 
-/* Keeps the word if it looks like an address of code. By itself, so that it is proved once. 0, or 1: there are too many. */
+/* Keeps the word if it looks like a code address. A function of its own, so that the verifier checks it once. Returns 0; 1: too many
+ * words. */
 WALK_FUNCTION int kernel_stack_cache_add(struct kernel_stack_cache *cached, __u32 slot, __u32 i)
 {
 	struct scratch *s = scratch_of(slot);
@@ -120,7 +121,7 @@ WALK_FUNCTION int kernel_stack_cache_add(struct kernel_stack_cache *cached, __u3
 	return 0;
 }
 
-/* Keeps a stack that was unwound, if it can be kept. */
+/* Keeps an unwound stack, if possible. */
 WALK_FUNCTION int kernel_stack_cache_keep(struct kernel_stack_cache *cached, __u32 slot, __u64 size, __u64 hash)
 {
 	struct scratch *s = scratch_of(slot);
@@ -143,7 +144,7 @@ WALK_FUNCTION int kernel_stack_cache_keep(struct kernel_stack_cache *cached, __u
 	return 0;
 }
 
-/* Keeps the i-th word if it still stands there. */
+/* Keeps the i-th word if it is unchanged. */
 WALK_FUNCTION int kernel_stack_cache_retain(struct kernel_stack_cache *cached, __u32 slot, __u32 i)
 {
 	struct scratch *s = scratch_of(slot);
@@ -163,7 +164,7 @@ WALK_FUNCTION int kernel_stack_cache_retain(struct kernel_stack_cache *cached, _
 	return 0;
 }
 
-/* The stack is the remembered one, but words differ: they were none of it. */
+/* The stack is the cached one, but words differ: drops those, as they are no return addresses. */
 WALK_FUNCTION int kernel_stack_cache_prune(struct kernel_stack_cache *cached, __u32 slot)
 {
 	struct scratch *s = scratch_of(slot);

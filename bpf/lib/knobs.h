@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What was asked for: each program has the same, filled in before it is loaded. */
+/* The options: the same in each program, filled in before it is loaded. */
 #pragma once
 #include "../abi/config.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Slots of histograms by powers of two, as model/histogram.h has them: 0 for [0, 2), i for [2^i, 2^(i + 1)). */
+/* Slots of histograms by powers of two, as in model/histogram.h: 0 for [0, 2), i for [2^i, 2^(i + 1)). */
 #pragma once
 #include <linux/types.h>
 
-/* Six steps without a branch that the verifier would have to follow both ways. */
+/* Six steps without branches, which the verifier would have to follow both ways. */
 static __always_inline __u32 log2_slot(__u64 value)
 {
 	__u32 bits = 0, step;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The maps that all triggers share, and the accessors that walk/unwind.h asks for. Sizes that depend on the machine or the command
- * line are set by the loader. */
+/* The maps that all triggers share, and the accessors that walk/unwind.h needs. The loader sets sizes that depend on the machine or the
+ * command line. */
 #pragma once
 #include <linux/bpf.h>
 
@@ -11,7 +11,7 @@
 #include "../compat/kernel.h"
 #include "knobs.h"
 
-struct chunk { /* SONDE_CHUNK_WORDS words, written by user space through a mapping of its memory */
+struct chunk { /* SONDE_CHUNK_WORDS words; user space writes them through a mapping of the memory */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
@@ -34,7 +34,7 @@ struct { /* rule number -> rule */
 	__type(value, struct sonde_rule);
 } rules SEC(".maps");
 
-struct { /* tgid -> pos of its struct sonde_process */
+struct { /* tgid -> position of its struct sonde_process */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC); /* only user space writes */
 	__uint(max_entries, 65536);
@@ -42,7 +42,7 @@ struct { /* tgid -> pos of its struct sonde_process */
 	__type(value, __u32);
 } processes SEC(".maps");
 
-struct { /* counts what user space has told of processes: while it stands, all that was known of them still is. 0: nothing yet */
+struct { /* grows with each change of the tables of processes: while it is the same, they are unchanged. 0: no change yet */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
@@ -50,14 +50,14 @@ struct { /* counts what user space has told of processes: while it stands, all t
 	__type(value, __u64);
 } table_generation SEC(".maps");
 
-struct { /* the number of the recording's window: user space counts it up */
+struct { /* the number of the recording's window: user space increments it */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
 } window_nr SEC(".maps");
 
-struct { /* hashes of the stacks that were sent, by sonde_sent_key: SONDE_STACK_* */
+struct { /* sonde_sent_key of the hashes of the stacks that were sent -> SONDE_STACK_* */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by the loader: --stack-storage-size */
 	__type(key, __u64);
@@ -76,16 +76,16 @@ struct {
 	__type(value, struct sonde_counters);
 } counters SEC(".maps");
 
-/* What several triggers count together: one may strike in the middle of another's addition. (Compilers make another instruction of adding
- * 0, which Linux 5.10 does not have.) */
+/* For counts that several triggers share: one trigger may interrupt another's addition. (Always adds 1: compilers turn an atomic addition
+ * of 0 into another instruction, which Linux 5.10 does not have.) */
 static __always_inline void count_one(__u64 *count)
 {
 	__sync_fetch_and_add(count, 1);
 }
 
-struct { /* tgid -> when it was forked or replaced its program: what was known of that id before is of another */
+struct { /* tgid -> when it was forked or last replaced its program: what was known of the id before belongs to another */
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192); /* more than come to life between two readings of the side-band */
+	__uint(max_entries, 8192); /* more than start between two readings of the side-band */
 	__type(key, __u32);
 	__type(value, __u64);
 } start_times SEC(".maps");
@@ -130,13 +130,13 @@ static __always_inline __u64 user_tls_base(const struct walk *w)
 	struct task_struct *task = (void *)bpf_get_current_task();
 
 #ifdef SONDE_ARM64
-	return BPF_CORE_READ(task, thread.uw.tp_value); /* programs set it before they have threads, and clone does for those */
+	return BPF_CORE_READ(task, thread.uw.tp_value); /* programs set it before they have threads, clone for those */
 #else
-	return BPF_CORE_READ(task, thread.fsbase); /* kept up by arch_prctl and clone, who set it for C and for Go */
+	return BPF_CORE_READ(task, thread.fsbase); /* kept up to date by arch_prctl and clone, which set it for C and for Go */
 #endif
 }
 
-/* Kernels before 5.12 take nothing but numbers in global functions. */
+/* Kernels before 5.12 allow only numbers as arguments of global functions. */
 #define WALK_BY_NUMBER
 #define WALK_PUT_ASIDE
 #define WALK_FUNCTION __attribute__((noinline))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stacks whose pages are not in memory: an interrupt cannot wait for them, the thread itself can, on its way back to its program
- * (bpf_task_work, Linux 6.18). Its registers and its stack are as they were then, so what is sent from there is the same raw record, only
- * later. */
+/* Stacks whose pages are not in memory. An interrupt cannot wait for them, but the thread itself can, on its way back to its program
+ * (bpf_task_work, Linux 6.18). Its registers and its stack are then still the same, so it sends the same deferred record, only later. */
 #pragma once
 #include <linux/bpf.h>
 
@@ -13,12 +12,12 @@
 #include "user_regs.h"
 
 #define RETRIES 64     /* at a time; a power of two */
-#define RETRY_PAGES 5  /* each of which may have to come from a disk */
+#define RETRY_PAGES 5  /* each may have to be read from a disk */
 
 struct bpf_map {
 	__u32 id;
 };
-struct bpf_task_work { /* known to the kernel by its name */
+struct bpf_task_work { /* the kernel knows it by its name */
 	__u64 opaque;
 };
 
@@ -26,7 +25,7 @@ struct retry {
 	struct bpf_task_work work;
 	__u32 is_taken, pad;
 	struct sonde_deferred_record header;
-	__u8 bytes[RETRY_PAGES * WALK_PAGE_BYTES]; /* behind the header. Not in the ring: who reads it would wait for a disk */
+	__u8 bytes[RETRY_PAGES * WALK_PAGE_BYTES]; /* behind the header. Not in the ring: its reader would wait for the disk */
 };
 
 struct {
@@ -39,7 +38,7 @@ struct {
 extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *work, void *map__map,
 					      int (*callback)(struct bpf_map *map, void *key, void *value), void *aux__prog) __ksym __weak;
 
-/* In the thread, just before it goes on. */
+/* Runs in the thread, just before it returns to its program. */
 static int on_resume(struct bpf_map *map, void *key, void *value)
 {
 	struct retry *retry = value;
@@ -65,7 +64,7 @@ static int on_resume(struct bpf_map *map, void *key, void *value)
 	return 0;
 }
 
-/* Has the current thread send the record that `header` begins. 0, or not 0: it is not possible. */
+/* Makes the current thread send the record that begins with `header`. Returns 0; not 0: that is not possible. */
 static __always_inline int retry_later(const struct sonde_deferred_record *header)
 {
 	__u32 number = bpf_get_current_pid_tgid() & (RETRIES - 1);

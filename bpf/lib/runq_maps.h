@@ -10,7 +10,7 @@ struct {
 	__type(value, struct sonde_runq_counters);
 } runq_counters SEC(".maps");
 
-struct { /* with `stacks`: the wait that is on its way to bpf/runqslower.bpf.c */
+struct { /* with `stacks`: the wait that is passed to bpf/runqslower.bpf.c */
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The program of a runtime that has frames: tail-called by the sampler for the processes that stand in its map. Whoever includes this
- * defines, before, which it is:
+/* The program of a runtime that has frames. The sampler tail-calls it for the processes in its map. A file that includes this defines
+ * first:
  *
  *   RUNTIME_KIND                  its enum sonde_runtime
  *   RUNTIME_STRUCT                what is known of a process
  *   RUNTIME_ENTER, RUNTIME_STEP   its steps (docs/internals/adding-a-runtime.md)
  *   RUNTIME_LOOPS(known)          the ranges for entries that are paired by counting, or 0
- *   RUNTIME_PAIRING               how these are paired: an enum runtime_pairing; not defined: as most are
- *   RUNTIME_COPY                  copies what code is named by; not defined: it lives long enough
- */
+ *   RUNTIME_PAIRING               how these are paired, an enum runtime_pairing; default: RUNTIME_PAIR_ALL
+ *   RUNTIME_COPY                  copies what names code; not defined: the code lives long enough */
 #pragma once
 #include "runtime_program.h"
 #include "../walk/walk_clock.h"
@@ -16,9 +15,9 @@
 #ifndef RUNTIME_PAIRING
 #define RUNTIME_PAIRING RUNTIME_PAIR_ALL
 #endif
-#define RUNTIME_MAX_TURNS (4 * SONDE_MAX_RUNTIME_FRAMES) /* what is no frame takes one, too */
+#define RUNTIME_MAX_TURNS (4 * SONDE_MAX_RUNTIME_FRAMES) /* elements that are no frames take a turn as well */
 #define RUNTIME_MANY 64
-#define RUNTIME_READS 64 /* so many make a few turns of less */
+#define RUNTIME_READS 64 /* after so many reads few turns end early */
 
 struct { /* by tgid */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -77,7 +76,7 @@ WALK_FUNCTION int runtime_all_turns(__u32 slot)
 	struct scratch *s = scratch_of(slot);
 
 	if (s)
-		s->walk.clock_cost = WALK_CLOCK_COST; /* where what came before has cost much the clock is read before the first turn */
+		s->walk.clock_cost = WALK_CLOCK_COST; /* if the native walk cost much, the clock is read before the first turn */
 #pragma clang loop unroll(disable)
 	for (int turn = 0; turn < RUNTIME_MAX_TURNS; turn += RUNTIME_MANY) {
 		if (runtime_many_turns(slot) != RUNTIME_GOES_ON)
@@ -89,17 +88,17 @@ WALK_FUNCTION int runtime_all_turns(__u32 slot)
 }
 
 #ifdef RUNTIME_COPY
-#define COPY_FRAMES 16 /* from the leaf: what lives for a moment does not call much; 0.1 us each in a stack that is new */
-#define COPY_MAX 8     /* of a stack: 1 us each */
+#define COPY_FRAMES 16 /* from the leaf: short-lived code makes few calls; 0.1 us each in a new stack */
+#define COPY_MAX 8     /* per stack: 1 us each */
 
-struct { /* what was copied, by a hash of process, code, cookie and window */
+struct { /* hashes of process, code, cookie and window of what was copied */
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u64);
 	__type(value, __u8);
 } copied SEC(".maps");
 
-/* Of one frame. 1: it was sent. */
+/* Copies and sends the code of one frame. Returns 1 if it was sent. */
 WALK_FUNCTION int copy_code(__u32 slot, __u32 number)
 {
 	struct scratch *s = scratch_of(slot);
@@ -120,13 +119,13 @@ WALK_FUNCTION int copy_code(__u32 slot, __u32 number)
 	s->code.code = frame->code;
 	s->code.cookie = frame->cookie;
 	s->code.generation = s->walk.generation;
-	if (bpf_ringbuf_output(&ring, &s->code, sizeof(s->code), BPF_RB_NO_WAKEUP)) /* the body, which comes next, wakes the reader */
+	if (bpf_ringbuf_output(&ring, &s->code, sizeof(s->code), BPF_RB_NO_WAKEUP)) /* the payload that follows wakes the reader */
 		return 0;
 	bpf_map_update_elem(&copied, &key, &sent, BPF_ANY);
 	return 1;
 }
 
-/* Of the frames at the leaf of a stack that is new. */
+/* Copies the code of the frames at the leaf of a new stack. */
 WALK_FUNCTION int copy_codes(__u32 slot)
 {
 	struct scratch *s = scratch_of(slot);
@@ -156,7 +155,7 @@ int walk_runtime(struct bpf_perf_event_data *ctx)
 	enum known known;
 
 	if (!s)
-		return 0; /* who goes on to here has it */
+		return 0; /* cannot happen: the program before has taken it */
 	known = copy_known(&runtime_processes, tgid, s->walk.generation, &s->known, sizeof(RUNTIME_STRUCT));
 	if (known == KNOWN_WELL) {
 		begin_runtime(s, RUNTIME_KIND, RUNTIME_PAIRING, RUNTIME_LOOPS(known_of(s)));

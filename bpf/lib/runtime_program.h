@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs of all runtimes share: each is tail-called with the native walk done, adds what its interpreter runs to the scratch's
+/* What the programs of all runtimes share. Each is tail-called after the native walk, adds what its interpreter runs to the scratch's
  * runtime walk, and goes on to the next. lib/runtime_main.h is the rest of those that have frames. */
 #pragma once
 #include "scratch.h"
 #include "send.h"
 
 #define RUNTIME_FEW 8
-#define RUNTIME_MAX_PROCESSES 4096 /* of one runtime */
+#define RUNTIME_MAX_PROCESSES 4096 /* per runtime */
 
 enum known {
 	KNOWN_NOT,
 	KNOWN_WELL,
-	KNOWN_TORN, /* it is of the program before, or of the next, or both */
+	KNOWN_TORN, /* it belongs to an earlier or later program of the process, or changed during the copy */
 };
 
-/* Copies what is known of the current process, of `size` bytes beginning with a struct sonde_runtime_process. User space may change it
- * meanwhile: then the memory is given to another process's at once. So it is true only when the map still leads to the same memory
- * afterwards, and that to the same value. Nothing was copied where user space has nothing to tell yet. */
+/* Copies what is known of the current process: `size` bytes that begin with a struct sonde_runtime_process. User space may change the value
+ * meanwhile; then its memory is given to another process's value at once. So the copy is valid only if the map still leads to the same
+ * memory afterwards, with the same serial number. KNOWN_NOT: user space has written nothing yet. */
 static __always_inline enum known copy_known(void *map, __u32 tgid, __u32 generation, void *to, __u32 size)
 {
 	volatile const struct sonde_runtime_process *known = bpf_map_lookup_elem(map, &tgid), *again;
@@ -32,7 +32,7 @@ static __always_inline enum known copy_known(void *map, __u32 tgid, __u32 genera
 	return again && again == known && again->serial == serial ? KNOWN_WELL : KNOWN_TORN;
 }
 
-/* One loop within another, as the native walk's: each is proved once. */
+/* Nested loops as in the native walk: the verifier checks each function once. */
 WALK_FUNCTION int look_at_few_natives(__u32 slot, __u32 from)
 {
 	struct scratch *s = scratch_of(slot);
@@ -45,7 +45,7 @@ WALK_FUNCTION int look_at_few_natives(__u32 slot, __u32 from)
 
 		if (number >= s->walk.nr_frames || number >= SONDE_LEAF_FRAMES)
 			return RUNTIME_ENDED;
-		barrier_var(number); /* so that it is masked where the verifier looks */
+		barrier_var(number); /* so that the mask is where the verifier looks */
 		runtime_look_at_native(&s->runtime, s->stack.frames, number);
 	}
 	return RUNTIME_GOES_ON;
@@ -61,7 +61,7 @@ WALK_FUNCTION int look_at_natives(__u32 slot)
 	return 0;
 }
 
-/* Pairs the entries that are paired by counting, and hashes. Gives the number of entries so far. */
+/* Pairs the entries that are paired by counting, and hashes the frames. Returns the number of entries so far. */
 WALK_FUNCTION __u32 settle_few(__u32 slot, __u32 from, __u32 nr_entries)
 {
 	struct scratch *s = scratch_of(slot);
@@ -107,7 +107,7 @@ WALK_FUNCTION int settle(__u32 slot, __u32 from)
 	return 0;
 }
 
-/* Before a runtime's first step. `loops`: SONDE_MAX_LOOPS ranges, NULL: its entries are not paired by counting. */
+/* Call before a runtime's first step. `loops`: SONDE_MAX_LOOPS ranges; NULL: its entries are not paired by counting. */
 static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime kind, enum runtime_pairing pairing,
 					  const struct sonde_code_range *loops)
 {
@@ -123,15 +123,15 @@ static __always_inline void begin_runtime(struct scratch *s, enum sonde_runtime 
 	r->nr_loops = 0;
 	r->nr_here = RUNTIME_ALL_HERE;
 	r->leaf_pc = s->walk.start.pc;
-	barrier_var(loops); /* it is the pointer that is compared: Linux 5.10 does not infer it from what it was chosen by */
-	if (!loops || s->sample.user_state == SONDE_STACK_DEFERRED) /* then these are not all of the frames that user space will find */
+	barrier_var(loops); /* the pointer itself is compared: Linux 5.10 does not infer it from the condition that chose it */
+	if (!loops || s->sample.user_state == SONDE_STACK_DEFERRED) /* user space will find more native frames than these */
 		return;
 	for (int i = 0; i < SONDE_MAX_LOOPS; i++)
 		r->ranges[i] = loops[i];
 	look_at_natives(s->walk.number);
 }
 
-/* After its last. */
+/* Call after a runtime's last step. */
 static __always_inline void end_runtime(struct scratch *s)
 {
 	settle(s->walk.number, s->runtime.first_frame);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The working memory of a sample: as many on each CPU as programs can be at work there at a time (docs/internals/triggers.md). A tick
- * strikes while another trigger's program walks; where the kernel may be preempted, so does another thread's. Whoever begins takes the
- * first that nobody has, and what one program leaves in it the one that it tail-calls finds: it is told by where their context stands,
- * which is on the stack in use, so that no two have the same at a time. */
+/* The working memory of a sample: on each CPU, as many levels as programs can be at work there at a time (docs/internals/triggers.md). A
+ * tick interrupts another trigger's walk; where the kernel may be preempted, so does another thread's program. A program takes the first
+ * free level. The program that it tail-calls finds that level by the address of the context: the context is on the stack in use, so no two
+ * runs have the same one at a time. */
 #pragma once
 #include "../runtimes/label_walk.h"
 #include "maps.h"
@@ -12,25 +12,25 @@
 #define SCRATCH_MAX_LEVELS 8
 
 struct scratch {
-	struct walk walk;         /* at the begin: its address need not be kept beside this one's */
-	__u64 run;                /* address of the context that it was taken for; 0: nobody has it */
-	__u64 nr_users;           /* who has it, and who is just finding out that somebody does */
+	struct walk walk;         /* first, so that its address need not be kept beside this one's */
+	__u64 run;                /* address of the context of the run that has it; 0: free */
+	__u64 nr_users;           /* runs that have it or are just finding out that it is taken */
 	__u64 window_ns;
-	__u32 nr_deferred, nr_deferred_pages, nr_wakes; /* since then */
+	__u32 nr_deferred, nr_deferred_pages, nr_wakes; /* since window_ns */
 	__u32 nr_walked;          /* user stacks, for the audit */
-	__u64 stack_at;           /* where the event's arguments stand, on the kernel stack in use */
-	__u64 syscall;            /* that the current thread is in, or NO_SYSCALL */
+	__u64 stack_at;           /* address of the event's arguments, on the kernel stack in use */
+	__u64 syscall;            /* of the current thread, or NO_SYSCALL */
 	__u64 number;
-	__u32 compat;             /* it is in 32-bit code */
-	__u32 table_generation, exec;         /* table_generation_now() before the process was looked up, and the thread's self_exec_id */
-	__u32 runtimes_left;      /* bits as in struct sonde_process: whose programs have not run yet */
+	__u32 compat;             /* the thread is in 32-bit code */
+	__u32 table_generation, exec;         /* table_generation_now() before the look-up of the process, and the thread's self_exec_id */
+	__u32 runtimes_left;      /* bits as in struct sonde_process: runtimes whose programs have not run yet */
 	struct sonde_sample_record sample;
-	struct sonde_deferred_record deferred; /* from the walk's begin on it has the registers that it began with */
+	struct sonde_deferred_record deferred; /* from the walk's start on it has the registers that the walk began with */
 	struct {
 		struct sonde_stack_record header;
 		__u64 frames[SONDE_MAX_USER_FRAMES];
 	} stack;
-	union sonde_runtime_known known; /* of the process: to the runtime that walks now */
+	union sonde_runtime_known known; /* of the process, for the runtime that walks now */
 	struct runtime_walk runtime;
 	struct sonde_code_record code;
 	struct label_walk labels;
@@ -38,19 +38,19 @@ struct scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set by the loader: for each possible CPU one, and as many as cfg.more_levels says */
+	__uint(max_entries, 1); /* set by the loader: for each possible CPU 1 + cfg.more_levels */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/* Whoever reads the clock wants to know how often. */
+/* Reads user memory and counts the reads, for the clock (walk/walk_clock.h). */
 static __always_inline long read_user(struct walk *w, void *to, __u32 size, __u64 from)
 {
 	w->nr_reads++;
 	return bpf_probe_read_user(to, size, (const void *)from);
 }
 
-/* What a sample begins with, and nothing of the one before. */
+/* Fills in the start of a sample, and resets what is left of the last one. */
 static __always_inline void begin_sample(struct scratch *s, __u64 time_ns, __u64 tgid_tid)
 {
 	s->sample = (struct sonde_sample_record){
@@ -69,14 +69,14 @@ static __always_inline struct scratch *scratch_of(__u32 slot)
 	return bpf_map_lookup_elem(&scratches, &slot);
 }
 
-/* Of the first level; the others are behind it. */
+/* The slot of the CPU's first level; the other levels follow it. */
 static __always_inline __u32 first_slot(void)
 {
 	return bpf_get_smp_processor_id() * (1 + cfg.more_levels);
 }
 
-/* Where SCRATCH_NESTS is defined, whoever strikes between the reading and the writing leaves all as it was before the writing, as nobody
- * there can be preempted (but for the one who goes through the threads, and is alone in that). Elsewhere it is one instruction. */
+/* With SCRATCH_NESTS a plain addition is enough: nobody is preempted there, and a program that interrupts the addition restores the value
+ * before it ends. (The iterator over all threads may be preempted, but there is only one.) Elsewhere it is one atomic instruction. */
 static __always_inline void scratch_add(struct scratch *s, __u64 nr)
 {
 #ifdef SCRATCH_NESTS
@@ -86,9 +86,9 @@ static __always_inline void scratch_add(struct scratch *s, __u64 nr)
 #endif
 }
 
-/* For the run of a program that has this context. NULL: all of this CPU's are taken; else scratch_leave has to be called at each of its
- * ends. Adds and looks, as exchanges came with Linux 5.12: whoever is alone behind that has it, and a thread that is preempted in between
- * at worst keeps others from it. */
+/* Takes a level for the run with this context. NULL: all levels of this CPU are taken; else call scratch_leave at each end of the run. Adds
+ * and then looks, because exchanges came with Linux 5.12: a run that finds itself alone after the addition has the level. A thread
+ * preempted in between at worst keeps others from it. */
 static __always_inline struct scratch *scratch_take(const void *ctx)
 {
 	__u32 slot = first_slot();
@@ -116,7 +116,7 @@ static __always_inline void scratch_leave(struct scratch *s)
 	scratch_add(s, -1);
 }
 
-/* What the program has taken that went on to this one; NULL: none. */
+/* The level that the program before the tail call has taken; NULL: none. */
 static __always_inline struct scratch *scratch_of_run(const void *ctx)
 {
 	__u32 slot = first_slot();
@@ -131,7 +131,7 @@ static __always_inline struct scratch *scratch_of_run(const void *ctx)
 	return 0;
 }
 
-/* The number of a walk is that of its memory. */
+/* A walk has the number of its scratch. */
 static __always_inline struct walk *walk_of(__u32 number)
 {
 	struct scratch *s = scratch_of(number);
@@ -139,9 +139,9 @@ static __always_inline struct walk *walk_of(__u32 number)
 	return s ? &s->walk : 0;
 }
 
-#define MAX_PUT_ASIDE 16 /* of a thread, from the leaf; the kernel has up to 64 (MAX_URETPROBE_DEPTH in kernel/events/uprobes.c) */
+#define MAX_PUT_ASIDE 16 /* per thread, from the leaf; the kernel has up to 64 (MAX_URETPROBE_DEPTH in kernel/events/uprobes.c) */
 
-/* See walk/unwind.h: by where the stack pointer was when the function was entered. */
+/* See walk/unwind.h. Found by the stack pointer at the function's entry. */
 static __always_inline __u64 user_return(const struct walk *w)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

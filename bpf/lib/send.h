@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a sample leaves the kernel: bodies of stacks that are new, then the sample itself; in between, the programs of the process's
- * runtimes, each of which ends with next_runtime. */
+/* How a sample leaves the kernel: payloads of new stacks, then the sample itself. In between run the programs of the process's runtimes;
+ * each ends with next_runtime. */
 #pragma once
 #include "maps.h"
 #include "scratch.h"
 
-#define WINDOW_NS 100000000u /* in so long a time */
-#define RAW_MAX 64           /* so many raw records per CPU: 10 MiB a second */
-#define RAW_MORE_PAGES 1024  /* and so much more of the stacks that are longer than the shortest copy: 40 MiB a second */
-#define WAKE_MAX 64          /* and so many times the reader is woken for a runtime stack: 5 us each */
+#define WINDOW_NS 100000000u /* the time that the limits below are for */
+#define RAW_MAX 64           /* deferred records per CPU: 10 MiB a second */
+#define RAW_MORE_PAGES 1024  /* pages of deferred stacks beyond the shortest copy: 40 MiB a second */
+#define WAKE_MAX 64          /* wake-ups of the reader for a runtime stack: 5 us each */
 
-struct { /* the runtimes' programs, by enum sonde_runtime; loaded when the first process needs them. As SONDE_RUNTIME_NONE: the one that
-	    comes after all of them */
+struct { /* the runtimes' programs, by enum sonde_runtime, loaded when first needed; SONDE_RUNTIME_NONE: the one that follows them */
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, SONDE_RUNTIME_COUNT);
 	__uint(key_size, sizeof(__u32));
@@ -31,7 +30,7 @@ static __always_inline void open_window(struct scratch *s, __u64 time_ns)
 	}
 }
 
-/* Verified by itself, as it is asked at many places. */
+/* A function of its own, verified once, as it has many callers. */
 WALK_FUNCTION int is_sent(__u64 hash)
 {
 	__u64 key = sonde_sent_key(hash, window_number());
@@ -40,8 +39,8 @@ WALK_FUNCTION int is_sent(__u64 hash)
 	return state && *state != SONDE_STACK_SENDING;
 }
 
-/* Sends a body of `size` bytes, at most max_size, that was not sent yet. Where another CPU sends it just now both do, as the other's may
- * find no room: who keeps the hash in mind does not ask again. */
+/* Sends a payload of `size` bytes, at most max_size, that was not sent yet. If another CPU is sending it just now both do: the other may
+ * find no room, and a caller that caches the hash does not ask again. */
 static __always_inline enum sonde_stack_state send_payload(const void *payload, __u64 size, __u64 max_size, __u64 hash, __u64 flags)
 {
 	__u64 key = sonde_sent_key(hash, window_number());
@@ -58,12 +57,12 @@ static __always_inline enum sonde_stack_state send_payload(const void *payload, 
 		bpf_map_delete_elem(&stacks, &key);
 		return SONDE_STACK_LOST;
 	}
-	bpf_map_update_elem(&stacks, &key, &sent, BPF_ANY); /* if not, it is sent again */
+	bpf_map_update_elem(&stacks, &key, &sent, BPF_ANY); /* on failure it is sent again */
 	return SONDE_STACK_STORED;
 }
 
-/* What the interpreters run, when any of them runs something. The reader is woken for a new one: what is run may soon be no more, and its
- * name with it. */
+/* Sends what the interpreters run, if any of them runs something. A new payload wakes the reader: the code may soon be freed, and its name
+ * with it. */
 static __always_inline void send_runtime(struct scratch *s)
 {
 	struct runtime_walk *r = &s->runtime;
@@ -87,8 +86,8 @@ static __always_inline void send_runtime(struct scratch *s)
 					       sizeof(r->record) + sizeof(r->frames), r->record.hash, flags);
 }
 
-/* Goes on to the program of the next runtime and, when there is none, to the trigger's last program. Comes back only when that is not there
- * any more, as nobody reads what it would send. */
+/* Goes on to the program of the next runtime or, after the last one, to the trigger's last program. Returns only if that is closed: then
+ * nobody reads what it would send. */
 static __always_inline int next_runtime(void *ctx, struct scratch *s)
 {
 	__u32 left = s->runtimes_left;

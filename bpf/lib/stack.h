@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The stacks of the current thread, as all triggers take and send them: the native walk with what it needs to know of the process, the
- * kernel's stack, and raw stacks where user space may come farther. */
+ * kernel's stack, and deferred stacks where user space may find more frames. */
 #pragma once
 #include <stdbool.h>
 
@@ -18,17 +18,17 @@
 
 #define SYS_EXECVE 59            /* asm/unistd_64.h */
 #define SYS_EXECVEAT 322
-#define FEW_TURNS 4    /* 13 % less time at 34 frames than 1; 8 was no better */
+#define FEW_TURNS 4    /* 13 % less time at 34 frames than 1; 8 is no better */
 #define MANY_TURNS 512
-#define MANY_LOOKS 8 /* what so many frames with rows cost beside what is read for them */
+#define MANY_LOOKS 8 /* the cost of MANY_TURNS frames with rows, without their reads */
 
-/* Where there may be thousands of events a second of a process that is not known yet, raw stacks leave room in the ring to the bodies of
- * stacks that are, and the first one in a window wakes the reader. */
+/* For events of which an unknown process may have thousands a second: deferred stacks leave room in the ring for payloads of known stacks,
+ * and the first one in a window wakes the reader. */
 #ifndef RAW_LEAVES_ROOM
 #define RAW_LEAVES_ROOM 0
 #endif
 
-/* Sends the body in s->stack, unless one with that hash was sent. */
+/* Sends the payload in s->stack, unless one with that hash was sent. */
 static __always_inline enum sonde_stack_state send_stack(struct scratch *s, __u64 time_ns)
 {
 	if (is_sent(s->stack.header.hash))
@@ -44,7 +44,7 @@ static __always_inline long get_kernel_stack(void *ctx, struct scratch *s)
 	return bpf_get_stack(ctx, s->stack.frames, SONDE_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
 }
 
-/* Of the frames from number `from` to `nr`. Verified by itself: where it was part of its callers, Linux 6.1 looked at three times as many
+/* Hashes the frames from number `from` up to `nr`. Verified by itself: inlined, it made Linux 6.1 verify three times as many
  * instructions. */
 WALK_FUNCTION __u64 hash_kernel_stack(__u32 slot, __u32 from, __u32 nr)
 {
@@ -58,8 +58,7 @@ WALK_FUNCTION __u64 hash_kernel_stack(__u32 slot, __u32 from, __u32 nr)
 	return hash;
 }
 
-/* The kernel's stack that stands in s->stack.frames: `size` bytes, as bpf_get_stack gives them. What tells it from others begins behind
- * nr_own frames. */
+/* Sends the kernel stack in s->stack.frames: `size` bytes, as bpf_get_stack returns it. The hash leaves out the first nr_own frames. */
 static __always_inline enum sonde_stack_state kernel_state(struct scratch *s, long size, __u32 nr_own, __u64 time_ns, __u64 *ret_hash)
 {
 	__u64 hash;
@@ -77,7 +76,7 @@ static __always_inline enum sonde_stack_state kernel_state(struct scratch *s, lo
 	return send_stack(s, time_ns);
 }
 
-/* Nothing is known of the process: what the kernel knows tells its lives and programs apart. */
+/* For a process that user space has not described yet. Its start time and its count of execs tell lives and programs apart. */
 static __always_inline void walk_enter_unknown(struct walk *w, __u32 tgid)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -104,7 +103,7 @@ static __always_inline bool walk_find_process(struct walk *w, __u32 tgid)
 	if (!words || CHUNK_WORD(words, *pos) != tgid)
 		return false;
 	w->known_ns = CHUNK_U64(words, *pos + 4);
-	if (process_start_ns && *process_start_ns > w->known_ns) /* that was another program, or another process */
+	if (process_start_ns && *process_start_ns > w->known_ns) /* they belong to another program, or another process */
 		return false;
 	w->nr_mappings = CHUNK_WORD(words, *pos + 1);
 	w->generation = CHUNK_WORD(words, *pos + 2);
@@ -114,7 +113,7 @@ static __always_inline bool walk_find_process(struct walk *w, __u32 tgid)
 	return true;
 }
 
-/* The hash that the walk starts with tells address spaces apart. */
+/* The hash that the walk starts with differs between address spaces. */
 static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 {
 	if (walk_find_process(w, tgid))
@@ -123,7 +122,7 @@ static __always_inline void walk_enter_process(struct walk *w, __u32 tgid)
 		walk_enter_unknown(w, tgid);
 }
 
-/* The walk's loop is three loops, of functions that the verifier proves once each and that take numbers alone: so it needs neither bpf_loop
+/* The walk's loop is three nested loops, in functions that take only numbers; the verifier checks each once. So it needs neither bpf_loop
  * (Linux 5.17) nor tail calls, which end after 33, and is the same on all kernels. */
 WALK_FUNCTION int walk_few(__u32 slot)
 {
@@ -139,7 +138,7 @@ WALK_FUNCTION int walk_few(__u32 slot)
 	for (int turn = 0; turn < FEW_TURNS; turn++) {
 		if (walk_step(&s->walk, s->stack.frames) != WALK_GOES_ON)
 			return WALK_ENDED;
-		if (s->walk.nr_looks != nr_looks) /* one frame without rows may cost much */
+		if (s->walk.nr_looks != nr_looks) /* a single frame without rows may cost much */
 			break;
 	}
 	return WALK_GOES_ON;
@@ -183,7 +182,7 @@ static __always_inline bool may_send_deferred(struct scratch *s, __u64 time_ns)
 	return s->nr_deferred < RAW_MAX;
 }
 
-/* Has user space seen this stack, and found no more to it? */
+/* True if user space has walked this stack and found no more frames. */
 static __always_inline bool is_settled(__u64 hash)
 {
 	__u64 key = sonde_sent_key(hash, window_number());
@@ -192,7 +191,7 @@ static __always_inline bool is_settled(__u64 hash)
 	return state && *state == SONDE_STACK_SETTLED;
 }
 
-/* Sends what stands in s->raw with the stack behind it, as much as there is room for. 0, or not 0: it was not possible. */
+/* Sends s->deferred with nr_pages of the stack behind it. Returns 0; not 0: there is no room. */
 WALK_FUNCTION int send_deferred(__u32 slot, __u32 nr_pages, __u64 flags)
 {
 	struct scratch *s = scratch_of(slot);
@@ -200,13 +199,13 @@ WALK_FUNCTION int send_deferred(__u32 slot, __u32 nr_pages, __u64 flags)
 	return !s || send_copy(&s->deferred, nr_pages, flags);
 }
 
-/* While a program is replaced there are the registers of the old one, but not its memory. */
+/* While a program is replaced, the registers are still the old one's, but its memory is unmapped. */
 static __always_inline bool in_exec(const struct walk *w)
 {
 	return w->syscall == SYS_EXECVE || w->syscall == SYS_EXECVEAT;
 }
 
-/* All ones, or 0: a long walk has had the time that a long copy takes. */
+/* All ones; 0: the walk was so slow that there is no time left for a long copy. */
 WALK_FUNCTION __u64 long_copy_mask(__u32 slot)
 {
 	struct scratch *s = scratch_of(slot);
@@ -214,10 +213,10 @@ WALK_FUNCTION __u64 long_copy_mask(__u32 slot)
 	return s && !was_walk_slow(&s->walk, WALK_MORE_NS) ? -1ULL : 0;
 }
 
-/* How much of a stack is to be sent: all of it, as far as it may be just now. */
+/* Number of pages of a stack to send: all of it, if the limits allow that now. */
 static __always_inline __u32 choose_length(struct scratch *s, struct sonde_counters *count)
 {
-	/* the second half is for those who need less */
+	/* half of the ring is kept for shorter stacks */
 	__u64 used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA),
 	      room = used < cfg.ring_wake_bytes ? (cfg.ring_wake_bytes - used) / WALK_PAGE_BYTES : 0;
 	__u32 left = RAW_MORE_PAGES - s->nr_deferred_pages, asked = raw_pages(s->deferred.stack_start),
@@ -235,7 +234,7 @@ static __always_inline __u32 choose_length(struct scratch *s, struct sonde_count
 	return length;
 }
 
-/* The reader is woken where it has a table to load, and for what takes much room. */
+/* Wakes the reader if it has a table to load, and for stacks that take much room. */
 static __always_inline __u64 raw_flag(const struct scratch *s, __u32 length, enum sonde_stop stop)
 {
 	return stop == SONDE_STOP_NOT_LOADED || length > SONDE_DEFERRED_MIN_PAGES || (RAW_LEAVES_ROOM && s->nr_deferred == 1)
@@ -243,7 +242,7 @@ static __always_inline __u64 raw_flag(const struct scratch *s, __u32 length, enu
 		   : wake_flag();
 }
 
-/* What send_deferred does not know. */
+/* Fills in what send_deferred does not. */
 static __always_inline void begin_deferred(struct scratch *s, const struct sonde_sample_record *sample, __u64 hash,
 					   enum sonde_deferred_use use, enum sonde_stop stop)
 {
@@ -263,10 +262,11 @@ static __always_inline void begin_deferred(struct scratch *s, const struct sonde
 	deferred->is_cut = 1;
 }
 
-/* Has the current thread send the record that `header` begins, later. 0, or not 0: it is not possible. NULL: nothing can do that. */
+/* Makes the current thread send the record that begins with `header` later. Returns 0; not 0: that is not possible. NULL: this trigger has
+ * no such way. */
 typedef int (*retry_fn)(const struct sonde_deferred_record *header);
 
-/* Sends what the walk has found or, when user space may find more, the stack itself. */
+/* Sends the frames of the walk or, if user space may find more, the stack itself. */
 static __always_inline enum sonde_stack_state send_user(struct scratch *s, struct sonde_sample_record *sample, struct sonde_counters *count,
 							retry_fn retry)
 {
@@ -302,19 +302,19 @@ static __always_inline enum sonde_stack_state send_user(struct scratch *s, struc
 	if (cfg.audit_every && state == SONDE_STACK_STORED && ++s->nr_walked % cfg.audit_every == 0 &&
 	    may_send_deferred(s, sample->time_ns)) {
 		begin_deferred(s, sample, hash, SONDE_DEFERRED_AUDIT, stop);
-		send_deferred(s->walk.number, SONDE_DEFERRED_MIN_PAGES, wake_flag()); /* if not, one less is audited */
+		send_deferred(s->walk.number, SONDE_DEFERRED_MIN_PAGES, wake_flag()); /* on failure one stack fewer is audited */
 	}
 	return state;
 }
 
-/* The walk is about the process now. */
+/* Prepares the walk for the sample's process. */
 static __always_inline void enter_process(struct scratch *s, const struct sonde_sample_record *sample)
 {
 	s->walk.event_ns = sample->time_ns;
 	walk_enter_process(&s->walk, sample->tgid);
 }
 
-/* The walk is over. While the program is being replaced its frames mean nothing. */
+/* Ends the walk. While the program is being replaced its frames mean nothing. */
 static __always_inline void end_walk(struct walk *w, const struct sonde_sample_record *sample)
 {
 	if (w->stop == SONDE_STOP_COMPLETE || !in_exec(w))
@@ -322,10 +322,10 @@ static __always_inline void end_walk(struct walk *w, const struct sonde_sample_r
 	walk_enter(w);
 	walk_enter_unknown(w, sample->tgid);
 	w->stop = SONDE_STOP_EXEC;
-	w->runtimes = 0; /* and its interpreter has no memory any more */
+	w->runtimes = 0; /* the interpreter's memory is unmapped, too */
 }
 
-/* The user side of the current thread, whose registers and process stand in the walk. */
+/* Takes the user stack of the current thread. The walk has its registers and its process. */
 static __always_inline enum sonde_stack_state user_state(struct scratch *s, struct sonde_sample_record *sample,
 							 struct sonde_counters *count, retry_fn retry)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a thread waits for, if it does: TASK_*, 0 while it runs or wants to. */
+/* The state of a thread that waits: TASK_*; 0: it runs or is runnable. */
 #pragma once
 #include <linux/bpf.h>
 

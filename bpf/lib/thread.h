@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the scheduler's programs remember of each thread, from one switch to the next. It is made when a thread is born, or by the iterator
- * that goes through all of them at the start, never at a switch: there the queue's lock is held, and an allocation that wakes somebody
- * would wait for it for ever. Threads that are left out for good have none. */
+/* What the scheduler's programs remember of each thread, from one switch to the next. It is allocated when a thread starts, or by the
+ * iterator over all threads at the start, never at a switch: there the queue's lock is held, and an allocation that wakes a thread would
+ * wait for that lock for ever. Threads that the filters exclude for good have none. */
 #pragma once
 #include <stdbool.h>
 
@@ -25,31 +25,31 @@ enum thread_is {
 	THREAD_UNKNOWN,  /* no switch of it was seen yet */
 	THREAD_ON,       /* on a CPU */
 	THREAD_OFF,      /* on none */
-	THREAD_LEFT_OUT, /* likewise, and the filters say no */
+	THREAD_LEFT_OUT, /* on none, and the filters exclude it */
 	THREAD_GONE,     /* it has ended */
-	THREAD_SEEDED,   /* as OFF, but no switch of it was seen yet: what is known of its wait stands in `seed` */
+	THREAD_SEEDED,   /* as OFF, but no switch of it was seen yet: its wait is described in `initial_stack` */
 };
 
-/* What was found of a thread that was not on a CPU at the start. Written by the iterator alone, before it makes the thread SEEDED: until
- * then nobody looks at it. */
+/* The wait of a thread that was off the CPU at the start. Only the iterator writes it, before it makes the thread SEEDED; until then nobody
+ * reads it. */
 struct seeded {
 	struct sonde_wait_key key;
 	__u64 run_delay, exec_ns;
 };
 
 struct thread {
-	__u64 since_ns;              /* that it `is` so; UNKNOWN: 0, or when the command began */
+	__u64 since_ns;              /* since when the thread `is` in its state; UNKNOWN: 0, or when the command began */
 	__u64 run_delay;             /* when it left the CPU */
-	__u64 exec_ns;               /* likewise: its time on CPUs in all of its life */
-	__u64 counted_ns;            /* up to when its time as it `is` now stands in a sum, or in one of the next two */
-	__u64 running_ns;            /* with `wall`: on CPUs, not in a sum yet */
-	__u64 running_window;        /* the window that that was in */
-	__u64 off_ns;                /* when ON: of the wait before, which is to be added to its sum */
-	__u64 whole_ns;              /* likewise, from its begin on; 0: there is none */
-	__u64 cut_queued_ns;         /* of the wait: its part on a queue that an earlier window has */
-	__u64 waker;                 /* hash; it outlives the switch: who wakes a thread may be faster than its switch away */
+	__u64 exec_ns;               /* at the same time: its time on CPUs since it started */
+	__u64 counted_ns;            /* until when its time in the present state is in a sum, or in one of the next two fields */
+	__u64 running_ns;            /* with `wall`: time on CPUs that is not in a sum yet */
+	__u64 running_window;        /* the window of running_ns */
+	__u64 off_ns;                /* ON: of the last wait, not added to its sum yet */
+	__u64 whole_ns;              /* ON: the same, but the whole wait; 0: there is none */
+	__u64 cut_queued_ns;         /* of the wait: its time on a queue that an earlier window has */
+	__u64 waker;                 /* hash; kept over the switch: the waker may be faster than the thread's switch away */
 	__u32 is;                    /* enum thread_is */
-	__u32 nr_short;              /* waits one after the other that were shorter than the minimum */
+	__u32 nr_short;              /* consecutive waits shorter than the minimum */
 	struct sonde_wait_key key;   /* of the wait */
 	struct seeded initial_stack;
 	struct cache cache;          /* of its stacks at switches */
@@ -62,7 +62,7 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-struct { /* with `wake`: of its stacks where it wakes others up */
+struct { /* with `wake` or `events`: of the thread's stacks when it wakes others up */
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
@@ -74,7 +74,7 @@ static __always_inline struct thread *thread_of(struct task_struct *task)
 	return bpf_task_storage_get(&threads, task, 0, 0);
 }
 
-/* The state of a thread that is leaving the CPU. */
+/* The state of the thread that leaves the CPU. */
 static __always_inline __u16 switch_state(const __u64 *ctx)
 {
 	if (ctx[0] & 0xff)
@@ -84,7 +84,7 @@ static __always_inline __u16 switch_state(const __u64 *ctx)
 	return task_state((void *)ctx[1]);
 }
 
-/* How long it was on CPUs' queues in all of its life, ready to run: by the scheduler's own account, which adds the time of a wait when the
+/* How long the thread was on CPUs' queues, ready to run, since it started: by the scheduler's own account, which adds a wait when the
  * thread gets its CPU, just behind the event. */
 static __always_inline __u64 run_delay(struct task_struct *task)
 {
@@ -96,7 +96,7 @@ static __always_inline __u16 syscall_of(__u64 syscall, bool compat)
 	return !compat && syscall < SONDE_NO_SYSCALL ? syscall : SONDE_NO_SYSCALL;
 }
 
-/* Which system call the current thread is in. regs: NULL: they have to be copied. False: it has no user side. */
+/* Finds the current thread's system call. regs: NULL: they have to be copied. False: the thread has no user side. */
 static __always_inline bool take_syscall(const user_regs_t *regs, struct scratch *s)
 {
 	s->syscall = NO_SYSCALL;
@@ -113,7 +113,7 @@ static __always_inline bool take_syscall(const user_regs_t *regs, struct scratch
 	return true;
 }
 
-/* What was found of the stacks becomes a part of a key. */
+/* Sends the runtimes' stack and puts the ids of all stacks into the key. */
 static __always_inline void take_ids(struct sonde_wait_key *key, struct scratch *s)
 {
 	__u32 zero = 0;
@@ -125,7 +125,8 @@ static __always_inline void take_ids(struct sonde_wait_key *key, struct scratch 
 	key->ids = s->sample.ids;
 }
 
-/* Is what happens to a thread that has storage to be told of? It has that whatever its name and cgroup are, as these may change. */
+/* True if an event of a thread that has storage is to be sent. Threads have storage whatever their name and cgroup are, as these may
+ * change. */
 static __always_inline bool is_event_of(struct task_struct *task)
 {
 	__u64 comm[SONDE_COMM_BYTES / 8];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The user registers of the current thread: from the event's context or, when it struck in the kernel, from where the entry code
- * saved them. */
+/* The user registers of the current thread: from the event's context or, if the event struck in the kernel, from where the entry code saved
+ * them. */
 #pragma once
 #include <stdbool.h>
 
@@ -36,8 +36,8 @@ static __always_inline void enter_regs(struct walk *w, struct sonde_deferred_rec
 	w->compat = raw->compat;
 }
 
-/* Puts the user registers that the kernel saved at `at` when the thread entered it into the walk, and into the head of a raw record. False:
- * they are none of a user's. */
+/* Puts the user registers that the kernel saved at `at` on entry into the walk, and into the header of a deferred record. False: they are
+ * not those of user code. */
 static __always_inline bool saved_user_regs(const void *at, struct walk *w, struct sonde_deferred_record *raw)
 {
 	user_regs_t saved;
@@ -52,7 +52,7 @@ static __always_inline bool saved_user_regs(const void *at, struct walk *w, stru
 	return true;
 }
 
-/* The same where the thread may be one of the kernel, or exiting: without memory. False: it has no user side now. */
+/* The same for a thread that may be a kernel thread, or exiting and without memory. False: it has no user side now. */
 static __always_inline bool user_regs(struct task_struct *task, const void *at, struct walk *w, struct sonde_deferred_record *raw)
 {
 	if (BPF_CORE_READ(task, flags) & PF_KTHREAD || !BPF_CORE_READ(task, mm))

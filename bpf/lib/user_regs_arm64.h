@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* user_regs.h's part that knows arm64: the kernel's struct pt_regs begins with the user-visible struct user_pt_regs (asm/ptrace.h). */
+/* The arm64 part of user_regs.h. The kernel's struct pt_regs begins with the user-visible struct user_pt_regs (asm/ptrace.h). */
 #pragma once
 #include <stddef.h>
 
@@ -13,8 +13,8 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return !(regs->pstate & PSTATE_MODE);
 }
 
-/* Does the thread that left these behind go back to user code? Those of the kernel's workers say that they are the kernel's: copy_thread()
- * in arch/arm64/kernel/process.c. */
+/* True if the thread with these registers returns to user code. Those of kernel workers have the kernel's mode: copy_thread() in
+ * arch/arm64/kernel/process.c. */
 static __always_inline bool has_user_stack(const user_regs_t *regs)
 {
 	return is_user(regs);
@@ -25,7 +25,7 @@ static __always_inline bool is_64_bit(const user_regs_t *regs)
 	return !(regs->pstate & PSTATE_32_BIT);
 }
 
-/* Registers into a raw record, and where its stack begins. */
+/* Puts registers, and where the stack begins, into a deferred record. */
 static __always_inline void deferred_take_regs(struct sonde_deferred_record *raw, const user_regs_t *regs)
 {
 	for (int i = 0; i < WALK_REG_SP; i++)
@@ -52,13 +52,13 @@ static __always_inline const void *saved_regs_of(struct task_struct *task)
 #define USER_SP(regs) ((regs)->sp)
 #define USER_BP(regs) ((regs)->regs[WALK_REG_BP])
 
-/* By DWARF number, which is a constant. */
+/* `number`: a DWARF register number, a constant. */
 static __always_inline __u64 user_reg(const user_regs_t *regs, int number)
 {
 	return number < WALK_REG_SP ? regs->regs[number] : regs->sp;
 }
 
-/* The number of the system call that the thread is in; -1 outside of one. It stands behind orig_x0: arch/arm64/include/asm/ptrace.h. */
+/* The system call that the thread is in; -1 outside of one. It is stored behind orig_x0: arch/arm64/include/asm/ptrace.h. */
 static __always_inline __u64 saved_syscall(const void *at, const user_regs_t *saved)
 {
 	__s32 number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* user_regs.h's part that knows x86-64. The saved registers have the layout of the user-visible struct pt_regs (asm/ptrace.h). */
+/* The x86-64 part of user_regs.h. The saved registers have the layout of the user-visible struct pt_regs (asm/ptrace.h). */
 #pragma once
 #include <stddef.h>
 
@@ -10,14 +10,14 @@ static __always_inline bool is_user(const user_regs_t *regs)
 	return regs->cs & 3;
 }
 
-/* Does the thread that left these behind go back to user code? Workers of the kernel (io_uring's, vhost's) are copies of a user's thread
- * with nowhere to go: copy_thread() in arch/x86/kernel/process.c writes 0 to both, or to all (Linux 5.12). */
+/* True if the thread with these registers returns to user code. Kernel workers (io_uring's, vhost's) are copies of a user thread that never
+ * return there: copy_thread() in arch/x86/kernel/process.c writes 0 to both, or to all (Linux 5.12). */
 static __always_inline bool has_user_stack(const user_regs_t *regs)
 {
 	return is_user(regs) && regs->rip | regs->rsp;
 }
 
-/* A processor with FRED says in the upper bits of ss how it came to the kernel, elsewhere they are 0: struct fred_ss in
+/* A processor with FRED stores the type of the event in the upper bits of ss, which are 0 elsewhere: struct fred_ss in
  * arch/x86/include/asm/ptrace.h, EVENT_TYPE_EXTINT in asm/trapnr.h (Linux 6.9). */
 #define FRED_INTERRUPT 0
 
@@ -36,7 +36,7 @@ static __always_inline bool is_64_bit(const user_regs_t *regs)
 	return (__u16)regs->cs == USER_CS_64;
 }
 
-/* Registers into a raw record, and where its stack begins. */
+/* Puts registers, and where the stack begins, into a deferred record. */
 static __always_inline void deferred_take_regs(struct sonde_deferred_record *raw, const user_regs_t *regs)
 {
 	raw->regs[0] = regs->rax;
@@ -60,9 +60,9 @@ static __always_inline void deferred_take_regs(struct sonde_deferred_record *raw
 	raw->compat = !is_64_bit(regs);
 }
 
-/* What the entry code saved of the current thread: at the far end of the kernel stack. Where to the bpf_task_pt_regs (Linux 5.15) is not
- * there: arch/x86/include/asm/page_64_types.h of 5.10 makes the stack twice as large for KASAN, whose kernels are known by a field of
- * theirs; TOP_OF_KERNEL_STACK_PADDING is 0 (asm/thread_info.h). */
+/* The registers of the current thread that the entry code saved: at the far end of the kernel stack. For kernels without bpf_task_pt_regs
+ * (Linux 5.15). arch/x86/include/asm/page_64_types.h of 5.10 makes the stack twice as large for KASAN; a KASAN kernel is known by a field
+ * of its own. TOP_OF_KERNEL_STACK_PADDING is 0 (asm/thread_info.h). */
 static __always_inline const void *regs_at_stack_end(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, stack) + (bpf_core_field_exists(task->kasan_depth) ? 2 * KERNEL_STACK_BYTES : KERNEL_STACK_BYTES) -
@@ -76,7 +76,7 @@ static __always_inline const void *saved_regs(struct task_struct *task)
 	return regs_at_stack_end(task);
 }
 
-/* The same of any thread, where the verifier knows what `task` is. */
+/* The same for any thread, where the verifier knows the type of `task`. */
 static __always_inline const void *saved_regs_of(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
@@ -84,13 +84,13 @@ static __always_inline const void *saved_regs_of(struct task_struct *task)
 	return regs_at_stack_end(task);
 }
 
-/* bpf_task_pt_regs gives registers that can be read without a call, where the verifier knows what the task is. */
+/* bpf_task_pt_regs gives registers that can be read without a call, where the verifier knows the type of the task. */
 #define HAS_KNOWN_REGS bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
 #define USER_PC(regs) ((regs)->rip)
 #define USER_SP(regs) ((regs)->rsp)
 #define USER_BP(regs) ((regs)->rbp)
 
-/* By DWARF number, which is a constant. */
+/* `number`: a DWARF register number, a constant. */
 static __always_inline __u64 user_reg(const user_regs_t *regs, int number)
 {
 	switch (number) {
@@ -113,7 +113,7 @@ static __always_inline __u64 user_reg(const user_regs_t *regs, int number)
 	}
 }
 
-/* The number of the system call that the thread is in. Interrupts and faults leave -1 there. */
+/* The system call that the thread is in. Interrupts and faults leave -1 there. */
 static __always_inline __u64 saved_syscall(const void *at, const user_regs_t *saved)
 {
 	return saved->orig_rax;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The stacks of the current thread at an event of the scheduler: those that it had before are known without a walk. One of
- * STACK_CACHE_CHECK of these is walked all the same, and compared. */
+/* The stacks of the current thread at an event of the scheduler, from the cache of those that it had before or by a walk. One of
+ * STACK_CACHE_CHECK hits is walked all the same, and compared. */
 #pragma once
 #include "kernel_stack_cache.h"
 #include "stack.h"
@@ -12,14 +12,14 @@
 struct cache {
 	struct kernel_stack_caches kernel;
 	struct stack_cache user[STACK_CACHE_ENTRIES];
-	__u32 next_kernel, next_user; /* that is replaced next */
+	__u32 next_kernel, next_user; /* the entry that is replaced next */
 	__u32 nr_hits;
-	__u32 fresh;                    /* the user's that was kept just now, from 1 on; 0: none */
-	__u64 waker;                    /* hash: as what it woke somebody up last, which was sent */
-	__u64 window;                   /* that they are of */
+	__u32 fresh;                    /* number + 1 of the user entry that was just filled; 0: none */
+	__u64 waker;                    /* hash of the thread's last waker record, which was sent */
+	__u64 window;                   /* the window that the entries belong to */
 };
 
-/* What was sent in an earlier window is to be sent again. */
+/* Empties the cache in a new window: payloads of an earlier one have to be sent again. */
 WALK_FUNCTION int forget_earlier(struct cache *cache)
 {
 	__u64 number = window_number();
@@ -61,14 +61,14 @@ WALK_FUNCTION int user_stack_cache_keep(struct stack_cache *cached, __u32 slot, 
 	return 0;
 }
 
-/* The clock is asked where somebody will want to know. */
+/* Reads the clock only where the time is needed. */
 static __always_inline void set_time(struct scratch *s)
 {
 	if (!s->sample.time_ns)
 		s->sample.time_ns = bpf_ktime_get_ns();
 }
 
-/* Is this hit one to be checked? */
+/* True if this hit is to be checked. */
 static __always_inline bool is_checked(struct cache *cache, struct sonde_wait_counters *count)
 {
 	count->stack_cache_hits++;
@@ -91,7 +91,7 @@ static __always_inline void learn_kernel_stack(struct scratch *s, struct cache *
 	}
 }
 
-/* It is not known, or to be checked. Gives enum sonde_stack_state. */
+/* The slow path: a miss, or a hit to be checked. Returns enum sonde_stack_state. */
 static __noinline int unwind_kernel_side(__u64 *ctx, struct scratch *s, struct cache *cache, __u64 size, struct sonde_wait_counters *count)
 {
 	__u64 known = s->sample.kernel_stack;
@@ -106,7 +106,7 @@ static __noinline int unwind_kernel_side(__u64 *ctx, struct scratch *s, struct c
 	return state;
 }
 
-/* memos: NULL: nothing is remembered of this thread. Gives enum sonde_stack_state. */
+/* cache: NULL: the thread has none. Returns enum sonde_stack_state. */
 static __always_inline int kernel_stack_by_cache(struct task_struct *task, __u64 *ctx, struct scratch *s, struct cache *cache,
 						 struct sonde_wait_counters *count)
 {
@@ -119,7 +119,7 @@ static __always_inline int kernel_stack_by_cache(struct task_struct *task, __u64
 	return unwind_kernel_side(ctx, s, cache, size, count);
 }
 
-/* Has the memo been found true, or made, just now? Labels may be other ones each time: whose runtime tells them is asked each time. */
+/* The entry was just found right, or made. Labels may differ each time, so the process of a runtime with labels is looked up each time. */
 static __always_inline void note_told(struct stack_cache *cached, const struct scratch *s)
 {
 	cached->table_generation = s->walk.runtimes & SONDE_RUNTIMES_WITH_LABELS ? 0 : s->table_generation;
@@ -137,10 +137,10 @@ static __always_inline __u64 find_slowly(struct cache *cache, const struct scrat
 	return 0;
 }
 
-#define USER_SIDE_WALKS (-1) /* no enum sonde_stack_state */
+#define USER_SIDE_WALKS (-1) /* not an enum sonde_stack_state */
 
-/* The stack is not known by a look at it, or it is to be checked: then user_stack is its hash. Gives enum sonde_stack_state, or
- * USER_SIDE_WALKS: the walk stands at its begin. */
+/* The slow path: a miss by registers alone, or a hit to be checked, with its hash in user_stack. Returns enum sonde_stack_state, or
+ * USER_SIDE_WALKS: the walk is ready for its first step. */
 WALK_FUNCTION int begin_user_side(struct cache *cache, __u32 slot)
 {
 	struct sonde_wait_counters *count = wait_count();
@@ -152,7 +152,7 @@ WALK_FUNCTION int begin_user_side(struct cache *cache, __u32 slot)
 	if (!s->sample.user_stack)
 		s->table_generation = table_generation_now();
 #ifdef SONDE_ARM64
-	s->number = __sync_fetch_and_add(&s->number, 0); /* nothing that is read below was read before */
+	s->number = __sync_fetch_and_add(&s->number, 0); /* no read below is done before this */
 #endif
 	if (!take_regs(slot))
 		return SONDE_STACK_NONE;
@@ -169,7 +169,7 @@ WALK_FUNCTION int begin_user_side(struct cache *cache, __u32 slot)
 	return USER_SIDE_WALKS;
 }
 
-/* Behind the walk. What interpreters the process has are asked afterwards, but for those of a stack that is known to be none of theirs. */
+/* After the walk. The programs of the process's runtimes run later; a cached stack is known to have no frames of theirs. */
 WALK_FUNCTION int end_user_side(struct cache *cache, __u32 slot)
 {
 	__u32 zero = 0, i;
@@ -186,7 +186,7 @@ WALK_FUNCTION int end_user_side(struct cache *cache, __u32 slot)
 	state = send_user(s, &s->sample, sent, 0);
 	s->runtimes_left = s->walk.runtimes;
 	if (known && known != s->sample.user_stack && state == SONDE_STACK_STORED &&
-	    s->table_generation == table_generation_now()) /* else it was right, and is another by now */
+	    s->table_generation == table_generation_now()) /* else it was right, and has changed since */
 		count->stack_cache_wrong++;
 	if (!known && cache && state == SONDE_STACK_STORED) {
 		i = cache->next_user++ & (STACK_CACHE_ENTRIES - 1);
@@ -207,7 +207,8 @@ static __always_inline int walk_user_side(struct cache *cache, __u32 slot)
 	return end_user_side(cache, slot);
 }
 
-/* By what is to be seen without calls, of a process that has run the same program since and of which user space has told nothing since. */
+/* The fast path: compares without calls. It is for a process that has not called exec since, and of which user space has changed nothing
+ * since. */
 static __always_inline bool user_stack_cache_fits(const struct stack_cache *cached, const user_regs_t *regs, __u32 generation, __u32 exec)
 {
 	__u64 differs = 0;
@@ -225,7 +226,8 @@ static __always_inline bool user_stack_cache_fits(const struct stack_cache *cach
 	return !differs;
 }
 
-/* The stack ends where user space has not told enough yet. It would come raw, were there not too many of these just now? */
+/* For a stack that ends because user space has not described enough yet. True if it is to be sent as a deferred stack now. If there are too
+ * many of these, counts it as refused. */
 static __always_inline bool would_be_raw(struct scratch *s, __u64 hash)
 {
 	__u32 zero = 0;
@@ -240,7 +242,7 @@ static __always_inline bool would_be_raw(struct scratch *s, __u64 hash)
 	return false;
 }
 
-/* The hash of a memo that fits, if the stack's words are the same, too, and it is not one that has to be sent; else 0. */
+/* The hash of an entry that fits, if the stack's words are the same as well and it need not be sent as a deferred stack; else 0. */
 WALK_FUNCTION __u64 user_stack_cache_hash(const struct stack_cache *cached, __u32 slot)
 {
 	struct scratch *s = scratch_of(slot);
@@ -270,7 +272,7 @@ static __always_inline __u64 find_by_regs(const struct cache *cache, struct scra
 	return 0;
 }
 
-/* The user side. regs: NULL: they have to be copied. */
+/* Takes the user stack. regs: NULL: they have to be copied. */
 static __always_inline int user_stack_by_cache(struct task_struct *task, const user_regs_t *regs, struct scratch *s, struct cache *cache,
 					       struct sonde_wait_counters *count)
 {
@@ -282,7 +284,7 @@ static __always_inline int user_stack_by_cache(struct task_struct *task, const u
 	return known && !is_checked(cache, count) ? SONDE_STACK_STORED : walk_user_side(cache, s->walk.number);
 }
 
-/* The interpreters have been asked. */
+/* Call after the runtimes' programs. */
 static __always_inline void end_stack_cache(struct cache *cache, const struct scratch *s)
 {
 	__u32 i = cache->fresh - 1;

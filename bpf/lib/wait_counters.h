@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the scheduler's programs count. */
+/* The counters of the scheduler's programs. */
 #pragma once
 #include <linux/bpf.h>
 
@@ -21,7 +21,7 @@ static __always_inline struct sonde_wait_counters *wait_count(void)
 	return bpf_map_lookup_elem(&wait_counters, &zero);
 }
 
-/* Those of the iterators: a switch may come between. */
+/* The counters of the iterators, as a switch may interrupt them. */
 static __always_inline struct sonde_wait_counters *iterator_count(void)
 {
 	__u32 one = 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The sums of waits. A key has a thread in it, and only the CPU that switches that thread adds to it: nothing here is atomic.
  *
- * A window ends at a time that user space has told before. So whoever reads the clock first, and then where the window begins, knows of
- * each moment which window it is in. Waits that go on over the border are cut there, by the iterator or by the switch that ends them: by
- * whichever moves counted_ns over it. */
+ * User space sets the end of a window in advance. So a program that reads the clock first, and then the start of the window, knows the
+ * window of each moment. A wait that goes on over the border is split there, by the iterator or by the switch that ends it: by the one that
+ * moves counted_ns over the border. */
 #pragma once
 #include <linux/bpf.h>
 
@@ -14,7 +14,7 @@
 #include "wait_counters.h"
 #include "log2.h"
 
-/* Two of each: while user space takes the one away, the programs add to the other, as limits.turn says. */
+/* Two of each: the programs add to the one that limits.turn selects, while user space takes the other away. */
 struct sum_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -31,7 +31,7 @@ struct slot_map { /* with --hist */
 	__type(value, __u64);
 } slots SEC(".maps"), odd_slots SEC(".maps");
 
-/* Where what is added is put together: the stack has no room for it. */
+/* Working memory for what is added: the stack has no room for it. */
 struct making {
 	struct sonde_wait_slot slot;
 	struct sonde_wait_sum sum;
@@ -52,18 +52,18 @@ static __always_inline struct making *making(void)
 	return bpf_map_lookup_elem(&makings, &zero);
 }
 
-/* Time counts from start_ns to end_ns, CLOCK_MONOTONIC; before they are set none does. User space sets them, and the minimum. */
+/* Time counts from start_ns to end_ns, CLOCK_MONOTONIC; before they are set none does. User space sets these and the minimum. */
 volatile struct {
 	__u64 start_ns, end_ns;
 	__u64 min_off_ns;
-	__u64 turn;       /* odd: of the odd maps */
-	__u64 is_thrifty; /* the minimum was raised to save time: the stacks of threads whose waits are shorter need not be taken */
-	__u64 window_ns;  /* when the window begins, in units of 256 ns; the low byte is its number's. 0: it is the first */
+	__u64 turn;       /* odd: the programs add to the odd maps */
+	__u64 is_thrifty; /* the minimum was raised to save time: skip the stacks of threads whose waits are shorter */
+	__u64 window_ns;  /* start of the window, in units of 256 ns; the low byte is the window's number. 0: the first window */
 } limits = { ~0ULL, ~0ULL, 0, 0, 0, 0 };
 
 #define WINDOW_BEGIN(window_ns) ((window_ns) & ~0xffULL)
 
-/* Of which window a moment is. */
+/* The low byte of the number of the window that the moment is in. */
 static __always_inline __u8 window_at(__u64 window_ns, __u64 at_ns)
 {
 	return window_ns - (at_ns < WINDOW_BEGIN(window_ns));
@@ -81,14 +81,14 @@ static __always_inline __u64 counted_ns(__u64 from_ns, __u64 to_ns)
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-/* A wait that was so long when a window ended counts there with what it has been up to then; else all of it counts in the window in which
- * it ends. Nobody knows yet whether it will be too long. */
+/* True if a wait is split at the window's end: the window gets the time up to then. Else all of the wait counts in the window in which it
+ * ends: it is too short so far, or may become too long. */
 static __always_inline bool is_cut_at(__u64 since_ns, __u64 border_ns)
 {
 	return !cfg.max_off_ns && counted_ns(since_ns, border_ns) >= limits.min_off_ns;
 }
 
-/* By the wait as a whole. */
+/* Tests the length of the whole wait. */
 static __always_inline bool is_length_asked_for(__u64 whole_ns)
 {
 	return whole_ns >= limits.min_off_ns && (!cfg.max_off_ns || whole_ns <= cfg.max_off_ns);
@@ -116,7 +116,7 @@ static __always_inline void add_slot(struct making *made, const struct sonde_wai
 		count->new_slots++;
 }
 
-/* The first one of its key. By itself, for its stack. 0, or 1: there is no room. */
+/* Adds the first sum of a key. A function of its own, for its stack. Returns 0; 1: there is no room. */
 static __noinline int new_sum(const struct sonde_wait_key *key, const struct sonde_wait_sum *first)
 {
 	struct sonde_wait_counters *count = wait_count();
@@ -155,7 +155,7 @@ static __always_inline void begin_running_key(struct sonde_wait_key *key, const 
 	__builtin_memcpy(key->comm, of->comm, sizeof(key->comm));
 }
 
-/* The time of a thread on CPUs; in `of` stand its ids and its name. */
+/* Adds a thread's time on CPUs. `of` has its ids and its name. */
 WALK_FUNCTION int add_running(const struct sonde_wait_key *of, __u64 running_ns, __u8 window)
 {
 	struct sonde_wait_counters *count = wait_count();
@@ -169,13 +169,13 @@ WALK_FUNCTION int add_running(const struct sonde_wait_key *of, __u64 running_ns,
 	return 0;
 }
 
-/* What of a wait is runnable. */
+/* The part of a wait in which the thread was runnable. */
 static __always_inline __u64 queued_part(const struct sonde_wait_key *key, __u64 off_ns, __u64 queued_ns)
 {
 	return key->state == SONDE_WAIT_PREEMPTED || queued_ns > off_ns ? off_ns : queued_ns;
 }
 
-/* A wait has ended, of the thread whose key this is: off_ns of it in this window, whole_ns in all. */
+/* Adds a wait that has ended: off_ns of it in this window, whole_ns in all. */
 static __always_inline void add_wait(const struct sonde_wait_key *key, __u64 off_ns, __u64 queued_ns, __u64 whole_ns,
 				     struct sonde_wait_counters *count)
 {
@@ -198,7 +198,7 @@ static __always_inline void add_wait(const struct sonde_wait_key *key, __u64 off
 		add_slot(made, key, whole_ns, count);
 }
 
-/* What of a wait that ends only now was before the border. Its part on a queue is not known yet: it counts behind. */
+/* Adds the part before the border of a wait that ends now. Its time on a queue is not known yet, and counts behind the border. */
 WALK_FUNCTION int add_cut(const struct sonde_wait_key *key, __u64 off_ns)
 {
 	struct sonde_wait_counters *count = wait_count();
@@ -206,7 +206,7 @@ WALK_FUNCTION int add_cut(const struct sonde_wait_key *key, __u64 off_ns)
 
 	if (!made || !count || !key)
 		return 0;
-	made->slot.key = *key; /* Linux 6.1 takes no argument's memory for a map's key */
+	made->slot.key = *key; /* Linux 6.1 refuses an argument's memory as a map's key */
 	made->sum = (struct sonde_wait_sum){ .off_ns = off_ns, .queued_ns = queued_part(key, off_ns, 0), .max_ns = off_ns };
 	add_sum(&made->slot.key, &made->sum, count);
 	return 0;

@@ -1,46 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The labels that a Go program has given to the goroutine a thread works for (runtime/pprof.Do, SetGoroutineLabels). As Go's own profiler
- * has it (runtime.sigprof), these are
- * m.curg's: also in a system call, in C, and on g0. A goroutine's labels do not change once they are its own: it is given others. Facts:
- * Go's src/runtime/runtime2.go,
- * src/runtime/map.go, src/runtime/pprof/label.go, 1.16 to 1.27.
+/* The labels that a Go program has given to the goroutine a thread works for (runtime/pprof.Do, SetGoroutineLabels). As in Go's own
+ * profiler (runtime.sigprof), these are m.curg's: also in a system call, in C, and on g0. A set of labels does not change once a goroutine
+ * has it: the goroutine gets another set. Facts: Go's src/runtime/runtime2.go, src/runtime/map.go, src/runtime/pprof/label.go, 1.16 to
+ * 1.27.
  *
  * Compiles for BPF and for the host, as walk/unwind.h does, with its accessors and:
  *
  *   struct label_walk *label_walk_of(WALK_REF ref)   what belongs to a native walk, or NULL
  *
- * The order of a map's buckets is another one in each map, so equal sets must not depend on it: the hash is a sum over the labels, and of
- * more than SONDE_MAX_LABELS those
- * with the least keys are kept. */
+ * The order of buckets differs between maps, and equal sets must have equal hashes. So the hash is a sum over the labels, and of more than
+ * SONDE_MAX_LABELS the ones with the least keys are kept. */
 #pragma once
 #include "../abi/go.h"
 #include "../abi/record.h"
 #include "label_walk.h"
 #include "../walk/unwind.h"
 
-#define GO_LABELS_NONE 0  /* no goroutine, or it has none */
+#define GO_LABELS_NONE 0  /* no goroutine, or it has no labels */
 #define GO_LABELS_FOUND 1
-#define GO_LABELS_LOST 2  /* not readable, or no labels stand there */
+#define GO_LABELS_LOST 2  /* not readable, or not labels */
 
 /* struct hmap: count, {flags, B, noverflow, hash0}, buckets, oldbuckets. A bucket: tophash[8], keys[8], values[8] (strings: pointer,
  * length), overflow. */
 #define GO_MAP_WORDS 4
-#define GO_MAP_SAME_SIZE 8 /* flag: the old buckets are as many as the new ones */
+#define GO_MAP_SAME_SIZE 8 /* flag: there are as many old buckets as new ones */
 #define GO_BUCKET_WORDS LABEL_BUFFER_WORDS
 #define GO_BUCKET_BYTES (8 * GO_BUCKET_WORDS)
 #define GO_BUCKET_CELLS 8
 #define GO_BUCKET_KEYS 1
 #define GO_BUCKET_TEXTS (GO_BUCKET_KEYS + 2 * GO_BUCKET_CELLS)
 #define GO_BUCKET_OVERFLOW (GO_BUCKET_WORDS - 1)
-#define GO_FULL_CELL 5 /* minTopHash: what is below marks empty cells, and those that were moved to the new buckets */
+#define GO_FULL_CELL 5 /* minTopHash: lower values mark empty cells, and cells moved to the new buckets */
 #define GO_MAX_MAP_SHIFT 4
 #define GO_MAX_BUCKETS 32 /* of one map, with old ones and overflow */
-#define GO_MAX_LABELS (1u << 20) /* more is no set of labels */
-#define GO_LABEL_WORDS 4 /* of the list */
+#define GO_MAX_LABELS (1u << 20) /* a larger number is not a set of labels */
+#define GO_LABEL_WORDS 4 /* of the list form */
 #define GO_KEY_WORDS (SONDE_LABEL_KEY_BYTES / 8)
 #define GO_TEXT_WORDS (SONDE_LABEL_TEXT_BYTES / 8)
 
-/* A string's first bytes, the rest of its field zero. */
+/* Reads the first bytes of a string, and zeroes the rest of its field. */
 static __always_inline int go_text(struct walk *w, struct label_walk *g, char *to, __u32 max, __u64 from, __u64 bytes)
 {
 	__u32 size = bytes < max ? bytes : max;
@@ -48,7 +46,7 @@ static __always_inline int go_text(struct walk *w, struct label_walk *g, char *t
 
 	for (__u32 i = 0; i < max / 8; i++)
 		words[i] = 0;
-	__asm__ volatile("" : "+r"(size)); /* the verifier is to see the bound in the register that is passed */
+	__asm__ volatile("" : "+r"(size)); /* the verifier has to see the bound in the register that is passed */
 	if (size > max)
 		return -1;
 	if (!read_user(w, to, size, from))
@@ -69,7 +67,7 @@ static __always_inline __u64 go_label_hash(const struct sonde_label *label)
 	return hash;
 }
 
-/* Both below SONDE_MAX_LABELS + 1. As Go compares strings: by bytes. */
+/* Both below SONDE_MAX_LABELS + 1. Compares by bytes, as Go compares strings. */
 static __always_inline int go_label_before(const struct label_walk *g, __u32 a, __u32 b)
 {
 	const __u64 *key_a = (const __u64 *)g->labels[a].key, *key_b = (const __u64 *)g->labels[b].key;
@@ -81,7 +79,7 @@ static __always_inline int go_label_before(const struct label_walk *g, __u32 a, 
 	return g->hashes[a] < g->hashes[b];
 }
 
-/* The last label takes the place of the one with the greatest key, if that is greater than its own. */
+/* The last label replaces the one with the greatest key, if that is greater than its own. */
 static __always_inline void go_label_replace(struct label_walk *g)
 {
 	__u32 greatest = SONDE_MAX_LABELS;
@@ -96,7 +94,7 @@ static __always_inline void go_label_replace(struct label_walk *g)
 	}
 }
 
-/* Takes a label down whose two strings stand in the buffer. */
+/* Stores a label whose two strings are in the buffer. */
 WALK_FUNCTION int go_label_take(WALK_REF ref, __u32 key, __u32 text)
 {
 	struct walk *w = walk_of(ref);
@@ -149,7 +147,7 @@ static __always_inline int go_read_list(struct walk *w, struct label_walk *g, __
 	return GO_LABELS_FOUND;
 }
 
-/* The address of the next bucket, 0: that was the last. */
+/* The address of the next bucket; 0: there are no more. */
 static __always_inline __u64 go_next_bucket(struct label_walk *g)
 {
 	__u32 i = g->next_bucket;
@@ -162,7 +160,7 @@ static __always_inline __u64 go_next_bucket(struct label_walk *g)
 	return i < g->nr_buckets ? g->buckets + i * GO_BUCKET_BYTES : g->old_buckets + (i - g->nr_buckets) * GO_BUCKET_BYTES;
 }
 
-/* WALK_GOES_ON, or ENDED: there is no bucket any more, or it cannot be read. */
+/* Returns WALK_GOES_ON; WALK_ENDED: there are no more buckets, or one cannot be read. */
 WALK_FUNCTION int go_read_bucket(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -206,7 +204,7 @@ static __always_inline int go_read_map(struct walk *w, struct label_walk *g, __u
 		if (go_read_bucket(ref_of(w)) != WALK_GOES_ON)
 			break;
 	}
-	if (g->record.nr_labels + g->record.nr_left != nr) { /* which ones were found is chance */
+	if (g->record.nr_labels + g->record.nr_left != nr) { /* the ones found are a matter of chance */
 		g->record.nr_labels = 0;
 		g->record.nr_left = nr;
 	}
@@ -225,7 +223,7 @@ static __always_inline void go_hash_labels(struct label_walk *g, __u64 hash_begi
 	    hash_step(hash_step(hash_step(hash_begin, SONDE_RECORD_LABELS), sum), g->record.nr_labels | (__u64)g->record.nr_left << 32);
 }
 
-/* GO_LABELS_FOUND: g->record and g->labels are filled, but for record.time_ns. */
+/* GO_LABELS_FOUND: g->record and g->labels are filled in, except record.time_ns. */
 static __always_inline int go_labels(struct walk *w, struct label_walk *g, const struct sonde_go *go, __u32 tgid)
 {
 	__u64 tls = user_tls_base(w), word;

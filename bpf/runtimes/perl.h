@@ -1,44 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Perl's stack: the context stack of PL_curstackinfo from its top down, then that of the one before (si_prev), to the one of the main
- * program, as pp_caller goes. Contexts of
- * subs, formats, string evals and files that are being required are frames; `eval {}` is a block like any other. PL_curcop says where the
- * leaf is; a context's blk_oldcop, where
- * its caller is.
+/* Perl's stack: the context stack of PL_curstackinfo from its top down, then that of the previous one (si_prev), to the main program's, as
+ * pp_caller goes. Contexts of subs, formats, string evals and required files are frames; `eval {}` is a block like any other. PL_curcop is
+ * the position of the leaf; a context's blk_oldcop, that of its caller.
  *
- * Runs: what C calls (call_sv, sort, a MULTICALL of List::Util) has no op to return to (retop is NULL), and each such context has an
- * activation of runops of its own. So has
- * the main program, whose OP_ENTER pushed the very first context. Three things are told by more:
+ * Runs: a context that C calls (call_sv, sort, a MULTICALL of List::Util) has no op to return to (retop is NULL), and an activation of
+ * runops of its own. So has the main program, whose OP_ENTER pushed the very first context. Three cases need more:
  *
- * - A block of sort is no sub: its context is of no kind. It has an activation, but no frame, as for caller().
+ * - A block of sort is no sub: its context has no type. It has an activation, but no frame, as for caller().
  * - sort and MULTICALL push the context once and run it many times. Between two runs PL_op is NULL: there is no activation, and the sub
- * does not run.
- * - The first `eval` in code that C called without catching errors itself starts runops anew (S_docatch), to have a place to jump to, and
- * this activation then runs all that
- *   follows, also behind the eval's end. Its JMPENV, of the chain from PL_top_env on, lies in S_docatch's native frame: between two
- *   activations of runops, where there is
- *   otherwise none but that of call_sv with G_EVAL (which pushed a context of its own to catch errors). The run then has two activations,
- *   of which the inner one gets all frames and
- *   the outer one none.
+ *   does not run.
+ * - The first `eval` in code that C called without catching errors itself starts runops again (S_docatch), to have a place to jump to. This
+ *   activation then runs all that follows, also behind the eval's end. Its JMPENV, in the chain from PL_top_env on, is in S_docatch's
+ *   native frame: between two activations of runops, where otherwise only call_sv with G_EVAL has one (and that pushed a context of its own
+ *   to catch errors). The run then has two activations: the inner one gets all frames, the outer one none.
  *
- * Cost: four reads for each frame (CV, its body, COP, file name; one more for an anonymous sub), and one for each four contexts. They are
- * made here because in a string eval or a
- * closure all of it may be gone a moment later. */
+ * Cost: four reads per frame (CV, its body, COP, file name; one more for an anonymous sub), and one per four contexts. They are made here
+ * because in a string eval or a closure all of it may be freed a moment later. */
 #pragma once
 #include "../abi/perl.h"
 #include "runtime.h"
 
 /* state[] of a walk */
-#define PERL_COP 0     /* where the next frame is */
-#define PERL_CX 1      /* how many contexts of this stackinfo are left | the one that begins the buffer << 32 */
+#define PERL_COP 0     /* the position of the next frame */
+#define PERL_CX 1      /* contexts left in this stackinfo | number of the first one in the buffer << 32 */
 #define PERL_CXSTACK 2
 #define PERL_PREV 3    /* si_prev */
-#define PERL_ENV 4     /* address of a pointer to a JMPENV, whose first word is the pointer to the one before; 0: not known */
+#define PERL_ENV 4     /* address of a pointer to a JMPENV, whose first word points to the previous one; 0: not known */
 #define PERL_FLAGS 5
 
 #define PERL_TYPE_MASK 255    /* of PERL_FLAGS: si_type */
 #define PERL_IS_TOP 256       /* the next context is the innermost one */
 #define PERL_OP_IS_NULL 512
-#define PERL_RUN_ENDED 1024   /* an entry was pushed; was runops activated twice? */
+#define PERL_RUN_ENDED 1024   /* an entry was pushed; the run may have a second activation of runops */
 #define PERL_NOT_BEGUN 2048   /* the first entry has no activation yet */
 
 /* Words of the buffer: contexts; what is read for a frame. */
@@ -49,7 +42,7 @@
 #define PERL_MAX_CONTEXTS (1u << 24)
 #define PERL_MAX_ENVS 8 /* JMPENVs between two activations of runops */
 
-/* The stackinfo at `si` is the next one. */
+/* Moves to the stackinfo at `si`. */
 static __always_inline int perl_stackinfo(struct walk *w, struct runtime_walk *r, __u64 si)
 {
 	__s32 cxix;
@@ -68,7 +61,7 @@ static __always_inline int perl_stackinfo(struct walk *w, struct runtime_walk *r
 	return RUNTIME_GOES_ON;
 }
 
-/* Begins with what the thread runs. GOES_ON, or ENDED: no Perl runs in this thread, or it could not be read. */
+/* Starts with what the thread runs. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: no Perl runs in this thread, or it could not be read. */
 static __always_inline int perl_enter(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p)
 {
 	__u64 perl = 0, op = 0, cop = 0, si = 0;
@@ -96,7 +89,8 @@ static __always_inline int perl_enter(struct walk *w, struct runtime_walk *r, co
 	return perl_stackinfo(w, r, si);
 }
 
-/* Where a frame is, as abi/perl.h says; `start_line` goes into the cookie. Reads into the buffer behind the contexts. */
+/* Stores a frame and its position, as abi/perl.h describes it; `start_line` becomes a part of the cookie. Reads into the buffer behind the
+ * contexts. */
 static __always_inline int perl_push(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u64 code, __u32 start_line)
 {
 	__u64 *cop = &r->buffer[PERL_SCRATCH], file = SONDE_PERL_FILE_UNKNOWN, text = 0, ends;
@@ -123,7 +117,7 @@ static __always_inline int perl_push(struct walk *w, struct runtime_walk *r, con
 	return runtime_push(r, code, file | (__u64)line << 48, line >> 16 | start_line << 4 | check << 24, 0);
 }
 
-/* Takes a sub or format down. -1: there is none in this context (it is being entered or left). */
+/* Stores the frame of a sub or format. -1: this context has none (it is being entered or left). */
 static __always_inline int perl_push_sub(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u64 cv)
 {
 	__u64 *words = &r->buffer[PERL_SCRATCH], body, name, start;
@@ -146,8 +140,8 @@ static __always_inline int perl_push_sub(struct walk *w, struct runtime_walk *r,
 	return perl_push(w, r, p, name, start_line);
 }
 
-/* A run has ended, and the entry of one activation was pushed. Were there two? That of a run that has not begun is not among the native
- * frames. Asked where the next context is at hand, if there is one. The large part, once for each run. */
+/* True if the run that has ended, with one entry pushed, has two activations. A run that has not begun has no activation among the native
+ * frames. Called when the next context, if there is one, is in the buffer. The large part, once for each run. */
 WALK_FUNCTION int perl_is_run_twice(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -171,7 +165,7 @@ WALK_FUNCTION int perl_is_run_twice(WALK_REF ref)
 	return env > inner && env < outer;
 }
 
-/* The number of the context that comes next, in the buffer, which is filled again where needed. -1: it cannot be read. */
+/* The index in the buffer of the next context; reads the buffer again if needed. -1: it cannot be read. */
 static __always_inline int perl_context(struct walk *w, struct runtime_walk *r)
 {
 	__u32 left = (__u32)r->state[PERL_CX], first = (__u32)(r->state[PERL_CX] >> 32), i = left - 1;
@@ -191,7 +185,7 @@ static __always_inline __u64 perl_cx_u64(const struct runtime_walk *r, __u32 i, 
 	return r->buffer[(i * PERL_CX_WORDS + off / 8) & 63];
 }
 
-/* Takes down what a context is of, and moves the position to its caller. */
+/* Stores the frame of a context, if it has one, and moves the position to its caller. */
 static __always_inline int perl_take(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p, __u32 i, __u8 type, int is_top)
 {
 	__u64 oldcop = perl_cx_u64(r, i, SONDE_PERL_CX_OLDCOP), cv = perl_cx_u64(r, i, SONDE_PERL_CX_CV);
@@ -213,7 +207,7 @@ static __always_inline int perl_take(struct walk *w, struct runtime_walk *r, con
 	return err;
 }
 
-/* No context is left in this stackinfo. */
+/* No context is left in this stackinfo: moves to the previous one. */
 static __always_inline int perl_next_stackinfo(struct walk *w, struct runtime_walk *r)
 {
 	__u64 prev = r->state[PERL_PREV];
@@ -225,8 +219,8 @@ static __always_inline int perl_next_stackinfo(struct walk *w, struct runtime_wa
 	return perl_stackinfo(w, r, prev);
 }
 
-/* Is the context that comes next the first one that a block pushed which runops runs by itself, of sort or of a regular expression? Its
- * last operation has none to return to either, but what it calls runs in the block's own activation. */
+/* True if the next context is the first one pushed by a block that runops runs by itself, of sort or of a regular expression. It has no op
+ * to return to either, but what it calls runs in the block's own activation. */
 static __always_inline int perl_is_in_block(struct walk *w, const struct runtime_walk *r, __u32 left)
 {
 	__u8 si_type = r->state[PERL_FLAGS] & PERL_TYPE_MASK, type;
@@ -237,7 +231,7 @@ static __always_inline int perl_is_in_block(struct walk *w, const struct runtime
 	return si_type == SONDE_PERL_SI_IS_SORT ? (type & SONDE_PERL_CX_TYPE_MASK) == SONDE_PERL_CX_NULL : type & SONDE_PERL_CX_SUB_RE;
 }
 
-/* A context that has an activation of runops of its own ends a run. `left`: with it. */
+/* True if the context has an activation of runops of its own, and so ends a run. `left`: contexts left, with this one. */
 static __always_inline int perl_ends_run(struct walk *w, const struct runtime_walk *r, __u8 type, __u64 retop, __u32 left)
 {
 	__u8 kind = type & SONDE_PERL_CX_TYPE_MASK, si_type = r->state[PERL_FLAGS] & PERL_TYPE_MASK;
@@ -249,7 +243,7 @@ static __always_inline int perl_ends_run(struct walk *w, const struct runtime_wa
 	return !perl_is_in_block(w, r, left);
 }
 
-/* Takes the next context down. GOES_ON, or ENDED. */
+/* Handles the next context. Returns RUNTIME_GOES_ON or RUNTIME_ENDED. */
 static __always_inline int perl_step(struct walk *w, struct runtime_walk *r, const struct sonde_perl *p)
 {
 	__u64 flags = r->state[PERL_FLAGS], retop;
@@ -276,7 +270,7 @@ static __always_inline int perl_step(struct walk *w, struct runtime_walk *r, con
 		r->state[PERL_COP] = perl_cx_u64(r, i, SONDE_PERL_CX_OLDCOP);
 		return RUNTIME_GOES_ON;
 	}
-	/* C has pushed this context, and no statement ran since */
+	/* C has pushed this context, and no statement has run since */
 	is_new = flags & PERL_IS_TOP && r->state[PERL_COP] == perl_cx_u64(r, i, SONDE_PERL_CX_OLDCOP);
 	err = perl_take(w, r, p, i, type, flags & PERL_IS_TOP ? 1 : 0);
 	if (err)
@@ -290,7 +284,7 @@ static __always_inline int perl_step(struct walk *w, struct runtime_walk *r, con
 		return RUNTIME_GOES_ON;
 	if (is_new)
 		r->state[PERL_FLAGS] |= PERL_NOT_BEGUN;
-	if ((type & SONDE_PERL_CX_TYPE_MASK) != SONDE_PERL_CX_EVAL) /* eval_sv catches by itself */
+	if ((type & SONDE_PERL_CX_TYPE_MASK) != SONDE_PERL_CX_EVAL) /* eval_sv catches errors itself */
 		r->state[PERL_FLAGS] |= PERL_RUN_ENDED;
 	return runtime_entry(r);
 }

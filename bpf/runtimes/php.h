@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* PHP's stack: EG(current_execute_data) and on by prev_execute_data, as debug_backtrace goes (Zend/zend_builtin_functions.c). Frames of PHP
- * code and of functions written in C are taken down alike. A run ends at PHP code that was called from C (ZEND_CALL_TOP): only then did
- * execute_ex begin anew. Two things are no frames: copies of the caller that stand in while C calls PHP out of turn, and a generator's
- * placeholder (below).
+/* PHP's stack: EG(current_execute_data) and on by prev_execute_data, as debug_backtrace goes (Zend/zend_builtin_functions.c). Both PHP code
+ * and functions written in C are frames. A run ends at PHP code that was called from C (ZEND_CALL_TOP): only such a call starts a new
+ * execute_ex. Two things are no frames: copies of the caller that represent it while C calls PHP out of turn, and a generator's placeholder
+ * (below).
  *
- * A generator that has delegated by `yield from` does not run itself: the innermost one does, and in place of those around it stands the
- * execute_fake of the outermost, which was resumed. node.parent leads from that one inwards, but the stack goes outwards, so they are
- * collected first. They have no native frame.
+ * A generator that has delegated by `yield from` does not run itself: the innermost one runs. In place of the outer ones the stack has the
+ * execute_fake of the outermost, which was resumed. node.parent leads from that one inwards, but the stack goes outwards, so the generators
+ * are collected first. They have no native frame.
  *
- * Cost: three reads per frame of PHP code (execute_data, zend_op_array, the opline's line), two per other. The line must be read here:
- * evaluated code may be gone a moment later. */
+ * Cost: three reads per frame of PHP code (execute_data, zend_op_array, the opline's line), two per other frame. The line must be read
+ * here: evaluated code may be freed a moment later. */
 #pragma once
 #include "../abi/php.h"
 #include "runtime.h"
 
 enum php_state {
-	PHP_IS_LEAF,     /* no frame was taken yet */
-	PHP_RUNNING,     /* execute_data of the frame before */
-	PHP_GENERATOR,   /* the outermost of those that have delegated */
-	PHP_DELEGATES,   /* how many of them are still to be taken, the innermost first */
-	PHP_FIRST_KEPT,  /* of those numbers, 0 the outermost, the least whose execute_data is in the buffer */
-	PHP_ENDED_PREV,  /* what had called the code that may have ended in the innermost activation; 0: none may have */
+	PHP_IS_LEAF,     /* no frame was stored yet */
+	PHP_RUNNING,     /* execute_data of the last frame */
+	PHP_GENERATOR,   /* the outermost generator that has delegated */
+	PHP_DELEGATES,   /* how many of them are left, the innermost first */
+	PHP_FIRST_KEPT,  /* the least of their numbers, 0 the outermost, whose execute_data is in the buffer */
+	PHP_ENDED_PREV,  /* the caller of the code that may have ended in the innermost activation; 0: none may have */
 };
 
-/* Words of the buffer: execute_data; delegates; zend_op_array, or what is read of a generator. */
+/* Words of the buffer: execute_data; delegates; zend_op_array, or a generator. */
 #define PHP_EX 0
 #define PHP_KEPT 8
 #define PHP_NR_KEPT 16
 #define PHP_FN 32
 #define PHP_MAX_DELEGATES 256
-#define PHP_GENERATOR_WORDS 13 /* from execute_data on, with node.parent as the last: in all versions */
+#define PHP_GENERATOR_WORDS 13 /* from execute_data on, node.parent last: the same in all versions */
 
 static __always_inline __u64 php_fn_u64(const struct runtime_walk *r, __u32 off)
 {
@@ -41,15 +41,15 @@ static __always_inline __u32 php_fn_u32(const struct runtime_walk *r, __u32 off)
 	return (__u32)(php_fn_u64(r, off) >> (off & 4) * 8);
 }
 
-/* Is the innermost activation in code that opcache's JIT made? */
+/* True if the innermost activation is in code of opcache's JIT. */
 static __always_inline int php_in_compiled_code(const struct runtime_walk *r, const struct sonde_php *php)
 {
 	return r->leaf_pc - php->compiled.start_pc < php->compiled.end_pc - php->compiled.start_pc;
 }
 
-/* The line of a frame of PHP code; 0: not known. Its opline is saved before what may call, warn or throw; between that it is in a register,
- * of which a C function may have made another use: it is taken for what it is when it is one of the function's instructions. Compiled code
- * keeps neither up to date. */
+/* The line of a frame of PHP code; 0: not known. The opline is saved before anything that may call, warn or throw; in between it is in a
+ * register, which a C function may have reused: its value counts only if it is one of the function's instructions. Compiled code keeps
+ * neither up to date. */
 static __always_inline __u32 php_line(struct walk *w, const struct runtime_walk *r, const struct sonde_php *php, __u64 opline)
 {
 	__u64 opcodes = php_fn_u64(r, php->op_array_opcodes), bytes = (__u64)php_fn_u32(r, php->op_array_last) * SONDE_PHP_OP_BYTES;
@@ -64,7 +64,7 @@ static __always_inline __u32 php_line(struct walk *w, const struct runtime_walk 
 			opline = reg;
 	}
 	if (!opline)
-		opline = opcodes; /* as zend_get_executed_lineno: it has just begun */
+		opline = opcodes; /* it has just begun, as in zend_get_executed_lineno */
 	return read_user(w, &line, sizeof(line), opline + SONDE_PHP_OP_LINE) ? 0 : line;
 }
 
@@ -73,14 +73,14 @@ static __always_inline __u64 php_frame_reg(const struct walk *w, const struct so
 	return php->frame_reg < WALK_NR_REGS ? w->regs[php->frame_reg & (WALK_NR_REGS - 1)] : 0;
 }
 
-/* Is the thread in code of the loop itself? */
+/* True if the thread is in code of the loop itself. */
 static __always_inline int php_is_in_loop(const struct runtime_walk *r)
 {
 	return r->nr_loops && !r->loops[0];
 }
 
-/* May the leaf, which C called, be a destructor that has not begun, and the innermost activation that of code that has ended and called it?
- */
+/* True if the leaf, which C called, may be a destructor that has not begun, while the innermost activation belongs to the code that has
+ * ended and called it. */
 static __always_inline int php_may_be_called_by_ended(const struct walk *w, const struct runtime_walk *r, const struct sonde_php *php)
 {
 	__u64 opline = r->buffer[SONDE_PHP_EX_OPLINE / 8];
@@ -90,8 +90,8 @@ static __always_inline int php_may_be_called_by_ended(const struct walk *w, cons
 	return (r->state[PHP_ENDED_PREV] && r->state[PHP_ENDED_PREV] == r->cursor) || opline == php_fn_u64(r, php->op_array_opcodes);
 }
 
-/* Is the leaf, in the buffer, a generator that is being resumed? It is on the stack before it is linked to who resumes it, with the callers
- * of the last time until then, and runs afterwards (zend_generator_resume). */
+/* True if the leaf, in the buffer, is a generator that is being resumed. It is on the stack before it is linked to its resumer, until then
+ * with the callers of the last time, and is marked as running afterwards (zend_generator_resume). */
 static __always_inline int php_is_being_resumed(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
 {
 	__u8 flags;
@@ -102,7 +102,7 @@ static __always_inline int php_is_being_resumed(struct walk *w, struct runtime_w
 	       !(flags & SONDE_PHP_GENERATOR_RUNS);
 }
 
-/* Takes the frame whose execute_data stands in the buffer. */
+/* Stores the frame whose execute_data is in the buffer. */
 static __always_inline int php_take(struct walk *w, struct runtime_walk *r, const struct sonde_php *php, int is_delegate)
 {
 	__u64 fn = r->buffer[SONDE_PHP_EX_FUNC / 8], name, where;
@@ -114,7 +114,7 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 		return RUNTIME_ENDED;
 	type = (__u8)r->buffer[PHP_FN];
 	name = php_fn_u64(r, SONDE_PHP_FN_NAME);
-	if (!r->state[PHP_IS_LEAF] && !r->nr_entries && !is_delegate && r->min_ahead < 0) /* what has called runs */
+	if (!r->state[PHP_IS_LEAF] && !r->nr_entries && !is_delegate && r->min_ahead < 0) /* its caller runs */
 		r->min_ahead = 0;
 	if (type == SONDE_PHP_INTERNAL) {
 		if (r->state[PHP_IS_LEAF] && r->state[PHP_RUNNING] == php_frame_reg(w, php) &&
@@ -124,13 +124,13 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 		if (name)
 			return runtime_push(r, fn, 0, php_cookie(name, 0, 0), 0);
 		runtime_leave_stack(r); /* the bottom of a fiber */
-		if (!r->cursor) /* nobody has resumed it: PHP's stack and the native one are not of the same fiber just now */
+		if (!r->cursor) /* it has not been resumed: PHP's stack and the native one belong to different fibers now */
 			r->max_ahead = r->min_ahead - 1;
 		return RUNTIME_GOES_ON;
 	}
 	if (type != SONDE_PHP_USER && type != SONDE_PHP_EVAL)
 		return runtime_stop(r, SONDE_RUNTIME_STOP_TORN);
-	if (err) { /* only a function of C is shorter */
+	if (err) { /* only a C function is shorter */
 		r->record.fault = fn;
 		return runtime_stop(r, SONDE_RUNTIME_STOP_READ_FAULT);
 	}
@@ -145,8 +145,8 @@ static __always_inline int php_take(struct walk *w, struct runtime_walk *r, cons
 	return info & SONDE_PHP_CALL_TOP && !is_delegate ? runtime_entry(r) : RUNTIME_GOES_ON;
 }
 
-/* Finds the generators from `generator` on inwards that have delegated, up to the one that runs or `max`: their number, 0 when one cannot
- * be read; the execute_data of the last PHP_NR_KEPT are kept in the buffer. */
+/* Finds the generators that have delegated, from `generator` inwards up to the running one or `max`. Returns their number, 0 if one cannot
+ * be read. The buffer keeps the execute_data of the last PHP_NR_KEPT. */
 WALK_FUNCTION __u32 php_find_delegates(WALK_REF ref, __u64 generator, __u32 execute_data_off, __u32 max)
 {
 	struct walk *w = walk_of(ref);
@@ -169,7 +169,7 @@ WALK_FUNCTION __u32 php_find_delegates(WALK_REF ref, __u64 generator, __u32 exec
 	return nr;
 }
 
-/* A stand-in, at `ex`. */
+/* A placeholder, at `ex`: not a frame. */
 static __always_inline int php_skip(struct walk *w, struct runtime_walk *r, const struct sonde_php *php, __u64 ex)
 {
 	__u64 object = r->buffer[SONDE_PHP_EX_THIS / 8];
@@ -184,7 +184,7 @@ static __always_inline int php_skip(struct walk *w, struct runtime_walk *r, cons
 	return r->state[PHP_DELEGATES] < PHP_MAX_DELEGATES ? RUNTIME_GOES_ON : runtime_stop(r, SONDE_RUNTIME_STOP_DEPTH);
 }
 
-/* The next delegate's execute_data; all ones: it cannot be found again. */
+/* The next delegate's execute_data; all ones: it is not found again. */
 static __always_inline __u64 php_next_delegate(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
 {
 	__u32 number = (__u32)r->state[PHP_DELEGATES] - 1;
@@ -196,8 +196,8 @@ static __always_inline __u64 php_next_delegate(struct walk *w, struct runtime_wa
 	return r->buffer[PHP_KEPT + (number & (PHP_NR_KEPT - 1))];
 }
 
-/* All frames were taken. What C called without PHP around it (a callback written in C, at the end of a request) has no native frame to take
- * the place of. */
+/* Ends after the last frame. What C called without PHP around it (a callback written in C, at the end of a request) has no native frame
+ * that it could replace. */
 static __always_inline int php_end(struct runtime_walk *r)
 {
 	__u32 last = r->nr_frames - 1;
@@ -208,9 +208,10 @@ static __always_inline int php_end(struct runtime_walk *r)
 	return runtime_stop(r, SONDE_RUNTIME_STOP_COMPLETE);
 }
 
-/* Says how the activations at the leaf may stand for the runs. PHP code that C calls is on PHP's stack before it runs, and has left it when
- * it frees its variables: then its execute_data, which is still in its register, leads to what is the leaf now; also while it is being
- * made. When the loop is just begun or left the register is not its own. Where C uses it for something else that cannot be seen. */
+/* Sets the limits of how many activations at the leaf have no run. PHP code called by C is on PHP's stack before it runs, and has left it
+ * when it frees its variables: then its execute_data, still in its register, leads to the present leaf; the same while it is being built.
+ * When the loop has just begun or is left, the register does not hold it. If C uses the register for something else, that cannot be
+ * seen. */
 static __always_inline void php_look_ahead(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
 {
 	__u64 ex = php_frame_reg(w, php);
@@ -228,7 +229,7 @@ static __always_inline void php_look_ahead(struct walk *w, struct runtime_walk *
 	}
 }
 
-/* To be called before the first step. ENDED: PHP is not running code, or its stack cannot be read. */
+/* Call before the first step. RUNTIME_ENDED: PHP is not running code, or its stack cannot be read. */
 static __always_inline int php_enter(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
 {
 	r->state[PHP_IS_LEAF] = 1;
@@ -241,7 +242,7 @@ static __always_inline int php_enter(struct walk *w, struct runtime_walk *r, con
 	return RUNTIME_GOES_ON;
 }
 
-/* Takes one frame, or none where a stand-in is, and moves on. */
+/* Stores one frame, or none at a placeholder, and moves on. */
 static __always_inline int php_step(struct walk *w, struct runtime_walk *r, const struct sonde_php *php)
 {
 	int is_delegate = r->state[PHP_DELEGATES] != 0;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The walk of CPython's frames, 3.6 and newer, as abi/python.h describes them. Facts: Include/internal/pycore_frame.h, Python/ceval.c.
  *
- * A run ends with the frame that its activation of the loop was entered with. What the activation keeps on the native stack tells where
- * that is: up to 3.9 nothing, each frame has an activation of its own, so they are paired by counting; 3.10 a CFrame for each frame; 3.11 a
- * _PyCFrame for each run; 3.12 and newer the shim frame below the run.
+ * A run ends with the frame with which its activation of the loop was entered. What the activation keeps on the native stack shows where
+ * that is. Up to 3.9 it keeps nothing: each frame has an activation of its own, so they are paired by counting. 3.10 keeps a CFrame for
+ * each frame, 3.11 a _PyCFrame for each run, 3.12 and newer the shim frame below the run.
  *
- * Cost: for each frame a read of user memory for its code, and for several frames one for themselves, since those of 3.11 and newer lie
- * beside each other (callers below); one for each of the chain of cframes. */
+ * Cost: one read of user memory per frame for its code, and one for several frames themselves, since those of 3.11 and newer are adjacent
+ * (callers at lower addresses); one for each cframe of the chain. */
 #pragma once
 #include "../abi/python.h"
 #include "runtime.h"
 
 /* state[] of a walk */
-#define PYTHON_CFRAME 0  /* of the run that comes next; 0: none */
+#define PYTHON_CFRAME 0  /* the cframe of the next run; 0: none */
 #define PYTHON_IN_RUN 1  /* frames since the last entry */
 #define PYTHON_TSTATE 2
 
-#define PYTHON_TSTATE_BYTES 4096 /* more than it has: 280 in 3.10, 360 in 3.11 */
+#define PYTHON_TSTATE_BYTES 4096 /* more than its size: 280 in 3.10, 360 in 3.11 */
 
 #define PYTHON_CO_OPTIMIZED 1
 #define PYTHON_CO_NEWLOCALS 2
 
-/* What stands at an offset in the walk's buffer or block, both of which have 512 bytes. */
+/* The value at an offset in the walk's buffer or block, both of 512 bytes. */
 static __always_inline __u64 python_u64(const __u64 *words, __u32 off)
 {
 	return words[off / 8 & 63];
@@ -37,7 +37,7 @@ static __always_inline __u8 python_u8(const __u64 *words, __u32 off)
 	return ((const __u8 *)words)[off & 511];
 }
 
-/* Reads the cframe of the next run, and its frame where it leads to one. */
+/* Reads the cframe of the next run, and the frame it points to, if it has one. */
 static __always_inline int python_cframe(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 cframe,
 					 __u64 *ret_previous, __u64 *ret_frame)
 {
@@ -49,7 +49,7 @@ static __always_inline int python_cframe(struct walk *w, struct runtime_walk *r,
 	return 0;
 }
 
-/* The thread's PyThreadState, of which the buffer holds the begin. 0: there is none, or it could not be read. */
+/* The thread's PyThreadState, whose start is in the buffer. 0: there is none, or it could not be read. */
 static __always_inline __u64 python_tstate(struct walk *w, struct runtime_walk *r, const struct sonde_python *p)
 {
 	__u64 tstate = 0;
@@ -66,7 +66,7 @@ static __always_inline __u64 python_tstate(struct walk *w, struct runtime_walk *
 	return runtime_read(w, r, r->buffer, p->tstate_bytes & 511, tstate) ? 0 : tstate;
 }
 
-/* Begins with what the thread runs. GOES_ON, or ENDED: no interpreter runs in this thread, or it could not be read. */
+/* Starts with what the thread runs. Returns RUNTIME_GOES_ON; RUNTIME_ENDED: no interpreter runs in this thread, or it could not be read. */
 static __always_inline int python_enter(struct walk *w, struct runtime_walk *r, const struct sonde_python *p)
 {
 	__u64 cframe = 0, previous;
@@ -90,7 +90,7 @@ static __always_inline int python_enter(struct walk *w, struct runtime_walk *r, 
 	return r->cursor ? RUNTIME_GOES_ON : RUNTIME_ENDED;
 }
 
-/* Does no loop hold this cframe? root_cframe is in the PyThreadState, that of a greenlet, which replaces it, in the outermost frame of its
+/* True if no loop holds this cframe: root_cframe is in the PyThreadState; a greenlet's, which replaces it, is in the outermost frame of its
  * native stack. */
 static __always_inline int python_is_root(const struct walk *w, const struct runtime_walk *r, __u64 cframe)
 {
@@ -99,8 +99,8 @@ static __always_inline int python_is_root(const struct walk *w, const struct run
 	return w->stop == SONDE_STOP_COMPLETE && w->nr_frames <= SONDE_LEAF_FRAMES && cframe >= runtime_sp(w, w->nr_frames - 1);
 }
 
-/* Behind the last frame: all runs have ended, and of the cframes only that one is left, or the walk met the interpreter while it went from
- * one frame to another. */
+/* Ends after the last frame. If cframes other than the root's are left, or a run has not ended, the walk met the interpreter between two
+ * frames. */
 static __always_inline int python_end(const struct walk *w, struct runtime_walk *r)
 {
 	__u64 cframe = r->state[PYTHON_CFRAME];
@@ -125,7 +125,7 @@ static __always_inline int python_run_ends(struct walk *w, struct runtime_walk *
 	return RUNTIME_GOES_ON;
 }
 
-/* The byte offset of a frame's instruction from the first one of its code. What has not run one yet is before it. */
+/* The byte offset of a frame's instruction from the first one of its code; 0 if the frame has not run an instruction yet. */
 static __always_inline __u64 python_where(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code, __u64 position,
 					  __u32 tlbc)
 {
@@ -142,8 +142,8 @@ static __always_inline __u64 python_where(struct walk *w, struct runtime_walk *r
 	return position - start < (1u << 30) ? position - start : 0;
 }
 
-/* Takes a code object down. Entered with __init__ of a class runs a frame of the interpreter's own (_Py_InitCleanup), which is nobody's: it
- * is left out. */
+/* Stores the frame of a code object. A class call with __init__ runs a frame of the interpreter's own (_Py_InitCleanup), which is left
+ * out. */
 static __always_inline int python_push(struct walk *w, struct runtime_walk *r, const struct sonde_python *p, __u64 code, __u64 position,
 				       __u32 tlbc)
 {
@@ -168,7 +168,7 @@ static __always_inline int python_push(struct walk *w, struct runtime_walk *r, c
 	return runtime_push(r, code, python_where(w, r, p, code, position, tlbc), sonde_python_cookie(&read), 0);
 }
 
-/* The pieces of a copy: the code object, its name, its file's name, its table of lines; as large as nearly all are. */
+/* The pieces of a copy: the code object, its name, its file's name, its line table. The sizes are enough for nearly all. */
 #define PYTHON_COPY_CODE 192
 #define PYTHON_COPY_NAME 128
 #define PYTHON_COPY_FILE 256
@@ -183,7 +183,7 @@ static __always_inline void python_copy_piece(struct walk *w, struct sonde_code_
 	copy->sizes[piece] = read_user(w, copy->bytes + off, size, from) ? 0 : size;
 }
 
-/* Copies what the code is named by. 0, or -1: it cannot be read. */
+/* Copies what names the code. Returns 0; -1: it cannot be read. */
 static __always_inline int python_copy(struct walk *w, struct sonde_code_record *copy, const struct sonde_python *p, __u64 code)
 {
 	const __u64 *words = (const __u64 *)copy->bytes;
@@ -201,7 +201,7 @@ static __always_inline int python_copy(struct walk *w, struct sonde_code_record 
 	return 0;
 }
 
-/* Takes the frame at the cursor down and moves to the one that called it. GOES_ON, or ENDED. */
+/* Stores the frame at the cursor and moves to its caller. Returns RUNTIME_GOES_ON or RUNTIME_ENDED. */
 static __always_inline int python_step(struct walk *w, struct runtime_walk *r, const struct sonde_python *p)
 {
 	__u64 frame = r->cursor, code, position;
@@ -223,7 +223,7 @@ static __always_inline int python_step(struct walk *w, struct runtime_walk *r, c
 	if (p->frame_tlbc != SONDE_PYTHON_NONE)
 		tlbc = python_u32(r->block, at + p->frame_tlbc);
 	if (p->kind == SONDE_PYTHON_SHIMS && owner >= p->shim_owner) {
-		if (!r->state[PYTHON_IN_RUN]) /* it has just been entered, or is about to be left */
+		if (!r->state[PYTHON_IN_RUN]) /* it was just entered, or is about to be left */
 			return RUNTIME_GOES_ON;
 		r->state[PYTHON_IN_RUN] = 0;
 		return runtime_entry_at(w, r, frame);

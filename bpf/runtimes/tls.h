@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads a thread's variable as abi/runtime.h describes it, for the thread whose stack is walked. Compiles for BPF and for the host: whoever
- * includes this gives, before, read_user and user_tls_base as walk/unwind.h asks for them. Layouts: "ELF Handling For Thread-Local
- * Storage", glibc's nptl/descr.h and sysdeps/generic/dl-dtv.h, musl's src/internal/pthread_impl.h. */
+/* Reads a thread's variable as abi/runtime.h describes it, for the thread whose stack is walked. Compiles for BPF and for the host: a file
+ * that includes this first defines read_user and user_tls_base, as for walk/unwind.h. Layouts: "ELF Handling For Thread-Local Storage",
+ * glibc's nptl/descr.h and sysdeps/generic/dl-dtv.h, musl's src/internal/pthread_impl.h. */
 #pragma once
 #include "../abi/runtime.h"
 
@@ -12,10 +12,9 @@
 #define TLS_MUSL_MAX_KEYS 128
 #define TLS_MAX_MODULES (1u << 20)
 #define TLS_MIN_POINTER \
-	0x400000 /* a TLSDESC that was not resolved to an offset leads to a pair: offsets from the thread pointer are negative (x86-64), \
-		    or small (arm64) */
+	0x400000 /* an unresolved TLSDESC holds a pointer, a larger number: offsets are negative (x86-64) or small (arm64) */
 
-/* TLS_READ: in *ret_value; TLS_NONE: it is 0; -1 */
+/* TLS_READ: the word is in *ret_value; TLS_NONE: it is 0; -1: it cannot be read. */
 static __always_inline int tls_word(struct walk *w, __u64 at, __u64 *ret_value)
 {
 	if (read_user(w, ret_value, sizeof(*ret_value), at))
@@ -23,8 +22,8 @@ static __always_inline int tls_word(struct walk *w, __u64 at, __u64 *ret_value)
 	return *ret_value ? TLS_READ : TLS_NONE;
 }
 
-/* `pair` is the address of {module, offset}. The number of the dtv's entries stands ahead of its first (glibc) or in it (musl): what a
- * thread did not get to yet is not there. */
+/* `pair` is the address of {module, offset}. The number of the dtv's entries is before its first (glibc) or in it (musl); modules beyond it
+ * were not used by this thread yet. */
 static __always_inline int tls_read_module(struct walk *w, const struct sonde_tls *tls, __u64 base, __u64 pair, __u64 *ret)
 {
 	__u64 module[2], dtv, nr, stride = tls->dtv_stride, block;
@@ -32,7 +31,7 @@ static __always_inline int tls_read_module(struct walk *w, const struct sonde_tl
 
 	if (!stride || read_user(w, module, sizeof(module), pair))
 		return -1;
-	if (!module[0]) /* the dynamic linker has not been there yet */
+	if (!module[0]) /* the dynamic linker has not filled it in yet */
 		return TLS_NONE;
 	if (module[0] > TLS_MAX_MODULES)
 		return -1;
@@ -57,7 +56,7 @@ static __always_inline int tls_read_key(struct walk *w, const struct sonde_tls *
 
 	if (read_user(w, &key, sizeof(key), tls->pc))
 		return -1;
-	if (key >= (block ? TLS_MAX_KEYS : TLS_MUSL_MAX_KEYS)) /* -1 in many programs: not made yet */
+	if (key >= (block ? TLS_MAX_KEYS : TLS_MUSL_MAX_KEYS)) /* -1 in many programs: not created yet */
 		return TLS_NONE;
 	if (block)
 		at += 8 * (__u64)(key / block);
@@ -78,7 +77,7 @@ static __always_inline int tls_read_offset(struct walk *w, const struct sonde_tl
 	return tls_word(w, base + off + (__u64)tls->off, ret);
 }
 
-/* The word of the variable. TLS_READ: it is not 0; TLS_NONE; -1: it cannot be read. *ret is set for the first alone. */
+/* Reads the word of the variable. TLS_READ: it is not 0; TLS_NONE: it is 0; -1: it cannot be read. *ret is set only for TLS_READ. */
 static __always_inline int tls_read(struct walk *w, const struct sonde_tls *tls, __u64 *ret)
 {
 	__u64 base = 0, value = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The walk's part that knows arm64: calls, leaf functions without rows, signal frames, signed return addresses. Instructions: Arm ARM DDI
- * 0487, section C6.2. */
+/* arch_arm64: the arm64 part of the walk: calls, leaf functions without rows, signal frames, signed return addresses. Instructions: Arm ARM
+ * DDI 0487, section C6.2. */
 #pragma once
 #include "walk_code.h"
 
-/* Pointer authentication keeps its code in the bits above the address: 48 bits, as user addresses have unless a program asks for more.
- * Kernels with 39 or 42 bits have some of it below: such an address is in no mapping, and the walk ends with a mark. */
+/* Pointer authentication stores its code in the bits above the address: 48 bits, as user addresses have unless a program asks for more.
+ * Kernels with 39 or 42 bits have a part of it below: such an address is in no mapping, and the walk ends with a mark. */
 #define WALK_ADDRESS_BITS 48
 
 static __always_inline __u64 code_pc(__u64 word)
@@ -13,7 +13,7 @@ static __always_inline __u64 code_pc(__u64 word)
 	return word & ((1ULL << WALK_ADDRESS_BITS) - 1);
 }
 
-/* x30 is 0 when a thread begins, so the 0 may stand in any frame. */
+/* x30 is 0 when a thread begins, so a return address of 0 is valid in any frame. */
 static __always_inline int is_stack_top(__u64 cfa)
 {
 	return 1;
@@ -43,7 +43,7 @@ WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc)
 #define WALK_MAX_LEAF_BYTES (1u << 20) /* a function is not longer */
 #define WALK_MAX_FRAMELESS_BYTES 1024
 
-/* How far behind the begin of the function that was called `pc` stands: by the BL before `ret`. WALK_MAX_LEAF_BYTES: there is none, or it
+/* The distance from the start of the called function to `pc`, by the BL before `ret`. WALK_MAX_LEAF_BYTES: there is no such call, or it
  * does not lead to code before pc. */
 WALK_FUNCTION __u32 walk_called_distance(WALK_REF ref, __u64 ret, __u64 pc)
 {
@@ -63,7 +63,7 @@ static __always_inline int is_ret(__u32 code)
 	return (code & 0xfffffc1f) == 0xd65f0000 || code == 0xd65f0bff || code == 0xd65f0fff;
 }
 
-/* BTI c and jc, PACIASP, PACIBSP: what stands at the begin of a function */
+/* BTI c and jc, PACIASP, PACIBSP: the first instruction of a function */
 static __always_inline int is_begin(__u32 code)
 {
 	return code == 0xd503245f || code == 0xd50324df || code == 0xd503233f || code == 0xd503237f;
@@ -89,23 +89,23 @@ static __always_inline int walk_emulate(struct walk *w)
 	return EMULATE_UNKNOWN;
 }
 
-/* Wherever frame records are kept x29 is nothing else. */
+/* Where frame records are kept, x29 has no other use. */
 static __always_inline int walk_is_outermost(WALK_REF ref)
 {
 	(void)ref;
 	return 1;
 }
 
-/* What calls from memory without rows has a frame record there. */
+/* Code in memory without rows has a frame record when it calls. */
 static __always_inline int walk_returns_at_once(WALK_REF ref)
 {
 	(void)ref;
 	return 0;
 }
 
-/* In code without rows the innermost function may have no frame record, or not yet, or no more: then its return address is in x30, and sp
- * is not known. The next instruction can tell (the record's store, a function's begin, ret). Else x30 and the record's return address are
- * compared by the functions that their calls lead to: of two that begin before pc, the nearer one is the one that pc is in. */
+/* In code without rows the innermost function may have no frame record at this point. Then its return address is in x30, and sp is not
+ * known. The next instruction may tell (the store of the record, a function's start, ret). Else compares x30 with the record's return
+ * address, by the functions that their calls lead to: of two that begin before pc, pc is in the nearer one. */
 WALK_FUNCTION int walk_frameless(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -119,10 +119,10 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 		return walk_after_call(ref_of(w), ret) ? walk_moved_by_link(w, ret) : 0;
 	if (!walk_peek(w, w->bp + 8, &record))
 		other = walk_called_distance(ref_of(w), code_pc(record), w->pc);
-	if (ret == code_pc(record)) /* it has its record, and has not called anything */
+	if (ret == code_pc(record)) /* it has its record and has not called anything */
 		return 0;
 	distance = walk_called_distance(ref_of(w), ret, w->pc);
-	if (other < distance) /* x30 is what a call in this function left there */
+	if (other < distance) /* x30 was left by a call in this function */
 		return 0;
 	if (distance == other || distance > WALK_MAX_FRAMELESS_BYTES)
 		return walk_after_call(ref_of(w), ret) ? WALK_UNSURE : 0;
@@ -132,8 +132,8 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 	return WALK_FRAMELESS;
 }
 
-/* struct rt_sigframe at sp behind the handler's return address (arch/arm64/kernel/signal.c): struct siginfo (128 bytes), struct ucontext,
- * in it at 176 its struct sigcontext: fault_address, regs[31], sp, pc (uapi/asm/sigcontext.h). */
+/* struct rt_sigframe at sp behind the handler's return address (arch/arm64/kernel/signal.c): struct siginfo (128 bytes), then struct
+ * ucontext with struct sigcontext at 176: fault_address, regs[31], sp, pc (uapi/asm/sigcontext.h). */
 #define SIGNAL_REGS_OFF (128 + 176 + 8)
 #define SIGNAL_NR_REGS 33
 
@@ -145,7 +145,7 @@ WALK_FUNCTION int walk_signal(WALK_REF ref)
 	if (!w)
 		return WALK_ENDED;
 	walk_note_lost(w);
-	if (is_sp_lost(w)) /* and the kernel's own frame record behind the handler's leaves out what was interrupted */
+	if (is_sp_lost(w)) /* and the kernel's own frame record behind the handler's skips the interrupted frame */
 		return walk_stop(w, SONDE_STOP_BAD_RULE);
 	if (++w->nr_signals > WALK_MAX_SIGNALS)
 		return walk_stop(w, SONDE_STOP_DEPTH);
@@ -172,13 +172,13 @@ WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref)
 	return code[0] == 0xd2801168 && code[1] == 0xd4000001;
 }
 
-/* Not looked at yet. */
+/* Not implemented yet. */
 WALK_FUNCTION int walk_ends_process(WALK_REF ref)
 {
 	return 0;
 }
 
-/* Calls and records are told apart by the instructions of the callee alone: not looked at yet. */
+/* Only the callee's instructions can tell: not implemented yet. */
 WALK_FUNCTION __u64 walk_link_of(WALK_REF ref, __u64 ret)
 {
 	return WALK_LINK_ANY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The walk's part that knows x86-64: calls, leaf functions without rows, signal frames. */
+/* arch_x86: the x86-64 part of the walk: calls, leaf functions without rows, signal frames. */
 #pragma once
 #include "walk_code.h"
 
@@ -8,8 +8,8 @@ static __always_inline __u64 code_pc(__u64 word)
 	return word;
 }
 
-/* Who makes a stack by hand and pushes 0 before its first function (Ruby's fibers) does so where its pages end. A 0 elsewhere is what
- * somebody has left there. */
+/* Code that sets up a stack by hand and pushes 0 before its first function (Ruby's fibers) does so at the end of a page. A 0 elsewhere is
+ * leftover data. */
 static __always_inline int is_stack_top(__u64 cfa)
 {
 	return !(cfa & (WALK_PAGE_BYTES - 1));
@@ -56,8 +56,8 @@ static __always_inline int is_endbr64(const __u8 *code)
 	return code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
 }
 
-/* How far behind the begin of the function that was called `pc` stands: by the direct call (E8 rel32) before `ret`. WALK_MAX_LEAF_BYTES:
- * there is none, or it does not lead to code before pc. */
+/* The distance from the start of the called function to `pc`, by the direct call (E8 rel32) before `ret`. WALK_MAX_LEAF_BYTES: there is no
+ * such call, or it does not lead to code before pc. */
 WALK_FUNCTION __u32 walk_called_distance(WALK_REF ref, __u64 ret, __u64 pc)
 {
 	struct walk *w = walk_of(ref);
@@ -70,7 +70,7 @@ WALK_FUNCTION __u32 walk_called_distance(WALK_REF ref, __u64 ret, __u64 pc)
 	return distance < WALK_MAX_LEAF_BYTES ? distance : WALK_MAX_LEAF_BYTES;
 }
 
-/* Does the function that begins `distance` before `pc` set up a frame pointer, and has it begun to? */
+/* Does the function that begins `distance` before `pc` set up a frame pointer, and has it started to? */
 static __always_inline int walk_has_frame(struct walk *w, __u64 pc, __u32 distance)
 {
 	__u8 code[8] = {};
@@ -82,14 +82,13 @@ static __always_inline int walk_has_frame(struct walk *w, __u64 pc, __u32 distan
 	return distance > off && is_push_bp(code + off);
 }
 
-/* Is the instruction one before which, or behind which, a function has no frame: its return address is at sp? */
+/* Is the return address at sp, by this instruction: one before or behind which a function has no frame? */
 static __always_inline int is_at_return_address(const __u8 *code)
 {
 	return is_ret(code) || is_stub_jump(code) || is_endbr64(code) || (is_push_bp(code) && is_mov_bp_sp(code + 1));
 }
 
-/* Does what may be a return address stand at sp, or above one word of locals, where the function's frame, if it has one, has locals only?
- */
+/* May the word at sp, or the one above it, be a return address? If the function has a frame, both are its locals. */
 WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -106,15 +105,15 @@ WALK_FUNCTION int walk_may_be_frameless(WALK_REF ref)
 	return 0;
 }
 
-/* Loops over code are unrolled: clang lays them out so that they go back without a jump, and 5.10 refuses that as a back-edge. */
+/* Loops over code are unrolled: clang's layout of them continues backwards without a jump, which 5.10 refuses as a back-edge. */
 #ifdef __clang__
 #define WALK_UNROLLED _Pragma("unroll")
 #else
 #define WALK_UNROLLED
 #endif
 
-/* Does the function set up its frame only behind pc? Code that tests something first (V8's functions) comes to it within a few
- * instructions; what ends a function, or leaves it, must not stand between. */
+/* Does the function set up its frame only behind pc? Code that tests something first (V8's functions) reaches the prologue within a few
+ * instructions. No instruction that ends or leaves the function may be in between. */
 WALK_FUNCTION int walk_is_before_prologue(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -132,7 +131,7 @@ WALK_FUNCTION int walk_is_before_prologue(WALK_REF ref)
 	return 0;
 }
 
-/* Has the function given up its frame a few instructions before pc (mov rsp,rbp; pop rbp)? */
+/* Has the function released its frame a few instructions before pc (mov rsp,rbp; pop rbp)? */
 WALK_FUNCTION int walk_is_behind_epilogue(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -154,10 +153,10 @@ WALK_FUNCTION int walk_is_behind_epilogue(WALK_REF ref)
 
 #define WALK_MAX_FRAMELESS_BYTES 1024
 
-/* In code without rows the innermost function may have no frame of its own, or not yet, or no more: then its return address is at sp, and
- * the frame pointer would leave its caller out. The next instruction can tell (mov rbp,rsp; ret). Else the return address at sp and the one
- * that the frame pointer leads to are compared by the functions that their calls lead to: of two that begin before pc, the nearer one is
- * the one that pc is in. 0: it has a frame. */
+/* In code without rows the innermost function may have no frame at this point. Then its return address is at sp, and the frame pointer
+ * would skip its caller. The next instruction may tell (mov rbp,rsp; ret). Else compares the return address at sp with the one that the
+ * frame pointer leads to, by the functions that their calls lead to: of two that begin before pc, pc is in the nearer one. 0: the function
+ * has a frame. */
 WALK_FUNCTION int walk_frameless(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -179,16 +178,16 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 			return 0;
 	} else {
 		distance = walk_called_distance(ref_of(w), ret, w->pc);
-		if (distance == WALK_MAX_LEAF_BYTES) /* called by way of a pointer, or entered by a jump, if at all */
+		if (distance == WALK_MAX_LEAF_BYTES) /* called through a pointer, or entered by a jump, if at all */
 			return walk_may_be_frameless(ref_of(w)) ? WALK_UNSURE : 0;
 		other = WALK_MAX_LEAF_BYTES;
 		if (!(bp & 7) && bp >= w->sp && bp - w->sp <= WALK_MAX_FP_FRAME_BYTES && !walk_peek(w, bp + 8, &by_bp))
 			other = walk_called_distance(ref_of(w), by_bp, w->pc);
 		if (walk_has_frame(w, w->pc, distance))
 			return 0;
-		if (other <= distance) /* the same function: it has called itself, and its frame comes later than at its begin */
+		if (other <= distance) /* the same function: it is recursive, and sets up its frame late */
 			return other == distance ? WALK_UNSURE : 0;
-		if (distance > WALK_MAX_FRAMELESS_BYTES) /* the function that was called there hardly reaches up to pc */
+		if (distance > WALK_MAX_FRAMELESS_BYTES) /* the function called there is unlikely to reach up to pc */
 			return WALK_UNSURE;
 	}
 	if (walk_find_mapping(w, ret - 1))
@@ -200,8 +199,8 @@ WALK_FUNCTION int walk_frameless(WALK_REF ref)
 	return WALK_FRAMELESS;
 }
 
-/* In memory without rows a function without a frame pointer that is behind its call says itself where its return address is, when nothing
- * is left to do but to go there: add $N,%rsp; ret (CPython 3.12's and 3.13's Python/asm_trampoline.S). 0: it does not, or there is none. */
+/* In memory without rows: a function without a frame pointer, after a call, shows its return address when it only has to return: add
+ * $N,%rsp; ret (Python/asm_trampoline.S of CPython 3.12 and 3.13). 0: it does not, or there is none. */
 WALK_FUNCTION int walk_returns_at_once(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -218,7 +217,7 @@ WALK_FUNCTION int walk_returns_at_once(WALK_REF ref)
 	return 1;
 }
 
-/* `_start` and what threads begin with: the call is not to return, which no compiler says by hlt. */
+/* `_start` and the start of threads: the call is not expected to return, so hlt follows. No compiler emits that. */
 WALK_FUNCTION int walk_is_outermost(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -227,15 +226,15 @@ WALK_FUNCTION int walk_is_outermost(WALK_REF ref)
 	return w && !read_user(w, code, sizeof(code), w->pc) && code[0] == 0xf4;
 }
 
-/* struct rt_sigframe behind the handler's return address, arch/x86/include/asm/sigframe.h: struct ucontext at sp, in it
- * uc_mcontext at 40, whose registers are in the order of struct sigcontext_64 (uapi/asm/sigcontext.h). */
+/* At sp, behind the handler's return address, is struct rt_sigframe (arch/x86/include/asm/sigframe.h): struct ucontext, with uc_mcontext at
+ * 40. The registers are in the order of struct sigcontext_64 (uapi/asm/sigcontext.h). */
 #define SIGNAL_MCONTEXT_OFF 40
 #define SIGNAL_NR_REGS 17
 
 WALK_FUNCTION int walk_signal(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
-	/* r8 r9 r10 r11 r12 r13 r14 r15 rdi rsi rbp rbx rdx rax rcx rsp rip, as they stand there */
+	/* in the order of struct sigcontext_64: r8 r9 r10 r11 r12 r13 r14 r15 rdi rsi rbp rbx rdx rax rcx rsp rip */
 	__u64 saved[SIGNAL_NR_REGS];
 
 	if (!w)
@@ -261,7 +260,7 @@ WALK_FUNCTION int walk_signal(WALK_REF ref)
 	return WALK_GOES_ON;
 }
 
-/* mov $15,%rax (or mov $15,%eax); syscall. 15 is rt_sigreturn. How long it is, 0: it is something else. */
+/* mov $15,%rax (or mov $15,%eax); syscall. 15 is rt_sigreturn. Returns its length; 0: other code. */
 static __always_inline int sigreturn_bytes(const __u8 *code)
 {
 	if (code[0] == 0x48 && code[1] == 0xc7 && code[2] == 0xc0)
@@ -269,7 +268,7 @@ static __always_inline int sigreturn_bytes(const __u8 *code)
 	return code[0] == 0xb8 && code[1] == 15 && !code[2] && !code[3] && !code[4] && code[5] == 0x0f && code[6] == 0x05 ? 7 : 0;
 }
 
-/* In the system call itself pc is behind the function. */
+/* During the system call itself pc is behind the function. */
 WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -292,8 +291,8 @@ static __always_inline int is_last_call(const __u8 *code)
 	return code[0] == 0xe8 && code[5] == 0xf4;
 }
 
-/* Is the last thing that the code does a call that does not return? What boost's contexts, and PHP's, return to begins with it behind xor
- * %rdi,%rdi; glibc's __start_context has it behind 20 bytes. To look for it everywhere would take the verifier too long. */
+/* Does the code end with a call that does not return? The contexts of boost and PHP return to code that begins with it, behind xor
+ * %rdi,%rdi. glibc's __start_context has it behind 20 bytes. Looking for it everywhere would take the verifier too long. */
 WALK_FUNCTION int walk_ends_process(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -302,7 +301,7 @@ WALK_FUNCTION int walk_ends_process(WALK_REF ref)
 	return w && !read_user(w, code, sizeof(code), w->pc) && (is_last_call(code + 3) || is_last_call(code + 20));
 }
 
-/* Functions that keep a frame pointer say so in their first instructions. */
+/* Functions that keep a frame pointer show it in their first instructions. */
 WALK_FUNCTION __u64 walk_link_of(WALK_REF ref, __u64 ret)
 {
 	struct walk *w = walk_of(ref);
@@ -315,7 +314,7 @@ WALK_FUNCTION __u64 walk_link_of(WALK_REF ref, __u64 ret)
 	if (read_user(w, code, sizeof(code), target))
 		return WALK_LINK_ANY;
 	if (is_stub_jump(code) || code[0] == 0xe9 || (is_endbr64(code) && (is_stub_jump(code + 4) || is_stub_jump(code + 5))))
-		return WALK_LINK_ANY; /* and on from there */
+		return WALK_LINK_ANY; /* a stub that continues elsewhere */
 	WALK_UNROLLED
 	for (__u32 i = 0; i < sizeof(code) - 2; i++) { /* compilers put other instructions between the push and this */
 		if (is_mov_bp_sp(code + i))

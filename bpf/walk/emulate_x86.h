@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a function of x86-64 without rows does to sp and rbp from an instruction on until it returns: its instructions are followed, and
- * where the return address and the caller's rbp stand is known when they come to `ret`. That is the proof that frame pointers are not:
- * .NET's optimized code keeps none, nor does a leaf of V8's. Calls are believed to leave sp and rbp alone; conditional jumps are not taken,
- * but where a loop, or code that does not go on, would lead nowhere: then the one that leads the least far. Whatever is not understood ends
- * it without a result. Instruction formats: Intel SDM volume 2, chapter 2, appendix A. */
+/* emulate_x86: follows the instructions of an x86-64 function without unwind rows, from one instruction until the function returns. It
+ * tracks sp and rbp, so at `ret` it knows where the return address and the caller's rbp are. This proves the caller; a frame pointer does
+ * not: .NET's optimized code keeps none, nor does a leaf of V8's. Calls are assumed to preserve sp and rbp. Conditional jumps are not
+ * taken, except at a dead end (a loop, code that does not continue, an instruction that is not understood): then the nearest one is taken.
+ * With none left there is no result. Instruction formats: Intel SDM volume 2, chapter 2, appendix A. */
 #pragma once
 #include "arch_x86.h"
 
 #define EMULATE_MAX_OFF (64 << 10)
-#define EMULATE_REG_SP 4 /* as instructions number them */
+#define EMULATE_REG_SP 4 /* register numbers as in instructions */
 #define EMULATE_REG_BP 5
 #define EMULATE_NOT_SAVED (-1)
 
-/* Where the instruction is read goes through memory: the verifier would go through the rest for each place that it can be. */
+/* The position goes through memory (volatile): else the verifier would check the rest once for each possible position. */
 static __always_inline __u8 emulate_byte(struct walk_emulate *a)
 {
 	__u32 at = *(volatile __u32 *)&a->at;
@@ -30,7 +30,7 @@ static __always_inline __s32 emulate_word(struct walk_emulate *a)
 	return (__s32)(word | (__u32)emulate_byte(a) << 24);
 }
 
-/* Of the opcodes of one byte, and 0x100 and up those behind 0f. */
+/* One-byte opcodes; from 0x100 on, those behind 0f. */
 static __always_inline int emulate_has_modrm(__u32 op)
 {
 	if (op >= 0x200)
@@ -49,7 +49,7 @@ static __always_inline int emulate_has_modrm(__u32 op)
 	       (op >= 0xd8 && op <= 0xdf) || op == 0xf6 || op == 0xf7 || op >= 0xfe;
 }
 
-/* How many bytes of an immediate operand follow; `word` of those of 4 bytes that a prefix makes 2. */
+/* Number of immediate operand bytes that follow. `word`: the size of an operand of 4 bytes, 2 with a prefix. */
 static __always_inline __u32 emulate_immediate(const struct walk_emulate *a, __u32 op, __u32 word)
 {
 	if (op >= 0x300)
@@ -89,13 +89,13 @@ static __always_inline int is_emulated_prefix(__u8 byte)
 #define EMULATE_HELD_AGAIN 16
 #define EMULATE_HELD_NONE 17
 
-/* The begin of what the bits of walk_code.lines stand for, around `pc`. */
+/* Start of the range that the bits of walk_code.lines cover, around `pc`. */
 static __always_inline __u64 emulate_lines_pc(__u64 pc)
 {
 	return (pc / WALK_LINE_BYTES - WALK_LINES_BEFORE) * WALK_LINE_BYTES;
 }
 
-/* Notes the lines of a->code where it is at `off` of what the bits stand for. */
+/* Marks the lines that a->code covers. `off`: where the code is in the range that the bits cover. 0, or -1: outside it. */
 static __always_inline int emulate_note_lines_of(struct walk_emulate *a, __u32 place, __u64 off)
 {
 	__u64 lines;
@@ -108,7 +108,7 @@ static __always_inline int emulate_note_lines_of(struct walk_emulate *a, __u32 p
 	return 0;
 }
 
-/* 0, or -1: they have no bits, being near neither of the two places. */
+/* 0, or -1: the lines have no bits, as they are near neither of the two locations. */
 static __always_inline int emulate_note_lines(struct walk *w, __u64 pc)
 {
 	struct walk_emulate *a = &w->emulation;
@@ -120,7 +120,7 @@ static __always_inline int emulate_note_lines(struct walk *w, __u64 pc)
 	return emulate_note_lines_of(a, 1, pc - emulate_lines_pc(a->far_pc));
 }
 
-/* Goes on with a hash by a line of code. What cannot be read is zeros. */
+/* Adds a line of code to a hash. A line that cannot be read counts as zeros. */
 WALK_FUNCTION __u64 emulate_hash_line(WALK_REF ref, __u64 hash, __u64 pc)
 {
 	struct walk *w = walk_of(ref);
@@ -137,7 +137,7 @@ WALK_FUNCTION __u64 emulate_hash_line(WALK_REF ref, __u64 hash, __u64 pc)
 
 #define EMULATE_FEW_LINES 8
 
-/* The same by those of the first few lines from `pc` on that have a bit. */
+/* Adds those of the first EMULATE_FEW_LINES lines from `pc` on that have a bit. */
 WALK_FUNCTION __u64 emulate_hash_few(WALK_REF ref, __u64 hash, __u64 lines, __u64 pc)
 {
 	for (__u32 line = 0; line < EMULATE_FEW_LINES; line++) {
@@ -147,7 +147,7 @@ WALK_FUNCTION __u64 emulate_hash_few(WALK_REF ref, __u64 hash, __u64 lines, __u6
 	return hash;
 }
 
-/* The same by all around `pc`. */
+/* Adds all lines around `pc` that have a bit. */
 WALK_FUNCTION __u64 emulate_hash_lines(WALK_REF ref, __u64 hash, __u64 lines, __u64 pc)
 {
 	hash = hash_step(hash, lines);
@@ -163,7 +163,7 @@ static __always_inline __u64 emulate_hash(struct walk *w, const struct walk_code
 	return code->lines[1] ? emulate_hash_lines(ref_of(w), hash, code->lines[1], code->far_pc) : hash;
 }
 
-/* Reads the instruction at a->now.pc as far as its opcode. 0, or -1: that is none, or one that no compiler uses. */
+/* Reads the instruction at a->now.pc up to its opcode. 0, or -1: not an instruction, or one that no compiler uses. */
 WALK_FUNCTION int emulate_opcode(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -212,7 +212,7 @@ WALK_FUNCTION int emulate_opcode(WALK_REF ref)
 	return 0;
 }
 
-/* Reads its operands, and moves a->now.pc behind it. */
+/* Reads the operands and moves a->now.pc behind the instruction. */
 WALK_FUNCTION int emulate_operands(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -293,7 +293,7 @@ static __always_inline void emulate_bp_from_slot(struct walk_emulate *a, __s64 o
 	}
 }
 
-/* Something is written into a register. */
+/* The instruction writes a register. */
 static __always_inline void emulate_write(struct walk_emulate *a, __u32 reg)
 {
 	if (reg == EMULATE_REG_SP)
@@ -305,7 +305,8 @@ static __always_inline void emulate_write(struct walk_emulate *a, __u32 reg)
 static __always_inline void emulate_push(struct walk_emulate *a, __s64 bytes)
 {
 	a->now.sp -= bytes;
-	if (a->has_called) /* for a call, whose function may drop it or not; or this is another function already */
+	/* For a call: the callee may drop it or not. Or this is another function already. */
+	if (a->has_called)
 		a->now.is_unsure = 1;
 }
 
@@ -318,7 +319,7 @@ static __always_inline void emulate_pop(struct walk_emulate *a, __u32 reg)
 	a->now.held_ret = a->now.sp;
 }
 
-/* mov, lea: the ones that move sp and rbp. */
+/* mov and lea that move sp and rbp. */
 WALK_FUNCTION int emulate_move(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -372,7 +373,7 @@ WALK_FUNCTION int emulate_move(WALK_REF ref)
 	return 0;
 }
 
-/* What else writes registers. */
+/* All other instructions that write registers. */
 WALK_FUNCTION int emulate_other(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -415,9 +416,9 @@ WALK_FUNCTION int emulate_other(WALK_REF ref)
 			emulate_write(a, emulate_rm(a));
 		emulate_write(a, emulate_reg(a));
 	} else if (a->is_vector) {
-		if ((op & 0xf0) == 0xf0 && op >= 0x200) /* BMI: the only ones with general registers that compilers use */
+		if ((op & 0xf0) == 0xf0 && op >= 0x200) /* BMI: the only vector-encoded ones with general registers that compilers use */
 			a->now.bp_is = EMULATE_BP_ANY;
-	} else if ((op >= 0x190 && op <= 0x19f) || op == 0x1ba || op == 0x1c7) { /* of one operand */
+	} else if ((op >= 0x190 && op <= 0x19f) || op == 0x1ba || op == 0x1c7) { /* with one operand */
 		if (is_emulated_register(a))
 			emulate_write(a, emulate_rm(a));
 	} else if (op == 0x12c || op == 0x12d || (op >= 0x140 && op <= 0x150) || op == 0x17e ||
@@ -429,7 +430,7 @@ WALK_FUNCTION int emulate_other(WALK_REF ref)
 	return 0;
 }
 
-/* Which of the exits was picked goes through memory, as above. */
+/* The index of the picked exit goes through memory (volatile), as above. */
 static __always_inline void emulate_pick(struct walk_emulate *a, __u32 i)
 {
 	*(volatile __u32 *)&a->picked = i;
@@ -447,7 +448,7 @@ static __always_inline __u64 emulate_distance(__u64 here, __u64 pc)
 	return pc > here ? pc - here : here - pc;
 }
 
-/* The way on, where there is no other: of the exits the nearest, what leads far away is an error's. 0, or -1: none. */
+/* Continues at the nearest exit, at a dead end. A far exit usually leads to error handling. 0, or -1: there is none. */
 static __always_inline int emulate_exit(struct walk_emulate *a)
 {
 	__u64 here = a->now.pc, nearest = -1ULL;
@@ -466,7 +467,7 @@ static __always_inline int emulate_exit(struct walk_emulate *a)
 	exit = emulate_picked(a);
 	if (!exit)
 		return -1;
-	a->now = *exit; /* it is taken from the list when its instruction comes */
+	a->now = *exit; /* removed from the list when its instruction is reached */
 	return 0;
 }
 
@@ -477,7 +478,7 @@ static __always_inline int is_emulated_seen(const struct walk_emulate *a, __u64 
 	return (a->seen[0][at] | (a->now.is_unsure ? a->seen[1][at] : 0)) >> (pc & 63) & 1;
 }
 
-/* Keeps where a conditional jump leads. Where there is no room the one that leads the farthest goes: it would be taken last. */
+/* Keeps the target of a conditional jump. If there is no room, drops the farthest one: it would be taken last. */
 WALK_FUNCTION int emulate_branch(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -513,7 +514,7 @@ WALK_FUNCTION int emulate_branch(WALK_REF ref)
 	return 0;
 }
 
-/* Where two ways meet, the shorter one, without what is called on the longer, knows better. */
+/* Two paths meet here. The shorter one knows more, as it has not the calls of the longer one. */
 WALK_FUNCTION int emulate_meet(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -538,7 +539,7 @@ WALK_FUNCTION int emulate_meet(WALK_REF ref)
 	return 0;
 }
 
-/* 0, or -1: this instruction was come to before. */
+/* 0, or -1: this instruction was reached before. */
 static __always_inline int emulate_come(struct walk *w)
 {
 	struct walk_emulate *a = &w->emulation;
@@ -552,7 +553,7 @@ static __always_inline int emulate_come(struct walk *w)
 	return 0;
 }
 
-/* Does the instruction write rsp, and no other register? V8 drops arguments so: pop %rcx; add %rbx,%rsp; push %rcx; ret. */
+/* Does the instruction write rsp and no other register? V8 drops arguments this way: pop %rcx; add %rbx,%rsp; push %rcx; ret. */
 static __always_inline int is_emulated_of_sp_alone(const struct walk_emulate *a)
 {
 	if (a->op == 0x8d || a->op == 0x03)
@@ -560,7 +561,7 @@ static __always_inline int is_emulated_of_sp_alone(const struct walk_emulate *a)
 	return (a->op == 0x01 || a->op == 0x81 || a->op == 0x83) && is_emulated_register(a) && emulate_rm(a) == EMULATE_REG_SP;
 }
 
-/* The function returns: what is known of its frame as a number, see EMULATE_FOUND; 0: nothing. */
+/* The function returns: its frame as a number, see EMULATE_FOUND. 0: not known. */
 static __always_inline __u32 emulate_result(const struct walk_emulate *a)
 {
 	__s64 ret = a->now.held == EMULATE_HELD_AGAIN ? a->now.held_ret : a->now.sp, up = ret - a->now.bp;
@@ -582,16 +583,16 @@ static __always_inline __u32 emulate_result(const struct walk_emulate *a)
 	       (__u32)(up / 8) << EMULATE_SLOT_SHIFT;
 }
 
-/* Does a function begin with the instruction? */
+/* Is this a typical first instruction of a function? */
 static __always_inline int is_emulated_begin(const struct walk_emulate *a)
 {
 	return (a->op >= 0x50 && a->op <= 0x57) || ((a->op == 0x81 || a->op == 0x83) && a->modrm == 0xec) ||
 	       (a->op == 0x89 && is_emulated_on_sp(a) && a->disp < 0);
 }
 
-/* Is the indirect jump, behind what raised sp, the function's last instruction? In its middle it may jump as well, with a part of its frame
- * given up. At its end it has its caller's rbp, or jumps by a cell of its own as stubs do, or says so by a prefix that is of no other use
- * (.NET's, as Windows asks of it). */
+/* Is this indirect jump, after sp was raised, the function's last instruction? A function may also jump in its middle, with a part of its
+ * frame already released. At its end it has restored the caller's rbp, or jumps through its own memory cell as stubs do, or has a prefix
+ * with no other use (.NET's, as Windows requires). */
 static __always_inline int is_emulated_tail_jump(const struct walk_emulate *a)
 {
 	return a->now.bp_is == EMULATE_BP_SLOT || a->now.bp_is == EMULATE_BP_LINK || a->modrm == 0x25 || a->rex & 8;
@@ -604,7 +605,7 @@ WALK_FUNCTION int emulate_dead_end(WALK_REF ref)
 	return !w || emulate_exit(&w->emulation) ? WALK_ENDED : WALK_GOES_ON;
 }
 
-/* Follows one instruction. WALK_GOES_ON, or WALK_ENDED with a->result. */
+/* Emulates one instruction. WALK_GOES_ON, or WALK_ENDED with a->result. */
 WALK_FUNCTION int emulate_step(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -622,7 +623,7 @@ WALK_FUNCTION int emulate_step(WALK_REF ref)
 	a->now.has_raised = 0;
 	if (op == 0xc3 || op == 0xc2 ||
 	    (op == 0xff && (a->modrm >> 3 & 7) == 4 && had_raised &&
-	     is_emulated_tail_jump(a)) || /* ... or jumps to one that returns for it */
+	     is_emulated_tail_jump(a)) || /* ... or jumps to a function that returns for it */
 	    (a->now.has_left && is_emulated_begin(a))) {
 		a->result = emulate_result(a);
 		if (a->result && a->now.has_jumped)
@@ -635,7 +636,7 @@ WALK_FUNCTION int emulate_step(WALK_REF ref)
 		a->now.held = EMULATE_HELD_NONE;
 	if (op == 0xe9 || op == 0xeb) {
 		a->now.pc += (__u64)(__s64)a->imm;
-		a->now.has_jumped |= a->has_called && a->now.sp <= 0; /* what was pushed for the call is no part of the frame */
+		a->now.has_jumped |= a->has_called && a->now.sp <= 0; /* what was pushed for the call is not part of the frame */
 		a->now.has_raised = had_raised;
 		a->now.has_left = had_raised && a->now.bp_is == EMULATE_BP_SLOT;
 		return WALK_GOES_ON;
@@ -708,7 +709,7 @@ WALK_FUNCTION int emulate_start(WALK_REF ref, __u64 pc, int has_called)
 	for (__u32 i = 0; i < EMULATE_SEEN_BITS / 64; i += 16) {
 		__builtin_memset(&a->seen[0][i], 0, 128);
 		__builtin_memset(&a->seen[1][i], 0, 128);
-		__asm__ volatile("" ::: "memory"); /* clang would make one of all, and cannot do that much at once */
+		__asm__ volatile("" ::: "memory"); /* else clang merges them into one, and cannot do that many bytes at once */
 	}
 	a->result = 0;
 	a->looked[0] = a->looked[1] = a->far_pc = a->exit_bits = 0;
@@ -717,7 +718,7 @@ WALK_FUNCTION int emulate_start(WALK_REF ref, __u64 pc, int has_called)
 	return WALK_GOES_ON;
 }
 
-/* What the code from w->pc on says of its frame, 0: nothing. */
+/* What the code from w->pc on says about its frame; 0: nothing. */
 WALK_FUNCTION __u32 emulate_search(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -731,8 +732,8 @@ WALK_FUNCTION __u32 emulate_search(WALK_REF ref)
 	return w->emulation.result;
 }
 
-/* The same, remembered: what was found for as long as the way that led to it is the same, nothing for as long as all that was looked at is.
- */
+/* emulate_search with a cache. A result holds while the lines on the path that led to it are unchanged. "Nothing found" holds while all
+ * lines that were read are unchanged. */
 static __always_inline __u32 emulate_find(struct walk *w)
 {
 	__u64 frame = w->pc | (w->exact ? 0 : SONDE_FRAME_RETURN);
@@ -771,10 +772,10 @@ WALK_FUNCTION int emulate_prologue_step(WALK_REF ref)
 	return WALK_GOES_ON;
 }
 
-/* Can the function that the call before `ret` leads to have a frame of so many bytes? A call that does not return may be the last
- * instruction of a function, or of its cold part, and what stands behind belongs to another function: a cold part that jumps back to where
- * there is a frame of another size. What this one leads to by the way is then what an earlier call left there, or a caller's caller. What
- * the function pushes before it first calls tells. */
+/* Can the function that is called before `ret` have a frame of `bytes`? A call that does not return may be the last instruction of a
+ * function or of its cold part. The code after it then belongs to another function: a cold part that jumps back into a frame of another
+ * size. Following that code leads to what an earlier call left on the stack, or to a caller's caller. What the called function pushes
+ * before its first call decides. */
 WALK_FUNCTION int emulate_fits(WALK_REF ref, __u64 ret, __u64 bytes)
 {
 	struct walk *w = walk_of(ref);
@@ -791,10 +792,10 @@ WALK_FUNCTION int emulate_fits(WALK_REF ref, __u64 ret, __u64 bytes)
 	deepest = -(__u64)w->emulation.deepest;
 	if (!w->emulation.now.is_sp_known || (!deepest && !w->emulation.result)) /* ... or a stub */
 		return 1;
-	return w->exact ? bytes <= deepest : bytes == deepest; /* it may be at its begin or its end */
+	return w->exact ? bytes <= deepest : bytes == deepest; /* pc may be at its beginning or its end */
 }
 
-/* Where the code from w->pc on proves where its caller stands: moves there. */
+/* Moves to the caller if the code from w->pc on proves where it is. */
 static __always_inline int walk_emulate(struct walk *w)
 {
 	__u32 found = emulate_find(w);
@@ -811,7 +812,7 @@ static __always_inline int walk_emulate(struct walk *w)
 	if (at < w->sp || at - w->sp > WALK_MAX_FP_FRAME_BYTES || walk_peek(w, at, &ret) || !walk_is_return(ref_of(w), ret))
 		return EMULATE_WRONG;
 	if (ret == w->pc &&
-	    is_linked(w)) /* code that aligns its stack has put a copy of its return address below its rbp: sp is not what it seems */
+	    is_linked(w)) /* the code aligns its stack and has copied its return address below its rbp: sp is misleading */
 		return EMULATE_WRONG;
 	if ((found & (EMULATE_JUMPED | EMULATE_BY_BP)) == EMULATE_JUMPED && !emulate_fits(ref_of(w), ret, at - w->sp))
 		return EMULATE_WRONG;

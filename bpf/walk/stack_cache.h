@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Threads wait at the same places with the same stacks, again and again. A walk is decided by the registers that it looks at and by the
- * words of the stack that it reads: while these are the same, and the process's mappings are, its result is. So what decided the last walks
- * of a thread is kept with it, and compared before the next one. Compiles for BPF and for the host, as walk/unwind.h does, whose walk
- * writes down what it reads where WALK_REMEMBERS is defined. Walks that look at code or at a signal's registers are not remembered, nor are
- * those that end before the stack does, unless it is user space that has not told enough yet: that they do so is true until it tells more.
- */
+/* stack_cache: the last walks of a thread, with what decided them. Threads wait at the same locations with the same stacks again and again.
+ * A walk is decided by the registers it uses and the words of the stack it reads. While these and the process's mappings are unchanged, so
+ * is its result; they are compared before the next walk. Compiles for BPF and for the host, like walk/unwind.h, whose walk records what it
+ * reads where WALK_REMEMBERS is defined. Not cached: walks that read code or a signal's registers, and walks that end early. Cached all the
+ * same: walks that end because user space has not provided enough yet. They are valid until it provides more. */
 #pragma once
 #include "unwind.h"
 
-#define STACK_CACHE_ENTRIES 2 /* of a thread: where it blocks, and where it is preempted just before */
+#define STACK_CACHE_ENTRIES 2 /* per thread: where it blocks, and where it is preempted just before */
 
 struct stack_cache {
-	__u64 hash;       /* what the walk gave; 0: nothing is remembered */
+	__u64 hash;       /* of the walk's result; 0: empty */
 	__u64 hash_begin; /* of the process */
 	__u64 pc, sp, bp;
-	__u64 tls_base;   /* 0: it was not asked for */
+	__u64 tls_base;   /* 0: not used */
 	__u32 serial;     /* of the process's mappings */
-	__u32 used_regs;  /* a bit for each of regs that was looked at */
+	__u32 used_regs;  /* a bit for each of regs that was used */
 	__u32 nr_words;
-	__u32 near_bytes; /* from the first word to behind the last, where that can be read at once; else 0 */
+	__u32 near_bytes; /* from the first word to behind the last, if one read can get them all; else 0 */
 	__u32 generation; /* of the process; 0: not known */
-	__u32 table_generation, exec; /* when the process was last seen to be as it was then: while both are the same, it still is */
+	__u32 table_generation, exec; /* when the process was last checked: while both are the same, so is the process */
 	__u16 nr_frames;
 	__u8 stop;
-	__u8 is_bare;     /* no interpreter had frames among these: then none has them the next time */
+	__u8 is_bare;     /* no interpreter had frames here, so none has the next time */
 	__u64 regs[WALK_NR_REGS];
 	__u64 at[WALK_TRAIL_WORDS], words[WALK_TRAIL_WORDS];
 };
 
-/* Could the walk, which stands at its begin with its process known, be the one that is remembered? */
+/* Could the walk, at its start with its process known, be the cached one? */
 static __always_inline int stack_cache_fits(const struct stack_cache *cached, const struct walk *w)
 {
 	__u64 differs = 0;
@@ -43,7 +42,7 @@ static __always_inline int stack_cache_fits(const struct stack_cache *cached, co
 	return !differs && (!cached->tls_base || cached->tls_base == user_tls_base(w));
 }
 
-/* Reads what will be compared, where that is short enough to be read at once. */
+/* Reads the words to compare, if they are close enough for one read. */
 static __always_inline void stack_cache_fetch(const struct stack_cache *cached, struct walk *w)
 {
 	__u64 low = cached->sp - SONDE_RED_ZONE_BYTES, size;
@@ -60,7 +59,7 @@ static __always_inline void stack_cache_fetch(const struct stack_cache *cached, 
 	w->block_limit = size - 7;
 }
 
-/* Do the words stand where they stood? One that is not aligned as others are is not compared: such a stack is walked. */
+/* Are the words unchanged? A word that is not aligned like the others is not compared: the stack is walked. */
 static __always_inline int stack_cache_same(const struct stack_cache *cached, struct walk *w)
 {
 #ifdef __clang__
@@ -76,7 +75,7 @@ static __always_inline int stack_cache_same(const struct stack_cache *cached, st
 	return 1;
 }
 
-/* The same, of words that were read at once. */
+/* stack_cache_same for words that were read at once. */
 static __always_inline int stack_cache_same_near(const struct stack_cache *cached, struct walk *w)
 {
 	__u64 differs = 0;
@@ -89,8 +88,7 @@ static __always_inline int stack_cache_same_near(const struct stack_cache *cache
 	return !differs;
 }
 
-/* How many bytes the words lie apart, if all can be read at once, from the first to behind the last; else 0. By arithmetic, as in at_most.
- */
+/* The distance in bytes from the first word to behind the last, if all can be read at once; else 0. By arithmetic, as in at_most. */
 static __always_inline __u32 stack_cache_near(const struct stack_cache *cached)
 {
 	__u64 last = cached->at[(cached->nr_words - 1) & (WALK_TRAIL_WORDS - 1)] - cached->at[0], off, wrong = 0;
@@ -107,7 +105,7 @@ static __always_inline __u32 stack_cache_near(const struct stack_cache *cached)
 	return wrong ? 0 : last + 8;
 }
 
-/* Keeps the walk that has just ended, if it can be kept. `start`: the registers that it began with. */
+/* Caches the walk that has just ended, if possible. `start`: the registers that it began with. */
 static __always_inline void stack_cache_keep(struct stack_cache *cached, const struct walk *w, const __u64 *start, __u64 hash)
 {
 	cached->hash = 0;
@@ -131,6 +129,6 @@ static __always_inline void stack_cache_keep(struct stack_cache *cached, const s
 		cached->words[i] = w->trail.words[i];
 	}
 	cached->near_bytes = stack_cache_near(cached);
-	cached->is_bare = 0; /* whoever asks the interpreters says so */
+	cached->is_bare = 0; /* set by the code that checks the interpreters */
 	cached->hash = hash;
 }

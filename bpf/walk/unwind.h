@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The native walk: from one frame of a user stack to its caller, by the rows of abi/unwind.h, else by validated frame pointers. What it
- * needs of whoever includes it stands in walk_state.h.
+/* unwind: the native walk: from one frame of a user stack to its caller, by the rows of abi/unwind.h, else by validated frame pointers.
+ * walk_state.h says what the includer has to provide.
  *
- * Cost: the stack is read in blocks of WALK_BLOCK_BYTES, so that most frames cost no read at all; what to do at a frame is remembered in a
- * cache by its pc; where that misses, the mapping of the last frame is tried first, and finding the row is one look into an index and about
- * six steps. */
+ * Cost: the stack is read in blocks of WALK_BLOCK_BYTES, so most frames need no read at all. A cache by pc has what to do at a frame. On a
+ * miss, the mapping of the last frame is tried first; finding the row is one index look-up and about six steps. */
 #pragma once
 #include "walk_frame_pointer.h"
 #include "walk_go.h"
 #include "walk_no_caller.h"
 #include "walk_rule.h"
 
-/* From code that an interpreter made, which runs on its loop's frame, to the loop's caller. Pieces of it that move sp for themselves find
- * something else there, which is hardly ever a return address. */
+/* From an interpreter's JIT code, which runs on the frame of the interpreter's loop, to the loop's caller. Where that code moves sp itself,
+ * the word found there is hardly ever a return address. */
 WALK_FUNCTION int walk_compiled(WALK_REF ref, __u32 number)
 {
 	struct walk *w = walk_of(ref);
@@ -23,7 +22,7 @@ WALK_FUNCTION int walk_compiled(WALK_REF ref, __u32 number)
 	rule = rule_at(w, number);
 	if (!rule || rule->kind != SONDE_RULE_KIND_STEP)
 		return walk_stop(w, SONDE_STOP_TABLE);
-	return walk_rule(w, rule); /* a return address or not: see walk_uncalled */
+	return walk_rule(w, rule); /* whether it is a return address: see walk_uncalled */
 }
 
 /* Moves from `frame`, the current one, to its caller. */
@@ -62,7 +61,7 @@ static __always_inline int walk_caller(struct walk *w, __u64 frame)
 	return walk_frame_pointer(w, is_trusted);
 }
 
-/* To be called when the registers and the process stand in the walk, before its first turn. */
+/* To be called before the first turn, when the walk has its registers and its process. */
 static __always_inline void walk_enter(struct walk *w)
 {
 	w->mapping.start_pc = w->mapping.end_pc = 0;
@@ -83,14 +82,14 @@ static __always_inline void walk_enter(struct walk *w)
 	walk_begin(w);
 }
 
-/* One turn of the walk: takes the current frame down into frames[SONDE_MAX_USER_FRAMES], then moves to its caller. */
+/* One turn of the walk: stores the current frame in frames[SONDE_MAX_USER_FRAMES], then moves to its caller. */
 static __always_inline int walk_step(struct walk *w, __u64 *frames)
 {
 	__u64 frame = w->exact ? w->pc : w->pc | SONDE_FRAME_RETURN;
 	__u32 i = w->nr_frames, slot = sonde_frame_slot(i) & (SONDE_MAX_USER_FRAMES - 1);
 
 	if (!w->process_pos)
-		return walk_stop(w, SONDE_STOP_NO_PROCESS); /* and no frame: nobody knows here when its pc comes to mean another file */
+		return walk_stop(w, SONDE_STOP_NO_PROCESS); /* and no frame: it is not known here when its pc will mean another file */
 	if (i >= SONDE_MAX_WALKED_FRAMES)
 		return walk_stop(w, SONDE_STOP_DEPTH);
 	frames[slot] = frame;
@@ -101,11 +100,11 @@ static __always_inline int walk_step(struct walk *w, __u64 *frames)
 	return walk_caller(w, frame);
 }
 
-/* The turns that a walk takes at most: twice, when it has to begin again. */
+/* Maximum number of turns: twice the depth, as a walk may have to start again. */
 #define WALK_MAX_TURNS (2 * SONDE_MAX_WALKED_FRAMES)
 
-/* To be called after its last turn: the hash of the frames that are kept and of what the walk ended with. Recursions of different depth
- * that are cut are one stack. */
+/* To be called after the last turn: the hash of the kept frames and of the stop reason. Truncated recursions of different depth are one
+ * stack. */
 static __always_inline __u64 walk_hash(const struct walk *w, const __u64 *frames)
 {
 	__u32 nr = w->nr_frames > SONDE_LEAF_FRAMES ? w->nr_frames - SONDE_LEAF_FRAMES : 0;
@@ -116,7 +115,7 @@ static __always_inline __u64 walk_hash(const struct walk *w, const __u64 *frames
 	return hash_step(hash, w->stop);
 }
 
-/* May user space come farther than the kernel did? */
+/* May user space get farther than the kernel did? */
 static __always_inline int is_early(enum sonde_stop stop)
 {
 	return stop == SONDE_STOP_NO_PROCESS || stop == SONDE_STOP_NO_MAPPING || stop == SONDE_STOP_NOT_LOADED;

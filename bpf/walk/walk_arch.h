@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The part of the walk that knows the machine. */
+/* walk_arch: selects the machine-dependent part of the walk. */
 #pragma once
 #ifdef SONDE_ARM64
 #include "arch_arm64.h"

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the instructions, the signal frame and the registers of a machine have to tell:
+/* walk_code: what the instructions, the signal frame and the registers of a machine provide:
  *
- *   walk_after_call(ref, pc)      does a call instruction end at pc?
- *   walk_frameless(ref)           in code without rows, at an interrupted instruction: 0: the function has its frame; WALK_FRAMELESS: it
- *                                 has none, moved to the
- *                                 caller; WALK_UNSURE
- *   walk_returns_at_once(ref)     has the function at pc, behind its call, no frame pointer, and nothing to do but to return? 1: moved to
- *                                 the caller
- *   walk_emulate(w)                 follows the code from pc on until the function returns: EMULATE_MOVED to the caller by what it does to
- *                                   the stack; EMULATE_LINKED: its frame
- *                                 pointer leads there; EMULATE_WRONG: it would go to what is no return address, or cannot be read;
- *                                 EMULATE_UNKNOWN
- *   walk_is_outermost(ref)        may a function in code without rows, behind its call, be the outermost one, which says so by a zero for
- *                                 its frame pointer?
- *   walk_signal(ref)              from the code behind a handler to what was interrupted
- *   walk_is_sigreturn(ref)        is pc that code? Told by its instructions, where no row tells
- *   walk_ends_process(ref)        is the last thing that the code at pc does a call that does not return?
- *   walk_link_of(ref, ret)        what the call before `ret` leads to: the low word of the address of a function that keeps a frame
- *                                 pointer, in more than 32 bits;
- *                                 WALK_LINK_NONE: one that does not; WALK_LINK_ANY: not to be told
- *   is_stack_top(cfa)             may a return address of 0 stand below?
- *   code_pc(word)                 the address in what was saved as a return address
- */
+ *   walk_after_call(ref, pc)   does a call instruction end at pc?
+ *   walk_frameless(ref)
+ *       at an interrupted instruction in code without rows. 0: the function has its frame; WALK_FRAMELESS: it has none, moved to the
+ *       caller; WALK_UNSURE
+ *   walk_returns_at_once(ref)
+ *       does the function at pc, after a call, have no frame pointer and only return? 1: moved to the caller
+ *   walk_emulate(w)
+ *       emulates the code from pc on until the function returns. EMULATE_MOVED: to the caller, by what the code does to the stack;
+ *       EMULATE_LINKED: its frame pointer leads there; EMULATE_WRONG: the code leads to a word that is no return address, or cannot be
+ *       read; EMULATE_UNKNOWN
+ *   walk_is_outermost(ref)
+ *       may a function in code without rows, after a call, be the outermost one, with a frame pointer of zero?
+ *   walk_signal(ref)           from the code behind a handler to what was interrupted
+ *   walk_is_sigreturn(ref)     is pc at that code? By its instructions, where there is no row
+ *   walk_ends_process(ref)     does the code at pc end with a call that does not return?
+ *   walk_link_of(ref, ret)
+ *       the function that the call before `ret` leads to. If it keeps a frame pointer: the low word of its address, with bit 32 set;
+ *       WALK_LINK_NONE: it keeps none; WALK_LINK_ANY: not known
+ *   is_stack_top(cfa)          may a return address of 0 be below this?
+ *   code_pc(word)              the address in a saved return address */
 #pragma once
 #include "walk_table.h"
 
@@ -34,17 +33,18 @@
 #define EMULATE_LINKED 2
 #define EMULATE_WRONG 3
 #define EMULATE_FOUND (1u << 0)
-#define EMULATE_BY_BP (1u << 1)    /* counted from rbp, else from sp */
-#define EMULATE_RET_SHIFT 2        /* where the return address is, in words */
+#define EMULATE_BY_BP (1u << 1)    /* relative to rbp, else to sp */
+#define EMULATE_RET_SHIFT 2        /* offset of the return address, in words */
 #define EMULATE_SLOT_SHIFT 16      /* how many words below it the caller's rbp is; 0: in rbp */
 #define EMULATE_OFF_MASK 0x3fffu
-#define EMULATE_JUMPED (1u << 30)  /* by a way that jumps behind a call */
+#define EMULATE_JUMPED (1u << 30)  /* the path jumped after a call */
 #define EMULATE_NO_CODE (1u << 31) /* without EMULATE_FOUND: the code at pc could not be read */
-#define EMULATE_IF_LINKED (1u << 31) /* with EMULATE_FOUND: so it is if rbp points to where the caller's is found, else that is not known */
+/* With EMULATE_FOUND: valid only if rbp points to the slot where the caller's rbp is found; else nothing is known. */
+#define EMULATE_IF_LINKED (1u << 31)
 
 WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc);
 
-/* Does a call lead there? */
+/* Does a call lead to pc? */
 WALK_FUNCTION int walk_is_return(WALK_REF ref, __u64 pc)
 {
 	struct walk *w = walk_of(ref);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where no row stands: what the code says, and the chain of saved frame pointers. */
+/* walk_frame_pointer: the walk where there is no row: by what the code says, and by the chain of saved frame pointers. */
 #pragma once
 #include "walk_arch.h"
 
@@ -7,8 +7,8 @@
 #define WALK_MAX_ARGUMENT_BYTES (4u << 20)
 #define WALK_MAX_AUXV_TYPE 63
 
-/* Is sp what a process begins with (psABI section 3.4.1: argc, the arguments, 0, the environment)? Then nothing has called. The kernel puts
- * the strings above it in order, so that the environment begins behind the NUL of the last argument. */
+/* Is sp as at a process's start (psABI section 3.4.1: argc, the arguments, 0, the environment)? Then there is no caller. The kernel puts
+ * the strings above it in order: the environment begins behind the NUL of the last argument. */
 WALK_FUNCTION int walk_is_entry(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -25,13 +25,13 @@ WALK_FUNCTION int walk_is_entry(WALK_REF ref)
 		return !walk_peek(w, w->sp + 8 * argc + 24, &first) && first && first <= WALK_MAX_AUXV_TYPE;
 	if (next[2] <= next[0] || next[2] - w->sp > WALK_MAX_ARGUMENT_BYTES)
 		return 0;
-	return read_user(w, &end, 1, next[2] - 1) || !end; /* that memory may be gone, of a stack that is walked late */
+	return read_user(w, &end, 1, next[2] - 1) || !end; /* may already be unmapped if the stack is walked late */
 }
 
-#define WALK_LINK (1ULL << 62) /* in the cache, beside a return address: what walk_link_of says */
+#define WALK_LINK (1ULL << 62) /* cache key: a return address with this bit holds the result of walk_link_of */
 
-/* Can the frame at w->pc, in a gap of a file that has rows, be the one that `ret` called, and be linked by its frame pointer? Else that is
- * what a caller left there, and frames between them would be left out. */
+/* The frame at w->pc is in a gap of a file that has rows. Can it be the frame that `ret` called, and be linked by its frame pointer? If
+ * not, `ret` is what a caller left there, and frames in between would be skipped. */
 static __always_inline int walk_is_link(struct walk *w, __u64 ret)
 {
 	__u64 key = ret | SONDE_FRAME_RETURN | WALK_LINK, link;
@@ -55,8 +55,9 @@ static __always_inline int walk_is_link(struct walk *w, __u64 ret)
 #define WALK_FEW_WORDS 16
 #define WALK_MAX_SKIPPED_BYTES (8 * WALK_FEW_WORDS * 8)
 
-/* May the word of the stack be the return address of the function at pc, which then has not set its frame pointer? `linked` bytes before pc
- * begins the function that the frame pointer says pc to be in: one that begins nearer, or nobody knows where, may be it as well. */
+/* May the word on the stack be the return address of the function at pc, which then has not set its frame pointer? `linked`: distance from
+ * the start of the function that pc is in according to the frame pointer. A function that begins nearer to pc, or at an unknown address, is
+ * possible too. */
 WALK_FUNCTION int walk_may_return(WALK_REF ref, __u64 at, __u32 linked)
 {
 	struct walk *w = walk_of(ref);
@@ -72,11 +73,11 @@ WALK_FUNCTION int walk_may_return(WALK_REF ref, __u64 at, __u32 linked)
 	if (distance == WALK_MAX_LEAF_BYTES)
 		return linked == WALK_MAX_LEAF_BYTES;
 	link = walk_link_of(ref_of(w), word);
-	/* else it has set it, and this is what an earlier call left there */
+	/* else the function has set it, and the word was left by an earlier call */
 	return distance <= linked && (link == WALK_LINK_ANY || link == WALK_LINK_NONE);
 }
 
-/* The same of the words from `at` on, below the frame pointer. */
+/* walk_may_return for the words from `at` on, below the frame pointer. */
 WALK_FUNCTION int walk_few_may_return(WALK_REF ref, __u64 at, __u32 linked)
 {
 	struct walk *w = walk_of(ref);
@@ -88,8 +89,8 @@ WALK_FUNCTION int walk_few_may_return(WALK_REF ref, __u64 at, __u32 linked)
 	return 0;
 }
 
-/* A frame pointer that the current function has not set is an older function's, and what was called since would be left out. Its own return
- * address then stands below it. */
+/* A frame pointer that the current function has not set belongs to an older function: the calls since then would be skipped. The function's
+ * own return address is then below it. */
 WALK_FUNCTION int walk_skips(WALK_REF ref)
 {
 	struct walk *w = walk_of(ref);
@@ -106,11 +107,11 @@ WALK_FUNCTION int walk_skips(WALK_REF ref)
 	return 0;
 }
 
-#define WALK_ON 8          /* from walk_begin_link: the chain of saved frame pointers is to be gone on with */
-#define WALK_ON_IS_SURE 9 /* and the code ahead says that the frame has its place in it */
+#define WALK_ON 8          /* from walk_begin_link: continue with the chain of saved frame pointers */
+#define WALK_ON_IS_SURE 9 /* and the emulated code says that the frame is a link of it */
 
-/* Where no row stands. What the code there says comes before the chain of saved frame pointers: walk_link. In two parts, for the 512 bytes
- * of stack that the programs' functions have together. */
+/* The first part of the walk where there is no row: what the code says comes before the chain of saved frame pointers (walk_link). Two
+ * functions, because the programs' functions share 512 bytes of stack. */
 WALK_FUNCTION int walk_begin_link(WALK_REF ref, int is_trusted)
 {
 	struct walk *w = walk_of(ref);
@@ -118,7 +119,7 @@ WALK_FUNCTION int walk_begin_link(WALK_REF ref, int is_trusted)
 
 	if (!w)
 		return WALK_ENDED;
-	if (w->follows_bx) /* frames without rules do not say where they keep it */
+	if (w->follows_bx) /* frames without rules do not say where they save it */
 		w->follows_bx = WALK_BX_LOST;
 	if (!w->bp && walk_is_entry(ref_of(w)))
 		return walk_stop(w, SONDE_STOP_COMPLETE);
@@ -133,12 +134,12 @@ WALK_FUNCTION int walk_begin_link(WALK_REF ref, int is_trusted)
 		return frameless == WALK_FRAMELESS ? WALK_GOES_ON : walk_stop(w, SONDE_STOP_NO_ROW);
 	if (is_trusted && !w->exact && !is_linked(w) && walk_returns_at_once(ref_of(w)))
 		return WALK_GOES_ON;
-	if (!w->bp && is_linked(w) && walk_is_outermost(ref_of(w))) /* the ABI's mark of that frame; elsewhere rbp may be any number */
+	if (!w->bp && is_linked(w) && walk_is_outermost(ref_of(w))) /* the ABI's mark of the outermost frame; elsewhere rbp is arbitrary */
 		return walk_stop(w, SONDE_STOP_COMPLETE);
 	return emulation == EMULATE_LINKED ? WALK_ON_IS_SURE : WALK_ON;
 }
 
-/* The chain of saved frame pointers, each link checked. */
+/* Follows the chain of saved frame pointers and checks each link. */
 WALK_FUNCTION int walk_link(WALK_REF ref, int is_trusted, int is_sure)
 {
 	struct walk *w = walk_of(ref);
@@ -173,13 +174,13 @@ WALK_FUNCTION int walk_link(WALK_REF ref, int is_trusted, int is_sure)
 	return WALK_GOES_ON;
 }
 
-/* `is_trusted`: all of the code there is without rows, so it has another way to find its callers, which can only be the frame pointer. In a
- * gap of a file with rows it is but a guess, unless the call says that the function keeps it. */
+/* `is_trusted`: the code there has no rows at all, so something else must find its callers, which can only be the frame pointer. In a gap
+ * of a file with rows it is only a guess, unless the call shows that the function keeps it. */
 static __always_inline int walk_frame_pointer(struct walk *w, int is_trusted)
 {
 	int begun;
 
-	walk_note_lost(w); /* code decides */
+	walk_note_lost(w); /* code decides, so the walk cannot be cached */
 	if (w->nr_looks >= WALK_MAX_LOOKS)
 		return walk_stop(w, SONDE_STOP_TOO_LONG);
 	if (walk_is_sigreturn(ref_of(w)))

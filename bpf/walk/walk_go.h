@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The walk through the places where a Go program goes from one stack to another: from the thread's own (g0) to a goroutine's and, where C
- * called Go, back. Facts: Go's src/runtime/asm_amd64.s and src/runtime/runtime2.go (struct g, struct m), 1.16 to 1.27; offsets that differ
- * between these versions stand in the rule, where user space has put what the program's code says. A chain of pointers that is not what it
- * should be ends the stack with a mark: its words cannot be read, or what they lead to is no code behind a call. */
+/* walk_go: the walk where a Go program changes stacks: from the thread's own (g0) to a goroutine's and, where C called Go, back. Facts:
+ * Go's src/runtime/asm_amd64.s and src/runtime/runtime2.go (struct g, struct m), 1.16 to 1.27. Offsets that differ between these versions
+ * are in the rule: user space takes them from the program's code. A broken chain of pointers (a word that cannot be read, or that leads to
+ * no code behind a call) ends the stack with a mark. */
 #pragma once
 #include "walk_rule.h"
 
@@ -14,7 +14,7 @@
 #define GO_M_G0 0
 
 #ifdef SONDE_ARM64
-#define GO_TLS_BASE(w) 0ULL /* its g is in a register there */
+#define GO_TLS_BASE(w) 0ULL /* g is in a register there */
 #else
 #define GO_TLS_BASE(w) user_tls_base(w)
 #endif
@@ -27,7 +27,7 @@ static __always_inline int go_word(struct walk *w, __u64 at, __u64 *ret_word)
 	return 0;
 }
 
-/* The thread's struct m. Its current g may be a goroutine or g0: both lead there. */
+/* The thread's struct m. The current g may be a goroutine or g0: both lead to it. */
 static __always_inline int go_m(struct walk *w, const struct sonde_rule *rule, __u64 *ret_m)
 {
 	__u64 tls = GO_TLS_BASE(w), g;
@@ -38,7 +38,7 @@ static __always_inline int go_m(struct walk *w, const struct sonde_rule *rule, _
 	return go_word(w, g + GO_G_M, ret_m);
 }
 
-/* Where the goroutine's stack was left. 0, 1: no goroutine runs on this thread, -1. */
+/* Where the goroutine's stack was left. 0; 1: no goroutine runs on this thread; -1. */
 static __always_inline int go_curg(struct walk *w, const struct sonde_rule *rule, __u64 *ret_g, __u64 *ret_sp)
 {
 	__u64 m;
@@ -50,8 +50,8 @@ static __always_inline int go_curg(struct walk *w, const struct sonde_rule *rule
 	return go_word(w, *ret_g + GO_G_SCHED_SP, ret_sp);
 }
 
-/* What runtime.morestack and runtime.mcall call on g0 does not return: the goroutine goes on at g.sched. Until the scheduler has taken it
- * from the thread it is the caller; behind that m.curg is none, or the one that the scheduler has chosen. */
+/* What runtime.morestack and runtime.mcall call on g0 does not return: the goroutine continues at g.sched. It is the caller until the
+ * scheduler has taken it from the thread. After that m.curg is none, or the goroutine that the scheduler has chosen. */
 static __always_inline int walk_left_goroutine(struct walk *w, const struct sonde_rule *rule)
 {
 	__u64 g, sp, pc, bp, caller;
@@ -78,14 +78,14 @@ static __always_inline int walk_left_goroutine(struct walk *w, const struct sond
 	return WALK_GOES_ON;
 }
 
-/* The goroutine's sp under runtime.asmcgocall: it may have moved to another stack since C was called, only its depth holds. */
+/* The goroutine's sp under runtime.asmcgocall. Its stack may have moved since C was called: only the depth is still valid. */
 static __always_inline int go_under_asmcgocall(struct walk *w, const struct sonde_rule *rule, __u64 *ret_sp)
 {
 	__u64 g, depth, hi = 0;
 
 	if (go_word(w, w->sp + (__u64)(__s64)rule->g_slot, &g) || go_word(w, w->sp + (__u64)(__s64)rule->depth_slot, &depth))
 		return -1;
-	if (!g) { /* it was on such a stack before */
+	if (!g) { /* it was already on such a stack */
 		*ret_sp = depth;
 		return 0;
 	}
@@ -95,7 +95,7 @@ static __always_inline int go_under_asmcgocall(struct walk *w, const struct sond
 	return 0;
 }
 
-/* The sp of runtime.cgocallback on g0: the innermost one is in g0.sched, and each has put the one before it away at its own sp. */
+/* The sp of runtime.cgocallback on g0. g0.sched has the innermost one; each has saved the one before it at its own sp. */
 static __always_inline int go_under_cgocallback(struct walk *w, const struct sonde_rule *rule, __u64 *ret_sp)
 {
 	__u64 m, g0;
@@ -110,7 +110,7 @@ static __always_inline int go_under_cgocallback(struct walk *w, const struct son
 	return 0;
 }
 
-/* The sp that the frame's CFA is counted from. 0 or -1. */
+/* The sp that the frame's CFA is relative to. 0 or -1. */
 static __always_inline int go_frame_sp(struct walk *w, const struct sonde_rule *rule, __u64 *ret_sp)
 {
 	__u64 g;

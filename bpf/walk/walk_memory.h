@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The thread's stack and registers, read in blocks. */
+/* walk_memory: reads the thread's stack in blocks. */
 #pragma once
 #include "walk_state.h"
 
-/* Reads a block from `from` on. Where it crosses into a page that is not there (the top of the stack), up to the page's end. */
+/* Reads a block that starts at `from`. If it crosses into a page that is not there (the top of the stack), reads up to the page's end. */
 WALK_FUNCTION int walk_fill(WALK_REF ref, __u64 from)
 {
 	struct walk *w = walk_of(ref);
@@ -25,7 +25,7 @@ WALK_FUNCTION int walk_fill(WALK_REF ref, __u64 from)
 	return 0;
 }
 
-/* Where a word of the stack lies in the block, into which it is read where it is not. 0 or -1. */
+/* Finds the offset of a stack word in the block; reads a new block if it is not there. 0 or -1. */
 static __always_inline int walk_locate(struct walk *w, __u64 at, __u64 *ret_off)
 {
 	*ret_off = at - w->block_start;
@@ -47,7 +47,7 @@ static __always_inline int walk_peek(struct walk *w, __u64 at, __u64 *ret_word)
 
 	if (walk_locate(w, at, &off))
 		return -1;
-	if (off & 7) { /* a stack that is not aligned: rare enough to read it by itself */
+	if (off & 7) { /* an unaligned stack: rare, so read the word by itself */
 		walk_note_lost(w);
 		return read_user(w, ret_word, sizeof(*ret_word), at) ? -1 : 0;
 	}
@@ -55,7 +55,7 @@ static __always_inline int walk_peek(struct walk *w, __u64 at, __u64 *ret_word)
 	return 0;
 }
 
-/* The same for what decides where the caller is, so that the walk can be remembered. */
+/* walk_peek for a word that decides where the caller is: records it for the stack cache. */
 static __always_inline int walk_word(struct walk *w, __u64 at, __u64 *ret_word)
 {
 	if (walk_peek(w, at, ret_word))

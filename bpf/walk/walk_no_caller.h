@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* unwind.h's part for what is found in the place of a return address and is none. */
+/* walk_no_caller: the part of unwind.h for a word in a return address's slot that is not a return address. */
 #pragma once
 #include "walk_table.h"
 
@@ -7,8 +7,8 @@
 #define user_return(w) 0
 #endif
 
-/* The current frame is no caller: the one before it is the outermost; unless the kernel has put the return address aside for a uretprobe,
- * and one in a page of its own stands there. */
+/* The current frame is not a caller, so the one before it is the outermost. Exception: the kernel has replaced the return address for a
+ * uretprobe by one in a page of its own. */
 WALK_FUNCTION int walk_no_caller(WALK_REF ref, __u32 number)
 {
 	struct walk *w = walk_of(ref);
@@ -22,7 +22,7 @@ WALK_FUNCTION int walk_no_caller(WALK_REF ref, __u32 number)
 	}
 	if (w->exact)
 		return walk_stop(w, SONDE_STOP_NO_MAPPING);
-	w->nr_frames--; /* what leads to no code was no return address */
+	w->nr_frames--; /* it leads to no code, so it was not a return address */
 	pc = user_return(w);
 	if (!pc)
 		return walk_stop(w, SONDE_STOP_NO_MAPPING);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* From a frame to its caller by a row. */
+/* walk_rule: from a frame to its caller by a row. */
 #pragma once
 #include "walk_arch.h"
 
@@ -41,7 +41,7 @@ static __always_inline int walk_cfa(struct walk *w, const struct sonde_rule *rul
 	return walk_stop(w, SONDE_STOP_TABLE);
 }
 
-/* 0, or -1: could not be read. */
+/* 0, or -1: cannot be read. */
 static __always_inline int walk_restore_bx(struct walk *w, __u64 cfa, const struct sonde_rule *rule)
 {
 	w->follows_bx = WALK_BX_LOST;
@@ -77,8 +77,8 @@ static __always_inline int walk_return_address(struct walk *w, const struct sond
 	return WALK_GOES_ON;
 }
 
-/* OCaml's functions call C on another stack, which may lie above theirs: what runs there says so by calling its frame a signal's; they, by
- * keeping their stack in rbx. */
+/* OCaml's functions call C on another stack, which may be above theirs. The C side marks its frame as a signal frame; the OCaml side keeps
+ * its stack in rbx. */
 static __always_inline int walk_may_leave_stack(const struct sonde_rule *rule)
 {
 	return rule->is_signal || rule->cfa_kind == SONDE_CFA_REG;

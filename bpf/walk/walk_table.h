@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is to be done at a frame: its mapping, the row of its pc, the cache of both. */
+/* walk_table: what to do at a frame: its mapping, the row of its pc, and the cache of both. */
 #pragma once
 #include "walk_memory.h"
 
 #define CHUNK_WORD(words, pos) ((words)[(pos) & (SONDE_CHUNK_WORDS - 1)])
 #define CHUNK_U64(words, pos) (*(const __u64 *)&(words)[(pos) & (SONDE_CHUNK_WORDS - 2)]) /* at even pos */
 
-/* Searches take a half of what is left at each step, by arithmetic instead of branches: the verifier sees one way through, and the CPU has
- * nothing to predict wrongly. All ones when a <= b, for a and b below 2^63. */
+/* Binary searches without branches: the verifier sees a single path, and the CPU cannot mispredict. All ones when a <= b, for a and b below
+ * 2^63. */
 static __always_inline __u64 at_most(__u64 a, __u64 b)
 {
 	return (__u64)((__s64)(a - b - 1) >> 63);
 }
 
-/* How many of the process's mappings start at or before `pc`. */
+/* Number of the process's mappings that start at or before `pc`. */
 WALK_FUNCTION __u32 walk_search_mappings(WALK_REF ref, __u64 pc)
 {
 	struct walk *w = walk_of(ref);
@@ -36,7 +36,7 @@ WALK_FUNCTION __u32 walk_search_mappings(WALK_REF ref, __u64 pc)
 	return base + (nr & (__u32)at_most(CHUNK_U64(words, pos + base * 8), pc));
 }
 
-/* Makes w->mapping the one that holds `pc`. 0, or -1 when there is none. */
+/* Sets w->mapping to the one that contains `pc`. 0, or -1: there is none. */
 static __always_inline int walk_find_mapping(struct walk *w, __u64 pc)
 {
 	const __u32 *words;
@@ -58,7 +58,7 @@ static __always_inline int walk_find_mapping(struct walk *w, __u64 pc)
 	return 0;
 }
 
-/* The number of the rule at `rel` of the current mapping: SONDE_RULE_NONE when no row covers it. */
+/* Number of the rule at `rel` of the current mapping. SONDE_RULE_NONE: no row covers it. */
 static __always_inline __u32 walk_find_rule(struct walk *w, __u64 rel)
 {
 	__u64 block = rel >> (w->mapping.block_shift & 31), entry;
@@ -73,7 +73,7 @@ static __always_inline __u32 walk_find_rule(struct walk *w, __u64 rel)
 	words = chunk_at(w, first);
 	if (!words)
 		return SONDE_RULE_NONE;
-	for (int step = 0; step < 16 && nr > 1; step++) { /* a row for each address of the largest block */
+	for (int step = 0; step < 16 && nr > 1; step++) { /* at most one row per address of the largest block */
 		__u32 half = nr / 2;
 
 		first += half & (__u32)at_most(CHUNK_WORD(words, first + half) & 0xffff, low);
@@ -87,7 +87,7 @@ static __always_inline struct walk_cached *walk_cached(struct walk *w, __u64 fra
 	return &w->cache[(frame * 0x9e3779b97f4a7c15ULL) >> (64 - WALK_CACHE_SHIFT)];
 }
 
-/* The number of the rule at pc, or what there is instead. */
+/* Number of the rule at pc, or a WALK_* value instead. */
 WALK_FUNCTION __u32 walk_find(WALK_REF ref, __u64 pc)
 {
 	struct walk *w = walk_of(ref);
@@ -105,9 +105,9 @@ WALK_FUNCTION int walk_after_call(WALK_REF ref, __u64 pc);
 WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref);
 WALK_FUNCTION int walk_ends_process(WALK_REF ref);
 
-/* What is at w->pc, a return address that stands behind no call, where `found` is the rule before it: rules end stacks and lead out of
- * handlers without a call. A stack that was made by hand begins with the address of code that ends the process (makecontext's
- * __start_context). Else it is a word that somebody else has left there. */
+/* What to do at w->pc, a return address with no call before it; `found` is the rule before it. Rules may end stacks and leave signal
+ * handlers without a call. A stack that was set up by hand begins with the address of code that ends the process (makecontext's
+ * __start_context). Anything else is a leftover word. */
 static __always_inline __u32 walk_uncalled(struct walk *w, __u32 found)
 {
 	const struct sonde_rule *rule = found < SONDE_MAX_RULES ? rule_at(w, found) : 0;
@@ -115,19 +115,19 @@ static __always_inline __u32 walk_uncalled(struct walk *w, __u32 found)
 
 	if (rule && (rule->kind == SONDE_RULE_KIND_END || rule->kind == SONDE_RULE_KIND_SIGNAL))
 		return found;
-	if (read_user(w, &code, sizeof(code), w->pc - sizeof(code))) /* then it proves nothing */
+	if (read_user(w, &code, sizeof(code), w->pc - sizeof(code))) /* then nothing is proved */
 		return WALK_UNPROVED | found;
 	if (walk_is_sigreturn(ref_of(w)))
 		return found;
 	return walk_ends_process(ref_of(w)) ? WALK_ROOT : WALK_NO_CALL;
 }
 
-/* Finds what to do at a frame that the cache does not know, and puts it there. */
+/* Finds what to do at a frame that is not in the cache, and caches it. */
 WALK_FUNCTION __u32 walk_search(WALK_REF ref, __u64 frame)
 {
 	struct walk *w = walk_of(ref);
 	__u64 pc = frame & ~SONDE_FRAME_RETURN;
-	__u32 is_return = frame >> 63, rule; /* which may be the first byte of the next function */
+	__u32 is_return = frame >> 63, rule; /* the return address may be the first byte of the next function */
 	struct walk_cached *cached;
 
 	if (!w)
@@ -153,7 +153,7 @@ static __always_inline __u32 walk_lookup(struct walk *w, __u64 frame)
 	return cached->frame == frame && cached->serial == w->serial ? cached->rule : walk_search(ref_of(w), frame);
 }
 
-/* A frame in a file that has rows: its code is not written to. */
+/* Is the frame in a file that has rows? Its code is not written to. */
 static __always_inline int is_fixed(struct walk *w, __u64 frame)
 {
 	struct walk_cached *cached = walk_cached(w, frame);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libdw steps from frame to frame; we look up, beside it, what call frame information it finds at each. That tells three things that
- * it does not: whether it would fall back to frame pointers (then we stop it), whether a return address is undefined by rule or
- * could just not be read, and whether the next frame was interrupted by a signal. */
+/* libdw steps from frame to frame. Beside it, we look up the call frame information that it finds at each frame. That shows three things
+ * libdw does not report: whether it would fall back to frame pointers (then we stop it), whether a return address is undefined by rule or
+ * could not be read, and whether the next frame was interrupted by a signal. */
 #include "audit/audit.h"
 
 #include <elf.h>
@@ -13,31 +13,31 @@
 
 struct audit {
 	struct audit_processes processes;
-	Elf64_Ehdr machine; /* an ELF file that consists of this alone tells libdw the machine */
-	/* of the unwinding at hand */
+	Elf64_Ehdr machine; /* an ELF header alone: tells libdw the machine */
+	/* state of the current unwinding */
 	const struct sonde_deferred_record *record;
 	const struct audit_process *process;
-	const struct elf_file *wanted; /* the file of the module that libdw is asked about */
+	const struct elf_file *wanted; /* file of the module that we look up in libdw */
 	struct audit_stack *stack;
 	Dwfl *dwfl;
 	bool ended;           /* stack->end is set */
-	bool next_is_plain;   /* the next pc is an instruction that a signal interrupted */
-	bool a_read_failed;   /* one of this unwinding */
+	bool next_is_plain;   /* a signal interrupted the instruction at the next pc */
+	bool a_read_failed;   /* in this unwinding */
 	bool last_read_failed, any_read;
-	uint64_t last_word;   /* of the current step: the return address is what libdw reads last */
+	uint64_t last_word;   /* of the current step; libdw reads the return address last */
 };
 
-/* --- what libdw asks for -------------------------------------------------------------------------------------------------------------- */
+/* --- callbacks for libdw -------------------------------------------------------------------------------------------------------------- */
 
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name, Elf **ret_elf)
 {
 	struct audit *audit = *userdata;
 
 	*ret_elf = audit && audit->wanted ? audit_files_handle(&audit->processes.files, audit->wanted) : NULL;
-	return -1; /* no descriptor that libdw would have to close */
+	return -1; /* no descriptor for libdw to close */
 }
 
-/* No other file is looked for: neither by name, nor by build id, nor at a server. */
+/* Searches no other file: neither by name, nor by build id, nor at a server. */
 static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *file_name, const char *link,
 			  GElf_Word link_crc, char **ret_file_name)
 {
@@ -79,7 +79,7 @@ static bool the_thread(Dwfl *dwfl, pid_t tid, void *arg, void **ret_thread_arg)
 
 static pid_t no_threads(Dwfl *dwfl, void *arg, void **ret_thread_arg)
 {
-	return 0; /* libdw demands the callback; all we ask for is the_thread */
+	return 0; /* libdw demands the callback; we use only the_thread */
 }
 
 static const Dwfl_Thread_Callbacks thread_callbacks = {
@@ -108,7 +108,7 @@ static const struct audit_module *module_at(const struct audit_process *process,
 	return lo < process->nr_modules && process->modules[lo].start_pc <= pc ? &process->modules[lo] : NULL;
 }
 
-/* What kind of frame the call frame information describes at this address of the file. */
+/* Returns the kind of frame that the call frame information describes at this address of the file. */
 static enum found find_rule(Dwarf_CFI *cfi, uint64_t elf_vaddr)
 {
 	enum found found = FOUND_RULE;
@@ -131,7 +131,7 @@ static enum found find_rule(Dwarf_CFI *cfi, uint64_t elf_vaddr)
 	return found;
 }
 
-/* The same look-ups in the same order as libdw's own (libdwfl/frame_unwind.c), without what it tries behind them. */
+/* Does the same look-ups in the same order as libdw (libdwfl/frame_unwind.c), without libdw's further attempts. */
 static enum found look_up(struct audit *audit, uint64_t pc)
 {
 	const struct audit_module *module = module_at(audit->process, pc);
@@ -184,12 +184,12 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
-/* Why libdw made no step from the last frame. It says "no caller" also when the return address could not be read. */
+/* Why libdw made no step from the last frame. libdw reports "no caller" also if the return address could not be read. */
 static enum audit_end end_of_step(const struct audit *audit)
 {
 	if (audit->any_read && !audit->last_read_failed && !audit->last_word)
 		return AUDIT_END_ROOT;
-	return audit->a_read_failed ? AUDIT_END_COPY : AUDIT_END_LIBDW; /* a register can have been lost with a read long before */
+	return audit->a_read_failed ? AUDIT_END_COPY : AUDIT_END_LIBDW; /* a failed read long before may have lost a register */
 }
 
 int audit_unwind(struct audit *audit, const struct sonde_deferred_record *record, const struct audit_process *process,

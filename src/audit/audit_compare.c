@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "audit/audit.h"
 
-#define MIN_FRAMES \
-	2 /* that libdw must have seen of a stack it could not see to its end: the innermost function is given, its caller is found */
+/* The fewest frames for a verdict, if libdw did not reach the stack's end. The first frame is given, its caller is found. */
+#define MIN_FRAMES 2
 
 static struct audit_finding not_comparable(enum audit_reason reason)
 {

@@ -35,8 +35,8 @@ static uint64_t section_bytes(Elf_Scn *section)
 	return section && gelf_getshdr(section, &header) ? header.sh_size : UINT64_MAX;
 }
 
-/* What libdw will read to memory for .eh_frame, found the way libdw looks for it: by section names, else, by PT_GNU_EH_FRAME, the whole
- * file. */
+/* Number of bytes that libdw will read for .eh_frame, which it finds by section names or, without them, by PT_GNU_EH_FRAME (then the whole
+ * file). */
 static uint64_t eh_frame_bytes(Elf *handle, uint64_t file_size)
 {
 	uint64_t bytes = 0;
@@ -67,7 +67,7 @@ static void open_handle(struct audit_file *file, const struct elf_file *elf)
 	if (file->bytes)
 		file->handle = elf_memory(file->bytes, file->size);
 	else
-		file->handle = elf_begin(file->fd, ELF_C_READ, NULL); /* not mapped: a file that shrinks must not end us */
+		file->handle = elf_begin(file->fd, ELF_C_READ, NULL); /* not mapped: a shrinking file must not kill us */
 	if (!file->handle)
 		return;
 	file->cfi_bytes = elf_kind(file->handle) == ELF_K_ELF ? eh_frame_bytes(file->handle, file->size) : UINT64_MAX;
@@ -80,7 +80,7 @@ static void open_handle(struct audit_file *file, const struct elf_file *elf)
 	file->cfi_bytes += audit_debug_frame_bytes(elf);
 }
 
-/* Fills what tells a file from others, and where its bytes are. false: they cannot be had. */
+/* Fills in the file's identity. Returns false if the file cannot be read. */
 static bool identify(const struct elf_file *elf, struct audit_file *file)
 {
 	struct stat st;
@@ -134,7 +134,7 @@ Elf *audit_files_handle(struct audit_files *files, const struct elf_file *elf)
 	return file->handle ? elf_begin(-1, ELF_C_READ, file->handle) : NULL;
 }
 
-/* The bytes of a section as libdw will have it: unpacked to the size that it claims for itself, which libelf does not exceed. */
+/* Size of a section as libdw gets it: unpacked to the size in its header, which libelf does not exceed. */
 static uint64_t unpacked_bytes(const struct elf_file *elf, const struct elf_section *section)
 {
 	Elf64_Chdr header;
@@ -156,7 +156,7 @@ uint64_t audit_debug_frame_bytes(const struct elf_file *elf)
 		uint64_t unpacked;
 
 		if (!strncmp(section->name, ".zdebug", 7))
-			return 0; /* the older form of packing, which no compiler has by default any more */
+			return 0; /* the older form of compression, which no compiler uses by default any more */
 		if (strncmp(section->name, ".debug", 6) != 0 || section->type == SHT_NOBITS)
 			continue;
 		unpacked = unpacked_bytes(elf, section);

@@ -19,8 +19,8 @@ static bool is_same_file(const struct audit_module *a, const struct audit_module
 	return a->object == b->object && a->load_bias == b->load_bias;
 }
 
-/* How many entries from `i` on are one module of libdw's: those of one file, and anonymous memory between them. *ret_end is set to its end.
- */
+/* Number of entries from `i` on that are one module for libdw: those of one file, and anonymous memory between them. *ret_end: where it
+ * ends. */
 static uint32_t run_of(const struct audit_process *process, uint32_t i, uint64_t *ret_end)
 {
 	const struct audit_module *first = &process->modules[i];
@@ -56,7 +56,7 @@ static int tell_modules(void *arg, Dwfl *dwfl, const struct audit_process *proce
 			continue;
 		nr = run_of(process, i, &end);
 		if (audit_low_pc(first) < prev_end || audit_low_pc(first) > first->start_pc || end <= first->start_pc)
-			continue; /* files that stand in one another's room: libdw has no form for it, look_up finds no module there */
+			continue; /* files within each other's range: libdw cannot represent them, and look_up finds no module there */
 		snprintf(name, sizeof(name), "%" PRIu32, first->object);
 		module = dwfl_report_module(dwfl, name, audit_low_pc(first), end);
 		if (!module)
@@ -98,7 +98,7 @@ static uint64_t hash_modules(const struct audit_process *process)
 	return hash;
 }
 
-/* The entry of this process, or the one that was not used for longest, emptied. */
+/* Returns the entry of this process, or the least recently used one, emptied. */
 static struct known_process *entry_of(struct audit_processes *processes, const struct audit_process *process)
 {
 	struct known_process *oldest = &processes->known[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit_process: what libdw knows of the processes that were audited last: their modules, and the call frame information of these as far as
- * it was needed. One thread. */
+/* audit_process: libdw's data of the processes audited last: their modules, and their call frame information as far as it was needed. One
+ * thread. */
 #pragma once
 #include "audit/audit.h"
 #include "audit/audit_file.h"
@@ -10,7 +10,7 @@
 struct known_process {
 	Dwfl *dwfl; /* NULL: free */
 	uint32_t tgid, generation;
-	uint64_t modules_hash; /* as they were told to libdw */
+	uint64_t modules_hash; /* of the modules as reported to libdw */
 	uint64_t last_use;
 };
 
@@ -18,15 +18,15 @@ struct audit_processes {
 	struct audit_files files;
 	struct known_process known[AUDIT_MAX_PROCESSES];
 	uint64_t nr_uses;
-	/* what a new one is begun with, set by the owner */
+	/* for starting a new one; set by the owner */
 	Elf *machine; /* of this machine's kind */
 	const Dwfl_Callbacks *file_callbacks;
 	const Dwfl_Thread_Callbacks *thread_callbacks;
-	void *arg; /* of both */
+	void *arg; /* passed to both */
 };
 
-/* libdw's view of the process, with its modules as they are now; borrowed until the next call. 0 or -ENOMEM. */
+/* Returns libdw's view of the process with its current modules; borrowed until the next call. 0 or -ENOMEM. */
 MUST_CHECK int audit_processes_get(struct audit_processes *processes, const struct audit_process *process, Dwfl **ret_dwfl);
-/* Where libdw's module of this file begins: it takes the difference to the file's own address for the load bias. */
+/* Where libdw's module of this file begins. libdw takes the difference to the file's own address for the load bias. */
 uint64_t audit_low_pc(const struct audit_module *module);
 void audit_processes_done(struct audit_processes *processes);

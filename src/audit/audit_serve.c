@@ -8,9 +8,9 @@
 
 struct audit_server {
 	struct audit *audit;
-	struct elf_file *files[AUDIT_SERVE_MAX_FILES]; /* NULL: not to be read */
+	struct elf_file *files[AUDIT_SERVE_MAX_FILES]; /* NULL: no usable ELF file */
 	uint32_t nr_files;
-	struct u64_map by_object; /* -> place in files */
+	struct u64_map by_object; /* -> index in files */
 	struct audit_stack stack;
 };
 
@@ -37,7 +37,7 @@ static int begin(struct audit_server **server, struct diag *diag)
 	return err;
 }
 
-/* One that is no ELF file has its number, too. */
+/* A file that is not ELF gets its number, too. */
 static int keep_files(struct audit_server *server, const struct audit_message *request, struct wire_fds *fds)
 {
 	if (request->nr_files != fds->nr || fds->nr > AUDIT_SERVE_MAX_FILES - server->nr_files)
@@ -76,7 +76,7 @@ static int read_modules(const struct audit_server *server, struct reader *reader
 	return reader->bad ? -EBADMSG : 0;
 }
 
-/* A record with its stack, in place: the question is aligned. NULL: there is none. */
+/* Returns the next record with its stack, in place: the request is aligned. NULL: there is none. */
 static const struct sonde_deferred_record *next_record(struct reader *reader)
 {
 	const struct sonde_deferred_record *record = (const void *)reader->pos;

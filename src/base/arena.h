@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena: allocations that die together. One thread. */
+/* arena: allocations that are freed together. One thread. */
 #pragma once
 #include <stddef.h>
 

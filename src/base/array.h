@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* array: what several tables do with their arrays. */
+/* array: helpers for growing and searching arrays. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-/* How many of these ascending values are at most `value`: the last of them is the one before that. */
+/* Returns how many of these ascending values are at most `value`. The last of them is at that index minus 1. */
 static inline uint32_t array_count_at_most(const uint64_t *values, uint32_t nr, uint64_t value)
 {
 	uint32_t lo = 0, hi = nr;
@@ -21,8 +21,8 @@ static inline uint32_t array_count_at_most(const uint64_t *values, uint32_t nr, 
 	return lo;
 }
 
-/* Makes room for one more item behind the `nr` that *array_ptr, a pointer to allocated memory or NULL, has: `first` at the beginning, then
- * twice as many, never more than `limit`. False: no memory, or the limit; the array stays as it was. */
+/* Makes room for one more item after the first `nr`. *array_ptr points to allocated memory or is NULL. The capacity starts at `first` and
+ * doubles, up to `limit`. False: no memory, or the limit is reached; the array is unchanged. */
 static inline bool array_grow(void *array_ptr, uint32_t nr, uint32_t *max, size_t item_bytes, uint32_t first, uint32_t limit)
 {
 	uint64_t bigger = *max ? (uint64_t)*max * 2 : first;
@@ -38,7 +38,7 @@ static inline bool array_grow(void *array_ptr, uint32_t nr, uint32_t *max, size_
 	return true;
 }
 
-/* Gives back what *array_ptr, a pointer to allocated memory, has behind its first `size` bytes (not 0), when that can be done. */
+/* Frees the memory behind the first `size` bytes (not 0) of *array_ptr, if realloc can. */
 static inline void array_shrink(void *array_ptr, size_t size)
 {
 	void *smaller = realloc(*(void **)array_ptr, size);

@@ -14,7 +14,7 @@ void buffer_done(struct buffer *buffer)
 	*buffer = BUFFER_INIT(buffer->max);
 }
 
-/* Twice as much; of what is large and moves by its pages a quarter more, as a process may have only so many. */
+/* Doubles the capacity. A large buffer, which realloc moves by its pages, grows by a quarter: the process's memory may be limited. */
 static size_t grown(size_t capacity)
 {
 	if (capacity < LARGE_BYTES)
@@ -86,7 +86,7 @@ void buffer_printf(struct buffer *buffer, const char *fmt, ...)
 		if (!room)
 			return;
 		va_start(args, fmt);
-		vsnprintf(room, (size_t)size + 1, fmt, args); /* the NUL lands on the buffer's own */
+		vsnprintf(room, (size_t)size + 1, fmt, args); /* the NUL overwrites the buffer's own */
 		va_end(args);
 	}
 }

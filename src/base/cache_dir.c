@@ -14,7 +14,7 @@
 
 #define LIST_BYTES_MAX (64u << 20)
 
-/* Makes all directories of the path. Failures show when it is opened. */
+/* Creates all directories of the path. Failures show when it is opened. */
 static void make_directories(char *path)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -58,7 +58,7 @@ static int by_use(const void *a, const void *b)
 	return x->used_s < y->used_s ? -1 : x->used_s > y->used_s;
 }
 
-/* Takes down the files that count, and removes those that were there in passing. Others may come and go meanwhile. */
+/* Lists the files that count, and removes passing files that are too old. Others may add and remove files meanwhile. */
 static int list_files(struct cache_dir *dir, struct buffer *to)
 {
 	int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -91,7 +91,7 @@ static int list_files(struct cache_dir *dir, struct buffer *to)
 	return to->err;
 }
 
-/* Removes the files that were not used longest until there is room for a quarter of max_bytes. */
+/* If the files exceed max_bytes, removes the least recently used until they take three quarters of it. */
 static void bound(struct cache_dir *dir)
 {
 	CLEANUP(buffer_done) struct buffer list = BUFFER_INIT(LIST_BYTES_MAX);

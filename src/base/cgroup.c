@@ -21,10 +21,10 @@
 
 struct mount {
 	char point[PATH_MAX];
-	uint32_t level; /* of what stands there */
+	uint32_t level; /* of the cgroup at that point */
 };
 
-/* How deep below the root of all a path as in /proc/PID/cgroup is; each ".." at its beginning is one step up. */
+/* Depth below the root cgroup of a path as in /proc/PID/cgroup; each leading ".." is one step up. */
 static int depth_of(const char *path)
 {
 	int depth = 0;
@@ -41,8 +41,8 @@ static int depth_of(const char *path)
 	return depth;
 }
 
-/* In a cgroup namespace paths begin at its root. kthreadd never leaves the root of all, so its path from there says how deep that is.
- * -EXDEV: kthreadd cannot be seen from here. */
+/* In a cgroup namespace, paths begin at the namespace's root. kthreadd never leaves the real root, so its path as seen from here gives the
+ * depth of ours. -EXDEV: kthreadd is not visible. */
 static int namespace_level(uint32_t *ret_level)
 {
 	char path[32], line[PATH_MAX];
@@ -61,7 +61,7 @@ static int namespace_level(uint32_t *ret_level)
 	return -EXDEV;
 }
 
-/* Turns \040 and its like into the characters. */
+/* Replaces octal escapes such as \040 by their characters. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -77,7 +77,7 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* A line of /proc/self/mountinfo: its root and mount point, when it is of cgroup v2. */
+/* Parses a line of /proc/self/mountinfo. Returns its root and mount point if it is cgroup v2. */
 static bool parse_mount(char *line, char **ret_root, char **ret_point)
 {
 	char *fields[5], *rest = line, *kind = strstr(line, " - ");
@@ -95,8 +95,8 @@ static bool parse_mount(char *line, char **ret_root, char **ret_point)
 	return true;
 }
 
-/* The mount point of cgroup v2 that shows most of the tree or, with a path, the one that the path is below. -ENOENT: there is none; -EXDEV:
- * here it is, but not how deep. */
+/* Finds the cgroup v2 mount that shows most of the tree or, with a path, the one that contains the path. -ENOENT: there is none; -EXDEV:
+ * found, but its depth is not known. */
 static int find_mount(const char *path, struct mount *ret_mount)
 {
 	CLEANUP(fclosep) FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -128,7 +128,7 @@ static int find_mount(const char *path, struct mount *ret_mount)
 	return found ? err : -ENOENT;
 }
 
-/* Calls fn for each cgroup from `path` on, until it gives something else than 0. */
+/* Calls fn for `path` and each cgroup below it, until fn returns something other than 0. */
 typedef int (*cgroup_fn)(void *arg, const char *path, const struct cgroup *cgroup);
 static int each_below(struct buffer *path, const struct cgroup *cgroup, cgroup_fn fn, void *arg)
 {
@@ -138,7 +138,7 @@ static int each_below(struct buffer *path, const struct cgroup *cgroup, cgroup_f
 	int err = path->err ?: fn(arg, path->data, cgroup);
 
 	if (!err)
-		dir = opendir(path->data); /* if not: it was removed meanwhile */
+		dir = opendir(path->data); /* fails if it was removed meanwhile */
 	while (!err && dir && (entry = readdir(dir))) {
 		const struct cgroup below = { .id = entry->d_ino, .level = cgroup->level + 1 };
 
@@ -166,7 +166,7 @@ static int each_cgroup(const struct mount *mount, cgroup_fn fn, void *arg)
 	return err;
 }
 
-/* A cgroup's directory. -ENOENT: there is none; -ENOTDIR: a file; -EXDEV: a cgroup of version 1. */
+/* Opens a cgroup's directory. -ENOENT: there is none; -ENOTDIR: a file; -EXDEV: cgroup version 1. */
 static int open_directory(const char *path, int *ret_fd)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -208,7 +208,7 @@ static int open_by_id(uint64_t id, const struct mount *mount, struct diag *diag,
 	return 0;
 }
 
-/* By its path, with or without the mount point. */
+/* Opens a cgroup by its path, with or without the mount point. */
 static int open_by_path(const char *text, const struct mount *mount, struct diag *diag, int *ret_fd)
 {
 	char joined[2 * PATH_MAX];
@@ -312,7 +312,7 @@ static int add_path(void *arg, const char *path, const struct cgroup *cgroup)
 
 	if (!copy)
 		return -ENOMEM;
-	if (known) { /* it may have another name now */
+	if (known) { /* it may have been renamed */
 		free(paths->paths[*known]);
 		paths->paths[*known] = copy;
 		return 0;
@@ -330,7 +330,7 @@ int cgroup_paths_read(struct cgroup_paths *paths)
 {
 	int err = find_mount(NULL, &paths->mount);
 
-	if (err && err != -EXDEV) /* for the paths below the mount point it does not matter how deep that is */
+	if (err && err != -EXDEV) /* the depth does not matter for paths below the mount point */
 		return 0;
 	err = each_cgroup(&paths->mount, add_path, paths);
 	return err == -ENOMEM ? err : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cleanup: scope cleanup by attribute and explicit moves out of a scope. */
+/* cleanup: scope cleanup by attribute, and explicit moves out of a scope. */
 #pragma once
 #include <dirent.h>
 #include <stdio.h>

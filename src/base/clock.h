@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock: times in nanoseconds; the clock that the kernel side stamps with. */
+/* clock: times in nanoseconds, and the clock of the kernel side's timestamps. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,13 +9,13 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  UINT64_C(1000000000)
 
-/* Of a time before 1970: the negative number, as an int64_t. */
+/* A time before 1970 gives the negative number, as an int64_t. */
 static inline uint64_t clock_timespec_ns(struct timespec time)
 {
 	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-/* 0 when there is no such clock (any more): a process's may have gone with it. */
+/* Returns 0 if the clock does not exist, such as that of an ended process. */
 static inline uint64_t clock_of_ns(clockid_t clock)
 {
 	struct timespec now = { 0 };
@@ -29,7 +29,7 @@ static inline uint64_t clock_ns(void)
 	return clock_of_ns(CLOCK_MONOTONIC);
 }
 
-/* Has the time come? *at_ns may be written by any thread and by signal handlers; it is 0, or at_ns NULL: never. */
+/* True if the time *at_ns has passed; never if at_ns is NULL or *at_ns is 0. *at_ns may be written by any thread and by signal handlers. */
 static inline bool clock_is_past(const uint64_t *at_ns)
 {
 	uint64_t ns = at_ns ? __atomic_load_n(at_ns, __ATOMIC_RELAXED) : 0;
@@ -37,8 +37,7 @@ static inline bool clock_is_past(const uint64_t *at_ns)
 	return ns && clock_ns() >= ns;
 }
 
-/* What makes its times those since 1970, as the two clocks stand now: of a few readings the one with the least time between, as others may
- * run in the middle of one. */
+/* What to add to clock_ns() to get the time since 1970. Takes the reading that took the shortest of 16, as a reading may be interrupted. */
 static inline uint64_t clock_unix_offset_ns(void)
 {
 	uint64_t least_ns = UINT64_MAX, offset_ns = 0;

@@ -20,7 +20,7 @@ struct command {
 	char *name;
 };
 
-/* In the child: waits for the word, then becomes the program. */
+/* In the child: waits for the go, then executes the program. */
 static void run_child(int go_fd, int failure_fd, char *const *argv)
 {
 	ssize_t got;
@@ -40,14 +40,14 @@ static void run_child(int go_fd, int failure_fd, char *const *argv)
 	_exit(127);
 }
 
-/* The program that uses the library may be interrupted by signals. */
+/* Repeats on EINTR: signals may interrupt the program that uses the library. */
 static void wait_for(pid_t pid)
 {
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }
 
-/* The errno of a child that could not become the program; 0: it has. */
+/* Returns the errno of a failed exec; 0: it succeeded. */
 static int read_failure(int fd)
 {
 	ssize_t got;
@@ -75,7 +75,7 @@ int command_new(char *const *argv, struct diag *diag, struct command **ret_comma
 	command->name = strdup(argv[0]);
 	if (!command->name)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go)) /* unlike a pipe, it gives no SIGPIPE when the child was killed */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go)) /* no SIGPIPE when the child was killed, unlike a pipe */
 		return diag_errno(diag, errno, "cannot start %s: %s", argv[0], strerror(errno));
 	command->go_fd = go[1];
 	if (pipe2(failure, O_CLOEXEC)) {
@@ -119,7 +119,7 @@ const char *command_name(const struct command *command)
 	return command->name;
 }
 
-/* Waits for the end of a child that never became the program. */
+/* Waits for the end of a child that never executed the program. */
 static void reap(struct command *command)
 {
 	wait_for(command->pid);
@@ -154,7 +154,7 @@ bool command_ended(struct command *command, int *ret_status)
 	if (!command->reaped) {
 		pid_t pid = waitpid(command->pid, &command->status, WNOHANG);
 
-		/* ECHILD: SIGCHLD was ignored by whoever started us, so the kernel has thrown the status away */
+		/* ECHILD: our parent ignored SIGCHLD, so the kernel has discarded the status */
 		command->reaped = pid == command->pid || (pid < 0 && errno == ECHILD);
 	}
 	if (!command->reaped || command->was_stopped)

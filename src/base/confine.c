@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 
-/* include/uapi/linux/landlock.h, of which headers as old as the kernels that we run on have less */
+/* From include/uapi/linux/landlock.h; older headers lack some of it. */
 #define SYS_CREATE_RULESET 444
 #define SYS_ADD_RULE	   445
 #define SYS_RESTRICT_SELF  446
@@ -27,8 +27,8 @@
 #define REMOVE_FILE	   (1ULL << 5)
 #define MAKE_REG	   (1ULL << 8)
 #define TRUNCATE	   (1ULL << 14)
-#define WRITING		   (0x1ff0 | WRITE_FILE) /* with all kinds of making and removing */
-#define TCP		   3 /* to bind, to connect */
+#define WRITING		   (0x1ff0 | WRITE_FILE) /* includes creating and removing files of all kinds */
+#define TCP		   3 /* bind, connect */
 #define SCOPES		   3 /* abstract sockets, signals */
 #define VERSION_TRUNCATE   3
 #define VERSION_TCP	   4
@@ -57,8 +57,8 @@ static size_t bytes_of(const struct ruleset *rules)
 	return rules->scopes ? sizeof(*rules) : rules->net ? offsetof(struct ruleset, scopes) : offsetof(struct ruleset, net);
 }
 
-/* Where an output is written: the folder in which a file takes its place; or the device, the FIFO, or the file that has lost its name,
- * itself. */
+/* Finds the path to allow for an output: the directory of a regular file; else the output itself (a device, a FIFO, or a file that was
+ * unlinked). Returns true if it is a directory. */
 static bool place_of(const char *output, char place[PATH_MAX])
 {
 	struct stat st, named;
@@ -78,14 +78,14 @@ static bool place_of(const char *output, char place[PATH_MAX])
 	return true;
 }
 
-/* What cannot be opened cannot be used either, which is told when it is tried. */
+/* A path that cannot be opened is skipped: its later use fails and reports the error. */
 static void allow(int ruleset, const char *path, uint64_t allowed)
 {
 	CLEANUP(closep) int fd = open(path, O_PATH | O_CLOEXEC);
 	const struct path_rule rule = { .allowed = allowed, .fd = fd };
 
 	if (fd >= 0 && syscall(SYS_ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0))
-		return; /* a pipe, which is no file of a file system */
+		return; /* a pipe is in no file system */
 }
 
 static void allow_output(int ruleset, const char *output, uint64_t handled)
@@ -104,7 +104,7 @@ static int make_ruleset(const struct ruleset *rules)
 static void restrict_by(int ruleset)
 {
 	if (syscall(SYS_RESTRICT_SELF, ruleset, 0))
-		return; /* more than sixteen such layers are around us: they have to do */
+		return; /* the kernel's limit of 16 layers is reached: those must do */
 }
 
 void confine_writing(const char *const *outputs, uint32_t nr_outputs)
@@ -114,7 +114,7 @@ void confine_writing(const char *const *outputs, uint32_t nr_outputs)
 
 	if (ruleset < 0)
 		return;
-	allow_output(ruleset, "/dev/null", rules.files); /* which helpers have in place of what is not open */
+	allow_output(ruleset, "/dev/null", rules.files); /* helpers have it as standard input and output */
 	for (uint32_t i = 0; i < nr_outputs; i++)
 		allow_output(ruleset, outputs[i], rules.files);
 	restrict_by(ruleset);

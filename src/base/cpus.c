@@ -31,7 +31,7 @@ static int add_range(const char *range, struct cpus *cpus)
 	if (last < first || (cpus->nr && first <= cpus->ids[cpus->nr - 1]))
 		return -EBADMSG;
 	for (uint64_t id = first; id <= last; id++)
-		cpus->ids[cpus->nr++] = (uint32_t)id; /* ascending and below CPUS_MAX: there is room */
+		cpus->ids[cpus->nr++] = (uint32_t)id; /* ascending and below CPUS_MAX, so there is room */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpus: the kernel's lists of CPUs, /sys/devices/system/cpu/{online,possible}: "0-3,8". */
+/* cpus: the kernel's lists of CPUs in /sys/devices/system/cpu/{online,possible}, such as "0-3,8". */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,9 +15,9 @@ struct cpus {
 };
 
 void cpus_done(struct cpus *cpus);
-/* One more than the highest id of a CPU that this machine may ever have: the length of a per-CPU value of BPF. */
+/* The highest possible CPU id plus 1: the number of values in a per-CPU map's element. */
 MUST_CHECK int cpus_nr_possible(struct diag *diag, uint32_t *ret_nr);
-/* `which` is "online" or "possible". 0; -EBADMSG for a list that makes no sense. */
+/* `which` is "online" or "possible". 0; -EBADMSG: the list is malformed. */
 MUST_CHECK int cpus_read(const char *which, struct diag *diag, struct cpus *ret_cpus);
 bool cpus_has(const struct cpus *cpus, uint32_t cpu);
 MUST_CHECK int cpus_parse(const char *text, struct cpus *ret_cpus);

@@ -14,7 +14,7 @@ int diag_errno(struct diag *diag, int err, const char *fmt, ...)
 		va_start(args, fmt);
 		vsnprintf(diag->text, sizeof(diag->text), fmt, args);
 		va_end(args);
-		plain_make(diag->text); /* it quotes what strangers wrote */
+		plain_make(diag->text); /* it may quote untrusted text */
 		diag->err = err;
 	}
 	return -err;

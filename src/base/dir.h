@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dir: directories that are read to their end, or not. */
+/* dir: reads directories and tells the end from an error. */
 #pragma once
 #include <dirent.h>
 #include <errno.h>
 
-/* NULL at the end; and when it cannot be read, which is in *err then, a negative errno. *err is 0 before. */
+/* Returns NULL at the end, with *err 0, and on an error, with a negative errno in *err. */
 static inline const struct dirent *dir_next(DIR *dir, int *err)
 {
 	const struct dirent *entry;

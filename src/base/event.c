@@ -38,11 +38,11 @@ static const struct named_event named_events[] = {
 	{ "emulation-faults", NULL, "emulation_faults", SOFTWARE(EMULATION_FAULTS), false },
 };
 
-/* Caches, what is done with them, and what comes of it: the number of each is its place. */
+/* Caches, operations and results; the index of each is the kernel's number for it. */
 #define OP(id) (1u << PERF_COUNT_HW_CACHE_OP_##id)
 static const struct {
 	const char *name, *json;
-	unsigned int ops; /* that it can have */
+	unsigned int ops; /* operations that it supports */
 } caches[PERF_COUNT_HW_CACHE_MAX] = {
 	[PERF_COUNT_HW_CACHE_L1D] = { "L1-dcache", "l1_data", OP(READ) | OP(WRITE) | OP(PREFETCH) },
 	[PERF_COUNT_HW_CACHE_L1I] = { "L1-icache", "l1_instr", OP(READ) | OP(PREFETCH) },
@@ -61,7 +61,7 @@ static const struct {
 };
 static const char *const cache_results[PERF_COUNT_HW_CACHE_RESULT_MAX] = { "hit", "miss" }; /* a "hit" is any access */
 
-/* The i-th of those that there can be. */
+/* The i-th valid combination. */
 static bool cache_event_at(size_t i, struct event *event)
 {
 	for (unsigned int cache = 0; cache < ARRAY_SIZE(caches); cache++) {
@@ -98,7 +98,7 @@ bool event_at(size_t i, struct event *ret_event)
 	return true;
 }
 
-/* rNNN, hexadecimal as perf has it. */
+/* rNNN, in hexadecimal as in perf. */
 static int parse_raw(const char *stem, struct event *event)
 {
 	const char *pos = stem + 1, *end = stem + strlen(stem);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file: whole files at paths that others may have made. */
+/* file: whole files, at paths that others may have created. */
 #pragma once
 #include <stddef.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
 
-/* Opens a regular file for reading: what stands there is looked at before, as opening a device or a FIFO can do something, or wait. A
- * descriptor or a negative errno: -ENOEXEC when it is none. */
+/* Opens a regular file for reading. Checks the type first, as opening a device or FIFO may have effects or block. Returns a descriptor or a
+ * negative errno; -ENOEXEC: not a regular file. */
 MUST_CHECK int file_open_regular(const char *path, struct stat *ret_stat);
 
-/* All of it, whatever a single write takes. 0 or a negative errno. */
+/* Writes all bytes, in as many writes as it takes. 0 or a negative errno. */
 MUST_CHECK int file_write(int fd, const char *bytes, size_t size);

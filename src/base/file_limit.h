@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_limit: how many files this process may have open. */
+/* file_limit: the number of files this process may have open. */
 #pragma once
 #include <sys/resource.h>
 
-/* As many as may be asked for. Where that fails it stays as it is; who opens files finds out. A program that was started before keeps its
- * own. */
+/* Raises the limit as far as allowed. On failure it stays unchanged, and opening files fails later. Programs started before keep theirs. */
 static inline void file_limit_raise(void)
 {
 	struct rlimit limit;

@@ -55,12 +55,12 @@ uint64_t siphash13(const uint64_t key[2], uint64_t first, const void *bytes, uin
 	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
-/* The key is the 16 random bytes that the kernel gives each program that it starts: nothing to be kept, and no system call. */
+/* The key is the 16 random bytes that the kernel gives each program at its start: no state to keep, no system call. */
 uint64_t hash_bytes(const void *bytes, uint64_t size, uint64_t seed)
 {
 	uint64_t key[2];
 
-	memcpy(key, (const void *)getauxval(AT_RANDOM), sizeof(key)); /* there since Linux 2.6.29 */
+	memcpy(key, (const void *)getauxval(AT_RANDOM), sizeof(key)); /* since Linux 2.6.29 */
 	return siphash13(key, seed, bytes, size);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hold_signals: no signal comes to this thread until the end of the scope; those that do come then. The kernel does not load a BPF program
- * while a signal waits for the thread (EAGAIN from the verifier), so with a timer every few milliseconds it never would. */
+/* hold_signals: blocks signals for this thread until the end of the scope; they are delivered then. The kernel does not load a BPF program
+ * while a signal is pending for the thread (EAGAIN from the verifier), so with a timer every few milliseconds it never would. */
 #pragma once
 #include <pthread.h>
 #include <signal.h>

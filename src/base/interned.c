@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-#define FIRST 64 /* that room is made for */
+#define FIRST 64 /* initial capacity */
 
 void interned_done(struct interned *list)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interned: a growing list of entries of one size in which each stands once. Equal are those whose first bytes, the key, are: padding in a
- * key has to be zero. One thread. */
+/* interned: a growing list of entries of equal size, without duplicates. Two entries are equal if their first bytes, the key, are; padding
+ * in a key must be zero. One thread. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -10,12 +10,12 @@
 #define INTERNED_NONE UINT32_MAX
 
 struct interned {
-	char *entries;  /* in the order in which they came */
+	char *entries;  /* in the order they were added */
 	uint32_t nr, capacity, max, entry_bytes, key_bytes;
 	struct u64_map index; /* by the hash of the key */
 };
 
-/* An empty list of `type`, each with so many bytes of key; all of them together take at most `max`. */
+/* An empty list of `type` with `key` bytes of key. The entries together take at most `max_bytes`. */
 #define INTERNED_INIT(type, key, max_bytes) \
 	((struct interned){ .entry_bytes = sizeof(type), .key_bytes = (uint32_t)(key), .max = interned_max((max_bytes), sizeof(type)) })
 static inline uint32_t interned_max(uint64_t max_bytes, uint64_t entry_bytes)
@@ -26,14 +26,15 @@ static inline uint32_t interned_max(uint64_t max_bytes, uint64_t entry_bytes)
 void interned_done(struct interned *list);
 /* The number of the entry with this key, or INTERNED_NONE. */
 uint32_t interned_find(const struct interned *list, const void *key);
-/* The number of the entry with the key that this one has; without one, of this one, copied. INTERNED_NONE: no memory, or the limit. */
+/* Returns the number of the entry with the same key; if there is none, copies this one. INTERNED_NONE: no memory, or the limit. */
 uint32_t interned_add(struct interned *list, const void *entry);
-/* Adds an entry under a hash of the caller's, who looks by himself (u64_map_each of `index`). Its number, or INTERNED_NONE. */
+/* Adds an entry under a hash that the caller has computed; the caller looks it up himself (u64_map_each of `index`). Its number, or
+ * INTERNED_NONE. */
 uint32_t interned_append(struct interned *list, uint64_t hash, const void *entry);
-/* Nothing is found by its key or added any more, and the room for that is given back. */
+/* Ends look-ups by key and adding, and frees the memory for them. */
 void interned_close(struct interned *list);
 
-/* Borrowed and, but for its key, writable until the next entry is added. */
+/* Borrowed until the next entry is added. Writable, except the key. */
 static inline void *interned_at(const struct interned *list, uint32_t number)
 {
 	return list->entries + (size_t)number * list->entry_bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order: which of two numbers comes first. */
+/* order: compares two numbers. */
 #pragma once
 #include <stdint.h>
 
-/* As a comparison for qsort(3): less than, equal to or greater than 0. */
+/* For qsort(3): less than, equal to or greater than 0. */
 static inline int order(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);

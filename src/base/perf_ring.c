@@ -28,7 +28,7 @@ void perf_ring_unmap(struct perf_ring *ring)
 	*ring = (struct perf_ring){ 0 };
 }
 
-/* The kernel writes it while we read. */
+/* The kernel may advance it while we read. */
 static uint64_t head_of(const struct perf_ring *ring)
 {
 	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);

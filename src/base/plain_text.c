@@ -37,7 +37,7 @@ void plain_make(char *text)
 
 		if (code == UTF8_REPLACEMENT || !utf8_is_plain(code))
 			code = '?';
-		text += utf8_encode(code, text); /* never more bytes than were read */
+		text += utf8_encode(code, text); /* never longer than what was read */
 	}
 	*text = '\0';
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* priority: how soon a thread gets a CPU that others want, too. */
+/* priority: nice values of threads. */
 #pragma once
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -7,10 +7,10 @@
 /* The calling thread's nice value. */
 static inline int priority_nice(void)
 {
-	return getpriority(PRIO_PROCESS, 0); /* it fails for nobody, and -1 is a value */
+	return getpriority(PRIO_PROCESS, 0); /* it does not fail here, and -1 is a valid result */
 }
 
-/* Of a thread, 0: the calling one. Where that is not allowed it stays as it is. */
+/* Sets a thread's nice value; tid 0: the calling thread. Without permission it stays unchanged. */
 static inline void priority_set(pid_t tid, int nice)
 {
 	if (setpriority(PRIO_PROCESS, (id_t)tid, nice))

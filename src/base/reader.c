@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/reader.h"
 
-/* The raw groups of a LEB128; `ret_bits` is how many were filled, 64 at most. */
+/* Reads a LEB128 without sign extension. `ret_bits`: the bits in its groups of seven, which may exceed 64. */
 static uint64_t read_leb(struct reader *r, unsigned int *ret_bits, bool *ret_negative)
 {
 	uint64_t value = 0;

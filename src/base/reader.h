@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader: a cursor over untrusted bytes with a sticky failure, so that callers may check once at the end. Little-endian
- * (all our targets are). Borrows the bytes; any thread may own one. */
+/* reader: a cursor over untrusted bytes with a sticky failure, so that callers may check once at the end. Little-endian (like all our
+ * targets). Borrows the bytes; any thread may own one. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 struct reader {
 	const uint8_t *pos, *end;
-	bool bad; /* a read passed the end, or a LEB128 was too long: all later reads give 0 */
+	bool bad; /* a read went past the end, or a LEB128 was too long; later reads return 0 */
 };
 
 static inline struct reader reader_of(const void *bytes, size_t size)
@@ -79,7 +79,7 @@ static inline void reader_skip(struct reader *r, size_t size)
 		r->pos += size;
 }
 
-/* A reader over the next `size` bytes, which are skipped here; a failed one when they are not there. */
+/* Returns a reader over the next `size` bytes, and skips them here. If there are fewer, both readers fail. */
 static inline struct reader reader_sub(struct reader *r, size_t size)
 {
 	struct reader sub = { .pos = r->pos, .end = r->pos };
@@ -97,5 +97,5 @@ static inline struct reader reader_sub(struct reader *r, size_t size)
 /* LEB128 (DWARF 5 section 7.6), at most 10 bytes. */
 uint64_t reader_uleb(struct reader *r);
 int64_t reader_sleb(struct reader *r);
-/* The text up to and over its NUL, borrowed from the bytes; "" and a failed reader when there is no NUL. */
+/* Reads a text and its NUL; borrowed from the bytes. Without a NUL returns "", and the reader fails. */
 const char *reader_text(struct reader *r);

@@ -8,7 +8,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define FIRST_FREE_UID 61184 /* systemd's range for services that have a user only while they run (DynamicUser=): no account is in it */
+/* systemd's uid range for services with a temporary user (DynamicUser=): it has no accounts. */
+#define FIRST_FREE_UID 61184
 #define NR_FREE_UIDS   4336
 
 int rights_limit(__rlimit_resource_t resource, rlim_t max)
@@ -32,6 +33,6 @@ int rights_give_up(void)
 		return -errno;
 	if (syscall(SYS_capset, &header, none))
 		return -errno;
-	/* the signal is forgotten when the user changes */
+	/* a change of user clears the signal */
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
 }

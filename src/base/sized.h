@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sized: structs of the public interface that begin with `size_t size`, as an older, a newer or a careless caller fills them. */
+/* sized: structs of the public interface that begin with `size_t size`, filled by an older, newer or careless caller. */
 #pragma once
 #include <errno.h>
 #include <stddef.h>
@@ -8,10 +8,10 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-#define SIZED_MAX_BYTES 4096 /* no version of any of them will be larger */
+#define SIZED_MAX_BYTES 4096 /* no version of these structs will be larger */
 
-/* Copies what the caller gave; what it does not know yet is zero. 0; -EINVAL: the size is no size; -E2BIG: there is something that we do
- * not know. */
+/* Copies the caller's struct; fields that the caller does not know are zero. 0; -EINVAL: the size is invalid; -E2BIG: a field that we do
+ * not know is set. */
 MUST_CHECK static inline int sized_copy(void *ours, size_t our_bytes, const void *theirs)
 {
 	size_t their_bytes;
@@ -31,7 +31,7 @@ MUST_CHECK static inline int sized_copy(void *ours, size_t our_bytes, const void
 	return 0;
 }
 
-/* The same for options, in words. NULL stands for all zeros. */
+/* The same for options, with a message in diag. NULL: all zeros. */
 MUST_CHECK static inline int sized_options(void *ours, size_t our_bytes, const void *theirs, struct diag *diag)
 {
 	int err = theirs ? sized_copy(ours, our_bytes, theirs) : 0;
@@ -45,7 +45,7 @@ MUST_CHECK static inline int sized_options(void *ours, size_t our_bytes, const v
 	return err ? diag_errno(diag, -err, "the options do not say their size") : 0;
 }
 
-/* Fills a caller's struct, whose size it has set, with what it knows of ours. -EINVAL: the size is no size. */
+/* Fills the caller's struct, which has its size set, with the fields the caller knows. -EINVAL: the size is invalid. */
 MUST_CHECK static inline int sized_fill(void *theirs, const void *ours, size_t our_bytes)
 {
 	size_t their_bytes;

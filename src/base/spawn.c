@@ -32,7 +32,7 @@ bool spawn_is_helper(void)
 
 	if (found)
 		return true;
-	file = fopen("/proc/self/environ", "re"); /* as it was at the start: main may have cleared it */
+	file = fopen("/proc/self/environ", "re"); /* as at the start: main may have cleared it */
 	while (file && !found && getdelim(&variable, &room, '\0', file) > 0)
 		found = is_mark(variable);
 	return found;
@@ -56,7 +56,7 @@ static char **environment_of(char *const *envp, char *libraries)
 	return marked;
 }
 
-/* Signals are for the program: Ctrl-C, the terminal's end and supervisors reach all of its processes, but its helpers have names to find
+/* Blocks all signals. Ctrl-C, a hangup or a supervisor signals all processes of the program, but its helpers still have to resolve names
  * for the report, and end when it does. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
@@ -79,7 +79,7 @@ static int set_actions(posix_spawn_file_actions_t *actions, int socket)
 
 static int spawn(const struct spawn_options *options, int socket, pid_t *ret_pid)
 {
-	const char *path = secure_getenv("LD_LIBRARY_PATH"); /* the program may find its libraries, and us, by it */
+	const char *path = secure_getenv("LD_LIBRARY_PATH"); /* may be needed to find the program's libraries, and us */
 	CLEANUP(freep) char *libraries = NULL;
 	CLEANUP(freep) char **envp = NULL;
 	posix_spawn_file_actions_t actions;
@@ -102,7 +102,7 @@ static int spawn(const struct spawn_options *options, int socket, pid_t *ret_pid
 	return err;
 }
 
-/* Above SPAWN_SOCKET: dup2 onto itself would leave it to be closed, and those below are taken by then. */
+/* Moves the descriptor above SPAWN_SOCKET: dup2 onto itself would keep it close-on-exec, and lower numbers are replaced by then. */
 static int move_up(int *fd)
 {
 	int moved;
@@ -117,7 +117,7 @@ static int move_up(int *fd)
 	return 0;
 }
 
-/* By the number alone a process could be meant that came after it, when the program has waited for any child. */
+/* Opens a pidfd. The pid alone is not safe: the program may reap our helper by waiting for any child, and the pid may be reused. */
 static int hold(struct helper *helper)
 {
 	int err;
@@ -165,7 +165,7 @@ bool spawn_has_ended(const struct helper *helper)
 	return waitid(P_PIDFD, (id_t)helper->pid_fd, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
 }
 
-/* True: it has ended, and is reaped. */
+/* Returns true if it has ended, and reaps it. */
 static bool try_to_reap(int pid_fd, siginfo_t *ret_info)
 {
 	*ret_info = (siginfo_t){ 0 };
@@ -183,11 +183,11 @@ static void *reap(void *arg)
 	return NULL;
 }
 
-/* Leaves it to a thread to see its end, whenever that comes: neither we nor our process's end wait for it, and it does not stay as a
- * zombie. Without a thread it does, until we end. */
+/* Leaves the reaping to a thread, whenever the helper ends. Neither we nor our process's exit waits for it, and no zombie remains. If the
+ * thread cannot be started, the zombie remains until we end. */
 static void leave_to_reaper(int pid_fd)
 {
-	HOLD_SIGNALS(); /* they are for the program's own threads */
+	HOLD_SIGNALS(); /* signals are for the program's own threads */
 	pthread_attr_t attr;
 	pthread_t thread;
 
@@ -213,7 +213,7 @@ static int end_within(struct helper *helper, uint64_t max_ns)
 		struct pollfd wait = { .fd = helper->pid_fd, .events = POLLIN };
 
 		if (poll(&wait, 1, (int)((end_ns - now) / NS_PER_MS) + 1) > 0)
-			poll(NULL, 0, 1); /* it has ended, but whoever traces it has not seen that yet */
+			poll(NULL, 0, 1); /* it has ended, but its tracer has not seen that yet */
 	}
 	if (is_reaped)
 		close(helper->pid_fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spawn: starts the program that uses the library once more, as a helper with a task of its own. Its main has to ask sonde_is_worker first.
- * One that does not would do again what made its parent start a helper, and so on without end; so helpers carry a mark, and nobody who has
- * it may start one. */
+/* spawn: starts the program that uses the library again, as a helper with its own task. Its main must call sonde_is_worker first. A main
+ * that does not would repeat what made its parent start a helper, without end. So helpers carry a mark, and a process with the mark may not
+ * start one. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -9,30 +9,30 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-#define SPAWN_END_MS 100u /* so long its end is waited for at most */
-#define SPAWN_SOCKET 3 /* the helper's end of the socket pair; 0, 1 and 2 lead nowhere */
+#define SPAWN_END_MS 100u /* the longest wait for a helper's end */
+#define SPAWN_SOCKET 3 /* the helper's end of the socket pair; 0, 1 and 2 are /dev/null */
 
 struct spawn_options {
 	const char *program;
-	char *const *argv; /* argv[0] tells the helper which one it is */
-	char *const *envp; /* all of its environment but the mark and LD_LIBRARY_PATH; NULL: nothing */
+	char *const *argv; /* argv[0] selects the helper's task */
+	char *const *envp; /* its environment, except the mark and LD_LIBRARY_PATH; NULL: empty */
 	int socket_type;   /* as of socketpair(2) */
 };
 
 struct helper {
-	pid_t pid;          /* 0: there is none */
+	pid_t pid;          /* 0: no helper */
 	int pid_fd, socket; /* our end; close-on-exec */
 };
 #define HELPER_NONE { .pid_fd = -1, .socket = -1 }
 
 /* 0; -ELOOP: this process is a helper itself; or another negative errno. */
 MUST_CHECK int spawn_helper(const struct spawn_options *options, struct diag *diag, struct helper *ret_helper);
-/* Has it ended by itself? Also where the program, waiting for any child, has seen that before us. */
+/* True if the helper has ended by itself, even if the program has reaped it by waiting for any child. */
 bool spawn_has_ended(const struct helper *helper);
-/* Ends it, if it has not ended, and closes what is ours; then there is none. One that does not end within SPAWN_END_MS, as the kernel waits
- * for a file system in its name, is left to a thread that reaps it. The signal that ended it, ours or another; 0: it has exited, or nobody
- * knows. */
+/* Kills the helper unless it has ended, and closes our descriptors; then *helper is HELPER_NONE. A helper that does not end within
+ * SPAWN_END_MS, because the kernel waits for a file system, is left to a thread that reaps it. Returns the signal that ended it, ours or
+ * another; 0: it exited, or that is not known. */
 int spawn_end(struct helper *helper);
-void spawn_leave(struct helper *helper); /* the same, without waiting at all */
-/* Does this process, or one that it comes from, carry the mark? */
+void spawn_leave(struct helper *helper); /* the same without waiting */
+/* True if this process or one of its ancestors carries the mark. */
 bool spawn_is_helper(void);

@@ -21,7 +21,7 @@ void stop_fd_set(int fd)
 	int saved = errno;
 
 	if (write(fd, &one, sizeof(one)) < 0)
-		errno = saved; /* full: it was told before */
+		errno = saved; /* full: it is set already */
 	errno = saved;
 }
 

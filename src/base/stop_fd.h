@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop_fd: a descriptor that is readable once somebody has asked for the end: from any thread or signal handler to whoever waits with poll
- * or epoll. */
+/* stop_fd: a descriptor that becomes readable when a stop is requested. Any thread or signal handler may request it; the receiver waits
+ * with poll or epoll. */
 #pragma once
 #include <stdbool.h>
 
 #include "base/cleanup.h"
 
-/* A descriptor, for the caller to close, or a negative errno. */
+/* Returns a descriptor, which the caller closes, or a negative errno. */
 MUST_CHECK int stop_fd_new(void);
-/* Async-signal-safe; errno stays. Of -1: nothing. */
+/* Requests a stop. Async-signal-safe; keeps errno. Does nothing for -1. */
 void stop_fd_set(int fd);
-/* Has somebody told since the last time? */
+/* True if a stop was requested since the last call. */
 bool stop_fd_take(int fd);
-/* The same, which whoever takes it will still see. Of -1: nobody has. */
+/* The same, but keeps the request for stop_fd_take. False for -1. */
 bool stop_fd_is_set(int fd);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* texts: strings that stand once however often they are added, known by where they stand. One thread adds; any may read when nothing is
- * added any more. */
+/* texts: strings stored once each, identified by their offset. One thread adds; when all are added, any thread may read. */
 #pragma once
 #include <stdint.h>
 

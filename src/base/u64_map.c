@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The slot where a key is looked for first. Multiply-shift (Dietzfelbinger, 1996) by 128 random bits, plus 64: whatever two keys there are,
- * chance alone lets them fall together. The last step parts keys that count up, which would stand in few long rows. */
+/* The first slot for a key. Multiply-shift (Dietzfelbinger, 1996) by 128 random bits, plus 64: any two keys collide only by chance. The
+ * last step spreads keys that count up, which would otherwise form a few long runs. */
 static uint32_t home_of(const struct u64_map *map, uint64_t key)
 {
 	uint64_t x = (uint64_t)((unsigned __int128)map->multiplier[0] * key >> 64) + map->multiplier[1] * key + map->summand;
@@ -96,7 +96,7 @@ uint32_t *u64_map_find(const struct u64_map *map, uint64_t key)
 	return u64_map_each(map, key, &cursor);
 }
 
-/* Closes the hole at `hole` by moving back the entries whose probe sequence passes over it. */
+/* Closes the gap at `hole`: moves back the entries whose probe sequence crosses it. */
 static void close_hole(struct u64_map *map, uint32_t hole)
 {
 	uint32_t mask = map->nr_slots - 1;

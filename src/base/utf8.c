@@ -3,11 +3,11 @@
 
 struct lead {
 	unsigned int nr_more; /* bytes that follow */
-	uint8_t low, high;    /* what the first of them may be */
-	uint32_t bits;	      /* of the code point, from the first byte */
+	uint8_t low, high;    /* valid range of the first of them */
+	uint32_t bits;	      /* of the code point, from the lead byte */
 };
 
-/* nr_more 0: no code point begins with this byte. */
+/* nr_more 0: no multi-byte sequence begins with this byte. */
 static struct lead lead_of(uint8_t byte)
 {
 	if (byte >= 0xc2 && byte <= 0xdf)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* utf8: text of strangers, code point by code point (Unicode 15 table 3-7). */
+/* utf8: decodes untrusted text, code point by code point (Unicode 15 table 3-7). */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,11 +8,11 @@
 #define UTF8_REPLACEMENT 0xfffd
 #define UTF8_MAX_BYTES	 4
 
-/* The code point at *pos, which moves behind it; *pos must be below `end`. Where the bytes are none, UTF8_REPLACEMENT for as many of them
- * as could have begun one (the Unicode standard's practice, and Python's). */
+/* Reads the code point at *pos, and moves *pos behind it; *pos must be below `end`. For invalid bytes it returns UTF8_REPLACEMENT and skips
+ * as many as could have begun a code point (the Unicode standard's practice, and Python's). */
 uint32_t utf8_next(const char **pos, const char *end);
-/* The bytes of a valid code point; their number. */
+/* Writes the bytes of a valid code point; returns their number. */
 size_t utf8_encode(uint32_t code, char bytes[UTF8_MAX_BYTES]);
-/* False for what would break a line, drive a terminal or turn the writing direction: control characters (also C1), separators of lines and
- * paragraphs, direction marks. */
+/* False for characters that break a line, control a terminal or change the writing direction: control characters (also C1), line and
+ * paragraph separators, direction marks. */
 bool utf8_is_plain(uint32_t code);

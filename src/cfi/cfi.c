@@ -6,10 +6,10 @@
 
 #include "cfi/cfi_program.h"
 
-/* Bytes of a CIE behind its id; real ones have 20. A cap, because a CIE is read again whenever the cache forgot it. */
+/* Bytes of a CIE after its id; real ones have 20. Limited because a CIE is read again whenever the cache has lost it. */
 #define MAX_CIE_BYTES 1024
-#define MAX_PADDING_BYTES 4096u /* of .debug_frame: what has more zeros ends there */
-#define CIE_CACHE     16 /* slots; linkers merge equal CIEs, so that even large files have few */
+#define MAX_PADDING_BYTES 4096u /* in .debug_frame: more zeros than this end the section */
+#define CIE_CACHE     16 /* slots; linkers merge equal CIEs, so even large files have few */
 
 struct cie_slot {
 	uint64_t key; /* offset in the section + 1; 0: empty */
@@ -22,16 +22,16 @@ struct walk {
 	cfi_row_fn row;
 	void *arg;
 	struct cie_slot cache[CIE_CACHE];
-	struct cfi_run run; /* here for its size */
+	struct cfi_run run; /* not on the stack, for its size */
 };
 
 struct entry {
 	uint64_t cie_off; /* of an FDE's CIE */
 	bool is_cie;
-	struct reader body; /* behind the id */
+	struct reader body; /* after the id */
 };
 
-/* 1: there is one; 0: the section's end or a zero word; -EBADMSG. */
+/* 1: an entry; 0: the section's end or a zero word; -EBADMSG. */
 static int next_entry(const struct cfi_section *section, struct reader *r, struct entry *ret_entry)
 {
 	const uint8_t *id_at;
@@ -49,13 +49,13 @@ static int next_entry(const struct cfi_section *section, struct reader *r, struc
 	}
 	ret_entry->body = reader_sub(r, size);
 	id_at = ret_entry->body.pos;
-	/* .eh_frame keeps four bytes of id in the 64-bit form as well. */
+	/* .eh_frame has a four-byte id in the 64-bit form too. */
 	id = is_64 && !is_eh ? reader_u64(&ret_entry->body) : reader_u32(&ret_entry->body);
 	if (r->bad || ret_entry->body.bad)
 		return -EBADMSG;
 	if (is_eh) {
 		ret_entry->is_cie = !id;
-		ret_entry->cie_off = (uint64_t)(id_at - (const uint8_t *)section->bytes) - id; /* nonsense wraps past the size */
+		ret_entry->cie_off = (uint64_t)(id_at - (const uint8_t *)section->bytes) - id; /* a bad id wraps beyond the size */
 	} else {
 		ret_entry->is_cie = id == (is_64 ? UINT64_MAX : UINT32_MAX);
 		ret_entry->cie_off = id;
@@ -71,7 +71,8 @@ static void skip_personality(struct reader *r)
 	cfi_read_pointer(&nowhere, r, encoding & 0x0f);
 }
 
-/* The letters behind 'z' and their data; an unknown one hides all that follow it, and 'z' tells where the program starts. */
+/* The letters after 'z' and their data. An unknown letter hides all that follow it; the size after 'z' still tells where the program
+ * starts. */
 static void read_augmentation(struct cfi_cie *cie, const char *letters, struct reader data)
 {
 	for (; *letters; letters++) {
@@ -134,7 +135,7 @@ static void read_cie(struct walk *walk, struct reader body, struct cfi_cie *cie)
 	ra_column = version == 1 ? reader_u8(&body) : cfi_uleb(&body);
 	cie->is_readable = true;
 	if (*augmentation != 'z') {
-		/* Without 'z' only letters that have no data can be passed: GNU as writes a lone S into .debug_frame. */
+		/* Without 'z', only letters without data can be skipped: GNU as writes a lone S into .debug_frame. */
 		cie->is_readable = augmentation[strspn(augmentation, "SB")] == '\0';
 		cie->is_signal = strchr(augmentation, 'S');
 	} else {
@@ -217,7 +218,7 @@ static int walk_fde(struct walk *walk, struct entry *entry)
 		walk->stats.nr_bad_fdes++;
 		return 0;
 	}
-	/* What a linker dropped it leaves at 0, or at -1 or -2 (lld in .debug_frame). */
+	/* Linkers set what they dropped to 0, or to -1 or -2 (lld in .debug_frame). */
 	if (!start || !size || start >= UINT64_MAX - 1)
 		return 0;
 	if (__builtin_add_overflow(start, size, &end)) {

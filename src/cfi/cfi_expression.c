@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The DWARF expressions that compilers, linkers and hand-written assembly put into CFI, told by their shape. */
+/* Recognizes the DWARF expressions that compilers, linkers and hand-written assembly put into CFI, by their form. */
 #include "cfi/cfi_program.h"
 
 enum {
@@ -30,7 +30,7 @@ static bool read_breg(struct reader *r, uint64_t *ret_reg, int64_t *ret_off)
 	return !r->bad;
 }
 
-/* The rest of a linker's rule for .plt, whose entries push once: sp + off + ((pc & 15) >= threshold) * 8. */
+/* The rest of a linker's rule for .plt, where each entry pushes once: sp + off + ((pc & 15) >= threshold) * 8. */
 static bool read_plt(const struct cfi_machine *machine, struct reader *r, uint64_t *ret_threshold)
 {
 	static const uint8_t tail[] = { DW_OP_ge, DW_OP_lit0 + 3, DW_OP_shl, DW_OP_plus };
@@ -49,7 +49,7 @@ static bool read_plt(const struct cfi_machine *machine, struct reader *r, uint64
 	return reader_left(r) == sizeof(tail) && !memcmp(r->pos, tail, sizeof(tail));
 }
 
-/* What plus_uconst adds here; 0: there is none. */
+/* The operand of a plus_uconst here; 0: none. */
 static int64_t read_addend(struct reader *r)
 {
 	if (!reader_left(r) || *r->pos != DW_OP_plus_uconst)

@@ -43,7 +43,7 @@ static uint64_t read_value(struct reader *r, uint8_t format)
 	}
 }
 
-/* The base of an application; DW_EH_PE_omit, _aligned, _funcrel and _indirect land in the refusal. */
+/* The base of an application. DW_EH_PE_omit, _aligned, _funcrel and _indirect are refused. */
 static uint64_t base_of(const struct cfi_section *section, struct reader *r, uint8_t application)
 {
 	uint64_t base = 0;
@@ -69,5 +69,5 @@ uint64_t cfi_read_pointer(const struct cfi_section *section, struct reader *r, u
 {
 	uint64_t base = base_of(section, r, encoding & 0xf0), value = read_value(r, encoding & 0x0f);
 
-	return !value || r->bad ? 0 : base + value; /* a null pointer has no base: how linkers cross out what they dropped */
+	return !value || r->bad ? 0 : base + value; /* a null pointer has no base: linkers cross out what they dropped this way */
 }

@@ -34,7 +34,7 @@ enum {
 	DW_CFA_val_expression = 0x16,
 	DW_CFA_MIPS_advance_loc8 = 0x1d,
 	DW_CFA_AARCH64_negate_ra_state_with_pc = 0x2c,
-	DW_CFA_AARCH64_negate_ra_state = 0x2d, /* the return address is signed from here on, or no more */
+	DW_CFA_AARCH64_negate_ra_state = 0x2d, /* the return address is signed from here on, or no longer */
 	DW_CFA_GNU_args_size = 0x2e,
 	DW_CFA_GNU_negative_offset_extended = 0x2f,
 };
@@ -51,7 +51,7 @@ static void give_row(struct cfi_run *run)
 		run->program.pos = run->program.end;
 }
 
-/* Gives the row that ends here, if there is something new in it, and moves on; the rest of a program behind the FDE's end is idle. */
+/* Gives the row that ends here, if something changed, and moves on. Ignores the part of a program after the FDE's end. */
 static void move_to(struct cfi_run *run, uint64_t loc)
 {
 	if (loc == run->loc)
@@ -85,7 +85,7 @@ static void set_loc(struct cfi_run *run)
 		move_to(run, loc);
 }
 
-/* factor * data_align; what overflows fits no field later either. */
+/* factor * data_align. On overflow INT64_MAX, which no field can hold. */
 static int64_t factored(const struct cfi_run *run, int64_t factor)
 {
 	int64_t off;
@@ -137,7 +137,7 @@ static void remember(struct cfi_run *run)
 		run->remembered[run->nr_remembered++] = run->state;
 }
 
-/* Takes the CFA back too: DWARF 5 section 6.4.2.4, and what gcc's unwinder does. */
+/* Restores the CFA too: DWARF 5 section 6.4.2.4, and like gcc's unwinder. */
 static void recall(struct cfi_run *run)
 {
 	if (!run->nr_remembered) {
@@ -211,7 +211,7 @@ static void run_op(struct cfi_run *run, uint8_t op)
 	case DW_CFA_nop:
 		break;
 	case DW_CFA_AARCH64_negate_ra_state_with_pc:
-	case DW_CFA_AARCH64_negate_ra_state: /* nothing to remember: the walk strips the signature from every return address */
+	case DW_CFA_AARCH64_negate_ra_state: /* ignored: the walk strips the signature from every return address */
 		if (!run->machine->is_ra_register)
 			reader_fail(r);
 		break;
@@ -272,7 +272,7 @@ int cfi_program_run(struct cfi_run *run)
 	while (reader_left(&run->program)) {
 		uint8_t op = *run->program.pos++, operand = op & 0x3f;
 
-		if (op == DW_CFA_def_cfa_offset) { /* half of all */
+		if (op == DW_CFA_def_cfa_offset) { /* half of all operations */
 			define_cfa_off(run, unsigned_off(run));
 			continue;
 		}

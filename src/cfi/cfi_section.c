@@ -5,10 +5,10 @@
 
 #include "cfi/cfi_program.h"
 
-#define MAX_SECTION_BYTES ((size_t)256 << 20) /* the largest seen has 8 MB */
+#define MAX_SECTION_BYTES ((size_t)256 << 20) /* the largest one seen has 8 MB */
 #define PAGE_BYTES	  4096u
 #define LOOK_STEP_BYTES	  (1u << 20)
-#define MAX_HEADER_BYTES  12u		      /* version, three encodings, a pointer of eight bytes at most */
+#define MAX_HEADER_BYTES  12u		      /* version, three encodings, a pointer of at most eight bytes */
 
 void cfi_section_done(struct cfi_section *section)
 {
@@ -28,15 +28,16 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 	return !bytes[0] && !memcmp(bytes, bytes + 1, size - 1);
 }
 
-/* A hole in the file ends a section: no linker leaves one there, and a stranger's file has it for nothing. Bytes up to it, or not far
- * behind it: a page of each MiB is looked at (lseek(2) would change what all have who share the file's description). */
+/* A hole in the file ends a section: linkers leave none there, but an untrusted file can have a huge one at no cost. Returns the bytes up
+ * to the hole or a little after it: checks one page per MiB. (lseek(2) would change the file offset of all who share the file's
+ * description.) */
 static uint64_t size_to_hole(const struct elf_file *elf, const struct elf_section *section)
 {
 	uint8_t page[PAGE_BYTES];
 
 	for (uint64_t at = 0; at + sizeof(page) < section->size; at += LOOK_STEP_BYTES) {
 		if (elf_file_read_at(elf, section->file_off + at, page, sizeof(page)))
-			break; /* who reads it all will say why */
+			break; /* reading it all will report the error */
 		if (is_zero(page, sizeof(page)))
 			return at;
 	}
@@ -65,7 +66,7 @@ static int read_named(const struct elf_file *elf, const char *name, struct diag 
 	return 0;
 }
 
-/* Where .eh_frame starts, by the header that the run time finds it with (LSB core "Exception Frame Header"). */
+/* The start of .eh_frame, from the header that the run time uses to find it (LSB core "Exception Frame Header"). */
 static int read_eh_frame_ptr(const struct elf_file *elf, uint64_t *ret_vaddr)
 {
 	uint8_t bytes[MAX_HEADER_BYTES] = { 0 };
@@ -91,7 +92,7 @@ static int read_eh_frame_ptr(const struct elf_file *elf, uint64_t *ret_vaddr)
 	return 0;
 }
 
-/* Without section headers nothing tells the size: the end of the segment bounds it, and the zero terminator ends it. */
+/* Without section headers the size is not known: the end of the segment bounds it, and the zero terminator ends it. */
 static int read_through_header(const struct elf_file *elf, struct diag *diag, struct cfi_section *section)
 {
 	uint64_t start;

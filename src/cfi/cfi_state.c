@@ -145,7 +145,7 @@ static void set_ra(struct cfi_state *state, const struct cfi_machine *machine, e
 	set_unfit(state, CFI_UNFIT_RA, !is_register && (kind != CFI_AT_CFA || !fits_s16(off)));
 }
 
-/* What has no form here costs only the frames that need rbx of their callee: hardly any. */
+/* A form that a rule cannot express costs only frames that need rbx from their callee: hardly any. */
 static void set_bx(struct cfi_state *state, enum cfi_where_kind kind, int64_t off)
 {
 	if (kind == CFI_SAME)
@@ -163,7 +163,7 @@ bool cfi_state_set_where(struct cfi_state *state, const struct cfi_machine *mach
 	case CFI_PART_BP:
 		set_bp(state, kind, off);
 		break;
-	case CFI_PART_SP: /* one of its own (glibc's setcontext) contradicts "the caller's sp is the CFA" */
+	case CFI_PART_SP: /* its own rule for sp (glibc's setcontext) contradicts "the caller's sp is the CFA" */
 		set_unfit(state, CFI_UNFIT_SP, kind != CFI_IS_CFA);
 		break;
 	case CFI_PART_RA:
@@ -205,9 +205,9 @@ bool cfi_state_restore(struct cfi_state *state, const struct cfi_state *initial,
 	return true;
 }
 
-/* The kernel's rt_sigframe: struct ucontext at sp, whose registers stand at 40, rsp the 15th and rip the 16th
- * (arch/x86/include/asm/sigframe.h); on arm64, what the vdso says: x29 leads to a frame record, and the CFA is that record itself. That a
- * frame is a signal's does not say this: OCaml's own frames are, too. */
+/* Is it the kernel's rt_sigframe? x86-64: struct ucontext at sp, its registers at 40, rsp the 15th and rip the 16th
+ * (arch/x86/include/asm/sigframe.h). arm64, as in the vdso: x29 leads to a frame record, and the CFA is that record itself. The mark of a
+ * signal frame alone is not enough: OCaml's own frames have it, too. */
 static bool is_sigframe(const struct cfi_state *state)
 {
 	const struct sonde_rule *rule = &state->rule;

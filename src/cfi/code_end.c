@@ -9,9 +9,9 @@
 
 struct insn {
 	size_t size;	/* 0: not known */
-	bool is_end;	/* control does not come to the next one */
-	bool is_branch; /* it may also go to `target` */
-	int64_t target; /* from the instruction's end on */
+	bool is_end;	/* control does not reach the next one */
+	bool is_branch; /* it may also continue at `target` */
+	int64_t target; /* relative to the instruction's end */
 };
 
 static struct insn x86_insn(const uint8_t *code, size_t size)

@@ -9,25 +9,25 @@
 #define MAX_SIZE    (1u << 20) /* of a function */
 #define MAX_STATES  2000
 #define MAX_TARGETS 4096
-#define MAX_WORK    (12u << 20) /* of one file, in instructions: a quarter of a second */
-#define HASH_STEPS  2  /* work: for a state's */
-#define MEET_STEPS  8  /* and for two that meet */
+#define MAX_WORK    (12u << 20) /* per file, in instructions: a quarter of a second */
+#define HASH_STEPS  2  /* work to hash a state */
+#define MEET_STEPS  8  /* work when two states meet */
 #define HLT_BYTES   32 /* how far behind the call of a program's start its hlt may be */
 
 struct code_frames {
 	struct code_function function;
 	struct code_state states[MAX_STATES];
 	uint32_t hashes[MAX_STATES], nr_states;
-	uint16_t *at;     /* by offset: the state before the instruction, + 1; 0: not come to */
-	uint8_t *sizes;   /* likewise, of the instruction */
+	uint16_t *at;     /* by offset: the state before the instruction, + 1; 0: not reached */
+	uint8_t *sizes;   /* likewise, sizes of the instructions */
 	uint32_t *todo;   /* offsets whose state has changed */
 	uint64_t targets[MAX_TARGETS];
 	size_t nr_targets;
 	uint32_t nr_todo, max_size;
-	uint32_t used;    /* behind it, `at` is empty */
-	uint64_t nr_steps; /* of work */
+	uint32_t used;    /* from here on `at` is empty */
+	uint64_t nr_steps; /* work done */
 	bool is_contradicted, returns;
-	bool gives_back; /* it returns, or jumps away, with sp as at the begin */
+	bool gives_back; /* it returns, or jumps away, with sp as at the start */
 	bool resets_sp, has_calls, is_doubtful; /* is_doubtful: calls may have dropped arguments */
 };
 
@@ -93,7 +93,7 @@ static uint32_t hash_of(const struct code_state *state)
 	return (uint32_t)(hash >> 32);
 }
 
-/* The state's number + 1. Few instructions make a new one, and most of those that do make one that was met just before. */
+/* Returns the state's number + 1. Few instructions create a new state, and most of those give one that occurred just before. */
 static uint16_t number_of(struct code_frames *f, const struct code_state *state)
 {
 	uint32_t hash = hash_of(state), i = f->nr_states;
@@ -115,7 +115,7 @@ static uint16_t number_of(struct code_frames *f, const struct code_state *state)
 	return (uint16_t)++f->nr_states;
 }
 
-/* Control comes to `off` in a state. True: that is news. */
+/* Control reaches `off` in a state. True: the state there has changed. */
 static bool arrive(struct code_frames *f, uint32_t off, uint16_t number)
 {
 	struct code_state both;
@@ -160,13 +160,13 @@ static bool is_other(const struct code_frames *f, int64_t off)
 	       f->function.is_other(f->function.arg, f->function.vaddr + (uint64_t)off);
 }
 
-/* Control leaves the function, or it is not known where it goes. A thread's first one has nowhere to go. */
+/* Control leaves the function, or its target is not known. The first function of a thread has nowhere to return to. */
 static void leave(struct code_frames *f, const struct code_state *state)
 {
 	f->is_contradicted |= state->is_outermost && !f->function.is_start;
 }
 
-/* A jump. Where it leaves the function, with nothing left on the stack, another one begins. */
+/* A jump. If it leaves the function with nothing left on the stack, another function begins at the target. */
 static void jump(struct code_frames *f, const struct code_state *state, int64_t off, uint16_t number)
 {
 	if (off >= 0 && off < (int64_t)f->function.size && !is_other(f, off)) {
@@ -184,7 +184,7 @@ static void jump(struct code_frames *f, const struct code_state *state, int64_t 
 	}
 }
 
-/* Does a program's start end soon behind `off`, where its one call comes back to if at all? */
+/* Does a program's start end soon after `off`, where its only call would return to? */
 static bool has_hlt(const struct code_frames *f, uint32_t off)
 {
 	struct x86_code code;
@@ -198,7 +198,7 @@ static bool has_hlt(const struct code_frames *f, uint32_t off)
 	return false;
 }
 
-/* Padding behind a call that does not return: the function ends there. */
+/* Padding after a call that does not return: the function ends there. */
 static bool is_padding(const struct code_frames *f, uint32_t off)
 {
 	uint32_t start = off;
@@ -213,7 +213,7 @@ static bool is_padding(const struct code_frames *f, uint32_t off)
 	return off > start;
 }
 
-/* Behind a call, is this still the function? */
+/* Does the function continue after this call? */
 static bool goes_on(const struct code_frames *f, uint32_t off)
 {
 	if (off >= f->function.size)
@@ -233,7 +233,7 @@ static bool keeps_sp(const struct code_frames *f, int64_t off)
 	return f->function.keeps_sp && f->function.keeps_sp(f->function.arg, f->function.vaddr + (uint64_t)off);
 }
 
-/* What an instruction that moves control does. True: control also comes to the next one. */
+/* Handles an instruction that moves control. True: control also reaches the next one. */
 static bool follow(struct code_frames *f, const struct x86_code *code, struct code_state *state, uint32_t next, uint16_t number)
 {
 	int64_t target = (int64_t)next + code->imm;
@@ -264,7 +264,7 @@ static bool follow(struct code_frames *f, const struct x86_code *code, struct co
 		f->is_contradicted |= !code_state_is_at_begin(state) || code->op >= 0xca;
 	} else if (code->op == 0xe9 && !f->function.is_sized && code_state_is_at_begin(state)) {
 		f->gives_back = true;
-		note_target(f, target); /* most likely another function; a part of this one is in the state of one that begins, too */
+		note_target(f, target); /* most likely another function; a part of this one would also start in the initial state */
 	} else if (code->op == 0xe9 || code->op == 0xeb) {
 		jump(f, state, target, number);
 	} else if (code->op == 0xff && x86_code_extension(code) == 4 && code_state_code(state, code, &target)) {
@@ -280,13 +280,13 @@ static bool moves_control(const struct x86_code *code)
 	return x86_code_is_branch(code) || x86_code_is_end(code) || is_call(code);
 }
 
-/* From an offset on, until control ends or comes to what is known already. */
+/* Follows instructions from an offset on, until control ends or reaches a known state. */
 static void run(struct code_frames *f, uint32_t off)
 {
 	uint16_t number = f->at[off];
 	struct code_state state;
 
-	if (!number) /* no instruction, as was found since it was put down */
+	if (!number) /* found to be no instruction since it was queued */
 		return;
 	state = f->states[number - 1];
 	for (;;) {
@@ -331,7 +331,7 @@ static void run(struct code_frames *f, uint32_t off)
 static int read_once(struct code_frames *f, bool is_doubtful)
 {
 	struct code_state begin;
-	/* each way is gone a few times at most: less and less is known */
+	/* each path is followed a few times at most, as less is known each time */
 	uint64_t end = f->nr_steps + 256 * (uint64_t)f->function.size + MAX_STATES;
 
 	f->nr_states = 0;
@@ -407,8 +407,8 @@ bool code_frames_is_plain(struct code_frames *f, const uint8_t *code, size_t siz
 
 int code_frames_rows(const struct code_frames *f, bool by_frame, cfi_row_fn row, void *arg, struct cfi_stats *stats)
 {
-	uint16_t given = 0; /* the state of the row that is open, + 1; 0: none is */
-	uint32_t end = 0;   /* of the instruction before */
+	uint16_t given = 0; /* the state of the open row, + 1; 0: none is open */
+	uint32_t end = 0;   /* of the previous instruction */
 	int err = 0;
 
 	for (uint32_t off = 0; !err && off < f->used; off++) {

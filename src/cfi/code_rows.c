@@ -11,7 +11,7 @@
 
 #define MAX_SYMBOL_BYTES   ((size_t)64 << 20)
 #define MAX_FUNCTIONS	   (1u << 18)
-#define READ_STEPS	   (2u << 10)  /* of work: a window */
+#define READ_STEPS	   (2u << 10)  /* work to read a window */
 #define ROW_STEPS	   8
 #define PEEK_STEPS	   64
 #define PEEK_BYTES	   512
@@ -25,8 +25,8 @@ enum progress { WAITS, MAY_BE, SETTLED };
 struct function {
 	uint64_t vaddr;
 	uint32_t size;	  /* 0: not known */
-	uint8_t progress; /* MAY_BE: it was read, and is not proved */
-	bool is_called;	  /* something that is proved leads here, or others may: it is exported */
+	uint8_t progress; /* MAY_BE: read, but not proved */
+	bool is_called;	  /* something proved leads here, or may: it is exported */
 	bool is_start;
 };
 
@@ -41,9 +41,9 @@ struct walk {
 	size_t nr_gaps;
 	struct function *functions;
 	uint32_t *slots;	 /* by a hash of the address: number + 1; 0: empty */
-	uint32_t *queue;	 /* numbers that were added, or proved, since */
+	uint32_t *queue;	 /* numbers that were added or proved since */
 	uint32_t nr_functions, max_functions, nr_queue;
-	uint8_t *window;	 /* code that was read last */
+	uint8_t *window;	 /* the code that was read last */
 	uint64_t window_vaddr, window_size;
 	struct code_frames *frames;
 	struct known_call known_calls[NR_KNOWN_CALLS]; /* by the address */
@@ -58,7 +58,7 @@ static void walk_done(struct walk *walk)
 	code_frames_free(walk->frames);
 }
 
-/* The gap that an address is in; NULL: none. */
+/* The gap that contains an address; NULL: none. */
 static const struct code_gap *gap_of(const struct walk *walk, uint64_t vaddr)
 {
 	size_t low = 0, high = walk->nr_gaps;
@@ -90,7 +90,7 @@ static bool is_function(void *arg, uint64_t vaddr)
 	return *slot_of(arg, vaddr);
 }
 
-/* Something that is proved leads there, or a program starts there. */
+/* Something proved leads to this address, or a program starts there. */
 static void add_called(struct walk *walk, uint64_t vaddr)
 {
 	uint32_t *slot = slot_of(walk, vaddr);
@@ -123,7 +123,7 @@ static int append(struct walk *walk, const struct function *function)
 	return 0;
 }
 
-/* The functions of a symbol table that lie in gaps. */
+/* Adds the functions of a symbol table that are in gaps. */
 static int append_symbols(struct walk *walk, const char *table)
 {
 	const struct elf_section *section = elf_file_find_section(walk->elf, table);
@@ -158,7 +158,7 @@ static int compare_functions(const void *a, const void *b)
 	return (left->vaddr > right->vaddr) - (left->vaddr < right->vaddr);
 }
 
-/* In order of address, so that code is read in large pieces; each once. */
+/* Sorts by address, so code is read in large pieces; removes duplicates. */
 static void sort_functions(struct walk *walk)
 {
 	uint32_t nr = 0;
@@ -178,7 +178,7 @@ static void sort_functions(struct walk *walk)
 	walk->nr_functions = nr;
 }
 
-/* Makes the index, and room for functions that have no symbol. */
+/* Makes the index, with room for functions without a symbol. */
 static int index_functions(struct walk *walk)
 {
 	struct function *functions;
@@ -192,11 +192,11 @@ static int index_functions(struct walk *walk)
 	walk->functions = functions;
 	walk->max_functions = max;
 	walk->slots = calloc((size_t)max * 2, sizeof(*walk->slots));
-	walk->queue = malloc((size_t)max * 2 * sizeof(*walk->queue)); /* each comes twice at most */
+	walk->queue = malloc((size_t)max * 2 * sizeof(*walk->queue)); /* each is added at most twice */
 	walk->window = malloc(WINDOW_BYTES);
 	if (!walk->slots || !walk->queue || !walk->window)
 		return -ENOMEM;
-	code_frames_add_work(walk->frames, walk->nr_functions); /* they were sorted, too */
+	code_frames_add_work(walk->frames, walk->nr_functions); /* includes the sort */
 	for (uint32_t i = 0; i < walk->nr_functions && !code_frames_is_spent(walk->frames); i++) {
 		*slot_of(walk, walk->functions[i].vaddr) = i + 1;
 		walk->queue[walk->nr_queue++] = i;
@@ -204,7 +204,7 @@ static int index_functions(struct walk *walk)
 	return 0;
 }
 
-/* The code at an address, *size bytes or as many as there are. NULL: it cannot be read. */
+/* The code at an address, *size bytes or as many as there are. NULL: cannot be read. */
 static const uint8_t *code_at(struct walk *walk, uint64_t vaddr, uint64_t *size)
 {
 	uint64_t in_window = vaddr - walk->window_vaddr;
@@ -219,7 +219,7 @@ static const uint8_t *code_at(struct walk *walk, uint64_t vaddr, uint64_t *size)
 			continue;
 		if (*size > segment->file_size - off)
 			*size = segment->file_size - off;
-		start = *size > WINDOW_BYTES / 2 ? off : off & ~(uint64_t)(WINDOW_BYTES / 2 - 1); /* what comes next is often just before */
+		start = *size > WINDOW_BYTES / 2 ? off : off & ~(uint64_t)(WINDOW_BYTES / 2 - 1); /* the next read is often just before */
 		wanted = segment->file_size - start < WINDOW_BYTES ? segment->file_size - start : WINDOW_BYTES;
 		walk->window_size = 0;
 		code_frames_add_work(walk->frames, READ_STEPS);
@@ -232,7 +232,7 @@ static const uint8_t *code_at(struct walk *walk, uint64_t vaddr, uint64_t *size)
 	return NULL;
 }
 
-/* A few bytes of code elsewhere, while the window's are being read. How many there are. */
+/* Reads a few bytes of code elsewhere, while the window is in use. Returns their number. */
 static uint64_t peek(struct walk *walk, uint64_t vaddr, uint8_t *to, uint64_t size)
 {
 	uint64_t left;
@@ -262,8 +262,8 @@ static bool keeps_sp(void *arg, uint64_t vaddr)
 	return known->keeps_sp;
 }
 
-/* Is the entry point where a program starts? Every ELF file may have one; a library's may be a function that others call. What cannot be
- * loaded as a library says so, and so does code that treats its stack as nobody's (dynamic linkers are libraries, too). */
+/* Is the entry point a program's start? Every ELF file may have one; a library's may be a function that others call. It is a start in a
+ * file that cannot be loaded as a library, and where the code treats its stack as having no caller (dynamic linkers are libraries, too). */
 static bool is_start(struct walk *walk, uint64_t entry)
 {
 	struct dynamic_section dynamic;
@@ -322,7 +322,7 @@ static int read_function(struct walk *walk, struct function *function, cfi_row_f
 	}
 	targets = code_frames_targets(walk->frames, &nr_targets);
 	for (size_t i = 0; i < nr_targets; i++) {
-		if (gap_of(walk, targets[i]) || function->is_start) /* what the start calls may have rows, and not what comes then */
+		if (gap_of(walk, targets[i]) || function->is_start) /* what the start calls may have rows, while what that calls has none */
 			add_called(walk, targets[i]);
 	}
 	if (!gap)

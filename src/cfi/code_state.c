@@ -53,7 +53,7 @@ bool code_state_meet(struct code_state *state, const struct code_state *other)
 		return false;
 	if (sp.kind == CODE_CFA && other_sp.kind == CODE_CFA && sp.off != other_sp.off &&
 	    !(is_on_stack(bp) && is_equal(bp, other->regs[X86_CODE_BP])))
-		return false; /* else sp may be anywhere: the frame pointer tells */
+		return false; /* else sp is not known, but the frame pointer is */
 	for (size_t i = 0; i < 16; i++) {
 		if (!is_equal(state->regs[i], other->regs[i]))
 			state->regs[i] = nothing;
@@ -79,7 +79,7 @@ void code_state_call(struct code_state *state, bool is_known)
 
 	for (size_t i = 0; i < sizeof(lost); i++)
 		state->regs[lost[i]] = nothing;
-	for (size_t i = 0; i < CODE_NR_SLOTS && state->slots[i].value.kind;) { /* the call has written there */
+	for (size_t i = 0; i < CODE_NR_SLOTS && state->slots[i].value.kind;) { /* the call may have written there */
 		if (state->slots[i].at.kind == sp.kind && state->slots[i].at.off < sp.off)
 			drop_slot(state, i);
 		else
@@ -113,7 +113,7 @@ bool code_state_resets_sp(const struct x86_code *code)
 	return op == 0xc9 || (op == 0x5c && !(code->rex & 1));
 }
 
-/* One instruction under way. */
+/* The instruction being emulated. */
 struct step {
 	struct code_state *state;
 	const struct x86_code *code;
@@ -129,7 +129,7 @@ static bool is_wide(const struct step *s) /* all 64 bits of a register */
 
 static void set_reg(struct step *s, uint8_t reg, struct code_value value)
 {
-	if (reg == X86_CODE_SP && value.kind == CODE_CFA && value.off > -8) { /* the return address is given up */
+	if (reg == X86_CODE_SP && value.kind == CODE_CFA && value.off > -8) { /* the return address is released */
 		if (s->state->regs[X86_CODE_BP].kind == CODE_ZERO && s->state->regs[X86_CODE_AX].kind == CODE_CHILD) { /* of a new thread */
 			*s->state = code_state_at_begin(true);
 			s->is_changed = true;
@@ -163,7 +163,7 @@ static struct code_value place(const struct step *s, int64_t off)
 	return off == (int32_t)off ? (struct code_value){ CODE_PLACE, (int32_t)off } : nothing;
 }
 
-/* Where the memory operand is. */
+/* Address of the memory operand. */
 static struct code_value address(const struct step *s)
 {
 	const struct x86_code *code = s->code;
@@ -234,7 +234,7 @@ static void pop(struct step *s, uint8_t reg)
 		set_reg(s, reg, value);
 }
 
-/* sp is rounded down: how far is not known, so that it is a base of its own from here on. */
+/* Rounds sp down. The distance is not known, so sp becomes a new base. */
 static void align(struct step *s)
 {
 	for (uint8_t reg = 0; reg < 16; reg++) {
@@ -250,7 +250,7 @@ static void align(struct step *s)
 	set_reg(s, X86_CODE_SP, (struct code_value){ CODE_ALIGNED, 0 });
 }
 
-/* Bytes of registers: without a REX prefix 4 to 7 are the second bytes of the first four. */
+/* Byte registers: without a REX prefix, 4 to 7 are the second bytes of the first four. */
 static uint8_t byte_reg(const struct step *s, uint8_t reg)
 {
 	return !s->code->has_rex && reg >= 4 && reg < 8 ? reg - 4 : reg;
@@ -300,7 +300,7 @@ static void step_immediate(struct step *s)
 		lose(s, rm);
 }
 
-/* A number comes into rax, or into its lowest byte while the rest is zero. */
+/* A number is written to rax, or to its lowest byte while the rest is zero. */
 static void number(struct step *s, bool is_byte)
 {
 	bool is_whole = !is_byte || s->state->regs[X86_CODE_AX].kind == CODE_ZERO;
@@ -309,7 +309,7 @@ static void number(struct step *s, bool is_byte)
 	set_reg(s, X86_CODE_AX, is_whole && is_clone ? (struct code_value){ .kind = CODE_CLONE } : nothing);
 }
 
-/* The rest of the first map: what is written by default is both operands. */
+/* The rest of the first map. By default both operands are written. */
 static void step_one_byte(struct step *s)
 {
 	const struct x86_code *code = s->code;
@@ -326,7 +326,7 @@ static void step_one_byte(struct step *s)
 			lose(s, byte_reg(s, (uint8_t)((op & 7) | (code->rex & 1) << 3)));
 		else if (op >= 0x90 && op <= 0x97 && (op > 0x90 || code->rex & 1))
 			lose(s, (uint8_t)((op & 7) | (code->rex & 1) << 3));
-		/* string operations, sign extensions, ports: all that they may write */
+		/* string operations, sign extensions, ports: everything they may write */
 		if (op != 0x90 && op != 0x3c && op != 0x3d && op != 0xa8 && op != 0xa9) {
 			lose(s, X86_CODE_AX);
 			lose(s, X86_CODE_CX);
@@ -363,7 +363,7 @@ static void step_one_byte(struct step *s)
 	}
 }
 
-/* Those behind 0f, and what VEX and EVEX make of them: general registers only. */
+/* Opcodes after 0f, and their VEX and EVEX forms: general registers only. */
 static void step_two_bytes(struct step *s)
 {
 	const struct x86_code *code = s->code;
@@ -413,7 +413,7 @@ static void step_three_bytes(struct step *s)
 {
 	const struct x86_code *code = s->code;
 
-	if (code->op >= 0x2f0 && code->op <= 0x2ff) { /* crc32, movbe, and with VEX the bit manipulations */
+	if (code->op >= 0x2f0 && code->op <= 0x2ff) { /* crc32, movbe, and with VEX the bit manipulation instructions */
 		lose(s, x86_code_reg(code));
 		if (code->is_vector)
 			lose(s, code->vvvv);
@@ -492,7 +492,7 @@ bool code_state_code(const struct code_state *state, const struct x86_code *code
 
 static const uint8_t dwarf_numbers[16] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 }; /* psABI figure 3.36 */
 
-/* The slot at `base` + n that holds the kind of value. NULL: there is none. */
+/* The slot relative to `base_kind` that has a value of the kind. NULL: none. */
 static const struct code_slot *find_slot(const struct code_state *state, int32_t base_kind, enum code_value_kind kind)
 {
 	for (size_t i = 0; i < CODE_NR_SLOTS; i++) {
@@ -517,7 +517,7 @@ static bool set_cfa(const struct code_state *state, bool by_frame, struct sonde_
 		}
 	}
 	for (size_t i = 0; i < 2 && slot; i++) {
-		struct code_value value = state->regs[order[!by_frame][i]]; /* rbp first: what compilers say */
+		struct code_value value = state->regs[order[!by_frame][i]]; /* rbp first, like compilers */
 
 		if (value.kind == CODE_ALIGNED && slot->value.off == (int16_t)slot->value.off) {
 			rule->cfa_kind = order[!by_frame][i] == X86_CODE_SP ? SONDE_CFA_DEREF_SP : SONDE_CFA_DEREF_BP;

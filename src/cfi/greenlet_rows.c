@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Facts: src/greenlet/TUserGreenlet.cpp, TGreenlet.cpp and platform/ of greenlet 2.0 to 3.5; greenlet.c of 0.4 and 1.1. */
+/* Sources: src/greenlet/TUserGreenlet.cpp, TGreenlet.cpp and platform/ of greenlet 2.0 to 3.5; greenlet.c of 0.4 and 1.1. */
 #include "cfi/greenlet_rows.h"
 
 #include <elf.h>
@@ -10,14 +10,14 @@
 #include "elf/dynamic_symbol.h"
 #include "elf/symbol_list.h"
 
-/* Runs in a new greenlet only, which never goes back from there: the stack's outermost function. */
+/* Runs only in a new greenlet, which never returns from it: the outermost function of its stack. */
 #define BEGIN "inner_bootstrap"
-/* In the midst of a switch sp, the memory above it and the interpreter's frames belong to two greenlets. */
+/* During a switch sp, the memory above it and the interpreter's frames belong to two greenlets. */
 static const char *const switches[] = { "slp_switch", "g_switchstack" };
 #define MAX_TEXT_BYTES ((size_t)4 << 20)
 #define MOVE_BYTES 6
-/* Called by the one that starts a greenlet, and is the outermost function of it, too, where there is no function for that yet: before 2.0.
- */
+/* Called by the code that starts a greenlet. Before 2.0, which has no other function for that, also the outermost function of the new
+ * greenlet. */
 #define STUB "g_initialstub"
 
 static bool defines_module(const struct elf_file *elf)
@@ -27,7 +27,7 @@ static bool defines_module(const struct elf_file *elf)
 	return !dynamic_symbol_find(elf, "PyInit__greenlet", &symbol) || !dynamic_symbol_find(elf, "PyInit_greenlet", &symbol);
 }
 
-/* With the pieces that compilers cut functions into, and C++'s names. */
+/* Also matches the parts that compilers split functions into, and C++ names. */
 static bool has_name(const struct symbol_list *list, const struct raw_symbol *symbol, const char *name)
 {
 	return strstr(list->strings + symbol->name, name) != NULL;
@@ -61,14 +61,14 @@ static int give_row(uint64_t start_vaddr, uint64_t end_vaddr, enum sonde_rule_ki
 	return err ? err : row(arg, end_vaddr, NULL);
 }
 
-/* add %r,%rsp; add %r,%rbp: nobody else moves both. */
+/* add %r,%rsp; add %r,%rbp: no other code moves both. */
 static bool moves_stack(const uint8_t *code)
 {
 	return (code[0] & 0xfb) == 0x48 && code[1] == 0x01 && (code[2] & 0xc7) == 0xc4 && code[3] == code[0] && code[4] == 0x01 &&
 	       code[5] == (code[2] | 1);
 }
 
-/* slp_switch has no name in files without local symbols, but it is where the stack is moved. */
+/* slp_switch has no name in files without local symbols, but the instructions that move the stack identify it. */
 static int give_move(const struct elf_file *elf, cfi_row_fn row, void *arg)
 {
 	const struct elf_section *text = elf_file_find_section(elf, ".text");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where symbols end that the file gives no size. What call frame information says is sure; then what the instructions say; a guess is only
- * what the symbols around leave open. */
+/* Finds the ends of symbols without a size in the file. Call frame information is certain; then the instructions decide; the rest is a
+ * guess from the symbols around. */
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "elf/symbols.h"
 
 #define MAX_FDES       ((size_t)8 << 20)
-#define MAX_CODE_BYTES 4096u /* looked at of a routine that nothing else bounds */
+#define MAX_CODE_BYTES 4096u /* read at most, of a routine with no other bound */
 
 struct code_range {
 	uint64_t start, end;
@@ -21,11 +21,11 @@ struct code_range {
 struct ends {
 	struct symbol_list *list;
 	const struct elf_file *elf;
-	struct buffer fdes; /* of struct code_range, ascending; read at the first question */
+	struct buffer fdes; /* of struct code_range, ascending; read on first use */
 	bool fdes_read;
-	uint64_t fde_start; /* of the one being walked */
+	uint64_t fde_start; /* of the current FDE */
 	bool in_fde;
-	bool hides_locals; /* local names were taken away: what follows a symbol need not have one */
+	bool hides_locals; /* the file has no local symbols: code after a symbol need not have a name */
 };
 
 static void ends_done(struct ends *ends)
@@ -57,7 +57,7 @@ static int compare_ranges(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Damaged ones: what was read of them serves. */
+/* If the section is damaged, no FDE is used. */
 static void read_fdes(struct ends *ends)
 {
 	struct cfi_section section;
@@ -73,7 +73,7 @@ static void read_fdes(struct ends *ends)
 	cfi_section_done(&section);
 }
 
-/* The end of the FDE that covers an address; else 0 and in *ret_next the start of the next one. */
+/* The end of the FDE that contains an address; else 0, and in *ret_next the start of the next one. */
 static uint64_t fde_end(struct ends *ends, uint64_t vaddr, uint64_t *ret_next)
 {
 	const struct code_range *fdes;
@@ -83,7 +83,7 @@ static uint64_t fde_end(struct ends *ends, uint64_t vaddr, uint64_t *ret_next)
 		read_fdes(ends);
 	fdes = (const struct code_range *)ends->fdes.data;
 	hi = nr = ends->fdes.size / sizeof(*fdes);
-	while (lo < hi) { /* how many start at or below vaddr */
+	while (lo < hi) { /* number of FDEs that start at or below vaddr */
 		size_t mid = lo + (hi - lo) / 2;
 
 		if (fdes[mid].start <= vaddr)
@@ -95,7 +95,7 @@ static uint64_t fde_end(struct ends *ends, uint64_t vaddr, uint64_t *ret_next)
 	return lo && vaddr < fdes[lo - 1].end ? fdes[lo - 1].end : 0;
 }
 
-/* How far the instructions go on from `start`, up to `end`. */
+/* The address up to which the instructions continue from `start`, at most `end`. */
 static uint64_t end_by_code(const struct ends *ends, uint64_t start, uint64_t end)
 {
 	uint8_t code[MAX_CODE_BYTES];
@@ -115,14 +115,14 @@ static uint64_t end_by_code(const struct ends *ends, uint64_t start, uint64_t en
 	return start;
 }
 
-/* The end of a symbol that the file gives no size: `next_start` is where the next one starts, `cover` the greatest end of the sized
- * ones that start before it. Its start when it has no extent at all. */
+/* The end of a symbol without a size in the file. `next_start`: where the next symbol starts; `cover`: the greatest end of the sized
+ * symbols that start before it. Returns its start if it has no extent at all. */
 static uint64_t guess_end(struct ends *ends, const struct raw_symbol *symbol, uint64_t next_start, uint64_t cover)
 {
 	uint64_t end, next_fde, covering;
 
 	if (symbol->start < cover && symbol->is_label)
-		return symbol->start; /* a place in the function around it */
+		return symbol->start; /* a location in the enclosing function */
 	if (__builtin_add_overflow(symbol->start, SYMBOL_MAX_GUESSED_BYTES, &end))
 		end = UINT64_MAX;
 	covering = fde_end(ends, symbol->start, &next_fde);
@@ -141,8 +141,8 @@ static uint64_t guess_end(struct ends *ends, const struct raw_symbol *symbol, ui
 	return covering || !ends->hides_locals ? end : end_by_code(ends, symbol->start, end);
 }
 
-/* The symbols [first, next) have one start, the best last. Gives each an end; what a better one covers as far, and labels (like
- * __start_text) beside a symbol with a size, stay with an empty extent. `group_end` is the greatest end among them. */
+/* The symbols [first, next) have the same start, the best one is last. Gives each an end. The extent stays empty for a symbol that a better
+ * one covers as far, and for labels (like __start_text) beside a symbol with a size. `group_end`: the greatest end among them. */
 static void settle_group(struct ends *ends, size_t first, size_t next, uint64_t group_end, uint64_t cover)
 {
 	struct symbol_list *list = ends->list;

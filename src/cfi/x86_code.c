@@ -36,7 +36,7 @@ static void read_imm32(struct x86 *x)
 	x->code.imm = (int32_t)reader_u32(&x->r);
 }
 
-static void read_imm(struct x86 *x) /* as wide as the operand, four bytes at most */
+static void read_imm(struct x86 *x) /* as wide as the operand, at most four bytes */
 {
 	if (x->code.is_16 && !(x->code.rex & 8))
 		x->code.imm = (int16_t)reader_u16(&x->r);
@@ -44,7 +44,7 @@ static void read_imm(struct x86 *x) /* as wide as the operand, four bytes at mos
 		read_imm32(x);
 }
 
-/* Of the map behind 0f. */
+/* The map after 0f. */
 static void read_two_bytes(struct x86 *x, uint8_t op)
 {
 	if (op == 0x77)
@@ -89,7 +89,7 @@ static void read_escape(struct x86 *x)
 	read_in_map(x, op == 0x38 ? 2 : op == 0x3a ? 3 : 1);
 }
 
-/* Of VEX and EVEX prefixes, whose bits are the other way round. */
+/* VEX and EVEX prefixes; their register bits are inverted. */
 static void read_vector(struct x86 *x, uint8_t prefix)
 {
 	uint8_t first = reader_u8(&x->r), second = prefix == 0xc5 ? first : reader_u8(&x->r);
@@ -103,10 +103,10 @@ static void read_vector(struct x86 *x, uint8_t prefix)
 	read_in_map(x, prefix == 0xc5 ? 1 : prefix == 0xc4 ? first & 0x1f : first & 7);
 }
 
-/* What a ModRM byte does not follow. False: it does. */
+/* Opcodes without a ModRM byte. False: it has one. */
 static bool read_without_modrm(struct x86 *x, uint8_t op)
 {
-	if (op < 0x40 && (op & 7) >= 4) { /* add $imm, %al and the like; those of segment registers are gone */
+	if (op < 0x40 && (op & 7) >= 4) { /* add $imm, %al and the like; those of segment registers do not exist in 64-bit code */
 		if ((op & 7) >= 6)
 			reader_fail(&x->r);
 		else if ((op & 7) == 4)
@@ -204,7 +204,7 @@ bool x86_code_is_end(const struct x86_code *code)
 {
 	uint32_t op = code->op;
 
-	if (op == 0xff) /* a jump to where a register says */
+	if (op == 0xff) /* an indirect jump */
 		return x86_code_extension(code) == 4 || x86_code_extension(code) == 5;
 	return op == 0xe9 || op == 0xeb || op == 0xc3 || op == 0xcb || op == 0xcf || op == 0xf4 || op == 0xcc || op == 0xc2 || op == 0xca ||
 	       (op == 0x10b && !code->is_vector);

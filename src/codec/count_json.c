@@ -7,7 +7,7 @@
 
 #define VERSION 1
 
-/* An event that is there twice (cycles:u, cycles:k) stands under its name once. */
+/* An event that occurs twice (cycles:u, cycles:k) has one field under its name. */
 static bool is_first(const struct count_json *counts, uint32_t at)
 {
 	for (uint32_t i = 0; i < at; i++) {
@@ -19,7 +19,7 @@ static bool is_first(const struct count_json *counts, uint32_t at)
 	return true;
 }
 
-/* perf-utils' names: also those of the two times. */
+/* Adds the fields with perf-utils' names, with the two times. */
 static void add_flat(const struct count_json *counts, struct json *json)
 {
 	const struct count_json_event *first = NULL;

@@ -95,7 +95,7 @@ void json_text(struct json *json, const char *text)
 	write_quoted(json, text);
 }
 
-/* Not by printf: tables of numbers are the bulk of a file. */
+/* Faster than printf: tables of numbers are the bulk of a file. */
 static void write_decimal(struct json *json, uint64_t value)
 {
 	char digits[20], *at = digits + sizeof(digits);
@@ -138,7 +138,7 @@ void json_fixed(struct json *json, int64_t value, unsigned int digits)
 	if (!absolute)
 		return;
 	buffer_append(json->buffer, ".", 1);
-	while (absolute) { /* no zeros at the end */
+	while (absolute) { /* no trailing zeros */
 		unit /= 10;
 		buffer_append(json->buffer, (const char[]){ (char)('0' + absolute / unit) }, 1);
 		absolute %= unit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json: a streaming writer, which settles its buffer. The caller opens and closes in pairs; commas are set here. Any bytes make valid JSON
- * (RFC 8259): what is not UTF-8 becomes U+FFFD. Errors are the buffer's. */
+/* json: a streaming writer, which settles its buffer. The caller opens and closes in pairs; the writer sets commas. Any bytes give valid
+ * JSON (RFC 8259): what is not UTF-8 becomes U+FFFD. Errors are the buffer's. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "base/buffer.h"
 
-#define JSON_MAX_NUMBER ((1ULL << 53) - 1) /* larger ones are written as strings: readers keep numbers as doubles */
+#define JSON_MAX_NUMBER ((1ULL << 53) - 1) /* larger numbers are written as strings: readers store numbers as doubles */
 
 struct json {
 	struct buffer *buffer;
@@ -19,11 +19,11 @@ struct json {
 void json_open(struct json *json, char bracket);  /* '{' or '[' */
 void json_close(struct json *json, char bracket); /* '}' or ']' */
 void json_key(struct json *json, const char *key);
-void json_line(struct json *json); /* the next element stands on a new line */
+void json_line(struct json *json); /* puts the next element on a new line */
 void json_text(struct json *json, const char *text);
 void json_u64(struct json *json, uint64_t value);
 void json_i64(struct json *json, int64_t value);
-void json_fixed(struct json *json, int64_t value, unsigned int digits); /* value / 10^digits (at most 18), exactly, and never in quotes */
+void json_fixed(struct json *json, int64_t value, unsigned int digits); /* value / 10^digits (at most 18), exact, never in quotes */
 void json_null(struct json *json);
 void json_bool(struct json *json, bool value);
 /* A key with its value. */

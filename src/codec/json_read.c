@@ -46,7 +46,7 @@ bool json_enter(struct json_reader *r, char bracket)
 	return true;
 }
 
-/* Over the comma before the next element; false over the closing bracket. */
+/* Skips the comma before the next element. At the closing bracket skips it and returns false. */
 static bool next_element(struct json_reader *r, char closing)
 {
 	skip_blanks(r);
@@ -96,7 +96,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The four digits of \uXXXX, r->pos behind the u. */
+/* Reads the four digits of \uXXXX; r->pos is behind the u. */
 static uint32_t read_unit(struct json_reader *r)
 {
 	uint32_t unit = 0;
@@ -135,7 +135,7 @@ static uint32_t read_unicode(struct json_reader *r)
 	return UTF8_REPLACEMENT;
 }
 
-/* What follows a backslash. */
+/* Reads what follows a backslash. */
 static void read_escape(struct json_reader *r, struct buffer *text)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -209,7 +209,7 @@ static void skip_word(struct json_reader *r, const char *word)
 		r->pos += size;
 }
 
-/* A text, a number or a word. */
+/* Skips a text, a number or a word. */
 static void skip_plain(struct json_reader *r)
 {
 	switch (json_peek(r)) {
@@ -234,7 +234,7 @@ static void skip_plain(struct json_reader *r)
 	}
 }
 
-/* The key before a value, where the value stands in an object. */
+/* Skips the key before a value in an object. */
 static void skip_key(struct json_reader *r)
 {
 	if (json_peek(r) != '"') {
@@ -276,7 +276,7 @@ void json_skip(struct json_reader *r)
 	} while (depth && !r->bad);
 }
 
-/* The digits of a number at `pos`; moves behind them. */
+/* Reads the digits at r->pos, and moves behind them. */
 static uint64_t read_digits(struct json_reader *r)
 {
 	const char *from = r->pos;
@@ -306,7 +306,7 @@ static uint64_t read_hex(struct json_reader *r)
 	return value;
 }
 
-/* The size and the sign, apart. */
+/* Reads a number; returns its absolute value, and the sign in *ret_negative. */
 static uint64_t read_number(struct json_reader *r, bool *ret_negative)
 {
 	bool quoted = json_peek(r) == '"';

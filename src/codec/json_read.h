@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_read: a reader of JSON (RFC 8259) that makes no tree: the caller walks through the text, taking what it knows and skipping the rest,
- * so a file takes no memory beyond itself. A place can be kept and gone back to (it is a value: copy the struct, but for `text`). A failure
- * is sticky. One thread. */
+/* json_read: a reader of JSON (RFC 8259) that builds no tree. The caller walks through the text, takes what it knows and skips the rest, so
+ * a file needs no memory beyond itself. To return to a position later, copy the struct. A failure is sticky. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,30 +11,29 @@
 
 struct json_reader {
 	const char *pos, *end; /* borrowed */
-	bool fresh;            /* nothing was read yet of the list or object that was entered last */
-	const char *bad;       /* NULL, or what was wrong at `pos`, in words */
+	bool fresh;            /* nothing was read yet in the innermost list or object */
+	const char *bad;       /* NULL, or the error at `pos`, in words */
 };
 
 struct json_reader json_reader_of(const char *text, size_t size);
-void json_fail(struct json_reader *r, const char *why); /* the first stands */
+void json_fail(struct json_reader *r, const char *why); /* keeps the first error */
 
-/* What begins here: '{', '[', '"', '0' (a number), 't', 'f', 'n', or 0: nothing that may. */
+/* The kind of the value that begins here: '{', '[', '"', '0' (a number), 't', 'f', 'n'; 0: no value begins so. */
 char json_peek(struct json_reader *r);
-/* Goes into a list ('[') or object ('{'). False (and failed) when there is none. Leave it by having read all of it. */
+/* Enters a list ('[') or object ('{'). If there is none, fails and returns false. To leave it, read all of it. */
 bool json_enter(struct json_reader *r, char bracket);
-/* Is there another element in the list that was entered? The caller reads or skips it. False behind the list's end, or failed. */
+/* Is there another element in the current list? The caller reads or skips it. False at the list's end, or failed. */
 bool json_next(struct json_reader *r);
-/* The same for objects; the key is put into `ret_key`, NUL-terminated (NULs in it become '?'). */
+/* The same for objects; stores the key in `ret_key`, NUL-terminated (NULs in it become '?'). */
 bool json_next_key(struct json_reader *r, struct buffer *ret_key);
 void json_skip(struct json_reader *r); /* a value of any kind */
-/* A text replaces what is in the buffer, as UTF-8; halves of surrogate pairs become U+FFFD. Without room for it the reader has failed, too.
- */
+/* Replaces the buffer's contents by a text in UTF-8; halves of surrogate pairs become U+FFFD. Fails if there is no room for it. */
 void json_read_text(struct json_reader *r, struct buffer *ret_text);
-/* Whole numbers, also in quotes, there also in hexadecimal ("0x1f"). 0 when failed. */
+/* Read whole numbers; in quotes also, and there also in hexadecimal ("0x1f"). Return 0 if failed. */
 uint64_t json_read_u64(struct json_reader *r);
 int64_t json_read_i64(struct json_reader *r);
 bool json_read_bool(struct json_reader *r);
-/* Takes a null that stands here. */
+/* Skips a null, and returns true if there was one. */
 bool json_take_null(struct json_reader *r);
-/* Is what stands behind the value blank? Else failed. */
+/* Fails unless only blanks follow. */
 void json_end(struct json_reader *r);

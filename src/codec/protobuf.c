@@ -61,7 +61,7 @@ void protobuf_bytes(struct buffer *buffer, uint32_t field, const void *bytes, si
 size_t protobuf_open(struct buffer *buffer, uint32_t field)
 {
 	write_tag(buffer, field, WIRE_BYTES);
-	buffer_reserve(buffer, 1); /* the length, which most often needs no more; if it does, close moves the content */
+	buffer_reserve(buffer, 1); /* one byte for the length, usually enough; if not, protobuf_close moves the content */
 	return buffer->size;
 }
 

@@ -3,7 +3,7 @@
 
 #define MAX_FIELD ((1u << 29) - 1)
 
-/* Most are one byte: kinds, small numbers, lengths. More than 64 bits are cut off, as the specification has it. */
+/* Most varints have one byte: types, small numbers, lengths. Bits above 64 are dropped, as the specification says. */
 static uint64_t read_varint(struct reader *r)
 {
 	if (r->pos < r->end && *r->pos < 0x80)
@@ -36,7 +36,7 @@ bool protobuf_next(struct reader *message, struct protobuf_field *ret_field)
 	case PROTOBUF_FIXED32:
 		field.value = reader_u32(message);
 		break;
-	default: /* groups, which nobody writes any more, and nonsense */
+	default: /* groups, which are obsolete, and invalid types */
 		reader_fail(message);
 	}
 	if (message->bad)
@@ -45,7 +45,7 @@ bool protobuf_next(struct reader *message, struct protobuf_field *ret_field)
 	return true;
 }
 
-/* A number that stands by itself is given once. */
+/* Returns a number that is not packed, once. */
 static bool take_single(struct protobuf_field *field, uint32_t type, uint64_t *ret_value)
 {
 	if (field->type != type)

@@ -11,17 +11,16 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-#define RING_PAGES \
-	4 /* a power of two. Half a thousand words: with 1,000 timer interrupts a second, as many as there are in a quarter of a second at \
-	     most */
+/* A power of two. Room for about 500 records: with 1,000 timer interrupts a second, the most that arrive in a quarter of a second. */
+#define RING_PAGES 4
 
-/* PERF_RECORD_THROTTLE and _UNTHROTTLE: sample ids are not asked for. */
+/* PERF_RECORD_THROTTLE and _UNTHROTTLE, without a sample id (not requested). */
 struct throttle_record {
 	struct perf_event_header header;
 	uint64_t time_ns, id, stream_id;
 };
 
-/* As perf_event_open(2) has it with this read_format. */
+/* What read(2) returns for this read_format (perf_event_open(2)). */
 struct reading {
 	uint64_t count, enabled_ns, running_ns;
 };
@@ -67,11 +66,11 @@ static void add_reading(const struct cpu_events *events, const struct cpu_event 
 		return;
 	total->count += now.count;
 	total->unscheduled_ns += now.enabled_ns - now.running_ns;
-	if (events->options.period) /* on each CPU for itself: what the sum has left over is no tick */
+	if (events->options.period) /* per CPU: the remainders do not add up to a tick */
 		total->expected += (events->options.is_clock ? now.enabled_ns : now.count) / events->options.period;
 }
 
-/* Its part of the totals stays. */
+/* Closes one event. Its counts stay in the totals. */
 static void close_one(struct cpu_events *events, struct cpu_event *event)
 {
 	read_ring(events, event);
@@ -81,7 +80,7 @@ static void close_one(struct cpu_events *events, struct cpu_event *event)
 	close(event->fd);
 }
 
-/* 0; -ENODEV: the CPU went offline since the list was read, or has not this PMU. */
+/* 0; -ENODEV: the CPU went offline since the list was read, or does not have this PMU. */
 static int open_one(struct cpu_events *events, uint32_t cpu, struct diag *diag)
 {
 	const struct cpu_events_options *options = &events->options;
@@ -97,8 +96,8 @@ static int open_one(struct cpu_events *events, uint32_t cpu, struct diag *diag)
 	event = &events->list[events->nr++];
 	*event = (struct cpu_event){ .cpu = cpu, .fd = fd };
 	if (perf_ring_map(fd, RING_PAGES * (size_t)sysconf(_SC_PAGESIZE), &event->ring))
-		event->ring = (struct perf_ring){ 0 }; /* what is held back is missing, then, without that reason */
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, options->program_fd)) /* libbpf's attach would enable it, too */
+		event->ring = (struct perf_ring){ 0 }; /* throttling then goes unreported */
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, options->program_fd)) /* libbpf's attach would also enable it */
 		return diag_errno(diag, errno, "cannot attach to the event '%s': %s", options->name, strerror(errno));
 	if (events->is_enabled && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		return diag_errno(diag, errno, "cannot enable an event: %s", strerror(errno));
@@ -167,7 +166,7 @@ int cpu_events_enable(struct cpu_events *events, struct diag *diag)
 		if (ioctl(events->list[i].fd, PERF_EVENT_IOC_ENABLE, 0))
 			return diag_errno(diag, errno, "cannot enable an event: %s", strerror(errno));
 	}
-	events->is_enabled = events->nr > 0; /* where none was wanted, none comes later */
+	events->is_enabled = events->nr > 0; /* if no event was wanted, none is opened later */
 	return 0;
 }
 
@@ -181,7 +180,7 @@ void cpu_events_disable(struct cpu_events *events)
 	events->is_enabled = false;
 }
 
-/* The kernel does not bring an event back with its CPU, so that one is opened anew. */
+/* The kernel does not restore an event when its CPU returns, so the event is opened again. */
 int cpu_events_follow(struct cpu_events *events, const struct cpus *online, struct diag *diag)
 {
 	uint32_t nr_before;

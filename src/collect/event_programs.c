@@ -16,7 +16,7 @@
 struct event_programs {
 	struct trigger trigger;
 	struct event_bpf *skeleton;
-	struct bpf_link *link; /* NULL: it is not attached */
+	struct bpf_link *link; /* NULL: not attached */
 	uint32_t nr_possible_cpus;
 };
 

@@ -20,8 +20,8 @@ static bool can_make_map(uint32_t nr_pages)
 	return fd >= 0;
 }
 
-/* Asked without making anything: of type information that is none the kernel says so (EINVAL) only after it has looked at who asks (EPERM).
- */
+/* Tests the permission without creating anything. For invalid BTF the kernel returns EINVAL only after it has checked the caller's rights
+ * (EPERM). */
 static bool may_use_bpf(void)
 {
 	CLEANUP(closep) int fd = bpf_btf_load("", 1, NULL);
@@ -31,7 +31,7 @@ static bool may_use_bpf(void)
 
 bool load_can_make_maps(void)
 {
-	/* where maps count as locked memory there may be none left: others of this user have it, or runs that have just ended */
+	/* where maps count as locked memory, none may be left: this user's other processes use it, or it is not freed yet after a run */
 	return can_make_map(1) || may_use_bpf();
 }
 
@@ -55,7 +55,7 @@ int load_failed(int err, bool can_make_maps, const char *oldest_kernel, struct d
 		return diag_errno(
 		    diag, ENOMEM,
 		    "the limit of locked memory is too low for BPF maps, and this process may not raise it: ulimit -l unlimited");
-	if (err == -EPERM || (err == -EACCES && !can_make_maps)) /* EACCES is also the verifier's no */
+	if (err == -EPERM || (err == -EACCES && !can_make_maps)) /* the verifier also rejects with EACCES */
 		return diag_errno(diag, EPERM, "the kernel does not permit BPF programs to this user");
 	if (err == -ENOMEM)
 		return diag_errno(diag, ENOMEM, "no memory for the BPF maps");

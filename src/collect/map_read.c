@@ -13,7 +13,7 @@
 
 #include "base/cpus.h"
 
-#define BATCH 1024 /* elements of a map that are read at a time */
+#define BATCH 1024 /* map elements read at a time */
 
 struct batch {
 	void *keys, *values;
@@ -71,8 +71,8 @@ void map_sum_cpus(int map_fd, uint32_t key, uint32_t nr_possible_cpus, uint64_t 
 		ret_words[i % nr_words] += of_cpus[i];
 }
 
-/* An event is put onto a CPU by a call that the CPU answers when its interrupts are on: then no switch of threads is under way there that
- * was before. One that is made `disabled` would need no call. */
+/* Opening an event on a CPU runs a call on that CPU, which it answers once its interrupts are on. So a thread switch that was in progress
+ * there has finished. An event opened as `disabled` needs no such call. */
 static int call_cpu(uint32_t cpu)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };
@@ -93,13 +93,13 @@ static int call_all_cpus(void)
 
 void map_settle(void)
 {
-	if (call_all_cpus() && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0)) /* which waits for RCU */
+	if (call_all_cpus() && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0)) /* waits for RCU */
 		usleep(10000);
 }
 
 #define READ_BYTES 65536u
 
-/* Reads may end anywhere. */
+/* A read may end anywhere, also within an item. */
 static int read_iterator(int fd, uint32_t nr_bytes, map_bytes_fn fn, void *arg)
 {
 	CLEANUP(freep) char *bytes = malloc(READ_BYTES);

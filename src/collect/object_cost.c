@@ -34,7 +34,7 @@ uint64_t object_cost_ns(const struct bpf_object *object)
 	return cost_ns;
 }
 
-/* The "memlock" line of a map's fdinfo is the kernel's own account of its memory. */
+/* The "memlock" line of a map's fdinfo is the kernel's figure for its memory. */
 uint64_t map_bytes(int map_fd)
 {
 	char path[64], line[256];
@@ -51,7 +51,7 @@ uint64_t map_bytes(int map_fd)
 	return bytes;
 }
 
-/* 0: it is not known. */
+/* Returns 0 if it is not known. */
 static uint32_t map_id(const struct bpf_map *map)
 {
 	struct bpf_map_info info = { 0 };

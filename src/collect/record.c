@@ -11,8 +11,9 @@
 #include "base/cleanup.h"
 
 struct kind {
-	uint32_t bytes;                         /* 0: there is no such type */
-	uint32_t count_at, count_bytes, item_bytes; /* of what follows it: where its number stands, and how long each is; 0: nothing does */
+	uint32_t bytes;                         /* 0: unknown type */
+	/* Items that follow: offset and size of their count, and the size of one; 0: nothing follows. */
+	uint32_t count_at, count_bytes, item_bytes;
 	bool is_payload, is_stacks;
 };
 
@@ -47,7 +48,7 @@ static const struct kind *kind_of(const void *record)
 size_t record_bytes(const void *record)
 {
 	const struct kind *kind = kind_of(record);
-	uint32_t count = 0; /* little-endian, as all that we run on */
+	uint32_t count = 0; /* little-endian, like all our targets */
 
 	memcpy(&count, (const char *)record + kind->count_at, kind->count_bytes);
 	return kind->bytes + (size_t)count * kind->item_bytes;

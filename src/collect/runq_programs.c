@@ -24,16 +24,16 @@
 
 struct runq_programs {
 	struct runq_bpf *skeleton;
-	struct runqslower_bpf *runqslower;             /* NULL: stacks are not asked for */
+	struct runqslower_bpf *runqslower;             /* NULL: stacks are not requested */
 	enum runq_what what;
 	bool each_cpu;
 	uint64_t freq_hz;
 	uint32_t nr_possible_cpus;
 	int keyed_fd;                      /* the map in use; -1: no keys */
-	struct sonde_runq_histogram *seen; /* of each CPU, for each kind of length: what was taken already */
+	struct sonde_runq_histogram *seen; /* for each CPU and kind of length: the values already taken */
 	struct ring_buffer *ring;          /* NULL: no waits are sent */
 	struct cpu_events events;
-	runq_wait_fn wait_fn;              /* of the reading that is under way */
+	runq_wait_fn wait_fn;              /* valid during runq_programs_waits */
 	void *wait_arg;
 };
 
@@ -44,7 +44,7 @@ static int on_wait(void *arg, void *record, size_t size)
 	return size == sizeof(struct sonde_runq_record) ? programs->wait_fn(programs->wait_arg, record) : -EBADMSG;
 }
 
-/* Only what is needed is loaded: what it counts on may be missing from this kernel. */
+/* Loads only the programs that are needed: this kernel may lack what the others use. */
 static int choose(struct runq_programs *programs, const struct runq_programs_options *options)
 {
 	struct runq_bpf *skeleton = programs->skeleton;
@@ -58,7 +58,7 @@ static int choose(struct runq_programs *programs, const struct runq_programs_opt
 	bpf_program__set_autoattach(skeleton->progs.on_thread, false);
 	bpf_program__set_autoload(skeleton->progs.on_stay_end, options->what == RUNQ_STAYS);
 	bpf_program__set_autoload(skeleton->progs.on_length, options->what == RUNQ_LENGTHS);
-	bpf_program__set_autoattach(skeleton->progs.on_length, false); /* to the events, when they are opened */
+	bpf_program__set_autoattach(skeleton->progs.on_length, false); /* attached to the events when they are opened */
 	memcpy((void *)&skeleton->rodata->cfg, &options->config, sizeof(options->config));
 	skeleton->rodata->cfg.version = SONDE_ABI_VERSION;
 	skeleton->rodata->cfg.ring_wake_bytes = RING_BYTES / 2;
@@ -84,7 +84,7 @@ static bool has_type(const struct btf *btf, const char *name, const char *member
 	return false;
 }
 
-/* What this kernel was built without; NULL: it is something else. */
+/* Names the option this kernel was built without; NULL: the cause is something else. */
 static const char *what_is_missing(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -104,7 +104,7 @@ static int new_keyed(void)
 			      SONDE_RUNQ_MAX_KEYS, NULL);
 }
 
-/* Puts an empty map where values are counted by key; the kernel returns when nobody writes to the old one any more. */
+/* Installs an empty map as the one to count in. The kernel returns once nobody writes to the old one any more. */
 static int use_keyed(struct runq_programs *programs, int fd)
 {
 	uint32_t zero = 0;
@@ -131,7 +131,7 @@ static int load(struct runq_programs *programs, const struct runq_programs_optio
 	return err ? load_failed(err, can_make_maps, options->what == RUNQ_WAITS ? "5.12" : "5.10", diag) : 0;
 }
 
-/* What takes the stacks, beside the sampler's programs. */
+/* Loads the programs that take stacks, beside the sampler's. */
 static int load_runqslower(struct runq_programs *programs, struct sampler *sampler, struct diag *diag)
 {
 	const struct trigger trigger = { .kind = TRIGGER_TP_BTF, .name = "sched_switch" };
@@ -142,7 +142,7 @@ static int load_runqslower(struct runq_programs *programs, struct sampler *sampl
 	if (!programs->runqslower)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
 	memcpy((void *)&programs->runqslower->rodata->cfg, sampler_config(sampler), sizeof(programs->runqslower->rodata->cfg));
-	bpf_program__set_autoattach(programs->runqslower->progs.on_runqslower, false); /* the program of the waits goes on to it */
+	bpf_program__set_autoattach(programs->runqslower->progs.on_runqslower, false); /* tail-called by the program that counts waits */
 	bpf_program__set_autoattach(programs->runqslower->progs.on_runqslower_end, false);
 	err = share_maps(programs->runqslower->obj, sampler_object(sampler), SHARE_NO_MORE) ?:
 		share_maps(programs->runqslower->obj, programs->skeleton->obj, SHARE_NO_MORE) ?:
@@ -196,7 +196,7 @@ int runq_programs_new(const struct runq_programs_options *options, struct diag *
 	programs->seen = calloc((size_t)programs->nr_possible_cpus * SONDE_RUNQ_LENGTH_COUNT, sizeof(*programs->seen));
 	if (!programs->seen)
 		return -ENOMEM;
-	libbpf_set_print(NULL); /* its warnings are our messages */
+	libbpf_set_print(NULL); /* its warnings are reported in diag */
 	err = load(programs, options, diag) ?: set_up(programs, options, diag);
 	if (err)
 		return err;
@@ -294,7 +294,7 @@ static int take_keyed(struct runq_programs *programs, const struct taker *taker)
 	return err;
 }
 
-/* What is new in `now`, which is remembered as seen. False: nothing is. */
+/* Stores what `now` adds to `seen`, and updates `seen`. Returns false if nothing was added. */
 static bool is_news(struct sonde_runq_histogram *seen, const struct sonde_runq_histogram *now, struct sonde_runq_histogram *ret_news)
 {
 	uint64_t nr = 0;
@@ -313,7 +313,7 @@ static void add(struct sonde_runq_histogram *to, const struct sonde_runq_histogr
 	to->sum += from->sum;
 }
 
-/* Of one element of the per-CPU array. */
+/* Takes one element of the per-CPU array. */
 static int take_whole(struct runq_programs *programs, uint32_t which, const struct taker *taker)
 {
 	CLEANUP(freep) struct sonde_runq_histogram *of_cpus = calloc(programs->nr_possible_cpus, sizeof(*of_cpus));

@@ -10,7 +10,7 @@
 #include "collect/share_maps.h"
 #include "runtimes.skel.h"
 
-struct users { /* a trigger's programs, which go on to those of the runtimes */
+struct users { /* a trigger's programs, which tail-call the runtimes' programs */
 	const struct bpf_object *object;
 	struct trigger trigger;
 	struct bpf_object *programs[SONDE_RUNTIME_COUNT];
@@ -22,8 +22,8 @@ struct runtime_programs {
 	uint32_t nr_users;
 	struct {
 		bool is_loaded;
-		int processes_fd; /* of the first trigger's program: the others share it */
-		int err;          /* that it could not be loaded with */
+		int processes_fd; /* of the first trigger's program; the others share it */
+		int err;          /* why loading failed */
 	} kinds[SONDE_RUNTIME_COUNT];
 };
 
@@ -89,7 +89,7 @@ static int set_knobs(const struct runtime_programs *programs, struct bpf_object 
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, object) {
-		/* .rodata holds nothing else, or this fails */
+		/* .rodata holds nothing else; if it did, this call would fail */
 		int err = bpf_map__is_internal(map) ? bpf_map__set_initial_value(map, &programs->config, sizeof(programs->config)) : 0;
 
 		if (err)
@@ -98,7 +98,7 @@ static int set_knobs(const struct runtime_programs *programs, struct bpf_object 
 	return 0;
 }
 
-/* What is known of processes is one for all triggers. */
+/* All triggers share one map of processes. */
 static int share_processes(const struct runtime_programs *programs, const struct users *users, enum sonde_runtime kind,
 			   const struct bpf_object *object)
 {
@@ -129,7 +129,7 @@ static int load_for(const struct runtime_programs *programs, struct users *users
 	return err;
 }
 
-/* The program for all triggers; none goes on to it before all have it. */
+/* Loads the program for all triggers. None tail-calls it before all have it. */
 static int load(struct runtime_programs *programs, enum sonde_runtime kind)
 {
 	int err = 0;

@@ -25,7 +25,7 @@
 #include "collect/trigger.h"
 #include "profile.skel.h"
 
-#define RING_BYTES_PER_CPU (1u << 20) /* raw stacks of a tenth of a second, while a large file's table is built */
+#define RING_BYTES_PER_CPU (1u << 20) /* holds the deferred stacks of a tenth of a second, while a large file's table is built */
 #define RING_BYTES_MIN (4u << 20)
 #define RING_BYTES_MAX (64u << 20)
 
@@ -36,12 +36,11 @@ struct sampler {
 	struct cpu_events events;
 	uint32_t nr_possible_cpus;
 	bool retries;                /* the kernel has bpf_task_work */
-	sampler_record_fn record_fn; /* of the reading that is under way */
+	sampler_record_fn record_fn; /* valid during sampler_read */
 	void *record_arg;
-	uint64_t nr_left;            /* records it may still take */
-	uint64_t window;             /* number */
-	uint64_t max_payloads,
-	    nr_payloads; /* that the kernel side can remember to have sent, and those that came since it last forgot them */
+	uint64_t nr_left;            /* records that this call may still take */
+	uint64_t window;             /* its number */
+	uint64_t max_payloads, nr_payloads; /* room in the kernel's table of payloads sent; those received since it was cleared */
 };
 
 static uint32_t ring_bytes(uint32_t nr_cpus)
@@ -53,7 +52,7 @@ static uint32_t ring_bytes(uint32_t nr_cpus)
 	return bytes;
 }
 
-/* Before Linux 6.1 a program of a perf event may not use a hash map that allocates when it is written to. */
+/* Before Linux 6.1 a perf event's program may not use a hash map that allocates on update. */
 static bool may_use_allocating_map(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
@@ -88,8 +87,8 @@ static int set_sizes(struct profile_bpf *skeleton, const struct sampler_options 
 	skeleton->rodata->cfg.ring_wake_bytes = bytes / 2;
 	bpf_program__set_autoload(skeleton->progs.on_exit, options->config.command_tgid);
 	bpf_program__set_autoload(skeleton->progs.on_sample, !options->no_ticks);
-	bpf_program__set_autoattach(skeleton->progs.on_sample, false); /* on_tick goes on to it */
-	bpf_program__set_autoattach(skeleton->progs.on_tick, false); /* to the events, when they are opened */
+	bpf_program__set_autoattach(skeleton->progs.on_sample, false); /* on_tick tail-calls it */
+	bpf_program__set_autoattach(skeleton->progs.on_tick, false); /* attached to the events when they are opened */
 	bpf_program__set_autoattach(skeleton->progs.on_tick_retry, false);
 	return (may_use_allocating_map() ? 0 : preallocate(skeleton)) ?:
 	       bpf_map__set_max_entries(skeleton->maps.ring, bytes) ?:
@@ -114,7 +113,7 @@ int sampler_add_trigger(struct sampler *sampler, const struct bpf_object *object
 	return runtime_programs_add(sampler->runtimes, object, trigger, last);
 }
 
-/* libbpf goes on until the ring is empty or this is negative; the record counts as taken either way. */
+/* libbpf reads on until the ring is empty or this returns a negative value. The record is consumed either way. */
 static int on_record(void *arg, void *record, size_t size)
 {
 	struct sampler *sampler = arg;
@@ -124,7 +123,7 @@ static int on_record(void *arg, void *record, size_t size)
 	return err ? err : --sampler->nr_left ? 0 : -ECANCELED;
 }
 
-/* The program of the tick that this kernel can load. */
+/* Returns the tick program that this kernel can load. */
 static struct bpf_program *tick_program(const struct sampler *sampler)
 {
 	return sampler->retries ? sampler->skeleton->progs.on_tick_retry : sampler->skeleton->progs.on_tick;
@@ -198,7 +197,7 @@ int sampler_new(const struct sampler_options *options, struct diag *diag, struct
 	if (err)
 		return err;
 	sampler->max_payloads = options->stack_storage;
-	libbpf_set_print(NULL); /* its warnings are our messages */
+	libbpf_set_print(NULL); /* its warnings are reported in diag */
 	err = load(sampler, options, diag);
 	if (err)
 		return err;
@@ -238,9 +237,9 @@ int sampler_open_events(struct sampler *sampler, const struct sampler_options *o
 		events.attr.sample_freq = options->freq_hz;
 	else
 		events.attr.sample_period = options->period;
-	if (event->is_clock && options->freq_hz) /* the kernel's clocks keep a rate as a fixed period */
+	if (event->is_clock && options->freq_hz) /* the kernel's clocks turn a rate into a fixed period */
 		events.period = NS_PER_S / options->freq_hz;
-	if (event->is_clock && (event->exclude_user || event->exclude_kernel)) /* they go on where they do not tick */
+	if (event->is_clock && (event->exclude_user || event->exclude_kernel)) /* the count goes on where the clock does not tick */
 		events.period = 0;
 	return cpu_events_open(&events, diag, &sampler->events);
 }
@@ -272,7 +271,7 @@ void sampler_settle(struct sampler *sampler, uint64_t hash)
 	const uint8_t settled = SONDE_STACK_SETTLED;
 
 	sampler->nr_payloads++;
-	/* without room for it, it comes raw again */
+	/* if there is no room, it is sent as a deferred stack again */
 	bpf_map_update_elem(bpf_map__fd(sampler->skeleton->maps.stacks), &key, &settled, BPF_ANY);
 }
 

@@ -20,22 +20,22 @@
 #include "sched.skel.h"
 #include "waking.skel.h"
 
-#define FILLED_PART 4          /* of the room for sums: then they are taken */
-#define OLDEST_KERNEL "5.12"   /* task storage for programs of tracing */
-#define ARGUMENTS_WITH_STATE 5 /* of sched_switch's handlers from Linux 5.18 on: data, preempt, prev, next, prev_state */
+#define FILLED_PART 4          /* sums are taken when 1/4 of their room is used */
+#define OLDEST_KERNEL "5.12"   /* task storage for tracing programs */
+#define ARGUMENTS_WITH_STATE 5 /* sched_switch's handlers since Linux 5.18: data, preempt, prev, next, prev_state */
 
 struct sched_programs {
 	struct sampler *sampler; /* borrowed */
 	struct sched_bpf *skeleton;
-	struct waking_bpf *waking; /* NULL: nobody asked who wakes */
+	struct waking_bpf *waking; /* NULL: wakers are not recorded */
 	uint32_t nr_possible_cpus;
 	uint64_t max_sums, taken_sums, taken_slots;
-	uint32_t window;           /* number of the one that begins at border_ns */
-	uint64_t border_ns, cut_ns; /* that were told last, and cut at last */
-	int stats_fd;              /* -1: the kernel keeps no account of the programs' time for us */
+	uint32_t window;           /* number of the window that begins at border_ns */
+	uint64_t border_ns, cut_ns; /* the last border that was set, and the last that was cut at */
+	int stats_fd;              /* -1: the kernel does not measure the programs' time for us */
 };
 
-/* Does this kernel's sched_switch hand over the state that the thread leaves with? 1, 0; -EOPNOTSUPP: the kernel does not say. */
+/* Does this kernel's sched_switch pass the state that the thread leaves with? Returns 1 or 0; -EOPNOTSUPP: the BTF does not say. */
 static int has_prev_state(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -51,7 +51,7 @@ static int has_prev_state(void)
 	return result;
 }
 
-/* Where the sampler's maps are allocated beforehand this kernel wants that of ours, too. */
+/* Where the sampler's maps are preallocated, this kernel needs ours to be, too. */
 static int preallocate(const struct sampler *sampler, struct sched_bpf *skeleton)
 {
 	const struct bpf_map *processes = bpf_object__find_map_by_name(sampler_object(sampler), "processes");
@@ -72,7 +72,7 @@ static int set_sizes(const struct sched_programs *programs, const struct sched_o
 	skeleton->rodata->cfg.has_prev_state = has_state;
 	skeleton->data->limits.min_off_ns = config->min_off_ns;
 	bpf_program__set_autoload(skeleton->progs.on_command, config->command_tgid);
-	bpf_program__set_autoattach(skeleton->progs.on_switched, false); /* on_switch goes on to it */
+	bpf_program__set_autoattach(skeleton->progs.on_switched, false); /* on_switch tail-calls it */
 	bpf_program__set_autoattach(skeleton->progs.list_threads, false);
 	bpf_program__set_autoattach(skeleton->progs.cut_threads, false);
 	return share_maps(skeleton->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?: preallocate(programs->sampler, skeleton) ?:
@@ -115,7 +115,7 @@ static int load_waking(struct sched_programs *programs, struct diag *diag)
 	if (!programs->waking)
 		return diag_errno(diag, errno, "cannot open our BPF object: %s", strerror(errno));
 	memcpy((void *)&programs->waking->rodata->cfg, config, sizeof(*config));
-	bpf_program__set_autoattach(programs->waking->progs.on_woken, false); /* on_waking goes on to it */
+	bpf_program__set_autoattach(programs->waking->progs.on_woken, false); /* on_waking tail-calls it */
 	err = share_maps(programs->waking->obj, sampler_object(programs->sampler), SHARE_NO_MORE) ?:
 		share_maps(programs->waking->obj, programs->skeleton->obj, SHARE_NO_MORE) ?: waking_bpf__load(programs->waking) ?:
 		sampler_add_trigger(programs->sampler, programs->waking->obj, &waking, programs->waking->progs.on_woken);
@@ -251,7 +251,7 @@ int sched_programs_take(struct sched_programs *programs, const struct sched_sink
 	struct sonde_wait_counters counters;
 	int err;
 
-	map_settle(); /* now nobody adds to these any more */
+	map_settle(); /* afterwards nobody adds to these maps */
 	sched_programs_counters(programs, &counters);
 	programs->taken_sums = counters.new_sums;
 	programs->taken_slots = counters.new_slots;
@@ -297,6 +297,6 @@ int sched_programs_set_min(struct sched_programs *programs, uint64_t min_off_ns)
 
 uint64_t sched_programs_map_bytes(const struct sched_programs *programs)
 {
-	/* those of the wakers are shared but for what is as good as nothing */
+	/* all but a few bytes of the maps for wakers are shared */
 	return object_map_bytes(programs->skeleton->obj, sampler_object(programs->sampler));
 }

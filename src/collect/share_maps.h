@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* share_maps: programs of several objects that work together. */
+/* share_maps: maps shared by the programs of several objects. */
 #pragma once
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
 
-/* Beside the maps that are always shared. */
+/* What to share besides the maps that are always shared. */
 enum share_what {
 	SHARE_NO_MORE,
-	SHARE_TRIGGER, /* the list of programs that it goes on to: each trigger has its own */
+	SHARE_TRIGGER, /* the list of programs to tail-call, which each trigger has of its own */
 };
 
-/* Before the object is loaded: its maps become those of the same name of `other`, which is. 0 or what libbpf gave. */
+/* Call it before `object` is loaded: its maps become those of the same name in `other`, which is loaded. 0 or what libbpf returned. */
 MUST_CHECK int share_maps(struct bpf_object *object, const struct bpf_object *other, enum share_what also);

@@ -19,7 +19,7 @@
 
 #define RING_BYTES (128u << 10)          /* per CPU; a power of two */
 #define BATCH_BYTES_MAX (64u << 20)      /* all rings of a big machine, read at once */
-#define MAX_ROUNDS 8                     /* of one reading: what comes faster than it is read is left for the next */
+#define MAX_ROUNDS 8                     /* in one reading: records that arrive faster than they are read wait for the next */
 
 struct cpu_ring {
 	uint32_t cpu;
@@ -31,16 +31,16 @@ struct sideband {
 	struct cpu_ring *rings;
 	uint32_t nr_rings, max_rings;
 	int epoll_fd;
-	struct buffer batch;    /* records, one after the other: those of this reading, and what the last one left */
-	struct buffer order;    /* struct record_key each */
+	struct buffer batch;    /* records one after the other: of this reading, and the rest of the last one */
+	struct buffer order;    /* struct record_key, one per record */
 };
 
 struct record_key {
 	uint64_t time_ns;
-	uint64_t off;           /* in the batch; also keeps the order of equal times */
+	uint64_t off;           /* in the batch; also the order of records with equal times */
 };
 
-/* Sample id behind each record: TID, TIME, CPU as asked for in the attributes. */
+/* The sample id behind each record: TID, TIME, CPU, as requested in the attributes. */
 #define SAMPLE_ID_BYTES 24
 #define SAMPLE_ID_TIME_OFF 8
 
@@ -155,7 +155,7 @@ int sideband_fd(const struct sideband *sideband)
 	return sideband->epoll_fd;
 }
 
-/* Appends all whole records of one ring to the batch and gives their room back. */
+/* Appends all whole records of a ring to the batch, and frees their room. */
 static void drain_ring(struct sideband *sideband, const struct cpu_ring *ring)
 {
 	struct perf_ring_reading reading = perf_ring_begin(&ring->ring);
@@ -175,7 +175,7 @@ static void drain_ring(struct sideband *sideband, const struct cpu_ring *ring)
 	perf_ring_end(&reading);
 }
 
-/* The kernel does not bring an event back with its CPU, so that one is opened anew. */
+/* The kernel does not restore an event when its CPU returns, so the event is opened again. */
 int sideband_follow(struct sideband *sideband, const struct cpus *online, struct diag *diag)
 {
 	uint32_t nr_before;
@@ -184,7 +184,7 @@ int sideband_follow(struct sideband *sideband, const struct cpus *online, struct
 	for (uint32_t i = sideband->nr_rings; i-- > 0;) {
 		if (cpus_has(online, sideband->rings[i].cpu))
 			continue;
-		drain_ring(sideband, &sideband->rings[i]); /* told with the next reading */
+		drain_ring(sideband, &sideband->rings[i]); /* reported with the next reading */
 		close_ring(&sideband->rings[i]);
 		sideband->rings[i] = sideband->rings[--sideband->nr_rings];
 	}
@@ -202,7 +202,7 @@ static int compare_keys(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* The parent's tid and the time follow; the time is the sample id's. */
+/* The parent's tid and the time follow; the time is taken from the sample id. */
 static void read_task(struct reader *r, struct sideband_event *event)
 {
 	event->tgid = reader_u32(r);
@@ -222,11 +222,11 @@ static void read_mmap2(struct reader *r, struct sideband_event *event)
 	major = reader_u32(r);
 	event->device = makedev(major, reader_u32(r));
 	event->inode = reader_u64(r);
-	reader_skip(r, 16); /* the inode's generation; protection and flags: only executable ones are sent */
+	reader_skip(r, 16); /* the inode's generation; protection and flags: the kernel sends only executable mappings */
 	event->path = reader_text(r);
 }
 
-/* False: not one that we tell of. */
+/* Returns false for records that are not reported. */
 static bool parse_record(const uint8_t *record, uint64_t time_ns, struct sideband_event *event)
 {
 	struct perf_event_header header;
@@ -266,7 +266,7 @@ static bool parse_record(const uint8_t *record, uint64_t time_ns, struct sideban
 	return !r.bad;
 }
 
-/* Drops all records but those from the i-th key on. */
+/* Drops all records before the first-th key. */
 static int keep_from(struct sideband *sideband, size_t first)
 {
 	CLEANUP(buffer_done) struct buffer batch = BUFFER_INIT(BATCH_BYTES_MAX), order = BUFFER_INIT(BATCH_BYTES_MAX);
@@ -284,7 +284,7 @@ static int keep_from(struct sideband *sideband, size_t first)
 	}
 	if (batch.err || order.err)
 		return batch.err ? batch.err : order.err;
-	if (first == nr_keys) { /* nearly always: their memory is used again */
+	if (first == nr_keys) { /* nearly always: their memory is reused */
 		sideband->batch.size = sideband->order.size = 0;
 		return 0;
 	}
@@ -296,7 +296,7 @@ static int keep_from(struct sideband *sideband, size_t first)
 	return 0;
 }
 
-/* Tells of what happened up to `limit_ns`. *ret_nr_left: how many records are later. */
+/* Reports what happened up to `limit_ns`. *ret_nr_left: number of later records. */
 static int tell(struct sideband *sideband, uint64_t limit_ns, sideband_event_fn fn, void *arg, size_t *ret_nr_left)
 {
 	size_t nr_keys = sideband->order.size / sizeof(struct record_key), i;
@@ -314,8 +314,8 @@ static int tell(struct sideband *sideband, uint64_t limit_ns, sideband_event_fn 
 	return err ? err : keep_from(sideband, i);
 }
 
-/* While the rings are read one after the other, a process may go on from a CPU that was read to one that was not: then what it did later is
- * here and what it did before is not. So only what is older than the reading is told, and the rest after another one. */
+/* The rings are read one after the other. Meanwhile a process may move from a CPU that was read to one that was not: then its later records
+ * are here and its earlier ones are not. So only records older than the reading are reported, the rest after the next one. */
 int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg, uint64_t *ret_known_ns)
 {
 	size_t nr_left = 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sideband: the kernel's own account of processes: fork, exec, executable mappings, exit, by perf events that count nothing. Record
- * layouts: perf_event_open(2). Measured: it loses nothing at 2,000 processes a second with 128 KiB per CPU when it is read each 100 ms.
- * One thread. */
+/* sideband: the kernel's records of processes (fork, exec, executable mappings, exit), from perf events that count nothing. Record layouts:
+ * perf_event_open(2). Measured: no loss at 2,000 processes a second with 128 KiB per CPU, read every 100 ms. One thread. */
 #pragma once
 #include <stdint.h>
 
@@ -19,20 +18,20 @@ struct sideband_event {
 	uint64_t start_pc, size_bytes, file_off;  /* MMAP */
 	uint64_t device, inode;                   /* MMAP: 0 for anonymous memory */
 	const char *path;                         /* MMAP: "//anon" for anonymous memory */
-	uint64_t nr_lost;                         /* LOST: records that the kernel had no room for */
+	uint64_t nr_lost;                         /* LOST: number of records that the kernel had no room for */
 };
 
 struct sideband;
-/* Opens it for all processes on all online CPUs; events are there from now on. */
+/* Opens the side-band for all processes on all online CPUs. Events are recorded from now on. */
 MUST_CHECK int sideband_new(struct diag *diag, struct sideband **ret_sideband);
-/* Opens it on CPUs that are new in `online`, and closes it on those that are no more in it, without losing what came there. How many it was
- * opened on, or a negative errno. */
+/* Opens it on CPUs that are new in `online`, and closes it on those that are no longer in it, without losing their records. Returns how
+ * many it was opened on, or a negative errno. */
 MUST_CHECK int sideband_follow(struct sideband *sideband, const struct cpus *online, struct diag *diag);
 void sideband_free(struct sideband *sideband);
-int sideband_fd(const struct sideband *sideband); /* readable as soon as there is an event; for epoll, borrowed */
+int sideband_fd(const struct sideband *sideband); /* readable when there is an event; for epoll, borrowed */
 
-/* The event and its path are borrowed for the call. A negative result ends the reading. */
+/* The event and its path are borrowed for the call. A negative result stops the reading. */
 typedef int (*sideband_event_fn)(void *arg, const struct sideband_event *event);
-/* Calls `fn` for all events that are there, in the order of their time. *ret_known_ns: all that happened up to then has been told. 0,
- * -ENOMEM or what fn gave. */
+/* Calls `fn` for all events that are there, in order of time. *ret_known_ns: all events up to then have been reported. Returns 0, -ENOMEM
+ * or what fn returned. */
 MUST_CHECK int sideband_read(struct sideband *sideband, sideband_event_fn fn, void *arg, uint64_t *ret_known_ns);

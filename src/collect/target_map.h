@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target_map: the ids that programs of BPF filter by (bpf/lib/filter.h). */
+/* target_map: the ids that BPF programs filter by (bpf/lib/filter.h). */
 #pragma once
 #include <stdint.h>
 

@@ -9,13 +9,13 @@
 #include "abi/record.h"
 
 #define EVENT_SOURCES "/sys/bus/event_source/devices/"
-#define ENOTSUPP 524 /* linux/errno.h: what the kernel says where it has no trampolines, and is no errno of user space */
+#define ENOTSUPP 524 /* linux/errno.h: the kernel returns it where it has no trampolines; user space does not know it */
 
 static const struct kind {
 	const char *text;
-	const char *tracepoint; /* if there is but one */
+	const char *tracepoint; /* if there is only one */
 	enum bpf_prog_type type;
-	enum bpf_attach_type attach_type; /* of BPF_PROG_TYPE_TRACING */
+	enum bpf_attach_type attach_type; /* for BPF_PROG_TYPE_TRACING */
 	bool is_in_user;
 	uint8_t nr_own_frames;
 } kinds[] = {
@@ -51,7 +51,7 @@ static bool is_of_kprobes(enum trigger_kind kind)
 	return kind == TRIGGER_KPROBE || kind == TRIGGER_KRETPROBE;
 }
 
-/* Asked without tracefs, which need not be mounted. */
+/* Works without tracefs, which need not be mounted. */
 static int check_kernel(const struct trigger *trigger, struct diag *diag)
 {
 	if (is_of_kprobes(trigger->kind) && access(EVENT_SOURCES "kprobe/type", F_OK))

@@ -93,7 +93,7 @@ static int fill(struct sonde_counters *set, const struct sonde_counter_options *
 	set->flags = options->flags;
 	set->max_callers = options->max_callers;
 	set->rings.bytes = options->ring_bytes;
-	err = targets_fill(&set->targets, options, need_per_cpu(set, options), &set->diag);
+	err = counter_targets_fill(&set->targets, options, need_per_cpu(set, options), &set->diag);
 	if (err) {
 		forget(set);
 		return err;
@@ -118,7 +118,7 @@ int sonde_counters_new(const struct sonde_counter_options *given, struct sonde_c
 	*ret_counters = NULL;
 	if (!set)
 		return -ENOMEM;
-	set->targets = (struct targets)TARGETS_INIT;
+	set->targets = (struct counter_targets)COUNTER_TARGETS_INIT;
 	if (pthread_mutex_init(&set->lock, NULL))
 		return -ENOMEM;
 	err = sized_options(&options, sizeof(options), given, &set->diag);
@@ -157,7 +157,7 @@ void sonde_counters_free(struct sonde_counters *set)
 		counter_close(&set->counters[i]);
 		spec_done(&set->counters[i].spec);
 	}
-	targets_done(&set->targets);
+	counter_targets_done(&set->targets);
 	pthread_mutex_destroy(&set->lock);
 	free(set->counters);
 	free(set->now);

@@ -168,10 +168,10 @@ static int say_why(const struct sonde_counters *set, const struct counter *count
 /* --- places --------------------------------------------------------------------------------------------------------------------------- */
 
 /* PMUs outside of the cores are counted on CPUs of their own choice, for the machine as a whole. */
-static int masked_targets(const struct sonde_counters *set, const struct counter *counter, struct targets *ret_targets, struct diag *diag)
+static int masked_targets(const struct sonde_counters *set, const struct counter *counter, struct counter_targets *ret_targets, struct diag *diag)
 {
 	const struct cpus *mask = &counter->spec.pmu.mask;
-	struct targets targets = TARGETS_INIT;
+	struct counter_targets targets = COUNTER_TARGETS_INIT;
 
 	if (!set->targets.whole || set->targets.cgroup_fd >= 0)
 		return diag_errno(diag, EINVAL, "'%s' is counted for the whole machine only, not for processes: ask for all CPUs",
@@ -206,7 +206,7 @@ static bool is_elsewhere(const struct counter *counter, struct target target, in
 }
 
 /* On each unit at one of the places; *gone is set to why, where one of them is not there. 0; a negative errno with its reason. */
-static int open_units(const struct sonde_counters *set, struct counter *counter, const struct targets *targets, uint32_t at, int *gone,
+static int open_units(const struct sonde_counters *set, struct counter *counter, const struct counter_targets *targets, uint32_t at, int *gone,
 		      struct diag *diag)
 {
 	const struct counter *leader = &set->counters[counter->leader];
@@ -233,7 +233,7 @@ static int open_units(const struct sonde_counters *set, struct counter *counter,
 }
 
 /* 0; a negative errno with its reason, or of the last place when all of them are gone. */
-static int open_targets(const struct sonde_counters *set, struct counter *counter, const struct targets *targets, struct diag *diag)
+static int open_targets(const struct sonde_counters *set, struct counter *counter, const struct counter_targets *targets, struct diag *diag)
 {
 	int err = 0, gone = -ESRCH;
 
@@ -251,7 +251,7 @@ static int open_targets(const struct sonde_counters *set, struct counter *counte
 	return say_why(set, counter, -gone, diag);
 }
 
-static int add_rings(struct sonde_counters *set, uint32_t i, const struct targets *targets, struct diag *diag)
+static int add_rings(struct sonde_counters *set, uint32_t i, const struct counter_targets *targets, struct diag *diag)
 {
 	struct counter *counter = &set->counters[i];
 	uint32_t nr_before = set->rings.nr;
@@ -271,8 +271,8 @@ static int add_rings(struct sonde_counters *set, uint32_t i, const struct target
 static int open_with_leader(struct sonde_counters *set, uint32_t i, struct diag *diag)
 {
 	struct counter *counter = &set->counters[i], *leader = &set->counters[counter->leader];
-	CLEANUP(targets_done) struct targets masked = TARGETS_INIT;
-	const struct targets *targets = counter->spec.pmu.mask.nr ? &masked : &set->targets;
+	CLEANUP(counter_targets_done) struct counter_targets masked = COUNTER_TARGETS_INIT;
+	const struct counter_targets *targets = counter->spec.pmu.mask.nr ? &masked : &set->targets;
 	int err = 0;
 
 	if (is_of_kernel_alone(counter) && flags_of(set, counter) & SONDE_COUNTER_NO_KERNEL)

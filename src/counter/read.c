@@ -119,7 +119,7 @@ static bool is_read_by_leader(const struct sonde_counters *set, uint32_t i)
 
 /* A counter of a thread on one CPU, or on one kind of cores, is enabled also while the thread runs on another: all of them together are
  * many times the thread's time. Of some CPUs nothing tells how long it was there without being counted. */
-static void mend_time(const struct targets *targets, const struct spec *spec, struct reading *reading)
+static void mend_time(const struct counter_targets *targets, const struct spec *spec, struct reading *reading)
 {
 	if (targets->is_split && targets->nr_all)
 		reading->enabled_ns /= targets->nr_all;

@@ -36,7 +36,7 @@ struct sonde_counters {
 	uint32_t nr;
 	uint64_t flags;
 	uint32_t max_callers;
-	struct targets targets;
+	struct counter_targets targets;
 	struct diag diag;        /* why it could not be opened as it was asked for */
 	const char *_Atomic error; /* of the last call that failed since; NULL: none */
 	pthread_mutex_t lock;    /* for what follows */

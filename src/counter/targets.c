@@ -10,11 +10,11 @@
 #include "base/number.h"
 #include "base/u64_map.h"
 
-void targets_done(struct targets *targets)
+void counter_targets_done(struct counter_targets *targets)
 {
 	free(targets->list);
 	closep(&targets->cgroup_fd);
-	*targets = (struct targets)TARGETS_INIT;
+	*targets = (struct counter_targets)COUNTER_TARGETS_INIT;
 }
 
 /* Each once: twice would be counted twice. */
@@ -69,7 +69,7 @@ static int add_threads(struct pids *pids, uint32_t tgid, struct diag *diag)
 	return err || has_any ? err : diag_errno(diag, ESRCH, "process %u has just ended", tgid);
 }
 
-static int fill_pids(struct targets *targets, const struct sonde_counter_options *options, struct pids *pids, struct diag *diag)
+static int fill_pids(struct counter_targets *targets, const struct sonde_counter_options *options, struct pids *pids, struct diag *diag)
 {
 	int err = 0;
 
@@ -84,7 +84,7 @@ static int fill_pids(struct targets *targets, const struct sonde_counter_options
 	return add_pid(pids, options->cgroup ? targets->cgroup_fd : targets->whole ? -1 : 0);
 }
 
-static int multiply(struct targets *targets, const struct pids *pids, const uint32_t *cpus, uint32_t nr_cpus, struct diag *diag)
+static int multiply(struct counter_targets *targets, const struct pids *pids, const uint32_t *cpus, uint32_t nr_cpus, struct diag *diag)
 {
 	uint64_t nr = (uint64_t)pids->nr * (nr_cpus ? nr_cpus : 1);
 
@@ -100,7 +100,7 @@ static int multiply(struct targets *targets, const struct pids *pids, const uint
 	return 0;
 }
 
-int targets_fill(struct targets *targets, const struct sonde_counter_options *options, bool per_cpu, struct diag *diag)
+int counter_targets_fill(struct counter_targets *targets, const struct sonde_counter_options *options, bool per_cpu, struct diag *diag)
 {
 	CLEANUP(pids_done) struct pids pids = { 0 };
 	CLEANUP(cpus_done) struct cpus online = { 0 };

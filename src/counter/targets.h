@@ -16,7 +16,7 @@ struct target {
 	int32_t cpu; /* -1: any */
 };
 
-struct targets {
+struct counter_targets {
 	struct target *list;
 	uint32_t nr;
 	int cgroup_fd;   /* -1: none */
@@ -26,8 +26,8 @@ struct targets {
 	bool may_vanish; /* threads of a process that goes on, CPUs of all: those that are gone are left out */
 };
 
-#define TARGETS_INIT { .cgroup_fd = -1 }
-void targets_done(struct targets *targets);
+#define COUNTER_TARGETS_INIT { .cgroup_fd = -1 }
+void counter_targets_done(struct counter_targets *targets);
 /* `per_cpu`: also threads are counted on each CPU for itself. 0; -EINVAL: options that exclude each other; -ESRCH: no such process; what
  * cgroup_open gives. */
-MUST_CHECK int targets_fill(struct targets *targets, const struct sonde_counter_options *options, bool per_cpu, struct diag *diag);
+MUST_CHECK int counter_targets_fill(struct counter_targets *targets, const struct sonde_counter_options *options, bool per_cpu, struct diag *diag);

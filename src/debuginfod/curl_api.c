@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The same library with its three TLS libraries, as Debian names them. */
+/* The same library built with each of three TLS libraries, under Debian's names. */
 static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4", "libcurl-nss.so.4" };
 
 static int look_up(void *library, const char *name, void *to)
@@ -14,7 +14,7 @@ static int look_up(void *library, const char *name, void *to)
 
 	if (!function)
 		return -ELIBBAD;
-	memcpy(to, &function, sizeof(function)); /* ISO C knows no conversion of one into the other */
+	memcpy(to, &function, sizeof(function)); /* ISO C has no conversion between object and function pointers */
 	return 0;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* curl_api: what we use of libcurl, loaded when it is needed: linked, it and the thirty libraries behind it would cost every start of the
- * program. The numbers and layouts are those of its ABI 4 (unchanged since 2006; curl/curl.h, curl/multi.h). One thread. */
+/* curl_api: the parts of libcurl that we use, loaded on demand. If linked, it and the thirty libraries it needs would slow each start of
+ * the program. Numbers and layouts are of its ABI 4 (unchanged since 2006; curl/curl.h, curl/multi.h). One thread. */
 #pragma once
 #include <stddef.h>
 
 #include "base/cleanup.h"
 
-enum { /* CURLoption: a long, a pointer, a function, an int64_t */
+enum { /* CURLoption: below 10000 a long; from there a pointer, from 20000 a function, from 30000 an int64_t */
 	CURL_LOW_SPEED_LIMIT = 19,
 	CURL_LOW_SPEED_TIME = 20,
 	CURL_FAILONERROR = 45,
@@ -14,7 +14,7 @@ enum { /* CURLoption: a long, a pointer, a function, an int64_t */
 	CURL_MAXREDIRS = 68,
 	CURL_NOSIGNAL = 99,
 	CURL_CONNECTTIMEOUT_MS = 156,
-	CURL_PROTOCOLS = 181,       /* a mask; its successor is a text, which 7.84 and older do not have */
+	CURL_PROTOCOLS = 181,       /* a mask; its successor is a text, and missing in 7.84 and older */
 	CURL_REDIR_PROTOCOLS = 182,
 	CURL_WRITEDATA = 10001,
 	CURL_URL = 10002,
@@ -33,7 +33,7 @@ struct curl_message {
 	void *easy;
 	union {
 		void *any;
-		int result; /* CURLcode, 0: done */
+		int result; /* CURLcode; 0: success */
 	} data;
 };
 
@@ -57,5 +57,5 @@ struct curl_api {
 	struct curl_message *(*multi_info_read)(void *multi, int *nr_left);
 };
 
-/* 0; -ELIBACC: it is not installed; -ELIBBAD: it is too old. For the life of the process. */
+/* Loads libcurl for the life of the process. 0; -ELIBACC: not installed; -ELIBBAD: too old. */
 MUST_CHECK int curl_api_load(struct curl_api *ret_api);

@@ -15,13 +15,13 @@
 #define MIN_ID_CHARS 16u
 #define SUFFIX	     ".debug"
 #define MISSING	     ".missing"
-#define CLOCKS_S     60 /* a file's time may be ahead of time(2): by a tick, or a file server's clock */
+#define CLOCKS_S     60 /* a file's time may be ahead of time(2), by a tick or by a file server's clock */
 #define NAME_BYTES   (FETCH_ID_CHARS + 40)
 
 struct debug_cache {
 	struct cache_dir dir;
 	uint64_t servers;   /* a hash of their URLs */
-	uint32_t nr_made;   /* for passing names */
+	uint32_t nr_made;   /* for temporary names */
 };
 
 bool debug_cache_is_build_id(const char *text)
@@ -78,7 +78,7 @@ static bool is_missing(const struct debug_cache *cache, const char *build_id)
 	if (fstatat(cache->dir.fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return false;
 	age_s = time(NULL) - st.st_mtim.tv_sec;
-	return age_s >= -CLOCKS_S && age_s <= DEBUG_CACHE_MISSING_S; /* a clock that was set back is no reason never to ask again */
+	return age_s >= -CLOCKS_S && age_s <= DEBUG_CACHE_MISSING_S; /* a clock that was set back must not keep it missing for ever */
 }
 
 int debug_cache_find(struct debug_cache *cache, const char *build_id)
@@ -93,7 +93,7 @@ int debug_cache_find(struct debug_cache *cache, const char *build_id)
 		return is_missing(cache, build_id) ? -ENODATA : -ENOENT;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0)
 		return -ENOENT;
-	futimens(fd, NULL); /* it was used now */
+	futimens(fd, NULL); /* marks it as just used */
 	return MOVE_FD(fd);
 }
 
@@ -104,7 +104,7 @@ int debug_cache_create(struct debug_cache *cache)
 
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT))
 		return fd < 0 ? -errno : fd;
-	/* A file system without such files: it serves this run, and cannot be given a name later. */
+	/* A file system without O_TMPFILE: the file serves this run, and cannot be linked under a name later. */
 	snprintf(name, sizeof(name), "%" PRIu32 ".%" PRIu32 ".new", (uint32_t)getpid(), cache->nr_made++);
 	fd = openat(cache->dir.fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -120,7 +120,7 @@ void debug_cache_keep(struct debug_cache *cache, const char *build_id, int fd)
 
 	name_of(build_id, name);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	if (fstat(fd, &st) || linkat(AT_FDCWD, self, cache->dir.fd, name, AT_SYMLINK_FOLLOW)) /* one that is there already is as good */
+	if (fstat(fd, &st) || linkat(AT_FDCWD, self, cache->dir.fd, name, AT_SYMLINK_FOLLOW)) /* an existing file serves as well */
 		return;
 	cache_dir_grew(&cache->dir, (uint64_t)st.st_size);
 }

@@ -14,7 +14,7 @@
 #include "debuginfod/curl_api.h"
 #include "debuginfod/fetch_message.h"
 
-#define MAX_MEMORY_BYTES   ((rlim_t)512 << 20) /* TLS and its certificates; eight threads that look up names */
+#define MAX_MEMORY_BYTES   ((rlim_t)512 << 20) /* TLS and its certificates; eight threads that resolve host names */
 #define MAX_REDIRECTS      3L
 #define CONNECT_MS         5000L
 #define DEFAULT_STALL_S    30
@@ -22,17 +22,17 @@
 #define LOOK_MS            1000
 #define URL_BYTES          2048u
 
-/* One file on its way; fd -1: none. */
+/* A transfer in progress; fd -1: none. */
 struct transfer {
 	const struct server *server;
 	void *easy;
 	int fd;
 	uint32_t number;
 	uint64_t size;
-	const char *rest;        /* of the URLs that are to be tried */
-	bool failed, is_large;   /* a server could not be asked; the file is more than max_bytes */
+	const char *rest;        /* the URLs not tried yet */
+	bool failed, is_large;   /* a server could not be asked; the file is larger than max_bytes */
 	char build_id[FETCH_ID_CHARS + 1];
-	char error[CURL_ERROR_BYTES], text[FETCH_TEXT_BYTES]; /* curl's words, and those of the first failure */
+	char error[CURL_ERROR_BYTES], text[FETCH_TEXT_BYTES]; /* curl's text; the text of the first failure */
 };
 
 struct server {
@@ -40,7 +40,7 @@ struct server {
 	void *multi;
 	const char *urls;
 	long stall_s;
-	uint64_t max_bytes;      /* of a file */
+	uint64_t max_bytes;      /* the limit for a file */
 	struct transfer transfers[FETCH_MAX_AT_ONCE];
 };
 
@@ -81,7 +81,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t nr, void *arg)
 	return size * nr;
 }
 
-/* The next of the URLs, which blanks part; other words (Fedora's "ima:enforcing") are none. */
+/* Returns the next URL; blanks separate them. Skips other words (Fedora's "ima:enforcing"). */
 static bool next_url(struct transfer *transfer, char url[URL_BYTES])
 {
 	while (*(transfer->rest += strspn(transfer->rest, " \t\n"))) {
@@ -99,7 +99,7 @@ static bool next_url(struct transfer *transfer, char url[URL_BYTES])
 	return false;
 }
 
-/* Gives curl all but the URL. */
+/* Sets all options but the URL. */
 static int set_options(struct server *server, struct transfer *transfer)
 {
 	int (*set)(void *easy, int option, ...) = server->curl.easy_setopt;
@@ -149,7 +149,7 @@ static int finish(struct transfer *transfer, int status, const char *text)
 	return send_answer(&answer);
 }
 
-/* Asks the next server; without one, that is the answer. */
+/* Tries the next server; if there is none, answers. */
 static int ask_next(struct server *server, struct transfer *transfer)
 {
 	char url[URL_BYTES];
@@ -191,9 +191,9 @@ static int end_transfer(struct server *server, const struct curl_message *messag
 	return ask_next(server, transfer);
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------------------------ */
+/* --- requests ------------------------------------------------------------------------------------------------------------------------- */
 
-/* A descriptor that comes with the message; -1: none. */
+/* The descriptor in a message; -1: none. */
 static int fd_of(struct msghdr *message)
 {
 	struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -213,7 +213,7 @@ static struct transfer *find_free(struct server *server)
 	return NULL;
 }
 
-/* 0; -EAGAIN: there is none now; else what ends the process. */
+/* 0; -EAGAIN: no request now; any other value ends the process. */
 static int take_request(struct server *server)
 {
 	union {
@@ -227,7 +227,7 @@ static int take_request(struct server *server)
 	ssize_t got = transfer ? recvmsg(SPAWN_SOCKET, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) : -1;
 
 	if (!transfer)
-		return -EAGAIN; /* the owner does not ask so much at once */
+		return -EAGAIN; /* the owner does not send so many at once */
 	if (got < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (got != (ssize_t)sizeof(request))
@@ -241,7 +241,7 @@ static int take_request(struct server *server)
 
 static int step(struct server *server)
 {
-	struct curl_wait wait = { .fd = SPAWN_SOCKET, .events = 1 /* readable, as curl counts */ };
+	struct curl_wait wait = { .fd = SPAWN_SOCKET, .events = 1 /* readable, in curl's numbers */ };
 	struct curl_message *message;
 	int running, left, err = 0;
 
@@ -266,7 +266,7 @@ static int set_up(struct server *server)
 
 	if (!err)
 		err = rights_limit(RLIMIT_FSIZE, server->max_bytes);
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as memory */
+#ifndef __SANITIZE_ADDRESS__ /* its shadow memory counts */
 	if (!err)
 		err = rights_limit(RLIMIT_DATA, MAX_MEMORY_BYTES);
 #endif

@@ -15,7 +15,7 @@
 #include "debuginfod/fetch_message.h"
 
 enum wanted_state {
-	WANTED_NEW,   /* nobody was asked */
+	WANTED_NEW,   /* not requested yet */
 	WANTED_ASKED,
 	WANTED_DONE,
 };
@@ -23,7 +23,7 @@ enum wanted_state {
 struct wanted {
 	char build_id[FETCH_ID_CHARS + 1];
 	enum wanted_state state;
-	int fd; /* being written while ASKED; for reading when DONE, -1: there is none */
+	int fd; /* for writing while ASKED, for reading when DONE; -1: no file */
 };
 
 struct fetcher {
@@ -31,16 +31,16 @@ struct fetcher {
 	char *program, *urls;
 	uint64_t max_file_bytes;
 	struct helper helper;
-	bool is_over;        /* it has ended, or could not be started: nobody is asked any more */
+	bool is_over;        /* the process has ended, or could not be started: no more requests */
 	struct wanted *wanted;
 	uint32_t nr, capacity, nr_asked;
 	struct u64_map numbers; /* hash of the build id -> number */
-	uint64_t bytes;      /* that were fetched */
+	uint64_t bytes;      /* number of bytes fetched */
 	uint32_t nr_failed, nr_refused;
 	char failure[FETCH_TEXT_BYTES];
 };
 
-/* What tells the process how to reach the servers; of our environment it gets nothing else. */
+/* How to reach the servers. The process gets nothing else of our environment. */
 static const char *const passed_on[] = { "DEBUGINFOD_TIMEOUT", "http_proxy", "https_proxy", "HTTPS_PROXY",   "all_proxy",
 					 "ALL_PROXY",	       "no_proxy",   "NO_PROXY",    "SSL_CERT_FILE", "SSL_CERT_DIR" };
 
@@ -81,7 +81,7 @@ static void fail(struct fetcher *fetcher, struct wanted *wanted, const char *tex
 		snprintf(fetcher->failure, sizeof(fetcher->failure), "%s", text);
 }
 
-/* Nobody answers any more. */
+/* Fails all open requests: the process will not answer any more. */
 static void give_up(struct fetcher *fetcher, const char *text)
 {
 	spawn_end(&fetcher->helper);
@@ -92,7 +92,7 @@ static void give_up(struct fetcher *fetcher, const char *text)
 	}
 }
 
-/* The same file for reading only: what is handed on cannot be written to. */
+/* Opens the same file for reading only, so that its users cannot write to it. */
 static int reopen(int fd)
 {
 	char self[64];
@@ -137,7 +137,7 @@ static void take_answer(struct fetcher *fetcher, struct fetch_answer *answer)
 		return;
 	}
 	if (answer->number >= fetcher->nr || wanted->state != WANTED_ASKED)
-		return; /* nobody asked */
+		return; /* not requested */
 	if (!answer->status) {
 		take_file(fetcher, wanted, answer->size);
 	} else if (answer->status == -ENOENT) {
@@ -162,7 +162,7 @@ static void take_answers(struct fetcher *fetcher)
 		else if (got < 0 && errno == EAGAIN)
 			return;
 		else if (got >= 0 || (errno != EINTR &&
-				      errno != ECONNRESET)) /* reset: it ended with questions unread; what it had answered comes next */
+				      errno != ECONNRESET)) /* reset: it ended with unread requests; its answers follow */
 			give_up(fetcher, "the process that fetches them has ended");
 	}
 }
@@ -171,7 +171,7 @@ void fetcher_free(struct fetcher *fetcher)
 {
 	if (!fetcher)
 		return;
-	take_answers(fetcher); /* what came while the report was written is there the next time */
+	take_answers(fetcher); /* what arrived during the report is in the cache for the next run */
 	spawn_end(&fetcher->helper);
 	for (uint32_t i = 0; i < fetcher->nr; i++)
 		closep(&fetcher->wanted[i].fd);
@@ -183,7 +183,7 @@ void fetcher_free(struct fetcher *fetcher)
 	free(fetcher);
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------------------------ */
+/* --- requests ------------------------------------------------------------------------------------------------------------------------- */
 
 static int start(struct fetcher *fetcher, struct diag *diag)
 {
@@ -209,7 +209,7 @@ static int start(struct fetcher *fetcher, struct diag *diag)
 	return err;
 }
 
-/* With the descriptor of the file that is to be filled. 0 or a negative errno. */
+/* Sends a request with the descriptor of the file to be filled. 0 or a negative errno. */
 static int send_request(const struct fetcher *fetcher, uint32_t number)
 {
 	const struct wanted *wanted = &fetcher->wanted[number];
@@ -284,7 +284,7 @@ void fetcher_step(struct fetcher *fetcher, int timeout_ms)
 	}
 }
 
-/* --- what is wanted ------------------------------------------------------------------------------------------------------------------- */
+/* --- wanted files --------------------------------------------------------------------------------------------------------------------- */
 
 static struct wanted *find(const struct fetcher *fetcher, const char *build_id)
 {

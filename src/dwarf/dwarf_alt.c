@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* dwz moves what several debug files have in common to one more file, which .gnu_debugaltlink names, with its build id. libdw would look at
- * the place that the link tells from the debug file's own, for which it must ask /proc; here the usual places are tried first. */
+/* dwz moves what several debug files have in common to one more file. .gnu_debugaltlink has its path and build id. libdw would resolve that
+ * path against the debug file's own, for which it needs /proc. Here the usual locations are tried first. */
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Finding the unit: a table of all units' ranges, from their DIEs (not from .debug_aranges, which clang does not write). Memory: the units'
- * own tables are capped; libdw keeps whatever it ever read until it is closed, so that it is closed and opened again when that got too
- * much. The tables stay, they know DIEs by offset. */
+/* Finds the unit by a table of all units' ranges, from their DIEs (not from .debug_aranges, which clang does not write). Memory: our tables
+ * of units are capped. libdw keeps all that it ever read until it is closed, so it is closed and opened again when that takes too much. Our
+ * tables stay: they refer to DIEs by offset. */
 #include "dwarf/dwarf_lines.h"
 
 #include <dwarf.h>
@@ -15,13 +15,13 @@
 #define MAX_UNITS	  (1u << 20)
 #define MAX_TABLE_BYTES	  ((uint64_t)48 << 20)
 #define MAX_LIBDW_BYTES	  ((uint64_t)48 << 20)
-#define MAX_PAGE_BYTES	  ((uint64_t)32 << 20) /* about what is let in of the mapped file at a time */
+#define MAX_PAGE_BYTES	  ((uint64_t)32 << 20) /* about how much of the mapped file is resident at a time */
 #define HEADER_PAGE_BYTES 65536		       /* per unit */
 #define MAX_TEXT_BYTES	  ((size_t)256 << 20)
-#define MAX_UNPACKED	  ((uint64_t)640 << 20) /* of a file's sections: the worker has 1 GiB for all that it holds */
-#define ZLIB_MAX_RATIO	  1032			/* more than that deflate cannot pack, see zlib's "Technical Details" */
+#define MAX_UNPACKED	  ((uint64_t)640 << 20) /* of a file's sections: the worker has 1 GiB in all */
+#define ZLIB_MAX_RATIO	  1032			/* deflate cannot compress better, see zlib's "Technical Details" */
 
-/* The mapping is ours, so that its pages can be given back while libdw goes on. */
+/* We map the file ourselves, so that its pages can be given back while libdw is in use. */
 static int map_file(struct dwarf_lines *lines)
 {
 	uint64_t size = elf_file_size(lines->file);
@@ -32,7 +32,8 @@ static int map_file(struct dwarf_lines *lines)
 		return -EBADMSG;
 	if (fd < 0 && lines->is_compressed)
 		return -EBADMSG;
-	if (fd >= 0) { /* libelf writes into the section headers what it decompressed: such pages must not be given back */
+	/* libelf writes into the section headers when it decompresses: such pages must not be given back. */
+	if (fd >= 0) {
 		bytes = mmap(NULL, (size_t)size, lines->is_compressed ? PROT_READ | PROT_WRITE : PROT_READ, MAP_PRIVATE, fd, 0);
 		if (bytes == MAP_FAILED)
 			return -errno;
@@ -49,10 +50,10 @@ static void give_back_pages(struct dwarf_lines *lines)
 		return;
 	lines->nr_page_bytes = 0;
 	if (lines->mapping && !lines->is_compressed)
-		(void)madvise(lines->mapping, lines->nr_mapped, MADV_DONTNEED); /* they are read again when needed */
+		(void)madvise(lines->mapping, lines->nr_mapped, MADV_DONTNEED); /* read again when needed */
 }
 
-/* libdw reads all units' headers before the first DIE that it is asked for behind them; a page of each comes in, and those around it. */
+/* libdw reads the headers of all units before the first DIE requested behind them. Each brings in a page and its neighbours. */
 static bool next_unit(struct dwarf_lines *lines, Dwarf_CU **cu, uint8_t *ret_type, Dwarf_Die *ret_die)
 {
 	if (dwarf_get_units(lines->dwarf, *cu, cu, NULL, ret_type, ret_die, NULL) != 0)
@@ -62,7 +63,7 @@ static bool next_unit(struct dwarf_lines *lines, Dwarf_CU **cu, uint8_t *ret_typ
 	return true;
 }
 
-/* As libdw left it: unpacked. */
+/* As libdw left it: decompressed. */
 static struct dwarf_bytes section_bytes(Elf *elf, const char *name)
 {
 	Elf_Scn *section = NULL;
@@ -119,7 +120,7 @@ static bool has_debug_info(struct dwarf_lines *lines)
 	return info && info->type != SHT_NOBITS && elf_file_type(lines->file) != ET_REL;
 }
 
-/* Whether libelf can unpack what libdw will read, within the limit. It knows zlib; the sizes that the file tells are what it allocates. */
+/* Can libelf decompress what libdw will read, within the limit? It supports zlib, and allocates the sizes that the file claims. */
 static bool can_unpack(const struct dwarf_lines *lines)
 {
 	uint64_t sum = 0;
@@ -166,7 +167,7 @@ static int add_unit(struct dwarf_lines *lines, Dwarf_Die *die)
 	return dwarf_unit_ranges(lines, die, lines->nr_units++);
 }
 
-/* Damage ends the list; what stands before it counts. */
+/* Damage ends the list; the units before it count. */
 static int read_units(struct dwarf_lines *lines)
 {
 	Dwarf_CU *cu = NULL;
@@ -271,7 +272,7 @@ static int find_unit(struct dwarf_lines *lines, uint64_t elf_vaddr, struct dwarf
 		uint8_t type;
 
 		if (open_libdw(lines))
-			return -ENOENT; /* the file was changed */
+			return -ENOENT; /* the file has changed */
 		while (next_unit(lines, &cu, &type, &die))
 			;
 	}

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a function's DIE says about it, where its other parts are those that it refers to: maybe in other units, or in dwz's common file. */
+/* Reads a function's name and lines from its DIE and the DIEs that it refers to. Those may be in other units, or in dwz's common file. */
 #include <dwarf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "dwarf/dwarf_private.h"
 
-#define MAX_REFERENCES	 16	    /* from a DIE to what it is an instance of */
-#define FACTS_PAGE_BYTES 16384	    /* what a function's names and references bring in */
+#define MAX_REFERENCES	 16	    /* from a DIE to the one it is an instance of */
+#define FACTS_PAGE_BYTES 16384	    /* what reading a function's names and references brings in */
 #define MAX_SCOPES	 32	    /* around a function */
-#define MAX_STEPS	 (1u << 20) /* through DIEs, to find a function's scopes */
+#define MAX_STEPS	 (1u << 20) /* DIEs passed to find a function's scopes */
 
 const char *dwarf_attr_text(Dwarf_Die *die, unsigned int attribute)
 {
@@ -26,7 +26,7 @@ static uint32_t number_of(Dwarf_Attribute *attribute)
 	return attribute && !dwarf_formudata(attribute, &number) && number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
-/* Languages whose names without a linkage name need their scopes; others have none, or write them into the name. */
+/* Languages whose names without a linkage name need their scopes. The others have none, or write them into the name. */
 static bool has_scopes(int language)
 {
 	switch (language) {
@@ -47,7 +47,7 @@ static bool is_scope(int tag)
 	       tag == DW_TAG_enumeration_type || tag == DW_TAG_subprogram;
 }
 
-/* The DIE that stands among the others where the source has the function: the declaration in its class. */
+/* Returns the DIE that is where the source has the function: the declaration in its class. */
 static Dwarf_Die declaration_of(Dwarf_Die die)
 {
 	static const unsigned int references[] = { DW_AT_abstract_origin, DW_AT_specification };
@@ -78,7 +78,7 @@ static bool add_part(char *name, size_t *length, const char *part)
 	return true;
 }
 
-/* The child in whose bytes the DIE at `offset` is: the last to start before it. */
+/* Finds the child whose bytes contain the DIE at `offset`: the last one to start at or before it. */
 static bool child_around(Dwarf_Die *parent, Dwarf_Off offset, unsigned int *steps, Dwarf_Die *ret_child)
 {
 	Dwarf_Die child;
@@ -93,7 +93,7 @@ static bool child_around(Dwarf_Die *parent, Dwarf_Off offset, unsigned int *step
 	return found && *steps;
 }
 
-/* False: the scopes cannot be had, or the name gets too long. */
+/* False: the scopes were not found, or the name gets too long. */
 static bool write_scopes(Dwarf_Die die, const char *own, char *name)
 {
 	Dwarf_Off offset = dwarf_dieoffset(&die);
@@ -139,7 +139,7 @@ int dwarf_name(struct dwarf_lines *lines, Dwarf_Die *unit, Dwarf_Die *die, const
 	return err == -EFBIG ? 0 : err;
 }
 
-/* A .dwo counts in its own list of files, which has no rows. */
+/* A .dwo numbers the files by its own list, which has no rows. */
 static int call_file(struct dwarf_lines *lines, const struct dwarf_unit *unit, Dwarf_Die *unit_die, Dwarf_Die *code, uint32_t number,
 		     const char **ret_path)
 {

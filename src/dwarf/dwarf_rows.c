@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A unit's line table (DWARF 5 section 6.2, DWARF 2 to 4 likewise), read by ourselves: libdw keeps 64 bytes of each row until it is closed,
- * and sorts all of them, where rows come in sequences that are sorted already. */
+/* Reads a unit's line table (DWARF 5 section 6.2, DWARF 2 to 4 likewise) without libdw, which keeps 64 bytes per row until it is closed. It
+ * also sorts all rows, although they come in sequences that are sorted already. */
 #include <dwarf.h>
 #include <errno.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #define MAX_ROWS      (1u << 25)
 #define MAX_SEQUENCES (1u << 22)
 #define MAX_FILES     (1u << 20)
-#define MAX_FORMATS   16 /* parts of an entry of the lists of directories and files */
+#define MAX_FORMATS   16 /* parts of an entry in the lists of directories and files */
 
-struct entry { /* a directory or a file; "" when it has no name that we can have */
+struct entry { /* a directory or a file; "": its name cannot be read */
 	const char *name;
 	uint64_t folder;
 };
@@ -25,7 +25,7 @@ struct entries {
 
 struct sequence {
 	uint64_t start;
-	uint32_t first, nr; /* rows, the last of which only ends it */
+	uint32_t first, nr; /* rows; the last one only ends the sequence */
 };
 
 struct table {
@@ -78,7 +78,7 @@ static const char *text_at(const struct dwarf_bytes *section, uint64_t offset)
 	return reader_text(&r);
 }
 
-/* A value of DWARF 5's lists: a text, or a number. Fails the reader where the form is not for these lists. */
+/* Reads a value of DWARF 5's lists: a text or a number. A form that is not for these lists fails the reader. */
 static uint64_t read_value(const struct table *table, struct reader *r, uint64_t form, const char **ret_text)
 {
 	switch (form) {
@@ -158,7 +158,7 @@ static int read_old_lists(struct table *table, struct reader *r, const char *fol
 	while (!err && *(name = reader_text(r))) {
 		uint64_t number = reader_uleb(r);
 
-		(void)reader_uleb(r); /* when it was changed, and its size */
+		(void)reader_uleb(r); /* modification time and size */
 		(void)reader_uleb(r);
 		err = add_entry(&table->files, (struct entry){ name, number });
 	}
@@ -212,7 +212,7 @@ static int read_header(struct table *table, uint64_t offset, const char *folder)
 struct machine {
 	uint64_t vaddr;
 	uint64_t file, line;
-	uint32_t first; /* row of the sequence */
+	uint32_t first; /* first row of the sequence */
 };
 
 static int add_deferred(struct table *table, const struct machine *machine, bool is_end)
@@ -234,7 +234,7 @@ static int add_deferred(struct table *table, const struct machine *machine, bool
 	return 0;
 }
 
-/* What was removed by the linker, or is empty, is left out. */
+/* Leaves out an empty sequence, and one whose code the linker removed. */
 static int end_sequence(struct table *table, struct machine *machine)
 {
 	struct sequence sequence = { table->rows[machine->first].vaddr, machine->first, table->nr_rows - machine->first };
@@ -295,7 +295,7 @@ static int run_standard(struct table *table, struct reader *r, struct machine *m
 	case DW_LNS_fixed_advance_pc:
 		machine->vaddr += reader_u16(r);
 		return 0;
-	default: /* columns, kinds of rows, and what is not known */
+	default: /* columns, kinds of rows, and unknown opcodes */
 		for (unsigned int i = 0; i < table->nr_operands[code]; i++)
 			(void)reader_uleb(r);
 		return 0;
@@ -322,7 +322,7 @@ static int run_program(struct table *table)
 		else
 			err = run_extended(table, &r, &machine);
 	}
-	table->nr_rows = machine.first; /* rows without an end */
+	table->nr_rows = machine.first; /* drops rows without an end */
 	return err ? err : r.bad ? -EFBIG : 0;
 }
 
@@ -335,8 +335,8 @@ static int by_start(const void *left, const void *right)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Of rows at one address the last counts; one that says what the row before says is left out. A row that lies before the one before, in
- * damaged tables or in sequences over each other, is left out as well, so that they stay sorted. */
+/* Of rows at one address, keeps the last. Leaves out a row equal to the one before it. In damaged tables or overlapping sequences, also
+ * leaves out a row whose address is lower than the one before it, so that the rows stay sorted. */
 static int keep_rows(struct table *table, struct dwarf_unit *unit)
 {
 	uint32_t nr = 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MAX_SPANS (1u << 23)
-#define MAX_STEPS 1024 /* of a search: for hostile files, compilers nest some dozens */
+#define MAX_STEPS 1024 /* of a search: for hostile files; compilers nest some dozens */
 
 int dwarf_spans_add(struct dwarf_spans *spans, uint64_t start, uint64_t end, uint32_t owner)
 {
@@ -37,7 +37,7 @@ static int by_place(const void *left, const void *right)
 
 int dwarf_spans_seal(struct dwarf_spans *spans)
 {
-	uint32_t open = DWARF_NONE; /* the last one that has not ended: its link is the one before */
+	uint32_t open = DWARF_NONE; /* the last one that has not ended; its link is the one before it */
 
 	if (spans->nr)
 		qsort(spans->at, spans->nr, sizeof(*spans->at), by_place);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names and paths, one copy of each: libdw's own die when it is closed to give memory back. */
+/* Names and paths, one copy of each: libdw's own are freed when it is closed. */
 #include <errno.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ int dwarf_text(struct dwarf_lines *lines, const char *text, const char **ret_tex
 	return err;
 }
 
-/* Appends without "./" and "//". False: too long. */
+/* Appends the path without "./" and "//". False: too long. */
 static bool add_path(char *plain, size_t *length, const char *path)
 {
 	for (const char *at = path; *at;) {

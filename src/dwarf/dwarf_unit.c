@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One unit's tables: its line rows, and the ranges of its functions and of what was inlined into them. Names wait until somebody asks. */
+/* One unit's tables: its line rows, and the ranges of its functions and inlined functions. Names are read on demand. */
 #include <dwarf.h>
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One pass over a unit's DIEs, for the ranges of its functions and of what was inlined into them. Most DIEs are types and variables, of
- * which only the size is wanted: what an abbreviation says is turned into steps over the DIE's bytes once per unit. libdw, which looks at
- * the abbreviation again for each question about each DIE, takes three times as long. It still reads the abbreviations, and ranges that are
- * lists. */
+/* Makes one pass over a unit's DIEs, for the ranges of its functions and inlined functions. Most DIEs are types and variables, of which
+ * only the size matters. So each abbreviation is turned once per unit into steps over the DIE's bytes. libdw looks up the abbreviation
+ * again for each attribute of each DIE, and takes three times as long. It still reads the abbreviations, and range lists. */
 #include <dwarf.h>
 #include <errno.h>
 #include <gelf.h>
@@ -11,9 +10,9 @@
 #include "base/reader.h"
 #include "dwarf/dwarf_private.h"
 
-#define MAX_DEPTH 256		       /* of DIEs; compilers' deepest seen have some dozens */
-#define MAX_NODES (1u << 22)	       /* of one unit */
-#define MAX_DIES  ((uint32_t)1 << 26)  /* of one unit, looked at */
+#define MAX_DEPTH 256		       /* of DIEs; the deepest seen from compilers have some dozens */
+#define MAX_NODES (1u << 22)	       /* per unit */
+#define MAX_DIES  ((uint32_t)1 << 26)  /* per unit, DIEs read */
 #define MAX_CODES ((uint32_t)1 << 16)  /* of abbreviations; compilers number them from 1 */
 #define MAX_STEPS ((uint32_t)1 << 20)  /* of all abbreviations */
 
@@ -23,15 +22,15 @@ enum step_use { USE_NONE, USE_SIBLING, USE_LOW, USE_HIGH, USE_COUNT };
 
 struct step {
 	uint8_t kind, use;
-	uint16_t nr_bytes; /* of STEP_FIXED; of the count of STEP_BLOCK */
+	uint16_t nr_bytes; /* for STEP_FIXED; for STEP_BLOCK: of the count */
 };
 
 struct shape { /* of the DIEs with one abbreviation */
 	uint32_t first_step, nr_steps;
 	uint8_t role;
 	bool is_known, has_children, is_declaration;
-	bool has_low, has_high; /* an address, and the number of bytes from it: one range */
-	bool has_ranges;	/* told otherwise */
+	bool has_low, has_high; /* an address, and a number of bytes from there: one range */
+	bool has_ranges;	/* in another form */
 };
 
 struct walk {
@@ -42,7 +41,7 @@ struct walk {
 	const uint8_t *root, *end;
 	uint8_t address_size, offset_size;
 	uint16_t version;
-	bool enter_types; /* only C and C++ are known to keep code out of their types */
+	bool enter_types; /* only C and C++ are known to have no code inside of types */
 	struct shape *shapes;
 	struct step *steps;
 	uint32_t max_shapes, nr_steps, max_steps;
@@ -97,7 +96,7 @@ static enum role role_of(int tag, bool enter_types)
 	}
 }
 
-/* DWARF 5 section 7.5.6. Bytes 0: none, or as the unit's header says. */
+/* DWARF 5 section 7.5.6. 0 bytes: none, or given by the unit's header. */
 static const struct form {
 	bool is_known;
 	uint8_t kind, nr_bytes;
@@ -125,7 +124,7 @@ static const struct form {
 	[DW_FORM_loclistx] = { true, STEP_LEB, 0 },	  [DW_FORM_rnglistx] = { true, STEP_LEB, 0 },
 };
 
-/* False: not known, or it stands with the value. */
+/* False: unknown form, or the form is stored with the value. */
 static bool step_of(const struct walk *walk, unsigned int number, struct step *ret_step)
 {
 	struct form form = { 0 };
@@ -170,7 +169,7 @@ struct learning {
 	int err;
 };
 
-/* For dwarf_getattrs. */
+/* Callback for dwarf_getattrs. */
 static int add_step(Dwarf_Attribute *attribute, void *argument)
 {
 	struct learning *learning = argument;
@@ -208,7 +207,7 @@ static int add_step(Dwarf_Attribute *attribute, void *argument)
 	return DWARF_CB_OK;
 }
 
-/* From the first DIE that has the abbreviation. 0; -EFBIG: libdw or we do not understand it; -ENOMEM. */
+/* Learns an abbreviation from the first DIE that has it. 0; -EFBIG: libdw or we do not understand it; -ENOMEM. */
 static int learn(struct walk *walk, uint64_t code, Dwarf_Off offset)
 {
 	struct shape shape = { .first_step = walk->nr_steps, .is_known = true };
@@ -244,7 +243,7 @@ static uint64_t fixed_number(const uint8_t *bytes, size_t nr)
 	return number;
 }
 
-/* Goes over a DIE's attributes; what the steps are used for comes out in `used`. */
+/* Steps over a DIE's attributes; `used` receives the values that are needed. */
 static void take_steps(const struct walk *walk, const struct shape *shape, struct reader *r, uint64_t used[USE_COUNT])
 {
 	const struct step *step = walk->steps + shape->first_step, *end = step + shape->nr_steps;
@@ -276,7 +275,7 @@ static void take_steps(const struct walk *walk, const struct shape *shape, struc
 	}
 }
 
-/* A node for the DIE where it has code. *node is that around the DIE, and becomes that around its children. */
+/* Adds a node for the DIE if it has code. *node is the one around the DIE, and becomes the one around its children. */
 static int add_node(struct walk *walk, const struct shape *shape, Dwarf_Off offset, const uint64_t used[USE_COUNT], uint32_t *node)
 {
 	struct dwarf_unit *unit = walk->unit;
@@ -303,7 +302,7 @@ static int add_node(struct walk *walk, const struct shape *shape, Dwarf_Off offs
 	return 0;
 }
 
-/* A DIE whose abbreviation is known. Children of it that are wanted have *node around them. */
+/* Handles a DIE whose abbreviation is known. *ret_enter: its children are needed; they have *node around them. */
 static int visit(struct walk *walk, const struct shape *shape, Dwarf_Off offset, const uint64_t used[USE_COUNT], uint32_t *node,
 		 bool *ret_enter)
 {
@@ -313,7 +312,7 @@ static int visit(struct walk *walk, const struct shape *shape, Dwarf_Off offset,
 	return add_node(walk, shape, offset, used, node);
 }
 
-/* Behind a DIE's children that are not wanted, where it says where that is. False: one has to go over them. */
+/* Skips a DIE's unneeded children, if the DIE gives their end. False: they must be stepped over. */
 static bool jump(const struct walk *walk, struct reader *r, uint64_t sibling)
 {
 	uint64_t size = (uint64_t)(walk->end - walk->root) + (walk->root_offset - walk->unit_offset);
@@ -325,11 +324,11 @@ static bool jump(const struct walk *walk, struct reader *r, uint64_t sibling)
 	return true;
 }
 
-/* 0; -EFBIG when something was left out; -ENOMEM. */
+/* 0; -EFBIG: something was left out; -ENOMEM. */
 static int walk_dies(struct walk *walk)
 {
 	struct reader r = { .pos = walk->root, .end = walk->end };
-	uint32_t depth = 0, nr_over = 0; /* levels of DIEs that only must be gone over */
+	uint32_t depth = 0, nr_over = 0; /* levels of DIEs that are only stepped over */
 	int cut = 0;
 
 	for (uint32_t nr_dies = 0; r.pos < r.end; nr_dies++) {
@@ -356,7 +355,7 @@ static int walk_dies(struct walk *walk)
 		if (r.bad)
 			return -EFBIG;
 		if (!nr_dies)
-			enter = true; /* the unit's own */
+			enter = true; /* the unit's own DIE */
 		else if (!nr_over)
 			err = visit(walk, shape, offset, used, &node, &enter);
 		if (err)
@@ -378,7 +377,7 @@ static int walk_dies(struct walk *walk)
 	return -EFBIG;
 }
 
-/* What of the section libdw read is there, from the DIE on. */
+/* Returns the end of the section's bytes, as libdw read it, that the DIE is in. */
 static const uint8_t *end_of_section(Dwarf *dwarf, const uint8_t *within)
 {
 	Elf_Scn *section = NULL;

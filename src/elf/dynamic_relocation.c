@@ -13,7 +13,7 @@ struct search {
 	const struct elf_file *elf;
 	const struct dynamic_section *section;
 	uint32_t *budget;
-	uint64_t slot; /* asked for, unless there is a name */
+	uint64_t slot; /* wanted, unless there is a name */
 	const char *name;
 	const uint32_t *types;
 	uint32_t nr_types;
@@ -28,7 +28,7 @@ static bool is_type(const struct search *search, uint32_t type)
 	return false;
 }
 
-/* 1, 0, -EBADMSG */
+/* Returns 1, 0 or -EBADMSG. */
 static int is_wanted(const struct search *search, const Elf64_Rela *relocation)
 {
 	uint64_t symbol_number = ELF64_R_SYM(relocation->r_info);

@@ -13,13 +13,13 @@ struct dynamic_relocation {
 	char name[DYNAMIC_MAX_NAME]; /* "": none */
 };
 
-/* Relocations that may still be looked at: who asks again and again for a stranger's file keeps one of these, so that all of it ends. */
+/* Relocations that may still be read. Whoever searches an untrusted file repeatedly keeps one budget for all searches, so that they end. */
 #define DYNAMIC_RELOCATION_BUDGET (1u << 22)
 
-/* 0; -ENOENT: nothing is written there; -EBADMSG; -EFBIG: the budget is used up. */
+/* 0; -ENOENT: nothing is written to that slot; -EBADMSG; -EFBIG: the budget is used up. */
 MUST_CHECK int dynamic_relocation_find(const struct elf_file *elf, const struct dynamic_section *section, uint64_t slot, uint32_t *budget,
 				       struct dynamic_relocation *ret_relocation);
-/* The first of one of these types that names symbol `name`. The same results. */
+/* Finds the first relocation of one of these types against symbol `name`. Same results. */
 MUST_CHECK int dynamic_relocation_find_symbol(const struct elf_file *elf, const struct dynamic_section *section, const char *name,
 					      const uint32_t *types, uint32_t nr_types, uint32_t *budget,
 					      struct dynamic_relocation *ret_relocation);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 
-#define MAX_PHDRS 4096u /* as elf_open.c */
+#define MAX_PHDRS 4096u /* more than elf_open.c accepts */
 #define MAX_ENTRIES 4096u
 #define ENTRIES_AT_ONCE 32u
 
@@ -105,7 +105,7 @@ int dynamic_section_read(const struct elf_file *elf, struct dynamic_section *ret
 
 int dynamic_section_symbol(const struct elf_file *elf, const struct dynamic_section *section, uint64_t i, Elf64_Sym *ret_symbol)
 {
-	if (i > UINT32_MAX) /* ELF has no more */
+	if (i > UINT32_MAX) /* ELF allows no more */
 		return -EBADMSG;
 	return elf_file_read_vaddr(elf, section->symbols + i * sizeof(*ret_symbol), ret_symbol, sizeof(*ret_symbol)) ? -EBADMSG : 0;
 }

@@ -7,7 +7,7 @@
 
 #include "elf/dynamic_section.h"
 
-#define MAX_CHAIN 4096u       /* symbols in one bucket: linkers aim at a handful */
+#define MAX_CHAIN 4096u       /* symbols in one bucket; linkers aim at a handful */
 #define MAX_SCANNED (1u << 20) /* without a hash table */
 
 struct search {
@@ -22,7 +22,7 @@ static int read_word(const struct search *search, uint64_t elf_vaddr, uint32_t *
 	return elf_file_read_vaddr(search->elf, elf_vaddr, ret_word, sizeof(*ret_word)) ? -EBADMSG : 0;
 }
 
-/* Is symbol i the one? 0: it is taken; -ENOENT: it is not; -EBADMSG. */
+/* Is symbol i the one? 0: yes, it is returned; -ENOENT: no; -EBADMSG. */
 static int try_symbol(const struct search *search, uint64_t i)
 {
 	Elf64_Sym symbol;
@@ -49,8 +49,8 @@ static uint32_t gnu_hash_of(const char *name)
 	return hash;
 }
 
-/* A bucket holds the number of its first symbol, the others follow it; the word of each in the chain is its hash, whose lowest bit is set
- * in the last one's. */
+/* A bucket has the number of its first symbol; the others follow that. The chain has one word per symbol: its hash, with the lowest bit set
+ * for the last one of the bucket. */
 static int find_by_gnu_hash(const struct search *search)
 {
 	uint32_t hash = gnu_hash_of(search->name), i, word;
@@ -103,7 +103,7 @@ static uint32_t sysv_hash_of(const char *name)
 static int find_by_hash(const struct search *search)
 {
 	uint64_t buckets = search->section.hash + 8, chain;
-	uint32_t head[2], i; /* buckets, symbols */
+	uint32_t head[2], i; /* number of buckets, of symbols */
 
 	if (elf_file_read_vaddr(search->elf, search->section.hash, head, sizeof(head)) || !head[0])
 		return -EBADMSG;
@@ -126,7 +126,7 @@ static int find_by_hash(const struct search *search)
 	return -EBADMSG;
 }
 
-/* How many symbols there are only the section headers say. */
+/* Only the section headers have the number of symbols. */
 static int find_by_scan(const struct search *search)
 {
 	const struct elf_section *section = elf_file_find_section(search->elf, ".dynsym");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dynamic_symbol: a single exported symbol by its name, by the file's hash table (DT_GNU_HASH, DT_HASH): a handful of reads, where reading
- * all symbols of a file takes milliseconds. Layouts: gABI chapter 5; GNU hash sections as binutils write them. */
+/* dynamic_symbol: finds one exported symbol by name, in the file's hash table (DT_GNU_HASH, DT_HASH). That takes a handful of reads;
+ * reading all symbols of a file takes milliseconds. Layouts: gABI chapter 5; GNU hash sections as binutils write them. */
 #pragma once
 #include <stdint.h>
 
@@ -12,5 +12,5 @@ struct dynamic_symbol {
 	uint8_t type; /* STT_FUNC, STT_OBJECT, STT_TLS, ... */
 };
 
-/* Versions of a symbol are not told apart: the first that is defined. 0; -ENOENT: the file does not define it; -EBADMSG. */
+/* Ignores symbol versions: takes the first that is defined. 0; -ENOENT: the file does not define it; -EBADMSG. */
 MUST_CHECK int dynamic_symbol_find(const struct elf_file *elf, const char *name, struct dynamic_symbol *ret_symbol);

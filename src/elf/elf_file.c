@@ -140,7 +140,7 @@ int elf_file_off_to_vaddr(const struct elf_file *elf, uint64_t file_off, uint64_
 		if (file_off >= (segment->file_off & ~page_mask))
 			rounded = segment;
 	}
-	/* A mapping starts at a page's begin although its segment may start later in that page (lld lays them out so). */
+	/* A mapping starts at a page boundary although its segment may start later in that page (lld lays them out so). */
 	if (!rounded)
 		return -ENOENT;
 	*ret_elf_vaddr = rounded->vaddr - (rounded->file_off - file_off);
@@ -189,7 +189,7 @@ int elf_file_read_vaddr(const struct elf_file *elf, uint64_t elf_vaddr, void *to
 	return -EFAULT;
 }
 
-/* What follows the header must be the whole section, neither more nor less. */
+/* The bytes after the header must be exactly the whole section. */
 static int unpack(uint32_t type, const void *packed, size_t packed_size, void *to, size_t size)
 {
 	uLongf nr_out = size;
@@ -199,7 +199,7 @@ static int unpack(uint32_t type, const void *packed, size_t packed_size, void *t
 	return uncompress(to, &nr_out, packed, packed_size) == Z_OK && nr_out == size ? 0 : -EBADMSG;
 }
 
-/* Replaces the bytes of a section that is compressed (gABI chapter 4 "Section Compression"). */
+/* Decompresses the bytes of a section (gABI chapter 4 "Section Compression") in place. */
 static int unpack_section(const struct elf_section *section, size_t max_bytes, struct diag *diag, void **bytes, size_t *size)
 {
 	CLEANUP(freep) void *unpacked = NULL;

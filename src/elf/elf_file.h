@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf_file: one 64-bit little-endian ELF file, read with pread (a file that shrinks gives an error, never a SIGBUS) or from
- * memory. The bytes are a stranger's: every count and offset is checked against the size and against caps. Reads and
- * keeps the file, program and section headers; section contents are read when asked for and belong to the caller.
- * Immutable once open; any thread may read. Layouts: System V gABI chapter 4, elf.h. */
+/* elf_file: one 64-bit little-endian ELF file, read with pread (a file that shrinks gives an error, never a SIGBUS) or from memory. The
+ * bytes are untrusted: every count and offset is checked against the size and against caps. Reads and keeps the file, program and section
+ * headers. Section contents are read on demand and owned by the caller. Immutable once open; any thread may read. Layouts: System V gABI
+ * chapter 4, elf.h. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -31,14 +31,14 @@ struct elf_section {
 
 struct elf_file;
 
-/* Takes over `fd` on success only. 0; -ENOEXEC when it is no regular file or no ELF file of our kind; -EBADMSG when
- * its headers contradict its size; -ENOMEM or what the read gave. */
+/* Takes over `fd` on success only. 0; -ENOEXEC: no regular file, or not an ELF file that we read; -EBADMSG: its headers contradict its
+ * size; -ENOMEM or the error of the read. */
 MUST_CHECK int elf_file_open_fd(int fd, struct diag *diag, struct elf_file **ret_elf);
 /* The same over bytes in memory (the vdso, fuzzing), borrowed until elf_file_free. */
 MUST_CHECK int elf_file_open_memory(const void *bytes, size_t size, struct diag *diag, struct elf_file **ret_elf);
-/* One more owner, who frees it as well; on any thread. Gives `elf`. */
+/* Adds an owner, who must also call elf_file_free; on any thread. Returns `elf`. */
 struct elf_file *elf_file_share(struct elf_file *elf);
-void elf_file_free(struct elf_file *elf); /* takes NULL */
+void elf_file_free(struct elf_file *elf); /* accepts NULL */
 static inline void elf_file_freep(struct elf_file **elf)
 {
 	elf_file_free(*elf);
@@ -46,9 +46,9 @@ static inline void elf_file_freep(struct elf_file **elf)
 
 uint16_t elf_file_machine(const struct elf_file *elf); /* EM_X86_64, ... */
 uint16_t elf_file_type(const struct elf_file *elf);    /* ET_EXEC, ET_DYN, ... */
-uint64_t elf_file_entry(const struct elf_file *elf);   /* the elf_vaddr where a program starts, 0: nowhere */
+uint64_t elf_file_entry(const struct elf_file *elf);   /* elf_vaddr where a program starts; 0: none */
 uint64_t elf_file_size(const struct elf_file *elf);
-/* For another library that is to read the same bytes: the descriptor, -1 for an ELF file in memory, and those bytes, NULL for a file.
+/* For another library that reads the same bytes: the descriptor (-1 for an ELF file in memory), and the bytes in memory (NULL for a file).
  * Borrowed. */
 int elf_file_fd(const struct elf_file *elf);
 const void *elf_file_bytes(const struct elf_file *elf);
@@ -61,24 +61,24 @@ uint32_t elf_file_nr_segments(const struct elf_file *elf);
 const struct elf_segment *elf_file_segment(const struct elf_file *elf, uint32_t i); /* i < nr_segments */
 uint32_t elf_file_nr_sections(const struct elf_file *elf);
 const struct elf_section *elf_file_section(const struct elf_file *elf, uint32_t i); /* i < nr_sections */
-/* What their headers and names take, and giving that up: then the file has none. */
+/* The size of the section headers and names; and freeing them: then the file has no sections. */
 size_t elf_file_section_bytes(const struct elf_file *elf);
 void elf_file_forget_sections(struct elf_file *elf);
 /* NULL when there is no section of that name. */
 const struct elf_section *elf_file_find_section(const struct elf_file *elf, const char *name);
-/* A PT_GNU_EH_FRAME's place (for files whose section headers are stripped): 0 or -ENODATA. */
+/* Where PT_GNU_EH_FRAME is (for files whose section headers are stripped). 0 or -ENODATA. */
 MUST_CHECK int elf_file_eh_frame_hdr(const struct elf_file *elf, uint64_t *ret_file_off, uint64_t *ret_vaddr, uint64_t *ret_size);
 
-/* The elf_vaddr that stands at `file_off` in an executable PT_LOAD. 0 or -ENOENT. */
+/* Returns the elf_vaddr of `file_off` in an executable PT_LOAD. 0 or -ENOENT. */
 MUST_CHECK int elf_file_off_to_vaddr(const struct elf_file *elf, uint64_t file_off, uint64_t *ret_elf_vaddr);
 
-/* Reads a section whole; a compressed one (SHF_COMPRESSED: zlib, zstd) is unpacked. The caller frees *ret_bytes. 0; -ENODATA for
- * SHT_NOBITS; -EFBIG above max_bytes, packed or unpacked; -EBADMSG outside of the file, or damaged; -EOPNOTSUPP for another compression. */
+/* Reads a whole section and decompresses it (SHF_COMPRESSED: zlib, zstd). The caller frees *ret_bytes. 0; -ENODATA for SHT_NOBITS; -EFBIG:
+ * above max_bytes, compressed or not; -EBADMSG: outside of the file, or damaged; -EOPNOTSUPP: another compression. */
 MUST_CHECK int elf_file_read_section(const struct elf_file *elf, const struct elf_section *section, size_t max_bytes,
 				     struct diag *diag, void **ret_bytes, size_t *ret_size);
-/* Reads `size` bytes at `file_off` into `to`: 0; -EBADMSG when they are not all there. */
+/* Reads `size` bytes at `file_off` into `to`. 0; -EBADMSG: not all are in the file. */
 MUST_CHECK int elf_file_read_at(const struct elf_file *elf, uint64_t file_off, void *to, size_t size);
-/* Reads what stands at an address as linked, in the file: 0; -EFAULT: not in the file (.bss); -EBADMSG. */
+/* Reads the file's bytes at an address as linked. 0; -EFAULT: not in the file (.bss); -EBADMSG. */
 MUST_CHECK int elf_file_read_vaddr(const struct elf_file *elf, uint64_t elf_vaddr, void *to, size_t size);
 
 /* Lower-case hexadecimal, NUL-terminated; "" for none. `to` holds 2 * BUILD_ID_MAX + 1. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What elf_file.c (questions) and elf_open.c (reading the headers) share. */
+/* What elf_file.c (look-ups) and elf_open.c (reading the headers) share. */
 #pragma once
 #include <stdbool.h>
 

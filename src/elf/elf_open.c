@@ -8,13 +8,14 @@
 #include "base/reader.h"
 #include "elf/elf_file_private.h"
 
-#define MAX_SEGMENTS   256u		    /* kept for each file; what is linked has a dozen */
-#define MAX_SECTIONS   4096u /* these and their names are kept for each file: 300 KiB at most. What is linked has some dozens */
+#define MAX_SEGMENTS   256u		    /* kept for each file; linked files have a dozen */
+/* These and their names are kept for each file: 300 KiB at most. Linked files have some dozens. */
+#define MAX_SECTIONS   4096u
 #define MAX_NAME_BYTES ((size_t)64 << 10)
-#define MAX_NOTES      64u		    /* note sections and segments that are looked at */
-#define MAX_NOTE_BYTES ((uint64_t)64 << 10) /* the build id stands among the first notes */
+#define MAX_NOTES      64u		    /* note sections and segments that are read */
+#define MAX_NOTE_BYTES ((uint64_t)64 << 10) /* the build id is among the first notes */
 
-/* Reads a header table of `nr` entries into memory of its own. */
+/* Reads a header table of `nr` entries into newly allocated memory. */
 static int read_table(const struct elf_file *elf, uint64_t file_off, uint32_t nr, size_t entry_size, struct diag *diag, void **ret_table)
 {
 	CLEANUP(freep) void *table = NULL;
@@ -32,7 +33,7 @@ static int read_table(const struct elf_file *elf, uint64_t file_off, uint32_t nr
 	return 0;
 }
 
-/* Sets the build id from the first GNU build id among notes that are padded to `align` (4 or 8). */
+/* Sets the build id from the first GNU build id among notes padded to `align` (4 or 8). */
 static void scan_notes(struct elf_file *elf, uint64_t file_off, uint64_t size, uint64_t align)
 {
 	CLEANUP(freep) void *bytes = NULL;
@@ -65,7 +66,7 @@ static void scan_notes(struct elf_file *elf, uint64_t file_off, uint64_t size, u
 	}
 }
 
-/* The first section holds the counts that do not fit the header (gABI, "ELF header"). */
+/* The first section has the counts that do not fit the header (gABI, "ELF header"). */
 static int count_sections(const struct elf_file *elf, const Elf64_Ehdr *header, struct diag *diag, uint32_t *ret_nr, uint32_t *ret_names)
 {
 	uint64_t nr = header->e_shnum;
@@ -90,7 +91,7 @@ static int count_sections(const struct elf_file *elf, const Elf64_Ehdr *header, 
 	return 0;
 }
 
-/* Reads the name table and a NUL behind it, so that every offset into it is a text. */
+/* Reads the name table and adds a NUL, so that every offset into it is a text. */
 static void read_names(struct elf_file *elf, const struct elf_section *section)
 {
 	if (section->type != SHT_STRTAB || section->size > MAX_NAME_BYTES || !elf_is_in_file(elf, section->file_off, section->size))
@@ -158,7 +159,7 @@ static bool segment_of(const Elf64_Phdr *raw, struct elf_segment *to)
 	return !__builtin_add_overflow(to->file_off, to->file_size, &end) && !__builtin_add_overflow(to->vaddr, to->mem_size, &end);
 }
 
-/* The segments may pass the file's end: the program headers of a separate debug file describe its original. */
+/* Segments may pass the file's end: the program headers of a separate debug file describe the original. */
 static int read_segments(struct elf_file *elf, const Elf64_Ehdr *header, struct diag *diag)
 {
 	CLEANUP(freep) void *table = NULL;
@@ -196,7 +197,7 @@ static int read_segments(struct elf_file *elf, const Elf64_Ehdr *header, struct 
 	return 0;
 }
 
-/* Before the segments: where both know a build id, a separate debug file's section is right and its segment is not. */
+/* Runs before the segments are read: if both have a build id, in a separate debug file the section is right and the segment is not. */
 static void find_build_id(struct elf_file *elf)
 {
 	const struct elf_section *section = elf_file_find_section(elf, ".note.gnu.build-id");
@@ -253,7 +254,7 @@ static int open_file(int fd, const void *bytes, uint64_t size, struct diag *diag
 	elf->size = size;
 	err = read_headers(elf, diag);
 	if (err) {
-		elf->fd = -1; /* stays the caller's */
+		elf->fd = -1; /* the caller still owns it */
 		return err;
 	}
 	*ret_elf = MOVE(elf);

@@ -36,7 +36,7 @@ static int error_of(lzma_ret got)
 	return got == LZMA_MEMLIMIT_ERROR ? -EFBIG : -EBADMSG;
 }
 
-/* The bytes are the caller's to free, whatever comes out. */
+/* The caller frees the bytes, on failure, too. */
 static int unpack(lzma_stream *stream, void **bytes, size_t *ret_size)
 {
 	size_t capacity = 0;

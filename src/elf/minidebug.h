@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* minidebug: the small symbol table that Fedora and its kin leave in a stripped file, an ELF file of its own, xz-compressed, in section
- * .gnu_debugdata (gdb's manual, "MiniDebugInfo"): the functions that .dynsym does not have. Hostile input: sizes and memory are capped. */
+/* minidebug: the small symbol table that Fedora and its derivatives leave in a stripped file: an xz-compressed ELF file in section
+ * .gnu_debugdata (gdb's manual, "MiniDebugInfo"), with the functions that .dynsym lacks. Hostile input: sizes and memory are capped. */
 #pragma once
 #include "base/cleanup.h"
 #include "elf/elf_file.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* First the slots that relocations name, sorted; then each PLT section is searched for jumps through one of them. Relocation types: the
- * psABIs of x86-64 and of the Arm 64-bit architecture; the stubs: what GNU ld, gold, lld and mold write. */
+/* Collects the slots that relocations refer to, and sorts them. Then searches each PLT section for jumps through one of them. Relocation
+ * types: the psABIs of x86-64 and of the Arm 64-bit architecture. Stubs: what GNU ld, gold, lld and mold write. */
 #include "elf/plt_names.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
 
-/* Of all sections together, which may lie on one another. libLLVM has 10 MB of relocations. */
+/* Of all sections together, which may overlap. libLLVM has 10 MB of relocations. */
 #define MAX_RELA_BYTES	 ((size_t)512 << 20)
 #define MAX_PLT_BYTES	 ((size_t)64 << 20)
 #define MAX_SLOTS	 ((size_t)4 << 20)
@@ -25,7 +25,7 @@ struct slot {
 
 struct plt {
 	const struct elf_file *elf;
-	struct buffer slots; /* of struct slot, ascending once all are there */
+	struct buffer slots; /* of struct slot, sorted once complete */
 	const struct elf_section *dynsym;
 	Elf64_Sym *syms;
 	size_t nr_syms;
@@ -46,7 +46,7 @@ void plt_names_done(struct plt_names *names)
 	names->strings = NULL;
 }
 
-/* .dynsym and its strings. A static program has none. */
+/* Reads .dynsym and its strings. A static program has none. */
 static int read_dynsym(struct plt *plt)
 {
 	const struct elf_section *section;
@@ -143,7 +143,8 @@ static void add_entry(struct plt *plt, uint64_t vaddr, uint32_t size, uint64_t s
 	buffer_append(&plt->names->entries, &entry, sizeof(entry));
 }
 
-/* The jump through a slot in an entry of up to `size` bytes: [endbr64] [mov $n, %r11d] [bnd] jmp *slot(%rip). Behind its end, or 0. */
+/* Decodes the jump through a slot in an entry of up to `size` bytes: [endbr64] [mov $n, %r11d] [bnd] jmp *slot(%rip). Returns the offset of
+ * its end, or 0. */
 static uint32_t x86_jump(const uint8_t *code, size_t size, int32_t *ret_displacement)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -161,8 +162,8 @@ static uint32_t x86_jump(const uint8_t *code, size_t size, int32_t *ret_displace
 	return at + 6;
 }
 
-/* Of .plt with IBT only the number that is pushed tells the target: the jump through the slot is in .plt.sec. The dynamic linker goes by
- * that number, which counts the relocations of .rela.plt; such entries run once each and are left without a name. */
+/* With IBT the jump through the slot is in .plt.sec. In .plt only the number that an entry pushes identifies the target. The dynamic linker
+ * uses that number, which counts the relocations of .rela.plt. Such entries run once each and stay without a name. */
 static void find_x86(struct plt *plt, const struct elf_section *section, const uint8_t *code, size_t size)
 {
 	uint32_t entry_size = section->entry_size == X86_SHORT_BYTES ? X86_SHORT_BYTES : X86_ENTRY_BYTES;
@@ -199,7 +200,7 @@ static void find_arm64(struct plt *plt, const struct elf_section *section, const
 		if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
 			continue;
 		page = (((uint64_t)(adrp >> 5) & 0x7ffff) << 2 | ((adrp >> 29) & 3)) << 12;
-		page = (uint64_t)((int64_t)(page << 31) >> 31); /* 33 bits with their sign */
+		page = (uint64_t)((int64_t)(page << 31) >> 31); /* sign-extends 33 bits */
 		page += (section->vaddr + off) & ~(uint64_t)0xfff;
 		if (off >= 4 && arm64_insn(code, size, off - 4) == bti_c)
 			start = off - 4;

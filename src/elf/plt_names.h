@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plt_names: the stubs through which a file calls the functions of others. None has a symbol; what each is for is told by the slot
- * that it jumps through, and the relocation of that slot. x86-64 (.plt, .plt.sec, .plt.got, .iplt; GNU ld, gold, lld and mold) and arm64.
- * Hostile input: capped and checked. */
+/* plt_names: the stubs through which a file calls the functions of others. They have no symbols. A stub's target is given by the slot that
+ * it jumps through, and that slot's relocation. x86-64 (.plt, .plt.sec, .plt.got, .iplt; GNU ld, gold, lld and mold) and arm64. Hostile
+ * input: capped and checked. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,9 +12,11 @@
 
 struct plt_entry {
 	uint64_t elf_vaddr;
-	uint64_t resolver_vaddr; /* of a function that chooses the target itself (IFUNC) and has no name here; else 0 */
+	/* The function that chooses the target (IFUNC), when the target has no name here; else 0. */
+	uint64_t resolver_vaddr;
 	uint32_t size_bytes;
-	uint32_t name; /* offset of the target's name in `strings`; without meaning for a resolver */
+	/* Offset of the target's name in `strings`; without meaning when there is a resolver. */
+	uint32_t name;
 };
 
 struct plt_names {

@@ -9,7 +9,7 @@
 #include "elf/plt_names.h"
 
 #define MAX_SYMTAB_BYTES ((size_t)384 << 20) /* 16 M symbols */
-#define MAX_STRTAB_BYTES ((size_t)1 << 30)   /* of all tables together, so that 32 bits are enough */
+#define MAX_STRTAB_BYTES ((size_t)1 << 30)   /* of all tables together, so that offsets fit 32 bits */
 
 void symbol_list_done(struct symbol_list *list)
 {
@@ -17,7 +17,7 @@ void symbol_list_done(struct symbol_list *list)
 	free(list->strings);
 }
 
-/* The first section of a type. NULL: none. */
+/* Returns the first section of a type; NULL: none. */
 static const struct elf_section *section_of_type(const struct elf_file *elf, uint32_t type)
 {
 	for (uint32_t i = 0; i < elf_file_nr_sections(elf); i++) {
@@ -38,8 +38,8 @@ static bool in_executable_segment(const struct elf_file *elf, uint64_t elf_vaddr
 	return false;
 }
 
-/* $a, $d, $t, $x mark code and data on Arm and RISC-V, .L is the assembler's own, .annobin the notes of Fedora's compilers: places in
- * functions, not functions. */
+/* $a, $d, $t, $x mark code and data on Arm and RISC-V, .L is the assembler's own, .annobin marks notes of Fedora's compilers: these are
+ * locations in functions, not functions. */
 static bool names_a_function(const char *name)
 {
 	if (name[0] == '$' && name[1] && strchr("adtx", name[1]))
@@ -47,7 +47,7 @@ static bool names_a_function(const char *name)
 	return name[0] != '\0' && !(name[0] == '.' && name[1] == 'L') && strncmp(name, ".annobin", 8) != 0;
 }
 
-/* "memcpy@@GLIBC_2.14", as linkers write it into .symtab: the version is no part of the name. */
+/* "memcpy@@GLIBC_2.14", as linkers write it into .symtab: the version is not part of the name. */
 static void cut_version(char *name)
 {
 	char *at = strchr(name, '@');
@@ -56,7 +56,7 @@ static void cut_version(char *name)
 		*at = '\0';
 }
 
-/* Whether the symbol stands for a function; then `raw` has all but its name's check. */
+/* Does the symbol mark a function? Then fills `raw`; the name is not checked yet. */
 static bool take_symbol(const struct elf_file *elf, const Elf64_Sym *sym, struct raw_symbol *raw)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info), bind = ELF64_ST_BIND(sym->st_info);
@@ -72,7 +72,8 @@ static bool take_symbol(const struct elf_file *elf, const Elf64_Sym *sym, struct
 		if (__builtin_add_overflow(section->vaddr, section->size, &raw->section_end))
 			raw->section_end = 0;
 	} else if (type == STT_NOTYPE || !in_executable_segment(elf, sym->st_value)) {
-		return false; /* SHN_ABS numbers, SHN_COMMON; but SHN_XINDEX (section numbers from 65,280 up) may be code */
+		/* Excludes SHN_ABS numbers and SHN_COMMON; but SHN_XINDEX (section numbers from 65,280 up) may be code. */
+		return false;
 	}
 	if (__builtin_add_overflow(raw->start, sym->st_size, &raw->end))
 		raw->end = UINT64_MAX;
@@ -83,7 +84,7 @@ static bool take_symbol(const struct elf_file *elf, const Elf64_Sym *sym, struct
 	return true;
 }
 
-/* Room for `nr` more symbols. */
+/* Makes room for `nr` more symbols. */
 static int reserve(struct symbol_list *list, size_t nr)
 {
 	struct raw_symbol *symbols;
@@ -98,7 +99,7 @@ static int reserve(struct symbol_list *list, size_t nr)
 	return 0;
 }
 
-/* Takes over the strings on success; *ret_base is where they stand among the others. */
+/* Takes over the strings on success; *ret_base is their offset among all strings. */
 static int add_strings(struct symbol_list *list, void **strings, size_t size, uint32_t *ret_base)
 {
 	char *all;
@@ -134,8 +135,9 @@ static int take_symbols(struct symbol_list *list, const struct elf_file *elf, co
 			continue;
 		raw->name += base;
 		cut_version(list->strings + raw->name);
+		/* gcc's cold part of a function that came out empty: another function's code is there. */
 		if (!sym.st_size && strstr(list->strings + raw->name, ".cold"))
-			continue; /* gcc's part of a function that came out empty: what stands there is another's */
+			continue;
 		list->nr += names_a_function(list->strings + raw->name);
 	}
 	return err ? err : list->nr > nr_before ? 0 : -ENODATA;
@@ -191,12 +193,12 @@ static void sort(struct symbol_list *list)
 		qsort_r(list->symbols, list->nr, sizeof(*list->symbols), compare_symbols, list->strings);
 }
 
-/* The best name of the function that starts there, of the first `nr` symbols, which are sorted. NULL: it has none. */
+/* Returns the best name of the function that starts there, among the first `nr` symbols, which are sorted. NULL: none. */
 static const char *name_at(const struct symbol_list *list, size_t nr, uint64_t elf_vaddr)
 {
 	size_t lo = 0, hi = nr;
 
-	while (lo < hi) { /* how many start at or below elf_vaddr */
+	while (lo < hi) { /* number of symbols that start at or below elf_vaddr */
 		size_t mid = lo + (hi - lo) / 2;
 
 		if (list->symbols[mid].start <= elf_vaddr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbol_list: what symbols.c makes its table of: the function symbols of one or more symbol tables and the stubs of the PLT, each with
- * its extent. Private to symbols.c and greenlet_rows.c, for which a name and an extent are enough. Hostile input: capped and checked. */
+/* symbol_list: the input of symbols.c: the function symbols of one or more symbol tables and the stubs of the PLT, each with its extent.
+ * Private to symbols.c and greenlet_rows.c, which needs only a name and an extent. Hostile input: capped and checked. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,10 +28,10 @@ struct symbol_list {
 };
 
 void symbol_list_done(struct symbol_list *list);
-/* The first symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). 0; -ENODATA: there is none, or no function in it; -EBADMSG; -EFBIG; -ENOMEM.
- */
+/* Adds the first symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). 0; -ENODATA: there is none, or it has no function; -EBADMSG; -EFBIG;
+ * -ENOMEM. */
 MUST_CHECK int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32_t type, struct diag *diag);
 /* Sorts by start, of one start the best alias last, and adds the stubs. 0 or -ENOMEM; a damaged PLT counts as none. */
 MUST_CHECK int symbol_list_add_plt(struct symbol_list *list, const struct elf_file *elf);
-/* Gives each symbol of a sorted list its end; `elf` has the code. What is to be left out stays with end == start. 0 or -ENOMEM. */
+/* Gives each symbol of a sorted list its end; `elf` has the code. A symbol to be left out keeps end == start. 0 or -ENOMEM. */
 MUST_CHECK int symbol_list_settle(struct symbol_list *list, const struct elf_file *elf);

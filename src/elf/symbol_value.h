@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbol_value: where one symbol of a file stands, of whatever type it is. For who asks once: reads the whole .symtab. */
+/* symbol_value: the address of one symbol of any type. For a single look-up: reads the whole .symtab. */
 #pragma once
 #include <stdint.h>
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 
-/* The first of that name in .symtab. 0; -ENODATA: no .symtab; -ENOENT: no such symbol; or as elf_file_read_section. */
+/* Finds the first of that name in .symtab. 0; -ENODATA: no .symtab; -ENOENT: no such symbol; or as elf_file_read_section. */
 MUST_CHECK int symbol_value(const struct elf_file *elf, const char *name, struct diag *diag, uint64_t *ret_elf_vaddr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sorted by start, each symbol linked to its parent: the nearest one before it that ends later. When the last symbol that starts at
- * or before an address ends too early, so do all between it and its parent: the links alone lead to the innermost one that
- * covers. 20 bytes per symbol and the file's string table. */
+/* Symbols are sorted by start. Each links to its parent: the nearest one before it that ends later. When the last symbol that starts at or
+ * before an address ends too early, so do all between it and its parent. So the links alone lead to the innermost one that covers the
+ * address. 20 bytes per symbol and the file's string table. */
 #include "elf/symbols.h"
 
 #include <elf.h>
@@ -19,7 +19,7 @@ struct extent {
 };
 
 struct symbol_table {
-	uint64_t *starts; /* ascending; apart from the rest, so that a search touches little memory */
+	uint64_t *starts; /* ascending; a separate array, so that a search touches little memory */
 	struct extent *extents;
 	uint32_t nr;
 	bool is_dynamic;
@@ -71,7 +71,7 @@ static int fill_table(struct symbol_table *table, const struct symbol_list *list
 	return 0;
 }
 
-/* `elf`: the file that runs, which has the code and the stubs. */
+/* `elf`: the running file, which has the code and the stubs. */
 static int make_table(struct symbol_list *list, const struct elf_file *elf, bool is_dynamic, struct symbol_table **ret_table)
 {
 	CLEANUP(symbol_table_freep) struct symbol_table *table = calloc(1, sizeof(*table));
@@ -92,7 +92,7 @@ static int make_table(struct symbol_list *list, const struct elf_file *elf, bool
 	return 0;
 }
 
-/* .dynsym and what .gnu_debugdata adds. */
+/* Adds .dynsym and .gnu_debugdata. */
 static int add_dynamic(struct symbol_list *list, const struct elf_file *elf, struct diag *diag)
 {
 	CLEANUP(minidebug_done) struct minidebug minidebug = { 0 };
@@ -124,7 +124,8 @@ int symbol_table_read(const struct elf_file *elf, struct diag *diag, struct symb
 		return diag_errno(diag, -err, "%s", symtab_diag.text);
 	if (dynamic_err && dynamic_err != -ENODATA)
 		return dynamic_err;
-	return make_table(&dynamic, elf, true, ret_table); /* with no function of its own it may have stubs */
+	/* Without a function of its own, it may have stubs. */
+	return make_table(&dynamic, elf, true, ret_table);
 }
 
 int symbol_table_read_debug(const struct elf_file *elf, const struct elf_file *debug, struct diag *diag, struct symbol_table **ret_table)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* account_json: the account as a JSON object, in the JSON file and in the HTML page alike. */
+/* account_json: writes the account as a JSON object, the same for the JSON file and the HTML page. */
 #pragma once
 #include "codec/json.h"
 #include "model/account.h"

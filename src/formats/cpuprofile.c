@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* V8's CPU profile (the DevTools protocol's Profiler.Profile). It knows one thread: ours stand below the root by name, one after the other
- * on the time line. Only where there is but one thread, with time stamps, its samples stand where they were taken. */
+/* Writes V8's CPU profile (Profiler.Profile of the DevTools protocol). It has a single thread: ours are below the root by name and follow
+ * each other on the time line. Samples are at their own times only if there is just one thread and it has time stamps. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,16 +19,17 @@
 struct v8 {
 	struct json json;
 	const struct profile *profile;
-	struct frame_list frames; /* numbers behind theirs: (root), (idle), then the tracks */
+	struct frame_list frames; /* numbers after its own: (root), (idle), then the tracks */
 	struct tracks tracks;
 	struct call_nodes nodes;
-	struct buffer call_frames; /* of all frames, one behind the other: what a frame reads is written once and copied */
+	/* Texts of all frames, concatenated: built once and copied. */
+	struct buffer call_frames;
 	size_t *ends;		   /* by frame: where its text ends */
-	uint32_t *leaf;	       /* by place in tracks.samples: the node */
+	uint32_t *leaf;	       /* by index in tracks.samples: the node */
 	int64_t *hits;	       /* by node */
-	uint32_t *first_child; /* by node, and one more: its place in `children` */
+	uint32_t *first_child; /* by node, and one more: index into `children` */
 	uint32_t *children;
-	int64_t written_us; /* the begin of the last entry on the time line */
+	int64_t written_us; /* start of the last entry on the time line */
 };
 
 static int add_nodes(struct v8 *v8)
@@ -79,7 +80,7 @@ static int list_children(struct v8 *v8)
 	for (uint32_t i = 2; i < nr + 2; i++)
 		v8->first_child[i] += v8->first_child[i - 1];
 	for (uint32_t i = 1; i < nr; i++)
-		v8->children[v8->first_child[v8->nodes.all[i].parent + 1]++] = i; /* which moves each list's begin to where it belongs */
+		v8->children[v8->first_child[v8->nodes.all[i].parent + 1]++] = i; /* this moves the start of each list to its final index */
 	return 0;
 }
 
@@ -184,11 +185,11 @@ static void write_samples(struct v8 *v8)
 			json_u64(&v8->json, NODE_ID(IDLE));
 		json_u64(&v8->json, NODE_ID(v8->leaf[i]));
 	}
-	json_u64(&v8->json, NODE_ID(IDLE)); /* ends the last one */
+	json_u64(&v8->json, NODE_ID(IDLE)); /* ends the last sample */
 	json_close(&v8->json, ']');
 }
 
-/* How far each begins behind the one before it: rounded so that the sums are exact. */
+/* Writes the distance to the start of the previous entry, rounded so that the sums are exact. */
 static void write_delta(struct v8 *v8, int64_t begins_us)
 {
 	json_fixed(&v8->json, begins_us - v8->written_us, 0);

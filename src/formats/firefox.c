@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The Firefox Profiler's processed format, version 48 (its docs-developer/CHANGELOG-formats.md and src/types/profile.js): the last in which
- * every thread has its own tables; the profiler upgrades it on loading. Without time stamps all samples stand at the profile's start, with
- * their weights. */
+/* Writes the Firefox Profiler's processed format, version 48 (its docs-developer/CHANGELOG-formats.md and src/types/profile.js). It is the
+ * last version in which every thread has its own tables; the profiler upgrades it on loading. Without time stamps all samples are at the
+ * profile's start, with their weights. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void write_category(struct json *json, const char *name, const char *colo
 	json_close(json, '}');
 }
 
-/* Where nothing has a time, one sample stands for the whole run. */
+/* Without any time, one sample stands for the whole run. */
 static int64_t interval_ns(const struct firefox *firefox)
 {
 	const struct account *account = profile_account_of(firefox->profile);
@@ -75,8 +75,8 @@ static void write_meta(struct firefox *firefox)
 	json_close(json, '}');
 }
 
-/* Breakpad's id of an ELF file: the first 16 bytes of the build id as a GUID, whose first three fields are little-endian, and an age of 0.
- */
+/* Breakpad's id of an ELF file: the first 16 bytes of the build id as a GUID, with its first three fields little-endian, and an age of
+ * 0. */
 static void breakpad_id(const char *build_id, char id[34])
 {
 	static const uint8_t places[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* firefox: what the two halves of the writer share; firefox.c has what the profile has once, firefox_thread.c the tables of a thread. */
+/* firefox: what the two halves of the writer share. firefox.c writes what the profile has once, firefox_thread.c the tables of a thread. */
 #pragma once
 #include "codec/json.h"
 #include "frames/call_nodes.h"
@@ -8,7 +8,7 @@
 #include "frames/tick.h"
 #include "frames/tracks.h"
 
-/* What the viewer colours frames by: name, colour. */
+/* Categories, by which the viewer colours frames: name, colour. */
 #define FIREFOX_OF_RUNTIME(id, name, shown, otlp, files, firefox, ...) X(id, shown, firefox)
 #define FIREFOX_CATEGORY_LIST(X) \
 	X(OTHER, "Other", "grey") \
@@ -17,9 +17,9 @@
 enum firefox_category { FIREFOX_CATEGORY_LIST(X) };
 #undef X
 
-/* A thread's own numbers of the profile's entries that it uses. */
+/* Numbers a thread's own subset of the profile's entries. */
 struct renumber {
-	uint32_t *number; /* by entry of the profile: its number + 1, 0: not used yet */
+	uint32_t *number; /* by entry of the profile: its number + 1; 0: not used yet */
 	uint32_t *used;	  /* by number: the entry */
 	uint32_t nr;
 };
@@ -30,18 +30,18 @@ struct firefox {
 	struct frame_list frames;
 	struct tracks tracks;
 	struct inlines inlines;
-	uint32_t *lib_of;      /* by mapping: the library's number */
-	uint32_t *lib_mapping; /* by library: the first of its mappings */
+	uint32_t *lib_of;      /* by mapping: number of its library */
+	uint32_t *lib_mapping; /* by library: its first mapping */
 	uint32_t nr_libs;
 	struct value_scale scale;
 	uint64_t first_ns;
-	/* of the thread that is written */
+	/* of the current thread */
 	struct renumber strings, chains, functions, symbols, libs; /* functions and symbols: entries of `frames` */
 	uint32_t *function_lib;	   /* by function: the library of one of its locations, or PROFILE_NONE */
-	uint32_t *symbol_location; /* by number of the symbol: one of its locations */
+	uint32_t *symbol_location; /* by symbol: one of its locations */
 	struct call_nodes stacks;
 	const struct track *track;
-	uint32_t *leaf; /* by place in the track: its stack, or PROFILE_NONE */
+	uint32_t *leaf; /* by index in the track: its stack, or PROFILE_NONE */
 };
 
 /* 0 or -ENOMEM. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A thread: columns of numbers. What it uses is numbered first, from its stacks to their locations, functions, libraries and strings. */
+/* Writes a thread as columns of numbers. First everything it uses is numbered, from stacks to locations, functions, libraries and
+ * strings. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ static uint32_t lib_of(const struct firefox *firefox, uint32_t location)
 	return mapping == PROFILE_NONE ? PROFILE_NONE : firefox->lib_of[mapping];
 }
 
-/* The location whose function has a symbol of its own, as what was inlined stands in another's; or PROFILE_NONE. */
+/* The location whose function has a symbol of its own (an inlined function is inside another's), or PROFILE_NONE. */
 static uint32_t symbol_of(const struct firefox *firefox, uint32_t chain)
 {
 	uint32_t location = inlines_location(&firefox->inlines, chain), outer, symbol;
@@ -93,7 +94,7 @@ static uint32_t symbol_of(const struct firefox *firefox, uint32_t chain)
 	return symbol;
 }
 
-/* Numbers the location at the chain's begin and all that it leads to. */
+/* Numbers the first location of the chain and everything it refers to. */
 static void use_chain(struct firefox *firefox, uint32_t chain)
 {
 	uint32_t location = inlines_location(&firefox->inlines, chain), symbol = symbol_of(firefox, chain);
@@ -106,7 +107,7 @@ static void use_chain(struct firefox *firefox, uint32_t chain)
 		const struct frame_entry *frame = &firefox->frames.entries[entry];
 
 		renumber(&firefox->functions, entry);
-		firefox->function_lib[entry] = lib; /* one path may be several libraries: the first that comes */
+		firefox->function_lib[entry] = lib; /* one path may be several libraries: the first is used */
 		renumber(&firefox->strings, frame->name);
 		renumber(&firefox->strings, profile_function_at(firefox->profile, frame->function)->file);
 	}
@@ -123,7 +124,7 @@ static void use_chain(struct firefox *firefox, uint32_t chain)
 	renumber(&firefox->strings, firefox->frames.entries[entry].name);
 }
 
-/* The tables of one thread: each a set of columns, each a list of cells. */
+/* A thread's tables. Each is a set of columns, and each column a list of cells. */
 typedef void (*write_cell)(struct firefox *firefox, uint32_t row);
 struct column {
 	const char *key;
@@ -415,7 +416,7 @@ static void write_samples(struct firefox *firefox)
 	json_close(&firefox->json, '}');
 }
 
-/* String 0 stands for names alone: what is not known of others is null. */
+/* String 0 is only for missing names; other unknown fields are null. */
 static void write_strings(struct firefox *firefox)
 {
 	json_line(&firefox->json);
@@ -481,7 +482,7 @@ static int add_sample(struct firefox *firefox, const struct profile_sample *samp
 	return err;
 }
 
-/* Builds the stack tree of the track and numbers what it leads to. */
+/* Builds the track's stack tree and numbers everything it refers to. */
 static int use_samples(struct firefox *firefox)
 {
 	int err = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writers of formats for machines. Each returns 0 or -ENOMEM; the buffer's own sticky error is checked by export_write. They write
+/* The writers of machine-readable formats. Each returns 0 or -ENOMEM; export_write checks the buffer's own sticky error. They write
  * everything, whatever the options. */
 #pragma once
 #include "base/buffer.h"

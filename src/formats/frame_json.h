@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frame_json: all that is known of a frame, as keys of an object of JSON lines. */
+/* frame_json: writes everything known about a frame as keys of an object of JSON lines. */
 #pragma once
 #include "codec/json.h"
 #include "model/profile.h"

@@ -3,6 +3,6 @@
 #include "codec/json.h"
 #include "model/profile.h"
 
-/* What it is, and what it counted, as keys of the object that is open: name, key, unit, scale, count, sum, and the slots that are not empty
- * with their bounds. */
+/* Writes a histogram as keys of the open object: name, key, unit, scale, count, sum, and the slots that are not empty, with their
+ * bounds. */
 void write_histogram(struct json *json, const struct profile *profile, const struct profile_histogram *histogram);

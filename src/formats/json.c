@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Everything there is, each thing once: the schema stands in docs/formats.md, and JSON_VERSION is what its readers check. */
+/* Writes everything in the profile, each thing once. The schema is in docs/formats.md; readers check JSON_VERSION. */
 #include "codec/json.h"
 
 #include "formats/account_json.h"
@@ -125,7 +125,7 @@ static void write_values(struct json *json, const struct profile *profile, const
 	json_close(json, ']');
 }
 
-/* [key, text] or [key, number, unit]: a key may stand there twice. */
+/* [key, text] or [key, number, unit]: a key may occur twice. */
 static void write_labels(struct json *json, const struct profile *profile, uint32_t number)
 {
 	uint32_t nr_labels;
@@ -169,7 +169,7 @@ static void write_samples(struct json *json, const struct profile *profile)
 	json_close(json, ']');
 }
 
-/* Those of a stack say whose they are as samples do. */
+/* A stack's histograms name process and thread as samples do. */
 static void write_histograms(struct json *json, const struct profile *profile)
 {
 	json_key(json, "histograms");

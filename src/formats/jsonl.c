@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One JSON object per line: the account, then each sample with its whole stack, then the histograms, so that a line needs no other. What a
- * location reads is written once and copied. */
+/* Writes one JSON object per line: the account, each sample with its whole stack, then the histograms. So no line depends on another. The
+ * text of a location is built once and copied. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -15,7 +15,8 @@
 struct lines {
 	struct json json;
 	const struct profile *profile;
-	struct buffer frames; /* objects of all locations, one behind the other */
+	/* Objects of all locations, concatenated. */
+	struct buffer frames;
 	size_t *ends;	      /* by location: where its object ends */
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* OpenTelemetry's profiles (opentelemetry-proto 1.10 and newer, ProfilesData; collectors take the same message as a request): a resource
- * per process, in it a profile per value type. */
+/* Writes OpenTelemetry's profiles (opentelemetry-proto 1.10 and newer, ProfilesData; collectors take the same message as a request): a
+ * resource per process, and in it a profile per value type. */
 #include "formats/otlp.h"
 
 #include <string.h>

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlp: what the two halves of the writer share; otlp.c has resources, profiles and samples, otlp_dictionary.c the tables that they point
- * into. */
+/* otlp: what the two halves of the writer share. otlp.c writes resources, profiles and samples, otlp_dictionary.c the tables that they
+ * refer to. */
 #pragma once
 #include "base/interned.h"
 #include "formats/otlp_sink.h"
 #include "frames/inlines.h"
 #include "frames/tracks.h"
 
-/* Strings that the profile may not have; their numbers follow those of the profile's. */
+/* Strings that the profile may lack; they are numbered after the profile's. */
 #define OTLP_OF_RUNTIME(id, name, shown, otlp, ...) X(id, otlp)
 #define OTLP_STRING_LIST(X) \
 	X(THREAD_ID, "thread.id") X(THREAD_NAME, "thread.name") X(CPU, "cpu.logical_number") X(FRAME_TYPE, "profile.frame.type") \
 	X(BUILD_ID, "process.executable.build_id.gnu") X(NATIVE, "native") X(KERNEL, "kernel") X(ABORT, "abort-marker") \
 	SONDE_RUNTIME_LIST(OTLP_OF_RUNTIME, SONDE_NO_RUNTIME) \
-	X(COMMENT, "pprof.profile.comment") X(PERIOD_TYPE, "") X(PERIOD_UNIT, "") X(ACCOUNT, "") /* the last three: of this profile */
+	X(COMMENT, "pprof.profile.comment") X(PERIOD_TYPE, "") X(PERIOD_UNIT, "") X(ACCOUNT, "") /* the last three differ per profile */
 #define X(id, text) OTLP_STRING_##id,
 enum otlp_string { OTLP_STRING_LIST(X) OTLP_STRING_COUNT };
 #undef X
@@ -33,13 +33,13 @@ struct otlp {
 	const struct profile *profile;
 	struct tracks tracks;
 	struct inlines inlines;
-	struct buffer account; /* in words */
-	struct interned attributes, stacks; /* of struct otlp_attribute and otlp_stack */
+	struct buffer account; /* as text */
+	struct interned attributes, stacks; /* of struct otlp_attribute, of struct otlp_stack */
 	int err; /* sticky: no memory for one of the above */
 };
 
 uint32_t otlp_string(const struct otlp *otlp, enum otlp_string string);
-/* Numbers in the dictionary's tables; 0, which stands for none there, also when there is no memory. `attribute` must have been zeroed. */
+/* Return indices into the dictionary's tables. 0 means none there, and also no memory. Zero `attribute` before you fill it. */
 uint32_t otlp_attribute(struct otlp *otlp, const struct otlp_attribute *attribute);
 uint32_t otlp_text_attribute(struct otlp *otlp, uint32_t key, uint32_t text);
 uint32_t otlp_stack(struct otlp *otlp, uint32_t user, uint32_t kernel);

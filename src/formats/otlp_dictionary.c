@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ProfilesDictionary of opentelemetry-proto 1.10 and newer (opentelemetry/proto/profiles/v1development/profiles.proto). The first element
- * of each table is empty, so our entries' numbers + 1 are the indices (of locations: what inlines says); strings have the empty one
- * themselves. */
+/* Writes ProfilesDictionary of opentelemetry-proto 1.10 and newer (opentelemetry/proto/profiles/v1development/profiles.proto). The first
+ * element of each table is empty, so an index is the number of our entry + 1 (for locations, see inlines). Our strings start with the empty
+ * one already. */
 #include <errno.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ uint32_t otlp_string(const struct otlp *otlp, enum otlp_string string)
 	return profile_nr_strings(otlp->profile) + string;
 }
 
-/* The number that an entry has in a table whose first one is the empty one. */
+/* The entry's index in a table whose first element is empty. */
 static uint32_t number_of(struct otlp *otlp, struct interned *table, const void *entry)
 {
 	uint32_t number = interned_add(table, entry);
@@ -264,6 +264,6 @@ void otlp_write_dictionary(struct otlp *otlp)
 		otlp_text_item(sink, string_table, string_text(otlp, i));
 	otlp_list_end(sink);
 	write_stacks(otlp);
-	write_attributes(otlp); /* the last: the others add to it */
+	write_attributes(otlp); /* last, because the others add to it */
 	otlp_end(sink);
 }

@@ -109,7 +109,7 @@ void otlp_choice_i64(struct otlp_sink *sink, struct otlp_field field, int64_t va
 	protobuf_varint(sink->json.buffer, (uint64_t)value);
 }
 
-/* Protobuf's texts must be UTF-8; JSON's writer sees to that itself. */
+/* Protobuf's texts must be UTF-8; JSON's writer ensures that itself. */
 static void protobuf_valid_text(struct otlp_sink *sink, uint32_t number, const char *text)
 {
 	const char *end = text + strlen(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlp_sink: one message, written as protobuf or as JSON (OTLP's: lowerCamelCase, 64-bit numbers as strings). Fields that are 0 or "" are
- * left out, as proto3 has it. Errors are the buffer's. */
+/* otlp_sink: writes one message, as protobuf or as OTLP's JSON (lowerCamelCase, 64-bit numbers as strings). Fields that are 0 or "" are
+ * left out, as in proto3. The buffer records errors. */
 #pragma once
 #include "codec/json.h"
 
@@ -12,29 +12,29 @@ struct otlp_field {
 };
 
 struct otlp_sink {
-	struct json json;      /* its buffer is the protobuf's, too */
-	struct buffer scratch; /* the caller releases it */
+	struct json json;      /* its buffer also serves protobuf */
+	struct buffer scratch; /* the caller frees it */
 	size_t opened[OTLP_MAX_DEPTH];
 	uint32_t depth;
 	bool is_json;
 };
 
-void otlp_begin(struct otlp_sink *sink, struct otlp_field field); /* a message */
+void otlp_begin(struct otlp_sink *sink, struct otlp_field field); /* begins a message */
 void otlp_end(struct otlp_sink *sink);
-/* A list of messages: items between begin and end; `field` is the list's. */
+/* A list of messages: items between begin and end; `field` is that of the list. */
 void otlp_list_begin(struct otlp_sink *sink, struct otlp_field field);
 void otlp_item(struct otlp_sink *sink, struct otlp_field field); /* ended by otlp_end */
 void otlp_list_end(struct otlp_sink *sink);
 void otlp_u32(struct otlp_sink *sink, struct otlp_field field, uint32_t value);
 void otlp_u64(struct otlp_sink *sink, struct otlp_field field, uint64_t value); /* uint64, int64 */
 void otlp_fixed64(struct otlp_sink *sink, struct otlp_field field, uint64_t value);
-void otlp_choice_i64(struct otlp_sink *sink, struct otlp_field field, int64_t value); /* of a oneof: stands also when 0 */
-void otlp_text(struct otlp_sink *sink, struct otlp_field field, const char *text);    /* stands also when empty */
+void otlp_choice_i64(struct otlp_sink *sink, struct otlp_field field, int64_t value); /* of a oneof: 0 is written too */
+void otlp_text(struct otlp_sink *sink, struct otlp_field field, const char *text);    /* "" is written too */
 /* A list of numbers. */
 void otlp_numbers_begin(struct otlp_sink *sink, struct otlp_field field);
 void otlp_number(struct otlp_sink *sink, uint32_t value);
 void otlp_number_i64(struct otlp_sink *sink, int64_t value);
 void otlp_number_fixed64(struct otlp_sink *sink, uint64_t value);
 void otlp_numbers_end(struct otlp_sink *sink);
-/* One of a list of texts, between otlp_list_begin and its end. */
+/* Writes one of a list of texts, between otlp_list_begin and otlp_list_end. */
 void otlp_text_item(struct otlp_sink *sink, struct otlp_field field, const char *text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `perf script --header --ns` prints (tools/perf/builtin-script.c), which many tools read. One entry per sample: readers count
- * entries. What a location reads is written once and copied. */
+/* Writes what `perf script --header --ns` prints (tools/perf/builtin-script.c), which many tools read. Each sample is an entry of its own,
+ * since readers count entries. The text of a location is built once and copied. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,19 +16,19 @@
 
 #define KERNEL_DSO  "[kernel.kallsyms]"
 #define UNKNOWN	    "[unknown]"
-#define MAX_ENTRIES ((uint64_t)1 << 24) /* a line of folded stacks may say any number of samples */
+#define MAX_ENTRIES ((uint64_t)1 << 24) /* a line of folded stacks may claim any number of samples */
 
 struct script {
 	const struct profile *profile;
 	struct buffer *buffer;
-	struct buffer frames; /* lines of all locations, one behind the other */
+	struct buffer frames; /* lines of all locations, concatenated */
 	size_t *ends;	      /* by location: where its line ends */
 	struct buffer event;
 	uint64_t period;
-	bool counts;	      /* the values are samples: each is an entry of its own */
+	bool counts;	      /* the values are samples: each gets its own entry */
 };
 
-/* A blank would end it for most readers. */
+/* Replaces blanks and colons: for most readers a blank ends the word. */
 static void word(struct buffer *buffer, const char *text, const char *instead)
 {
 	size_t from = buffer->size;
@@ -40,7 +40,7 @@ static void word(struct buffer *buffer, const char *text, const char *instead)
 	}
 }
 
-/* "ext4_readpage [ext4]": where the name of a kernel's module begins, or the end of the text. */
+/* "ext4_readpage [ext4]": the offset of the kernel module's name, or of the end of the text. */
 static size_t module_at(const char *name)
 {
 	const char *bracket = strrchr(name, '[');
@@ -63,8 +63,8 @@ static void write_kernel_name(struct buffer *line, const struct profile_location
 	plain_text(line, name[module] ? name + module : KERNEL_DSO, ';');
 }
 
-/* Without an address, as perf prints what it has none of; with the source file where a program's stands, since readers show that. Many of
- * them read no blank there. */
+/* Writes an interpreted frame: address 0, as perf prints frames without one, and the source file in place of the binary, since readers show
+ * that. Many readers accept no blank there. */
 static void write_interpreted(struct buffer *line, const struct profile *profile, const struct profile_location *location)
 {
 	const char *name = profile_string_text(profile, profile_function_at(profile, location->function)->name);
@@ -144,7 +144,7 @@ static void write_head(struct script *script, struct buffer *entry, const struct
 	if (*comm)
 		plain_text(entry, comm, ';');
 	else
-		buffer_printf(entry, ":%" PRIu32, sample->tid); /* as perf calls a thread without a name */
+		buffer_printf(entry, ":%" PRIu32, sample->tid); /* as perf names a thread without a name */
 	buffer_printf(entry, " %5" PRIu32 "/%-5" PRIu32 " ", sample->tgid, sample->tid);
 	if (sample->cpu != PROFILE_NONE)
 		buffer_printf(entry, "[%03" PRIu32 "] ", sample->cpu);
@@ -167,7 +167,7 @@ static int write_sample(struct script *script, struct buffer *entry, const struc
 	if (entry->err)
 		return entry->err;
 	if (script->counts && (uint64_t)value > (script->buffer->max - script->buffer->size) / entry->size)
-		return -EFBIG; /* before there is any of it */
+		return -EFBIG; /* before any of it is written */
 	for (int64_t i = 0; i < (script->counts ? value : 1) && !script->buffer->err; i++) {
 		buffer_append(script->buffer, entry->data, entry->size);
 		buffer_settle(script->buffer);
@@ -175,7 +175,7 @@ static int write_sample(struct script *script, struct buffer *entry, const struc
 	return 0;
 }
 
-/* As `perf script --header` begins; readers know the file by its first line. */
+/* Writes the header of `perf script --header`; readers know the file by its first line. */
 static int write_header(struct script *script)
 {
 	const struct account *account = profile_account_of(script->profile);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pprof's profile.proto, gzipped. Our entries' numbers + 1 are its ids (of locations: what inlines says), and our string 0 is its empty
- * one: nothing is looked up. */
+/* Writes pprof's profile.proto, gzipped. Ids are the numbers of our entries + 1 (for locations, see inlines), and our string 0 is its empty
+ * one. So no lookup is needed. */
 #include <string.h>
 
 #include "codec/protobuf.h"
@@ -34,19 +34,19 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING_ID, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION_ID = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME, FUNCTION_START_LINE };
 
-/* All kernel addresses, modules and BPF programs too, are one mapping under the name that perf gives it. */
+/* All kernel addresses, including modules and BPF programs, are one mapping with the name that perf uses. */
 #define KERNEL_NAME	   "[kernel.kallsyms]"
 
 struct pprof {
 	struct buffer message, scratch;
 	const struct profile *profile;
 	uint32_t nr_strings, nr_values;
-	uint64_t period; /* what one tick stands for, 0: not known, or the values are no ticks */
+	uint64_t period; /* what one tick stands for; 0: not known, or the values are not ticks */
 	struct inlines inlines;
 	uint32_t comm_key, pid_key, tid_key, cpu_key, time_key, time_unit;
 };
 
-/* Appends to the string table; the new string's number. */
+/* Appends to the string table; returns the new string's index. */
 static uint32_t add_string(struct pprof *pprof, const char *text)
 {
 	pprof->scratch.size = 0;
@@ -107,7 +107,7 @@ static bool is_of_one_process(const struct profile *profile)
 	return true;
 }
 
-/* The first one stands above pprof's reports as the program that was profiled. When there were several, the kernel stands there. */
+/* pprof's reports name the first mapping as the profiled program. If there were several programs, it is the kernel. */
 static void write_mappings(struct pprof *pprof)
 {
 	struct profile_mapping kernel = { .start_pc = PROFILE_KERNEL_KADDR, .end_pc = UINT64_MAX };
@@ -123,8 +123,8 @@ static void write_mappings(struct pprof *pprof)
 		write_mapping(pprof, nr_mappings + 1, &kernel);
 }
 
-/* 0: none. An address outside of its mapping would make pprof's arithmetic wrap; but what is the kernel's must be seen, also where no
- * address is known. */
+/* 0: none. An address outside its mapping would make pprof's arithmetic wrap. Kernel frames always have the mapping, even without an
+ * address, so that pprof shows them as the kernel's. */
 static uint32_t mapping_id(const struct profile *profile, const struct profile_location *location)
 {
 	const struct profile_mapping *mapping;
@@ -190,7 +190,7 @@ static void write_text_label(struct buffer *message, uint32_t key, uint32_t stri
 	protobuf_close(message, opened);
 }
 
-/* google/pprof takes a number of 0 without a unit for no label at all; the key as the unit is what it assumes where there is none. */
+/* google/pprof ignores a number label that is 0 and has no unit. Without a unit it assumes the key as the unit, so that is written. */
 static void write_number_label(struct buffer *message, uint32_t key, uint64_t number, uint32_t unit)
 {
 	size_t opened = protobuf_open(message, SAMPLE_LABEL);
@@ -255,14 +255,14 @@ static void write_samples(struct pprof *pprof)
 	pprof->pid_key = add_string(pprof, "pid");
 	pprof->tid_key = add_string(pprof, "tid");
 	pprof->cpu_key = add_string(pprof, "cpu");
-	pprof->time_key = add_string(pprof, "end_timestamp_ns"); /* as libdatadog calls it; the format has no place for it */
+	pprof->time_key = add_string(pprof, "end_timestamp_ns"); /* libdatadog's name; the format has no field for it */
 	pprof->time_unit = add_string(pprof, "nanoseconds");
 	profile_sum_types(pprof->profile, &pprof->nr_values);
 	for (uint32_t i = 0; i < profile_nr_samples(pprof->profile); i++)
 		write_sample(pprof, profile_sample_at(pprof->profile, i));
 }
 
-/* The account, a comment per line. */
+/* Writes the account, one comment per line. */
 static int write_comments(struct pprof *pprof)
 {
 	const struct account *account = profile_account_of(pprof->profile);

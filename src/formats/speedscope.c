@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* speedscope's own format (its file-format-schema.json): a profile per thread and value type, over common frames. With time stamps, samples
- * of a clock stand where they were taken, with empty stacks between them. */
+/* Writes speedscope's own format (its file-format-schema.json): a profile per thread and value type, with shared frames. With time stamps,
+ * samples of a clock are at their times, with empty stacks between them. */
 #include <string.h>
 
 #include "codec/json.h"
@@ -133,7 +133,7 @@ static int write_profile(struct scope *scope, const struct track *track, uint32_
 	return 0;
 }
 
-/* The thread with the largest sum of what is shown: it is what one sees first. */
+/* The thread with the largest sum of the shown value: speedscope shows it first. */
 static uint32_t largest_track(const struct scope *scope)
 {
 	uint32_t largest = 0, shown = profile_shown_value(scope->profile);

@@ -8,7 +8,7 @@
 #include "base/interned.h"
 #include "frames/frame_source.h"
 
-/* `sources`: when frames are by name, else NULL. */
+/* `sources`: NULL unless frames are by name. */
 static struct frame_entry entry_of(const struct profile *profile, uint32_t number, const uint32_t *sources)
 {
 	const struct profile_location *location = profile_location_at(profile, number);

@@ -34,7 +34,7 @@ const char *frame_source(const struct profile *profile, const struct profile_loc
 	return frame_is_interpreted(location->kind) ? base_of(profile, location->function) : "";
 }
 
-/* The first function whose file has the base name that this one's has, plus one. 0 or -ENOMEM. */
+/* Finds the first function whose file has the same base name, plus one. 0 or -ENOMEM. */
 static int find_source(const struct profile *profile, struct u64_map *index, uint32_t function, uint32_t *ret_source)
 {
 	const char *base = base_of(profile, function);

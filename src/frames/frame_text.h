@@ -5,10 +5,10 @@
 #include "frames/export_options.h"
 #include "model/profile.h"
 
-/* From the start of the function; where there is no symbol (a name in brackets), the address as linked, or else the pc. Of what an
- * interpreter runs the line. */
+/* The offset from the start of the function; without a symbol (a name in brackets) the address as linked, or else the pc. If interpreted,
+ * the line. */
 uint64_t frame_offset(const struct profile *profile, const struct profile_location *location);
-/* Appends the frame's name as the options want it: function, +0x12, _[k]; of what an interpreter runs "function (app.py)", or with offsets
- * "function (app.py:12)". */
+/* Appends the frame's name as the options demand: function, +0x12, _[k]. If interpreted: "function (app.py)", with offsets "function
+ * (app.py:12)". */
 void frame_text(struct buffer *buffer, const struct profile *profile, uint32_t location, const struct export_options *options,
 		char semicolon);

@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functions: a profile's functions as tables for people count them, (name, file, kind): what each took itself (self) and with what it
- * called (total); folded as the value is (sums, mostly). A sample counts once in the total of a function however often that is on its
- * stack. */
+/* functions: a profile's functions, (name, file, kind), with their own values (self) and those including what they call (total). The values
+ * fold as their kind does, mostly by sum. A sample counts once in the total of a function, however often the function is on its stack. */
 #pragma once
 #include "model/profile.h"
 
 struct function_row {
-	uint32_t name, path; /* strings; frame_path: of the mapped file, or of the source of what an interpreter runs; "" without one */
+	uint32_t name, path; /* strings; path: frame_path, the mapped file or the source of an interpreted function; "": none */
 	uint32_t kind;       /* enum frame_kind */
 	uint32_t start_line; /* frame_start_line; 0 for most */
-	uint32_t last_sample;/* that was counted into total, plus one */
+	uint32_t last_sample;/* the last sample counted into total, plus one */
 	int64_t self, total;
 };
 
 struct functions {
 	struct function_row *rows;
 	uint32_t nr;
-	uint32_t *of_location; /* by location: the row's number */
-	int64_t all;           /* of all samples */
+	uint32_t *of_location; /* by location: the row's index */
+	int64_t all;           /* the value of all samples */
 };
 
-/* Of the profile's value with this number. 0 or -ENOMEM. */
+/* Tallies the profile's value with this index. 0 or -ENOMEM. */
 MUST_CHECK int functions_tally(const struct profile *profile, uint32_t value, struct functions *ret_functions);
 void functions_done(struct functions *functions);
-/* The rows, the most self first, then the most total; the caller frees the list. NULL: no memory. */
+/* The rows by self, then by total, largest first. The caller frees the list. NULL: no memory. */
 const struct function_row **functions_sorted(const struct functions *functions);
 /* Never "". */
 const char *function_row_name(const struct profile *profile, const struct function_row *row);
 #define FUNCTION_PLACE_BYTES 280
-/* Where its code is, in short: "kernel", "libc.so.6", "app.py:12", "". `room` is for those with a line. */
+/* Where its code is, in short: "kernel", "libc.so.6", "app.py:12", "". `room` holds texts with a line. */
 const char *function_row_place(const struct profile *profile, const struct function_row *row, char room[FUNCTION_PLACE_BYTES]);
 
 /* Both sides of a sample's stack as one: innermost first, the kernel's before the user's. */

@@ -33,7 +33,7 @@ bool inlines_begins(const struct inlines *inlines, const uint32_t *chains, uint3
 	return !i || inlines_outer(inlines, chains[i - 1]) != chains[i];
 }
 
-/* Marks and what interpreters ran may stand between an inlined function and the one that it is in. */
+/* Marks and interpreted frames may stand between an inlined function and the one that contains it, so pc and kind are compared. */
 static bool is_in_next(const struct profile *profile, const uint32_t *locations)
 {
 	const struct profile_location *inner = profile_location_at(profile, locations[0]),
@@ -42,8 +42,8 @@ static bool is_in_next(const struct profile *profile, const uint32_t *locations)
 	return inner->is_inlined && outer->pc == inner->pc && outer->kind == inner->kind;
 }
 
-/* From the root: a chain goes on from the one that it is in. Of the waker's frames, which stand the other way round, each is a chain of its
- * own. */
+/* Walks from the root: each chain continues the one that contains it. The waker's frames stand the other way round, so each is a chain of
+ * its own. */
 static int find_chains(struct inlines *inlines, const struct profile *profile, uint32_t stack)
 {
 	uint32_t nr, nr_waker, *chains = inlines->of_frames + inlines->first[stack];

@@ -14,7 +14,7 @@ static const struct {
 	{ ".s", assembly }, { ".S", assembly }, { ".asm", assembly }, { ".f90", fortran }, { ".f", fortran },
 };
 
-/* Itanium C++ ABI "_Z"; Rust's old mangling is that with a hash of 16 digits at the end, its new one "_R". */
+/* The Itanium C++ ABI begins with "_Z". So does Rust's old mangling, which ends in a hash of 16 digits. Its new one begins with "_R". */
 static const char *by_mangling(const char *name)
 {
 	size_t size = strlen(name);

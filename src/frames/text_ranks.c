@@ -16,7 +16,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(((const struct ranked *)a)->text, ((const struct ranked *)b)->text);
 }
 
-/* Even ones: between two is room for a text that is not there. */
+/* Ranks are even, which leaves room between two for a text that is not in the profile. */
 uint32_t *text_ranks(const struct profile *profile, bool of_bases)
 {
 	uint32_t nr = profile_nr_strings(profile), rank = 0;

@@ -17,7 +17,7 @@ int64_t tick_value(int64_t count, uint64_t period)
 	return __builtin_mul_overflow(count, period, &value) ? (count < 0 ? INT64_MIN : INT64_MAX) : value;
 }
 
-/* By frequency the clocks tick evenly; how far other events are apart then, only the kernel knew. */
+/* With a frequency, only the clocks tick evenly. The period of other events is known to the kernel alone. */
 uint64_t tick_period(const struct profile *profile)
 {
 	const struct account *account = profile_account_of(profile);

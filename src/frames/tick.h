@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tick: what a sample's values stand for, in the units that other programs know. */
+/* tick: what a sample's values stand for, in units that other programs know. */
 #pragma once
 #include "model/profile.h"
 
-/* How much of its event one sample stands for; 0: only the kernel knew, or the values are no samples. */
+/* How much of its event one sample stands for; 0: only the kernel knew, or the values are not samples. */
 uint64_t tick_period(const struct profile *profile);
-/* The event as pprof and its kin call it: "cpu" for the clocks. */
+/* The event's name in pprof and similar formats: "cpu" for the clocks. */
 const char *tick_event(const struct account *account);
-/* count * period; what is more than the type holds is its limit. */
+/* count * period, saturated at the limits of the type. */
 int64_t tick_value(int64_t count, uint64_t period);
 
 struct value_scale {
-	const char *unit; /* "nanoseconds" for all times, else as the profile has it: "count", "bytes" */
+	const char *unit; /* "nanoseconds" for all times, else as in the profile: "count", "bytes" */
 	uint64_t factor;  /* from the sample's value to this unit */
 	bool is_time;
 };
 
-/* Samples of a clock are given as the time that they stand for. */
+/* The scale of a value. Samples of a clock count as the time they stand for. */
 struct value_scale value_scale_of(const struct profile *profile, uint32_t type);

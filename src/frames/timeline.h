@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline: samples one after the other, as wide as what they stand for; where they have their time and are those of a clock, at their
- * time. For formats that have widths and no times. */
+/* timeline: puts samples one after the other, each as wide as what it stands for. Samples of a clock that have times are put at their
+ * times. For formats with widths but no times. */
 #pragma once
 #include "frames/tick.h"
 
 struct timeline {
 	struct value_scale scale;
-	uint64_t first_ns; /* where it begins */
+	uint64_t first_ns; /* start of the timeline */
 	int64_t at;	   /* the end of the last sample, in units of the scale */
-	uint32_t type;	   /* number of the value */
+	uint32_t type;	   /* index of the value */
 	bool is_timed;
 };
 
 struct step {
-	int64_t gap;	/* before the sample nothing was seen for so long; 0 for what is only a tick that came a little late */
-	int64_t weight; /* of the sample, never negative: a difference has no width */
+	int64_t gap;	/* time without samples before this one; 0 if it is only a tick that came slightly late */
+	int64_t weight; /* of the sample; never negative, because a difference has no width */
 };
 
-/* Moves on by one sample. */
+/* Advances by one sample. */
 struct step timeline_step(struct timeline *timeline, const struct profile_sample *sample);

@@ -10,7 +10,7 @@
 
 struct sorter {
 	const struct profile *profile;
-	const uint32_t *ranks; /* text_ranks; NULL: names do not count */
+	const uint32_t *ranks; /* text_ranks; NULL: names are ignored */
 };
 
 static int order_by_time(const void *left, const void *right, void *arg)

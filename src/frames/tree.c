@@ -17,10 +17,10 @@ struct builder {
 	struct tree tree;
 	struct u64_map frame_index, node_index;
 	uint32_t max_frames, max_sources, max_nodes; /* room */
-	uint32_t *frame_of;		/* per location: its frame + 1, 0: not asked for yet */
+	uint32_t *frame_of;		/* by location: its frame + 1; 0: not set yet */
 };
 
-/* Frames and nodes are numbers, or PROFILE_NONE: no memory. */
+/* Functions that add frames and nodes return their index; PROFILE_NONE: no memory. */
 static uint32_t add_frame(struct builder *builder, struct tree_frame frame)
 {
 	uint64_t hash = hash_bytes(&frame, sizeof(frame), 0);
@@ -50,7 +50,7 @@ static uint32_t add_node(struct builder *builder, uint32_t parent, uint32_t fram
 		return PROFILE_NONE;
 	if (!array_grow(&builder->tree.nodes, nr_nodes, &builder->max_nodes, sizeof(*builder->tree.nodes), MIN_ROOM, MAX_ROOM))
 		return PROFILE_NONE;
-	if (nr_nodes && u64_map_add(&builder->node_index, key, nr_nodes)) /* the root is nobody's child */
+	if (nr_nodes && u64_map_add(&builder->node_index, key, nr_nodes)) /* the root has no parent */
 		return PROFILE_NONE;
 	builder->tree.nodes[nr_nodes] = (struct tree_node){ .parent = parent, .frame = frame };
 	return builder->tree.nr_nodes++;
@@ -103,7 +103,7 @@ static uint32_t add_stack(struct builder *builder, uint32_t node, uint32_t stack
 	return node;
 }
 
-/* The node that the sample ends in, or PROFILE_NONE. */
+/* Adds a sample. Returns the node it ends in, or PROFILE_NONE. */
 static uint32_t add_sample(struct builder *builder, const struct profile_sample *sample, bool threads)
 {
 	struct tree_frame process = { .name = sample->comm, .path = PROFILE_EMPTY_STRING, .kind = TREE_PROCESS };

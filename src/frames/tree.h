@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree: a profile's stacks as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes of equal
- * names are one. A frame is (name, file, kind): the same name in two files are two. */
+/* tree: a profile's stacks as a call tree: all > process name > (thread >) user frames > kernel frames, root first. Processes with equal
+ * names are one. A frame is (name, file, kind): the same name in two files is two frames. */
 #pragma once
 #include "model/profile.h"
 
@@ -14,21 +14,21 @@ struct tree_frame {
 	uint32_t start_line; /* frame_start_line */
 };
 
-struct tree_source { /* of a frame, where one of its locations knows it */
-	uint32_t file; /* a string: of the source, "" when not known */
-	uint32_t line; /* of the function's first line, 0 when not known */
+struct tree_source { /* of a frame, from one of its locations that has it */
+	uint32_t file; /* a string: the source file; "": unknown */
+	uint32_t line; /* first line of the function; 0: unknown */
 };
 
 struct tree_node {
-	uint32_t parent, frame;		/* the parent's number is smaller; the root, 0, is its own */
-	uint32_t min_line, max_line;	/* of the locations that are one here; 0: not known */
+	uint32_t parent, frame;		/* the parent's index is smaller; the root, 0, is its own parent */
+	uint32_t min_line, max_line;	/* of all locations merged here; 0: unknown */
 };
 
 struct tree {
 	struct tree_frame *frames;
 	struct tree_source *sources; /* one per frame */
 	struct tree_node *nodes;
-	uint32_t *leaves; /* per sample of the profile: its node */
+	uint32_t *leaves; /* by sample of the profile: its node */
 	uint32_t nr_frames, nr_nodes;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One line per stack, root first, and a number: sonde's, stackcollapse's, py-spy's, async-profiler's. What the first frame is, the file
- * does not say: it is the thread's name when all first frames of the file could be names of threads; else it is a frame as the others. */
+/* Reads one line per stack, root first, and a number: sonde's, stackcollapse's, py-spy's, async-profiler's. The file does not say what the
+ * first frame is. It is taken for the thread's name if every first frame of the file could be one; else it is an ordinary frame. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool next_line(const char **pos, const char *end, struct line *ret_line)
 	return true;
 }
 
-/* Takes the number from the end of the line: 1, 2.5, -3. False: there is none. */
+/* Takes the number off the end of the line: 1, 2.5, -3. False: there is none. */
 static bool take_number(struct importer *importer, struct line *line)
 {
 	const char *at = line->end, *digit;
@@ -59,7 +59,7 @@ static bool take_number(struct importer *importer, struct line *line)
 	return true;
 }
 
-/* The part up to the next ';', or to the end. */
+/* The length up to the next ';' or the end. */
 static size_t frame_size(const char *pos, const char *end)
 {
 	const char *semicolon = memchr(pos, ';', (size_t)(end - pos));
@@ -67,7 +67,7 @@ static size_t frame_size(const char *pos, const char *end)
 	return (size_t)((semicolon ? semicolon : end) - pos);
 }
 
-/* "name-12/34": the length of the name, and the two numbers. */
+/* Takes "-12/34" off the end of "name-12/34": shortens *size to the name and returns the two ids. */
 static bool take_ids(const char *text, size_t *size, uint32_t *ret_tgid, uint32_t *ret_tid)
 {
 	uint64_t ids[2] = { 0 };
@@ -93,7 +93,7 @@ static bool begins(const char *text, size_t size, const char *with)
 	return size >= strlen(with) && !memcmp(text, with, strlen(with));
 }
 
-/* Where programs begin, and what no thread is called. */
+/* False for frames that programs start with and for text that no thread name has. */
 static bool could_be_comm(const char *text, size_t size)
 {
 	static const char *const frames[] = {
@@ -126,7 +126,7 @@ static bool begins_with_comm(struct importer *importer)
 	return could;
 }
 
-/* "[tid 12]", which --threads puts behind the name. */
+/* Takes "[tid 12]", which --threads writes after the name. */
 static bool take_tid(struct line *line, struct profile_sample *sample)
 {
 	size_t size = frame_size(line->pos, line->end);
@@ -159,7 +159,7 @@ static int take_comm(struct importer *importer, struct line *line, struct profil
 	return 0;
 }
 
-/* Frames behind a lone "-" or "--" are the kernel's, and those that end in "_[k]". */
+/* Frames after a lone "-" or "--" are the kernel's, and so are frames that end in "_[k]". */
 static int push_frames(struct importer *importer, const struct line *line)
 {
 	bool kernel = false;

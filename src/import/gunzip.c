@@ -14,7 +14,7 @@ struct packed {
 	z_stream stream;
 };
 
-/* One member; packed->pos moves behind it. */
+/* Unpacks one member; moves packed->pos past it. */
 static int inflate_member(struct packed *packed, struct buffer *buffer)
 {
 	int result = Z_OK;
@@ -41,7 +41,7 @@ static int inflate_member(struct packed *packed, struct buffer *buffer)
 	return result == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
-/* Zeros behind the last member are padding, as gzip has it. */
+/* Skips the zeros after the last member: padding, as in gzip. */
 static void skip_padding(struct packed *packed)
 {
 	while (packed->pos < packed->end && !*packed->pos)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gunzip: gzip members (RFC 1952), one or several, to bytes. */
+/* gunzip: unpacks one or several gzip members (RFC 1952). */
 #pragma once
 #include <stddef.h>
 
@@ -7,5 +7,5 @@
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-/* Appends to the buffer, whose `max` bounds what comes out. 0; -EBADMSG: damaged or cut off; -EFBIG; -ENOMEM. */
+/* Appends the unpacked bytes to the buffer; buffer->max limits them. 0; -EBADMSG: damaged or cut off; -EFBIG; -ENOMEM. */
 MUST_CHECK int gunzip(const void *bytes, size_t size, struct buffer *buffer, struct diag *diag);

@@ -13,7 +13,7 @@
 #define TEXT_BYTES	((size_t)1 << 20) /* of one name, label or comment */
 #define BUDGET_PER_BYTE 64
 #define BUDGET_ANYHOW	((uint64_t)1 << 20)
-#define LOOK_BYTES	((size_t)64 << 10) /* so far a text is looked at to tell what it is */
+#define LOOK_BYTES	((size_t)64 << 10) /* how many bytes are examined to detect the format */
 
 #define X(id, name, text) name,
 static const char *const names[] = { IMPORT_FORMAT_LIST(X) };
@@ -77,7 +77,7 @@ static int unknown(struct diag *diag, const char *what)
 	return diag_errno(diag, EINVAL, "it is %s; what can be read is:%s (or say --from)", what, all_names);
 }
 
-/* By the keys of the outermost object. */
+/* Detects the format by the keys of the outermost object. */
 static int detect_json(const char *bytes, size_t size, struct diag *diag, enum import_format *ret_format)
 {
 	struct json_reader r = json_reader_of(bytes, size);
@@ -100,7 +100,7 @@ static int detect_json(const char *bytes, size_t size, struct diag *diag, enum i
 	return unknown(diag, r.bad ? "no whole JSON" : "JSON of a kind that is not known");
 }
 
-/* perf script's frames are indented, and its lines end in ":" or "(file)": those of folded stacks in a number. */
+/* perf script indents frames, and its lines end in ":" or "(file)". Lines of folded stacks end in a number. */
 static bool is_perf_script(const char *bytes, size_t size)
 {
 	const char *pos = bytes, *end = bytes + (size < LOOK_BYTES ? size : LOOK_BYTES);
@@ -117,7 +117,7 @@ static bool is_perf_script(const char *bytes, size_t size)
 	return false;
 }
 
-/* pprof has its texts in field 6, OTLP has two fields. */
+/* pprof has its string table in field 6. OTLP has two fields only. */
 static int detect_binary(const void *bytes, size_t size, struct diag *diag, enum import_format *ret_format)
 {
 	struct reader message = reader_of(bytes, size);
@@ -174,7 +174,7 @@ static void tell_losses(const struct importer *importer)
 	}
 }
 
-/* What an account says that no file brought. */
+/* Fills in the account's event if the file gave none. */
 static void settle_account(struct profile *profile)
 {
 	struct account *account = profile_account(profile);

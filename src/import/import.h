@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import: file formats to a profile. What is read is written by strangers: lengths and counts are checked against what is there, nothing
- * takes more than linear time, and what grows has a limit with an error or a count that tells. One thread. */
+/* import: reads files of several formats into a profile. The files are untrusted: lengths and counts are checked against the bytes that are
+ * there, nothing takes more than linear time, and everything that grows has a limit, with an error or a count. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,15 +25,14 @@ enum import_format { IMPORT_FORMAT_LIST(X) IMPORT_FORMAT_COUNT };
 
 const char *import_format_name(enum import_format format);
 const char *import_format_text(enum import_format format);
-/* 0 or -EINVAL (diag lists what there is). */
+/* 0 or -EINVAL (diag lists the formats). */
 MUST_CHECK int import_format_by_name(const char *name, struct diag *diag, enum import_format *ret_format);
-/* By what stands in it, unpacked. 0 or -EINVAL. */
+/* Detects the format from the unpacked contents. 0 or -EINVAL. */
 MUST_CHECK int import_detect(const void *bytes, size_t size, struct diag *diag, enum import_format *ret_format);
 bool import_is_gzip(const void *bytes, size_t size);
 
-/* Not for IMPORT_PERF_DATA, which takes more than the file: replay/perf_profile.h.
- * Reads all of it into an empty profile. What the file says and a profile cannot hold is counted in the notes of its account, behind the
- * first *ret_nr_own, which the file had itself. 0; -EBADMSG: malformed or cut off, and diag says where; -EFBIG: past a limit; -ENOMEM. The
- * profile is of no use then. */
+/* Reads the whole file into an empty profile. Not for IMPORT_PERF_DATA, which needs more than the file: replay/perf_profile.h. Whatever a
+ * profile cannot hold is counted in the notes of its account, after the file's own *ret_nr_own notes. 0; -EBADMSG: malformed or cut off,
+ * and diag says where; -EFBIG: past a limit; -ENOMEM. After an error the profile is unusable. */
 MUST_CHECK int import_read(const void *bytes, size_t size, enum import_format format, struct profile *profile, struct diag *diag,
 			   uint32_t *ret_nr_own);

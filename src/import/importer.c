@@ -15,7 +15,7 @@ size_t import_text_size(struct importer *importer, const char *text, size_t size
 		return size;
 	import_count(importer, IMPORT_LOSS_TEXTS, 1);
 	size = IMPORT_TEXT_BYTES;
-	for (int i = 1; i < UTF8_MAX_BYTES && ((uint8_t)text[size] & 0xc0) == 0x80; i++) /* no part of a character */
+	for (int i = 1; i < UTF8_MAX_BYTES && ((uint8_t)text[size] & 0xc0) == 0x80; i++) /* do not split a character */
 		size--;
 	return size;
 }
@@ -34,7 +34,7 @@ uint32_t import_string(struct importer *importer, const void *text, size_t size)
 	return size ? profile_string(importer->profile, importer->text.data) : PROFILE_EMPTY_STRING;
 }
 
-/* Does a name come of this mark, a printf format with at most one %s? */
+/* Does the name match this mark, a printf format with at most one %s? */
 static bool is_mark(const char *name, size_t size, const char *mark)
 {
 	const char *hole = strstr(mark, "%s");
@@ -71,7 +71,7 @@ enum frame_kind import_kind_of(const char *name, size_t size)
 	return FRAME_NATIVE;
 }
 
-/* Is it what the pattern says: "*END", "BEGIN*" or the whole? */
+/* Does the file match the pattern: "*END", "BEGIN*" or the whole name? */
 static bool is_like(const char *file, size_t size, const char *pattern, size_t length)
 {
 	if (*pattern == '*')
@@ -84,7 +84,7 @@ static bool is_like(const char *file, size_t size, const char *pattern, size_t l
 enum frame_kind import_kind_of_file(const char *file, size_t size)
 {
 	static const struct {
-		const char *files; /* between spaces */
+		const char *files; /* separated by spaces */
 		enum frame_kind kind;
 	} languages[] = {
 #define X(id, name, shown, otlp, files, ...) { files, FRAME_##id },
@@ -132,7 +132,7 @@ uint32_t import_named(struct importer *importer, const char *name, size_t size, 
 		return PROFILE_NONE;
 	location =
 	    profile_location(importer->profile, &(struct profile_location){ .mapping = PROFILE_NONE, .function = location, .kind = kind });
-	if (location < nr_before) /* a name with a NUL, which is another one by now, would come here each time */
+	if (location < nr_before) /* a NUL in the name was replaced: it would be added again each time */
 		return location;
 	return location == PROFILE_NONE || u64_map_add(&importer->names, hash, location) ? PROFILE_NONE : location;
 }
@@ -163,7 +163,7 @@ static uint32_t make_nameless(struct importer *importer, uint32_t path_string, b
 	return function.name == PROFILE_NONE ? PROFILE_NONE : profile_function(importer->profile, &function);
 }
 
-/* Many locations are of one path. */
+/* Cached, because many locations share one path. */
 uint32_t import_nameless(struct importer *importer, uint32_t path_string, bool is_kernel)
 {
 	uint64_t key = (uint64_t)path_string << 1 | is_kernel;
@@ -190,7 +190,7 @@ void import_begin(struct importer *importer)
 	importer->nr_labels = 0;
 }
 
-/* Of a stack that is too deep the second half of the room is used in turn, so that both its ends are kept. */
+/* If a stack is too deep, the second half of the room becomes a ring: both ends of the stack are kept. */
 int import_push(struct importer *importer, uint32_t location)
 {
 	const uint32_t half = IMPORT_MAX_FRAMES / 2;
@@ -222,7 +222,7 @@ static void reverse(uint32_t *from, uint32_t nr)
 	}
 }
 
-/* Puts the half that was used in turn in order and the mark before it. */
+/* Rotates the ring in the second half into order and puts the mark before it. */
 int import_close(struct importer *importer)
 {
 	const uint32_t half = IMPORT_MAX_FRAMES / 2;
@@ -260,7 +260,7 @@ static bool is_kernel_side(const struct profile *profile, uint32_t location)
 	return at->kind == FRAME_KERNEL;
 }
 
-/* How many frames at the leaf end are the kernel's. Marks before them say what was waited for there. */
+/* Number of kernel frames at the leaf end. Marks before them, for what a thread waited for, are included. */
 static uint32_t count_kernel_side(const struct importer *importer)
 {
 	uint32_t nr_marks = 0, nr;
@@ -316,7 +316,7 @@ int import_end(struct importer *importer, struct profile_sample *sample)
 
 enum field { FIELD_NONE, FIELD_COMM, FIELD_TGID, FIELD_TID, FIELD_CPU, FIELD_TIME };
 
-/* What sonde, OpenTelemetry's semantic conventions, Parca, Go's labels and libdatadog call the same thing. */
+/* Names that sonde, OpenTelemetry's semantic conventions, Parca, Go's labels and libdatadog use for the same field. */
 static enum field field_of(const char *key)
 {
 	static const struct {
@@ -337,7 +337,7 @@ static enum field field_of(const char *key)
 	return FIELD_NONE;
 }
 
-/* The same of a string, remembered. */
+/* The same for a string of the profile, cached. */
 static enum field field_of_key(struct importer *importer, uint32_t key)
 {
 	uint32_t at = key % IMPORT_NR_KNOWN_KEYS;
@@ -349,7 +349,7 @@ static enum field field_of_key(struct importer *importer, uint32_t key)
 	return (enum field)importer->fields[at].field;
 }
 
-/* The label's number, also where it was written as a text. */
+/* The label's number, even if it was written as text. */
 static bool number_of(const struct profile *profile, const struct profile_label *label, uint64_t max, uint64_t *ret_number)
 {
 	if (!label->is_number)
@@ -360,7 +360,7 @@ static bool number_of(const struct profile *profile, const struct profile_label 
 	return true;
 }
 
-/* True: the label is a field of the sample, which had nothing there yet. */
+/* True: the label was stored as a field of the sample that was still empty. */
 static bool fill_field(struct importer *importer, struct profile_sample *sample, const struct profile_label *label)
 {
 	const struct profile *profile = importer->profile;

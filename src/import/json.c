@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde's own JSON (docs/formats.md), version 1 and 2. The lists may stand in any order: first it is found where each begins, then they are
- * read in the order in which they name each other. */
+/* Reads sonde's own JSON (docs/formats.md), versions 1 and 2. The lists may stand in any order. So the reader first finds where each list
+ * starts, then reads each list after the lists that it refers to. */
 #include <errno.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ enum section {
 	SECTION_COUNT
 };
 
-struct number_list { /* the profile's numbers, by the place in the file's list */
+struct number_list { /* numbers in the profile, by index in the file's list */
 	uint32_t *numbers;
 	uint32_t nr, max;
 };
@@ -34,7 +34,7 @@ struct json_import {
 	struct importer *importer;
 	struct json_reader r;
 	struct buffer key, text;
-	const char *sections[SECTION_COUNT]; /* NULL: not there */
+	const char *sections[SECTION_COUNT]; /* NULL: missing */
 	uint64_t version;
 	struct number_list mappings, functions, frames, stacks;
 	struct profile_value_type types[PROFILE_MAX_VALUES];
@@ -61,7 +61,7 @@ static int add_number(struct number_list *list, uint32_t number)
 	return 0;
 }
 
-/* A place in a list; PROFILE_NONE for null. */
+/* Reads an index into a list; PROFILE_NONE for null. */
 static uint32_t read_place(struct json_import *in, const struct number_list *list, bool may_be_null)
 {
 	uint64_t place;
@@ -144,7 +144,7 @@ static int read_function(struct json_import *in)
 	return in->r.bad || in->text.err ? 0 : add_number(&in->functions, profile_function(in->importer->profile, &function));
 }
 
-/* The number of a word, one of so many; 0 and failed when it is none of them. */
+/* Reads a word and returns its number. If it is none of the nr_words words, fails and returns 0. */
 static uint32_t read_word(struct json_import *in, const char *(*word_of)(uint32_t number), uint32_t nr_words, const char *complaint)
 {
 	json_read_text(&in->r, &in->text);
@@ -240,7 +240,7 @@ static int read_value_type(struct json_import *in)
 	return 0;
 }
 
-/* [key, text] or [key, number, unit]; a number beyond 2^53 - 1 is a text then. */
+/* Reads [key, text] or [key, number, unit]. In the latter a number beyond 2^53 - 1 is written as text. */
 static void read_label(struct json_import *in, struct profile_sample *sample)
 {
 	struct profile_label label = { 0 };
@@ -327,7 +327,7 @@ static int read_sample(struct json_import *in)
 	return sample.labels == PROFILE_NONE ? -ENOMEM : profile_add(in->importer->profile, &sample);
 }
 
-/* A range of the scale, and how many fell into it. */
+/* Reads one range of the scale and its count. */
 static void read_slot(struct json_import *in, struct histogram *histogram)
 {
 	uint64_t low = 0, high = 0, count = 0, want_low, want_high;
@@ -351,7 +351,7 @@ static void read_slot(struct json_import *in, struct histogram *histogram)
 		histogram->slots[slot] = count;
 }
 
-/* What the ranges are depends on the scale, which may stand behind them: they are read last. */
+/* The ranges depend on the scale, which may follow them, so they are read last. */
 static int read_histogram(struct json_import *in)
 {
 	struct profile_histogram entry = { .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE };
@@ -401,7 +401,7 @@ static int read_histogram(struct json_import *in)
 	return profile_histogram(in->importer->profile, &entry) == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* -EBADMSG with the place where the text is no JSON, or not ours. */
+/* -EBADMSG with the position if the text is not JSON, or not sonde's. */
 static int verdict(const struct json_import *in)
 {
 	int err = in->text.err ? in->text.err : in->key.err;
@@ -411,7 +411,7 @@ static int verdict(const struct json_import *in)
 	return !err && in->r.bad ? import_bad(in->importer, "JSON", in->r.pos, in->r.bad) : err;
 }
 
-/* Each element of the list that begins at this section. */
+/* Reads each element of the list in this section. */
 static int read_section(struct json_import *in, enum section section, int (*read)(struct json_import *in))
 {
 	int err = 0;

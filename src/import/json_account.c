@@ -12,7 +12,7 @@ struct in {
 	struct buffer *key, *text;
 };
 
-/* Fields of the account by their key. */
+/* Fields of the account, by key. */
 static const struct number_field {
 	const char *key;
 	size_t offset;
@@ -102,7 +102,7 @@ static bool take_text(const struct in *in, struct account *account)
 	return false;
 }
 
-/* An object of counts by name. Names of reasons that this version does not know are left out. */
+/* Reads an object of counts by name. Skips names of reasons that this version does not know. */
 static void take_counts(const struct in *in, uint64_t *counts, int nr_counts, const char *(*name_of)(int reason))
 {
 	for (json_enter(in->r, '{'); json_next_key(in->r, in->key);) {

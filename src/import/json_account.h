@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_account: the account of sonde's JSON back into an account. Errors are the reader's and the buffers'. */
+/* json_account: reads the account of sonde's JSON. The reader and the buffers record errors. */
 #pragma once
 #include "codec/json_read.h"
 #include "model/account.h"
 
-/* An object begins at the reader. `key` and `text` are for its use. */
+/* The reader is at the start of an object. `key` and `text` are scratch buffers. */
 void json_account(struct json_reader *r, struct buffer *key, struct buffer *text, struct account *account);

@@ -16,9 +16,10 @@ enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLES, PROFILE_TIME, PROFILE_DURATION,
 enum { KEY_VALUE_KEY = 1, KEY_VALUE_VALUE, KEY_VALUE_KEY_PLACE };
 enum { SAMPLE_STACK = 1, SAMPLE_TIMES = 5 };
 
-#define MAX_RESOURCE_LABELS (2 * IMPORT_MAX_LABELS) /* each sample is offered all of them: fields of ours may stand anywhere among them */
+/* A sample tries all of them, because those that are our own fields may stand anywhere among them. */
+#define MAX_RESOURCE_LABELS (2 * IMPORT_MAX_LABELS)
 
-struct sample_fields { /* the fields of one sample, whichever version wrote it */
+struct sample_fields { /* fields of one sample, the same for all versions */
 	uint64_t stack;
 	struct protobuf_field attributes, values, times;
 };
@@ -75,7 +76,7 @@ static int read_key_value(struct otlp_reader *reader, struct reader message)
 	return 0;
 }
 
-/* Attributes of the resource: labels of each of its samples. */
+/* Reads the resource's attributes: they become labels of each of its samples. */
 static int read_resource(struct otlp_reader *reader, struct reader message)
 {
 	struct protobuf_field field;
@@ -88,7 +89,7 @@ static int read_resource(struct otlp_reader *reader, struct reader message)
 	return !err && message.bad ? otlp_bad(reader, message.end, "a resource is cut off") : err;
 }
 
-/* Versions 1.8 and 1.9 had values, attributes and link where later ones have attributes, link and values; JSON has names. */
+/* Versions 1.8 and 1.9 number the fields values, attributes, link; later ones attributes, link, values. JSON has names. */
 static bool split_sample(struct reader message, bool is_json, struct sample_fields *ret_fields)
 {
 	struct protobuf_field field, second = { .type = PROTOBUF_USED_UP }, third = second, fourth = second;
@@ -160,7 +161,7 @@ static int add_labels(struct otlp_reader *reader, struct protobuf_field places, 
 	return places.bytes.bad ? otlp_bad(reader, places.bytes.end, "a sample's attributes are cut off") : 0;
 }
 
-/* A value for each time; times without values count 1 each; values without times are one sum. */
+/* Adds one sample for each time, with its value, or 1 if there are no values. Without times, adds one sample with the sum of the values. */
 static int add_values(struct otlp_reader *reader, struct sample_fields *fields, struct profile_sample *sample, uint32_t column)
 {
 	uint64_t value, time_ns;
@@ -213,7 +214,7 @@ static int read_value_type(struct otlp_reader *reader, struct reader message, st
 	return !err && message.bad ? otlp_bad(reader, message.end, "a kind of values is cut off") : err;
 }
 
-/* The place of its values in ours; PROFILE_NONE: no room for another kind. */
+/* The index of these values in our own samples; PROFILE_NONE: no room for another kind. */
 static uint32_t column_of(struct otlp_reader *reader, const struct profile_value_type *type)
 {
 	for (uint32_t i = 0; i < reader->nr_types; i++) {
@@ -285,7 +286,7 @@ static int read_scope(struct otlp_reader *reader, struct reader message)
 	return !err && message.bad ? otlp_bad(reader, message.end, "the profiles of a scope are cut off") : err;
 }
 
-/* What it is of stands before or behind what it is. */
+/* The resource may stand before or after the profiles, so it is read first. */
 static int read_resource_profiles(struct otlp_reader *reader, struct reader message)
 {
 	struct reader again = message;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The dictionary's tables, each in the order of what they name. */
+/* Reads the dictionary's tables, each after the tables that it refers to. */
 #include <errno.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ static int read_function(struct otlp_reader *reader, struct reader message)
 	return *at == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* The text of the attribute of this key among those that are named; PROFILE_EMPTY_STRING when there is none. */
+/* The text of the attribute with this key among those listed; PROFILE_EMPTY_STRING: none. */
 static uint32_t find_attribute(struct otlp_reader *reader, struct protobuf_field places, const char *key)
 {
 	const struct profile_label *labels = reader->attributes.items;
@@ -179,7 +179,7 @@ static int read_line(struct otlp_reader *reader, struct reader message, struct p
 	return add_line(reader, &location);
 }
 
-/* FRAME_NATIVE: it is none that an interpreter runs. */
+/* The interpreter's frame kind; FRAME_NATIVE: none. */
 static enum frame_kind interpreted_kind(const char *type)
 {
 	static const struct {
@@ -243,7 +243,7 @@ static int read_location(struct otlp_reader *reader, struct reader message)
 	else
 		location.mapping = mapping->number;
 	interpreted = interpreted_kind(profile_string_text(reader->importer->profile, head.type));
-	if (interpreted != FRAME_NATIVE) /* what others write as its address is a place in the interpreter's code */
+	if (interpreted != FRAME_NATIVE) /* what other writers put in its address is an address in the interpreter's code */
 		location = (struct profile_location){ .mapping = PROFILE_NONE, .kind = interpreted };
 	at->first_line = reader->lines.nr;
 	nr_left = head.nr_lines;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* OTLP's JSON into its protocol buffers, which read_otlp reads: what a profile is made of stands once. Numbers of fields are those of
+/* Converts OTLP's JSON into its protocol buffers, which read_otlp reads. So only one reader builds the profile. Field numbers are those of
  * opentelemetry-proto 1.10. */
 #include "import/otlp_json.h"
 
@@ -11,7 +11,7 @@
 #include "codec/protobuf.h"
 
 #define KEY_BYTES     ((size_t)1 << 20)
-#define OUT_PER_BYTE  4 /* "0," becomes a time of 8 bytes, all else fewer than it was */
+#define OUT_PER_BYTE  4 /* "0," becomes a time of 8 bytes; all else shrinks */
 #define OUT_ANYHOW    ((size_t)4096)
 #define FIXED64_BYTES 8
 
@@ -21,14 +21,14 @@ enum kind {
 	KIND_FIXED64,
 	KIND_TEXT,
 	KIND_BOOL,
-	KIND_OTHER, /* only that it is there */
+	KIND_OTHER, /* only its presence counts */
 };
 
-struct field { /* a message's fields end with one that has no name */
+struct field { /* a message's list of fields ends with one without a name */
 	const char *name;
 	uint32_t number;
 	enum kind kind;
-	const struct field *message; /* of a message */
+	const struct field *message; /* of KIND_MESSAGE */
 };
 
 static const struct field any_value[] = {
@@ -97,11 +97,11 @@ static const struct field file[] = { { "resourceProfiles", 1, KIND_MESSAGE, reso
 
 struct transcoder {
 	struct json_reader r;
-	struct buffer text; /* a key, or a text on its way */
+	struct buffer text; /* a key, or a text being converted */
 	struct buffer *out;
 };
 
-/* "stackIndex", which JSON has, or "stack_index", which readers must take, too. */
+/* Matches "stackIndex", the JSON name, and "stack_index", which readers must accept too. */
 static bool is_name(const char *key, const char *name)
 {
 	for (; *key; key++) {
@@ -141,7 +141,7 @@ static void put_fixed64(struct buffer *out, uint64_t value)
 	buffer_append(out, bytes, sizeof(bytes));
 }
 
-/* 0 is written, too: it says which value of a choice it is. */
+/* Writes 0, too: its presence selects the value of a oneof. */
 static void put_number(struct buffer *out, uint32_t number, uint64_t value)
 {
 	protobuf_varint(out, (uint64_t)number << 3);
@@ -167,7 +167,7 @@ static void read_numbers(struct transcoder *t, const struct field *field)
 
 static void read_message(struct transcoder *t, const struct field *fields);
 
-/* As deep as the messages above are nested. */
+/* Recursion is as deep as the messages above are nested. */
 static void read_value(struct transcoder *t, const struct field *field)
 {
 	size_t opened;

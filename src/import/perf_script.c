@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `perf script` prints: a line for each sample ("comm pid/tid [cpu] time: period event:", of which -F leaves out what it likes), its
- * frames below it, leaf first, each line indented ("address function+0x12 (file)"), and an empty line. */
+/* Reads the output of `perf script`. For each sample: a line "comm pid/tid [cpu] time: period event:", its frames, leaf first, each on an
+ * indented line "address function+0x12 (file)", and an empty line. -F may leave out any part. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "import/importer.h"
 
-#define BOOT_AT_MOST_S	   315360000 /* ten years: smaller times count from the machine's start */
+#define BOOT_AT_MOST_S	   315360000 /* ten years: smaller times count from boot */
 
 struct span {
 	const char *pos, *end;
@@ -20,7 +20,7 @@ struct header {
 	bool has_period;
 };
 
-/* A frame is kept until the line behind it has been seen: that may say its source line. */
+/* A frame is kept until the next line has been read, which may be its source line. */
 struct frame {
 	uint64_t pc, off;
 	struct span name, dso, file;
@@ -33,8 +33,9 @@ struct script {
 	struct profile_sample sample;
 	struct frame frame;
 	bool in_sample, has_frame, has_periods, from_boot;
-	bool is_flat; /* the sample's only frame stood in its first line: what follows is the next sample, however it is indented */
-	uint32_t event;     /* string: the first one's; others get a label */
+	/* The sample's only frame is in its first line: the next line is the next sample, even if it is indented. */
+	bool is_flat;
+	uint32_t event;     /* string: the first event's; other events become labels */
 	uint32_t event_key; /* string */
 };
 
@@ -57,7 +58,7 @@ static bool is(struct span text, const char *what)
 	return size_of(text) == strlen(what) && !memcmp(text.pos, what, size_of(text));
 }
 
-/* Takes the next word off the text; empty at its end. */
+/* Takes the next word off the text; empty at the end. */
 static struct span take_word(struct span *text)
 {
 	struct span word;
@@ -70,7 +71,7 @@ static struct span take_word(struct span *text)
 	return word;
 }
 
-/* Decimal digits at *pos, up to `max`; moves behind them. */
+/* Reads decimal digits at *pos, up to `max`; moves past them. */
 static bool take_digits(const char **pos, const char *end, uint64_t max, uint64_t *ret_value)
 {
 	const char *at = *pos;
@@ -88,7 +89,7 @@ static bool take_digits(const char **pos, const char *end, uint64_t max, uint64_
 	return true;
 }
 
-/* "12" or "12/34"; "-1" is nobody's. */
+/* "12" or "12/34"; "-1": no process. */
 static bool take_ids(struct span word, struct header *header)
 {
 	const char *pos = word.pos;
@@ -132,7 +133,7 @@ static bool take_time(struct span word, struct header *header)
 	return true;
 }
 
-/* What follows the ids: "[cpu] time: period event: ...", each of which may be missing. */
+/* Reads what follows the ids: "[cpu] time: period event: ...". Each part may be missing. */
 static bool take_rest(struct span text, struct header *header)
 {
 	struct span word = take_word(&text);
@@ -155,7 +156,7 @@ static bool take_rest(struct span text, struct header *header)
 	return !size_of(word) && (header->cpu != PROFILE_NONE || header->time_ns || !header->has_period);
 }
 
-/* Names of threads have blanks: the ids are the first word of that form that the rest agrees with. */
+/* Thread names may contain blanks: the ids are the first word of that form after which the rest of the line parses. */
 static bool read_header(struct span line, struct header *ret_header)
 {
 	struct span text = line;
@@ -175,7 +176,7 @@ static bool read_header(struct span line, struct header *ret_header)
 	return false;
 }
 
-/* Takes "(file)" off the end, with what brackets the file's name has itself. */
+/* Takes "(file)" off the end, including any brackets in the file's name. */
 static struct span take_dso(struct span *text)
 {
 	struct span dso = { .pos = text->end, .end = text->end };
@@ -211,7 +212,7 @@ static uint64_t take_offset(struct span *name)
 	return off;
 }
 
-/* "address function+0x12 (file)"; -F leaves out what it likes. */
+/* "address function+0x12 (file)"; -F may leave out any part. */
 static void read_frame(struct span line, struct frame *ret_frame)
 {
 	struct span text = trim(line);
@@ -258,7 +259,7 @@ static enum frame_kind kind_of(const struct frame *frame)
 	return frame->pc ? FRAME_NATIVE : import_kind_of(frame->name.pos, size_of(frame->name));
 }
 
-/* Where no function is known, the file is named instead. */
+/* The function's name, or the file's if it is not known. */
 static uint32_t frame_name(struct importer *importer, const struct frame *frame)
 {
 	const char *slash = size_of(frame->dso) ? memrchr(frame->dso.pos, '/', size_of(frame->dso)) : NULL,
@@ -314,7 +315,7 @@ static int push_frame(struct script *script)
 	return err ? err : import_push(script->importer, location);
 }
 
-/* An inlined function shares its address with the next frame, else it is none. */
+/* An inlined function has the same address as the next frame; otherwise the mark is dropped. */
 static int next_frame(struct script *script, struct span line)
 {
 	struct frame frame;
@@ -360,7 +361,7 @@ static int take_event(struct script *script, const struct header *header)
 	return 0;
 }
 
-/* perf writes ":12" for the name of a thread that it does not know. */
+/* perf writes ":12" for a thread whose name it does not know. */
 static bool is_nameless(const struct header *header)
 {
 	const char *pos = header->comm.pos + 1;
@@ -392,7 +393,7 @@ static int begin_sample(struct script *script, const struct header *header)
 	script->sample.values[1] = header->has_period ? (int64_t)header->period : 0;
 	script->has_periods |= header->has_period;
 	err = take_event(script, header);
-	/* without a call chain the only frame stands in the same line */
+	/* without a call chain the only frame is in the same line */
 	script->is_flat = size_of(header->rest) && !number_hex(&pos, header->rest.end, &pc) && pos < header->rest.end && *pos == ' ';
 	if (!err && script->is_flat)
 		err = next_frame(script, header->rest);
@@ -420,7 +421,7 @@ static int read_line(struct script *script, struct span line)
 	return begin_sample(script, &header);
 }
 
-/* What the values are, now that all has been seen. */
+/* Sets the kinds of values once the whole file is read. */
 static int settle(struct script *script)
 {
 	struct profile *profile = script->importer->profile;

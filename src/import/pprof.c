@@ -20,7 +20,7 @@ int pprof_string(struct pprof_reader *reader, const struct protobuf_field *field
 	return 0;
 }
 
-/* How many fields of each number there are, and where. */
+/* Counts the fields of each number and finds where they are. */
 static int find_fields(struct pprof_reader *reader)
 {
 	struct reader message = reader_of(reader->importer->bytes, reader->importer->size);
@@ -37,7 +37,7 @@ static int find_fields(struct pprof_reader *reader)
 	return message.bad ? pprof_bad(reader, at, "no whole field stands there: it is cut off or damaged") : 0;
 }
 
-/* Calls `take` for the fields of this number, in their part of the file. */
+/* Calls `take` for the fields of this number, within their part of the file. */
 static int each_field(struct pprof_reader *reader, uint32_t number,
 		      int (*take)(struct pprof_reader *reader, const struct protobuf_field *field))
 {
@@ -78,13 +78,13 @@ static int read_value_type(struct pprof_reader *reader, struct reader message, s
 	return err;
 }
 
-/* sonde's own comments are its account in words: what was run and where finds its way back, the rest stays as it is. */
+/* sonde's own comments are its account in words. The command line and the host are restored; other comments are kept as they are. */
 static void note_comment(struct importer *importer, const char *text)
 {
 	struct account *account = profile_account(importer->profile);
 	const char *comma;
 
-	if (account->nr_notes == MAX_COMMENTS) { /* not looked at: a byte of the file names a long text */
+	if (account->nr_notes == MAX_COMMENTS) { /* skipped unread: each byte of the file may refer to a long text */
 		import_count(importer, IMPORT_LOSS_COMMENTS, 1);
 	} else if (!strncmp(text, "sonde ", 6) && !*account->command_line) {
 		snprintf(account->command_line, sizeof(account->command_line), "%s", text + 6);
@@ -111,7 +111,7 @@ static int take_comment(struct pprof_reader *reader, const struct protobuf_field
 	return field.bytes.bad ? pprof_bad(reader, field.bytes.end, "a comment is cut off") : 0;
 }
 
-/* What the samples name, but for the locations, and what is said of the whole. */
+/* Takes what samples refer to, except locations, and what applies to the whole profile. */
 static int take_named(struct pprof_reader *reader, const struct protobuf_field *field)
 {
 	struct account *account = profile_account(reader->importer->profile);
@@ -173,7 +173,7 @@ static int make_room(struct pprof_reader *reader)
 	return 0;
 }
 
-/* Of more than four kinds of values the first are kept, and the one that is shown. */
+/* Of more than four kinds of values, keeps the first ones and the one that is shown. */
 static int choose_values(struct pprof_reader *reader)
 {
 	uint32_t shown = reader->nr_types ? reader->nr_types - 1 : 0, nr = reader->nr_types;
@@ -221,7 +221,7 @@ static void read_period(struct pprof_reader *reader)
 	reader->is_ticks = may_be_ticks(reader);
 }
 
-/* Samples in count, and the same times the period: what the model has as samples of one period. */
+/* If the second value is always the count times the period, drops it: the model has a single period instead. */
 static void settle_ticks(struct pprof_reader *reader)
 {
 	struct profile *profile = reader->importer->profile;
@@ -233,7 +233,7 @@ static void settle_ticks(struct pprof_reader *reader)
 	profile_set_value_types(profile, reader->types, 1, 0);
 }
 
-/* What is named stands before what names it; but for that, in the order of their numbers. */
+/* Reads what is referred to before what refers to it; otherwise in order of field numbers. */
 static int read_fields(struct pprof_reader *reader)
 {
 	int err = find_fields(reader);

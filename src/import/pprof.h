@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the pprof reader share. The fields stand in any order, so the message is gone through several times: sizes and texts,
- * then what the samples name, then the samples. */
+/* What the files of the pprof reader share. Fields may stand in any order, so there are several passes over the message: sizes and strings,
+ * then what samples refer to, then the samples. */
 #pragma once
 #include "codec/protobuf_read.h"
 #include "base/id_table.h"
@@ -25,7 +25,7 @@ enum {
 	PPROF_NR_FIELDS
 };
 
-struct pprof_location { /* its lines: locations of the profile, the innermost first */
+struct pprof_location { /* its lines: locations of the profile, innermost first */
 	uint32_t first_line, nr_lines;
 };
 
@@ -35,7 +35,7 @@ struct pprof_mapping {
 	bool is_kernel;
 };
 
-struct pprof_stack { /* as it stands in the file, and what became of it */
+struct pprof_stack { /* the bytes in the file and the stacks made from them */
 	struct reader bytes;
 	uint32_t user, kernel;
 };
@@ -43,7 +43,7 @@ struct pprof_stack { /* as it stands in the file, and what became of it */
 struct pprof_reader {
 	struct importer *importer;
 	uint64_t nr_fields[PPROF_NR_FIELDS];
-	uint32_t *strings;   /* by their place in the table: strings of the profile */
+	uint32_t *strings;   /* by index in the table: strings of the profile */
 	uint32_t nr_strings;
 	struct id_table mappings, functions, locations;
 	struct pprof_mapping *mapping_list;
@@ -54,20 +54,21 @@ struct pprof_reader {
 	uint32_t nr_types, default_type; /* a string */
 	uint32_t kept[PROFILE_MAX_VALUES], nr_kept; /* which values of a sample are kept */
 	int64_t period;
-	bool is_ticks;       /* so far each sample's second value is its first one times the period: no value of its own */
-	const uint8_t *first[PPROF_NR_FIELDS], *behind[PPROF_NR_FIELDS]; /* where in the file fields of a number stand */
-	struct u64_map stack_index; /* from the hash of its bytes to a stack that was read */
+	/* So far each sample's second value is its first one times the period, so it is no value of its own. */
+	bool is_ticks;
+	const uint8_t *first[PPROF_NR_FIELDS], *behind[PPROF_NR_FIELDS]; /* range in the file of the fields of a number */
+	struct u64_map stack_index; /* from the hash of its bytes to a stack already read */
 	struct pprof_stack *stacks;
 	uint32_t nr_stacks, max_stacks;
 };
 
-/* A number that the file gives as the place of a text. 0 or -EBADMSG. */
+/* Looks up the string index in a field. 0 or -EBADMSG. */
 MUST_CHECK int pprof_string(struct pprof_reader *reader, const struct protobuf_field *field, uint32_t *ret_string);
 int pprof_bad(struct pprof_reader *reader, const void *at, const char *why);
 
-/* One message each. 0, -EBADMSG or -ENOMEM. */
+/* Each reads one message. 0, -EBADMSG or -ENOMEM. */
 MUST_CHECK int pprof_read_mapping(struct pprof_reader *reader, struct reader message);
 MUST_CHECK int pprof_read_function(struct pprof_reader *reader, struct reader message);
 MUST_CHECK int pprof_read_location(struct pprof_reader *reader, struct reader message);
-/* reader->is_ticks becomes false when this sample says so. */
+/* Clears reader->is_ticks if this sample contradicts it. */
 MUST_CHECK int pprof_read_sample(struct pprof_reader *reader, struct reader message);

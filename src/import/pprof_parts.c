@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The messages of a pprof file: mappings, functions, locations, samples. */
+/* Reads the messages of a pprof file: mappings, functions, locations, samples. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "import/pprof.h"
 
-#define VSYSCALL	   "[vsyscall]" /* the one user page up there */
+#define VSYSCALL	   "[vsyscall]" /* the only user page at kernel addresses */
 
 enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILENAME, MAPPING_BUILD_ID };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME, FUNCTION_START_LINE };
@@ -50,7 +50,7 @@ int pprof_read_mapping(struct pprof_reader *reader, struct reader message)
 	return id_table_add(&reader->mappings, id, reader->nr_mappings++);
 }
 
-/* A line as the profile has it; 0 for what is none. */
+/* The line, or 0 if it is out of range. */
 static uint32_t line_of(uint64_t line)
 {
 	return line > INT32_MAX ? 0 : (uint32_t)line;
@@ -96,7 +96,7 @@ static int add_line(struct pprof_reader *reader, const struct profile_location *
 	return reader->lines[reader->nr_lines++] == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* profile.proto knows no kinds: a function alone, without address and mapping, is one that an interpreter runs when its source file says
+/* profile.proto has no frame kinds. A lone function without address and mapping is an interpreter's if the name of its source file says
  * so. */
 static void take_interpreted(const struct profile *profile, struct profile_location *location)
 {
@@ -106,7 +106,7 @@ static void take_interpreted(const struct profile *profile, struct profile_locat
 		location->kind = import_kind_of_file(file, strlen(file));
 }
 
-/* One function at the address; or the only one. */
+/* Reads one function at the address; `is_alone`: it is the only one. */
 static int read_line(struct pprof_reader *reader, struct reader message, struct profile_location location, bool is_alone)
 {
 	struct protobuf_field field;
@@ -239,7 +239,7 @@ static int read_label(struct pprof_reader *reader, struct reader message, struct
 	if (err)
 		return err;
 	if (label.is_number && !label.number &&
-	    label.unit == PROFILE_EMPTY_STRING) /* an empty text, or a 0 that google/pprof takes for none, too */
+	    label.unit == PROFILE_EMPTY_STRING) /* an empty text, or a 0, which google/pprof ignores too */
 		return 0;
 	if (!label.is_number)
 		label.number = 0, label.unit = PROFILE_EMPTY_STRING;
@@ -267,7 +267,7 @@ static struct pprof_stack *add_stack(struct pprof_reader *reader, uint64_t hash)
 	return u64_map_add(&reader->stack_index, hash, reader->nr_stacks) ? NULL : &reader->stacks[reader->nr_stacks++];
 }
 
-/* The stack of a sample that names its locations in one field, as nearly all do: equal bytes are the same stack. */
+/* Reads the stack of a sample that lists its locations in one field, as nearly all do. Equal bytes are the same stack. */
 static int read_stack(struct pprof_reader *reader, const struct protobuf_field *field, struct profile_sample *sample)
 {
 	size_t size = reader_left(&field->bytes);
@@ -296,7 +296,7 @@ static int read_stack(struct pprof_reader *reader, const struct protobuf_field *
 	return 0;
 }
 
-/* Locations in several fields: a number each, or several lists. */
+/* Reads locations that are spread over several fields: single numbers or several lists. */
 static int read_scattered_stack(struct pprof_reader *reader, struct reader message, struct profile_sample *sample)
 {
 	struct protobuf_field field;

@@ -28,7 +28,7 @@ void account_text_notes(const struct account *account, uint32_t first_note, stru
 		buffer_printf(buffer, "warning: %" PRIu32 " more warnings found no room\n", account->nr_notes_refused);
 }
 
-/* Of waits alone, without ticks? */
+/* True: the account has waits and no ticks. */
 static bool is_of_waits(const struct account *account)
 {
 	return account->has_waits && !account->freq_hz && !account->ticks;
@@ -48,7 +48,7 @@ static void write_period(const struct account *account, struct buffer *buffer)
 static void write_run(const struct account *account, struct buffer *buffer)
 {
 	buffer_text(buffer, "event: ");
-	plain_text(buffer, account->event, ';'); /* a profile of others has what it likes there */
+	plain_text(buffer, account->event, ';'); /* a file from elsewhere can hold any text */
 	if (is_of_waits(account)) {
 		write_where(account, buffer);
 		return;
@@ -60,7 +60,7 @@ static void write_run(const struct account *account, struct buffer *buffer)
 	write_where(account, buffer);
 }
 
-/* What of the waits is not in the report, too. */
+/* Writes what happened to the waits, including those that are not in the report. */
 static void write_waits(const struct account *account, struct buffer *buffer)
 {
 	const struct account_waits *waits = &account->waits;
@@ -91,8 +91,8 @@ static void write_waits(const struct account *account, struct buffer *buffer)
 			      waits->stack_cache_wrong, waits->stack_cache_checks);
 }
 
-/* Of the ticks that were due. Those of clocks are late, and are put together, where an idle or a busy CPU, or the host, does not let them
- * through. */
+/* Writes which of the ticks that were due are missing. Ticks of clocks arrive late and merged if an idle or busy CPU, or the host, delays
+ * them. */
 static void write_skipped(const struct account *account, struct buffer *buffer)
 {
 	bool is_clock = !strcmp(account->event_unit, "nanoseconds");
@@ -158,7 +158,7 @@ static void write_stacks(const struct account *account, struct buffer *buffer)
 			      account->missed_collided);
 }
 
-/* Only where there is something to tell: most runs meet no interpreter. */
+/* Writes nothing if there is nothing to report: most runs have no interpreter. */
 static void write_runtimes(const struct account *account, struct buffer *buffer)
 {
 	const char *between = "runtimes: ";
@@ -190,7 +190,7 @@ static void write_runtimes(const struct account *account, struct buffer *buffer)
 	buffer_text(buffer, "\n");
 }
 
-/* "123 of 124" leaves out what could not be compared: that says nothing about the walk. */
+/* "123 of 124" leaves out stacks that are not comparable: they say nothing about the walk. */
 static void write_audit(const struct account *account, struct buffer *buffer)
 {
 	const char *between = " (";
@@ -227,7 +227,7 @@ static void write_cost(const struct account *account, struct buffer *buffer)
 void account_text(const struct account *account, uint32_t first_note, struct buffer *buffer)
 {
 	account_text_notes(account, first_note, buffer);
-	if (!account->nr_cpus) /* of a file that says nothing of the run */
+	if (!account->nr_cpus) /* from a file without data about the run */
 		return;
 	write_run(account, buffer);
 	if (!is_of_waits(account))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit_reason: why a stack that was audited says nothing about the walk; one list makes the enum, the counters and the report. The law:
+/* audit_reason: why an audited stack says nothing about the walk. One list makes the enum, the counters and the report. Always holds:
  * audited = agreed + differed + all of these. */
 #pragma once
 

@@ -9,9 +9,9 @@
 #include "base/interned.h"
 #include "base/number.h"
 
-#define MAX_BLOB_BYTES ((size_t)4 << 30) /* texts and stacks of one profile, together */
+#define MAX_BLOB_BYTES ((size_t)4 << 30) /* limit for the texts, stacks and labels of one profile, together */
 
-/* A text or a stack: the bytes lie in the arena. */
+/* A text, a stack or a set of labels; the bytes are in the arena. */
 struct blob {
 	const void *bytes;
 	size_t size;
@@ -26,7 +26,7 @@ struct profile {
 	struct account account;
 };
 
-/* What is compared: all fields, but neither the padding behind them, nor a sample's values, nor what a histogram counted. */
+/* Sizes of the compared parts: all fields, without the padding behind them, a sample's values, or a histogram's counts. */
 #define LOCATION_KEY_BYTES (offsetof(struct profile_location, is_inlined) + sizeof(uint32_t))
 #define SAMPLE_KEY_BYTES   offsetof(struct profile_sample, values)
 #define HISTOGRAM_KEY_BYTES offsetof(struct profile_histogram, histogram.slots)
@@ -95,7 +95,7 @@ struct profile *profile_new(void)
 
 	if (!profile)
 		return NULL;
-	profile->strings = profile->stacks = profile->labels = INTERNED_INIT(struct blob, 0, UINT64_MAX); /* by what they point to */
+	profile->strings = profile->stacks = profile->labels = INTERNED_INIT(struct blob, 0, UINT64_MAX); /* compared by their bytes */
 	profile->mappings = INTERNED_INIT(struct profile_mapping, sizeof(struct profile_mapping), UINT64_MAX);
 	profile->functions = INTERNED_INIT(struct profile_function, sizeof(struct profile_function), UINT64_MAX);
 	profile->locations = INTERNED_INIT(struct profile_location, LOCATION_KEY_BYTES, UINT64_MAX);

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "model/wait_rules.h"
 
-/* Of include/linux/sched.h; the same since Linux 4.14. */
+/* From include/linux/sched.h; unchanged since Linux 4.14. */
 #define STATE_STOPPED 0x0004
 #define STATE_TRACED  0x0008
 #define STATE_DEAD    0x0010
@@ -20,7 +20,7 @@
 static const char *const names[] = { WAIT_KIND_LIST(X) };
 #undef X
 
-/* By what the state alone says; WAIT_KIND_COUNT: nothing. */
+/* The kind that the state alone determines; WAIT_KIND_COUNT: none. */
 static enum wait_kind kind_of_state(uint16_t state)
 {
 	if (state & (STATE_STOPPED | STATE_TRACED))
@@ -32,7 +32,7 @@ static enum wait_kind kind_of_state(uint16_t state)
 	return state & STATE_PARKED ? WAIT_KIND_KERNEL_THREAD : WAIT_KIND_COUNT;
 }
 
-/* The first function from the leaf on that a rule of that strength knows. */
+/* The kind of the first function, leaf first, that has a rule of this strength. */
 static enum wait_kind kind_of_stack(const struct wait_facts *facts, enum wait_rule_strength strength)
 {
 	const char *function;
@@ -50,12 +50,12 @@ enum wait_kind wait_kind_of(const struct wait_facts *facts)
 {
 	enum wait_kind kind = kind_of_state(facts->state);
 
-	if (kind == WAIT_KIND_COUNT && facts->state == SONDE_WAIT_PREEMPTED) /* whatever it was about to wait for: it did not yet */
+	if (kind == WAIT_KIND_COUNT && facts->state == SONDE_WAIT_PREEMPTED) /* it did not begin the wait yet */
 		return wait_rule_of_syscall(facts->syscall) == WAIT_KIND_YIELD ? WAIT_KIND_YIELD : WAIT_KIND_PREEMPTED;
 	if (kind == WAIT_KIND_COUNT)
 		kind = kind_of_stack(facts, WAIT_RULE_SURE);
-	if (kind == WAIT_KIND_DISK &&
-	    kind_of_stack(facts, WAIT_RULE_AROUND) == WAIT_KIND_PAGE_FAULT) /* the program touched memory: it knows of no disk */
+	/* the program only touched memory: to it, this is not a disk access */
+	if (kind == WAIT_KIND_DISK && kind_of_stack(facts, WAIT_RULE_AROUND) == WAIT_KIND_PAGE_FAULT)
 		return WAIT_KIND_PAGE_FAULT;
 	if (kind == WAIT_KIND_COUNT)
 		kind = wait_rule_of_syscall(facts->syscall);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait_kind: what a thread waits for, by name, told from its state, its system call and the functions of the kernel's stack. The rules
- * stand in wait_rules.c. */
+/* wait_kind: what a thread waits for, derived from its state, its system call and the functions of its kernel stack. The rules are in
+ * wait_rules.c. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -52,12 +52,12 @@ enum wait_kind { WAIT_KIND_LIST(X) WAIT_KIND_COUNT };
 struct wait_facts {
 	uint16_t state;   /* as in struct sonde_wait_key (abi/wait.h) */
 	uint16_t syscall;
-	/* The i-th function of the kernel's stack, leaf first; NULL ends. */
+	/* Returns the i-th function of the kernel stack, leaf first; NULL ends. */
 	const char *(*function_at)(const void *functions, uint32_t i);
 	const void *functions;
 };
 
 enum wait_kind wait_kind_of(const struct wait_facts *facts);
 const char *wait_kind_name(enum wait_kind kind); /* "page fault" */
-/* Of "page fault", `size` bytes long. WAIT_KIND_COUNT: there is none of that name. */
+/* The kind of this name ("page fault"), which has `size` bytes. WAIT_KIND_COUNT: there is none. */
 enum wait_kind wait_kind_by_name(const char *name, size_t size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names of Linux 5.12 to 6.18; those of which only some kernels have a symbol of their own (the others inline them) stand beside their
- * callers. */
+/* wait_rules: the tables, for Linux 5.12 to 6.18. Some functions have a symbol only in some kernels and are inlined in others; their
+ * callers are listed, too. */
 #include "model/wait_rules.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #define GUESS(function, kind)  { #function, WAIT_KIND_##kind, WAIT_RULE_GUESS }
 #define LAST(function, kind)   { #function, WAIT_KIND_##kind, WAIT_RULE_LAST }
 
-/* In no order: a recording meets a few hundred different kernel stacks, and each is asked for once. */
+/* Unsorted: a recording has a few hundred different kernel stacks, and looks each one up once. */
 static const struct wait_rule rules[] = {
 	/* kernel/futex */
 	SURE(futex_wait_queue, FUTEX),
@@ -177,7 +177,7 @@ static const struct wait_rule rules[] = {
 	SURE(__tty_check_change, TTY),
 	SURE(tty_write_lock, TTY),
 	SURE(tty_port_block_til_ready, TTY),
-	/* fs: what is asked for by read */
+	/* fs: behind read */
 	SURE(inotify_read, INOTIFY),
 	SURE(fanotify_read, INOTIFY),
 	SURE(fanotify_get_response, INOTIFY),
@@ -350,7 +350,7 @@ static const struct wait_rule rules[] = {
 	SURE(do_sched_yield, YIELD),
 	SURE(autofs_wait, DISK),
 	SURE(call_usermodehelper_exec, EXEC),
-	/* what is left of threads of the kernel, and of system calls that say nothing */
+	/* for the remaining kernel threads, and for system calls that can wait for many things */
 	GUESS(worker_thread, KERNEL_THREAD),
 	GUESS(kthread, KERNEL_THREAD),
 	GUESS(kthread_worker_fn, KERNEL_THREAD),
@@ -364,7 +364,7 @@ static const struct wait_rule rules[] = {
 	GUESS(wait_for_completion_timeout, LOCK),
 	GUESS(__wait_on_bit_lock, LOCK),
 	GUESS(__wait_on_bit, LOCK),
-	/* threads of the kernel wait by these for their work, too, and the kernel does not tell them of a wait that it is asked of */
+	/* kernel threads wait for their work by these, too; the functions do not tell whether a thread was asked to sleep */
 	LAST(schedule_hrtimeout_range, SLEEP),
 	LAST(schedule_hrtimeout_range_clock, SLEEP),
 	LAST(schedule_timeout, SLEEP),
@@ -434,7 +434,7 @@ enum wait_kind wait_rule_of_syscall(uint16_t syscall)
 		{ SYS_membarrier, WAIT_KIND_RCU },
 		{ SYS_sched_setaffinity, WAIT_KIND_RCU },
 		{ SYS_io_uring_enter, WAIT_KIND_IO_URING },
-#ifdef __x86_64__ /* that newer architectures have not */
+#ifdef __x86_64__ /* system calls that newer architectures do not have */
 		{ SYS_poll, WAIT_KIND_POLL },
 		{ SYS_select, WAIT_KIND_SELECT },
 		{ SYS_epoll_wait, WAIT_KIND_EPOLL },
@@ -442,7 +442,7 @@ enum wait_kind wait_rule_of_syscall(uint16_t syscall)
 		{ SYS_vfork, WAIT_KIND_VFORK },
 		{ SYS_fork, WAIT_KIND_VFORK },
 #endif
-		/* the same numbers everywhere; libc's headers may be older */
+		/* the same numbers on all architectures; libc's headers may be older */
 		{ 441, WAIT_KIND_EPOLL }, /* epoll_pwait2 */
 		{ 449, WAIT_KIND_FUTEX }, /* futex_waitv */
 		{ 455, WAIT_KIND_FUTEX }, /* futex_wait */

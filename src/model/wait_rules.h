@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait_rules: which functions and system calls of the kernel tell what a thread waits for. */
+/* wait_rules: which kernel functions and system calls tell what a thread waits for. */
 #pragma once
 #include <stdint.h>
 
 #include "model/wait_kind.h"
 
 enum wait_rule_strength {
-	WAIT_RULE_SURE,   /* who waits in it waits for that */
-	WAIT_RULE_AROUND, /* asked when neither a sure one nor the system call says it: what is done, not where it waits */
-	WAIT_RULE_GUESS,  /* ways to wait that many use */
-	WAIT_RULE_LAST,   /* the same, where nothing else is said */
+	WAIT_RULE_SURE,   /* a thread that waits in it waits for that */
+	WAIT_RULE_AROUND, /* used if neither a sure rule nor the system call decides: says what the thread does, not where it waits */
+	WAIT_RULE_GUESS,  /* functions that many kinds of waits use */
+	WAIT_RULE_LAST,   /* likewise, used if nothing else decides */
 };
 
 struct wait_rule {
@@ -18,6 +18,6 @@ struct wait_rule {
 	enum wait_rule_strength strength;
 };
 
-/* A suffix that a compiler has put there (".isra.0") does not count. NULL: there is none. */
+/* Ignores a suffix that the compiler added (".isra.0"). NULL: there is no rule. */
 const struct wait_rule *wait_rule_of_function(const char *function);
-enum wait_kind wait_rule_of_syscall(uint16_t syscall); /* WAIT_KIND_COUNT: it can wait for many things */
+enum wait_kind wait_rule_of_syscall(uint16_t syscall); /* WAIT_KIND_COUNT: the system call can wait for many things */

@@ -9,9 +9,9 @@
 #include "offcpu/wait_stack.h"
 #include "stacks/stack_ids.h"
 
-#define MAX_PENDING (1u << 22)  /* events that wait for their order: 128 MiB */
-#define MAX_THREADS (1u << 20)  /* of those that find no room the number is null */
-#define MAX_CAUSES (1u << 20)   /* different waits, and wakers; likewise */
+#define MAX_PENDING (1u << 22)  /* events that are not in order yet: 128 MiB */
+#define MAX_THREADS (1u << 20)  /* threads beyond that have the number null */
+#define MAX_CAUSES (1u << 20)   /* different waits, and different wakers; beyond that as with threads */
 
 /* A thread under one of its names. */
 struct thread {
@@ -22,9 +22,9 @@ struct thread {
 /* A wait or a waker. */
 struct cause {
 	struct sonde_wait_key
-	    key; /* of it, its stacks; of a wait, its state and system call as well. All else is zero: it is hashed and compared whole */
+	    key; /* its stacks; of a wait, its state and system call as well. All else is zero: it is hashed and compared whole */
 	uint32_t thread;           /* of a waker */
-	bool is_disputed;          /* likewise: another one has its hash */
+	bool is_disputed;          /* of a waker: another one has the same hash */
 };
 
 struct causes {
@@ -35,13 +35,13 @@ struct causes {
 
 struct event_log {
 	struct event_file *file;
-	struct profile *profile;     /* at the end */
-	struct sched_event *pending; /* those that wait for their order */
+	struct profile *profile;     /* set at the end */
+	struct sched_event *pending; /* events that are not in order yet */
 	uint32_t nr_pending, max_pending;
-	uint64_t start_ns, oldest_ns, newest_ns; /* the latter two: of the pending ones */
+	uint64_t start_ns, oldest_ns, newest_ns; /* oldest and newest: of the pending events */
 	struct thread *threads;
 	uint32_t nr_threads, max_threads;
-	struct u64_map threads_by_name, last_by_tid; /* by all of it; by tgid and tid: the name that it had last */
+	struct u64_map threads_by_name, last_by_tid; /* by the whole struct; by tgid and tid: its last name */
 	struct causes waits, wakers;
 	uint64_t nr_switches, nr_wakeups;
 };
@@ -88,7 +88,7 @@ void event_log_begin(struct event_log *events, uint64_t start_ns, const char *co
 
 /* --- threads -------------------------------------------------------------------------------------------------------------------------- */
 
-/* The name that it has now. */
+/* Notes the thread's present name. */
 static int note_last(struct event_log *events, const struct thread *thread, uint32_t number)
 {
 	uint64_t id = (uint64_t)thread->tgid << 32 | thread->tid;
@@ -100,7 +100,7 @@ static int note_last(struct event_log *events, const struct thread *thread, uint
 	return 0;
 }
 
-/* The thread that was only known by its ids has a name now. */
+/* The thread if it was known only by its ids so far; else NULL. */
 static struct thread *nameless(const struct event_log *events, const struct thread *thread, uint32_t *ret_number)
 {
 	const uint32_t *last = u64_map_find(&events->last_by_tid, (uint64_t)thread->tgid << 32 | thread->tid);
@@ -128,7 +128,7 @@ static int new_thread(struct event_log *events, const struct thread *thread, uin
 	return thread->comm[0] ? u64_map_add(&events->threads_by_name, hash_bytes(thread, sizeof(*thread), 0), *ret_number) : 0;
 }
 
-/* `comm`: SONDE_COMM_BYTES of it, or NULL: the name that it had last. The idle threads are none. */
+/* `comm`: SONDE_COMM_BYTES of it; NULL: the thread's last name. The idle threads have no number. */
 static int number_thread(struct event_log *events, uint32_t tgid, uint32_t tid, const char *comm, uint32_t *ret_number)
 {
 	struct thread thread = { .tgid = tgid, .tid = tid };
@@ -201,7 +201,7 @@ static int number_wait(struct event_log *events, const struct sonde_wait_key *ke
 	return add_cause(waits, &cause, hash, ret_number);
 }
 
-/* Its record comes before the first wake-up that names it. */
+/* A waker's record arrives before the first wake-up that refers to it. */
 static int take_waker(struct event_log *events, const struct sonde_waker_record *record)
 {
 	struct cause cause = { .key = stacks_of(&record->waker) };
@@ -227,7 +227,7 @@ static int by_time(const void *a, const void *b)
 	return event_a->time_ns < event_b->time_ns ? -1 : event_a->time_ns > event_b->time_ns;
 }
 
-/* Writes those that are older. */
+/* Writes the pending events that are older than time_ns. */
 static void write_until(struct event_log *events, uint64_t time_ns)
 {
 	uint32_t nr = 0;
@@ -338,7 +338,7 @@ static int write_wakers(struct event_log *events, struct stack_builder *builder)
 		const struct cause *cause = &events->wakers.list[i];
 		struct event_wait waker = { .number = i, .thread = cause->thread };
 
-		if (cause->is_disputed) { /* then it may be anybody's */
+		if (cause->is_disputed) { /* then it may be for any process */
 			waker = (struct event_wait){
 				.number = i, .thread = EVENT_NONE, .user_stack = PROFILE_NONE, .kernel_stack = PROFILE_NONE
 			};

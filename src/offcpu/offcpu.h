@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offcpu: what threads do while no CPU runs them: they wait for something, or for a CPU. */
+/* offcpu: what threads do while they are off the CPU: they wait for something, or for a CPU. */
 #pragma once
 #include "engine/measurement.h"
 

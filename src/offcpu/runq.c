@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of the run queue: histograms, a report after each interval, or each long wait as a line, with the stacks of the thread
- * that had the CPU below it. */
+/* The measurement of the run queue: histograms, with a report after each interval, or each long wait as a line, followed by the stacks of
+ * the thread that had the CPU. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -14,23 +14,23 @@
 #include "offcpu/runq_report.h"
 
 #define LINES_BYTES_MAX ((size_t)64 << 20)
-#define LINES_BYTES_MANY ((size_t)1 << 20) /* are not gathered any further */
-#define WAITS_BYTES_MAX ((size_t)64 << 20) /* of the open window: what comes beyond that while names are late is not told */
+#define LINES_BYTES_MANY ((size_t)1 << 20) /* then the lines are handed over */
+#define WAITS_BYTES_MAX ((size_t)64 << 20) /* of the open window: beyond that, while symbols are late, waits are dropped */
 
 struct runq {
 	struct measurement base;
 	struct sonde_runq_options options;
 	struct sonde_config filters;
-	uint64_t new_ns;             /* what we start since then works for us */
+	uint64_t new_ns;             /* processes that sonde starts after that are its helpers */
 	struct profile *profile;     /* of the histograms */
 	struct runq_report *report;
 	struct runq_programs *programs;
 	struct buffer lines;
-	int text_err;                /* atomic: what the caller gave for lines: it is not called again */
+	int text_err;                /* atomic: the error of the caller's function for lines: it is not called again */
 	struct buffer waits;         /* with stacks: struct sonde_runqslower_record each, of the open window */
-	uint64_t nr_untold;          /* that found no room there */
+	uint64_t nr_untold;          /* waits that found no room there */
 	uint64_t unix_offset_ns;
-	uint64_t looked_ns;          /* at the list of CPUs */
+	uint64_t looked_ns;          /* when the list of CPUs was last read */
 };
 
 static struct runq *runq_of(struct measurement *measurement)
@@ -43,7 +43,7 @@ static const struct runq *const_runq_of(const struct measurement *measurement)
 	return (const struct runq *)measurement;
 }
 
-/* --- making it ------------------------------------------------------------------------------------------------------------------------ */
+/* --- creation ------------------------------------------------------------------------------------------------------------------------- */
 
 static int check_slower(const struct sonde_runq_options *o, struct diag *diag)
 {
@@ -157,7 +157,7 @@ static int load(struct measurement *measurement, const struct targets *targets, 
 
 /* --- lines ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* Hands over what has gathered: with stacks in the thread that names them, before and behind that in the session's. */
+/* Hands over the lines so far. With stacks the thread that resolves them calls it, before and after that the session's thread. */
 static int tell(struct runq *runq, struct buffer *lines)
 {
 	const struct sonde_session_options *common = runq->base.parts.options;
@@ -192,7 +192,7 @@ static int take_wait(void *arg, const struct sonde_runq_record *record)
 	return 0;
 }
 
-/* A CPU that comes later has a queue, too. */
+/* Opens the queues of CPUs that came online later. */
 static int follow_online(struct runq *runq, uint64_t now_ns, struct diag *diag)
 {
 	CLEANUP(cpus_done) struct cpus online = { 0 };
@@ -310,7 +310,7 @@ static int print_wait(struct runq *runq, const struct sonde_runqslower_record *r
 	return lines->size < LINES_BYTES_MANY ? 0 : tell(runq, lines);
 }
 
-/* Only its names and stacks are wanted of the profile: there are no samples in it. */
+/* Uses only the names and stacks of the profile: it has no samples. */
 static int print_window(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile)
 {
 	CLEANUP(buffer_done) struct buffer lines = BUFFER_INIT(LINES_BYTES_MAX);

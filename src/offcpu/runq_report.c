@@ -17,15 +17,15 @@
 
 struct part {
 	char *key;
-	uint32_t order; /* of those with equal sums: as they came */
+	uint32_t order; /* for equal sums: the order of arrival */
 	struct histogram histogram;
 };
 
 struct runq_report {
 	const struct sonde_runq_options *options;
 	struct profile *profile;
-	struct cgroup_paths *cgroups; /* NULL: not asked for */
-	struct part *parts;           /* of the taking that is under way */
+	struct cgroup_paths *cgroups; /* NULL: not requested */
+	struct part *parts;           /* of the report in progress */
 	uint32_t nr, max;
 };
 
@@ -39,7 +39,7 @@ struct runq_report *runq_report_new(const struct sonde_runq_options *options, st
 	report->profile = profile;
 	if (options->by == SONDE_RUNQ_BY_CGROUP) {
 		report->cgroups = cgroup_paths_new();
-		if (!report->cgroups || cgroup_paths_read(report->cgroups)) { /* now, for those that are gone at the end */
+		if (!report->cgroups || cgroup_paths_read(report->cgroups)) { /* now, for cgroups that are removed before the end */
 			runq_report_free(report);
 			return NULL;
 		}
@@ -122,7 +122,7 @@ static int take_part(void *arg, const struct runq_part *from)
 	return 0;
 }
 
-/* Those with the most time last, where the eye is. */
+/* The largest sum last, at the end of the report. */
 static int by_sum(const void *a, const void *b)
 {
 	const struct part *left = a, *right = b;
@@ -217,7 +217,7 @@ void runq_report_waits_heading(struct buffer *lines, uint64_t slower_ns)
 		      "PREV-PRIO");
 }
 
-/* A name of 15 bytes at most that cannot break the line or a terminal. */
+/* A name of at most 15 bytes, made safe for the line and the terminal. */
 static void comm_text(char to[64], const char comm[SONDE_COMM_BYTES])
 {
 	struct buffer text = BUFFER_INIT(64);
@@ -229,7 +229,7 @@ static void comm_text(char to[64], const char comm[SONDE_COMM_BYTES])
 	buffer_done(&text);
 }
 
-/* As people set it: nice for the fair ones, 1 to 99 for those in real time; the idle thread has none. */
+/* As users set it: nice for the fair class, 1 to 99 for real time; the idle thread has none. */
 static void class_text(char to_class[16], char to_priority[16], const struct sonde_runq_thread *thread)
 {
 	static const char *const names[] = { "other", "fifo", "rr", "batch", "?", "idle", "deadline", "ext" };

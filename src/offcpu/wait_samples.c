@@ -11,7 +11,7 @@
 
 #define SUMS_BYTES_MAX ((size_t)4 << 30)
 
-/* What became of a sum in the profile: its histogram belongs to that. */
+/* What a sum became in the profile: its histogram belongs to that. */
 struct kept_sum {
 	struct sonde_wait_key key;
 	struct profile_histogram histogram; /* an empty one */
@@ -21,7 +21,7 @@ struct wait_samples {
 	struct wait_samples_options options;
 	struct profile *profile;
 	struct interned sums; /* of struct kept_sum, for histograms */
-	uint64_t whole_ns;    /* of these */
+	uint64_t whole_ns;    /* sum of their whole_ns */
 	struct profile_histogram whole; /* an empty one */
 	struct wait_kinds kinds;
 };
@@ -82,7 +82,7 @@ static uint32_t comm_of(const struct wait_samples *samples, const struct sonde_w
 	return profile_string(samples->profile, comm);
 }
 
-/* Puts the stacks of who ended the wait behind those of the wait: as the leaf end, where a flame graph goes on upwards. */
+/* Puts the waker's stacks behind those of the wait: at the leaf end, where a flame graph continues upwards. */
 static int join_waker(const struct wait_samples *samples, struct stack_builder *builder, uint64_t hash, uint64_t count,
 		      struct profile_sample *sample)
 {
@@ -114,14 +114,14 @@ static int64_t value_of(uint64_t count)
 	return count > INT64_MAX ? INT64_MAX : (int64_t)count;
 }
 
-/* The slots come later; their values' sum is known now. */
+/* The slots follow later; the sum of their values is known now. */
 static int keep_sum(struct wait_samples *samples, const struct sonde_wait_key *key, const struct sonde_wait_sum *sum,
 		    const struct profile_sample *sample)
 {
 	struct kept_sum kept = { .key = *key, .histogram = samples->whole };
 	struct profile_histogram whole = samples->whole;
 
-	/* so that all together lack less than one */
+	/* so that the rounding error of all together is less than one */
 	whole.histogram.sum = (samples->whole_ns + sum->whole_ns) / NS_PER_US - samples->whole_ns / NS_PER_US;
 	samples->whole_ns += sum->whole_ns;
 	kept.histogram.user_stack = sample->user_stack;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait_samples: makes samples of a profile of the sums that the scheduler's programs kept: how often a thread waited with a stack, how long
- * in all, the shortest and the longest. One thread. */
+/* wait_samples: turns the sums of the scheduler's programs into samples of a profile: how often a thread waited with a stack, how long in
+ * all, the shortest and the longest wait. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ enum wait_value { WAIT_VALUE_WAITS, WAIT_VALUE_BLOCKED, WAIT_VALUE_SHORTEST, WAI
 
 struct wait_samples_options {
 	bool show_count;   /* formats with room for one value write the number of waits, not their time */
-	bool kernel_stacks; /* the report has them: else they only tell the kind of wait */
+	bool kernel_stacks; /* the report has them; else they only decide the kind of wait */
 	bool wake;
 	bool histograms;
 };
@@ -24,14 +24,15 @@ struct wait_samples_options {
 #define WAIT_SAMPLES_HISTOGRAM "blocked time"
 
 struct wait_samples;
-/* Sets the profile's value types, which is borrowed for the book's life. NULL: no memory. */
+/* Sets the value types of the profile, which is borrowed until wait_samples_free. NULL: no memory. */
 struct wait_samples *wait_samples_new(const struct wait_samples_options *options, struct profile *profile);
 void wait_samples_free(struct wait_samples *samples); /* takes NULL */
 static inline void wait_samples_freep(struct wait_samples **samples)
 {
 	wait_samples_free(*samples);
 }
-/* After all stacks and wakers have come: adds the sum to the profile. 0 or -ENOMEM. */
+/* Call when all stacks and wakers have arrived: adds the sum to the profile. 0 or -ENOMEM. */
 MUST_CHECK int wait_samples_sum(struct wait_samples *samples, struct stack_builder *builder, const struct wait_entry *entry);
-/* After all sums: so many of its waits were so long. One whose sum is not known counts in the whole histogram alone. 0 or -ENOMEM. */
+/* Call after all sums: adds the number of waits of a length. If the sum is not known, they count only in the whole histogram. 0 or
+ * -ENOMEM. */
 MUST_CHECK int wait_samples_slot(struct wait_samples *samples, const struct wait_slot_entry *entry);

@@ -10,7 +10,7 @@
 
 #define STACK_BYTES_MAX (16u << 20)
 
-/* A stack that is put together, leaf first. */
+/* A stack under construction, leaf first. */
 struct joining {
 	struct profile *profile;
 	struct buffer locations; /* uint32_t each */
@@ -33,7 +33,7 @@ static void append_mark(struct joining *joining, const char *text)
 	append(joining, location.function == PROFILE_NONE ? PROFILE_NONE : profile_location(joining->profile, &location));
 }
 
-/* What stands for a missed side is the only frame of a stack: among others it is a mark. */
+/* The frame of a missed side is the only one of its stack; among other frames it becomes a mark. */
 static void append_frame(struct joining *joining, uint32_t location)
 {
 	const struct profile_location *at = profile_location_at(joining->profile, location);
@@ -44,14 +44,14 @@ static void append_frame(struct joining *joining, uint32_t location)
 		append(joining, location);
 }
 
-/* from_root: the root's frame first. PROFILE_NONE has no frames. */
+/* from_root: the root's frame first. PROFILE_NONE is an empty stack. */
 static void append_stack(struct joining *joining, uint32_t stack, bool from_root)
 {
 	uint32_t nr = 0;
 
 	if (stack != PROFILE_NONE)
 		profile_stack_at(joining->profile, stack, &nr);
-	for (uint32_t i = 0; i < nr && !joining->locations.err; i++) /* asked for each time: a mark that is added may move it */
+	for (uint32_t i = 0; i < nr && !joining->locations.err; i++) /* fetched each time: adding a mark may move it */
 		append_frame(joining, profile_stack_at(joining->profile, stack, &nr)[from_root ? nr - 1 - i : i]);
 }
 
@@ -77,7 +77,7 @@ static bool is_missed(const struct profile *profile, uint32_t stack)
 	return nr == 1 && profile_location_at(profile, locations[0])->kind == FRAME_MISSED;
 }
 
-/* The stack whose leaf end is the whole sample's: the kernel's, where it is known. */
+/* The stack at the leaf end of the sample: the kernel's, if it is known. */
 static uint32_t *leaf_stack(const struct profile *profile, struct profile_sample *sample)
 {
 	bool has_kernel = sample->kernel_stack != PROFILE_NONE && !is_missed(profile, sample->kernel_stack);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of how long threads are off the CPU, and with ticks beside, of all of their time: the scheduler's programs from their
- * start to the sums of each window, and what they send beside the stacks. */
+/* The measurement of how long threads are off the CPU and, with ticks added, of all of their time: the scheduler's programs from their
+ * start to the sums of each window, and what they send besides the stacks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -19,18 +19,18 @@
 #include "stacks/wait_sums.h"
 
 #define SUMS_PER_STACK 4 /* threads that wait with the same stack */
-#define SUMS_BYTES (128u << 20) /* then the programs' sums stay where they are, and what finds no room there is counted */
+#define SUMS_BYTES (128u << 20) /* beyond that the sums stay in the programs' maps, and those that find no room there are counted */
 #define EVENT "sched:sched_switch" /* perf's name */
 
 struct waiting {
 	struct measurement base;
 	struct sonde_wait_options options; /* its texts are not kept */
-	struct ticks ticks;        /* of wall alone */
+	struct ticks ticks;        /* of wall only */
 	struct sched_programs *programs;
 	struct wait_sums *sums;    /* of the open window */
-	struct wait_sums *cut;     /* of the one that was cut and is not closed yet; NULL: there is none */
-	struct event_log *events; /* NULL: not asked for */
-	uint64_t begin_ns, border_ns; /* of the window that is closed next, and its end */
+	struct wait_sums *cut;     /* of a window that was cut and is not closed yet; NULL: there is none */
+	struct event_log *events; /* NULL: not requested */
+	uint64_t begin_ns, border_ns; /* start of the window that is closed next, and its end */
 	struct overhead overhead;
 };
 
@@ -44,7 +44,7 @@ static const struct waiting *const_waiting_of(const struct measurement *measurem
 	return (const struct waiting *)measurement;
 }
 
-/* --- making it ------------------------------------------------------------------------------------------------------------------------ */
+/* --- creation ------------------------------------------------------------------------------------------------------------------------- */
 
 static int check(const struct sonde_wait_options *o, bool is_wall, struct diag *diag)
 {
@@ -72,8 +72,8 @@ static void fill(const struct sonde_wait_options *o, bool is_wall, struct sample
 	config->histograms = o->histograms;
 	config->wall = is_wall;
 	config->events = o->events != NULL;
-	config->kernel_stacks = 1; /* they tell the kind of wait, shown or not */
-	config->more_levels = 1; /* a tick strikes while a switch is looked at, a switch while the threads are gone through at the start */
+	config->kernel_stacks = 1; /* they decide the kind of wait, shown or not */
+	config->more_levels = 1; /* a tick may interrupt the program of a switch, a switch the iterator at the start */
 }
 
 static int init_as(struct measurement *measurement, bool is_wall, struct sampler_options *sampling, struct diag *diag)
@@ -150,10 +150,10 @@ static int start(struct measurement *measurement, struct diag *diag, uint64_t *r
 
 /* --- sums ----------------------------------------------------------------------------------------------------------------------------- */
 
-/* Those of the window that a key is of. */
+/* The sums of the window that a key belongs to. */
 static struct wait_sums *sums_of(const struct waiting *waiting, const struct sonde_wait_key *key)
 {
-	/* before the cut there is one window alone */
+	/* before the cut there is only one window */
 	return waiting->cut && key->window != sched_programs_window(waiting->programs) ? waiting->cut : waiting->sums;
 }
 
@@ -167,7 +167,8 @@ static int take_slot(void *arg, const struct sonde_wait_slot *slot, uint64_t nr_
 	return wait_sums_add_slot(sums_of(arg, &slot->key), slot, nr_waits);
 }
 
-/* What the next window has of a wait that goes on: the key under which it may end there, so that what that names is kept. */
+/* Adds an empty sum to the next window for a wait that goes on, under the key with which it may end there. So what the key refers to is
+ * kept. */
 static int begin_next(const struct waiting *waiting, const struct sonde_wait_piece *piece)
 {
 	static const struct sonde_wait_sum nothing_yet = { 0 };
@@ -245,16 +246,16 @@ static int stop(struct measurement *measurement, struct diag *diag, uint64_t *re
 	return err ? err : waiting->sums ? 0 : -ENOMEM;
 }
 
-/* The first wait of a thread that was off the CPU at the start has a stack that was read afterwards: when the wait ended, or went on, tells
- * whether it is the right one. */
-static void choose_seed(const struct waiting *waiting, struct wait_entry *entry)
+/* The first wait of a thread that was off the CPU at the start has a stack that was read afterwards. The time when the wait ended, or until
+ * when it went on, tells whether that is the right one. */
+static void choose_initial_stack(const struct waiting *waiting, struct wait_entry *entry)
 {
 	if (entry->key.user_state == SONDE_STACK_DEFERRED)
 		entry->user_stack = initial_stacks_stack(waiting->base.parts.engine->initial_stacks, entry->key.user_stack,
 							 waiting->begin_ns + entry->sum.off_ns);
 }
 
-/* What is made of a wait that goes on may be named by either. */
+/* A wait that goes on may refer to either stack later. */
 static int keep_on(const struct waiting *waiting, const struct wait_entry *entry, const struct process_table *processes)
 {
 	struct stack_ids ids = wait_ids(&entry->key);
@@ -276,7 +277,7 @@ static int close_window(struct measurement *measurement, const struct process_ta
 		struct wait_entry *entry = wait_sums_at(cut, i);
 		struct stack_ids ids = wait_ids(&entry->key);
 
-		choose_seed(waiting, entry);
+		choose_initial_stack(waiting, entry);
 		ids.user_stack = entry->user_stack;
 		err = stack_recorder_keep(waiting->base.parts.engine->recorder, &ids, entry->key.waker, processes);
 	}
@@ -318,7 +319,7 @@ static uint64_t events_lost(const struct waiting *waiting)
 	return counters.events_lost;
 }
 
-/* A failure costs the file, not the report. */
+/* A failure affects only the file, not the report. */
 static void write_events(const struct waiting *waiting, struct window *window, struct stack_builder *builder, struct profile *profile)
 {
 	const struct event_end end = { .end_ns = window->end_ns,
@@ -332,7 +333,7 @@ static void write_events(const struct waiting *waiting, struct window *window, s
 			     diag.text[0] ? diag.text : strerror(-window->events_err));
 }
 
-/* One that has begun, and has nothing in this window yet. */
+/* True if the wait has begun, but has nothing in this window yet. */
 static bool is_empty(const struct wait_entry *entry)
 {
 	return !entry->sum.off_ns && !entry->sum.nr_waits;

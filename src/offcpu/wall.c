@@ -13,7 +13,7 @@ struct wall {
 	struct profile *profile;
 	struct wall_table *table;
 	struct wait_kinds kinds;
-	struct stack_builder *builder;     /* while the time on CPUs is shared */
+	struct stack_builder *builder;     /* these two: while the time on CPUs is shared out */
 	const struct samples *samples;
 };
 
@@ -57,7 +57,7 @@ static struct wall_thread thread_of(uint32_t tgid, uint32_t tid, const char *com
 	return thread;
 }
 
-/* Adds `ns` of the thread to the profile, under `root`; the sample has the stacks. */
+/* Adds `ns` of the thread to the profile, below `root`; `stacks` has the stacks. */
 static int add(struct wall *wall, const struct wall_thread *thread, const struct profile_sample *stacks, const char *root, uint64_t ns)
 {
 	struct profile_sample sample = *stacks;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wall: makes samples of all of the threads' time: on a CPU, by the stacks that ticks found there, ready to run, and blocked, by the stacks
- * that they left the CPU with. Which of these it was stands at the root end of each stack. One thread. */
+/* wall: turns all of the threads' time into samples: on a CPU, with the stacks that ticks found there; runnable, and blocked, with the
+ * stacks that they left the CPU with. A mark at the root end of each stack says which it is. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,17 +15,17 @@
 #define WALL_ON_CPU "[on-cpu]"
 #define WALL_RUNNABLE "[runnable]"
 #define WALL_BLOCKED "[blocked: %s]"      /* the kind of wait */
-#define WALL_NO_SAMPLE "[not sampled]"    /* stands for the stack of a thread that was on a CPU, and that no tick met there */
+#define WALL_NO_SAMPLE "[not sampled]"    /* the stack of a thread that was on a CPU but was not met by a tick there */
 
 struct wall;
-/* Sets the profile's value type, which is borrowed for the wall's life. kernel_stacks: the report has them. NULL: no memory. */
+/* Sets the value type of the profile, which is borrowed until wall_free. kernel_stacks: the report has them. NULL: no memory. */
 struct wall *wall_new(bool kernel_stacks, struct profile *profile);
 void wall_free(struct wall *wall); /* takes NULL */
 static inline void wall_freep(struct wall **wall)
 {
 	wall_free(*wall);
 }
-/* After all stacks have come: adds a sum to the profile; those of the time on CPUs are kept. 0 or -ENOMEM. */
+/* Call when all stacks have arrived: adds a sum to the profile; sums of the time on CPUs are kept. 0 or -ENOMEM. */
 MUST_CHECK int wall_sum(struct wall *wall, struct stack_builder *builder, const struct wait_entry *entry);
-/* After all sums: adds the time on CPUs, shared among the samples. Once. 0 or -ENOMEM. */
+/* Call once, after all sums: adds the time on CPUs, shared out among the samples. 0 or -ENOMEM. */
 MUST_CHECK int wall_finish(struct wall *wall, struct stack_builder *builder, const struct samples *samples);

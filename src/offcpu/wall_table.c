@@ -19,7 +19,7 @@ struct sampled {
 struct ran {
 	struct wall_thread thread;
 	uint64_t running_ns;
-	uint64_t count;                 /* of its samples */
+	uint64_t count;                 /* of its samples, in all */
 	uint32_t first_sampled, last_sampled; /* or NONE */
 	uint32_t next_name;             /* another name of the same thread, or NONE */
 };
@@ -46,7 +46,7 @@ void wall_table_free(struct wall_table *table)
 	free(table);
 }
 
-/* NULL: no memory. */
+/* Returns the entry of the thread, created if necessary. NULL: no memory. */
 static struct ran *ran_of(struct wall_table *table, const struct wall_thread *thread)
 {
 	uint64_t key = (uint64_t)thread->tgid << 32 | thread->tid;
@@ -93,7 +93,7 @@ int wall_table_sampled(struct wall_table *table, const struct wall_thread *threa
 	return 0;
 }
 
-/* The name under which the thread ran most; `from` itself when it did not run at all. */
+/* The name under which the thread ran most; `from` itself if it did not run at all. */
 static struct ran *busiest(struct wall_table *table, struct ran *from)
 {
 	uint32_t i = *u64_map_find(&table->by_tid, (uint64_t)from->thread.tgid << 32 | from->thread.tid);
@@ -118,7 +118,7 @@ static void move_samples(struct wall_table *table, struct ran *from, struct ran 
 	from->count = 0;
 }
 
-/* By the sums so far, so that what is left over by one division goes to the next. */
+/* Divides the sums so far, so that the remainder of one division goes to the next. */
 static int share(const struct wall_table *table, const struct ran *ran, wall_share_fn fn, void *arg)
 {
 	uint64_t count = 0, given_ns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One page that needs nothing else: the viewer (assets/, put together by tools/embed.py) with the profile as JSON in its middle. */
+/* Writes a self-contained page: the viewer (assets/, put together by tools/embed.py) with the profile as JSON in its middle. */
 #include "page/assets/page.h"
 #include "page/page_formats.h"
 #include "page/view.h"

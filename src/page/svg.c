@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A flame graph as one static picture: the root below, callees above, siblings by name, as users of FlameGraph know it. No script: a title
- * over each frame. Frames are by name: all > process name > (thread >) user frames > kernel frames. */
+/* Writes a flame graph as a static picture, laid out as users of FlameGraph know it: the root at the bottom, callees above, siblings by
+ * name. There is no script, only a title for each frame. Frames are by name: all > process name > (thread >) user frames > kernel
+ * frames. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,8 +23,8 @@
 #define TITLE_HEIGHT  36
 #define LINE_HEIGHT   15
 #define MIN_PIXELS    0.5 /* narrower frames are not drawn */
-#define TEXT_PIXELS   21  /* nor text in narrower ones */
-#define COLUMN_PIXELS 7.2 /* of a letter, at 12 pixels height */
+#define TEXT_PIXELS   21  /* narrower frames have no text */
+#define COLUMN_PIXELS 7.2 /* width of a letter, 12 pixels high */
 #define HEAD_COLUMNS  160
 #define ALL_COLUMNS   4096
 #define ROOT	      0U
@@ -35,27 +36,27 @@ enum { KIND_PROCESS = FRAME_KIND_COUNT, KIND_THREAD, KIND_ALL };
 struct svg {
 	struct buffer *buffer;
 	const struct profile *profile;
-	struct frame_list frames; /* numbers behind theirs: process names by string, then threads by tid */
+	struct frame_list frames; /* numbers after its own: process names by string, then threads by tid */
 	struct call_nodes nodes;
-	uint32_t *sorted;	  /* nodes by parent, then by name; the root is not there */
+	uint32_t *sorted;	  /* nodes by parent, then by name; without the root */
 	uint32_t *depth;	  /* by node */
-	uint32_t *name_ranks, *base_ranks, unknown_rank, no_name_rank; /* text_ranks; and of what stands in place of no name */
-	int64_t *total, *before;  /* by node; `before` only of a difference, whose `total` is what it is after */
+	uint32_t *name_ranks, *base_ranks, unknown_rank, no_name_rank; /* text_ranks, and the ranks of the texts for missing names */
+	int64_t *total, *before;  /* by node; `before` only of a difference, where `total` is the value after */
 	double *x;		  /* by node: left edge as a share of all */
 	uint32_t max_depth;
 	bool is_difference;
-	struct buffer name;	  /* of the frame at hand, with its source file */
+	struct buffer name;	  /* of the current frame, with its source file */
 	struct buffer lines;	  /* above the picture */
 	uint32_t nr_lines;
 };
 
 struct shown {
 	const char *name; /* NULL: a thread, whose number is tid */
-	const char *source; /* what stands in brackets behind it, or "" */
+	const char *source; /* follows in brackets, or "" */
 	uint32_t kind, tid;
 };
 
-/* Numbers of frames: those of the list, then strings of processes, then tids. */
+/* Frame numbers: those of the list, then strings of processes, then tids. */
 static uint32_t process_frame(const struct svg *svg, uint32_t comm)
 {
 	return svg->frames.nr_entries + comm;
@@ -89,7 +90,7 @@ static int add_sample(struct svg *svg, const struct profile_sample *sample, bool
 	return call_nodes_add_sample(&svg->nodes, node, svg->profile, sample, svg->frames.of_location, ret_node);
 }
 
-/* Sums go from the leaves to the root: parents have smaller numbers. */
+/* Adds up from the leaves to the root: parents have smaller numbers. */
 static int add_up(struct svg *svg, const uint32_t *leaves)
 {
 	uint32_t shown = profile_shown_value(svg->profile);
@@ -124,7 +125,7 @@ static int add_samples(struct svg *svg, bool threads)
 	return err ? err : add_up(svg, leaves);
 }
 
-/* What siblings are sorted by: by name, as it is shown, then by source, thread and kind. */
+/* Sort key of siblings: the name as shown, then source, thread and kind. */
 struct place {
 	uint32_t name, source, tid, kind;
 };
@@ -192,7 +193,7 @@ static bool is_drawn(const struct svg *svg, uint32_t node)
 	return share(svg, node) * (WIDTH - 2 * MARGIN) >= MIN_PIXELS;
 }
 
-/* A parent stands before its children in `sorted`, too: numbers of parents ascend there. */
+/* Parents precede their children in `sorted` too, because it ascends by the parent's number. */
 static int lay_out(struct svg *svg)
 {
 	uint32_t nr = svg->nodes.nr, parent = PROFILE_NONE;
@@ -222,13 +223,13 @@ static int lay_out(struct svg *svg)
 	return 0;
 }
 
-/* 0 to 1, the same for the same name. */
+/* 0 to 1, the same for equal names. */
 static double vary(const char *name, unsigned int bits)
 {
 	return (double)(hash_stable(name, strlen(name), 0) >> bits & 0xff) / 255;
 }
 
-/* Growth is red, what shrank is blue, as in FlameGraph. */
+/* Growth is red and shrinkage blue, as in FlameGraph. */
 static void write_difference_colour(struct svg *svg, uint32_t node)
 {
 	int64_t after = svg->total[node], before = svg->before[node], most = after > before ? after : before;
@@ -249,7 +250,7 @@ static void write_colour(struct svg *svg, uint32_t node, struct shown shown)
 {
 #define X(id, name, shown, otlp, files, firefox, svg, ...) [FRAME_##id] = NUMBERS svg,
 	static const uint8_t colours[FRAME_KIND_COUNT][6] = { SONDE_RUNTIME_LIST(
-	    X, SONDE_NO_RUNTIME) }; /* red, how far it varies, green, blue */
+	    X, SONDE_NO_RUNTIME) }; /* red, green, blue: each the base and how far it varies */
 #undef X
 	const uint8_t *of = frame_is_interpreted(shown.kind) ? colours[shown.kind] : NULL;
 	double a = vary(shown.name ? shown.name : "", 0), b = vary(shown.name ? shown.name : "", 8);
@@ -328,7 +329,7 @@ static void write_frame(struct svg *svg, uint32_t node, uint32_t height)
 	buffer_settle(svg->buffer);
 }
 
-/* Of the account what one must know to judge the picture: what was sampled, what is missing. */
+/* Collects the lines of the account that a reader needs to judge the picture: what was sampled, what is missing. */
 static int find_lines(struct svg *svg)
 {
 	static const char *const shown[] = { "warning: ", "event: ", "samples: ", "lost: " };

@@ -39,7 +39,7 @@ static void write_code(struct buffer *buffer, uint32_t code)
 		return;
 	case 0xfffe:
 	case 0xffff:
-		code = UTF8_REPLACEMENT; /* XML 1.0 has no such characters */
+		code = UTF8_REPLACEMENT; /* XML 1.0 forbids these characters */
 		break;
 	}
 	buffer_append(buffer, bytes, utf8_encode(utf8_is_plain(code) ? code : '?', bytes));

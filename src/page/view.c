@@ -14,7 +14,7 @@ struct builder {
 	struct u64_map thread_index, sample_index;
 };
 
-/* The thread's number, or PROFILE_NONE: no memory. */
+/* Returns the thread's index, or PROFILE_NONE: no memory. */
 static uint32_t add_thread(struct builder *builder, const struct profile_sample *sample)
 {
 	struct view_thread thread = { .comm = sample->comm, .tgid = sample->tgid, .tid = sample->tid };

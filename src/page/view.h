@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view: a profile as the viewer wants it: the call tree once, and samples that point into it. Samples without a time that end in the
- * same node in the same thread are one; those with a time are in its order. */
+/* view: a profile in the viewer's form: the call tree once, and samples that refer to it. Samples without a time are merged if they end in
+ * the same node of the same thread; samples with a time are in its order. */
 #pragma once
 #include "codec/json.h"
 #include "frames/tree.h"
@@ -10,20 +10,20 @@ struct view_thread {
 };
 
 struct view_sample {
-	uint32_t node, thread, cpu; /* cpu: PROFILE_NONE when it is not known */
-	uint64_t time_ns;	    /* since 1970, 0: not known */
+	uint32_t node, thread, cpu; /* cpu: PROFILE_NONE if not known */
+	uint64_t time_ns;	    /* since 1970; 0: not known */
 	int64_t values[PROFILE_MAX_VALUES];
 };
 
 struct view {
 	struct tree tree;
 	struct view_thread *threads;
-	struct view_sample *samples; /* ascending by time: those without one come first */
+	struct view_sample *samples; /* ascending by time, those without one first */
 	uint32_t nr_threads, nr_samples;
 };
 
 /* 0 or -ENOMEM. */
 MUST_CHECK int view_build(const struct profile *profile, bool threads, struct view *ret_view);
 void view_done(struct view *view);
-/* The JSON object that assets/profile.js reads (docs/internals/viewer.md). 0, -ENOMEM or -EFBIG; else errors are the buffer's. */
+/* Writes the JSON object that assets/profile.js reads (docs/internals/viewer.md). 0, -ENOMEM or -EFBIG; the buffer records other errors. */
 MUST_CHECK int view_write(const struct view *view, const struct profile *profile, struct json *json);

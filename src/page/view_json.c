@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables of numbers stand as columns: that is shorter, and a page's parser reads it faster than many small objects. */
+/* Tables of numbers are written as columns: they are shorter, and a page's parser reads them faster than many small objects. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,13 @@ struct writer {
 	struct json *json;
 	const struct profile *profile;
 	const struct view *view;
-	uint32_t *numbers; /* per string of the profile: its place in the view's list + 1, 0: not there */
+	uint32_t *numbers; /* by string of the profile: its index in the view's list + 1; 0: not there */
 	uint32_t nr_strings;
 };
 
 static void write_i64(struct json *json, int64_t value)
 {
-	if (value >= 0) /* which is faster */
+	if (value >= 0) /* faster */
 		json_u64(json, (uint64_t)value);
 	else
 		json_i64(json, value);
@@ -40,7 +40,7 @@ static const char *kind_name(uint32_t kind)
 	return kind == TREE_THREAD ? "thread" : frame_kind_name(kind);
 }
 
-/* The number of the kind is its place in this list. */
+/* A kind's number is its index in this list. */
 static void write_kinds(struct writer *writer)
 {
 	open_column(writer, "kinds");
@@ -145,7 +145,7 @@ static void write_threads(struct writer *writer)
 	json_close(writer->json, '}');
 }
 
-/* Microseconds since the sample before; the first one's time is the origin. Those without a time come before and have no entry. */
+/* Microseconds since the previous sample; the origin is the first sample's time. Samples without a time come first and have no entry. */
 static void write_times(struct writer *writer)
 {
 	const struct view_sample *samples = writer->view->samples;
@@ -167,7 +167,7 @@ static void write_times(struct writer *writer)
 	for (uint32_t i = untimed; i < nr_samples; i++) {
 		uint64_t before_ns = i > untimed ? samples[i - 1].time_ns : origin_ns;
 
-		json_u64(writer->json, (samples[i].time_ns - origin_ns) / 1000 - (before_ns - origin_ns) / 1000); /* no error adds up */
+		json_u64(writer->json, (samples[i].time_ns - origin_ns) / 1000 - (before_ns - origin_ns) / 1000); /* errors do not add up */
 	}
 	json_close(writer->json, ']');
 }
@@ -194,7 +194,7 @@ static void write_samples(struct writer *writer)
 	json_close(writer->json, '}');
 }
 
-/* Those of the whole, as lines of text. */
+/* Writes the histograms that belong to no stack as lines of text. */
 static int write_histograms(struct writer *writer)
 {
 	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(writer->json->buffer->max);

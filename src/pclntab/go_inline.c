@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lines and inlined calls. An address's entry in the inline tree names the function that was inlined there, and an address in its caller,
- * which has an entry of its own, or none: then the caller is the function that the code belongs to (Go's src/runtime/symtabinl.go). */
+/* Lines and inlined calls. The inline tree's entry for an address has the function that was inlined there, and an address in its caller.
+ * That address has an entry of its own, or none: then the caller is the function that the code belongs to (Go's
+ * src/runtime/symtabinl.go). */
 #include <errno.h>
 #include <string.h>
 
 #include "pclntab/go_pclntab_private.h"
 
-#define MAX_DEPTH 256 /* of inlined calls in each other; what is deeper goes in circles */
+#define MAX_DEPTH 256 /* nested inlined calls; more means a cycle */
 
 struct inlined_call {
 	uint32_t name, start_line;
-	uint64_t parent_vaddr; /* where the call stands in its caller */
+	uint64_t parent_vaddr; /* address of the call in its caller */
 };
 
-/* Of runtime.inlinedCall: 16 bytes since 1.20; before, 20, without the first line. */
+/* Reads runtime.inlinedCall: 16 bytes since 1.20; before that 20, without the first line. */
 static bool read_call(const struct go_pclntab *table, const struct go_function *function, uint32_t index, struct inlined_call *ret_call)
 {
 	bool is_new = table->layout == GO_LAYOUT_120;
@@ -29,7 +30,7 @@ static bool read_call(const struct go_pclntab *table, const struct go_function *
 	return true;
 }
 
-/* The file of an address: its number in the compilation unit leads through the units' table to the name. */
+/* Returns the file of an address: the units' table leads from the file's number in the compilation unit to its name. */
 static const char *file_at(const struct go_pclntab *table, const struct go_function *function, uint64_t elf_vaddr)
 {
 	int32_t number = go_pcvalue_at(table, function, function->pcfile, elf_vaddr, -1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where things are in a Go program: its .gopclntab, and runtime.firstmoduledata, which says what the table's offsets count from. */
+/* Finds a Go program's .gopclntab, and runtime.firstmoduledata, which has the base addresses of the table's offsets. */
 #include <elf.h>
 #include <errno.h>
 
@@ -11,8 +11,7 @@
 #define TABLE_ALIGN	8
 #define MIN_TABLE_BYTES 72 /* the header */
 
-/* struct moduledata in words (src/runtime/symtab.go, 1.18 to 1.27). go:func.* stands before the coverage counters were added, and behind.
- */
+/* struct moduledata in words (src/runtime/symtab.go, 1.18 to 1.27). go:func.* moved when the coverage counters were added. */
 enum { MODULE_HEADER = 0, MODULE_MIN_PC = 20, MODULE_MAX_PC = 21, MODULE_TEXT = 22, MODULE_END_TEXT = 23, MODULE_GO_FUNC_118 = 38,
        MODULE_GO_FUNC_120 = 40, MODULE_NR_WORDS = 41 };
 
@@ -32,7 +31,7 @@ int go_file_off(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret_file_o
 	return -ENOENT;
 }
 
-/* Each relocation of a section, R_X86_64_RELATIVE only. A result that is not 0 ends it. */
+/* Called for each relocation of type R_X86_64_RELATIVE. A non-zero result ends the search. */
 typedef int (*relocation_fn)(void *arg, uint64_t vaddr, uint64_t value);
 
 static int each_relative(const struct elf_file *elf, relocation_fn each, void *arg)
@@ -83,7 +82,7 @@ int go_read_words(const struct elf_file *elf, uint64_t vaddr, uint64_t *words, u
 }
 
 struct search {
-	uint64_t value; /* looked for */
+	uint64_t value; /* to look for */
 	uint64_t found[16];
 	uint32_t nr;
 };
@@ -97,7 +96,7 @@ static int note_word(void *arg, uint64_t vaddr, uint64_t value)
 	return search->nr == ARRAY_SIZE(search->found);
 }
 
-/* The words of writable data that are the value. */
+/* Finds the words of writable data that equal the value. */
 static void search_data(const struct elf_file *elf, struct search *search)
 {
 	static const size_t words_of_window = WINDOW_BYTES / 8;
@@ -152,8 +151,8 @@ int go_module_read(struct go_pclntab *table, uint64_t *ret_text_vaddr, uint64_t 
 	return -ENODATA;
 }
 
-/* A header begins with the magic number, two bytes of 0, 1 and 8; `size` bytes of the file follow from it on, and some of them are in
- * `bytes`. */
+/* Is this a table's header? It begins with the magic number, two zero bytes, 1 and 8. From its start, the file has `size` bytes, of which
+ * the first are in `bytes`. */
 static bool is_header(const uint8_t *bytes, size_t nr_bytes, uint64_t size)
 {
 	static const uint8_t rest[] = { 0xff, 0xff, 0xff, 0, 0, 1, 8 };
@@ -175,12 +174,12 @@ static bool is_header(const uint8_t *bytes, size_t nr_bytes, uint64_t size)
 	return true;
 }
 
-/* The first thing in a segment that looks like a table's header. It is taken to reach to the segment's end. */
+/* Finds the first table header in a segment. The table is assumed to reach to the segment's end. */
 static bool search_segment(const struct elf_file *elf, const struct elf_segment *segment, uint8_t *window, struct elf_section *ret_section)
 {
 	for (uint64_t off = 0; off < segment->file_size; off += WINDOW_BYTES) {
 		uint64_t left = segment->file_size - off;
-		/* one that begins at the end is seen whole */
+		/* a header that begins near the window's end is seen whole */
 		size_t size = left < WINDOW_BYTES + MIN_TABLE_BYTES ? (size_t)left : WINDOW_BYTES + MIN_TABLE_BYTES;
 
 		if (elf_file_read_at(elf, segment->file_off + off, window, size))
@@ -210,7 +209,7 @@ static int search_table(const struct elf_file *elf, struct elf_section *ret_sect
 	return -ENODATA;
 }
 
-/* Without section headers anything may be Go's; a linker may have put the table into a section with others (ld into .data.rel.ro, of PIE
+/* Without section headers any file may be Go's. The linker may have merged the table into another section (ld into .data.rel.ro, for PIE
  * before 1.26). */
 static bool may_be_go(const struct elf_file *elf)
 {

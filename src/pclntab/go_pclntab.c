@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The header and the functions. Entries are read where they stand when they are asked for: nothing is built but the check that they are in
- * order. */
+/* Reads the header and the functions. Entries are decoded in place on demand. Nothing is built; only the order of the entries is
+ * checked. */
 #include "pclntab/go_pclntab.h"
 
 #include <elf.h>
@@ -34,7 +34,7 @@ const char *go_text(const struct go_pclntab *table, size_t part, uint64_t off)
 	return reader_text(&r);
 }
 
-/* runtime.pcHeader. Its textStart (1.18 to 1.25) may be waiting for its relocation, and is 0 from 1.26 on. */
+/* Reads runtime.pcHeader. Its textStart (1.18 to 1.25) may still lack its relocation, and is 0 from 1.26 on. */
 static int read_header(struct go_pclntab *table, struct diag *diag)
 {
 	struct reader r = reader_of(table->bytes, table->size);
@@ -44,7 +44,7 @@ static int read_header(struct go_pclntab *table, struct diag *diag)
 	if (magic != MAGIC_116 && magic != MAGIC_118 && magic != MAGIC_120)
 		return diag_errno(diag, ENODATA, "a .gopclntab of a version that is not known: 0x%x", magic);
 	table->layout = magic == MAGIC_116 ? GO_LAYOUT_116 : magic == MAGIC_118 ? GO_LAYOUT_118 : GO_LAYOUT_120;
-	if (reader_u16(&r) || reader_u8(&r) != 1 || reader_u8(&r) != 8) /* padding; x86's instructions have any length; pointers' size */
+	if (reader_u16(&r) || reader_u8(&r) != 1 || reader_u8(&r) != 8) /* padding; unit of instruction lengths; pointer size */
 		return diag_errno(diag, EBADMSG, "damaged header of .gopclntab");
 	nr_functions = reader_u64(&r);
 	reader_skip(&r, 8); /* number of files */
@@ -66,7 +66,7 @@ static int read_header(struct go_pclntab *table, struct diag *diag)
 	return 0;
 }
 
-/* The entry i of the index of functions, i <= nr_functions: the last one is where all end, and has no function. */
+/* Reads entry i of the function index, i <= nr_functions. The last entry has no function, only the end of all. */
 static void read_index(const struct go_pclntab *table, uint32_t i, uint64_t *ret_vaddr, uint64_t *ret_off)
 {
 	struct reader r;
@@ -82,7 +82,7 @@ static void read_index(const struct go_pclntab *table, uint32_t i, uint64_t *ret
 	*ret_off = i < table->nr_functions ? reader_u32(&r) : 0;
 }
 
-/* In order, and in code that the file has: so all functions together are no longer than the file. */
+/* The functions must be in order, and their code must be in the file: so all together are no longer than the file. */
 static int check_index(const struct go_pclntab *table, struct diag *diag)
 {
 	uint64_t first, last, vaddr, off, size, file_off;
@@ -103,7 +103,7 @@ static int check_index(const struct go_pclntab *table, struct diag *diag)
 	return 0;
 }
 
-/* Function addresses count from runtime.text, and inline trees from go:func.*: the program's module data has both. */
+/* Function addresses are relative to runtime.text, inline trees to go:func.*. The program's module data has both. */
 static int find_bases(struct go_pclntab *table, struct diag *diag)
 {
 	uint64_t text_start = 0;
@@ -146,22 +146,22 @@ uint32_t go_pclntab_nr_functions(const struct go_pclntab *table)
 	return table->nr_functions;
 }
 
-/* runtime._func, from `off` behind the begin of the index on. */
+/* Decodes the runtime._func at `off` from the start of the index. */
 static bool read_function(const struct go_pclntab *table, uint64_t off, struct go_function *function)
 {
 	struct reader r = go_reader_at(table, table->functions, off);
 	uint32_t name, nr_pcdata, nr_funcdata;
 
-	reader_skip(&r, table->layout == GO_LAYOUT_116 ? 8 : 4); /* the entry once more */
+	reader_skip(&r, table->layout == GO_LAYOUT_116 ? 8 : 4); /* the entry address again */
 	name = reader_u32(&r);
-	reader_skip(&r, 8); /* arguments' size, deferreturn */
+	reader_skip(&r, 8); /* size of arguments, deferreturn */
 	function->pcsp = reader_u32(&r);
 	function->pcfile = reader_u32(&r);
 	function->pcln = reader_u32(&r);
 	nr_pcdata = reader_u32(&r);
 	function->unit = reader_u32(&r);
 	function->start_line = table->layout == GO_LAYOUT_120 ? reader_u32(&r) : 0;
-	reader_u8(&r); /* funcID: its numbers differ from version to version, names do not */
+	reader_u8(&r); /* funcID: its numbers differ between versions, names do not */
 	function->flags = reader_u8(&r);
 	reader_u8(&r);
 	nr_funcdata = reader_u8(&r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pairs of varints: a zigzag difference of the value, a difference of the address; a value difference of 0 that is not the first ends them
- * (Go's src/runtime/symtab.go, step). */
+/* Pairs of varints: a zigzag difference of the value, then a difference of the address. A value difference of 0, except in the first pair,
+ * ends them (Go's src/runtime/symtab.go, step). */
 #include "pclntab/go_pclntab_private.h"
 
 struct go_pcvalue go_pcvalue_of(const struct go_pclntab *table, const struct go_function *function, uint32_t table_off)
@@ -24,7 +24,7 @@ bool go_pcvalue_next(struct go_pcvalue *values, uint64_t *ret_start)
 		return false;
 	values->is_begun = true;
 	vaddr_step = (uint32_t)reader_uleb(&values->r);
-	if (values->r.bad || !vaddr_step) /* a piece without addresses: damage, and a way to make us read on and on */
+	if (values->r.bad || !vaddr_step) /* an empty range: damage, and could make us read on for ever */
 		return false;
 	*ret_start = values->vaddr;
 	values->value = (int32_t)((uint32_t)values->value + (value_step & 1 ? ~(value_step >> 1) : value_step >> 1));

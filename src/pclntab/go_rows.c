@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Unwind rules of Go's functions. The table of frame sizes (pcsp) gives the CFA: Go's own tracebacks and stack copying stand on it, so it
- * is exact at every instruction but where code writes the stack pointer; those functions are few, and go_switch.c knows them. */
+/* Unwind rules of Go's functions. The table of frame sizes (pcsp) gives the CFA. Go's own tracebacks and stack copying depend on it, so it
+ * is exact at every instruction, except where code writes the stack pointer. Those functions are few; go_switch.c handles them. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,12 +15,12 @@ struct walk {
 	cfi_row_fn row;
 	void *arg;
 	struct cfi_stats *stats;
-	uint8_t *window; /* the code around the last function */
+	uint8_t *window; /* code around the last function */
 	uint64_t window_vaddr;
 	size_t window_size;
 };
 
-/* The first GO_CODE_BYTES of a function at most; functions are asked for in order of address. */
+/* Reads at most the first GO_CODE_BYTES of a function. Functions are requested in order of address. */
 static void read_code(struct walk *walk, struct go_code *code)
 {
 	uint64_t size = code->function.end_vaddr - code->function.start_vaddr, off = code->function.start_vaddr - walk->window_vaddr;
@@ -71,7 +71,7 @@ static void lower(uint64_t *next, uint64_t vaddr, uint64_t bound)
 		*next = bound;
 }
 
-/* Where the rule may change next, behind `vaddr`. */
+/* Returns the next address after `vaddr` where the rule may change. */
 static uint64_t next_change(const struct go_code *code, uint64_t vaddr, uint64_t end)
 {
 	uint64_t next = end;
@@ -86,7 +86,7 @@ static uint64_t next_change(const struct go_code *code, uint64_t vaddr, uint64_t
 	return next;
 }
 
-/* Where the function's frame begins to be there. */
+/* Finds where the function's frame is complete. */
 static void find_frame(struct walk *walk, struct go_code *code)
 {
 	struct go_pcvalue values = go_pcvalue_of(walk->table, &code->function, code->function.pcsp);
@@ -114,14 +114,13 @@ static int walk_function(struct walk *walk, struct go_code *code)
 			err = give(walk, vaddr, &rule);
 		}
 	}
-	if (err || end == code->function.start_vaddr) /* no frame sizes: foreign code that was linked in */
+	if (err || end == code->function.start_vaddr) /* no frame sizes: foreign code */
 		return err;
 	walk->stats->nr_fdes++;
 	return walk->row(walk->arg, end, NULL);
 }
 
-/* The kernel puts the begin of this function down as a signal handler's return address, and a return address is looked up by the byte
- * before it. */
+/* The kernel sets the start of this function as a signal handler's return address. A return address is looked up one byte before. */
 static int walk_signal_return(struct walk *walk, const struct go_function *function)
 {
 	static const struct sonde_rule rule = { .kind = SONDE_RULE_KIND_SIGNAL };
@@ -146,7 +145,7 @@ static int walk_one(struct walk *walk, const struct go_function *function, const
 	return walk_function(walk, &code);
 }
 
-/* How this program keeps the current goroutine. */
+/* Finds out how this program stores the current goroutine. */
 static void find_thread(struct walk *walk)
 {
 	for (uint32_t i = 0; i < walk->table->nr_functions && !(walk->thread.is_known && walk->thread.sched_bp); i++) {

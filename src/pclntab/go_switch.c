@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the code of a Go function tells that its frame sizes do not: where rbp is saved, and where it leaves its stack. Sequences of
- * instructions are those of Go's assembler (src/cmd/internal/obj/x86/obj6.go) and of src/runtime/asm_amd64.s, 1.16 to 1.27; where one is
- * not met, there is no rule, and the stack ends in a mark. Encodings: Intel SDM volume 2. */
+/* What a Go function's code shows beyond its frame sizes: where it saves rbp, and where it leaves its stack. The instruction sequences are
+ * those of Go's assembler (src/cmd/internal/obj/x86/obj6.go) and of src/runtime/asm_amd64.s, 1.16 to 1.27. If one is not found, there is no
+ * rule, and the stack ends in a mark. Encodings: Intel SDM volume 2. */
 #include <string.h>
 
 #include "pclntab/go_rows.h"
 
 #define RSP_BITS 4 /* rsp's number in a ModRM byte */
 
-/* struct runtime.g: sched.sp is at 56 in all of these versions; the code that reads it must say so, too. */
+/* struct runtime.g: sched.sp is at 56 in all of these versions (GO_G_SCHED_SP of bpf/walk/walk_go.h). */
 
 bool go_is_signal_return(const char *name)
 {
@@ -29,8 +29,8 @@ static int32_t i32_at(const struct go_code *code, uint32_t at)
 	return value;
 }
 
-/* The length of a `mov REG, off(%rsp)` (`opcode` 0x89) or `mov off(%rsp), REG` (0x8b) of one of the first eight registers. 0: none is here.
- */
+/* Returns the length of a `mov REG, off(%rsp)` (`opcode` 0x89) or `mov off(%rsp), REG` (0x8b); REG is one of the first eight registers. 0:
+ * no such instruction here. */
 static uint32_t stack_move_at(const struct go_code *code, uint32_t at, uint8_t opcode, uint8_t reg, int32_t *ret_off)
 {
 	const uint8_t *b = code->bytes + at;
@@ -51,7 +51,7 @@ static uint32_t stack_move_at(const struct go_code *code, uint32_t at, uint8_t o
 	return 0;
 }
 
-/* The length of an instruction that writes rsp: mov REG,%rsp; mov off(REG),%rsp; and $IMM8,%rsp. 0: none is here. */
+/* Returns the length of an instruction that writes rsp: mov REG,%rsp; mov off(REG),%rsp; and $IMM8,%rsp. 0: no such instruction here. */
 static uint32_t sp_write_at(const struct go_code *code, uint32_t at)
 {
 	static const uint8_t off_bytes[] = { 0, 1, 4, 0 };
@@ -66,7 +66,7 @@ static uint32_t sp_write_at(const struct go_code *code, uint32_t at)
 	return b[0] == 0x48 && b[1] == 0x83 && b[2] == 0xe4 ? 4 : 0;
 }
 
-/* The next of these from `at` on; code->nr: none. */
+/* Finds the next of these from `at` on; code->nr: none. */
 static uint32_t find_sp_write(const struct go_code *code, uint32_t at, uint32_t *ret_size)
 {
 	for (*ret_size = 0; at < code->nr; at++) {
@@ -84,8 +84,8 @@ static uint32_t find_bytes(const struct go_code *code, uint32_t at, const char *
 	return at;
 }
 
-/* mov %fs:off32,%REG; or, where the linker has relaxed an access through the GOT, mov $off32,%rcx; mov %fs:(%rcx),%REG. Then cmp
- * off32(%rbx),%rax: m.curg. */
+/* Reads g's offset in TLS from mov %fs:off32,%REG; or, where the linker has relaxed an access through the GOT, from mov $off32,%rcx; mov
+ * %fs:(%rcx),%REG. Reads m.curg's offset from cmp off32(%rbx),%rax. */
 void go_thread_read_systemstack(const struct go_code *code, struct go_thread *thread)
 {
 	uint32_t at = find_bytes(code, 0, "\x64\x48\x8b\x04\x25", 5), curg = find_bytes(code, 0, "\x48\x3b\x83", 3);
@@ -104,7 +104,7 @@ void go_thread_read_systemstack(const struct go_code *code, struct go_thread *th
 	}
 }
 
-/* mov %rbp,off8(%rdi or %rsi) */
+/* Reads g.sched.bp's offset from mov %rbp,off8(%rdi or %rsi). */
 void go_thread_read_morestack(const struct go_code *code, struct go_thread *thread)
 {
 	uint32_t at = 0;
@@ -115,8 +115,9 @@ void go_thread_read_morestack(const struct go_code *code, struct go_thread *thre
 		thread->sched_bp = code->bytes[at + 3];
 }
 
-/* Two ways: push %rbp; mov %rsp,%rbp; sub $N,%rsp (1.21 and later), or sub $N,%rsp; mov %rbp,N-8(%rsp); lea N-8(%rsp),%rbp. Both leave the
- * caller's rbp at CFA - 16 and rbp pointing at it. Assembly that keeps C's registers (PUSH_REGS_HOST_TO_ABI0) may have it elsewhere. */
+/* There are two prologues: push %rbp; mov %rsp,%rbp; sub $N,%rsp (1.21 and later), or sub $N,%rsp; mov %rbp,N-8(%rsp); lea N-8(%rsp),%rbp.
+ * Both leave the caller's rbp at CFA - 16 and rbp pointing at it. Assembly that keeps C's registers (PUSH_REGS_HOST_TO_ABI0) may save it
+ * elsewhere. */
 void go_code_find_frame(struct go_code *code, uint64_t first_vaddr, uint64_t end_vaddr, int32_t delta)
 {
 	uint64_t first = first_vaddr - code->function.start_vaddr, last = end_vaddr - code->function.start_vaddr - 1;
@@ -146,7 +147,7 @@ void go_code_find_frame(struct go_code *code, uint64_t first_vaddr, uint64_t end
 	}
 }
 
-/* crosscall2 is what C calls: its frames may be found by rbx alone. */
+/* C calls crosscall2, and some of C's frames can only be found by rbx. */
 static void find_rbx(struct go_code *code)
 {
 	int32_t off = 0, delta = 8;
@@ -201,7 +202,7 @@ static void except_all(struct go_code *code, enum sonde_rule_kind kind)
 	except(code, 0, code->function.end_vaddr - code->function.start_vaddr, (struct sonde_rule){ .kind = (uint8_t)kind });
 }
 
-/* A rule that leaves the stack, for a function whose own frame has the caller's rbp or none at all. */
+/* Returns a rule that leaves the stack, for a function whose own frame has the caller's rbp, or that has no frame. */
 static struct sonde_rule switch_rule(const struct go_code *code, enum sonde_switch_kind kind)
 {
 	struct sonde_rule rule = { .kind = SONDE_RULE_KIND_SWITCH, .cfa_kind = (uint8_t)kind, .cfa_off = 8 };
@@ -218,7 +219,7 @@ static uint64_t function_size(const struct go_code *code)
 	return code->function.end_vaddr - code->function.start_vaddr;
 }
 
-/* Where the older epilogue has restored rbp, and `add $N,%rsp` has not yet moved rsp: it is back on the frame's stack by then. */
+/* Covers the older epilogue from the restore of rbp to the end of `add $N,%rsp`: rsp is back on the frame's stack there. */
 static void except_epilogues(struct go_code *code)
 {
 	for (uint32_t at = 0; at < code->nr; at++) {
@@ -236,7 +237,7 @@ static void except_epilogues(struct go_code *code)
 	}
 }
 
-/* A function that goes to another stack and comes back: rbp leads to its frame all the while, when it has one. */
+/* For a function that switches to another stack and back: rbp points to its frame throughout, if it has one. */
 static void except_by_frame(struct go_code *code)
 {
 	uint32_t size, at = find_sp_write(code, 0, &size);
@@ -250,7 +251,7 @@ static void except_by_frame(struct go_code *code)
 	except_epilogues(code);
 }
 
-/* From the first write of rsp on to the end. */
+/* Sets the rule from the first write of rsp to the end. */
 static void except_rest(struct go_code *code, struct sonde_rule rule)
 {
 	uint32_t size, at = find_sp_write(code, 0, &size);
@@ -258,7 +259,7 @@ static void except_rest(struct go_code *code, struct sonde_rule rule)
 	except(code, at < code->nr ? at + size : 0, function_size(code), rule);
 }
 
-/* Between the two writes of rsp the function runs on another stack than its frame's. */
+/* Sets the rule between the two writes of rsp, where the function runs on another stack than its frame's. */
 static void except_between(struct go_code *code, struct sonde_rule rule)
 {
 	uint32_t size, first, second;
@@ -271,7 +272,7 @@ static void except_between(struct go_code *code, struct sonde_rule rule)
 		except_all(code, SONDE_RULE_KIND_UNSUPPORTED);
 }
 
-/* Before 1.21 runtime.systemstack has no frame: the goroutine's registers as it saved them tell. */
+/* Before 1.21 runtime.systemstack has no frame: uses the registers saved in the goroutine. */
 static void except_systemstack(struct go_code *code, const struct go_thread *thread)
 {
 	struct sonde_rule rule = switch_rule(code, SONDE_SWITCH_TO_CURG);
@@ -295,7 +296,7 @@ static struct sonde_rule left_goroutine_rule(const struct go_thread *thread, enu
 				    .sched_bp = thread->sched_bp };
 }
 
-/* It changes the stack, then pushes the goroutine that called (push %rax), and calls. */
+/* mcall switches the stack, then pushes the calling goroutine (push %rax), and calls. */
 static void except_mcall(struct go_code *code, const struct go_thread *thread)
 {
 	uint32_t size, at = find_sp_write(code, 0, &size), push = find_bytes(code, at + size, "\x50", 1);
@@ -306,7 +307,8 @@ static void except_mcall(struct go_code *code, const struct go_thread *thread)
 	       push < code->nr ? left_goroutine_rule(thread, SONDE_SWITCH_MCALL) : unsupported);
 }
 
-/* From a move of `reg` to the stack, at or behind `at`, to the next mov %rsi,%rsp. */
+/* Sets the rule from the first move of `reg` to the stack, at or after `at`, to the next mov %rsi,%rsp. Returns the offset after that;
+ * UINT32_MAX: not found. */
 static uint32_t except_call(struct go_code *code, uint32_t at, uint8_t reg, struct sonde_rule *rule)
 {
 	int32_t off = 0;
@@ -324,8 +326,8 @@ static uint32_t except_call(struct go_code *code, uint32_t at, uint8_t reg, stru
 	return end + 3;
 }
 
-/* It keeps g (rdi) and how deep the goroutine's stack was (rdi, too) on the stack that it calls C on; or, when it was called on such a
- * stack already, 0 and the old rsp (rdx). The goroutine's stack may be another one when C comes back. */
+/* asmcgocall saves g (rdi) and the depth of the goroutine's stack (rdi again) on the stack on which it calls C. If it was called on such a
+ * stack already, it saves 0 and the old rsp (rdx). The goroutine's stack may be another one when C returns. */
 static void except_asmcgocall(struct go_code *code)
 {
 	struct sonde_rule rule = switch_rule(code, SONDE_SWITCH_ASMCGOCALL);
@@ -345,8 +347,8 @@ static void except_asmcgocall(struct go_code *code)
 		code->nr_exceptions = 0;
 		except_all(code, SONDE_RULE_KIND_UNSUPPORTED);
 	} else if (code->bp_set_from != UINT64_MAX) {
-		code->is_switching = true; /* the few instructions around it */
-	} else { /* on no known stack up to the call, nor before the second one */
+		code->is_switching = true; /* for the few instructions around the calls */
+	} else { /* the stack is unknown up to the first call, and before the second one */
 		rule = (struct sonde_rule){ .kind = SONDE_RULE_KIND_UNSUPPORTED };
 		except(code, first, code->exceptions[0].from - code->function.start_vaddr, rule);
 		except(code, find_bytes(code, (uint32_t)(code->exceptions[0].to - code->function.start_vaddr), "\x48\x83\xec", 3),
@@ -357,7 +359,7 @@ static void except_asmcgocall(struct go_code *code)
 static void except_cgocallback(struct go_code *code, const struct go_thread *thread)
 {
 	struct sonde_rule rule = switch_rule(code, SONDE_SWITCH_CGOCALLBACK);
-	uint32_t at = find_bytes(code, 0, "\x48\x83\xec", 3); /* sub $N,%rsp: its frame is that of the C side */
+	uint32_t at = find_bytes(code, 0, "\x48\x83\xec", 3); /* sub $N,%rsp: its frame is on C's stack */
 
 	rule.tls_off = thread->tls_off;
 	if (!thread->is_known || at + 3 >= code->nr || code->bp_off != -16)
@@ -371,7 +373,7 @@ static void except_cgocallback(struct go_code *code, const struct go_thread *thr
 
 enum special { END, SIGNAL_HANDLER, INJECTED, SCHEDULER, SYSTEMSTACK, MORESTACK, MCALL, ASMCGOCALL, CGOCALLBACK, CROSSCALL2 };
 
-/* By their names, which every program has; the numbers of abi.FuncID change. */
+/* Found by name, which every program has; the numbers of abi.FuncID change. */
 static const struct {
 	const char *name;
 	enum special special;
@@ -408,7 +410,8 @@ static void except_special(struct go_code *code, enum special special, const str
 	case END:
 		except_all(code, SONDE_RULE_KIND_END);
 		break;
-	case SIGNAL_HANDLER: /* marked as the end of a stack: of Go's own tracebacks. Behind it the kernel's frame leads on */
+	/* Marked as the end of a stack, which only holds for Go's own tracebacks: the kernel's signal frame continues it. */
+	case SIGNAL_HANDLER:
 		break;
 	case INJECTED:
 		set_switch_kind(code, SONDE_SWITCH_INJECTED);
@@ -437,8 +440,8 @@ static void except_special(struct go_code *code, enum special special, const str
 	}
 }
 
-/* The compiler makes functions of the same names that translate between calling conventions. They have no flags; all did not before 1.17.
- */
+/* The compiler generates wrappers with the same names that translate between calling conventions. They have no flags; before 1.17 no
+ * function has. */
 static bool may_be_special(const struct go_code *code, enum special special)
 {
 	return code->function.flags || special == INJECTED || special == SCHEDULER || !code->has_flags;

@@ -41,7 +41,7 @@ ssize_t perf_data_source_at(struct perf_data *data, uint64_t pos, void *to, size
 	return got < 0 ? -errno : got;
 }
 
-/* All of them. 0, -EBADMSG or what the read gave. */
+/* Reads exactly `size` bytes. 0, -EBADMSG: too few; or the error of the read. */
 static int read_whole(struct perf_data *data, uint64_t pos, void *to, size_t size)
 {
 	size_t done = 0;
@@ -73,8 +73,8 @@ int perf_data_add_event(struct perf_data *data, struct reader r, struct reader i
 	event->read_format = reader_u64(&r);
 	event->flags = reader_u64(&r);
 	event->is_freq = event->flags & ATTR_FREQ;
-	reader_skip(&r, 4 + 4 + 8); /* wake-up, breakpoint's type, config1 */
-	if (reader_left(&r) >= 40) { /* else of an older kernel */
+	reader_skip(&r, 4 + 4 + 8); /* wake-up, breakpoint type, config1 */
+	if (reader_left(&r) >= 40) { /* else from an older kernel */
 		reader_skip(&r, 8);
 		event->branch_sample_type = reader_u64(&r);
 		event->sample_regs_user = reader_u64(&r);
@@ -153,7 +153,7 @@ static int open_file(struct perf_data *data, struct diag *diag)
 	if (err)
 		return diag_errno(diag, -err,
 				  err == -ENOMEM ? "no memory" : "the perf.data file is damaged: its header does not tell the events");
-	if (!data->data_bytes) { /* perf writes it at its end */
+	if (!data->data_bytes) { /* perf writes the size last */
 		data->data_bytes = UINT64_MAX;
 		data->info.is_cut = true;
 		return 0;
@@ -228,7 +228,7 @@ const struct perf_data_info *perf_data_info(const struct perf_data *data)
 
 /* --- the records ---------------------------------------------------------------------------------------------------------------------- */
 
-/* A stream's event: its attribute is as long as it says, and its ids follow. */
+/* Takes an event of a stream: the attribute gives its own size, and the ids follow it. */
 static int take_attr(struct perf_data *data, struct reader body)
 {
 	struct reader size = body, attr;
@@ -250,7 +250,7 @@ static void take_update(struct perf_data *data, struct reader body)
 		snprintf(data->events[*event].name, sizeof(data->events[*event].name), "%s", name);
 }
 
-/* Of perf itself, not of the kernel. */
+/* Takes a record of perf itself, not of the kernel. */
 static int take_user_record(struct perf_data *data, struct feed *feed, struct reader body, struct perf_header header, struct diag *diag)
 {
 	switch (header.type) {
@@ -293,7 +293,7 @@ static int take_record(struct perf_data *data, struct feed *feed, const uint8_t 
 	return time_ns ? perf_data_order_put(data, bytes, header, time_ns) : perf_data_deliver(data, bytes, header, 0);
 }
 
-/* Those that are whole. */
+/* Takes all complete records. */
 static int take_records(struct perf_data *data, struct feed *feed, struct diag *diag)
 {
 	for (;;) {
@@ -375,7 +375,7 @@ int perf_data_read(struct perf_data *data, perf_data_fn fn, void *arg, struct di
 	data->fn = fn;
 	data->arg = arg;
 	err = read_records(data, &cause);
-	if (err == -EBADMSG && data->order.nr) { /* what came before it is whole */
+	if (err == -EBADMSG && data->order.nr) { /* the records before it are complete */
 		data->info.is_cut = true;
 		err = 0;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What perf tells of the recording: host, machine, events' names, build ids (tools/perf/util/header.h, HEADER_*). A feature that is damaged
- * is not told. */
+/* Reads perf's features, which describe the recording: host, machine, event names, build ids (tools/perf/util/header.h, HEADER_*). Damaged
+ * features are ignored. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ enum {
 	FEATURE_CLOCK_DATA = 29,
 };
 
-/* A text with its length, NULs behind it. */
+/* Takes a text with its length; the text is padded with NULs. */
 static const char *take_text(struct reader *r)
 {
 	struct reader text = reader_sub(r, reader_u32(r));
@@ -41,7 +41,7 @@ static void take_command_line(struct perf_data *data, struct reader *r)
 		used += (size_t)snprintf(to + used, room - used, "%s%s", i ? " " : "", take_text(r));
 }
 
-/* The attribute of an event says nothing that is not known; its name does. It is found by its ids or, when it has none, by its place. */
+/* Takes the event names; the attributes are known already. An event is found by its ids or, if it has none, by its index. */
 static void take_event_names(struct perf_data *data, struct reader *r)
 {
 	uint32_t nr = reader_u32(r), attr_bytes = reader_u32(r);
@@ -68,7 +68,7 @@ static void take_clock(struct perf_data *data, struct reader *r)
 	uint32_t version = reader_u32(r);
 	uint64_t unix_ns, clock_ns;
 
-	reader_skip(r, 4); /* which clock */
+	reader_skip(r, 4); /* clock id */
 	unix_ns = reader_u64(r);
 	clock_ns = reader_u64(r);
 	if (version != 1 || r->bad)
@@ -83,7 +83,7 @@ int perf_data_build_id(struct perf_data *data, struct reader r, uint16_t misc)
 	const char *path;
 	uint8_t size;
 
-	reader_skip(&r, 4); /* process */
+	reader_skip(&r, 4); /* pid */
 	reader_copy(&r, entry.id.bytes, BUILD_ID_BYTES);
 	size = reader_u8(&r);
 	if (misc & MISC_BUILD_ID_SIZE && size <= BUILD_ID_BYTES)
@@ -137,7 +137,7 @@ int perf_data_feature(struct perf_data *data, uint32_t feature, struct reader r)
 		snprintf(info->arch, sizeof(info->arch), "%s", take_text(&r));
 		break;
 	case FEATURE_NRCPUS:
-		reader_skip(&r, 4); /* that there could be */
+		reader_skip(&r, 4); /* available CPUs; the online ones follow */
 		info->nr_cpus = reader_u32(&r);
 		break;
 	case FEATURE_CMDLINE:

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* perf reads the buffers of the CPUs in rounds: within one, a CPU's records come after another's, whatever their times. What is older than
- * all of the round before last can be told; the rest waits. That is sorted once per round: n log n in all. */
+/* Puts records in order of time. perf reads the buffers of the CPUs in rounds. Within a round, one CPU's records follow another's, whatever
+ * their times. At the end of a round, records up to the newest of the previous round can be delivered; the rest waits. Sorting once per
+ * round costs n log n in all. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "perfdata/perf_data_private.h"
 
-#define MAX_WAITING_BYTES ((size_t)256 << 20) /* then the older half is told without waiting */
+#define MAX_WAITING_BYTES ((size_t)256 << 20) /* beyond this the older half is delivered early */
 #define MAX_WAITING (8u << 20)
 
 struct entry {
-	uint64_t time_ns, nr; /* nr: in the order they came */
+	uint64_t time_ns, nr; /* nr: order of arrival */
 	uint64_t off;
 };
 
@@ -51,7 +52,7 @@ static int tell(struct perf_data *data, const struct entry *entry)
 	return perf_data_deliver(data, bytes, header_at(bytes), entry->time_ns);
 }
 
-/* Moves the records that still wait to the begin, in place. */
+/* Keeps only the records that still wait: copies them into a new buffer. */
 static int keep(struct order *order, struct entry *entries, size_t nr)
 {
 	struct buffer kept = BUFFER_INIT(order->bytes.max);
@@ -73,7 +74,7 @@ static int keep(struct order *order, struct entry *entries, size_t nr)
 	return 0;
 }
 
-/* Tells those up to a time, and at least `nr_least` of them. */
+/* Delivers the records up to a time, and at least `nr_least` of them. */
 static int flush(struct perf_data *data, uint64_t up_to_ns, size_t nr_least)
 {
 	struct order *order = &data->order;

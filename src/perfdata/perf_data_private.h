@@ -6,7 +6,7 @@
 #include "base/u64_map.h"
 #include "perfdata/perf_data.h"
 
-/* enum perf_event_type and perf's own types behind it (tools/lib/perf/include/perf/event.h). */
+/* enum perf_event_type, followed by perf's own types (tools/lib/perf/include/perf/event.h). */
 enum {
 	TYPE_MMAP = 1,
 	TYPE_LOST = 2,
@@ -65,61 +65,62 @@ struct perf_header {
 	uint16_t misc, size;
 };
 
-struct order { /* records that wait for their turn */
+struct order { /* puts records in order of time */
 	struct buffer bytes, entries;
-	uint64_t newest_ns, round_ns; /* of all; of the last round before this one */
-	uint64_t delivered_ns;             /* of the last that was delivered */
-	uint64_t nr;                  /* all that came */
+	uint64_t newest_ns, round_ns; /* of all records; of the previous round */
+	uint64_t delivered_ns;             /* of the last record delivered */
+	uint64_t nr;                  /* number of records so far */
 };
 
-struct feed { /* a stream of records, the last one not whole */
+struct feed { /* a stream of records, the last one incomplete */
 	struct buffer bytes;
-	size_t done;         /* of them */
-	uint64_t skip;       /* that follow and are no records */
+	size_t done;         /* bytes already processed */
+	uint64_t skip;       /* bytes that follow and are not records */
 };
 
-struct unpacker; /* of zstd */
+struct unpacker; /* zstd's */
 
 struct perf_data {
 	struct perf_data_source source;
 	bool can_seek;
-	uint64_t pos;                     /* in the source */
+	uint64_t pos;                     /* position in the source */
 	struct perf_data_info info;
 	struct perf_data_event events[PERF_DATA_MAX_EVENTS];
 	struct u64_map event_by_id;
 	uint32_t nr_ids;
 	struct buffer build_ids;          /* struct perf_data_build_id each */
-	uint64_t data_off, data_bytes;    /* of the records; UINT64_MAX: up to the end */
+	uint64_t data_off, data_bytes;    /* of the records; data_bytes UINT64_MAX: up to the end */
 	struct feed feed, unpacked;
 	struct unpacker *unpacker;
 	struct order order;
-	perf_data_fn fn;                  /* while it is read */
+	perf_data_fn fn;                  /* set while reading */
 	void *arg;
 };
 
-/* Up to `size` bytes from `pos` on. How many, 0 at the end, or a negative errno. */
+/* Reads up to `size` bytes at `pos`. Returns their number, 0 at the end, or a negative errno. */
 MUST_CHECK ssize_t perf_data_source_at(struct perf_data *data, uint64_t pos, void *to, size_t size);
 
-/* An event with its ids. 0, -EBADMSG or -ENOMEM. `attr_bytes`: of the attribute; the ids follow in `ids`. */
+/* Adds an event: `attr` is its perf_event_attr, `ids` its ids. 0, -EBADMSG or -ENOMEM. */
 MUST_CHECK int perf_data_add_event(struct perf_data *data, struct reader attr, struct reader ids);
-/* What stands behind the records, or comes in them; the rest of `r` is a feature's. 0 or -ENOMEM: what is damaged is not told. */
+/* Read the features: those after the records, and one that is itself a record (`r`: the rest of it). 0 or -ENOMEM: damaged ones are
+ * ignored. */
 MUST_CHECK int perf_data_features(struct perf_data *data, uint64_t off, const uint64_t *bits);
 MUST_CHECK int perf_data_feature(struct perf_data *data, uint32_t feature, struct reader r);
 MUST_CHECK int perf_data_build_id(struct perf_data *data, struct reader r, uint16_t misc);
 
-/* The time that a record carries; 0: none. */
+/* The time in a record; 0: none. */
 uint64_t perf_data_time(const struct perf_data *data, const uint8_t *bytes, struct perf_header header);
-/* Gives the record to data->fn. 0 or what that gave. */
+/* Passes the record to data->fn. 0 or what that returned. */
 MUST_CHECK int perf_data_deliver(struct perf_data *data, const uint8_t *bytes, struct perf_header header, uint64_t time_ns);
 
 void perf_data_order_done(struct order *order);
 MUST_CHECK int perf_data_order_put(struct perf_data *data, const uint8_t *bytes, struct perf_header header, uint64_t time_ns);
-/* A round ends: none that comes will be older than the newest of the round before. */
+/* Ends a round: later records are never older than the newest of the previous round. */
 MUST_CHECK int perf_data_order_round(struct perf_data *data);
 MUST_CHECK int perf_data_order_rest(struct perf_data *data);
 
-/* Takes bytes of the stream `feed`, which is one of data's. */
+/* Adds bytes to `feed`, one of data's own, and takes its complete records. */
 MUST_CHECK int perf_data_take(struct perf_data *data, struct feed *feed, const void *bytes, size_t size, struct diag *diag);
 void perf_data_unpacker_free(struct unpacker *unpacker);
-/* Unpacks the body of a compressed record into data->unpacked. */
+/* Unpacks the payload of a compressed record into data->unpacked. */
 MUST_CHECK int perf_data_unpack(struct perf_data *data, const void *bytes, size_t size, struct diag *diag);

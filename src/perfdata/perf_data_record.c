@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The kernel's records, taken apart (include/uapi/linux/perf_event.h, enum perf_event_type). */
+/* Parses the kernel's records (include/uapi/linux/perf_event.h, enum perf_event_type). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static struct reader body_of(const uint8_t *bytes, struct perf_header header)
 	return reader_of(bytes + RECORD_HEADER_BYTES, header.size - RECORD_HEADER_BYTES);
 }
 
-/* --- what stands in all samples before the rest, and behind all other records --------------------------------------------------------- */
+/* --- fields that come first in all samples and last in all other records -------------------------------------------------------------- */
 
 struct identity {
 	uint64_t time_ns, id;
@@ -23,8 +23,8 @@ struct identity {
 	bool has_id;
 };
 
-/* Which event it is of: NULL when it is of none. Events of one recording that differ in what their samples hold have their id first or, in
- * other records, last. */
+/* The event of a record; NULL: unknown. If the events of a recording have different sample types, the event's id comes first in samples and
+ * last in other records. */
 static const struct perf_data_event *event_of(const struct perf_data *data, const uint8_t *bytes, struct perf_header header,
 					      uint32_t *ret_number)
 {
@@ -51,7 +51,7 @@ static const struct perf_data_event *event_of(const struct perf_data *data, cons
 	return &data->events[*known];
 }
 
-/* Behind a record that is no sample. */
+/* Parses the fields at the end of a record that is not a sample. */
 static struct identity trailer_of(const struct perf_data_event *event, struct reader r)
 {
 	uint64_t types = event->sample_type;
@@ -96,7 +96,7 @@ static void skip_counts(struct reader *r, uint64_t format)
 {
 	uint64_t nr_times = (format & 1) + (format >> 1 & 1), nr_each = 1 + (format >> 2 & 1) + (format >> 4 & 1), nr = 1;
 
-	if (format & 8) /* of a group */
+	if (format & 8) /* a group */
 		nr = reader_u64(r);
 	if (nr > reader_left(r) / 8)
 		reader_fail(r);
@@ -152,7 +152,7 @@ static void take_stack(struct reader *r, struct perf_data_sample *sample)
 		sample->stack_bytes = (uint32_t)filled;
 }
 
-/* Up to the stack; nothing behind it is asked for. */
+/* Parses up to the stack; the fields after it are not used. */
 static bool take_sample(struct reader *r, const struct perf_data_event *event, struct perf_data_record *record)
 {
 	struct perf_data_sample *sample = &record->sample;
@@ -186,7 +186,7 @@ static bool take_sample(struct reader *r, const struct perf_data_event *event, s
 	return !r->bad;
 }
 
-/* --- what processes do ---------------------------------------------------------------------------------------------------------------- */
+/* --- processes ------------------------------------------------------------------------------------------------------------------------ */
 
 static bool take_mmap(struct reader *r, struct perf_header header, struct perf_data_record *record)
 {
@@ -258,7 +258,7 @@ static bool take_apart(struct reader *r, const struct perf_data_event *event, st
 	return false;
 }
 
-/* Is it one that somebody asks for? */
+/* Is it a kind of record that is passed on? */
 static bool kind_of(uint32_t type, enum perf_data_kind *ret_kind)
 {
 	static const struct {
@@ -293,7 +293,7 @@ int perf_data_deliver(struct perf_data *data, const uint8_t *bytes, struct perf_
 		data->info.nr_unknown_event += record.kind == PERF_DATA_SAMPLE;
 		if (record.kind == PERF_DATA_SAMPLE)
 			return 0;
-		event = data->events; /* of none: all zero */
+		event = data->events; /* no event is known: all zero */
 	}
 	if (!take_apart(&r, event, header, &record)) {
 		data->info.nr_refused++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The records of `perf record -z`: one stream of zstd, cut into records; what it unpacks to is records, cut anywhere. */
+/* Unpacks the records of `perf record -z`: a single zstd stream, split into records. It unpacks to records, split at any byte. */
 #include <errno.h>
 #include <stdlib.h>
 #include <zstd.h>
@@ -8,9 +8,10 @@
 #include "perfdata/perf_data_private.h"
 
 #define STEP_BYTES (128u << 10)
-#define UNPACKED_TIMES	1024 /* so far the records may grow: stacks of 16 KiB each do 135-fold, what is made for it ten thousandfold */
+/* Limit of the growth. Stacks of 16 KiB each grow 135-fold; data crafted to grow does so ten thousandfold. */
+#define UNPACKED_TIMES	1024
 #define UNPACKED_ANYHOW ((uint64_t)256 << 20)
-#define WINDOW_LOG_MAX 27 /* perf asks for less; a stranger for up to 2 GiB */
+#define WINDOW_LOG_MAX 27 /* perf uses less; an untrusted file may demand up to 2 GiB */
 
 struct unpacker {
 	ZSTD_DStream *stream;
@@ -39,7 +40,7 @@ static int make(struct perf_data *data)
 	return 0;
 }
 
-/* As much as there is room for. 0; -EBADMSG, -ENOMEM; -EFBIG when it is more than all that came may mean. */
+/* Unpacks as much as there is room for. 0; -EBADMSG, -ENOMEM; -EFBIG: it grows more than the limit. */
 static int unpack_step(struct unpacker *unpacker, ZSTD_inBuffer *in, size_t *ret_nr, struct diag *diag)
 {
 	ZSTD_outBuffer out = { .dst = unpacker->bytes, .size = STEP_BYTES };

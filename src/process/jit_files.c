@@ -20,7 +20,8 @@ static void add(struct jit_files *files, int fd)
 	}
 }
 
-/* What the process calls itself, and so its files: the outer number when it has ended, as then they are looked for in our root. */
+/* Returns the process's number in its own pid namespace: its files have that in their names. For a process that has ended, the outer
+ * number: its files are looked for in our root. */
 static uint32_t number_in_names(uint32_t tgid)
 {
 	CLEANUP(credentials_done) struct credentials credentials = { 0 };
@@ -67,7 +68,8 @@ static void add_mapped_dumps(struct jit_files *files, struct proxy *proxy, uint3
 	while (!err && getline(&line, &capacity, file) > 0) {
 		if (!maps_line_parse(line, &event) || !jit_files_is_dump(event.path, number) || strcmp(event.path, last) == 0)
 			continue;
-		snprintf(last, sizeof(last), "%s", event.path); /* the same file again, in another mapping of it */
+		/* The next line may be another mapping of the same file. */
+		snprintf(last, sizeof(last), "%s", event.path);
 		add_dump(files, proxy, tgid, number, false, event.path);
 	}
 }

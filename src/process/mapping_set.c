@@ -61,7 +61,7 @@ struct process_mapping shared_mapping_at(const struct shared_mappings *shared, u
 
 	if (mapping.from_ns < shared->from_ns)
 		mapping.from_ns = shared->from_ns;
-	if (mapping.generation < shared->generation) /* they grow */
+	if (mapping.generation < shared->generation) /* generations grow */
 		mapping.generation = shared->generation;
 	mapping.until_ns = shared->until_ns;
 	return mapping;

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 
-/* The kernel writes a line break in a path as \012, and nothing else in that way. */
+/* The kernel writes a line break in a path as \012, and escapes nothing else. */
 static void undo_escapes(char *path)
 {
 	char *to = path;

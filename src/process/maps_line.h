@@ -5,6 +5,6 @@
 
 #include "process/mapping.h"
 
-/* Fills the places and the path, which points into `line` (whose line break and \012 escapes are undone). False: not executable, or not
- * such a line. */
+/* Fills addresses, offset, device, inode and path. The path points into `line`, whose line break and \012 escapes are undone. False: not
+ * executable, or not such a line. */
 bool maps_line_parse(char *line, struct mapping_event *ret_event);

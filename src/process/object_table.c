@@ -15,13 +15,13 @@
 #include "proxy/proxy.h"
 
 #define MAX_OBJECTS (1u << 20)
-#define MAX_IDLE 64 /* files that nobody maps and that could be found again: as many stay open */
+#define MAX_IDLE 64 /* files that nobody maps and that could be found again: this many stay open */
 #define VDSO_BYTES_MAX (64u << 10)
-#define MAX_SAME_ID \
-	4 /* files of one size and build id that are not the same: where somebody has made so many nobody reads more of them to compare */
-#define SECTION_BYTES_MAX \
-	(32u << 20) /* of all open files' section headers and names, most of which have few KiB. What is more is forgotten: whoever parses \
-		       files has opened them himself */
+/* Files of one size and build id that differ: where somebody has made this many, no more of them are read for comparison. */
+#define MAX_SAME_ID 4
+/* For the section headers and names of all open files; most files have a few KiB. Beyond that they are dropped: whoever parses a file
+ * has opened it himself. */
+#define SECTION_BYTES_MAX (32u << 20)
 #define SAME_BYTES_MAX (32u << 20) /* larger files are not compared: each copy is a file of its own */
 
 struct entry {
@@ -29,12 +29,12 @@ struct entry {
 	struct file_identity identity; /* all zero: not known */
 	enum file_system_kind file_system;
 	uint32_t nr_mapped, nr_held;
-	uint64_t idle_order;        /* grows with the time at which nr_mapped became 0 */
-	bool is_used;               /* else a free number */
-	bool is_closed;             /* an ELF file that is to be opened again when it is asked for */
-	bool is_hung;               /* its path leads where nobody answers */
-	bool is_path_settled;       /* no other will do better */
-	uint32_t owner;             /* uid; of a copy in memory: whom it was made for */
+	uint64_t idle_order;        /* grows with the time when nr_mapped became 0 */
+	bool is_used;               /* else its number is free */
+	bool is_closed;             /* an ELF file that is opened again on demand */
+	bool is_hung;               /* its path leads to a file server that does not answer */
+	bool is_path_settled;       /* no other path is better */
+	uint32_t owner;             /* uid; for a copy in memory: of the user it was made for */
 };
 
 struct object_table {
@@ -45,11 +45,11 @@ struct object_table {
 	size_t section_bytes;       /* of the files that are open */
 	struct proxy *proxy;        /* NULL: none */
 	uint64_t order;
-	uint64_t seed;              /* so that nobody can make files that are taken for others */
+	uint64_t seed;              /* random, so that nobody can make a file that is taken for another */
 	struct u64_map by_identity; /* hash of struct file_identity -> object */
-	struct u64_map by_inode;    /* hash of device and inode -> object whose own file it is, or was */
+	struct u64_map by_inode;    /* hash of device and inode -> object whose own file has or had them */
 	struct u64_map by_build_id; /* hash of build id, size and owner -> object */
-	struct u64_map by_path;     /* hash of the path -> object, for those that could not be opened */
+	struct u64_map by_path;     /* hash of the path -> object, for files that could not be opened */
 	struct region_cache regions; /* -> object */
 };
 
@@ -66,7 +66,7 @@ struct object_table *object_table_new(struct proxy *proxy)
 	return table;
 }
 
-/* Its file was opened. */
+/* Counts the sections of a file just opened; drops them when there are too many. */
 static void count_sections(struct object_table *table, const struct entry *entry)
 {
 	if (!entry->object.elf)
@@ -181,7 +181,7 @@ bool object_table_is_mapped(const struct object_table *table, uint32_t object)
 	return object != OBJECT_NONE && table->entries[object].nr_mapped;
 }
 
-/* The number of one that is forgotten, or a new one; OBJECT_NONE: no memory. */
+/* Returns a free number or a new one; OBJECT_NONE: no memory. */
 static uint32_t take_number(struct object_table *table)
 {
 	for (uint32_t i = 0; table->nr_free && i < table->nr_entries; i++) {
@@ -218,7 +218,7 @@ static uint32_t add_object(struct object_table *table, struct elf_file *elf, con
 	return object;
 }
 
-/* Of a file that could not be had: what is told of at the end. */
+/* Counts a file that could not be opened, for the messages at the end. */
 static void count_failure(struct object_table *table, int err, const char *path)
 {
 	table->nr_refused += err == -EMFILE;
@@ -236,7 +236,8 @@ static bool has_identity(int fd, const struct file_identity *identity)
 	return fd >= 0 && !mapped_file_identify(fd, &found) && !memcmp(&found, identity, sizeof(found));
 }
 
-/* The file by the path it was met under, in our root: negative when another one, or none, has it now. */
+/* Finds the file again in our root, by the path under which it was first found. Negative when the path now leads to another file or to
+ * none. */
 static int find_again(struct object_table *table, struct entry *entry)
 {
 	CLEANUP(closep) int fd = -ENOENT;
@@ -247,7 +248,7 @@ static int find_again(struct object_table *table, struct entry *entry)
 	return fd >= 0 && !has_identity(fd, &entry->identity) ? -ENOENT : MOVE_FD(fd);
 }
 
-/* As process `tgid` has it, 0: nobody. */
+/* Opens it for process `tgid` (0: no process). */
 static int open_elf(struct object_table *table, uint32_t tgid, int path_fd, uint64_t device, enum file_system_kind *ret_kind,
 		    struct elf_file **ret_elf)
 {
@@ -255,7 +256,7 @@ static int open_elf(struct object_table *table, uint32_t tgid, int path_fd, uint
 	int err = fd < 0 ? fd : elf_file_open_fd(fd, NULL, ret_elf);
 
 	if (!err)
-		fd = -1; /* it is the ELF file's */
+		fd = -1; /* the ELF file owns it */
 	return err;
 }
 
@@ -275,18 +276,18 @@ const struct object *object_table_at(const struct object_table *table, uint32_t 
 	struct entry *entry = &table->entries[object];
 
 	if (entry->is_closed)
-		open_again((struct object_table *)table, entry); /* which is what the caller sees: an open file */
+		open_again((struct object_table *)table, entry); /* to the caller it was open all along */
 	return &entry->object;
 }
 
-/* Does it do for a copy of a file that is this owner's and on such a file system? His it must be, as he may write other bytes into it
+/* Can it stand for a copy with this owner on this kind of file system? The owner must be the same, as he may write other bytes into it
  * later. */
 static bool may_have_copies(const struct entry *entry, uint32_t owner, enum file_system_kind kind)
 {
 	return kind != FILE_SYSTEM_NETWORK && entry->file_system == kind && entry->owner == owner;
 }
 
-/* A build id says what a file claims to be, and a container may claim what it likes: only the same bytes are the same file. */
+/* A build id is only a claim, and a container may claim anything: only files with the same bytes are the same. */
 static uint32_t find_copy(struct object_table *table, uint64_t key, const struct elf_file *elf, enum file_system_kind kind)
 {
 	uint32_t cursor = 0, nr = 0, *known;
@@ -305,7 +306,7 @@ static uint32_t find_copy(struct object_table *table, uint64_t key, const struct
 	return OBJECT_NONE;
 }
 
-/* What could not be opened may be on any file system: it stands for nothing of another user's. */
+/* A file that could not be opened may be on any file system. It never counts as another user's file. */
 static uint32_t add_unopened(struct object_table *table, uint32_t tgid, const char *path)
 {
 	uint32_t object = add_object(table, NULL, path);
@@ -325,7 +326,7 @@ static uint64_t build_id_key(const struct object_table *table, const struct elf_
 	return hash_bytes(id->bytes, id->size, hash_bytes(rest, sizeof(rest), table->seed));
 }
 
-/* Opens the ELF file that process `tgid` maps, or finds the object that is a copy of it. */
+/* Opens the ELF file that process `tgid` maps, or finds an object with the same bytes. */
 static uint32_t open_object(struct object_table *table, uint32_t tgid, int path_fd, uint64_t device, const char *path)
 {
 	enum file_system_kind kind = FILE_SYSTEM_LOCAL;
@@ -367,7 +368,7 @@ static uint32_t met_unreadable(struct object_table *table, const char *path, int
 	return object;
 }
 
-/* The vdso has no file, but is the same image in all 64-bit processes: ours. */
+/* The vdso has no file, but its image is the same in all 64-bit processes: uses ours. */
 static uint32_t met_vdso(struct object_table *table)
 {
 	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -381,7 +382,7 @@ static uint32_t met_vdso(struct object_table *table)
 	for (size_t size = VDSO_BYTES_MAX; image && !elf && size >= page_bytes; size -= page_bytes) {
 		CLEANUP(freep) unsigned char *pages = calloc(1, size / page_bytes);
 
-		/* mincore fails when not all of the range is mapped: so the image's size is found without reading past it */
+		/* mincore fails unless the whole range is mapped: that finds the image's size without reading past it */
 		if (pages && !mincore((void *)image, size, pages) && elf_file_open_memory(image, size, NULL, &elf))
 			elf = NULL;
 	}
@@ -398,8 +399,8 @@ static uint64_t inode_key(const struct object_table *table, uint64_t device, uin
 	return hash_bytes(both, sizeof(both), table->seed);
 }
 
-/* The object whose file is open here and is the very one: while it is open nobody else gets its inode. File systems that show other numbers
- * than the kernel tells (btrfs, whose inodes are unique in a subvolume only, and overlayfs) are never found so. */
+/* Finds the object whose open file this is. While it is open, no other file gets its inode. Never finds files on file systems whose stat(2)
+ * shows other numbers than the kernel reports (btrfs, whose inodes are unique only in a subvolume, and overlayfs). */
 static uint32_t find_open(const struct object_table *table, const struct mapped_region *region)
 {
 	uint64_t key = inode_key(table, region->device, region->inode);
@@ -420,7 +421,7 @@ static uint32_t find_open(const struct object_table *table, const struct mapped_
 	return OBJECT_NONE;
 }
 
-/* The file becomes the object's own, unless it is a copy of that. 0 or -ENOMEM. */
+/* Makes this the object's own file, unless it has one: then the file is a copy of that. 0 or -ENOMEM. */
 static int take_identity(struct object_table *table, uint32_t object, const struct file_identity *identity)
 {
 	struct entry *entry = &table->entries[object];
@@ -440,8 +441,8 @@ static bool leads_to(struct object_table *table, const char *path, const struct 
 	return has_identity(fd, identity);
 }
 
-/* Somebody may have given everybody's file a name of his own, in his mounts: what is found under a name in our root has that name.
- * `identity`: of the file with this path. */
+/* A user may have mounted everybody's file under a name of his own. So a path that leads to the file in our root replaces one that does
+ * not. `identity`: of the file with this path. */
 static void settle_path(struct object_table *table, struct entry *entry, const struct file_identity *identity, const char *path)
 {
 	char *copy;
@@ -456,13 +457,13 @@ static void settle_path(struct object_table *table, struct entry *entry, const s
 	entry->is_path_settled = true;
 }
 
-/* A copy in memory of what somebody serves is the file only for whom it was made: nobody knows whose the device's number is by now. */
+/* A copy in memory of a served file is valid only for the user it was made for: another file system may have the device number by now. */
 static bool stands_for(const struct entry *entry, uint32_t tgid)
 {
 	return entry->file_system != FILE_SYSTEM_FOREIGN || entry->owner == credentials_file_uid(tgid);
 }
 
-/* What process `tgid`, 0: nobody, maps. */
+/* Returns the object of a file that process `tgid` (0: no process) maps. */
 static uint32_t met_file(struct object_table *table, uint32_t tgid, int path_fd, const struct file_identity *identity, const char *path)
 {
 	uint64_t key = hash_bytes(identity, sizeof(*identity), table->seed);
@@ -480,14 +481,14 @@ static uint32_t met_file(struct object_table *table, uint32_t tgid, int path_fd,
 	return object;
 }
 
-/* Is the object's own file what it was? What is none of our ELF files has nothing that could be looked at, nor has a copy. */
+/* Is the object's own file unchanged? True when it cannot be checked: it is no ELF file that we opened, or a copy. */
 static bool is_unchanged(const struct entry *entry)
 {
 	return !entry->object.elf || entry->file_system == FILE_SYSTEM_FOREIGN ||
 	       has_identity(elf_file_fd(entry->object.elf), &entry->identity);
 }
 
-/* What the mapping itself leads to. */
+/* Finds the file through the mapping itself. */
 static uint32_t met_located(struct object_table *table, const struct mapped_region *region)
 {
 	CLEANUP(closep) int path_fd = proxy_locate(table->proxy, region);
@@ -523,7 +524,7 @@ uint32_t object_table_find(struct object_table *table, const char *path)
 	return path_fd < 0 || mapped_file_identify(path_fd, &identity) ? OBJECT_NONE : met_file(table, 0, path_fd, &identity, path);
 }
 
-/* Is it open and mapped by nobody? Then it need not be, unless it is the vdso. */
+/* Is it open, and mapped by nobody? Then it can be closed. The vdso cannot. */
 static bool is_idle(const struct entry *entry)
 {
 	return entry->is_used && !entry->nr_mapped && entry->object.elf && elf_file_fd(entry->object.elf) >= 0;
@@ -536,7 +537,8 @@ static int by_order(const void *a, const void *b)
 	return (*x)->idle_order < (*y)->idle_order ? -1 : (*x)->idle_order > (*y)->idle_order;
 }
 
-/* All but MAX_IDLE of those that can be found again; when half of the descriptors are taken by others, of these the oldest, too. */
+/* Closes the oldest files that can be found again, until MAX_IDLE are open. While idle files take more than half of the descriptor limit,
+ * closes those that cannot be found again, too. */
 static void close_idle(struct object_table *table, struct entry **idle, uint32_t nr_idle)
 {
 	struct rlimit limit;
@@ -556,7 +558,7 @@ static void close_idle(struct object_table *table, struct entry **idle, uint32_t
 	}
 }
 
-/* The map without those whose number is not in use any more. */
+/* Rebuilds the map without the numbers that are not in use. */
 static int sweep_map(const struct object_table *table, struct u64_map *map)
 {
 	struct u64_map kept = { 0 };

@@ -14,35 +14,36 @@
 #include "process/maps_line.h"
 #include "proxy/proxy.h"
 
-/* Of one process. What is more is forgotten, the oldest first: a process may map for ever, and is not to end the run. */
+/* Per process. Beyond these limits the oldest mappings are forgotten: a process that maps for ever must not end the run. */
 #define MAX_LIVE (1u << 14)
 #define MAX_PAST (1u << 14)
-#define EXIT_NS 100000000u /* its last ticks come after the kernel has said that it exits: its memory is still there */
-#define MAX_SHARED 4 /* sets of mappings that a process shares with others, or shared: since it was forked, and before its last execs */
+#define EXIT_NS 100000000u /* its last samples arrive after the kernel has reported its exit: its memory still exists */
+/* Sets of mappings that a process shares with others, or shared: since it was forked, and before its last execs. */
+#define MAX_SHARED 4
 #define MAX_DUMPS 256 /* paths of ended processes' jitdumps */
-#define MIN_RESCAN 512 /* live mappings from which on it is asked whether they still are: the side-band does not tell of munmap */
+#define MIN_RESCAN 512 /* live mappings from which on /proc is read again: the side-band does not report munmap */
 
 struct process {
 	uint32_t tgid;
-	uint32_t generation;               /* another one whenever a pc may mean another file than before; no two processes have the same */
+	uint32_t generation;               /* changes whenever a pc may mean another file than before; unique over all processes */
 	bool alive, changed;
 	struct process_mapping *live;      /* sorted by start_pc, not overlapping; until_ns UINT64_MAX */
 	struct process_mapping *past;      /* in the order of their ends */
-	struct shared_mappings
-	    *shared; /* room for MAX_SHARED, or NULL; in the order of their begins; the last may be live: then nr_live is 0 */
+	/* Room for MAX_SHARED, or NULL; in the order of their starts. The last may be live: then nr_live is 0. */
+	struct shared_mappings *shared;
 	uint32_t nr_shared;
 	uint32_t nr_live, nr_past, live_capacity, past_capacity;
 	uint32_t rescan_at;                /* nr_live at which /proc is read again */
 	struct object_table *objects;      /* the table's */
 	uint32_t *last_generation;         /* likewise */
-	char *dump;                        /* the jitdump that it had mapped when it ended, or NULL */
+	char *dump;                        /* path of the jitdump that was mapped when the process ended, or NULL */
 };
 
 struct process_table {
 	struct process *processes;
-	uint32_t *changed;                 /* numbers of those whose `changed` is set; as much room as for processes */
+	uint32_t *changed;                 /* indices of the processes whose `changed` is set; has room for all */
 	uint32_t nr_processes, nr_changed, capacity, nr_alive, nr_dumps;
-	uint32_t last_generation;          /* that was given away */
+	uint32_t last_generation;          /* the last one handed out */
 	struct u64_map by_tgid;
 	struct object_table *objects;
 	struct proxy *proxy;               /* NULL: none */
@@ -61,7 +62,7 @@ struct process_table *process_table_new(struct proxy *proxy)
 	return table;
 }
 
-/* The oldest. */
+/* Forgets the `nr` oldest. */
 static void forget_shared(struct process *process, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
@@ -141,7 +142,7 @@ static void next_generation(struct process *process)
 	process->generation = ++*process->last_generation;
 }
 
-/* The process, made alive and changed; NULL: no memory. Borrowed until the next call. */
+/* Returns the process, alive and marked as changed; NULL: no memory. Borrowed until the next call. */
 static struct process *enter_process(struct process_table *table, uint32_t tgid)
 {
 	struct process *process = find_process(table, tgid);
@@ -206,7 +207,7 @@ static bool shares_live(const struct process *process)
 	return process->nr_shared && process->shared[process->nr_shared - 1].until_ns == UINT64_MAX;
 }
 
-/* All that is live, whoever has it: what is shared tells neither times nor generations. */
+/* Returns all live mappings, own or shared. Times and generations of shared ones are not the process's. */
 static const struct process_mapping *live_of(const struct process *process, uint32_t *ret_nr)
 {
 	const struct mapping_set *set = shares_live(process) ? process->shared[process->nr_shared - 1].set : NULL;
@@ -255,7 +256,7 @@ static int end_all(struct process *process, uint64_t time_ns)
 	return 0;
 }
 
-/* In its place. Those of one reading of /proc come in order: then nothing is moved. */
+/* Inserts it in order. Mappings from one reading of /proc arrive in order: then nothing is moved. */
 static int put_live(struct process *process, const struct process_mapping *mapping)
 {
 	struct process_mapping mine = *mapping;
@@ -274,7 +275,7 @@ static int insert_live(struct process *process, const struct process_mapping *ma
 	struct process_mapping mine = *mapping;
 	int err = 0;
 
-	if (process->nr_live >= MAX_LIVE) { /* one more, when a mapping was cut in two */
+	if (process->nr_live >= MAX_LIVE) { /* one more, when a mapping was split in two */
 		err = end_all(process, mapping->from_ns);
 		mine.generation = process->generation;
 	}
@@ -285,7 +286,7 @@ static int insert_live(struct process *process, const struct process_mapping *ma
 	return err;
 }
 
-/* Before its live mappings change: they become its own. */
+/* Before the live mappings change: copies shared ones to the process's own list. */
 static int unshare(struct process *process)
 {
 	const struct shared_mappings *shared;
@@ -305,7 +306,7 @@ static int unshare(struct process *process)
 	return err;
 }
 
-/* Makes its live mappings such that a child can have them, too. */
+/* Moves the live mappings to a set that a child can share. */
 static int share_live(struct process *process)
 {
 	struct mapping_set *set;
@@ -315,7 +316,7 @@ static int share_live(struct process *process)
 		return 0;
 	set = mapping_set_new(process->objects, process->live, process->nr_live);
 	err = set ? share(process, set, 0, 0) : -ENOMEM;
-	mapping_set_unref(set); /* the process has its own */
+	mapping_set_unref(set); /* the process has its own reference */
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < process->nr_live; i++)
@@ -334,7 +335,7 @@ static void remove_live(struct process *process, uint32_t first, uint32_t end)
 	process->nr_live -= end - first;
 }
 
-/* The parts of a mapping that a new one leaves uncovered: their number. */
+/* Fills `rests` with the parts of a mapping that a new one leaves uncovered, and returns how many there are. */
 static uint32_t uncovered(const struct process_mapping *old, uint64_t start_pc, uint64_t end_pc, struct process_mapping *rests)
 {
 	uint32_t nr = 0;
@@ -351,8 +352,7 @@ static uint32_t uncovered(const struct process_mapping *old, uint64_t start_pc, 
 	return nr;
 }
 
-/* What a new mapping covers is no longer there: live mappings are ended, and their uncovered parts go on. They are moved together, however
- * many they are. */
+/* Ends the live mappings that a new one covers, and keeps their uncovered parts. Moves the list once, however many they are. */
 static int cut_out(struct process *process, uint64_t start_pc, uint64_t end_pc, uint64_t time_ns)
 {
 	uint32_t first = mappings_upper_bound(process->live, process->nr_live, start_pc), end, nr_rests = 0;
@@ -376,14 +376,15 @@ static int cut_out(struct process *process, uint64_t start_pc, uint64_t end_pc, 
 	return err;
 }
 
-/* Where the file's addresses stand: elf_vaddr = pc - load_bias. */
+/* The load bias of a mapping: elf_vaddr = pc - load_bias. */
 static uint64_t load_bias(const struct elf_file *elf, const struct process_mapping *mapping)
 {
 	uint64_t elf_vaddr;
 
 	if (!elf_file_off_to_vaddr(elf, mapping->file_off, &elf_vaddr))
 		return mapping->start_pc - elf_vaddr;
-	for (uint32_t i = 0; i < elf_file_nr_segments(elf); i++) { /* a mapping of more than the segment, from before it */
+	/* The mapping begins before the code segment and contains its start. */
+	for (uint32_t i = 0; i < elf_file_nr_segments(elf); i++) {
 		const struct elf_segment *segment = elf_file_segment(elf, i);
 
 		if (segment->flags & 1 && segment->file_off - mapping->file_off < mapping->end_pc - mapping->start_pc) /* PF_X */
@@ -394,7 +395,7 @@ static uint64_t load_bias(const struct elf_file *elf, const struct process_mappi
 
 static bool is_file(const char *path)
 {
-	return (path[0] == '/' && path[1] != '/') || !strcmp(path, "[vdso]"); /* "//anon" is the side-band's name for none */
+	return (path[0] == '/' && path[1] != '/') || !strcmp(path, "[vdso]"); /* the side-band's name for anonymous memory is "//anon" */
 }
 
 static int add_mapping(struct process_table *table, struct process *process, const struct mapping_event *event)
@@ -456,7 +457,7 @@ int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32
 	int err = child ? end_all(child, time_ns) : -ENOMEM;
 
 	for (uint32_t i = child ? child->nr_past : 0; i-- > 0 && child->past[i].until_ns > time_ns;)
-		child->past[i].until_ns = time_ns; /* of the process that had this id before */
+		child->past[i].until_ns = time_ns; /* of an earlier process with this id */
 	for (uint32_t i = 0; child && i < child->nr_shared; i++)
 		child->shared[i].until_ns = child->shared[i].until_ns < time_ns ? child->shared[i].until_ns : time_ns;
 	if (!err && parent)
@@ -467,7 +468,7 @@ int process_table_fork(struct process_table *table, uint32_t parent_tgid, uint32
 	return err ? err : share(child, parent->shared[parent->nr_shared - 1].set, time_ns, child->generation);
 }
 
-/* Its mappings are forgotten soon, long before the report. Without memory it has none. */
+/* Its mappings are forgotten soon, long before the report. Without memory, no path is kept. */
 static void keep_dump(struct process_table *table, struct process *process)
 {
 	uint32_t nr;
@@ -497,14 +498,15 @@ void process_table_exit(struct process_table *table, uint32_t tgid, uint64_t tim
 	if (!process || !process->alive)
 		return;
 	keep_dump(table, process);
-	if (end_all(process, time_ns + EXIT_NS)) /* no memory to remember them by: forget them */
+	if (end_all(process, time_ns + EXIT_NS)) /* no memory to keep them: forget them */
 		clear_live(process);
 	process->alive = false;
 	mark_changed(table, process);
 	table->nr_alive--;
 }
 
-/* Reads the maps of a thread of the process into the table. The number of lines, 0 for a kernel thread or one that has ended, or -errno. */
+/* Reads the maps of one thread of the process into the table. Returns the number of lines, 0 for a kernel thread or a thread that has
+ * ended, or -errno. */
 static int scan_thread(struct process_table *table, uint32_t tgid, uint64_t tid, uint64_t time_ns)
 {
 	CLEANUP(fclosep) FILE *file = NULL;
@@ -519,10 +521,11 @@ static int scan_thread(struct process_table *table, uint32_t tgid, uint64_t tid,
 	process = enter_process(table, tgid);
 	if (!process)
 		return -ENOMEM;
-	/* was there before; nobody asks for earlier times than the first reading */
+	/* They may be older than this first reading, but no earlier times are looked up. */
 	from_ns = process->nr_live || process->nr_past || process->nr_shared ? time_ns : 0;
 	err = end_all(process, time_ns);
-	while (!err && process->nr_live < MAX_LIVE && getline(&line, &capacity, file) > 0) { /* those behind them would end them */
+	/* More lines would end those that were read. */
+	while (!err && process->nr_live < MAX_LIVE && getline(&line, &capacity, file) > 0) {
 		struct mapping_event event;
 
 		nr++;
@@ -535,7 +538,7 @@ static int scan_thread(struct process_table *table, uint32_t tgid, uint64_t tid,
 	return err ? err : nr;
 }
 
-/* By its other threads, when the first has ended: with it, /proc/TGID has lost what it knew of the memory. */
+/* Reads the maps of another thread, when the first has ended: /proc/TGID no longer shows the memory then. */
 static int scan_other_threads(struct process_table *table, uint32_t tgid, uint64_t time_ns)
 {
 	char path[64];
@@ -631,7 +634,7 @@ const struct process_mapping *process_table_find(const struct process_table *tab
 	return NULL;
 }
 
-/* What began first of what is mapped since. */
+/* Returns when the first mapping of a later generation began. */
 uint64_t process_table_generation_end(const struct process_table *table, uint32_t tgid, uint32_t generation)
 {
 	const struct process *process = find_process(table, tgid);
@@ -661,7 +664,7 @@ static int compare_starts(const void *a, const void *b)
 
 	if (x->start_pc != y->start_pc)
 		return x->start_pc < y->start_pc ? -1 : 1;
-	return x->from_ns > y->from_ns ? -1 : x->from_ns < y->from_ns; /* of two at a moment of change, the newer */
+	return x->from_ns > y->from_ns ? -1 : x->from_ns < y->from_ns; /* of two at a moment of change, the newer first */
 }
 
 static uint32_t nr_of_shared(const struct process *process)
@@ -673,7 +676,7 @@ static uint32_t nr_of_shared(const struct process *process)
 	return nr;
 }
 
-/* Was it there then? Narrows the times of which that is as true. */
+/* Did the mapping exist then? Narrows the period for which the answer holds. */
 static bool is_there(const struct process_mapping *mapping, uint64_t time_ns, struct mappings_at *then)
 {
 	if (mapping->from_ns > time_ns) {
@@ -689,7 +692,7 @@ static bool is_there(const struct process_mapping *mapping, uint64_t time_ns, st
 	return true;
 }
 
-/* Those that were there, in no order, and some of which may overlap at a moment of change: there is room for all. */
+/* Collects the mappings that existed then, in no order. Some may overlap at a moment of change. The list has room for all. */
 static void collect_at(const struct process *process, uint64_t time_ns, struct mappings_at *then)
 {
 	for (uint32_t i = 0; i < process->nr_live; i++) {
@@ -728,7 +731,8 @@ int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t 
 			then.list[nr_kept++] = then.list[i];
 	}
 	then.nr = nr_kept;
-	for (uint32_t i = 0; i < nr_kept; i++) { /* each time began with a mapping that was new then */
+	/* The newest mapping of that time began its generation. */
+	for (uint32_t i = 0; i < nr_kept; i++) {
 		if (then.generation < then.list[i].generation)
 			then.generation = then.list[i].generation;
 	}
@@ -736,7 +740,7 @@ int process_table_at(const struct process_table *table, uint32_t tgid, uint64_t 
 	return 0;
 }
 
-/* The process itself stays. */
+/* Frees the lists; the process itself stays. */
 static void forget_lists(struct process *process)
 {
 	free(process->live);

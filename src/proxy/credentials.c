@@ -24,7 +24,7 @@ void credentials_done(struct credentials *credentials)
 	credentials->groups = NULL;
 }
 
-/* The next word of the text, which is cut off there; NULL at the end. */
+/* Returns the next word of the text and terminates it there; NULL at the end. */
 static const char *next_word(char **rest)
 {
 	char *word = *rest + strspn(*rest, " \t\n");
@@ -35,7 +35,7 @@ static const char *next_word(char **rest)
 	return word[0] ? word : NULL;
 }
 
-/* "real effective saved filesystem": the last, or nobody's when they differ. False: not such a line. */
+/* "real effective saved filesystem": takes the last and sets *ret_mixed when they differ. False: not such a line. */
 static bool parse_ids(char *text, uint32_t *ret_id, bool *ret_mixed)
 {
 	uint64_t first, value;
@@ -54,7 +54,7 @@ static bool parse_ids(char *text, uint32_t *ret_id, bool *ret_mixed)
 	return true;
 }
 
-/* All of them: a group may also take rights away. */
+/* Reads all of them: a group may also take rights away. */
 static int parse_groups(char *text, struct credentials *credentials)
 {
 	uint32_t *groups = calloc(MAX_GROUPS, sizeof(*groups)), nr = 0;
@@ -98,7 +98,7 @@ static int parse_capabilities(const char *text, uint64_t *ret_mask)
 	return 0;
 }
 
-/* `kind`: as in /proc/PID/ns. */
+/* `kind`: a name in /proc/PID/ns. */
 static bool in_our_namespace(int proc_fd, const char *kind)
 {
 	struct stat theirs, ours;
@@ -161,7 +161,8 @@ int credentials_read(int proc_fd, struct credentials *ret_credentials)
 		ret_credentials->uid = ret_credentials->gid = CREDENTIALS_NOBODY;
 		ret_credentials->nr_groups = 0;
 	}
-	if (mixed || !in_our_namespace(proc_fd, "user")) /* there they are none over our files */
+	/* Capabilities of another user namespace do not apply to our files. */
+	if (mixed || !in_our_namespace(proc_fd, "user"))
 		ret_credentials->capabilities = 0;
 	return 0;
 }
@@ -189,7 +190,7 @@ uint32_t credentials_file_uid(uint32_t tgid)
 	return uid == CREDENTIALS_GONE ? CREDENTIALS_NOBODY : uid;
 }
 
-/* The link is read and not followed: what is there may not answer. */
+/* Reads the link without following it: its target may not answer. */
 bool credentials_see_our_files(int proc_fd)
 {
 	char root[2];
@@ -209,7 +210,7 @@ uint32_t credentials_rank(uint32_t tgid, uint32_t owner)
 	return in_our_namespace(fd, "user") ? 3 : credentials.uid == owner ? 2 : CREDENTIALS_OWN_RANK;
 }
 
-/* The calling thread's. What is permitted to us stays permitted: nobody else's code runs in the thread. */
+/* Changes the calling thread only. Our permitted set stays: no foreign code runs in the thread. */
 static int keep_capabilities(uint64_t mask)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -222,7 +223,7 @@ static int keep_capabilities(uint64_t mask)
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
 
-/* The system calls themselves: the C library's functions change all threads. */
+/* Uses the raw system calls: the C library's functions change all threads. */
 int credentials_become(const struct credentials *credentials)
 {
 	if (geteuid() != 0)
@@ -231,7 +232,7 @@ int credentials_become(const struct credentials *credentials)
 		return -errno;
 	syscall(SYS_setfsgid, credentials->gid);
 	syscall(SYS_setfsuid, credentials->uid);
-	/* These say nothing of failure; an id that cannot be is refused and answered by the one in force. */
+	/* These two do not report failure: they refuse an invalid id and return the id in force. */
 	if ((uint32_t)syscall(SYS_setfsgid, (gid_t)-1) != credentials->gid ||
 	    (uint32_t)syscall(SYS_setfsuid, (uid_t)-1) != credentials->uid)
 		return -EPERM;

@@ -5,7 +5,7 @@
 
 #include "base/suffix.h"
 
-/* Up to the last slash. */
+/* Length of the path up to its last slash. */
 static size_t directory_size(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-/* Not all kernels' headers have these. */
+/* Some kernel headers lack these. */
 #define FUSE_MAGIC 0x65735546u
 #define CEPH_MAGIC 0x00c36400u
 #define LUSTRE_MAGIC 0x0bd00bd0u
@@ -75,7 +75,7 @@ static bool has_device(const struct mount *mount, uint64_t device)
 	return mount->device == device;
 }
 
-/* One that is mounted where we are is root's work; containers' are, where root's daemon makes them. */
+/* Did root mount it? Root made the mounts of our own mount namespace. A container's mounts are also there when root's daemon made them. */
 static bool is_ours(uint32_t tgid, int fd, struct mount *ret_mount)
 {
 	const char *own = "/proc/self/mountinfo";
@@ -99,7 +99,7 @@ enum file_system_kind file_system_kind(uint32_t tgid, int fd)
 	if (fstatfs(fd, &status))
 		return FILE_SYSTEM_FOREIGN;
 	switch ((uint32_t)status.f_type) {
-	case FUSE_MAGIC: /* which virtiofs shows, too */
+	case FUSE_MAGIC: /* virtiofs has the same number */
 		return is_ours(tgid, fd, &mount) && !strcmp(mount.type, "virtiofs") ? FILE_SYSTEM_NETWORK : FILE_SYSTEM_FOREIGN;
 	case OVERLAYFS_SUPER_MAGIC:
 		return is_ours(tgid, fd, &mount) ? FILE_SYSTEM_LOCAL : FILE_SYSTEM_FOREIGN;

@@ -25,7 +25,7 @@ static int look(int fd, struct statx *ret_status)
 	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, ret_status) ? -errno : 0;
 }
 
-/* Only the file with this inode will do, unless it is 0. Takes over the descriptor, or the errno that is there instead. */
+/* Accepts only the file with this inode; 0 accepts any. Takes over the descriptor, or passes the errno on. */
 static int with_inode(int fd, uint64_t inode)
 {
 	CLEANUP(closep) int own = fd;
@@ -38,8 +38,8 @@ static int with_inode(int fd, uint64_t inode)
 	return MOVE_FD(own);
 }
 
-/* Does the mapping still show what the event told of? The address may have been used again since. The inode need not agree: file systems on
- * top of others have two for one file, but then the name does. */
+/* Does the address range still map what the event reported? It may have been reused since. The inodes may differ: a stacked file system has
+ * two for one file. Then the names must agree. */
 static bool is_same_mapping(int fd, const char *link, uint64_t inode, const char *path)
 {
 	const char *name = strrchr(path, '/'), *target_name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mapped_region: what a process maps, as the kernel tells of it. */
+/* mapped_region: what a process maps, as the kernel reports it. */
 #pragma once
 #include <stdint.h>
 

@@ -23,11 +23,12 @@ struct job { /* one opening */
 	int result;	   /* a descriptor or negative errno */
 
 	struct credentials as;
-	uint32_t tgid;	   /* 0: nobody's */
-	int proc_fd;	   /* whose root; -1: ours */
-	uint32_t owner;	   /* beside root: of the file that is opened or, for a debug file, of the one that it is for */
+	uint32_t tgid;	   /* 0: no process */
+	int proc_fd;	   /* the process's directory in /proc, for its root; -1: our root */
+	/* Who may own the file, beside root: the process's user or, for a debug file, the owner of the file that it describes. */
+	uint32_t owner;
 	bool is_debug;
-	uint64_t device;   /* of the file that it is for */
+	uint64_t device;   /* of the file that a debug file describes */
 	uint64_t max_bytes;
 	char path[PATH_MAX];
 };
@@ -68,7 +69,8 @@ static int open_root(const struct job *job)
 	return fd < 0 ? -errno : fd;
 }
 
-/* May it say what stands in the file that it is for? Whoever serves a file system says of a file's owner what he likes. */
+/* May this debug file describe the file it is for? A file server can report any owner, so on a foreign file system only the device
+ * counts. */
 static bool is_believed(const struct job *job, int path_fd, const struct stat *st)
 {
 	if (file_system_kind(job->tgid, path_fd) == FILE_SYSTEM_FOREIGN)
@@ -97,7 +99,7 @@ static int check_file(const struct job *job, int path_fd)
 	return st.st_size < 0 || (uint64_t)st.st_size > job->max_bytes ? -EFBIG : 0;
 }
 
-/* A debug file is to be one: whoever asks for it may want to see another. */
+/* A debug file must be ELF: whoever requests it may want to read another file. */
 static bool is_wanted(const struct job *job, int fd)
 {
 	char magic[SELFMAG];
@@ -105,8 +107,8 @@ static bool is_wanted(const struct job *job, int fd)
 	return !job->is_debug || (pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG));
 }
 
-/* What stands there is looked at before it is opened for reading, as opening alone sets off some devices; then the same inode is opened,
- * whoever renames meanwhile. */
+/* Checks the file before opening it for reading, as opening alone triggers some devices. Then opens that same inode, even if the path is
+ * renamed meanwhile. */
 static int open_as_stranger(struct job *job)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (job->is_debug ? 0 : O_NOFOLLOW),
@@ -128,7 +130,7 @@ static int open_as_stranger(struct job *job)
 	err = check_file(job, path_fd);
 	if (err)
 		return err;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd); /* any thread of ours may pass it */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd); /* any thread of this process may follow it */
 	fd = open(self, O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -143,7 +145,7 @@ static void *run_job(void *arg)
 	return NULL;
 }
 
-/* --- who asks ------------------------------------------------------------------------------------------------------------------ */
+/* --- the caller's side --------------------------------------------------------------------------------------------------------- */
 
 static int run(struct job *job)
 {
@@ -156,7 +158,7 @@ static int run(struct job *job)
 	return job->result;
 }
 
-/* Who asks: the process's directory in /proc in job->proc_fd, -1 when it is gone; and as whom. */
+/* Finds the process's directory in /proc (job->proc_fd; -1: it has ended) and its credentials. */
 static int find_credentials(struct job *job, uint32_t tgid)
 {
 	char path[32];
@@ -221,7 +223,7 @@ int opener_open_debug(uint32_t tgid, const struct debugged *of, const char *path
 	return in_ours >= 0 ? in_ours : fd;
 }
 
-/* A process that has no root any more. */
+/* Chooses owner and credentials for a process that has ended and has no root any more. */
 static int become_of_the_gone(struct job *job, bool is_ours)
 {
 	CLEANUP(closep) int self_fd = -1;

@@ -25,14 +25,14 @@
 
 #define PROGRAM "/proc/self/exe"
 #define STEP_NS (2 * NS_PER_MS)
-#define BUSY_NS NS_PER_S          /* so long one is waited for that would run if it had a CPU */
-#define START_NS (5 * NS_PER_S)   /* and one that has just been started, whose program may have to be read from a disk */
+#define BUSY_NS NS_PER_S          /* longest wait for a helper that is runnable but gets no CPU */
+#define START_NS (5 * NS_PER_S)   /* and for one just started, which may have to be read from a disk */
 #define MAPS_BYTES_MAX ((uint64_t)64 << 20)
 
 struct proxy {
 	struct helper helper;
-	bool is_ready;                    /* this helper has said so */
-	uint64_t delay_ns;                /* that it had to wait for a CPU, when it was looked at last */
+	bool is_ready;                    /* this helper has reported that it is ready */
+	uint64_t delay_ns;                /* how long it has waited for a CPU in all, at the last reading */
 	int nice;
 	struct proxy_budget budget;
 	struct trusted trusted;
@@ -101,7 +101,7 @@ uint64_t proxy_cpu_ns(const struct proxy *proxy)
 	return !proxy || !proxy->helper.pid || clock_getcpuclockid(proxy->helper.pid, &clock) ? 0 : clock_of_ns(clock);
 }
 
-/* Does it want a CPU? Then it is not a stranger who keeps it, unless it has had it for all the time (copying). */
+/* Does the helper want a CPU? Then no other user blocks it, unless it had a CPU all the time (copying). */
 static bool is_runnable(const struct proxy *proxy)
 {
 	char path[40], text[256];
@@ -114,7 +114,7 @@ static bool is_runnable(const struct proxy *proxy)
 	return state && state[1] == ' ' && state[2] == 'R';
 }
 
-/* 0: there is an answer. */
+/* Returns 0 when there is an answer. */
 static int wait_for_answer(struct proxy *proxy, uint64_t max_ns)
 {
 	struct pollfd wait = { .fd = proxy->helper.socket, .events = POLLIN };
@@ -143,7 +143,7 @@ static int receive(struct proxy *proxy, uint64_t max_ns, struct wire_fds *ret_fd
 		   : 0;
 }
 
-/* Nobody can keep it from that. */
+/* Starts the helper if there is none, and waits until it is ready. No other user can delay that. */
 static int get_ready(struct proxy *proxy)
 {
 	int err = proxy->helper.pid ? 0 : start(proxy, NULL);
@@ -156,13 +156,14 @@ static int get_ready(struct proxy *proxy)
 	return err ? -ECHILD : 0;
 }
 
-/* Since then, but for the time in which it had no CPU: sched(5), /proc/PID/schedstat. */
+/* Time since from_ns, without the time that the helper waited for a CPU: /proc/PID/schedstat (Linux
+ * Documentation/scheduler/sched-stats.rst). */
 static uint64_t waited_ns(struct proxy *proxy, uint64_t from_ns)
 {
 	uint64_t waited = clock_ns() - from_ns, run_ns, delay_ns, before_ns = proxy->delay_ns;
 	char path[40], text[80];
 
-	if (waited < NS_PER_MS) /* it is not worth a look */
+	if (waited < NS_PER_MS) /* not worth reading the file */
 		return waited;
 	snprintf(path, sizeof(path), "/proc/%d/schedstat", proxy->helper.pid);
 	if (small_file_read(AT_FDCWD, path, text, sizeof(text)) ||
@@ -185,7 +186,7 @@ static int exchange(struct proxy *proxy, const struct proxy_request *request, st
 	return done < 0 ? (int)done : receive(proxy, proxy_budget_wait_ns(&proxy->budget, request), ret_fds);
 }
 
-/* The answer is in proxy->message. *ret_fd: -1, or the caller's. */
+/* The answer is in proxy->message. *ret_fd: -1, or owned by the caller. */
 static int ask(struct proxy *proxy, const struct proxy_request *request, struct proxy_fds fds, int *ret_fd)
 {
 	CLEANUP(wire_fds_close) struct wire_fds given = { .nr = 0 };
@@ -200,7 +201,7 @@ static int ask(struct proxy *proxy, const struct proxy_request *request, struct 
 		return err;
 	from_ns = clock_ns();
 	err = exchange(proxy, request, fds, &given);
-	/* what ends it would end the next one, too */
+	/* a request that ended the helper counts, too: it would end the next one */
 	proxy_budget_charge(&proxy->budget, request, waited_ns(proxy, from_ns), err ? NULL : &proxy->message.answer);
 	if (err) {
 		spawn_leave(&proxy->helper);
@@ -211,7 +212,7 @@ static int ask(struct proxy *proxy, const struct proxy_request *request, struct 
 	return proxy->message.answer.err;
 }
 
-/* Without a proxy it is done here. *ret_kind may be NULL. */
+/* Without a proxy, performs the request here. ret_kind may be NULL. */
 static int ask_or_do(struct proxy *proxy, const struct proxy_request *request, struct proxy_fds fds, enum file_system_kind *ret_kind,
 		     int *ret_fd)
 {
@@ -230,7 +231,7 @@ static int ask_or_do(struct proxy *proxy, const struct proxy_request *request, s
 	return err;
 }
 
-/* A request that is answered with a descriptor. */
+/* For a request whose answer is a descriptor. */
 static int ask_for_fd(struct proxy *proxy, const struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
 {
 	int fd, err = ask_or_do(proxy, request, (struct proxy_fds){ file_fd, -1 }, ret_kind, &fd);
@@ -240,7 +241,8 @@ static int ask_for_fd(struct proxy *proxy, const struct proxy_request *request, 
 	return err ? err : fd < 0 ? -EPROTO : fd;
 }
 
-/* One that is answered with a file in memory: of ours, so that it is emptied when we wait in vain, whoever has it still. */
+/* For a request whose answer is a file in memory. We create that file, so that we can empty it after a timeout, even if the helper still
+ * has it. */
 static int ask_for_copy(struct proxy *proxy, const struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
 {
 	CLEANUP(closep) int copy_fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -256,7 +258,7 @@ static int ask_for_copy(struct proxy *proxy, const struct proxy_request *request
 	return err ? err : MOVE_FD(copy_fd);
 }
 
-/* Of whoever it is charged to. */
+/* Makes the user that the copy is charged to its owner. */
 static int ask_for_owned_copy(struct proxy *proxy, struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
 {
 	uint32_t uid = credentials_file_uid(request->tgid);
@@ -275,7 +277,7 @@ static int ask_for_owned_copy(struct proxy *proxy, struct proxy_request *request
 	return MOVE_FD(fd);
 }
 
-/* An opening, for which what is on a foreign file system is copied. */
+/* Requests an open; a file on a foreign file system is copied. */
 static int ask_to_open(struct proxy *proxy, struct proxy_request *request, int file_fd, enum file_system_kind *ret_kind)
 {
 	int fd = ask_for_fd(proxy, request, file_fd, ret_kind);
@@ -283,7 +285,7 @@ static int ask_to_open(struct proxy *proxy, struct proxy_request *request, int f
 	return fd == -EXDEV ? ask_for_owned_copy(proxy, request, file_fd, ret_kind) : fd;
 }
 
-/* False: there is no room for it. */
+/* False: the path is too long. */
 static bool set_path(struct proxy_request *request, const char *path)
 {
 	size_t size = strlen(path) + 1;
@@ -294,9 +296,9 @@ static bool set_path(struct proxy_request *request, const char *path)
 	return true;
 }
 
-/* --- what is asked -------------------------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------------------------------------- */
 
-/* One message of it. The number of bytes, or a negative errno. */
+/* Reads what fits one message. Returns the number of bytes or a negative errno. */
 static ssize_t read_piece(struct proxy *proxy, enum proxy_kind kind, uint32_t tgid, uint64_t from, void *to, size_t size)
 {
 	const struct proxy_request request = { .kind = kind, .tgid = tgid, .from = from, .to = from + size };
@@ -311,13 +313,14 @@ static ssize_t read_piece(struct proxy *proxy, enum proxy_kind kind, uint32_t tg
 	return (ssize_t)proxy->message.answer.data_bytes;
 }
 
-/* Many questions are about root's processes, and our user's, and asking the proxy takes some 20 us. With no proxy nobody is asked. */
+/* Many requests are about processes of root or our user, and one takes the proxy some 20 us. Without a proxy, all processes are trusted. */
 bool proxy_trusts(struct proxy *proxy, uint32_t tgid)
 {
 	return !proxy || trusted_is(&proxy->trusted, tgid);
 }
 
-/* Memory that stays a trusted process's, whatever that becomes: it is one before and after this is opened. -EPERM: it is none. */
+/* Opens the memory of a trusted process. The descriptor stays with that memory, even if the process executes another program. So the
+ * process must be trusted before and after the open. -EPERM: it is not. */
 static int open_trusted_memory(struct proxy *proxy, uint32_t tgid)
 {
 	CLEANUP(closep) int fd = proxy_trusts(proxy, tgid) ? process_memory_open(tgid) : -EPERM;
@@ -366,14 +369,14 @@ int proxy_maps(struct proxy *proxy, uint32_t tgid, uint32_t tid, FILE **ret_file
 {
 	const struct proxy_request request = { .kind = PROXY_MAPS, .tgid = tgid, .tid = tid, .max_copy_bytes = MAPS_BYTES_MAX };
 	CLEANUP(closep) int maps_fd = proxy_trusts(proxy, tgid) ? proxy_open_maps(tgid, tid) : -1;
-	bool is_here = !proxy || (maps_fd >= 0 && proxy_trusts(proxy, tgid)); /* as of memory */
+	bool is_here = !proxy || (maps_fd >= 0 && proxy_trusts(proxy, tgid)); /* checked as for memory */
 	CLEANUP(closep) int fd = ask_for_copy(is_here ? NULL : proxy, &request, is_here ? maps_fd : -1, NULL);
 
 	if (fd < 0)
 		return fd;
 	if (!(*ret_file = fdopen(fd, "r")))
 		return -errno;
-	fd = -1; /* it is the stream's */
+	fd = -1; /* the stream owns it */
 	return 0;
 }
 

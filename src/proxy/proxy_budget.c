@@ -11,9 +11,9 @@
 
 #define TOTAL_NS (PROXY_TOTAL_MS * NS_PER_MS)
 #define LEAST_NS (2 * NS_PER_MS)
-#define FREE_NS NS_PER_MS     /* of each answer: what is in memory takes less, also beside others */
-#define GIVEN_BACK 100        /* a hundredth of the time */
-#define MAX_OF_USER 4         /* then nothing of his is asked */
+#define FREE_NS NS_PER_MS     /* of each answer: reading from memory takes less, even on a busy machine */
+#define GIVEN_BACK 100        /* one hundredth of the time */
+#define MAX_OF_USER 4         /* timeouts; then nothing of the user is requested */
 #define MIB_SHIFT 20
 
 void proxy_budget_init(struct proxy_budget *budget, struct trusted *trusted)
@@ -39,7 +39,7 @@ static uint64_t left_ns(struct proxy_allowance *allowance)
 	return allowance->left_ns;
 }
 
-/* Root's, ours, and what has no process any more, is nobody's: 0. */
+/* The user that a request is charged to. 0: root, our user, or a process that has ended. */
 static uint32_t credentials_of(const struct proxy_budget *budget, const struct proxy_request *request)
 {
 	uint32_t uid = request->tgid ? trusted_uid(budget->trusted, request->tgid) : 0;
@@ -51,20 +51,21 @@ uint64_t proxy_budget_wait_ns(struct proxy_budget *budget, const struct proxy_re
 {
 	uint64_t max = PROXY_DEADLINE_MS * NS_PER_MS, left = left_ns(&budget->strangers), ours = left_ns(&budget->ours);
 
-	if ((left < max || ours < max) && !credentials_of(budget, request)) /* else it does not matter who it is */
+	if ((left < max || ours < max) && !credentials_of(budget, request)) /* else neither allowance limits the wait */
 		left = ours;
 	return left > max ? max : left > LEAST_NS ? left : LEAST_NS;
 }
 
-/* --- who is not asked again ----------------------------------------------------------------------------------------------------------- */
+/* --- what is not requested again ------------------------------------------------------------------------------------------------------ */
 
-/* A disk answers: what is on one that was opened in vain is told by its process, or everybody's files would go unread. */
+/* Does the device identify what timed out? A disk answers in the end: a timeout on one is recorded for the process, or everybody's files on
+ * it would go unread. */
 static bool is_of_device(const struct proxy_request *request)
 {
 	return request->kind == PROXY_OPEN && !major(request->device);
 }
 
-/* Whoever wrote the name, or mounted something there, need not be the process's user. */
+/* Whoever wrote the path, or mounted something there, need not be the process's user. */
 static bool is_of_name(uint32_t kind)
 {
 	return kind == PROXY_OPEN_DEBUG || kind == PROXY_OPEN_OWN;
@@ -101,7 +102,7 @@ static void note_culprit(struct proxy_budget *budget, const struct proxy_request
 	};
 }
 
-/* What root's processes are waited for may have to come from a disk, unless it is a file that users serve. */
+/* A slow answer about root's processes may come from a disk, and is not charged. A timeout is, and a file that users serve. */
 void proxy_budget_charge(struct proxy_budget *budget, const struct proxy_request *request, uint64_t waited_ns,
 			 const struct proxy_answer *answer)
 {
@@ -138,6 +139,6 @@ void proxy_budget_copied(struct proxy_budget *budget, uint32_t uid, uint64_t byt
 	budget->all_copied_mib += nr;
 	if (mib)
 		*mib += nr;
-	else if (u64_map_add(&budget->copied_mib, uid, nr)) /* without memory there are no more copies */
+	else if (u64_map_add(&budget->copied_mib, uid, nr)) /* no memory: no more copies */
 		budget->all_copied_mib = UINT64_MAX / 2;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What proxy.c and proxy_serve.c share: a request is a message, with descriptors where it says so; its answer another with the bytes that
- * were read, or a descriptor. */
+/* What proxy.c and proxy_serve.c share. A request is a message, with descriptors where noted. Its answer is another, with the bytes that
+ * were read or a descriptor. */
 #pragma once
 #include <limits.h>
 #include <stddef.h>
@@ -16,20 +16,21 @@ enum proxy_kind { PROXY_MEMORY, PROXY_MEMORY_SOME, PROXY_MAPS, PROXY_LOCATE, PRO
 struct proxy_request {
 	uint32_t kind, tgid, tid;
 	uint32_t is_ours;        /* PROXY_OPEN_OWN */
-	uint32_t owner, pad;     /* PROXY_OPEN_DEBUG: struct debugged's */
-	uint64_t from, to;       /* memory: from there, `to` is behind it; PROXY_LOCATE: the mapping */
+	uint32_t owner, pad;     /* PROXY_OPEN_DEBUG: of struct debugged */
+	uint64_t from, to;       /* memory: from `from` up to, not including, `to`; PROXY_LOCATE: the mapping */
 	uint64_t inode;          /* PROXY_LOCATE */
-	uint64_t device;         /* PROXY_OPEN: for who asks, that may not answer; PROXY_OPEN_DEBUG: struct debugged's */
+	uint64_t device;         /* PROXY_OPEN: the file's, for the budget; PROXY_OPEN_DEBUG: of struct debugged */
 	uint64_t max_bytes;      /* PROXY_OPEN_DEBUG, PROXY_OPEN_OWN */
-	uint64_t max_copy_bytes; /* of what is copied; 0: the last of its descriptors is no file for a copy */
-	char path[PATH_MAX];     /* a message ends behind its NUL */
+	uint64_t max_copy_bytes; /* limit of a copy; not 0: the last descriptor is the file to copy to */
+	char path[PATH_MAX];     /* a message ends after its NUL */
 };
 
 struct proxy_answer {
-	int32_t err; /* a negative errno; 0: what was asked for comes with it, or is in the copy. -EXDEV: it is on a foreign file system,
-			and is to be copied */
+	/* A negative errno. 0: the result comes with the answer, or is in the copy. -EXDEV: the file is on a foreign file system and must
+	 * be copied. */
+	int32_t err;
 	uint32_t file_system;    /* PROXY_OPEN: enum file_system_kind */
-	uint64_t data_bytes;     /* that follow */
+	uint64_t data_bytes;     /* bytes that follow */
 };
 
 struct proxy_message {
@@ -38,10 +39,12 @@ struct proxy_message {
 };
 
 struct proxy_fds { /* -1: none */
-	int file; /* PROXY_OPEN's, of O_PATH; or PROXY_MAPS's, where who asks does it himself */
-	int copy; /* an empty file in memory, of who asks: he can empty it again when he does not wait any more */
+	/* PROXY_OPEN: the O_PATH descriptor. PROXY_MAPS: the maps file, when the asking side performs the request itself. */
+	int file;
+	/* An empty file in memory, created by the asking side, which can empty it again after a timeout. */
+	int copy;
 };
-/* /proc/TGID/task/TID/maps of the memory that it has now, as process_memory_open. */
+/* Opens /proc/TGID/task/TID/maps of the memory that the process has now, as process_memory_open does. */
 int proxy_open_maps(uint32_t tgid, uint32_t tid);
-/* Does it, for as long as it takes. *ret_fd: -1, or what goes with the answer. */
+/* Performs the request, however long it takes. *ret_fd: -1, or the descriptor to send with the answer. */
 void proxy_perform(const struct proxy_request *request, struct proxy_fds fds, struct proxy_message *ret_message, int *ret_fd);

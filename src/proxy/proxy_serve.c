@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The proxy's side. What it does may never come back; then it is killed. */
+/* The helper's side of the proxy. A request may block for ever; then the helper is killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 
 /* --- copies --------------------------------------------------------------------------------------------------------------------------- */
 
-/* The bytes from `at` to `end`, or up to the file's end. */
+/* Copies the bytes from `at` to `end`, or to the file's end. */
 static int copy_bytes(int from_fd, int to_fd, uint64_t at, uint64_t end)
 {
 	CLEANUP(freep) void *piece = malloc(PIECE_BYTES);
@@ -37,7 +37,7 @@ static int copy_bytes(int from_fd, int to_fd, uint64_t at, uint64_t end)
 	return !piece ? -ENOMEM : got < 0 ? -errno : 0;
 }
 
-/* Without its holes. */
+/* Copies without the holes. */
 static int copy_data(int from_fd, int to_fd, uint64_t size)
 {
 	uint64_t end = 0;
@@ -55,7 +55,7 @@ static int copy_data(int from_fd, int to_fd, uint64_t size)
 	return err;
 }
 
-/* Has the file's bytes in memory, or what there is up to the limit. 0; -EFBIG; -EXDEV: there is nothing to copy it to. */
+/* Copies the file. 0; -EFBIG: larger than max_bytes; -EXDEV: there is no file to copy to. */
 static int copy_file(int from_fd, int to_fd, uint64_t max_bytes)
 {
 	struct stat st;
@@ -95,7 +95,7 @@ int proxy_open_maps(uint32_t tgid, uint32_t tid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* At once, or the process would be looked at while others change it. */
+/* Reads it in one go, as the process may change its mappings meanwhile. */
 static int read_maps(const struct proxy_request *request, struct proxy_fds fds)
 {
 	CLEANUP(closep) int own_fd = fds.file < 0 ? proxy_open_maps(request->tgid, request->tid) : -1;
@@ -110,7 +110,7 @@ static int read_maps(const struct proxy_request *request, struct proxy_fds fds)
 	return err ? err : (uint64_t)st.st_size >= request->max_copy_bytes ? -EFBIG : 0;
 }
 
-/* Gives what was opened, which it takes over, or copies it. */
+/* Takes over the opened file and answers with it, or with a copy. */
 static int give(const struct proxy_request *request, int fd, int copy_fd, struct proxy_answer *answer, int *ret_fd)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
@@ -119,17 +119,18 @@ static int give(const struct proxy_request *request, int fd, int copy_fd, struct
 	if (fd < 0)
 		return fd;
 	answer->file_system = file_system_kind(request->tgid, fd);
-	if (copy_fd >= 0 || answer->file_system == FILE_SYSTEM_FOREIGN) /* another file may have the name now */
+	/* To a second request, which wants a copy, the answer is always a copy: by now another file may have the path. */
+	if (copy_fd >= 0 || answer->file_system == FILE_SYSTEM_FOREIGN)
 		return copy_file(fd, copy_fd, request->max_copy_bytes);
 	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (*ret_fd < 0)
 		return -errno;
-	if (answer->file_system == FILE_SYSTEM_NETWORK && !elf_file_open_fd(fd, NULL, &elf)) /* whose headers the kernel has then */
+	if (answer->file_system == FILE_SYSTEM_NETWORK && !elf_file_open_fd(fd, NULL, &elf)) /* reads its headers into the page cache */
 		own = -1;
 	return 0;
 }
 
-/* `path_fd` is of O_PATH. */
+/* `path_fd` is an O_PATH descriptor. */
 static int open_found(int path_fd)
 {
 	char path[64];
@@ -179,7 +180,7 @@ void proxy_perform(const struct proxy_request *request, struct proxy_fds fds, st
 		*ret_fd = -1;
 }
 
-/* An answer to nothing. */
+/* Sends an answer to no request: the helper is ready. */
 static int send_ready(struct proxy_message *message)
 {
 	ssize_t sent;
@@ -189,7 +190,7 @@ static int send_ready(struct proxy_message *message)
 	return sent < 0 ? (int)sent : 0;
 }
 
-/* 0, or what ends the proxy. */
+/* Returns 0, or the error that ends the helper. */
 static int serve_one(struct proxy_message *message)
 {
 	CLEANUP(wire_fds_close) struct wire_fds asked = { .nr = 0 }, given = { .nr = 0 };
@@ -217,12 +218,12 @@ bool serve_as_proxy(int argc, char **argv, int *ret_code)
 	if (argc != 1 || strcmp(argv[0], PROXY_NAME) != 0)
 		return false;
 	message = malloc(sizeof(*message));
-	prctl(PR_SET_NAME, PROXY_NAME); /* for ps and top: it was executed as /proc/self/exe */
+	prctl(PR_SET_NAME, PROXY_NAME); /* for ps and top: it runs as /proc/self/exe */
 	close_range(SPAWN_SOCKET + 1, ~0u, 0);
 	if (message)
 		err = send_ready(message);
 	while (message && !err)
 		err = serve_one(message);
-	*ret_code = err != -EPIPE; /* the owner has closed */
+	*ret_code = err != -EPIPE; /* the owner has closed its end */
 	return true;
 }

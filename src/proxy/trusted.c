@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "proxy/credentials.h"
 
-#define SYS_PIDFD_OPEN 434 /* as old headers have not */
+#define SYS_PIDFD_OPEN 434 /* old headers lack it */
 
 /* include/uapi/linux/pidfd.h, as of Linux 6.13 */
 struct pidfd_info {
@@ -33,7 +33,7 @@ void trusted_done(struct trusted *trusted)
 		closep(&trusted->processes[i].fd);
 }
 
-/* As credentials_uid has it. */
+/* Same rule as credentials_uid. */
 static uint32_t uid_of(const struct pidfd_info *info)
 {
 	bool is_one =
@@ -42,7 +42,7 @@ static uint32_t uid_of(const struct pidfd_info *info)
 	return is_one ? info->uid : CREDENTIALS_NOBODY;
 }
 
-/* CREDENTIALS_GONE: it has ended, and its number may be another's. */
+/* CREDENTIALS_GONE: the process has ended, and another may have its number. */
 static uint32_t ask(const struct trusted_process *process)
 {
 	struct pidfd_info info = { .mask = INFO_IDS };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trusted: whose processes do not keep us waiting on purpose: root's, and our user's. Asked each time, as a process may give up its rights
- * at any moment; by pidfd_open(2) and PIDFD_GET_INFO that takes 0.3 us; before Linux 6.13, by /proc/TGID/status, 15. One thread. */
+/* trusted: which processes do not block us on purpose: those of root and our user. Looked up each time, as a process may change its user at
+ * any moment. That takes 0.3 us by pidfd_open(2) and PIDFD_GET_INFO; before Linux 6.13 it takes 15 us, by /proc/TGID/status. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRUSTED_MAX 32 /* processes that are kept in mind */
+#define TRUSTED_MAX 32 /* processes remembered */
 
 struct trusted_process {
 	uint32_t tgid;
-	int fd; /* of the process; -1: of none */
+	int fd; /* pidfd; -1: none */
 };
 
 struct trusted {
-	struct trusted_process processes[TRUSTED_MAX]; /* by tgid */
+	struct trusted_process processes[TRUSTED_MAX]; /* by tgid modulo TRUSTED_MAX */
 };
 
 void trusted_init(struct trusted *trusted);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_runtimes: which languages' interpreters, or which C library, a file holds, as bytes from the process that reads files to the one
- * that may not. Whoever made the bytes may be hostile: all is checked when they are read. */
+/* file_runtimes: the interpreters, or the C library, in a file, as bytes that the worker sends to the process that may not read files. The
+ * bytes may be hostile: all of them are checked when they are read. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -14,12 +14,12 @@
 #define FILE_RUNTIMES_MAX 2 /* in one file */
 
 struct file_runtimes {
-	struct libc_facts libc; /* all zero: it is no C library */
+	struct libc_facts libc; /* all zero: not a C library */
 	uint32_t nr_images, pad;
 	struct runtime_image images[FILE_RUNTIMES_MAX];
 };
 
-/* Appends what the file holds. 0, -ENOMEM or -EFBIG. In the worker. */
+/* Appends what was found in the file. 0, -ENOMEM or -EFBIG. Runs in the worker. */
 MUST_CHECK int file_runtimes_make(const struct elf_file *elf, struct buffer *to);
-/* 0 or -EBADMSG: no file_runtimes_make of this build has said so. */
+/* Reads and checks the bytes. 0; -EBADMSG: file_runtimes_make of this build cannot have made them. */
 MUST_CHECK int file_runtimes_read(const void *bytes, size_t size, struct file_runtimes *ret_runtimes);

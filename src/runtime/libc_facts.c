@@ -10,15 +10,15 @@
 
 #define THREAD_DB(name) "_thread_db_" name
 
-/* glibc. Beside what is asked for the kernel side relies on struct pthread_key_data {seq, data} and on dtv_t {pointer, to be freed}, with
- * the number of entries before the first. */
+/* glibc. The kernel side also relies on struct pthread_key_data {seq, data}, on dtv_t {pointer, to be freed}, and on the number of entries
+ * before the first dtv_t. */
 #define GLIBC_KEY_BYTES 16
 #define GLIBC_KEY_VALUE 8
 #define GLIBC_DTV_BYTES 16
 
 /* musl 1.2.3, src/internal/pthread_impl.h: struct pthread {self, dtv, prev, next, sysinfo, canary, u32 tid, errno_val, detach_state,
- * cancel, 3 bytes, map_base, map_size, stack, stack_size, guard_size, result, cancelbuf, tsd, ...} at the thread pointer of x86-64. That of
- * arm64 has dtv as its last member, ahead of the thread pointer. */
+ * cancel, 3 bytes, map_base, map_size, stack, stack_size, guard_size, result, cancelbuf, tsd, ...} at the thread pointer of x86-64. On
+ * arm64 the struct is before the thread pointer, and dtv is its last member. */
 #define MUSL_DTV 8
 #define MUSL_KEYS 128
 #define MUSL_DTV_BYTES 8
@@ -34,7 +34,7 @@ static int read_table(const struct elf_file *elf, const char *name, void *to, si
 	struct dynamic_symbol symbol;
 
 	if (dynamic_symbol_find(elf, name, &symbol) &&
-	    symbol_value(elf, name, NULL, &symbol.elf_vaddr)) /* before 2.34 they are not exported */
+	    symbol_value(elf, name, NULL, &symbol.elf_vaddr)) /* not exported before glibc 2.34 */
 		return -ENOENT;
 	return elf_file_read_vaddr(elf, symbol.elf_vaddr, to, size) ? -ENOENT : 0;
 }
@@ -44,7 +44,7 @@ static int read_field(const struct elf_file *elf, const char *name, struct field
 	return read_table(elf, name, ret_field, sizeof(*ret_field));
 }
 
-/* -ENOENT also when it is not laid out as the kernel side takes for granted: better none than wrong ones. */
+/* -ENOENT also if the layout is not the one that the kernel side relies on: no facts are better than wrong ones. */
 static int read_glibc(const struct elf_file *elf, struct libc_facts *facts)
 {
 	struct field dtvp, dtv, pointer, specific, values, value;
@@ -58,8 +58,8 @@ static int read_glibc(const struct elf_file *elf, struct libc_facts *facts)
 	    read_field(elf, THREAD_DB("pthread_key_data_data"), &value) ||
 	    read_table(elf, THREAD_DB("sizeof_pthread_key_data"), &key_bytes, sizeof(key_bytes)))
 		return -ENOENT;
-	if (elf_file_machine(elf) == EM_AARCH64 && read_table(elf, THREAD_DB("sizeof_pthread"), &thread_bytes,
-							      sizeof(thread_bytes))) /* struct pthread lies below the thread pointer */
+	/* on arm64 struct pthread is below the thread pointer */
+	if (elf_file_machine(elf) == EM_AARCH64 && read_table(elf, THREAD_DB("sizeof_pthread"), &thread_bytes, sizeof(thread_bytes)))
 		return -ENOENT;
 	if (dtv.nr_bits != GLIBC_DTV_BYTES * 8 || dtv.off || pointer.off || key_bytes != GLIBC_KEY_BYTES || value.off != GLIBC_KEY_VALUE ||
 	    values.off || !values.nr || values.nr > UINT16_MAX)
@@ -78,7 +78,7 @@ static int defines(const struct elf_file *elf, const char *name)
 	return !dynamic_symbol_find(elf, name, &symbol);
 }
 
-/* The one library that is the dynamic linker too. */
+/* Recognises musl: the C library that is the dynamic linker, too. */
 static int read_musl(const struct elf_file *elf, struct libc_facts *facts)
 {
 	if (elf_file_machine(elf) != EM_X86_64 || !defines(elf, "__libc_start_main") || !defines(elf, "__tls_get_addr") ||
@@ -90,7 +90,7 @@ static int read_musl(const struct elf_file *elf, struct libc_facts *facts)
 	return 0;
 }
 
-/* Where in, or ahead of, a struct pthread. */
+/* True: the offset is in, or just before, a struct pthread. */
 static bool is_near(uint32_t off)
 {
 	return (int32_t)off > -MAX_THREAD_BYTES && (int32_t)off < MAX_THREAD_BYTES;
@@ -113,7 +113,7 @@ int libc_facts_read(const struct elf_file *elf, struct libc_facts *ret_facts)
 {
 	struct libc_facts facts = { .is_known = 1 };
 
-	if (!defines(elf, "pthread_getspecific")) /* asked first: it costs a few reads */
+	if (!defines(elf, "pthread_getspecific")) /* checked first, as it takes only a few reads */
 		return -ENOENT;
 	if ((read_glibc(elf, &facts) && read_musl(elf, &facts)) || !libc_facts_are_sound(&facts))
 		return -ENOENT;

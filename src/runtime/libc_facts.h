@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libc_facts: where a C library keeps what belongs to a thread, relative to its thread pointer. By glibc's description of itself for
- * debuggers, the _thread_db_* tables (nptl_db/structs.def: each is {u32 bits, u32 elements, u32 offset}; exported by libc.so.6 from 2.34
- * on, in the .symtab of libpthread.so.0 before); of musl, which has none, by constants (src/internal/pthread_impl.h). */
+/* libc_facts: where a C library keeps the data of a thread, relative to its thread pointer. glibc describes itself for debuggers in the
+ * _thread_db_* tables (nptl_db/structs.def: each is {u32 bits, u32 elements, u32 offset}; exported by libc.so.6 from 2.34 on, before that
+ * in the .symtab of libpthread.so.0). musl has no such tables: constants (src/internal/pthread_impl.h). */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct libc_facts { /* all zero: not known */
 	uint32_t pad;
 };
 
-/* Could libc_facts_read have said so, or are they not known? */
+/* True: libc_facts_read could have returned these facts, or they are not known. */
 bool libc_facts_are_sound(const struct libc_facts *facts);
-/* 0; -ENOENT: the file is no C library. Run in the worker. */
+/* 0; -ENOENT: the file is not a C library. Runs in the worker. */
 MUST_CHECK int libc_facts_read(const struct elf_file *elf, struct libc_facts *ret_facts);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime: what user space knows of a language's interpreter: whether a file holds one and how its data are laid out, what the kernel side
- * needs to know to walk its stacks, and what the frames that come back are called. One folder per runtime of SONDE_RUNTIME_LIST, one struct
- * runtime each. docs/internals/adding-a-runtime.md. */
+/* runtime: user space's part of a language runtime: finds it in a file with its data layout, tells the kernel side how to walk its stacks,
+ * and resolves its frames. One folder and one struct runtime per runtime of SONDE_RUNTIME_LIST. See docs/internals/adding-a-runtime.md. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,30 +13,30 @@
 
 #define RUNTIME_NAMING_WORDS 6
 
-/* What a file tells of the runtime in it: made by the worker that reads the file, so it is plain bytes, and nothing in it is believed
- * before runtime_image_is_sound. All addresses are as linked. */
+/* What a file says about its runtime. The worker that reads the file fills it, so it is plain bytes, and untrusted until
+ * runtime_image_is_sound. All addresses are as linked. */
 struct runtime_image {
 	uint8_t runtime;        /* enum sonde_runtime */
-	uint8_t is_supported;   /* 0: `reason` says why not */
-	uint8_t version[3];     /* 3.11.2; what is not known is 0 */
+	uint8_t is_supported;   /* 0: not supported, see `reason` */
+	uint8_t version[3];     /* 3.11.2; unknown parts are 0 */
 	uint8_t pad[3];
 	char reason[120];       /* ends with a NUL; "" when is_supported */
 	uint32_t nr_loops;
-	struct sonde_code_range loops[SONDE_MAX_LOOPS]; /* the interpreter's loop, as far as its frames are paired by counting or a mark is
-							   to stand beside them */
-	union sonde_runtime_known
-	    known; /* what the kernel is told of each process, but with addresses as linked and without what the process or its libc adds */
-	uint64_t naming[RUNTIME_NAMING_WORDS]; /* what frames are named by besides: the runtime's own */
+	/* Code of the interpreter's loop, if its frames are paired by counting or get a mark beside them. */
+	struct sonde_code_range loops[SONDE_MAX_LOOPS];
+	/* The kernel's data for a process, still with addresses as linked and without what the process or its libc adds. */
+	union sonde_runtime_known known;
+	uint64_t naming[RUNTIME_NAMING_WORDS]; /* the runtime's own data for resolving frames */
 };
 
-/* One of the two as the runtime's own struct. */
+/* `known` or `naming` as the runtime's own struct. */
 #define RUNTIME_OWN(type, member) ({ \
 	_Static_assert(sizeof(type) <= sizeof(member), "no room"); \
 	(type *)&(member); \
 })
 
-/* Reads `size` bytes of a process's memory: 0, or a negative errno: -EFAULT when not all of it is there, -ESRCH when the process has ended,
- * -ENODATA when that is not in a copy. */
+/* Reads `size` bytes of a process's memory: 0, or a negative errno: -EFAULT: not all of it is mapped; -ESRCH: the process has ended;
+ * -ENODATA: the bytes are not in a copy. */
 typedef int (*runtime_memory_fn)(void *arg, uint64_t from, void *to, size_t size);
 
 struct runtime_memory {
@@ -48,45 +47,45 @@ struct runtime_memory {
 #define RUNTIME_NAME_BYTES 512
 #define RUNTIME_FILE_BYTES 1024
 
-/* What a frame is called. UTF-8; what the program's memory holds otherwise is replaced there. */
+/* A resolved frame. UTF-8; invalid text in the program's memory is replaced. */
 struct runtime_function {
-	char name[RUNTIME_NAME_BYTES]; /* qualified, as the language writes it: "Class.method"; never "" */
+	char name[RUNTIME_NAME_BYTES]; /* qualified, as the language writes it: "Class.method"; never empty */
 	char file[RUNTIME_FILE_BYTES]; /* "": not known */
 	uint32_t start_line;           /* 0: not known */
-	uint32_t line;                 /* where it is, or calls from; 0: not known */
+	uint32_t line;                 /* current line, or line of the call; 0: not known */
 };
 
-/* What was found out of a frame. */
+/* Result of resolving a frame. */
 enum runtime_answer {
 	RUNTIME_NAMED,
 	RUNTIME_MARK,     /* no function */
-	RUNTIME_NOT_YET,  /* what stands there now is something else, or nothing: that may change */
-	RUNTIME_NEVER,    /* the process has ended, or runs another program now */
+	RUNTIME_NOT_YET,  /* something else, or nothing, is at the address now: that may change */
+	RUNTIME_NEVER,    /* the process has ended, or has called execve(2) */
 };
 
 struct runtime {
-	/* Does the file hold this runtime? Run in the worker: reads the file alone. 0: *ret_image is filled, supported or not; -ENOENT: it
-	 * does not; -ENOMEM. */
+	/* Finds this runtime in the file. Runs in the worker and reads only the file. 0: *ret_image is filled, supported or not; -ENOENT:
+	 * the file has no such runtime; -ENOMEM. */
 	int (*examine)(const struct elf_file *elf, struct runtime_image *ret_image);
-	/* Could `examine` have made this supported image? What came from the worker is asked about once (runtime_image_is_sound), and then
-	 * believed: each number that becomes a place in memory of ours, or a choice, must be one that this build knows. What becomes an
-	 * address in the process's memory may be any. */
+	/* True: `examine` could have made this supported image. An image from the worker is checked once (runtime_image_is_sound), and
+	 * trusted from then on. So each number that becomes an offset in our own memory, or a choice, must be one that this build knows.
+	 * What becomes an address in the process's memory may have any value. */
 	bool (*is_sound)(const struct runtime_image *image);
-	/* Makes of the image what the kernel is told of a process that has it mapped there. `libc`: of the process, all zero when it is not
-	 * known. 0; -EAGAIN: it cannot be told yet, try again later; -EOPNOTSUPP: not of this process, `diag` says why. */
+	/* Fills *ret_process, the kernel's data for a process that has the image mapped at this load bias. `libc`: of the process, all
+	 * zero: not known. 0; -EAGAIN: not possible yet, try again later; -EOPNOTSUPP: not possible for this process, `diag` says why. */
 	int (*place)(const struct runtime_image *image, uint64_t load_bias, const struct libc_facts *libc,
 		     const struct runtime_memory *memory, struct diag *diag, void *ret_process);
-	/* Is this executable memory, which is of no file, code that the runtime made, and that runs on the frame of its loop? Then takes it
-	 * down in what `place` made. NULL: it makes none. */
+	/* True: this executable memory without a file is code that the runtime generated and that runs on the frame of its loop; records it
+	 * in `process`, which `place` made. NULL: the runtime generates no such code. */
 	bool (*owns_code)(const struct runtime_image *image, const struct runtime_memory *memory, uint64_t start_pc, uint64_t end_pc,
 			  void *process);
-	/* What a frame is called, from the process's memory as it is now; `process` is what `place` made. Everything there is a stranger's.
-	 * 0; -ESTALE: something else stands there now; -EBADMSG: it is nothing that this runtime would have put there; -EFAULT, -ESRCH,
-	 * -ENODATA. NULL: it has no frames. A line that is not in a copy is 0. */
+	/* Resolves a frame from the process's current memory, which is untrusted; `process` is what `place` made. 0; -ESTALE: something
+	 * else is at the address now; -EBADMSG: the data are not this runtime's; -EFAULT, -ESRCH, -ENODATA. NULL: the runtime has no
+	 * frames. A line that is not in a copy is 0. */
 	int (*describe)(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,
 			const struct sonde_runtime_frame *frame, struct runtime_function *ret_function);
-	/* The native code that the runtime makes for each function so that perf can see it is called this, then NAME:FILE as `describe` has
-	 * them. NULL: it makes none. */
+	/* Name prefix of the native code that the runtime generates for each function for perf; then follows NAME:FILE, as `describe`
+	 * returns them. NULL: it generates none. */
 	const char *trampoline;
 };
 
@@ -94,11 +93,11 @@ struct runtime {
 SONDE_RUNTIME_LIST(X, X)
 #undef X
 
-/* NULL, "": there is none of that number. */
+/* NULL, or "": there is no such runtime. */
 const struct runtime *runtime_of(uint32_t kind);
 const struct runtime *runtime_of_frame(uint32_t frame_kind);
 const char *runtime_name(uint32_t kind); /* as in SONDE_RUNTIME_LIST */
-/* Is it one that runtimes_examine could have made of some file? Whoever made it may be hostile. */
+/* True: runtimes_examine could have made it from some file. The image may be hostile. */
 bool runtime_image_is_sound(const struct runtime_image *image);
-/* The runtimes that a file holds, up to `max`: their number, or -ENOMEM. In the worker. */
+/* Finds up to `max` runtimes in a file: their number, or -ENOMEM. Runs in the worker. */
 MUST_CHECK int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_images, uint32_t max);

@@ -41,7 +41,7 @@ const char *runtime_name(uint32_t kind)
 	return kind < SONDE_RUNTIME_COUNT ? names[kind] : "";
 }
 
-/* A symbol's size is a stranger's word: a range that wraps around would hold everything. */
+/* A symbol's size is untrusted: a range that wraps around would contain every address. */
 static void drop_wrapped_loops(struct runtime_image *image)
 {
 	uint32_t nr = 0;
@@ -68,7 +68,7 @@ static bool are_loops_sound(const struct runtime_image *image)
 	return true;
 }
 
-/* It stands in messages and in the names of frames. */
+/* The reason appears in messages and in frame names. */
 static bool is_reason_plain(const struct runtime_image *image)
 {
 	const char *end = memchr(image->reason, '\0', sizeof(image->reason));
@@ -89,7 +89,7 @@ bool runtime_image_is_sound(const struct runtime_image *image)
 	    image->is_supported != !image->reason[0])
 		return false;
 	if (!image->is_supported)
-		return true; /* nothing else of it is used */
+		return true; /* nothing else in it is used */
 	return !process->generation && !process->serial && !process->load_bias && tls_access_is_sound(&process->root) &&
 	       runtime->is_sound(image);
 }
@@ -107,7 +107,7 @@ int runtimes_examine(const struct elf_file *elf, struct runtime_image *ret_image
 		if (err)
 			continue;
 		drop_wrapped_loops(&image);
-		if (runtime_image_is_sound(&image)) /* a hostile file's may not be */
+		if (runtime_image_is_sound(&image)) /* not true for some hostile files */
 			ret_images[nr++] = image;
 	}
 	return (int)nr;

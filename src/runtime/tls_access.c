@@ -28,7 +28,7 @@ int tls_access_decode(const struct elf_file *elf, const char *function, struct s
 	return tls_code_follow(elf, symbol.elf_vaddr, ret_tls);
 }
 
-/* By a slot of the GOT that is filled for this symbol. */
+/* Finds the symbol by a GOT slot that is filled for it. */
 static int find_slot(const struct elf_file *elf, const char *symbol, struct sonde_tls *ret_tls)
 {
 	static const uint32_t x86[] = { R_X86_64_TPOFF64, R_X86_64_DTPMOD64 }, arm64[] = { R_AARCH64_TLS_TPREL, R_AARCH64_TLS_DTPMOD };
@@ -39,7 +39,7 @@ static int find_slot(const struct elf_file *elf, const char *symbol, struct sond
 
 	if (dynamic_section_read(elf, &section))
 		return -EOPNOTSUPP;
-	for (uint32_t i = 0; i < ARRAY_SIZE(x86); i++) { /* the one that needs the library's facts last */
+	for (uint32_t i = 0; i < ARRAY_SIZE(x86); i++) { /* the type that needs the library's facts comes last */
 		if (dynamic_relocation_find_symbol(elf, &section, symbol, types + i, 1, &budget, &relocation))
 			continue;
 		*ret_tls = (struct sonde_tls){ .kind = i ? SONDE_TLS_MODULE : SONDE_TLS_OFFSET, .pc = relocation.slot };
@@ -72,7 +72,7 @@ int tls_access_place(const struct sonde_tls *tls, uint64_t load_bias, const stru
 		return -EOPNOTSUPP;
 	if (tls->kind != SONDE_TLS_STATIC)
 		placed.pc += load_bias;
-	if (libc->is_known) { /* OFFSET too: a TLSDESC may lead to a pair */
+	if (libc->is_known) { /* also for OFFSET: a TLSDESC may lead to a pair */
 		placed.dtv_off = libc->dtv_off;
 		placed.dtv_stride = libc->dtv_stride;
 		placed.keys_off = libc->keys_off;

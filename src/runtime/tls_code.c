@@ -9,9 +9,9 @@
 #include "runtime/x86_instruction.h"
 
 #define NR_REGISTERS 16
-#define MAX_CALLS 4	     /* one inside of the other; a stub counts too */
-#define MAX_WAYS 16	     /* that are still to be followed */
-#define MAX_INSTRUCTIONS 512 /* in all */
+#define MAX_CALLS 4	     /* nested calls; a PLT stub counts too */
+#define MAX_WAYS 16	     /* still to be followed */
+#define MAX_INSTRUCTIONS 512 /* in total */
 
 enum kind {
 	UNKNOWN,
@@ -19,9 +19,9 @@ enum kind {
 	ADDRESS,  /* pc + off, as linked */
 	WORD,	  /* the 64-bit word at pc, + off */
 	KEY,	  /* the 32-bit number at pc */
-	POINTER,  /* the thread pointer + off */
-	VARIABLE, /* the address of the thread's variable `tls` */
-	RESULT,	  /* the value of the thread's variable `tls` */
+	POINTER,  /* thread pointer + off */
+	VARIABLE, /* the address of the thread's variable {tls_kind, pc, off} */
+	RESULT,	  /* the value of that variable */
 };
 
 struct value {
@@ -36,7 +36,7 @@ struct way {
 	uint64_t pc;
 	uint64_t returns[MAX_CALLS];
 	uint32_t nr_calls;
-	bool called_unknown; /* something that is not followed: what comes then may be after the end */
+	bool called_unknown; /* a call was skipped: it may never have returned */
 };
 
 struct follower {
@@ -44,7 +44,7 @@ struct follower {
 	struct dynamic_section section;
 	bool has_section;
 	uint32_t budget, nr_instructions;
-	struct way way; /* that is followed */
+	struct way way; /* the one that is followed now */
 	struct way ways[MAX_WAYS];
 	uint32_t nr_ways;
 	struct value result; /* UNKNOWN: none yet */
@@ -63,7 +63,7 @@ static int find_relocation(struct follower *f, uint64_t slot, struct dynamic_rel
 	return f->has_section ? dynamic_relocation_find(f->elf, &f->section, slot, &f->budget, ret_relocation) : -ENOENT;
 }
 
-/* What a slot of the GOT holds, if the dynamic linker puts the address of something in the file there. */
+/* The content of a GOT slot, if the dynamic linker puts the address of something in this file there. */
 static struct value resolve(struct follower *f, struct value value)
 {
 	struct dynamic_relocation relocation;
@@ -108,7 +108,7 @@ static void set_register(struct follower *f, uint8_t i, struct value value)
 		f->way.registers[i] = value;
 }
 
-/* The address of an operand in memory; way.pc is that of the next instruction already. */
+/* The address of a memory operand; way.pc is the address of the next instruction already. */
 static struct value address_of(struct follower *f, const struct x86_instruction *i)
 {
 	struct value sum = number(i->displacement);
@@ -167,7 +167,7 @@ static bool is_same(const struct value *a, const struct value *b)
 	return a->tls_kind == b->tls_kind && a->pc == b->pc && a->off == b->off;
 }
 
-/* The way is at a return. true: it goes on in the caller. */
+/* Handles a return. true: continue in the caller. */
 static bool go_back(struct follower *f)
 {
 	const struct value *value = &f->way.registers[X86_RAX];
@@ -180,13 +180,13 @@ static bool go_back(struct follower *f)
 		if (f->result.kind == RESULT && !is_same(&f->result, value))
 			f->is_contradicted = true;
 		f->result = *value;
-	} else if (value->kind != NUMBER && !f->way.called_unknown) { /* a number: there is none (yet) */
+	} else if (value->kind != NUMBER && !f->way.called_unknown) { /* a number: no variable (yet) */
 		f->is_contradicted = true;
 	}
 	return false;
 }
 
-/* A function that is not followed has returned. */
+/* Treats the current function as returned without following it further. */
 static bool skip_call(struct follower *f)
 {
 	f->way.called_unknown = true;
@@ -208,7 +208,7 @@ static bool enter(struct follower *f, uint64_t pc, bool is_call)
 	return true;
 }
 
-/* What the C library's functions return, UNKNOWN for others. */
+/* The result of the C library's functions, UNKNOWN for others. */
 static struct value library_result(const struct follower *f, const char *name)
 {
 	const struct value *argument = &f->way.registers[X86_RDI];
@@ -220,14 +220,14 @@ static struct value library_result(const struct follower *f, const char *name)
 	return unknown;
 }
 
-/* A call or jump by a slot of the GOT. */
+/* A call or jump through a GOT slot. */
 static bool enter_slot(struct follower *f, const struct x86_instruction *i, bool is_call)
 {
 	struct value slot = address_of(f, i), result;
 	struct dynamic_relocation relocation = { .name = "" };
 
 	if (slot.kind == ADDRESS && !i->is_fs && !find_relocation(f, slot.pc + (uint64_t)slot.off, &relocation)) {
-		if (relocation.type == R_X86_64_TLSDESC && is_call) { /* keeps all other registers */
+		if (relocation.type == R_X86_64_TLSDESC && is_call) { /* all other registers are preserved */
 			f->way.registers[X86_RAX] = (struct value){ .kind = WORD, .pc = slot.pc + (uint64_t)slot.off + 8 };
 			return true;
 		}
@@ -285,7 +285,7 @@ static void do_arithmetic(struct follower *f, const struct x86_instruction *i)
 		calculate(f, i, operation, i->rm, register_value(f, i->reg), i->reg == i->rm);
 }
 
-/* A value of 32 bits moves whole when it has no more. */
+/* The value after a move of the operand's size; a 32-bit value stays whole if it has no more bits. */
 static struct value cut(const struct x86_instruction *i, struct value value)
 {
 	if (i->operand_bytes == 8 || (i->operand_bytes == 4 && value.kind == KEY))
@@ -295,7 +295,7 @@ static struct value cut(const struct x86_instruction *i, struct value value)
 	return unknown;
 }
 
-/* Instructions that do not jump. false: not understood. */
+/* Emulates an instruction that does not jump. false: unknown instruction. */
 static bool do_plain(struct follower *f, const struct x86_instruction *i)
 {
 	switch (i->opcode) {
@@ -399,14 +399,14 @@ static bool do_group5(struct follower *f, const struct x86_instruction *i)
 	}
 }
 
-/* true: the way goes on. */
+/* Emulates one instruction. true: continue on this way. */
 static bool step(struct follower *f)
 {
 	struct x86_instruction i;
 	uint8_t bytes[X86_MAX_BYTES];
 	size_t size = sizeof(bytes);
 
-	while (size && elf_file_read_vaddr(f->elf, f->way.pc, bytes, size)) /* the last function of a segment */
+	while (size && elf_file_read_vaddr(f->elf, f->way.pc, bytes, size)) /* near the end of a segment */
 		size--;
 	if (x86_instruction_decode(bytes, size, &i))
 		return f->way.nr_calls && skip_call(f);
@@ -426,7 +426,7 @@ static bool step(struct follower *f)
 		return true;
 	case 0xff:
 		return do_group5(f, &i);
-	case 0xcc: /* int3, hlt, ud2: does not get there */
+	case 0xcc: /* int3, hlt, ud2: never reached */
 	case 0xf4:
 	case 0x0f0b:
 		return false;

@@ -15,8 +15,8 @@ enum shape { /* bits */
 	SHAPE_MODRM = 1,
 	SHAPE_IMM8 = 2,
 	SHAPE_IMM16 = 4,
-	SHAPE_IMM = 8,	   /* 4 bytes, with 16-bit operands 2 */
-	SHAPE_IMM64 = 16,  /* as long as the operand */
+	SHAPE_IMM = 8,	   /* 4 bytes; 2 with 16-bit operands */
+	SHAPE_IMM64 = 16,  /* same size as the operand */
 	SHAPE_REL32 = 32,
 	SHAPE_UNKNOWN = 64,
 };
@@ -139,7 +139,7 @@ static void read_immediate(struct reader *r, enum shape shape, struct x86_instru
 		i->immediate = (int32_t)reader_u32(r);
 }
 
-/* The prefixes that code has; the last byte before the opcode may be a REX. Gives the first byte of the opcode. */
+/* Reads the prefixes; the last byte before the opcode may be a REX. Returns the first byte of the opcode. */
 static uint8_t read_prefixes(struct reader *r, struct x86_instruction *i, uint8_t *ret_rex)
 {
 	uint8_t byte;
@@ -195,7 +195,7 @@ int x86_instruction_decode(const uint8_t *bytes, size_t size, struct x86_instruc
 	if (shape & SHAPE_MODRM)
 		read_modrm(&r, rex, &i);
 	else
-		i.reg = (uint8_t)((i.opcode & 7) | (rex & REX_B) << 3); /* of those that have it in the opcode */
+		i.reg = (uint8_t)((i.opcode & 7) | (rex & REX_B) << 3); /* for opcodes that contain a register number */
 	if ((i.opcode == 0xf6 || i.opcode == 0xf7) && (i.reg & 7) < 2) /* test */
 		shape |= i.opcode == 0xf6 ? SHAPE_IMM8 : SHAPE_IMM;
 	read_immediate(&r, shape, &i);

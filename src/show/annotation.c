@@ -44,7 +44,7 @@ static uint32_t find_place(struct annotator *annotator, const struct profile_loc
 	return interned_add(&annotator->places, &place);
 }
 
-/* An interrupted instruction: nothing is further in but what was inlined there. */
+/* The class of frame i of the stack. An instruction was interrupted if only functions inlined there are further in. */
 static enum address_class class_of(const struct annotator *annotator, const struct whole_stack *stack, uint32_t i)
 {
 	uint32_t first = i < stack->nr_kernel ? 0 : stack->nr_kernel;
@@ -155,7 +155,7 @@ static int find_wanted(struct annotator *annotator, const char *name, struct dia
 	return is_found ? 0 : diag_errno(diag, ENOENT, "no function in it is called '%.200s', or anything with that in it", name);
 }
 
-/* --- in order ------------------------------------------------------------------------------------------------------------------------- */
+/* --- sorting -------------------------------------------------------------------------------------------------------------------------- */
 
 static int order_places(const void *a, const void *b, void *arg)
 {
@@ -188,7 +188,7 @@ static int order_lines(const void *a, const void *b)
 	return by ? by : order(left->line, right->line);
 }
 
-/* The places, the most total first, and all that belongs to them. */
+/* Sorts the places by total, largest first, and their addresses and lines with them. */
 static int sort(struct annotator *annotator, struct annotation *annotation)
 {
 	struct annotated_place *places = (struct annotated_place *)annotator->places.entries;
@@ -258,7 +258,7 @@ void annotation_done(struct annotation *annotation)
 	*annotation = (struct annotation){ 0 };
 }
 
-/* The instruction that has the byte; PROFILE_NONE. */
+/* The instruction that contains the byte, or PROFILE_NONE. */
 static uint32_t instruction_at(const struct shown_instruction *instructions, uint32_t nr, uint64_t elf_vaddr)
 {
 	uint32_t low = 0, high = nr;

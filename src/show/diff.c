@@ -13,16 +13,17 @@
 
 #define SIGMAS 2.0
 
-enum { BEFORE, AFTER, NR_BEFORE, NR_AFTER, NR_VALUES }; /* of the new profile while it is made; the last two count samples */
+enum { BEFORE, AFTER, NR_BEFORE, NR_AFTER, NR_VALUES }; /* values of the new profile while it is made; the last two count samples */
 
 struct merge {
 	struct profile *to;
-	struct u64_map by_name; /* hash of what a frame is by: location of `to` */
+	struct u64_map by_name; /* from the hash of a frame's identity to its location in `to` */
 	const struct profile *from;
 	uint32_t *strings;            /* of `from`, in `to`, plus one */
-	uint64_t *hashes;             /* by string of `from`: of its base name; 0: not asked for yet */
+	uint64_t *hashes;             /* by string of `from`: hash of its base name; 0: not computed yet */
 	uint32_t *locations, *stacks; /* of `from`, in `to`, plus one */
-	uint32_t value, samples;      /* numbers of the values of `from`; PROFILE_NONE: it does not say how many samples there were */
+	/* Indices of values of `from`; samples PROFILE_NONE: the number of samples is not known. */
+	uint32_t value, samples;
 };
 
 static void merge_done(struct merge *merge)
@@ -43,7 +44,7 @@ static const char *text_of_value(const struct profile *profile, uint32_t value, 
 	return profile_string_text(profile, unit ? types[value].unit : types[value].type);
 }
 
-/* The string of `from` in `to`. PROFILE_NONE: no memory. */
+/* Returns the copy in `to` of a string of `from`. PROFILE_NONE: no memory. */
 static uint32_t copy_string(const struct merge *merge, uint32_t string)
 {
 	uint32_t *known = &merge->strings[string];
@@ -53,7 +54,7 @@ static uint32_t copy_string(const struct merge *merge, uint32_t string)
 	return *known - 1;
 }
 
-/* Of the name (a string of `to`), the kind and the source of a frame. */
+/* Hash of a frame's name (a string of `to`), kind and source. */
 static uint64_t hash_of(const struct merge *merge, const struct profile_location *location, uint32_t name)
 {
 	const char *source = frame_source(merge->from, location);
@@ -64,7 +65,7 @@ static uint64_t hash_of(const struct merge *merge, const struct profile_location
 	return hash_bytes(&(uint64_t){ (uint64_t)location->kind << 32 | name }, sizeof(uint64_t), *hash);
 }
 
-/* PROFILE_NONE: there is none yet. */
+/* PROFILE_NONE: not there yet. */
 static uint32_t find_named(const struct merge *merge, uint64_t hash, const struct profile_location *wanted, uint32_t name)
 {
 	const char *source = frame_source(merge->from, wanted);
@@ -80,8 +81,8 @@ static uint32_t find_named(const struct merge *merge, uint64_t hash, const struc
 	return PROFILE_NONE;
 }
 
-/* A frame is its name, and what stands behind that (frame_source); what is known of its file is of the first one that had it. PROFILE_NONE:
- * no memory. */
+/* A frame is identified by its name, kind and frame_source. The other facts about its file are those of the first frame added.
+ * PROFILE_NONE: no memory. */
 static uint32_t add_location(struct merge *merge, const struct profile_location *location)
 {
 	const struct profile_function *function = profile_function_at(merge->from, location->function);
@@ -207,7 +208,7 @@ static int fill_rows(struct diff *diff, const struct profile *raw)
 	diff->rows = calloc((size_t)before.nr + 1, sizeof(*diff->rows));
 	if (!diff->rows)
 		return -ENOMEM;
-	diff->nr_rows = before.nr; /* the same rows: they are the profile's locations */
+	diff->nr_rows = before.nr; /* equal for both: the rows of the profile's locations */
 	for (uint32_t i = 0; i < before.nr; i++) {
 		const struct function_row *b = &before.rows[i], *a = &after.rows[i];
 
@@ -234,12 +235,12 @@ bool diff_is_noise(const struct diff *diff, const int64_t values[2])
 		double nr_all = (double)diff->all[side] / diff->units_per_sample[side],
 		       nr = (double)values[side] / diff->units_per_sample[side];
 
-		variance += fabs(nr) / (nr_all * nr_all); /* of a count it is the count (Poisson) */
+		variance += fabs(nr) / (nr_all * nr_all); /* the variance of a count is the count (Poisson) */
 	}
 	return by * by <= SIGMAS * SIGMAS * variance;
 }
 
-/* --- the same total ------------------------------------------------------------------------------------------------------------------- */
+/* --- scale to the same total ---------------------------------------------------------------------------------------------------------- */
 
 static void sum_up(const struct profile *profile, int64_t sums[NR_VALUES])
 {
@@ -249,7 +250,7 @@ static void sum_up(const struct profile *profile, int64_t sums[NR_VALUES])
 	}
 }
 
-/* Stretches one side to `all`: each value is off by less than one, and the sum by nothing. */
+/* Scales one side to the total `all`. Each value is off by less than one, and the sum is exact. */
 static void stretch(struct profile *profile, int side, int64_t old_all, int64_t all)
 {
 	__int128 sum = 0;
@@ -341,7 +342,7 @@ static int make(struct merge *merge, const struct profile *before, const struct 
 	return settle(merge, diff);
 }
 
-/* There is nothing else to compare. */
+/* For two profiles of which one has no samples: only histograms can be compared. */
 static int make_of_histograms(const struct profile *before, const struct profile *after, struct profile *to, struct diff *diff)
 {
 	diff->rows = calloc(1, sizeof(*diff->rows));

@@ -25,7 +25,7 @@ bool diff_has_histograms(const struct profile *profile)
 	return false;
 }
 
-/* The pair that a histogram is one side of. NULL: no memory. */
+/* Finds or adds the pair of a histogram. NULL: no memory. */
 static struct diff_histogram *pair_of(struct interned *pairs, const struct profile *from, const struct profile_histogram *at,
 				      struct profile *to)
 {
@@ -102,7 +102,7 @@ int diff_keep_histograms(struct profile *profile, const struct diff_histogram *p
 	return err;
 }
 
-/* The slot below whose upper end so many percent are. The histogram is not empty. */
+/* The slot below whose upper end this percentage of the values lies. The histogram is not empty. */
 static uint32_t slot_of_percent(const struct histogram *histogram, uint32_t percent)
 {
 	double wanted = (double)histogram_count(histogram) * percent / 100, seen = 0;
@@ -149,7 +149,7 @@ static void write_side(const struct diff_histogram *pair, int side, const char *
 	buffer_text(buffer, "\n");
 }
 
-/* Of the side with the longer tail, how many are beyond the other one's end. */
+/* Writes how many values of the side with the longer tail are beyond the other side's end. */
 static void write_beyond(const struct diff_histogram *pair, int side, const char *unit, struct buffer *buffer)
 {
 	const struct histogram *histogram = &pair->histograms[side];
@@ -163,7 +163,7 @@ static void write_beyond(const struct diff_histogram *pair, int side, const char
 	write_high(histogram, end, unit, buffer);
 }
 
-/* By where the longest are, or else by where the last hundredth begins. */
+/* Compares the tails by their last slots, then by where the last hundredth begins. */
 static void write_tail(const struct diff_histogram *pair, const char *unit, struct buffer *buffer)
 {
 	const struct histogram *before = &pair->histograms[BEFORE], *after = &pair->histograms[AFTER];

@@ -21,18 +21,19 @@ struct folder {
 	bool by_tgid;
 	uint32_t *sources;     /* frame_sources */
 	uint32_t *name_ranks, *base_ranks; /* text_ranks */
-	uint32_t *first_alike; /* per stack: the first one that reads the same */
-	struct u64_map index;  /* of entries */
+	uint32_t *first_alike; /* by stack: the first one with the same text */
+	struct u64_map index;  /* from a hash to an entry */
 	const struct profile_value_type *types;
 	uint32_t nr_types;
 	struct fold fold;
 };
 
-/* What of a frame is compared. Kinds differ in how they are annotated and coloured. */
+/* The parts of a frame that are compared. The kind counts, because kinds differ in annotation and colour. */
 struct frame_key {
 	uint64_t off;
 	uint32_t name, kind;
-	uint32_t source, pad;  /* of those that show their source file: frame_sources; of others PROFILE_NONE. `pad` is zero */
+	/* source: frame_sources, of frames that show their source file; else PROFILE_NONE. pad: zero. */
+	uint32_t source, pad;
 };
 
 static struct frame_key frame_key(const struct folder *folder, uint32_t location)
@@ -132,7 +133,7 @@ static int add_entry(struct folder *folder, const struct fold_entry *entry)
 	return u64_map_add(&folder->index, hash, folder->fold.nr_entries++);
 }
 
-/* What of a sample, or of what belongs to one, makes the entry. */
+/* The key of the entry for a sample, or for something that belongs to one. */
 static struct fold_entry entry_of(const struct folder *folder, uint32_t user_stack, uint32_t kernel_stack, uint32_t comm, uint32_t tgid,
 				  uint32_t tid)
 {
@@ -146,7 +147,7 @@ static struct fold_entry entry_of(const struct folder *folder, uint32_t user_sta
 	};
 }
 
-/* Each histogram of a stack belongs to the entry of its samples; one without such an entry to none. */
+/* Links each histogram of a stack to the entry of its samples. A histogram without such an entry is not linked. */
 static int add_histograms(struct folder *folder)
 {
 	uint32_t nr = profile_nr_histograms(folder->profile);
@@ -211,7 +212,7 @@ static int order_frames(const struct folder *folder, uint32_t a, uint32_t b)
 	return by ? by : order(key_a.kind, key_b.kind);
 }
 
-/* PROFILE_NONE stands last. */
+/* PROFILE_NONE sorts last. */
 static int order_stacks(const struct folder *folder, uint32_t a, uint32_t b)
 {
 	const uint32_t *as, *bs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One line per stack, root first: "comm;main;work;-;entry_SYSCALL_64;do_sys_open 12". The pid does not stand there, so processes of
- * equal names are one. */
+/* Writes one line per stack, root first: "comm;main;work;-;entry_SYSCALL_64;do_sys_open 12". The line has no pid, so processes with equal
+ * names are one. */
 #include <inttypes.h>
 
 #include "frames/frame_text.h"
@@ -8,7 +8,7 @@
 #include "show/fold.h"
 #include "show/text_formats.h"
 
-/* Where nothing stands before the first frame there is no semicolon: files of others often have no thread's name. */
+/* No semicolon before the first frame if nothing precedes it: imported files often have no thread name. */
 static void separate(struct buffer *buffer, bool *begun)
 {
 	if (*begun)
@@ -62,7 +62,7 @@ int write_folded(const struct profile *profile, const struct export_options *opt
 		const struct fold_entry *entry = &fold.entries[i];
 
 		write_entry(buffer, profile, options, entry);
-		if (is_diff) /* two columns, as flamegraph.pl reads them */
+		if (is_diff) /* two columns, for flamegraph.pl */
 			buffer_printf(buffer, " %" PRId64, entry->values[0]);
 		buffer_printf(buffer, " %" PRId64 "\n", fold_number(&fold, entry));
 	}

@@ -12,7 +12,7 @@
 #define RANGE_COLUMNS 16
 #define COUNT_COLUMNS 8
 
-/* Only whole multiples are shortened: 1025 stays. */
+/* Only exact multiples are shortened: 1025 stays. */
 void histogram_bound(char room[HISTOGRAM_BOUND_BYTES], uint64_t bound)
 {
 	static const char suffixes[] = "KMGTPE";

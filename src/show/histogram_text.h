@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* histogram_text: a histogram as rows for people: half-open range, count, and a bar that is as wide as the row's share of the fullest one.
- */
+/* histogram_text: a histogram as rows: half-open range, count, and a bar as wide as the row's share of the fullest row. */
 #pragma once
 #include "base/buffer.h"
 #include "model/histogram.h"
@@ -11,17 +10,17 @@
 
 /* 8192: "8K". */
 void histogram_bound(char room[HISTOGRAM_BOUND_BYTES], uint64_t bound);
-/* "[8K, 16K)", K = 1024; "[8E, ...)" where there is no upper end. */
+/* "[8K, 16K)", K = 1024; "[8E, ...)" if there is no upper end. */
 void histogram_range(char room[HISTOGRAM_RANGE_BYTES], enum histogram_scale scale, uint32_t slot);
-/* A slot's range, count and bar; count and bar alone. */
+/* Write a slot's range, count and bar, or only count and bar. */
 void histogram_row(struct buffer *buffer, const struct histogram *histogram, uint32_t slot, int bar_columns);
 void histogram_cell(struct buffer *buffer, const struct histogram *histogram, uint32_t slot, int bar_columns);
-/* The rows from the first to the last that is not empty, each behind `indent`. Nothing when all are. */
+/* Writes the rows from the first to the last slot that is not empty, each after `indent`. Nothing if all are empty. */
 void histogram_print(struct buffer *buffer, const struct histogram *histogram, const char *indent);
-/* "run queue latency, pid 185 (us): 12 in all, average 34.5" and a line's end; without what is "". */
+/* Writes "run queue latency, pid 185 (us): 12 in all, average 34.5" and a newline; leaves out parts that are "". */
 void histogram_heading(struct buffer *buffer, const char *name, const char *key, const char *unit, const struct histogram *histogram);
-/* Heading and rows, each behind `indent`. */
+/* Writes heading and rows, each after `indent`. */
 void histogram_print_one(struct buffer *buffer, const struct profile *profile, const struct profile_histogram *histogram,
 			 const char *indent);
-/* Heading and rows of the profile's histograms that belong to no stack, a blank line after each. */
+/* Writes heading and rows of the profile's histograms that belong to no stack, with a blank line after each. */
 void histogram_print_whole(struct buffer *buffer, const struct profile *profile);

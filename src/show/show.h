@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show: a profile as tables for a person at a terminal, of the value that it shows. Shares are of all samples. Names are strangers':
- * control characters and what turns the writing direction become '?', and where there is a width, what does not fit ends in an ellipsis.
- * Each function appends to the buffer and gives 0 or a negative errno; the buffer's own sticky error is the caller's to check. */
+/* show: a profile as tables for a terminal, of the value that it shows. Shares are of all samples. Names are untrusted: control characters
+ * and those that change the writing direction become '?'. With a width, longer lines end in an ellipsis. Each function appends to the
+ * buffer and returns 0 or a negative errno; the caller checks the buffer's own sticky error. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,9 +11,9 @@
 #include "model/profile.h"
 
 struct show_options {
-	uint32_t width;     /* columns; 0: lines are as long as they are */
-	uint32_t max_lines; /* of a table; 0: as many as the table has by itself */
-	double min_percent; /* tree: branches below are left out, and counted */
+	uint32_t width;     /* columns; 0: lines are not cut */
+	uint32_t max_lines; /* of a table; 0: the table's own default */
+	double min_percent; /* tree: smaller branches are left out and counted */
 	bool colour;
 };
 
@@ -29,15 +29,15 @@ struct show_options {
 enum show_by { SHOW_BY_LIST(X) SHOW_BY_COUNT };
 #undef X
 
-/* 0 or -EINVAL (diag lists what there is). */
+/* 0 or -EINVAL (diag lists the words). */
 MUST_CHECK int show_by_name(const char *word, struct diag *diag, enum show_by *ret_by);
 
-/* What was recorded, what was lost, by process, the hottest functions; histograms of no stack. */
+/* The run, its losses, the processes, the hottest functions, and histograms that belong to no stack. */
 MUST_CHECK int show_summary(const struct profile *profile, const struct show_options *options, struct buffer *buffer);
 MUST_CHECK int show_top(const struct profile *profile, const struct show_options *options, struct buffer *buffer);
-/* The call tree, root first; a function that calls itself directly is one node, which says how deep. */
+/* The call tree, root first. A function that calls itself directly is one node, with the depth of the recursion. */
 MUST_CHECK int show_tree(const struct profile *profile, const struct show_options *options, struct buffer *buffer);
-/* The tree of those who call the functions of that name, or of what they call. -ENOENT: there is none (diag). */
+/* The tree of the callers of the functions with that name, or of what they call. -ENOENT: none (diag). */
 MUST_CHECK int show_callers(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer,
 			    struct diag *diag);
 MUST_CHECK int show_callees(const struct profile *profile, const char *function, const struct show_options *options, struct buffer *buffer,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables by process, thread, CPU, file, language. A sample belongs to one process, thread and CPU; and to a file or a language as self by
- * its innermost frame, as total by any. */
+/* Tables by process, thread, CPU, file, language. A sample belongs to one process, thread and CPU. A file or language has it as self by its
+ * innermost frame, and as total by any frame. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -15,11 +15,11 @@
 #define ROWS_BYTES_MAX ((size_t)4 << 30)
 
 struct group {
-	uint32_t key[3];      /* comm, tgid, tid; cpu; a path (string); or what stands in `language` */
+	uint32_t key[3];      /* comm, tgid, tid; cpu; a path (string); or 0 if `language` is the key */
 	uint32_t pad;         /* zero */
-	const char *language; /* the key ends with it */
-	uint32_t last_sample; /* that was counted into total, plus one */
-	uint32_t hottest;     /* row of the functions, PROFILE_NONE */
+	const char *language; /* the last part of the key */
+	uint32_t last_sample; /* last sample counted into total, plus one */
+	uint32_t hottest;     /* row of the functions, or PROFILE_NONE */
 	int64_t self, total, hottest_self;
 };
 #define GROUP_KEY_BYTES offsetof(struct group, last_sample)
@@ -28,11 +28,11 @@ struct grouping {
 	const struct profile *profile;
 	const struct functions *functions;
 	enum show_by by;
-	uint32_t fold;         /* of the value that is shown */
+	uint32_t fold;         /* of the shown value */
 	struct interned groups; /* of struct group */
 	uint32_t *of_location; /* by location: its group plus one, for files and languages */
-	struct u64_map pair_index; /* (group, row): place in pairs */
-	struct buffer pairs;   /* int64_t each: what the row took itself in the group */
+	struct u64_map pair_index; /* (group, row): index in pairs */
+	struct buffer pairs;   /* int64_t each: the row's self value in the group */
 };
 
 #define X(id, word, heading) word,
@@ -101,7 +101,7 @@ static uint32_t group_of_location(struct grouping *grouping, uint32_t location)
 	return number;
 }
 
-/* Which function took how much itself, in its group. Of what has the shortest there is none. */
+/* Tallies each function's self value in its group. Shortest times have no hottest function. */
 static int count_hottest(struct grouping *grouping, uint32_t group_number, uint32_t row, int64_t value)
 {
 	struct group *group = group_at(grouping, group_number);
@@ -129,7 +129,7 @@ static int count_hottest(struct grouping *grouping, uint32_t group_number, uint3
 
 static int count_frames(struct grouping *grouping, uint32_t sample_number, const struct whole_stack *stack, int64_t value)
 {
-	if (!stack->nr) { /* belongs to none, and is counted */
+	if (!stack->nr) { /* belongs to no file or language, but is counted */
 		uint32_t number = interned_add(&grouping->groups, &(struct group){ .language = "[no stack]", .hottest = PROFILE_NONE });
 
 		if (number == PROFILE_NONE)

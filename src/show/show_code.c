@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A function's source and instructions with their shares. What has none is shown near to what has some, and counted elsewhere. */
+/* Writes a function's source and instructions with their shares. What has no samples is shown only near what has some. Instructions that
+ * are left out are counted. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 #define NEAR_LINES	  3
 #define NEAR_INSTRUCTIONS 4
-#define MAX_LINE_BYTES	  400 /* of a source */
+#define MAX_LINE_BYTES	  400 /* of a source line */
 
 void show_place(const struct annotation *annotation, uint32_t number, const struct show_options *options, struct buffer *buffer)
 {
@@ -32,7 +33,7 @@ void show_place(const struct annotation *annotation, uint32_t number, const stru
 		      (double)place->total * all);
 }
 
-/* Nothing, where there is nothing. */
+/* Blank where there are no values. */
 static void write_shares(int64_t self, int64_t total, int64_t all, const struct show_options *options, struct buffer *buffer)
 {
 	if (self)
@@ -52,7 +53,7 @@ static void write_source_line(uint32_t number, const struct annotated_line *line
 	size_t from = buffer->size, nr = 0;
 
 	for (size_t i = 0; i < size && nr < MAX_LINE_BYTES; i++) {
-		if (text[i] == '\t') { /* a tab is no hostile name */
+		if (text[i] == '\t') { /* plain_text would replace a tab */
 			do
 				copy[nr++] = ' ';
 			while (nr % 8 && nr < MAX_LINE_BYTES);
@@ -67,7 +68,7 @@ static void write_source_line(uint32_t number, const struct annotated_line *line
 	show_line_end(buffer, options, from);
 }
 
-/* lines[next] is the first that stands at `number` or behind. */
+/* lines[next] is the first with samples at `number` or after it. */
 static bool is_near_line(const struct annotated_line *lines, uint32_t nr, uint32_t next, uint64_t number)
 {
 	return (next < nr && number + NEAR_LINES >= lines[next].line) || (next && number <= (uint64_t)lines[next - 1].line + NEAR_LINES);

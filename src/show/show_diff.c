@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The change per function. What chance alone makes of counts is marked. */
+/* Writes the change per function. Changes within chance are marked. */
 #include <inttypes.h>
 
 #include "frames/functions.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show_table: the inside of show_table() without its title, for the summary. */
+/* show_table: writes the table of show_table() without its title, for the summary. */
 #pragma once
 #include "frames/functions.h"
 #include "show/show.h"

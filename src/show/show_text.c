@@ -51,7 +51,7 @@ struct scale {
 	double factor;
 };
 
-static const struct scale scales[] = { /* by unit, the greatest first */
+static const struct scale scales[] = { /* by unit, largest first */
 	{ "nanoseconds", "s", 1e9 }, { "nanoseconds", "ms", 1e6 }, { "nanoseconds", "us", 1e3 }, { "nanoseconds", "ns", 1 },
 	{ "microseconds", "s", 1e6 }, { "microseconds", "ms", 1e3 }, { "microseconds", "us", 1 },
 	{ "milliseconds", "s", 1e3 }, { "milliseconds", "ms", 1 }, { "seconds", "s", 1 },
@@ -84,7 +84,7 @@ void show_quantity(struct buffer *buffer, const char *unit, int64_t value, int c
 	buffer_printf(buffer, "%*s", columns, text);
 }
 
-/* The unit of the value that is shown: "count", "nanoseconds". */
+/* The unit of the shown value: "count", "nanoseconds". */
 static const char *show_unit(const struct profile *profile)
 {
 	uint32_t nr_types;
@@ -142,7 +142,7 @@ void show_dim(struct buffer *buffer, const struct show_options *options, const c
 	buffer_text(buffer, options->colour ? RESET : "");
 }
 
-/* Chinese, Japanese, Korean, and pictures take two (Unicode standard annex 11: wide, in blocks). */
+/* Chinese, Japanese and Korean characters and pictographs take two columns (Unicode standard annex 11: wide, in blocks). */
 static uint32_t columns_of(uint32_t code)
 {
 	static const uint32_t wide[][2] = { { 0x1100, 0x115f }, { 0x2e80, 0xa4cf }, { 0xac00, 0xd7a3 },	  { 0xf900, 0xfaff },
@@ -155,14 +155,14 @@ static uint32_t columns_of(uint32_t code)
 	return 1;
 }
 
-/* Where the line is to be cut so that an ellipsis has room, or `end` when all of it fits. */
+/* Where to cut the line so that an ellipsis fits, or `end` if the whole line fits. */
 static const char *cut_of(const char *at, const char *end, uint32_t width)
 {
 	const char *cut = at;
 	uint32_t column = 0;
 
 	while (at < end) {
-		if (*at == '\033') { /* ours: names have none */
+		if (*at == '\033') { /* our own: names have none */
 			while (at < end && *at++ != 'm')
 				;
 			continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of functions, and what is shown when nothing else was asked for. */
+/* Writes the table of functions, and the summary, which is the default. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -68,7 +68,7 @@ int show_top(const struct profile *profile, const struct show_options *options, 
 	return write_functions(profile, &functions, options->max_lines ? options->max_lines : TOP_LINES, options, buffer);
 }
 
-/* The run: what, where, when; what was lost. */
+/* Writes the run: what, where, when, and what was lost. */
 static void write_run(const struct account *account, const struct show_options *options, struct buffer *buffer)
 {
 	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT(1 << 20);
@@ -89,7 +89,7 @@ static void write_run(const struct account *account, const struct show_options *
 		size_t from = buffer->size;
 
 		*end = '\0';
-		show_name(buffer, line); /* what strangers named stands in it */
+		show_name(buffer, line); /* it may contain untrusted names */
 		show_line_end(buffer, &(struct show_options){ 0 }, from); /* losses are never cut */
 	}
 }

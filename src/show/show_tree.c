@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Call trees: root first, from a function to its callers, from a function to what it calls. One node per function in a row: direct
- * recursion is one node. A node that is the only branch of the one above stands below it; indentation grows at forks only, so that deep
+/* Call trees: from the root, from a function to its callers, from a function to what it calls. There is one node per function in a row:
+ * direct recursion is one node. An only child is written below its parent without more indentation, which grows at forks only. So deep
  * stacks stay on the screen. Cost: the frames of all samples. */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,13 +13,13 @@
 #include "show/show_text.h"
 
 #define DEFAULT_TREE_LINES 1000
-#define MAX_INDENT 60 /* forks further down stand no more to the right */
+#define MAX_INDENT 60 /* deeper forks are not indented further */
 #define NONE PROFILE_NONE
 
 struct node {
 	int64_t self, total;
 	uint32_t first_child, next; /* next: of the same parent */
-	uint32_t deepest;           /* so many times in a row */
+	uint32_t deepest;           /* most calls in a row */
 };
 
 enum direction { FROM_ROOT, TO_CALLERS, TO_CALLEES };
@@ -28,16 +28,16 @@ struct shown_tree {
 	const struct profile *profile;
 	const struct show_options *options;
 	struct functions functions;
-	bool *is_wanted;          /* by row of the functions: the function that was asked for */
+	bool *is_wanted;          /* by row of the functions: the requested function */
 	enum direction direction;
-	uint32_t fold;            /* of the value that is shown */
-	struct call_nodes calls;  /* frames: rows, and behind those the processes' names */
-	struct node *nodes;       /* as in `calls` */
-	uint32_t max_nodes;       /* room */
-	int64_t path_self;        /* what each node that is gone through has as self */
+	uint32_t fold;            /* of the shown value */
+	struct call_nodes calls;  /* frames: rows, and after those the processes' names */
+	struct node *nodes;       /* by index in `calls` */
+	uint32_t max_nodes;       /* size of `nodes` */
+	int64_t path_self;        /* self value for each node on the path */
 	double min_percent;
 	uint32_t nr_lines, max_lines, nr_left_out;
-	uint32_t nr_cut_nodes;    /* below min_percent */
+	uint32_t nr_cut_nodes;    /* those below min_percent */
 };
 
 static void shown_tree_done(struct shown_tree *tree)
@@ -59,7 +59,7 @@ static int make_room(struct shown_tree *tree)
 	return 0;
 }
 
-/* The child of `*node` for this frame becomes `*node`, and has the value. */
+/* Moves *node to its child for this frame and counts the value there. */
 static int descend(struct shown_tree *tree, uint32_t *node, uint32_t frame, int64_t value)
 {
 	uint32_t nr = tree->calls.nr, child = call_nodes_add(&tree->calls, *node, frame);
@@ -76,7 +76,7 @@ static int descend(struct shown_tree *tree, uint32_t *node, uint32_t frame, int6
 	return 0;
 }
 
-/* Frames from..to of the stack, `to` not among them; step 1 or -1. */
+/* Descends through the frames from..to of the stack, without `to`; step is 1 or -1. */
 static int descend_frames(struct shown_tree *tree, uint32_t *node, const struct whole_stack *stack, int64_t from, int64_t to, int step,
 			  int64_t value)
 {
@@ -104,8 +104,8 @@ static bool is_wanted(const struct shown_tree *tree, const struct whole_stack *s
 	return tree->is_wanted[tree->functions.of_location[whole_stack_at(stack, i)]];
 }
 
-/* From the root: everything. Callers: from the innermost frame of the function out, and self is the function's own all the way. Callees:
- * from the outermost frame of the function in. */
+/* From the root: the whole stack. Callers: outward from the innermost frame of the function; self is the function's own on the whole path.
+ * Callees: inward from the outermost frame of the function. */
 static int add_sample(struct shown_tree *tree, const struct profile_sample *sample)
 {
 	struct whole_stack stack = whole_stack_of(tree->profile, sample);
@@ -190,7 +190,7 @@ static int by_total(const void *a, const void *b, void *arg)
 	return left < right ? -1 : left > right;
 }
 
-struct waiting { /* a node that is still to be written */
+struct waiting { /* a node still to be written */
 	uint32_t node, indent;
 	bool forks;
 };
@@ -202,7 +202,7 @@ static bool is_shown(const struct shown_tree *tree, uint32_t node)
 	return 100.0 * (double)(total < 0 ? -total : total) >= tree->min_percent * (double)tree->functions.all;
 }
 
-/* The children that are shown go onto the stack, the greatest on top. */
+/* Pushes the children that are shown onto the stack, the largest on top. */
 static int push_children(struct shown_tree *tree, const struct waiting *parent, struct buffer *waiting)
 {
 	CLEANUP(buffer_done) struct buffer list = BUFFER_INIT((size_t)4 << 30);
@@ -257,7 +257,7 @@ static void write_end(const struct shown_tree *tree, struct buffer *buffer)
 		buffer_printf(buffer, "%" PRIu32 " more lines are not shown (-n)\n", tree->nr_left_out);
 }
 
-/* By the names: as shown, or as linked. */
+/* Matches names as shown and as linked. */
 static int find_wanted(struct shown_tree *tree, const char *function, struct diag *diag)
 {
 	const struct profile *profile = tree->profile;

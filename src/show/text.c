@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The layout of BCC's `profile` and `offcputime`, letter for letter; behind the number of a stack of waits stands what else is known of
- * them. */
+/* Writes the layout of BCC's `profile` and `offcputime`, letter for letter. For a stack of waits, its other values follow the number. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -21,7 +20,7 @@ static void write_frame(struct buffer *buffer, const struct profile *profile, co
 	buffer_settle(buffer);
 }
 
-/* The waker's stacks stand in the order of a flame graph, whose leaf is its name: here its own leaf comes first. */
+/* A waker's stack is stored in the order of a flame graph, with the waker's name as its leaf. Here its own leaf comes first. */
 static void write_side(struct buffer *buffer, const struct profile *profile, const struct export_options *options, uint32_t stack)
 {
 	const uint32_t *locations;
@@ -42,7 +41,7 @@ static void write_side(struct buffer *buffer, const struct profile *profile, con
 		write_frame(buffer, profile, options, locations[i]);
 }
 
-/* What waits have beside the number that stands before: "waits 5, shortest 3.900 ms, longest 4.200 ms". */
+/* Writes the other values of waits after the number: "waits 5, shortest 3.900 ms, longest 4.200 ms". */
 static void write_other_values(struct buffer *buffer, const struct profile *profile, const struct fold *fold,
 			       const struct fold_entry *entry)
 {
@@ -61,7 +60,7 @@ static void write_other_values(struct buffer *buffer, const struct profile *prof
 	}
 }
 
-/* Those of the stacks that read alike are one. 0 or -ENOMEM. */
+/* Merges the histograms of stacks with the same text. 0 or -ENOMEM. */
 static int write_histograms(struct buffer *buffer, const struct profile *profile, const struct fold *fold, uint32_t first)
 {
 	CLEANUP(interned_done)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions with most samples: as the innermost frame (self), and anywhere on the stack (total). */
+/* Writes the functions with the most samples: as the innermost frame (self), and anywhere on the stack (total). */
 #include <errno.h>
 
 #include "frames/frame_text.h"

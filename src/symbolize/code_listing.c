@@ -16,7 +16,7 @@
 #define TEXT_OF_(number) #number
 #define LIBRARY "libcapstone.so." TEXT_OF(CS_API_MAJOR)
 #define DEBUG_DIR "/usr/lib/debug"
-#define MAX_TEXT_BYTES 1024 /* of an instruction, a name in it included */
+#define MAX_TEXT_BYTES 1024 /* per instruction, including a name in it */
 
 struct listing_header {
 	uint64_t start, end;
@@ -38,13 +38,13 @@ struct disassembler {
 	cs_insn *instruction;
 	bool is_open;
 	const struct symbol_table *symbols; /* for the targets of calls and jumps; may be NULL */
-	uint32_t step;                      /* over what is no instruction */
+	uint32_t step;                      /* bytes to skip when they are not an instruction */
 };
 
 void code_listing_preload(void)
 {
 	if (!dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
-		return; /* the question will find it missing */
+		return; /* code_listing_write reports it */
 }
 
 static int load(struct capstone_api *ret_api, struct diag *diag)
@@ -66,7 +66,7 @@ static int load(struct capstone_api *ret_api, struct diag *diag)
 
 		if (!function)
 			return diag_errno(diag, ELIBACC, "%s has no %s", LIBRARY, functions[i].name);
-		memcpy(functions[i].to, &function, sizeof(function)); /* ISO C knows no conversion of one into the other */
+		memcpy(functions[i].to, &function, sizeof(function)); /* ISO C has no conversion between the two */
 	}
 	*ret_api = api;
 	return 0;
@@ -96,13 +96,13 @@ static int disassembler_init(struct disassembler *disassembler, uint16_t machine
 	if (status != CS_ERR_OK)
 		return diag_errno(diag, ELIBACC, "%s does not know this machine", LIBRARY);
 	disassembler->is_open = true;
-	if (machine == EM_X86_64) /* as objdump and perf show it */
+	if (machine == EM_X86_64) /* the syntax of objdump and perf */
 		disassembler->api.option(disassembler->handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	disassembler->instruction = disassembler->api.malloc(disassembler->handle);
 	return disassembler->instruction ? 0 : -ENOMEM;
 }
 
-/* A call or jump whose only operand is an address: "callq 0x1136", "bl #0x1136". */
+/* Is it a call or jump whose only operand is an address ("callq 0x1136", "bl #0x1136")? */
 static bool target_of(const cs_insn *instruction, uint64_t *ret_target)
 {
 	const char *at = instruction->op_str, *mnemonic = instruction->mnemonic, *end = at + strlen(at);
@@ -155,7 +155,7 @@ static void write_lines(const struct disassembler *disassembler, const uint8_t *
 	}
 }
 
-/* The bytes from `start` on that the file has; *ret_size may be less than wanted. */
+/* Reads the bytes from `start` on that the file has; *ret_size may be less than requested. */
 static int read_code(const struct elf_file *elf, uint64_t start, uint64_t size, uint8_t **ret_code, size_t *ret_size)
 {
 	for (uint32_t i = 0; i < elf_file_nr_segments(elf); i++) {
@@ -179,7 +179,7 @@ static int read_code(const struct elf_file *elf, uint64_t start, uint64_t size, 
 	return -ENOENT;
 }
 
-/* Its own symbols, and where those do not know the address, the debug file's. */
+/* Uses the file's own symbols; if they do not cover the address, the debug file's. */
 static int find_function(const struct elf_file *elf, const char *path, uint64_t elf_vaddr, struct symbol_table **table,
 			 struct symbol *ret_symbol)
 {
@@ -226,7 +226,7 @@ int code_listing_write(const struct elf_file *elf, const char *path, const struc
 	return to->err;
 }
 
-/* --- the other side ------------------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------------------------------------- */
 
 int code_listing_open(const void *bytes, size_t size, struct code_listing *ret_listing)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* code_listing: the instructions of one function of a file, as text, on their way out of the worker. Written there by capstone (loaded when
- * it is needed: 77,000 relocations that nothing else should pay for); read on the other side like any stranger's bytes. */
+/* code_listing: the instructions of one function of a file, as text, to be sent from the worker. Written there by capstone, which is loaded
+ * on demand: 77,000 relocations that nothing else should pay for. Read on the other side as untrusted bytes. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,11 +12,11 @@
 #include "base/reader.h"
 #include "elf/elf_file.h"
 
-#define CODE_LISTING_MAX_BYTES ((uint64_t)1 << 20) /* of code; what is beyond is left out, and is_cut says so */
+#define CODE_LISTING_MAX_BYTES ((uint64_t)1 << 20) /* of code; the rest is left out, and is_cut is set */
 
 struct code_request {
-	uint64_t elf_vaddr;              /* in the function */
-	uint64_t guess_start, guess_end; /* what is listed where no symbol covers it; start 0: nothing */
+	uint64_t elf_vaddr;              /* inside the function */
+	uint64_t guess_start, guess_end; /* what to list if no symbol covers it; start 0: nothing */
 };
 
 struct code_listing {
@@ -29,17 +29,17 @@ struct code_listing {
 struct code_line {
 	uint64_t elf_vaddr;
 	uint32_t nr_bytes;
-	const char *text; /* borrowed from the answer; a stranger's */
+	const char *text; /* borrowed from the answer; untrusted */
 };
 
-/* Loads the library, before the worker can open files no more. Whether it is there, code_listing_write says. */
+/* Loads the library, before the worker loses the ability to open files. If it is missing, code_listing_write reports that. */
 void code_listing_preload(void);
-/* Appends the listing. `path`: where a debug file is looked for; may be NULL. 0; -ENOENT: no symbol covers the address, or no code stands
- * there; -ELIBACC: no capstone; -EOPNOTSUPP: another machine; -ENOMEM. */
+/* Appends the listing. `path`: where to look for a debug file; may be NULL. 0; -ENOENT: no symbol covers the address, or there is no code;
+ * -ELIBACC: no capstone; -EOPNOTSUPP: another machine; -ENOMEM. */
 MUST_CHECK int code_listing_write(const struct elf_file *elf, const char *path, const struct code_request *request, struct diag *diag,
 				  struct buffer *to);
 
 /* 0 or -EBADMSG. Borrows the bytes. */
 MUST_CHECK int code_listing_open(const void *bytes, size_t size, struct code_listing *ret_listing);
-/* False at the end, and where the rest is not sound (listing->lines.bad). */
+/* False at the end, and when the rest is damaged (listing->lines.bad). */
 bool code_listing_next(struct code_listing *listing, struct code_line *ret_line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The pieces, which may overlap, become disjoint ranges: a sweep over their starts in order, with a heap of the pieces that cover the
- * sweep's place, the latest on top. n log n; a look-up is one binary search. */
+/* Turns the pieces, which may overlap, into disjoint ranges: a sweep over their starts in order, with a heap of the pieces that cover the
+ * current address, the latest on top. n log n; a look-up is one binary search. */
 #include "symbolize/code_ranges.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 struct sweep {
 	const struct code_piece *pieces;
 	uint32_t nr_pieces;
-	const uint32_t *order; /* of the pieces, by their starts */
+	const uint32_t *order; /* piece numbers, sorted by start */
 	struct code_ranges ranges;
 };
 
@@ -72,7 +72,7 @@ static void add_range(struct code_ranges *ranges, uint64_t start, uint32_t owner
 	ranges->owners[ranges->nr++] = owner;
 }
 
-/* Each round moves on to a start or an end, so there are at most two ranges per piece. */
+/* Each round advances to a start or an end, so there are at most two ranges per piece. */
 static void run_sweep(struct sweep *sweep, struct heap *covering)
 {
 	uint64_t pc = 0;
@@ -85,7 +85,7 @@ static void run_sweep(struct sweep *sweep, struct heap *covering)
 		while (covering->nr && end_of(sweep, covering->items[0]) <= pc)
 			heap_pop(covering);
 		add_range(&sweep->ranges, pc, covering->nr ? covering->items[0] : NO_PIECE);
-		if (!covering->nr) /* a gap, or the end of all */
+		if (!covering->nr) /* a gap, or the end */
 			continue;
 		pc = end_of(sweep, covering->items[0]);
 		if (next < sweep->nr_pieces && sweep->pieces[sweep->order[next]].start < pc)

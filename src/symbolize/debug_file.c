@@ -15,7 +15,7 @@
 #define CHUNK_BYTES ((size_t)256 << 10)
 
 struct debug_link {
-	char name[NAME_MAX + 1]; /* no slash in it */
+	char name[NAME_MAX + 1]; /* has no slash */
 	uint32_t crc;
 };
 
@@ -26,7 +26,7 @@ static bool same_build_id(const struct elf_file *a, const struct elf_file *b)
 	return id_a->size == id_b->size && memcmp(id_a->bytes, id_b->bytes, id_a->size) == 0;
 }
 
-/* In a worker, its owner opens the file and has looked at what it is before. A descriptor or a negative errno. */
+/* In a worker the worker's owner opens the file, and has checked it. Returns a descriptor or a negative errno. */
 static int open_regular(const char *path, uint64_t max_bytes)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
@@ -73,7 +73,7 @@ static int open_by_build_id(const struct elf_file *elf, const char *debug_dir, s
 	return 0;
 }
 
-/* The section: a name, its NUL, zeroes up to a multiple of 4, a CRC-32 of the file. */
+/* The section has a name, its NUL, zeroes up to a multiple of 4, and a CRC-32 of the file. */
 static int read_debug_link(const struct elf_file *elf, struct debug_link *ret_link)
 {
 	const struct elf_section *section = elf_file_find_section(elf, ".gnu_debuglink");
@@ -115,7 +115,7 @@ static int file_crc(int fd, uint32_t *ret_crc)
 		crc = crc32(crc, chunk, (uInt)got);
 		at += (uint64_t)got;
 	}
-	return -EFBIG; /* it grew */
+	return -EFBIG; /* the file grew */
 }
 
 static int open_linked(const struct elf_file *elf, const char *path, uint32_t want_crc, struct elf_file **ret_debug)
@@ -135,7 +135,7 @@ static int open_linked(const struct elf_file *elf, const char *path, uint32_t wa
 	err = open_elf(MOVE_FD(fd), &debug);
 	if (err)
 		return err;
-	/* A file without a build id may have been stripped of it; another one's is a mistake. */
+	/* A file's build id may have been stripped; a different one means the wrong file. */
 	if (elf_file_build_id(elf)->size && elf_file_build_id(debug)->size && !same_build_id(elf, debug))
 		return -ENOENT;
 	*ret_debug = MOVE(debug);

@@ -12,8 +12,8 @@
 
 #define MAX_RETRIES 8 /* each doubles the time */
 
-/* libiberty's own limit on nesting stays on; it has none on what it prints and no way to tell it to stop, but its printing code
- * has nothing on the heap for C++ (a name being decoded from punycode for Rust), so leaving it by a jump is clean. */
+/* libiberty's own limit on nesting stays on. It has no limit on its output, and cannot be told to stop. But its printing code has nothing
+ * on the heap for C++ (for Rust, a name being decoded from punycode), so a jump out of it is clean. */
 struct output {
 	struct buffer text;
 	jmp_buf give_up;
@@ -33,7 +33,7 @@ static bool is_hex_digit(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* Where a legacy Rust name, _ZN...17h<16 hex digits>E, ends; 0 for any other name. */
+/* Returns the length of a legacy Rust name, _ZN...17h<16 hex digits>E; 0 for any other name. */
 static size_t legacy_rust_size(const char *name)
 {
 	for (const char *hash = strstr(name, "17h"); hash; hash = strstr(hash + 1, "17h")) {
@@ -56,8 +56,8 @@ static size_t word(const char *text)
 	return size;
 }
 
-/* ".constprop.0.isra.0" as c++filt shows it for C++: " [clone .constprop.0] [clone .isra.0]". ".llvm.NUMBER" only keeps equal names of
- * different files apart, as the hash does, and goes with it. */
+/* ".constprop.0.isra.0" as c++filt shows it for C++: " [clone .constprop.0] [clone .isra.0]". ".llvm.NUMBER" is dropped: like the hash, it
+ * only distinguishes equal names of different files. */
 static void append_clones(struct output *output, const char *suffix)
 {
 	while (*suffix == '.') {
@@ -87,8 +87,8 @@ static int print_rust(struct output *output, const char *name)
 	return 1;
 }
 
-/* In a conversion operator's type libiberty reads the arguments of a template parameter ("T_I...") once to see what follows them, and once
- * more: nested ones take 2^depth of time before anything is printed. Real names have a few at most. */
+/* In a conversion operator's type, libiberty reads the arguments of a template parameter ("T_I...") once to see what follows them, and then
+ * again. So nested ones take time 2^depth before anything is printed. Real names have a few at most. */
 static bool is_long_cxx(const char *name)
 {
 	uint32_t nr = 0;
@@ -107,7 +107,7 @@ static int print(struct output *output, const char *name)
 		return 0;
 	if (print_rust(output, name))
 		return 1;
-	output->text.size = 0; /* a Rust name that broke off is no Rust name */
+	output->text.size = 0; /* the Rust printer failed midway: not a Rust name */
 	return !is_long_cxx(name) && cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, append, output);
 }
 

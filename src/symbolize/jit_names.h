@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jit_names: what a process's own files say about its JIT code: perf maps and jitdumps, told apart by their first bytes. A jitdump's word
- * goes before a perf map's, as it has lines, and a later file's before an earlier one's of its kind. */
+/* jit_names: what a process's own files say about its JIT code. Perf maps and jitdumps are distinguished by their first bytes. A jitdump
+ * has priority over a perf map, as it has lines; a later file has priority over an earlier one of its kind. */
 #pragma once
 #include <stdint.h>
 
@@ -11,8 +11,8 @@
 struct jit_names;
 struct jit_names *jit_names_new(void); /* NULL: no memory */
 void jit_names_free(struct jit_names *names);
-/* Reads a file from a descriptor that is at its start; the caller's. 0; -ENODATA: nothing usable in it; -E2BIG: too many files; -ENOMEM;
- * what read gave. */
+/* Reads a file from a descriptor, which the caller keeps. 0; -ENODATA: nothing usable in it; -E2BIG: too many files; -ENOMEM; or the error
+ * of the read. */
 MUST_CHECK int jit_names_read_fd(struct jit_names *names, int fd);
 /* 0 or -ENOENT. Borrowed until jit_names_free. */
 MUST_CHECK int jit_names_find(const struct jit_names *names, uint64_t pc, struct jitdump_place *ret_place);

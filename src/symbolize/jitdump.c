@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One pass over the records. Each piece of code refers to a function (name, lines), which a moved piece shares with the one it was; lines
- * are kept relative to the function's start, so that they move along. */
+/* Makes one pass over the records. Each piece of code refers to a function (name, lines); a moved piece shares it with the original. Lines
+ * are stored relative to the function's start, so they remain valid. */
 #include "symbolize/jitdump.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 #include "base/u64_map.h"
 #include "symbolize/code_ranges.h"
 
-enum { JIT_CODE_LOAD = 0, JIT_CODE_MOVE = 1, JIT_CODE_DEBUG_INFO = 2 }; /* the others say nothing to us */
+enum { JIT_CODE_LOAD = 0, JIT_CODE_MOVE = 1, JIT_CODE_DEBUG_INFO = 2 }; /* the others are not needed */
 
 #define HEADER_BYTES	40
 #define RECORD_BYTES	16
 #define RECORD_ALIGNMENT 8
-#define LOAD_BYTES	40 /* of the fields behind the record's header, before the name */
+#define LOAD_BYTES	40 /* of the fields after the record's header, before the name */
 #define WINDOW_BYTES	((size_t)256 << 10)
-#define MAX_SAME_HASH	8 /* names made to have one hash are kept again */
+#define MAX_SAME_HASH	8 /* more names with one hash are stored again */
 #define V8_ADDED_BYTES	0x40
 
 struct line {
@@ -33,7 +33,7 @@ struct function {
 };
 
 struct jitdump {
-	struct code_piece *pieces; /* payload: function */
+	struct code_piece *pieces; /* payload: index of the function */
 	struct function *functions;
 	struct line *lines;
 	char *text;
@@ -43,14 +43,14 @@ struct jitdump {
 
 struct build {
 	int fd;
-	uint64_t file_off;	 /* of the next byte that is read */
+	uint64_t file_off;	 /* of the next record */
 	uint8_t *window;
-	uint64_t window_off;	 /* of its first byte in the file */
+	uint64_t window_off;	 /* file offset of its first byte */
 	size_t window_size;
 	struct buffer pieces, functions, lines, text;
 	struct u64_map by_index; /* code_index: number of the piece that has it now */
-	struct u64_map files;	 /* hash of a file's name: where it is in the text */
-	struct {		 /* the last record of lines, until its code comes */
+	struct u64_map files;	 /* hash of a file's name: its offset in the text */
+	struct {		 /* the last record of lines, until its code arrives */
 		uint64_t code_pc;
 		uint32_t first, nr;
 		bool is_there;
@@ -83,7 +83,8 @@ static void build_done(struct build *build)
 
 /* --- the file ------------------------------------------------------------------------------------------------------------------ */
 
-/* At most `max` bytes at `off`, which stay until the next call. How many, less at the file's end; negative errno. */
+/* Reads at most `max` bytes at `off`; they are valid until the next call. Returns their number, less at the file's end; or a negative
+ * errno. */
 static ssize_t look(struct build *build, uint64_t off, size_t max, const uint8_t **ret_bytes)
 {
 	if (max > WINDOW_BYTES)
@@ -118,7 +119,7 @@ static uint32_t nr_of(const struct buffer *buffer, size_t item)
 	return (uint32_t)(buffer->size / item);
 }
 
-/* Where the text is kept; false: no room. */
+/* Stores the text and returns its offset. False: no room. */
 static bool keep_text(struct build *build, const char *text, size_t size, uint32_t *ret_at)
 {
 	if (build->text.size + size + 1 > JITDUMP_MAX_TEXT)
@@ -171,9 +172,9 @@ static int compare_lines(const void *left, const void *right)
 	return a->off < b->off ? -1 : a->off > b->off;
 }
 
-/* The lines that came before their code. V8 writes their addresses as perf inject will find them, behind an ELF header (perf-jit.cc:
- * "Adjust the position addresses accordingly"); its names of JavaScript functions are "JS:*function file:line:column", and say which file
- * is true. */
+/* Takes the lines that came before their code. V8 writes their addresses as perf inject will see them, after an ELF header (perf-jit.cc:
+ * "Adjust the position addresses accordingly"). Its names of JavaScript functions are "JS:*function file:line:column"; lines of any other
+ * file are wrong. */
 static void take_lines(struct build *build, uint64_t start, uint64_t size, const char *name, struct function *function)
 {
 	struct line *lines;
@@ -202,7 +203,7 @@ static void take_lines(struct build *build, uint64_t start, uint64_t size, const
 	build->lines.size = ((size_t)build->pending.first + nr) * sizeof(*lines);
 }
 
-/* 0, -EBADMSG for a record that makes no sense, -ENOMEM. */
+/* 0, -EBADMSG: the record makes no sense, -ENOMEM. */
 static int read_load(struct build *build, struct reader *body)
 {
 	struct function function = { 0 };
@@ -250,7 +251,7 @@ struct debug_info {
 	bool has_file;
 };
 
-/* Some versions of V8 (node 20's) write what a freed buffer held. */
+/* Some versions of V8 (in node 20) write the contents of a freed buffer. */
 static bool is_text(const char *text)
 {
 	for (; *text; text++)
@@ -259,8 +260,8 @@ static bool is_text(const char *text)
 	return true;
 }
 
-/* One line; `window` begins with it. Its size in the file, 0 when it makes no sense or is cut off, negative errno. Erlang's begin with the
- * last line of the code before this one's, which says nothing of it. */
+/* Reads one line, at the start of `window`. Returns its size in the file; 0: it makes no sense or is cut off; or a negative errno. Erlang's
+ * records begin with the last line of the preceding code, which is ignored. */
 static ssize_t read_line(struct build *build, struct debug_info *info, const uint8_t *window, size_t size)
 {
 	struct reader entry = reader_of(window, size);
@@ -293,7 +294,7 @@ static void drop_lines(struct build *build)
 	build->pending.is_there = false;
 }
 
-/* All of it or nothing: a line that is left out would let the one before it reach too far. */
+/* Reads all lines or none: without one, the line before it would reach too far. */
 static int read_debug_info(struct build *build, uint64_t off, uint64_t end)
 {
 	struct debug_info info = { .off = off + 16, .end = end };
@@ -307,7 +308,7 @@ static int read_debug_info(struct build *build, uint64_t off, uint64_t end)
 	head = reader_of(bytes, 16);
 	info.code_pc = reader_u64(&head);
 	nr = reader_u64(&head);
-	drop_lines(build); /* whose code never came */
+	drop_lines(build); /* their code never arrived */
 	build->pending.is_there = true;
 	build->pending.code_pc = info.code_pc;
 	build->pending.first = nr_of(&build->lines, sizeof(struct line));
@@ -348,7 +349,7 @@ static int read_body(struct build *build, uint32_t id, uint64_t off, uint64_t en
 	return id == JIT_CODE_LOAD ? read_load(build, &body) : read_move(build, &body);
 }
 
-/* 1: go on; 0: the end; negative errno. */
+/* 1: continue; 0: the end; negative errno. */
 static int read_record(struct build *build, uint64_t file_size)
 {
 	const uint8_t *bytes;
@@ -366,7 +367,7 @@ static int read_record(struct build *build, uint64_t file_size)
 		build->nr_refused++;
 		return 0;
 	}
-	if (size > file_size - build->file_off) /* being written */
+	if (size > file_size - build->file_off) /* still being written */
 		return 0;
 	err = read_body(build, id, build->file_off + RECORD_BYTES, build->file_off + size);
 	if (err && id == JIT_CODE_DEBUG_INFO)
@@ -460,7 +461,7 @@ int jitdump_find(const struct jitdump *dump, uint64_t pc, struct jitdump_place *
 	function = &dump->functions[dump->pieces[i].payload];
 	*ret_place = (struct jitdump_place){ .name = dump->text + function->name, .start = dump->pieces[i].start, .file = "" };
 	lines = function->nr_lines ? dump->lines + function->first_line : NULL;
-	for (hi = function->nr_lines; lo < hi;) { /* how many begin at or below pc */
+	for (hi = function->nr_lines; lo < hi;) { /* number of lines that begin at or below pc */
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		if (lines[mid].off <= pc - ret_place->start)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jitdump: names and source lines of code that a JIT compiler wrote (format: Linux tools/perf/Documentation/jitdump-specification.txt,
- * version 1, of our byte order). As in a perf map a later record wins over an earlier one where their code overlaps. A record that is cut
- * off is one that is still being written. Immutable once read; any thread may look up. The file is a stranger's: memory and work are
- * bounded. */
+ * version 1, in our byte order). As in a perf map, a later record wins over an earlier one where their code overlaps. A record that is cut
+ * off is still being written. Immutable once read; any thread may look up. The file is untrusted: memory and work are bounded. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,24 +10,24 @@
 #include "base/cleanup.h"
 
 #define JITDUMP_MAGIC	    0x4A695444u
-#define JITDUMP_MAX_PIECES  ((uint32_t)1 << 20) /* pieces of code; what is more is refused and counted, as below */
+#define JITDUMP_MAX_PIECES  ((uint32_t)1 << 20) /* pieces of code; more are refused and counted, as below */
 #define JITDUMP_MAX_LINES   ((uint32_t)4 << 20)
 #define JITDUMP_MAX_TEXT    ((size_t)128 << 20) /* names of functions and files */
 #define JITDUMP_MAX_NAME    ((uint32_t)64 << 10)
 #define JITDUMP_MAX_RECORDS ((uint32_t)8 << 20) /* of any kind: reading ends there */
 
 struct jitdump;
-/* By pread(2) alone; the descriptor is the caller's. 0; -EBADMSG: no jitdump (or of the other byte order); -ENODATA: no code in it;
- * -ENOMEM; what read gave. */
+/* Reads by pread(2) only; the caller keeps the descriptor. 0; -EBADMSG: no jitdump (or of the other byte order); -ENODATA: no code in it;
+ * -ENOMEM; or the error of the read. */
 MUST_CHECK int jitdump_read_fd(int fd, struct jitdump **ret_dump);
-void jitdump_free(struct jitdump *dump); /* takes NULL */
+void jitdump_free(struct jitdump *dump); /* accepts NULL */
 static inline void jitdump_freep(struct jitdump **dump)
 {
 	jitdump_free(*dump);
 }
 
 struct jitdump_place {
-	const char *name; /* borrowed from the dump, as the file */
+	const char *name; /* borrowed from the dump, like the file */
 	uint64_t start;
 	const char *file; /* "": not known */
 	uint32_t line;	  /* 0: not known */
@@ -37,5 +36,5 @@ struct jitdump_place {
 /* 0 or -ENOENT. */
 MUST_CHECK int jitdump_find(const struct jitdump *dump, uint64_t pc, struct jitdump_place *ret_place);
 uint32_t jitdump_size(const struct jitdump *dump);	 /* pieces of code */
-uint32_t jitdump_nr_refused(
-    const struct jitdump *dump); /* records that made no sense or were too many; what follows one of impossible size is not read */
+/* Records that made no sense or were too many. Reading ends at a record of impossible size. */
+uint32_t jitdump_nr_refused(const struct jitdump *dump);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The lines stand in order of their addresses but for modules and BPF programs, so sorting is done only when a line is out of
- * order. 12 bytes per address and the names stay. Format: kernel/kallsyms.c, s_show(). */
+/* The lines are in order of address, except for modules and BPF programs, so they are sorted only if a line is out of order. Keeps 12 bytes
+ * per address and the names. Format: kernel/kallsyms.c, s_show(). */
 #include "symbolize/kallsyms.h"
 
 #include <errno.h>
@@ -21,17 +21,17 @@ enum rank { RANK_GLOBAL, RANK_WEAK, RANK_LOCAL, RANK_BOUNDARY };
 
 struct entry {
 	uint64_t kaddr;
-	uint32_t name; /* in names; NO_NAME for a boundary */
+	uint32_t name; /* offset in the text; NO_NAME for a boundary */
 	uint32_t rank;
 };
 
-/* Where the kernel's scheduler and its locks stand, by the linker script: begin and end of each; 0: the list does not say. */
+/* Start and end of the kernel's scheduler and of its locks, set by the linker script; 0: not in the list. */
 static const char *const scheduler_bounds[] = { "__sched_text_start", "__sched_text_end", "__lock_text_start", "__lock_text_end" };
 
 struct kallsyms {
 	uint64_t scheduler[ARRAY_SIZE(scheduler_bounds)];
 	uint64_t *kaddrs; /* ascending, each once */
-	uint32_t *names;  /* NO_NAME: nothing is known from here on */
+	uint32_t *names;  /* NO_NAME: nothing is known from this address on */
 	uint32_t nr;
 	char *text;
 };
@@ -59,7 +59,7 @@ static void build_done(struct build *build)
 	buffer_done(&build->text);
 }
 
-/* Set by the linker script, no function: something else begins there. */
+/* Set by the linker script; not a function: something else begins there. */
 static bool is_section_marker(const char *name, size_t size)
 {
 	static const char *const names[] = { "_text", "_stext", "_etext", "_sinittext", "_einittext", "__pi__text" };
@@ -91,7 +91,7 @@ static void take_bound(struct build *build, const char *name, size_t size, uint6
 	}
 }
 
-/* "ffffffff81000000 T name" or with "\t[module]" behind it. Lines of any other form are passed over. */
+/* Parses "ffffffff81000000 T name", with an optional "\t[module]". Lines of any other form are skipped. */
 static void parse_line(struct build *build, const char *line, const char *end)
 {
 	struct entry entry = { .name = NO_NAME };
@@ -122,7 +122,7 @@ static void parse_line(struct build *build, const char *line, const char *end)
 	buffer_append(&build->entries, &entry, sizeof(entry));
 }
 
-/* Negative when `a` is the better name for an address that both have. */
+/* Negative when `a` is the better name for an address of both. */
 static int compare_aliases(const struct entry *a, const struct entry *b, const char *text)
 {
 	size_t size_a, size_b;
@@ -145,7 +145,7 @@ static int compare_kaddrs(const void *left, const void *right)
 	return a->kaddr < b->kaddr ? -1 : a->kaddr > b->kaddr;
 }
 
-/* One entry per address: the best name. Of boundaries in a row the first is enough. */
+/* Keeps one entry per address: the best name. Of adjacent boundaries, keeps the first. */
 static uint32_t drop_aliases(struct entry *entries, size_t nr, const char *text)
 {
 	uint32_t nr_kept = 0;
@@ -184,7 +184,7 @@ static int finish(struct build *build, struct kallsyms *kallsyms)
 		kallsyms->kaddrs[i] = entries[i].kaddr;
 		kallsyms->names[i] = entries[i].name;
 	}
-	kallsyms->text = realloc(build->text.data, build->text.size); /* the spare room goes back */
+	kallsyms->text = realloc(build->text.data, build->text.size); /* gives the spare room back */
 	if (!kallsyms->text)
 		return -ENOMEM;
 	build->text = BUFFER_INIT(0);

@@ -24,7 +24,7 @@ void line_reader_done(struct line_reader *reader)
 	reader->room = NULL;
 }
 
-/* Moves the begun line to the front and reads more behind it. 1; 0 at the end; negative errno. */
+/* Moves the incomplete line to the front and reads more behind it. 1; 0 at the end; negative errno. */
 static int fill(struct line_reader *reader)
 {
 	size_t have = (size_t)(reader->end - reader->pos), want = LINE_READER_MAX - have;

@@ -7,8 +7,8 @@
 #include "base/reader.h"
 
 #define PART_BYTES_MAX ((size_t)1 << 30)
-#define NAMED_BYTES_MAX \
-	((uint64_t)1 << 30) /* by all names together: a hostile one may name one long text, or parts of it, a million times */
+/* Of all names together: a hostile worker could use one long text, or parts of it, a million times. */
+#define NAMED_BYTES_MAX ((uint64_t)1 << 30)
 
 struct answers_header {
 	uint32_t nr_addresses, nr_names;
@@ -18,7 +18,7 @@ struct answers_header {
 
 struct written_name {
 	uint64_t start;
-	uint32_t name, system_name, file; /* where in the texts */
+	uint32_t name, system_name, file; /* offsets in the texts */
 	uint32_t line, start_line, pad;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name_answers: the names of many addresses as bytes, from the process that reads files to the one that may not. Whoever made the bytes may
- * be hostile: all is checked when they are opened. Layout: a header, for each address the number of its names, the names, the texts. One
- * thread. */
+/* name_answers: the names of many addresses as bytes, from the process that reads files to the one that may not. Whoever wrote the bytes
+ * may be hostile: all is checked when they are opened. Layout: a header, for each address the number of its names, the names, the texts.
+ * One thread. */
 #pragma once
 #include <stdint.h>
 
@@ -10,23 +10,23 @@
 #include "base/u64_map.h"
 #include "symbolize/symbolizer.h"
 
-#define NAME_ANSWERS_MAX 64 /* names of one address: inlined functions, and the one that they were inlined into */
+#define NAME_ANSWERS_MAX 64 /* names of one address: inlined functions, and the one they were inlined into */
 
 struct name_writer {
 	struct buffer counts, names, texts; /* uint32_t; struct written_name; NUL-terminated */
-	struct u64_map text_of;             /* a text's address -> where it stands in texts */
-	/* To be set before _end: */
-	uint32_t nr_refused;                /* lines or records of the file that made no sense; fetched debug files that are of no use */
-	uint32_t nr_missing;                /* parts of its debug info that stand in other files (.dwo), which were not to be had */
-	uint32_t nr_packed;                 /* files whose lines cannot be unpacked */
+	struct u64_map text_of;             /* a text's address -> its offset in texts */
+	/* The caller sets these before _end: */
+	uint32_t nr_refused;                /* lines or records of the file that made no sense; unusable fetched debug files */
+	uint32_t nr_missing;                /* parts of its debug info in other files (.dwo) that were not found */
+	uint32_t nr_packed;                 /* files whose lines cannot be decompressed */
 	uint32_t nr_cut;                    /* units of its debug info of which a part was left out */
 };
 
 void name_writer_init(struct name_writer *writer);
 void name_writer_done(struct name_writer *writer);
-/* The names of the next address, innermost first; none when nr is 0. Their texts must stay until _end. */
+/* Adds the names of the next address, innermost first; none when nr is 0. Their texts must stay valid until _end. */
 void name_writer_add(struct name_writer *writer, const struct symbol_name *names, uint32_t nr);
-/* Appends all that was added. 0, -ENOMEM or -EFBIG. */
+/* Appends all names added. 0, -ENOMEM or -EFBIG. */
 MUST_CHECK int name_writer_end(struct name_writer *writer, struct buffer *to);
 
 struct name_answers {
@@ -35,7 +35,8 @@ struct name_answers {
 	uint32_t nr_addresses, next, next_name;
 	uint32_t nr_refused, nr_missing, nr_packed, nr_cut;
 };
-/* The answers to a question of so many addresses. Borrows the bytes. 0 or -EBADMSG. */
+/* Opens the answers to a request of that many addresses. Borrows the bytes. 0 or -EBADMSG. */
 MUST_CHECK int name_answers_open(const void *bytes, size_t size, uint32_t nr_addresses, struct name_answers *ret_answers);
-/* The names of the next address, borrowed from the bytes: how many, up to max; those further out are left out. For nr_addresses times. */
+/* Returns the names of the next address, borrowed from the bytes, and how many there are, up to max; omits the outermost. May be called
+ * nr_addresses times. */
 uint32_t name_answers_next(struct name_answers *answers, struct symbol_name *names, uint32_t max);

@@ -12,7 +12,7 @@
 #include "symbolize/line_reader.h"
 
 struct perf_map {
-	struct code_piece *entries; /* in the file's order; their payload: where the name starts in the text */
+	struct code_piece *entries; /* in the file's order; payload: offset of the name in the text */
 	uint32_t nr_entries, nr_refused;
 	char *text;
 	struct code_ranges ranges;
@@ -39,7 +39,7 @@ static void build_done(struct build *build)
 	buffer_done(&build->text);
 }
 
-/* A hexadecimal number and the blanks behind it. */
+/* A hexadecimal number and the blanks after it. */
 static bool parse_number(const char **pos, const char *end, uint64_t *ret_value)
 {
 	const char *blank;

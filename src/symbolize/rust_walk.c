@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The grammar: RFC 2603. What is walked, and how often, is libiberty's way (rust-demangle.c of binutils 2.40): back references are followed
- * where text is printed, and only there. */
+/* Grammar: RFC 2603. Walks the same parts as libiberty, and as often (rust-demangle.c of binutils 2.40): follows back references only where
+ * text is printed. */
 #include "symbolize/rust_walk.h"
 
 #include <stdint.h>
@@ -129,7 +129,7 @@ static void walk_binder(struct walk *walk)
 	take_steps(walk, optional_base_62(walk, 'G'));
 }
 
-/* Its own tag was taken. */
+/* The tag is already consumed. */
 static void walk_back_reference(struct walk *walk, part_fn part)
 {
 	uint64_t to = base_62(walk);
@@ -172,7 +172,7 @@ static void walk_constant_inside(struct walk *walk)
 		next(walk);
 }
 
-/* A part that others are nested in. */
+/* A part that contains others: limits the depth. */
 static void walk_nested(struct walk *walk, part_fn part)
 {
 	if (walk->depth == MAX_DEPTH || !take_steps(walk, 1)) {
@@ -261,10 +261,10 @@ static void walk_function(struct walk *walk)
 	if (eat(walk, 'K') && !eat(walk, 'C'))
 		walk_identifier(walk);
 	walk_until_end(walk, walk_type);
-	walk_type(walk); /* 'u', nothing, is a type, too */
+	walk_type(walk); /* 'u', no type, is a type, too */
 }
 
-/* A path whose generic arguments what is equal to them is put behind: Iterator<Item = T>. */
+/* A path whose generic arguments are followed by what they equal: Iterator<Item = T>. */
 static void walk_trait_path_inside(struct walk *walk)
 {
 	if (eat(walk, 'B'))
@@ -350,7 +350,7 @@ bool rust_walk_is_short(const char *name, size_t size)
 		return false;
 	walk = (struct walk){ .at = name + 2, .start = name + 2, .end = name + size };
 	walk_path(&walk);
-	if (!walk.is_bad && walk.at < walk.end) { /* the crate that the function was made for */
+	if (!walk.is_bad && walk.at < walk.end) { /* the crate that instantiated the function */
 		walk.is_silent = true;
 		walk_path(&walk);
 	}

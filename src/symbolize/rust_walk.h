@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rust_walk: how much work printing a Rust name is. Of the v0 names a few bytes can keep libiberty busy for minutes: `for<'a, 'b, ...>` of
- * 2^60 lifetimes in a part that is not printed, back references to long chains that print nothing. So names are walked first, as libiberty
- * walks them, and their steps counted. */
+/* rust_walk: how much work it is to print a Rust name. A few bytes of a v0 name can keep libiberty busy for minutes: `for<'a, 'b, ...>` of
+ * 2^60 lifetimes in a part that is not printed, or back references to long chains that print nothing. So names are first walked as
+ * libiberty walks them, and the steps counted. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -14,35 +14,35 @@
 
 #define MAX_GO_FRAMES	 64
 #define MAX_DWARF_FRAMES 256
-#define MAX_STUB_BYTES	 4096 /* of BPF code that is no program: trampolines and dispatchers take at most a page */
+#define MAX_STUB_BYTES	 4096 /* of BPF code other than programs: trampolines and dispatchers take at most a page */
 
-/* What was found for a key; NULL: there is nothing, don't look again. Owns the items. */
+/* What was found for a key; NULL: nothing, do not look again. Owns the items. */
 struct cache {
 	struct u64_map numbers;
 	void **items;
 	uint32_t nr, capacity;
 };
 
-/* What a file says about its functions. */
+/* A file's function names. */
 struct names {
-	struct go_pclntab *go;	      /* NULL: it is not Go's */
+	struct go_pclntab *go;	      /* NULL: not a Go file */
 	struct symbol_table *symbols; /* NULL: it has none */
-	bool symbols_read;	      /* when something is asked that Go's table does not know */
-	struct dwarf_lines *lines;    /* NULL: it has none, or nobody wants them */
-	struct elf_file *debug;	      /* that they are read from; NULL: the file itself */
+	bool symbols_read;	      /* set when a look-up misses in Go's table */
+	struct dwarf_lines *lines;    /* NULL: it has none, or lines are not enabled */
+	struct elf_file *debug;	      /* the file they are read from; NULL: the file itself */
 	bool lines_read;
 };
 
 struct symbolizer {
 	char *kallsyms_path, *debug_dir;
 	struct kallsyms *kallsyms;
-	const struct kernel_code *programs; /* the caller's */
+	const struct kernel_code *programs; /* borrowed from the caller */
 	uint32_t nr_programs;
 	bool lines;
 	const struct elf_file *fetched; /* NULL: none */
-	int kernel_err;	      /* 0: not asked yet, or there */
-	struct cache objects; /* by the caller's number: struct names */
-	struct cache texts;   /* by the address of the linked name, which its table keeps: the demangled name */
+	int kernel_err;	      /* 0: not read yet, or read */
+	struct cache objects; /* by the caller's object number: struct names */
+	struct cache texts;   /* by the address of the linked name in its table: the demangled name */
 };
 
 static bool cache_find(const struct cache *cache, uint64_t key, void **ret_item)
@@ -177,7 +177,7 @@ static uint64_t bpf_size(const struct symbolizer *symbolizer, uint64_t start)
 	return code ? code->size_bytes : MAX_STUB_BYTES;
 }
 
-/* Once. 0 or what symbolizer_kernel gives. */
+/* Reads it once. 0 or an error of symbolizer_kernel. */
 static int read_kallsyms(struct symbolizer *symbolizer)
 {
 	int err;
@@ -218,8 +218,8 @@ uint64_t symbolizer_kernel_call(struct symbolizer *symbolizer, uint64_t kaddr)
 	return strncmp(name.name, "__pfx_", 6) == 0 || strncmp(name.name, "__cfi_", 6) == 0 ? kaddr : kaddr - 1;
 }
 
-/* The best table there is: the file's own .symtab, the debug file's, the fetched one's, the file's .dynsym and .gnu_debugdata. NULL: none.
- */
+/* Returns the best symbol table: the file's own .symtab, the debug file's, the fetched one's, or the file's .dynsym and .gnu_debugdata.
+ * NULL: none. */
 static struct symbol_table *read_object(const struct symbolizer *symbolizer, const struct elf_file *elf, const char *path)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
@@ -260,7 +260,7 @@ static int find_names(struct symbolizer *symbolizer, uint32_t object, const stru
 	return err;
 }
 
-/* Borrowed from the table, which lives as long as the symbolizer. */
+/* Names are borrowed from the table, which lives as long as the symbolizer. */
 static int go_names(struct symbolizer *symbolizer, const struct go_pclntab *go, uint64_t elf_vaddr, struct symbol_name *names,
 		    uint32_t max_names, uint32_t *ret_nr)
 {
@@ -317,7 +317,7 @@ bool symbolizer_wants_debug(const struct symbolizer *symbolizer, const struct el
 	       !(lines || has_section(debug, ".debug_info") || has_section(debug, ".zdebug_info"));
 }
 
-/* `symbol_err` says whether `symbol` is there; it names the function that the code belongs to, as it does without lines. */
+/* `symbol_err` is 0 if `symbol` is valid. It gives the name of the function that the code belongs to, the same name as without lines. */
 static int line_names(struct symbolizer *symbolizer, struct dwarf_lines *lines, uint64_t elf_vaddr, int symbol_err,
 		      const struct symbol_name *symbol, struct symbol_name *names, uint32_t max_names, uint32_t *ret_nr)
 {

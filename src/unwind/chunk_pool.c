@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two bits for each unit of a chunk: given, and released but waiting. What is given back needs no memory to be remembered by and is one
- * with its free neighbours at once. A look for room costs 64 words per chunk at most, and none for chunks that are known to have no run as
- * long as that. */
+/* Two bits for each unit of a chunk: allocated, and released but waiting. A released unit needs no extra memory and joins its free
+ * neighbours at once. A search reads at most 64 words per chunk, and skips chunks that are known to have no run that long. */
 #include "unwind/chunk_pool.h"
 
 #include <bpf/bpf.h>
@@ -10,21 +9,21 @@
 #include <sys/mman.h>
 
 #define NR_UNITS (SONDE_CHUNK_WORDS / CHUNK_POOL_UNIT_WORDS)
-#define WAITING_UNITS (NR_UNITS / 2) /* as many are worth a grace period, where a new chunk could be had instead */
-#define PART_MIN_UNITS 16            /* a place is not cut smaller, nor into more than eight */
+#define WAITING_UNITS (NR_UNITS / 2) /* this many are worth a grace period even if a new chunk could be added */
+#define PART_MIN_UNITS 16            /* the smallest part; an allocation is split into at most eight parts */
 
 struct chunk {
 	int fd;
 	uint32_t *words;
-	uint64_t given[NR_UNITS / 64], waiting[NR_UNITS / 64]; /* bits by unit; what waits is given, too */
-	uint32_t most_free;                                    /* no run of free units is longer */
+	uint64_t given[NR_UNITS / 64], waiting[NR_UNITS / 64]; /* bits by unit; waiting units count as given */
+	uint32_t most_free;                                    /* upper bound for the longest run of free units */
 };
 
 struct chunk_pool {
 	int chunks_fd;
 	struct chunk *chunks;
 	uint32_t nr_chunks, max_chunks;
-	uint32_t nr_published; /* the first of them: those that the kernel can see */
+	uint32_t nr_published; /* the first ones: those that the kernel can see */
 	uint32_t nr_waiting;   /* units */
 	uint64_t nr_given;     /* units */
 	uint64_t nr_settled;
@@ -88,7 +87,7 @@ static uint32_t units_of(uint32_t nr_words)
 	return nr_words / CHUNK_POOL_UNIT_WORDS + (nr_words % CHUNK_POOL_UNIT_WORDS != 0);
 }
 
-/* The first unit from `unit` on that is given or, when `given` is false, free; NR_UNITS: none. */
+/* The first unit from `unit` on that is given or, if `given` is false, free; NR_UNITS: none. */
 static uint32_t next_unit(const struct chunk *chunk, uint32_t unit, bool given)
 {
 	for (; unit < NR_UNITS; unit = (unit | 63) + 1) {
@@ -110,7 +109,7 @@ static void set_units(uint64_t *bits, uint32_t first, uint32_t nr, bool to)
 	}
 }
 
-/* The chunk's first run of `nr` free units or, when it has none, its longest. */
+/* The chunk's first run of `nr` free units; if it has none, its longest run. */
 static struct run find_run(const struct chunk *chunk, uint32_t nr)
 {
 	struct run longest = { 0 };
@@ -123,7 +122,7 @@ static struct run find_run(const struct chunk *chunk, uint32_t nr)
 	return longest;
 }
 
-/* The first run of max_units, else the longest one when it has min_units. 0 units: none. */
+/* The first run of max_units; else the longest run of at least min_units. 0 units: none. */
 static struct run find_room(struct chunk_pool *pool, uint32_t min_units, uint32_t max_units)
 {
 	struct run best = { 0 };
@@ -169,12 +168,11 @@ static int add_chunk(struct chunk_pool *pool)
 		return -errno;
 	pool->chunks[pool->nr_chunks] = (struct chunk){ .fd = MOVE_FD(fd), .words = words, .most_free = NR_UNITS };
 	if (!pool->nr_chunks++)
-		set_units(pool->chunks[0].given, 0, 1, true); /* pos 0 names nothing */
+		set_units(pool->chunks[0].given, 0, 1, true); /* pos 0 means none */
 	return 0;
 }
 
-/* In this order: free words in one place, or in few; words that wait, when they are many; a new chunk; words that wait; whatever there is.
- */
+/* Tries in this order: free words in one part, or in few; waiting words, if there are many; a new chunk; waiting words; any free words. */
 static int make_room(struct chunk_pool *pool, uint32_t min_units, uint32_t max_units, struct run *ret_run)
 {
 	uint32_t part_units = max_units / 8 > PART_MIN_UNITS ? max_units / 8 : PART_MIN_UNITS;
@@ -235,11 +233,11 @@ void chunk_pool_trim(struct chunk_pool *pool, struct chunk_place *place, uint32_
 		return;
 	set_units(chunk->given, first + kept, nr - kept, false);
 	pool->nr_given -= nr - kept;
-	chunk->most_free = NR_UNITS; /* as far as is known */
+	chunk->most_free = NR_UNITS; /* upper bound, the real value is not known */
 	place->nr_words = kept * CHUNK_POOL_UNIT_WORDS;
 }
 
-/* One batch waits for one grace period; kernels without batches for this map (before 5.16) wait for each. */
+/* A batch waits for one grace period. Kernels without batches for this map (before 5.16) wait once per chunk. */
 int chunk_pool_publish(struct chunk_pool *pool)
 {
 	uint32_t nr = pool->nr_chunks - pool->nr_published, count = nr;

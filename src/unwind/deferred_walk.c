@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What bpf/walk/unwind.h asks for; defined below, where the walk's type is known. */
+/* The accessors for bpf/walk/unwind.h, defined below, where the walk's type is known. */
 struct walk;
 static const __u32 *chunk_at(const struct walk *w, __u32 pos);
 static const struct sonde_rule *rule_at(const struct walk *w, __u32 number);
@@ -12,22 +12,22 @@ static __u64 user_tls_base(const struct walk *w);
 #define WALK_FUNCTION static
 #include "walk/unwind.h"
 
-#define PROCESS_CHUNK 0xffffu /* no chunk of the pool: our own, with the mappings of the process */
+#define PROCESS_CHUNK 0xffffu /* not a chunk of the pool: our own, with the mappings of the process */
 #define PROCESS_POS (PROCESS_CHUNK << SONDE_CHUNK_SHIFT)
 _Static_assert(PROCESS_CHUNK >= SONDE_MAX_CHUNKS, "the pool has that chunk");
 _Static_assert(SONDE_MAX_MAPPINGS * sizeof(struct sonde_mapping) <= SONDE_CHUNK_BYTES, "the mappings do not fit");
 
 struct deferred_walk {
-	struct walk walk; /* first: the accessors are given this */
+	struct walk walk; /* first, as the accessors get a pointer to it */
 	const struct table_store *store;
 	uint64_t hash_seed;
 	__u32 process[SONDE_CHUNK_WORDS];
 	uint64_t process_serial;               /* of the mappings there */
 	uint64_t frames[SONDE_MAX_USER_FRAMES];
-	const struct sonde_deferred_record *record; /* of the walk that is under way */
+	const struct sonde_deferred_record *record; /* of the current walk */
 	deferred_code_fn code;
 	void *code_arg;
-	bool *is_beyond;                       /* of the latest read that failed: it was of what stands behind the copy */
+	bool *is_beyond;                       /* the latest failed read was behind the copied stack */
 };
 
 static const struct deferred_walk *deferred_walk_of(const struct walk *w)
@@ -47,14 +47,14 @@ static const struct sonde_rule *rule_at(const struct walk *w, __u32 number)
 	return table_store_rule(deferred_walk_of(w)->store, number);
 }
 
-/* The record has no other memory than the stack, so nothing to look for there. */
+/* The record has no memory but the stack, so there is nothing to find. */
 static __u64 user_tls_base(const struct walk *w)
 {
 	return 0;
 }
 
-/* From the copy of the stack; for what is not in it, code above all, the caller is asked. As bpf_probe_read_user: what could not be read
- * whole is zeroed. */
+/* Reads from the copy of the stack; for other memory, mostly code, calls the caller's function. Like bpf_probe_read_user: if not all can be
+ * read, zeroes the target. */
 static long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
 {
 	const struct deferred_walk *walk = deferred_walk_of(w);
@@ -106,7 +106,7 @@ static void enter(struct deferred_walk *walk, const struct sonde_deferred_record
 	w->hash = nr ? hash_process(walk->hash_seed, process->tgid, process->generation, 0) : record->hash_begin;
 	w->process_pos = nr ? PROCESS_POS : 0;
 	w->nr_mappings = nr;
-	w->serial++; /* what was found for another process is not to be believed */
+	w->serial++; /* cache entries of another process are not valid */
 	if (!w->serial)
 		w->serial = 1;
 	walk_enter(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deferred_walk: walks a stack that the kernel side sent raw, by the steps that the kernel side walks with itself (bpf/walk/unwind.h) over
- * the same tables. One thread. */
+/* deferred_walk: walks a deferred stack from the kernel side, with the steps of the kernel side's own walk (bpf/walk/unwind.h) over the
+ * same tables. One thread. */
 #pragma once
 #include <stdint.h>
 
@@ -12,30 +12,31 @@
 /* What the process had mapped when the record was made. */
 struct deferred_process {
 	uint32_t tgid, generation;            /* 0: not known */
-	const struct sonde_mapping *mappings; /* sorted by start_pc; the first SONDE_MAX_MAPPINGS are used */
+	const struct sonde_mapping *mappings; /* sorted by start_pc; only the first SONDE_MAX_MAPPINGS are used */
 	uint32_t nr_mappings;                 /* 0: the process is not known */
-	uint64_t serial;                      /* these same mappings had it in an earlier walk, or none had; 0: it is not known whether */
+	uint64_t serial;                      /* unique to these mappings: reused only for the same ones; 0: not known */
 };
 
-struct deferred_stack { /* as a struct sonde_stack_record would tell of it */
+struct deferred_stack { /* the same data as struct sonde_stack_record */
 	const uint64_t *frames; /* borrowed until the next walk */
-	uint64_t hash;          /* what the kernel side would give the same stack once it knows the process as it was then */
-	uint64_t last_pc;       /* where it ended */
+	uint64_t hash;          /* what the kernel side would compute for this stack with the process's state of that time */
+	uint64_t last_pc;       /* where the walk ended */
 	uint32_t nr_walked;
 	uint32_t generation;    /* of the process; 0: not known */
-	uint32_t switch_frame; /* how many frames there are up to the first whose caller is on another stack (Go); 0: there is none */
+	/* Number of frames up to the first whose caller is on another stack (Go), including it; 0: there is none. */
+	uint32_t switch_frame;
 	uint16_t nr_frames;
 	enum sonde_stop stop;
 };
 
-/* Reads code at `pc` of the process: 0, or not 0 when not all of it can be read. */
+/* Reads code at `pc` of the process: 0, or not 0 if not all of it can be read. */
 typedef int (*deferred_code_fn)(void *arg, uint64_t pc, void *to, size_t size);
 
 struct deferred_walk;
 /* Borrows the store for its life. hash_seed: the kernel side's. NULL: no memory. */
 struct deferred_walk *deferred_walk_new(const struct table_store *store, uint64_t hash_seed);
 void deferred_walk_free(struct deferred_walk *walk); /* takes NULL */
-/* `record` is followed by its stack_bytes. A stack that goes on behind them ends in SONDE_STOP_DEPTH, unless it is a seed's: then `code` is
- * asked. */
+/* `record` is followed by its stack_bytes. If the stack continues behind them, it ends in SONDE_STOP_DEPTH. Exception: an initial stack,
+ * for which `code` reads on. */
 void deferred_walk_run(struct deferred_walk *walk, const struct sonde_deferred_record *record, const struct deferred_process *process,
 		       deferred_code_fn code, void *arg, struct deferred_stack *ret_stack);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rules stand in an array by number; a table of numbers, open addressing and at most half full, finds them by content. */
+/* Rules are in an array by number. A hash table of numbers, open addressing and at most half full, finds them by content. */
 #include "unwind/rule_table.h"
 
 #include <string.h>
@@ -10,15 +10,15 @@
 #define RULE_WORDS (sizeof(struct sonde_rule) / sizeof(uint64_t))
 
 struct rule_table {
-	unsigned __int128 multipliers[RULE_WORDS]; /* random: strangers' files choose the rules */
+	unsigned __int128 multipliers[RULE_WORDS]; /* random: untrusted files choose the rules */
 	struct sonde_rule *rules;
 	uint32_t *refs;                     /* by number */
-	uint32_t *stamps;                   /* by number: of the last call that counted it */
+	uint32_t *stamps;                   /* by number: the last call that counted it */
 	uint32_t *owners;                   /* by number: uid */
-	struct u64_map by_owner;            /* uid -> how many rules are his; not root's */
-	uint32_t nr_of_users;               /* their sum */
-	uint16_t *free;                     /* numbers below nr_rules that stand for nothing */
-	uint16_t *loose;                    /* numbers that nobody held when they were entered here; each once */
+	struct u64_map by_owner;            /* uid -> number of rules the user owns; not for root */
+	uint32_t nr_of_users;               /* the sum of by_owner */
+	uint16_t *free;                     /* unused numbers below nr_rules */
+	uint16_t *loose;                    /* numbers without a reference when they were added; each once */
 	bool *is_loose;                     /* by number */
 	uint16_t *slots;                    /* rule numbers; 0: empty (the fixed rules are not in it) */
 	uint32_t nr_rules, nr_free, nr_loose;
@@ -32,7 +32,7 @@ static bool allocate(struct rule_table *table)
 {
 	size_t nr = table->max_rules;
 
-	table->rules = calloc(nr, sizeof(*table->rules)); /* pages are taken as they are used */
+	table->rules = calloc(nr, sizeof(*table->rules)); /* the kernel provides the pages on first use */
 	table->refs = calloc(nr, sizeof(*table->refs));
 	table->stamps = calloc(nr, sizeof(*table->stamps));
 	table->owners = calloc(nr, sizeof(*table->owners));
@@ -91,8 +91,7 @@ void rule_table_free(struct rule_table *table)
 	free(table);
 }
 
-/* The slot that the rule stands in, or the empty one that it would. Multiply-shift, as in base/u64_map: it is asked for each row of a file.
- */
+/* The slot of the rule, or the empty slot where it belongs. Multiply-shift hashing, as in base/u64_map: called for each row of a file. */
 static uint16_t *slot_of(const struct rule_table *table, const struct sonde_rule *rule)
 {
 	unsigned __int128 sum = 0;
@@ -123,7 +122,7 @@ static uint32_t nr_of(const struct rule_table *table, uint32_t uid)
 	return nr ? *nr : 0;
 }
 
-/* One more rule is his, unless there is no memory. */
+/* Counts one more rule for the user. False: no memory. */
 static bool take_one(struct rule_table *table, uint32_t uid)
 {
 	uint32_t *nr = u64_map_find(&table->by_owner, uid);
@@ -207,7 +206,7 @@ struct rule_room rule_table_room(const struct rule_table *table, uint32_t uid)
 				   .of_table = of_users < of_all ? of_users : of_all };
 }
 
-/* Is this the first time that the rule is met with this stamp? */
+/* Is this the first time that the rule occurs with this stamp? */
 static bool is_first(struct rule_table *table, uint16_t number)
 {
 	if (table->stamps[number] == table->stamp)
@@ -242,7 +241,7 @@ void rule_table_drop(struct rule_table *table, const struct sonde_row *rows, uin
 	}
 }
 
-/* Of what is gone the slots could not be emptied one by one: others were put behind them. */
+/* Rebuilds the slots. Removed rules' slots cannot be emptied one by one: other rules were inserted behind them. */
 static void fill_slots(struct rule_table *table)
 {
 	memset(table->slots, 0, (table->slot_mask + 1) * sizeof(*table->slots));

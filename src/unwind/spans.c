@@ -83,7 +83,7 @@ int spans_take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *rul
 	off = start_vaddr - spans->spans[spans->nr_spans - 1].start_vaddr;
 	if (off > UINT32_MAX)
 		return -EFBIG;
-	if (!off) /* the first, or one that takes all before it back */
+	if (!off) /* the first row, or one that revokes all earlier rows of the FDE */
 		spans->nr_rows = spans->spans[spans->nr_spans - 1].first_row;
 	number = rule_table_number(spans->rules, rule, 0);
 	if (off && spans->rows[spans->nr_rows - 1].rule == number)
@@ -105,7 +105,7 @@ void spans_range(const struct spans *spans, uint64_t *ret_start, uint64_t *ret_e
 
 uint64_t spans_max_rows(const struct spans *spans)
 {
-	/* Each row once; each span is cut at most once per start and end of one; and as many gaps as spans. */
+	/* Each row once; each span is cut at most once per start and end of a span; and as many gaps as spans. */
 	return (uint64_t)spans->nr_rows + (uint64_t)spans->nr_spans * 3;
 }
 
@@ -126,7 +126,7 @@ static void sort_pass(const struct key *from, struct key *to, uint32_t nr, unsig
 		to[counts[from[i].start_rel >> shift & RADIX_MASK]++] = from[i];
 }
 
-/* The spans in order of start, those of equal start in the section's order. The caller frees *ret_keys. */
+/* Sorts the spans by start; those with equal start stay in the section's order. The caller frees *ret_keys. */
 static int sort_spans(const struct spans *spans, uint64_t base_vaddr, struct key **ret_keys)
 {
 	CLEANUP(freep) struct key *keys = malloc(spans->nr_spans * sizeof(*keys));
@@ -158,7 +158,7 @@ static int sort_spans(const struct spans *spans, uint64_t base_vaddr, struct key
 	return 0;
 }
 
-/* A binary heap of span numbers, the least (earliest in the section) on top. */
+/* A binary heap of span numbers, the smallest (earliest in the section) on top. */
 static void heap_push(uint32_t *heap, uint32_t *nr, uint32_t span)
 {
 	uint32_t i = (*nr)++;
@@ -185,7 +185,7 @@ static void heap_pop(uint32_t *heap, uint32_t *nr)
 	heap[i] = last;
 }
 
-/* The part of a span from `from` up to `to`; both only grow from call to call. */
+/* The part of a span from `from` up to `to`; both only increase from call to call. */
 static struct span_piece cut_piece(const struct spans *spans, struct span *span, uint64_t from, uint64_t to)
 {
 	const struct span_row *rows = spans->rows;

@@ -15,9 +15,9 @@
 #include "base/hash.h"
 #include "unwind/table_image.h"
 
-#define MIN_ROWS 2500               /* below, compiling takes less than opening a file */
-#define MIN_AGE_S 2                 /* a file that was changed just now may change again within the resolution of its times */
-#define TEMPORARY_AGE_S 3600        /* what a writer left behind that did not come to its end */
+#define MIN_ROWS 2500               /* for fewer rows compiling takes less time than opening a file */
+#define MIN_AGE_S 2                 /* a file that has just changed may change again within the resolution of its times */
+#define TEMPORARY_AGE_S 3600        /* age of files that an interrupted writer left behind */
 #define MIN_BUILD_ID_BYTES 8
 #define SUFFIX ".table"
 #define TEMPORARY ".new"
@@ -124,7 +124,7 @@ int table_cache_load(struct table_cache *cache, const struct elf_file *elf, cons
 	bytes = read_whole(fd, (size_t)st.st_size);
 	err = bytes ? table_image_read(bytes, (size_t)st.st_size, &key, rules, elf_file_owner(elf), ret_table) : -EIO;
 	if (!err)
-		futimens(fd, NULL); /* it was used now */
+		futimens(fd, NULL); /* marks it as used now */
 	return err == -ENOMEM || err == -EXFULL || !err ? err : -ENOENT;
 }
 
@@ -162,7 +162,7 @@ static bool is_older(const struct link *a, const struct link *b)
 	return a->noted.tv_sec != b->noted.tv_sec ? a->noted.tv_sec < b->noted.tv_sec : a->noted.tv_nsec < b->noted.tv_nsec;
 }
 
-/* Those that were noted last, in no order. Older ones are removed. */
+/* The most recently noted links, in no order. Removes older ones. */
 static uint32_t list_links(const struct table_cache *cache, struct link *links)
 {
 	int fd = openat(cache->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -209,7 +209,7 @@ void table_cache_note_interpreter(struct table_cache *cache, const struct elf_fi
 	if (!symlinkat(path, cache->dir.fd, name))
 		list_links(cache, links);
 	else if (errno == EEXIST)
-		utimensat(cache->dir.fd, name, NULL, AT_SYMLINK_NOFOLLOW); /* it was used now */
+		utimensat(cache->dir.fd, name, NULL, AT_SYMLINK_NOFOLLOW); /* marks it as used now */
 }
 
 int table_cache_interpreters(const struct table_cache *cache, table_cache_path_fn fn, void *arg)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A header, the rules, the index and the rows, in this order. In the image the rules are numbered in the order in which they stand in it,
- * behind the fixed ones. */
+/* A header, the rules, the index and the rows, in this order. The image numbers its rules in its own order, after the fixed ones. */
 #include "unwind/table_image.h"
 
 #include <errno.h>
@@ -10,15 +9,15 @@
 #include "base/hash.h"
 #include "base/reader.h"
 
-extern const uint64_t table_compiler; /* made by tools/source_hash.py of what makes tables out of files: changes with it */
+extern const uint64_t table_compiler; /* from tools/source_hash.py: changes with the sources that compile tables */
 
-#define MAX_REGS 32 /* DWARF numbers of a register that a rule may name: x86-64 has 16 of them, arm64 32 */
+#define MAX_REGS 32 /* DWARF register numbers that a rule may use: x86-64 has 16, arm64 32 */
 #define MAGIC 0x31454c4241544e53ULL /* "SNTABLE1" */
 
 struct image_header {
 	uint64_t magic;
 	uint64_t compiler;       /* table_compiler */
-	uint64_t checksum;       /* of the whole image with this field 0 */
+	uint64_t checksum;       /* of the whole image, with this field as 0 */
 	struct table_key key;
 	uint64_t base_vaddr;
 	uint32_t nr_rules, nr_blocks, nr_rows, block_shift;
@@ -36,7 +35,7 @@ static uint64_t checksum(const void *bytes, size_t size)
 	return hash_stable((const char *)bytes + sizeof(header), size - sizeof(header), hash_stable(&header, sizeof(header), size));
 }
 
-/* Numbers for the rules that stand in the rows, and the rules themselves behind each other. */
+/* Numbers the rules that occur in the rows, and appends the rules. */
 static int append_rules(const struct unwind_table *table, const struct rule_table *rules, uint16_t *numbers, struct buffer *to,
 			uint32_t *ret_nr)
 {
@@ -92,8 +91,8 @@ int table_image_make(const struct unwind_table *table, const struct rule_table *
 	return 0;
 }
 
-/* Could a maker of tables have written it? What the walks take for a choice or a register's number is one; offsets in the stack may be any.
- */
+/* Could the table compiler have written it? Checks enums and register numbers, which the walks rely on. Stack offsets may have any
+ * value. */
 static bool is_rule_sound(const struct sonde_rule *rule)
 {
 	static const uint8_t none[sizeof(rule->pad)];
@@ -109,7 +108,7 @@ static bool is_rule_sound(const struct sonde_rule *rule)
 	return rule->ra_kind != SONDE_RA_REG || (rule->ra_off >= 0 && rule->ra_off < MAX_REGS);
 }
 
-/* Is it one of this build for this file, whole and of the size that it says? */
+/* Is it an image of this build for this file, complete and of the stated size? */
 static bool read_header(const void *bytes, size_t size, const struct table_key *key, struct image_header *header)
 {
 	struct reader reader = reader_of(bytes, size);
@@ -126,8 +125,8 @@ static bool read_header(const void *bytes, size_t size, const struct table_key *
 	return header->checksum == checksum(bytes, size);
 }
 
-/* What the kernel side relies on: the index is sound, rows are sorted in their block, the first stands at its begin, and the last ends the
- * table. */
+/* What the kernel side relies on: the index is valid, rows are sorted within their block, the first row is at the table's start, and the
+ * last one ends the table. */
 static bool is_sound(const struct unwind_table *table, uint32_t nr_rules)
 {
 	uint32_t end = 1u << table->block_shift;
@@ -158,7 +157,7 @@ static void number_rows(struct unwind_table *table, struct rule_table *rules, co
 	table->rules = rules;
 }
 
-/* Numbers for the rules of the image, those that are more than one file may have apart. 0 or -EBADMSG. */
+/* Numbers the image's rules. Those above the limit per file become UNSUPPORTED. 0 or -EBADMSG. */
 static int number_rules(struct reader *reader, uint32_t nr_rules, struct rule_table *rules, uint32_t uid, uint16_t *numbers)
 {
 	for (uint32_t i = 0; i < SONDE_RULE_FIRST_FREE; i++)
@@ -175,7 +174,7 @@ static int number_rules(struct reader *reader, uint32_t nr_rules, struct rule_ta
 	return 0;
 }
 
-/* As if none of its rules were there already: what is refused here was refused for want of hundreds or thousands. */
+/* Assumes that none of its rules exist yet. If this refuses an image, hundreds or thousands of rules have no room. */
 static bool has_room(const struct rule_table *rules, uint32_t nr_rules, uint32_t uid)
 {
 	struct rule_room room = rule_table_room(rules, uid);

@@ -12,7 +12,7 @@
 #define INDEX_ENTRY_WORDS (sizeof(struct sonde_block) / 4)
 #define PROCESS_WORDS (sizeof(struct sonde_process) / 4)
 #define MAPPING_WORDS (sizeof(struct sonde_mapping) / 4)
-#define TABLE_SHARE(max_bytes) ((max_bytes) / 4 * 3) /* tables leave the rest to the processes' blocks */
+#define TABLE_SHARE(max_bytes) ((max_bytes) / 4 * 3) /* the rest is for the processes' blocks */
 
 struct table_store {
 	struct table_store_options options;
@@ -20,9 +20,9 @@ struct table_store {
 	struct rule_table *rules;
 	struct sonde_rule *kernel_rules;  /* the memory of the map `rules` */
 	size_t kernel_rules_bytes;
-	uint64_t *generation;                   /* the memory of the map `told` */
-	uint64_t nr_settled;              /* of the pool, when rules were freed last */
-	bool has_dropped;                 /* rules, since */
+	uint64_t *generation;                   /* the memory of the map `table_generation` */
+	uint64_t nr_settled;              /* of the pool, when rules were last freed */
+	bool has_dropped;                 /* rules were dropped since then */
 	struct u64_map process_pos;       /* tgid -> pos of its block */
 	uint32_t serial;                  /* of the last block */
 	uint64_t nr_rows, table_words;
@@ -42,7 +42,7 @@ static void write_rules(struct table_store *store)
 	memcpy(store->kernel_rules + first, rules + first, nr * sizeof(*rules));
 }
 
-/* What was dropped before a grace period that has passed is free. */
+/* Frees the rules that were dropped before the latest grace period. */
 static void settle_rules(struct table_store *store)
 {
 	if (store->nr_settled == chunk_pool_nr_settled(store->pool))
@@ -60,7 +60,7 @@ static int alloc(struct table_store *store, uint32_t min_words, uint32_t max_wor
 	return err;
 }
 
-/* The memory of a map, or some of our own. */
+/* The memory of a map, or our own memory. */
 static int map_memory(int fd, size_t nr_bytes, struct diag *diag, void **ret_memory)
 {
 	void *memory = mmap(NULL, nr_bytes, PROT_READ | PROT_WRITE, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
@@ -111,7 +111,7 @@ void table_store_free(struct table_store *store)
 struct rule_table *table_store_rules(struct table_store *store)
 {
 	if (store->has_dropped && rule_table_nr_used(store->rules) > store->options.max_rules / 8 * 7 && table_store_settle(store))
-		store->has_dropped = false; /* then files have fewer numbers than they could have: counted */
+		store->has_dropped = false; /* then files get fewer rules than possible, which is counted */
 	return store->rules;
 }
 
@@ -177,22 +177,22 @@ uint64_t table_store_max_table_bytes(const struct table_store *store)
 	return TABLE_SHARE(store->options.max_bytes);
 }
 
-/* A table on its way into chunks: its rows go into as few parts as there is room in. The rows of a block lie in one. */
+/* A table that is being copied into chunks: its rows go into as few parts as possible. The rows of a block are in one part. */
 struct row_copy {
 	struct table_store *store;
 	const struct unwind_table *table;
 	struct sonde_block *index;
 	struct table_location *place;
-	uint32_t block;            /* the next */
+	uint32_t block;            /* next block to copy */
 };
 
-/* The rows that a look-up in the block needs: from the one that holds at its begin, to its end. */
+/* The rows that a look-up in the block needs: from the one that holds at its start, to its end. */
 static void rows_of_block(const struct unwind_table *table, uint32_t block, uint32_t *ret_first, uint32_t *ret_end)
 {
 	*ret_first = table->blocks[block];
 	*ret_end = table->blocks[block + 1];
 	if (*ret_first == *ret_end || table->rows[*ret_first].low)
-		--*ret_first; /* there is one: the first row stands at the first block's begin */
+		--*ret_first; /* there is one: the first row is at the start of the first block */
 }
 
 static int add_part(struct row_copy *copy, uint32_t min_words, uint32_t max_words, struct chunk_place **ret_part)
@@ -211,8 +211,7 @@ static int add_part(struct row_copy *copy, uint32_t min_words, uint32_t max_word
 	return 0;
 }
 
-/* One part: as many blocks as have room in it. What is left of its last unit gets its last row: what is held for it can be told by the
- * words alone. */
+/* Copies one part: as many blocks as fit. Pads its last unit with its last row, so the words alone tell which rules the part holds. */
 static int copy_blocks(struct row_copy *copy)
 {
 	const struct unwind_table *table = copy->table;
@@ -267,10 +266,10 @@ static void drop_rows(struct table_store *store, const struct chunk_place *part)
 	rule_table_drop(store->rules, (const struct sonde_row *)chunk_pool_words(store->pool, part->pos), part->nr_words);
 }
 
-/* Nobody has been told of it. */
+/* The kernel has not seen it yet. */
 static void undo(struct table_store *store, struct table_location *place)
 {
-	for (uint32_t i = 0; i < place->nr_parts; i++) { /* the index is what is missing */
+	for (uint32_t i = 0; i < place->nr_parts; i++) { /* the index is missing, so all parts are rows */
 		drop_rows(store, &place->parts[i]);
 		chunk_pool_trim(store->pool, &place->parts[i], 0);
 	}
@@ -342,7 +341,7 @@ static uint32_t block_words(uint32_t nr_mappings)
 	return (uint32_t)(PROCESS_WORDS + nr_mappings * MAPPING_WORDS);
 }
 
-/* Gives the words of the process's last block back. */
+/* Releases the words of the process's last block. */
 static void forget_block(struct table_store *store, uint32_t tgid)
 {
 	const uint32_t *known = u64_map_find(&store->process_pos, tgid);
@@ -390,10 +389,10 @@ int table_store_set_process(struct table_store *store, const struct sonde_proces
 	if (known.nr_mappings > SONDE_MAX_MAPPINGS)
 		known.nr_mappings = SONDE_MAX_MAPPINGS;
 	err = known.nr_mappings ? set_block(store, &known, mappings) : 0;
-	if (!known.nr_mappings || err) { /* what the kernel knew of it before would be wrong now */
-		bpf_map_delete_elem(store->options.processes_fd, &known.tgid); /* may not be there */
+	if (!known.nr_mappings || err) { /* the kernel's old entry would be wrong now */
+		bpf_map_delete_elem(store->options.processes_fd, &known.tgid); /* may not exist */
 		forget_block(store, known.tgid);
 	}
-	__atomic_fetch_add(store->generation, 1, __ATOMIC_SEQ_CST); /* behind what it tells of */
+	__atomic_fetch_add(store->generation, 1, __ATOMIC_SEQ_CST); /* after the change that it announces */
 	return err == -E2BIG ? -ENOSPC : err; /* the map `processes` is full */
 }

@@ -12,7 +12,7 @@
 
 struct builder {
 	struct unwind_table *table;
-	uint32_t nr_begun; /* blocks whose entry in the index is set */
+	uint32_t nr_begun; /* blocks whose index entry is set */
 };
 
 void unwind_table_free(struct unwind_table *table)
@@ -49,7 +49,7 @@ static int add_rows(void *arg, const struct span_piece *piece)
 	return 0;
 }
 
-/* One kind of CFI. Damage to what comes behind another source takes nothing from the rows that are there. */
+/* Collects one kind of CFI. If rows from another source exist, damage is ignored. */
 static int collect_cfi(const struct elf_file *elf, enum cfi_format format, struct spans *spans, struct cfi_stats *stats, struct diag *diag)
 {
 	CLEANUP(cfi_section_done) struct cfi_section section = { 0 };
@@ -61,7 +61,7 @@ static int collect_cfi(const struct elf_file *elf, enum cfi_format format, struc
 	return err == -ENODATA || (is_extra && err == -EBADMSG) ? 0 : err;
 }
 
-/* Go's own table. A damaged one takes nothing away either. */
+/* Go's own table. Damage is ignored here too. */
 static int collect_go(const struct elf_file *elf, struct spans *spans, struct cfi_stats *stats)
 {
 	CLEANUP(go_pclntab_freep) struct go_pclntab *go = NULL;
@@ -77,7 +77,7 @@ static int collect_go(const struct elf_file *elf, struct spans *spans, struct cf
 struct gaps {
 	struct code_gap *gaps;
 	size_t nr, max;
-	uint64_t open_vaddr; /* where the one begins that has no end yet; UINT64_MAX: none is */
+	uint64_t open_vaddr; /* start of the open gap; UINT64_MAX: none */
 	const struct elf_file *elf;
 };
 
@@ -86,7 +86,7 @@ static void gaps_done(struct gaps *gaps)
 	free(gaps->gaps);
 }
 
-/* The parts of a range without rows that are code. */
+/* Adds the parts of a range without rows that are code. */
 static int add_gap(struct gaps *gaps, uint64_t start_vaddr, uint64_t end_vaddr)
 {
 	for (uint32_t i = 0; i < elf_file_nr_segments(gaps->elf); i++) {
@@ -120,8 +120,8 @@ static int take_gap(void *arg, const struct span_piece *piece)
 	return open == UINT64_MAX ? 0 : add_gap(gaps, open, piece->from_vaddr);
 }
 
-/* Between the functions that were read off their code, code of another kind (an interpreter's builtins) stays what it was: its frame
- * pointers are trusted. `start`, `end`: of all other rows; in a file that has none all code is such. */
+/* Marks large gaps that remain between functions with rows from code as SONDE_RULE_WIDE: other code (an interpreter's builtins), whose
+ * frame pointers are trusted. `start`, `end`: range of all other rows. In a file without any, all code counts as such. */
 static int take_other_code(const struct gaps *gaps, uint64_t start, uint64_t end, struct spans *spans)
 {
 	static const struct sonde_rule wide = { .kind = SONDE_RULE_KIND_WIDE };
@@ -140,7 +140,7 @@ static int take_other_code(const struct gaps *gaps, uint64_t start, uint64_t end
 	return err;
 }
 
-/* What the code itself says where nothing else does. */
+/* Adds rows from the code itself, where there is no other source. */
 static int collect_code(const struct elf_file *elf, struct spans *spans)
 {
 	CLEANUP(gaps_done) struct gaps gaps = { .open_vaddr = UINT64_MAX, .elf = elf };
@@ -162,9 +162,9 @@ static int collect_code(const struct elf_file *elf, struct spans *spans)
 	return err;
 }
 
-/* All sources are read, the earlier wins: greenlet's own rules contradict what its functions' CFI says; a program built without .eh_frame
- * still has that of the C library's start code; a Go program's .debug_frame says less than its .gopclntab, which knows where stacks end and
- * switch. */
+/* Reads all sources; the earlier one wins. Greenlet's own rules contradict the CFI of its functions. A program built without .eh_frame
+ * still contains that of the C library's start code. A Go program's .debug_frame has less than its .gopclntab, which also says where stacks
+ * end and switch. */
 static int collect(const struct elf_file *elf, struct spans *spans, struct cfi_stats *ret_stats, struct diag *diag)
 {
 	struct cfi_stats stats[3] = { 0 };
@@ -187,7 +187,7 @@ static int collect(const struct elf_file *elf, struct spans *spans, struct cfi_s
 	return spans->nr_spans ? 0 : diag_errno(diag, ENODATA, "no call frame information");
 }
 
-/* Blocks as small as the index allows. */
+/* Chooses the smallest block size that the index allows. */
 static int lay_out(struct unwind_table *table, uint64_t start_vaddr, uint64_t end_vaddr)
 {
 	for (table->block_shift = SONDE_MIN_BLOCK_SHIFT; table->block_shift <= SONDE_MAX_BLOCK_SHIFT; table->block_shift++) {
@@ -214,7 +214,7 @@ static int build_rows(struct spans *spans, struct unwind_table *table)
 	err = lay_out(table, start_vaddr, end_vaddr);
 	if (err)
 		return err;
-	table->rows = malloc((spans_max_rows(spans) + 2) * sizeof(*table->rows)); /* and those before the first and behind the last span */
+	table->rows = malloc((spans_max_rows(spans) + 2) * sizeof(*table->rows)); /* + before the first and behind the last span */
 	table->blocks = calloc(table->nr_blocks + 1, sizeof(*table->blocks));
 	if (!table->rows || !table->blocks)
 		return -ENOMEM;
@@ -226,7 +226,7 @@ static int build_rows(struct spans *spans, struct unwind_table *table)
 	add_row(&builder, (uint32_t)(end_vaddr - table->base_vaddr), SONDE_RULE_NONE);
 	while (builder.nr_begun <= table->nr_blocks)
 		table->blocks[builder.nr_begun++] = table->nr_rows;
-	rows = realloc(table->rows, table->nr_rows * sizeof(*rows)); /* gives back what equal neighbours and gaps did not need */
+	rows = realloc(table->rows, table->nr_rows * sizeof(*rows)); /* frees the memory that equal neighbours and gaps did not need */
 	if (rows)
 		table->rows = rows;
 	return 0;
@@ -279,5 +279,5 @@ uint16_t unwind_table_find(const struct unwind_table *table, uint64_t elf_vaddr)
 	end = table->blocks[block + 1];
 	while (row < end && table->rows[row].low <= low)
 		row++;
-	return table->rows[row - 1].rule; /* the first row stands at the first block's begin */
+	return table->rows[row - 1].rule; /* the first row is at the start of the first block */
 }

@@ -15,7 +15,7 @@
 
 #define PAGE_SIZE_MIN 4096u
 
-/* A text in the worker's memory, page by page: what lies behind its end may not be there. */
+/* Reads a path from the worker's memory, page by page: memory behind its end may not be mapped. */
 static int read_path(uint32_t tgid, uint64_t pc, char to[PATH_MAX])
 {
 	CLEANUP(closep) int fd = process_memory_open(tgid);
@@ -51,12 +51,12 @@ static int open_asked(int asked_fd, const struct seccomp_notif *asked, worker_op
 	err = read_path(asked->pid, asked->data.args[is_openat ? 1 : 0], path);
 	if (err)
 		return err;
-	if (ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &asked->id)) /* or it was another process's memory */
+	if (ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &asked->id)) /* else it may have been another process's memory */
 		return -ESRCH;
 	return path[0] == '/' ? open_file(arg, path) : -EPERM;
 }
 
-/* `fd`: or a negative errno. A signal would end the first call, which waits for the worker to run, or the second. */
+/* `fd`: a descriptor or a negative errno. A signal would interrupt either call; the first waits until the worker runs. */
 static void answer_with(int asked_fd, uint64_t id, int fd)
 {
 	HOLD_SIGNALS();
@@ -73,7 +73,7 @@ static void answer_with(int asked_fd, uint64_t id, int fd)
 	} else {
 		answer.error = fd;
 	}
-	ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* one that has ended needs none */
+	ioctl(asked_fd, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* fails if the worker has ended */
 }
 
 void opening_answer(int asked_fd, worker_open_fn open_file, void *arg)

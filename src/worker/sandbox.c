@@ -12,7 +12,7 @@
 #include "base/rights.h"
 #include "base/spawn.h"
 
-#define MAX_STACK_BYTES ((uint64_t)8 << 20) /* which RLIMIT_DATA does not count */
+#define MAX_STACK_BYTES ((uint64_t)8 << 20) /* RLIMIT_DATA does not count stacks */
 
 static void filter_freep(scmp_filter_ctx *filter)
 {
@@ -20,14 +20,14 @@ static void filter_freep(scmp_filter_ctx *filter)
 		seccomp_release(*filter);
 }
 
-/* Reading what is open at a place that the call tells, memory, and the end. No call that moves a file's offset: its description is shared
- * with whoever handed it on. */
+/* Reading open files at a given offset, memory, and exit. No call that moves a file's offset: the open file description is shared with
+ * whoever passed the descriptor. */
 static const int allowed[] = {
 	SCMP_SYS(pread64), SCMP_SYS(close),	SCMP_SYS(fstat),   SCMP_SYS(newfstatat),      SCMP_SYS(munmap), SCMP_SYS(mremap),
 	SCMP_SYS(brk),	   SCMP_SYS(getrandom), SCMP_SYS(sysinfo), SCMP_SYS(restart_syscall), SCMP_SYS(exit),	SCMP_SYS(exit_group),
 };
 
-/* What libraries try, and can do without. */
+/* Calls that libraries try, and can do without. */
 static const int refused[] = {
 	SCMP_SYS(readlink),
 	SCMP_SYS(readlinkat),
@@ -44,32 +44,32 @@ static const int refused[] = {
 	SCMP_SYS(sched_getaffinity),
 };
 
-struct condition { /* which argument of an allowed call must be what; what is compared has 64 bits, so dirt above 32 is refused */
+struct condition { /* a condition on one argument of an allowed call; compares 64 bits, so garbage above bit 31 is refused */
 	int call;
 	struct scmp_arg_cmp argument;
 };
 
 static const struct condition conditions[] = {
-	/* Messages to the owner alone. */
+	/* Messages to the owner only. */
 	{ SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, SPAWN_SOCKET) },
 	{ SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, SPAWN_SOCKET) },
-	/* No locks, no flags of the description, no signals: whoever opens the same file would see them. */
+	/* No locks, no status flags, no signals: others that have the file open would notice them. */
 	{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFD) },
 	{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL) },
 	{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC) },
-	/* Only among its own threads: the others are counted by file and offset, for all who map it. */
+	/* Only between its own threads: shared futexes are keyed by file and offset, for all who map the file. */
 	{ SCMP_SYS(futex), SCMP_A1(SCMP_CMP_MASKED_EQ, FUTEX_PRIVATE_FLAG, FUTEX_PRIVATE_FLAG) },
-	/* What free() does; not KSM, which tells by its time what other processes hold. */
+	/* What free() does. Not KSM: its timing reveals what other processes' memory holds. */
 	{ SCMP_SYS(madvise), SCMP_A2(SCMP_CMP_EQ, MADV_DONTNEED) },
-	{ SCMP_SYS(madvise), SCMP_A2(SCMP_CMP_EQ, MADV_NOHUGEPAGE) }, /* AddressSanitizer's */
+	{ SCMP_SYS(madvise), SCMP_A2(SCMP_CMP_EQ, MADV_NOHUGEPAGE) }, /* for AddressSanitizer */
 	{ SCMP_SYS(madvise), SCMP_A2(SCMP_CMP_EQ, MADV_DONTDUMP) },
-	/* No other process's. */
+	/* No clocks of other processes. */
 	{ SCMP_SYS(clock_gettime), SCMP_A0(SCMP_CMP_LE, CLOCK_TAI) },
-	/* No code is made. */
+	/* No new code. */
 	{ SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
 };
 
-/* No code, and nothing that RLIMIT_DATA does not count. */
+/* No new code, and no memory that RLIMIT_DATA does not count. */
 static int add_mmap(scmp_filter_ctx filter)
 {
 	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
@@ -117,7 +117,7 @@ static int set_limits(uint64_t max_bytes)
 		err = rights_limit(RLIMIT_FSIZE, 0);
 	if (!err)
 		err = rights_limit(RLIMIT_STACK, MAX_STACK_BYTES);
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as memory */
+#ifndef __SANITIZE_ADDRESS__ /* its shadow memory counts */
 	if (!err)
 		err = rights_limit(RLIMIT_DATA, max_bytes);
 #endif

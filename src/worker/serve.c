@@ -48,7 +48,7 @@ static int send_answer(int status, const char *text, const struct buffer *answer
 	return err ? err : send_all(body, header.payload_bytes, NULL);
 }
 
-/* 0, or what ends the worker. */
+/* 0, or an error that ends the worker. */
 static int answer_one(serve_fn fn, void *arg)
 {
 	CLEANUP(wire_fds_close) struct wire_fds fds = { .nr = 0 };
@@ -70,7 +70,7 @@ static int answer_one(serve_fn fn, void *arg)
 	return send_answer(err ? err : answer.err, diag.text, &answer);
 }
 
-/* Says that it is ready, or why not, and gives its owner the descriptor at which he is asked. */
+/* Reports that it is ready, or why not, and sends its owner the descriptor for opening files. */
 static int start(uint64_t max_bytes)
 {
 	int asked_fd = -1, err = sandbox_enter(max_bytes, &asked_fd);
@@ -91,7 +91,7 @@ bool serve_as_worker(int argc, char **argv, serve_fn fn, void *arg, int *ret_cod
 		return false;
 	prctl(PR_SET_NAME, WORKER_NAME); /* for ps and top: it was executed as /proc/self/exe */
 	close_range(SPAWN_SOCKET + 1, ~0u, 0);
-	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* fixed: what a large file took is given back after its answer */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* fixed: large files' memory is freed after the answer */
 	err = start(max_bytes);
 	while (!err) {
 		err = answer_one(fn, arg);

@@ -25,25 +25,25 @@
 #define MAX_TEXT_BYTES 400u
 #define PIECE_BYTES ((size_t)256 << 10)
 
-/* A question on its way and its answer. */
+/* A request in progress, and its answer. */
 struct exchange {
 	struct worker_request request; /* its descriptors are copies */
 	int fds[WIRE_MAX_FDS];
 	struct wire_header sending, receiving;
-	size_t sent, received;   /* with the headers */
-	uint64_t end_ns;         /* 0: it waits for the worker to be ready */
-	uint64_t begin_cpu_ns, spent_ns; /* CPU time, as it was looked at last */
-	uint64_t idle_ns,
-	    idle_cpu_ns; /* since when the worker has neither used its CPU nor moved a byte, and that clock then; 0: it has just done so */
+	size_t sent, received;   /* including the headers */
+	uint64_t end_ns;         /* timeout; 0: it waits for the worker to be ready */
+	uint64_t begin_cpu_ns, spent_ns; /* CPU time at the start, and used at the last look */
+	/* Since when the worker has neither used CPU nor transferred a byte, and its CPU time then; 0: it has just done so. */
+	uint64_t idle_ns, idle_cpu_ns;
 	struct buffer *answer;
-	size_t answer_at;        /* where in the buffer it begins */
+	size_t answer_at;        /* where the answer begins in the buffer */
 	char text[MAX_TEXT_BYTES + 1];
 };
 
 /* Its first message. */
 struct readiness {
 	struct wire_header header;
-	struct wire_fds fds; /* the descriptor at which it asks */
+	struct wire_fds fds; /* the descriptor for opening files */
 	size_t received;
 	uint64_t end_ns;
 };
@@ -54,12 +54,12 @@ struct worker {
 	int asked_fd;
 	struct readiness readiness;
 	struct exchange exchange;
-	uint64_t cost_ns;   /* CPU time of the last question that came to its end */
+	uint64_t cost_ns;   /* CPU time of the last finished request */
 	bool is_asked;      /* the exchange is under way */
-	bool is_ready;      /* it has said so */
-	bool was_ready;     /* it, or one before it */
+	bool is_ready;      /* it has reported so */
+	bool was_ready;     /* this process, or an earlier one */
 	bool is_hopeless;   /* the program is no worker: it is not started again */
-	uint32_t has_read;  /* whose files: read_owner.h */
+	uint32_t has_read;  /* the user whose files it has read: read_owner.h */
 };
 
 static uint64_t cpu_ns(const struct worker *worker)
@@ -80,7 +80,7 @@ static int end(struct worker *worker)
 	return spawn_end(&worker->helper);
 }
 
-/* The same of a worker that has closed its socket; a moment passes between that and its end. */
+/* The same for a worker that has closed its socket; it may take a moment to end. */
 static int end_of_dead(struct worker *worker)
 {
 	for (int i = 0; i < 100 && !spawn_has_ended(&worker->helper); i++)
@@ -140,7 +140,7 @@ static int no_worker(const char *how, struct diag *diag)
 	    how[0] ? ", but ended by: " : "", how);
 }
 
-/* It has closed its socket, or said nothing for long, before it was ready. */
+/* It has closed its socket, or not answered in time, before it was ready. */
 static int give_up_start(struct worker *worker, struct diag *diag)
 {
 	int signo = end_of_dead(worker);
@@ -231,7 +231,7 @@ static bool is_all_received(const struct exchange *exchange)
 	       exchange->received - sizeof(exchange->receiving) == exchange->receiving.payload_bytes;
 }
 
-/* Once the header is there: an answer needs room, a failure is a short text. */
+/* Called when the header has arrived: an answer needs room, a failure is a short text. */
 static int make_room(struct exchange *exchange)
 {
 	uint64_t size = exchange->receiving.payload_bytes;
@@ -266,7 +266,7 @@ static int receive_some(struct worker *worker, struct exchange *exchange)
 	return at < header_bytes && exchange->received == header_bytes ? make_room(exchange) : 0;
 }
 
-/* Once it has ended and somebody else has seen that, its clock is gone. */
+/* The worker's clock no longer exists once it has ended and been reaped by others. */
 static uint64_t look_at_cpu(const struct worker *worker, struct exchange *exchange)
 {
 	uint64_t now_ns = cpu_ns(worker);
@@ -281,7 +281,7 @@ static bool is_overdue(const struct worker *worker, struct exchange *exchange)
 	return clock_ns() > exchange->end_ns || look_at_cpu(worker, exchange) > exchange->request.max_cpu_ns;
 }
 
-/* Does the kernel wait for something in its name? Not when it only waits for a processor. */
+/* Does the kernel wait for something on its behalf? False if it waits only for a CPU. */
 static bool is_asleep(const struct worker *worker)
 {
 	char path[32], text[128];
@@ -292,7 +292,7 @@ static bool is_asleep(const struct worker *worker)
 	return behind && (behind[2] == 'S' || behind[2] == 'D');
 }
 
-/* Has it slept for so long, and used no CPU, while the answer is owed by nobody but the file's file system? */
+/* True if it has slept and used no CPU for max_idle_ns: then only the file's file system can be the cause. */
 static bool is_hung(const struct worker *worker, struct exchange *exchange, bool has_moved)
 {
 	uint64_t now = clock_ns(), cpu = cpu_ns(worker);
@@ -307,7 +307,7 @@ static bool is_hung(const struct worker *worker, struct exchange *exchange, bool
 	return now - exchange->idle_ns > exchange->request.max_idle_ns && is_asleep(worker);
 }
 
-/* What it opens by name it has read as well. */
+/* A file that the worker opens by name counts as read. */
 struct opening {
 	struct worker *worker;
 	const struct worker_request *request;
@@ -348,7 +348,7 @@ static int step(struct worker *worker, struct exchange *exchange, int wait_ms)
 	return is_overdue(worker, exchange) ? -ETIMEDOUT : 0;
 }
 
-/* What ended the exchange, in words; the worker is not to be asked again. */
+/* Ends the worker, and reports why the exchange failed. */
 static int give_up(struct worker *worker, const struct exchange *exchange, int err, struct diag *diag)
 {
 	int signo = err == -EPIPE || err == -ECONNRESET ? end_of_dead(worker) : end(worker);
@@ -374,8 +374,8 @@ void worker_set_nice(struct worker *worker, int nice)
 		priority_set(worker->helper.pid, nice);
 }
 
-/* What a worker says may be anything: it is not taken for what has befallen us, which ends more than a question, or for a question that
- * goes on. */
+/* A worker's status is untrusted. Codes that would mean an error of our own, which ends more than a request, or a request in progress, are
+ * replaced. */
 static int status_err(int status)
 {
 	switch (status) {
@@ -444,7 +444,7 @@ int worker_begin(struct worker *worker, const struct worker_request *request, st
 	return 0;
 }
 
-/* The question's time runs from now. */
+/* Starts the request's time. */
 static void begin_time(struct worker *worker, struct exchange *exchange)
 {
 	exchange->end_ns = clock_ns() + 3 * exchange->request.max_cpu_ns;

@@ -106,7 +106,8 @@ class Watched:
 
 	def growth(self):
 		"""What grows: more at any time of the last third than it ever was in the first."""
-		third = max(1, len(self.seen) // 3)
+		tenth, third = max(1, len(self.seen) // 10), max(1, len(self.seen) // 3)
+		print("# %s: memory in MiB, the most in each tenth: %s" % (self.args[0], " ".join("%.1f" % (max(look["memory"] for look in self.seen[at:at + tenth]) / 2**20) for at in range(0, len(self.seen), tenth))))
 		grown = []
 		for what, slack in SLACK.items():
 			before, after = (max(look[what] for look in part) for part in (self.seen[:third], self.seen[-third:]))

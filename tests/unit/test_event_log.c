@@ -122,7 +122,7 @@ static void finish(void)
 	struct closed closed;
 
 	assert_int_equal(stack_recorder_resolve(stacks, processes, &walker), 0);
-	close_book(&closed, stacks, processes, &account);
+	close_recorder(&closed, stacks, processes, &account);
 	assert_int_not_equal(access(path, F_OK), 0);
 	assert_int_equal(event_log_end(events, closed_builder(&closed, profile), profile, &end, &diag), 0);
 	closed_done(&closed);
@@ -286,7 +286,7 @@ static void test_full_disk(void **state)
 	event_log_begin(full, START_NS, "");
 	for (uint32_t i = 0; i < 100000; i++)
 		assert_int_equal(event_log_record(full, &record), 0);
-	close_book(&closed, stacks, processes, &account);
+	close_recorder(&closed, stacks, processes, &account);
 	assert_int_equal(event_log_end(full, closed_builder(&closed, profile), profile, &(struct event_end){ .end_ns = START_NS }, &diag),
 			 -ENOSPC);
 	closed_done(&closed);

@@ -65,7 +65,7 @@ static void send_one(bool meanwhile)
 
 	gets_cpu = meanwhile;
 	memset(&waiting, 0, sizeof(waiting));
-	seed(&task, &task, &waiting);
+	add_initial_stack(&task, &task, &waiting);
 	assert_int_equal(scratch.run, 0); /* given back */
 	assert_int_equal(scratch.nr_users, 0);
 	take_initial_stack(&waiting);

@@ -72,7 +72,7 @@ static void begin(const struct wait_samples_options *options)
 	assert_int_equal(stack_recorder_resolve(stacks, processes, &nobody), 0);
 	samples = wait_samples_new(options, profile);
 	assert_non_null(samples);
-	close_book(&closed, stacks, processes, &account);
+	close_recorder(&closed, stacks, processes, &account);
 	builder = closed_builder(&closed, profile);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What frames look like: by kind and name, or in a diff by how much they changed.
+// How frames look: by kind and name or, in a diff, by how much they changed.
 'use strict';
 
-// Label; hue, saturation, lightness when light and when dark; how far hue and lightness vary with the name.
+// Label; hue, saturation and lightness of the light and of the dark theme; how far hue and lightness vary with the name.
 const RUNTIMES = @runtimes@; // of SONDE_RUNTIME_LIST
 const KINDS = {
 	all: { light: [35, 10, 86], dark: [260, 5, 25], vary: [0, 0] },
@@ -14,8 +14,8 @@ const KINDS = {
 	missed: { label: 'missed stack', light: [340, 45, 84], dark: [338, 30, 33], vary: [0, 0], striped: true },
 	mark: { label: 'cut stack', light: [340, 45, 84], dark: [338, 30, 33], vary: [0, 0], striped: true },
 };
-const INTERPRETED = Object.keys(RUNTIMES); // kinds whose names alone say little: their source file stands behind
-const FALLBACK_HUES = [150, 265, 95, 180, 300, 55]; // of kinds that this page does not know by name
+const INTERPRETED = Object.keys(RUNTIMES); // kinds whose names alone say little: their source file follows
+const FALLBACK_HUES = [150, 265, 95, 180, 300, 55]; // of kinds that this page does not know
 
 const THEMES = {
 	light: { match: '#c99cf0', ink: '#1d1712', faint: 'rgb(253 252 250 / .62)', edge: '#211d19', stripe: 'rgb(120 10 50 / .2)', same: [235, 233, 230],
@@ -47,17 +47,17 @@ function colourOf(themeName, kind, name) {
 
 const mix = (from, to, part) => `rgb(${from.map((value, i) => Math.round(value + (to[i] - value) * part)).join(' ')})`;
 
-// -1: is gone, 0: the same, 1: is new.
+// From -1 (gone) through 0 (unchanged) to 1 (new).
 function changeOf(before, after) {
 	return before === after ? 0 : (after - before) / Math.max(Math.abs(after), Math.abs(before));
 }
 
-// Red and blue differ for all kinds of colour vision; lightness falls both ways.
+// Red and blue differ for all kinds of colour vision. Lightness falls in both directions.
 function diffColour(theme, change) {
 	return mix(theme.same, change > 0 ? theme.grown : theme.shrunk, Math.sqrt(Math.min(1, Math.abs(change))));
 }
 
-// A tile of diagonal stripes: what is not known must look different without colour too.
+// A tile of diagonal stripes: unknown frames must look different even without colour.
 function stripesOf(theme) {
 	const tile = document.createElement('canvas'), context = tile.getContext('2d');
 

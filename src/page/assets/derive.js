@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees and tables that are made of a profile: what the filters leave of it, the callers and the callees of a function, sums per function.
+// Derives trees and tables from a profile: the filtered call tree, the callers and callees of a function, sums per function.
 'use strict';
 
-// Makes nodes as they are asked for: equal (parent, frame) are one.
+// Builds a tree node by node: equal (parent, frame) are one node.
 class TreeBuilder {
 	constructor(profile, rootFrame) {
 		this.profile = profile;
@@ -48,7 +48,7 @@ class TreeBuilder {
 	}
 }
 
-// choice: { value, threads, range, hidden }: hidden[kind] kinds are left out of the stacks; what ends in them is their callers'.
+// choice: { value, threads, range, hidden }. Frames of hidden[kind] are left out of the stacks; samples that end in them go to the caller.
 function callTree(profile, choice) {
 	const sums = {
 		self: profile.sums(choice.value, choice),
@@ -71,7 +71,7 @@ function callTree(profile, choice) {
 	return builder.tree(profile.isDiff);
 }
 
-// Under a function: what its outermost calls lead to. Own sums of a laid-out tree are those before addUp, so before and after are differences.
+// Each node's own sums. addUp has turned before and after of a laid-out tree into totals, so the children are subtracted again.
 function ownSums(tree) {
 	const own = { self: tree.self, before: null, after: null };
 
@@ -86,6 +86,7 @@ function ownSums(tree) {
 	return own;
 }
 
+// The callees of a function: what its outermost calls lead to.
 function calleesOf(tree, frame) {
 	const builder = new TreeBuilder(tree.profile, frame), image = new Int32Array(tree.nr).fill(-1), own = ownSums(tree);
 
@@ -100,7 +101,7 @@ function calleesOf(tree, frame) {
 	return builder.tree(Boolean(tree.before));
 }
 
-// Over a function: who called it, the nearest first. Each outermost call counts once, so both graphs are as wide as the function's total.
+// The callers of a function, the nearest first. Each outermost call counts once, so both graphs are as wide as the function's total.
 function callersOf(tree, frame) {
 	const builder = new TreeBuilder(tree.profile, frame), inside = new Uint8Array(tree.nr);
 	const sums = { self: tree.total, before: tree.before, after: tree.after };
@@ -128,7 +129,7 @@ function functionsOf(tree) {
 	while (open.length) {
 		const node = open.pop();
 
-		if (node < 0) { // on the way back
+		if (node < 0) { // second visit: leave the node
 			onPath[tree.frame[~node]]--;
 			continue;
 		}

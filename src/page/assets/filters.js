@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes, threads and kinds of frames are shown.
+// Selects the processes, threads and kinds of frames that are shown.
 'use strict';
 
 const MAX_LISTED = 400;
@@ -66,7 +66,7 @@ class Filters {
 			const at = [...$('process-list').querySelectorAll('input')].indexOf(input);
 
 			this.list();
-			$('process-list').querySelectorAll('input')[at].focus(); // the list was made anew
+			$('process-list').querySelectorAll('input')[at].focus(); // the list was rebuilt
 			this.told.changed();
 		});
 		item.append(element('span', label, 'what'), element('span', share(value, this.whole), 'percent'));
@@ -105,7 +105,7 @@ class Filters {
 			`${count.format(shown)} of ${plural(profile.processes.length, 'process', 'processes')}` : plural(profile.processes.length, 'process', 'processes');
 	}
 
-	// The kinds that occur, as switches that are a legend too.
+	// The kinds that occur, as switches that are also the legend.
 	fillLegend(themeName) {
 		const { profile } = this, used = new Set(profile.frameKind), theme = THEMES[themeName];
 

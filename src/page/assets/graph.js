@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One graph: a painter with mouse, keyboard, zoom and the way back. What is drawn is also there as a tree of elements around the selected
-// frame, for screen readers.
+// One graph: a painter with mouse, keyboard, zoom and history. For screen readers there is also a tree of elements around the selected
+// frame.
 'use strict';
 
 const ZOOM_MS = 140;
-const MAX_ITEMS = 24; // brothers and children that the tree for screen readers has
-const MIN_FRAME = 40; // pixels: what "next" selects and is narrower is zoomed to
+const MAX_ITEMS = 24; // siblings and children in the tree for screen readers
+const MIN_FRAME = 40; // pixels: "next" zooms to a selected frame that is narrower
 
 class Graph {
 	// told: { select(graph, node), hover(graph, node, event), sandwich(frame), describe(tree, node) }
@@ -26,7 +26,7 @@ class Graph {
 		this.listen();
 	}
 
-	// Another tree: what was zoomed and selected is looked for in it.
+	// Shows another tree. The zoomed and the selected node are looked up in it.
 	setTree(tree) {
 		const old = this.painter.tree, was = this.painter;
 		const zoomed = old && was.zoomed ? old.path(was.zoomed) : [], selected = old && was.selected > 0 ? old.path(was.selected) : null;
@@ -49,7 +49,7 @@ class Graph {
 		this.told.select(this, node);
 	}
 
-	// Moves smoothly to a part of the width.
+	// Moves smoothly to a range of the width.
 	move(from, to) {
 		const painter = this.painter, [oldFrom, oldTo] = [painter.from, painter.to], began = performance.now(), ticket = this.moving = {};
 		const step = now => {
@@ -88,7 +88,7 @@ class Graph {
 		this.zoom(0, true);
 	}
 
-	// What is in sight, made larger or smaller around a place that stays where it is.
+	// Scales the visible range around a position that stays in place.
 	scale(by, at) {
 		const { from, to } = this.painter, all = this.tree.width[0], wide = clamp((to - from) * by, all / 1e7, all);
 		const start = clamp(at - (at - from) * wide / (to - from), 0, all - wide);
@@ -112,7 +112,7 @@ class Graph {
 		return this.painter.zoomed === 0 && this.painter.from === 0 && this.painter.to >= this.tree.width[0];
 	}
 
-	// Selects a node wherever it is, and makes it wide enough to be seen.
+	// Selects any node, and makes it wide enough to be visible.
 	goTo(node) {
 		const painter = this.painter;
 
@@ -125,7 +125,7 @@ class Graph {
 		this.select(node);
 	}
 
-	// Where an arrow key leads from the selected node; deeper is up in a flame graph and down in an icicle.
+	// The node that an arrow key leads to. Deeper is up in a flame graph and down in an icicle.
 	neighbour(key) {
 		const { tree, painter } = this, at = painter.selected, row = tree.rows[tree.depth[Math.max(at, 0)]];
 
@@ -201,7 +201,7 @@ class Graph {
 		scroller.addEventListener('keydown', event => this.key(event));
 	}
 
-	// The graph follows the pointer while a button is held. True when that is what goes on.
+	// Moves the graph with the pointer while a button is held. True if it does.
 	dragged(event) {
 		const drag = this.drag;
 
@@ -234,7 +234,7 @@ class Graph {
 		return made;
 	}
 
-	// The way from the root to the selected node, those beside it and those under it.
+	// Fills in the path from the root to the selected node, its siblings and its children.
 	fillItems() {
 		const { tree } = this, selected = Math.max(0, this.painter.selected), items = [], way = [];
 		const list = nodes => nodes.map((node, i) => [node, i, nodes.length]);

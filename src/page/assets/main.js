@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wires the page. The profile may come from anywhere: new Viewer() once, then load(object) as often as there is another.
+// Wires the page. The profile may come from anywhere: call new Viewer() once, then load(object) for each profile.
 'use strict';
 
 const VIEWS = ['graph', 'sandwich', 'table'];
@@ -50,7 +50,7 @@ class Viewer {
 		return this.profile.isDiff ? { type: 'samples', unit: 'count' } : type;
 	}
 
-	// After any choice: another tree everywhere.
+	// Rebuilds the tree for all views after any choice.
 	rebuild() {
 		const { profile, filters, timeline } = this;
 		const choice = { value: this.value, threads: filters.threads(), range: timeline.range, hidden: filters.hidden };
@@ -115,7 +115,7 @@ class Viewer {
 		$('sandwich-sums').textContent = `self ${this.amount(this.tree, row.self)}; total ${this.amount(this.tree, row.total)}`;
 		this.callers.setTree(callersOf(this.tree, row.frame));
 		this.callees.setTree(calleesOf(this.tree, row.frame));
-		for (const graph of [this.callers, this.callees]) // room by need
+		for (const graph of [this.callers, this.callees]) // height by number of rows
 			graph.scroller.parentElement.style.flexGrow = clamp(graph.tree.rows.length, 4, 30);
 	}
 
@@ -138,7 +138,7 @@ class Viewer {
 		this.graph.goTo(node);
 	}
 
-	// What the search found, in all that is shown.
+	// Marks what the search found, in all visible views.
 	mark() {
 		for (const graph of this.graphs) {
 			graph.painter.matches = this.search.found;
@@ -191,7 +191,7 @@ class Viewer {
 		return file + (from ? `:${from}${to > from ? `–${to}` : ''}` : profile.frameLine[frame] ? `:${profile.frameLine[frame]}` : '');
 	}
 
-	// The mapped file. Of what an interpreter runs it is the source, which stands there with its line.
+	// The mapped file. '' for interpreted frames, where it is the source, which is shown with its line.
 	path(tree, node) {
 		return INTERPRETED.includes(tree.kind(node)) ? '' : tree.profile.framePath[tree.frame[node]];
 	}
@@ -256,7 +256,7 @@ class Viewer {
 	}
 
 	print(isPrinted) {
-		this.isPrinted = isPrinted; // browsers may change the system's scheme for paper
+		this.isPrinted = isPrinted; // browsers may change the colour scheme for printing
 		document.body.classList.toggle('printed', isPrinted);
 		this.setTheme();
 		for (const graph of this.graphs) {

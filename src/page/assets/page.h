@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The viewer as bytes, made from the files here by tools/embed.py; the profile's JSON belongs between the two. */
+/* The viewer as bytes, made from these files by tools/embed.py. The profile's JSON goes between the two parts. */
 #pragma once
 #include <stddef.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws a tree on a canvas that covers what can be seen of it: only boxes in sight cost anything, and boxes too narrow to be seen are drawn
-// as one as long as they are alike. `from` and `to` are the part of the tree's width that is in sight.
+// Draws a tree on a canvas as large as the visible part: only visible boxes cost anything. Boxes too narrow to see are drawn as one as
+// long as they are alike. `from` and `to` are the visible range of the tree's width.
 'use strict';
 
-const ROW = 20;          // CSS pixels, with the gap below
+const ROW = 20;          // CSS pixels, including the gap below
 const MIN_BOX = 1;       // nothing is drawn narrower
 const NARROW = 2;        // narrower boxes side by side are drawn together
 const MIN_TEXT = 28;     // narrower boxes have no text
@@ -27,7 +27,7 @@ class Painter {
 		this.resize();
 	}
 
-	// Which part of the width is in sight.
+	// Sets the visible range of the width.
 	look(from, to) {
 		this.from = from;
 		this.to = to > from ? to : from + 1;
@@ -75,7 +75,7 @@ class Painter {
 	}
 
 	scrolled() {
-		if (this.scroller.clientHeight === this.height) // else the size changed and resize follows
+		if (this.scroller.clientHeight === this.height) // else the size has changed, and a resize follows
 			this.bottom = Math.max(0, this.full - this.height - this.scroller.scrollTop);
 		this.draw();
 	}
@@ -148,11 +148,11 @@ class Painter {
 		return this.isDiff && node ? diffColour(this.theme, changeOf(this.tree.before[node], this.tree.after[node])) : this.fills[frame];
 	}
 
-	// Boxes that are drawn together look alike: one kind (in a difference: about the same change), all or none of them found.
+	// Boxes drawn as one look alike: one kind (in a difference: about the same change), all or none of them found.
 	drawRow(depth, top) {
 		const { tree, from, to, matches } = this, row = tree.rows[depth], starts = tree.rowStart[depth], ends = tree.rowEnd[depth];
 		const frames = tree.rowFrame[depth], kinds = tree.profile.frameKind, scale = this.width / (to - from);
-		let look = -2, first = 0, left = 0, right = 0; // of the run; look -1: found, -2: there is none
+		let look = -2, first = 0, left = 0, right = 0; // of the run; look -1: found, -2: no run
 
 		for (let i = Math.max(0, tree.find(depth, from)); i < row.length && starts[i] < to; i++) {
 			const boxLeft = Math.max(0, (starts[i] - from) * scale), boxRight = Math.min(this.width, (ends[i] - from) * scale);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile: from the JSON object (src/page/view_json.c) to arrays. Knows nothing of the page.
+// Reads the profile from the JSON object (src/page/view_json.c) into arrays. Knows nothing of the page.
 'use strict';
 
 class Profile {
@@ -49,7 +49,7 @@ class Profile {
 		}
 	}
 
-	// A process is its tgid; where that is not known, its name.
+	// A process is identified by its tgid or, if that is not known, by its name.
 	readThreads({ comm, tgid, tid }, strings) {
 		const found = new Map();
 
@@ -63,7 +63,7 @@ class Profile {
 				found.set(key, process);
 				this.processes.push(process);
 			}
-			if (tid[i] === tgid[i]) // the main thread's name is the process's
+			if (tid[i] === tgid[i]) // the main thread names the process
 				process.name = strings[name] || '(no name)';
 			process.threads.push(i);
 			return { name: strings[name] || '(no name)', tgid: tgid[i], tid: tid[i], process };
@@ -79,13 +79,13 @@ class Profile {
 		this.values = values.map(column => Float64Array.from(column, Number));
 		this.untimed = untimed;
 		this.originNs = Number(origin || 0);
-		this.cpu = cpu; // + 1; of the samples with a time
+		this.cpu = cpu; // + 1; only of samples with a time
 		this.time = Float64Array.from(after, us => time += us);
 		this.durationUs = time;
 	}
 
-	// What each node has of its own, of the samples that are chosen: by thread (null: all of them) and by time (from, to in µs; null: all).
-	// Samples without a time stand for all times, so no range leaves them out.
+	// Each node's own sum of the chosen samples: by thread (null: all) and by time (from, to in µs; null: all). Samples without a time
+	// count in every range.
 	sums(value, { threads, range }) {
 		const self = new Float64Array(this.nr), values = this.values[value], { sampleNode, sampleThread, untimed, time } = this;
 
@@ -98,7 +98,7 @@ class Profile {
 		return self;
 	}
 
-	// Sums per thread, whatever is chosen.
+	// Sums per thread, regardless of filters.
 	threadSums(value) {
 		const sums = new Float64Array(this.threads.length);
 

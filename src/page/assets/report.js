@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the profile is and what was lost: the head of the page and the account.
+// Fills in the head of the page and the account: what the profile is and what was lost.
 'use strict';
 
 class Report {
@@ -10,7 +10,7 @@ class Report {
 		this.fillHead();
 		$('histograms').hidden = !profile.histograms.length;
 		$('histograms').querySelector('pre').textContent = profile.histograms.map(lines => lines.join('\n')).join('\n\n');
-		$('more').hidden = !Number(this.account.nr_cpus); // the file of another program: it says nothing of the run, and no loss is not none
+		$('more').hidden = !Number(this.account.nr_cpus); // another program's file has no facts about the run; unknown losses are not zero
 		if ($('more').hidden)
 			return;
 		this.fillTallies();
@@ -40,7 +40,7 @@ class Report {
 		return Object.values(counts).reduce((total, value) => total + Number(value), 0);
 	}
 
-	// Reasons that occurred, in words: "3 ring full, 1 reader".
+	// The reasons that occurred, as text: "3 ring full, 1 reader".
 	reasons(counts, except) {
 		return Object.entries(counts).filter(([name, nr]) => Number(nr) && name !== except)
 			.map(([name, nr]) => `${count.format(nr)} ${name.replaceAll('_', ' ')}`).join(', ');
@@ -92,7 +92,7 @@ class Report {
 			`${plural(account.nr_objects, 'file')} of ${plural(account.nr_processes, 'process', 'processes')}`);
 	}
 
-	// What one tick stands for, in nanoseconds; 0 when it is not time or not known.
+	// What one tick stands for, in nanoseconds; 0 if it is not a time or not known.
 	tickNs() {
 		if (this.account.event_unit !== 'nanoseconds')
 			return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search by text or regular expression: what is found is marked in the graphs, filters the table, and can be walked.
+// Searches by text or regular expression. Matches are marked in the graphs, filter the table, and can be stepped through.
 'use strict';
 
 class Search {
@@ -7,7 +7,7 @@ class Search {
 	constructor(told) {
 		this.told = told;
 		this.isPattern = false;
-		this.found = null; // by frame, or null without a search
+		this.found = null; // by frame; null: no search
 		$('search').addEventListener('input', () => this.run());
 		$('search').addEventListener('keydown', event => {
 			if (event.key !== 'Enter')
@@ -53,7 +53,7 @@ class Search {
 				const test = this.test();
 
 				this.found = Uint8Array.from(profile.frameName, name => test(name) ? 1 : 0);
-				this.found[profile.frame[0]] = 0; // all
+				this.found[profile.frame[0]] = 0; // the root, "all", never matches
 			}
 		} catch (error) {
 			$('search').setCustomValidity('This is not a regular expression.');
@@ -62,7 +62,7 @@ class Search {
 		this.told.changed();
 	}
 
-	// The share under the outermost matches: what is inside another match counts once.
+	// The share under the outermost matches: a match inside another counts once.
 	count() {
 		this.nodes = this.found ? this.tree.outermost(this.found) : [];
 		this.at = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report: the page has its profile in itself.
+// Starts a report: the profile is in the page.
 'use strict';
 
 const viewer = new Viewer();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions as a table: sortable, with only the rows in sight in the page.
+// The functions as a sortable table. Only the visible rows are in the page.
 'use strict';
 
 const TABLE_ROW = 26; // pixels, as in page.css

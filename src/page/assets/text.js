@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and strangers' texts as a person reads them.
+// Formats numbers and untrusted texts for display.
 'use strict';
 
-// Controls, marks that would turn the writing direction, and what has no width: names are strangers' texts.
+// Control characters, marks that change the writing direction, and characters without width: names are untrusted.
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-const MAX_SHOWN = 600; // characters of one name in the page; the whole is still searched
+const MAX_SHOWN = 600; // characters shown of one name; the search sees all
 
 const plain = text => String(text).replace(UNSEEN, '?');
 const count = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
@@ -30,7 +30,7 @@ function scaled(value, units) {
 const seconds = ns => scaled(ns, [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']]);
 const bytes = nr => scaled(nr, [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']]);
 
-// A value with its unit: type "samples" unit "count" is "3 samples".
+// A value with its unit: type "samples" and unit "count" give "3 samples".
 function quantity(value, { type, unit }) {
 	if (unit === 'nanoseconds')
 		return seconds(value);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the samples were taken: strips of heat, for all or for each CPU, process or thread. A range is chosen with the mouse or by its two ends.
+// Shows when the samples were taken: heat strips, for all or for each CPU, process or thread. A range is chosen by mouse or by its two ends.
 'use strict';
 
 const STRIP = 16, AXIS = 18, LABELS = 150; // pixels
 const MAX_STRIPS = 64;
-const CELL = 4; // pixels of one bin, at least
+const CELL = 4; // smallest width of a bin, in pixels
 
 class Timeline {
-	// told: { range() }: another one was chosen
+	// told: { range() }, called when the range changes
 	constructor(holder, told) {
 		this.told = told;
 		this.holder = holder;
@@ -47,7 +47,7 @@ class Timeline {
 		return this.by.value === 'thread' ? `${short(thread.name)} ${thread.tid || ''}` : 'all';
 	}
 
-	// Bins of each strip, the ones with most first (CPUs by number).
+	// Computes the bins of each strip. The strips with most come first, CPUs by number.
 	refresh() {
 		const { profile, choice } = this, width = (this.canvas.parentElement.clientWidth || 800) - LABELS, strips = new Map();
 
@@ -166,14 +166,14 @@ class Timeline {
 		$('strips').textContent = this.nrStrips > MAX_STRIPS ? `the ${MAX_STRIPS} busiest of ${count.format(this.nrStrips)}` : '';
 	}
 
-	// The ends in µs, in any order; null is all.
+	// The ends in µs, in any order; null: all.
 	choose(range) {
 		const ends = range && range.map(us => clamp(us, 0, this.duration)).sort((a, b) => a - b);
 
 		this.range = ends && ends[1] > ends[0] && (ends[0] > 0 || ends[1] < this.duration) ? ends : null;
 		this.draw();
 		clearTimeout(this.later);
-		this.later = setTimeout(() => this.told.range(), 30); // while it is dragged the graph follows as fast as it can
+		this.later = setTimeout(() => this.told.range(), 30); // while dragging, the graph follows as fast as it can
 	}
 
 	place(event) {

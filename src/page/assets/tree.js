@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call tree that is laid out: nodes are numbers, parents before their children, 0 is the root. A node's width is the sum of the sizes of all
-// that ends below it; sums may be negative, widths never.
+// A laid-out call tree. Nodes are numbers, parents before their children, and 0 is the root. A node's width is the sum of the absolute
+// values of what ends at or below it. Sums may be negative, widths never.
 'use strict';
 
 class Tree {
-	// nodes: { parent, frame, self, before, after, minLine, maxLine }; before and after: own sums of a diff, or null.
+	// nodes: { parent, frame, self, before, after, minLine, maxLine }. before and after: own sums of a diff, or null.
 	constructor(profile, nodes) {
 		Object.assign(this, nodes, { profile, nr: nodes.parent.length });
 		this.width = this.self.map(Math.abs);
@@ -60,8 +60,8 @@ class Tree {
 			found.sort((a, b) => this.width[b] - this.width[a] || (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : a - b));
 	}
 
-	// Children stand from the left; what is the parent's own stays free at the right. rows[depth] are the nodes of a depth from left to right;
-	// rowStart, rowEnd and rowFrame are theirs, so that what is drawn is read in order.
+	// Children are packed to the left; the parent's own part stays free at the right. rows[depth] has the nodes of a depth from left to right.
+	// rowStart, rowEnd and rowFrame belong to them, so that drawing reads memory in order.
 	layOut() {
 		this.start = new Float64Array(this.nr);
 		this.rows = [];
@@ -99,7 +99,7 @@ class Tree {
 		this.rowFrame.push(frame);
 	}
 
-	// The place in rows[depth] of the last node that starts at or before `at`; -1 when there is none.
+	// The index in rows[depth] of the last node that starts at or before `at`; -1: none.
 	find(depth, at) {
 		const starts = this.rowStart[depth] || [];
 		let low = 0, high = starts.length;
@@ -115,7 +115,7 @@ class Tree {
 		return low - 1;
 	}
 
-	// The node at a depth and place, or -1.
+	// The node at a depth and position, or -1.
 	at(depth, at) {
 		const i = this.find(depth, at);
 
@@ -128,7 +128,7 @@ class Tree {
 		return node === ancestor;
 	}
 
-	// The frames from the root's child down to a node, and the deepest node that such a list leads to.
+	// path: the frames from the root's child down to a node. follow: the deepest node that such a list leads to.
 	path(node) {
 		const frames = [];
 
@@ -164,7 +164,7 @@ class Tree {
 		return nodes.sort((a, b) => this.start[a] - this.start[b] || this.depth[a] - this.depth[b]);
 	}
 
-	// Lines as the flame graph tools read them: the names from the process on, and what ends there.
+	// Lines for flame graph tools: the names from the process on, and the value that ends there.
 	folded(from = 0) {
 		const lines = [], name = node => this.name(node).replaceAll(';', ':');
 		const above = this.path(from).slice(0, -1).map(frame => this.profile.frameName[frame].replaceAll(';', ':'));

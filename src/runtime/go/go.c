@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Go: its frames are native ones (pclntab/go_pclntab.h); what is read of its runtime is the labels of runtime/pprof. */
+/* go: Go's frames are native (pclntab/go_pclntab.h); only the labels of runtime/pprof are read from its runtime. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "runtime/go/go_offsets.h"
 #include "runtime/runtime.h"
 
-#define GO_OLDEST 16 /* 1.16: older ones have another .gopclntab */
-#define GO_LIST 24   /* 1.24: labels are a sorted list, a map before */
+#define GO_OLDEST 16 /* 1.16: older versions have another .gopclntab */
+#define GO_LIST 24   /* 1.24: labels are a sorted list; before, a map */
 #define GO_NEWEST 27
-#define GO_MAX_OFF 65535u /* in structs m and g, of about 450 bytes */
+#define GO_MAX_OFF 65535u /* in structs m and g, which have about 450 bytes */
 
 static bool is_known(const struct go_version *version)
 {
@@ -55,7 +55,7 @@ static int examine(const struct elf_file *elf, struct runtime_image *ret_image)
 		snprintf(image.reason, sizeof(image.reason), "labels of %s: its table of functions is not readable", version.text);
 	} else {
 		err = go_label_offsets_read(elf, table, &offsets);
-		if (err == -ENOENT) /* it has no labels */
+		if (err == -ENOENT) /* the program has no labels */
 			return err;
 		if (err)
 			snprintf(image.reason, sizeof(image.reason), "labels of %s: unknown code sets them", version.text);
@@ -88,7 +88,7 @@ static int place(const struct runtime_image *image, uint64_t load_bias, const st
 {
 	if (!image->is_supported)
 		return diag_errno(diag, EOPNOTSUPP, "%s", image->reason);
-	memcpy(ret_process, &image->known, sizeof(struct sonde_go)); /* all of it counts from the thread pointer or a struct's begin */
+	memcpy(ret_process, &image->known, sizeof(struct sonde_go)); /* all offsets are relative to the thread pointer or to a struct */
 	return 0;
 }
 

@@ -11,9 +11,9 @@
 #define INFO_MAGIC "\xff Go buildinf:"
 #define INFO_MAGIC_BYTES 14
 #define INFO_ALIGN 16
-#define INFO_HEADER_BYTES 32 /* magic, size of pointers, flags; up to 1.17 two pointers to strings behind them */
-#define INFO_WINDOW_BYTES 65536u /* without section headers it stands so near to the begin of the data: as debug/buildinfo reads it */
-#define INFO_INLINE 2 /* flag, 1.18 and newer: the version stands behind the header, its length before it */
+#define INFO_HEADER_BYTES 32 /* magic, pointer size, flags; up to 1.17 followed by two pointers to strings */
+#define INFO_WINDOW_BYTES 65536u /* files without section headers: searched at the start of the data, as debug/buildinfo does */
+#define INFO_INLINE 2 /* flag of 1.18 and newer: the version follows the header, with its length first */
 #define MAX_LABELS_OFF 4096 /* struct g has 450 bytes */
 
 static bool is_info(const uint8_t *bytes)
@@ -26,7 +26,7 @@ static int read_info_at(const struct elf_file *elf, uint64_t file_off, uint8_t *
 	return !elf_file_read_at(elf, file_off, bytes, INFO_HEADER_BYTES) && is_info(bytes) ? 0 : -ENOENT;
 }
 
-/* In the data, in a file without section headers. */
+/* Searches the data of a file without section headers. */
 static int search_info(const struct elf_file *elf, uint8_t *bytes, uint64_t *ret_file_off)
 {
 	CLEANUP(freep) uint8_t *window = malloc(INFO_WINDOW_BYTES);
@@ -59,7 +59,7 @@ static int find_info(const struct elf_file *elf, uint8_t *bytes, uint64_t *ret_f
 	return elf_file_nr_sections(elf) ? -ENOENT : search_info(elf, bytes, ret_file_off);
 }
 
-/* Up to 1.17: a pointer to the string's {pointer, length}. PIE's pointers wait for their relocation. */
+/* Up to 1.17: a pointer to the string's {pointer, length}. Before relocation these pointers are not usable in a PIE. */
 static int read_far_text(const struct elf_file *elf, uint64_t file_off, char *text)
 {
 	uint64_t info_vaddr = 0, pointer, string[2], text_off, left;
@@ -85,7 +85,7 @@ int go_version_read(const struct elf_file *elf, struct go_version *ret_version)
 
 	if (find_info(elf, bytes, &file_off))
 		return -ENOENT;
-	if (bytes[15] & INFO_INLINE) { /* a varint: below 128 it is its own byte */
+	if (bytes[15] & INFO_INLINE) { /* a varint: one byte below 128 */
 		if (elf_file_read_at(elf, file_off + INFO_HEADER_BYTES, &length, 1) || length >= GO_VERSION_BYTES ||
 		    elf_file_read_at(elf, file_off + INFO_HEADER_BYTES + 1, version.text, length))
 			memset(version.text, 0, sizeof(version.text));
@@ -111,7 +111,7 @@ void go_version_parse(struct go_version *version)
 	const char *at = strstr(version->text, "go");
 
 	version->major = version->minor = version->patch = 0;
-	for (char *c = version->text; *c; c++) { /* it goes into messages */
+	for (char *c = version->text; *c; c++) { /* the text appears in messages */
 		if (*c < ' ' || *c > '~')
 			*c = '?';
 	}
@@ -129,8 +129,8 @@ void go_version_parse(struct go_version *version)
 	}
 }
 
-/* mov REG,off32(REG), the function's argument into g; g is in r14 or, up to 1.16, read from the thread, and may have been copied. The other
- * ways to write it, with a garbage collector that listens, lead there, too. */
+/* Looks for mov REG,off32(REG), which stores the function's argument in g. g is in r14 or, up to 1.16, read from the thread, and may have
+ * been copied. The variants for a garbage collector with write barriers end in the same instruction. */
 uint32_t go_labels_written(const uint8_t *code, uint32_t nr)
 {
 	uint32_t found = 0;

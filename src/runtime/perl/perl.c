@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* perl: the interpreter of Perl 5, as a program or as libperl.so. Facts: perl.h, intrpvar.h, util.c of 5.32 to 5.42. */
+/* perl: the interpreter of Perl 5, as a program or as libperl.so. Sources: perl.h, intrpvar.h, util.c of 5.32 to 5.42. */
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static int unsupported(struct runtime_image *image, const char *reason)
 	return 0;
 }
 
-/* PL_revision, PL_version and PL_subversion are a byte each. */
+/* PL_revision, PL_version and PL_subversion are one byte each. */
 static int read_version(const struct elf_file *elf, uint8_t version[3])
 {
 	static const char *const names[] = { "PL_revision", "PL_version", "PL_subversion" };
@@ -43,7 +43,7 @@ static void add_loop(const struct elf_file *elf, const char *name, struct runtim
 	image->loops[image->nr_loops++] = (struct sonde_code_range){ symbol.elf_vaddr, symbol.elf_vaddr + symbol.size_bytes };
 }
 
-/* With threads: PL_current_context of the program itself (from 5.36 on), or the key that all have, PL_thr_key. */
+/* With threads: PL_current_context if the program itself has it (from 5.36 on), else the key PL_thr_key, which all have. */
 static int find_root(const struct elf_file *elf, struct sonde_tls *ret_root)
 {
 	struct dynamic_symbol key;
@@ -70,7 +70,7 @@ static int find_globals(const struct elf_file *elf, struct sonde_perl *perl)
 	return 0;
 }
 
-/* What all files of a version have in common. */
+/* Sets what all files of a version have in common. */
 static void take_row(const struct perl_row *row, const struct sonde_code_range loops[SONDE_MAX_LOOPS], struct sonde_perl *perl)
 {
 	perl->interpreter_op = row->op;

@@ -26,7 +26,8 @@ static int read_u64(const struct names *names, uint64_t from, uint64_t *ret)
 	return read_at(names, from, ret, sizeof(*ret));
 }
 
-/* Appends code points to a text of `size` bytes, NUL-terminated and never cut inside of one. What is not plain is replaced. */
+/* Appends code points to a text of `size` bytes. The text stays NUL-terminated and is never cut inside a code point. Replaces what is not
+ * plain. */
 static void append(char *to, size_t size, const char *bytes, size_t nr, bool is_utf8)
 {
 	const char *pos = bytes, *end = bytes + nr;
@@ -45,7 +46,7 @@ static void append(char *to, size_t size, const char *bytes, size_t nr, bool is_
 	to[used] = '\0';
 }
 
-/* A HEK: {hash, length, key, NUL, flags}. */
+/* Appends a HEK: {hash, length, key, NUL, flags}. */
 static int append_hek(const struct names *names, uint64_t hek, char *to, size_t size)
 {
 	char key[MAX_KEY_BYTES + 2];
@@ -80,7 +81,7 @@ static int read_sv(const struct names *names, uint64_t at, uint32_t type, struct
 	return (ret_sv->flags & SONDE_PERL_SV_TYPE_MASK) == type ? 0 : -ESTALE;
 }
 
-/* Where the struct xpvhv_aux of a package is. */
+/* Finds the struct xpvhv_aux of a package. */
 static int aux_of(const struct names *names, const struct sv *stash, uint64_t *ret_aux)
 {
 	uint64_t max;
@@ -97,7 +98,7 @@ static int aux_of(const struct names *names, const struct sv *stash, uint64_t *r
 	return err;
 }
 
-/* "Package::". A package that is no more (NULL, or without a name) is __ANON__, as Perl itself has it. */
+/* Appends "Package::". A deleted package (NULL, or without a name) is __ANON__, as in Perl itself. */
 static int append_package(const struct names *names, uint64_t at, char *to, size_t size)
 {
 	uint64_t aux, name = 0;
@@ -124,7 +125,7 @@ static int append_package(const struct names *names, uint64_t at, char *to, size
 	return err;
 }
 
-/* The line of the first statement of a sub; 0: not known. */
+/* The line of a sub's first statement; 0: not known. */
 static uint32_t first_line(const struct names *names, uint64_t cv_at)
 {
 	uint32_t words[2], flags, op = names->perl->op_nextstate;
@@ -138,7 +139,7 @@ static uint32_t first_line(const struct names *names, uint64_t cv_at)
 	return (words[0] & SONDE_PERL_OP_TYPE_MASK) - op <= 1 && words[1] <= SONDE_PERL_MAX_LINE ? words[1] : 0;
 }
 
-/* A sub that carries its name. */
+/* Resolves a sub that contains its own name. */
 static int name_by_cv(const struct names *names, uint64_t at, struct runtime_function *ret)
 {
 	struct sv cv;
@@ -163,7 +164,7 @@ static int name_by_cv(const struct names *names, uint64_t at, struct runtime_fun
 	return err;
 }
 
-/* A glob's {name, package}. */
+/* Reads a glob's {name, package}. */
 static int read_gv(const struct names *names, uint64_t at, struct sv *ret_gv, uint64_t ret_name[2])
 {
 	int err = read_sv(names, at, SONDE_PERL_SVT_GV, ret_gv);
@@ -173,7 +174,7 @@ static int read_gv(const struct names *names, uint64_t at, struct sv *ret_gv, ui
 	return err ? err : read_at(names, ret_gv->any + PERL_XPVGV_NAME, ret_name, 16);
 }
 
-/* A sub by its glob, or the one that this is a name of by now. */
+/* Resolves a sub by its glob, or by the glob of which this one is an alias by now. */
 static int name_by_gv(const struct names *names, uint64_t at, struct runtime_function *ret)
 {
 	uint64_t name[2], egv = 0, cv = 0;
@@ -214,7 +215,7 @@ static int name_of(const struct names *names, uint64_t code, struct runtime_func
 	return name_by_gv(names, code, ret);
 }
 
-/* "(eval 12)" is "(eval)": see abi/perl.h. */
+/* Takes "(eval 12)" as "(eval)": see abi/perl.h. */
 static void take_file(struct runtime_function *ret, const char *bytes, size_t nr)
 {
 	if (nr > 6 && !memcmp(bytes, "(eval ", 6))
@@ -222,7 +223,7 @@ static void take_file(struct runtime_function *ret, const char *bytes, size_t nr
 	append(ret->file, sizeof(ret->file), bytes, nr, true);
 }
 
-/* Without threads: the name of the glob, behind "_<". */
+/* Without threads: the name of the glob, after "_<". */
 static int file_by_gv(const struct names *names, uint64_t at, struct runtime_function *ret)
 {
 	char key[RUNTIME_FILE_BYTES] = "";
@@ -244,7 +245,7 @@ static int file_by_text(const struct names *names, uint64_t at, uint32_t check, 
 	size_t nr = 0, piece;
 	int err = 0;
 
-	while (nr < sizeof(text)) { /* up to the end of the page: what is behind may not be there */
+	while (nr < sizeof(text)) { /* only to the end of the page: the next one may not be mapped */
 		piece = 4096 - ((at + nr) & 4095);
 		if (piece > sizeof(text) - nr)
 			piece = sizeof(text) - nr;
@@ -262,7 +263,7 @@ static int file_by_text(const struct names *names, uint64_t at, uint32_t check, 
 	return 0;
 }
 
-/* A file's name that is gone leaves the file unknown. */
+/* If the file's name was freed, the file is unknown. */
 static int file_of(const struct names *names, const struct sonde_runtime_frame *frame, struct runtime_function *ret)
 {
 	uint64_t file = frame->where & SONDE_PERL_FILE_MASK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perl_names: what the frames of Perl are called, as caller() and Carp say it: "Package::sub", "Package::__ANON__", "(eval)"; and the main
- * program, which they leave out. */
+/* perl_names: resolves the frames of Perl, with the names of caller() and Carp: "Package::sub", "Package::__ANON__", "(eval)"; also the
+ * main program, which these leave out. */
 #pragma once
 #include "abi/perl.h"
 #include "runtime/runtime.h"

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* 5.32, 5.36, 5.40 and 5.42 by tools/perl_layout.c from Debian's headers. The others were not to be had: where those before and after them
- * agree, they are taken to agree as well, and what they do not agree in is 0. Debugging builds (-DDEBUGGING) have the same places. */
+/* 5.32, 5.36, 5.40 and 5.42 were printed by tools/perl_layout.c from Debian's headers. The headers of the others were not available: values
+ * on which the versions before and after agree are taken over, all others are 0. Debugging builds (-DDEBUGGING) have the same offsets. */
 static const struct perl_row rows[] = {
 	{ 32, 195, 8, 224, 240, 776 },
 	{ 34, 0, 8, 208, 224, 0 },

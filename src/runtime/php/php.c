@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PHP 7.4 to 8.5 without threads (NTS): php, php-fpm, libphp of Apache. Known by the symbols that it exports to its extensions; its only
- * root is a global variable, so nothing but the load bias makes processes differ. */
+/* php: PHP 7.4 to 8.5 without threads (NTS): php, php-fpm, libphp of Apache. Recognised by the symbols that it exports to extensions. Its
+ * root is a global variable, so processes differ in the load bias alone. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,12 +12,12 @@
 #include "elf/dynamic_symbol.h"
 #include "runtime/php/php_private.h"
 
-#define CHECK_TRIES 16  /* of a process that runs meanwhile */
+#define CHECK_TRIES 16  /* the process runs during the check */
 #define CHECK_FRAMES 16
 #define OPLINE_REG_X86 15
-#define MIN_HYBRID_BYTES \
-	32768 /* of execute_ex: it has all of the interpreter's code in it, and what the JIT makes runs as a part of it; else it is a loop \
-		 that calls, and so does what the JIT makes */
+/* From this size on, execute_ex contains the whole interpreter, and JIT code runs on its frame. A smaller execute_ex is a loop that makes
+ * calls, and so does its JIT code. */
+#define MIN_HYBRID_BYTES 32768
 
 __attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_image *image, const char *fmt, ...)
 {
@@ -93,7 +93,7 @@ static bool php_is_sound(const struct runtime_image *image)
 	return !memcmp(php, &made.known, sizeof(*php));
 }
 
-/* Is there a stack of PHP's? 0: there is, or PHP runs nothing now. */
+/* Checks that the process has a PHP stack. 0: it has, or runs no PHP code now. */
 static int check_stack(const struct sonde_php *php, const struct runtime_memory *memory)
 {
 	uint64_t ex, head[SONDE_PHP_EX_BYTES / 8];
@@ -140,7 +140,7 @@ static int php_place(const struct runtime_image *image, uint64_t load_bias, cons
 	return 0;
 }
 
-/* The last words of opcache's buffer for compiled code say up to where it is filled and, from PHP 8.1 on, where what each process has in it
+/* The last two words of opcache's code buffer say up to where it is filled and, from PHP 8.1 on, where the part that all processes share
  * ends (dasm_ptr, ext/opcache/jit/zend_jit.c). */
 static bool php_owns_code(const struct runtime_image *image, const struct runtime_memory *memory, uint64_t start_pc, uint64_t end_pc,
 			  void *process)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the code of execute_ex is. Compilers move what is rarely run out of a function, to a place that has an FDE of its own but, in a
- * stripped file, no name: it is known by the jumps that lead into it. The code is not decoded: whatever bytes look like a jump are counted.
- * Such by accident lead anywhere, those of execute_ex to one place by dozens. FDEs: LSB core, "Exception Frames". */
+/* php_loops: finds the code of execute_ex. Compilers move rarely executed code out of a function. That part has an FDE of its own but, in a
+ * stripped file, no symbol: it is found by the jumps into it. The code is not decoded: all bytes that look like a jump are counted.
+ * Accidental ones lead anywhere, those of execute_ex lead to one part by dozens. FDEs: LSB core, "Exception Frames". */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define MAX_LOOP_BYTES ((uint64_t)4 << 20)
 #define MAX_FDES (1u << 20)
-#define MIN_JUMPS 8 /* into an FDE */
+#define MIN_JUMPS 8 /* number of jumps into an FDE */
 
 /* Encodings that linkers use: DW_EH_PE_udata4; datarel | sdata4; pcrel | sdata4. */
 #define UDATA4 0x03
@@ -22,10 +22,10 @@
 #define PCREL_SDATA4 0x1b
 
 struct fde_entry {
-	int32_t pc, fde; /* from the header's begin */
+	int32_t pc, fde; /* relative to the header */
 };
 
-struct fde_index { /* of PT_GNU_EH_FRAME, sorted */
+struct fde_index { /* the table of PT_GNU_EH_FRAME, sorted */
 	uint64_t vaddr;
 	uint32_t nr;
 	struct fde_entry *entries;
@@ -61,7 +61,7 @@ static uint64_t index_pc(const struct fde_index *index, uint32_t i)
 	return index->vaddr + (uint64_t)(int64_t)index->entries[i].pc;
 }
 
-/* The last that starts at or before; nr: none. */
+/* Finds the last entry that starts at or before pc; nr: none. */
 static uint32_t index_find(const struct fde_index *index, uint64_t pc)
 {
 	uint32_t low = 0, high = index->nr;
@@ -88,7 +88,7 @@ static int index_end(const struct elf_file *elf, const struct fde_index *index, 
 	return 0;
 }
 
-/* A jump with a distance of its own in the code, and where it leads. How far to the next place where one may be. */
+/* Decodes a direct jump; *ret_target 0: there is none. Returns the distance to the next possible position of a jump. */
 static size_t jump_at(uint16_t machine, const uint8_t *code, size_t left, uint64_t pc, uint64_t *ret_target)
 {
 	struct reader r = reader_of(code, left);
@@ -115,7 +115,7 @@ static size_t jump_at(uint16_t machine, const uint8_t *code, size_t left, uint64
 	return 1;
 }
 
-/* How many jumps of the code lead into the middle of each FDE. The caller frees. */
+/* Counts, for each FDE, the jumps in the code that lead into its middle. The caller frees the counts. */
 static int count_jumps(const struct elf_file *elf, const struct fde_index *index, const struct sonde_code_range *loop,
 		       uint32_t **ret_counts)
 {

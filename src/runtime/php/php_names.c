@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What PHP's functions are called, from the zend_function: "Class::method", as PHP writes closures; code outside of functions is "<main>"
- * (the script), "<include FILE>" or
- * "<eval>". */
+/* php_names: resolves PHP's functions from the zend_function: "Class::method"; closures as PHP writes them. Code outside of functions is
+ * "<main>" (the script), "<include FILE>" or "<eval>". */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,16 +9,16 @@
 #include "base/utf8.h"
 #include "runtime/php/php_private.h"
 
-#define MAX_STRING_BYTES (1u << 20) /* longer is no name */
+#define MAX_STRING_BYTES (1u << 20) /* a longer string is not a name */
 #define STRING_TYPE 6               /* IS_STRING, low bits of the byte at 4 of every zend_string (zend_refcounted_h) */
 #define STRING_TYPE_MASK 0xf
 
 struct text {
 	char *bytes;
-	size_t size, used; /* there is always room for a NUL */
+	size_t size, used; /* used is always less than size */
 };
 
-/* Up to a NUL: behind it PHP keeps the places of anonymous classes. */
+/* Appends up to a NUL. Behind the NUL PHP keeps the file and line of an anonymous class. */
 static void text_append(struct text *text, const char *bytes, size_t size)
 {
 	const char *end = bytes + size;
@@ -37,7 +36,7 @@ static void text_append(struct text *text, const char *bytes, size_t size)
 	text->bytes[text->used] = '\0';
 }
 
-/* Appends the zend_string at `from`. 0; -EBADMSG: it is none; or as memory->read. */
+/* Appends the zend_string at `from`. 0; -EBADMSG: it is not a zend_string; or the result of memory->read. */
 static int text_append_string(struct text *text, const struct runtime_memory *memory, uint64_t from)
 {
 	char bytes[RUNTIME_FILE_BYTES];
@@ -58,7 +57,7 @@ static int text_append_string(struct text *text, const struct runtime_memory *me
 	return err;
 }
 
-struct function_words { /* of a zend_function */
+struct function_words { /* fields of a zend_function */
 	uint64_t name, scope, filename;
 	uint32_t line_start;
 	uint8_t type;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the PHP runtime share. */
+/* php_private: declarations shared by the files of the PHP runtime. */
 #pragma once
 #include <stdbool.h>
 
 #include "abi/php.h"
 #include "runtime/runtime.h"
 
-/* Where PHP of one minor version keeps things that versions do not agree on: byte offsets, the same for all patch levels. */
+/* The layout of one minor version, where versions differ: byte offsets, the same for all patch levels. */
 struct php_layout {
 	uint8_t major, minor;
 	uint16_t current_execute_data; /* in zend_executor_globals */
@@ -14,13 +14,13 @@ struct php_layout {
 	uint16_t generator_execute_data, generator_parent, generator_fake, generator_flags;
 };
 
-/* NULL: none is known. */
+/* NULL: unknown version. */
 const struct php_layout *php_layout_of(uint32_t major, uint32_t minor);
-/* Does the file's own code use these offsets? 0; -EBADMSG: it does not; -ENOENT: it has no such code. */
+/* Checks that the file's own code uses these offsets. 0; -EBADMSG: it does not; -ENOENT: it has no such code. */
 MUST_CHECK int php_layout_check(const struct php_layout *layout, const struct elf_file *elf, uint64_t executor_globals);
-/* The version that the file says of itself: 0; -ENOENT; -ENOMEM. */
+/* Reads the version from the file: 0; -ENOENT; -ENOMEM. */
 MUST_CHECK int php_version_read(const struct elf_file *elf, uint8_t ret_version[3]);
-/* The code of execute_ex, and the parts of it that the compiler put elsewhere: their number, at least 1; -ENOENT; -ENOMEM. */
+/* Finds the code of execute_ex, and the parts of it that the compiler moved elsewhere: their number, at least 1; -ENOENT; -ENOMEM. */
 MUST_CHECK int php_loops_find(const struct elf_file *elf, struct sonde_code_range ret_loops[SONDE_MAX_LOOPS]);
 
 int php_describe(const struct runtime_image *image, const void *process, const struct runtime_memory *memory,

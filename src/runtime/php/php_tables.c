@@ -8,11 +8,11 @@
 #include "elf/dynamic_symbol.h"
 #include "runtime/php/php_private.h"
 
-#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of .rodata; PHP 8.5 has 5 MB */
+#define MAX_TEXT_BYTES ((size_t)64 << 20) /* limit for .rodata; PHP 8.5 has 5 MB */
 #define CODE_BYTES 256
 
-/* By tools/php_layout.c from the headers of Debian's php7.4-dev, php8.2-dev, php8.4-dev and php8.5-dev; 8.0, 8.1 and 8.3 by reading
- * Zend/zend_compile.h and Zend/zend_generators.h of their source. */
+/* Printed by tools/php_layout.c from the headers of Debian's php7.4-dev, php8.2-dev, php8.4-dev and php8.5-dev. 8.0, 8.1 and 8.3 were taken
+ * from Zend/zend_compile.h and Zend/zend_generators.h of their source. */
 static const struct php_layout layouts[] = {
 	{ 7, 4, 488, 60, 64, 136, 144, 64, 160, 200, 272 },
 	{ 8, 0, 488, 68, 72, 144, 152, 56, 152, 184, 264 },
@@ -40,8 +40,8 @@ static uint32_t word_at(const uint8_t *bytes)
 	return word;
 }
 
-/* Is there an instruction that takes `off` from a pointer, or reads at `vaddr`? x86-64: a displacement of four bytes; Arm: LDR (immediate),
- * 8 bytes (Arm ARM C6.2). */
+/* True: an instruction in the code has `off` as its offset, or reads at `vaddr`. x86-64: a displacement of four bytes; Arm: LDR
+ * (immediate), 8 bytes (Arm ARM C6.2). */
 static bool code_uses(uint16_t machine, const uint8_t *code, size_t size, uint64_t code_vaddr, uint32_t off, uint64_t vaddr)
 {
 	for (size_t i = 0; i + 4 <= size; i += machine == EM_X86_64 ? 1 : 4) {

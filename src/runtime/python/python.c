@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CPython: is there one in a file, of what version, and how do the kernel and the names find their way in its data.
- * docs/internals/python.md. */
+/* python: finds CPython in a file, its version, and how the kernel side and the resolver find its data. docs/internals/python.md. */
 #include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -14,7 +13,7 @@
 #include "runtime/runtime.h"
 #include "runtime/tls_access.h"
 
-#define MIN_LOOP_BYTES 16384 /* of the loop in one piece: it has 25 KB and more */
+#define MIN_LOOP_BYTES 16384 /* of a loop that is in one piece: it has 25 KB and more */
 #define KEY_IN_TSS 4 /* Py_tss_t: int _is_initialized; pthread_key_t _key */
 
 __attribute__((format(printf, 2, 3))) static int unsupported(struct runtime_image *image, const char *fmt, ...)
@@ -35,7 +34,8 @@ static bool exports(const struct elf_file *elf, const char *name)
 	return dynamic_symbol_find(elf, name, &symbol) == 0;
 }
 
-/* 3.11 and newer export their version as a number; which minor version an older one is, is told by the functions that came with each. */
+/* 3.11 and newer export their version as a number. The minor version of an older one is known by the newest of the functions that it
+ * exports. */
 static void find_version(const struct elf_file *elf, uint8_t *version)
 {
 	static const struct {
@@ -63,7 +63,7 @@ static void find_version(const struct elf_file *elf, uint8_t *version)
 	}
 }
 
-/* Of a file without _PyEval_EvalFrameDefault. 0 when it holds a CPython nevertheless, that we cannot walk; else -ENOENT. */
+/* For files without _PyEval_EvalFrameDefault. 0: the file has a CPython that we cannot walk; else -ENOENT. */
 static int examine_other(const struct elf_file *elf, struct runtime_image *image)
 {
 	if (exports(elf, "PyEval_EvalFrameEx")) {
@@ -87,7 +87,7 @@ static uint64_t find_runtime(const struct elf_file *elf)
 	return section ? section->vaddr : 0;
 }
 
-/* The layout by the version. 0, or -EOPNOTSUPP: the image says why. */
+/* Finds the layout by the version. 0, or -EOPNOTSUPP: the image says why. */
 static int find_table(const struct elf_file *elf, struct runtime_image *image, uint64_t runtime_vaddr, struct python_table *ret_table)
 {
 	uint32_t minor = image->version[1];
@@ -111,7 +111,7 @@ static int find_table(const struct elf_file *elf, struct runtime_image *image, u
 	return err ? -EOPNOTSUPP : 0;
 }
 
-/* Does PyCode_Type say that a code object is as large as we think? Not in builds with other structs: Py_TRACE_REFS, patches. */
+/* Checks that PyCode_Type has the expected size of a code object. Builds with other structs (Py_TRACE_REFS, patches) do not. */
 static int check_sizes(const struct elf_file *elf, struct runtime_image *image, const struct python_table *table)
 {
 	struct dynamic_symbol type;
@@ -132,8 +132,8 @@ static int check_sizes(const struct elf_file *elf, struct runtime_image *image, 
 	return 0;
 }
 
-/* Do the first instructions of the function lead to what _PyRuntime holds there? They take its address by _PyRuntime's and the offset, or
- * by its distance. */
+/* True: the first instructions of the function use the field of _PyRuntime at this offset. They compute its address from _PyRuntime's and
+ * the offset, or have it directly, absolute or relative to the instruction. */
 static bool leads_to(const struct elf_file *elf, const char *name, uint64_t runtime_vaddr, uint32_t off)
 {
 	struct dynamic_symbol function;
@@ -153,7 +153,7 @@ static bool leads_to(const struct elf_file *elf, const char *name, uint64_t runt
 	return false;
 }
 
-/* Up to 3.11: the PyThreadState that holds the GIL, in struct _gilstate_runtime_state: tstate_current, up to some version getframe,
+/* Up to 3.11: finds the PyThreadState that holds the GIL, in struct _gilstate_runtime_state: tstate_current, in older versions getframe,
  * autoInterpreterState, the key. */
 static void find_current(const struct elf_file *elf, const struct python_table *table, uint64_t runtime_vaddr,
 			 struct sonde_tls *ret_current)
@@ -173,10 +173,10 @@ static void find_current(const struct elf_file *elf, const struct python_table *
 	}
 }
 
-#define MAX_RUNTIME_BYTES (1u << 20) /* of struct _PyRuntimeState: 317 KiB in 3.14 */
+#define MAX_RUNTIME_BYTES (1u << 20) /* limit for struct _PyRuntimeState: 3.14 has 317 KiB */
 
-/* The same without a table: `cmpl $0` of _is_initialized in _PyRuntime, whose address is then handed over in rdi (3.14 as a program that is
- * not relocated). 0: not so. */
+/* Finds the key without a table: `cmpl $0` on _is_initialized in _PyRuntime, whose address is then passed in rdi (3.14 as a program that is
+ * not relocated). 0: not found. */
 static uint64_t compared_key(const struct elf_file *elf, uint64_t runtime_vaddr)
 {
 	struct dynamic_symbol function;
@@ -205,13 +205,13 @@ static uint64_t compared_key(const struct elf_file *elf, uint64_t runtime_vaddr)
 	return 0;
 }
 
-/* Where a thread's PyThreadState is: by the code of the functions that return it, or for the key by the table, when the function is not
- * that simple. */
+/* Finds where a thread's PyThreadState is: by the code of the functions that return it. If that code is not simple enough, the key is found
+ * by the table or by compared_key. */
 static int find_roots(const struct elf_file *elf, struct runtime_image *image, const struct python_table *table, uint64_t runtime_vaddr)
 {
 	struct sonde_tls *root = &image->known.process.root, *current = &RUNTIME_OWN(struct sonde_python, image->known)->current;
 
-	if (table->minor < 12) /* arm64: thread_id is not the thread pointer, leads_to finds nothing */
+	if (table->minor < 12) /* on arm64 thread_id is not the thread pointer; leads_to finds nothing there */
 		find_current(elf, table, runtime_vaddr, current);
 	else if (tls_access_decode(elf, "_PyThreadState_GetCurrent", current))
 		*current = (struct sonde_tls){ .kind = SONDE_TLS_NONE };
@@ -225,14 +225,14 @@ static int find_roots(const struct elf_file *elf, struct runtime_image *image, c
 	}
 	if (root->kind != SONDE_TLS_NONE)
 		return 0;
-	/* `current` alone would lose those that do not hold the GIL, and nobody would know */
+	/* with `current` alone, threads that do not hold the GIL would be lost silently */
 	unsupported(image, "where its threads keep their state was not found");
 	return -EOPNOTSUPP;
 }
 
-/* Up to 3.9 nothing else tells which native frame runs a frame, so cold parts of the loop count, too. Later they are where a mark is to
- * stand, which matters when nearly all of the loop is in one (Debian's 3.14 and 3.15: 1 KB of 80 has the symbol). Looking for them takes 30
- * ms. */
+/* True: the cold parts of the loop are needed. Up to 3.9 frames are paired with native frames by counting, so cold parts count, too. Later
+ * they are needed for marks, which matters when nearly all of the loop is in a cold part (Debian's 3.14 and 3.15: 1 KB of 80 has the
+ * symbol). Finding them takes 30 ms. */
 static bool needs_cold_parts(const struct sonde_python *python, const struct dynamic_symbol *loop)
 {
 	return (python->kind == SONDE_PYTHON_FRAMES && python->tstate_cframe == SONDE_PYTHON_NONE) || loop->size_bytes < MIN_LOOP_BYTES;
@@ -282,7 +282,7 @@ static bool python_is_sound(const struct runtime_image *image)
 	       python_tables_have(image->version[1], python, RUNTIME_OWN(const struct python_layout, image->naming));
 }
 
-/* The self-test of the layout: is a code object's type where the process must have it? */
+/* Self-test of the layout: checks that PyCode_Type is where the process must have it. */
 static int check_process(const struct sonde_python *python, const struct python_layout *layout, const struct runtime_memory *memory,
 			 struct diag *diag)
 {
@@ -290,7 +290,7 @@ static int check_process(const struct sonde_python *python, const struct python_
 	int err = memory->read(memory->arg, size_at, &size, sizeof(size));
 
 	if (err == -EFAULT)
-		return -EAGAIN; /* it is being mapped */
+		return -EAGAIN; /* the file is just being mapped */
 	if (err)
 		return err;
 	if (size != (layout->minor >= 11 ? python->code_code : size) || !size)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Objects/lnotab_notes.txt of 3.6-3.10, Objects/locations.md of 3.11 and newer; the meaning at the edges is that of PyCode_Addr2Line in
- * Objects/codeobject.c of each version. */
+/* python_lines: formats from Objects/lnotab_notes.txt of 3.6-3.10, Objects/locations.md of 3.11 and newer. Edge cases are as in
+ * PyCode_Addr2Line in Objects/codeobject.c of each version. */
 #include "runtime/python/python_lines.h"
 
 #include <errno.h>
 
 #define NO_LINE_DELTA (-128)                   /* 3.10: the range has no line */
-#define ENTRY_BEGINS 0x80                      /* 3.11: so does no other byte */
-#define KIND_ONE_LINE_0 10                     /* to 12: a line forward by kind - 10, then columns */
+#define ENTRY_BEGINS 0x80                      /* 3.11: no other byte has this bit */
+#define KIND_ONE_LINE_0 10                     /* to 12: the line grows by kind - 10, then columns */
 #define KIND_NO_COLUMNS 13
 #define KIND_LONG 14
 #define KIND_NONE 15
-#define NUMBER_BITS 6                          /* of each byte of a number; a further bit tells that more follow */
+#define NUMBER_BITS 6                          /* in each byte of a number; another bit says that more follow */
 #define NUMBER_GOES_ON 0x40
 #define MAX_SHIFT (5 * NUMBER_BITS)            /* lines are 32 bits */
 
@@ -21,7 +21,7 @@ void python_lines_start(struct python_line_search *search, enum python_lines for
 	    (struct python_line_search){ .form = (uint8_t)form, .code_off = code_off, .line = first_line, .range_line = PYTHON_NO_LINE };
 }
 
-/* The next range is known. */
+/* Adds the next range. */
 static int range(struct python_line_search *search, uint32_t length, bool has_line, int64_t delta)
 {
 	search->has_line |= search->range_line >= 0;
@@ -38,7 +38,7 @@ static int bad(struct python_line_search *search)
 	return -EBADMSG;
 }
 
-/* Points: the line changes at an offset, and stays to the next. */
+/* Adds a point: the line changes at an offset and is valid up to the next. */
 static int lnotab_pair(struct python_line_search *search, uint8_t bytes, int8_t delta)
 {
 	search->end += bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The hot part is what the exported symbol covers. A cold part is found without a symbol: it is code with call frame information of its own
- * whose jumps lead into the midst of the hot part, where no other function can go to. The bytes are looked at at every offset, so a number
- * or two of an instruction may look like such a jump: more are needed. */
+/* python_loops: the hot part is what the exported symbol covers. A cold part is found without a symbol: it is code with its own call frame
+ * information whose jumps lead into the middle of the hot part, where no other function can go. Bytes are examined at every offset, so one
+ * or two numbers in instructions may look like such a jump: more are required. */
 #include "runtime/python/python_loops.h"
 
 #include <elf.h>
@@ -19,8 +19,8 @@ struct search {
 	const struct elf_file *elf;
 	struct sonde_code_range *loops;
 	uint32_t nr;
-	uint64_t start_vaddr; /* of the FDE; 0: not begun */
-	uint8_t *code;        /* of MAX_PART_BYTES */
+	uint64_t start_vaddr; /* start of the FDE; 0: not begun */
+	uint8_t *code;        /* has MAX_PART_BYTES */
 };
 
 static bool is_in_midst(const struct sonde_code_range *range, uint64_t pc)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Include/cpython/code.h (before 3.8: Include/code.h), Include/bytesobject.h. A code object does not change once it is made, so it needs no
- * lock; whether it is the one that the frame ran, its cookie tells. Five reads name a frame of usual size: the object, its name, its file's
- * name, its table of lines, and the object again. */
+/* python_names: layouts from Include/cpython/code.h (before 3.8: Include/code.h) and Include/bytesobject.h. A code object never changes, so
+ * it needs no lock; the cookie tells whether it is the one that the frame ran. Resolving a frame of usual size takes five reads: the
+ * object, its name, its file's name, its line table, and the object again. */
 #include "runtime/python/python_names.h"
 
 #include <errno.h>
@@ -13,20 +13,20 @@
 
 #define MAX_CODE_BYTES 512
 #define MAX_BYTES_HEADER 256
-#define MAX_TABLE_BYTES (1 << 20)   /* of a table that are searched: over 100,000 lines */
+#define MAX_TABLE_BYTES (1 << 20)   /* bytes of a table that are searched: over 100,000 lines */
 #define MAX_SIZE (1LL << 40)
 #define TABLE_PIECE_BYTES 16384
 
-/* What is read of a code object. */
+/* The fields of a code object that are read. */
 struct code {
-	uint64_t type, count; /* count: of references */
+	uint64_t type, count; /* count: reference count */
 	struct sonde_python_code words;
 };
 
 struct code_bytes {
 	uint8_t bytes[MAX_CODE_BYTES];
 	size_t size;
-	bool is_bad; /* a field was not in them */
+	bool is_bad; /* a field was outside of them */
 };
 
 static uint64_t field(struct code_bytes *from, uint16_t off, size_t size)
@@ -79,7 +79,7 @@ static int code_read(const struct python_layout *layout, const struct runtime_me
 	return from.is_bad ? -EBADMSG : 0;
 }
 
-/* Feeds the search the table of lines at `object`. 0, also when the table is nonsense, which the search then knows. */
+/* Feeds the line table at `object` to the search. 0, also if the table is invalid: the search records that. */
 static int search_table(const struct python_layout *layout, const struct runtime_memory *memory, uint64_t object,
 			struct python_line_search *search)
 {
@@ -115,7 +115,7 @@ static int search_table(const struct python_layout *layout, const struct runtime
 	return 0;
 }
 
-/* 0: none. */
+/* Finds the line of a position; *ret_line 0: none. */
 static int line_of(const struct python_layout *layout, const struct runtime_memory *memory, const struct code *code, uint64_t where,
 		   uint32_t start_line, uint32_t *ret_line)
 {
@@ -124,7 +124,7 @@ static int line_of(const struct python_layout *layout, const struct runtime_memo
 	int err;
 
 	*ret_line = start_line;
-	if (where > INT32_MAX) /* nothing was run yet: f_lasti is negative */
+	if (where > INT32_MAX) /* nothing has run yet: f_lasti is negative */
 		return 0;
 	python_lines_start(&search, layout->lines, start_line, (uint32_t)where);
 	err = search_table(layout, memory, code->words.linetable, &search);
@@ -138,9 +138,9 @@ static int line_of(const struct python_layout *layout, const struct runtime_memo
 	return 0;
 }
 
-/* Is it there, and the one that the frame ran? An object that was freed keeps its bytes but for the first word, where free memory has the
- * address of the next (or 0): no count of references reaches into the bits above 32 (3.14 has flags above 48). Free-threaded ones begin
- * with the thread's id. */
+/* Checks that the object is alive and the one that the frame ran. A freed object keeps its bytes except the first word: there free memory
+ * has the address of the next block (or 0). A reference count never uses bits 32 to 47 (3.14 has flags above 48). Free-threaded objects
+ * begin with the thread's id. */
 static int code_check(const struct runtime_image *image, const struct sonde_python *python, const struct sonde_runtime_frame *frame,
 		      const struct code *code)
 {
@@ -171,7 +171,7 @@ int python_describe(const struct runtime_image *image, const void *process, cons
 		err = python_text_read(layout, memory, code.words.filename, function.file, sizeof(function.file));
 	if (err)
 		return err;
-	if (!function.name[0]) /* code.replace() allows it */
+	if (!function.name[0]) /* code.replace() allows an empty name */
 		snprintf(function.name, sizeof(function.name), "<no name>");
 	function.start_line = code.words.firstlineno > INT32_MAX ? 0 : code.words.firstlineno;
 	err = line_of(layout, memory, &code, frame->where, function.start_line, &function.line);
@@ -182,7 +182,7 @@ int python_describe(const struct runtime_image *image, const void *process, cons
 	if (!err)
 		err = code_read(layout, memory, frame->code, &code);
 	if (!err)
-		err = code_check(image, python, frame, &code); /* it may have been freed while we read, and its name and table with it */
+		err = code_check(image, python, frame, &code); /* it may have been freed during the reads, with its name and table */
 	if (!err)
 		*ret_function = function;
 	return err;

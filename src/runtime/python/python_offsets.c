@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What CPython 3.13 and newer say of themselves: struct _Py_DebugOffsets at the begin of _PyRuntime, initialised in the file. It is 64-bit
- * words only, in an order that each minor version has for itself (Include/internal/pycore_runtime.h of 3.13.0, pycore_debug_offsets.h
- * of 3.14; 3.15.2 by its values). Their values are used, but only when they fit together. */
+/* python_offsets: the debug offsets of CPython 3.13 and newer: struct _Py_DebugOffsets at the start of _PyRuntime, initialised in the file.
+ * It has 64-bit words only, in an order that differs between minor versions (Include/internal/pycore_runtime.h of 3.13.0,
+ * pycore_debug_offsets.h of 3.14; 3.15.2 by its values). Values are used only if they are consistent. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -15,7 +15,7 @@ struct words {
 	uint64_t at[MAX_WORDS];
 };
 
-/* Numbers of words, the first of each struct being its size. */
+/* Word numbers; the first word of each struct is its size. */
 struct order {
 	uint8_t minor;
 	uint8_t thread, thread_frame, thread_id;
@@ -76,8 +76,8 @@ static const struct order *order_of(uint32_t minor)
 	return NULL;
 }
 
-/* Word number `i`: the offset of a field of `field_bytes` in a struct whose size is word number `size`. NONE when it does not lie in there,
- * or is not aligned. */
+/* The offset in word `i`, of a field of `field_bytes` in a struct whose size is in word `size`. NONE: not within the struct, or not
+ * aligned. */
 static uint16_t field(const struct words *words, uint32_t size, uint32_t i, uint32_t field_bytes)
 {
 	uint64_t value = words->at[i], limit = words->at[size];
@@ -138,8 +138,8 @@ bool python_offsets_fit(const struct python_table *table)
 	if (python->tstate_cframe != SONDE_PYTHON_NONE || python->cframe_frame != SONDE_PYTHON_NONE ||
 	    python->cframe_previous != SONDE_PYTHON_NONE)
 		return false;
-	/* what cannot be anywhere else: ob_type at the end of the head, the line number behind the counts of arguments, the text behind the
-	 * string's head */
+	/* fields with a fixed position: ob_type at the end of the object's head, the line number behind the argument counts, the text
+	 * behind the string's head */
 	if (python->tstate_frame == SONDE_PYTHON_NONE || python->tstate_thread_id == SONDE_PYTHON_NONE ||
 	    python->frame_code == SONDE_PYTHON_NONE || python->frame_back == SONDE_PYTHON_NONE ||
 	    python->frame_position == SONDE_PYTHON_NONE || python->frame_owner == SONDE_PYTHON_NONE ||
@@ -153,7 +153,7 @@ bool python_offsets_fit(const struct python_table *table)
 	       (!has_tlbc || (table->is_free_threaded && python->frame_tlbc > python->frame_position && python->code_tlbc > head));
 }
 
-/* The sizes of the structs that the rest leads to. */
+/* Checks the sizes of the structs. */
 static bool are_of_size(const struct words *words, const struct order *o, const struct python_table *table)
 {
 	return words->at[o->object] == table->layout.code_type_off + 8u && words->at[o->code] == table->python.code_code + 8u &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tables. Each was printed by tools/python_tables.py from the headers of the version that stands with it, for x86-64; the layouts of a
- * minor version do not change with its patches, and are the same with Py_DEBUG from 3.8 on (`--debug` prints the same). */
+/* python_tables: the tables. tools/python_tables.py printed each from the headers of the version that is noted there, for x86-64. The
+ * layouts of a minor version do not change with its patches. From 3.8 on they are the same with Py_DEBUG (`--debug` prints the same). */
 #include "runtime/python/python_tables.h"
 
 #include <string.h>
@@ -130,7 +130,7 @@ const struct python_table *python_table_of(uint32_t minor)
 	return NULL;
 }
 
-/* The end of the last field, or -1 when one lies too far behind to be read with the rest. */
+/* Returns the end of the last field; -1: a field is misaligned, or too far behind to be read with the rest. */
 static int end_of(const uint16_t *offsets, const uint8_t *sizes, size_t nr)
 {
 	int end = 0;
@@ -186,7 +186,7 @@ bool python_table_finish(struct python_table *table)
 	} else {
 		p->kind = table->minor == 11 ? SONDE_PYTHON_CFRAMES : SONDE_PYTHON_SHIMS;
 		p->position = SONDE_PYTHON_ADDRESS;
-		p->shim_owner = 3; /* FRAME_OWNED_BY_CSTACK; 3.14 and newer: that is 4, and 3 is FRAME_OWNED_BY_INTERPRETER */
+		p->shim_owner = 3; /* FRAME_OWNED_BY_CSTACK; in 3.14 and newer that is 4, and 3 is FRAME_OWNED_BY_INTERPRETER */
 	}
 	p->code_tags = table->minor >= 14 ? 3 : 0;
 	if (table->minor <= 12)
@@ -220,7 +220,7 @@ bool python_tables_have(uint32_t minor, const struct sonde_python *python, const
 	} else if (minor < PYTHON_OLDEST_MINOR || minor > PYTHON_NEWEST_MINOR || !python_offsets_fit(&table)) {
 		return false;
 	}
-	table.python.process = python->process; /* what files of one version differ in */
+	table.python.process = python->process; /* files of one version differ in these */
 	table.python.current = python->current;
 	table.python.code_type = table.layout.code_type = layout->code_type;
 	return python_table_finish(&table) && !memcmp(&table.python, python, sizeof(*python)) &&

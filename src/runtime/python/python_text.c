@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Include/cpython/unicodeobject.h (3.6: Include/unicodeobject.h). A str is a PyASCIIObject with its bytes behind it, or a
- * PyCompactUnicodeObject with code points of 1, 2 or 4 bytes behind it, or (of a derived class, or made by an old function of C) a
- * PyUnicodeObject: that, with a pointer to them. */
+/* python_text: layouts from Include/cpython/unicodeobject.h (3.6: Include/unicodeobject.h). A str is one of: a PyASCIIObject followed by
+ * its bytes; a PyCompactUnicodeObject followed by code points of 1, 2 or 4 bytes; a PyUnicodeObject, which adds a pointer to the code
+ * points (in a derived class, or made by an old C function). */
 #include "runtime/python/python_text.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 
 #define MAX_HEADER_BYTES 256
 #define MAX_UNITS_BYTES (RUNTIME_FILE_BYTES * 4)
-#define AHEAD_BYTES 256        /* beside the header: as long as nearly all names and paths are */
-#define MAX_LENGTH (1LL << 40) /* code points: no str is longer than memory */
+#define AHEAD_BYTES 256        /* beyond the header: enough for nearly all names and paths */
+#define MAX_LENGTH (1LL << 40) /* code points: more than any memory has */
 #define ELLIPSIS 0x2026
 #define ELLIPSIS_BYTES 3
 
-/* The word `state`: interned, 2 bits; kind, 3; compact; ascii. Free-threaded builds of 3.14 and newer have a byte for `interned`. In others
- * the first byte holds a kind that is not 0, so one that is below 4 tells. */
+/* The word `state`: interned, 2 bits; kind, 3; compact; ascii. In free-threaded builds of 3.14 and newer `interned` is a whole byte. In
+ * others the first byte contains a kind that is not 0; so a first byte below 4 means a free-threaded build. */
 #define INTERNED_BITS 2
 #define INTERNED_BYTE_BITS 8
 #define KIND_MASK 7
@@ -27,8 +27,8 @@
 
 struct str {
 	uint64_t units;        /* address of the code points */
-	uint64_t length;       /* of them */
-	unsigned int kind;     /* bytes of each: 1, 2, 4 */
+	uint64_t length;       /* in code points */
+	unsigned int kind;     /* bytes per code point: 1, 2, 4 */
 };
 
 int python_read_ahead(const struct runtime_memory *memory, uint64_t from, void *to, size_t needed, size_t max, size_t *ret_size)
@@ -36,7 +36,7 @@ int python_read_ahead(const struct runtime_memory *memory, uint64_t from, void *
 	size_t in_page = PYTHON_PAGE_BYTES - from % PYTHON_PAGE_BYTES, size = in_page < needed ? needed : in_page < max ? in_page : max;
 	int err = memory->read(memory->arg, from, to, size);
 
-	if (err == -ENODATA && size > needed) { /* a copy, that ends sooner */
+	if (err == -ENODATA && size > needed) { /* a copy, which ends earlier */
 		size = needed;
 		err = memory->read(memory->arg, from, to, size);
 	}
@@ -86,10 +86,10 @@ static uint32_t unit(const uint8_t *units, unsigned int kind, size_t i)
 	return code;
 }
 
-/* `nr` units of a str of `length`. */
+/* Writes the first `nr` code points of a str of `length`. */
 static void write_text(const uint8_t *units, unsigned int kind, uint64_t length, size_t nr, char *text, size_t size)
 {
-	size_t used = 0, cut = 0; /* `cut`: there an ellipsis fits still */
+	size_t used = 0, cut = 0; /* `cut`: the last position with room for an ellipsis */
 
 	for (size_t i = 0; i < nr; i++) {
 		char bytes[UTF8_MAX_BYTES];
@@ -127,7 +127,7 @@ int python_text_read(const struct python_layout *layout, const struct runtime_me
 	nr = str.length < size ? str.length : size;
 	if (nr * str.kind > MAX_UNITS_BYTES)
 		nr = MAX_UNITS_BYTES / str.kind;
-	if (str.units - object <= got) { /* they begin in what was read */
+	if (str.units - object <= got) { /* they begin within what was read */
 		units = bytes + (str.units - object);
 		have = got - (str.units - object);
 	}
