@@ -122,7 +122,8 @@ int cache_dir_open(const struct cache_dir_options *options, struct diag *diag, s
 	if (fd < 0 || fstat(fd, &st))
 		return diag_errno(diag, errno, "the cache of %s %s cannot be used: %s", options->what, path, strerror(errno));
 	if (st.st_uid != geteuid() || st.st_mode & (S_IRWXG | S_IRWXO))
-		return diag_errno(diag, EPERM, "the cache of %s %s is not used: it is not ours alone (mode 0700)", options->what, path);
+		return diag_errno(diag, EPERM, "the cache of %s %s is not used: it must belong to this user, with mode 0700", options->what,
+				  path);
 	ret_dir->fd = MOVE_FD(fd);
 	bound(ret_dir);
 	return 0;

@@ -230,7 +230,7 @@ static int open_by_path(const char *text, const struct mount *mount, struct diag
 		return diag_errno(diag, EINVAL, "'%.200s' is a file: a cgroup is a directory", text);
 	case -ENOENT:
 		return diag_errno(diag, ENOENT,
-				  "there is no cgroup '%.200s': give a path below %.100s, such as stands in /proc/PID/cgroup, or an id",
+				  "there is no cgroup '%.200s': give a path below %.100s, as /proc/PID/cgroup shows it, or an id",
 				  text, mount->point);
 	default:
 		return diag_errno(diag, -err, "cannot open the cgroup '%.200s': %s", text, strerror(-err));
@@ -272,7 +272,7 @@ int cgroup_find(const char *text, struct diag *diag, struct cgroup *ret_cgroup)
 	if (err == -EXDEV)
 		return diag_errno(
 		    diag, EXDEV,
-		    "in a container the place of a cgroup in the whole tree cannot be told: run sonde in the host's pid namespace");
+		    "a container cannot see where a cgroup is in the whole tree: run sonde in the host's pid namespace");
 	if (err || fstat(fd, &st))
 		return diag_errno(diag, ENOENT, "the cgroup '%.200s' has just been removed", text);
 	ret_cgroup->id = st.st_ino;

@@ -143,10 +143,10 @@ static int check_slower(const struct runq_arguments *arguments, struct diag *dia
 	if (arguments->histogram && !slower)
 		return diag_errno(diag, EINVAL, "--hist is for --slower: without that there is a histogram anyway");
 	if (arguments->stacks && !slower)
-		return diag_errno(diag, EINVAL, "--stacks is for --slower: they are those of the thread that had the CPU in each wait");
+		return diag_errno(diag, EINVAL, "--stacks needs --slower: it shows the stacks of the thread that had the CPU");
 	if (slower && !arguments->histogram &&
 	    (arguments->by_text || arguments->milliseconds || arguments->timestamps || arguments->outputs.nr))
-		return diag_errno(diag, EINVAL, "%s is about histograms: add --hist, or leave --slower out",
+		return diag_errno(diag, EINVAL, "%s is for histograms: add --hist, or leave --slower out",
 				  arguments->by_text ? "--by" : arguments->milliseconds ? "--ms" : arguments->timestamps ? "-T" : "-o");
 	if (slower && writes_to_stdout(arguments))
 		return diag_errno(diag, EINVAL, "the lines of --slower go to standard output: give -o a file");
@@ -267,8 +267,8 @@ static int measure(const struct runq_arguments *arguments, struct sonde_session 
 		return failed(session, err);
 	output_talk(sonde_session_account(session));
 	if (sonde_session_exit_code(session) == SONDE_EXIT_NO_SAMPLES)
-		output_say("no samples: %s", arguments->on_cpu ? "nothing of what was asked for left a CPU"
-							       : "nothing of what was asked for came onto a CPU");
+		output_say("no samples: %s", arguments->on_cpu ? "no thread that was asked for left a CPU"
+							       : "no thread that was asked for got a CPU");
 	return sonde_session_exit_code(session);
 }
 

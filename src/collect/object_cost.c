@@ -13,7 +13,7 @@ int object_cost_begin(struct diag *diag, int *ret_fd)
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
 	if (fd < 0)
-		return diag_errno(diag, errno, "the kernel does not tell what BPF programs cost: %s", strerror(errno));
+		return diag_errno(diag, errno, "the kernel does not report the cost of BPF programs: %s", strerror(errno));
 	*ret_fd = fd;
 	return 0;
 }

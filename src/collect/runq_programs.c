@@ -127,7 +127,7 @@ static int load(struct runq_programs *programs, const struct runq_programs_optio
 	err = runq_bpf__load(programs->skeleton);
 	missing = err ? what_is_missing() : NULL;
 	if (missing)
-		return diag_errno(diag, EOPNOTSUPP, "this kernel is built without %s, by which the scheduler keeps its account", missing);
+		return diag_errno(diag, EOPNOTSUPP, "this kernel is built without %s, which scheduler accounting needs", missing);
 	return err ? load_failed(err, can_make_maps, options->what == RUNQ_WAITS ? "5.12" : "5.10", diag) : 0;
 }
 

@@ -136,7 +136,7 @@ static int say_why(const struct sonde_counters *set, const struct counter *count
 					  "not all kinds of cores of this machine count '%s': name the PMU of one that does, as in %s/%s/",
 					  name, counter->spec.pmu.name, name);
 		if (is_of_cores(counter))
-			return diag_errno(diag, err, "the processors of this machine do not count '%s' (in a virtual machine: are not let)",
+			return diag_errno(diag, err, "the processors of this machine do not count '%s' (a virtual machine may hide them)",
 					  name);
 		return diag_errno(
 		    diag, err, "this kernel does not count '%s' here%s", name,
@@ -154,7 +154,7 @@ static int say_why(const struct sonde_counters *set, const struct counter *count
 				      ? ""
 				      : ": not all PMUs count threads, or user space alone");
 	case ESRCH:
-		return diag_errno(diag, err, "what '%s' is to be counted for has ended, or never was", name);
+		return diag_errno(diag, err, "the target of '%s' has ended or never existed", name);
 	case EMFILE:
 		return diag_errno(diag, err, "too many open files for '%s': ulimit -n %u, or more", name,
 				  2 * set->nr * set->targets.nr + 64);
@@ -168,7 +168,8 @@ static int say_why(const struct sonde_counters *set, const struct counter *count
 /* --- places --------------------------------------------------------------------------------------------------------------------------- */
 
 /* PMUs outside of the cores are counted on CPUs of their own choice, for the machine as a whole. */
-static int masked_targets(const struct sonde_counters *set, const struct counter *counter, struct counter_targets *ret_targets, struct diag *diag)
+static int masked_targets(const struct sonde_counters *set, const struct counter *counter, struct counter_targets *ret_targets,
+			  struct diag *diag)
 {
 	const struct cpus *mask = &counter->spec.pmu.mask;
 	struct counter_targets targets = COUNTER_TARGETS_INIT;
@@ -206,8 +207,8 @@ static bool is_elsewhere(const struct counter *counter, struct target target, in
 }
 
 /* On each unit at one of the places; *gone is set to why, where one of them is not there. 0; a negative errno with its reason. */
-static int open_units(const struct sonde_counters *set, struct counter *counter, const struct counter_targets *targets, uint32_t at, int *gone,
-		      struct diag *diag)
+static int open_units(const struct sonde_counters *set, struct counter *counter, const struct counter_targets *targets, uint32_t at,
+		      int *gone, struct diag *diag)
 {
 	const struct counter *leader = &set->counters[counter->leader];
 	const struct pmu *pmu = &counter->spec.pmu;
@@ -276,7 +277,7 @@ static int open_with_leader(struct sonde_counters *set, uint32_t i, struct diag 
 	int err = 0;
 
 	if (is_of_kernel_alone(counter) && flags_of(set, counter) & SONDE_COUNTER_NO_KERNEL)
-		return diag_errno(diag, EOPNOTSUPP, "'%s' happens in the kernel, and what happens there is not counted",
+		return diag_errno(diag, EOPNOTSUPP, "'%s' happens in the kernel, which is not counted",
 				  counter->spec.event.name);
 	if (leader != counter && leader->spec.err)
 		return diag_errno(diag, -leader->spec.err, "the first of its group, '%s', cannot be had", leader->spec.event.name);

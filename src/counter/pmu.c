@@ -245,7 +245,7 @@ static int put_field(struct terms *terms, const char *name, uint64_t value)
 	if (err == -ERANGE)
 		return diag_errno(terms->diag, EINVAL, "%s=%#llx does not fit: the PMU '%s' has %s for it", name, (unsigned long long)value,
 				  terms->pmu->name, format);
-	return err ? diag_errno(terms->diag, -err, "the PMU '%s' describes '%s' in a way that is not known: %.60s", terms->pmu->name, name,
+	return err ? diag_errno(terms->diag, -err, "the PMU '%s' describes '%s' in an unknown way: %.60s", terms->pmu->name, name,
 				format)
 		   : 0;
 }
@@ -315,7 +315,7 @@ static int put_term(struct terms *terms, char *term)
 	if (equals && !strcmp(equals + 1, "?") && terms->in_alias)
 		return is_given(terms->all, term)
 			   ? 0
-			   : diag_errno(terms->diag, EINVAL, "this event wants to be told '%s': write %s=N behind it", term, term);
+			   : diag_errno(terms->diag, EINVAL, "this event needs '%s': append %s=N", term, term);
 	if (equals && parse_value(equals + 1, &value))
 		return diag_errno(terms->diag, EINVAL, "'%.60s=%.60s': want a number", term, equals + 1);
 	err = equals ? put_field(terms, term, value) : put_word(terms, term);

@@ -115,7 +115,7 @@ static int parse_on_pmu(char *stem, struct diag *diag, struct spec *spec)
 	int err;
 
 	if (!end || end[1])
-		return diag_errno(diag, EINVAL, "'%.100s': want pmu/terms/, with modifiers behind it", spec->event.name);
+		return diag_errno(diag, EINVAL, "'%.100s': write pmu/terms/, followed by modifiers", spec->event.name);
 	terms[-1] = *end = '\0';
 	err = pmu_find(stem, diag, &spec->pmu);
 	if (err)

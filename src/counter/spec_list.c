@@ -129,7 +129,7 @@ static int add_events(struct spec_list *list, const struct sonde_event *events, 
 			return diag_errno(diag, EINVAL, "event %u of the list has another size than the first", i);
 		err = sized_copy(&event, sizeof(event), (const char *)events + i * stride);
 		if (err)
-			return diag_errno(diag, -err, "event %u of the list has a size or fields that are not known", i);
+			return diag_errno(diag, -err, "event %u of the list has an unknown size or unknown fields", i);
 		event.group += event.group ? nr_groups : 0;
 		if (event.group > list->last_group)
 			list->last_group = event.group;

@@ -30,4 +30,5 @@ struct counter_targets {
 void counter_targets_done(struct counter_targets *targets);
 /* `per_cpu`: also threads are counted on each CPU for itself. 0; -EINVAL: options that exclude each other; -ESRCH: no such process; what
  * cgroup_open gives. */
-MUST_CHECK int counter_targets_fill(struct counter_targets *targets, const struct sonde_counter_options *options, bool per_cpu, struct diag *diag);
+MUST_CHECK int counter_targets_fill(struct counter_targets *targets, const struct sonde_counter_options *options, bool per_cpu,
+				    struct diag *diag);

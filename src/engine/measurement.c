@@ -54,7 +54,7 @@ int measurement_profile(struct measurement *measurement, struct window *window, 
 		*ret_nr_skipped = resolver_nr_skipped(resolver);
 		if (*ret_nr_skipped)
 			account_note(profile_account(profile),
-				     "names came too late: %u files were not read, what stands there has addresses", *ret_nr_skipped);
+				     "names came too late: %u files were not read; their frames are addresses", *ret_nr_skipped);
 	}
 	resolver_free(resolver);
 	if (!err)

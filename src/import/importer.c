@@ -200,7 +200,7 @@ int import_push(struct importer *importer, uint32_t location)
 		return -ENOMEM;
 	if (!importer->budget--) {
 		importer->budget = 0;
-		return diag_errno(importer->diag, EFBIG, "its stacks have more frames than a file of this size can mean");
+		return diag_errno(importer->diag, EFBIG, "its stacks have more frames than a file of this size can hold");
 	}
 	if (at == IMPORT_MAX_FRAMES) {
 		importer->frames[half + importer->nr_left_out++ % half] = location;

@@ -180,7 +180,7 @@ static int choose_values(struct pprof_reader *reader)
 	struct profile_value_type types[PROFILE_MAX_VALUES];
 
 	if (!nr)
-		return diag_errno(reader->importer->diag, EBADMSG, "bad pprof: it does not say what its values are");
+		return diag_errno(reader->importer->diag, EBADMSG, "bad pprof: it does not name its values");
 	for (uint32_t i = 0; i < reader->nr_types; i++) {
 		if (reader->default_type != PROFILE_EMPTY_STRING && reader->types[i].type == reader->default_type)
 			shown = i;

@@ -82,12 +82,12 @@ static void write_waits(const struct account *account, struct buffer *buffer)
 			      " waits in the histograms: no room for more different ones. Consider increasing --stack-storage-size.\n",
 			      waits->slots_full);
 	if (waits->no_storage)
-		buffer_printf(buffer, "lost: %" PRIu64 " waits: no memory for what is to be remembered of a thread\n", waits->no_storage);
+		buffer_printf(buffer, "lost: %" PRIu64 " waits: no memory for the state of a thread\n", waits->no_storage);
 	if (waits->events_lost)
 		buffer_printf(buffer, "lost: %" PRIu64 " switches and wake-ups of the events' file: no room in the ring buffer\n",
 			      waits->events_lost);
 	if (waits->stack_cache_wrong)
-		buffer_printf(buffer, "stacks taken for the same: %" PRIu64 " of %" PRIu64 " that were walked all the same were not\n",
+		buffer_printf(buffer, "stacks taken from the cache: %" PRIu64 " of %" PRIu64 " that were walked all the same were not\n",
 			      waits->stack_cache_wrong, waits->stack_cache_checks);
 }
 
@@ -105,7 +105,7 @@ static void write_skipped(const struct account *account, struct buffer *buffer)
 	if (account->events && !account->period && !is_clock) {
 		buffer_printf(buffer, "counted: %" PRIu64 " ", account->events);
 		plain_text(buffer, account->event, ';');
-		buffer_text(buffer, "; how many ticks were due for them is not known, as the kernel varies the period\n");
+		buffer_text(buffer, "; the number of expected ticks is unknown, as the kernel varies the period\n");
 	}
 	if (account->throttled)
 		buffer_printf(buffer,
@@ -113,7 +113,7 @@ static void write_skipped(const struct account *account, struct buffer *buffer)
 						    "kernel.perf_event_max_sample_rate allows\n",
 			      account->throttled, (double)account->throttled_ns / SECOND_NS);
 	if (account->unscheduled_ns)
-		buffer_printf(buffer, "not counted: for %.3f s over all CPUs others had the PMU\n",
+		buffer_printf(buffer, "not counted: others had the PMU for %.3f s over all CPUs\n",
 			      (double)account->unscheduled_ns / SECOND_NS);
 }
 
@@ -154,7 +154,7 @@ static void write_stacks(const struct account *account, struct buffer *buffer)
 	buffer_text(buffer, "\n");
 	if (account->missed_collided)
 		buffer_printf(buffer,
-			      "missed: %" PRIu64 " stacks whose hash another one had, too: nobody knows which of the two they were\n",
+			      "missed: %" PRIu64 " stacks whose hash another stack had, too: which of the two they were is unknown\n",
 			      account->missed_collided);
 }
 

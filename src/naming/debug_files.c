@@ -153,7 +153,7 @@ static void note(const struct debug_files *files, struct account *account)
 	if (counts.nr_failed)
 		account_note(account, "%u debug files could not be fetched by debuginfod: %s", counts.nr_failed, counts.failure);
 	if (counts.nr_refused)
-		account_note(account, "%u debug files were not asked for: one profile fetches up to %u", counts.nr_refused,
+		account_note(account, "%u debug files were not requested: one profile fetches up to %u", counts.nr_refused,
 			     FETCHER_MAX_FILES);
 }
 
@@ -173,7 +173,7 @@ void debug_files_wait(struct debug_files *files, const struct location_table *lo
 		fetcher_step(files->fetcher, (int)(left_ms < WAIT_MS ? left_ms : WAIT_MS));
 	}
 	if (files->next_location < location_nr(locations))
-		account_note(account, "there was no time to look which of all files want a debug file (--debuginfod-timeout)");
+		account_note(account, "there was no time to look for files without debug files (--debuginfod-timeout)");
 	note(files, account);
 }
 

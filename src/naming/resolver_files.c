@@ -185,10 +185,10 @@ static int read_file(struct resolver *resolver, struct asked *asked, uint32_t nr
 	if (err)
 		return 0;
 	if (answers.nr_missing)
-		account_note(account, "%u .dwo files with the inlined functions of %s are not to be had", answers.nr_missing,
+		account_note(account, "%u .dwo files with the inlined functions of %s are missing", answers.nr_missing,
 			     file->object.path);
 	if (answers.nr_packed)
-		account_note(account, "no lines of %s: they are compressed, and not by zlib, or take too much memory", file->object.path);
+		account_note(account, "no lines of %s: they are not compressed by zlib, or need too much memory", file->object.path);
 	if (answers.nr_cut)
 		account_note(account, "lines of %s are not complete: %u units are damaged or too large", file->object.path, answers.nr_cut);
 	return take_answers(resolver, asked, is_kept(file) ? &key : NULL, &answers);

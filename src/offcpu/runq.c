@@ -48,14 +48,14 @@ static const struct runq *const_runq_of(const struct measurement *measurement)
 static int check_slower(const struct sonde_runq_options *o, struct diag *diag)
 {
 	if (o->slower && o->what != SONDE_RUNQ_LATENCY)
-		return diag_errno(diag, EINVAL, "waits longer than a limit are told of run queue latency alone");
+		return diag_errno(diag, EINVAL, "only run queue latency has waits longer than a limit");
 	if (o->slower && o->by && !o->histogram)
 		return diag_errno(diag, EINVAL,
-				  "a histogram for each of something is one of --hist: waits are told with all that there is to them");
+				  "histograms by something need --hist: single waits have all details anyway");
 	if (o->histogram && !o->slower)
 		return diag_errno(diag, EINVAL, "there is a histogram anyway");
 	if (o->stacks && !o->slower)
-		return diag_errno(diag, EINVAL, "stacks are those of who had the CPU in a wait: they go with waits longer than a limit");
+		return diag_errno(diag, EINVAL, "stacks need waits longer than a limit: they are those of the thread that had the CPU");
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static int check(struct sonde_runq_options *o, const struct sonde_session_option
 	if (!common->text || o->what > SONDE_RUNQ_LENGTH || o->by > SONDE_RUNQ_BY_COMM)
 		return diag_errno(diag, EINVAL, "the options ask for nothing that there is");
 	if (common->command)
-		return diag_errno(diag, EINVAL, "a command is not what a run queue is of: start it, and ask for its process id");
+		return diag_errno(diag, EINVAL, "run queues take no command: start it, then give its process id");
 	if (o->slower && !o->slower_ns)
 		o->slower_ns = SONDE_DEFAULT_SLOWER_NS;
 	return check_slower(o, diag) ?: check_length(o, common, diag);
@@ -340,20 +340,20 @@ static void note_losses(const struct runq *runq, struct account *account)
 	if (count.no_time)
 		account_note(account,
 			     "%" PRIu64
-			     " waits are not counted: no program was told when they began, and the scheduler keeps no time of them",
+			     " waits are not counted: when they began is unknown, to us and to the scheduler",
 			     (uint64_t)count.no_time);
 	if (count.keys_full)
 		account_note(account, "%" PRIu64 " values are not counted: there is room for %d histograms in an interval",
 			     (uint64_t)count.keys_full, SONDE_RUNQ_MAX_KEYS);
 	if (count.lost)
 		account_note(account,
-			     "%" PRIu64 " of %" PRIu64 " waits found no room in the ring buffer and are not told: they came too fast",
+			     "%" PRIu64 " of %" PRIu64 " waits found no room in the ring buffer and are not shown: they came too fast",
 			     (uint64_t)count.lost, (uint64_t)(count.lost + count.sent));
 	if (runq_report_is_full(runq->report))
-		account_note(account, "the profile has room for %d histograms: what was counted later stands in [others]",
+		account_note(account, "the profile has room for %d histograms: later ones are counted in [others]",
 			     RUNQ_REPORT_MAX_HISTOGRAMS);
 	if (runq->nr_untold)
-		account_note(account, "%" PRIu64 " waits are not told: they came faster than names could be looked up and lines written",
+		account_note(account, "%" PRIu64 " waits are not shown: they came faster than names could be resolved and lines written",
 			     runq->nr_untold);
 }
 
@@ -394,7 +394,8 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 		buffer_printf(lines, "; %" PRIu64 " waits told, %" PRIu64 " lost", (uint64_t)count.sent - runq->nr_untold,
 			      (uint64_t)count.lost + runq->nr_untold);
 	if (count.by_account)
-		buffer_printf(lines, "; %" PRIu64 " by the scheduler's account, as their begin was not seen", (uint64_t)count.by_account);
+		buffer_printf(lines, "; %" PRIu64 " by the scheduler's own accounting, as their beginning was not seen",
+			      (uint64_t)count.by_account);
 	buffer_text(lines, "\n");
 }
 

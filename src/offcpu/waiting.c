@@ -401,7 +401,7 @@ static void note_overhead(const struct overhead *overhead, struct account *accou
 	if (overhead->is_at_end)
 		account_note(account,
 			     "the programs still cost more than --max-overhead %" PRIu32
-			     ": what is left is the price of seeing each switch of threads",
+			     ": the rest is the price of seeing each thread switch",
 			     overhead->max_percent);
 }
 
@@ -421,7 +421,7 @@ static void account_waits(const struct waiting *waiting, struct account *account
 		account_note(
 		    account,
 		    "%" PRIu32 " of %" PRIu32
-		    " threads that waited at the start ran on before their stacks could be read: of that wait only the leaf is known",
+		    " threads that waited at the start ran on before their stacks could be read: only the leaf of that wait is known",
 		    initial_stacks_nr_late(initial_stacks), initial_stacks_nr(initial_stacks));
 }
 

@@ -146,7 +146,7 @@ static int open_sampled(const struct annotator *annotator, const struct annotate
 		return diag_errno(diag, ENOENT, "it is in no file: made at run time, or the kernel's");
 	if (!*build_id)
 		return diag_errno(diag, ENOENT,
-				  "the profile has no build id of the file, so whether the one here is the same is not known");
+				  "the profile has no build id of the file, so it is unknown whether the file here is the same");
 	fd = open_file(path, &st, diag);
 	if (fd < 0)
 		return fd;

@@ -84,7 +84,7 @@ int export_format_by_path(const char *path, struct diag *diag, enum export_forma
 	}
 	if (longest)
 		return 0;
-	return diag_errno(diag, EINVAL, "no format goes with the name '%.256s'; known suffixes:%s (or say --format)", path, all_suffixes);
+	return diag_errno(diag, EINVAL, "no format matches the name '%.256s'; known suffixes:%s (or say --format)", path, all_suffixes);
 }
 
 bool export_format_has_histograms(enum export_format format)
@@ -124,7 +124,7 @@ int export_write(const struct profile *profile, enum export_format format, const
 	if (needs_sum(format) && types[shown].fold != VALUE_SUM)
 		return diag_errno(
 		    diag, EINVAL,
-		    "'%.60s' is no sum, and the %s format shows parts of one: choose another value, or text, folded, json or jsonl",
+		    "'%.60s' is not a sum, and the %s format shows parts of one: choose another value, or text, folded, json or jsonl",
 		    profile_string_text(profile, types[shown].type), names[format]);
 	err = writers[format](profile, options, buffer);
 	if (!err)

@@ -57,9 +57,9 @@ int output_pattern_check(const char *pattern, struct diag *diag)
 				  "percent sign is %%%%",
 				  pattern);
 	if (hole < name)
-		return diag_errno(diag, EINVAL,
-				  "'%.200s' has %%n or %%t in a directory's name: they are for the file's; no directories are made",
-				  pattern);
+		return diag_errno(
+		    diag, EINVAL,
+		    "'%.200s' has %%n or %%t in a directory's name: use them in the file's name; sonde creates no directories", pattern);
 	return 0;
 }
 

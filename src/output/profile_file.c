@@ -139,7 +139,7 @@ static int unpack(struct buffer *bytes, struct diag *diag)
 	int err = gunzip(bytes->data, bytes->size, &unpacked, &cause);
 
 	if (err == -EFBIG && unpacked.max < bytes->max)
-		return diag_errno(diag, EFBIG, "it unpacks to more than %d times its size: if that is right, let gunzip unpack it first",
+		return diag_errno(diag, EFBIG, "it unpacks to more than %d times its size: if that is right, unpack it with gunzip first",
 				  UNPACKED_TIMES);
 	if (err)
 		return diag_errno(diag, -err, "%s", cause.text);

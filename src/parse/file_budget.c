@@ -83,7 +83,8 @@ uint64_t file_budget_left(struct file_budget *budget, const struct file_owner *o
 	if (!left && !cost->is_told) {
 		cost->is_told = true;
 		diag_errno(diag, EDQUOT,
-			   "reading files of user %" PRIu32 " has taken %.1f s, and of all users %.1f s: it and his others are not read",
+			   "reading files of user %" PRIu32
+			   " has taken %.1f s, and of all users %.1f s: this one and the user's others are not read",
 			   owner->uid, (double)cost->cpu_ns / (double)NS_PER_S, (double)budget->total_ns / (double)NS_PER_S);
 	}
 	return left;

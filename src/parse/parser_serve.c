@@ -201,7 +201,7 @@ static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *bo
 {
 	int err = answer_any(arg, kind, fds, body, size, diag, to);
 
-	return err == -ENOMEM ? diag_errno(diag, ENOBUFS, "reading it takes more memory than is given for it") : err;
+	return err == -ENOMEM ? diag_errno(diag, ENOBUFS, "reading it needs more memory than it may use") : err;
 }
 
 bool sonde_is_worker(int argc, char **argv, int *ret_code)

@@ -42,7 +42,7 @@ static int read_header(struct go_pclntab *table, struct diag *diag)
 	uint64_t nr_functions, parts[5];
 
 	if (magic != MAGIC_116 && magic != MAGIC_118 && magic != MAGIC_120)
-		return diag_errno(diag, ENODATA, "a .gopclntab of a version that is not known: 0x%x", magic);
+		return diag_errno(diag, ENODATA, "a .gopclntab of an unknown version: 0x%x", magic);
 	table->layout = magic == MAGIC_116 ? GO_LAYOUT_116 : magic == MAGIC_118 ? GO_LAYOUT_118 : GO_LAYOUT_120;
 	if (reader_u16(&r) || reader_u8(&r) != 1 || reader_u8(&r) != 8) /* padding; unit of instruction lengths; pointer size */
 		return diag_errno(diag, EBADMSG, "damaged header of .gopclntab");

@@ -152,14 +152,14 @@ static int open_file(struct perf_data *data, struct diag *diag)
 		err = read_events(data, entry_bytes, events_off, events_bytes);
 	if (err)
 		return diag_errno(diag, -err,
-				  err == -ENOMEM ? "no memory" : "the perf.data file is damaged: its header does not tell the events");
+				  err == -ENOMEM ? "no memory" : "the perf.data file is damaged: its header does not list the events");
 	if (!data->data_bytes) { /* perf writes the size last */
 		data->data_bytes = UINT64_MAX;
 		data->info.is_cut = true;
 		return 0;
 	}
 	if (data->data_off + data->data_bytes < data->data_off)
-		return diag_errno(diag, EBADMSG, "the perf.data file is damaged: its records stand nowhere");
+		return diag_errno(diag, EBADMSG, "the perf.data file is damaged: it has no records");
 	return perf_data_features(data, data->data_off + data->data_bytes, bits);
 }
 
@@ -173,7 +173,7 @@ static int open_source(struct perf_data *data, struct diag *diag)
 	data->can_seek = data->source.fd >= 0 && !fstat(data->source.fd, &st) && S_ISREG(st.st_mode);
 	err = read_whole(data, 0, head, sizeof(head));
 	if (!err && !memcmp(head, other_magic, 8))
-		return diag_errno(diag, ENOTSUP, "the perf.data file is of a machine of the other byte order");
+		return diag_errno(diag, ENOTSUP, "the perf.data file is from a machine of the other byte order");
 	if (err || memcmp(head, magic, 8))
 		return diag_errno(diag, ENOEXEC, "not a perf.data file");
 	data->pos = sizeof(head);

@@ -79,14 +79,14 @@ static void note_reading(const struct perf_import *import)
 	struct account *account = import->account;
 
 	if (info->is_cut)
-		account_note(account, "the recording ends before its end (was perf killed, or is the disk full?): what is whole was read");
+		account_note(account, "the recording is cut short (was perf killed, or is the disk full?): what is complete was read");
 	if (info->nr_disordered)
-		account_note(account, "%" PRIu64 " records of perf came too late for their turn: mappings may have been known too late",
+		account_note(account, "%" PRIu64 " records of perf came out of order: some mappings may have been known too late",
 			     info->nr_disordered);
 	if (info->nr_refused)
-		account_note(account, "%" PRIu64 " records of perf make no sense and are left out", info->nr_refused);
+		account_note(account, "%" PRIu64 " records of perf are invalid and left out", info->nr_refused);
 	if (info->nr_unknown_event)
-		account_note(account, "%" PRIu64 " samples are of no event of the recording and are left out", info->nr_unknown_event);
+		account_note(account, "%" PRIu64 " samples belong to no event of the recording and are left out", info->nr_unknown_event);
 	if (import->nr_lost)
 		account_note(account, "%" PRIu64 " records did not find room in perf's buffers: samples, or what processes did",
 			     import->nr_lost);
@@ -98,12 +98,12 @@ static void note_reading(const struct perf_import *import)
 	if (import->nr_guest)
 		account_note(account, "%" PRIu64 " samples are of virtual machines: their stacks have no frames", import->nr_guest);
 	if (import->nr_bad_chain)
-		account_note(account, "%" PRIu64 " call chains of frame pointers lead to what is no code: they are marked, and end there",
+		account_note(account, "%" PRIu64 " frame pointer chains lead to addresses without code: they are marked, and end there",
 			     import->nr_bad_chain);
 	if (import->has_unwalkable)
 		account_note(
 		    account,
-		    "stacks that were recorded as memory are not walked: they lack registers, or are of another kind of machine (%s)",
+		    "stacks recorded as memory are not walked: they lack registers, or are from another kind of machine (%s)",
 		    info->arch);
 }
 
@@ -114,8 +114,8 @@ static void note_files(const struct perf_import *import)
 
 	if (nr)
 		account_note(import->account,
-			     "%u files of the recording are not to be had (%u have been replaced): they have no names, and nothing is "
-			     "walked in them: %s%s",
+			     "%u files of the recording are missing (%u were replaced): they have no names, and no stack is walked through "
+			     "them: %s%s",
 			     nr, nr_changed, path, nr > 1 ? ", ..." : "");
 }
 
@@ -147,8 +147,8 @@ void perf_import_account(struct perf_import *import)
 	account_processes(account, import->processes);
 	account_proxy(account, import->proxy);
 	if (import->options.timestamps && !info->has_clock)
-		account_note(account, "the recording does not tell the time of day (perf record -k CLOCK_MONOTONIC does): its times count "
-				      "from the machine's start");
+		account_note(account,
+			     "the recording has no time of day (perf record -k CLOCK_MONOTONIC adds it): its times count from boot");
 	note_reading(import);
 	note_files(import);
 }

@@ -143,7 +143,7 @@ const char *sonde_session_total(struct sonde_session *session)
 		buffer_printf(&session->account_text, "%" PRIu64 " samples", totals->counts.recorded);
 	buffer_printf(&session->account_text, ", %" PRIu64 " lost", nr_lost(&totals->counts));
 	if (totals->nr_in_haste)
-		buffer_printf(&session->account_text, ", %" PRIu32 " written in haste, with addresses for names", totals->nr_in_haste);
+		buffer_printf(&session->account_text, ", %" PRIu32 " written early, with addresses for names", totals->nr_in_haste);
 	if (totals->nr_failed)
 		buffer_printf(&session->account_text, ", %" PRIu32 " not written", totals->nr_failed);
 	buffer_text(&session->account_text, "\n");

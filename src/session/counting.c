@@ -34,9 +34,9 @@ static int init(struct measurement *measurement, struct sampler_options *samplin
 	if (err)
 		return err;
 	if (common->comm)
-		return diag_errno(diag, EINVAL, "counters know processes, threads and cgroups, no names");
+		return diag_errno(diag, EINVAL, "counters take processes, threads and cgroups, not names");
 	if (counters.nr_tids || counters.nr_tgids || counters.cgroup)
-		return diag_errno(diag, EINVAL, "whose events are counted stands in the session's options");
+		return diag_errno(diag, EINVAL, "the session's options say whose events are counted");
 	counting_of(measurement)->is_of_command =
 	    common->command && !common->nr_tgids && !common->nr_tids && !common->cgroup && !counters.nr_cpus && !counters.all_cpus;
 	measurement->needs_engine = measurement->has_stacks = false;
@@ -113,7 +113,7 @@ static int interval(struct measurement *measurement, uint64_t border_ns)
 static int stop(struct measurement *measurement, struct diag *diag, uint64_t *ret_end_ns)
 {
 	if (sonde_counters_stop(counting_of(measurement)->set))
-		account_note(measurement->parts.account, "some counters cannot be stopped: what they say is a little more than it was");
+		account_note(measurement->parts.account, "some counters cannot be stopped: they are a little too high");
 	*ret_end_ns = clock_ns();
 	return 0;
 }

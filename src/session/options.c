@@ -73,7 +73,7 @@ static int check_windows(struct sonde_session *session)
 	if (o->every_ns > UINT64_MAX / 4)
 		return diag_errno(&session->diag, EINVAL, "a window of that length never ends");
 	if (o->keep && (!o->every_ns || has_intervals))
-		return diag_errno(&session->diag, EINVAL, "to keep so many windows there have to be some: --keep needs --every");
+		return diag_errno(&session->diag, EINVAL, "--keep needs --every: there are no windows to keep");
 	session->outputs.has_windows = o->every_ns && !has_intervals;
 	session->outputs.keep = o->keep;
 	return 0;

@@ -17,7 +17,7 @@ int sonde_session_add_output(struct sonde_session *session, const char *path, co
 		return session_fail(session, err == -EINVAL ? SONDE_EXIT_USAGE : SONDE_EXIT_FAILED, err);
 	if (session->measurement && !session->measurement->has_stacks && !session->measurement->has_histograms)
 		return session_fail(session, SONDE_EXIT_USAGE,
-				    diag_errno(&session->diag, EINVAL, "counts are no profile: they are read (sonde_session_counters)"));
+				    diag_errno(&session->diag, EINVAL, "counts are not a profile: read them with sonde_session_counters"));
 	output = &session->outputs.list[session->outputs.nr - 1];
 	if (!session->measurement || !session->measurement->has_histograms || export_format_has_histograms(output->format))
 		return 0;

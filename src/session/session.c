@@ -413,7 +413,7 @@ int sonde_session_run(struct sonde_session *session)
 		return -EINVAL;
 	if (!session->is_ready)
 		return session_fail(session, SONDE_EXIT_USAGE,
-				    diag_errno(&session->diag, EINVAL, "a session runs once, and only when it could be made"));
+				    diag_errno(&session->diag, EINVAL, "a session runs once, and only if it was created"));
 	session->is_ready = false;
 	session_begin_cost(session);
 	session->nice_before = session->nice = priority_nice();

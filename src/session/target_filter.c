@@ -31,8 +31,8 @@ static int find_targets(const struct target_filter *filter, struct account *acco
 	if (!in_root_pid_namespace()) {
 		if (filter->nr_tgids || filter->nr_tids || filter->has_command)
 			return diag_errno(diag, EXDEV,
-					  "process ids of a container mean others to the kernel: run sonde in the host's pid namespace");
-		account_note(account, "run in a container's pid namespace: processes are not told apart rightly; run sonde in the host's");
+					  "the kernel sees other process ids than a container: run sonde in the host's pid namespace");
+		account_note(account, "run in a container's pid namespace: processes cannot be told apart; run sonde in the host's");
 	}
 	if (filter->has_command && (filter->nr_tgids || filter->nr_tids))
 		return diag_errno(diag, EINVAL, "process ids, thread ids and a command exclude each other");

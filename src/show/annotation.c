@@ -228,7 +228,7 @@ int annotation_make(const struct profile *profile, const char *function, struct 
 	CLEANUP(annotation_done) struct annotation annotation = { .profile = profile };
 	int err = profile_shown_fold(profile) == VALUE_SUM
 		      ? 0
-		      : diag_errno(diag, EINVAL, "the value is no sum, of which lines could have shares (--value names another)");
+		      : diag_errno(diag, EINVAL, "the value is not a sum, so lines have no shares of it (--value names another)");
 
 	if (!err)
 		err = find_wanted(&annotator, function, diag);

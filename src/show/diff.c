@@ -300,7 +300,7 @@ static int check_values(const struct profile *before, const struct profile *afte
 					  names[side], value);
 		profile_sum_types(both[side], &nr_sums);
 		if (found >= nr_sums)
-			return diag_errno(diag, EINVAL, "'%.60s' is no sum, of which functions could have shares (--value names another)",
+			return diag_errno(diag, EINVAL, "'%.60s' is not a sum, so functions have no shares of it (--value names another)",
 					  value);
 	}
 	if (strcmp(text_of_value(before, profile_find_value(before, value), true),

@@ -59,8 +59,8 @@ static void show_functions(const struct diff *diff, const struct show_options *o
 	if (nr < diff->nr_rows)
 		buffer_printf(buffer, "%" PRIu32 " of %" PRIu32 " functions (-n)\n", nr, diff->nr_rows);
 	if (!diff_has_counts(diff)) {
-		buffer_text(buffer, "shares of each profile's own total; how many samples they stand for is not known, so neither is what "
-				    "of the change is chance\n");
+		buffer_text(buffer, "shares of each profile's own total; the number of samples behind them is unknown, so changes cannot "
+				    "be told from chance\n");
 		return;
 	}
 	for (uint32_t i = 0; i < diff->nr_rows; i++) {

@@ -25,11 +25,11 @@ void account_processes(struct account *account, const struct process_table *proc
 	account->nr_processes = process_table_nr_processes(processes);
 	account->nr_objects = object_table_nr_met(objects);
 	if (object_table_nr_refused(objects))
-		account_note(account, "%u files were left unread for want of file descriptors: raise the limit (ulimit -n)",
+		account_note(account, "%u files were not read, for lack of file descriptors: raise the limit (ulimit -n)",
 			     object_table_nr_refused(objects));
 	if (nr_hung)
 		account_note(account,
-			     "%u files were left unread, as their file system does not answer, or they are too large to be copied: %s%s",
+			     "%u files were not read: their file system does not answer, or they are too large to copy: %s%s",
 			     nr_hung, hung, nr_hung > 1 ? ", ..." : "");
 }
 void account_proxy(struct account *account, const struct proxy *proxy)
@@ -38,7 +38,7 @@ void account_proxy(struct account *account, const struct proxy *proxy)
 
 	if (counts.nr_timed_out)
 		account_note(account,
-			     "%u times a file server or a process's memory did not answer, longest for process %u of user %u: what it has "
-			     "is left unread, as were %u more of that kind",
+			     "%u times a file server or a process's memory did not answer, longest for process %u of user %u: its files "
+			     "are not read, nor those of %u more",
 			     counts.nr_timed_out, counts.tgid, counts.uid, counts.nr_refused);
 }

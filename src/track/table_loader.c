@@ -237,7 +237,8 @@ static int load(struct table_loader *loader, uint32_t object, const struct unwin
 	int err = built ? table_store_load(loader->store, built, &table->place) : 0;
 
 	if (err == -EFBIG)
-		account_note(loader->account, "unwind info of %s refused: more rows than code can need", object_at(loader, object)->path);
+		account_note(loader->account, "unwind info of %s refused: it has more rows than code can need",
+			     object_at(loader, object)->path);
 	if (!built || err == -EFBIG) {
 		if (table->state == TABLE_OUT || table->state == TABLE_ASKED) /* that there is none is news to the kernel */
 			process_table_renew_objects(loader->processes, is_one, &object);

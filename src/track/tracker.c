@@ -258,7 +258,7 @@ static int tell_kernel(void *arg, uint32_t tgid, uint32_t generation, const stru
 		return err;
 	if (nr_mappings > SONDE_MAX_MAPPINGS && !tracker->has_too_many) {
 		account_note(tracker->account,
-			     "process %u maps more than %d pieces of code, of which the first are known: other stacks end there", tgid,
+			     "process %u maps more than %d pieces of code; only the first are known, and stacks end at the others", tgid,
 			     SONDE_MAX_MAPPINGS);
 		tracker->has_too_many = true;
 	}
@@ -680,7 +680,7 @@ void tracker_account(const struct tracker *tracker, struct account *account)
 	account_proxy(account, tracker->proxy);
 	process_scan_account(&tracker->left, account);
 	if (object_table_nr_lost(objects))
-		account_note(account, "%u files that are not there any more have no names: [file+0x...]", object_table_nr_lost(objects));
+		account_note(account, "%u files are gone and have no names: [file+0x...]", object_table_nr_lost(objects));
 	table_loader_account(tracker->loader, account);
 	account->bpf_map_bytes += table_store_bytes(tracker->store);
 }

@@ -175,7 +175,7 @@ static int await_ready(struct worker *worker, int wait_ms, struct diag *diag)
 	if (worker->is_ready)
 		return 0;
 	end(worker);
-	return diag_errno(diag, -readiness->header.status, "the worker that reads files cannot be shut in: %s",
+	return diag_errno(diag, -readiness->header.status, "the worker that reads files cannot be sandboxed: %s",
 			  strerror(-readiness->header.status));
 }
 
@@ -357,7 +357,7 @@ static int give_up(struct worker *worker, const struct exchange *exchange, int e
 	case -EPIPE:
 	case -ECONNRESET:
 		if (signo == SIGSYS)
-			return diag_errno(diag, ECHILD, "what reads it wanted more than it may, and was stopped");
+			return diag_errno(diag, ECHILD, "its reader exceeded its rights and was stopped");
 		return diag_errno(diag, ECHILD, "what reads it has crashed%s%s", signo ? ": " : "", signo ? strsignal(signo) : "");
 	case -ETIMEDOUT:
 		return diag_errno(diag, ETIMEDOUT, "reading it takes more than %.3g s",

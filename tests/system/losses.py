@@ -91,7 +91,7 @@ def at_a_rate():
 	need_bpf()
 	account, skipped, text = recorded("-e", "page-faults", "-F", 199, "--", build("counted"), "0", str(PAGES), "0", str(CHILDREN), "0", "0")
 	check(account["expected"] == 0 and account["events"] >= PAGES * (CHILDREN + 1) and account["ticks"] > 0 and skipped is None, str(account))
-	check("\ncounted: %d page-faults; how many ticks were due" % account["events"] in text, text)
+	check("\ncounted: %d page-faults; the number of expected ticks" % account["events"] in text, text)
 	return "%d events, %d ticks" % (account["events"], account["ticks"])
 
 

@@ -151,7 +151,7 @@ def a_recording_that_was_cut_off_says_so():
 	made = dump(cut)
 	nr = total(parse_folded(made.out))
 	check(whole // 4 < nr < whole, lambda: "%d samples of %d" % (nr, whole))
-	check("ends before its end" in made.err, lambda: made.err)
+	check("is cut short" in made.err, lambda: made.err)
 
 
 def replace(path, source):

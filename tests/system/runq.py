@@ -269,7 +269,7 @@ def only_whom_was_asked_for():
 		check_equal(list(measure("-L", worker, "--by", "tid", 1, 1)), ["tid %d (worker)" % worker], "-L")
 		check_equal(list(measure("-L", hog, "-n", "hog", "--by", "tid", 1, 1)), ["tid %d (hog)" % hog], "-L and -n")
 		nobody = sonde("runq", "-L", hog, "-n", "worker", 1, 1, want=5)
-		check("no samples: nothing of what was asked for came onto a CPU" in nobody.err, str(nobody))
+		check("no samples: no thread that was asked for got a CPU" in nobody.err, str(nobody))
 	with Background("runq", "--by", "pid", 1, 1) as runq:
 		result = runq.finish()
 		check("run queue latency, pid " in result.out and ", pid %d " % runq.process.pid not in result.out, "our own waits: %s" % result)

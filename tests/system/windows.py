@@ -198,7 +198,7 @@ def names_that_take_long_delay_names_alone():
 	_, samples, lost = total_of(result.err)
 	check_equal((sum(window.of("samples") for window in windows), lost), (samples, 0), "samples and lost")
 	check_seamless(windows, 7)
-	check("1 written in haste" in result.err, lambda: result.err)
+	check("1 written early" in result.err, lambda: result.err)
 	check(all(any(re.match(r"\[chain\+0x", frame) for frame in frames) for _, frames, _ in windows[0].rows), lambda: "addresses: %s" % windows[0].rows[:3])
 	check("names came too late" in json.dumps(windows[0].account), lambda: windows[0].account)
 	for window in windows[2:]:

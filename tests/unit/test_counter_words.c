@@ -185,7 +185,7 @@ static void test_json(void **state)
 			    "{\"name\":\"page-faults\",\"value\":7,\"enabled_ns\":100,\"running_ns\":100,\"scaled\":false,\"user_only\":"
 			    "false,\"error\":null},\n"
 			    "{\"name\":\"cycles\",\"value\":null,\"enabled_ns\":0,\"running_ns\":0,\"scaled\":false,\"user_only\":false,"
-			    "\"error\":\"the processors of this machine do not count 'cycles' (in a virtual machine: are not let)\"},\n"
+			    "\"error\":\"the processors of this machine do not count 'cycles' (a virtual machine may hide them)\"},\n"
 			    "{\"name\":\"task-clock\",\"value\":null,\"enabled_ns\":0,\"running_ns\":0,\"scaled\":false,\"user_only\":"
 			    "false,\"error\":\"what it is counted for did not run\"}]}\n");
 	free(text);

@@ -146,7 +146,7 @@ static void only_sums_are_added_up(void **state)
 
 			assert_int_equal(export_write(profile, format, &(struct export_options){ 0 }, &buffer, &diag),
 					 i < 2 || takes_all ? 0 : -EINVAL);
-			assert_int_equal(!!strstr(diag.text, "is no sum"), i >= 2 && !takes_all);
+			assert_int_equal(!!strstr(diag.text, "is not a sum"), i >= 2 && !takes_all);
 			if (format == EXPORT_FOLDED)
 				assert_non_null(strstr(buffer.data, i == 0   ? ";[futex] 6\n"
 								    : i == 1 ? ";[futex] 3084005\n"
@@ -438,7 +438,7 @@ static void formats_have_names(void **state)
 	}
 	assert_int_equal(export_format_by_path("profile.gz", &diag, &format), -EINVAL);
 	assert_string_equal(diag.text,
-			    "no format goes with the name 'profile.gz'; known suffixes: .txt .folded .collapsed .json .pb.gz .pprof "
+			    "no format matches the name 'profile.gz'; known suffixes: .txt .folded .collapsed .json .pb.gz .pprof "
 			    ".html .htm .top .jsonl .ndjson .speedscope.json .firefox.json .cpuprofile .perf "
 			    ".otlp.json .otlp.pb .otlp .svg (or say --format)");
 	assert_int_equal(export_format_by_path(".html", NULL, &format), -EINVAL);

@@ -166,7 +166,7 @@ static void sizes(void **state)
 	check_sizes(use_waits, &waits, sizeof(waits), offsetof(struct sonde_wait_options, state), -EINVAL, "no wait is at least");
 	check_sizes(use_runq, &runq, sizeof(runq), sizeof(runq), -EINVAL, "a histogram for each CPU, or one for all");
 	check_sizes(use_counters, &counters, sizeof(counters), offsetof(struct sonde_counter_options, cpus), -EINVAL,
-		    "stands in the session's options");
+		    "the session's options say");
 	check_sizes(use_read, &read, sizeof(read), offsetof(struct sonde_read_options, no_lines), 0, "");
 	check_sizes(use_write, &write, sizeof(write), offsetof(struct sonde_write_options, value), 0, "");
 	check_sizes(use_show, &shown, sizeof(shown), offsetof(struct sonde_show_options, width), 0, "");

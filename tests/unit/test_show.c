@@ -220,7 +220,7 @@ static void test_folds(void **state)
 					"         SELF        TOTAL  FILE\n"
 					"         3 us         3 us  /opt/app\n");
 	assert_int_equal(annotation_make(profile, "lock", &diag, &(struct annotation){ 0 }), -EINVAL);
-	assert_non_null(strstr(diag.text, "is no sum"));
+	assert_non_null(strstr(diag.text, "is not a sum"));
 }
 
 static void test_interpreted(void **state)

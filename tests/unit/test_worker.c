@@ -379,10 +379,10 @@ static void test_is_shut_in(void **state)
 	const uint32_t kinds[] = { SOCKET, PTRACE, KILL, UNLINK };
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		check_failure(kinds[i], "/nothing", -ECHILD, "more than it may");
+		check_failure(kinds[i], "/nothing", -ECHILD, "exceeded its rights");
 	for (uint32_t i = 0; i < ARRAY_SIZE(forbidden); i++) {
 		print_message("%s\n", forbidden[i].name);
-		check_failure(FORBIDDEN + i, NULL, -ECHILD, "more than it may");
+		check_failure(FORBIDDEN + i, NULL, -ECHILD, "exceeded its rights");
 	}
 }
 

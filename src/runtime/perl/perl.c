@@ -135,7 +135,7 @@ static int place(const struct runtime_image *image, uint64_t load_bias, const st
 	struct sonde_perl perl = *RUNTIME_OWN(const struct sonde_perl, image->known);
 
 	if (perl.process.root.kind != SONDE_TLS_NONE && tls_access_place(&image->known.process.root, load_bias, libc, &perl.process.root))
-		return diag_errno(diag, EOPNOTSUPP, "where its C library keeps a thread's data is not known");
+		return diag_errno(diag, EOPNOTSUPP, "it is unknown where its C library keeps a thread's data");
 	perl.process.load_bias = load_bias;
 	perl.op_pc = placed(perl.op_pc, load_bias);
 	perl.curcop_pc = placed(perl.curcop_pc, load_bias);

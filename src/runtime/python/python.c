@@ -321,7 +321,7 @@ static int python_place(const struct runtime_image *image, uint64_t load_bias, c
 	if (!err)
 		err = place_tls(&python.current, load_bias, libc);
 	if (err)
-		return diag_errno(diag, -err, "where its threads keep their state is not known with this C library");
+		return diag_errno(diag, -err, "it is unknown where its threads keep their state with this C library");
 	python.process.load_bias = load_bias;
 	python.code_type += load_bias;
 	python.process.load_bias = load_bias;
