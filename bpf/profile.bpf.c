@@ -15,7 +15,6 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#define SCRATCH_NESTS
 #include "abi/config.h"
 #include "abi/unwind.h"
 #include "lib/filter.h"
@@ -26,6 +25,8 @@
 #include "lib/stack.h"
 #include "walk/unwind.h"
 #include "lib/user_regs.h"
+
+static const bool scratch_nests = true;
 
 /* Puts the user registers into the walk; 0: there are none. Its copy of them would exceed the 512 bytes of stack that on_tick and the walk
  * share. */

@@ -11,15 +11,16 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#define RAW_LEAVES_ROOM 1
-#define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
-#define SCRATCH_NESTS
 #include "lib/event_regs.h"
 #include "lib/maps.h"
 #include "lib/runq_maps.h"
 #include "lib/scratch.h"
 #include "lib/send.h"
 #include "lib/stack.h"
+
+static const bool scratch_nests = true;
+static const bool deferred_leaves_room = true;
+static const __u32 deferred_max_pages = 16; /* the run queue's lock is held: 10 us */
 
 static __always_inline int send_runqslower(struct scratch *s)
 {

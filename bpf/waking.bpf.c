@@ -10,11 +10,6 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#define WALK_REMEMBERS
-#define RAW_LEAVES_ROOM 1
-#define RAW_LONGEST 16 /* the run queue's lock is held: 10 us */
-#define TASKS_ARE_TYPED
-#define SCRATCH_NESTS
 #include "abi/wait.h"
 #include "lib/comm.h"
 #include "lib/filter.h"
@@ -24,6 +19,12 @@
 #include "lib/stack.h"
 #include "lib/thread.h"
 #include "lib/wait_counters.h"
+
+static const bool scratch_nests = true;
+static const bool deferred_leaves_room = true;
+static const __u32 deferred_max_pages = 16; /* the run queue's lock is held: 10 us */
+static const int walk_is_recorded = 1;
+static const bool tasks_are_typed = true;
 
 #define ENTRY_BYTES 64 /* longer than the entry code of a fault */
 

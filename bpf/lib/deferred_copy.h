@@ -14,9 +14,7 @@
 
 #define RAW_UNKNOWN_PAGES 16
 #define RAW_LENGTHS 7
-#ifndef RAW_LONGEST /* pages */
-#define RAW_LONGEST SONDE_DEFERRED_MAX_PAGES
-#endif
+static const __u32 deferred_max_pages; /* 0: SONDE_DEFERRED_MAX_PAGES */
 #define RAW_ROOT_BYTES (2 * WALK_PAGE_BYTES) /* for arguments at the root, or a thread's control block */
 
 _Static_assert(SONDE_DEFERRED_MIN_PAGES == 4 && SONDE_DEFERRED_MAX_PAGES == SONDE_DEFERRED_MIN_PAGES << (RAW_LENGTHS - 1) &&
@@ -42,7 +40,7 @@ static __always_inline __u32 deferred_length(__u32 nr_pages)
 
 #pragma clang loop unroll(full)
 	for (int i = 0; i < RAW_LENGTHS - 1; i++)
-		length <<= length < nr_pages && length < RAW_LONGEST;
+		length <<= length < nr_pages && length < (deferred_max_pages ?: SONDE_DEFERRED_MAX_PAGES);
 	return length;
 }
 
@@ -81,10 +79,10 @@ static __always_inline int send_copy(const struct sonde_deferred_record *header,
 	case 4: return send_pages(header, 4, flags);
 	case 8: return send_pages(header, 8, flags);
 	case 16: return send_pages(header, 16, flags);
-	case 32: return RAW_LONGEST < 32 ? -1 : send_pages(header, 32, flags);
-	case 64: return RAW_LONGEST < 64 ? -1 : send_pages(header, 64, flags);
-	case 128: return RAW_LONGEST < 128 ? -1 : send_pages(header, 128, flags);
-	case 256: return RAW_LONGEST < 256 ? -1 : send_pages(header, 256, flags);
+	case 32: return deferred_max_pages && deferred_max_pages < 32 ? -1 : send_pages(header, 32, flags);
+	case 64: return deferred_max_pages && deferred_max_pages < 64 ? -1 : send_pages(header, 64, flags);
+	case 128: return deferred_max_pages && deferred_max_pages < 128 ? -1 : send_pages(header, 128, flags);
+	case 256: return deferred_max_pages && deferred_max_pages < 256 ? -1 : send_pages(header, 256, flags);
 	}
 	return -1;
 }

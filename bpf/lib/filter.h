@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The targets filter: is a thread, the current one or another, among the requested ones? With TASKS_ARE_TYPED the verifier knows the type
- * of a task; then nothing is read by a helper call. */
+/* The targets filter: is a thread, the current one or another, among the requested ones? Where the verifier knows the type of a
+ * task (tasks_are_typed), nothing is read by a helper call. */
 #pragma once
 #include <stdbool.h>
 
@@ -13,6 +13,8 @@
 #include "cgroup.h"
 #include "comm.h"
 #include "knobs.h"
+
+static const bool tasks_are_typed; /* in programs of tp_btf */
 
 struct { /* the tgids or tids requested */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -47,17 +49,13 @@ static __always_inline bool is_comm(struct task_struct *task, const void *comm)
 
 	if (same_comm(comm))
 		return true;
-#ifdef TASKS_ARE_TYPED
-	leader = task->group_leader;
+	leader = tasks_are_typed ? task->group_leader : BPF_CORE_READ(task, group_leader);
 	if (leader == task)
 		return false;
-	read_comm(leader, of_leader);
-#else
-	leader = BPF_CORE_READ(task, group_leader);
-	if (leader == task)
-		return false;
-	BPF_CORE_READ_STR_INTO(&of_leader, leader, comm); /* on failure "", which matches no filter */
-#endif
+	if (tasks_are_typed)
+		read_comm(leader, of_leader);
+	else
+		BPF_CORE_READ_STR_INTO(&of_leader, leader, comm); /* on failure "", which matches no filter */
 	return same_comm(of_leader);
 }
 

@@ -75,15 +75,16 @@ static __always_inline __u32 first_slot(void)
 	return bpf_get_smp_processor_id() * (1 + cfg.more_levels);
 }
 
-/* With SCRATCH_NESTS a plain addition is enough: nobody is preempted there, and a program that interrupts the addition restores the value
+static const bool scratch_nests;
+
+/* Where runs nest (scratch_nests) a plain addition is enough: nobody is preempted there, and a program that interrupts the addition restores the value
  * before it ends. (The iterator over all threads may be preempted, but there is only one.) Elsewhere it is one atomic instruction. */
 static __always_inline void scratch_add(struct scratch *s, __u64 nr)
 {
-#ifdef SCRATCH_NESTS
-	*(volatile __u64 *)&s->nr_users += nr;
-#else
-	__sync_fetch_and_add(&s->nr_users, nr);
-#endif
+	if (scratch_nests)
+		*(volatile __u64 *)&s->nr_users += nr;
+	else
+		__sync_fetch_and_add(&s->nr_users, nr);
 }
 
 /* Takes a level for the run with this context. NULL: all levels of this CPU are taken; else call scratch_leave at each end of the run. Adds

@@ -24,9 +24,7 @@
 
 /* For events of which an unknown process may have thousands a second: deferred stacks leave room in the ring for payloads of known stacks,
  * and the first one in a window wakes the reader. */
-#ifndef RAW_LEAVES_ROOM
-#define RAW_LEAVES_ROOM 0
-#endif
+static const bool deferred_leaves_room;
 
 /* Sends the payload in s->stack, unless one with that hash was sent. */
 static __always_inline enum sonde_stack_state send_stack(struct scratch *s, __u64 time_ns)
@@ -177,7 +175,7 @@ WALK_FUNCTION __u64 hash_walk(__u32 slot)
 static __always_inline bool may_send_deferred(struct scratch *s, __u64 time_ns)
 {
 	open_window(s, time_ns);
-	if (RAW_LEAVES_ROOM && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= 3ull * cfg.ring_wake_bytes / 2) /* three quarters */
+	if (deferred_leaves_room && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= 3ull * cfg.ring_wake_bytes / 2) /* three quarters */
 		return false;
 	return s->nr_deferred < RAW_MAX;
 }
@@ -237,7 +235,7 @@ static __always_inline __u32 choose_length(struct scratch *s, struct sonde_count
 /* Wakes the reader if it has a table to load, and for stacks that take much room. */
 static __always_inline __u64 raw_flag(const struct scratch *s, __u32 length, enum sonde_stop stop)
 {
-	return stop == SONDE_STOP_NOT_LOADED || length > SONDE_DEFERRED_MIN_PAGES || (RAW_LEAVES_ROOM && s->nr_deferred == 1)
+	return stop == SONDE_STOP_NOT_LOADED || length > SONDE_DEFERRED_MIN_PAGES || (deferred_leaves_room && s->nr_deferred == 1)
 		   ? BPF_RB_FORCE_WAKEUP
 		   : wake_flag();
 }

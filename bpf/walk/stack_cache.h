@@ -2,7 +2,7 @@
 /* stack_cache: the last walks of a thread, with what decided them. Threads wait at the same locations with the same stacks again and again.
  * A walk is decided by the registers it uses and the words of the stack it reads. While these and the process's mappings are unchanged, so
  * is its result; they are compared before the next walk. Compiles for BPF and for the host, like walk/unwind.h, whose walk records what it
- * reads where WALK_REMEMBERS is defined. Not cached: walks that read code or a signal's registers, and walks that end early. Cached all the
+ * reads where walk_is_recorded. Not cached: walks that read code or a signal's registers, and walks that end early. Cached all the
  * same: walks that end because user space has not provided enough yet. They are valid until it provides more. */
 #pragma once
 #include "unwind.h"

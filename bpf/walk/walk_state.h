@@ -250,16 +250,20 @@ static __always_inline __u64 hash_step(__u64 hash, __u64 word)
 
 /* The start of the hash of a process's stacks. `life`: 0 if the generation is known; else a value that no other process with this tgid has.
  * With known generations no two starts are equal: each step is one to one in its word. */
-static __always_inline __u64 hash_process(__u64 initial_stack, __u32 tgid, __u32 generation, __u64 life)
+static __always_inline __u64 hash_process(__u64 seed, __u32 tgid, __u32 generation, __u64 life)
 {
-	return hash_step(hash_step(hash_step(initial_stack, (__u64)generation << 32 | tgid), life), initial_stack);
+	return hash_step(hash_step(hash_step(seed, (__u64)generation << 32 | tgid), life), seed);
 }
 
-#ifdef WALK_REMEMBERS
+/* True where what decides a walk is recorded for the stack cache: a program with the cache defines it as true. */
+static const int walk_is_recorded;
+
 static __always_inline void walk_note_word(struct walk *w, __u64 at, __u64 word)
 {
 	__u32 nr = w->trail.nr;
 
+	if (!walk_is_recorded)
+		return;
 	if (nr >= WALK_TRAIL_WORDS) {
 		w->trail.is_lost = 1;
 		return;
@@ -271,33 +275,31 @@ static __always_inline void walk_note_word(struct walk *w, __u64 at, __u64 word)
 
 static __always_inline void walk_note_reg(struct walk *w, __u32 reg)
 {
-	w->trail.used_regs |= 1u << (reg & 31);
+	if (walk_is_recorded)
+		w->trail.used_regs |= 1u << (reg & 31);
 }
 
 static __always_inline void walk_note_tls(struct walk *w, __u64 base)
 {
-	w->trail.tls_base = base;
+	if (walk_is_recorded)
+		w->trail.tls_base = base;
 }
 
 static __always_inline void walk_note_lost(struct walk *w)
 {
-	w->trail.is_lost = 1;
+	if (walk_is_recorded)
+		w->trail.is_lost = 1;
 }
 
 static __always_inline void walk_note_begin(struct walk *w)
 {
+	if (!walk_is_recorded)
+		return;
 	w->trail.nr = 0;
 	w->trail.used_regs = 0;
 	w->trail.tls_base = 0;
 	w->trail.is_lost = 0;
 }
-#else
-#define walk_note_word(w, at, word) (void)0
-#define walk_note_reg(w, reg) (void)0
-#define walk_note_tls(w, base) (void)0
-#define walk_note_lost(w) (void)0
-#define walk_note_begin(w) (void)0
-#endif
 
 /* To be called where all registers are known. */
 static __always_inline void walk_begin(struct walk *w)

@@ -50,8 +50,8 @@ def cross(name, sources, *options):
 
 def boot():
 	kernel = image("debian", "trixie", "arm64")
-	library_sources = [path for folder in ("counter", "base") for path in glob.glob(os.path.join(ROOT, "src", folder, "*.c"))]
-	cli = [path for word in ("stat*", "option*", "output", "plain_format", "signals", "machine", "whose", "verb_run") for path in glob.glob(os.path.join(ROOT, "src", "cli", word + ".c"))]
+	library_sources = [path for folder in ("counter", "base", "codec") for path in glob.glob(os.path.join(ROOT, "src", folder, "*.c"))]
+	cli = [path for word in ("stat/*", "cli/option*", "cli/output", "cli/plain_format", "cli/signals", "cli/machine", "cli/target_options", "cli/verb_run") for path in glob.glob(os.path.join(ROOT, "src", word + ".c"))]
 	programs = {"stat": cross("stat", [*library_sources, *cli, os.path.join(SOURCES, "stat_alone.c")]),
 		"counters": cross("counters", [*library_sources, os.path.join(SOURCES, "counters.c")]), "counted": cross("counted", [os.path.join(SOURCES, "counted.c")])}
 	booted_guest = Guest(kernel, programs, SCRIPT, "arm64")

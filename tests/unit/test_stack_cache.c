@@ -10,10 +10,11 @@
 
 #include <stdbool.h>
 
-#define WALK_REMEMBERS
 #include "walk_host.h"
 
 #include "walk/stack_cache.h"
+
+static const int walk_is_recorded = 1;
 
 #define STACK_PC    0x7ffe00000000ULL
 #define STACK_WORDS 1024 /* two pages */
