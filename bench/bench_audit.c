@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench_audit PID [SAMPLES]: stops a thread (ptrace) again and again, takes its registers and 16 KiB of its stack, and unwinds them by
- * libdw as `--audit` does. Prints what the first and the later ones cost, how the stacks ended, and the memory that is kept; and then what
- * each costs us, and the worker, when it is asked about alone, as `--audit` does it. */
+/* bench_audit PID [SAMPLES]: stops a thread (ptrace) repeatedly, takes its registers and 16 KiB of its stack, and unwinds them with libdw
+ * as `--audit` does. Prints the cost of the first stack and of the later ones, how the stacks ended, and the memory that is kept. Then the
+ * cost of each stack in this process and in the worker, one request at a time, as `--audit` sends them. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ static bool stop_and_take(pid_t pid)
 	return !ptrace(PTRACE_CONT, pid, NULL, NULL) && taken;
 }
 
-/* CPU time: others may run meanwhile. */
+/* CPU time, because other programs may run meanwhile. */
 static double now_us(void)
 {
 	return (double)clock_of_ns(CLOCK_THREAD_CPUTIME_ID) / 1e3;
@@ -130,7 +130,7 @@ static struct audit_pool *begin_pool(void)
 		   : pool;
 }
 
-/* Our own CPU time for a stack that a worker unwinds. */
+/* This process's CPU time for a stack that a worker unwinds. */
 static double ask_pool(struct audit_pool *pool)
 {
 	double begin_us = now_us();
@@ -153,7 +153,7 @@ static void print_pool(struct audit_pool *pool, uint32_t nr)
 {
 	struct rusage usage;
 
-	audit_pool_free(pool); /* its worker ends, and counts */
+	audit_pool_free(pool); /* ends its worker, so that getrusage counts it */
 	getrusage(RUSAGE_CHILDREN, &usage);
 	qsort(own_us, nr, sizeof(*own_us), by_value);
 	printf("by a worker: %u answers; of our own CPU median %.1f, 99 %% %.0f us; of the worker's, with its start, %.1f us a stack\n",

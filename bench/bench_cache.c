@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the cache of unwind tables spares: a file's table compiled, and the same read from a cache in a new directory below $TMPDIR. Best of
- * the passes; the page cache is warm. Only files that the cache takes: root's, on a local file system. */
+/* What the cache of unwind tables saves: compares compiling a file's table with reading it from a cache in a new directory below $TMPDIR.
+ * Best of the passes; the page cache is warm. Only files that the cache accepts: root's, on a local file system. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,11 +18,11 @@ static double now_ms(void)
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-/* Milliseconds of one pass, or -1: the cache does not have it. `cache` NULL: compiles; `keep`: and keeps. */
+/* Returns the milliseconds of one pass, or -1: the cache does not have the file. `cache` NULL: compiles. `keep`: stores the table there. */
 static double pass_ms(const char *path, struct table_cache *cache, struct table_cache *keep, uint32_t *ret_rows)
 {
 	CLEANUP(rule_table_freep) struct rule_table *rules = rule_table_new(SONDE_MAX_RULES);
-	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL; /* goes before its rules */
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL; /* freed before its rules */
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	double start = now_ms(), ms;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

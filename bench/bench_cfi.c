@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How fast the unwind tables of files are built: open, read, interpret, sort, merge, cut. The first pass over a file warms the
- * page cache and is not counted; of the others the best and the median are printed (a shared machine disturbs some). */
+/* How fast the unwind tables of files are built: open, read, interpret, sort, merge, cut. The first pass over a file warms the page cache
+ * and is not counted. Prints the best and the median of the others, because a shared machine disturbs some. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static int build_once(const char *path, struct figures *ret_figures)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
 	CLEANUP(rule_table_freep) struct rule_table *rules = rule_table_new(SONDE_MAX_RULES);
-	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL; /* goes before its rules */
+	CLEANUP(unwind_table_freep) struct unwind_table *table = NULL; /* freed before its rules */
 	struct diag diag = { 0 };
 	uint64_t start_ns = now_ns();
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What it costs to open, read and close all software events of the calling thread: by the library, and by the bare system calls, in turn.
- * bench_counters ROUNDS: the medians. */
+/* bench_counters ROUNDS: the cost of opening, reading and closing all software events of the calling thread, by the library and by bare
+ * system calls in turn. Prints medians. */
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How long files take to be examined for interpreters, which each file that a process maps is: by a call, and with a question to the
- * worker. Best of the passes; the page cache is warm. */
+/* How long it takes to examine files for interpreters, as sonde does with each file that a process maps: by a direct call, and by a
+ * request to the worker. Best of the passes; the page cache is warm. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,11 +49,11 @@ static double worker_us(struct parser *parser, const struct elf_file *elf)
 	return now_us() - start;
 }
 
-/* False: it is no ELF file. */
+/* False: not an ELF file. */
 static bool examine(struct parser *parser, struct examined *file)
 {
 	for (int pass = 0; pass < PASSES; pass++) {
-		CLEANUP(elf_file_freep) struct elf_file *elf = NULL; /* anew: what it has read it keeps */
+		CLEANUP(elf_file_freep) struct elf_file *elf = NULL; /* opened again in each pass: it caches what it has read */
 		int fd = open(file->path, O_RDONLY | O_CLOEXEC);
 		double us;
 

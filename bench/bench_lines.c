@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench_lines FILE [-v] <ADDRESSES: source lines and inlined functions of hexadecimal addresses (elf_vaddr), one a line, of a file with
- * DWARF. -v: the answers as `llvm-symbolizer -i -f linkage` prints them without columns. Last: addresses, frames, seconds, CPU seconds,
- * peak RSS in KiB. */
+/* bench_lines FILE [-v] <ADDRESSES: source lines and inlined functions of a file with DWARF, for hexadecimal addresses (elf_vaddr), one a
+ * line. -v: prints the answers as `llvm-symbolizer -i -f linkage` does, without columns. The last line has addresses, frames, seconds, CPU
+ * seconds, peak RSS in KiB. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

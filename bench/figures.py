@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/run and bench/runtimes share: what the kernel says of a process's BPF programs, and a workload that has a CPU for itself."""
+"""What bench/run and bench/runtimes share: the kernel's figures of a process's BPF programs, and a workload with a CPU to itself."""
 import ctypes
 import glob
 import os
@@ -12,34 +12,34 @@ BPF_PROG_TYPE_PERF_EVENT = 7
 
 
 def fdinfos(pid):
-	"""The key: value lines of each file descriptor of a process that is a BPF program or map."""
+	"""The `key: value` lines of each file descriptor of a process that is a BPF program or map."""
 	for path in glob.glob("/proc/%d/fdinfo/*" % pid):
 		try:
 			with open(path, encoding="ascii", errors="replace") as file:
 				info = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 		except OSError:
-			continue # closed meanwhile
+			continue # closed in the meantime
 		if "prog_id" in info or "map_id" in info:
 			yield info
 
 
 def sampling_program(pid):
-	"""(run time in ns, runs) of the perf_event program that runs most; what it tail-calls is part of its time."""
+	"""(run time in ns, runs) of the perf_event program with the most runs. The time includes the programs that it tail-calls."""
 	programs = {info["prog_id"]: info for info in fdinfos(pid) if info.get("prog_type") == str(BPF_PROG_TYPE_PERF_EVENT)}
 	best = max(programs.values(), key=lambda info: int(info["run_cnt"]), default=None)
 	return (int(best["run_time_ns"]), int(best["run_cnt"])) if best else (0, 0)
 
 
 def own_cpu(program, cpu):
-	"""The CPU is the program's alone, or nearly: else runs that only filter would count as samples."""
+	"""Gives the program a CPU almost to itself: otherwise runs that only filter would count as samples."""
 	os.sched_setaffinity(program.pid, {cpu})
 	if os.cpu_count() > 1:
 		os.sched_setscheduler(program.pid, os.SCHED_FIFO, os.sched_param(1))
 
 
 def bpf_stats():
-	"""A file descriptor; while it is open the kernel counts time and runs of BPF programs."""
-	attribute = ctypes.create_string_buffer(128) # a zero: BPF_STATS_RUN_TIME
+	"""Returns a file descriptor. While it is open, the kernel counts time and runs of BPF programs."""
+	attribute = ctypes.create_string_buffer(128) # zeros: BPF_STATS_RUN_TIME
 	fd = ctypes.CDLL(None, use_errno=True).syscall(SYS_BPF, BPF_ENABLE_STATS, attribute, 4)
 	check(fd >= 0, lambda: "BPF_ENABLE_STATS: %s" % os.strerror(ctypes.get_errno()))
 	return fd

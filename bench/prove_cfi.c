@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* prove_cfi FILE...: the unwind tables of files against libdw at every address (tests/oracle/cfi_proof.h), a line per file, and the DWARF
- * expressions that occur in them. Exit status 1 when anything differs. ./test does the same with samples of large files. */
+/* prove_cfi FILE...: compares the unwind tables of files with libdw at every address (tests/oracle/cfi_proof.h). Prints a line per file,
+ * and the DWARF expressions in them. Exit status 1 when anything differs. ./test does the same with samples of large files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The peer that sonde's unwinder is measured beside: the kernel's walk by frame pointers and its store, and nothing else: it does not
- * even count what it stored. */
+/* The peer that sonde's unwinder is compared with: the kernel's frame-pointer walk and its stack map, and nothing else. It does not even
+ * count what it stores. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>

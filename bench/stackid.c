@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* stackid PID CPU HERTZ SECONDS: samples a process on one CPU with bpf_get_stackid; prints the BPF time per sample, the number of samples
- * and the frames of the longest stack. Somebody must keep the kernel's BPF statistics on. The first half second is not counted. */
+/* stackid PID CPU HERTZ SECONDS: samples a process on one CPU with bpf_get_stackid. Prints the BPF time per sample, the number of samples
+ * and the frames of the longest stack. The caller must keep the kernel's BPF statistics on. The first half second is not counted. */
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>

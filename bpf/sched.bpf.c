@@ -50,7 +50,7 @@ static __always_inline bool is_kept(struct task_struct *task, bool is_target_now
  * wait. */
 static __always_inline void take_initial_stack(struct thread *thread)
 {
-	if (thread->is != THREAD_SEEDED)
+	if (thread->is != THREAD_INITIAL)
 		return;
 	thread->key = thread->initial_stack.key;
 	thread->run_delay = thread->initial_stack.run_delay;
@@ -453,7 +453,7 @@ static __noinline int take_regs_of(struct task_struct *task, struct scratch *s)
 static __always_inline void add_initial_stack(const void *ctx, struct task_struct *task, struct thread *thread)
 {
 	struct scratch *s = scratch_take(ctx); /* switches go on */
-	struct seeded *initial_stack = &thread->initial_stack;
+	struct initial_wait *initial_stack = &thread->initial_stack;
 	__u64 comm[SONDE_COMM_BYTES / 8];
 	__u16 state = task_state(task), syscall = SONDE_NO_SYSCALL;
 	__u64 now_ns = bpf_ktime_get_ns();
@@ -479,7 +479,7 @@ static __always_inline void add_initial_stack(const void *ctx, struct task_struc
 	initial_stack->key.ids = s->sample.ids;
 	scratch_leave(s);
 	/* else it has had a CPU meanwhile, and the wait found is over */
-	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_SEEDED : THREAD_LEFT_OUT);
+	__sync_val_compare_and_swap(&thread->is, THREAD_UNKNOWN, is_asked_for(task, state, comm) ? THREAD_INITIAL : THREAD_LEFT_OUT);
 }
 
 /* Runs once at the start, called by the reader itself. */
@@ -647,7 +647,7 @@ static __always_inline int cut_thread(struct bpf_iter__task *ctx, struct cutting
 		cut_last_wait(ctx, cutting, count);
 	if (is == THREAD_OFF)
 		cut_wait_of(ctx, cutting, &thread->key, thread->run_delay, count);
-	if (is == THREAD_SEEDED)
+	if (is == THREAD_INITIAL)
 		cut_wait_of(ctx, cutting, &thread->initial_stack.key, thread->initial_stack.run_delay, count);
 	if (cfg.wall)
 		cut_running(ctx, cutting, &thread->key, is == THREAD_ON && is_asked_for(task, SONDE_WAIT_PREEMPTED, comm), count);

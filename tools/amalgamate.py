@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes one text of a BPF program and all of our headers that it includes, each once, and puts it into a C file.
+"""Merges a BPF program and all of our headers that it includes (each once) into one text, and writes that into a C file.
 
 Usage: amalgamate.py PROGRAM.bpf.c INCLUDE_DIR NAME OUTPUT.c
 """

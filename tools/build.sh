@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# build.sh [--again] [--for WHAT] DIRECTORY [MESON OPTION...]: sets the build directory up once (or again, when packages may have come since) and builds, all or
-# what tests/targets.py knows by these words; one line on stderr when it takes a while, the whole log when it fails.
+# build.sh [--again] [--for WHAT] DIRECTORY [MESON OPTION...]: sets up the build directory once (--again: once more, for packages installed since)
+# and builds all, or the targets that tests/targets.py lists for these words. Prints one line on stderr when it takes a while, and the whole log when it fails.
 set -eu
 again=
 wanted=

@@ -4,8 +4,8 @@
 
 Usage: embed.py PAGE.html OUTPUT.c DEPENDENCIES.d
 
-In the page, a line `@style NAME@` or `@script NAME@` is replaced by that file as an inline element, @hashes style@ and @hashes script@
-by their hashes for the content security policy, and `@data@` is where the profile goes: the page is cut in two there. In a script `@runtimes@` is what the page shows of SONDE_RUNTIME_LIST.
+In the page, a line `@style NAME@` or `@script NAME@` is replaced by that file as an inline element, and @hashes style@ and @hashes script@ by their hashes for
+the content security policy. `@data@` marks the place of the profile: the page is split in two there. In a script, `@runtimes@` is replaced by the part of SONDE_RUNTIME_LIST that the page shows.
 """
 import base64
 import hashlib

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a manual page of section 3 out of a text in roff and a public header, whose comments are the reference: nothing stands in two places.
+"""Makes a manual page of section 3 from a text in roff and a public header. The header's comments are the reference, so nothing is written twice.
 
 Usage: man3.py TEXT.3.in VERSION HEADER [EXAMPLE] > PAGE.3
 
-In the text, alone on a line: @names@, the functions; @types@, constants, structs and enums as they stand in the header; @functions@, each with what is said of it;
-@example@, the example's file; and anywhere @version@."""
+In the text, each alone on a line: @names@, the functions; @types@, the constants, structs and enums as in the header; @functions@, each with its comment;
+@example@, the example's file. Anywhere: @version@."""
 import pathlib
 import re
 import sys
 
-LINE = "\x01" # begins and ends a line that stays one
+LINE = "\x01" # marks the start and the end of a line that must not be folded
 PLUMBING = r'#pragma[^\n]*\n|#if[^\n]*\n#pragma[^\n]*\n#endif[^\n]*\n|#ifdef __cplusplus\n.*?\n#endif\n?|#include[^\n]*\n'
 ITEM = re.compile(r"""
 	(?P<comment>/\*.*?\*/)
@@ -23,7 +23,7 @@ ITEM = re.compile(r"""
 
 
 def said(comment):
-	"""A comment's text on one line, as a sentence; but lines that are indented stay lines."""
+	"""A comment's text on one line, as a sentence. Indented lines stay lines."""
 	text = re.sub(r"\n[ \t]*\*   +([^\n]*)(?=\n)", lambda match: LINE + match.group(1) + LINE, comment[2:-2]).replace(LINE + LINE, LINE)
 	text = re.sub(r"\s*\n\s*\*?\s*", " ", text).strip()
 	if re.match(r"[a-z][a-z-]*[ ,:;]", text) and not re.match(r"(enum|struct) ", text):
@@ -32,8 +32,8 @@ def said(comment):
 
 
 def read_header(text):
-	"""[(kind, source, text)]: what is declared, in order, each with the comments before it and behind it on its line; sections as ("section", title, "")."""
-	first = re.search(r"\*/\s*(/\*.*?\*/)", text, re.DOTALL) # behind the licence: what the header is
+	"""[(kind, source, text)]: the declarations in order, each with the comments before it and at the end of its line; sections as ("section", title, "")."""
+	first = re.search(r"\*/\s*(/\*.*?\*/)", text, re.DOTALL) # after the licence: the header's own comment
 	text = re.sub(PLUMBING, "", text[first.end():], flags=re.DOTALL)
 	items, before, at = [], "", 0
 	for match in ITEM.finditer(text):
@@ -60,7 +60,7 @@ def roff(text):
 
 
 def prose(text):
-	"""What stands in backquotes is set off, and so are our functions."""
+	"""Highlights text in backquotes and the names of our functions."""
 	text = re.sub(r"`([^`]+)`", r"\\fI\1\\fR", roff(text))
 	text = re.sub("%s(.*)%s ?" % (LINE, LINE), lambda match: "\n.nf\n  " + match.group(1).replace(LINE, "\n  ") + "\n.fi\n", text)
 	return re.sub(r"\b(sonde_\w+)\b(?!\\fR)", r"\\fB\1\\fR", text)
@@ -89,7 +89,7 @@ def functions(items):
 
 
 def folded(declared, width=90):
-	"""A long declaration on several lines, at its commas."""
+	"""Splits a long declaration into several lines, at its commas."""
 	lines, indent = [""], " " * (declared.index("(") + 1)
 	for part in re.split(r"(?<=,) ", declared):
 		if lines[-1].strip() and len(lines[-1]) + len(part) > width:

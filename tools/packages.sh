@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# packages.sh run|test|matrix: the Debian packages that ./run (or also ./test, ./test --matrix) needs; installs those that are missing, as root. One line per
-# package; a second word is a command that does as well, wherever it comes from. Does nothing when nothing is missing.
+# packages.sh run|test|matrix: installs the missing Debian packages that ./run needs (test: ./test; matrix: ./test --matrix), as root. The lists have one line
+# per package. A second word is a command that replaces the package, wherever it comes from. Does nothing when nothing is missing.
 set -eu
 
 run_packages() {
@@ -26,8 +26,8 @@ run_packages() {
 	EOF
 }
 
-# libbz2 is for libdw, where the library is linked statically; libclang-rt is libFuzzer; libcurl4 is loaded for debuginfod; cargo-web is Debian 12's current Rust (its plain cargo is too old for the registry), go, node and chromium
-# are for the readers that our files are checked with; libbpf-tools measure beside us; qemu boots another kernel, mmdebstrap unpacks other Debians.
+# libbz2 is for libdw, where the library is linked statically. libclang-rt has libFuzzer. libcurl4 is loaded for debuginfod. cargo-web is Debian 12's current Rust (its plain cargo is too
+# old for the registry). cargo, go, node and chromium run the readers that check our files. libbpf-tools are measured for comparison. qemu boots other kernels, mmdebstrap unpacks other Debians.
 test_packages() {
 	run_packages
 	cat <<-'EOF'
@@ -72,7 +72,7 @@ test_packages() {
 	EOF
 }
 
-# mono-mcs compiles for .NET; the others write perf maps.
+# mono-mcs compiles for .NET. The others write perf maps.
 matrix_packages() {
 	test_packages
 	cat <<-'EOF'
@@ -87,13 +87,13 @@ is_installed() { # PACKAGE [COMMAND]
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] || { [ $# -gt 1 ] && command -v "$2" >/dev/null 2>&1; }
 }
 
-missing_of() { # LIST: the packages that are not there
+missing_of() { # LIST: prints the packages that are not installed
 	"$1" | while read -r package command; do
 		is_installed "$package" ${command:+"$command"} || printf '%s ' "$package"
 	done
 }
 
-quietly() { # TEXT COMMAND...: one line; the command's output only when it failed
+quietly() { # TEXT COMMAND...: prints one line; the command's output only if it fails
 	printf '%s ... ' "$1" >&2
 	shift
 	log=$(mktemp)
@@ -126,7 +126,7 @@ if [ "$(id -u)" != 0 ]; then
 	echo "Missing packages; as root: apt-get install --no-install-recommends $missing" >&2
 	exit 1
 fi
-# Package lists that are there are tried first: an update takes longer than the installation.
+# Tries the package lists on the machine first: an update takes longer than the installation.
 # shellcheck disable=SC2086
 if [ -n "$(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' 2>/dev/null | head -n 1)" ] && \
 	quietly "installing $missing" install $missing; then
@@ -135,7 +135,7 @@ fi
 quietly "updating the package lists" apt-get update -q || true
 # shellcheck disable=SC2086
 quietly "installing $missing" install $missing && exit 0
-# A package that the mirror lost must not take the others with it.
+# A package that the mirror has lost must not prevent the others.
 status=0
 for package in $missing; do
 	quietly "installing $package" install "$package" || status=1

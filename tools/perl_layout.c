@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* perl_layout: the row of src/runtime/perl/perl_tables.c for the perl whose headers (Debian's libperl-dev) it is compiled with:
+/* perl_layout: prints the row of src/runtime/perl/perl_tables.c for the perl whose headers (Debian's libperl-dev) it is compiled with:
  *   cc -O2 -w -D_GNU_SOURCE -Ibpf -I/usr/lib/x86_64-linux-gnu/perl/5.36/CORE tools/perl_layout.c -o /tmp/perl_layout && /tmp/perl_layout
- * What bpf/abi/perl.h and perl_tables.h take to be the same everywhere is asserted. */
+ * Asserts what bpf/abi/perl.h and perl_tables.h assume to be the same everywhere. */
 #include <EXTERN.h>
 #include <perl.h>
 

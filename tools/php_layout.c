@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* php_layout: the row of src/runtime/php/php_tables.c for the PHP whose headers it is compiled with:
+/* php_layout: prints the row of src/runtime/php/php_tables.c for the PHP whose headers it is compiled with:
  *   I=$(php-config8.2 --include-dir); cc -I$I -I$I/main -I$I/Zend -I$I/TSRM tools/php_layout.c -o /tmp/php_layout && /tmp/php_layout
- * (php-config8.2 is in Debian's php8.2-dev). What bpf/abi/php.h takes to be the same everywhere is asserted. */
+ * (php-config8.2 is in Debian's php8.2-dev). Asserts what bpf/abi/php.h assumes to be the same everywhere. */
 #include <stddef.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the rows of src/runtime/python/python_tables.c: python_tables.py PREFIX..., each with the headers of a CPython of 3.6 to 3.12 (include/python3.N, with internal/).
+"""Writes the rows of src/runtime/python/python_tables.c: python_tables.py PREFIX..., each PREFIX with the headers of a CPython of 3.6 to 3.12 (include/python3.N, with internal/).
 
-A small program is compiled against the headers, which prints offsetof and sizeof of what we need; `--debug` compiles for a build with Py_DEBUG.
+Compiles a small program against the headers that prints the offsetof and sizeof values we need. `--debug` compiles for a build with Py_DEBUG.
 """
 import pathlib
 import subprocess
@@ -11,7 +11,7 @@ import tempfile
 
 NONE = "0xffff"
 
-# Field of struct sonde_python: what it is in C, by minor version.
+# Field of struct sonde_python -> its C expression, by minor version.
 KERNEL = [
     ("tstate_frame", [(6, "offsetof(PyThreadState, frame)"), (11, "offsetof(PyThreadState, cframe)")]),
     ("tstate_thread_id", [(6, "offsetof(PyThreadState, thread_id)")]),
@@ -28,7 +28,7 @@ KERNEL = [
     ("code_kwonlyargcount", [(6, "offsetof(PyCodeObject, co_kwonlyargcount)")]),
     ("code_code", [(6, "offsetof(PyCodeObject, co_code)"), (11, "offsetof(PyCodeObject, co_code_adaptive)")]),
 ]
-# Likewise of struct python_layout.
+# The same for struct python_layout.
 NAMES = [
     ("code_type_off", [(6, "offsetof(PyObject, ob_type)")]),
     ("code_filename", [(6, "offsetof(PyCodeObject, co_filename)")]),
@@ -43,7 +43,7 @@ NAMES = [
     ("bytes_size", [(6, "offsetof(PyVarObject, ob_size)")]),
     ("bytes_data", [(6, "offsetof(PyBytesObject, ob_sval)")]),
 ]
-# What the file is checked against and found by.
+# To check the interpreter's file, and to find its data.
 OTHER = [
     ("type_basicsize", [(6, "offsetof(PyTypeObject, tp_basicsize)")]),
     ("code_basicsize", [(6, "sizeof(PyCodeObject)"), (11, "offsetof(PyCodeObject, co_code_adaptive)")]),

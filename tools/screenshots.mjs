@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
-// Takes the README's pictures of the viewer, light and dark.
+// Takes the README's pictures of the viewer, in light and dark.
 //
 // Usage: screenshots.mjs PROFILE.html [DIFFERENCE.html [FOLDER]]
 //
-// PROFILE.html has times: sonde profile --timestamps -F 199 -o PROFILE.html 10. Pictures go to docs/images. Needs the npm package playwright-core (a
-// folder that has it in its node_modules: $SONDE_NODE_PATH) and Debian's chromium.
+// PROFILE.html must have times: sonde profile --timestamps -F 199 -o PROFILE.html 10. Pictures go to docs/images. Needs the npm package playwright-core
+// (in the node_modules of the folder $SONDE_NODE_PATH) and Debian's chromium.
 import { createRequire } from 'node:module';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ const pictures = [
 		await tab.mouse.move(box.x + box.width * 0.7, box.y + 20, { steps: 3 });
 		await tab.mouse.up();
 	}],
-	['sandwich', profile, () => tab.evaluate(() => { // of the function with the most callers that has a share to speak of
+	['sandwich', profile, () => tab.evaluate(() => { // of the function with the most callers that has a relevant share
 		const rows = functionsOf(viewer.tree).filter(row => row.total > viewer.tree.total[0] / 20);
 		const nrCallers = row => callersOf(viewer.tree, row.frame).children(0).length;
 
@@ -53,7 +53,7 @@ try {
 		for (const [name, page, prepare] of pictures.filter(([, page]) => page)) {
 			await tab.goto(pathToFileURL(path.resolve(page)).href);
 			await prepare();
-			await tab.waitForTimeout(400); // it is drawn
+			await tab.waitForTimeout(400); // until it is drawn
 			await tab.screenshot({ path: path.join(folder, `${name}${scheme === 'dark' ? '-dark' : ''}.png`) });
 		}
 	}

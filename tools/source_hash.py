@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a C file with a number that is another whenever one of the sources is.
+"""Makes a C file with a number that changes whenever one of the sources changes.
 
 Usage: source_hash.py NAME OUTPUT.c SOURCE...
 """

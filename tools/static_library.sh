@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# static_library.sh OBJCOPY AR INPUT.a OUTPUT.a CC...: the same code as one object, of which only include/sonde is to be seen, so that no name of ours meets one of a program's.
+# static_library.sh OBJCOPY AR INPUT.a OUTPUT.a CC...: links the code into one object that exports only the names of include/sonde, so that no other name of ours collides with a name of the program.
 set -eu
 objcopy=$1
 ar=$2

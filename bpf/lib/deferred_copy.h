@@ -12,24 +12,24 @@
 #include "maps.h"
 #include "../walk/unwind.h"
 
-#define RAW_UNKNOWN_PAGES 16
-#define RAW_LENGTHS 7
+#define DEFERRED_UNKNOWN_PAGES 16
+#define DEFERRED_LENGTHS 7
 static const __u32 deferred_max_pages; /* 0: SONDE_DEFERRED_MAX_PAGES */
-#define RAW_ROOT_BYTES (2 * WALK_PAGE_BYTES) /* for arguments at the root, or a thread's control block */
+#define DEFERRED_ROOT_BYTES (2 * WALK_PAGE_BYTES) /* for arguments at the root, or a thread's control block */
 
-_Static_assert(SONDE_DEFERRED_MIN_PAGES == 4 && SONDE_DEFERRED_MAX_PAGES == SONDE_DEFERRED_MIN_PAGES << (RAW_LENGTHS - 1) &&
+_Static_assert(SONDE_DEFERRED_MIN_PAGES == 4 && SONDE_DEFERRED_MAX_PAGES == SONDE_DEFERRED_MIN_PAGES << (DEFERRED_LENGTHS - 1) &&
 		   WALK_PAGE_BYTES == SONDE_DEFERRED_PAGE_BYTES,
 	       "send_copy has other ones");
 
 /* Number of stack pages from `start` on; 0: unknown. A process's first stack ends at its arguments; C libraries keep a thread's control
  * block at the end of its stack. */
-static __always_inline __u32 raw_pages(__u64 start)
+static __always_inline __u32 deferred_pages(__u64 start)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u64 first = BPF_CORE_READ(task, mm, start_stack) - start, thread = user_tls_base(0) - start,
 	      bytes = first < thread ? first : thread;
 
-	bytes += RAW_ROOT_BYTES;
+	bytes += DEFERRED_ROOT_BYTES;
 	return bytes <= 16ull * SONDE_DEFERRED_MAX_PAGES * WALK_PAGE_BYTES ? bytes / WALK_PAGE_BYTES : 0;
 }
 
@@ -39,7 +39,7 @@ static __always_inline __u32 deferred_length(__u32 nr_pages)
 	__u32 length = SONDE_DEFERRED_MIN_PAGES;
 
 #pragma clang loop unroll(full)
-	for (int i = 0; i < RAW_LENGTHS - 1; i++)
+	for (int i = 0; i < DEFERRED_LENGTHS - 1; i++)
 		length <<= length < nr_pages && length < (deferred_max_pages ?: SONDE_DEFERRED_MAX_PAGES);
 	return length;
 }

@@ -77,8 +77,9 @@ static __always_inline __u32 first_slot(void)
 
 static const bool scratch_nests;
 
-/* Where runs nest (scratch_nests) a plain addition is enough: nobody is preempted there, and a program that interrupts the addition restores the value
- * before it ends. (The iterator over all threads may be preempted, but there is only one.) Elsewhere it is one atomic instruction. */
+/* Where runs nest (scratch_nests) a plain addition is enough: nobody is preempted there, and a program that interrupts the addition
+ * restores the value before it ends. (The iterator over all threads may be preempted, but there is only one.) Elsewhere it is one atomic
+ * instruction. */
 static __always_inline void scratch_add(struct scratch *s, __u64 nr)
 {
 	if (scratch_nests)

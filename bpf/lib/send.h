@@ -6,8 +6,8 @@
 #include "scratch.h"
 
 #define WINDOW_NS 100000000u /* the time that the limits below are for */
-#define RAW_MAX 64           /* deferred records per CPU: 10 MiB a second */
-#define RAW_MORE_PAGES 1024  /* pages of deferred stacks beyond the shortest copy: 40 MiB a second */
+#define DEFERRED_MAX 64           /* deferred records per CPU: 10 MiB a second */
+#define DEFERRED_MORE_PAGES 1024  /* pages of deferred stacks beyond the shortest copy: 40 MiB a second */
 #define WAKE_MAX 64          /* wake-ups of the reader for a runtime stack: 5 us each */
 
 struct { /* the runtimes' programs, by enum sonde_runtime, loaded when first needed; SONDE_RUNTIME_NONE: the one that follows them */

@@ -177,7 +177,7 @@ static __always_inline bool may_send_deferred(struct scratch *s, __u64 time_ns)
 	open_window(s, time_ns);
 	if (deferred_leaves_room && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= 3ull * cfg.ring_wake_bytes / 2) /* three quarters */
 		return false;
-	return s->nr_deferred < RAW_MAX;
+	return s->nr_deferred < DEFERRED_MAX;
 }
 
 /* True if user space has walked this stack and found no more frames. */
@@ -217,12 +217,12 @@ static __always_inline __u32 choose_length(struct scratch *s, struct sonde_count
 	/* half of the ring is kept for shorter stacks */
 	__u64 used = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA),
 	      room = used < cfg.ring_wake_bytes ? (cfg.ring_wake_bytes - used) / WALK_PAGE_BYTES : 0;
-	__u32 left = RAW_MORE_PAGES - s->nr_deferred_pages, asked = raw_pages(s->deferred.stack_start),
-	      length = deferred_length(asked ? asked : RAW_UNKNOWN_PAGES);
+	__u32 left = DEFERRED_MORE_PAGES - s->nr_deferred_pages, asked = deferred_pages(s->deferred.stack_start),
+	      length = deferred_length(asked ? asked : DEFERRED_UNKNOWN_PAGES);
 	__u32 best = length;
 
 	room &= long_copy_mask(s->walk.number);
-	for (int i = 0; i < RAW_LENGTHS - 1 && length > SONDE_DEFERRED_MIN_PAGES && (length > left || length > room); i++)
+	for (int i = 0; i < DEFERRED_LENGTHS - 1 && length > SONDE_DEFERRED_MIN_PAGES && (length > left || length > room); i++)
 		length /= 2;
 	if (length > SONDE_DEFERRED_MIN_PAGES)
 		s->nr_deferred_pages += length;

@@ -27,12 +27,12 @@ enum thread_is {
 	THREAD_OFF,      /* on none */
 	THREAD_LEFT_OUT, /* on none, and the filters exclude it */
 	THREAD_GONE,     /* it has ended */
-	THREAD_SEEDED,   /* as OFF, but no switch of it was seen yet: its wait is described in `initial_stack` */
+	THREAD_INITIAL,   /* as OFF, but no switch of it was seen yet: its wait is described in `initial_stack` */
 };
 
 /* The wait of a thread that was off the CPU at the start. Only the iterator writes it, before it makes the thread SEEDED; until then nobody
  * reads it. */
-struct seeded {
+struct initial_wait {
 	struct sonde_wait_key key;
 	__u64 run_delay, exec_ns;
 };
@@ -51,7 +51,7 @@ struct thread {
 	__u32 is;                    /* enum thread_is */
 	__u32 nr_short;              /* consecutive waits shorter than the minimum */
 	struct sonde_wait_key key;   /* of the wait */
-	struct seeded initial_stack;
+	struct initial_wait initial_stack;
 	struct cache cache;          /* of its stacks at switches */
 };
 

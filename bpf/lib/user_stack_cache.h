@@ -120,7 +120,7 @@ static __always_inline int kernel_stack_by_cache(struct task_struct *task, __u64
 }
 
 /* The entry was just found right, or made. Labels may differ each time, so the process of a runtime with labels is looked up each time. */
-static __always_inline void note_told(struct stack_cache *cached, const struct scratch *s)
+static __always_inline void note_generation(struct stack_cache *cached, const struct scratch *s)
 {
 	cached->table_generation = s->walk.runtimes & SONDE_RUNTIMES_WITH_LABELS ? 0 : s->table_generation;
 	cached->exec = s->exec;
@@ -130,7 +130,7 @@ static __always_inline __u64 find_slowly(struct cache *cache, const struct scrat
 {
 	for (int i = 0; i < STACK_CACHE_ENTRIES; i++) {
 		if (user_stack_cache_same(&cache->user[i], s->walk.number)) {
-			note_told(&cache->user[i], s);
+			note_generation(&cache->user[i], s);
 			return cache->user[i].hash;
 		}
 	}
@@ -190,7 +190,7 @@ WALK_FUNCTION int end_user_side(struct cache *cache, __u32 slot)
 		count->stack_cache_wrong++;
 	if (!known && cache && state == SONDE_STACK_STORED) {
 		i = cache->next_user++ & (STACK_CACHE_ENTRIES - 1);
-		note_told(&cache->user[i], s);
+		note_generation(&cache->user[i], s);
 		user_stack_cache_keep(&cache->user[i], slot, s->sample.user_stack);
 		cache->fresh = i + 1;
 	}

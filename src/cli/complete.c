@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Completion scripts for bash and zsh. Every option, its values and the verbs stand in them literally: completing starts no sonde. */
+/* Completion scripts for bash and zsh. They contain all options, values and verbs literally, so completion never runs sonde. */
 #include "cli/verbs.h"
 
 #include <string.h>
 
-/* The words that a value may be, blanks between them. */
+/* The words that a value may be, separated by blanks. */
 static void value_names(const struct option_spec *spec, struct buffer *buffer)
 {
 	const char *word;
@@ -22,7 +22,7 @@ static void verb_names(struct buffer *buffer)
 	buffer_text(buffer, "help");
 }
 
-/* One case arm: what completes the word after this option. */
+/* One case arm: the completions of the word after this option. */
 static void bash_value(const struct verb *verb, const struct option_spec *spec, struct buffer *buffer)
 {
 	const char *name = verb->name ? verb->name : "";
@@ -71,7 +71,7 @@ static void bash_names(const struct verb *verb, struct buffer *buffer)
 	buffer_text(buffer, "' ;;\n");
 }
 
-/* A verb with positionals that are files: what is no option is completed to one. */
+/* For a verb with files as positionals: completes a word that is no option to file names. */
 static void bash_files(const struct verb *verb, struct buffer *buffer)
 {
 	for (size_t i = 0; i < verb->nr_options; i++) {
@@ -92,7 +92,7 @@ void complete_bash(struct buffer *buffer)
 			    "_sonde()\n{\n"
 			    "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= words= i\n"
 			    "\tCOMPREPLY=()\n"
-			    "\tif [[ $cur == = ]]; then cur=\n" /* bash takes --name=value apart */
+			    "\tif [[ $cur == = ]]; then cur=\n" /* bash splits --name=value at the = */
 			    "\telif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
 			    "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 			    "\t\tcase ${COMP_WORDS[i]} in\n"
@@ -171,7 +171,7 @@ static void zsh_options(const struct verb *verb, struct buffer *buffer)
 		if (spec->name && !spec->hidden)
 			zsh_option(spec, buffer);
 	}
-	/* guarded: a positional that takes any text would keep options from being completed */
+	/* guarded: a positional that accepts any text would suppress the completion of options */
 	for (size_t i = 0; i < verb->nr_options; i++) {
 		const struct option_spec *at = &verb->options[i];
 

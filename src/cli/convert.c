@@ -81,7 +81,7 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-/* An exit code. */
+/* Returns an exit code. */
 static int convert(struct sonde_profile *profile, const struct convert_arguments *arguments)
 {
 	const struct sonde_read_options read = { .size = sizeof(read),
@@ -109,7 +109,7 @@ static int convert(struct sonde_profile *profile, const struct convert_arguments
 	return code || !profile_is_empty(profile) ? code : profile_no_samples(arguments->input);
 }
 
-/* OUTPUT is one of -o; without any, standard output. */
+/* Adds OUTPUT to the list of -o. Without any output: standard output. */
 static int check(void *all, char *const *command, struct diag *diag)
 {
 	struct convert_arguments *arguments = all;

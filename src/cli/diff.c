@@ -80,7 +80,7 @@ static int print_table(struct sonde_profile *profile, uint64_t max_lines)
 	return err ? profile_failed(&diff_verb, profile, err) : output_result_text(text);
 }
 
-/* Reads both; `after` becomes the difference. An exit code. */
+/* Reads both profiles; `after` becomes the difference. Returns an exit code. */
 static int compare(struct sonde_profile *before, struct sonde_profile *after, const struct diff_arguments *arguments)
 {
 	struct sonde_read_options read = { .size = sizeof(read),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine: facts of this machine that a command line can be checked against before anything starts. What cannot be read is not
- * refused here: the kernel has the last word. */
+/* machine: facts of this machine to check a command line against before anything starts. A fact that cannot be read refuses nothing: the
+ * kernel decides then. */
 #pragma once
 #include <stdint.h>
 
 #include "base/cleanup.h"
 #include "base/diag.h"
 
-/* 0; -EINVAL with a line about what there is instead. */
+/* Returns 0, or -EINVAL with a line that lists the CPUs that are online. */
 MUST_CHECK int machine_check_cpu(uint64_t cpu, struct diag *diag);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Manual pages in man(7) macros. No date stands in them: the same source gives the same bytes. */
+/* Manual pages in man(7) macros. They contain no date: the same source produces the same bytes. */
 #include "cli/verbs.h"
 
 #include <string.h>
 
 #include <sonde/sonde.h>
 
-/* Text as roff prints it: no escapes, no requests at the start of a line, hyphens that can be copied into a shell. */
+/* Appends text literally: without escapes, without requests at the start of a line, with hyphens that can be copied into a shell. */
 static void roff_text(struct buffer *buffer, const char *text)
 {
 	bool line_start = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde offcpu: the letters, names and meanings of BCC's offcputime and offwaketime, and what sonde adds. */
+/* sonde offcpu: the letters, names and meanings of BCC's offcputime and offwaketime, with additions. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One command line on its way through the parser. */
+/* The state of parsing one command line. */
 struct parse {
 	const struct verb *verb;
 	int argc, at;
@@ -29,7 +29,7 @@ const struct option_spec *option_at(const struct verb *verb, size_t i)
 	return i < ARRAY_SIZE(common_options) ? &common_options[i] : NULL;
 }
 
-/* "-F" or, when there is no letter, "--offsets" or "DURATION", for messages. Lives as long as `room` (64 bytes). */
+/* For messages: "-F" or, without a letter, "--offsets" or "DURATION". Returns `room` (64 bytes). */
 static const char *option_label(const struct option_spec *spec, char room[64])
 {
 	if (spec->letter)
@@ -39,7 +39,7 @@ static const char *option_label(const struct option_spec *spec, char room[64])
 	return room;
 }
 
-/* Stores the value of options[i] and remembers that it was given. */
+/* Stores the value of options[i] and sets its bit in `given`. */
 static int accept(struct parse *p, size_t i, const char *label, const char *value)
 {
 	const struct option_spec *spec = option_at(p->verb, i);
@@ -50,7 +50,7 @@ static int accept(struct parse *p, size_t i, const char *label, const char *valu
 	return option_set(spec, label, value, p->arguments, p->diag);
 }
 
-/* The value that stands in the next word. */
+/* Takes the next word as the value. */
 static int next_value(struct parse *p, const struct option_spec *spec, const char *label, const char **ret_value)
 {
 	if (spec->instead_of_none && (p->at >= p->argc || p->argv[p->at][0] < '0' || p->argv[p->at][0] > '9')) {
@@ -96,7 +96,7 @@ static int exact_long(const struct verb *verb, const char *name, size_t length, 
 	return -ENOENT;
 }
 
-/* An exact name, or the only one that begins so. */
+/* Finds an exact name, or the only name with this beginning. */
 static int find_long(struct parse *p, const char *name, size_t length, size_t *ret_i)
 {
 	const struct option_spec *spec, *found = NULL;
@@ -150,7 +150,7 @@ static const struct option_spec *find_letter(const struct verb *verb, char lette
 	return NULL;
 }
 
-/* "-Uf", "-F99", "-F 99": letters up to the first that takes a value, which is the rest or the next word. */
+/* Parses "-Uf", "-F99", "-F 99": letters up to the first that takes a value. The value is the rest of the word or the next word. */
 static int parse_letters(struct parse *p, const char *word)
 {
 	for (const char *at = word + 1; *at; at++) {
@@ -195,7 +195,7 @@ static int parse_positional(struct parse *p, const char *word)
 static int parse_word(struct parse *p)
 {
 	const char *word = p->argv[p->at++];
-	bool number = word[0] == '-' && word[1] >= '0' && word[1] <= '9'; /* no letter of ours: a negative positional */
+	bool number = word[0] == '-' && word[1] >= '0' && word[1] <= '9'; /* no option is a digit: a negative positional */
 
 	if (word[0] != '-' || !word[1] || number)
 		return parse_positional(p, word);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option: one table per verb, from which parsing, --help, the manual page and shell completion are made, so that they cannot disagree.
- * Values land in a struct of the verb's own. Tables are constant; everything here may be used from any thread. */
+/* option: one table per verb. Parsing, --help, the manual page and shell completion are made from it, so they cannot disagree. Values go
+ * to a struct of the verb's own. Tables are constant; all functions may be used from any thread. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ enum option_kind {
 	OPTION_IDS,    /* struct option_ids; comma lists, may be repeated */
 };
 
-/* What a shell may complete a value to, where OPTION_FLAG has none. */
+/* What a shell may complete a value to. A flag has no value. */
 enum option_values { OPTION_VALUES_ANY, OPTION_VALUES_FILE, OPTION_VALUES_PROCESS };
 
 #define OPTION_MAX_TEXTS 64
@@ -35,7 +35,7 @@ struct option_ids {
 };
 
 struct option_spec {
-	const char *group;   /* its heading; NULL: that of the option before it */
+	const char *group;   /* its heading; NULL: the heading of the option before it */
 	char letter;         /* 0: none */
 	const char *name;    /* long name without the dashes; NULL: a positional, known by its metavar */
 	const char *metavar; /* NULL: takes no value */
@@ -43,10 +43,10 @@ struct option_spec {
 	enum option_kind kind;
 	size_t offset;       /* of the value in the verb's arguments */
 	uint64_t min, max;   /* OPTION_NUMBER and OPTION_IDS */
-	const char *instead_of_none;        /* OPTION_NUMBER: the value when none is given; a next word that begins with a digit is one */
-	const char *excludes, *instead;     /* an option it cannot stand beside, and what to do then */
+	const char *instead_of_none;        /* OPTION_NUMBER: the value when none follows; a next word that begins with a digit follows */
+	const char *excludes, *instead;     /* an option that it excludes, and what to do instead */
 	enum option_values values;
-	const char *(*value_name)(uint32_t i); /* the words that the value may be; NULL ends. For completion, not checked */
+	const char *(*value_name)(uint32_t i); /* the possible values; NULL ends. For completion, not checked */
 	bool hidden;
 };
 
@@ -57,17 +57,18 @@ struct verb_example {
 struct verb {
 	const char *name;        /* "profile"; NULL: sonde itself */
 	const char *summary;     /* one line */
-	const char *description; /* paragraphs, an empty line between them */
+	const char *description; /* paragraphs, separated by an empty line */
 	const struct option_spec *options;
 	size_t nr_options;
-	const struct verb_example *examples; /* ended by a NULL command */
+	const struct verb_example *examples; /* a NULL command ends */
 	bool takes_command;      /* -- COMMAND [ARGUMENT...] */
-	bool has_verbs;          /* parsing ends at the first word that is no option */
-	size_t arguments_bytes;  /* of the struct that the options' values land in */
-	const void *defaults;    /* what it holds before; NULL: zeros */
-	/* What the table cannot say. 0; -EINVAL with a line. `command`: what follows "--"; NULL: none. NULL: nothing to check. */
+	bool has_verbs;          /* parsing ends at the first word that is not an option */
+	size_t arguments_bytes;  /* size of the struct that holds the options' values */
+	const void *defaults;    /* its initial contents; NULL: zeros */
+	/* Checks what the table cannot express. 0; -EINVAL with a line. `command`: what follows "--"; NULL: none. NULL: nothing to
+	 * check. */
 	int (*check)(void *arguments, char *const *command, struct diag *diag);
-	/* The exit code. `command_line`, for the report, borrowed: what was typed; NULL: no memory for it. */
+	/* Returns the exit code. `command_line`: what was typed, for the report; borrowed; NULL: no memory for it. */
 	int (*run)(void *arguments, const char *command_line);
 };
 
@@ -75,24 +76,25 @@ struct option_result {
 	bool help, version;
 	uint64_t given;       /* bit i: options[i] was given */
 	char *const *command; /* what follows "--"; NULL: none */
-	int rest;             /* has_verbs: index of the first word that is no option */
+	int rest;             /* has_verbs: index of the first word that is not an option */
 };
 
-/* GNU ways: -F99, -F 99, --frequency=99, --frequency 99, -Uf, unambiguous beginnings of long names, options behind positionals.
- * Ends early at --help and --version. 0; -EINVAL with a line that says what to do. `arguments` holds the defaults before. */
+/* Accepts the GNU forms: -F99, -F 99, --frequency=99, --frequency 99, -Uf, unambiguous beginnings of long names, options after
+ * positionals. Stops early at --help and --version. `arguments` holds the defaults on entry. 0; -EINVAL with a line that says what to
+ * do. */
 MUST_CHECK int option_parse(const struct verb *verb, int argc, char *const *argv, void *arguments, struct option_result *ret_result,
 			    struct diag *diag);
 
-/* The i-th option: the verb's own, then those that all verbs have; NULL ends. Hidden ones are among them. */
+/* The i-th option: first the verb's own, then the options common to all verbs; NULL ends. Includes hidden ones. */
 const struct option_spec *option_at(const struct verb *verb, size_t i);
 /* Converts and stores one value; `label` names the option in messages. 0 or -EINVAL. */
 MUST_CHECK int option_set(const struct option_spec *spec, const char *label, const char *value, void *arguments, struct diag *diag);
 
-/* Which of `names` (by index; NULL ends) looks most like `text`? NULL: none does. */
+/* Returns the one of `names` (by index; NULL ends) most similar to `text`. NULL: none is similar. */
 const char *option_nearest(const char *text, const char *(*name_at)(const void *names, size_t i), const void *names);
 
 /* Texts for people and shells. `colour`: with terminal escapes. */
 void option_help(const struct verb *verb, bool colour, struct buffer *buffer);
 void option_synopsis(const struct verb *verb, struct buffer *buffer); /* what follows the name */
-/* Appends `text`, folded at 80 columns; lines after the first begin with `indent` blanks; `column` is where the first begins. */
+/* Appends `text`, folded at 80 columns. The first line begins at `column`, the others after `indent` blanks. */
 void option_wrap(struct buffer *buffer, const char *text, size_t column, size_t indent);

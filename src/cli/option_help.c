@@ -35,7 +35,7 @@ void option_wrap(struct buffer *buffer, const char *text, size_t column, size_t 
 		column += length + !first;
 		first = false;
 		text += length;
-		if (!strncmp(text, "\n\n", 2)) { /* an empty line parts paragraphs */
+		if (!strncmp(text, "\n\n", 2)) { /* an empty line separates paragraphs */
 			buffer_text(buffer, "\n\n");
 			blanks(buffer, indent);
 			column = indent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Edit distance (insert, delete, replace, swap neighbours) between a mistyped word and each known one, three rows of the table
- * at a time: names are short and this runs once, before an error message. */
+/* Edit distance (insert, delete, replace, swap neighbours) between a mistyped word and each known one. Keeps three rows of the table:
+ * names are short and this runs once, before an error message. */
 #include "cli/option.h"
 
 #include <string.h>
@@ -38,13 +38,13 @@ static size_t distance(const char *a, const char *b)
 const char *option_nearest(const char *text, const char *(*name_at)(const void *names, size_t i), const void *names)
 {
 	const char *name, *nearest = NULL;
-	size_t best = strlen(text) / 3 + 1; /* a third of the word may be wrong: further away it is another word */
+	size_t best = strlen(text) / 3 + 1; /* up to a third of the word may be wrong; beyond that it is another word */
 
 	for (size_t i = 0; (name = name_at(names, i)); i++) {
 		size_t d = *name ? distance(text, name) : SIZE_MAX;
 
 		if (text[0] && text[1] && !strncmp(text, name, strlen(text)))
-			d = 0; /* a beginning of it */
+			d = 0; /* a prefix of it */
 		if (d <= best && (d < best || !nearest)) {
 			nearest = name;
 			best = d;

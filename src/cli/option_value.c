@@ -39,7 +39,7 @@ static int add_id(const char *label, uint32_t id, struct option_ids *ids, struct
 	return 0;
 }
 
-/* "185" or "185,190": every part a whole number, none empty. */
+/* "185" or "185,190": each part is a whole number, none is empty. */
 static int add_ids(const struct option_spec *spec, const char *label, const char *value, struct option_ids *ids, struct diag *diag)
 {
 	const char *at = value;

@@ -16,8 +16,8 @@
 void output_guard_standard_fds(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
-		/* opened the wrong way round: reading stdin and writing the others still fails, as for the closed ones. The
-		 * lowest free number is the missing one, for the smaller ones exist by now */
+		/* opened with the opposite access: reading stdin and writing the others still fails, as with closed ones. open() returns
+		 * the lowest free number; that is `fd`, because the smaller ones exist by now */
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
 			_exit(SONDE_EXIT_FAILED);
 	}
@@ -57,7 +57,7 @@ void output_say(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(line + prefix, sizeof(line) - prefix - 1, fmt, args);
 	va_end(args);
-	plain_make(line + prefix); /* what the user typed may hold newlines and escapes */
+	plain_make(line + prefix); /* the user's input may hold newlines and escapes */
 	end = strlen(line);
 	line[end] = '\n';
 	line[end + 1] = '\0';
@@ -71,7 +71,7 @@ bool output_progress_wanted(void)
 
 void output_progress(const char *fmt, ...)
 {
-	char line[128] = "\r\033[K"; /* to the line's begin, and erase it */
+	char line[128] = "\r\033[K"; /* go to the start of the line and erase it */
 	size_t prefix = strlen(line);
 	va_list args;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plain_format: --format of the verbs whose results are no profiles: text for people, or JSON. */
+/* plain_format: --format of the verbs that produce no profile: text for people, or JSON. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,5 +9,5 @@
 
 /* The names, for option_spec.value_name. */
 const char *plain_format_at(uint32_t i);
-/* `format`: of --format, or NULL: by the suffix of `path` (NULL: standard output). -EINVAL: there is no such format. */
+/* `format`: from --format; NULL: by the suffix of `path` (NULL: standard output). -EINVAL: no such format. */
 MUST_CHECK int plain_format_choose(const char *format, const char *path, struct diag *diag, bool *ret_is_json);

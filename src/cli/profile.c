@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde profile: the letters, names and meanings of BCC's profile, and what sonde adds. */
+/* sonde profile: the letters, names and meanings of BCC's profile, with additions. */
 #include <inttypes.h>
 
 #include "cli/machine.h"

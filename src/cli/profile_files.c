@@ -99,18 +99,17 @@ int profile_write_all(const struct verb *verb, struct sonde_profile *profile, co
 	return code;
 }
 
-/* The limit is on what is mapped to be written, and not on what pages of it are there: no memory is refused by it that was not asked for.
- */
+/* Limits the memory that is mapped writable, not the resident pages. So the limit refuses no memory that was not requested. */
 static void limit_memory(uint64_t mib)
 {
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as memory */
+#ifndef __SANITIZE_ADDRESS__ /* its shadow memory would count */
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_DATA, &limit))
 		return;
 	limit.rlim_cur = limit.rlim_cur < mib << 20 ? limit.rlim_cur : mib << 20;
 	if (setrlimit(RLIMIT_DATA, &limit))
-		return; /* a lower limit than the hard one is always taken */
+		return; /* cannot fail: lowering the soft limit is always allowed */
 #endif
 }
 

@@ -11,7 +11,7 @@
 #include "cli/signals.h"
 
 
-/* The format for an output: --format, else by the suffix; -f turns text into folded. NULL: unknown. */
+/* The format for an output: --format, else by the suffix. -f turns text into folded. NULL: unknown. */
 static const char *format_of(const struct recording *recording, const char *path)
 {
 	const char *name, *plain = recording->folded ? "folded" : "text";
@@ -26,7 +26,7 @@ static const char *format_of(const struct recording *recording, const char *path
 	return strcmp(name, "text") ? name : plain;
 }
 
-/* The events and the report in one file would be neither. */
+/* Events and report cannot share a file. */
 static int check_events(const struct recording *recording, struct diag *diag)
 {
 	if (!strcmp(recording->events, "-") && !recording->outputs.nr)
@@ -50,7 +50,7 @@ int recording_check(const struct recording *recording, struct diag *diag)
 	return err || !recording->events ? err : check_events(recording, diag);
 }
 
-/* On a terminal: that it runs, and what it has. */
+/* Progress on a terminal: the time so far and the number of samples. */
 static void show_progress(void *arg, uint64_t elapsed_ns, uint64_t nr_samples)
 {
 	output_progress("%" PRIu64 " s, %" PRIu64 " samples", elapsed_ns / NS_PER_S, nr_samples);
@@ -61,7 +61,7 @@ static void show_waits(void *arg, uint64_t elapsed_ns, uint64_t nr_waits)
 	output_progress("%" PRIu64 " s, %" PRIu64 " waits", elapsed_ns / NS_PER_S, nr_waits);
 }
 
-/* As the library has it: 0 is its default. */
+/* In the library's form, where 0 is the default and -1 is none. */
 static int64_t timeout_ns(uint64_t timeout_s)
 {
 	if (timeout_s == RECORDING_DEFAULT_TIMEOUT)
@@ -100,7 +100,7 @@ struct sonde_session_options recording_options(const struct recording *recording
 	};
 }
 
-/* Says why the session failed; the exit code. */
+/* Reports why the session failed; returns the exit code. */
 static int session_failed(const struct verb *verb, const struct sonde_session *session, int err)
 {
 	const char *text = session ? sonde_session_error(session) : NULL;
@@ -134,7 +134,7 @@ static void print_warnings(struct sonde_session *session)
 		output_say("%s", warning);
 }
 
-/* As BCC's tools word it. */
+/* In the words of BCC's tools. */
 static void print_header(const struct recording *recording, const struct recording_words *words)
 {
 	struct buffer header = BUFFER_INIT(1 << 17);
@@ -157,7 +157,7 @@ static void print_header(const struct recording *recording, const struct recordi
 	buffer_done(&header);
 }
 
-/* A command's own failure is passed on; else the session's verdict. */
+/* A command's own failure is passed on; else the session's result. */
 static int report_code(const struct sonde_session *session)
 {
 	int status = 0, code = sonde_session_command_status(session, &status) ? command_exit_code(status) : 0;
@@ -170,7 +170,7 @@ static void stop(void *session)
 	sonde_session_stop(session);
 }
 
-/* Beside its reports. */
+/* Prints the messages of a window; its reports go elsewhere. */
 static void print_window(void *arg, const struct sonde_window *window)
 {
 	struct sonde_session *const *session = arg;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recording: what the verbs that record a profile have in common: the same options, and the same way from the command line to the report.
- */
+/* recording: what the verbs that record a profile have in common: the options, and the way from the command line to the report. */
 #pragma once
 #include <sonde/sonde.h>
 
@@ -20,7 +19,7 @@ struct recording {
 	const char *vmlinux;
 	struct option_texts outputs;
 	const char *format;
-	const char *events;               /* NULL: not asked for */
+	const char *events;               /* NULL: not requested */
 	char *const *command;             /* NULL: none */
 };
 
@@ -31,7 +30,7 @@ struct recording {
 #define RECORDING_MAX_FREQ_HZ    1000000000
 #define RECORDING_DEFAULT_TIMEOUT UINT64_MAX
 
-/* Rows of an option table; `type` is that of the verb's arguments, `field` its struct recording. */
+/* Rows of an option table. `type` is that of the verb's arguments, `field` its struct recording. */
 #define RECORDING_WINDOW_OPTIONS(type, field) \
 	{ .name = "every", \
 	  .metavar = "SECONDS", \
@@ -150,17 +149,17 @@ struct recording {
 	{ .name = "events", .metavar = "FILE", .kind = OPTION_TEXT, .offset = offsetof(type, field.events), .values = OPTION_VALUES_FILE, \
 	  .help = "also write each switch and wake-up to FILE, as JSON lines, for time lines" }
 
-/* What the table cannot say: formats, suffixes, lengths. 0; -EINVAL with a line. */
+/* Checks what the table cannot express: formats, suffixes, lengths. 0; -EINVAL with a line. */
 MUST_CHECK int recording_check(const struct recording *recording, struct diag *diag);
-/* The library's options for it; what is the verb's own is left to it. Borrows the recording and the line. */
+/* The library's options for this recording; the verb adds its own. Borrows the recording and the line. */
 struct sonde_session_options recording_options(const struct recording *recording, const char *command_line);
 
-/* What a verb says of its recording. */
+/* The words of a verb for its messages. */
 struct recording_words {
-	const char *measuring;        /* how the line before it begins, "Sampling at 49 Hertz of"; -f leaves the line out */
+	const char *measuring;        /* the header's first words, "Sampling at 49 Hertz of"; -f omits the header */
 	const char *threads, *place;  /* "user", "CPU#3"; NULL: all of them, everywhere */
-	const char *no_samples;       /* nothing was observed: "nothing of what was asked for ran on a CPU" */
+	const char *no_samples;       /* for an empty profile: "nothing of what was asked for ran on a CPU" */
 };
-/* Takes the profile and writes it. The exit code. */
+/* Records the profile and writes it. Returns the exit code. */
 int recording_run(const struct verb *verb, const struct recording *recording, const struct sonde_session_options *options,
 		  const struct recording_words *words);

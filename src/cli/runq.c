@@ -23,7 +23,7 @@ struct runq_arguments {
 	const char *format;
 	uint64_t interval_s, nr_intervals; /* 0: not given */
 	const char *by_text;
-	enum sonde_runq_by by;             /* made of it */
+	enum sonde_runq_by by;             /* from by_text */
 	bool milliseconds, timestamps, on_cpu, length, histogram, stacks;
 	uint64_t slower_us;                /* NOT_GIVEN */
 };
@@ -172,7 +172,7 @@ static int print(void *arg, const char *lines)
 	return output_result_text(lines) ? -EPIPE : 0;
 }
 
-/* --slower says it in the way of runqslower. */
+/* With --slower the report has runqslower's header instead. */
 static void print_header(void *arg)
 {
 	const struct runq_arguments *arguments = arg;
@@ -190,7 +190,7 @@ static void print_header(void *arg)
 	buffer_done(&header);
 }
 
-/* Of all intervals; 0: without end, or as good as. */
+/* Of all intervals together. 0: unlimited, or too long to count. */
 static uint64_t duration_ns(const struct runq_arguments *arguments)
 {
 	uint64_t interval_ns = arguments->interval_s * NS_PER_S;
@@ -228,7 +228,7 @@ static int failed(const struct sonde_session *session, int err)
 	int code = session ? sonde_session_exit_code(session) : SONDE_EXIT_FAILED;
 
 	if (err == -EPIPE)
-		return SONDE_EXIT_FAILED; /* has been said */
+		return SONDE_EXIT_FAILED; /* already reported */
 	if (code == SONDE_EXIT_USAGE && text && *text)
 		return output_usage(&runq_verb, text);
 	output_say("%s", text && *text ? text : strerror(-err));

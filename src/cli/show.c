@@ -20,7 +20,7 @@ struct show_arguments {
 	bool top, tree;
 	const char *callers, *callees, *by, *annotate, *min;
 	uint64_t max_lines, memory_mib;
-	struct sonde_show_options show; /* made of them */
+	struct sonde_show_options show; /* made from the fields above */
 };
 
 static const char *table_at(uint32_t i)
@@ -92,7 +92,7 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-/* "0.25", "2": three decimals at most. */
+/* "0.25", "2": at most three decimals. */
 static int parse_percent(const char *text, double *ret_percent)
 {
 	const char *dot = strchr(text, '.');
@@ -156,7 +156,7 @@ static int check(void *all, char *const *command, struct diag *diag)
 	return choose_view(arguments, diag);
 }
 
-/* An exit code. */
+/* Returns an exit code. */
 static int show(struct sonde_profile *profile, const struct show_arguments *arguments)
 {
 	const struct sonde_read_options read = { .size = sizeof(read),

@@ -13,14 +13,14 @@
 #include "base/clock.h"
 
 #define SAME_WISH_NS \
-	(300 * NS_PER_MS) /* a second signal within that of the first, as long as it is measured and named, is nobody's second one */
+	(300 * NS_PER_MS) /* a second signal this soon, before the report, repeats the first */
 
 static const int end_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
-/* A signal handler reaches nothing but statics. */
+/* Static, because a signal handler gets no argument. */
 static void (*_Atomic stop_fn)(void *arg);
 static void *_Atomic stop_arg;
-static atomic_uint nr_signals; /* 0: measuring, 1: to be reported, 2: in haste */
+static atomic_uint nr_signals; /* 0: measuring, 1: to be reported, 2: in a hurry */
 static atomic_bool is_reporting;
 static _Atomic uint64_t first_ns;
 
@@ -36,7 +36,7 @@ static void call_stop(void)
 		stop(atomic_load(&stop_arg));
 }
 
-/* timeout(1) signals its child, and then the group that it is in; a terminal that is closed sends SIGHUP behind a Ctrl-C. */
+/* timeout(1) signals its child and then its own process group; closing a terminal sends SIGHUP after a Ctrl-C. */
 static bool is_same_wish(void)
 {
 	return atomic_load(&nr_signals) == 1 && !atomic_load(&is_reporting) && clock_ns() - atomic_load(&first_ns) < SAME_WISH_NS;
@@ -73,14 +73,14 @@ static void handle(int signal, void (*handler)(int))
 		return;
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++)
-		sigaddset(&action.sa_mask, end_signals[i]); /* they are counted one after the other */
+		sigaddset(&action.sa_mask, end_signals[i]); /* so that signals are handled one at a time */
 	sigaction(signal, &action, NULL);
 }
 
 void signals_init(void)
 {
 	handle(SIGPIPE, on_pipe);
-	handle(SIGXFSZ, on_pipe); /* a file past its limit, like a closed pipe, is an error of the write */
+	handle(SIGXFSZ, on_pipe); /* a file past its limit fails the write, like a closed pipe */
 }
 
 void signals_stop(void (*stop)(void *arg), void *arg)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signals: Ctrl-C, SIGTERM and SIGHUP end the measuring; the next one has the report written with what there is, the one after it ends
- * the program. What was ignored when we started stays ignored. Handlers, not SIG_IGN: a started command gets the defaults back. */
+/* signals: Ctrl-C, SIGTERM and SIGHUP. The first ends the measuring, the second writes the report with the names resolved so far, the
+ * third ends the program. A signal that was ignored at our start stays ignored. Handlers, not SIG_IGN: a started command gets the defaults
+ * back. */
 #pragma once
 
-/* A closed pipe becomes a write error. For every verb, first thing. */
+/* Turns a closed pipe into a write error. Call this first, for every verb. */
 void signals_init(void);
-/* From now on a signal calls `stop`, and so does the second one: it is async-signal-safe, and `arg` outlives signals_done(). */
+/* From now on the first and the second signal call `stop`. It must be async-signal-safe; `arg` must live until signals_done(). */
 void signals_stop(void (*stop)(void *arg), void *arg);
-/* Measuring is over: the next signal is the second. */
+/* Measuring is over: the next signal counts as the second. */
 void signals_report(void);
 void signals_done(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target_options: the threads that a verb is asked about. The same options for every verb that measures. */
+/* target_options: the options that select threads. The same for every verb that measures. */
 #pragma once
 #include "cli/option.h"
 
@@ -10,7 +10,7 @@ struct target_options {
 	const char *comm, *cgroup; /* NULL: not given */
 };
 
-/* Rows of an option table; `type` is that of the verb's arguments, `field` its struct target_options. */
+/* Rows of an option table. `type` is that of the verb's arguments, `field` its struct target_options. */
 #define TARGET_OPTIONS_IDS(type, field) \
 	{ .group = "Whose", \
 	  .letter = 'p', \
@@ -46,7 +46,7 @@ struct target_options {
 	  .help = "only threads of this name, and all threads of processes of this name" }, \
 	TARGET_OPTION_CGROUP(type, field)
 
-/* What the table cannot say. `command`: NULL, or what the verb starts. 0; -EINVAL with a line. */
+/* Checks what the table cannot express. `command`: what the verb starts, or NULL. 0; -EINVAL with a line. */
 MUST_CHECK int target_options_check(const struct target_options *targets, char *const *command, struct diag *diag);
-/* "PID 1,2", "TID 3", the command's name or "all threads", then the name and the cgroup: for the line before measuring. */
+/* Appends "PID 1,2", "TID 3", the command's name or "all threads", then the name and the cgroup: for the header. */
 void target_options_text(const struct target_options *targets, char *const *command, struct buffer *buffer);

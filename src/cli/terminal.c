@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define MIN_COLUMNS 40 /* less shows no names */
+#define MIN_COLUMNS 40 /* less leaves no room for names */
 
 uint32_t terminal_width(void)
 {

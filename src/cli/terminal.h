@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* terminal: what standard output is: how wide, and whether it takes colours. A pipe or a file gets plain text of any width. */
+/* terminal: the width of standard output, if it is a terminal. A pipe or a file gets plain text of any width. */
 #pragma once
 #include <stdint.h>
 
-uint32_t terminal_width(void); /* columns; 0: no terminal */
+uint32_t terminal_width(void); /* columns; 0: not a terminal */

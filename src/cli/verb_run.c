@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What every verb does with its command line, before its own. */
+/* What every verb does with its command line before its own work. */
 #include "cli/verbs.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define MAX_COMMAND_LINE_BYTES ((size_t)4 << 20)
 
-/* The words with blanks between them. */
+/* The words, separated by blanks. */
 static void fill_command_line(int argc, char **argv, struct buffer *buffer)
 {
 	buffer_text(buffer, "sonde");

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs: what sonde can be asked to do, and the texts about them as a whole. */
+/* verbs: the list of verbs, and the texts about all of them. */
 #pragma once
 #include "cli/option.h"
 
-extern const struct verb sonde_verb; /* sonde itself: its options stand before the verb */
+extern const struct verb sonde_verb; /* sonde itself: its options precede the verb */
 extern const struct verb profile_verb, offcpu_verb, runq_verb, wall_verb, show_verb, diff_verb, convert_verb, stat_verb, doctor_verb;
 
 const struct verb *verb_at(size_t i); /* NULL ends */
 const struct verb *verb_find(const char *name);
-const char *verb_nearest(const char *name); /* for "did you mean"; NULL */
+const char *verb_nearest(const char *name); /* for "did you mean"; may be NULL */
 
-/* From the command line, of which argv[0] is the verb, to the exit code. */
+/* Runs a verb. argv[0] is its name. Returns the exit code. */
 int verb_run(const struct verb *verb, int argc, char **argv);
 
-/* The exit codes that all verbs share, with their meaning; ends with a false. */
+/* The exit codes that all verbs share, with their meaning. False: no i-th one. */
 bool exit_code_at(size_t i, int *ret_code, const char **ret_text);
 
 void sonde_help(bool colour, struct buffer *buffer);

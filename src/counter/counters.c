@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A set from its options to its end. */
+/* A set of counters: from its options to its end. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static int check_options(const struct sonde_counter_options *options, struct dia
 	return 0;
 }
 
-/* The kernel gives threads that are counted on any CPU, with those that they start, no memory for overflows. */
+/* The kernel gives no memory for overflows to counters of threads on any CPU that are inherited. They need one counter per CPU. */
 static bool need_per_cpu(const struct sonde_counters *set, const struct sonde_counter_options *options)
 {
 	if (!options->ring_bytes)
@@ -40,7 +40,7 @@ static bool need_per_cpu(const struct sonde_counters *set, const struct sonde_co
 	return false;
 }
 
-/* The first of each group leads it. */
+/* The first member of a group leads it. */
 static void find_leaders(struct sonde_counters *set)
 {
 	for (uint32_t i = 0; i < set->nr; i++) {
@@ -49,7 +49,7 @@ static void find_leaders(struct sonde_counters *set)
 		while (first < i && (!group || set->counters[first].spec.event.group != group))
 			first++;
 		set->counters[i].leader = first;
-		/* one reading for all of it: not of what was inherited, says the kernel */
+		/* the kernel allows one reading for the whole group only where nothing is inherited */
 		if (first != i)
 			set->counters[first].reads_group =
 			    (set->flags | set->counters[first].spec.event.flags) & SONDE_COUNTER_NO_INHERIT || set->targets.whole;
@@ -75,7 +75,7 @@ static int take_specs(struct sonde_counters *set, const struct sonde_counter_opt
 	return 0;
 }
 
-/* Of what failed as a whole, no event is told of. */
+/* A set that failed as a whole has no events to report. */
 static void forget(struct sonde_counters *set)
 {
 	while (set->nr)
@@ -137,7 +137,7 @@ int sonde_counters_open(uint32_t type, uint64_t config, int32_t pid, int32_t cpu
 	uint32_t target = (uint32_t)pid, where = (uint32_t)cpu;
 
 	if (pid < -1 || cpu < -1)
-		options.flags = UINT64_MAX; /* refused, with the reason in a set as always */
+		options.flags = UINT64_MAX; /* an unknown flag: refused, with the reason in a set as always */
 	options.all_cpus = pid == -1 && cpu == -1;
 	options.cpus = &where;
 	options.nr_cpus = cpu >= 0;

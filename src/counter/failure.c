@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Why a call with an open set failed. Several threads may be reading such lines, so each stays, and is kept once. */
+/* Why a call with an open set failed. Other threads may be reading such a line, so each one lives as long as the set; it is kept once. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A set's counts as sonde stat writes them. */
+/* The counts of a set, as sonde stat writes them. */
 #include <errno.h>
 
 #include "codec/count_json.h"
 #include "counter/set.h"
 
-#define MAX_BYTES (1u << 24) /* 1,024 events with names and reasons of which each byte is escaped need a quarter */
+#define MAX_BYTES (1u << 24) /* four times the size of 1,024 events whose names and reasons need an escape for each byte */
 
 static struct count_json_event event_of(const struct counter *counter, const struct sonde_count *count)
 {

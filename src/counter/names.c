@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lists of what this machine has. */
+/* Lists of the events, PMUs and tracepoints of this machine. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,7 @@ static void sort_from(struct sonde_names *names, uint32_t first)
 		qsort(names->texts + first, names->nr - first, sizeof(*names->texts), compare);
 }
 
-/* Takes the descriptor over. NULL with errno. */
+/* Opens `path` relative to dir_fd. NULL with errno. */
 static DIR *open_dir(int dir_fd, const char *path)
 {
 	int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -84,8 +84,8 @@ static DIR *open_dir(int dir_fd, const char *path)
 	return dir;
 }
 
-/* What stands in a directory, each between `before` and `after`; with `folders` only those, else what has no dot: an alias's unit and scale
- * have files beside it. */
+/* Adds the entries of a directory, each between `before` and `after`. With `folders` only folders. Else only names without a dot: the
+ * files of an alias's unit and scale have one. */
 static int add_dir(struct sonde_names *names, int dir_fd, const char *path, const char *before, const char *after, bool folders)
 {
 	CLEANUP(closedirp) DIR *dir = open_dir(dir_fd, path);
@@ -108,7 +108,7 @@ static int add_pmus(struct sonde_names *names)
 	return err ? diag_errno(&names->diag, -err, "cannot read %s: %s", PMU_DEVICES, strerror(-err)) : 0;
 }
 
-/* Not all PMUs have aliases. */
+/* Some PMUs have no aliases. */
 static int add_aliases(struct sonde_names *names, const char *pmu)
 {
 	char path[512], before[PMU_NAME_BYTES + 2];
@@ -138,7 +138,7 @@ static int add_all_events(struct sonde_names *names)
 	if (!err)
 		err = add_pmus(&pmus);
 	if (err == -ENOENT)
-		err = 0; /* no sysfs: then there are no PMUs to be asked by name */
+		err = 0; /* without sysfs there are no PMUs to list */
 	for (uint32_t i = 0; !err && i < pmus.nr; i++)
 		err = add_aliases(names, pmus.texts[i]);
 	for (uint32_t i = 0; i < pmus.nr; i++)
@@ -184,7 +184,7 @@ static int add_tracepoints(struct sonde_names *names, int tracefs_fd)
 	return err;
 }
 
-/* Words of a file. */
+/* Adds the words of a file. */
 static int add_words(struct sonde_names *names, int tracefs_fd, const char *file)
 {
 	char text[1024], *rest = text, *word;

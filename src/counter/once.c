@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One event around a function. */
+/* Counts one event during a function. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ static int count_around(struct sonde_counters *counters, int (*function)(void *a
 	return result;
 }
 
-/* The set's own reason becomes the caller's. */
+/* Hands the set's reason to the caller. */
 static int tell(const struct sonde_counters *counters, int result, char *error, size_t error_bytes)
 {
 	if (result < 0 && error && error_bytes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opening of one counter: the attributes, the places, and in words why it cannot be had. */
+/* Opens one counter: attributes, targets, and the reason in words when that fails. */
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -59,7 +59,7 @@ static int perf_event_open(struct perf_event_attr *attr, struct target target, i
 			    PERF_FLAG_FD_CLOEXEC | (is_cgroup ? PERF_FLAG_PID_CGROUP : 0));
 }
 
-/* One descriptor. PMUs outside of the cores know no modes, and refuse to leave one out. A negative errno. */
+/* Opens one descriptor. PMUs outside the cores know no modes and refuse to exclude one. Returns a negative errno on failure. */
 static int open_target(const struct sonde_counters *set, struct counter *counter, struct target target, uint32_t type, int group_fd)
 {
 	struct perf_event_attr attr = attr_of(set, counter, group_fd < 0, type);
@@ -82,7 +82,7 @@ static int open_target(const struct sonde_counters *set, struct counter *counter
 	return fd < 0 ? err : fd;
 }
 
-/* Without the kernel there would be a 0 that says nothing. */
+/* Events that happen in the kernel only: without the kernel the count would be a 0 that says nothing. */
 static bool is_of_kernel_alone(const struct counter *counter)
 {
 	const struct sonde_event *event = &counter->spec.event;
@@ -101,7 +101,7 @@ static bool is_of_cores(const struct counter *counter)
 	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
 }
 
-/* Of user space alone something would be left to count, for whoever may not count the kernel. */
+/* Without the right to count the kernel, user space would be left to count. */
 static bool has_user_part(const struct sonde_counters *set, const struct counter *counter)
 {
 	return !set->targets.whole && !(flags_of(set, counter) & (SONDE_COUNTER_NO_USER | SONDE_COUNTER_NO_KERNEL));
@@ -165,9 +165,9 @@ static int say_why(const struct sonde_counters *set, const struct counter *count
 	}
 }
 
-/* --- places --------------------------------------------------------------------------------------------------------------------------- */
+/* --- targets -------------------------------------------------------------------------------------------------------------------------- */
 
-/* PMUs outside of the cores are counted on CPUs of their own choice, for the machine as a whole. */
+/* PMUs outside the cores count for the machine as a whole, on CPUs of their own choice. */
 static int masked_targets(const struct sonde_counters *set, const struct counter *counter, struct counter_targets *ret_targets,
 			  struct diag *diag)
 {
@@ -206,7 +206,8 @@ static bool is_elsewhere(const struct counter *counter, struct target target, in
 	return err == -ENOENT && target.cpu >= 0 && counter->spec.pmu.is_of_cores;
 }
 
-/* On each unit at one of the places; *gone is set to why, where one of them is not there. 0; a negative errno with its reason. */
+/* Opens the counter on each unit at one target. When the target does not exist any more, sets *gone to the error. Returns 0, or a negative
+ * errno with its reason. */
 static int open_units(const struct sonde_counters *set, struct counter *counter, const struct counter_targets *targets, uint32_t at,
 		      int *gone, struct diag *diag)
 {
@@ -219,7 +220,7 @@ static int open_units(const struct sonde_counters *set, struct counter *counter,
 
 		counter->fds[counter->nr_fds++] = -1;
 		if (leader != counter && group_fd < 0)
-			continue; /* where its leader is not, it is not */
+			continue; /* without its leader it cannot be opened */
 		fd = open_target(set, counter, targets->list[at], pmu->types[i], group_fd);
 		nr_tried++;
 		if (is_elsewhere(counter, targets->list[at], fd))
@@ -229,11 +230,11 @@ static int open_units(const struct sonde_counters *set, struct counter *counter,
 		*gone = fd < 0 ? fd : *gone;
 		counter->fds[counter->nr_fds - 1] = fd < 0 ? -1 : fd;
 	}
-	/* each CPU is of one of the kinds of cores; where none of them counts, a part would be missing */
+	/* each CPU is of one kind of cores; if no kind counts the event here, the sum would lack a part */
 	return counter->spec.is_sum && nr_tried && nr_elsewhere == nr_tried ? say_why(set, counter, ENOENT, diag) : 0;
 }
 
-/* 0; a negative errno with its reason, or of the last place when all of them are gone. */
+/* Returns 0, or a negative errno with its reason. When all targets are gone: the error of the last one. */
 static int open_targets(const struct sonde_counters *set, struct counter *counter, const struct counter_targets *targets, struct diag *diag)
 {
 	int err = 0, gone = -ESRCH;
@@ -291,7 +292,7 @@ static int open_with_leader(struct sonde_counters *set, uint32_t i, struct diag 
 	return err ? err : add_rings(set, i, targets, diag);
 }
 
-/* As perf does it. Tracepoints are in the kernel, most of them: of user space alone there would be a 0 that says nothing. */
+/* As perf does. Most tracepoints are in the kernel: in user space alone they would count a 0 that says nothing. */
 static bool may_fall_back(const struct sonde_counters *set, const struct counter *counter)
 {
 	return has_user_part(set, counter) && !(set->flags & SONDE_COUNTER_NO_FALLBACK) && !is_of_kernel_alone(counter) &&

@@ -14,7 +14,7 @@ static bool is_name(const char *name)
 	return *name && *name != '.' && !strchr(name, '/') && strlen(name) < PMU_NAME_BYTES;
 }
 
-/* A file of the PMU. */
+/* Reads a file of the PMU. */
 static int read_file(const char *pmu, const char *file, char *text, size_t room)
 {
 	char path[512];
@@ -42,7 +42,7 @@ void pmu_done(struct pmu *pmu)
 	cpus_done(&pmu->mask);
 }
 
-/* Not all have one. */
+/* Some PMUs have none. */
 static int read_mask(struct pmu *pmu)
 {
 	char text[4096];
@@ -53,7 +53,7 @@ static int read_mask(struct pmu *pmu)
 	return cpus_parse(text, &pmu->mask);
 }
 
-/* Is it uncore_imc_3 or uncore_imc3, when uncore_imc is asked for? */
+/* True for uncore_imc_3 and uncore_imc3 when `name` is uncore_imc. */
 static bool is_unit_of(const char *name, const char *unit)
 {
 	size_t length = strlen(name);
@@ -72,8 +72,8 @@ static int compare_types(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* PMUs of cores say on which of them they are; a machine whose cores are all the same has one, on x86 by another sign. 1: it is; 0; a
- * negative errno. */
+/* The PMU of a kind of cores has a file that lists them. A machine with equal cores has one PMU; on x86 it has another mark. Returns 1: it
+ * is of cores; 0; a negative errno. */
 static int is_of_cores(const char *pmu)
 {
 	char path[512];
@@ -83,7 +83,7 @@ static int is_of_cores(const char *pmu)
 	return access(path, F_OK) == 0 ? 1 : errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 }
 
-/* All PMUs whose name is `name` with a number behind it; without a name, those of cores. */
+/* Finds all PMUs that are called `name` with a number after it; without a name, those of cores. */
 static int find_units(const char *name, struct pmu *pmu)
 {
 	CLEANUP(closedirp) DIR *dir = opendir(PMU_DEVICES);
@@ -141,7 +141,7 @@ int pmu_find(const char *name, struct diag *diag, struct pmu *ret_pmu)
 	return err ? diag_errno(diag, -err, "cannot read the PMU '%s' in %s: %s", name, PMU_DEVICES, strerror(-err)) : 0;
 }
 
-/* A machine with a PMU `cpu` has one kind; without sysfs there is nobody to ask. */
+/* A machine with a PMU `cpu` has one kind. Without sysfs the kinds are not known. */
 int pmu_find_kinds(struct diag *diag, struct pmu *ret_pmu)
 {
 	struct pmu pmu = { .is_of_cores = true };
@@ -180,7 +180,7 @@ struct terms {
 	const struct pmu *pmu;
 	struct pmu_event *event;
 	struct diag *diag;
-	const char *all;       /* what stands between the slashes */
+	const char *all;       /* the text between the slashes */
 	bool in_alias;
 };
 
@@ -193,7 +193,8 @@ static int parse_value(const char *text, uint64_t *ret_value)
 	return number_hex(&pos, text + strlen(text), ret_value) || *pos ? -EINVAL : 0;
 }
 
-/* Puts the low bits of `value` where the format ("config1:0-7,32") has them. -EINVAL: no such format; -ERANGE: they do not fit. */
+/* Spreads the low bits of `value` over the bits that the format names ("config1:0-7,32"). -EINVAL: not a format; -ERANGE: they do not
+ * fit. */
 static int spread(const char *format, uint64_t value, uint64_t config[3])
 {
 	unsigned int which = 0, first, last;
@@ -252,7 +253,7 @@ static int put_field(struct terms *terms, const char *name, uint64_t value)
 
 static int parse_terms(struct terms *terms, const char *text);
 
-/* An alias's unit, and what a count of it is worth. */
+/* Reads an alias's unit and scale (the worth of one count). */
 static int read_unit(struct terms *terms, const char *alias)
 {
 	char file[PMU_NAME_BYTES + 24], text[64];
@@ -269,14 +270,14 @@ static int read_unit(struct terms *terms, const char *alias)
 	return 0;
 }
 
-/* A word alone: an alias, or a field that is 1. */
+/* A word alone is an alias, or a field that is 1. */
 static int put_word(struct terms *terms, const char *word)
 {
 	struct terms inner = *terms;
 	char file[PMU_NAME_BYTES + 16], text[512];
 	int err;
 
-	if (terms->in_alias) /* an alias does not stand for another one */
+	if (terms->in_alias) /* an alias cannot refer to another alias */
 		return put_field(terms, word, 1);
 	snprintf(file, sizeof(file), "events/%s", word);
 	err = read_file(terms->pmu->name, file, text, sizeof(text));
@@ -289,7 +290,7 @@ static int put_word(struct terms *terms, const char *word)
 	return err ? err : read_unit(terms, word);
 }
 
-/* Is there a "field=" among the terms? */
+/* True when the terms contain "field=". */
 static bool is_given(const char *all, const char *field)
 {
 	size_t length = strlen(field);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is done with an open set. */
+/* What can be done with an open set. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "counter/set.h"
 
 
-/* `what` cannot be done to them: in words. */
+/* `what` is the word for messages: "'cycles' cannot be started". */
 static int control(struct sonde_counters *set, unsigned long request, const char *what)
 {
 	int err = 0;
@@ -20,7 +20,7 @@ static int control(struct sonde_counters *set, unsigned long request, const char
 	for (uint32_t i = 0; i < set->nr; i++) {
 		const struct counter *counter = &set->counters[i];
 
-		/* a leader's state is its group's */
+		/* the state of a leader is that of its group */
 		for (uint32_t k = 0; counter->leader == i && k < counter->nr_fds; k++) {
 			if (counter->fds[k] >= 0 && ioctl(counter->fds[k], request, 0) && !err)
 				err = counters_fail(set, -errno, "'%s' cannot be %s: %s", counter->spec.event.name, what, strerror(errno));
@@ -42,12 +42,12 @@ int sonde_counters_stop(struct sonde_counters *set)
 
 /* --- reading -------------------------------------------------------------------------------------------------------------------------- */
 
-/* Each value is followed by the number of lost overflows where the leader reads them. */
+/* Where the leader reads lost overflows, each value is followed by their number. */
 struct raw_group {
 	uint64_t nr, enabled_ns, running_ns, values[2 * SPEC_MAX_EVENTS];
 };
 
-/* A pinned counter for which the PMU had no room reads as the end of a file. */
+/* A pinned counter that found no room on the PMU reads as end of file. */
 static int read_whole(int fd, void *raw, size_t size)
 {
 	ssize_t nr = read(fd, raw, size);
@@ -93,7 +93,7 @@ static int read_group(const struct sonde_counters *set, uint32_t leader, uint32_
 	return err || raw->nr == nr ? err : -EIO;
 }
 
-/* The members stand in the order in which they were opened. */
+/* Members are in the order in which they were opened. */
 static int add_group(struct sonde_counters *set, uint32_t leader, uint32_t target)
 {
 	struct raw_group raw;
@@ -117,8 +117,8 @@ static bool is_read_by_leader(const struct sonde_counters *set, uint32_t i)
 	return set->counters[i].leader != i && set->counters[set->counters[i].leader].reads_group;
 }
 
-/* A counter of a thread on one CPU, or on one kind of cores, is enabled also while the thread runs on another: all of them together are
- * many times the thread's time. Of some CPUs nothing tells how long it was there without being counted. */
+/* A thread's counter for one CPU, or for one kind of cores, stays enabled while the thread runs elsewhere. So the sum of enabled times is
+ * a multiple of the thread's time. With a list of some CPUs, how long the thread ran there uncounted is unknown. */
 static void mend_time(const struct counter_targets *targets, const struct spec *spec, struct reading *reading)
 {
 	if (targets->is_split && targets->nr_all)
@@ -129,7 +129,7 @@ static void mend_time(const struct counter_targets *targets, const struct spec *
 		reading->enabled_ns = reading->running_ns;
 }
 
-/* A member's reading has its leader's error. */
+/* A member takes over the error of its leader. */
 static void read_counters(struct sonde_counters *set)
 {
 	for (uint32_t i = 0; i < set->nr; i++)
@@ -152,7 +152,7 @@ static void read_counters(struct sonde_counters *set)
 		mend_time(&set->targets, &set->counters[i].spec, &set->now[i]);
 }
 
-/* The first error of a counter that is open. */
+/* The first error of an open counter. */
 static int first_error(struct sonde_counters *set)
 {
 	for (uint32_t i = 0; i < set->nr; i++) {
@@ -165,7 +165,7 @@ static int first_error(struct sonde_counters *set)
 	return 0;
 }
 
-/* The kernel sets values to zero, but not times; and not what threads that have ended had counted. So what was there is taken off. */
+/* The kernel resets values, but neither times nor the counts of threads that have ended. So the old reading is subtracted. */
 int sonde_counters_reset(struct sonde_counters *set)
 {
 	int err;
@@ -222,7 +222,7 @@ int sonde_counters_read(struct sonde_counters *set, struct sonde_count *ret_coun
 
 /* --- overflows ------------------------------------------------------------------------------------------------------------------------ */
 
-/* A counter's lost overflows at one place. A pinned one that has no room on the PMU tells nothing. */
+/* Adds a counter's lost overflows at one target. A pinned one that found no room on the PMU has no number. */
 static int add_lost(const struct sonde_counters *set, uint32_t i, uint32_t target, uint64_t *sum)
 {
 	const struct counter *counter = &set->counters[i];
@@ -235,8 +235,8 @@ static int add_lost(const struct sonde_counters *set, uint32_t i, uint32_t targe
 	return err == -EBUSY ? 0 : err;
 }
 
-/* How many there are that have not been told of. The records of the rings tell of some only when the next one comes, so they are asked for
- * nothing where counters know it. */
+/* The number of lost overflows not reported yet. The rings report losses only with the next record. So where counters know the number, it
+ * replaces that of the rings. */
 static int count_lost(struct sonde_counters *set, uint64_t *ret_nr)
 {
 	bool reads_lost = false;
@@ -286,7 +286,7 @@ int sonde_counters_overflows(struct sonde_counters *set, void (*callback)(void *
 	return err;
 }
 
-/* Those whose threads have ended are ready for ever: they are not asked again. How many are asked. */
+/* Rings whose threads have ended would be ready for ever, so they are not polled again. Returns how many are polled. */
 static uint32_t fill_polls(struct sonde_counters *set, struct pollfd *polls, bool *ret_has_data)
 {
 	uint32_t nr_asked = 0;
@@ -304,7 +304,7 @@ static uint32_t fill_polls(struct sonde_counters *set, struct pollfd *polls, boo
 	return nr_asked;
 }
 
-/* What is left of the time, rounded up. */
+/* The rest of the time, rounded up. */
 static int left_ms(uint64_t end_ns)
 {
 	uint64_t now_ns = clock_ns();
@@ -348,7 +348,7 @@ int sonde_counters_wait(struct sonde_counters *set, int timeout_ms)
 	return result;
 }
 
-/* The kernel runs a tracepoint's program once for the tracepoint, whoever counts it. */
+/* The kernel runs a tracepoint's program once per hit of the tracepoint, whoever counts it. So one counter is enough. */
 static int attach(struct sonde_counters *set, uint32_t i, int program_fd)
 {
 	const struct counter *counter = i < set->nr ? &set->counters[i] : NULL;

@@ -10,7 +10,7 @@
 #include "base/reader.h"
 
 #define SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
-#define MAX_RECORD_BYTES 65536 /* their size has 16 bits */
+#define MAX_RECORD_BYTES 65536 /* a record's size has 16 bits */
 
 void rings_cut(struct rings *rings, uint32_t nr)
 {
@@ -90,7 +90,7 @@ bool rings_have_data(const struct rings *rings)
 	return false;
 }
 
-/* A sample as SAMPLE_TYPE has it. False: of a counter that is not ours, or cut. */
+/* Parses a sample with the fields of SAMPLE_TYPE. False: of a counter not in the set, or truncated. */
 static bool parse_sample(const struct rings *rings, const uint8_t *record, size_t size, struct sonde_overflow *overflow)
 {
 	struct reader r = reader_of(record, size);
@@ -110,7 +110,7 @@ static bool parse_sample(const struct rings *rings, const uint8_t *record, size_
 		nr = reader_u64(&r);
 		if (nr > reader_left(&r) / sizeof(uint64_t))
 			return false;
-		overflow->callers = (const uint64_t *)(const void *)r.pos; /* all records, and what is in them, lie at multiples of 8 */
+		overflow->callers = (const uint64_t *)(const void *)r.pos; /* aligned: records and all their fields are at multiples of 8 */
 		overflow->nr_callers = (uint32_t)nr;
 	}
 	if (!counter || r.bad)
@@ -123,7 +123,7 @@ static uint64_t lost_of(const uint8_t *record, size_t size)
 {
 	struct reader r = reader_of(record, size);
 
-	reader_skip(&r, sizeof(struct perf_event_header) + 8); /* and the counter */
+	reader_skip(&r, sizeof(struct perf_event_header) + 8); /* and the counter's id */
 	return reader_u64(&r);
 }
 

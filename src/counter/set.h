@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set: the inside of struct sonde_counters, for the files of this folder. What is set here before sonde_counters_new returns does not
- * change afterwards, but what the lock is for. */
+/* set: the inside of struct sonde_counters, for the files of this folder. All fields are constant once sonde_counters_new has returned,
+ * except those that the lock protects. */
 #pragma once
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,14 +21,14 @@ struct reading {
 
 struct counter {
 	struct spec spec;      /* spec.err: why it is missing */
-	int *fds;              /* one per place and unit of its PMU; -1: that thread or CPU is gone */
+	int *fds;              /* one per target and unit of its PMU; -1: that thread or CPU is gone */
 	uint32_t nr_fds;
-	uint32_t leader;       /* of its group: a number in the set; its own when it is alone */
-	bool reads_group;      /* a leader whose reading holds its members' */
+	uint32_t leader;       /* of its group: a number in the set; its own number when it is alone */
+	bool reads_group;      /* a leader whose reading includes its members */
 	bool without_excludes; /* its PMU cannot leave the hypervisor out */
-	bool reads_lost;       /* its reading ends with how many of its overflows found no room */
-	bool without_lost;     /* not before Linux 6.0 */
-	bool is_user_only;     /* because the kernel may not be counted */
+	bool reads_lost;       /* its reading ends with the number of its lost overflows */
+	bool without_lost;     /* the kernel cannot count them (before Linux 6.0) */
+	bool is_user_only;     /* because counting the kernel is not permitted */
 };
 
 struct sonde_counters {
@@ -37,21 +37,21 @@ struct sonde_counters {
 	uint64_t flags;
 	uint32_t max_callers;
 	struct counter_targets targets;
-	struct diag diag;        /* why it could not be opened as it was asked for */
-	const char *_Atomic error; /* of the last call that failed since; NULL: none */
-	pthread_mutex_t lock;    /* for what follows */
-	struct reading *now;     /* the last one, of each counter */
-	struct reading *base;    /* at the last reset */
+	struct diag diag;        /* why it could not be opened as requested */
+	const char *_Atomic error; /* of the last call that failed; NULL: none */
+	pthread_mutex_t lock;    /* protects what follows */
+	struct reading *now;     /* the last reading of each counter */
+	struct reading *base;    /* the reading at the last reset */
 	struct rings rings;
-	uint64_t nr_lost;        /* that have been told of */
+	uint64_t nr_lost;        /* already reported */
 	struct failure *failures;
 };
 
-/* Remembers why a call failed, for sonde_counters_error. With the lock held. Gives `err` back. */
+/* Stores why a call failed, for sonde_counters_error. Call with the lock held. Returns `err`. */
 __attribute__((format(printf, 3, 4))) int counters_fail(struct sonde_counters *set, int err, const char *fmt, ...);
 void counters_forget_failures(struct sonde_counters *set);
 
-/* Opens one of the set's counters, its leader before; the reason of a failure is left in its spec. 0, or -ENOMEM. */
+/* Opens one of the set's counters, after its leader. The reason of a failure goes to its spec. 0, or -ENOMEM. */
 MUST_CHECK int counter_open(struct sonde_counters *set, uint32_t i);
 void counter_close(struct counter *counter);
 

@@ -7,7 +7,7 @@
 #include "base/event.h"
 #include "counter/tracefs.h"
 
-#define FIRST_DYNAMIC_TYPE (PERF_TYPE_BREAKPOINT + 1) /* PMUs above it have got their numbers at boot */
+#define FIRST_DYNAMIC_TYPE (PERF_TYPE_BREAKPOINT + 1) /* PMUs from here on get their numbers at boot */
 #define EVENT_FLAGS \
 	(SONDE_COUNTER_ENABLED | SONDE_COUNTER_ON_EXEC | SONDE_COUNTER_NO_INHERIT | SONDE_COUNTER_HYPERVISOR | SONDE_COUNTER_NO_USER | \
 	 SONDE_COUNTER_NO_KERNEL | SONDE_COUNTER_NO_HOST | SONDE_COUNTER_NO_GUEST | SONDE_COUNTER_NO_IDLE | SONDE_COUNTER_PINNED | \
@@ -18,7 +18,7 @@ void spec_done(struct spec *spec)
 	pmu_done(&spec->pmu);
 }
 
-/* u, k and h name what is counted, so the others are not; G and H likewise. */
+/* u, k and h name what is counted and exclude the rest; G and H likewise. */
 static int parse_modifiers(const char *text, uint64_t *flags)
 {
 	bool user = strchr(text, 'u'), kernel = strchr(text, 'k'), hypervisor = strchr(text, 'h'), guest = strchr(text, 'G'),
@@ -43,7 +43,7 @@ static void describe(struct spec *spec, const struct event *event)
 		snprintf(spec->unit, sizeof(spec->unit), "ns");
 }
 
-/* What all machines call so. */
+/* Parses a name that all machines have in common. */
 static int parse_common(const char *stem, struct spec *spec)
 {
 	struct event event;
@@ -74,7 +74,7 @@ int spec_sum_kinds(struct spec *specs, uint32_t nr)
 
 		if (spec->err || spec->pmu.name[0] || !is_common_type(spec->event.type))
 			continue;
-		spec->pmu.is_of_cores = spec->event.config >> PERF_PMU_TYPE_SHIFT; /* the caller has put the number of one in */
+		spec->pmu.is_of_cores = spec->event.config >> PERF_PMU_TYPE_SHIFT; /* the caller has put a PMU's number in */
 		if (spec->pmu.is_of_cores)
 			continue;
 		if (!is_known)
@@ -92,7 +92,7 @@ int spec_sum_kinds(struct spec *specs, uint32_t nr)
 	return 0;
 }
 
-/* cpu_core/cycles/: of what all processors have in common the part of one kind of cores. False: it is no such event. */
+/* cpu_core/cycles/: an event that all processors have in common, on one kind of cores. False: not such an event. */
 static bool is_common_on_pmu(const char *terms, const struct pmu *pmu, struct pmu_event *ret_found, uint32_t *ret_type)
 {
 	struct event event;
@@ -101,12 +101,12 @@ static bool is_common_on_pmu(const char *terms, const struct pmu *pmu, struct pm
 		return false;
 	*ret_found = (struct pmu_event){ .config = { event.config }, .unit_scale = 1 };
 	*ret_type = event.type;
-	if (strcmp(pmu->name, "cpu")) /* it is the only one */
+	if (strcmp(pmu->name, "cpu")) /* `cpu` is the only kind */
 		ret_found->config[0] |= (uint64_t)pmu->types[0] << PERF_PMU_TYPE_SHIFT;
 	return true;
 }
 
-/* pmu/terms/ */
+/* Parses pmu/terms/. */
 static int parse_on_pmu(char *stem, struct diag *diag, struct spec *spec)
 {
 	char *terms = strchr(stem, '/') + 1, *end = strrchr(terms, '/');
@@ -139,7 +139,7 @@ static int parse_on_pmu(char *stem, struct diag *diag, struct spec *spec)
 	return 0;
 }
 
-/* subsystem:event */
+/* Parses subsystem:event. */
 static int parse_tracepoint(char *stem, struct diag *diag, struct spec *spec)
 {
 	char *colon = strchr(stem, ':');
@@ -157,7 +157,7 @@ static int no_such_event(const char *text, struct diag *diag)
 			  text);
 }
 
-/* The last colon begins modifiers, unless what stands before it is a subsystem of tracepoints. */
+/* The last colon begins modifiers, unless the text before it is a subsystem of tracepoints. */
 static int parse_stem(char *stem, struct diag *diag, struct spec *spec)
 {
 	char *slash = strrchr(stem, '/'), *colon = strrchr(slash ? slash : stem, ':');
@@ -166,7 +166,7 @@ static int parse_stem(char *stem, struct diag *diag, struct spec *spec)
 	if (slash || (colon && strchr(stem, ':') != colon)) {
 		if (colon)
 			*colon = '\0';
-		else if (!parse_modifiers(slash + 1, &spec->event.flags)) /* cpu/cycles/u, as perf has it as well */
+		else if (!parse_modifiers(slash + 1, &spec->event.flags)) /* cpu/cycles/u: perf accepts this too */
 			slash[1] = '\0';
 		if (modifiers && parse_modifiers(modifiers, &spec->event.flags))
 			return no_such_event(spec->event.name, diag);
@@ -182,7 +182,7 @@ static int parse_stem(char *stem, struct diag *diag, struct spec *spec)
 	return parse_common(stem, spec) ? no_such_event(spec->event.name, diag) : 0;
 }
 
-/* An event that this machine has not is one for which the others do not have to wait. */
+/* An event that this machine does not have must not fail the whole set. Its error goes to the spec. */
 static int forgive(int err, struct diag *diag, const struct diag *reason, struct spec *spec)
 {
 	if (err == -EINVAL || err == -ENOMEM) {
@@ -192,7 +192,7 @@ static int forgive(int err, struct diag *diag, const struct diag *reason, struct
 	}
 	spec->err = err;
 	spec->diag = *reason;
-	if (err) /* where nothing else was said */
+	if (err) /* only if no other reason is stored yet */
 		diag_errno(&spec->diag, -err, "what '%s' is cannot be read: %s", spec->event.name, strerror(-err));
 	return 0;
 }
@@ -224,7 +224,7 @@ int spec_parse(const char *text, const char *modifiers, struct diag *diag, struc
 	return 0;
 }
 
-/* What an event that has only numbers is usually called. */
+/* Fills in the usual name of an event that is given by numbers. */
 static void name_event(struct spec *spec)
 {
 	struct sonde_event *event = &spec->event;

@@ -16,7 +16,7 @@ void spec_list_done(struct spec_list *list)
 	*list = (struct spec_list){ 0 };
 }
 
-/* Takes the spec over. */
+/* Takes ownership of the spec. */
 static int add(struct spec_list *list, struct spec *spec, struct diag *diag)
 {
 	if (list->nr == SPEC_MAX_EVENTS)
@@ -37,7 +37,7 @@ static int add_text(struct spec_list *list, const char *text, const char *modifi
 	return err ? err : add(list, &spec, diag);
 }
 
-/* Where the name at `text` ends: at a comma or brace outside of slashes. */
+/* The end of the name at `text`: a comma or brace outside of slashes. */
 static const char *end_of_name(const char *text)
 {
 	bool in_terms = false;
@@ -47,7 +47,7 @@ static const char *end_of_name(const char *text)
 	return text;
 }
 
-/* The names up to the brace or the text's end. */
+/* Adds the names up to the brace or the end of the text. */
 static int add_names(struct spec_list *list, const char *from, const char *end, uint32_t group, const char *modifiers, struct diag *diag)
 {
 	int err = 0;
@@ -64,7 +64,7 @@ static int add_names(struct spec_list *list, const char *from, const char *end, 
 	return err;
 }
 
-/* {a,b}:u; *text moves behind it. */
+/* Parses {a,b}:u and moves *text behind it. */
 static int add_group(struct spec_list *list, const char **text, struct diag *diag)
 {
 	const char *from = *text + 1, *end = from;
@@ -115,8 +115,8 @@ static int add_text_list(struct spec_list *list, const char *text, struct diag *
 
 static int add_events(struct spec_list *list, const struct sonde_event *events, uint32_t nr, struct diag *diag)
 {
-	size_t stride = nr ? events->size : 0; /* an older or newer caller's array has its own */
-	uint32_t nr_groups = list->last_group; /* those before have their numbers already */
+	size_t stride = nr ? events->size : 0; /* a caller built against another version has another size */
+	uint32_t nr_groups = list->last_group; /* the groups before these have their numbers already */
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < nr; i++) {

@@ -17,7 +17,7 @@ void counter_targets_done(struct counter_targets *targets)
 	*targets = (struct counter_targets)COUNTER_TARGETS_INIT;
 }
 
-/* Each once: twice would be counted twice. */
+/* Each pid once: twice would count twice. */
 struct pids {
 	int32_t *list;
 	uint32_t nr, max;
@@ -42,7 +42,7 @@ static int add_pid(struct pids *pids, int32_t pid)
 	return 0;
 }
 
-/* The threads that a process has. Those that they start are counted with them. */
+/* Adds the threads that a process has now. Threads that they start later are counted with them. */
 static int add_threads(struct pids *pids, uint32_t tgid, struct diag *diag)
 {
 	CLEANUP(closedirp) DIR *dir = NULL;

@@ -13,7 +13,7 @@
 
 static const char *const targets[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 
-/* The directory, when it is not just an empty one to mount on. */
+/* Opens the directory, unless it is only an empty mount point. */
 static int open_target(const char *path, int *ret_fd)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -24,7 +24,7 @@ static int open_target(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* fsopen(2) and its sisters, Linux 5.2; glibc 2.36 has them, older ones do not. */
+/* fsopen(2) and the like need Linux 5.2. glibc 2.36 wraps them, older versions do not. */
 static int mount_own(int *ret_fd)
 {
 	CLEANUP(closep) int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
@@ -48,7 +48,7 @@ int tracefs_open(struct diag *diag, int *ret_fd)
 		err = open_target(targets[i], ret_fd);
 		if (!err)
 			return 0;
-		is_mounted |= i == 0 && (err == -EACCES || err == -EPERM); /* debugfs above the other place is closed to all but root */
+		is_mounted |= i == 0 && (err == -EACCES || err == -EPERM); /* the other path is below debugfs, which only root may enter */
 	}
 	err = mount_own(ret_fd);
 	if (!err)

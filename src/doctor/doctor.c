@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde doctor: examines, reports; its exit code says whether profile works here. */
+/* sonde doctor: examines and reports. Its exit code says whether profile works here. */
 #include "doctor/doctor.h"
 
 #include <bpf/libbpf.h>
@@ -11,7 +11,7 @@
 
 struct doctor_arguments {
 	const char *format;
-	bool json; /* what it says */
+	bool json; /* from --format */
 };
 
 static const struct option_spec options[] = {
@@ -47,7 +47,7 @@ static int doctor_run(void *all, const char *command_line)
 	struct doctor doctor = { 0 };
 	int code;
 
-	libbpf_set_print(NULL); /* its warnings are our findings */
+	libbpf_set_print(NULL); /* the findings report what it would warn about */
 	doctor_examine(&doctor);
 	if (arguments->json)
 		doctor_json(&doctor, &report);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor: what this kernel and this process allow. Every check does the thing itself (loads that program, makes that map, opens that
- * event) instead of looking at versions; verdicts for the verbs are drawn from the findings. One thread. */
+/* doctor: what this kernel and this process allow. Every check tries the thing itself (loads that program, makes that map, opens that
+ * event) instead of looking at versions. The verdicts for the verbs follow from the findings. One thread. */
 #pragma once
 #include <errno.h>
 #include <stdbool.h>
@@ -11,9 +11,9 @@
 
 enum doctor_state {
 	DOCTOR_YES,
-	DOCTOR_NO,     /* the kernel or machine has it not */
-	DOCTOR_DENIED, /* it may be there, but not for this process */
-	DOCTOR_INFO,   /* neither good nor bad: the detail says it */
+	DOCTOR_NO,     /* the kernel or machine does not have it */
+	DOCTOR_DENIED, /* it may exist, but this process may not use it */
+	DOCTOR_INFO,   /* neither good nor bad: see the detail */
 };
 
 struct doctor_finding {
@@ -25,8 +25,8 @@ struct doctor_check {
 	const char *id;           /* stable, for programs: "map.ringbuf" */
 	const char *group, *title;
 	void (*probe)(const struct doctor_check *check, struct doctor_finding *finding);
-	uint32_t number;          /* what the probe is about: a map type, a helper, a capability */
-	const char *path;         /* the same, as a text */
+	uint32_t number;          /* the object of the probe: a map type, a helper, a capability */
+	const char *path;         /* the same, as text */
 };
 
 const struct doctor_check *doctor_check_at(size_t i); /* NULL ends */
@@ -48,14 +48,14 @@ void doctor_perf_program(const struct doctor_check *check, struct doctor_finding
 void doctor_tracing_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_raw_program(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_helper(const struct doctor_check *check, struct doctor_finding *finding);
-/* A perf_event program that does nothing; its file descriptor or a negative errno. */
+/* Loads a perf_event program that does nothing. Returns its file descriptor or a negative errno. */
 int doctor_load_perf_program(void);
-bool doctor_may_use_bpf(void); /* whether or not there is memory for it */
+bool doctor_may_use_bpf(void); /* also true when memory is short */
 
 /* doctor_sched.c */
 void doctor_task_storage(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_iterator(const struct doctor_check *check,
-		     struct doctor_finding *finding); /* check->path: the kernel's name for what it goes through */
+		     struct doctor_finding *finding); /* check->path: the kernel's name for the objects it iterates over */
 void doctor_task_field(const struct doctor_check *check, struct doctor_finding *finding);
 
 /* doctor_event.c */
@@ -66,8 +66,8 @@ void doctor_attach(const struct doctor_check *check, struct doctor_finding *find
 /* doctor_system.c */
 void doctor_release(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_btf(const struct doctor_check *check, struct doctor_finding *finding);
-void doctor_setting(const struct doctor_check *check, struct doctor_finding *finding); /* a file that holds a value */
-void doctor_present(const struct doctor_check *check, struct doctor_finding *finding); /* a file that is there or not */
+void doctor_setting(const struct doctor_check *check, struct doctor_finding *finding); /* a file with a value */
+void doctor_present(const struct doctor_check *check, struct doctor_finding *finding); /* a file that exists or not */
 void doctor_cgroups(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_pid_namespace(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_limit(const struct doctor_check *check, struct doctor_finding *finding);
@@ -78,7 +78,7 @@ void doctor_kallsyms(const struct doctor_check *check, struct doctor_finding *fi
 void doctor_other_processes(const struct doctor_check *check, struct doctor_finding *finding);
 void doctor_map_files(const struct doctor_check *check, struct doctor_finding *finding);
 enum doctor_grant { DOCTOR_GRANT_NONE, DOCTOR_GRANT_BOUND, DOCTOR_GRANT_EFFECTIVE };
-/* Has this process the capability, or could it at least get it (bounding set)? */
+/* Whether this process has the capability, or could at least get it (bounding set). */
 enum doctor_grant doctor_grant(uint32_t capability);
 bool doctor_no_new_privs(void);
 
@@ -91,12 +91,12 @@ struct doctor_opinion {
 	struct {
 		const char *check; /* its id */
 		const char *effect;
-		bool fatal, note;  /* the verb cannot without it; it works, but some option does not */
+		bool fatal, note;  /* fatal: the verb cannot work without it; note: only some option does not work */
 	} missing[DOCTOR_MAX_MISSING];
 	uint32_t nr_missing;
-	char fix[512];             /* a command, or what else helps; "" when nothing is missing or nothing helps */
+	char fix[512];             /* a command, or other advice; "" when nothing is missing or nothing helps */
 };
-/* False: no i-th verb. */
+/* Returns false when there is no i-th verb. */
 bool doctor_opinion(const struct doctor *doctor, size_t i, struct doctor_opinion *ret_opinion);
 const char *doctor_verdict_name(enum doctor_verdict verdict); /* stable, for programs: "works-with-less" */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What this process may: capabilities, kernel addresses, other processes. */
+/* What this process is permitted: capabilities, kernel addresses, other processes. */
 #include "doctor/doctor.h"
 
 #include <fcntl.h>
@@ -57,7 +57,7 @@ void doctor_kallsyms(const struct doctor_check *check, struct doctor_finding *fi
 		return;
 	}
 	for (int i = 0; !seen && i < 64 && getline(&line, &room, file) > 0; i++)
-		seen = strspn(line, "0") < strcspn(line, " "); /* the first per-CPU symbols are at 0 in any case */
+		seen = strspn(line, "0") < strcspn(line, " "); /* the first per-CPU symbols are at 0 anyway */
 	free(line);
 	if (seen)
 		doctor_say(finding, DOCTOR_YES, "%s", "");
@@ -65,7 +65,7 @@ void doctor_kallsyms(const struct doctor_check *check, struct doctor_finding *fi
 		doctor_say(finding, DOCTOR_DENIED, "the kernel hides its addresses from this process");
 }
 
-/* A child that made itself undumpable can be looked into with the same right as another user's process. */
+/* Looking into a child that is not dumpable takes the same right as looking into another user's process. */
 static pid_t start_guarded_child(int ready_fd)
 {
 	pid_t pid = fork();
@@ -116,7 +116,7 @@ void doctor_other_processes(const struct doctor_check *check, struct doctor_find
 		doctor_say(finding, DOCTOR_YES, "%s", "");
 }
 
-/* Opens a file by a mapping of it: this program's own, one page. */
+/* Opens a file through a mapping of it: one page of this program. */
 void doctor_map_files(const struct doctor_check *check, struct doctor_finding *finding)
 {
 	CLEANUP(closep) int program_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

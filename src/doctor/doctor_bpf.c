@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Maps, program types and helpers: each is made or loaded, and let go. */
+/* Maps, program types and helpers: each is created or loaded, then released. */
 #include "doctor/doctor.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@
 #define LOAD_MAP(reg, fd)     INSN(BPF_LD | BPF_DW | BPF_IMM, reg, BPF_PSEUDO_MAP_FD, 0, fd), INSN(0, 0, 0, 0, 0)
 #define EXIT                  INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
-/* What a failure of bpf(2) means. EACCES is the verifier's no, not a missing right. */
+/* Turns a failure of bpf(2) into a finding. EACCES is a rejection by the verifier, not a missing right. */
 static void say_error(struct doctor_finding *finding, int err, const char *log)
 {
 	const char *last = log, *at;
@@ -32,7 +32,7 @@ static void say_error(struct doctor_finding *finding, int err, const char *log)
 		doctor_say(finding, DOCTOR_DENIED, "%s", strerror(EPERM));
 		return;
 	}
-	/* the line before "processed N insns" says why */
+	/* the line before "processed N insns" has the reason */
 	for (at = log; (at = strchr(at, '\n')); at++) {
 		if (at[1] && strncmp(at + 1, "processed ", 10) != 0)
 			last = at + 1;
@@ -72,7 +72,7 @@ void doctor_map(const struct doctor_check *check, struct doctor_finding *finding
 	say_fd(finding, fd, "");
 }
 
-/* Of type information that is none the kernel says so (EINVAL) only after it has looked at who asks (EPERM). */
+/* Loads invalid type information: the kernel rejects it with EINVAL only after it has checked the caller's rights (EPERM). */
 bool doctor_may_use_bpf(void)
 {
 	CLEANUP(closep) int fd = bpf_btf_load("", 1, NULL);
@@ -80,10 +80,10 @@ bool doctor_may_use_bpf(void)
 	return fd == -EINVAL;
 }
 
-/* Kernels before 5.11 take the memory of maps from the limit of locked memory. libbpf raises that where it may. */
+/* Kernels before 5.11 charge the memory of maps to the limit of locked memory. libbpf raises that limit where it may. */
 void doctor_large_map(const struct doctor_check *check, struct doctor_finding *finding)
 {
-	/* one value may not be that large */
+	/* many elements: a single value may not be that large */
 	CLEANUP(closep) int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 4096, check->number << 8, NULL);
 	struct rlimit limit;
 
@@ -114,7 +114,7 @@ void doctor_perf_program(const struct doctor_check *check, struct doctor_finding
 	say_fd(finding, fd, "");
 }
 
-/* Loads and attaches: a program that may be loaded but not attached is of no use. */
+/* Loads and attaches: a program that can be loaded but not attached is of no use. */
 void doctor_tracing_program(const struct doctor_check *check, struct doctor_finding *finding)
 {
 	const struct bpf_insn insns[] = { SET(BPF_REG_0, 0), EXIT };

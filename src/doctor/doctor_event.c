@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* perf events: opened as sonde's collector opens them, for the whole system on the first online CPU. */
+/* perf events, opened like sonde's collector opens them: for the whole system, on the first online CPU. */
 #include "doctor/doctor.h"
 
 #include <linux/perf_event.h>
@@ -37,7 +37,7 @@ static void say(struct doctor_finding *finding, int err)
 		doctor_say(finding, DOCTOR_NO, "%s", err == -ENOENT ? "this machine has no such event" : strerror(-err));
 }
 
-/* check->number: 0 the CPU clock, else the PMU's cycles. */
+/* check->number: 0 for the CPU clock, else the PMU's cycles. */
 void doctor_event(const struct doctor_check *check, struct doctor_finding *finding)
 {
 	struct perf_event_attr attr = {

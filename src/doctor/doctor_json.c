@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The report for programs: the same content, keys that stay. */
+/* The report for programs: the same content, with stable keys. */
 #include "doctor/doctor.h"
 
 #include <sonde/sonde.h>

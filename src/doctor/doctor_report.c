@@ -85,14 +85,14 @@ static void opinion_lines(const struct doctor_opinion *opinion, bool colour, str
 		      colour ? "\033[0m" : "");
 	for (uint32_t i = 0; i < opinion->nr_missing; i++) {
 		if (opinion->verdict > DOCTOR_LESS && !opinion->missing[i].fatal)
-			continue; /* when it cannot, what would only be less is noise */
+			continue; /* the verb cannot work: what it would lack besides is noise */
 		if (++nr_lines <= MAX_MISSING_LINES)
 			missing_line(opinion, i, buffer);
 	}
 	if (nr_lines > MAX_MISSING_LINES)
 		buffer_printf(buffer, "%14sand %u more\n", "", nr_lines - MAX_MISSING_LINES);
 	if (opinion->fix[0])
-		buffer_printf(buffer, "%14sfix: %s\n", "", opinion->fix); /* not folded: it is to be copied */
+		buffer_printf(buffer, "%14sfix: %s\n", "", opinion->fix); /* not folded, so that it can be copied */
 }
 
 void doctor_report(const struct doctor *doctor, bool colour, struct buffer *buffer)

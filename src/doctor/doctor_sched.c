@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the scheduler's programs need beside the sampler's: memory for each thread, an iterator of threads, and the scheduler's own account.
- */
+/* What the scheduler programs need beyond the sampler's: storage per thread, an iterator over threads, and the scheduler's own
+ * statistics. */
 #include "doctor/doctor.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static int load(const char *attach_to, enum bpf_attach_type type, const struct b
 	return btf_id < 0 ? btf_id : bpf_prog_load(BPF_PROG_TYPE_TRACING, "sonde_doctor", LICENSE, insns, nr, &options);
 }
 
-/* The kernel wants to know the types of its key and value. */
+/* The kernel requires the types of key and value. */
 static int make_storage(void)
 {
 	CLEANUP(btf_freep) struct btf *btf = btf__new_empty();
@@ -53,7 +53,7 @@ static int make_storage(void)
 	return bpf_map_create(BPF_MAP_TYPE_TASK_STORAGE, NULL, 4, 4, 0, &options);
 }
 
-/* It was for security modules alone before it was for tracing: so a program that asks for it is tried. */
+/* Task storage was for security modules only before it was for tracing. So this loads a program that uses it. */
 void doctor_task_storage(const struct doctor_check *check, struct doctor_finding *finding)
 {
 	CLEANUP(closep) int map_fd = make_storage();
@@ -78,7 +78,7 @@ void doctor_iterator(const struct doctor_check *check, struct doctor_finding *fi
 	say_fd(finding, fd);
 }
 
-/* check->path: a field of a thread. */
+/* check->path: a field of struct task_struct. */
 void doctor_task_field(const struct doctor_check *check, struct doctor_finding *finding)
 {
 	CLEANUP(btf_freep) struct btf *btf = btf__load_vmlinux_btf();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What files of the kernel say. */
+/* What the kernel's files say. */
 #include "doctor/doctor.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From findings to what each verb can do, and the one command that helps most. */
+/* Turns findings into what each verb can do, and the one command that helps most. */
 #include "doctor/doctor.h"
 
 #include <linux/capability.h>
@@ -11,9 +11,9 @@
 #include "base/small_file.h"
 
 enum need_level {
-	NEED_MUST, /* cannot without */
-	NEED_MORE, /* works with less without */
-	NEED_NOTE, /* some option does not work without */
+	NEED_MUST, /* the verb does not work without it */
+	NEED_MORE, /* works with less without it */
+	NEED_NOTE, /* some option does not work without it */
 };
 
 struct need {
@@ -114,7 +114,7 @@ const char *doctor_verdict_name(enum doctor_verdict verdict)
 static void add_missing(struct doctor_opinion *opinion, const struct need *need)
 {
 	if (opinion->nr_missing == DOCTOR_MAX_MISSING)
-		return; /* there are fewer needs than that */
+		return; /* cannot happen: no verb has that many needs */
 	opinion->missing[opinion->nr_missing].check = need->check;
 	opinion->missing[opinion->nr_missing].effect = need->effect;
 	opinion->missing[opinion->nr_missing].fatal = need->level == NEED_MUST;
@@ -160,7 +160,7 @@ static void fix_capabilities(struct doctor_opinion *opinion)
 			 "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog,cap_checkpoint_restore+ep %s", program);
 }
 
-/* The worst first. */
+/* The worst problem first. */
 static void find_fix(struct doctor_opinion *opinion, const char *oldest)
 {
 	bool may = doctor_grant(CAP_BPF) == DOCTOR_GRANT_EFFECTIVE && doctor_grant(CAP_PERFMON) == DOCTOR_GRANT_EFFECTIVE;

@@ -215,7 +215,7 @@ struct machine {
 	uint32_t first; /* first row of the sequence */
 };
 
-static int add_deferred(struct table *table, const struct machine *machine, bool is_end)
+static int add_row(struct table *table, const struct machine *machine, bool is_end)
 {
 	struct dwarf_row row = { machine->vaddr, 0, DWARF_NONE };
 
@@ -265,7 +265,7 @@ static int run_extended(struct table *table, struct reader *r, struct machine *m
 	if (operands.bad)
 		return 0;
 	if (code == DW_LNE_end_sequence) {
-		err = add_deferred(table, machine, true);
+		err = add_row(table, machine, true);
 		if (!err)
 			err = end_sequence(table, machine);
 	} else if (code == DW_LNE_set_address) {
@@ -279,7 +279,7 @@ static int run_standard(struct table *table, struct reader *r, struct machine *m
 {
 	switch (code) {
 	case DW_LNS_copy:
-		return add_deferred(table, machine, false);
+		return add_row(table, machine, false);
 	case DW_LNS_advance_pc:
 		machine->vaddr += reader_uleb(r) * table->min_bytes;
 		return 0;
@@ -316,7 +316,7 @@ static int run_program(struct table *table)
 
 			machine.vaddr += (uint64_t)(step / table->line_range) * table->min_bytes;
 			machine.line = (uint32_t)((int64_t)machine.line + table->line_base + (int)(step % table->line_range));
-			err = add_deferred(table, &machine, false);
+			err = add_row(table, &machine, false);
 		} else if (code)
 			err = run_standard(table, &r, &machine, code);
 		else

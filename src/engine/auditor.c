@@ -10,7 +10,7 @@
 #include "parse/parser_private.h"
 
 #define MAX_TOLD 4
-#define MAX_CPU_NS NS_PER_S         /* for one question; the largest tables take a tenth of it */
+#define MAX_CPU_NS NS_PER_S         /* for one request; the largest tables take a tenth of it */
 #define MAX_WAIT_NS NS_PER_S       /* at the end */
 #define MODULES_BYTES_MAX ((size_t)64 << 20)
 
@@ -18,12 +18,12 @@ struct auditor {
 	const struct process_table *processes;
 	struct account *account;
 	struct audit_pool *pool;
-	uint32_t nr_told; /* differences that were noted */
-	/* of the stack that is to be asked about */
+	uint32_t nr_told; /* differences noted so far */
+	/* of the stack to be queued */
 	struct buffer modules;
 	uint64_t walked[AUDIT_MAX_FRAMES];
 	uint32_t files[WIRE_MAX_FDS];
-	struct audit_stack by_libdw; /* of the one whose answer has come */
+	struct audit_stack by_libdw; /* of the stack whose answer has arrived */
 };
 
 /* --- findings ------------------------------------------------------------------------------------------------------------------------- */
@@ -42,10 +42,10 @@ static void count_not_comparable(struct auditor *auditor, enum audit_reason reas
 	count(auditor->account, &(struct audit_finding){ .verdict = AUDIT_NOT_COMPARABLE, .reason = reason });
 }
 
-/* Says where the first stacks differ: what counts as a finding is to be looked into. */
+/* Notes where the first differing stacks differ: a difference needs a closer look. */
 static void tell(struct auditor *auditor, const struct audit_batch *batch, const uint64_t *walked, uint32_t nr_walked, uint32_t frame)
 {
-	uint32_t last = frame && frame <= nr_walked ? frame - 1 : 0; /* whose caller it is about */
+	uint32_t last = frame && frame <= nr_walked ? frame - 1 : 0; /* the frame whose caller differs */
 	const struct audit_message_module *module;
 	uint64_t pc;
 
@@ -63,7 +63,7 @@ static void tell(struct auditor *auditor, const struct audit_batch *batch, const
 		     frame < auditor->by_libdw.nr_frames ? auditor->by_libdw.frames[frame] : 0);
 }
 
-/* What was walked beside what libdw says. */
+/* Compares the walked stack with libdw's. */
 static void compare(struct auditor *auditor, const struct audit_batch *batch, const struct audit_walked *walked, struct reader *answers)
 {
 	const uint64_t *frames = (const void *)(walked + 1);
@@ -96,7 +96,7 @@ static void take(void *arg, const struct audit_batch *batch, struct reader *answ
 	}
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------------------------ */
+/* --- requests ------------------------------------------------------------------------------------------------------------------------- */
 
 int auditor_new(const struct process_table *processes, struct account *account, struct diag *diag, struct auditor **ret_auditor)
 {
@@ -150,7 +150,7 @@ static int take_modules(struct auditor *auditor, const struct process_mapping *m
 	return auditor->modules.err;
 }
 
-/* A file that a frame stands in, once. Where more come together than a question may have, libdw's sight ends at the others. */
+/* Adds a frame's file, once. If a stack passes through more files than a request may have, libdw cannot see the others. */
 static void take_file(struct auditor *auditor, const struct location *location, struct audit_request *request)
 {
 	uint32_t i = request->nr_files;
@@ -163,7 +163,7 @@ static void take_file(struct auditor *auditor, const struct location *location, 
 		auditor->files[request->nr_files++] = location->object;
 }
 
-/* The pcs of what was walked, and the files that they stand in. 0; -ENOENT: a file is not mapped any more. */
+/* Collects the pcs of the walked stack, and their files. 0; -ENOENT: a file is no longer mapped. */
 static int take_walked(struct auditor *auditor, const struct audited *stack, const struct process_mapping *mappings, uint32_t nr_mappings,
 		       struct audit_request *request)
 {
@@ -181,7 +181,7 @@ static int take_walked(struct auditor *auditor, const struct audited *stack, con
 	return 0;
 }
 
-/* 0; -ENOENT: the stack, or what its process had mapped, is not there; -ENOMEM; as audit_pool_add. */
+/* 0; -ENOENT: the stack, or its process's mappings, are not available; -ENOMEM; as audit_pool_add. */
 static int ask(struct auditor *auditor, const struct sonde_deferred_record *record, const struct audited *stack)
 {
 	struct mappings_at then = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* auditor: has stacks that the kernel side walked unwound once more (audit/audit.h) by processes without rights (audit_pool.h), and counts
- * the findings. Nobody waits for them but at the end. One thread. */
+/* auditor: has stacks that the kernel side walked unwound again (audit/audit.h) by processes without privileges (audit_pool.h), and counts
+ * the findings. Nobody waits for them except at the end. One thread. */
 #pragma once
 #include <stdbool.h>
 
@@ -18,15 +18,16 @@ void auditor_set_nice(struct auditor *auditor, int nice); /* of its processes; t
 
 struct audited { /* a stack that was walked */
 	const struct location_table *locations;
-	const uint32_t *frames; /* places, leaf first; NULL: the stack is not there */
+	const uint32_t *frames; /* location numbers, leaf first; NULL: the stack is not available */
 	uint32_t nr_frames;
-	uint32_t switch_frame;  /* libdw cannot see beyond so many, because they go on on another stack; 0: it can */
+	uint32_t switch_frame;  /* libdw cannot see beyond this many frames, because the rest is on another stack; 0: it can */
 	enum sonde_stop stop;
 };
 
-/* Takes a copy. 0 or -ENOMEM. */
+/* Copies the stack. 0 or -ENOMEM. */
 MUST_CHECK int auditor_check(struct auditor *auditor, const struct sonde_deferred_record *record, const struct audited *stack);
-/* Takes in what was found. *ret_is_busy: it is to be called again in a moment. Takes NULL, which has nothing to do. 0 or -ENOMEM. */
+/* Takes the answers that have arrived. *ret_is_busy: call again soon. Takes NULL and then does nothing. 0 or -ENOMEM. */
 MUST_CHECK int auditor_step(struct auditor *auditor, bool *ret_is_busy);
-/* No more will come: waits for what is on its way, a second at most, and counts the rest. Takes NULL. 0 or -ENOMEM. */
+/* No more stacks will be checked: waits at most one second for the remaining answers, and counts the rest as unanswered. Takes NULL. 0 or
+ * -ENOMEM. */
 MUST_CHECK int auditor_finish(struct auditor *auditor);

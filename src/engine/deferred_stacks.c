@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define MAX_NEEDED_TABLES 32 /* that one stack asks for, one after the other */
+#define MAX_NEEDED_TABLES 32 /* that one stack may need, one after the other */
 
 struct deferred_stacks {
 	struct tracker *tracker;
@@ -17,12 +17,12 @@ struct code_source {
 	const struct process_table *processes;
 	uint32_t tgid;
 	uint64_t time_ns;
-	struct initial_stacks *initial_stacks; /* NULL: the record is none of theirs */
+	struct initial_stacks *initial_stacks; /* NULL: the record is not an initial stack */
 	uint64_t id;
 };
 
-/* From the file that was mapped there. Memory without a file may be other code by now: it is read for a thread that waits alone, of which
- * is known whether it still does. */
+/* Reads code from the file that was mapped there. Memory without a file may hold other code by now. It is read only for an initial stack,
+ * since it is known whether that thread still waits. */
 static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 {
 	const struct code_source *source = arg;
@@ -38,7 +38,7 @@ static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 	return elf_file_read_at(object->elf, mapping->file_off + (pc - mapping->start_pc), to, size);
 }
 
-/* Has the table on which the walk ended be loaded. *ret_loaded: it is there now. */
+/* Loads the table whose absence ended the walk. *ret_loaded: it is loaded now. */
 static int need_table(struct deferred_stacks *stacks, const struct code_source *source, const struct deferred_stack *stack,
 		      bool *ret_loaded)
 {
@@ -83,7 +83,7 @@ static int walk(void *arg, const struct sonde_deferred_record *record, struct de
 	if (record->stop == SONDE_STOP_NO_PROCESS)
 		tracker_disbelieved(stacks->tracker, record->tgid, record->time_ns);
 	if (ret_stack->hash == record->hash)
-		sampler_settle(stacks->sampler, record->hash); /* it need not come raw again */
+		sampler_settle(stacks->sampler, record->hash); /* it need not be deferred again */
 	return 0;
 }
 
@@ -111,7 +111,7 @@ static int need(void *arg, uint32_t object, uint64_t time_ns)
 	const struct deferred_stacks *stacks = arg;
 	bool is_loaded;
 
-	return tracker_need(stacks->tracker, object, time_ns, &is_loaded); /* for those that come */
+	return tracker_need(stacks->tracker, object, time_ns, &is_loaded); /* for later stacks */
 }
 
 static enum runtime_answer describe(void *arg, uint32_t tgid, uint32_t generation, const struct sonde_runtime_frame *frame,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deferred_stacks: walks the stacks that came raw because their process or file was not known yet to the kernel side, with what is known by
- * now; and has those checked that came to be checked. One thread. */
+/* deferred_stacks: walks the stacks that the kernel side deferred because it did not know their process or file yet; and has stacks audited
+ * that were sent for that. One thread. */
 #pragma once
 #include "collect/sampler.h"
 #include "engine/auditor.h"
@@ -9,7 +9,7 @@
 #include "track/tracker.h"
 
 struct deferred_stacks;
-/* Borrows all for its life; `auditor` and `seeds` may be NULL. NULL: no memory. */
+/* Borrows all arguments for its life; `auditor` and `initial_stacks` may be NULL. NULL: no memory. */
 struct deferred_stacks *deferred_stacks_new(struct tracker *tracker, struct sampler *sampler, struct auditor *auditor,
 					    struct initial_stacks *initial_stacks);
 void deferred_stacks_free(struct deferred_stacks *stacks); /* takes NULL */

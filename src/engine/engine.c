@@ -8,23 +8,24 @@
 #include "base/cpus.h"
 #include "base/file_limit.h"
 
-#define STACKS_BYTES ((size_t)256 << 20) /* of one window: then no more are made room for, and what comes beyond that is missed */
+/* Of one window. Beyond that, the kernel side may not forget what it sent, and further stacks are missed. */
+#define STACKS_BYTES ((size_t)256 << 20)
 
-/* --- making it ------------------------------------------------------------------------------------------------------------------------ */
+/* --- creating it ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The kernel side, and the processes that work beside it. */
+/* Loads the kernel side, and starts the processes that work beside it. */
 static int load(struct engine *engine, const struct engine_options *options, struct diag *diag)
 {
-	int err = parser_new(diag, &engine->parser); /* it gets ready while the kernel side is loaded */
+	int err = parser_new(diag, &engine->parser); /* it starts while the kernel side is loaded */
 
 	if (err)
 		return err;
-	file_limit_raise(); /* after the fork: a command keeps its own */
+	file_limit_raise(); /* after the fork: a command keeps its own limit */
 	return sampler_new(options->sampling, diag, &engine->sampler) ?: parser_ready(engine->parser, diag) ?:
 		proxy_new(diag, &engine->proxy);
 }
 
-/* Without one, every start compiles all tables: slower, no worse. */
+/* Without a cache, every start builds all tables: slower, otherwise the same. */
 static void open_cache(struct engine *engine)
 {
 	struct table_cache *cache;
@@ -33,11 +34,11 @@ static void open_cache(struct engine *engine)
 
 	if (!err)
 		tracker_use_cache(engine->tracker, cache);
-	else if (err == -EPERM) /* somebody should know; that there is no place for one is no news */
+	else if (err == -EPERM) /* a refused directory is worth a note; a missing one is not */
 		account_note(engine->account, "%s", diag.text);
 }
 
-/* A tracker with all that the kernel's unwinder is to know: tables from disk, and interpreters. */
+/* Creates the tracker, with the table cache and the interpreters. */
 static int make_tracker(struct engine *engine, const struct engine_options *options, struct diag *diag)
 {
 	const struct sampler_fds fds = sampler_fds(engine->sampler);
@@ -106,7 +107,7 @@ void engine_set_nice(struct engine *engine, int nice)
 
 /* --- while it runs -------------------------------------------------------------------------------------------------------------------- */
 
-/* Records first, so that every mapping they need is among the side-band events read after them. */
+/* Reads records first: every mapping that they need is then among the side-band events read after them. */
 int engine_read(struct engine *engine, uint64_t max_records, sampler_record_fn take, void *arg, struct diag *diag)
 {
 	const struct stack_walker walker = deferred_stacks_walker(engine->deferred);

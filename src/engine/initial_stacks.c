@@ -9,7 +9,7 @@
 #include "base/u64_map.h"
 #include "proxy/proxy.h"
 
-#define MAX_COPIED_BYTES (64u << 20) /* of all stacks together; the others are read by the walk */
+#define MAX_COPIED_BYTES (64u << 20) /* of all stacks together; the walk reads the rest */
 #define MAX_INITIAL_STACKS (1u << 22)         /* the kernel's PID_MAX_LIMIT */
 #ifdef SONDE_ARM64
 #define REG_SP 31
@@ -19,7 +19,7 @@
 
 struct initial_stack {
 	uint64_t id;
-	uint64_t read_ns; /* when the last of its memory was read */
+	uint64_t read_ns; /* when its memory was last read */
 };
 
 struct initial_stacks {
@@ -29,7 +29,7 @@ struct initial_stacks {
 	uint32_t nr_late;
 	uint64_t copied_bytes;
 	struct u64_map by_id;
-	uint64_t record[(sizeof(struct sonde_deferred_record) + INITIAL_STACK_BYTES) / sizeof(uint64_t)]; /* the one that is given */
+	uint64_t record[(sizeof(struct sonde_deferred_record) + INITIAL_STACK_BYTES) / sizeof(uint64_t)]; /* passed to the callback */
 };
 
 struct initial_stacks *initial_stacks_new(struct proxy *proxy)
@@ -71,7 +71,7 @@ static int keep(struct initial_stacks *initial_stacks, uint64_t id)
 	return u64_map_add(&initial_stacks->by_id, id, initial_stacks->nr++);
 }
 
-/* The red zone is there, too, unless the stack begins with a page that is not. */
+/* Copies the red zone, too, unless the stack begins at a page whose predecessor is not mapped. */
 static void copy_stack(struct initial_stacks *initial_stacks, struct sonde_deferred_record *deferred)
 {
 	uint64_t left = MAX_COPIED_BYTES - initial_stacks->copied_bytes, sp = deferred->regs[REG_SP];

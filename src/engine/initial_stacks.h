@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seed: the user stacks of threads that were off the CPU when the recording began. The kernel side sends their registers; their memory is
- * read as soon as that has come. A thread that ran on before has another stack by then: its wait, whose end is known when the recording is
- * over, tells. One thread. */
+/* initial_stacks: the user stacks of threads that were off the CPU when the recording began. The kernel side sends their registers; their
+ * memory is read as soon as these arrive. A thread that ran before that has another stack by then. The end of its wait, known when the
+ * recording is over, shows it. One thread. */
 #pragma once
 #include <stdint.h>
 
 #include "abi/wait.h"
 #include "base/cleanup.h"
 
-#define INITIAL_STACK_BYTES 16384u /* so much of each is copied */
+#define INITIAL_STACK_BYTES 16384u /* copied of each stack, at most */
 
 struct initial_stacks;
 struct proxy;
-struct initial_stacks *initial_stacks_new(struct proxy *proxy); /* which reads memory, borrowed. NULL: no memory */
+struct initial_stacks *initial_stacks_new(struct proxy *proxy); /* borrows the proxy, to read memory. NULL: no memory */
 void initial_stacks_free(struct initial_stacks *initial_stacks); /* takes NULL */
-/* Takes raw records, as of the sampler; borrowed for the call. 0 or an error that ends. */
+/* Takes deferred records, like the sampler's; borrowed for the call. 0 or an error that ends the run. */
 typedef int (*initial_stacks_deferred_fn)(void *arg, const struct sonde_deferred_record *record);
-/* Gives two raw records for `fn`: of the stack as it is now, and of the registers alone. 0, -ENOMEM or what fn gave. */
+/* Passes two deferred records to `fn`: one with the stack as it is now, and one with the registers only. 0, -ENOMEM or the error of fn. */
 MUST_CHECK int initial_stacks_take(struct initial_stacks *initial_stacks, const struct sonde_initial_stack_record *record,
 				   initial_stacks_deferred_fn fn, void *arg);
-/* The walk of the raw record `id` goes on where the copy of the stack ends: 0, or not 0 when that is not there. */
+/* Reads memory for the walk of the deferred record `id` behind the end of its copy: 0, or not 0 when it is not there. */
 int initial_stacks_read_on(struct initial_stacks *initial_stacks, uint64_t id, uint32_t tgid, uint64_t from, void *to, size_t size);
-/* The raw record that tells the stack of a wait that began with that seed and ended at `end_ns` (CLOCK_MONOTONIC), or earlier than it
- * really did: that of the registers alone when the thread may have run before its memory was read. */
+/* The id of the deferred record for a wait that began with that initial stack and ended at `end_ns` (CLOCK_MONOTONIC), which may be earlier
+ * than its real end. If the thread may have run before its memory was read: that with the registers only. */
 uint64_t initial_stacks_stack(struct initial_stacks *initial_stacks, uint64_t id, uint64_t end_ns);
-uint64_t initial_stacks_id_of_registers(uint64_t id); /* the one that initial_stacks_stack gives then */
+uint64_t initial_stacks_id_of_registers(uint64_t id); /* the id that initial_stacks_stack returns then */
 uint32_t initial_stacks_nr(const struct initial_stacks *initial_stacks);
-uint32_t initial_stacks_nr_late(const struct initial_stacks *initial_stacks); /* of them those of which initial_stacks_stack said so */
+uint32_t initial_stacks_nr_late(const struct initial_stacks *initial_stacks); /* number of waits for which initial_stacks_stack did that */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measurement: what a session measures: its programs, what they send, and the profile that is made of it. Each mode is one, a file with
- * options of its own; the session calls them, in the order in which they stand here, and has all that they share: the engine, the command,
- * the loop, windows, names and outputs. One thread, but for `profile`. docs/internals/measurements.md */
+/* measurement: what a session measures: its programs, their records, and the profile made of them. Each mode is one, a file with its own
+ * options. The session calls its functions in the order below, and provides what all modes share: the engine, the command, the loop,
+ * windows, names and outputs. One thread, except for `profile`. docs/internals/measurements.md */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,74 +20,74 @@
 #include "stacks/stack_builder.h"
 
 struct measurement_parts { /* of the session; borrowed for the measurement's life */
-	const struct sonde_session_options
-	    *options; /* with the defaults filled in; structs of modes, texts and lists in it are there until it is loaded */
+	/* with the defaults filled in; mode structs, texts and lists in it are valid until it is loaded */
+	const struct sonde_session_options *options;
 	struct engine *engine;                       /* zeros until it is loaded */
 	struct account *account;                     /* of the recording: for notes */
 };
 
-/* Each begins with one. */
+/* Each measurement's struct begins with one. */
 struct measurement {
 	const struct measurement_type *type;
 	struct measurement_parts parts;
 	bool needs_engine;     /* it takes stacks */
-	bool watches_all;      /* among them those of threads that were not asked for */
-	bool needs_initial_stacks;      /* threads that wait at the start are told of (engine.h) */
-	bool prints_windows;   /* `profile` tells what is in a window, as soon as it may: nothing is written to the outputs */
+	bool watches_all;      /* also stacks of threads outside the targets */
+	bool needs_initial_stacks;      /* threads that wait at the start are reported (engine.h) */
+	bool prints_windows;   /* `profile` prints a window's contents at once; nothing is written to the outputs */
 	bool has_stacks, has_histograms; /* in the profile; neither: there is none */
-	bool takes_whole_command; /* also what it does when it is to end counts: its end comes before `stop` */
+	bool takes_whole_command; /* records what the command does after the request to end it: its end comes before `stop` */
 };
 
 struct measurement_type {
-	size_t bytes;          /* of its struct, zeros but for what stands above */
-	bool finds_targets;      /* by the session's options itself: no filter is made of them. The processes and threads exist */
+	size_t bytes;          /* of its struct; zeros except for the members above */
+	bool finds_targets; /* handles the session's target options itself: no filter is made of them. The processes and threads exist */
 
-	/* Checks its options; says in `sampling`, which has what all have in common, what it wants of the engine. 0, -ENOMEM; -EINVAL: the
-	 * caller's mistake. */
+	/* Checks its options; sets its requirements in `sampling`, which has the common ones. 0, -ENOMEM; -EINVAL: the caller's mistake. */
 	int (*init)(struct measurement *measurement, struct sampler_options *sampling, struct diag *diag);
-	void (*done)(struct measurement *measurement); /* also after a failure; NULL: nothing */
+	void (*done)(struct measurement *measurement); /* also after a failure; NULL: nothing to do */
 
-	/* Loads what triggers it; the engine is there. `targets`: whose, if tgids or tids were asked for; borrowed for the call.
-	 * `command_tgid`: of the command, which waits to begin; 0: there is none. 0; -EPERM; -EOPNOTSUPP. */
+	/* Loads its trigger; the engine exists. `targets`: the requested tgids or tids, if any; borrowed for the call. `command_tgid`: of
+	 * the command, which waits to begin; 0: none. 0; -EPERM; -EOPNOTSUPP. */
 	int (*load)(struct measurement *measurement, const struct targets *targets, uint32_t command_tgid, struct diag *diag);
-	/* From *ret_start_ns (CLOCK_MONOTONIC; the session has filled it in) on it counts. */
+	/* It measures from *ret_start_ns on (CLOCK_MONOTONIC; preset by the session). */
 	int (*start)(struct measurement *measurement, struct diag *diag, uint64_t *ret_start_ns);
-	/* A record that came through the ring and that is not the stack_recorder's: abi/record.h. Copied. NULL: there are none. */
+	/* Takes a record from the ring buffer that is not the stack_recorder's: abi/record.h. Copied. NULL: there are none. */
 	int (*record)(struct measurement *measurement, const void *record);
-	/* While it runs, about each 100 ms. 0 or an error that ends the run. NULL: nothing. */
+	/* About every 100 ms while it runs. 0 or an error that ends the run. NULL: nothing to do. */
 	int (*step)(struct measurement *measurement, uint64_t now_ns, struct diag *diag);
-	/* Readable when there is something for `step`, beside the ring; borrowed; -1 or NULL: never. */
+	/* Readable when `step` has work, besides the ring buffer; borrowed; -1 or NULL: never. */
 	int (*fd)(const struct measurement *measurement);
-	/* With `every_ns`: an interval has ended. NULL: a window is what it has. */
+	/* With `every_ns`: an interval has ended. NULL: each interval is a window. */
 	int (*interval)(struct measurement *measurement, uint64_t border_ns);
-	/* Nothing from *ret_end_ns (the session has filled it in) on counts. */
+	/* Nothing counts from *ret_end_ns on (preset by the session). */
 	int (*stop)(struct measurement *measurement, struct diag *diag, uint64_t *ret_end_ns);
-	/* What it has beside the windows; NULL: nothing, the profile is the last window's. *ret_profile is the caller's. */
+	/* Its result besides the windows; NULL: none, the profile is the last window's. *ret_profile is the caller's. */
 	int (*finish)(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile);
 
-	/* Windows, of those that need the engine; docs/internals/windows.md. NULL: nothing is to be done. */
-	bool (*is_due)(const struct measurement *measurement);   /* a window is to end now; NULL: each `every_ns` */
+	/* Windows, for measurements that need the engine; docs/internals/windows.md. NULL: nothing to do. */
+	bool (*is_due)(const struct measurement *measurement);   /* end the window now? NULL: every `every_ns` */
 	bool (*set_border)(struct measurement *measurement, uint64_t *border_ns); /* as sched_programs_set_border */
 	int (*cut)(struct measurement *measurement, struct diag *diag);
+	/* everything sent before the border has arrived: moves its part into the window */
 	int (*close)(struct measurement *measurement, const struct process_table *processes,
-		     struct window *window); /* all that was sent before the border has come: what the window has of it */
-	size_t (*window_bytes)(const struct measurement *measurement); /* of the open window, beside those of the book */
-	/* Makes samples of what the window has. In another thread, while the measurement goes on: what changes there is not to be looked
-	 * at. 0 or -ENOMEM. */
+		     struct window *window);
+	size_t (*window_bytes)(const struct measurement *measurement); /* of the open window, besides the recorder's */
+	/* Makes samples of the window's contents. Runs in another thread while the measurement continues, so it must not read what changes
+	 * there. 0 or -ENOMEM. */
 	int (*profile)(struct measurement *measurement, struct window *window, struct stack_builder *builder, struct profile *profile);
 
-	/* What was observed, up to now. */
+	/* Number of observations so far. */
 	uint64_t (*nr)(const struct measurement *measurement);
 	void (*account)(const struct measurement *measurement, struct account *account);
-	void (*summary)(const struct measurement *measurement,
-			struct buffer *lines); /* in words, in place of the account's; NULL: these do */
+	/* in words, instead of the account's summary; NULL: use that */
+	void (*summary)(const struct measurement *measurement, struct buffer *lines);
 };
 
 /* 0; as init. */
 MUST_CHECK int measurement_new(const struct measurement_type *type, const struct measurement_parts *parts, struct sampler_options *sampling,
 			       struct diag *diag, struct measurement **ret_measurement);
 void measurement_free(struct measurement *measurement); /* takes NULL */
-/* What there is to a window, with names. In any thread, one at a time. *ret_nr_skipped: files that were not read in haste. 0 or -ENOMEM, or
- * what `profile` gave. */
+/* The profile of a window, with names. Any thread, one at a time. *ret_nr_skipped: files not read for lack of time. 0 or -ENOMEM, or the
+ * error of `profile`. */
 MUST_CHECK int measurement_profile(struct measurement *measurement, struct window *window, const struct naming *naming,
 				   struct profile **ret_profile, uint32_t *ret_nr_skipped);

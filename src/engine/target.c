@@ -13,8 +13,7 @@ void targets_done(struct targets *targets)
 	*targets = (struct targets){ 0 };
 }
 
-/* The process that a process or thread id belongs to; 0: there is no such id, or it has ended. A process whose first thread has ended lives
- * on in the others. */
+/* The process of a process or thread id; 0: no such id, or it has ended. A process whose first thread has ended lives on in the others. */
 static uint32_t tgid_of(uint32_t id, bool is_thread)
 {
 	char path[64], line[256], state = '?';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target: the processes and threads that were asked for: are they there, and have all ended? One thread. */
+/* target: the processes and threads to measure: do they exist, and have all ended? One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,8 +17,8 @@ struct targets {
 };
 
 void targets_done(struct targets *targets);
-/* 0; -ESRCH: one is not there; -EINVAL: one of `tgids` is a thread (diag names -L). */
+/* 0; -ESRCH: one does not exist; -EINVAL: one of `tgids` is a thread (diag mentions -L). */
 MUST_CHECK int targets_of_tgids(const uint32_t *tgids, uint32_t nr, struct diag *diag, struct targets *ret_targets);
 MUST_CHECK int targets_of_tids(const uint32_t *tids, uint32_t nr, struct diag *diag, struct targets *ret_targets);
-/* One that has not ended, as a zombie has; NULL: all have, or there are none. */
+/* A target that has not ended; a zombie has. NULL: all have ended, or there are none. */
 const struct target *targets_living(const struct targets *targets);

@@ -12,10 +12,10 @@
 #include "base/small_file.h"
 
 #define MAX_RATE_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
-#define MIN_CLOCK_PERIOD_NS 10000 /* what the kernel makes of a shorter one: perf_swevent_start_hrtimer, kernel/events/core.c */
+#define MIN_CLOCK_PERIOD_NS 10000 /* the kernel's minimum: perf_swevent_start_hrtimer, kernel/events/core.c */
 #define FALLBACK "cpu-clock"
 
-/* 0 when the kernel does not say. */
+/* 0: the kernel does not report one. */
 static uint64_t max_rate_hz(void)
 {
 	char text[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ticks: the event that samples what runs on the CPUs, for the measurements that ask for one. One thread. */
+/* ticks: the event that samples running threads on the CPUs, for the measurements that need one. One thread. */
 #pragma once
 #include <sonde/sonde.h>
 
@@ -12,11 +12,11 @@ struct ticks {
 	struct sonde_sampling_options options; /* with the defaults filled in; its texts and lists are not kept */
 	struct event event;
 	uint32_t cpu;
-	struct sampler_options opening;        /* borrows from here */
+	struct sampler_options opening;        /* borrows from this struct */
 };
 
-/* Checks the options and puts into `sampling` what there is to the event. 0 or -EINVAL. */
+/* Checks the options and puts the event's settings into `sampling`. 0 or -EINVAL. */
 MUST_CHECK int ticks_init(struct ticks *ticks, const struct measurement_parts *parts, struct sampler_options *sampling, struct diag *diag);
-/* Opens the event, or cpu-clock in its place when this machine does not have it. As sampler_open_events. */
+/* Opens the event, or cpu-clock instead if this machine does not have it. As sampler_open_events. */
 MUST_CHECK int ticks_open(struct ticks *ticks, const struct measurement_parts *parts, struct diag *diag);
 void ticks_account(const struct ticks *ticks, const struct sampler *sampler, struct account *account);

@@ -46,7 +46,7 @@ struct event_log {
 	uint64_t nr_switches, nr_wakeups;
 };
 
-int event_log_new(const char *path, struct diag *diag, struct event_log **ret_book)
+int event_log_new(const char *path, struct diag *diag, struct event_log **ret_events)
 {
 	struct event_log *events = calloc(1, sizeof(*events));
 	int err = events ? event_file_new(path, diag, &events->file) : -ENOMEM;
@@ -56,7 +56,7 @@ int event_log_new(const char *path, struct diag *diag, struct event_log **ret_bo
 		return err;
 	}
 	events->oldest_ns = UINT64_MAX;
-	*ret_book = events;
+	*ret_events = events;
 	return 0;
 }
 

@@ -15,7 +15,7 @@
 
 struct event_log;
 /* The file is written while events arrive; nothing is at `path` before the end. 0 or a negative errno. */
-MUST_CHECK int event_log_new(const char *path, struct diag *diag, struct event_log **ret_book);
+MUST_CHECK int event_log_new(const char *path, struct diag *diag, struct event_log **ret_events);
 void event_log_free(struct event_log *events); /* takes NULL */
 /* Earlier events are left out. */
 void event_log_begin(struct event_log *events, uint64_t start_ns, const char *command_line);

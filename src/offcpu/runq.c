@@ -28,7 +28,7 @@ struct runq {
 	struct buffer lines;
 	int text_err;                /* atomic: the error of the caller's function for lines: it is not called again */
 	struct buffer waits;         /* with stacks: struct sonde_runqslower_record each, of the open window */
-	uint64_t nr_untold;          /* waits that found no room there */
+	uint64_t nr_unsaid;          /* waits that found no room there */
 	uint64_t unix_offset_ns;
 	uint64_t looked_ns;          /* when the list of CPUs was last read */
 };
@@ -240,7 +240,7 @@ static int take_record(struct measurement *measurement, const void *record)
 	struct runq *runq = runq_of(measurement);
 
 	if (runq->waits.size + sizeof(struct sonde_runqslower_record) > WAITS_BYTES_MAX) {
-		runq->nr_untold++;
+		runq->nr_unsaid++;
 		return 0;
 	}
 	buffer_append(&runq->waits, record, sizeof(struct sonde_runqslower_record));
@@ -352,9 +352,9 @@ static void note_losses(const struct runq *runq, struct account *account)
 	if (runq_report_is_full(runq->report))
 		account_note(account, "the profile has room for %d histograms: later ones are counted in [others]",
 			     RUNQ_REPORT_MAX_HISTOGRAMS);
-	if (runq->nr_untold)
+	if (runq->nr_unsaid)
 		account_note(account, "%" PRIu64 " waits are not shown: they came faster than names could be resolved and lines written",
-			     runq->nr_untold);
+			     runq->nr_unsaid);
 }
 
 static int finish(struct measurement *measurement, uint64_t start_ns, uint64_t end_ns, struct profile **ret_profile)
@@ -391,8 +391,8 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 		      runq->options.what == SONDE_RUNQ_LENGTH ? "ticks" : "switches", (uint64_t)count.counted, (uint64_t)count.filtered,
 		      (uint64_t)(count.no_time + count.keys_full));
 	if (runq->options.slower)
-		buffer_printf(lines, "; %" PRIu64 " waits told, %" PRIu64 " lost", (uint64_t)count.sent - runq->nr_untold,
-			      (uint64_t)count.lost + runq->nr_untold);
+		buffer_printf(lines, "; %" PRIu64 " waits told, %" PRIu64 " lost", (uint64_t)count.sent - runq->nr_unsaid,
+			      (uint64_t)count.lost + runq->nr_unsaid);
 	if (count.by_account)
 		buffer_printf(lines, "; %" PRIu64 " by the scheduler's own accounting, as their beginning was not seen",
 			      (uint64_t)count.by_account);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define BATCH_BYTES_MAX ((size_t)256 << 20) /* its owner has a closer bound */
+#define BATCH_BYTES_MAX ((size_t)256 << 20) /* its owner has a tighter limit */
 
 static const struct audit_message_module *modules_of(const struct audit_batch *batch)
 {

@@ -15,27 +15,28 @@
 #include "worker/read_owner.h"
 #include "worker/worker.h"
 
-#define NR_SLOTS 3 /* the first has root's files alone */
+#define NR_SLOTS 3 /* the first for root's files only */
 #define MAX_WORKER_BYTES ((uint64_t)256 << 20)
 #define MAX_QUEUE_BYTES ((size_t)8 << 20)  /* of one worker's batches */
 #define MAX_FAILED 64                      /* processes that are remembered */
 #define MAX_TOLD 4
-#define TENURE_NS (200 * NS_PER_MS)        /* so long a worker stays with one owner at least */
+#define TENURE_NS (200 * NS_PER_MS)        /* a worker stays with one owner at least this long */
 #define REST_NS NS_PER_S                   /* after a failure */
-#define USUAL_NS (500 * NS_PER_US)         /* of a stack, which is nobody's debt: most take a tenth of it */
-#define FAILURE_NS (100 * NS_PER_MS)       /* what one is charged at least */
+#define USUAL_NS (500 * NS_PER_US)         /* of a stack, not charged: most take a tenth of it */
+#define FAILURE_NS (100 * NS_PER_MS)       /* the least charge for a failure */
 
 static const struct file_budget_limits limits = { .owner_ns = 3 * NS_PER_S, .total_ns = 10 * NS_PER_S };
 
 struct slot {
-	struct worker *worker;      /* NULL: none was needed yet */
+	struct worker *worker;      /* NULL: not needed yet */
 	uint32_t owner;             /* as worker/read_owner.h has it */
 	uint64_t since_ns, rests_until_ns;
 	struct audit_batch *first, *last;
 	size_t bytes;               /* of the batches */
-	bool is_asked;              /* the first of them */
-	struct file_owner charged, remote; /* for it: the stranger whose files it goes through; the file system that owes an answer */
-	uint32_t culprit;           /* file that is named when it fails */
+	bool is_asked;              /* the first batch was sent */
+	/* for the first batch: the untrusted owner who is charged; the file system that may hang */
+	struct file_owner charged, remote;
+	uint32_t culprit;           /* the file named in a note on a failure */
 	struct u64_map has;         /* numbers of the files that the worker has */
 	struct buffer answers;
 };
@@ -51,7 +52,7 @@ struct audit_pool {
 	struct slot slots[NR_SLOTS];
 	struct file_owners *owners;
 	struct file_budget *budget;
-	struct failed failed[MAX_FAILED]; /* processes at whose stacks a worker failed */
+	struct failed failed[MAX_FAILED]; /* processes whose stacks made a worker fail */
 	uint32_t nr_failed, nr_told;
 };
 
@@ -74,7 +75,7 @@ int audit_pool_new(const struct audit_pool_options *options, struct diag *diag, 
 	return err;
 }
 
-/* Takes the first batch away. */
+/* Removes the first batch. */
 static void pop(struct audit_pool *pool, struct slot *slot, struct reader *answers, enum audit_reason reason)
 {
 	struct audit_batch *batch = slot->first;
@@ -116,7 +117,7 @@ void audit_pool_set_nice(struct audit_pool *pool, int nice)
 	}
 }
 
-/* --- who is asked, and who is not ----------------------------------------------------------------------------------------------------- */
+/* --- who may be asked ----------------------------------------------------------------------------------------------------------------- */
 
 static bool has_failed(const struct audit_pool *pool, uint32_t tgid, uint32_t generation)
 {
@@ -140,7 +141,7 @@ static uint32_t owner_of(const struct audit_pool *pool, const struct audit_reque
 	return owner;
 }
 
-/* A worker begins anew, with no file yet. */
+/* Restarts the worker, without files. */
 static void empty(struct slot *slot)
 {
 	if (slot->worker)
@@ -148,7 +149,7 @@ static void empty(struct slot *slot)
 	u64_map_done(&slot->has);
 }
 
-/* His, or one that has nothing to do and has not just come from somebody else. NULL: there is none. */
+/* The owner's slot, or one that is idle and has not just changed hands. NULL: there is none. */
 static struct slot *slot_of(struct audit_pool *pool, uint32_t owner, uint64_t now)
 {
 	struct slot *found = NULL;
@@ -172,7 +173,7 @@ static struct slot *slot_of(struct audit_pool *pool, uint32_t owner, uint64_t no
 	return found;
 }
 
-/* --- a question and its answers ------------------------------------------------------------------------------------------------------- */
+/* --- a request and its answers -------------------------------------------------------------------------------------------------------- */
 
 static void tell(struct audit_pool *pool, const struct slot *slot, int err, const struct diag *diag)
 {
@@ -183,7 +184,7 @@ static void tell(struct audit_pool *pool, const struct slot *slot, int err, cons
 			     diag->text[0] ? diag->text : strerror(-err));
 }
 
-/* The worker is gone, or what it says is of no use. */
+/* The worker has ended, or its answer is invalid. */
 static void fail(struct audit_pool *pool, struct slot *slot, int err, const struct diag *diag)
 {
 	uint64_t cost_ns = slot->is_asked ? worker_cost_ns(slot->worker) : 0;
@@ -213,7 +214,7 @@ static void take_answers(struct audit_pool *pool, struct slot *slot)
 	pop(pool, slot, &answers, AUDIT_REASON_COUNT);
 }
 
-/* The files that the worker has not had. */
+/* The files that the worker does not have yet. */
 struct new_files {
 	uint32_t numbers[WIRE_MAX_FDS], nr;
 	int fds[WIRE_MAX_FDS], own[WIRE_MAX_FDS]; /* own: to be closed */
@@ -234,7 +235,7 @@ static void add_file(struct audit_pool *pool, struct slot *slot, uint32_t number
 	if (!elf)
 		return;
 	owner = file_owner_of(pool->owners, elf_file_fd(elf));
-	if (read_owner_join_uid(slot->owner, owner.uid) != slot->owner) /* it has been given to somebody else since */
+	if (read_owner_join_uid(slot->owner, owner.uid) != slot->owner) /* the file has changed hands meanwhile */
 		return;
 	if (!owner.is_trusted && slot->charged.is_trusted) {
 		slot->charged = owner;
@@ -301,7 +302,7 @@ static int begin(struct audit_pool *pool, struct slot *slot, struct diag *diag)
 	return err ? err : note_files(slot, &files);
 }
 
-/* Begins the next question that is to be asked, if there is one. */
+/* Sends the next request, if there is one. */
 static int begin_next(struct audit_pool *pool, struct slot *slot)
 {
 	int err = 0;
@@ -382,7 +383,7 @@ int audit_pool_finish(struct audit_pool *pool, uint64_t max_ns)
 	return err;
 }
 
-/* --- what is to be asked -------------------------------------------------------------------------------------------------------------- */
+/* --- the queue ------------------------------------------------------------------------------------------------------------------------ */
 
 static struct audit_batch *batch_for(struct slot *slot, const struct audit_request *request)
 {

@@ -7,13 +7,13 @@
 #include "base/clock.h"
 
 #define NR_WORKERS   2
-#define WAIT_NS      (20 * NS_PER_MS)  /* for one question; a common file's table takes a few ms */
-#define MAX_WAITS_NS (200 * NS_PER_MS) /* at once, for all questions */
+#define WAIT_NS      (20 * NS_PER_MS)  /* for one request; a common file's table takes a few ms */
+#define MAX_WAITS_NS (200 * NS_PER_MS) /* at once, for all requests */
 #define WAITS_SHARE  20                /* of the run, later: a twentieth */
 
 struct slot {
-	struct worker *worker; /* NULL: none was needed yet */
-	struct file_owner owner; /* whose files it read last */
+	struct worker *worker; /* NULL: not needed yet */
+	struct file_owner owner; /* of the files it read last */
 	bool is_asked;
 	uint32_t object, kind;
 	struct buffer answer;
@@ -23,7 +23,7 @@ struct background {
 	char *program;
 	uint64_t max_worker_bytes;
 	struct slot slots[NR_WORKERS];
-	uint64_t left_ns, left_at_ns; /* of waiting, and when that was so */
+	uint64_t left_ns, left_at_ns; /* time left for waiting, and when that was computed */
 };
 
 struct background *background_new(const char *program, uint64_t max_worker_bytes)
@@ -55,7 +55,7 @@ void background_free(struct background *background)
 	free(background);
 }
 
-/* NR_WORKERS: it is not on its way. */
+/* NR_WORKERS: it was not sent. */
 static uint32_t find(const struct background *background, uint32_t object, uint32_t kind)
 {
 	uint32_t i = 0;
@@ -71,8 +71,8 @@ bool background_has(const struct background *background, uint32_t object, uint32
 	return find(background, object, kind) < NR_WORKERS;
 }
 
-/* A slot for his next question: the worker that has read his files before, or else one that is free. NULL: he has one on its way, or all
- * have. */
+/* A slot for the owner's next request: the worker that read this owner's files before, otherwise a free one. NULL: the owner has a request
+ * in progress, or no worker is free. */
 static struct slot *find_free(struct background *background, const struct file_owner *owner)
 {
 	struct slot *found = NULL;

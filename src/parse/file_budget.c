@@ -6,13 +6,13 @@
 
 #include "base/clock.h"
 
-#define MAX_OWNERS 64 /* those that come later share the last one's */
-#define MAX_HUNG   8  /* devices; then all that are not local count as such */
+#define MAX_OWNERS 64 /* further ones share the last entry */
+#define MAX_HUNG   8  /* devices; after that all file systems that are not local count as hung */
 
 struct owner_cost {
 	struct file_owner owner;
 	uint64_t cpu_ns;
-	bool is_told; /* that it is spent */
+	bool is_told; /* reported that it is spent */
 };
 
 struct file_budget {

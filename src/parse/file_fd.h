@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_fd: what a worker gets of a file. */
+/* file_fd: the descriptor that a worker gets for a file. */
 #pragma once
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
 
-/* A descriptor of the file's bytes, for those that stand in memory only (the vdso) too; or a negative errno. *ret_own: to be closed; left
- * alone when it is the file's. */
+/* A descriptor of the file's bytes, also for files in memory (the vdso); or a negative errno. *ret_own: to be closed; unchanged if the
+ * descriptor is the file's. */
 MUST_CHECK int file_fd_of(const struct elf_file *elf, int *ret_own);

@@ -11,9 +11,9 @@
 #include "base/number.h"
 
 #define MAX_MOUNTS 16
-#define MAX_IDLE_NS (100 * NS_PER_MS) /* a disk answers */
+#define MAX_IDLE_NS (100 * NS_PER_MS) /* a disk answers within this time */
 
-/* Of those without a device of their own; all other file systems may have a server. */
+/* Among file systems without a device of their own. All others of these may have a server. */
 static const char *const local_types[] = { "bcachefs", "btrfs", "overlay", "ramfs", "rootfs", "tmpfs", "zfs" };
 
 struct mount {
@@ -45,7 +45,7 @@ static bool is_local_type(const char *type)
 	return is_local;
 }
 
-/* One that is not in our mount namespace is in one that its user may have made. */
+/* A mount that is not in our namespace is in one that its user may have made. */
 static struct mount read_mount(uint64_t id)
 {
 	CLEANUP(fclosep) FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -94,8 +94,9 @@ struct file_owner file_owner_of(struct file_owners *owners, int fd)
 		return (struct file_owner){ .is_trusted = true, .is_local = true };
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_UID | STATX_MNT_ID, &st))
 		return owner;
-	if (!st.stx_dev_major && fcntl(fd, F_GET_SEALS) < 0) /* neither on a disk nor in memory: such are the copies, too, that the proxy
-								makes of what users serve, and they belong to whom they are charged to */
+	/* Neither on a disk nor in memory. Memory includes the proxy's copies of files that users serve; those have the uid that is
+	 * charged. */
+	if (!st.stx_dev_major && fcntl(fd, F_GET_SEALS) < 0)
 		mount = st.stx_mask & STATX_MNT_ID ? find_mount(owners, st.stx_mnt_id) : (struct mount){ .is_users = true };
 	owner.device = makedev(st.stx_dev_major, st.stx_dev_minor);
 	owner.uid = st.stx_uid;

@@ -13,7 +13,7 @@
 #include "unwind/table_image.h"
 #include "worker/read_owner.h"
 
-#define MAX_WORKER_BYTES ((uint64_t)1 << 30) /* of its own; mapped files do not count */
+#define MAX_WORKER_BYTES ((uint64_t)1 << 30) /* its own; mapped files do not count */
 #define MAX_TABLE_CPU_NS 10000000000u
 #define MAX_NAMES_CPU_NS 30000000000u
 #define MAX_WANTS_CPU_NS 2000000000u
@@ -22,19 +22,18 @@
 #define MAX_STRANGERS_WANTS_CPU_NS 20000000u /* samples wait meanwhile */
 #define REQUEST_BYTES_MAX ((size_t)512 << 20)
 
-/* What files of others than root and who called us may cost. Tables are read beside the recording, names when everybody waits for the
- * report. */
+/* Limits for files of users other than root and our caller. Tables are read during the recording; for names, the report waits. */
 static const struct file_budget_limits table_limits = { .owner_ns = 10 * NS_PER_S, .total_ns = 30 * NS_PER_S };
 static const struct file_budget_limits name_limits = { .owner_ns = 3 * NS_PER_S, .total_ns = 6 * NS_PER_S };
 
 struct parser {
 	const char *word;
 	struct worker *worker;    /* reads the files of root, and our own */
-	struct worker *strangers; /* those of others; NULL: there were none yet */
+	struct worker *strangers; /* reads other users' files; NULL: none so far */
 	int nice;
 	struct file_owners *owners;
 	struct file_budget *tables, *names;
-	struct background *background; /* NULL: all questions are waited for */
+	struct background *background; /* NULL: all requests are waited for */
 	const uint64_t *cancel_ns;
 };
 
@@ -117,7 +116,7 @@ void parser_free(struct parser *parser)
 	free(parser);
 }
 
-/* What the file's owner has left for it. -EDQUOT: nothing. */
+/* Limits the request to what the file's owner has left. -EDQUOT: nothing. */
 static int limit(struct file_budget *budget, const struct file_owner *owner, struct worker_request *request, struct diag *diag)
 {
 	uint64_t left = file_budget_left(budget, owner, diag);
@@ -141,7 +140,7 @@ static void charge(struct parser *parser, struct file_budget *budget, const stru
 	file_budget_hang(parser->names, owner);
 }
 
-/* Who may read the files. One worker for all would have to be started anew whenever a stranger's file comes between two of root's. */
+/* The worker that may read the files. A single one would restart whenever an untrusted file comes between two of root's. */
 static int choose_worker(struct parser *parser, const struct worker_request *request, struct diag *diag, struct worker **ret_worker)
 {
 	int err;
@@ -153,12 +152,12 @@ static int choose_worker(struct parser *parser, const struct worker_request *req
 	if (err)
 		return err;
 	if (parser->nice)
-		worker_set_nice(parser->strangers, parser->nice); /* it may have been started anew */
+		worker_set_nice(parser->strangers, parser->nice); /* it may have been restarted */
 	*ret_worker = parser->strangers;
 	return 0;
 }
 
-/* Waits for the answer. `file_fd`: the file that is charged, -1 when it stands in memory of ours. */
+/* Waits for the answer. `file_fd`: the file that is charged; -1: it is in our own memory. */
 static int ask_now(struct parser *parser, struct file_budget *budget, int file_fd, struct worker_request *request, struct diag *diag,
 		   struct buffer *answer)
 {
@@ -176,7 +175,7 @@ static int ask_now(struct parser *parser, struct file_budget *budget, int file_f
 	return err;
 }
 
-/* `fetched`: a second descriptor that goes with the file's; -1: none. */
+/* `fetched`: a second descriptor, sent with the file's; -1: none. */
 static int ask(struct parser *parser, struct file_budget *budget, const struct elf_file *elf, int fetched, struct worker_request *request,
 	       struct diag *diag, struct buffer *answer)
 {
@@ -190,7 +189,7 @@ static int ask(struct parser *parser, struct file_budget *budget, const struct e
 	return ask_now(parser, budget, elf_file_fd(elf), request, diag, answer);
 }
 
-/* Begins the question, unless it is on its way. */
+/* Sends the request, unless it is in progress. */
 static int ask_background(struct parser *parser, const struct elf_file *elf, struct background_request *asked, struct diag *diag,
 			  struct buffer *answer)
 {
@@ -207,7 +206,7 @@ static int ask_background(struct parser *parser, const struct elf_file *elf, str
 	return err;
 }
 
-/* Of a file that processes run: when it is a stranger's, the answer comes when it is asked for again. */
+/* For a file that processes map. If it is untrusted, the answer may need further calls. */
 static int ask_of_mapped(struct parser *parser, uint32_t object, const struct elf_file *elf, struct worker_request request,
 			 struct diag *diag, struct buffer *answer)
 {
@@ -247,7 +246,7 @@ int parser_runtimes(struct parser *parser, uint32_t object, const struct elf_fil
 									  : 0;
 }
 
-/* The addresses behind their header, as PARSER_NAMES and PARSER_JIT have them. */
+/* The header, then the addresses, as in PARSER_NAMES and PARSER_JIT. */
 static void append_addresses(struct buffer *body, struct names_request header, const uint64_t *addresses)
 {
 	buffer_append(body, &header, sizeof(header));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The worker's side: reads one file, answers, and keeps nothing of it. But one that is asked for the audit keeps what it has read. */
+/* The worker's side: reads one file, answers, and keeps nothing of it. A worker for audits keeps what it has read. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@
 #include "unwind/unwind_table.h"
 #include "worker/serve.h"
 
-#define THE_OBJECT 0 /* the symbolizer's number for the only file it is asked about */
+#define THE_OBJECT 0 /* the symbolizer's number for its only file */
 
 static void symbolizer_freep(struct symbolizer **symbolizer)
 {
@@ -52,7 +52,7 @@ static int look_up_names(struct symbolizer *symbolizer, const struct elf_file *e
 	return 0;
 }
 
-/* What a question says of a file's names, its addresses and its path (NULL: none). 0 or -EBADMSG. */
+/* Splits a request into its header, its addresses and its path (NULL: none). 0 or -EBADMSG. */
 static int read_request(const void *body, size_t size, struct names_request *ret_request, struct reader *ret_addresses,
 			const char **ret_path)
 {
@@ -64,7 +64,7 @@ static int read_request(const void *body, size_t size, struct names_request *ret
 	return reader.bad ? -EBADMSG : 0;
 }
 
-/* `fetched` is taken over; -1: none. One that is of no use is counted, and done without. */
+/* Takes over `fetched`; -1: none. An unusable one is counted and ignored. */
 static int answer_names(const struct elf_file *elf, int fetched, const void *body, size_t size, struct buffer *to)
 {
 	CLEANUP(elf_file_freep) struct elf_file *debug = NULL;
@@ -127,7 +127,7 @@ static void jit_names_freep(struct jit_names **names)
 	jit_names_free(*names);
 }
 
-/* A file that cannot be used leaves the others. */
+/* A file that cannot be used is skipped. */
 static int read_jit(struct jit_names *jit, const struct wire_fds *fds)
 {
 	for (uint32_t i = 0; i < fds->nr; i++) {

@@ -10,7 +10,7 @@
 
 #define SETS_BYTES_MAX ((size_t)1 << 30)
 #define ELLIPSIS "\xe2\x80\xa6"
-/* Each byte may be none of a character, and is replaced by the three of U+FFFD. */
+/* Any byte may be invalid UTF-8. Each such byte becomes U+FFFD, which takes three bytes. */
 #define TEXT_BYTES_MAX (3 * SONDE_LABEL_TEXT_BYTES + sizeof(ELLIPSIS))
 
 struct label_set {
@@ -44,7 +44,7 @@ void label_table_free(struct label_table *table)
 	free(table);
 }
 
-/* Bytewise, by keys; two that were cut to the same key by their texts. */
+/* Orders bytewise by key; keys that were cut to the same bytes are ordered by their texts. */
 static int by_key(const void *a, const void *b)
 {
 	const struct sonde_label *label_a = a, *label_b = b;
@@ -58,7 +58,7 @@ size_t label_table_bytes(const struct label_table *table)
 	return table->labels.size + table->sets.size;
 }
 
-/* Its labels are to stand behind those that are there. */
+/* The set's labels go to the end of table->labels. */
 static int append_set(struct label_table *table, uint64_t hash, const struct label_set *set, const struct sonde_label *labels)
 {
 	buffer_append(&table->labels, labels, set->nr * sizeof(*labels));
@@ -85,7 +85,7 @@ int label_table_record(struct label_table *table, const struct sonde_labels_reco
 	set.owner = (struct stack_owner){ .tgid = record->tgid,
 					  .generation = record->generation,
 					  .check = hash_bytes(labels, set.nr * sizeof(*labels), set.nr_left) };
-	if (known) { /* sent again: the same */
+	if (known) { /* sent again: must be the same */
 		stack_owner_again(&((struct label_set *)table->sets.data + *known)->owner, &set.owner);
 		return 0;
 	}
@@ -108,7 +108,7 @@ const struct stack_owner *label_table_owner(const struct label_table *table, uin
 	return number ? &((const struct label_set *)table->sets.data + *number)->owner : NULL;
 }
 
-/* The string in the profile: what is no plain text is replaced, what was cut ends in "…". */
+/* The string for the profile. Characters that are not plain text are replaced; a text that was cut ends in "…". */
 static uint32_t string_of(struct profile *profile, const char *bytes, uint32_t nr_bytes, uint32_t max_bytes)
 {
 	bool is_cut = nr_bytes > max_bytes;

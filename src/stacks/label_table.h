@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* label_table: the sets of labels that the kernel side has sent, by their hashes, and what they are in a profile. The texts are a
- * stranger's. One thread. */
+/* label_table: the label sets that the kernel side sent, by hash, and their form in a profile. The texts are untrusted. One thread. */
 #pragma once
 #include <stdint.h>
 
@@ -10,19 +9,19 @@
 #include "stacks/stack_owner.h"
 #include "stacks/stack_walker.h"
 
-#define LABEL_TABLE_LEFT_KEY "labels_left_out" /* a number: so many more the thread had */
+#define LABEL_TABLE_LEFT_KEY "labels_left_out" /* a number: how many more labels the thread had */
 
 struct label_table;
 struct label_table *label_table_new(void); /* NULL: no memory */
 void label_table_free(struct label_table *table); /* takes NULL */
-/* A record as the sampler gives it, with its labels behind it; copied. A hash that is known already keeps its labels. `walker` touches what
- * could not be read. 0; -ENOMEM; -EBADMSG: it has more labels than a record can. */
+/* Takes a record as the sampler delivers it, followed by its labels; copies it. If the hash is known, its labels stay. `walker` touches
+ * memory that could not be read. 0; -ENOMEM; -EBADMSG: more labels than a record can have. */
 MUST_CHECK int label_table_record(struct label_table *table, const struct sonde_labels_record *record, const struct stack_walker *walker);
-/* Adds the set with that hash of another book, which has it. 0 or -ENOMEM. */
+/* Copies the set with that hash from another table, which must have it. 0 or -ENOMEM. */
 MUST_CHECK int label_table_copy(struct label_table *table, const struct label_table *from, uint64_t hash);
 size_t label_table_bytes(const struct label_table *table); /* of all sets */
-const struct stack_owner *label_table_owner(const struct label_table *table,
-					    uint64_t hash); /* borrowed until the next record; NULL: the hash is not known */
-/* The number in `profile` of the labels with that hash, sorted by key. PROFILE_NO_LABELS: the hash is not known; PROFILE_NONE: no memory.
- */
+/* Borrowed until the next record; NULL: the hash is not known. */
+const struct stack_owner *label_table_owner(const struct label_table *table, uint64_t hash);
+/* Returns the number in `profile` of the labels with that hash, sorted by key. PROFILE_NO_LABELS: the hash is not known; PROFILE_NONE: no
+ * memory. */
 uint32_t label_table_labels(const struct label_table *table, uint64_t hash, struct profile *profile);

@@ -11,34 +11,34 @@
 #include "runtime/runtime.h"
 
 #define ITEMS_BYTES_MAX ((size_t)1 << 30)
-#define COPIES_MAX 64       /* 8 of a stack at most, and other CPUs' between them */
-#define UNNAMED_MAX 1024    /* frames whose name is asked for again; then a new one takes the place of the oldest */
-#define ASKED_MAX \
-	128 /* times, a reading: about 0.1 ms; one frame all these times, since what is there for a moment in a thousand is more likely to \
-	       be met so */
-#define ASKED_FOR_MAX 16384 /* times for one frame: for 13 s when it is alone */
+#define COPIES_MAX 64       /* at most 8 of a stack, mixed with those of other CPUs */
+#define UNNAMED_MAX 1024    /* frames to ask for again; a further one replaces the oldest */
+/* Attempts per reading: about 0.1 ms. A single frame may take them all: memory that is valid one moment in a thousand is then more likely
+ * to be hit. */
+#define ASKED_MAX 128
+#define ASKED_FOR_MAX 16384 /* attempts for one frame: for 13 s when it is the only one */
 
-/* What makes a frame the same as one before. Has no padding. */
+/* Identifies a frame. Has no padding. */
 struct frame_key {
 	uint64_t code, where;
 	uint32_t cookie, tgid;
 	uint32_t runtime, generation;
 };
 
-/* A frame, or a mark: that has no code, and is no process's. */
+/* A frame or a mark. A mark has no code and belongs to no process. */
 struct named_frame {
 	struct frame_key key;
 	uint32_t name, file; /* of `texts` */
 	uint32_t start_line, line, kind;
-	bool is_named;       /* it will not be asked for again */
-	bool is_unasked;     /* nor was it asked for in this book: it is copied from another one, which had no name either */
+	bool is_named;       /* final: do not ask again */
+	bool is_unasked;     /* copied without a name from another table; not asked for in this one */
 };
 
-/* A frame that has no name yet. */
+/* A frame without a name so far. */
 struct unnamed_frame {
 	struct sonde_runtime_frame frame;
 	uint32_t number, tgid, generation;
-	uint32_t nr_left; /* how often it is asked for; 0: it has its name, or never will */
+	uint32_t nr_left; /* attempts left; 0: it has its name, or never will */
 };
 
 struct kept_stack {
@@ -54,9 +54,9 @@ struct runtime_stacks {
 	struct interned frames; /* of struct named_frame */
 	struct texts texts;
 	struct unnamed_frame unnamed[UNNAMED_MAX]; /* a ring */
-	uint32_t nr_unnamed, next_asked;           /* in it, ever; the next one to ask for */
+	uint32_t nr_unnamed, next_asked;           /* nr_unnamed: ever put into the ring; next_asked: the next one to ask for */
 	struct sonde_code_record copies[COPIES_MAX]; /* a ring */
-	uint32_t nr_copies;                          /* in it, ever */
+	uint32_t nr_copies;                          /* ever put into the ring */
 };
 
 struct runtime_stacks *runtime_stacks_new(void)
@@ -137,7 +137,7 @@ static void ask_again_later(struct runtime_stacks *stacks, const struct frame_ke
 	};
 }
 
-/* Under the name that it has in the other book. Its number; INTERNED_NONE: no memory. */
+/* Copies a frame with its name from another table. Its number here; INTERNED_NONE: no memory. */
 static uint32_t copy_frame(struct runtime_stacks *stacks, const struct runtime_stacks *from, const struct named_frame *frame)
 {
 	struct named_frame copy = *frame;
@@ -148,7 +148,7 @@ static uint32_t copy_frame(struct runtime_stacks *stacks, const struct runtime_s
 	return interned_add(&stacks->frames, &copy);
 }
 
-/* NULL: the other book does not know its name. */
+/* The frame in the previous window's table. NULL: it has no name there. */
 static const struct named_frame *named_before(const struct runtime_stacks *before, const struct frame_key *key)
 {
 	uint32_t number = before ? interned_find(&before->frames, key) : INTERNED_NONE;
@@ -157,7 +157,7 @@ static const struct named_frame *named_before(const struct runtime_stacks *befor
 	return frame && frame->is_named ? frame : NULL;
 }
 
-/* INTERNED_NONE: it is to be asked for. */
+/* INTERNED_NONE: the frame must be asked for. */
 static uint32_t asked_frame(const struct runtime_stacks *stacks, const struct frame_key *key)
 {
 	uint32_t number = interned_find(&stacks->frames, key);
@@ -166,7 +166,7 @@ static uint32_t asked_frame(const struct runtime_stacks *stacks, const struct fr
 	return frame && !frame->is_unasked ? number : INTERNED_NONE;
 }
 
-/* The number of a frame; INTERNED_NONE: no memory. */
+/* Returns the number of a frame; asks for its name if needed. INTERNED_NONE: no memory. */
 static uint32_t name_frame(struct runtime_stacks *stacks, const struct sonde_runtime_record *record,
 			   const struct sonde_runtime_frame *frame, const struct stack_walker *walker, const struct runtime_stacks *before)
 {
@@ -188,7 +188,7 @@ static uint32_t name_frame(struct runtime_stacks *stacks, const struct sonde_run
 	number = interned_add(&stacks->frames, &fresh);
 	if (number == INTERNED_NONE)
 		return number;
-	*(struct named_frame *)interned_at(&stacks->frames, number) = fresh; /* also of the stacks that were copied */
+	*(struct named_frame *)interned_at(&stacks->frames, number) = fresh; /* also for stacks that were copied */
 	if (answer == RUNTIME_NOT_YET)
 		ask_again_later(stacks, &fresh.key, frame, number);
 	return number;
@@ -211,7 +211,7 @@ int runtime_stacks_ask_again(struct runtime_stacks *stacks, const struct stack_w
 	uint32_t nr = stacks->nr_unnamed < UNNAMED_MAX ? stacks->nr_unnamed : UNNAMED_MAX, nr_skipped = 0, nr_asked = 0;
 	int err = 0;
 
-	while (!err && nr_asked < ASKED_MAX && nr_skipped < nr) { /* skipped: since one that was asked for */
+	while (!err && nr_asked < ASKED_MAX && nr_skipped < nr) { /* skipped: since the last frame asked for */
 		struct unnamed_frame *unnamed = &stacks->unnamed[stacks->next_asked++ % nr];
 
 		nr_skipped = unnamed->nr_left ? 0 : nr_skipped + 1;
@@ -237,7 +237,7 @@ static void append_item(struct runtime_stacks *stacks, uint32_t frame, uint32_t 
 	buffer_append(&stacks->items, &item, sizeof(item));
 }
 
-/* The mark that stands for the frames that are not there. */
+/* Appends the mark for the missing frames. */
 static int append_stop(struct runtime_stacks *stacks, const struct sonde_runtime_record *record)
 {
 	const char *mark = runtime_stop_mark(record->stop), *hole = strstr(mark, "%s");
@@ -254,7 +254,7 @@ static int append_stop(struct runtime_stacks *stacks, const struct sonde_runtime
 	return number == INTERNED_NONE ? -ENOMEM : 0;
 }
 
-/* Its items stand last. 0 or -ENOMEM. */
+/* The stack's items are the last ones. 0 or -ENOMEM. */
 static int append_stack(struct runtime_stacks *stacks, uint64_t hash, struct kept_stack *stack)
 {
 	uint32_t number = (uint32_t)(stacks->stacks.size / sizeof(*stack));
@@ -279,7 +279,7 @@ int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runt
 
 	if (record->fault)
 		walker->touch(walker->arg, record->tgid, record->fault);
-	if (known) { /* sent again: the same */
+	if (known) { /* sent again: must be the same */
 		stack_owner_again(&((struct kept_stack *)stacks->stacks.data + *known)->owner, &stack.owner);
 		return 0;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime_stacks: the runtime stacks that the kernel side sent, with their frames named as soon as they come: what is run may be freed
- * soon. What is run again and again (a closure that is made anew at each call) is not there at every moment: a frame whose name could not
- * be read is asked for again at each reading, and then has its name in all stacks. One thread adds; any may read when nothing is added any
- * more. */
+/* runtime_stacks: the runtime stacks that the kernel side sent. Their frames are resolved on arrival, because a process may free its code
+ * soon. Some code is not in memory at every moment, such as a closure that is recreated at each call. A frame whose name could not be read
+ * is asked for again at each reading; once found, the name appears in all stacks. One thread adds; any thread may read once nothing is
+ * added any more. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@
 /* A frame or mark, or the end of a run. */
 struct runtime_item {
 	uint32_t frame;  /* runtime_stacks_frame; RUNTIME_ITEM_ENTRY: the end of a run */
-	uint32_t native; /* there: the number of its native frame, or one of the above */
+	uint32_t native; /* at the end of a run: the number of its native frame, or one of the above */
 };
 
 struct runtime_stack {
@@ -33,14 +33,14 @@ struct runtime_stack {
 struct runtime_stacks;
 struct runtime_stacks *runtime_stacks_new(void); /* NULL: no memory */
 void runtime_stacks_free(struct runtime_stacks *stacks); /* takes NULL */
-/* Keeps a copy of what code is named by, for the stack that comes next; of a few at a time. */
+/* Keeps a copy of the memory that frame names are read from, for the stack that follows. Only the latest few are kept. */
 void runtime_stacks_code(struct runtime_stacks *stacks, const struct sonde_code_record *record);
-/* Names the frames by `walker`, or as `before` has named them, and keeps the stack. `before`: NULL: there is none. 0 or -ENOMEM. */
+/* Resolves the frames by `walker`, or with the names in `before` (may be NULL), and stores the stack. 0 or -ENOMEM. */
 MUST_CHECK int runtime_stacks_record(struct runtime_stacks *stacks, const struct sonde_runtime_record *record,
 				     const struct stack_walker *walker, const struct runtime_stacks *before);
-/* Adds the stack with that hash of another book, which has it. 0 or -ENOMEM. */
+/* Copies the stack with that hash from another table, which must have it. 0 or -ENOMEM. */
 MUST_CHECK int runtime_stacks_copy(struct runtime_stacks *stacks, const struct runtime_stacks *from, uint64_t hash);
-/* Asks for names that could not be read, of a bounded number of frames. 0 or -ENOMEM. */
+/* Asks again for names that could not be read, for a bounded number of frames. 0 or -ENOMEM. */
 MUST_CHECK int runtime_stacks_ask_again(struct runtime_stacks *stacks, const struct stack_walker *walker);
 size_t runtime_stacks_bytes(const struct runtime_stacks *stacks); /* of all stacks */
 bool runtime_stacks_find(const struct runtime_stacks *stacks, uint64_t hash, struct runtime_stack *ret_stack);

@@ -16,8 +16,8 @@ struct stack_builder {
 	const struct stack_store *store;
 	struct resolver *resolver;
 	struct profile *profile;
-	uint32_t *made;        /* stack of the store, by its number -> stack of the profile; PROFILE_NONE: not yet */
-	uint32_t *locations;   /* frame of what an interpreter runs, by its number -> location of the profile; PROFILE_NONE: not yet */
+	uint32_t *made;        /* stack of the store, by number -> stack of the profile; PROFILE_NONE: not yet */
+	uint32_t *locations;   /* runtime frame, by number -> location of the profile; PROFILE_NONE: not yet */
 	struct u64_map merged; /* hash of a user stack and its runtime stack -> stack of the profile */
 	struct u64_map waited; /* kernel stack of the profile -> the same without the scheduler's functions */
 };
@@ -64,12 +64,12 @@ const struct stack_store *stack_builder_store(const struct stack_builder *builde
 	return builder->store;
 }
 
-/* A stack that is put together. */
+/* A stack under construction. */
 struct making {
 	const struct stack_builder *builder;
 	const struct stack *stack;
-	bool has_frames; /* of a runtime, or at least the word that there are none */
-	bool is_marked;  /* as without those that are there: once, at the leaf end */
+	bool has_frames; /* the stack has runtime frames, or the kernel side reported that there are none */
+	bool is_marked;  /* the mark for missing runtime frames is in: once, at the leaf end */
 	struct buffer locations;
 };
 
@@ -86,7 +86,7 @@ static const struct profile_function *function_of(const struct stack_builder *bu
 	return profile_function_at(builder->profile, profile_location_at(builder->profile, location)->function);
 }
 
-/* Is that native frame code by which a runtime shows perf the frame before it? */
+/* Is this native frame the code by which a runtime shows the previous frame to perf? */
 static bool is_trampoline(const struct making *making, uint32_t location)
 {
 	const struct stack_builder *builder = making->builder;
@@ -141,7 +141,7 @@ static bool is_loop(void *arg, uint32_t number)
 	return resolver_is_loop(making->builder->resolver, stack_table_frames(making->builder->store->stacks, making->stack)[number]);
 }
 
-/* A mark, when the stack was not walked to the root, or something follows that does not stand on it. */
+/* Appends a mark when the stack was not walked to the root, or when frames follow whose native frames are unknown. */
 static int append_end(void *arg, bool has_more)
 {
 	struct making *making = arg;
@@ -180,8 +180,8 @@ static int append_item(void *arg, uint32_t frame)
 	return append_location(making, *location);
 }
 
-/* How many frames at the leaf are those of a BPF program and of how it is called from a tracepoint. How many there are depends on who else
- * listens. */
+/* Number of frames at the leaf that belong to a BPF program and to its call from a tracepoint. It varies with the other programs attached
+ * there. */
 static size_t nr_of_event(const struct making *making)
 {
 	static const char *const names[] = {
@@ -204,7 +204,7 @@ static size_t nr_of_event(const struct making *making)
 	return i;
 }
 
-/* The stack as the profile has it, with what interpreters ran; NULL: that is not known. */
+/* The profile's stack, with runtime frames merged in. runtime NULL: they are not known. */
 static int make_stack(const struct stack_builder *builder, const struct stack *stack, const struct runtime_stack *runtime, bool at_event,
 		      uint32_t *ret_stack)
 {
@@ -233,7 +233,7 @@ static int profile_of_native(const struct stack_builder *builder, const struct s
 	return err;
 }
 
-/* Is what the hash names that process's? Else those samples have none, and are counted. */
+/* Does the payload belong to that process? If not, the samples get none, and are counted as collided. */
 static bool is_of(const struct stack_builder *builder, const struct stack_owner *owner, uint32_t tgid, uint32_t generation, uint64_t count)
 {
 	bool is_own = stack_owner_is(owner, tgid, generation);
@@ -243,7 +243,7 @@ static bool is_of(const struct stack_builder *builder, const struct stack_owner 
 	return is_own;
 }
 
-/* False: its body was lost, or is not this one's. */
+/* False: the payload was lost, or belongs to another process. */
 static bool find_runtime(const struct stack_builder *builder, const struct stack_ids *ids, uint64_t count,
 			 struct runtime_stack *ret_runtime)
 {
@@ -252,7 +252,7 @@ static bool find_runtime(const struct stack_builder *builder, const struct stack
 	return is_of(builder, &ret_runtime->owner, ids->tgid, ids->generation, count);
 }
 
-/* The same with a runtime stack, each pair of them once. */
+/* A user stack merged with its runtime stack; each pair is built once. */
 static int profile_of_both(struct stack_builder *builder, const struct stack *stack, const struct stack_ids *ids, uint64_t count,
 			   uint32_t *ret_stack)
 {
@@ -277,7 +277,7 @@ static int profile_of_both(struct stack_builder *builder, const struct stack *st
 	return err ? err : u64_map_add(&builder->merged, key, *ret_stack);
 }
 
-/* What stands for a side that is not known. */
+/* A placeholder for a stack that is not known. */
 static int profile_of_missed(const struct stack_builder *builder, uint8_t state, bool kernel, uint64_t count, uint32_t *ret_stack)
 {
 	struct account *account = profile_account(builder->profile);
@@ -290,14 +290,14 @@ static int profile_of_missed(const struct stack_builder *builder, uint8_t state,
 	return *ret_stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-/* One that is that process's; NULL: it is not known, or is another's. */
+/* The stack if it belongs to that process; NULL: it is not known, or belongs to another one. */
 static const struct stack *if_of(const struct stack_builder *builder, const struct stack *stack, uint32_t tgid, uint32_t generation,
 				 uint64_t count)
 {
 	return stack && is_of(builder, &stack->owner, tgid, generation, count) ? stack : NULL;
 }
 
-/* A stack that came raw is named by its record's id, and its process was not known when it was taken. */
+/* A deferred stack is found by its record's id. Its generation was not known when it was taken. */
 static const struct stack *find_user(const struct stack_builder *builder, const struct stack_ids *ids, uint64_t count)
 {
 	const struct stack *stack;

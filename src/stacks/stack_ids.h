@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_ids: what the kernel side says of a moment of a thread: what names its stacks and labels, and whose they are. */
+/* stack_ids: what the kernel side sends about a thread at one moment: the ids of its stacks and labels, and their process. */
 #pragma once
 #include <stdint.h>
 
@@ -7,14 +7,14 @@
 
 struct stack_ids {
 	SONDE_STACK_IDS;
-	uint32_t tgid;            /* of the process that all but the kernel's stack are of */
-	uint32_t user_generation; /* as `generation`, but of a user stack that came raw as user space knows it */
-	uint8_t at_event; /* 1: the kernel's stack was taken by a program of a tracepoint, whose own frames stand at its leaf end: they are
-			     left out */
+	uint32_t tgid;            /* of the process; the kernel stack belongs to none */
+	uint32_t user_generation; /* as `generation`; of a deferred stack: as user space knows it */
+	/* 1: a tracepoint program took the kernel stack; the frames of that program, at the leaf end, are left out */
+	uint8_t at_event;
 	uint8_t pad[7];           /* zero: it is compared as bytes */
 };
 
-/* Without a body a hash says nothing: a full store must not make every sample one of its own. */
+/* Clears the hashes that have no payload. Otherwise, when a store is full, each sample would become an entry of its own. */
 static inline struct sonde_stack_ids known_ids(const struct sonde_stack_ids *ids)
 {
 	struct sonde_stack_ids known = *ids;
@@ -26,7 +26,7 @@ static inline struct sonde_stack_ids known_ids(const struct sonde_stack_ids *ids
 	return known;
 }
 
-/* What the key of a wait says of its stacks. */
+/* The stack ids in a wait's key. */
 static inline struct stack_ids wait_ids(const struct sonde_wait_key *key)
 {
 	return (struct stack_ids){ .ids = key->ids, .tgid = key->tgid, .user_generation = key->generation, .at_event = 1 };

@@ -3,11 +3,11 @@
 
 struct merge {
 	const struct stack_merge_sink *sink;
-	uint32_t nr_natives, next; /* next: the native frame that comes next */
+	uint32_t nr_natives, next; /* next: the next native frame to give */
 	bool has_ended;            /* all native frames were given */
 };
 
-/* The native frames up to that one. */
+/* Gives the native frames before `until`. */
 static int give_natives(struct merge *merge, uint32_t until)
 {
 	int err = 0;
@@ -36,9 +36,9 @@ static int give_items(const struct merge *merge, const struct runtime_item *item
 	return err;
 }
 
-/* One run, which belongs to the native frame that its end names. It may be empty: Perl code that is no frame, as a block of sort. One
- * without a place is farther out than what is there: the native stack ended early, was cut after the run had its place, or it is on another
- * one, from which this one was switched to. A mark stands before it. */
+/* Gives one run at the native frame that its end refers to. A run may be empty: Perl code without a frame, such as a sort block. A run
+ * without a native frame lies beyond the native stack: that ended early, was cut after the run was placed, or the run is on another stack,
+ * from which the thread switched to this one. A mark goes before such a run. */
 static int give_run(struct merge *merge, const struct runtime_item *items, uint32_t nr, uint32_t native)
 {
 	bool is_beyond = native >= merge->nr_natives && native != RUNTIME_ITEM_AT_LEAF,
@@ -46,12 +46,12 @@ static int give_run(struct merge *merge, const struct runtime_item *items, uint3
 	int err = is_placed ? give_natives(merge, native) : is_beyond ? give_rest(merge, true) : 0;
 
 	if (is_placed)
-		merge->next = native + 1; /* the run stands for it */
+		merge->next = native + 1; /* the run replaces it */
 	return err ? err : give_items(merge, items, nr);
 }
 
-/* A run whose end was not found, and the mark behind it. It belongs to the next activation of the loop: what stands before that was called
- * by the run's first frame. The mark alone is no run. */
+/* A run whose end was not found, and the mark behind it. It belongs to the loop's next activation: the run's first frame called the native
+ * frames before that. The mark alone is no run. */
 static int give_open_run(struct merge *merge, const struct runtime_item *items, uint32_t nr)
 {
 	uint32_t native = merge->next;

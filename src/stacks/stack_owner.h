@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_owner: whose a body is that the kernel side has sent under a hash. Two bodies with one hash are so unlikely that the hash alone
- * names them; that it is so is looked at whenever a body comes again and whenever a sample names one, so that no stack is ever shown as
- * another's. */
+/* stack_owner: the process that a payload belongs to. A 64-bit hash identifies a payload. Collisions are unlikely but checked: when a
+ * payload arrives again, and when a sample refers to one. So no stack is shown for the wrong process. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,13 +8,13 @@
 #include "base/u64_map.h"
 
 struct stack_owner {
-	uint32_t tgid, generation; /* of the process, as in struct sonde_sample_record; both 0: the kernel's */
-	uint64_t check;            /* of what the hash is of, by another function */
-	bool is_disputed;          /* two of this process have the hash: nobody knows which of them a sample means */
+	uint32_t tgid, generation; /* of the process, as in struct sonde_sample_record; both 0: the kernel */
+	uint64_t check;            /* another hash of the same bytes */
+	bool is_disputed;          /* two payloads of this process have the hash: a sample may mean either */
 };
 
-/* A body has come under a hash that is known. That of another process is told apart by the samples; of the same one it has to be the same.
- */
+/* A payload arrived under a known hash. If it belongs to another process, the samples tell the two apart. If it belongs to the same
+ * process, it must be the same payload. */
 static inline void stack_owner_again(struct stack_owner *known, const struct stack_owner *again)
 {
 	if (known->tgid == again->tgid && known->generation == again->generation && known->check != again->check)

@@ -9,26 +9,26 @@
 #include "collect/record.h"
 
 #define PENDING_BYTES_MAX (256u << 20)
-#define RAW_WAIT_NS 1000000000u /* a thread that has not gone on to its program by then has ended, or sleeps */
+#define DEFERRED_WAIT_NS 1000000000u /* after this time the thread has ended, or sleeps, and will not send its stack */
 #define USED_BYTES_MAX ((size_t)1 << 30)
 
-/* A store, and who needs it still. */
+/* A store, and who still needs it. */
 struct kept_store {
 	struct stack_store *store;
 	struct kept_store *next;
-	bool is_read;           /* its window is being named */
+	bool is_read;           /* its window is being resolved */
 };
 
 struct stack_recorder {
-	struct buffer pending;      /* records of this reading, and samples that wait for their raw stacks; each at a multiple of 8 */
-	struct buffer waiting;      /* samples whose raw stacks have not come yet, or whose window has not begun yet */
-	struct buffer used;         /* struct used each: samples that came since the walker was told what was used */
+	struct buffer pending;      /* records of this reading, and samples that wait for deferred stacks; each at a multiple of 8 */
+	struct buffer waiting;      /* samples whose deferred stack has not arrived, or whose window has not begun */
+	struct buffer used;         /* struct used each: samples used since the last report to the walker */
 	struct samples *samples;    /* of the open window */
-	struct samples *cut;        /* of the one that was cut and is not closed yet; NULL: there is none */
-	uint64_t border_ns;         /* between the two, or at which it will be cut; UINT64_MAX: that is not told yet */
-	struct kept_store *stores;  /* the youngest first: the open window's, the one before, those that are being named */
-	struct stack_store *next;   /* of the next window, while one is cut: what goes on is in it already; NULL: it is not made yet */
-	uint64_t newest_ns;         /* of the samples that waited, and of the borders */
+	struct samples *cut;        /* of the window that was cut and is not closed yet; NULL: none */
+	uint64_t border_ns;         /* between the two windows, or where the next cut will be; UINT64_MAX: not known yet */
+	struct kept_store *stores;  /* youngest first: the open window's, the previous one's, those being resolved */
+	struct stack_store *next;   /* the next window's, while one is cut: already has what continues; NULL: not created yet */
+	uint64_t newest_ns;         /* latest time of the samples that waited, and of the borders */
 	uint64_t nr_samples;
 	struct account *account;
 	bool with_times;
@@ -125,7 +125,7 @@ static int note_use(struct stack_recorder *recorder, struct samples *samples, ui
 	return recorder->used.err;
 }
 
-/* Of the window that its time lies in. */
+/* Adds the sample to the window of its time. */
 static int add_sample(struct stack_recorder *recorder, const struct sonde_sample_record *record, uint32_t user_generation,
 		      const struct process_table *processes)
 {
@@ -155,7 +155,7 @@ int stack_recorder_record(struct stack_recorder *recorder, const void *record)
 	size_t size = record_bytes(record);
 
 	buffer_append(&recorder->pending, record, size);
-	buffer_append(&recorder->pending, zero, -size % sizeof(zero)); /* so that the next one is aligned */
+	buffer_append(&recorder->pending, zero, -size % sizeof(zero)); /* aligns the next one */
 	return recorder->pending.err ? -ENOMEM : 0;
 }
 
@@ -189,7 +189,7 @@ static int resolve_deferred(struct stack_recorder *recorder, const struct sonde_
 		return err;
 	if (stack_owner_is(&made->owner, origin.tgid, origin.generation))
 		return stack_table_add_deferred(open_store(recorder)->stacks, record->id, made);
-	recorder->account->missed_collided++; /* the sample finds none */
+	recorder->account->missed_collided++; /* the sample finds no stack */
 	return 0;
 }
 
@@ -204,8 +204,8 @@ static int resolve_audit(struct stack_recorder *recorder, const struct sonde_def
 			     stack ? stack->nr : 0, stack ? stack->stop : SONDE_STOP_COMPLETE);
 }
 
-/* A sample whose stack has a hash. Until the kernel side is told that another file is mapped there, it goes on to give stacks through that
- * the hashes that they had. */
+/* A sample whose stack has a hash. Another file may be mapped meanwhile. Until the kernel side is informed, it gives stacks through the new
+ * mapping the hashes that they had before. */
 static int resolve_stored(struct stack_recorder *recorder, const struct sonde_sample_record *record, const struct process_table *processes)
 {
 	const uint64_t end_ns = record->generation ? process_table_generation_end(processes, record->tgid, record->generation) : UINT64_MAX;
@@ -229,7 +229,7 @@ static int resolve_stored(struct stack_recorder *recorder, const struct sonde_sa
 	return err ? err : add_sample(recorder, &sample, sample.generation, processes);
 }
 
-/* A sample whose stack came raw: by now it has a hash. */
+/* A sample with a deferred stack, which has a hash by now. */
 static int resolve_deferred_sample(struct stack_recorder *recorder, const struct sonde_sample_record *record,
 				   const struct process_table *processes)
 {
@@ -247,7 +247,7 @@ static int resolve_deferred_sample(struct stack_recorder *recorder, const struct
 		recorder->account->missed_collided++;
 		stack = NULL;
 	}
-	if (!stack && recorder->newest_ns - record->time_ns < RAW_WAIT_NS) { /* one that the thread itself has to send */
+	if (!stack && recorder->newest_ns - record->time_ns < DEFERRED_WAIT_NS) { /* the thread itself must send the stack */
 		buffer_append(&recorder->waiting, record, sizeof(*record));
 		return recorder->waiting.err;
 	}
@@ -261,7 +261,7 @@ static int resolve_deferred_sample(struct stack_recorder *recorder, const struct
 
 static int resolve_sample(struct stack_recorder *recorder, const struct sonde_sample_record *record, const struct process_table *processes)
 {
-	if (!recorder->cut && record->time_ns >= recorder->border_ns) { /* of the window behind the border, which has not begun */
+	if (!recorder->cut && record->time_ns >= recorder->border_ns) { /* of the next window, which has not begun */
 		buffer_append(&recorder->waiting, record, sizeof(*record));
 		return recorder->waiting.err;
 	}
@@ -269,7 +269,7 @@ static int resolve_sample(struct stack_recorder *recorder, const struct sonde_sa
 							  : resolve_stored(recorder, record, processes);
 }
 
-/* Which files a stack came to, and which one's table it ended without. */
+/* Reports the files that a stack passed through, and the file whose missing table ended it. */
 static int tell_stack_used(struct stack_recorder *recorder, const struct stack *stack, uint64_t time_ns, const struct stack_walker *walker)
 {
 	const struct stack_table *stacks = open_store(recorder)->stacks;
@@ -284,7 +284,7 @@ static int tell_stack_used(struct stack_recorder *recorder, const struct stack *
 	return stack->stop == SONDE_STOP_NOT_LOADED && object != OBJECT_NONE ? walker->need(walker->arg, object, time_ns) : 0;
 }
 
-/* Of all stacks that were sampled since. */
+/* Reports all stacks that were sampled since the last report. */
 static int tell_used(struct stack_recorder *recorder, const struct stack_walker *walker)
 {
 	const struct used *used = (const struct used *)recorder->used.data;
@@ -381,8 +381,8 @@ int stack_recorder_cut(struct stack_recorder *recorder, uint64_t border_ns)
 	recorder->cut = recorder->samples;
 	recorder->samples = samples;
 	recorder->border_ns = border_ns;
-	if (border_ns != UINT64_MAX &&
-	    border_ns > recorder->newest_ns) /* who waits longer than RAW_WAIT_NS outlives the bodies that it names */
+	/* a sample that waits longer than DEFERRED_WAIT_NS outlives the payloads that it refers to */
+	if (border_ns != UINT64_MAX && border_ns > recorder->newest_ns)
 		recorder->newest_ns = border_ns;
 	return 0;
 }
@@ -402,7 +402,7 @@ int stack_recorder_keep_on(struct stack_recorder *recorder, const struct stack_i
 	return err ? err : stack_store_keep_waker(recorder->next, open_store(recorder), waker, processes);
 }
 
-/* Those that nobody names any more. */
+/* Frees the stores that nobody needs any more. */
 static void sweep(struct stack_recorder *recorder, const struct process_table *processes)
 {
 	struct kept_store **link = recorder->stores->next ? &recorder->stores->next->next : &recorder->stores->next, *kept;

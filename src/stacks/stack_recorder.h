@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_recorder: takes the kernel side's records and puts them where they belong: a body into the store of the window that is open, a
- * sample among those of the window that its time lies in. A stack's frames are looked up in the process table soon after they arrive, while
- * that still knows what was mapped then; names are looked up when the window is closed. One thread. */
+/* stack_recorder: sorts the kernel side's records: a payload into the store of the open window, a sample into the window of its time. It
+ * looks up a stack's frames in the process table soon after they arrive, while that still has the mappings of that time. Names are looked
+ * up when the window is closed. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,40 +14,41 @@
 #include "stacks/stack_walker.h"
 
 struct stack_recorder;
-/* with_times: each sample for itself, with its time, or equal ones as one. Borrows `account` for its life: collisions are counted there.
- * NULL: no memory. */
+/* with_times: keep each sample with its time; otherwise equal samples are one. Borrows `account` for its life to count collisions. NULL: no
+ * memory. */
 struct stack_recorder *stack_recorder_new(bool with_times, struct account *account);
 void stack_recorder_free(struct stack_recorder *recorder, const struct process_table *processes); /* takes NULL */
-/* A record as the sampler gives it; copied. 0 or -ENOMEM. */
+/* Takes a record as the sampler delivers it; copies it. 0 or -ENOMEM. */
 MUST_CHECK int stack_recorder_record(struct stack_recorder *recorder, const void *record);
-/* Looks up the frames of the stacks that have come since the last call, and walks those that came raw. All mapping events up to now must be
- * in the table. 0, -ENOMEM or what the walker gave. */
+/* Looks up the frames of the stacks that arrived since the last call, and walks the deferred ones. All mapping events up to now must be in
+ * the table. 0, -ENOMEM or the walker's error. */
 MUST_CHECK int stack_recorder_resolve(struct stack_recorder *recorder, const struct process_table *processes,
 				      const struct stack_walker *walker);
-size_t stack_recorder_bytes(const struct stack_recorder *recorder); /* of the open window's bodies and samples */
+size_t stack_recorder_bytes(const struct stack_recorder *recorder); /* of the open window's payloads and samples */
 uint64_t stack_recorder_nr_samples(const struct stack_recorder *recorder); /* of all windows */
-const struct stack_store *stack_recorder_store(const struct stack_recorder *recorder); /* of the open window; borrowed until it is closed */
+/* Of the open window; borrowed until it is closed. */
+const struct stack_store *stack_recorder_store(const struct stack_recorder *recorder);
 
-/* The window will end: samples from that time on (CLOCK_MONOTONIC) wait until it is cut. */
+/* Announces the window's end: samples from that time on (CLOCK_MONOTONIC) wait until the window is cut. */
 void stack_recorder_set_border(struct stack_recorder *recorder, uint64_t border_ns);
-/* The window ends: samples from that time on (CLOCK_MONOTONIC) are of the next one. 0 or -ENOMEM. */
+/* Ends the window: samples from that time on (CLOCK_MONOTONIC) belong to the next one. 0 or -ENOMEM. */
 MUST_CHECK int stack_recorder_cut(struct stack_recorder *recorder, uint64_t border_ns);
-/* No more will come at all: samples that wait for their raw stacks have none. 0 or -ENOMEM. */
+/* No more records will arrive: samples that wait for deferred stacks get none. 0 or -ENOMEM. */
 MUST_CHECK int stack_recorder_give_up(struct stack_recorder *recorder, const struct process_table *processes);
-/* What these sides name, and that waker (0: none), is to be in the store of the window that was cut, and in that of the next one,
- * respectively, when the former is closed. 0 or -ENOMEM. */
+/* Keeps the payloads that the ids and the waker (0: none) refer to: stack_recorder_keep in the store of the window that was cut,
+ * stack_recorder_keep_on in the next one's. Before the cut window is closed. 0 or -ENOMEM. */
 MUST_CHECK int stack_recorder_keep(struct stack_recorder *recorder, const struct stack_ids *ids, uint64_t waker,
 				   const struct process_table *processes);
 MUST_CHECK int stack_recorder_keep_on(struct stack_recorder *recorder, const struct stack_ids *ids, uint64_t waker,
 				      const struct process_table *processes);
 
 struct closed_window {
-	const struct stack_store *store; /* of the book until stack_recorder_done; nothing is added to it any more */
+	const struct stack_store *store; /* the recorder's until stack_recorder_done; nothing is added to it any more */
 	struct samples *samples;         /* the caller's */
 };
-/* Closes the window that was cut, after all that was sent before the border has come. Samples that wait for their raw stacks still are of
- * the next one. 0 or -ENOMEM. */
+/* Closes the window that was cut. Everything sent before the border must have arrived. Samples that still wait for deferred stacks go to
+ * the next window. 0 or -ENOMEM. */
 MUST_CHECK int stack_recorder_close(struct stack_recorder *recorder, const struct process_table *processes,
 				    struct closed_window *ret_window);
-/* Nobody reads that store any more. */
+/* The reader has finished with that store. */
 void stack_recorder_done(struct stack_recorder *recorder, const struct stack_store *store, const struct process_table *processes);

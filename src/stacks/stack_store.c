@@ -47,7 +47,7 @@ static int keep_stack(struct stack_store *store, const struct stack_store *befor
 	return stack ? stack_table_copy(store->stacks, before->stacks, stack, processes, &copy) : 0;
 }
 
-/* Under the id of its raw record. */
+/* By the id of its deferred record. */
 static int keep_deferred(struct stack_store *store, const struct stack_store *before, uint64_t id, const struct process_table *processes)
 {
 	const struct stack *stack = stack_table_find_deferred(store->stacks, id) ? NULL : stack_table_find_deferred(before->stacks, id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stack_store: the bodies that one window's samples and waits name by their hashes: stacks, what interpreters run, labels, wakers. The
- * kernel side sends each of them once in a window, so a store ends with its window; only what was sent just before the border, or is named
- * by a wait that goes on, is copied from the store before. One thread adds; any may read when nothing is added any more. */
+/* stack_store: the payloads that one window's samples and waits refer to by hash: stacks, runtime stacks, labels, wakers. The kernel side
+ * sends each once in a window, so a store ends with its window. Only payloads sent just before the border, or needed by a wait that
+ * continues, are copied from the previous store. One thread adds; any thread may read once nothing is added any more. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,12 +21,12 @@ struct stack_store {
 };
 
 struct stack_store *stack_store_new(void); /* NULL: no memory */
-/* `processes`: which the places of its stacks are of. Takes NULL. */
+/* `processes`: the table that the stacks' locations refer to. Takes NULL. */
 void stack_store_free(struct stack_store *store, const struct process_table *processes);
 size_t stack_store_bytes(const struct stack_store *store);
-/* Copies what the sides name from the store before, where this one does not have it. `before`: NULL: there is none. 0 or -ENOMEM. */
+/* Copies the payloads that the ids refer to from `before` (may be NULL), unless `store` has them. 0 or -ENOMEM. */
 MUST_CHECK int stack_store_keep(struct stack_store *store, const struct stack_store *before, const struct stack_ids *ids,
 				const struct process_table *processes);
-/* The same for a waker, and what that names. 0: nothing. */
+/* Does the same for a waker (0: none) and its payloads. */
 MUST_CHECK int stack_store_keep_waker(struct stack_store *store, const struct stack_store *before, uint64_t waker,
 				      const struct process_table *processes);

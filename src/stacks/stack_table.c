@@ -10,11 +10,11 @@
 #define FRAMES_BYTES_MAX ((size_t)4 << 30)
 
 struct stack_table {
-	struct buffer frames;     /* uint32_t each: numbers of places, leaf first */
+	struct buffer frames;     /* uint32_t each: location numbers, leaf first */
 	struct buffer stacks;     /* struct stack each */
 	struct u64_map by_hash;
-	struct u64_map by_frames; /* hash of the frames -> a stack that has them: processes that run the same program do */
-	struct u64_map deferred;      /* id of a raw record -> its stack */
+	struct u64_map by_frames; /* hash of the frames -> a stack with these frames: processes that run the same program share them */
+	struct u64_map deferred;      /* id of a deferred record -> its stack */
 	struct location_table *locations;
 };
 
@@ -103,7 +103,8 @@ const struct location_table *stack_table_locations(const struct stack_table *tab
 	return table->locations;
 }
 
-/* Is what stood at `pc` when the stack was walked what the walk was told stands there? The process may have mapped another file since. */
+/* Was another file mapped at the frame when the stack was walked than the walk assumed? The process may have replaced the mapping
+ * meanwhile. */
 static bool is_stale(const struct process_table *processes, const struct stack_origin *origin, uint64_t frame)
 {
 	uint64_t pc = (frame & ~SONDE_FRAME_RETURN) - (frame >> 63);
@@ -116,7 +117,7 @@ static bool is_stale(const struct process_table *processes, const struct stack_o
 	return then && now && (then->object != now->object || then->load_bias != now->load_bias);
 }
 
-/* The number of the place of the i-th kept frame, root end unrolled. */
+/* The i-th kept frame; the root end is a ring and is unrolled. */
 static uint64_t kept_frame(const struct deferred_stack *from, uint32_t i)
 {
 	if (from->nr_walked > from->nr_frames && i >= SONDE_LEAF_FRAMES)
@@ -124,7 +125,7 @@ static uint64_t kept_frame(const struct deferred_stack *from, uint32_t i)
 	return from->frames[i];
 }
 
-/* Of what the hash is of, too. */
+/* A second hash of the same bytes. */
 static uint64_t check_of(const struct stack_origin *origin, const struct deferred_stack *from)
 {
 	uint64_t check = (uint64_t)from->stop;
@@ -137,7 +138,7 @@ static uint64_t check_of(const struct stack_origin *origin, const struct deferre
 	return check;
 }
 
-/* The frames of the stack, which stand last, are kept once. */
+/* Keeps equal frames once. The stack's frames are the last in the table. */
 static int share_frames(struct stack_table *table, struct stack *stack, uint32_t number)
 {
 	const uint32_t *frames = stack_table_frames(table, stack), *same;
@@ -156,7 +157,7 @@ static int share_frames(struct stack_table *table, struct stack *stack, uint32_t
 	return u64_map_add(&table->by_frames, hash, number);
 }
 
-/* Its frames stand last. */
+/* The stack's frames are the last in the table. */
 static int append_stack(struct stack_table *table, struct stack *stack, struct stack **ret_stack)
 {
 	uint32_t number = stack_table_nr(table);
@@ -183,7 +184,7 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 	};
 	struct stack *known = stack_table_find(table, from->hash);
 
-	if (known) { /* sent again: the same */
+	if (known) { /* sent again: must be the same */
 		stack_owner_again(&known->owner, &stack.owner);
 		*ret_stack = known;
 		return 0;
@@ -192,7 +193,8 @@ int stack_table_add(struct stack_table *table, const struct stack_origin *origin
 		uint64_t frame = kept_frame(from, stack.nr);
 		uint32_t location;
 
-		/* where its rows led cannot be believed; and what it is called depends on when, which the hash does not */
+		/* Its unwind rows came from another file, so the rest is not reliable. Its names would depend on the time, which the hash
+		 * does not cover. */
 		if (is_stale(processes, origin, frame)) {
 			stack.stop = SONDE_STOP_STALE;
 			break;
@@ -225,8 +227,8 @@ int stack_table_copy(struct stack_table *table, const struct stack_table *from, 
 	return append_stack(table, &copy, ret_stack);
 }
 
-/* Its frames as the kernel side has them: pcs, leaf first, the root end where it would stand behind one frame that is left out. Gives how
- * many are known: up to the first that was not mapped. */
+/* The frames as the kernel side has them: pcs, leaf first. The root end goes where it would be if one frame were left out before it.
+ * Returns how many are known: those before the first that was not mapped. */
 static uint32_t pcs_of(const struct stack_table *table, const struct stack *stack, const struct process_mapping *mappings,
 		       uint32_t nr_mappings, uint64_t *ret_frames)
 {

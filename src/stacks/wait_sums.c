@@ -6,7 +6,7 @@
 
 #include "base/interned.h"
 
-#define MAX_BYTES (256u << 20) /* of sums, about two million; and of slots */
+#define MAX_BYTES (256u << 20) /* of sums, about two million; and the same of slots */
 
 struct wait_sums {
 	struct interned sums, slots; /* of struct wait_entry and wait_slot_entry */

@@ -53,7 +53,7 @@ int waker_table_record(struct waker_table *table, const struct sonde_waker_recor
 
 	if (!known)
 		return waker_table_copy(table, record->hash, &(struct waker){ .key = record->waker });
-	known->is_disputed |= memcmp(&known->key, &record->waker, sizeof(known->key)) != 0; /* sent again: the same */
+	known->is_disputed |= memcmp(&known->key, &record->waker, sizeof(known->key)) != 0; /* sent again: must be the same */
 	return 0;
 }
 

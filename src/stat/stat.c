@@ -113,7 +113,7 @@ static const struct verb_example examples[] = {
 	{ NULL, NULL },
 };
 
-/* -C's list; without it all CPUs, when nothing smaller is asked for either. */
+/* Parses the list of -C. Without one: all CPUs, when no command, process, thread or cgroup is given either. */
 static int choose_cpus(struct stat_arguments *arguments, struct diag *diag)
 {
 	int err = 0;
@@ -135,7 +135,7 @@ static int choose_cpus(struct stat_arguments *arguments, struct diag *diag)
 static int check(void *all, char *const *command, struct diag *diag)
 {
 	struct stat_arguments *arguments = all;
-	/* with others than its own processes a command says how long, as perf has it */
+	/* a command beside -p or -L only sets the duration, as in perf */
 	int err = target_options_check(&arguments->targets, NULL, diag);
 
 	arguments->command = command;
@@ -147,7 +147,7 @@ static int check(void *all, char *const *command, struct diag *diag)
 		return diag_errno(diag, EINVAL, "-G and -%c exclude each other", arguments->targets.tgids.nr ? 'p' : 'L');
 	if (arguments->outputs.nr > 1)
 		return diag_errno(diag, EINVAL, "-o is given twice: leave one out");
-	if (arguments->separator && !strcmp(arguments->separator, "\\t")) /* as perf has it: shells hand on no tabs */
+	if (arguments->separator && !strcmp(arguments->separator, "\\t")) /* as in perf: shells do not pass tabs */
 		arguments->separator = "\t";
 	if (arguments->nr_runs > 1 && !arguments->command)
 		return diag_errno(diag, EINVAL, "-r is for a command: write it behind --");

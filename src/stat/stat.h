@@ -15,43 +15,43 @@ struct stat_arguments {
 	const char *cpu_list, *separator, *format;
 	struct cpus cpus;
 	bool all_cpus, no_inherit, group, no_scale, user_only, kernel_only;
-	bool json; /* what --format or the suffix say */
+	bool json; /* from --format or the suffix */
 	uint64_t nr_runs, interval_ms, duration_s;
 	char *const *command;
 };
 
-/* An event over all runs, or over an interval. */
+/* An event over all runs, or over one interval. */
 struct stat_event {
 	struct sonde_counter_info info; /* borrows from the report's set */
-	struct sonde_count count;       /* times: means of the runs; scaled: in any of them; err: it was counted in none, and why */
-	uint32_t nr_runs, nr_counted;   /* it was counted in so many of so many */
+	struct sonde_count count;       /* times: means of the runs; scaled: in any run; err: the reason when no run counted it */
+	uint32_t nr_runs, nr_counted;   /* all runs, and those that counted it */
 	uint64_t enabled_sum_ns, running_sum_ns;
-	double mean, squares; /* of its value in the runs in which it was counted; the sum of squares of what they differ from the mean */
+	double mean, squares; /* of its value over the runs that counted it; the sum of squared deviations from the mean */
 };
 
 struct stat_report {
-	struct sonde_counters *set;     /* the last run's session's */
+	struct sonde_counters *set;     /* the set of the last run's session */
 	struct stat_event *events;
 	uint32_t nr;
 	uint32_t nr_runs;
 	double elapsed_s, elapsed_squares, user_s, system_s; /* means */
-	bool goes_on;                   /* the command has not ended: what it used is not known */
-	double at_s;                    /* with an interval: since the start; else negative */
-	double interval_s;              /* the time that the values are of */
-	bool user_only;                 /* because the kernel was not permitted */
+	bool goes_on;                   /* the command has not ended: its usage is not known */
+	double at_s;                    /* of an interval: time since the start; else negative */
+	double interval_s;              /* the time that the values cover */
+	bool user_only;                 /* because counting the kernel was not permitted */
 };
 
 void stat_add_to_mean(double value, uint32_t nr, double *mean, double *squares);
-/* How far the mean is likely off, in percent of it. */
+/* The likely error of the mean, in percent of the mean. */
 double stat_deviation(double mean, double squares, uint32_t nr_runs);
-/* What a run, or an interval, has counted. */
+/* Adds the count of a run or an interval. */
 void stat_add(struct stat_event *event, const struct sonde_count *count);
-/* Is there anything to be told of it but why there is not? */
+/* True when the event has a value. */
 bool stat_is_counted(const struct stat_event *event);
-/* Why there is no value; NULL: there is. */
+/* Why there is no value; NULL: there is one. */
 const char *stat_reason(const struct stat_event *event);
 
-/* What an event says about another one: "0.87 insn per cycle". False: nothing. */
+/* What an event says in relation to another one: "0.87 insn per cycle". False: nothing. */
 struct stat_metric {
 	double value;
 	const char *unit;
@@ -62,21 +62,21 @@ void stat_text(const struct stat_arguments *arguments, const struct stat_report 
 void stat_separated(const struct stat_arguments *arguments, const struct stat_report *report, struct buffer *buffer);
 void stat_json(const struct stat_arguments *arguments, const struct stat_report *report, struct buffer *buffer);
 
-/* All that runs on the CPUs, or in a cgroup: also beside a command. */
+/* Counts all that runs on the CPUs or in a cgroup, even with a command. */
 static inline bool stat_is_whole(const struct stat_arguments *arguments)
 {
 	return arguments->all_cpus || arguments->cpus.nr || arguments->targets.cgroup;
 }
 
-/* The command itself, and not something else while it runs. */
+/* Counts the command itself, and not something else while it runs. */
 static inline bool stat_is_of_command(const struct stat_arguments *arguments)
 {
 	return arguments->command && !stat_is_whole(arguments) && !arguments->targets.tgids.nr && !arguments->targets.tids.nr;
 }
 
-/* A session with what is asked for, and its set into the report; `window`, `arg`: its callback. An exit code; what is missing has been said
- * when nothing is left. *ret_session is the caller's also then. */
+/* Opens a session for the arguments and puts its set into the report. `window`, `arg`: the session's callback. Returns an exit code; when
+ * nothing can be counted, the reasons have been reported. The caller owns *ret_session also on failure. */
 MUST_CHECK int stat_open(const struct stat_arguments *arguments, struct stat_report *report,
 			 void (*window)(void *arg, const struct sonde_window *window), void *arg, struct sonde_session **ret_session);
-/* Counts, prints; the exit code. */
+/* Counts and prints; returns the exit code. */
 int stat_count(const struct stat_arguments *arguments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde stat: a session for each run; what it has counted is read and printed. */
+/* sonde stat: runs a session for each run, then reads and prints its counts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,9 +24,9 @@ struct stat_run {
 	const struct stat_arguments *arguments;
 	struct stat_report report;
 	struct sonde_count *now, *last; /* last: at the end of the last interval */
-	_Atomic(struct sonde_session *) session; /* this run's */
+	_Atomic(struct sonde_session *) session; /* of this run */
 	atomic_bool stopped;
-	int code;                    /* of what was printed in this run */
+	int code;                    /* of printing in this run */
 	double run_s, user_s, system_s; /* of this run */
 	int out_fd;                  /* of -o; -1: none */
 	int status;                  /* the command's */
@@ -84,7 +84,7 @@ static int print(struct stat_run *run)
 
 /* --- counting ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Once, where the table does not say it. */
+/* Reports the missing events once, where the table does not show them. */
 static void say_missing(struct stat_run *run)
 {
 	if (run->has_said || run->arguments->json || (!run->arguments->separator && !run->arguments->interval_ms))
@@ -113,13 +113,13 @@ static int take_events(struct stat_run *run)
 	for (uint32_t i = 0; i < report->nr; i++) {
 		report->events[i].info.size = sizeof(report->events[i].info);
 		if (sonde_counters_info(report->set, i, &report->events[i].info))
-			return SONDE_EXIT_FAILED; /* never: every run has the same events */
+			return SONDE_EXIT_FAILED; /* cannot happen: every run has the same events */
 	}
 	say_missing(run);
 	return SONDE_EXIT_REPORT;
 }
 
-/* What was counted since `last`. */
+/* Reads what was counted since `last`; NULL: since the start. */
 static void read_counts(struct stat_run *run, const struct sonde_count *last)
 {
 	struct stat_report *report = &run->report;
@@ -181,7 +181,7 @@ static void say_warnings(struct sonde_session *session)
 		output_say("%s", text);
 }
 
-/* An exit code; why has been said. */
+/* Returns an exit code; failures have been reported. */
 static int count_to_end(struct stat_run *run, struct sonde_session *session)
 {
 	struct rusage before, after;
@@ -199,7 +199,7 @@ static int count_to_end(struct stat_run *run, struct sonde_session *session)
 	return sonde_session_exit_code(session);
 }
 
-/* A run that was cut short says nothing of the others. */
+/* A run that was cut short does not count with the others. */
 static int end_run(struct stat_run *run, struct sonde_session *session)
 {
 	struct stat_report *report = &run->report;
@@ -239,7 +239,7 @@ static int count_once(struct stat_run *run)
 	run->has_status = false;
 	code = stat_open(run->arguments, &run->report, take_interval, run, &session);
 	atomic_store(&run->session, session);
-	if (atomic_load(&run->stopped)) /* before it could be told */
+	if (atomic_load(&run->stopped)) /* before the session could be stopped */
 		sonde_session_stop(session);
 	if (code == SONDE_EXIT_REPORT)
 		code = take_events(run);

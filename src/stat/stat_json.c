@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What was counted as one JSON object: flat, by perf-utils' names, and all about each event. */
+/* The counts as one JSON object: flat, by perf-utils' names, with all details of each event. */
 #include <errno.h>
 
 #include "base/clock.h"

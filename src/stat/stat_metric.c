@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What counts mean together. */
+/* Metrics: what counts mean in relation to each other. */
 #include <linux/perf_event.h>
 #include <math.h>
 
@@ -23,7 +23,7 @@ const char *stat_reason(const struct stat_event *event)
 	return event->info.err ? event->info.error : count_absence(event->count.err, event->count.enabled_ns, event->count.running_ns);
 }
 
-/* Knuth's way to a mean and its spread in one pass. */
+/* Updates mean and spread in one pass (Knuth). */
 void stat_add_to_mean(double value, uint32_t nr, double *mean, double *squares)
 {
 	double off = value - *mean;
@@ -32,7 +32,7 @@ void stat_add_to_mean(double value, uint32_t nr, double *mean, double *squares)
 	*squares += off * (value - *mean);
 }
 
-/* A run in which it had no turn has no value, and not a value of 0. */
+/* A run without a turn on the PMU has no value; it does not count as 0. */
 void stat_add(struct stat_event *event, const struct sonde_count *count)
 {
 	event->nr_runs++;
@@ -53,7 +53,7 @@ double stat_deviation(double mean, double squares, uint32_t nr_runs)
 	return nr_runs > 1 && mean > 0 ? sqrt(squares / (nr_runs - 1) / nr_runs) / mean * PERCENT : 0;
 }
 
-/* The event's neighbour: of the same group when it is there more than once. `flags`: those in which both must agree. */
+/* Finds the event to relate `beside` to. Prefers one of the same group. Both must agree in `flags`. */
 static const struct stat_event *find(const struct stat_report *report, const struct stat_event *beside, uint32_t type, uint64_t config,
 				     uint64_t flags)
 {
@@ -71,7 +71,7 @@ static const struct stat_event *find(const struct stat_report *report, const str
 	return found;
 }
 
-/* On the same kind of cores, whose PMU's number is in the upper half (cpu_core/instructions/). */
+/* Both events must be of the same kind of cores: its PMU's number is in the upper half of config (cpu_core/instructions/). */
 static bool share_of(const struct stat_report *report, const struct stat_event *event, uint64_t config, double factor, const char *unit,
 		     struct stat_metric *metric)
 {
@@ -84,7 +84,7 @@ static bool share_of(const struct stat_report *report, const struct stat_event *
 	return true;
 }
 
-/* A clock of the counted threads: it goes on whatever they do. */
+/* A clock of the counted threads. It runs in all modes, so flags need not agree. */
 static const struct stat_event *find_clock(const struct stat_report *report, const struct stat_event *event)
 {
 	const struct stat_event *clock = find(report, event, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0);
@@ -119,7 +119,7 @@ static bool of_hardware(const struct stat_report *report, const struct stat_even
 
 		if (!clock || !(clock->mean > 0))
 			return false;
-		*metric = (struct stat_metric){ event->mean / clock->mean, "GHz" }; /* the clock counts ns */
+		*metric = (struct stat_metric){ event->mean / clock->mean, "GHz" }; /* the clock's unit is ns */
 		return true;
 	}
 	case PERF_COUNT_HW_INSTRUCTIONS:

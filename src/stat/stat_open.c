@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde stat: opens the counters, and says why not. */
+/* sonde stat: opens the counters and reports why they cannot be opened. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "cli/verbs.h"
 #include "stat/stat.h"
 
-/* The arguments of all -e, without the names of whole kinds. */
+/* Collects the arguments of all -e in `names`, except the names of whole kinds. Returns those kinds. */
 static uint32_t take_kinds(const struct stat_arguments *arguments, struct buffer *names)
 {
 	static const struct {
@@ -88,7 +88,7 @@ static bool has_error(const struct sonde_counters *set, int err)
 	return false;
 }
 
-/* Who has no right to one has none to the others, mostly: that is said once. */
+/* A missing right mostly concerns all events, so it is reported once. */
 static void say_reasons(const struct sonde_counters *set)
 {
 	struct sonde_counter_info info = { .size = sizeof(info) };
@@ -103,7 +103,7 @@ static void say_reasons(const struct sonde_counters *set)
 		output_say("so it is for %u more of the events", nr_denied - 1);
 }
 
-/* Of a set that failed as a whole, or that there is none of. */
+/* For a set that failed as a whole, or when there is no set. */
 static int failed_whole(const struct sonde_session *session, int err)
 {
 	const char *text = session ? sonde_session_error(session) : NULL;
@@ -124,14 +124,14 @@ static int failed(struct sonde_session *session, int err)
 	if (!set || !sonde_counters_nr(set))
 		return failed_whole(session, err);
 	say_reasons(set);
-	if (err == -EACCES || err == -EPERM || has_error(set, -EACCES)) /* a right is what there can be done about it */
+	if (err == -EACCES || err == -EPERM || has_error(set, -EACCES)) /* the user can do something about a missing right */
 		return SONDE_EXIT_NOT_PERMITTED;
 	if (err == -EOPNOTSUPP)
 		return SONDE_EXIT_KERNEL_CANNOT;
 	return err != -ESRCH && err != -EMFILE ? SONDE_EXIT_KERNEL_CANNOT : SONDE_EXIT_FAILED;
 }
 
-/* Once, not before each run. */
+/* Reported once, not before each run. */
 static void say_user_only(struct stat_report *report)
 {
 	struct sonde_counter_info info = { .size = sizeof(info) };

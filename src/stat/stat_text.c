@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What was counted, for people, and with separators for scripts (perf stat's columns). */
+/* The counts for people, and with separators for scripts (perf stat's columns). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -101,7 +101,7 @@ static void add_times(const struct stat_arguments *arguments, const struct stat_
 			      report->system_s);
 }
 
-/* In intervals what cannot be counted has been told at the begin. */
+/* Intervals omit the events that cannot be counted: they were reported at the start. */
 void stat_text(const struct stat_arguments *arguments, const struct stat_report *report, struct buffer *buffer)
 {
 	if (report->at_s < 0)

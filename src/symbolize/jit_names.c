@@ -42,16 +42,16 @@ int jit_names_read_fd(struct jit_names *names, int fd)
 	return err;
 }
 
-int jit_names_find(const struct jit_names *names, uint64_t pc, struct jitdump_place *ret_place)
+int jit_names_find(const struct jit_names *names, uint64_t pc, struct jitdump_place *ret_location)
 {
 	struct jitdump_place place = { .file = "" };
 
 	for (uint32_t i = names->nr_dumps; i > 0; i--)
-		if (jitdump_find(names->dumps[i - 1], pc, ret_place) == 0)
+		if (jitdump_find(names->dumps[i - 1], pc, ret_location) == 0)
 			return 0;
 	for (uint32_t i = names->nr_maps; i > 0; i--)
 		if (perf_map_find(names->maps[i - 1], pc, &place.name, &place.start) == 0) {
-			*ret_place = place;
+			*ret_location = place;
 			return 0;
 		}
 	return -ENOENT;

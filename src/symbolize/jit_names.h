@@ -15,5 +15,5 @@ void jit_names_free(struct jit_names *names);
  * of the read. */
 MUST_CHECK int jit_names_read_fd(struct jit_names *names, int fd);
 /* 0 or -ENOENT. Borrowed until jit_names_free. */
-MUST_CHECK int jit_names_find(const struct jit_names *names, uint64_t pc, struct jitdump_place *ret_place);
+MUST_CHECK int jit_names_find(const struct jit_names *names, uint64_t pc, struct jitdump_place *ret_location);
 uint32_t jit_names_nr_refused(const struct jit_names *names); /* lines and records that made no sense, or were too many */

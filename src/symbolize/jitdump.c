@@ -449,7 +449,7 @@ int jitdump_read_fd(int fd, struct jitdump **ret_dump)
 	return err ? err : finish(&build, ret_dump);
 }
 
-int jitdump_find(const struct jitdump *dump, uint64_t pc, struct jitdump_place *ret_place)
+int jitdump_find(const struct jitdump *dump, uint64_t pc, struct jitdump_place *ret_location)
 {
 	const struct function *function;
 	uint32_t i, lo = 0, hi;
@@ -459,19 +459,19 @@ int jitdump_find(const struct jitdump *dump, uint64_t pc, struct jitdump_place *
 	if (err)
 		return err;
 	function = &dump->functions[dump->pieces[i].payload];
-	*ret_place = (struct jitdump_place){ .name = dump->text + function->name, .start = dump->pieces[i].start, .file = "" };
+	*ret_location = (struct jitdump_place){ .name = dump->text + function->name, .start = dump->pieces[i].start, .file = "" };
 	lines = function->nr_lines ? dump->lines + function->first_line : NULL;
 	for (hi = function->nr_lines; lo < hi;) { /* number of lines that begin at or below pc */
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (lines[mid].off <= pc - ret_place->start)
+		if (lines[mid].off <= pc - ret_location->start)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
 	if (lo && lines[lo - 1].line && dump->text[lines[lo - 1].file]) {
-		ret_place->file = dump->text + lines[lo - 1].file;
-		ret_place->line = lines[lo - 1].line;
+		ret_location->file = dump->text + lines[lo - 1].file;
+		ret_location->line = lines[lo - 1].line;
 	}
 	return 0;
 }

@@ -34,7 +34,7 @@ struct jitdump_place {
 };
 
 /* 0 or -ENOENT. */
-MUST_CHECK int jitdump_find(const struct jitdump *dump, uint64_t pc, struct jitdump_place *ret_place);
+MUST_CHECK int jitdump_find(const struct jitdump *dump, uint64_t pc, struct jitdump_place *ret_location);
 uint32_t jitdump_size(const struct jitdump *dump);	 /* pieces of code */
 /* Records that made no sense or were too many. Reading ends at a record of impossible size. */
 uint32_t jitdump_nr_refused(const struct jitdump *dump);

@@ -287,7 +287,6 @@ static void read_lines(const struct symbolizer *symbolizer, struct names *known,
 	if (dwarf_lines_open(elf, symbolizer->debug_dir, NULL, &known->lines) == 0)
 		return;
 	known->lines = NULL;
-	known->lines = NULL;
 	if (debug_file_open(elf, path, symbolizer->debug_dir, &known->debug) == 0 &&
 	    dwarf_lines_open(known->debug, symbolizer->debug_dir, NULL, &known->lines) == 0)
 		return;
@@ -402,14 +401,14 @@ struct dwarf_lines_counts symbolizer_lines_counts(const struct symbolizer *symbo
 
 int symbolizer_jit(struct symbolizer *symbolizer, const struct jit_names *jit, uint64_t pc, struct symbol_name *ret_name)
 {
-	struct jitdump_place location;
-	int err = jit_names_find(jit, pc, &location);
+	struct jitdump_place place;
+	int err = jit_names_find(jit, pc, &place);
 
 	if (!err)
-		err = answer(symbolizer, location.name, location.start, ret_name);
+		err = answer(symbolizer, place.name, place.start, ret_name);
 	if (err)
 		return err;
-	ret_name->file = location.file;
-	ret_name->line = location.line;
+	ret_name->file = place.file;
+	ret_name->line = place.line;
 	return 0;
 }

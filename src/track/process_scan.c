@@ -12,7 +12,7 @@
 #include "base/u64_map.h"
 #include "proxy/credentials.h"
 
-#define FREE_NS NS_PER_MS     /* of each process: what has a thousand mappings takes less */
+#define FREE_NS NS_PER_MS     /* not charged, for each process: enough for one with a thousand mappings */
 #define MAX_LATER (1u << 22)  /* the kernel's PID_MAX_LIMIT */
 
 struct strangers {
@@ -28,7 +28,7 @@ static void strangers_done(struct strangers *strangers)
 	u64_map_done(&strangers->spent_us);
 }
 
-/* One that has ended, or is not ours to see, is nothing to tell of. */
+/* Ignores processes that have ended or that we may not read. */
 static int scan_one(const struct process_scan *scan, uint32_t tgid, uint64_t time_ns)
 {
 	int err = process_table_scan(scan->processes, tgid, time_ns, NULL);
@@ -36,7 +36,7 @@ static int scan_one(const struct process_scan *scan, uint32_t tgid, uint64_t tim
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Those that are trusted; the others are kept for later. */
+/* Scans the trusted processes; collects the others in `later`. */
 static int scan_trusted(const struct process_scan *scan, DIR *proc, uint64_t time_ns, struct strangers *later)
 {
 	const struct dirent *entry;
@@ -104,7 +104,7 @@ static int scan_credentials(const struct process_scan *scan, uint32_t tgid, uint
 	from_ns = cpu_ns(scan);
 	err = scan_one(scan, tgid, time_ns);
 	to_ns = cpu_ns(scan);
-	return err || to_ns < from_ns ? err : charge(strangers, uid, to_ns - from_ns); /* less: the proxy is another one now */
+	return err || to_ns < from_ns ? err : charge(strangers, uid, to_ns - from_ns); /* less: the proxy was restarted */
 }
 
 int process_scan_run(const struct process_scan *scan, uint64_t time_ns, struct process_scan_left *left, struct diag *diag)

@@ -9,22 +9,22 @@
 #include "proxy/proxy.h"
 #include "track/runtime_marks.h"
 
-#define BAD_FRAMES 8   /* the first ones of a runtime, and none that is good: then it is given up */
+#define BAD_FRAMES 8   /* a runtime whose first frames are all bad is given up after so many */
 #define MAX_RETRIES 200
 
 /* An interpreter in a file. */
 struct kept_image {
 	struct runtime_image image;
-	uint32_t nr_good, nr_bad; /* frames by what was found where they lead to, until one is good */
-	bool is_refused;          /* said once: not of every process */
+	uint32_t nr_good, nr_bad; /* frames that led to a function, or to nothing valid; counted until the first good one */
+	bool is_refused;          /* noted: once, not for each process */
 };
 
-/* What a file holds. */
+/* The contents of a file. */
 struct kept_file {
 	bool is_examined;
 	struct libc_facts libc;
 	uint32_t nr_images;
-	struct kept_image *images; /* owned; NULL: none, as with nearly all */
+	struct kept_image *images; /* owned; NULL: none, as in most files */
 };
 
 enum placing { PLACING_NONE, PLACING_DONE, PLACING_WAITS, PLACING_FAILED };
@@ -34,7 +34,7 @@ struct placed {
 	enum placing placing;
 	bool is_counted; /* in the account */
 	uint32_t object, image; /* the image's number in the file */
-	struct sonde_code_range compiled; /* what it has made; both 0: nothing */
+	struct sonde_code_range compiled; /* the code that it made; both 0: none */
 	union sonde_runtime_known known;
 };
 
@@ -44,7 +44,7 @@ struct kept_process {
 	struct placed placed[SONDE_RUNTIME_COUNT];
 };
 
-/* What is told of a process. */
+/* A process to be reported to the kernel side. */
 struct tell {
 	const struct process_mapping *mappings;
 	uint32_t nr_mappings;
@@ -60,9 +60,9 @@ struct runtime_loader {
 	struct table_cache *cache;    /* or NULL */
 	struct kept_file *files;      /* by object */
 	uint32_t nr_files;
-	uint32_t serial;              /* of what the kernel side was told last */
+	uint32_t serial;              /* of the last entry passed to the kernel side */
 	uint32_t wanted;              /* bits: programs that are not loaded yet */
-	struct kept_process **kept;   /* those that run one */
+	struct kept_process **kept;   /* those that run an interpreter */
 	uint32_t nr_kept, capacity;
 	struct u64_map by_tgid;       /* number in `kept` */
 };
@@ -158,7 +158,7 @@ int runtime_loader_meet(struct runtime_loader *loader, uint32_t object)
 	if (err == -EINPROGRESS)
 		return err;
 	loader->files[object].is_examined = true;
-	if (err) /* what cannot be read holds nothing that we know; its names say why */
+	if (err) /* a file that cannot be read has none; the name lookup reports the reason */
 		return 0;
 	return take_images(loader, &loader->files[object], &runtimes, of->path);
 }
@@ -241,7 +241,7 @@ static void leave(struct runtime_loader *loader, uint32_t tgid)
 	free(process);
 }
 
-/* Of one process. */
+/* The memory of one process. */
 struct live_memory {
 	struct proxy *proxy;
 	uint32_t tgid;
@@ -259,7 +259,7 @@ static void note_placed(struct runtime_loader *loader, struct placed *placed, co
 	const struct object *file = object_table_at(process_table_objects(loader->processes), placed->object);
 	char version[16];
 
-	if (loader->cache && file->elf && runtime_of(image->runtime)->describe) /* of what has no frames, none are lost at first */
+	if (loader->cache && file->elf && runtime_of(image->runtime)->describe) /* a runtime without frames loses none at the start */
 		table_cache_note_interpreter(loader->cache, file->elf, file->path);
 	snprintf(version, sizeof(version), "%u.%u.%u", image->version[0], image->version[1], image->version[2]);
 	account_runtime(loader->account, runtime_name(image->runtime), version, 1);
@@ -275,7 +275,7 @@ static void note_refused(struct runtime_loader *loader, const struct kept_proces
 	kept->is_refused = true;
 }
 
-/* Looks for code that the interpreter has made, in memory of no file. */
+/* Looks for code that the interpreter made, in memory without a file. */
 static void find_code(const struct runtime_loader *loader, struct placed *placed, const struct runtime_image *image,
 		      const struct runtime_memory *memory, const struct tell *tell)
 {
@@ -322,7 +322,7 @@ static void place(struct runtime_loader *loader, struct kept_process *process, s
 		note_refused(loader, process, kept, diag.text[0] ? diag.text : strerror(-err));
 }
 
-/* The interpreters of one file that the process maps. 0 or -ENOMEM. */
+/* Places the interpreters of one file that the process maps. 0 or -ENOMEM. */
 static int location_file(struct runtime_loader *loader, uint32_t tgid, uint32_t generation, const struct process_mapping *mapping,
 			 const struct tell *tell, uint32_t *runtimes)
 {
@@ -435,7 +435,7 @@ bool runtime_loader_load(struct runtime_loader *loader)
 
 /* --- names ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* Takes note of what a frame led to. After enough that is nothing, and no function ever, the layout is another than we know. */
+/* Records whether a frame was valid. After BAD_FRAMES bad frames and no good one, the layout is not one that we know. */
 static void judge(struct runtime_loader *loader, struct kept_image *kept, const char *path, int err)
 {
 	if (!err)
@@ -447,7 +447,7 @@ static void judge(struct runtime_loader *loader, struct kept_image *kept, const 
 	note_unsupported(loader, &kept->image, path);
 }
 
-/* What was copied, and nothing else: the rest may be another's by now. */
+/* Reads only the copy: the memory around it may have other contents by now. */
 static int read_copy(void *arg, uint64_t from, void *to, size_t size)
 {
 	const struct sonde_code_record *copy = arg;
@@ -464,7 +464,7 @@ static int read_copy(void *arg, uint64_t from, void *to, size_t size)
 	return -ENODATA;
 }
 
-/* By the copy, which cannot be wrong; by the process's memory when that does not say all. */
+/* Tries the copy first, which is consistent; reads the process's memory when the copy does not hold everything. */
 static int describe_supported(const struct runtime_image *image, const struct placed *placed, struct live_memory live,
 			      const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy,
 			      struct runtime_function *ret_function)
@@ -479,7 +479,7 @@ static int describe_supported(const struct runtime_image *image, const struct pl
 	return err ? live_err : 0;
 }
 
-/* 0, or a negative errno, as struct runtime's `describe` says it; or 1: the runtime is not supported, so it is a mark. */
+/* 0, or a negative errno as from struct runtime's `describe`; 1: the runtime is not supported, the frame is a mark. */
 static int describe_placed(struct runtime_loader *loader, const struct placed *placed, uint32_t tgid,
 			   const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy, bool is_again,
 			   struct runtime_function *ret_function)
@@ -517,7 +517,7 @@ enum runtime_answer runtime_loader_describe(struct runtime_loader *loader, uint3
 	*ret_function = (struct runtime_function){ 0 };
 	snprintf(ret_function->name, sizeof(ret_function->name), "[unknown]");
 	loader->account->nr_frames_unnamed += !is_again;
-	/* a generation ends with an exec, but with a mapping that was replaced, too */
+	/* a generation ends with an exec, but also with a replaced mapping */
 	return err == -ESRCH || process->generation != generation ? RUNTIME_NEVER : RUNTIME_NOT_YET;
 }
 

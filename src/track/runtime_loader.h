@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime_loader: which files hold a language's interpreter, which processes run one, and what the kernel side knows of them; and what the
- * frames of an interpreter are called.
+/* runtime_loader: finds the files that hold a language's interpreter and the processes that run one, informs the kernel side of them, and
+ * resolves interpreter frames.
  *
- * A layout is not believed because a file's version says so: the code that each frame names is checked when it is read, and a runtime whose
- * first frames are nothing that it would have made is given up, with its reason. One thread. */
+ * A file's version alone does not prove a layout: the code that each frame refers to is checked when it is read. A runtime whose first
+ * frames are all invalid is given up, with the reason. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,39 +17,39 @@
 #include "unwind/table_cache.h"
 
 struct runtime_loader;
-/* Borrows all for its life; `sampler` NULL: there is no kernel side (tests). NULL: no memory. */
+/* Borrows all arguments for its life; `sampler` NULL: there is no kernel side (tests). NULL: no memory. */
 struct runtime_loader *runtime_loader_new(struct sampler *sampler, struct parser *parser, struct proxy *proxy,
 					  struct process_table *processes, struct account *account);
 void runtime_loader_free(struct runtime_loader *loader); /* takes NULL */
-/* Has interpreters noted that processes run. Takes no part in its life. */
+/* Records in the cache which interpreters processes run. Does not own the cache. */
 void runtime_loader_use_cache(struct runtime_loader *loader, struct table_cache *cache);
-/* Sees what is in a file, once. 0 or -ENOMEM. */
+/* Examines a file, once. 0 or -ENOMEM; -EINPROGRESS: call again later. */
 MUST_CHECK int runtime_loader_meet(struct runtime_loader *loader, uint32_t object);
-/* Some process will run what that file holds: has the programs for it loaded with the next runtime_loader_load. */
+/* A process will run this file: its programs are loaded by the next runtime_loader_load. */
 void runtime_loader_expect(struct runtime_loader *loader, uint32_t object);
-/* What the process maps has changed: has the kernel side know its interpreters, of the files that were met. *ret_runtimes: bits, as struct
- * sonde_process has them. No mappings: it has ended. 0 or -ENOMEM. */
+/* The process's mappings have changed: informs the kernel side of its interpreters, as far as their files were examined. *ret_runtimes:
+ * bits, as in struct sonde_process. No mappings: the process has ended. 0 or -ENOMEM. */
 MUST_CHECK int runtime_loader_tell(struct runtime_loader *loader, uint32_t tgid, uint32_t generation,
 				   const struct process_mapping *mappings, uint32_t nr_mappings, uint32_t *ret_runtimes);
-/* Does code that an interpreter of the process has made begin there? Then *ret_loop, in that file as linked, is the code on whose frame it
- * runs. */
+/* Does code that one of the process's interpreters made begin at start_pc? Then *ret_loop, in that file as linked, is the code whose frame
+ * it runs on. */
 bool runtime_loader_compiled(const struct runtime_loader *loader, uint32_t tgid, uint64_t start_pc, uint32_t *ret_object,
 			     struct sonde_code_range *ret_loop);
-/* Makes those processes count as changed whose interpreter had not begun yet when it was looked for. */
+/* Marks processes as changed whose interpreter was not initialized when it was looked for. */
 void runtime_loader_retry(struct runtime_loader *loader);
-/* Loads the program for one of the interpreters that were met for the first time: that takes long, so processes are told of without it
- * before, and count as changed now. False: there are none. */
+/* Loads the program for one interpreter that was found for the first time. That takes long, so its processes are first reported without it,
+ * and are marked as changed now. False: nothing to load. */
 bool runtime_loader_load(struct runtime_loader *loader);
-/* The file is known no more. */
+/* The file number is no longer in use. */
 void runtime_loader_forget(struct runtime_loader *loader, uint32_t object);
-/* What a frame is called; `copy`: of what it is named by, or NULL. What cannot be read is counted, and called so in brackets; when it can
- * be read after all (`is_again`) it is counted no more. What is asked for again is no proof against a layout: memory that was freed holds
+/* Resolves a frame; `copy` (may be NULL): memory to read the name from. A name that cannot be read is counted, and is "[unknown]". If a
+ * later attempt (`is_again`) succeeds, the count is reduced. A failed later attempt is no evidence against the layout: freed memory holds
  * anything. */
 enum runtime_answer runtime_loader_describe(struct runtime_loader *loader, uint32_t tgid, uint32_t generation,
 					    const struct sonde_runtime_frame *frame, const struct sonde_code_record *copy, bool is_again,
 					    struct runtime_function *ret_function);
-/* The interpreter stumbled over memory that is not there: looks at it, so that the kernel brings it back and the next sample finds it. */
+/* The interpreter hit memory that is not present: reads it, so that the kernel brings it in for the next sample. */
 void runtime_loader_touch(const struct runtime_loader *loader, uint32_t tgid, uint64_t pc);
-/* What is known of the interpreters in a file, as runtime_marks is asked; an image is borrowed until the next call. */
+/* The interpreters of a file, for runtime_marks; an image is borrowed until the next call. */
 uint32_t runtime_loader_nr_images(const struct runtime_loader *loader, uint32_t object);
 const struct runtime_image *runtime_loader_image(const struct runtime_loader *loader, uint32_t object, uint32_t i);

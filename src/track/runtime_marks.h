@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtime_marks: by what is known of the interpreters in a file: which of its code is an interpreter's loop, and the marks that stand where
- * frames of an interpreter are missing. Any thread. */
+/* runtime_marks: from the interpreters in a file: which of its code is an interpreter's loop, and the marks for missing interpreter frames.
+ * Any thread. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,19 +8,19 @@
 
 #include "runtime/runtime.h"
 
-/* Where a frame stands. */
+/* The location of a frame. */
 struct runtime_site {
 	uint64_t elf_vaddr;
-	bool is_made;    /* it is in memory of no file, and called from there */
-	bool has_frames; /* its stack has frames of a runtime, or at least the word that there are none */
+	bool is_made;    /* it is in memory without a file, and called from this file */
+	bool has_frames; /* its stack has runtime frames, or the kernel side reported that there are none */
 };
-#define RUNTIME_NOT_KNOWN \
-	"[%s: frames not known]" /* what it ran was not looked at: the process was not known yet, or the thread was not on a CPU */
+/* The kernel side did not look for frames: the process was not known yet, or the thread was not on a CPU. */
+#define RUNTIME_NOT_KNOWN "[%s: frames not known]"
 
 bool runtime_marks_is_loop(const struct runtime_image *images, uint32_t nr_images, uint64_t elf_vaddr);
-/* Are frames of an interpreter missing in a stack with this frame? When it is not supported, its whole file stands for it: where its loop
- * is, is known as little as the rest. Else when that is its loop, or what it made, and the stack has none at all. Then the mark that stands
- * for them: "[unsupported python 3.99: ...]", "[python: frames not known]". */
+/* Are an interpreter's frames missing from a stack with this frame? Then writes their mark: "[unsupported python 3.99: ...]" or "[python:
+ * frames not known]". A supported interpreter: the frame is in its loop, or in code it made, and the stack has no runtime frames. An
+ * unsupported one: any frame in its file, because its loop is not known either; in a stack with runtime frames only the loop. */
 bool runtime_marks_of(const struct runtime_image *images, uint32_t nr_images, const struct runtime_site *site, char *to, size_t size);
-/* "[unsupported python 3.99: ...]" */
+/* Writes "[unsupported python 3.99: ...]". */
 void runtime_marks_unsupported(const struct runtime_image *image, char *to, size_t size);

@@ -7,35 +7,35 @@
 
 #include "base/clock.h"
 
-#define MAX_RELOADS 20           /* per second, of tables that stacks ask for: what is sampled may need more than there is room for */
-#define HOT_NS 1000000000u       /* what was used within it makes no room for a table that a stack asks for: they would only take turns */
-#define MANY_RULES 1300          /* no file that a compiler made needs more */
-#define FILLED(max) ((max) / 8 * 7) /* up to this tables are filled; room is made down to it, so that it is not made for each file */
+#define MAX_RELOADS 20           /* per second, of tables that stacks need: the sampled programs may need more than there is room for */
+#define HOT_NS 1000000000u       /* tables used within this time stay when a stack needs another: they would only take turns */
+#define MANY_RULES 1300          /* more than any compiler-made file needs */
+#define FILLED(max) ((max) / 8 * 7) /* tables are loaded up to this, and room is made down to this, so that it is not made for each file */
 
 enum table_state {
-	TABLE_UNKNOWN, /* the file was not looked at */
-	TABLE_NONE,    /* it has none that is of use */
+	TABLE_UNKNOWN, /* the file was not examined */
+	TABLE_NONE,    /* it has no usable table */
 	TABLE_LOADED,
-	TABLE_OUT,     /* it has, or may have, one */
-	TABLE_ASKED,   /* the same: it is being read */
+	TABLE_OUT,     /* it has a table, or may have one */
+	TABLE_ASKED,   /* the same; it is being read */
 };
 
 struct kept_table {
 	struct table_location place;
-	uint64_t used_ns;        /* when a stack came to it last; 0: none did */
-	uint64_t bytes;          /* that it takes; 0: not known */
-	uint32_t nr_rules;       /* that it needs; 0: not known */
-	uint32_t owner;          /* of the file: whose the rules are */
+	uint64_t used_ns;        /* when a stack last passed through it; 0: none did */
+	uint64_t bytes;          /* its size; 0: not known */
+	uint32_t nr_rules;       /* it needs; 0: not known */
+	uint32_t owner;          /* of the file; the rules are charged to this user */
 	enum table_state state;
 	bool is_waiting;         /* for room */
 	bool was_loaded;
 	bool is_victim;
 };
 
-/* What is told of at the end. */
+/* For a note at the end. */
 struct culprit {
-	char *path;              /* of the first; NULL: there is none */
-	uint32_t nr, nr_rules, owner; /* how many; and of the first */
+	char *path;              /* of the first file; NULL: none */
+	uint32_t nr, nr_rules, owner; /* nr: how many; the others: of the first file */
 };
 
 struct table_loader {
@@ -53,7 +53,7 @@ struct table_loader {
 	uint64_t nr_evicted, nr_reloaded, nr_put_off, nr_cached;
 	struct table_cache *cache;        /* or NULL */
 	struct culprit greedy;            /* files that need more rules than a file may have */
-	struct culprit crowded;           /* stacks that came to files for whose rules there was no room */
+	struct culprit crowded;           /* stacks that reached files for whose rules there was no room */
 };
 
 struct table_loader *table_loader_new(struct table_store *store, struct process_table *processes, struct account *account,
@@ -111,13 +111,13 @@ static bool is_mapped(const struct table_loader *loader, uint32_t object)
 	return object_table_is_mapped(process_table_objects(loader->processes), object);
 }
 
-/* How much of the tables' part is taken when `bytes` more are loaded. */
+/* Bytes of tables in the store once `bytes` more are loaded. */
 static uint64_t bytes_with(const struct table_loader *loader, uint64_t bytes)
 {
 	return table_store_table_bytes(loader->store) + bytes;
 }
 
-/* Can it be loaded without making room, as far as can be told without looking at the file? */
+/* Can it be loaded without making room? An estimate: the file itself is not read. */
 static bool may_fit(const struct table_loader *loader, const struct kept_table *table)
 {
 	uint64_t max = table_store_max_table_bytes(loader->store);
@@ -178,7 +178,7 @@ static void add_culprit(const struct table_loader *loader, struct culprit *culpr
 
 	if (culprit->nr++)
 		return;
-	culprit->path = strdup(object_at(loader, object)->path); /* without memory nothing is told */
+	culprit->path = strdup(object_at(loader, object)->path); /* without memory there is no note */
 	culprit->nr_rules = table->nr_rules;
 	culprit->owner = table->owner;
 }
@@ -193,7 +193,7 @@ static void note_rules(struct table_loader *loader, uint32_t object, uint32_t nr
 		add_culprit(loader, &loader->greedy, object);
 }
 
-/* Has the worker read the file. Keeps what it says on disk, if that is all of it. */
+/* Has the worker read the file. Stores the result on disk if it is complete. */
 static int build_anew(struct table_loader *loader, uint32_t object, const struct object *file, struct diag *diag,
 		      struct unwind_table **ret_table)
 {
@@ -205,14 +205,14 @@ static int build_anew(struct table_loader *loader, uint32_t object, const struct
 	return err;
 }
 
-/* Builds the table of the file, or finds it on disk. NULL with 0: it has none. -EINPROGRESS: it comes later; -EXFULL: no room for its
+/* Builds the file's table, or loads it from disk. NULL with 0: it has none. -EINPROGRESS: call again later; -EXFULL: no room for its
  * rules. */
 static int build(struct table_loader *loader, uint32_t object, struct unwind_table **ret_table)
 {
 	const struct object *file = object_at(loader, object);
 	struct rule_table *rules = table_store_rules(loader->store);
 	struct diag diag = { 0 };
-	bool is_asked = table_loader_is_asked(loader, object); /* then it was looked for on disk */
+	bool is_asked = table_loader_is_asked(loader, object); /* then it was not found on disk before */
 	int err =
 	    file->elf && loader->cache && !is_asked ? table_cache_load(loader->cache, file->elf, file->path, rules, ret_table) : -ENOENT;
 
@@ -220,17 +220,17 @@ static int build(struct table_loader *loader, uint32_t object, struct unwind_tab
 	if (err == -ENOENT)
 		err = build_anew(loader, object, file, &diag, ret_table);
 	if (err == -EXFULL)
-		table_of(loader, object)->nr_rules = RULE_TABLE_MAX_OF_FILE; /* or fewer: more than most in any case */
+		table_of(loader, object)->nr_rules = RULE_TABLE_MAX_OF_FILE; /* an estimate: more than most files have */
 	if (!err)
 		note_rules(loader, object, (*ret_table)->nr_rules);
 	if (err == -ENOMEM || err == -EINPROGRESS || err == -EXFULL || !err)
 		return err;
-	if (err != -ENODATA && (err != -EDQUOT || diag.text[0])) /* that says so once for each owner */
+	if (err != -ENODATA && (err != -EDQUOT || diag.text[0])) /* -EDQUOT without text was noted before, once for each owner */
 		account_note(loader->account, "unwind info of %s refused: %s", file->path, diag.text);
 	return 0;
 }
 
-/* Moves it into the store. -ENOSPC: no room. */
+/* Moves the table into the store. -ENOSPC: no room. */
 static int load(struct table_loader *loader, uint32_t object, const struct unwind_table *built)
 {
 	struct kept_table *table = table_of(loader, object);
@@ -240,7 +240,7 @@ static int load(struct table_loader *loader, uint32_t object, const struct unwin
 		account_note(loader->account, "unwind info of %s refused: it has more rows than code can need",
 			     object_at(loader, object)->path);
 	if (!built || err == -EFBIG) {
-		if (table->state == TABLE_OUT || table->state == TABLE_ASKED) /* that there is none is news to the kernel */
+		if (table->state == TABLE_OUT || table->state == TABLE_ASKED) /* the kernel must learn that there is none */
 			process_table_renew_objects(loader->processes, is_one, &object);
 		table->state = TABLE_NONE;
 		return 0;
@@ -252,7 +252,7 @@ static int load(struct table_loader *loader, uint32_t object, const struct unwin
 	return err;
 }
 
-/* It comes back when a stack asks for it. */
+/* Evicted: it is loaded again when a stack needs it. */
 static bool is_given_up(const struct kept_table *table)
 {
 	return table->is_victim || (table->state == TABLE_OUT && table->was_loaded);
@@ -292,7 +292,7 @@ bool table_loader_is_met(const struct table_loader *loader, uint32_t object)
 	return object == OBJECT_NONE || (table && table->state != TABLE_UNKNOWN);
 }
 
-/* Has it, or may it have, a table that is not there? */
+/* Has it, or may it have, a table that is not loaded? */
 static bool may_come(const struct kept_table *table)
 {
 	return table->state == TABLE_OUT || table->state == TABLE_ASKED;
@@ -315,7 +315,7 @@ void table_loader_fill(const struct table_loader *loader, uint32_t object, uint6
 	}
 }
 
-/* A rule's number, once for every byte of the code that it is for. */
+/* One step of a majority vote (Boyer and Moore) in which each byte of code votes for its rule. */
 static void vote(uint32_t rule, uint64_t bytes, uint32_t *winner, uint64_t *votes)
 {
 	if (rule == *winner)
@@ -337,7 +337,7 @@ void table_loader_fill_compiled(const struct table_loader *loader, uint32_t obje
 
 	if (!table || table->state != TABLE_LOADED)
 		return;
-	for (at = loop->start_pc; at < loop->end_pc; at = next) { /* who has more than half of the votes has won */
+	for (at = loop->start_pc; at < loop->end_pc; at = next) { /* a rule with more than half of the votes wins */
 		uint32_t rule = table_store_find(loader->store, &table->place, at, &next);
 
 		vote(rule, next - at, &winner, &votes);
@@ -380,7 +380,7 @@ static bool is_victim(void *arg, uint32_t object)
 	return table && table->is_victim;
 }
 
-/* The kernel hears of it before the words are given back. */
+/* Informs the kernel before the tables' words are freed. */
 static int evict(struct table_loader *loader, const struct candidate *victims, uint32_t nr)
 {
 	int err;
@@ -402,7 +402,7 @@ static int evict(struct table_loader *loader, const struct candidate *victims, u
 	return err;
 }
 
-/* Which tables may be given up for one that was used at used_ns, the least worth first; 0: only those that nobody maps. */
+/* The tables that may be evicted for one that was used at used_ns, least valuable first. used_ns 0: only those that no process maps. */
 static uint32_t find_candidates(const struct table_loader *loader, uint64_t used_ns, struct candidate *to, uint64_t *ret_bytes)
 {
 	uint32_t nr = 0;
@@ -425,7 +425,8 @@ static uint32_t find_candidates(const struct table_loader *loader, uint64_t used
 	return nr;
 }
 
-/* Of those that nobody maps, an eighth of the room may be taken: they may come back, and cost nothing until others need it. */
+/* Tables that no process maps may take an eighth of the room: their files may be mapped again, and the tables cost nothing until others
+ * need the room. */
 int table_loader_trim(struct table_loader *loader)
 {
 	CLEANUP(freep) struct candidate *candidates = calloc(loader->nr_tables + 1, sizeof(*candidates));
@@ -437,12 +438,12 @@ int table_loader_trim(struct table_loader *loader)
 	nr = find_candidates(loader, 0, candidates, &total);
 	for (; nr_victims < nr && total > max; nr_victims++) {
 		total -= candidates[nr_victims].bytes;
-		loader->tables[candidates[nr_victims].object].was_loaded = false; /* it did not make room for others */
+		loader->tables[candidates[nr_victims].object].was_loaded = false; /* it was not evicted for lack of room */
 	}
 	return nr_victims ? evict(loader, candidates, nr_victims) : 0;
 }
 
-/* Gives up tables of `want` bytes, or at least `must`: else none. 0; -ENOSPC; or an error that ends the run. */
+/* Evicts tables of `want` bytes, or of `must` bytes at least; otherwise none. 0; -ENOSPC; or an error that ends the run. */
 static int give_up(struct table_loader *loader, uint64_t must, uint64_t want, uint64_t used_ns)
 {
 	CLEANUP(freep) struct candidate *candidates = calloc(loader->nr_tables + 1, sizeof(*candidates));
@@ -460,7 +461,7 @@ static int give_up(struct table_loader *loader, uint64_t must, uint64_t want, ui
 	return evict(loader, candidates, nr_victims);
 }
 
-/* For a table of so many bytes, and some more. */
+/* Makes room for a table of so many bytes, and some more. */
 static int make_room(struct table_loader *loader, uint64_t bytes, uint64_t used_ns)
 {
 	uint64_t max = table_store_max_table_bytes(loader->store), with = bytes_with(loader, bytes);
@@ -475,13 +476,14 @@ static int by_rules(const void *a, const void *b)
 	return x->nr_rules > y->nr_rules ? -1 : x->nr_rules < y->nr_rules;
 }
 
-/* Root's files take from all others, those of a user from users; where his own share is what is short, from his own. */
+/* Root's files take rules from all files, a user's from those of users. If the user's own share is exhausted: only from that user's
+ * files. */
 static bool gives_way(const struct candidate *candidate, uint32_t owner, bool is_of_user)
 {
 	return candidate->nr_rules && (!owner || (is_of_user ? candidate->owner == owner : candidate->owner));
 }
 
-/* Gives up tables of as many rules as the file lacks, those with the most first. */
+/* Evicts tables with as many rules as the file lacks, those with the most rules first. */
 static int give_up_rules(struct table_loader *loader, const struct kept_table *table, uint64_t used_ns)
 {
 	CLEANUP(freep) struct candidate *candidates = calloc(loader->nr_tables + 1, sizeof(*candidates));
@@ -504,12 +506,12 @@ static int give_up_rules(struct table_loader *loader, const struct kept_table *t
 	return nr_victims ? evict(loader, candidates, nr_victims) : -EXFULL;
 }
 
-/* For the file's rules. 0; -EXFULL; or an error that ends the run. */
+/* Makes room for the file's rules. 0; -EXFULL; or an error that ends the run. */
 static int make_rule_room(struct table_loader *loader, const struct kept_table *table, uint64_t used_ns)
 {
 	int err = lacks_rules(loader, table) ? table_store_settle_rules(loader->store) : 0;
 
-	while (!err && lacks_rules(loader, table)) { /* other files may have the same rules */
+	while (!err && lacks_rules(loader, table)) { /* other files may share the freed rules */
 		err = give_up_rules(loader, table, used_ns);
 		if (!err)
 			err = table_store_settle_rules(loader->store);
@@ -530,7 +532,7 @@ static int build_with_room(struct table_loader *loader, uint32_t object, uint64_
 	return err ? err : build(loader, object, ret_table);
 }
 
-/* Builds and loads it, and makes room for it. 0; -ENOSPC or, for its rules, -EXFULL; -EINPROGRESS; or an error that ends the run. */
+/* Builds and loads the table, and makes room for it. 0; -ENOSPC or, for its rules, -EXFULL; -EINPROGRESS; or an error that ends the run. */
 static int load_with_room(struct table_loader *loader, uint32_t object, uint64_t used_ns)
 {
 	CLEANUP(unwind_table_freep) struct unwind_table *built = NULL;
@@ -545,7 +547,7 @@ static int load_with_room(struct table_loader *loader, uint32_t object, uint64_t
 	}
 	if (!err)
 		err = load(loader, object, built);
-	while (err == -ENOSPC && built) { /* what is free may be too scattered */
+	while (err == -ENOSPC && built) { /* the free room may be too fragmented */
 		err = make_room(loader, table_store_bytes_of(built), used_ns);
 		if (err)
 			return err;
@@ -582,7 +584,7 @@ void table_loader_used(struct table_loader *loader, uint32_t object, uint64_t ti
 		table->used_ns = time_ns;
 }
 
-/* Have there been enough in this second? */
+/* Were there enough reloads in this second? */
 static bool is_too_often(struct table_loader *loader)
 {
 	uint64_t now = clock_ns();

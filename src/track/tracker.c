@@ -14,15 +14,15 @@
 #include "track/runtime_loader.h"
 #include "track/table_loader.h"
 
-#define PRUNE_NS  2000000000u /* what was mapped longer ago is asked for by nobody */
+#define PRUNE_NS  2000000000u /* mappings that ended longer ago are no longer needed */
 #define RESCAN_NS 1000000000u /* at most this often after losses */
-#define SCAN_NS 1000000000u   /* of one user, as process_scan has it; twice as much of all */
-#define NEXT_SCAN_NS 100000000u /* when samples wait already */
+#define SCAN_NS 1000000000u   /* for one user, as in process_scan; twice as much for all */
+#define NEXT_SCAN_NS 100000000u /* when samples are already waiting */
 #define LACKING_BYTES_MAX (1u << 20)
-#define ASKED_NS 200000000u   /* of the start, for what strangers' files have in them */
+#define ASKED_NS 200000000u   /* at the start, for reading other users' files */
 #define ASKED_STEP_NS 10000000u
 #define ASKED_AT_ONCE 128u
-#define MANY_FILES 64         /* that nobody maps any more are not left for the next tracker_prune */
+#define MANY_FILES 64         /* files that no process maps; beyond that, do not wait for tracker_prune */
 
 struct tracker {
 	struct sideband *sideband;
@@ -34,28 +34,28 @@ struct tracker {
 	struct table_loader *loader;
 	struct runtime_loader *runtimes; /* or NULL */
 	struct table_cache *cache;     /* or NULL */
-	struct sonde_mapping *scratch; /* of the process that is being told */
+	struct sonde_mapping *scratch; /* mappings of the process that is being reported */
 	uint32_t scratch_capacity;
-	struct deferred_process known;      /* what scratch has, the last that was asked for; tgid 0: nothing */
-	uint64_t known_from_ns, known_until_ns; /* when that was mapped */
-	uint64_t nr_known;             /* that were */
+	struct deferred_process known;      /* the contents of scratch, last looked up; tgid 0: nothing */
+	uint64_t known_from_ns, known_until_ns; /* when these mappings were in place */
+	uint64_t nr_known;             /* number of lookups */
 	struct process_scan_left left;
 	int stop_fd;
 	struct u64_map only;           /* tgids */
 	bool has_only, follows_children;
-	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all */
-	struct u64_map asked;          /* objects that are being read: to be met again */
-	uint32_t next_asked;           /* the slot of them that is looked at next */
-	uint64_t asked_ns;             /* when that was done last */
-	struct u64_map unmet;          /* objects that a process maps, and that were not looked at yet */
-	struct buffer lacking;         /* uint32_t each: tgids for whose mappings there was no room */
-	bool has_yielded;              /* tables for them: what finds no room now gets none */
-	bool processes_full;           /* said once */
+	struct u64_map leaderless;     /* tgids whose first thread has ended, but not all threads */
+	struct u64_map asked;          /* objects that are being read: to be examined again */
+	uint32_t next_asked;           /* the next slot of `asked` to look at */
+	uint64_t asked_ns;             /* time of the last look */
+	struct u64_map unmet;          /* mapped objects that were not examined yet */
+	struct buffer lacking;         /* uint32_t each: tgids whose mappings found no room */
+	bool has_yielded;              /* tables were evicted for them: a process that finds no room now gets none */
+	bool processes_full;           /* noted once */
 	uint64_t pruned_ns;
 	uint64_t scanned_ns;           /* when /proc was last read */
-	uint64_t known_ns;             /* what happened up to then is in the process table */
-	bool has_losses;               /* side-band records were lost since */
-	bool has_too_many;             /* said once that a process has more mappings than the kernel side takes */
+	uint64_t known_ns;             /* the process table has all events up to then */
+	bool has_losses;               /* side-band records were lost since the last scan */
+	bool has_too_many;             /* noted once: a process has more mappings than the kernel side takes */
 };
 
 static int tell_all(void *arg);
@@ -155,7 +155,7 @@ static bool is_followed(const struct tracker *tracker, uint32_t tgid)
 	return !tracker->has_only || u64_map_find(&tracker->only, tgid);
 }
 
-/* Writes tracker->scratch. That there is no room is no failure: what is not known is walked as far as that goes, and marked. */
+/* Writes tracker->scratch to the kernel. Lack of room is no failure: stacks are walked as far as possible, and marked. */
 static int set_process(struct tracker *tracker, struct sonde_process process)
 {
 	int err;
@@ -176,7 +176,7 @@ static int set_process(struct tracker *tracker, struct sonde_process process)
 	return 0;
 }
 
-/* What is in a file, and its table. *ret_asked: not yet. */
+/* Examines a file, and loads its table. *ret_asked: it is still being read. */
 static int look_into(struct tracker *tracker, uint32_t object, bool *ret_asked)
 {
 	int err = tracker->runtimes ? runtime_loader_meet(tracker->runtimes, object) : 0;
@@ -188,7 +188,7 @@ static int look_into(struct tracker *tracker, uint32_t object, bool *ret_asked)
 	return err;
 }
 
-/* The same; what is being read is met again later. */
+/* The same; a file that is still being read is examined again later. */
 static int meet(struct tracker *tracker, uint32_t object)
 {
 	bool is_asked;
@@ -206,7 +206,7 @@ static int meet_mapped(struct tracker *tracker, const struct process_mapping *ma
 	return err;
 }
 
-/* Writes tracker->scratch: the mappings with the tables of their files. */
+/* Writes the mappings, with the tables of their files, to tracker->scratch. */
 static int fill_mappings(struct tracker *tracker, uint32_t tgid, const struct process_mapping *mappings, uint32_t nr_mappings)
 {
 	struct sonde_code_range loop;
@@ -269,11 +269,11 @@ static int tell_all(void *arg)
 {
 	struct tracker *tracker = arg;
 
-	tracker->known = (struct deferred_process){ 0 }; /* some of its tables may be others */
+	tracker->known = (struct deferred_process){ 0 }; /* its tables may have changed */
 	return process_table_changes(tracker->processes, tell_kernel, tracker);
 }
 
-/* Tables are less than processes: without its mappings nothing of a process can be walked. */
+/* Evicts tables for processes that found no room: without its mappings, none of a process's stacks can be walked. */
 static int help_lacking(struct tracker *tracker)
 {
 	const uint32_t *tgids;
@@ -311,7 +311,7 @@ static bool is_object(void *arg, uint32_t object)
 	return object == *(const uint32_t *)arg;
 }
 
-/* Looks at one file that was not looked at yet, and tells those that map it. */
+/* Examines one file of `unmet`, and reports the processes that map it. */
 static int meet_next(struct tracker *tracker, struct diag *diag)
 {
 	const struct u64_slot *slot = tracker->unmet.slots;
@@ -329,7 +329,7 @@ static int meet_next(struct tracker *tracker, struct diag *diag)
 	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : tell_changes(tracker, diag);
 }
 
-/* Those whose answers have come; some of them at a time, as there may be as many as strangers like. */
+/* Looks whether files of `asked` were read; a few at a time, since other users may cause any number. */
 static int meet_asked(struct tracker *tracker, struct diag *diag)
 {
 	for (uint32_t i = 0; i < ASKED_AT_ONCE && i < tracker->asked.nr_slots; i++) {
@@ -344,13 +344,13 @@ static int meet_asked(struct tracker *tracker, struct diag *diag)
 			tracker->next_asked++;
 			continue;
 		}
-		u64_map_remove(&tracker->asked, object, 1); /* another may have its slot now */
+		u64_map_remove(&tracker->asked, object, 1); /* another object may have its slot now */
 		process_table_renew_objects(tracker->processes, is_object, &object);
 	}
 	return 0;
 }
 
-/* At the start some are worth a little patience: stacks that come to their code before end there. */
+/* Waits a little at the start: until a file's table is loaded, stacks that reach its code end there. */
 static int await_asked(struct tracker *tracker, struct diag *diag)
 {
 	uint64_t end_ns = clock_ns() + ASKED_NS;
@@ -366,7 +366,7 @@ bool tracker_has_more(const struct tracker *tracker)
 	return tracker->unmet.nr_used > 0;
 }
 
-/* Loads the tables of all files met so far before any process is told of: their chunks are then made visible together. */
+/* Loads the tables of all files known so far before any process is reported: their chunks then become visible together. */
 static int load_all(struct tracker *tracker, struct diag *diag)
 {
 	const struct object_table *objects = process_table_objects(tracker->processes);
@@ -380,7 +380,7 @@ static int load_all(struct tracker *tracker, struct diag *diag)
 	return 0;
 }
 
-/* One that an earlier recording met: its table and its program are there before a process runs it. */
+/* An interpreter that an earlier recording met: its table and its program are loaded before a process runs it. */
 static int expect_interpreter(void *arg, const char *path)
 {
 	struct tracker *tracker = arg;
@@ -392,7 +392,7 @@ static int expect_interpreter(void *arg, const char *path)
 	return err;
 }
 
-/* Where processes may come to run them. */
+/* Only if processes may start that run one. */
 static int expect_interpreters(struct tracker *tracker, struct diag *diag)
 {
 	int err;
@@ -403,7 +403,7 @@ static int expect_interpreters(struct tracker *tracker, struct diag *diag)
 	return err ? diag_errno(diag, -err, "cannot load the unwind tables: %s", strerror(-err)) : 0;
 }
 
-/* Reads the processes asked for. One that has ended has nothing to see; one that may not be read is sampled all the same. */
+/* Scans the selected processes. One that has ended is skipped; one that may not be read is sampled all the same. */
 static int scan_only(struct tracker *tracker, uint64_t now, struct diag *diag)
 {
 	for (uint32_t i = 0; i < tracker->only.nr_slots; i++) {
@@ -448,7 +448,7 @@ int tracker_scan(struct tracker *tracker, struct diag *diag)
 	return err;
 }
 
-/* Has the process other threads than its first, which ends? Then it goes on. */
+/* The first thread ends. Has the process other threads? Then it continues. */
 static bool has_threads(uint32_t tgid)
 {
 	char path[64];
@@ -470,8 +470,8 @@ static void end_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns
 		u64_map_remove(&tracker->only, tgid, 1);
 }
 
-/* When a process ends as a whole, its first thread's end may be seen before the others are gone: so those that had some left are looked
- * after. */
+/* When a whole process ends, its first thread's end may be seen before the others have ended. So processes with threads left are checked
+ * again. */
 static int on_first_thread_exit(struct tracker *tracker, const struct sideband_event *event)
 {
 	if (!has_threads(event->tgid)) {
@@ -499,7 +499,7 @@ static int on_fork(struct tracker *tracker, const struct sideband_event *event)
 {
 	if (event->tgid == event->parent_tgid) /* a thread */
 		return 0;
-	u64_map_remove(&tracker->leaderless, event->tgid, 1); /* the id of one that has ended, used again */
+	u64_map_remove(&tracker->leaderless, event->tgid, 1); /* an ended process's id is reused */
 	if (tracker->has_only) {
 		int err;
 
@@ -527,7 +527,7 @@ static int on_event(void *arg, const struct sideband_event *event)
 		return 0;
 	switch (event->type) {
 	case SIDEBAND_EXEC:
-		u64_map_remove(&tracker->leaderless, event->tgid, 1); /* its one thread is the first now */
+		u64_map_remove(&tracker->leaderless, event->tgid, 1); /* its only thread is the first one now */
 		return process_table_exec(tracker->processes, event->tgid, event->time_ns);
 	case SIDEBAND_EXIT:
 		return event->tid == event->tgid ? on_first_thread_exit(tracker, event) : 0;
@@ -558,7 +558,7 @@ static void forget(void *arg, uint32_t object)
 		runtime_loader_forget(tracker->runtimes, object);
 }
 
-/* When the kernel has been told of all changes. */
+/* Call once the kernel knows all changes. */
 static int sweep(struct tracker *tracker)
 {
 	int err = process_table_sweep(tracker->processes, forget, tracker);
@@ -577,7 +577,7 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 	if (tracker->runtimes)
 		runtime_loader_retry(tracker->runtimes);
 	if (tracker->has_losses && clock_ns() - tracker->scanned_ns > RESCAN_NS)
-		return tracker_scan(tracker, diag); /* what was lost cannot be known but by looking */
+		return tracker_scan(tracker, diag); /* lost events can only be recovered by a scan */
 	if (clock_ns() - tracker->asked_ns > ASKED_STEP_NS) {
 		err = meet_asked(tracker, diag);
 		tracker->asked_ns = clock_ns();
@@ -592,7 +592,7 @@ int tracker_read(struct tracker *tracker, struct diag *diag)
 int tracker_follow_cpus(struct tracker *tracker, const struct cpus *online, struct diag *diag)
 {
 	int nr_new = sideband_follow(tracker->sideband, online, diag);
-	/* what happened there before it was listened to cannot be known but by looking */
+	/* events on these CPUs before they were followed can only be recovered by a scan */
 	int err = nr_new > 0 ? tracker_scan(tracker, diag) : 0;
 
 	return err < 0 ? err : nr_new;
@@ -612,7 +612,7 @@ static int know_process(struct tracker *tracker, uint32_t tgid, uint64_t time_ns
 
 	if (err && err != -ENOENT)
 		return err;
-	err = meet_mapped(tracker, mappings, then.nr); /* which may tell the kernel */
+	err = meet_mapped(tracker, mappings, then.nr); /* may update the kernel */
 	if (!err)
 		err = fill_mappings(tracker, tgid, mappings, then.nr);
 	if (err)

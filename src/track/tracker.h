@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tracker: keeps the kernel's unwinder informed: side-band events go into the process table, its changes into the table store, and the
- * tables of files that are met for the first time are built. One thread. */
+/* tracker: keeps the kernel's unwinder up to date. Side-band events go into the process table, its changes into the table store; files seen
+ * for the first time get their tables built. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,42 +17,43 @@
 #include "unwind/table_store.h"
 
 struct tracker;
-/* Opens the side-band: from now on nothing is missed. `account` (notes and losses go there), `parser` and `proxy` are borrowed for the
- * tracker's life. */
+/* Opens the side-band: from now on no event is missed. Borrows `account` (for notes and losses), `parser` and `proxy` for the tracker's
+ * life. */
 MUST_CHECK int tracker_new(const struct table_store_options *store, struct account *account, struct parser *parser, struct proxy *proxy,
 			   struct diag *diag, struct tracker **ret_tracker);
 /* As sideband_follow. */
 MUST_CHECK int tracker_follow_cpus(struct tracker *tracker, const struct cpus *online, struct diag *diag);
 void tracker_free(struct tracker *tracker);
-/* Looks for unwind tables on disk before it builds them, and keeps them there. Takes over the cache. */
+/* Looks for unwind tables on disk before it builds them, and stores them there. Takes over the cache. */
 void tracker_use_cache(struct tracker *tracker, struct table_cache *cache);
-/* Has the kernel side know the interpreters of processes, too. Borrowed for the tracker's life. 0 or -ENOMEM. Before tracker_scan. */
+/* Also informs the kernel side of the interpreters of processes. Borrowed for the tracker's life. 0 or -ENOMEM. Call before
+ * tracker_scan. */
 MUST_CHECK int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler);
 struct runtime_loader *tracker_runtimes(const struct tracker *tracker); /* borrowed */
-/* Keeps to these processes, and to the children they have from now on when `children` says so; else all. Before tracker_scan. */
+/* Restricts the tracker to these processes and, if `children`, to the children that they start from now on. Call before tracker_scan. */
 MUST_CHECK int tracker_only(struct tracker *tracker, const uint32_t *tgids, uint32_t nr_tgids, bool children);
-/* Reading what runs does not go on when this descriptor (base/stop_fd) has been told. Borrowed for the tracker's life. */
+/* Stops reading the running processes once this descriptor (base/stop_fd) is set. Borrowed for the tracker's life. */
 void tracker_stops_by(struct tracker *tracker, int stop_fd);
-/* Reads what runs already. */
+/* Reads the processes that already run. */
 MUST_CHECK int tracker_scan(struct tracker *tracker, struct diag *diag);
-/* Takes in what has happened since, and looks at one of the files that were not looked at yet, which takes its time. */
+/* Processes the events since the last call, and examines one new file, which takes time. */
 MUST_CHECK int tracker_read(struct tracker *tracker, struct diag *diag);
-bool tracker_has_more(const struct tracker *tracker); /* such files */
-int tracker_fd(const struct tracker *tracker); /* readable when something has happened; for epoll, borrowed */
-/* What the process had mapped at that time, with the tables; borrowed until the tracker's next call. None when it is not known. It is made
- * once for all that ask for the same between two tracker_read: a process may have thousands of threads and of mappings. 0 or -ENOMEM. */
+bool tracker_has_more(const struct tracker *tracker); /* files not examined yet */
+int tracker_fd(const struct tracker *tracker); /* readable when there are events; for epoll, borrowed */
+/* The process's mappings at that time, with their tables; borrowed until the tracker's next call. None if they are not known. The result is
+ * kept for equal requests between two calls of tracker_read: a process may have thousands of threads and of mappings. 0 or -ENOMEM. */
 MUST_CHECK int tracker_process_at(struct tracker *tracker, uint32_t tgid, uint64_t time_ns, struct deferred_process *ret_process);
-/* The kernel side did not know the process at that time. Was it told before that? Then it had reason not to believe it (a program was
- * replaced just then), and is told again with the next tracker_read. */
+/* The kernel side did not know the process at that time. If the kernel had an entry for it, it had reason to reject it (the process had
+ * just executed another program): the next tracker_read renews the entry. */
 void tracker_disbelieved(struct tracker *tracker, uint32_t tgid, uint64_t time_ns);
 const struct table_store *tracker_tables(const struct tracker *tracker); /* borrowed */
 const struct process_table *tracker_processes(const struct tracker *tracker);
-/* As table_loader_used and table_loader_need: a stack came to that file; it ended because the file's table is not loaded. Between two
- * tracker_read. */
+/* As table_loader_used and table_loader_need: a stack passed through that file; a stack ended because the file's table is not loaded. Call
+ * between two tracker_read. */
 void tracker_used(struct tracker *tracker, uint32_t object, uint64_t time_ns);
 MUST_CHECK int tracker_need(struct tracker *tracker, uint32_t object, uint64_t time_ns, bool *ret_loaded);
-/* From time to time forgets mappings that ended so long ago that nobody asks for them, and files that nobody refers to. Between two
+/* From time to time: drops mappings that ended so long ago that they are no longer needed, and files without references. Call between two
  * tracker_read. 0 or -ENOMEM. */
 MUST_CHECK int tracker_prune(struct tracker *tracker, uint64_t now_ns);
-/* Fills in what the account says of processes, files and tables. */
+/* Fills in the account's figures on processes, files and tables. */
 void tracker_account(const struct tracker *tracker, struct account *account);

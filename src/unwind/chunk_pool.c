@@ -201,7 +201,7 @@ static int make_room(struct chunk_pool *pool, uint32_t min_units, uint32_t max_u
 	}
 }
 
-int chunk_pool_alloc(struct chunk_pool *pool, uint32_t min_words, uint32_t max_words, struct chunk_place *ret_place)
+int chunk_pool_alloc(struct chunk_pool *pool, uint32_t min_words, uint32_t max_words, struct chunk_place *ret_location)
 {
 	uint32_t min_units = units_of(min_words), max_units = units_of(max_words);
 	struct run run;
@@ -216,7 +216,7 @@ int chunk_pool_alloc(struct chunk_pool *pool, uint32_t min_words, uint32_t max_w
 		return err;
 	set_units(pool->chunks[run.chunk].given, run.first, run.nr, true);
 	pool->nr_given += run.nr;
-	*ret_place = (struct chunk_place){
+	*ret_location = (struct chunk_place){
 		.pos = run.chunk << SONDE_CHUNK_SHIFT | run.first * CHUNK_POOL_UNIT_WORDS,
 		.nr_words = run.nr * CHUNK_POOL_UNIT_WORDS,
 	};

@@ -23,7 +23,7 @@ void chunk_pool_free(struct chunk_pool *pool);
 /* Allocates max_words; fewer if free words are scattered, but at least min_words. Rounds up to units. Never returns pos 0. 0; -E2BIG:
  * min_words do not fit in a chunk; -ENOSPC: max_bytes is reached; or the error of bpf(2). Takes a grace period (some 10 ms) if it needs
  * released words. */
-MUST_CHECK int chunk_pool_alloc(struct chunk_pool *pool, uint32_t min_words, uint32_t max_words, struct chunk_place *ret_place);
+MUST_CHECK int chunk_pool_alloc(struct chunk_pool *pool, uint32_t min_words, uint32_t max_words, struct chunk_place *ret_location);
 /* Frees all but the first nr_words of a place that the kernel has not seen. */
 void chunk_pool_trim(struct chunk_pool *pool, struct chunk_place *place, uint32_t nr_words);
 /* Releases a place that the kernel may be reading: its words are reused after a grace period. */

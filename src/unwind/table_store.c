@@ -52,9 +52,9 @@ static void settle_rules(struct table_store *store)
 	rule_table_settle(store->rules);
 }
 
-static int alloc(struct table_store *store, uint32_t min_words, uint32_t max_words, struct chunk_place *ret_place)
+static int alloc(struct table_store *store, uint32_t min_words, uint32_t max_words, struct chunk_place *ret_location)
 {
-	int err = chunk_pool_alloc(store->pool, min_words, max_words, ret_place);
+	int err = chunk_pool_alloc(store->pool, min_words, max_words, ret_location);
 
 	settle_rules(store);
 	return err;
@@ -276,7 +276,7 @@ static void undo(struct table_store *store, struct table_location *place)
 	table_location_done(place);
 }
 
-int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_location *ret_place)
+int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_location *ret_location)
 {
 	CLEANUP(freep) struct sonde_block *index = calloc(table->nr_blocks, sizeof(*index));
 	struct table_location place = { .base_vaddr = table->base_vaddr,
@@ -299,7 +299,7 @@ int table_store_load(struct table_store *store, const struct unwind_table *table
 	place.nr_blocks = (uint16_t)table->nr_blocks;
 	store->table_words += place.nr_words;
 	store->nr_rows += table->nr_rows;
-	*ret_place = place;
+	*ret_location = place;
 	return 0;
 }
 

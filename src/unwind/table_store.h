@@ -35,7 +35,7 @@ void table_store_free(struct table_store *store);
 struct rule_table *table_store_rules(struct table_store *store);
 /* Copies a table, built with table_store_rules, into chunks; the caller may free it afterwards. 0; -ENOSPC: no room: the tables' share of
  * max_bytes is used up, or free words are too scattered; -EFBIG: more rows in a block than a chunk holds; -ENOMEM. */
-MUST_CHECK int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_location *ret_place);
+MUST_CHECK int table_store_load(struct table_store *store, const struct unwind_table *table, struct table_location *ret_location);
 /* Releases a table's words and rules and empties its location. No process in the kernel's map may have a mapping with it. */
 void table_store_unload(struct table_store *store, struct table_location *place);
 /* Frees the memory of a location without releasing the table. For the end, before or after table_store_free. */
