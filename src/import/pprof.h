@@ -2,8 +2,8 @@
 /* What the files of the pprof reader share. Fields may stand in any order, so there are several passes over the message: sizes and strings,
  * then what samples refer to, then the samples. */
 #pragma once
-#include "codec/protobuf_read.h"
 #include "base/id_table.h"
+#include "codec/protobuf_read.h"
 #include "import/importer.h"
 
 /* Field numbers of google/pprof, proto/profile.proto. */

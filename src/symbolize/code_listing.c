@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "elf/symbols.h"
 #include "symbolize/debug_file.h"
+#include "symbols/symbols.h"
 
 #define TEXT_OF(number)	 TEXT_OF_(number)
 #define TEXT_OF_(number) #number

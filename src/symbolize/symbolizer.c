@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/u64_map.h"
-#include "elf/symbols.h"
 #include "pclntab/go_pclntab.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/demangle.h"
 #include "symbolize/kallsyms.h"
+#include "symbols/symbols.h"
 
 #define MAX_GO_FRAMES	 64
 #define MAX_DWARF_FRAMES 256

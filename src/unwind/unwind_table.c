@@ -6,8 +6,8 @@
 
 #include "cfi/cfi.h"
 #include "cfi/code_rows.h"
-#include "cfi/greenlet_rows.h"
 #include "pclntab/go_pclntab.h"
+#include "unwind/greenlet_rows.h"
 #include "unwind/spans.h"
 
 struct builder {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/symbols.h"
+#include "symbols/symbols.h"
 #include "symbolize/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -49,16 +49,17 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"model": {"base", "abi"},
 	"elf": {"base"},
 	"cfi": {"base", "elf", "abi"},
-	"pclntab": {"base", "elf", "cfi", "abi"},
+	"symbols": {"base", "elf", "cfi"},
+	"pclntab": {"base", "elf", "cfi"},
 	"dwarf": {"base", "elf"},
 
 	# stages: none includes another
 	"runtime": COMMON | {"cfi", "pclntab"},
-	"unwind": COMMON | {"cfi", "pclntab", "walk"}, # the step functions are one text for the kernel and the host
+	"unwind": COMMON | {"cfi", "symbols", "pclntab", "walk"}, # the step functions are one text for the kernel and the host
 	"proxy": COMMON,
 	"process": COMMON | {"proxy"},
 	"collect": COMMON | {"skeleton"},
-	"symbolize": COMMON | {"pclntab", "dwarf"},
+	"symbolize": COMMON | {"symbols", "pclntab", "dwarf"},
 	"audit": COMMON,
 	"worker": {"base", "codec"},
 	"counter": {"base", "codec", "sonde"},
@@ -77,18 +78,18 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 	"stacks": COMMON | {"collect", "process", "runtime", "unwind", "naming"},
 	"replay": COMMON | {"perfdata", "process", "symbolize", "unwind", "parse", "track", "naming"},
 	"output": COMMON | {"frames", "formats", "show", "page", "import", "perfdata", "proxy", "symbolize", "parse", "replay", "sonde"},
-	"engine": COMMON | {"collect", "audit", "proxy", "process", "parse", "track", "naming", "stacks", "sonde"},
+	"engine": COMMON | {"collect", "audit", "proxy", "parse", "track", "naming", "stacks", "sonde"},
 	"offcpu": COMMON | {"collect", "frames", "show", "stacks", "output", "engine", "sonde"},
-	"session": COMMON | {"collect", "process", "naming", "stacks", "track", "output", "engine", "offcpu", "sonde", "skeleton"},
+	"session": COMMON | {"collect", "naming", "track", "output", "engine", "offcpu", "sonde"},
 
-	"cli": {"sonde", "base", "codec"},
+	"cli": {"sonde", "base"},
 	"stat": {"sonde", "base", "codec", "cli"},
 	"doctor": {"sonde", "base", "codec", "cli"},
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "bpf", "collect", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
-	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "dwarf", "symbolize", "audit"},
-	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbolize", "formats", "import", "perfdata"},
+	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "symbols", "dwarf", "symbolize", "audit"},
+	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "formats", "import", "perfdata"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"(seccomp|linux/seccomp)\.h": {"worker"},
 	r"capstone/.*": {"symbolize"},

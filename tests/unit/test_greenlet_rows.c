@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rules of the functions that begin and switch greenlets' stacks, in a library with its symbols and without those that are local
  * (tests/programs/greenlet_like.c). */
-#include "cfi/greenlet_rows.h"
+#include "unwind/greenlet_rows.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
-#include "elf/plt_names.h"
-#include "elf/symbols.h"
+#include "symbols/plt_names.h"
+#include "symbols/symbols.h"
 
 /* A made-up file: .text [0x1000, 0x3000), .asm [0x4000, 0x24000), both code; .data [0x30000, 0x31000); and one symbol table. */
 enum { SECTION_NULL, SECTION_TEXT, SECTION_ASM, SECTION_DATA, SECTION_SYMTAB, SECTION_STRTAB, SECTION_DYNSYM, NR_SECTIONS };

@@ -8,8 +8,8 @@
 #include "base/buffer.h"
 #include "cfi/cfi.h"
 #include "cfi/code_end.h"
-#include "elf/symbol_list.h"
-#include "elf/symbols.h"
+#include "symbols/symbol_list.h"
+#include "symbols/symbols.h"
 
 #define MAX_FDES       ((size_t)8 << 20)
 #define MAX_CODE_BYTES 4096u /* read at most, of a routine with no other bound */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sources: src/greenlet/TUserGreenlet.cpp, TGreenlet.cpp and platform/ of greenlet 2.0 to 3.5; greenlet.c of 0.4 and 1.1. */
-#include "cfi/greenlet_rows.h"
+#include "unwind/greenlet_rows.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "cfi/code_end.h"
 #include "elf/dynamic_symbol.h"
-#include "elf/symbol_list.h"
+#include "symbols/symbol_list.h"
 
 /* Runs only in a new greenlet, which never returns from it: the outermost function of its stack. */
 #define BEGIN "inner_bootstrap"

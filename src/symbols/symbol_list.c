@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Layout of symbol tables: gABI chapter 4 "Symbol Table". */
-#include "elf/symbol_list.h"
+#include "symbols/symbol_list.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
 
-#include "elf/plt_names.h"
+#include "symbols/plt_names.h"
 
 #define MAX_SYMTAB_BYTES ((size_t)384 << 20) /* 16 M symbols */
 #define MAX_STRTAB_BYTES ((size_t)1 << 30)   /* of all tables together, so that offsets fit 32 bits */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Collects the slots that relocations refer to, and sorts them. Then searches each PLT section for jumps through one of them. Relocation
  * types: the psABIs of x86-64 and of the Arm 64-bit architecture. Stubs: what GNU ld, gold, lld and mold write. */
-#include "elf/plt_names.h"
+#include "symbols/plt_names.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -2,15 +2,15 @@
 /* Symbols are sorted by start. Each links to its parent: the nearest one before it that ends later. When the last symbol that starts at or
  * before an address ends too early, so do all between it and its parent. So the links alone lead to the innermost one that covers the
  * address. 20 bytes per symbol and the file's string table. */
-#include "elf/symbols.h"
+#include "symbols/symbols.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "elf/minidebug.h"
-#include "elf/symbol_list.h"
+#include "symbols/minidebug.h"
+#include "symbols/symbol_list.h"
 
 #define NO_PARENT UINT32_MAX
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "elf/minidebug.h"
+#include "symbols/minidebug.h"
 
 #include <errno.h>
 
