@@ -336,6 +336,20 @@ def check_globals(archive):
 	return ["%s in %s" % (symbol, section) for section, symbol in found if symbol != section and symbol != "DW.ref.__gcc_personality_v0"]
 
 
+def symbols_of(archive):
+	"""(layer, letter of nm, symbol) of each object of the archive."""
+	table = subprocess.run(["nm", "-A", archive], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
+	return re.findall(r"^[^\n]*[/:]src_([a-z0-9]+)_[^\n:]*:[0-9a-f ]{16} ([A-Za-z]) (\S+)$", table, re.MULTILINE)
+
+
+def check_calls(archive, order):
+	"""What a layer calls is defined in it, or in one that stands before it in the list: no declaration hides a call of a layer behind it."""
+	found = symbols_of(archive)
+	homes = {symbol: layer for layer, letter, symbol in found if letter in "TDRBVW"}
+	return sorted({"%s calls %s, which is %s's" % (layer, symbol, homes[symbol]) for layer, letter, symbol in found
+		if letter == "U" and order.index(homes.get(symbol, layer)) > order.index(layer)})
+
+
 # --- tests ------------------------------------------------------------------------------------------------------------------------
 
 TREE = read_tree()
@@ -399,6 +413,14 @@ def null_is_taken():
 @test
 def no_mutable_globals():
 	none(check_globals(os.path.join(BUILD, "libsonde-core.a")))
+
+
+@test
+def calls():
+	archive = os.path.join(BUILD, "libsonde-core.a")
+	check(len(symbols_of(archive)) > 1000, "the archive's objects are not named as expected")
+	none(check_calls(archive, list(EDGES)))
+	check(check_calls(archive, list(reversed(EDGES))), "a call of what stands behind is not seen")
 
 
 FAULTS = [
