@@ -172,13 +172,13 @@ WALK_FUNCTION int walk_is_sigreturn(WALK_REF ref)
 	return code[0] == 0xd2801168 && code[1] == 0xd4000001;
 }
 
-/* Not implemented yet. */
+/* Always no: a return address without a call before it ends the stack with a mark, whatever the code does. */
 WALK_FUNCTION int walk_ends_process(WALK_REF ref)
 {
 	return 0;
 }
 
-/* Only the callee's instructions can tell: not implemented yet. */
+/* Always not known: only the callee's instructions could tell, and they are not read. */
 WALK_FUNCTION __u64 walk_link_of(WALK_REF ref, __u64 ret)
 {
 	return WALK_LINK_ANY;

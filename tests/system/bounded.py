@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What is kept for programs does not grow without bound: unwind tables, files, descriptors, memory. Counts are compared, not times."""
-import json
 import os
 import re
 import resource
@@ -11,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import Background, Program, build, chain_error, check, check_exact, fresh_folder, need_bpf, parse_json, run_tests, scratch, sonde, test
+from harness import Background, Program, build, chain_error, check, check_exact, fresh_folder, load_json, need_bpf, parse_json, record, run_tests, scratch, sonde, test
 
 BUILD_ID_NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
 SERIAL = b"serial number: 00000000"
@@ -77,8 +76,7 @@ def come_and_go(after_each, **kwargs):
 		result = background.finish(timeout=60)
 	shutil.rmtree(directory)
 	check(result.code == 0, result)
-	with open(report, encoding="utf-8") as file:
-		return before, after, json.load(file)
+	return before, after, load_json(report)
 
 
 def check_growth(before, after, descriptors):
@@ -137,12 +135,10 @@ def more_than_the_cap():
 	try:
 		with Program("chain", 20) as program:
 			time.sleep(0.5)
-			result = sonde("profile", "-F", 499, "--unwind-memory", 1, "-o", scratch("cap.json"), 6, want=0)
+			report, result = record("profile", "-F", 499, "--unwind-memory", 1, 6)
 	finally:
 		os.killpg(churn.pid, signal.SIGKILL)
 		churn.wait()
-	with open(scratch("cap.json"), encoding="utf-8") as file:
-		report = json.load(file)
 	account = report["account"]
 	check(account["unwind_evicted"] > 5 and account["unwind_reloaded"], "evicted %(unwind_evicted)d, reloaded %(unwind_reloaded)d" % account)
 	check(account["bpf_map_bytes"] < 14 << 20, "%d bytes of BPF maps" % account["bpf_map_bytes"])
@@ -165,9 +161,7 @@ def the_second_start_compiles_nothing():
 	with Program("chain", 20) as program:
 		runs = []
 		for _ in range(2):
-			sonde("profile", "-F", 499, "-p", program.pid, "-o", scratch("cache.json"), 1, want=0, env={**os.environ, "SONDE_CACHE_DIR": cache})
-			with open(scratch("cache.json"), encoding="utf-8") as file:
-				runs.append(json.load(file))
+			runs.append(record("profile", "-F", 499, "-p", program.pid, 1, env={**os.environ, "SONDE_CACHE_DIR": cache})[0])
 			check_exact([stack for stack in parse_json(runs[-1])], lambda stack: chain_error(stack, program.chains["chain"]))
 	first, second = (entry["account"] for entry in runs)
 	check(first["unwind_cached"] == 0 and second["unwind_cached"] >= 1, "%d, then %d from the cache" % (first["unwind_cached"], second["unwind_cached"]))

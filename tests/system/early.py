@@ -10,10 +10,9 @@ import resource
 import signal
 import statistics
 import subprocess
-import time
 
-from harness import (Background, Program, SOURCES, build, chain_error, check, check_exact, find_tool, need_bpf, parse_folded, parse_json, run_tests, scratch, sonde,
-		     test, total)
+from harness import (Background, Program, SOURCES, build, chain_error, check, check_exact, find_tool, need_bpf, parse_folded, parse_json, record, run_tests, sonde, test,
+		     total)
 from python_programs import pythons
 
 FREQ_HZ = 499 # however many others are early as well, a CPU has not more of them than come raw: 64 in 100 ms
@@ -117,13 +116,11 @@ def interpreters():
 
 def record_short(*command, args=()):
 	"""{pid: stacks} of what ran, and how many milliseconds short programs tell to have been in leaf."""
-	path = scratch("short.json")
-	told = sum(float(line) for line in sonde("profile", "--format", "json", "-o", path, "-F", SHORT_HZ, *args, "--", *command, want=0).out.split())
+	report, result = record("profile", "-F", SHORT_HZ, *args, "--", *command)
 	by_pid = {}
-	with open(path, encoding="utf-8") as file:
-		for stack in parse_json(json.load(file)):
-			by_pid.setdefault(stack.pid, []).append(stack)
-	return by_pid, told
+	for stack in parse_json(report):
+		by_pid.setdefault(stack.pid, []).append(stack)
+	return by_pid, sum(map(float, result.out.split()))
 
 
 def is_leaf(stack):
@@ -194,11 +191,9 @@ def the_time_is_all_there():
 def a_target_that_forks():
 	"""A child of a command is known by its parent's mappings from its first instruction on."""
 	need_bpf()
-	report = scratch("early.json")
 	for seconds in (2, 20): # where others leave it little time
-		sonde("profile", "-o", report, "-F", FREQ_HZ, "--", build("children"), seconds, want=0)
-		with open(report, encoding="utf-8") as file:
-			stacks = [stack for stack in parse_json(json.load(file)) if stack.comm == "child"]
+		report, _ = record("profile", "-F", FREQ_HZ, "--", build("children"), seconds)
+		stacks = [stack for stack in parse_json(report) if stack.comm == "child"]
 		if total(stacks) >= 200:
 			break
 	share = check_exact(stacks, lambda stack: "marked" if any(MARK.match(frame) for frame in stack.user) else None, minimum=0.99, at_least=200)

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, build, check, check_equal, fresh_folder, need_bpf, parse_chains, run_tests, scratch, sonde, test # noqa: E402
+from harness import Background, Program, build, check, check_equal, fresh_folder, need_bpf, parse_chains, record, run_tests, scratch, sonde, test # noqa: E402
 
 
 class Events:
@@ -53,11 +53,11 @@ class Events:
 		return total
 
 
-def record(verb, *args, timeout=60):
-	path, report = scratch("events.jsonl"), scratch("report.json")
-	result = sonde(verb, "--events", path, "-o", report, *args, timeout=timeout)
-	with open(report, encoding="utf-8") as file:
-		return Events(path), json.load(file), result
+def record_events(verb, *args):
+	"""The events, the report, and how sonde ended."""
+	path = scratch("events.jsonl")
+	report, result = record(verb, "--events", path, *args)
+	return Events(path), report, result
 
 
 def told_by(text):
@@ -69,7 +69,7 @@ def told_by(text):
 def order_and_counts():
 	"""In the order of time, as many as the end says, and none lost; each number has one meaning."""
 	need_bpf()
-	events, report, _ = record("offcpu", "--min", "0", "--", build("shares"), 2, "half", "lock", "pipe", "brief")
+	events, report, _ = record_events("offcpu", "--min", "0", "--", build("shares"), 2, "half", "lock", "pipe", "brief")
 	check_equal(events.times, sorted(events.times), "times")
 	check(0 <= events.times[0] and events.times[-1] <= events.end["time_ns"], "outside of the recording")
 	check_equal((len(events.switches), len(events.wakeups), 0), (events.end["switches"], events.end["wakeups"], events.end["lost"]), "counts")
@@ -87,7 +87,7 @@ def order_and_counts():
 def as_the_program_says():
 	"""A thread that sleeps so many times leaves the CPU so many times for it, with the stack where it does."""
 	need_bpf()
-	events, _, result = record("offcpu", "--", build("shares"), 2, "half", "lock")
+	events, _, result = record_events("offcpu", "--", build("shares"), 2, "half", "lock")
 	chain = parse_chains(result.out)["half"]
 	tid, nr_rests = told_by(result.out)["half"]
 	sleeps = [event for event in events.off(tid) if event["wait"]["kind"] == "sleep"]
@@ -104,7 +104,7 @@ def as_the_program_says():
 def as_the_report_says():
 	"""As many waits of each thread as the sums have, and as long."""
 	need_bpf()
-	events, report, result = record("offcpu", "--min", "0", "--", build("shares"), 2, "half", "pipe")
+	events, report, result = record_events("offcpu", "--min", "0", "--", build("shares"), 2, "half", "pipe")
 	kinds = [kind["type"] for kind in report["value_types"]]
 	times = events.off_ns()
 	for tid, _ in told_by(result.out).values():
@@ -118,7 +118,7 @@ def as_the_report_says():
 def who_wakes():
 	"""The mutex that the main thread gives back wakes the one that waits for it, and the stack says where."""
 	need_bpf()
-	events, _, result = record("offcpu", "--", build("shares"), 1, "lock")
+	events, _, result = record_events("offcpu", "--", build("shares"), 1, "lock")
 	tid, _ = told_by(result.out)["lock"]
 	wakeups = [event for event in events.wakeups if event["wake"][0] == tid and event["waker"] and event["waker"]["thread"]]
 	check(wakeups, "nobody woke it")
@@ -143,7 +143,7 @@ def a_place_of_their_own():
 def children_as_well():
 	"""Of a command, what it starts later; and its shell, which waits for it."""
 	need_bpf()
-	events, _, result = record("wall", "--", "/bin/sh", "-c", "sleep 0.2; %s 1 half; :" % build("shares"))
+	events, _, result = record_events("wall", "--", "/bin/sh", "-c", "sleep 0.2; %s 1 half; :" % build("shares"))
 	tid, nr_rests = told_by(result.out)["half"]
 	check_equal(len([event for event in events.off(tid) if event["wait"]["kind"] == "sleep"]), nr_rests, "sleeps")
 	check([event for event in events.switches if event["off"] and event["off"][1] == "sh" and event["wait"]["kind"] == "children"], "no shell that waits")
@@ -156,7 +156,7 @@ def only_what_was_asked_for():
 	need_bpf()
 	with Program("shares", "half", "pipe") as program:
 		tids = {int(tid) for tid in os.listdir("/proc/%d/task" % program.pid)}
-		events, _, _ = record("wall", "-p", program.pid, 1)
+		events, _, _ = record_events("wall", "-p", program.pid, 1)
 	others = [event for event in events.switches if not tids & {thread[0] for thread in (event["off"], event["on"]) if thread}]
 	check(not others, lambda: str(others[:3]))
 	check(not [event for event in events.wakeups if event["wake"][0] not in tids], "another was woken up")
@@ -172,7 +172,7 @@ def only_of_that_name():
 		for tid in os.listdir("/proc/%d/task" % program.pid):
 			with open("/proc/%d/task/%s/comm" % (program.pid, tid), encoding="utf-8") as file:
 				names[file.read().strip()] = int(tid)
-		events = {verb: record(verb, "-n", "half", 1)[0] for verb in ("wall", "offcpu")}
+		events = {verb: record_events(verb, "-n", "half", 1)[0] for verb in ("wall", "offcpu")}
 	for verb, found in events.items():
 		check(len(found.off(names["half"])) > 5, "%s: few of its own" % verb)
 		others = [event for event in found.switches if "half" not in {thread[1] for thread in (event["off"], event["on"]) if thread}]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the hard cases (hard_*.py) share: builds of their own, stacks in which marks are told from functions, patterns of stacks."""
-import json
 import os
 import re
 
 from harness import (CFLAGS, LIBC_START, PROGRAMS, SOURCES, Failure, Stack, building, check, check_exact, compile_one, find_tool, is_older, need_bpf, parse_json,
-	perf_stacks, scratch, skip, sonde, total)
+	perf_stacks, record, skip, total)
 
 FREQ_HZ = 997
 SECONDS = 1
@@ -52,10 +51,7 @@ def stacks_of(report):
 def report_of(*args):
 	"""The JSON report of a run."""
 	need_bpf()
-	path = scratch("hard.json")
-	sonde("profile", "-o", path, "-F", FREQ_HZ, *args, want=0)
-	with open(path, encoding="utf-8") as file:
-		return json.load(file)
+	return record("profile", "-F", FREQ_HZ, *args)[0]
 
 
 def profile(pid, seconds=SECONDS):

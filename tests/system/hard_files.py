@@ -5,7 +5,6 @@ namespace, and code with frame pointers and no tables."""
 import atexit
 import bisect
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ import time
 
 from hard import (FRAME_POINTERS, FREQ_HZ, NAMELESS, NO_TABLES, START, chain_pattern, exact, like, made, profile, profile_command, report_of, share_of, source, stacks_of,
 	with_gcc)
-from harness import (PROGRAMS, Background, Program, build, chain_error, check, find_tool, fresh_folder, need_bpf, run, run_tests, scratch, skip, test)
+from harness import (PROGRAMS, Background, Program, build, chain_error, check, find_tool, fresh_folder, load_json, need_bpf, run, run_tests, scratch, skip, test)
 
 DEPTH = 30
 
@@ -180,8 +179,7 @@ def while_sonde_is_kept_waiting(libraries):
 		finally:
 			process.kill()
 	chains = {words[1]: words[2].split(";") for words in said[1:3]}
-	with open(path, encoding="utf-8") as file:
-		stacks = [stack for stack in stacks_of(json.load(file)) if stack.comm in chains]
+	stacks = [stack for stack in stacks_of(load_json(path)) if stack.comm in chains]
 	around = like(START + r"main;reload_loop;visit(;prctl)?")
 	late = late_error(chains, {"lib-0": "blue_", "lib-1": "red_"})
 	return exact(stacks, lambda stack: around(stack) and late(stack)) + ", %.0f %% whole" % (share_of(stacks, "^_start;") * 100)
@@ -246,9 +244,7 @@ def library_replaced_on_disk():
 				running.wait_line("Sampling at")
 				replace(plugin)
 			check(running.finish().code == 0, "sonde failed")
-			with open(path, encoding="utf-8") as file:
-				stacks = stacks_of(json.load(file))
-			notes.append(exact(stacks, lambda stack, chain=program.chains["library"]: chain_error(stack, chain)))
+			notes.append(exact(stacks_of(load_json(path)), lambda stack, chain=program.chains["library"]: chain_error(stack, chain)))
 	return ", ".join(notes)
 
 

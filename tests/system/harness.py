@@ -8,6 +8,7 @@ A test file registers functions with @test and ends with run_tests() (tests/tap.
 import atexit
 import contextlib
 import fcntl
+import json
 import os
 import re
 import select
@@ -152,6 +153,18 @@ def sonde(*args, want=None, **kwargs):
 	if want is not None:
 		check(result.code == want, lambda: "sonde %s: want exit %d\n%s" % (" ".join(map(str, args)), want, result))
 	return result
+
+
+def load_json(path):
+	with open(path, encoding="utf-8") as file:
+		return json.load(file)
+
+
+def record(verb, *args, want=0, **kwargs):
+	"""Runs sonde as sonde() does, with a JSON report in scratch space: the report, and how sonde ended."""
+	path = scratch("%s.json" % verb)
+	result = sonde(verb, "-o", path, *args, want=want, **kwargs)
+	return load_json(path), result
 
 
 AUDIT = ("--audit-every", 1)

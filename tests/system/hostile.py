@@ -4,11 +4,10 @@
 import os
 import re
 import struct
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, check, check_equal, fresh_folder, need_bpf, run_tests, scratch, test # noqa: E402
+from harness import Background, check, fresh_folder, need_bpf, run_tests, scratch, test # noqa: E402
 from neighbour import MAPS, Neighbour # noqa: E402
 
 LOADED = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096)

@@ -4,11 +4,10 @@
 import json
 import os
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, check, check_equal, family, fresh_folder, need_bpf, run_tests, scratch, test # noqa: E402
+from harness import Background, check, family, fresh_folder, need_bpf, run_tests, scratch, test # noqa: E402
 from neighbour import AS_NOBODY, Neighbour # noqa: E402
 
 # As nobody: so many mappings of a file, to be run, and so many threads that sleep. Not so fast that the tests beside this one lose events of the kernel.

@@ -6,12 +6,11 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, build, chain_error, check, check_equal, check_exact, fresh_folder, need_bpf, parse_json, run_tests, scratch, sonde, test, total # noqa: E402
+from harness import Background, Program, build, chain_error, check, check_exact, fresh_folder, load_json, need_bpf, parse_json, run_tests, scratch, sonde, test, total # noqa: E402
 from neighbour import AS_NOBODY, MAPS, NOBODY, Neighbour # noqa: E402
 
 TEXT_VADDR = 0x2000000
@@ -71,8 +70,7 @@ def profiled(seconds, *args):
 		background.wait_line("Sampling", timeout=120)
 		result = background.finish(timeout=120)
 	check(result.code == 0, result)
-	with open(report, encoding="utf-8") as file:
-		return json.load(file), result
+	return load_json(report), result
 
 
 def check_whole(report, program, minimum=0.99):
@@ -124,8 +122,7 @@ def beside_all_rules(folder, path, seconds):
 		with Program("uncommon", seconds=600, path=[path]) as program:
 			result = background.finish(timeout=120)
 	check(result.code == 0, result)
-	with open(scratch("way.json"), encoding="utf-8") as file:
-		return json.load(file), program
+	return load_json(scratch("way.json")), program
 
 
 @test
@@ -169,8 +166,7 @@ def forks_of_many_mappings():
 	with Neighbour(FORKS, path), Program("uncommon", seconds=600) as program, Background("profile", "-F", 499, "-o", scratch("forks.json"), 4) as background:
 		background.wait_line("Sampling", timeout=120)
 		result = background.finish(timeout=120)
-	with open(scratch("forks.json"), encoding="utf-8") as file:
-		report = json.load(file)
+	report = load_json(scratch("forks.json"))
 	memory = report["account"]["max_rss_bytes"] / 2**20
 	check(memory < 200, "%.0f MiB" % memory)
 	return "%.0f MiB, %s, %s" % (memory, check_whole(report, program), result.err)

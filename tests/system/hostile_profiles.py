@@ -92,7 +92,7 @@ def pprof(name, body, texts=(b"f",)):
 	return path
 
 
-def record(kind, body, misc=0):
+def perf_record(kind, body, misc=0):
 	return struct.pack("<IHH", kind, misc, len(body) + 8) + body
 
 
@@ -101,7 +101,7 @@ def perf_data(name, records):
 	path = scratch(name)
 	attr = struct.pack("<IIQQQQQ", 0, 128, 0, 1, 1 | 2 | 4, 0, 1 << 18) + bytes(80)
 	with open(path, "wb") as file:
-		file.write(b"PERFILE2" + struct.pack("<Q", 16) + record(64, attr) + b"".join(records))
+		file.write(b"PERFILE2" + struct.pack("<Q", 16) + perf_record(64, attr) + b"".join(records))
 	return path
 
 
@@ -116,11 +116,11 @@ def forks(name, nr_mappings, nr_forks):
 	for i in range(nr_mappings):
 		time += 1
 		where = struct.pack("<IIQQQIIQQII", 1, 1, 0x10000 + i * 0x2000, 0x1000, 0, 8, 1, 5, 0, 5, 2)
-		records.append(record(10, where + b"//anon\0\0" + struct.pack("<IIQ", 1, 1, time), 2))
+		records.append(perf_record(10, where + b"//anon\0\0" + struct.pack("<IIQ", 1, 1, time), 2))
 	for i in range(nr_forks):
 		time += 1
-		records.append(record(7, struct.pack("<IIIIQIIQ", 2 + i, 1, 2 + i, 1, time, 1, 1, time), 2))
-	return perf_data(name, [*records, record(9, struct.pack("<QIIQ", 0x10010, 1, 1, time), 2)])
+		records.append(perf_record(7, struct.pack("<IIIIQIIQ", 2 + i, 1, 2 + i, 1, time, 1, 1, time), 2))
+	return perf_data(name, [*records, perf_record(9, struct.pack("<QIIQ", 0x10010, 1, 1, time), 2)])
 
 
 def histograms(name, nr, of_stack):
@@ -304,7 +304,7 @@ def forks_of_many_mappings():
 def packed_a_thousandfold():
 	"""zstd in perf.data: 16 GiB of records, which mean nothing, in 512 KiB; gzip: four times what it may be with so little memory."""
 	frame = zstd_of_one_byte(8, 131072)
-	cost = Cost("show", perf_data("packed.data", [record(81, frame[at:at + 65000]) for at in range(0, len(frame), 65000)]))
+	cost = Cost("show", perf_data("packed.data", [perf_record(81, frame[at:at + 65000]) for at in range(0, len(frame), 65000)]))
 	check_cheap(cost, 1, mib=300)
 	check("1024 times" in cost.said, cost)
 	bomb = scratch("bomb.pb.gz")

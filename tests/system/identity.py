@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose a stack is: processes whose code stands at the same addresses and is called differently, under numbers that are alike or the same, never have each other's functions."""
 import ctypes
-import json
 import os
 import signal
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (Background, CFLAGS, PROGRAMS, SOURCES, building, check, compile_one, cpu_seconds, is_older, need_bpf, parse_json, run_tests, scratch, skip, # noqa: E402
+from harness import (Background, CFLAGS, PROGRAMS, SOURCES, building, check, compile_one, cpu_seconds, is_older, load_json, need_bpf, parse_json, run_tests, scratch, skip, # noqa: E402
 	test, total)
 
 CPU_SECONDS = 0.4 # of each program, while sonde records
@@ -93,7 +92,7 @@ def has_worked(*pids):
 		time.sleep(0.05)
 
 
-def record(question, work):
+def record_while(question, work):
 	"""Runs sonde with this question while work() goes on. The stacks, and the account."""
 	need_bpf()
 	path = scratch("identity.json")
@@ -103,8 +102,7 @@ def record(question, work):
 		sonde.send(signal.SIGINT)
 		done = sonde.finish()
 	check(done.code == 0, done)
-	with open(path, encoding="utf-8") as file:
-		report = json.load(file)
+	report = load_json(path)
 	return parse_json(report), report["account"]
 
 
@@ -134,7 +132,7 @@ def neighbours(question):
 		def work():
 			processes.start(other, alike("gamma"), 2 * LATEST)
 			has_worked(pid, other)
-		stacks, account = record(question, work)
+		stacks, account = record_while(question, work)
 	return check_own(stacks, account, {pid: "alpha", other: "gamma"})
 
 
@@ -145,7 +143,7 @@ def forked(question):
 		def work():
 			processes.start(pid, sys.executable, os.path.join(SOURCES, "alike.py"), 2 * LATEST, other)
 			has_worked(pid, other)
-		stacks, account = record(question, work)
+		stacks, account = record_while(question, work)
 	return check_own(stacks, account, {pid: "alpha", other: "gamma"})
 
 
@@ -163,7 +161,7 @@ def one_after_the_other(question):
 			had[turn % 2] += processes.end(pid)
 			turn += 1
 	with Started() as processes:
-		stacks, account = record(question, work)
+		stacks, account = record_while(question, work)
 	own = [stack for stack in stacks if stack.pid == pid]
 	counts = {}
 	for stack in own:

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is lost is told: ticks that never came, events without one, an event that the kernel holds back. The truth is from clocks and from what programs say that they do."""
 import contextlib
-import json
 import os
 import re
 import subprocess
 
-from harness import alone, build, check, need_bpf, run_tests, scratch, sonde, test
+from harness import alone, build, check, need_bpf, record, run_tests, test
 
 LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
 PAGES, CHILDREN = 20000, 10
@@ -30,14 +29,11 @@ def max_sample_rate(rate):
 		check(file.read().strip() == before, "the limit is not what it was")
 
 
-def recorded(*args):
+def account_of(*args):
 	"""The account of a run, and what it says of it."""
-	path = scratch("losses.json")
-	result = sonde("profile", "-o", path, *args, want=0)
-	with open(path, encoding="utf-8") as file:
-		account = json.load(file)["account"]
+	report, result = record("profile", *args)
 	skipped = re.search(r"^skipped: (\d+) of (\d+) ", result.err, re.MULTILINE)
-	return account, (int(skipped.group(1)), int(skipped.group(2))) if skipped else None, result.err
+	return report["account"], (int(skipped.group(1)), int(skipped.group(2))) if skipped else None, result.err
 
 
 def check_told(account, skipped, text):
@@ -54,7 +50,7 @@ def throttled_clock():
 	cpu = str(max(os.sched_getaffinity(0)))
 	busy = ["taskset", "-c", cpu, "sh", "-c", "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done"]
 	with max_sample_rate(1000):
-		account, skipped, text = recorded("-e", "cpu-clock", "-c", 100000, "-C", cpu, "--", *busy)
+		account, skipped, text = account_of("-e", "cpu-clock", "-c", 100000, "-C", cpu, "--", *busy)
 	due = account["duration_ns"] * account["nr_cpus"] / 100000
 	check(abs(account["expected"] - due) <= 0.03 * due, "%d ticks are expected, %d are due" % (account["expected"], due))
 	check(account["ticks"] < due / 2, "it was not held back: %s" % account)
@@ -69,7 +65,7 @@ def throttled_clock():
 def clock_in_time():
 	"""All ticks, or it is said that they are not."""
 	need_bpf()
-	account, skipped, text = recorded("-F", 997, "--", "sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done")
+	account, skipped, text = account_of("-F", 997, "--", "sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done")
 	check_told(account, skipped, text)
 	check(account["throttled"] == 0 and "throttled" not in text, text)
 	return "%d of %d" % (account["ticks"], account["expected"])
@@ -79,7 +75,7 @@ def clock_in_time():
 def each_page_fault():
 	"""A tick each; the program touches so many pages, in itself and in its children."""
 	need_bpf()
-	account, skipped, text = recorded("-e", "page-faults", "-c", 1, "--", build("counted"), "0", str(PAGES), "0", str(CHILDREN), "0", "0")
+	account, skipped, text = account_of("-e", "page-faults", "-c", 1, "--", build("counted"), "0", str(PAGES), "0", str(CHILDREN), "0", "0")
 	check(account["expected"] >= PAGES * (CHILDREN + 1), str(account))
 	check_told(account, skipped, text)
 	return "%d of %d" % (account["ticks"], account["expected"])
@@ -89,7 +85,7 @@ def each_page_fault():
 def at_a_rate():
 	"""The kernel varies the period, and its samples do not say by how much (220,381 page faults in 15 ticks that stood for 632,834): so it is said what was counted, and what is not known."""
 	need_bpf()
-	account, skipped, text = recorded("-e", "page-faults", "-F", 199, "--", build("counted"), "0", str(PAGES), "0", str(CHILDREN), "0", "0")
+	account, skipped, text = account_of("-e", "page-faults", "-F", 199, "--", build("counted"), "0", str(PAGES), "0", str(CHILDREN), "0", "0")
 	check(account["expected"] == 0 and account["events"] >= PAGES * (CHILDREN + 1) and account["ticks"] > 0 and skipped is None, str(account))
 	check("\ncounted: %d page-faults; the number of expected ticks" % account["events"] in text, text)
 	return "%d events, %d ticks" % (account["events"], account["ticks"])
@@ -99,7 +95,7 @@ def at_a_rate():
 def a_side_of_a_clock():
 	"""Of user space alone a clock ticks there alone, and nobody knows how much of the time that is."""
 	need_bpf()
-	account, skipped, text = recorded("-e", "cpu-clock:u", "-F", 199, "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+	account, skipped, text = account_of("-e", "cpu-clock:u", "-F", 199, "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
 	check(account["expected"] == 0 and account["ticks"] > 0 and skipped is None, text)
 
 

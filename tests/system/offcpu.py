@@ -3,7 +3,6 @@
 """sonde offcpu against programs that say themselves how long they waited, and where (tests/programs/waits.c)."""
 import contextlib
 import ctypes
-import json
 import os
 import re
 import signal
@@ -12,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (Background, Program, build, check, check_equal, clip, entry_error, find_tool, need_bpf, run, run_tests, scratch, skip, # noqa: E402
+from harness import (Background, Program, build, check, check_equal, clip, entry_error, find_tool, load_json, need_bpf, record, run, run_tests, scratch, skip, # noqa: E402
 	sonde, test)
 
 WAITS, BLOCKED, SHORTEST, LONGEST = range(4)
@@ -38,9 +37,8 @@ class Sample:
 
 
 class Report:
-	def __init__(self, path):
-		with open(path, encoding="utf-8") as file:
-			self.json = json.load(file)
+	def __init__(self, report):
+		self.json = report
 		names = [self.json["functions"][frame["function"]]["name"] for frame in self.json["frames"]]
 		self.samples = [Sample(self.json, names, sample) for sample in self.json["samples"]]
 		self.waits = self.json["account"]["waits"]
@@ -73,12 +71,17 @@ def parse_logs(text):
 	return [Log(line) for line in text.splitlines() if line.startswith("log ")]
 
 
+def record_waits(*args, want=0):
+	"""The report of sonde offcpu, and how it ended."""
+	report, result = record("offcpu", *args, want=want)
+	return Report(report), result
+
+
 def watch(options, *what, program="waits", want=0):
 	"""Runs sonde offcpu with the program: the report, what the program says, how sonde ended."""
 	need_bpf()
-	path = scratch("offcpu.json")
-	result = sonde("offcpu", *options, "-o", path, "--", build(program), *what, want=want)
-	return Report(path), parse_logs(result.out), result
+	report, result = record_waits(*options, "--", build(program), *what, want=want)
+	return report, parse_logs(result.out), result
 
 
 def check_log(report, log, function=None, kind=None, percent=1.0):
@@ -181,10 +184,8 @@ def a_wait_in_vfork():
 def a_program_that_replaces_an_interpreter():
 	"""While it does, it has no stack: nobody looks for the interpreter's frames."""
 	need_bpf()
-	path = scratch("exec.json")
 	work = "import os\nfor i in range(400):\n\tpid = os.fork()\n\tif not pid: os.execv('/bin/true', ['true'])\n\tos.waitpid(pid, 0)"
-	sonde("offcpu", "--min", 0, "-o", path, "--", sys.executable, "-c", work, want=0)
-	report = Report(path)
+	report, _ = record_waits("--min", 0, "--", sys.executable, "-c", work)
 	replaced = [sample for sample in report.samples if "[exec]" in sample.user]
 	check(sum(sample.values[WAITS] for sample in replaced) >= 20, lambda: "hardly any thread left the CPU in exec: %d of %d stacks" % (len(replaced), len(report.samples)))
 	check_equal([str(sample) for sample in replaced if len(sample.user) > 1], [], "stacks in exec with more than that")
@@ -201,10 +202,10 @@ def while_the_kernel_takes_the_time_of_programs():
 				time.sleep(0.1)
 			time.sleep(0.1)
 		check_equal(background.finish().code, 0, "exit code")
-	waits = Report(path).waits
-	check(waits["memo_checks"] >= 10, lambda: "only %d waits were checked" % waits["memo_checks"])
-	check_equal(waits["memo_wrong"], 0, waits)
-	return "%d checked" % waits["memo_checks"]
+	waits = Report(load_json(path)).waits
+	check(waits["stack_cache_checks"] >= 10, lambda: "only %d waits were checked" % waits["stack_cache_checks"])
+	check_equal(waits["stack_cache_wrong"], 0, waits)
+	return "%d checked" % waits["stack_cache_checks"]
 
 
 # --- blocked time is what the program says -----------------------------------------------------------------------------------------------------
@@ -257,13 +258,11 @@ def kernel_says(pid, tid):
 def a_wait_is_one_stack():
 	"""Under way at the start, whole, or under way at the end: its kernel stack is the one that the kernel tells in /proc, and so without the scheduler's own functions."""
 	need_bpf()
-	path = scratch("offcpu.json")
 	with subprocess.Popen([sys.executable, "-c", SLOW_WAITS], stdout=subprocess.PIPE, text=True) as program:
 		tids = dict(program.stdout.readline().split() for _ in range(4))
-		sonde("offcpu", "--threads", "-o", path, "-p", program.pid, 1, want=0)
+		report, _ = record_waits("--threads", "-p", program.pid, 1)
 		says = {name: {kernel_says(program.pid, int(tid)) for _ in range(50) for _ in [time.sleep(0.005)]} for name, tid in tids.items()}
 		program.kill()
-	report = Report(path)
 	for name, kind in (("sleeps", "sleep"), ("reads", "pipe"), ("selects", "select"), ("locks", "futex")):
 		samples = report.of(int(tids[name]), kind=kind)
 		stacks = {tuple(sample.kernel[:-1]) for sample in samples}
@@ -315,15 +314,14 @@ def a_thread_that_is_moved_while_it_sleeps():
 def a_number_that_is_used_again():
 	"""The first thread's end and the second one's beginning are not one wait."""
 	need_bpf()
-	path = scratch("reused.json")
 	for _ in range(5):
-		result = sonde("offcpu", "--threads", "-o", path, "--", build("waits"), "reused")
+		report, result = record_waits("--threads", "--", build("waits"), "reused", want=None)
 		if result.code != 77:
 			break
 	if result.code == 77:
 		skip("numbers of threads cannot be chosen here")
 	check_equal(result.code, 0, result)
-	report, logs = Report(path), parse_logs(result.out)
+	logs = parse_logs(result.out)
 	check_equal(logs[0].tid, logs[1].tid, "the numbers")
 	for log in logs:
 		samples = report.of(log.tid, log.comm, "nap")
@@ -336,15 +334,13 @@ def a_number_that_is_used_again():
 def waits_under_way_at_the_start_and_at_the_end():
 	"""A process that waits all the time is never switched to: its whole time counts, with its stack."""
 	need_bpf()
-	path = scratch("seeded.json")
 	with subprocess.Popen([build("waits"), "rest"], stdout=subprocess.PIPE) as process:
 		try:
 			check(process.stdout.readline().startswith(b"pid"), "the program does not begin")
 			time.sleep(0.2)
-			sonde("offcpu", "-p", process.pid, "-o", path, 2, want=0)
+			report, _ = record_waits("-p", process.pid, 2)
 		finally:
 			process.kill()
-	report = Report(path)
 	elapsed = report.json["account"]["duration_ns"]
 	samples = report.of(process.pid)
 	check(abs(blocked(samples) - elapsed) <= elapsed * 0.005, lambda: "%.3f of %.3f ms\n%s" % (blocked(samples) / 1e6, elapsed / 1e6, listed(samples)))
@@ -378,23 +374,16 @@ def threads_by_their_ids():
 @test
 def only_what_was_asked_for():
 	need_bpf()
-	path = scratch("which.json")
 	with subprocess.Popen([build("waits"), "crowd", "12", "1000"], stdout=subprocess.DEVNULL) as process:
 		try:
 			time.sleep(0.5)
 			tids = sorted(int(tid) for tid in os.listdir("/proc/%d/task" % process.pid))
-			sonde("offcpu", "-p", process.pid, "--min", 3000, "-o", path, 1, want=0)
-			of_process = Report(path)
-			sonde("offcpu", "-L", tids[1], "-o", path, 1, want=0)
-			of_thread = Report(path)
-			sonde("offcpu", "-p", process.pid, "--max", 3000, "-U", "-o", path, 1, want=0)
-			short = Report(path)
-			sonde("offcpu", "-p", process.pid, "--state", 0, "-K", "-o", path, 1)
-			preempted = Report(path)
-			sonde("offcpu", "-k", "-o", path, 1, want=0)
-			kernel_threads = Report(path)
-			sonde("offcpu", "-u", "-o", path, 1, want=0)
-			user_threads = Report(path)
+			of_process, _ = record_waits("-p", process.pid, "--min", 3000, 1)
+			of_thread, _ = record_waits("-L", tids[1], 1)
+			short, _ = record_waits("-p", process.pid, "--max", 3000, "-U", 1)
+			preempted, _ = record_waits("-p", process.pid, "--state", 0, "-K", 1, want=None)
+			kernel_threads, _ = record_waits("-k", 1)
+			user_threads, _ = record_waits("-u", 1)
 		finally:
 			process.kill()
 	check(all(sample.pid == process.pid and sample.values[SHORTEST] >= 3e6 for sample in of_process.samples) and of_process.samples, listed(of_process.samples))
@@ -418,7 +407,7 @@ def its_own_waiting_is_left_out():
 		background.wait_line("Tracing")
 		own = {pid, *children_of(pid)}
 		check_equal(background.finish().code, 0, "exit code")
-	report = Report(path)
+	report = Report(load_json(path))
 	check(report.samples and not [sample for sample in report.samples if sample.pid in own], lambda: listed([sample for sample in report.samples if sample.pid in own]))
 
 
@@ -440,11 +429,9 @@ def children_of(pid):
 def more_different_waits_than_room():
 	"""Sums are taken out of the kernel before its map is full: processes that come and go for hours lose nothing."""
 	need_bpf()
-	path = scratch("room.json")
 	nr = ROOM + ROOM // 8
-	sonde("offcpu", "--threads", "-K", "--stack-storage-size", ROOM // 4, "-o", path, "--", # each process has user stacks of its own: they would take the room of the kernel's
+	report, _ = record_waits("--threads", "-K", "--stack-storage-size", ROOM // 4, "--", # each process has user stacks of its own: they would take the room of the kernel's
 		"sh", "-c", "i=0; while [ $i -lt %d ]; do sleep 0.005; i=$((i + 1)); done" % nr)
-	report = Report(path)
 	slept = [sample for sample in report.samples if sample.kind() == "sleep"]
 	check_equal(len({sample.tid for sample in slept}), nr, "processes that slept")
 	check(len(report.samples) > ROOM, lambda: "%d different waits, room for %d" % (len(report.samples), ROOM))
@@ -456,9 +443,7 @@ def more_different_waits_than_room():
 def more_stacks_than_the_kernel_side_remembers():
 	"""What it sent is forgotten before its memory is full: twice as many different stacks as it has room for, and none is missed."""
 	need_bpf()
-	path = scratch("paths.json")
-	sonde("offcpu", "-U", "-o", path, "--", build("paths"), DEPTH, want=0)
-	report = Report(path)
+	report, _ = record_waits("-U", "--", build("paths"), DEPTH)
 	paths = {tuple(name for name in sample.user if name in ("left", "right")) for sample in report.samples if sample.kind() == "sleep"}
 	check_equal((report.json["account"]["missed_user"], report.json["account"]["missed_kernel"]), (0, 0), "missed stacks")
 	check(len({path for path in paths if len(path) == DEPTH}) >= 0.99 * 2 ** DEPTH, lambda: "%d different paths of %d" % (len(paths), 2 ** DEPTH))
@@ -488,11 +473,9 @@ def a_limit_of_its_own_cost():
 @test
 def nothing_waited():
 	need_bpf()
-	path = scratch("nothing.json")
-	result = sonde("offcpu", "-p", os.getpid(), "--min", 900000000, "-o", path, 1)
-	check_equal(result.code, 5, result)
+	report, result = record_waits("-p", os.getpid(), "--min", 900000000, 1, want=5)
 	check("no samples: no wait of what was asked for was seen" in result.err, result)
-	check_equal(Report(path).samples, [], "samples")
+	check_equal(report.samples, [], "samples")
 
 
 # --- how it is written -------------------------------------------------------------------------------------------------------------------------
@@ -531,7 +514,7 @@ def sums_as_offcputime():
 			theirs = run([tool, "-p", str(program.pid), str(seconds)], timeout=60)
 			check_equal(offcpu.finish().code, 0, "sonde")
 	check_equal(theirs.code, 0, theirs)
-	report, told = Report(path), ""
+	report, told = Report(load_json(path)), ""
 	for comm in ("hog", "worker"):
 		ours = blocked(report.of(comm=comm)) / report.json["account"]["duration_ns"]
 		their = sum(int(us) for us in re.findall(r"^ +- +%s \(\d+\)\n +(\d+)$" % comm, theirs.out, re.MULTILINE)) / (seconds * 1e6)
@@ -566,7 +549,7 @@ def interrupted():
 		background.send(signal.SIGINT)
 		result = background.finish()
 	check_equal(result.code, 0, result)
-	report = Report(path)
+	report = Report(load_json(path))
 	check(report.samples, result)
 	check(0.5e9 < report.json["account"]["duration_ns"] < 20e9, report.json["account"]["duration_ns"])
 
@@ -592,7 +575,7 @@ def ctrl_c_at_a_terminal():
 		result = background.finish()
 	check_equal(result.code, 0, result)
 	check("crashed" not in result.err, result)
-	check(Report(path).samples, result)
+	check(Report(load_json(path)).samples, result)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 """What programs of other languages wait for: Python's interpreter lock, Go's netpoller, channels and system calls, a monitor of a JVM, Node's event loop, each with the language's frames. The oracle is
 what the program says itself of how long it waited: at least what it asked for, at most what that took."""
 import glob
-import json
 import os
 import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from go_build import go_build # noqa: E402
-from harness import SOURCES, check, find_tool, fresh_folder, need_bpf, run, run_tests, scratch, skip, sonde, stolen, test # noqa: E402
+from harness import SOURCES, check, find_tool, fresh_folder, need_bpf, record, run, run_tests, skip, stolen, test # noqa: E402
 from python_programs import pythons # noqa: E402
 
 SECONDS = 3
@@ -21,12 +20,9 @@ class Waits:
 	.stolen: seconds that a host took meanwhile."""
 
 	def __init__(self, *command, timeout=100, **kwargs):
-		path = scratch("languages.json")
 		before = stolen()
-		self.result = sonde("offcpu", "--min", "0", "-o", path, "--", *command, want=0, timeout=timeout, **kwargs)
+		report, self.result = record("offcpu", "--min", "0", "--", *command, timeout=timeout, **kwargs)
 		self.stolen = stolen() - before
-		with open(path, encoding="utf-8") as file:
-			report = json.load(file)
 		frames = [(report["functions"][frame["function"]]["name"], frame["kind"]) for frame in report["frames"]]
 		kinds = [kind["type"] for kind in report["value_types"]]
 		self.rows = []

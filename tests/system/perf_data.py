@@ -20,7 +20,7 @@ AT_LEAST = 20 # samples: others may need the processors
 os.environ["HOME"] = scratch("") # perf keeps copies of what it records in ~/.debug, and we look there
 
 
-def record(pid, *args, name="perf.data", seconds=1, freq=499, event="cpu-clock:u", cached=False):
+def perf_record(pid, *args, name="perf.data", seconds=1, freq=499, event="cpu-clock:u", cached=False):
 	"""The path of a recording of a process; pid None: of all."""
 	perf = find_tool("perf")
 	if not perf:
@@ -82,14 +82,14 @@ def chain_of(program):
 @test
 def a_stack_as_memory_is_walked_by_our_tables():
 	with Program("chain", 60) as program:
-		path = record(program.pid, "--call-graph", "dwarf,65528")
+		path = perf_record(program.pid, "--call-graph", "dwarf,65528")
 		return exact(path, program)
 
 
 @test
 def frames_are_those_of_perf():
 	with Program("chain", 60) as program:
-		path = record(program.pid, "--call-graph", "dwarf,65528")
+		path = perf_record(program.pid, "--call-graph", "dwarf,65528")
 		theirs, ours = addresses(path), own_addresses(path)
 	nr = sum(theirs.values())
 	check(nr == sum(ours.values()), lambda: "%d samples, perf has %d" % (sum(ours.values()), nr))
@@ -105,7 +105,7 @@ def frames_are_those_of_perf():
 @test
 def a_chain_of_frame_pointers_is_taken_as_it_stands():
 	with Program("chain", 60, variant="fp") as program:
-		path = record(program.pid, "--call-graph", "fp")
+		path = perf_record(program.pid, "--call-graph", "fp")
 		stacks = stacks_of(path)
 		chain = chain_of(program)
 	share = check_exact(stacks, lambda stack: None if stack.user[-len(chain):] == chain else "differs: %s" % stack.user[-3:], at_least=AT_LEAST)
@@ -115,7 +115,7 @@ def a_chain_of_frame_pointers_is_taken_as_it_stands():
 @test
 def without_a_call_graph_there_is_the_leaf():
 	with Program("chain", 60) as program:
-		path = record(program.pid)
+		path = perf_record(program.pid)
 		stacks = stacks_of(path)
 		leaf = chain_of(program)[-1]
 	check_exact(stacks, lambda stack: None if stack.user == [leaf] else "want %s" % leaf, at_least=AT_LEAST)
@@ -125,7 +125,7 @@ def without_a_call_graph_there_is_the_leaf():
 @test
 def compressed_and_streamed_recordings_say_the_same():
 	with Program("chain", 60) as program:
-		packed = record(program.pid, "--call-graph", "dwarf,65528", "-z", name="packed.data")
+		packed = perf_record(program.pid, "--call-graph", "dwarf,65528", "-z", name="packed.data")
 		notes = exact(packed, program)
 		perf = find_tool("perf")
 		streamed = scratch("stream.data")
@@ -143,7 +143,7 @@ def compressed_and_streamed_recordings_say_the_same():
 @test
 def a_recording_that_was_cut_off_says_so():
 	with Program("chain", 10) as program:
-		path = record(program.pid, "--call-graph", "dwarf,8192")
+		path = perf_record(program.pid, "--call-graph", "dwarf,8192")
 	whole = total(stacks_of(path))
 	cut = scratch("cut.data")
 	with open(path, "rb") as file, open(cut, "wb") as to:
@@ -165,15 +165,15 @@ def a_file_that_was_replaced_gives_no_names():
 	shutil.copy(build("chain"), copy)
 	shutil.copy(copy, kept)
 	with Program("chain", 10, path=[copy]) as program:
-		path = record(program.pid, "--call-graph", "dwarf,8192")
-		in_cache = record(program.pid, "--call-graph", "dwarf,8192", name="cached.data", cached=True)
+		path = perf_record(program.pid, "--call-graph", "dwarf,8192")
+		in_cache = perf_record(program.pid, "--call-graph", "dwarf,8192", name="cached.data", cached=True)
 	shutil.rmtree(scratch("debug"), ignore_errors=True)
 	cache = shutil.move(scratch(".debug"), scratch("debug"))
 	replace(copy, build("chain", "nopie")) # another program of that name
 	made = dump(path)
 	stacks = parse_folded(made.out)
 	check(all(re.match(r"\[replaced\+0x[0-9a-f]+\]", stack.user[-1]) for stack in stacks), lambda: "\n".join(map(str, stacks[:5])))
-	check("1 have been replaced" in made.err, lambda: made.err)
+	check("1 were replaced" in made.err, lambda: made.err)
 	shutil.move(cache, scratch(".debug"))
 	check_exact(stacks_of(in_cache), lambda stack: chain_error(stack, chain_of(program)), at_least=AT_LEAST)
 	shutil.rmtree(scratch(".debug"))
@@ -186,7 +186,7 @@ def a_hard_link_is_no_change():
 	copy, link = scratch("linked"), scratch("link")
 	shutil.copy(build("chain"), copy)
 	with Program("chain", 10, path=[copy]) as program:
-		path = record(program.pid, "--call-graph", "dwarf,8192", "-B") # without build ids
+		path = perf_record(program.pid, "--call-graph", "dwarf,8192", "-B") # without build ids
 	time.sleep(0.05)
 	os.link(copy, link)
 	check_exact(stacks_of(path), lambda stack: chain_error(stack, chain_of(program)), at_least=AT_LEAST)
@@ -194,12 +194,12 @@ def a_hard_link_is_no_change():
 		first = file.read(1)
 		file.seek(0)
 		file.write(first)
-	check("1 have been replaced" in dump(path).err, "it was written to after the recording")
+	check("1 were replaced" in dump(path).err, "it was written to after the recording")
 
 
 @test
 def another_kernel_gives_no_kernel_names():
-	path = record(None, "-g", event="cpu-clock", name="system.data")
+	path = perf_record(None, "-g", event="cpu-clock", name="system.data")
 	with open(path, "rb") as file:
 		data = file.read()
 	release = os.uname().release.encode()
@@ -214,7 +214,7 @@ def another_kernel_gives_no_kernel_names():
 @test
 def the_whole_system_is_read_as_perf_reads_it():
 	with Program("chain", 30, variant="fp") as program:
-		path = record(None, "-g", event="cpu-clock", name="system.data")
+		path = perf_record(None, "-g", event="cpu-clock", name="system.data")
 		stacks = [stack for stack in stacks_of(path) if stack.comm == "chain-fp"]
 		chain = chain_of(program)
 	own = [stack for stack in stacks if stack.user]
@@ -237,7 +237,7 @@ def the_whole_system_is_read_as_perf_reads_it():
 @test
 def convert_takes_it():
 	with Program("chain", 10) as program:
-		path = record(program.pid, "--call-graph", "dwarf,8192")
+		path = perf_record(program.pid, "--call-graph", "dwarf,8192")
 	page, folded = scratch("x.html"), scratch("x.folded")
 	sonde("convert", path, "-o", page, "-o", folded, want=0)
 	with open(folded, encoding="utf-8") as file:

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """sonde runq: sums and counts against the scheduler's own account in /proc/PID/schedstat, threads whose waits are known beforehand, and BCC's runqlat where it is installed."""
-import json
 import os
 import re
 import signal
@@ -10,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import (SONDE, Background, Program, build, check, check_equal, entry_error, find_tool, need_bpf, run, run_tests, scratch, skip, sonde, # noqa: E402
+from harness import (SONDE, Background, Program, build, check, check_equal, entry_error, find_tool, load_json, need_bpf, record, run, run_tests, scratch, skip, sonde, # noqa: E402
 	test)
 from own_cgroups import OwnCgroups # noqa: E402
 
@@ -35,16 +34,17 @@ class Contend(Program):
 		return super().read_line(line)
 
 
-def histograms(path):
+def by_key(report):
 	"""key -> histogram, as it stands in sonde's JSON."""
-	with open(path, encoding="utf-8") as file:
-		return {h["key"]: h for h in json.load(file).get("histograms", [])}
+	return {h["key"]: h for h in report.get("histograms", [])}
 
 
-def measure(*args, want=0, name="runq.json"):
-	path = scratch(name)
-	sonde("runq", "-o", path, *args, want=want)
-	return histograms(path)
+def histograms(path):
+	return by_key(load_json(path))
+
+
+def measure(*args, want=0):
+	return by_key(record("runq", *args, want=want)[0])
 
 
 def at_least(histogram, low):
@@ -91,7 +91,7 @@ def sums_are_the_schedulers():
 		finally:
 			program.stdin.close()
 	check_equal(result.code, 0, str(result))
-	by_account = re.search(r"(\d+) by the scheduler's account", result.err) # those that ran on while it began
+	by_account = re.search(r"(\d+) by the scheduler's own accounting", result.err) # those that ran on while it began
 	check(not by_account or int(by_account.group(1)) < len(before), lambda: "of none that slept when it began the first wait is the account's: %s" % result)
 	got = {int(re.match(r"tid (\d+) ", key).group(1)): h for key, h in histograms(path).items()}
 	waited = 0
@@ -384,7 +384,7 @@ def runqlat_says_the_same():
 def nonsense_is_refused():
 	need_bpf()
 	for args, words in (("--slower 5 --len", "exclude each other"), ("--by nix", "--by takes pid, tid, cpu, cgroup or comm"), ("--len -p 1", "is a CPU's, not of threads"),
-			("--len --by pid", "a histogram for each CPU"), ("--hist", "--hist is for --slower"), ("--slower --by pid", "add --hist"), ("0", "whole number from 1"), ("--stacks", "--stacks is for --slower"),
+			("--len --by pid", "a histogram for each CPU"), ("--hist", "--hist is for --slower"), ("--slower --by pid", "add --hist"), ("0", "whole number from 1"), ("--stacks", "--stacks needs --slower"),
 			("1 0", "whole number from 1"), ("1 1 1", "one word too many"), ("--slower --hist -o -", "give -o a file"), ("--format json", "say where to write"),
 			("-o x.nix", "names no format"), ("-o x.svg", "histograms alone"), ("--len --ms", "no time"), ("--oncpu --slower", "exclude each other"), ("--len --oncpu", "exclude each other"),
 			("-p 1 -L 1", "exclude each other"), ("--slower=x", "--slower"), ("--slower 0", "whole number from 1"), ("--slower -5", "not '-5'")):

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from harness import (SONDE, Background, Failure, Program, build, chain_error, check, check_equal, check_exact, cpu_seconds, find_tool, fresh_folder, idle_seconds, need_bpf,
-	parse_folded, run, run_tests, scratch, skip, sonde, test, total)
+	parse_folded, record, run, run_tests, scratch, skip, sonde, test, total)
 
 BEGINS = "Sampling at"
 
@@ -25,9 +25,7 @@ def read(path):
 
 def account_of(*args, want=0):
 	"""The account in the JSON report of a run."""
-	path = scratch("account.json")
-	sonde("profile", "-o", path, *args, want=want)
-	return json.loads(read(path))["account"]
+	return record("profile", *args, want=want)[0]["account"]
 
 
 # --- what ends it --------------------------------------------------------------------------------------------------------------------
@@ -135,12 +133,10 @@ def check_law(account):
 def every_tick_is_accounted_for():
 	"""ticks = recorded + filtered + dropped, under load, filtered and not; what is recorded is what the samples add up to."""
 	need_bpf()
-	path = scratch("law.json")
 	notes = []
 	with Program("threads") as program, Program("syscalls"):
 		for args in (("-F", 999, 1), ("-F", 4999, 1), ("-F", 999, "-p", program.pid, 1), ("-F", 999, "-n", "red", 2), ("-F", 999, "-I", "-C", 0, 1)):
-			sonde("profile", "-o", path, *args, want=0)
-			report = json.loads(read(path))
+			report, _ = record("profile", *args)
 			account = report["account"]
 			check_law(account)
 			check_equal(sum(sample["values"][0] for sample in report["samples"]), account["recorded"], "samples of %s" % (args,))
@@ -331,10 +327,9 @@ def idle_is_hidden_and_counted():
 def unknown_event_falls_back():
 	"""Where the machine has no hardware counters: a warning on stderr and in the report, and samples all the same; --no-fallback refuses."""
 	need_bpf()
-	path = scratch("event.json")
 	with Program("chain", 10) as program:
-		result = sonde("profile", "-e", "cycles", "-F", 499, "-p", program.pid, "-o", path, 1, want=0)
-		account = json.loads(read(path))["account"]
+		report, result = record("profile", "-e", "cycles", "-F", 499, "-p", program.pid, 1)
+		account = report["account"]
 		if account["event"] == "cycles":
 			return "this machine counts cycles"
 		check("cpu-clock" in result.err, lambda: "no warning: %s" % result)

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """At least 99 % of the samples of programs without frame pointers are the program's true stack, from _start to the leaf: the chain that the
 program itself wrote down. perf's DWARF call graph of the same process is a second witness, as far as its dump of the stack reaches."""
-import json
 import os
 import re
 import time
 
-from harness import (Background, LIBC_READ, PROGRAMS, Program, build, chain_error, check, check_exact, entry_error, need_bpf, parse_folded, parse_json, perf_error,
+from harness import (Background, LIBC_READ, PROGRAMS, Program, build, chain_error, check, check_exact, entry_error, load_json, need_bpf, parse_folded, parse_json, perf_error,
 	perf_stacks, run_tests, scratch, sonde, test, total)
 
 FREQ_HZ = 997
@@ -308,8 +307,7 @@ def whole_machine():
 		with Program("callback") as late:
 			result = running.finish()
 	check(result.code == 0, lambda: str(result))
-	with open(path, encoding="utf-8") as file:
-		stacks = parse_json(json.load(file))
+	stacks = parse_json(load_json(path))
 	first, second = ([stack for stack in stacks if stack.pid == program.pid] for program in (early, late))
 	check_exact(first, lambda stack: chain_error(stack, early.chains["chain"]))
 	known = [stack for stack in second if stack.user[-1:] == ["cmpfn"] or (stack.user and stack.user[0].startswith("["))]

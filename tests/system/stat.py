@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import SONDE, Background, Program, build, check, check_equal, find_tool, fresh_folder, need_bpf, run, run_tests, scratch, skip, sonde, test # noqa: E402
+from harness import SONDE, Background, Program, build, check, check_equal, find_tool, fresh_folder, need_bpf, record, run, run_tests, scratch, skip, sonde, test # noqa: E402
 from own_cgroups import OwnCgroups # noqa: E402
 
 COUNTERS = os.environ.get("COUNTERS", os.path.join(os.path.dirname(SONDE), "tests", "system", "counters"))
@@ -25,10 +25,7 @@ def counted(seconds=0, pages=0, sleeps=0, children=0, threads=0, cpu_ms=0):
 
 def report_of(*args, want=0, command=None):
 	"""The JSON of a run, by its file."""
-	path = scratch("stat.json")
-	sonde("stat", "--format", "json", "-o", path, *args, *(["--", *command] if command else []), want=want)
-	with open(path, encoding="utf-8") as file:
-		return json.load(file)
+	return record("stat", "--format", "json", *args, *(["--", *command] if command else []), want=want)[0]
 
 
 def perf_values(events, command, *options):

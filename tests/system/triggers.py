@@ -32,7 +32,7 @@ def read_until(process, word):
 	raise Failure("it ended before it said %r: %s" % (word, process.stderr.read()))
 
 
-def record(triggers, levels):
+def run_trial(triggers, levels):
 	"""The report, the ways that the program went with how often, and what it says of its semaphore."""
 	need_bpf()
 	path = build("hits")
@@ -57,7 +57,7 @@ def record(triggers, levels):
 
 
 def all_right(triggers, leaves, levels=LEVELS):
-	report, ways, semaphore = record(triggers, levels)
+	report, ways, semaphore = run_trial(triggers, levels)
 	for number, leaf in enumerate(leaves):
 		check_hits(report, number, ways, leaf)
 	return report, ways, semaphore

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of waits that sonde offcpu names, by a program that waits in more than 60 ways at once and says what each is (tests/programs/wait_ways.c)."""
-import json
 import os
 import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import build, check, need_bpf, run_tests, scratch, sonde, test # noqa: E402
+from harness import build, check, need_bpf, record, run_tests, test # noqa: E402
 
 AT_LEAST = 40 # ways that every kernel has
 OTHER_WAITS = {"preempted", "yield"} # that any thread may have besides
@@ -23,14 +22,11 @@ def tidy(text):
 			subprocess.run(["ipcrm", "-s" if word == "semaphore" else "-q", what], check=False)
 
 
-def record(*options):
+def record_ways(*options):
 	"""The ways as name -> kind, and the blocked time as name -> kind -> nanoseconds."""
 	need_bpf()
-	path = scratch("kinds.json")
-	result = sonde("offcpu", *options, "-o", path, "--", build("wait_ways"), "2", want=0)
+	report, result = record("offcpu", *options, "--", build("wait_ways"), "2")
 	tidy(result.out)
-	with open(path, encoding="utf-8") as file:
-		report = json.load(file)
 	names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
 	times = {}
 	for sample in report["samples"]:
@@ -51,7 +47,7 @@ def wrong(ways, times):
 
 @test
 def each_way_by_its_name():
-	ways, times, without = record()
+	ways, times, without = record_ways()
 	errors = list(wrong(ways, times))
 	check(len(ways) >= AT_LEAST, lambda: "only %d ways; %s" % (len(ways), without))
 	check(not errors, lambda: "\n".join(errors))
@@ -63,7 +59,7 @@ def each_way_by_its_name():
 
 @test
 def also_where_no_kernel_stacks_are_shown():
-	ways, times, _ = record("-U")
+	ways, times, _ = record_ways("-U")
 	errors = list(wrong(ways, times))
 	check(not errors, lambda: "\n".join(errors))
 

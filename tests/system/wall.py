@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, build, check, check_equal, entry_error, find_tool, need_bpf, run_tests, scratch, skip, sonde, test # noqa: E402
+from harness import Background, Program, build, check, check_equal, entry_error, find_tool, load_json, need_bpf, record, run_tests, scratch, skip, sonde, test # noqa: E402
 from own_cgroups import OwnCgroups # noqa: E402
 
 PARTS = r"\[on-cpu\]|\[runnable\]|\[blocked: [a-z_ ]+\]"
@@ -20,9 +20,7 @@ NS = 1e9
 class Wall:
 	"""A profile of `sonde wall`: .rows: (tid, comm, part, user frames root to leaf, kernel frames, ns); .seconds: how long it took."""
 
-	def __init__(self, path):
-		with open(path, encoding="utf-8") as file:
-			report = json.load(file)
+	def __init__(self, report):
 		names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
 		self.account = report["account"]
 		self.seconds = int(report["account"]["duration_ns"]) / NS
@@ -61,10 +59,9 @@ class Life:
 		self.unsaid = self.most - self.least # until it began, and on its way out
 
 
-def record(*args, timeout=60, **kwargs):
-	path = scratch("wall.json")
-	result = sonde("wall", "-o", path, *args, timeout=timeout, **kwargs)
-	return Wall(path), result
+def record_wall(*args):
+	report, result = record("wall", *args)
+	return Wall(report), result
 
 
 def near(got, want, share, slack=0.0):
@@ -86,7 +83,7 @@ def total_is_threads_times_elapsed():
 	folded = scratch("wall.folded")
 	with Program("shares", "spin", "half", "sleep", "lock", "pipe") as program:
 		tids = threads_of(program.pid)
-		wall, _ = record("-o", folded, "-p", program.pid, 2)
+		wall, _ = record_wall("-o", folded, "-p", program.pid, 2)
 	check_equal(wall.tids(), set(tids), "threads")
 	with open(folded, encoding="utf-8") as file:
 		lines_us = [int(line.rsplit(" ", 1)[1]) for line in file]
@@ -105,7 +102,7 @@ OF_A_TURN = 0.00002 # from when the scheduler reads its clock, in the interrupt 
 def what_the_time_was():
 	"""From a command's start to its end: each thread's life, and its parts, are what it says itself."""
 	need_bpf()
-	wall, result = record("-F", 499, "--", build("shares"), 2, "spin", "half", "sleep", "lock", "pipe")
+	wall, result = record_wall("-F", 499, "--", build("shares"), 2, "spin", "half", "sleep", "lock", "pipe")
 	seen = {life.comm: life for life in lives(result.out)}
 	check_equal(set(seen), {"spin", *KINDS}, "threads that told of themselves")
 	for life in seen.values():
@@ -136,9 +133,9 @@ def stacks_of_all_parts():
 	"""On a CPU and blocked, seen from its beginning or seeded: the stack is the thread's chain."""
 	need_bpf()
 	with Program("shares", "spin", "sleep", "lock", "pipe") as program:
-		wall, _ = record("-F", 499, "-p", program.pid, 2)
+		wall, _ = record_wall("-F", 499, "-p", program.pid, 2)
 	with Program("shares", "half") as other:
-		half, _ = record("-F", 499, "-p", other.pid, 1)
+		half, _ = record_wall("-F", 499, "-p", other.pid, 1)
 	wall.rows += half.rows
 	program.chains |= other.chains
 	for comm, part in (("spin", "[on-cpu]"), *KINDS.items()):
@@ -163,7 +160,7 @@ def right_or_marked_from_the_first_wait_on():
 	with Program("swaps", 200) as program:
 		nr_seen = 0
 		for _ in range(3):
-			wall, _ = record("-p", program.pid, 1)
+			wall, _ = record_wall("-p", program.pid, 1)
 			wrong = [row[3] for row in wall.rows if row[3] and colour_error(row[3])]
 			check(not wrong, lambda: "%d: %s" % (len(wrong), wrong[:3]))
 			nr_seen += sum(row[2] == "[blocked: sleep]" and row[3][-1] != "[stack not readable]" for row in wall.rows)
@@ -178,7 +175,7 @@ def two_on_one_cpu():
 		skip("no taskset")
 	cpu = str(min(os.sched_getaffinity(0)))
 	with Program("shares", "spin", "spin", path=["taskset", "-c", cpu, build("shares")]) as program:
-		wall, _ = record("-p", program.pid, 3)
+		wall, _ = record_wall("-p", program.pid, 3)
 	tids = sorted({row[0] for row in wall.rows if row[1] == "spin"})
 	check_equal(len(tids), 2, "threads")
 	both = {part: sum(wall.of(tid, part) for tid in tids) for part in ("[on-cpu]", "[runnable]", "[blocked")}
@@ -193,7 +190,7 @@ def two_on_one_cpu():
 def born_and_dead_meanwhile():
 	"""Threads that live 10 ms count for their lives, each of them."""
 	need_bpf()
-	wall, result = record("--", build("shares"), 2, "brief")
+	wall, result = record_wall("--", build("shares"), 2, "brief")
 	mayflies = [life for life in lives(result.out) if life.comm == "mayfly"]
 	check(len(mayflies) > 20, lambda: "only %d" % len(mayflies))
 	least, most, running = (sum(getattr(life, name) for life in mayflies) for name in ("least", "most", "running"))
@@ -231,7 +228,7 @@ def a_command_begins_with_its_exec():
 def a_program_that_is_replaced():
 	"""exec: one thread under two names, and both its lives count."""
 	need_bpf()
-	wall, _ = record("--", "/bin/sh", "-c", "sleep 0.4; exec sleep 0.6")
+	wall, _ = record_wall("--", "/bin/sh", "-c", "sleep 0.4; exec sleep 0.6")
 	main = [tid for tid in wall.tids() if wall.of(tid, comm="sh") and wall.of(tid, comm="sleep")]
 	tid = max(main, key=wall.of)
 	check(1.0 <= wall.of(tid) <= wall.seconds, lambda: "%f of %f s: %s" % (wall.of(tid), wall.seconds, wall.parts(tid)))
@@ -244,10 +241,10 @@ def only_what_was_asked_for():
 	"""-L: one thread; -n: those of a name."""
 	need_bpf()
 	with Program("shares", "sleep", "lock", "pipe") as program:
-		whole, _ = record("-p", program.pid, 1)
+		whole, _ = record_wall("-p", program.pid, 1)
 		tid = next(row[0] for row in whole.rows if row[1] == "lock")
-		one, _ = record("-L", tid, 1)
-		named, _ = record("-n", "pipe", "-p", program.pid, 1)
+		one, _ = record_wall("-L", tid, 1)
+		named, _ = record_wall("-n", "pipe", "-p", program.pid, 1)
 	check_equal(one.tids(), {tid}, "threads of -L")
 	check(near(one.of(), one.seconds, 0.005), lambda: "%f of %f s" % (one.of(), one.seconds))
 	check_equal({row[1] for row in named.rows}, {"pipe"}, "names of -n")
@@ -262,7 +259,7 @@ def of_a_cgroup():
 	with Program("shares", "spin", "half", "lock") as program, Program("shares", "half"):
 		own.move(program.pid, "in")
 		tids = set(threads_of(program.pid))
-		wall, _ = record("-G", own.path + "/in", 2)
+		wall, _ = record_wall("-G", own.path + "/in", 2)
 	check(wall.tids() == tids, lambda: str([row for row in wall.rows if row[0] not in tids]))
 	check(near(wall.of(), len(tids) * wall.seconds, 0.005), lambda: "%f of %d x %f s" % (wall.of(), len(tids), wall.seconds))
 
@@ -278,7 +275,7 @@ def whole_machine():
 			own = background.process.pid
 			result = background.finish()
 		check_equal(result.code, 0, "exit code")
-		wall = Wall(path)
+		wall = Wall(load_json(path))
 	check(program.pid in wall.tids(), "the program is missing")
 	check(own not in wall.tids(), "our own time is among it")
 	most = max(wall.tids(), key=wall.of)
@@ -292,8 +289,8 @@ def sides():
 	"""-U: no kernel frames; -K: no user frames but the one that says what the time was. The total stays."""
 	need_bpf()
 	with Program("shares", "half", "lock") as program:
-		user, _ = record("-U", "-p", program.pid, 1)
-		kernel, _ = record("-K", "-p", program.pid, 1)
+		user, _ = record_wall("-U", "-p", program.pid, 1)
+		kernel, _ = record_wall("-K", "-p", program.pid, 1)
 		nr = len(threads_of(program.pid))
 	for wall in (user, kernel):
 		check(near(wall.of(), nr * wall.seconds, 0.005), lambda: "%f of %d x %f s" % (wall.of(), nr, wall.seconds))
@@ -312,7 +309,7 @@ def stopped_by_hand():
 			time.sleep(0.7)
 			background.send(signal.SIGINT)
 			check_equal(background.finish().code, 0, "exit code")
-	wall = Wall(path)
+	wall = Wall(load_json(path))
 	check(near(wall.of(), 2 * wall.seconds, 0.005), lambda: "%f of 2 x %f s" % (wall.of(), wall.seconds))
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Background, Program, check, check_equal, compile_one, fresh_folder, need_bpf, parse_folded, run_tests, scratch, skip, sonde, test # noqa: E402
+from harness import Background, Program, check, check_equal, compile_one, fresh_folder, load_json, need_bpf, parse_folded, run_tests, scratch, skip, sonde, test # noqa: E402
 
 NS = 10**9
 
@@ -22,8 +22,7 @@ class Window:
 	"""One file of a window. rows: (tid, user frames root to leaf, values)."""
 
 	def __init__(self, path):
-		with open(path, encoding="utf-8") as file:
-			report = json.load(file)
+		report = load_json(path)
 		names = [report["functions"][frame["function"]]["name"] for frame in report["frames"]]
 		self.number = int(re.search(r"(\d+)\.json$", path).group(1))
 		self.account = report["account"]
@@ -43,7 +42,8 @@ def total_of(text):
 	return tuple(int(number) for number in re.search(r"^total: (\d+) windows?, (\d+) (?:samples|waits), (\d+) lost", text, re.M).groups())
 
 
-def record(*args, timeout=90):
+def record_windows(*args, timeout=90):
+	"""The windows of a recording, and how sonde ended."""
 	folder = fresh_folder("windows")
 	result = sonde(*args[:1], "--every", 1, "-o", os.path.join(folder, "w-%n.json"), *args[1:], timeout=timeout)
 	windows = sorted((Window(path) for path in glob.glob(os.path.join(folder, "*.json"))), key=lambda window: window.number)
@@ -65,7 +65,7 @@ def samples_add_up():
 	need_bpf()
 	with Program("chain") as program:
 		chain = next(iter(program.chains.values()))
-		windows, result = record("profile", "-F", 999, "-p", program.pid, 5)
+		windows, result = record_windows("profile", "-F", 999, "-p", program.pid, 5)
 		check_seamless(windows, 5)
 		check_equal(total_of(result.err), (len(windows), sum(window.of("samples") for window in windows), 0), "windows, samples and lost")
 		check_equal(sum(int(window.account["recorded"]) for window in windows), sum(window.of("samples") for window in windows), "recorded")
@@ -80,7 +80,7 @@ def each_nanosecond_is_in_one_window():
 	need_bpf()
 	with Program("shares", "spin", "half", "sleep", "lock", "pipe") as program:
 		tids = {int(tid) for tid in os.listdir("/proc/%d/task" % program.pid)}
-		windows, result = record("wall", "-p", program.pid, 5)
+		windows, result = record_windows("wall", "-p", program.pid, 5)
 	check_seamless(windows, 5)
 	for window in windows:
 		for tid in tids:
@@ -148,7 +148,7 @@ def sleeps(window):
 def a_wait_counts_where_it_ends():
 	"""Its time is divided: each window has what lies in it, its stack, too."""
 	need_bpf()
-	windows, _ = record("offcpu", "--min", 100000, "--", *naps(6, NAPS_MS))
+	windows, _ = record_windows("offcpu", "--min", 100000, "--", *naps(6, NAPS_MS))
 	got = [sleeps(window) for window in windows]
 	check_equal(sum(waits for waits, _ in got), 6, "waits of %s" % got)
 	check(6 * NAPS_MS * 1e6 <= sum(ns for _, ns in got) < 6 * NAPS_MS * 1e6 * 1.2, lambda: "%s" % got)
@@ -161,7 +161,7 @@ def a_long_wait_is_in_all_windows():
 	need_bpf()
 	with subprocess.Popen(["sleep", "60"]) as sleeper:
 		time.sleep(0.3)
-		windows, _ = record("offcpu", "-p", sleeper.pid, 5)
+		windows, _ = record_windows("offcpu", "-p", sleeper.pid, 5)
 		sleeper.kill()
 	for window in windows:
 		waits, ns = sleeps(window)
@@ -172,12 +172,12 @@ def a_long_wait_is_in_all_windows():
 def a_limit_is_for_the_whole_wait():
 	"""--min: what crosses it in a later window counts there with all its time; --max: nobody knows before the wait ends."""
 	need_bpf()
-	windows, _ = record("offcpu", "--min", 1500000, "--", *naps(2, 2500))
+	windows, _ = record_windows("offcpu", "--min", 1500000, "--", *naps(2, 2500))
 	got = [sleeps(window) for window in windows]
 	check_equal(sum(waits for waits, _ in got), 2, "waits of %s" % got)
 	check_equal(got[0], (0, 0), "a second is not enough: %s" % got)
 	check(got[1][1] > 1.4 * NS and sum(ns for _, ns in got) >= 2 * 2.5 * NS, lambda: "all of its time: %s" % got)
-	windows, _ = record("offcpu", "--min", 200000, "--max", 1000000, "--", *naps(4, NAPS_MS))
+	windows, _ = record_windows("offcpu", "--min", 200000, "--max", 1000000, "--", *naps(4, NAPS_MS))
 	got = [sleeps(window) for window in windows]
 	check_equal(sum(waits for waits, _ in got), 4, "waits of %s" % got)
 	check(all(ns >= waits * NAPS_MS * 1e6 for waits, ns in got), lambda: "whole waits: %s" % got)

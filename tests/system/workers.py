@@ -1,23 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Threads of a process that have no user side, and threads that never go back to it: io_uring's workers, and who writes a core file."""
-import json
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import Program, build, chain_error, check, check_exact, fresh_folder, need_bpf, parse_chains, parse_json, run_tests, scratch, skip, sonde, test, total # noqa: E402
+from harness import Program, build, chain_error, check, check_exact, fresh_folder, need_bpf, parse_chains, parse_json, record, run_tests, skip, test, total # noqa: E402
 
 WORKERS = ("iou-wrk-", "iou-sqp-")
 OF_WALL = ("[on-cpu]", "[runnable]", "[blocked")
 
 
-def stacks_of(*args, want=0, **kwargs):
+def stacks_of(verb, *args, **kwargs):
 	"""The stacks of a recording, without what `wall` says of a thread's state; and how sonde ended."""
-	path = scratch("workers.json")
-	result = sonde(*args[:1], "-o", path, *args[1:], want=want, **kwargs)
-	with open(path, encoding="utf-8") as file:
-		stacks = parse_json(json.load(file))
+	report, result = record(verb, *args, **kwargs)
+	stacks = parse_json(report)
 	for stack in stacks:
 		stack.user = [frame for frame in stack.user if not frame.startswith(OF_WALL)]
 	return stacks, result

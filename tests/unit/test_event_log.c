@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Switches and wake-ups in, a file of JSON lines out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "offcpu/event_log.h"
 #include "closed_window.h"
+#include "kernel_records.h"
+#include "offcpu/event_log.h"
 
-#define TGID 0x7ffffff0u /* nobody's */
 #define START_NS 1000000u
 #define KERNEL_STACK 77u
 #define USER_STACK 78u
@@ -55,35 +46,18 @@ static int tear_down(void **state)
 	return rmdir(folder); /* and nothing else is there */
 }
 
-static void send_stack(uint32_t tgid, uint64_t hash)
+/* The two that key_of() names. */
+static void send_stacks(void)
 {
-	struct {
-		struct sonde_stack_record header;
-		uint64_t frames[1];
-	} record = { .header = { .type = SONDE_RECORD_STACK,
-				 .tgid = tgid,
-				 .hash = hash,
-				 .nr_walked = 1,
-				 .nr_frames = 1,
-				 .stop = SONDE_STOP_COMPLETE },
-		     .frames = { 0x1000 } };
+	const uint64_t pc = 0x1000;
 
-	assert_int_equal(stack_recorder_record(stacks, &record), 0);
+	send_stack_record(stacks, (struct sonde_stack_record){ .tgid = TGID, .hash = USER_STACK, .nr_frames = 1 }, &pc);
+	send_stack_record(stacks, (struct sonde_stack_record){ .hash = KERNEL_STACK, .nr_frames = 1 }, &pc);
 }
 
 static struct sonde_wait_key key_of(uint32_t tid, const char *comm, uint16_t wait_state)
 {
-	struct sonde_wait_key key = { .tgid = TGID,
-				      .tid = tid,
-				      .user_stack = USER_STACK,
-				      .kernel_stack = KERNEL_STACK,
-				      .user_state = SONDE_STACK_STORED,
-				      .kernel_state = SONDE_STACK_STORED,
-				      .state = wait_state,
-				      .syscall = SONDE_NO_SYSCALL };
-
-	snprintf(key.comm, sizeof(key.comm), "%s", comm);
-	return key;
+	return wait_key(tid, comm, wait_state, USER_STACK, KERNEL_STACK);
 }
 
 static void send_switch(uint64_t time_ns, struct sonde_wait_key prev, uint32_t next_tid, const char *next_comm)
@@ -107,7 +81,7 @@ static void send_wakeup(uint64_t time_ns, uint32_t tid, uint64_t waker)
 
 static void send_waker(uint64_t hash, struct sonde_wait_key waker)
 {
-	const struct sonde_waker_record record = { .type = SONDE_RECORD_WAKER, .hash = hash, .waker = waker };
+	const struct sonde_waker_record record = waker_record(hash, waker);
 
 	assert_int_equal(event_log_record(events, &record), 0);
 }
@@ -134,8 +108,7 @@ static void finish(void)
 /* The number of a waker whose hash another one has stands for nobody. */
 static void test_waker_hash_of_two(void **state)
 {
-	send_stack(TGID, USER_STACK);
-	send_stack(0, KERNEL_STACK);
+	send_stacks();
 	send_waker(500, key_of(6, "two", 0));
 	send_wakeup(20, 5, 500);
 	send_waker(500, key_of(7, "three", 0));
@@ -150,8 +123,7 @@ static void test_lines(void **state)
 
 	interrupt.tgid = 0;
 	interrupt.user_state = SONDE_STACK_NONE;
-	send_stack(TGID, USER_STACK);
-	send_stack(0, KERNEL_STACK);
+	send_stacks();
 	send_switch(10, key_of(5, "one", 1), 0, "swapper/1");
 	send_waker(500, key_of(6, "two", 0));
 	send_waker(501, interrupt);

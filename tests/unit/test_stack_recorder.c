@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Records of the kernel side in, a profile out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#include "abi/record.h"
 #include "closed_window.h"
 #include "engine/measurement.h"
+#include "kernel_records.h"
 #include "session/sampling.h"
-
-#define TGID 0x7ffffff0u /* nobody's */
 
 static struct stack_recorder *recorder;
 static struct process_table *processes;
@@ -42,20 +30,13 @@ static int tear_down(void **state)
 static void send_stack_of(uint32_t tgid, uint32_t generation, uint64_t hash, enum sonde_stop stop, uint16_t nr_frames,
 			  const uint64_t *frames)
 {
-	struct {
-		struct sonde_stack_record header;
-		uint64_t frames[SONDE_MAX_USER_FRAMES];
-	} record = { .header = { .type = SONDE_RECORD_STACK,
-				 .tgid = tgid,
-				 .time_ns = 5,
-				 .hash = hash,
-				 .nr_walked = nr_frames,
-				 .generation = generation,
-				 .nr_frames = nr_frames,
-				 .stop = (uint8_t)stop } };
-
-	memcpy(record.frames, frames, nr_frames * sizeof(*frames));
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
+	send_stack_record(recorder, (struct sonde_stack_record){ .tgid = tgid,
+								 .time_ns = 5,
+								 .hash = hash,
+								 .generation = generation,
+								 .nr_frames = nr_frames,
+								 .stop = (uint8_t)stop },
+			  frames);
 }
 
 static void send_stack(uint32_t tgid, uint64_t hash, enum sonde_stop stop, uint16_t nr_frames, const uint64_t *frames)
@@ -65,32 +46,26 @@ static void send_stack(uint32_t tgid, uint64_t hash, enum sonde_stop stop, uint1
 
 static void send_sample_of(uint32_t tgid, uint32_t generation, uint64_t user_stack, uint64_t runtime_stack)
 {
-	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE,
-						    .user_stack = user_stack,
-						    .runtime_stack = runtime_stack,
-						    .tgid = tgid,
-						    .tid = tgid,
-						    .user_state = SONDE_STACK_STORED,
-						    .runtime_state = runtime_stack ? SONDE_STACK_STORED : SONDE_STACK_NONE,
-						    .generation = generation,
-						    .comm = "worker" };
-
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
+	send_sample_record(recorder, (struct sonde_sample_record){ .user_stack = user_stack,
+								   .runtime_stack = runtime_stack,
+								   .tgid = tgid,
+								   .tid = tgid,
+								   .user_state = SONDE_STACK_STORED,
+								   .runtime_state = runtime_stack ? SONDE_STACK_STORED : SONDE_STACK_NONE,
+								   .generation = generation,
+								   .comm = "worker" });
 }
 
 static void send_sample(enum sonde_stack_state user_state, uint64_t user_stack, enum sonde_stack_state kernel_state, uint64_t kernel_stack)
 {
-	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE,
-						    .cpu = 1,
-						    .user_stack = user_stack,
-						    .kernel_stack = kernel_stack,
-						    .tgid = TGID,
-						    .tid = TGID + 1,
-						    .user_state = (uint8_t)user_state,
-						    .kernel_state = (uint8_t)kernel_state,
-						    .comm = "worker" };
-
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
+	send_sample_record(recorder, (struct sonde_sample_record){ .cpu = 1,
+								   .user_stack = user_stack,
+								   .kernel_stack = kernel_stack,
+								   .tgid = TGID,
+								   .tid = TGID + 1,
+								   .user_state = (uint8_t)user_state,
+								   .kernel_state = (uint8_t)kernel_state,
+								   .comm = "worker" });
 }
 
 /* What runs in the interpreter: runs of frames; a frame's code is the letter that it is called by, 0 ends a run whose native frame is
@@ -108,18 +83,10 @@ static void send_runtime(uint64_t hash, uint64_t runtime_hash, enum sonde_runtim
 				 .nr_frames = nr_frames,
 				 .stop = (uint8_t)stop,
 				 .stopped_runtime = SONDE_RUNTIME_PHP } };
-	const struct sonde_sample_record sample = { .type = SONDE_RECORD_SAMPLE,
-						    .user_stack = hash,
-						    .runtime_stack = runtime_hash,
-						    .tgid = TGID,
-						    .tid = TGID,
-						    .user_state = SONDE_STACK_STORED,
-						    .runtime_state = SONDE_STACK_STORED,
-						    .comm = "php" };
 
 	memcpy(record.frames, frames, nr_frames * sizeof(*frames));
 	assert_int_equal(stack_recorder_record(recorder, &record), 0);
-	assert_int_equal(stack_recorder_record(recorder, &sample), 0);
+	send_sample_of(TGID, 0, hash, runtime_hash);
 }
 
 static uint64_t hidden;    /* code whose name cannot be read now */
@@ -156,17 +123,6 @@ static int walk(void *arg, const struct sonde_deferred_record *record, struct de
 }
 
 static const struct stack_walker walker = { .walk = walk, .describe = describe, .touch = touch };
-
-static void send_deferred(uint64_t id)
-{
-	struct {
-		struct sonde_deferred_record header;
-		char stack[8];
-	} record = { .header = { .type = SONDE_RECORD_DEFERRED, .tgid = TGID, .time_ns = 5, .id = id, .stack_bytes = 5 },
-		     .stack = "stack" };
-
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
-}
 
 static void finish(void)
 {
@@ -359,9 +315,9 @@ static void test_raw(void **state)
 	nr_walks = 0;
 	send_stack(TGID, 77, SONDE_STOP_COMPLETE, 3, frames);
 	send_sample(SONDE_STACK_STORED, 77, SONDE_STACK_NONE, 0);
-	send_deferred(1000);
+	send_deferred_record(recorder, 1000);
 	send_sample(SONDE_STACK_DEFERRED, 1000, SONDE_STACK_NONE, 0);
-	send_deferred(1001);
+	send_deferred_record(recorder, 1001);
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 	send_sample(SONDE_STACK_DEFERRED, 1001, SONDE_STACK_NONE, 0); /* in the next reading */
 	send_sample(SONDE_STACK_DEFERRED, 1002, SONDE_STACK_NONE, 0); /* its stack never came */
@@ -383,7 +339,7 @@ static void test_raw_comes_later(void **state)
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 	assert_int_equal(stack_recorder_nr_samples(recorder), 0);
-	send_deferred(1000);
+	send_deferred_record(recorder, 1000);
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 	finish();
 	assert_int_equal(stack_recorder_nr_samples(recorder), 1);
@@ -403,7 +359,7 @@ static void test_cut(void **state)
 	walked = (struct deferred_stack){
 		.frames = kept, .hash = 77, .nr_walked = nr_walked, .nr_frames = SONDE_MAX_USER_FRAMES, .stop = SONDE_STOP_COMPLETE
 	};
-	send_deferred(1);
+	send_deferred_record(recorder, 1);
 	send_sample(SONDE_STACK_DEFERRED, 1, SONDE_STACK_NONE, 0);
 	finish();
 	locations = profile_stack_at(profile, profile_sample_at(profile, 0)->user_stack, &nr);
@@ -597,27 +553,24 @@ static void test_hash_of_two_stacks(void **state)
 /* A stack that came raw, too. */
 static void test_raw_hash_of_two_processes(void **state)
 {
-	const struct sonde_sample_record sample = {
-		.type = SONDE_RECORD_SAMPLE, .user_stack = 99, .tgid = TGID, .user_state = SONDE_STACK_DEFERRED, .comm = "worker"
-	};
-	struct sonde_sample_record other = sample;
+	struct sonde_sample_record sample = { .user_stack = 99, .tgid = TGID, .user_state = SONDE_STACK_DEFERRED, .comm = "worker" };
 
 	walked = (struct deferred_stack){
 		.frames = frames, .hash = 77, .nr_walked = 2, .nr_frames = 2, .generation = 3, .stop = SONDE_STOP_COMPLETE
 	};
-	send_deferred(99);
-	assert_int_equal(stack_recorder_record(recorder, &sample), 0);
-	other.tgid++;
-	send_deferred(98);
-	other.user_stack = 98; /* whose record is another's */
-	assert_int_equal(stack_recorder_record(recorder, &other), 0);
+	send_deferred_record(recorder, 99);
+	send_sample_record(recorder, sample);
+	sample.tgid++;
+	send_deferred_record(recorder, 98);
+	sample.user_stack = 98; /* whose record is another's */
+	send_sample_record(recorder, sample);
 	send_stack_of(TGID + 2, 4, 78, SONDE_STOP_COMPLETE, 3, frames);
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 	walked.hash = 78;
-	send_deferred(97);
-	other.tgid = TGID;
-	other.user_stack = 97;
-	assert_int_equal(stack_recorder_record(recorder, &other), 0);
+	send_deferred_record(recorder, 97);
+	sample.tgid = TGID;
+	sample.user_stack = 97;
+	send_sample_record(recorder, sample);
 	finish();
 	check_user(0, "[unknown] [unknown]");
 	assert_int_equal(profile_nr_samples(profile), 3);
@@ -640,9 +593,7 @@ static void map_file(const char *path, uint64_t start_pc, uint64_t time_ns)
 static void test_mapping_changed_under_a_hash(void **state)
 {
 	const uint64_t native[] = { 0x7010, 0x1020 | SONDE_FRAME_RETURN, 0x7020 | SONDE_FRAME_RETURN }, elsewhere[] = { 0x1010 };
-	struct sonde_sample_record sample = {
-		.type = SONDE_RECORD_SAMPLE, .user_stack = 7, .tgid = TGID, .user_state = SONDE_STACK_STORED, .time_ns = 15
-	};
+	struct sonde_sample_record sample = { .user_stack = 7, .tgid = TGID, .user_state = SONDE_STACK_STORED, .time_ns = 15 };
 	struct mappings_at then;
 
 	map_file("/nothing/program", 0x7000, 1);
@@ -652,12 +603,12 @@ static void test_mapping_changed_under_a_hash(void **state)
 	free(then.list);
 	map_file("/nothing/b", 0x1000, 20);
 	send_stack_of(TGID, sample.generation, 7, SONDE_STOP_COMPLETE, 3, native);
-	assert_int_equal(stack_recorder_record(recorder, &sample), 0);
+	send_sample_record(recorder, sample);
 	sample.time_ns = 25;
-	assert_int_equal(stack_recorder_record(recorder, &sample), 0);
+	send_sample_record(recorder, sample);
 	send_stack_of(TGID, sample.generation, 8, SONDE_STOP_COMPLETE, 1, elsewhere);
 	sample.user_stack = 8;
-	assert_int_equal(stack_recorder_record(recorder, &sample), 0);
+	send_sample_record(recorder, sample);
 	map_file("/nothing/c", 0x7000, 30); /* not on the way at 25 */
 	finish();
 	check_user(0, "[program+0x10] [a+0x20] [program+0x20]");
@@ -687,21 +638,15 @@ static void test_runtime_hash_of_two(void **state)
 static void test_lost_runtime_stacks_are_counted(void **state)
 {
 	const uint64_t native[] = { 0x1000 };
-	const struct sonde_sample_record full = { .type = SONDE_RECORD_SAMPLE,
-						  .user_stack = 7,
-						  .tgid = TGID,
-						  .user_state = SONDE_STACK_STORED,
-						  .runtime_state = SONDE_STACK_FULL };
-	const struct sonde_sample_record gone = { .type = SONDE_RECORD_SAMPLE,
-						  .user_stack = 7,
-						  .runtime_stack = 70,
-						  .tgid = TGID,
-						  .user_state = SONDE_STACK_STORED,
-						  .runtime_state = SONDE_STACK_STORED };
+	struct sonde_sample_record sample = {
+		.user_stack = 7, .tgid = TGID, .user_state = SONDE_STACK_STORED, .runtime_state = SONDE_STACK_FULL
+	};
 
 	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
-	assert_int_equal(stack_recorder_record(recorder, &full), 0);
-	assert_int_equal(stack_recorder_record(recorder, &gone), 0);
+	send_sample_record(recorder, sample);
+	sample.runtime_stack = 70; /* a payload that never came */
+	sample.runtime_state = SONDE_STACK_STORED;
+	send_sample_record(recorder, sample);
 	finish();
 	assert_int_equal(profile_account(profile)->runtime_missed, 2);
 	assert_string_equal(names_of(profile_sample_at(profile, 0)->user_stack), "[unknown]");
@@ -722,14 +667,11 @@ static void send_labels(uint64_t hash, const char *text)
 
 static void send_labelled(enum sonde_stack_state labels_state, uint64_t labels, uint64_t raw_id)
 {
-	const struct sonde_sample_record sample = { .type = SONDE_RECORD_SAMPLE,
-						    .user_stack = raw_id ? raw_id : 7,
-						    .labels = labels,
-						    .tgid = TGID,
-						    .user_state = raw_id ? SONDE_STACK_DEFERRED : SONDE_STACK_STORED,
-						    .labels_state = (uint8_t)labels_state };
-
-	assert_int_equal(stack_recorder_record(recorder, &sample), 0);
+	send_sample_record(recorder, (struct sonde_sample_record){ .user_stack = raw_id ? raw_id : 7,
+								   .labels = labels,
+								   .tgid = TGID,
+								   .user_state = raw_id ? SONDE_STACK_DEFERRED : SONDE_STACK_STORED,
+								   .labels_state = (uint8_t)labels_state });
 }
 
 /* "key=text" each. */
@@ -759,7 +701,7 @@ static void test_labels(void **state)
 	send_stack(TGID, 7, SONDE_STOP_COMPLETE, 1, native);
 	send_labels(70, "first");
 	send_labels(71, "second");
-	send_deferred(1000); /* between them: each record is as long as it says */
+	send_deferred_record(recorder, 1000); /* between them: each record is as long as it says */
 	for (int i = 0; i < 3; i++)
 		send_labelled(SONDE_STACK_STORED, 70, 0);
 	send_labelled(SONDE_STACK_STORED, 71, 0);

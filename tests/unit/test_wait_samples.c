@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sums of waits in, a profile out: values, the kind of wait, who ended it, histograms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
 #include <sys/syscall.h>
 
 #include "closed_window.h"
+#include "kernel_records.h"
 #include "offcpu/wait_samples.h"
 #include "offcpu/wait_stack.h"
-
-#define TGID 0x7ffffff0u /* nobody's */
 
 static struct stack_recorder *stacks;
 static struct stack_builder *builder;
@@ -45,19 +36,9 @@ static int tear_down(void **state)
 
 static void send_stack(uint32_t tgid, uint64_t hash, uint64_t first)
 {
-	const struct {
-		struct sonde_stack_record header;
-		uint64_t frames[2];
-	} record = { .header = { .type = SONDE_RECORD_STACK,
-				 .tgid = tgid,
-				 .time_ns = 5,
-				 .hash = hash,
-				 .nr_walked = 2,
-				 .nr_frames = 2,
-				 .stop = SONDE_STOP_COMPLETE },
-		     .frames = { first, (first + 0x10) | (tgid ? SONDE_FRAME_RETURN : 0) } };
+	const uint64_t frames[] = { first, (first + 0x10) | (tgid ? SONDE_FRAME_RETURN : 0) };
 
-	assert_int_equal(stack_recorder_record(stacks, &record), 0);
+	send_stack_record(stacks, (struct sonde_stack_record){ .tgid = tgid, .time_ns = 5, .hash = hash, .nr_frames = 2 }, frames);
 }
 
 /* User stack 1: 0x1000 from 0x1010, 2: 0x2000 from 0x2010; kernel stacks 3 and 4 likewise. */
@@ -78,15 +59,10 @@ static void begin(const struct wait_samples_options *options)
 
 static struct sonde_wait_key key_of(uint64_t user_stack, uint64_t kernel_stack, int syscall)
 {
-	return (struct sonde_wait_key){ .user_stack = user_stack,
-					.kernel_stack = kernel_stack,
-					.tgid = TGID,
-					.tid = TGID + 1,
-					.syscall = (uint16_t)syscall,
-					.state = 1,
-					.user_state = user_stack ? SONDE_STACK_STORED : SONDE_STACK_NONE,
-					.kernel_state = kernel_stack ? SONDE_STACK_STORED : SONDE_STACK_NONE,
-					.comm = "producer" };
+	struct sonde_wait_key key = wait_key(TGID + 1, "producer", 1, user_stack, kernel_stack);
+
+	key.syscall = (uint16_t)syscall;
+	return key;
 }
 
 static void add(const struct sonde_wait_key *key, uint64_t nr_waits, uint64_t off_ns, uint64_t min_ns, uint64_t max_ns)
@@ -202,9 +178,9 @@ static void test_without_kernel_stacks(void **state)
 
 static void send_waker(uint64_t hash, const struct sonde_wait_key *key)
 {
-	assert_int_equal(waker_table_record(closed.window.store->wakers,
-					    &(struct sonde_waker_record){ .type = SONDE_RECORD_WAKER, .hash = hash, .waker = *key }),
-			 0);
+	const struct sonde_waker_record record = waker_record(hash, *key);
+
+	assert_int_equal(waker_table_record(closed.window.store->wakers, &record), 0);
 }
 
 /* Root first, as flame graphs and folded lines have it: the wait's frames, the mark, the waker's from its leaf to its root, its name. */

@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* All of a thread's time, under the frame that says what it was. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "closed_window.h"
+#include "kernel_records.h"
 #include "offcpu/wall.h"
 
-#define TGID 0x7ffffff0u /* nobody's */
 #define USER 77u
 #define KERNEL 78u
 
@@ -50,35 +40,16 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void send_stack(uint32_t tgid, uint64_t hash)
+static void send_sample(enum sonde_stack_state kernel_state)
 {
-	struct {
-		struct sonde_stack_record header;
-		uint64_t frames[1];
-	} record = { .header = { .type = SONDE_RECORD_STACK,
-				 .tgid = tgid,
-				 .hash = hash,
-				 .nr_walked = 1,
-				 .nr_frames = 1,
-				 .stop = SONDE_STOP_COMPLETE },
-		     .frames = { hash } };
-
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
-}
-
-static void send_sample(uint32_t tid, const char *comm, enum sonde_stack_state kernel_state)
-{
-	struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE,
-					      .cpu = 1,
-					      .user_stack = USER,
-					      .kernel_stack = KERNEL,
-					      .tgid = TGID,
-					      .tid = tid,
-					      .user_state = SONDE_STACK_STORED,
-					      .kernel_state = (uint8_t)kernel_state };
-
-	snprintf(record.comm, sizeof(record.comm), "%s", comm);
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
+	send_sample_record(recorder, (struct sonde_sample_record){ .cpu = 1,
+								   .user_stack = USER,
+								   .kernel_stack = KERNEL,
+								   .tgid = TGID,
+								   .tid = 5,
+								   .user_state = SONDE_STACK_STORED,
+								   .kernel_state = (uint8_t)kernel_state,
+								   .comm = "one" });
 }
 
 /* The stacks are all there. */
@@ -86,28 +57,29 @@ static void resolve(void)
 {
 	const struct stack_walker walker = { 0 };
 
-	send_stack(TGID, USER);
-	send_stack(0, KERNEL);
+	send_stack_record(recorder, (struct sonde_stack_record){ .tgid = TGID, .hash = USER, .nr_frames = 1 }, &(uint64_t){ USER });
+	send_stack_record(recorder, (struct sonde_stack_record){ .hash = KERNEL, .nr_frames = 1 }, &(uint64_t){ KERNEL });
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
 	close_recorder(&closed, recorder, processes, &account);
 	builder = closed_builder(&closed, profile);
 }
 
+static void add_wait(const struct sonde_wait_key *key, uint64_t user_stack, uint64_t off_ns, uint64_t queued_ns)
+{
+	const struct wait_entry entry = {
+		.key = *key, .user_stack = user_stack, .sum = { .nr_waits = 3, .off_ns = off_ns, .queued_ns = queued_ns }
+	};
+
+	assert_int_equal(wall_sum(wall, builder, &entry), 0);
+}
+
 static void send_sum(enum sonde_wait_what what, uint32_t tid, const char *comm, uint16_t wait_state, uint64_t off_ns, uint64_t queued_ns)
 {
-	struct sonde_wait_key key = { .tgid = TGID, .tid = tid, .what = (uint8_t)what, .state = wait_state, .syscall = SONDE_NO_SYSCALL };
+	bool is_off = what == SONDE_WAIT_OFF;
+	struct sonde_wait_key key = wait_key(tid, comm, wait_state, is_off ? USER : 0, is_off ? KERNEL : 0);
 
-	snprintf(key.comm, sizeof(key.comm), "%s", comm);
-	if (what == SONDE_WAIT_OFF) {
-		key.user_stack = USER;
-		key.kernel_stack = KERNEL;
-		key.user_state = key.kernel_state = SONDE_STACK_STORED;
-	}
-	assert_int_equal(wall_sum(wall, builder,
-				  &(struct wait_entry){ .key = key,
-							.user_stack = key.user_stack,
-							.sum = { .nr_waits = 3, .off_ns = off_ns, .queued_ns = queued_ns } }),
-			 0);
+	key.what = (uint8_t)what;
+	add_wait(&key, key.user_stack, off_ns, queued_ns);
 }
 
 static void append_names(uint32_t stack, char *to, size_t size)
@@ -152,9 +124,9 @@ static void test_parts(void **state)
 
 	assert_int_equal(nr, 1);
 	assert_string_equal(profile_string_text(profile, types[0].unit), "nanoseconds");
-	send_sample(5, "one", SONDE_STACK_NONE);
-	send_sample(5, "one", SONDE_STACK_STORED);
-	send_sample(5, "one", SONDE_STACK_STORED);
+	send_sample(SONDE_STACK_NONE);
+	send_sample(SONDE_STACK_STORED);
+	send_sample(SONDE_STACK_STORED);
 	resolve();
 	send_sum(SONDE_WAIT_RUNNING, 5, "one", 0, 3000, 0);
 	send_sum(SONDE_WAIT_RUNNING, 6, "two", 0, 7, 0);
@@ -176,7 +148,7 @@ static void test_without_kernel_stacks(void **state)
 {
 	tear_down(NULL);
 	begin(false);
-	send_sample(5, "one", SONDE_STACK_STORED);
+	send_sample(SONDE_STACK_STORED);
 	resolve();
 	send_sum(SONDE_WAIT_RUNNING, 5, "one", 0, 3000, 0);
 	send_sum(SONDE_WAIT_OFF, 5, "one", 1, 1000, 0);
@@ -188,25 +160,14 @@ static void test_without_kernel_stacks(void **state)
 /* A thread of the kernel has no user stack: the frame that says what its time was stands there alone. A side that was lost is told, too. */
 static void test_one_side(void **state)
 {
-	struct sonde_wait_key key = { .tgid = TGID,
-				      .tid = 5,
-				      .kernel_stack = KERNEL,
-				      .kernel_state = SONDE_STACK_STORED,
-				      .state = 1,
-				      .syscall = SONDE_NO_SYSCALL,
-				      .comm = "k" };
+	struct sonde_wait_key key = wait_key(5, "k", 1, 0, KERNEL);
 
 	resolve();
-	assert_int_equal(wall_sum(wall, builder,
-				  &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 1, .off_ns = 10 } }),
-			 0);
+	add_wait(&key, 0, 10, 0);
 	key.user_state = SONDE_STACK_FULL;
-	assert_int_equal(wall_sum(wall, builder,
-				  &(struct wait_entry){ .key = key, .user_stack = key.user_stack, .sum = { .nr_waits = 1, .off_ns = 20 } }),
-			 0);
+	add_wait(&key, 0, 20, 0);
 	key.user_state = SONDE_STACK_STORED; /* that it had before the recording was found elsewhere */
-	assert_int_equal(
-	    wall_sum(wall, builder, &(struct wait_entry){ .key = key, .user_stack = USER, .sum = { .nr_waits = 1, .off_ns = 30 } }), 0);
+	add_wait(&key, USER, 30, 0);
 	assert_int_equal(wall_finish(wall, builder, closed.window.samples), 0);
 	check_time("k/5;[blocked: other];[unknown];[unknown]_[k]", 30);
 	check_time("k/5;[blocked: other];[unknown]_[k]", 10);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is of one window and what of the next: samples, bodies, counts; and names that are kept over both. */
-#include "closed_window.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "closed_window.h"
+#include "kernel_records.h"
 #include "naming/name_cache.h"
 
-#define TGID 0x7ffffff0u /* nobody's */
 #define HASH 77u
 
 static struct stack_recorder *recorder;
@@ -32,30 +31,18 @@ static int tear_down(void **state)
 
 static void send_stack(uint64_t hash)
 {
-	const struct {
-		struct sonde_stack_record header;
-		uint64_t frames[2];
-	} record = { .header = { .type = SONDE_RECORD_STACK,
-				 .tgid = TGID,
-				 .hash = hash,
-				 .nr_walked = 2,
-				 .nr_frames = 2,
-				 .stop = SONDE_STOP_COMPLETE },
-		     .frames = { hash, hash + 1 } };
+	const uint64_t frames[] = { hash, hash + 1 };
 
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
+	send_stack_record(recorder, (struct sonde_stack_record){ .tgid = TGID, .hash = hash, .nr_frames = 2 }, frames);
 }
 
 static void send_sample(enum sonde_stack_state state, uint64_t stack, uint64_t time_ns)
 {
-	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE,
-						    .time_ns = time_ns,
-						    .user_stack = stack,
-						    .tgid = TGID,
-						    .tid = TGID,
-						    .user_state = (uint8_t)state };
-
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
+	send_sample_record(recorder, (struct sonde_sample_record){ .time_ns = time_ns,
+								   .user_stack = stack,
+								   .tgid = TGID,
+								   .tid = TGID,
+								   .user_state = (uint8_t)state });
 }
 
 static int walk(void *arg, const struct sonde_deferred_record *record, struct deferred_stack *ret_stack)
@@ -71,13 +58,6 @@ static void resolve(void)
 	const struct stack_walker walker = { .walk = walk };
 
 	assert_int_equal(stack_recorder_resolve(recorder, processes, &walker), 0);
-}
-
-static void send_deferred(uint64_t id)
-{
-	const struct sonde_deferred_record record = { .type = SONDE_RECORD_DEFERRED, .tgid = TGID, .id = id };
-
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
 }
 
 static struct closed_window end_window(uint64_t border_ns)
@@ -143,18 +123,16 @@ static void samples_wait_for_their_window(void **state)
 /* A thread that is asked for its stack, and sleeps in the kernel for hours: what else was found of it has gone by then. */
 static void a_deferred_stack_is_not_waited_for_longer_than_its_bodies_are_kept(void **state)
 {
-	const struct sonde_sample_record record = { .type = SONDE_RECORD_SAMPLE,
-						    .time_ns = 10,
-						    .user_stack = 5,
-						    .kernel_stack = HASH,
-						    .tgid = TGID,
-						    .tid = TGID,
-						    .user_state = SONDE_STACK_DEFERRED,
-						    .kernel_state = SONDE_STACK_STORED };
 	struct closed_window window;
 
 	send_stack(HASH);
-	assert_int_equal(stack_recorder_record(recorder, &record), 0);
+	send_sample_record(recorder, (struct sonde_sample_record){ .time_ns = 10,
+								   .user_stack = 5,
+								   .kernel_stack = HASH,
+								   .tgid = TGID,
+								   .tid = TGID,
+								   .user_state = SONDE_STACK_DEFERRED,
+								   .kernel_state = SONDE_STACK_STORED });
 	resolve();
 	check_window(end_window(NS_PER_S), 0, true);
 	window = end_window(2 * NS_PER_S);
@@ -205,7 +183,7 @@ static void raw_samples_wait_over_the_border(void **state)
 	send_sample(SONDE_STACK_DEFERRED, 5, 10);
 	resolve();
 	check_window(end_window(100), 0, false);
-	send_deferred(5);
+	send_deferred_record(recorder, 5);
 	resolve();
 	second = end_window(200);
 	assert_int_equal(samples_at(second.samples, 0)->key.ids.user_state, SONDE_STACK_STORED);
@@ -218,7 +196,7 @@ static void deferred_stacks_are_found_behind_the_border(void **state)
 {
 	struct closed_window second;
 
-	send_deferred(5);
+	send_deferred_record(recorder, 5);
 	resolve();
 	check_window(end_window(100), 0, false);
 	send_sample(SONDE_STACK_DEFERRED, 5, 110);
