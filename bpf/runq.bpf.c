@@ -170,7 +170,7 @@ static __always_inline void count_value(struct sonde_runq_counters *count, struc
 	count->counted++;
 }
 
-static __always_inline void tell_thread(struct sonde_runq_thread *thread, struct task_struct *task)
+static __always_inline void fill_thread(struct sonde_runq_thread *thread, struct task_struct *task)
 {
 	thread->tgid = task->tgid;
 	thread->tid = task->pid;
@@ -180,20 +180,20 @@ static __always_inline void tell_thread(struct sonde_runq_thread *thread, struct
 	bpf_probe_read_kernel_str(thread->comm, sizeof(thread->comm), task->comm);
 }
 
-static __always_inline void tell_wait(struct sonde_runq_record *record, struct task_struct *prev, struct task_struct *next, __u64 wait_ns)
+static __always_inline void fill_wait(struct sonde_runq_record *record, struct task_struct *prev, struct task_struct *next, __u64 wait_ns)
 {
 	record->time_ns = bpf_ktime_get_ns();
 	record->wait_ns = wait_ns;
 	record->cpu = bpf_get_smp_processor_id();
-	tell_thread(&record->next, next);
-	tell_thread(&record->prev, prev);
+	fill_thread(&record->next, next);
+	fill_thread(&record->prev, prev);
 }
 
 static __always_inline void send_wait(struct sonde_runq_counters *count, struct task_struct *prev, struct task_struct *next, __u64 wait_ns)
 {
 	struct sonde_runq_record record = {};
 
-	tell_wait(&record, prev, next, wait_ns);
+	fill_wait(&record, prev, next, wait_ns);
 	if (bpf_ringbuf_output(&waits, &record, sizeof(record),
 			       bpf_ringbuf_query(&waits, BPF_RB_AVAIL_DATA) > cfg.ring_wake_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
 		count->lost++;
@@ -210,7 +210,7 @@ static __always_inline void go_on_to_stacks(void *ctx, struct sonde_runq_counter
 
 	if (!record)
 		return; /* there is always one */
-	tell_wait(&record->wait, prev, next, wait_ns);
+	fill_wait(&record->wait, prev, next, wait_ns);
 	bpf_tail_call(ctx, &runqslower_programs, 0);
 	count->lost++; /* the program is not loaded */
 }

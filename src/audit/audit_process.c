@@ -40,7 +40,7 @@ static uint32_t run_of(const struct audit_process *process, uint32_t i, uint64_t
 	return next - i;
 }
 
-static int tell_modules(void *arg, Dwfl *dwfl, const struct audit_process *process)
+static int report_modules(void *arg, Dwfl *dwfl, const struct audit_process *process)
 {
 	uint64_t prev_end = 0, end;
 
@@ -135,7 +135,7 @@ int audit_processes_get(struct audit_processes *processes, const struct audit_pr
 		known->modules_hash = hash;
 		if (is_new)
 			known->dwfl = dwfl_begin(processes->file_callbacks);
-		if (!known->dwfl || tell_modules(processes->arg, known->dwfl, process) ||
+		if (!known->dwfl || report_modules(processes->arg, known->dwfl, process) ||
 		    (is_new && !dwfl_attach_state(known->dwfl, processes->machine, 1, processes->thread_callbacks, processes->arg))) {
 			forget_process(known);
 			return -ENOMEM;

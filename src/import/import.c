@@ -166,7 +166,7 @@ static void importer_done(struct importer *importer)
 	free(importer->frames);
 }
 
-static void tell_losses(const struct importer *importer)
+static void note_losses(const struct importer *importer)
 {
 	for (int i = 0; i < IMPORT_LOSS_COUNT; i++) {
 		if (importer->losses[i])
@@ -206,7 +206,7 @@ int import_read(const void *bytes, size_t size, enum import_format format, struc
 	if (err)
 		return err;
 	*ret_nr_own = profile_account(profile)->nr_notes;
-	tell_losses(&importer);
+	note_losses(&importer);
 	settle_account(profile);
 	return 0;
 }

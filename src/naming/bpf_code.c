@@ -9,8 +9,8 @@
 
 #include "base/buffer.h"
 
-#define MAX_FUNCTIONS 256 /* of a program: BPF_MAX_SUBPROGS of include/linux/bpf_verifier.h */
-#define MAX_BYTES     ((size_t)4 << 20) /* of what is kept of all programs */
+#define MAX_FUNCTIONS 256 /* per program: BPF_MAX_SUBPROGS of include/linux/bpf_verifier.h */
+#define MAX_BYTES     ((size_t)4 << 20) /* of the list for all programs */
 
 static int by_start(const void *left, const void *right)
 {
@@ -19,7 +19,7 @@ static int by_start(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* How much CLOCK_BOOTTIME, by which programs are loaded, is ahead of CLOCK_MONOTONIC. */
+/* How far CLOCK_BOOTTIME, the clock of a program's load time, is ahead of CLOCK_MONOTONIC. */
 static uint64_t suspended_ns(void)
 {
 	struct timespec boot, monotonic;
@@ -29,7 +29,7 @@ static uint64_t suspended_ns(void)
 	return (uint64_t)(boot.tv_sec - monotonic.tv_sec) * 1000000000u + (uint64_t)boot.tv_nsec - (uint64_t)monotonic.tv_nsec;
 }
 
-/* The functions of one program. What the kernel does not tell is left out. */
+/* Adds the functions of one program. Those that the kernel does not report are left out. */
 static void add_program(struct buffer *code, uint64_t ahead_ns, int fd)
 {
 	uint64_t starts[MAX_FUNCTIONS] = { 0 };

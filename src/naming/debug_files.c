@@ -13,7 +13,7 @@
 #include "symbolize/debug_file.h"
 
 #define PROGRAM "/proc/self/exe"
-#define STEP_NS 20000000u /* samples wait meanwhile */
+#define STEP_NS 20000000u /* short, because samples wait meanwhile */
 #define WAIT_MS 50
 #define BLANKS	" \t\n"
 
@@ -22,8 +22,8 @@ struct debug_files {
 	struct fetcher *fetcher;
 	struct proxy *proxy;
 	bool lines;
-	uint32_t next_location; /* that is to be looked at */
-	struct buffer seen;  /* a byte for each object */
+	uint32_t next_location; /* the first that was not looked at yet */
+	struct buffer seen;  /* one byte per object */
 };
 
 static void debug_files_freep(struct debug_files **files)
@@ -69,9 +69,9 @@ void debug_files_want_lines(struct debug_files *files, bool lines)
 		files->lines = lines;
 }
 
-/* --- what is wanted ------------------------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Was the object looked at before? From now on it was. */
+/* Was the object looked at before? Marks it as looked at. */
 static bool was_seen(struct debug_files *files, uint32_t object)
 {
 	bool seen;
@@ -113,7 +113,7 @@ static void look_at(struct debug_files *files, const struct location *location, 
 	    !wants)
 		return;
 	if (fetcher_want(files->fetcher, build_id))
-		return; /* no memory: then without */
+		return; /* no memory: goes without */
 }
 
 static void look(struct debug_files *files, const struct location_table *locations, const struct process_table *processes, uint64_t end_ns,
@@ -139,7 +139,7 @@ void debug_files_end_window(struct debug_files *files)
 		files->next_location = 0;
 }
 
-/* --- what has come -------------------------------------------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------------------------------------------------------------------- */
 
 static void note(const struct debug_files *files, struct account *account)
 {
@@ -164,7 +164,7 @@ void debug_files_wait(struct debug_files *files, const struct location_table *lo
 
 	if (!files)
 		return;
-	/* what is in the cache needs no waiting */
+	/* at least STEP_NS: files in the cache need no waiting */
 	look(files, locations, processes, end_ns > now + STEP_NS ? end_ns : now + STEP_NS, is_stopped, arg);
 	fetcher_step(files->fetcher, 0);
 	while (fetcher_counts(files->fetcher).nr_open && (now = clock_ns()) < end_ns && !is_stopped(arg)) {

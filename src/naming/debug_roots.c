@@ -12,7 +12,7 @@ struct best {
 struct debug_roots {
 	const struct object_table *objects;
 	struct best *best; /* by object */
-	uint32_t tgid, owner, rank; /* of the last look */
+	uint32_t tgid, owner, rank; /* of the last call of rank_of */
 };
 
 void debug_asker_init(struct debug_asker *asker, struct proxy *proxy, uint32_t tgid, const struct object *object)

@@ -10,24 +10,24 @@
 #include "base/u64_map.h"
 #include "proxy/proxy.h"
 
-#define MAX_KNOWN      4096		/* processes with code that is in no file, in two windows */
-#define FIRST_DELAY_NS 1000000000u	/* until a process without files is asked again, and then twice as long each time */
+#define MAX_KNOWN      4096		/* processes with code outside of files, in two windows */
+#define FIRST_DELAY_NS 1000000000u	/* until a process without files is looked at again; doubles each time */
 #define MAX_DELAY_NS   16000000000u
 
 struct kept {
 	uint32_t tgid;
 	int pidfd;
-	uint64_t next_ns, delay_ns; /* UINT64_MAX: not any more */
+	uint64_t next_ns, delay_ns; /* next_ns UINT64_MAX: never again */
 	struct jit_files files;
-	bool had_ended; /* when a window ended */
+	bool had_ended; /* at the end of the last window */
 };
 
 struct jit_file_cache {
 	struct proxy *proxy;
 	struct kept *kept;
 	struct u64_map by_tgid;
-	uint32_t own_tgid, nr_kept, nr_held; /* held: with files */
-	uint32_t nr_locations;		     /* that were looked at */
+	uint32_t own_tgid, nr_kept, nr_held; /* nr_held: entries with files */
+	uint32_t nr_locations;		     /* looked at so far */
 };
 
 struct jit_file_cache *jit_file_cache_new(struct proxy *proxy, uint32_t own_tgid)
@@ -59,7 +59,7 @@ void jit_file_cache_free(struct jit_file_cache *cache)
 	free(cache);
 }
 
-/* What cannot be kept is looked for at the report, as if nobody had been here. */
+/* If there is no room for the process, its files are looked for at the report, as without this cache. */
 static void know(struct jit_file_cache *cache, uint32_t tgid)
 {
 	struct kept *kept = &cache->kept[cache->nr_kept];
@@ -87,7 +87,7 @@ static void look_for_files(struct jit_file_cache *cache, struct kept *kept, uint
 	if (cache->nr_held == JIT_FILE_CACHE_MAX_PROCESSES || has_ended(kept))
 		return;
 	jit_files_open(cache->proxy, kept->tgid, kept->tgid == cache->own_tgid, &files);
-	if (has_ended(kept)) { /* then another may have been asked */
+	if (has_ended(kept)) { /* the files may be those of another process with the same number */
 		jit_files_done(&files);
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jit_file_cache: holds the files open in which processes name their JIT code, from soon after the first sample of such code on. A process
- * that has ended, or a container with its /tmp, takes the way to them along; what is open can still be read at the report, as it had grown
- * to be. Nothing is read before. */
+/* jit_file_cache: keeps the files open in which processes list the names of their JIT code, from soon after the first sample of such code.
+ * Their paths disappear when the process ends, or the container with its /tmp. Open files can still be read at the report, with everything
+ * written to them until then. Reads nothing before the report. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,16 +9,18 @@
 #include "naming/location.h"
 #include "process/jit_files.h"
 
-#define JIT_FILE_CACHE_MAX_PROCESSES 256 /* files are held of */
+#define JIT_FILE_CACHE_MAX_PROCESSES 256 /* with open files */
 
 struct jit_file_cache;
 struct proxy;
-struct jit_file_cache *jit_file_cache_new(struct proxy *proxy, uint32_t own_tgid); /* the command that we started, or 0. NULL: no memory */
+/* own_tgid: the command that we started, or 0. NULL: no memory. */
+struct jit_file_cache *jit_file_cache_new(struct proxy *proxy, uint32_t own_tgid);
 void jit_file_cache_free(struct jit_file_cache *cache);
-/* Looks at the places that came since the last call, and now and then for files that were not there yet. */
+/* Looks at the locations added since the last call, and from time to time for files that did not exist yet. */
 void jit_file_cache_step(struct jit_file_cache *cache, const struct location_table *locations, uint64_t now_ns);
-/* Of a process that has ended: gives its files, for the caller to close, and returns true. Of one that lives nothing: it says itself what
- * its files are by now. */
+/* For a process that has ended: returns true and copies of the descriptors, which the caller closes. For a living process: returns false,
+ * because its current files can be found by path. */
 bool jit_file_cache_copy(const struct jit_file_cache *cache, uint32_t tgid, struct jit_files *ret_files);
-/* The next places are those of another table, as a window has ended: processes that had ended when the one before did are forgotten. */
+/* A window has ended: the next call passes another table of locations. Forgets processes that had already ended at the end of the window
+ * before. */
 void jit_file_cache_end_window(struct jit_file_cache *cache);

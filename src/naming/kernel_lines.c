@@ -18,7 +18,7 @@
 #define NOTES_PATH    "/sys/kernel/notes"
 #define KALLSYMS_PATH "/proc/kallsyms"
 #define MAX_NOTES     (64u << 10)
-#define BASE_SYMBOL   "_stext" /* the begin of the kernel's text on all architectures */
+#define BASE_SYMBOL   "_stext" /* the start of the kernel's text on all architectures */
 
 struct kernel_lines {
 	struct elf_file *elf;
@@ -26,7 +26,7 @@ struct kernel_lines {
 	char path[PATH_MAX];
 };
 
-/* Size 0 when the kernel has none or does not tell. */
+/* Size 0: the kernel has none or does not report it. */
 static struct build_id running_build_id(void)
 {
 	CLEANUP(closep) int fd = open(NOTES_PATH, O_RDONLY | O_CLOEXEC);
@@ -51,7 +51,7 @@ static struct build_id running_build_id(void)
 	return id;
 }
 
-/* Where the running kernel has a symbol that stands near the begin of its list. */
+/* Returns the address of a symbol in the running kernel. Fast only for one near the start of the list. */
 static int find_in_kernel(const char *name, uint64_t *ret_kaddr)
 {
 	CLEANUP(fclosep) FILE *file = fopen(KALLSYMS_PATH, "re");
@@ -69,7 +69,7 @@ static int find_in_kernel(const char *name, uint64_t *ret_kaddr)
 	return file ? -ENOENT : -errno;
 }
 
-/* /lib/modules/R/build may lead into a user's directory, where anything can stand. */
+/* /lib/modules/R/build may lead into a user's directory, which may contain anything. */
 static int open_file(const char *path, struct diag *diag)
 {
 	struct stat st;
@@ -125,7 +125,7 @@ static int open_one(const char *path, const struct build_id *wanted, struct diag
 	err = elf_file_open_fd(fd, diag, &lines->elf);
 	if (err)
 		return err;
-	fd = -1; /* it is the file's now */
+	fd = -1; /* lines->elf owns it now */
 	err = check(lines, wanted, diag);
 	if (!err)
 		err = find_shift(lines, diag);
@@ -134,7 +134,7 @@ static int open_one(const char *path, const struct build_id *wanted, struct diag
 	return err;
 }
 
-/* The places that perf has for it. A file that is not ours does not hide the ones behind it, but is told when there is none. */
+/* Searches where perf does. A file of another kernel does not end the search; it is reported if no other file fits. */
 static int look_for(const struct build_id *wanted, struct diag *diag, struct kernel_lines **ret_lines)
 {
 	static const char *const locations[][2] = { { "/usr/lib/debug/boot/vmlinux-", "" }, { "/usr/lib/debug/lib/modules/", "/vmlinux" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_lines: the vmlinux with debug info of the kernel that runs, where its source lines and inlined functions are looked up. Only one
- * whose build id is that of /sys/kernel/notes; and moved to where the kernel really is (KASLR). Modules have none. One thread. */
+/* kernel_lines: looks up source lines and inlined functions of the running kernel in its vmlinux with debug info. The file's build id must
+ * be that of /sys/kernel/notes. Addresses are shifted to where the kernel really is (KASLR). Does not cover modules. One thread. */
 #pragma once
 #include <stdint.h>
 
@@ -10,7 +10,8 @@
 #include "parse/parser.h"
 
 struct kernel_lines;
-/* `path` NULL: where perf looks, too. 0; -ENOENT: there is none, without a text; else `diag` says why it is not used. */
+/* `path` NULL: searches where perf does; if there is no file, -ENOENT and `diag` stays empty. Otherwise 0, or `diag` says why the file is
+ * not used. */
 MUST_CHECK int kernel_lines_open(const char *path, struct diag *diag, struct kernel_lines **ret_lines);
 void kernel_lines_free(struct kernel_lines *lines); /* takes NULL */
 static inline void kernel_lines_freep(struct kernel_lines **lines)
@@ -19,8 +20,8 @@ static inline void kernel_lines_freep(struct kernel_lines **lines)
 }
 const char *kernel_lines_path(const struct kernel_lines *lines);
 
-/* Where a function that stands at `elf_vaddr` in the file is in the kernel. */
+/* Returns the kernel address of a function at `elf_vaddr` in the file. */
 uint64_t kernel_lines_kaddr(const struct kernel_lines *lines, uint64_t elf_vaddr);
-/* As parser_names, for addresses in the kernel. The starts in the answers are those in the file. */
+/* As parser_names, for kernel addresses. The starts in the answers are addresses in the file. */
 MUST_CHECK int kernel_lines_ask(const struct kernel_lines *lines, struct parser *parser, const uint64_t *kaddrs, uint32_t nr,
 				worker_open_fn open, void *open_arg, struct diag *diag, struct buffer *answers);

@@ -11,9 +11,9 @@
 #include "base/hash.h"
 #include "base/small_file.h"
 
-#define LIST_ROOM (256u << 10) /* four times what a desktop has */
+#define LIST_ROOM (256u << 10) /* four times the size on a desktop */
 
-/* "name size users dependents state address", and perhaps taints: kernel/module/procfs.c, m_show. */
+/* "name size users dependents state address", optionally followed by taints: kernel/module/procfs.c, m_show. */
 enum { FIELD_NAME, FIELD_SIZE, FIELD_USERS, FIELD_DEPENDENTS, FIELD_STATE };
 
 static bool is_passing(int field)
@@ -21,8 +21,8 @@ static bool is_passing(int field)
 	return field == FIELD_USERS || field == FIELD_DEPENDENTS;
 }
 
-/* By the number of its directory, which is never given twice (fs/kernfs/dir.c, kernfs_ino), a module is told from one of the same name,
- * size and address before it. */
+/* The inode number of a module's directory is never reused (fs/kernfs/dir.c, kernfs_ino). It tells the module from an earlier one of the
+ * same name, size and address. */
 static uint64_t hash_directory(int folder_fd, const char *name, size_t length, uint64_t hash)
 {
 	char path[256];

@@ -12,7 +12,7 @@
 
 struct kernel_names {
 	struct symbolizer *symbolizer;
-	struct kernel_code *programs; /* BPF's, borrowed by it */
+	struct kernel_code *programs; /* BPF programs, borrowed by the symbolizer */
 	uint32_t nr_programs;
 	uint64_t modules;             /* kernel_modules_hash of them */
 };
@@ -37,7 +37,7 @@ void kernel_names_free(struct kernel_names *names)
 	free(names);
 }
 
-/* Their times are known to some microseconds. */
+/* Load times are exact to some microseconds. */
 static bool is_same_time(uint64_t a, uint64_t b)
 {
 	return a - b < NS_PER_MS || b - a < NS_PER_MS;

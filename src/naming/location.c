@@ -5,10 +5,10 @@
 #include "base/buffer.h"
 #include "base/u64_map.h"
 
-#define PLACES_BYTES_MAX ((size_t)4 << 30)
+#define LOCATIONS_BYTES_MAX ((size_t)4 << 30)
 
 struct location_table {
-	struct buffer locations; /* struct place each */
+	struct buffer locations; /* struct location each */
 	struct u64_map by_key;
 };
 
@@ -17,7 +17,7 @@ struct location_table *location_table_new(void)
 	struct location_table *table = calloc(1, sizeof(*table));
 
 	if (table)
-		table->locations = BUFFER_INIT(PLACES_BYTES_MAX);
+		table->locations = BUFFER_INIT(LOCATIONS_BYTES_MAX);
 	return table;
 }
 
@@ -89,7 +89,7 @@ uint32_t location_user(struct location_table *table, const struct process_table 
 	return enter(table, processes, &location);
 }
 
-uint32_t place_copy(struct location_table *table, const struct process_table *processes, const struct location *location)
+uint32_t location_copy(struct location_table *table, const struct process_table *processes, const struct location *location)
 {
 	return enter(table, processes, location);
 }

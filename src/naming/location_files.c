@@ -83,7 +83,7 @@ static int add_file(struct location_files *files, const struct location_files_pa
 	*file = (struct location_file){ .object = *object, .fetched_fd = -1 };
 	file->object.elf = object->elf ? elf_file_share(object->elf) : NULL;
 	file->object.path = strdup(object->path);
-	files->nr_files++; /* from now on it is freed with the others */
+	files->nr_files++; /* from now on location_files_free frees it */
 	if (object->elf && debug_files_fd(parts->debug_files, object->elf) >= 0)
 		file->fetched_fd = fcntl(debug_files_fd(parts->debug_files, object->elf), F_DUPFD_CLOEXEC, 0);
 	return !file->object.path || add_images(file, parts->runtimes, number) ||

@@ -7,20 +7,20 @@
 #include "base/interned.h"
 #include "base/texts.h"
 
-#define NAMES_MAX 64 /* of an address */
+#define NAMES_MAX 64 /* per address */
 
 struct cached_name {
 	uint64_t start;
-	uint32_t name, system_name, file; /* texts */
+	uint32_t name, system_name, file; /* numbers in `texts` */
 	uint32_t line, start_line;
 };
 
 struct cached {
 	struct name_cache_key key;
-	uint32_t first, nr; /* of `names` */
+	uint32_t first, nr; /* range in `names` */
 };
 
-/* What was asked for since the one before was closed. */
+/* The names used since the part before it became full. */
 struct part {
 	struct interned addresses; /* of struct cached */
 	struct buffer names;       /* struct cached_name each */
@@ -28,8 +28,8 @@ struct part {
 };
 
 struct name_cache {
-	size_t max_bytes; /* of a part: when it is full it becomes the older one, and what is not asked for until the next is full goes with
-			     it */
+	/* Per part. A full part becomes the older one. It is dropped when the next part is full, with all names not used until then. */
+	size_t max_bytes;
 	struct part now, older;
 };
 
@@ -140,7 +140,7 @@ bool name_cache_find(struct name_cache *cache, const struct name_cache_key *key,
 		return true;
 	if (!find_in(&cache->older, key, names, max_names, ret_nr))
 		return false;
-	if (part_bytes(&cache->now) < cache->max_bytes) /* else what was found would go */
+	if (part_bytes(&cache->now) < cache->max_bytes) /* a full part would drop `older`, with these names */
 		name_cache_add(cache, key, names, *ret_nr);
 	return true;
 }

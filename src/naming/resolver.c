@@ -58,7 +58,7 @@ static const struct object *object_of(const struct resolver *resolver, const str
 	return file ? &file->object : NULL;
 }
 
-/* The name for a place that no symbol covers. */
+/* Writes the name for a location that no symbol covers. */
 static void describe(const struct resolver *resolver, const struct location *where, char *to, size_t size)
 {
 	const struct object *object = object_of(resolver, where);
@@ -100,12 +100,12 @@ static uint32_t add_mapping(struct resolver *resolver, const struct location *wh
 	return profile_mapping(resolver->profile, &mapping);
 }
 
-/* Did a BPF program come to where other code was when the place was first met? */
+/* Was the BPF program loaded after the location was first seen? Then the sample hit other code at that address. */
 static bool is_too_late(const struct resolver *resolver, const struct symbol_name *name, const struct location *where)
 {
 	const struct kernel_code *program = symbolizer_program(resolver->symbolizer, name->start);
 
-	if (!program) /* loaded since we asked for them */
+	if (!program) /* if it is a BPF program: loaded after we listed them */
 		return kernel_names_know_programs(resolver->naming->kernel) && strncmp(name->name, "bpf_prog_", 9) == 0;
 	return program->since_ns > where->first_ns;
 }
@@ -132,7 +132,7 @@ uint64_t resolver_code(const struct resolver *resolver, const struct location *w
 	return where->tgid ? address - 1 : symbolizer_kernel_call(resolver->symbolizer, address);
 }
 
-/* Puts one location behind the others. 0 or -ENOMEM. */
+/* Appends one location. 0 or -ENOMEM. */
 static int add_location(struct resolver *resolver, struct profile_location location, const struct symbol_name *name)
 {
 	uint32_t number;

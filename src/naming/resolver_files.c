@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names in files: of programs and libraries, of JIT code, and the kernel's lines. A question for each file, process or kernel, to the
- * worker that reads strangers' bytes. */
+/* resolver_files: resolves names in files: of programs and libraries, of JIT code, and the kernel's lines. Sends one request for each file
+ * or process, and one for the kernel, to the worker that reads untrusted files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -15,10 +15,10 @@
 
 #define ANSWERS_BYTES_MAX ((size_t)1 << 30)
 
-/* One address of a question: of a file, of a process's JIT code, or of the kernel. */
+/* One address of a request: in a file, in a process's JIT code, or in the kernel. */
 struct asked {
-	uint64_t address; /* of the instruction, or the call */
-	uint32_t source;  /* object or tgid, 0: the kernel */
+	uint64_t address; /* of the instruction, or in the call */
+	uint32_t source;  /* object or tgid; 0: the kernel */
 	uint32_t where;
 	bool in_elf;
 };
@@ -34,7 +34,7 @@ static int by_source(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* key: whose addresses they are, for later windows; NULL: they may be others' then. */
+/* key: under which to cache the names for later windows; NULL: do not cache, the addresses may have other names then. */
 static int take_answers(struct resolver *resolver, const struct asked *asked, struct name_cache_key *key, struct name_answers *answers)
 {
 	for (uint32_t i = 0; i < answers->nr_addresses; i++) {
@@ -51,7 +51,8 @@ static int take_answers(struct resolver *resolver, const struct asked *asked, st
 	return 0;
 }
 
-/* Found by a process whose word is as good, or better: who has no debug files, or made them himself, does not speak for the others. */
+/* Finds names that were looked up in the root of a process with the same rank or a higher one. A process of lower rank may have no debug
+ * files, or forged ones; its names do not count for the others. */
 static bool find_known(struct name_cache *cache, struct name_cache_key key, struct symbol_name *names, uint32_t *ret_nr)
 {
 	uint64_t rank = key.rank;
@@ -63,7 +64,7 @@ static bool find_known(struct name_cache *cache, struct name_cache_key key, stru
 	return name_cache_find(cache, &key, names, NAME_ANSWERS_MAX, ret_nr);
 }
 
-/* Takes what is known from an earlier window; *ret_nr are left, which stand first. */
+/* Takes the names known from earlier windows. Moves the addresses still to be looked up to the front; *ret_nr is their number. */
 static int take_known(struct resolver *resolver, struct name_cache_key key, struct asked *asked, uint32_t nr, uint32_t *ret_nr)
 {
 	struct symbol_name names[NAME_ANSWERS_MAX];
@@ -88,7 +89,7 @@ static int ask_names(const struct resolver *resolver, const struct parser_names 
 	return err ? err : name_answers_open(bytes->data, bytes->size, request->nr, ret_answers);
 }
 
-/* With the debug file that was fetched, if there is one; when that does harm, without. */
+/* Uses the fetched debug file, if there is one. If the request fails with it, repeats the request without. */
 static int ask_with_fetched(struct resolver *resolver, struct location_file *file, struct parser_names *request, struct diag *diag,
 			    struct buffer *bytes, struct name_answers *ret_answers)
 {
@@ -121,7 +122,7 @@ static uint64_t *addresses_of(const struct asked *asked, uint32_t nr)
 	return addresses;
 }
 
-/* No time is left for files. */
+/* Is there no time left to read files? Counts the file as skipped. */
 static bool is_skipped(struct resolver *resolver)
 {
 	bool is_in_haste = clock_is_past(resolver->naming->haste_ns);
@@ -130,7 +131,7 @@ static bool is_skipped(struct resolver *resolver)
 	return is_in_haste;
 }
 
-/* As far as the kernel knows without asking the file system; 0: it does not. */
+/* Returns the modification time that the kernel knows without a request to the file system's server; 0: not known. */
 static int64_t written_ns(const struct elf_file *elf)
 {
 	struct statx status;
@@ -140,8 +141,8 @@ static int64_t written_ns(const struct elf_file *elf)
 	return status.stx_mtime.tv_sec * (int64_t)NS_PER_S + status.stx_mtime.tv_nsec;
 }
 
-/* Are its names for later windows? Not those of whom nobody else believes; nor when the process whose debug files they may stand in has
- * ended meanwhile, and they were not to be had. */
+/* May the names be cached for later windows? Not if they are from a process of the lowest rank, which counts for no other. Nor if the
+ * process has ended meanwhile: its debug files may not have been reachable. */
 static bool is_kept(const struct location_file *file)
 {
 	if (!file->asker)
@@ -150,7 +151,7 @@ static bool is_kept(const struct location_file *file)
 	       credentials_rank(file->asker, elf_file_owner(file->object.elf)) == file->asker_rank;
 }
 
-/* The names of `nr` places in one file. What cannot be read is noted, and its places stay without. */
+/* Resolves `nr` locations in one file. Notes in the account what cannot be read; those locations get no names. */
 static int read_file(struct resolver *resolver, struct asked *asked, uint32_t nr)
 {
 	struct location_file *file = location_files_file(resolver->files, asked->source);
@@ -169,7 +170,7 @@ static int read_file(struct resolver *resolver, struct asked *asked, uint32_t nr
 	struct diag diag = { 0 };
 	int err = take_known(resolver, key, asked, nr, &request.nr);
 
-	if (err || !request.nr || !request.elf || is_skipped(resolver)) /* no ELF file: was closed, and is not to be found again */
+	if (err || !request.nr || !request.elf || is_skipped(resolver)) /* no elf: it was closed and could not be reopened */
 		return err;
 	request.elf_vaddrs = addresses = addresses_of(asked, request.nr);
 	if (!addresses)
@@ -194,7 +195,7 @@ static int read_file(struct resolver *resolver, struct asked *asked, uint32_t nr
 	return take_answers(resolver, asked, is_kept(file) ? &key : NULL, &answers);
 }
 
-/* The same for the JIT code of one process. */
+/* Does the same for the JIT code of one process. */
 static int read_jit(struct resolver *resolver, const struct asked *asked, uint32_t nr)
 {
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(ANSWERS_BYTES_MAX);
@@ -229,8 +230,8 @@ static int read_jit(struct resolver *resolver, const struct asked *asked, uint32
 	return take_answers(resolver, asked, NULL, &answers);
 }
 
-/* The function that the code belongs to keeps the name that the running kernel gives it. What it calls a module's, or where it knows
- * another function, is not in this file, whatever the file says. 0 or -ENOMEM. */
+/* The function that the code belongs to keeps its name in the running kernel. Ignores the file's answer for code of a module, and where the
+ * running kernel has another function: such code is not in this file. 0 or -ENOMEM. */
 static int take_kernel_answers(struct resolver *resolver, const struct kernel_lines *lines, const struct asked *asked,
 			       struct name_answers *answers)
 {
@@ -253,7 +254,7 @@ static int take_kernel_answers(struct resolver *resolver, const struct kernel_li
 	return 0;
 }
 
-/* Source lines and inlined functions of the kernel, if there is a vmlinux for it. */
+/* Looks up source lines and inlined functions of the kernel, if there is a vmlinux for it. */
 static int read_kernel(struct resolver *resolver, struct asked *asked, uint32_t nr)
 {
 	CLEANUP(freep) uint64_t *addresses = NULL;
@@ -307,7 +308,7 @@ int resolver_read_files(struct resolver *resolver)
 	for (uint32_t i = 0; resolver->naming->parser && i < nr_locations; i++) {
 		const struct location *where = location_at(resolver->table, i);
 
-		if (where->tgid || resolver->naming->lines) /* JIT code may stand in a file, too: /memfd:doublemapper of .NET */
+		if (where->tgid || resolver->naming->lines) /* JIT code may be in a file, too: .NET's /memfd:doublemapper */
 			asked[nr++] = (struct asked){ .in_elf = where->in_elf,
 						      .source = where->in_elf ? where->object : where->tgid,
 						      .where = i,

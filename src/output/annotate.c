@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A function's source and instructions. Paths come from a stranger's profile: only regular files are read, as the user who asks, and a
- * file's code only when it has the build id of the one that was sampled. The source is text; the code is read by the worker. */
+/* annotate: a function's source and instructions. The paths come from an untrusted profile. So only regular files are read, with the
+ * caller's rights, and code only from a file with the build id of the sampled one. Source is read as text; the worker reads the code. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define MAX_PLACES	  10
 #define MAX_SOURCE_BYTES  ((off_t)64 << 20)
 #define MAX_ANSWER_BYTES  ((size_t)512 << 20)
-#define GUESS_BYTES	  16 /* behind the last address where the function's end is not known */
+#define GUESS_BYTES	  16 /* shown after the last address if the function's end is not known */
 
 struct annotator {
 	const struct annotation *annotation;
@@ -40,7 +40,7 @@ static const char *text_of(const struct annotator *annotator, uint32_t string)
 	return profile_string_text(annotator->annotation->profile, string);
 }
 
-/* A descriptor or a negative errno. */
+/* Returns a descriptor or a negative errno. */
 static int open_file(const char *path, struct stat *st, struct diag *diag)
 {
 	int fd = file_open_regular(path, st);
@@ -73,7 +73,7 @@ static int read_source(const char *path, struct buffer *text, struct stat *st, s
 	return got < 0 ? diag_errno(diag, errno, "%s", strerror(errno)) : 0;
 }
 
-/* lines[0..nr) are of one file. */
+/* lines[0..nr) belong to one file. */
 static int show_file(const struct annotator *annotator, const struct annotated_line *lines, uint32_t nr)
 {
 	CLEANUP(buffer_done) struct buffer text = BUFFER_INIT((size_t)MAX_SOURCE_BYTES + 1);
@@ -126,7 +126,7 @@ static int open_for_worker(void *arg, const char *path)
 	return proxy_open_debug(annotator->proxy, 0, &(struct debugged){ .owner = annotator->owner }, path, DEBUG_FILE_MAX_BYTES);
 }
 
-/* The file that was sampled, if it is still there. 0, or the reason in `diag`. */
+/* Opens the file that was sampled, if it is still there. 0, or an error with the reason in `diag`. */
 static int open_sampled(const struct annotator *annotator, const struct annotated_place *place, struct diag *diag,
 			struct elf_file **ret_elf)
 {
@@ -167,7 +167,7 @@ static void freep_listing(struct shown_instruction **instructions)
 	free(*instructions);
 }
 
-/* Ascending, as linked. Those that only the place in the file is known of are found by its headers; where that fails they keep 0. */
+/* Converts file offsets to addresses as linked, by the file's headers; 0 where that fails. */
 static void link_addresses(const struct elf_file *elf, struct annotated_address *addresses, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -182,7 +182,7 @@ static void link_addresses(const struct elf_file *elf, struct annotated_address 
 	}
 }
 
-/* The call that a return address is behind may be a function's last instruction. */
+/* For a return address, returns an address in the call before it: the call may be a function's last instruction. */
 static uint64_t inside(const struct annotated_address *address)
 {
 	return address->elf_vaddr - (address->class == ADDRESS_CALL);
@@ -221,7 +221,7 @@ static int ask(struct annotator *annotator, const struct elf_file *elf, const ch
 	return err ? err : parser_code(annotator->parser, elf, path, request, open_for_worker, annotator, diag, answer);
 }
 
-/* One stretch of code: the function around the first address, and how many of the addresses stand in it. */
+/* Shows one stretch of code: the function around the first address. *ret_nr: number of the addresses in it. */
 static int show_stretch(struct annotator *annotator, const struct elf_file *elf, const struct annotated_place *place,
 			const struct annotated_address *addresses, uint32_t nr, uint32_t *ret_nr, struct diag *diag)
 {
@@ -245,7 +245,7 @@ static int show_stretch(struct annotator *annotator, const struct elf_file *elf,
 		return diag_errno(diag, -err, "what was read of it is not sound");
 	while (nr_here < nr && inside(&addresses[nr_here]) < listing.end)
 		nr_here++;
-	*ret_nr = nr_here ? nr_here : 1; /* never none, whatever the worker says */
+	*ret_nr = nr_here ? nr_here : 1; /* at least one, whatever the worker answers */
 	nr_left = annotation_give(addresses, *ret_nr, instructions, nr_instructions);
 	buffer_printf(annotator->buffer, "code: 0x%" PRIx64 " to 0x%" PRIx64 "%s%s\n", listing.start, listing.end,
 		      listing.is_guess ? ", which no symbol covers: where it ends is not known" : "",

@@ -12,7 +12,7 @@
 
 #define EVENTS_VERSION 2
 #define FLUSH_BYTES (256u << 10)
-#define LINES_BYTES_MAX (64u << 20) /* that wait to be written: FLUSH_BYTES and a line, whose stack may be long */
+#define LINES_BYTES_MAX (64u << 20) /* not yet written: FLUSH_BYTES and one line, which may have a long stack */
 
 struct event_file {
 	struct output_stream *stream;
@@ -21,8 +21,8 @@ struct event_file {
 	struct diag diag;   /* of the first failure */
 	int err;
 	uint64_t start_ns;
-	uint8_t *is_used;   /* by stack of the profile */
-	uint32_t nr_stacks; /* that is_used has room for */
+	uint8_t *is_used;   /* by the profile's stack number */
+	uint32_t nr_stacks; /* capacity of is_used */
 };
 
 int event_file_new(const char *path, struct diag *diag, struct event_file **ret_file)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_file: the file of switches and wake-ups, as JSON lines (docs/formats.md), written while they happen. A failure is kept until
- * event_file_end: the recording goes on without the file. One thread. */
+/* event_file: writes context switches and wake-ups to a file as they happen, as JSON lines (docs/formats.md). After a failure the recording
+ * goes on without the file; event_file_end reports the failure. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,34 +15,34 @@ struct sched_event {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t cpu;
 	bool is_wakeup;
-	uint32_t thread;  /* who left the CPU, or was woken up */
-	uint32_t cause;   /* the wait that began, or the waker; by their numbers */
-	uint32_t next;    /* who came onto the CPU */
+	uint32_t thread;  /* number of the thread that left the CPU, or was woken up */
+	uint32_t cause;   /* number of the wait that began, or of the waker */
+	uint32_t next;    /* number of the thread that got the CPU */
 };
 
-struct event_wait { /* a kind of wait, or the place of a waker */
+struct event_wait { /* a kind of wait, or a waker with its stacks */
 	uint32_t number;
 	uint32_t thread;                   /* of a waker; EVENT_NONE: an interrupt */
 	uint16_t state, syscall;           /* of a wait: as in struct sonde_wait_key */
 	const char *kind;                  /* of a wait */
-	uint32_t user_stack, kernel_stack; /* of the profile, or PROFILE_NONE */
+	uint32_t user_stack, kernel_stack; /* in the profile, or PROFILE_NONE */
 };
 
 struct event_totals {
 	uint64_t start_ns, end_ns, unix_offset_ns;
 	uint64_t nr_switches, nr_wakeups;  /* in the file */
-	uint64_t nr_lost;                  /* and those that are not */
+	uint64_t nr_lost;                  /* events that are not in the file */
 };
 
 struct event_file;
-/* Nothing is at `path` before the end. 0 or a negative errno. */
+/* A regular file appears at `path` only at the end. 0 or a negative errno. */
 MUST_CHECK int event_file_new(const char *path, struct diag *diag, struct event_file **ret_file);
 void event_file_free(struct event_file *file); /* takes NULL */
 void event_file_begin(struct event_file *file, uint64_t start_ns, const char *command_line);
 void event_file_event(struct event_file *file, const struct sched_event *event);
-/* What the numbers stand for, once all events have come. */
+/* Describe the numbers used in the events. Call them after the last event. */
 void event_file_thread(struct event_file *file, uint32_t number, uint32_t tgid, uint32_t tid, const char *comm);
 void event_file_wait(struct event_file *file, const struct event_wait *wait);
 void event_file_waker(struct event_file *file, const struct event_wait *waker);
-/* The stacks and frames of the profile that were named, and the totals; then the file appears. 0 or the first failure. */
+/* Writes the stacks that waits and wakers refer to, their frames, and the totals; then the file appears. 0 or the first failure. */
 MUST_CHECK int event_file_end(struct event_file *file, const struct profile *profile, const struct event_totals *totals, struct diag *diag);

@@ -54,7 +54,7 @@ static bool ends_with(const char *path, const char *suffix, size_t suffix_size)
 	return size > suffix_size && !memcmp(path + size - suffix_size, suffix, suffix_size);
 }
 
-/* The size of the longest suffix that fits, or 0. */
+/* Returns the size of the longest suffix that matches, or 0. */
 static size_t suffix_size(const char *path, const char *suffixes)
 {
 	size_t longest = 0;
@@ -99,7 +99,7 @@ bool export_format_has_lines(enum export_format format)
 	case EXPORT_FOLDED:
 	case EXPORT_TOP:
 	case EXPORT_SVG:
-	case EXPORT_JSON: /* with --lines: programs that want it small need not ask for less */
+	case EXPORT_JSON: /* only with --lines: small by default */
 	case EXPORT_JSONL:
 		return false;
 	default:
@@ -107,7 +107,7 @@ bool export_format_has_lines(enum export_format format)
 	}
 }
 
-/* Widths and shares are parts of a sum. */
+/* Does the format show widths or shares? Those are parts of a sum. */
 static bool needs_sum(enum export_format format)
 {
 	return format != EXPORT_TEXT && format != EXPORT_FOLDED && format != EXPORT_JSON && format != EXPORT_JSONL;

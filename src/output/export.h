@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export: a profile to a file format. Writers fill a buffer and settle it as they go, where the format allows it
- * (docs/internals/formats.md); what becomes of the bytes is the caller's business. */
+/* export: converts a profile to a file format. Writers fill a buffer and settle it as they go, where the format allows it
+ * (docs/internals/formats.md). The caller decides where the bytes go. */
 #pragma once
 #include <stdbool.h>
 
@@ -9,7 +9,7 @@
 #include "frames/export_options.h"
 #include "model/profile.h"
 
-/* X(id, name for --format, suffixes (blank-separated), text for help); of suffixes that fit, the longest counts */
+/* X(id, name for --format, suffixes (blank-separated), text for help); the longest matching suffix wins */
 #define EXPORT_FORMAT_LIST(X) \
 	X(TEXT, "text", ".txt", "stacks with their counts, the hottest last") \
 	X(FOLDED, "folded", ".folded .collapsed", "one line per stack, for flame graphs") \
@@ -31,12 +31,13 @@ enum export_format { EXPORT_FORMAT_LIST(X) EXPORT_FORMAT_COUNT };
 #undef X
 
 const char *export_format_name(enum export_format format);
-/* By --format's name, or by a path's suffix. 0 or -EINVAL (diag lists what there is). */
+/* Find a format by its name for --format, or by a path's suffix. 0; -EINVAL: `diag` lists the known ones. */
 MUST_CHECK int export_format_by_name(const char *name, struct diag *diag, enum export_format *ret_format);
 MUST_CHECK int export_format_by_path(const char *path, struct diag *diag, enum export_format *ret_format);
-/* Whether it shows source lines and inlined functions: they are looked up then. */
+/* Does it show source lines and inlined functions? Then they are looked up. */
 bool export_format_has_lines(enum export_format format);
 bool export_format_has_histograms(enum export_format format);
-/* Writes the whole profile. 0; -ENOMEM; -EFBIG; -EINVAL: the value that is shown is no sum, and the format takes nothing else. */
+/* Writes the whole profile. 0; -ENOMEM; -EFBIG; -E2BIG: too many samples for the format; -EINVAL: the format needs a sum, and the shown
+ * value is none. */
 MUST_CHECK int export_write(const struct profile *profile, enum export_format format, const struct export_options *options,
 			    struct buffer *buffer, struct diag *diag);

@@ -17,7 +17,7 @@ static int cannot_write(struct diag *diag, int err, const char *path)
 	return diag_errno(diag, err, "cannot write %s: %s", path, strerror(err));
 }
 
-/* The directory that a path's file stands in. */
+/* Returns the directory of a path's file. */
 static int directory_of(const char *path, char *to, size_t size)
 {
 	const char *slash = strrchr(path, '/');
@@ -32,9 +32,9 @@ static int directory_of(const char *path, char *to, size_t size)
 	return 0;
 }
 
-/* The file that a symbolic link leads to: a report takes its place, not the link's (/dev/stdout, where stdout is a file). The kernel
- * follows the link, so that its protection of links in /tmp holds. `path` itself where the link leads nowhere; NULL where it leads to a
- * file that has lost its name, or to one of another name space: that of another file may stand there by now. */
+/* Returns the path of the file that a symbolic link leads to: a report replaces that file, not the link (/dev/stdout, if stdout is a file).
+ * The kernel follows the link, so that its protection of links in /tmp applies. Returns `path` if it is no link or leads nowhere. NULL: the
+ * file has lost its name, or is in another mount namespace; its former path may be another file's by now. */
 static const char *follow(const char *path, char to[PATH_MAX])
 {
 	CLEANUP(closep) int fd = open(path, O_PATH | O_CLOEXEC);
@@ -52,7 +52,7 @@ static const char *follow(const char *path, char to[PATH_MAX])
 	return !stat(to, &named) && named.st_dev == file.st_dev && named.st_ino == file.st_ino ? to : NULL;
 }
 
-/* Is there something at `path` to be written through: no regular file (a device, a FIFO), or one whose place nothing can take? */
+/* Must `path` be written directly? True for devices and FIFOs, and for a regular file that cannot be replaced. */
 static bool is_special(const char *path)
 {
 	char target[PATH_MAX];
@@ -61,7 +61,7 @@ static bool is_special(const char *path)
 	return !stat(path, &st) && (!S_ISREG(st.st_mode) || !follow(path, target));
 }
 
-/* A closed stdout is found out before the run, not after it. */
+/* Detects a closed stdout before the run, not after it. */
 static bool can_write_to_stdout(void)
 {
 	int flags = fcntl(STDOUT_FILENO, F_GETFL);
@@ -69,7 +69,7 @@ static bool can_write_to_stdout(void)
 	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* Who has asked for the report: by sudo another one than we are. False: nobody else. */
+/* If we are root by sudo, returns true, and the user and group of its caller. */
 static bool by_sudo(uint64_t *ret_uid, uint64_t *ret_gid)
 {
 	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
@@ -77,8 +77,8 @@ static bool by_sudo(uint64_t *ret_uid, uint64_t *ret_gid)
 	return !geteuid() && uid && gid && !number_u64(uid, UINT32_MAX - 1, ret_uid) && !number_u64(gid, UINT32_MAX - 1, ret_gid);
 }
 
-/* In a folder where everybody may put things (/tmp), somebody else's FIFO is where he waits for reports; fs.protected_fifos tells them
- * apart likewise. */
+/* Is it another user's FIFO in a sticky directory that everybody may write to (/tmp)? Its owner may be waiting for reports. The kernel's
+ * fs.protected_fifos applies the same rule. */
 static bool is_trap(int fd, const char *path)
 {
 	char directory[PATH_MAX];
@@ -92,7 +92,7 @@ static bool is_trap(int fd, const char *path)
 	       fifo.st_uid != folder.st_uid;
 }
 
-/* A FIFO that nobody reads is refused, not waited for. */
+/* Refuses a FIFO without a reader instead of waiting for one. */
 static int open_special(const char *path)
 {
 	CLEANUP(closep) int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_TRUNC);
@@ -123,20 +123,20 @@ int output_check(const char *path, struct diag *diag)
 	if (err)
 		return cannot_write(diag, -err, path);
 	fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-	if (fd < 0 && errno != EOPNOTSUPP && errno != EISDIR) /* the two: a file system without such files */
+	if (fd < 0 && errno != EOPNOTSUPP && errno != EISDIR) /* these two: no support for O_TMPFILE */
 		return cannot_write(diag, errno, path);
 	return access(directory, W_OK | X_OK) ? cannot_write(diag, errno, path) : 0;
 }
 
-/* A file that is on its way. */
+/* A file being written. */
 struct output_stream {
-	char path[PATH_MAX];    /* as it was given, for messages */
-	char target[PATH_MAX];  /* whose place it takes; "": it is written through */
-	char passing[PATH_MAX]; /* its name as long as it is not whole; "": it has none, and is gone when we are */
+	char path[PATH_MAX];    /* as given, for messages */
+	char target[PATH_MAX];  /* the file it replaces or creates; "": written directly */
+	char passing[PATH_MAX]; /* its name until it is complete; "": it has none, and disappears if we end */
 	int fd;
 };
 
-/* Gives the nameless file its name; where something has that name, by a passing one that then takes its place. */
+/* Gives the nameless file its name. If the name is taken, gives it a temporary name, then renames it over the other file. */
 static int name_file(int fd, const char *path)
 {
 	char self[64], passing[PATH_MAX];
@@ -148,7 +148,7 @@ static int name_file(int fd, const char *path)
 		return -errno;
 	if ((size_t)snprintf(passing, sizeof(passing), "%s.%d.part", path, (int)getpid()) >= sizeof(passing))
 		return -ENAMETOOLONG;
-	unlink(passing); /* an earlier process's of our number, that was killed here */
+	unlink(passing); /* left by an earlier process with our id that was killed here */
 	if (linkat(AT_FDCWD, self, AT_FDCWD, passing, AT_SYMLINK_FOLLOW))
 		return -errno;
 	if (rename(passing, path)) {
@@ -160,8 +160,8 @@ static int name_file(int fd, const char *path)
 	return 0;
 }
 
-/* A report holds addresses of the kernel, and paths and command lines of all users: it is for whoever asked for it. A file of theirs keeps
- * its owner and mode; one that somebody else has put there does not. */
+/* A report contains kernel addresses, and paths and command lines of all users, so only the user who requested it gets access. If it
+ * replaces a file of that user or of ours, it gets that file's owner and mode; not so with another user's file. */
 static int give_owner(int fd, const char *target)
 {
 	uint64_t uid = geteuid(), gid = getegid();
@@ -184,7 +184,7 @@ static int open_nameless(const char *target)
 	return fd < 0 ? -errno : fd;
 }
 
-/* For file systems that know no nameless files (NFS, vfat): beside the target under a passing name. */
+/* For file systems without nameless files (NFS, vfat): creates a file beside the target under a temporary name. */
 static int open_passing(struct output_stream *stream)
 {
 	int length = snprintf(stream->passing, sizeof(stream->passing), "%s.%d.part", stream->target, (int)getpid()), fd;
@@ -193,14 +193,14 @@ static int open_passing(struct output_stream *stream)
 		stream->passing[0] = '\0';
 		return -ENAMETOOLONG;
 	}
-	unlink(stream->passing); /* an earlier process's of our number, that was killed here; or somebody's, who would read along */
+	unlink(stream->passing); /* left by a killed process with our id; or created by another user to read our report */
 	fd = open(stream->passing, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		stream->passing[0] = '\0';
 	return fd < 0 ? -errno : fd;
 }
 
-/* The descriptor, or a negative errno. */
+/* Returns the descriptor, or a negative errno. */
 static int open_any(struct output_stream *stream, const char *path)
 {
 	char followed[PATH_MAX];
@@ -215,7 +215,7 @@ static int open_any(struct output_stream *stream, const char *path)
 		return open_special(path);
 	name = follow(path, followed);
 	if (!name)
-		return -ESTALE; /* since it was asked */
+		return -ESTALE; /* changed since is_special */
 	if ((size_t)snprintf(stream->target, sizeof(stream->target), "%s", name) >= sizeof(stream->target))
 		return -ENAMETOOLONG;
 	if (!stream->target[0])
@@ -260,7 +260,7 @@ static int finish(struct output_stream *stream)
 {
 	if (stream->target[0])
 		(void)give_owner(stream->fd,
-				 stream->target); /* not on file systems without owners; then it stays ours, and closed to others */
+				 stream->target); /* fails on file systems without owners: the file stays ours, with mode 0600 */
 	if (stream->target[0] && !stream->passing[0]) {
 		int err = name_file(stream->fd, stream->target);
 

@@ -26,7 +26,7 @@ struct output_words output_words_of(uint32_t number, uint64_t start_unix_ns, uin
 	return words;
 }
 
-/* The next %n, %t, or what is neither; the text's end: there is none. */
+/* Returns the next % that is not %%: %n, %t or an invalid one; or the end of the text. */
 static const char *next_hole(const char *at)
 {
 	while (*at && !(at[0] == '%' && at[1] != '%'))
@@ -86,7 +86,7 @@ int output_pattern_path(const char *pattern, const struct output_words *words, c
 	return 0;
 }
 
-/* --- two of them ---------------------------------------------------------------------------------------------------------------------- */
+/* --- two patterns --------------------------------------------------------------------------------------------------------------------- */
 
 static bool find_directory(const char *pattern, struct stat *ret_status)
 {
@@ -114,7 +114,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Could they begin alike? %n and %t begin with a digit. */
+/* Could the names begin alike? %n and %t begin with a digit. */
 static bool heads_meet(const char *a, const char *b)
 {
 	size_t of_a = (size_t)(next_hole(a) - a), of_b = (size_t)(next_hole(b) - b), common = of_a < of_b ? of_a : of_b;
@@ -133,7 +133,7 @@ static const char *tail_of(const char *name)
 	return tail;
 }
 
-/* Could they end alike? %n and %t end with a digit or a Z. */
+/* Could the names end alike? %n and %t end with a digit or a Z. */
 static bool tails_meet(const char *a, const char *b)
 {
 	size_t of_a = strlen(a), of_b = strlen(b), common = of_a < of_b ? of_a : of_b;

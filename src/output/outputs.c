@@ -22,7 +22,7 @@
 struct kept_output {
 	char *path;
 	const struct output *output;
-	dev_t device; /* of the file that we made, which somebody may have put another one in the place of */
+	dev_t device; /* of the file that we created: another one may have replaced it */
 	ino_t inode;
 };
 
@@ -40,7 +40,7 @@ static bool is_stdout(const struct output *output)
 	return !strcmp(output->path, "-");
 }
 
-/* What goes to stdout, report after report, is to be told apart there. */
+/* Can a reader of stdout tell several reports in this format apart? */
 static bool has_many_reports(enum export_format format)
 {
 	return format == EXPORT_TEXT || format == EXPORT_FOLDED || format == EXPORT_JSONL;
@@ -116,7 +116,8 @@ bool outputs_have_stdout(const struct outputs *outputs)
 
 /* --- writing -------------------------------------------------------------------------------------------------------------------------- */
 
-/* A line of its own before a report as text, an empty one between folded ones: a line of JSON says itself where a profile begins. */
+/* Writes a line with the time before a text report, and an empty line between folded ones. JSON lines need none: they mark where a profile
+ * begins. */
 static int write_heading(enum export_format format, const struct output_window *window, struct diag *diag)
 {
 	time_t seconds = (time_t)(window->start_unix_ns / NS_PER_S);
@@ -137,7 +138,7 @@ static int keep(struct outputs *outputs, const struct output *output, const char
 	struct kept_output kept;
 	struct stat status;
 
-	if (lstat(path, &status) || !S_ISREG(status.st_mode)) /* a FIFO or a link was there before us, and stays */
+	if (lstat(path, &status) || !S_ISREG(status.st_mode)) /* a FIFO or a link is not our file, and stays */
 		return 0;
 	kept = (struct kept_output){ .path = strdup(path), .output = output, .device = status.st_dev, .inode = status.st_ino };
 	if (!kept.path || !array_grow(&outputs->kept, outputs->nr_kept, &outputs->max_kept, sizeof(kept), 16, MAX_KEPT)) {
@@ -156,7 +157,7 @@ static void remove_kept(const struct kept_output *kept)
 		unlink(kept->path);
 }
 
-/* Of each output the newest files stay: a window that could not be written has none, and costs none. */
+/* Keeps the newest files of each output. A window that could not be written has no file and does not count. */
 static void prune(struct outputs *outputs)
 {
 	uint32_t nr_newer[OUTPUTS_MAX] = { 0 }, nr = 0;

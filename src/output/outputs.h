@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs: where a session's profiles go. With windows a path is a pattern (output_pattern.h). One thread at a time. */
+/* outputs: the files to which a session's profiles are written. With windows a path is a pattern (output_pattern.h). One thread at a
+ * time. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,14 +18,14 @@ struct output {
 	bool is_written;
 };
 
-/* Zeros are none. */
+/* All zeros: no outputs. */
 struct outputs {
 	struct output list[OUTPUTS_MAX];
 	uint32_t nr;
 	struct export_options export;
 	bool has_windows;
-	uint32_t keep;                /* of each output so many files stay; 0: all */
-	uint64_t newest_s;            /* of the windows that were written: output_words_of */
+	uint32_t keep;                /* number of files kept per output; 0: all */
+	uint64_t newest_s;            /* of the windows written so far: output_words_of */
 	struct kept_output *kept;
 	uint32_t nr_kept, max_kept;
 };
@@ -35,11 +36,11 @@ struct output_window {
 };
 
 void outputs_done(struct outputs *outputs);
-/* "-" is stdout; the format by its name, or NULL: by the path's suffix. 0; -EINVAL: the format is not known, or the path is no pattern for
- * windows; or it cannot be written. */
+/* `path` "-" is stdout. `format` NULL: chosen by the path's suffix. 0; -EINVAL: unknown format, or with windows no valid pattern; other
+ * errors: the path cannot be written. */
 MUST_CHECK int outputs_add(struct outputs *outputs, const char *path, const char *format, struct diag *diag);
-/* Writes all, each whole or not at all, and removes what is too old. `window`: NULL without windows. The first failure is returned, the
- * others are tried. */
+/* Writes all outputs, each completely or not at all, and removes files beyond `keep`. `window`: NULL without windows. After a failure tries
+ * the others; returns the first failure. */
 MUST_CHECK int outputs_write(struct outputs *outputs, const struct profile *profile, const struct output_window *window, struct diag *diag);
 bool outputs_want_lines(const struct outputs *outputs); /* does any format show them? */
 bool outputs_have_stdout(const struct outputs *outputs);

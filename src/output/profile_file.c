@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A profile from a file, and to files. */
+/* profile_file: reads a profile from a file, and writes it to files. */
 #include "output/profile_file.h"
 
 #include <errno.h>
@@ -18,11 +18,11 @@
 
 #define DEFAULT_MAX_BYTES ((uint64_t)4 << 30)
 #define STEP_BYTES	  ((size_t)256 << 10)
-/* gzip packs zeros a thousandfold: so far a small file may grow, profiles pack less */
+/* Limits for unpacking: UNPACKED_TIMES the file's size, at least UNPACKED_ANYHOW. gzip packs zeros a thousandfold; profiles pack less. */
 #define UNPACKED_TIMES	  64
 #define UNPACKED_ANYHOW	  ((size_t)256 << 20)
-/* So much larger than its file a report may be, as names are written once in the file and for each frame in the report: of 1.28 million
- * stacks jsonl is 85 times the packed pprof. */
+/* The same limits for a report. A name is in the file once, but in the report for each frame: with 1.28 million stacks, jsonl is 85 times
+ * as large as the packed pprof. */
 #define REPORT_TIMES	  256
 #define REPORT_ANYHOW	  ((size_t)1 << 30)
 
@@ -34,7 +34,7 @@ struct sonde_profile *sonde_profile_new(void)
 void profile_file_forget(struct sonde_profile *profile)
 {
 	profile_free(MOVE(profile->profile));
-	profile->diff.profile = NULL; /* the one above */
+	profile->diff.profile = NULL; /* freed above */
 	diff_done(&profile->diff);
 	buffer_done(&profile->text);
 	profile->nr_reported_notes = 0;
@@ -58,7 +58,7 @@ int sonde_profile_exit_code(const struct sonde_profile *profile)
 	return profile ? profile->exit_code : SONDE_EXIT_FAILED;
 }
 
-/* Says which file it is about; gives `err` back. */
+/* Adds the file's name to the message; returns `err`. */
 static int fail(struct sonde_profile *profile, enum sonde_exit code, int err, const char *verb, const char *path)
 {
 	struct diag cause = profile->diag;
@@ -72,7 +72,7 @@ static int fail(struct sonde_profile *profile, enum sonde_exit code, int err, co
 	return err;
 }
 
-/* Appends what there is up to the end; the buffer's limit bounds it. */
+/* Appends everything up to the end of the file, up to the buffer's limit. */
 static int read_all(int fd, struct buffer *buffer, struct diag *diag)
 {
 	size_t had = buffer->size;
@@ -99,7 +99,7 @@ static int read_all(int fd, struct buffer *buffer, struct diag *diag)
 	return size < 0 ? diag_errno(diag, errno, "%s", strerror(errno)) : 0;
 }
 
-/* As many of the first bytes as there are. The number of them or a negative errno. */
+/* Reads the first bytes, up to `size`. Returns their number or a negative errno. */
 static int read_head(int fd, char *to, size_t size, struct diag *diag)
 {
 	size_t done = 0;
@@ -118,7 +118,7 @@ static int read_head(int fd, char *to, size_t size, struct diag *diag)
 	return (int)done;
 }
 
-/* Of perf's recordings there may be more than memory holds, so these are read as they come. */
+/* A perf recording may be larger than memory, so it is read as a stream. */
 static int import_perf_data(struct sonde_profile *profile, const struct perf_data_source *source, const struct sonde_read_options *options)
 {
 	const struct perf_profile_options how = { .lines = !options->no_lines, .timestamps = options->timestamps };
@@ -129,7 +129,7 @@ static int import_perf_data(struct sonde_profile *profile, const struct perf_dat
 	return perf_profile_read(source, &how, profile->profile, &profile->diag);
 }
 
-/* What is packed takes the place of the bytes. */
+/* Replaces the packed bytes by the unpacked ones. */
 static int unpack(struct buffer *bytes, struct diag *diag)
 {
 	size_t max = bytes->size > UNPACKED_ANYHOW / UNPACKED_TIMES ? bytes->size * UNPACKED_TIMES : UNPACKED_ANYHOW;
@@ -182,7 +182,7 @@ static int import_bytes(struct sonde_profile *profile, struct buffer *bytes, con
 	return err ? err : import_read(bytes->data, bytes->size, format, profile->profile, &profile->diag, &profile->nr_reported_notes);
 }
 
-/* From where `fd` stands. */
+/* Reads from the current position of `fd`. */
 static int import_fd(struct sonde_profile *profile, int fd, const struct sonde_read_options *options)
 {
 	CLEANUP(buffer_done) struct buffer bytes = BUFFER_INIT(options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES);
@@ -194,7 +194,7 @@ static int import_fd(struct sonde_profile *profile, int fd, const struct sonde_r
 		return nr;
 	if (perf_data_is(head, (size_t)nr) && (!options->format || !strcmp(options->format, import_format_name(IMPORT_PERF_DATA))))
 		return import_perf_data(profile, &(struct perf_data_source){ .bytes = head, .nr_bytes = sizeof(head), .fd = fd }, options);
-	/* no format begins with a zero: /dev/zero and holes of files are not worth reading */
+	/* no format begins with a zero byte: refuses /dev/zero and files that begin with a hole at once */
 	if (nr && !*head && !options->format)
 		return import_detect(head, (size_t)nr, &profile->diag, &format);
 	buffer_append(&bytes, head, (size_t)nr);
@@ -258,7 +258,7 @@ static int choose_format(const char *path, const char *name, struct diag *diag, 
 	return name ? export_format_by_name(name, diag, ret_format) : export_format_by_path(path, diag, ret_format);
 }
 
-/* A file without what was asked for would be worse than none. */
+/* Refuses a format that would leave out all the profile has: such a file would be worse than none. */
 static int check_histograms(struct sonde_profile *profile, enum export_format format)
 {
 	bool alone = profile->histograms_alone ||

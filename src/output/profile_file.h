@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_file: the inside of struct sonde_profile, for the files of this folder that show or compare what was read. */
+/* profile_file: the members of struct sonde_profile, for the files of this folder that show or compare profiles. */
 #pragma once
 #include <sonde/sonde.h>
 
@@ -10,20 +10,20 @@
 #include "show/show.h"
 
 struct sonde_profile {
-	struct profile *profile; /* NULL: nothing was read yet, or it could not be */
+	struct profile *profile; /* NULL: nothing was read yet, or reading failed */
 	struct diag diag;        /* of the last failure */
 	int exit_code;
 	struct diff diff;        /* of sonde_profile_diff; its profile is the one above */
-	struct buffer text;      /* what sonde_profile_show gave */
-	uint64_t nr_bytes;       /* of the files that it was read from; 0: of a stream that is not kept */
+	struct buffer text;      /* returned by sonde_profile_show */
+	uint64_t nr_bytes;       /* size of the files it was read from; 0: a perf recording from a pipe */
 	bool histograms_alone;   /* it will never have samples */
-	uint32_t nr_reported_notes;  /* of the account: those that sonde_profile_warning gave, and those that the file had itself */
+	uint32_t nr_reported_notes;  /* notes of the account returned by sonde_profile_warning, and notes from the file itself */
 };
 
-/* What the profile holds, or held, is given up. */
+/* Frees the contents; the struct can be used again. */
 void profile_file_forget(struct sonde_profile *profile);
-/* Makes the values of this type the ones that are shown. 0 or -EINVAL. */
+/* Selects the values of this type for showing. 0 or -EINVAL. */
 MUST_CHECK int profile_file_show_value(struct sonde_profile *profile, const char *type);
-/* Source and instructions of a function (show.h), from files of this machine. 0, -ENOENT, -ENOMEM. */
+/* Writes the source and instructions of a function (show.h), from files of this machine. 0, -ENOENT, -ENOMEM. */
 MUST_CHECK int annotate_function(const struct profile *profile, const char *function, const struct show_options *options, struct diag *diag,
 				 struct buffer *buffer);

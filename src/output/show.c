@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What was read, as text for a terminal; and two profiles as one. */
+/* show: shows a profile as text for a terminal, and makes the difference of two profiles. */
 #include <errno.h>
 #include <string.h>
 
@@ -111,6 +111,6 @@ int sonde_profile_diff(struct sonde_profile *after, const struct sonde_profile *
 	after->profile = diff.profile;
 	after->nr_bytes += before->nr_bytes;
 	after->diff = diff; /* with the same profile */
-	after->nr_reported_notes = profile_account(diff.profile)->nr_notes; /* its own note is for readers of its files */
+	after->nr_reported_notes = profile_account(diff.profile)->nr_notes; /* its own note is only for its files */
 	return 0;
 }

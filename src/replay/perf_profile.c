@@ -8,9 +8,9 @@
 #include "base/file_limit.h"
 #include "replay/perf_profile_private.h"
 
-#define KERNEL_MAPPING "[kernel.kallsyms]" /* with the symbol at its begin behind it */
+#define KERNEL_MAPPING "[kernel.kallsyms]" /* followed by the symbol at its start */
 #define KERNEL_TGID UINT32_MAX
-#define MAX_THREADS (1u << 22) /* whose names are kept */
+#define MAX_THREADS (1u << 22) /* with a stored name */
 
 static void perf_import_freep(struct perf_import **import)
 {
@@ -29,7 +29,7 @@ static void perf_import_freep(struct perf_import **import)
 	free(it);
 }
 
-/* --- what processes do ---------------------------------------------------------------------------------------------------------------- */
+/* --- process events ------------------------------------------------------------------------------------------------------------------- */
 
 static int set_comm(struct perf_import *import, uint32_t tid, uint32_t comm)
 {
@@ -47,10 +47,10 @@ static int set_comm(struct perf_import *import, uint32_t tid, uint32_t comm)
 static void take_kernel_mapping(struct perf_import *import, const struct perf_data_mmap *mmap)
 {
 	if (!strncmp(mmap->path, KERNEL_MAPPING, strlen(KERNEL_MAPPING)) && !import->kernel_base)
-		import->kernel_base = mmap->file_off; /* a module's symbols are kallsyms', too */
+		import->kernel_base = mmap->file_off; /* kallsyms has the modules' symbols, too */
 }
 
-/* Each kernel has its own. */
+/* Each kernel has its own vdso. */
 static bool is_vdso_ours(struct perf_import *import)
 {
 	if (!import->knows_vdso)
@@ -108,7 +108,7 @@ static int take_fork(struct perf_import *import, const struct perf_data_record *
 
 	if (err || record->tgid == record->parent.tgid) /* a thread */
 		return err;
-	if (!record->time_ns) /* perf tells so of those that were there before, and then of all they map */
+	if (!record->time_ns) /* a process that existed before; perf then reports all its mappings */
 		return 0;
 	perf_walk_changed(import->walk);
 	return process_table_fork(import->processes, record->parent.tgid | RECORDED_TGID, record->tgid | RECORDED_TGID, record->time_ns);
@@ -127,7 +127,7 @@ static int take_record(void *arg, const struct perf_data_record *record)
 		return take_comm(import, record);
 	case PERF_DATA_FORK:
 		return take_fork(import, record);
-	case PERF_DATA_EXIT: /* of a thread; its last samples come after. What the process maps stays until its number is used again */
+	case PERF_DATA_EXIT: /* of a thread; its last samples follow. The process's mappings stay until its id is used again */
 		break;
 	case PERF_DATA_LOST:
 		import->nr_lost += record->nr_lost;
@@ -142,9 +142,9 @@ static int take_record(void *arg, const struct perf_data_record *record)
 	return 0;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------------------------ */
+/* --- the recording -------------------------------------------------------------------------------------------------------------------- */
 
-/* When a file was last written to. A stream is of now. */
+/* Returns when the recording was last written; 0 for a stream. */
 static int64_t recorded_ns(const struct perf_data_source *source)
 {
 	struct stat st;
@@ -154,7 +154,7 @@ static int64_t recorded_ns(const struct perf_data_source *source)
 	return (int64_t)clock_timespec_ns(st.st_mtim);
 }
 
-/* The second when it is known that this program starts them as helpers. */
+/* Starts the second only when the first has shown that this program can run as a helper. */
 static int start_helpers(struct perf_import *import, struct diag *diag)
 {
 	int err = parser_new(diag, &import->parser);

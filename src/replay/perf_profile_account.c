@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a recording was, and what is missing of it. */
+/* perf_profile_account: the account of a recording: what it is, and what is missing. Also compares its kernel with the running one. */
 #include <inttypes.h>
 #include <sys/utsname.h>
 
@@ -13,7 +13,7 @@
 #define NOTE_GNU_BUILD_ID 3
 #define NOTES_BYTES_MAX 65536
 
-/* The running kernel's: size 0 when it does not tell. */
+/* Reads the running kernel's build id. Size 0: not known. */
 static void read_kernel_id(struct build_id *ret_id)
 {
 	CLEANUP(fclosep) FILE *file = fopen(NOTES_PATH, "re");
@@ -37,7 +37,7 @@ static void read_kernel_id(struct build_id *ret_id)
 	}
 }
 
-/* Does the running kernel's text begin where that of the recorded one did? It is put elsewhere at each start. */
+/* Does the running kernel's text begin at the same address as the recorded one's? It changes at each boot (KASLR). */
 static bool is_at_same_place(const struct perf_import *import)
 {
 	struct symbolizer *symbolizer = symbolizer_new(NULL);

@@ -14,11 +14,11 @@
 #define FILES_BYTES_MAX ((size_t)256 << 20)
 #define DEBUG_DIR "/usr/lib/debug"
 
-struct known_file { /* what was found for a file of the recording */
+struct known_file { /* the result of the search for a recorded file */
 	struct build_id id;
 	uint64_t inode;
 	char *recorded_path;
-	char *path; /* NULL: it is not to be had */
+	char *path; /* NULL: not found */
 	uint64_t found_inode;
 };
 
@@ -27,7 +27,7 @@ struct perf_files {
 	int64_t recorded_ns;
 	bool is_ours;
 	struct u64_map id_by_path; /* hash of the path -> info.build_ids */
-	uint32_t nr_ids;           /* of them that stand there */
+	uint32_t nr_ids;           /* number of info.build_ids already in it */
 	struct buffer files;       /* struct known_file each */
 	struct u64_map by_key;
 	uint32_t nr_missing, nr_changed;
@@ -84,11 +84,11 @@ const struct build_id *perf_files_build_id(struct perf_files *files, const char 
 {
 	uint32_t cursor = 0, *known;
 
-	for (; files->nr_ids < files->info->nr_build_ids; files->nr_ids++) { /* a stream tells them as it goes */
+	for (; files->nr_ids < files->info->nr_build_ids; files->nr_ids++) { /* a stream brings more while it is read */
 		const char *name = files->info->build_ids[files->nr_ids].path;
 
 		if (u64_map_add(&files->id_by_path, hash_bytes(name, strlen(name), 0), files->nr_ids))
-			return NULL; /* then the file is known by its inode, or not at all */
+			return NULL; /* no memory: the file is found by its inode, or not at all */
 	}
 	while ((known = u64_map_each(&files->id_by_path, hash_bytes(path, strlen(path), 0), &cursor))) {
 		if (!strcmp(files->info->build_ids[*known].path, path))
@@ -97,7 +97,7 @@ const struct build_id *perf_files_build_id(struct perf_files *files, const char 
 	return NULL;
 }
 
-/* perf fills ids of less than 20 bytes up with zeros. */
+/* perf pads ids of less than 20 bytes with zeros. */
 static bool is_id(const struct build_id *recorded, const struct build_id *found)
 {
 	uint8_t nr = found->size < recorded->size ? found->size : recorded->size;
@@ -108,7 +108,7 @@ static bool is_id(const struct build_id *recorded, const struct build_id *found)
 		if (recorded->bytes[i])
 			return false;
 	}
-	return nr == found->size || nr == 20; /* longer ones are cut to 20 */
+	return nr == found->size || nr == 20; /* perf cuts longer ones to 20 */
 }
 
 /* 0: it is the recorded file; -ESTALE: another; or as open(2). */
@@ -126,17 +126,17 @@ static int check_file(const struct perf_files *files, const char *path, const st
 		err = elf_file_open_fd(fd, NULL, &elf);
 		if (err)
 			return err;
-		fd = -1; /* the file has it */
+		fd = -1; /* elf owns it now */
 		return is_id(id, elf_file_build_id(elf)) ? 0 : -ESTALE;
 	}
-	/* not the time of status: a hard link changes that, and perf's own cache makes them */
+	/* mtime, not ctime: a hard link changes ctime, and perf's own cache makes hard links */
 	if (!inode || !files->is_ours || st.st_ino != inode ||
 	    (files->recorded_ns && (int64_t)clock_timespec_ns(st.st_mtim) > files->recorded_ns))
 		return -ESTALE;
 	return 0;
 }
 
-/* Where it may be found by its build id: what perf keeps in ~/.debug, and debug files. */
+/* Looks for the file by its build id: in perf's cache in ~/.debug, then among the debug files. */
 static int check_by_id(const struct perf_files *files, const struct build_id *id, char *path, size_t size, uint64_t *ret_inode)
 {
 	const char *home = getenv("HOME"); /* NOLINT: one thread */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perf_profile_files: which file on this machine is the one that a recording tells of, if there is one: its build id says so or, where the
- * recording has none for it, its inode, on the machine of the recording, when it was not changed since. One thread. */
+/* perf_profile_files: finds a recorded file on this machine. It must have the recorded build id. If none was recorded, it must have the
+ * same inode, on the machine of the recording, and be unchanged since. One thread. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,14 +14,14 @@ struct perf_files *perf_files_new(const struct perf_data_info *info, int64_t rec
 void perf_files_free(struct perf_files *files); /* takes NULL */
 
 struct perf_file {
-	const char *path; /* borrowed for files' life: the recorded one, when none is to be had */
-	uint64_t inode;   /* of the file that has this path; UINT64_MAX: none may be taken for it */
+	const char *path; /* borrowed for the life of `files`; the recorded path if no file was found */
+	uint64_t inode;   /* of the file at this path; UINT64_MAX: none was found, so no file there may be used */
 };
 /* 0 or -ENOMEM. */
 MUST_CHECK int perf_files_find(struct perf_files *files, const struct perf_data_mmap *mmap, struct perf_file *ret_file);
-/* The build id that the recording has for a path: NULL when it has none. */
+/* Returns the recorded build id for a path; NULL: none. */
 const struct build_id *perf_files_build_id(struct perf_files *files, const char *path);
-/* How many files are not to be had, and of these, how many have their path taken by another file now; the path of the first, "" for none.
- */
+/* Returns the number of files not found. *ret_nr_changed: those with another file at their path now. *ret_path: the first one's path,
+ * or "". */
 uint32_t perf_files_nr_missing(const struct perf_files *files, uint32_t *ret_nr_changed, const char **ret_path);
-bool perf_files_are_ours(const struct perf_files *files); /* was it recorded on this machine, as far as it tells? */
+bool perf_files_are_ours(const struct perf_files *files); /* recorded on this machine, or on an unknown one? */

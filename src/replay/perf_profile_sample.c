@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Samples: what side their frames are of, who was sampled, and what they count. */
+/* perf_profile_sample: adds samples: divides their frames into kernel and user, finds the thread's name, and computes the values. */
 #include <errno.h>
 
 #include "replay/perf_profile_private.h"
@@ -8,7 +8,7 @@
 #define SOFTWARE_EVENT 1
 #define CPU_CLOCK 0
 #define TASK_CLOCK 1
-#define DUMMY 9 /* only there for what processes do */
+#define DUMMY 9 /* only carries process events */
 
 /* --- values --------------------------------------------------------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ int perf_import_columns(struct perf_import *import)
 	return 0;
 }
 
-/* How many events the sample stands for; when the recording does not say, it is one. */
+/* Returns how many events the sample stands for; 1 if the recording does not say. */
 static uint64_t weight_of(const struct perf_data_event *event, const struct perf_data_sample *sample)
 {
 	if (sample->has_period)
@@ -64,12 +64,12 @@ static uint64_t weight_of(const struct perf_data_event *event, const struct perf
 
 /* --- stacks --------------------------------------------------------------------------------------------------------------------------- */
 
-struct chain { /* of one side, in import->frames */
+struct chain { /* of one side: a range in import->frames */
 	uint32_t first, nr;
-	bool is_broken; /* what follows was no address */
+	bool is_broken; /* ended at something that is no address */
 };
 
-/* Takes the call chain apart at its marks. Each side's first frame was interrupted; the others are return addresses. */
+/* Splits the call chain at its marks. Each side's first frame is where it was interrupted; the others are return addresses. */
 static void take_chain(struct perf_import *import, const struct perf_data_sample *sample, enum perf_data_mode mode, struct chain *kernel,
 		       struct chain *user)
 {
@@ -81,7 +81,7 @@ static void take_chain(struct perf_import *import, const struct perf_data_sample
 
 		if (pc >= PERF_DATA_CONTEXT_MAX) {
 			side = pc == PERF_DATA_CONTEXT_KERNEL ? kernel : pc == PERF_DATA_CONTEXT_USER ? user : NULL;
-			if (side && side->nr) { /* a side comes once */
+			if (side && side->nr) { /* each side appears once */
 				import->nr_bad_chain++;
 				return;
 			}
@@ -91,7 +91,7 @@ static void take_chain(struct perf_import *import, const struct perf_data_sample
 		}
 		if (!side)
 			continue;
-		if (side == user && pc & SONDE_FRAME_RETURN) { /* code without frame pointers has other things there */
+		if (side == user && pc & SONDE_FRAME_RETURN) { /* code without frame pointers keeps other values there */
 			import->nr_bad_chain++;
 			user->is_broken = true;
 			return;
@@ -114,7 +114,7 @@ static int add_user(struct perf_import *import, const struct perf_data_record *r
 	enum sonde_stop stop = nr_all >= max_stack ? SONDE_STOP_DEPTH : SONDE_STOP_COMPLETE;
 	int err;
 
-	if (perf_walk_can(sample)) {
+	if (perf_walk_can(sample, import->info->arch)) {
 		struct deferred_stack stack;
 
 		err = perf_walk_run(import->walk, tgid, record->time_ns, sample, event->stack_bytes, &stack);

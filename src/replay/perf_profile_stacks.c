@@ -10,12 +10,12 @@
 #include "base/number.h"
 #include "base/u64_map.h"
 
-#define BOOK_BYTES_MAX ((size_t)8 << 30)
+#define STACKS_BYTES_MAX ((size_t)8 << 30)
 #define STACK_BYTES_MAX (1u << 20)
 
 struct stack {
-	uint32_t first, nr; /* of frames */
-	uint32_t left_out;  /* how many frames of the leaf end stand before the gap; 0: there is none */
+	uint32_t first, nr; /* range in perf_stacks.frames */
+	uint32_t left_out;  /* number of frames before the gap, at the leaf end; 0: no gap */
 	uint32_t profile_stack;
 	uint8_t stop;
 	bool is_kernel;
@@ -23,9 +23,9 @@ struct stack {
 
 struct perf_stacks {
 	const struct process_table *processes;
-	struct location_table *locations, *kernel_locations; /* apart, as the names of the kernel's may not be to be had */
-	struct buffer frames, stacks, samples; /* uint32_t: places; struct stack; struct perf_sample */
-	struct buffer scratch;                 /* the places of a stack that may be known */
+	struct location_table *locations, *kernel_locations; /* separate: the kernel's names may be missing */
+	struct buffer frames, stacks, samples; /* uint32_t: locations; struct stack; struct perf_sample */
+	struct buffer scratch;                 /* the locations of a stack to be looked up or added */
 	struct u64_map by_stack, by_sample;
 };
 
@@ -38,7 +38,7 @@ struct perf_stacks *perf_stacks_new(const struct process_table *processes)
 	stacks->processes = processes;
 	stacks->locations = location_table_new();
 	stacks->kernel_locations = location_table_new();
-	stacks->frames = stacks->stacks = stacks->samples = BUFFER_INIT(BOOK_BYTES_MAX);
+	stacks->frames = stacks->stacks = stacks->samples = BUFFER_INIT(STACKS_BYTES_MAX);
 	stacks->scratch = BUFFER_INIT(STACK_BYTES_MAX);
 	if (stacks->locations && stacks->kernel_locations)
 		return stacks;
@@ -72,7 +72,7 @@ static bool is_same_stack(const struct perf_stacks *stacks, const struct stack *
 	       (!a->nr || !memcmp((const uint32_t *)stacks->frames.data + a->first, frames, a->nr * sizeof(uint32_t)));
 }
 
-/* The stack of the places in book->scratch. */
+/* Finds or adds the stack of the locations in stacks->scratch. */
 static int enter_stack(struct perf_stacks *stacks, struct stack stack, uint32_t *ret_stack)
 {
 	uint64_t key =
@@ -171,7 +171,7 @@ struct builder {
 	const struct perf_naming *naming;
 	struct resolver *resolver, *kernel_resolver;
 	struct profile *profile;
-	struct buffer locations; /* of the stack under way */
+	struct buffer locations; /* of the current stack */
 };
 
 static void append(struct builder *builder, uint32_t location)
@@ -181,8 +181,8 @@ static void append(struct builder *builder, uint32_t location)
 	buffer_append(&builder->locations, &location, sizeof(location));
 }
 
-/* A place in a kernel that is not the one that runs: named by its distance from where that kernel stood, so that it is the same after
- * another start. */
+/* Makes a location in a kernel that does not run here. Its name is the distance from that kernel's start, so that it is the same after
+ * another boot. */
 static uint32_t unnamed_kernel(const struct builder *builder, const struct location *where)
 {
 	uint64_t base = where->pc >= builder->naming->kernel_base ? builder->naming->kernel_base : 0;
@@ -196,7 +196,7 @@ static uint32_t unnamed_kernel(const struct builder *builder, const struct locat
 	return location.function == PROFILE_NONE ? PROFILE_NONE : profile_location(builder->profile, &location);
 }
 
-static int append_place(struct builder *builder, bool is_kernel, uint32_t where)
+static int append_location_of(struct builder *builder, bool is_kernel, uint32_t where)
 {
 	const uint32_t *locations;
 	uint32_t nr;
@@ -212,7 +212,7 @@ static int append_place(struct builder *builder, bool is_kernel, uint32_t where)
 	return builder->locations.err;
 }
 
-static int tell_stack(struct builder *builder, uint32_t number, uint32_t *ret_stack)
+static int add_stack_of(struct builder *builder, uint32_t number, uint32_t *ret_stack)
 {
 	struct stack *stack = number == PERF_NO_STACK ? NULL : stack_at(builder->stacks, number);
 	const uint32_t *frames = stack ? (const uint32_t *)builder->stacks->frames.data + stack->first : NULL;
@@ -225,7 +225,7 @@ static int tell_stack(struct builder *builder, uint32_t number, uint32_t *ret_st
 	for (uint32_t i = 0; !err && i < stack->nr; i++) {
 		if (stack->left_out && i == stack->left_out)
 			append(builder, resolver_cut(builder->resolver));
-		err = append_place(builder, stack->is_kernel, frames[i]);
+		err = append_location_of(builder, stack->is_kernel, frames[i]);
 	}
 	if (!err && stack->stop != SONDE_STOP_COMPLETE)
 		append(builder, resolver_mark(builder->resolver, stack->stop, stack->nr ? frames[stack->nr - 1] : LOCATION_NO_MEMORY));
@@ -237,7 +237,7 @@ static int tell_stack(struct builder *builder, uint32_t number, uint32_t *ret_st
 	return stack->profile_stack == PROFILE_NONE ? -ENOMEM : 0;
 }
 
-static int tell_sample(struct builder *builder, const struct perf_sample *from)
+static int add_sample_of(struct builder *builder, const struct perf_sample *from)
 {
 	struct profile_sample sample = {
 		.tgid = from->tgid,
@@ -246,16 +246,16 @@ static int tell_sample(struct builder *builder, const struct perf_sample *from)
 		.comm = from->comm,
 		.time_ns = from->time_ns ? from->time_ns + builder->naming->unix_offset_ns : 0,
 	};
-	int err = tell_stack(builder, from->user_stack, &sample.user_stack);
+	int err = add_stack_of(builder, from->user_stack, &sample.user_stack);
 
 	memcpy(sample.values, from->values, sizeof(sample.values));
 	if (!err)
-		err = tell_stack(builder, from->kernel_stack, &sample.kernel_stack);
+		err = add_stack_of(builder, from->kernel_stack, &sample.kernel_stack);
 	return err ? err : profile_add(builder->profile, &sample);
 }
 
-/* One resolver for the program's places and one for the kernel's. */
-static int make_namers(struct builder *builder, struct location_files **files, struct location_files **kernel_files)
+/* Makes one resolver for the user locations and one for the kernel's. */
+static int make_resolvers(struct builder *builder, struct location_files **files, struct location_files **kernel_files)
 {
 	const struct location_files_parts parts = { .processes = builder->stacks->processes, .proxy = builder->naming->naming.proxy };
 
@@ -274,14 +274,14 @@ int perf_stacks_profile(struct perf_stacks *stacks, const struct perf_naming *na
 	struct location_files *files = NULL, *kernel_files = NULL;
 	struct builder builder = { .stacks = stacks, .naming = naming, .profile = profile, .locations = BUFFER_INIT((size_t)256 << 20) };
 	const struct perf_sample *samples = (const struct perf_sample *)stacks->samples.data;
-	int err = make_namers(&builder, &files, &kernel_files);
+	int err = make_resolvers(&builder, &files, &kernel_files);
 
 	if (!err)
 		err = resolver_read_files(builder.resolver);
 	if (!err && naming->has_kernel)
 		err = resolver_read_files(builder.kernel_resolver);
 	for (size_t i = 0; !err && i < stacks->samples.size / sizeof(*samples); i++)
-		err = tell_sample(&builder, &samples[i]);
+		err = add_sample_of(&builder, &samples[i]);
 	buffer_done(&builder.locations);
 	resolver_free(builder.resolver);
 	resolver_free(builder.kernel_resolver);

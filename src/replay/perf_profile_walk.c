@@ -2,17 +2,24 @@
 #include "replay/perf_profile_walk.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "track/table_loader.h"
 
 #define MAX_TABLE_BYTES ((uint64_t)1 << 30)
-#define MAX_NEEDED_TABLES 64 /* that one stack asks for, one after the other */
+#define MAX_NEEDED_TABLES 64 /* per stack, loaded one after the other */
+#define REGS_ABI_64 2 /* PERF_SAMPLE_REGS_ABI_64 */
+#ifdef SONDE_ARM64
+#define OUR_ARCH "aarch64"
+#else
+#define OUR_ARCH "x86_64"
+#endif
 #define RECORD_WORDS ((sizeof(struct sonde_deferred_record) + 65536) / 8)
 #define NO_REG (-1)
 #define REG_OF_PC SONDE_REG_PC
 
-/* The DWARF number of each register of perf's (arch/x86/include/uapi/asm/perf_regs.h, psABI figure 3.36; arch/arm64: the numbers are the
- * same). */
+/* Returns the DWARF number of perf's register number (arch/x86/include/uapi/asm/perf_regs.h, psABI figure 3.36; on arm64 the numbers are
+ * the same). */
 static int dwarf_register(uint32_t bit)
 {
 #ifdef SONDE_ARM64
@@ -30,14 +37,14 @@ struct perf_walk {
 	struct table_store *store;
 	struct table_loader *loader;
 	struct deferred_walk *walk;
-	struct process_mapping *mappings; /* of `process`, as they were at the last walk */
+	struct process_mapping *mappings; /* of `process`, at the time of the last walk */
 	struct sonde_mapping *kernel_mappings;
 	struct deferred_process process;
-	bool is_known;                  /* they hold for process.tgid */
+	bool is_known;                  /* the mappings are valid for process.tgid */
 	uint64_t record[RECORD_WORDS];
 };
 
-static int tell_nobody(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
+static int ignore_change(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr_mappings)
 {
 	return 0;
 }
@@ -47,7 +54,7 @@ static int tell_all(void *arg)
 	struct perf_walk *walk = arg;
 
 	walk->is_known = false;
-	return process_table_changes(walk->processes, tell_nobody, NULL);
+	return process_table_changes(walk->processes, ignore_change, NULL);
 }
 
 static void perf_walk_freep(struct perf_walk **walk)
@@ -98,10 +105,12 @@ void perf_walk_changed(struct perf_walk *walk)
 	walk->is_known = false;
 }
 
-bool perf_walk_can(const struct perf_data_sample *sample)
+bool perf_walk_can(const struct perf_data_sample *sample, const char *arch)
 {
 	uint64_t needed = 0;
 
+	if (sample->regs_abi != REGS_ABI_64 || (*arch && strcmp(arch, OUR_ARCH)))
+		return false;
 	for (uint32_t bit = 0; bit < 64; bit++) {
 		int number = dwarf_register(bit);
 
@@ -114,7 +123,7 @@ bool perf_walk_can(const struct perf_data_sample *sample)
 	return sample->stack && sample->regs && (sample->regs_mask & needed) == needed && sample->stack_bytes <= 65536;
 }
 
-/* --- what was mapped ------------------------------------------------------------------------------------------------------------------ */
+/* --- mappings ------------------------------------------------------------------------------------------------------------------------- */
 
 static int know_process(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns)
 {
@@ -159,7 +168,7 @@ static const struct process_mapping *mapping_at(const struct perf_walk *walk, ui
 	return lo && pc < walk->mappings[lo - 1].end_pc ? &walk->mappings[lo - 1] : NULL;
 }
 
-/* Code stands in files, or is not to be had any more. */
+/* Reads code from its ELF file. Code outside of files was not recorded. */
 static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 {
 	const struct perf_walk *walk = arg;
@@ -172,7 +181,7 @@ static int read_code(void *arg, uint64_t pc, void *to, size_t size)
 	return elf_file_read_at(object->elf, mapping->file_off + (pc - mapping->start_pc), to, size);
 }
 
-/* Has the table on which the walk ended be loaded. *ret_again: it is there now, or there is none. */
+/* If the walk ended at a table that is not loaded, loads it. *ret_again: repeat the walk, the table is loaded now or does not exist. */
 static int need_table(struct perf_walk *walk, const struct deferred_stack *stack, uint64_t time_ns, bool *ret_again)
 {
 	const struct process_mapping *mapping = mapping_at(walk, stack->last_pc - (stack->nr_walked > 1));
@@ -236,7 +245,7 @@ int perf_walk_run(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns, const
 		if (err)
 			return err;
 	}
-	if (ret_stack->stop == SONDE_STOP_READ_FAULT && sample->stack_bytes >= asked_bytes) /* there is more of it than was recorded */
+	if (ret_stack->stop == SONDE_STOP_READ_FAULT && sample->stack_bytes >= asked_bytes) /* only part of it was recorded */
 		ret_stack->stop = SONDE_STOP_DEPTH;
 	return 0;
 }

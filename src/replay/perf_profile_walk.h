@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perf_profile_walk: walks a stack that a recording holds as registers and memory, by the unwind tables of the files that were mapped. A
- * file's table is made when a stack comes to it. One thread. */
+/* perf_profile_walk: walks deferred stacks of a recording, with the unwind tables of the mapped files. A file's table is built when a stack
+ * first reaches the file. One thread. */
 #pragma once
 #include <stdbool.h>
 
@@ -12,14 +12,15 @@
 #include "unwind/deferred_walk.h"
 
 struct perf_walk;
-/* Borrows all for its life. 0, -ENOMEM. */
+/* Borrows the processes, the account and the parser for its life. 0; -ENOMEM; or as table_store_new. */
 MUST_CHECK int perf_walk_new(struct process_table *processes, struct account *account, struct parser *parser, struct diag *diag,
 			     struct perf_walk **ret_walk);
 void perf_walk_free(struct perf_walk *walk); /* takes NULL */
-/* Something was mapped, or a process began or ended. */
+/* Call it when something was mapped, or a process began, or called exec. */
 void perf_walk_changed(struct perf_walk *walk);
-/* Does the sample hold what is needed, of a machine such as ours? */
-bool perf_walk_can(const struct perf_data_sample *sample);
-/* `asked_bytes`: of each stack, the recording was to hold at most. 0, -ENOMEM. The frames are borrowed until the next call. */
+/* Does the sample have stack memory and the registers of 64-bit code that a walk on our machine needs? `arch`: of the recording, as uname
+ * has it; "": not known. */
+bool perf_walk_can(const struct perf_data_sample *sample, const char *arch);
+/* `asked_bytes`: how much of each stack the recording was to contain at most. 0, -ENOMEM. The frames are borrowed until the next call. */
 MUST_CHECK int perf_walk_run(struct perf_walk *walk, uint32_t tgid, uint64_t time_ns, const struct perf_data_sample *sample,
 			     uint32_t asked_bytes, struct deferred_stack *ret_stack);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the account says of the run as a whole, and the account in words. */
+/* account: fills in what the account says of the whole run, and writes the account in words. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -53,7 +53,7 @@ struct account *session_account(struct sonde_session *session)
 	return session->profile ? profile_account(session->profile) : &session->account;
 }
 
-/* All that was counted up to now, in the windows that were closed, too. */
+/* Fills in all counts up to now, including those of closed windows. */
 static void fill_all(const struct sonde_session *session, const struct window *window, struct account *account)
 {
 	struct rusage usage = { 0 };
@@ -81,7 +81,7 @@ static bool was_noted(const struct sonde_session *session, uint64_t note)
 	return false;
 }
 
-/* What is so for all of the recording is said once. */
+/* Drops the notes that the window before has, too: a note that holds for the whole recording is printed once. */
 static void drop_old_notes(struct sonde_session *session, struct account *account)
 {
 	uint64_t noted[ACCOUNT_MAX_NOTES];
@@ -102,7 +102,7 @@ void session_account_window(struct sonde_session *session, const struct window *
 	*ret_account = session->account;
 	fill_all(session, window, ret_account);
 	ret_account->counts = account_counts_since(&session->reported, &ret_account->counts);
-	if (session->measurement->prints_windows) /* there is one report, at the end: they gather for it */
+	if (session->measurement->prints_windows) /* the notes gather for the one report at the end */
 		return;
 	drop_old_notes(session, ret_account);
 	session->account.nr_notes = session->account.nr_notes_refused = 0;
@@ -150,7 +150,7 @@ const char *sonde_session_total(struct sonde_session *session)
 	return session->account_text.data ? session->account_text.data : "";
 }
 
-/* BCC's words. A side of a sample that is missed counts as a stack trace. */
+/* Uses BCC's wording. Each missed side of a sample counts as one stack trace. */
 static void write_missed(const struct account *account, struct buffer *buffer)
 {
 	uint64_t nr_missed = account->missed_user + account->missed_kernel;
@@ -179,7 +179,7 @@ const char *sonde_session_account(struct sonde_session *session)
 	buffer_done(&session->account_text);
 	if (session->measurement->has_stacks && !outputs_have_stdout(outputs) &&
 	    export_write(session->profile, EXPORT_TOP, &outputs->export, &session->account_text, NULL))
-		buffer_done(&session->account_text); /* a look at the report is all that is missing then */
+		buffer_done(&session->account_text); /* only the top list is missing then */
 	if (session->measurement->type->summary) {
 		account_text_notes(account, session->nr_reported_notes, &session->account_text);
 		session->measurement->type->summary(session->measurement, &session->account_text);

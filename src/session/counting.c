@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of events by counters: a set (sonde/counter.h) that is opened, started and stopped with the session. No programs, no
- * stacks, no profile: who asks for it reads the set, at the end of each interval and of the run. */
+/* counting: the measurement of events by counters. Opens, starts and stops a set (sonde/counter.h) with the session. It has no programs, no
+ * stacks and no profile: the caller reads the set at the end of each interval and of the run. */
 #include "session/counting.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 struct counting {
 	struct measurement base;
 	struct sonde_counters *set;
-	bool is_of_command;         /* they begin by its execve(2) */
+	bool is_of_command;         /* counting begins at the command's execve(2) */
 	uint32_t nr_intervals;
 	uint64_t last_ns;           /* when the interval began */
 	uint64_t unix_offset_ns;
@@ -62,7 +62,7 @@ static void say_targets(const struct counting *counting, const uint32_t *command
 	counters->flags |= counting->is_of_command ? SONDE_COUNTER_ON_EXEC : 0;
 }
 
-/* What is missing beside others is for the caller to say. */
+/* Fails only if no counter works; a partly working set is for the caller to report. */
 static int load(struct measurement *measurement, const struct targets *targets, uint32_t command_tgid, struct diag *diag)
 {
 	struct counting *counting = counting_of(measurement);
@@ -102,7 +102,7 @@ static void tell(struct counting *counting, uint64_t end_ns)
 		options->window(options->arg, &window);
 }
 
-/* It has the time that it was read: one that ended before that is in it. */
+/* An interval ends when it is read, not at its border. A border before that time needs no interval of its own. */
 static int interval(struct measurement *measurement, uint64_t border_ns)
 {
 	if (border_ns > counting_of(measurement)->last_ns)

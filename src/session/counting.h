@@ -4,5 +4,5 @@
 #include "engine/measurement.h"
 
 extern const struct measurement_type counting_measurement;
-/* NULL: it has none, or counts nothing. */
+/* NULL: another measurement, or its counters are not loaded. */
 struct sonde_counters *counting_set(struct measurement *measurement);

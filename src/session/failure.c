@@ -14,7 +14,7 @@ int session_fail(struct sonde_session *session, enum sonde_exit code, int err)
 	return err;
 }
 
-/* Where this program's file is, for the hint. */
+/* The path of this program's file, for the hint. */
 static const char *program_path(char *to, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", to, size - 1);

@@ -5,5 +5,5 @@
 
 #include "base/diag.h"
 
-/* The exit code of what the kernel or the machine refused; the reason in `diag` gets a hint when rights are missing. */
+/* Returns the exit code for an error of the kernel or the machine. If rights are missing, adds a hint to `diag`. */
 enum sonde_exit failure_code(int err, struct diag *diag);

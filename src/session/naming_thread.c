@@ -11,7 +11,7 @@
 #include "base/clock.h"
 
 #define CACHE_BYTES ((size_t)8 << 20) /* of names */
-#define NOW_NS 1u /* it has long passed */
+#define NOW_NS 1u /* long past */
 
 struct naming_thread {
 	struct naming_thread_options options;
@@ -22,11 +22,11 @@ struct naming_thread {
 	pthread_t thread;
 	bool is_started, lines;
 	int done_fd;
-	uint64_t cost_user_ns, cost_system_ns; /* of the thread, as an account has it already */
-	uint64_t haste_ns;          /* of the first one of the queue: clock_is_past */
-	pthread_mutex_t lock;       /* of what follows */
+	uint64_t cost_user_ns, cost_system_ns; /* of the thread, already in an account */
+	uint64_t haste_ns;          /* for the oldest unfinished window (clock_is_past) */
+	pthread_mutex_t lock;       /* for the members below */
 	pthread_cond_t has_changed;
-	struct named_window queue[NAMING_THREAD_MAX]; /* the oldest first */
+	struct named_window queue[NAMING_THREAD_MAX]; /* oldest first */
 	uint32_t nr, nr_done;
 	bool is_ending;
 };
@@ -50,7 +50,7 @@ static uint64_t timeval_ns(struct timeval time)
 	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * NS_PER_US;
 }
 
-/* What the thread itself has cost since the last window. */
+/* Adds the CPU time of the thread itself since the last window. */
 static void add_cost(struct naming_thread *thread, struct account *account)
 {
 	struct rusage usage = { 0 };
@@ -99,7 +99,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals are for the others. */
+/* The thread blocks all signals; other threads handle them. */
 static int start(struct naming_thread *thread)
 {
 	sigset_t all, before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The options of a session: what is missing is filled in, what makes no sense is refused before anything starts. */
+/* options: fills in the defaults of a session's options, and refuses invalid ones before anything starts. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>

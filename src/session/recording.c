@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a session has beside its measurement when that takes stacks: the engine, who looks for debug files and for what JITs write, and the
- * way from what was recorded to a profile with names. A stack's way: sampler -> stack_recorder (frames placed by the process table) ->
- * window -> profile -> export. The order at the start is what makes nothing fall between: side-band open, triggers loaded, /proc read,
- * counting on. */
+/* recording: the parts of a session for measurements that take stacks: the engine, the search for debug files and JIT name files, and the
+ * profile with names made at the end. A stack's path: sampler -> stack_recorder (the process table gives frames their locations) -> window
+ * -> profile -> export. The order at the start ensures that no event is lost: open the side-band, load the triggers, read /proc, start
+ * counting. */
 #include <errno.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ int session_load_engine(struct sonde_session *session)
 
 	fill_targets(session);
 	err = engine_init(&session->engine, &options, &session->diag) ?: start_naming(session);
-	session->sampling.targets = NULL; /* the caller's */
+	session->sampling.targets = NULL; /* borrowed from the caller */
 	if (err)
 		return err;
 	open_debug_files(session);
@@ -149,7 +149,7 @@ static bool is_stopped_again(void *arg)
 	return stop_fd_is_set(session->stop_fd) || __atomic_load_n(&session->haste_ns, __ATOMIC_RELAXED);
 }
 
-/* For all debug files together, from the end of the recording. */
+/* The timeout is for all debug files together, from the end of the recording. */
 static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 {
 	int64_t timeout_ns = session->options.debuginfod_timeout_ns;
@@ -158,7 +158,7 @@ static void wait_for_debug_files(struct sonde_session *session, uint64_t end_ns)
 			 end_ns + (timeout_ns > 0 ? (uint64_t)timeout_ns : 0), is_stopped_again, session, &session->account);
 }
 
-/* All that was recorded, or the last window of it. */
+/* Closes the last window, which without windows is the whole recording. */
 static int close_last(struct sonde_session *session, uint64_t end_ns, struct window **ret_window)
 {
 	int err = stack_recorder_give_up(session->engine.recorder, tracker_processes(session->engine.tracker));
@@ -168,7 +168,7 @@ static int close_last(struct sonde_session *session, uint64_t end_ns, struct win
 	return err ? err : session_close_window(session, end_ns, ret_window);
 }
 
-/* The observations as a profile, by the readers of files that the recording had. */
+/* Makes the profile of the observations. Uses the recording's own workers to read files. */
 static int make_profile(struct sonde_session *session, struct window *window)
 {
 	CLEANUP(kernel_names_freep) struct kernel_names *kernel = kernel_names_new();
@@ -189,7 +189,7 @@ static int make_profile(struct sonde_session *session, struct window *window)
 int session_name_last(struct sonde_session *session, uint64_t end_ns)
 {
 	struct window *window = NULL;
-	int err = collect(session, UINT64_MAX); /* nothing is added any more */
+	int err = collect(session, UINT64_MAX); /* sampling has stopped: no new records */
 
 	if (!err)
 		err = auditor_finish(session->engine.auditor);

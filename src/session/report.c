@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The outputs of a session: remembered and checked before it runs, written when it has run. */
+/* report: the outputs of a session. Stored and checked before it runs, written after it. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The measurement of what runs on the CPUs: its samples are all that there is to it. */
+/* sampling: the measurement of what runs on the CPUs. It consists of the samples alone. */
 #include "session/sampling.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A session's life, the same for all measurements: made, started, the loop with its ends, stopped. What those that take stacks have beside
- * it is in recording.c. */
+/* session: a session's life, the same for all measurements: creation, start, the loop, stop. The parts for measurements that take stacks
+ * are in recording.c. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 #include "base/stop_fd.h"
 #include "session/counting.h"
 
-#define PROGRESS_NS (NS_PER_S / 5) /* the progress is told no more often */
-#define HASTE_NS NS_PER_S /* so long names are looked up after a second stop */
-#define COMMAND_END_MS 1000 /* so long a command may have an end of its own */
-#define HURRY 10 /* so much lower is our nice value while we observe: ten times the weight of others */
+#define PROGRESS_NS (NS_PER_S / 5) /* least time between two progress reports */
+#define HASTE_NS NS_PER_S /* names are looked up this long after a second stop */
+#define COMMAND_END_MS 1000 /* how long a command may take to end by itself */
+#define HURRY 10 /* our nice value is lower by this while we observe: ten times the weight of others */
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL /* linux/pidfd.h, as of Linux 6.9 */
@@ -35,7 +35,7 @@ static int make_command(struct sonde_session *session, char *const *command)
 	return err ? session_fail(session, SONDE_EXIT_FAILED, err) : 0;
 }
 
-/* What takes stacks, if somebody wants them, then what triggers it, and what runs already. */
+/* Loads the engine, if stacks are needed, then its triggers, then reads the running processes. */
 static int set_up(struct sonde_session *session)
 {
 	struct measurement *measurement = session->measurement;
@@ -62,7 +62,7 @@ static int make_descriptors(struct sonde_session *session)
 	return 0;
 }
 
-/* What the caller has lent. */
+/* Forgets what was borrowed from the caller. */
 static void forget_borrowed(struct sonde_session_options *options)
 {
 	options->sampling = NULL;
@@ -152,7 +152,7 @@ static int wait_on(struct sonde_session *session, int fd)
 
 static void watch(struct sonde_session *session, uint32_t id, unsigned int flags)
 {
-	struct epoll_event interest = { .events = EPOLLIN | EPOLLONESHOT }; /* it may be a process whose threads live on */
+	struct epoll_event interest = { .events = EPOLLIN | EPOLLONESHOT }; /* once: a process's threads may live on */
 
 	if (session->watched == id)
 		return;
@@ -160,7 +160,7 @@ static void watch(struct sonde_session *session, uint32_t id, unsigned int flags
 	session->watched = id;
 	session->watched_fd = pidfd_open((pid_t)id, flags);
 	if (session->watched_fd >= 0 && epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, session->watched_fd, &interest))
-		return; /* then it is looked for from time to time */
+		return; /* have_ended checks it from time to time anyway */
 }
 
 static bool have_ended(struct sonde_session *session)
@@ -178,7 +178,7 @@ static bool have_ended(struct sonde_session *session)
 	return !living && session->targets.nr;
 }
 
-/* Looks at what costs a look into /proc once per ENGINE_STEP_NS only, and when there is something to be seen. */
+/* Checks the targets, which costs a look into /proc, only once per ENGINE_STEP_NS, and when the watched one has ended. */
 static bool is_over(struct sonde_session *session)
 {
 	uint64_t now = clock_ns();
@@ -204,7 +204,7 @@ static void show_progress(struct sonde_session *session, uint64_t now)
 	session->options.progress(session->options.arg, now - session->start_ns, nr_observed(session));
 }
 
-/* Has something come? 1, 0, or a negative errno. */
+/* Waits for an event. Returns the number of events, 0 after `max_ns`, or a negative errno. */
 static int wait_ns(const struct sonde_session *session, uint64_t max_ns)
 {
 	const struct timespec max = { .tv_sec = (time_t)(max_ns / NS_PER_S), .tv_nsec = (long)(max_ns % NS_PER_S) };
@@ -212,11 +212,11 @@ static int wait_ns(const struct sonde_session *session, uint64_t max_ns)
 	int nr = ppoll(&(struct pollfd){ .fd = session->epoll_fd, .events = POLLIN }, 1, &max, NULL);
 
 	if (nr > 0)
-		nr = epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), 0); /* what comes once has come */
+		nr = epoll_wait(session->epoll_fd, events, ARRAY_SIZE(events), 0); /* consumes one-shot events */
 	return nr < 0 ? -errno : nr;
 }
 
-/* Until something has come, or for so long; what is audited goes on meanwhile. */
+/* Waits for an event, at most `max_ns`. Auditing goes on meanwhile. */
 static int await(struct sonde_session *session, uint64_t max_ns)
 {
 	uint64_t now_ns = clock_ns(), end_ns = now_ns + max_ns;
@@ -237,7 +237,7 @@ static int await(struct sonde_session *session, uint64_t max_ns)
 	return 0;
 }
 
-/* The reports of the intervals but for the last one, whose end is the run's. */
+/* Reports the intervals that have ended. The last one ends with the run and is reported there. */
 static int report_intervals(struct sonde_session *session)
 {
 	int err = 0;
@@ -279,7 +279,7 @@ static int measure(struct sonde_session *session)
 	return err;
 }
 
-/* From now on it counts. */
+/* Starts the measurement. */
 static int start(struct sonde_session *session)
 {
 	const struct sonde_session_options *o = &session->options;
@@ -299,12 +299,12 @@ static int start(struct sonde_session *session)
 	return err;
 }
 
-/* After Ctrl-C: the terminal has sent it to the command as well, which may do what it does then. */
+/* After Ctrl-C, which the terminal has sent to the command as well: lets the command handle it and end by itself. */
 static void let_end(struct sonde_session *session)
 {
 	struct pollfd waits[] = { { .events = POLLIN }, { .fd = session->stop_fd, .events = POLLIN } };
 
-	if (have_ended(session)) /* nobody has looked yet when the stop came at once */
+	if (have_ended(session)) /* also opens watched_fd, if the stop came before the first check */
 		return;
 	waits[0].fd = session->watched_fd;
 	poll(waits, ARRAY_SIZE(waits), COMMAND_END_MS);
@@ -322,7 +322,7 @@ static void end_command(struct sonde_session *session)
 			     command_tgid(session->command));
 }
 
-/* *ret_end_ns: nothing that was after it counts. */
+/* Nothing after *ret_end_ns counts. */
 static int stop(struct sonde_session *session, uint64_t *ret_end_ns)
 {
 	struct measurement *measurement = session->measurement;
@@ -340,8 +340,8 @@ static int stop(struct sonde_session *session, uint64_t *ret_end_ns)
 	return err;
 }
 
-/* While it lasts: what new processes have mapped is to be known before they are gone, and thousands of switches a second want the CPU as
- * well. */
+/* For the time of the run. The mappings of new processes must be read before they end, and with thousands of switches a second others
+ * compete for the CPU. */
 static void set_nice(struct sonde_session *session, int nice)
 {
 	if (nice == session->nice)
@@ -351,7 +351,7 @@ static void set_nice(struct sonde_session *session, int nice)
 	engine_set_nice(&session->engine, nice);
 }
 
-/* Whatever makes it worth looking. */
+/* Adds all descriptors that wake the loop. */
 static int wait_on_all(struct sonde_session *session)
 {
 	const struct measurement *measurement = session->measurement;
@@ -365,7 +365,7 @@ static int wait_on_all(struct sonde_session *session)
 	return err;
 }
 
-/* Up to the end of what is measured. */
+/* Runs until the measured part has ended. */
 static int observe(struct sonde_session *session)
 {
 	int err = wait_on_all(session) ?: start(session);

@@ -9,7 +9,7 @@
 
 #define ROOT_PID_NAMESPACE 0xEFFFFFFCu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
-/* The kernel side knows ids of the root namespace only; ours, and those in /proc, may be others. */
+/* The kernel side knows only ids of the root namespace. Our own ids, and those in /proc, may differ. */
 static bool in_root_pid_namespace(void)
 {
 	struct stat st;

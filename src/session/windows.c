@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A recording's windows: how one ends and becomes a profile, while the next is recorded. docs/internals/windows.md */
+/* windows: a recording's windows: how one ends and becomes a profile, while the next is recorded. docs/internals/windows.md */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "base/stop_fd.h"
 #include "session/session.h"
 
-#define WINDOW_BYTES ((size_t)64 << 20) /* then it ends before its time */
+#define WINDOW_BYTES ((size_t)64 << 20) /* a window of this size ends early */
 #define WAIT_MS 50
-#define ANNOUNCE_NS (2 * (uint64_t)ENGINE_STEP_NS) /* so long before a window ends it is said when: who counts in the kernel has to know */
-#define LEAD_NS 20000000u /* and so long at least: longer than a thread of ours is kept from its CPU between two instructions */
+#define ANNOUNCE_NS (2 * (uint64_t)ENGINE_STEP_NS) /* how long before a window's end the border is set: sums in the kernel need it */
+#define LEAD_NS 20000000u /* and the least: longer than our thread is kept off its CPU between two instructions */
 
 int session_close_window(struct sonde_session *session, uint64_t end_ns, struct window **ret_window)
 {
@@ -48,7 +48,7 @@ int session_close_window(struct sonde_session *session, uint64_t end_ns, struct 
 	return 0;
 }
 
-/* --- one after the other -------------------------------------------------------------------------------------------------------------- */
+/* --- window after window -------------------------------------------------------------------------------------------------------------- */
 
 static bool has_note(const struct account *account, const char *note)
 {
@@ -59,7 +59,7 @@ static bool has_note(const struct account *account, const char *note)
 	return false;
 }
 
-/* Of one that was printed: what could not be named is said with all the rest, at the end. */
+/* For a window that was printed: keeps the notes made while it was resolved, for the report at the end. */
 static void take_notes(struct sonde_session *session, struct named_window *named)
 {
 	const struct account *account = named->profile ? profile_account_of(named->profile) : &named->window->account,
@@ -103,7 +103,7 @@ static void take(struct sonde_session *session, struct named_window *named)
 										: profile_account_of(named->profile)->recorded;
 	}
 	window_free(named->window);
-	if (named->err == -EPIPE || (named->err && session->measurement->prints_windows)) /* whoever read the reports has ended */
+	if (named->err == -EPIPE || (named->err && session->measurement->prints_windows)) /* -EPIPE: the reader of the reports has ended */
 		stop_fd_set(session->stop_fd);
 	if (session->options.window && !session->measurement->prints_windows)
 		session->options.window(session->options.arg, &info);
@@ -126,7 +126,7 @@ static bool is_full(const struct sonde_session *session)
 	       WINDOW_BYTES;
 }
 
-/* The window ends at that time, or a little later. */
+/* Ends the window at that time, or a little later. */
 static void set_border(struct sonde_session *session, uint64_t border_ns)
 {
 	struct measurement *measurement = session->measurement;
@@ -159,7 +159,7 @@ static int end_window(struct sonde_session *session)
 	return err;
 }
 
-/* Is it time to say when the window ends? */
+/* Is it time to set the window's border? */
 static bool is_due(const struct sonde_session *session, uint64_t now_ns)
 {
 	const struct measurement *measurement = session->measurement;
@@ -199,7 +199,7 @@ uint64_t session_next_border(const struct sonde_session *session)
 	return border_ns < session->interval_ns ? border_ns : session->interval_ns;
 }
 
-/* Until it has so few. */
+/* Waits until the naming thread has at most `max` windows. */
 static void wait_for_room(struct sonde_session *session, uint32_t max)
 {
 	struct pollfd done = { .fd = naming_thread_fd(session->naming), .events = POLLIN };

@@ -270,7 +270,7 @@ static int resolve_sample(struct stack_recorder *recorder, const struct sonde_sa
 }
 
 /* Reports the files that a stack passed through, and the file whose missing table ended it. */
-static int tell_stack_used(struct stack_recorder *recorder, const struct stack *stack, uint64_t time_ns, const struct stack_walker *walker)
+static int mark_stack_used(struct stack_recorder *recorder, const struct stack *stack, uint64_t time_ns, const struct stack_walker *walker)
 {
 	const struct stack_table *stacks = open_store(recorder)->stacks;
 	const uint32_t *frames = stack_table_frames(stacks, stack);
@@ -285,7 +285,7 @@ static int tell_stack_used(struct stack_recorder *recorder, const struct stack *
 }
 
 /* Reports all stacks that were sampled since the last report. */
-static int tell_used(struct stack_recorder *recorder, const struct stack_walker *walker)
+static int mark_used(struct stack_recorder *recorder, const struct stack_walker *walker)
 {
 	const struct used *used = (const struct used *)recorder->used.data;
 	int err = 0;
@@ -297,7 +297,7 @@ static int tell_used(struct stack_recorder *recorder, const struct stack_walker 
 						: NULL;
 
 		if (stack && walker->used)
-			err = tell_stack_used(recorder, stack, sample->newest_ns, walker);
+			err = mark_stack_used(recorder, stack, sample->newest_ns, walker);
 	}
 	recorder->used.size = 0;
 	return err;
@@ -342,7 +342,7 @@ int stack_recorder_resolve(struct stack_recorder *recorder, const struct process
 		off += (record_bytes(record) + 7) / 8 * 8;
 	}
 	if (!err)
-		err = tell_used(recorder, walker);
+		err = mark_used(recorder, walker);
 	if (!err)
 		err = runtime_stacks_ask_again(open_store(recorder)->runtimes, walker);
 	recorder->pending.size = 0;

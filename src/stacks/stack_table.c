@@ -218,7 +218,7 @@ int stack_table_copy(struct stack_table *table, const struct stack_table *from, 
 
 	copy.first = (uint32_t)(table->frames.size / sizeof(uint32_t));
 	for (uint32_t i = 0; i < stack->nr; i++) {
-		uint32_t location = place_copy(table->locations, processes, location_at(from->locations, frames[i]));
+		uint32_t location = location_copy(table->locations, processes, location_at(from->locations, frames[i]));
 
 		if (location == LOCATION_NO_MEMORY)
 			return -ENOMEM;

@@ -44,7 +44,7 @@ struct table_loader {
 	struct account *account;
 	struct parser *parser;
 	table_loader_tell_fn tell;
-	void *tell_arg;
+	void *changed_arg;
 	struct kept_table *tables;        /* by object */
 	uint32_t nr_tables;
 	bool has_waiting;
@@ -63,7 +63,7 @@ struct table_loader *table_loader_new(struct table_store *store, struct process_
 
 	if (loader)
 		*loader = (struct table_loader){
-			.store = store, .processes = processes, .account = account, .parser = parser, .tell = tell, .tell_arg = arg
+			.store = store, .processes = processes, .account = account, .parser = parser, .tell = tell, .changed_arg = arg
 		};
 	return loader;
 }
@@ -390,7 +390,7 @@ static int evict(struct table_loader *loader, const struct candidate *victims, u
 		loader->tables[victims[i].object].state = victims[i].is_mapped ? TABLE_OUT : TABLE_UNKNOWN;
 	}
 	process_table_renew_objects(loader->processes, is_victim, loader);
-	err = loader->tell(loader->tell_arg);
+	err = loader->tell(loader->changed_arg);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct kept_table *table = &loader->tables[victims[i].object];
 
@@ -573,7 +573,7 @@ int table_loader_settle(struct table_loader *loader)
 		if (err == -ENOSPC || err == -EXFULL || err == -EINPROGRESS)
 			err = 0;
 	}
-	return err ? err : loader->tell(loader->tell_arg);
+	return err ? err : loader->tell(loader->changed_arg);
 }
 
 void table_loader_used(struct table_loader *loader, uint32_t object, uint64_t time_ns)
@@ -613,7 +613,7 @@ int table_loader_need(struct table_loader *loader, uint32_t object, uint64_t tim
 		return 0;
 	loader->nr_reloads++;
 	if (!err)
-		err = loader->tell(loader->tell_arg);
+		err = loader->tell(loader->changed_arg);
 	*ret_loaded = !err;
 	return err;
 }

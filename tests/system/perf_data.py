@@ -182,6 +182,21 @@ def a_file_that_was_replaced_gives_no_names():
 
 
 @test
+def registers_of_another_machine_are_not_walked_with():
+	"""Their numbers mean other registers here: an arm64 machine's include those that ours are taken from."""
+	with Program("chain", 10) as program:
+		path = perf_record(program.pid, "--call-graph", "dwarf,8192")
+	with open(path, "rb") as file:
+		data = file.read()
+	check(b"x86_64\0" in data, "the recording does not name the machine")
+	with open(path, "wb") as file:
+		file.write(data.replace(b"x86_64\0", b"arm64\0\0"))
+	made = dump(path)
+	check("from another kind of machine (arm64)" in made.err, lambda: made.err)
+	check(all(len(stack.user) <= 1 for stack in parse_folded(made.out)), lambda: made.out[:600])
+
+
+@test
 def a_hard_link_is_no_change():
 	copy, link = scratch("linked"), scratch("link")
 	shutil.copy(build("chain"), copy)
