@@ -89,14 +89,14 @@ static __always_inline int walk_emulate(struct walk *w)
 	return EMULATE_UNKNOWN;
 }
 
-/* Where frame records are kept, x29 has no other use. */
+/* Always yes: code that keeps frame records uses x29 for nothing else, so a zero ends their chain. */
 static __always_inline int walk_is_outermost(WALK_REF ref)
 {
 	(void)ref;
 	return 1;
 }
 
-/* Code in memory without rows has a frame record when it calls. */
+/* Always no: in memory without rows, a function that calls another has a frame record. */
 static __always_inline int walk_returns_at_once(WALK_REF ref)
 {
 	(void)ref;
@@ -178,7 +178,7 @@ WALK_FUNCTION int walk_ends_process(WALK_REF ref)
 	return 0;
 }
 
-/* Always not known: only the callee's instructions could tell, and they are not read. */
+/* Always unknown: only the callee's instructions would show it, and they are not read. */
 WALK_FUNCTION __u64 walk_link_of(WALK_REF ref, __u64 ret)
 {
 	return WALK_LINK_ANY;

@@ -142,7 +142,7 @@ const struct verb convert_verb = {
 	.summary = "a profile from one file format to others",
 	.description = "Reads a profile, of sonde or of another profiler, and writes it in other formats. What a format holds and others "
 		       "cannot is counted and "
-		       "told on standard error.",
+		       "reported on standard error.",
 	.options = options,
 	.nr_options = ARRAY_SIZE(options),
 	.examples = examples,

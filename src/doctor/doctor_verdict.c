@@ -69,7 +69,7 @@ static const struct need offcpu_needs[] = { PROGRAM_NEEDS, STACK_NEEDS, WAIT_NEE
 
 static const struct need wall_needs[] = {
 	PROGRAM_NEEDS, STACK_NEEDS, TICK_NEEDS, WAIT_NEEDS,
-	{ "kernel.sched_info", NEED_MORE, "being ready to run is not told from being blocked" },
+	{ "kernel.sched_info", NEED_MORE, "ready to run and blocked look the same" },
 };
 
 static const struct need runq_needs[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* account: what a run measured, what it cost and what it lost; part of every report and file, beside the samples. */
+/* account: what a recording or a window measured, cost and lost. Stored in the profile; most output formats include at least a part. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

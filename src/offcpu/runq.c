@@ -391,7 +391,7 @@ static void summary(const struct measurement *measurement, struct buffer *lines)
 		      runq->options.what == SONDE_RUNQ_LENGTH ? "ticks" : "switches", (uint64_t)count.counted, (uint64_t)count.filtered,
 		      (uint64_t)(count.no_time + count.keys_full));
 	if (runq->options.slower)
-		buffer_printf(lines, "; %" PRIu64 " waits told, %" PRIu64 " lost", (uint64_t)count.sent - runq->nr_unsaid,
+		buffer_printf(lines, "; %" PRIu64 " waits shown, %" PRIu64 " lost", (uint64_t)count.sent - runq->nr_unsaid,
 			      (uint64_t)count.lost + runq->nr_unsaid);
 	if (count.by_account)
 		buffer_printf(lines, "; %" PRIu64 " by the scheduler's own accounting, as their beginning was not seen",

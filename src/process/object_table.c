@@ -66,7 +66,7 @@ struct object_table *object_table_new(struct proxy *proxy)
 	return table;
 }
 
-/* Counts the sections of a file just opened; drops them when there are too many. */
+/* Adds the size of a newly opened file's section table to the total. Beyond SECTION_BYTES_MAX this file's table is dropped instead. */
 static void count_sections(struct object_table *table, const struct entry *entry)
 {
 	if (!entry->object.elf)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* account: fills in what the account says of the whole run, and writes the account in words. */
+/* account: fills in the account of a window or of the whole recording, and writes it as text. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -81,7 +81,7 @@ static bool was_noted(const struct sonde_session *session, uint64_t note)
 	return false;
 }
 
-/* Drops the notes that the window before has, too: a note that holds for the whole recording is printed once. */
+/* Drops the notes that the previous window also has: a note about the whole recording is printed once. */
 static void drop_old_notes(struct sonde_session *session, struct account *account)
 {
 	uint64_t noted[ACCOUNT_MAX_NOTES];

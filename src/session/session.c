@@ -178,7 +178,8 @@ static bool have_ended(struct sonde_session *session)
 	return !living && session->targets.nr;
 }
 
-/* Checks the targets, which costs a look into /proc, only once per ENGINE_STEP_NS, and when the watched one has ended. */
+/* Must the measurement stop? Checking the targets reads /proc, so it is done only every ENGINE_STEP_NS, or at once when the watched
+ * process or thread ends. */
 static bool is_over(struct sonde_session *session)
 {
 	uint64_t now = clock_ns();

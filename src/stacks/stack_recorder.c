@@ -229,7 +229,8 @@ static int resolve_stored(struct stack_recorder *recorder, const struct sonde_sa
 	return err ? err : add_sample(recorder, &sample, sample.generation, processes);
 }
 
-/* A sample with a deferred stack, which has a hash by now. */
+/* A sample with a deferred stack. Replaces the sample's stack id by the hash that the walk gave the stack. If the stack has not arrived
+ * yet, the sample waits, DEFERRED_WAIT_NS at most. */
 static int resolve_deferred_sample(struct stack_recorder *recorder, const struct sonde_sample_record *record,
 				   const struct process_table *processes)
 {

@@ -135,7 +135,7 @@ static int take_symbols(struct symbol_list *list, const struct elf_file *elf, co
 			continue;
 		raw->name += base;
 		cut_version(list->strings + raw->name);
-		/* gcc's cold part of a function that came out empty: another function's code is there. */
+		/* An empty cold part made by gcc: the code at its address belongs to another function. */
 		if (!sym.st_size && strstr(list->strings + raw->name, ".cold"))
 			continue;
 		list->nr += names_a_function(list->strings + raw->name);
@@ -167,7 +167,7 @@ int symbol_list_add(struct symbol_list *list, const struct elf_file *elf, uint32
 	return err ? err : take_symbols(list, elf, bytes, size, base);
 }
 
-/* By start; of one start, the best alias last. */
+/* Sorts by start; among symbols with the same start, the best name comes last. */
 static int compare_symbols(const void *left, const void *right, void *strings)
 {
 	const struct raw_symbol *a = left, *b = right;
@@ -193,7 +193,7 @@ static void sort(struct symbol_list *list)
 		qsort_r(list->symbols, list->nr, sizeof(*list->symbols), compare_symbols, list->strings);
 }
 
-/* Returns the best name of the function that starts there, among the first `nr` symbols, which are sorted. NULL: none. */
+/* Returns the best name of the function that starts at elf_vaddr. Searches the first `nr` symbols, which are sorted. NULL: none. */
 static const char *name_at(const struct symbol_list *list, size_t nr, uint64_t elf_vaddr)
 {
 	size_t lo = 0, hi = nr;

@@ -26,8 +26,8 @@ MUST_CHECK int tracker_follow_cpus(struct tracker *tracker, const struct cpus *o
 void tracker_free(struct tracker *tracker);
 /* Looks for unwind tables on disk before it builds them, and stores them there. Takes over the cache. */
 void tracker_use_cache(struct tracker *tracker, struct table_cache *cache);
-/* Also informs the kernel side of the interpreters of processes. Borrowed for the tracker's life. 0 or -ENOMEM. Call before
- * tracker_scan. */
+/* From now on the tracker also detects interpreters and describes them to the kernel side. Borrows `sampler` for its life. Call after
+ * tracker_use_cache, if that is used, and before tracker_scan. 0 or -ENOMEM. */
 MUST_CHECK int tracker_use_runtimes(struct tracker *tracker, struct sampler *sampler);
 struct runtime_loader *tracker_runtimes(const struct tracker *tracker); /* borrowed */
 /* Restricts the tracker to these processes and, if `children`, to the children that they start from now on. Call before tracker_scan. */

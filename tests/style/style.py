@@ -88,12 +88,12 @@ EDGES = { # a folder includes itself and these: those above it in this list, nev
 }
 LIBRARIES = { # who may include what of other libraries; headers that are not listed are libc's or the kernel's
 	r"bpf/": {"compat", "lib", "bpf", "collect", "unwind", "naming", "doctor"}, # doctor tries BPF by itself
-	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"elf", "symbols", "dwarf", "symbolize", "audit"},
+	r"(gelf|libelf|elfutils/.*|dwarf|libdw)\.h": {"dwarf", "audit"},
 	r"(zlib|zstd|zstd_errors|lzma)\.h": {"elf", "symbols", "symbolize", "formats", "import", "perfdata"},
 	r"(libiberty/.*|demangle)\.h": {"symbolize"},
 	r"(seccomp|linux/seccomp)\.h": {"worker"},
 	r"capstone/.*": {"symbolize"},
-	r"linux/bpf\.h": {"compat", "lib", "bpf", "collect", "unwind", "naming", "doctor"},
+	r"linux/bpf\.h": {"compat", "lib", "bpf", "doctor"},
 }
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of many mappings, of somebody without rights, beside root's sonde. Counted in questions to its proxy and in processor time against the same with few mappings, not in seconds."""
+"""Processes of many mappings, of somebody without rights, beside root's sonde. Counted in requests to its proxy and in processor time against the same with few mappings, not in seconds."""
 import json
 import os
 import re
@@ -33,7 +33,7 @@ os._exit(0)
 """
 
 
-def questions_to_proxy(pid):
+def requests_to_proxy(pid):
 	"""How often it waited for one; None: it was given up, as it was late with an answer."""
 	for one in family(pid):
 		with open("/proc/%d/cmdline" % one, "rb") as command, open("/proc/%d/status" % one, encoding="utf-8") as status:
@@ -42,10 +42,10 @@ def questions_to_proxy(pid):
 	return None
 
 
-def questions_for(path, nr_mappings):
+def requests_for(path, nr_mappings):
 	with Neighbour(MAPS, path, nr_mappings, 0), Background("profile", "-o", scratch("mappings.json"), 30) as sonde:
 		sonde.wait_line("Sampling", timeout=120)
-		return questions_to_proxy(sonde.process.pid)
+		return requests_to_proxy(sonde.process.pid)
 
 
 @test
@@ -56,10 +56,10 @@ def mappings_of_no_elf_file():
 	with open(path, "w", encoding="utf-8") as file:
 		file.write("no ELF file\n")
 	os.chmod(path, 0o644)
-	nr = next(filter(None, (questions_for(path, 15000) for _ in range(5))), None)
+	nr = next(filter(None, (requests_for(path, 15000) for _ in range(5))), None)
 	check(nr is not None, "each proxy was given up")
-	check(nr < 5000, "%d questions to the proxy for 15,000 mappings of one file" % nr)
-	return "%d questions" % nr
+	check(nr < 5000, "%d requests to the proxy for 15,000 mappings of one file" % nr)
+	return "%d requests" % nr
 
 
 def user_seconds(nr_mappings, nr_threads):

@@ -14,7 +14,7 @@ from harness import (Background, CFLAGS, PROGRAMS, SOURCES, building, check, com
 CPU_SECONDS = 0.4 # of each program, while sonde records
 LATEST = 60
 SYS_CLONE3 = 435
-QUESTIONS = {"profile": ["profile", "-F", "997", "-U"], "offcpu": ["offcpu"], "wall": ["wall", "-F", "997"]}
+MODES = {"profile": ["profile", "-F", "997", "-U"], "offcpu": ["offcpu"], "wall": ["wall", "-F", "997"]}
 HEADERS = {"profile": "Sampling at", "offcpu": "Tracing", "wall": "Measuring"}
 
 
@@ -92,12 +92,12 @@ def has_worked(*pids):
 		time.sleep(0.05)
 
 
-def record_while(question, work):
-	"""Runs sonde with this question while work() goes on. The stacks, and the account."""
+def record_while(mode, work):
+	"""Runs sonde with this mode while work() goes on. The stacks, and the account."""
 	need_bpf()
 	path = scratch("identity.json")
-	with Background(*QUESTIONS[question], "--format", "json", "-o", path) as sonde:
-		sonde.wait_line(HEADERS[question])
+	with Background(*MODES[mode], "--format", "json", "-o", path) as sonde:
+		sonde.wait_line(HEADERS[mode])
 		work()
 		sonde.send(signal.SIGINT)
 		done = sonde.finish()
@@ -123,7 +123,7 @@ def check_own(stacks, account, names):
 	return ", ".join("%d in %s" % (count, name) for (_, name), count in sorted(counts.items()))
 
 
-def neighbours(question):
+def neighbours(mode):
 	"""A program that was there before, and one that is executed meanwhile."""
 	pid, other = free_pair()
 	with Started() as processes:
@@ -132,22 +132,22 @@ def neighbours(question):
 		def work():
 			processes.start(other, alike("gamma"), 2 * LATEST)
 			has_worked(pid, other)
-		stacks, account = record_while(question, work)
+		stacks, account = record_while(mode, work)
 	return check_own(stacks, account, {pid: "alpha", other: "gamma"})
 
 
-def forked(question):
+def forked(mode):
 	"""A CPython that is executed meanwhile, and its child, which is not."""
 	pid, other = free_pair()
 	with Started() as processes:
 		def work():
 			processes.start(pid, sys.executable, os.path.join(SOURCES, "alike.py"), 2 * LATEST, other)
 			has_worked(pid, other)
-		stacks, account = record_while(question, work)
+		stacks, account = record_while(mode, work)
 	return check_own(stacks, account, {pid: "alpha", other: "gamma"})
 
 
-def one_after_the_other(question):
+def one_after_the_other(mode):
 	"""Two programs by turns as one process number, for some hundredths of a second each: by the thread's name."""
 	pid, _ = free_pair()
 
@@ -161,7 +161,7 @@ def one_after_the_other(question):
 			had[turn % 2] += processes.end(pid)
 			turn += 1
 	with Started() as processes:
-		stacks, account = record_while(question, work)
+		stacks, account = record_while(mode, work)
 	own = [stack for stack in stacks if stack.pid == pid]
 	counts = {}
 	for stack in own:
@@ -175,7 +175,7 @@ def one_after_the_other(question):
 	return str(counts)
 
 
-for each in QUESTIONS:
+for each in MODES:
 	for what in (neighbours, forked, one_after_the_other):
 		def case(what=what, each=each):
 			return what(each)

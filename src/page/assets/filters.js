@@ -5,9 +5,9 @@
 const MAX_LISTED = 400;
 
 class Filters {
-	// told: { changed() }
-	constructor(told) {
-		this.told = told;
+	// listener: { changed() }
+	constructor(listener) {
+		this.listener = listener;
 		$('process-find').addEventListener('input', () => this.list());
 		$('process-all').addEventListener('click', () => this.setAll(true));
 		$('process-none').addEventListener('click', () => this.setAll(false));
@@ -47,12 +47,12 @@ class Filters {
 		for (const process of this.listed || [])
 			process.threads.forEach(thread => this.on[thread] = on ? 1 : 0);
 		this.list();
-		this.told.changed();
+		this.listener.changed();
 	}
 
 	toggleKind(kind) {
 		this.hidden[kind] = !this.hidden[kind];
-		this.told.changed();
+		this.listener.changed();
 	}
 
 	box(label, value, threads) {
@@ -67,7 +67,7 @@ class Filters {
 
 			this.list();
 			$('process-list').querySelectorAll('input')[at].focus(); // the list was rebuilt
-			this.told.changed();
+			this.listener.changed();
 		});
 		item.append(element('span', label, 'what'), element('span', share(value, this.whole), 'percent'));
 		return item;

@@ -8,9 +8,9 @@ const MAX_ITEMS = 24; // siblings and children in the tree for screen readers
 const MIN_FRAME = 40; // pixels: "next" zooms to a selected frame that is narrower
 
 class Graph {
-	// told: { select(graph, node), hover(graph, node, event), sandwich(frame), describe(tree, node) }
-	constructor(holder, label, told) {
-		this.told = told;
+	// listener: { select(graph, node), hover(graph, node, event), sandwich(frame), describe(tree, node) }
+	constructor(holder, label, listener) {
+		this.listener = listener;
 		this.scroller = holder.appendChild(element('div', '', 'scroller'));
 		this.spacer = this.scroller.appendChild(element('div', '', 'spacer'));
 		this.canvas = this.spacer.appendChild(element('canvas'));
@@ -46,7 +46,7 @@ class Graph {
 			this.painter.reveal(node);
 		this.painter.draw();
 		this.fillItems();
-		this.told.select(this, node);
+		this.listener.select(this, node);
 	}
 
 	// Moves smoothly to a range of the width.
@@ -68,7 +68,7 @@ class Graph {
 	zoom(node, isBack) {
 		const painter = this.painter;
 
-		this.told.hover(this, -1);
+		this.listener.hover(this, -1);
 		if (!isBack && (painter.zoomed !== node || painter.from !== this.tree.start[node]))
 			this.history.push([painter.zoomed, painter.from, painter.to]);
 		painter.zoomed = node;
@@ -97,7 +97,7 @@ class Graph {
 		this.painter.look(start, start + wide);
 		if (start + wide > this.tree.end(this.painter.zoomed) || start < this.tree.start[this.painter.zoomed])
 			this.painter.zoomed = 0;
-		this.told.select(this, this.painter.selected);
+		this.listener.select(this, this.painter.selected);
 	}
 
 	pan(by) {
@@ -144,7 +144,7 @@ class Graph {
 			Enter: () => this.zoom(Math.max(0, painter.selected)), ' ': () => this.zoom(Math.max(0, painter.selected)),
 			Backspace: () => this.back(), Home: () => this.select(painter.zoomed),
 			'+': () => this.scale(0.5, middle), '=': () => this.scale(0.5, middle), '-': () => this.scale(2, middle),
-			s: () => painter.selected > 0 && this.told.sandwich(tree.frame[painter.selected]),
+			s: () => painter.selected > 0 && this.listener.sandwich(tree.frame[painter.selected]),
 		};
 
 		if (event.ctrlKey || event.altKey || event.metaKey)
@@ -161,14 +161,14 @@ class Graph {
 		} else {
 			return;
 		}
-		this.told.hover(this, -1);
+		this.listener.hover(this, -1);
 		event.preventDefault();
 	}
 
 	hover(event) {
 		const node = event ? this.painter.nodeAt(event.offsetX, event.offsetY) : -1;
 
-		this.told.hover(this, node, event);
+		this.listener.hover(this, node, event);
 		if (node !== this.painter.hovered) {
 			this.painter.hovered = node;
 			this.painter.draw();
@@ -212,7 +212,7 @@ class Graph {
 		if (!drag.moved)
 			this.canvas.setPointerCapture(event.pointerId);
 		drag.moved = true;
-		this.told.hover(this, -1);
+		this.listener.hover(this, -1);
 		this.pan((drag.x - event.clientX) / this.painter.width);
 		this.scroller.scrollTop += drag.y - event.clientY;
 		drag.x = event.clientX;
@@ -221,7 +221,7 @@ class Graph {
 	}
 
 	item(node, place, size) {
-		const made = element('div', `${short(this.tree.name(node))}, ${this.told.describe(this.tree, node)}`);
+		const made = element('div', `${short(this.tree.name(node))}, ${this.listener.describe(this.tree, node)}`);
 
 		made.id = `${this.id}-${node}`;
 		made.setAttribute('role', 'treeitem');

@@ -7,14 +7,14 @@ const SCHEMES = ['system', 'light', 'dark'];
 
 class Viewer {
 	constructor() {
-		const told = {
+		const listener = {
 			select: (graph, node) => this.selected(graph, node), hover: (graph, node, event) => this.tip(graph, node, event),
 			sandwich: frame => this.sandwich(frame), describe: (tree, node) => this.describe(tree, node),
 		};
 
-		this.graph = new Graph($('graph'), 'Flame graph', told);
-		this.callers = new Graph($('callers'), 'Callers', told);
-		this.callees = new Graph($('callees'), 'Callees', told);
+		this.graph = new Graph($('graph'), 'Flame graph', listener);
+		this.callers = new Graph($('callers'), 'Callers', listener);
+		this.callees = new Graph($('callees'), 'Callees', listener);
 		this.graphs = [this.graph, this.callers, this.callees];
 		this.table = new Table($('table'), { choose: row => this.showFunction(row), sandwich: frame => this.sandwich(frame) });
 		this.timeline = new Timeline($('timeline'), { range: () => this.rebuild() });

@@ -3,9 +3,9 @@
 'use strict';
 
 class Search {
-	// told: { changed(), goTo(node) }
-	constructor(told) {
-		this.told = told;
+	// listener: { changed(), goTo(node) }
+	constructor(listener) {
+		this.listener = listener;
 		this.isPattern = false;
 		this.found = null; // by frame; null: no search
 		$('search').addEventListener('input', () => this.run());
@@ -59,7 +59,7 @@ class Search {
 			$('search').setCustomValidity('This is not a regular expression.');
 		}
 		this.count();
-		this.told.changed();
+		this.listener.changed();
 	}
 
 	// The share under the outermost matches: a match inside another counts once.
@@ -82,7 +82,7 @@ class Search {
 		if (!this.nodes.length)
 			return;
 		this.at = this.at < 0 ? (by > 0 ? 0 : this.nodes.length - 1) : (this.at + by + this.nodes.length) % this.nodes.length;
-		this.told.goTo(this.nodes[this.at]);
+		this.listener.goTo(this.nodes[this.at]);
 		this.tell();
 	}
 }

@@ -5,9 +5,9 @@
 const TABLE_ROW = 26; // pixels, as in page.css
 
 class Table {
-	// told: { choose(row), sandwich(frame) }
-	constructor(holder, told) {
-		this.told = told;
+	// listener: { choose(row), sandwich(frame) }
+	constructor(holder, listener) {
+		this.listener = listener;
 		this.holder = holder;
 		this.table = holder.querySelector('table');
 		this.head = this.table.tHead.rows[0];
@@ -151,7 +151,7 @@ class Table {
 	choose(i) {
 		this.active = i;
 		this.draw();
-		this.told.choose(this.rows[i]);
+		this.listener.choose(this.rows[i]);
 	}
 
 	key(event) {
@@ -169,7 +169,7 @@ class Table {
 		} else if (event.key === 'Enter') {
 			this.choose(this.active);
 		} else if (event.key === 's') {
-			this.told.sandwich(this.rows[this.active].frame);
+			this.listener.sandwich(this.rows[this.active].frame);
 		} else {
 			return;
 		}

@@ -7,9 +7,9 @@ const MAX_STRIPS = 64;
 const CELL = 4; // smallest width of a bin, in pixels
 
 class Timeline {
-	// told: { range() }, called when the range changes
-	constructor(holder, told) {
-		this.told = told;
+	// listener: { range() }, called when the range changes
+	constructor(holder, listener) {
+		this.listener = listener;
 		this.holder = holder;
 		this.canvas = holder.querySelector('canvas');
 		this.context = this.canvas.getContext('2d');
@@ -173,7 +173,7 @@ class Timeline {
 		this.range = ends && ends[1] > ends[0] && (ends[0] > 0 || ends[1] < this.duration) ? ends : null;
 		this.draw();
 		clearTimeout(this.later);
-		this.later = setTimeout(() => this.told.range(), 30); // while dragging, the graph follows as fast as it can
+		this.later = setTimeout(() => this.listener.range(), 30); // while dragging, the graph follows as fast as it can
 	}
 
 	place(event) {
