@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A book's window, closed: what its profile is made of. */
+/* closed_window: a recorder's window, closed, as the input of a profile. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ struct closed {
 	struct window window;
 	struct kernel_names *kernel;
 	struct naming naming;
-	struct resolver *resolver; /* these two by closed_maker */
+	struct resolver *resolver; /* this and builder are set by closed_builder */
 	struct stack_builder *builder;
 };
 
@@ -37,7 +37,7 @@ static inline void close_recorder(struct closed *closed, struct stack_recorder *
 	closed->naming.kernel = closed->kernel;
 }
 
-/* Puts stacks into a profile. */
+/* Returns the builder that puts the window's stacks into a profile. */
 static inline struct stack_builder *closed_builder(struct closed *closed, struct profile *profile)
 {
 	closed->resolver =

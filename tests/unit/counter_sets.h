@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counter_sets: sets of counters on a made-up kernel, for the tests of counters. For files that include cmocka.h before. */
+/* counter_sets: sets of counters on a made-up kernel, for the tests of counters. Include cmocka.h before it. */
 #pragma once
 #include <sonde/counter.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf_image: bytes and small ELF files made by hand, for the tests of what reads them. */
+/* elf_image: bytes and small ELF files made by hand, for the tests of their readers. */
 #pragma once
 #include <assert.h>
 #include <elf.h>
@@ -50,7 +50,8 @@ static inline void close_entry(struct bytes *cfi, size_t start)
 	memcpy(cfi->data + start, &size, sizeof(size));
 }
 
-/* A CIE of .eh_frame as gcc writes it (augmentation zR, pcrel sdata4; CFA = rsp + 8, return address at CFA - 8). Its offset. */
+/* Appends a CIE of .eh_frame as gcc writes it (augmentation zR, pcrel sdata4; CFA = rsp + 8, return address at CFA - 8). Returns its
+ * offset. */
 static inline size_t put_gcc_cie(struct bytes *cfi)
 {
 	static const uint8_t body[] = { 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1 };
@@ -63,7 +64,7 @@ static inline size_t put_gcc_cie(struct bytes *cfi)
 	return start;
 }
 
-/* An FDE of such a CIE, in a section that is linked at section_vaddr. */
+/* Appends an FDE of such a CIE, in a section linked at section_vaddr. */
 static inline void put_gcc_fde(struct bytes *cfi, uint64_t section_vaddr, size_t cie, uint64_t start_vaddr, uint32_t size,
 			       const void *program, size_t program_size)
 {
@@ -86,11 +87,11 @@ struct image_section {
 	size_t size;
 };
 
-/* Where the parts of an image_make file stand. */
+/* Offsets in a file made by image_make. */
 #define IMAGE_PHDRS_OFF	  sizeof(Elf64_Ehdr)
 #define IMAGE_CONTENT_OFF 0x400
 
-/* An x86-64 shared object of these program headers (at most 15) and sections; section contents stand one behind the other from
+/* Makes an x86-64 shared object with these program headers (at most 15) and sections. The sections' contents follow each other from
  * IMAGE_CONTENT_OFF, each aligned to 16. Section 0 is the null section, the last one the name table. */
 static inline void image_make(struct bytes *to, const Elf64_Phdr *phdrs, size_t nr_phdrs, const struct image_section *sections,
 			      size_t nr_sections)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_perf: a kernel that counts what a test tells it to, with PMUs, tracepoints and CPUs that are files below a temporary directory, in
- * which every call may fail. The linker sends the calls here (--wrap, tests/unit/meson.build), by the names that they have with
- * _FILE_OFFSET_BITS=64, which meson sets. For files that include cmocka.h before. */
+/* fake_perf: a kernel that counts what a test sets. PMUs, tracepoints and CPUs are files below a temporary directory, and every call may
+ * fail. The linker redirects the calls to it (--wrap, tests/unit/meson.build), by the names that they have with _FILE_OFFSET_BITS=64, which
+ * meson sets. Include cmocka.h before it. */
 #pragma once
 #include <dirent.h>
 #include <errno.h>
@@ -33,18 +33,18 @@ struct fake_event {
 	int fd, pid, cpu, group_fd, output_fd, bpf_fd;
 	unsigned long flags;
 	uint64_t value, enabled, running, lost;
-	uint64_t cgroup_inode; /* of what pid is a descriptor of */
-	struct perf_event_mmap_page *page; /* the ring that was mapped of it */
+	uint64_t cgroup_inode; /* of the cgroup whose descriptor is in pid */
+	struct perf_event_mmap_page *page; /* the event's mapped ring */
 	size_t page_size;
 	bool on, is_over; /* is_over: pinned, without room on the PMU */
 };
 
-static struct fake_event fake_events[FAKE_MAX]; /* in the order of their opening; closed ones stay */
+static struct fake_event fake_events[FAKE_MAX]; /* in the order of opening; closed ones stay */
 static int fake_nr;
 static int (*fake_refuse)(const struct perf_event_attr *attr, int pid, int cpu); /* an errno, or 0 */
 static int fake_mount_errno = ENODEV;            /* of fsopen(2) */
 static char fake_root[] = "/tmp/sonde-fake-XXXXXX";
-static int fake_fail_at = -1, fake_nr_calls;     /* which call fails: -1 none */
+static int fake_fail_at = -1, fake_nr_calls;     /* the number of the call that fails; -1: none */
 static const char *fake_failed;
 static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -83,7 +83,7 @@ static const char *fake_path(const char *path, char *room, size_t size)
 	return path;
 }
 
-/* A file of the fake machine, with its directories. */
+/* Writes a file of the fake machine, and makes its directories. */
 static void fake_file(const char *path, const char *text)
 {
 	char room[512], dir[512];
@@ -183,7 +183,7 @@ int __wrap_vasprintf(char **text, const char *fmt, va_list args)
 	return fake_fails("vasprintf") ? -1 : __real_vasprintf(text, fmt, args);
 }
 
-/* The value, and what follows it. */
+/* Writes the value and the fields after it. */
 static uint64_t fake_put_value(const struct fake_event *event, const struct fake_event *leader, uint64_t *to)
 {
 	to[0] = event->value;
@@ -398,7 +398,7 @@ char *__wrap_fgets(char *text, int size, FILE *file)
 	return fake_fails("fgets") ? NULL : __real_fgets(text, size, file);
 }
 
-/* The end of a directory that could not be read to its end looks like any other, but for errno. */
+/* A failed readdir looks like the end of the directory, except for errno. */
 struct dirent *__wrap_readdir64(DIR *dir)
 {
 	if (!fake_fails("readdir"))
@@ -471,7 +471,7 @@ static void fake_pmu(const char *name, const char *file, const char *text)
 	fake_file(path, text);
 }
 
-/* Four CPUs, one of them offline; a core PMU, two memory controllers and their like; a process of three threads. */
+/* Four CPUs, one of them offline; a core PMU, two memory controllers and the like; a process of three threads. */
 static int fake_machine(void **state)
 {
 	char room[512];
@@ -521,11 +521,11 @@ static int fake_machine(void **state)
 		snprintf(room, sizeof(room), "/proc/5/task/%c/comm", *tid);
 		fake_file(room, "x\n");
 	}
-	fake_file("/proc/6/task/end", ""); /* a process whose threads are gone by now */
+	fake_file("/proc/6/task/end", ""); /* a process whose threads have ended */
 	return 0;
 }
 
-/* Instead of `cpu`, two kinds of cores: 0 and 1 are of one kind, 2 is of the other. `kinds`: with how many of the two. */
+/* Replaces `cpu` by kinds of cores: CPUs 0 and 1 are of one kind, CPU 2 is of the other. `kinds`: how many of the two exist. */
 static inline void fake_kinds(int kinds)
 {
 	char here[512], there[512], command[2048];
@@ -569,7 +569,7 @@ static int fake_reset(void **state)
 	return 0;
 }
 
-/* Of a.slice, as users write it. */
+/* The id of a.slice as users write it. */
 static inline const char *fake_cgroup_id(char text[24])
 {
 	char room[512];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_image: Go programs made by hand, of the three layouts of .gopclntab: for the tests of what reads it, and the seeds of its fuzz target.
- */
+/* go_image: Go programs made by hand, in the three layouts of .gopclntab, for the tests of the reader and the seeds of its fuzz target. */
 #pragma once
 #include <stdbool.h>
 
@@ -12,7 +11,7 @@
 #define GO_RODATA_VADDR 0x700000
 #define GO_MAX_MADE 24
 
-/* A piece of one of a function's tables: the value holds up to `end`, an offset in the function. end 0 closes the list. */
+/* A piece of one of a function's tables: the value is valid up to `end`, an offset in the function. end 0 ends the list. */
 struct made_piece {
 	uint32_t end;
 	int32_t value;
@@ -21,7 +20,7 @@ struct made_piece {
 struct made_function {
 	const char *name;
 	const char *code;
-	uint32_t code_size, size; /* of the code, which int3 follows up to `size` */
+	uint32_t code_size, size; /* of the code, padded with int3 up to `size` */
 	uint8_t flags;
 	struct made_piece sp[12], files[4], lines[6], inlined[6];
 	uint32_t start_line;
@@ -47,7 +46,7 @@ static inline void put_varint(struct bytes *to, uint32_t value)
 	put_u8(to, (uint8_t)value);
 }
 
-/* The offset of the table, 0 for none: so something must stand before the first one. */
+/* Returns the offset of the table, 0 for none: so the first table must not be at 0. */
 static inline uint32_t put_pieces(struct bytes *values, const struct made_piece *pieces, size_t max)
 {
 	uint32_t start = (uint32_t)values->size, last = 0;
@@ -146,7 +145,7 @@ static inline void put_module(const struct made_program *program)
 	}
 }
 
-/* Makes .gopclntab and what it needs beside it, in the go_* above. */
+/* Makes .gopclntab and the parts that it refers to, in the go_* above. */
 static inline void go_make_parts(const struct made_program *program)
 {
 	struct bytes *all[] = { &go_names, &go_units, &go_files, &go_values, &go_entries,
@@ -195,7 +194,7 @@ static inline void go_make_parts(const struct made_program *program)
 	}
 }
 
-/* The file of the parts, with `table` in place of .gopclntab. */
+/* Makes the file from the parts, with `table` as .gopclntab. */
 static inline void go_make_image(struct bytes *image, const void *table, size_t table_size)
 {
 	struct image_section sections[] = {

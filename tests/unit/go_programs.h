@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* go_programs: two programs for go_image.h, with the instructions of Go's assembly that the reader of .gopclntab looks for: as 1.21 
-   nd later write them (rbp is pushed),
- * and as those before did. */
+/* go_programs: two programs for go_image.h, with the instructions of Go's assembly that the reader of .gopclntab looks for: as Go 1.21 and
+ * later write them (rbp is pushed), and as older versions did. */
 #pragma once
 #include "go_image.h"
 
 #define CODE(bytes) bytes, sizeof(bytes) - 1
 #define ASM 4
-#define SP_WRITE 6 /* and assembly */
+#define SP_WRITE 6 /* and ASM */
 #define TOP_FRAME 5
 
 #define PUSH_BP "\x55\x48\x89\xe5"		  /* push %rbp; mov %rsp,%rbp */
@@ -24,8 +23,8 @@ static const struct made_program new_program = {
 	.functions = {
 		{ "runtime.systemstack", CODE(PUSH_BP GET_G CMP_CURG TO_G0 CALL_DI TO_CURG "\x5d\xc3"),
 		  64, SP_WRITE, .sp = { { 1, 0 }, { 31, 8 }, { 32, 0 } } },
-		/* push; mov; mov 0x38(%rsi),%rsp; mov %rdi,8(%rsp); mov %rdi,(%rsp); call; mov %rsi,%rsp; pop; ret; mov %rdx,(%rsp);
-		   call; mov %rsi,%rsp; pop; ret */
+		/* push; mov; mov 0x38(%rsi),%rsp; mov %rdi,8(%rsp); mov %rdi,(%rsp); call; mov %rsi,%rsp; pop; ret; mov %rdx,(%rsp); call;
+		 * mov %rsi,%rsp; pop; ret */
 		{ "runtime.asmcgocall", CODE(PUSH_BP "\x48\x8b\x66\x38" "\x48\x89\x7c\x24\x08" "\x48\x89\x3c\x24" CALL_DI "\x48\x89\xf4"
 		  "\x5d\xc3" "\x48\x89\x14\x24" CALL_DI
 			"\x48\x89\xf4" "\x5d\xc3"), 64, SP_WRITE, .sp = { { 1, 0 }, { 23, 8 }, { 24, 0 }, { 34, 8 }, { 35, 0 } } },
@@ -47,7 +46,7 @@ static const struct made_program new_program = {
 			.sp = { { 1, 0 }, { 8, 8 }, { 21, 24 }, { 22, 8 }, { 23, 0 } } },
 		{ "runtime.schedule", CODE(PUSH_BP "\x48\x83\xec\x10" "\x0f\x0b"), 16, 0, .sp = { { 1, 0 }, { 8, 8 }, { 10, 24 } } },
 		{ "runtime.sigpanic", CODE(PUSH_BP "\x48\x83\xec\x10" "\x0f\x0b"), 16, 0, .sp = { { 1, 0 }, { 8, 8 }, { 10, 24 } } },
-		/* sub $0x30,%rsp; nop; mov %rbp,0x10(%rsp); call; add; ret: it is called by the kernel, and keeps C's registers */
+		/* sub $0x30,%rsp; nop; mov %rbp,0x10(%rsp); call; add; ret: the kernel calls it, and it keeps C's registers */
 		{ "runtime.sigtramp", CODE("\x48\x83\xec\x30" "\x90" "\x48\x89\x6c\x24\x10" CALL_DI "\x48\x83\xc4\x30" "\xc3"),
 		  32, TOP_FRAME,
 			.sp = { { 4, 0 }, { 16, 48 }, { 17, 0 } } },
@@ -56,16 +55,16 @@ static const struct made_program new_program = {
 		{ "crosscall2", CODE(PUSH_BP "\x48\x83\xec\x30" "\x48\x89\x1c\x24" CALL_DI "\x48\x8b\x1c\x24" "\x48\x83\xc4\x30"
 		  "\x5d\xc3"), 32, ASM,
 			.sp = { { 1, 0 }, { 8, 8 }, { 22, 56 }, { 23, 8 }, { 24, 0 } } },
-		/* nop; push; mov; sub $0x20,%rsp; call; add; pop;
-		   ret. Two calls were inlined: bytes 9 to 11 are innermost's, called from inner at 12, which main.plain calls at 20 */
+		/* nop; push; mov; sub $0x20,%rsp; call; add; pop; ret. Two calls were inlined: bytes 9 to 11 belong to innermost, called
+		 * from inner at 12, which main.plain calls at 20 */
 		{ "main.plain", CODE("\x90" PUSH_BP "\x48\x83\xec\x20" CALL_DI "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90"
 		  "\x48\x83\xc4\x20" "\x5d\xc3"), 32, 0,
 			.sp = { { 2, 0 }, { 9, 8 }, { 25, 40 }, { 26, 8 }, { 27, 0 } },
 			.files = { { 9, 0 }, { 20, 1 }, { 27, 0 } },
 			.lines = { { 9, 100 }, { 12, 51 }, { 20, 61 }, { 27, 102 } },
 			.inlined = { { 9, -1 }, { 12, 0 }, { 20, 1 }, { 27, -1 } }, .start_line = 99 },
-		{ "foreign", CODE("\xc3"), 16, 0 }, /* C that was linked in: no table */
-		/* the compiler's own: between calling conventions */
+		{ "foreign", CODE("\xc3"), 16, 0 }, /* linked C code: not in the table */
+		/* the compiler's wrapper between calling conventions */
 		{ "runtime.asmcgocall", CODE(PUSH_BP "\x5d\xc3"), 16, 0, .sp = { { 1, 0 }, { 5, 8 }, { 6, 0 } } },
 	},
 	.nr_functions = 16,

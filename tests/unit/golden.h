@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* golden: what is written against the files in GOLDEN_DIR; SONDE_GOLDEN_UPDATE=1 writes them anew. */
+/* golden: compares output with the files in GOLDEN_DIR; SONDE_GOLDEN_UPDATE=1 rewrites them. */
 #pragma once
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_records: records as the kernel side sends them. Those of stacks and samples go straight to a stack recorder, which takes them. */
+/* kernel_records: records as the kernel side sends them. Records of stacks and samples go straight to a stack recorder. */
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,9 +15,9 @@
 #include "abi/wait.h"
 #include "stacks/stack_recorder.h"
 
-#define TGID 0x7ffffff0u /* nobody's */
+#define TGID 0x7ffffff0u /* of no process */
 
-/* A walked stack, with the frames behind it. Without a `stop` it is complete. */
+/* Sends a walked stack with its frames. Without a `stop` it is complete. */
 static inline void send_stack_record(struct stack_recorder *recorder, struct sonde_stack_record stack, const uint64_t *frames)
 {
 	struct {
@@ -37,7 +37,7 @@ static inline void send_sample_record(struct stack_recorder *recorder, struct so
 	assert_int_equal(stack_recorder_record(recorder, &sample), 0);
 }
 
-/* A raw stack, whose memory is the text "stack". */
+/* Sends a deferred stack whose memory is the text "stack". */
 static inline void send_deferred_record(struct stack_recorder *recorder, uint64_t id)
 {
 	const struct {
@@ -49,7 +49,7 @@ static inline void send_deferred_record(struct stack_recorder *recorder, uint64_
 	assert_int_equal(stack_recorder_record(recorder, &record), 0);
 }
 
-/* A wait of a thread of TGID outside of system calls. A stack of 0 is none. */
+/* A wait of a thread of TGID outside of system calls. A stack of 0 means none. */
 static inline struct sonde_wait_key wait_key(uint32_t tid, const char *comm, uint16_t state, uint64_t user_stack, uint64_t kernel_stack)
 {
 	struct sonde_wait_key key = { .user_stack = user_stack,

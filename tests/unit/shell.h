@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shell: commands that a test needs, for files that include cmocka.h before. */
+/* shell: runs commands for tests. Include cmocka.h before it. */
 #pragma once
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The command must succeed. */
+/* Runs a command, which must succeed. */
 __attribute__((format(printf, 1, 2))) static inline void run(const char *fmt, ...)
 {
 	char command[4 * PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* small_profile: profiles of a few samples, written down in words, for tests whose answers are worked out by hand. */
+/* small_profile: profiles of a few samples, written as text, for tests with results worked out by hand. */
 #pragma once
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define SMALL_MAX_FRAMES 16
 
-/* Names with blanks between them, innermost first; those that hold bytes of no plain name are one frame. NULL: the side does not exist. */
+/* Makes a stack of names separated by blanks, innermost first. A text with ESC, CR or LF is one frame. NULL: the stack does not exist. */
 static inline uint32_t small_stack(struct profile *profile, const char *names, enum frame_kind kind)
 {
 	uint32_t frames[SMALL_MAX_FRAMES], nr = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The audit on real stacks of this very program: the registers that a signal handler is given, a copy of the stack, and two oracles: return
- * addresses that the functions noted themselves, and glibc's backtrace(). Then damaged stacks, damaged files, and every verdict. */
+/* The audit on real stacks of this program: the registers from a signal handler and a copy of the stack, against two references: the return
+ * addresses that the functions recorded themselves, and glibc's backtrace(). Then damaged stacks, damaged files, and every verdict. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,12 +36,12 @@ static struct {
 	uint8_t stack[SONDE_DEFERRED_MAX_BYTES] __attribute__((aligned(8)));
 } raw;
 static struct audit_stack stack;
-static uint64_t walked[AUDIT_MAX_FRAMES]; /* what backtrace() says, in our form */
+static uint64_t walked[AUDIT_MAX_FRAMES]; /* the result of backtrace(), as frames */
 static uint32_t nr_walked;
 static uint64_t noted[MAX_NOTED];	  /* return addresses, outermost first */
 static uint32_t nr_noted;
-static bool from_handler;		  /* take the handler's own registers */
-static volatile int keep;		  /* written behind calls, so that they are no tail calls */
+static bool from_handler;		  /* use the handler's own registers */
+static volatile int keep;		  /* written after calls, so that they are no tail calls */
 
 static int take_modules(void *arg, uint32_t tgid, uint32_t generation, const struct process_mapping *mappings, uint32_t nr)
 {
@@ -65,7 +65,7 @@ static int take_modules(void *arg, uint32_t tgid, uint32_t generation, const str
 static int set_up(void **state)
 {
 	processes = process_table_new(NULL);
-	backtrace((void *[8]){ 0 }, 8); /* loads libgcc_s, before a handler needs it */
+	backtrace((void *[8]){ 0 }, 8); /* loads libgcc_s before a handler needs it */
 	if (!processes || process_table_scan(processes, (uint32_t)getpid(), 1, NULL) ||
 	    process_table_changes(processes, take_modules, NULL))
 		return -1;
@@ -81,7 +81,7 @@ static int tear_down(void **state)
 
 /* --- taking a stack ------------------------------------------------------------------------------------------------------------------ */
 
-/* As the kernel side does it: what can be read of 16 KiB from the stack pointer on, in whole pages but for the first. */
+/* Copies as the kernel side does: up to 16 KiB that can be read from the stack pointer on; whole pages except for the first. */
 static void take_record(const ucontext_t *context)
 {
 	static const uint8_t numbers[16] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
@@ -100,7 +100,7 @@ static void take_record(const ucontext_t *context)
 	raw.head.stack_bytes = got < 0 ? 0 : (uint32_t)got;
 }
 
-/* backtrace() from the interrupted instruction on; with `from_handler` from the handler on. */
+/* backtrace() from the interrupted instruction on; with `from_handler`, from the handler on. */
 static void take_witness(void **witness, uint32_t nr)
 {
 	uint32_t first = 0, restorer = 0;
@@ -156,7 +156,7 @@ static void assert_agrees(enum audit_end end)
 	assert_int_equal(compare(SONDE_STOP_COMPLETE).verdict, AUDIT_AGREES);
 }
 
-/* All return addresses that were noted follow each other, the innermost first. The place of that one. */
+/* Checks that the recorded return addresses follow each other, innermost first. Returns the index of the innermost. */
 static uint32_t assert_noted(void)
 {
 	uint32_t at = 0;
@@ -189,7 +189,7 @@ __attribute__((noinline)) static int plain(int depth)
 	return keep + 1;
 }
 
-/* Its frame's size is known at run time only: needs rbp. */
+/* The size of its frame is known at run time only, so it needs rbp. */
 __attribute__((noinline)) static int with_alloca(int depth)
 {
 	volatile char *room = __builtin_alloca((size_t)(depth % 100) + 1);
@@ -200,7 +200,7 @@ __attribute__((noinline)) static int with_alloca(int depth)
 	return keep + room[0];
 }
 
-/* More alignment than the ABI gives: the stack is realigned (DRAP or rbp). */
+/* Aligned more strictly than the ABI guarantees, so the stack is realigned (DRAP or rbp). */
 __attribute__((noinline)) static int realigned(int depth)
 {
 	volatile char room[64] __attribute__((aligned(64)));
@@ -237,12 +237,12 @@ static void test_through_the_signal_frame(void **state)
 	plain(9);
 	unwind();
 	assert_noted();
-	/* the instruction behind getcontext is not that behind backtrace: both name a place of the handler */
+	/* the return addresses of getcontext and backtrace differ, but both are in the handler */
 	assert_int_equal(stack.nr_frames, nr_walked - (walked[1] == stack.frames[1] ? 0 : 1));
 	for (uint32_t i = 1; i < stack.nr_frames; i++)
 		assert_int_equal(stack.frames[i], walked[nr_walked - stack.nr_frames + i]);
 	assert_int_equal(stack.end, AUDIT_END_ROOT);
-	assert_int_equal(stack.frames[2], noted[nr_noted]); /* handler, restorer, what was interrupted */
+	assert_int_equal(stack.frames[2], noted[nr_noted]); /* handler, restorer, interrupted function */
 }
 
 static int before_debug_frame(int value)
@@ -264,7 +264,7 @@ static void test_debug_frame(void **state)
 
 /* --- every instruction of a call into the vdso: single steps by the trap flag --------------------------------------------------------- */
 
-static volatile uint32_t nr_steps, nr_good, nr_in_vdso; /* clock_gettime is declared not to call back */
+static volatile uint32_t nr_steps, nr_good, nr_in_vdso; /* declarations say that clock_gettime does not call back */
 
 static bool is_in_vdso(uint64_t pc)
 {
@@ -294,7 +294,7 @@ __attribute__((noinline)) static int stepped(int depth)
 	struct timespec now;
 
 	NOTE();
-	clock_gettime(CLOCK_MONOTONIC, &now); /* the dynamic linker has found it: libdw loses its way there, docs/internals/audit.md */
+	clock_gettime(CLOCK_MONOTONIC, &now); /* resolves the symbol: libdw fails in the dynamic linker (docs/internals/audit.md) */
 	__asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	__asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
@@ -311,13 +311,13 @@ static void test_every_instruction(void **state)
 	signal(SIGTRAP, SIG_DFL);
 	print_message("%u instructions, %u in the vdso\n", nr_steps, nr_in_vdso);
 	assert_true(nr_in_vdso > 10);
-	/* the pushes and pops of the assembler statement itself move the stack without telling the table: its last two */
+	/* the pushes and pops of the assembler statement move the stack, but the table does not say so: its last two steps */
 	assert_true(nr_steps - nr_good <= 2);
 }
 
 /* --- stacks that are short or wrong --------------------------------------------------------------------------------------------------- */
 
-/* Everywhere: what a function left behind below its own frame may be equal. */
+/* Replaces every occurrence: what a function left below its own frame may be equal. */
 static void replace_word(uint64_t from, uint64_t to)
 {
 	uint64_t *words = (uint64_t *)raw.stack;
@@ -350,7 +350,7 @@ static void test_damaged_stack(void **state)
 		assert_int_equal(finding.frame, at + i);
 		replace_word(value + 16, value);
 	}
-	replace_word(noted[nr_noted - 1], 0x1000); /* no code: no frame, and no word on what the walk has there */
+	replace_word(noted[nr_noted - 1], 0x1000); /* no code: no frame, and no verdict on the walk's frame there */
 	unwind();
 	assert_int_equal(stack.end, AUDIT_END_NO_CODE);
 	assert_int_equal(stack.nr_frames, at);
@@ -397,7 +397,7 @@ static void test_code_without_cfi(void **state)
 	for (i = 0; i < process.nr_modules && !own; i++)
 		own = noted[0] >= modules[i].start_pc && noted[0] < modules[i].end_pc ? modules[i].elf : NULL;
 	modules[i - 1].elf = NULL;
-	unwind(); /* raise is the C library's, its caller is ours */
+	unwind(); /* raise is in the C library, its caller in this program */
 	assert_int_equal(stack.end, AUDIT_END_NO_CFI);
 	assert_true(stack.nr_frames >= 2 && stack.nr_frames < nr_walked);
 	assert_int_equal(compare(SONDE_STOP_COMPLETE).verdict, AUDIT_AGREES);
@@ -408,7 +408,7 @@ static void test_code_without_cfi(void **state)
 	assert_int_equal(compare(SONDE_STOP_COMPLETE).reason, AUDIT_REASON_NO_CFI);
 }
 
-/* A page of the copy that was not in memory is not read, whatever stands in its place. */
+/* A page of the copy that was not in memory is not read, whatever the copy contains there. */
 static void test_absent_pages(void **state)
 {
 	take_stack(12);
@@ -462,7 +462,7 @@ static uint32_t own_module(void)
 	return 0;
 }
 
-/* With the program's own file replaced by these bytes: anything may come out, but the stack below it stays and nothing crashes. */
+/* Unwinds with the program's own file replaced by these bytes. Any result is fine, but the frames below remain and nothing crashes. */
 static void unwind_with(uint8_t *bytes, size_t size, uint32_t number, bool is_file)
 {
 	uint32_t own = own_module();
@@ -482,7 +482,7 @@ static void unwind_with(uint8_t *bytes, size_t size, uint32_t number, bool is_fi
 		return;
 	}
 	if (is_file)
-		assert_int_equal(ftruncate(fd, (off_t)(size / (2 + number % 7))), 0); /* it shrinks behind our back */
+		assert_int_equal(ftruncate(fd, (off_t)(size / (2 + number % 7))), 0); /* the file shrinks while it is open */
 	modules[own].elf = elf;
 	modules[own].object = 100000 + number;
 	assert_int_equal(audit_unwind(audit, &raw.head, &other, &stack), 0);
@@ -511,7 +511,7 @@ static uint64_t random_word(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* Bytes of one section, or of the headers when `name` is NULL, become others. */
+/* Changes bytes of one section, or of the headers when `name` is NULL. */
 static void damage(uint8_t *bytes, const struct elf_file *elf, const char *name, uint64_t *seed)
 {
 	const struct elf_section *section = name ? elf_file_find_section(elf, name) : NULL;
@@ -541,14 +541,14 @@ static void test_damaged_files(void **state)
 			damage(bytes, elf, sections[i % 4], &seed);
 		unwind_with(bytes, size, i, i % 16 == 0);
 		if (i == 1)
-			assert_noted(); /* the undamaged bytes, from memory, do */
+			assert_noted(); /* the undamaged bytes in memory still work */
 	}
 	unwind();
-	assert_noted(); /* and so do the files themselves, when all the others have come and gone */
+	assert_noted(); /* and so do the files themselves, after all the others were evicted */
 	assert_int_equal(stack.end, AUDIT_END_ROOT);
 }
 
-/* More files and processes than are kept, each of its own bytes (the ELF header's e_ident has unused ones). */
+/* More files and processes than are kept, each file with bytes of its own (the ELF header's e_ident has unused ones). */
 static void test_files_come_and_go(void **state)
 {
 	size_t size;
@@ -563,7 +563,7 @@ static void test_files_come_and_go(void **state)
 	}
 }
 
-/* The same process again, with another file under the same number in another generation; and with a mapping more in the same one. */
+/* The same process again: in another generation, with another file under the same number; in the same generation, with one more mapping. */
 static void test_a_process_changes(void **state)
 {
 	size_t size;
@@ -604,7 +604,7 @@ static void test_verdicts(void **state)
 	static const struct {
 		uint32_t nr_walked;
 		enum sonde_stop stop;
-		uint32_t nr, differs_at; /* ANY: nowhere */
+		uint32_t nr, differs_at; /* differs_at is ANY: nowhere */
 		enum audit_end end;
 		enum audit_verdict verdict;
 		uint32_t detail; /* the reason, or the frame */
@@ -655,7 +655,7 @@ int main(void)
 		cmocka_unit_test(test_absent_pages),	  cmocka_unit_test(test_records),
 		cmocka_unit_test(test_damaged_files),	  cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_files_come_and_go), cmocka_unit_test(test_a_process_changes),
-		cmocka_unit_test(test_code_without_cfi), /* last: it takes the files from the modules */
+		cmocka_unit_test(test_code_without_cfi), /* last: it removes the files from the modules */
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

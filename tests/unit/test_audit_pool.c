@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The audit's workers: who is asked about whose files, and what is left of a worker that fails. This program is its own worker: the process
- * that it is asked about tells it how to misbehave, and the frames that it answers with say what it has been given so far. */
+/* The audit's workers: which worker gets whose files, and what happens when one fails. This program is its own worker: the tgid in a
+ * request tells it how to misbehave. The frames of its answers count what it has received so far. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "parse/audit_pool.h"
 #include "worker/serve.h"
 
-enum { GOOD = 1000, CRASH = 2000, SPIN = 3000, WRONG = 4000, SHORT = 5000, HUNDRED = 100 }; /* tgids: each and the hundred behind it */
+enum { GOOD = 1000, CRASH = 2000, SPIN = 3000, WRONG = 4000, SHORT = 5000, HUNDRED = 100 }; /* tgids: each and the 99 after it */
 enum { NR_QUESTIONS, NR_FILES, OWNERS, NR_FACTS }; /* frames of an answer; OWNERS: the sum of the uids of all files */
 
 #define ANNA 1001u
@@ -58,7 +58,7 @@ static int answer(void *arg, uint32_t kind, struct wire_fds *fds, const void *bo
 	for (uint32_t i = what == SHORT; i < request->nr_stacks; i++) {
 		audit_answers_append(to, &stack);
 		if (what == WRONG)
-			to->data[to->size - NR_FACTS * sizeof(uint64_t) - 1] = 1; /* an end that there is not */
+			to->data[to->size - NR_FACTS * sizeof(uint64_t) - 1] = 1; /* an audit_end that does not exist */
 	}
 	return 0;
 }
@@ -85,7 +85,7 @@ static void take(void *arg, const struct audit_batch *batch, struct reader *answ
 {
 	struct scene *scene = arg;
 
-	assert_false(scene->is_adding); /* who adds a stack is in the middle of something */
+	assert_false(scene->is_adding); /* not while a stack is being added */
 	for (uint32_t i = 0; i < batch->nr_stacks; i++) {
 		struct audit_stack stack;
 
@@ -100,7 +100,7 @@ static void take(void *arg, const struct audit_batch *batch, struct reader *answ
 	assert_true(!answers || !reader_left(answers));
 }
 
-/* An ELF file in the folder, given to that user where we may. */
+/* Makes an ELF file in the folder. As root, gives it to that user. */
 static uint32_t make_file(struct scene *scene, const char *name, uint32_t uid)
 {
 	const Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
@@ -199,12 +199,12 @@ static void a_worker_keeps_its_files(void **state)
 		assert_int_equal(add_one(&scene, GOOD + i % 3, scene.ours), 0);
 	finish(&scene);
 	assert_int_equal(scene.nr_answered, 3 * AUDIT_BATCH_STACKS);
-	assert_int_equal(scene.facts[NR_QUESTIONS], 3); /* a process's stacks go together */
+	assert_int_equal(scene.facts[NR_QUESTIONS], 3); /* stacks of one process share a request */
 	assert_int_equal(scene.facts[NR_FILES], 1);
 	end(&scene);
 }
 
-/* Where it would have more of them than it may, a new one begins. */
+/* When a worker would hold more files than it may, a new one starts. */
 static void a_worker_keeps_so_many_files(void **state)
 {
 	struct scene scene;
@@ -225,7 +225,7 @@ static void a_worker_keeps_so_many_files(void **state)
 	end(&scene);
 }
 
-/* The stacks of a process at which a worker fails are not asked about again, and all others are, by a worker that gets its files anew. */
+/* A process whose stacks made a worker fail is not tried again. All others are, by a new worker that gets its files again. */
 static void check_failure(uint32_t tgid, uint64_t max_cpu_ns)
 {
 	struct scene scene;
@@ -263,7 +263,7 @@ static void answers_that_are_not_sound(void **state)
 	check_failure(SHORT, LONG_NS);
 }
 
-/* After a failure its stacks wait a while: who crashes again and again does not have us start workers all the time. */
+/* After a failure the worker's stacks wait a while: repeated crashes do not start workers all the time. */
 static void a_worker_that_failed_rests(void **state)
 {
 	struct scene scene;
@@ -281,7 +281,7 @@ static void a_worker_that_failed_rests(void **state)
 	end(&scene);
 }
 
-/* What does not come is counted, and neither the queue nor the wait is without end. */
+/* Missing answers are counted; the queue and the wait are bounded. */
 static void the_queue_has_a_bound(void **state)
 {
 	struct scene scene;
@@ -319,14 +319,14 @@ static void strangers_have_workers_of_their_own(void **state)
 	finish(&scene);
 	assert_int_equal(scene.facts[OWNERS], 0);
 	assert_int_equal(scene.facts[NR_QUESTIONS], 1);
-	assert_int_equal(add_one(&scene, GOOD, scene.annas), 0); /* hers is still there */
+	assert_int_equal(add_one(&scene, GOOD, scene.annas), 0); /* her worker still runs */
 	finish(&scene);
 	assert_int_equal(scene.facts[OWNERS], ANNA);
 	assert_int_equal(scene.facts[NR_QUESTIONS], 2);
 	end(&scene);
 }
 
-/* A third stranger has to wait until one of the two workers is free and has been another's for a while, and it is a new process then. */
+/* A third user waits until one of the two workers is idle and was another user's for a while. Then it is a new process. */
 static void workers_change_hands(void **state)
 {
 	struct scene scene;
@@ -352,7 +352,7 @@ static void workers_change_hands(void **state)
 	end(&scene);
 }
 
-/* Each of his processes has a worker crash: when that has cost too much, none of his is asked about any more. */
+/* Each process of a user crashes a worker: when the crashes have cost too much, none of that user's processes is tried any more. */
 static void failures_are_charged(void **state)
 {
 	struct scene scene;
@@ -372,7 +372,7 @@ static void failures_are_charged(void **state)
 	end(&scene);
 }
 
-/* Between the time at which it was opened, and was root's, and the question. */
+/* Root owned the file when it was opened, another user owns it at the request. */
 static void a_file_that_was_given_away_is_not_handed_on(void **state)
 {
 	struct scene scene;

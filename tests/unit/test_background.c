@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Questions that are not waited for, and what they may cost. This program is its own worker. */
+/* Requests that the caller does not wait for, and their budget. This program is its own worker. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 enum { HELLO, SPIN, SLEEP };
 
 #define LONG_NS (60 * NS_PER_S)
-#define SHORT_NS NS_PER_S /* three times that by the clock */
+#define SHORT_NS NS_PER_S /* CPU time; the limit by the clock is three times that */
 
 static const struct file_owner anna = { .uid = 1000, .is_local = true }, ben = { .uid = 1001, .is_local = true };
 
@@ -65,7 +65,7 @@ static int ask_until_answered(struct background *background, uint32_t object, st
 	return err;
 }
 
-/* Anna's file takes all the time that it may, and Ben's is read meanwhile; what else she has waits for its turn. */
+/* Anna's file takes all the time that it may. Ben's is read meanwhile; Anna's other requests wait for their turn. */
 static void one_slow_file_keeps_nobody_else_waiting(void **state)
 {
 	struct background *background = background_new("/proc/self/exe", 128u << 20);
@@ -95,7 +95,7 @@ static void a_file_that_is_forgotten_is_read_no_more(void **state)
 	background_free(background);
 }
 
-/* After 200 ms of waiting at once, there is no more of it. */
+/* All requests together may wait 200 ms at once. After that, background_may_wait() says no. */
 static void waiting_ends(void **state)
 {
 	struct background *background = background_new("/proc/self/exe", 128u << 20);
@@ -109,7 +109,7 @@ static void waiting_ends(void **state)
 	background_free(background);
 }
 
-/* One that sleeps hangs, one that computes does not. */
+/* A sleeping worker hangs, a computing one does not. */
 static void hanging_is_told_from_being_slow(void **state)
 {
 	CLEANUP(buffer_done) struct buffer to = BUFFER_INIT(100);
@@ -146,14 +146,14 @@ static void everybody_pays_for_his_own(void **state)
 	assert_non_null(strstr(diag.text, "user 1000"));
 	diag = (struct diag){ 0 };
 	assert_int_equal(file_budget_left(budget, &anna, &diag), 0);
-	assert_false(diag.err); /* once is enough */
+	assert_false(diag.err); /* one message is enough */
 	file_budget_spend(budget, &ben, 90);
-	assert_int_equal(file_budget_left(budget, &many, &diag), 30); /* of all */
+	assert_int_equal(file_budget_left(budget, &many, &diag), 30); /* what is left of the total */
 	file_budget_free(budget);
 }
 
-/* A FUSE server may say any uid and serve any number of file systems: one that hangs is enough. Of root's only the one that hangs is left
- * alone. */
+/* A FUSE server may report any uid and serve any number of file systems: once one hangs, none of them is read. Of root's file systems only
+ * the one that hangs is avoided. */
 static void what_hangs_is_left_alone(void **state)
 {
 	const struct file_owner fuse = { .device = 7, .is_users = true }, other_fuse = { .device = 8, .is_users = true };

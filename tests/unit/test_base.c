@@ -142,7 +142,7 @@ static void map_holds_several_under_one_key(void **state)
 	u64_map_done(&map);
 }
 
-/* Of hash(bytes(5 as eight bytes) + bytes(range(n))) by CPython, whose hash it is, too, under the key of zeros (PYTHONHASHSEED=0). */
+/* From hash(bytes(5 as eight bytes) + bytes(range(n))) in CPython, which uses the same hash, with a key of zeros (PYTHONHASHSEED=0). */
 static void hash_is_siphash(void **state)
 {
 	static const struct {
@@ -158,7 +158,7 @@ static void hash_is_siphash(void **state)
 		assert_true(siphash13(zeros, 5, bytes, known[i].size) == known[i].hash);
 }
 
-/* The longest row of slots that are taken: at most so far a key is looked for. */
+/* The longest run of occupied slots: a lookup probes no further. */
 static uint32_t longest_row(const struct u64_map *map)
 {
 	uint32_t longest = 0, row = 0;
@@ -170,7 +170,7 @@ static uint32_t longest_row(const struct u64_map *map)
 	return longest;
 }
 
-/* What a mixing of constants, which can be undone, makes of keys that are equal in the bits that choose the slot. */
+/* Inverts a mixing of constants: gives keys that are equal in the bits that select the slot. */
 static uint64_t unmix(uint64_t x)
 {
 	uint64_t inverse = 1;
@@ -198,7 +198,8 @@ static void map_cannot_be_filled_against_it(void **state)
 	}
 }
 
-/* What drives a terminal, ends a line or turns the writing direction, as it stands and in messages; all other text stays. */
+/* Characters that control a terminal, end a line or change the writing direction are replaced, alone and in messages. All other text stays.
+ */
 static void texts_are_made_plain(void **state)
 {
 	static const char *const hostile[] = { "\n",	       "\r",	       "\x1b",	       "\x7f",	       "\xc2\x80",
@@ -238,7 +239,7 @@ static void diag_keeps_the_innermost(void **state)
 	assert_int_equal(diag_errno(NULL, EIO, "nobody listens"), -EIO);
 }
 
-/* Pages, and none behind them. */
+/* Mapped pages, and none after them. */
 static void memory_of_a_process(void **state)
 {
 	enum { PAGE = 4096, NR = 70 };
@@ -263,7 +264,7 @@ static void memory_of_a_process(void **state)
 	assert_int_equal(munmap(pages, NR * PAGE), 0);
 }
 
-/* What is none is not even opened for a moment: there would be an event. */
+/* Any other file is not opened even for a moment: opening would cause an event. */
 static void only_regular_files_are_opened(void **state)
 {
 	char folder[] = "/tmp/test-base-XXXXXX", fifo[64], file[64], text[8] = "", events[4096];
@@ -294,7 +295,7 @@ static void only_regular_files_are_opened(void **state)
 	rmdir(folder);
 }
 
-/* A pipe takes what it has room for; the rest goes when it is read. */
+/* A pipe takes what it has room for; the rest is written when the pipe is read. */
 static void all_is_written(void **state)
 {
 	static char bytes[1 << 20], got[sizeof(bytes)];

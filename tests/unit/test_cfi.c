@@ -21,7 +21,7 @@ static struct bytes section_bytes;
 static uint16_t section_machine = EM_X86_64;
 static struct diag walk_diag; /* of the last walk */
 
-/* What a walk gave, as text: "0:sp+8 1:sp+16,bp=cfa-16 40:." with addresses relative to the first FDE. */
+/* The rows of a walk as text: "0:sp+8 1:sp+16,bp=cfa-16 40:." with addresses relative to the first FDE. */
 struct given {
 	char text[4096];
 	size_t size, fde_at; /* fde_at: where the text of the current FDE starts */
@@ -103,7 +103,7 @@ static int take_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *ru
 		given->is_open = true;
 		given->fde_at = given->size;
 		given->fde_start = start_vaddr;
-	} else if (start_vaddr == given->fde_start) { /* takes the rows back */
+	} else if (start_vaddr == given->fde_start) { /* drops the rows */
 		given->size = given->fde_at;
 	}
 	say(given, "%llx:", (unsigned long long)start_vaddr - FDE_VADDR);
@@ -299,7 +299,7 @@ static void damaged_programs_take_their_rows_back(void **state)
 	check_program(&too_deep);
 }
 
-/* An entry of any kind: `id` and the body behind it. */
+/* Appends an entry of any kind: `id` and then the body. */
 static size_t put_entry(struct bytes *to, uint32_t id, const void *body, size_t size)
 {
 	size_t start = to->size;
@@ -311,8 +311,8 @@ static size_t put_entry(struct bytes *to, uint32_t id, const void *body, size_t 
 	return start;
 }
 
-/* Each CIE's body, and the bytes of start and size for an FDE of 0x1000 to 0x1040; the FDE's start field stands at 8 behind
- * the FDE. want NULL: not even the range can be read. */
+/* Each CIE's body, and the bytes of start and size for an FDE of 0x1000 to 0x1040. The FDE's start field is 8 bytes into the FDE. want
+ * NULL: not even the range can be read. */
 static const struct {
 	const char *name;
 	const uint8_t *cie;
@@ -459,7 +459,7 @@ static void the_64_bit_form_and_debug_frame_are_read(void **state)
 	struct given given;
 	struct cfi_stats stats;
 
-	section_bytes.size = 0; /* .debug_frame, both forms; the padding between them is legal there */
+	section_bytes.size = 0; /* .debug_frame, both forms; padding between them is legal there */
 	put_entry(&section_bytes, UINT32_MAX, cie, sizeof(cie));
 	put_u32(&section_bytes, 24);
 	put_u32(&section_bytes, 0);
@@ -511,7 +511,7 @@ static void the_walk_goes_on_behind_a_damaged_fde(void **state)
 	assert_int_equal(stats.nr_fdes, 3);
 	assert_int_equal(stats.nr_bad_fdes, 1);
 	assert_int_equal(stats.nr_unsupported, 1);
-	put_u32(&section_bytes, 0); /* the terminator: what follows it is no part of the section */
+	put_u32(&section_bytes, 0); /* the terminator: what follows is not part of the section */
 	put(&section_bytes, "nonsense", 8);
 	assert_int_equal(walk(section_bytes.data, section_bytes.size, CFI_EH_FRAME, &given, &stats), 0);
 	assert_int_equal(stats.nr_fdes, 3);
@@ -539,7 +539,7 @@ static void truncation_is_damage_and_no_more(void **state)
 	put_three_fdes();
 	size = section_bytes.size;
 	for (size_t cut = 1; cut < size; cut++) {
-		uint8_t *exact = malloc(cut); /* so that the sanitizer sees a step too far */
+		uint8_t *exact = malloc(cut); /* so that the sanitizer sees a read past the end */
 		int err;
 
 		memcpy(exact, section_bytes.data, cut);
@@ -646,7 +646,7 @@ static void much_padding_ends_debug_frame(void **state)
 	assert_string_equal(given.text, "0:sp+8 1:sp+16 40:. ");
 }
 
-/* A file of 1 GiB costs nobody anything when it is a hole. */
+/* A hole of 1 GiB costs no time. */
 static void a_hole_ends_a_section(void **state)
 {
 	static struct bytes image;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The unwind tables of real files against libdw (tests/oracle/cfi_proof.h): small files at every address, of large ones windows all over
- * them and random addresses. bench/prove_cfi leaves nothing out. Arguments: files that the build made; others that this machine lacks are
- * skipped loudly. */
+/* The unwind tables of real files against libdw (tests/oracle/cfi_proof.h): small files at every address, large ones in windows spread over
+ * them and at random addresses. bench/prove_cfi checks every address. Arguments: files that the build made. Other files that this machine
+ * lacks are reported and skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void tables_agree_with_libdw(void **state)
 	}
 }
 
-/* Programs without .eh_frame_hdr, with .debug_frame alone, for arm64 with and without signed return addresses. */
+/* Programs without .eh_frame_hdr, with .debug_frame only, and for arm64 with and without signed return addresses. */
 static void made_files_agree_with_libdw(void **state)
 {
 	if (!nr_made_files)

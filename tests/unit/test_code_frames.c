@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames read off code: of all functions of real libraries that have call frame information, it must say the same, wherever both say it in
- * the same way; and of functions made up here, what is known of them. */
+/* Frames derived from code. For all functions of real libraries that have call frame information, both must agree wherever they can be
+ * compared. For functions made up here, the expected rules are known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ struct comparison {
 	struct code_frames *frames;
 	struct rows cfi, by_sp, by_frame;
 	uint64_t nr_bytes, nr_derived, nr_same, nr_other,
-	    nr_wrong; /* bytes of code; other: known in another way, so that they cannot be compared */
+	    nr_wrong; /* bytes of code; other: the CFA is of another kind, so it cannot be compared */
 	uint32_t nr_functions, nr_contradicted, nr_unproved;
 };
 
@@ -124,7 +124,7 @@ static void compare_function(struct comparison *c, uint64_t start, uint64_t end)
 	}
 	if (!file_off || end - start > sizeof(code) || elf_file_read_at(c->elf, file_off, code, end - start))
 		return;
-	if (code_frames_is_spent(c->frames)) { /* which a file of this size may be */
+	if (code_frames_is_spent(c->frames)) { /* a file of this size may use up the budget */
 		code_frames_free(c->frames);
 		c->frames = code_frames_new();
 		assert_non_null(c->frames);
@@ -166,7 +166,7 @@ static int take_cfi_row(void *arg, uint64_t vaddr, const struct sonde_rule *rule
 	return 0;
 }
 
-/* Of 1,000 bytes of code, so many may differ. */
+/* At most max_wrong of 1,000 bytes of code may differ. */
 static void compare_file(const char *path, uint32_t max_wrong)
 {
 	static struct comparison c;
@@ -192,8 +192,8 @@ static void compare_file(const char *path, uint32_t max_wrong)
 	assert_true(c.nr_wrong * 1000 <= c.nr_bytes * max_wrong);
 }
 
-/* What differs are faults of the call frame information: glibc's __mpn_mul_1 pushes without saying so, OpenSSL's assembly says less than it
- * does. */
+/* The differences are faults of the call frame information: glibc's __mpn_mul_1 pushes without describing it, and OpenSSL's assembly
+ * describes less than it does. */
 static void test_code_says_what_cfi_says(void **state)
 {
 	compare_file("/usr/lib/x86_64-linux-gnu/libstdc++.so.6", 0);
@@ -202,7 +202,7 @@ static void test_code_says_what_cfi_says(void **state)
 }
 
 #ifdef __x86_64__
-/* Each function stands between its name and its name's end. */
+/* The code of each function is between its label and the label with _end. */
 __asm__(".pushsection .rodata\n"
 	"with_frame: push %rbp; mov %rsp, %rbp; push %rbx; sub %rdi, %rsp; call . + 4096; mov -8(%rbp), %rbx; leave; ret\n"
 	"with_frame_end:\n"
@@ -266,7 +266,7 @@ static int read_made_up(const uint8_t *begin, const uint8_t *end, bool is_start)
 
 #define READ(name) read_made_up(name, name##_end, false)
 
-/* The rule before the instruction that begins with these bytes, the first of them. */
+/* The rule before the first instruction that starts with these bytes. */
 static struct sonde_rule before(const uint8_t *begin, const uint8_t *end, const char *bytes, size_t size)
 {
 	const uint8_t *at = memmem(begin, (size_t)(end - begin), bytes, size);
@@ -286,7 +286,7 @@ static void test_frames(void **state)
 	assert_int_equal(rule.cfa_kind, SONDE_CFA_BP);
 	assert_int_equal(rule.cfa_off, 16);
 	assert_int_equal(rule.bp_off, -16);
-	assert_int_equal(rule.rbx_off, 0); /* it is pushed, but still there */
+	assert_int_equal(rule.rbx_off, 0); /* it is pushed, but still in the register */
 	rule = BEFORE(with_frame, "\xc3");
 	assert_int_equal(rule.cfa_kind, SONDE_CFA_SP);
 	assert_int_equal(rule.cfa_off, 8);
@@ -295,9 +295,9 @@ static void test_frames(void **state)
 	rule = BEFORE(with_loop, "\xe8");
 	assert_int_equal(rule.cfa_off, 48);
 	assert_int_equal(rule.rbx_off, -16);
-	assert_int_equal(READ(argumentative), CODE_RETURNS); /* what it calls first may have dropped both arguments */
+	assert_int_equal(READ(argumentative), CODE_RETURNS); /* the first function that it calls may have popped both arguments */
 	rule = rows.rows[rows.nr - 2].rule;
-	assert_int_equal(rule.cfa_kind, SONDE_CFA_SP); /* behind leave */
+	assert_int_equal(rule.cfa_kind, SONDE_CFA_SP); /* after leave */
 	rule = *rule_at(&rows, 0x1000 + 11);
 	assert_int_equal(rule.cfa_kind, SONDE_CFA_BP);
 	assert_int_equal(READ(aligned), CODE_RETURNS);
@@ -313,7 +313,7 @@ static void test_what_is_not_proved(void **state)
 	assert_int_equal(READ(cold_part), CODE_CONTRADICTS);
 	assert_int_equal(READ(rbx_lost), CODE_CONTRADICTS);
 	assert_int_equal(READ(no_return), CODE_MAY_BE);
-	assert_int_equal(READ(popper), CODE_CONTRADICTS); /* it takes its return address away for a while, with zero in rbp */
+	assert_int_equal(READ(popper), CODE_CONTRADICTS); /* it pops its return address for a while, with zero in rbp */
 }
 
 static void test_ends(void **state)

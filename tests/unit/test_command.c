@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The program behind `--`. */
+/* The program after `--`. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,11 +53,11 @@ static void check_status(const char *script, int want)
 	int status;
 
 	usleep(1000);
-	assert_false(command_ended(command, &status)); /* waits for its word */
+	assert_false(command_ended(command, &status)); /* waits to be released */
 	assert_int_equal(command_release(command, NULL), 0);
 	assert_int_equal(wait_for(command), want);
-	assert_int_equal(wait_for(command), want); /* as often as it is asked */
-	command_stop(command);                       /* nothing is left to be stopped */
+	assert_int_equal(wait_for(command), want); /* the same at every call */
+	command_stop(command);                       /* there is nothing to stop */
 	assert_int_equal(wait_for(command), want);
 	command_free(command);
 	assert_false(has_children());
@@ -82,7 +82,7 @@ static void check_exec_failure(const char *path, int err, int code)
 	assert_int_equal(command_release(command, &diag), -err);
 	assert_int_equal(command_failure_code(-err), code);
 	assert_non_null(strstr(diag.text, path));
-	assert_false(command_ended(command, &status)); /* there was none */
+	assert_false(command_ended(command, &status)); /* there was no program */
 	command_stop(command);
 	command_free(command);
 	assert_false(has_children());
@@ -126,7 +126,7 @@ static void test_stop(void **state)
 	assert_false(has_children());
 }
 
-/* Killed before it was let go. */
+/* Killed before it was released. */
 static void test_killed_early(void **state)
 {
 	char *const argv[] = { "/bin/true", NULL };
@@ -140,7 +140,7 @@ static void test_killed_early(void **state)
 	assert_false(has_children());
 }
 
-/* Whoever started us may have had children reaped by the kernel: then there is no status, but an end. */
+/* If our parent had children reaped by the kernel, there is no status, but an end. */
 static void test_reaped_by_the_kernel(void **state)
 {
 	char *const argv[] = { "/bin/true", NULL };
@@ -154,7 +154,7 @@ static void test_reaped_by_the_kernel(void **state)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* No descriptor of ours reaches the program. */
+/* The program inherits no descriptor of ours. */
 static void test_descriptors(void **state)
 {
 	char script[128];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Counters on a kernel that is made up (fake_perf.h): what it is asked for, what is made of what it says. */
+/* Counters on a made-up kernel (fake_perf.h): what they request from the kernel, and what they make of its answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "counter_sets.h"
 
 #define CACHE_MISS(cache) (PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
-/* Refused as a whole: no event, a reason. */
+/* Opening the set fails: no event, a reason. */
 static void check_refused(const struct sonde_counter_options *options, int want, const char *reason)
 {
 	int nr_fds = nr_open_fds();
@@ -26,7 +26,7 @@ static void check_refused(const struct sonde_counter_options *options, int want,
 	assert_int_equal(nr_open_fds(), nr_fds);
 }
 
-/* --- what the kernel is asked for ----------------------------------------------------------------------------------------------------- */
+/* --- requests to the kernel ----------------------------------------------------------------------------------------------------------- */
 
 static void test_one(void **state)
 {
@@ -81,7 +81,7 @@ static void test_flags(void **state)
 	check_flag(SONDE_COUNTER_EXCLUSIVE, (struct perf_event_attr){ USUAL, .exclusive = 1 });
 }
 
-/* Where is it opened: "pid/cpu" of each, in order. */
+/* Checks the targets: "pid/cpu" of each event, in order. */
 static void check_targets(const struct sonde_counter_options *options, const char *want, unsigned long flags)
 {
 	struct sonde_counters *set;
@@ -94,7 +94,7 @@ static void check_targets(const struct sonde_counter_options *options, const cha
 		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%d/%d", i ? " " : "",
 					 flags & PERF_FLAG_PID_CGROUP ? 0 : fake_events[i].pid, fake_events[i].cpu);
 		assert_int_equal(fake_events[i].flags, flags | PERF_FLAG_FD_CLOEXEC);
-		/* the whole machine's has nobody to inherit it */
+		/* the whole machine has no children to inherit */
 		assert_int_equal(fake_events[i].attr.inherit, fake_events[i].pid != -1 && !flags);
 	}
 	assert_string_equal(text, want);
@@ -120,7 +120,7 @@ static void test_targets(void **state)
 	fake_nr = 0;
 	sonde_counters_free(
 	    open_set(SET(.names = "cs", .tgids = (uint32_t[]){ 5, 5 }, .nr_tgids = 2, .tids = (uint32_t[]){ 6 }, .nr_tids = 1), 0));
-	assert_int_equal(fake_nr, 3); /* 6 is one of 5's */
+	assert_int_equal(fake_nr, 3); /* 6 is a thread of 5 */
 	fake_nr = 0;
 	sonde_counters_free(open_set(SET(.names = "cs", .tgids = tgids, .nr_tgids = 1), 0));
 	assert_int_equal(fake_nr, 3);
@@ -246,7 +246,7 @@ static void test_names_that_make_no_sense(void **state)
 	}
 }
 
-/* Tracefs that is not mounted: mounted for ourselves, or said how. */
+/* Where tracefs is not mounted, it is mounted privately, or the message says how to mount it. */
 static void test_tracefs_elsewhere(void **state)
 {
 	struct sonde_event event = { .size = sizeof(event) };
@@ -260,7 +260,7 @@ static void test_tracefs_elsewhere(void **state)
 	fake_mount_errno = EPERM;
 	assert_int_equal(sonde_event_parse("net:net_dev_xmit", &event, error, sizeof(error)), -EPERM);
 	assert_non_null(strstr(error, "mount -t tracefs"));
-	assert_int_equal(mkdir(here, 0755), 0); /* to be mounted on */
+	assert_int_equal(mkdir(here, 0755), 0); /* a mount point */
 	fake_mount_errno = 0;
 	assert_int_equal(sonde_event_parse("net:net_dev_xmit", &event, error, sizeof(error)), 0);
 	assert_int_equal(event.config, 9);
@@ -320,7 +320,7 @@ static void test_refused(void **state)
 	struct sonde_counter_options older = { .size = offsetof(struct sonde_counter_options, flags), .names = "cs", .flags = ~0ull };
 	struct sonde_event twice = { .size = sizeof(twice), .period = 1, .freq_hz = 1 },
 			   flagged = { .size = sizeof(flagged), .flags = SONDE_COUNTER_SCALE }, unsized = { 0 };
-	struct sonde_event *mixed = calloc(2, sizeof(*mixed)); /* of which the second says that it is longer than all of it */
+	struct sonde_event *mixed = calloc(2, sizeof(*mixed)); /* the second struct has a size larger than the whole array */
 
 	mixed[0] = (struct sonde_event){ .size = sizeof(*mixed), .type = 1 };
 	mixed[1] = (struct sonde_event){ .size = 4096, .type = 1 };
@@ -357,11 +357,11 @@ static void test_refused(void **state)
 	newer.later[1] = 1;
 	check_refused(&newer.options, -E2BIG, "does not know");
 	check_refused(NULL, -ENODATA, "no events");
-	sonde_counters_free(open_set(&older, 0)); /* it ends before the flags */
+	sonde_counters_free(open_set(&older, 0)); /* its struct ends before the flags */
 	free(mixed);
 }
 
-/* Callers that were compiled with another version: their arrays have another stride, their structs other ends. */
+/* Callers compiled with another version: their arrays have another stride, and their structs end elsewhere. */
 static void test_other_versions(void **state)
 {
 	struct older {
@@ -427,7 +427,7 @@ static void test_group(void **state)
 	assert_int_equal(fake_nr, 5);
 	assert_true(fake_events[0].group_fd == -1 && fake_events[1].group_fd == -1 && fake_events[2].group_fd == fake_events[1].fd &&
 		    fake_events[3].group_fd == -1 && fake_events[4].group_fd == fake_events[3].fd);
-	assert_true(fake_events[1].attr.disabled && !fake_events[2].attr.disabled); /* it follows its leader */
+	assert_true(fake_events[1].attr.disabled && !fake_events[2].attr.disabled); /* a member follows its leader */
 	assert_true(fake_events[1].attr.exclude_kernel && fake_events[2].attr.exclude_kernel && !fake_events[3].attr.exclude_kernel &&
 		    fake_events[4].attr.exclude_user);
 	assert_true(fake_events[1].attr.read_format & PERF_FORMAT_GROUP && !(fake_events[2].attr.read_format & PERF_FORMAT_GROUP));
@@ -450,7 +450,7 @@ static void test_group(void **state)
 	set = open_set(SET(.names = "{cycles,instructions}", .events = numbered, .nr_events = 3), 0);
 	assert_true(fake_events[2].group_fd == -1 && fake_events[3].group_fd == fake_events[2].fd && fake_events[4].group_fd == -1);
 	sonde_counters_free(set);
-	/* inherited: each is read for itself */
+	/* inherited: each event is read on its own */
 	fake_nr = 0;
 	set = open_set(SET(.names = "cycles,instructions", .flags = SONDE_COUNTER_GROUP), 0);
 	assert_true(fake_events[1].group_fd == fake_events[0].fd && !(fake_events[0].attr.read_format & PERF_FORMAT_GROUP));
@@ -503,7 +503,7 @@ static void test_values(void **state)
 	assert_true(!counts[0].value && !counts[0].enabled_ns && !counts[0].running_ns && !counts[1].value && !counts[1].scaled);
 	tell(&fake_events[4], UINT64_MAX / 8 + 5, 1100, 350);
 	assert_int_equal(sonde_counters_read(set, counts, 2), 0);
-	/* since then it was counted all the time */
+	/* counted all the time since the reset */
 	assert_true(counts[1].value == 5 && counts[1].enabled_ns == 100 && counts[1].running_ns == 100);
 	sonde_counters_free(set);
 	fake_nr = 0;
@@ -520,7 +520,7 @@ static void test_values(void **state)
 	sonde_counters_free(set);
 }
 
-/* What cannot be read now is not set to zero: later it is what it was. */
+/* A counter that cannot be read at the reset is not set to zero: later it has its old value. */
 static void test_reset_that_fails(void **state)
 {
 	struct sonde_counters *set = open_set(SET(.names = "cycles,cs"), 0);
@@ -561,7 +561,7 @@ static void test_threads_that_end(void **state)
 	sonde_counters_free(set);
 }
 
-/* A thread's counters on all CPUs are all enabled while it runs on one. */
+/* All counters of a thread, one per CPU, are enabled while the thread runs on one of them. */
 static void test_threads_per_cpu(void **state)
 {
 	static const uint32_t tids[] = { 8 }, cpus[] = { 0 };
@@ -614,7 +614,7 @@ static void test_uncore(void **state)
 		assert_non_null(strstr(info_of(set, 0).error, "whole machine only"));
 		sonde_counters_free(set);
 	}
-	set = open_set(SET(.names = "power/energy-pkg/:u", .all_cpus = true), -EINVAL); /* what was asked for is not given up */
+	set = open_set(SET(.names = "power/energy-pkg/:u", .all_cpus = true), -EINVAL); /* the modifier is not dropped */
 	sonde_counters_free(set);
 	set = open_set(SET(.names = "power/energy-pkg/", .cpus = (uint32_t[]){ 1 }, .nr_cpus = 1), -ENODEV);
 	sonde_counters_free(set);
@@ -625,7 +625,7 @@ static void test_uncore(void **state)
 #define ATOM (10ull << PERF_PMU_TYPE_SHIFT)
 #define CORE (4ull << PERF_PMU_TYPE_SHIFT)
 
-/* As Linux does it: a counter of one kind of cores on a CPU of the other. */
+/* As in Linux: a counter of one kind of cores is refused on a CPU of another. */
 static int refuse_elsewhere(const struct perf_event_attr *attr, int pid, int cpu)
 {
 	uint64_t kind =
@@ -651,7 +651,7 @@ static int refuse_kinds(const struct perf_event_attr *attr, int pid, int cpu)
 	return attr->config >> PERF_PMU_TYPE_SHIFT ? EINVAL : 0;
 }
 
-/* Of a thread: on all kinds at once, of which it is on one at a time. */
+/* A thread is counted on all kinds of cores at once; it runs on one at a time. */
 static void test_kinds_of_threads(void **state)
 {
 	struct sonde_counters *set;
@@ -666,7 +666,7 @@ static void test_kinds_of_threads(void **state)
 	assert_true(fake_events[3].attr.config == ATOM && fake_events[3].group_fd == fake_events[1].fd &&
 		    fake_events[3].attr.exclude_kernel);
 	assert_true(fake_events[4].attr.type == 1 && fake_events[4].attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES);
-	/* for those who make metrics of it */
+	/* for callers that compute metrics from it */
 	assert_true(info_of(set, 0).type == 0 && info_of(set, 0).config == 0 && info_of(set, 1).config == 0);
 	assert_string_equal(info_of(set, 0).json_name, "cpu_cycles");
 	tell(&fake_events[0], 100, 1000, 700);
@@ -680,7 +680,7 @@ static void test_kinds_of_threads(void **state)
 	fake_kinds(0);
 }
 
-/* Of the machine: on each CPU by the PMU of its kind. */
+/* The machine is counted on each CPU by the PMU of its kind. */
 static void test_kinds_of_cpus(void **state)
 {
 	static const uint32_t cpus[] = { 0, 1 };
@@ -695,7 +695,7 @@ static void test_kinds_of_cpus(void **state)
 		      0);
 	assert_true(fake_events[0].attr.type == 3 && fake_events[0].attr.config == (CORE | PERF_COUNT_HW_CACHE_LL));
 	assert_int_equal(sonde_event_parse("cpu_core/cycles/", &event, NULL, 0), 0);
-	check_targets(SET(.events = &event, .nr_events = 1, .all_cpus = true), "-1/0 -1/1", 0); /* it is still of that kind alone */
+	check_targets(SET(.events = &event, .nr_events = 1, .all_cpus = true), "-1/0 -1/1", 0); /* it still counts on that kind only */
 	assert_true(fake_events[2].attr.type == 0 && fake_events[2].attr.config == ATOM && fake_events[2].attr.exclude_kernel);
 	assert_true(fake_events[3].attr.type == 10 && fake_events[3].attr.config == 0x3c);
 	fake_nr = 0;
@@ -713,7 +713,7 @@ static void test_kinds_of_cpus(void **state)
 	fake_kinds(0);
 }
 
-/* What one kind of cores does not count is no part that could be left out. */
+/* An event that one kind of cores lacks fails: it is not counted on the other kinds alone. */
 static void test_kinds_that_lack_it(void **state)
 {
 	struct sonde_counters *set = NULL;
@@ -734,7 +734,7 @@ static void test_kinds_that_lack_it(void **state)
 	sonde_counters_free(set);
 	fake_refuse = NULL;
 	fake_nr = 0;
-	assert_int_equal(sonde_counters_open(PERF_TYPE_HARDWARE, ATOM | 1, 0, -1, 0, &set), 0); /* as the caller wants it */
+	assert_int_equal(sonde_counters_open(PERF_TYPE_HARDWARE, ATOM | 1, 0, -1, 0, &set), 0); /* as the caller requested */
 	assert_true(fake_nr == 1 && fake_events[0].attr.config == (ATOM | 1));
 	sonde_counters_free(set);
 	assert_int_equal(sonde_counters_open(PERF_TYPE_HARDWARE, 1, 0, -1, 0, &set), 0);
@@ -744,7 +744,7 @@ static void test_kinds_that_lack_it(void **state)
 	fake_nr = 0;
 	sonde_counters_free(open_set(SET(.names = "cycles"), 0));
 	assert_true(fake_nr == 1 && fake_events[0].attr.config == 0);
-	fake_refuse = refuse_cpu_2; /* of which nothing is known */
+	fake_refuse = refuse_cpu_2; /* a CPU of an unknown kind */
 	sonde_counters_free(open_set(SET(.names = "cycles", .all_cpus = true), -ENOENT));
 	fake_kinds(0);
 }
@@ -869,7 +869,7 @@ static void *race(void *arg)
 			break;
 		}
 		err = err ? err : sonde_counters_read(racer->set, counts, 3);
-		for (int k = 0; k < 3; k++) /* of one moment each, whatever was reset between */
+		for (int k = 0; k < 3; k++) /* all values are of the same moment, whatever was reset meanwhile */
 			racer->nr_bad += counts[k].value != counts[k].enabled_ns || counts[k].value != counts[k].running_ns ||
 					 counts[k].value > 1u << 30;
 		if (i % 100 == 0 && !err)
@@ -891,7 +891,7 @@ static void test_many_threads(void **state)
 		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
 	}
 	for (uint64_t i = 1; i <= 20000; i++) {
-		/* as the kernel does: value and times go on together, and a group's members with their leader */
+		/* as in the kernel: value and times advance together, and a group's members with their leader */
 		pthread_mutex_lock(&fake_lock);
 		for (int k = 0; k < 3; k++)
 			tell(&fake_events[k], i, i, i);

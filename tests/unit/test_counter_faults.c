@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Counters' overflows; and counters when every call to the kernel and every allocation fails once: no crash, no leak (ASan looks), no
- * descriptor left, and what is said is an error or the truth. */
+/* Counters' overflows, and counters when each system call and each allocation fails once: no crash, no leak (ASan checks), no open
+ * descriptor left. The result is an error or correct. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,15 +97,15 @@ static void test_overflows(void **state)
 	struct seen seen = { 0 };
 	uint64_t nr_lost = 0;
 
-	assert_int_equal(fake_nr, 6); /* threads that inherit: on each CPU */
+	assert_int_equal(fake_nr, 6); /* inherited by threads: one per CPU */
 	assert_true(attr->sample_period == 3 && !attr->freq && fake_events[3].attr.freq && fake_events[3].attr.sample_freq == 99);
 	assert_true(attr->sample_id_all && attr->use_clockid && attr->sample_max_stack == 3 && attr->sample_type & PERF_SAMPLE_CALLCHAIN);
 	assert_true(fake_events[0].page && fake_events[2].page && !fake_events[3].page);
-	assert_int_equal(fake_events[4].output_fd, fake_events[1].fd); /* one ring a CPU */
+	assert_int_equal(fake_events[4].output_fd, fake_events[1].fd); /* one ring per CPU */
 	assert_int_equal(sonde_counters_wait(set, 0), 0);
 	put_sample(&fake_events[0], FIRST_ID + 0, 100);
 	put_sample(&fake_events[1], FIRST_ID + 4, 1000);
-	put_sample(&fake_events[1], 4711, 1); /* nobody's */
+	put_sample(&fake_events[1], 4711, 1); /* of no event */
 	memcpy(&lost[2], &(uint64_t){ 12 }, 8);
 	put(&fake_events[1], lost, sizeof(lost));
 	put(&fake_events[1], &other, sizeof(other));
@@ -113,15 +113,15 @@ static void test_overflows(void **state)
 	assert_int_equal(sonde_counters_wait(set, 0), 1);
 	assert_int_equal(sonde_counters_overflows(set, see, &seen, &nr_lost), 0);
 	assert_true(seen.nr == 3 && seen.pcs == 11100 && seen.events[0] == 2 && seen.events[1] == 1 && !seen.nr_wrong && nr_lost == 0);
-	fake_events[2].lost = 30; /* which no record tells of yet */
+	fake_events[2].lost = 30; /* no record reports these yet */
 	fake_events[3].lost = 4;
 	assert_int_equal(sonde_counters_overflows(set, see, &seen, &nr_lost), 0);
 	assert_int_equal(nr_lost, 34);
 	fake_events[2].lost++;
 	assert_int_equal(sonde_counters_overflows(set, see, &seen, &nr_lost), 0);
-	assert_int_equal(nr_lost, 1); /* since the last time */
+	assert_int_equal(nr_lost, 1); /* since the last read */
 	assert_int_equal(sonde_counters_wait(set, 0), 0);
-	for (int i = 0; i < 1000; i++) { /* around the ring, again and again */
+	for (int i = 0; i < 1000; i++) { /* wrap around the ring many times */
 		put_sample(&fake_events[2], FIRST_ID + 2, 1);
 		if (i % 50 == 49)
 			assert_int_equal(sonde_counters_overflows(set, see, &seen, NULL), 0);
@@ -135,7 +135,7 @@ static int refuse_lost(const struct perf_event_attr *attr, int pid, int cpu)
 	return attr->read_format & PERF_FORMAT_LOST ? EINVAL : 0;
 }
 
-/* Before Linux 6.0 the records alone tell of it. */
+/* Before Linux 6.0 only records report lost samples. */
 static void test_lost_in_records(void **state)
 {
 	struct perf_event_header lost[3] = { { .type = PERF_RECORD_LOST, .size = sizeof(lost) } };
@@ -147,7 +147,7 @@ static void test_lost_in_records(void **state)
 	fake_refuse = refuse_lost;
 	set = open_sampling(0);
 	assert_int_equal(fake_nr, 6);
-	assert_true(fake_events[0].attr.exclude_hv); /* which was not the reason */
+	assert_true(fake_events[0].attr.exclude_hv); /* that was not the reason for the refusal */
 	memcpy(&lost[2], &(uint64_t){ 12 }, 8);
 	put(&fake_events[1], lost, sizeof(lost));
 	assert_int_equal(sonde_counters_overflows(set, see, &seen, &nr_lost), 0);
@@ -156,7 +156,7 @@ static void test_lost_in_records(void **state)
 	sonde_counters_free(set);
 }
 
-/* Read with the values of all of them, or by each for itself. */
+/* Read with the values of the whole group, or for each event on its own. */
 static void test_lost_in_groups(void **state)
 {
 	static const uint32_t tids[] = { 8 };
@@ -201,10 +201,10 @@ static void test_overflows_cut(void **state)
 
 	assert_int_equal(fake_nr, 2); /* on any CPU */
 	assert_int_equal(fake_events[1].output_fd, fake_events[0].fd);
-	put(&fake_events[0], &sample, sizeof(sample)); /* says more callers than it has */
+	put(&fake_events[0], &sample, sizeof(sample)); /* claims more callers than it has */
 	sample.header.size = 16;
 	put(&fake_events[0], &sample, 16);
-	put(&fake_events[0], (uint64_t[]){ PERF_RECORD_SAMPLE }, 8); /* of no size: what is behind it cannot be read */
+	put(&fake_events[0], (uint64_t[]){ PERF_RECORD_SAMPLE }, 8); /* of size 0: what follows cannot be read */
 	put_sample(&fake_events[0], FIRST_ID, 1);
 	assert_int_equal(sonde_counters_overflows(set, see, &seen, NULL), 0);
 	assert_int_equal(seen.nr, 0);
@@ -224,7 +224,7 @@ static void test_wait_for_the_dead(void **state)
 	fake_poll = hang_up;
 	assert_int_equal(sonde_counters_wait(set, -1), -ESRCH);
 	put_sample(&fake_events[0], FIRST_ID, 1);
-	assert_int_equal(sonde_counters_wait(set, -1), 1); /* what it left */
+	assert_int_equal(sonde_counters_wait(set, -1), 1); /* the rest of the samples */
 	sonde_counters_free(set);
 	assert_int_equal(sonde_counters_open(1, 2, 0, -1, 0, &plain), 0);
 	assert_int_equal(sonde_counters_wait(plain, 0), -ENODATA);
@@ -259,7 +259,7 @@ static void test_wait_for_the_living(void **state)
 	assert_int_equal(sonde_counters_new(&options, &set), 0);
 	fake_poll = hang_up_later;
 	assert_int_equal(sonde_counters_wait(set, 10000), 0);
-	assert_in_range(fake_poll_timeout_ms, 1, 9980); /* of the time that was given, not once more all of it */
+	assert_in_range(fake_poll_timeout_ms, 1, 9980); /* only the rest of the given time */
 	sonde_counters_free(set);
 }
 
@@ -288,10 +288,10 @@ static int check_counts(struct sonde_counters *set)
 	return err;
 }
 
-/* A set of everything; 0 when it was whole and all went well. */
+/* Opens and uses a set with everything; 0 when all of it worked. */
 static int use_set(const struct sonde_counter_options *options)
 {
-	struct sonde_counters *set = (void *)1; /* it is set, whatever happens */
+	struct sonde_counters *set = (void *)1; /* set in any case */
 	struct seen seen = { 0 };
 	uint64_t nr_lost;
 	int err = sonde_counters_new(options, &set), bad = err;
@@ -377,7 +377,7 @@ static int use_function(void)
 
 static int use_one_list(enum sonde_list_kind kind, const char *within)
 {
-	struct sonde_names *names = (void *)1; /* it is set, whatever happens */
+	struct sonde_names *names = (void *)1; /* set in any case */
 	int err = sonde_list(kind, within, &names);
 
 	assert_true(names || err == -ENOMEM);
@@ -396,8 +396,8 @@ static int use_lists(void)
 	return err ? err : use_one_list(SONDE_LIST_TRACERS, NULL);
 }
 
-/* Fails the first call, the second, ... until all succeed. At least `at_least` calls there must have been, of which `forgiven` may fail
- * without a trace. */
+/* Fails the first call, the second, and so on until all succeed. There must be at least `at_least` calls; up to `forgiven` of them may fail
+ * without an effect. */
 static void fail_each(int (*use)(void), int at_least, int forgiven)
 {
 	int nr_fds = nr_open_fds(), nr_unseen = 0, at = 0;
@@ -431,20 +431,21 @@ static void fail_each(int (*use)(void), int at_least, int forgiven)
 
 static void test_faults_of_names(void **state)
 {
-	/* tracefs is looked for in a second place, and mounted; a PMU `cpu` that cannot be seen, where there are no others of cores */
+	/* tracefs is searched for in a second place, and mounted; a PMU `cpu` that cannot be seen matters only if there are other core PMUs
+	 */
 	fail_each(use_names, 60, 3);
 }
 
 static void test_faults_of_cgroups(void **state)
 {
-	/* how deep the mount point is in the whole tree does not matter here (a file of two calls); `cpu` as above */
+	/* the depth of the mount point in the whole tree does not matter here (a file of two calls); `cpu` as above */
 	fail_each(use_cgroup, 15, 3);
 	fail_each(use_cgroup_by_id, 15, 2);
 }
 
 static void test_faults_of_uncore(void **state)
 {
-	fail_each(use_uncore, 60, 15); /* files of other PMUs while one is looked for by its number; units of values that are left out */
+	fail_each(use_uncore, 60, 15); /* files of other PMUs in a search for a PMU's number; units of values, which are left out */
 }
 
 static void test_faults_of_rings(void **state)
@@ -461,7 +462,7 @@ static int use_kinds(void)
 static void test_faults_of_kinds(void **state)
 {
 	fake_kinds(2);
-	fail_each(use_kinds, 40, 1); /* `cpu`, which is not there anyhow */
+	fail_each(use_kinds, 40, 1); /* `cpu`, which does not exist here anyway */
 	fake_kinds(0);
 }
 

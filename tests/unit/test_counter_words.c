@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is said of counters on a kernel that is made up: who may not count what, why a call failed, and all of it as JSON. */
+/* Messages of counters on a made-up kernel: missing permissions, the reason for a failed call, and all of it as JSON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "counter_sets.h"
 
-/* --- rights --------------------------------------------------------------------------------------------------------------------------- */
+/* --- permissions ---------------------------------------------------------------------------------------------------------------------- */
 
 static int refuse_kernel(const struct perf_event_attr *attr, int pid, int cpu)
 {
@@ -47,7 +47,7 @@ static int refuse_esrch(const struct perf_event_attr *attr, int pid, int cpu)
 	return ESRCH;
 }
 
-/* As perf does: who may not count the kernel counts user space, and is told so of each event. */
+/* As in perf: without the permission to count the kernel, user space is counted. Each event reports that. */
 static void test_falls_back_to_user_space(void **state)
 {
 	struct sonde_event tracepoint = { .size = sizeof(tracepoint), .type = PERF_TYPE_TRACEPOINT, .config = 1 };
@@ -58,11 +58,11 @@ static void test_falls_back_to_user_space(void **state)
 	assert_int_equal(fake_nr, 4);
 	assert_true(fake_events[0].attr.exclude_kernel && fake_events[2].attr.exclude_kernel &&
 		    fake_events[3].group_fd == fake_events[2].fd);
-	/* as it was asked for is no fallback */
+	/* user space only, as requested, is not a fallback */
 	assert_true(info_of(set, 0).is_user_only && !info_of(set, 1).is_user_only && info_of(set, 3).is_user_only);
 	assert_int_equal(info_of(set, 0).flags, 0);
 	sonde_counters_free(set);
-	/* of these nothing happens in user space, or only that was asked for */
+	/* these have no events in user space, or only the kernel's were requested */
 	set = open_set(SET(.names = "cs,faults:k,faults", .events = &tracepoint, .nr_events = 1), -EACCES);
 	assert_true(info_of(set, 0).err == -EACCES && info_of(set, 1).err == -EACCES && !info_of(set, 2).err &&
 		    info_of(set, 3).err == -EACCES);
@@ -71,10 +71,10 @@ static void test_falls_back_to_user_space(void **state)
 	set = open_set(SET(.names = "faults", .flags = SONDE_COUNTER_NO_FALLBACK), -EACCES);
 	assert_non_null(strstr(sonde_counters_error(set), "user space alone (:u) may be permitted"));
 	sonde_counters_free(set);
-	sonde_counters_free(open_set(SET(.names = "faults", .all_cpus = true), -EACCES)); /* a whole CPU's user space is others', too */
+	sonde_counters_free(open_set(SET(.names = "faults", .all_cpus = true), -EACCES)); /* a CPU's user space is other users', too */
 }
 
-/* Who may not count a CPU is not helped by leaving the kernel out. */
+/* Without the permission to count a CPU, leaving the kernel out does not help. */
 static void test_reasons_of_rights(void **state)
 {
 	struct sonde_counters *set;
@@ -93,7 +93,7 @@ static int refuse_enoent(const struct perf_event_attr *attr, int pid, int cpu)
 	return ENOENT;
 }
 
-/* perf_event may be a controller of version 1. */
+/* perf_event may be a controller of cgroup version 1. */
 static void test_reason_of_cgroups(void **state)
 {
 	struct sonde_counters *set;
@@ -116,7 +116,7 @@ static void test_reasons(void **state)
 	check_reason(refuse_esrch, "faults", -ESRCH, "has ended");
 }
 
-/* --- words ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------------------------------------------- */
 
 static void check_error(const struct sonde_counters *set, const char *text)
 {
@@ -124,7 +124,7 @@ static void check_error(const struct sonde_counters *set, const char *text)
 		fail_msg("'%s' is not in '%s'", text, sonde_counters_error(set));
 }
 
-/* Each call that fails leaves a line, which stays where it is for as long as the set. */
+/* Each failing call has a message, which stays valid as long as the set. */
 static void test_each_failure_has_words(void **state)
 {
 	struct sonde_counters *set = open_set(SET(.names = "faults,{cycles,instructions}:D", .flags = SONDE_COUNTER_NO_INHERIT), 0);
@@ -167,7 +167,7 @@ static void test_each_failure_has_words(void **state)
 	assert_string_equal(error, "the p");
 }
 
-/* As sonde stat's, so that one reader does for both. */
+/* The format of sonde stat, so that one reader handles both. */
 static void test_json(void **state)
 {
 	struct sonde_counters *set;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The cache of debug files, and the owner's side of the process that fetches them: this program plays that process, and what it does wrong
- * is in the build ids. */
+/* The cache of debug files, and the owner's side of the process that fetches them. This program plays that process. The build id selects
+ * what it does wrong. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 
 #define WHOLE	"00000000000000aa"
 #define ABSENT	"00000000000000bb"
-#define LYING	"00000000000000cc" /* tells another size */
+#define LYING	"00000000000000cc" /* reports a wrong size */
 #define DYING	"00000000000000dd"
 #define FAILING "00000000000000ee"
 #define SILENT	"00000000000000ff"
@@ -84,7 +84,7 @@ static int fetch_one(void)
 
 static int play_process(void)
 {
-	struct fetch_answer answer = { .number = 12345 }; /* that nobody asked */
+	struct fetch_answer answer = { .number = 12345 }; /* nobody requested it */
 
 	if (send(SPAWN_SOCKET, &answer, sizeof(answer), 0) < 0)
 		return 1;
@@ -147,7 +147,7 @@ static void cache_keeps(void **state)
 
 	assert_int_equal(debug_cache_find(cache, WHOLE), -ENOENT);
 	assert_int_equal(write(fd, "x", 1), 1);
-	assert_int_equal(debug_cache_find(cache, WHOLE), -ENOENT); /* not before it is whole */
+	assert_int_equal(debug_cache_find(cache, WHOLE), -ENOENT); /* not before it is complete */
 	debug_cache_keep(cache, WHOLE, fd);
 	assert_true(is_there(cache, WHOLE));
 	debug_cache_refuse(cache, WHOLE);
@@ -178,7 +178,7 @@ static void cache_is_bounded(void **state)
 	snprintf(command, sizeof(command), "touch -d '1 hour ago' %s/%s.debug", directory, ABSENT);
 	assert_int_equal(system(command), 0);
 	keep(cache, LYING, 3000);
-	assert_false(is_there(cache, ABSENT)); /* not used longest */
+	assert_false(is_there(cache, ABSENT)); /* unused for the longest time */
 	assert_true(is_there(cache, WHOLE));
 	assert_true(is_there(cache, LYING));
 }
@@ -211,7 +211,7 @@ static void want(struct fetcher *fetcher, const char *build_id)
 	assert_int_equal(fetcher_want(fetcher, build_id), 0);
 }
 
-/* Until all are answered but so many. */
+/* Waits until all but `nr` requests are answered. */
 static void wait_for_all_but(struct fetcher *fetcher, uint32_t nr)
 {
 	for (int i = 0; fetcher_counts(fetcher).nr_open > nr && i < 300; i++)
@@ -236,14 +236,14 @@ static void answers_are_checked(void **state)
 	assert_true(strlen(fetcher_counts(fetcher).failure) < FETCH_TEXT_BYTES);
 	assert_int_equal(pread(fetcher_fd(fetcher, WHOLE), text, sizeof(text), 0), 5);
 	assert_string_equal(text, "whole");
-	assert_int_equal(write(fetcher_fd(fetcher, WHOLE), text, 1), -1); /* for reading only */
+	assert_int_equal(write(fetcher_fd(fetcher, WHOLE), text, 1), -1); /* read-only */
 	assert_int_equal(fetcher_fd(fetcher, ABSENT), -1);
 	assert_int_equal(fetcher_fd(fetcher, LYING), -1);
 	assert_int_equal(fetcher_fd(fetcher, FAILING), -1);
 	assert_int_equal(fetcher_fd(fetcher, SILENT), -1);
 	fetcher_free(fetcher);
 
-	fetcher = open_fetcher(); /* by the cache: nobody is asked */
+	fetcher = open_fetcher(); /* the cache answers: no process is asked */
 	want(fetcher, WHOLE);
 	want(fetcher, ABSENT);
 	assert_int_equal(fetcher_counts(fetcher).nr_open, 0);

@@ -80,7 +80,7 @@ static void deep_and_long_names_stay_as_linked(void **state)
 			for (memcpy(name, pieces[i], piece), at = piece; at < size; at += again)
 				memcpy(name + at, pieces[i] + piece - again, again);
 			name[at] = '\0';
-			free(demangle(name)); /* whatever it gives: it comes back, and its stack is enough */
+			free(demangle(name)); /* any result is fine: it returns, within its stack */
 		}
 	}
 	memset(name, 'i', sizeof(name));
@@ -91,7 +91,7 @@ static void deep_and_long_names_stay_as_linked(void **state)
 	free(demangle(name));
 }
 
-/* f(pair<int, int>, pair<that, that>, ...): the text doubles with each parameter, 2^60 bytes from 700. */
+/* f(pair<int, int>, pair<that, that>, ...): the text doubles with each parameter, up to 2^60 bytes from 700. */
 static void exploding_names_stay_as_linked(void **state)
 {
 	CLEANUP(buffer_done) struct buffer name = BUFFER_INIT(DEMANGLE_MAX_NAME);
@@ -109,7 +109,7 @@ static void exploding_names_stay_as_linked(void **state)
 	assert_int_equal(name.err, 0);
 	assert_null(demangle(name.data));
 	name.data[sizeof("_Z1fSt4pairIiiE") - 1 + 3 * 10] = '\0';
-	text = demangle(name.data); /* with three of them it is an honest name */
+	text = demangle(name.data); /* with three of them the name is acceptable */
 	assert_non_null(text);
 	assert_memory_equal(text, "f(std::pair<int, int>, std::pair<std::pair<int, int>, ", 54);
 	assert_true(seconds() - start < 1.0);
@@ -121,7 +121,7 @@ static void exploding_rust_names_stay_as_linked(void **state)
 	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	CLEANUP(buffer_done) struct buffer name = BUFFER_INIT(DEMANGLE_MAX_NAME);
 	double start = seconds();
-	size_t before = 8; /* where the tuple before starts, counted behind _R */
+	size_t before = 8; /* where the previous tuple starts, counted after _R */
 
 	buffer_text(&name, "_RINvC1a1bThhE");
 	for (unsigned int i = 0; i < 60; i++) {
@@ -157,7 +157,7 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Minutes, or for ever, before anything is printed. */
+/* Each would take minutes or forever before anything is printed. */
 static void slow_names_stay_as_linked(void **state)
 {
 	CLEANUP(buffer_done) struct buffer conversions = BUFFER_INIT(DEMANGLE_MAX_NAME), chains = BUFFER_INIT(DEMANGLE_MAX_NAME);
@@ -187,7 +187,7 @@ static void slow_names_stay_as_linked(void **state)
 	assert_true(cpu_seconds() - start < 1.0);
 }
 
-/* What they have of these is not held against honest names. */
+/* Ordinary names that contain a few of these constructs are still demangled. */
 static void names_with_a_few_of_these_become_readable(void **state)
 {
 	static const char *const cases[][2] = {
@@ -196,7 +196,7 @@ static void names_with_a_few_of_these_become_readable(void **state)
 		{ "_RNvXs_C1aINtB4_1bhENtB4_1c1d", "<a::b<u8> as a::c>::d" },
 		{ "_RINvC1a1bKhff_Kb1_Kc41_Kana_E", "a::b::<255, true, 'A', -10>" },
 		{ "_RINvC1a1bDNtC1c1dp1eAhj4_EL_E", "a::b::<dyn c::d<e = [u8; 4]>>" },
-		{ "_RINvC1a1bhEC1c", "a::b::<u8>" }, /* made for the crate c */
+		{ "_RINvC1a1bhEC1c", "a::b::<u8>" }, /* instantiated for the crate c */
 		{ "_ZN1AcvT_IiEEv", "A::operator int<int>()" },
 	};
 

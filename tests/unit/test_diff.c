@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The difference of two profiles, against answers worked out by hand. */
+/* The difference of two profiles, against results worked out by hand. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ static void check_sums(const struct profile *profile, int64_t want)
 	assert_int_equal(sums[1], want);
 }
 
-/* Half as many samples after: what stays the same in share is the same in value; processes with other pids are the same. */
+/* Half as many samples after: an equal share is an equal value. Processes with other pids are the same. */
 static void test_known(void **state)
 {
 	CLEANUP(profile_freep) struct profile *before = made();
@@ -74,11 +74,11 @@ static void test_known(void **state)
 	assert_int_equal(diff.all[0], 1000);
 	assert_int_equal(diff.all[1], 500);
 	check_sums(diff.profile, 1000);
-	assert_int_equal(profile_nr_samples(diff.profile), 4); /* a, b, gone, new: of whatever pid */
+	assert_int_equal(profile_nr_samples(diff.profile), 4); /* a, b, gone, new: regardless of the pid */
 	assert_int_equal(row_of(&diff, "a")->self[0], 600);
 	assert_int_equal(row_of(&diff, "a")->self[1], 300);
 	assert_int_equal(row_of(&diff, "main")->total[1], 500);
-	assert_string_equal(profile_string_text(diff.profile, diff.rows[0].name), "new"); /* 40 points, as b lost 39 */
+	assert_string_equal(profile_string_text(diff.profile, diff.rows[0].name), "new"); /* 40 points, because b lost 39 */
 	assert_string_equal(profile_string_text(diff.profile, diff.rows[1].name), "b");
 	assert_true(diff_is_noise(&diff, row_of(&diff, "a")->self));
 	assert_false(diff_is_noise(&diff, row_of(&diff, "new")->self));
@@ -94,7 +94,7 @@ static void test_known(void **state)
 	assert_non_null(strstr(buffer.data, "   60.00 %   60.00 %    +0.00     60.00 %   60.00 %    +0.00   a  app\n"));
 }
 
-/* Two standard deviations: 100 of 1000 against n of 1000 are within 2 * sqrt(100 + n) / 1000 up to n = 130. */
+/* Two standard deviations: 100 of 1000 and n of 1000 are within 2 * sqrt(100 + n) / 1000 up to n = 130. */
 static void test_noise(void **state)
 {
 	for (int64_t nr = 110; nr <= 150; nr++) {
@@ -133,7 +133,7 @@ static struct buffer shown(const struct profile *before, const struct profile *a
 	return buffer;
 }
 
-/* 990 of 20 us and 10 of 9 ms against 1000 of 20 us; and a group on each side that the other has not. */
+/* 990 of 20 us and 10 of 9 ms against 1000 of 20 us; and one group on each side that the other side lacks. */
 static void test_histograms(void **state)
 {
 	CLEANUP(profile_freep) struct profile *before = made();
@@ -145,7 +145,7 @@ static void test_histograms(void **state)
 	struct diag diag = { 0 };
 
 	add_histogram(before, "", 20, 980);
-	assert_int_equal(diff_make(before, after, NULL, &diag, &diff), -ENODATA); /* neither has samples, one no histograms */
+	assert_int_equal(diff_make(before, after, NULL, &diag, &diff), -ENODATA); /* neither has samples, one has no histograms */
 	add_histogram(before, "", 9000, 20);
 	add_histogram(before, "pid\n1", 1, 1);
 	add_histogram(after, "", 20, 1000);
@@ -182,7 +182,7 @@ static void test_histograms(void **state)
 	assert_non_null(strstr(with_samples.data, "\n\nrun queue latency\n"));
 }
 
-/* The longest alone are a matter of luck: where the last hundredth begins is, too, looked at. */
+/* The longest values alone vary by chance: where the last hundredth begins counts, too. */
 static void test_tails(void **state)
 {
 	static const struct { uint64_t before, after; const char *says;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Lines and inlined functions of a C++ program, built in the ways that DWARF comes in, at random addresses of its code: what the symbolizer
- * says against binutils' addr2line, whose reader is its own. Arguments: g++ and the program's source. Not compared: places where addr2line
- * knows no line (there the symbolizer must know none), the scopes of names that have no linkage name. */
+/* Lines and inlined functions of a C++ program, built with the various forms of DWARF, at random addresses of its code: the symbolizer
+ * against binutils' addr2line, which has a reader of its own. Arguments: g++ and the program's source. Not compared: addresses for which
+ * addr2line knows no line (the symbolizer must know none either), and the scopes of names without linkage name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static struct elf_file *open_made(const char *name)
 	return elf;
 }
 
-/* Without the scopes that a name without linkage name gets: addr2line shows none. */
+/* Drops the scopes of a name that has no linkage name: addr2line shows none. */
 static const char *last_part(const char *name)
 {
 	const char *part = name;
@@ -66,7 +66,7 @@ static const char *last_part(const char *name)
 	return part;
 }
 
-/* A symbol may add what gcc says about a clone (.isra.0), and be another of a constructor's aliases (C1 and C2, D1 and D2). */
+/* A symbol may add gcc's suffix of a clone (.isra.0), and may be another alias of a constructor or destructor (C1 and C2, D1 and D2). */
 static bool is_same_name(const char *ours, const char *theirs)
 {
 	size_t length = strcspn(theirs, ".");
@@ -81,7 +81,7 @@ static bool is_same_name(const char *ours, const char *theirs)
 	return ours[length] == '\0' || ours[length] == '.';
 }
 
-/* addr2line gives a lambda's code to the function around it. */
+/* addr2line attributes a lambda's code to the enclosing function. */
 static bool has_lambda(const struct symbol_name *names, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -97,7 +97,8 @@ static void read_line(FILE *file, char *line, size_t size)
 	line[strcspn(line, "\n")] = '\0';
 }
 
-/* One address of addr2line's answer, whose address line was read; `next` becomes that of the next one, or "". Returns the frames. */
+/* Compares one address of addr2line's output; the line with the address has been read. Sets `next` to the line of the next address, or "".
+ * Returns the number of frames. */
 static uint32_t compare(FILE *answer, const struct symbol_name *names, uint32_t nr, uint64_t elf_vaddr, char *next, bool *ret_known)
 {
 	char place[PATH_MAX], path[PATH_MAX], *colon;
@@ -111,7 +112,7 @@ static uint32_t compare(FILE *answer, const struct symbol_name *names, uint32_t 
 		colon = strrchr(place, ':');
 		assert_non_null(colon);
 		*colon = '\0';
-		if (place[0] != '/') { /* not known to it */
+		if (place[0] != '/') { /* addr2line does not know it */
 			assert_true(i > 0 || nr == 0 || names[0].line == 0);
 			i++;
 			continue;
@@ -248,7 +249,7 @@ static bool same_frames(const struct dwarf_frame *a, const struct dwarf_frame *b
 	return true;
 }
 
-/* A program of two units, asked to and fro, while tables are forgotten and libdw is opened again all the time. */
+/* Random requests to a program of two units, while tables are dropped and libdw is reopened all the time. */
 static void limits_change_no_answer(void **state)
 {
 	const struct dwarf_lines_limits small = { .max_table_bytes = 1, .max_libdw_bytes = 1, .max_page_bytes = 1 };
@@ -289,7 +290,7 @@ static void what_cannot_be_unpacked_is_counted(void **state)
 	struct dwarf_frame frames[MAX_FRAMES];
 	uint32_t nr;
 
-	assert_int_equal(dwarf_lines_open_limited(plain, NULL, &small, NULL, &lines), 0); /* it is not for what is not compressed */
+	assert_int_equal(dwarf_lines_open_limited(plain, NULL, &small, NULL, &lines), 0); /* uncompressed: no limit */
 	assert_int_equal(dwarf_lines_counts(lines).nr_packed, 0);
 	dwarf_lines_free(lines);
 	assert_int_equal(dwarf_lines_open_limited(packed, NULL, &small, NULL, &lines), 0);

@@ -16,7 +16,7 @@
 
 #define NR_CHAIN 3 /* symbols 1 to 3 */
 
-/* What the file has at IMAGE_CONTENT_OFF, which is its address too. */
+/* The content of the file at IMAGE_CONTENT_OFF, which is also its address. */
 struct content {
 	Elf64_Dyn dynamic[8];
 	Elf64_Sym symbols[4];
@@ -89,7 +89,7 @@ static struct elf_file *open_image(uint64_t hash_tag, uint64_t hash_at)
 	};
 	const struct image_section sections[] = {
 		{ ".data", SHT_PROGBITS, IMAGE_CONTENT_OFF, &content, sizeof(content) },
-		{ ".dynsym", SHT_NOBITS, 0, NULL, sizeof(content.symbols) }, /* only its size is asked for */
+		{ ".dynsym", SHT_NOBITS, 0, NULL, sizeof(content.symbols) }, /* only its size is read */
 	};
 	struct elf_file *elf;
 
@@ -112,7 +112,7 @@ static const struct {
 } tables[] = {
 	{ DT_GNU_HASH, offsetof(struct content, gnu) },
 	{ DT_HASH, offsetof(struct content, sysv) },
-	{ DT_DEBUG, 0 }, /* none: all symbols are looked at */
+	{ DT_DEBUG, 0 }, /* neither: all symbols are searched */
 };
 
 static void test_finds_by_each_table(void **state)
@@ -132,7 +132,7 @@ static void test_finds_by_each_table(void **state)
 		assert_int_equal(find(tables[i].tag, tables[i].off, "second2", &symbol), -ENOENT);
 		assert_int_equal(symbol.elf_vaddr, 0x1000); /* untouched */
 	}
-	content.gnu.filter = 0; /* says: none */
+	content.gnu.filter = 0; /* the filter excludes every name */
 	assert_int_equal(find(DT_GNU_HASH, tables[0].off, "second", &symbol), -ENOENT);
 }
 
@@ -144,7 +144,7 @@ static void test_refuses_broken_tables(void **state)
 	content.gnu.nr_buckets = 0;
 	assert_int_equal(find(DT_GNU_HASH, tables[0].off, "second", &symbol), -EBADMSG);
 	make_content();
-	content.gnu.nr_filter_words = UINT32_MAX; /* what follows is outside of the file */
+	content.gnu.nr_filter_words = UINT32_MAX; /* what follows is outside the file */
 	assert_int_equal(find(DT_GNU_HASH, tables[0].off, "second", &symbol), -EBADMSG);
 	make_content();
 	content.gnu.first_symbol = 2;
@@ -153,7 +153,7 @@ static void test_refuses_broken_tables(void **state)
 	content.gnu.bucket = UINT32_MAX;
 	assert_int_equal(find(DT_GNU_HASH, tables[0].off, "second", &symbol), -EBADMSG);
 	make_content();
-	content.sysv.chain[3] = 1; /* a ring */
+	content.sysv.chain[3] = 1; /* a cycle */
 	assert_int_equal(find(DT_HASH, tables[1].off, "fourth", &symbol), -EBADMSG);
 	make_content();
 	content.sysv.nr_buckets = 0;
@@ -168,10 +168,10 @@ static void test_refuses_broken_tables(void **state)
 	}
 	make_content();
 	assert_int_equal(find(DT_GNU_HASH, (size_t)1 << 40, "second", &symbol), -EBADMSG);
-	assert_int_equal(find(DT_STRSZ, 0, "second", &symbol), 0); /* another STRSZ, but there it is */
+	assert_int_equal(find(DT_STRSZ, 0, "second", &symbol), 0); /* STRSZ does not cover the name, but it is found */
 }
 
-/* The hash chain ends with the file: no endless way through what follows. */
+/* The hash chain ends with the file: the search does not run on in what follows. */
 static void test_refuses_chain_without_end(void **state)
 {
 	static uint8_t zeros[64 << 10];
@@ -216,7 +216,7 @@ struct symbols {
 	size_t nr;
 };
 
-/* Does the file define the name there? One of several versions will do. */
+/* Does the file define the name at this address? Any version of the symbol will do. */
 static int is_defined_there(const struct symbols *symbols, const char *name, const struct dynamic_symbol *found)
 {
 	for (size_t i = 0; i < symbols->nr; i++) {
@@ -229,7 +229,7 @@ static int is_defined_there(const struct symbols *symbols, const char *name, con
 	return 0;
 }
 
-/* Witness: the section headers and the symbols one by one. */
+/* Compares with the section headers and the symbols, read one by one. */
 static size_t check_file(const char *path)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;

@@ -16,7 +16,7 @@
 
 static struct bytes image;
 
-/* A GNU build id note of twenty bytes behind a note of another kind. */
+/* A GNU build id note of twenty bytes, after a note of another kind. */
 static void put_notes(struct bytes *to, size_t align)
 {
 	static const char property[16] = "other";
@@ -109,7 +109,7 @@ static void a_file_is_read(void **state)
 	assert_build_id(build_id_wanted);
 }
 
-/* A section of that compression behind the image: reads it with a cap. */
+/* Adds a section with that compression after the image, and reads it with a limit. */
 static int read_compressed(uint32_t type, uint64_t said_size, const void *packed, size_t packed_size, size_t max_bytes, void **ret_bytes)
 {
 	CLEANUP(elf_file_freep) struct elf_file *elf = NULL;
@@ -167,7 +167,7 @@ static void offsets_become_addresses(void **state)
 	assert_int_equal(vaddr, 0x202340);
 	assert_int_equal(elf_file_off_to_vaddr(elf, 0x1b3f, &vaddr), 0);
 	assert_int_equal(vaddr, 0x202b3f);
-	assert_int_equal(elf_file_off_to_vaddr(elf, 0x1000, &vaddr), 0); /* where a mapping of that segment starts */
+	assert_int_equal(elf_file_off_to_vaddr(elf, 0x1000, &vaddr), 0); /* the start of a mapping of that segment */
 	assert_int_equal(vaddr, 0x202000);
 	assert_int_equal(elf_file_off_to_vaddr(elf, 0x1b40, &vaddr), -ENOENT);
 	assert_int_equal(elf_file_off_to_vaddr(elf, 0xfff, &vaddr), -ENOENT);
@@ -244,7 +244,7 @@ static void headers_out_of_the_file_are_damage(void **state)
 	header()->e_shentsize = 40;
 	assert_int_equal(open_image(&elf), -EBADMSG);
 	make_image();
-	header()->e_shnum = 0; /* the count is then in the first section */
+	header()->e_shnum = 0; /* then the first section holds the count */
 	((Elf64_Shdr *)(void *)(image.data + header()->e_shoff))->sh_size = UINT64_MAX;
 	assert_int_equal(open_image(&elf), -EBADMSG);
 	make_image();
@@ -276,7 +276,7 @@ static void damaged_names_are_empty(void **state)
 	memset(image.data + sections[4].sh_offset + sections[2].sh_name + 3, 'x', sections[4].sh_size - sections[2].sh_name - 3);
 	assert_int_equal(open_image(&elf), 0);
 	assert_string_equal(elf_file_section(elf, 1)->name, "");
-	assert_memory_equal(elf_file_section(elf, 2)->name, ".texxx", 6); /* its end is the table's */
+	assert_memory_equal(elf_file_section(elf, 2)->name, ".texxx", 6); /* it ends at the end of the name table */
 	elf_file_free(MOVE(elf));
 	sections[4].sh_offset = image.size;
 	assert_int_equal(open_image(&elf), 0);

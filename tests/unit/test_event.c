@@ -76,7 +76,7 @@ static void test_names(void **state)
 	}
 }
 
-/* Each has one name, and the two of perf and JSON mean the same; those of JSON that perf-utils writes are there. */
+/* Every event has one name. The names of perf and JSON mean the same event, and the JSON names of perf-utils exist. */
 static void test_all_names(void **state)
 {
 	static const char *const in_json[] = {

@@ -43,10 +43,10 @@ static int tear_down(void **state)
 	process_table_free(processes);
 	profile_free(profile);
 	unlink(path);
-	return rmdir(folder); /* and nothing else is there */
+	return rmdir(folder); /* the folder holds nothing else */
 }
 
-/* The two that key_of() names. */
+/* Sends the two stacks that key_of() refers to. */
 static void send_stacks(void)
 {
 	const uint64_t pc = 0x1000;
@@ -105,7 +105,7 @@ static void finish(void)
 	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
 }
 
-/* The number of a waker whose hash another one has stands for nobody. */
+/* When two wakers have the same hash, it refers to neither. */
 static void test_waker_hash_of_two(void **state)
 {
 	send_stacks();
@@ -130,11 +130,11 @@ static void test_lines(void **state)
 	send_waker(500, key_of(6, "two", 0)); /* again */
 	send_wakeup(20, 5, 500);
 	send_wakeup(30, 5, 501);
-	send_wakeup(40, 7, 999); /* whose record was lost */
+	send_wakeup(40, 7, 999); /* its waker record was lost */
 	idle.tgid = 0;
 	send_switch(50, idle, 5, "one");
 	send_switch(60, key_of(5, "one", 0), 6, "two");
-	send_switch(70, key_of(6, "two", 1), 7, "three"); /* the name of one that was known by its ids alone */
+	send_switch(70, key_of(6, "two", 1), 7, "three"); /* the name of a thread known so far by its ids only */
 	finish();
 	assert_string_equal(
 	    text,
@@ -160,18 +160,18 @@ static void test_lines(void **state)
 	    "{\"record\":\"end\",\"time_ns\":5000,\"start_unix_ns\":1000100,\"switches\":4,\"wakeups\":3,\"lost\":3}\n");
 }
 
-/* What comes late is put where it belongs, and what happened before the start is left out. */
+/* Late records are sorted by time. Records from before the start are left out. */
 static void test_order(void **state)
 {
 	uint64_t last = 0;
 	uint32_t nr = 0, seed = 1;
 
-	for (uint64_t i = 0; i < 6000; i++) { /* of 1 s, each up to 150 ms too late */
+	for (uint64_t i = 0; i < 6000; i++) { /* over 1 s, each up to 150 ms late */
 		seed = seed * 1664525 + 1013904223;
 		send_wakeup(i * 166666 + (seed >> 8) % 150000000, 5, 0);
 	}
 	for (uint64_t i = 0; i < 9; i++)
-		send_wakeup(i - 9, 5, 0); /* before */
+		send_wakeup(i - 9, 5, 0); /* before the start */
 	finish();
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		unsigned long long t;
@@ -187,7 +187,7 @@ static void test_order(void **state)
 	assert_non_null(strstr(text, "\"switches\":0,\"wakeups\":6000,\"lost\":3}\n"));
 }
 
-/* A thread under two names is two; one whose name is not known yet is the one that it is named later. */
+/* A thread with two names is two threads. A thread whose name is not known yet is the one that gets a name later. */
 static void test_names(void **state)
 {
 	send_wakeup(1, 5, 0);
@@ -204,7 +204,7 @@ static void test_names(void **state)
 	assert_null(strstr(text, "\"thread\":3,"));
 }
 
-/* Stacks that did not come do not make every wait one of its own. */
+/* Missing stacks do not make every wait a separate one. */
 static void test_missed_stacks(void **state)
 {
 	for (uint64_t i = 0; i < 20; i++) {
@@ -221,7 +221,7 @@ static void test_missed_stacks(void **state)
 	assert_non_null(strstr(text, "[Missed User Stack]"));
 }
 
-/* More threads than there is room for cost their numbers, not the recording. */
+/* Threads beyond the limit get no number, but recording goes on. */
 static void test_many_threads(void **state)
 {
 	for (uint32_t i = 0; i < (1u << 20) + 100; i++)
@@ -229,7 +229,7 @@ static void test_many_threads(void **state)
 	send_switch(2ull << 30, key_of(7, "late", 1), 5, "one");
 }
 
-/* Nothing is left of a recording that was not ended. */
+/* A recording that was not ended leaves no file. */
 static void test_not_ended(void **state)
 {
 	for (uint64_t i = 0; i < 20000; i++)
@@ -246,7 +246,7 @@ static void test_refused(void **state)
 	assert_non_null(strstr(diag.text, "/nowhere/at/all"));
 }
 
-/* A full disk costs the file, and is told when it ends. */
+/* A full disk loses the file; the end of the recording reports it. */
 static void test_full_disk(void **state)
 {
 	struct event_log *full;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The golden files lie in tests/golden/export; SONDE_GOLDEN_UPDATE=1 writes them anew, to be read as code. */
+/* The golden files are in tests/golden/export. SONDE_GOLDEN_UPDATE=1 rewrites them; review the changes like code. */
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #include "made_up_profile.h"
 #include "small_profile.h"
 
-/* With --wrap: the allocation that fails, counted down; negative: none. */
+/* With --wrap: counts down to the allocation that fails; negative: none. */
 static long fails_after = -1;
 static bool failed;
 
@@ -106,7 +106,7 @@ static void waits(void **state)
 	}
 }
 
-/* As sonde show prints it, and sonde diff with one more wait, longer than all. */
+/* Output of sonde show, and of sonde diff with one more wait, longer than all. */
 static void waits_in_a_terminal(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = made_up_waits_profile();
@@ -126,7 +126,7 @@ static void waits_in_a_terminal(void **state)
 	check_golden("waits.diff", changes.data, changes.size);
 }
 
-/* What adds values up takes no shortest and no longest. */
+/* A format that adds values up refuses the shortest and longest wait. */
 static void only_sums_are_added_up(void **state)
 {
 	static const char *const names[] = { "count", "time", "shortest", "longest" };
@@ -157,7 +157,7 @@ static void only_sums_are_added_up(void **state)
 	assert_int_equal(profile_find_value(profile, "samples"), PROFILE_NONE);
 }
 
-/* A protobuf message as text: the wire does not say which fields are messages, so this does. */
+/* The shape of a protobuf message, to print it as text: the wire format does not say which fields are messages. */
 struct shape {
 	const char *path; /* field numbers: ".4.4" */
 	char kind;	  /* m: message, p: packed numbers; else text */
@@ -247,7 +247,7 @@ static void pprof_field_by_field(void **state)
 	check_golden("waits.pprof.dump", text.data, text.size);
 }
 
-/* The format's numbers are signed: more than they hold is their largest; without a period there are samples only. */
+/* The numbers of pprof are signed: larger values become the largest one. Without a period there are only samples. */
 static void pprof_values(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
@@ -282,7 +282,7 @@ static void check_html_data(const struct profile *profile, bool threads, const c
 	data = strstr(buffer.data, begin);
 	assert_non_null(data);
 	data += strlen(begin);
-	end = strchr(data, '<'); /* the first one ends the element: nothing in between could */
+	end = strchr(data, '<'); /* the first one ends the element: nothing before it can */
 	assert_non_null(end);
 	assert_memory_equal(end, "</script>", 9);
 	assert_null(memchr(data, '>', (size_t)(end - data)));
@@ -301,7 +301,7 @@ static void html_data(void **state)
 	check_html_data(profile, false, "waits.html.json");
 }
 
-/* The same samples, numbered the other way round. */
+/* The same samples, numbered in reverse. */
 static struct profile *turned(const struct profile *from)
 {
 	struct profile *to = profile_new();
@@ -354,7 +354,7 @@ static void order_does_not_depend_on_numbers(void **state)
 	}
 }
 
-/* No delimiter where a side was not asked for. */
+/* No delimiter if one side was not requested. */
 static void one_side_needs_no_delimiter(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
@@ -467,7 +467,7 @@ static void too_large_is_said(void **state)
 	}
 }
 
-/* A profile whose reports are longer than a window. */
+/* Makes reports longer than a window. */
 static void add_many(struct profile *profile)
 {
 	char names[64];
@@ -490,7 +490,7 @@ static int refuse(void *nr_calls, const void *bytes, size_t size)
 	return -ENOSPC;
 }
 
-/* The same bytes come, and no more of them than a window and a piece are kept. */
+/* Writing in windows gives the same bytes, and keeps no more of them than a window and a piece. */
 static void what_leaves_as_it_is_made_is_the_same(void **state)
 {
 	static const enum export_format whole[] = { EXPORT_PPROF, EXPORT_OTLP_PROTOBUF, EXPORT_TOP };
@@ -519,7 +519,7 @@ static void what_leaves_as_it_is_made_is_the_same(void **state)
 	}
 }
 
-/* Nothing is written past the end of the disk: not even tried again. */
+/* Nothing is written after a full disk is reported, and nothing is retried. */
 static void what_cannot_leave_ends_the_report(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
@@ -536,11 +536,11 @@ static void what_cannot_leave_ends_the_report(void **state)
 	assert_int_equal(nr_calls, 1);
 	small.take = collect;
 	small.taker = &all;
-	assert_int_equal(export_write(profile, EXPORT_JSONL, &(struct export_options){ 0 }, &small, &diag), -EFBIG); /* all of it counts */
+	assert_int_equal(export_write(profile, EXPORT_JSONL, &(struct export_options){ 0 }, &small, &diag), -EFBIG); /* every byte counts */
 	assert_string_equal(diag.text, "the jsonl report is larger than 262244 bytes");
 }
 
-/* Whichever allocation fails: -ENOMEM, and nothing leaks. */
+/* Whichever allocation fails: -ENOMEM, and no leak. */
 static void check_no_memory(const struct profile *profile)
 {
 	for (enum export_format format = 0; format < EXPORT_FORMAT_COUNT; format++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The formats of other programs. The golden files lie in tests/golden/export; SONDE_GOLDEN_UPDATE=1 writes them anew, to be read as code.
- */
+/* The formats of other programs. The golden files are in tests/golden/export. SONDE_GOLDEN_UPDATE=1 rewrites them; review the changes like
+ * code. */
 #include "golden.h"
 #include "made_up_profile.h"
 
@@ -53,7 +53,7 @@ static void several_values(void **state)
 	check_formats("heap", profile);
 }
 
-/* One thread with times: its pause is on cpuprofile's time line; two: one behind the other. */
+/* One thread with times: cpuprofile's time line shows its pause. Two threads: one after the other. */
 static void one_thread_has_a_time_line(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
@@ -69,7 +69,7 @@ static void one_thread_has_a_time_line(void **state)
 		CLEANUP(buffer_done) struct buffer buffer = BUFFER_INIT(MAX_BYTES);
 
 		sample.tid = threads;
-		sample.values[0] = threads - 1; /* the first time nothing */
+		sample.values[0] = threads - 1; /* zero in the first round */
 		assert_int_equal(profile_add(profile, &sample), 0);
 		write_ok(profile, EXPORT_CPUPROFILE, &(struct export_options){ 0 }, &buffer);
 		if (threads == 1)
@@ -104,7 +104,7 @@ static void a_difference_has_its_colours(void **state)
 	assert_non_null(strstr(threads.data, "<title>thread 4711 ("));
 }
 
-/* A text of a format that repeats samples ends at the limit, whatever their number. */
+/* A format that repeats a line per sample ends at the limit, for any number of samples. */
 static void no_end_of_samples_is_too_large(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();
@@ -113,7 +113,7 @@ static void no_end_of_samples_is_too_large(void **state)
 
 	assert_int_equal(profile_add(profile, &sample), 0);
 	assert_int_equal(export_write(profile, EXPORT_PERF_SCRIPT, &(struct export_options){ 0 }, &buffer, NULL), -EFBIG);
-	assert_true(buffer.capacity < MAX_BYTES / 16); /* before it is filled */
+	assert_true(buffer.capacity < MAX_BYTES / 16); /* before the buffer is filled */
 	sample.values[0] = INT64_MAX;
 	assert_int_equal(profile_add(profile, &sample), 0);
 	assert_int_equal(export_write(profile, EXPORT_PERF_SCRIPT, &(struct export_options){ 0 }, &buffer, NULL), -E2BIG);

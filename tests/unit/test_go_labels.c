@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Go's labels: as the kernel side reads them (bpf/runtimes/go_labels.h), on the host, in memory made by hand; what a file tells of them
- * (runtime/go); and what they are in a profile (stacks/label_table). Real programs: tests/system/go_labels.py. */
+/* Go's labels: read on the host by the kernel side's code (bpf/runtimes/go_labels.h), in memory made by hand; what a file says about them
+ * (runtime/go); and their form in a profile (stacks/label_table). Real programs: tests/system/go_labels.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -173,7 +173,7 @@ static void sorted_list(void **state)
 	assert_int_equal(go_labels(&w, &g, &list_form, TGID), GO_LABELS_NONE);
 }
 
-/* No goroutine, no labels, or what leads to them is not there. */
+/* No goroutine, no labels, or a pointer on the way to them is missing. */
 static void nothing_there(void **state)
 {
 	put_list(2);
@@ -200,7 +200,7 @@ static void nothing_there(void **state)
 	assert_int_equal(go_labels(&w, &g, &map_form, TGID), GO_LABELS_LOST);
 }
 
-/* Each read fails in turn: a label that cannot be read is left out and counted, what leads to them makes all lost. */
+/* Each read fails in turn. A label that cannot be read is left out and counted; without what leads to the labels, all of them are lost. */
 static void each_fault(void **state)
 {
 	uint32_t nr_lost = 0, nr_short = 0;
@@ -243,7 +243,7 @@ static void long_texts(void **state)
 	assert_memory_equal(g.labels[0].key, text, SONDE_LABEL_KEY_BYTES);
 	assert_memory_equal(g.labels[0].text, text, SONDE_LABEL_TEXT_BYTES);
 	put(LIST, TEXTS);
-	put(LIST + 8, 1ull << 40); /* its length is no length, its begin is there */
+	put(LIST + 8, 1ull << 40); /* the length is invalid, the start is readable */
 	check_labels(&list_form, 1, 0);
 	assert_int_equal(g.labels[0].key_bytes, UINT32_MAX);
 }
@@ -287,7 +287,7 @@ static void put_twelve(bool other_order)
 	}
 }
 
-/* More labels than there is room for, in buckets with overflow: those with the least keys are kept, whatever the order. */
+/* More labels than there is room for, in buckets with overflow: the labels with the smallest keys are kept, in any order. */
 static void overflow_buckets(void **state)
 {
 	char key[16];
@@ -307,16 +307,16 @@ static void overflow_buckets(void **state)
 			assert_int_equal(g.record.hash, hash);
 		hash = g.record.hash;
 	}
-	unreadable = OVERFLOW + 9; /* the bucket is gone: which ones were found before is chance */
+	unreadable = OVERFLOW + 9; /* the bucket is unreadable: which labels were found before is random */
 	check_labels(&map_form, 0, 12);
 	put_twelve(false);
-	put(OVERFLOW + 264, OVERFLOW); /* a ring */
+	put(OVERFLOW + 264, OVERFLOW); /* a cycle */
 	check_labels(&map_form, 0, 12);
-	put_map(4, 0, 8, 0); /* 256 buckets for 4 labels: none that Go makes */
+	put_map(4, 0, 8, 0); /* 256 buckets for 4 labels: Go never makes such a map */
 	check_labels(&map_form, 0, 4);
 }
 
-/* A map that grows has its entries in the old buckets, in the new ones when they were moved. */
+/* A growing map has its entries in the old buckets, and those that were moved in the new ones. */
 static void growing_map(void **state)
 {
 	put_map(3, 0, 1, OLD);
@@ -329,12 +329,12 @@ static void growing_map(void **state)
 	assert_string_equal(text_of("moved"), "1");
 	assert_string_equal(text_of("moved_too"), "2");
 	assert_string_equal(text_of("still_here"), "3");
-	put_map(2, GO_MAP_SAME_SIZE, 1, OLD); /* as many old ones */
+	put_map(2, GO_MAP_SAME_SIZE, 1, OLD); /* as many old buckets */
 	put_cell(OLD, 7, 99, "first", "1");
 	put_cell(OLD + 272, 7, 99, "second", "2");
 	check_labels(&map_form, 2, 0);
 	assert_string_equal(text_of("second"), "2");
-	put_map(1, 0, 1, OLD); /* more entries than it says */
+	put_map(1, 0, 1, OLD); /* more entries than the count */
 	put_cell(OLD, 7, 99, "first", "1");
 	put_cell(BUCKETS, 7, 99, "second", "2");
 	check_labels(&map_form, 0, 1);
@@ -386,7 +386,7 @@ static void setter(void **state)
 	assert_int_equal(WRITTEN("\xc3"), 0);
 }
 
-/* In the profile. */
+/* Labels in the profile. */
 
 static struct {
 	struct sonde_labels_record record;
@@ -447,13 +447,13 @@ static void recorder(void **state)
 	check_label(profile, number, 1, "b", "0123456789012345678901234567890123456789012345678901234567890€…");
 	check_label(profile, number, 2, "zone", "eu");
 	assert_int_equal(label_table_labels(labels, 1, profile), number);
-	set_label(0, "zone", "us"); /* a hash stands for one set */
+	set_label(0, "zone", "us"); /* a hash refers to one set */
 	assert_int_equal(label_table_record(labels, &sent.record, &toucher), 0);
 	assert_int_equal(label_table_labels(labels, 1, profile), number);
 	sent.record = (struct sonde_labels_record){ .hash = 2, .nr_labels = 2, .nr_left = 5 };
 	set_label(0, "bad\xff", "one\ntwo\x1b");
-	sent.labels[0].text_bytes = 9; /* with a NUL in it */
-	set_label(1, "cut", "012345678901234567890123456789012345678901234567890123456789012€"); /* within a character */
+	sent.labels[0].text_bytes = 9; /* includes a NUL */
+	set_label(1, "cut", "012345678901234567890123456789012345678901234567890123456789012€"); /* cut within a character */
 	assert_int_equal(label_table_record(labels, &sent.record, &toucher), 0);
 	number = label_table_labels(labels, 2, profile);
 	check_label(profile, number, 0, "bad\xef\xbf\xbd", "one\xef\xbf\xbdtwo\xef\xbf\xbd\xef\xbf\xbd");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Go's own table, of programs made by hand: its functions, lines and inlined calls, and the unwind rules at every instruction that matters.
+/* Go's own table, of programs made by hand: functions, lines and inlined calls, and the unwind rules at every instruction that matters.
  * Real programs are compared with Go's tools in tests/system/go.py. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static void close_program(void)
 	elf = NULL;
 }
 
-/* What the reader says of this table in the program that was made last. */
+/* Reads these bytes as the table of the program that was made last. Returns the reader's result. */
 static int read_bytes(const void *bytes, size_t size)
 {
 	close_program();
@@ -135,7 +135,7 @@ static void prologues(void **state)
 	open_program(&old_program);
 	at = vaddr_of("main.plain", 0);
 	EXPECT_STEP(at + 4, 8, 0);
-	EXPECT_STEP(at + 5, 32, 0); /* room is made, rbp not yet put there */
+	EXPECT_STEP(at + 5, 32, 0); /* stack allocated, rbp not saved yet */
 	EXPECT_STEP(at + 9, 32, 0);
 	EXPECT_STEP(at + 10, 32, -16);
 	EXPECT_STEP(at + 22, 32, -16);
@@ -150,7 +150,7 @@ static void switches_by_frame(void **state)
 	open_program(&new_program);
 	at = vaddr_of("runtime.systemstack", 0);
 	EXPECT_STEP(at + 3, 16, -16);
-	EXPECT_SWITCH(at + 26, SONDE_SWITCH_BY_BP, 16); /* where the call returns to */
+	EXPECT_SWITCH(at + 26, SONDE_SWITCH_BY_BP, 16); /* the call returns here */
 	EXPECT_STEP(at + 31, 8, 0);
 	at = vaddr_of("runtime.asmcgocall", 0);
 	EXPECT_SWITCH(at + 8, SONDE_SWITCH_BY_BP, 16);
@@ -229,11 +229,11 @@ static void ends(void **state)
 	EXPECT_STEP(at + 10, 56, -40);
 	at = vaddr_of("runtime.sigreturn__sigaction", 0);
 	EXPECT_KIND(at, SONDE_RULE_KIND_SIGNAL);
-	EXPECT_KIND(at - 1, SONDE_RULE_KIND_SIGNAL); /* a return address is looked up by the byte before it */
+	EXPECT_KIND(at - 1, SONDE_RULE_KIND_SIGNAL); /* a return address is looked up at the byte before it */
 	EXPECT_KIND(at - 2, SONDE_RULE_KIND_NONE);
 	at = vaddr_of("crosscall2", 0);
 	EXPECT_STEP(at + 12, 64, -16);
-	assert_int_equal(rule_at(at + 8).rbx_off, 0); /* still there */
+	assert_int_equal(rule_at(at + 8).rbx_off, 0); /* still in the register */
 	assert_int_equal(rule_at(at + 12).rbx_off, -64);
 }
 
@@ -300,7 +300,7 @@ static int count_row(void *arg, uint64_t start_vaddr, const struct sonde_rule *r
 	return 0;
 }
 
-/* Asks everything, so that the sanitizers see it. */
+/* Reads everything, so that the sanitizers check it. */
 static void ask_all(void)
 {
 	struct cfi_stats stats;
@@ -351,10 +351,10 @@ static void refused(void **state)
 	broken.data[0] = 0xfb; /* Go 1.2 to 1.15 */
 	assert_int_equal(read_bytes(broken.data, broken.size), -ENODATA);
 	broken = go_table;
-	broken.data[index + 8 + 1] = 1; /* the second function behind the third */
+	broken.data[index + 8 + 1] = 1; /* the second function after the third */
 	assert_int_equal(read_bytes(broken.data, broken.size), -EBADMSG);
 	broken = go_table;
-	broken.data[index + 16 * 8 + 2] = 1; /* the last one ends behind the file's code */
+	broken.data[index + 16 * 8 + 2] = 1; /* the last function ends after the file's code */
 	assert_int_equal(read_bytes(broken.data, broken.size), -EBADMSG);
 	broken = go_table;
 	broken.data[10] = 0xff; /* more functions than the table can hold */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The kernel side's walk through Go's stacks (bpf/walk/walk_go.h), on the host, in a process made by hand: a thread's own stack (g0), a
- * goroutine's, and the structs that lead from one to the other. Real programs: tests/system/go.py. */
+ * goroutine's stack, and the structs that link them. Real programs: tests/system/go.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define CODE_PC	  0x400000ULL
 #define CODE_BYTES 0x10000ULL
 #define MEMORY_WORDS 512
-#define G0_STACK  0x7ffd00000000ULL /* far above the goroutine's, as Linux lays them out for the first thread */
+#define G0_STACK  0x7ffd00000000ULL /* far above the goroutine's stack, as Linux lays them out for the first thread */
 #define GO_STACK  0xc000100000ULL
 #define STRUCTS	  0xc000000000ULL
 #define TLS_BASE  (STRUCTS + 0x100)
@@ -95,7 +95,7 @@ static void put(uint64_t vaddr, uint64_t word)
 	}
 }
 
-/* The program, its thread on g0 with a goroutine. */
+/* Sets up the program, and its thread on g0 with a goroutine. */
 static void setup_program(void)
 {
 	struct sonde_mapping mapping = { .start_pc = CODE_PC, .end_pc = CODE_PC + CODE_BYTES, .base_pc = CODE_PC };
@@ -123,7 +123,7 @@ static void setup_program(void)
 	put(CURG + 48, M);
 }
 
-/* The frame of a function of the kind PLAIN at sp: what it returns to, and with which rbp. Where the next one's is. */
+/* Puts the frame of a function of the kind PLAIN at sp: its return address, and the caller's rbp. Returns the address of the next frame. */
 static uint64_t put_plain(uint64_t sp, uint64_t bp, uint64_t ret)
 {
 	put(sp + 16, bp);
@@ -141,7 +141,7 @@ static void walk_from(uint64_t pc, uint64_t sp, uint64_t bp)
 	host_walk(&w, frames);
 }
 
-/* A function under systemstack keeps rbp, which leads to systemstack's frame on the goroutine's stack, far below. */
+/* A function under systemstack keeps rbp, which points to systemstack's frame on the goroutine's stack, far below. */
 static void by_frame_pointer(void **state)
 {
 	uint64_t sp = G0_STACK + 0x100, of_systemstack = GO_STACK + 0x100;
@@ -166,7 +166,7 @@ static void by_goroutine(void **state)
 	put_plain(GO_STACK + 0x108, 0, PC(END));
 	walk_from(PC(PLAIN), sp, 0);
 	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(OLD_SYSTEMSTACK)), FRAME(PC(PLAIN)), FRAME(PC(END)));
-	put(TLS_BASE - 8, CURG); /* between the change of g and that of rsp */
+	put(TLS_BASE - 8, CURG); /* between the switch of g and the switch of rsp */
 	walk_from(PC(PLAIN), sp, 0);
 	assert_int_equal(w.stop, SONDE_STOP_COMPLETE);
 	put(M + CURG_OFF, 0);
@@ -189,7 +189,7 @@ static void more_stack(void **state)
 	put_plain(GO_STACK + 0x100, 0, PC(END));
 	walk_from(PC(PLAIN), sp, 0);
 	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(MORESTACK)), FRAME(PC(PLAIN)), FRAME(PC(END)));
-	put(M + CURG_OFF, 0); /* the goroutine has gone, the scheduler goes on */
+	put(M + CURG_OFF, 0); /* the goroutine ended, the scheduler continues */
 	walk_from(PC(PLAIN), sp, 0);
 	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(MORESTACK)));
 	put(M + CURG_OFF, 0x123);
@@ -197,7 +197,7 @@ static void more_stack(void **state)
 	check_stack(SONDE_STOP_READ_FAULT, PC(PLAIN), FRAME(PC(MORESTACK)));
 }
 
-/* mcall goes on at its caller as long as that is the thread's goroutine, and no scheduler stands above. */
+/* The walk goes on from mcall to its caller if that is the thread's goroutine and no scheduler is above. */
 static void machine_call(void **state)
 {
 	uint64_t sp = G0_STACK + 0x100;
@@ -210,36 +210,36 @@ static void machine_call(void **state)
 	put_plain(GO_STACK + 0x100, 0, PC(END));
 	walk_from(PC(PLAIN), sp, 0);
 	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(MCALL)), FRAME(PC(PLAIN)), FRAME(PC(END)));
-	put(sp + 32, G0); /* the goroutine that called is another one than m.curg */
+	put(sp + 32, G0); /* the calling goroutine is not m.curg */
 	walk_from(PC(PLAIN), sp, 0);
 	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(MCALL)));
 	put(sp + 32, CURG);
-	walk_from(PC(SCHEDULER), sp, 0); /* m.curg may be the next one already */
+	walk_from(PC(SCHEDULER), sp, 0); /* m.curg may be the next goroutine already */
 	check_stack(SONDE_STOP_COMPLETE, PC(SCHEDULER), FRAME(PC(MCALL)));
 	put(sp + 24, PC(MORESTACK));
 	walk_from(PC(SCHEDULER), sp, 0);
 	check_stack(SONDE_STOP_COMPLETE, PC(SCHEDULER), FRAME(PC(MORESTACK)));
-	walk_from(PC(PLAIN), sp, 0); /* is forgotten by the next walk */
+	walk_from(PC(PLAIN), sp, 0); /* the next walk forgets the scheduler */
 	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(MORESTACK)), FRAME(PC(PLAIN)), FRAME(PC(END)));
 }
 
-/* Go, C, Go, C, Go: each callback's frame on g0 has put the place of the one before away. */
+/* Go, C, Go, C, Go: each callback's frame on g0 saved the position of the one before. */
 static void there_and_back(void **state)
 {
 	uint64_t inner = G0_STACK + 0x100, outer = G0_STACK + 0x400;
 
 	setup_program();
-	/* the goroutine: its top is what the second callback called; on the way down everything is found from g0 */
+	/* the goroutine: its top is what the second callback called; going down, everything is found from g0 */
 	put_plain(GO_STACK + 0x100, 0, PC(CGOCALLBACK));
 	put(G0 + 56, inner);
 	put(inner, outer);
 	put(inner + 24, 0x77);
-	put(inner + 32, PC(PLAIN)); /* C, which asmcgocall called */
+	put(inner + 32, PC(PLAIN)); /* C, called by asmcgocall */
 	put_plain(inner + 40, 0, PC(ASMCGOCALL));
 	put(inner + 72, 0x300); /* depth */
 	put(inner + 80, CURG);
 	put(GO_STACK + 0x500, 0);
-	put(GO_STACK + 0x508, PC(CGOCALLBACK)); /* what called asmcgocall */
+	put(GO_STACK + 0x508, PC(CGOCALLBACK)); /* the caller of asmcgocall */
 	put(outer + 24, 0x88);
 	put(outer + 32, PC(PLAIN));
 	put_plain(outer + 40, 0, PC(ASMCGOCALL));
@@ -250,9 +250,9 @@ static void there_and_back(void **state)
 	walk_from(PC(PLAIN), GO_STACK + 0x100, 0);
 	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(CGOCALLBACK)), FRAME(PC(PLAIN)), FRAME(PC(ASMCGOCALL)), FRAME(PC(CGOCALLBACK)),
 		    FRAME(PC(PLAIN)), FRAME(PC(ASMCGOCALL)), FRAME(PC(END)));
-	walk_from(PC(PLAIN), GO_STACK + 0x100, 0); /* what the walk remembered of g0 is of the last one */
+	walk_from(PC(PLAIN), GO_STACK + 0x100, 0); /* go_g0_sp of the last walk is not reused */
 	assert_int_equal(w.nr_frames, 8);
-	put(inner + 80, 0); /* called on g0 already: its rsp stands there as it is */
+	put(inner + 80, 0); /* called on g0 already: its rsp is stored there unchanged */
 	put(inner + 72, outer + 0x100);
 	put(outer + 0x100, 0);
 	put(outer + 0x108, PC(END));
@@ -260,7 +260,7 @@ static void there_and_back(void **state)
 	check_stack(SONDE_STOP_COMPLETE, PC(PLAIN), FRAME(PC(CGOCALLBACK)), FRAME(PC(PLAIN)), FRAME(PC(ASMCGOCALL)), FRAME(PC(END)));
 }
 
-/* sigpanic's caller was interrupted where it stands: the byte before may be another function's. */
+/* sigpanic's caller was interrupted at this very address: the byte before it may be in another function. */
 static void injected(void **state)
 {
 	setup_program();
@@ -285,7 +285,7 @@ static void no_way_out(void **state)
 	check_stack(SONDE_STOP_READ_FAULT, PC(TURNING));
 }
 
-/* A fault at any read ends the stack with a mark, or, where the walk reads once more in a smaller piece, changes nothing. */
+/* A fault at any read ends the stack with a mark. If the walk retries the read in a smaller piece, nothing changes. */
 static void every_read_may_fail(void **state)
 {
 	uint32_t nr_all;

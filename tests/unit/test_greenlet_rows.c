@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rules of the functions that begin and switch greenlets' stacks, in a library with its symbols and without those that are local
+/* Rules of the functions that start and switch greenlets' stacks, in a library with all its symbols and in one without local symbols
  * (tests/programs/greenlet_like.c). */
 #include "unwind/greenlet_rows.h"
 
@@ -26,7 +26,7 @@ static void build(const char *path, struct elf_file **ret_elf, struct unwind_tab
 	assert_int_equal(unwind_table_build(*ret_elf, rules, NULL, ret_table), 0);
 }
 
-/* The kind of the rule at a place of an exported function. */
+/* The kind of the rule at the start or end of an exported function. */
 static enum sonde_rule_kind kind_at(const struct elf_file *elf, const struct unwind_table *table, const char *name, bool at_end)
 {
 	struct dynamic_symbol symbol;
@@ -53,7 +53,7 @@ static void check_kinds(const char *path)
 	}
 }
 
-/* The function that moves the stack, from where it does. */
+/* Checks the function that moves the stack, from the instruction that moves it. */
 static void check_move(const char *path)
 {
 	static const uint8_t move[] = { 0x48, 0x01, 0xfc, 0x48, 0x01, 0xfd }; /* add %rdi,%rsp; add %rdi,%rbp */
@@ -76,7 +76,7 @@ static void check_move(const char *path)
 	vaddr = section->vaddr + (uint64_t)(at - (const uint8_t *)text);
 	all = rule_table_rules(rules, &nr);
 	for (uint64_t off = 0; vaddr + off <= section->vaddr + size; off++) {
-		if (off && ((const uint8_t *)text)[vaddr + off - 1 - section->vaddr] == 0xc3) /* behind its return */
+		if (off && ((const uint8_t *)text)[vaddr + off - 1 - section->vaddr] == 0xc3) /* after its return */
 			break;
 		assert_int_equal(all[unwind_table_find(table, vaddr + off)].kind, SONDE_RULE_KIND_UNSUPPORTED);
 	}

@@ -11,7 +11,7 @@
 #include "show/histogram_text.h"
 #include "model/profile.h"
 
-/* Each value lies in its slot's range, and ranges meet without a gap. */
+/* Each value is within its slot's range, and the ranges are contiguous. */
 static void slots_hold_their_values(void **state)
 {
 	uint64_t values[3 * 64 + 1], low, high, before = 0;

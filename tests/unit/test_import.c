@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What sonde writes it reads again as it was; what is damaged is refused with the place. */
+/* sonde reads what it writes without a change. Damaged files are refused with the position. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static struct buffer write_with(const struct profile *profile, enum export_forma
 	return buffer;
 }
 
-/* So that it can be seen which side a frame is of. */
+/* Writes with marks, so that the side of each frame shows. */
 static struct buffer write_as(const struct profile *profile, enum export_format format)
 {
 	return write_with(profile, format, &(struct export_options){ .delimited = true, .annotate = true });
@@ -74,7 +74,7 @@ static void check_same(const struct profile *a, const struct profile *b, enum ex
 	buffer_done(&other);
 }
 
-/* Through a format and back; what `as` shows of it is the same. */
+/* Writes a profile in a format and reads it back. In the format `as` both look the same. */
 static void check_way(enum export_format through, enum export_format as)
 {
 	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
@@ -104,7 +104,7 @@ static void test_json_keeps_waits(void **state)
 	buffer_done(&written);
 }
 
-/* What is said of folds and ranges is not believed. */
+/* Folds and ranges are checked, not trusted. */
 static void test_json_of_waits_is_checked(void **state)
 {
 	static const struct {
@@ -141,7 +141,7 @@ static void test_json_of_waits_is_checked(void **state)
 			fail_msg("%s: %s", cases[i].text, diag.text);
 		if (!cases[i].says && profile_nr_histograms(profile))
 			assert_int_equal(histogram_count(&profile_histogram_at(profile, 0)->histogram), 3);
-		if (!cases[i].says && profile_nr_histograms(profile)) /* of no stack: of nobody */
+		if (!cases[i].says && profile_nr_histograms(profile)) /* without a stack: of no process */
 			assert_int_equal(profile_histogram_at(profile, 0)->tgid, 0);
 	}
 }
@@ -153,7 +153,7 @@ static void test_pprof_keeps_stacks(void **state)
 	check_way(EXPORT_OTLP_JSON, EXPORT_FOLDED);
 }
 
-/* What stands at the leaf end says what the kernel waited for: the side of the frames behind it is not lost. */
+/* The frame at the leaf end says what the kernel waited for. The frames after it keep their side. */
 static void test_marks_of_waits_keep_sides(void **state)
 {
 	static const enum export_format formats[] = { EXPORT_PPROF, EXPORT_OTLP_PROTOBUF, EXPORT_OTLP_JSON, EXPORT_PERF_SCRIPT,
@@ -183,7 +183,7 @@ static int order_lines(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lines of equal numbers may change their places. */
+/* Lines with equal numbers may change their order. */
 static void sort_lines(struct buffer *text)
 {
 	char *lines[64], *rest = text->data, *line;
@@ -216,7 +216,7 @@ static void test_folded_keeps_stacks(void **state)
 	buffer_done(&again);
 }
 
-/* What was read from pprof is written, and read, and written the same. */
+/* A profile read from pprof stays the same when it is written and read again. */
 static void test_pprof_settles(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = made_up_profile();
@@ -244,7 +244,7 @@ static void test_folded_of_others(void **state)
 		{ "sh;main;-;read 2\nsh;main;--;read 3\n", "sh;main;-;read_[k] 5\n" },
 		{ "# remark\n\nsh;a b c 2.5\nnonsense\n", "sh;a b c 2\n" },
 		{ "kworker/0:1;work_[k] 2\nmain;work 1\n",
-		  "main;work 1\nkworker/0:1;-;work_[k] 2\n" }, /* one has no name in front: so none has, that is a user's frame */
+		  "main;work 1\nkworker/0:1;-;work_[k] 2\n" }, /* one line starts with no name: so none does, "main" is a user frame */
 		{ "sh 9\n", "sh 9\n" },
 		{ "sh;a;;b 9\r\n", "sh;a;[unknown];b 9\n" },
 	};
@@ -259,7 +259,7 @@ static void test_folded_of_others(void **state)
 	}
 }
 
-/* The same in OTLP's two encodings, JSON with names of both kinds and with what a reader has to pass over. */
+/* The same in OTLP's two encodings: JSON with both kinds of field names, and with fields that a reader must skip. */
 static void test_otlp_json(void **state)
 {
 	static const char text[] =
@@ -299,7 +299,7 @@ static void test_otlp_json(void **state)
 	assert_true(profile_account_of(profile)->start_unix_ns == 1700000000000000001);
 }
 
-/* One sample of these frames, leaf first. */
+/* Makes one sample of these frames, leaf first. */
 static struct profile *of_frames(const struct profile_location *frames, const char *const *files, uint32_t nr)
 {
 	struct profile *profile = profile_new();
@@ -337,7 +337,7 @@ static void check_kinds(const struct profile *profile, const uint32_t *kinds, ui
 	}
 }
 
-/* Where a format says what runs a frame, that counts; pprof and perf say it by the source file, and only where there is no address. */
+/* If a format states the runtime of a frame, that counts. pprof and perf show it by the source file, and only where there is no address. */
 static void test_what_interpreters_run(void **state)
 {
 	static const struct profile_location frames[] = { { .kind = FRAME_PERL, .line = 7 },
@@ -375,8 +375,8 @@ static void test_what_interpreters_run(void **state)
 	}
 }
 
-/* As other profilers write it: the place in the code as address, a mapping, several functions. perf's own names of Python's functions are
- * symbols. */
+/* As other profilers write it: the position in the code as the address, a mapping, several functions. perf's own names of Python's
+ * functions are symbols. */
 static void test_interpreters_of_others(void **state)
 {
 	static const char otlp[] =
@@ -398,7 +398,7 @@ static void test_interpreters_of_others(void **state)
 	check_kinds(from_perf, (const uint32_t[]){ FRAME_NATIVE, FRAME_NATIVE }, 2);
 }
 
-/* In pprof it is the mapping that says what is the kernel's, also where no address is known. */
+/* In pprof the mapping marks the kernel's frames, also where no address is known. */
 static void test_kernel_without_addresses(void **state)
 {
 	static const enum export_format ways[] = { EXPORT_PPROF, EXPORT_PPROF, EXPORT_OTLP_PROTOBUF, EXPORT_OTLP_JSON, EXPORT_JSON };
@@ -423,7 +423,7 @@ static void append_locations(struct buffer *message, int way)
 {
 	size_t opened;
 
-	if (way == 1) { /* a number each, as proto2 has it */
+	if (way == 1) { /* one field per number, as in proto2 */
 		protobuf_u64(message, 1, 1);
 		protobuf_u64(message, 1, 2);
 		return;
@@ -438,8 +438,8 @@ static void append_locations(struct buffer *message, int way)
 	protobuf_close(message, opened);
 }
 
-/* pprof whose samples have one stack, written in three ways, the first one twice; the last one's second value is `last` more than ten times
- * the first. */
+/* pprof samples with one stack, written in three ways, the first way twice. The second value of the last sample is `last` more than ten
+ * times the first. */
 static struct buffer pprof_of_one_stack(uint64_t last)
 {
 	static const char *const strings[] = { "", "samples", "count", "cpu", "nanoseconds", "f", "g" };
@@ -506,7 +506,7 @@ static void test_losses_are_told(void **state)
 	assert_non_null(strstr(account->notes[0], "1 lines are no stack"));
 }
 
-/* Too deep by far: both ends are kept. */
+/* A stack that is far too deep: both ends are kept. */
 static void test_deep_stack(void **state)
 {
 	struct buffer text = BUFFER_INIT(MAX_BYTES), again;
@@ -527,7 +527,7 @@ static void test_deep_stack(void **state)
 	buffer_done(&again);
 }
 
-/* No beginning of a file, and no file with a byte changed, does harm; beginnings are mostly refused. */
+/* No truncated file and no file with a changed byte does harm. Most truncated files are refused. */
 static void damage(enum export_format format, bool gzipped)
 {
 	CLEANUP(profile_freep) struct profile *profile = made_up_profile();

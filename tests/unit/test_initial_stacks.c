@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Stacks of threads that wait, read in their memory: here in our own. */
+/* Stacks of waiting threads, read from their memory: here our own memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,9 +21,9 @@
 #define ID 0x1234567890abcdefULL
 
 static struct initial_stacks *initial_stacks;
-static char *stack; /* NR_PAGES of them, and none before or behind */
+static char *stack; /* NR_PAGES of them; the pages before and after are unmapped */
 
-/* The raw records that came. */
+/* The deferred stacks received. */
 static struct {
 	struct sonde_deferred_record header;
 	char bytes[INITIAL_STACK_BYTES];
@@ -94,15 +94,15 @@ static void check_raw(uint32_t number, uint64_t id, size_t start, size_t size)
 
 static void test_copies(void **state)
 {
-	assert_int_equal(send(ID, 1000), 0); /* as much as a raw record holds */
+	assert_int_equal(send(ID, 1000), 0); /* as much as a deferred stack holds */
 	assert_int_equal(nr_deferred, 2);
 	check_raw(0, ID, 1000 - SONDE_RED_ZONE_BYTES, INITIAL_STACK_BYTES);
 	check_raw(1, ~ID, 0, 0);
-	assert_int_equal(send(ID + 1, NR_PAGES * PAGE - 1000), 0); /* up to where there is no more */
+	assert_int_equal(send(ID + 1, NR_PAGES * PAGE - 1000), 0); /* up to the end of the mapping */
 	check_raw(0, ID + 1, NR_PAGES * PAGE - 1000 - SONDE_RED_ZONE_BYTES, 1000 + SONDE_RED_ZONE_BYTES);
-	assert_int_equal(send(ID + 2, 0), 0); /* the red zone is not there */
+	assert_int_equal(send(ID + 2, 0), 0); /* the red zone is not mapped */
 	check_raw(0, ID + 2, 0, INITIAL_STACK_BYTES);
-	assert_int_equal(send(ID + 3, NR_PAGES * PAGE + 2000), 0); /* nothing is */
+	assert_int_equal(send(ID + 3, NR_PAGES * PAGE + 2000), 0); /* nothing is mapped */
 	check_raw(0, ID + 3, 0, 0);
 	check_raw(1, ~(ID + 3), 0, 0);
 	assert_int_equal(initial_stacks_nr(initial_stacks), 4);
@@ -111,7 +111,7 @@ static void test_copies(void **state)
 	assert_int_equal(nr_deferred, 1);
 }
 
-/* Only a wait that ended behind the last reading has the stack that was read. */
+/* Only a wait that ended after the last read has the stack that was read. */
 static void test_late(void **state)
 {
 	uint64_t before_ns = clock_ns(), after_ns;
@@ -127,9 +127,9 @@ static void test_late(void **state)
 		;
 	assert_int_equal(initial_stacks_read_on(initial_stacks, ID, (uint32_t)getpid(), (uint64_t)stack + 77, bytes, sizeof(bytes)), 0);
 	assert_memory_equal(bytes, stack + 77, sizeof(bytes));
-	assert_true(initial_stacks_stack(initial_stacks, ID, after_ns) == ~ID); /* by then not all of it was read */
+	assert_true(initial_stacks_stack(initial_stacks, ID, after_ns) == ~ID); /* not all of the stack was read by then */
 	assert_true(initial_stacks_stack(initial_stacks, ID, clock_ns()) == ID);
-	assert_true(initial_stacks_stack(initial_stacks, ID + 7, before_ns) == ID + 7); /* none of ours: another raw record */
+	assert_true(initial_stacks_stack(initial_stacks, ID + 7, before_ns) == ID + 7); /* not one of our ids: another deferred stack */
 }
 
 static void test_failed_reading_is_none(void **state)
@@ -143,12 +143,12 @@ static void test_failed_reading_is_none(void **state)
 		;
 	assert_int_equal(initial_stacks_read_on(initial_stacks, ID, (uint32_t)getpid(), (uint64_t)stack - 8, bytes, sizeof(bytes)),
 			 -EFAULT);
-	/* the registers alone are walked without memory */
+	/* registers only: walked without memory */
 	assert_int_equal(initial_stacks_read_on(initial_stacks, ~ID, (uint32_t)getpid(), (uint64_t)stack, bytes, sizeof(bytes)), -EFAULT);
 	assert_true(initial_stacks_stack(initial_stacks, ID, after_ns) == ID);
 }
 
-/* What all copies take has an end; the walk reads the others' stacks. */
+/* All copies together are limited; beyond that the walk reads the stacks itself. */
 static void test_limit(void **state)
 {
 	uint64_t copied = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the iterator finds of a thread that waits since before the start, while the thread gets a CPU: bpf/sched.bpf.c for the host. */
+/* The iterator's entry for a thread that has waited since before the start, while the thread gets a CPU: bpf/sched.bpf.c compiled for the
+ * host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -36,7 +37,7 @@ static long host_read(void *to, uint32_t size, const void *from);
 
 static struct scratch scratch;
 static struct thread waiting;
-static bool gets_cpu; /* while the iterator looks */
+static bool gets_cpu; /* while the iterator reads it */
 
 static void *host_lookup(void *map, const void *key)
 {
@@ -49,7 +50,7 @@ static long host_read(void *to, uint32_t size, const void *from)
 	return -1;
 }
 
-/* Its wait is over, and it is in the next one, when the iterator asks what time it is. */
+/* When the iterator reads the clock, the thread's wait is over, and it is in the next one. */
 static uint64_t host_now(void)
 {
 	if (gets_cpu) {

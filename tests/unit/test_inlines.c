@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chains of inlined functions: stacks of few locations, which are inlined here into one and there into another, with marks, interpreters'
- * frames and wakers between them. */
+/* Chains of inlined functions: stacks of few locations, which are inlined into different callers, with marks, interpreters' frames and
+ * wakers between them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static uint32_t add_location(struct profile *profile, const char *name, uint64_t
 	return profile_location(profile, &location);
 }
 
-/* One of few functions at one of few places: equal ones meet often. */
+/* Returns one of few functions at one of few addresses, so that equal ones are frequent. */
 static uint32_t any_location(struct profile *profile)
 {
 	static const char *const names[] = { "push", "put", "pull" };
@@ -51,7 +51,8 @@ static uint32_t any_stack(struct profile *profile)
 	return profile_stack(profile, locations, nr);
 }
 
-/* A location of pprof that begins at the i-th frame of the stack has these frames and no others, one in the other. Returns how many. */
+/* The pprof location that begins at the i-th frame of the stack has exactly these frames, each inlined into the next. Returns their number.
+ */
 static uint32_t check_chain(const struct profile *profile, const struct inlines *inlines, uint32_t chain, const uint32_t *locations,
 			    uint32_t nr)
 {
@@ -100,7 +101,7 @@ static void every_stack_comes_back(void **state)
 	assert_true(nr_long > NR_STACKS && nr_of_wakers > NR_STACKS);
 }
 
-/* From 1 on, without a gap: in OTLP the place in a table is the id. */
+/* Ids start at 1 and have no gaps: in OTLP the index in a table is the id. */
 static void ids_have_no_gaps(void **state)
 {
 	CLEANUP(profile_freep) struct profile *profile = profile_new();

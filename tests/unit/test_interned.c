@@ -37,7 +37,7 @@ static void each_stands_once(void **state)
 	assert_int_equal(interned_bytes(&list), MANY * sizeof(struct entry));
 	for (uint32_t i = 0; i < MANY; i++) {
 		assert_int_equal(at(&list, i)->b, i);
-		assert_int_equal(at(&list, i)->value, 20); /* the first came, both were counted */
+		assert_int_equal(at(&list, i)->value, 20); /* the first entry was kept, both were counted */
 		assert_int_equal(interned_find(&list, &(struct entry){ .a = i % 7, .b = i }), i);
 	}
 	assert_int_equal(interned_find(&list, &(struct entry){ .a = 7, .b = 7 }), INTERNED_NONE);
@@ -55,7 +55,7 @@ static void limits(void **state)
 	assert_int_equal(list.nr, 100);
 }
 
-/* Several under one hash, told apart by who asks. */
+/* Several entries with one hash; the caller tells them apart. */
 static void hashes_of_the_caller(void **state)
 {
 	CLEANUP(interned_done) struct interned list = INTERNED_INIT(struct entry, KEY_BYTES, UINT64_MAX);
@@ -68,7 +68,7 @@ static void hashes_of_the_caller(void **state)
 	assert_int_equal(sum, 1 + 3 + 5 + 7 + 9);
 }
 
-/* What is there stays; nothing comes to it. */
+/* A closed list keeps its entries and accepts no new ones. */
 static void closed(void **state)
 {
 	CLEANUP(interned_done) struct interned list = INTERNED_INIT(struct entry, KEY_BYTES, UINT64_MAX);

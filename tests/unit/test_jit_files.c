@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which files a process's JIT names are looked for in: of living, ended and contained ones. Who may have them read is test_opener.c's. */
+/* The files that are searched for a process's JIT names: for living, ended and contained processes. test_opener.c tests the permissions. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 #include "shell.h"
 #include "symbolize/perf_map.h"
 
-/* The first file of the process, read as a perf map. */
+/* Reads the first file of the process as a perf map. */
 static int read_of(uint32_t tgid, struct perf_map **ret_map)
 {
 	CLEANUP(jit_files_done) struct jit_files files;
@@ -40,7 +40,7 @@ static void assert_name(const struct perf_map *map, uint64_t pc, const char *wan
 	assert_true(start == want_start);
 }
 
-/* A root directory with a tmp in it, removed by tree_done. */
+/* A root directory that contains tmp; tree_done removes it. */
 struct tree {
 	char path[64];
 };
@@ -104,7 +104,7 @@ static void processes_are_found_alive_dead_and_undead(void **state)
 	assert_int_equal(read_of((uint32_t)pid, &gone), -ENOENT);
 }
 
-/* Starts a process that is number 1 in a pid namespace and has `root` for its root, and tells its outer number through `to`. */
+/* Starts a process with number 1 in a pid namespace and the root directory `root`. Writes its outer number to `to`. */
 static void contain(const char *root, int to)
 {
 	int ready[2];
@@ -155,7 +155,7 @@ static void a_containers_map_is_its_own(void **state)
 	assert_name(map, 0x1000, "contained", 0x1000);
 }
 
-/* A page of it is mapped executable, as perf's agents do. */
+/* The process maps a page of the file executable, as perf's agents do. */
 static void mapped_jitdumps_are_found(void **state)
 {
 	CLEANUP(jit_files_done) struct jit_files files;
@@ -179,7 +179,7 @@ static void mapped_jitdumps_are_found(void **state)
 	assert_true(want.st_ino == got.st_ino && want.st_dev == got.st_dev);
 }
 
-/* The caller says where it was, and it is opened as what the ended may have left: below /tmp, by its very name. */
+/* The caller passes the path. The file must be one that the ended process may have left: below /tmp, with exactly this name. */
 static void jitdumps_of_the_ended_are_added(void **state)
 {
 	CLEANUP(jit_files_done) struct jit_files files;

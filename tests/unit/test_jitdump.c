@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Records made here, after the specification. */
+/* Records made here from the specification. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -124,7 +124,7 @@ static void names_and_lines(void **state)
 	load(&bytes, 0x1000, 0x40, 1, "first", 64);
 	lines(&bytes, 0x2000, v8, 3);
 	load(&bytes, 0x2000, 0x40, 2, "JS:*f c.js:1:1", 0);
-	lines(&bytes, 0x0900, rows, 4); /* not this one's */
+	lines(&bytes, 0x0900, rows, 4); /* of another function */
 	load(&bytes, 0x3000, 0x40, 3, "bare", 0);
 	assert_int_equal(read_bytes(&bytes, &dump), 0);
 	assert_int_equal(jitdump_size(dump), 3);
@@ -148,11 +148,11 @@ static void code_moves_with_its_lines(void **state)
 	load(&bytes, 0x1000, 0x10, 1, "moved", 0);
 	move(&bytes, 0x1000, 0x5000, 0x10, 1);
 	load(&bytes, 0x1008, 0x10, 2, "over", 0);
-	for (int i = 0; i < 1000; i++) { /* round and round */
+	for (int i = 0; i < 1000; i++) { /* back and forth */
 		move(&bytes, 0x5000, 0x6000, 0x10, 1);
 		move(&bytes, 0x6000, 0x5000, 0x10, 1);
 	}
-	move(&bytes, 0x7000, 0x8000, 0x10, 1); /* it is not there */
+	move(&bytes, 0x7000, 0x8000, 0x10, 1); /* there is no such function */
 	move(&bytes, 0x1008, 0x8000, 0x10, 9);
 	assert_int_equal(read_bytes(&bytes, &dump), 0);
 	assert_int_equal(jitdump_nr_refused(dump), 2);
@@ -163,7 +163,7 @@ static void code_moves_with_its_lines(void **state)
 	assert_place(dump, 0x8000, NULL, 0, NULL, 0);
 }
 
-/* As node 20 writes them: the names' bytes are another's by now. */
+/* As node 20 writes them: the bytes of the names were overwritten. */
 static void of_wrong_lines_none_is_kept(void **state)
 {
 	static const struct row garbled[] = { { 0x1040, 1, "c.js" }, { 0x1048, 2, "\t\xdd\x01" } };
@@ -177,7 +177,7 @@ static void of_wrong_lines_none_is_kept(void **state)
 	load(&bytes, 0x3000, 0x40, 1, "g", 0);
 	lines(&bytes, 0x2000, other, 2);
 	load(&bytes, 0x2000, 0x40, 1, "JS:*f c.js:1:1", 0);
-	record(&bytes, 2, 16 + 20); /* says less than it holds */
+	record(&bytes, 2, 16 + 20); /* the size is too small */
 	u64(&bytes, 0x4000);
 	u64(&bytes, 0);
 	for (int i = 0; i < 5; i++)
@@ -191,7 +191,7 @@ static void of_wrong_lines_none_is_kept(void **state)
 	assert_place(dump, 0x2008, "JS:*f c.js:1:1", 0x2000, "", 0);
 }
 
-/* Erlang's functions begin with the last line of the one before. */
+/* Erlang's functions begin with the last line of the previous function. */
 static void lines_of_other_code_are_left_out(void **state)
 {
 	static const struct row rows[] = { { 0xfc0, 7, "a.erl" }, { 0x1008, 9, "\xff" }, { 0x1010, 0, "" } };
@@ -206,7 +206,7 @@ static void lines_of_other_code_are_left_out(void **state)
 	assert_place(dump, 0x1010, "f", 0x1000, "", 0);
 }
 
-/* As its writer is still at it, a file may end anywhere. */
+/* The writer may still be running, so a file may end anywhere. */
 static void cut_anywhere_it_says_what_was_whole(void **state)
 {
 	static const struct row rows[] = { { 0x2000, 10, "a.x" } };
@@ -244,7 +244,7 @@ static void nonsense_is_refused_and_counted(void **state)
 	u64(&bytes, UINT64_MAX);
 	load(&bytes, 0x2000, 0x10, 1, "good", 0);
 	record(&bytes, 3, 0);
-	u64(&bytes, 0); /* a record of no size: nothing behind it can be found */
+	u64(&bytes, 0); /* a record of size 0: nothing after it can be found */
 	u64(&bytes, 0);
 	load(&bytes, 0x3000, 0x10, 1, "behind", 0);
 	assert_int_equal(read_bytes(&bytes, &dump), 0);
@@ -268,7 +268,7 @@ static void foreign_files_are_none(void **state)
 	header(&swapped, JITDUMP_MAGIC);
 	load(&swapped, 0x1000, 0x10, 1, "first", 0);
 	assert_true(pwrite(sparse, swapped.data, swapped.size, 0) == (ssize_t)swapped.size);
-	assert_int_equal(jitdump_read_fd(sparse, &dump), 0); /* and at once: zeroes are no record */
+	assert_int_equal(jitdump_read_fd(sparse, &dump), 0); /* returns at once: zeros are no record */
 	assert_int_equal(jitdump_size(dump), 1);
 	assert_int_equal(jitdump_nr_refused(dump), 1);
 	jitdump_free(dump);

@@ -59,7 +59,7 @@ static void texts_are_escaped(void **state)
 	check_text("gr\xc3\xbc\xc3\x9f \xf0\x9f\x94\xa5", false, "\"gr\xc3\xbc\xc3\x9f \xf0\x9f\x94\xa5\"");
 }
 
-/* Each maximal part of a code point gives one U+FFFD (Unicode 15, table 3-8). */
+/* Each maximal part of a code point becomes one U+FFFD (Unicode 15, table 3-8). */
 static void not_utf8_is_replaced(void **state)
 {
 #define R "\xef\xbf\xbd"
@@ -70,7 +70,7 @@ static void not_utf8_is_replaced(void **state)
 	check_text("\xed\xa0\x80", false, "\"" R R R "\"");		     /* a surrogate */
 	check_text("\xf4\x90\x80\x80", false, "\"" R R R R "\"");	     /* above U+10FFFF */
 	check_text("\xf1\x80\x80\xe1\x80\xc2\x62", false, "\"" R R R "b\""); /* cut short: one each */
-	check_text("\xe2\x82", false, "\"" R "\"");			     /* cut by the end */
+	check_text("\xe2\x82", false, "\"" R "\"");			     /* cut by the end of the text */
 #undef R
 }
 
@@ -82,7 +82,7 @@ static void every_code_point_survives(void **state)
 		size_t size;
 
 		if (code == 0xd800)
-			code = 0xe000; /* surrogates are no text */
+			code = 0xe000; /* surrogates are not valid text */
 		size = utf8_encode(code, bytes);
 		if (utf8_next(&pos, bytes + size) != code || pos != bytes + size)
 			fail_msg("U+%04X", code);

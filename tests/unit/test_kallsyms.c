@@ -13,7 +13,7 @@
 
 #include "symbolize/kallsyms.h"
 
-/* Reads a list from memory as if it were a file. */
+/* Reads a list in memory as if it were a file. */
 static int read_text(const char *text, size_t size, struct kallsyms **ret_kallsyms)
 {
 	CLEANUP(closep) int fd = memfd_create("kallsyms", MFD_CLOEXEC);
@@ -49,7 +49,7 @@ static const char a_kernel[] = "0000000000000000 A fixed_percpu_data\n"
 			       "ffffffff81000100 T global_alias_b\n"
 			       "ffffffff81000100 T global_alias_a\n"
 			       "ffffffff81000200 t __entry_text_end\n"
-			       "ffffffff81080000 t _save_context\n" /* ends in "text", and is none */
+			       "ffffffff81080000 t _save_context\n" /* ends in "text", but is no text symbol */
 			       "ffffffff81080100 T _etext\n"
 			       "ffffffff81080200 D a_table\n"
 			       "ffffffff81080300 W weak_function\n"
@@ -83,8 +83,8 @@ static void nothing_is_given_to_a_far_neighbour(void **state)
 	assert_name(kallsyms, 0, NULL, 0);
 	assert_name(kallsyms, 0x401000, NULL, 0);
 	assert_name(kallsyms, 0xffffffff80ffffff, NULL, 0);
-	assert_name(kallsyms, 0xffffffff81000200, NULL, 0); /* behind __entry_text_end */
-	assert_name(kallsyms, 0xffffffff81080100, NULL, 0); /* behind _etext */
+	assert_name(kallsyms, 0xffffffff81000200, NULL, 0); /* after __entry_text_end */
+	assert_name(kallsyms, 0xffffffff81080100, NULL, 0); /* after _etext */
 	assert_name(kallsyms, 0xffffffff81080200, NULL, 0); /* data */
 	assert_name(kallsyms, 0xffffffffc0000080, NULL, 0); /* a module's data */
 	assert_name(kallsyms, 0xffffffffc0001000 + KALLSYMS_MAX_FUNCTION_BYTES - 1, "module_function [xfs]", 0xffffffffc0001000);
@@ -108,8 +108,8 @@ static void hidden_addresses_are_told_apart(void **state)
 	assert_null(kallsyms);
 }
 
-/* Every text line of this machine's list, in whichever order, must be found under its own name or an alias of it. BPF programs come and go
- * meanwhile. */
+/* Every text symbol of this machine's list, in any order, is found under its own name or an alias. BPF programs appear and vanish
+ * meanwhile, so they are skipped. */
 static void this_kernels_list_is_found_again(void **state)
 {
 	CLEANUP(kallsyms_freep) struct kallsyms *kallsyms = NULL;
@@ -141,7 +141,7 @@ static void this_kernels_list_is_found_again(void **state)
 	assert_true(nr_found > 1000 && nr_same > nr_found / 10 * 9);
 }
 
-/* Where the linker script says; in a list that does not, nothing is. */
+/* Where the linker script puts them. In a list without these symbols, nothing is the scheduler's. */
 static void the_scheduler_has_bounds(void **state)
 {
 	static const char text[] = "ffffffff81000000 T _stext\n"

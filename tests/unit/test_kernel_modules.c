@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Another list of modules is another hash, and only that. */
+/* A changed list of modules changes the hash; nothing else does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void who_uses_it_does_not(void **state)
 	assert_true(hash_of(ONE TWO) == hash_of("alpha 4096 1 beta, Live 0xffffffffc0100000\n" TWO));
 }
 
-/* As it was to the byte, but built anew: only its directory tells. */
+/* The list is the same to the byte, but the module was rebuilt and reloaded: only its directory shows it. */
 static void a_module_that_is_loaded_anew_counts(void **state)
 {
 	char older[128];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What many mappings of one process cost the process table. */
+/* The cost of many mappings of one process in the process table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,8 +46,8 @@ static uint64_t cpu_ns(void)
 
 #define COVERED 16000u
 
-/* So many processes of so many mappings each, over all of which another is mapped then, again and again: the same number of events, however
- * they are divided. */
+/* CPU time for this many processes with this many mappings each. A new mapping then covers all of them, repeatedly. The number of events is
+ * the same however they are divided. */
 static uint64_t cover_ns(uint32_t first_tgid, uint32_t nr_processes, uint32_t nr_each)
 {
 	uint64_t from_ns = cpu_ns(), time_ns = 0;
@@ -61,7 +61,7 @@ static uint64_t cover_ns(uint32_t first_tgid, uint32_t nr_processes, uint32_t nr
 	return cpu_ns() - from_ns;
 }
 
-/* One that covers thousands, and one of thousands, cost what they would in many processes, not their square. */
+/* A mapping that covers thousands, and a process with thousands, cost as much as many processes do, not their square. */
 static void test_cost_of_many_mappings(void **state)
 {
 	uint64_t apart_ns = cover_ns(1000, COVERED / 16, 16), together_ns = cover_ns(100000, 1, COVERED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel side's walk (bpf/walk/unwind.h) compiled for the host: chunks, rules and user memory are what the test gives. */
+/* walk_host: the kernel side's walk (bpf/walk/unwind.h) compiled for the host. The test provides chunks, rules and user memory. */
 #pragma once
 #include <linux/types.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ static inline const struct sonde_rule *rule_at(const struct walk *w, __u32 numbe
 	return number < nr_host_rules ? &host_rules[number] : NULL;
 }
 
-/* As bpf_probe_read_user: what could not be read whole is zeroed. */
+/* Like bpf_probe_read_user: zeroes the buffer if not all of it could be read. */
 static inline long read_user(const struct walk *w, void *to, __u32 size, __u64 from)
 {
 	long err = host_read ? host_read(to, size, from) : -1;
@@ -48,7 +48,7 @@ static inline __u64 user_tls_base(const struct walk *w)
 #define WALK_FUNCTION static __attribute__((noinline, unused))
 #include "walk/unwind.h"
 
-/* The whole walk, as profile.bpf.c does it, from the registers in `w`. */
+/* Does the whole walk, as profile.bpf.c does, from the registers in `w`. */
 static inline void host_walk(struct walk *w, __u64 *frames)
 {
 	walk_enter(w);
@@ -58,7 +58,7 @@ static inline void host_walk(struct walk *w, __u64 *frames)
 	}
 }
 
-/* What host_walk(&w, frames) of the test has found: how it ended, and the frames. */
+/* Checks the result of host_walk(&w, frames): how it ended, and the frames. */
 #define check_stack(stop_, ...)                                                  \
 	do {                                                                     \
 		const uint64_t want_[] = { __VA_ARGS__ };                        \
@@ -68,7 +68,7 @@ static inline void host_walk(struct walk *w, __u64 *frames)
 			assert_int_equal(frames[i_], want_[i_]);                 \
 	} while (0)
 
-/* Chunks of the test's own memory, filled from the front. */
+/* Chunks in the test's own memory, filled from the front. */
 static __u32 host_words[HOST_MAX_CHUNKS][SONDE_CHUNK_WORDS];
 static __u32 host_used;
 
@@ -79,7 +79,7 @@ static inline void host_reset(void)
 	host_used = 4;
 }
 
-/* `nr_words` in one chunk; 0: no room. */
+/* Allocates `nr_words` in one chunk; 0: no room. */
 static inline __u32 host_alloc(__u32 nr_words)
 {
 	__u32 pos = (host_used + 3) & ~3u;
@@ -102,12 +102,12 @@ struct host_row {
 	uint32_t rule;
 };
 
-/* A table as abi/unwind.h describes it, of rows that are sorted and begin at 0; up to `end_rel`. Goes on elsewhere where a chunk is full.
+/* Makes a table as in abi/unwind.h from rows that are sorted and begin at 0, up to `end_rel`. It continues elsewhere where a chunk is full.
  */
 static inline void host_table(const struct host_row *rows, __u32 nr, uint64_t end_rel, __u32 shift, struct sonde_mapping *mapping)
 {
 	__u32 nr_blocks = (__u32)(end_rel >> shift) + 1, row = 0, index_pos = host_alloc(nr_blocks * 2), pos = host_alloc(2);
-	struct sonde_row last = { .low = 0x1234, .rule = SONDE_RULE_NONE }; /* what holds at a block's begin: its low says nothing */
+	struct sonde_row last = { .low = 0x1234, .rule = SONDE_RULE_NONE }; /* the rule at the start of a block; its low is unused */
 
 	memcpy(host_at(pos++), &last, sizeof(last));
 	for (__u32 block = 0; block < nr_blocks; block++) {
@@ -116,8 +116,8 @@ static inline void host_table(const struct host_row *rows, __u32 nr, uint64_t en
 
 		while (end < nr && rows[end].rel >> shift == block)
 			end++;
-		if (end - row + 1 > left) { /* and one for the closing row */
-			pos += left + SONDE_CHUNK_WORDS; /* not in the one that comes next */
+		if (end - row + 1 > left) { /* one more for the closing row */
+			pos += left + SONDE_CHUNK_WORDS; /* not in the next chunk */
 			entry.pos = pos;
 			memcpy(host_at(pos++), &last, sizeof(last));
 		}
@@ -139,7 +139,7 @@ static inline void host_table(const struct host_row *rows, __u32 nr, uint64_t en
 	mapping->block_shift = (__u16)shift;
 }
 
-/* Tells the walk of a process with these mappings. */
+/* Gives the walk a process with these mappings. */
 static inline void host_process(struct walk *w, const struct sonde_mapping *mappings, __u32 nr)
 {
 	__u32 pos = host_alloc(nr * sizeof(*mappings) / 4);
