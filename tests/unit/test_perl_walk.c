@@ -375,7 +375,7 @@ static void test_what_is_gone_has_no_name(void **state)
 	end_perl();
 }
 
-/* The stop may hit between the begin of a call in C and that of runops, or the other way round. */
+/* A stop at any moment may find a call that C has begun and runops has not, or the other way round. */
 static void check_busy(const char *name)
 {
 	static char text[MAX_TEXT];
