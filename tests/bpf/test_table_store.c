@@ -202,7 +202,7 @@ static void test_tables(void **state)
 	}
 }
 
-/* All words and all rules are free again: eight chunks can be allocated in the largest pieces. */
+/* Checks that no bytes are used any more, and only the predefined rules. */
 static void check_all_free(void)
 {
 	uint32_t nr;
@@ -213,7 +213,7 @@ static void check_all_free(void)
 	assert_int_equal(rule_table_nr_used(table_store_rules(store)), SONDE_RULE_FIRST_FREE);
 }
 
-/* A table as the file has it, without what keeps it aligned: all but a twentieth is rows and index. */
+/* A stored table wastes little: about a twentieth, the rest is rows and index. */
 static void test_little_waste(void **state)
 {
 	static const struct {

@@ -184,7 +184,7 @@ static int take_mappings(void *arg, uint32_t tgid, uint32_t generation, const st
 			libc = facts;
 		if (runtime_perl.examine(object->elf, &found))
 			continue;
-		assert_int_equal(image.runtime, SONDE_RUNTIME_NONE); /* perl was found */
+		assert_int_equal(image.runtime, SONDE_RUNTIME_NONE); /* there is only one perl */
 		image = found;
 		image_bias = mappings[i].load_bias;
 	}

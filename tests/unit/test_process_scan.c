@@ -24,7 +24,7 @@
 #define USER 12347
 #define OTHER 12348
 #define NR_EACH 4
-#define MAPPINGS 20000 /* with as many holes between them: takes longer than the 5 ms per user here, plus what is free */
+#define MAPPINGS 20000 /* with as many others between them: takes longer than the 5 ms per user here, plus what is free */
 
 struct scene {
 	struct process_table *table;

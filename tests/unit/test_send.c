@@ -39,7 +39,7 @@ static struct {
 	int state;                  /* of HASH in `stacks`; -1: no entry */
 	uint32_t nr_outputs, nr_in_ring;
 	bool is_full[MAX_CALLS];    /* the outputs that find no room */
-	enum sonde_stack_state other_side; /* state set by the other CPU, which sends the same stack during the first output */
+	enum sonde_stack_state other_side; /* result on the other CPU, which sends the same stack during the first output */
 	bool has_other;
 } sending;
 

@@ -449,7 +449,7 @@ static void test_top_of_stack(void **state)
 
 /* --- frame pointers ---------------------------------------------------------------------------------------------------------------- */
 
-/* Code bytes of one form of call that ends at `pc`; -1: no call. */
+/* Each form of call: the frame pointer is followed where a call precedes the return address. */
 static void test_frame_pointers(void **state)
 {
 	const struct sonde_rule rules[] = { END_RULE };
@@ -548,7 +548,7 @@ static void test_frameless_leaf(void **state)
 	check_stack(SONDE_STOP_COMPLETE, leaf + 9, returned(in_top), returned(in_mid));
 }
 
-/* Instructions at which a function has no frame, with every kind of call to it. */
+/* At an instruction where a function has no frame, its caller is found, even after an indirect call. */
 static void test_at_return_address(void **state)
 {
 	static const uint8_t codes[][8] = {
